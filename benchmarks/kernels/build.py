@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Builds a program of the kernel workshop into build/kernels.
+
+    python3 benchmarks/kernels/build.py pairs
+
+Variants of the pair kernel are the source with pieces of text replaced, so that the source itself
+stays free of switches; a variant that wins is written into it.
+"""
+
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+OUT = ROOT / "build" / "kernels"
+FLAGS = [
+    "-std=c++20", "-O3", "-arch=sm_90", "-fmad=false", "--expt-relaxed-constexpr",
+    "-cudart=static", "-Xcompiler=-ffp-contract=off,-O2", f"-I{ROOT}/src", f"-I{OUT}",
+]  # fmt: skip
+PAIR_SOURCE = ROOT / "src/computes/nonbonded/cuda_pairs.cu"
+
+
+@dataclass(frozen=True)
+class Variant:
+    """The pair kernel with `changes` (old text, new text) applied."""
+
+    name: str
+    changes: tuple[tuple[str, str], ...] = ()
+
+
+LJ_SPLIT = ("if (lj_atoms <= kLjHalf) {", "if (lj_atoms < 0) {")
+SKIP_ZERO = ("if (fx == 0 && fy == 0 && fz == 0) return;", "")
+BLOCK = "__launch_bounds__(kWarp, kEnergy ? 16 : kWarpsPerProcessor)"
+
+PAIR_VARIANTS = (
+    Variant("source"),
+    Variant("all_lj", (LJ_SPLIT,)),
+    Variant("24_warps", (("kWarpsPerProcessor = 32", "kWarpsPerProcessor = 24"),)),
+    Variant("20_warps", (("kWarpsPerProcessor = 32", "kWarpsPerProcessor = 20"),)),
+    Variant("no_skip", (SKIP_ZERO,)),
+    Variant("no_store", (("    add_fixed(k.op.slots.force[c] + j.slot, fixed);\n", ""),)),
+    Variant("late_start", (("Start::kEarly", "Start::kAfterPrevious"),)),
+)
+
+
+def write_variants() -> list[Path]:
+    """Writes a source per variant and the table that names them; returns the sources."""
+    source = PAIR_SOURCE.read_text()
+    files, table, declarations = [], [], []
+    for variant in PAIR_VARIANTS:
+        text = source
+        for old, new in variant.changes:
+            if old not in text:
+                sys.exit(f"variant {variant.name}: the source no longer has {old!r}")
+            text = text.replace(old, new)
+        text = text.replace("namespace pairs", f"namespace pairs_{variant.name}")
+        text = text.replace("pairs::", f"pairs_{variant.name}::")
+        text = text.replace("namespace pairs_" + variant.name + " {", "namespace pairs_" + variant.name
+                            + " {\nusing namespace quiltmd::pairs;", 1)  # fmt: skip
+        text = text.replace("void pair_forces(", f"void pair_forces_{variant.name}(")
+        path = OUT / f"pairs_{variant.name}.cu"
+        path.write_text(text)
+        files.append(path)
+        function = f"pair_forces_{variant.name}"
+        declarations.append(f"void {function}(const PairForces&, CudaContext&);")
+        table.append(f'{{"{variant.name}", {function}}}')
+    (OUT / "variants.h").write_text(
+        "#pragma once\n#include <vector>\n#include \"computes/nonbonded/operations.h\"\n"
+        "#include \"device/cuda/context.h\"\nnamespace quiltmd {\n" + "\n".join(declarations)
+        + "\nstruct PairVariant { const char* name; void (*run)(const PairForces&, CudaContext&); };\n"
+        "inline std::vector<PairVariant> pair_variants() { return {" + ", ".join(table)
+        + "}; }\n}  // namespace quiltmd\n"
+    )  # fmt: skip
+    return files
+
+
+def build_pairs() -> None:
+    """Compiles and links build/kernels/pairs."""
+    sources = [
+        ROOT / "benchmarks/kernels/pairs.cu", PAIR_SOURCE,
+        ROOT / "src/computes/nonbonded/cuda_lists.cu", ROOT / "src/decomposition/cuda_layout.cu",
+        ROOT / "src/decomposition/patch_grid.cpp", ROOT / "src/computes/nonbonded/pair_physics.cpp",
+        ROOT / "src/device/device.cpp", *write_variants(),
+    ]  # fmt: skip
+    command = ["nvcc", *FLAGS, "-t", "2", "-o", str(OUT / "pairs"), *map(str, sources)]
+    subprocess.run(command, check=True)
+
+
+if __name__ == "__main__":
+    OUT.mkdir(parents=True, exist_ok=True)
+    {"pairs": build_pairs}[sys.argv[1]]()

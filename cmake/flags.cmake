@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+# One set of compile options for all our sources.
+# No contraction: a*b+c is fused only where the source says so, so that every variant of a kernel
+# gives the same bits. The x86 floor is SSE4.2 (any machine since 2010); faster instruction sets are
+# chosen at run time by Highway.
+add_library(quiltmd_flags INTERFACE)
+target_include_directories(quiltmd_flags INTERFACE ${PROJECT_SOURCE_DIR}/src)
+target_compile_definitions(quiltmd_flags INTERFACE QUILTMD_CUDA=$<BOOL:${QUILTMD_CUDA_FOUND}>)
+target_link_libraries(quiltmd_flags INTERFACE Threads::Threads)
+
+set(cpp_options -O3 -ffp-contract=off -fno-math-errno -Wall -Wextra)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
+  list(APPEND cpp_options -msse4.2 -maes -mpclmul)
+endif()
+set(cuda_options -fmad=false --expt-relaxed-constexpr -lineinfo -Xcompiler=-ffp-contract=off)
+target_compile_options(quiltmd_flags INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${cpp_options}>"
+                                               "$<$<COMPILE_LANGUAGE:CUDA>:${cuda_options}>")

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A reporter of one's own: anything with `every` and `report(simulation)`.
+
+This one measures the end-to-end distance of alanine dipeptide while it moves.
+"""
+
+import numpy as np
+
+import quiltmd
+from quiltmd.systems import system_files
+
+
+class EndToEnd:
+    """Collects the distance between two atoms."""
+
+    def __init__(self, first: int, last: int, every: int) -> None:
+        self.every = every
+        self.pair = [first, last]
+        self.distances: list[float] = []
+
+    def report(self, simulation: quiltmd.Simulation) -> None:
+        """Molecules are kept whole, so a plain difference is right."""
+        first, last = simulation.state().positions[self.pair]
+        self.distances.append(float(np.linalg.norm(last - first)))
+
+
+system, state = quiltmd.load(*system_files("alanine"), constraints="h-bonds")
+simulation = quiltmd.Simulation(system, state, integrator=quiltmd.LangevinMiddle(seed=2))
+simulation.minimize()
+simulation.draw_velocities(300)
+
+length = EndToEnd(1, 18, every=10)
+simulation.run(100, reporters=[length])
+print(f"end to end: {np.mean(length.distances):.3f} nm on average")

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checkpoints: a State on disk that survives crashes, full disks and power cuts.
+
+One flat file, so that a checksum covers every byte of it:
+
+    8 bytes   magic "QUILTMD" and a newline
+    uint32    version of the format (1)
+    uint64    length of the header
+    header    JSON: step, list_step, heat, provenance, and name, dtype, shape of each array
+    arrays    raw, C order: box, positions, velocities and, where lists exist, list_positions
+    32 bytes  SHA-256 of all the above
+
+Integers and floats are little-endian.  A file is written beside its final name, synced and renamed;
+the one before it is kept.  HDF5 would be self-describing for other tools, but its files can be left
+broken by a kill, and the point of a checkpoint is that it cannot.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import struct
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .errors import QuiltError
+from .state import State
+
+_MAGIC = b"QUILTMD\n"
+_VERSION = 1
+_PREFIX = struct.Struct("<8sIQ")
+_CHECKSUM = 32
+
+
+class CheckpointError(QuiltError):
+    """A checkpoint is missing, damaged or of another format."""
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """All that a run needs to carry on with the same bits.
+
+    Attributes
+    ----------
+    state:
+        Positions, velocities, box, step and the positions of the last list build.
+    heat:
+        Heat that the thermostat has put in since step 0, kJ/mol.
+    provenance:
+        What the run was made from (hashes of inputs, physical settings); compared on resume.
+    """
+
+    state: State
+    heat: float = 0.0
+    provenance: dict[str, Any] = field(default_factory=dict)
+
+
+def previous_path(path: Path) -> Path:
+    """Where the checkpoint before the one at `path` is kept."""
+    return path.with_suffix(f".prev{path.suffix}")
+
+
+def write_checkpoint(path: str | os.PathLike[str], checkpoint: Checkpoint) -> None:
+    """Writes a checkpoint so that `path` is at every instant absent, the old file or the new one.
+
+    Raises OSError where the disk refuses; the old checkpoint then stays as it was.
+    """
+    path = Path(path)
+    temporary = path.with_suffix(".tmp")
+    try:
+        with open(temporary, "wb") as file:
+            file.write(_encode(checkpoint))
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError:
+        with suppress(OSError):
+            temporary.unlink()
+        raise
+    if path.exists():
+        os.replace(path, previous_path(path))
+    os.replace(temporary, path)
+    _sync_directory(path.parent)
+
+
+def read_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
+    """Reads one checkpoint; CheckpointError where it is missing or any byte is wrong."""
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise CheckpointError(f"{path}: {error.strerror}") from None
+    try:
+        return _decode(data)
+    except CheckpointError as error:
+        raise CheckpointError(f"{path}: {error}") from None
+
+
+def read_latest(path: str | os.PathLike[str]) -> tuple[Checkpoint, str | None]:
+    """The checkpoint at `path`, else the one before it.
+
+    Returns it and, where the previous one had to serve, the reason why.
+    """
+    path = Path(path)
+    try:
+        return read_checkpoint(path), None
+    except CheckpointError as error:
+        previous = previous_path(path)
+        if not previous.exists():
+            raise
+        reason = str(error)
+    return read_checkpoint(previous), reason
+
+
+def digest(state: State) -> str:
+    """SHA-256, in hexadecimal, of what makes two states equal.
+
+    The bytes are step (int64), box, positions and velocities (float64, C order), little-endian.
+    """
+    sha = hashlib.sha256(struct.pack("<q", state.step))
+    for array in (state.box, state.positions, state.velocities):
+        sha.update(np.ascontiguousarray(array, dtype="<f8").tobytes())
+    return sha.hexdigest()
+
+
+def _encode(checkpoint: Checkpoint) -> bytes:
+    arrays = {
+        name: np.ascontiguousarray(array, dtype="<f8")
+        for name in ("box", "positions", "velocities", "list_positions")
+        if (array := getattr(checkpoint.state, name)) is not None
+    }
+    header = {
+        "step": checkpoint.state.step,
+        "list_step": checkpoint.state.list_step,
+        "heat": checkpoint.heat,
+        "provenance": checkpoint.provenance,
+        "arrays": [[name, array.dtype.str, array.shape] for name, array in arrays.items()],
+    }
+    text = json.dumps(header).encode()
+    parts = [_PREFIX.pack(_MAGIC, _VERSION, len(text)), text]
+    body = b"".join(parts + [array.tobytes() for array in arrays.values()])
+    return body + hashlib.sha256(body).digest()
+
+
+def _decode(data: bytes) -> Checkpoint:
+    if not data.startswith(_MAGIC):
+        raise CheckpointError("not a quiltmd checkpoint")
+    if len(data) < _PREFIX.size + _CHECKSUM:
+        raise CheckpointError("the checkpoint is cut short")
+    _, version, length = _PREFIX.unpack_from(data)
+    if version != _VERSION:
+        raise CheckpointError(f"checkpoint format {version} is not known to this version")
+    if hashlib.sha256(data[:-_CHECKSUM]).digest() != data[-_CHECKSUM:]:
+        raise CheckpointError("the checkpoint is damaged: its checksum does not match")
+    header = json.loads(data[_PREFIX.size : _PREFIX.size + length])
+    arrays: dict[str, Any] = {"list_positions": None}
+    offset = _PREFIX.size + length
+    for name, dtype, shape in header["arrays"]:
+        count = int(np.prod(shape))
+        array = np.frombuffer(data, dtype=dtype, count=count, offset=offset)
+        arrays[name] = array.reshape(shape).astype(np.float64)
+        offset += array.nbytes
+    state = State(step=header["step"], list_step=header["list_step"], **arrays)
+    return Checkpoint(state, header["heat"], header["provenance"])
+
+
+def _sync_directory(directory: Path) -> None:
+    """Makes renames in a directory survive a power cut, where the system can."""
+    with suppress(OSError):
+        handle = os.open(directory, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The configuration of a run: one TOML file of five sections, or the same by flags.
+
+pydantic checks types and ranges; this file adds what a person needs: messages of one line, and the
+nearest known key for a misspelt one.  Unknown keys are errors, since a misspelt setting that is
+silently ignored spoils a simulation without a trace.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+
+from .engine import Execution
+from .errors import QuiltError
+from .integrators import Integrator, LangevinMiddle, VelocityVerlet
+from .nonbonded import Nonbonded
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+REPARTITIONED_HYDROGEN_MASS = 3.024  # amu: three times hydrogen's, as Hopkins et al. (2015) propose
+
+_PATHS = (("system", "topology"), ("system", "coordinates"), ("output", "dir"))
+
+
+AbsolutePath = Annotated[Path, AfterValidator(lambda path: Path(os.path.abspath(path)))]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class SystemSection(_Section):
+    """[system]: input files and how they become a System.
+
+    `hmr` moves mass from heavy atoms to their hydrogens (3.024 amu each, water excepted), so that
+    4 fs steps are stable.
+    """
+
+    topology: AbsolutePath
+    coordinates: AbsolutePath
+    hmr: bool = False
+    constraints: Literal["h-bonds", "none"] = "h-bonds"
+
+
+class IntegratorSection(_Section):
+    """[integrator]: the ensemble and its settings; K, 1/ps, ps.
+
+    `temperature` also sets the start velocities, and `seed` draws them.
+    """
+
+    ensemble: Literal["nve", "nvt"] = "nvt"
+    temperature: float = Field(default=300.0, ge=0)
+    friction: float = Field(default=1.0, ge=0)
+    timestep: float = Field(default=0.002, gt=0)
+    seed: int = Field(default=0, ge=0, lt=2**63)
+
+    def build(self) -> Integrator:
+        """The integrator of these settings."""
+        if self.ensemble == "nve":
+            return VelocityVerlet(timestep=self.timestep)
+        return LangevinMiddle(self.temperature, self.friction, self.timestep, self.seed)
+
+
+class RunSection(_Section):
+    """[run]: how far and where; all but `minimize` may change when a run is resumed."""
+
+    steps: int = Field(ge=0)
+    minimize: bool = False
+    ranks: int = Field(default=1, ge=1)
+    threads: int | None = Field(default=None, ge=1)
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    balance: bool = True
+
+    def execution(self) -> Execution:
+        """Where the simulation runs."""
+        return Execution(self.device, self.ranks, self.threads, self.balance)
+
+
+class OutputSection(_Section):
+    """[output]: what is left behind; intervals in steps, 0 = never."""
+
+    dir: AbsolutePath
+    log_every: int = Field(default=100, ge=0)
+    trajectory_every: int = Field(default=1000, ge=0)
+    checkpoint_every: int = Field(default=5000, ge=0)
+
+
+class Config(_Section):
+    """A whole run."""
+
+    system: SystemSection
+    nonbonded: Nonbonded = Nonbonded()
+    integrator: IntegratorSection = IntegratorSection()
+    run: RunSection
+    output: OutputSection
+
+    def physics(self) -> dict[str, Any]:
+        """Settings that decide the trajectory, as "section.key"; the same run must keep them."""
+        settings = {
+            "run.minimize": self.run.minimize,
+            "system.hmr": self.system.hmr,
+            "system.constraints": self.system.constraints,
+        }
+        settings |= {f"nonbonded.{key}": value for key, value in _items(self.nonbonded)}
+        settings |= {f"integrator.{key}": value for key, value in _items(self.integrator)}
+        plain: dict[str, Any] = json.loads(json.dumps(settings))
+        return plain
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Writes all settings, defaults too, as TOML."""
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("# The resolved configuration of this run; read again by --resume.\n")
+            for name in type(self).model_fields:
+                file.write(f"\n[{name}]\n")
+                file.writelines(_toml_lines(getattr(self, name)))
+
+
+def read_config(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """The settings of a TOML file as a plain dictionary, its paths made absolute.
+
+    Relative paths count from the folder of the file.
+    """
+    path = Path(path)
+    try:
+        with open(path, "rb") as file:
+            settings = tomllib.load(file)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise QuiltError(f"{path}: not valid TOML: {error}") from None
+    folder = path.absolute().parent
+    for section, key in _PATHS:
+        value = settings.get(section)
+        if isinstance(value, dict) and isinstance(value.get(key), str):
+            value[key] = os.path.normpath(folder / value[key])
+    return settings
+
+
+def merge(settings: dict[str, Any], flags: dict[tuple[str, str], Any]) -> dict[str, Any]:
+    """Settings with the given flags (section, key) put in; None is a flag not given."""
+    merged = {
+        key: dict(value) if isinstance(value, dict) else value for key, value in settings.items()
+    }
+    for (section, key), value in flags.items():
+        if value is not None:
+            merged.setdefault(section, {})[key] = value
+    return merged
+
+
+def build_config(settings: dict[str, Any], source: str = "") -> Config:
+    """Checks settings and fills in defaults; QuiltError names every fault in one line.
+
+    Parameters
+    ----------
+    settings:
+        Sections and their keys.
+    source:
+        Where they come from, put before the message.
+    """
+    try:
+        return Config.model_validate(settings)
+    except ValidationError as error:
+        faults = "; ".join(_describe(fault) for fault in error.errors())
+        raise QuiltError(f"{source}: {faults}" if source else faults) from None
+
+
+def file_hash(path: Path) -> str:
+    """SHA-256 of a file, in hexadecimal."""
+    sha = hashlib.sha256()
+    with open(path, "rb") as file:
+        while block := file.read(1 << 20):
+            sha.update(block)
+    return sha.hexdigest()
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """A hint at the most similar known word, "(did you mean 'cutoff'?)", or nothing."""
+    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
+    return f" (did you mean '{close[0]}'?)" if close else ""
+
+
+def _describe(fault: Any) -> str:
+    """One pydantic fault in words: where, what, and a hint."""
+    where = [str(part) for part in fault["loc"]]
+    section, key = where[0] if where else "", where[1] if len(where) > 1 else ""
+    place = f"[{section}] {key}".strip() if key else f"[{section}]"
+    if fault["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
+        return _unknown(section, key)
+    if fault["type"] == "missing":
+        if key:
+            return f"{place} is missing"
+        required = ", ".join(_required_keys(section))
+        return f"the section {place} is missing; it needs {required}"
+    message = fault["msg"].removeprefix("Value error, ")
+    message = message[:1].lower() + message[1:]
+    value = "" if isinstance(fault["input"], dict) else f" (found {fault['input']!r})"
+    return f"{place}: {message}{value}"
+
+
+def _unknown(section: str, key: str) -> str:
+    if not key:
+        hint = nearest(section, Config.model_fields)
+        return f"[{section}] is not a known section{hint}"
+    owners = [name for name in Config.model_fields if key in _keys(name)]
+    hint = f" (it belongs in [{owners[0]}])" if owners else nearest(key, _keys(section))
+    return f"[{section}] {key} is not a known key{hint}"
+
+
+def _keys(section: str) -> list[str]:
+    kind: Any = Config.model_fields[section].annotation
+    if is_dataclass(kind):
+        return [field.name for field in fields(kind)]
+    return list(kind.model_fields)
+
+
+def _required_keys(section: str) -> list[str]:
+    kind: Any = Config.model_fields[section].annotation
+    return [name for name, field in kind.model_fields.items() if field.is_required()]
+
+
+def _items(section: Any) -> Iterable[tuple[str, Any]]:
+    if isinstance(section, BaseModel):
+        return section
+    return ((field.name, getattr(section, field.name)) for field in fields(section))
+
+
+def _toml_lines(section: Any) -> Iterator[str]:
+    """A section's settings as TOML, unset keys left out."""
+    for key, value in _items(section):
+        if value is not None:
+            plain = str(value) if isinstance(value, Path) else value
+            # For strings, numbers, truth values and lists of them, TOML reads what JSON writes.
+            yield f"{key} = {json.dumps(plain, ensure_ascii=False)}\n"

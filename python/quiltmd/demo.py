@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`quiltmd demo`: a real protein in water, from Amber's input files to a plot.
+
+A short first stretch measures this machine's speed; then the same run is resumed for as many steps
+as fit the time allowed.  So the demo takes about as long on a laptop as on a GPU, and shows what a
+user does every day: run, look, carry on.
+"""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+from . import runner
+from .config import build_config
+from .engine import DeviceName, EngineFactory, make_engine
+from .errors import QuiltError
+from .files import writing
+from .progress import say
+from .systems import SYSTEMS, system_files
+
+_SYSTEM = "dhfr"
+_FIRST_STEPS = 100
+_LOG_EVERY = 10
+_TIMESTEP = 0.004  # ps
+_MOST_STEPS = 50_000
+
+
+def demo(
+    out: Path,
+    seconds: float = 60.0,
+    device: DeviceName = "auto",
+    system: str = _SYSTEM,
+    engine: EngineFactory = make_engine,
+) -> Path:
+    """Runs the demo into the folder `out`; returns the path of the plot.
+
+    Parameters
+    ----------
+    out:
+        Made if need be; an earlier demo in it is replaced.
+    seconds:
+        About how long the dynamics may take; minimisation and set-up come on top.
+    system:
+        One of `quiltmd.systems.SYSTEMS`.
+    device, engine:
+        As for `Simulation`.
+    """
+    topology, coordinates = system_files(system)
+    say(f"quiltmd demo: {SYSTEMS[system].title}")
+    config = build_config(
+        {
+            "system": {"topology": topology, "coordinates": coordinates, "hmr": True},
+            "integrator": {"ensemble": "nvt", "friction": 5.0, "timestep": _TIMESTEP},
+            "run": {"steps": _FIRST_STEPS, "minimize": True, "device": device},
+            "output": {"dir": out, "log_every": _LOG_EVERY, "trajectory_every": 50},
+        }
+    )
+    outcome = runner.start(config, overwrite=True, engine=engine)
+    steps = _affordable_steps(seconds, outcome.speed)
+    if steps > outcome.step and not outcome.interrupted:
+        runner.resume(out, {("run", "steps"): steps}, engine)
+    picture = out / "energies.png"
+    with writing(picture):
+        plot_log(out / "log.csv", picture, SYSTEMS[system].title)
+    _tell(out)
+    return picture
+
+
+def plot_log(log: Path, picture: Path, title: str) -> None:
+    """Draws energies and temperature of a log.csv over time, as PNG."""
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise QuiltError("plotting needs matplotlib: pip install matplotlib") from None
+    with open(log, encoding="ascii", newline="") as file:
+        rows = list(csv.DictReader(file))
+    column = {name: [float(row[name]) for row in rows] for name in rows[0]}
+    figure = Figure(figsize=(8, 7), layout="constrained")
+    FigureCanvasAgg(figure)
+    energies, conserved, temperature = figure.subplots(3, 1, sharex=True)
+    start = {name: column[name][0] for name in column}
+    for name in ("potential", "kinetic", "total"):
+        shifted = [(value - start[name]) / 1000 for value in column[name]]
+        energies.plot(column["time"], shifted, label=name)
+    energies.set_ylabel("change of energy\n(MJ/mol)")
+    energies.legend()
+    drift = [value - start["conserved"] for value in column["conserved"]]
+    conserved.plot(column["time"], drift, color="C3")
+    conserved.set_ylabel("change of conserved\nquantity (kJ/mol)")
+    temperature.plot(column["time"], column["temperature"], color="C4")
+    temperature.set_ylabel("temperature (K)")
+    temperature.set_xlabel("time (ps)")
+    figure.suptitle(title, fontsize=10)
+    figure.savefig(picture, dpi=120)
+
+
+def _affordable_steps(seconds: float, speed: float) -> int:
+    """Whole tens of steps that fit `seconds` at `speed` (ns/day)."""
+    steps = int(seconds * speed / 86400 / (_TIMESTEP * 1e-3))
+    return min(steps, _MOST_STEPS) // _LOG_EVERY * _LOG_EVERY
+
+
+def _tell(out: Path) -> None:
+    say("what is there now:")
+    for name, meaning in (
+        ("energies.png", "energies and temperature over time"),
+        ("log.csv", "the numbers behind it"),
+        ("trajectory.dcd", "frames, for VMD, MDAnalysis or mdtraj, together with final.pdb"),
+        ("checkpoint.qmd", f"carry on with: quiltmd run --resume {out} --steps N"),
+    ):
+        say(f"  {out / name}: {meaning}")

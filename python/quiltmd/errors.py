@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The errors that a user may meet.
+
+Every error that is the input's or the simulation's fault is a `QuiltError` with
+a message of one line, which the command prints without a traceback. Anything
+else that escapes is a defect of the program, and its traceback is wanted.
+"""
+
+from __future__ import annotations
+
+import os
+
+
+class QuiltError(Exception):
+    """Base of all errors with a message made for the user."""
+
+
+class InputError(QuiltError):
+    """An input cannot be used; says where.
+
+    Parameters
+    ----------
+    message:
+        What is wrong and, where it helps, what to do about it.
+    file:
+        The file at fault; it opens the message.
+    line:
+        Line in the file, counted from 1.
+    atom:
+        Atom at fault, counted from 0; messages count from 1 as files do.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        file: str | os.PathLike[str] | None = None,
+        line: int | None = None,
+        atom: int | None = None,
+    ) -> None:
+        self.file = None if file is None else os.fspath(file)
+        self.line = line
+        self.atom = atom
+        place = [] if self.file is None else [self.file]
+        if line is not None:
+            place.append(f"line {line}")
+        if atom is not None:
+            place.append(f"atom {atom + 1}")
+        super().__init__(f"{', '.join(place)}: {message}" if place else message)
+
+
+class SimulationError(QuiltError):
+    """A simulation blew up.
+
+    Parameters
+    ----------
+    step:
+        The step at which it was noticed.
+    message:
+        The worst atoms and what acted on them.
+    """
+
+    def __init__(self, step: int, message: str) -> None:
+        self.step = step
+        super().__init__(f"step {step}: {message}")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        prefix = f"step {self.step}: "
+        return type(self), (self.step, str(self).removeprefix(prefix))

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One structure, its energies and forces: `quiltmd energy`, and the reference to compare with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .config import Config
+from .engine import EngineFactory, load_core, make_engine
+from .errors import QuiltError
+from .files import writing
+from .inputs import load
+from .integrators import VelocityVerlet
+from .nonbonded import Nonbonded
+from .simulation import Simulation
+from .state import State
+from .system import System
+
+_TERMS = ("bond", "angle", "torsion", "nonbonded", "potential")
+_PARTS = ("lj", "lj14", "coulomb", "coulomb14", "pme", "dispersion")
+
+
+def evaluate(
+    config: Config, forces: Path | None = None, engine: EngineFactory = make_engine
+) -> dict[str, Any]:
+    """Number of atoms and energies, kJ/mol; saves forces (N, 3), kJ/mol/nm, where asked.
+
+    Raises QuiltError where atoms overlap, so that energies or forces are not finite.
+    """
+    system, state = load(
+        config.system.topology, config.system.coordinates, constraints=config.system.constraints
+    )
+    run = config.run
+    simulation = Simulation(
+        system,
+        state,
+        config.nonbonded,
+        VelocityVerlet(),
+        device=run.device,
+        ranks=run.ranks,
+        threads=run.threads,
+        engine=engine,
+    )
+    energies = simulation.energies()
+    values = simulation.forces()
+    bad = ~np.isfinite(values).all(axis=1)
+    if bad.any() or not np.isfinite(energies["potential"]):
+        worst = int(np.argmax(bad))
+        raise QuiltError(
+            f"energies are not finite: {system.topology.describe(worst)} overlaps with another atom"
+        )
+    if forces is not None:
+        with writing(forces), open(forces, "wb") as file:
+            np.save(file, values)
+    return {"atoms": system.atoms, "energy": {term: energies[term] for term in (*_TERMS, *_PARTS)}}
+
+
+def reference(
+    system: System, state: State, nonbonded: Nonbonded | None = None
+) -> tuple[dict[str, float], NDArray[np.float64]]:
+    """Energies and forces in double precision by plain loops: slow, to compare with.
+
+    Returns
+    -------
+    Energies by term, kJ/mol, named as in `Simulation.energies`; forces (N, 3), kJ/mol/nm.
+    """
+    settings = (nonbonded or Nonbonded()).resolve(state.box)
+    result = load_core().reference(system.arrays(), settings, state.box, state.positions)
+    return result["energies"], result["forces"]

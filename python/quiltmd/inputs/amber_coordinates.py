@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Positions, velocities and box from Amber files: text (inpcrd, rst7) and NetCDF.
+
+The text format does not say what it holds; that follows from the number of
+lines. NetCDF files (AMBER and AMBERRESTART conventions) do say.
+
+Source of the formats: ambermd.org/FileFormats.php, ambermd.org/netcdf/nctraj.xhtml.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.io import netcdf_file
+
+from ..box import box_from_lengths_angles
+from ..errors import InputError
+from .fixed_width import Columns, read_bytes
+
+ANGSTROM = 0.1  # nm
+AMBER_VELOCITY = 20.455  # A/ps in Amber's unit of velocity, A/(ps/20.455)
+
+F64 = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Coordinates:
+    """What a coordinate file holds.
+
+    Attributes
+    ----------
+    positions:
+        (N, 3) nm, as in the file.
+    velocities:
+        (N, 3) nm/ps, or None.
+    box:
+        (3, 3) nm, reduced rows.
+    """
+
+    positions: F64
+    velocities: F64 | None
+    box: F64
+
+
+def read_coordinates(
+    path: str | os.PathLike[str], atoms: int, frame: int = 0, angle: float | None = 90.0
+) -> Coordinates:
+    """Coordinates of `atoms` atoms from an Amber file, text or NetCDF.
+
+    Parameters
+    ----------
+    path:
+        inpcrd, rst7, restart or trajectory; told apart by content.
+    atoms:
+        Number of atoms that the file must have.
+    frame:
+        Which frame of a trajectory, from 0; negative counts from the end.
+    angle:
+        All three box angles (degrees) where the file gives lengths alone; None
+        if the topology does not tell.
+
+    Raises
+    ------
+    InputError
+        With file and line or atom: damaged files, another number of atoms, no
+        box, values that are not numbers.
+    """
+    file = os.fspath(path)
+    head = read_bytes(path, limit=8)
+    if head.startswith(b"\x89HDF"):
+        message = "a NetCDF-4 file; Amber's convention is NetCDF-3 (try nccopy -k nc6, or cpptraj)"
+        raise InputError(message, file=file)
+    if head.startswith(b"CDF"):
+        return _read_netcdf(file, atoms, frame)
+    if frame not in (0, -1):
+        raise InputError(f"has a single frame, so there is no frame {frame}", file=file)
+    return _read_text(file, atoms, angle)
+
+
+def _read_text(file: str, atoms: int, angle: float | None) -> Coordinates:
+    lines = read_bytes(file).rstrip().split(b"\n")
+    _check_count(file, lines, atoms)
+    body = lines[2:]
+    block = -(-atoms // 2)  # lines of positions, and again of velocities
+    # One line beyond the positions is a box, even where it could be two atoms' velocities:
+    # without a box the file would be of no use.
+    has_velocities = len(body) > block + 1
+    positions = _vectors(file, "positions", 3, body[:block], atoms) * ANGSTROM
+    velocities = None
+    if has_velocities:
+        second = body[block : 2 * block]
+        velocities = _vectors(file, "velocities", 3 + block, second, atoms)
+        velocities *= AMBER_VELOCITY * ANGSTROM
+    start = block * (2 if has_velocities else 1)
+    if len(body) == start:
+        raise _no_box(file)
+    if len(body) > start + 1:
+        message = f"text after the box; are there really {atoms} atoms?"
+        raise InputError(message, file=file, line=start + 4)
+    return Coordinates(positions, velocities, _text_box(file, start + 3, body[start], angle))
+
+
+def _check_count(file: str, lines: list[bytes], atoms: int) -> None:
+    match = re.match(rb"\s*(\d+)(?=\s|$)", lines[1]) if len(lines) > 1 else None
+    if match is None:
+        message = "no Amber coordinates: the second line does not open with the number of atoms"
+        raise InputError(message, file=file, line=min(2, len(lines)))
+    if int(match[1]) != atoms:
+        message = f"{int(match[1])} atoms, but the topology has {atoms}"
+        raise InputError(message, file=file, line=2)
+
+
+def _vectors(file: str, name: str, line: int, lines: list[bytes], atoms: int) -> F64:
+    columns = Columns(file, name, line, lines, per_line=6, width=12, per_atom=3)
+    values: F64 = columns.numbers(3 * atoms, float).reshape(atoms, 3)
+    return values
+
+
+def _text_box(file: str, line: int, text: bytes, angle: float | None) -> F64:
+    count = 3 if len(text.rstrip()) <= 36 else 6
+    values = Columns(file, "box", line, [text], per_line=6, width=12).numbers(count, float)
+    if count == 3 and angle is None:
+        message = "the box has lengths but no angles, and the topology does not give all three"
+        raise InputError(message, file=file, line=line)
+    return _box(file, line, values[:3], values[3:] if count == 6 else np.full(3, angle))
+
+
+def _box(file: str, line: int | None, lengths: F64, angles: F64) -> F64:
+    if not np.any(lengths):
+        raise _no_box(file)
+    try:
+        return box_from_lengths_angles(lengths * ANGSTROM, angles)
+    except InputError as error:
+        raise InputError(str(error), file=file, line=line) from None
+
+
+def _no_box(file: str) -> InputError:
+    return InputError("no periodic box; only periodic systems can be simulated", file=file)
+
+
+def _read_netcdf(file: str, atoms: int, frame: int) -> Coordinates:
+    try:
+        with netcdf_file(file, "r", mmap=True, maskandscale=False) as content:
+            values = _netcdf_frame(file, content, frame)
+    except (ValueError, TypeError, IndexError, KeyError, OSError, AssertionError) as error:
+        raise InputError(f"damaged or truncated NetCDF file ({error})", file=file) from None
+    positions, velocities = values["coordinates"], values.get("velocities")
+    if len(positions) != atoms:
+        raise InputError(f"{len(positions)} atoms, but the topology has {atoms}", file=file)
+    for name in ("coordinates", "velocities"):
+        if name in values and not np.isfinite(values[name]).all():
+            atom = int(np.argmin(np.isfinite(values[name]).all(axis=1)))
+            raise InputError(f"{name} are not finite numbers", file=file, atom=atom)
+    if "cell_lengths" not in values:
+        raise _no_box(file)
+    box = _box(file, None, values["cell_lengths"], values.get("cell_angles", np.full(3, 90.0)))
+    speed = None if velocities is None else velocities * ANGSTROM
+    return Coordinates(positions * ANGSTROM, speed, box)
+
+
+def _netcdf_frame(file: str, content: netcdf_file, frame: int) -> dict[str, F64]:
+    """The variables of one frame in angstrom, angstrom/ps and degrees.
+
+    Nothing of the memory-mapped file may outlive the call, not even in the
+    traceback of an error: hence no names for its variables.
+    """
+    if "coordinates" not in content.variables:
+        raise InputError("no Amber coordinates: the NetCDF file has no 'coordinates'", file=file)
+    shape = content.variables["coordinates"].data.shape
+    frames = shape[0] if len(shape) == 3 else 1
+    if not -frames <= frame < frames:
+        raise InputError(f"has {frames} frames, so there is no frame {frame}", file=file)
+    values: dict[str, F64] = {}
+    for name in ("coordinates", "velocities", "cell_lengths", "cell_angles"):
+        if name in content.variables:
+            at = frame if len(shape) == 3 else slice(None)
+            # Velocities are stored in Amber's unit, with the factor to angstrom/ps beside them.
+            scale = float(getattr(content.variables[name], "scale_factor", 1.0))
+            values[name] = np.array(content.variables[name].data[at], dtype=np.float64) * scale
+    return values

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Choices made at load, whatever the file format: rigid water, fixed bonds, heavy hydrogens.
+
+Readers build a System in which everything can move; `constrain` replaces bonds
+and angles by constraints. The alternative, each reader making its own choice,
+would repeat these rules once per format.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import InputError, QuiltError
+from ..system import System
+
+Constraints = Literal["none", "h-bonds"]
+
+_WATER = "WAT HOH H2O TP3 TP3M TIP3 TIP TIPS T3P T3H TIP3P SOL SPC SPCE SPC/E SPG OPC3 OP3 DOD"
+WATER_NAMES = tuple(_WATER.split())
+
+
+def constrain(
+    system: System,
+    constraints: Constraints = "none",
+    rigid_water: bool = True,
+    hydrogen_mass: float | None = None,
+) -> System:
+    """The system with constraints in place of the bonds and angles that they fix.
+
+    Parameters
+    ----------
+    system:
+        A system whose bonds are all terms.
+    constraints:
+        "none", or "h-bonds": every bond with a hydrogen keeps its length r0.
+    rigid_water:
+        Three-atom waters keep their shape: both O-H lengths and H-H.
+    hydrogen_mass:
+        amu; each hydrogen gets this mass, taken from the heavy atom that it is
+        bonded to, so that sums stay the same. Rigid waters are left alone.
+
+    Raises
+    ------
+    QuiltError
+        If a value is not one of these, or a heavy atom would be left without mass.
+    """
+    if constraints not in get_args(Constraints):
+        raise QuiltError(f"constraints must be 'none' or 'h-bonds', not '{constraints}'")
+    waters = find_waters(system) if rigid_water else np.empty((0, 3), dtype=np.int32)
+    if hydrogen_mass is not None:
+        system = _heavy_hydrogens(system, waters, hydrogen_mass)
+    water_of_atom = np.full(system.atoms, -1)
+    water_of_atom[waters] = np.arange(len(waters))[:, None]
+    in_water = _same_water(water_of_atom, system.bonds)
+    fixed = in_water.copy()
+    if constraints == "h-bonds":
+        hydrogen = system.topology.elements == 1
+        fixed |= hydrogen[system.bonds].any(axis=1)
+    ours = fixed & ~in_water
+    pairs, lengths = _water_shape(system, waters, water_of_atom)
+    bent = ~_same_water(water_of_atom, system.angles)
+    return replace(
+        system,
+        bonds=system.bonds[~fixed],
+        bond_parameters=system.bond_parameters[~fixed],
+        angles=system.angles[bent],
+        angle_parameters=system.angle_parameters[bent],
+        constraints=np.concatenate([system.constraints, pairs, system.bonds[ours]]),
+        constraint_lengths=np.concatenate(
+            [system.constraint_lengths, lengths, system.bond_parameters[ours, 0]]
+        ),
+    )
+
+
+def find_waters(system: System) -> npt.NDArray[np.int32]:
+    """(n, 3) int32: oxygen and both hydrogens of each three-atom water.
+
+    A water is a residue of three atoms with a water's name, one oxygen and two
+    hydrogens.
+    """
+    topology = system.topology
+    sizes = np.bincount(topology.residue_of_atom, minlength=len(topology.residue_names))
+    watery = (sizes == 3) & np.isin(np.char.upper(topology.residue_names), WATER_NAMES)
+    atoms = np.flatnonzero(watery[topology.residue_of_atom]).astype(np.int32)
+    by_residue = np.argsort(topology.residue_of_atom[atoms], kind="stable")
+    triples = atoms[by_residue].reshape(-1, 3)
+    oxygen_first = np.argsort(-topology.elements[triples], axis=1, kind="stable")
+    triples = np.take_along_axis(triples, oxygen_first, axis=1)
+    waters: npt.NDArray[np.int32] = triples[(topology.elements[triples] == [8, 1, 1]).all(axis=1)]
+    return waters
+
+
+def _same_water(
+    water_of_atom: npt.NDArray[np.int_], terms: npt.NDArray[np.int32]
+) -> npt.NDArray[np.bool_]:
+    water = water_of_atom[terms]
+    same: npt.NDArray[np.bool_] = (water[:, 0] >= 0) & (water == water[:, :1]).all(axis=1)
+    return same
+
+
+def _water_shape(
+    system: System, waters: npt.NDArray[np.int32], water_of_atom: npt.NDArray[np.int_]
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]:
+    """Pairs (3 n, 2) and lengths (3 n,) that fix each water: O-H, O-H, H-H.
+
+    H-H comes from its bond where the force field has one, else from the angle.
+    """
+    lengths = np.full((len(waters), 3), np.nan)
+    corner = np.zeros(system.atoms, dtype=np.int_)  # 0 oxygen, 1 and 2 the hydrogens
+    corner[waters[:, 1]], corner[waters[:, 2]] = 1, 2
+    bonds = _same_water(water_of_atom, system.bonds)
+    ends = system.bonds[bonds]
+    side = corner[ends].sum(axis=1) - 1  # O-H1 -> 0, O-H2 -> 1, H1-H2 -> 2
+    lengths[water_of_atom[ends[:, 0]], side] = system.bond_parameters[bonds, 0]
+    angles = _same_water(water_of_atom, system.angles) & (corner[system.angles[:, 1]] == 0)
+    water = water_of_atom[system.angles[angles, 1]]
+    first, second = lengths[water, 0], lengths[water, 1]
+    cosine = np.cos(system.angle_parameters[angles, 0])
+    opposite = np.sqrt(first**2 + second**2 - 2 * first * second * cosine)
+    lengths[water, 2] = np.where(np.isnan(lengths[water, 2]), opposite, lengths[water, 2])
+    if np.isnan(lengths).any():
+        atom = int(waters[np.argmax(np.isnan(lengths).any(axis=1)), 0])
+        raise InputError(
+            f"{system.topology.describe(atom)} is a water whose bonds and angle do not fix its "
+            "shape; load it with rigid_water=False or correct the topology"
+        )
+    pairs = waters[:, [0, 1, 0, 2, 1, 2]].reshape(-1, 2)
+    return pairs, lengths.reshape(-1)
+
+
+def _heavy_hydrogens(system: System, waters: npt.NDArray[np.int32], mass: float) -> System:
+    if not 0 < mass < 12:
+        raise QuiltError(f"hydrogen_mass must lie between 0 and 12 amu, not {mass:g}")
+    hydrogen = system.topology.elements == 1
+    hydrogen[waters[:, 1:]] = False
+    pairs = np.concatenate([system.bonds, system.bonds[:, ::-1]])
+    pairs = pairs[hydrogen[pairs[:, 0]] & (system.topology.elements[pairs[:, 1]] != 1)]
+    light, first = np.unique(pairs[:, 0], return_index=True)  # one heavy atom for each hydrogen
+    heavy = pairs[first, 1]
+    masses = system.masses.copy()
+    np.subtract.at(masses, heavy, mass - masses[light])
+    masses[light] = mass
+    if (masses <= 0).any():
+        atom = system.topology.describe(int(np.argmin(masses)))
+        raise QuiltError(f"hydrogen_mass {mass:g} amu leaves no mass for {atom}")
+    return replace(system, masses=masses)

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a person sees while something runs, all of it on stderr.
+
+A bar with speed and time left where stderr is a terminal; plain lines, at most one in ten seconds,
+where it is a file or a pipe, so that a batch system's log stays short.
+"""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+console = Console(stderr=True, highlight=False, soft_wrap=True)
+
+_LINE_SECONDS = 10.0
+_DAY = 86400.0
+
+
+def say(message: str) -> None:
+    """One line for the person at the terminal."""
+    console.print(message, markup=False)
+
+
+def warn(message: str) -> None:
+    """One line about something that went wrong but does not stop the program."""
+    console.print(f"warning: {message}", markup=False, style="yellow")
+
+
+class RunProgress:
+    """Progress of a run of `total` steps of `timestep` ps; a context that is told of steps done."""
+
+    def __init__(self, step: int, total: int, timestep: float) -> None:
+        self._first, self._total, self._timestep = step, total, timestep
+        self._begin = self._last_line = time.perf_counter()
+        self._step = step
+        self._bar: Progress | None = None
+
+    def __enter__(self) -> RunProgress:
+        if console.is_terminal:
+            columns = (TextColumn("step"), MofNCompleteColumn(), BarColumn())
+            speed = TextColumn("{task.fields[speed]}")
+            self._bar = Progress(
+                *columns, speed, TextColumn("ETA"), TimeRemainingColumn(), console=console
+            )
+            self._task = self._bar.add_task("", total=self._total, completed=self._first, speed="")
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+        elif error is None and self._step > self._first:
+            self._line()
+
+    def update(self, step: int) -> None:
+        """The run has reached `step`."""
+        self._step = step
+        if self._bar is not None:
+            self._bar.update(self._task, completed=step, speed=f"{self.speed():.3g} ns/day")
+        elif time.perf_counter() - self._last_line >= _LINE_SECONDS:
+            self._line()
+
+    def speed(self) -> float:
+        """Mean speed so far, ns/day."""
+        seconds = max(time.perf_counter() - self._begin, 1e-9)
+        return (self._step - self._first) * self._timestep * 1e-3 * _DAY / seconds
+
+    def _line(self) -> None:
+        self._last_line = time.perf_counter()
+        done = self._step - self._first
+        left = (self._last_line - self._begin) / max(done, 1) * (self._total - self._step)
+        say(f"step {self._step} of {self._total}, {self.speed():.3g} ns/day, {_clock(left)} left")
+
+
+def _clock(seconds: float) -> str:
+    minutes, second = divmod(round(seconds), 60)
+    hours, minute = divmod(minutes, 60)
+    return f"{hours}:{minute:02d}:{second:02d}"

@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a run leaves behind while it goes: energy log, trajectory, checkpoints.
+
+Every reporter can start anew or go on after a checkpoint; going on cuts away what was written after
+the checkpoint's step, so that nothing is ever there twice.  Log rows are plain CSV: a million rows
+are still small, and every tool reads them.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from .checkpoint import write_checkpoint
+from .errors import QuiltError
+from .files import write_all, writing
+from .simulation import Simulation
+from .trajectory import DcdWriter, MoleculeWrapper
+
+LOG_COLUMNS = (
+    "step",
+    "time",
+    "potential",
+    "kinetic",
+    "total",
+    "conserved",
+    "temperature",
+    "density",
+    "ns/day",
+)
+_DAY = 86400.0
+
+
+class LogReporter:
+    """Energies and speed, one CSV row each.
+
+    Columns: step; time, ps; potential, kinetic, total and conserved energy (total minus the heat of
+    the thermostat), kJ/mol; temperature, K; density, kg/m^3; speed since the row before, ns/day
+    (0 in the first row).
+
+    Parameters
+    ----------
+    path:
+        The file.
+    every:
+        Steps between rows.
+    after:
+        None starts a new file; a step goes on with an existing one, rows after that step removed.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], every: int, after: int | None = None) -> None:
+        self.path = Path(path)
+        self.every = every
+        self._mark: tuple[int, float] | None = None
+        if after is not None:
+            _cut_log(self.path, after, every)
+        self._file = open(self.path, "wb" if after is None else "ab", buffering=0)
+        if after is None:
+            self._write(",".join(LOG_COLUMNS))
+
+    def start_clock(self, simulation: Simulation) -> None:
+        """From here the speed in the next row is counted."""
+        self._mark = (simulation.step, time.perf_counter())
+
+    def report(self, simulation: Simulation) -> None:
+        """Writes a row."""
+        energies = simulation.energies()
+        values = [energies[name] for name in ("potential", "kinetic", "total", "conserved")]
+        texts = [f"{value:.6f}" for value in (simulation.time, *values)]
+        texts += [f"{simulation.temperature():.4f}", f"{simulation.density():.4f}"]
+        self._write(f"{simulation.step},{','.join(texts)},{self._speed(simulation):.4g}")
+        self.start_clock(simulation)
+
+    def sync(self) -> None:
+        """Returns when all rows are on the disk."""
+        os.fsync(self._file.fileno())
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._file.close()
+
+    def _write(self, row: str) -> None:
+        with writing(self.path):
+            write_all(self._file, f"{row}\n".encode("ascii"))
+
+    def _speed(self, simulation: Simulation) -> float:
+        if self._mark is None:
+            return 0.0
+        step, begin = self._mark
+        nanoseconds = (simulation.step - step) * simulation.integrator.timestep * 1e-3
+        return nanoseconds * _DAY / max(time.perf_counter() - begin, 1e-9)
+
+
+class TrajectoryReporter:
+    """Frames of a DCD trajectory, molecules whole and centred in the cell.
+
+    Parameters
+    ----------
+    path:
+        The file.
+    every:
+        Steps between frames; the first is of step `every`.
+    simulation:
+        Whose atoms are written.
+    after:
+        None starts a new file; a step goes on with an existing one, frames after it removed.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        every: int,
+        simulation: Simulation,
+        after: int | None = None,
+    ) -> None:
+        self.every = every
+        self._wrapper = MoleculeWrapper(simulation.system.molecules)
+        self._writer = DcdWriter(
+            path,
+            simulation.system.atoms,
+            every,
+            simulation.integrator.timestep,
+            keep=None if after is None else after // every,
+        )
+
+    def report(self, simulation: Simulation) -> None:
+        """Writes a frame."""
+        state = simulation.state()
+        with writing(self._writer.path):
+            self._writer.write(self._wrapper.wrap(state.positions, state.box), state.box)
+
+    def sync(self) -> None:
+        """Returns when all frames are on the disk."""
+        self._writer.sync()
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._writer.close()
+
+
+Output = LogReporter | TrajectoryReporter
+
+
+class CheckpointReporter:
+    """Checkpoints, written when the outputs that they rely on are safe.
+
+    Must report after those outputs, which it syncs first: rows and frames up to a checkpoint's step
+    are on the disk before the checkpoint is.
+
+    Parameters
+    ----------
+    path:
+        The file; the one before it is kept as `.prev`.
+    every:
+        Steps between checkpoints.
+    relies_on:
+        Outputs that a resumed run will carry on.
+    provenance:
+        Put into the checkpoint, compared on resume.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        every: int,
+        relies_on: Sequence[Output] = (),
+        provenance: dict[str, Any] | None = None,
+    ) -> None:
+        self.path = Path(path)
+        self.every = every
+        self.last_step: int | None = None
+        self._relies_on = relies_on
+        self._provenance = provenance or {}
+
+    def report(self, simulation: Simulation) -> None:
+        """Writes a checkpoint."""
+        for output in self._relies_on:
+            output.sync()
+        with writing(self.path):
+            write_checkpoint(self.path, simulation.checkpoint(self._provenance))
+        self.last_step = simulation.step
+
+
+def _cut_log(path: Path, step: int, every: int) -> None:
+    """Removes the rows after `step` and what a kill left of a last row."""
+    last = -1.0
+    with open(path, "r+b") as file:
+        header = file.readline()
+        if header.rstrip().decode("ascii", "replace") != ",".join(LOG_COLUMNS):
+            raise QuiltError(f"{path}: not a log that this run wrote")
+        end = file.tell()
+        while (line := file.readline()).endswith(b"\n") and _step_of(line) <= step:
+            end, last = file.tell(), _step_of(line)
+        if last < step - step % every:
+            raise QuiltError(
+                f"{path}: the row of step {step - step % every} is missing; rows were lost, so the "
+                "run cannot be carried on"
+            )
+        file.truncate(end)
+
+
+def _step_of(line: bytes) -> float:
+    """The step of a row; of a damaged row, a step later than any."""
+    first = line.split(b",", 1)[0]
+    return int(first) if first.isdigit() else float("inf")

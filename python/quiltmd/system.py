@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is simulated: atoms, force-field terms, constraints, exclusions.
+
+A System is a frozen description in plain arrays, in the order of the input.
+It knows no file format and runs nothing: readers make it, the core compiles
+it into a run. Since it never changes, nothing needs to be kept in step with it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .errors import InputError
+from .molecules import molecule_of_atom
+from .topology import Topology
+
+if TYPE_CHECKING:
+    import openmm
+
+F64 = npt.NDArray[np.float64]
+I32 = npt.NDArray[np.int32]
+
+_I, _F = np.dtype(np.int32), np.dtype(np.float64)
+# Field -> dtype and shape; "N" atoms, "T" Lennard-Jones types, None any number of terms.
+_LAYOUT: dict[str, tuple[np.dtype[Any], tuple[str | int | None, ...]]] = {
+    "masses": (_F, ("N",)),
+    "charges": (_F, ("N",)),
+    "lj_types": (_I, ("N",)),
+    "lj_a": (_F, ("T", "T")),
+    "lj_b": (_F, ("T", "T")),
+    "bonds": (_I, (None, 2)),
+    "bond_parameters": (_F, (None, 2)),
+    "angles": (_I, (None, 3)),
+    "angle_parameters": (_F, (None, 2)),
+    "torsions": (_I, (None, 4)),
+    "torsion_parameters": (_F, (None, 3)),
+    "pairs14": (_I, (None, 2)),
+    "pair14_parameters": (_F, (None, 3)),
+    "exclusions": (_I, (None, 2)),
+    "constraints": (_I, (None, 2)),
+    "constraint_lengths": (_F, (None,)),
+}
+_PARAMETERS_OF = {
+    "bonds": "bond_parameters",
+    "angles": "angle_parameters",
+    "torsions": "torsion_parameters",
+    "pairs14": "pair14_parameters",
+    "constraints": "constraint_lengths",
+}
+_TUPLES = ("bonds", "angles", "torsions", "pairs14", "exclusions", "constraints")
+
+
+@dataclass(frozen=True, eq=False)
+class System:
+    """A molecular system of N atoms with T Lennard-Jones types.
+
+    Arrays are converted to the given types, checked, and made read-only.
+    Units: nm, ps, amu, kJ/mol, e, rad. Atoms are counted from 0.
+
+    Attributes
+    ----------
+    masses:
+        (N,) amu, all positive.
+    charges:
+        (N,) e.
+    lj_types:
+        (N,) int32, type of each atom.
+    lj_a, lj_b:
+        (T, T) symmetric; E = a/r^12 - b/r^6, in kJ/mol nm^12 and kJ/mol nm^6.
+    bonds, bond_parameters:
+        (n, 2) int32; (n, 2) length r0 and k in kJ/mol/nm^2; E = k/2 (r - r0)^2.
+    angles, angle_parameters:
+        (n, 3) int32; (n, 2) theta0 and k in kJ/mol/rad^2; E = k/2 (theta - theta0)^2.
+    torsions, torsion_parameters:
+        (n, 4) int32; (n, 3) periodicity n, phase and k in kJ/mol;
+        E = k (1 + cos(n phi - phase)); impropers among them.
+    pairs14, pair14_parameters:
+        (n, 2) int32; (n, 3) charge product in e^2, sigma, epsilon, all as they
+        apply, scaling included.
+    exclusions:
+        (n, 2) int32, i < j: every pair without ordinary nonbonded interaction,
+        the pairs of `pairs14` among them.
+    constraints, constraint_lengths:
+        (n, 2) int32; (n,) nm. Bonds and angles that constraints fix have no
+        term in `bonds` and `angles`.
+    topology:
+        Names of atoms and residues.
+
+    Raises
+    ------
+    InputError
+        If an array has the wrong shape, an atom does not exist, or a value is
+        not a finite number.
+    """
+
+    masses: F64
+    charges: F64
+    lj_types: I32
+    lj_a: F64
+    lj_b: F64
+    bonds: I32
+    bond_parameters: F64
+    angles: I32
+    angle_parameters: F64
+    torsions: I32
+    torsion_parameters: F64
+    pairs14: I32
+    pair14_parameters: F64
+    exclusions: I32
+    constraints: I32
+    constraint_lengths: F64
+    topology: Topology
+
+    def __post_init__(self) -> None:
+        sizes = {"N": len(self.masses), "T": len(self.lj_a)}
+        for name, (dtype, shape) in _LAYOUT.items():
+            object.__setattr__(self, name, _frozen(name, getattr(self, name), dtype, shape, sizes))
+        _check_terms(self)
+        if len(self.topology.atom_names) != self.atoms:
+            raise InputError(
+                f"the topology names {len(self.topology.atom_names)} atoms, not {self.atoms}"
+            )
+        _check_atoms(self)
+
+    @property
+    def atoms(self) -> int:
+        """Number of atoms, N."""
+        return len(self.masses)
+
+    @property
+    def molecules(self) -> I32:
+        """(N,) int32: the molecule of each atom, numbered by their first atoms."""
+        return molecule_of_atom(self.atoms, self.links)
+
+    @property
+    def links(self) -> I32:
+        """(n, 2) int32: the pairs that hold molecules together, bonds and constraints."""
+        return np.concatenate([self.bonds, self.constraints])
+
+    @property
+    def degrees_of_freedom(self) -> int:
+        """3 N minus the constraints; motion of the centre of mass is not subtracted."""
+        return 3 * self.atoms - len(self.constraints)
+
+    @classmethod
+    def from_openmm(cls, openmm_system: openmm.System, topology: Any = None) -> System:
+        """System of an `openmm.System`.
+
+        Parameters
+        ----------
+        openmm_system:
+            Its forces may be HarmonicBondForce, HarmonicAngleForce,
+            PeriodicTorsionForce (several of each), one NonbondedForce, and
+            CMMotionRemover, which is left to the settings of the run. How the
+            NonbondedForce cuts off is a matter of the run too: see
+            `quiltmd.inputs.openmm.nonbonded_from_openmm`.
+        topology:
+            `openmm.app.Topology`, for names.
+
+        Raises
+        ------
+        InputError
+            Names any force or feature that cannot be represented exactly.
+        """
+        from .inputs.openmm import system_from_openmm
+
+        return system_from_openmm(openmm_system, topology)
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """All arrays by field name, for the core: C-contiguous copies."""
+        return {name: np.array(getattr(self, name), order="C") for name in _LAYOUT}
+
+    def tile(self, nx: int, ny: int, nz: int) -> System:
+        """The system repeated nx, ny, nz times; `State.tile` places the copies.
+
+        Copies come one after the other, each in the order of the original.
+        """
+        copies = nx * ny * nz
+        if min(nx, ny, nz) < 1:
+            raise InputError(f"cannot tile {nx}x{ny}x{nz}: every count must be at least 1")
+        changed: dict[str, Any] = {"topology": self.topology.tile(copies)}
+        for name in (*_PARAMETERS_OF.values(), "masses", "charges", "lj_types"):
+            array = getattr(self, name)
+            changed[name] = np.tile(array, (copies,) + (1,) * (array.ndim - 1))
+        offset = np.arange(copies, dtype=np.int32)[:, None, None] * np.int32(self.atoms)
+        for name in _TUPLES:
+            array = getattr(self, name)
+            changed[name] = (array[None] + offset).reshape(-1, array.shape[1])
+        return replace(self, **changed)
+
+
+def _frozen(
+    name: str,
+    value: npt.ArrayLike,
+    dtype: np.dtype[Any],
+    shape: tuple[str | int | None, ...],
+    sizes: dict[str, int],
+) -> npt.NDArray[Any]:
+    """The value as a read-only array of the right type and shape; an own copy if need be."""
+    array = np.asarray(value)
+    wanted = [sizes[size] if isinstance(size, str) else size for size in shape]
+    if array.size == 0:  # so that [] is understood
+        array = array.reshape([size or 0 for size in wanted])
+    good = array.ndim == len(shape) and all(
+        size is None or size == actual for size, actual in zip(wanted, array.shape, strict=True)
+    )
+    if not good:
+        raise InputError(f"system.{name} has shape {array.shape}, not {_shape_words(shape)}")
+    if not np.isfinite(array).all():
+        row = int(np.argwhere(~np.isfinite(array))[0][0])
+        raise InputError(f"system.{name}[{row}] is not a finite number")
+    if array.dtype != dtype or not array.flags.c_contiguous or array.flags.writeable:
+        array = np.array(array, dtype=dtype, order="C")
+        array.setflags(write=False)
+    return array
+
+
+def _shape_words(shape: tuple[str | int | None, ...]) -> str:
+    return "(" + ", ".join("n" if size is None else str(size) for size in shape) + ")"
+
+
+def _check_terms(system: System) -> None:
+    for name in _TUPLES:
+        array = getattr(system, name)
+        bad = ((array < 0) | (array >= system.atoms)).any(axis=1)
+        if bad.any():
+            row = int(np.argmax(bad))
+            raise InputError(f"system.{name}[{row}] names an atom that does not exist")
+        ordered = np.sort(array, axis=1)
+        repeated = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
+        if repeated.any():
+            row = int(np.argmax(repeated))
+            raise InputError(f"system.{name}[{row}] names an atom twice")
+    for name, parameters in _PARAMETERS_OF.items():
+        if len(getattr(system, name)) != len(getattr(system, parameters)):
+            raise InputError(f"system.{name} and system.{parameters} differ in length")
+    if (system.exclusions[:, 0] > system.exclusions[:, 1]).any():
+        raise InputError("system.exclusions must have the lower atom first")
+
+
+def _check_atoms(system: System) -> None:
+    topology = system.topology
+    if system.atoms == 0:
+        raise InputError("the system has no atoms")
+    if (system.masses <= 0).any():
+        atom = int(np.argmax(system.masses <= 0))
+        raise InputError(
+            f"{topology.describe(atom)} has mass {system.masses[atom]:g}; massless atoms "
+            "(virtual sites, fixed atoms) are not supported"
+        )
+    types = len(system.lj_a)
+    if system.lj_types.min() < 0 or system.lj_types.max() >= types:
+        atom = int(np.argmax((system.lj_types < 0) | (system.lj_types >= types)))
+        raise InputError(f"{topology.describe(atom)} has a Lennard-Jones type without parameters")
+    for name in ("lj_a", "lj_b"):
+        table = getattr(system, name)
+        if (table != table.T).any():
+            raise InputError(f"system.{name} is not symmetric")
+    if (system.constraint_lengths <= 0).any():
+        row = int(np.argmax(system.constraint_lengths <= 0))
+        first, second = (topology.describe(int(atom)) for atom in system.constraints[row])
+        raise InputError(f"the constraint between {first} and {second} has no positive length")
+
+
+assert {field.name for field in fields(System)} == {*_LAYOUT, "topology"}

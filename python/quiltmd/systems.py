@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Standard systems for benchmarks and the demo, from a package that ships their Amber files.
+
+The files come from the data folder of `openmmtools`, which is found but never imported: its own
+dependencies are heavy, and none is needed for reading a file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from .errors import QuiltError
+
+
+@dataclass(frozen=True)
+class StandardSystem:
+    """A system that everyone can get: its files within the data folder, and what it is."""
+
+    topology: str
+    coordinates: str
+    title: str
+
+
+SYSTEMS = {
+    "dhfr": StandardSystem(
+        "dhfr/JAC.prmtop",
+        "dhfr/JAC.inpcrd",
+        "dihydrofolate reductase in water, 23,558 atoms (the Joint Amber-CHARMM benchmark)",
+    ),
+    "alanine": StandardSystem(
+        "alanine-dipeptide-explicit/alanine-dipeptide.prmtop",
+        "alanine-dipeptide-explicit/alanine-dipeptide.crd",
+        "alanine dipeptide in water, 2,269 atoms",
+    ),
+    "trpzip2": StandardSystem(
+        "trpzip2-explicit/trpzip2.prmtop",
+        "trpzip2-explicit/trpzip2.crd",
+        "tryptophan zipper 2 in water, 11,034 atoms",
+    ),
+    "dna": StandardSystem(
+        "dna_dodecamer_explicit/prmtop",
+        "dna_dodecamer_explicit/inpcrd",
+        "a DNA dodecamer in water, 13,646 atoms",
+    ),
+}
+
+
+def system_files(name: str) -> tuple[Path, Path]:
+    """Topology and coordinates of a standard system; QuiltError where there are none."""
+    if name not in SYSTEMS:
+        raise QuiltError(f"no standard system {name!r}; there are {', '.join(SYSTEMS)}")
+    spec = find_spec("openmmtools")
+    if spec is None or spec.origin is None:
+        raise QuiltError(
+            "the standard systems come with the package openmmtools, which is not installed; its "
+            "files alone are enough: pip install --no-deps openmmtools"
+        )
+    data = Path(spec.origin).parent / "data"
+    return data / SYSTEMS[name].topology, data / SYSTEMS[name].coordinates

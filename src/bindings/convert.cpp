@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bindings/convert.h"
+
+#include <nanobind/stl/string.h>
+
+#include <cstring>
+
+#include "math/error.h"
+
+namespace quiltmd {
+namespace {
+
+namespace nb = nanobind;
+
+template <class T>
+T value(const nb::dict& values, const char* name) {
+  if (!values.contains(name)) throw Error(std::string("missing setting '") + name + "'");
+  return nb::cast<T>(values[name]);
+}
+
+template <class T>
+using Array = nb::ndarray<const T, nb::c_contig, nb::device::cpu>;
+
+template <class T>
+Array<T> array(const nb::dict& arrays, const char* name) {
+  if (!arrays.contains(name)) throw Error(std::string("missing array '") + name + "'");
+  return nb::cast<Array<T>>(arrays[name]);
+}
+
+template <class T>
+std::vector<T> flat(const nb::dict& arrays, const char* name) {
+  const Array<T> a = array<T>(arrays, name);
+  return {a.data(), a.data() + a.size()};
+}
+
+// Rows of N values.
+template <class T, size_t N>
+std::vector<std::array<T, N>> rows(const nb::dict& arrays, const char* name) {
+  const Array<T> a = array<T>(arrays, name);
+  if (a.size() % N) throw Error(std::string("array '") + name + "' has the wrong shape");
+  std::vector<std::array<T, N>> result(a.size() / N);
+  if (a.size()) std::memcpy(result.data(), a.data(), a.size() * sizeof(T));
+  return result;
+}
+
+template <size_t N>
+void check_atoms(const std::vector<std::array<int32_t, N>>& tuples, size_t atoms,
+                 const char* name) {
+  for (size_t t = 0; t < tuples.size(); ++t)
+    for (const int32_t a : tuples[t])
+      if (a < 0 || static_cast<size_t>(a) >= atoms)
+        throw Error(std::string(name) + " " + std::to_string(t) + " names atom " +
+                    std::to_string(a) + ", but there are " + std::to_string(atoms) + " atoms");
+}
+
+}  // namespace
+
+System system_from(const nb::dict& d) {
+  System s;
+  s.masses = flat<double>(d, "masses");
+  s.charges = flat<double>(d, "charges");
+  s.lj_types = flat<int32_t>(d, "lj_types");
+  s.lj_a = flat<double>(d, "lj_a");
+  s.lj_b = flat<double>(d, "lj_b");
+  s.lj_type_count = static_cast<int>(std::lround(std::sqrt(static_cast<double>(s.lj_a.size()))));
+  s.bonds = {rows<int32_t, 2>(d, "bonds"), rows<double, 2>(d, "bond_parameters")};
+  s.angles = {rows<int32_t, 3>(d, "angles"), rows<double, 2>(d, "angle_parameters")};
+  s.torsions = {rows<int32_t, 4>(d, "torsions"), rows<double, 3>(d, "torsion_parameters")};
+  s.pairs14 = {rows<int32_t, 2>(d, "pairs14"), rows<double, 3>(d, "pair14_parameters")};
+  s.exclusions = rows<int32_t, 2>(d, "exclusions");
+  s.constraints = rows<int32_t, 2>(d, "constraints");
+  s.constraint_lengths = flat<double>(d, "constraint_lengths");
+  check_atoms(s.bonds.atoms, s.masses.size(), "bond");
+  check_atoms(s.angles.atoms, s.masses.size(), "angle");
+  check_atoms(s.torsions.atoms, s.masses.size(), "torsion");
+  check_atoms(s.pairs14.atoms, s.masses.size(), "1-4 pair");
+  check_atoms(s.exclusions, s.masses.size(), "exclusion");
+  check_atoms(s.constraints, s.masses.size(), "constraint");
+  return s;
+}
+
+NonbondedSettings nonbonded_from(const nb::dict& d) {
+  NonbondedSettings s;
+  s.cutoff = value<double>(d, "cutoff");
+  const auto method = value<std::string>(d, "method");
+  if (method != "pme" && method != "cutoff")
+    throw Error("unknown nonbonded method '" + method + "': choose pme or cutoff");
+  s.pme = method == "pme";
+  s.dispersion_correction = value<bool>(d, "dispersion_correction");
+  s.potential_shift = value<bool>(d, "potential_shift");
+  if (!s.pme) return s;
+  s.order = value<int>(d, "pme_order");
+  s.alpha = value<double>(d, "pme_alpha");
+  const nb::sequence grid = nb::cast<nb::sequence>(d["pme_grid"]);
+  for (int i = 0; i < 3; ++i) s.grid[i] = nb::cast<int>(grid[i]);
+  return s;
+}
+
+IntegratorSettings integrator_from(const nb::dict& d) {
+  IntegratorSettings s;
+  const auto kind = value<std::string>(d, "kind");
+  if (kind != "nve" && kind != "nvt")
+    throw Error("unknown ensemble '" + kind + "': choose nve or nvt");
+  s.ensemble = kind == "nve" ? Ensemble::kNve : Ensemble::kNvt;
+  s.timestep = value<double>(d, "timestep");
+  s.temperature = value<double>(d, "temperature");
+  s.friction = value<double>(d, "friction");
+  s.seed = static_cast<uint64_t>(value<int64_t>(d, "seed"));
+  s.constraint_tolerance = value<double>(d, "constraint_tolerance");
+  s.remove_com_every = value<int>(d, "remove_com_every");
+  if (!(s.timestep > 0)) throw Error("the time step must be positive");
+  return s;
+}
+
+ListSettings lists_from(const nb::dict& d) {
+  ListSettings s{value<int>(d, "list_life"), value<double>(d, "list_buffer"),
+                 value<int>(d, "away")};
+  if (s.life < 0 || s.buffer < 0) throw Error("list life and buffer must not be negative");
+  if (s.away != 1 && s.away != 2) throw Error("away must be 1 or 2");
+  return s;
+}
+
+RunSettings run_from(const nb::dict& d) {
+  return {value<int>(d, "ranks"), value<int>(d, "threads"), value<std::string>(d, "device"),
+          value<bool>(d, "balance")};
+}
+
+Box box_from(const Matrix& m) {
+  const double* r = m.data();
+  if (std::abs(r[1]) > 1e-9 || std::abs(r[2]) > 1e-9 || std::abs(r[5]) > 1e-9 || !(r[0] > 0) ||
+      !(r[4] > 0) || !(r[8] > 0))
+    throw Error("box vectors must be lower triangular with a positive diagonal");
+  return {r[0], r[3], r[4], r[6], r[7], r[8]};
+}
+
+std::vector<Vec3d> points_from(const Points& points) {
+  std::vector<Vec3d> result(points.shape(0));
+  if (!result.empty()) std::memcpy(result.data(), points.data(), result.size() * sizeof(Vec3d));
+  return result;
+}
+
+nb::object to_array(const std::vector<Vec3d>& points) {
+  auto* copy = new std::vector<Vec3d>(points);
+  nb::capsule owner(copy, [](void* p) noexcept { delete static_cast<std::vector<Vec3d>*>(p); });
+  return nb::cast(nb::ndarray<nb::numpy, double, nb::shape<-1, 3>>(
+      reinterpret_cast<double*>(copy->data()), {copy->size(), 3}, owner));
+}
+
+nb::object to_array(const Box& b) {
+  auto* copy = new double[9]{b.ax, 0, 0, b.bx, b.by, 0, b.cx, b.cy, b.cz};
+  nb::capsule owner(copy, [](void* p) noexcept { delete[] static_cast<double*>(p); });
+  return nb::cast(nb::ndarray<nb::numpy, double, nb::shape<3, 3>>(copy, {3, 3}, owner));
+}
+
+}  // namespace quiltmd

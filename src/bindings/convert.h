@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// From Python's arrays and dictionaries to the core's plain data.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include "computes/reference.h"
+#include "runtime/engine.h"
+
+namespace quiltmd {
+
+using Points = nanobind::ndarray<const double, nanobind::shape<-1, 3>, nanobind::c_contig,
+                                 nanobind::device::cpu>;
+using Matrix = nanobind::ndarray<const double, nanobind::shape<3, 3>, nanobind::c_contig,
+                                 nanobind::device::cpu>;
+
+System system_from(const nanobind::dict& arrays);
+NonbondedSettings nonbonded_from(const nanobind::dict& values);
+IntegratorSettings integrator_from(const nanobind::dict& values);
+ListSettings lists_from(const nanobind::dict& values);
+RunSettings run_from(const nanobind::dict& values);
+Box box_from(const Matrix& rows);
+std::vector<Vec3d> points_from(const Points& points);
+
+nanobind::object to_array(const std::vector<Vec3d>& points);
+nanobind::object to_array(const Box& box);
+
+}  // namespace quiltmd

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Python module quiltmd._core: conversions and calls, no logic.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+
+#include "bindings/convert.h"
+#include "math/error.h"
+#include "runtime/devices.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace quiltmd {
+namespace {
+
+nb::dict describe_device(const DeviceDescription& d) {
+  nb::dict out;
+  out["kind"] = d.kind;
+  out["name"] = d.name;
+  out["architecture"] = d.architecture;
+  out["memory"] = d.memory;
+  out["lanes"] = d.lanes;
+  return out;
+}
+
+void set_state(Engine& engine, int64_t step, const Matrix& box, const Points& positions,
+               const Points& velocities, int64_t list_step, std::optional<Points> list_positions) {
+  HostState state{step, points_from(positions), points_from(velocities), list_step, {}};
+  if (list_positions) state.list_positions = points_from(*list_positions);
+  nb::gil_scoped_release release;
+  engine.set_state(box_from(box), state);
+}
+
+nb::dict get_state(const Engine& engine) {
+  const HostState state = engine.state();
+  nb::dict out;
+  out["step"] = state.step;
+  out["box"] = to_array(engine.box());
+  out["positions"] = to_array(state.positions);
+  out["velocities"] = to_array(state.velocities);
+  out["list_step"] = state.list_step;
+  out["list_positions"] = to_array(state.list_positions);
+  return out;
+}
+
+nb::dict minimize(Engine& engine, double tolerance, int max_iterations) {
+  const Minimum minimum = [&] {
+    nb::gil_scoped_release release;
+    return engine.minimize(tolerance, max_iterations);
+  }();
+  nb::dict out;
+  out["potential"] = minimum.energy;
+  out["largest_force"] = minimum.largest_force;
+  out["iterations"] = minimum.iterations;
+  out["converged"] = minimum.converged;
+  return out;
+}
+
+nb::dict describe(const Engine& engine) {
+  nb::dict out;
+  for (const auto& [name, number] : engine.numbers()) out[name.c_str()] = number;
+  nb::list devices;
+  for (const auto& d : engine.devices()) devices.append(describe_device(d));
+  out["devices"] = devices;
+  return out;
+}
+
+nb::list profile(const Engine& engine) {
+  nb::list out;
+  for (const auto& task : engine.profile()) {
+    nb::dict row;
+    row["rank"] = task.rank;
+    row["name"] = task.name;
+    row["calls"] = task.calls;
+    row["seconds"] = task.seconds;
+    out.append(row);
+  }
+  return out;
+}
+
+nb::dict reference(const nb::dict& arrays, const nb::dict& nonbonded, const Matrix& box_rows,
+                   const Points& positions) {
+  const System system = with_groups(system_from(arrays));
+  const NonbondedSettings settings = nonbonded_from(nonbonded);
+  const Box box = box_from(box_rows);
+  const auto input = points_from(positions);
+  Evaluation out;
+  const size_t n = input.size();
+  out.forces.resize(n);
+  std::vector<Vec3d> internal(n), forces(n);
+  double constant = 0, dispersion = 0;
+  {
+    nb::gil_scoped_release release;
+    for (size_t i = 0; i < n; ++i)
+      internal[i] = input[static_cast<size_t>(system.input_index[i])];
+    reference_bonded(system, box, internal, out);
+    reference_pairs(system, settings, box, internal, out);
+    if (settings.pme) {
+      reference_pme(system, settings, box, internal, out);
+      constant = ewald_constant(system, settings, box.volume());
+    }
+    if (settings.dispersion_correction)
+      dispersion = dispersion_constant(system, settings, box.volume());
+    for (size_t i = 0; i < n; ++i)
+      forces[static_cast<size_t>(system.input_index[i])] = out.forces[i];
+  }
+  const auto& e = out.energy;
+  double potential = constant + dispersion;
+  for (size_t k = 0; k < kKinetic; ++k) potential += e[k];
+  nb::dict energies;
+  energies["bond"] = e[kBond];
+  energies["angle"] = e[kAngle];
+  energies["torsion"] = e[kTorsion];
+  energies["lj"] = e[kLj];
+  energies["lj14"] = e[kLj14];
+  energies["coulomb"] = e[kCoulombDirect];
+  energies["coulomb14"] = e[kCoulomb14];
+  energies["pme"] = e[kReciprocal] + constant;
+  energies["dispersion"] = dispersion;
+  energies["potential"] = potential;
+  nb::dict result;
+  result["energies"] = energies;
+  result["forces"] = to_array(forces);
+  return result;
+}
+
+// Error becomes quiltmd.QuiltError, SimulationError quiltmd.SimulationError(step, message).
+void translate(const std::exception_ptr& p, void*) {
+  const auto raise = [](const char* name, nb::object argument, const char* message) {
+    const nb::object type = nb::module_::import_("quiltmd.errors").attr(name);
+    nb::object error = argument.is_none() ? type(message) : type(argument, message);
+    PyErr_SetObject(type.ptr(), error.ptr());
+  };
+  try {
+    std::rethrow_exception(p);
+  } catch (const SimulationError& e) {
+    raise("SimulationError", nb::cast(e.step), e.what());
+  } catch (const Error& e) {
+    raise("QuiltError", nb::none(), e.what());
+  }
+}
+
+}  // namespace
+}  // namespace quiltmd
+
+NB_MODULE(_core, module) {
+  using namespace quiltmd;
+  module.doc() = "Compiled core of quiltmd: see quiltmd.engine for its use.";
+  nb::register_exception_translator(translate);
+
+  nb::class_<Engine>(module, "Engine")
+      .def("__init__",
+           [](Engine* engine, const nb::dict& system, const nb::dict& nonbonded,
+              const nb::dict& integrator, const nb::dict& run) {
+             new (engine) Engine(system_from(system), nonbonded_from(nonbonded),
+                                 integrator_from(integrator), lists_from(run), run_from(run));
+           },
+           "system"_a, "nonbonded"_a, "integrator"_a, "run"_a)
+      .def("set_state", &set_state, "step"_a, "box"_a, "positions"_a, "velocities"_a,
+           "list_step"_a, "list_positions"_a.none())
+      .def("run", &Engine::run, "steps"_a, nb::call_guard<nb::gil_scoped_release>())
+      .def("state", &get_state)
+      .def("energies", &Engine::energies, nb::call_guard<nb::gil_scoped_release>())
+      .def("forces", [](Engine& engine) { return to_array(engine.forces()); })
+      .def("force_sum",
+           [](Engine& engine) {
+             const auto sum = engine.force_sum();
+             return nb::make_tuple(sum[0], sum[1], sum[2]);
+           })
+      .def("minimize", &minimize, "tolerance"_a, "max_iterations"_a)
+      .def("draw_velocities", &Engine::draw_velocities, "temperature"_a, "seed"_a,
+           nb::call_guard<nb::gil_scoped_release>())
+      .def("describe", &describe)
+      .def("profile", &profile);
+
+  module.def("reference", &reference, "system"_a, "nonbonded"_a, "box"_a, "positions"_a);
+  module.def("devices", [] {
+    nb::list out;
+    for (const auto& d : list_devices()) out.append(describe_device(d));
+    return out;
+  });
+}

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pair forces on the GPU: one warp for one piece of the list of one i-cluster. Each lane holds one j
+// atom and meets the eight i atoms one after another; these lie in shared memory, where all lanes
+// read the same word. So the inner loop has no shuffle, no gather and no divergent branch. Larger
+// clusters would load j less often but meet more pairs beyond the cutoff; i atoms in registers would
+// spare two loads a pair but halve the warps in flight, which was slower.
+//
+// Blocks are single warps, which the hardware deals out as others end: lists differ in length.
+// Sums: j forces are converted to fixed point per list entry, i forces once per piece; what the
+// integers of a piece lack to zero is the force on the first i atom. So every sum of forces is
+// exactly zero, and nothing depends on the order in which pieces run.
+//
+// Atoms without Lennard-Jones (two of three in water) go last in the cluster; where at most half
+// have it, the other half is evaluated without.
+#include "computes/nonbonded/cuda_pair_math.cuh"
+#include "computes/nonbonded/cuda_operations.h"
+#include "device/cuda/launch.h"
+#include "device/cuda/warp.cuh"
+#include "math/fixed.h"
+
+namespace quiltmd {
+namespace pairs {
+
+constexpr int kLjHalf = kClusterSize / 2;
+// 64 registers, so that 32 warps fit on a multiprocessor: more is worth more than fewer instructions.
+constexpr int kWarpsPerProcessor = 32;
+
+// The i-cluster of a block, atoms with Lennard-Jones first.
+struct Cluster {
+  float4 site[kClusterSize];  // position and charge
+  float2 lj[kClusterSize];    // scaled; or x = row of the table
+  int index[kClusterSize];    // place in the cluster's slots
+};
+
+// What a lane sums up over its entries.
+struct Sums {
+  float force[kClusterSize][3];  // on i atoms, negative; the first is not used
+  long long j_force[3];          // fixed point
+  double lj, coulomb;            // energies
+};
+
+// The j atom of a lane.
+struct Partner {
+  float x, y, z, charge;
+  float2 lj;
+  uint32_t slot;
+  uint32_t interacts, counts;  // bits by place in the cluster's slots; of masked entries
+};
+
+struct Kernel {
+  const PairForces& op;
+  const Cluster& cluster;
+  const float4* shifts;
+  PairList list;
+  int lane;
+};
+
+__device__ __forceinline__ float2 load2(const Float2* p) {
+  return __ldg(reinterpret_cast<const float2*>(p));
+}
+__device__ __forceinline__ float4 load4(const Float4* p) {
+  return *reinterpret_cast<const float4*>(p);
+}
+
+template <bool kMasked, Combination kRule>
+__device__ __forceinline__ Partner load_partner(const Kernel& k, int entry_index) {
+  const bool live = entry_index < k.list.count;
+  const uint32_t own = static_cast<uint32_t>(k.list.cluster) * kClusterSize;
+  const uint32_t entry = live ? k.op.entries[k.list.begin + entry_index] : own;
+  Partner j;
+  j.slot = entry & kSlotMask;
+  const float4 site = load4(k.op.slots.local + j.slot);
+  const float4 shift = k.shifts[entry >> kSlotBits];
+  // An idle lane's atom is far from everything, padding (at +kFarAway) included.
+  j.x = live ? site.x + shift.x : -kFarAway;
+  j.y = site.y + shift.y;
+  j.z = site.z + shift.z;
+  j.charge = site.w;
+  const Float2 lj = {load2(k.op.slots.lj + j.slot).x, load2(k.op.slots.lj + j.slot).y};
+  j.lj = kRule == Combination::kLorentzBerthelot ? scaled_lj(lj) : float2{lj.x, lj.y};
+  if constexpr (kMasked) {
+    j.interacts = entry_index < k.list.masked ? k.op.masks[k.list.begin + entry_index] : 0xffu;
+    const uint32_t place = entry - own;  // below kClusterSize: of this cluster itself, code 0
+    j.counts = place < kClusterSize ? (1u << place) - 1 : 0xffu;
+  }
+  return j;
+}
+
+// One lane's j atom against all i atoms. kLjAtoms: how many of them have Lennard-Jones.
+template <int kLjAtoms, bool kMasked, int kDegree, Combination kRule, bool kEnergy>
+__device__ __forceinline__ void meet_cluster(const Kernel& k, const Partner& j, Sums& sums) {
+  const PairParameters& p = k.op.parameters;
+  float fx = 0, fy = 0, fz = 0;
+  float energy_lj = 0, energy_coulomb = 0;
+#pragma unroll
+  for (int i = 0; i < kClusterSize; ++i) {
+    const float4 site = k.cluster.site[i];
+    const float dx = j.x - site.x, dy = j.y - site.y, dz = j.z - site.z;
+    const float r2 = fmaf(dx, dx, fmaf(dy, dy, dz * dz));
+    const float inverse = inverse_sqrt(r2);
+    const float inverse2 = inverse * inverse;
+    bool near = r2 < p.cutoff2, interacts = true;
+    if constexpr (kMasked) {
+      const int place = k.cluster.index[i];
+      interacts = (j.interacts >> place) & 1u;
+      near = near && ((j.counts >> place) & 1u);
+    }
+    const float t = fmaf(r2, p.t_scale, -1.0f);
+    const float smooth = horner_tail<kDegree>(p.ewald.force, t);
+    float bare = fmaf(inverse2, inverse, -p.ewald.force[0]);
+    if constexpr (kMasked) bare = interacts ? bare : -p.ewald.force[0];
+    const float charges = site.w * j.charge;
+    float force = charges * fmaf(-smooth, t, bare);
+    if constexpr (kLjAtoms > 0) {
+      if (i < kLjAtoms) {
+        const float2 own = k.cluster.lj[i];
+        LennardJones lj;
+        if constexpr (kRule == Combination::kLorentzBerthelot) {
+          lj = lennard_jones<kEnergy>(own, j.lj, inverse, p);
+        } else {
+          const int row = __float_as_int(own.x) * p.lj_types;
+          lj = table_lennard_jones<kEnergy>(load2(k.op.lj_table + row + __float_as_int(j.lj.x)),
+                                            inverse2, p);
+        }
+        if constexpr (kMasked) lj.force_r = interacts ? lj.force_r : 0.0f;
+        force = fmaf(lj.force_r, inverse2, force);
+        if constexpr (kEnergy) energy_lj += near && interacts ? lj.energy : 0.0f;
+      }
+    }
+    if constexpr (kEnergy) {
+      const float nearby = interacts ? inverse - p.coulomb_shift : 0.0f;
+      const float far = fmaf(horner_tail<kEwaldDegree>(p.ewald.energy, t), t, p.ewald.energy[0]);
+      energy_coulomb += near ? charges * (nearby - far) : 0.0f;
+    }
+    force = near ? force : 0.0f;
+    fx = fmaf(force, dx, fx);
+    fy = fmaf(force, dy, fy);
+    fz = fmaf(force, dz, fz);
+    if (i > 0) {
+      sums.force[i][0] = fmaf(force, dx, sums.force[i][0]);
+      sums.force[i][1] = fmaf(force, dy, sums.force[i][1]);
+      sums.force[i][2] = fmaf(force, dz, sums.force[i][2]);
+    }
+  }
+  if constexpr (kEnergy) {
+    sums.lj += energy_lj;
+    sums.coulomb += energy_coulomb;
+  }
+  if (fx == 0 && fy == 0 && fz == 0) return;
+  const float force[3] = {fx, fy, fz};
+#pragma unroll
+  for (int c = 0; c < 3; ++c) {
+    const long long fixed = force_to_fixed(force[c]);
+    sums.j_force[c] += fixed;
+    add_fixed(k.op.slots.force[c] + j.slot, fixed);
+  }
+}
+
+// Rounds [first, last) of 32 entries each; those with masks come first.
+template <int kLjAtoms, int kDegree, Combination kRule, bool kEnergy>
+__device__ __forceinline__ void evaluate(const Kernel& k, int first, int last, Sums& sums) {
+  const int masked = min(last, (k.list.masked + kWarp - 1) / kWarp);
+  int round = first;
+#pragma unroll 1
+  for (; round < masked; ++round) {
+    const Partner j = load_partner<true, kRule>(k, round * kWarp + k.lane);
+    meet_cluster<kLjAtoms, true, kDegree, kRule, kEnergy>(k, j, sums);
+  }
+#pragma unroll 1
+  for (; round < last; ++round) {
+    const Partner j = load_partner<false, kRule>(k, round * kWarp + k.lane);
+    meet_cluster<kLjAtoms, false, kDegree, kRule, kEnergy>(k, j, sums);
+  }
+}
+
+// Add two halves of an array of sums over lanes that differ in `bit`: each lane keeps the half that
+// the bit of its number names.
+template <int kHalf>
+__device__ __forceinline__ void fold(float (&v)[kClusterSize][3], int lane, int bit) {
+  const bool upper = lane & bit;
+#pragma unroll
+  for (int i = 0; i < kHalf; ++i) {
+#pragma unroll
+    for (int c = 0; c < 3; ++c) {
+      const float give = upper ? v[i][c] : v[i + kHalf][c];
+      const float keep = upper ? v[i + kHalf][c] : v[i][c];
+      v[i][c] = keep + __shfl_xor_sync(kAllLanes, give, bit);
+    }
+  }
+}
+
+// Forces on the i atoms. Lanes 4 i .. 4 i + 2 end up with the components of atom i.
+__device__ __forceinline__ void add_i_forces(const Kernel& k, Sums& sums) {
+  sums.force[0][0] = sums.force[0][1] = sums.force[0][2] = 0;
+  fold<4>(sums.force, k.lane, 16);
+  fold<2>(sums.force, k.lane, 8);
+  fold<1>(sums.force, k.lane, 4);
+#pragma unroll
+  for (int bit = 2; bit > 0; bit >>= 1) {
+#pragma unroll
+    for (int c = 0; c < 3; ++c) {
+      sums.force[0][c] += __shfl_xor_sync(kAllLanes, sums.force[0][c], bit);
+    }
+  }
+  const int i = k.lane >> 2, component = k.lane & 3;
+  const float* total = sums.force[0];
+  const float mine = component == 0 ? total[0] : component == 1 ? total[1] : total[2];
+  long long fixed = -force_to_fixed(mine);  // zero for i = 0
+  long long rest = 0;
+#pragma unroll
+  for (int c = 0; c < 3; ++c) {
+    const long long all = warp_sum(sums.j_force[c] + (component == c ? fixed : 0));
+    rest = component == c ? all : rest;
+  }
+  if (i == 0) fixed = -rest;
+  if (component == 3 || fixed == 0) return;
+  int64_t* const array = component == 0   ? k.op.slots.force[0]
+                         : component == 1 ? k.op.slots.force[1]
+                                          : k.op.slots.force[2];
+  const int slot = k.list.cluster * kClusterSize + k.cluster.index[i];
+  add_fixed(array + slot, fixed);
+}
+
+__device__ __forceinline__ void add_energy(double value, int64_t* total, int lane) {
+  const long long sum = warp_sum(to_fixed(value, kEnergyScale));
+  if (lane == 0) add_fixed(total, sum);
+}
+
+// Bring the i-cluster into shared memory, atoms with Lennard-Jones first; returns how many have it.
+template <Combination kRule>
+__device__ __forceinline__ int load_cluster(const PairForces& op, int number, int lane,
+                                            Cluster& cluster) {
+  const int slot = number * kClusterSize + (lane & (kClusterSize - 1));
+  const float2 lj = load2(op.slots.lj + slot);
+  const bool has_lj = kRule == Combination::kTable || lj.y != 0;
+  const unsigned with = __ballot_sync(kAllLanes, has_lj) & 0xffu;
+  const int count = __popc(with);
+  if (lane < kClusterSize) {
+    const unsigned before = (1u << lane) - 1;
+    const int place = has_lj ? __popc(with & before) : count + __popc(~with & before);
+    cluster.site[place] = load4(op.slots.local + slot);
+    cluster.lj[place] =
+        kRule == Combination::kLorentzBerthelot ? scaled_lj(Float2{lj.x, lj.y}) : lj;
+    cluster.index[place] = lane;
+  }
+  return count;
+}
+
+template <int kDegree, Combination kRule, bool kEnergy>
+__global__ void __launch_bounds__(kWarp, kEnergy ? 16 : kWarpsPerProcessor)
+    pair_kernel(const __grid_constant__ PairForces op) {
+  __shared__ Cluster cluster;
+  extern __shared__ float4 shifts[];
+  const int lane = threadIdx.x, pieces = op.pieces, piece = blockIdx.x % pieces;
+#pragma unroll 1
+  for (int c = lane; c < op.codes; c += kWarp) {
+    shifts[c] = {op.shifts[c].x, op.shifts[c].y, op.shifts[c].z, 0};
+  }
+  wait_for_previous();
+  const int number = op.range[0] + blockIdx.x / pieces;
+  if (number >= op.range[1]) return;
+  const Kernel k{op, cluster, shifts, op.lists[number], lane};
+  const int rounds = (k.list.count + kWarp - 1) / kWarp;
+  const int first = rounds * piece / pieces, last = rounds * (piece + 1) / pieces;
+  if (first == last) return;
+  const int lj_atoms = load_cluster<kRule>(op, k.list.cluster, lane, cluster);
+  __syncwarp();
+  Sums sums{};
+  if (lj_atoms <= kLjHalf) {
+    evaluate<kLjHalf, kDegree, kRule, kEnergy>(k, first, last, sums);
+  } else {
+    evaluate<kClusterSize, kDegree, kRule, kEnergy>(k, first, last, sums);
+  }
+  add_i_forces(k, sums);
+  if constexpr (kEnergy) {
+    add_energy(sums.lj, op.energy + kLj, lane);
+    add_energy(sums.coulomb, op.energy + kCoulombDirect, lane);
+  }
+}
+
+using PairKernel = void (*)(PairForces);
+
+template <int kDegree, Combination kRule>
+PairKernel with_energy(const PairForces& op) {
+  return op.energy ? pair_kernel<kDegree, kRule, true> : pair_kernel<kDegree, kRule, false>;
+}
+
+template <int kDegree>
+PairKernel with_rule(const PairForces& op) {
+  return op.parameters.combination == Combination::kTable
+             ? with_energy<kDegree, Combination::kTable>(op)
+             : with_energy<kDegree, Combination::kLorentzBerthelot>(op);
+}
+
+}  // namespace pairs
+
+void pair_forces(const PairForces& op, CudaContext& context) {
+  const auto kernel = op.parameters.ewald.force_degree <= kEwaldLowDegree
+                          ? pairs::with_rule<kEwaldLowDegree>(op)
+                          : pairs::with_rule<kEwaldDegree>(op);
+  const auto blocks = static_cast<unsigned>(op.capacity) * static_cast<unsigned>(op.pieces);
+  launch(context,
+         {PairForces::kName, blocks, kWarp, op.codes * sizeof(float4), Start::kEarly},
+         kernel, op);
+}
+
+}  // namespace quiltmd

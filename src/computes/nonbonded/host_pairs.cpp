@@ -1,0 +1,454 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pair forces on the CPU, the arithmetic. One list at a time: its j atoms are copied, shifted and
+// transposed into rows; then each i atom passes along the rows, as many j atoms at once as the
+// instruction set has lanes, and leaves its forces in rows as well. i data and polynomial stay in
+// registers, and i atoms without Lennard-Jones terms (two thirds of water) skip that part. The
+// price is a pass of loads and stores of the j forces per i atom, which hides behind arithmetic.
+//
+// Every sum has an order fixed by the list: over i atoms (those with Lennard-Jones first) for the
+// force on j; over vectors of the list, then lanes, for the force on i.
+#include "computes/nonbonded/host_pairs.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "computes/nonbonded/host_pairs.cpp"
+#include <hwy/foreach_target.h>
+// After foreach_target.
+#include <hwy/highway.h>
+
+#include "math/fixed.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace quiltmd {
+namespace HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+using Df = hn::ScalableTag<float>;
+using Di = hn::RebindToSigned<Df>;
+using Dl = hn::Repartition<int64_t, Df>;
+using Vf = hn::Vec<Df>;
+using Mf = hn::Mask<Df>;
+constexpr Df df;
+constexpr Di di;
+constexpr Dl dl;
+using Field = ListScratch::Field;
+
+// Pairs closer than this are computed as if they were this far apart (0.01 nm): finite, and still
+// beyond any force that a time step survives.
+constexpr float kClosest2 = 1e-4f;
+
+// What Lennard-Jones terms an i atom has.
+enum class Form { kNone, kLorentzBerthelot, kTable };
+
+// The compile-time choices of a kernel: `degree` is that of the force polynomial.
+template <Form form_, int degree_, bool energy_>
+struct Variant {
+  static constexpr Form form = form_;
+  static constexpr int degree = degree_;
+  static constexpr bool energy = energy_;
+};
+
+// One i atom, in every lane.
+struct IAtom {
+  Vf x, y, z, charge;
+  Vf sigma, epsilon, epsilon6;  // halves as in slots.lj, and 6 epsilon
+  const float* table;           // row of the table
+  int index;                    // in its cluster
+};
+
+struct ISums {
+  Vf x, y, z, lj, coulomb;
+};
+
+// A polynomial whose coefficients are in registers, as far as there are any.
+template <int degree>
+struct Polynomial {
+  explicit HWY_INLINE Polynomial(const float* coefficients) {
+#pragma GCC unroll 16
+    for (int k = 0; k <= degree; ++k) c[k] = hn::Set(df, coefficients[k]);
+  }
+  HWY_INLINE Vf operator()(Vf t) const {
+    Vf sum = c[degree];
+#pragma GCC unroll 16
+    for (int k = degree - 1; k >= 0; --k) sum = hn::MulAdd(sum, t, c[k]);
+    return sum;
+  }
+  Vf c[degree + 1];
+};
+
+template <class V>
+struct Parameters {
+  explicit HWY_INLINE Parameters(const PairParameters& p)
+      : cutoff2(hn::Set(df, p.cutoff2)), t_scale(hn::Set(df, p.t_scale)),
+        lj_shift_6(hn::Set(df, p.lj_shift_6)), coulomb_shift(hn::Set(df, p.coulomb_shift)),
+        force(p.ewald.force), energy(p.ewald.energy) {}
+  Vf cutoff2, t_scale, lj_shift_6, coulomb_shift;
+  Polynomial<V::degree> force;
+  Polynomial<V::energy ? kEwaldDegree : 0> energy;
+};
+
+HWY_INLINE Vf inverse_sqrt(Vf x) {
+  const Vf y = hn::ApproximateReciprocalSqrt(x);
+  const Vf error = hn::NegMulAdd(hn::Mul(x, y), y, hn::Set(df, 1.0f));
+#if HWY_TARGET <= HWY_AVX3  // 14 bits: one Newton step will do
+  const Vf step = hn::Set(df, 0.5f);
+#else  // 12 or 8 bits: a step of third order
+  const Vf step = hn::MulAdd(error, hn::Set(df, 0.375f), hn::Set(df, 0.5f));
+#endif
+  return hn::MulAdd(hn::Mul(y, error), step, y);
+}
+
+struct LennardJones {
+  Vf force;   // times r: 12 a/r^12 - 6 b/r^6
+  Vf energy;  // shifted by its value at the cutoff, if wanted
+};
+
+template <class V>
+HWY_INLINE LennardJones combine(const IAtom& i, Vf sigma_j, Vf epsilon_j, Vf inverse2,
+                                const Parameters<V>& p) {
+  const Vf sigma = hn::Add(i.sigma, sigma_j);
+  const Vf sigma2 = hn::Mul(sigma, sigma);
+  const Vf c2 = hn::Mul(sigma2, inverse2);
+  const Vf c6 = hn::Mul(hn::Mul(c2, c2), c2);
+  const Vf weight = hn::Mul(hn::Mul(i.epsilon6, epsilon_j), c6);
+  LennardJones lj{hn::MulSub(weight, hn::Add(c6, c6), weight), hn::Zero(df)};
+  if constexpr (V::energy) {
+    const Vf at_cutoff = hn::Mul(hn::Mul(hn::Mul(sigma2, sigma2), sigma2), p.lj_shift_6);
+    const Vf here = hn::MulSub(c6, c6, c6), there = hn::MulSub(at_cutoff, at_cutoff, at_cutoff);
+    lj.energy = hn::Mul(hn::Mul(i.epsilon, epsilon_j), hn::Sub(here, there));
+  }
+  return lj;
+}
+
+template <class V>
+HWY_INLINE LennardJones look_up(const IAtom& i, Vf type_j, Vf inverse2, const Parameters<V>& p) {
+  const auto index = hn::ShiftLeft<1>(hn::BitCast(di, type_j));
+  const Vf a12 = hn::GatherIndex(df, i.table, index);
+  const Vf b6 = hn::GatherIndex(df, i.table + 1, index);
+  const Vf inverse6 = hn::Mul(hn::Mul(inverse2, inverse2), inverse2);
+  LennardJones lj{hn::Mul(inverse6, hn::MulSub(a12, inverse6, b6)), hn::Zero(df)};
+  if constexpr (V::energy) {
+    const Vf a = hn::Mul(a12, hn::Set(df, 1.0f / 12)), b = hn::Mul(b6, hn::Set(df, 1.0f / 6));
+    lj.energy = hn::Sub(hn::Mul(inverse6, hn::MulSub(a, inverse6, b)),
+                        hn::Mul(p.lj_shift_6, hn::MulSub(a, p.lj_shift_6, b)));
+  }
+  return lj;
+}
+
+// A block of j atoms: one vector of each field.
+HWY_INLINE float* row(float* block, Field field) { return block + field * hn::Lanes(df); }
+HWY_INLINE Vf load(float* block, Field field) { return hn::Load(df, row(block, field)); }
+HWY_INLINE void store(Vf value, float* block, Field field) {
+  hn::Store(value, df, row(block, field));
+}
+
+template <class V>
+HWY_INLINE LennardJones lennard_jones(const IAtom& i, float* j, Vf inverse2,
+                                      const Parameters<V>& p) {
+  if constexpr (V::form == Form::kLorentzBerthelot) {
+    return combine(i, load(j, Field::kSigma), load(j, Field::kEpsilon), inverse2, p);
+  } else if constexpr (V::form == Form::kTable) {
+    return look_up(i, load(j, Field::kSigma), inverse2, p);
+  } else {
+    return {hn::Zero(df), hn::Zero(df)};
+  }
+}
+
+// One i atom against one block of j atoms.
+template <bool masked, class V>
+HWY_INLINE void add_block(const IAtom& i, float* j, const Parameters<V>& p, ISums& sums) {
+  const Vf dx = hn::Sub(i.x, load(j, Field::kX));
+  const Vf dy = hn::Sub(i.y, load(j, Field::kY));
+  const Vf dz = hn::Sub(i.z, load(j, Field::kZ));
+  const Vf distance2 = hn::MulAdd(dz, dz, hn::MulAdd(dy, dy, hn::Mul(dx, dx)));
+  const Vf r2 = hn::Max(distance2, hn::Set(df, kClosest2));
+  const Vf inverse = inverse_sqrt(r2);
+  const Vf inverse2 = hn::Mul(inverse, inverse);
+  const Vf qq = hn::Mul(i.charge, load(j, Field::kCharge));
+  const Vf t = hn::MulSub(r2, p.t_scale, hn::Set(df, 1.0f));
+  const LennardJones lj = lennard_jones(i, j, inverse2, p);
+
+  Mf counts = hn::Lt(r2, p.cutoff2), interacts = counts;
+  Vf bare = hn::Mul(hn::MulAdd(qq, inverse, lj.force), inverse2);
+  if constexpr (masked) {
+    const auto bits = hn::BitCast(di, load(j, Field::kBits));
+    counts = hn::And(counts, hn::RebindMask(df, hn::TestBit(bits, hn::Set(di, 256 << i.index))));
+    interacts = hn::RebindMask(df, hn::TestBit(bits, hn::Set(di, 1 << i.index)));
+    bare = hn::IfThenElseZero(interacts, bare);
+  }
+  const Vf force = hn::IfThenElseZero(counts, hn::NegMulAdd(qq, p.force(t), bare));
+  sums.x = hn::MulAdd(force, dx, sums.x);
+  sums.y = hn::MulAdd(force, dy, sums.y);
+  sums.z = hn::MulAdd(force, dz, sums.z);
+  store(hn::NegMulAdd(force, dx, load(j, Field::kForceX)), j, Field::kForceX);
+  store(hn::NegMulAdd(force, dy, load(j, Field::kForceY)), j, Field::kForceY);
+  store(hn::NegMulAdd(force, dz, load(j, Field::kForceZ)), j, Field::kForceZ);
+
+  if constexpr (V::energy) {
+    Vf nearby = hn::Sub(inverse, p.coulomb_shift);
+    if constexpr (masked) nearby = hn::IfThenElseZero(interacts, nearby);
+    const Vf coulomb = hn::Mul(qq, hn::Sub(nearby, p.energy(t)));
+    sums.coulomb = hn::Add(sums.coulomb, hn::IfThenElseZero(counts, coulomb));
+    sums.lj = hn::Add(sums.lj, hn::IfThenElseZero(hn::And(counts, interacts), lj.energy));
+  }
+}
+
+// A list in blocks: masked entries, padded to whole blocks, then the others, padded.
+struct Blocks {
+  float* data;
+  size_t masked, plain;          // entries
+  size_t masked_blocks, blocks;  // blocks of masked entries; of all
+};
+
+template <Form form, int degree, bool energy>
+HWY_NOINLINE ISums add_i_atom(const IAtom& atom, const Blocks& list, const PairParameters& given) {
+  const IAtom i = atom;  // copies of what the loops use, lest stores seem to change it
+  const Parameters<Variant<form, degree, energy>> p(given);
+  const Vf zero = hn::Zero(df);
+  ISums sums{zero, zero, zero, zero, zero};
+  constexpr size_t kStride = ListScratch::kFields * hn::Lanes(df);
+  float* block = list.data;
+  float* const masked_end = block + list.masked_blocks * kStride;
+  float* const end = block + list.blocks * kStride;
+  for (; block != masked_end; block += kStride) add_block<true>(i, block, p, sums);
+  for (; block != end; block += kStride) add_block<false>(i, block, p, sums);
+  return sums;
+}
+
+// Copy j atoms to records from number `to` on, as seen from the i patch, and pad to whole blocks.
+// Returns the number of blocks.
+size_t locate(const PairForces& op, const uint32_t* entries, size_t count, size_t to,
+              PairThread& thread) {
+  const hn::FixedTag<float, 4> d4;
+  Float4* located = thread.scratch.located.get() + to;
+  Float2* lj = thread.scratch.lj.get() + to;
+  for (size_t n = 0; n < count; ++n) {
+    const uint32_t slot = entries[n] & kSlotMask;
+    const auto shift = hn::Load(d4, &thread.shifts[entries[n] >> kSlotBits].x);
+    hn::Store(hn::Add(hn::Load(d4, &op.slots.local[slot].x), shift), d4, &located[n].x);
+    lj[n] = op.slots.lj[slot];
+    thread.forces.touch(slot);
+  }
+  const size_t padded = hwy::RoundUpTo(count, hn::Lanes(df));
+  for (size_t n = count; n < padded; ++n) {
+    located[n] = {-kFarAway, -kFarAway, -kFarAway, 0};
+    lj[n] = {0, 0};
+  }
+  return padded / hn::Lanes(df);
+}
+
+// From records to blocks; forces begin at zero.
+void transpose(const ListScratch& scratch, const Blocks& list) {
+  for (size_t b = 0; b < list.blocks; ++b) {
+    float* block = list.data + b * ListScratch::kFields * hn::Lanes(df);
+    Vf x, y, z, charge, sigma, epsilon;
+    hn::LoadInterleaved4(df, &scratch.located[b * hn::Lanes(df)].x, x, y, z, charge);
+    hn::LoadInterleaved2(df, &scratch.lj[b * hn::Lanes(df)].x, sigma, epsilon);
+    store(x, block, Field::kX);
+    store(y, block, Field::kY);
+    store(z, block, Field::kZ);
+    store(charge, block, Field::kCharge);
+    store(sigma, block, Field::kSigma);
+    store(epsilon, block, Field::kEpsilon);
+    for (const Field f : {Field::kForceX, Field::kForceY, Field::kForceZ}) {
+      store(hn::Zero(df), block, f);
+    }
+  }
+}
+
+// Which i atoms each masked entry meets, and how.
+void set_bits(const PairForces& op, const PairList& list, const Blocks& blocks) {
+  constexpr size_t kLanes = HWY_MAX_LANES_D(Df);
+  HWY_ALIGN int32_t bits[kLanes];
+  for (size_t b = 0; b < blocks.masked_blocks; ++b) {
+    for (size_t k = 0; k < kLanes; ++k) {
+      const size_t n = b * kLanes + k;
+      bits[k] = 0;
+      if (n >= blocks.masked) continue;
+      const uint32_t entry = op.entries[list.begin + n];
+      const bool own = entry / kClusterSize == static_cast<uint32_t>(list.cluster);
+      const int counts = own ? (1 << entry % kClusterSize) - 1 : 255;
+      bits[k] = counts << 8 | op.masks[list.begin + n];
+    }
+    store(hn::BitCast(df, hn::Load(di, bits)),
+          blocks.data + b * ListScratch::kFields * hn::Lanes(df), Field::kBits);
+  }
+}
+
+Blocks load_list(const PairForces& op, const PairList& list, PairThread& thread) {
+  thread.scratch.reserve(static_cast<size_t>(list.count) + 2 * hn::Lanes(df));
+  const uint32_t* entries = op.entries + list.begin;
+  Blocks blocks;
+  blocks.data = thread.scratch.blocks.get();
+  blocks.masked = static_cast<size_t>(list.masked);
+  blocks.plain = static_cast<size_t>(list.count - list.masked);
+  blocks.masked_blocks = locate(op, entries, blocks.masked, 0, thread);
+  blocks.blocks = blocks.masked_blocks + locate(op, entries + blocks.masked, blocks.plain,
+                                                blocks.masked_blocks * hn::Lanes(df), thread);
+  transpose(thread.scratch, blocks);
+  set_bits(op, list, blocks);
+  return blocks;
+}
+
+template <Form form>
+HWY_INLINE IAtom load_i_atom(const PairForces& op, uint32_t slot) {
+  const Float4 at = op.slots.local[slot];
+  const Float2 lj = op.slots.lj[slot];
+  IAtom i;
+  i.x = hn::Set(df, at.x);
+  i.y = hn::Set(df, at.y);
+  i.z = hn::Set(df, at.z);
+  i.charge = hn::Set(df, at.w);
+  i.sigma = hn::Set(df, lj.x);
+  i.epsilon = hn::Set(df, lj.y);
+  i.epsilon6 = hn::Set(df, 6 * lj.y);
+  i.index = static_cast<int>(slot % kClusterSize);
+  i.table = nullptr;
+  if constexpr (form == Form::kTable) {
+    const int type = hwy::BitCastScalar<int32_t>(lj.x);
+    i.table = &op.lj_table[static_cast<size_t>(type) * op.parameters.lj_types].x;
+  }
+  return i;
+}
+
+// Two or more records (x, y, z, 0) to fixed point.
+HWY_INLINE hn::Vec<Dl> to_fixed(const float* records) {
+  const hn::Half<Df> half;
+  const auto limit = hn::Set(half, static_cast<float>(kFixedLimit));
+  const auto scaled = hn::Mul(hn::Load(half, records),
+                              hn::Set(half, static_cast<float>(kForceScale)));
+  const auto limited = hn::Max(hn::Min(scaled, limit), hn::Neg(limit));
+  return hn::PromoteTo(dl, hn::Round(limited));
+}
+
+// Add the forces on the j atoms of `count` entries, from block `block` on, to their slots and to
+// `total`.
+void deliver(const uint32_t* entries, size_t count, float* block, PairThread& thread,
+             int64_t* total) {
+  constexpr size_t kLanes = HWY_MAX_LANES_D(Df);
+  const hn::CappedTag<int64_t, 4> d4;
+  HWY_ALIGN float records[4 * kLanes];
+  HWY_ALIGN int64_t fixed[4 * kLanes];
+  auto sums = hn::Zero(dl), more_sums = hn::Zero(dl);  // (x, y, z, 0)
+  ForceRecord* forces = thread.forces.records();
+  for (size_t n = 0; n < count; n += kLanes, block += ListScratch::kFields * kLanes) {
+    hn::StoreInterleaved4(load(block, Field::kForceX), load(block, Field::kForceY),
+                          load(block, Field::kForceZ), hn::Zero(df), df, records);
+    for (size_t k = 0; k < 4 * kLanes; k += hn::Lanes(dl)) {
+      const auto some = to_fixed(records + k);
+      hn::Store(some, dl, fixed + k);
+      sums = hn::Add(sums, some);
+    }
+    const size_t present = HWY_MIN(kLanes, count - n);
+    for (size_t k = 0; k < present; ++k) {
+      int64_t* force = forces[entries[n + k] & kSlotMask].v;
+      for (size_t part = 0; part < 4; part += hn::Lanes(d4)) {
+        hn::Store(hn::Add(hn::Load(d4, force + part), hn::Load(d4, fixed + 4 * k + part)), d4,
+                  force + part);
+      }
+    }
+  }
+}
+
+struct ListEnergy {
+  double lj = 0, coulomb = 0;
+};
+
+// All i atoms along the rows: their forces, but for that of atom 0, go to their slots and `total`.
+template <Form form, int degree, bool energy>
+ListEnergy add_i_atoms(const PairForces& op, const PairList& list, const Extent& extent,
+                       PairThread& thread, int64_t* total) {
+  ListEnergy found;
+  const uint32_t base = static_cast<uint32_t>(list.cluster) * kClusterSize;
+  for (const bool with_lj : {true, false}) {
+    for (uint32_t slot = base; slot < base + kClusterSize; ++slot) {
+      const bool has_lj = form == Form::kTable || op.slots.lj[slot].y != 0;
+      if (has_lj != with_lj || op.slots.atom[slot] < 0) continue;
+      const IAtom atom = load_i_atom<form>(op, slot);
+      const Vf zero = hn::Zero(df);
+      ISums sums{zero, zero, zero, zero, zero};
+      if (with_lj) {
+        add_i_atom<form, degree, energy>(atom, thread.scratch, extent, op.parameters, sums);
+      } else {
+        add_i_atom<Form::kNone, degree, energy>(atom, thread.scratch, extent, op.parameters, sums);
+      }
+      const Vf force[3] = {sums.x, sums.y, sums.z};
+      for (int axis = 0; axis < 3 && slot != base; ++axis) {
+        const int64_t fixed = quiltmd::to_fixed(hn::ReduceSum(df, force[axis]), kForceScale);
+        thread.forces.component(axis)[slot] += fixed;
+        total[axis] += fixed;
+      }
+      if constexpr (energy) {
+        found.lj += hn::ReduceSum(df, sums.lj);
+        found.coulomb += hn::ReduceSum(df, sums.coulomb);
+      }
+    }
+  }
+  return found;
+}
+
+template <Form form, int degree, bool energy>
+void evaluate(const PairForces& op, int first, int last, PairThread& thread) {
+  for (int l = first; l < last; ++l) {
+    const PairList& list = op.lists[l];
+    if (list.count == 0) continue;
+    const uint32_t base = static_cast<uint32_t>(list.cluster) * kClusterSize;
+    thread.forces.touch(base, base + kClusterSize - 1);
+    const Extent extent = load_list(op, list, thread);
+    int64_t total[3] = {0, 0, 0};
+    const ListEnergy found =
+        add_i_atoms<form, degree, energy>(op, list, extent, thread, total);
+    const uint32_t* entries = op.entries + list.begin;
+    deliver(entries, extent.masked, 0, thread, total);
+    deliver(entries + extent.masked, extent.plain, extent.masked_end, thread, total);
+    // Atom 0 takes what makes the list's forces sum to zero: its force, to rounding.
+    for (int axis = 0; axis < 3; ++axis) thread.forces.component(axis)[base] -= total[axis];
+    if constexpr (energy) {
+      thread.lj += quiltmd::to_fixed(found.lj, kEnergyScale);
+      thread.coulomb += quiltmd::to_fixed(found.coulomb, kEnergyScale);
+    }
+  }
+}
+
+template <Form form, int degree>
+void evaluate_some(const PairForces& op, int first, int last, PairThread& thread) {
+  if (op.energy) {
+    evaluate<form, degree, true>(op, first, last, thread);
+  } else {
+    evaluate<form, degree, false>(op, first, last, thread);
+  }
+}
+
+template <Form form>
+void evaluate_form(const PairForces& op, int first, int last, PairThread& thread) {
+  if (op.parameters.ewald.force_degree <= kEwaldLowDegree) {
+    evaluate_some<form, kEwaldLowDegree>(op, first, last, thread);
+  } else {
+    evaluate_some<form, kEwaldDegree>(op, first, last, thread);
+  }
+}
+
+void evaluate_here(const PairForces& op, int first, int last, PairThread& thread) {
+  if (op.parameters.combination == Combination::kLorentzBerthelot) {
+    evaluate_form<Form::kLorentzBerthelot>(op, first, last, thread);
+  } else {
+    evaluate_form<Form::kTable>(op, first, last, thread);
+  }
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace quiltmd
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace quiltmd {
+
+HWY_EXPORT(evaluate_here);
+
+void evaluate_lists(const PairForces& op, int first, int last, PairThread& thread) {
+  HWY_DYNAMIC_DISPATCH(evaluate_here)(op, first, last, thread);
+}
+
+}  // namespace quiltmd
+#endif

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+// Building pair lists on the CPU. Threads take lists as they come free and write them to buffers of
+// their own; then the lists are laid end to end in order of their numbers and copied there. The
+// copy costs less than searching twice (once to count, once to write) would.
+#include "computes/nonbonded/lists_host.h"
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <vector>
+
+#include "computes/nonbonded/lists_search.h"
+
+namespace quiltmd {
+namespace {
+
+int cluster_count(const PlacedPatch& patch) {
+  return (patch.atoms + kClusterSize - 1) / kClusterSize;
+}
+
+int first_cluster(const PlacedPatch& patch) { return patch.start / kClusterSize; }
+
+// What one thread has to itself while lists are built.
+struct ListThread {
+  std::vector<uint32_t> entries;  // finished lists, one after the other
+  std::vector<uint8_t> masks;     // of their masked entries
+  // The list being made.
+  std::vector<uint32_t> masked, plain;
+  std::vector<int32_t> found;
+  std::vector<uint8_t> excluded;  // by slot: the i atoms (bits) from which it is excluded
+};
+
+// Where a finished list waits.
+struct Draft {
+  int thread;
+  size_t entry, mask;
+};
+
+SearchCluster load_cluster(const BuildLists& op, int cluster) {
+  SearchCluster i;
+  const int begin = cluster * kClusterSize;
+  for (int a = 0; a < kClusterSize; ++a) {
+    const Float4 at = op.slots.local[op.slots.atom[begin + a] < 0 ? begin : begin + a];
+    i.x[a] = at.x;
+    i.y[a] = at.y;
+    i.z[a] = at.z;
+  }
+  i.bounds = op.bounds[cluster];
+  return i;
+}
+
+// Call visit(slot, i) for the slots on this rank from which i atom i of the cluster is excluded.
+template <class Visit>
+void for_exclusions(const BuildLists& op, int cluster, const Visit& visit) {
+  for (int i = 0; i < kClusterSize; ++i) {
+    const int atom = op.slots.atom[cluster * kClusterSize + i];
+    if (atom < 0) continue;
+    for (int e = op.constants.exclusion_start[atom]; e < op.constants.exclusion_start[atom + 1];
+         ++e) {
+      const int slot = op.slot_of_atom[op.constants.exclusions[e]];
+      if (slot >= 0) visit(slot, i);
+    }
+  }
+}
+
+// The pairs inside the cluster.
+void add_own_cluster(const BuildLists& op, const SearchCluster& i, int cluster,
+                     ListThread& thread) {
+  for (int j = 1; j < kClusterSize; ++j) {
+    const int slot = cluster * kClusterSize + j;
+    if (op.slots.atom[slot] < 0) continue;
+    bool near = false;
+    for (int a = 0; a < j; ++a) {
+      const Vec3f d{i.x[a] - i.x[j], i.y[a] - i.y[j], i.z[a] - i.z[j]};
+      near |= dot(d, d) < op.reach * op.reach;
+    }
+    if (!near) continue;
+    thread.masked.push_back(static_cast<uint32_t>(slot));
+    const int counts = (1 << j) - 1;
+    thread.masks.push_back(static_cast<uint8_t>(counts & ~thread.excluded[slot]));
+  }
+}
+
+void add_range(const BuildLists& op, const SearchCluster& i, const SearchRange& range, int code,
+               ListThread& thread) {
+  const size_t room = static_cast<size_t>(range.last - range.first + 1) * kClusterSize;
+  if (thread.found.size() < room) thread.found.resize(room);
+  const int count = search(i, range, op.reach, thread.found.data());
+  const uint32_t high = static_cast<uint32_t>(code) << kSlotBits;
+  size_t plain = thread.plain.size();
+  thread.plain.resize(plain + count);
+  for (int n = 0; n < count; ++n) {
+    const int slot = thread.found[n];
+    const uint32_t entry = static_cast<uint32_t>(slot) | high;
+    if (thread.excluded[slot]) {
+      thread.masked.push_back(entry);
+      thread.masks.push_back(static_cast<uint8_t>(~thread.excluded[slot]));
+    } else {
+      thread.plain[plain++] = entry;
+    }
+  }
+  thread.plain.resize(plain);
+}
+
+// Make the list of a cluster of compute `c`, and leave it at the end of the thread's buffers.
+PairList make_list(const BuildLists& op, int c, int cluster, ListThread& thread) {
+  thread.masked.clear();
+  thread.plain.clear();
+  const SearchCluster i = load_cluster(op, cluster);
+  for_exclusions(op, cluster, [&](int slot, int a) {
+    thread.excluded[slot] |= static_cast<uint8_t>(1 << a);
+  });
+  add_own_cluster(op, i, cluster, thread);
+  for (int code = 0; code < op.grid.codes; ++code) {
+    const PlacedPatch& patch = op.patches[op.neighbours[c * op.grid.codes + code]];
+    const int first = code == 0 ? cluster + 1 : first_cluster(patch);
+    const int last = first_cluster(patch) + cluster_count(patch);
+    add_range(op, i, {op.slots.local, op.bounds, first, last, op.grid.shifts[code]}, code, thread);
+  }
+  for_exclusions(op, cluster, [&](int slot, int) { thread.excluded[slot] = 0; });
+  thread.entries.insert(thread.entries.end(), thread.masked.begin(), thread.masked.end());
+  thread.entries.insert(thread.entries.end(), thread.plain.begin(), thread.plain.end());
+  const auto masked = static_cast<int32_t>(thread.masked.size());
+  return {cluster, 0, masked, masked + static_cast<int32_t>(thread.plain.size())};
+}
+
+// The working memory of the threads that serve the calling rank.
+using Team = std::vector<std::unique_ptr<ListThread>>;
+Team& team_of(const ThreadGroup& threads, int slot_capacity) {
+  thread_local Team team;
+  while (static_cast<int>(team.size()) < threads.size()) {
+    team.push_back(std::make_unique<ListThread>());
+  }
+  for (auto& thread : team) {
+    thread->entries.clear();
+    thread->masks.clear();
+    if (thread->excluded.size() < static_cast<size_t>(slot_capacity)) {
+      thread->excluded.resize(slot_capacity);
+    }
+  }
+  return team;
+}
+
+// Give every list its place; lists that do not fit become empty, and the need is reported.
+void place_lists(const BuildLists& op, int lists) {
+  int64_t need = 0;
+  for (int l = 0; l < lists; ++l) {
+    PairList& list = op.lists[l];
+    list.begin = static_cast<int32_t>(std::min<int64_t>(need, op.entry_capacity));
+    need += list.count;
+    if (need > op.entry_capacity) list.masked = list.count = 0;
+  }
+  *op.entry_count = static_cast<int32_t>(std::min<int64_t>(need, op.entry_capacity));
+  if (need > op.entry_capacity) {
+    const int64_t most = std::numeric_limits<int32_t>::max();
+    op.faults->list_overflow =
+        std::max(op.faults->list_overflow, static_cast<int32_t>(std::min(need, most)));
+  }
+}
+
+ClusterBounds bound_cluster(const Slots& slots, int cluster) {
+  const float huge = std::numeric_limits<float>::max();
+  Vec3f low{huge, huge, huge}, high{-huge, -huge, -huge};
+  bool empty = true;
+  for (int s = cluster * kClusterSize; s < (cluster + 1) * kClusterSize; ++s) {
+    if (slots.atom[s] < 0) continue;
+    empty = false;
+    const Float4 at = slots.local[s];
+    low = {std::min(low.x, at.x), std::min(low.y, at.y), std::min(low.z, at.z)};
+    high = {std::max(high.x, at.x), std::max(high.y, at.y), std::max(high.z, at.z)};
+  }
+  if (empty) return {{kFarAway, kFarAway, kFarAway}, {0, 0, 0}};
+  return {0.5f * (low + high), 0.5f * (high - low)};
+}
+
+}  // namespace
+
+void bound_clusters(const BoundClusters& op, ThreadGroup& threads) {
+  const int clusters = std::min(*op.slot_count, op.slot_capacity) / kClusterSize;
+  threads.parallel_for(clusters, 512, [&](int begin, int end, int) {
+    for (int c = begin; c < end; ++c) op.bounds[c] = bound_cluster(op.slots, c);
+  });
+}
+
+void number_lists(const NumberLists& op, ThreadGroup&) {
+  int lists = 0;
+  for (int c = 0; c < op.compute_count; ++c) {
+    op.first_list[c] = lists;
+    lists += cluster_count(op.patches[op.computes[c]]);
+  }
+  op.first_list[op.compute_count] = lists;
+  const int interior = op.first_list[op.interior];
+  const int32_t ranges[4] = {0, interior, interior, lists};
+  std::copy(ranges, ranges + 4, op.ranges);
+}
+
+void build_lists(const BuildLists& op, ThreadGroup& threads) {
+  const int wanted = op.first_list[op.compute_count];
+  const int lists = std::min(wanted, op.list_capacity);
+  if (wanted > lists) op.faults->list_overflow = std::max(op.faults->list_overflow, wanted);
+  Team& team = team_of(threads, op.slot_capacity);
+  std::vector<Draft> drafts(lists);
+  threads.parallel_for(lists, 16, [&](int begin, int end, int t) {
+    ListThread& thread = *team[t];
+    const int32_t* next = std::upper_bound(op.first_list, op.first_list + op.compute_count, begin);
+    int c = static_cast<int>(next - op.first_list) - 1;
+    for (int l = begin; l < end; ++l) {
+      while (l >= op.first_list[c + 1]) ++c;
+      const int cluster = first_cluster(op.patches[op.computes[c]]) + l - op.first_list[c];
+      drafts[l] = {t, thread.entries.size(), thread.masks.size()};
+      op.lists[l] = make_list(op, c, cluster, thread);
+    }
+  });
+  place_lists(op, lists);
+  threads.parallel_for(lists, 64, [&](int begin, int end, int) {
+    for (int l = begin; l < end; ++l) {
+      const PairList& list = op.lists[l];
+      const ListThread& from = *team[drafts[l].thread];
+      std::copy_n(from.entries.data() + drafts[l].entry, list.count, op.entries + list.begin);
+      std::copy_n(from.masks.data() + drafts[l].mask, list.masked, op.masks + list.begin);
+    }
+  });
+}
+
+}  // namespace quiltmd

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// Double-precision reference of the short-range pairs: exact erfc, exclusions looked up, no
+// clusters and no lists. Atoms are sorted into cells as wide as the cutoff, and every atom visits
+// the atoms of the cells around it. Each pair is thus computed twice, and in return every atom's
+// force is one sum in one order, whatever the number of threads.
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <thread>
+
+#include "computes/reference.h"
+#include "math/units.h"
+
+namespace quiltmd {
+namespace {
+
+// Excluded partners of every atom, both ways.
+struct Exclusions {
+  std::vector<int> start, partner;
+
+  explicit Exclusions(const System& system) : start(system.atom_count() + 1) {
+    for (const auto& pair : system.exclusions) {
+      for (const int atom : pair) ++start[atom + 1];
+    }
+    for (int a = 0; a < system.atom_count(); ++a) start[a + 1] += start[a];
+    partner.resize(start.back());
+    std::vector<int> next(start.begin(), start.end() - 1);
+    for (const auto& [i, j] : system.exclusions) {
+      partner[next[i]++] = j;
+      partner[next[j]++] = i;
+    }
+  }
+
+  bool has(int i, int j) const {
+    const auto end = partner.begin() + start[i + 1];
+    return std::find(partner.begin() + start[i], end, j) != end;
+  }
+};
+
+// Atoms by cell; cells at least as wide as the cutoff.
+struct Cells {
+  Int3 count;
+  std::vector<int> start, atom;
+  std::vector<int> cell_of;
+
+  int index(Int3 c) const { return (c.x * count.y + c.y) * count.z + c.z; }
+
+  Cells(const Box& box, double cutoff, const std::vector<Vec3d>& positions) {
+    const Vec3d widths = box.widths();
+    for (int d = 0; d < 3; ++d) {
+      count[d] = std::clamp(static_cast<int>(widths[d] / cutoff), 1, 128);
+    }
+    start.assign(static_cast<size_t>(count.x) * count.y * count.z + 1, 0);
+    for (const Vec3d& r : positions) {
+      const Vec3d f = box.to_fraction(r);
+      Int3 c;
+      for (int d = 0; d < 3; ++d) {
+        const double inside = f[d] - std::floor(f[d]);
+        c[d] = std::min(static_cast<int>(inside * count[d]), count[d] - 1);
+      }
+      cell_of.push_back(index(c));
+      ++start[cell_of.back() + 1];
+    }
+    for (size_t c = 1; c < start.size(); ++c) start[c] += start[c - 1];
+    atom.resize(positions.size());
+    std::vector<int> next(start.begin(), start.end() - 1);
+    for (size_t a = 0; a < positions.size(); ++a) {
+      atom[next[cell_of[a]]++] = static_cast<int>(a);
+    }
+  }
+
+  // The cells around a cell, itself among them, each once.
+  std::vector<int> around(int cell) const {
+    const Int3 c{cell / (count.y * count.z), cell / count.z % count.y, cell % count.z};
+    std::vector<int> near;
+    for (int x = -1; x <= 1; ++x) {
+      for (int y = -1; y <= 1; ++y) {
+        for (int z = -1; z <= 1; ++z) {
+          near.push_back(index({(c.x + x + count.x) % count.x, (c.y + y + count.y) % count.y,
+                                (c.z + z + count.z) % count.z}));
+        }
+      }
+    }
+    std::sort(near.begin(), near.end());
+    near.erase(std::unique(near.begin(), near.end()), near.end());
+    return near;
+  }
+};
+
+// Energy and r times the force of a pair.
+struct Pair {
+  double lj = 0, coulomb = 0, force = 0;
+};
+
+struct Physics {
+  const System& system;
+  double alpha, cutoff, lj_shift_6 = 0, coulomb_shift = 0;
+
+  Physics(const System& s, const NonbondedSettings& settings)
+      : system(s), alpha(settings.pme ? settings.alpha : 0), cutoff(settings.cutoff) {
+    if (settings.potential_shift) {
+      lj_shift_6 = std::pow(cutoff, -6);
+      coulomb_shift = std::erfc(alpha * cutoff) / cutoff;
+    }
+  }
+
+  double charges(int i, int j) const { return kCoulomb * system.charges[i] * system.charges[j]; }
+
+  Pair interacting(int i, int j, double r) const {
+    const size_t at =
+        static_cast<size_t>(system.lj_types[i]) * system.lj_type_count + system.lj_types[j];
+    const double a = system.lj_a[at], b = system.lj_b[at], inverse6 = std::pow(r, -6);
+    const double qq = charges(i, j), screened = qq * std::erfc(alpha * r) / r;
+    Pair pair;
+    pair.lj = inverse6 * (a * inverse6 - b) - lj_shift_6 * (a * lj_shift_6 - b);
+    pair.coulomb = screened - qq * coulomb_shift;
+    pair.force = inverse6 * (12 * a * inverse6 - 6 * b) + screened + qq * gaussian(r);
+    return pair;
+  }
+
+  // What the reciprocal sum holds of an excluded pair, taken back.
+  Pair excluded(int i, int j, double r) const {
+    const double qq = charges(i, j), smooth = qq * std::erf(alpha * r) / r;
+    Pair pair;
+    pair.coulomb = -smooth;
+    pair.force = qq * gaussian(r) - smooth;
+    return pair;
+  }
+
+  double gaussian(double r) const {
+    return 2 * alpha / std::sqrt(kPi) * std::exp(-alpha * alpha * r * r);
+  }
+};
+
+struct CellEnergy {
+  double lj = 0, coulomb = 0;
+};
+
+// Forces on the atoms of one cell, and its half of the energies.
+CellEnergy evaluate_cell(const Physics& physics, const Exclusions& exclusions, const Cells& cells,
+                         int cell, const Box& box, const std::vector<Vec3d>& positions,
+                         std::vector<Vec3d>& forces) {
+  CellEnergy energy;
+  const auto add = [&](int i, const Pair& pair, Vec3d d) {
+    forces[i] += (pair.force / dot(d, d)) * d;
+    energy.lj += pair.lj / 2;
+    energy.coulomb += pair.coulomb / 2;
+  };
+  const std::vector<int> near = cells.around(cell);
+  for (int n = cells.start[cell]; n < cells.start[cell + 1]; ++n) {
+    const int i = cells.atom[n];
+    for (const int other : near) {
+      for (int m = cells.start[other]; m < cells.start[other + 1]; ++m) {
+        const int j = cells.atom[m];
+        const Vec3d d = box.nearest_image(positions[i] - positions[j]);
+        if (j == i || dot(d, d) >= physics.cutoff * physics.cutoff || exclusions.has(i, j)) continue;
+        add(i, physics.interacting(i, j, norm(d)), d);
+      }
+    }
+    for (int e = exclusions.start[i]; e < exclusions.start[i + 1] && physics.alpha > 0; ++e) {
+      const int j = exclusions.partner[e];
+      const Vec3d d = box.nearest_image(positions[i] - positions[j]);
+      add(i, physics.excluded(i, j, norm(d)), d);
+    }
+  }
+  return energy;
+}
+
+}  // namespace
+
+void reference_pairs(const System& system, const NonbondedSettings& settings, const Box& box,
+                     const std::vector<Vec3d>& positions, Evaluation& out) {
+  const Physics physics(system, settings);
+  const Exclusions exclusions(system);
+  const Cells cells(box, settings.cutoff, positions);
+  const int count = static_cast<int>(cells.start.size()) - 1;
+  out.forces.resize(positions.size(), Vec3d{0, 0, 0});
+  std::vector<CellEnergy> energies(count);
+  std::atomic<int> next{0};
+  const auto work = [&] {
+    for (int c = next++; c < count; c = next++) {
+      energies[c] = evaluate_cell(physics, exclusions, cells, c, box, positions, out.forces);
+    }
+  };
+  std::vector<std::thread> helpers;
+  for (unsigned t = 1; t < std::thread::hardware_concurrency(); ++t) helpers.emplace_back(work);
+  work();
+  for (std::thread& helper : helpers) helper.join();
+  for (const CellEnergy& energy : energies) {
+    out.energy[kLj] += energy.lj;
+    out.energy[kCoulombDirect] += energy.coulomb;
+  }
+}
+
+}  // namespace quiltmd

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// The long-range kernels of the `cpu` device, listed.
+#include "computes/pme/host_kernels.h"
+#include "device/host/kernels.h"
+
+namespace quiltmd {
+
+void add_pme_kernels(HostKernels& table) {
+  table.add<SpreadCharges, spread_charges>();
+  table.add<TransformPlanes, transform_planes>();
+  table.add<ConvolveLines, convolve_lines>();
+  table.add<InversePlanes, inverse_planes>();
+  table.add<GatherForces, gather_forces>();
+}
+
+}  // namespace quiltmd

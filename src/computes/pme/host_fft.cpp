@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+// The transforms of the long-range sum on the CPU: planes (y, z), lines along x with the influence
+// function, planes back. The transforms themselves are pocketfft's, on as many lines at once as a
+// vector has lanes; a lane does what a scalar transform would, so neither the vector width nor the
+// way in which lines are grouped shows in the result.
+//
+// pocketfft is a header; it is compiled here once per instruction set, inside the namespace of that
+// set, which is what lets one binary use the widest vectors of any machine. Planes fit the first
+// cache level, so what remains to pay for is transposing between rows and lanes.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "computes/pme/host_fft.cpp"
+#include <hwy/aligned_allocator.h>
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+// All that pocketfft includes, so that nothing of it is compiled for one instruction set only.
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <complex>
+#include <cstddef>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <stdexcept>
+#include <vector>
+
+#include "computes/pme/host_kernels.h"
+#include "computes/pme/setup.h"
+#include "math/fixed.h"
+#include "math/units.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace quiltmd {
+namespace HWY_NAMESPACE {
+#undef POCKETFFT_HDRONLY_H
+#include <pocketfft_hdronly.h>
+namespace {
+
+constexpr int kLanes = static_cast<int>(hwy::HWY_NAMESPACE::MaxLanes(hwy::HWY_NAMESPACE::ScalableTag<float>()));
+using Pack = float __attribute__((vector_size(kLanes * sizeof(float))));
+using IntPack = int32_t __attribute__((vector_size(kLanes * sizeof(float))));
+using ComplexPack = pocketfft::detail::cmplx<Pack>;
+using RealPlan = pocketfft::detail::pocketfft_r<float>;
+using ComplexPlan = pocketfft::detail::pocketfft_c<float>;
+
+// Plans are made once per length and kept.
+template <class Plan>
+const Plan& plan_for(int length) {
+  static std::mutex mutex;
+  static std::map<int, std::unique_ptr<const Plan>> plans;
+  const std::lock_guard lock(mutex);
+  auto& plan = plans[length];
+  if (!plan) plan = std::make_unique<const Plan>(static_cast<size_t>(length));
+  return *plan;
+}
+
+template <class T>
+using Aligned = hwy::AlignedFreeUniquePtr<T[]>;
+
+// ---- planes ----
+
+class PlaneTransform {
+ public:
+  explicit PlaneTransform(const PmeGrid& grid)
+      : ny_(grid.ny),
+        nz_(grid.nz),
+        nk_(grid.nz / 2 + 1),
+        pitch_((ny_ + kLanes - 1) / kLanes * kLanes),
+        along_z_(plan_for<RealPlan>(nz_)),
+        along_y_(plan_for<ComplexPlan>(ny_)),
+        real_line_(hwy::AllocateAligned<Pack>(static_cast<size_t>(nz_))),
+        line_(hwy::AllocateAligned<ComplexPack>(static_cast<size_t>(ny_))),
+        half_(hwy::AllocateAligned<float>(static_cast<size_t>(2 * nk_ * pitch_))) {}
+
+  void forward(const int32_t* charges, Complex* spectrum) {
+    for (int y = 0; y < ny_; y += kLanes) {
+      load_rows(charges + y * nz_, std::min(kLanes, ny_ - y));
+      along_z_.exec(real_line_.get(), static_cast<float>(1 / kChargeScale), true);
+      store_half(y);
+    }
+    for (int k = 0; k < nk_; k += kLanes) {
+      const int lanes = std::min(kLanes, nk_ - k);
+      for (int y = 0; y < ny_; ++y)
+        for (int l = 0; l < lanes; ++l) {
+          line_[y].r[l] = half(k + l, 0)[y];
+          line_[y].i[l] = half(k + l, 1)[y];
+        }
+      along_y_.exec(line_.get(), 1.0f, true);
+      for (int y = 0; y < ny_; ++y)
+        for (int l = 0; l < lanes; ++l) spectrum[y * nk_ + k + l] = {line_[y].r[l], line_[y].i[l]};
+    }
+  }
+
+  void inverse(const Complex* spectrum, float* potential) {
+    for (int k = 0; k < nk_; k += kLanes) {
+      const int lanes = std::min(kLanes, nk_ - k);
+      for (int y = 0; y < ny_; ++y)
+        for (int l = 0; l < lanes; ++l) {
+          line_[y].r[l] = spectrum[y * nk_ + k + l].re;
+          line_[y].i[l] = spectrum[y * nk_ + k + l].im;
+        }
+      along_y_.exec(line_.get(), 1.0f, false);
+      for (int y = 0; y < ny_; ++y)
+        for (int l = 0; l < lanes; ++l) {
+          half(k + l, 0)[y] = line_[y].r[l];
+          half(k + l, 1)[y] = line_[y].i[l];
+        }
+    }
+    for (int y = 0; y < ny_; y += kLanes) {
+      load_half(y);
+      along_z_.exec(real_line_.get(), 1.0f, false);
+      store_rows(potential + y * nz_, std::min(kLanes, ny_ - y));
+    }
+  }
+
+ private:
+  // Real (part 0) or imaginary parts of frequency k, by y.
+  float* half(int k, int part) { return half_.get() + (2 * k + part) * pitch_; }
+
+  void load_rows(const int32_t* rows, int count) {
+    for (int z = 0; z < nz_; ++z)
+      for (int l = 0; l < count; ++l) real_line_[z][l] = static_cast<float>(rows[l * nz_ + z]);
+  }
+
+  void store_rows(float* rows, int count) const {
+    for (int l = 0; l < count; ++l)
+      for (int z = 0; z < nz_; ++z) rows[l * nz_ + z] = real_line_[z][l];
+  }
+
+  // pocketfft's order of a real transform: r0, r1, i1, r2, i2, ..., and r(n/2) last for even n.
+  void store_half(int y) {
+    *pack(half(0, 0) + y) = real_line_[0];
+    *pack(half(0, 1) + y) = Pack{};
+    for (int k = 1; 2 * k < nz_; ++k) {
+      *pack(half(k, 0) + y) = real_line_[2 * k - 1];
+      *pack(half(k, 1) + y) = real_line_[2 * k];
+    }
+    if (nz_ % 2 == 0) {
+      *pack(half(nk_ - 1, 0) + y) = real_line_[nz_ - 1];
+      *pack(half(nk_ - 1, 1) + y) = Pack{};
+    }
+  }
+
+  void load_half(int y) {
+    real_line_[0] = *pack(half(0, 0) + y);
+    for (int k = 1; 2 * k < nz_; ++k) {
+      real_line_[2 * k - 1] = *pack(half(k, 0) + y);
+      real_line_[2 * k] = *pack(half(k, 1) + y);
+    }
+    if (nz_ % 2 == 0) real_line_[nz_ - 1] = *pack(half(nk_ - 1, 0) + y);
+  }
+
+  static Pack* pack(float* at) { return reinterpret_cast<Pack*>(at); }
+
+  int ny_, nz_, nk_, pitch_;
+  const RealPlan& along_z_;
+  const ComplexPlan& along_y_;
+  Aligned<Pack> real_line_;     // z lines of kLanes rows
+  Aligned<ComplexPack> line_;   // y lines of kLanes frequencies
+  Aligned<float> half_;         // [k][re, im][y]
+};
+
+void transform(const TransformPlanes& op, ThreadGroup& threads) {
+  const auto plane = static_cast<size_t>(op.grid.ny);
+  threads.parallel_for(op.count, 1, [&](int begin, int end, int) {
+    PlaneTransform transform(op.grid);
+    for (int x = op.first + begin; x < op.first + end; ++x)
+      transform.forward(op.charges + x * plane * static_cast<size_t>(op.grid.nz),
+                        op.spectrum + x * plane * static_cast<size_t>(op.grid.nz / 2 + 1));
+  });
+}
+
+void transform_back(const InversePlanes& op, ThreadGroup& threads) {
+  const auto plane = static_cast<size_t>(op.grid.ny);
+  threads.parallel_for(op.count, 1, [&](int begin, int end, int) {
+    PlaneTransform transform(op.grid);
+    for (int x = op.first + begin; x < op.first + end; ++x)
+      transform.inverse(op.spectrum + x * plane * static_cast<size_t>(op.grid.nz / 2 + 1),
+                        op.potential + x * plane * static_cast<size_t>(op.grid.nz));
+  });
+}
+
+// ---- lines along x ----
+
+Pack spread_to_lanes(float value) { return value - Pack{}; }
+
+// exp(x) for -86 < x <= 0, to 2e-7; smaller x give exp(-86).
+Pack exponential(Pack x) {
+  const Pack floor = spread_to_lanes(-86.0f);
+  x = x > floor ? x : floor;
+  const IntPack n = __builtin_convertvector(x * 1.44269504f - 0.5f, IntPack);
+  const Pack whole = __builtin_convertvector(n, Pack);
+  const Pack r = (x - whole * 0.693359375f) + whole * 2.12194440e-4f;
+  Pack p = r * (1.0f / 5040) + 1.0f / 720;
+  p = p * r + 1.0f / 120;
+  p = p * r + 1.0f / 24;
+  p = p * r + 1.0f / 6;
+  p = p * r + 0.5f;
+  p = p * r + 1.0f;
+  p = p * r + 1.0f;
+  return p * __builtin_bit_cast(Pack, (n + 127) << 23);
+}
+
+int frequency(int m, int n) { return m <= n / 2 ? m : m - n; }
+
+class LineConvolution {
+ public:
+  explicit LineConvolution(const ConvolveLines& op)
+      : op_(op),
+        nx_(op.grid.nx),
+        nk_(op.grid.nz / 2 + 1),
+        plane_(static_cast<size_t>(op.grid.ny) * static_cast<size_t>(nk_)),
+        reciprocal_(reciprocal_vectors(op.grid.box)),
+        plan_(plan_for<ComplexPlan>(nx_)),
+        line_(hwy::AllocateAligned<ComplexPack>(static_cast<size_t>(nx_))) {}
+
+  // Columns [first, first + lanes), counted y * nk + k.
+  void convolve(int first, int lanes) {
+    Complex* spectrum = op_.spectrum + first;
+    for (int x = 0; x < nx_; ++x)
+      for (int l = 0; l < lanes; ++l) {
+        line_[x].r[l] = spectrum[static_cast<size_t>(x) * plane_ + static_cast<size_t>(l)].re;
+        line_[x].i[l] = spectrum[static_cast<size_t>(x) * plane_ + static_cast<size_t>(l)].im;
+      }
+    plan_.exec(line_.get(), 1.0f, true);
+    multiply(first, lanes);
+    plan_.exec(line_.get(), 1.0f, false);
+    for (int x = 0; x < nx_; ++x)
+      for (int l = 0; l < lanes; ++l)
+        spectrum[static_cast<size_t>(x) * plane_ + static_cast<size_t>(l)] = {line_[x].r[l],
+                                                                              line_[x].i[l]};
+  }
+
+ private:
+  // Multiply by the influence function; add the energy, one partial sum per column.
+  void multiply(int first, int lanes) {
+    Pack my{}, mz{}, moduli{};
+    double twice[kLanes] = {}, energy[kLanes] = {};
+    for (int l = 0; l < lanes; ++l) {
+      const int y = (first + l) / nk_, k = (first + l) % nk_;
+      const int fy = frequency(y, op_.grid.ny);
+      my[l] = static_cast<float>(fy * reciprocal_.b.y);
+      mz[l] = static_cast<float>(fy * reciprocal_.b.z + k * reciprocal_.c.z);
+      moduli[l] = op_.moduli[1][y] * op_.moduli[2][k];
+      twice[l] = k == 0 || 2 * k == op_.grid.nz ? 1 : 2;
+    }
+    const auto decay = static_cast<float>(-kPi * kPi / (op_.alpha * op_.alpha));
+    const auto factor = static_cast<float>(1 / (kPi * op_.grid.box.volume()));
+    for (int x = 0; x < nx_; ++x) {
+      const Vec3d m = static_cast<double>(frequency(x, nx_)) * reciprocal_.a;
+      const Pack y = my + static_cast<float>(m.y), z = mz + static_cast<float>(m.z);
+      const Pack m2 = (static_cast<float>(m.x * m.x) + y * y) + z * z;
+      const Pack decayed = exponential(m2 * decay) * (moduli * (factor * op_.moduli[0][x]));
+      const Pack influence = m2 > 0.0f ? decayed / m2 : Pack{};
+      if (op_.energy)
+        for (int l = 0; l < lanes; ++l) {
+          const double re = line_[x].r[l], im = line_[x].i[l];
+          energy[l] += 0.5 * twice[l] * influence[l] * (re * re + im * im);
+        }
+      line_[x].r *= influence;
+      line_[x].i *= influence;
+    }
+    if (!op_.energy) return;
+    int64_t sum = 0;
+    for (int l = 0; l < lanes; ++l) sum += to_fixed(energy[l], kEnergyScale);
+    std::atomic_ref(op_.energy[kReciprocal]).fetch_add(sum, std::memory_order_relaxed);
+  }
+
+  const ConvolveLines& op_;
+  int nx_, nk_;
+  size_t plane_;
+  Reciprocal reciprocal_;
+  const ComplexPlan& plan_;
+  Aligned<ComplexPack> line_;
+};
+
+void convolve(const ConvolveLines& op, ThreadGroup& threads) {
+  const int nk = op.grid.nz / 2 + 1;
+  const int columns = op.count * nk, packs = (columns + kLanes - 1) / kLanes;
+  threads.parallel_for(packs, 8, [&](int begin, int end, int) {
+    LineConvolution lines(op);
+    for (int p = begin; p < end; ++p)
+      lines.convolve(op.first * nk + p * kLanes, std::min(kLanes, columns - p * kLanes));
+  });
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace quiltmd
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace quiltmd {
+
+HWY_EXPORT(transform);
+HWY_EXPORT(convolve);
+HWY_EXPORT(transform_back);
+
+void transform_planes(const TransformPlanes& op, ThreadGroup& threads) {
+  HWY_DYNAMIC_DISPATCH(transform)(op, threads);
+}
+
+void convolve_lines(const ConvolveLines& op, ThreadGroup& threads) {
+  HWY_DYNAMIC_DISPATCH(convolve)(op, threads);
+}
+
+void inverse_planes(const InversePlanes& op, ThreadGroup& threads) {
+  HWY_DYNAMIC_DISPATCH(transform_back)(op, threads);
+}
+
+}  // namespace quiltmd
+#endif

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// The long-range kernels of the `cpu` device.
+#pragma once
+
+#include "computes/pme/operations.h"
+#include "device/host/host_device.h"
+
+namespace quiltmd {
+
+void spread_charges(const SpreadCharges& op, ThreadGroup& threads);
+void transform_planes(const TransformPlanes& op, ThreadGroup& threads);
+void convolve_lines(const ConvolveLines& op, ThreadGroup& threads);
+void inverse_planes(const InversePlanes& op, ThreadGroup& threads);
+void gather_forces(const GatherForces& op, ThreadGroup& threads);
+
+}  // namespace quiltmd

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operations of smooth particle-mesh Ewald (Essmann et al. 1995), cut so that each is the same on
+// any number of ranks: charges to an integer grid; 2-D transforms of (y, z) planes; x lines
+// transformed, convolved and transformed back; 2-D inverse; forces gathered.
+//
+// Grids are indexed [x][y][z], z fastest; spectra [x][y][kz] with nz/2+1 entries. Every rank
+// addresses the full grid; it fills only the planes (or lines) that it has.
+#pragma once
+
+#include "decomposition/slots.h"
+#include "math/box.h"
+
+namespace quiltmd {
+
+// The charge grid holds charges as kernels have them (local.w = charge * sqrt(1/(4 pi eps0))) in
+// units of 2^-22: a sum up to 43 elementary charges per grid point, a resolution of 2e-8.
+inline constexpr double kChargeScale = 4194304.0;
+inline constexpr int kMaxPmeOrder = 5;
+
+struct Complex {
+  float re, im;
+};
+
+struct PmeGrid {
+  int nx, ny, nz;
+  int order;           // B-spline order, 4 or 5
+  Box box;
+  Int3 cells;          // patch grid, which fixes patch centres in fractions of the box
+  // Patch-centred coordinates keep single precision exact: grid coordinate of an atom =
+  // n * (cell + 1/2) / cells (split into integer and fraction in double) + n * fraction(local).
+};
+
+// Add the charges of the atoms in clusters [0, clusters) to the grid (fixed point, kChargeScale
+// units per unit of local.w), which the caller has cleared.
+struct SpreadCharges {
+  static constexpr const char* kName = "spread_charges";
+  PmeGrid grid;
+  Slots slots;
+  const PlacedPatch* patches;
+  int patch_count;  // owned
+  const int32_t* slot_count;
+  int slot_capacity;
+  int32_t* charges;
+  const int32_t* owned_index;  // by global index: place in `patches`, -1 elsewhere
+};
+
+// Planes [first, first + count) of the charge grid: real-to-complex transform in y and z.
+struct TransformPlanes {
+  static constexpr const char* kName = "transform_planes";
+  PmeGrid grid;
+  int first, count;
+  const int32_t* charges;
+  Complex* spectrum;
+};
+
+// Lines along x for y in [first, first + count): transform, multiply by the influence function,
+// transform back; the energy (kReciprocal), one partial sum per y, where `energy` is not null.
+// influence = exp(-pi^2 m^2/alpha^2)/(pi V m^2) |b(m)|^2, zero at m = 0 (the factor 1/(4 pi eps0)
+// is in the charges).
+struct ConvolveLines {
+  static constexpr const char* kName = "convolve_lines";
+  PmeGrid grid;
+  int first, count;
+  double alpha;
+  const float* moduli[3];  // |b|^2 of each dimension
+  Complex* spectrum;
+  int64_t* energy;
+};
+
+// Planes [first, first + count): complex-to-real inverse transform in y and z into the potential.
+struct InversePlanes {
+  static constexpr const char* kName = "inverse_planes";
+  PmeGrid grid;
+  int first, count;
+  Complex* spectrum;  // destroyed
+  float* potential;
+};
+
+// Long-range forces of the owned atoms: slots.long_range = -charge * gradient of the potential.
+struct GatherForces {
+  static constexpr const char* kName = "gather_forces";
+  PmeGrid grid;
+  Slots slots;
+  const PlacedPatch* patches;
+  int patch_count;
+  const int32_t* slot_count;
+  int slot_capacity;
+  const float* potential;
+  const int32_t* owned_index;  // by global index: place in `patches`, -1 elsewhere
+};
+
+}  // namespace quiltmd

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// Smooth particle-mesh Ewald in double precision: plain loops, one 3-D transform, any order from 3
+// to 8. Also the energies of Ewald summation that do not depend on positions.
+#include "computes/reference.h"
+
+#include <pocketfft_hdronly.h>
+
+#include <cmath>
+#include <complex>
+
+#include "computes/pme/setup.h"
+#include "math/error.h"
+#include "math/units.h"
+
+namespace quiltmd {
+namespace {
+
+constexpr int kMaxOrder = 8;
+
+// M_n(x) and its derivative straight from the definition.
+double spline(int n, double x) {
+  if (x <= 0 || x >= n) return 0;
+  if (n == 2) return 1 - std::abs(x - 1);
+  return (x * spline(n - 1, x) + (n - x) * spline(n - 1, x - 1)) / (n - 1);
+}
+double spline_slope(int n, double x) { return spline(n - 1, x) - spline(n - 1, x - 1); }
+
+// Where an atom meets the grid: indices, weights and slopes per dimension.
+struct Footprint {
+  size_t index[3][kMaxOrder];
+  double weight[3][kMaxOrder], slope[3][kMaxOrder];
+};
+
+Footprint footprint(const Box& box, Int3 grid, int order, Vec3d position) {
+  const Vec3d fraction = box.to_fraction(position);
+  Footprint f{};
+  for (int d = 0; d < 3; ++d) {
+    const double u = grid[d] * (fraction[d] - std::floor(fraction[d]));
+    const int base = static_cast<int>(std::floor(u));
+    for (int j = 0; j < order; ++j) {
+      const int point = base - j;
+      f.index[d][j] = static_cast<size_t>(((point % grid[d]) + grid[d]) % grid[d]);
+      f.weight[d][j] = spline(order, u - point);
+      f.slope[d][j] = spline_slope(order, u - point);
+    }
+  }
+  return f;
+}
+
+// Call visit(grid index, j) for every grid point of a footprint.
+template <class Visit>
+void over_points(const Footprint& f, Int3 grid, int order, Visit visit) {
+  const auto ny = static_cast<size_t>(grid.y), nz = static_cast<size_t>(grid.z);
+  for (int i = 0; i < order; ++i)
+    for (int j = 0; j < order; ++j)
+      for (int k = 0; k < order; ++k)
+        visit((f.index[0][i] * ny + f.index[1][j]) * nz + f.index[2][k], i, j, k);
+}
+
+// Signed frequency of entry m of a transform of n points.
+int frequency(int m, int n) { return m <= n / 2 ? m : m - n; }
+
+// Multiply the spectrum by the influence function; the energy without 1/(4 pi eps0).
+double convolve(const NonbondedSettings& settings, const Box& box,
+                std::vector<std::complex<double>>& spectrum) {
+  const Int3 n = settings.grid;
+  const Reciprocal reciprocal = reciprocal_vectors(box);
+  std::vector<double> moduli[3];
+  for (int d = 0; d < 3; ++d) moduli[d] = exact_spline_moduli(n[d], settings.order);
+  double energy = 0;
+  size_t at = 0;
+  for (int i = 0; i < n.x; ++i)
+    for (int j = 0; j < n.y; ++j)
+      for (int k = 0; k <= n.z / 2; ++k, ++at) {
+        const Vec3d m = static_cast<double>(frequency(i, n.x)) * reciprocal.a +
+                        static_cast<double>(frequency(j, n.y)) * reciprocal.b +
+                        static_cast<double>(k) * reciprocal.c;
+        const double m2 = dot(m, m);
+        const double influence =
+            m2 == 0 ? 0
+                    : std::exp(-kPi * kPi * m2 / (settings.alpha * settings.alpha)) /
+                          (kPi * box.volume() * m2) * moduli[0][static_cast<size_t>(i)] *
+                          moduli[1][static_cast<size_t>(j)] * moduli[2][static_cast<size_t>(k)];
+        const double twice = k == 0 || 2 * k == n.z ? 1 : 2;
+        energy += 0.5 * twice * influence * std::norm(spectrum[at]);
+        spectrum[at] *= influence;
+      }
+  return energy;
+}
+
+}  // namespace
+
+void reference_pme(const System& system, const NonbondedSettings& settings, const Box& box,
+                   const std::vector<Vec3d>& positions, Evaluation& out) {
+  const Int3 n = settings.grid;
+  const int order = settings.order;
+  if (order < 3 || order > kMaxOrder) throw Error("the reference PME has orders 3 to 8");
+  const auto nx = static_cast<size_t>(n.x), ny = static_cast<size_t>(n.y);
+  const auto nz = static_cast<size_t>(n.z);
+  std::vector<double> grid(nx * ny * nz, 0.0);
+  std::vector<Footprint> footprints;
+  for (size_t a = 0; a < positions.size(); ++a) {
+    footprints.push_back(footprint(box, n, order, positions[a]));
+    const Footprint& f = footprints.back();
+    over_points(f, n, order, [&](size_t at, int i, int j, int k) {
+      grid[at] += system.charges[a] * f.weight[0][i] * f.weight[1][j] * f.weight[2][k];
+    });
+  }
+
+  std::vector<std::complex<double>> spectrum(nx * ny * (nz / 2 + 1));
+  const auto bytes = [](size_t count, size_t size) { return static_cast<ptrdiff_t>(count * size); };
+  const pocketfft::shape_t shape{nx, ny, nz}, axes{0, 1, 2};
+  const pocketfft::stride_t real{bytes(ny * nz, sizeof(double)), bytes(nz, sizeof(double)),
+                                 sizeof(double)};
+  const size_t nk = nz / 2 + 1;
+  const pocketfft::stride_t complex{bytes(ny * nk, 16), bytes(nk, 16), 16};
+  pocketfft::r2c(shape, real, complex, axes, pocketfft::FORWARD, grid.data(), spectrum.data(), 1.0);
+  out.energy[kReciprocal] += kCoulomb * convolve(settings, box, spectrum);
+  pocketfft::c2r(shape, complex, real, axes, pocketfft::BACKWARD, spectrum.data(), grid.data(),
+                 1.0);
+
+  const Reciprocal reciprocal = reciprocal_vectors(box);
+  out.forces.resize(positions.size(), Vec3d{0, 0, 0});
+  for (size_t a = 0; a < positions.size(); ++a) {
+    const Footprint& f = footprints[a];
+    Vec3d gradient{0, 0, 0};
+    over_points(f, n, order, [&](size_t at, int i, int j, int k) {
+      gradient += grid[at] * Vec3d{f.slope[0][i] * f.weight[1][j] * f.weight[2][k],
+                                   f.weight[0][i] * f.slope[1][j] * f.weight[2][k],
+                                   f.weight[0][i] * f.weight[1][j] * f.slope[2][k]};
+    });
+    out.forces[a] -= kCoulomb * system.charges[a] *
+                     (n.x * gradient.x * reciprocal.a + n.y * gradient.y * reciprocal.b +
+                      n.z * gradient.z * reciprocal.c);
+  }
+}
+
+double ewald_constant(const System& system, const NonbondedSettings& settings, double volume) {
+  if (!settings.pme) return 0;
+  double total = 0, squares = 0;
+  for (const double q : system.charges) {
+    total += q;
+    squares += q * q;
+  }
+  const double alpha = settings.alpha;
+  const double self = -alpha / std::sqrt(kPi) * squares;
+  const double background = -kPi / (2 * volume * alpha * alpha) * total * total;
+  return kCoulomb * (self + background);
+}
+
+}  // namespace quiltmd

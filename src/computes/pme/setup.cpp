@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Constants of smooth particle-mesh Ewald.
+#include "computes/pme/setup.h"
+
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <string>
+
+#include "math/error.h"
+#include "math/units.h"
+
+namespace quiltmd {
+namespace {
+
+// M_order at the integers 1 .. order-1.
+std::vector<double> spline_at_integers(int order) {
+  std::vector<double> value{1.0};  // M_2(1)
+  for (int k = 3; k <= order; ++k) {
+    std::vector<double> next(static_cast<size_t>(k - 1), 0.0);
+    for (int x = 1; x < k; ++x) {
+      if (x <= k - 2) next[static_cast<size_t>(x - 1)] += x * value[static_cast<size_t>(x - 1)];
+      if (x >= 2) next[static_cast<size_t>(x - 1)] += (k - x) * value[static_cast<size_t>(x - 2)];
+      next[static_cast<size_t>(x - 1)] /= k - 1;
+    }
+    value = next;
+  }
+  return value;
+}
+
+}  // namespace
+
+std::vector<double> exact_spline_moduli(int n, int order) {
+  const std::vector<double> spline = spline_at_integers(order);
+  std::vector<double> denominator(static_cast<size_t>(n));
+  for (int m = 0; m < n; ++m) {
+    std::complex<double> sum = 0;
+    for (size_t k = 0; k < spline.size(); ++k)
+      sum += spline[k] * std::polar(1.0, 2 * kPi * m * static_cast<double>(k) / n);
+    denominator[static_cast<size_t>(m)] = std::norm(sum);
+  }
+  for (int m = 0; m < n; ++m) {
+    double& here = denominator[static_cast<size_t>(m)];
+    if (here < 1e-7)
+      here = 0.5 * (denominator[static_cast<size_t>((m + n - 1) % n)] +
+                    denominator[static_cast<size_t>((m + 1) % n)]);
+  }
+  for (double& value : denominator) value = 1 / value;
+  return denominator;
+}
+
+std::vector<float> spline_moduli(int n, int order) {
+  const std::vector<double> exact = exact_spline_moduli(n, order);
+  return {exact.begin(), exact.end()};
+}
+
+PlaneRange pme_plane_range(const PmeGrid& grid, int cell_x, double margin) {
+  const double beyond = margin / grid.box.widths().x;
+  const double cells = grid.cells.x;
+  // The kernels work in single precision around patch centres: allow for its rounding.
+  const double slack = 1e-3;
+  const int lowest =
+      static_cast<int>(std::floor(grid.nx * (cell_x / cells - beyond) - slack)) - grid.order + 1;
+  const int highest =
+      static_cast<int>(std::floor(grid.nx * ((cell_x + 1) / cells + beyond) + slack));
+  return {((lowest % grid.nx) + grid.nx) % grid.nx, std::min(highest - lowest + 1, grid.nx)};
+}
+
+Reciprocal reciprocal_vectors(const Box& box) {
+  const double xy = -box.bx / (box.ax * box.by);
+  const double yz = -box.cy / (box.by * box.cz);
+  const double xz = (box.bx * box.cy - box.by * box.cx) / (box.ax * box.by * box.cz);
+  return {{1 / box.ax, xy, xz}, {0, 1 / box.by, yz}, {0, 0, 1 / box.cz}};
+}
+
+void check_pme_grid(int order, Int3 grid) {
+  if (order != 4 && order != kMaxPmeOrder)
+    throw Error("the PME order must be 4 or 5, not " + std::to_string(order));
+  for (int d = 0; d < 3; ++d)
+    if (grid[d] < kMinPmeGrid)
+      throw Error("the PME grid must have at least " + std::to_string(kMinPmeGrid) +
+                  " points per dimension, not " + std::to_string(grid[d]));
+}
+
+}  // namespace quiltmd

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// What smooth particle-mesh Ewald needs before the first step, and which planes of the grid a patch
+// can touch.
+#pragma once
+
+#include <vector>
+
+#include "computes/pme/operations.h"
+
+namespace quiltmd {
+
+// |b(m)|^2 of a dimension with n grid points (Essmann et al. 1995, eq. 4.4), m = 0 .. n-1. Where
+// the spline of odd order has no answer (m = n/2), the mean of its neighbours.
+std::vector<double> exact_spline_moduli(int n, int order);
+std::vector<float> spline_moduli(int n, int order);
+
+// Planes first, first + 1, ..., first + count - 1 (modulo nx) of the grid.
+struct PlaneRange {
+  int first, count;
+};
+
+// The planes that atoms of the patches in column `cell_x` of the patch grid can touch, when none
+// sticks out of its patch by more than `margin` (nm).
+PlaneRange pme_plane_range(const PmeGrid& grid, int cell_x, double margin);
+
+// The reciprocal vectors (without 2 pi): fraction[i] = dot(reciprocal[i], r).
+struct Reciprocal {
+  Vec3d a, b, c;
+};
+Reciprocal reciprocal_vectors(const Box& box);
+
+// The smallest numbers of grid points that the kernels accept.
+inline constexpr int kMinPmeGrid = 8;
+// Throws Error when order or grid are not what the kernels can do.
+void check_pme_grid(int order, Int3 grid);
+
+}  // namespace quiltmd

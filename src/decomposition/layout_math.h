@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a hydrogen group belongs: its patch, its place on the Hilbert curve inside the patch, and
+// the centre from which its atoms are measured. The same on every kind of device.
+#pragma once
+
+#include "decomposition/hilbert.h"
+#include "decomposition/operations.h"
+
+namespace quiltmd {
+
+// Where a coordinate falls along one dimension: which image of the cell, which patch, how far in.
+struct Place {
+  double image;
+  int cell;
+  uint32_t key;  // 0 .. 2^kHilbertBits - 1 across the patch
+};
+
+QMD_HD Place find_place(double fraction, int cells) {
+  Place p;
+  p.image = std::floor(fraction);
+  double wrapped = fraction - p.image;
+  // A tiny negative fraction rounds up to 1, which is the next image's 0.
+  if (!(wrapped < 1.0)) {
+    wrapped = 0;
+    p.image += 1;
+  }
+  const double scaled = wrapped * cells;
+  p.cell = static_cast<int>(scaled);
+  if (p.cell > cells - 1) p.cell = cells - 1;
+  constexpr int kSteps = 1 << kHilbertBits;
+  int key = static_cast<int>((scaled - p.cell) * kSteps);
+  key = key < 0 ? 0 : key;
+  p.key = static_cast<uint32_t>(key < kSteps ? key : kSteps - 1);
+  return p;
+}
+
+QMD_HD GroupRecord make_record(const BinGroups& op, PlacedGroup placed) {
+  const Vec3d fraction = op.box.to_fraction(op.position[placed.slot]);
+  const Int3 n = op.grid.cells;
+  const Place x = find_place(fraction.x, n.x);
+  const Place y = find_place(fraction.y, n.y);
+  const Place z = find_place(fraction.z, n.z);
+  GroupRecord record;
+  record.patch = (x.cell * n.y + y.cell) * n.z + z.cell;
+  record.key = hilbert_index(x.key, y.key, z.key, kHilbertBits);
+  record.group = placed.group;
+  record.source = placed.slot;
+  record.origin = op.box.to_cartesian({x.image + (x.cell + 0.5) / n.x,
+                                       y.image + (y.cell + 0.5) / n.y,
+                                       z.image + (z.cell + 0.5) / n.z});
+  return record;
+}
+
+// Order of groups inside a patch.
+QMD_HD bool goes_before(uint32_t key_a, int32_t group_a, uint32_t key_b, int32_t group_b) {
+  return key_a != key_b ? key_a < key_b : group_a < group_b;
+}
+
+QMD_HD Int3 cell_of(int patch, Int3 cells) {
+  return {patch / (cells.y * cells.z), patch / cells.z % cells.y, patch % cells.z};
+}
+
+QMD_HD int atoms_of(const Constants& constants, int group) {
+  return constants.group_start[group + 1] - constants.group_start[group];
+}
+
+QMD_HD void place_atom(const PlaceGroups& op, const GroupRecord& record, int index_in_group,
+                       int slot) {
+  const Slots& s = op.slots;
+  const int source = record.source + index_in_group;
+  const int atom = op.constants.group_start[record.group] + index_in_group;
+  const Vec3d position = op.from_position[source];
+  const Vec3d velocity = op.from_velocity[source];
+  const Vec3d r = position - record.origin;
+  const Vec3f high{static_cast<float>(r.x), static_cast<float>(r.y), static_cast<float>(r.z)};
+  s.position[slot] = position;
+  s.reference[slot] = position;
+  s.velocity[slot] = velocity;
+  s.local[slot] = {high.x, high.y, high.z, op.constants.charge[atom]};
+  s.low[slot] = {static_cast<float>(r.x - high.x), static_cast<float>(r.y - high.y),
+                 static_cast<float>(r.z - high.z), 0.0f};
+  s.lj[slot] = op.constants.lj[atom];
+  s.atom[slot] = atom;
+  op.start_velocity[slot] = velocity;
+  op.slot_of_atom[atom] = slot;
+}
+
+// Empty slots interact with nothing: no charge, no Lennard-Jones, and far from every atom and from
+// the empty slots of other patches.
+QMD_HD void place_padding(const PlaceGroups& op, int patch, int slot) {
+  const Slots& s = op.slots;
+  const float away = kFarAway * static_cast<float>(patch + 1);
+  s.position[slot] = s.reference[slot] = s.velocity[slot] = {0, 0, 0};
+  s.local[slot] = {away, away, away, 0};
+  s.low[slot] = {0, 0, 0, 0};
+  s.lj[slot] = {0, 0};
+  s.atom[slot] = -1;
+  op.start_velocity[slot] = {0, 0, 0};
+}
+
+}  // namespace quiltmd

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operations that lay a rank's atoms out: which patch each hydrogen group is in, the canonical
+// order, the slots, and cluster bounds. They run when pair lists are rebuilt.
+#pragma once
+
+#include "decomposition/slots.h"
+#include "math/box.h"
+
+namespace quiltmd {
+
+// A hydrogen group on its way to its place.
+struct GroupRecord {
+  int32_t patch;   // global index of the patch that its first atom is in
+  uint32_t key;    // Hilbert index inside the patch
+  int32_t group;
+  int32_t source;  // slot of its first atom in the source arrays
+  Vec3d origin;    // centre of the patch, moved by the image that the group is in
+};
+
+// Find the patch, the key and the origin of every placed group from its first atom's position.
+// The Hilbert index has kHilbertBits bits per dimension over the patch.
+inline constexpr int kHilbertBits = 5;
+struct BinGroups {
+  static constexpr const char* kName = "bin_groups";
+  const PlacedGroup* placed;
+  const int32_t* count;  // groups on the rank
+  int capacity;
+  const Vec3d* position;
+  Box box;
+  GridView grid;
+  GroupRecord* records;
+};
+
+// Sort records by (patch, key, group) and lay out the owned patches: PlacedPatch of every patch in
+// `owned` (ascending), starts padded to whole clusters.
+struct SortGroups {
+  static constexpr const char* kName = "sort_groups";
+  GroupRecord* records;
+  const int32_t* count;
+  int capacity;
+  Constants constants;
+  GridView grid;
+  const int32_t* owned;  // global indices of the owned patches, ascending
+  int owned_count;
+  const int32_t* owned_index;  // by global index: position in `owned`, -1 elsewhere
+  PlacedPatch* patches;
+  int slot_capacity;
+  int32_t* slot_count;  // slots of the owned patches, padding included
+  Faults* faults;
+};
+
+// Move the state of every group to its slots and write everything else that slots hold. Padding
+// gets atom -1 and local coordinates kFarAway; `slot_of_atom` is written for owned atoms.
+struct PlaceGroups {
+  static constexpr const char* kName = "place_groups";
+  const GroupRecord* records;  // sorted
+  const int32_t* count;
+  int capacity;
+  Constants constants;
+  const PlacedPatch* patches;
+  int owned_count;
+  const Vec3d* from_position;  // by source slot
+  const Vec3d* from_velocity;
+  Slots slots;
+  PlacedGroup* placed;
+  Vec3d* origin;          // by placed group
+  Vec3d* start_velocity;  // copy of the velocities, from which a redone epoch starts
+  int32_t* slot_of_atom;  // by internal index
+};
+
+// Bounding boxes of clusters in their patch's coordinates (owned patches and proxies).
+struct ClusterBounds {
+  Vec3f centre, half;
+};
+struct BoundClusters {
+  static constexpr const char* kName = "bound_clusters";
+  Slots slots;
+  const int32_t* slot_count;  // slots in use, proxies included
+  int slot_capacity;
+  ClusterBounds* bounds;
+};
+
+}  // namespace quiltmd

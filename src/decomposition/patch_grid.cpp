@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Building the patch grid and its half shell.
+//
+// The half shell holds the offsets that are lexicographically positive, so each pair of patches
+// (and each periodic image of it) belongs to exactly one compute, however few patches there are:
+// in a dimension with one or two patches, offsets +1 and -1 reach the same patch by different
+// images.
+#include "decomposition/patch_grid.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "math/error.h"
+
+namespace quiltmd {
+namespace {
+
+int wrapped(int i, int n) { return ((i % n) + n) % n; }
+
+std::vector<Int3> half_shell(int away) {
+  std::vector<Int3> offsets{{0, 0, 0}};
+  for (int x = 0; x <= away; ++x)
+    for (int y = -away; y <= away; ++y)
+      for (int z = -away; z <= away; ++z)
+        if (x > 0 || y > 0 || (y == 0 && z > 0)) offsets.push_back({x, y, z});
+  return offsets;
+}
+
+}  // namespace
+
+int PatchGrid::neighbour(int patch, int code) const {
+  const Int3 c = cell(patch), o = offsets[static_cast<size_t>(code)];
+  return index(
+      {wrapped(c.x + o.x, cells.x), wrapped(c.y + o.y, cells.y), wrapped(c.z + o.z, cells.z)});
+}
+
+int patch_of(const PatchGrid& grid, Vec3d point) {
+  const Vec3d f = grid.box.to_fraction(point);
+  Int3 cell;
+  for (int d = 0; d < 3; ++d) {
+    const double inside = f[d] - std::floor(f[d]);
+    cell[d] = std::min(static_cast<int>(inside * grid.cells[d]), grid.cells[d] - 1);
+  }
+  return grid.index(cell);
+}
+
+PatchGrid make_patch_grid(const Box& box, double cutoff, double reach, int away) {
+  const Vec3d widths = box.widths();
+  const double narrowest = std::min({widths.x, widths.y, widths.z});
+  if (narrowest < std::max(2 * cutoff, reach)) {
+    char text[256];
+    std::snprintf(text, sizeof text,
+                  "the box is too small: its narrowest width is %.3f nm, a cutoff of %.3f nm needs "
+                  "at least %.3f nm; use a smaller cutoff or a larger box",
+                  narrowest, cutoff, std::max(2 * cutoff, reach));
+    throw Error(text);
+  }
+  PatchGrid grid{box, {}, away, half_shell(away), {}};
+  for (int d = 0; d < 3; ++d)
+    grid.cells[d] = std::max(1, static_cast<int>(widths[d] * away / reach));
+  for (const Int3& o : grid.offsets) {
+    grid.shifts.push_back(box.to_cartesian({static_cast<double>(o.x) / grid.cells.x,
+                                            static_cast<double>(o.y) / grid.cells.y,
+                                            static_cast<double>(o.z) / grid.cells.z}));
+  }
+  return grid;
+}
+
+}  // namespace quiltmd

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// The quilt: the periodic cell cut into uniform patches. The grid depends on the box and the reach
+// of the pair lists alone, never on the number of ranks.
+#pragma once
+
+#include <vector>
+
+#include "math/box.h"
+
+namespace quiltmd {
+
+struct PatchGrid {
+  Box box;
+  Int3 cells;
+  int away;                   // reach of the half shell in patches: 1 (one-away) or 2 (two-away)
+  std::vector<Int3> offsets;  // the half shell: code -> offset; code 0 is the patch itself
+  std::vector<Vec3d> shifts;  // code -> from a patch's centre to that neighbour's, nm
+
+  int size() const { return cells.x * cells.y * cells.z; }
+  int codes() const { return static_cast<int>(offsets.size()); }
+  int index(Int3 cell) const { return (cell.x * cells.y + cell.y) * cells.z + cell.z; }
+  Int3 cell(int patch) const {
+    return {patch / (cells.y * cells.z), patch / cells.z % cells.y, patch % cells.z};
+  }
+  // The patch at an offset, around the periodic boundary.
+  int neighbour(int patch, int code) const;
+};
+
+// The patch that a point (nm, any image) lies in.
+int patch_of(const PatchGrid& grid, Vec3d point);
+
+// Patches as narrow as `reach / away` allows: any two atoms closer than `reach` are then in patches
+// at most `away` apart. `reach` covers cutoff, list buffer and what hydrogen groups stick out.
+// Throws Error when the box is narrower than twice the cutoff.
+PatchGrid make_patch_grid(const Box& box, double cutoff, double reach, int away);
+
+}  // namespace quiltmd

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the atoms of a rank lie in the memory of its device: the views that operations receive.
+//
+// A *slot* holds one atom. Slots follow the patches: owned patches first, then proxies, each block
+// ascending by patch; each patch is padded to whole clusters. Inside a patch hydrogen groups are in
+// canonical order (Hilbert key, ties by group), their atoms contiguous. Nothing in a patch depends
+// on the rank that holds it, so neither do pair lists nor partial sums.
+#pragma once
+
+#include <cstdint>
+
+#include "math/vec3.h"
+
+namespace quiltmd {
+
+inline constexpr int kClusterSize = 8;
+
+// A list entry or a term's atom: slot | code << kSlotBits, where `code` numbers the offset of the
+// atom's patch as seen from the compute's patch.
+inline constexpr int kSlotBits = 25;
+inline constexpr uint32_t kSlotMask = (1u << kSlotBits) - 1;
+inline constexpr int kMaxCodes = 128;
+
+// Where padding slots are: far from everything, so that no cutoff test ever passes.
+inline constexpr float kFarAway = 1.0e5f;
+
+// A hydrogen group in its place: its first slot and its index in the System.
+struct PlacedGroup {
+  int32_t slot;
+  int32_t group;
+};
+
+// A patch in its place. `cell` is the patch's cell in the grid.
+struct PlacedPatch {
+  int32_t patch;           // global index
+  int32_t start;           // first slot, a multiple of kClusterSize
+  int32_t atoms;           // slots in use
+  int32_t group_start;     // first of its placed groups (owned patches only)
+  int32_t groups;
+  Int3 cell;
+};
+
+struct Slots {
+  // State of owned atoms.
+  Vec3d* position;   // unwrapped, nm
+  Vec3d* velocity;   // nm/ps
+  Vec3d* reference;  // position when the lists were built
+  // What kernels read, owned atoms and proxies.
+  Float4* local;     // position from the patch's centre; w = charge * sqrt(1/(4 pi eps0))
+  Float4* low;       // what single precision left of the position; w unused
+  Float2* lj;        // (sigma/2, 2 sqrt(eps)); or x = type index as an integer's bits
+  int32_t* atom;     // internal index, -1 for padding
+  int32_t* patch;    // by cluster: index into the PlacedPatch array
+  // What kernels write.
+  int64_t* force[3];   // short-range and bonded, fixed point
+  Float4* long_range;  // force of the long-range sum, kJ/mol/nm; w unused
+};
+
+// Properties of atoms and groups that never change, by internal index.
+struct Constants {
+  const double* mass;
+  const double* inverse_mass;
+  const float* charge;  // times sqrt(1/(4 pi eps0))
+  const Float2* lj;
+  const int32_t* group_start;        // (groups + 1)
+  const int32_t* exclusion_start;    // (atoms + 1): both directions of every excluded pair
+  const int32_t* exclusions;         // excluded partners, ascending
+  const int32_t* constraint_start;   // (groups + 1)
+  const struct GroupConstraint* constraints;
+};
+
+// One distance constraint inside a group; atoms counted from the group's first. A group of three
+// atoms with the three constraints (0,1), (0,2), (1,2) of lengths d, d, d' is a rigid water.
+struct GroupConstraint {
+  int32_t first, second;
+  double length;
+};
+
+// The patch grid as kernels see it.
+struct GridView {
+  Int3 cells;                 // patches per dimension
+  int away;                   // reach of the half shell in patches
+  int codes;                  // offsets in the half shell, own patch included as code 0
+  const Int3* offsets;        // by code
+  const Vec3f* shifts;        // by code: from the own patch's centre to the neighbour's
+  const Vec3d* exact_shifts;  // the same in double precision, for bonded terms
+};
+
+// Accumulators of energies, one int64 per kind.
+enum EnergyKind {
+  kBond,
+  kAngle,
+  kTorsion,
+  kLj,
+  kLj14,
+  kCoulombDirect,
+  kCoulomb14,
+  kReciprocal,
+  kKinetic,
+  kHeat,
+  kEnergyKinds
+};
+
+// What a step found wrong; checked when a block of steps ends. All zero: all is well.
+struct Faults {
+  int32_t violation_step;  // first step (plus 1) at which an atom outran the list buffer
+  int32_t blowup_step;     // first step (plus 1) with a coordinate that is not a number or a
+                           // displacement beyond half a patch
+  int32_t blowup_atom;     // its internal index
+  int32_t constraint_step; // first step (plus 1) at which constraints did not converge
+  int32_t constraint_atom;
+  int32_t list_overflow;   // entries, terms or groups that did not fit: the largest need
+};
+
+}  // namespace quiltmd

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a CUDA kernel launcher gets besides the parameters of its operation.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include "device/device.h"
+
+namespace quiltmd {
+
+// Memory that a launcher needs between its own kernels. It is the lane's: the next operation on the
+// lane overwrites it. It never moves while a recording may still use it.
+class Scratch {
+ public:
+  virtual ~Scratch() = default;
+  // At least `bytes`, aligned to 256. Throws Error when memory is short, or when it would have to
+  // grow inside a recording: run the operation once outside first.
+  virtual void* take(size_t bytes) = 0;
+};
+
+// Measures launches by name.
+class LaunchTimer {
+ public:
+  virtual ~LaunchTimer() = default;
+  virtual void begin(const char* name, cudaStream_t stream) = 0;
+  virtual void end(cudaStream_t stream) = 0;
+};
+
+struct CudaContext {
+  cudaStream_t stream = nullptr;
+  int sm_count = 1;
+  int shared_memory = 48 * 1024;  // largest that a block may ask for, bytes
+  bool early_start = false;       // the GPU knows programmatic dependent launch
+  Scratch* scratch = nullptr;
+  LaunchTimer* timer = nullptr;  // null: launches are not timed
+};
+
+using CudaKernels = KernelTable<CudaContext>;
+
+}  // namespace quiltmd

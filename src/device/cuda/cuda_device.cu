@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+// The `cuda` device on the CUDA runtime, which is linked statically and opens the driver when it is
+// first used: without a driver the program runs and finds no GPU.
+//
+// Host memory goes through a small pinned buffer of the device's own, in two halves: one is filled
+// while the other travels. Callers need no pinned memory, and their buffer is free on return.
+#include "device/cuda/cuda_device.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <set>
+
+#include "device/cuda/cuda_probe.h"
+#include "device/cuda/kernels.h"
+#include "device/cuda/lane_tools.h"
+#include "device/cuda/launch.h"
+
+namespace quiltmd {
+namespace {
+
+constexpr size_t kStagingHalf = 4 << 20;  // bytes; long enough to reach the bus's full speed
+
+}  // namespace
+
+struct CudaDevice::Impl {
+  int ordinal = 0;
+  cudaDeviceProp properties{};
+  CudaContext contexts[kLaneCount];
+  std::unique_ptr<LaneScratch> scratch[kLaneCount];
+  std::unique_ptr<EventTimer> timer;
+  cudaEvent_t joins[kLaneCount]{};  // private to join() and the recordings' ends
+  std::map<int, cudaEvent_t> events;
+  std::set<int> recorded_events;  // signalled in the recording under way
+  bool recording = false;
+  std::map<int, cudaGraphExec_t> recordings;
+  int next_recording = 0;
+  std::map<void*, size_t> allocations;
+  size_t allocated = 0;
+  char* staging = nullptr;
+  cudaEvent_t staged[2]{};
+
+  cudaStream_t stream(Lane lane) const { return contexts[static_cast<int>(lane)].stream; }
+  cudaStream_t main() const { return stream(Lane::kMain); }
+
+  // Runtime calls act on the thread's current device, and ranks are threads.
+  void use() const { cuda_check(cudaSetDevice(ordinal), "select the GPU"); }
+
+  void refuse_in_recording(const char* what) const {
+    if (recording) throw Error(std::string("A recording cannot ") + what + ".");
+  }
+
+  // The main lane goes on when all others have come here; then all others go on from there.
+  void gather_lanes() {
+    for (int lane = 1; lane < kLaneCount; ++lane) {
+      cuda_check(cudaEventRecord(joins[lane], contexts[lane].stream), "record an event");
+      cuda_check(cudaStreamWaitEvent(main(), joins[lane]), "wait for an event");
+    }
+  }
+  void scatter_lanes() {
+    cuda_check(cudaEventRecord(joins[0], main()), "record an event");
+    for (int lane = 1; lane < kLaneCount; ++lane)
+      cuda_check(cudaStreamWaitEvent(contexts[lane].stream, joins[0]), "wait for an event");
+  }
+};
+
+CudaDevice::CudaDevice(int ordinal) : impl_(std::make_unique<Impl>()) {
+  std::string why_none;
+  const int count = count_gpus(&why_none);
+  if (count == 0) throw Error("No GPU can be used: " + why_none + ".");
+  if (ordinal < 0 || ordinal >= count)
+    throw Error("There is no GPU " + std::to_string(ordinal) + ": this machine has " +
+                std::to_string(count) + ", numbered from 0.");
+  Impl& d = *impl_;
+  d.ordinal = ordinal;
+  d.use();
+  cuda_check(cudaGetDeviceProperties(&d.properties, ordinal), "read the GPU's properties");
+  const std::string problem = missing_code(d.properties);
+  if (!problem.empty())
+    throw Error("GPU " + std::to_string(ordinal) + " (" + d.properties.name +
+                ") cannot be used: " + problem + ".");
+  for (int lane = 0; lane < kLaneCount; ++lane) {
+    CudaContext& c = d.contexts[lane];
+    cuda_check(cudaStreamCreateWithFlags(&c.stream, cudaStreamNonBlocking), "create a stream");
+    cuda_check(cudaEventCreateWithFlags(&d.joins[lane], cudaEventDisableTiming), "create an event");
+    d.scratch[lane] = std::make_unique<LaneScratch>(c.stream);
+    c.scratch = d.scratch[lane].get();
+    c.sm_count = d.properties.multiProcessorCount;
+    c.shared_memory = static_cast<int>(d.properties.sharedMemPerBlockOptin);
+    c.early_start = d.properties.major >= 9;
+  }
+  cuda_check(cudaMallocHost(reinterpret_cast<void**>(&d.staging), 2 * kStagingHalf),
+             "allocate pinned host memory");
+  for (cudaEvent_t& event : d.staged)
+    cuda_check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "create an event");
+}
+
+CudaDevice::~CudaDevice() {
+  Impl& d = *impl_;
+  cudaSetDevice(d.ordinal);
+  cudaDeviceSynchronize();
+  for (auto& [id, graph] : d.recordings) cudaGraphExecDestroy(graph);
+  for (auto& [id, event] : d.events) cudaEventDestroy(event);
+  for (cudaEvent_t event : d.staged) cudaEventDestroy(event);
+  for (int lane = 0; lane < kLaneCount; ++lane) {
+    d.scratch[lane].reset();
+    cudaEventDestroy(d.joins[lane]);
+    cudaStreamDestroy(d.contexts[lane].stream);
+  }
+  for (auto& [pointer, bytes] : d.allocations) cudaFree(pointer);
+  cudaFreeHost(d.staging);
+}
+
+CudaContext& CudaDevice::context(Lane lane) { return impl_->contexts[static_cast<int>(lane)]; }
+
+DeviceDescription CudaDevice::describe() const {
+  const cudaDeviceProp& p = impl_->properties;
+  return {"cuda", p.name, architecture_of(p), p.totalGlobalMem, p.multiProcessorCount};
+}
+
+void* CudaDevice::allocate(size_t bytes) {
+  Impl& d = *impl_;
+  d.use();
+  d.refuse_in_recording("allocate memory");
+  if (bytes == 0) return nullptr;
+  void* pointer = nullptr;
+  const cudaError_t status = cudaMalloc(&pointer, bytes);
+  if (status == cudaErrorMemoryAllocation) {
+    cudaGetLastError();
+    size_t free = 0, total = 0;
+    cudaMemGetInfo(&free, &total);
+    throw Error("GPU " + std::to_string(d.ordinal) + " (" + d.properties.name +
+                ") is out of memory: " + mebibytes(bytes) + " asked for, " + mebibytes(free) +
+                " of " + mebibytes(total) + " free, " + mebibytes(d.allocated) +
+                " already in use by this simulation.");
+  }
+  cuda_check(status, "allocate memory");
+  d.allocations[pointer] = bytes;
+  d.allocated += bytes;
+  return pointer;
+}
+
+void CudaDevice::free(void* pointer) {
+  Impl& d = *impl_;
+  if (!pointer) return;
+  cudaSetDevice(d.ordinal);
+  const auto found = d.allocations.find(pointer);
+  if (found == d.allocations.end()) return;
+  d.allocated -= found->second;
+  d.allocations.erase(found);
+  cudaFree(pointer);
+}
+
+void CudaDevice::copy_in(void* to, const void* from, size_t bytes) {
+  Impl& d = *impl_;
+  d.use();
+  d.refuse_in_recording("copy from host memory");
+  d.gather_lanes();
+  for (size_t at = 0, half = 0; at < bytes; at += kStagingHalf, half = 1 - half) {
+    const size_t now = std::min(kStagingHalf, bytes - at);
+    char* staging = d.staging + half * kStagingHalf;
+    cuda_check(cudaEventSynchronize(d.staged[half]), "wait for a copy");
+    std::memcpy(staging, static_cast<const char*>(from) + at, now);
+    cuda_check(cudaMemcpyAsync(static_cast<char*>(to) + at, staging, now, cudaMemcpyHostToDevice,
+                               d.main()),
+               "copy to the GPU");
+    cuda_check(cudaEventRecord(d.staged[half], d.main()), "record an event");
+  }
+  d.scatter_lanes();
+}
+
+void CudaDevice::copy_out(void* to, const void* from, size_t bytes) {
+  Impl& d = *impl_;
+  d.use();
+  d.refuse_in_recording("copy to host memory");
+  d.gather_lanes();
+  const size_t pieces = (bytes + kStagingHalf - 1) / kStagingHalf;
+  const auto length = [&](size_t piece) {
+    return std::min(kStagingHalf, bytes - piece * kStagingHalf);
+  };
+  // One piece travels while the one before it is handed over.
+  for (size_t piece = 0; piece <= pieces; ++piece) {
+    if (piece < pieces) {
+      const size_t half = piece % 2;
+      cuda_check(cudaMemcpyAsync(d.staging + half * kStagingHalf,
+                                 static_cast<const char*>(from) + piece * kStagingHalf,
+                                 length(piece), cudaMemcpyDeviceToHost, d.main()),
+                 "copy from the GPU");
+      cuda_check(cudaEventRecord(d.staged[half], d.main()), "record an event");
+    }
+    if (piece > 0) {
+      const size_t half = (piece - 1) % 2;
+      cuda_check(cudaEventSynchronize(d.staged[half]), "finish the work before a copy");
+      std::memcpy(static_cast<char*>(to) + (piece - 1) * kStagingHalf,
+                  d.staging + half * kStagingHalf, length(piece - 1));
+    }
+  }
+}
+
+void CudaDevice::copy(void* to, const void* from, size_t bytes, Lane lane) {
+  Impl& d = *impl_;
+  d.use();
+  if (bytes == 0) return;
+  cuda_check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, d.stream(lane)),
+             "copy on the GPU");
+}
+
+void CudaDevice::fill(void* to, int byte, size_t bytes, Lane lane) {
+  Impl& d = *impl_;
+  d.use();
+  if (bytes == 0) return;
+  cuda_check(cudaMemsetAsync(to, byte, bytes, d.stream(lane)), "fill memory");
+}
+
+void CudaDevice::signal(int event, Lane lane) {
+  Impl& d = *impl_;
+  d.use();
+  cudaEvent_t& e = d.events[event];
+  if (!e) cuda_check(cudaEventCreateWithFlags(&e, cudaEventDisableTiming), "create an event");
+  cuda_check(cudaEventRecord(e, d.stream(lane)), "record an event");
+  if (d.recording) d.recorded_events.insert(event);
+}
+
+void CudaDevice::wait(int event, Lane lane) {
+  Impl& d = *impl_;
+  d.use();
+  const auto found = d.events.find(event);
+  if (found == d.events.end()) return;  // never signalled: nothing to wait for
+  // What was signalled before the recording is over when the recording runs.
+  if (d.recording && !d.recorded_events.count(event)) return;
+  cuda_check(cudaStreamWaitEvent(d.stream(lane), found->second), "wait for an event");
+}
+
+void CudaDevice::begin_recording() {
+  Impl& d = *impl_;
+  d.use();
+  d.refuse_in_recording("begin another one");
+  cuda_check(cudaStreamBeginCapture(d.main(), cudaStreamCaptureModeThreadLocal),
+             "begin a recording");
+  d.recording = true;
+  d.recorded_events.clear();
+  d.scatter_lanes();
+}
+
+int CudaDevice::end_recording() {
+  Impl& d = *impl_;
+  d.use();
+  d.gather_lanes();
+  d.recording = false;
+  // A signal of the recording means nothing outside it.
+  for (const int event : d.recorded_events) {
+    cudaEventDestroy(d.events[event]);
+    d.events.erase(event);
+  }
+  cudaGraph_t graph = nullptr;
+  cuda_check(cudaStreamEndCapture(d.main(), &graph), "end a recording");
+  cudaGraphExec_t executable = nullptr;
+  const cudaError_t status = cudaGraphInstantiate(&executable, graph, 0);
+  cudaGraphDestroy(graph);
+  cuda_check(status, "make a graph of a recording");
+  cuda_check(cudaGraphUpload(executable, d.main()), "load a graph");
+  const int id = d.next_recording++;
+  d.recordings[id] = executable;
+  return id;
+}
+
+void CudaDevice::run_recording(int recording) {
+  Impl& d = *impl_;
+  d.use();
+  d.gather_lanes();
+  cuda_check(cudaGraphLaunch(d.recordings.at(recording), d.main()), "run a graph");
+  d.scatter_lanes();
+}
+
+void CudaDevice::drop_recording(int recording) {
+  Impl& d = *impl_;
+  d.use();
+  const auto found = d.recordings.find(recording);
+  if (found == d.recordings.end()) return;
+  cuda_check(cudaGraphExecDestroy(found->second), "drop a graph");
+  d.recordings.erase(found);
+}
+
+void CudaDevice::synchronize() {
+  Impl& d = *impl_;
+  d.use();
+  for (const CudaContext& c : d.contexts)
+    cuda_check(cudaStreamSynchronize(c.stream), "finish its work");
+}
+
+void CudaDevice::start_timing() {
+  Impl& d = *impl_;
+  if (!d.timer) d.timer = std::make_unique<EventTimer>();
+  for (CudaContext& c : d.contexts) c.timer = d.timer.get();
+}
+
+std::vector<LaunchTime> CudaDevice::take_times() {
+  synchronize();
+  return impl_->timer ? impl_->timer->take() : std::vector<LaunchTime>{};
+}
+
+void CudaDevice::launch_raw(const OperationKey& key, const void* parameters, size_t, Lane lane) {
+  Impl& d = *impl_;
+  d.use();
+  const auto function = cuda_kernels().find(key);
+  if (!function) throw Error(std::string("The GPU has no kernel for ") + key.name + ".");
+  function(parameters, context(lane));
+}
+
+}  // namespace quiltmd

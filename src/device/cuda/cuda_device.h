@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// The `cuda` device: one GPU. Lanes are streams; a recording is a CUDA graph, into which the lanes
+// are joined at both ends. This header needs no CUDA, so that the rest of the program can be
+// compiled without it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "device/device.h"
+
+namespace quiltmd {
+
+struct CudaContext;
+
+// Time that launches of one name took, from events around each.
+struct LaunchTime {
+  std::string name;
+  int64_t calls = 0;
+  double seconds = 0;
+};
+
+class CudaDevice final : public Device {
+ public:
+  // Device `ordinal` of this process. Throws Error when there is no such GPU, no driver or one too
+  // old, or when this build has no code for the GPU's architecture.
+  explicit CudaDevice(int ordinal);
+  ~CudaDevice() override;
+
+  DeviceDescription describe() const override;
+  void* allocate(size_t bytes) override;
+  void free(void* pointer) override;
+  void copy_in(void* to, const void* from, size_t bytes) override;
+  void copy_out(void* to, const void* from, size_t bytes) override;
+  void copy(void* to, const void* from, size_t bytes, Lane lane) override;
+  void fill(void* to, int byte, size_t bytes, Lane lane) override;
+  void signal(int event, Lane lane) override;
+  void wait(int event, Lane lane) override;
+  void begin_recording() override;
+  int end_recording() override;
+  void run_recording(int recording) override;
+  void drop_recording(int recording) override;
+  void synchronize() override;
+
+  // Time every launch that follows, recorded ones included (those recorded before stay untimed).
+  void start_timing();
+  // The times since start_timing() or the last call, by name; waits for the device.
+  std::vector<LaunchTime> take_times();
+
+  // The stream of a lane and the GPU's properties, for code that knows CUDA.
+  CudaContext& context(Lane lane);
+
+ private:
+  void launch_raw(const OperationKey& key, const void* parameters, size_t bytes,
+                  Lane lane) override;
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// One GPU as `quiltmd devices` shows it.
+struct CudaDeviceReport {
+  int ordinal = 0;
+  std::string name;
+  std::string architecture;  // compute capability, "9.0"
+  size_t memory = 0;         // bytes
+  size_t free_memory = 0;    // bytes
+  int multiprocessors = 0;
+  std::string bus;              // PCI bus id
+  std::vector<int> reaches;     // ordinals of the GPUs whose memory it can use directly
+  std::string problem;          // why it cannot be used; empty: it can
+  double bandwidth = 0;         // bytes/s of its memory, reading and writing; of the self-test
+  bool healthy = false;         // the self-test's memory came back as written
+};
+
+enum class SelfTest { kSkip, kRun };  // takes about a second a GPU
+
+// The GPUs of this machine; empty without a driver. `why_none` then says what is missing.
+std::vector<CudaDeviceReport> cuda_devices(SelfTest test, std::string* why_none = nullptr);
+
+}  // namespace quiltmd

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// The `cuda` device of a build without CUDA: it says so.
+#include "device/cuda/cuda_device.h"
+#include "math/error.h"
+
+namespace quiltmd {
+namespace {
+
+constexpr const char* kAbsent = "this build of quiltmd has no CUDA device";
+
+[[noreturn]] void refuse() {
+  throw Error(std::string("No GPU can be used: ") + kAbsent + "; build it with QUILTMD_CUDA=ON.");
+}
+
+}  // namespace
+
+struct CudaDevice::Impl {};
+
+CudaDevice::CudaDevice(int) { refuse(); }
+CudaDevice::~CudaDevice() = default;
+DeviceDescription CudaDevice::describe() const { refuse(); }
+void* CudaDevice::allocate(size_t) { refuse(); }
+void CudaDevice::free(void*) {}
+void CudaDevice::copy_in(void*, const void*, size_t) { refuse(); }
+void CudaDevice::copy_out(void*, const void*, size_t) { refuse(); }
+void CudaDevice::copy(void*, const void*, size_t, Lane) { refuse(); }
+void CudaDevice::fill(void*, int, size_t, Lane) { refuse(); }
+void CudaDevice::signal(int, Lane) { refuse(); }
+void CudaDevice::wait(int, Lane) { refuse(); }
+void CudaDevice::begin_recording() { refuse(); }
+int CudaDevice::end_recording() { refuse(); }
+void CudaDevice::run_recording(int) { refuse(); }
+void CudaDevice::drop_recording(int) { refuse(); }
+void CudaDevice::synchronize() { refuse(); }
+void CudaDevice::start_timing() { refuse(); }
+std::vector<LaunchTime> CudaDevice::take_times() { refuse(); }
+CudaContext& CudaDevice::context(Lane) { refuse(); }
+void CudaDevice::launch_raw(const OperationKey&, const void*, size_t, Lane) { refuse(); }
+
+std::vector<CudaDeviceReport> cuda_devices(SelfTest, std::string* why_none) {
+  if (why_none) *why_none = kAbsent;
+  return {};
+}
+
+}  // namespace quiltmd

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the kernel families of the `cuda` device are listed.
+#include "device/cuda/kernels.h"
+
+namespace quiltmd {
+
+const CudaKernels& cuda_kernels() {
+  static const CudaKernels table = [] {
+    CudaKernels kernels;
+    add_layout_kernels(kernels);
+    add_nonbonded_kernels(kernels);
+    add_bonded_kernels(kernels);
+    add_pme_kernels(kernels);
+    add_integrator_kernels(kernels);
+    add_exchange_kernels(kernels);
+    return kernels;
+  }();
+  return table;
+}
+
+}  // namespace quiltmd

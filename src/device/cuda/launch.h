@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one way to start a CUDA kernel: it names the launch, checks it and, when asked, times it.
+//
+//   launch(context, {"pair_forces", blocks, 32, 0, Start::kEarly}, pair_kernel, op);
+//
+// A kernel started early (programmatic dependent launch) may begin while its predecessor in the
+// stream still runs; every thread of it must call wait_for_previous() before it touches anything
+// that another kernel reads or writes. A kernel may call release_next() when its remaining work is
+// short, to let such a successor be placed on the machine sooner.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "device/cuda/context.h"
+#include "math/error.h"
+
+namespace quiltmd {
+
+// Throw quiltmd::Error when a call of the CUDA runtime failed; `what` is what was being done.
+inline void cuda_check(cudaError_t status, const char* what) {
+  if (status == cudaSuccess) return;
+  cudaGetLastError();  // or it would be reported again
+  throw Error(std::string("CUDA failed to ") + what + ": " + cudaGetErrorString(status) + ".");
+}
+
+enum class Start { kAfterPrevious, kEarly };
+
+struct LaunchShape {
+  const char* name;
+  unsigned blocks;
+  unsigned threads;   // per block
+  size_t shared = 0;  // dynamic shared memory, bytes
+  Start start = Start::kAfterPrevious;
+  unsigned blocks_y = 1;
+  unsigned blocks_z = 1;
+};
+
+inline unsigned blocks_for(int64_t work, int64_t per_block) {
+  return static_cast<unsigned>((work + per_block - 1) / per_block);
+}
+
+template <class... Parameters, class... Arguments>
+void launch(const CudaContext& context, const LaunchShape& shape, void (*kernel)(Parameters...),
+            Arguments&&... arguments) {
+  if (!shape.blocks || !shape.blocks_y || !shape.blocks_z) return;
+  constexpr size_t kUsualShared = 48 * 1024;
+  if (shape.shared > kUsualShared) {
+    cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                    static_cast<int>(shape.shared)),
+               shape.name);
+  }
+  cudaLaunchAttribute early{};
+  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  early.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(shape.blocks, shape.blocks_y, shape.blocks_z);
+  config.blockDim = dim3(shape.threads);
+  config.dynamicSmemBytes = shape.shared;
+  config.stream = context.stream;
+  config.attrs = &early;
+  config.numAttrs = shape.start == Start::kEarly && context.early_start && !context.timer;
+  if (context.timer) context.timer->begin(shape.name, context.stream);
+  const cudaError_t status =
+      cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)...);
+  if (status != cudaSuccess) cuda_check(status, (std::string("launch ") + shape.name).c_str());
+  if (context.timer) context.timer->end(context.stream);
+}
+
+#ifdef __CUDACC__
+// Wait until the kernels before this one in the stream have ended and their writes are visible.
+__device__ __forceinline__ void wait_for_previous() {
+#if __CUDA_ARCH__ >= 900
+  cudaGridDependencySynchronize();
+#endif
+}
+
+// Let a successor that was started early be placed; its wait_for_previous() still waits for the end.
+__device__ __forceinline__ void release_next() {
+#if __CUDA_ARCH__ >= 900
+  cudaTriggerProgrammaticLaunchCompletion();
+#endif
+}
+#endif
+
+}  // namespace quiltmd

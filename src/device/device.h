@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Device interface: where kernels run and memory lives. Everything that is ever computed is an
+// *operation*: a plain-old-data parameter struct (device pointers and scalars) with a static name,
+// and one kernel for each kind of device. Because launches are data, a device may run them at
+// once (cpu), enqueue them (cuda), forward them (remote) or only write them down (null).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+namespace quiltmd {
+
+enum class DeviceKind { kHost, kCuda, kNull };
+
+// Independent queues of one device. Work on one lane runs in order; lanes meet at events.
+enum class Lane { kMain = 0, kLongRange = 1 };
+inline constexpr int kLaneCount = 2;
+
+// Number and name of an operation, the same for every device kind of the process.
+struct OperationKey {
+  int id;
+  const char* name;
+};
+int next_operation_id();
+template <class Op>
+const OperationKey& operation_key() {
+  static_assert(std::is_trivially_copyable_v<Op>, "an operation is plain data");
+  static const OperationKey key{next_operation_id(), Op::kName};
+  return key;
+}
+
+struct DeviceDescription {
+  std::string kind;          // "cpu", "cuda", "null"
+  std::string name;          // processor or GPU
+  std::string architecture;  // instruction set or compute capability
+  size_t memory = 0;         // bytes
+  int lanes = 1;             // hardware threads or multiprocessors
+};
+
+struct LaunchRecord {
+  const char* name;
+  Lane lane;
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+
+  virtual DeviceDescription describe() const = 0;
+
+  // Memory. Contents are undefined after allocate; copies and fills are ordered with the lane.
+  virtual void* allocate(size_t bytes) = 0;
+  virtual void free(void* pointer) = 0;
+  virtual void copy_in(void* to, const void* from, size_t bytes) = 0;
+  virtual void copy_out(void* to, const void* from, size_t bytes) = 0;  // returns when done
+  virtual void copy(void* to, const void* from, size_t bytes, Lane lane) = 0;
+  virtual void fill(void* to, int byte, size_t bytes, Lane lane) = 0;
+
+  // Ordering between lanes: `signal` marks a point of a lane, `wait` holds a lane until it.
+  virtual void signal(int event, Lane lane) = 0;
+  virtual void wait(int event, Lane lane) = 0;
+
+  // Recorded sequences: launches between begin and end are kept, and run as one.
+  virtual void begin_recording() = 0;
+  virtual int end_recording() = 0;
+  virtual void run_recording(int recording) = 0;
+  virtual void drop_recording(int recording) = 0;
+
+  virtual void synchronize() = 0;
+
+  template <class Op>
+  void launch(const Op& operation, Lane lane = Lane::kMain) {
+    launch_raw(operation_key<Op>(), &operation, sizeof(Op), lane);
+  }
+
+ protected:
+  virtual void launch_raw(const OperationKey& key, const void* parameters, size_t bytes,
+                          Lane lane) = 0;
+};
+
+// The kernels of one kind of device: operation -> function. `Context` is what a kernel of that
+// kind needs besides the parameters (the thread group, the CUDA stream).
+template <class Context>
+class KernelTable {
+ public:
+  using Function = void (*)(const void* parameters, Context& context);
+
+  template <class Op, void (*kernel)(const Op&, Context&)>
+  void add() {
+    const auto id = static_cast<size_t>(operation_key<Op>().id);
+    if (functions_.size() <= id) functions_.resize(id + 1, nullptr);
+    functions_[id] = [](const void* parameters, Context& context) {
+      kernel(*static_cast<const Op*>(parameters), context);
+    };
+  }
+
+  Function find(const OperationKey& key) const {
+    const auto id = static_cast<size_t>(key.id);
+    return id < functions_.size() ? functions_[id] : nullptr;
+  }
+
+ private:
+  std::vector<Function> functions_;
+};
+
+// A typed array in the memory of a device.
+template <class T>
+class Buffer {
+ public:
+  Buffer() = default;
+  Buffer(Device& device, size_t size) : device_(&device), size_(size) {
+    if (size) data_ = static_cast<T*>(device.allocate(size * sizeof(T)));
+  }
+  Buffer(Device& device, const std::vector<T>& values) : Buffer(device, values.size()) {
+    upload(values);
+  }
+  Buffer(Buffer&& other) noexcept { swap(other); }
+  Buffer& operator=(Buffer&& other) noexcept {
+    swap(other);
+    return *this;
+  }
+  ~Buffer() {
+    if (data_) device_->free(data_);
+  }
+
+  T* data() const { return data_; }
+  size_t size() const { return size_; }
+  size_t bytes() const { return size_ * sizeof(T); }
+
+  void upload(const std::vector<T>& values) {
+    if (!values.empty()) device_->copy_in(data_, values.data(), values.size() * sizeof(T));
+  }
+  std::vector<T> download(size_t count) const {
+    std::vector<T> values(count);
+    if (count) device_->copy_out(values.data(), data_, count * sizeof(T));
+    return values;
+  }
+  std::vector<T> download() const { return download(size_); }
+
+ private:
+  void swap(Buffer& other) noexcept {
+    std::swap(device_, other.device_);
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+  }
+  Device* device_ = nullptr;
+  T* data_ = nullptr;
+  size_t size_ = 0;
+};
+
+}  // namespace quiltmd

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// The `cpu` device: a group of threads of this process. Launches run at once, to the end, on all
+// threads of the group; recorded sequences are replayed in order.
+#pragma once
+
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "device/device.h"
+
+namespace quiltmd {
+
+// A fixed group of threads that share loops. Results must not depend on which thread runs what:
+// kernels write to disjoint places or add integers.
+class ThreadGroup {
+ public:
+  explicit ThreadGroup(int threads);
+  ~ThreadGroup();
+  int size() const;
+
+  // Call body(begin, end, thread) over [0, count) in chunks of `grain`, taken dynamically.
+  void parallel_for(int count, int grain, const std::function<void(int, int, int)>& body);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+using HostKernels = KernelTable<ThreadGroup>;
+
+class HostDevice final : public Device {
+ public:
+  HostDevice(int threads, const HostKernels& kernels);
+
+  DeviceDescription describe() const override;
+  void* allocate(size_t bytes) override;
+  void free(void* pointer) override;
+  void copy_in(void* to, const void* from, size_t bytes) override;
+  void copy_out(void* to, const void* from, size_t bytes) override;
+  void copy(void* to, const void* from, size_t bytes, Lane lane) override;
+  void fill(void* to, int byte, size_t bytes, Lane lane) override;
+  void signal(int, Lane) override {}
+  void wait(int, Lane) override {}
+  void begin_recording() override;
+  int end_recording() override;
+  void run_recording(int recording) override;
+  void drop_recording(int recording) override;
+  void synchronize() override {}
+
+ private:
+  void launch_raw(const OperationKey& key, const void* parameters, size_t bytes,
+                  Lane lane) override;
+  void run_or_record(std::function<void()> action);
+
+  const HostKernels& kernels_;
+  ThreadGroup threads_;
+  bool recording_ = false;
+  std::vector<std::function<void()>> tape_;
+  std::vector<std::vector<std::function<void()>>> recordings_;
+};
+
+}  // namespace quiltmd

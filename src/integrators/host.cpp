@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stages of a step on the host. Threads share the placed groups in chunks; in a chunk, rigid waters
+// are collected into lanes and everything else goes one by one. Sums over atoms are integers, so
+// they do not depend on the chunks.
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <mutex>
+
+#include "device/host/kernels.h"
+#include "integrators/stage_physics.h"
+#include "integrators/water_lanes.h"
+
+namespace quiltmd {
+namespace {
+
+// Groups per chunk: enough to fill lanes, few enough to share evenly.
+constexpr int kGrain = 128;
+
+// ---- Faults --------------------------------------------------------------------------------
+
+// The first step wins; of one step the lowest atom. Rare, so a lock will do.
+void report(int32_t& step_field, int32_t* atom_field, int64_t step, int32_t atom) {
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  const auto marked = static_cast<int32_t>(step + 1);
+  if (step_field == 0) {
+    step_field = marked;
+    if (atom_field) *atom_field = atom;
+  } else if (step_field == marked && atom_field) {
+    *atom_field = std::min(*atom_field, atom);
+  }
+}
+
+// What a displacement since the lists were built means.
+void judge(const GroupWork& work, double displacement2, int32_t atom) {
+  if (displacement2 <= work.outrun2) return;
+  if (!(displacement2 <= work.blowup2)) {
+    report(work.faults->blowup_step, &work.faults->blowup_atom, *work.step, atom);
+  } else {
+    report(work.faults->violation_step, nullptr, *work.step, atom);
+  }
+}
+
+void report_constraint(const GroupWork& work, int32_t atom) {
+  report(work.faults->constraint_step, &work.faults->constraint_atom, *work.step, atom);
+}
+
+// ---- Storing -------------------------------------------------------------------------------
+
+void store_positions(const GroupWork& work, int index, const Vec3d* position, int count) {
+  const PlacedGroup placed = work.placed[index];
+  const int first = work.constants.group_start[placed.group];
+  for (int i = 0; i < count; ++i) {
+    judge(work, store_position(work.slots, placed.slot + i, work.origin[index], position[i]),
+          first + i);
+  }
+}
+
+void store_velocities(const GroupWork& work, int index, const Vec3d* velocity, int count) {
+  std::copy_n(velocity, count, work.slots.velocity + work.placed[index].slot);
+}
+
+// ---- Loops over groups ---------------------------------------------------------------------
+
+int first_atom(const GroupWork& work, int index) {
+  return work.constants.group_start[work.placed[index].group];
+}
+
+// What the groups of a chunk add up to, in fixed point, and where that is added to in the end.
+using Sums = std::array<int64_t, 3>;
+struct Target {
+  int64_t* values = nullptr;
+  size_t count = 0;
+};
+
+// Call body(begin, end, sums) over the placed groups.
+template <class Body>
+void over_chunks(const GroupWork& work, ThreadGroup& threads, Target target, const Body& body) {
+  threads.parallel_for(std::min(*work.count, work.capacity), kGrain, [&](int begin, int end, int) {
+    Sums sums{};
+    body(begin, end, sums);
+    for (size_t k = 0; k < target.count; ++k)
+      __atomic_fetch_add(target.values + k, sums[k], __ATOMIC_RELAXED);
+  });
+}
+
+// Load each group and call stage(group, index, sums), which stores what it changed. For what is not
+// done every step: no lanes.
+template <class Stage>
+void over_groups(const GroupWork& work, ThreadGroup& threads, Masses masses, Target target,
+                 const Stage& stage) {
+  over_chunks(work, threads, target, [&](int begin, int end, Sums& sums) {
+    const auto apply_to = [&](auto& group, int index) {
+      load(work, work.placed[index], masses, group);
+      const Outcome outcome = stage(group, index, sums);
+      if (!outcome.converged) report_constraint(work, first_atom(work, index));
+    };
+    RigidWater water;
+    SmallGroup group;
+    for (int index = begin; index < end; ++index) {
+      if (is_rigid_water(work.constants, work.placed[index].group)) {
+        apply_to(water, index);
+      } else {
+        apply_to(group, index);
+      }
+    }
+  });
+}
+
+enum class Stores { kVelocities, kBoth };
+
+// Write back what the lanes hold; returns their heat.
+int64_t store(const GroupWork& work, Stores stores, const WaterLanes& lanes) {
+  int64_t heat = 0;
+  for (int lane = 0; lane < lanes.count; ++lane) {
+    Vec3d position[3], velocity[3];
+    for (int i = 0; i < 3; ++i) {
+      for (int d = 0; d < 3; ++d) {
+        position[i][d] = lanes.position[3 * i + d][lane];
+        velocity[i][d] = lanes.velocity[3 * i + d][lane];
+      }
+    }
+    store_velocities(work, lanes.placed[lane], velocity, 3);
+    if (stores == Stores::kBoth) store_positions(work, lanes.placed[lane], position, 3);
+    heat += to_fixed(lanes.heat[lane], kEnergyScale);
+  }
+  return heat;
+}
+
+// One chunk of a stage: waters in lanes, others by `stage(group)`.
+template <class Op, class Stage>
+int64_t run_chunk(const Op& op, Stores stores, int begin, int end, const Stage& stage) {
+  const GroupWork& work = op.work;
+  WaterLanes lanes;
+  RigidWater water{};  // the last one loaded; fills up unused lanes
+  SmallGroup group;
+  int64_t heat = 0;
+  const auto flush = [&] {
+    if (lanes.count == 0) return;
+    for (int lane = lanes.count; lane < WaterLanes::kWidth; ++lane) {
+      lanes.put(lane, water);
+      lanes.first_atom[lane] = 0;
+    }
+    apply(op, lanes);
+    heat += store(work, stores, lanes);
+    lanes.count = 0;
+  };
+  for (int index = begin; index < end; ++index) {
+    const PlacedGroup placed = work.placed[index];
+    if (is_rigid_water(work.constants, placed.group)) {
+      load(work, placed, Masses::kReal, water);
+      lanes.put(lanes.count, water);
+      lanes.placed[lanes.count] = index;
+      lanes.first_atom[lanes.count] = static_cast<uint32_t>(first_atom(work, index));
+      if (++lanes.count == WaterLanes::kWidth) flush();
+      continue;
+    }
+    load(work, placed, Masses::kReal, group);
+    const Outcome outcome = stage(group, index);
+    if (!outcome.converged) report_constraint(work, first_atom(work, index));
+    heat += to_fixed(outcome.heat, kEnergyScale);
+    store_velocities(work, index, group.velocity, group.size());
+    if (stores == Stores::kBoth) store_positions(work, index, group.position, group.size());
+  }
+  flush();
+  return heat;
+}
+
+template <class Group>
+void draw_noise(uint64_t seed, uint64_t step, RandomStream stream, int atom, Group& g) {
+  for (int i = 0; i < g.size(); ++i)
+    g.noise[i] = gaussian3(seed, step, static_cast<uint32_t>(atom + i), stream);
+}
+
+// ---- Kernels -------------------------------------------------------------------------------
+
+void verlet_start_host(const VerletStart& op, ThreadGroup& threads) {
+  over_chunks(op.work, threads, {}, [&](int begin, int end, Sums&) {
+    run_chunk(op, Stores::kBoth, begin, end,
+              [&](SmallGroup& g, int) { return verlet_start(op, g); });
+  });
+}
+
+void verlet_finish_host(const VerletFinish& op, ThreadGroup& threads) {
+  over_chunks(op.work, threads, {}, [&](int begin, int end, Sums&) {
+    run_chunk(op, Stores::kVelocities, begin, end,
+              [&](SmallGroup& g, int) { return verlet_finish(op, g); });
+  });
+}
+
+void langevin_middle_host(const LangevinMiddle& op, ThreadGroup& threads) {
+  const auto step = static_cast<uint64_t>(*op.work.step);
+  over_chunks(op.work, threads, {op.energy + kHeat, 1}, [&](int begin, int end, Sums& sums) {
+    sums[0] = run_chunk(op, Stores::kBoth, begin, end, [&](SmallGroup& g, int index) {
+      draw_noise(op.seed, step, RandomStream::kThermostat, first_atom(op.work, index), g);
+      return langevin_middle(op, g);
+    });
+  });
+}
+
+void count_step_host(const CountStep& op, ThreadGroup&) { ++*op.step; }
+
+void clear_forces_host(const ClearForces& op, ThreadGroup& threads) {
+  const int count = std::min(*op.slot_count, op.slot_capacity);
+  threads.parallel_for(count, 16384, [&](int begin, int end, int) {
+    for (int64_t* component : op.slots.force)
+      std::memset(component + begin, 0, static_cast<size_t>(end - begin) * sizeof(int64_t));
+  });
+}
+
+void kinetic_energy_host(const KineticEnergy& op, ThreadGroup& threads) {
+  const Target target{op.energy + kKinetic, 1};
+  over_groups(op.work, threads, Masses::kReal, target, [&](auto& g, int, Sums& sums) {
+    for (int i = 0; i < g.size(); ++i)
+      sums[0] += to_fixed(0.5 * g.mass[i] * dot(g.velocity[i], g.velocity[i]), kEnergyScale);
+    return Outcome{};
+  });
+}
+
+void sum_momentum_host(const SumMomentum& op, ThreadGroup& threads) {
+  over_groups(op.work, threads, Masses::kReal, {op.momentum, 3}, [&](auto& g, int, Sums& sums) {
+    for (int i = 0; i < g.size(); ++i) {
+      sums[0] += to_fixed(g.mass[i] * g.velocity[i].x, kForceScale);
+      sums[1] += to_fixed(g.mass[i] * g.velocity[i].y, kForceScale);
+      sums[2] += to_fixed(g.mass[i] * g.velocity[i].z, kForceScale);
+    }
+    return Outcome{};
+  });
+}
+
+void remove_momentum_host(const RemoveMomentum& op, ThreadGroup& threads) {
+  const Target target = op.energy ? Target{op.energy + kHeat, 1} : Target{};
+  over_groups(op.work, threads, Masses::kReal, target, [&](auto& g, int index, Sums& sums) {
+    const Outcome outcome = remove_momentum(op, g);
+    store_velocities(op.work, index, g.velocity, g.size());
+    sums[0] += to_fixed(outcome.heat, kEnergyScale);
+    return outcome;
+  });
+}
+
+void draw_velocities_host(const DrawVelocities& op, ThreadGroup& threads) {
+  over_groups(op.work, threads, Masses::kReal, {}, [&](auto& g, int index, Sums&) {
+    draw_noise(op.seed, 0, RandomStream::kVelocities, first_atom(op.work, index), g);
+    const Outcome outcome = draw_velocities(op, g);
+    store_velocities(op.work, index, g.velocity, g.size());
+    return outcome;
+  });
+}
+
+void displace_along_force_host(const DisplaceAlongForce& op, ThreadGroup& threads) {
+  over_groups(op.work, threads, Masses::kUnit, {}, [&](auto& g, int index, Sums&) {
+    std::copy_n(op.from + op.work.placed[index].slot, g.size(), g.position);
+    const Outcome outcome = displace_along_force(op, g);
+    store_positions(op.work, index, g.position, g.size());
+    return outcome;
+  });
+}
+
+void largest_force_host(const LargestForce& op, ThreadGroup& threads) {
+  std::mutex mutex;
+  over_groups(op.work, threads, Masses::kUnit, {}, [&](auto& g, int index, Sums&) {
+    const Outcome outcome = project_force(op.work.constraint_tolerance, g);
+    for (int i = 0; i < g.size(); ++i) {
+      const auto force2 = std::bit_cast<int64_t>(dot(g.force[i], g.force[i]));
+      const int atom = first_atom(op.work, index) + i;
+      if (force2 < __atomic_load_n(op.largest2, __ATOMIC_RELAXED)) continue;
+      const std::lock_guard lock(mutex);
+      if (force2 > *op.largest2 || (force2 == *op.largest2 && atom < *op.atom)) {
+        __atomic_store_n(op.largest2, force2, __ATOMIC_RELAXED);
+        *op.atom = atom;
+      }
+    }
+    return outcome;
+  });
+}
+
+void set_state_host(const SetState& op, ThreadGroup& threads) {
+  over_groups(op.work, threads, Masses::kReal, {}, [&](auto& g, int index, Sums&) {
+    const int slot = op.work.placed[index].slot;
+    for (int i = 0; i < g.size(); ++i)
+      store_position(op.work.slots, slot + i, op.work.origin[index], op.position[slot + i]);
+    store_velocities(op.work, index, op.velocity + slot, g.size());
+    return Outcome{};
+  });
+}
+
+}  // namespace
+
+void add_integrator_kernels(HostKernels& table) {
+  table.add<VerletStart, verlet_start_host>();
+  table.add<VerletFinish, verlet_finish_host>();
+  table.add<LangevinMiddle, langevin_middle_host>();
+  table.add<CountStep, count_step_host>();
+  table.add<ClearForces, clear_forces_host>();
+  table.add<KineticEnergy, kinetic_energy_host>();
+  table.add<SumMomentum, sum_momentum_host>();
+  table.add<RemoveMomentum, remove_momentum_host>();
+  table.add<DrawVelocities, draw_velocities_host>();
+  table.add<DisplaceAlongForce, displace_along_force_host>();
+  table.add<LargestForce, largest_force_host>();
+  table.add<SetState, set_state_host>();
+}
+
+}  // namespace quiltmd

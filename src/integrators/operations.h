@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operations that move atoms: one per stage of a step, over the hydrogen groups of a rank. Each
+// reads forces, updates velocities and positions with constraints satisfied, and writes what the
+// force kernels read next.
+#pragma once
+
+#include "decomposition/slots.h"
+
+namespace quiltmd {
+
+// What every stage works on.
+struct GroupWork {
+  Slots slots;
+  const PlacedGroup* placed;
+  const int32_t* count;
+  int capacity;
+  const Vec3d* origin;  // by placed group
+  Constants constants;
+  double constraint_tolerance;  // relative
+  const int64_t* step;          // number of the step being made; device memory
+  double outrun2;               // square of the displacement that outruns the list buffer
+  double blowup2;               // square of the largest sane displacement since the lists were built
+  Faults* faults;
+};
+
+// Velocity Verlet, first half: v += dt/2 f/m; x += dt v; constrain positions (and correct v).
+struct VerletStart {
+  static constexpr const char* kName = "verlet_start";
+  GroupWork work;
+  double timestep;
+};
+
+// Velocity Verlet, second half: v += dt/2 f/m; constrain velocities.
+struct VerletFinish {
+  static constexpr const char* kName = "verlet_finish";
+  GroupWork work;
+  double timestep;
+};
+
+// Langevin-middle (Zhang et al., J. Phys. Chem. A 123, 6056 (2019)): v += dt f/m and v constrained;
+// x += dt/2 v; v = a v + b noise, the noise projected on the constraints; x += dt/2 v; constrain
+// positions (and correct v). The heat that the thermostat gave is added to energy[kHeat].
+struct LangevinMiddle {
+  static constexpr const char* kName = "langevin_middle";
+  GroupWork work;
+  double timestep;
+  double keep;         // exp(-friction dt)
+  double noise_scale;  // sqrt(kT (1 - keep^2)); times sqrt(1/m) per atom
+  uint64_t seed;
+  int64_t* energy;
+};
+
+// After the step: *step += 1. One thread.
+struct CountStep {
+  static constexpr const char* kName = "count_step";
+  int64_t* step;
+};
+
+// Clear the force accumulators of all slots (owned and proxies).
+struct ClearForces {
+  static constexpr const char* kName = "clear_forces";
+  Slots slots;
+  const int32_t* slot_count;
+  int slot_capacity;
+};
+
+// Kinetic energy of the owned atoms into energy[kKinetic], atom by atom in fixed point.
+struct KineticEnergy {
+  static constexpr const char* kName = "kinetic_energy";
+  GroupWork work;
+  int64_t* energy;
+};
+
+// Momentum of the owned atoms (fixed point, kForceScale) into momentum[3].
+struct SumMomentum {
+  static constexpr const char* kName = "sum_momentum";
+  GroupWork work;
+  int64_t* momentum;
+};
+
+// v -= momentum / total mass; the change of kinetic energy counts as heat.
+struct RemoveMomentum {
+  static constexpr const char* kName = "remove_momentum";
+  GroupWork work;
+  const int64_t* momentum;
+  double total_mass;
+  int64_t* energy;  // heat; null: not counted
+};
+
+// Maxwell-Boltzmann velocities projected on the constraints (stream kVelocities).
+struct DrawVelocities {
+  static constexpr const char* kName = "draw_velocities";
+  GroupWork work;
+  double temperature;
+  uint64_t seed;
+};
+
+// Minimisation: x = from + scale * force (steepest descent), constrained; `from` is by slot.
+struct DisplaceAlongForce {
+  static constexpr const char* kName = "displace_along_force";
+  GroupWork work;
+  const Vec3d* from;
+  double scale;
+};
+
+// Largest |force|^2 over the owned atoms, as the bits of a double (compare as integers), and
+// the atom that has it.
+struct LargestForce {
+  static constexpr const char* kName = "largest_force";
+  GroupWork work;
+  int64_t* largest2;
+  int32_t* atom;
+};
+
+// Set the state by slot: positions and velocities of owned slots, and what kernels read of them.
+struct SetState {
+  static constexpr const char* kName = "set_state";
+  GroupWork work;
+  const Vec3d* position;
+  const Vec3d* velocity;
+};
+
+}  // namespace quiltmd

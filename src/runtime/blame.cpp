@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// The post-mortem looks at one atom in double precision: each kind of bonded term by the reference
+// evaluation of the terms that hold it, and its closest neighbour among the atoms it is not bound
+// to.
+#include "runtime/blame.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "computes/reference.h"
+
+namespace quiltmd {
+namespace {
+
+template <int N, int P>
+Terms<N, P> terms_of(const Terms<N, P>& all, int32_t atom) {
+  Terms<N, P> mine;
+  for (size_t t = 0; t < all.atoms.size(); ++t) {
+    const auto& atoms = all.atoms[t];
+    if (std::find(atoms.begin(), atoms.end(), atom) == atoms.end()) continue;
+    mine.atoms.push_back(atoms);
+    mine.parameters.push_back(all.parameters[t]);
+  }
+  return mine;
+}
+
+struct Suspect {
+  const char* name;
+  double force;  // on the atom, kJ/mol/nm
+};
+
+Suspect strongest_term(const Setup& setup, const std::vector<Vec3d>& positions, int32_t atom) {
+  const System& all = setup.system;
+  Suspect worst{"nothing bonded", 0};
+  const auto judge = [&](const char* name, const System& some) {
+    Evaluation out;
+    out.forces.resize(positions.size());
+    reference_bonded(some, setup.box, positions, out);
+    const double force = norm(out.forces[static_cast<size_t>(atom)]);
+    if (force > worst.force) worst = {name, force};
+  };
+  System bare;
+  bare.masses = all.masses;
+  bare.charges = all.charges;
+  System bonds = bare, angles = bare, torsions = bare, pairs = bare;
+  bonds.bonds = terms_of(all.bonds, atom);
+  angles.angles = terms_of(all.angles, atom);
+  torsions.torsions = terms_of(all.torsions, atom);
+  pairs.pairs14 = terms_of(all.pairs14, atom);
+  judge("a bond", bonds);
+  judge("an angle", angles);
+  judge("a torsion", torsions);
+  judge("a 1-4 pair", pairs);
+  return worst;
+}
+
+struct Neighbour {
+  int32_t atom = -1;
+  double distance = 1e30;
+};
+
+Neighbour closest(const Setup& setup, const std::vector<Vec3d>& positions, int32_t atom) {
+  std::vector<int32_t> bound{atom};
+  for (const auto& [i, j] : setup.system.exclusions) {
+    if (i == atom) bound.push_back(j);
+    if (j == atom) bound.push_back(i);
+  }
+  Neighbour best;
+  for (int32_t j = 0; j < setup.system.atom_count(); ++j) {
+    if (std::find(bound.begin(), bound.end(), j) != bound.end()) continue;
+    const double d = norm(setup.box.nearest_image(positions[static_cast<size_t>(j)] -
+                                                  positions[static_cast<size_t>(atom)]));
+    if (d < best.distance) best = {j, d};
+  }
+  return best;
+}
+
+}  // namespace
+
+std::string blame(const Setup& setup, const HostState& start, const Blowup& blowup) {
+  const int32_t atom = std::clamp(blowup.atom, 0, setup.system.atom_count() - 1);
+  const auto& index = setup.system.input_index;
+  const Neighbour near = closest(setup, start.positions, atom);
+  const Suspect term = strongest_term(setup, start.positions, atom);
+  const char* what = blowup.cause == Blowup::Cause::kConstraint
+                         ? "its constraints could not be satisfied"
+                         : "it moved out of bounds";
+  char text[512];
+  std::snprintf(text, sizeof text,
+                "the simulation blew up at step %lld at atom %d: %s; at step %lld its closest "
+                "non-bonded neighbour was atom %d at %.4f nm and the strongest bonded force on it "
+                "came from %s (%.3g kJ/mol/nm). Minimise first, use a shorter time step, or look "
+                "for overlapping atoms there",
+                static_cast<long long>(blowup.step), index[static_cast<size_t>(atom)], what,
+                static_cast<long long>(start.step),
+                near.atom >= 0 ? index[static_cast<size_t>(near.atom)] : -1, near.distance,
+                term.name, term.force);
+  return text;
+}
+
+}  // namespace quiltmd

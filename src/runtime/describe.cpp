@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an engine says of itself: figures of the decomposition, task times, devices.
+#include "runtime/engine.h"
+
+namespace quiltmd {
+
+std::vector<Engine::TaskProfile> Engine::profile() const {
+  std::vector<TaskProfile> tasks;
+  for (const auto& rank : ranks_)
+    for (const auto& [name, time] : rank->executor().times())
+      tasks.push_back({rank->index(), name, time.calls, time.seconds});
+  return tasks;
+}
+
+std::vector<DeviceDescription> Engine::devices() const {
+  std::vector<DeviceDescription> found;
+  for (const auto& device : devices_) found.push_back(device->describe());
+  return found;
+}
+
+int64_t Engine::early_rebuilds() const {
+  return ranks_.empty() ? 0 : ranks_[0]->early_rebuilds();
+}
+
+std::map<std::string, double> Engine::numbers() const {
+  require_state();
+  const Setup& s = *setup_;
+  const double atoms = s.system.atom_count();
+  double bytes = 0, entries = 0, proxies = 0;
+  for (const auto& rank : ranks_) {
+    bytes += static_cast<double>(rank->workspace().bytes());
+    proxies += static_cast<double>(rank->workspace().plan().proxies.size());
+    for (const auto& [compute, count] : rank->compute_entries())
+      entries += static_cast<double>(count);
+  }
+  return {{"atoms", atoms},
+          {"groups", s.system.group_count()},
+          {"degrees_of_freedom", s.degrees_of_freedom},
+          {"patches", s.grid.size()},
+          {"patches_x", s.grid.cells.x},
+          {"patches_y", s.grid.cells.y},
+          {"patches_z", s.grid.cells.z},
+          {"away", s.grid.away},
+          {"ranks", run_.ranks},
+          {"threads", run_.threads},
+          {"proxies", proxies},
+          {"list_life", s.lists.life},
+          {"list_buffer", s.lists.buffer},
+          {"list_entries", entries},
+          {"early_rebuilds", static_cast<double>(early_rebuilds())},
+          {"lorentz_berthelot", s.lorentz_berthelot ? 1.0 : 0.0},
+          {"pme_alpha", s.nonbonded.pme ? s.nonbonded.alpha : 0.0},
+          {"pme_order", s.nonbonded.pme ? s.nonbonded.order : 0.0},
+          {"pme_grid_x", s.nonbonded.pme ? s.nonbonded.grid.x : 0.0},
+          {"pme_grid_y", s.nonbonded.pme ? s.nonbonded.grid.y : 0.0},
+          {"pme_grid_z", s.nonbonded.pme ? s.nonbonded.grid.z : 0.0},
+          {"bytes_per_atom", bytes / atoms}};
+}
+
+}  // namespace quiltmd

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one place where kinds of devices are chosen by name.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "device/device.h"
+
+namespace quiltmd {
+
+// "cpu" (with `threads` threads), "cuda" or "cuda:N", "null". Throws Error for an unknown name or a
+// device that cannot be used.
+std::unique_ptr<Device> make_device(const std::string& name, int threads);
+
+// Devices of this machine.
+std::vector<DeviceDescription> list_devices();
+
+}  // namespace quiltmd

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+// The engine: one thread per rank for the time of a call, the input's order of atoms outside, the
+// internal order inside.
+#include "runtime/engine.h"
+
+#include <algorithm>
+#include <cmath>
+#include <exception>
+#include <numeric>
+#include <thread>
+
+#include "math/error.h"
+#include "math/fixed.h"
+#include "runtime/blame.h"
+#include "runtime/devices.h"
+#include "transport/local/local_transport.h"
+
+namespace quiltmd {
+namespace {
+
+// Epochs between rebalancings: often while the first measurements come in, then rarely.
+constexpr int kFirstBalance = 4;
+constexpr int kLaterBalance = 100;
+// A rank may be this much busier than the mean before computes move.
+constexpr double kBalanceTolerance = 1.03;
+
+std::vector<Vec3d> reorder(const std::vector<Vec3d>& from, const std::vector<int32_t>& index,
+                           bool to_internal) {
+  std::vector<Vec3d> to(from.size());
+  for (size_t i = 0; i < from.size(); ++i) {
+    const auto j = static_cast<size_t>(index[i]);
+    if (to_internal)
+      to[i] = from[j];
+    else
+      to[j] = from[i];
+  }
+  return to;
+}
+
+std::vector<double> atoms_per_patch(const PatchGrid& grid, const std::vector<Vec3d>& positions) {
+  std::vector<double> weights(static_cast<size_t>(grid.size()), 0.0);
+  for (const Vec3d& x : positions) weights[static_cast<size_t>(patch_of(grid, x))] += 1;
+  return weights;
+}
+
+}  // namespace
+
+Engine::Engine(const System& system, const NonbondedSettings& nonbonded,
+               const IntegratorSettings& integrator, const ListSettings& lists,
+               const RunSettings& run)
+    : system_(with_groups(system)),
+      nonbonded_(nonbonded),
+      integrator_(integrator),
+      lists_(lists),
+      run_(run) {
+  if (run.ranks < 1 || run.threads < 1) throw Error("ranks and threads must be at least 1");
+  for (int r = 0; r < run.ranks; ++r) devices_.push_back(make_device(run.device, run.threads));
+}
+
+Engine::~Engine() = default;
+
+void Engine::set_state(const Box& box, const HostState& state) {
+  HostState internal = state;
+  internal.positions = reorder(state.positions, system_.input_index, true);
+  internal.velocities = reorder(state.velocities, system_.input_index, true);
+  if (!state.list_positions.empty())
+    internal.list_positions = reorder(state.list_positions, system_.input_index, true);
+  ranks_.clear();
+  setup_ = std::make_unique<Setup>(
+      make_setup(system_, nonbonded_, integrator_, lists_, box));
+  create_ranks(internal);
+}
+
+void Engine::create_ranks(const HostState& internal) {
+  const auto& from =
+      internal.list_positions.empty() ? internal.positions : internal.list_positions;
+  assignment_ = bisect(setup_->grid, atoms_per_patch(setup_->grid, from), run_.ranks);
+  const auto plans = plan_ranks(setup_->grid, assignment_);
+  transport_ = make_local_transport(run_.ranks);
+  for (int r = 0; r < run_.ranks; ++r) {
+    const auto i = static_cast<size_t>(r);
+    ranks_.push_back(std::make_unique<Rank>(*setup_, *devices_[i], *transport_[i],
+                                            RankView{r, run_.ranks, plans}));
+  }
+  for_ranks([&](Rank& rank) { rank.load(internal); });
+  balanced_at_ = internal.step;
+}
+
+void Engine::for_ranks(const std::function<void(Rank&)>& body) {
+  std::vector<std::exception_ptr> errors(ranks_.size());
+  const auto guarded = [&](size_t r) {
+    try {
+      body(*ranks_[r]);
+    } catch (...) {
+      errors[r] = std::current_exception();
+      transport_[r]->close();
+    }
+  };
+  std::vector<std::thread> threads;
+  for (size_t r = 1; r < ranks_.size(); ++r) threads.emplace_back(guarded, r);
+  guarded(0);
+  for (std::thread& thread : threads) thread.join();
+  std::exception_ptr first;
+  for (const std::exception_ptr& error : errors) {
+    if (!error) continue;
+    try {
+      std::rethrow_exception(error);
+    } catch (const PeerFailed&) {
+      if (!first) first = error;
+    } catch (...) {
+      std::rethrow_exception(error);
+    }
+  }
+  if (first) std::rethrow_exception(first);
+}
+
+void Engine::require_state() const {
+  if (ranks_.empty()) throw Error("the engine has no state yet: call set_state first");
+}
+
+HostState Engine::state() const {
+  require_state();
+  const auto atoms = static_cast<size_t>(system_.atom_count());
+  HostState internal;
+  internal.positions.resize(atoms);
+  internal.velocities.resize(atoms);
+  internal.list_positions.resize(atoms);
+  for (const auto& rank : ranks_) rank->collect(internal);
+  HostState out = internal;
+  out.positions = reorder(internal.positions, system_.input_index, false);
+  out.velocities = reorder(internal.velocities, system_.input_index, false);
+  out.list_positions = reorder(internal.list_positions, system_.input_index, false);
+  return out;
+}
+
+void Engine::run(int64_t steps) {
+  require_state();
+  try {
+    while (steps > 0) {
+      int64_t chunk = steps;
+      if (run_.balance && ranks_.size() > 1)
+        chunk = std::min<int64_t>(chunk, kFirstBalance * setup_->lists.life);
+      for_ranks([&](Rank& rank) { rank.run(chunk); });
+      steps -= chunk;
+      rebalance();
+    }
+  } catch (const Blowup& blowup) {
+    explain(blowup);
+  }
+}
+
+void Engine::rebalance() {
+  if (!run_.balance || ranks_.size() < 2) return;
+  const int64_t now = ranks_[0]->step();
+  const int64_t epochs = (now - balanced_at_) / setup_->lists.life;
+  if (epochs < (balanced_at_ == 0 ? kFirstBalance : kLaterBalance)) return;
+  balanced_at_ = now;
+  std::vector<double> load, cost(static_cast<size_t>(setup_->grid.size()), 0.0);
+  for (const auto& rank : ranks_) {
+    double busy = 0;
+    for (const auto& [name, time] : rank->executor().times())
+      if (name != "wait") busy += time.seconds;
+    const auto entries = rank->compute_entries();
+    const int64_t all = std::accumulate(entries.begin(), entries.end(), int64_t{0},
+                                        [](int64_t sum, const auto& e) { return sum + e.second; });
+    for (const auto& [compute, count] : entries)
+      cost[static_cast<size_t>(compute)] =
+          all ? rank->pair_seconds() * static_cast<double>(count) / static_cast<double>(all) : 0;
+    load.push_back(busy - rank->pair_seconds());
+  }
+  assignment_ = refine(setup_->grid, assignment_, load, cost, kBalanceTolerance);
+  const auto plans = plan_ranks(setup_->grid, assignment_);
+  for (size_t r = 0; r < ranks_.size(); ++r)
+    ranks_[r]->replan({static_cast<int>(r), run_.ranks, plans});
+}
+
+std::array<double, kEnergyKinds> Engine::sum_energies() const {
+  std::array<int64_t, kEnergyKinds> total{};
+  for (const auto& rank : ranks_) {
+    const auto own = rank->energies();
+    for (size_t k = 0; k < kEnergyKinds; ++k) total[k] += own[k];
+  }
+  std::array<double, kEnergyKinds> values;
+  for (size_t k = 0; k < kEnergyKinds; ++k) values[k] = from_fixed(total[k], kEnergyScale);
+  return values;
+}
+
+double Engine::evaluate_potential() {
+  for_ranks([](Rank& rank) { rank.evaluate(); });
+  const auto e = sum_energies();
+  double potential = setup_->constant_energy + setup_->dispersion_energy;
+  for (size_t k = 0; k < kKinetic; ++k) potential += e[k];
+  return potential;
+}
+
+std::map<std::string, double> Engine::energies() {
+  require_state();
+  const double potential = evaluate_potential();
+  const auto e = sum_energies();
+  return {{"bond", e[kBond]},
+          {"angle", e[kAngle]},
+          {"torsion", e[kTorsion]},
+          {"lj", e[kLj]},
+          {"lj14", e[kLj14]},
+          {"coulomb", e[kCoulombDirect]},
+          {"coulomb14", e[kCoulomb14]},
+          {"pme", e[kReciprocal] + setup_->constant_energy},
+          {"dispersion", setup_->dispersion_energy},
+          {"kinetic", e[kKinetic]},
+          {"heat", e[kHeat]},
+          {"potential", potential}};
+}
+
+std::vector<Vec3d> Engine::forces() {
+  require_state();
+  for_ranks([](Rank& rank) { rank.evaluate(); });
+  std::vector<Vec3d> internal(static_cast<size_t>(system_.atom_count()));
+  for (const auto& rank : ranks_) rank->collect_forces(internal, nonbonded_.pme);
+  return reorder(internal, system_.input_index, false);
+}
+
+std::array<int64_t, 3> Engine::force_sum() {
+  require_state();
+  for_ranks([](Rank& rank) { rank.evaluate(); });
+  std::array<int64_t, 3> sum{};
+  for (const auto& rank : ranks_) {
+    const auto own = rank->force_sum();
+    for (size_t d = 0; d < 3; ++d) sum[d] += own[d];
+  }
+  return sum;
+}
+
+void Engine::draw_velocities(double temperature, uint64_t seed) {
+  require_state();
+  for_ranks([&](Rank& rank) { rank.draw_velocities(temperature, seed); });
+}
+
+void Engine::explain(const Blowup& blowup) {
+  HostState start;
+  start.positions.resize(static_cast<size_t>(system_.atom_count()));
+  for (const auto& rank : ranks_) rank->collect_start(start);
+  throw SimulationError(blowup.step, blame(*setup_, start, blowup));
+}
+
+}  // namespace quiltmd

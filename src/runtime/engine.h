@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// A running simulation: the ranks of this process, their devices and the transport between them.
+// This is what the bindings expose; it speaks the input's order of atoms.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/rank.h"
+
+namespace quiltmd {
+
+struct RunSettings {
+  int ranks = 1;
+  int threads = 1;  // per rank
+  std::string device = "cpu";
+  bool balance = true;
+};
+
+struct Minimum {
+  double energy = 0;         // kJ/mol
+  double largest_force = 0;  // kJ/mol/nm
+  int iterations = 0;
+  bool converged = false;
+};
+
+class Engine {
+ public:
+  // `system` in input order. The box is that of the first state.
+  Engine(const System& system, const NonbondedSettings& nonbonded,
+         const IntegratorSettings& integrator, const ListSettings& lists, const RunSettings& run);
+  ~Engine();
+
+  void set_state(const Box& box, const HostState& state);  // input order
+  HostState state() const;                                 // input order
+  Box box() const { return setup_->box; }
+  void run(int64_t steps);
+  std::map<std::string, double> energies();
+  std::vector<Vec3d> forces();
+  std::array<int64_t, 3> force_sum();
+  Minimum minimize(double tolerance, int max_iterations);
+  void draw_velocities(double temperature, uint64_t seed);
+
+  struct TaskProfile {
+    int rank;
+    std::string name;
+    int64_t calls;
+    double seconds;
+  };
+  std::vector<TaskProfile> profile() const;
+  std::map<std::string, double> numbers() const;        // figures that describe the run
+  std::vector<DeviceDescription> devices() const;
+  int64_t early_rebuilds() const;
+
+ private:
+  void create_ranks(const HostState& internal);
+  void for_ranks(const std::function<void(Rank&)>& body);
+  void require_state() const;
+  void rebalance();
+  [[noreturn]] void explain(const Blowup& blowup);
+  double evaluate_potential();
+  double largest_force();
+  std::array<double, kEnergyKinds> sum_energies() const;
+
+  System system_;  // internal order
+  NonbondedSettings nonbonded_;
+  IntegratorSettings integrator_;
+  ListSettings lists_;
+  RunSettings run_;
+  std::unique_ptr<Setup> setup_;
+  std::vector<std::unique_ptr<Device>> devices_;
+  std::vector<std::unique_ptr<Transport>> transport_;
+  std::vector<std::unique_ptr<Rank>> ranks_;
+  Assignment assignment_;
+  int64_t balanced_at_ = 0;
+};
+
+}  // namespace quiltmd

@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: Apache-2.0
+// The run loop of a rank.
+//
+// An *epoch* is the life of a pair list, from `list_step_` to `epoch_end_`. Its end depends on the
+// step number and on the trajectory alone, never on where a run was stopped: when an atom outran
+// the list buffer at step v, the epoch is run again from its start and ends at v - 1, so that every
+// state up to there keeps its bits. Velocity Verlet rebuilds in the middle of a step (positions are
+// new, forces are not), Langevin-middle between steps.
+#include "runtime/rank.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "math/fixed.h"
+#include "math/units.h"
+
+namespace quiltmd {
+
+Rank::Rank(const Setup& setup, Device& device, Transport& transport, RankView view)
+    : setup_(setup),
+      device_(device),
+      view_(std::move(view)),
+      workspace_(setup, device),
+      executor_(view_.rank, transport) {
+  workspace_.adopt(view_.plans[static_cast<size_t>(view_.rank)]);
+  build_schedules();
+}
+
+void Rank::build_schedules() {
+  forces_ = force_schedule(workspace_, view_, Energies::kSkip);
+  energies_schedule_ = force_schedule(workspace_, view_, Energies::kAdd);
+  rebuild_ = rebuild_schedule(workspace_, view_);
+  agree_ = agree_schedule(workspace_, view_, agreed_);
+}
+
+void Rank::stage(const char* name, const std::function<void()>& body) {
+  Schedule one;
+  one.add({name, Priority::kHalo, Lane::kMain, {}, {}, [&body](Post&) { body(); }});
+  executor_.run(one);
+}
+
+void Rank::load(const HostState& state) {
+  const bool continued = !state.list_positions.empty();
+  device_.fill(workspace_.faults.data(), 0, workspace_.faults.bytes(), Lane::kMain);
+  workspace_.load(continued ? state.list_positions : state.positions, state.velocities, state.step);
+  step_ = state.step;
+  mid_step_ = false;
+  list_step_ = continued ? state.list_step : state.step;
+  rebuild();
+  if (continued) {
+    const auto atoms = workspace_.atom.download();
+    std::vector<Vec3d> positions(workspace_.slot_capacity);
+    const auto owned = static_cast<size_t>(workspace_.owned_slots.download()[0]);
+    for (size_t s = 0; s < owned; ++s)
+      if (atoms[s] >= 0) positions[s] = state.positions[static_cast<size_t>(atoms[s])];
+    workspace_.start_position.upload(positions);
+    stage("state.set", [this] {
+      device_.launch(SetState{workspace_.group_work(), workspace_.start_position.data(),
+                              workspace_.start_velocity.data()});
+    });
+  }
+  epoch_end_ = list_step_ + setup_.lists.life;
+}
+
+void Rank::snapshot() {
+  Workspace& w = workspace_;
+  device_.copy(w.start_position.data(), w.position[w.current].data(), w.start_position.bytes(),
+               Lane::kMain);
+  device_.copy(w.start_velocity.data(), w.velocity[w.current].data(), w.start_velocity.bytes(),
+               Lane::kMain);
+  device_.copy(w.start_heat.data(), w.energy.data() + kHeat, sizeof(int64_t), Lane::kMain);
+  start_ = {step_, mid_step_};
+}
+
+void Rank::rebuild() {
+  if (next_view_) {
+    view_ = std::move(*next_view_);
+    next_view_.reset();
+    workspace_.adopt(view_.plans[static_cast<size_t>(view_.rank)]);
+    build_schedules();
+  }
+  executor_.run(rebuild_);
+  workspace_.source_slots = workspace_.owned_slots.download()[0];
+  // Lists that did not fit: make room and build them again from the same positions.
+  const int32_t need = workspace_.faults.download()[0].list_overflow;
+  if (need > 0) {
+    workspace_.grow_entries(static_cast<size_t>(1.2 * need));
+    device_.fill(workspace_.faults.data(), 0, workspace_.faults.bytes(), Lane::kMain);
+    device_.launch(workspace_.build_lists());
+  }
+  epoch_end_ = list_step_ + setup_.lists.life;
+  forces_current_ = false;
+  snapshot();
+}
+
+void Rank::forces() {
+  executor_.run(forces_);
+  forces_current_ = true;
+}
+
+void Rank::count_step() {
+  device_.launch(CountStep{workspace_.step.data()});
+  ++step_;
+}
+
+void Rank::step_nve() {
+  const double dt = setup_.integrator.timestep;
+  if (!mid_step_) {
+    if (!forces_current_) forces();
+    stage("integrate", [&] {
+      device_.launch(VerletStart{workspace_.group_work(), dt});
+      count_step();
+    });
+    mid_step_ = true;
+    if (step_ >= epoch_end_) {
+      if (!settle()) return;
+      list_step_ = step_;
+      remove_momentum();
+      rebuild();
+    }
+  }
+  forces();
+  stage("integrate", [&] { device_.launch(VerletFinish{workspace_.group_work(), dt}); });
+  mid_step_ = false;
+}
+
+void Rank::step_nvt() {
+  const IntegratorSettings& settings = setup_.integrator;
+  if (step_ >= epoch_end_) {
+    if (!settle()) return;
+    list_step_ = step_;
+    remove_momentum();
+    rebuild();
+  }
+  if (!forces_current_) forces();
+  const double keep = std::exp(-settings.friction * settings.timestep);
+  stage("integrate", [&] {
+    device_.launch(LangevinMiddle{workspace_.group_work(), settings.timestep, keep,
+                                  std::sqrt(kBoltzmann * settings.temperature * (1 - keep * keep)),
+                                  settings.seed, workspace_.energy.data()});
+    count_step();
+  });
+  forces_current_ = false;
+}
+
+void Rank::run(int64_t steps) {
+  const int64_t target = step_ + steps;
+  do {
+    while (step_ < target || mid_step_) {
+      if (setup_.integrator.ensemble == Ensemble::kNve)
+        step_nve();
+      else
+        step_nvt();
+    }
+  } while (!settle());
+}
+
+void Rank::remove_momentum() {
+  const int every = setup_.integrator.remove_com_every;
+  if (every == 0) return;
+  int64_t total[3];
+  std::copy(agreed_.momentum, agreed_.momentum + 3, total);
+  stage("momentum", [&] {
+    device_.copy_in(workspace_.momentum.data(), total, sizeof total);
+    device_.launch(RemoveMomentum{workspace_.group_work(), workspace_.momentum.data(),
+                                  setup_.total_mass, workspace_.energy.data()});
+  });
+}
+
+bool Rank::settle() {
+  executor_.run(agree_);
+  const Faults& f = agreed_.faults;
+  if (f.blowup_step || f.constraint_step) fail();
+  // A displacement seen at the step that ends the epoch is of no consequence: new lists follow.
+  if (f.violation_step == 0 || f.violation_step >= epoch_end_) {
+    device_.fill(workspace_.faults.data(), 0, workspace_.faults.bytes(), Lane::kMain);
+    return true;
+  }
+  redo(f.violation_step - 1);
+  return false;
+}
+
+void Rank::redo(int64_t epoch_end) {
+  if (epoch_end <= list_step_) fail();
+  ++early_rebuilds_;
+  Workspace& w = workspace_;
+  device_.fill(w.faults.data(), 0, w.faults.bytes(), Lane::kMain);
+  stage("redo", [&] {
+    device_.launch(SetState{w.group_work(), w.start_position.data(), w.start_velocity.data()});
+    device_.copy(w.energy.data() + kHeat, w.start_heat.data(), sizeof(int64_t), Lane::kMain);
+    device_.copy_in(w.step.data(), &start_.step, sizeof(int64_t));
+  });
+  step_ = start_.step;
+  mid_step_ = start_.mid_step;
+  forces_current_ = false;
+  epoch_end_ = epoch_end;
+}
+
+void Rank::fail() const {
+  const Faults& f = agreed_.faults;
+  const bool constraint = f.constraint_step && (!f.blowup_step || f.constraint_step <= f.blowup_step);
+  const int32_t step = constraint ? f.constraint_step
+                                  : (f.blowup_step ? f.blowup_step : f.violation_step);
+  const int32_t atom = constraint ? f.constraint_atom : f.blowup_atom;
+  throw Blowup(step, atom, constraint ? Blowup::Cause::kConstraint : Blowup::Cause::kMotion);
+}
+
+void Rank::evaluate() {
+  Workspace& w = workspace_;
+  device_.fill(w.energy.data(), 0, kHeat * sizeof(int64_t), Lane::kMain);
+  executor_.run(energies_schedule_);
+  stage("energies", [&] { device_.launch(KineticEnergy{w.group_work(), w.energy.data()}); });
+  forces_current_ = true;
+}
+
+std::array<int64_t, kEnergyKinds> Rank::energies() const {
+  std::array<int64_t, kEnergyKinds> values;
+  device_.copy_out(values.data(), workspace_.energy.data(), sizeof values);
+  return values;
+}
+
+void Rank::draw_velocities(double temperature, uint64_t seed) {
+  stage("velocities", [&] {
+    device_.launch(DrawVelocities{workspace_.group_work(), temperature, seed});
+  });
+  executor_.run(agree_);
+  int64_t total[3];
+  std::copy(agreed_.momentum, agreed_.momentum + 3, total);
+  stage("momentum", [&] {
+    device_.copy_in(workspace_.momentum.data(), total, sizeof total);
+    device_.launch(RemoveMomentum{workspace_.group_work(), workspace_.momentum.data(),
+                                  setup_.total_mass, nullptr});
+  });
+  snapshot();
+}
+
+double Rank::largest_force() {
+  Workspace& w = workspace_;
+  Buffer<int64_t> largest(device_, 1);
+  Buffer<int32_t> atom(device_, 1);
+  device_.fill(largest.data(), 0, largest.bytes(), Lane::kMain);
+  stage("minimize", [&] {
+    device_.launch(LargestForce{w.group_work(), largest.data(), atom.data()});
+  });
+  double squared;
+  device_.copy_out(&squared, largest.data(), sizeof squared);
+  return std::sqrt(squared);
+}
+
+void Rank::keep() { snapshot(); }
+
+void Rank::displace(double scale) {
+  Workspace& w = workspace_;
+  stage("minimize", [&] {
+    device_.launch(DisplaceAlongForce{w.group_work(), w.start_position.data(), scale});
+  });
+}
+
+void Rank::revert() {
+  Workspace& w = workspace_;
+  stage("minimize", [&] {
+    device_.launch(SetState{w.group_work(), w.start_position.data(), w.start_velocity.data()});
+  });
+}
+
+void Rank::relist() {
+  device_.fill(workspace_.faults.data(), 0, workspace_.faults.bytes(), Lane::kMain);
+  list_step_ = step_;
+  rebuild();
+}
+
+void Rank::collect(HostState& state) const {
+  const Workspace& w = workspace_;
+  const auto owned = static_cast<size_t>(w.owned_slots.download()[0]);
+  const auto atoms = w.atom.download(owned);
+  const auto x = w.position[w.current].download(owned);
+  const auto v = w.velocity[w.current].download(owned);
+  const auto r = w.reference.download(owned);
+  for (size_t s = 0; s < owned; ++s) {
+    if (atoms[s] < 0) continue;
+    const auto a = static_cast<size_t>(atoms[s]);
+    state.positions[a] = x[s];
+    state.velocities[a] = v[s];
+    state.list_positions[a] = r[s];
+  }
+  state.step = step_;
+  state.list_step = list_step_;
+}
+
+void Rank::collect_start(HostState& state) const {
+  const Workspace& w = workspace_;
+  const auto owned = static_cast<size_t>(w.owned_slots.download()[0]);
+  const auto atoms = w.atom.download(owned);
+  const auto x = w.start_position.download(owned);
+  for (size_t s = 0; s < owned; ++s)
+    if (atoms[s] >= 0) state.positions[static_cast<size_t>(atoms[s])] = x[s];
+  state.step = start_.step;
+}
+
+void Rank::collect_forces(std::vector<Vec3d>& forces, bool long_range) const {
+  const Workspace& w = workspace_;
+  const auto owned = static_cast<size_t>(w.owned_slots.download()[0]);
+  const auto atoms = w.atom.download(owned);
+  const auto f = w.force.download();
+  const auto l = w.long_range.download(owned);
+  const size_t n = w.slot_capacity;
+  for (size_t s = 0; s < owned; ++s) {
+    if (atoms[s] < 0) continue;
+    Vec3d& to = forces[static_cast<size_t>(atoms[s])];
+    to = {from_fixed(f[s], kForceScale), from_fixed(f[n + s], kForceScale),
+          from_fixed(f[2 * n + s], kForceScale)};
+    if (long_range) to += Vec3d{l[s].x, l[s].y, l[s].z};
+  }
+}
+
+std::array<int64_t, 3> Rank::force_sum() const {
+  const Workspace& w = workspace_;
+  const auto owned = static_cast<size_t>(w.owned_slots.download()[0]);
+  const auto f = w.force.download();
+  std::array<int64_t, 3> sum{};
+  for (size_t d = 0; d < 3; ++d)
+    for (size_t s = 0; s < owned; ++s) sum[d] += f[d * w.slot_capacity + s];
+  return sum;
+}
+
+double Rank::pair_seconds() const {
+  double seconds = 0;
+  for (const char* name : {"pairs.interior", "pairs.boundary"}) {
+    const auto found = executor_.times().find(name);
+    if (found != executor_.times().end()) seconds += found->second.seconds;
+  }
+  return seconds;
+}
+
+std::vector<std::pair<int, int64_t>> Rank::compute_entries() const {
+  const Workspace& w = workspace_;
+  const auto& computes = w.plan().computes;
+  const auto first = w.first_list.download();
+  const auto lists = w.lists.download(static_cast<size_t>(first.back()));
+  std::vector<std::pair<int, int64_t>> result;
+  for (size_t c = 0; c < computes.size(); ++c) {
+    int64_t entries = 0;
+    for (int32_t l = first[c]; l < first[c + 1]; ++l) entries += lists[static_cast<size_t>(l)].count;
+    result.emplace_back(computes[c], entries);
+  }
+  return result;
+}
+
+}  // namespace quiltmd

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// The host executor: an event loop that runs, of all tasks whose inputs have arrived, the one with
+// the highest priority, and looks for messages in between. For devices whose work the host drives
+// (cpu, staged transports); GPUs that reach each other's memory run the same schedule as a graph.
+#pragma once
+
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "schedule/schedule.h"
+#include "transport/transport.h"
+
+namespace quiltmd {
+
+struct TaskTime {
+  int64_t calls = 0;
+  double seconds = 0;
+};
+
+// Another rank failed; this one only stops.
+struct PeerFailed : std::runtime_error {
+  PeerFailed() : std::runtime_error("another rank failed") {}
+};
+
+class HostExecutor {
+ public:
+  HostExecutor(int rank, Transport& transport) : rank_(rank), transport_(transport) {}
+
+  // Run all tasks of a schedule once. Every rank runs its schedule of the same sequence number.
+  void run(const Schedule& schedule);
+
+  // Time spent, by task name; "wait" is time with nothing to run.
+  const std::map<std::string, TaskTime>& times() const { return times_; }
+  void reset_times() { times_.clear(); }
+
+ private:
+  struct Run;
+
+  int rank_;
+  Transport& transport_;
+  int64_t sequence_ = 0;
+  using Key = std::pair<int64_t, std::pair<int, int>>;  // sequence, (edge, sender)
+  std::map<Key, Payload> arrived_;
+  std::map<std::string, TaskTime> times_;
+};
+
+}  // namespace quiltmd

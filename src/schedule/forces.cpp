@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// One step's forces on one page: read force_schedule() from top to bottom.
+//
+//   positions ->-- halo out ......... proxies in --> boundary pairs, bonded terms --> forces out
+//        |                                                                               :
+//        +--> charges --> planes --> lines --> planes back --> long-range forces     forces in
+//        +--> interior pairs (fills every gap)
+//
+// With one rank the messages vanish and the same tasks remain.
+#include "schedule/forces.h"
+
+#include <algorithm>
+
+#include "schedule/long_range.h"
+#include "schedule/operations.h"
+#include "schedule/payload.h"
+
+namespace quiltmd {
+namespace {
+
+std::vector<PlacedPatch> placed_patches(const Workspace& w) {
+  return w.patches.download(w.plan().owned.size() + w.plan().proxies.size());
+}
+
+// The placed patches of one exchange.
+std::vector<PlacedPatch> select(const Workspace& w, const std::vector<int>& wanted) {
+  std::vector<PlacedPatch> selected;
+  for (const PlacedPatch& p : placed_patches(w))
+    if (std::binary_search(wanted.begin(), wanted.end(), p.patch)) selected.push_back(p);
+  return selected;
+}
+
+Payload pack_positions(Workspace& w, const std::vector<int>& wanted) {
+  PayloadWriter out;
+  for (const PlacedPatch& p : select(w, wanted)) {
+    const auto n = static_cast<size_t>(p.atoms);
+    w.device.copy_out(out.space<Float4>(n), w.local.data() + p.start, n * sizeof(Float4));
+    w.device.copy_out(out.space<Float4>(n), w.low.data() + p.start, n * sizeof(Float4));
+  }
+  return out.take();
+}
+
+void unpack_positions(Workspace& w, const std::vector<int>& wanted, const Payload& payload) {
+  PayloadReader in(payload);
+  for (const PlacedPatch& p : select(w, wanted)) {
+    const auto n = static_cast<size_t>(p.atoms);
+    w.device.copy_in(w.local.data() + p.start, in.take<Float4>(n), n * sizeof(Float4));
+    w.device.copy_in(w.low.data() + p.start, in.take<Float4>(n), n * sizeof(Float4));
+  }
+}
+
+Payload pack_forces(Workspace& w, const std::vector<int>& wanted) {
+  PayloadWriter out;
+  const Slots slots = w.slots();
+  for (const PlacedPatch& p : select(w, wanted)) {
+    const auto n = static_cast<size_t>(p.atoms);
+    for (const int64_t* component : slots.force)
+      w.device.copy_out(out.space<int64_t>(n), component + p.start, n * sizeof(int64_t));
+  }
+  return out.take();
+}
+
+void add_forces(Workspace& w, const std::vector<int>& wanted, const Payload& payload) {
+  PayloadReader in(payload);
+  const Slots slots = w.slots();
+  for (const PlacedPatch& p : select(w, wanted)) {
+    const auto n = static_cast<size_t>(p.atoms);
+    for (int64_t* component : slots.force)
+      w.device.launch(AddIntegers{component + p.start, in.take<int64_t>(n), p.atoms});
+  }
+}
+
+}  // namespace
+
+Schedule force_schedule(Workspace& w, const RankView& view, Energies energies) {
+  Schedule s;
+  const RankPlan& plan = view.plans[static_cast<size_t>(view.rank)];
+
+  for (const Exchange& peer : plan.sends)
+    s.add({"positions.send", Priority::kHalo, Lane::kMain, {}, {}, [&w, peer](Post& post) {
+             post.send(Edge::kPositions, peer.rank, pack_positions(w, peer.patches));
+           }});
+
+  const TaskId clear = s.add({"forces.clear", Priority::kHalo, Lane::kMain, {}, {},
+                              [&w](Post&) { w.device.launch(w.clear_forces()); }});
+
+  std::vector<TaskId> proxies{clear};
+  for (const Exchange& peer : plan.receives)
+    proxies.push_back(s.add({"positions.receive", Priority::kHalo, Lane::kMain, {},
+                             {{Edge::kPositions, peer.rank}}, [&w, peer](Post& post) {
+                               unpack_positions(w, peer.patches,
+                                                post.received(Edge::kPositions, peer.rank));
+                             }}));
+
+  if (w.setup.nonbonded.pme) add_long_range(s, w, view, energies);
+
+  const TaskId boundary =
+      s.add({"pairs.boundary", Priority::kAwaited, Lane::kMain, proxies, {}, [&w, energies](Post&) {
+               w.device.launch(w.pair_forces(Part::kBoundary, energies));
+             }});
+  const TaskId terms = s.add({"terms", Priority::kAwaited, Lane::kMain, proxies, {},
+                              [&w, energies](Post&) { w.device.launch(w.term_forces(energies)); }});
+
+  for (const Exchange& peer : plan.receives)
+    s.add({"forces.send", Priority::kHalo, Lane::kMain, {boundary, terms}, {},
+           [&w, peer](Post& post) {
+             post.send(Edge::kForces, peer.rank, pack_forces(w, peer.patches));
+           }});
+
+  s.add({"pairs.interior", Priority::kLocal, Lane::kMain, {clear}, {}, [&w, energies](Post&) {
+           w.device.launch(w.pair_forces(Part::kInterior, energies));
+         }});
+
+  for (const Exchange& peer : plan.sends)
+    s.add({"forces.receive", Priority::kLocal, Lane::kMain, {clear}, {{Edge::kForces, peer.rank}},
+           [&w, peer](Post& post) {
+             add_forces(w, peer.patches, post.received(Edge::kForces, peer.rank));
+           }});
+  return s;
+}
+
+}  // namespace quiltmd

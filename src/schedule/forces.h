@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// The schedule of the forces of one step, from positions to force sums, and that of a rebuild.
+#pragma once
+
+#include "schedule/schedule.h"
+#include "schedule/workspace.h"
+
+namespace quiltmd {
+
+// What a rank knows about all ranks.
+struct RankView {
+  int rank = 0;
+  int ranks = 1;
+  std::vector<RankPlan> plans;  // by rank
+};
+
+// What ranks agree on before lists are rebuilt or a run ends: the worst fault of any of them, and
+// the momentum of the whole system (fixed point, kForceScale).
+struct Agreement {
+  Faults faults{};
+  int64_t momentum[3] = {0, 0, 0};
+};
+
+// Forces at the current positions into the force accumulators of the owned slots.
+Schedule force_schedule(Workspace& workspace, const RankView& view, Energies energies);
+
+// Groups to their patches' owners, canonical order, proxies, pair lists, placed terms.
+Schedule rebuild_schedule(Workspace& workspace, const RankView& view);
+
+// Exchange faults and momenta; `agreed` holds those of the whole system afterwards. It and the
+// view must outlive the schedule.
+Schedule agree_schedule(Workspace& workspace, const RankView& view, Agreement& agreed);
+
+}  // namespace quiltmd

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// A schedule: the tasks of one rank, what each waits for, and their priorities. It is a
+// description; executors run it (schedule/executor.h).
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "device/device.h"
+
+namespace quiltmd {
+
+// Most urgent first: what other ranks need to start, what others wait for, the long-range sum with
+// its many dependent messages, and work that only this rank waits for.
+enum class Priority { kHalo, kAwaited, kLongRange, kLocal };
+
+// The kinds of messages of a schedule. With the sender's rank it names the message that a task
+// awaits.
+enum class Edge {
+  kAgree,
+  kMigrants,
+  kProxies,
+  kPositions,
+  kForces,
+  kCharges,
+  kSpectrum,
+  kSpectrumBack,
+  kPotential,
+};
+
+using Payload = std::vector<std::byte>;
+
+// What a running task may do with messages: read those it awaited, and send.
+class Post {
+ public:
+  virtual ~Post() = default;
+  virtual const Payload& received(Edge edge, int from) const = 0;
+  virtual void send(Edge edge, int to, Payload payload) = 0;
+};
+
+struct Await {
+  Edge edge;
+  int from;
+};
+
+using TaskId = int;
+
+struct Task {
+  std::string name;
+  Priority priority;
+  Lane lane;
+  std::vector<TaskId> after;   // tasks of the same rank
+  std::vector<Await> awaits;   // messages of other ranks
+  std::function<void(Post&)> run;
+};
+
+class Schedule {
+ public:
+  TaskId add(Task task);
+  const std::vector<Task>& tasks() const { return tasks_; }
+
+ private:
+  std::vector<Task> tasks_;
+};
+
+}  // namespace quiltmd

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Choices that a setup makes: list buffer and lifetime, patch grid, pair parameters.
+#include "schedule/setup.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace quiltmd {
+namespace {
+
+// Atoms of a group stick out at most this far from its first atom.
+double radius_of_groups(const System& system) {
+  std::vector<double> direct(static_cast<size_t>(system.atom_count()), 0.0);
+  double radius = 0;
+  for (size_t c = 0; c < system.constraints.size(); ++c) {
+    const double length = system.constraint_lengths[c];
+    for (const int32_t atom : system.constraints[c]) direct[static_cast<size_t>(atom)] += length;
+    radius = std::max(radius, length);
+  }
+  // An atom that is not itself constrained to the first is reached through one that is.
+  for (int g = 0; g < system.group_count(); ++g) {
+    const int32_t first = system.group_start[static_cast<size_t>(g)];
+    const int32_t end = system.group_start[static_cast<size_t>(g) + 1];
+    int linked = 0;
+    if (end - first < 3) continue;
+    for (int32_t a = first; a < end; ++a) linked += direct[static_cast<size_t>(a)] > 0;
+    if (linked < end - first) radius = std::max(radius, direct[static_cast<size_t>(first)]);
+  }
+  return radius;
+}
+
+// A list lives about 40 fs: long enough to amortise building it, short enough for a thin buffer.
+constexpr double kListTime = 0.040;   // ps
+constexpr double kListBuffer = 0.10;  // nm
+
+ListSettings resolve(ListSettings lists, double timestep) {
+  if (lists.life == 0)
+    lists.life = std::clamp(static_cast<int>(std::lround(kListTime / timestep)), 4, 40);
+  if (lists.buffer == 0) lists.buffer = kListBuffer;
+  return lists;
+}
+
+PairParameters pair_parameters(const System& system, const NonbondedSettings& settings,
+                               bool lorentz_berthelot_holds) {
+  const double cutoff = settings.cutoff;
+  PairParameters p{};
+  p.cutoff2 = static_cast<float>(cutoff * cutoff);
+  p.t_scale = static_cast<float>(2 / (cutoff * cutoff));
+  p.lj_shift_6 = settings.potential_shift ? static_cast<float>(std::pow(cutoff, -6)) : 0.0f;
+  const double direct = settings.pme ? std::erfc(settings.alpha * cutoff) : 1.0;
+  p.coulomb_shift = settings.potential_shift ? static_cast<float>(direct / cutoff) : 0.0f;
+  p.combination =
+      lorentz_berthelot_holds ? Combination::kLorentzBerthelot : Combination::kTable;
+  p.lj_types = system.lj_type_count;
+  p.ewald = fit_ewald(settings.pme ? settings.alpha : 0.0, cutoff);
+  return p;
+}
+
+}  // namespace
+
+Setup make_setup(System system, const NonbondedSettings& nonbonded,
+                 const IntegratorSettings& integrator, const ListSettings& lists, const Box& box) {
+  Setup setup;
+  setup.system = std::move(system);
+  setup.nonbonded = nonbonded;
+  setup.integrator = integrator;
+  setup.lists = resolve(lists, integrator.timestep);
+  setup.box = box;
+  setup.group_radius = radius_of_groups(setup.system);
+  const double reach = nonbonded.cutoff + setup.lists.buffer + 2 * setup.group_radius;
+  setup.grid = make_patch_grid(box, nonbonded.cutoff, reach, setup.lists.away);
+  setup.lorentz_berthelot = lorentz_berthelot(setup.system).holds;
+  setup.pairs = pair_parameters(setup.system, nonbonded, setup.lorentz_berthelot);
+  const auto& masses = setup.system.masses;
+  setup.total_mass = std::accumulate(masses.begin(), masses.end(), 0.0);
+  setup.degrees_of_freedom = 3 * setup.system.atom_count() -
+                             static_cast<int>(setup.system.constraints.size()) -
+                             (integrator.remove_com_every > 0 ? 3 : 0);
+  if (nonbonded.pme)
+    setup.constant_energy = ewald_constant(setup.system, nonbonded, box.volume());
+  if (nonbonded.dispersion_correction)
+    setup.dispersion_energy = dispersion_constant(setup.system, nonbonded, box.volume());
+  return setup;
+}
+
+}  // namespace quiltmd

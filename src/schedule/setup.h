@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// What all ranks of a simulation share: the system, the settings, and everything derived from
+// them and the box alone.
+#pragma once
+
+#include <cstdint>
+
+#include "computes/nonbonded/pair_physics.h"
+#include "computes/reference.h"
+#include "decomposition/patch_grid.h"
+#include "system/system.h"
+
+namespace quiltmd {
+
+enum class Ensemble { kNve, kNvt };
+
+struct IntegratorSettings {
+  Ensemble ensemble = Ensemble::kNvt;
+  double timestep = 0.002;    // ps
+  double temperature = 300;   // K
+  double friction = 1;        // 1/ps
+  uint64_t seed = 0;
+  double constraint_tolerance = 1e-6;
+  int remove_com_every = 0;   // steps, rounded up to list lifetimes; 0: never
+};
+
+struct ListSettings {
+  int life = 0;        // steps between list builds; 0: automatic
+  double buffer = 0;   // nm beyond the cutoff; 0: automatic
+  int away = 1;        // reach of the half shell in patches
+};
+
+struct Setup {
+  System system;
+  NonbondedSettings nonbonded;
+  IntegratorSettings integrator;
+  ListSettings lists;  // resolved: no zeros
+  Box box{};
+  PatchGrid grid;
+  PairParameters pairs{};
+  bool lorentz_berthelot = true;
+  double group_radius = 0;  // how far atoms stick out from the first of their group, nm
+  double total_mass = 0;
+  int degrees_of_freedom = 0;
+  double constant_energy = 0;      // Ewald self and background energy, kJ/mol
+  double dispersion_energy = 0;    // kJ/mol
+};
+
+// Derive a setup. Throws Error when the box does not suit the cutoff or the lists.
+Setup make_setup(System system, const NonbondedSettings& nonbonded,
+                 const IntegratorSettings& integrator, const ListSettings& lists, const Box& box);
+
+}  // namespace quiltmd

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hydrogen groups: the connected sets of constraints. They are found by union-find, ordered by
+// their lowest input index, and every list of the system is rewritten in the new order, so that
+// nothing downstream ever sees a group that is not contiguous.
+#include <algorithm>
+#include <numeric>
+#include <string>
+#include <utility>
+
+#include "math/error.h"
+#include "system/system.h"
+
+namespace quiltmd {
+namespace {
+
+size_t at(int32_t index) { return static_cast<size_t>(index); }
+
+void check_atoms(const char* kind, const int32_t* first, size_t count, int atoms) {
+  for (size_t i = 0; i < count; ++i) {
+    if (first[i] < 0 || first[i] >= atoms)
+      throw Error(std::string(kind) + " names atom " + std::to_string(first[i]) +
+                  ", but there are only " + std::to_string(atoms) + " atoms");
+  }
+}
+
+// The lowest atom of the set that each atom is in.
+std::vector<int32_t> find_sets(const System& input) {
+  std::vector<int32_t> parent(at(input.atom_count()));
+  std::iota(parent.begin(), parent.end(), 0);
+  const auto root = [&](int32_t atom) {
+    while (parent[at(atom)] != atom) {
+      parent[at(atom)] = parent[at(parent[at(atom)])];
+      atom = parent[at(atom)];
+    }
+    return atom;
+  };
+  for (const auto& pair : input.constraints) {
+    const int32_t a = root(pair[0]), b = root(pair[1]);
+    parent[at(std::max(a, b))] = std::min(a, b);
+  }
+  for (int32_t a = 0; a < input.atom_count(); ++a) parent[at(a)] = root(a);
+  return parent;
+}
+
+// The new order: groups by lowest atom; in a group the centre first (the atom with the most
+// constraints, of equals the heaviest, then the lowest), the others ascending. Fills group_start.
+std::vector<int32_t> order_atoms(const System& input, std::vector<int32_t>& group_start) {
+  const std::vector<int32_t> set = find_sets(input);
+  std::vector<int32_t> degree(set.size(), 0), members(set.size(), 0), start(set.size(), 0);
+  for (const auto& pair : input.constraints)
+    for (const int32_t atom : pair) ++degree[at(atom)];
+  for (const int32_t lowest : set) ++members[at(lowest)];
+
+  group_start.assign(1, 0);
+  for (int32_t a = 0; a < input.atom_count(); ++a) {
+    if (members[at(a)] == 0) continue;
+    if (members[at(a)] > kMaxGroupSize)
+      throw Error("atom " + std::to_string(a) + " (counted from 0) is in a set of " +
+                  std::to_string(members[at(a)]) +
+                  " atoms held together by constraints, and at most " +
+                  std::to_string(kMaxGroupSize) +
+                  " are possible: only bonds to hydrogen and rigid water may be constrained");
+    start[at(a)] = group_start.back();
+    group_start.push_back(group_start.back() + members[at(a)]);
+  }
+
+  std::vector<int32_t> order(set.size()), next = start;
+  for (int32_t a = 0; a < input.atom_count(); ++a) order[at(next[at(set[at(a)])]++)] = a;
+  for (size_t g = 0; g + 1 < group_start.size(); ++g) {
+    const auto begin = order.begin() + group_start[g], end = order.begin() + group_start[g + 1];
+    const auto centre = std::max_element(begin, end, [&](int32_t a, int32_t b) {
+      return std::pair(degree[at(a)], input.masses[at(a)]) <
+             std::pair(degree[at(b)], input.masses[at(b)]);
+    });
+    std::rotate(begin, centre, centre + 1);
+  }
+  return order;
+}
+
+template <class T>
+std::vector<T> permuted(const std::vector<T>& values, const std::vector<int32_t>& order) {
+  std::vector<T> result;
+  result.reserve(order.size());
+  for (const int32_t atom : order) result.push_back(values[at(atom)]);
+  return result;
+}
+
+template <size_t N>
+void renumber(const char* kind, std::vector<std::array<int32_t, N>>& tuples,
+              const std::vector<int32_t>& internal) {
+  for (auto& tuple : tuples) {
+    check_atoms(kind, tuple.data(), N, static_cast<int>(internal.size()));
+    for (int32_t& atom : tuple) atom = internal[at(atom)];
+  }
+}
+
+// Constraints ascending by atoms, first < second: so they are ascending by group, too. Repeated ones
+// are dropped.
+void sort_constraints(System& system) {
+  for (auto& pair : system.constraints)
+    if (pair[0] > pair[1]) std::swap(pair[0], pair[1]);
+  std::vector<size_t> order(system.constraints.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::sort(order.begin(), order.end(),
+            [&](size_t a, size_t b) { return system.constraints[a] < system.constraints[b]; });
+  std::vector<std::array<int32_t, 2>> pairs;
+  std::vector<double> lengths;
+  for (const size_t k : order) {
+    if (!pairs.empty() && pairs.back() == system.constraints[k]) {
+      if (lengths.back() != system.constraint_lengths[k])
+        throw Error("two constraints of different lengths between atoms " +
+                    std::to_string(system.input_index[at(pairs.back()[0])]) + " and " +
+                    std::to_string(system.input_index[at(pairs.back()[1])]));
+      continue;
+    }
+    pairs.push_back(system.constraints[k]);
+    lengths.push_back(system.constraint_lengths[k]);
+  }
+  system.constraints = std::move(pairs);
+  system.constraint_lengths = std::move(lengths);
+}
+
+}  // namespace
+
+System with_groups(const System& input) {
+  System system = input;
+  for (const auto& pair : input.constraints) {
+    check_atoms("a constraint", pair.data(), 2, input.atom_count());
+    if (pair[0] == pair[1])
+      throw Error("atom " + std::to_string(pair[0]) + " is constrained to itself");
+  }
+  const std::vector<int32_t> order = order_atoms(input, system.group_start);
+  std::vector<int32_t> internal(order.size());
+  for (size_t i = 0; i < order.size(); ++i) internal[at(order[i])] = static_cast<int32_t>(i);
+
+  system.masses = permuted(input.masses, order);
+  system.charges = permuted(input.charges, order);
+  system.lj_types = permuted(input.lj_types, order);
+  renumber("a bond", system.bonds.atoms, internal);
+  renumber("an angle", system.angles.atoms, internal);
+  renumber("a torsion", system.torsions.atoms, internal);
+  renumber("a 1-4 pair", system.pairs14.atoms, internal);
+  renumber("an exclusion", system.exclusions, internal);
+  renumber("a constraint", system.constraints, internal);
+  for (auto& pair : system.exclusions)
+    if (pair[0] > pair[1]) std::swap(pair[0], pair[1]);
+  system.input_index = input.input_index.empty() ? order : permuted(input.input_index, order);
+  sort_constraints(system);
+  return system;
+}
+
+}  // namespace quiltmd

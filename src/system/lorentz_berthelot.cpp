@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Does the Lennard-Jones table follow the Lorentz-Berthelot rules (arithmetic mean of sigma,
+// geometric mean of epsilon)? If so kernels carry two numbers per atom in place of a table look-up
+// per pair. Amber's force fields do; CHARMM's with NBFIX do not.
+#include <cmath>
+
+#include "system/system.h"
+
+namespace quiltmd {
+namespace {
+
+// Relative deviation that is let pass: what a prmtop's nine digits and single precision lose.
+constexpr double kTolerance = 1e-6;
+
+bool close(double value, double expected) {
+  return std::fabs(value - expected) <= kTolerance * std::fabs(expected);
+}
+
+}  // namespace
+
+LorentzBerthelot lorentz_berthelot(const System& system) {
+  const int types = system.lj_type_count;
+  LorentzBerthelot rules;
+  for (int t = 0; t < types; ++t) {
+    const double a = system.lj_a[t * types + t], b = system.lj_b[t * types + t];
+    const bool interacts = a > 0 && b > 0;
+    rules.sigma.push_back(interacts ? std::pow(a / b, 1.0 / 6) : 0);
+    rules.epsilon.push_back(interacts ? b * b / (4 * a) : 0);
+  }
+  for (int s = 0; s < types; ++s) {
+    for (int t = 0; t < types; ++t) {
+      const double epsilon = std::sqrt(rules.epsilon[s] * rules.epsilon[t]);
+      const double sigma6 = std::pow((rules.sigma[s] + rules.sigma[t]) / 2, 6);
+      if (!close(system.lj_a[s * types + t], 4 * epsilon * sigma6 * sigma6) ||
+          !close(system.lj_b[s * types + t], 4 * epsilon * sigma6)) {
+        return {};
+      }
+    }
+  }
+  rules.holds = true;
+  return rules;
+}
+
+}  // namespace quiltmd

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is simulated: atoms, masses, charges, force-field terms, constraints, exclusions. Plain
+// data, immutable once built. Atoms are in the *internal order*, in which the atoms of a hydrogen
+// group are contiguous; `input_index` leads back to the order of the user's files.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "math/box.h"
+
+namespace quiltmd {
+
+template <int N, int P>
+struct Terms {
+  std::vector<std::array<int32_t, N>> atoms;
+  std::vector<std::array<double, P>> parameters;
+  int size() const { return static_cast<int>(atoms.size()); }
+};
+
+struct System {
+  std::vector<double> masses;     // amu
+  std::vector<double> charges;    // e
+  std::vector<int32_t> lj_types;  // type of each atom
+  int lj_type_count = 0;
+  std::vector<double> lj_a, lj_b;  // (types, types): E = a/r^12 - b/r^6
+
+  Terms<2, 2> bonds;     // length, k
+  Terms<3, 2> angles;    // theta0, k
+  Terms<4, 3> torsions;  // periodicity, phase, k
+  Terms<2, 3> pairs14;   // charge product, sigma, epsilon
+  std::vector<std::array<int32_t, 2>> exclusions;
+  std::vector<std::array<int32_t, 2>> constraints;
+  std::vector<double> constraint_lengths;
+
+  std::vector<int32_t> group_start;  // (groups + 1): internal index of each group's first atom
+  std::vector<int32_t> input_index;  // internal index -> index in the input
+
+  int atom_count() const { return static_cast<int>(masses.size()); }
+  int group_count() const { return static_cast<int>(group_start.size()) - 1; }
+};
+
+// Reorder a system given in input order so that hydrogen groups are contiguous, and name the
+// groups: the connected sets of constraints (a heavy atom and its hydrogens, a rigid water), every
+// other atom being a group of its own. Throws Error for a set larger than kMaxGroupSize.
+inline constexpr int kMaxGroupSize = 8;
+System with_groups(const System& input);
+
+// What Lorentz-Berthelot rules need, if the table of the system follows them: per type
+// sigma (nm) and epsilon (kJ/mol).
+struct LorentzBerthelot {
+  bool holds = false;
+  std::vector<double> sigma, epsilon;
+};
+LorentzBerthelot lorentz_berthelot(const System& system);
+
+}  // namespace quiltmd

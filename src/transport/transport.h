@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// How messages get from rank to rank. A transport moves bytes and knows nothing of what they mean.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace quiltmd {
+
+// Data that one task produces and another waits for. `edge` names the pair of tasks and `sequence`
+// the run of the schedule, so a message that arrives early waits for its turn.
+struct Message {
+  int from = 0;
+  int edge = 0;
+  int64_t sequence = 0;
+  std::vector<std::byte> payload;
+};
+
+// One rank's end of a transport. Messages between two ranks arrive once each, in any order.
+class Transport {
+ public:
+  virtual ~Transport() = default;
+  virtual std::string name() const = 0;
+  virtual bool reaches(int rank) const = 0;
+  virtual void send(int to, Message message) = 0;
+  // The next message that has arrived, if any; never blocks.
+  virtual std::optional<Message> poll() = 0;
+  // Block until a message has arrived or the transport was closed (then nothing).
+  virtual std::optional<Message> wait() = 0;
+  // Wake all ranks that wait: one of them has failed.
+  virtual void close() = 0;
+};
+
+}  // namespace quiltmd

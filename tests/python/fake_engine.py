@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A toy engine with the interface of the core, so that the application is tested by itself.
+
+Every atom hangs on a spring from where it first was, with deterministic noise of its step.  The
+force also depends a little on the positions of the last list build: whoever fails to carry these
+across a restart gets another trajectory.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from quiltmd import SimulationError
+
+_SPRING = 50.0  # kJ/mol/nm^2
+_LIST_LIFE = 7  # steps
+_PARTS = ("bond", "angle", "torsion", "lj", "lj14", "coulomb", "coulomb14", "pme", "dispersion")
+
+
+class FakeEngine:
+    """Springs and noise.  Counts the calls of `run`, and blows up at `explode_at`."""
+
+    explode_at: int | None = None
+
+    def __init__(
+        self,
+        system: dict[str, Any],
+        nonbonded: dict[str, Any],
+        integrator: dict[str, Any],
+        run: dict[str, Any],
+    ) -> None:
+        assert len(nonbonded["pme_grid"]) == 3
+        assert run["device"] == "cpu"
+        self._masses = system["masses"][:, None]
+        self._integrator = integrator
+        self._run = run
+        self._heat = 0.0
+        self.calls = 0
+
+    def set_state(
+        self,
+        step: int,
+        box: Any,
+        positions: Any,
+        velocities: Any,
+        list_step: int,
+        list_positions: Any,
+    ) -> None:
+        self._step, self._box = step, box
+        self._positions, self._velocities = positions.copy(), velocities.copy()
+        self._list_step = list_step
+        self._list_positions = positions.copy() if list_positions is None else list_positions.copy()
+
+    def run(self, steps: int) -> None:
+        self.calls += 1
+        dt = self._integrator["timestep"]
+        for _ in range(steps):
+            if self._step == self.explode_at:
+                raise SimulationError(self._step, "atom 3 moves at 1e9 nm/ps")
+            if self._step - self._list_step >= _LIST_LIFE:
+                self._list_step, self._list_positions = self._step, self._positions.copy()
+            self._velocities = self._velocities + dt * self.forces() / self._masses
+            self._thermostat()
+            self._positions = self._positions + dt * self._velocities
+            self._step += 1
+
+    def _thermostat(self) -> None:
+        if self._integrator["kind"] != "nvt":
+            return
+        before = self._kinetic()
+        noise = np.random.Generator(
+            np.random.Philox(key=self._integrator["seed"], counter=self._step)
+        )
+        self._velocities = 0.99 * self._velocities + 0.05 * noise.normal(size=self._positions.shape)
+        self._heat += self._kinetic() - before
+
+    def _kinetic(self) -> float:
+        return float(0.5 * (self._masses * self._velocities**2).sum())
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "step": self._step,
+            "box": self._box,
+            "positions": self._positions.copy(),
+            "velocities": self._velocities.copy(),
+            "list_step": self._list_step,
+            "list_positions": self._list_positions.copy(),
+        }
+
+    def energies(self) -> dict[str, float]:
+        potential = float(0.5 * _SPRING * (self._stretch() ** 2).sum())
+        parts = dict.fromkeys(_PARTS, 0.0) | {"lj": potential}
+        return parts | {"potential": potential, "kinetic": self._kinetic(), "heat": self._heat}
+
+    def forces(self) -> Any:
+        return -_SPRING * self._stretch() - 0.1 * (self._positions - self._list_positions)
+
+    def _stretch(self) -> Any:
+        return self._positions - np.round(self._positions, 1)
+
+    def force_sum(self) -> tuple[int, int, int]:
+        return 0, 0, 0
+
+    def minimize(self, tolerance: float, max_iterations: int) -> dict[str, Any]:
+        self._positions = self._positions - 0.5 * self._stretch()
+        return {"iterations": 1}
+
+    def draw_velocities(self, temperature: float, seed: int) -> None:
+        scale = np.sqrt(0.00831446 * temperature / self._masses)
+        generator = np.random.default_rng(seed)
+        self._velocities = scale * generator.normal(size=self._positions.shape)
+
+    def describe(self) -> dict[str, Any]:
+        return {"ranks": self._run["ranks"]}
+
+    def profile(self) -> list[dict[str, Any]]:
+        return [{"rank": 0, "name": "springs", "calls": self.calls, "seconds": 0.1 * self.calls}]

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bad input gets one clear message on stderr, a non-zero exit, and no traceback."""
+
+from __future__ import annotations
+
+import os
+import resource
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command import quiltmd
+
+Files = tuple[Path, Path]
+
+
+def refuses(*arguments: Any, saying: str, **options: Any) -> None:
+    """The command fails with one message that holds `saying`."""
+    done = quiltmd(*arguments, **options)
+    assert done.returncode not in (0, -11, -6), done.stdout
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr, done.stderr
+    assert saying.lower() in done.stderr.lower()
+    assert done.stderr.count("error:") <= 1
+
+
+def changed(file: Path, folder: Path, old: str, new: str) -> Path:
+    """A copy of a text file with a part replaced."""
+    text = file.read_text()
+    assert old in text
+    copy = folder / file.name
+    copy.write_text(text.replace(old, new, 1))
+    return copy
+
+
+def section(file: Path, folder: Path, flag: str) -> Path:
+    """A copy of a prmtop with one more section."""
+    copy = folder / file.name
+    copy.write_text(file.read_text() + f"%FLAG {flag}\n%FORMAT(5E16.8)\n  1.00000000E+00\n")
+    return copy
+
+
+def test_missing_files(alanine: Files, tmp_path: Path) -> None:
+    refuses("energy", tmp_path / "no.prmtop", alanine[1], saying="no such file")
+    refuses("energy", alanine[0], tmp_path / "no.crd", saying="no such file")
+    refuses("energy", alanine[0], tmp_path, saying="directory")
+    refuses("run", tmp_path / "no.toml", saying="no.toml: no such file")
+    refuses("digest", tmp_path / "no.qmd", saying="no.qmd: no such file")
+    refuses("run", "--resume", tmp_path, saying="holds no run to resume")
+
+
+@pytest.mark.parametrize("which", [0, 1])
+@pytest.mark.parametrize("part", [0.0, 0.3, 0.6])
+def test_truncated_files(alanine: Files, tmp_path: Path, which: int, part: float) -> None:
+    files = list(alanine)
+    data = files[which].read_bytes()
+    files[which] = tmp_path / files[which].name
+    files[which].write_bytes(data[: int(part * len(data))])
+    refuses("energy", *files, saying=str(files[which]))
+
+
+def test_other_kinds_of_file(alanine: Files) -> None:
+    refuses("energy", alanine[1], alanine[0], saying="not recognised as a topology")
+    refuses("energy", alanine[0], alanine[0], saying=str(alanine[0]))
+
+
+def test_atom_counts_differ(alanine: Files, openmmtools_data: Path) -> None:
+    other = openmmtools_data / "trpzip2-explicit" / "trpzip2.crd"
+    refuses("energy", alanine[0], other, saying="2269")
+
+
+def test_no_box(openmmtools_data: Path) -> None:
+    folder = openmmtools_data / "alanine-dipeptide-gbsa"
+    files = folder / "alanine-dipeptide.prmtop", folder / "alanine-dipeptide.crd"
+    refuses("energy", *files, saying="box")
+
+
+def test_cutoff_too_large(alanine: Files) -> None:
+    refuses("energy", *alanine, "--cutoff", 1.7, saying="cutoff of 1.7 nm is too large")
+    refuses("energy", *alanine, "--cutoff", -1, saying="cutoff: input should be greater than 0")
+
+
+def test_numbers_that_are_none(alanine: Files, tmp_path: Path) -> None:
+    line = alanine[1].read_text().splitlines()[2]
+    for word in ("NaN", "***", "inf"):
+        bad = changed(alanine[1], tmp_path, line, word.rjust(12) + line[12:])
+        refuses("energy", alanine[0], bad, saying=str(bad))
+
+
+def test_overlapping_atoms(alanine: Files, tmp_path: Path) -> None:
+    """Atom 1000 sits on atom 2000."""
+    lines = alanine[1].read_text().splitlines(keepends=True)
+    fields = "".join(line.rstrip("\n") for line in lines[2:])
+    atom = [fields[36 * i : 36 * i + 36] for i in range(2269)]
+    atom[1000] = atom[2000]
+    text = "".join(atom)
+    rows = [text[i : i + 72] + "\n" for i in range(0, len(text), 72)]
+    bad = tmp_path / "overlap.crd"
+    bad.write_text("".join(lines[:2] + rows + lines[-1:]))
+    refuses("energy", alanine[0], bad, saying="atom")
+    refuses(
+        "run", "--topology", alanine[0], "--coordinates", bad, "--steps", 10, "--device", "cpu",
+        "--out", tmp_path / "out", saying="atom",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("flag", "name"),
+    [("LENNARD_JONES_CCOEF", "12-6-4"), ("POLARIZABILITY", "polari"), ("CMAP_COUNT", "CMAP")],
+)
+def test_unknown_terms_are_named(alanine: Files, tmp_path: Path, flag: str, name: str) -> None:
+    refuses("energy", section(alanine[0], tmp_path, flag), alanine[1], saying=name)
+
+
+def test_misspelt_keys_and_flags(alanine: Files, tmp_path: Path) -> None:
+    config = tmp_path / "run.toml"
+    config.write_text("[nonbonded]\ncutof = 1.0\n")
+    refuses("run", config, saying="did you mean 'cutoff'?")
+    config.write_text("[nonbonded\n")
+    refuses("run", config, saying="not valid TOML")
+    refuses("energy", *alanine, "--cutof", 1, saying="--cutoff")
+    refuses("energy", *alanine, "--pme-grid", "40,40", saying="NX,NY,NZ")
+    refuses("energy", *alanine, "--pme-alpha", 3, saying="belong together")
+    refuses("run", "--topology", alanine[0], saying="coordinates is missing")
+    refuses("run", saying="nothing to run")
+    refuses("bench", "--tile", "2x2", saying="2x2x1")
+    refuses("bench", "--system", "dhrf", saying="there are dhfr")
+
+
+def run_flags(files: Files, out: Path) -> list[Any]:
+    return [
+        "run", "--topology", files[0], "--coordinates", files[1], "--steps", 20, "--minimize",
+        "--device", "cpu", "--out", out, "--trajectory-every", 2, "--checkpoint-every", 5,
+    ]  # fmt: skip
+
+
+def test_unwritable_folders(alanine: Files, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    refuses(*run_flags(alanine, tmp_path / "file" / "out"), saying="cannot write")
+    refuses(*run_flags(alanine, Path("/proc/out")), saying="cannot write")
+    refuses("energy", *alanine, "--forces", "/proc/x.npy", saying="/proc/x.npy")
+
+
+def test_a_disk_that_takes_no_more(alanine: Files, tmp_path: Path) -> None:
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (250_000, 250_000))
+
+    refuses(*run_flags(alanine, tmp_path / "out"), saying="trajectory.dcd", preexec_fn=limit)
+    done = quiltmd("run", "--resume", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_gpu_that_is_not_there(alanine: Files) -> None:
+    options = {"env": {**os.environ, "CUDA_VISIBLE_DEVICES": ""}}
+    refuses("energy", *alanine, "--device", "cuda", saying="no usable GPU", **options)
+
+
+def test_corrupt_checkpoints(tmp_path: Path) -> None:
+    (tmp_path / "checkpoint.qmd").write_bytes(b"QUILTMD\n" + bytes(100))
+    refuses("digest", tmp_path / "checkpoint.qmd", saying="checkpoint")
+    refuses("digest", tmp_path, saying="checkpoint")
+    (tmp_path / "checkpoint.qmd").write_bytes(b"PK")
+    refuses("digest", tmp_path, saying="not a quiltmd checkpoint")

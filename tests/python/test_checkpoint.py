@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checkpoints: exact round trips, damage of every kind, full disks."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from quiltmd import Checkpoint, CheckpointError, State, digest, read_checkpoint, write_checkpoint
+from quiltmd.checkpoint import previous_path, read_latest
+
+
+def make(step: int = 7, lists: bool = True) -> Checkpoint:
+    rng = np.random.default_rng(step)
+    positions = rng.normal(size=(6, 3))
+    state = State(
+        positions,
+        rng.normal(size=(6, 3)),
+        np.diag([2.0, 3.0, 4.0]),
+        step,
+        positions + 0.1 if lists else None,
+        step - 2 if lists else 0,
+    )
+    return Checkpoint(state, heat=1 / 3, provenance={"topology": "abc"})
+
+
+def same(a: State, b: State) -> bool:
+    arrays = ("positions", "velocities", "box", "list_positions")
+    return (a.step, a.list_step) == (b.step, b.list_step) and all(
+        np.array_equal(getattr(a, name), getattr(b, name)) for name in arrays
+    )
+
+
+@pytest.mark.parametrize("lists", [True, False])
+def test_round_trip_keeps_every_bit(tmp_path: Path, lists: bool) -> None:
+    checkpoint = make(lists=lists)
+    write_checkpoint(tmp_path / "checkpoint.qmd", checkpoint)
+    read = read_checkpoint(tmp_path / "checkpoint.qmd")
+    assert read.heat == checkpoint.heat
+    assert read.provenance == checkpoint.provenance
+    if lists:
+        assert same(read.state, checkpoint.state)
+    else:
+        assert read.state.list_positions is None
+
+
+def test_digest_is_of_step_box_positions_velocities() -> None:
+    state = make().state
+    expected = hashlib.sha256(struct.pack("<q", 7))
+    for array in (state.box, state.positions, state.velocities):
+        expected.update(array.astype("<f8").tobytes())
+    assert digest(state) == expected.hexdigest()
+
+
+def test_the_previous_one_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "checkpoint.qmd"
+    for step in (7, 8, 9):
+        write_checkpoint(path, make(step))
+    assert read_checkpoint(path).state.step == 9
+    assert read_checkpoint(previous_path(path)).state.step == 8
+    assert sorted(file.name for file in tmp_path.iterdir()) == [
+        "checkpoint.prev.qmd",
+        "checkpoint.qmd",
+    ]
+
+
+@pytest.mark.parametrize("damage", ["flip", "cut", "empty", "other", "absent"])
+def test_damage_falls_back_to_the_previous_one(tmp_path: Path, damage: str) -> None:
+    path = tmp_path / "checkpoint.qmd"
+    write_checkpoint(path, make(1))
+    write_checkpoint(path, make(2))
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    contents = {"flip": data, "cut": data[:-40], "empty": b"", "other": b"PK" + data}
+    if damage == "absent":
+        path.unlink()
+    else:
+        path.write_bytes(contents[damage])
+    checkpoint, fault = read_latest(path)
+    assert checkpoint.state.step == 1
+    assert fault is not None
+    assert str(path) in fault
+
+
+def test_every_flipped_byte_is_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "checkpoint.qmd"
+    write_checkpoint(path, make())
+    data = path.read_bytes()
+    for position in range(0, len(data), 11):
+        flipped = bytearray(data)
+        flipped[position] ^= 0x10
+        path.write_bytes(flipped)
+        with pytest.raises(CheckpointError):
+            read_checkpoint(path)
+
+
+def test_both_damaged(tmp_path: Path) -> None:
+    path = tmp_path / "checkpoint.qmd"
+    write_checkpoint(path, make(1))
+    write_checkpoint(path, make(2))
+    for file in (path, previous_path(path)):
+        file.write_bytes(file.read_bytes()[:-1])
+    with pytest.raises(CheckpointError, match="checksum"):
+        read_latest(path)
+
+
+def test_a_full_disk_leaves_the_old_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "checkpoint.qmd"
+    write_checkpoint(path, make(1))
+
+    def full(handle: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        write_checkpoint(path, make(2))
+    assert [file.name for file in tmp_path.iterdir()] == ["checkpoint.qmd"]
+    assert read_checkpoint(path).state.step == 1

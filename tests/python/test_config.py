@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Configurations: TOML and flags, defaults, round trips, and messages for every kind of mistake."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from quiltmd import LangevinMiddle, Nonbonded, QuiltError, VelocityVerlet, pme_parameters
+from quiltmd.config import build_config, merge, read_config
+
+MINIMAL: dict[str, Any] = {
+    "system": {"topology": "a.prmtop", "coordinates": "a.inpcrd"},
+    "run": {"steps": 10},
+    "output": {"dir": "out"},
+}
+
+
+def changed(section: str, **keys: Any) -> dict[str, Any]:
+    return merge(MINIMAL, {(section, key): value for key, value in keys.items()})
+
+
+def test_defaults() -> None:
+    config = build_config(MINIMAL)
+    assert config.nonbonded == Nonbonded()
+    assert config.integrator.build() == LangevinMiddle()
+    assert config.system.topology == Path.cwd() / "a.prmtop"
+
+
+def test_nve() -> None:
+    config = build_config(changed("integrator", ensemble="nve", timestep=0.001))
+    assert config.integrator.build() == VelocityVerlet(timestep=0.001)
+
+
+def test_the_resolved_copy_reads_back(tmp_path: Path) -> None:
+    settings = changed("nonbonded", pme_alpha=3.0, pme_grid=[32, 36, 40], cutoff=0.8)
+    settings["output"]["dir"] = str(tmp_path / 'odd "name" \\ ü')
+    config = build_config(settings)
+    config.write(tmp_path / "config.toml")
+    again = build_config(read_config(tmp_path / "config.toml"))
+    assert again == config
+    assert again.physics() == config.physics()
+
+
+def test_paths_count_from_the_file(tmp_path: Path) -> None:
+    (tmp_path / "run.toml").write_text('[system]\ntopology = "../x.prmtop"\n')
+    settings = read_config(tmp_path / "run.toml")
+    assert settings["system"]["topology"] == str(tmp_path.parent / "x.prmtop")
+
+
+def test_flags_win_over_the_file() -> None:
+    settings = merge(MINIMAL, {("run", "steps"): 20, ("run", "ranks"): None})
+    assert build_config(settings).run.steps == 20
+    assert MINIMAL["run"]["steps"] == 10
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (changed("nonbonded", cutof=1.0), r"\[nonbonded\] cutof .*did you mean 'cutoff'"),
+        (changed("integrator", temperatur=1.0), r"\[integrator\] temperatur .*'temperature'"),
+        (changed("run", cutoff=1.0), r"\[run\] cutoff .*it belongs in \[nonbonded\]"),
+        (changed("outputs", dir="x"), r"\[outputs\] is not a known section.*'output'"),
+        (changed("nonbonded", cutoff=-1), r"\[nonbonded\] cutoff: .*greater than 0.*-1"),
+        (changed("nonbonded", cutoff="x"), r"\[nonbonded\] cutoff: .*valid number.*'x'"),
+        (changed("nonbonded", cutoff=float("nan")), r"\[nonbonded\] cutoff: .*finite"),
+        (changed("nonbonded", pme_order=6), r"\[nonbonded\] pme_order: .*4 or 5"),
+        (changed("nonbonded", pme_alpha=3.0), "pme_alpha and pme_grid belong together"),
+        (changed("nonbonded", pme_alpha=3.0, pme_grid=[1, 8, 8]), "at least 5 points"),
+        (changed("integrator", ensemble="npt"), r"\[integrator\] ensemble: .*'nve' or 'nvt'"),
+        (changed("run", steps=1.5), r"\[run\] steps: .*integer"),
+        (changed("run", steps=-1), r"\[run\] steps: .*0"),
+        ({"system": MINIMAL["system"]}, r"section \[run\] is missing; it needs steps"),
+        ({**MINIMAL, "system": {"topology": "x"}}, r"\[system\] coordinates is missing"),
+        ({**MINIMAL, "run": 3}, r"\[run\]"),
+    ],
+)
+def test_mistakes_get_one_line(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(QuiltError, match=message) as caught:
+        build_config(settings, "run.toml")
+    assert "\n" not in str(caught.value)
+    assert str(caught.value).startswith("run.toml: ")
+
+
+def test_every_mistake_is_named() -> None:
+    settings = merge(MINIMAL, {("run", "stepps"): 1, ("nonbonded", "cutof"): 1})
+    with pytest.raises(QuiltError, match=r"cutof.*stepps"):
+        build_config(settings)
+
+
+def test_bad_toml(tmp_path: Path) -> None:
+    (tmp_path / "run.toml").write_text("[system\n")
+    with pytest.raises(QuiltError, match=r"run.toml: not valid TOML.*line 1"):
+        read_config(tmp_path / "run.toml")
+
+
+def test_pme_parameters_are_those_of_openmm() -> None:
+    openmm = pytest.importorskip("openmm")
+    for tolerance, cutoff, edge in ((5e-4, 0.9, 6.223), (1e-5, 1.2, 3.1), (1e-3, 0.8, 10.4)):
+        system = openmm.System()
+        force = openmm.NonbondedForce()
+        for charge in (1.0, -1.0):
+            system.addParticle(1.0)
+            force.addParticle(charge, 0.3, 0.0)
+        force.setNonbondedMethod(openmm.NonbondedForce.PME)
+        force.setCutoffDistance(cutoff)
+        force.setEwaldErrorTolerance(tolerance)
+        system.addForce(force)
+        system.setDefaultPeriodicBoxVectors(*(np.eye(3) * edge))
+        platform = openmm.Platform.getPlatformByName("Reference")
+        context = openmm.Context(system, openmm.VerletIntegrator(0.001), platform)
+        context.setPositions([[0.0, 0.0, 0.0], [1.0, 1.0, 1.0]])
+        alpha, *grid = force.getPMEParametersInContext(context)
+        ours, our_grid = pme_parameters(np.eye(3) * edge, cutoff, tolerance)
+        assert ours == pytest.approx(alpha, rel=1e-12)
+        assert all(g <= o <= 1.07 * g + 1 for g, o in zip(grid, our_grid, strict=True))
+
+
+def test_too_large_a_cutoff_for_the_box() -> None:
+    with pytest.raises(QuiltError, match=r"cutoff of 0.9 nm is too large.*0.85 nm"):
+        Nonbonded().resolve(np.diag([3.0, 1.7, 3.0]))

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the build says when something is missing, and when it asks for NVIDIA's compiler."""
+
+import importlib.util
+import sysconfig
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+SCRIPT = Path(__file__).resolve().parents[2] / "tools" / "build_backend.py"
+
+
+@pytest.fixture
+def backend() -> ModuleType:
+    """The backend as a module; it lies outside every package."""
+    spec = importlib.util.spec_from_file_location("build_backend", SCRIPT)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def executable(folder: Path, name: str) -> None:
+    path = folder / name
+    path.write_text("#!/bin/sh\n")
+    path.chmod(0o755)
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A machine with a compiler and Python's header; returns the folder on its PATH."""
+    monkeypatch.delenv("CXX", raising=False)
+    monkeypatch.delenv("CUDA_PATH", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(sysconfig, "get_path", lambda _: str(tmp_path))
+    (tmp_path / "Python.h").touch()
+    executable(tmp_path, "g++")
+    return tmp_path
+
+
+def test_complete_machine_passes(backend: ModuleType, machine: Path) -> None:
+    assert backend.missing_tool() is None
+
+
+def test_missing_compiler_is_one_line(backend: ModuleType, machine: Path) -> None:
+    (machine / "g++").unlink()
+    with pytest.raises(SystemExit, match=r"no C\+\+ compiler .*apt-get install g\+\+") as stop:
+        backend.check()
+    assert "\n" not in str(stop.value)
+
+
+def test_named_compiler_must_exist(
+    backend: ModuleType, machine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CXX", "icpx")
+    assert "icpx" in backend.missing_tool()
+
+
+def test_missing_header_is_one_line(backend: ModuleType, machine: Path) -> None:
+    (machine / "Python.h").unlink()
+    assert "no Python header" in backend.missing_tool()
+    assert "\n" not in backend.missing_tool()
+
+
+def test_nvcc_comes_from_pypi_only_where_it_is_missing(
+    backend: ModuleType, machine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backend, "TOOLKIT", str(machine / "none"))
+    monkeypatch.setattr(backend.platform, "machine", lambda: "x86_64")
+    assert any("nvcc" in package for package in backend.cuda_requirements(None))
+    assert backend.cuda_requirements({"cmake.define.QUILTMD_CUDA": "OFF"}) == []
+    executable(machine, "nvcc")
+    assert backend.cuda_requirements(None) == []

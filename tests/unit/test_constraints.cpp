@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// SETTLE, SHAKE and RATTLE against each other and against what constraints must conserve.
+#include <limits>
+
+#include "check.h"
+#include "computes/constraints/settle.h"
+#include "computes/constraints/shake.h"
+#include "one_rank.h"
+
+using namespace quiltmd;
+using namespace quiltmd::test;
+
+namespace {
+
+constexpr GroupConstraint kWater[3] = {{0, 1, kLeg}, {0, 2, kLeg}, {1, 2, kBase}};
+constexpr double kWaterInverse[3] = {1 / kOxygen, 1 / kHydrogen, 1 / kHydrogen};
+
+struct Molecule {
+  std::vector<Vec3d> from, to;
+  System system;
+};
+
+// A constrained molecule and where its atoms would go in a step, `move` nm away or so.
+Molecule moved_water(Random& random, double move) {
+  Molecule m;
+  add_water(m.system, m.from, random_vector(random, 3), random);
+  for (const Vec3d& x : m.from) m.to.push_back(x + random_vector(random, move));
+  return m;
+}
+
+Molecule moved_carbon(Random& random, double move, double hydrogen_mass) {
+  Molecule m;
+  add_carbon(m.system, m.from, random_vector(random, 3), 4, hydrogen_mass, random);
+  for (const Vec3d& x : m.from) m.to.push_back(x + random_vector(random, move));
+  return m;
+}
+
+std::vector<double> inverse(const std::vector<double>& masses) {
+  std::vector<double> result;
+  for (const double m : masses) result.push_back(1 / m);
+  return result;
+}
+
+std::vector<GroupConstraint> constraints_of(const System& s) {
+  std::vector<GroupConstraint> result;
+  for (size_t k = 0; k < s.constraints.size(); ++k)
+    result.push_back({s.constraints[k][0], s.constraints[k][1], s.constraint_lengths[k]});
+  return result;
+}
+
+// Momentum and angular momentum (about `from`) that the corrections to - before carry.
+void check_conserved(const Molecule& m, const std::vector<Vec3d>& before, double tolerance) {
+  Vec3d momentum{0, 0, 0}, angular{0, 0, 0};
+  for (size_t i = 0; i < before.size(); ++i) {
+    const Vec3d p = m.system.masses[i] * (m.to[i] - before[i]);
+    momentum += p;
+    angular += cross(m.from[i] - m.from[0], p);
+  }
+  CHECK_NEAR(norm(momentum), 0, tolerance);
+  CHECK_NEAR(norm(angular), 0, tolerance);
+}
+
+double worst_length(const Molecule& m) {
+  double worst = 0;
+  for (const GroupConstraint& c : constraints_of(m.system))
+    worst = std::max(worst, std::fabs(norm(m.to[c.first] - m.to[c.second]) / c.length - 1));
+  return worst;
+}
+
+void settle_equals_shake() {
+  Random random(1);
+  const Triangle triangle = make_triangle(kOxygen, kHydrogen, kLeg, kBase);
+  for (int n = 0; n < 2000; ++n) {
+    Molecule m = moved_water(random, 0.005);
+    const std::vector<Vec3d> before = m.to;
+    std::vector<Vec3d> shaken = m.to;
+    settle(triangle, m.from.data(), m.to.data());
+    CHECK(shake({kWater, 3, kWaterInverse}, m.from.data(), shaken.data(), 1e-13));
+    for (int i = 0; i < 3; ++i) CHECK_NEAR(norm(shaken[i] - m.to[i]), 0, 1e-12);
+    CHECK(worst_length(m) < 1e-12);
+    check_conserved(m, before, 1e-12);
+  }
+}
+
+void settle_leaves_a_rigid_motion_alone() {
+  Random random(2);
+  const Triangle triangle = make_triangle(kOxygen, kHydrogen, kLeg, kBase);
+  Molecule m = moved_water(random, 0);
+  const Vec3d shift{0.01, -0.02, 0.003};
+  for (Vec3d& x : m.to) x += shift;
+  settle(triangle, m.from.data(), m.to.data());
+  for (int i = 0; i < 3; ++i) CHECK_NEAR(norm(m.to[i] - (m.from[i] + shift)), 0, 1e-15);
+}
+
+void shake_converges_and_conserves() {
+  Random random(3);
+  for (const double hydrogen : {1.008, 3.024}) {
+    for (const double tolerance : {1e-6, 1e-10, 1e-13}) {
+      for (int n = 0; n < 200; ++n) {
+        Molecule m = moved_carbon(random, 0.005, hydrogen);
+        const std::vector<Vec3d> before = m.to;
+        const auto list = constraints_of(m.system);
+        const auto inverse_mass = inverse(m.system.masses);
+        CHECK(shake({list.data(), 4, inverse_mass.data()}, m.from.data(), m.to.data(), tolerance));
+        CHECK(worst_length(m) < 1.1 * tolerance);
+        check_conserved(m, before, 1e-13);
+      }
+    }
+  }
+}
+
+void hopeless_cases_end() {
+  Random random(4);
+  Molecule m = moved_carbon(random, 0.001, kHydrogen);
+  const auto list = constraints_of(m.system);
+  const auto inverse_mass = inverse(m.system.masses);
+  const ConstraintSet set{list.data(), 4, inverse_mass.data()};
+  m.to[2].y = std::numeric_limits<double>::quiet_NaN();
+  CHECK(!shake(set, m.from.data(), m.to.data(), 1e-10));
+  CHECK(!rattle(set, m.from.data(), m.to.data(), 1e-10));
+  m = moved_carbon(random, 0, kHydrogen);
+  std::swap(m.to[0], m.to[1]);  // a bond turned around
+  CHECK(!shake(set, m.from.data(), m.to.data(), 1e-10));
+}
+
+void velocities_of_water() {
+  Random random(5);
+  const Triangle triangle = make_triangle(kOxygen, kHydrogen, kLeg, kBase);
+  for (int n = 0; n < 1000; ++n) {
+    const Molecule m = moved_water(random, 0);
+    std::vector<Vec3d> v;
+    for (int i = 0; i < 3; ++i) v.push_back(random_vector(random, 1));
+    std::vector<Vec3d> by_rattle = v, projected = v;
+    const TriangleTangent tangent = make_tangent(triangle, m.from.data());
+    project(tangent, projected.data());
+    CHECK(rattle({kWater, 3, kWaterInverse}, m.from.data(), by_rattle.data(), 1e-12));
+    Vec3d momentum{0, 0, 0}, angular{0, 0, 0};
+    for (int i = 0; i < 3; ++i) {
+      CHECK_NEAR(norm(projected[i] - by_rattle[i]), 0, 1e-11);
+      const Vec3d p = m.system.masses[i] * (projected[i] - v[i]);
+      momentum += p;
+      angular += cross(m.from[i] - m.from[0], p);
+    }
+    CHECK_NEAR(norm(momentum), 0, 1e-13);
+    CHECK_NEAR(norm(angular), 0, 1e-13);
+    for (const GroupConstraint& c : kWater) {
+      const Vec3d edge = m.from[c.first] - m.from[c.second];
+      CHECK_NEAR(dot(edge, projected[c.first] - projected[c.second]), 0, 1e-14);
+    }
+    std::vector<Vec3d> twice = projected;
+    project(tangent, twice.data());
+    for (int i = 0; i < 3; ++i) CHECK_NEAR(norm(twice[i] - projected[i]), 0, 1e-14);
+  }
+}
+
+}  // namespace
+
+int main() {
+  return run_all({{"settle equals shake", settle_equals_shake},
+                  {"settle leaves a rigid motion alone", settle_leaves_a_rigid_motion_alone},
+                  {"shake converges and conserves", shake_converges_and_conserves},
+                  {"hopeless cases end", hopeless_cases_end},
+                  {"velocities of water", velocities_of_water}});
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hydrogen groups: what with_groups() makes of a system in input order.
+#include <algorithm>
+#include <chrono>
+#include <set>
+
+#include "check.h"
+#include "math/error.h"
+#include "one_rank.h"
+
+using namespace quiltmd;
+using namespace quiltmd::test;
+
+namespace {
+
+// Two waters with their hydrogens in odd places, an ion, a CH3 whose hydrogens come first.
+System scattered() {
+  System s;
+  //                     0      1       2      3      4      5      6       7      8      9
+  for (const double m :
+       {1.008, 15.999, 1.008, 22.99, 1.008, 1.009, 12.011, 1.010, 16.0, 1.008, 1.008}) {
+    add_atom(s, m);
+    s.charges.back() = static_cast<double>(s.atom_count());
+    s.lj_types.back() = s.atom_count() % 3;
+  }
+  constrain(s, 2, 1, kLeg);
+  constrain(s, 0, 1, kLeg);
+  constrain(s, 2, 0, kBase);
+  constrain(s, 6, 7, 0.109);
+  constrain(s, 4, 6, 0.109);
+  constrain(s, 5, 6, 0.109);
+  constrain(s, 9, 10, kBase);
+  constrain(s, 9, 8, kLeg);
+  constrain(s, 10, 8, kLeg);
+  s.bonds.atoms = {{3, 6}};
+  s.bonds.parameters = {{0.1, 5}};
+  s.angles.atoms = {{4, 6, 3}};
+  s.angles.parameters = {{1.9, 7}};
+  s.torsions.atoms = {{4, 6, 3, 1}};
+  s.torsions.parameters = {{3, 0, 1}};
+  s.pairs14.atoms = {{4, 1}};
+  s.pairs14.parameters = {{0.1, 0.2, 0.3}};
+  s.exclusions = {{0, 1}, {0, 2}, {1, 2}, {5, 6}};
+  return s;
+}
+
+void order_is_as_promised() {
+  const System s = with_groups(scattered());
+  const std::vector<int32_t> expected{1, 0, 2, 3, 6, 4, 5, 7, 8, 9, 10};
+  CHECK(s.input_index == expected);
+  CHECK((s.group_start == std::vector<int32_t>{0, 3, 4, 8, 11}));
+  const std::vector<std::array<int32_t, 2>> constraints{{0, 1}, {0, 2}, {1, 2},  {4, 5}, {4, 6},
+                                                        {4, 7}, {8, 9}, {8, 10}, {9, 10}};
+  CHECK(s.constraints == constraints);
+  CHECK(s.constraint_lengths[2] == kBase && s.constraint_lengths[0] == kLeg);
+}
+
+void everything_follows() {
+  const System before = scattered(), after = with_groups(before);
+  for (int i = 0; i < after.atom_count(); ++i) {
+    const auto from = static_cast<size_t>(after.input_index[i]);
+    CHECK(after.masses[i] == before.masses[from]);
+    CHECK(after.charges[i] == before.charges[from]);
+    CHECK(after.lj_types[i] == before.lj_types[from]);
+  }
+  const auto back = [&](const auto& internal, const auto& input) {
+    for (size_t t = 0; t < input.size(); ++t)
+      for (size_t k = 0; k < input[t].size(); ++k)
+        CHECK(after.input_index[internal[t][k]] == input[t][k]);
+  };
+  back(after.bonds.atoms, before.bonds.atoms);
+  back(after.angles.atoms, before.angles.atoms);
+  back(after.torsions.atoms, before.torsions.atoms);
+  back(after.pairs14.atoms, before.pairs14.atoms);
+  std::set<std::set<int32_t>> excluded;
+  for (const auto& pair : after.exclusions) {
+    CHECK(pair[0] < pair[1]);
+    excluded.insert({after.input_index[pair[0]], after.input_index[pair[1]]});
+  }
+  CHECK((excluded == std::set<std::set<int32_t>>{{0, 1}, {0, 2}, {1, 2}, {5, 6}}));
+}
+
+void errors_name_the_atom() {
+  const auto message_of = [](const System& s) -> std::string {
+    try {
+      with_groups(s);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  System chain;
+  for (int i = 0; i < 12; ++i) add_atom(chain, 12);
+  for (int i = 2; i < 10; ++i) constrain(chain, i, i + 1, 0.15);
+  const std::string text = message_of(chain);
+  CHECK(text.find("atom 2 ") != std::string::npos);
+  CHECK(text.find("hydrogen") != std::string::npos);
+
+  System self = scattered();
+  constrain(self, 3, 3, 0.1);
+  CHECK(message_of(self).find("atom 3") != std::string::npos);
+  System outside = scattered();
+  outside.angles.atoms[0] = {4, 6, 99};
+  CHECK(message_of(outside).find("99") != std::string::npos);
+  System unequal = scattered();
+  constrain(unequal, 1, 0, 0.2);
+  CHECK(message_of(unequal).find("different lengths") != std::string::npos);
+  System repeated = scattered();
+  constrain(repeated, 1, 0, kLeg);
+  CHECK(message_of(repeated).empty());
+  CHECK(with_groups(repeated).constraints.size() == 9);
+}
+
+void a_million_atoms_take_less_than_a_second() {
+  Random random(1);
+  std::vector<Vec3d> positions;
+  const System s = make_mixture(350000, 7, {20, 0, 20, 0, 0, 20}, positions, random);
+  const auto start = std::chrono::steady_clock::now();
+  const System grouped = with_groups(s);
+  const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
+  CHECK(grouped.atom_count() > 1000000);
+  CHECK(time.count() < 1.0);
+}
+
+}  // namespace
+
+int main() {
+  return run_all(
+      {{"order is as promised", order_is_as_promised},
+       {"everything follows", everything_follows},
+       {"errors name the atom", errors_name_the_atom},
+       {"a million atoms take less than a second", a_million_atoms_take_less_than_a_second}});
+}

@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: Apache-2.0
+// The long-range sum: the reference against sums that know no grid, the kernels of the `cpu` device
+// against the reference, and their independence of threads, ranks and instruction set.
+#include <cmath>
+#include <complex>
+#include <cstring>
+#include <hwy/targets.h>
+
+#include "check.h"
+#include "computes/pme/bspline.h"
+#include "computes/pme/setup.h"
+#include "computes/reference.h"
+#include "device/host/kernels.h"
+#include "one_rank.h"
+
+namespace quiltmd::test {
+namespace {
+
+const Box kCube{2.1, 0, 2.1, 0, 0, 2.1};
+const Box kTilted{2.4, 0.7, 2.1, -0.6, 0.9, 2.0};
+
+System free_charges(int count, Random& random, std::vector<Vec3d>& positions, const Box& box) {
+  System s;
+  std::uniform_real_distribution<double> uniform(0, 1), charge(-1, 1);
+  for (int a = 0; a < count; ++a) {
+    add_atom(s, 12);
+    s.charges.back() = charge(random);
+    const double x = uniform(random), y = uniform(random), z = uniform(random);
+    positions.push_back(box.to_cartesian({x, y, z}));
+  }
+  return with_groups(s);
+}
+
+// Reciprocal energy by the structure factor, kJ/mol.
+double direct_reciprocal(const System& s, const Box& box, const std::vector<Vec3d>& positions,
+                         double alpha) {
+  const Reciprocal g = reciprocal_vectors(box);
+  const int reach = 14;
+  double sum = 0;
+  for (int i = -reach; i <= reach; ++i)
+    for (int j = -reach; j <= reach; ++j)
+      for (int k = -reach; k <= reach; ++k) {
+        const Vec3d m = double(i) * g.a + double(j) * g.b + double(k) * g.c;
+        const double m2 = dot(m, m);
+        const double decay = m2 > 0 ? std::exp(-kPi * kPi * m2 / (alpha * alpha)) / m2 : 0;
+        if (decay < 1e-16) continue;
+        std::complex<double> factor = 0;
+        for (size_t a = 0; a < positions.size(); ++a)
+          factor += s.charges[a] * std::polar(1.0, 2 * kPi * dot(m, positions[a]));
+        sum += decay * std::norm(factor);
+      }
+  return kCoulomb * sum / (2 * kPi * box.volume());
+}
+
+// Direct-space energy over as many images as matter, kJ/mol.
+double direct_real(const System& s, const Box& box, const std::vector<Vec3d>& positions,
+                   double alpha) {
+  double sum = 0;
+  const int reach = 2;
+  for (size_t a = 0; a < positions.size(); ++a)
+    for (size_t b = 0; b < positions.size(); ++b)
+      for (int i = -reach; i <= reach; ++i)
+        for (int j = -reach; j <= reach; ++j)
+          for (int k = -reach; k <= reach; ++k) {
+            if (a == b && i == 0 && j == 0 && k == 0) continue;
+            const Vec3d shift = box.to_cartesian({double(i), double(j), double(k)});
+            const double r = norm(positions[a] - positions[b] + shift);
+            sum += 0.5 * s.charges[a] * s.charges[b] * std::erfc(alpha * r) / r;
+          }
+  return kCoulomb * sum;
+}
+
+void splines_agree() {
+  const SplinePolynomials p = spline_polynomials<5>();
+  for (double t = 0; t < 1; t += 0.137) {
+    double w[5], s[5], sum = 0;
+    bspline<5>(t, w, s);
+    for (int j = 0; j < 5; ++j) {
+      double pw = 0, ps = 0;
+      for (int d = 4; d >= 0; --d) pw = pw * t + p.weight[d][j];
+      for (int d = 3; d >= 0; --d) ps = ps * t + p.slope[d][j];
+      CHECK_NEAR(pw, w[j], 2e-7);
+      CHECK_NEAR(ps, s[j], 4e-7);
+      sum += w[j];
+    }
+    CHECK_NEAR(sum, 1, 1e-14);
+    double up[5], down[5], unused[5];
+    bspline<5>(t + 1e-6, up, unused);
+    bspline<5>(t - 1e-6, down, unused);
+    for (int j = 0; j < 5; ++j) CHECK_NEAR((up[j] - down[j]) / 2e-6, s[j], 1e-8);
+  }
+}
+
+void reference_meets_direct_sum() {
+  Random random(1);
+  std::vector<Vec3d> positions;
+  const System s = free_charges(24, random, positions, kTilted);
+  for (const int order : {4, 5, 6, 8}) {
+    NonbondedSettings settings;
+    settings.alpha = 3;
+    settings.grid = {48, 45, 50};
+    settings.order = order;
+    Evaluation out;
+    reference_pme(s, settings, kTilted, positions, out);
+    const double expected = direct_reciprocal(s, kTilted, positions, settings.alpha);
+    CHECK_NEAR(out.energy[kReciprocal] / expected, 1, order < 6 ? 2e-5 : 2e-7);
+  }
+}
+
+// The total does not depend on how it is split, net charge included.
+void split_does_not_matter() {
+  Random random(2);
+  std::vector<Vec3d> positions;
+  const System s = free_charges(12, random, positions, kTilted);
+  double total[2];
+  for (int i = 0; i < 2; ++i) {
+    NonbondedSettings settings;
+    settings.alpha = i ? 4.5 : 3.3;
+    total[i] = direct_real(s, kTilted, positions, settings.alpha) +
+               direct_reciprocal(s, kTilted, positions, settings.alpha) +
+               ewald_constant(s, settings, kTilted.volume());
+  }
+  CHECK_NEAR(total[0] / total[1], 1, 1e-9);
+}
+
+void rock_salt_has_its_madelung_energy() {
+  System s;
+  std::vector<Vec3d> positions;
+  const int n = 4;
+  const double spacing = 0.282;
+  for (int i = 0; i < n * n * n; ++i) {
+    const int x = i / (n * n), y = i / n % n, z = i % n;
+    add_atom(s, 20);
+    s.charges.back() = (x + y + z) % 2 ? -1 : 1;
+    positions.push_back(spacing * Vec3d{double(x), double(y), double(z)});
+  }
+  const Box box{n * spacing, 0, n * spacing, 0, 0, n * spacing};
+  NonbondedSettings settings;
+  settings.alpha = 6;
+  settings.grid = {48, 48, 48};
+  settings.order = 8;
+  Evaluation out;
+  reference_pme(s, settings, box, positions, out);
+  const double energy = out.energy[kReciprocal] + direct_real(s, box, positions, settings.alpha) +
+                        ewald_constant(s, settings, box.volume());
+  const double madelung = -energy / (n * n * n / 2) * spacing / kCoulomb;
+  CHECK_NEAR(madelung, 1.747564594633, 1e-8);
+}
+
+void reference_force_is_minus_gradient() {
+  Random random(3);
+  std::vector<Vec3d> positions;
+  const System s = free_charges(10, random, positions, kTilted);
+  NonbondedSettings settings;
+  settings.alpha = 3;
+  settings.grid = {16, 15, 18};
+  Evaluation out;
+  reference_pme(s, settings, kTilted, positions, out);
+  const double step = 1e-5;
+  for (size_t a = 0; a < 3; ++a)
+    for (int d = 0; d < 3; ++d) {
+      double energy[2];
+      for (int side = 0; side < 2; ++side) {
+        std::vector<Vec3d> moved = positions;
+        moved[a][d] += side ? step : -step;
+        Evaluation there;
+        reference_pme(s, settings, kTilted, moved, there);
+        energy[side] = there.energy[kReciprocal];
+      }
+      CHECK_NEAR(-(energy[1] - energy[0]) / (2 * step), out.forces[a][d], 1e-4);
+    }
+}
+
+// ---- the kernels ----
+
+struct Mesh {
+  Device& device;
+  OneRank& rank;
+  PmeGrid grid;
+  double alpha;
+  Buffer<int32_t> charges;
+  Buffer<Complex> spectrum;
+  Buffer<float> potential, moduli[3];
+
+  Mesh(Device& d, OneRank& r, const NonbondedSettings& settings)
+      : device(d),
+        rank(r),
+        grid{settings.grid.x, settings.grid.y, settings.grid.z, settings.order, r.box, r.cells},
+        alpha(settings.alpha) {
+    const auto rows = static_cast<size_t>(grid.nx * grid.ny);
+    charges = Buffer<int32_t>(d, std::vector<int32_t>(rows * static_cast<size_t>(grid.nz), 0));
+    spectrum = Buffer<Complex>(d, rows * static_cast<size_t>(grid.nz / 2 + 1));
+    potential = Buffer<float>(d, rows * static_cast<size_t>(grid.nz));
+    for (int k = 0; k < 3; ++k)
+      moduli[k] = Buffer<float>(d, spline_moduli(settings.grid[k], settings.order));
+  }
+
+  // In `parts` pieces, as ranks would have them.
+  void run(int parts) {
+    const int patches = rank.patch_count(), slots = static_cast<int>(rank.capacity);
+    for (int p = 0; p < parts; ++p) {
+      const int first = patches * p / parts, end = patches * (p + 1) / parts;
+      device.launch(SpreadCharges{grid, rank.slots(), rank.patches.data() + first, end - first,
+                                  rank.slot_count.data(), slots, charges.data(), rank.owned.data()});
+    }
+    for (int p = 0; p < parts; ++p) {
+      const int first = grid.nx * p / parts, end = grid.nx * (p + 1) / parts;
+      device.launch(TransformPlanes{grid, first, end - first, charges.data(), spectrum.data()});
+    }
+    for (int p = 0; p < parts; ++p) {
+      const int first = grid.ny * p / parts, end = grid.ny * (p + 1) / parts;
+      device.launch(ConvolveLines{grid, first, end - first, alpha,
+                                  {moduli[0].data(), moduli[1].data(), moduli[2].data()},
+                                  spectrum.data(), rank.energy.data()});
+    }
+    for (int p = 0; p < parts; ++p) {
+      const int first = grid.nx * p / parts, end = grid.nx * (p + 1) / parts;
+      device.launch(InversePlanes{grid, first, end - first, spectrum.data(), potential.data()});
+    }
+    device.launch(GatherForces{grid, rank.slots(), rank.patches.data(), patches,
+                               rank.slot_count.data(), slots, potential.data(), rank.owned.data()});
+  }
+};
+
+struct MeshResult {
+  double energy;
+  std::vector<Vec3d> forces;
+};
+
+// Everything about a case but how it is run.
+struct MeshCase {
+  Box box;
+  Int3 cells, grid;
+  int order;
+  double drift;  // how far atoms have moved since they were laid out, nm
+};
+
+MeshResult run_kernels(const MeshCase& c, const System& s, const std::vector<Vec3d>& positions,
+                       int threads, int parts) {
+  HostKernels kernels;
+  add_layout_kernels(kernels);
+  add_pme_kernels(kernels);
+  HostDevice device(threads, kernels);
+  // Laid out elsewhere, then moved: atoms stick out of their patches.
+  std::vector<Vec3d> before = positions;
+  for (Vec3d& r : before) r += Vec3d{c.drift, -c.drift, c.drift};
+  OneRank rank(device, s, c.box, c.cells, before, std::vector<Vec3d>(before.size()));
+  std::vector<Float4> local = rank.local.download();
+  const std::vector<int32_t> where = rank.slot_of_atom.download();
+  for (const int32_t slot : where) {
+    Float4& r = local[static_cast<size_t>(slot)];
+    r = {static_cast<float>(r.x - c.drift), static_cast<float>(r.y + c.drift),
+         static_cast<float>(r.z - c.drift), r.w};
+  }
+  rank.local.upload(local);
+  NonbondedSettings settings;
+  settings.alpha = 3;
+  settings.grid = c.grid;
+  settings.order = c.order;
+  Mesh mesh(device, rank, settings);
+  mesh.run(parts);
+  MeshResult result{rank.energy_of(kReciprocal), {}};
+  for (const Float4& f : rank.by_atom(rank.long_range)) result.forces.push_back({f.x, f.y, f.z});
+  return result;
+}
+
+const MeshCase kCases[] = {
+    {kCube, {3, 3, 3}, {32, 32, 32}, 5, 0},        {kCube, {3, 2, 4}, {20, 27, 22}, 4, 0.3},
+    {kTilted, {3, 3, 3}, {28, 25, 33}, 5, 0.25},   {kTilted, {2, 1, 3}, {24, 21, 16}, 4, 0},
+    {kTilted, {5, 4, 3}, {9, 8, 8}, 5, 0.1},       {kTilted, {1, 1, 1}, {64, 48, 40}, 5, 0},
+};
+
+bool same(const MeshResult& a, const MeshResult& b) {
+  return a.energy == b.energy &&
+         std::memcmp(a.forces.data(), b.forces.data(), a.forces.size() * sizeof(Vec3d)) == 0;
+}
+
+void kernels_meet_reference() {
+  for (const MeshCase& c : kCases) {
+    Random random(4);
+    std::vector<Vec3d> positions;
+    const System s = free_charges(600, random, positions, c.box);
+    const MeshResult result = run_kernels(c, s, positions, 1, 1);
+    NonbondedSettings settings;
+    settings.alpha = 3;
+    settings.grid = c.grid;
+    settings.order = c.order;
+    Evaluation expected;
+    reference_pme(s, settings, c.box, positions, expected);
+    CHECK_NEAR(result.energy / expected.energy[kReciprocal], 1, 1e-6);
+    double error = 0, size = 0;
+    for (size_t a = 0; a < positions.size(); ++a) {
+      const Vec3d wrong = result.forces[a] - expected.forces[a];
+      error += dot(wrong, wrong);
+      size += dot(expected.forces[a], expected.forces[a]);
+    }
+    CHECK_NEAR(std::sqrt(error / size), 0, 3e-6);
+  }
+}
+
+void nothing_depends_on_threads_or_ranks() {
+  for (const MeshCase& c : kCases) {
+    Random random(5);
+    std::vector<Vec3d> positions;
+    const System s = free_charges(300, random, positions, c.box);
+    const MeshResult one = run_kernels(c, s, positions, 1, 1);
+    CHECK(same(one, run_kernels(c, s, positions, 3, 1)));
+    CHECK(same(one, run_kernels(c, s, positions, 2, 3)));
+    CHECK(same(one, run_kernels(c, s, positions, 1, 7)));
+  }
+}
+
+void nothing_depends_on_instruction_set() {
+  const MeshCase& c = kCases[2];
+  Random random(6);
+  std::vector<Vec3d> positions;
+  const System s = free_charges(300, random, positions, c.box);
+  const MeshResult best = run_kernels(c, s, positions, 1, 1);
+  for (int64_t sets = hwy::SupportedTargets(); sets; sets &= sets - 1) {
+    hwy::SetSupportedTargetsForTest(sets & -sets);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+    CHECK(same(best, run_kernels(c, s, positions, 1, 1)));
+    hwy::SetSupportedTargetsForTest(0);
+  }
+  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+}
+
+// No atom may touch a plane outside the range that its patch announces.
+void planes_are_announced() {
+  Random random(7);
+  std::uniform_real_distribution<double> uniform(0, 1);
+  for (const MeshCase& c : kCases) {
+    const PmeGrid grid{c.grid.x, c.grid.y, c.grid.z, c.order, c.box, c.cells};
+    const double margin = 0.12;
+    for (int cell = 0; cell < c.cells.x; ++cell) {
+      const PlaneRange range = pme_plane_range(grid, cell, margin);
+      CHECK(range.first >= 0 && range.first < grid.nx && range.count <= grid.nx);
+      for (int i = 0; i < 200; ++i) {
+        const double inside = (cell + uniform(random)) / c.cells.x;
+        const double out = (2 * uniform(random) - 1) * margin / c.box.widths().x;
+        const int last = static_cast<int>(std::floor(grid.nx * (inside + out)));
+        for (int j = 0; j < c.order; ++j) {
+          const int from_first = ((last - j - range.first) % grid.nx + grid.nx) % grid.nx;
+          CHECK(from_first < range.count);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace quiltmd::test
+
+int main() {
+  using namespace quiltmd::test;
+  return run_all({{"splines agree", splines_agree},
+                  {"reference meets direct sum", reference_meets_direct_sum},
+                  {"split does not matter", split_does_not_matter},
+                  {"rock salt has its Madelung energy", rock_salt_has_its_madelung_energy},
+                  {"reference force is minus gradient", reference_force_is_minus_gradient},
+                  {"kernels meet reference", kernels_meet_reference},
+                  {"nothing depends on threads or ranks", nothing_depends_on_threads_or_ranks},
+                  {"nothing depends on instruction set", nothing_depends_on_instruction_set},
+                  {"planes are announced", planes_are_announced}});
+}

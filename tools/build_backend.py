@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The build backend: scikit-build-core, with two things added.
+
+1. Where no nvcc is on the machine, NVIDIA's compiler packages from PyPI become build requirements,
+   so that `pip install .` builds the cuda device anywhere. `-C cmake.define.QUILTMD_CUDA=OFF`
+   leaves them (some 120 MB) out.
+2. A missing C++ compiler or Python header is reported in one line before CMake starts.
+
+The Makefile, which builds without isolation, asks the same questions by
+`python tools/build_backend.py check` and `... requirements`.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sys
+import sysconfig
+from pathlib import Path
+
+CUDA_PACKAGES = [
+    "nvidia-cuda-nvcc==13.0.*",
+    "nvidia-cuda-crt==13.0.*",
+    "nvidia-nvvm==13.0.*",
+    "nvidia-cuda-runtime==13.0.*",
+    "nvidia-cuda-cccl==13.0.*",
+]
+TOOLKIT = "/usr/local/cuda"
+Settings = dict[str, "str | list[str]"]
+
+
+def missing_tool() -> str | None:
+    """One line naming what a build lacks and how to get it, or None."""
+    compiler = os.environ.get("CXX", "").split(" ")[0]
+    names = [compiler] if compiler else ["c++", "g++", "clang++"]
+    if not any(shutil.which(name) for name in names):
+        return f"no C++ compiler ({' or '.join(names)}): try `apt-get install g++` or set CXX"
+    header = Path(sysconfig.get_path("include")) / "Python.h"
+    if not header.exists():
+        return f"no Python header {header}: try `apt-get install python3-dev`"
+    return None
+
+
+def check() -> None:
+    """Stop with that line if something is missing."""
+    message = missing_tool()
+    if message:
+        raise SystemExit(f"quiltmd cannot be built: {message}")
+
+
+def cuda_requirements(settings: Settings | None) -> list[str]:
+    """The packages that bring nvcc, unless it is there, unwanted or not made for this machine."""
+    wanted = str((settings or {}).get("cmake.define.QUILTMD_CUDA", "AUTO")).upper()
+    roots = [os.environ.get("CUDA_PATH", TOOLKIT), TOOLKIT]
+    folders = [os.environ.get("PATH", ""), *(f"{root}/bin" for root in roots)]
+    found = shutil.which("nvcc", path=os.pathsep.join(folders))
+    available = sys.platform == "linux" and platform.machine() in ("x86_64", "aarch64")
+    if found or not available or wanted in ("OFF", "0", "NO", "FALSE"):
+        return []
+    return CUDA_PACKAGES
+
+
+def get_requires_for_build_wheel(config_settings: Settings | None = None) -> list[str]:
+    """CMake and ninja where missing, and nvcc where missing."""
+    from scikit_build_core import build
+
+    check()
+    return [
+        *build.get_requires_for_build_wheel(config_settings),
+        *cuda_requirements(config_settings),
+    ]
+
+
+def get_requires_for_build_editable(config_settings: Settings | None = None) -> list[str]:
+    """As for a wheel."""
+    return get_requires_for_build_wheel(config_settings)
+
+
+def main(command: str) -> None:
+    """`check` what a build needs; or print the `requirements` that pip must install first."""
+    if command == "check":
+        check()
+    else:
+        print("\n".join(get_requires_for_build_wheel()))
+
+
+def __getattr__(name: str) -> object:
+    """Every other hook is scikit-build-core's own."""
+    from scikit_build_core import build
+
+    return getattr(build, name)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
