@@ -44,7 +44,7 @@ build: $(BUILT)
 	$(PYTHON) -m venv .venv
 	$(RUN) -m $(INSTALL) -U pip
 	$(RUN) -m $(INSTALL) 'scikit-build-core>=0.11' 'nanobind>=2.4'
-	$(RUN) -m $(INSTALL) $$($(RUN) tools/build_backend.py requirements) nanobind
+	$(RUN) -m $(INSTALL) $$($(RUN) tools/build_backend.py requirements $(CUDA)) nanobind
 	@touch $@
 
 .venv/.built: .venv/.made tests/data-packages.txt $(SOURCES)

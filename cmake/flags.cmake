@@ -5,7 +5,6 @@
 # chosen at run time by Highway.
 add_library(quiltmd_flags INTERFACE)
 target_include_directories(quiltmd_flags INTERFACE ${PROJECT_SOURCE_DIR}/src)
-target_compile_definitions(quiltmd_flags INTERFACE QUILTMD_CUDA=$<BOOL:${QUILTMD_CUDA_FOUND}>)
 target_link_libraries(quiltmd_flags INTERFACE Threads::Threads)
 
 set(cpp_options -O3 -ffp-contract=off -fno-math-errno -Wall -Wextra)

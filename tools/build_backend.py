@@ -7,7 +7,7 @@
 2. A missing C++ compiler or Python header is reported in one line before CMake starts.
 
 The Makefile, which builds without isolation, asks the same questions by
-`python tools/build_backend.py check` and `... requirements`.
+`python tools/build_backend.py check` and `... requirements [AUTO|ON|OFF]`.
 """
 
 from __future__ import annotations
@@ -77,12 +77,12 @@ def get_requires_for_build_editable(config_settings: Settings | None = None) -> 
     return get_requires_for_build_wheel(config_settings)
 
 
-def main(command: str) -> None:
+def main(command: str, cuda: str = "AUTO") -> None:
     """`check` what a build needs; or print the `requirements` that pip must install first."""
     if command == "check":
         check()
     else:
-        print("\n".join(get_requires_for_build_wheel()))
+        print("\n".join(get_requires_for_build_wheel({"cmake.define.QUILTMD_CUDA": cuda})))
 
 
 def __getattr__(name: str) -> object:
@@ -93,4 +93,4 @@ def __getattr__(name: str) -> object:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

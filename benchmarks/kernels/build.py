@@ -31,7 +31,6 @@ class Variant:
 
 LJ_SPLIT = ("if (lj_atoms <= kLjHalf) {", "if (lj_atoms < 0) {")
 SKIP_ZERO = ("if (fx == 0 && fy == 0 && fz == 0) return;", "")
-BLOCK = "__launch_bounds__(kWarp, kEnergy ? 16 : kWarpsPerProcessor)"
 
 PAIR_VARIANTS = (
     Variant("source"),
@@ -56,8 +55,8 @@ def write_variants() -> list[Path]:
             text = text.replace(old, new)
         text = text.replace("namespace pairs", f"namespace pairs_{variant.name}")
         text = text.replace("pairs::", f"pairs_{variant.name}::")
-        text = text.replace("namespace pairs_" + variant.name + " {", "namespace pairs_" + variant.name
-                            + " {\nusing namespace quiltmd::pairs;", 1)  # fmt: skip
+        opening = f"namespace pairs_{variant.name} {{"
+        text = text.replace(opening, opening + "\nusing namespace quiltmd::pairs;", 1)
         text = text.replace("void pair_forces(", f"void pair_forces_{variant.name}(")
         path = OUT / f"pairs_{variant.name}.cu"
         path.write_text(text)
@@ -65,13 +64,18 @@ def write_variants() -> list[Path]:
         function = f"pair_forces_{variant.name}"
         declarations.append(f"void {function}(const PairForces&, CudaContext&);")
         table.append(f'{{"{variant.name}", {function}}}')
-    (OUT / "variants.h").write_text(
-        "#pragma once\n#include <vector>\n#include \"computes/nonbonded/operations.h\"\n"
-        "#include \"device/cuda/context.h\"\nnamespace quiltmd {\n" + "\n".join(declarations)
-        + "\nstruct PairVariant { const char* name; void (*run)(const PairForces&, CudaContext&); };\n"
-        "inline std::vector<PairVariant> pair_variants() { return {" + ", ".join(table)
-        + "}; }\n}  // namespace quiltmd\n"
-    )  # fmt: skip
+    lines = [
+        "#pragma once",
+        "#include <vector>",
+        '#include "computes/nonbonded/operations.h"',
+        '#include "device/cuda/context.h"',
+        "namespace quiltmd {",
+        *declarations,
+        "struct PairVariant { const char* name; void (*run)(const PairForces&, CudaContext&); };",
+        f"inline std::vector<PairVariant> pair_variants() {{ return {{{', '.join(table)}}}; }}",
+        "}  // namespace quiltmd",
+    ]
+    (OUT / "variants.h").write_text("\n".join(lines) + "\n")
     return files
 
 
@@ -87,6 +91,29 @@ def build_pairs() -> None:
     subprocess.run(command, check=True)
 
 
+def build_program(name: str, *patterns: str) -> None:
+    """Compiles and links benchmarks/kernels/<name>.cu with the sources that match the patterns."""
+    sources = [path for pattern in patterns for path in sorted((ROOT / "src").glob(pattern))]
+    command = [
+        "nvcc", *FLAGS, f"-I{ROOT}/third_party/pocketfft", "-t", "2", "-o", str(OUT / name),
+        str(ROOT / f"benchmarks/kernels/{name}.cu"), *map(str, sources),
+    ]  # fmt: skip
+    subprocess.run(command, check=True)
+
+
+def build_pme() -> None:
+    """Compiles and links build/kernels/pme."""
+    build_program("pme", "computes/pme/cuda*.cu", "computes/pme/reference.cpp",
+                  "computes/pme/setup.cpp", "device/device.cpp")  # fmt: skip
+
+
+def build_integrate() -> None:
+    """Compiles and links build/kernels/integrate."""
+    build_program("integrate", "integrators/cuda*.cu", "computes/bonded/cuda*.cu",
+                  "device/device.cpp")  # fmt: skip
+
+
 if __name__ == "__main__":
     OUT.mkdir(parents=True, exist_ok=True)
-    {"pairs": build_pairs}[sys.argv[1]]()
+    builders = {"pairs": build_pairs, "pme": build_pme, "integrate": build_integrate}
+    builders[sys.argv[1]]()

@@ -2,7 +2,9 @@
 // Workshop of the layout, pair-list and pair-force kernels: each timed alone on boxes of water of
 // the four benchmark sizes and checked against a plain double-precision loop on a sample of atoms.
 //
-//   python3 benchmarks/kernels/build.py pairs && build/kernels/pairs [sizes, 1 to 4]
+//   python3 benchmarks/kernels/build.py pairs && build/kernels/pairs [sizes, 1 to 4] [check]
+//
+// `check` times nothing, for compute-sanitizer.
 //
 // A tenth of the molecules, in the middle of every 6.223 nm cube, have Lennard-Jones on all three
 // atoms, as a protein has. Variants of the pair kernel are made by build.py.
@@ -33,7 +35,8 @@ namespace {
 template <class T>
 struct Array {
   explicit Array(size_t n) : size(n) {
-    cuda_check(cudaMalloc(reinterpret_cast<void**>(&data), std::max<size_t>(n, 1) * sizeof(T)), "allocate");
+    cuda_check(cudaMalloc(reinterpret_cast<void**>(&data), std::max<size_t>(n, 1) * sizeof(T)),
+               "allocate");
     cuda_check(cudaMemset(data, 0, n * sizeof(T)), "clear");
   }
   explicit Array(const std::vector<T>& v) : Array(v.size()) {
@@ -60,6 +63,8 @@ struct FixedScratch final : Scratch {
 };
 
 // ---- the box of water ----------------------------------------------------------------------
+
+bool timing = true;
 
 constexpr double kCutoff = 0.9, kCube = 6.223;
 constexpr int kWaters = 7852, kLattice = 20;
@@ -171,7 +176,8 @@ struct Bench {
         groups_n(w.atoms() / 3),
         slots_n((w.atoms() + 7 * patches_n + 7) / 8 * 8),
         lists_n(slots_n / 8),
-        region(std::max(384, (static_cast<int>(450 * std::pow((kCutoff + buffer) / 0.96, 3)) + 31) / 32 * 32)) {
+        region(std::max(
+            384, (static_cast<int>(450 * std::pow((kCutoff + buffer) / 0.96, 3)) + 31) / 32 * 32)) {
     context.scratch = &scratch;
     cudaDeviceProp p;
     cuda_check(cudaGetDeviceProperties(&p, 0), "read properties");
@@ -200,11 +206,20 @@ struct Bench {
     placed.emplace(first);
     const int count = groups_n;
     cuda_check(cudaMemcpy(group_count.data, &count, sizeof count, cudaMemcpyDefault), "upload");
-    constants = {nullptr, nullptr, charge.data, lj_atom.data, group_start.data, exclusion_start.data,
-                 exclusions.data, nullptr, nullptr};
+    constants = {nullptr,         nullptr,          charge.data,
+                 lj_atom.data,    group_start.data, exclusion_start.data,
+                 exclusions.data, nullptr,          nullptr};
     view = {grid.cells, 1, grid.codes(), offsets->data, shifts->data, nullptr};
-    slots = {position.data, velocity.data, reference_d.data, local.data, low.data, lj.data, atom.data,
-             cluster_patch.data, {force.data, force.data + slots_n, force.data + 2 * slots_n}, nullptr};
+    slots = {position.data,
+             velocity.data,
+             reference_d.data,
+             local.data,
+             low.data,
+             lj.data,
+             atom.data,
+             cluster_patch.data,
+             {force.data, force.data + slots_n, force.data + 2 * slots_n},
+             nullptr};
   }
   ~Bench() { cudaStreamDestroy(context.stream); }
 
@@ -214,17 +229,23 @@ struct Bench {
     f(&op, context);
   }
 
-  BinGroups bin() { return {placed->data, group_count.data, groups_n, from.data, w.box, view, records.data}; }
+  BinGroups bin() {
+    return {placed->data, group_count.data, groups_n, from.data, w.box, view, records.data};
+  }
   SortGroups sort() {
-    return {records.data, group_count.data, groups_n, constants, view, identity->data, patches_n,
-            identity->data, patches.data, slots_n, slot_count.data, faults.data};
+    return {records.data, group_count.data, groups_n,        constants,
+            view,         identity->data,   patches_n,       identity->data,
+            patches.data, slots_n,          slot_count.data, faults.data};
   }
   PlaceGroups place() {
-    return {records.data, group_count.data, groups_n, constants, patches.data, patches_n, from.data,
-            from_velocity.data, slots, placed_out.data, origin.data, start_velocity.data, slot_of_atom.data};
+    return {records.data, group_count.data,    groups_n,           constants, patches.data,
+            patches_n,    from.data,           from_velocity.data, slots,     placed_out.data,
+            origin.data,  start_velocity.data, slot_of_atom.data};
   }
   BoundClusters bound() { return {slots, slot_count.data, slots_n, bounds.data}; }
-  NumberLists number() { return {patches.data, identity->data, patches_n, 0, first_list.data, ranges.data}; }
+  NumberLists number() {
+    return {patches.data, identity->data, patches_n, 0, first_list.data, ranges.data};
+  }
   BuildLists build(float reach) {
     BuildLists op{};
     op.slots = slots;
@@ -273,6 +294,7 @@ struct Bench {
   double time(const std::function<void()>& body, int repeats) {
     body();
     synchronize();
+    if (!timing) return 0;
     cuda_check(cudaStreamBeginCapture(context.stream, cudaStreamCaptureModeThreadLocal), "capture");
     for (int r = 0; r < repeats; ++r) body();
     cudaGraph_t graph;
@@ -301,8 +323,10 @@ struct Bench {
   }
 
   std::vector<int64_t> forces_of(const std::function<void()>& body) {
-    cuda_check(cudaMemsetAsync(force.data, 0, force.size * sizeof(int64_t), context.stream), "clear");
-    cuda_check(cudaMemsetAsync(energy.data, 0, energy.size * sizeof(int64_t), context.stream), "clear");
+    cuda_check(cudaMemsetAsync(force.data, 0, force.size * sizeof(int64_t), context.stream),
+               "clear");
+    cuda_check(cudaMemsetAsync(energy.data, 0, energy.size * sizeof(int64_t), context.stream),
+               "clear");
     body();
     synchronize();
     return force.host();
@@ -313,17 +337,20 @@ struct Bench {
   int patches_n, groups_n, slots_n, lists_n, region;
   CudaContext context;
   CudaKernels kernels;
-  FixedScratch scratch{static_cast<size_t>(groups_n) * sizeof(GroupRecord) + 4096 + static_cast<size_t>(patches_n) * 16};
+  FixedScratch scratch{static_cast<size_t>(groups_n) * sizeof(GroupRecord) + 4096 +
+                       static_cast<size_t>(patches_n) * 16};
   Array<Vec3d> from{w.positions}, from_velocity{w.positions};
   Array<float> charge{w.charge};
   Array<Float2> lj_atom{w.lj};
-  Array<int32_t> group_start{w.group_start}, exclusion_start{w.exclusion_start}, exclusions{w.exclusions};
+  Array<int32_t> group_start{w.group_start}, exclusion_start{w.exclusion_start},
+      exclusions{w.exclusions};
   std::optional<Array<Vec3f>> shifts;
   std::optional<Array<Int3>> offsets;
   std::optional<Array<int32_t>> identity, neighbours;
   std::optional<Array<PlacedGroup>> placed;
   Array<PlacedGroup> placed_out{static_cast<size_t>(groups_n)};
-  Array<int32_t> group_count{1}, slot_count{1}, entry_count{1}, ranges{4}, first_list{static_cast<size_t>(patches_n) + 1};
+  Array<int32_t> group_count{1}, slot_count{1}, entry_count{1}, ranges{4},
+      first_list{static_cast<size_t>(patches_n) + 1};
   Array<GroupRecord> records{static_cast<size_t>(groups_n)};
   Array<PlacedPatch> patches{static_cast<size_t>(patches_n)};
   Array<Vec3d> position{static_cast<size_t>(slots_n)}, velocity{static_cast<size_t>(slots_n)},
@@ -396,7 +423,8 @@ void check_energy(Bench& b) {
     coulomb += 0.5 * r.coulomb;
   }
   std::printf("  energies: lj %.4f (reference %.4f, rel %.1e), coulomb %.4f (%.4f, rel %.1e)\n",
-              from_fixed(e[kLj], kEnergyScale), lj, std::fabs(from_fixed(e[kLj], kEnergyScale) / lj - 1),
+              from_fixed(e[kLj], kEnergyScale), lj,
+              std::fabs(from_fixed(e[kLj], kEnergyScale) / lj - 1),
               from_fixed(e[kCoulombDirect], kEnergyScale), coulomb,
               std::fabs(from_fixed(e[kCoulombDirect], kEnergyScale) / coulomb - 1));
 }
@@ -447,7 +475,8 @@ void bench(const Water& w, const Sample& sample, double buffer, bool all_variant
   std::printf(" number %.1f", b.time([&] { b.run(number); }, repeats));
   std::printf(" build %.1f us\n", b.time([&] { b.run(build); }, repeats));
   const Faults faults = b.faults.host()[0];
-  if (faults.list_overflow) std::printf("  OVERFLOW: need %d, have %zu\n", faults.list_overflow, b.entries.size);
+  if (faults.list_overflow)
+    std::printf("  OVERFLOW: need %d, have %zu\n", faults.list_overflow, b.entries.size);
   const int lists = b.ranges.host()[3], listed = b.entry_count.host()[0];
   int64_t rounds = 0, masked = 0;
   int longest = 0;
@@ -457,9 +486,11 @@ void bench(const Water& w, const Sample& sample, double buffer, bool all_variant
     longest = std::max(longest, l.count);
   }
   const double pairs = sample.pairs_per_atom * w.atoms();
-  std::printf("  %d lists of %.1f entries (longest %d, region %d, masked %.1f); useful slots %.3f, with idle lanes %.3f\n",
-              lists, double(listed) / lists, longest, b.region, double(masked) / lists,
-              pairs / (8.0 * listed), pairs / (256.0 * rounds));
+  std::printf(
+      "  %d lists of %.1f entries (longest %d, region %d, masked %.1f); useful slots %.3f, with "
+      "idle lanes %.3f\n",
+      lists, double(listed) / lists, longest, b.region, double(masked) / lists,
+      pairs / (8.0 * listed), pairs / (256.0 * rounds));
   const std::vector<int32_t> where = b.slot_of_atom.host();
   const auto plain = b.forces_of([&] { b.run(b.pairs(1, false)); });
   std::printf("  force error %.2e, sum %s, repeat %s", force_error(b, sample, plain, where),
@@ -467,8 +498,8 @@ void bench(const Water& w, const Sample& sample, double buffer, bool all_variant
               plain == b.forces_of([&] { b.run(b.pairs(1, false)); }) ? "equal" : "DIFFERS");
   const auto with_energy = b.forces_of([&] { b.run(b.pairs(1, true)); });
   std::printf(", with energies %s\n", plain == with_energy ? "equal" : "DIFFERS");
-  if (all_variants) check_energy(b);
-  if (all_variants) check_capture(b);
+  if (all_variants && timing) check_energy(b);
+  if (all_variants && timing) check_capture(b);
   const double floor = pairs * 1e6;  // microseconds per slot-instruction, over the chip's rate
   for (const PairVariant& v : pair_variants()) {
     if (!all_variants && std::string(v.name) != "source") continue;
@@ -493,13 +524,16 @@ void bench(const Water& w, const Sample& sample, double buffer, bool all_variant
 int main(int argc, char** argv) {
   const Int3 tiles[] = {{1, 1, 1}, {2, 2, 1}, {4, 4, 1}, {3, 3, 5}};
   const int sizes = argc > 1 ? std::atoi(argv[1]) : 4;
+  timing = argc < 3;
   try {
     for (int t = 0; t < sizes; ++t) {
       const Water w = make_water(tiles[t]);
       const Sample sample = sample_reference(w);
       std::printf("== %d atoms, %.1f pairs per atom\n", w.atoms(), sample.pairs_per_atom);
-      for (const double buffer : {0.0, 0.03, 0.06, 0.10, 0.15})
-        bench(w, sample, buffer, buffer == 0.06 && (t == 0 || t == 3));
+      for (const double buffer : {0.0, 0.03, 0.06, 0.10, 0.15}) {
+        if (timing || buffer == 0.06)
+          bench(w, sample, buffer, timing && buffer == 0.06 && (t == 0 || t == 3));
+      }
     }
   } catch (const std::exception& e) {
     std::printf("FAILED: %s\n", e.what());

@@ -16,11 +16,13 @@ from .files import writing
 from .inputs import load
 from .integrators import VelocityVerlet
 from .nonbonded import Nonbonded
+from .overlaps import check_overlaps
 from .simulation import Simulation
 from .state import State
 from .system import System
 
 _TERMS = ("bond", "angle", "torsion", "nonbonded", "potential")
+_LARGEST_FORCE = 1e6  # kJ/mol/nm; a pair of atoms that exerts more is counted as exerting 2^20
 _PARTS = ("lj", "lj14", "coulomb", "coulomb14", "pme", "dispersion")
 
 
@@ -29,11 +31,12 @@ def evaluate(
 ) -> dict[str, Any]:
     """Number of atoms and energies, kJ/mol; saves forces (N, 3), kJ/mol/nm, where asked.
 
-    Raises QuiltError where atoms overlap, so that energies or forces are not finite.
+    Raises QuiltError where atoms overlap so much that a force leaves the range of the accumulators.
     """
     system, state = load(
         config.system.topology, config.system.coordinates, constraints=config.system.constraints
     )
+    check_overlaps(system, state)
     run = config.run
     simulation = Simulation(
         system,
@@ -47,12 +50,10 @@ def evaluate(
     )
     energies = simulation.energies()
     values = simulation.forces()
-    bad = ~np.isfinite(values).all(axis=1)
-    if bad.any() or not np.isfinite(energies["potential"]):
-        worst = int(np.argmax(bad))
-        raise QuiltError(
-            f"energies are not finite: {system.topology.describe(worst)} overlaps with another atom"
-        )
+    largest = np.abs(values).max(axis=1)
+    if not largest.max() < _LARGEST_FORCE:
+        worst = system.topology.describe(int(largest.argmax()))
+        raise QuiltError(f"{worst} overlaps with another atom: the force on it is out of range")
     if forces is not None:
         with writing(forces), open(forces, "wb") as file:
             np.save(file, values)

@@ -23,6 +23,7 @@ from .engine import EngineFactory, devices, make_engine
 from .errors import QuiltError
 from .files import writing
 from .inputs import load
+from .overlaps import check_overlaps
 from .progress import RunProgress, say, warn
 from .reporters import CheckpointReporter, LogReporter, Output, TrajectoryReporter
 from .simulation import Simulation
@@ -69,6 +70,7 @@ def start(config: Config, overwrite: bool = False, engine: EngineFactory = make_
             f"{folder.path}', choose another folder, or give --overwrite"
         )
     system, state = _load(config)
+    check_overlaps(system, state)
     simulation = _simulation(config, system, state, engine)
     with _owning(folder.path):
         folder.clear()

@@ -165,20 +165,19 @@ class Simulation:
         volume = float(np.prod(np.diag(self.state().box)))
         return float(self.system.masses.sum()) / volume * AMU_PER_NM3
 
-    def minimize(self, tolerance: float = 1000.0, max_iterations: int = 500) -> dict[str, Any]:
+    def minimize(self, tolerance: float = 100.0, max_iterations: int = 200) -> dict[str, Any]:
         """Moves the atoms to a nearby minimum of the potential; velocities are left as they are.
 
         Parameters
         ----------
         tolerance:
-            Largest force on an atom at which to stop, kJ/mol/nm.  The default is low enough to
-            start dynamics from.
+            Largest force on an atom at which to stop, kJ/mol/nm.
         max_iterations:
             When to stop in any case.
 
         Returns
         -------
-        energy, largest_force, iterations, converged.
+        potential, largest_force, iterations, converged.
         """
         with self._naming_atoms():
             outcome = self._engine.minimize(tolerance, max_iterations)

@@ -6,6 +6,7 @@
 #include <nanobind/stl/string.h>
 
 #include "bindings/convert.h"
+#include "device/cuda/cuda_device.h"
 #include "math/error.h"
 #include "runtime/devices.h"
 
@@ -22,6 +23,42 @@ nb::dict describe_device(const DeviceDescription& d) {
   out["architecture"] = d.architecture;
   out["memory"] = d.memory;
   out["lanes"] = d.lanes;
+  return out;
+}
+
+nb::dict describe_gpu(const CudaDeviceReport& d) {
+  nb::dict out;
+  out["kind"] = "cuda";
+  out["ordinal"] = d.ordinal;
+  out["name"] = d.name;
+  out["architecture"] = d.architecture;
+  out["memory"] = d.memory;
+  out["free_memory"] = d.free_memory;
+  out["lanes"] = d.multiprocessors;
+  out["bus"] = d.bus;
+  nb::list reaches;
+  for (const int other : d.reaches) reaches.append(other);
+  out["reaches"] = reaches;
+  out["usable"] = d.problem.empty();
+  out["reason"] = d.problem;
+  out["bandwidth"] = d.bandwidth;
+  out["healthy"] = d.healthy;
+  return out;
+}
+
+// The processor, then the GPUs; where there is none, an unusable entry says why.
+nb::list describe_devices(bool self_test) {
+  nb::list out;
+  out.append(describe_device(describe_cpu()));
+  std::string why_none;
+  const auto gpus = cuda_devices(self_test ? SelfTest::kRun : SelfTest::kSkip, &why_none);
+  for (const auto& gpu : gpus) out.append(describe_gpu(gpu));
+  if (gpus.empty()) {
+    CudaDeviceReport none;
+    none.ordinal = -1;
+    none.problem = why_none;
+    out.append(describe_gpu(none));
+  }
   return out;
 }
 
@@ -176,9 +213,5 @@ NB_MODULE(_core, module) {
       .def("profile", &profile);
 
   module.def("reference", &reference, "system"_a, "nonbonded"_a, "box"_a, "positions"_a);
-  module.def("devices", [] {
-    nb::list out;
-    for (const auto& d : list_devices()) out.append(describe_device(d));
-    return out;
-  });
+  module.def("devices", &describe_devices, "self_test"_a = false);
 }

@@ -10,8 +10,7 @@
 
 namespace quiltmd {
 
-double dispersion_constant(const System& system, const NonbondedSettings& settings,
-                           double volume) {
+double dispersion_constant(const System& system, const NonbondedSettings& settings, double volume) {
   const auto types = static_cast<size_t>(system.lj_type_count);
   if (!settings.dispersion_correction || system.lj_types.empty()) return 0;
   std::vector<double> count(types, 0.0);

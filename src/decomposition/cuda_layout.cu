@@ -62,8 +62,8 @@ __global__ void __launch_bounds__(kScanThreads)
     if (owned) {
       // What does not fit is left out; the caller sees the need and repeats with more room.
       const bool fits = start + slots <= op.slot_capacity;
-      op.patches[p] = {op.owned[p],           fits ? start : 0, fits ? atoms : 0, first_group,
-                       fits ? groups : 0, cell_of(op.owned[p], op.grid.cells)};
+      op.patches[p] = {op.owned[p], fits ? start : 0,  fits ? atoms : 0,
+                       first_group, fits ? groups : 0, cell_of(op.owned[p], op.grid.cells)};
     }
     groups_before += groups_here;
     slots_before += slots_here;
@@ -136,7 +136,8 @@ __global__ void __launch_bounds__(kThreads) place_kernel(const __grid_constant__
 
 // Least and greatest over the eight lanes of a cluster.
 __device__ __forceinline__ float least(float v) {
-  for (int bit = kClusterSize / 2; bit > 0; bit /= 2) v = fminf(v, __shfl_xor_sync(kAllLanes, v, bit));
+  for (int bit = kClusterSize / 2; bit > 0; bit /= 2)
+    v = fminf(v, __shfl_xor_sync(kAllLanes, v, bit));
   return v;
 }
 
@@ -190,8 +191,7 @@ void sort_groups(const SortGroups& op, CudaContext& context) {
 }
 
 void place_groups(const PlaceGroups& op, CudaContext& context) {
-  launch(context,
-         {PlaceGroups::kName, static_cast<unsigned>(op.owned_count), layout::kThreads},
+  launch(context, {PlaceGroups::kName, static_cast<unsigned>(op.owned_count), layout::kThreads},
          layout::place_kernel, op);
 }
 

@@ -45,9 +45,9 @@ QMD_HD GroupRecord make_record(const BinGroups& op, PlacedGroup placed) {
   record.key = hilbert_index(x.key, y.key, z.key, kHilbertBits);
   record.group = placed.group;
   record.source = placed.slot;
-  record.origin = op.box.to_cartesian({x.image + (x.cell + 0.5) / n.x,
-                                       y.image + (y.cell + 0.5) / n.y,
-                                       z.image + (z.cell + 0.5) / n.z});
+  record.origin =
+      op.box.to_cartesian({x.image + (x.cell + 0.5) / n.x, y.image + (y.cell + 0.5) / n.y,
+                           z.image + (z.cell + 0.5) / n.z});
   return record;
 }
 

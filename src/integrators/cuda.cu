@@ -27,7 +27,8 @@ enum class Stores { kNothing, kVelocities, kPositions, kBoth };
 //   kMasses, kNoise, kStores, kSums (how many integers it adds up over all groups)
 //   apply(group, placed, sums) -> Outcome, for every group type
 //   target(): where the sums go (null: nowhere); seed(), where there is noise
-//   forces(): whether to clear the forces that were read
+//   clears(): whether to clear the forces that were read
+//   counter(): null, or {step, 0}, to count the step when all groups are done
 
 template <class Group>
 __device__ void draw_noise(uint64_t seed, uint64_t step, RandomStream stream, int atom, Group& g) {
@@ -115,6 +116,16 @@ __device__ void sort_groups(const GroupWork& work, SortedGroups& sorted) {
   __syncthreads();
 }
 
+// The last block to come here counts the step: all others have read it by then.
+__device__ void count_when_all_done(int64_t* counter) {
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  auto* const tickets = reinterpret_cast<unsigned long long*>(counter + 1);
+  if (atomicAdd(tickets, 1ull) + 1 < gridDim.x) return;
+  counter[0] += 1;
+  counter[1] = 0;
+}
+
 template <class Stage>
 __global__ void __launch_bounds__(kThreads)
     over_groups(const __grid_constant__ Stage stage) {
@@ -141,6 +152,7 @@ __global__ void __launch_bounds__(kThreads)
 #pragma unroll
   for (int k = 0; k < Stage::kSums; ++k)
     if (stage.target()) add_over_warp(stage.target() + k, sums[k]);
+  if (stage.counter()) count_when_all_done(stage.counter());
 }
 
 template <class Stage>
@@ -158,6 +170,7 @@ struct Plain {
   static constexpr int kSums = 0;
   __device__ bool clears() const { return false; }
   __device__ int64_t* target() const { return nullptr; }
+  __device__ int64_t* counter() const { return nullptr; }
 };
 
 struct VerletStartStage : Plain {
@@ -178,8 +191,21 @@ struct VerletFinishStage : Plain {
   }
 };
 
+struct VerletStepStage : Plain {
+  VerletStep op;
+  static constexpr Stores kStores = Stores::kBoth;
+  __device__ bool clears() const { return op.forces_after == ForcesAfter::kCleared; }
+  __device__ int64_t* counter() const { return op.counter; }
+  template <class Group>
+  __device__ Outcome apply(Group& g, PlacedGroup, int64_t*) const {
+    return verlet_step(op, g);
+  }
+};
+
 struct LangevinMiddleStage : Plain {
   LangevinMiddle op;
+  __device__ bool clears() const { return op.forces_after == ForcesAfter::kCleared; }
+  __device__ int64_t* counter() const { return op.counter; }
   static constexpr Noise kNoise = Noise::kThermostat;
   static constexpr Stores kStores = Stores::kBoth;
   static constexpr int kSums = 1;
@@ -345,6 +371,7 @@ void largest_force(const LargestForce& op, CudaContext& context) {
 void add_integrator_kernels(CudaKernels& table) {
   table.add<VerletStart, run_stage<VerletStartStage, VerletStart>>();
   table.add<VerletFinish, run_stage<VerletFinishStage, VerletFinish>>();
+  table.add<VerletStep, run_stage<VerletStepStage, VerletStep>>();
   table.add<LangevinMiddle, run_stage<LangevinMiddleStage, LangevinMiddle>>();
   table.add<CountStep, count_step>();
   table.add<ClearForces, clear_forces>();

@@ -62,6 +62,22 @@ void store_velocities(const GroupWork& work, int index, const Vec3d* velocity, i
   std::copy_n(velocity, count, work.slots.velocity + work.placed[index].slot);
 }
 
+// Whether a stage leaves cleared forces behind.
+bool clears(const VerletStart&) { return false; }
+bool clears(const VerletFinish&) { return false; }
+template <class Op>
+bool clears(const Op& op) {
+  return op.forces_after == ForcesAfter::kCleared;
+}
+
+void clear_forces(const Slots& slots, int first, int count) {
+  for (int64_t* component : slots.force) std::fill_n(component + first, count, int64_t{0});
+}
+
+void count_step(int64_t* counter) {
+  if (counter) ++*counter;
+}
+
 // ---- Loops over groups ---------------------------------------------------------------------
 
 int first_atom(const GroupWork& work, int index) {
@@ -151,6 +167,7 @@ int64_t run_chunk(const Op& op, Stores stores, int begin, int end, const Stage& 
     const PlacedGroup placed = work.placed[index];
     if (is_rigid_water(work.constants, placed.group)) {
       load(work, placed, Masses::kReal, water);
+      if (clears(op)) clear_forces(work.slots, placed.slot, 3);
       lanes.put(lanes.count, water);
       lanes.placed[lanes.count] = index;
       lanes.first_atom[lanes.count] = static_cast<uint32_t>(first_atom(work, index));
@@ -158,6 +175,7 @@ int64_t run_chunk(const Op& op, Stores stores, int begin, int end, const Stage& 
       continue;
     }
     load(work, placed, Masses::kReal, group);
+    if (clears(op)) clear_forces(work.slots, placed.slot, group.size());
     const Outcome outcome = stage(group, index);
     if (!outcome.converged) report_constraint(work, first_atom(work, index));
     heat += to_fixed(outcome.heat, kEnergyScale);
@@ -190,6 +208,14 @@ void verlet_finish_host(const VerletFinish& op, ThreadGroup& threads) {
   });
 }
 
+void verlet_step_host(const VerletStep& op, ThreadGroup& threads) {
+  over_chunks(op.work, threads, {}, [&](int begin, int end, Sums&) {
+    run_chunk(op, Stores::kBoth, begin, end,
+              [&](SmallGroup& g, int) { return verlet_step(op, g); });
+  });
+  count_step(op.counter);
+}
+
 void langevin_middle_host(const LangevinMiddle& op, ThreadGroup& threads) {
   const auto step = static_cast<uint64_t>(*op.work.step);
   over_chunks(op.work, threads, {op.energy + kHeat, 1}, [&](int begin, int end, Sums& sums) {
@@ -198,9 +224,10 @@ void langevin_middle_host(const LangevinMiddle& op, ThreadGroup& threads) {
       return langevin_middle(op, g);
     });
   });
+  count_step(op.counter);
 }
 
-void count_step_host(const CountStep& op, ThreadGroup&) { ++*op.step; }
+void count_step_host(const CountStep& op, ThreadGroup&) { count_step(op.step); }
 
 void clear_forces_host(const ClearForces& op, ThreadGroup& threads) {
   const int count = std::min(*op.slot_count, op.slot_capacity);
@@ -291,6 +318,7 @@ void set_state_host(const SetState& op, ThreadGroup& threads) {
 void add_integrator_kernels(HostKernels& table) {
   table.add<VerletStart, verlet_start_host>();
   table.add<VerletFinish, verlet_finish_host>();
+  table.add<VerletStep, verlet_step_host>();
   table.add<LangevinMiddle, langevin_middle_host>();
   table.add<CountStep, count_step_host>();
   table.add<ClearForces, clear_forces_host>();

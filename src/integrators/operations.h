@@ -23,6 +23,9 @@ struct GroupWork {
   Faults* faults;
 };
 
+// What a stage that has used the forces leaves in the accumulators of its atoms.
+enum class ForcesAfter { kKept, kCleared };
+
 // Velocity Verlet, first half: v += dt/2 f/m; x += dt v; constrain positions (and correct v).
 struct VerletStart {
   static constexpr const char* kName = "verlet_start";
@@ -37,6 +40,16 @@ struct VerletFinish {
   double timestep;
 };
 
+// The second half of one step and the first half of the next in one pass; the same bits as
+// VerletFinish followed by VerletStart.
+struct VerletStep {
+  static constexpr const char* kName = "verlet_step";
+  GroupWork work;
+  double timestep;
+  ForcesAfter forces_after;
+  int64_t* counter;  // null, or {step, 0}: the step is counted when all groups are done
+};
+
 // Langevin-middle (Zhang et al., J. Phys. Chem. A 123, 6056 (2019)): v += dt f/m and v constrained;
 // x += dt/2 v; v = a v + b noise, the noise projected on the constraints; x += dt/2 v; constrain
 // positions (and correct v). The heat that the thermostat gave is added to energy[kHeat].
@@ -48,6 +61,8 @@ struct LangevinMiddle {
   double noise_scale;  // sqrt(kT (1 - keep^2)); times sqrt(1/m) per atom
   uint64_t seed;
   int64_t* energy;
+  ForcesAfter forces_after;
+  int64_t* counter;  // null, or {step, 0}: the step is counted when all groups are done
 };
 
 // After the step: *step += 1. One thread.

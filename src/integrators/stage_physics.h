@@ -202,6 +202,13 @@ QMD_HD Outcome verlet_finish(const VerletFinish& op, Group& g) {
   return {0, g.project(g.velocity)};
 }
 
+template <class Group>
+QMD_HD Outcome verlet_step(const VerletStep& op, Group& g) {
+  const Outcome finish = verlet_finish(VerletFinish{op.work, op.timestep}, g);
+  const Outcome start = verlet_start(VerletStart{op.work, op.timestep}, g);
+  return {0, finish.converged && start.converged};
+}
+
 // `g.noise` holds standard normal numbers.
 template <class Group>
 QMD_HD Outcome langevin_middle(const LangevinMiddle& op, Group& g) {

@@ -77,6 +77,14 @@ QMD_FLAT void finish(VerletFinish op, WaterLanes& lanes) {
   }
 }
 
+QMD_FLAT void step(VerletStep op, WaterLanes& lanes) {
+  for (int lane = 0; lane < WaterLanes::kWidth; ++lane) {
+    RigidWater g = get(lanes, lane);
+    const Outcome outcome = verlet_step(op, g);
+    set(lanes, lane, g, outcome);
+  }
+}
+
 QMD_FLAT void langevin(LangevinMiddle op, WaterLanes& lanes) {
   draw_noise(op.seed, static_cast<uint64_t>(*op.work.step), lanes);
   for (int lane = 0; lane < WaterLanes::kWidth; ++lane) {
@@ -96,10 +104,12 @@ namespace quiltmd {
 
 HWY_EXPORT(start);
 HWY_EXPORT(finish);
+HWY_EXPORT(step);
 HWY_EXPORT(langevin);
 
 void apply(const VerletStart& op, WaterLanes& lanes) { HWY_DYNAMIC_DISPATCH(start)(op, lanes); }
 void apply(const VerletFinish& op, WaterLanes& lanes) { HWY_DYNAMIC_DISPATCH(finish)(op, lanes); }
+void apply(const VerletStep& op, WaterLanes& lanes) { HWY_DYNAMIC_DISPATCH(step)(op, lanes); }
 void apply(const LangevinMiddle& op, WaterLanes& lanes) {
   HWY_DYNAMIC_DISPATCH(langevin)(op, lanes);
 }

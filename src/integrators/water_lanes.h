@@ -39,6 +39,7 @@ struct WaterLanes {
 // Apply a stage to all lanes (those beyond `count` must hold some water, too).
 void apply(const VerletStart& op, WaterLanes& lanes);
 void apply(const VerletFinish& op, WaterLanes& lanes);
+void apply(const VerletStep& op, WaterLanes& lanes);
 void apply(const LangevinMiddle& op, WaterLanes& lanes);
 
 }  // namespace quiltmd

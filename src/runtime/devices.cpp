@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/devices.h"
 
+#include "device/cuda/cuda_device.h"
 #include "device/host/kernels.h"
 #include "device/null/null_device.h"
 #include "math/error.h"
@@ -10,11 +11,11 @@ namespace quiltmd {
 std::unique_ptr<Device> make_device(const std::string& name, int threads) {
   if (name == "cpu") return std::make_unique<HostDevice>(threads, host_kernels());
   if (name == "null") return std::make_unique<NullDevice>();
-  throw Error("unknown device '" + name + "': choose cpu or null");
+  if (name == "cuda") return std::make_unique<CudaDevice>(0);
+  if (name.starts_with("cuda:")) return std::make_unique<CudaDevice>(std::stoi(name.substr(5)));
+  throw Error("unknown device '" + name + "': choose cpu, cuda, cuda:N or null");
 }
 
-std::vector<DeviceDescription> list_devices() {
-  return {HostDevice(1, host_kernels()).describe()};
-}
+DeviceDescription describe_cpu() { return HostDevice(1, host_kernels()).describe(); }
 
 }  // namespace quiltmd

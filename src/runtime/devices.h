@@ -14,7 +14,7 @@ namespace quiltmd {
 // device that cannot be used.
 std::unique_ptr<Device> make_device(const std::string& name, int threads);
 
-// Devices of this machine.
-std::vector<DeviceDescription> list_devices();
+// The processor as a device.
+DeviceDescription describe_cpu();
 
 }  // namespace quiltmd

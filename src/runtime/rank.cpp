@@ -16,13 +16,20 @@
 #include "math/units.h"
 
 namespace quiltmd {
+namespace {
+
+// Recorded blocks kept; a run makes a few lengths (whole epochs, and what output cuts off).
+constexpr size_t kMostRecordings = 16;
+
+}  // namespace
 
 Rank::Rank(const Setup& setup, Device& device, Transport& transport, RankView view)
     : setup_(setup),
       device_(device),
       view_(std::move(view)),
       workspace_(setup, device),
-      executor_(view_.rank, transport) {
+      executor_(view_.rank, device, transport),
+      records_(view_.ranks == 1 && device.describe().kind == "cuda") {
   workspace_.adopt(view_.plans[static_cast<size_t>(view_.rank)]);
   build_schedules();
 }
@@ -48,6 +55,7 @@ void Rank::load(const HostState& state) {
   mid_step_ = false;
   list_step_ = continued ? state.list_step : state.step;
   rebuild();
+  make_room(workspace_.faults.download()[0].list_overflow);
   if (continued) {
     const auto atoms = workspace_.atom.download();
     std::vector<Vec3d> positions(workspace_.slot_capacity);
@@ -81,17 +89,22 @@ void Rank::rebuild() {
     build_schedules();
   }
   executor_.run(rebuild_);
-  workspace_.source_slots = workspace_.owned_slots.download()[0];
-  // Lists that did not fit: make room and build them again from the same positions.
-  const int32_t need = workspace_.faults.download()[0].list_overflow;
-  if (need > 0) {
-    workspace_.grow_entries(static_cast<size_t>(1.2 * need));
-    device_.fill(workspace_.faults.data(), 0, workspace_.faults.bytes(), Lane::kMain);
-    device_.launch(workspace_.build_lists());
+  if (!records_) {  // a recorded block finds out at its end
+    workspace_.source_slots = workspace_.owned_slots.download()[0];
+    make_room(workspace_.faults.download()[0].list_overflow);
   }
   epoch_end_ = list_step_ + setup_.lists.life;
   forces_current_ = false;
   snapshot();
+}
+
+// Lists that did not fit: make room and build them again from the same positions.
+void Rank::make_room(int32_t need) {
+  if (need == 0) return;
+  drop_recordings();
+  workspace_.grow_entries(static_cast<size_t>(1.2 * need));
+  device_.fill(workspace_.faults.data(), 0, workspace_.faults.bytes(), Lane::kMain);
+  device_.launch(workspace_.build_lists());
 }
 
 void Rank::forces() {
@@ -99,59 +112,91 @@ void Rank::forces() {
   forces_current_ = true;
 }
 
-void Rank::count_step() {
-  device_.launch(CountStep{workspace_.step.data()});
-  ++step_;
-}
-
-void Rank::step_nve() {
-  const double dt = setup_.integrator.timestep;
-  if (!mid_step_) {
-    if (!forces_current_) forces();
-    stage("integrate", [&] {
-      device_.launch(VerletStart{workspace_.group_work(), dt});
-      count_step();
-    });
-    mid_step_ = true;
-    if (step_ >= epoch_end_) {
-      if (!settle()) return;
-      list_step_ = step_;
-      remove_momentum();
-      rebuild();
-    }
-  }
-  forces();
-  stage("integrate", [&] { device_.launch(VerletFinish{workspace_.group_work(), dt}); });
-  mid_step_ = false;
-}
-
-void Rank::step_nvt() {
+// One step's forces and motion. Velocity Verlet is taken from the middle of one step to the middle
+// of the next.
+void Rank::advance_one() {
+  executor_.run(forces_);
   const IntegratorSettings& settings = setup_.integrator;
-  if (step_ >= epoch_end_) {
-    if (!settle()) return;
-    list_step_ = step_;
-    remove_momentum();
-    rebuild();
-  }
-  if (!forces_current_) forces();
-  const double keep = std::exp(-settings.friction * settings.timestep);
   stage("integrate", [&] {
+    if (settings.ensemble == Ensemble::kNve) {
+      device_.launch(VerletStep{workspace_.group_work(), settings.timestep, ForcesAfter::kKept,
+                                workspace_.step.data()});
+      return;
+    }
+    const double keep = std::exp(-settings.friction * settings.timestep);
     device_.launch(LangevinMiddle{workspace_.group_work(), settings.timestep, keep,
                                   std::sqrt(kBoltzmann * settings.temperature * (1 - keep * keep)),
-                                  settings.seed, workspace_.energy.data()});
-    count_step();
+                                  settings.seed, workspace_.energy.data(), ForcesAfter::kKept,
+                                  workspace_.step.data()});
   });
+}
+
+void Rank::advance(int64_t steps) {
+  if (records_)
+    advance_recorded(steps);
+  else
+    for (int64_t i = 0; i < steps; ++i) advance_one();
+  step_ += steps;
   forces_current_ = false;
 }
 
+void Rank::advance_recorded(int64_t steps) {
+  const std::pair<int64_t, int> key{steps, workspace_.current};
+  auto found = recordings_.find(key);
+  if (found == recordings_.end()) {
+    if (recordings_.size() >= kMostRecordings) drop_recordings();
+    device_.begin_recording();
+    for (int64_t i = 0; i < steps; ++i) advance_one();
+    found = recordings_.emplace(key, device_.end_recording()).first;
+  }
+  device_.run_recording(found->second);
+}
+
+void Rank::drop_recordings() {
+  for (const auto& [key, recording] : recordings_) device_.drop_recording(recording);
+  recordings_.clear();
+}
+
+void Rank::start_verlet() {
+  if (!forces_current_) forces();
+  stage("integrate", [&] {
+    device_.launch(VerletStart{workspace_.group_work(), setup_.integrator.timestep});
+    device_.launch(CountStep{workspace_.step.data()});
+  });
+  ++step_;
+  mid_step_ = true;
+}
+
+void Rank::finish_verlet() {
+  forces();
+  stage("integrate", [&] {
+    device_.launch(VerletFinish{workspace_.group_work(), setup_.integrator.timestep});
+  });
+  mid_step_ = false;
+}
+
+void Rank::end_epoch() {
+  if (!settle()) return;
+  list_step_ = step_;
+  remove_momentum();
+  rebuild();
+}
+
+// Langevin-middle goes from state to state. Velocity Verlet goes to the middle of a step, on from
+// middle to middle, and finishes the last step.
 void Rank::run(int64_t steps) {
   const int64_t target = step_ + steps;
+  const bool verlet = setup_.integrator.ensemble == Ensemble::kNve;
   do {
     while (step_ < target || mid_step_) {
-      if (setup_.integrator.ensemble == Ensemble::kNve)
-        step_nve();
+      if (verlet && !mid_step_)
+        start_verlet();
+      else if (step_ >= epoch_end_)
+        end_epoch();
+      else if (step_ < target)
+        advance(std::min(target, epoch_end_) - step_);
       else
-        step_nvt();
+        finish_verlet();
     }
   } while (!settle());
 }
@@ -171,19 +216,28 @@ void Rank::remove_momentum() {
 bool Rank::settle() {
   executor_.run(agree_);
   const Faults& f = agreed_.faults;
+  if (f.list_overflow) {
+    redo(epoch_end_);
+    make_room(f.list_overflow);
+    return false;
+  }
   if (f.blowup_step || f.constraint_step) fail();
+  const System& system = setup_.system;
+  if (agreed_.terms != system.bonds.size() + system.angles.size() + system.torsions.size() +
+                           system.pairs14.size())
+    throw Blowup(list_step_, 0, Blowup::Cause::kLostTerm);
   // A displacement seen at the step that ends the epoch is of no consequence: new lists follow.
   if (f.violation_step == 0 || f.violation_step >= epoch_end_) {
     device_.fill(workspace_.faults.data(), 0, workspace_.faults.bytes(), Lane::kMain);
     return true;
   }
+  ++early_rebuilds_;
   redo(f.violation_step - 1);
   return false;
 }
 
 void Rank::redo(int64_t epoch_end) {
   if (epoch_end <= list_step_) fail();
-  ++early_rebuilds_;
   Workspace& w = workspace_;
   device_.fill(w.faults.data(), 0, w.faults.bytes(), Lane::kMain);
   stage("redo", [&] {

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <functional>
+#include <map>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -22,9 +23,10 @@ struct HostState {
   std::vector<Vec3d> list_positions;  // empty: build lists from the positions
 };
 
-// The motion of an atom went out of bounds, or its constraints could not be satisfied.
+// The motion of an atom went out of bounds, its constraints could not be satisfied, or a bonded
+// term is stretched over so many patches that no rank holds all its atoms.
 struct Blowup : std::runtime_error {
-  enum class Cause { kMotion, kConstraint };
+  enum class Cause { kMotion, kConstraint, kLostTerm };
   Blowup(int64_t at, int32_t which, Cause why)
       : std::runtime_error("the simulation blew up"), step(at), atom(which), cause(why) {}
   int64_t step;
@@ -63,7 +65,7 @@ class Rank {
   double pair_seconds() const;
   std::vector<std::pair<int, int64_t>> compute_entries() const;  // compute, list entries
 
-  const HostExecutor& executor() const { return executor_; }
+  const Executor& executor() const { return executor_; }
   Workspace& workspace() { return workspace_; }
   int index() const { return view_.rank; }
   int64_t step() const { return step_; }
@@ -74,12 +76,17 @@ class Rank {
   void stage(const char* name, const std::function<void()>& body);
   void rebuild();
   void forces();
-  void step_nve();
-  void step_nvt();
-  void count_step();
+  // Steps of {forces, stage}, as one recorded sequence where the device prefers that.
+  void advance(int64_t steps);
+  void advance_one();
+  void advance_recorded(int64_t steps);
+  void start_verlet();
+  void finish_verlet();
+  void end_epoch();
   // End an epoch or a run: agree, and redo the epoch's end if an atom outran the list buffer.
   // Returns false when steps were undone.
   bool settle();
+  void make_room(int32_t need);
   void redo(int64_t epoch_end);
   void snapshot();
   void remove_momentum();
@@ -90,7 +97,7 @@ class Rank {
   RankView view_;
   std::optional<RankView> next_view_;
   Workspace workspace_;
-  HostExecutor executor_;
+  Executor executor_;
   Agreement agreed_;
   Schedule forces_, energies_schedule_, rebuild_, agree_;
 
@@ -98,6 +105,10 @@ class Rank {
   int64_t list_step_ = 0, epoch_end_ = 0;
   bool mid_step_ = false;      // NVE: positions advanced, forces and second half kick to come
   bool forces_current_ = false;
+  // Recorded blocks of steps, by length and by the state's buffer.
+  bool records_ = false;
+  std::map<std::pair<int64_t, int>, int> recordings_;
+  void drop_recordings();
   // Where the epoch is redone from.
   struct Start {
     int64_t step = 0;

@@ -25,12 +25,14 @@ void merge(Agreement& to, const Agreement& from) {
     f.constraint_atom = g.constraint_atom;
   }
   f.list_overflow = std::max(f.list_overflow, g.list_overflow);
+  to.terms += from.terms;
   for (int d = 0; d < 3; ++d) to.momentum[d] += from.momentum[d];
 }
 
 Agreement own_view(Workspace& w) {
   Agreement own;
   own.faults = w.faults.download()[0];
+  for (const int32_t count : w.term_counts.download()) own.terms += count;
   w.device.copy_out(own.momentum, w.momentum.data(), sizeof own.momentum);
   return own;
 }

@@ -17,11 +17,15 @@ double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+// Events of the device: where a schedule forks from the main lane and joins it again, then one for
+// each task.
+constexpr int kForkEvent = 0, kJoinEvent = 1, kFirstTaskEvent = 2;
+
 }  // namespace
 
 // The state of one run of a schedule.
-struct HostExecutor::Run final : Post {
-  Run(HostExecutor& executor, const Schedule& schedule)
+struct Executor::Run final : Post {
+  Run(Executor& executor, const Schedule& schedule)
       : owner(executor), tasks(schedule.tasks()), missing(tasks.size()), children(tasks.size()) {
     for (size_t t = 0; t < tasks.size(); ++t) {
       missing[t] = static_cast<int>(tasks[t].after.size() + tasks[t].awaits.size());
@@ -75,6 +79,29 @@ struct HostExecutor::Run final : Post {
     return task;
   }
 
+  // Hold the task's lane until its predecessors on other lanes are done.
+  void start(TaskId id) const {
+    const Task& task = tasks[static_cast<size_t>(id)];
+    for (const TaskId before : task.after)
+      if (tasks[static_cast<size_t>(before)].lane != task.lane)
+        owner.device_.wait(kFirstTaskEvent + before, task.lane);
+  }
+
+  // Mark the end of a task that another lane waits for.
+  void mark(TaskId id) const {
+    const Task& task = tasks[static_cast<size_t>(id)];
+    for (const TaskId child : children[static_cast<size_t>(id)])
+      if (tasks[static_cast<size_t>(child)].lane != task.lane) {
+        owner.device_.signal(kFirstTaskEvent + id, task.lane);
+        return;
+      }
+  }
+
+  bool uses(Lane lane) const {
+    return std::any_of(tasks.begin(), tasks.end(),
+                       [lane](const Task& task) { return task.lane == lane; });
+  }
+
   void finish(TaskId task) {
     for (const Await& await : tasks[static_cast<size_t>(task)].awaits)
       owner.arrived_.erase(key(await.edge, await.from));
@@ -82,7 +109,7 @@ struct HostExecutor::Run final : Post {
       arrive(static_cast<size_t>(child));
   }
 
-  HostExecutor& owner;
+  Executor& owner;
   const std::vector<Task>& tasks;
   std::vector<int> missing;
   std::vector<std::vector<TaskId>> children;
@@ -91,8 +118,13 @@ struct HostExecutor::Run final : Post {
   std::ptrdiff_t outstanding = 0;
 };
 
-void HostExecutor::run(const Schedule& schedule) {
+void Executor::run(const Schedule& schedule) {
   Run run(*this, schedule);
+  const bool forks = run.uses(Lane::kLongRange);
+  if (forks) {
+    device_.signal(kForkEvent, Lane::kMain);
+    device_.wait(kForkEvent, Lane::kLongRange);
+  }
   for (size_t done = 0; done < run.tasks.size();) {
     while (run.outstanding > 0) {
       auto message = transport_.poll();
@@ -110,12 +142,18 @@ void HostExecutor::run(const Schedule& schedule) {
       continue;
     }
     const TaskId task = run.pop();
+    run.start(task);
     run.tasks[static_cast<size_t>(task)].run(run);
+    run.mark(task);
     TaskTime& time = times_[run.tasks[static_cast<size_t>(task)].name];
     ++time.calls;
     time.seconds += now() - start;
     run.finish(task);
     ++done;
+  }
+  if (forks) {
+    device_.signal(kJoinEvent, Lane::kLongRange);
+    device_.wait(kJoinEvent, Lane::kMain);
   }
   ++sequence_;
 }

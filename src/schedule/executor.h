@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host executor: an event loop that runs, of all tasks whose inputs have arrived, the one with
-// the highest priority, and looks for messages in between. For devices whose work the host drives
-// (cpu, staged transports); GPUs that reach each other's memory run the same schedule as a graph.
+// The executor: an event loop that runs, of all tasks whose inputs have arrived, the one with the
+// highest priority, and looks for messages in between. Tasks on different lanes of the device are
+// ordered by events. While the device records, the same loop writes the schedule into a recording
+// (a CUDA graph), so that a step is described, ordered and lowered in one way.
 #pragma once
 
 #include <map>
@@ -24,9 +25,10 @@ struct PeerFailed : std::runtime_error {
   PeerFailed() : std::runtime_error("another rank failed") {}
 };
 
-class HostExecutor {
+class Executor {
  public:
-  HostExecutor(int rank, Transport& transport) : rank_(rank), transport_(transport) {}
+  Executor(int rank, Device& device, Transport& transport)
+      : rank_(rank), device_(device), transport_(transport) {}
 
   // Run all tasks of a schedule once. Every rank runs its schedule of the same sequence number.
   void run(const Schedule& schedule);
@@ -39,6 +41,7 @@ class HostExecutor {
   struct Run;
 
   int rank_;
+  Device& device_;
   Transport& transport_;
   int64_t sequence_ = 0;
   using Key = std::pair<int64_t, std::pair<int, int>>;  // sequence, (edge, sender)

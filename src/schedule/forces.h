@@ -14,10 +14,12 @@ struct RankView {
   std::vector<RankPlan> plans;  // by rank
 };
 
-// What ranks agree on before lists are rebuilt or a run ends: the worst fault of any of them, and
-// the momentum of the whole system (fixed point, kForceScale).
+// What ranks agree on before lists are rebuilt or a run ends: the worst fault of any of them, how
+// many bonded terms they have placed, and the momentum of the whole system (fixed point,
+// kForceScale).
 struct Agreement {
   Faults faults{};
+  int64_t terms = 0;
   int64_t momentum[3] = {0, 0, 0};
 };
 

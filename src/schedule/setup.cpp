@@ -6,6 +6,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "computes/pme/setup.h"
+
 namespace quiltmd {
 namespace {
 
@@ -68,6 +70,7 @@ Setup make_setup(System system, const NonbondedSettings& nonbonded,
   setup.lists = resolve(lists, integrator.timestep);
   setup.box = box;
   setup.group_radius = radius_of_groups(setup.system);
+  if (nonbonded.pme) check_pme_grid(nonbonded.order, nonbonded.grid);
   const double reach = nonbonded.cutoff + setup.lists.buffer + 2 * setup.group_radius;
   setup.grid = make_patch_grid(box, nonbonded.cutoff, reach, setup.lists.away);
   setup.lorentz_berthelot = lorentz_berthelot(setup.system).holds;

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import resource
 from pathlib import Path
 from typing import Any
@@ -97,11 +98,22 @@ def test_overlapping_atoms(alanine: Files, tmp_path: Path) -> None:
     rows = [text[i : i + 72] + "\n" for i in range(0, len(text), 72)]
     bad = tmp_path / "overlap.crd"
     bad.write_text("".join(lines[:2] + rows + lines[-1:]))
-    refuses("energy", alanine[0], bad, saying="atom")
+    named = "overlapping atoms: atom 1001 (O of WAT 330) and atom 2001 (H1 of WAT 663)"
+    refuses("energy", alanine[0], bad, saying=named)
     refuses(
         "run", "--topology", alanine[0], "--coordinates", bad, "--steps", 10, "--device", "cpu",
-        "--out", tmp_path / "out", saying="atom",
+        "--out", tmp_path / "out", saying=named,
     )  # fmt: skip
+
+
+def test_a_blow_up(alanine: Files, tmp_path: Path) -> None:
+    """Steps of 30 fs cannot work; the run stops, names atoms, and leaves the start."""
+    flags = [*run_flags(alanine, tmp_path / "out"), "--timestep", 0.03]
+    refuses(*flags, saying="blew up at step")
+    done = quiltmd(*flags, "--overwrite")
+    assert re.search(r"atom \d+ \(\w+ of \w+ \d+\)", done.stderr)
+    assert "last good checkpoint" in done.stderr
+    assert quiltmd("digest", tmp_path / "out").returncode == 0
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,8 @@ import pytest
 from fake_engine import FakeEngine
 
 import quiltmd
-from quiltmd import LangevinMiddle, QuiltError, Simulation, SimulationError
+from quiltmd import LangevinMiddle, QuiltError, Simulation, SimulationError, State
+from quiltmd.overlaps import check_overlaps
 
 
 class Recorder:
@@ -108,6 +109,20 @@ def test_nve_has_no_heat(loaded: Any) -> None:
     simulation = simulate(loaded, integrator=quiltmd.VelocityVerlet())
     simulation.run(10)
     assert simulation.energies()["heat"] == 0
+
+
+def test_overlaps_are_found_across_the_boundary(loaded: Any) -> None:
+    system, state = loaded
+    check_overlaps(system, state)
+    positions = state.positions.copy()
+    positions[100] = positions[900] + state.box.sum(axis=0) + 0.005
+    with pytest.raises(QuiltError, match=r"atom 101 .* and atom 901 .* are 0.0087 nm apart"):
+        check_overlaps(system, State(positions, state.velocities, state.box))
+    positions = state.positions.copy()
+    positions[0] = 1e-4
+    positions[50] = np.diag(state.box) - 1e-4
+    with pytest.raises(QuiltError, match=r"atom 1 .* and atom 51 "):
+        check_overlaps(system, State(positions, state.velocities, state.box))
 
 
 def test_descriptions_are_frozen() -> None:

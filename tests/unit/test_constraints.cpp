@@ -75,7 +75,7 @@ void settle_equals_shake() {
     const std::vector<Vec3d> before = m.to;
     std::vector<Vec3d> shaken = m.to;
     settle(triangle, m.from.data(), m.to.data());
-    CHECK(shake({kWater, 3, kWaterInverse}, m.from.data(), shaken.data(), 1e-13));
+    CHECK(shake(ConstraintSet{kWater, 3, kWaterInverse}, m.from.data(), shaken.data(), 1e-13));
     for (int i = 0; i < 3; ++i) CHECK_NEAR(norm(shaken[i] - m.to[i]), 0, 1e-12);
     CHECK(worst_length(m) < 1e-12);
     check_conserved(m, before, 1e-12);
@@ -101,7 +101,8 @@ void shake_converges_and_conserves() {
         const std::vector<Vec3d> before = m.to;
         const auto list = constraints_of(m.system);
         const auto inverse_mass = inverse(m.system.masses);
-        CHECK(shake({list.data(), 4, inverse_mass.data()}, m.from.data(), m.to.data(), tolerance));
+        const ConstraintSet set{list.data(), 4, inverse_mass.data()};
+        CHECK(shake(set, m.from.data(), m.to.data(), tolerance));
         CHECK(worst_length(m) < 1.1 * tolerance);
         check_conserved(m, before, 1e-13);
       }
@@ -133,7 +134,7 @@ void velocities_of_water() {
     std::vector<Vec3d> by_rattle = v, projected = v;
     const TriangleTangent tangent = make_tangent(triangle, m.from.data());
     project(tangent, projected.data());
-    CHECK(rattle({kWater, 3, kWaterInverse}, m.from.data(), by_rattle.data(), 1e-12));
+    CHECK(rattle(ConstraintSet{kWater, 3, kWaterInverse}, m.from.data(), by_rattle.data(), 1e-12));
     Vec3d momentum{0, 0, 0}, angular{0, 0, 0};
     for (int i = 0; i < 3; ++i) {
       CHECK_NEAR(norm(projected[i] - by_rattle[i]), 0, 1e-11);

@@ -46,9 +46,9 @@ OneRank place(Device& device, const Input& in) {
 }
 
 LangevinMiddle langevin(const OneRank& rank, double timestep, double friction) {
-  const double keep = std::exp(-friction * timestep);
-  return {rank.work(), timestep,          keep, std::sqrt(kThermal * (1 - keep * keep)),
-          11,          rank.energy.data()};
+  const double keep = std::exp(-friction * timestep),
+               noise = std::sqrt(kThermal * (1 - keep * keep));
+  return {rank.work(), timestep, keep, noise, 11, rank.energy.data(), ForcesAfter::kKept, nullptr};
 }
 
 void verlet_step(const OneRank& rank, double timestep) {
@@ -392,6 +392,26 @@ void set_state_leaves_the_lists_alone() {
   CHECK(same_bits(rank.local.download(), local0));
 }
 
+// Finish, start and count in one pass: the same bits.
+void verlet_step_is_finish_and_start() {
+  const Input in = make_input(200, 3, 16);
+  HostDevice device(2, host_kernels());
+  OneRank apart = place(device, in), fused = place(device, in);
+  apart.set_forces(in.forces);
+  fused.set_forces(in.forces);
+  device.launch(VerletFinish{apart.work(), 0.002});
+  device.launch(VerletStart{apart.work(), 0.002});
+  device.launch(VerletStep{fused.work(), 0.002, ForcesAfter::kCleared, fused.step.data()});
+  CHECK(same_bits(apart.by_atom(apart.position), fused.by_atom(fused.position)));
+  CHECK(same_bits(apart.by_atom(apart.velocity), fused.by_atom(fused.velocity)));
+  CHECK(same_bits(apart.by_atom(apart.low), fused.by_atom(fused.low)));
+  CHECK(fused.step.download()[0] == 1);
+  for (int d = 0; d < 3; ++d) {
+    CHECK(apart.by_atom(apart.force[d])[5] != 0);
+    for (const int64_t f : fused.by_atom(fused.force[d])) CHECK(f == 0);
+  }
+}
+
 void forces_are_cleared() {
   const Input in = make_input(50, 3, 14);
   HostDevice device(2, host_kernels());
@@ -422,5 +442,6 @@ int main() {
        {"positions for force kernels are exact", positions_for_force_kernels_are_exact},
        {"faults name step and atom", faults_name_step_and_atom},
        {"set state leaves the lists alone", set_state_leaves_the_lists_alone},
+       {"verlet step is finish and start", verlet_step_is_finish_and_start},
        {"forces are cleared", forces_are_cleared}});
 }

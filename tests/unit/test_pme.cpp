@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The long-range sum: the reference against sums that know no grid, the kernels of the `cpu` device
 // against the reference, and their independence of threads, ranks and instruction set.
+#include <hwy/targets.h>
 #include <cmath>
 #include <complex>
 #include <cstring>
-#include <hwy/targets.h>
 
 #include "check.h"
 #include "computes/pme/bspline.h"
@@ -171,6 +171,34 @@ void reference_force_is_minus_gradient() {
     }
 }
 
+// The tail beyond the cutoff, from the mean over all pairs, each atom with itself among them.
+void dispersion_is_the_mean_of_all_pairs() {
+  System s;
+  for (int a = 0; a < 7; ++a) {
+    add_atom(s, 12);
+    s.lj_types.back() = a % 3;
+  }
+  s.lj_type_count = 3;
+  s.lj_a = {1, 2, 3, 2, 4, 5, 3, 5, 6};
+  s.lj_b = {9, 8, 7, 8, 6, 5, 7, 5, 4};
+  double a = 0, b = 0, pairs = 0;
+  for (size_t i = 0; i < 7; ++i)
+    for (size_t j = i; j < 7; ++j, ++pairs) {
+      a += s.lj_a[(i % 3) * 3 + j % 3];
+      b += s.lj_b[(i % 3) * 3 + j % 3];
+    }
+  NonbondedSettings settings;
+  settings.cutoff = 1.2;
+  // 2 pi N^2 / V times the integral of (a/r^12 - b/r^6) r^2 from the cutoff on.
+  double integral = 0;
+  const double step = 1e-3;
+  for (double r = settings.cutoff + step / 2; r < 60; r += step)
+    integral += step * (a / pairs * std::pow(r, -10) - b / pairs * std::pow(r, -4));
+  CHECK_NEAR(dispersion_constant(s, settings, 30) / (2 * kPi * 49 / 30 * integral), 1, 2e-5);
+  settings.dispersion_correction = false;
+  CHECK(dispersion_constant(s, settings, 30) == 0);
+}
+
 // ---- the kernels ----
 
 struct Mesh {
@@ -201,7 +229,8 @@ struct Mesh {
     for (int p = 0; p < parts; ++p) {
       const int first = patches * p / parts, end = patches * (p + 1) / parts;
       device.launch(SpreadCharges{grid, rank.slots(), rank.patches.data() + first, end - first,
-                                  rank.slot_count.data(), slots, charges.data(), rank.owned.data()});
+                                  rank.slot_count.data(), slots, charges.data(),
+                                  rank.owned.data()});
     }
     for (int p = 0; p < parts; ++p) {
       const int first = grid.nx * p / parts, end = grid.nx * (p + 1) / parts;
@@ -209,9 +238,13 @@ struct Mesh {
     }
     for (int p = 0; p < parts; ++p) {
       const int first = grid.ny * p / parts, end = grid.ny * (p + 1) / parts;
-      device.launch(ConvolveLines{grid, first, end - first, alpha,
+      device.launch(ConvolveLines{grid,
+                                  first,
+                                  end - first,
+                                  alpha,
                                   {moduli[0].data(), moduli[1].data(), moduli[2].data()},
-                                  spectrum.data(), rank.energy.data()});
+                                  spectrum.data(),
+                                  rank.energy.data()});
     }
     for (int p = 0; p < parts; ++p) {
       const int first = grid.nx * p / parts, end = grid.nx * (p + 1) / parts;
@@ -265,9 +298,9 @@ MeshResult run_kernels(const MeshCase& c, const System& s, const std::vector<Vec
 }
 
 const MeshCase kCases[] = {
-    {kCube, {3, 3, 3}, {32, 32, 32}, 5, 0},        {kCube, {3, 2, 4}, {20, 27, 22}, 4, 0.3},
-    {kTilted, {3, 3, 3}, {28, 25, 33}, 5, 0.25},   {kTilted, {2, 1, 3}, {24, 21, 16}, 4, 0},
-    {kTilted, {5, 4, 3}, {9, 8, 8}, 5, 0.1},       {kTilted, {1, 1, 1}, {64, 48, 40}, 5, 0},
+    {kCube, {3, 3, 3}, {32, 32, 32}, 5, 0},      {kCube, {3, 2, 4}, {20, 27, 22}, 4, 0.3},
+    {kTilted, {3, 3, 3}, {28, 25, 33}, 5, 0.25}, {kTilted, {2, 1, 3}, {24, 21, 16}, 4, 0},
+    {kTilted, {5, 4, 3}, {9, 8, 8}, 5, 0.1},     {kTilted, {1, 1, 1}, {64, 48, 40}, 5, 0},
 };
 
 bool same(const MeshResult& a, const MeshResult& b) {
@@ -358,6 +391,7 @@ int main() {
                   {"split does not matter", split_does_not_matter},
                   {"rock salt has its Madelung energy", rock_salt_has_its_madelung_energy},
                   {"reference force is minus gradient", reference_force_is_minus_gradient},
+                  {"dispersion is the mean of all pairs", dispersion_is_the_mean_of_all_pairs},
                   {"kernels meet reference", kernels_meet_reference},
                   {"nothing depends on threads or ranks", nothing_depends_on_threads_or_ranks},
                   {"nothing depends on instruction set", nothing_depends_on_instruction_set},

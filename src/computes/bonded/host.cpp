@@ -27,9 +27,7 @@ struct FixedForce {
 // when the gatherer goes.
 class ForceGatherer {
  public:
-  explicit ForceGatherer(const Slots& slots) : slots_(slots) {
-    std::fill_n(slot_, kPlaces, -1);
-  }
+  explicit ForceGatherer(const Slots& slots) : slots_(slots) { std::fill_n(slot_, kPlaces, -1); }
   ForceGatherer(const ForceGatherer&) = delete;
   ForceGatherer& operator=(const ForceGatherer&) = delete;
   ~ForceGatherer() {
@@ -49,7 +47,7 @@ class ForceGatherer {
   }
 
  private:
-  static constexpr int kPlaces = 128;
+  static constexpr int kPlaces = 256;
 
   void pass_on(int place) {
     const int32_t slot = slot_[place];

@@ -43,9 +43,9 @@ struct PlaceTerms {
   const int8_t* computed_here;  // by global patch index: 1 where this rank has the compute
   PlacedTerm* placed[kTermKinds];
   int capacity[kTermKinds];
-  int32_t* counts;              // (kTermKinds)
-  const int64_t* step;          // number of the step being made
-  Faults* faults;               // list_overflow; blowup when a term spans too many patches
+  int32_t* counts;      // (kTermKinds)
+  const int64_t* step;  // number of the step being made
+  Faults* faults;       // list_overflow; blowup when a term spans too many patches
 };
 
 // Evaluate all placed terms: forces into slots.force; energies (kBond, kAngle, kTorsion, kLj14,

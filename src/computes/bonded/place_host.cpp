@@ -32,8 +32,7 @@ void report(const PlaceTerms& op, int32_t atom) {
 // Append a chunk's terms of one kind to the common array.
 void append(const PlaceTerms& op, int kind, const std::vector<PlacedTerm>& found) {
   const auto count = static_cast<int32_t>(found.size());
-  const int32_t at =
-      std::atomic_ref(op.counts[kind]).fetch_add(count, std::memory_order_relaxed);
+  const int32_t at = std::atomic_ref(op.counts[kind]).fetch_add(count, std::memory_order_relaxed);
   const int32_t fitting = std::clamp(op.capacity[kind] - at, 0, count);
   std::copy_n(found.begin(), fitting, op.placed[kind] + at);
   if (fitting < count) raise_to(op.faults->list_overflow, at + count);

@@ -2,9 +2,9 @@
 // Bonded terms in double precision over plain arrays. The forms are those of term_physics.h: what
 // is checked against this is everything around them (placement, images, fixed point). The forms
 // themselves are checked by finite differences and against other programs.
+#include "computes/reference.h"
 #include "computes/bonded/tables.h"
 #include "computes/bonded/term_physics.h"
-#include "computes/reference.h"
 
 namespace quiltmd {
 namespace {

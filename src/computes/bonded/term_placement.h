@@ -25,10 +25,9 @@ class ForwardCodes {
   QMD_HD static bool within(Int3 d) {
     return d.x >= 0 && d.y >= 0 && d.z >= 0 && d.x <= kReach && d.y <= kReach && d.z <= kReach;
   }
-  int codes_[kReach + 1][kReach + 1][kReach + 1] = {
-      {{-1, -1, -1}, {-1, -1, -1}, {-1, -1, -1}},
-      {{-1, -1, -1}, {-1, -1, -1}, {-1, -1, -1}},
-      {{-1, -1, -1}, {-1, -1, -1}, {-1, -1, -1}}};
+  int codes_[kReach + 1][kReach + 1][kReach + 1] = {{{-1, -1, -1}, {-1, -1, -1}, {-1, -1, -1}},
+                                                    {{-1, -1, -1}, {-1, -1, -1}, {-1, -1, -1}},
+                                                    {{-1, -1, -1}, {-1, -1, -1}, {-1, -1, -1}}};
 };
 
 enum class Found { kHere, kElsewhere, kTooWide };
@@ -53,8 +52,8 @@ class TermPlacer {
     if (!op_.computed_here[neighbour(cell_of(slot[0]), lowest)]) return Found::kElsewhere;
     placed = {{0, 0, 0, 0}, term};
     for (int k = 0; k < table.size; ++k) {
-      const int code = codes_({offset[k].x - lowest.x, offset[k].y - lowest.y,
-                               offset[k].z - lowest.z});
+      const int code =
+          codes_({offset[k].x - lowest.x, offset[k].y - lowest.y, offset[k].z - lowest.z});
       if (code < 0) return Found::kTooWide;
       placed.entry[k] = static_cast<uint32_t>(slot[k]) | static_cast<uint32_t>(code) << kSlotBits;
     }
@@ -89,8 +88,8 @@ class TermPlacer {
     const Vec3d apart = fraction(other, to) - fraction(first, from);
     Int3 offset{};
     for (int d = 0; d < 3; ++d)
-      offset[d] = to[d] - from[d] -
-                  static_cast<int>(std::floor(apart[d] + 0.5)) * op_.grid.cells[d];
+      offset[d] =
+          to[d] - from[d] - static_cast<int>(std::floor(apart[d] + 0.5)) * op_.grid.cells[d];
     return offset;
   }
 

@@ -12,8 +12,8 @@
 //
 // Atoms without Lennard-Jones (two of three in water) go last in the cluster; where at most half
 // have it, the other half is evaluated without.
-#include "computes/nonbonded/cuda_pair_math.cuh"
 #include "computes/nonbonded/cuda_operations.h"
+#include "computes/nonbonded/cuda_pair_math.cuh"
 #include "device/cuda/launch.h"
 #include "device/cuda/warp.cuh"
 #include "math/fixed.h"
@@ -299,8 +299,7 @@ void pair_forces(const PairForces& op, CudaContext& context) {
                           ? pairs::with_rule<kEwaldLowDegree>(op)
                           : pairs::with_rule<kEwaldDegree>(op);
   const auto blocks = static_cast<unsigned>(op.capacity) * static_cast<unsigned>(op.pieces);
-  launch(context,
-         {PairForces::kName, blocks, kWarp, op.codes * sizeof(float4), Start::kEarly},
+  launch(context, {PairForces::kName, blocks, kWarp, op.codes * sizeof(float4), Start::kEarly},
          kernel, op);
 }
 

@@ -4,7 +4,9 @@
 // along, so it does not matter who did what. Atomic additions to shared arrays would need no memory
 // per thread, but a locked addition costs more than the arithmetic of the force it adds.
 #include <algorithm>
+#include <cstdlib>
 #include <memory>
+#include <new>
 #include <vector>
 
 #include "computes/nonbonded/host_pairs.h"
@@ -16,11 +18,13 @@ namespace quiltmd {
 void ForceAccumulator::reserve(int slots) {
   if (slots <= slots_) return;
   slots_ = slots;
-  touched_.assign((static_cast<size_t>(slots) >> kBlockBits) + 1, 0);
-  for (auto& sums : sums_) {
-    sums.reset(static_cast<int64_t*>(std::calloc(static_cast<size_t>(slots), sizeof(int64_t))));
-    if (!sums) throw std::bad_alloc();
-  }
+  touched_ = std::make_unique<uint8_t[]>(static_cast<size_t>(blocks()));
+  // From calloc, so that pages come with the first touch, by the thread that needs them.
+  size_t bytes = static_cast<size_t>(slots) * sizeof(ForceRecord), space = bytes + 64;
+  memory_.reset(std::calloc(space, 1));
+  if (!memory_) throw std::bad_alloc();
+  void* start = memory_.get();
+  records_ = static_cast<ForceRecord*>(std::align(64, bytes, start, space));
 }
 
 void ForceAccumulator::hand_over(int block, int64_t* const (&totals)[3]) {
@@ -28,21 +32,19 @@ void ForceAccumulator::hand_over(int block, int64_t* const (&totals)[3]) {
   touched_[block] = 0;
   const int begin = block << kBlockBits, end = std::min(slots_, begin + (1 << kBlockBits));
   for (int axis = 0; axis < 3; ++axis) {
-    int64_t* sums = component(axis);
     int64_t* total = totals[axis];
-    for (int s = begin; s < end; ++s) total[s] += sums[s];
-    std::fill(sums + begin, sums + end, 0);
+    for (int s = begin; s < end; ++s) total[s] += records_[s].v[axis];
   }
+  std::fill(records_ + begin, records_ + end, ForceRecord{});
 }
 
 void ListScratch::reserve(size_t entries) {
   if (entries <= capacity) return;
-  // Rows are kept apart by an odd number of cache lines, lest they share cache sets.
-  capacity = ((entries + entries / 4) | 127) + 1 + 16;
-  rows = hwy::AllocateAligned<float>(capacity * kFields);
+  capacity = entries + entries / 4;
+  blocks = hwy::AllocateAligned<float>(capacity * kFields);
   located = hwy::AllocateAligned<Float4>(capacity);
   lj = hwy::AllocateAligned<Float2>(capacity);
-  if (!rows || !located || !lj) throw std::bad_alloc();
+  if (!blocks || !located || !lj) throw std::bad_alloc();
 }
 
 namespace {
@@ -50,19 +52,25 @@ namespace {
 using Team = std::vector<std::unique_ptr<PairThread>>;
 
 // The working memory of the threads that serve the calling rank. It is all zero between calls.
-Team& team_of(const ThreadGroup& threads, int slot_capacity) {
+Team& team_of(const ThreadGroup& threads, const PairForces& op) {
   thread_local Team team;
   while (static_cast<int>(team.size()) < threads.size()) {
     team.push_back(std::make_unique<PairThread>());
   }
-  for (auto& thread : team) thread->forces.reserve(slot_capacity);
+  for (auto& thread : team) {
+    thread->forces.reserve(op.slot_capacity);
+    for (int code = 0; code < op.codes; ++code) {
+      const Vec3f shift = op.shifts[code];
+      thread->shifts[code] = {shift.x, shift.y, shift.z, 0};
+    }
+  }
   return team;
 }
 
 void pair_forces(const PairForces& op, ThreadGroup& threads) {
-  const int first = op.range[0], count = std::min(op.range[1] - first, op.capacity);
+  const int first = op.range[0], count = std::min(op.range[1], op.capacity) - first;
   if (count <= 0) return;
-  Team& team = team_of(threads, op.slot_capacity);
+  Team& team = team_of(threads, op);
   const int grain = std::clamp(count / (threads.size() * 16), 1, 64);
   threads.parallel_for(count, grain, [&](int begin, int end, int thread) {
     evaluate_lists(op, first + begin, first + end, *team[thread]);

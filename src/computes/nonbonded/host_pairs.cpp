@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pair forces on the CPU, the arithmetic. One list at a time: its j atoms are copied, shifted and
-// transposed into rows; then each i atom passes along the rows, as many j atoms at once as the
-// instruction set has lanes, and leaves its forces in rows as well. i data and polynomial stay in
-// registers, and i atoms without Lennard-Jones terms (two thirds of water) skip that part. The
-// price is a pass of loads and stores of the j forces per i atom, which hides behind arithmetic.
+// transposed into blocks, one vector per field; then each i atom passes along the blocks and leaves
+// its forces there as well. i data and polynomial stay in registers, and i atoms without
+// Lennard-Jones terms (two thirds of water) skip that part. The price is a pass of loads and stores
+// of the j forces per i atom, which hides behind arithmetic. Skipping blocks that are all beyond
+// the cutoff (a fifth of them at 0.1 nm list buffer) costs more in mispredicted branches than it
+// saves.
 //
 // Every sum has an order fixed by the list: over i atoms (those with Lennard-Jones first) for the
-// force on j; over vectors of the list, then lanes, for the force on i.
+// force on j; over blocks, then lanes, for the force on i.
 #include "computes/nonbonded/host_pairs.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -14,6 +16,8 @@
 #include <hwy/foreach_target.h>
 // After foreach_target.
 #include <hwy/highway.h>
+
+#include <algorithm>
 
 #include "math/fixed.h"
 
@@ -64,12 +68,10 @@ struct ISums {
 template <int degree>
 struct Polynomial {
   explicit HWY_INLINE Polynomial(const float* coefficients) {
-#pragma GCC unroll 16
     for (int k = 0; k <= degree; ++k) c[k] = hn::Set(df, coefficients[k]);
   }
   HWY_INLINE Vf operator()(Vf t) const {
     Vf sum = c[degree];
-#pragma GCC unroll 16
     for (int k = degree - 1; k >= 0; --k) sum = hn::MulAdd(sum, t, c[k]);
     return sum;
   }
@@ -79,9 +81,12 @@ struct Polynomial {
 template <class V>
 struct Parameters {
   explicit HWY_INLINE Parameters(const PairParameters& p)
-      : cutoff2(hn::Set(df, p.cutoff2)), t_scale(hn::Set(df, p.t_scale)),
-        lj_shift_6(hn::Set(df, p.lj_shift_6)), coulomb_shift(hn::Set(df, p.coulomb_shift)),
-        force(p.ewald.force), energy(p.ewald.energy) {}
+      : cutoff2(hn::Set(df, p.cutoff2)),
+        t_scale(hn::Set(df, p.t_scale)),
+        lj_shift_6(hn::Set(df, p.lj_shift_6)),
+        coulomb_shift(hn::Set(df, p.coulomb_shift)),
+        force(p.ewald.force),
+        energy(p.ewald.energy) {}
   Vf cutoff2, t_scale, lj_shift_6, coulomb_shift;
   Polynomial<V::degree> force;
   Polynomial<V::energy ? kEwaldDegree : 0> energy;
@@ -220,14 +225,17 @@ HWY_NOINLINE ISums add_i_atom(const IAtom& atom, const Blocks& list, const PairP
 size_t locate(const PairForces& op, const uint32_t* entries, size_t count, size_t to,
               PairThread& thread) {
   const hn::FixedTag<float, 4> d4;
-  Float4* located = thread.scratch.located.get() + to;
-  Float2* lj = thread.scratch.lj.get() + to;
+  Float4* const located = thread.scratch.located.get() + to;
+  Float2* const lj = thread.scratch.lj.get() + to;
+  const Float4 *const local = op.slots.local, *const shifts = thread.shifts;
+  const Float2* const slot_lj = op.slots.lj;
+  uint8_t* const touched = thread.forces.touched();
   for (size_t n = 0; n < count; ++n) {
-    const uint32_t slot = entries[n] & kSlotMask;
-    const auto shift = hn::Load(d4, &thread.shifts[entries[n] >> kSlotBits].x);
-    hn::Store(hn::Add(hn::Load(d4, &op.slots.local[slot].x), shift), d4, &located[n].x);
-    lj[n] = op.slots.lj[slot];
-    thread.forces.touch(slot);
+    const uint32_t entry = entries[n], slot = entry & kSlotMask;
+    const auto shift = hn::Load(d4, &shifts[entry >> kSlotBits].x);
+    hn::Store(hn::Add(hn::Load(d4, &local[slot].x), shift), d4, &located[n].x);
+    lj[n] = slot_lj[slot];
+    touched[slot >> ForceAccumulator::kBlockBits] = 1;
   }
   const size_t padded = hwy::RoundUpTo(count, hn::Lanes(df));
   for (size_t n = count; n < padded; ++n) {
@@ -311,80 +319,106 @@ HWY_INLINE IAtom load_i_atom(const PairForces& op, uint32_t slot) {
   return i;
 }
 
-// Two or more records (x, y, z, 0) to fixed point.
-HWY_INLINE hn::Vec<Dl> to_fixed(const float* records) {
-  const hn::Half<Df> half;
+// Sums of fixed-point records (x, y, z, 0), laid out as vectors find them.
+struct Totals {
+  static constexpr size_t kVectors = HWY_MAX(1, 4 / hn::MaxLanes(Dl()));
+  hn::Vec<Dl> part[kVectors];
+
+  Totals() {
+    for (auto& p : part) p = hn::Zero(dl);
+  }
+  void read(int64_t (&total)[4]) const {
+    HWY_ALIGN int64_t lanes[kVectors * hn::MaxLanes(Dl())];
+    for (size_t v = 0; v < kVectors; ++v) hn::Store(part[v], dl, lanes + v * hn::Lanes(dl));
+    for (int64_t& t : total) t = 0;
+    for (size_t k = 0; k < kVectors * hn::Lanes(dl); ++k) total[k % 4] += lanes[k];
+  }
+};
+
+// Floating-point records to fixed point, `values` numbers in all.
+HWY_INLINE void convert(const float* records, size_t values, int64_t* fixed, Totals& totals) {
+  const hn::Rebind<float, Dl> half;
   const auto limit = hn::Set(half, static_cast<float>(kFixedLimit));
-  const auto scaled = hn::Mul(hn::Load(half, records),
-                              hn::Set(half, static_cast<float>(kForceScale)));
-  const auto limited = hn::Max(hn::Min(scaled, limit), hn::Neg(limit));
-  return hn::PromoteTo(dl, hn::Round(limited));
+  const auto scale = hn::Set(half, static_cast<float>(kForceScale));
+  for (size_t k = 0; k < values;) {
+    for (auto& part : totals.part) {
+      const auto scaled = hn::Mul(hn::Load(half, records + k), scale);
+      const auto limited = hn::Max(hn::Min(scaled, limit), hn::Neg(limit));
+      const auto some = hn::PromoteInRangeTo(dl, hn::Round(limited));
+      hn::Store(some, dl, fixed + k);
+      part = hn::Add(part, some);
+      k += hn::Lanes(dl);
+    }
+  }
 }
 
-// Add the forces on the j atoms of `count` entries, from block `block` on, to their slots and to
-// `total`.
+HWY_INLINE void add_record(const int64_t* fixed, ForceRecord& to) {
+  const hn::CappedTag<int64_t, 4> d;
+  for (size_t part = 0; part < 4; part += hn::Lanes(d)) {
+    hn::Store(hn::Add(hn::Load(d, to.v + part), hn::Load(d, fixed + part)), d, to.v + part);
+  }
+}
+
+// Add the forces on the j atoms of `count` entries, in blocks from `block` on, to their slots.
 void deliver(const uint32_t* entries, size_t count, float* block, PairThread& thread,
-             int64_t* total) {
-  constexpr size_t kLanes = HWY_MAX_LANES_D(Df);
-  const hn::CappedTag<int64_t, 4> d4;
+             Totals& totals) {
+  constexpr size_t kLanes = hn::MaxLanes(Df());
+  ForceRecord* const forces = &thread.forces[0];
   HWY_ALIGN float records[4 * kLanes];
   HWY_ALIGN int64_t fixed[4 * kLanes];
-  auto sums = hn::Zero(dl), more_sums = hn::Zero(dl);  // (x, y, z, 0)
-  ForceRecord* forces = thread.forces.records();
   for (size_t n = 0; n < count; n += kLanes, block += ListScratch::kFields * kLanes) {
     hn::StoreInterleaved4(load(block, Field::kForceX), load(block, Field::kForceY),
                           load(block, Field::kForceZ), hn::Zero(df), df, records);
-    for (size_t k = 0; k < 4 * kLanes; k += hn::Lanes(dl)) {
-      const auto some = to_fixed(records + k);
-      hn::Store(some, dl, fixed + k);
-      sums = hn::Add(sums, some);
-    }
+    convert(records, 4 * kLanes, fixed, totals);
     const size_t present = HWY_MIN(kLanes, count - n);
     for (size_t k = 0; k < present; ++k) {
-      int64_t* force = forces[entries[n + k] & kSlotMask].v;
-      for (size_t part = 0; part < 4; part += hn::Lanes(d4)) {
-        hn::Store(hn::Add(hn::Load(d4, force + part), hn::Load(d4, fixed + 4 * k + part)), d4,
-                  force + part);
+      add_record(fixed + 4 * k, forces[entries[n + k] & kSlotMask]);
+    }
+  }
+}
+
+// Forces on the i atoms, records (x, y, z, 0), and energies of a list.
+struct IResult {
+  HWY_ALIGN float force[4 * kClusterSize] = {};
+  double lj = 0, coulomb = 0;
+};
+
+// All i atoms along the blocks.
+template <Form form, int degree, bool energy>
+void add_i_atoms(const PairForces& op, uint32_t base, const Blocks& blocks, IResult& result) {
+  for (const bool with_lj : {true, false}) {
+    for (uint32_t a = 0; a < kClusterSize; ++a) {
+      const uint32_t slot = base + a;
+      const bool has_lj = form == Form::kTable || op.slots.lj[slot].y != 0;
+      if (has_lj != with_lj || op.slots.atom[slot] < 0) continue;
+      const IAtom atom = load_i_atom<form>(op, slot);
+      const ISums sums = with_lj
+                             ? add_i_atom<form, degree, energy>(atom, blocks, op.parameters)
+                             : add_i_atom<Form::kNone, degree, energy>(atom, blocks, op.parameters);
+      result.force[4 * a] = hn::ReduceSum(df, sums.x);
+      result.force[4 * a + 1] = hn::ReduceSum(df, sums.y);
+      result.force[4 * a + 2] = hn::ReduceSum(df, sums.z);
+      if constexpr (energy) {
+        result.lj += hn::ReduceSum(df, sums.lj);
+        result.coulomb += hn::ReduceSum(df, sums.coulomb);
       }
     }
   }
 }
 
-struct ListEnergy {
-  double lj = 0, coulomb = 0;
-};
-
-// All i atoms along the rows: their forces, but for that of atom 0, go to their slots and `total`.
-template <Form form, int degree, bool energy>
-ListEnergy add_i_atoms(const PairForces& op, const PairList& list, const Extent& extent,
-                       PairThread& thread, int64_t* total) {
-  ListEnergy found;
-  const uint32_t base = static_cast<uint32_t>(list.cluster) * kClusterSize;
-  for (const bool with_lj : {true, false}) {
-    for (uint32_t slot = base; slot < base + kClusterSize; ++slot) {
-      const bool has_lj = form == Form::kTable || op.slots.lj[slot].y != 0;
-      if (has_lj != with_lj || op.slots.atom[slot] < 0) continue;
-      const IAtom atom = load_i_atom<form>(op, slot);
-      const Vf zero = hn::Zero(df);
-      ISums sums{zero, zero, zero, zero, zero};
-      if (with_lj) {
-        add_i_atom<form, degree, energy>(atom, thread.scratch, extent, op.parameters, sums);
-      } else {
-        add_i_atom<Form::kNone, degree, energy>(atom, thread.scratch, extent, op.parameters, sums);
-      }
-      const Vf force[3] = {sums.x, sums.y, sums.z};
-      for (int axis = 0; axis < 3 && slot != base; ++axis) {
-        const int64_t fixed = quiltmd::to_fixed(hn::ReduceSum(df, force[axis]), kForceScale);
-        thread.forces.component(axis)[slot] += fixed;
-        total[axis] += fixed;
-      }
-      if constexpr (energy) {
-        found.lj += hn::ReduceSum(df, sums.lj);
-        found.coulomb += hn::ReduceSum(df, sums.coulomb);
-      }
-    }
+// Add the forces on the i atoms to their slots. Atom 0 takes what makes the forces of the list sum
+// to zero, given the sum over the j atoms: its own force, to rounding.
+void deliver_i(IResult& result, uint32_t base, PairThread& thread, Totals& totals) {
+  HWY_ALIGN int64_t fixed[4 * kClusterSize];
+  std::fill_n(result.force, 4, 0.0f);
+  convert(result.force, 4 * kClusterSize, fixed, totals);
+  int64_t total[4];
+  totals.read(total);
+  for (int axis = 0; axis < 3; ++axis) fixed[axis] = -total[axis];
+  thread.forces.touched()[base >> ForceAccumulator::kBlockBits] = 1;
+  for (int a = 0; a < kClusterSize; ++a) {
+    add_record(fixed + 4 * a, thread.forces[base + a]);
   }
-  return found;
 }
 
 template <Form form, int degree, bool energy>
@@ -393,19 +427,18 @@ void evaluate(const PairForces& op, int first, int last, PairThread& thread) {
     const PairList& list = op.lists[l];
     if (list.count == 0) continue;
     const uint32_t base = static_cast<uint32_t>(list.cluster) * kClusterSize;
-    thread.forces.touch(base, base + kClusterSize - 1);
-    const Extent extent = load_list(op, list, thread);
-    int64_t total[3] = {0, 0, 0};
-    const ListEnergy found =
-        add_i_atoms<form, degree, energy>(op, list, extent, thread, total);
+    const Blocks blocks = load_list(op, list, thread);
+    IResult result;
+    add_i_atoms<form, degree, energy>(op, base, blocks, result);
     const uint32_t* entries = op.entries + list.begin;
-    deliver(entries, extent.masked, 0, thread, total);
-    deliver(entries + extent.masked, extent.plain, extent.masked_end, thread, total);
-    // Atom 0 takes what makes the list's forces sum to zero: its force, to rounding.
-    for (int axis = 0; axis < 3; ++axis) thread.forces.component(axis)[base] -= total[axis];
+    float* plain = blocks.data + blocks.masked_blocks * ListScratch::kFields * hn::Lanes(df);
+    Totals totals;
+    deliver(entries, blocks.masked, blocks.data, thread, totals);
+    deliver(entries + blocks.masked, blocks.plain, plain, thread, totals);
+    deliver_i(result, base, thread, totals);
     if constexpr (energy) {
-      thread.lj += quiltmd::to_fixed(found.lj, kEnergyScale);
-      thread.coulomb += quiltmd::to_fixed(found.coulomb, kEnergyScale);
+      thread.lj += to_fixed(result.lj, kEnergyScale);
+      thread.coulomb += to_fixed(result.coulomb, kEnergyScale);
     }
   }
 }

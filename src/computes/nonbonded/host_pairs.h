@@ -14,19 +14,21 @@
 
 namespace quiltmd {
 
-// Forces found by one thread, by slot, in fixed point. Blocks that no list reaches are never
-// touched, so memory and the cost of summing follow the lists, not the capacity.
+struct alignas(32) ForceRecord {
+  int64_t v[4];  // x, y, z, nothing
+};
+
+// Forces found by one thread, by slot, in fixed point. Blocks of slots that no list reaches are
+// never touched, so memory and the cost of summing follow the lists, not the capacity.
 class ForceAccumulator {
  public:
   static constexpr int kBlockBits = 8;
 
   void reserve(int slots);
-  // Say that slots from `first` to `last` will be added to.
-  void touch(uint32_t first, uint32_t last) {
-    for (uint32_t b = first >> kBlockBits; b <= last >> kBlockBits; ++b) touched_[b] = 1;
-  }
-  int64_t* component(int axis) const { return sums_[axis].get(); }
-  int blocks() const { return static_cast<int>(touched_.size()); }
+  ForceRecord& operator[](uint32_t slot) const { return records_[slot]; }
+  // By block: set to 1 before adding to one of its slots.
+  uint8_t* touched() const { return touched_.get(); }
+  int blocks() const { return (slots_ >> kBlockBits) + 1; }
   // Add a block to the totals and clear it.
   void hand_over(int block, int64_t* const (&totals)[3]);
 
@@ -35,20 +37,20 @@ class ForceAccumulator {
     void operator()(void* pointer) const { std::free(pointer); }
   };
   int slots_ = 0;
-  std::unique_ptr<int64_t[], Free> sums_[3];
-  std::vector<uint8_t> touched_;  // by block
+  std::unique_ptr<void, Free> memory_;
+  ForceRecord* records_ = nullptr;
+  std::unique_ptr<uint8_t[]> touched_;  // by block
 };
 
-// The j atoms of one list, as vectors want them, and the forces on them.
+// The j atoms of one list and the forces on them, in blocks of one vector per field.
 struct ListScratch {
+  // kSigma and kEpsilon are the two numbers of slots.lj. kBits, of masked entries: bit i, the pair
+  // with i-atom i interacts (else it is excluded); bit 8 + i, it counts at all.
   enum Field { kX, kY, kZ, kCharge, kSigma, kEpsilon, kBits, kForceX, kForceY, kForceZ, kFields };
-  // One row per field. kSigma and kEpsilon are the two numbers of slots.lj. kBits, of masked
-  // entries: bit i, the pair with i-atom i interacts (else it is excluded); bit 8 + i, it counts.
-  float* row(Field field) const { return rows.get() + field * capacity; }
   void reserve(size_t entries);
 
   size_t capacity = 0;
-  hwy::AlignedFreeUniquePtr<float[]> rows;
+  hwy::AlignedFreeUniquePtr<float[]> blocks;
   hwy::AlignedFreeUniquePtr<Float4[]> located;
   hwy::AlignedFreeUniquePtr<Float2[]> lj;
 };
@@ -57,6 +59,7 @@ struct ListScratch {
 struct PairThread {
   ListScratch scratch;
   ForceAccumulator forces;
+  Float4 shifts[kMaxCodes];
   int64_t lj = 0, coulomb = 0;  // energies
 };
 

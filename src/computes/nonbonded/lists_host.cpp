@@ -102,20 +102,38 @@ void add_range(const BuildLists& op, const SearchCluster& i, const SearchRange& 
   thread.plain.resize(plain);
 }
 
+// The bounds of all clusters, by component.
+std::vector<float> columns_of(const BuildLists& op, ThreadGroup& threads, BoundColumns& columns) {
+  const int clusters = op.slot_capacity / kClusterSize;
+  const size_t stride = static_cast<size_t>(clusters) + kClusterSize;
+  std::vector<float> values(6 * stride, kFarAway);
+  float* const v = values.data();
+  threads.parallel_for(clusters, 1024, [&](int begin, int end, int) {
+    for (int c = begin; c < end; ++c) {
+      const ClusterBounds& b = op.bounds[c];
+      const float of_cluster[6] = {b.centre.x, b.centre.y, b.centre.z,
+                                   b.half.x,   b.half.y,   b.half.z};
+      for (int k = 0; k < 6; ++k) v[k * stride + c] = of_cluster[k];
+    }
+  });
+  columns = {v, v + stride, v + 2 * stride, v + 3 * stride, v + 4 * stride, v + 5 * stride};
+  return values;
+}
+
 // Make the list of a cluster of compute `c`, and leave it at the end of the thread's buffers.
-PairList make_list(const BuildLists& op, int c, int cluster, ListThread& thread) {
+PairList make_list(const BuildLists& op, const BoundColumns& columns, int c, int cluster,
+                   ListThread& thread) {
   thread.masked.clear();
   thread.plain.clear();
   const SearchCluster i = load_cluster(op, cluster);
-  for_exclusions(op, cluster, [&](int slot, int a) {
-    thread.excluded[slot] |= static_cast<uint8_t>(1 << a);
-  });
+  for_exclusions(op, cluster,
+                 [&](int slot, int a) { thread.excluded[slot] |= static_cast<uint8_t>(1 << a); });
   add_own_cluster(op, i, cluster, thread);
   for (int code = 0; code < op.grid.codes; ++code) {
     const PlacedPatch& patch = op.patches[op.neighbours[c * op.grid.codes + code]];
     const int first = code == 0 ? cluster + 1 : first_cluster(patch);
     const int last = first_cluster(patch) + cluster_count(patch);
-    add_range(op, i, {op.slots.local, op.bounds, first, last, op.grid.shifts[code]}, code, thread);
+    add_range(op, i, {op.slots.local, columns, first, last, op.grid.shifts[code]}, code, thread);
   }
   for_exclusions(op, cluster, [&](int slot, int) { thread.excluded[slot] = 0; });
   thread.entries.insert(thread.entries.end(), thread.masked.begin(), thread.masked.end());
@@ -199,6 +217,8 @@ void build_lists(const BuildLists& op, ThreadGroup& threads) {
   const int lists = std::min(wanted, op.list_capacity);
   if (wanted > lists) op.faults->list_overflow = std::max(op.faults->list_overflow, wanted);
   Team& team = team_of(threads, op.slot_capacity);
+  BoundColumns columns;
+  const std::vector<float> storage = columns_of(op, threads, columns);
   std::vector<Draft> drafts(lists);
   threads.parallel_for(lists, 16, [&](int begin, int end, int t) {
     ListThread& thread = *team[t];
@@ -208,7 +228,7 @@ void build_lists(const BuildLists& op, ThreadGroup& threads) {
       while (l >= op.first_list[c + 1]) ++c;
       const int cluster = first_cluster(op.patches[op.computes[c]]) + l - op.first_list[c];
       drafts[l] = {t, thread.entries.size(), thread.masks.size()};
-      op.lists[l] = make_list(op, c, cluster, thread);
+      op.lists[l] = make_list(op, columns, c, cluster, thread);
     }
   });
   place_lists(op, lists);

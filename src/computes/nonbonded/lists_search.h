@@ -12,11 +12,16 @@ struct SearchCluster {
   ClusterBounds bounds;
 };
 
+// Bounds of all clusters by component: six columns, of which eight values beyond the end may be read.
+struct BoundColumns {
+  const float *x, *y, *z, *half_x, *half_y, *half_z;
+};
+
 // The atoms that are searched: clusters [first, last) of one patch, whose centre lies at `shift`
 // from that of the i-cluster's patch.
 struct SearchRange {
   const Float4* local;
-  const ClusterBounds* bounds;
+  BoundColumns bounds;
   int first, last;
   Vec3f shift;
 };

@@ -8,11 +8,14 @@
 
 namespace quiltmd {
 
+// Where lists lie in the entries is up to the device, but they begin at whole lines.
+inline constexpr int kListAlign = 32;
+
 // The pair list of one i-cluster: against its own patch (clusters at or after itself) and the half
 // shell of its patch. Entries in order of (code, slot); those with a mask come first.
 struct PairList {
   int32_t cluster;  // slot / kClusterSize
-  int32_t begin;    // first entry
+  int32_t begin;    // first entry, a multiple of kListAlign
   int32_t masked;   // entries with a mask, at the start
   int32_t count;    // all entries
 };
@@ -43,9 +46,39 @@ struct BuildLists {
   PairList* lists;
   int list_capacity;
   uint32_t* entries;
-  uint8_t* masks;       // by entry; valid for masked entries
+  uint8_t* masks;  // by entry; valid for masked entries
   int entry_capacity;
-  int32_t* entry_count;
+  int32_t* entry_count;  // entries spent, up to the last line
+  Faults* faults;
+};
+
+// Write the inner lists: of every list in `range` the entries that are closer than `reach` to an
+// i atom at this moment, in the same order and at the same place (an inner list begins where its
+// list does). Lists with a wide buffer are then built rarely, and pair forces evaluated with the
+// few pairs of a narrow one.
+//
+// `kept` remembers, by bit, which entries the last pruning kept. When `compare` is set (not after
+// the lists were built anew), an entry that it did not keep and that is now closer than
+// sqrt(missed2) was missed by the steps between: a violation. With `inner` null that is all that
+// happens, to check the last steps of a list.
+struct PruneLists {
+  static constexpr const char* kName = "prune_lists";
+  Slots slots;
+  const PairList* lists;
+  const int32_t* range;  // (2), in device memory
+  int capacity;          // at most this many lists
+  const uint32_t* entries;
+  const uint8_t* masks;
+  const Vec3f* shifts;
+  int codes;
+  float reach;
+  PairList* inner;  // by number of the list
+  uint32_t* inner_entries;
+  uint8_t* inner_masks;
+  uint32_t* kept;  // (entry capacity / 32)
+  bool compare;
+  float missed2;
+  const int64_t* step;  // number of the step being made; device memory
   Faults* faults;
 };
 

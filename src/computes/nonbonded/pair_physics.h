@@ -28,11 +28,11 @@ enum class Combination { kLorentzBerthelot, kTable };
 
 struct PairParameters {
   float cutoff2;
-  float t_scale;          // 2 / cutoff^2
-  float lj_shift_6;       // 1 / cutoff^6 when the potential is shifted, else 0
-  float coulomb_shift;    // energy offset of 1/r at the cutoff when shifted, else 0
+  float t_scale;        // 2 / cutoff^2
+  float lj_shift_6;     // 1 / cutoff^6 when the potential is shifted, else 0
+  float coulomb_shift;  // energy offset of 1/r at the cutoff when shifted, else 0
   Combination combination;
-  int lj_types;           // row length of the table
+  int lj_types;  // row length of the table
   EwaldPolynomial ewald;
 };
 

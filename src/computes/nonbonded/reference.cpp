@@ -153,7 +153,8 @@ CellEnergy evaluate_cell(const Physics& physics, const Exclusions& exclusions, c
       for (int m = cells.start[other]; m < cells.start[other + 1]; ++m) {
         const int j = cells.atom[m];
         const Vec3d d = box.nearest_image(positions[i] - positions[j]);
-        if (j == i || dot(d, d) >= physics.cutoff * physics.cutoff || exclusions.has(i, j)) continue;
+        if (j == i || dot(d, d) >= physics.cutoff * physics.cutoff || exclusions.has(i, j))
+          continue;
         add(i, physics.interacting(i, j, norm(d)), d);
       }
     }

@@ -38,7 +38,8 @@ namespace HWY_NAMESPACE {
 #include <pocketfft_hdronly.h>
 namespace {
 
-constexpr int kLanes = static_cast<int>(hwy::HWY_NAMESPACE::MaxLanes(hwy::HWY_NAMESPACE::ScalableTag<float>()));
+constexpr int kLanes =
+    static_cast<int>(hwy::HWY_NAMESPACE::MaxLanes(hwy::HWY_NAMESPACE::ScalableTag<float>()));
 using Pack = float __attribute__((vector_size(kLanes * sizeof(float))));
 using IntPack = int32_t __attribute__((vector_size(kLanes * sizeof(float))));
 using ComplexPack = pocketfft::detail::cmplx<Pack>;
@@ -157,9 +158,9 @@ class PlaneTransform {
   int ny_, nz_, nk_, pitch_;
   const RealPlan& along_z_;
   const ComplexPlan& along_y_;
-  Aligned<Pack> real_line_;     // z lines of kLanes rows
-  Aligned<ComplexPack> line_;   // y lines of kLanes frequencies
-  Aligned<float> half_;         // [k][re, im][y]
+  Aligned<Pack> real_line_;    // z lines of kLanes rows
+  Aligned<ComplexPack> line_;  // y lines of kLanes frequencies
+  Aligned<float> half_;        // [k][re, im][y]
 };
 
 void transform(const TransformPlanes& op, ThreadGroup& threads) {

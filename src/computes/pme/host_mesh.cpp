@@ -13,7 +13,9 @@
 #include <hwy/highway.h>
 //
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <vector>
 
@@ -72,6 +74,13 @@ HWY_INLINE RowWeights row_weights(int first, int nz, Padded& weight, Padded& slo
   return {runs, {nz - kSplineLanes, 0}, {w, w + kSplineLanes}, {s, s + kSplineLanes}};
 }
 
+// The grid points that an atom reaches in x or y: Order consecutive ones around the boundary.
+template <int Order>
+HWY_INLINE void consecutive(const MeshFrame& frame, int d, int last, int n, int* points) {
+  const int first = frame.wrap(d, last - (Order - 1));
+  for (int j = 0; j < Order; ++j) points[j] = first + j < n ? first + j : first + j - n;
+}
+
 // ---- spreading ----
 
 // Range of planes [first, end).
@@ -84,13 +93,14 @@ class Spreader {
  public:
   explicit Spreader(const SpreadCharges& op) : op_(op), frame_(op.grid) {}
 
-  // Lowest and highest grid point in x, unwrapped, at or below the atoms of a patch.
-  Slab reach(const PlacedPatch& patch) {
+  // The planes that a patch's atoms reach, unwrapped; counts atoms by their last plane.
+  Slab reach(const PlacedPatch& patch, int* atoms_at) {
     frame_.enter(patch.cell);
     Slab reach{std::numeric_limits<int>::max(), std::numeric_limits<int>::min()};
     for (int slot = patch.start; slot < patch.start + patch.atoms; ++slot) {
       const int point = frame_.place(0, op_.slots.local[slot]).point;
       reach = {std::min(reach.first, point), std::max(reach.end, point + 1)};
+      ++atoms_at[frame_.wrap(0, point)];
     }
     return {reach.first - Order + 1, reach.end};
   }
@@ -100,47 +110,47 @@ class Spreader {
     for (int slot = patch.start; slot < patch.start + patch.atoms; ++slot) {
       const Float4 local = op_.slots.local[slot];
       const MeshFrame::Place x = frame_.place(0, local);
-      int planes[Order], which[Order], count = 0;
-      for (int j = 0; j < Order; ++j) {
-        const int plane = frame_.wrap(0, x.point - (Order - 1) + j);
-        planes[count] = plane;
-        which[count] = j;
-        count += plane >= slab.first && plane < slab.end;
+      int planes[Order], inside = 0;
+      consecutive<Order>(frame_, 0, x.point, op_.grid.nx, planes);
+      for (int& plane : planes) {
+        const bool in = plane >= slab.first && plane < slab.end;
+        inside += in;
+        if (!in) plane = -1;
       }
-      if (count) add_atom(local, x.fraction, planes, which, count);
+      if (inside) add_atom(local, x.fraction, planes);
     }
   }
 
  private:
-  HWY_INLINE void add_atom(const Float4& local, float x_fraction, const int* planes,
-                           const int* which, int count) {
+  // Add an atom to those of its planes that are not -1.
+  HWY_INLINE void add_atom(const Float4& local, float x_fraction, const int (&planes)[Order]) {
     const auto& spline = kSpline<Order>.weight;
     const MeshFrame::Place y = frame_.place(1, local), z = frame_.place(2, local);
     alignas(32) float wx[kSplineLanes], wy[kSplineLanes];
     polynomial<Order>(spline, x_fraction, wx);
     polynomial<Order>(spline, y.fraction, wy);
     polynomial<Order>(spline, z.fraction, wz_.middle());
-    const int nz = op_.grid.nz;
-    const RowWeights row =
-        row_weights<Order>(frame_.wrap(2, z.point - (Order - 1)), nz, wz_, wz_);
-    size_t line[Order];
-    for (int j = 0; j < Order; ++j)
-      line[j] = static_cast<size_t>(frame_.wrap(1, y.point - (Order - 1) + j));
+    const int ny = op_.grid.ny, nz = op_.grid.nz;
+    const RowWeights row = row_weights<Order>(frame_.wrap(2, z.point - (Order - 1)), nz, wz_, wz_);
+    int lines[Order];
+    consecutive<Order>(frame_, 1, y.point, ny, lines);
+    ptrdiff_t line_at[Order];
+    for (int j = 0; j < Order; ++j) line_at[j] = static_cast<ptrdiff_t>(lines[j]) * nz;
 
     const float charge = local.w * static_cast<float>(kChargeScale);
     const Floats d;
     const Ints di;
     for (int run = 0; run < row.runs; ++run)
-      for (int i = 0; i < count; ++i) {
-        const float weight_x = charge * wx[which[i]];
-        const size_t plane =
-            static_cast<size_t>(planes[i]) * static_cast<size_t>(op_.grid.ny);
-        for (int j = 0; j < Order; ++j) {
-          const auto scale = hn::Set(d, weight_x * wy[j]);
-          int32_t* at = op_.charges + (plane + line[j]) * static_cast<size_t>(nz) + row.start[run];
-          for (int k = 0; k < kSplineLanes; k += kWidth) {
-            const auto share = hn::Mul(scale, hn::LoadU(d, row.weight[run] + k));
-            hn::StoreU(hn::Add(hn::LoadU(di, at + k), hn::NearestInt(share)), di, at + k);
+      for (int i = 0; i < Order; ++i) {
+        if (planes[i] < 0) continue;
+        const auto weight_x = hn::Set(d, charge * wx[i]);
+        int32_t* plane = op_.charges + static_cast<ptrdiff_t>(planes[i]) * ny * nz + row.start[run];
+        for (int k = 0; k < kSplineLanes; k += kWidth) {
+          const auto weight_xz = hn::Mul(weight_x, hn::LoadU(d, row.weight[run] + k));
+          for (int j = 0; j < Order; ++j) {
+            int32_t* at = plane + line_at[j] + k;
+            const auto share = hn::NearestInt(hn::Mul(weight_xz, hn::Set(d, wy[j])));
+            hn::StoreU(hn::Add(hn::LoadU(di, at), share), di, at);
           }
         }
       }
@@ -158,25 +168,62 @@ bool meets(Slab a, Slab slab, int nx) {
                              ahead(slab.first, a.first) < slab.end - slab.first);
 }
 
+// What spreading in several slabs has to know first.
+struct Survey {
+  std::vector<Slab> reach;    // by patch
+  std::vector<int> atoms_at;  // by the last plane that an atom touches
+};
+
+template <int Order>
+Survey survey(const SpreadCharges& op, ThreadGroup& threads) {
+  const auto nx = static_cast<size_t>(op.grid.nx);
+  Survey result{std::vector<Slab>(static_cast<size_t>(op.patch_count)), std::vector<int>(nx, 0)};
+  threads.parallel_for(op.patch_count, 16, [&](int begin, int end, int) {
+    Spreader<Order> spreader(op);
+    std::vector<int> atoms_at(nx, 0);
+    for (int p = begin; p < end; ++p)
+      result.reach[static_cast<size_t>(p)] = spreader.reach(op.patches[p], atoms_at.data());
+    for (size_t x = 0; x < nx; ++x)
+      std::atomic_ref(result.atoms_at[x]).fetch_add(atoms_at[x], std::memory_order_relaxed);
+  });
+  return result;
+}
+
+// Cut the planes into slabs that get about equally much charge to spread.
+std::vector<Slab> balanced_slabs(const std::vector<int>& atoms_at, int order, int slabs) {
+  const int nx = static_cast<int>(atoms_at.size());
+  int64_t total = 0, passed = 0;
+  for (const int atoms : atoms_at) total += int64_t{atoms} * order;
+  std::vector<Slab> result;
+  int first = 0;
+  for (int x = 0; x < nx; ++x) {
+    for (int j = 0; j < order; ++j) passed += atoms_at[static_cast<size_t>((x + j) % nx)];
+    const auto made = static_cast<int64_t>(result.size()) + 1;
+    if (x + 1 == nx || (made < slabs && passed * slabs >= total * made)) {
+      result.push_back({first, x + 1});
+      first = x + 1;
+    }
+  }
+  return result;
+}
+
 template <int Order>
 void spread(const SpreadCharges& op, ThreadGroup& threads) {
   const int nx = op.grid.nx;
-  // Two slabs per thread even out the load; more would only repeat weights.
-  const int slabs = threads.size() == 1 ? 1 : std::clamp(2 * threads.size(), 1, nx / Order);
-  std::vector<Slab> reach(static_cast<size_t>(op.patch_count), Slab{0, nx});
-  if (slabs > 1)
-    threads.parallel_for(op.patch_count, 8, [&](int begin, int end, int) {
-      Spreader<Order> spreader(op);
-      for (int p = begin; p < end; ++p)
-        reach[static_cast<size_t>(p)] = spreader.reach(op.patches[p]);
-    });
-  threads.parallel_for(slabs, 1, [&](int begin, int end, int) {
+  if (threads.size() == 1) {
     Spreader<Order> spreader(op);
-    for (int s = begin; s < end; ++s) {
-      const Slab slab{nx * s / slabs, nx * (s + 1) / slabs};
+    for (int p = 0; p < op.patch_count; ++p) spreader.add(op.patches[p], {0, nx});
+    return;
+  }
+  const Survey found = survey<Order>(op, threads);
+  // A slab per thread: more would even out little and repeat weights.
+  const std::vector<Slab> slabs = balanced_slabs(found.atoms_at, Order, threads.size());
+  threads.parallel_for(static_cast<int>(slabs.size()), 1, [&](int begin, int end, int) {
+    Spreader<Order> spreader(op);
+    for (int s = begin; s < end; ++s)
       for (int p = 0; p < op.patch_count; ++p)
-        if (meets(reach[static_cast<size_t>(p)], slab, nx)) spreader.add(op.patches[p], slab);
-    }
+        if (meets(found.reach[static_cast<size_t>(p)], slabs[static_cast<size_t>(s)], nx))
+          spreader.add(op.patches[p], slabs[static_cast<size_t>(s)]);
   });
 }
 
@@ -206,10 +253,15 @@ class Gatherer {
   }
 
  private:
+  // Where the rows that an atom reaches start.
+  struct Rows {
+    const float* plane[Order];
+    ptrdiff_t line[Order];
+  };
+
   // Gradient of the potential in grid coordinates.
   HWY_INLINE Vec3f gradient(const Float4& local) {
     const auto& spline = kSpline<Order>;
-    const float* rows[Order][Order];
     float w[2][kSplineLanes], s[2][kSplineLanes];
     MeshFrame::Place place[3];
     for (int d = 0; d < 3; ++d) place[d] = frame_.place(d, local);
@@ -222,14 +274,13 @@ class Gatherer {
     const int nz = op_.grid.nz;
     const RowWeights row =
         row_weights<Order>(frame_.wrap(2, place[2].point - (Order - 1)), nz, wz_, sz_);
-    size_t line[Order];
-    for (int j = 0; j < Order; ++j)
-      line[j] = static_cast<size_t>(frame_.wrap(1, place[1].point - (Order - 1) + j));
+    int planes[Order], lines[Order];
+    consecutive<Order>(frame_, 0, place[0].point, op_.grid.nx, planes);
+    consecutive<Order>(frame_, 1, place[1].point, op_.grid.ny, lines);
+    Rows rows;
     for (int i = 0; i < Order; ++i) {
-      const auto plane = static_cast<size_t>(frame_.wrap(0, place[0].point - (Order - 1) + i)) *
-                         static_cast<size_t>(op_.grid.ny);
-      for (int j = 0; j < Order; ++j)
-        rows[i][j] = op_.potential + (plane + line[j]) * static_cast<size_t>(nz);
+      rows.plane[i] = op_.potential + static_cast<ptrdiff_t>(planes[i]) * op_.grid.ny * nz;
+      rows.line[i] = static_cast<ptrdiff_t>(lines[i]) * nz;
     }
     Vec3f g{0, 0, 0};
     for (int run = 0; run < row.runs; ++run) g += weigh(rows, row, run, w, s);
@@ -237,7 +288,7 @@ class Gatherer {
   }
 
   // Weigh one run of eight points of all rows.
-  HWY_INLINE Vec3f weigh(const float* (&rows)[Order][Order], const RowWeights& row, int run,
+  HWY_INLINE Vec3f weigh(const Rows& rows, const RowWeights& row, int run,
                          const float (&w)[2][kSplineLanes], const float (&s)[2][kSplineLanes]) {
     const Floats d;
     alignas(32) float sum[3][kSplineLanes];
@@ -245,8 +296,9 @@ class Gatherer {
       auto gx = hn::Zero(d), gy = hn::Zero(d), gz = hn::Zero(d);
       for (int i = 0; i < Order; ++i) {
         auto along = hn::Zero(d), across = hn::Zero(d);
+        const float* plane = rows.plane[i] + row.start[run] + k;
         for (int j = 0; j < Order; ++j) {
-          const auto value = hn::LoadU(d, rows[i][j] + row.start[run] + k);
+          const auto value = hn::LoadU(d, plane + rows.line[j]);
           along = hn::Add(along, hn::Mul(hn::Set(d, w[1][j]), value));
           across = hn::Add(across, hn::Mul(hn::Set(d, s[1][j]), value));
         }

@@ -46,8 +46,8 @@ class MeshFrame {
     float fraction;
   };
   QMD_HD Place place(const Centre& centre, int d, const Float4& local) const {
-    const float u = centre.rest[d] + (per_nm_[d].x * local.x + per_nm_[d].y * local.y +
-                                      per_nm_[d].z * local.z);
+    const float u =
+        centre.rest[d] + (per_nm_[d].x * local.x + per_nm_[d].y * local.y + per_nm_[d].z * local.z);
     const float whole = std::floor(u);
     return {centre.base[d] + static_cast<int>(whole), u - whole};
   }

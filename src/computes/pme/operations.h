@@ -23,9 +23,9 @@ struct Complex {
 
 struct PmeGrid {
   int nx, ny, nz;
-  int order;           // B-spline order, 4 or 5
+  int order;  // B-spline order, 4 or 5
   Box box;
-  Int3 cells;          // patch grid, which fixes patch centres in fractions of the box
+  Int3 cells;  // patch grid, which fixes patch centres in fractions of the box
   // Patch-centred coordinates keep single precision exact: grid coordinate of an atom =
   // n * (cell + 1/2) / cells (split into integer and fraction in double) + n * fraction(local).
 };

@@ -66,11 +66,11 @@ struct CudaDeviceReport {
   size_t memory = 0;         // bytes
   size_t free_memory = 0;    // bytes
   int multiprocessors = 0;
-  std::string bus;              // PCI bus id
-  std::vector<int> reaches;     // ordinals of the GPUs whose memory it can use directly
-  std::string problem;          // why it cannot be used; empty: it can
-  double bandwidth = 0;         // bytes/s of its memory, reading and writing; of the self-test
-  bool healthy = false;         // the self-test's memory came back as written
+  std::string bus;           // PCI bus id
+  std::vector<int> reaches;  // ordinals of the GPUs whose memory it can use directly
+  std::string problem;       // why it cannot be used; empty: it can
+  double bandwidth = 0;      // bytes/s of its memory, reading and writing; of the self-test
+  bool healthy = false;      // the self-test's memory came back as written
 };
 
 enum class SelfTest { kSkip, kRun };  // takes about a second a GPU

@@ -13,7 +13,8 @@ namespace {
 
 __global__ void probe_kernel(unsigned* words, size_t count, unsigned step) {
   const size_t stride = static_cast<size_t>(gridDim.x) * blockDim.x;
-  for (size_t i = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += stride)
+  for (size_t i = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count;
+       i += stride)
     words[i] = words[i] * 1664525u + step;
 }
 
@@ -94,8 +95,7 @@ void self_test(CudaDeviceReport& report) {
   std::vector<unsigned> host(kWords);
   cuda_check(cudaMemcpy(host.data(), words, kWords * sizeof(unsigned), cudaMemcpyDeviceToHost),
              "copy from the GPU");
-  report.healthy =
-      std::all_of(host.begin(), host.end(), [&](unsigned w) { return w == expected; });
+  report.healthy = std::all_of(host.begin(), host.end(), [&](unsigned w) { return w == expected; });
   cudaEventDestroy(begin);
   cudaEventDestroy(end);
   cudaFree(words);

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Atoms that sit on top of each other: found before they do harm.
+
+Close contacts are a matter for minimisation, but of two atoms in one place no force says where to
+go; such an input is broken.  A tree search over the cell and a thin rim of images costs about a
+second for a million atoms.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
+
+from .errors import InputError
+from .nonbonded import box_widths
+from .state import State
+from .system import System
+
+CLOSEST = 0.02  # nm; no bond is nearly as short
+
+
+def check_overlaps(system: System, state: State) -> None:
+    """Raises InputError naming two atoms that are closer than 0.02 nm, images included."""
+    points, atoms = _with_rim(state.positions, state.box)
+    pairs = cKDTree(points).query_pairs(CLOSEST, output_type="ndarray")
+    if len(pairs) == 0:
+        return
+    i, j = pairs[0]
+    distance = float(np.linalg.norm(points[i] - points[j]))
+    first, second = sorted((int(atoms[i]), int(atoms[j])))
+    raise InputError(
+        f"overlapping atoms: {system.topology.describe(first)} and "
+        f"{system.topology.describe(second)} are {distance:.4f} nm apart"
+    )
+
+
+def _with_rim(
+    positions: NDArray[np.float64], box: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    """Positions in the cell and images just beyond its upper faces, and whose they are."""
+    fractions = (positions @ np.linalg.inv(box)) % 1.0
+    atoms = np.arange(len(positions))
+    for axis, margin in enumerate(CLOSEST / box_widths(box)):
+        low = fractions[:, axis] < margin
+        images = fractions[low].copy()
+        images[:, axis] += 1.0
+        fractions = np.concatenate([fractions, images])
+        atoms = np.concatenate([atoms, atoms[low]])
+    return fractions @ box, atoms
