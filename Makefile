@@ -8,18 +8,19 @@
 #   make test       all tests but those that need a GPU      (PYTEST="-k pme -x" to choose)
 #   make test-gpu   the tests that need a GPU
 #   make lint       formatters, linters, type check, layer check;  make format mends formatting
-#   make bench      speed of this machine, beside OpenMM
+#   make bench      speed of this machine, beside OpenMM     (BENCH="--rounds 1" to choose)
 #   make clean      remove everything made here
 
 PYTHON ?= python3
 PYTEST ?=
+BENCH ?=
 CUDA ?= AUTO
 WHEELS ?= .whl
 SHELL := /bin/bash
 FIND = $(shell find $(1) -not -path '*/__pycache__*' \( -type d -o -name '*.cpp' -o -name '*.h' \
   -o -name '*.cu' -o -name '*.cuh' -o -name '*.cc' -o -name 'CMakeLists.txt' -o -name '*.cmake' \))
 SOURCES := $(call FIND,src third_party cmake) $(shell find python -type d -not -name __pycache__)
-RECIPE := Makefile CMakeLists.txt pyproject.toml tools/build_backend.py
+RECIPE := CMakeLists.txt pyproject.toml tools/build_backend.py
 INSTALL := pip install -q --disable-pip-version-check
 SITE := $(INSTALL) --no-deps --no-index --upgrade --target build/site
 BUILD := --no-build-isolation -C build-dir=build/core -C cmake.define.QUILTMD_CUDA=$(CUDA)
@@ -67,7 +68,7 @@ test-gpu: $(BUILT)
 	$(RUN) -m pytest -m gpu $(PYTEST)
 
 bench: $(BUILT)
-	$(RUN) benchmarks/cpu.py
+	$(RUN) benchmarks/cpu.py $(BENCH)
 
 CPP = $(shell find src benchmarks tests -name '*.cpp' -o -name '*.h' -o -name '*.cu' -o -name '*.cuh')
 lint: $(BUILT)

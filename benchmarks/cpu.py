@@ -130,7 +130,7 @@ def main() -> None:
     for system, tile in _SIZES:
         results["sizes"].append(bench(system, tile, threads=options.threads, device="cpu"))
         print_bench(results["sizes"][-1])
-    print("time by task, DHFR (summed over threads):")
+    print("time by task, DHFR:")
     print_tasks(results["sizes"][1])
 
     print("by number of ranks, one thread each:")

@@ -29,17 +29,19 @@ class Variant:
     changes: tuple[tuple[str, str], ...] = ()
 
 
-LJ_SPLIT = ("if (lj_atoms <= kLjHalf) {", "if (lj_atoms < 0) {")
-SKIP_ZERO = ("if (fx == 0 && fy == 0 && fz == 0) return;", "")
+NO_PREFETCH = (
+    ("const uint32_t entry = next;", "const uint32_t entry = load_entry(k, index);"),
+    ("    next = load_entry(k, index + kWarp);\n", ""),
+    ("  uint32_t next = load_entry(k, first * kWarp + k.lane);\n", ""),
+)
+RELEASE = ("  wait_for_previous();\n", "  wait_for_previous();\n  release_next();\n")
 
 PAIR_VARIANTS = (
     Variant("source"),
-    Variant("all_lj", (LJ_SPLIT,)),
-    Variant("24_warps", (("kWarpsPerProcessor = 32", "kWarpsPerProcessor = 24"),)),
-    Variant("20_warps", (("kWarpsPerProcessor = 32", "kWarpsPerProcessor = 20"),)),
-    Variant("no_skip", (SKIP_ZERO,)),
+    Variant("no_prefetch", NO_PREFETCH),
+    Variant("release", (RELEASE,)),
+    Variant("28_warps", (("kWarpsPerProcessor = 32", "kWarpsPerProcessor = 28"),)),
     Variant("no_store", (("    add_fixed(k.op.slots.force[c] + j.slot, fixed);\n", ""),)),
-    Variant("late_start", (("Start::kEarly", "Start::kAfterPrevious"),)),
 )
 
 
@@ -83,7 +85,8 @@ def build_pairs() -> None:
     """Compiles and links build/kernels/pairs."""
     sources = [
         ROOT / "benchmarks/kernels/pairs.cu", PAIR_SOURCE,
-        ROOT / "src/computes/nonbonded/cuda_lists.cu", ROOT / "src/decomposition/cuda_layout.cu",
+        ROOT / "src/computes/nonbonded/cuda_lists.cu",
+        ROOT / "src/computes/nonbonded/cuda_prune.cu", ROOT / "src/decomposition/cuda_layout.cu",
         ROOT / "src/decomposition/patch_grid.cpp", ROOT / "src/computes/nonbonded/pair_physics.cpp",
         ROOT / "src/device/device.cpp", *write_variants(),
     ]  # fmt: skip

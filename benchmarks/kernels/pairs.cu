@@ -176,8 +176,8 @@ struct Bench {
         groups_n(w.atoms() / 3),
         slots_n((w.atoms() + 7 * patches_n + 7) / 8 * 8),
         lists_n(slots_n / 8),
-        region(std::max(
-            384, (static_cast<int>(450 * std::pow((kCutoff + buffer) / 0.96, 3)) + 31) / 32 * 32)) {
+        entries_n(static_cast<size_t>(lists_n) * 32 *
+                  static_cast<size_t>(15 * std::pow((kCutoff + buffer) / 0.96, 3) + 1)) {
     context.scratch = &scratch;
     cudaDeviceProp p;
     cuda_check(cudaGetDeviceProperties(&p, 0), "read properties");
@@ -269,6 +269,32 @@ struct Bench {
     op.faults = faults.data;
     return op;
   }
+  PruneLists prune(float reach, bool compare) {
+    return {slots,
+            lists.data,
+            ranges.data + 2,
+            lists_n,
+            entries.data,
+            masks.data,
+            shifts->data,
+            grid.codes(),
+            reach,
+            inner.data,
+            inner_entries.data,
+            inner_masks.data,
+            kept.data,
+            compare,
+            static_cast<float>(kCutoff * kCutoff),
+            step.data,
+            faults.data};
+  }
+  PairForces inner_pairs(int pieces) {
+    PairForces op = pairs(pieces, false);
+    op.lists = inner.data;
+    op.entries = inner_entries.data;
+    op.masks = inner_masks.data;
+    return op;
+  }
   PairForces pairs(int pieces, bool with_energy) {
     PairForces op{};
     op.slots = slots;
@@ -334,10 +360,11 @@ struct Bench {
 
   const Water& w;
   PatchGrid grid;
-  int patches_n, groups_n, slots_n, lists_n, region;
+  int patches_n, groups_n, slots_n, lists_n;
+  size_t entries_n;
   CudaContext context;
   CudaKernels kernels;
-  FixedScratch scratch{static_cast<size_t>(groups_n) * sizeof(GroupRecord) + 4096 +
+  FixedScratch scratch{static_cast<size_t>(groups_n) * (sizeof(GroupRecord) + 4) + 4096 +
                        static_cast<size_t>(patches_n) * 16};
   Array<Vec3d> from{w.positions}, from_velocity{w.positions};
   Array<float> charge{w.charge};
@@ -362,9 +389,10 @@ struct Bench {
       slot_of_atom{static_cast<size_t>(w.atoms())};
   Array<int64_t> force{3 * static_cast<size_t>(slots_n)}, energy{kEnergyKinds};
   Array<ClusterBounds> bounds{static_cast<size_t>(lists_n)};
-  Array<PairList> lists{static_cast<size_t>(lists_n)};
-  Array<uint32_t> entries{static_cast<size_t>(lists_n) * region};
-  Array<uint8_t> masks{static_cast<size_t>(lists_n) * region};
+  Array<PairList> lists{static_cast<size_t>(lists_n)}, inner{static_cast<size_t>(lists_n)};
+  Array<uint32_t> entries{entries_n}, inner_entries{entries_n}, kept{entries_n / 32};
+  Array<uint8_t> masks{entries_n}, inner_masks{entries_n};
+  Array<int64_t> step{1};
   Array<Faults> faults{1};
   Constants constants{};
   GridView view{};
@@ -457,6 +485,54 @@ void check_capture(Bench& b) {
   cudaStreamDestroy(other);
 }
 
+// Entries a list and rounds of 32 a list.
+void print_lists(const std::vector<PairList>& lists, int count, double pairs) {
+  int64_t rounds = 0, masked = 0, listed = 0;
+  int longest = 0;
+  for (const PairList& l : lists) {
+    rounds += (l.count + 31) / 32;
+    masked += l.masked;
+    listed += l.count;
+    longest = std::max(longest, l.count);
+  }
+  const auto n = static_cast<double>(listed);
+  std::printf(
+      "  %d lists of %.1f entries (longest %d, masked %.1f); useful slots %.3f, with idle lanes "
+      "%.3f\n",
+      count, n / count, longest, static_cast<double>(masked) / count, pairs / (8 * n),
+      pairs / (256.0 * static_cast<double>(rounds)));
+}
+
+// Prune the lists that were built to narrower ones; the forces must be those of narrow lists built
+// at once, bit by bit.
+void check_prune(Bench& b, float reach, double pairs, int repeats) {
+  for (const float narrow : {0.90f, 0.93f, 0.96f}) {
+    if (narrow >= reach) break;
+    b.run(b.build(narrow));
+    const auto built = b.forces_of([&] { b.run(b.pairs(1, false)); });
+    b.run(b.build(reach));
+    b.run(b.prune(narrow, false));
+    const auto pruned = b.forces_of([&] { b.run(b.inner_pairs(1)); });
+    b.run(b.prune(narrow, true));
+    const bool quiet = b.faults.host()[0].violation_step == 0;
+    b.run(b.prune(0.8f, false));
+    b.run(b.prune(narrow, true));
+    b.synchronize();
+    const bool seen = b.faults.host()[0].violation_step == 1;
+    cuda_check(cudaMemset(b.faults.data, 0, sizeof(Faults)), "clear");
+    const double us = b.time([&] { b.run(b.prune(narrow, true)); }, repeats);
+    std::printf("  pruned to %.2f in %.1f us: forces %s, misses %s;", narrow, us,
+                built == pruned ? "of lists built at once" : "DIFFER",
+                quiet && seen ? "seen" : "WRONG");
+    for (const int pieces : {1, 2}) {
+      const PairForces op = b.inner_pairs(pieces);
+      std::printf(" pairs, pieces %d: %.2f us", pieces, b.time([&] { b.run(op); }, repeats));
+    }
+    std::printf("\n");
+    print_lists(b.inner.host(), b.ranges.host()[3], pairs);
+  }
+}
+
 void bench(const Water& w, const Sample& sample, double buffer, bool all_variants) {
   Bench b(w, buffer);
   const int repeats = w.atoms() > 500000 ? 4 : 20;
@@ -477,20 +553,8 @@ void bench(const Water& w, const Sample& sample, double buffer, bool all_variant
   const Faults faults = b.faults.host()[0];
   if (faults.list_overflow)
     std::printf("  OVERFLOW: need %d, have %zu\n", faults.list_overflow, b.entries.size);
-  const int lists = b.ranges.host()[3], listed = b.entry_count.host()[0];
-  int64_t rounds = 0, masked = 0;
-  int longest = 0;
-  for (const PairList& l : b.lists.host()) {
-    rounds += (l.count + 31) / 32;
-    masked += l.masked;
-    longest = std::max(longest, l.count);
-  }
   const double pairs = sample.pairs_per_atom * w.atoms();
-  std::printf(
-      "  %d lists of %.1f entries (longest %d, region %d, masked %.1f); useful slots %.3f, with "
-      "idle lanes %.3f\n",
-      lists, double(listed) / lists, longest, b.region, double(masked) / lists,
-      pairs / (8.0 * listed), pairs / (256.0 * rounds));
+  print_lists(b.lists.host(), b.ranges.host()[3], pairs);
   const std::vector<int32_t> where = b.slot_of_atom.host();
   const auto plain = b.forces_of([&] { b.run(b.pairs(1, false)); });
   std::printf("  force error %.2e, sum %s, repeat %s", force_error(b, sample, plain, where),
@@ -517,6 +581,7 @@ void bench(const Water& w, const Sample& sample, double buffer, bool all_variant
     std::printf("; energies %.1f us\n", b.time([&] { v.run(op, b.context); }, repeats));
     std::fflush(stdout);
   }
+  if (!timing || buffer > 0.09) check_prune(b, reach, pairs, repeats);
 }
 
 }  // namespace

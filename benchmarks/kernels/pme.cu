@@ -154,15 +154,19 @@ void check(Case& c) {
 }
 
 void time_bricks(Case& c) {
-  const Int3 chosen = brick_patches(c.grid, c.context);
-  const Int3 tried[] = {chosen, {1, 1, 1}, {1, 1, 2}, {1, 2, 2}, {2, 2, 2}, {2, 2, 3}, {2, 2, 4},
-                        {3, 3, 3}, {4, 4, 4}};
-  for (const Int3& p : tried) {
-    if (brick_bytes(c.grid, p) > static_cast<size_t>(c.context.shared_memory) - 4096) continue;
-    const std::string shape = (&p == tried ? "chosen " : "") + std::to_string(p.x) + "x" +
-                              std::to_string(p.y) + "x" + std::to_string(p.z);
-    row(c, "spread", shape, time_of(c.context, [&] { spread_charges_by(p, c.spread(), c.context); }));
-    row(c, "gather", shape, time_of(c.context, [&] { gather_forces_by(p, c.gather(), c.context); }));
+  const BrickChoice chosen = choose_bricks(c.grid, c.context);
+  std::vector<BrickChoice> tried{chosen};
+  for (const Int3& p : {Int3{1, 1, 1}, Int3{1, 1, 2}, Int3{1, 2, 2}, Int3{2, 2, 2}, Int3{2, 2, 3},
+                        Int3{3, 3, 3}})
+    for (const int threads : {512, 1024}) tried.push_back({p, threads});
+  for (size_t i = 0; i < tried.size(); ++i) {
+    const BrickChoice& t = tried[i];
+    if (!bricks_fit(c.grid, t, c.context)) continue;
+    const std::string shape = (i == 0 ? "chosen " : "") + std::to_string(t.patches.x) + "x" +
+                              std::to_string(t.patches.y) + "x" + std::to_string(t.patches.z) +
+                              " by " + std::to_string(t.threads);
+    row(c, "spread", shape, time_of(c.context, [&] { spread_charges_by(t, c.spread(), c.context); }));
+    row(c, "gather", shape, time_of(c.context, [&] { gather_forces_by(t, c.gather(), c.context); }));
   }
 }
 

@@ -90,8 +90,8 @@ def bench(
 
     Returns
     -------
-    Names and numbers: atoms, milliseconds per step, ns/day, and `tasks`, seconds by task name
-    summed over ranks and threads.
+    Names and numbers: atoms, milliseconds per step, ns/day, and `tasks`, seconds by task name,
+    summed over ranks.
     """
     simulation = prepare(system, tile, ranks=ranks, threads=threads, device=device)
     if steps == 0:

@@ -51,7 +51,7 @@ def demo(
     config = build_config(
         {
             "system": {"topology": topology, "coordinates": coordinates, "hmr": True},
-            "integrator": {"ensemble": "nvt", "friction": 5.0, "timestep": _TIMESTEP},
+            "integrator": {"ensemble": "nvt", "friction": 2.0, "timestep": _TIMESTEP},
             "run": {"steps": _FIRST_STEPS, "minimize": True, "device": device},
             "output": {"dir": out, "log_every": _LOG_EVERY, "trajectory_every": 50},
         }

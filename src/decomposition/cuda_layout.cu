@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Laying out a rank's atoms on the GPU. Sorting is by buckets: groups are counted per patch, the
-// patches laid out by one block, the groups scattered into their patches in any order, and ranked
-// there by counting how many go before each. A patch holds some 40 groups, so counting is cheaper
-// than any sort; it would be slow for patches with tens of thousands.
+// Laying out a rank's atoms on the GPU. Sorting is by buckets: groups are counted per patch, which
+// also gives each its number in its patch, in any order; the patches are laid out, the groups
+// scattered into them, and ranked there by counting how many go before each. A patch holds some 40
+// groups, so counting is cheaper than any sort; it would be slow for patches with tens of thousands.
 #include "decomposition/layout_math.h"
 #include "device/cuda/kernels.h"
 #include "device/cuda/launch.h"
@@ -13,80 +13,114 @@ namespace layout {
 
 constexpr int kThreads = 128;
 constexpr int kScanThreads = 1024;
-constexpr int kRankThreads = 64;  // what a patch of 1 nm holds, mostly
+constexpr int kRankThreads = 64;    // what a patch of 1 nm holds, mostly
+constexpr int kPlaceThreads = 192;  // the same for its atoms
 
 __device__ __forceinline__ int used(const int32_t* count, int capacity) {
   return min(*count, capacity);
 }
 
 __global__ void __launch_bounds__(kThreads) bin_kernel(const __grid_constant__ BinGroups op) {
+  wait_for_previous();
   const int n = blockIdx.x * kThreads + threadIdx.x;
   if (n < used(op.count, op.capacity)) op.records[n] = make_record(op, op.placed[n]);
 }
 
 // Per owned patch, and one more for groups that leave the rank.
 struct Buckets {
-  int32_t* groups;
-  int32_t* atoms;
-  int32_t* next;  // where the bucket's next record goes
+  unsigned long long* counts;  // groups in the upper half, atoms in the lower
+  int32_t* begin;              // first record of the bucket
+  int32_t* number;             // by unsorted record: its number in its bucket
   GroupRecord* records;
 };
+
+__device__ __forceinline__ int groups_in(unsigned long long count) {
+  return static_cast<int>(count >> 32);
+}
+__device__ __forceinline__ int atoms_in(unsigned long long count) {
+  return static_cast<int>(count & 0xffffffffu);
+}
+__device__ __forceinline__ int slots_in(unsigned long long count) {
+  return (atoms_in(count) + kClusterSize - 1) / kClusterSize * kClusterSize;
+}
 
 __device__ __forceinline__ int bucket_of(const SortGroups& op, int patch) {
   const int index = op.owned_index[patch];
   return index < 0 ? op.owned_count : index;
 }
 
+// Groups come nearly in order, so the lanes of a warp share few buckets: one addition for each.
 __global__ void __launch_bounds__(kThreads)
     count_kernel(const __grid_constant__ SortGroups op, Buckets buckets) {
-  const int n = blockIdx.x * kThreads + threadIdx.x;
-  if (n >= used(op.count, op.capacity)) return;
+  wait_for_previous();
+  const int n = blockIdx.x * kThreads + threadIdx.x, lane = threadIdx.x % kWarp;
+  const bool present = n < used(op.count, op.capacity);
+  const unsigned lanes = __ballot_sync(kAllLanes, present);
+  if (!present) return;
   const int bucket = bucket_of(op, op.records[n].patch);
-  atomicAdd(&buckets.groups[bucket], 1);
-  atomicAdd(&buckets.atoms[bucket], atoms_of(op.constants, op.records[n].group));
+  const unsigned peers = __match_any_sync(lanes, bucket);
+  const auto atoms = static_cast<unsigned>(atoms_of(op.constants, op.records[n].group));
+  const unsigned all_atoms = __reduce_add_sync(peers, atoms);
+  const int leader = __ffs(peers) - 1;
+  unsigned long long before = 0;
+  if (lane == leader) {
+    const auto groups = static_cast<unsigned long long>(__popc(peers));
+    before = atomicAdd(&buckets.counts[bucket], groups << 32 | all_atoms);
+  }
+  const int earlier = __shfl_sync(peers, groups_in(before), leader);
+  buckets.number[n] = earlier + __popc(peers & ((1u << lane) - 1));
 }
 
+// Every block sums up for itself what lies before it: more reading, but no waiting for others.
 __global__ void __launch_bounds__(kScanThreads)
     lay_out_kernel(const __grid_constant__ SortGroups op, Buckets buckets) {
-  int groups_before = 0, slots_before = 0;
-  for (int base = 0; base <= op.owned_count; base += kScanThreads) {
-    const int p = base + threadIdx.x;
-    const bool present = p <= op.owned_count, owned = p < op.owned_count;
-    const int groups = present ? buckets.groups[p] : 0;
-    const int atoms = owned ? buckets.atoms[p] : 0;
-    const int slots = (atoms + kClusterSize - 1) / kClusterSize * kClusterSize;
-    int groups_here, slots_here;
-    const int first_group = groups_before + block_sum(groups, &groups_here);
-    const int start = slots_before + block_sum(slots, &slots_here);
-    if (present) buckets.next[p] = first_group;
-    if (owned) {
-      // What does not fit is left out; the caller sees the need and repeats with more room.
-      const bool fits = start + slots <= op.slot_capacity;
-      op.patches[p] = {op.owned[p], fits ? start : 0,  fits ? atoms : 0,
-                       first_group, fits ? groups : 0, cell_of(op.owned[p], op.grid.cells)};
-    }
-    groups_before += groups_here;
-    slots_before += slots_here;
+  wait_for_previous();
+  const int first = blockIdx.x * kScanThreads, p = first + threadIdx.x;
+  int groups = 0, slots = 0, groups_before, slots_before, groups_here, slots_here;
+#pragma unroll 4
+  for (int b = threadIdx.x; b < first; b += kScanThreads) {
+    groups += groups_in(buckets.counts[b]);
+    slots += slots_in(buckets.counts[b]);
   }
-  if (threadIdx.x != 0) return;
-  if (slots_before > op.slot_capacity) atomicMax(&op.faults->list_overflow, slots_before);
-  *op.slot_count = min(slots_before, op.slot_capacity);
+  block_sum(groups, &groups_before);
+  block_sum(slots, &slots_before);
+  const unsigned long long count = p <= op.owned_count ? buckets.counts[p] : 0;
+  const bool owned = p < op.owned_count;
+  const int own_slots = owned ? slots_in(count) : 0;
+  const int first_group = groups_before + block_sum(groups_in(count), &groups_here);
+  const int start = slots_before + block_sum(own_slots, &slots_here);
+  if (p <= op.owned_count) buckets.begin[p] = first_group;
+  if (owned) {
+    // What does not fit is left out; the caller sees the need and repeats with more room.
+    const bool fits = start + own_slots <= op.slot_capacity;
+    op.patches[p] = {op.owned[p],
+                     fits ? start : 0,
+                     fits ? atoms_in(count) : 0,
+                     first_group,
+                     fits ? groups_in(count) : 0,
+                     cell_of(op.owned[p], op.grid.cells)};
+  }
+  if (threadIdx.x != 0 || first + kScanThreads <= op.owned_count) return;
+  const int need = slots_before + slots_here;
+  if (need > op.slot_capacity) atomicMax(&op.faults->list_overflow, need);
+  *op.slot_count = min(need, op.slot_capacity);
 }
 
 __global__ void __launch_bounds__(kThreads)
     scatter_kernel(const __grid_constant__ SortGroups op, Buckets buckets) {
+  wait_for_previous();
   const int n = blockIdx.x * kThreads + threadIdx.x;
   if (n >= used(op.count, op.capacity)) return;
   const GroupRecord record = op.records[n];
-  buckets.records[atomicAdd(&buckets.next[bucket_of(op, record.patch)], 1)] = record;
+  buckets.records[buckets.begin[bucket_of(op, record.patch)] + buckets.number[n]] = record;
 }
 
 // One block per bucket: every record to its rank.
 __global__ void __launch_bounds__(kRankThreads)
     rank_kernel(const __grid_constant__ SortGroups op, Buckets buckets) {
   __shared__ uint2 tile[kRankThreads];
-  const int count = buckets.groups[blockIdx.x];
-  const int begin = buckets.next[blockIdx.x] - count;
+  wait_for_previous();
+  const int count = groups_in(buckets.counts[blockIdx.x]), begin = buckets.begin[blockIdx.x];
   for (int base = 0; base < count; base += kRankThreads) {
     const int mine = base + threadIdx.x;
     GroupRecord record{};
@@ -108,28 +142,54 @@ __global__ void __launch_bounds__(kRankThreads)
   }
 }
 
-__global__ void __launch_bounds__(kThreads) place_kernel(const __grid_constant__ PlaceGroups op) {
+// The last of `count` ascending values that is not above `value`.
+__device__ __forceinline__ int last_not_above(const int* values, int count, int value) {
+  int low = 0, high = count - 1;
+  while (low < high) {
+    const int middle = (low + high + 1) / 2;
+    if (values[middle] <= value)
+      low = middle;
+    else
+      high = middle - 1;
+  }
+  return low;
+}
+
+// One block per patch. Threads are first groups, to find their slots, then slots, so that what the
+// slots hold is written in order.
+__global__ void __launch_bounds__(kPlaceThreads)
+    place_kernel(const __grid_constant__ PlaceGroups op) {
+  __shared__ GroupRecord records[kPlaceThreads];
+  __shared__ int first_slot[kPlaceThreads];
+  wait_for_previous();
   const PlacedPatch patch = op.patches[blockIdx.x];
   int start = patch.start;
-  for (int base = 0; base < patch.groups; base += kThreads) {
-    const int index = patch.group_start + base + threadIdx.x;
-    const bool present = base + static_cast<int>(threadIdx.x) < patch.groups;
-    const GroupRecord record = present ? op.records[index] : GroupRecord{};
-    const int atoms = present ? atoms_of(op.constants, record.group) : 0;
+  for (int base = 0; base < patch.groups; base += kPlaceThreads) {
+    const int groups = min(kPlaceThreads, patch.groups - base), n = threadIdx.x;
+    const int index = patch.group_start + base + n;
+    if (n < groups) records[n] = op.records[index];
+    const int atoms = n < groups ? atoms_of(op.constants, records[n].group) : 0;
     int placed;
     const int slot = start + block_sum(atoms, &placed);
-    if (present) {
-      op.placed[index] = {slot, record.group};
-      op.origin[index] = record.origin;
-      for (int a = 0; a < atoms; ++a) place_atom(op, record, a, slot + a);
+    if (n < groups) {
+      first_slot[n] = slot;
+      op.placed[index] = {slot, records[n].group};
+      op.origin[index] = records[n].origin;
+    }
+    __syncthreads();
+    for (int s = start + n; s < start + placed; s += kPlaceThreads) {
+      const int g = last_not_above(first_slot, groups, s);
+      place_atom(op, records[g], s - first_slot[g], s);
     }
     start += placed;
+    __syncthreads();
   }
   const int end = (start + kClusterSize - 1) / kClusterSize * kClusterSize;
-  for (int slot = start + threadIdx.x; slot < end; slot += kThreads) {
+  for (int slot = start + threadIdx.x; slot < end; slot += kPlaceThreads) {
     place_padding(op, patch.patch, slot);
   }
-  for (int c = patch.start / kClusterSize + threadIdx.x; c < end / kClusterSize; c += kThreads) {
+  const int last = end / kClusterSize;
+  for (int c = patch.start / kClusterSize + threadIdx.x; c < last; c += kPlaceThreads) {
     op.slots.patch[c] = blockIdx.x;
   }
 }
@@ -142,6 +202,7 @@ __device__ __forceinline__ float least(float v) {
 }
 
 __global__ void __launch_bounds__(kThreads) bound_kernel(const __grid_constant__ BoundClusters op) {
+  wait_for_previous();
   const int slot = blockIdx.x * kThreads + threadIdx.x;
   const bool present = slot < used(op.slot_count, op.slot_capacity);
   const bool atom = present && op.slots.atom[slot] >= 0;
@@ -167,38 +228,52 @@ size_t aligned(size_t bytes) { return (bytes + 255) / 256 * 256; }
 
 namespace {
 
+LaunchShape shape(const char* name, unsigned blocks, unsigned threads) {
+  return {name, blocks, threads, 0, Start::kEarly};
+}
+
 void bin_groups(const BinGroups& op, CudaContext& context) {
-  launch(context, {BinGroups::kName, blocks_for(op.capacity, layout::kThreads), layout::kThreads},
+  launch(context,
+         shape(BinGroups::kName, blocks_for(op.capacity, layout::kThreads), layout::kThreads),
          layout::bin_kernel, op);
 }
 
 void sort_groups(const SortGroups& op, CudaContext& context) {
   const auto buckets = static_cast<size_t>(op.owned_count) + 1;
-  const size_t array = layout::aligned(buckets * sizeof(int32_t));
-  const size_t records = static_cast<size_t>(op.capacity) * sizeof(GroupRecord);
-  auto* memory = static_cast<char*>(context.scratch->take(3 * array + records));
-  const layout::Buckets b{reinterpret_cast<int32_t*>(memory),
-                          reinterpret_cast<int32_t*>(memory + array),
-                          reinterpret_cast<int32_t*>(memory + 2 * array),
-                          reinterpret_cast<GroupRecord*>(memory + 3 * array)};
-  cuda_check(cudaMemsetAsync(memory, 0, 2 * array, context.stream), "clear the buckets");
+  const auto capacity = static_cast<size_t>(op.capacity);
+  const size_t counts = layout::aligned(buckets * sizeof(unsigned long long));
+  const size_t begins = layout::aligned(buckets * sizeof(int32_t));
+  const size_t numbers = layout::aligned(capacity * sizeof(int32_t));
+  auto* memory = static_cast<char*>(
+      context.scratch->take(counts + begins + numbers + capacity * sizeof(GroupRecord)));
+  const layout::Buckets b{reinterpret_cast<unsigned long long*>(memory),
+                          reinterpret_cast<int32_t*>(memory + counts),
+                          reinterpret_cast<int32_t*>(memory + counts + begins),
+                          reinterpret_cast<GroupRecord*>(memory + counts + begins + numbers)};
+  cuda_check(cudaMemsetAsync(memory, 0, counts, context.stream), "clear the buckets");
   const unsigned blocks = blocks_for(op.capacity, layout::kThreads);
-  launch(context, {"sort_groups.count", blocks, layout::kThreads}, layout::count_kernel, op, b);
-  launch(context, {"sort_groups.lay_out", 1, layout::kScanThreads}, layout::lay_out_kernel, op, b);
-  launch(context, {"sort_groups.scatter", blocks, layout::kThreads}, layout::scatter_kernel, op, b);
-  launch(context, {"sort_groups.rank", static_cast<unsigned>(buckets), layout::kRankThreads},
-         layout::rank_kernel, op, b);
+  const auto n = static_cast<unsigned>(buckets);
+  launch(context, shape("sort_groups.count", blocks, layout::kThreads), layout::count_kernel, op,
+         b);
+  launch(context,
+         shape("sort_groups.lay_out", blocks_for(n, layout::kScanThreads), layout::kScanThreads),
+         layout::lay_out_kernel, op, b);
+  launch(context, shape("sort_groups.scatter", blocks, layout::kThreads), layout::scatter_kernel,
+         op, b);
+  launch(context, shape("sort_groups.rank", n, layout::kRankThreads), layout::rank_kernel, op, b);
 }
 
 void place_groups(const PlaceGroups& op, CudaContext& context) {
-  launch(context, {PlaceGroups::kName, static_cast<unsigned>(op.owned_count), layout::kThreads},
+  launch(context,
+         shape(PlaceGroups::kName, static_cast<unsigned>(op.owned_count), layout::kPlaceThreads),
          layout::place_kernel, op);
 }
 
 void bound_clusters(const BoundClusters& op, CudaContext& context) {
-  launch(context,
-         {BoundClusters::kName, blocks_for(op.slot_capacity, layout::kThreads), layout::kThreads},
-         layout::bound_kernel, op);
+  launch(
+      context,
+      shape(BoundClusters::kName, blocks_for(op.slot_capacity, layout::kThreads), layout::kThreads),
+      layout::bound_kernel, op);
 }
 
 }  // namespace

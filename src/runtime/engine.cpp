@@ -68,7 +68,11 @@ void Engine::set_state(const Box& box, const HostState& state) {
   ranks_.clear();
   setup_ = std::make_unique<Setup>(
       make_setup(system_, nonbonded_, integrator_, lists_, box));
-  create_ranks(internal);
+  try {
+    create_ranks(internal);
+  } catch (const Blowup& blowup) {
+    explain(blowup);
+  }
 }
 
 void Engine::create_ranks(const HostState& internal) {

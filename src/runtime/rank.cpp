@@ -35,8 +35,9 @@ Rank::Rank(const Setup& setup, Device& device, Transport& transport, RankView vi
 }
 
 void Rank::build_schedules() {
-  forces_ = force_schedule(workspace_, view_, Energies::kSkip);
-  energies_schedule_ = force_schedule(workspace_, view_, Energies::kAdd);
+  forces_ = force_schedule(workspace_, view_, Clear::kYes, Energies::kSkip);
+  block_forces_ = force_schedule(workspace_, view_, Clear::kNo, Energies::kSkip);
+  energies_schedule_ = force_schedule(workspace_, view_, Clear::kYes, Energies::kAdd);
   rebuild_ = rebuild_schedule(workspace_, view_);
   agree_ = agree_schedule(workspace_, view_, agreed_);
 }
@@ -69,6 +70,15 @@ void Rank::load(const HostState& state) {
     });
   }
   epoch_end_ = list_step_ + setup_.lists.life;
+  executor_.run(agree_);
+  check_terms();
+}
+
+void Rank::check_terms() const {
+  const System& system = setup_.system;
+  const int total = system.bonds.size() + system.angles.size() + system.torsions.size() +
+                    system.pairs14.size();
+  if (agreed_.terms != total) throw Blowup(list_step_, 0, Blowup::Cause::kLostTerm);
 }
 
 void Rank::snapshot() {
@@ -78,24 +88,36 @@ void Rank::snapshot() {
   device_.copy(w.start_velocity.data(), w.velocity[w.current].data(), w.start_velocity.bytes(),
                Lane::kMain);
   device_.copy(w.start_heat.data(), w.energy.data() + kHeat, sizeof(int64_t), Lane::kMain);
+}
+
+void Rank::adopt_next_plan() {
+  if (!next_view_) return;
+  view_ = std::move(*next_view_);
+  next_view_.reset();
+  workspace_.adopt(view_.plans[static_cast<size_t>(view_.rank)]);
+  build_schedules();
+}
+
+// What the start of an epoch means to the host; lay_out() is the device's part.
+void Rank::begin_epoch() {
+  epoch_end_ = list_step_ + setup_.lists.life;
+  forces_current_ = false;
   start_ = {step_, mid_step_};
 }
 
-void Rank::rebuild() {
-  if (next_view_) {
-    view_ = std::move(*next_view_);
-    next_view_.reset();
-    workspace_.adopt(view_.plans[static_cast<size_t>(view_.rank)]);
-    build_schedules();
-  }
+void Rank::lay_out() {
   executor_.run(rebuild_);
-  if (!records_) {  // a recorded block finds out at its end
-    workspace_.source_slots = workspace_.owned_slots.download()[0];
-    make_room(workspace_.faults.download()[0].list_overflow);
-  }
-  epoch_end_ = list_step_ + setup_.lists.life;
-  forces_current_ = false;
   snapshot();
+}
+
+void Rank::rebuild() {
+  adopt_next_plan();
+  lay_out();
+  rebuild_due_ = false;
+  forces_clear_ = false;
+  workspace_.source_slots = workspace_.owned_slots.download()[0];
+  make_room(workspace_.faults.download()[0].list_overflow);
+  begin_epoch();
 }
 
 // Lists that did not fit: make room and build them again from the same positions.
@@ -110,23 +132,24 @@ void Rank::make_room(int32_t need) {
 void Rank::forces() {
   executor_.run(forces_);
   forces_current_ = true;
+  forces_clear_ = false;
 }
 
 // One step's forces and motion. Velocity Verlet is taken from the middle of one step to the middle
 // of the next.
-void Rank::advance_one() {
-  executor_.run(forces_);
+void Rank::advance_one(const Schedule& forces, ForcesAfter after) {
+  executor_.run(forces);
   const IntegratorSettings& settings = setup_.integrator;
   stage("integrate", [&] {
     if (settings.ensemble == Ensemble::kNve) {
-      device_.launch(VerletStep{workspace_.group_work(), settings.timestep, ForcesAfter::kKept,
+      device_.launch(VerletStep{workspace_.group_work(), settings.timestep, after,
                                 workspace_.step.data()});
       return;
     }
     const double keep = std::exp(-settings.friction * settings.timestep);
     device_.launch(LangevinMiddle{workspace_.group_work(), settings.timestep, keep,
                                   std::sqrt(kBoltzmann * settings.temperature * (1 - keep * keep)),
-                                  settings.seed, workspace_.energy.data(), ForcesAfter::kKept,
+                                  settings.seed, workspace_.energy.data(), after,
                                   workspace_.step.data()});
   });
 }
@@ -135,21 +158,29 @@ void Rank::advance(int64_t steps) {
   if (records_)
     advance_recorded(steps);
   else
-    for (int64_t i = 0; i < steps; ++i) advance_one();
+    for (int64_t i = 0; i < steps; ++i) advance_one(forces_, ForcesAfter::kKept);
   step_ += steps;
   forces_current_ = false;
 }
 
 void Rank::advance_recorded(int64_t steps) {
-  const std::pair<int64_t, int> key{steps, workspace_.current};
-  auto found = recordings_.find(key);
+  if (!forces_clear_) device_.launch(workspace_.clear_forces());
+  const Block block{steps, workspace_.current, rebuild_due_};
+  auto found = recordings_.find(block);
   if (found == recordings_.end()) {
     if (recordings_.size() >= kMostRecordings) drop_recordings();
     device_.begin_recording();
-    for (int64_t i = 0; i < steps; ++i) advance_one();
-    found = recordings_.emplace(key, device_.end_recording()).first;
+    if (rebuild_due_) {
+      remove_momentum();
+      lay_out();
+    }
+    for (int64_t i = 0; i < steps; ++i) advance_one(block_forces_, ForcesAfter::kCleared);
+    found = recordings_.emplace(block, device_.end_recording()).first;
   }
   device_.run_recording(found->second);
+  if (rebuild_due_) workspace_.current = 1 - block.buffer;
+  rebuild_due_ = false;
+  forces_clear_ = true;
 }
 
 void Rank::drop_recordings() {
@@ -168,6 +199,10 @@ void Rank::start_verlet() {
 }
 
 void Rank::finish_verlet() {
+  if (rebuild_due_) {
+    remove_momentum();
+    rebuild();
+  }
   forces();
   stage("integrate", [&] {
     device_.launch(VerletFinish{workspace_.group_work(), setup_.integrator.timestep});
@@ -178,6 +213,11 @@ void Rank::finish_verlet() {
 void Rank::end_epoch() {
   if (!settle()) return;
   list_step_ = step_;
+  if (records_) {
+    rebuild_due_ = true;
+    begin_epoch();
+    return;
+  }
   remove_momentum();
   rebuild();
 }
@@ -201,19 +241,31 @@ void Rank::run(int64_t steps) {
   } while (!settle());
 }
 
+// A rank by itself sums the momentum where it is; several have agreed on it.
 void Rank::remove_momentum() {
-  const int every = setup_.integrator.remove_com_every;
-  if (every == 0) return;
-  int64_t total[3];
-  std::copy(agreed_.momentum, agreed_.momentum + 3, total);
+  if (setup_.integrator.remove_com_every == 0) return;
   stage("momentum", [&] {
-    device_.copy_in(workspace_.momentum.data(), total, sizeof total);
-    device_.launch(RemoveMomentum{workspace_.group_work(), workspace_.momentum.data(),
-                                  setup_.total_mass, workspace_.energy.data()});
+    Workspace& w = workspace_;
+    if (view_.ranks > 1) {
+      device_.copy_in(w.momentum.data(), agreed_.momentum, sizeof agreed_.momentum);
+    } else {
+      device_.fill(w.momentum.data(), 0, w.momentum.bytes(), Lane::kMain);
+      device_.launch(SumMomentum{w.group_work(), w.momentum.data()});
+    }
+    device_.launch(RemoveMomentum{w.group_work(), w.momentum.data(), setup_.total_mass,
+                                  w.energy.data()});
   });
 }
 
+// No fault of any kind, on a rank that need not ask others.
+bool Rank::all_well() const {
+  if (!records_) return false;
+  const Faults f = workspace_.faults.download()[0];
+  return !f.violation_step && !f.blowup_step && !f.constraint_step && !f.list_overflow;
+}
+
 bool Rank::settle() {
+  if (all_well()) return true;
   executor_.run(agree_);
   const Faults& f = agreed_.faults;
   if (f.list_overflow) {
@@ -222,10 +274,7 @@ bool Rank::settle() {
     return false;
   }
   if (f.blowup_step || f.constraint_step) fail();
-  const System& system = setup_.system;
-  if (agreed_.terms != system.bonds.size() + system.angles.size() + system.torsions.size() +
-                           system.pairs14.size())
-    throw Blowup(list_step_, 0, Blowup::Cause::kLostTerm);
+  check_terms();
   // A displacement seen at the step that ends the epoch is of no consequence: new lists follow.
   if (f.violation_step == 0 || f.violation_step >= epoch_end_) {
     device_.fill(workspace_.faults.data(), 0, workspace_.faults.bytes(), Lane::kMain);

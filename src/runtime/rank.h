@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <compare>
 #include <functional>
 #include <map>
 #include <optional>
@@ -75,10 +76,14 @@ class Rank {
   void build_schedules();
   void stage(const char* name, const std::function<void()>& body);
   void rebuild();
+  void adopt_next_plan();
+  void begin_epoch();
+  void lay_out();
   void forces();
-  // Steps of {forces, stage}, as one recorded sequence where the device prefers that.
+  // Steps of {forces, stage}; where the device prefers recorded sequences, one of them together
+  // with the rebuild that is due.
   void advance(int64_t steps);
-  void advance_one();
+  void advance_one(const Schedule& forces, ForcesAfter after);
   void advance_recorded(int64_t steps);
   void start_verlet();
   void finish_verlet();
@@ -86,6 +91,8 @@ class Rank {
   // End an epoch or a run: agree, and redo the epoch's end if an atom outran the list buffer.
   // Returns false when steps were undone.
   bool settle();
+  bool all_well() const;
+  void check_terms() const;
   void make_room(int32_t need);
   void redo(int64_t epoch_end);
   void snapshot();
@@ -99,16 +106,24 @@ class Rank {
   Workspace workspace_;
   Executor executor_;
   Agreement agreed_;
-  Schedule forces_, energies_schedule_, rebuild_, agree_;
+  Schedule forces_, block_forces_, energies_schedule_, rebuild_, agree_;
 
   int64_t step_ = 0;
   int64_t list_step_ = 0, epoch_end_ = 0;
   bool mid_step_ = false;      // NVE: positions advanced, forces and second half kick to come
   bool forces_current_ = false;
-  // Recorded blocks of steps, by length and by the state's buffer.
-  bool records_ = false;
-  std::map<std::pair<int64_t, int>, int> recordings_;
+  // Recorded blocks of steps.
+  struct Block {
+    int64_t steps;
+    int buffer;    // of the state at its start
+    bool rebuild;  // lists are built first
+    auto operator<=>(const Block&) const = default;
+  };
   void drop_recordings();
+  bool records_ = false;
+  bool rebuild_due_ = false;    // by the next recorded block
+  bool forces_clear_ = false;   // the accumulators are zero
+  std::map<Block, int> recordings_;
   // Where the epoch is redone from.
   struct Start {
     int64_t step = 0;

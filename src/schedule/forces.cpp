@@ -72,7 +72,8 @@ void add_forces(Workspace& w, const std::vector<int>& wanted, const Payload& pay
 
 }  // namespace
 
-Schedule force_schedule(Workspace& w, const RankView& view, Energies energies) {
+Schedule force_schedule(Workspace& w, const RankView& view, Clear clear_first,
+                        Energies energies) {
   Schedule s;
   const RankPlan& plan = view.plans[static_cast<size_t>(view.rank)];
 
@@ -81,10 +82,12 @@ Schedule force_schedule(Workspace& w, const RankView& view, Energies energies) {
              post.send(Edge::kPositions, peer.rank, pack_positions(w, peer.patches));
            }});
 
-  const TaskId clear = s.add({"forces.clear", Priority::kHalo, Lane::kMain, {}, {},
-                              [&w](Post&) { w.device.launch(w.clear_forces()); }});
+  std::vector<TaskId> clear;
+  if (clear_first == Clear::kYes)
+    clear.push_back(s.add({"forces.clear", Priority::kHalo, Lane::kMain, {}, {},
+                           [&w](Post&) { w.device.launch(w.clear_forces()); }}));
 
-  std::vector<TaskId> proxies{clear};
+  std::vector<TaskId> proxies = clear;
   for (const Exchange& peer : plan.receives)
     proxies.push_back(s.add({"positions.receive", Priority::kHalo, Lane::kMain, {},
                              {{Edge::kPositions, peer.rank}}, [&w, peer](Post& post) {
@@ -94,25 +97,28 @@ Schedule force_schedule(Workspace& w, const RankView& view, Energies energies) {
 
   if (w.setup.nonbonded.pme) add_long_range(s, w, view, energies);
 
-  const TaskId boundary =
-      s.add({"pairs.boundary", Priority::kAwaited, Lane::kMain, proxies, {}, [&w, energies](Post&) {
-               w.device.launch(w.pair_forces(Part::kBoundary, energies));
-             }});
+  std::vector<TaskId> proxies_used;
+  if (plan.computes.size() > static_cast<size_t>(plan.interior))
+    proxies_used.push_back(s.add(
+        {"pairs.boundary", Priority::kAwaited, Lane::kMain, proxies, {}, [&w, energies](Post&) {
+           w.device.launch(w.pair_forces(Part::kBoundary, energies));
+         }}));
   const TaskId terms = s.add({"terms", Priority::kAwaited, Lane::kMain, proxies, {},
                               [&w, energies](Post&) { w.device.launch(w.term_forces(energies)); }});
 
+  proxies_used.push_back(terms);
   for (const Exchange& peer : plan.receives)
-    s.add({"forces.send", Priority::kHalo, Lane::kMain, {boundary, terms}, {},
+    s.add({"forces.send", Priority::kHalo, Lane::kMain, proxies_used, {},
            [&w, peer](Post& post) {
              post.send(Edge::kForces, peer.rank, pack_forces(w, peer.patches));
            }});
 
-  s.add({"pairs.interior", Priority::kLocal, Lane::kMain, {clear}, {}, [&w, energies](Post&) {
+  s.add({"pairs.interior", Priority::kLocal, Lane::kMain, clear, {}, [&w, energies](Post&) {
            w.device.launch(w.pair_forces(Part::kInterior, energies));
          }});
 
   for (const Exchange& peer : plan.sends)
-    s.add({"forces.receive", Priority::kLocal, Lane::kMain, {clear}, {{Edge::kForces, peer.rank}},
+    s.add({"forces.receive", Priority::kLocal, Lane::kMain, clear, {{Edge::kForces, peer.rank}},
            [&w, peer](Post& post) {
              add_forces(w, peer.patches, post.received(Edge::kForces, peer.rank));
            }});

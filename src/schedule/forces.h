@@ -23,8 +23,11 @@ struct Agreement {
   int64_t momentum[3] = {0, 0, 0};
 };
 
-// Forces at the current positions into the force accumulators of the owned slots.
-Schedule force_schedule(Workspace& workspace, const RankView& view, Energies energies);
+// Forces at the current positions into the force accumulators of the owned slots. In a block of
+// steps the integrator has left the accumulators clear.
+enum class Clear { kYes, kNo };
+Schedule force_schedule(Workspace& workspace, const RankView& view, Clear clear,
+                        Energies energies);
 
 // Groups to their patches' owners, canonical order, proxies, pair lists, placed terms.
 Schedule rebuild_schedule(Workspace& workspace, const RankView& view);

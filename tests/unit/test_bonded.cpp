@@ -109,100 +109,10 @@ void flat_and_straight_are_no_exceptions() {
 
 // ---- kernels ----
 
-// Random walks with every kind of term along them, anywhere in space.
-System chains(int count, int length, const Box& box, std::vector<Vec3d>& positions,
-              Random& random) {
-  System s;
-  std::uniform_real_distribution<double> uniform(-1, 2);
-  for (int c = 0; c < count; ++c) {
-    const double x = uniform(random), y = uniform(random), z = uniform(random);
-    Vec3d at = box.to_cartesian({x, y, z});
-    const int first = s.atom_count();
-    const Vec3d onward = random_frame(random).x;  // so that a chain never meets itself
-    for (int i = 0; i < length; ++i) {
-      add_atom(s, 12);
-      positions.push_back(at);
-      const Vec3d step = onward + random_vector(random, 0.3);
-      at += (0.15 / norm(step)) * step;
-      const int a = first + i;
-      if (i >= 1) {
-        s.bonds.atoms.push_back({a, a - 1});
-        s.bonds.parameters.push_back({0.153, 2.2e5});
-      }
-      if (i >= 2) {
-        s.angles.atoms.push_back({a - 2, a - 1, a});
-        s.angles.parameters.push_back({1.9, 400});
-      }
-      if (i >= 3) {
-        s.torsions.atoms.push_back({a - 3, a - 2, a - 1, a});
-        s.torsions.parameters.push_back({double(1 + i % 4), 0.3 * i, 5});
-        s.pairs14.atoms.push_back({a, a - 3});
-        s.pairs14.parameters.push_back({0.1, 0.1, 0.3});
-      }
-    }
-  }
-  return with_groups(s);
-}
-
-struct BondedResult {
-  std::vector<int64_t> force[3];  // by atom
-  std::vector<int64_t> energy;
-  Faults faults{};
-};
-
-struct BondedRun {
-  Box box;
-  int threads, away, ranks;
-};
-
 BondedResult run_kernels(const BondedRun& run, const System& s,
-                         const std::vector<Vec3d>& positions) {
-  HostKernels kernels;
-  add_layout_kernels(kernels);
-  add_bonded_kernels(kernels);
-  HostDevice device(run.threads, kernels);
-  const PatchGrid grid = make_patch_grid(run.box, 0.5, 0.9, run.away);
-  OneRank rank(device, s, run.box, grid.cells, positions, std::vector<Vec3d>(positions.size()));
-  const GridView view{grid.cells,          run.away, grid.codes(),
-                      grid.offsets.data(), nullptr,  grid.shifts.data()};
-  const auto arrays = term_arrays(s);
-  PlaceTerms place{};
-  TermForces forces{};
-  std::vector<PlacedTerm> placed[kTermKinds];
-  int32_t counts[kTermKinds];
-  for (int k = 0; k < kTermKinds; ++k) {
-    placed[k].resize(static_cast<size_t>(arrays[k].count()));
-    place.tables[k] = forces.tables[k] = {arrays[k].size, arrays[k].atoms.data(),
-                                          arrays[k].parameters.data(), arrays[k].first_term.data()};
-    place.placed[k] = placed[k].data();
-    forces.placed[k] = placed[k].data();
-    place.capacity[k] = forces.capacity[k] = arrays[k].count();
-  }
-  place.slots = forces.slots = rank.slots();
-  place.patches = rank.patches.data();
-  place.grid = view;
-  place.box = run.box;
-  place.slot_count = rank.slot_count.data();
-  place.slot_capacity = static_cast<int>(rank.capacity);
-  place.slot_of_atom = rank.slot_of_atom.data();
-  place.counts = counts;
-  place.step = rank.step.data();
-  place.faults = rank.faults.data();
-  forces.counts = counts;
-  forces.exact_shifts = view.exact_shifts;
-  forces.energy = rank.energy.data();
-  for (int r = 0; r < run.ranks; ++r) {
-    std::vector<int8_t> here;
-    for (int p = 0; p < grid.size(); ++p) here.push_back(p % run.ranks == r);
-    place.computed_here = here.data();
-    device.launch(place);
-    device.launch(forces);
-  }
-  BondedResult result;
-  for (int d = 0; d < 3; ++d) result.force[d] = rank.by_atom(rank.force[d]);
-  result.energy = rank.energy.download();
-  result.faults = rank.faults.download()[0];
-  return result;
+                         const std::vector<Vec3d>& positions, int threads = 1) {
+  HostDevice device(threads, host_kernels());
+  return run_bonded(device, run, s, positions);
 }
 
 const Box kBoxes[] = {{3.1, 0, 3.4, 0, 0, 3.0}, {3.3, 0.9, 3.2, -1.0, 0.8, 3.1}};

@@ -3,133 +3,16 @@
 // of threads and any numbering of slots, and an integer sum of exactly zero.
 #include <hwy/targets.h>
 
-#include <map>
-#include <random>
-
-#include "check.h"
 #include "device/host/host_device.h"
 #include "device/host/kernels.h"
-#include "pair_rank.h"
+#include "pair_molecules.h"
 
 using namespace quiltmd;
 using namespace quiltmd::test;
 
 namespace {
 
-using Random = std::mt19937_64;
-
-double uniform(Random& random, double low, double high) {
-  return std::uniform_real_distribution<double>(low, high)(random);
-}
-
 const Box kBox{2.3, 0.6, 2.5, -0.5, 0.8, 2.1};
-
-Box random_box(Random& random) {
-  Box box{};
-  box.ax = uniform(random, 2.0, 3.5);
-  box.by = uniform(random, 2.0, 3.5);
-  box.cz = uniform(random, 2.0, 3.5);
-  box.bx = uniform(random, -0.4, 0.4) * box.ax;
-  box.cx = uniform(random, -0.4, 0.4) * box.ax;
-  box.cy = uniform(random, -0.4, 0.4) * box.by;
-  return box;
-}
-
-void add_molecule(Molecules& m, Vec3d at, bool ion, Random& random) {
-  System& s = m.system;
-  const int first = s.atom_count(), atoms = ion ? 1 : 3;
-  for (int k = 0; k < atoms; ++k) {
-    const Vec3d arm{uniform(random, -1, 1), uniform(random, -1, 1), uniform(random, -1, 1)};
-    m.positions.push_back(k == 0 ? at : at + (0.1 / std::max(norm(arm), 1e-3)) * arm);
-    s.masses.push_back(1);
-    s.charges.push_back(ion ? 1 : (k == 0 ? -0.834 : 0.417));
-    s.lj_types.push_back(ion ? 2 : (k == 0 ? 0 : 1));
-    for (int other = 0; other < k; ++other) s.exclusions.push_back({first + other, first + k});
-  }
-  s.group_start.push_back(first + atoms);
-}
-
-// Water-like molecules and ions on a lattice that has been shaken.
-Molecules make_molecules(const Box& box, uint64_t seed) {
-  Random random(seed);
-  Molecules m;
-  m.box = box;
-  m.system.group_start = {0};
-  m.system.lj_type_count = 3;
-  const double sigma[3] = {0.315, 0, 0.244}, epsilon[3] = {0.636, 0, 0.366};
-  for (int s = 0; s < 3; ++s) {
-    for (int t = 0; t < 3; ++t) {
-      const double s6 = std::pow((sigma[s] + sigma[t]) / 2, 6);
-      const double four_epsilon = 4 * std::sqrt(epsilon[s] * epsilon[t]);
-      m.system.lj_a.push_back(four_epsilon * s6 * s6);
-      m.system.lj_b.push_back(four_epsilon * s6);
-    }
-  }
-  const Vec3d widths = box.widths();
-  const Int3 n{static_cast<int>(widths.x / 0.36), static_cast<int>(widths.y / 0.36),
-               static_cast<int>(widths.z / 0.36)};
-  for (int x = 0; x < n.x; ++x) {
-    for (int y = 0; y < n.y; ++y) {
-      for (int z = 0; z < n.z; ++z) {
-        Vec3d f{(x + uniform(random, 0, 0.3)) / n.x, (y + uniform(random, 0, 0.3)) / n.y,
-                (z + uniform(random, 0, 0.3)) / n.z};
-        f += Vec3d{std::floor(uniform(random, -2, 2)), 0, std::floor(uniform(random, -2, 2))};
-        add_molecule(m, box.to_cartesian(f), uniform(random, 0, 1) < 0.1, random);
-      }
-    }
-  }
-  return m;
-}
-
-using PairCounts = std::map<std::pair<int, int>, int>;
-
-// How often a list puts atoms closer than `reach` together, by pair of atoms. Pairs within `doubt`
-// of the reach are left out, for rounding decides them.
-constexpr double kDoubt = 1e-5;
-
-PairCounts pairs_in_lists(const PairRank& rank, const System& system) {
-  PairCounts counts;
-  const auto entries = rank.entries.download();
-  const auto masks = rank.masks.download();
-  std::map<std::pair<int, int>, bool> excluded;
-  for (const auto& [i, j] : system.exclusions) excluded[std::minmax(i, j)] = true;
-  for (const PairList& list : rank.lists.download()) {
-    for (int n = 0; n < list.count; ++n) {
-      const uint32_t entry = entries[list.begin + n], slot = entry & kSlotMask;
-      const Vec3d shift = rank.grid.shifts[entry >> kSlotBits];
-      CHECK(rank.atom[slot] >= 0);
-      for (uint32_t a = 0; a < kClusterSize; ++a) {
-        const uint32_t i = list.cluster * kClusterSize + a;
-        const bool own = entry / kClusterSize == static_cast<uint32_t>(list.cluster);
-        if (rank.atom[i] < 0 || (own && i >= slot)) continue;
-        const Float4 ri = rank.local[i], rj = rank.local[slot];
-        const Vec3d d{ri.x - rj.x - shift.x, ri.y - rj.y - shift.y, ri.z - rj.z - shift.z};
-        const auto pair = std::minmax(rank.atom[i], rank.atom[slot]);
-        const bool interacts = n >= list.masked || (masks[list.begin + n] >> a & 1);
-        CHECK(interacts == !excluded.count(pair));
-        if (norm(d) < rank.choices.reach - kDoubt && pair.first != pair.second) ++counts[pair];
-      }
-    }
-  }
-  return counts;
-}
-
-PairCounts pairs_by_brute_force(const Molecules& m, double reach) {
-  PairCounts counts;
-  const int atoms = m.system.atom_count();
-  for (int i = 0; i < atoms; ++i) {
-    for (int j = i + 1; j < atoms; ++j) {
-      const Vec3d nearest = m.box.nearest_image(m.positions[i] - m.positions[j]);
-      for (int image = 0; image < 27; ++image) {
-        const Vec3d whole{image / 9 - 1.0, image / 3 % 3 - 1.0, image % 3 - 1.0};
-        const double r = norm(nearest + m.box.to_cartesian(whole));
-        if (r < reach - kDoubt) ++counts[{i, j}];
-        if (std::fabs(r - reach) <= kDoubt) counts[{i, j}] = -1000;
-      }
-    }
-  }
-  return counts;
-}
 
 void every_pair_is_listed_once() {
   HostDevice device(2, host_kernels());
@@ -178,38 +61,6 @@ void lists_do_not_depend_on_threads_or_slots() {
       CHECK(entries_a[lists_a[l].begin + n] + moved.gap == entries_b[lists_b[l].begin + n]);
     }
   }
-}
-
-struct Errors {
-  double force, lj, coulomb;  // relative, force by root mean square
-};
-
-// Atoms with a pair so close to the cutoff that single precision may see it on the other side.
-std::vector<bool> doubtful(const Molecules& m, double cutoff) {
-  std::vector<bool> found(m.positions.size(), false);
-  for (size_t i = 0; i < found.size(); ++i) {
-    for (size_t j = 0; j < i; ++j) {
-      const double r = norm(m.box.nearest_image(m.positions[i] - m.positions[j]));
-      if (std::fabs(r - cutoff) < 1e-6) found[i] = found[j] = true;
-    }
-  }
-  return found;
-}
-
-Errors against_reference(PairRank& rank, const Molecules& m) {
-  Evaluation exact;
-  reference_pairs(m.system, rank.choices.settings, m.box, m.positions, exact);
-  double difference = 0, size = 0;
-  const std::vector<Vec3d> forces = rank.forces();
-  const std::vector<bool> left_out = doubtful(m, rank.choices.settings.cutoff);
-  for (size_t a = 0; a < forces.size(); ++a) {
-    if (left_out[a]) continue;
-    const Vec3d d = forces[a] - exact.forces[a];
-    difference += dot(d, d);
-    size += dot(exact.forces[a], exact.forces[a]);
-  }
-  return {std::sqrt(difference / size), rank.energy_of(kLj) / exact.energy[kLj] - 1,
-          rank.energy_of(kCoulombDirect) / exact.energy[kCoulombDirect] - 1};
 }
 
 void forces_match_the_reference() {

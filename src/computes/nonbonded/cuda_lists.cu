@@ -255,8 +255,13 @@ __device__ void make_list(const Search& s, uint32_t* plain, int room, int number
   if (begin >= 0 && list.fits()) {
     copy_list(s.op, list, begin, s.lane);
   } else if (begin >= 0) {
-    Draft again{s.op.entries + begin + masked, s.op.entries + begin, s.op.masks + begin,
-                count - masked, masked, 0, 0};
+    Draft again{s.op.entries + begin + masked,
+                s.op.entries + begin,
+                s.op.masks + begin,
+                count - masked,
+                masked,
+                0,
+                0};
     fill_list(s, again);
   }
   if (s.lane == 0) {

@@ -62,25 +62,32 @@ __device__ __forceinline__ float4 load4(const Float4* p) {
   return *reinterpret_cast<const float4*>(p);
 }
 
+__device__ __forceinline__ uint32_t own_entry(const Kernel& k) {
+  return static_cast<uint32_t>(k.list.cluster) * kClusterSize;
+}
+
+// The entry of a place in the list; beyond the end, the cluster's own first atom.
+__device__ __forceinline__ uint32_t load_entry(const Kernel& k, int index) {
+  return index < k.list.count ? k.op.entries[k.list.begin + index] : own_entry(k);
+}
+
 template <bool kMasked, Combination kRule>
-__device__ __forceinline__ Partner load_partner(const Kernel& k, int entry_index) {
-  const bool live = entry_index < k.list.count;
-  const uint32_t own = static_cast<uint32_t>(k.list.cluster) * kClusterSize;
-  const uint32_t entry = live ? k.op.entries[k.list.begin + entry_index] : own;
+__device__ __forceinline__ Partner load_partner(const Kernel& k, uint32_t entry, int index) {
   Partner j;
   j.slot = entry & kSlotMask;
   const float4 site = load4(k.op.slots.local + j.slot);
   const float4 shift = k.shifts[entry >> kSlotBits];
   // An idle lane's atom is far from everything, padding (at +kFarAway) included.
-  j.x = live ? site.x + shift.x : -kFarAway;
+  j.x = index < k.list.count ? site.x + shift.x : -kFarAway;
   j.y = site.y + shift.y;
   j.z = site.z + shift.z;
   j.charge = site.w;
   const Float2 lj = {load2(k.op.slots.lj + j.slot).x, load2(k.op.slots.lj + j.slot).y};
   j.lj = kRule == Combination::kLorentzBerthelot ? scaled_lj(lj) : float2{lj.x, lj.y};
   if constexpr (kMasked) {
-    j.interacts = entry_index < k.list.masked ? k.op.masks[k.list.begin + entry_index] : 0xffu;
-    const uint32_t place = entry - own;  // below kClusterSize: of this cluster itself, code 0
+    j.interacts = index < k.list.masked ? k.op.masks[k.list.begin + index] : 0xffu;
+    const uint32_t place =
+        entry - own_entry(k);  // below kClusterSize: of this cluster itself, code 0
     j.counts = place < kClusterSize ? (1u << place) - 1 : 0xffu;
   }
   return j;
@@ -156,19 +163,27 @@ __device__ __forceinline__ void meet_cluster(const Kernel& k, const Partner& j, 
   }
 }
 
-// Rounds [first, last) of 32 entries each; those with masks come first.
+// Rounds [first, last) of 32 entries each; those with masks come first. The next round's entry is
+// on its way from memory meanwhile.
 template <int kLjAtoms, int kDegree, Combination kRule, bool kEnergy>
 __device__ __forceinline__ void evaluate(const Kernel& k, int first, int last, Sums& sums) {
   const int masked = min(last, (k.list.masked + kWarp - 1) / kWarp);
   int round = first;
+  uint32_t next = load_entry(k, first * kWarp + k.lane);
 #pragma unroll 1
   for (; round < masked; ++round) {
-    const Partner j = load_partner<true, kRule>(k, round * kWarp + k.lane);
+    const int index = round * kWarp + k.lane;
+    const uint32_t entry = next;
+    next = load_entry(k, index + kWarp);
+    const Partner j = load_partner<true, kRule>(k, entry, index);
     meet_cluster<kLjAtoms, true, kDegree, kRule, kEnergy>(k, j, sums);
   }
 #pragma unroll 1
   for (; round < last; ++round) {
-    const Partner j = load_partner<false, kRule>(k, round * kWarp + k.lane);
+    const int index = round * kWarp + k.lane;
+    const uint32_t entry = next;
+    next = load_entry(k, index + kWarp);
+    const Partner j = load_partner<false, kRule>(k, entry, index);
     meet_cluster<kLjAtoms, false, kDegree, kRule, kEnergy>(k, j, sums);
   }
 }

@@ -30,6 +30,7 @@ __device__ __forceinline__ Entry load_entry(const PruneLists& op, const PairList
 __device__ __forceinline__ bool remember(const PruneLists& op, int word, unsigned kept, int lane,
                                          bool missed_if_absent) {
   const unsigned before = op.compare ? op.kept[word] : kAllLanes;
+  __syncwarp();
   if (lane == 0 && op.inner) op.kept[word] = kept;
   return missed_if_absent && !(before >> lane & 1u);
 }
@@ -55,15 +56,16 @@ __device__ PairList prune(const PruneLists& op, const PairList& list, const floa
     const float distance2 = nearest2(test, j.site, shifts[j.entry >> kSlotBits]);
     const bool present = n < list.count, near = present && distance2 < reach2;
     const unsigned kept = __ballot_sync(kAllLanes, near);
-    missed |= remember(op, (list.begin + base) / kWarp, kept, lane,
-                       present && distance2 < op.missed2);
+    missed |=
+        remember(op, (list.begin + base) / kWarp, kept, lane, present && distance2 < op.missed2);
     const int place = list.begin + inner.count + __popc(kept & earlier);
     if (near && op.inner) {
       op.inner_entries[place] = j.entry;
       if (n < list.masked) op.inner_masks[place] = op.masks[list.begin + n];
     }
     inner.count += __popc(kept);
-    if (base < list.masked) inner.masked += __popc(__ballot_sync(kAllLanes, near && n < list.masked));
+    if (base < list.masked)
+      inner.masked += __popc(__ballot_sync(kAllLanes, near && n < list.masked));
   }
   if (missed) report_missed(op);
   return inner;

@@ -95,6 +95,7 @@ void add_nonbonded_kernels(HostKernels& table) {
   table.add<BoundClusters, bound_clusters>();
   table.add<NumberLists, number_lists>();
   table.add<BuildLists, build_lists>();
+  table.add<PruneLists, prune_lists>();
   table.add<PairForces, pair_forces>();
 }
 

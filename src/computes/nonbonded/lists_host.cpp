@@ -5,6 +5,7 @@
 #include "computes/nonbonded/lists_host.h"
 
 #include <algorithm>
+#include <atomic>
 #include <limits>
 #include <memory>
 #include <vector>
@@ -36,16 +37,16 @@ struct Draft {
   size_t entry, mask;
 };
 
-SearchCluster load_cluster(const BuildLists& op, int cluster) {
+// Its atoms; the bounds are left open.
+SearchCluster load_cluster(const Slots& slots, int cluster) {
   SearchCluster i;
   const int begin = cluster * kClusterSize;
   for (int a = 0; a < kClusterSize; ++a) {
-    const Float4 at = op.slots.local[op.slots.atom[begin + a] < 0 ? begin : begin + a];
+    const Float4 at = slots.local[slots.atom[begin + a] < 0 ? begin : begin + a];
     i.x[a] = at.x;
     i.y[a] = at.y;
     i.z[a] = at.z;
   }
-  i.bounds = op.bounds[cluster];
   return i;
 }
 
@@ -125,7 +126,8 @@ PairList make_list(const BuildLists& op, const BoundColumns& columns, int c, int
                    ListThread& thread) {
   thread.masked.clear();
   thread.plain.clear();
-  const SearchCluster i = load_cluster(op, cluster);
+  SearchCluster i = load_cluster(op.slots, cluster);
+  i.bounds = op.bounds[cluster];
   for_exclusions(op, cluster,
                  [&](int slot, int a) { thread.excluded[slot] |= static_cast<uint8_t>(1 << a); });
   add_own_cluster(op, i, cluster, thread);
@@ -165,7 +167,7 @@ void place_lists(const BuildLists& op, int lists) {
   for (int l = 0; l < lists; ++l) {
     PairList& list = op.lists[l];
     list.begin = static_cast<int32_t>(std::min<int64_t>(need, op.entry_capacity));
-    need += list.count;
+    need += (list.count + kListAlign - 1) / kListAlign * kListAlign;
     if (need > op.entry_capacity) list.masked = list.count = 0;
   }
   *op.entry_count = static_cast<int32_t>(std::min<int64_t>(need, op.entry_capacity));
@@ -174,6 +176,40 @@ void place_lists(const BuildLists& op, int lists) {
     op.faults->list_overflow =
         std::max(op.faults->list_overflow, static_cast<int32_t>(std::min(need, most)));
   }
+}
+
+float nearest2(const SearchCluster& i, Vec3f j) {
+  float least = std::numeric_limits<float>::max();
+  for (int a = 0; a < kClusterSize; ++a) {
+    const Vec3f d{j.x - i.x[a], j.y - i.y[a], j.z - i.z[a]};
+    least = std::min(least, dot(d, d));
+  }
+  return least;
+}
+
+// Prune one list; returns whether an entry was missed since the last time.
+bool prune_list(const PruneLists& op, int number) {
+  const PairList& list = op.lists[number];
+  const SearchCluster i = load_cluster(op.slots, list.cluster);
+  PairList inner{list.cluster, list.begin, 0, 0};
+  bool missed = false;
+  for (int n = list.begin; n < list.begin + list.count; ++n) {
+    const uint32_t entry = op.entries[n], bit = 1u << n % 32;
+    const Float4 at = op.slots.local[entry & kSlotMask];
+    const float r2 = nearest2(i, Vec3f{at.x, at.y, at.z} + op.shifts[entry >> kSlotBits]);
+    const bool near = r2 < op.reach * op.reach;
+    missed |= op.compare && r2 < op.missed2 && !(op.kept[n / 32] & bit);
+    if (!op.inner) continue;
+    op.kept[n / 32] = near ? op.kept[n / 32] | bit : op.kept[n / 32] & ~bit;
+    if (!near) continue;
+    if (n < list.begin + list.masked) {
+      op.inner_masks[list.begin + inner.count] = op.masks[n];
+      ++inner.masked;
+    }
+    op.inner_entries[list.begin + inner.count++] = entry;
+  }
+  if (op.inner) op.inner[number] = inner;
+  return missed;
 }
 
 ClusterBounds bound_cluster(const Slots& slots, int cluster) {
@@ -210,6 +246,18 @@ void number_lists(const NumberLists& op, ThreadGroup&) {
   const int interior = op.first_list[op.interior];
   const int32_t ranges[4] = {0, interior, interior, lists};
   std::copy(ranges, ranges + 4, op.ranges);
+}
+
+void prune_lists(const PruneLists& op, ThreadGroup& threads) {
+  const int first = op.range[0], count = std::min(op.range[1], op.capacity) - first;
+  std::atomic<bool> missed = false;
+  threads.parallel_for(count, 64, [&](int begin, int end, int) {
+    bool mine = false;
+    for (int l = first + begin; l < first + end; ++l) mine |= prune_list(op, l);
+    if (mine) missed = true;
+  });
+  const auto marked = static_cast<int32_t>(missed ? *op.step + 1 : 0);
+  if (missed && !op.faults->violation_step) op.faults->violation_step = marked;
 }
 
 void build_lists(const BuildLists& op, ThreadGroup& threads) {

@@ -9,6 +9,7 @@ namespace quiltmd {
 
 void bound_clusters(const BoundClusters& op, ThreadGroup& threads);
 void number_lists(const NumberLists& op, ThreadGroup& threads);
+void prune_lists(const PruneLists& op, ThreadGroup& threads);
 void build_lists(const BuildLists& op, ThreadGroup& threads);
 
 }  // namespace quiltmd

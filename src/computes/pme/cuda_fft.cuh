@@ -12,36 +12,65 @@
 
 #include <utility>
 
+#include "computes/pme/divider.cuh"
 #include "computes/pme/operations.h"
 
 namespace quiltmd::fft {
 
 inline constexpr int kMaxPasses = 6;
 
-// Radices of the passes of one length, in the order of the forward transform.
+// A pass of butterflies: blocks of `block` elements, each made of `radix` runs of `span`.
+struct Pass {
+  int radix = 1, block = 1, span = 1;
+  int turn = 1;  // n / block: what one element further turns a root by
+  Divider by_span{1};
+};
+
+// The passes of one length, in the order of the forward transform.
 struct Plan {
   int n = 1;
   int passes = 0;
-  int radix[kMaxPasses] = {};
+  Pass pass[kMaxPasses];
+  Divider by_n, by_first;  // by the length; by the butterflies of the first pass
+
+  __host__ __device__ int butterflies(int i) const { return n / pass[i].radix; }
+  int most_butterflies() const {
+    int most = 1;
+    for (int i = 0; i < passes; ++i) most = butterflies(i) > most ? butterflies(i) : most;
+    return most;
+  }
 };
 
 // The fewest passes; among those the smallest largest radix. False: a factor above 7, or too long.
-inline bool search_plan(int rest, int passes_left, int most, Plan& plan) {
+inline bool search_radices(int rest, int passes_left, int most, Plan& plan) {
   if (rest == 1) return true;
   if (passes_left == 0) return false;
   for (int r = 2; r <= most; ++r) {
     if (r == 11 || r == 13 || rest % r) continue;
-    plan.radix[plan.passes++] = r;
-    if (search_plan(rest / r, passes_left - 1, r, plan)) return true;
+    plan.pass[plan.passes++].radix = r;
+    if (search_radices(rest / r, passes_left - 1, r, plan)) return true;
     --plan.passes;
   }
   return false;
 }
 inline bool make_plan(int n, Plan& plan) {
-  for (int passes = 0; passes <= kMaxPasses; ++passes)
+  for (int passes = 1; passes <= kMaxPasses; ++passes)
     for (int most = 2; most <= 16; ++most) {
-      plan = {n, 0, {}};
-      if (search_plan(n, passes, most, plan)) return true;
+      plan = Plan{};
+      plan.n = n;
+      if (!search_radices(n, passes, most, plan)) continue;
+      int block = n;
+      for (int i = 0; i < plan.passes; ++i) {
+        Pass& p = plan.pass[i];
+        p.block = block;
+        p.span = block / p.radix;
+        p.turn = n / block;
+        p.by_span = Divider(p.span);
+        block = p.span;
+      }
+      plan.by_n = Divider(n);
+      plan.by_first = Divider(plan.butterflies(0));
+      return true;
     }
   return false;
 }
@@ -165,14 +194,27 @@ __device__ __forceinline__ void dft(Complex (&x)[R]) {
 
 // Where the forward transform leaves frequency k.
 __device__ __forceinline__ int position_of(const Plan& plan, int k) {
-  int position = 0, block = plan.n;
-  for (int p = 0; p < plan.passes; ++p) {
-    const int radix = plan.radix[p], next = k / radix;
-    block /= radix;
-    position += (k - next * radix) * block;
+  int position = 0;
+  for (int i = 0; i < plan.passes; ++i) {
+    const int next = k / plan.pass[i].radix;
+    position += (k - next * plan.pass[i].radix) * plan.pass[i].span;
     k = next;
   }
   return position;
+}
+
+// The lowest frequency that butterfly b of the last pass yields; the others are n / radix apart.
+__device__ __forceinline__ int lowest_frequency(const Plan& plan, int b) {
+  if (plan.passes <= 2) return b;
+  const int last_radix = plan.pass[plan.passes - 1].radix;
+  int k = 0;
+  for (int i = 0, weight = 1; i + 1 < plan.passes; ++i) {
+    const int span = plan.pass[i].span / last_radix, digit = b / span;
+    b -= digit * span;
+    k += digit * weight;
+    weight *= plan.pass[i].radix;
+  }
+  return k;
 }
 
 // roots[k] = exp(-2 pi i k/n), by all threads of the block.
@@ -184,50 +226,35 @@ __device__ __forceinline__ void fill_roots(Complex* roots, int n) {
   }
 }
 
-// Lines in shared memory: element e of line l at data[l * line_stride + e * stride]. Consecutive
-// threads take consecutive lines, `width` (a power of two) at a time.
-struct Lines {
-  Complex* data;
-  int count, line_stride, stride;
-  int width;
-};
-
 enum class Way { kForward, kInverse };
 
-// One pass over all lines. The inverse runs the transposed butterflies on values with real and
-// imaginary part exchanged, so both ways share one set of roots. `root_step` leads from roots of
-// the transform's length to those of the table.
-template <int R, Way way>
-__device__ __forceinline__ void pass(const Lines& lines, const Complex* roots, int root_step, int n,
-                                     int block) {
-  const int span = block / R, butterflies = n / R;
-  const int rounds = (lines.count + lines.width - 1) / lines.width;
-  const int lane = threadIdx.x & (lines.width - 1);
-  const int worker = threadIdx.x / lines.width, workers = blockDim.x / lines.width;
-  for (int item = worker; item < butterflies * rounds; item += workers) {
-    const int butterfly = item / rounds;
-    const int line = (item - butterfly * rounds) * lines.width + lane;
-    if (line >= lines.count) continue;
-    const int j = butterfly % span;
-    const int turn = j * (n / block) * root_step;
-    Complex* at = lines.data + line * lines.line_stride +
-                  ((butterfly / span) * block + j) * lines.stride;
-    const int step = span * lines.stride;
-    Complex x[R];
+// Butterfly b of a pass: load(e, r) and store(e, r, value) reach its r-th value, element e of the
+// line. The inverse runs the transposed butterflies on values with real and imaginary part exchanged,
+// so both ways share one set of roots. `root_step` leads from roots of the transform's length to
+// those of the table.
+template <int R, Way way, class Load, class Store>
+__device__ __forceinline__ void butterfly(const Pass& p, const Complex* roots, int root_step, int b,
+                                          Load load, Store store) {
+  const int which = p.by_span(b), j = b - which * p.span, first = which * p.block + j;
+  const int turn = j * p.turn * root_step;
+  Complex x[R];
 #pragma unroll
-    for (int r = 0; r < R; ++r) x[r] = way == Way::kForward ? at[r * step] : swapped(at[r * step]);
-    if (way == Way::kInverse && span > 1) {
-#pragma unroll
-      for (int r = 1; r < R; ++r) x[r] = x[r] * roots[r * turn];
-    }
-    dft<R>(x);
-    if (way == Way::kForward && span > 1) {
-#pragma unroll
-      for (int r = 1; r < R; ++r) x[r] = x[r] * roots[r * turn];
-    }
-#pragma unroll
-    for (int r = 0; r < R; ++r) at[r * step] = way == Way::kForward ? x[r] : swapped(x[r]);
+  for (int r = 0; r < R; ++r) {
+    const Complex value = load(first + r * p.span, r);
+    x[r] = way == Way::kForward ? value : swapped(value);
   }
+  if (way == Way::kInverse && p.span > 1) {
+#pragma unroll
+    for (int r = 1; r < R; ++r) x[r] = x[r] * roots[r * turn];
+  }
+  dft<R>(x);
+  if (way == Way::kForward && p.span > 1) {
+#pragma unroll
+    for (int r = 1; r < R; ++r) x[r] = x[r] * roots[r * turn];
+  }
+#pragma unroll
+  for (int r = 0; r < R; ++r)
+    store(first + r * p.span, r, way == Way::kForward ? x[r] : swapped(x[r]));
 }
 
 // Call f with the radix as a compile-time constant.
@@ -242,18 +269,139 @@ __device__ __forceinline__ void with_radix(int radix, F f) {
   }
 }
 
-// All passes of all lines, by the whole block; the data is complete for all threads on return.
-template <Way way>
-__device__ __forceinline__ void transform(const Lines& lines, const Plan& plan,
-                                          const Complex* roots, int root_step) {
-  int block = way == Way::kForward ? plan.n : 1;
-  for (int i = 0; i < plan.passes; ++i) {
-    const int radix = plan.radix[way == Way::kForward ? i : plan.passes - 1 - i];
-    if (way == Way::kInverse) block *= radix;
-    with_radix(radix, [&](auto r) { pass<r, way>(lines, roots, root_step, plan.n, block); });
-    if (way == Way::kForward) block /= radix;
-    __syncthreads();
+// The threads of the block share items 0 .. count - 1.
+template <class F>
+__device__ __forceinline__ void over_items(int count, F f) {
+  for (int i = threadIdx.x; i < count; i += blockDim.x) f(i);
+}
+
+// Lines in shared memory: element e of line l at data[l * line_stride + e * stride].
+struct Lines {
+  Complex* data;
+  int count;
+  Divider by_count;
+  int line_stride, stride;
+  const Complex* roots;
+  int root_step;
+
+  __device__ __forceinline__ Complex& at(int line, int e) const {
+    return data[line * line_stride + e * stride];
   }
+};
+
+// Pass i of all lines in place; consecutive threads take consecutive lines. Ends with a barrier.
+template <Way way>
+__device__ __forceinline__ void pass_in_place(const Lines& lines, const Plan& plan, int i) {
+  const Pass& p = plan.pass[i];
+  with_radix(p.radix, [&](auto radix) {
+    over_items(lines.count * (plan.n / radix), [&](int item) {
+      const int b = lines.by_count(item), line = item - b * lines.count;
+      butterfly<radix, way>(
+          p, lines.roots, lines.root_step, b, [&](int e, int) { return lines.at(line, e); },
+          [&](int e, int, Complex value) { lines.at(line, e) = value; });
+    });
+  });
+  __syncthreads();
+}
+
+// How threads go through the items of the outermost passes: neighbours take neighbouring lines, or
+// neighbouring elements of a line. Whichever lies side by side in global memory.
+enum class Run { kAcrossLines, kAlongLines };
+
+// f(line, i) for i < per_line of every line.
+template <Run run, class F>
+__device__ __forceinline__ void over_lines(const Lines& lines, int per_line, Divider by_per_line,
+                                           F f) {
+  over_items(lines.count * per_line, [&](int item) {
+    if constexpr (run == Run::kAcrossLines) {
+      const int i = lines.by_count(item);
+      f(item - i * lines.count, i);
+    } else {
+      const int line = by_per_line(item);
+      f(line, item - line * per_line);
+    }
+  });
+}
+
+// The pass that starts a forward transform: from in(line, element). With a plan of one pass it only
+// copies, since the last pass does the work. Ends with a barrier.
+template <Run run, class In>
+__device__ __forceinline__ void first_forward(const Lines& lines, const Plan& plan, In in) {
+  if (plan.passes == 1) {
+    over_lines<run>(lines, plan.n, plan.by_n,
+                    [&](int line, int e) { lines.at(line, e) = in(line, e); });
+  } else {
+    with_radix(plan.pass[0].radix, [&](auto radix) {
+      over_lines<run>(lines, plan.n / radix, plan.by_first, [&](int line, int b) {
+        butterfly<radix, Way::kForward>(
+            plan.pass[0], lines.roots, lines.root_step, b,
+            [&](int e, int) { return in(line, e); },
+            [&](int e, int, Complex value) { lines.at(line, e) = value; });
+      });
+    });
+  }
+  __syncthreads();
+}
+
+// The pass that ends an inverse transform: to out(line, element, value).
+template <Run run, class Out>
+__device__ __forceinline__ void last_inverse(const Lines& lines, const Plan& plan, Out out) {
+  if (plan.passes == 1) {
+    over_lines<run>(lines, plan.n, plan.by_n,
+                    [&](int line, int e) { out(line, e, lines.at(line, e)); });
+    return;
+  }
+  with_radix(plan.pass[0].radix, [&](auto radix) {
+    over_lines<run>(lines, plan.n / radix, plan.by_first, [&](int line, int b) {
+      butterfly<radix, Way::kInverse>(
+          plan.pass[0], lines.roots, lines.root_step, b,
+          [&](int e, int) { return lines.at(line, e); },
+          [&](int e, int, Complex value) { out(line, e, value); });
+    });
+  });
+}
+
+// The pass that ends a forward transform: frequencies to out(line, frequency, value). Line i of the
+// output lies at place(i).
+template <class Place, class Out>
+__device__ __forceinline__ void last_forward(const Lines& lines, const Plan& plan, Place place,
+                                             Out out) {
+  const Pass& last = plan.pass[plan.passes - 1];
+  with_radix(last.radix, [&](auto radix) {
+    const int step = plan.n / radix;
+    over_lines<Run::kAcrossLines>(lines, step, {}, [&](int line, int b) {
+      const int lowest = lowest_frequency(plan, b), at = place(line);
+      butterfly<radix, Way::kForward>(
+          last, lines.roots, lines.root_step, b, [&](int e, int) { return lines.at(at, e); },
+          [&](int, int r, Complex value) { out(line, lowest + r * step, value); });
+    });
+  });
+}
+
+// The pass that starts an inverse transform: from frequencies in(line, frequency). Ends with a
+// barrier.
+template <class Place, class In>
+__device__ __forceinline__ void first_inverse(const Lines& lines, const Plan& plan, Place place,
+                                              In in) {
+  const Pass& last = plan.pass[plan.passes - 1];
+  with_radix(last.radix, [&](auto radix) {
+    const int step = plan.n / radix;
+    over_lines<Run::kAcrossLines>(lines, step, {}, [&](int line, int b) {
+      const int lowest = lowest_frequency(plan, b), at = place(line);
+      butterfly<radix, Way::kInverse>(
+          last, lines.roots, lines.root_step, b,
+          [&](int, int r) { return in(line, lowest + r * step); },
+          [&](int e, int, Complex value) { lines.at(at, e) = value; });
+    });
+  });
+  __syncthreads();
+}
+
+// The passes between the first and the last.
+template <Way way>
+__device__ __forceinline__ void inner_passes(const Lines& lines, const Plan& plan) {
+  for (int i = 1; i + 1 < plan.passes; ++i)
+    pass_in_place<way>(lines, plan, way == Way::kForward ? i : plan.passes - 1 - i);
 }
 
 }  // namespace quiltmd::fft

@@ -14,11 +14,16 @@ PlaneRoute plane_route(const PmeGrid& grid, int planes, const CudaContext& conte
 void transform_planes_by(PlaneRoute route, const TransformPlanes& op, CudaContext& context);
 void inverse_planes_by(PlaneRoute route, const InversePlanes& op, CudaContext& context);
 
-// How many patches per dimension a block takes when it spreads or gathers.
-Int3 brick_patches(const PmeGrid& grid, const CudaContext& context);
-size_t brick_bytes(const PmeGrid& grid, Int3 patches);  // of shared memory
-void spread_charges_by(Int3 patches, const SpreadCharges& op, CudaContext& context);
-void gather_forces_by(Int3 patches, const GatherForces& op, CudaContext& context);
+// How many patches per dimension a block takes when it spreads or gathers, and its threads (512 or
+// 1024).
+struct BrickChoice {
+  Int3 patches;
+  int threads;
+};
+BrickChoice choose_bricks(const PmeGrid& grid, const CudaContext& context);
+bool bricks_fit(const PmeGrid& grid, BrickChoice choice, const CudaContext& context);
+void spread_charges_by(BrickChoice choice, const SpreadCharges& op, CudaContext& context);
+void gather_forces_by(BrickChoice choice, const GatherForces& op, CudaContext& context);
 
 void spread_charges(const SpreadCharges& op, CudaContext& context);
 void transform_planes(const TransformPlanes& op, CudaContext& context);

@@ -7,9 +7,14 @@
 // width of the spline, so larger bricks mean less traffic and smaller ones more blocks. An atom that
 // has left its brick goes to memory directly: slower, the same sums.
 //
-// An atom is the work of `order` lanes, one per x plane of its footprint: that halves the bank
-// conflicts of one lane per atom and needs no exchange of weights.
+// A warp takes the eight atoms of a cluster. First 16 lanes an atom work out one spline weight each;
+// then, atom after atom, a lane takes one (y, z) of the footprint and goes along x. The pitch of the
+// rows in shared memory is such that these lanes never meet in a bank, which atoms side by side in
+// the lanes of a warp do three at a time.
+#include <cuda_pipeline_primitives.h>
+
 #include <algorithm>
+#include <cmath>
 
 #include "computes/pme/bspline.h"
 #include "computes/pme/cuda_kernels.h"
@@ -20,9 +25,22 @@
 namespace quiltmd {
 namespace {
 
-constexpr int kThreads = 512;
 constexpr int kMostPatches = 64;  // of a brick
 constexpr int kMargin = 1;        // grid points that atoms may stick out of their patch in a brick
+constexpr unsigned kAllLanes = 0xffffffffu;
+
+// The least distance of rows, at least `size`, for which the points (y, z), y and z < 5, lie in
+// different banks: multiples y = 1 .. 4 of it are at least 5 banks away from 0.
+int row_pitch(int size) {
+  for (int pitch = size;; ++pitch) {
+    bool apart = true;
+    for (int y = 1; y < kMaxPmeOrder; ++y) {
+      const int bank = y * pitch % 32;
+      apart = apart && bank >= kMaxPmeOrder && bank <= 32 - kMaxPmeOrder;
+    }
+    if (apart) return pitch;
+  }
+}
 
 // How the patch grid is cut into bricks, and the box of grid points that holds any of them.
 struct Bricks {
@@ -30,12 +48,12 @@ struct Bricks {
   Int3 patches;  // of a brick
   Int3 count;
   Int3 size;     // grid points
+  int pitch;     // of rows along z in shared memory
   int order;
-  Divider by_size_y;
+  Divider by_size_y, by_size_z;
 
   Bricks(const PmeGrid& g, Int3 patches_of_brick)
-      : grid{g.nx, g.ny, g.nz}, cells(g.cells), patches(patches_of_brick), order(g.order),
-        by_size_y(1) {
+      : grid{g.nx, g.ny, g.nz}, cells(g.cells), patches(patches_of_brick), pitch(0), order(g.order) {
     for (int d = 0; d < 3; ++d) {
       patches[d] = std::min(patches[d], cells[d]);
       count[d] = (cells[d] + patches[d] - 1) / patches[d];
@@ -46,7 +64,9 @@ struct Bricks {
       }
       size[d] = widest + order - 1 + 2 * kMargin;
     }
+    pitch = row_pitch(size.z);
     by_size_y = Divider(size.y);
+    by_size_z = Divider(size.z);
   }
 
   // Grid point at or below the lowest corner of a brick's patches.
@@ -58,15 +78,16 @@ struct Bricks {
     return lowest(d, brick) - (order - 1) - kMargin;
   }
   int total() const { return count.x * count.y * count.z; }
-  __host__ __device__ int rows() const { return size.x * size.y; }
-  __host__ __device__ int points() const { return rows() * size.z; }
+  __host__ __device__ int points() const { return size.x * size.y * size.z; }
+  __host__ __device__ int words() const { return (size.x * size.y * pitch + 3) / 4 * 4; }
 };
 
 // The patches of a block's brick, in shared memory.
 struct BrickPatches {
   int count;
-  int first[kMostPatches + 1];  // atoms before each patch
+  int first[kMostPatches + 1];  // clusters before each patch
   int start[kMostPatches];      // first slot
+  int end[kMostPatches];        // slot after the last atom
   MeshFrame::Centre centre[kMostPatches];
 };
 
@@ -80,7 +101,6 @@ template <class Op>
 __device__ void find_patches(const Op& op, const MeshFrame& frame, const Bricks& b, Int3 brick,
                              BrickPatches& found) {
   const int t = threadIdx.x, all = b.patches.x * b.patches.y * b.patches.z;
-  __shared__ int atoms[kMostPatches];
   if (t < all) {
     const Int3 cell{brick.x * b.patches.x + t / (b.patches.y * b.patches.z),
                     brick.y * b.patches.y + t / b.patches.z % b.patches.y,
@@ -88,276 +108,444 @@ __device__ void find_patches(const Op& op, const MeshFrame& frame, const Bricks&
     const bool exists = cell.x < b.cells.x && cell.y < b.cells.y && cell.z < b.cells.z;
     const int index =
         exists ? op.owned_index[(cell.x * b.cells.y + cell.y) * b.cells.z + cell.z] : -1;
-    atoms[t] = index < 0 ? 0 : op.patches[index].atoms;
     found.start[t] = index < 0 ? 0 : op.patches[index].start;
+    found.end[t] = index < 0 ? 0 : found.start[t] + op.patches[index].atoms;
     found.centre[t] = frame.centre(cell);
   }
   __syncthreads();
   if (t == 0) {
+    int clusters = 0;
+    for (int p = 0; p < all; ++p) {
+      found.first[p] = clusters;
+      clusters += (found.end[p] - found.start[p] + kClusterSize - 1) / kClusterSize;
+    }
+    found.first[all] = clusters;
     found.count = all;
-    found.first[0] = 0;
-    for (int p = 0; p < all; ++p) found.first[p + 1] = found.first[p] + atoms[p];
   }
   __syncthreads();
 }
 
-// One lane's share of an atom: plane `part` of its footprint.
-struct Share {
-  int slot;
-  bool inside;    // the whole footprint lies in the brick
-  Int3 point;     // first grid point of the footprint, unwrapped
-  Float4 local;
-  Vec3f fraction;
+// ---- Footprints ----------------------------------------------------------------------------
+
+// What the lanes of a warp need to know of an atom, in words of shared memory: the weights along x
+// (spreading: times the charge), and the slopes when forces are gathered; where the footprint starts
+// in the brick; the weights along y and z, each with its slope when forces are gathered.
+template <bool gathers>
+struct Layout {
+  static constexpr int kX = 0, kSlopeX = 5, kBase = gathers ? 10 : 5, kCharge = 11;
+  static constexpr int kStep = gathers ? 2 : 1;  // from one weight of y or z to the next
+  static constexpr int kY = gathers ? 12 : 8, kZ = kY + kStep * kMaxPmeOrder;
+  static constexpr int kPoint = kZ + kStep * kMaxPmeOrder;  // three, unwrapped
+  static constexpr int kWords = gathers ? 36 : 24;
+};
+// In place of a start in the brick: the footprint leaves the brick; there is no atom.
+constexpr int kOutside = -1, kNobody = -2;
+
+template <int Order>
+__device__ constexpr SplinePolynomials kSpline = spline_polynomials<Order>();
+
+// One lane's share of making footprints: weight `j` of dimension `d` of one of two atoms.
+template <int Order, bool gathers>
+class Stamper {
+ public:
+  using L = Layout<gathers>;
+
+  __device__ Stamper(const MeshFrame& frame, const Bricks& b, Int3 brick)
+      : part_(threadIdx.x & 15), d_(min(part_ / Order, 2)), j_(part_ - d_ * Order),
+        per_nm_(frame.per_nm(d_)), origin_(b.origin(d_, brick[d_])), size_(b.size[d_]),
+        stride_(d_ == 0 ? b.size.y * b.pitch : (d_ == 1 ? b.pitch : 1)) {
+    const SplinePolynomials& spline = kSpline<Order>;
+#pragma unroll
+    for (int n = 0; n < Order; ++n) weight_[n] = spline.weight[n][j_ & (kSplineLanes - 1)];
+    if constexpr (gathers) {
+#pragma unroll
+      for (int n = 0; n + 1 < Order; ++n) slope_[n] = spline.slope[n][j_ & (kSplineLanes - 1)];
+    }
+  }
+
+  // Footprints of the eight atoms from `slot` on, of a patch that ends before slot `end`. The whole
+  // warp; ends with a barrier of the warp.
+  __device__ void stamp(const Slots& slots, int slot, int end, const MeshFrame::Centre& centre,
+                        float* footprints) const {
+    const int half = (threadIdx.x & 31) / 16;
+    const int base = centre.base[d_];
+    const float rest = centre.rest[d_];
+    Float4 local[kClusterSize / 2];
+#pragma unroll
+    for (int k = 0; k < kClusterSize / 2; ++k)
+      local[k] = slots.local[min(slot + 2 * k + half, end - 1)];
+    __syncwarp();
+#pragma unroll
+    for (int k = 0; k < kClusterSize / 2; ++k)
+      stamp_one(local[k], slot + 2 * k + half < end, base, rest,
+                footprints + (2 * k + half) * L::kWords);
+    __syncwarp();
+  }
+
+ private:
+  __device__ __forceinline__ void stamp_one(const Float4& local, bool exists, int base, float rest,
+                                            float* f) const {
+    const float u = rest + (per_nm_.x * local.x + per_nm_.y * local.y + per_nm_.z * local.z);
+    const float whole = floorf(u), t = u - whole;
+    const int point = base + static_cast<int>(whole) - (Order - 1), within = point - origin_;
+    const unsigned out = __ballot_sync(kAllLanes, within < 0 || within + Order > size_);
+    const int from = threadIdx.x & 16, offset = within * stride_;
+    const int start = __shfl_sync(kAllLanes, offset, from) +
+                      __shfl_sync(kAllLanes, offset, from + Order) +
+                      __shfl_sync(kAllLanes, offset, from + 2 * Order);
+    float weight = weight_[Order - 1];
+#pragma unroll
+    for (int n = Order - 2; n >= 0; --n) weight = __fmaf_rn(weight, t, weight_[n]);
+    if (!gathers && d_ == 0) weight *= local.w * static_cast<float>(kChargeScale);
+    if (part_ < 3 * Order) {
+      const int at = d_ == 0 ? L::kX + j_ : (d_ == 1 ? L::kY : L::kZ) + L::kStep * j_;
+      f[at] = weight;
+      if constexpr (gathers) f[d_ == 0 ? L::kSlopeX + j_ : at + 1] = slope(t);
+      if (j_ == 0) f[L::kPoint + d_] = __int_as_float(point);
+    }
+    if (part_ != 15) return;
+    const bool outside = (out >> from & 0xffffu) != 0;
+    f[L::kBase] = __int_as_float(!exists ? kNobody : (outside ? kOutside : start));
+    if constexpr (gathers) f[L::kCharge] = local.w;
+  }
+  __device__ __forceinline__ float slope(float t) const {
+    float value = slope_[Order - 2];
+#pragma unroll
+    for (int n = Order - 3; n >= 0; --n) value = __fmaf_rn(value, t, slope_[n]);
+    return value;
+  }
+
+  int part_, d_, j_;
+  Vec3f per_nm_;
+  int origin_, size_, stride_;
+  float weight_[Order], slope_[gathers ? Order - 1 : 1];
 };
 
-// Call visit(share, part, valid) for all atoms of the brick; valid is false in lanes without one.
-template <int Order, class Visit>
-__device__ __forceinline__ void over_atoms(const Slots& slots, const MeshFrame& frame,
-                                           const Bricks& b, Int3 brick,
-                                           const BrickPatches& patches, Visit visit) {
-  constexpr int kAtoms = 32 / Order;  // of a warp
-  const int lane = threadIdx.x & 31, which = lane / Order, part = lane - which * Order;
-  const int total = patches.first[patches.count];
-  const Int3 origin{b.origin(0, brick.x), b.origin(1, brick.y), b.origin(2, brick.z)};
-  int p = 0;
-  for (int base = (threadIdx.x / 32) * kAtoms; base < total; base += (blockDim.x / 32) * kAtoms) {
-    const int i = base + which;
-    const bool valid = which < kAtoms && i < total;
-    Share s{};
-    if (valid) {
-      while (i >= patches.first[p + 1]) ++p;
-      s.slot = patches.start[p] + i - patches.first[p];
-      s.local = slots.local[s.slot];
-      s.inside = true;
+// Which points of a footprint a lane takes: one (y, z), and every kParts-th plane from `part` on.
+template <int Order>
+struct Share {
+  static constexpr int kParts = 32 / (Order * Order), kPlanes = Order / kParts;
+  int part, y, z;
+  bool idle;
+
+  __device__ Share() {
+    const int lane = threadIdx.x & 31, at = lane % (Order * Order);
+    idle = lane >= kParts * Order * Order;
+    part = idle ? 0 : lane / (Order * Order);
+    y = at / Order;
+    z = at - y * Order;
+  }
+  // Element plane(i) of five values along x.
+  __device__ __forceinline__ int plane(int i) const { return i * kParts + part; }
+  __device__ __forceinline__ float of(const float* along_x, int i) const {
+    if constexpr (kParts == 1) return along_x[i];
+    return part == 0 ? along_x[i * kParts] : along_x[i * kParts + 1];
+  }
+};
+
+// Words 4 i .. 4 i + 3 of a footprint, the same for all lanes.
+template <int Count>
+__device__ __forceinline__ void read_words(const float* f, float (&words)[Count]) {
 #pragma unroll
-      for (int d = 0; d < 3; ++d) {
-        const MeshFrame::Place place = frame.place(patches.centre[p], d, s.local);
-        s.point[d] = place.point - (Order - 1);
-        s.fraction[d] = place.fraction;
-        const int within = s.point[d] - origin[d];
-        s.inside = s.inside && within >= 0 && within + Order <= b.size[d];
-      }
-    }
-    visit(s, part, valid);
+  for (int i = 0; i < Count / 4; ++i) {
+    const float4 four = reinterpret_cast<const float4*>(f)[i];
+    words[4 * i] = four.x;
+    words[4 * i + 1] = four.y;
+    words[4 * i + 2] = four.z;
+    words[4 * i + 3] = four.w;
   }
 }
 
-// Element `part` of a register array.
-template <int Order>
-__device__ __forceinline__ float chosen(const float (&values)[Order], int part) {
-  float result = values[0];
-#pragma unroll
-  for (int j = 1; j < Order; ++j) result = part == j ? values[j] : result;
-  return result;
+// Place on the grid of the point (x, y, z) of a footprint that leaves its brick.
+__device__ __noinline__ int64_t grid_place(const MeshFrame& frame, const Int3 grid, const float* point,
+                                           int x, int y, int z) {
+  return (static_cast<int64_t>(frame.wrap(0, __float_as_int(point[0]) + x)) * grid.y +
+          frame.wrap(1, __float_as_int(point[1]) + y)) * grid.z +
+         frame.wrap(2, __float_as_int(point[2]) + z);
 }
 
-// f(index in the brick, index in the grid) for all points of a brick; a warp takes a row.
+// f(index in the brick, index in the grid) for all points of a brick.
 template <class F>
 __device__ __forceinline__ void over_points(const Bricks& b, Int3 brick, F f) {
   const auto wrapped = [](int point, int n) {
     return point < 0 ? point + n : (point >= n ? point - n : point);
   };
-  const int lane = threadIdx.x & 31;
   const Int3 origin{b.origin(0, brick.x), b.origin(1, brick.y), b.origin(2, brick.z)};
 #pragma unroll 4
-  for (int row = threadIdx.x / 32; row < b.rows(); row += blockDim.x / 32) {
-    const int bx = b.by_size_y(row), by = row - bx * b.size.y;
-    const int x = wrapped(origin.x + bx, b.grid.x), y = wrapped(origin.y + by, b.grid.y);
-    for (int bz = lane; bz < b.size.z; bz += 32)
-      f(row * b.size.z + bz,
-        (static_cast<int64_t>(x) * b.grid.y + y) * b.grid.z + wrapped(origin.z + bz, b.grid.z));
+  for (int i = threadIdx.x; i < b.points(); i += blockDim.x) {
+    const int row = b.by_size_z(i), z = i - row * b.size.z;
+    const int x = b.by_size_y(row), y = row - x * b.size.y;
+    const int line = wrapped(origin.x + x, b.grid.x) * b.grid.y + wrapped(origin.y + y, b.grid.y);
+    f(row * b.pitch + z, static_cast<int64_t>(line) * b.grid.z + wrapped(origin.z + z, b.grid.z));
   }
 }
 
-extern __shared__ int brick_memory[];
+extern __shared__ float4 mesh_memory[];  // the brick, then the footprints of each warp
+
+template <class T>
+__device__ T* brick_memory() {
+  return reinterpret_cast<T*>(mesh_memory);
+}
+template <bool gathers>
+__device__ float* warp_footprints(const Bricks& b) {
+  return brick_memory<float>() + b.words() +
+         threadIdx.x / 32 * kClusterSize * Layout<gathers>::kWords;
+}
+
+// The clusters of a warp, one after the other; `patch` follows.
+struct Walk {
+  int cluster, patch = 0;
+
+  __device__ Walk() : cluster(threadIdx.x / 32) {}
+  __device__ bool at_end(const BrickPatches& p) {
+    if (cluster >= p.first[p.count]) return true;
+    while (cluster >= p.first[patch + 1]) ++patch;
+    return false;
+  }
+  __device__ void step() { cluster += blockDim.x / 32; }
+  __device__ int slot(const BrickPatches& p) const {
+    return p.start[patch] + (cluster - p.first[patch]) * kClusterSize;
+  }
+};
 
 // ---- Spreading -----------------------------------------------------------------------------
 
 template <int Order>
-__device__ void spread_outside(const SpreadCharges& op, const MeshFrame& frame, const Share& s,
-                               int part, float charge, const float* wy, const float* wz) {
-  const int64_t x = frame.wrap(0, s.point.x + part);
-  for (int j = 0; j < Order; ++j) {
-    const int64_t row = (x * op.grid.ny + frame.wrap(1, s.point.y + j)) * op.grid.nz;
-    for (int k = 0; k < Order; ++k)
-      atomicAdd(op.charges + row + frame.wrap(2, s.point.z + k),
-                __float2int_rn(charge * wy[j] * wz[k]));
+__device__ __forceinline__ void spread_atom(const SpreadCharges& op, const MeshFrame& frame,
+                                            const Bricks& b, const Share<Order>& share,
+                                            const float* footprint) {
+  using L = Layout<false>;
+  float words[8];
+  read_words(footprint, words);
+  const int start = __float_as_int(words[L::kBase]);
+  if (start == kNobody || share.idle) return;
+  const float weight = footprint[L::kY + share.y] * footprint[L::kZ + share.z];
+  const int plane = b.size.y * b.pitch;
+  int* at = brick_memory<int>() + start + share.part * plane + share.y * b.pitch + share.z;
+#pragma unroll
+  for (int i = 0; i < Share<Order>::kPlanes; ++i) {
+    const int value = __float2int_rn(share.of(words + L::kX, i) * weight);
+    if (start >= 0) {
+      atomicAdd(at + i * Share<Order>::kParts * plane, value);
+    } else {
+      atomicAdd(op.charges + grid_place(frame, b.grid, footprint + L::kPoint, share.plane(i),
+                                        share.y, share.z), value);
+    }
   }
 }
 
-template <int Order>
-__global__ void __launch_bounds__(kThreads)
+template <int Order, int Threads>
+__global__ void __launch_bounds__(Threads, 1024 / Threads)
     spread_bricks(const __grid_constant__ SpreadCharges op, const __grid_constant__ MeshFrame frame,
                   const __grid_constant__ Bricks b) {
   __shared__ BrickPatches patches;
   const Int3 brick = brick_of_block(b);
-  for (int i = threadIdx.x; i < b.points(); i += blockDim.x) brick_memory[i] = 0;
+  int* const memory = brick_memory<int>();
+  for (int i = threadIdx.x; i < b.words() / 4; i += Threads) mesh_memory[i] = {0, 0, 0, 0};
+  const Stamper<Order, false> stamper(frame, b, brick);
+  const Share<Order> share;
   wait_for_previous();
   find_patches(op, frame, b, brick, patches);
   if (patches.first[patches.count] == 0) return;
 
-  const Int3 origin{b.origin(0, brick.x), b.origin(1, brick.y), b.origin(2, brick.z)};
-  over_atoms<Order>(op.slots, frame, b, brick, patches, [&](const Share& s, int part, bool valid) {
-    if (!valid) return;
-    float wx[Order], wy[Order], wz[Order], unused[Order];
-    bspline<Order>(s.fraction.x, wx, unused);
-    bspline<Order>(s.fraction.y, wy, unused);
-    bspline<Order>(s.fraction.z, wz, unused);
-    const float charge = s.local.w * static_cast<float>(kChargeScale) * chosen(wx, part);
-    if (!s.inside) {
-      spread_outside<Order>(op, frame, s, part, charge, wy, wz);
-      return;
-    }
-    int* at = brick_memory + ((s.point.x - origin.x + part) * b.size.y + s.point.y - origin.y) *
-                                 b.size.z + s.point.z - origin.z;
-#pragma unroll
-    for (int j = 0; j < Order; ++j)
-#pragma unroll
-      for (int k = 0; k < Order; ++k)
-        atomicAdd(at + j * b.size.z + k, __float2int_rn(charge * wy[j] * wz[k]));
-  });
+  float* const footprints = warp_footprints<false>(b);
+  for (Walk walk; !walk.at_end(patches); walk.step()) {
+    stamper.stamp(op.slots, walk.slot(patches), patches.end[walk.patch],
+                  patches.centre[walk.patch], footprints);
+#pragma unroll 4
+    for (int a = 0; a < kClusterSize; ++a)
+      spread_atom<Order>(op, frame, b, share, footprints + a * Layout<false>::kWords);
+  }
   __syncthreads();
   release_next();
   over_points(b, brick, [&](int within, int64_t point) {
-    const int value = brick_memory[within];
+    const int value = memory[within];
     if (value) atomicAdd(op.charges + point, value);
   });
 }
 
 // ---- Gathering -----------------------------------------------------------------------------
 
-// Sums over one plane of a footprint: potential weighted by y and z weights, and with the slope of
-// y or of z in place of the weight.
-struct PlaneSums {
-  float plain, slope_y, slope_z;
-};
-template <int Order, class Read>
-__device__ __forceinline__ PlaneSums plane_sums(Vec3f fraction, Read read) {
-  float wy[Order], wz[Order], dy[Order], dz[Order];
-  bspline<Order>(fraction.y, wy, dy);
-  bspline<Order>(fraction.z, wz, dz);
-  PlaneSums sums{0, 0, 0};
+// The share of a lane in the gradient of one atom, in grid coordinates.
+template <int Order>
+__device__ __forceinline__ Vec3f gather_atom(const GatherForces& op, const MeshFrame& frame,
+                                             const Bricks& b, const Share<Order>& share,
+                                             const float* footprint) {
+  using L = Layout<true>;
+  float words[12];
+  read_words(footprint, words);
+  const int start = __float_as_int(words[L::kBase]);
+  if (start == kNobody || share.idle) return {0, 0, 0};
+  const float2 y = *reinterpret_cast<const float2*>(footprint + L::kY + 2 * share.y);
+  const float2 z = *reinterpret_cast<const float2*>(footprint + L::kZ + 2 * share.z);
+  const int plane = b.size.y * b.pitch;
+  const float* at = brick_memory<float>() + start + share.part * plane + share.y * b.pitch + share.z;
+  float plain = 0, slope = 0;
 #pragma unroll
-  for (int j = 0; j < Order; ++j) {
-    float plain = 0, slope = 0;
-#pragma unroll
-    for (int k = 0; k < Order; ++k) {
-      const float value = read(j, k);
-      plain = __fmaf_rn(wz[k], value, plain);
-      slope = __fmaf_rn(dz[k], value, slope);
-    }
-    sums.plain = __fmaf_rn(wy[j], plain, sums.plain);
-    sums.slope_y = __fmaf_rn(dy[j], plain, sums.slope_y);
-    sums.slope_z = __fmaf_rn(wy[j], slope, sums.slope_z);
+  for (int i = 0; i < Share<Order>::kPlanes; ++i) {
+    const float value = start >= 0 ? at[i * Share<Order>::kParts * plane]
+                                   : op.potential[grid_place(frame, b.grid, footprint + L::kPoint,
+                                                             share.plane(i), share.y, share.z)];
+    plain = __fmaf_rn(share.of(words + L::kX, i), value, plain);
+    slope = __fmaf_rn(share.of(words + L::kSlopeX, i), value, slope);
   }
-  return sums;
+  return {slope * (y.x * z.x), plain * (y.y * z.x), plain * (y.x * z.y)};
 }
 
-template <int Order>
-__device__ __forceinline__ PlaneSums sums_outside(const GatherForces& op, const MeshFrame& frame,
-                                                  const Share& s, int part) {
-  const int64_t x = frame.wrap(0, s.point.x + part);
-  return plane_sums<Order>(s.fraction, [&](int j, int k) {
-    return op.potential[(x * op.grid.ny + frame.wrap(1, s.point.y + j)) * op.grid.nz +
-                        frame.wrap(2, s.point.z + k)];
-  });
+// Half of a sum of two things over the warp: lanes with the bit set in their number go on with
+// `upper`, the others with `lower`.
+__device__ __forceinline__ float fold(float lower, float upper, int bit) {
+  const bool keeps_upper = threadIdx.x & bit;
+  return (keeps_upper ? upper : lower) +
+         __shfl_xor_sync(kAllLanes, keeps_upper ? lower : upper, bit);
+}
+__device__ __forceinline__ Vec3f fold(Vec3f lower, Vec3f upper, int bit) {
+  return {fold(lower.x, upper.x, bit), fold(lower.y, upper.y, bit), fold(lower.z, upper.z, bit)};
 }
 
-// Sum over the lanes of an atom, in order.
-template <int Order>
-__device__ __forceinline__ float sum_parts(float value, int first_lane) {
-  float sum = 0;
-#pragma unroll
-  for (int j = 0; j < Order; ++j) sum += __shfl_sync(0xffffffffu, value, (first_lane + j) & 31);
-  return sum;
+// Gradients of eight atoms, share(a) being a lane's part of that of atom a: lanes 4 a to 4 a + 3 get
+// that of atom a.
+template <class F>
+__device__ __forceinline__ Vec3f sum_shares(F share) {
+  const auto four_apart = [&](int a) {
+    const Vec3f lower = share(a);
+    return fold(lower, share(a + 4), 16);
+  };
+  const auto two_apart = [&](int a) {
+    const Vec3f lower = four_apart(a);
+    return fold(lower, four_apart(a + 2), 8);
+  };
+  const Vec3f lower = two_apart(0), both = fold(lower, two_apart(1), 4);
+  const float sum = fold(fold(both.x, both.z, 2), fold(both.y, 0.0f, 2), 1);  // component lane & 3
+  const int first = threadIdx.x & 28;
+  return {__shfl_sync(kAllLanes, sum, first), __shfl_sync(kAllLanes, sum, first + 1),
+          __shfl_sync(kAllLanes, sum, first + 2)};
 }
 
-template <int Order>
-__global__ void __launch_bounds__(kThreads)
+// A lane writes one component of the force on one of eight atoms.
+__device__ __forceinline__ void store_force(const GatherForces& op, const MeshFrame& frame,
+                                            Vec3f gradient, int slot, const float* footprints) {
+  const int lane = threadIdx.x & 31, d = lane & 3;
+  const float* footprint = footprints + lane / 4 * Layout<true>::kWords;
+  if (__float_as_int(footprint[Layout<true>::kBase]) == kNobody) return;
+  const Vec3f force = -footprint[Layout<true>::kCharge] * frame.to_cartesian(gradient);
+  reinterpret_cast<float*>(op.slots.long_range + slot)[lane] = d == 3 ? 0.0f : force[d];
+}
+
+template <int Order, int Threads>
+__global__ void __launch_bounds__(Threads, 1024 / Threads)
     gather_bricks(const __grid_constant__ GatherForces op, const __grid_constant__ MeshFrame frame,
                   const __grid_constant__ Bricks b) {
   __shared__ BrickPatches patches;
-  float* const memory = reinterpret_cast<float*>(brick_memory);
   const Int3 brick = brick_of_block(b);
+  float* const memory = brick_memory<float>();
+  float* const footprints = warp_footprints<true>(b);
+  const Stamper<Order, true> stamper(frame, b, brick);
+  const Share<Order> share;
   find_patches(op, frame, b, brick, patches);
   if (patches.first[patches.count] == 0) return;
+  const auto stamp = [&](const Walk& walk) {
+    stamper.stamp(op.slots, walk.slot(patches), patches.end[walk.patch],
+                  patches.centre[walk.patch], footprints);
+  };
+  Walk walk;
+  if (!walk.at_end(patches)) stamp(walk);  // while the potential is on its way
   wait_for_previous();
-  over_points(b, brick, [&](int within, int64_t point) { memory[within] = op.potential[point]; });
+  over_points(b, brick, [&](int within, int64_t point) {
+    __pipeline_memcpy_async(memory + within, op.potential + point, sizeof(float));
+  });
+  __pipeline_commit();
+  __pipeline_wait_prior(0);
   __syncthreads();
   release_next();
 
-  const Int3 origin{b.origin(0, brick.x), b.origin(1, brick.y), b.origin(2, brick.z)};
-  over_atoms<Order>(op.slots, frame, b, brick, patches, [&](const Share& s, int part, bool valid) {
-    PlaneSums sums{0, 0, 0};
-    if (valid && s.inside) {
-      const float* at = memory + ((s.point.x - origin.x + part) * b.size.y + s.point.y - origin.y) *
-                                     b.size.z + s.point.z - origin.z;
-      sums = plane_sums<Order>(s.fraction, [&](int j, int k) { return at[j * b.size.z + k]; });
-    } else if (valid) {
-      sums = sums_outside<Order>(op, frame, s, part);
-    }
-    float wx[Order], dx[Order];
-    bspline<Order>(s.fraction.x, wx, dx);
-    const float weight = chosen(wx, part), slope = chosen(dx, part);
-    const int first_lane = static_cast<int>(threadIdx.x & 31) - part;
-    const Vec3f gradient{sum_parts<Order>(slope * sums.plain, first_lane),
-                         sum_parts<Order>(weight * sums.slope_y, first_lane),
-                         sum_parts<Order>(weight * sums.slope_z, first_lane)};
-    if (!valid || part != 0) return;
-    const Vec3f force = -s.local.w * frame.to_cartesian(gradient);
-    op.slots.long_range[s.slot] = {force.x, force.y, force.z, 0.0f};
-  });
+  for (bool first = true; !walk.at_end(patches); walk.step(), first = false) {
+    if (!first) stamp(walk);
+    const Vec3f gradient = sum_shares([&](int a) {
+      return gather_atom<Order>(op, frame, b, share, footprints + a * Layout<true>::kWords);
+    });
+    store_force(op, frame, gradient, walk.slot(patches), footprints);
+  }
 }
 
 }  // namespace
 
 // ---- Launch shapes -------------------------------------------------------------------------
 
-// The brick with the least overlap that still gives every multiprocessor a few blocks.
-Int3 brick_patches(const PmeGrid& grid, const CudaContext& context) {
-  constexpr int kMost = 4;               // patches per dimension
-  constexpr int kMostBytes = 100 * 1024;  // two blocks a multiprocessor
-  Int3 best{1, 1, 1};
-  int64_t least = INT64_MAX;
+namespace {
+
+size_t brick_bytes(const Bricks& b, bool gathers, int threads) {
+  const int words = gathers ? Layout<true>::kWords : Layout<false>::kWords;
+  return static_cast<size_t>(b.words() + threads / 32 * kClusterSize * words) * 4;
+}
+
+// A brick's work on one multiprocessor, in cycles (measured on an H200).
+double cost_of(const Bricks& b, double atoms) {
+  constexpr double kPerBrick = 1500, kPerPoint = 0.3, kPerAtom = 18;
+  return kPerBrick + kPerPoint * b.points() + kPerAtom * atoms;
+}
+
+}  // namespace
+
+// The bricks that keep the busiest multiprocessor busy for the shortest time.
+BrickChoice choose_bricks(const PmeGrid& grid, const CudaContext& context) {
+  constexpr int kMost = 4;                // patches per dimension
+  constexpr int kMostBytes = 112 * 1024;  // two blocks a multiprocessor
+  constexpr double kDensity = 100;        // atoms per nm^3
+  const double atoms_of_patch =
+      kDensity * grid.box.volume() / (1.0 * grid.cells.x * grid.cells.y * grid.cells.z);
+  BrickChoice best{{1, 1, 1}, 512};
+  double least = INFINITY;
   for (int x = 1; x <= kMost; ++x)
     for (int y = 1; y <= kMost; ++y)
       for (int z = 1; z <= kMost; ++z) {
         const Bricks b(grid, {x, y, z});
-        const int64_t points = static_cast<int64_t>(b.points()) * b.total();
-        if (b.points() * 4 > kMostBytes || b.total() < 3 * context.sm_count || points >= least)
-          continue;
-        least = points;
-        best = {x, y, z};
+        if (brick_bytes(b, true, 512) > kMostBytes) continue;
+        const int rounds = (b.total() + context.sm_count - 1) / context.sm_count;
+        const double cost = rounds * cost_of(b, atoms_of_patch * b.patches.x * b.patches.y * b.patches.z);
+        if (cost >= least) continue;
+        least = cost;
+        best = {{x, y, z}, rounds == 1 ? 1024 : 512};
       }
   return best;
 }
 
-size_t brick_bytes(const PmeGrid& grid, Int3 patches) {
-  return static_cast<size_t>(Bricks(grid, patches).points()) * 4;
+bool bricks_fit(const PmeGrid& grid, BrickChoice choice, const CudaContext& context) {
+  constexpr size_t kStatic = 4096;
+  return brick_bytes(Bricks(grid, choice.patches), true, choice.threads) + kStatic <=
+         static_cast<size_t>(context.shared_memory);
 }
 
-void spread_charges_by(Int3 patches, const SpreadCharges& op, CudaContext& context) {
-  const Bricks b(op.grid, patches);
-  const LaunchShape shape{"spread_charges", static_cast<unsigned>(b.total()), kThreads,
-                          brick_bytes(op.grid, patches), Start::kEarly};
-  launch(context, shape, op.grid.order == 4 ? spread_bricks<4> : spread_bricks<5>, op,
-         MeshFrame(op.grid), b);
+void spread_charges_by(BrickChoice choice, const SpreadCharges& op, CudaContext& context) {
+  const Bricks b(op.grid, choice.patches);
+  const LaunchShape shape{"spread_charges", static_cast<unsigned>(b.total()),
+                          static_cast<unsigned>(choice.threads),
+                          brick_bytes(b, false, choice.threads), Start::kEarly};
+  const bool wide = choice.threads == 1024;
+  launch(context, shape,
+         op.grid.order == 4 ? (wide ? spread_bricks<4, 1024> : spread_bricks<4, 512>)
+                            : (wide ? spread_bricks<5, 1024> : spread_bricks<5, 512>),
+         op, MeshFrame(op.grid), b);
 }
 
-void gather_forces_by(Int3 patches, const GatherForces& op, CudaContext& context) {
-  const Bricks b(op.grid, patches);
-  const LaunchShape shape{"gather_forces", static_cast<unsigned>(b.total()), kThreads,
-                          brick_bytes(op.grid, patches), Start::kEarly};
-  launch(context, shape, op.grid.order == 4 ? gather_bricks<4> : gather_bricks<5>, op,
-         MeshFrame(op.grid), b);
+void gather_forces_by(BrickChoice choice, const GatherForces& op, CudaContext& context) {
+  const Bricks b(op.grid, choice.patches);
+  const LaunchShape shape{"gather_forces", static_cast<unsigned>(b.total()),
+                          static_cast<unsigned>(choice.threads),
+                          brick_bytes(b, true, choice.threads), Start::kEarly};
+  const bool wide = choice.threads == 1024;
+  launch(context, shape,
+         op.grid.order == 4 ? (wide ? gather_bricks<4, 1024> : gather_bricks<4, 512>)
+                            : (wide ? gather_bricks<5, 1024> : gather_bricks<5, 512>),
+         op, MeshFrame(op.grid), b);
 }
 
 void spread_charges(const SpreadCharges& op, CudaContext& context) {
-  spread_charges_by(brick_patches(op.grid, context), op, context);
+  spread_charges_by(choose_bricks(op.grid, context), op, context);
 }
 
 void gather_forces(const GatherForces& op, CudaContext& context) {
-  gather_forces_by(brick_patches(op.grid, context), op, context);
+  gather_forces_by(choose_bricks(op.grid, context), op, context);
 }
 
 void add_pme_kernels(CudaKernels& table) {

@@ -8,7 +8,8 @@ namespace quiltmd {
 
 // i / d, right for i * d < 2^32.
 struct Divider {
-  unsigned d, magic;
+  unsigned d = 1, magic = 0;
+  Divider() = default;
   explicit Divider(int divisor)
       : d(static_cast<unsigned>(divisor)),
         magic(static_cast<unsigned>((0x100000000ull + d - 1) / d)) {}

@@ -52,6 +52,9 @@ class MeshFrame {
     return {centre.base[d] + static_cast<int>(whole), u - whole};
   }
 
+  // Grid points of dimension d per nm along the axes.
+  QMD_HD Vec3f per_nm(int d) const { return per_nm_[d]; }
+
   // The same for the atoms of one patch after another.
   void enter(Int3 cell) { centre_ = centre(cell); }
   Place place(int d, const Float4& local) const { return place(centre_, d, local); }
