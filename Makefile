@@ -6,7 +6,8 @@
 #   make build      install quiltmd into .venv (again, where sources changed); CUDA=OFF for CPU only
 #   make demo       a protein in water, from input files to a plot, into demo/
 #   make test       all tests but those that need a GPU      (PYTEST="-k pme -x" to choose)
-#   make test-gpu   the tests that need a GPU
+#   make test-gpu   the tests that need a GPU, with results in benchmarks/results/test-gpu.json
+#   make test-gpu-slow  those that run thousands of steps on a million atoms, or nanoseconds
 #   make lint       formatters, linters, type check, layer check;  make format mends formatting
 #   make bench      speed of this machine, beside OpenMM     (BENCH="--rounds 1" to choose)
 #   make clean      remove everything made here
@@ -35,7 +36,7 @@ BUILT := .venv/.built
 endif
 QUILTMD := $(RUN) -m quiltmd
 
-.PHONY: venv build demo test test-gpu lint format bench clean
+.PHONY: venv build demo test test-gpu test-gpu-slow lint format bench clean
 venv: .venv/.made
 build: $(BUILT)
 
@@ -65,7 +66,10 @@ test: $(BUILT)
 	$(RUN) -m pytest -m 'not gpu and not slow' $(PYTEST)
 
 test-gpu: $(BUILT)
-	$(RUN) -m pytest -m gpu $(PYTEST)
+	$(RUN) -m pytest tests/gpu -m 'gpu and not slow' --results benchmarks/results/test-gpu.json $(PYTEST)
+
+test-gpu-slow: $(BUILT)
+	$(RUN) -m pytest tests/gpu -m 'gpu and slow' --results benchmarks/results/test-gpu-slow.json $(PYTEST)
 
 bench: $(BUILT)
 	$(RUN) benchmarks/cpu.py $(BENCH)

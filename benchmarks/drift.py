@@ -61,7 +61,9 @@ class Record:
             "simulated_ps": float(times[-1] - times[0]),
             "drift_kj_mol_ns_atom": slope * per_atom,
             "standard_error": error * per_atom,
-            "scatter_of_total_energy_kj_mol": float(np.std(total - np.polyval(np.polyfit(times, total, 1), times))),
+            "scatter_of_total_energy_kj_mol": float(
+                np.std(total - np.polyval(np.polyfit(times, total, 1), times))
+            ),
             "mean_temperature_k": float(temperature.mean()),
             "machine": platform.machine(),
             "seconds": time.monotonic() - self._began,

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import bz2
 import importlib.util
+import os
 from pathlib import Path
 
 import pytest
@@ -23,8 +24,9 @@ def package_data(package: str) -> Path:
 
 @pytest.fixture(scope="session")
 def benchmark_inputs() -> Path:
-    """The benchmark inputs beside the project."""
-    folder = ROOT.parent / "shared" / "data"
+    """The benchmark inputs beside the project, or where QUILTMD_BENCHMARK_INPUTS says."""
+    beside = ROOT.parent / "shared" / "data"
+    folder = Path(os.environ.get("QUILTMD_BENCHMARK_INPUTS", beside)).resolve()
     if not folder.is_dir():
         pytest.skip("the benchmark inputs beside the project are absent")
     return folder

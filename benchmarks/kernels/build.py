@@ -7,6 +7,7 @@ Variants of the pair kernel are the source with pieces of text replaced, so that
 stays free of switches; a variant that wins is written into it.
 """
 
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -94,25 +95,83 @@ def build_pairs() -> None:
     subprocess.run(command, check=True)
 
 
-def build_program(name: str, *patterns: str) -> None:
-    """Compiles and links benchmarks/kernels/<name>.cu with the sources that match the patterns."""
-    sources = [path for pattern in patterns for path in sorted((ROOT / "src").glob(pattern))]
-    command = [
-        "nvcc", *FLAGS, f"-I{ROOT}/third_party/pocketfft", "-t", "2", "-o", str(OUT / name),
-        str(ROOT / f"benchmarks/kernels/{name}.cu"), *map(str, sources),
-    ]  # fmt: skip
-    subprocess.run(command, check=True)
+@dataclass(frozen=True)
+class ProgramVariant:
+    """A workshop program with `changes` (file under src, old text, new text) applied."""
+
+    name: str
+    changes: tuple[tuple[str, str, str], ...] = ()
+
+
+INTEGRATE = "integrators/cuda.cu"
+TERMS = "computes/bonded/cuda.cu"
+PLANES = "computes/pme/cuda_transform.cu"
+CONVOLVE = "computes/pme/cuda_convolve.cu"
+SHAPE = "computes/pme/cuda_shape.cuh"
+TILE_BOUNDS = "__launch_bounds__(kTileThreads)"
+PLANE_BOUNDS = "__launch_bounds__(kPlaneThreads)"
+
+INTEGRATE_VARIANTS = (
+    ProgramVariant("3_blocks", ((INTEGRATE, "kBlocks = 5", "kBlocks = 3"),
+                                (TERMS, "using Real = double", "using Real = float"))),
+    ProgramVariant("7_blocks", ((INTEGRATE, "kBlocks = 5", "kBlocks = 7"),
+                                (TERMS, "  add_fixed(s.f", "  if (f.x == 1) add_fixed(s.f"))),
+    ProgramVariant("unstaged", ((INTEGRATE, "kStaged = true", "kStaged = false"),
+                                (TERMS, "kThreads = 64", "kThreads = 128"))),
+    ProgramVariant("32_groups", ((INTEGRATE, "kGroups = 64", "kGroups = 32"),
+                                 (INTEGRATE, "kBlocks = 5", "kBlocks = 8"),)),
+)  # fmt: skip
+PME_VARIANTS = (
+    ProgramVariant("3_tiles", ((PLANES, TILE_BOUNDS, "__launch_bounds__(kTileThreads, 3)"),
+                               (CONVOLVE, TILE_BOUNDS, "__launch_bounds__(kTileThreads, 3)"),
+                               (PLANES, PLANE_BOUNDS, "__launch_bounds__(kPlaneThreads, 2)"))),
+    ProgramVariant("4_tiles", ((PLANES, TILE_BOUNDS, "__launch_bounds__(kTileThreads, 4)"),
+                               (CONVOLVE, TILE_BOUNDS, "__launch_bounds__(kTileThreads, 4)"),
+                               (PLANES, "kPlaneThreads = 512", "kPlaneThreads = 1024"))),
+    ProgramVariant("narrow", ((SHAPE, "int width = 32", "int width = 8"),
+                              (SHAPE, "kTileThreads = 256", "kTileThreads = 128"),
+                              (SHAPE, "kTileRows = 32", "kTileRows = 16"))),
+)  # fmt: skip
+
+
+def changed_tree(variant: ProgramVariant) -> Path:
+    """A copy of src with the changes of a variant; returns its folder."""
+    tree = OUT / "src" / variant.name
+    shutil.rmtree(tree, ignore_errors=True)
+    shutil.copytree(ROOT / "src", tree)
+    for file, old, new in variant.changes:
+        text = (tree / file).read_text()
+        if old not in text:
+            sys.exit(f"variant {variant.name}: {file} no longer has {old!r}")
+        (tree / file).write_text(text.replace(old, new))
+    return tree
+
+
+def build_program(name: str, variants: tuple[ProgramVariant, ...], *patterns: str) -> None:
+    """Compiles and links benchmarks/kernels/<name>.cu with the sources that match the patterns, as
+    it is and once for each variant, to build/kernels/<name>[_<variant>].
+    """
+    for variant in (None, *variants):
+        tree = changed_tree(variant) if variant else ROOT / "src"
+        program = f"{name}_{variant.name}" if variant else name
+        sources = [path for pattern in patterns for path in sorted(tree.glob(pattern))]
+        command = [
+            "nvcc", f"-I{tree}", *FLAGS, f"-I{ROOT}/third_party/pocketfft", "-t", "2", "-o",
+            str(OUT / program), str(ROOT / f"benchmarks/kernels/{name}.cu"), *map(str, sources),
+        ]  # fmt: skip
+        subprocess.run(command, check=True)
 
 
 def build_pme() -> None:
-    """Compiles and links build/kernels/pme."""
-    build_program("pme", "computes/pme/cuda*.cu", "computes/pme/reference.cpp",
+    """Compiles and links build/kernels/pme and its variants."""
+    build_program("pme", PME_VARIANTS, "computes/pme/cuda*.cu", "computes/pme/reference.cpp",
                   "computes/pme/setup.cpp", "device/device.cpp")  # fmt: skip
 
 
 def build_integrate() -> None:
-    """Compiles and links build/kernels/integrate."""
-    build_program("integrate", "integrators/cuda*.cu", "computes/bonded/cuda*.cu",
+    """Compiles and links build/kernels/integrate and its variants."""
+    build_program("integrate", INTEGRATE_VARIANTS, "integrators/cuda*.cu",
+                  "integrators/group_shapes.cpp", "computes/bonded/cuda*.cu",
                   "device/device.cpp")  # fmt: skip
 
 

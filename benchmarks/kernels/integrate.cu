@@ -12,6 +12,7 @@
 #include "computes/bonded/cuda_kernels.h"
 #include "computes/bonded/term_physics.h"
 #include "device/cuda/kernels.h"
+#include "integrators/group_shapes.h"
 #include "integrators/stage_physics.h"
 #include "water.h"
 
@@ -35,6 +36,7 @@ struct Fixed {
   std::vector<double> mass, inverse_mass;
   std::vector<int32_t> group_start, constraint_start;
   std::vector<GroupConstraint> constraints;
+  GroupShapes shapes;
 };
 
 bool is_protein(const Water& w, size_t group) {
@@ -59,6 +61,10 @@ Fixed make_fixed(const Water& w) {
   }
   f.group_start.push_back(w.atoms);
   f.constraint_start.push_back(static_cast<int32_t>(f.constraints.size()));
+  std::vector<char> in_terms(f.mass.size());
+  for (size_t a = 0; a < in_terms.size(); ++a) in_terms[a] = is_protein(w, a / 3);
+  f.shapes = make_group_shapes(f.group_start, f.constraint_start, f.constraints, f.mass,
+                               f.inverse_mass, in_terms);
   return f;
 }
 
@@ -92,6 +98,8 @@ struct DeviceState {
   Array<double> mass, inverse_mass;
   Array<int32_t> group_start, constraint_start;
   Array<GroupConstraint> constraints;
+  Array<uint32_t> codes;
+  Array<GroupShape> shapes;
   Array<Faults> faults;
   size_t slots;
 
@@ -101,7 +109,8 @@ struct DeviceState {
         energy(kEnergyKinds), atom(a.atom),
         count(std::vector<int32_t>{static_cast<int32_t>(w.placed.size())}), placed(w.placed),
         mass(f.mass), inverse_mass(f.inverse_mass), group_start(f.group_start),
-        constraint_start(f.constraint_start), constraints(f.constraints), faults(1),
+        constraint_start(f.constraint_start), constraints(f.constraints), codes(f.shapes.codes),
+        shapes(f.shapes.shapes), faults(1),
         slots(a.position.size()) {}
 
   void reset(const Atoms& a) {
@@ -130,6 +139,8 @@ struct DeviceState {
     g.constants.group_start = group_start.data();
     g.constants.constraint_start = constraint_start.data();
     g.constants.constraints = constraints.data();
+    g.constants.group_shape = codes.data();
+    g.constants.shapes = shapes.data();
     g.constraint_tolerance = 1e-6;
     g.step = step.data();
     g.outrun2 = 1e30;

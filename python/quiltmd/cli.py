@@ -27,7 +27,6 @@ from .progress import console
 from .systems import SYSTEMS
 
 app = typer.Typer(
-    help="Quilt: molecular dynamics of biomolecules.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -52,6 +51,22 @@ Dispersion = Annotated[
     typer.Option("--dispersion-correction/--no-dispersion-correction", help="Lennard-Jones tail."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        print(information.package_version())
+        raise typer.Exit
+
+
+@app.callback()
+def common(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version."),
+    ] = False,
+) -> None:
+    """Quilt: molecular dynamics of biomolecules."""
 
 
 @app.command()

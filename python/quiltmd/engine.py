@@ -119,9 +119,15 @@ def load_core() -> Any:
         ) from None
 
 
-def devices() -> list[dict[str, Any]]:
-    """The devices of this machine, the CPU among them, as the core describes them."""
-    found: list[dict[str, Any]] = load_core().devices()
+def devices(self_test: bool = False) -> list[dict[str, Any]]:
+    """The devices of this machine, the CPU among them, as the core describes them.
+
+    Parameters
+    ----------
+    self_test:
+        Also check each GPU and measure its memory, which takes about a second.
+    """
+    found: list[dict[str, Any]] = load_core().devices(self_test)
     return found
 
 

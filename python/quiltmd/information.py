@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from .engine import available_cores, devices, load_core
+from .engine import available_cores, devices
 from .errors import QuiltError
 
 _out = Console(highlight=False, soft_wrap=True)
@@ -25,7 +25,6 @@ def describe_installation() -> dict[str, Any]:
         "cores": available_cores(),
     }
     try:
-        load_core()
         facts["devices"] = devices()
     except QuiltError as error:
         facts["problem"] = str(error)
@@ -33,8 +32,8 @@ def describe_installation() -> dict[str, Any]:
 
 
 def describe_devices() -> list[dict[str, Any]]:
-    """The devices of this machine."""
-    return devices()
+    """The devices of this machine, tested."""
+    return devices(self_test=True)
 
 
 def package_version() -> str:
@@ -46,7 +45,7 @@ def package_version() -> str:
 
 
 def print_facts(facts: dict[str, Any]) -> None:
-    """Facts as lines; lists of devices as a table."""
+    """Facts as lines, devices last."""
     for name, value in facts.items():
         if name != "devices":
             _out.print(f"{name + ':':10s} {value}", markup=False)
@@ -55,12 +54,24 @@ def print_facts(facts: dict[str, Any]) -> None:
 
 
 def print_devices(found: list[dict[str, Any]]) -> None:
-    """One row per device, one column per property that any of them has."""
-    columns = list(dict.fromkeys(key for device in found for key in device))
-    table = Table(*columns)
+    """One line per device; of one that cannot be used, the reason."""
     for device in found:
-        table.add_row(*(str(device.get(column, "")) for column in columns))
-    _out.print(table)
+        _out.print(_device_line(device), markup=False)
+
+
+def _device_line(device: dict[str, Any]) -> str:
+    kind = device["kind"] + (f":{device['ordinal']}" if device.get("ordinal", -1) >= 0 else "")
+    if not device.get("usable", True):
+        return f"{kind:8s} not usable: {device['reason']}"
+    parts = [device["name"], device["architecture"], f"{device['memory'] / 2**30:.1f} GiB"]
+    if device["kind"] == "cuda":
+        parts.append(f"{device['free_memory'] / 2**30:.1f} GiB free")
+        parts.append(f"{device['lanes']} multiprocessors")
+        parts += [f"reaches {list(device['reaches'])} directly"] if device["reaches"] else []
+    if device.get("bandwidth"):
+        verdict = "passed" if device["healthy"] else "FAILED"
+        parts.append(f"self-test {verdict}, {device['bandwidth'] / 1e9:.0f} GB/s")
+    return f"{kind:8s} {', '.join(parts)}"
 
 
 def print_energies(result: dict[str, Any]) -> None:

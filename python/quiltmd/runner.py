@@ -19,7 +19,7 @@ from typing import Any
 
 from .checkpoint import Checkpoint, CheckpointError, previous_path, read_latest
 from .config import REPARTITIONED_HYDROGEN_MASS, Config, build_config, file_hash, merge, read_config
-from .engine import EngineFactory, devices, make_engine
+from .engine import EngineFactory, make_engine
 from .errors import QuiltError
 from .files import writing
 from .inputs import load
@@ -151,15 +151,13 @@ def _simulation(config: Config, system: System, state: State, engine: EngineFact
 
 
 def _introduce(config: Config, simulation: Simulation) -> None:
-    device = simulation.device
-    if device == "cuda":
-        gpus = [found for found in devices() if found.get("kind") == "cuda"]
-        device = ", ".join(str(gpu.get("name", "cuda")) for gpu in gpus[: config.run.ranks])
+    names = dict.fromkeys(str(found["name"]) for found in simulation.describe()["devices"])
     integrator = config.integrator
     bath = f" at {integrator.temperature:g} K" if integrator.ensemble == "nvt" else ""
     say(
         f"{simulation.system.atoms} atoms, {integrator.ensemble.upper()}{bath}, "
-        f"{integrator.timestep * 1000:g} fs steps, on {device}, {config.run.ranks} rank(s)"
+        f"{integrator.timestep * 1000:g} fs steps, on {simulation.device} ({', '.join(names)}), "
+        f"{config.run.ranks} rank(s)"
     )
 
 
@@ -252,8 +250,17 @@ def _finish(config: Config, folder: Folder, simulation: Simulation, speed: float
             write_pdb(folder.final_pdb, simulation)
         with writing(folder.final_restart):
             write_restart(folder.final_restart, simulation)
+        _tell_redone(simulation)
         say(f"done: step {simulation.step}, {speed:.3g} ns/day; results in {folder.path}")
     return Outcome(simulation.step, interrupted, speed)
+
+
+def _tell_redone(simulation: Simulation) -> None:
+    redone = int(simulation.describe()["early_rebuilds"])
+    if redone:
+        say(
+            f"{redone} times an atom outran the pair lists; the steps since their build were redone"
+        )
 
 
 def _with_checkpoint(

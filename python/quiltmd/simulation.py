@@ -130,6 +130,7 @@ class Simulation:
             state.list_positions,
         )
         self.step = state.step
+        self._volume = float(np.prod(np.diag(state.box)))
         self._changed()
         self._heat_before = 0.0
         self._heat_before = heat - self.energies()["heat"]
@@ -162,8 +163,7 @@ class Simulation:
 
     def density(self) -> float:
         """Mass density now, kg/m^3."""
-        volume = float(np.prod(np.diag(self.state().box)))
-        return float(self.system.masses.sum()) / volume * AMU_PER_NM3
+        return float(self.system.masses.sum()) / self._volume * AMU_PER_NM3
 
     def minimize(self, tolerance: float = 100.0, max_iterations: int = 200) -> dict[str, Any]:
         """Moves the atoms to a nearby minimum of the potential; velocities are left as they are.

@@ -104,7 +104,7 @@ nb::dict describe(const Engine& engine) {
   return out;
 }
 
-nb::list profile(const Engine& engine) {
+nb::list profile(Engine& engine) {
   nb::list out;
   for (const auto& task : engine.profile()) {
     nb::dict row;
@@ -210,6 +210,7 @@ NB_MODULE(_core, module) {
       .def("draw_velocities", &Engine::draw_velocities, "temperature"_a, "seed"_a,
            nb::call_guard<nb::gil_scoped_release>())
       .def("describe", &describe)
+      .def("start_profile", &Engine::start_profile)
       .def("profile", &profile);
 
   module.def("reference", &reference, "system"_a, "nonbonded"_a, "box"_a, "positions"_a);

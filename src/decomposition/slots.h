@@ -67,6 +67,8 @@ struct Constants {
   const int32_t* exclusions;         // excluded partners, ascending
   const int32_t* constraint_start;   // (groups + 1)
   const struct GroupConstraint* constraints;
+  const uint32_t* group_shape;       // ShapeCode of each group; GPUs only
+  const struct GroupShape* shapes;
 };
 
 // One distance constraint inside a group; atoms counted from the group's first. A group of three

@@ -40,6 +40,13 @@ struct DeviceDescription {
   int lanes = 1;             // hardware threads or multiprocessors
 };
 
+// Time that launches of one name took on the device.
+struct LaunchTime {
+  std::string name;
+  int64_t calls = 0;
+  double seconds = 0;
+};
+
 struct LaunchRecord {
   const char* name;
   Lane lane;
@@ -70,6 +77,11 @@ class Device {
   virtual void drop_recording(int recording) = 0;
 
   virtual void synchronize() = 0;
+
+  // Devices that work on their own time what follows start_timing(), launch by launch; where
+  // launches run at once the caller's clock says as much.
+  virtual void start_timing() {}
+  virtual std::vector<LaunchTime> take_times() { return {}; }
 
   template <class Op>
   void launch(const Op& operation, Lane lane = Lane::kMain) {

@@ -1,51 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hydrogen groups on a GPU: one thread has one group in its registers.
 //
-// A warp whose threads work on different kinds of groups does the work of all kinds, so a block
-// first sorts its groups by kind: rigid waters, stars (an atom alone or with up to three hydrogens),
-// and the rest, which is rare and may use local memory.
+// A warp whose threads work on different classes of groups does the work of all of them, so a block
+// first sorts its groups by class. Those that are neither waters nor stars are rare and may use local
+// memory.
 #pragma once
 
 #include "device/cuda/launch.h"
+#include "integrators/group_shapes.h"
 #include "integrators/stage_physics.h"
 
 namespace quiltmd {
 
+// A rigid water whose shape is known.
+struct ShapedWater : RigidWater {
+  const GroupShape* shape;
+  __device__ double root_inverse_mass(int i) const { return shape->root_inverse_mass[i]; }
+  __device__ void make_shape() {}
+};
+
 // An atom alone, or a heavy atom and up to three hydrogens constrained to it. Places without an
 // atom have no mass, stay at rest, and are never stored.
 struct StarGroup {
-  static constexpr int kCapacity = 4;
+  static constexpr int kCapacity = kShapedAtoms;
   Vec3d position[kCapacity], velocity[kCapacity], force[kCapacity], noise[kCapacity];
-  double mass[kCapacity], inverse_mass[kCapacity], lengths[kCapacity - 1];
-  int atoms, constraint_count;
+  double mass[kCapacity], inverse_mass[kCapacity];
+  const GroupShape* shape;
+  int atoms;
   Vec3d at[kCapacity];
   double rate;
 
   __device__ static constexpr int size() { return kCapacity; }
+  __device__ double root_inverse_mass(int i) const { return shape->root_inverse_mass[i]; }
   __device__ void make_shape() {}
   __device__ void make_tangent(double largest_rate) {
     rate = largest_rate;
     for (int i = 0; i < kCapacity; ++i) at[i] = position[i];
   }
-  __device__ StarSet<kCapacity - 1> set() const { return {lengths, constraint_count, inverse_mass}; }
+  __device__ StarSet<kCapacity - 1> set() const {
+    return {shape->length, shape->constraints, inverse_mass};
+  }
   __device__ bool project(Vec3d* vectors) const { return rattle(set(), at, vectors, rate); }
   __device__ bool constrain(const Vec3d* from, double tolerance) {
     return shake(set(), from, position, tolerance);
   }
 };
-
-enum class GroupClass { kWater, kStar, kOther };
-inline constexpr int kGroupClasses = 3;
-
-__device__ inline GroupClass class_of(const Constants& c, int group) {
-  const int atoms = c.group_start[group + 1] - c.group_start[group];
-  const int begin = c.constraint_start[group], constraints = c.constraint_start[group + 1] - begin;
-  if (atoms == 3 && is_rigid_water(c, group)) return GroupClass::kWater;
-  bool star = atoms <= StarGroup::kCapacity && constraints == atoms - 1;
-  for (int k = 0; star && k < constraints; ++k)
-    star = c.constraints[begin + k].first == 0 && c.constraints[begin + k].second == k + 1;
-  return star ? GroupClass::kStar : GroupClass::kOther;
-}
 
 // ---- Loading and storing -------------------------------------------------------------------
 
@@ -53,42 +52,44 @@ __device__ inline int atoms_of(const RigidWater&) { return 3; }
 __device__ inline int atoms_of(const StarGroup& g) { return g.atoms; }
 __device__ inline int atoms_of(const SmallGroup& g) { return g.atoms; }
 
-__device__ inline void load(const GroupWork& work, PlacedGroup placed, Masses masses,
-                            StarGroup& g) {
-  const Constants& c = work.constants;
-  const int first = c.group_start[placed.group], begin = c.constraint_start[placed.group];
-  g.atoms = c.group_start[placed.group + 1] - first;
-  g.constraint_count = c.constraint_start[placed.group + 1] - begin;
+// A group's state from `slots`, which may be a copy of the rank's in shared memory.
+__device__ inline void load(const GroupWork& work, const Slots& slots, PlacedGroup placed,
+                            ShapeCode code, Masses masses, ShapedWater& g) {
+  g.shape = work.constants.shapes + code.shape();
+  const bool real = masses == Masses::kReal;
+  g.triangle = real ? g.shape->triangle
+                    : make_triangle(1.0, 1.0, g.shape->length[0], g.shape->length[2]);
 #pragma unroll
-  for (int k = 0; k < StarGroup::kCapacity - 1; ++k)
-    g.lengths[k] = k < g.constraint_count ? c.constraints[begin + k].length : 0.0;
-#pragma unroll
-  for (int i = 0; i < StarGroup::kCapacity; ++i) {
-    const bool real = i < g.atoms;
-    const int slot = placed.slot + i;
-    g.position[i] = real ? work.slots.position[slot] : Vec3d{0, 0, 0};
-    g.velocity[i] = real ? work.slots.velocity[slot] : Vec3d{0, 0, 0};
-    g.force[i] = real ? total_force(work.slots, slot) : Vec3d{0, 0, 0};
-    const bool weighed = masses == Masses::kReal;
-    g.mass[i] = !real ? 0.0 : (weighed ? c.mass[first + i] : 1.0);
-    g.inverse_mass[i] = !real ? 0.0 : (weighed ? c.inverse_mass[first + i] : 1.0);
+  for (int i = 0; i < 3; ++i) {
+    g.position[i] = slots.position[placed.slot + i];
+    g.velocity[i] = slots.velocity[placed.slot + i];
+    g.force[i] = total_force(slots, placed.slot + i);
+    g.mass[i] = real ? g.shape->mass[i] : 1.0;
+    g.inverse_mass[i] = real ? g.shape->inverse_mass[i] : 1.0;
   }
 }
 
-// What storing positions needs to know of the atoms; fetched early, with everything else.
-template <class Group>
-struct OldPlaces {
-  Vec3d reference[Group::kCapacity];
-  float charge[Group::kCapacity];
-};
-template <class Group>
-__device__ void load(const Slots& s, int slot, const Group& g, OldPlaces<Group>& old) {
+__device__ inline void load(const GroupWork& work, const Slots& slots, PlacedGroup placed,
+                            ShapeCode code, Masses masses, StarGroup& g) {
+  g.shape = work.constants.shapes + code.shape();
+  g.atoms = g.shape->atoms;
 #pragma unroll
-  for (int i = 0; i < Group::kCapacity; ++i) {
-    if (i >= atoms_of(g)) break;
-    old.reference[i] = s.reference[slot + i];
-    old.charge[i] = s.local[slot + i].w;
+  for (int i = 0; i < StarGroup::kCapacity; ++i) {
+    const bool exists = i < g.atoms, real = masses == Masses::kReal;
+    const int slot = placed.slot + i;
+    g.position[i] = exists ? slots.position[slot] : Vec3d{0, 0, 0};
+    g.velocity[i] = exists ? slots.velocity[slot] : Vec3d{0, 0, 0};
+    g.force[i] = exists ? total_force(slots, slot) : Vec3d{0, 0, 0};
+    g.mass[i] = real ? g.shape->mass[i] : (exists ? 1.0 : 0.0);
+    g.inverse_mass[i] = real ? g.shape->inverse_mass[i] : (exists ? 1.0 : 0.0);
   }
+}
+
+__device__ inline void load(const GroupWork& work, const Slots& slots, PlacedGroup placed, ShapeCode,
+                            Masses masses, SmallGroup& g) {
+  GroupWork here = work;
+  here.slots = slots;
+  load(here, placed, masses, g);
 }
 
 // ---- Faults --------------------------------------------------------------------------------

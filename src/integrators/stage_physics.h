@@ -34,6 +34,7 @@ struct RigidWater {
   TriangleTangent tangent;
 
   QMD_HD int size() const { return 3; }
+  QMD_HD double root_inverse_mass(int i) const { return std::sqrt(inverse_mass[i]); }
   // Call once the masses are there.
   QMD_HD void make_shape() { triangle = make_triangle(mass[0], mass[1], leg, base); }
   // Take the directions of the constraints from the present positions.
@@ -60,6 +61,7 @@ struct SmallGroup {
   double rate;
 
   QMD_HD int size() const { return atoms; }
+  QMD_HD double root_inverse_mass(int i) const { return std::sqrt(inverse_mass[i]); }
   QMD_HD void make_shape() {}
   QMD_HD void make_tangent(double largest_rate) {
     rate = largest_rate;
@@ -223,7 +225,7 @@ QMD_HD Outcome langevin_middle(const LangevinMiddle& op, Group& g) {
 
   const double before = kinetic_energy(g);
   for (int i = 0; i < g.size(); ++i)
-    g.noise[i] = (op.noise_scale * std::sqrt(g.inverse_mass[i])) * g.noise[i];
+    g.noise[i] = (op.noise_scale * g.root_inverse_mass(i)) * g.noise[i];
   converged &= g.project(g.noise);
   for (int i = 0; i < g.size(); ++i) g.velocity[i] = op.keep * g.velocity[i] + g.noise[i];
   const double heat = kinetic_energy(g) - before;
@@ -242,7 +244,7 @@ QMD_HD Outcome draw_velocities(const DrawVelocities& op, Group& g) {
   g.make_tangent(op.work.constraint_tolerance / kDrawTime);
   const double thermal = std::sqrt(kBoltzmann * op.temperature);
   for (int i = 0; i < g.size(); ++i)
-    g.velocity[i] = (thermal * std::sqrt(g.inverse_mass[i])) * g.noise[i];
+    g.velocity[i] = (thermal * g.root_inverse_mass(i)) * g.noise[i];
   return {0, g.project(g.velocity)};
 }
 

@@ -80,9 +80,7 @@ Neighbour closest(const Setup& setup, const std::vector<Vec3d>& positions, int32
 
 std::string blame(const Setup& setup, const HostState& start, const Blowup& blowup) {
   if (blowup.cause == Blowup::Cause::kLostTerm)
-    return "a bonded term is stretched farther than a patch is wide (1 nm or more) at step " +
-           std::to_string(blowup.step) +
-           ": the molecules are broken; check that coordinates, box and topology belong together";
+    return "a bonded term is stretched farther than a patch is wide (1 nm or more): the molecules are broken; check that coordinates, box and topology belong together";
   const int32_t atom = std::clamp(blowup.atom, 0, setup.system.atom_count() - 1);
   const auto& index = setup.system.input_index;
   const Neighbour near = closest(setup, start.positions, atom);
@@ -92,12 +90,11 @@ std::string blame(const Setup& setup, const HostState& start, const Blowup& blow
                          : "it moved out of bounds";
   char text[512];
   std::snprintf(text, sizeof text,
-                "the simulation blew up at step %lld at atom %d: %s; at step %lld its closest "
+                "the simulation blew up at atom %d: %s; at step %lld its closest "
                 "non-bonded neighbour was atom %d at %.4f nm and the strongest bonded force on it "
                 "came from %s (%.3g kJ/mol/nm). Minimise first, use a shorter time step, or look "
                 "for overlapping atoms there",
-                static_cast<long long>(blowup.step), index[static_cast<size_t>(atom)], what,
-                static_cast<long long>(start.step),
+                index[static_cast<size_t>(atom)], what, static_cast<long long>(start.step),
                 near.atom >= 0 ? index[static_cast<size_t>(near.atom)] : -1, near.distance,
                 term.name, term.force);
   return text;

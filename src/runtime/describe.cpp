@@ -4,11 +4,20 @@
 
 namespace quiltmd {
 
-std::vector<Engine::TaskProfile> Engine::profile() const {
+void Engine::start_profile() {
+  for (const auto& rank : ranks_) rank->start_profile();
+}
+
+std::vector<Engine::TaskProfile> Engine::profile() {
   std::vector<TaskProfile> tasks;
-  for (const auto& rank : ranks_)
+  for (const auto& rank : ranks_) {
+    const auto launches = rank->launch_times();
+    for (const LaunchTime& launch : launches)
+      tasks.push_back({rank->index(), launch.name, launch.calls, launch.seconds});
+    if (!launches.empty()) continue;
     for (const auto& [name, time] : rank->executor().times())
       tasks.push_back({rank->index(), name, time.calls, time.seconds});
+  }
   return tasks;
 }
 

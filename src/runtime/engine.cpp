@@ -54,6 +54,8 @@ Engine::Engine(const System& system, const NonbondedSettings& nonbonded,
       lists_(lists),
       run_(run) {
   if (run.ranks < 1 || run.threads < 1) throw Error("ranks and threads must be at least 1");
+  if (run.ranks > 1 && run.device != "cpu")
+    throw Error("device '" + run.device + "' runs on one rank as yet: leave out --ranks, or use cpu");
   for (int r = 0; r < run.ranks; ++r) devices_.push_back(make_device(run.device, run.threads));
 }
 
@@ -88,6 +90,7 @@ void Engine::create_ranks(const HostState& internal) {
   }
   for_ranks([&](Rank& rank) { rank.load(internal); });
   balanced_at_ = internal.step;
+  balanced_ = false;
 }
 
 void Engine::for_ranks(const std::function<void(Rank&)>& body) {
@@ -157,8 +160,9 @@ void Engine::rebalance() {
   if (!run_.balance || ranks_.size() < 2) return;
   const int64_t now = ranks_[0]->step();
   const int64_t epochs = (now - balanced_at_) / setup_->lists.life;
-  if (epochs < (balanced_at_ == 0 ? kFirstBalance : kLaterBalance)) return;
+  if (epochs < (balanced_ ? kLaterBalance : kFirstBalance)) return;
   balanced_at_ = now;
+  balanced_ = true;
   std::vector<double> load, cost(static_cast<size_t>(setup_->grid.size()), 0.0);
   for (const auto& rank : ranks_) {
     double busy = 0;

@@ -49,7 +49,8 @@ class Engine {
     int64_t calls;
     double seconds;
   };
-  std::vector<TaskProfile> profile() const;
+  void start_profile();
+  std::vector<TaskProfile> profile();  // since start_profile() or the last call
   std::map<std::string, double> numbers() const;        // figures that describe the run
   std::vector<DeviceDescription> devices() const;
   int64_t early_rebuilds() const;
@@ -75,6 +76,7 @@ class Engine {
   std::vector<std::unique_ptr<Rank>> ranks_;
   Assignment assignment_;
   int64_t balanced_at_ = 0;
+  bool balanced_ = false;  // since the last set_state
 };
 
 }  // namespace quiltmd

@@ -3,9 +3,10 @@
 //
 // An *epoch* is the life of a pair list, from `list_step_` to `epoch_end_`. Its end depends on the
 // step number and on the trajectory alone, never on where a run was stopped: when an atom outran
-// the list buffer at step v, the epoch is run again from its start and ends at v - 1, so that every
-// state up to there keeps its bits. Velocity Verlet rebuilds in the middle of a step (positions are
-// new, forces are not), Langevin-middle between steps.
+// the list buffer at step v, the epoch is run again from its start, with new lists in time for the
+// forces at v. Velocity Verlet rebuilds in the middle of a step (positions are new, forces are not),
+// so its epoch then ends at v; Langevin-middle rebuilds between steps and ends it at v - 1, the last
+// state that stopping there would keep.
 #include "runtime/rank.h"
 
 #include <algorithm>
@@ -164,8 +165,10 @@ void Rank::advance(int64_t steps) {
 }
 
 void Rank::advance_recorded(int64_t steps) {
-  if (!forces_clear_) device_.launch(workspace_.clear_forces());
-  const Block block{steps, workspace_.current, rebuild_due_};
+  // All of them, not only the slots in use: a rebuild inside the block may use more.
+  if (!forces_clear_)
+    device_.fill(workspace_.force.data(), 0, workspace_.force.bytes(), Lane::kMain);
+  const Block block{steps, workspace_.current, rebuild_due_, rebuild_due_ && momentum_due_};
   auto found = recordings_.find(block);
   if (found == recordings_.end()) {
     if (recordings_.size() >= kMostRecordings) drop_recordings();
@@ -212,6 +215,8 @@ void Rank::finish_verlet() {
 
 void Rank::end_epoch() {
   if (!settle()) return;
+  const int64_t every = setup_.integrator.remove_com_every;
+  momentum_due_ = every > 0 && step_ / every > list_step_ / every;
   list_step_ = step_;
   if (records_) {
     rebuild_due_ = true;
@@ -243,7 +248,7 @@ void Rank::run(int64_t steps) {
 
 // A rank by itself sums the momentum where it is; several have agreed on it.
 void Rank::remove_momentum() {
-  if (setup_.integrator.remove_com_every == 0) return;
+  if (!momentum_due_) return;
   stage("momentum", [&] {
     Workspace& w = workspace_;
     if (view_.ranks > 1) {
@@ -280,13 +285,13 @@ bool Rank::settle() {
     device_.fill(workspace_.faults.data(), 0, workspace_.faults.bytes(), Lane::kMain);
     return true;
   }
+  if (f.violation_step - 1 <= list_step_) fail();
   ++early_rebuilds_;
-  redo(f.violation_step - 1);
+  redo(setup_.integrator.ensemble == Ensemble::kNve ? f.violation_step : f.violation_step - 1);
   return false;
 }
 
 void Rank::redo(int64_t epoch_end) {
-  if (epoch_end <= list_step_) fail();
   Workspace& w = workspace_;
   device_.fill(w.faults.data(), 0, w.faults.bytes(), Lane::kMain);
   stage("redo", [&] {
@@ -425,6 +430,13 @@ std::array<int64_t, 3> Rank::force_sum() const {
   for (size_t d = 0; d < 3; ++d)
     for (size_t s = 0; s < owned; ++s) sum[d] += f[d * w.slot_capacity + s];
   return sum;
+}
+
+// Blocks recorded so far are not timed: they are recorded anew.
+void Rank::start_profile() {
+  drop_recordings();
+  executor_.reset_times();
+  device_.start_timing();
 }
 
 double Rank::pair_seconds() const {

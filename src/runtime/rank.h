@@ -67,6 +67,8 @@ class Rank {
   std::vector<std::pair<int, int64_t>> compute_entries() const;  // compute, list entries
 
   const Executor& executor() const { return executor_; }
+  void start_profile();  // from here on, by task and by launch
+  std::vector<LaunchTime> launch_times() { return device_.take_times(); }
   Workspace& workspace() { return workspace_; }
   int index() const { return view_.rank; }
   int64_t step() const { return step_; }
@@ -116,12 +118,14 @@ class Rank {
   struct Block {
     int64_t steps;
     int buffer;    // of the state at its start
-    bool rebuild;  // lists are built first
+    bool rebuild;   // lists are built first
+    bool momentum;  // and before that, momentum is removed
     auto operator<=>(const Block&) const = default;
   };
   void drop_recordings();
   bool records_ = false;
   bool rebuild_due_ = false;    // by the next recorded block
+  bool momentum_due_ = false;   // at the end of this epoch
   bool forces_clear_ = false;   // the accumulators are zero
   std::map<Block, int> recordings_;
   // Where the epoch is redone from.

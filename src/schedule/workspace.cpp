@@ -34,6 +34,20 @@ size_t estimate_entries(const Setup& setup, size_t clusters) {
          4096;
 }
 
+// By atom: whether a bonded term has it.
+std::vector<char> atoms_in_terms(const System& system) {
+  std::vector<char> in_terms(static_cast<size_t>(system.atom_count()), 0);
+  const auto mark = [&](const auto& terms) {
+    for (const auto& atoms : terms.atoms)
+      for (const int32_t a : atoms) in_terms[static_cast<size_t>(a)] = 1;
+  };
+  mark(system.bonds);
+  mark(system.angles);
+  mark(system.torsions);
+  mark(system.pairs14);
+  return in_terms;
+}
+
 }  // namespace
 
 template <class T>
@@ -125,9 +139,15 @@ void Workspace::upload_constants() {
   group_start_ = make(system.group_start);
   constraint_start_ = make(constraint_start);
   constraints_ = make(constraints);
+  const GroupShapes shapes =
+      make_group_shapes(system.group_start, constraint_start, constraints, system.masses,
+                        inverse_mass, atoms_in_terms(system));
+  group_shape_ = make(shapes.codes);
+  shapes_ = make(shapes.shapes);
   constants_ = {mass_.data(),           inverse_mass_.data(),    charge_.data(),
                 atom_lj_.data(),        group_start_.data(),     exclusion_start_.data(),
-                exclusions_.data(),     constraint_start_.data(), constraints_.data()};
+                exclusions_.data(),     constraint_start_.data(), constraints_.data(),
+                group_shape_.data(),    shapes_.data()};
 
   std::vector<Vec3f> shifts;
   for (const Vec3d& v : setup.grid.shifts)

@@ -12,6 +12,7 @@
 #include "decomposition/assignment.h"
 #include "decomposition/operations.h"
 #include "device/device.h"
+#include "integrators/group_shapes.h"
 #include "integrators/operations.h"
 #include "schedule/setup.h"
 
@@ -115,6 +116,8 @@ class Workspace {
   Buffer<Float2> atom_lj_, lj_table_;
   Buffer<int32_t> group_start_, exclusion_start_, exclusions_, constraint_start_;
   Buffer<GroupConstraint> constraints_;
+  Buffer<uint32_t> group_shape_;
+  Buffer<GroupShape> shapes_;
   Buffer<Int3> offsets_;
   Buffer<Vec3f> shifts_;
   Buffer<Vec3d> exact_shifts_;

@@ -113,7 +113,7 @@ class FakeEngine:
         self._velocities = scale * generator.normal(size=self._positions.shape)
 
     def describe(self) -> dict[str, Any]:
-        return {"ranks": self._run["ranks"]}
+        return {"ranks": self._run["ranks"], "early_rebuilds": 0, "devices": [{"name": "toy"}]}
 
     def profile(self) -> list[dict[str, Any]]:
         return [{"rank": 0, "name": "springs", "calls": self.calls, "seconds": 0.1 * self.calls}]

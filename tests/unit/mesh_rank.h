@@ -11,7 +11,8 @@ namespace quiltmd::test {
 inline const Box kCube{2.1, 0, 2.1, 0, 0, 2.1};
 inline const Box kTilted{2.4, 0.7, 2.1, -0.6, 0.9, 2.0};
 
-inline System free_charges(int count, Random& random, std::vector<Vec3d>& positions, const Box& box) {
+inline System free_charges(int count, Random& random, std::vector<Vec3d>& positions,
+                           const Box& box) {
   System s;
   std::uniform_real_distribution<double> uniform(0, 1), charge(-1, 1);
   for (int a = 0; a < count; ++a) {

@@ -8,6 +8,7 @@
 #include "decomposition/operations.h"
 #include "decomposition/patch_grid.h"
 #include "device/device.h"
+#include "integrators/group_shapes.h"
 #include "integrators/operations.h"
 #include "math/fixed.h"
 #include "math/units.h"
@@ -151,7 +152,8 @@ class OneRank {
   Constants constants() const {
     return {mass.data(),    inverse_mass.data(),     charge.data(),
             lj_atom.data(), group_start.data(),      nullptr,
-            nullptr,        constraint_start.data(), constraints.data()};
+            nullptr,        constraint_start.data(), constraints.data(),
+            group_shape.data(), shapes.data()};
   }
 
   Slots slots() const {
@@ -232,6 +234,8 @@ class OneRank {
   Buffer<int32_t> group_start, constraint_start, owned, group_count, slot_count, slot_of_atom, atom,
       cluster_patch;
   Buffer<GroupConstraint> constraints;
+  Buffer<uint32_t> group_shape;
+  Buffer<GroupShape> shapes;
   Buffer<GroupRecord> records;
   Buffer<PlacedPatch> patches;
   Buffer<PlacedGroup> placed;
@@ -257,7 +261,7 @@ class OneRank {
     charge = Buffer<float>(device, charges);
     lj_atom = Buffer<Float2>(device, std::vector<Float2>(atoms, Float2{0, 0}));
     group_start = Buffer<int32_t>(device, system.group_start);
-    upload_constraints();
+    upload_constraints(inverse);
     std::vector<int32_t> all;
     for (int p = 0; p < patch_count(); ++p) all.push_back(p);
     owned = Buffer<int32_t>(device, all);
@@ -283,7 +287,7 @@ class OneRank {
     faults = Buffer<Faults>(device, std::vector<Faults>{Faults{}});
   }
 
-  void upload_constraints() {
+  void upload_constraints(const std::vector<double>& inverse) {
     std::vector<int32_t> starts{0};
     std::vector<GroupConstraint> list;
     size_t next = 0;
@@ -298,6 +302,10 @@ class OneRank {
     if (list.empty()) list.push_back({});
     constraint_start = Buffer<int32_t>(device, starts);
     constraints = Buffer<GroupConstraint>(device, list);
+    const GroupShapes known =
+        make_group_shapes(system.group_start, starts, list, system.masses, inverse, {});
+    group_shape = Buffer<uint32_t>(device, known.codes);
+    shapes = Buffer<GroupShape>(device, known.shapes);
   }
 };
 

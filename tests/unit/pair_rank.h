@@ -32,7 +32,8 @@ class PairRank {
     double reach = 1.0;
     int away = 1;
     Combination combination = Combination::kLorentzBerthelot;
-    int gap = 0;  // slots left empty in front, to show that slot numbers do not matter
+    int gap = 0;     // slots left empty in front, to show that slot numbers do not matter
+    int pieces = 1;  // parts that a GPU cuts each list into
   };
 
   PairRank(Device& device, const Molecules& molecules, const Choices& choices);
@@ -45,6 +46,7 @@ class PairRank {
     return from_fixed(energy.download()[kind], kEnergyScale);
   }
   int atom_at(uint32_t slot) const { return atom[slot]; }
+  Slots slots() const;
 
   PatchGrid grid;
   Choices choices;
@@ -78,7 +80,6 @@ class PairRank {
   void set_exclusions(const System& system);
   void set_grid();
   void set_physics(const System& system);
-  Slots slots() const;
   int slot_total() const { return static_cast<int>(atom.size()); }
 };
 
@@ -295,7 +296,7 @@ inline void PairRank::evaluate(bool with_energy) {
   op.masks = masks.data();
   op.shifts = shifts.data();
   op.codes = grid.codes();
-  op.pieces = 1;
+  op.pieces = choices.pieces;
   op.parameters = parameters;
   op.lj_table = table.data();
   op.energy = with_energy ? energy.data() : nullptr;

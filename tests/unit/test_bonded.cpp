@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bonded terms: the forms by finite differences, hard geometries included; placement and forces on
 // the `cpu` device against the reference, for any threads, any cut into ranks and any patch grid.
-#include <array>
 #include <cmath>
 
+#include "bonded_rank.h"
 #include "check.h"
-#include "computes/bonded/tables.h"
 #include "computes/bonded/term_physics.h"
-#include "computes/reference.h"
 #include "device/host/kernels.h"
 #include "math/error.h"
-#include "one_rank.h"
 
 namespace quiltmd::test {
 namespace {
@@ -122,7 +119,7 @@ void kernels_meet_reference() {
     Random random(2);
     std::vector<Vec3d> positions;
     const System s = chains(40, 20, box, positions, random);
-    const BondedResult result = run_kernels({box, 1, 1, 1}, s, positions);
+    const BondedResult result = run_kernels({box, 1, 1}, s, positions);
     Evaluation expected;
     reference_bonded(s, box, positions, expected);
     CHECK(result.faults.list_overflow == 0 && result.faults.blowup_atom == 0);
@@ -147,9 +144,9 @@ void nothing_depends_on_threads_or_ranks() {
     Random random(3);
     std::vector<Vec3d> positions;
     const System s = chains(200, 12, box, positions, random);
-    const BondedResult one = run_kernels({box, 1, 1, 1}, s, positions);
-    for (const BondedRun& run : {BondedRun{box, 3, 1, 1}, {box, 2, 1, 4}, {box, 1, 1, 7}}) {
-      const BondedResult other = run_kernels(run, s, positions);
+    const BondedResult one = run_kernels({box, 1, 1}, s, positions);
+    for (const int ranks : {1, 4, 7}) {
+      const BondedResult other = run_kernels({box, 1, ranks}, s, positions, 1 + ranks % 3);
       CHECK(other.energy == one.energy);
       for (int d = 0; d < 3; ++d) CHECK(other.force[d] == one.force[d]);
     }
@@ -161,8 +158,8 @@ void two_away_agrees() {
   Random random(4);
   std::vector<Vec3d> positions;
   const System s = chains(40, 12, kBoxes[1], positions, random);
-  const BondedResult one = run_kernels({kBoxes[1], 1, 1, 1}, s, positions);
-  const BondedResult two = run_kernels({kBoxes[1], 1, 2, 3}, s, positions);
+  const BondedResult one = run_kernels({kBoxes[1], 1, 1}, s, positions);
+  const BondedResult two = run_kernels({kBoxes[1], 2, 3}, s, positions);
   for (size_t a = 0; a < positions.size(); ++a)
     CHECK_NEAR(from_fixed(two.force[0][a] - one.force[0][a], kForceScale), 0, 1e-6);
 }
@@ -175,7 +172,7 @@ void terms_that_reach_too_far_are_reported() {
   s.bonds.parameters.push_back({0.15, 1000});
   const Box box{5, 0, 5, 0, 0, 5};
   const BondedResult result =
-      run_kernels({box, 1, 1, 1}, with_groups(s), {{0.5, 0, 0}, {2.9, 0, 0}});
+      run_kernels({box, 1, 1}, with_groups(s), {{0.5, 0, 0}, {2.9, 0, 0}});
   CHECK(result.faults.blowup_step != 0);
 }
 

@@ -3,14 +3,16 @@
 #include <algorithm>
 
 #include "check.h"
+#include "device/host/host_device.h"
 #include "device/host/kernels.h"
-#include "pair_rank.h"
+#include "pair_molecules.h"
 
 using namespace quiltmd;
 using namespace quiltmd::test;
 
 namespace {
 
+const Box kBox{2.3, 0.6, 2.5, -0.5, 0.8, 2.1};
 constexpr double kWide = 1.2, kNarrow = 1.0;
 
 struct Lists {

@@ -15,6 +15,7 @@ namespace quiltmd {
 namespace {
 
 constexpr int kThreads = 64;
+using Real = double;
 
 struct FixedForce {
   int64_t x, y, z;
@@ -53,17 +54,22 @@ template <class Form>
 __device__ __forceinline__ void evaluate(const TermForces& op, TermKind kind, int i, int count) {
   constexpr int n = Form::kAtoms;
   const auto k = static_cast<int>(kind);
-  TermValue<double, n> value{};
+  TermValue<Real, n> value{};
   if (i < count) {
     const PlacedTerm placed = op.placed[k][i];
     const double* from = op.tables[k].parameters + static_cast<int64_t>(placed.term) * 4;
-    const double parameters[4] = {from[0], from[1], from[2], from[3]};
-    Vec3d r[n], b[n - 1];
+    const Real parameters[4] = {static_cast<Real>(from[0]), static_cast<Real>(from[1]),
+                               static_cast<Real>(from[2]), static_cast<Real>(from[3])};
+    Vec3d r[n];
+    Vec3<Real> b[n - 1];
 #pragma unroll
     for (int a = 0; a < n; ++a) r[a] = position(op, placed.entry[a]);
 #pragma unroll
-    for (int a = 0; a + 1 < n; ++a) b[a] = r[a + 1] - r[a];
-    value = Form::template evaluate<double>(b, parameters);
+    for (int a = 0; a + 1 < n; ++a) {
+      const Vec3d apart = r[a + 1] - r[a];
+      b[a] = {static_cast<Real>(apart.x), static_cast<Real>(apart.y), static_cast<Real>(apart.z)};
+    }
+    value = Form::template evaluate<Real>(b, parameters);
     FixedForce rest{0, 0, 0};
 #pragma unroll
     for (int a = 0; a + 1 < n; ++a) {

@@ -9,32 +9,19 @@
 
 namespace quiltmd {
 
-// Codes of the offsets that are nowhere negative: [dx][dy][dz], -1 beyond the reach.
-class ForwardCodes {
- public:
-  QMD_HD explicit ForwardCodes(const GridView& grid) {
-    for (int code = 0; code < grid.codes; ++code) {
-      const Int3 d = grid.offsets[code];
-      if (within(d)) codes_[d.x][d.y][d.z] = code;
-    }
-  }
-  QMD_HD int operator()(Int3 d) const { return within(d) ? codes_[d.x][d.y][d.z] : -1; }
-
- private:
-  static constexpr int kReach = 2;
-  QMD_HD static bool within(Int3 d) {
-    return d.x >= 0 && d.y >= 0 && d.z >= 0 && d.x <= kReach && d.y <= kReach && d.z <= kReach;
-  }
-  int codes_[kReach + 1][kReach + 1][kReach + 1] = {{{-1, -1, -1}, {-1, -1, -1}, {-1, -1, -1}},
-                                                    {{-1, -1, -1}, {-1, -1, -1}, {-1, -1, -1}},
-                                                    {{-1, -1, -1}, {-1, -1, -1}, {-1, -1, -1}}};
-};
+// The code of an offset that is nowhere negative, -1 beyond the reach. The half shell lists offsets
+// in lexicographic order from (0, 0, 0) on, so the code is the distance in that order.
+QMD_HD int forward_code(Int3 offset, int away) {
+  const int side = 2 * away + 1;
+  if (offset.x > away || offset.y > away || offset.z > away) return -1;
+  return (offset.x * side + offset.y) * side + offset.z;
+}
 
 enum class Found { kHere, kElsewhere, kTooWide };
 
 class TermPlacer {
  public:
-  QMD_HD explicit TermPlacer(const PlaceTerms& op) : op_(op), codes_(op.grid) {}
+  QMD_HD explicit TermPlacer(const PlaceTerms& op) : op_(op) {}
 
   // The entries of a term's atoms, if its compute is here.
   QMD_HD Found place(const TermTable& table, int32_t term, PlacedTerm& placed) const {
@@ -53,7 +40,8 @@ class TermPlacer {
     placed = {{0, 0, 0, 0}, term};
     for (int k = 0; k < table.size; ++k) {
       const int code =
-          codes_({offset[k].x - lowest.x, offset[k].y - lowest.y, offset[k].z - lowest.z});
+          forward_code({offset[k].x - lowest.x, offset[k].y - lowest.y, offset[k].z - lowest.z},
+                       op_.grid.away);
       if (code < 0) return Found::kTooWide;
       placed.entry[k] = static_cast<uint32_t>(slot[k]) | static_cast<uint32_t>(code) << kSlotBits;
     }
@@ -94,7 +82,6 @@ class TermPlacer {
   }
 
   const PlaceTerms& op_;
-  ForwardCodes codes_;
 };
 
 }  // namespace quiltmd

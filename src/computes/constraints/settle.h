@@ -14,7 +14,7 @@ namespace quiltmd {
 // The triangle in its own plane, from its centre of mass: apex at (0, apex_height), base atoms at
 // (-+half_base, -base_depth).
 struct Triangle {
-  double apex_mass, base_mass;                // amu
+  double apex_inverse, base_inverse;          // inverse masses, 1/amu
   double base_share;                          // base_mass / total mass
   double apex_height, base_depth, half_base;  // nm
 };
@@ -24,7 +24,7 @@ QMD_HD Triangle make_triangle(double apex_mass, double base_mass, double leg, do
   const double share = base_mass / (apex_mass + 2 * base_mass);
   const double half = 0.5 * base;
   const double height = std::sqrt(leg * leg - half * half);
-  return {apex_mass, base_mass, share, 2 * share * height, height - 2 * share * height, half};
+  return {1 / apex_mass, 1 / base_mass, share, 2 * share * height, height - 2 * share * height, half};
 }
 
 // Move `to` onto the triangle: the positions that satisfy the constraints when each atom may be
@@ -88,8 +88,8 @@ QMD_HD TriangleTangent make_tangent(const Triangle& t, const Vec3d* at) {
   s.edge01 = at[0] - at[1];
   s.edge02 = at[0] - at[2];
   s.edge12 = at[1] - at[2];
-  s.apex_inverse = 1 / t.apex_mass;
-  s.base_inverse = 1 / t.base_mass;
+  s.apex_inverse = t.apex_inverse;
+  s.base_inverse = t.base_inverse;
   const double both = s.apex_inverse + s.base_inverse;
   const double a11 = both * dot(s.edge01, s.edge01);
   const double a22 = both * dot(s.edge02, s.edge02);

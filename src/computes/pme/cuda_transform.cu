@@ -7,14 +7,8 @@
 // are a few more than multiprocessors, so that most would idle in a second round, are cut into tiles
 // of rows and tiles of columns: five kernels, evenly spread.
 #include "computes/pme/cuda_kernels.h"
-
-#include <algorithm>
-
-#include "computes/pme/cuda_fft.cuh"
-#include "computes/pme/divider.cuh"
+#include "computes/pme/cuda_shape.cuh"
 #include "device/cuda/launch.h"
-#include "math/fixed.h"
-#include "math/units.h"
 
 namespace quiltmd {
 namespace {
@@ -22,60 +16,19 @@ namespace {
 using fft::Lines;
 using fft::Plan;
 using fft::Run;
+using fft::Shape;
 using fft::Way;
+using fft::kTileRows;
+using fft::kTileThreads;
+using fft::carved;
+using fft::Carver;
+using fft::column_tile;
+using fft::column_tile_threads;
+using fft::threads_for;
+using fft::tile_bytes;
+using fft::tile_width;
 
 constexpr int kPlaneThreads = 512;  // 128 registers each: radix 16 needs 32 for its values alone
-constexpr int kTileThreads = 256;
-constexpr int kTileRows = 32;
-
-// Rows of nz real values as nz/2 complex ones, then nz/2+1 complex; the odd pitch keeps a warp that
-// goes across rows off its own banks.
-struct Shape {
-  int nx, ny, nz, half, pitch;
-  Plan x, y, z;
-  Divider by_rows, by_tile_rows, by_last_rows, by_entries;
-
-  Shape(const PmeGrid& g, int planes)
-      : nx(g.nx), ny(g.ny), nz(g.nz), half(g.nz / 2), pitch((g.nz / 2 + 1) | 1), by_rows(g.ny),
-        by_tile_rows(kTileRows), by_last_rows((planes * g.ny - 1) % kTileRows + 1),
-        by_entries(g.nz / 2 + 1) {
-    const bool fits = g.nz % 2 == 0 && fft::make_plan(nx, x) && fft::make_plan(ny, y) &&
-                      fft::make_plan(half, z);
-    if (!fits)
-      throw Error("The PME grid must have lengths made of the factors 2, 3, 5 and 7, even in z; it is " +
-                  std::to_string(nx) + " x " + std::to_string(ny) + " x " + std::to_string(nz) + ".");
-  }
-  __host__ __device__ int entries() const { return half + 1; }
-};
-
-// ---- Shared memory -------------------------------------------------------------------------
-
-// Cuts the dynamic shared memory of a block into arrays.
-class Carver {
- public:
-  __device__ explicit Carver(void* memory) : at_(static_cast<char*>(memory)) {}
-  template <class T>
-  __device__ T* take(int count) {
-    T* const array = reinterpret_cast<T*>(at_);
-    at_ += (count * sizeof(T) + 7) / 8 * 8;
-    return array;
-  }
-
- private:
-  char* at_;
-};
-template <class T>
-size_t carved(int count) {
-  return (static_cast<size_t>(count) * sizeof(T) + 7) / 8 * 8;
-}
-
-extern __shared__ double2 shared_memory[];
-
-// positions[k]: where the forward transform leaves frequency k.
-__device__ void fill_positions(uint16_t* positions, const Plan& plan) {
-  for (int k = threadIdx.x; k < plan.n; k += blockDim.x)
-    positions[k] = static_cast<uint16_t>(fft::position_of(plan, k));
-}
 
 // ---- Rows along z --------------------------------------------------------------------------
 
@@ -87,7 +40,7 @@ struct RowTables {
 __device__ RowTables row_tables(Carver& carver, const Shape& s) {
   const RowTables t{carver.take<Complex>(s.nz), carver.take<uint16_t>(s.half + 1)};
   fft::fill_roots(t.roots, s.nz);
-  fill_positions(t.positions, s.z);
+  fft::fill_positions(t.positions, s.z);
   if (threadIdx.x == 0) t.positions[s.half] = static_cast<uint16_t>(s.half);
   return t;
 }
@@ -231,7 +184,7 @@ struct PlaneMemory {
 
 // Ends with a barrier.
 __device__ PlaneMemory plane_memory(const Shape& s) {
-  Carver carver(shared_memory);
+  Carver carver(fft::shared_memory);
   PlaneMemory m{};
   m.data = carver.take<Complex>(s.ny * s.pitch);
   m.tables = row_tables(carver, s);
@@ -285,7 +238,7 @@ struct RowTile {
 // The tile of this block, of `rows` rows in all. Ends with a barrier.
 __device__ RowTile row_tile(const Shape& s, int rows) {
   const int here = min(kTileRows, rows - static_cast<int>(blockIdx.x) * kTileRows);
-  Carver carver(shared_memory);
+  Carver carver(fft::shared_memory);
   Complex* data = carver.take<Complex>(kTileRows * s.pitch);
   const RowTables tables = row_tables(carver, s);
   __syncthreads();
@@ -331,19 +284,6 @@ __global__ void __launch_bounds__(kTileThreads)
 
 // ---- Tiles of columns ----------------------------------------------------------------------
 
-// `width` neighbouring columns of n elements each. Ends with a barrier.
-__device__ Lines column_tile(const Plan& plan, int width, Divider by_width) {
-  Carver carver(shared_memory);
-  Complex* data = carver.take<Complex>(plan.n * width);
-  Complex* roots = carver.take<Complex>(plan.n);
-  fft::fill_roots(roots, plan.n);
-  __syncthreads();
-  return {data, width, by_width, 1, width, roots, 1};
-}
-size_t tile_bytes(const Plan& plan, int width) {
-  return carved<Complex>(plan.n * width) + carved<Complex>(plan.n);
-}
-
 template <Way way>
 __global__ void __launch_bounds__(kTileThreads)
     column_tiles(const __grid_constant__ Shape s, int first, int width, Divider by_width,
@@ -374,158 +314,21 @@ __global__ void __launch_bounds__(kTileThreads)
   }
 }
 
-// ---- Convolution ---------------------------------------------------------------------------
-
-// exp(-pi^2 m^2/alpha^2)/(pi V m^2) |b(m)|^2, with m = sum of k_d times the reciprocal vectors.
-struct Influence {
-  float xx, xy, xz, yy, yz, zz;  // reciprocal vectors: component of dimension 1 along axis 2
-  float decay;                   // -pi^2/alpha^2
-  float scale;                   // 1/(pi V)
-  const float* moduli[3];
-
-  Influence(const ConvolveLines& op) {
-    const Box& b = op.grid.box;
-    xx = static_cast<float>(1 / b.ax);
-    xy = static_cast<float>(-b.bx / (b.ax * b.by));
-    xz = static_cast<float>((b.bx * b.cy - b.by * b.cx) / (b.ax * b.by * b.cz));
-    yy = static_cast<float>(1 / b.by);
-    yz = static_cast<float>(-b.cy / (b.by * b.cz));
-    zz = static_cast<float>(1 / b.cz);
-    decay = static_cast<float>(-kPi * kPi / (op.alpha * op.alpha));
-    scale = static_cast<float>(1 / (kPi * b.volume()));
-    for (int d = 0; d < 3; ++d) moduli[d] = op.moduli[d];
-  }
-
-  // Signed frequencies kx, ky, kz >= 0; `modulus` is the product of the three |b|^2.
-  __device__ float operator()(float kx, float ky, float kz, float modulus) const {
-    const float mx = kx * xx;
-    const float my = __fmaf_rn(kx, xy, ky * yy);
-    const float mz = __fmaf_rn(kx, xz, __fmaf_rn(ky, yz, kz * zz));
-    const float m2 = __fmaf_rn(mx, mx, __fmaf_rn(my, my, mz * mz));
-    const float value = __fdividef(scale * modulus * __expf(decay * m2), m2);
-    return m2 > 0.0f ? value : 0.0f;
-  }
-};
-
-__device__ __forceinline__ float signed_frequency(int k, int n) {
-  return static_cast<float>(2 * k > n ? k - n : k);
-}
-
-// Sum over the block in an order that does not depend on timing; valid in thread 0.
-__device__ double block_sum(double value, double* scratch) {
-  for (int offset = 16; offset > 0; offset /= 2)
-    value += __shfl_down_sync(0xffffffffu, value, offset);
-  if ((threadIdx.x & 31) == 0) scratch[threadIdx.x / 32] = value;
-  __syncthreads();
-  double sum = 0;
-  if (threadIdx.x == 0)
-    for (unsigned w = 0; w < blockDim.x / 32; ++w) sum += scratch[w];
-  return sum;
-}
-
-// One tile of lines along x: `width` neighbours in z of one y.
-struct ConvolveTile {
-  const Influence& influence;
-  const Shape& s;
-  int y, first_z;
-  bool with_energy;
-  float ky, modulus_y;
-  double energy = 0;
-
-  __device__ ConvolveTile(const Influence& i, const Shape& shape, int line, int z, bool sums)
-      : influence(i), s(shape), y(line), first_z(z), with_energy(sums),
-        ky(signed_frequency(line, shape.ny)), modulus_y(i.moduli[1][line]) {}
-
-  // Entry k of a column: times the influence function; adds its energy.
-  __device__ __forceinline__ Complex operator()(int column, int k, Complex v) {
-    const int kz = first_z + column;
-    const float modulus = modulus_y * influence.moduli[0][k] * influence.moduli[2][min(kz, s.half)];
-    const float g = influence(signed_frequency(k, s.nx), ky, static_cast<float>(kz), modulus);
-    if (with_energy && kz <= s.half) {
-      const float weight = kz == 0 || kz == s.half ? 0.5f : 1.0f;
-      energy += weight * g * __fmaf_rn(v.re, v.re, v.im * v.im);
-    }
-    return {g * v.re, g * v.im};
-  }
-};
-
-// The last pass forward, the convolution and the first pass back: they work on the same values.
-// Ends with a barrier.
-__device__ void convolve_pass(const Lines& lines, const Plan& plan, ConvolveTile& tile) {
-  fft::with_radix(plan.pass[plan.passes - 1].radix, [&](auto radix) {
-    const int step = plan.n / radix;
-    fft::over_lines<Run::kAcrossLines>(lines, step, {}, [&](int column, int b) {
-      const int lowest = fft::lowest_frequency(plan, b);
-      Complex x[radix];
-#pragma unroll
-      for (int r = 0; r < radix; ++r) x[r] = lines.at(column, b * radix + r);
-      fft::dft<radix>(x);
-#pragma unroll
-      for (int r = 0; r < radix; ++r)
-        x[r] = fft::swapped(tile(column, lowest + r * step, x[r]));
-      fft::dft<radix>(x);
-#pragma unroll
-      for (int r = 0; r < radix; ++r) lines.at(column, b * radix + r) = fft::swapped(x[r]);
-    });
-  });
-  __syncthreads();
-}
-
-template <bool with_energy>
-__global__ void __launch_bounds__(kTileThreads)
-    convolve_tiles(const __grid_constant__ Shape s, int first, int width, Divider by_width,
-                   const __grid_constant__ Influence influence, Complex* spectrum,
-                   int64_t* energy) {
-  const int y = first + blockIdx.y, entries = s.entries(), column = blockIdx.x * width;
-  const int64_t plane = static_cast<int64_t>(s.ny) * entries;
-  const Lines lines = column_tile(s.x, width, by_width);
-  ConvolveTile tile(influence, s, y, column, with_energy);
-  Complex* base = spectrum + static_cast<int64_t>(y) * entries + column;
-  const int here = min(width, entries - column);
-  wait_for_previous();
-  fft::first_forward<Run::kAcrossLines>(lines, s.x, [&](int line, int x) {
-    return line < here ? base[x * plane + line] : Complex{0, 0};
-  });
-  fft::inner_passes<Way::kForward>(lines, s.x);
-  convolve_pass(lines, s.x, tile);
-  fft::inner_passes<Way::kInverse>(lines, s.x);
-  release_next();
-  fft::last_inverse<Run::kAcrossLines>(lines, s.x, [&](int line, int x, Complex value) {
-    if (line < here) base[x * plane + line] = value;
-  });
-  if constexpr (with_energy) {
-    __syncthreads();
-    const double total = block_sum(tile.energy, reinterpret_cast<double*>(lines.data));
-    if (threadIdx.x == 0)
-      atomicAdd(reinterpret_cast<unsigned long long*>(energy),
-                static_cast<unsigned long long>(to_fixed(total, kEnergyScale)));
-  }
-}
-
 // ---- Launch shapes -------------------------------------------------------------------------
 
-// A thread a butterfly of the pass that has most, in whole warps.
-unsigned threads_for(int butterflies, int most) {
-  return static_cast<unsigned>(std::clamp((butterflies + 31) / 32 * 32, 64, most));
+// How many planes a multiprocessor takes at a time: as many as fit, two at most for want of registers.
+int resident_planes(const Shape& s) {
+  constexpr size_t kSharedOfMultiprocessor = 227 * 1024;
+  return static_cast<int>(std::min<size_t>(2, kSharedOfMultiprocessor / (plane_bytes(s) + 1024)));
 }
-unsigned plane_threads(const Shape& s) {
-  const int rows = s.ny * std::max(s.z.most_butterflies(), s.half / 2 / s.z.pass[s.z.passes - 1].radix);
-  return threads_for(std::max(rows, s.entries() * s.y.most_butterflies()), kPlaneThreads);
+unsigned plane_threads(const Shape& s, int planes, int sm_count) {
+  const int rows = s.ny * s.z.most_butterflies(), columns = s.entries() * s.y.most_butterflies();
+  const bool share = planes > sm_count && resident_planes(s) == 2;
+  return threads_for(std::max(rows, columns), share ? kPlaneThreads / 2 : kPlaneThreads);
 }
 unsigned row_tile_threads(const Shape& s) {
   return threads_for(kTileRows * s.z.most_butterflies(), kTileThreads);
 }
-unsigned column_tile_threads(const Plan& plan, int width) {
-  return threads_for(width * plan.most_butterflies(), kTileThreads);
-}
-
-// Columns of a tile: wide enough for whole sectors of memory, narrow enough to occupy the machine.
-int tile_width(int entries, int tiles_per_column, int sm_count) {
-  for (int width = 32; width > 8; width /= 2)
-    if ((entries + width - 1) / width * tiles_per_column >= 4 * sm_count) return width;
-  return 8;
-}
-
 }  // namespace
 
 bool plane_fits(const PmeGrid& grid, const CudaContext& context) {
@@ -534,17 +337,16 @@ bool plane_fits(const PmeGrid& grid, const CudaContext& context) {
 
 PlaneRoute plane_route(const PmeGrid& grid, int planes, const CudaContext& context) {
   if (!plane_fits(grid, context)) return PlaneRoute::kTiles;
-  const size_t bytes = plane_bytes(Shape(grid, grid.nx));
-  constexpr size_t kSharedOfMultiprocessor = 227 * 1024;
-  const int resident = static_cast<int>(kSharedOfMultiprocessor / (bytes + 1024));
-  return planes <= resident * context.sm_count ? PlaneRoute::kWhole : PlaneRoute::kTiles;
+  return planes <= resident_planes(Shape(grid, planes)) * context.sm_count ? PlaneRoute::kWhole
+                                                                           : PlaneRoute::kTiles;
 }
 
 void transform_planes_by(PlaneRoute route, const TransformPlanes& op, CudaContext& context) {
   const Shape s(op.grid, op.count);
   const auto planes = static_cast<unsigned>(op.count);
   if (route == PlaneRoute::kWhole) {
-    launch(context, {"transform_planes", planes, plane_threads(s), plane_bytes(s), Start::kEarly},
+    launch(context, {"transform_planes", planes, plane_threads(s, op.count, context.sm_count),
+            plane_bytes(s), Start::kEarly},
            forward_planes, s, op.first, op.charges, op.spectrum);
     return;
   }
@@ -564,7 +366,8 @@ void inverse_planes_by(PlaneRoute route, const InversePlanes& op, CudaContext& c
   const Shape s(op.grid, op.count);
   const auto planes = static_cast<unsigned>(op.count);
   if (route == PlaneRoute::kWhole) {
-    launch(context, {"inverse_planes", planes, plane_threads(s), plane_bytes(s), Start::kEarly},
+    launch(context, {"inverse_planes", planes, plane_threads(s, op.count, context.sm_count),
+            plane_bytes(s), Start::kEarly},
            inverse_planes_kernel, s, op.first, op.spectrum, op.potential);
     return;
   }
@@ -587,18 +390,6 @@ void transform_planes(const TransformPlanes& op, CudaContext& context) {
 
 void inverse_planes(const InversePlanes& op, CudaContext& context) {
   inverse_planes_by(plane_route(op.grid, op.count, context), op, context);
-}
-
-void convolve_lines(const ConvolveLines& op, CudaContext& context) {
-  const Shape s(op.grid, op.grid.nx);
-  const int width = tile_width(s.entries(), op.count, context.sm_count);
-  const LaunchShape shape{"convolve_lines", blocks_for(s.entries(), width),
-                          column_tile_threads(s.x, width), tile_bytes(s.x, width), Start::kEarly,
-                          static_cast<unsigned>(op.count)};
-  const Influence influence(op);
-  int64_t* const energy = op.energy ? op.energy + kReciprocal : nullptr;
-  launch(context, shape, energy ? convolve_tiles<true> : convolve_tiles<false>, s, op.first, width,
-         Divider(width), influence, op.spectrum, energy);
 }
 
 }  // namespace quiltmd

@@ -14,13 +14,6 @@ namespace quiltmd {
 
 struct CudaContext;
 
-// Time that launches of one name took, from events around each.
-struct LaunchTime {
-  std::string name;
-  int64_t calls = 0;
-  double seconds = 0;
-};
-
 class CudaDevice final : public Device {
  public:
   // Device `ordinal` of this process. Throws Error when there is no such GPU, no driver or one too
@@ -44,9 +37,9 @@ class CudaDevice final : public Device {
   void synchronize() override;
 
   // Time every launch that follows, recorded ones included (those recorded before stay untimed).
-  void start_timing();
+  void start_timing() override;
   // The times since start_timing() or the last call, by name; waits for the device.
-  std::vector<LaunchTime> take_times();
+  std::vector<LaunchTime> take_times() override;
 
   // The stream of a lane and the GPU's properties, for code that knows CUDA.
   CudaContext& context(Lane lane);

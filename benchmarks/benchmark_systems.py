@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The systems that benchmarks and GPU tests run, for quiltmd and for OpenMM alike.
+
+The main one is dihydrofolate reductase in water as OpenMM's own benchmark has it, tiled.  Both
+programs get the same arrays: the OpenMM System is written from those of quiltmd, so that a million
+atoms take seconds and no difference of force fields can enter.  Building the single box from its
+PDB file takes OpenMM and about ten seconds; a cached file spares both.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import quiltmd
+from quiltmd.inputs.constrain import constrain
+from quiltmd.systems import system_files
+
+PDB = "dhfr_openmm/5dfr_solv-cube_equil.pdb"
+CACHE = "dhfr-system.npz"
+HYDROGEN_MASS = 1.5  # amu, as in OpenMM's benchmark
+_TOPOLOGY = (
+    "atom_names",
+    "elements",
+    "residue_of_atom",
+    "residue_names",
+    "residue_ids",
+    "chain_ids",
+)
+
+Pair = tuple[quiltmd.System, quiltmd.State]
+
+
+def dhfr(inputs: Path, hydrogen_mass: float | None = HYDROGEN_MASS) -> Pair:
+    """DHFR in TIP3P (23,558 atoms, amber99sb), bonds to hydrogen constrained, at rest.
+
+    `inputs` holds the cache or the PDB file; with the latter alone, OpenMM builds the system, and
+    the cache is written where that is possible.
+    """
+    cache = inputs / CACHE
+    if cache.is_file():
+        system, state = read(cache)
+    else:
+        system, state = _dhfr_by_openmm(inputs / PDB)
+        with suppress(OSError):
+            write(cache, system, state)
+    return constrain(system, "h-bonds", True, hydrogen_mass), state
+
+
+def water(edge: float, truncated_octahedron: bool = False, seed: int = 1) -> Pair:
+    """TIP3P waters at liquid density on a lattice, turned at random; edge in nm, forces finite."""
+    angles = (109.4712206,) * 3 if truncated_octahedron else (90.0,) * 3
+    box = quiltmd.box.box_from_lengths_angles((edge,) * 3, angles)
+    spacing = 0.339 if truncated_octahedron else 0.3105  # of neighbours on the lattice, 33.4/nm^3
+    per_edge = round(edge / spacing)
+    oxygens = (np.indices((per_edge,) * 3).reshape(3, -1).T + 0.5) / per_edge @ box
+    random = np.random.default_rng(seed)
+    axes = np.linalg.qr(random.normal(size=(len(oxygens), 3, 3)))[0]
+    half, leg = 0.15139 / 2, 0.09572
+    height = np.sqrt(leg**2 - half**2)
+    hydrogens = [oxygens + height * axes[:, 0] + side * half * axes[:, 1] for side in (1, -1)]
+    positions = np.stack([oxygens, *hydrogens], axis=1).reshape(-1, 3)
+    system = _tip3p(len(oxygens))
+    return system, quiltmd.State.start(system, positions, box)
+
+
+def _tip3p(waters: int) -> quiltmd.System:
+    oxygen, hydrogen = 15.99943, 1.007947
+    first = 3 * np.arange(waters, dtype=np.int32)
+    pairs = np.concatenate([np.stack([first + i, first + j], axis=1) for i, j in _WATER_PAIRS])
+    masses = np.tile([oxygen, hydrogen, hydrogen], waters)
+    sigma, epsilon = 0.31507524, 0.635968
+    return quiltmd.System(
+        masses=masses,
+        charges=np.tile([-0.834, 0.417, 0.417], waters),
+        lj_types=np.tile(np.array([0, 1, 1], dtype=np.int32), waters),
+        lj_a=np.array([[4 * epsilon * sigma**12, 0.0], [0.0, 0.0]]),
+        lj_b=np.array([[4 * epsilon * sigma**6, 0.0], [0.0, 0.0]]),
+        bonds=np.zeros((0, 2), np.int32),
+        bond_parameters=np.zeros((0, 2)),
+        angles=np.zeros((0, 3), np.int32),
+        angle_parameters=np.zeros((0, 2)),
+        torsions=np.zeros((0, 4), np.int32),
+        torsion_parameters=np.zeros((0, 3)),
+        pairs14=np.zeros((0, 2), np.int32),
+        pair14_parameters=np.zeros((0, 3)),
+        exclusions=pairs,
+        constraints=pairs,
+        constraint_lengths=np.repeat([0.09572, 0.09572, 0.15139], waters),
+        topology=quiltmd.Topology.unnamed(masses),
+    )
+
+
+_WATER_PAIRS = ((0, 1), (0, 2), (1, 2))
+
+
+def standard(name: str) -> Pair:
+    """A standard system of `quiltmd bench`, bonds to hydrogen constrained, heavy hydrogens."""
+    return quiltmd.load(*system_files(name), constraints="h-bonds", hydrogen_mass=2 * HYDROGEN_MASS)
+
+
+def parse(name: str) -> tuple[str, tuple[int, int, int]]:
+    """A system's name and its tiling: "dhfr-2x2x1" is ("dhfr", (2, 2, 1))."""
+    match = re.fullmatch(r"(.+?)(?:-(\d+)x(\d+)x(\d+))?", name)
+    assert match
+    x, y, z = (int(match[k] or 1) for k in (2, 3, 4))
+    return match[1], (x, y, z)
+
+
+def build(name: str, inputs: Path, hydrogen_mass: float | None = HYDROGEN_MASS) -> Pair:
+    """A system by name, single: "dhfr", "water<atoms>" or one of `quiltmd bench`; see `parse`."""
+    if name == "dhfr":
+        return dhfr(inputs, hydrogen_mass)
+    if name.startswith("water"):
+        return water(0.3105 * round((int(name.removeprefix("water")) / 3) ** (1 / 3)))
+    return standard(name)
+
+
+def write(path: Path, system: quiltmd.System, state: quiltmd.State) -> None:
+    """A system and its positions and box as one compressed file."""
+    names = {f"topology_{name}": getattr(system.topology, name) for name in _TOPOLOGY}
+    place = {"positions": state.positions, "box": state.box}
+    np.savez_compressed(path, **system.arrays(), **names, **place)
+
+
+def read(path: Path) -> Pair:
+    """What `write` wrote, at rest."""
+    with np.load(path) as file:
+        arrays = {name: file[name] for name in file.files}
+    topology = quiltmd.Topology(**{name: arrays.pop(f"topology_{name}") for name in _TOPOLOGY})
+    positions, box = arrays.pop("positions"), arrays.pop("box")
+    system = quiltmd.System(**arrays, topology=topology)
+    return system, quiltmd.State.start(system, positions, box)
+
+
+def _dhfr_by_openmm(pdb_path: Path) -> Pair:
+    from openmm import app, unit
+
+    pdb = app.PDBFile(str(pdb_path))
+    force_field = app.ForceField("amber99sb.xml", "tip3p.xml")
+    openmm_system = force_field.createSystem(
+        pdb.topology,
+        nonbondedMethod=app.PME,
+        nonbondedCutoff=0.9 * unit.nanometer,
+        rigidWater=False,
+    )
+    system = quiltmd.System.from_openmm(openmm_system, pdb.topology)
+    box = openmm_system.getDefaultPeriodicBoxVectors()
+    return system, quiltmd.State.from_openmm(system, pdb.positions, box)
+
+
+def openmm_system(system: quiltmd.System, box: np.ndarray, nonbonded: quiltmd.Nonbonded) -> Any:
+    """The OpenMM System of the same arrays (Lorentz-Berthelot types), with CMMotionRemover."""
+    import openmm
+
+    result = openmm.System()
+    for mass in system.masses.tolist():
+        result.addParticle(mass)
+    result.setDefaultPeriodicBoxVectors(*(openmm.Vec3(*row) for row in box.tolist()))
+    for (i, j), length in zip(
+        system.constraints.tolist(), system.constraint_lengths.tolist(), strict=True
+    ):
+        result.addConstraint(i, j, length)
+    bonds, angles = openmm.HarmonicBondForce(), openmm.HarmonicAngleForce()
+    torsions = openmm.PeriodicTorsionForce()
+    for add, atoms, parameters in (
+        (bonds.addBond, system.bonds, system.bond_parameters),
+        (angles.addAngle, system.angles, system.angle_parameters),
+    ):
+        for row, values in zip(atoms.tolist(), parameters.tolist(), strict=True):
+            add(*row, *values)
+    for row, (periodicity, phase, k) in zip(
+        system.torsions.tolist(), system.torsion_parameters.tolist(), strict=True
+    ):
+        torsions.addTorsion(*row, int(periodicity), phase, k)
+    for force in (bonds, angles, torsions, _nonbonded_force(system, nonbonded)):
+        result.addForce(force)
+    result.addForce(openmm.CMMotionRemover(100))
+    return result
+
+
+def _nonbonded_force(system: quiltmd.System, nonbonded: quiltmd.Nonbonded) -> Any:
+    import openmm
+
+    force = openmm.NonbondedForce()
+    force.setNonbondedMethod(openmm.NonbondedForce.PME)
+    force.setCutoffDistance(nonbonded.cutoff)
+    force.setEwaldErrorTolerance(nonbonded.pme_tolerance)
+    force.setUseDispersionCorrection(nonbonded.dispersion_correction)
+    a, b = np.diag(system.lj_a), np.diag(system.lj_b)
+    real = b > 0
+    sigma = np.where(real, (np.where(real, a, 1.0) / np.where(real, b, 1.0)) ** (1 / 6), 1.0)
+    epsilon = np.where(real, b**2 / (4 * np.where(real, a, 1.0)), 0.0)
+    columns = (system.charges, sigma[system.lj_types], epsilon[system.lj_types])
+    for charge, s, e in zip(*(column.tolist() for column in columns), strict=True):
+        force.addParticle(charge, s, e)
+    stated = {tuple(pair) for pair in np.sort(system.pairs14, axis=1).tolist()}
+    for i, j in system.exclusions.tolist():
+        if (i, j) not in stated:
+            force.addException(i, j, 0.0, 1.0, 0.0)
+    for (i, j), values in zip(
+        system.pairs14.tolist(), system.pair14_parameters.tolist(), strict=True
+    ):
+        force.addException(i, j, *values)
+    return force

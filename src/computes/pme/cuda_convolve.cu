@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// The convolution of PME on a GPU: lines along x forward, times the influence function, and back, in
+// tiles of neighbouring lines. The last pass forward and the first pass back work on the same values,
+// which stay in registers in between.
+#include "computes/pme/cuda_kernels.h"
+#include "computes/pme/cuda_shape.cuh"
+#include "device/cuda/launch.h"
+#include "math/fixed.h"
+#include "math/units.h"
+
+namespace quiltmd {
+namespace {
+
+using fft::Lines;
+using fft::Plan;
+using fft::Run;
+using fft::Shape;
+using fft::Way;
+using fft::kTileThreads;
+
+// exp(-pi^2 m^2/alpha^2)/(pi V m^2) |b(m)|^2, with m = sum of k_d times the reciprocal vectors.
+struct Influence {
+  float xx, xy, xz, yy, yz, zz;  // reciprocal vectors: component of dimension 1 along axis 2
+  float decay;                   // -pi^2/alpha^2
+  float scale;                   // 1/(pi V)
+  const float* moduli[3];
+
+  Influence(const ConvolveLines& op) {
+    const Box& b = op.grid.box;
+    xx = static_cast<float>(1 / b.ax);
+    xy = static_cast<float>(-b.bx / (b.ax * b.by));
+    xz = static_cast<float>((b.bx * b.cy - b.by * b.cx) / (b.ax * b.by * b.cz));
+    yy = static_cast<float>(1 / b.by);
+    yz = static_cast<float>(-b.cy / (b.by * b.cz));
+    zz = static_cast<float>(1 / b.cz);
+    decay = static_cast<float>(-kPi * kPi / (op.alpha * op.alpha));
+    scale = static_cast<float>(1 / (kPi * b.volume()));
+    for (int d = 0; d < 3; ++d) moduli[d] = op.moduli[d];
+  }
+
+  // Signed frequencies kx, ky, kz >= 0; `modulus` is the product of the three |b|^2.
+  __device__ float operator()(float kx, float ky, float kz, float modulus) const {
+    const float mx = kx * xx;
+    const float my = __fmaf_rn(kx, xy, ky * yy);
+    const float mz = __fmaf_rn(kx, xz, __fmaf_rn(ky, yz, kz * zz));
+    const float m2 = __fmaf_rn(mx, mx, __fmaf_rn(my, my, mz * mz));
+    const float value = __fdividef(scale * modulus * __expf(decay * m2), m2);
+    return m2 > 0.0f ? value : 0.0f;
+  }
+};
+
+__device__ __forceinline__ float signed_frequency(int k, int n) {
+  return static_cast<float>(2 * k > n ? k - n : k);
+}
+
+// Sum over the block in an order that does not depend on timing; valid in thread 0.
+__device__ double block_sum(double value, double* scratch) {
+  for (int offset = 16; offset > 0; offset /= 2)
+    value += __shfl_down_sync(0xffffffffu, value, offset);
+  if ((threadIdx.x & 31) == 0) scratch[threadIdx.x / 32] = value;
+  __syncthreads();
+  double sum = 0;
+  if (threadIdx.x == 0)
+    for (unsigned w = 0; w < blockDim.x / 32; ++w) sum += scratch[w];
+  return sum;
+}
+
+// One tile of lines along x: `width` neighbours in z of one y.
+struct ConvolveTile {
+  const Influence& influence;
+  const Shape& s;
+  int y, first_z;
+  bool with_energy;
+  float ky, modulus_y;
+  double energy = 0;
+
+  __device__ ConvolveTile(const Influence& i, const Shape& shape, int line, int z, bool sums)
+      : influence(i), s(shape), y(line), first_z(z), with_energy(sums),
+        ky(signed_frequency(line, shape.ny)), modulus_y(i.moduli[1][line]) {}
+
+  // Entry k of a column: times the influence function; adds its energy.
+  __device__ __forceinline__ Complex operator()(int column, int k, Complex v) {
+    const int kz = first_z + column;
+    const float modulus = modulus_y * influence.moduli[0][k] * influence.moduli[2][min(kz, s.half)];
+    const float g = influence(signed_frequency(k, s.nx), ky, static_cast<float>(kz), modulus);
+    if (with_energy && kz <= s.half) {
+      const float weight = kz == 0 || kz == s.half ? 0.5f : 1.0f;
+      energy += weight * g * __fmaf_rn(v.re, v.re, v.im * v.im);
+    }
+    return {g * v.re, g * v.im};
+  }
+};
+
+// The last pass forward, the convolution and the first pass back: they work on the same values.
+// Ends with a barrier.
+__device__ void convolve_pass(const Lines& lines, const Plan& plan, ConvolveTile& tile) {
+  fft::with_radix(plan.pass[plan.passes - 1].radix, [&](auto radix) {
+    const int step = plan.n / radix;
+    fft::over_lines<Run::kAcrossLines>(lines, step, {}, [&](int column, int b) {
+      const int lowest = fft::lowest_frequency(plan, b);
+      Complex x[radix];
+#pragma unroll
+      for (int r = 0; r < radix; ++r) x[r] = lines.at(column, b * radix + r);
+      fft::dft<radix>(x);
+#pragma unroll
+      for (int r = 0; r < radix; ++r)
+        x[r] = fft::swapped(tile(column, lowest + r * step, x[r]));
+      fft::dft<radix>(x);
+#pragma unroll
+      for (int r = 0; r < radix; ++r) lines.at(column, b * radix + r) = fft::swapped(x[r]);
+    });
+  });
+  __syncthreads();
+}
+
+template <bool with_energy>
+__global__ void __launch_bounds__(kTileThreads)
+    convolve_tiles(const __grid_constant__ Shape s, int first, int width, Divider by_width,
+                   const __grid_constant__ Influence influence, Complex* spectrum,
+                   int64_t* energy) {
+  const int y = first + blockIdx.y, entries = s.entries(), column = blockIdx.x * width;
+  const int64_t plane = static_cast<int64_t>(s.ny) * entries;
+  const Lines lines = column_tile(s.x, width, by_width);
+  ConvolveTile tile(influence, s, y, column, with_energy);
+  Complex* base = spectrum + static_cast<int64_t>(y) * entries + column;
+  const int here = min(width, entries - column);
+  wait_for_previous();
+  fft::first_forward<Run::kAcrossLines>(lines, s.x, [&](int line, int x) {
+    return line < here ? base[x * plane + line] : Complex{0, 0};
+  });
+  fft::inner_passes<Way::kForward>(lines, s.x);
+  convolve_pass(lines, s.x, tile);
+  fft::inner_passes<Way::kInverse>(lines, s.x);
+  release_next();
+  fft::last_inverse<Run::kAcrossLines>(lines, s.x, [&](int line, int x, Complex value) {
+    if (line < here) base[x * plane + line] = value;
+  });
+  if constexpr (with_energy) {
+    __syncthreads();
+    const double total = block_sum(tile.energy, reinterpret_cast<double*>(lines.data));
+    if (threadIdx.x == 0)
+      atomicAdd(reinterpret_cast<unsigned long long*>(energy),
+                static_cast<unsigned long long>(to_fixed(total, kEnergyScale)));
+  }
+}
+
+}  // namespace
+
+void convolve_lines(const ConvolveLines& op, CudaContext& context) {
+  const Shape s(op.grid, op.grid.nx);
+  const int width = fft::tile_width(s.entries(), op.count, context.sm_count);
+  const LaunchShape shape{"convolve_lines", blocks_for(s.entries(), width),
+                          fft::column_tile_threads(s.x, width), fft::tile_bytes(s.x, width), Start::kEarly,
+                          static_cast<unsigned>(op.count)};
+  const Influence influence(op);
+  int64_t* const energy = op.energy ? op.energy + kReciprocal : nullptr;
+  launch(context, shape, energy ? convolve_tiles<true> : convolve_tiles<false>, s, op.first, width,
+         Divider(width), influence, op.spectrum, energy);
+}
+
+}  // namespace quiltmd

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// The few shapes that the hydrogen groups of a system have (a water, a CH2, ...): masses and
+// constraints, kept once each. A GPU reads a group's shape from cache, where the arrays by atom would
+// cost it as much memory traffic as the forces do.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "computes/constraints/settle.h"
+#include "decomposition/slots.h"
+
+namespace quiltmd {
+
+// A rigid water; a star (an atom alone, or with up to three hydrogens constrained to it); the rest.
+enum class GroupClass : uint32_t { kWater, kStar, kOther };
+inline constexpr int kGroupClasses = 3;
+inline constexpr int kShapedAtoms = 4;  // of a water or a star
+
+// What a group's entry in Constants::group_shape says: its shape, whether bonded terms read its
+// positions, its class.
+struct ShapeCode {
+  uint32_t bits;
+  QMD_HD GroupClass group_class() const { return static_cast<GroupClass>(bits & 3u); }
+  QMD_HD bool in_terms() const { return (bits & 4u) != 0; }
+  QMD_HD uint32_t shape() const { return bits >> 3; }
+};
+
+struct GroupShape {
+  int32_t atoms, constraints;
+  // Of waters and stars; zero in places without an atom.
+  double mass[kShapedAtoms], inverse_mass[kShapedAtoms], root_inverse_mass[kShapedAtoms];
+  double length[kShapedAtoms - 1];  // of the constraints, nm
+  Triangle triangle;                // of waters
+};
+
+struct GroupShapes {
+  std::vector<GroupShape> shapes;
+  std::vector<uint32_t> codes;  // by group
+};
+
+// The arrays are those of Constants, on the host. `in_terms`: by atom, whether a bonded term has it;
+// empty: all count as if.
+GroupShapes make_group_shapes(std::span<const int32_t> group_start,
+                              std::span<const int32_t> constraint_start,
+                              std::span<const GroupConstraint> constraints,
+                              std::span<const double> mass, std::span<const double> inverse_mass,
+                              const std::vector<char>& in_terms);
+
+}  // namespace quiltmd

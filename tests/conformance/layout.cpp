@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which patch, which order, which slot: exactly what the CPU kernels say.
+#include "one_rank.h"
+#include "suites.h"
+
+namespace quiltmd::test {
+namespace {
+
+const Box kBoxes[] = {{3.1, 0, 3.4, 0, 0, 3.0}, {3.3, 0.9, 3.2, -1.0, 0.8, 3.1}};
+
+// A clustered mixture, so that patches differ in size and some are empty.
+System lumpy(const Box& box, std::vector<Vec3d>& positions, Random& random) {
+  System s = make_mixture(1500, 4, box, positions, random);
+  for (size_t a = 0; a < positions.size() / 3; ++a) s.charges[a] = 0.1 * static_cast<double>(a % 7);
+  return with_groups(s);
+}
+
+void compare(const OneRank& a, const OneRank& b) {
+  CHECK(same_bits(a.slot_of_atom.download(), b.slot_of_atom.download()));
+  CHECK(same_bits(a.patches.download(), b.patches.download()));
+  CHECK(same_bits(a.placed.download(), b.placed.download()));
+  CHECK(same_bits(a.origin.download(), b.origin.download()));
+  const auto slots = static_cast<size_t>(b.slot_count.download()[0]);
+  CHECK(a.slot_count.download()[0] == static_cast<int32_t>(slots));
+  CHECK(same_bits(a.atom.download(slots), b.atom.download(slots)));
+  CHECK(same_bits(a.cluster_patch.download(slots / kClusterSize),
+                  b.cluster_patch.download(slots / kClusterSize)));
+  CHECK(same_bits(a.by_atom(a.position), b.by_atom(b.position)));
+  CHECK(same_bits(a.by_atom(a.velocity), b.by_atom(b.velocity)));
+  CHECK(same_bits(a.by_atom(a.reference), b.by_atom(b.reference)));
+  CHECK(same_bits(a.by_atom(a.start_velocity), b.by_atom(b.start_velocity)));
+  CHECK(same_bits(a.by_atom(a.local), b.by_atom(b.local)));
+  CHECK(same_bits(a.by_atom(a.lj), b.by_atom(b.lj)));
+  const auto low_a = a.by_atom(a.low), low_b = b.by_atom(b.low);
+  int wrong = 0;
+  for (size_t i = 0; i < low_a.size(); ++i)  // w is unused
+    wrong += std::memcmp(&low_a[i], &low_b[i], 3 * sizeof(float)) != 0;
+  const auto atoms = a.atom.download(slots);
+  const auto local = a.local.download(slots);
+  for (size_t i = 0; i < slots; ++i) wrong += atoms[i] < 0 && !(local[i].x >= kFarAway);
+  CHECK(wrong == 0);
+}
+
+void slots_are_the_same(Pair devices) {
+  uint64_t seed = 1;
+  for (const Box& box : kBoxes) {
+    for (const Int3 cells : {Int3{3, 4, 2}, Int3{1, 1, 1}, Int3{7, 5, 9}}) {
+      Random random(seed++);
+      std::vector<Vec3d> positions;
+      const System s = lumpy(box, positions, random);
+      std::vector<Vec3d> internal, velocities;
+      for (int a = 0; a < s.atom_count(); ++a) {
+        internal.push_back(positions[static_cast<size_t>(s.input_index[static_cast<size_t>(a)])]);
+        velocities.push_back(random_vector(random, 1));
+      }
+      OneRank ours(devices.device, s, box, cells, internal, velocities);
+      OneRank theirs(devices.cpu, s, box, cells, internal, velocities);
+      compare(ours, theirs);
+    }
+  }
+}
+
+// Boxes of clusters, padding included.
+void bounds_are_the_same(Pair devices) {
+  Random random(20);
+  std::vector<Vec3d> positions;
+  const System s = lumpy(kBoxes[1], positions, random);
+  const std::vector<Vec3d> rest(positions.size());
+  OneRank ours(devices.device, s, kBoxes[1], {3, 3, 3}, positions, rest);
+  OneRank theirs(devices.cpu, s, kBoxes[1], {3, 3, 3}, positions, rest);
+  std::vector<ClusterBounds> bounds[2];
+  for (OneRank* rank : {&ours, &theirs}) {
+    const auto clusters = static_cast<size_t>(rank->slot_count.download()[0]) / kClusterSize;
+    Buffer<ClusterBounds> buffer(rank->device, clusters);
+    rank->device.launch(BoundClusters{rank->slots(), rank->slot_count.data(),
+                                      static_cast<int>(rank->capacity), buffer.data()});
+    bounds[rank == &theirs] = buffer.download();
+  }
+  int wrong = 0;
+  const auto far = [](Vec3f a, Vec3f b) { return norm(a - b) > 1e-6f; };
+  for (size_t c = 0; c < bounds[1].size(); ++c)
+    wrong +=
+        far(bounds[0][c].centre, bounds[1][c].centre) || far(bounds[0][c].half, bounds[1][c].half);
+  CHECK(wrong == 0);
+}
+
+}  // namespace
+
+std::vector<Case> layout_cases(Pair devices) {
+  return {{"slots are the same", [devices] { slots_are_the_same(devices); }},
+          {"bounds are the same", [devices] { bounds_are_the_same(devices); }}};
+}
+
+}  // namespace quiltmd::test

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// The long-range sum against the double-precision reference on the same grid.
+#include "math/error.h"
+#include "mesh_rank.h"
+#include "suites.h"
+
+namespace quiltmd::test {
+namespace {
+
+// Grids that fit one block and grids that do not, small primes alone and mixed.
+std::vector<MeshCase> cases() {
+  std::vector<MeshCase> all(std::begin(kMeshCases), std::end(kMeshCases));
+  all.push_back({kCube, {3, 3, 3}, {56, 56, 56}, 5, 0.1});
+  all.push_back({kTilted, {2, 3, 2}, {112, 168, 140}, 5, 0.05});
+  all.push_back({kCube, {1, 2, 1}, {27, 245, 160}, 4, 0});
+  all.push_back({kTilted, {1, 1, 1}, {250, 45, 48}, 5, 0.2});
+  return all;
+}
+
+bool any_device_takes(const MeshCase& c) { return c.grid.z % 2 == 0; }
+
+void forces_meet_the_reference(Pair devices) {
+  for (const MeshCase& c : cases()) {
+    if (!any_device_takes(c)) continue;
+    Random random(4);
+    std::vector<Vec3d> positions;
+    const System s = free_charges(600, random, positions, c.box);
+    const MeshResult result = run_mesh(devices.device, c, s, positions, 1);
+    NonbondedSettings settings;
+    settings.alpha = 3;
+    settings.grid = c.grid;
+    settings.order = c.order;
+    Evaluation expected;
+    reference_pme(s, settings, c.box, positions, expected);
+    CHECK_NEAR(result.energy / expected.energy[kReciprocal], 1, 2e-6);
+    double error = 0, size = 0;
+    for (size_t a = 0; a < positions.size(); ++a) {
+      const Vec3d wrong = result.forces[a] - expected.forces[a];
+      error += dot(wrong, wrong);
+      size += dot(expected.forces[a], expected.forces[a]);
+    }
+    CHECK_NEAR(std::sqrt(error / size), 0, 5e-6);
+  }
+}
+
+void bits_are_the_same_each_time(Pair devices) {
+  for (const MeshCase& c : cases()) {
+    if (!any_device_takes(c)) continue;
+    Random random(5);
+    std::vector<Vec3d> positions;
+    const System s = free_charges(2000, random, positions, c.box);
+    const MeshResult one = run_mesh(devices.device, c, s, positions, 1);
+    for (int n = 0; n < 3; ++n) {
+      const MeshResult other = run_mesh(devices.device, c, s, positions, 1);
+      CHECK(other.energy == one.energy);
+      CHECK(same_bits(other.forces, one.forces));
+    }
+  }
+}
+
+// The integer grid is the CPU's but for the last bits of single weights.
+void charges_agree(Pair devices) {
+  const MeshCase& c = kMeshCases[3];
+  Random random(6);
+  std::vector<Vec3d> positions;
+  const System s = free_charges(500, random, positions, c.box);
+  std::vector<int32_t> charges[2];
+  for (int k = 0; k < 2; ++k) {
+    Device& device = k ? devices.cpu : devices.device;
+    OneRank rank(device, s, c.box, c.cells, positions, std::vector<Vec3d>(positions.size()));
+    NonbondedSettings settings;
+    settings.alpha = 3;
+    settings.grid = c.grid;
+    settings.order = c.order;
+    Mesh mesh(device, rank, settings);
+    mesh.run(1);
+    charges[k] = mesh.charges.download();
+  }
+  double worst = 0;
+  for (size_t i = 0; i < charges[0].size(); ++i)
+    worst = std::max(worst, std::fabs(double(charges[0][i]) - double(charges[1][i])));
+  CHECK(worst / kChargeScale < 2e-5);  // charges are up to 12 in these units
+}
+
+}  // namespace
+
+std::vector<Case> mesh_cases(Pair devices) {
+  return {
+      {"long-range forces meet the reference", [devices] { forces_meet_the_reference(devices); }},
+      {"long-range bits are the same each time",
+       [devices] { bits_are_the_same_each_time(devices); }},
+      {"charge grids agree", [devices] { charges_agree(devices); }}};
+}
+
+}  // namespace quiltmd::test

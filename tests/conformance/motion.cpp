@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+// The stages of a step: from the same state and forces, the motion of the CPU kernels.
+#include "one_rank.h"
+#include "suites.h"
+
+namespace quiltmd::test {
+namespace {
+
+const Box kBox{3, 0, 3, 0, 0, 3};
+constexpr Int3 kCells{2, 2, 2};
+constexpr double kThermal = kBoltzmann * 300;
+
+// A mixture of waters, CH0 to CH4, and random forces on it.
+struct Input {
+  System system;
+  std::vector<Vec3d> positions, velocities, forces;
+
+  explicit Input(uint64_t seed) {
+    Random random(seed);
+    std::vector<Vec3d> given;
+    system = with_groups(make_mixture(700, 3, kBox, given, random));
+    for (size_t a = 0; a < given.size(); ++a) {
+      positions.push_back(given[static_cast<size_t>(system.input_index[a])]);
+      velocities.push_back(random_vector(random, std::sqrt(kThermal / system.masses[a])));
+      forces.push_back(random_vector(random, 300));
+    }
+  }
+};
+
+// The same rank on both devices, and the difference of what they make of it.
+struct Twins {
+  OneRank ours, theirs;
+
+  Twins(Pair devices, const Input& in)
+      : ours(devices.device, in.system, kBox, kCells, in.positions, in.velocities),
+        theirs(devices.cpu, in.system, kBox, kCells, in.positions, in.velocities) {
+    ours.set_forces(in.forces);
+    theirs.set_forces(in.forces);
+  }
+
+  template <class Launch>
+  void both(const Launch& launch) {
+    launch(ours);
+    launch(theirs);
+  }
+
+  static double apart(const std::vector<Vec3d>& a, const std::vector<Vec3d>& b) {
+    double worst = 0;
+    for (size_t i = 0; i < a.size(); ++i) {
+      const double distance = norm(a[i] - b[i]);
+      worst = distance >= worst ? distance : (distance == distance ? worst : 1e30);
+    }
+    return worst;
+  }
+
+  void check(double position, double velocity) const {
+    CHECK_NEAR(apart(ours.by_atom(ours.position), theirs.by_atom(theirs.position)), 0, position);
+    CHECK_NEAR(apart(ours.by_atom(ours.velocity), theirs.by_atom(theirs.velocity)), 0, velocity);
+    const auto a = ours.by_atom(ours.local), b = theirs.by_atom(theirs.local);
+    double worst = 0;
+    for (size_t i = 0; i < a.size(); ++i)
+      worst =
+          std::max(worst, std::fabs(double(a[i].x) - b[i].x) + std::fabs(double(a[i].w) - b[i].w));
+    CHECK_NEAR(worst, 0, 3e-7);
+    const Faults f = ours.faults.download()[0];
+    CHECK(f.violation_step == 0 && f.blowup_step == 0 && f.constraint_step == 0);
+  }
+
+  void check_energy(EnergyKind kind) const {
+    const double expected = theirs.energy_of(kind);
+    CHECK_NEAR(ours.energy_of(kind), expected, 1e-7 * std::fabs(expected) + 1e-6);
+  }
+};
+
+void verlet_agrees(Pair devices) {
+  Twins twins(devices, Input(1));
+  twins.both([](OneRank& r) {
+    r.device.launch(VerletStart{r.work(), 0.002});
+    r.device.launch(CountStep{r.step.data()});
+    r.device.launch(VerletFinish{r.work(), 0.002});
+  });
+  twins.check(1e-9, 1e-7);
+  for (int n = 0; n < 20; ++n)
+    twins.both([](OneRank& r) {
+      r.device.launch(VerletStep{r.work(), 0.001, ForcesAfter::kKept, r.step.data()});
+    });
+  CHECK(twins.ours.step.download()[0] == 21);
+  twins.check(1e-9, 1e-7);
+}
+
+void langevin_agrees(Pair devices) {
+  Twins twins(devices, Input(2));
+  const double keep = std::exp(-0.02), noise = std::sqrt(kThermal * (1 - keep * keep));
+  for (int n = 0; n < 20; ++n)
+    twins.both([&](OneRank& r) {
+      r.device.launch(LangevinMiddle{r.work(), 0.002, keep, noise, 11, r.energy.data(),
+                                     ForcesAfter::kKept, r.step.data()});
+    });
+  CHECK(twins.ours.step.download()[0] == 20);
+  twins.check(1e-9, 1e-6);
+  twins.check_energy(kHeat);
+}
+
+// A stage that clears the forces behind it leaves none; the motion has the same bits.
+void forces_are_cleared(Pair devices) {
+  const Input in(3);
+  Twins kept(devices, in), cleared(devices, in);
+  const double keep = std::exp(-0.02), noise = std::sqrt(kThermal * (1 - keep * keep));
+  const auto step = [&](OneRank& r, ForcesAfter after) {
+    r.device.launch(
+        LangevinMiddle{r.work(), 0.002, keep, noise, 11, r.energy.data(), after, r.step.data()});
+  };
+  step(kept.ours, ForcesAfter::kKept);
+  step(cleared.ours, ForcesAfter::kCleared);
+  CHECK(same_bits(kept.ours.by_atom(kept.ours.position),
+                  cleared.ours.by_atom(cleared.ours.position)));
+  kept.ours.device.launch(ClearForces{kept.ours.slots(), kept.ours.slot_count.data(),
+                                      static_cast<int>(kept.ours.capacity)});
+  for (const Twins* twins : {&kept, &cleared})
+    for (int d = 0; d < 3; ++d)
+      for (const int64_t f : twins->ours.by_atom(twins->ours.force[d])) CHECK(f == 0);
+}
+
+// The fused stage is the two halves, bit for bit.
+void fused_stage_is_both_halves(Pair devices) {
+  const Input in(4);
+  Twins fused(devices, in), halves(devices, in);
+  for (OneRank* r : {&fused.ours, &halves.ours}) r->device.launch(VerletStart{r->work(), 0.002});
+  for (int n = 0; n < 5; ++n) {
+    fused.ours.device.launch(VerletStep{fused.ours.work(), 0.002, ForcesAfter::kKept, nullptr});
+    halves.ours.device.launch(VerletFinish{halves.ours.work(), 0.002});
+    halves.ours.device.launch(VerletStart{halves.ours.work(), 0.002});
+  }
+  CHECK(same_bits(fused.ours.by_atom(fused.ours.position),
+                  halves.ours.by_atom(halves.ours.position)));
+  CHECK(same_bits(fused.ours.by_atom(fused.ours.velocity),
+                  halves.ours.by_atom(halves.ours.velocity)));
+}
+
+void bits_are_the_same_each_time(Pair devices) {
+  std::vector<Vec3d> x, v;
+  std::vector<int64_t> energy;
+  for (int n = 0; n < 3; ++n) {
+    Twins twins(devices, Input(5));
+    OneRank& r = twins.ours;
+    for (int k = 0; k < 10; ++k) {
+      r.device.launch(LangevinMiddle{r.work(), 0.002, 0.98, 0.3, 11, r.energy.data(),
+                                     ForcesAfter::kKept, r.step.data()});
+      r.device.launch(KineticEnergy{r.work(), r.energy.data()});
+    }
+    if (n == 0) {
+      x = r.by_atom(r.position), v = r.by_atom(r.velocity), energy = r.energy.download();
+    }
+    CHECK(same_bits(r.by_atom(r.position), x));
+    CHECK(same_bits(r.by_atom(r.velocity), v));
+    CHECK(r.energy.download() == energy);
+  }
+}
+
+void velocities_and_momentum_agree(Pair devices) {
+  const Input in(6);
+  Twins twins(devices, in);
+  double mass = 0;
+  for (const double m : in.system.masses) mass += m;
+  twins.both([](OneRank& r) { r.device.launch(DrawVelocities{r.work(), 300, 5}); });
+  twins.check(1e-12, 1e-6);
+  twins.both([mass](OneRank& r) {
+    r.device.launch(SumMomentum{r.work(), r.momentum.data()});
+    r.device.launch(RemoveMomentum{r.work(), r.momentum.data(), mass, r.energy.data()});
+    r.device.launch(KineticEnergy{r.work(), r.energy.data()});
+  });
+  twins.check(1e-12, 1e-6);
+  twins.check_energy(kHeat);
+  twins.check_energy(kKinetic);
+}
+
+void minimisation_agrees(Pair devices) {
+  Twins twins(devices, Input(7));
+  std::vector<double> largest;
+  std::vector<int32_t> which;
+  twins.both([&](OneRank& r) {
+    const Buffer<int64_t> largest2(r.device, std::vector<int64_t>{0});
+    const Buffer<int32_t> atom(r.device, std::vector<int32_t>{-1});
+    r.device.launch(LargestForce{r.work(), largest2.data(), atom.data()});
+    const int64_t bits = largest2.download()[0];
+    double value;
+    std::memcpy(&value, &bits, sizeof value);
+    largest.push_back(value);
+    which.push_back(atom.download()[0]);
+    const Buffer<Vec3d> from(r.device, r.position.download());
+    r.device.launch(DisplaceAlongForce{r.work(), from.data(), 1e-6});
+    r.device.synchronize();
+  });
+  CHECK_NEAR(largest[0] / largest[1], 1, 1e-6);
+  CHECK(which[0] == which[1]);
+  twins.check(1e-9, 1e-9);
+}
+
+void states_are_set(Pair devices) {
+  const Input in(8);
+  Twins twins(devices, in);
+  OneRank& r = twins.ours;
+  const std::vector<Vec3d> x = r.position.download(), v = r.velocity.download();
+  const Buffer<Vec3d> kept_x(r.device, x), kept_v(r.device, v);
+  const auto local = r.by_atom(r.local);
+  r.device.launch(
+      LangevinMiddle{r.work(), 0.002, 0.98, 0.3, 11, r.energy.data(), ForcesAfter::kKept, nullptr});
+  r.device.launch(SetState{r.work(), kept_x.data(), kept_v.data()});
+  CHECK(same_bits(r.by_atom(r.position), twins.theirs.by_atom(twins.theirs.position)));
+  CHECK(same_bits(r.by_atom(r.velocity), twins.theirs.by_atom(twins.theirs.velocity)));
+  CHECK(same_bits(r.by_atom(r.local), local));
+}
+
+// The first step and the lowest atom that went wrong, as on the CPU.
+void faults_agree(Pair devices) {
+  Twins twins(devices, Input(9));
+  std::vector<Faults> found;
+  twins.both([&](OneRank& r) {
+    GroupWork work = r.work();
+    work.outrun2 = 1e-7;
+    work.blowup2 = 1e-4;
+    r.step.upload({6});
+    std::vector<Vec3d> by_slot = r.velocity.download();
+    by_slot[static_cast<size_t>(r.slot_of_atom.download()[30])].x = 1e4;
+    r.velocity.upload(by_slot);
+    r.device.launch(VerletStart{work, 0.001});
+    found.push_back(r.faults.download()[0]);
+  });
+  CHECK(found[0].violation_step == found[1].violation_step && found[0].violation_step != 0);
+  CHECK(found[0].blowup_step == found[1].blowup_step);
+  CHECK((found[0].constraint_step != 0) == (found[1].constraint_step != 0));
+  CHECK(found[0].blowup_step != 0 || found[0].constraint_step != 0);
+}
+
+}  // namespace
+
+std::vector<Case> motion_cases(Pair devices) {
+  return {
+      {"Verlet agrees", [devices] { verlet_agrees(devices); }},
+      {"Langevin-middle agrees", [devices] { langevin_agrees(devices); }},
+      {"forces are cleared", [devices] { forces_are_cleared(devices); }},
+      {"the fused stage is both halves", [devices] { fused_stage_is_both_halves(devices); }},
+      {"motion has the same bits each time", [devices] { bits_are_the_same_each_time(devices); }},
+      {"velocities and momentum agree", [devices] { velocities_and_momentum_agree(devices); }},
+      {"minimisation agrees", [devices] { minimisation_agrees(devices); }},
+      {"states are set", [devices] { states_are_set(devices); }},
+      {"faults agree", [devices] { faults_agree(devices); }}};
+}
+
+}  // namespace quiltmd::test

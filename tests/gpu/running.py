@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Engines of the compiled core, without the loop of `Simulation`, so that blocks are as asked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import quiltmd
+from quiltmd.engine import Execution, make_engine
+
+
+def usable_gpu() -> dict[str, Any] | None:
+    """The first usable GPU as `quiltmd devices` has it."""
+    try:
+        found = quiltmd.devices()
+    except quiltmd.QuiltError:
+        return None
+    usable = (device for device in found if device["kind"] == "cuda" and device["usable"])
+    return next(usable, None)
+
+
+class Run:
+    """An engine at a state; `nonbonded` and the device as in `Simulation`."""
+
+    def __init__(
+        self,
+        system: quiltmd.System,
+        state: quiltmd.State,
+        integrator: quiltmd.Integrator | None = None,
+        nonbonded: quiltmd.Nonbonded | None = None,
+        device: Any = "cuda",
+    ) -> None:
+        self.engine = make_engine(
+            system.arrays(),
+            (nonbonded or quiltmd.Nonbonded()).resolve(state.box),
+            (integrator or quiltmd.LangevinMiddle()).resolve(),
+            Execution(device).resolve(),
+        )
+        self.place(state)
+
+    def place(self, state: quiltmd.State) -> None:
+        self.engine.set_state(
+            state.step,
+            state.box,
+            state.positions,
+            state.velocities,
+            state.list_step,
+            state.list_positions,
+        )
+
+    def advance(self, *blocks: int) -> Run:
+        for steps in blocks:
+            self.engine.run(steps)
+        return self
+
+    def state(self) -> quiltmd.State:
+        return quiltmd.State(**self.engine.state())
+
+    def digest(self) -> str:
+        return quiltmd.digest(self.state())
+
+
+def thermal(
+    system: quiltmd.System, state: quiltmd.State, temperature: float = 300.0
+) -> quiltmd.State:
+    """The state with velocities drawn, lists not yet built."""
+    run = Run(system, state)
+    run.engine.draw_velocities(temperature, 1)
+    return quiltmd.State(state.positions, run.state().velocities, state.box)
+
+
+def relaxed(system: quiltmd.System, state: quiltmd.State) -> quiltmd.State:
+    """The state near a minimum, with velocities of 300 K."""
+    run = Run(system, state)
+    run.engine.minimize(200.0, 500)
+    return thermal(system, quiltmd.State(run.state().positions, state.velocities, state.box))
+
+
+def relative_error(found: np.ndarray, exact: np.ndarray) -> float:
+    """Root mean square of the difference over that of the exact values."""
+    return float(np.linalg.norm(np.asarray(found) - exact) / np.linalg.norm(exact))
+
+
+TERMS = (
+    "bond",
+    "angle",
+    "torsion",
+    "lj",
+    "lj14",
+    "coulomb",
+    "coulomb14",
+    "pme",
+    "dispersion",
+    "potential",
+)
+
+
+def energy_errors(found: dict[str, float], exact: dict[str, float]) -> dict[str, float]:
+    """Relative error of each term; of a term below 1 kJ/mol the absolute one."""
+    return {term: abs(found[term] - exact[term]) / max(abs(exact[term]), 1.0) for term in TERMS}

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The same bits: each time, for blocks of any length, across stops and restarts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import benchmark_systems
+import pytest
+from running import Run, relaxed, thermal
+
+import quiltmd
+
+pytestmark = pytest.mark.gpu
+
+Pair = tuple[quiltmd.System, quiltmd.State]
+INTEGRATORS = {
+    "nvt": quiltmd.LangevinMiddle(timestep=0.004, seed=3),
+    "nve": quiltmd.VelocityVerlet(timestep=0.004),
+}
+both_ensembles = pytest.mark.parametrize("ensemble", INTEGRATORS)
+
+
+@pytest.fixture(scope="module")
+def warm(dhfr: Pair) -> Pair:
+    system, state = dhfr
+    return system, thermal(system, state)
+
+
+@pytest.fixture(scope="module")
+def skewed() -> Pair:
+    """Water in a truncated octahedron, relaxed."""
+    system, state = benchmark_systems.water(4.5, truncated_octahedron=True)
+    return system, relaxed(system, state)
+
+
+@both_ensembles
+def test_each_time(warm: Pair, ensemble: str) -> None:
+    digests = {Run(*warm, INTEGRATORS[ensemble]).advance(1000).digest() for _ in range(3)}
+    assert len(digests) == 1
+
+
+@both_ensembles
+def test_any_blocks(warm: Pair, ensemble: str) -> None:
+    """Blocks of 1, 10, 100 steps, of all at once, and of lengths that fit nothing."""
+    plans = [(300,), (100,) * 3, (10,) * 30, (1,) * 300, (7, 31, 1, 111, 150)]
+    digests = [Run(*warm, INTEGRATORS[ensemble]).advance(*plan).digest() for plan in plans]
+    assert len(set(digests)) == 1, digests
+
+
+@both_ensembles
+def test_any_blocks_in_a_skewed_box(skewed: Pair, ensemble: str) -> None:
+    plans = [(200,), (10,) * 20, (1,) * 60 + (140,), (33, 167)]
+    digests = [Run(*skewed, INTEGRATORS[ensemble]).advance(*plan).digest() for plan in plans]
+    assert len(set(digests)) == 1, digests
+
+
+@both_ensembles
+def test_looking_changes_nothing(warm: Pair, ensemble: str) -> None:
+    """Energies, forces and states on the way leave the trajectory alone."""
+    run = Run(*warm, INTEGRATORS[ensemble])
+    for _ in range(12):
+        run.advance(25)
+        run.engine.energies()
+        run.engine.forces()
+        run.state()
+    assert run.digest() == Run(*warm, INTEGRATORS[ensemble]).advance(300).digest()
+
+
+@both_ensembles
+@pytest.mark.parametrize("stop", [1, 37, 100, 199])
+def test_restart(warm: Pair, ensemble: str, stop: int) -> None:
+    whole = Run(*warm, INTEGRATORS[ensemble]).advance(200)
+    first = Run(*warm, INTEGRATORS[ensemble]).advance(stop)
+    second = Run(warm[0], first.state(), INTEGRATORS[ensemble]).advance(200 - stop)
+    assert second.digest() == whole.digest()
+    first.place(first.state())  # and the same engine, set to where it is
+    assert first.advance(200 - stop).digest() == whole.digest()
+
+
+@both_ensembles
+def test_restart_from_a_checkpoint(warm: Pair, ensemble: str, tmp_path: Any) -> None:
+    whole = Run(*warm, INTEGRATORS[ensemble]).advance(150)
+    middle = Run(*warm, INTEGRATORS[ensemble]).advance(70).state()
+    quiltmd.write_checkpoint(tmp_path / "state.chk", quiltmd.Checkpoint(middle))
+    read = quiltmd.read_checkpoint(tmp_path / "state.chk").state
+    assert Run(warm[0], read, INTEGRATORS[ensemble]).advance(80).digest() == whole.digest()
+
+
+def test_hot_atoms_outrun_their_lists(skewed: Pair) -> None:
+    """At 3000 K the list buffer is outrun: blocks are redone, and still any blocks will do."""
+    system, state = skewed
+    hot = thermal(system, state, 3000.0)
+    integrator = quiltmd.LangevinMiddle(temperature=3000.0, timestep=0.002, seed=3)
+    runs = [Run(system, hot, integrator).advance(*plan) for plan in ((200,), (1,) * 50 + (150,))]
+    assert runs[0].engine.describe()["early_rebuilds"] > 0
+    assert runs[0].digest() == runs[1].digest()
+
+
+@pytest.mark.slow
+@both_ensembles
+def test_ten_thousand_steps(warm: Pair, ensemble: str) -> None:
+    digests = [Run(*warm, INTEGRATORS[ensemble]).advance(*plan).digest()
+               for plan in ((10000,), (10000,), (100,) * 100, (10,) * 1000)]  # fmt: skip
+    middle = Run(*warm, INTEGRATORS[ensemble]).advance(4321).state()
+    digests.append(Run(warm[0], middle, INTEGRATORS[ensemble]).advance(5679).digest())
+    assert len(set(digests)) == 1, digests
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_thousand_steps_of_a_million_atoms(warm: Pair) -> None:
+    """Blocks of 1, 10 and 100 steps among them, and a stop."""
+    system, state = warm[0].tile(3, 3, 5), warm[1].tile(3, 3, 5)
+    run = Run(system, state, INTEGRATORS["nvt"]).advance(1000)
+    digests = [run.digest()]
+    run.place(state)
+    run.advance(1, 9, *(10,) * 19, *(100,) * 3)
+    middle = run.state()
+    digests.append(run.advance(*(100,) * 5).digest())
+    run.place(middle)
+    digests.append(run.advance(500).digest())
+    assert len(set(digests)) == 1, digests

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Forces and energies on the GPU against double precision, at tight PME settings.
+
+A tiled box has the forces of the single one; with the same alpha and the same grid spacing even the
+errors of the mesh are the same.  So one evaluation of the reference serves boxes of any size.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import benchmark_systems
+import numpy as np
+import pytest
+from running import Run, energy_errors, relative_error, relaxed
+
+import quiltmd
+
+pytestmark = pytest.mark.gpu
+
+FORCE_ERROR = 2e-5
+ENERGY_ERROR = 1e-5
+TOLERANCE = 1e-5  # of PME
+Pair = tuple[quiltmd.System, quiltmd.State]
+
+
+def tight(box: np.ndarray, tile: tuple[int, int, int] = (1, 1, 1)) -> quiltmd.Nonbonded:
+    """Tight settings for a box, and for its tiles the same."""
+    alpha, grid = quiltmd.pme_parameters(box, 0.9, TOLERANCE)
+    x, y, z = (n * times for n, times in zip(grid, tile, strict=True))
+    return quiltmd.Nonbonded(pme_alpha=alpha, pme_grid=(x, y, z + z % 2))
+
+
+def check(run: Run, energies: dict[str, float], forces: np.ndarray, record: Any) -> None:
+    error = relative_error(run.engine.forces(), forces)
+    record("force_error", error)
+    assert error < FORCE_ERROR
+    errors = energy_errors(run.engine.energies(), energies)
+    record("energy_error", max(errors.values()))
+    assert max(errors.values()) < ENERGY_ERROR, errors
+    assert tuple(run.engine.force_sum()) == (0, 0, 0)
+
+
+def check_single(pair: Pair, record: Any) -> None:
+    settings = tight(pair[1].box)
+    energies, forces = quiltmd.reference(*pair, settings)
+    check(Run(*pair, nonbonded=settings), energies, forces, record)
+
+
+@pytest.fixture(scope="session")
+def dhfr_reference(dhfr: Pair) -> tuple[dict[str, float], np.ndarray]:
+    return quiltmd.reference(*dhfr, tight(dhfr[1].box))
+
+
+@pytest.mark.parametrize("tile", [(1, 1, 1), (2, 2, 1), (4, 4, 1), (3, 3, 5)], ids=str)
+def test_tiled_dhfr(
+    dhfr: Pair,
+    dhfr_reference: tuple[dict[str, float], np.ndarray],
+    tile: tuple[int, int, int],
+    record_property: Any,
+) -> None:
+    system, state = dhfr
+    energies, forces = dhfr_reference
+    copies = int(np.prod(tile))
+    run = Run(system.tile(*tile), state.tile(*tile), nonbonded=tight(state.box, tile))
+    expected = {term: copies * value for term, value in energies.items()}
+    check(run, expected, np.tile(forces, (copies, 1)), record_property)
+
+
+def test_shaken_tiles(dhfr: Pair, record_property: Any) -> None:
+    """Copies that differ, so that none can stand in for another."""
+    system, state = (part.tile(2, 1, 1) for part in dhfr)
+    shaken = state.positions + np.random.default_rng(1).normal(0, 0.003, state.positions.shape)
+    check_single((system, quiltmd.State(shaken, state.velocities, state.box)), record_property)
+
+
+def test_jac(jac_system: Pair, record_property: Any) -> None:
+    check_single(jac_system, record_property)
+
+
+def test_truncated_octahedron(record_property: Any) -> None:
+    system, state = benchmark_systems.water(5.5, truncated_octahedron=True)
+    check_single((system, relaxed(system, state)), record_property)
+
+
+def test_peptide_in_truncated_octahedron(
+    octahedron: tuple[Path, Path], record_property: Any
+) -> None:
+    check_single(quiltmd.load(*octahedron, constraints="h-bonds"), record_property)
+
+
+def test_small_box(peptide: Pair, record_property: Any) -> None:
+    check_single(peptide, record_property)
+
+
+def test_default_settings_agree_with_the_cpu(jac_system: Pair) -> None:
+    """Two kinds of device, one physics: 1e-6 in every energy."""
+    gpu, cpu = (Run(*jac_system, device=device) for device in ("cuda", "cpu"))
+    errors = energy_errors(gpu.engine.energies(), cpu.engine.energies())
+    assert max(errors.values()) < 1e-6, errors
+    assert relative_error(gpu.engine.forces(), np.asarray(cpu.engine.forces())) < 5e-6
+
+
+@pytest.mark.parametrize("method", ["pme", "cutoff"])
+@pytest.mark.parametrize("order", [4, 5])
+def test_other_settings(peptide: Pair, method: Any, order: Any) -> None:
+    settings = quiltmd.Nonbonded(
+        cutoff=0.8, method=method, pme_order=order, pme_alpha=3.2, pme_grid=(40, 42, 40),
+        potential_shift=True,
+    )  # fmt: skip
+    energies, forces = quiltmd.reference(*peptide, settings)
+    run = Run(*peptide, nonbonded=settings)
+    assert relative_error(run.engine.forces(), forces) < FORCE_ERROR
+    assert max(energy_errors(run.engine.energies(), energies).values()) < ENERGY_ERROR

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""compute-sanitizer over a small run: no bad access, no uninitialised read, no race."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.gpu
+
+HERE = Path(__file__).resolve().parent
+REFUSED = ("Device not supported", "Unable to find injection library", "not supported on this")
+
+
+def sanitizer() -> str:
+    found = shutil.which("compute-sanitizer") or shutil.which(
+        "compute-sanitizer", path="/usr/local/cuda/bin:/usr/local/cuda/compute-sanitizer"
+    )
+    if found is None:
+        pytest.skip("compute-sanitizer is not installed")
+    return found
+
+
+@pytest.mark.timeout(580)
+@pytest.mark.parametrize(
+    ("tool", "ensemble"), [("memcheck", "nvt"), ("memcheck", "nve"), ("racecheck", "nvt")]
+)
+def test_small_run(tool: str, ensemble: str, alanine: tuple[Path, Path]) -> None:
+    watched = [sys.executable, HERE / "small_run.py", *alanine, ensemble]
+    done = subprocess.run(
+        [sanitizer(), "--tool", tool, "--error-exitcode", "17", *watched],
+        capture_output=True,
+        text=True,
+        timeout=560,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    output = done.stdout + done.stderr
+    if any(words in output for words in REFUSED):
+        pytest.skip(f"compute-sanitizer cannot watch this GPU: {output[-300:]}")
+    assert done.returncode == 0, output[-6000:]
+    assert "finished" in done.stdout

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Small systems made on the spot, and engines on them with settings that users do not have."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import quiltmd
+from quiltmd import _core
+from quiltmd.topology import Topology
+
+Array = NDArray[np.float64]
+
+O_H, H_H = 0.09572, 0.15139  # nm, TIP3P
+COULOMB = 138.93545764  # kJ/mol nm / e^2
+
+
+def bare_system(
+    masses: Any, charges: Any, lj_types: Any, lj_a: Any, lj_b: Any, **terms: Any
+) -> Any:
+    """A System of atoms without names; terms that are not given are empty."""
+    atoms = len(masses)
+    topology = Topology(
+        np.array([f"A{i}" for i in range(atoms)]),
+        np.zeros(atoms, np.int32),
+        np.zeros(atoms, np.int32),
+        np.array(["ALL"]),
+        np.array([1], np.int32),
+        np.array([""]),
+    )
+    names = ("bonds", "angles", "torsions", "pairs14", "constraints", "exclusions")
+    parameters = ("bond", "angle", "torsion", "pair14")
+    empty: dict[str, Any] = {name: [] for name in names}
+    empty |= {f"{name}_parameters": [] for name in parameters} | {"constraint_lengths": []}
+    return quiltmd.System(
+        masses, charges, lj_types, lj_a, lj_b, topology=topology, **(empty | terms)
+    )
+
+
+def lj_table(sigma: Array, epsilon: Array) -> tuple[Array, Array]:
+    """Lorentz-Berthelot tables a and b of some types."""
+    s = (sigma[:, None] + sigma[None]) / 2
+    e = np.sqrt(epsilon[:, None] * epsilon[None])
+    return 4 * e * s**12, 4 * e * s**6
+
+
+def random_rotations(rng: np.random.Generator, count: int) -> Array:
+    """(count, 3, 3) rotations."""
+    q, r = np.linalg.qr(rng.normal(size=(count, 3, 3)))
+    rotation: Array = q * np.sign(np.diagonal(r, axis1=1, axis2=2))[:, None, :]
+    return rotation
+
+
+def water_box(
+    molecules: tuple[int, int, int], seed: int = 0, spacing: float = 0.3107, rigid: bool = True
+) -> tuple[Any, Any]:
+    """TIP3P water on a grid, randomly turned; to be minimised before it moves."""
+    rng = np.random.default_rng(seed)
+    count = int(np.prod(molecules))
+    grid = np.indices(molecules).reshape(3, -1).T * spacing
+    half = np.arcsin(H_H / 2 / O_H)
+    arm = O_H * np.array([np.cos(half), np.sin(half), 0])
+    shape = np.array([[0, 0, 0], arm, arm * [1, -1, 1]])
+    positions = grid[:, None] + shape @ random_rotations(rng, count)
+    a, b = lj_table(np.array([0.315075, 1.0]), np.array([0.635968, 0.0]))
+    first = 3 * np.arange(count)[:, None]
+    sides = (first[:, None] + np.array([[0, 1], [0, 2], [1, 2]])).reshape(-1, 2)
+    terms: dict[str, Any] = {"exclusions": sides}
+    if rigid:
+        terms |= {"constraints": sides, "constraint_lengths": np.tile([O_H, O_H, H_H], count)}
+    else:
+        terms |= {
+            "bonds": (first[:, None] + np.array([[0, 1], [0, 2]])).reshape(-1, 2),
+            "bond_parameters": np.tile([O_H, 462750.4], (2 * count, 1)),
+            "angles": first + np.array([[1, 0, 2]]),
+            "angle_parameters": np.tile([2 * half, 836.8], (count, 1)),
+        }
+    system = bare_system(
+        np.tile([15.999, 1.008, 1.008], count),
+        np.tile([-0.834, 0.417, 0.417], count),
+        np.tile([0, 1, 1], count),
+        a,
+        b,
+        **terms,
+    )
+    box = np.diag(np.array(molecules) * spacing)
+    return system, quiltmd.State.start(system, positions.reshape(-1, 3), box)
+
+
+def random_box(rng: np.random.Generator, width: float, skew: float = 1.0) -> Array:
+    """A triclinic cell in reduced form whose faces are at least `width` apart."""
+    box = np.diag(rng.uniform(1.0, 1.8, 3))
+    limits = np.array([box[0, 0], box[0, 0], box[1, 1]]) / 2
+    box[1, 0], box[2, 0], box[2, 1] = skew * rng.uniform(-limits, limits)
+    widths = 1 / np.linalg.norm(np.linalg.inv(box), axis=0)
+    return np.ascontiguousarray(box * (width / widths.min()))
+
+
+def engine(
+    system: Any,
+    state: Any,
+    nonbonded: Any = None,
+    integrator: Any = None,
+    *,
+    ranks: int = 1,
+    threads: int = 1,
+    away: int = 1,
+    balance: bool = True,
+    list_life: int = 0,
+    list_buffer: float = 0.0,
+) -> Any:
+    """A core engine at a state, with the settings of lists that `Simulation` leaves alone."""
+    core = _core.Engine(
+        system.arrays(),
+        (nonbonded or quiltmd.Nonbonded()).resolve(state.box),
+        (integrator or quiltmd.VelocityVerlet()).resolve(),
+        {
+            "ranks": ranks,
+            "threads": threads,
+            "device": "cpu",
+            "away": away,
+            "balance": balance,
+            "list_life": list_life,
+            "list_buffer": list_buffer,
+        },
+    )
+    put(core, state)
+    return core
+
+
+def put(core: Any, state: Any) -> None:
+    """Set an engine's state."""
+    core.set_state(
+        state.step,
+        state.box,
+        state.positions,
+        state.velocities,
+        state.list_step,
+        state.list_positions,
+    )
+
+
+def state_of(core: Any) -> Any:
+    """An engine's state."""
+    return quiltmd.State(**core.state())
+
+
+def digest(core: Any) -> str:
+    """Digest of an engine's state."""
+    return quiltmd.digest(state_of(core))
+
+
+def through_file(state: Any, folder: Path) -> Any:
+    """The state after a stop: written to a checkpoint and read back."""
+    path = folder / f"{os.getpid()}.qmd"
+    quiltmd.write_checkpoint(path, quiltmd.Checkpoint(state))
+    return quiltmd.read_checkpoint(path).state
+
+
+def relative_rms(values: Any, expected: Any) -> float:
+    """rms of the difference over rms of what is expected."""
+    return float(np.sqrt(np.sum((values - expected) ** 2) / np.sum(np.square(expected))))
+
+
+def constraint_error(system: Any, positions: Any) -> float:
+    """Largest relative error of a constrained length."""
+    ends = positions[system.constraints]
+    lengths = np.linalg.norm(ends[:, 0] - ends[:, 1], axis=1)
+    return float(np.abs(lengths / system.constraint_lengths - 1).max())
+
+
+def residual_stretch(system: Any, state: Any) -> float:
+    """Largest relative velocity along a constraint, nm/ps."""
+    x, v = state.positions[system.constraints], state.velocities[system.constraints]
+    along = np.sum((x[:, 0] - x[:, 1]) * (v[:, 0] - v[:, 1]), axis=1)
+    return float(np.abs(along / system.constraint_lengths).max())
+
+
+def momentum(system: Any, velocities: Any) -> float:
+    """Speed of the centre of mass, nm/ps."""
+    return float(np.linalg.norm(system.masses @ velocities) / system.masses.sum())
