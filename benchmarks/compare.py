@@ -192,6 +192,7 @@ def work(options: argparse.Namespace) -> None:
     now = gpu()
     used = now.get("memory.used")
     result = {
+        **run.facts(),
         "system": options.systems,
         "engine": options.worker,
         "engine_version": run.version,
@@ -205,7 +206,6 @@ def work(options: argparse.Namespace) -> None:
         "gpu_memory": used - idle if used is not None and idle is not None else None,
         "gpu_after": now,
         "setup_seconds": setup,
-        **run.facts(),
     }
     print(json.dumps(result), flush=True)
 

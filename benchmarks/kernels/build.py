@@ -148,8 +148,9 @@ def changed_tree(variant: ProgramVariant) -> Path:
 
 
 def build_program(name: str, variants: tuple[ProgramVariant, ...], *patterns: str) -> None:
-    """Compiles and links benchmarks/kernels/<name>.cu with the sources that match the patterns, as
-    it is and once for each variant, to build/kernels/<name>[_<variant>].
+    """Compiles and links benchmarks/kernels/<name>.cu with the sources that match the patterns.
+
+    As it is and once for each variant, to build/kernels/<name>[_<variant>].
     """
     for variant in (None, *variants):
         tree = changed_tree(variant) if variant else ROOT / "src"

@@ -306,9 +306,9 @@ GroupWork Workspace::group_work() {
   work.constants = constants_;
   work.constraint_tolerance = setup.integrator.constraint_tolerance;
   work.step = step.data();
-  // Two atoms rarely move against each other, so one may move by twice the buffer before a pair
-  // that matters can have been missed (docs/decisions.md gives the measured force error).
-  work.outrun2 = 4 * setup.lists.buffer * setup.lists.buffer;
+  // A pair is missed only if two atoms approach each other by more than the buffer; one that moved
+  // by all of it calls for new lists.
+  work.outrun2 = setup.lists.buffer * setup.lists.buffer;
   const Vec3d widths = setup.box.widths();
   const double narrowest =
       std::min({widths.x / setup.grid.cells.x, widths.y / setup.grid.cells.y,

@@ -26,11 +26,9 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(Results(path), "quiltmd-results")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    if not usable_gpu():
-        for item in items:
-            if item.get_closest_marker("gpu"):
-                item.add_marker(pytest.mark.skip(reason="there is no usable GPU"))
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("gpu") and not usable_gpu():
+        pytest.skip("there is no usable GPU")
 
 
 class Results:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""compute-sanitizer over a small run: no bad access, no uninitialised read, no race."""
+"""compute-sanitizer over a small run: no access out of bounds, no race."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def sanitizer() -> str:
     return found
 
 
-@pytest.mark.timeout(580)
+@pytest.mark.timeout(180)
 @pytest.mark.parametrize(
     ("tool", "ensemble"), [("memcheck", "nvt"), ("memcheck", "nve"), ("racecheck", "nvt")]
 )
@@ -36,7 +36,7 @@ def test_small_run(tool: str, ensemble: str, alanine: tuple[Path, Path]) -> None
         [sanitizer(), "--tool", tool, "--error-exitcode", "17", *watched],
         capture_output=True,
         text=True,
-        timeout=560,
+        timeout=170,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )
     output = done.stdout + done.stderr

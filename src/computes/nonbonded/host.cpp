@@ -18,7 +18,7 @@ namespace quiltmd {
 void ForceAccumulator::reserve(int slots) {
   if (slots <= slots_) return;
   slots_ = slots;
-  touched_ = std::make_unique<uint8_t[]>(static_cast<size_t>(blocks()));
+  touched_ = std::make_unique<uint8_t[]>(static_cast<size_t>(slots >> kBlockBits) + 1);
   // From calloc, so that pages come with the first touch, by the thread that needs them.
   size_t bytes = static_cast<size_t>(slots) * sizeof(ForceRecord), space = bytes + 64;
   memory_.reset(std::calloc(space, 1));
@@ -27,10 +27,10 @@ void ForceAccumulator::reserve(int slots) {
   records_ = static_cast<ForceRecord*>(std::align(64, bytes, start, space));
 }
 
-void ForceAccumulator::hand_over(int block, int64_t* const (&totals)[3]) {
+void ForceAccumulator::hand_over(int block, int slots, int64_t* const (&totals)[3]) {
   if (!touched_[block]) return;
   touched_[block] = 0;
-  const int begin = block << kBlockBits, end = std::min(slots_, begin + (1 << kBlockBits));
+  const int begin = block << kBlockBits, end = std::min(slots, begin + (1 << kBlockBits));
   for (int axis = 0; axis < 3; ++axis) {
     int64_t* total = totals[axis];
     for (int s = begin; s < end; ++s) total[s] += records_[s].v[axis];
@@ -75,9 +75,10 @@ void pair_forces(const PairForces& op, ThreadGroup& threads) {
   threads.parallel_for(count, grain, [&](int begin, int end, int thread) {
     evaluate_lists(op, first + begin, first + end, *team[thread]);
   });
-  threads.parallel_for(team[0]->forces.blocks(), 8, [&](int begin, int end, int) {
+  const int slots = op.slot_capacity, blocks = (slots >> ForceAccumulator::kBlockBits) + 1;
+  threads.parallel_for(blocks, 8, [&](int begin, int end, int) {
     for (int block = begin; block < end; ++block) {
-      for (auto& thread : team) thread->forces.hand_over(block, op.slots.force);
+      for (auto& thread : team) thread->forces.hand_over(block, slots, op.slots.force);
     }
   });
   for (auto& thread : team) {

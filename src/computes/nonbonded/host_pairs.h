@@ -28,9 +28,9 @@ class ForceAccumulator {
   ForceRecord& operator[](uint32_t slot) const { return records_[slot]; }
   // By block: set to 1 before adding to one of its slots.
   uint8_t* touched() const { return touched_.get(); }
-  int blocks() const { return (slots_ >> kBlockBits) + 1; }
-  // Add a block to the totals and clear it.
-  void hand_over(int block, int64_t* const (&totals)[3]);
+  // Add a block to the totals, which have `slots` slots (a larger system may have come before), and
+  // clear it.
+  void hand_over(int block, int slots, int64_t* const (&totals)[3]);
 
  private:
   struct Free {

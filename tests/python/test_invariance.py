@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The same bits for any number of ranks and threads, any balance, and any stops on the way."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from boxes import digest, engine, put, relative_rms, state_of, through_file, water_box
+
+import quiltmd
+from quiltmd import LangevinMiddle, Nonbonded, Simulation, State, VelocityVerlet
+from quiltmd.systems import system_files
+
+STEPS = 64
+NVE = VelocityVerlet(timestep=0.002, remove_com_every=10)
+NVT = LangevinMiddle(timestep=0.002, seed=5, remove_com_every=10)
+ENSEMBLES = pytest.mark.parametrize("integrator", [NVE, NVT], ids=["nve", "nvt"])
+# Lists that live as long as they are meant to, and lists that atoms outrun again and again.
+CALM: dict[str, Any] = {"list_life": 7, "list_buffer": 0.1}
+HASTY: dict[str, Any] = {"list_life": 20, "list_buffer": 0.02}
+LISTS = pytest.mark.parametrize("lists", [CALM, HASTY], ids=["calm", "hasty"])
+
+
+def settled(system: Any, state: Any) -> Any:
+    """A state at step 0 that is warm and in motion."""
+    core = engine(system, state, integrator=LangevinMiddle(friction=5, seed=1), threads=2)
+    core.minimize(100.0, 60)
+    core.draw_velocities(300.0, 1)
+    core.run(100)
+    state = state_of(core)
+    return State(state.positions, state.velocities, state.box)
+
+
+@pytest.fixture(scope="module")
+def peptide(alanine: tuple[Path, Path]) -> tuple[Any, Any]:
+    system, state = quiltmd.load(*alanine, constraints="h-bonds")
+    return system, settled(system, state)
+
+
+@pytest.fixture(scope="module")
+def straight(peptide: tuple[Any, Any]) -> Any:
+    """The run of one rank and one thread without a stop: its digest."""
+    found: dict[Any, Any] = {}
+
+    def run(integrator: Any, lists: dict[str, Any]) -> Any:
+        key = integrator, tuple(lists.items())
+        if key not in found:
+            core = engine(*peptide, integrator=integrator, **lists)
+            core.run(STEPS)
+            redone = core.describe()["early_rebuilds"]
+            assert (redone > 0) == (lists is HASTY)
+            found[key] = digest(core), core.energies(), core.forces()
+        return found[key]
+
+    return run
+
+
+@ENSEMBLES
+@LISTS
+@pytest.mark.parametrize(
+    ("ranks", "threads", "balance"),
+    [(1, 2, True), (2, 1, True), (3, 2, False), (4, 1, True), (7, 1, True), (11, 1, True)],
+)
+def test_ranks_and_threads_do_not_matter(
+    peptide: tuple[Any, Any],
+    straight: Any,
+    integrator: Any,
+    lists: dict[str, Any],
+    ranks: int,
+    threads: int,
+    balance: bool,
+) -> None:
+    """The eleven ranks share eight patches: some have nothing to do."""
+    choice = {"ranks": ranks, "threads": threads, "balance": balance}
+    core = engine(*peptide, integrator=integrator, **choice, **lists)
+    core.run(STEPS)
+    expected, energies, forces = straight(integrator, lists)
+    assert digest(core) == expected
+    assert core.energies() == energies
+    assert (core.forces() == forces).all()
+    assert core.force_sum() == (0, 0, 0)
+
+
+@ENSEMBLES
+@LISTS
+def test_stops_do_not_matter(
+    peptide: tuple[Any, Any], straight: Any, integrator: Any, lists: dict[str, Any], tmp_path: Path
+) -> None:
+    """A stop at every step of the first epochs, each time into a file and on from there."""
+    for stop in (*range(1, 24), 41, STEPS - 1):
+        core = engine(*peptide, integrator=integrator, **lists)
+        core.run(stop)
+        state = through_file(state_of(core), tmp_path)
+        core = engine(peptide[0], state, integrator=integrator, ranks=1 + stop % 3, **lists)
+        core.run(STEPS - stop)
+        assert digest(core) == straight(integrator, lists)[0], f"stopped at step {stop}"
+
+
+@ENSEMBLES
+@LISTS
+def test_stops_at_every_step_do_not_matter(
+    peptide: tuple[Any, Any], straight: Any, integrator: Any, lists: dict[str, Any]
+) -> None:
+    """Set anew in every step; and looked at in between, which must not leave a trace."""
+    core = engine(*peptide, integrator=integrator, **lists)
+    for _ in range(STEPS):
+        core.run(1)
+        put(core, state_of(core))
+        core.energies()
+    assert digest(core) == straight(integrator, lists)[0]
+
+
+@ENSEMBLES
+def test_a_stopped_run_shows_states_of_the_straight_one(
+    peptide: tuple[Any, Any], integrator: Any
+) -> None:
+    """What a run returns at a step does not depend on whether it went on before."""
+    stepping = engine(*peptide, integrator=integrator, **HASTY)
+    for step in range(1, 24):
+        stepping.run(1)
+        core = engine(*peptide, integrator=integrator, **HASTY)
+        core.run(step)
+        assert digest(core) == digest(stepping), f"step {step}"
+
+
+def test_heat_goes_on_across_ranks(peptide: tuple[Any, Any]) -> None:
+    heats = []
+    for ranks in (1, 3):
+        core = engine(*peptide, integrator=NVT, ranks=ranks, **HASTY)
+        core.run(STEPS)
+        heats.append(core.energies()["heat"])
+    assert heats[0] == heats[1] != 0
+
+
+def test_small_after_large_in_one_process() -> None:
+    """Working memory that a larger system left behind does not reach into a smaller one's."""
+    small = water_box((7, 7, 7), seed=2)
+    before = engine(*small, threads=2)
+    forces = before.forces()
+    engine(*water_box((11, 11, 11), seed=3), threads=2).forces()
+    for _ in range(5):
+        assert (engine(*small, threads=2).forces() == forces).all()
+
+
+def test_one_away_and_two_away_agree_closely(peptide: tuple[Any, Any]) -> None:
+    """They cannot agree to the bit: single-precision coordinates are measured from the centres of
+    patches, which are other centres there, so coordinates round differently."""
+    one, two = (engine(*peptide, away=away, ranks=3) for away in (1, 2))
+    assert two.describe()["patches"] > one.describe()["patches"]
+    assert relative_rms(two.forces(), one.forces()) < 1e-5
+    energies = one.energies()
+    for term, value in two.energies().items():
+        assert value == pytest.approx(energies[term], rel=1e-5, abs=1e-2), term
+    assert two.force_sum() == (0, 0, 0)
+
+
+def test_two_away_does_not_depend_on_ranks(peptide: tuple[Any, Any]) -> None:
+    digests = set()
+    for ranks in (1, 2, 5):
+        core = engine(*peptide, integrator=NVT, ranks=ranks, away=2, **CALM)
+        core.run(21)
+        digests.add(digest(core))
+    assert len(digests) == 1
+
+
+def test_a_protein_on_four_ranks() -> None:
+    system, state = quiltmd.load(*system_files("dhfr"), constraints="h-bonds")
+    cores = [engine(system, state, integrator=NVT, ranks=r, threads=2 // r or 1) for r in (1, 4)]
+    for core in cores:
+        core.run(100)  # with four ranks, computes move after some epochs
+    assert digest(cores[0]) == digest(cores[1])
+    assert cores[1].force_sum() == (0, 0, 0)
+
+
+def test_checkpoint_of_a_simulation(peptide: tuple[Any, Any], tmp_path: Path) -> None:
+    """The same through the public interface, the thermostat's heat included."""
+    whole = Simulation(*peptide, integrator=NVT, device="cpu", ranks=2)
+    whole.run(55)
+    first = Simulation(*peptide, integrator=NVT, device="cpu")
+    first.run(31)
+    first.save_checkpoint(tmp_path / "c.qmd")
+    second = Simulation(*peptide, integrator=NVT, device="cpu", ranks=3)
+    second.load_checkpoint(tmp_path / "c.qmd")
+    second.run(24)
+    assert quiltmd.digest(second.state()) == quiltmd.digest(whole.state())
+    assert second.energies()["heat"] == pytest.approx(whole.energies()["heat"], abs=1e-6)
+    assert np.isfinite(second.energies()["conserved"])
+    assert Nonbonded() == whole.nonbonded
