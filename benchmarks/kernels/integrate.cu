@@ -50,8 +50,8 @@ Fixed make_fixed(const Water& w) {
     const bool protein = is_protein(w, g);
     f.group_start.push_back(static_cast<int32_t>(3 * g));
     f.constraint_start.push_back(static_cast<int32_t>(f.constraints.size()));
-    for (const double m : {protein ? 12.011 : 15.9994, protein ? 3.024 : 1.008,
-                           protein ? 3.024 : 1.008}) {
+    for (const double m :
+         {protein ? 12.011 : 15.9994, protein ? 3.024 : 1.008, protein ? 3.024 : 1.008}) {
       f.mass.push_back(m);
       f.inverse_mass.push_back(1 / m);
     }
@@ -104,13 +104,27 @@ struct DeviceState {
   size_t slots;
 
   DeviceState(const Water& w, const Atoms& a, const Fixed& f)
-      : position(a.position), velocity(a.velocity), reference(a.reference), origin(w.origin),
-        local(a.local), low(a.low), long_range(a.long_range), force(a.force), step(2),
-        energy(kEnergyKinds), atom(a.atom),
-        count(std::vector<int32_t>{static_cast<int32_t>(w.placed.size())}), placed(w.placed),
-        mass(f.mass), inverse_mass(f.inverse_mass), group_start(f.group_start),
-        constraint_start(f.constraint_start), constraints(f.constraints), codes(f.shapes.codes),
-        shapes(f.shapes.shapes), faults(1),
+      : position(a.position),
+        velocity(a.velocity),
+        reference(a.reference),
+        origin(w.origin),
+        local(a.local),
+        low(a.low),
+        long_range(a.long_range),
+        force(a.force),
+        step(2),
+        energy(kEnergyKinds),
+        atom(a.atom),
+        count(std::vector<int32_t>{static_cast<int32_t>(w.placed.size())}),
+        placed(w.placed),
+        mass(f.mass),
+        inverse_mass(f.inverse_mass),
+        group_start(f.group_start),
+        constraint_start(f.constraint_start),
+        constraints(f.constraints),
+        codes(f.shapes.codes),
+        shapes(f.shapes.shapes),
+        faults(1),
         slots(a.position.size()) {}
 
   void reset(const Atoms& a) {
@@ -204,8 +218,8 @@ Errors compare(const Water& w, const Atoms& a, const DeviceState& d) {
     const auto worst = [](double& to, Vec3d v) { to = !(norm(v) <= to) ? norm(v) : to; };
     worst(e.position, position[s] - a.position[s]);
     worst(e.velocity, velocity[s] - a.velocity[s]);
-    worst(e.local, {local[s].x - a.local[s].x, local[s].y - a.local[s].y,
-                    local[s].w - a.local[s].w});
+    worst(e.local,
+          {local[s].x - a.local[s].x, local[s].y - a.local[s].y, local[s].w - a.local[s].w});
   }
   return e;
 }
@@ -250,9 +264,14 @@ void integrators(const Water& w, CudaContext& context) {
   Atoms start = make_atoms(w);
   DeviceState d(w, start, f);
   const double keep = std::exp(-kFriction * kTimestep);
-  const LangevinMiddle langevin{d.work(), kTimestep, keep,
-                                std::sqrt(kBoltzmann * kTemperature * (1 - keep * keep)), 99,
-                                d.energy.data(), ForcesAfter::kKept, nullptr};
+  const LangevinMiddle langevin{d.work(),
+                                kTimestep,
+                                keep,
+                                std::sqrt(kBoltzmann * kTemperature * (1 - keep * keep)),
+                                99,
+                                d.energy.data(),
+                                ForcesAfter::kKept,
+                                nullptr};
   LangevinMiddle fused = langevin;
   fused.forces_after = ForcesAfter::kCleared;
   fused.counter = d.step.data();
@@ -312,7 +331,8 @@ Terms make_terms(const Water& w) {
       const int a = w.placed[group(i)].slot;
       for (int next = 1; next <= 8; ++next) {
         const int b = w.placed[group(i + next)].slot;
-        t.add(TermKind::kTorsion, {a + 1, a, b, b + 1}, {2, 4, 4 * std::cos(0.5), 4 * std::sin(0.5)});
+        t.add(TermKind::kTorsion, {a + 1, a, b, b + 1},
+              {2, 4, 4 * std::cos(0.5), 4 * std::sin(0.5)});
         t.add(TermKind::kPair14, {a + 1, b + 1}, {5, 0.1, 0.2});
         if (next <= 6) t.add(TermKind::kAngle, {a + 1, a, b}, {1.9, 400});
         if (next <= 2) t.add(TermKind::kBond, {a, b}, {0.15, 1000});
@@ -391,7 +411,8 @@ void bonded(const Water& w, CudaContext& context) {
               "term_forces", std::sqrt(difference2 / norm2), worst, static_cast<long long>(total));
   const auto time = [&](const char* name) {
     std::printf("%8d %-18s %8.2f us   (%d terms)\n", w.atoms, name,
-                time_of(context, [&] { run_op(op, context); }, 10),
+                time_of(
+                    context, [&] { run_op(op, context); }, 10),
                 counts[0] + counts[1] + counts[2] + counts[3]);
   };
   time("terms + energies");

@@ -44,11 +44,18 @@ struct Case {
   }
 
   Case(CudaContext& c, Water w, Int3 n, int order)
-      : water(std::move(w)), context(c), locals(make_locals(water)), local(locals.local),
-        long_range(water.slots()), patches(water.patches), charges(points(n)),
+      : water(std::move(w)),
+        context(c),
+        locals(make_locals(water)),
+        local(locals.local),
+        long_range(water.slots()),
+        patches(water.patches),
+        charges(points(n)),
         slot_count(std::vector<int32_t>{static_cast<int32_t>(water.slots())}),
-        owned_index(identity(water.patches.size())), spectrum(points({n.x, n.y, n.z / 2 + 1})),
-        potential(points(n)), energy(kEnergyKinds) {
+        owned_index(identity(water.patches.size())),
+        spectrum(points({n.x, n.y, n.z / 2 + 1})),
+        potential(points(n)),
+        energy(kEnergyKinds) {
     settings.alpha = kAlpha;
     settings.grid = n;
     settings.order = order;
@@ -64,20 +71,34 @@ struct Case {
     return s;
   }
   SpreadCharges spread() const {
-    return {grid, slots(), patches.data(), static_cast<int>(water.patches.size()),
-            slot_count.data(), static_cast<int>(water.slots()), charges.data(),
+    return {grid,
+            slots(),
+            patches.data(),
+            static_cast<int>(water.patches.size()),
+            slot_count.data(),
+            static_cast<int>(water.slots()),
+            charges.data(),
             owned_index.data()};
   }
   TransformPlanes transform() const { return {grid, 0, grid.nx, charges.data(), spectrum.data()}; }
   ConvolveLines convolve(bool with_energy) const {
-    return {grid, 0, grid.ny, settings.alpha,
-            {moduli[0]->data(), moduli[1]->data(), moduli[2]->data()}, spectrum.data(),
+    return {grid,
+            0,
+            grid.ny,
+            settings.alpha,
+            {moduli[0]->data(), moduli[1]->data(), moduli[2]->data()},
+            spectrum.data(),
             with_energy ? energy.data() : nullptr};
   }
   InversePlanes inverse() const { return {grid, 0, grid.nx, spectrum.data(), potential.data()}; }
   GatherForces gather() const {
-    return {grid, slots(), patches.data(), static_cast<int>(water.patches.size()),
-            slot_count.data(), static_cast<int>(water.slots()), potential.data(),
+    return {grid,
+            slots(),
+            patches.data(),
+            static_cast<int>(water.patches.size()),
+            slot_count.data(),
+            static_cast<int>(water.slots()),
+            potential.data(),
             owned_index.data()};
   }
   void clear() const {
@@ -156,8 +177,8 @@ void check(Case& c) {
 void time_bricks(Case& c) {
   const BrickChoice chosen = choose_bricks(c.grid, c.context);
   std::vector<BrickChoice> tried{chosen};
-  for (const Int3& p : {Int3{1, 1, 1}, Int3{1, 1, 2}, Int3{1, 2, 2}, Int3{2, 2, 2}, Int3{2, 2, 3},
-                        Int3{3, 3, 3}})
+  for (const Int3& p :
+       {Int3{1, 1, 1}, Int3{1, 1, 2}, Int3{1, 2, 2}, Int3{2, 2, 2}, Int3{2, 2, 3}, Int3{3, 3, 3}})
     for (const int threads : {512, 1024}) tried.push_back({p, threads});
   for (size_t i = 0; i < tried.size(); ++i) {
     const BrickChoice& t = tried[i];
@@ -165,8 +186,10 @@ void time_bricks(Case& c) {
     const std::string shape = (i == 0 ? "chosen " : "") + std::to_string(t.patches.x) + "x" +
                               std::to_string(t.patches.y) + "x" + std::to_string(t.patches.z) +
                               " by " + std::to_string(t.threads);
-    row(c, "spread", shape, time_of(c.context, [&] { spread_charges_by(t, c.spread(), c.context); }));
-    row(c, "gather", shape, time_of(c.context, [&] { gather_forces_by(t, c.gather(), c.context); }));
+    row(c, "spread", shape,
+        time_of(c.context, [&] { spread_charges_by(t, c.spread(), c.context); }));
+    row(c, "gather", shape,
+        time_of(c.context, [&] { gather_forces_by(t, c.gather(), c.context); }));
   }
 }
 

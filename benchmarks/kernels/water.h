@@ -61,7 +61,7 @@ struct Water {
   Int3 cells{};
   std::vector<Vec3d> position;  // by slot; padding at zero
   std::vector<float> charge;
-  std::vector<int32_t> atom;    // by slot, -1 for padding; atoms are numbered in slot order
+  std::vector<int32_t> atom;  // by slot, -1 for padding; atoms are numbered in slot order
   std::vector<PlacedPatch> patches;
   std::vector<PlacedGroup> placed;
   std::vector<Vec3d> origin;
@@ -134,8 +134,8 @@ inline Water make_water(Int3 tiles, double patch_width) {
       w.charge.push_back(0);
       w.atom.push_back(-1);
     }
-    w.patches.push_back({index, start, atoms, groups,
-                         static_cast<int32_t>(w.placed.size()) - groups, cell});
+    w.patches.push_back(
+        {index, start, atoms, groups, static_cast<int32_t>(w.placed.size()) - groups, cell});
   }
   return w;
 }

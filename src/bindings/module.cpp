@@ -130,8 +130,7 @@ nb::dict reference(const nb::dict& arrays, const nb::dict& nonbonded, const Matr
   double constant = 0, dispersion = 0;
   {
     nb::gil_scoped_release release;
-    for (size_t i = 0; i < n; ++i)
-      internal[i] = input[static_cast<size_t>(system.input_index[i])];
+    for (size_t i = 0; i < n; ++i) internal[i] = input[static_cast<size_t>(system.input_index[i])];
     reference_bonded(system, box, internal, out);
     reference_pairs(system, settings, box, internal, out);
     if (settings.pme) {
@@ -188,15 +187,16 @@ NB_MODULE(_core, module) {
   nb::register_exception_translator(translate);
 
   nb::class_<Engine>(module, "Engine")
-      .def("__init__",
-           [](Engine* engine, const nb::dict& system, const nb::dict& nonbonded,
-              const nb::dict& integrator, const nb::dict& run) {
-             new (engine) Engine(system_from(system), nonbonded_from(nonbonded),
-                                 integrator_from(integrator), lists_from(run), run_from(run));
-           },
-           "system"_a, "nonbonded"_a, "integrator"_a, "run"_a)
-      .def("set_state", &set_state, "step"_a, "box"_a, "positions"_a, "velocities"_a,
-           "list_step"_a, "list_positions"_a.none())
+      .def(
+          "__init__",
+          [](Engine* engine, const nb::dict& system, const nb::dict& nonbonded,
+             const nb::dict& integrator, const nb::dict& run) {
+            new (engine) Engine(system_from(system), nonbonded_from(nonbonded),
+                                integrator_from(integrator), lists_from(run), run_from(run));
+          },
+          "system"_a, "nonbonded"_a, "integrator"_a, "run"_a)
+      .def("set_state", &set_state, "step"_a, "box"_a, "positions"_a, "velocities"_a, "list_step"_a,
+           "list_positions"_a.none())
       .def("run", &Engine::run, "steps"_a, nb::call_guard<nb::gil_scoped_release>())
       .def("state", &get_state)
       .def("energies", &Engine::energies, nb::call_guard<nb::gil_scoped_release>())

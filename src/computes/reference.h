@@ -19,7 +19,7 @@ struct Evaluation {
 struct NonbondedSettings {
   double cutoff = 0.9;
   bool pme = true;
-  double alpha = 0;       // 1/nm
+  double alpha = 0;  // 1/nm
   Int3 grid{0, 0, 0};
   int order = 5;
   bool dispersion_correction = true;

@@ -129,8 +129,8 @@ Assignment refine(const PatchGrid& grid, const Assignment& start, const std::vec
     for (int c = 0; c < grid.size(); ++c) {
       const auto i = static_cast<size_t>(c);
       if (result.compute_rank[i] != busiest || cost[i] <= 0 || cost[i] >= gap) continue;
-      const int proxies = new_proxies(grid, result, uses[static_cast<size_t>(idlest)], c,
-                                      static_cast<int>(idlest));
+      const int proxies =
+          new_proxies(grid, result, uses[static_cast<size_t>(idlest)], c, static_cast<int>(idlest));
       if (proxies < fewest) {
         fewest = proxies;
         best = c;

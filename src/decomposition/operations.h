@@ -10,8 +10,8 @@ namespace quiltmd {
 
 // A hydrogen group on its way to its place.
 struct GroupRecord {
-  int32_t patch;   // global index of the patch that its first atom is in
-  uint32_t key;    // Hilbert index inside the patch
+  int32_t patch;  // global index of the patch that its first atom is in
+  uint32_t key;   // Hilbert index inside the patch
   int32_t group;
   int32_t source;  // slot of its first atom in the source arrays
   Vec3d origin;    // centre of the patch, moved by the image that the group is in

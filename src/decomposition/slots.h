@@ -32,10 +32,10 @@ struct PlacedGroup {
 
 // A patch in its place. `cell` is the patch's cell in the grid.
 struct PlacedPatch {
-  int32_t patch;           // global index
-  int32_t start;           // first slot, a multiple of kClusterSize
-  int32_t atoms;           // slots in use
-  int32_t group_start;     // first of its placed groups (owned patches only)
+  int32_t patch;        // global index
+  int32_t start;        // first slot, a multiple of kClusterSize
+  int32_t atoms;        // slots in use
+  int32_t group_start;  // first of its placed groups (owned patches only)
   int32_t groups;
   Int3 cell;
 };
@@ -46,11 +46,11 @@ struct Slots {
   Vec3d* velocity;   // nm/ps
   Vec3d* reference;  // position when the lists were built
   // What kernels read, owned atoms and proxies.
-  Float4* local;     // position from the patch's centre; w = charge * sqrt(1/(4 pi eps0))
-  Float4* low;       // what single precision left of the position; w unused
-  Float2* lj;        // (sigma/2, 2 sqrt(eps)); or x = type index as an integer's bits
-  int32_t* atom;     // internal index, -1 for padding
-  int32_t* patch;    // by cluster: index into the PlacedPatch array
+  Float4* local;   // position from the patch's centre; w = charge * sqrt(1/(4 pi eps0))
+  Float4* low;     // what single precision left of the position; w unused
+  Float2* lj;      // (sigma/2, 2 sqrt(eps)); or x = type index as an integer's bits
+  int32_t* atom;   // internal index, -1 for padding
+  int32_t* patch;  // by cluster: index into the PlacedPatch array
   // What kernels write.
   int64_t* force[3];   // short-range and bonded, fixed point
   Float4* long_range;  // force of the long-range sum, kJ/mol/nm; w unused
@@ -62,12 +62,12 @@ struct Constants {
   const double* inverse_mass;
   const float* charge;  // times sqrt(1/(4 pi eps0))
   const Float2* lj;
-  const int32_t* group_start;        // (groups + 1)
-  const int32_t* exclusion_start;    // (atoms + 1): both directions of every excluded pair
-  const int32_t* exclusions;         // excluded partners, ascending
-  const int32_t* constraint_start;   // (groups + 1)
+  const int32_t* group_start;       // (groups + 1)
+  const int32_t* exclusion_start;   // (atoms + 1): both directions of every excluded pair
+  const int32_t* exclusions;        // excluded partners, ascending
+  const int32_t* constraint_start;  // (groups + 1)
   const struct GroupConstraint* constraints;
-  const uint32_t* group_shape;       // ShapeCode of each group; GPUs only
+  const uint32_t* group_shape;  // ShapeCode of each group; GPUs only
   const struct GroupShape* shapes;
 };
 
@@ -105,13 +105,13 @@ enum EnergyKind {
 
 // What a step found wrong; checked when a block of steps ends. All zero: all is well.
 struct Faults {
-  int32_t violation_step;  // first step (plus 1) at which an atom outran the list buffer
-  int32_t blowup_step;     // first step (plus 1) with a coordinate that is not a number or a
-                           // displacement beyond half a patch
-  int32_t blowup_atom;     // its internal index
-  int32_t constraint_step; // first step (plus 1) at which constraints did not converge
+  int32_t violation_step;   // first step (plus 1) at which an atom outran the list buffer
+  int32_t blowup_step;      // first step (plus 1) with a coordinate that is not a number or a
+                            // displacement beyond half a patch
+  int32_t blowup_atom;      // its internal index
+  int32_t constraint_step;  // first step (plus 1) at which constraints did not converge
   int32_t constraint_atom;
-  int32_t list_overflow;   // entries, terms or groups that did not fit: the largest need
+  int32_t list_overflow;  // entries, terms or groups that did not fit: the largest need
 };
 
 }  // namespace quiltmd

@@ -42,8 +42,7 @@ template <class Group>
 __device__ void draw_noise(uint64_t seed, uint64_t step, RandomStream stream, int atom, Group& g) {
 #pragma unroll
   for (int i = 0; i < Group::kCapacity; ++i)
-    if (i < g.size())
-      g.noise[i] = gaussian3(seed, step, static_cast<uint32_t>(atom + i), stream);
+    if (i < g.size()) g.noise[i] = gaussian3(seed, step, static_cast<uint32_t>(atom + i), stream);
 }
 
 template <class Group>
@@ -60,8 +59,8 @@ __device__ void store_positions(const GroupWork& work, const Slots& slots, Place
   for (int i = 0; i < Group::kCapacity; ++i) {
     if (i >= atoms_of(g)) break;
     const int slot = placed.slot + i;
-    const PlacedPosition at = placed_position(g.position[i], origin, slots.reference[slot],
-                                              slots.local[slot].w);
+    const PlacedPosition at =
+        placed_position(g.position[i], origin, slots.reference[slot], slots.local[slot].w);
     slots.position[slot] = g.position[i];
     slots.local[slot] = at.local;
     if (code.in_terms()) slots.low[slot] = at.low;
@@ -430,8 +429,9 @@ struct LargestForceStage : Plain {
     const Outcome outcome = project_force(op.work.constraint_tolerance, g);
     for (int i = 0; i < g.size(); ++i)
       if (i < atoms_of(g))
-        atomicMax(reinterpret_cast<unsigned long long*>(op.largest2),
-                  static_cast<unsigned long long>(__double_as_longlong(dot(g.force[i], g.force[i]))));
+        atomicMax(
+            reinterpret_cast<unsigned long long*>(op.largest2),
+            static_cast<unsigned long long>(__double_as_longlong(dot(g.force[i], g.force[i]))));
     return outcome;
   }
 };

@@ -57,8 +57,8 @@ __device__ inline void load(const GroupWork& work, const Slots& slots, PlacedGro
                             ShapeCode code, Masses masses, ShapedWater& g) {
   g.shape = work.constants.shapes + code.shape();
   const bool real = masses == Masses::kReal;
-  g.triangle = real ? g.shape->triangle
-                    : make_triangle(1.0, 1.0, g.shape->length[0], g.shape->length[2]);
+  g.triangle =
+      real ? g.shape->triangle : make_triangle(1.0, 1.0, g.shape->length[0], g.shape->length[2]);
 #pragma unroll
   for (int i = 0; i < 3; ++i) {
     g.position[i] = slots.position[placed.slot + i];
@@ -85,8 +85,8 @@ __device__ inline void load(const GroupWork& work, const Slots& slots, PlacedGro
   }
 }
 
-__device__ inline void load(const GroupWork& work, const Slots& slots, PlacedGroup placed, ShapeCode,
-                            Masses masses, SmallGroup& g) {
+__device__ inline void load(const GroupWork& work, const Slots& slots, PlacedGroup placed,
+                            ShapeCode, Masses masses, SmallGroup& g) {
   GroupWork here = work;
   here.slots = slots;
   load(here, placed, masses, g);

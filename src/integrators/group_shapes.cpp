@@ -44,9 +44,9 @@ GroupShapes make_group_shapes(std::span<const int32_t> group_start,
     GroupClass kind = GroupClass::kOther;
     if (is_rigid_water(c, g)) {
       kind = GroupClass::kWater;
-      shape.triangle = make_triangle(mass[static_cast<size_t>(first)],
-                                     mass[static_cast<size_t>(first) + 1], own[0].length,
-                                     own[2].length);
+      shape.triangle =
+          make_triangle(mass[static_cast<size_t>(first)], mass[static_cast<size_t>(first) + 1],
+                        own[0].length, own[2].length);
     } else if (is_star(own, shape.constraints, shape.atoms)) {
       kind = GroupClass::kStar;
     }

@@ -19,7 +19,7 @@ struct GroupWork {
   double constraint_tolerance;  // relative
   const int64_t* step;          // number of the step being made; device memory
   double outrun2;               // square of the displacement that outruns the list buffer
-  double blowup2;               // square of the largest sane displacement since the lists were built
+  double blowup2;  // square of the largest sane displacement since the lists were built
   Faults* faults;
 };
 

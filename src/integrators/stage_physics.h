@@ -126,8 +126,9 @@ QMD_HD void load(const GroupWork& work, PlacedGroup placed, Masses masses, Small
 
 // What a slot holds of an atom's position besides the position itself.
 struct PlacedPosition {
-  Float4 local, low;  // the coordinates from the patch's centre in single precision; what that leaves
-  double moved2;      // squared displacement since the lists were built
+  Float4 local,
+      low;        // the coordinates from the patch's centre in single precision; what that leaves
+  double moved2;  // squared displacement since the lists were built
 };
 QMD_HD PlacedPosition placed_position(Vec3d position, Vec3d origin, Vec3d reference, float charge) {
   const Vec3d moved = position - reference;

@@ -30,8 +30,6 @@ QMD_HD int64_t to_fixed(double value, double scale) {
 #endif
 }
 
-QMD_HD double from_fixed(int64_t value, double scale) {
-  return static_cast<double>(value) / scale;
-}
+QMD_HD double from_fixed(int64_t value, double scale) { return static_cast<double>(value) / scale; }
 
 }  // namespace quiltmd

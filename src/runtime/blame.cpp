@@ -80,7 +80,8 @@ Neighbour closest(const Setup& setup, const std::vector<Vec3d>& positions, int32
 
 std::string blame(const Setup& setup, const HostState& start, const Blowup& blowup) {
   if (blowup.cause == Blowup::Cause::kLostTerm)
-    return "a bonded term is stretched farther than a patch is wide (1 nm or more): the molecules are broken; check that coordinates, box and topology belong together";
+    return "a bonded term is stretched farther than a patch is wide (1 nm or more): the molecules "
+           "are broken; check that coordinates, box and topology belong together";
   const int32_t atom = std::clamp(blowup.atom, 0, setup.system.atom_count() - 1);
   const auto& index = setup.system.input_index;
   const Neighbour near = closest(setup, start.positions, atom);

@@ -27,9 +27,7 @@ std::vector<DeviceDescription> Engine::devices() const {
   return found;
 }
 
-int64_t Engine::early_rebuilds() const {
-  return ranks_.empty() ? 0 : ranks_[0]->early_rebuilds();
-}
+int64_t Engine::early_rebuilds() const { return ranks_.empty() ? 0 : ranks_[0]->early_rebuilds(); }
 
 std::map<std::string, double> Engine::numbers() const {
   require_state();

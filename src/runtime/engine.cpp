@@ -55,7 +55,8 @@ Engine::Engine(const System& system, const NonbondedSettings& nonbonded,
       run_(run) {
   if (run.ranks < 1 || run.threads < 1) throw Error("ranks and threads must be at least 1");
   if (run.ranks > 1 && run.device != "cpu")
-    throw Error("device '" + run.device + "' runs on one rank as yet: leave out --ranks, or use cpu");
+    throw Error("device '" + run.device +
+                "' runs on one rank as yet: leave out --ranks, or use cpu");
   for (int r = 0; r < run.ranks; ++r) devices_.push_back(make_device(run.device, run.threads));
 }
 
@@ -68,8 +69,7 @@ void Engine::set_state(const Box& box, const HostState& state) {
   if (!state.list_positions.empty())
     internal.list_positions = reorder(state.list_positions, system_.input_index, true);
   ranks_.clear();
-  setup_ = std::make_unique<Setup>(
-      make_setup(system_, nonbonded_, integrator_, lists_, box));
+  setup_ = std::make_unique<Setup>(make_setup(system_, nonbonded_, integrator_, lists_, box));
   try {
     create_ranks(internal);
   } catch (const Blowup& blowup) {
@@ -78,8 +78,7 @@ void Engine::set_state(const Box& box, const HostState& state) {
 }
 
 void Engine::create_ranks(const HostState& internal) {
-  const auto& from =
-      internal.list_positions.empty() ? internal.positions : internal.list_positions;
+  const auto& from = internal.list_positions.empty() ? internal.positions : internal.list_positions;
   assignment_ = bisect(setup_->grid, atoms_per_patch(setup_->grid, from), run_.ranks);
   const auto plans = plan_ranks(setup_->grid, assignment_);
   transport_ = make_local_transport(run_.ranks);
@@ -122,7 +121,8 @@ void Engine::for_ranks(const std::function<void(Rank&)>& body) {
 }
 
 void Engine::require_state() const {
-  if (ranks_.empty()) throw Error("the engine has no state yet: call set_state first");
+  if (ranks_.empty())
+    throw Error("the engine has no state, or lost it when the simulation blew up: set one first");
 }
 
 HostState Engine::state() const {
@@ -247,6 +247,7 @@ void Engine::explain(const Blowup& blowup) {
   HostState start;
   start.positions.resize(static_cast<size_t>(system_.atom_count()));
   for (const auto& rank : ranks_) rank->collect_start(start);
+  ranks_.clear();  // what they hold is of no use, and some may wait for others
   throw SimulationError(blowup.step, blame(*setup_, start, blowup));
 }
 

@@ -50,8 +50,8 @@ class Engine {
     double seconds;
   };
   void start_profile();
-  std::vector<TaskProfile> profile();  // since start_profile() or the last call
-  std::map<std::string, double> numbers() const;        // figures that describe the run
+  std::vector<TaskProfile> profile();             // since start_profile() or the last call
+  std::map<std::string, double> numbers() const;  // figures that describe the run
   std::vector<DeviceDescription> devices() const;
   int64_t early_rebuilds() const;
 

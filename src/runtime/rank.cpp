@@ -77,8 +77,8 @@ void Rank::load(const HostState& state) {
 
 void Rank::check_terms() const {
   const System& system = setup_.system;
-  const int total = system.bonds.size() + system.angles.size() + system.torsions.size() +
-                    system.pairs14.size();
+  const int total =
+      system.bonds.size() + system.angles.size() + system.torsions.size() + system.pairs14.size();
   if (agreed_.terms != total) throw Blowup(list_step_, 0, Blowup::Cause::kLostTerm);
 }
 
@@ -143,8 +143,8 @@ void Rank::advance_one(const Schedule& forces, ForcesAfter after) {
   const IntegratorSettings& settings = setup_.integrator;
   stage("integrate", [&] {
     if (settings.ensemble == Ensemble::kNve) {
-      device_.launch(VerletStep{workspace_.group_work(), settings.timestep, after,
-                                workspace_.step.data()});
+      device_.launch(
+          VerletStep{workspace_.group_work(), settings.timestep, after, workspace_.step.data()});
       return;
     }
     const double keep = std::exp(-settings.friction * settings.timestep);
@@ -207,9 +207,8 @@ void Rank::finish_verlet() {
     rebuild();
   }
   forces();
-  stage("integrate", [&] {
-    device_.launch(VerletFinish{workspace_.group_work(), setup_.integrator.timestep});
-  });
+  stage("integrate",
+        [&] { device_.launch(VerletFinish{workspace_.group_work(), setup_.integrator.timestep}); });
   mid_step_ = false;
 }
 
@@ -257,8 +256,8 @@ void Rank::remove_momentum() {
       device_.fill(w.momentum.data(), 0, w.momentum.bytes(), Lane::kMain);
       device_.launch(SumMomentum{w.group_work(), w.momentum.data()});
     }
-    device_.launch(RemoveMomentum{w.group_work(), w.momentum.data(), setup_.total_mass,
-                                  w.energy.data()});
+    device_.launch(
+        RemoveMomentum{w.group_work(), w.momentum.data(), setup_.total_mass, w.energy.data()});
   });
 }
 
@@ -307,9 +306,10 @@ void Rank::redo(int64_t epoch_end) {
 
 void Rank::fail() const {
   const Faults& f = agreed_.faults;
-  const bool constraint = f.constraint_step && (!f.blowup_step || f.constraint_step <= f.blowup_step);
-  const int32_t step = constraint ? f.constraint_step
-                                  : (f.blowup_step ? f.blowup_step : f.violation_step);
+  const bool constraint =
+      f.constraint_step && (!f.blowup_step || f.constraint_step <= f.blowup_step);
+  const int32_t step =
+      constraint ? f.constraint_step : (f.blowup_step ? f.blowup_step : f.violation_step);
   const int32_t atom = constraint ? f.constraint_atom : f.blowup_atom;
   throw Blowup(step, atom, constraint ? Blowup::Cause::kConstraint : Blowup::Cause::kMotion);
 }
@@ -318,6 +318,7 @@ void Rank::evaluate() {
   Workspace& w = workspace_;
   device_.fill(w.energy.data(), 0, kHeat * sizeof(int64_t), Lane::kMain);
   executor_.run(energies_schedule_);
+  forces_clear_ = false;
   stage("energies", [&] { device_.launch(KineticEnergy{w.group_work(), w.energy.data()}); });
   forces_current_ = true;
 }
@@ -329,9 +330,8 @@ std::array<int64_t, kEnergyKinds> Rank::energies() const {
 }
 
 void Rank::draw_velocities(double temperature, uint64_t seed) {
-  stage("velocities", [&] {
-    device_.launch(DrawVelocities{workspace_.group_work(), temperature, seed});
-  });
+  stage("velocities",
+        [&] { device_.launch(DrawVelocities{workspace_.group_work(), temperature, seed}); });
   executor_.run(agree_);
   int64_t total[3];
   std::copy(agreed_.momentum, agreed_.momentum + 3, total);
@@ -348,9 +348,8 @@ double Rank::largest_force() {
   Buffer<int64_t> largest(device_, 1);
   Buffer<int32_t> atom(device_, 1);
   device_.fill(largest.data(), 0, largest.bytes(), Lane::kMain);
-  stage("minimize", [&] {
-    device_.launch(LargestForce{w.group_work(), largest.data(), atom.data()});
-  });
+  stage("minimize",
+        [&] { device_.launch(LargestForce{w.group_work(), largest.data(), atom.data()}); });
   double squared;
   device_.copy_out(&squared, largest.data(), sizeof squared);
   return std::sqrt(squared);
@@ -456,7 +455,8 @@ std::vector<std::pair<int, int64_t>> Rank::compute_entries() const {
   std::vector<std::pair<int, int64_t>> result;
   for (size_t c = 0; c < computes.size(); ++c) {
     int64_t entries = 0;
-    for (int32_t l = first[c]; l < first[c + 1]; ++l) entries += lists[static_cast<size_t>(l)].count;
+    for (int32_t l = first[c]; l < first[c + 1]; ++l)
+      entries += lists[static_cast<size_t>(l)].count;
     result.emplace_back(computes[c], entries);
   }
   return result;

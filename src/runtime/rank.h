@@ -112,21 +112,21 @@ class Rank {
 
   int64_t step_ = 0;
   int64_t list_step_ = 0, epoch_end_ = 0;
-  bool mid_step_ = false;      // NVE: positions advanced, forces and second half kick to come
+  bool mid_step_ = false;  // NVE: positions advanced, forces and second half kick to come
   bool forces_current_ = false;
   // Recorded blocks of steps.
   struct Block {
     int64_t steps;
-    int buffer;    // of the state at its start
+    int buffer;     // of the state at its start
     bool rebuild;   // lists are built first
     bool momentum;  // and before that, momentum is removed
     auto operator<=>(const Block&) const = default;
   };
   void drop_recordings();
   bool records_ = false;
-  bool rebuild_due_ = false;    // by the next recorded block
-  bool momentum_due_ = false;   // at the end of this epoch
-  bool forces_clear_ = false;   // the accumulators are zero
+  bool rebuild_due_ = false;   // by the next recorded block
+  bool momentum_due_ = false;  // at the end of this epoch
+  bool forces_clear_ = false;  // the accumulators are zero
   std::map<Block, int> recordings_;
   // Where the epoch is redone from.
   struct Start {

@@ -43,19 +43,23 @@ Schedule agree_schedule(Workspace& w, const RankView& view, Agreement& agreed) {
   Schedule s;
   std::vector<Await> awaits;
   const TaskId send = s.add({"agree", Priority::kHalo, Lane::kMain, {}, {}, [&](Post& post) {
-    w.device.fill(w.momentum.data(), 0, w.momentum.bytes(), Lane::kMain);
-    w.device.launch(SumMomentum{w.group_work(), w.momentum.data()});
-    agreed = own_view(w);
-    for (int peer = 0; peer < view.ranks; ++peer) {
-      if (peer == view.rank) continue;
-      PayloadWriter out;
-      out.add(&agreed, 1);
-      post.send(Edge::kAgree, peer, out.take());
-    }
-  }});
+                               w.device.fill(w.momentum.data(), 0, w.momentum.bytes(), Lane::kMain);
+                               w.device.launch(SumMomentum{w.group_work(), w.momentum.data()});
+                               agreed = own_view(w);
+                               for (int peer = 0; peer < view.ranks; ++peer) {
+                                 if (peer == view.rank) continue;
+                                 PayloadWriter out;
+                                 out.add(&agreed, 1);
+                                 post.send(Edge::kAgree, peer, out.take());
+                               }
+                             }});
   for (int peer = 0; peer < view.ranks; ++peer)
     if (peer != view.rank)
-      s.add({"agree", Priority::kHalo, Lane::kMain, {send}, {{Edge::kAgree, peer}},
+      s.add({"agree",
+             Priority::kHalo,
+             Lane::kMain,
+             {send},
+             {{Edge::kAgree, peer}},
              [&agreed, peer](Post& post) {
                merge(agreed, *PayloadReader(post.received(Edge::kAgree, peer)).take<Agreement>(1));
              }});

@@ -41,9 +41,7 @@ struct Executor::Run final : Post {
     });
   }
 
-  Key key(Edge edge, int from) const {
-    return {owner.sequence_, {static_cast<int>(edge), from}};
-  }
+  Key key(Edge edge, int from) const { return {owner.sequence_, {static_cast<int>(edge), from}}; }
 
   const Payload& received(Edge edge, int from) const override {
     return owner.arrived_.at(key(edge, from));

@@ -72,8 +72,7 @@ void add_forces(Workspace& w, const std::vector<int>& wanted, const Payload& pay
 
 }  // namespace
 
-Schedule force_schedule(Workspace& w, const RankView& view, Clear clear_first,
-                        Energies energies) {
+Schedule force_schedule(Workspace& w, const RankView& view, Clear clear_first, Energies energies) {
   Schedule s;
   const RankPlan& plan = view.plans[static_cast<size_t>(view.rank)];
 
@@ -84,13 +83,18 @@ Schedule force_schedule(Workspace& w, const RankView& view, Clear clear_first,
 
   std::vector<TaskId> clear;
   if (clear_first == Clear::kYes)
-    clear.push_back(s.add({"forces.clear", Priority::kHalo, Lane::kMain, {}, {},
-                           [&w](Post&) { w.device.launch(w.clear_forces()); }}));
+    clear.push_back(s.add({"forces.clear", Priority::kHalo, Lane::kMain, {}, {}, [&w](Post&) {
+                             w.device.launch(w.clear_forces());
+                           }}));
 
   std::vector<TaskId> proxies = clear;
   for (const Exchange& peer : plan.receives)
-    proxies.push_back(s.add({"positions.receive", Priority::kHalo, Lane::kMain, {},
-                             {{Edge::kPositions, peer.rank}}, [&w, peer](Post& post) {
+    proxies.push_back(s.add({"positions.receive",
+                             Priority::kHalo,
+                             Lane::kMain,
+                             {},
+                             {{Edge::kPositions, peer.rank}},
+                             [&w, peer](Post& post) {
                                unpack_positions(w, peer.patches,
                                                 post.received(Edge::kPositions, peer.rank));
                              }}));
@@ -103,13 +107,14 @@ Schedule force_schedule(Workspace& w, const RankView& view, Clear clear_first,
         {"pairs.boundary", Priority::kAwaited, Lane::kMain, proxies, {}, [&w, energies](Post&) {
            w.device.launch(w.pair_forces(Part::kBoundary, energies));
          }}));
-  const TaskId terms = s.add({"terms", Priority::kAwaited, Lane::kMain, proxies, {},
-                              [&w, energies](Post&) { w.device.launch(w.term_forces(energies)); }});
+  const TaskId terms =
+      s.add({"terms", Priority::kAwaited, Lane::kMain, proxies, {}, [&w, energies](Post&) {
+               w.device.launch(w.term_forces(energies));
+             }});
 
   proxies_used.push_back(terms);
   for (const Exchange& peer : plan.receives)
-    s.add({"forces.send", Priority::kHalo, Lane::kMain, proxies_used, {},
-           [&w, peer](Post& post) {
+    s.add({"forces.send", Priority::kHalo, Lane::kMain, proxies_used, {}, [&w, peer](Post& post) {
              post.send(Edge::kForces, peer.rank, pack_forces(w, peer.patches));
            }});
 
@@ -118,7 +123,11 @@ Schedule force_schedule(Workspace& w, const RankView& view, Clear clear_first,
          }});
 
   for (const Exchange& peer : plan.sends)
-    s.add({"forces.receive", Priority::kLocal, Lane::kMain, clear, {{Edge::kForces, peer.rank}},
+    s.add({"forces.receive",
+           Priority::kLocal,
+           Lane::kMain,
+           clear,
+           {{Edge::kForces, peer.rank}},
            [&w, peer](Post& post) {
              add_forces(w, peer.patches, post.received(Edge::kForces, peer.rank));
            }});

@@ -30,8 +30,7 @@ std::vector<int> reached_planes(const Workspace& w, const RankPlan& plan, Range 
   std::vector<char> reached(static_cast<size_t>(n), 0);
   for (const int patch : plan.owned) {
     const PlaneRange range = pme_plane_range(w.pme_grid, w.setup.grid.cell(patch).x, margin);
-    for (int i = 0; i < range.count; ++i)
-      reached[static_cast<size_t>((range.first + i) % n)] = 1;
+    for (int i = 0; i < range.count; ++i) reached[static_cast<size_t>((range.first + i) % n)] = 1;
   }
   std::vector<int> planes;
   for (int plane = of.first; plane < of.first + of.count; ++plane)
@@ -106,8 +105,8 @@ class LongRange {
  private:
   template <class Body>
   TaskId task(const char* name, std::vector<TaskId> after, std::vector<Await> awaits, Body body) {
-    return s_.add({name, Priority::kLongRange, Lane::kLongRange, std::move(after),
-                   std::move(awaits), body});
+    return s_.add(
+        {name, Priority::kLongRange, Lane::kLongRange, std::move(after), std::move(awaits), body});
   }
   Range planes_of(int rank) const { return share(w_.pme_grid.nx, rank, view_.ranks); }
   Range lines_of(int rank) const { return share(w_.pme_grid.ny, rank, view_.ranks); }
@@ -202,9 +201,8 @@ class LongRange {
   }
 
   void gather(std::vector<TaskId> after) {
-    task("pme.gather", std::move(after), {}, [&w = w_](Post&) {
-      w.device.launch(w.gather_forces(), Lane::kLongRange);
-    });
+    task("pme.gather", std::move(after), {},
+         [&w = w_](Post&) { w.device.launch(w.gather_forces(), Lane::kLongRange); });
   }
 
   Schedule& s_;

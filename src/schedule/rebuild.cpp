@@ -151,20 +151,27 @@ Schedule rebuild_schedule(Workspace& w, const RankView& view) {
   const RankPlan& plan = view.plans[static_cast<size_t>(view.rank)];
   const std::vector<int> owner = owners(view, w.setup.grid.size());
 
-  TaskId last = s.add({"layout.bin", Priority::kHalo, Lane::kMain, {}, {},
-                       [&w](Post&) { w.device.launch(w.bin_groups()); }});
+  TaskId last = s.add({"layout.bin", Priority::kHalo, Lane::kMain, {}, {}, [&w](Post&) {
+                         w.device.launch(w.bin_groups());
+                       }});
   if (view.ranks > 1) {
     for (int peer = 0; peer < view.ranks; ++peer) {
       if (peer == view.rank) continue;
-      last = s.add({"migrants.send", Priority::kHalo, Lane::kMain, {last}, {},
+      last = s.add({"migrants.send",
+                    Priority::kHalo,
+                    Lane::kMain,
+                    {last},
+                    {},
                     [&w, owner, peer](Post& post) {
                       post.send(Edge::kMigrants, peer, pack_migrants(w, owner, peer));
                     }});
     }
-    last = s.add({"migrants.receive", Priority::kHalo, Lane::kMain, {last},
-                  from_peers(view, Edge::kMigrants), [&w, &view, owner](Post& post) {
-                    merge_migrants(w, view, owner, post);
-                  }});
+    last = s.add({"migrants.receive",
+                  Priority::kHalo,
+                  Lane::kMain,
+                  {last},
+                  from_peers(view, Edge::kMigrants),
+                  [&w, &view, owner](Post& post) { merge_migrants(w, view, owner, post); }});
   }
   last = s.add({"layout.place", Priority::kHalo, Lane::kMain, {last}, {}, [&w](Post&) {
                   w.device.launch(w.sort_groups());
@@ -180,16 +187,19 @@ Schedule rebuild_schedule(Workspace& w, const RankView& view) {
   if (!plan.receives.empty()) {
     std::vector<Await> awaits;
     for (const Exchange& peer : plan.receives) awaits.push_back({Edge::kProxies, peer.rank});
-    last = s.add({"proxies.receive", Priority::kHalo, Lane::kMain, {last}, awaits,
-                  [&w, &plan](Post& post) { place_proxies(w, plan, post); }});
+    last = s.add(
+        {"proxies.receive", Priority::kHalo, Lane::kMain, {last}, awaits, [&w, &plan](Post& post) {
+           place_proxies(w, plan, post);
+         }});
   }
   s.add({"lists.build", Priority::kLocal, Lane::kMain, {last}, {}, [&w](Post&) {
            w.device.launch(w.bound_clusters());
            w.device.launch(w.number_lists());
            w.device.launch(w.build_lists());
          }});
-  s.add({"terms.place", Priority::kLocal, Lane::kMain, {last}, {},
-         [&w](Post&) { w.device.launch(w.place_terms()); }});
+  s.add({"terms.place", Priority::kLocal, Lane::kMain, {last}, {}, [&w](Post&) {
+           w.device.launch(w.place_terms());
+         }});
   return s;
 }
 

@@ -51,8 +51,8 @@ struct Task {
   std::string name;
   Priority priority;
   Lane lane;
-  std::vector<TaskId> after;   // tasks of the same rank
-  std::vector<Await> awaits;   // messages of other ranks
+  std::vector<TaskId> after;  // tasks of the same rank
+  std::vector<Await> awaits;  // messages of other ranks
   std::function<void(Post&)> run;
 };
 

@@ -53,8 +53,7 @@ PairParameters pair_parameters(const System& system, const NonbondedSettings& se
   p.lj_shift_6 = settings.potential_shift ? static_cast<float>(std::pow(cutoff, -6)) : 0.0f;
   const double direct = settings.pme ? std::erfc(settings.alpha * cutoff) : 1.0;
   p.coulomb_shift = settings.potential_shift ? static_cast<float>(direct / cutoff) : 0.0f;
-  p.combination =
-      lorentz_berthelot_holds ? Combination::kLorentzBerthelot : Combination::kTable;
+  p.combination = lorentz_berthelot_holds ? Combination::kLorentzBerthelot : Combination::kTable;
   p.lj_types = system.lj_type_count;
   p.ewald = fit_ewald(settings.pme ? settings.alpha : 0.0, cutoff);
   return p;
@@ -81,8 +80,7 @@ Setup make_setup(System system, const NonbondedSettings& nonbonded,
   setup.degrees_of_freedom = 3 * setup.system.atom_count() -
                              static_cast<int>(setup.system.constraints.size()) -
                              (integrator.remove_com_every > 0 ? 3 : 0);
-  if (nonbonded.pme)
-    setup.constant_energy = ewald_constant(setup.system, nonbonded, box.volume());
+  if (nonbonded.pme) setup.constant_energy = ewald_constant(setup.system, nonbonded, box.volume());
   if (nonbonded.dispersion_correction)
     setup.dispersion_energy = dispersion_constant(setup.system, nonbonded, box.volume());
   return setup;

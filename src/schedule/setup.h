@@ -16,18 +16,18 @@ enum class Ensemble { kNve, kNvt };
 
 struct IntegratorSettings {
   Ensemble ensemble = Ensemble::kNvt;
-  double timestep = 0.002;    // ps
-  double temperature = 300;   // K
-  double friction = 1;        // 1/ps
+  double timestep = 0.002;   // ps
+  double temperature = 300;  // K
+  double friction = 1;       // 1/ps
   uint64_t seed = 0;
   double constraint_tolerance = 1e-6;
-  int remove_com_every = 0;   // steps, rounded up to list lifetimes; 0: never
+  int remove_com_every = 0;  // steps, rounded up to list lifetimes; 0: never
 };
 
 struct ListSettings {
-  int life = 0;        // steps between list builds; 0: automatic
-  double buffer = 0;   // nm beyond the cutoff; 0: automatic
-  int away = 1;        // reach of the half shell in patches
+  int life = 0;       // steps between list builds; 0: automatic
+  double buffer = 0;  // nm beyond the cutoff; 0: automatic
+  int away = 1;       // reach of the half shell in patches
 };
 
 struct Setup {
@@ -42,8 +42,8 @@ struct Setup {
   double group_radius = 0;  // how far atoms stick out from the first of their group, nm
   double total_mass = 0;
   int degrees_of_freedom = 0;
-  double constant_energy = 0;      // Ewald self and background energy, kJ/mol
-  double dispersion_energy = 0;    // kJ/mol
+  double constant_energy = 0;    // Ewald self and background energy, kJ/mol
+  double dispersion_energy = 0;  // kJ/mol
 };
 
 // Derive a setup. Throws Error when the box does not suit the cutoff or the lists.

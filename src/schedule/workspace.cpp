@@ -98,7 +98,8 @@ void Workspace::upload_constants() {
   host_lj = std::move(lj_values);
   std::vector<Float2> table;
   for (size_t i = 0; i < system.lj_a.size() && !rules.holds; ++i)
-    table.push_back({static_cast<float>(12 * system.lj_a[i]), static_cast<float>(6 * system.lj_b[i])});
+    table.push_back(
+        {static_cast<float>(12 * system.lj_a[i]), static_cast<float>(6 * system.lj_b[i])});
   lj_table_ = make(table);
 
   std::vector<std::vector<int32_t>> partners(atoms);
@@ -139,25 +140,23 @@ void Workspace::upload_constants() {
   group_start_ = make(system.group_start);
   constraint_start_ = make(constraint_start);
   constraints_ = make(constraints);
-  const GroupShapes shapes =
-      make_group_shapes(system.group_start, constraint_start, constraints, system.masses,
-                        inverse_mass, atoms_in_terms(system));
+  const GroupShapes shapes = make_group_shapes(system.group_start, constraint_start, constraints,
+                                               system.masses, inverse_mass, atoms_in_terms(system));
   group_shape_ = make(shapes.codes);
   shapes_ = make(shapes.shapes);
-  constants_ = {mass_.data(),           inverse_mass_.data(),    charge_.data(),
-                atom_lj_.data(),        group_start_.data(),     exclusion_start_.data(),
-                exclusions_.data(),     constraint_start_.data(), constraints_.data(),
-                group_shape_.data(),    shapes_.data()};
+  constants_ = {
+      mass_.data(),        inverse_mass_.data(),    charge_.data(),     atom_lj_.data(),
+      group_start_.data(), exclusion_start_.data(), exclusions_.data(), constraint_start_.data(),
+      constraints_.data(), group_shape_.data(),     shapes_.data()};
 
   std::vector<Vec3f> shifts;
   for (const Vec3d& v : setup.grid.shifts)
-    shifts.push_back(
-        {static_cast<float>(v.x), static_cast<float>(v.y), static_cast<float>(v.z)});
+    shifts.push_back({static_cast<float>(v.x), static_cast<float>(v.y), static_cast<float>(v.z)});
   offsets_ = make(setup.grid.offsets);
   shifts_ = make(shifts);
   exact_shifts_ = make(setup.grid.shifts);
-  grid_ = {setup.grid.cells,  setup.grid.away, setup.grid.codes(),
-           offsets_.data(),   shifts_.data(),  exact_shifts_.data()};
+  grid_ = {setup.grid.cells, setup.grid.away, setup.grid.codes(),
+           offsets_.data(),  shifts_.data(),  exact_shifts_.data()};
 }
 
 void Workspace::upload_terms() {
@@ -227,8 +226,8 @@ void Workspace::grow_entries(size_t need) {
 
 void Workspace::allocate_pme() {
   const NonbondedSettings& settings = setup.nonbonded;
-  pme_grid = {settings.grid.x, settings.grid.y, settings.grid.z, settings.order, setup.box,
-              setup.grid.cells};
+  pme_grid = {settings.grid.x, settings.grid.y, settings.grid.z,
+              settings.order,  setup.box,       setup.grid.cells};
   const auto planes = static_cast<size_t>(settings.grid.x) * static_cast<size_t>(settings.grid.y);
   charges = make<int32_t>(planes * static_cast<size_t>(settings.grid.z));
   potential = make<float>(planes * static_cast<size_t>(settings.grid.z));
@@ -290,10 +289,16 @@ void Workspace::load(const std::vector<Vec3d>& positions, const std::vector<Vec3
 
 Slots Workspace::slots() const {
   const size_t n = slot_capacity;
-  return {position[current].data(), velocity[current].data(), reference.data(),
-          local.data(),             low.data(),               lj.data(),
-          atom.data(),              cluster_patch.data(),
-          {force.data(), force.data() + n, force.data() + 2 * n}, long_range.data()};
+  return {position[current].data(),
+          velocity[current].data(),
+          reference.data(),
+          local.data(),
+          low.data(),
+          lj.data(),
+          atom.data(),
+          cluster_patch.data(),
+          {force.data(), force.data() + n, force.data() + 2 * n},
+          long_range.data()};
 }
 
 GroupWork Workspace::group_work() {
@@ -310,17 +315,21 @@ GroupWork Workspace::group_work() {
   // by all of it calls for new lists.
   work.outrun2 = setup.lists.buffer * setup.lists.buffer;
   const Vec3d widths = setup.box.widths();
-  const double narrowest =
-      std::min({widths.x / setup.grid.cells.x, widths.y / setup.grid.cells.y,
-                widths.z / setup.grid.cells.z});
+  const double narrowest = std::min({widths.x / setup.grid.cells.x, widths.y / setup.grid.cells.y,
+                                     widths.z / setup.grid.cells.z});
   work.blowup2 = 0.25 * narrowest * narrowest;
   work.faults = faults.data();
   return work;
 }
 
 BinGroups Workspace::bin_groups() {
-  return {placed.data(), group_count.data(), setup.system.group_count(), position[current].data(),
-          setup.box,     grid_,              records.data()};
+  return {placed.data(),
+          group_count.data(),
+          setup.system.group_count(),
+          position[current].data(),
+          setup.box,
+          grid_,
+          records.data()};
 }
 
 SortGroups Workspace::sort_groups() {
@@ -342,18 +351,10 @@ PlaceGroups Workspace::place_groups() {
   const Vec3d* from_position = position[current].data();
   const Vec3d* from_velocity = velocity[current].data();
   current = 1 - current;
-  return {records.data(),
-          group_count.data(),
-          setup.system.group_count(),
-          constants_,
-          patches.data(),
-          static_cast<int>(plan_.owned.size()),
-          from_position,
-          from_velocity,
-          slots(),
-          placed.data(),
-          origin.data(),
-          start_velocity.data(),
+  return {records.data(),     group_count.data(), setup.system.group_count(),
+          constants_,         patches.data(),     static_cast<int>(plan_.owned.size()),
+          from_position,      from_velocity,      slots(),
+          placed.data(),      origin.data(),      start_velocity.data(),
           slot_of_atom.data()};
 }
 
@@ -362,8 +363,8 @@ BoundClusters Workspace::bound_clusters() {
 }
 
 NumberLists Workspace::number_lists() {
-  return {patches.data(),   computes_.data(), static_cast<int>(plan_.computes.size()),
-          plan_.interior,   first_list.data(), list_ranges.data()};
+  return {patches.data(), computes_.data(),  static_cast<int>(plan_.computes.size()),
+          plan_.interior, first_list.data(), list_ranges.data()};
 }
 
 BuildLists Workspace::build_lists() {
@@ -448,9 +449,10 @@ TermForces Workspace::term_forces(Energies energies) {
 }
 
 SpreadCharges Workspace::spread_charges() {
-  return {pme_grid,          slots(), patches.data(), static_cast<int>(plan_.owned.size()),
-          owned_slots.data(), static_cast<int>(slot_capacity), charges.data(),
-          owned_index_.data()};
+  return {pme_grid,           slots(),
+          patches.data(),     static_cast<int>(plan_.owned.size()),
+          owned_slots.data(), static_cast<int>(slot_capacity),
+          charges.data(),     owned_index_.data()};
 }
 
 TransformPlanes Workspace::transform_planes(int first, int count) {
@@ -472,9 +474,10 @@ InversePlanes Workspace::inverse_planes(int first, int count) {
 }
 
 GatherForces Workspace::gather_forces() {
-  return {pme_grid,          slots(), patches.data(), static_cast<int>(plan_.owned.size()),
-          owned_slots.data(), static_cast<int>(slot_capacity), potential.data(),
-          owned_index_.data()};
+  return {pme_grid,           slots(),
+          patches.data(),     static_cast<int>(plan_.owned.size()),
+          owned_slots.data(), static_cast<int>(slot_capacity),
+          potential.data(),   owned_index_.data()};
 }
 
 }  // namespace quiltmd

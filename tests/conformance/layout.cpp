@@ -77,7 +77,9 @@ void bounds_are_the_same(Pair devices) {
     bounds[rank == &theirs] = buffer.download();
   }
   int wrong = 0;
-  const auto far = [](Vec3f a, Vec3f b) { return norm(a - b) > 1e-6f; };
+  const auto far = [](Vec3f a, Vec3f b) {
+    return norm(a - b) > 1e-5f;
+  };  // GPUs round boxes outwards
   for (size_t c = 0; c < bounds[1].size(); ++c)
     wrong +=
         far(bounds[0][c].centre, bounds[1][c].centre) || far(bounds[0][c].half, bounds[1][c].half);

@@ -136,8 +136,9 @@ def test_forces_are_the_gradient_of_the_energy(alanine: tuple[Path, Path]) -> No
 
 
 def test_electrostatics_agree_with_amber(jac: Path) -> None:
-    """EELEC of frame 0 of Amber's own trajectory, direct and reciprocal space without 1-4 pairs: cut
-    = 8 A as in its mdin.  The figure is that of a converged sum, so the grid is fine here."""
+    """EELEC of frame 0 of Amber's own trajectory, direct and reciprocal space, no 1-4 pairs.
+
+    The cutoff is its mdin's 8 A; the figure is that of a converged sum, so the grid is fine."""
     system, state = quiltmd.load(jac / "jac.parm7", jac / "ref_mdcrd.nc", frame=0)
     settings = Nonbonded(cutoff=0.8, pme_tolerance=TIGHT)
     energies = Simulation(system, state, settings, device="cpu").energies()

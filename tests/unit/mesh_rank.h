@@ -117,7 +117,7 @@ inline MeshResult run_mesh(Device& device, const MeshCase& c, const System& s,
 }
 
 inline const MeshCase kMeshCases[] = {
-    {kCube, {3, 3, 3}, {32, 32, 32}, 5, 0},      {kCube, {3, 2, 4}, {20, 27, 22}, 4, 0.3},
+    {kCube, {3, 3, 3}, {32, 32, 32}, 5, 0},      {kCube, {3, 2, 4}, {20, 27, 24}, 4, 0.3},
     {kTilted, {3, 3, 3}, {28, 25, 33}, 5, 0.25}, {kTilted, {2, 1, 3}, {24, 21, 16}, 4, 0},
     {kTilted, {5, 4, 3}, {9, 8, 8}, 5, 0.1},     {kTilted, {1, 1, 1}, {64, 48, 40}, 5, 0},
 };

@@ -150,10 +150,17 @@ class OneRank {
   }
 
   Constants constants() const {
-    return {mass.data(),    inverse_mass.data(),     charge.data(),
-            lj_atom.data(), group_start.data(),      nullptr,
-            nullptr,        constraint_start.data(), constraints.data(),
-            group_shape.data(), shapes.data()};
+    return {mass.data(),
+            inverse_mass.data(),
+            charge.data(),
+            lj_atom.data(),
+            group_start.data(),
+            nullptr,
+            nullptr,
+            constraint_start.data(),
+            constraints.data(),
+            group_shape.data(),
+            shapes.data()};
   }
 
   Slots slots() const {

@@ -106,8 +106,8 @@ void flat_and_straight_are_no_exceptions() {
 
 // ---- kernels ----
 
-BondedResult run_kernels(const BondedRun& run, const System& s,
-                         const std::vector<Vec3d>& positions, int threads = 1) {
+BondedResult run_kernels(const BondedRun& run, const System& s, const std::vector<Vec3d>& positions,
+                         int threads = 1) {
   HostDevice device(threads, host_kernels());
   return run_bonded(device, run, s, positions);
 }
@@ -171,8 +171,7 @@ void terms_that_reach_too_far_are_reported() {
   s.bonds.atoms.push_back({0, 1});
   s.bonds.parameters.push_back({0.15, 1000});
   const Box box{5, 0, 5, 0, 0, 5};
-  const BondedResult result =
-      run_kernels({box, 1, 1}, with_groups(s), {{0.5, 0, 0}, {2.9, 0, 0}});
+  const BondedResult result = run_kernels({box, 1, 1}, with_groups(s), {{0.5, 0, 0}, {2.9, 0, 0}});
   CHECK(result.faults.blowup_step != 0);
 }
 

@@ -44,8 +44,7 @@ __device__ __forceinline__ Vec3d position(const TermForces& op, uint32_t entry) 
 // Add energies over the lanes of a warp; lanes without a term bring zero.
 __device__ __forceinline__ void add_energy(int64_t* to, double value) {
   int64_t sum = to_fixed(value, kEnergyScale);
-  for (int offset = 16; offset > 0; offset /= 2)
-    sum += __shfl_down_sync(0xffffffffu, sum, offset);
+  for (int offset = 16; offset > 0; offset /= 2) sum += __shfl_down_sync(0xffffffffu, sum, offset);
   if ((threadIdx.x & 31) == 0 && sum != 0) add_fixed(to, sum);
 }
 
@@ -59,7 +58,7 @@ __device__ __forceinline__ void evaluate(const TermForces& op, TermKind kind, in
     const PlacedTerm placed = op.placed[k][i];
     const double* from = op.tables[k].parameters + static_cast<int64_t>(placed.term) * 4;
     const Real parameters[4] = {static_cast<Real>(from[0]), static_cast<Real>(from[1]),
-                               static_cast<Real>(from[2]), static_cast<Real>(from[3])};
+                                static_cast<Real>(from[2]), static_cast<Real>(from[3])};
     Vec3d r[n];
     Vec3<Real> b[n - 1];
 #pragma unroll

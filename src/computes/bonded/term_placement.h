@@ -39,9 +39,8 @@ class TermPlacer {
     if (!op_.computed_here[neighbour(cell_of(slot[0]), lowest)]) return Found::kElsewhere;
     placed = {{0, 0, 0, 0}, term};
     for (int k = 0; k < table.size; ++k) {
-      const int code =
-          forward_code({offset[k].x - lowest.x, offset[k].y - lowest.y, offset[k].z - lowest.z},
-                       op_.grid.away);
+      const int code = forward_code(
+          {offset[k].x - lowest.x, offset[k].y - lowest.y, offset[k].z - lowest.z}, op_.grid.away);
       if (code < 0) return Found::kTooWide;
       placed.entry[k] = static_cast<uint32_t>(slot[k]) | static_cast<uint32_t>(code) << kSlotBits;
     }

@@ -24,7 +24,8 @@ QMD_HD Triangle make_triangle(double apex_mass, double base_mass, double leg, do
   const double share = base_mass / (apex_mass + 2 * base_mass);
   const double half = 0.5 * base;
   const double height = std::sqrt(leg * leg - half * half);
-  return {1 / apex_mass, 1 / base_mass, share, 2 * share * height, height - 2 * share * height, half};
+  return {1 / apex_mass, 1 / base_mass, share, 2 * share * height, height - 2 * share * height,
+          half};
 }
 
 // Move `to` onto the triangle: the positions that satisfy the constraints when each atom may be

@@ -16,7 +16,7 @@
 namespace quiltmd::mesh {
 
 inline constexpr int kMostPatches = 64;  // of a brick
-inline constexpr int kMargin = 1;        // grid points that atoms may stick out of their patch in a brick
+inline constexpr int kMargin = 1;  // grid points that atoms may stick out of their patch in a brick
 inline constexpr unsigned kAllLanes = 0xffffffffu;
 
 // The least distance of rows, at least `size`, for which the points (y, z), y and z < 5, lie in
@@ -37,13 +37,19 @@ struct Bricks {
   Int3 grid, cells;
   Int3 patches;  // of a brick
   Int3 count;
-  Int3 size;     // grid points
-  int pitch;     // of rows along z in shared memory
+  Int3 size;  // grid points
+  int pitch;  // of rows along z in shared memory
   int order;
   Divider by_size_y, by_size_z;
 
-  Bricks(const PmeGrid& g, Int3 patches_of_brick)
-      : grid{g.nx, g.ny, g.nz}, cells(g.cells), patches(patches_of_brick), pitch(0), order(g.order) {
+  // A brick keeps to `most_words` of shared memory: atoms of a patch too large for that which are
+  // outside go straight to global memory, as those do that stray.
+  Bricks(const PmeGrid& g, Int3 patches_of_brick, int most_words = 1 << 30)
+      : grid{g.nx, g.ny, g.nz},
+        cells(g.cells),
+        patches(patches_of_brick),
+        pitch(0),
+        order(g.order) {
     for (int d = 0; d < 3; ++d) {
       patches[d] = std::min(patches[d], cells[d]);
       count[d] = (cells[d] + patches[d] - 1) / patches[d];
@@ -55,6 +61,13 @@ struct Bricks {
       size[d] = widest + order - 1 + 2 * kMargin;
     }
     pitch = row_pitch(size.z);
+    while (words() > most_words) {
+      int& longest = size.x >= size.y && size.x >= size.z ? size.x
+                     : size.y >= size.z                   ? size.y
+                                                          : size.z;
+      --longest;
+      pitch = row_pitch(size.z);
+    }
     by_size_y = Divider(size.y);
     by_size_z = Divider(size.z);
   }
@@ -141,8 +154,12 @@ class Stamper {
   using L = Layout<gathers>;
 
   __device__ Stamper(const MeshFrame& frame, const Bricks& b, Int3 brick)
-      : part_(threadIdx.x & 15), d_(min(part_ / Order, 2)), j_(part_ - d_ * Order),
-        per_nm_(frame.per_nm(d_)), origin_(b.origin(d_, brick[d_])), size_(b.size[d_]),
+      : part_(threadIdx.x & 15),
+        d_(min(part_ / Order, 2)),
+        j_(part_ - d_ * Order),
+        per_nm_(frame.per_nm(d_)),
+        origin_(b.origin(d_, brick[d_])),
+        size_(b.size[d_]),
         stride_(d_ == 0 ? b.size.y * b.pitch : (d_ == 1 ? b.pitch : 1)) {
     const SplinePolynomials& spline = kSpline<Order>;
 #pragma unroll
@@ -247,10 +264,11 @@ __device__ __forceinline__ void read_words(const float* f, float (&words)[Count]
 }
 
 // Place on the grid of the point (x, y, z) of a footprint that leaves its brick.
-static __device__ __noinline__ int64_t grid_place(const MeshFrame& frame, const Int3 grid, const float* point,
-                                           int x, int y, int z) {
+static __device__ __noinline__ int64_t grid_place(const MeshFrame& frame, const Int3 grid,
+                                                  const float* point, int x, int y, int z) {
   return (static_cast<int64_t>(frame.wrap(0, __float_as_int(point[0]) + x)) * grid.y +
-          frame.wrap(1, __float_as_int(point[1]) + y)) * grid.z +
+          frame.wrap(1, __float_as_int(point[1]) + y)) *
+             grid.z +
          frame.wrap(2, __float_as_int(point[2]) + z);
 }
 

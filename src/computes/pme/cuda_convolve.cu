@@ -11,12 +11,12 @@
 namespace quiltmd {
 namespace {
 
+using fft::kTileThreads;
 using fft::Lines;
 using fft::Plan;
 using fft::Run;
 using fft::Shape;
 using fft::Way;
-using fft::kTileThreads;
 
 // exp(-pi^2 m^2/alpha^2)/(pi V m^2) |b(m)|^2, with m = sum of k_d times the reciprocal vectors.
 struct Influence {
@@ -75,8 +75,13 @@ struct ConvolveTile {
   double energy = 0;
 
   __device__ ConvolveTile(const Influence& i, const Shape& shape, int line, int z, bool sums)
-      : influence(i), s(shape), y(line), first_z(z), with_energy(sums),
-        ky(signed_frequency(line, shape.ny)), modulus_y(i.moduli[1][line]) {}
+      : influence(i),
+        s(shape),
+        y(line),
+        first_z(z),
+        with_energy(sums),
+        ky(signed_frequency(line, shape.ny)),
+        modulus_y(i.moduli[1][line]) {}
 
   // Entry k of a column: times the influence function; adds its energy.
   __device__ __forceinline__ Complex operator()(int column, int k, Complex v) {
@@ -103,8 +108,7 @@ __device__ void convolve_pass(const Lines& lines, const Plan& plan, ConvolveTile
       for (int r = 0; r < radix; ++r) x[r] = lines.at(column, b * radix + r);
       fft::dft<radix>(x);
 #pragma unroll
-      for (int r = 0; r < radix; ++r)
-        x[r] = fft::swapped(tile(column, lowest + r * step, x[r]));
+      for (int r = 0; r < radix; ++r) x[r] = fft::swapped(tile(column, lowest + r * step, x[r]));
       fft::dft<radix>(x);
 #pragma unroll
       for (int r = 0; r < radix; ++r) lines.at(column, b * radix + r) = fft::swapped(x[r]);
@@ -149,8 +153,11 @@ __global__ void __launch_bounds__(kTileThreads)
 void convolve_lines(const ConvolveLines& op, CudaContext& context) {
   const Shape s(op.grid, op.grid.nx);
   const int width = fft::tile_width(s.entries(), op.count, context.sm_count);
-  const LaunchShape shape{"convolve_lines", blocks_for(s.entries(), width),
-                          fft::column_tile_threads(s.x, width), fft::tile_bytes(s.x, width), Start::kEarly,
+  const LaunchShape shape{"convolve_lines",
+                          blocks_for(s.entries(), width),
+                          fft::column_tile_threads(s.x, width),
+                          fft::tile_bytes(s.x, width),
+                          Start::kEarly,
                           static_cast<unsigned>(op.count)};
   const Influence influence(op);
   int64_t* const energy = op.energy ? op.energy + kReciprocal : nullptr;

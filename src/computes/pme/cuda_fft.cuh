@@ -262,9 +262,11 @@ template <class F>
 __device__ __forceinline__ void with_radix(int radix, F f) {
   switch (radix) {
 #define QMD_RADIX(R) \
-  case R: return f(std::integral_constant<int, R>{});
-    QMD_RADIX(2) QMD_RADIX(3) QMD_RADIX(4) QMD_RADIX(5) QMD_RADIX(6) QMD_RADIX(7) QMD_RADIX(8)
-    QMD_RADIX(9) QMD_RADIX(10) QMD_RADIX(12) QMD_RADIX(14) QMD_RADIX(15) QMD_RADIX(16)
+  case R:            \
+    return f(std::integral_constant<int, R>{});
+    QMD_RADIX(2)
+    QMD_RADIX(3) QMD_RADIX(4) QMD_RADIX(5) QMD_RADIX(6) QMD_RADIX(7) QMD_RADIX(8) QMD_RADIX(9)
+        QMD_RADIX(10) QMD_RADIX(12) QMD_RADIX(14) QMD_RADIX(15) QMD_RADIX(16)
 #undef QMD_RADIX
   }
 }
@@ -334,8 +336,7 @@ __device__ __forceinline__ void first_forward(const Lines& lines, const Plan& pl
     with_radix(plan.pass[0].radix, [&](auto radix) {
       over_lines<run>(lines, plan.n / radix, plan.by_first, [&](int line, int b) {
         butterfly<radix, Way::kForward>(
-            plan.pass[0], lines.roots, lines.root_step, b,
-            [&](int e, int) { return in(line, e); },
+            plan.pass[0], lines.roots, lines.root_step, b, [&](int e, int) { return in(line, e); },
             [&](int e, int, Complex value) { lines.at(line, e) = value; });
       });
     });

@@ -40,7 +40,8 @@ __device__ __forceinline__ void spread_atom(const SpreadCharges& op, const MeshF
       atomicAdd(at + i * Share<Order>::kParts * plane, value);
     } else {
       atomicAdd(op.charges + grid_place(frame, b.grid, footprint + L::kPoint, share.plane(i),
-                                        share.y, share.z), value);
+                                        share.y, share.z),
+                value);
     }
   }
 }
@@ -61,8 +62,8 @@ __global__ void __launch_bounds__(Threads, 1024 / Threads)
 
   float* const footprints = warp_footprints<false>(b);
   for (Walk walk; !walk.at_end(patches); walk.step()) {
-    stamper.stamp(op.slots, walk.slot(patches), patches.end[walk.patch],
-                  patches.centre[walk.patch], footprints);
+    stamper.stamp(op.slots, walk.slot(patches), patches.end[walk.patch], patches.centre[walk.patch],
+                  footprints);
 #pragma unroll 4
     for (int a = 0; a < kClusterSize; ++a)
       spread_atom<Order>(op, frame, b, share, footprints + a * Layout<false>::kWords);
@@ -90,7 +91,8 @@ __device__ __forceinline__ Vec3f gather_atom(const GatherForces& op, const MeshF
   const float2 y = *reinterpret_cast<const float2*>(footprint + L::kY + 2 * share.y);
   const float2 z = *reinterpret_cast<const float2*>(footprint + L::kZ + 2 * share.z);
   const int plane = b.size.y * b.pitch;
-  const float* at = brick_memory<float>() + start + share.part * plane + share.y * b.pitch + share.z;
+  const float* at =
+      brick_memory<float>() + start + share.part * plane + share.y * b.pitch + share.z;
   float plain = 0, slope = 0;
 #pragma unroll
   for (int i = 0; i < Share<Order>::kPlanes; ++i) {
@@ -156,8 +158,8 @@ __global__ void __launch_bounds__(Threads, 1024 / Threads)
   find_patches(op, frame, b, brick, patches);
   if (patches.first[patches.count] == 0) return;
   const auto stamp = [&](const Walk& walk) {
-    stamper.stamp(op.slots, walk.slot(patches), patches.end[walk.patch],
-                  patches.centre[walk.patch], footprints);
+    stamper.stamp(op.slots, walk.slot(patches), patches.end[walk.patch], patches.centre[walk.patch],
+                  footprints);
   };
   Walk walk;
   if (!walk.at_end(patches)) stamp(walk);  // while the potential is on its way
@@ -198,11 +200,15 @@ double cost_of(const Bricks& b, double atoms) {
 
 }  // namespace
 
+// Words of shared memory for the grid points of a brick, beside 1024 threads' footprints.
+int brick_room(const CudaContext& context) { return (context.shared_memory - 48 * 1024) / 4; }
+
 // The bricks that keep the busiest multiprocessor busy for the shortest time.
 BrickChoice choose_bricks(const PmeGrid& grid, const CudaContext& context) {
-  constexpr int kMost = 4;                // patches per dimension
-  constexpr int kMostBytes = 112 * 1024;  // two blocks a multiprocessor
-  constexpr double kDensity = 100;        // atoms per nm^3
+  constexpr int kMost = 4;  // patches per dimension
+  // Two blocks a multiprocessor, where it has that much.
+  const size_t most_bytes = std::min(112, context.shared_memory / 1024 - 4) * size_t{1024};
+  constexpr double kDensity = 100;  // atoms per nm^3
   const double atoms_of_patch =
       kDensity * grid.box.volume() / (1.0 * grid.cells.x * grid.cells.y * grid.cells.z);
   BrickChoice best{{1, 1, 1}, 512};
@@ -211,9 +217,10 @@ BrickChoice choose_bricks(const PmeGrid& grid, const CudaContext& context) {
     for (int y = 1; y <= kMost; ++y)
       for (int z = 1; z <= kMost; ++z) {
         const Bricks b(grid, {x, y, z});
-        if (brick_bytes(b, true, 512) > kMostBytes) continue;
+        if (brick_bytes(b, true, 512) > most_bytes) continue;
         const int rounds = (b.total() + context.sm_count - 1) / context.sm_count;
-        const double cost = rounds * cost_of(b, atoms_of_patch * b.patches.x * b.patches.y * b.patches.z);
+        const double cost =
+            rounds * cost_of(b, atoms_of_patch * b.patches.x * b.patches.y * b.patches.z);
         if (cost >= least) continue;
         least = cost;
         best = {{x, y, z}, rounds == 1 ? 1024 : 512};
@@ -228,7 +235,7 @@ bool bricks_fit(const PmeGrid& grid, BrickChoice choice, const CudaContext& cont
 }
 
 void spread_charges_by(BrickChoice choice, const SpreadCharges& op, CudaContext& context) {
-  const Bricks b(op.grid, choice.patches);
+  const Bricks b(op.grid, choice.patches, brick_room(context));
   const LaunchShape shape{"spread_charges", static_cast<unsigned>(b.total()),
                           static_cast<unsigned>(choice.threads),
                           brick_bytes(b, false, choice.threads), Start::kEarly};
@@ -240,7 +247,7 @@ void spread_charges_by(BrickChoice choice, const SpreadCharges& op, CudaContext&
 }
 
 void gather_forces_by(BrickChoice choice, const GatherForces& op, CudaContext& context) {
-  const Bricks b(op.grid, choice.patches);
+  const Bricks b(op.grid, choice.patches, brick_room(context));
   const LaunchShape shape{"gather_forces", static_cast<unsigned>(b.total()),
                           static_cast<unsigned>(choice.threads),
                           brick_bytes(b, true, choice.threads), Start::kEarly};

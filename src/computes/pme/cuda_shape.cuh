@@ -24,14 +24,20 @@ struct Shape {
   Divider by_rows, by_tile_rows, by_last_rows, by_entries;
 
   Shape(const PmeGrid& g, int planes)
-      : nx(g.nx), ny(g.ny), nz(g.nz), half(g.nz / 2), pitch((g.nz / 2 + 1) | 1), by_rows(g.ny),
-        by_tile_rows(kTileRows), by_last_rows((planes * g.ny - 1) % kTileRows + 1),
+      : nx(g.nx),
+        ny(g.ny),
+        nz(g.nz),
+        half(g.nz / 2),
+        pitch((g.nz / 2 + 1) | 1),
+        by_rows(g.ny),
+        by_tile_rows(kTileRows),
+        by_last_rows((planes * g.ny - 1) % kTileRows + 1),
         by_entries(g.nz / 2 + 1) {
-    const bool fits = g.nz % 2 == 0 && make_plan(nx, x) && make_plan(ny, y) &&
-                      make_plan(half, z);
+    const bool fits = g.nz % 2 == 0 && make_plan(nx, x) && make_plan(ny, y) && make_plan(half, z);
     if (!fits)
-      throw Error("The PME grid must have lengths made of the factors 2, 3, 5 and 7, even in z; it is " +
-                  std::to_string(nx) + " x " + std::to_string(ny) + " x " + std::to_string(nz) + ".");
+      throw Error(
+          "The PME grid must have lengths made of the factors 2, 3, 5 and 7, even in z; it is " +
+          std::to_string(nx) + " x " + std::to_string(ny) + " x " + std::to_string(nz) + ".");
   }
   __host__ __device__ int entries() const { return half + 1; }
 };

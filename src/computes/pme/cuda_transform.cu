@@ -13,20 +13,20 @@
 namespace quiltmd {
 namespace {
 
-using fft::Lines;
-using fft::Plan;
-using fft::Run;
-using fft::Shape;
-using fft::Way;
-using fft::kTileRows;
-using fft::kTileThreads;
 using fft::carved;
 using fft::Carver;
 using fft::column_tile;
 using fft::column_tile_threads;
+using fft::kTileRows;
+using fft::kTileThreads;
+using fft::Lines;
+using fft::Plan;
+using fft::Run;
+using fft::Shape;
 using fft::threads_for;
 using fft::tile_bytes;
 using fft::tile_width;
+using fft::Way;
 
 constexpr int kPlaneThreads = 512;  // 128 registers each: radix 16 needs 32 for its values alone
 
@@ -77,8 +77,12 @@ struct RowPair {
   bool own;            // lowest is 0: the butterfly is its own partner, one value further
 
   __device__ __forceinline__ RowPair(Complex* row, int k, const Shape& s, const RowTables& tables)
-      : line(row), lowest(k), step(s.half / R), place(tables.positions[k]),
-        partner(tables.positions[k == 0 ? 0 : s.half / R - k]), own(k == 0) {}
+      : line(row),
+        lowest(k),
+        step(s.half / R),
+        place(tables.positions[k]),
+        partner(tables.positions[k == 0 ? 0 : s.half / R - k]),
+        own(k == 0) {}
   __device__ __forceinline__ Complex& low(int r) const { return line[place + r]; }
   __device__ __forceinline__ Complex& high(int r, const Shape& s) const {
     return line[!own ? partner + R - 1 - r : (r == 0 ? s.half : place + R - r)];
@@ -209,8 +213,9 @@ __global__ void __launch_bounds__(kPlaneThreads)
   fft::inner_passes<Way::kForward>(columns, s.y);
   release_next();
   Complex* out = spectrum + x * s.ny * s.entries();
-  fft::last_forward(columns, s.y, [&](int k) { return m.tables.positions[k]; },
-                    [&](int k, int y, Complex value) { out[y * s.entries() + k] = value; });
+  fft::last_forward(
+      columns, s.y, [&](int k) { return m.tables.positions[k]; },
+      [&](int k, int y, Complex value) { out[y * s.entries() + k] = value; });
 }
 
 __global__ void __launch_bounds__(kPlaneThreads)
@@ -221,8 +226,9 @@ __global__ void __launch_bounds__(kPlaneThreads)
   wait_for_previous();
   const Complex* in = spectrum + x * s.ny * s.entries();
   const Lines columns = m.columns(s);
-  fft::first_inverse(columns, s.y, [&](int k) { return m.tables.positions[k]; },
-                     [&](int k, int y) { return in[y * s.entries() + k]; });
+  fft::first_inverse(
+      columns, s.y, [&](int k) { return m.tables.positions[k]; },
+      [&](int k, int y) { return in[y * s.entries() + k]; });
   fft::inner_passes<Way::kInverse>(columns, s.y);
   if (s.y.passes > 1) fft::pass_in_place<Way::kInverse>(columns, s.y, 0);
   inverse_rows(m.rows(s), reinterpret_cast<float2*>(potential) + x * s.ny * s.half, s, m.tables);
@@ -345,7 +351,8 @@ void transform_planes_by(PlaneRoute route, const TransformPlanes& op, CudaContex
   const Shape s(op.grid, op.count);
   const auto planes = static_cast<unsigned>(op.count);
   if (route == PlaneRoute::kWhole) {
-    launch(context, {"transform_planes", planes, plane_threads(s, op.count, context.sm_count),
+    launch(context,
+           {"transform_planes", planes, plane_threads(s, op.count, context.sm_count),
             plane_bytes(s), Start::kEarly},
            forward_planes, s, op.first, op.charges, op.spectrum);
     return;
@@ -354,7 +361,8 @@ void transform_planes_by(PlaneRoute route, const TransformPlanes& op, CudaContex
   launch(context,
          {"transform_rows", blocks_for(rows, kTileRows), row_tile_threads(s), row_tile_bytes(s),
           Start::kEarly},
-         forward_row_tiles, s, static_cast<int64_t>(op.first) * s.ny, rows, op.charges, op.spectrum);
+         forward_row_tiles, s, static_cast<int64_t>(op.first) * s.ny, rows, op.charges,
+         op.spectrum);
   const int width = tile_width(s.entries(), op.count, context.sm_count);
   launch(context,
          {"transform_columns", blocks_for(s.entries(), width), column_tile_threads(s.y, width),
@@ -366,8 +374,9 @@ void inverse_planes_by(PlaneRoute route, const InversePlanes& op, CudaContext& c
   const Shape s(op.grid, op.count);
   const auto planes = static_cast<unsigned>(op.count);
   if (route == PlaneRoute::kWhole) {
-    launch(context, {"inverse_planes", planes, plane_threads(s, op.count, context.sm_count),
-            plane_bytes(s), Start::kEarly},
+    launch(context,
+           {"inverse_planes", planes, plane_threads(s, op.count, context.sm_count), plane_bytes(s),
+            Start::kEarly},
            inverse_planes_kernel, s, op.first, op.spectrum, op.potential);
     return;
   }

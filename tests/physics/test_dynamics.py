@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What trajectories must obey: energy, temperature, constraints, momentum.
+
+Lengths are chosen so that each test fails when something is wrong by a few per cent and passes by
+five standard errors otherwise; all seeds are fixed, and trajectories are the same everywhere.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import quiltmd
+from quiltmd import LangevinMiddle, Nonbonded, Simulation, State, VelocityVerlet
+from quiltmd.simulation import BOLTZMANN
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
+from boxes import constraint_error, momentum, residual_stretch, water_box
+
+SMOOTH = Nonbonded(cutoff=0.8, pme_alpha=3.9, pme_grid=(32, 32, 32), potential_shift=True)
+
+
+class Series:
+    """Energies and temperature every `every` steps."""
+
+    def __init__(self, every: int) -> None:
+        self.every = every
+        self.rows: list[tuple[float, float, float, float]] = []
+
+    def report(self, simulation: Simulation) -> None:
+        e = simulation.energies()
+        self.rows.append((simulation.time, e["kinetic"], e["potential"], e["conserved"]))
+
+    @property
+    def columns(self) -> Any:
+        return np.array(self.rows).T
+
+
+@pytest.fixture(scope="module")
+def water() -> tuple[Any, Any]:
+    """729 waters at 300 K."""
+    system, state = water_box((9, 9, 9), seed=1)
+    simulation = Simulation(
+        system, state, SMOOTH, LangevinMiddle(300, friction=10, seed=1), device="cpu"
+    )
+    simulation.minimize(100.0, 60)
+    simulation.draw_velocities(300, 1)
+    simulation.run(1500)
+    warm = simulation.state()
+    return system, State(warm.positions, warm.velocities, warm.box)
+
+
+def slope(times: Any, values: Any) -> float:
+    """Least squares, kJ/mol/ps."""
+    return float(np.polyfit(times, values, 1)[0])
+
+
+def drift(water: tuple[Any, Any], steps: int, timestep: float) -> tuple[float, float]:
+    """Slope in kJ/mol/ns per atom, and scatter of the total energy in kJ/mol."""
+    simulation = Simulation(
+        *water, SMOOTH, VelocityVerlet(timestep, remove_com_every=0), device="cpu"
+    )
+    series = Series(10)
+    simulation.run(steps, [series])
+    times, _, _, total = series.columns
+    line = np.polyfit(times, total, 1)
+    return 1000 * line[0] / water[0].atoms, float(np.std(total - np.polyval(line, times)))
+
+
+def test_energy_is_conserved(water: tuple[Any, Any]) -> None:
+    """5 ps: the bound is that of the noise, about 0.02 kJ/mol/ns per atom; benchmarks/drift.py
+    measures the drift itself with a run that is long enough."""
+    found, scatter = drift(water, 2500, 0.002)
+    assert abs(found) < 0.1
+    assert scatter < 1.0  # of a kinetic energy of some 5500
+
+
+def test_energy_error_falls_with_the_square_of_the_step(water: tuple[Any, Any]) -> None:
+    """Velocity Verlet with constraints is of second order: what does it wrong is not."""
+    coarse = drift(water, 250, 0.002)[1]
+    fine = drift(water, 500, 0.001)[1]
+    assert 2.5 < coarse / fine < 6.5
+
+
+def test_velocity_verlet_is_reversible(water: tuple[Any, Any]) -> None:
+    """Back to the start, but for forces in single precision and what constraints leave."""
+    system, start = water
+    there = Simulation(system, start, SMOOTH, VelocityVerlet(remove_com_every=0), device="cpu")
+    there.run(25)
+    end = there.state()
+    back = Simulation(
+        system,
+        State(end.positions, -end.velocities, end.box),
+        SMOOTH,
+        VelocityVerlet(remove_com_every=0),
+        device="cpu",
+    )
+    back.run(25)
+    np.testing.assert_allclose(back.state().positions, start.positions, atol=2e-5)
+
+
+@pytest.mark.parametrize("integrator", [VelocityVerlet(), LangevinMiddle(seed=3)], ids=["e", "t"])
+def test_constraints_hold_and_momentum_stays(water: tuple[Any, Any], integrator: Any) -> None:
+    simulation = Simulation(*water, SMOOTH, integrator, device="cpu", ranks=2)
+    simulation.run(200)
+    state = simulation.state()
+    assert constraint_error(water[0], state.positions) < 1e-6
+    if isinstance(integrator, VelocityVerlet):
+        assert momentum(water[0], state.velocities) < 1e-4
+        assert residual_stretch(water[0], state) < 1e-3
+
+
+def test_heat_balances_the_energy(water: tuple[Any, Any]) -> None:
+    """Total energy minus heat stays while the thermostat pulls the water from 300 K to 400 K."""
+    simulation = Simulation(
+        *water, SMOOTH, LangevinMiddle(400, friction=20, timestep=0.001, seed=2), device="cpu"
+    )
+    series = Series(10)
+    simulation.run(600, [series])
+    _, kinetic, potential, conserved = series.columns
+    gained = (kinetic + potential)[-1] - (kinetic + potential)[0]
+    assert gained > 2000
+    assert np.ptp(conserved) < 0.02 * gained
+
+
+def sampled(water: tuple[Any, Any], picoseconds: float, friction: float) -> Series:
+    simulation = Simulation(
+        *water, SMOOTH, LangevinMiddle(300, friction=friction, seed=4), device="cpu"
+    )
+    series = Series(100)
+    simulation.run(round(picoseconds / 0.002), [series])
+    return series
+
+
+def check_temperature(water: tuple[Any, Any], series: Series) -> None:
+    """Mean within 5 standard errors and variance within 5 of a chi-squared distribution."""
+    kinetic = series.columns[1]
+    freedom = water[0].degrees_of_freedom - 3
+    expected = freedom * BOLTZMANN * 300 / 2
+    width = expected * np.sqrt(2 / freedom)
+    assert abs(kinetic.mean() - expected) < 5 * width / np.sqrt(len(kinetic) / 2) + 2e-3 * expected
+    assert np.std(kinetic) == pytest.approx(width, rel=5 / np.sqrt(len(kinetic)))
+
+
+def validate(water: tuple[Any, Any], series: Series) -> tuple[float, float]:
+    """physical_validation's deviations (in standard errors) of temperature and its fluctuation."""
+    pv = pytest.importorskip("physical_validation")
+    system, state = water
+    data = pv.data.SimulationData(
+        units=pv.data.UnitData.units("GROMACS"),
+        system=pv.data.SystemData(
+            natoms=system.atoms,
+            nconstraints=len(system.constraints),
+            ndof_reduction_tra=3,
+            ndof_reduction_rot=0,
+        ),
+        ensemble=pv.data.EnsembleData(
+            "NVT", natoms=system.atoms, volume=float(np.linalg.det(state.box)), temperature=300.0
+        ),
+        observables=pv.data.ObservableData(
+            kinetic_energy=series.columns[1], potential_energy=series.columns[2]
+        ),
+    )
+    np.random.seed(1)  # physical_validation draws its bootstrap from numpy's global state
+    found = pv.kinetic_energy.distribution(data, strict=False, verbosity=0)
+    return float(found[0]), float(found[1])
+
+
+def test_kinetic_energy_is_distributed_as_it_should(water: tuple[Any, Any]) -> None:
+    """20 ps at a friction of 10 per ps, where samples 0.2 ps apart are nearly independent."""
+    series = sampled(water, 20, friction=10)
+    check_temperature(water, series)
+    mean, width = validate(water, series)
+    assert abs(mean) < 4
+    assert abs(width) < 4
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_kinetic_energy_over_a_long_run(water: tuple[Any, Any]) -> None:
+    """200 ps at the friction that users take."""
+    series = sampled(water, 200, friction=1)
+    mean, width = validate(water, series)
+    assert abs(mean) < 4
+    assert abs(width) < 4
+
+
+def test_drawn_velocities(water: tuple[Any, Any]) -> None:
+    """Temperature, equipartition among directions, rest of the centre of mass, constraints."""
+    system, start = water
+    simulation = Simulation(system, start, SMOOTH, device="cpu", ranks=3)
+    kinetic = []
+    for seed in range(40):
+        simulation.draw_velocities(300, seed)
+        state = simulation.state()
+        assert momentum(system, state.velocities) < 1e-6
+        assert residual_stretch(system, state) < 1e-3
+        kinetic.append(simulation.energies()["kinetic"])
+    freedom = system.degrees_of_freedom - 3
+    expected = freedom * BOLTZMANN * 300 / 2
+    error = expected * np.sqrt(2 / freedom / len(kinetic))
+    assert np.mean(kinetic) == pytest.approx(expected, abs=4 * error)
+    assert np.std(kinetic) == pytest.approx(error * np.sqrt(40), rel=0.5)
+    by_axis = (system.masses @ simulation.state().velocities ** 2) / BOLTZMANN
+    assert by_axis / by_axis.mean() == pytest.approx([1, 1, 1], abs=0.12)
+    assert quiltmd.digest(state) == quiltmd.digest(simulation.state())

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+// Patches and who has them: the half shell names every pair of patches once, plans of all ranks fit
+// together, and refinement takes work from the busiest.
+#include <algorithm>
+#include <array>
+#include <map>
+#include <numeric>
+#include <random>
+#include <set>
+
+#include "check.h"
+#include "decomposition/assignment.h"
+#include "math/error.h"
+
+namespace quiltmd {
+namespace {
+
+const Box kSlanted{6.0, 1.5, 5.0, -2.0, 1.0, 4.0};
+
+std::vector<PatchGrid> some_grids() {
+  std::vector<PatchGrid> grids;
+  for (const int away : {1, 2})
+    for (const double reach : {0.9, 1.3, 1.9, 2.4})
+      grids.push_back(make_patch_grid(kSlanted, 0.8, reach, away));
+  return grids;
+}
+
+std::vector<double> random_weights(const PatchGrid& grid, unsigned seed) {
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<double> uniform(0, 2);
+  std::vector<double> weights(static_cast<size_t>(grid.size()));
+  for (double& w : weights) w = uniform(random);
+  return weights;
+}
+
+// The patches are as wide as the reach of the lists asks for.
+void patches_are_wide_enough() {
+  for (const double reach : {0.9, 1.3, 1.9, 2.4}) {
+    for (const int away : {1, 2}) {
+      const PatchGrid grid = make_patch_grid(kSlanted, 0.8, reach, away);
+      const Vec3d widths = grid.box.widths();
+      for (int d = 0; d < 3; ++d) CHECK(away * widths[d] / grid.cells[d] >= reach - 1e-12);
+    }
+  }
+}
+
+// Of an offset and its opposite, exactly one is in the half shell.
+void half_shell_is_half() {
+  for (const PatchGrid& grid : some_grids()) {
+    std::set<std::array<int, 3>> seen;
+    for (const Int3& o : grid.offsets) {
+      CHECK(seen.insert({o.x, o.y, o.z}).second);
+      CHECK(seen.insert({-o.x, -o.y, -o.z}).second || (o.x == 0 && o.y == 0 && o.z == 0));
+    }
+    const int side = 2 * grid.away + 1;
+    CHECK(static_cast<int>(seen.size()) == side * side * side);
+  }
+}
+
+// The shift of a code leads from a patch's centre to its neighbour's, but for whole cells.
+void shifts_lead_to_neighbours() {
+  for (const PatchGrid& grid : some_grids()) {
+    const auto centre = [&](int patch) {
+      const Int3 c = grid.cell(patch);
+      return grid.box.to_cartesian(
+          {(c.x + 0.5) / grid.cells.x, (c.y + 0.5) / grid.cells.y, (c.z + 0.5) / grid.cells.z});
+    };
+    for (int p = 0; p < grid.size(); ++p) {
+      CHECK(patch_of(grid, centre(p)) == p);
+      for (int code = 0; code < grid.codes(); ++code) {
+        const Vec3d reached = centre(p) + grid.shifts[static_cast<size_t>(code)];
+        CHECK(patch_of(grid, reached) == grid.neighbour(p, code));
+      }
+    }
+  }
+}
+
+void small_boxes_are_refused() {
+  bool refused = false;
+  try {
+    make_patch_grid({2.0, 0, 2.0, 0, 0, 1.5}, 0.8, 1.0, 1);
+  } catch (const Error&) {
+    refused = true;
+  }
+  CHECK(refused);
+}
+
+// Every patch and compute has one rank; with even weights no rank has much more than its share.
+void bisection_covers_all() {
+  for (const PatchGrid& grid : some_grids()) {
+    for (const int ranks : {1, 2, 3, 7, 64, 1000}) {
+      const Assignment a = bisect(grid, random_weights(grid, 1), ranks);
+      CHECK(static_cast<int>(a.patch_rank.size()) == grid.size());
+      CHECK(a.compute_rank == a.patch_rank);
+      for (const int rank : a.patch_rank) CHECK(rank >= 0 && rank < ranks);
+    }
+  }
+  const PatchGrid grid = make_patch_grid({8, 0, 8, 0, 0, 8}, 0.9, 1.0, 1);
+  CHECK(grid.size() == 512);
+  for (const int ranks : {2, 4, 8, 16}) {
+    const std::vector<double> even(512, 1.0);
+    const Assignment a = bisect(grid, even, ranks);
+    for (int r = 0; r < ranks; ++r)
+      CHECK(std::count(a.patch_rank.begin(), a.patch_rank.end(), r) == 512 / ranks);
+  }
+}
+
+void check_plan(const PatchGrid& grid, const Assignment& a, int rank, const RankPlan& plan) {
+  const std::set<int> owned(plan.owned.begin(), plan.owned.end());
+  const std::set<int> proxies(plan.proxies.begin(), plan.proxies.end());
+  std::set<int> needed;
+  for (size_t i = 0; i < plan.computes.size(); ++i) {
+    const int compute = plan.computes[i];
+    CHECK(a.compute_rank[static_cast<size_t>(compute)] == rank);
+    bool interior = true;
+    for (int code = 0; code < grid.codes(); ++code) {
+      const int p = grid.neighbour(compute, code);
+      if (owned.count(p)) continue;
+      interior = false;
+      needed.insert(p);
+    }
+    CHECK(interior == (static_cast<int>(i) < plan.interior));
+  }
+  CHECK(needed == proxies);
+  std::vector<int> received;
+  for (const Exchange& from : plan.receives) {
+    CHECK(from.rank != rank && !from.patches.empty());
+    for (const int p : from.patches) CHECK(a.patch_rank[static_cast<size_t>(p)] == from.rank);
+    received.insert(received.end(), from.patches.begin(), from.patches.end());
+  }
+  std::sort(received.begin(), received.end());
+  CHECK(received == plan.proxies);
+}
+
+void check_plans(const PatchGrid& grid, const Assignment& a) {
+  const std::vector<RankPlan> plans = plan_ranks(grid, a);
+  std::vector<int> owned, computes;
+  std::map<std::pair<int, int>, std::vector<int>> sent, received;
+  for (int r = 0; r < a.ranks; ++r) {
+    const RankPlan& plan = plans[static_cast<size_t>(r)];
+    check_plan(grid, a, r, plan);
+    owned.insert(owned.end(), plan.owned.begin(), plan.owned.end());
+    computes.insert(computes.end(), plan.computes.begin(), plan.computes.end());
+    for (const Exchange& e : plan.sends) sent[{r, e.rank}] = e.patches;
+    for (const Exchange& e : plan.receives) received[{e.rank, r}] = e.patches;
+  }
+  CHECK(sent == received);
+  std::vector<int> all(static_cast<size_t>(grid.size()));
+  std::iota(all.begin(), all.end(), 0);
+  std::sort(owned.begin(), owned.end());
+  std::sort(computes.begin(), computes.end());
+  CHECK(owned == all);
+  CHECK(computes == all);
+}
+
+void plans_fit_together() {
+  for (const PatchGrid& grid : some_grids())
+    for (const int ranks : {1, 2, 3, 7, 64}) {
+      Assignment a = bisect(grid, random_weights(grid, 2), ranks);
+      check_plans(grid, a);
+      std::mt19937 random(3);
+      for (int& rank : a.compute_rank)
+        rank = static_cast<int>(random() % static_cast<unsigned>(ranks));
+      check_plans(grid, a);  // computes anywhere, far from their patches
+    }
+}
+
+std::vector<double> loads(const Assignment& a, const std::vector<double>& fixed,
+                          const std::vector<double>& cost) {
+  std::vector<double> total = fixed;
+  for (size_t c = 0; c < cost.size(); ++c) total[static_cast<size_t>(a.compute_rank[c])] += cost[c];
+  return total;
+}
+
+// Patches stay, the busiest rank gets less busy, and what is balanced is left alone.
+void refinement_lowers_the_maximum() {
+  const PatchGrid grid = make_patch_grid({9, 0, 9, 0, 0, 9}, 0.9, 1.3, 1);
+  for (unsigned seed = 0; seed < 20; ++seed) {
+    const int ranks = 2 + static_cast<int>(seed % 5);
+    const std::vector<double> cost = random_weights(grid, seed);
+    std::vector<double> fixed(static_cast<size_t>(ranks), 1.0);
+    fixed[0] = 20;
+    const Assignment before = bisect(grid, std::vector<double>(cost.size(), 1.0), ranks);
+    const Assignment after = refine(grid, before, fixed, cost, 1.03);
+    CHECK(after.patch_rank == before.patch_rank);
+    const auto was = loads(before, fixed, cost), is = loads(after, fixed, cost);
+    const double mean = std::accumulate(is.begin(), is.end(), 0.0) / ranks;
+    CHECK(*std::max_element(is.begin(), is.end()) < *std::max_element(was.begin(), was.end()));
+    CHECK(*std::max_element(is.begin(), is.end()) < 1.1 * mean);
+    check_plans(grid, after);
+    CHECK(refine(grid, after, fixed, cost, 1.2).compute_rank == after.compute_rank);
+  }
+}
+
+}  // namespace
+}  // namespace quiltmd
+
+int main() {
+  using namespace quiltmd;
+  return test::run_all({
+      {"patches are wide enough", patches_are_wide_enough},
+      {"the half shell is half", half_shell_is_half},
+      {"shifts lead to neighbours", shifts_lead_to_neighbours},
+      {"small boxes are refused", small_boxes_are_refused},
+      {"bisection covers all", bisection_covers_all},
+      {"plans fit together", plans_fit_together},
+      {"refinement lowers the maximum", refinement_lowers_the_maximum},
+  });
+}
