@@ -102,10 +102,11 @@ def pme_parameters(
 
     alpha = sqrt(-ln(2 tolerance)) / cutoff and, for splines of order p, a grid of
     2 alpha L / (3 tolerance^(1/p)) points along each box vector's diagonal element L, raised to a
-    product of 2, 3, 5 and 7 (an even one along z, for real transforms).  For p = 5 these are the rules of the OpenMM user guide (section on
-    PME).  The error of order p falls as (alpha spacing)^p, so order 4 needs a spacing smaller by
-    tolerance^(1/4 - 1/5), 0.68 times at 5e-4; with it, the rms error of forces in a box of water
-    is 1.2 (5e-4) to 2.2 times (1e-5) that of order 5.
+    product of 2, 3, 5 and 7 (an even one along z, for real transforms).  For p = 5 these are the
+    rules of the OpenMM user guide (section on PME).  The error of order p falls as
+    (alpha spacing)^p, so order 4 needs a spacing smaller by tolerance^(1/4 - 1/5), 0.68 times at
+    5e-4; with it, the rms error of forces in a box of water is 1.2 (5e-4) to 2.2 times (1e-5) that
+    of order 5.
     """
     alpha = math.sqrt(-math.log(2 * tolerance)) / cutoff
     density = 2 * alpha / (3 * tolerance ** (1 / order))
