@@ -7,19 +7,15 @@ five standard errors otherwise; all seeds are fixed, and trajectories are the sa
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from boxes import constraint_error, momentum, residual_stretch, water_box
 
 import quiltmd
 from quiltmd import LangevinMiddle, Nonbonded, Simulation, State, VelocityVerlet
 from quiltmd.simulation import BOLTZMANN
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
-from boxes import constraint_error, momentum, residual_stretch, water_box
 
 SMOOTH = Nonbonded(cutoff=0.8, pme_alpha=3.9, pme_grid=(32, 32, 32), potential_shift=True)
 
@@ -52,11 +48,6 @@ def water() -> tuple[Any, Any]:
     simulation.run(1500)
     warm = simulation.state()
     return system, State(warm.positions, warm.velocities, warm.box)
-
-
-def slope(times: Any, values: Any) -> float:
-    """Least squares, kJ/mol/ps."""
-    return float(np.polyfit(times, values, 1)[0])
 
 
 def drift(water: tuple[Any, Any], steps: int, timestep: float) -> tuple[float, float]:

@@ -109,7 +109,7 @@ def test_overlapping_atoms(alanine: Files, tmp_path: Path) -> None:
 def test_a_blow_up(alanine: Files, tmp_path: Path) -> None:
     """Steps of 30 fs cannot work; the run stops, names atoms, and leaves the start."""
     flags = [*run_flags(alanine, tmp_path / "out"), "--timestep", 0.03]
-    refuses(*flags, saying="blew up at step")
+    refuses(*flags, saying="the simulation blew up at atom")
     done = quiltmd(*flags, "--overwrite")
     assert re.search(r"atom \d+ \(\w+ of \w+ \d+\)", done.stderr)
     assert "last good checkpoint" in done.stderr

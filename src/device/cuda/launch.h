@@ -45,7 +45,7 @@ template <class... Parameters, class... Arguments>
 void launch(const CudaContext& context, const LaunchShape& shape, void (*kernel)(Parameters...),
             Arguments&&... arguments) {
   if (!shape.blocks || !shape.blocks_y || !shape.blocks_z) return;
-  constexpr size_t kUsualShared = 48 * 1024;
+  constexpr size_t kUsualShared = 32 * 1024;  // leaves room for what a kernel declares itself
   if (shape.shared > kUsualShared) {
     cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                     static_cast<int>(shape.shared)),
