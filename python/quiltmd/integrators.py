@@ -25,13 +25,14 @@ class VelocityVerlet:
     timestep:
         Ps.
     constraint_tolerance:
-        Relative error of constrained lengths.
+        Relative error of constrained lengths.  At constant energy it shows: 1e-6 makes the energy
+        rise by 7e-4 kJ/mol/ns per atom (DHFR in water, 2 fs), 1e-8 by nothing measurable.
     remove_com_every:
         Steps between removals of centre-of-mass motion; 0 = never.
     """
 
     timestep: float = Field(default=0.002, gt=0)
-    constraint_tolerance: float = Field(default=1e-6, gt=0)
+    constraint_tolerance: float = Field(default=1e-8, gt=0)
     remove_com_every: int = Field(default=_COM_EVERY, ge=0)
 
     def resolve(self) -> dict[str, Any]:
