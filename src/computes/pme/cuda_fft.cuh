@@ -264,9 +264,10 @@ __device__ __forceinline__ void with_radix(int radix, F f) {
 #define QMD_RADIX(R) \
   case R:            \
     return f(std::integral_constant<int, R>{});
-    QMD_RADIX(2)
-    QMD_RADIX(3) QMD_RADIX(4) QMD_RADIX(5) QMD_RADIX(6) QMD_RADIX(7) QMD_RADIX(8) QMD_RADIX(9)
-        QMD_RADIX(10) QMD_RADIX(12) QMD_RADIX(14) QMD_RADIX(15) QMD_RADIX(16)
+    // clang-format off
+    QMD_RADIX(2) QMD_RADIX(3) QMD_RADIX(4) QMD_RADIX(5) QMD_RADIX(6) QMD_RADIX(7) QMD_RADIX(8)
+    QMD_RADIX(9) QMD_RADIX(10) QMD_RADIX(12) QMD_RADIX(14) QMD_RADIX(15) QMD_RADIX(16)
+    // clang-format on
 #undef QMD_RADIX
   }
 }
