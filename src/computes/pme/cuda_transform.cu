@@ -117,6 +117,9 @@ __device__ __forceinline__ void merge_and_first_pass(const RowPair<R>& pair, con
 #pragma unroll
   for (int r = 0; r < R; ++r) {
     Complex low = pair.low(r), high = pair.high(r, s);
+    // A real row has no imaginary part here; in a tilted box the influence function of the highest
+    // frequencies leaves one, which the gradient of the energy does not have.
+    if (r == 0 && pair.own) low.im = high.im = 0;
     merge_pair(roots[pair.lowest + r * pair.step], low, high);
     x[r] = fft::swapped(low);
     y[R - 1 - r] = fft::swapped(high);
