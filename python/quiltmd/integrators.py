@@ -25,8 +25,8 @@ class VelocityVerlet:
     timestep:
         Ps.
     constraint_tolerance:
-        Relative error of constrained lengths.  At constant energy it shows: 1e-6 makes the energy
-        rise by 7e-4 kJ/mol/ns per atom (DHFR in water, 2 fs), 1e-8 by nothing measurable.
+        Relative error of constrained lengths.  At constant energy it shows as a drift, hence the
+        tighter default (docs/decisions.md has the figures).
     remove_com_every:
         Steps between removals of centre-of-mass motion; 0 = never.
     """
