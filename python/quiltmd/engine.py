@@ -31,6 +31,7 @@ class Engine(Protocol):
         velocities: Any,
         list_step: int,
         list_positions: Any,
+        pruned_positions: Any,
     ) -> None:
         """Puts the atoms there; list_positions is None where lists were never built."""
 
@@ -97,6 +98,8 @@ class Execution:
             "threads": self.threads or max(1, available_cores() // self.ranks),
             "list_life": 0,
             "list_buffer": 0.0,
+            "inner_life": 0,
+            "inner_buffer": 0.0,
             "away": self.away,
             "balance": self.balance,
         }

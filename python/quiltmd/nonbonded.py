@@ -20,6 +20,12 @@ from .errors import QuiltError
 
 _GRID_FACTORS = (2, 3, 5, 7)
 _SMALLEST_GRID = 8
+# Relative rms errors of forces in water: of the direct sum, _DIRECT exp(-(alpha cutoff)^2), and of
+# the reciprocal sum with splines of order p, _SPLINE[p] (alpha spacing)^p.  Fitted to a box of a
+# protein in water; tests/python/test_pme_parameters.py measures what comes of them.
+_DIRECT = 0.62
+_SPLINE = {4: 0.0198, 5: 0.0145}
+_DIRECT_SHARE, _SPLINE_SHARE = 0.8, 0.55  # of the tolerance; their squares sum up to 0.94
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
@@ -33,9 +39,9 @@ class Nonbonded:
     method:
         "pme" (smooth particle mesh Ewald) or "cutoff" (plain truncation, for tests).
     pme_order:
-        Order of the B-splines, 4 or 5.
+        Order of the B-splines, 4 or 5; None: 4, or 5 for tolerances below 1e-4.
     pme_tolerance:
-        Relative force error that chooses alpha and grid.
+        Relative rms error of forces that chooses alpha and grid.
     pme_alpha:
         Ewald splitting parameter, 1/nm; given together with `pme_grid`.
     pme_grid:
@@ -48,7 +54,7 @@ class Nonbonded:
 
     cutoff: float = Field(default=0.9, gt=0)
     method: Literal["pme", "cutoff"] = "pme"
-    pme_order: Literal[4, 5] = 5
+    pme_order: Literal[4, 5] | None = None
     pme_tolerance: float = Field(default=5e-4, gt=0, lt=0.5)
     pme_alpha: float | None = Field(default=None, gt=0)
     pme_grid: tuple[int, int, int] | None = None
@@ -58,8 +64,13 @@ class Nonbonded:
     def __post_init__(self) -> None:
         if (self.pme_alpha is None) != (self.pme_grid is None):
             raise ValueError("pme_alpha and pme_grid belong together: give both or neither")
-        if self.pme_grid is not None and min(self.pme_grid) < self.pme_order:
-            raise ValueError(f"pme_grid needs at least {self.pme_order} points in each direction")
+        if self.pme_grid is not None and min(self.pme_grid) < self.order:
+            raise ValueError(f"pme_grid needs at least {self.order} points in each direction")
+
+    @property
+    def order(self) -> int:
+        """Order of the B-splines, chosen."""
+        return self.pme_order or (4 if self.pme_tolerance >= 1e-4 else 5)
 
     def resolve(self, box: NDArray[np.float64]) -> dict[str, Any]:
         """Settings for the core, with PME parameters for this box (3, 3), rows in nm.
@@ -76,7 +87,7 @@ class Nonbonded:
         return {
             "cutoff": self.cutoff,
             "method": self.method,
-            "pme_order": self.pme_order,
+            "pme_order": self.order,
             "pme_alpha": alpha,
             "pme_grid": grid,
             "dispersion_correction": self.dispersion_correction,
@@ -86,7 +97,7 @@ class Nonbonded:
     def _ewald(self, box: NDArray[np.float64]) -> tuple[float, tuple[int, int, int]]:
         if self.pme_alpha is not None and self.pme_grid is not None:
             return self.pme_alpha, self.pme_grid
-        return pme_parameters(box, self.cutoff, self.pme_tolerance, self.pme_order)
+        return pme_parameters(box, self.cutoff, self.pme_tolerance, self.order)
 
 
 def box_widths(box: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -96,21 +107,29 @@ def box_widths(box: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def pme_parameters(
-    box: NDArray[np.float64], cutoff: float, tolerance: float, order: int = 5
+    box: NDArray[np.float64], cutoff: float, tolerance: float, order: int = 4
 ) -> tuple[float, tuple[int, int, int]]:
-    """Ewald alpha (1/nm) and charge grid for a relative force error.
+    """Ewald alpha (1/nm) and charge grid for a relative rms error of forces.
 
-    alpha = sqrt(-ln(2 tolerance)) / cutoff and, for splines of order p, a grid of
-    2 alpha L / (3 tolerance^(1/p)) points along each box vector's diagonal element L, raised to a
-    product of 2, 3, 5 and 7 (an even one along z, for real transforms).  For p = 5 these are the
-    rules of the OpenMM user guide (section on PME).  The error of order p falls as
-    (alpha spacing)^p, so order 4 needs a spacing smaller by tolerance^(1/4 - 1/5), 0.68 times at
-    5e-4; with it, the rms error of forces in a box of water is 1.2 (5e-4) to 2.2 times (1e-5) that
-    of order 5.
+    The error of the direct sum falls as exp(-(alpha cutoff)^2) (Kolafa and Perram, Mol. Simul. 9,
+    351 (1992)), that of splines of order p as (alpha spacing)^p (Essmann et al., J. Chem. Phys.
+    103, 8577 (1995)); both together stay within the tolerance.  Numbers of grid points are raised
+    to a product of 2, 3, 5 and 7 (an even one along z, for real transforms).
+
+    Parameters
+    ----------
+    box:
+        (3, 3) nm, reduced rows.
+    cutoff:
+        Of the direct sum, nm.
+    tolerance:
+        Error of all forces relative to their root mean square.
+    order:
+        Of the splines, 4 or 5.
     """
-    alpha = math.sqrt(-math.log(2 * tolerance)) / cutoff
-    density = 2 * alpha / (3 * tolerance ** (1 / order))
-    nx, ny, nz = (math.ceil(density * float(box[i, i])) for i in range(3))
+    alpha = math.sqrt(math.log(max(_DIRECT / (_DIRECT_SHARE * tolerance), 2.0))) / cutoff
+    spacing = (_SPLINE_SHARE * tolerance / _SPLINE[order]) ** (1 / order) / alpha
+    nx, ny, nz = (math.ceil(float(box[i, i]) / spacing) for i in range(3))
     return alpha, (_grid_size(nx), _grid_size(ny), 2 * _grid_size(math.ceil(nz / 2), minimum=4))
 
 

@@ -128,6 +128,7 @@ class Simulation:
             state.velocities,
             state.list_step,
             state.list_positions,
+            state.pruned_positions,
         )
         self.step = state.step
         self._volume = float(np.prod(np.diag(state.box)))

@@ -63,9 +63,11 @@ nb::list describe_devices(bool self_test) {
 }
 
 void set_state(Engine& engine, int64_t step, const Matrix& box, const Points& positions,
-               const Points& velocities, int64_t list_step, std::optional<Points> list_positions) {
-  HostState state{step, points_from(positions), points_from(velocities), list_step, {}};
+               const Points& velocities, int64_t list_step, std::optional<Points> list_positions,
+               std::optional<Points> pruned_positions) {
+  HostState state{step, points_from(positions), points_from(velocities), list_step, {}, {}};
   if (list_positions) state.list_positions = points_from(*list_positions);
+  if (pruned_positions) state.pruned_positions = points_from(*pruned_positions);
   nb::gil_scoped_release release;
   engine.set_state(box_from(box), state);
 }
@@ -79,6 +81,7 @@ nb::dict get_state(const Engine& engine) {
   out["velocities"] = to_array(state.velocities);
   out["list_step"] = state.list_step;
   out["list_positions"] = to_array(state.list_positions);
+  if (!state.pruned_positions.empty()) out["pruned_positions"] = to_array(state.pruned_positions);
   return out;
 }
 
@@ -196,7 +199,7 @@ NB_MODULE(_core, module) {
           },
           "system"_a, "nonbonded"_a, "integrator"_a, "run"_a)
       .def("set_state", &set_state, "step"_a, "box"_a, "positions"_a, "velocities"_a, "list_step"_a,
-           "list_positions"_a.none())
+           "list_positions"_a.none(), "pruned_positions"_a.none() = nb::none())
       .def("run", &Engine::run, "steps"_a, nb::call_guard<nb::gil_scoped_release>())
       .def("state", &get_state)
       .def("energies", &Engine::energies, nb::call_guard<nb::gil_scoped_release>())

@@ -53,6 +53,8 @@ std::map<std::string, double> Engine::numbers() const {
           {"proxies", proxies},
           {"list_life", s.lists.life},
           {"list_buffer", s.lists.buffer},
+          {"inner_life", s.lists.inner_life},
+          {"inner_buffer", s.lists.inner_buffer},
           {"list_entries", entries},
           {"early_rebuilds", static_cast<double>(early_rebuilds())},
           {"lorentz_berthelot", s.lorentz_berthelot ? 1.0 : 0.0},

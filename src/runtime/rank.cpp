@@ -36,11 +36,16 @@ Rank::Rank(const Setup& setup, Device& device, Transport& transport, RankView vi
 }
 
 void Rank::build_schedules() {
-  forces_ = force_schedule(workspace_, view_, Clear::kYes, Energies::kSkip);
-  block_forces_ = force_schedule(workspace_, view_, Clear::kNo, Energies::kSkip);
-  energies_schedule_ = force_schedule(workspace_, view_, Clear::kYes, Energies::kAdd);
+  forces_ = force_schedules(Clear::kYes, Energies::kSkip);
+  block_forces_ = force_schedules(Clear::kNo, Energies::kSkip);
+  energy_forces_ = force_schedules(Clear::kYes, Energies::kAdd);
   rebuild_ = rebuild_schedule(workspace_, view_);
   agree_ = agree_schedule(workspace_, view_, agreed_);
+}
+
+Rank::ForceSchedules Rank::force_schedules(Clear clear, Energies energies) {
+  return {force_schedule(workspace_, view_, clear, Prune::kNo, energies),
+          force_schedule(workspace_, view_, clear, Prune::kYes, energies)};
 }
 
 void Rank::stage(const char* name, const std::function<void()>& body) {
@@ -50,7 +55,8 @@ void Rank::stage(const char* name, const std::function<void()>& body) {
 }
 
 void Rank::load(const HostState& state) {
-  const bool continued = !state.list_positions.empty();
+  const bool continued =
+      !state.list_positions.empty() && !(setup_.lists.dual() && state.pruned_positions.empty());
   device_.fill(workspace_.faults.data(), 0, workspace_.faults.bytes(), Lane::kMain);
   workspace_.load(continued ? state.list_positions : state.positions, state.velocities, state.step);
   step_ = state.step;
@@ -59,20 +65,41 @@ void Rank::load(const HostState& state) {
   rebuild();
   make_room(workspace_.faults.download()[0].list_overflow);
   if (continued) {
-    const auto atoms = workspace_.atom.download();
-    std::vector<Vec3d> positions(workspace_.slot_capacity);
-    const auto owned = static_cast<size_t>(workspace_.owned_slots.download()[0]);
-    for (size_t s = 0; s < owned; ++s)
-      if (atoms[s] >= 0) positions[s] = state.positions[static_cast<size_t>(atoms[s])];
-    workspace_.start_position.upload(positions);
-    stage("state.set", [this] {
-      device_.launch(SetState{workspace_.group_work(), workspace_.start_position.data(),
-                              workspace_.start_velocity.data()});
-    });
+    start_.pruned = state.pruned_positions;
+    restore_inner_lists();
+    place(state.positions);
+    snapshot();
   }
   epoch_end_ = list_step_ + setup_.lists.life;
   executor_.run(agree_);
   check_terms();
+}
+
+void Rank::place(const std::vector<Vec3d>& positions) {
+  Workspace& w = workspace_;
+  const auto owned = static_cast<size_t>(w.owned_slots.download()[0]);
+  const auto atoms = w.atom.download(owned);
+  std::vector<Vec3d> by_slot(w.slot_capacity);
+  for (size_t s = 0; s < owned; ++s)
+    if (atoms[s] >= 0) by_slot[s] = positions[static_cast<size_t>(atoms[s])];
+  const Buffer<Vec3d> there(device_, by_slot);
+  stage("state.set", [&] {
+    device_.launch(SetState{w.group_work(), there.data(), w.velocity[w.current].data()});
+    device_.fill(w.faults.data(), 0, w.faults.bytes(), Lane::kMain);
+  });
+  device_.synchronize();
+}
+
+// Inner lists depend on where the atoms were when they were last pruned.
+void Rank::restore_inner_lists() {
+  if (start_.pruned.empty()) return;
+  place(start_.pruned);
+  executor_.run(forces_.pruning);
+}
+
+bool Rank::prune_due(int64_t step) const {
+  const int64_t age = step - list_step_;
+  return setup_.lists.dual() && age % setup_.lists.inner_life == 0 && age < setup_.lists.life;
 }
 
 void Rank::check_terms() const {
@@ -103,7 +130,7 @@ void Rank::adopt_next_plan() {
 void Rank::begin_epoch() {
   epoch_end_ = list_step_ + setup_.lists.life;
   forces_current_ = false;
-  start_ = {step_, mid_step_};
+  start_ = {step_, mid_step_, {}};
 }
 
 void Rank::lay_out() {
@@ -131,7 +158,7 @@ void Rank::make_room(int32_t need) {
 }
 
 void Rank::forces() {
-  executor_.run(forces_);
+  executor_.run(forces_.at(prune_due(step_)));
   forces_current_ = true;
   forces_clear_ = false;
 }
@@ -159,7 +186,8 @@ void Rank::advance(int64_t steps) {
   if (records_)
     advance_recorded(steps);
   else
-    for (int64_t i = 0; i < steps; ++i) advance_one(forces_, ForcesAfter::kKept);
+    for (int64_t i = 0; i < steps; ++i)
+      advance_one(forces_.at(prune_due(step_ + i)), ForcesAfter::kKept);
   step_ += steps;
   forces_current_ = false;
 }
@@ -168,7 +196,8 @@ void Rank::advance_recorded(int64_t steps) {
   // All of them, not only the slots in use: a rebuild inside the block may use more.
   if (!forces_clear_)
     device_.fill(workspace_.force.data(), 0, workspace_.force.bytes(), Lane::kMain);
-  const Block block{steps, workspace_.current, rebuild_due_, rebuild_due_ && momentum_due_};
+  const int64_t phase = (step_ - list_step_) % setup_.lists.inner_life;
+  const Block block{steps, phase, workspace_.current, rebuild_due_, rebuild_due_ && momentum_due_};
   auto found = recordings_.find(block);
   if (found == recordings_.end()) {
     if (recordings_.size() >= kMostRecordings) drop_recordings();
@@ -177,7 +206,8 @@ void Rank::advance_recorded(int64_t steps) {
       remove_momentum();
       lay_out();
     }
-    for (int64_t i = 0; i < steps; ++i) advance_one(block_forces_, ForcesAfter::kCleared);
+    for (int64_t i = 0; i < steps; ++i)
+      advance_one(block_forces_.at(prune_due(step_ + i)), ForcesAfter::kCleared);
     found = recordings_.emplace(block, device_.end_recording()).first;
   }
   device_.run_recording(found->second);
@@ -292,9 +322,10 @@ bool Rank::settle() {
 
 void Rank::redo(int64_t epoch_end) {
   Workspace& w = workspace_;
-  device_.fill(w.faults.data(), 0, w.faults.bytes(), Lane::kMain);
+  restore_inner_lists();
   stage("redo", [&] {
     device_.launch(SetState{w.group_work(), w.start_position.data(), w.start_velocity.data()});
+    device_.fill(w.faults.data(), 0, w.faults.bytes(), Lane::kMain);
     device_.copy(w.energy.data() + kHeat, w.start_heat.data(), sizeof(int64_t), Lane::kMain);
     device_.copy_in(w.step.data(), &start_.step, sizeof(int64_t));
   });
@@ -316,9 +347,17 @@ void Rank::fail() const {
 
 void Rank::evaluate() {
   Workspace& w = workspace_;
+  const bool prune = prune_due(step_);
   device_.fill(w.energy.data(), 0, kHeat * sizeof(int64_t), Lane::kMain);
-  executor_.run(energies_schedule_);
+  executor_.run(energy_forces_.at(prune));
   forces_clear_ = false;
+  // Lists outrun at this very step: come here again with shorter-lived ones.
+  const int64_t here = step_;
+  if (prune && here > list_step_ && !settle()) {
+    run(here - step_);
+    evaluate();
+    return;
+  }
   stage("energies", [&] { device_.launch(KineticEnergy{w.group_work(), w.energy.data()}); });
   forces_current_ = true;
 }
@@ -383,13 +422,14 @@ void Rank::collect(HostState& state) const {
   const auto atoms = w.atom.download(owned);
   const auto x = w.position[w.current].download(owned);
   const auto v = w.velocity[w.current].download(owned);
-  const auto r = w.reference.download(owned);
+  const auto listed = w.listed.download(owned), pruned = w.reference.download(owned);
   for (size_t s = 0; s < owned; ++s) {
     if (atoms[s] < 0) continue;
     const auto a = static_cast<size_t>(atoms[s]);
     state.positions[a] = x[s];
     state.velocities[a] = v[s];
-    state.list_positions[a] = r[s];
+    state.list_positions[a] = listed[s];
+    if (setup_.lists.dual()) state.pruned_positions[a] = pruned[s];
   }
   state.step = step_;
   state.list_step = list_step_;

@@ -21,7 +21,8 @@ struct HostState {
   int64_t step = 0;
   std::vector<Vec3d> positions, velocities;
   int64_t list_step = 0;
-  std::vector<Vec3d> list_positions;  // empty: build lists from the positions
+  std::vector<Vec3d> list_positions;    // empty: build lists from the positions
+  std::vector<Vec3d> pruned_positions;  // of the last pruning; empty: where lists were built
 };
 
 // The motion of an atom went out of bounds, its constraints could not be satisfied, or a bonded
@@ -81,6 +82,11 @@ class Rank {
   void adopt_next_plan();
   void begin_epoch();
   void lay_out();
+  // Inner lists are pruned at this step.
+  bool prune_due(int64_t step) const;
+  // Put the atoms (internal order) elsewhere while lists stay.
+  void place(const std::vector<Vec3d>& positions);
+  void restore_inner_lists();
   void forces();
   // Steps of {forces, stage}; where the device prefers recorded sequences, one of them together
   // with the rebuild that is due.
@@ -108,7 +114,14 @@ class Rank {
   Workspace workspace_;
   Executor executor_;
   Agreement agreed_;
-  Schedule forces_, block_forces_, energies_schedule_, rebuild_, agree_;
+  // With and without pruning.
+  struct ForceSchedules {
+    Schedule plain, pruning;
+    const Schedule& at(bool prune) const { return prune ? pruning : plain; }
+  };
+  ForceSchedules force_schedules(Clear clear, Energies energies);
+  ForceSchedules forces_, block_forces_, energy_forces_;
+  Schedule rebuild_, agree_;
 
   int64_t step_ = 0;
   int64_t list_step_ = 0, epoch_end_ = 0;
@@ -117,6 +130,7 @@ class Rank {
   // Recorded blocks of steps.
   struct Block {
     int64_t steps;
+    int64_t phase;  // of its first step between two prunings
     int buffer;     // of the state at its start
     bool rebuild;   // lists are built first
     bool momentum;  // and before that, momentum is removed
@@ -132,6 +146,7 @@ class Rank {
   struct Start {
     int64_t step = 0;
     bool mid_step = false;
+    std::vector<Vec3d> pruned;  // positions of the last pruning, where an epoch was loaded half-way
   } start_;
   int64_t early_rebuilds_ = 0;
 };

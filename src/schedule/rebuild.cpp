@@ -177,6 +177,7 @@ Schedule rebuild_schedule(Workspace& w, const RankView& view) {
                   w.device.launch(w.sort_groups());
                   w.device.fill(w.slot_of_atom.data(), 0xff, w.slot_of_atom.bytes(), Lane::kMain);
                   w.device.launch(w.place_groups());
+                  w.device.copy(w.listed.data(), w.reference.data(), w.listed.bytes(), Lane::kMain);
                   w.device.copy(w.all_slots.data(), w.owned_slots.data(), sizeof(int32_t),
                                 Lane::kMain);
                 }});

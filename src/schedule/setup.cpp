@@ -32,15 +32,36 @@ double radius_of_groups(const System& system) {
   return radius;
 }
 
-// A list lives about 40 fs: long enough to amortise building it, short enough for a buffer that
-// even the fastest hydrogens hardly cross. docs/decisions.md has the measured energy drifts.
-constexpr double kListTime = 0.040;   // ps
-constexpr double kListBuffer = 0.20;  // nm
+// Outer lists live about 60 fs and inner ones 12 fs: long enough to amortise building and pruning
+// them, short enough for buffers that cost few pairs. docs/decisions.md has what was measured.
+constexpr double kListTime = 0.060, kInnerTime = 0.012;  // ps
+constexpr double kRoomTemperature = 300;                 // K
 
-ListSettings resolve(ListSettings lists, double timestep) {
-  if (lists.life == 0)
-    lists.life = std::clamp(static_cast<int>(std::lround(kListTime / timestep)), 4, 40);
-  if (lists.buffer == 0) lists.buffer = kListBuffer;
+// How far the fastest atom of some millions moves in a time: its initial speed (nm/ps at 300 K)
+// fades as it turns round. Hydrogens in water, of single or threefold mass, are the fastest.
+double farthest(double time, double temperature) {
+  constexpr double kSpeed = 5.2, kFading = 0.084;
+  const double warmer = std::sqrt(std::max(temperature, kRoomTemperature) / kRoomTemperature);
+  return warmer * kSpeed * kFading * (1 - std::exp(-time / kFading));
+}
+
+int steps_in(double time, double timestep) {
+  return std::max(1, static_cast<int>(std::lround(time / timestep)));
+}
+
+ListSettings resolve(ListSettings lists, const IntegratorSettings& integrator) {
+  const double dt = integrator.timestep, temperature = integrator.temperature;
+  if (lists.life == 0) lists.life = std::min(steps_in(kListTime, dt), 60);
+  if (lists.inner_life == 0) lists.inner_life = std::min(steps_in(kInnerTime, dt), lists.life);
+  if (lists.inner_buffer == 0) lists.inner_buffer = farthest(lists.inner_life * dt, temperature);
+  const int until_last_pruning = (lists.life - 1) / lists.inner_life * lists.inner_life;
+  if (lists.buffer == 0)
+    lists.buffer = lists.inner_buffer + farthest(until_last_pruning * dt, temperature);
+  // Thin outer lists leave nothing to prune.
+  if (lists.inner_buffer > 0.6 * lists.buffer) {
+    lists.inner_life = lists.life;
+    lists.inner_buffer = lists.buffer;
+  }
   return lists;
 }
 
@@ -67,7 +88,7 @@ Setup make_setup(System system, const NonbondedSettings& nonbonded,
   setup.system = std::move(system);
   setup.nonbonded = nonbonded;
   setup.integrator = integrator;
-  setup.lists = resolve(lists, integrator.timestep);
+  setup.lists = resolve(lists, integrator);
   setup.box = box;
   setup.group_radius = radius_of_groups(setup.system);
   if (nonbonded.pme) check_pme_grid(nonbonded.order, nonbonded.grid);

@@ -24,10 +24,18 @@ struct IntegratorSettings {
   int remove_com_every = 0;  // steps, rounded up to list lifetimes; 0: never
 };
 
+// Outer lists are built anew after every `life` steps; inner ones, which the pair forces use, are
+// pruned from them every `inner_life` steps. Where both lives are the same there are no inner lists.
 struct ListSettings {
-  int life = 0;       // steps between list builds; 0: automatic
-  double buffer = 0;  // nm beyond the cutoff; 0: automatic
-  int away = 1;       // reach of the half shell in patches
+  int life = 0;             // steps; 0: automatic
+  double buffer = 0;        // nm beyond the cutoff; 0: automatic
+  int inner_life = 0;       // steps; 0: automatic
+  double inner_buffer = 0;  // nm beyond the cutoff; 0: automatic
+  int away = 1;             // reach of the half shell in patches
+
+  bool dual() const { return inner_life < life; }
+  // How far atoms may move until the last pruning, so that outer lists still hold every inner pair.
+  double outer_limit() const { return dual() ? buffer - inner_buffer : buffer; }
 };
 
 struct Setup {

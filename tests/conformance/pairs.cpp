@@ -118,16 +118,13 @@ void overlapping_atoms_stay_finite(Pair devices) {
 // Inner lists of a rank, pruned on its device.
 struct Inner {
   Buffer<PairList> lists;
-  Buffer<uint32_t> entries, kept;
+  Buffer<uint32_t> entries;
   Buffer<uint8_t> masks;
-  Buffer<int64_t> step;
 
   explicit Inner(const PairRank& rank)
       : lists(rank.device, rank.lists.size()),
         entries(rank.device, rank.entries.size()),
-        kept(rank.device, std::vector<uint32_t>(rank.entries.size() / 32 + 1, 0)),
-        masks(rank.device, rank.masks.size()),
-        step(rank.device, std::vector<int64_t>{41}) {}
+        masks(rank.device, rank.masks.size()) {}
 
   PruneLists operation(const PairRank& rank, float reach) const {
     PruneLists op{};
@@ -143,9 +140,6 @@ struct Inner {
     op.inner = lists.data();
     op.inner_entries = entries.data();
     op.inner_masks = masks.data();
-    op.kept = kept.data();
-    op.step = step.data();
-    op.faults = rank.faults.data();
     return op;
   }
 };
@@ -194,24 +188,31 @@ void pruning_keeps_what_is_near(Pair devices) {
     wrong += next != end || masked != found[l].masked;
   }
   CHECK(wrong == 0);
-  CHECK(rank.faults.download()[0].violation_step == 0);
 }
 
-void missed_entries_are_reported(Pair devices) {
-  const Molecules m = make_molecules(kBox, 12);
-  PairRank rank(devices.device, m, ewald(2.92));
-  rank.build();
-  const Inner inner(rank);
-  PruneLists op = inner.operation(rank, 0.8f);
-  devices.device.launch(op);
-  op.compare = true;
-  op.missed2 = 0.8f * 0.8f;
-  devices.device.launch(op);  // nothing moved, nothing missed
-  CHECK(rank.faults.download()[0].violation_step == 0);
-  op.missed2 = 0.9f * 0.9f;
-  op.inner = nullptr;
-  devices.device.launch(op);
-  CHECK(rank.faults.download()[0].violation_step == 42);
+void outrun_lists_are_reported(Pair devices) {
+  const std::vector<Vec3d> listed(3000, Vec3d{1, 2, 3});
+  for (const double distance : {0.099, 0.101}) {
+    std::vector<Vec3d> position = listed;
+    position[2345] += Vec3d{0, 0, distance};
+    const Buffer<Vec3d> listed_d(devices.device, listed);
+    Buffer<Vec3d> position_d(devices.device, position), reference_d(devices.device, listed);
+    const Buffer<int32_t> count(devices.device, std::vector<int32_t>{3000});
+    const Buffer<int64_t> step(devices.device, std::vector<int64_t>{42});
+    Buffer<Faults> faults(devices.device, std::vector<Faults>(1));
+    RenewReference op{};
+    op.slots.position = position_d.data();
+    op.slots.reference = reference_d.data();
+    op.slot_count = count.data();
+    op.slot_capacity = 3000;
+    op.listed = listed_d.data();
+    op.outrun2 = 0.01;
+    op.step = step.data();
+    op.faults = faults.data();
+    devices.device.launch(op);
+    CHECK(norm(reference_d.download()[2345] - position[2345]) == 0);
+    CHECK(faults.download()[0].violation_step == (distance > 0.1 ? 42 : 0));
+  }
 }
 
 }  // namespace
@@ -222,7 +223,7 @@ std::vector<Case> pair_cases(Pair devices) {
           {"pair bits depend on nothing", [devices] { bits_depend_on_nothing(devices); }},
           {"overlapping atoms stay finite", [devices] { overlapping_atoms_stay_finite(devices); }},
           {"pruning keeps what is near", [devices] { pruning_keeps_what_is_near(devices); }},
-          {"missed entries are reported", [devices] { missed_entries_are_reported(devices); }}};
+          {"outrun lists are reported", [devices] { outrun_lists_are_reported(devices); }}};
 }
 
 }  // namespace quiltmd::test

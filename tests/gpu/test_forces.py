@@ -27,9 +27,9 @@ Pair = tuple[quiltmd.System, quiltmd.State]
 
 def tight(box: np.ndarray, tile: tuple[int, int, int] = (1, 1, 1)) -> quiltmd.Nonbonded:
     """Tight settings for a box, and for its tiles the same."""
-    alpha, grid = quiltmd.pme_parameters(box, 0.9, TOLERANCE)
+    alpha, grid = quiltmd.pme_parameters(box, 0.9, TOLERANCE, order=5)
     x, y, z = (n * times for n, times in zip(grid, tile, strict=True))
-    return quiltmd.Nonbonded(pme_alpha=alpha, pme_grid=(x, y, z + z % 2))
+    return quiltmd.Nonbonded(pme_order=5, pme_alpha=alpha, pme_grid=(x, y, z + z % 2))
 
 
 def check(run: Run, energies: dict[str, float], forces: np.ndarray, record: Any) -> None:

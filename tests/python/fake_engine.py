@@ -47,6 +47,7 @@ class FakeEngine:
         velocities: Any,
         list_step: int,
         list_positions: Any,
+        pruned_positions: Any,
     ) -> None:
         self._step, self._box = step, box
         self._positions, self._velocities = positions.copy(), velocities.copy()

@@ -42,7 +42,7 @@ class Case:
 def evaluated(topology: Path, coordinates: Path, cutoff: float) -> Case:
     """Both programs with the same cutoff, alpha and grid, and splines of order 5."""
     system, state = quiltmd.load(topology, coordinates)
-    alpha, grid = quiltmd.pme_parameters(state.box, cutoff, TIGHT)
+    alpha, grid = quiltmd.pme_parameters(state.box, cutoff, TIGHT, order=5)
     prmtop = app.AmberPrmtopFile(str(topology), periodicBoxVectors=state.box * unit.nanometer)
     original = prmtop.createSystem(nonbondedMethod=app.PME, nonbondedCutoff=cutoff)
     for index, force in enumerate(original.getForces()):
@@ -67,7 +67,7 @@ def evaluated(topology: Path, coordinates: Path, cutoff: float) -> Case:
     return Case(
         system,
         state,
-        Nonbonded(cutoff=cutoff, pme_alpha=alpha, pme_grid=grid),
+        Nonbonded(cutoff=cutoff, pme_order=5, pme_alpha=alpha, pme_grid=grid),
         energies,
         forces.value_in_unit(unit.kilojoule_per_mole / unit.nanometer),
     )

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inner pair lists: pruning a wide list gives the narrow one, and tells what a narrow one missed.
+// Inner pair lists: pruning a wide list gives the narrow one; renewing the reference positions tells
+// who has outrun the wide one.
 #include <algorithm>
 
 #include "check.h"
@@ -39,12 +40,9 @@ struct Pruned {
       : rank(wide),
         lists(wide.device, wide.lists.size()),
         entries(wide.device, wide.entries.size()),
-        kept(wide.device, wide.entries.size() / kListAlign + 1),
-        masks(wide.device, wide.entries.size()),
-        step(wide.device, std::vector<int64_t>{6}) {}
+        masks(wide.device, wide.entries.size()) {}
 
-  // The step of a violation, or 0.
-  int prune(double reach, bool compare) {
+  void prune(double reach) {
     PruneLists op{};
     op.slots.local = rank.local_d.data();
     op.slots.atom = rank.atom_d.data();
@@ -59,20 +57,13 @@ struct Pruned {
     op.inner = lists.data();
     op.inner_entries = entries.data();
     op.inner_masks = masks.data();
-    op.kept = kept.data();
-    op.compare = compare;
-    op.missed2 = static_cast<float>(kNarrow * kNarrow);
-    op.step = step.data();
-    op.faults = rank.faults.data();
     rank.device.launch(op);
-    return rank.faults.download()[0].violation_step;
   }
 
   PairRank& rank;
   Buffer<PairList> lists;
-  Buffer<uint32_t> entries, kept;
+  Buffer<uint32_t> entries;
   Buffer<uint8_t> masks;
-  Buffer<int64_t> step;
 };
 
 PairRank make_rank(Device& device) {
@@ -90,25 +81,44 @@ void pruning_gives_the_narrow_list() {
   rank.choices.reach = kWide;
   rank.build();
   Pruned pruned(rank);
-  CHECK(pruned.prune(kNarrow, false) == 0);
+  pruned.prune(kNarrow);
   const Lists found{pruned.lists.download(), pruned.entries.download(), pruned.masks.download()};
   CHECK(same(narrow, found));
   CHECK(!same(found, {rank.lists.download(), rank.entries.download(), rank.masks.download()}));
 }
 
-void missed_pairs_are_noticed() {
+// The step that is reported when one atom of many has moved by `distance` and 0.1 are allowed.
+int step_reported(double distance) {
   HostDevice device(2, host_kernels());
-  PairRank rank = make_rank(device);
-  rank.build();
-  Pruned pruned(rank);
-  CHECK(pruned.prune(kNarrow, false) == 0);
-  CHECK(pruned.prune(0.8, true) == 0);
-  CHECK(pruned.prune(kNarrow, true) == 7);
+  std::vector<Vec3d> listed(5000, Vec3d{1, 2, 3}), position = listed;
+  position[4321] += Vec3d{0, distance, 0};
+  const Buffer<Vec3d> listed_d(device, listed);
+  Buffer<Vec3d> position_d(device, position), reference_d(device, listed);
+  const Buffer<int32_t> count(device, std::vector<int32_t>{5000});
+  const Buffer<int64_t> step(device, std::vector<int64_t>{7});
+  Buffer<Faults> faults(device, std::vector<Faults>(1));
+  RenewReference op{};
+  op.slots.position = position_d.data();
+  op.slots.reference = reference_d.data();
+  op.slot_count = count.data();
+  op.slot_capacity = 5000;
+  op.listed = listed_d.data();
+  op.outrun2 = 0.01;
+  op.step = step.data();
+  op.faults = faults.data();
+  device.launch(op);
+  CHECK(norm(reference_d.download()[4321] - position[4321]) == 0);
+  return faults.download()[0].violation_step;
+}
+
+void outrun_lists_are_noticed() {
+  CHECK(step_reported(0.099) == 0);
+  CHECK(step_reported(0.101) == 7);
 }
 
 }  // namespace
 
 int main() {
   return run_all({{"pruning gives the narrow list", pruning_gives_the_narrow_list},
-                  {"missed pairs are noticed", missed_pairs_are_noticed}});
+                  {"outrun lists are noticed", outrun_lists_are_noticed}});
 }

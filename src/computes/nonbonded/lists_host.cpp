@@ -187,29 +187,22 @@ float nearest2(const SearchCluster& i, Vec3f j) {
   return least;
 }
 
-// Prune one list; returns whether an entry was missed since the last time.
-bool prune_list(const PruneLists& op, int number) {
+void prune_list(const PruneLists& op, int number) {
   const PairList& list = op.lists[number];
   const SearchCluster i = load_cluster(op.slots, list.cluster);
   PairList inner{list.cluster, list.begin, 0, 0};
-  bool missed = false;
   for (int n = list.begin; n < list.begin + list.count; ++n) {
-    const uint32_t entry = op.entries[n], bit = 1u << n % 32;
+    const uint32_t entry = op.entries[n];
     const Float4 at = op.slots.local[entry & kSlotMask];
     const float r2 = nearest2(i, Vec3f{at.x, at.y, at.z} + op.shifts[entry >> kSlotBits]);
-    const bool near = r2 < op.reach * op.reach;
-    missed |= op.compare && r2 < op.missed2 && !(op.kept[n / 32] & bit);
-    if (!op.inner) continue;
-    op.kept[n / 32] = near ? op.kept[n / 32] | bit : op.kept[n / 32] & ~bit;
-    if (!near) continue;
+    if (r2 >= op.reach * op.reach) continue;
     if (n < list.begin + list.masked) {
       op.inner_masks[list.begin + inner.count] = op.masks[n];
       ++inner.masked;
     }
     op.inner_entries[list.begin + inner.count++] = entry;
   }
-  if (op.inner) op.inner[number] = inner;
-  return missed;
+  op.inner[number] = inner;
 }
 
 ClusterBounds bound_cluster(const Slots& slots, int cluster) {
@@ -250,14 +243,25 @@ void number_lists(const NumberLists& op, ThreadGroup&) {
 
 void prune_lists(const PruneLists& op, ThreadGroup& threads) {
   const int first = op.range[0], count = std::min(op.range[1], op.capacity) - first;
-  std::atomic<bool> missed = false;
   threads.parallel_for(count, 64, [&](int begin, int end, int) {
-    bool mine = false;
-    for (int l = first + begin; l < first + end; ++l) mine |= prune_list(op, l);
-    if (mine) missed = true;
+    for (int l = first + begin; l < first + end; ++l) prune_list(op, l);
   });
-  const auto marked = static_cast<int32_t>(missed ? *op.step + 1 : 0);
-  if (missed && !op.faults->violation_step) op.faults->violation_step = marked;
+}
+
+void renew_reference(const RenewReference& op, ThreadGroup& threads) {
+  std::atomic<bool> outrun = false;
+  threads.parallel_for(std::min(*op.slot_count, op.slot_capacity), 1024,
+                       [&](int begin, int end, int) {
+                         bool mine = false;
+                         for (int s = begin; s < end; ++s) {
+                           const Vec3d moved = op.slots.position[s] - op.listed[s];
+                           mine |= dot(moved, moved) > op.outrun2;
+                           op.slots.reference[s] = op.slots.position[s];
+                         }
+                         if (mine) outrun = true;
+                       });
+  if (outrun && op.faults->violation_step == 0)
+    op.faults->violation_step = static_cast<int32_t>(*op.step);
 }
 
 void build_lists(const BuildLists& op, ThreadGroup& threads) {

@@ -56,11 +56,6 @@ struct BuildLists {
 // i atom at this moment, in the same order and at the same place (an inner list begins where its
 // list does). Lists with a wide buffer are then built rarely, and pair forces evaluated with the
 // few pairs of a narrow one.
-//
-// `kept` remembers, by bit, which entries the last pruning kept. When `compare` is set (not after
-// the lists were built anew), an entry that it did not keep and that is now closer than
-// sqrt(missed2) was missed by the steps between: a violation. With `inner` null that is all that
-// happens, to check the last steps of a list.
 struct PruneLists {
   static constexpr const char* kName = "prune_lists";
   Slots slots;
@@ -75,10 +70,19 @@ struct PruneLists {
   PairList* inner;  // by number of the list
   uint32_t* inner_entries;
   uint8_t* inner_masks;
-  uint32_t* kept;  // (entry capacity / 32)
-  bool compare;
-  float missed2;
-  const int64_t* step;  // number of the step being made; device memory
+};
+
+// Inner lists are about to be written: from here on displacements count from the present positions.
+// An atom that has moved by more than `outrun2` (a square) since the lists were built calls for new
+// ones: a violation at this step.
+struct RenewReference {
+  static constexpr const char* kName = "renew_reference";
+  Slots slots;
+  const int32_t* slot_count;  // owned
+  int slot_capacity;
+  const Vec3d* listed;  // positions at which the lists were built
+  double outrun2;
+  const int64_t* step;  // number of this step; device memory
   Faults* faults;
 };
 
