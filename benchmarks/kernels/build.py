@@ -30,18 +30,12 @@ class Variant:
     changes: tuple[tuple[str, str], ...] = ()
 
 
-NO_PREFETCH = (
-    ("const uint32_t entry = next;", "const uint32_t entry = load_entry(k, index);"),
-    ("    next = load_entry(k, index + kWarp);\n", ""),
-    ("  uint32_t next = load_entry(k, first * kWarp + k.lane);\n", ""),
-)
 RELEASE = ("  wait_for_previous();\n", "  wait_for_previous();\n  release_next();\n")
 
 PAIR_VARIANTS = (
     Variant("source"),
-    Variant("no_prefetch", NO_PREFETCH),
     Variant("release", (RELEASE,)),
-    Variant("28_warps", (("kWarpsPerProcessor = 32", "kWarpsPerProcessor = 28"),)),
+    Variant("24_resident", (("kResidentWarps = kWarpsPerProcessor", "kResidentWarps = 24"),)),
     Variant("no_store", (("    add_fixed(k.op.slots.force[c] + j.slot, fixed);\n", ""),)),
 )
 
@@ -87,7 +81,7 @@ def build_pairs() -> None:
     sources = [
         ROOT / "benchmarks/kernels/pairs.cu", PAIR_SOURCE,
         ROOT / "src/computes/nonbonded/cuda_lists.cu",
-        ROOT / "src/computes/nonbonded/cuda_prune.cu", ROOT / "src/decomposition/cuda_layout.cu",
+        ROOT / "src/decomposition/cuda_layout.cu",
         ROOT / "src/decomposition/patch_grid.cpp", ROOT / "src/computes/nonbonded/pair_physics.cpp",
         ROOT / "src/device/device.cpp", *write_variants(),
     ]  # fmt: skip
@@ -103,7 +97,7 @@ class ProgramVariant:
     changes: tuple[tuple[str, str, str], ...] = ()
 
 
-INTEGRATE = "integrators/cuda.cu"
+STAGING = "integrators/cuda_staging.cuh"
 TERMS = "computes/bonded/cuda.cu"
 PLANES = "computes/pme/cuda_transform.cu"
 CONVOLVE = "computes/pme/cuda_convolve.cu"
@@ -112,14 +106,11 @@ TILE_BOUNDS = "__launch_bounds__(kTileThreads)"
 PLANE_BOUNDS = "__launch_bounds__(kPlaneThreads)"
 
 INTEGRATE_VARIANTS = (
-    ProgramVariant("3_blocks", ((INTEGRATE, "kBlocks = 5", "kBlocks = 3"),
-                                (TERMS, "using Real = double", "using Real = float"))),
-    ProgramVariant("7_blocks", ((INTEGRATE, "kBlocks = 5", "kBlocks = 7"),
-                                (TERMS, "  add_fixed(s.f", "  if (f.x == 1) add_fixed(s.f"))),
-    ProgramVariant("unstaged", ((INTEGRATE, "kStaged = true", "kStaged = false"),
-                                (TERMS, "kThreads = 64", "kThreads = 128"))),
-    ProgramVariant("32_groups", ((INTEGRATE, "kGroups = 64", "kGroups = 32"),
-                                 (INTEGRATE, "kBlocks = 5", "kBlocks = 8"),)),
+    ProgramVariant("5_blocks", ((STAGING, "EveryStep = 4", "EveryStep = 5"),)),
+    ProgramVariant("2_warps", ((STAGING, "kGroups + 32", "kGroups"),
+                               (STAGING, "EveryStep = 4", "EveryStep = 6"))),
+    ProgramVariant("32_groups", ((STAGING, "kGroups = 64", "kGroups = 32"),
+                                 (STAGING, "EveryStep = 4", "EveryStep = 6"))),
 )  # fmt: skip
 PME_VARIANTS = (
     ProgramVariant("3_tiles", ((PLANES, TILE_BOUNDS, "__launch_bounds__(kTileThreads, 3)"),

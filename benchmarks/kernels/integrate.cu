@@ -191,16 +191,19 @@ void on_host(const Water& w, const GroupWork& work, Stage stage) {
     const PlacedGroup placed = w.placed[index];
     load(work, placed, Masses::kReal, g);
     stage(g, work.constants.group_start[placed.group]);
-    for (int i = 0; i < g.size(); ++i) {
+    for (int i = 0; i < g.atoms(); ++i) {
       work.slots.velocity[placed.slot + i] = g.velocity[i];
       store_position(work.slots, placed.slot + i, w.origin[index], g.position[i]);
     }
   };
   RigidWater water;
+  StarGroup star;
   SmallGroup small;
   for (size_t index = 0; index < w.placed.size(); ++index)
     if (is_rigid_water(work.constants, w.placed[index].group)) {
       apply(water, index);
+    } else if (is_star(work.constants, w.placed[index].group)) {
+      apply(star, index);
     } else {
       apply(small, index);
     }
@@ -279,7 +282,7 @@ void integrators(const Water& w, CudaContext& context) {
   const VerletStart verlet_begin{d.work(), kTimestep};
   const VerletFinish verlet_end{d.work(), kTimestep};
   check("langevin_middle", w, start, f, d, context, langevin, [&](auto& g, int first) {
-    for (int i = 0; i < g.size(); ++i)
+    for (int i = 0; i < g.atoms(); ++i)
       g.noise[i] = gaussian3(99, 0, static_cast<uint32_t>(first + i), RandomStream::kThermostat);
     LangevinMiddle op = langevin;
     langevin_middle(op, g);

@@ -2,14 +2,19 @@
 // Workshop of the PME kernels: each timed alone on boxes of water of the four benchmark sizes, and
 // the forces checked against a reference in double precision.
 //
-//   python3 benchmarks/kernels/build.py pme && build/kernels/pme [sizes, 1 to 4]
+//   python3 benchmarks/kernels/build.py pme && build/kernels/pme [sizes, 1 to 4] [mesh]
+//
+// With `mesh`: spreading and gathering alone, unchecked.
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "computes/pme/cuda_kernels.h"
 #include "computes/pme/setup.h"
 #include "computes/reference.h"
+#include "decomposition/hilbert.h"
 #include "water.h"
 
 using namespace workshop;
@@ -20,6 +25,31 @@ constexpr double kCutoff = 0.9, kTolerance = 5e-4;
 
 // Ewald parameter by the rule of erfc, as OpenMM derives it from the tolerance.
 const double kAlpha = std::sqrt(-std::log(2 * kTolerance)) / kCutoff;
+
+// Put the molecules of each patch in the order that the program gives them, along a Hilbert curve.
+void follow_curve(Water& w) {
+  constexpr int kBits = 8;
+  for (const PlacedPatch& p : w.patches) {
+    const auto first = w.position.begin() + p.start;
+    std::vector<std::pair<uint32_t, int>> order;
+    for (int m = 0; m < p.groups; ++m) {
+      const Vec3d r = first[3 * m] - w.centre(p.cell);
+      const Vec3d inside{r.x * w.cells.x / w.box.ax, r.y * w.cells.y / w.box.by,
+                         r.z * w.cells.z / w.box.cz};
+      uint32_t key[3];
+      for (int d = 0; d < 3; ++d)
+        key[d] = static_cast<uint32_t>(
+            std::clamp((inside[d] + 0.5) * (1 << kBits), 0.0, (1 << kBits) - 1.0));
+      order.emplace_back(hilbert_index(key[0], key[1], key[2], kBits), m);
+    }
+    std::sort(order.begin(), order.end());
+    const std::vector<Vec3d> before(first, first + p.atoms);
+    for (size_t m = 0; m < order.size(); ++m)
+      for (size_t k = 0; k < 3; ++k)
+        first[static_cast<int64_t>(3 * m + k)] =
+            before[static_cast<size_t>(3 * order[m].second) + k];
+  }
+}
 
 // A size of the benchmark on the device.
 struct Case {
@@ -174,22 +204,18 @@ void check(Case& c) {
   }
 }
 
-void time_bricks(Case& c) {
-  const BrickChoice chosen = choose_bricks(c.grid, c.context);
-  std::vector<BrickChoice> tried{chosen};
-  for (const Int3& p :
-       {Int3{1, 1, 1}, Int3{1, 1, 2}, Int3{1, 2, 2}, Int3{2, 2, 2}, Int3{2, 2, 3}, Int3{3, 3, 3}})
-    for (const int threads : {512, 1024}) tried.push_back({p, threads});
-  for (size_t i = 0; i < tried.size(); ++i) {
-    const BrickChoice& t = tried[i];
-    if (!bricks_fit(c.grid, t, c.context)) continue;
-    const std::string shape = (i == 0 ? "chosen " : "") + std::to_string(t.patches.x) + "x" +
-                              std::to_string(t.patches.y) + "x" + std::to_string(t.patches.z) +
-                              " by " + std::to_string(t.threads);
-    row(c, "spread", shape,
-        time_of(c.context, [&] { spread_charges_by(t, c.spread(), c.context); }));
-    row(c, "gather", shape,
-        time_of(c.context, [&] { gather_forces_by(t, c.gather(), c.context); }));
+void time_mesh(Case& c) {
+  const int patches = static_cast<int>(c.water.patches.size());
+  const int chosen = choose_pieces(c.grid, patches, c.context);
+  std::vector<int> tried{chosen};
+  for (const int pieces : {1, 2, 3, 4, 6, 8})
+    if (pieces != chosen && pieces * patches < 16 * c.context.sm_count) tried.push_back(pieces);
+  for (const int pieces : tried) {
+    const std::string shape = (pieces == chosen ? "chosen: " : "") + std::to_string(pieces);
+    const auto spread = [&] { spread_charges_by(pieces, c.spread(), c.context); };
+    const auto gather = [&] { gather_forces_by(pieces, c.gather(), c.context); };
+    row(c, "spread", shape, time_of(c.context, spread));
+    row(c, "gather", shape, time_of(c.context, gather));
   }
 }
 
@@ -206,14 +232,22 @@ void time_transforms(Case& c) {
       time_of(c.context, [&] { convolve_lines(c.convolve(true), c.context); }));
 }
 
-void run(CudaContext& context, Int3 tiles, Int3 grid, int order, double patch_width) {
-  Case c(context, make_water(tiles, patch_width), grid, order);
+struct Size {
+  Int3 tiles, grid;
+};
+
+void run(CudaContext& context, const Size& size, int order, double patch_width, bool mesh_alone) {
+  Water water = make_water(size.tiles, patch_width);
+  follow_curve(water);
+  Case c(context, std::move(water), size.grid, order);
   std::printf("--- %d atoms, grid %d x %d x %d, order %d, patches %d x %d x %d\n", c.water.atoms,
-              grid.x, grid.y, grid.z, order, c.water.cells.x, c.water.cells.y, c.water.cells.z);
-  check(c);
-  time_bricks(c);
+              size.grid.x, size.grid.y, size.grid.z, order, c.water.cells.x, c.water.cells.y,
+              c.water.cells.z);
+  if (!mesh_alone) check(c);
+  time_mesh(c);
+  if (mesh_alone) return;
   time_transforms(c);
-  const PlaneRoute route = plane_route(c.grid, c.grid.nx, context);
+  const PlaneRoute route = plane_route(c.grid, context);
   row(c, "clear", "memset", time_of(context, [&] { c.clear(); }));
   row(c, "all", name_of(route), time_of(context, [&] { c.whole(route, false); }));
 }
@@ -222,11 +256,15 @@ void run(CudaContext& context, Int3 tiles, Int3 grid, int order, double patch_wi
 
 int main(int count, char** arguments) {
   const int sizes = count > 1 ? std::atoi(arguments[1]) : 4;
+  const bool mesh_alone = count > 2;
   CudaContext context = make_context();
-  const Int3 tiles[] = {{1, 1, 1}, {2, 2, 1}, {4, 4, 1}, {3, 3, 5}};
-  const Int3 grids[] = {{56, 56, 56}, {112, 112, 56}, {224, 224, 56}, {168, 168, 280}};
-  for (int i = 0; i < sizes; ++i) run(context, tiles[i], grids[i], 5, 1.2);
-  run(context, tiles[0], grids[0], 4, 1.2);
-  run(context, tiles[0], grids[0], 5, 0.6);
+  const Size all[] = {{{1, 1, 1}, {56, 56, 56}},
+                      {{2, 2, 1}, {112, 112, 56}},
+                      {{4, 4, 1}, {224, 224, 56}},
+                      {{3, 3, 5}, {168, 168, 280}}};
+  constexpr double kPatch = 1.3;
+  for (int i = 0; i < sizes; ++i) run(context, all[i], 4, kPatch, mesh_alone);
+  run(context, all[0], 5, kPatch, mesh_alone);
+  run(context, all[0], 4, kPatch / 2, mesh_alone);
   return 0;
 }

@@ -3,7 +3,7 @@
 
 The settings are those that people run today: 4 fs steps with heavy hydrogens, 0.9 nm, PME, constant
 temperature.  Warm-up steps come first, so that set-up and first touches of memory are not counted;
-the shares are of the timed part alone.
+the shares are of the timed part alone, on a GPU of a profiled stretch after it.
 """
 
 from __future__ import annotations
@@ -16,14 +16,19 @@ from rich.console import Console
 from rich.table import Table
 
 from .config import REPARTITIONED_HYDROGEN_MASS
-from .engine import DeviceName, available_cores
+from .engine import DeviceName, EngineFactory, available_cores, make_engine
 from .errors import QuiltError
 from .inputs import load
 from .integrators import LangevinMiddle
+from .profiling import run_profiled
+from .progress import say
 from .simulation import Simulation
 from .systems import system_files
 
+GPU_TILINGS = ((1, 1, 1), (2, 2, 1), (4, 4, 1), (3, 3, 5))
+
 _WARM_UP_STEPS = 20
+_WARM_UP_LIVES = 20  # of pair lists, on a GPU: blocks of steps of every kind are recorded by then
 _SECONDS = 10.0
 _TIMESTEP = 0.004  # ps
 _TEMPERATURE = 300.0  # K
@@ -36,6 +41,7 @@ def prepare(
     ranks: int = 1,
     threads: int | None = None,
     device: DeviceName = "auto",
+    engine: EngineFactory = make_engine,
 ) -> Simulation:
     """A standard system, tiled, with velocities, ready to be timed."""
     topology, coordinates = system_files(system)
@@ -52,9 +58,10 @@ def prepare(
         device=device,
         ranks=ranks,
         threads=threads,
+        engine=engine,
     )
     simulation.draw_velocities(_TEMPERATURE)
-    simulation.run(_WARM_UP_STEPS)
+    simulation.run(_warm_up_steps(simulation))
     return simulation
 
 
@@ -74,6 +81,7 @@ def bench(
     ranks: int = 1,
     threads: int | None = None,
     device: DeviceName = "auto",
+    engine: EngineFactory = make_engine,
 ) -> dict[str, Any]:
     """Times a standard system.
 
@@ -87,32 +95,62 @@ def bench(
         As in `Execution`.
     steps:
         Timed steps; 0 takes about ten seconds.
+    engine:
+        As for `Simulation`.
 
     Returns
     -------
-    Names and numbers: atoms, milliseconds per step, ns/day, and `tasks`, seconds by task name,
-    summed over ranks.
+    Names and numbers: atoms, milliseconds per step, ns/day, memory, and `tasks`, seconds by name of
+    task or kernel, summed over ranks.
     """
-    simulation = prepare(system, tile, ranks=ranks, threads=threads, device=device)
+    simulation = prepare(system, tile, ranks=ranks, threads=threads, device=device, engine=engine)
     if steps == 0:
-        trial = time_steps(simulation, _WARM_UP_STEPS)
-        steps = max(_WARM_UP_STEPS, int(_WARM_UP_STEPS * _SECONDS / trial))
+        some = _warm_up_steps(simulation)
+        steps = max(some, int(some * _SECONDS / time_steps(simulation, some)))
     before = _task_seconds(simulation)
     seconds = time_steps(simulation, steps)
     after = _task_seconds(simulation)
+    tasks = {name: after[name] - before.get(name, 0.0) for name in after}
+    if simulation.device == "cuda":
+        tasks = _kernel_seconds(simulation, steps)
+    layout = simulation.describe()
     return {
         "system": system,
         "tile": "x".join(map(str, tile)),
         "atoms": simulation.system.atoms,
         "device": simulation.device,
+        "device_name": layout["devices"][0]["name"],
         "ranks": ranks,
         "threads": threads or max(1, available_cores() // ranks),
         "timestep": _TIMESTEP,
         "steps": steps,
         "milliseconds_per_step": 1e3 * seconds / steps,
         "ns_per_day": steps * _TIMESTEP * 1e-3 * 86400 / seconds,
-        "tasks": {name: after[name] - before.get(name, 0.0) for name in after},
+        "bytes_per_atom": layout["bytes_per_atom"],
+        "tasks": tasks,
     }
+
+
+def bench_gpu(
+    steps: int = 0, *, system: str = "dhfr", engine: EngineFactory = make_engine
+) -> list[dict[str, Any]]:
+    """Times tilings of a standard system on the GPU, from small to a million atoms.
+
+    Returns
+    -------
+    What `bench` gives for each; of one that does not fit in memory its tile and a `note`.
+    """
+    results: list[dict[str, Any]] = []
+    for tile in GPU_TILINGS:
+        text = "x".join(map(str, tile))
+        say(f"{system} {text} ...")
+        try:
+            results.append(bench(system, tile, steps, device="cuda", engine=engine))
+        except (QuiltError, MemoryError) as error:
+            if isinstance(error, QuiltError) and "out of memory" not in str(error):
+                raise
+            results.append({"system": system, "tile": text, "note": str(error) or "out of memory"})
+    return results
 
 
 def parse_tile(text: str) -> tuple[int, int, int]:
@@ -138,10 +176,46 @@ def print_result(result: dict[str, Any]) -> None:
     if not tasks:
         return
     total = sum(seconds for _, seconds in tasks) or 1.0
-    table = Table("task", "ms/step", "share")
+    kind = "kernel" if result["device"] == "cuda" else "task"
+    table = Table(kind, "ms/step", "share")
     for name, seconds in tasks:
         table.add_row(name, f"{1e3 * seconds / result['steps']:.3f}", f"{seconds / total:.1%}")
     console.print(table)
+
+
+def print_results(results: list[dict[str, Any]]) -> None:
+    """Results of `bench_gpu` as a table, on stdout."""
+    console = Console(highlight=False, soft_wrap=True)
+    done = [result for result in results if "note" not in result]
+    names = {f" on {result['device_name']}" for result in done}
+    title = f"{results[0]['system']}{''.join(names)}, {1000 * _TIMESTEP:g} fs steps"
+    table = Table("tile", title=title, title_justify="left")
+    for heading in ("atoms", "us/step", "ns/day", "bytes/atom"):
+        table.add_column(heading, justify="right")
+    for result in done:
+        table.add_row(
+            result["tile"],
+            str(result["atoms"]),
+            f"{1e3 * result['milliseconds_per_step']:.1f}",
+            f"{result['ns_per_day']:.1f}",
+            f"{result['bytes_per_atom']:.0f}",
+        )
+    console.print(table)
+    for result in results:
+        if "note" in result:
+            console.print(f"{result['tile']}: {result['note']}", markup=False)
+
+
+def _warm_up_steps(simulation: Simulation) -> int:
+    if simulation.device != "cuda":
+        return _WARM_UP_STEPS
+    return _WARM_UP_LIVES * int(simulation.describe()["list_life"])
+
+
+def _kernel_seconds(simulation: Simulation, steps: int) -> dict[str, float]:
+    """Time of each kernel in `steps` steps, from a few that are profiled."""
+    profile = run_profiled(simulation, _warm_up_steps(simulation))
+    return {row.name: 1e-6 * steps * row.us_per_step for row in profile.rows()}
 
 
 def _task_seconds(simulation: Simulation) -> dict[str, float]:

@@ -8,7 +8,6 @@ One flat file, so that a checksum covers every byte of it:
     uint64    length of the header
     header    JSON: step, list_step, heat, provenance, and name, dtype, shape of each array
     arrays    raw, C order: box, positions, velocities and, where lists exist, list_positions
-              and pruned_positions
     32 bytes  SHA-256 of all the above
 
 Integers and floats are little-endian.  A file is written beside its final name, synced and renamed;
@@ -130,7 +129,7 @@ def digest(state: State) -> str:
 def _encode(checkpoint: Checkpoint) -> bytes:
     arrays = {
         name: np.ascontiguousarray(array, dtype="<f8")
-        for name in ("box", "positions", "velocities", "list_positions", "pruned_positions")
+        for name in ("box", "positions", "velocities", "list_positions")
         if (array := getattr(checkpoint.state, name)) is not None
     }
     header = {

@@ -20,7 +20,7 @@ from . import information, runner
 from .checkpoint import digest as digest_of
 from .checkpoint import read_checkpoint
 from .config import build_config, merge, read_config
-from .engine import DeviceName
+from .engine import DeviceName, choose_device
 from .errors import QuiltError
 from .evaluate import evaluate
 from .progress import console
@@ -147,13 +147,17 @@ def run(
     log_every: Annotated[int | None, typer.Option(help="Steps; 0 = never.")] = None,
     trajectory_every: Annotated[int | None, typer.Option(help="Steps; 0 = never.")] = None,
     checkpoint_every: Annotated[int | None, typer.Option(help="Steps; 0 = at the end.")] = None,
+    profile: Annotated[
+        bool | None,
+        typer.Option("--profile/--no-profile", help="Show where the time of a stretch goes."),
+    ] = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace a run that is in the folder.")
     ] = False,
 ) -> None:
     """Run a simulation from a TOML file, from flags, or on from a checkpoint.
 
-    With --resume only --steps, --ranks, --threads, --device and --balance may change.
+    With --resume only --steps, --ranks, --threads, --device, --balance and --profile may change.
     """
     execution = {
         ("run", "steps"): steps,
@@ -161,6 +165,7 @@ def run(
         ("run", "threads"): threads,
         ("run", "device"): device,
         ("run", "balance"): balance,
+        ("output", "profile"): profile,
     }
     physics = {
         ("system", "topology"): topology,
@@ -214,18 +219,33 @@ def devices(as_json: AsJson = False) -> None:
 
 @app.command()
 def bench(
-    system: Annotated[str, typer.Option(help="One of: " + ", ".join(SYSTEMS))] = "dhfr",
-    tile: Annotated[str, typer.Option(help="Copies along a, b, c, such as 2x2x1.")] = "1x1x1",
+    system: Annotated[
+        str | None, typer.Option(help="One of: " + ", ".join(SYSTEMS) + "; default: dhfr.")
+    ] = None,
+    tile: Annotated[
+        str | None, typer.Option(help="Copies along a, b, c, such as 2x2x1; default: one.")
+    ] = None,
     steps: Annotated[int, typer.Option(help="Timed steps; 0 = about ten seconds.")] = 0,
     ranks: Ranks = 1,
     threads: Threads = None,
     device: Device = "auto",
     as_json: AsJson = False,
 ) -> None:
-    """Speed on a standard system, and where the time goes."""
+    """Speed on a standard system, and where the time goes.
+
+    On a GPU, without --system and --tile, a table of DHFR in several sizes up to a million atoms.
+    """
+    plain = not system and not tile and ranks in (None, 1)
+    if plain and choose_device(device or "auto") == "cuda":
+        results = benchmarks.bench_gpu(steps)
+        if as_json:
+            print(json.dumps(results))
+        else:
+            benchmarks.print_results(results)
+        return
     result = benchmarks.bench(
-        system,
-        benchmarks.parse_tile(tile),
+        system or "dhfr",
+        benchmarks.parse_tile(tile or "1x1x1"),
         steps,
         ranks=ranks or 1,
         threads=threads,

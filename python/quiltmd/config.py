@@ -90,12 +90,16 @@ class RunSection(_Section):
 
 
 class OutputSection(_Section):
-    """[output]: what is left behind; intervals in steps, 0 = never."""
+    """[output]: what is left behind; intervals in steps, 0 = never.
+
+    `profile` times a stretch of the run, once it has warmed up.
+    """
 
     dir: AbsolutePath
     log_every: int = Field(default=100, ge=0)
     trajectory_every: int = Field(default=1000, ge=0)
     checkpoint_every: int = Field(default=5000, ge=0)
+    profile: bool = False
 
 
 class Config(_Section):

@@ -31,7 +31,6 @@ class Engine(Protocol):
         velocities: Any,
         list_step: int,
         list_positions: Any,
-        pruned_positions: Any,
     ) -> None:
         """Puts the atoms there; list_positions is None where lists were never built."""
 
@@ -61,6 +60,12 @@ class Engine(Protocol):
 
     def profile(self) -> list[dict[str, Any]]:
         """Calls and seconds of each task."""
+
+    def start_profile(self) -> None:
+        """Notes every task, on a GPU every kernel, from here on; the trajectory keeps its bits."""
+
+    def stop_profile(self) -> list[dict[str, Any]]:
+        """What took place since the last start: rank, lane, name, begin and end, s."""
 
 
 EngineFactory = Callable[[dict[str, Any], dict[str, Any], dict[str, Any], dict[str, Any]], Engine]
@@ -98,8 +103,6 @@ class Execution:
             "threads": self.threads or max(1, available_cores() // self.ranks),
             "list_life": 0,
             "list_buffer": 0.0,
-            "inner_life": 0,
-            "inner_buffer": 0.0,
             "away": self.away,
             "balance": self.balance,
         }

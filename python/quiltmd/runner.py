@@ -11,7 +11,7 @@ from __future__ import annotations
 import fcntl
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,9 +24,10 @@ from .errors import QuiltError
 from .files import writing
 from .inputs import load
 from .overlaps import check_overlaps
+from .profiling import Profile, run_profiled
 from .progress import RunProgress, say, warn
 from .reporters import CheckpointReporter, LogReporter, Output, TrajectoryReporter
-from .simulation import Simulation
+from .simulation import Reporter, Simulation
 from .state import State
 from .structures import write_pdb, write_restart
 from .system import System
@@ -43,11 +44,15 @@ class Folder:
         self.checkpoint = path / "checkpoint.qmd"
         self.final_pdb = path / "final.pdb"
         self.final_restart = path / "final.rst7"
+        self.profile = path / "profile.csv"
+        self.timeline = path / "timeline.json"
 
     def clear(self) -> None:
         """Removes what an earlier run left."""
         outputs = (self.config, self.log, self.trajectory, self.final_pdb, self.final_restart)
-        for path in (*outputs, self.checkpoint, previous_path(self.checkpoint)):
+        profiles = (self.profile, self.timeline)
+        checkpoints = (self.checkpoint, previous_path(self.checkpoint))
+        for path in (*outputs, *profiles, *checkpoints):
             with writing(path):
                 path.unlink(missing_ok=True)
 
@@ -199,15 +204,42 @@ def _run(
             progress.update(step)
             return bool(stop)
 
-        remaining = config.run.steps - simulation.step
         try:
             with progress:
-                simulation.run(remaining, [*outputs, checkpoints], watch)
+                profile = _advance(config, folder, simulation, [*outputs, checkpoints], watch)
         except QuiltError as error:
             raise _with_checkpoint(error, folder, checkpoints) from None
         if checkpoints.last_step != simulation.step:
             checkpoints.report(simulation)
+    if profile is not None:
+        profile.show()
     return _finish(config, folder, simulation, progress.speed())
+
+
+def _advance(
+    config: Config,
+    folder: Folder,
+    simulation: Simulation,
+    reporters: Sequence[Reporter],
+    watch: Callable[[int], bool],
+) -> Profile | None:
+    """Runs to the configured step, or to where `watch` asks to stop; profiles where asked."""
+    left = config.run.steps - simulation.step
+    profile = None
+    if config.output.profile and left > 0:
+        profile = run_profiled(simulation, left, reporters, watch)
+        _write_profile(profile, folder)
+        if watch(simulation.step):
+            return profile
+    simulation.run(config.run.steps - simulation.step, reporters, watch)
+    return profile
+
+
+def _write_profile(profile: Profile, folder: Folder) -> None:
+    with writing(folder.profile):
+        profile.write_table(folder.profile)
+    with writing(folder.timeline):
+        profile.write_timeline(folder.timeline)
 
 
 def _open_outputs(

@@ -128,7 +128,6 @@ class Simulation:
             state.velocities,
             state.list_step,
             state.list_positions,
-            state.pruned_positions,
         )
         self.step = state.step
         self._volume = float(np.prod(np.diag(state.box)))
@@ -233,6 +232,22 @@ class Simulation:
     def profile(self) -> list[dict[str, Any]]:
         """Time spent so far: rank, name, calls and seconds of each task."""
         return self._engine.profile()
+
+    def start_profile(self) -> None:
+        """From here on every task, on a GPU every kernel, is timed; results do not change.
+
+        Called again before `stop_profile`, it forgets what was timed so far.
+        """
+        self._engine.start_profile()
+
+    def stop_profile(self) -> list[dict[str, Any]]:
+        """Ends the timing and gives what took place.
+
+        Returns
+        -------
+        rank, lane (0 main, 1 long range), name, begin and end, s since the last `start_profile`.
+        """
+        return self._engine.stop_profile()
 
     def checkpoint(self, provenance: dict[str, Any] | None = None) -> Checkpoint:
         """All that is needed to carry on from here."""

@@ -39,8 +39,6 @@ class State:
     list_positions, list_step:
         (N, 3) nm and step at which pair lists were last built; None before the
         first time.
-    pruned_positions:
-        (N, 3) nm at which inner pair lists were last pruned; None where there are none.
 
     Raises
     ------
@@ -54,12 +52,11 @@ class State:
     step: int = 0
     list_positions: F64 | None = None
     list_step: int = 0
-    pruned_positions: F64 | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "box", check_box(self.box))
         atoms = len(self.positions)
-        for name in ("positions", "velocities", "list_positions", "pruned_positions"):
+        for name in ("positions", "velocities", "list_positions"):
             value = getattr(self, name)
             if value is not None:
                 object.__setattr__(self, name, _vectors(name, value, atoms))

@@ -114,10 +114,8 @@ IntegratorSettings integrator_from(const nb::dict& d) {
 
 ListSettings lists_from(const nb::dict& d) {
   ListSettings s{value<int>(d, "list_life"), value<double>(d, "list_buffer"),
-                 value<int>(d, "inner_life"), value<double>(d, "inner_buffer"),
                  value<int>(d, "away")};
-  if (s.life < 0 || s.buffer < 0 || s.inner_life < 0 || s.inner_buffer < 0)
-    throw Error("lives and buffers of lists must not be negative");
+  if (s.life < 0 || s.buffer < 0) throw Error("list life and buffer must not be negative");
   if (s.away != 1 && s.away != 2) throw Error("away must be 1 or 2");
   return s;
 }

@@ -63,11 +63,9 @@ nb::list describe_devices(bool self_test) {
 }
 
 void set_state(Engine& engine, int64_t step, const Matrix& box, const Points& positions,
-               const Points& velocities, int64_t list_step, std::optional<Points> list_positions,
-               std::optional<Points> pruned_positions) {
-  HostState state{step, points_from(positions), points_from(velocities), list_step, {}, {}};
+               const Points& velocities, int64_t list_step, std::optional<Points> list_positions) {
+  HostState state{step, points_from(positions), points_from(velocities), list_step, {}};
   if (list_positions) state.list_positions = points_from(*list_positions);
-  if (pruned_positions) state.pruned_positions = points_from(*pruned_positions);
   nb::gil_scoped_release release;
   engine.set_state(box_from(box), state);
 }
@@ -81,7 +79,6 @@ nb::dict get_state(const Engine& engine) {
   out["velocities"] = to_array(state.velocities);
   out["list_step"] = state.list_step;
   out["list_positions"] = to_array(state.list_positions);
-  if (!state.pruned_positions.empty()) out["pruned_positions"] = to_array(state.pruned_positions);
   return out;
 }
 
@@ -115,6 +112,20 @@ nb::list profile(Engine& engine) {
     row["name"] = task.name;
     row["calls"] = task.calls;
     row["seconds"] = task.seconds;
+    out.append(row);
+  }
+  return out;
+}
+
+nb::list stop_profile(Engine& engine) {
+  nb::list out;
+  for (const auto& [rank, span] : engine.stop_profile()) {
+    nb::dict row;
+    row["rank"] = rank;
+    row["lane"] = static_cast<int>(span.lane);
+    row["name"] = span.name;
+    row["begin"] = span.begin;
+    row["end"] = span.end;
     out.append(row);
   }
   return out;
@@ -199,7 +210,7 @@ NB_MODULE(_core, module) {
           },
           "system"_a, "nonbonded"_a, "integrator"_a, "run"_a)
       .def("set_state", &set_state, "step"_a, "box"_a, "positions"_a, "velocities"_a, "list_step"_a,
-           "list_positions"_a.none(), "pruned_positions"_a.none() = nb::none())
+           "list_positions"_a.none())
       .def("run", &Engine::run, "steps"_a, nb::call_guard<nb::gil_scoped_release>())
       .def("state", &get_state)
       .def("energies", &Engine::energies, nb::call_guard<nb::gil_scoped_release>())
@@ -214,6 +225,7 @@ NB_MODULE(_core, module) {
            nb::call_guard<nb::gil_scoped_release>())
       .def("describe", &describe)
       .def("start_profile", &Engine::start_profile)
+      .def("stop_profile", &stop_profile)
       .def("profile", &profile);
 
   module.def("reference", &reference, "system"_a, "nonbonded"_a, "box"_a, "positions"_a);

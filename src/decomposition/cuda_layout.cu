@@ -12,9 +12,10 @@ namespace quiltmd {
 namespace layout {
 
 constexpr int kThreads = 128;
-constexpr int kScanThreads = 1024;
-constexpr int kRankThreads = 64;    // what a patch of 1 nm holds, mostly
-constexpr int kPlaceThreads = 192;  // the same for its atoms
+constexpr unsigned kScanThreads = 1024;
+constexpr int kRankThreads = 256;
+constexpr int kShare = 4;  // threads that rank one record
+constexpr int kPlaceThreads = 192;
 
 __device__ __forceinline__ int used(const int32_t* count, int capacity) {
   return min(*count, capacity);
@@ -75,10 +76,10 @@ __global__ void __launch_bounds__(kThreads)
 __global__ void __launch_bounds__(kScanThreads)
     lay_out_kernel(const __grid_constant__ SortGroups op, Buckets buckets) {
   wait_for_previous();
-  const int first = blockIdx.x * kScanThreads, p = first + threadIdx.x;
+  const int threads = blockDim.x, first = blockIdx.x * threads, p = first + threadIdx.x;
   int groups = 0, slots = 0, groups_before, slots_before, groups_here, slots_here;
 #pragma unroll 4
-  for (int b = threadIdx.x; b < first; b += kScanThreads) {
+  for (int b = threadIdx.x; b < first; b += threads) {
     groups += groups_in(buckets.counts[b]);
     slots += slots_in(buckets.counts[b]);
   }
@@ -100,7 +101,7 @@ __global__ void __launch_bounds__(kScanThreads)
                      fits ? groups_in(count) : 0,
                      cell_of(op.owned[p], op.grid.cells)};
   }
-  if (threadIdx.x != 0 || first + kScanThreads <= op.owned_count) return;
+  if (threadIdx.x != 0 || first + threads <= op.owned_count) return;
   const int need = slots_before + slots_here;
   if (need > op.slot_capacity) atomicMax(&op.faults->list_overflow, need);
   *op.slot_count = min(need, op.slot_capacity);
@@ -115,30 +116,35 @@ __global__ void __launch_bounds__(kThreads)
   buckets.records[buckets.begin[bucket_of(op, record.patch)] + buckets.number[n]] = record;
 }
 
-// One block per bucket: every record to its rank.
+// One block per bucket: every record to its rank. Several threads share the counting for a record.
 __global__ void __launch_bounds__(kRankThreads)
     rank_kernel(const __grid_constant__ SortGroups op, Buckets buckets) {
   __shared__ uint2 tile[kRankThreads];
   wait_for_previous();
   const int count = groups_in(buckets.counts[blockIdx.x]), begin = buckets.begin[blockIdx.x];
-  for (int base = 0; base < count; base += kRankThreads) {
-    const int mine = base + threadIdx.x;
+  const int part = threadIdx.x % kShare;
+  for (int base = 0; base < count; base += kRankThreads / kShare) {
+    const int mine = base + threadIdx.x / kShare;
     GroupRecord record{};
     if (mine < count) record = buckets.records[begin + mine];
     int rank = 0;
     for (int other = 0; other < count; other += kRankThreads) {
       const int loaded = min(kRankThreads, count - other);
-      __syncthreads();
-      if (threadIdx.x < loaded) {
-        const GroupRecord& r = buckets.records[begin + other + threadIdx.x];
-        tile[threadIdx.x] = {r.key, static_cast<unsigned>(r.group)};
+      if (base == 0 || count > kRankThreads) {
+        __syncthreads();
+        if (threadIdx.x < loaded) {
+          const GroupRecord& r = buckets.records[begin + other + threadIdx.x];
+          tile[threadIdx.x] = {r.key, static_cast<unsigned>(r.group)};
+        }
+        __syncthreads();
       }
-      __syncthreads();
-      for (int t = 0; t < loaded; ++t) {
+#pragma unroll 4
+      for (int t = part; t < loaded; t += kShare) {
         rank += goes_before(tile[t].x, static_cast<int>(tile[t].y), record.key, record.group);
       }
     }
-    if (mine < count) op.records[begin + rank] = record;
+    for (int bit = 1; bit < kShare; bit *= 2) rank += __shfl_xor_sync(kAllLanes, rank, bit);
+    if (mine < count && part == 0) op.records[begin + rank] = record;
   }
 }
 
@@ -155,14 +161,15 @@ __device__ __forceinline__ int last_not_above(const int* values, int count, int 
   return low;
 }
 
-// One block per patch. Threads are first groups, to find their slots, then slots, so that what the
-// slots hold is written in order.
+// One block per patch, or several that share its slots. Threads are first groups, to find their
+// slots, then slots, so that what the slots hold is written in order.
 __global__ void __launch_bounds__(kPlaceThreads)
     place_kernel(const __grid_constant__ PlaceGroups op) {
   __shared__ GroupRecord records[kPlaceThreads];
   __shared__ int first_slot[kPlaceThreads];
   wait_for_previous();
   const PlacedPatch patch = op.patches[blockIdx.x];
+  const int own = blockIdx.y * kPlaceThreads + threadIdx.x, stride = gridDim.y * kPlaceThreads;
   int start = patch.start;
   for (int base = 0; base < patch.groups; base += kPlaceThreads) {
     const int groups = min(kPlaceThreads, patch.groups - base), n = threadIdx.x;
@@ -173,11 +180,13 @@ __global__ void __launch_bounds__(kPlaceThreads)
     const int slot = start + block_sum(atoms, &placed);
     if (n < groups) {
       first_slot[n] = slot;
-      op.placed[index] = {slot, records[n].group};
-      op.origin[index] = records[n].origin;
+      if (blockIdx.y == 0) {
+        op.placed[index] = {slot, records[n].group};
+        op.origin[index] = records[n].origin;
+      }
     }
     __syncthreads();
-    for (int s = start + n; s < start + placed; s += kPlaceThreads) {
+    for (int s = start + own; s < start + placed; s += stride) {
       const int g = last_not_above(first_slot, groups, s);
       place_atom(op, records[g], s - first_slot[g], s);
     }
@@ -185,11 +194,11 @@ __global__ void __launch_bounds__(kPlaceThreads)
     __syncthreads();
   }
   const int end = (start + kClusterSize - 1) / kClusterSize * kClusterSize;
-  for (int slot = start + threadIdx.x; slot < end; slot += kPlaceThreads) {
+  for (int slot = start + own; slot < end; slot += stride) {
     place_padding(op, patch.patch, slot);
   }
   const int last = end / kClusterSize;
-  for (int c = patch.start / kClusterSize + threadIdx.x; c < last; c += kPlaceThreads) {
+  for (int c = patch.start / kClusterSize + own; c < last; c += stride) {
     op.slots.patch[c] = blockIdx.x;
   }
 }
@@ -255,18 +264,20 @@ void sort_groups(const SortGroups& op, CudaContext& context) {
   const auto n = static_cast<unsigned>(buckets);
   launch(context, shape("sort_groups.count", blocks, layout::kThreads), layout::count_kernel, op,
          b);
-  launch(context,
-         shape("sort_groups.lay_out", blocks_for(n, layout::kScanThreads), layout::kScanThreads),
-         layout::lay_out_kernel, op, b);
+  const unsigned scan = min(layout::kScanThreads, blocks_for(n, kWarp) * kWarp);
+  launch(context, shape("sort_groups.lay_out", blocks_for(n, scan), scan), layout::lay_out_kernel,
+         op, b);
   launch(context, shape("sort_groups.scatter", blocks, layout::kThreads), layout::scatter_kernel,
          op, b);
   launch(context, shape("sort_groups.rank", n, layout::kRankThreads), layout::rank_kernel, op, b);
 }
 
 void place_groups(const PlaceGroups& op, CudaContext& context) {
-  launch(context,
-         shape(PlaceGroups::kName, static_cast<unsigned>(op.owned_count), layout::kPlaceThreads),
-         layout::place_kernel, op);
+  const int parts = min(4, max(1, 4 * context.sm_count / max(1, op.owned_count)));
+  LaunchShape place =
+      shape(PlaceGroups::kName, static_cast<unsigned>(op.owned_count), layout::kPlaceThreads);
+  place.blocks_y = static_cast<unsigned>(parts);
+  launch(context, place, layout::place_kernel, op);
 }
 
 void bound_clusters(const BoundClusters& op, CudaContext& context) {

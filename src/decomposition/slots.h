@@ -44,7 +44,7 @@ struct Slots {
   // State of owned atoms.
   Vec3d* position;   // unwrapped, nm
   Vec3d* velocity;   // nm/ps
-  Vec3d* reference;  // position when the lists in use were built or pruned
+  Vec3d* reference;  // position when the lists were built
   // What kernels read, owned atoms and proxies.
   Float4* local;   // position from the patch's centre; w = charge * sqrt(1/(4 pi eps0))
   Float4* low;     // what single precision left of the position; w unused
@@ -105,7 +105,7 @@ enum EnergyKind {
 
 // What a step found wrong; checked when a block of steps ends. All zero: all is well.
 struct Faults {
-  int32_t violation_step;   // first step (plus 1) at which an atom outran a list's buffer
+  int32_t violation_step;   // first step (plus 1) at which an atom outran the list buffer
   int32_t blowup_step;      // first step (plus 1) with a coordinate that is not a number or a
                             // displacement beyond half a patch
   int32_t blowup_atom;      // its internal index

@@ -40,11 +40,14 @@ struct DeviceDescription {
   int lanes = 1;             // hardware threads or multiprocessors
 };
 
-// Time that launches of one name took on the device.
-struct LaunchTime {
+// Seconds of a clock that never jumps.
+double clock_seconds();
+
+// What took place on a lane, and when: seconds of that clock.
+struct Span {
   std::string name;
-  int64_t calls = 0;
-  double seconds = 0;
+  Lane lane;
+  double begin, end;
 };
 
 struct LaunchRecord {
@@ -79,9 +82,11 @@ class Device {
   virtual void synchronize() = 0;
 
   // Devices that work on their own time what follows start_timing(), launch by launch; where
-  // launches run at once the caller's clock says as much.
+  // launches run at once the caller's clock says as much. Recordings made before the first start
+  // stay untimed; those made in between must not run after stop_timing().
   virtual void start_timing() {}
-  virtual std::vector<LaunchTime> take_times() { return {}; }
+  virtual std::vector<Span> take_spans() { return {}; }  // since the last call
+  virtual void stop_timing() {}
 
   template <class Op>
   void launch(const Op& operation, Lane lane = Lane::kMain) {

@@ -3,25 +3,17 @@
 // needs in a step passes through the multiprocessor once: forces are summed, the group moves, and
 // what the force kernels read is written.
 //
-// A thread that read its group's three atoms from global memory would touch a sector for every
-// number. The slots of a block's groups are one run of memory, so stages of every step copy that run
-// to shared memory and back in whole lines; a thread finds its group there without bank conflicts. A
-// thread an atom would need no copies but repeat the constraints of a water three times, in the
-// double-precision units.
-#include <cuda_pipeline_primitives.h>
-
+// A stage of every step is a chain of dependent instructions, and on a small system one wave of
+// them: what counts is that it is short. While the block's slots travel to shared memory (see
+// cuda_staging.cuh) all its threads draw noise; then each group has one thread, since three would
+// solve the same constraints three times in the double-precision units.
 #include <type_traits>
 
 #include "device/cuda/kernels.h"
-#include "integrators/cuda_groups.cuh"
+#include "integrators/cuda_staging.cuh"
 
 namespace quiltmd {
 namespace {
-
-// Groups per block: few, so that a small system spreads over the machine. One warp more than
-// waters need takes the other groups meanwhile.
-constexpr int kGroups = 64;
-constexpr int kThreads = kGroups + 32;
 
 // ---- The loop over groups ------------------------------------------------------------------
 
@@ -32,173 +24,62 @@ enum class Stores { kNothing, kVelocities, kPositions, kBoth };
 // A stage is a struct with
 //   op: the operation, with its GroupWork
 //   kMasses, kNoise, kStores, kSums (how many integers it adds up over all groups)
-//   apply(group, placed, sums) -> Outcome, for every group type
-//   kStaged: slots pass through shared memory; kBlocks: of a multiprocessor, which limits registers
-//   target(): where the sums go (null: nowhere); seed(), where there is noise
+//   apply(group, placed, sums) -> Outcome, for every group type; adds to sums.value
+//   kEveryStep: slots pass through shared memory
+//   target(): where the sums go (null: nowhere); op.seed, where there is noise
 //   clears(): whether to clear the forces that were read
 //   counter(): null, or {step, 0}, to count the step when all groups are done
 
-template <class Group>
-__device__ void draw_noise(uint64_t seed, uint64_t step, RandomStream stream, int atom, Group& g) {
-#pragma unroll
-  for (int i = 0; i < Group::kCapacity; ++i)
-    if (i < g.size()) g.noise[i] = gaussian3(seed, step, static_cast<uint32_t>(atom + i), stream);
-}
+// What groups add up, in fixed point.
+struct Sums {
+  int64_t value[3];
+};
 
-template <class Group>
-__device__ void store_velocities(const Slots& s, int slot, const Group& g) {
-#pragma unroll
-  for (int i = 0; i < Group::kCapacity; ++i)
-    if (i < atoms_of(g)) s.velocity[slot + i] = g.velocity[i];
-}
+// Slots of a block's groups, and where to find noise that has been drawn for them (or null).
+struct BlockSlots {
+  Slots slots;
+  const Vec3f* noise;
+};
 
-template <class Group>
-__device__ void store_positions(const GroupWork& work, const Slots& slots, PlacedGroup placed,
-                                ShapeCode code, Vec3d origin, const Group& g) {
+template <class Stage, class Group>
+__device__ void set_noise(const Stage& stage, const Vec3f* drawn, PlacedGroup placed, Group& g) {
 #pragma unroll
   for (int i = 0; i < Group::kCapacity; ++i) {
-    if (i >= atoms_of(g)) break;
+    if (i >= g.size()) break;
+    Vec3d noise{0, 0, 0};
+    if (i < g.atoms()) {
+      if constexpr (Stage::kNoise == Noise::kThermostat) {
+        const Vec3f n = drawn[placed.slot + i];
+        noise = {n.x, n.y, n.z};
+      } else {
+        const int atom = stage.op.work.constants.group_start[placed.group] + i;
+        noise = gaussian3(stage.op.seed, 0, static_cast<uint32_t>(atom), RandomStream::kVelocities);
+      }
+    }
+    g.noise[i] = noise;
+  }
+}
+
+// What follows from new positions.
+template <class Group>
+__device__ void note_positions(const GroupWork& work, const Slots& slots, PlacedGroup placed,
+                               ShapeCode code, Vec3d origin, const Group& g) {
+#pragma unroll
+  for (int i = 0; i < Group::kCapacity; ++i) {
+    if (i >= g.atoms()) break;
     const int slot = placed.slot + i;
     const PlacedPosition at =
         placed_position(g.position[i], origin, slots.reference[slot], slots.local[slot].w);
-    slots.position[slot] = g.position[i];
     slots.local[slot] = at.local;
     if (code.in_terms()) slots.low[slot] = at.low;
-    judge(work, at.moved2, work.constants.group_start[placed.group] + i);
+    judge(work, at.moved2, placed, i);
   }
 }
 
-// ---- Slots in shared memory ----------------------------------------------------------------
-
-// A run of slots, and whether a block has a copy of them.
-struct SlotRun {
-  int begin, count;
-  bool staged;
-};
-
-// Patches end in up to seven empty slots, so that a run may be longer than its groups need; a block
-// with too long a one works in global memory.
-constexpr int kStagedSlots = 4 * kGroups;
-struct StagedSlots {
-  Float4 local[kStagedSlots], long_range[kStagedSlots];
-  Vec3d position[kStagedSlots], velocity[kStagedSlots], reference[kStagedSlots];
-  int64_t force[3][kStagedSlots];
-};
-
-template <class T>
-__device__ void fetch(T* to, const T* from, int count) {
-  constexpr int kBytes = sizeof(T) % 16 == 0 ? 16 : 8;
-  for (int i = threadIdx.x; i < count * static_cast<int>(sizeof(T)) / kBytes; i += kThreads)
-    __pipeline_memcpy_async(reinterpret_cast<char*>(to) + i * kBytes,
-                            reinterpret_cast<const char*>(from) + i * kBytes, kBytes);
-}
-template <class T>
-__device__ void put_back(T* to, const T* from, int count) {
-  using Word = std::conditional_t<sizeof(T) % 16 == 0, float4, double>;
-  for (int i = threadIdx.x; i < count * static_cast<int>(sizeof(T) / sizeof(Word)); i += kThreads)
-    reinterpret_cast<Word*>(to)[i] = reinterpret_cast<const Word*>(from)[i];
-}
-
-// Start to fetch a run of slots. The view of them is as if they lay in global memory.
-template <class Stage>
-__device__ Slots fetch_slots(const Slots& s, SlotRun run, StagedSlots& staged) {
-  if (!run.staged) return s;
-  fetch(staged.position, s.position + run.begin, run.count);
-  fetch(staged.velocity, s.velocity + run.begin, run.count);
-  fetch(staged.long_range, s.long_range + run.begin, run.count);
-  for (int d = 0; d < 3; ++d) fetch(staged.force[d], s.force[d] + run.begin, run.count);
-  if constexpr (Stage::kStores == Stores::kBoth) {
-    fetch(staged.reference, s.reference + run.begin, run.count);
-    fetch(staged.local, s.local + run.begin, run.count);
-  }
-  Slots view = s;
-  view.position = staged.position - run.begin;
-  view.velocity = staged.velocity - run.begin;
-  view.reference = staged.reference - run.begin;
-  view.local = staged.local - run.begin;
-  view.long_range = staged.long_range - run.begin;
-  for (int d = 0; d < 3; ++d) view.force[d] = staged.force[d] - run.begin;
-  return view;
-}
-
-template <class Stage>
-__device__ void store_slots(const Slots& s, SlotRun run, const StagedSlots& staged) {
-  if (!run.staged) return;
-  __syncthreads();
-  put_back(s.velocity + run.begin, staged.velocity, run.count);
-  if constexpr (Stage::kStores == Stores::kBoth) {
-    put_back(s.position + run.begin, staged.position, run.count);
-    put_back(s.local + run.begin, staged.local, run.count);
-  }
-}
-
-// Forces of a run of slots to zero, once all threads have read them.
-__device__ void clear_forces_of(const Slots& s, SlotRun run) {
-  for (int64_t* component : s.force)
-    for (int i = threadIdx.x; i < run.count; i += kThreads) component[run.begin + i] = 0;
-}
-
-// ---- Groups of a block ---------------------------------------------------------------------
-
-struct BlockGroups {
-  PlacedGroup placed[kGroups];
-  ShapeCode code[kGroups];
-  int begin, end;                          // slots
-  int count[kGroups / 32][kGroupClasses];  // of each warp that looked at 32 groups
-  int place[kGroupClasses][kGroups];       // by class: which of the block's groups
-
-  __device__ int total(int kind) const {
-    int sum = 0;
-    for (const auto& of_warp : count) sum += of_warp[kind];
-    return sum;
-  }
-};
-
-// Looks up the groups of the block; returns how many. Ends with a barrier.
-__device__ int find_groups(const GroupWork& work, BlockGroups& groups) {
-  const int t = threadIdx.x, first = blockIdx.x * kGroups;
-  const int here = min(kGroups, max(0, min(*work.count, work.capacity) - first));
-  if (here == 0 && t == 0) groups.begin = groups.end = 0;
-  if (t < here) {
-    const PlacedGroup placed = work.placed[first + t];
-    groups.placed[t] = placed;
-    groups.code[t] = {work.constants.group_shape[placed.group]};
-    if (t == 0) groups.begin = placed.slot;
-    if (t == here - 1) {
-      const int32_t* start = work.constants.group_start + placed.group;
-      groups.end = placed.slot + start[1] - start[0];
-    }
-  }
-  __syncthreads();
-  return here;
-}
-
-// Sorts the block's groups by class, keeping their order. Ends with a barrier.
-__device__ void sort_groups(BlockGroups& groups, int here) {
-  const int t = threadIdx.x, warp = t / 32;
-  const unsigned before = (1u << (t & 31)) - 1;
-  const int own = t < here ? static_cast<int>(groups.code[t].group_class()) : -1;
-  unsigned members[kGroupClasses];
-#pragma unroll
-  for (int kind = 0; kind < kGroupClasses; ++kind) {
-    members[kind] = __ballot_sync(0xffffffffu, own == kind);
-    if (t < kGroups && (t & 31) == 0) groups.count[warp][kind] = __popc(members[kind]);
-  }
-  __syncthreads();
-#pragma unroll
-  for (int kind = 0; kind < kGroupClasses; ++kind) {
-    if (own != kind) continue;
-    int at = __popc(members[kind] & before);
-    for (int w = 0; w < warp; ++w) at += groups.count[w][kind];
-    groups.place[kind][at] = t;
-  }
-  __syncthreads();
-}
-
-// One group through a stage.
+// One group through a stage; returns what it adds to the sums.
 template <class Group, class Stage>
-__device__ void run_group(const Stage& stage, const Slots& slots, const BlockGroups& groups, int at,
-                          int64_t* sums) {
+__device__ Sums run_group(const Stage& stage, const BlockSlots& block, const BlockGroups& groups,
+                          int at) {
   const GroupWork& work = stage.op.work;
   const PlacedGroup placed = groups.placed[at];
   const ShapeCode code = groups.code[at];
@@ -206,81 +87,111 @@ __device__ void run_group(const Stage& stage, const Slots& slots, const BlockGro
   Group g;
   Vec3d origin{};
   if constexpr (moves) origin = work.origin[blockIdx.x * kGroups + at];
-  load(work, slots, placed, code, Stage::kMasses, g);
-  const int first = work.constants.group_start[placed.group];
-  if constexpr (Stage::kNoise != Noise::kNone) {
-    const bool thermostat = Stage::kNoise == Noise::kThermostat;
-    draw_noise(stage.op.seed, thermostat ? static_cast<uint64_t>(*work.step) : 0,
-               thermostat ? RandomStream::kThermostat : RandomStream::kVelocities, first, g);
-  }
+  load(work, block.slots, placed, code, Stage::kMasses, g);
+  if constexpr (Stage::kNoise != Noise::kNone) set_noise(stage, block.noise, placed, g);
+  Sums sums{};
   const Outcome outcome = stage.apply(g, placed, sums);
   if (!outcome.converged)
-    report(&work.faults->constraint_step, &work.faults->constraint_atom, *work.step, first);
-  if constexpr (Stage::kStores == Stores::kBoth || Stage::kStores == Stores::kVelocities)
-    store_velocities(slots, placed.slot, g);
-  if constexpr (moves) store_positions(work, slots, placed, code, origin, g);
+    report(&work.faults->constraint_step, &work.faults->constraint_atom, *work.step,
+           work.constants.group_start[placed.group]);
+  store(block.slots, placed.slot, g, moves,
+        Stage::kStores == Stores::kBoth || Stage::kStores == Stores::kVelocities);
+  if constexpr (moves) note_positions(work, block.slots, placed, code, origin, g);
+  return sums;
 }
 
-// All groups of the block; a warp takes 32 of one class at a time.
+// All groups that were sorted; a warp takes 32 of one class at a time.
 template <class Stage>
-__device__ void run_groups(const Stage& stage, const Slots& slots, const BlockGroups& groups,
-                           int64_t* sums) {
+__device__ void run_groups(const Stage& stage, const BlockSlots& block, const BlockGroups& groups,
+                           Sums& sums) {
   const int lane = threadIdx.x & 31, warps = kThreads / 32;
   int turn = threadIdx.x / 32;
-  const auto part = [&]<class Group>(GroupClass c, Group*) {
+  const auto part = [&](GroupClass c, const auto& run) {
     const int kind = static_cast<int>(c), count = groups.total(kind), chunks = (count + 31) / 32;
     for (; turn < chunks; turn += warps) {
       const int at = turn * 32 + lane;
-      if (at < count) run_group<Group>(stage, slots, groups, groups.place[kind][at], sums);
+      if (at >= count) continue;
+      const Sums own = run(groups.place[kind][at]);
+      for (int k = 0; k < Stage::kSums; ++k) sums.value[k] += own.value[k];
     }
     turn -= chunks;
   };
-  part(GroupClass::kWater, static_cast<ShapedWater*>(nullptr));
-  part(GroupClass::kStar, static_cast<StarGroup*>(nullptr));
-  part(GroupClass::kOther, static_cast<SmallGroup*>(nullptr));
+  part(GroupClass::kWater,
+       [&](int at) { return run_group<ShapedWater>(stage, block, groups, at); });
+  part(GroupClass::kStar, [&](int at) { return run_group<ShapedStar>(stage, block, groups, at); });
+  part(GroupClass::kOther, [&](int at) { return run_group<SmallGroup>(stage, block, groups, at); });
+}
+
+extern __shared__ float4 staged_memory[];
+
+// The groups of the block as many at a time as have room in shared memory: all, unless they are
+// large or lie scattered over small patches.
+template <class Stage>
+__device__ void run_staged(const Stage& stage, BlockGroups& groups, int here, Sums& sums) {
+  StagedSlots& staged = *reinterpret_cast<StagedSlots*>(staged_memory);
+  const GroupWork& work = stage.op.work;
+  constexpr bool moves = Stage::kStores == Stores::kBoth;
+  const ShapeCode own = own_code(work, groups, here);
+  for (int begin = 0, end; begin < here; begin = end) {
+    end = end_of_staged(groups, begin, here);
+    const SlotRun run{groups.start[begin], groups.start[end]};
+    fetch_slots(work.slots, run, moves, staged);
+    if (end == here) release_next();
+    if constexpr (Stage::kNoise == Noise::kThermostat)
+      draw_noise(work.slots, run, stage.op.seed, static_cast<uint64_t>(*work.step), staged);
+    sort_groups(groups, own, begin, end);
+    wait_for_fetched();
+    if (stage.clears()) clear_forces_of(work.slots, run);
+    run_groups(stage, {view_of(work.slots, run, staged), staged.noise - staged_begin(run)}, groups,
+               sums);
+    __syncthreads();
+    store_slots(work.slots, run, moves, staged);
+    if (end < here) __syncthreads();
+  }
+}
+
+template <class Stage>
+__device__ void run_unstaged(const Stage& stage, BlockGroups& groups, int here, Sums& sums) {
+  sort_groups(groups, own_code(stage.op.work, groups, here), 0, here);
+  __syncthreads();
+  run_groups(stage, {stage.op.work.slots, nullptr}, groups, sums);
 }
 
 // The last block to come here counts the step: all others have read it by then.
 __device__ void count_when_all_done(int64_t* counter) {
-  __syncthreads();
-  if (threadIdx.x != 0) return;
   auto* const tickets = reinterpret_cast<unsigned long long*>(counter + 1);
   if (atomicAdd(tickets, 1ull) + 1 < gridDim.x) return;
   counter[0] += 1;
   counter[1] = 0;
 }
 
-extern __shared__ float4 staged_memory[];
-
 template <class Stage>
-__global__ void __launch_bounds__(kThreads, Stage::kBlocks)
+__global__ void __launch_bounds__(kThreads, Stage::kEveryStep ? kBlocksEveryStep : 1)
     over_groups(const __grid_constant__ Stage stage) {
   __shared__ BlockGroups groups;
-  StagedSlots& staged = *reinterpret_cast<StagedSlots*>(staged_memory);
-  const Slots& all = stage.op.work.slots;
+  __shared__ Sums sums_of_warp[kThreads / 32];
   wait_for_previous();
   const int here = find_groups(stage.op.work, groups);
-  const int span = groups.end - groups.begin;
-  const SlotRun run{groups.begin, span, Stage::kStaged && span <= kStagedSlots};
-  const Slots slots = fetch_slots<Stage>(all, run, staged);
-  __pipeline_commit();
-  sort_groups(groups, here);
-  __pipeline_wait_prior(0);
-  __syncthreads();
-  if (run.staged && stage.clears()) clear_forces_of(all, run);
-
-  int64_t sums[Stage::kSums > 0 ? Stage::kSums : 1] = {};
-  run_groups(stage, slots, groups, sums);
-  release_next();
-  store_slots<Stage>(all, run, staged);
-  if (!run.staged && stage.clears()) {
-    __syncthreads();
-    clear_forces_of(all, run);
+  Sums sums{};
+  if constexpr (Stage::kEveryStep) {
+    run_staged(stage, groups, here, sums);
+  } else {
+    run_unstaged(stage, groups, here, sums);
   }
-  __syncwarp();
+  const int lane = threadIdx.x & 31, warp = threadIdx.x / 32;
 #pragma unroll
-  for (int k = 0; k < Stage::kSums; ++k)
-    if (stage.target()) add_over_warp(stage.target() + k, sums[k]);
+  for (int k = 0; k < Stage::kSums; ++k) {
+    const int64_t sum = sum_over_warp(sums.value[k]);
+    if (lane == 0) sums_of_warp[warp].value[k] = sum;
+  }
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+#pragma unroll
+  for (int k = 0; k < Stage::kSums; ++k) {
+    int64_t sum = 0;
+    for (const auto& of_warp : sums_of_warp) sum += of_warp.value[k];
+    if (stage.target() && sum != 0) add_fixed(stage.target() + k, sum);
+  }
   if (stage.counter()) count_when_all_done(stage.counter());
 }
 
@@ -288,7 +199,7 @@ template <class Stage>
 void launch_stage(CudaContext& context, const Stage& stage) {
   launch(context,
          {decltype(stage.op)::kName, blocks_for(stage.op.work.capacity, kGroups), kThreads,
-          Stage::kStaged ? sizeof(StagedSlots) : 0, Start::kEarly},
+          Stage::kEveryStep ? sizeof(StagedSlots) : 0, Start::kEarly},
          over_groups<Stage>, stage);
 }
 
@@ -298,23 +209,21 @@ struct Plain {
   static constexpr Masses kMasses = Masses::kReal;
   static constexpr Noise kNoise = Noise::kNone;
   static constexpr int kSums = 0;
-  static constexpr bool kStaged = false;
-  static constexpr int kBlocks = 1;
+  static constexpr bool kEveryStep = false;
   __device__ bool clears() const { return false; }
   __device__ int64_t* target() const { return nullptr; }
   __device__ int64_t* counter() const { return nullptr; }
 };
 
 struct EveryStep : Plain {
-  static constexpr bool kStaged = true;
-  static constexpr int kBlocks = 5;
+  static constexpr bool kEveryStep = true;
 };
 
 struct VerletStartStage : EveryStep {
   VerletStart op;
   static constexpr Stores kStores = Stores::kBoth;
   template <class Group>
-  __device__ Outcome apply(Group& g, PlacedGroup, int64_t*) const {
+  __device__ Outcome apply(Group& g, PlacedGroup, Sums&) const {
     return verlet_start(op, g);
   }
 };
@@ -323,7 +232,7 @@ struct VerletFinishStage : EveryStep {
   VerletFinish op;
   static constexpr Stores kStores = Stores::kVelocities;
   template <class Group>
-  __device__ Outcome apply(Group& g, PlacedGroup, int64_t*) const {
+  __device__ Outcome apply(Group& g, PlacedGroup, Sums&) const {
     return verlet_finish(op, g);
   }
 };
@@ -334,7 +243,7 @@ struct VerletStepStage : EveryStep {
   __device__ bool clears() const { return op.forces_after == ForcesAfter::kCleared; }
   __device__ int64_t* counter() const { return op.counter; }
   template <class Group>
-  __device__ Outcome apply(Group& g, PlacedGroup, int64_t*) const {
+  __device__ Outcome apply(Group& g, PlacedGroup, Sums&) const {
     return verlet_step(op, g);
   }
 };
@@ -348,9 +257,9 @@ struct LangevinMiddleStage : EveryStep {
   static constexpr int kSums = 1;
   __device__ int64_t* target() const { return op.energy + kHeat; }
   template <class Group>
-  __device__ Outcome apply(Group& g, PlacedGroup, int64_t* sums) const {
+  __device__ Outcome apply(Group& g, PlacedGroup, Sums& sums) const {
     const Outcome outcome = langevin_middle(op, g);
-    sums[0] += to_fixed(outcome.heat, kEnergyScale);
+    sums.value[0] += to_fixed(outcome.heat, kEnergyScale);
     return outcome;
   }
 };
@@ -361,9 +270,9 @@ struct KineticEnergyStage : Plain {
   static constexpr int kSums = 1;
   __device__ int64_t* target() const { return op.energy + kKinetic; }
   template <class Group>
-  __device__ Outcome apply(Group& g, PlacedGroup, int64_t* sums) const {
+  __device__ Outcome apply(Group& g, PlacedGroup, Sums& sums) const {
     for (int i = 0; i < g.size(); ++i)
-      sums[0] += to_fixed(0.5 * g.mass[i] * dot(g.velocity[i], g.velocity[i]), kEnergyScale);
+      sums.value[0] += to_fixed(0.5 * g.mass[i] * dot(g.velocity[i], g.velocity[i]), kEnergyScale);
     return {};
   }
 };
@@ -374,11 +283,11 @@ struct SumMomentumStage : Plain {
   static constexpr int kSums = 3;
   __device__ int64_t* target() const { return op.momentum; }
   template <class Group>
-  __device__ Outcome apply(Group& g, PlacedGroup, int64_t* sums) const {
+  __device__ Outcome apply(Group& g, PlacedGroup, Sums& sums) const {
     for (int i = 0; i < g.size(); ++i) {
-      sums[0] += to_fixed(g.mass[i] * g.velocity[i].x, kForceScale);
-      sums[1] += to_fixed(g.mass[i] * g.velocity[i].y, kForceScale);
-      sums[2] += to_fixed(g.mass[i] * g.velocity[i].z, kForceScale);
+      sums.value[0] += to_fixed(g.mass[i] * g.velocity[i].x, kForceScale);
+      sums.value[1] += to_fixed(g.mass[i] * g.velocity[i].y, kForceScale);
+      sums.value[2] += to_fixed(g.mass[i] * g.velocity[i].z, kForceScale);
     }
     return {};
   }
@@ -390,9 +299,9 @@ struct RemoveMomentumStage : Plain {
   static constexpr int kSums = 1;
   __device__ int64_t* target() const { return op.energy ? op.energy + kHeat : nullptr; }
   template <class Group>
-  __device__ Outcome apply(Group& g, PlacedGroup, int64_t* sums) const {
+  __device__ Outcome apply(Group& g, PlacedGroup, Sums& sums) const {
     const Outcome outcome = remove_momentum(op, g);
-    sums[0] += to_fixed(outcome.heat, kEnergyScale);
+    sums.value[0] += to_fixed(outcome.heat, kEnergyScale);
     return outcome;
   }
 };
@@ -402,7 +311,7 @@ struct DrawVelocitiesStage : Plain {
   static constexpr Noise kNoise = Noise::kVelocities;
   static constexpr Stores kStores = Stores::kVelocities;
   template <class Group>
-  __device__ Outcome apply(Group& g, PlacedGroup, int64_t*) const {
+  __device__ Outcome apply(Group& g, PlacedGroup, Sums&) const {
     return draw_velocities(op, g);
   }
 };
@@ -412,9 +321,9 @@ struct DisplaceAlongForceStage : Plain {
   static constexpr Masses kMasses = Masses::kUnit;
   static constexpr Stores kStores = Stores::kPositions;
   template <class Group>
-  __device__ Outcome apply(Group& g, PlacedGroup placed, int64_t*) const {
+  __device__ Outcome apply(Group& g, PlacedGroup placed, Sums&) const {
     for (int i = 0; i < g.size(); ++i)
-      if (i < atoms_of(g)) g.position[i] = op.from[placed.slot + i];
+      if (i < g.atoms()) g.position[i] = op.from[placed.slot + i];
     return displace_along_force(op, g);
   }
 };
@@ -425,10 +334,10 @@ struct LargestForceStage : Plain {
   static constexpr Masses kMasses = Masses::kUnit;
   static constexpr Stores kStores = Stores::kNothing;
   template <class Group>
-  __device__ Outcome apply(Group& g, PlacedGroup, int64_t*) const {
+  __device__ Outcome apply(Group& g, PlacedGroup, Sums&) const {
     const Outcome outcome = project_force(op.work.constraint_tolerance, g);
     for (int i = 0; i < g.size(); ++i)
-      if (i < atoms_of(g))
+      if (i < g.atoms())
         atomicMax(
             reinterpret_cast<unsigned long long*>(op.largest2),
             static_cast<unsigned long long>(__double_as_longlong(dot(g.force[i], g.force[i]))));
@@ -440,10 +349,10 @@ struct LargestForceAtomStage : Plain {
   static constexpr Masses kMasses = Masses::kUnit;
   static constexpr Stores kStores = Stores::kNothing;
   template <class Group>
-  __device__ Outcome apply(Group& g, PlacedGroup placed, int64_t*) const {
+  __device__ Outcome apply(Group& g, PlacedGroup placed, Sums&) const {
     const Outcome outcome = project_force(op.work.constraint_tolerance, g);
     for (int i = 0; i < g.size(); ++i)
-      if (i < atoms_of(g) && __double_as_longlong(dot(g.force[i], g.force[i])) == *op.largest2)
+      if (i < g.atoms() && __double_as_longlong(dot(g.force[i], g.force[i])) == *op.largest2)
         atomicMin(op.atom, op.work.slots.atom[placed.slot + i]);
     return outcome;
   }
@@ -453,9 +362,9 @@ struct SetStateStage : Plain {
   SetState op;
   static constexpr Stores kStores = Stores::kBoth;
   template <class Group>
-  __device__ Outcome apply(Group& g, PlacedGroup placed, int64_t*) const {
+  __device__ Outcome apply(Group& g, PlacedGroup placed, Sums&) const {
     for (int i = 0; i < g.size(); ++i) {
-      if (i >= atoms_of(g)) continue;
+      if (i >= g.atoms()) continue;
       g.position[i] = op.position[placed.slot + i];
       g.velocity[i] = op.velocity[placed.slot + i];
     }

@@ -11,16 +11,6 @@
 #include "integrators/stage_physics.h"
 
 namespace quiltmd {
-namespace {
-
-bool is_star(const GroupConstraint* constraints, int count, int atoms) {
-  if (atoms > kShapedAtoms || count != atoms - 1) return false;
-  for (int k = 0; k < count; ++k)
-    if (constraints[k].first != 0 || constraints[k].second != k + 1) return false;
-  return true;
-}
-
-}  // namespace
 
 GroupShapes make_group_shapes(std::span<const int32_t> group_start,
                               std::span<const int32_t> constraint_start,
@@ -47,7 +37,7 @@ GroupShapes make_group_shapes(std::span<const int32_t> group_start,
       shape.triangle =
           make_triangle(mass[static_cast<size_t>(first)], mass[static_cast<size_t>(first) + 1],
                         own[0].length, own[2].length);
-    } else if (is_star(own, shape.constraints, shape.atoms)) {
+    } else if (is_star(c, g)) {
       kind = GroupClass::kStar;
     }
     bool wanted = in_terms.empty();

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "computes/constraints/settle.h"
+#include "computes/constraints/star.h"
 #include "decomposition/slots.h"
 
 namespace quiltmd {
@@ -16,7 +17,6 @@ namespace quiltmd {
 // A rigid water; a star (an atom alone, or with up to three hydrogens constrained to it); the rest.
 enum class GroupClass : uint32_t { kWater, kStar, kOther };
 inline constexpr int kGroupClasses = 3;
-inline constexpr int kShapedAtoms = 4;  // of a water or a star
 
 // What a group's entry in Constants::group_shape says: its shape, whether bonded terms read its
 // positions, its class.
@@ -30,9 +30,9 @@ struct ShapeCode {
 struct GroupShape {
   int32_t atoms, constraints;
   // Of waters and stars; zero in places without an atom.
-  double mass[kShapedAtoms], inverse_mass[kShapedAtoms], root_inverse_mass[kShapedAtoms];
-  double length[kShapedAtoms - 1];  // of the constraints, nm
-  Triangle triangle;                // of waters
+  double mass[kStarAtoms], inverse_mass[kStarAtoms], root_inverse_mass[kStarAtoms];
+  double length[kStarBonds];  // of the constraints, nm
+  Triangle triangle;          // of waters
 };
 
 struct GroupShapes {

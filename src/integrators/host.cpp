@@ -33,7 +33,7 @@ void report(int32_t& step_field, int32_t* atom_field, int64_t step, int32_t atom
   }
 }
 
-// What a displacement since the lists were built means.
+// What a displacement from the reference position means.
 void judge(const GroupWork& work, double displacement2, int32_t atom) {
   if (displacement2 <= work.outrun2) return;
   if (!(displacement2 <= work.blowup2)) {
@@ -114,10 +114,14 @@ void over_groups(const GroupWork& work, ThreadGroup& threads, Masses masses, Tar
       if (!outcome.converged) report_constraint(work, first_atom(work, index));
     };
     RigidWater water;
+    StarGroup star;
     SmallGroup group;
     for (int index = begin; index < end; ++index) {
-      if (is_rigid_water(work.constants, work.placed[index].group)) {
+      const int32_t own = work.placed[index].group;
+      if (is_rigid_water(work.constants, own)) {
         apply_to(water, index);
+      } else if (is_star(work.constants, own)) {
+        apply_to(star, index);
       } else {
         apply_to(group, index);
       }
@@ -145,12 +149,27 @@ int64_t store(const GroupWork& work, Stores stores, const WaterLanes& lanes) {
   return heat;
 }
 
+// One group through `stage(group)`; returns its heat.
+template <class Op, class Group, class Stage>
+int64_t run_group(const Op& op, Stores stores, int index, Group& group, const Stage& stage) {
+  const GroupWork& work = op.work;
+  const PlacedGroup placed = work.placed[index];
+  load(work, placed, Masses::kReal, group);
+  if (clears(op)) clear_forces(work.slots, placed.slot, group.atoms());
+  const Outcome outcome = stage(group, index);
+  if (!outcome.converged) report_constraint(work, first_atom(work, index));
+  store_velocities(work, index, group.velocity, group.atoms());
+  if (stores == Stores::kBoth) store_positions(work, index, group.position, group.atoms());
+  return to_fixed(outcome.heat, kEnergyScale);
+}
+
 // One chunk of a stage: waters in lanes, others by `stage(group)`.
 template <class Op, class Stage>
 int64_t run_chunk(const Op& op, Stores stores, int begin, int end, const Stage& stage) {
   const GroupWork& work = op.work;
   WaterLanes lanes;
   RigidWater water{};  // the last one loaded; fills up unused lanes
+  StarGroup star;
   SmallGroup group;
   int64_t heat = 0;
   const auto flush = [&] {
@@ -172,15 +191,11 @@ int64_t run_chunk(const Op& op, Stores stores, int begin, int end, const Stage& 
       lanes.placed[lanes.count] = index;
       lanes.first_atom[lanes.count] = static_cast<uint32_t>(first_atom(work, index));
       if (++lanes.count == WaterLanes::kWidth) flush();
-      continue;
+    } else if (is_star(work.constants, placed.group)) {
+      heat += run_group(op, stores, index, star, stage);
+    } else {
+      heat += run_group(op, stores, index, group, stage);
     }
-    load(work, placed, Masses::kReal, group);
-    if (clears(op)) clear_forces(work.slots, placed.slot, group.size());
-    const Outcome outcome = stage(group, index);
-    if (!outcome.converged) report_constraint(work, first_atom(work, index));
-    heat += to_fixed(outcome.heat, kEnergyScale);
-    store_velocities(work, index, group.velocity, group.size());
-    if (stores == Stores::kBoth) store_positions(work, index, group.position, group.size());
   }
   flush();
   return heat;
@@ -188,7 +203,7 @@ int64_t run_chunk(const Op& op, Stores stores, int begin, int end, const Stage& 
 
 template <class Group>
 void draw_noise(uint64_t seed, uint64_t step, RandomStream stream, int atom, Group& g) {
-  for (int i = 0; i < g.size(); ++i)
+  for (int i = 0; i < g.atoms(); ++i)
     g.noise[i] = gaussian3(seed, step, static_cast<uint32_t>(atom + i), stream);
 }
 
@@ -196,22 +211,20 @@ void draw_noise(uint64_t seed, uint64_t step, RandomStream stream, int atom, Gro
 
 void verlet_start_host(const VerletStart& op, ThreadGroup& threads) {
   over_chunks(op.work, threads, {}, [&](int begin, int end, Sums&) {
-    run_chunk(op, Stores::kBoth, begin, end,
-              [&](SmallGroup& g, int) { return verlet_start(op, g); });
+    run_chunk(op, Stores::kBoth, begin, end, [&](auto& g, int) { return verlet_start(op, g); });
   });
 }
 
 void verlet_finish_host(const VerletFinish& op, ThreadGroup& threads) {
   over_chunks(op.work, threads, {}, [&](int begin, int end, Sums&) {
     run_chunk(op, Stores::kVelocities, begin, end,
-              [&](SmallGroup& g, int) { return verlet_finish(op, g); });
+              [&](auto& g, int) { return verlet_finish(op, g); });
   });
 }
 
 void verlet_step_host(const VerletStep& op, ThreadGroup& threads) {
   over_chunks(op.work, threads, {}, [&](int begin, int end, Sums&) {
-    run_chunk(op, Stores::kBoth, begin, end,
-              [&](SmallGroup& g, int) { return verlet_step(op, g); });
+    run_chunk(op, Stores::kBoth, begin, end, [&](auto& g, int) { return verlet_step(op, g); });
   });
   count_step(op.counter);
 }
@@ -219,7 +232,7 @@ void verlet_step_host(const VerletStep& op, ThreadGroup& threads) {
 void langevin_middle_host(const LangevinMiddle& op, ThreadGroup& threads) {
   const auto step = static_cast<uint64_t>(*op.work.step);
   over_chunks(op.work, threads, {op.energy + kHeat, 1}, [&](int begin, int end, Sums& sums) {
-    sums[0] = run_chunk(op, Stores::kBoth, begin, end, [&](SmallGroup& g, int index) {
+    sums[0] = run_chunk(op, Stores::kBoth, begin, end, [&](auto& g, int index) {
       draw_noise(op.seed, step, RandomStream::kThermostat, first_atom(op.work, index), g);
       return langevin_middle(op, g);
     });
@@ -261,7 +274,7 @@ void remove_momentum_host(const RemoveMomentum& op, ThreadGroup& threads) {
   const Target target = op.energy ? Target{op.energy + kHeat, 1} : Target{};
   over_groups(op.work, threads, Masses::kReal, target, [&](auto& g, int index, Sums& sums) {
     const Outcome outcome = remove_momentum(op, g);
-    store_velocities(op.work, index, g.velocity, g.size());
+    store_velocities(op.work, index, g.velocity, g.atoms());
     sums[0] += to_fixed(outcome.heat, kEnergyScale);
     return outcome;
   });
@@ -271,16 +284,16 @@ void draw_velocities_host(const DrawVelocities& op, ThreadGroup& threads) {
   over_groups(op.work, threads, Masses::kReal, {}, [&](auto& g, int index, Sums&) {
     draw_noise(op.seed, 0, RandomStream::kVelocities, first_atom(op.work, index), g);
     const Outcome outcome = draw_velocities(op, g);
-    store_velocities(op.work, index, g.velocity, g.size());
+    store_velocities(op.work, index, g.velocity, g.atoms());
     return outcome;
   });
 }
 
 void displace_along_force_host(const DisplaceAlongForce& op, ThreadGroup& threads) {
   over_groups(op.work, threads, Masses::kUnit, {}, [&](auto& g, int index, Sums&) {
-    std::copy_n(op.from + op.work.placed[index].slot, g.size(), g.position);
+    std::copy_n(op.from + op.work.placed[index].slot, g.atoms(), g.position);
     const Outcome outcome = displace_along_force(op, g);
-    store_positions(op.work, index, g.position, g.size());
+    store_positions(op.work, index, g.position, g.atoms());
     return outcome;
   });
 }
@@ -289,7 +302,7 @@ void largest_force_host(const LargestForce& op, ThreadGroup& threads) {
   std::mutex mutex;
   over_groups(op.work, threads, Masses::kUnit, {}, [&](auto& g, int index, Sums&) {
     const Outcome outcome = project_force(op.work.constraint_tolerance, g);
-    for (int i = 0; i < g.size(); ++i) {
+    for (int i = 0; i < g.atoms(); ++i) {
       const auto force2 = std::bit_cast<int64_t>(dot(g.force[i], g.force[i]));
       const int atom = first_atom(op.work, index) + i;
       if (force2 < __atomic_load_n(op.largest2, __ATOMIC_RELAXED)) continue;
@@ -306,9 +319,9 @@ void largest_force_host(const LargestForce& op, ThreadGroup& threads) {
 void set_state_host(const SetState& op, ThreadGroup& threads) {
   over_groups(op.work, threads, Masses::kReal, {}, [&](auto& g, int index, Sums&) {
     const int slot = op.work.placed[index].slot;
-    for (int i = 0; i < g.size(); ++i)
+    for (int i = 0; i < g.atoms(); ++i)
       store_position(op.work.slots, slot + i, op.work.origin[index], op.position[slot + i]);
-    store_velocities(op.work, index, op.velocity + slot, g.size());
+    store_velocities(op.work, index, op.velocity + slot, g.atoms());
     return Outcome{};
   });
 }

@@ -18,8 +18,8 @@ struct GroupWork {
   Constants constants;
   double constraint_tolerance;  // relative
   const int64_t* step;          // number of the step being made; device memory
-  double outrun2;               // square of the displacement that outruns the list buffer
-  double blowup2;  // square of the largest sane displacement since the lists were built
+  double outrun2;               // square of the displacement that outruns the lists in use
+  double blowup2;  // square of the largest sane displacement from the reference position
   Faults* faults;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the stages of a step do to one hydrogen group: written once, for the host and for GPUs. A
-// kernel loads a group (RigidWater, or SmallGroup for everything else), applies a stage, and stores
-// it. Stages read like the papers they come from; the group types know how its constraints are met.
+// kernel loads a group (RigidWater, StarGroup, or SmallGroup for everything else), applies a stage,
+// and stores it. Stages read like the papers they come from; the group types know how its constraints are met.
 //
 // Double precision throughout: positions are unwrapped and trajectories long. Nothing here depends
 // on where a group lies or who computes it, so results do not either.
@@ -9,6 +9,7 @@
 
 #include "computes/constraints/settle.h"
 #include "computes/constraints/shake.h"
+#include "computes/constraints/star.h"
 #include "integrators/operations.h"
 #include "math/fixed.h"
 #include "math/philox.h"
@@ -24,6 +25,14 @@ enum class Masses { kReal, kUnit };
 
 // ---- Groups --------------------------------------------------------------------------------
 
+// Each group type knows
+//   size(): places of atoms; atoms(): how many of them are taken (the others have no mass, stay at
+//     rest at the origin and are never stored)
+//   make_shape(): to be called once masses and lengths are there
+//   project(vectors, rate): leaves of vectors at `position` what the constraints allow; where that
+//     takes iterations, until no length changes faster than `rate` (relative, 1/ps)
+//   constrain(moved, correction, tolerance): what to add to displacements from `position`
+
 // A rigid water: the fast path, free of branches.
 struct RigidWater {
   static constexpr int kCapacity = 3;
@@ -31,21 +40,38 @@ struct RigidWater {
   double mass[3], inverse_mass[3];
   double leg, base;
   Triangle triangle;
-  TriangleTangent tangent;
 
-  QMD_HD int size() const { return 3; }
+  QMD_HD static constexpr int size() { return 3; }
+  QMD_HD static constexpr int atoms() { return 3; }
   QMD_HD double root_inverse_mass(int i) const { return std::sqrt(inverse_mass[i]); }
-  // Call once the masses are there.
   QMD_HD void make_shape() { triangle = make_triangle(mass[0], mass[1], leg, base); }
-  // Take the directions of the constraints from the present positions.
-  QMD_HD void make_tangent(double /*rate*/) { tangent = quiltmd::make_tangent(triangle, position); }
-  QMD_HD bool project(Vec3d* vectors) const {
-    quiltmd::project(tangent, vectors);
+  QMD_HD bool project(Vec3d* vectors, double /*rate*/) const {
+    quiltmd::project(triangle, position, vectors);
     return true;
   }
-  QMD_HD bool constrain(const Vec3d* from, double /*tolerance*/) {
-    settle(triangle, from, position);
+  QMD_HD bool constrain(const Vec3d* moved, Vec3d* correction, double /*tolerance*/) const {
+    settle(triangle, position, moved, correction);
     return true;
+  }
+};
+
+// An atom alone, or a heavy atom and up to three hydrogens constrained to it.
+struct StarGroup {
+  static constexpr int kCapacity = kStarAtoms;
+  Vec3d position[kCapacity], velocity[kCapacity], force[kCapacity], noise[kCapacity];
+  double mass[kCapacity], inverse_mass[kCapacity], length[kStarBonds];
+  int taken;
+
+  QMD_HD static constexpr int size() { return kCapacity; }
+  QMD_HD int atoms() const { return taken; }
+  QMD_HD double root_inverse_mass(int i) const { return std::sqrt(inverse_mass[i]); }
+  QMD_HD void make_shape() {}
+  QMD_HD Star star() const { return {inverse_mass, length, taken - 1}; }
+  QMD_HD bool project(Vec3d* vectors, double /*rate*/) const {
+    return quiltmd::project(star(), position, vectors);
+  }
+  QMD_HD bool constrain(const Vec3d* moved, Vec3d* correction, double tolerance) const {
+    return quiltmd::constrain(star(), position, moved, correction, tolerance);
   }
 };
 
@@ -54,23 +80,24 @@ struct SmallGroup {
   static constexpr int kCapacity = kMaxGroupSize;
   Vec3d position[kCapacity], velocity[kCapacity], force[kCapacity], noise[kCapacity];
   double mass[kCapacity], inverse_mass[kCapacity];
-  int atoms;
+  int taken;
   const GroupConstraint* constraints;
   int constraint_count;
-  Vec3d at[kCapacity];
-  double rate;
 
-  QMD_HD int size() const { return atoms; }
+  QMD_HD int size() const { return taken; }
+  QMD_HD int atoms() const { return taken; }
   QMD_HD double root_inverse_mass(int i) const { return std::sqrt(inverse_mass[i]); }
   QMD_HD void make_shape() {}
-  QMD_HD void make_tangent(double largest_rate) {
-    rate = largest_rate;
-    for (int i = 0; i < atoms; ++i) at[i] = position[i];
-  }
   QMD_HD ConstraintSet set() const { return {constraints, constraint_count, inverse_mass}; }
-  QMD_HD bool project(Vec3d* vectors) const { return rattle(set(), at, vectors, rate); }
-  QMD_HD bool constrain(const Vec3d* from, double tolerance) {
-    return shake(set(), from, position, tolerance);
+  QMD_HD bool project(Vec3d* vectors, double rate) const {
+    return rattle(set(), position, vectors, rate);
+  }
+  QMD_HD bool constrain(const Vec3d* moved, Vec3d* correction, double tolerance) const {
+    Vec3d to[kCapacity];
+    for (int i = 0; i < taken; ++i) to[i] = position[i] + moved[i];
+    const bool converged = shake(set(), position, to, tolerance);
+    for (int i = 0; i < taken; ++i) correction[i] = to[i] - (position[i] + moved[i]);
+    return converged;
   }
 };
 
@@ -82,6 +109,17 @@ QMD_HD bool is_rigid_water(const Constants& c, int group) {
   const GroupConstraint* k = c.constraints + begin;
   return k[0].first == 0 && k[0].second == 1 && k[1].first == 0 && k[1].second == 2 &&
          k[0].length == k[1].length && c.mass[first + 1] == c.mass[first + 2];
+}
+
+// Whether the constraints of a group are those of a star.
+QMD_HD bool is_star(const Constants& c, int group) {
+  const int atoms = c.group_start[group + 1] - c.group_start[group];
+  const int begin = c.constraint_start[group];
+  if (atoms > kStarAtoms || c.constraint_start[group + 1] - begin != atoms - 1) return false;
+  for (int k = 0; k < atoms - 1; ++k)
+    if (c.constraints[begin + k].first != 0 || c.constraints[begin + k].second != k + 1)
+      return false;
+  return true;
 }
 
 // ---- Loading and storing -------------------------------------------------------------------
@@ -98,7 +136,7 @@ QMD_HD Vec3d total_force(const Slots& s, int slot) {
 template <class Group>
 QMD_HD void load_atoms(const GroupWork& work, PlacedGroup placed, Masses masses, Group& g) {
   const int first = work.constants.group_start[placed.group];
-  for (int i = 0; i < g.size(); ++i) {
+  for (int i = 0; i < g.atoms(); ++i) {
     const int slot = placed.slot + i;
     g.position[i] = work.slots.position[slot];
     g.velocity[i] = work.slots.velocity[slot];
@@ -116,9 +154,18 @@ QMD_HD void load(const GroupWork& work, PlacedGroup placed, Masses masses, Rigid
   load_atoms(work, placed, masses, g);
 }
 
+QMD_HD void load(const GroupWork& work, PlacedGroup placed, Masses masses, StarGroup& g) {
+  const Constants& c = work.constants;
+  g = {};
+  g.taken = c.group_start[placed.group + 1] - c.group_start[placed.group];
+  for (int k = 0; k + 1 < g.taken; ++k)
+    g.length[k] = c.constraints[c.constraint_start[placed.group] + k].length;
+  load_atoms(work, placed, masses, g);
+}
+
 QMD_HD void load(const GroupWork& work, PlacedGroup placed, Masses masses, SmallGroup& g) {
   const Constants& c = work.constants;
-  g.atoms = c.group_start[placed.group + 1] - c.group_start[placed.group];
+  g.taken = c.group_start[placed.group + 1] - c.group_start[placed.group];
   g.constraints = c.constraints + c.constraint_start[placed.group];
   g.constraint_count = c.constraint_start[placed.group + 1] - c.constraint_start[placed.group];
   load_atoms(work, placed, masses, g);
@@ -156,26 +203,22 @@ QMD_HD void kick(Group& g, double time) {
 }
 
 template <class Group>
-QMD_HD void drift(Group& g, double time) {
-  for (int i = 0; i < g.size(); ++i) g.position[i] += time * g.velocity[i];
-}
-
-template <class Group>
 QMD_HD double kinetic_energy(const Group& g) {
   double twice = 0;
   for (int i = 0; i < g.size(); ++i) twice += g.mass[i] * dot(g.velocity[i], g.velocity[i]);
   return 0.5 * twice;
 }
 
-// Constrain positions, starting from directions at `from`; the correction, made in `time`, is part
-// of the velocity.
+// Move atoms by `moved` and constrain; the correction, made in `time`, is part of the velocity.
 template <class Group>
-QMD_HD bool constrain_and_correct(Group& g, const Vec3d* from, double time, double tolerance) {
-  Vec3d free[Group::kCapacity];
-  for (int i = 0; i < g.size(); ++i) free[i] = g.position[i];
-  const bool converged = g.constrain(from, tolerance);
+QMD_HD bool move(Group& g, const Vec3d* moved, double time, double tolerance) {
+  Vec3d correction[Group::kCapacity];
+  const bool converged = g.constrain(moved, correction, tolerance);
   const double per_time = 1 / time;
-  for (int i = 0; i < g.size(); ++i) g.velocity[i] += per_time * (g.position[i] - free[i]);
+  for (int i = 0; i < g.size(); ++i) {
+    g.position[i] = (g.position[i] + moved[i]) + correction[i];
+    g.velocity[i] += per_time * correction[i];
+  }
   return converged;
 }
 
@@ -189,20 +232,18 @@ struct Outcome {
 
 template <class Group>
 QMD_HD Outcome verlet_start(const VerletStart& op, Group& g) {
-  Vec3d from[Group::kCapacity];
-  for (int i = 0; i < g.size(); ++i) from[i] = g.position[i];
   g.make_shape();
   kick(g, 0.5 * op.timestep);
-  drift(g, op.timestep);
-  return {0, constrain_and_correct(g, from, op.timestep, op.work.constraint_tolerance)};
+  Vec3d moved[Group::kCapacity];
+  for (int i = 0; i < g.size(); ++i) moved[i] = op.timestep * g.velocity[i];
+  return {0, move(g, moved, op.timestep, op.work.constraint_tolerance)};
 }
 
 template <class Group>
 QMD_HD Outcome verlet_finish(const VerletFinish& op, Group& g) {
   g.make_shape();
-  g.make_tangent(op.work.constraint_tolerance / op.timestep);
   kick(g, 0.5 * op.timestep);
-  return {0, g.project(g.velocity)};
+  return {0, g.project(g.velocity, op.work.constraint_tolerance / op.timestep)};
 }
 
 template <class Group>
@@ -212,28 +253,33 @@ QMD_HD Outcome verlet_step(const VerletStep& op, Group& g) {
   return {0, finish.converged && start.converged};
 }
 
-// `g.noise` holds standard normal numbers.
+// The heat is a product with velocities that are not projected, so what a projection leaves undone
+// must be less than elsewhere.
+inline constexpr double kHeatTolerance = 1e-3;
+
+// `g.noise` holds standard normal numbers. The thermostat's change of the velocities comes in two
+// equal parts u, before and after the drift, as docs/theory/integrators.md derives.
 template <class Group>
 QMD_HD Outcome langevin_middle(const LangevinMiddle& op, Group& g) {
-  Vec3d from[Group::kCapacity];
-  for (int i = 0; i < g.size(); ++i) from[i] = g.position[i];
   g.make_shape();
-  g.make_tangent(op.work.constraint_tolerance / op.timestep);
-
   kick(g, op.timestep);
-  bool converged = g.project(g.velocity);
-  drift(g, 0.5 * op.timestep);
+  const double lose = 0.5 * (op.keep - 1), scale = 0.5 * op.noise_scale;
+  for (int i = 0; i < g.size(); ++i) {
+    g.noise[i] = (scale * g.root_inverse_mass(i)) * g.noise[i] + lose * g.velocity[i];
+    g.velocity[i] += g.noise[i];
+  }
+  const double tolerance = op.work.constraint_tolerance;
+  bool converged = g.project(g.noise, kHeatTolerance * tolerance / op.timestep);
+  double heat = 0;
+  for (int i = 0; i < g.size(); ++i) heat += g.mass[i] * dot(g.noise[i], g.velocity[i]);
 
-  const double before = kinetic_energy(g);
-  for (int i = 0; i < g.size(); ++i)
-    g.noise[i] = (op.noise_scale * g.root_inverse_mass(i)) * g.noise[i];
-  converged &= g.project(g.noise);
-  for (int i = 0; i < g.size(); ++i) g.velocity[i] = op.keep * g.velocity[i] + g.noise[i];
-  const double heat = kinetic_energy(g) - before;
-
-  drift(g, 0.5 * op.timestep);
-  converged &= constrain_and_correct(g, from, op.timestep, op.work.constraint_tolerance);
-  return {heat, converged};
+  Vec3d moved[Group::kCapacity];
+  for (int i = 0; i < g.size(); ++i) {
+    moved[i] = op.timestep * g.velocity[i];
+    g.velocity[i] += g.noise[i];
+  }
+  converged &= move(g, moved, op.timestep, tolerance);
+  return {2 * heat, converged};
 }
 
 // Velocities need no more accuracy than in a step of a femtosecond.
@@ -242,11 +288,10 @@ inline constexpr double kDrawTime = 1e-3;  // ps
 template <class Group>
 QMD_HD Outcome draw_velocities(const DrawVelocities& op, Group& g) {
   g.make_shape();
-  g.make_tangent(op.work.constraint_tolerance / kDrawTime);
   const double thermal = std::sqrt(kBoltzmann * op.temperature);
   for (int i = 0; i < g.size(); ++i)
     g.velocity[i] = (thermal * g.root_inverse_mass(i)) * g.noise[i];
-  return {0, g.project(g.velocity)};
+  return {0, g.project(g.velocity, op.work.constraint_tolerance / kDrawTime)};
 }
 
 // Masses::kUnit: force becomes what of it the constraints leave.
@@ -258,18 +303,18 @@ QMD_HD Outcome project_force(double tolerance, Group& g) {
     const double f2 = dot(g.force[i], g.force[i]);
     largest = f2 > largest ? f2 : largest;
   }
-  g.make_tangent(tolerance * std::sqrt(largest) / 0.1);  // relative to a bond of 0.1 nm
-  return {0, g.project(g.force)};
+  // Relative to a bond of 0.1 nm.
+  return {0, g.project(g.force, tolerance * std::sqrt(largest) / 0.1)};
 }
 
 // Masses::kUnit, positions at the point to start from.
 template <class Group>
 QMD_HD Outcome displace_along_force(const DisplaceAlongForce& op, Group& g) {
-  Vec3d from[Group::kCapacity];
-  for (int i = 0; i < g.size(); ++i) from[i] = g.position[i];
+  Vec3d moved[Group::kCapacity], correction[Group::kCapacity];
   bool converged = project_force(op.work.constraint_tolerance, g).converged;
-  for (int i = 0; i < g.size(); ++i) g.position[i] += op.scale * g.force[i];
-  converged &= g.constrain(from, op.work.constraint_tolerance);
+  for (int i = 0; i < g.size(); ++i) moved[i] = op.scale * g.force[i];
+  converged &= g.constrain(moved, correction, op.work.constraint_tolerance);
+  for (int i = 0; i < g.size(); ++i) g.position[i] += moved[i] + correction[i];
   return {0, converged};
 }
 

@@ -1,25 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an engine says of itself: figures of the decomposition, task times, devices.
+// What an engine says of itself: figures of the decomposition, devices.
 #include "runtime/engine.h"
 
 namespace quiltmd {
-
-void Engine::start_profile() {
-  for (const auto& rank : ranks_) rank->start_profile();
-}
-
-std::vector<Engine::TaskProfile> Engine::profile() {
-  std::vector<TaskProfile> tasks;
-  for (const auto& rank : ranks_) {
-    const auto launches = rank->launch_times();
-    for (const LaunchTime& launch : launches)
-      tasks.push_back({rank->index(), launch.name, launch.calls, launch.seconds});
-    if (!launches.empty()) continue;
-    for (const auto& [name, time] : rank->executor().times())
-      tasks.push_back({rank->index(), name, time.calls, time.seconds});
-  }
-  return tasks;
-}
 
 std::vector<DeviceDescription> Engine::devices() const {
   std::vector<DeviceDescription> found;
@@ -53,8 +36,6 @@ std::map<std::string, double> Engine::numbers() const {
           {"proxies", proxies},
           {"list_life", s.lists.life},
           {"list_buffer", s.lists.buffer},
-          {"inner_life", s.lists.inner_life},
-          {"inner_buffer", s.lists.inner_buffer},
           {"list_entries", entries},
           {"early_rebuilds", static_cast<double>(early_rebuilds())},
           {"lorentz_berthelot", s.lorentz_berthelot ? 1.0 : 0.0},

@@ -68,9 +68,8 @@ void Engine::set_state(const Box& box, const HostState& state) {
   internal.velocities = reorder(state.velocities, system_.input_index, true);
   if (!state.list_positions.empty())
     internal.list_positions = reorder(state.list_positions, system_.input_index, true);
-  if (!state.pruned_positions.empty())
-    internal.pruned_positions = reorder(state.pruned_positions, system_.input_index, true);
   ranks_.clear();
+  for (const auto& device : devices_) device->stop_timing();
   setup_ = std::make_unique<Setup>(make_setup(system_, nonbonded_, integrator_, lists_, box));
   try {
     create_ranks(internal);
@@ -134,14 +133,11 @@ HostState Engine::state() const {
   internal.positions.resize(atoms);
   internal.velocities.resize(atoms);
   internal.list_positions.resize(atoms);
-  if (setup_->lists.dual()) internal.pruned_positions.resize(atoms);
   for (const auto& rank : ranks_) rank->collect(internal);
   HostState out = internal;
   out.positions = reorder(internal.positions, system_.input_index, false);
   out.velocities = reorder(internal.velocities, system_.input_index, false);
   out.list_positions = reorder(internal.list_positions, system_.input_index, false);
-  if (setup_->lists.dual())
-    out.pruned_positions = reorder(internal.pruned_positions, system_.input_index, false);
   return out;
 }
 

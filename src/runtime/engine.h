@@ -49,8 +49,14 @@ class Engine {
     int64_t calls;
     double seconds;
   };
+  struct RankSpan {
+    int rank;
+    Span span;  // times in seconds since start_profile()
+  };
+  std::vector<TaskProfile> profile();  // tasks so far; while launches are timed, those since last
+  // Every task or launch from the last start to the stop. A new state ends it.
   void start_profile();
-  std::vector<TaskProfile> profile();             // since start_profile() or the last call
+  std::vector<RankSpan> stop_profile();
   std::map<std::string, double> numbers() const;  // figures that describe the run
   std::vector<DeviceDescription> devices() const;
   int64_t early_rebuilds() const;
@@ -77,6 +83,7 @@ class Engine {
   Assignment assignment_;
   int64_t balanced_at_ = 0;
   bool balanced_ = false;  // since the last set_state
+  double profile_begin_ = 0;
 };
 
 }  // namespace quiltmd

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include "math/fixed.h"
 #include "math/units.h"
@@ -19,8 +20,10 @@
 namespace quiltmd {
 namespace {
 
-// Recorded blocks kept; a run makes a few lengths (whole epochs, and what output cuts off).
-constexpr size_t kMostRecordings = 16;
+// Kinds of blocks remembered; a run makes a few (whole epochs, and what output cuts off). Recording
+// costs as much as many steps, so a block is recorded only when it is met again.
+constexpr size_t kMostBlocks = 64;
+constexpr int kNotRecorded = -1;
 
 }  // namespace
 
@@ -36,16 +39,11 @@ Rank::Rank(const Setup& setup, Device& device, Transport& transport, RankView vi
 }
 
 void Rank::build_schedules() {
-  forces_ = force_schedules(Clear::kYes, Energies::kSkip);
-  block_forces_ = force_schedules(Clear::kNo, Energies::kSkip);
-  energy_forces_ = force_schedules(Clear::kYes, Energies::kAdd);
+  forces_ = force_schedule(workspace_, view_, Clear::kYes, Energies::kSkip);
+  block_forces_ = force_schedule(workspace_, view_, Clear::kNo, Energies::kSkip);
+  energies_schedule_ = force_schedule(workspace_, view_, Clear::kYes, Energies::kAdd);
   rebuild_ = rebuild_schedule(workspace_, view_);
   agree_ = agree_schedule(workspace_, view_, agreed_);
-}
-
-Rank::ForceSchedules Rank::force_schedules(Clear clear, Energies energies) {
-  return {force_schedule(workspace_, view_, clear, Prune::kNo, energies),
-          force_schedule(workspace_, view_, clear, Prune::kYes, energies)};
 }
 
 void Rank::stage(const char* name, const std::function<void()>& body) {
@@ -55,8 +53,8 @@ void Rank::stage(const char* name, const std::function<void()>& body) {
 }
 
 void Rank::load(const HostState& state) {
-  const bool continued =
-      !state.list_positions.empty() && !(setup_.lists.dual() && state.pruned_positions.empty());
+  const int64_t age = state.step - state.list_step;
+  const bool continued = !state.list_positions.empty() && age >= 0 && age <= setup_.lists.life;
   device_.fill(workspace_.faults.data(), 0, workspace_.faults.bytes(), Lane::kMain);
   workspace_.load(continued ? state.list_positions : state.positions, state.velocities, state.step);
   step_ = state.step;
@@ -65,41 +63,21 @@ void Rank::load(const HostState& state) {
   rebuild();
   make_room(workspace_.faults.download()[0].list_overflow);
   if (continued) {
-    start_.pruned = state.pruned_positions;
-    restore_inner_lists();
-    place(state.positions);
-    snapshot();
+    const auto atoms = workspace_.atom.download();
+    std::vector<Vec3d> positions(workspace_.slot_capacity);
+    const auto owned = static_cast<size_t>(workspace_.owned_slots.download()[0]);
+    for (size_t s = 0; s < owned; ++s)
+      if (atoms[s] >= 0) positions[s] = state.positions[static_cast<size_t>(atoms[s])];
+    workspace_.start_position.upload(positions);
+    workspace_.list_age = setup_.lists.life;
+    stage("state.set", [this] {
+      device_.launch(SetState{workspace_.group_work(), workspace_.start_position.data(),
+                              workspace_.start_velocity.data()});
+    });
   }
   epoch_end_ = list_step_ + setup_.lists.life;
   executor_.run(agree_);
   check_terms();
-}
-
-void Rank::place(const std::vector<Vec3d>& positions) {
-  Workspace& w = workspace_;
-  const auto owned = static_cast<size_t>(w.owned_slots.download()[0]);
-  const auto atoms = w.atom.download(owned);
-  std::vector<Vec3d> by_slot(w.slot_capacity);
-  for (size_t s = 0; s < owned; ++s)
-    if (atoms[s] >= 0) by_slot[s] = positions[static_cast<size_t>(atoms[s])];
-  const Buffer<Vec3d> there(device_, by_slot);
-  stage("state.set", [&] {
-    device_.launch(SetState{w.group_work(), there.data(), w.velocity[w.current].data()});
-    device_.fill(w.faults.data(), 0, w.faults.bytes(), Lane::kMain);
-  });
-  device_.synchronize();
-}
-
-// Inner lists depend on where the atoms were when they were last pruned.
-void Rank::restore_inner_lists() {
-  if (start_.pruned.empty()) return;
-  place(start_.pruned);
-  executor_.run(forces_.pruning);
-}
-
-bool Rank::prune_due(int64_t step) const {
-  const int64_t age = step - list_step_;
-  return setup_.lists.dual() && age % setup_.lists.inner_life == 0 && age < setup_.lists.life;
 }
 
 void Rank::check_terms() const {
@@ -130,13 +108,11 @@ void Rank::adopt_next_plan() {
 void Rank::begin_epoch() {
   epoch_end_ = list_step_ + setup_.lists.life;
   forces_current_ = false;
-  start_ = {step_, mid_step_, {}};
+  strayed_ = false;
+  start_ = {step_, mid_step_};
 }
 
-void Rank::lay_out() {
-  executor_.run(rebuild_);
-  snapshot();
-}
+void Rank::lay_out() { executor_.run(rebuild_); }
 
 void Rank::rebuild() {
   adopt_next_plan();
@@ -151,14 +127,20 @@ void Rank::rebuild() {
 // Lists that did not fit: make room and build them again from the same positions.
 void Rank::make_room(int32_t need) {
   if (need == 0) return;
-  drop_recordings();
+  forget_blocks();
   workspace_.grow_entries(static_cast<size_t>(1.2 * need));
   device_.fill(workspace_.faults.data(), 0, workspace_.faults.bytes(), Lane::kMain);
   device_.launch(workspace_.build_lists());
 }
 
+int Rank::list_age() const {
+  const int life = setup_.lists.life;
+  return strayed_ ? life : static_cast<int>(std::min<int64_t>(step_ - list_step_, life));
+}
+
 void Rank::forces() {
-  executor_.run(forces_.at(prune_due(step_)));
+  workspace_.list_age = list_age();
+  executor_.run(forces_);
   forces_current_ = true;
   forces_clear_ = false;
 }
@@ -186,8 +168,10 @@ void Rank::advance(int64_t steps) {
   if (records_)
     advance_recorded(steps);
   else
-    for (int64_t i = 0; i < steps; ++i)
-      advance_one(forces_.at(prune_due(step_ + i)), ForcesAfter::kKept);
+    for (int i = 0; i < steps; ++i) {
+      workspace_.list_age = list_age() + i;
+      advance_one(forces_, ForcesAfter::kKept);
+    }
   step_ += steps;
   forces_current_ = false;
 }
@@ -196,33 +180,50 @@ void Rank::advance_recorded(int64_t steps) {
   // All of them, not only the slots in use: a rebuild inside the block may use more.
   if (!forces_clear_)
     device_.fill(workspace_.force.data(), 0, workspace_.force.bytes(), Lane::kMain);
-  const int64_t phase = (step_ - list_step_) % setup_.lists.inner_life;
-  const Block block{steps, phase, workspace_.current, rebuild_due_, rebuild_due_ && momentum_due_};
-  auto found = recordings_.find(block);
-  if (found == recordings_.end()) {
-    if (recordings_.size() >= kMostRecordings) drop_recordings();
-    device_.begin_recording();
-    if (rebuild_due_) {
-      remove_momentum();
-      lay_out();
+  const Block block{steps, list_age(), workspace_.current, rebuild_due_,
+                    rebuild_due_ && momentum_due_};
+  if (recordings_.size() >= kMostBlocks) forget_blocks();
+  const auto [found, is_new] = recordings_.try_emplace(block, kNotRecorded);
+  if (is_new) {
+    run_block(steps);
+  } else {
+    if (found->second == kNotRecorded) {
+      device_.begin_recording();
+      run_block(steps);
+      found->second = device_.end_recording();
     }
-    for (int64_t i = 0; i < steps; ++i)
-      advance_one(block_forces_.at(prune_due(step_ + i)), ForcesAfter::kCleared);
-    found = recordings_.emplace(block, device_.end_recording()).first;
+    device_.run_recording(found->second);
   }
-  device_.run_recording(found->second);
   if (rebuild_due_) workspace_.current = 1 - block.buffer;
   rebuild_due_ = false;
   forces_clear_ = true;
 }
 
+void Rank::run_block(int64_t steps) {
+  if (rebuild_due_) {
+    remove_momentum();
+    lay_out();
+  }
+  for (int i = 0; i < steps; ++i) {
+    workspace_.list_age = list_age() + i;
+    advance_one(block_forces_, ForcesAfter::kCleared);
+  }
+}
+
+// The blocks stay known: the next time they are recorded anew.
 void Rank::drop_recordings() {
-  for (const auto& [key, recording] : recordings_) device_.drop_recording(recording);
+  for (auto& [block, recording] : recordings_)
+    if (recording != kNotRecorded) device_.drop_recording(std::exchange(recording, kNotRecorded));
+}
+
+void Rank::forget_blocks() {
+  drop_recordings();
   recordings_.clear();
 }
 
 void Rank::start_verlet() {
   if (!forces_current_) forces();
+  workspace_.list_age = list_age();
   stage("integrate", [&] {
     device_.launch(VerletStart{workspace_.group_work(), setup_.integrator.timestep});
     device_.launch(CountStep{workspace_.step.data()});
@@ -322,10 +323,10 @@ bool Rank::settle() {
 
 void Rank::redo(int64_t epoch_end) {
   Workspace& w = workspace_;
-  restore_inner_lists();
+  device_.fill(w.faults.data(), 0, w.faults.bytes(), Lane::kMain);
+  w.list_age = setup_.lists.life;
   stage("redo", [&] {
     device_.launch(SetState{w.group_work(), w.start_position.data(), w.start_velocity.data()});
-    device_.fill(w.faults.data(), 0, w.faults.bytes(), Lane::kMain);
     device_.copy(w.energy.data() + kHeat, w.start_heat.data(), sizeof(int64_t), Lane::kMain);
     device_.copy_in(w.step.data(), &start_.step, sizeof(int64_t));
   });
@@ -347,17 +348,10 @@ void Rank::fail() const {
 
 void Rank::evaluate() {
   Workspace& w = workspace_;
-  const bool prune = prune_due(step_);
   device_.fill(w.energy.data(), 0, kHeat * sizeof(int64_t), Lane::kMain);
-  executor_.run(energy_forces_.at(prune));
+  w.list_age = list_age();
+  executor_.run(energies_schedule_);
   forces_clear_ = false;
-  // Lists outrun at this very step: come here again with shorter-lived ones.
-  const int64_t here = step_;
-  if (prune && here > list_step_ && !settle()) {
-    run(here - step_);
-    evaluate();
-    return;
-  }
   stage("energies", [&] { device_.launch(KineticEnergy{w.group_work(), w.energy.data()}); });
   forces_current_ = true;
 }
@@ -398,6 +392,8 @@ void Rank::keep() { snapshot(); }
 
 void Rank::displace(double scale) {
   Workspace& w = workspace_;
+  strayed_ = true;
+  w.list_age = list_age();
   stage("minimize", [&] {
     device_.launch(DisplaceAlongForce{w.group_work(), w.start_position.data(), scale});
   });
@@ -422,14 +418,13 @@ void Rank::collect(HostState& state) const {
   const auto atoms = w.atom.download(owned);
   const auto x = w.position[w.current].download(owned);
   const auto v = w.velocity[w.current].download(owned);
-  const auto listed = w.listed.download(owned), pruned = w.reference.download(owned);
+  const auto r = w.reference.download(owned);
   for (size_t s = 0; s < owned; ++s) {
     if (atoms[s] < 0) continue;
     const auto a = static_cast<size_t>(atoms[s]);
     state.positions[a] = x[s];
     state.velocities[a] = v[s];
-    state.list_positions[a] = listed[s];
-    if (setup_.lists.dual()) state.pruned_positions[a] = pruned[s];
+    state.list_positions[a] = r[s];
   }
   state.step = step_;
   state.list_step = list_step_;
@@ -471,13 +466,6 @@ std::array<int64_t, 3> Rank::force_sum() const {
   return sum;
 }
 
-// Blocks recorded so far are not timed: they are recorded anew.
-void Rank::start_profile() {
-  drop_recordings();
-  executor_.reset_times();
-  device_.start_timing();
-}
-
 double Rank::pair_seconds() const {
   double seconds = 0;
   for (const char* name : {"pairs.interior", "pairs.boundary"}) {
@@ -496,7 +484,7 @@ std::vector<std::pair<int, int64_t>> Rank::compute_entries() const {
   for (size_t c = 0; c < computes.size(); ++c) {
     int64_t entries = 0;
     for (int32_t l = first[c]; l < first[c + 1]; ++l)
-      entries += lists[static_cast<size_t>(l)].count;
+      entries += lists[static_cast<size_t>(l)].count();
     result.emplace_back(computes[c], entries);
   }
   return result;

@@ -21,8 +21,7 @@ struct HostState {
   int64_t step = 0;
   std::vector<Vec3d> positions, velocities;
   int64_t list_step = 0;
-  std::vector<Vec3d> list_positions;    // empty: build lists from the positions
-  std::vector<Vec3d> pruned_positions;  // of the last pruning; empty: where lists were built
+  std::vector<Vec3d> list_positions;  // empty: build lists from the positions
 };
 
 // The motion of an atom went out of bounds, its constraints could not be satisfied, or a bonded
@@ -68,8 +67,9 @@ class Rank {
   std::vector<std::pair<int, int64_t>> compute_entries() const;  // compute, list entries
 
   const Executor& executor() const { return executor_; }
-  void start_profile();  // from here on, by task and by launch
-  std::vector<LaunchTime> launch_times() { return device_.take_times(); }
+  void start_profile();
+  std::vector<Span> stop_profile();  // what took place since
+  std::vector<Span> launches() { return device_.take_spans(); }
   Workspace& workspace() { return workspace_; }
   int index() const { return view_.rank; }
   int64_t step() const { return step_; }
@@ -82,17 +82,14 @@ class Rank {
   void adopt_next_plan();
   void begin_epoch();
   void lay_out();
-  // Inner lists are pruned at this step.
-  bool prune_due(int64_t step) const;
-  // Put the atoms (internal order) elsewhere while lists stay.
-  void place(const std::vector<Vec3d>& positions);
-  void restore_inner_lists();
+  int list_age() const;
   void forces();
   // Steps of {forces, stage}; where the device prefers recorded sequences, one of them together
   // with the rebuild that is due.
   void advance(int64_t steps);
   void advance_one(const Schedule& forces, ForcesAfter after);
   void advance_recorded(int64_t steps);
+  void run_block(int64_t steps);
   void start_verlet();
   void finish_verlet();
   void end_epoch();
@@ -114,39 +111,34 @@ class Rank {
   Workspace workspace_;
   Executor executor_;
   Agreement agreed_;
-  // With and without pruning.
-  struct ForceSchedules {
-    Schedule plain, pruning;
-    const Schedule& at(bool prune) const { return prune ? pruning : plain; }
-  };
-  ForceSchedules force_schedules(Clear clear, Energies energies);
-  ForceSchedules forces_, block_forces_, energy_forces_;
-  Schedule rebuild_, agree_;
+  Schedule forces_, block_forces_, energies_schedule_, rebuild_, agree_;
 
   int64_t step_ = 0;
   int64_t list_step_ = 0, epoch_end_ = 0;
   bool mid_step_ = false;  // NVE: positions advanced, forces and second half kick to come
+  bool strayed_ = false;   // atoms were moved otherwise than by steps since lists were built
   bool forces_current_ = false;
   // Recorded blocks of steps.
   struct Block {
     int64_t steps;
-    int64_t phase;  // of its first step between two prunings
+    int age;        // of the lists at its start
     int buffer;     // of the state at its start
     bool rebuild;   // lists are built first
     bool momentum;  // and before that, momentum is removed
     auto operator<=>(const Block&) const = default;
   };
   void drop_recordings();
+  void forget_blocks();
   bool records_ = false;
   bool rebuild_due_ = false;   // by the next recorded block
   bool momentum_due_ = false;  // at the end of this epoch
+  bool profiled_ = false;
   bool forces_clear_ = false;  // the accumulators are zero
   std::map<Block, int> recordings_;
   // Where the epoch is redone from.
   struct Start {
     int64_t step = 0;
     bool mid_step = false;
-    std::vector<Vec3d> pruned;  // positions of the last pruning, where an epoch was loaded half-way
   } start_;
   int64_t early_rebuilds_ = 0;
 };

@@ -8,14 +8,9 @@
 #include "schedule/executor.h"
 
 #include <algorithm>
-#include <chrono>
 
 namespace quiltmd {
 namespace {
-
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 // Events of the device: where a schedule forks from the main lane and joins it again, then one for
 // each task.
@@ -129,24 +124,21 @@ void Executor::run(const Schedule& schedule) {
       if (!message) break;
       run.take(std::move(*message));
     }
-    const double start = now();
+    const double begin = clock_seconds();
     if (run.ready.empty()) {
       auto message = transport_.wait();
       if (!message) throw PeerFailed();
       run.take(std::move(*message));
-      TaskTime& time = times_["wait"];
-      ++time.calls;
-      time.seconds += now() - start;
+      note("wait", Lane::kMain, begin);
       continue;
     }
-    const TaskId task = run.pop();
-    run.start(task);
-    run.tasks[static_cast<size_t>(task)].run(run);
-    run.mark(task);
-    TaskTime& time = times_[run.tasks[static_cast<size_t>(task)].name];
-    ++time.calls;
-    time.seconds += now() - start;
-    run.finish(task);
+    const TaskId id = run.pop();
+    const Task& task = run.tasks[static_cast<size_t>(id)];
+    run.start(id);
+    task.run(run);
+    run.mark(id);
+    note(task.name, task.lane, begin);
+    run.finish(id);
     ++done;
   }
   if (forks) {
@@ -154,6 +146,24 @@ void Executor::run(const Schedule& schedule) {
     device_.wait(kJoinEvent, Lane::kMain);
   }
   ++sequence_;
+}
+
+void Executor::note(const std::string& name, Lane lane, double begin) {
+  const double end = clock_seconds();
+  TaskTime& time = times_[name];
+  ++time.calls;
+  time.seconds += end - begin;
+  if (keeps_spans_) spans_.push_back({name, lane, begin, end});
+}
+
+void Executor::start_spans() {
+  spans_.clear();
+  keeps_spans_ = true;
+}
+
+std::vector<Span> Executor::take_spans() {
+  keeps_spans_ = false;
+  return std::exchange(spans_, {});
 }
 
 }  // namespace quiltmd

@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "schedule/schedule.h"
 #include "transport/transport.h"
@@ -35,10 +36,14 @@ class Executor {
 
   // Time spent, by task name; "wait" is time with nothing to run.
   const std::map<std::string, TaskTime>& times() const { return times_; }
-  void reset_times() { times_.clear(); }
+
+  // The same one by one, from start_spans() on; take_spans() ends it.
+  void start_spans();
+  std::vector<Span> take_spans();
 
  private:
   struct Run;
+  void note(const std::string& name, Lane lane, double begin);
 
   int rank_;
   Device& device_;
@@ -47,6 +52,8 @@ class Executor {
   using Key = std::pair<int64_t, std::pair<int, int>>;  // sequence, (edge, sender)
   std::map<Key, Payload> arrived_;
   std::map<std::string, TaskTime> times_;
+  bool keeps_spans_ = false;
+  std::vector<Span> spans_;
 };
 
 }  // namespace quiltmd

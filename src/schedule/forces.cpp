@@ -72,8 +72,7 @@ void add_forces(Workspace& w, const std::vector<int>& wanted, const Payload& pay
 
 }  // namespace
 
-Schedule force_schedule(Workspace& w, const RankView& view, Clear clear_first, Prune prune,
-                        Energies energies) {
+Schedule force_schedule(Workspace& w, const RankView& view, Clear clear_first, Energies energies) {
   Schedule s;
   const RankPlan& plan = view.plans[static_cast<size_t>(view.rank)];
 
@@ -104,16 +103,10 @@ Schedule force_schedule(Workspace& w, const RankView& view, Clear clear_first, P
 
   std::vector<TaskId> proxies_used;
   if (plan.computes.size() > static_cast<size_t>(plan.interior))
-    proxies_used.push_back(s.add({"pairs.boundary",
-                                  Priority::kAwaited,
-                                  Lane::kMain,
-                                  proxies,
-                                  {},
-                                  [&w, prune, energies](Post&) {
-                                    if (prune == Prune::kYes)
-                                      w.device.launch(w.prune_lists(Part::kBoundary));
-                                    w.device.launch(w.pair_forces(Part::kBoundary, energies));
-                                  }}));
+    proxies_used.push_back(s.add(
+        {"pairs.boundary", Priority::kAwaited, Lane::kMain, proxies, {}, [&w, energies](Post&) {
+           w.device.launch(w.pair_forces(Part::kBoundary, energies));
+         }}));
   const TaskId terms =
       s.add({"terms", Priority::kAwaited, Lane::kMain, proxies, {}, [&w, energies](Post&) {
                w.device.launch(w.term_forces(energies));
@@ -125,13 +118,7 @@ Schedule force_schedule(Workspace& w, const RankView& view, Clear clear_first, P
              post.send(Edge::kForces, peer.rank, pack_forces(w, peer.patches));
            }});
 
-  std::vector<TaskId> interior = clear;
-  if (prune == Prune::kYes)
-    interior.push_back(s.add({"lists.prune", Priority::kLocal, Lane::kMain, {}, {}, [&w](Post&) {
-                                w.device.launch(w.renew_reference());
-                                w.device.launch(w.prune_lists(Part::kInterior));
-                              }}));
-  s.add({"pairs.interior", Priority::kLocal, Lane::kMain, interior, {}, [&w, energies](Post&) {
+  s.add({"pairs.interior", Priority::kLocal, Lane::kMain, clear, {}, [&w, energies](Post&) {
            w.device.launch(w.pair_forces(Part::kInterior, energies));
          }});
 

@@ -24,11 +24,9 @@ struct Agreement {
 };
 
 // Forces at the current positions into the force accumulators of the owned slots. In a block of
-// steps the integrator has left the accumulators clear. At some steps inner lists are pruned first.
+// steps the integrator has left the accumulators clear.
 enum class Clear { kYes, kNo };
-enum class Prune { kYes, kNo };
-Schedule force_schedule(Workspace& workspace, const RankView& view, Clear clear, Prune prune,
-                        Energies energies);
+Schedule force_schedule(Workspace& workspace, const RankView& view, Clear clear, Energies energies);
 
 // Groups to their patches' owners, canonical order, proxies, pair lists, placed terms.
 Schedule rebuild_schedule(Workspace& workspace, const RankView& view);

@@ -26,7 +26,7 @@ Range share(int total, int rank, int ranks) {
 // buffer, beyond which a step is not valid, and a hydrogen group's radius) they stick out.
 std::vector<int> reached_planes(const Workspace& w, const RankPlan& plan, Range of) {
   const int n = w.pme_grid.nx;
-  const double margin = w.setup.group_radius + w.setup.lists.buffer;
+  const double margin = w.setup.group_radius + w.setup.ages.limit.back();
   std::vector<char> reached(static_cast<size_t>(n), 0);
   for (const int patch : plan.owned) {
     const PlaneRange range = pme_plane_range(w.pme_grid, w.setup.grid.cell(patch).x, margin);

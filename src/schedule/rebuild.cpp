@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The schedule of a rebuild: hydrogen groups move to the owners of their patches, owned patches are
-// put in canonical order, proxies are announced, lists and terms follow.
+// put in canonical order, proxies are announced, lists and terms follow, and what the epoch may have to
+// be redone from is kept.
 #include <algorithm>
 
 #include "schedule/forces.h"
@@ -177,7 +178,6 @@ Schedule rebuild_schedule(Workspace& w, const RankView& view) {
                   w.device.launch(w.sort_groups());
                   w.device.fill(w.slot_of_atom.data(), 0xff, w.slot_of_atom.bytes(), Lane::kMain);
                   w.device.launch(w.place_groups());
-                  w.device.copy(w.listed.data(), w.reference.data(), w.listed.bytes(), Lane::kMain);
                   w.device.copy(w.all_slots.data(), w.owned_slots.data(), sizeof(int32_t),
                                 Lane::kMain);
                 }});
@@ -198,8 +198,15 @@ Schedule rebuild_schedule(Workspace& w, const RankView& view) {
            w.device.launch(w.number_lists());
            w.device.launch(w.build_lists());
          }});
-  s.add({"terms.place", Priority::kLocal, Lane::kMain, {last}, {}, [&w](Post&) {
-           w.device.launch(w.place_terms());
+  // Beside the lists, on a device that has room. Velocities were kept when groups were placed.
+  s.add({"terms.place", Priority::kLocal, Lane::kLongRange, {last}, {}, [&w](Post&) {
+           w.device.launch(w.place_terms(), Lane::kLongRange);
+         }});
+  s.add({"state.keep", Priority::kLocal, Lane::kLongRange, {last}, {}, [&w](Post&) {
+           w.device.copy(w.start_position.data(), w.position[w.current].data(),
+                         w.start_position.bytes(), Lane::kLongRange);
+           w.device.copy(w.start_heat.data(), w.energy.data() + kHeat, sizeof(int64_t),
+                         Lane::kLongRange);
          }});
   return s;
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "computes/pme/setup.h"
@@ -11,58 +12,75 @@
 namespace quiltmd {
 namespace {
 
-// Atoms of a group stick out at most this far from its first atom.
+// Atoms of a group stick out at most this far from its first atom: the longest of the shortest paths
+// along constraints.
 double radius_of_groups(const System& system) {
-  std::vector<double> direct(static_cast<size_t>(system.atom_count()), 0.0);
-  double radius = 0;
-  for (size_t c = 0; c < system.constraints.size(); ++c) {
-    const double length = system.constraint_lengths[c];
-    for (const int32_t atom : system.constraints[c]) direct[static_cast<size_t>(atom)] += length;
-    radius = std::max(radius, length);
+  const double far = std::numeric_limits<double>::max();
+  std::vector<double> path(static_cast<size_t>(system.atom_count()), far);
+  for (int g = 0; g < system.group_count(); ++g)
+    path[static_cast<size_t>(system.group_start[static_cast<size_t>(g)])] = 0;
+  for (bool shorter = true; shorter;) {
+    shorter = false;
+    for (size_t c = 0; c < system.constraints.size(); ++c)
+      for (const int end : {0, 1}) {
+        double& there = path[static_cast<size_t>(system.constraints[c][static_cast<size_t>(end)])];
+        const double here =
+            path[static_cast<size_t>(system.constraints[c][1 - static_cast<size_t>(end)])];
+        if (here == far || here + system.constraint_lengths[c] >= there) continue;
+        there = here + system.constraint_lengths[c];
+        shorter = true;
+      }
   }
-  // An atom that is not itself constrained to the first is reached through one that is.
-  for (int g = 0; g < system.group_count(); ++g) {
-    const int32_t first = system.group_start[static_cast<size_t>(g)];
-    const int32_t end = system.group_start[static_cast<size_t>(g) + 1];
-    int linked = 0;
-    if (end - first < 3) continue;
-    for (int32_t a = first; a < end; ++a) linked += direct[static_cast<size_t>(a)] > 0;
-    if (linked < end - first) radius = std::max(radius, direct[static_cast<size_t>(first)]);
-  }
-  return radius;
+  return path.empty() ? 0 : *std::max_element(path.begin(), path.end());
 }
 
-// Outer lists live about 60 fs and inner ones 12 fs: long enough to amortise building and pruning
-// them, short enough for buffers that cost few pairs. docs/decisions.md has what was measured.
-constexpr double kListTime = 0.060, kInnerTime = 0.012;  // ps
-constexpr double kRoomTemperature = 300;                 // K
+// A list lives about 40 fs: long enough to amortise building it, short enough for a buffer that costs
+// few pairs.
+constexpr double kListTime = 0.040;  // ps
 
-// How far the fastest atom of some millions moves in a time: its initial speed (nm/ps at 300 K)
-// fades as it turns round. Hydrogens in water, of single or threefold mass, are the fastest.
+// How far the fastest of two million atoms moves in a time (ps), in nm: hydrogens of water at 300 K,
+// whose speed fades as the molecules turn round. Measured; docs/decisions.md has the figures.
 double farthest(double time, double temperature) {
-  constexpr double kSpeed = 5.2, kFading = 0.084;
-  const double warmer = std::sqrt(std::max(temperature, kRoomTemperature) / kRoomTemperature);
+  constexpr double kSpeed = 9.0, kFading = 0.0285, kMeasuredAt = 300;
+  const double warmer = std::sqrt(std::max(temperature / kMeasuredAt, 1.0));
   return warmer * kSpeed * kFading * (1 - std::exp(-time / kFading));
 }
 
-int steps_in(double time, double timestep) {
-  return std::max(1, static_cast<int>(std::lround(time / timestep)));
-}
+// The part of that distance that lists are given. Two atoms may approach each other by more, but
+// hardly any two do, and what their pair then lacks is a force at the cutoff: all that lists miss at
+// the end of their life is below 4e-6 of the forces, as much as single precision loses.
+constexpr double kBuffered = 0.65;
 
 ListSettings resolve(ListSettings lists, const IntegratorSettings& integrator) {
-  const double dt = integrator.timestep, temperature = integrator.temperature;
-  if (lists.life == 0) lists.life = std::min(steps_in(kListTime, dt), 60);
-  if (lists.inner_life == 0) lists.inner_life = std::min(steps_in(kInnerTime, dt), lists.life);
-  if (lists.inner_buffer == 0) lists.inner_buffer = farthest(lists.inner_life * dt, temperature);
-  const int until_last_pruning = (lists.life - 1) / lists.inner_life * lists.inner_life;
+  const double dt = integrator.timestep;
+  if (lists.life == 0)
+    lists.life = std::clamp(static_cast<int>(std::lround(kListTime / dt)), 4, 40);
+  const double first_step = farthest(dt, integrator.temperature);
   if (lists.buffer == 0)
-    lists.buffer = lists.inner_buffer + farthest(until_last_pruning * dt, temperature);
-  // Thin outer lists leave nothing to prune.
-  if (lists.inner_buffer > 0.6 * lists.buffer) {
-    lists.inner_life = lists.life;
-    lists.inner_buffer = lists.buffer;
-  }
+    lists.buffer = kBuffered * farthest(lists.life * dt, integrator.temperature);
+  lists.buffer = std::max(lists.buffer, first_step);
   return lists;
+}
+
+// The buffer that the end of a life is given, scaled down to earlier ages. A displacement calls for new
+// lists when it exceeds by a quarter what the farthest of two million atoms are known to move. What
+// happens in a first step cannot be mended by shorter lives and is allowed twice as much.
+ListAges list_ages(const ListSettings& lists, double cutoff, const IntegratorSettings& integrator) {
+  constexpr double kAllowance = 1.25 / kBuffered;
+  const double dt = integrator.timestep, whole = farthest(lists.life * dt, 0);
+  const double first_step = farthest(dt, integrator.temperature);
+  ListAges ages;
+  for (int age = 0; age <= lists.life; ++age)
+    ages.buffer.push_back(
+        std::max(lists.buffer * farthest(age * dt, 0) / whole, kBuffered * first_step));
+  for (const double buffer : ages.buffer)
+    ages.limit.push_back(std::max(kAllowance * buffer, 2 * first_step));
+  for (int shell = 0; shell < kShells; ++shell) {
+    const int last_age = shell * lists.life / (kShells - 1);
+    ages.reach[shell] = cutoff + ages.buffer[static_cast<size_t>(last_age)];
+    while (static_cast<int>(ages.shell.size()) <= last_age) ages.shell.push_back(shell);
+  }
+  return ages;
 }
 
 PairParameters pair_parameters(const System& system, const NonbondedSettings& settings,
@@ -89,6 +107,7 @@ Setup make_setup(System system, const NonbondedSettings& nonbonded,
   setup.nonbonded = nonbonded;
   setup.integrator = integrator;
   setup.lists = resolve(lists, integrator);
+  setup.ages = list_ages(setup.lists, nonbonded.cutoff, integrator);
   setup.box = box;
   setup.group_radius = radius_of_groups(setup.system);
   if (nonbonded.pme) check_pme_grid(nonbonded.order, nonbonded.grid);

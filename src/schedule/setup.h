@@ -5,7 +5,9 @@
 
 #include <cstdint>
 
-#include "computes/nonbonded/pair_physics.h"
+#include <vector>
+
+#include "computes/nonbonded/operations.h"
 #include "computes/reference.h"
 #include "decomposition/patch_grid.h"
 #include "system/system.h"
@@ -24,18 +26,18 @@ struct IntegratorSettings {
   int remove_com_every = 0;  // steps, rounded up to list lifetimes; 0: never
 };
 
-// Outer lists are built anew after every `life` steps; inner ones, which the pair forces use, are
-// pruned from them every `inner_life` steps. Where both lives are the same there are no inner lists.
 struct ListSettings {
-  int life = 0;             // steps; 0: automatic
-  double buffer = 0;        // nm beyond the cutoff; 0: automatic
-  int inner_life = 0;       // steps; 0: automatic
-  double inner_buffer = 0;  // nm beyond the cutoff; 0: automatic
-  int away = 1;             // reach of the half shell in patches
+  int life = 0;       // steps between list builds; 0: automatic
+  double buffer = 0;  // nm beyond the cutoff, for the end of that life; 0: automatic
+  int away = 1;       // reach of the half shell in patches
+};
 
-  bool dual() const { return inner_life < life; }
-  // How far atoms may move until the last pruning, so that outer lists still hold every inner pair.
-  double outer_limit() const { return dual() ? buffer - inner_buffer : buffer; }
+// How far atoms get while lists grow old.
+struct ListAges {
+  std::vector<double> buffer;  // by age in steps, 0 to life: nm beyond the cutoff that lists need
+  std::vector<double> limit;   // by age: a displacement (nm) that calls for new lists
+  double reach[kShells];       // nm: what each shell of a list holds
+  std::vector<int> shell;      // by age: the last shell to evaluate
 };
 
 struct Setup {
@@ -43,6 +45,7 @@ struct Setup {
   NonbondedSettings nonbonded;
   IntegratorSettings integrator;
   ListSettings lists;  // resolved: no zeros
+  ListAges ages;
   Box box{};
   PatchGrid grid;
   PairParameters pairs{};

@@ -180,7 +180,6 @@ void Workspace::allocate_slots() {
     position[side] = make<Vec3d>(n);
     velocity[side] = make<Vec3d>(n);
   }
-  listed = make<Vec3d>(n);
   reference = make<Vec3d>(n);
   start_position = make<Vec3d>(n);
   start_velocity = make<Vec3d>(n);
@@ -206,7 +205,6 @@ void Workspace::allocate_slots() {
   faults = make<Faults>(1);
   bounds = make<ClusterBounds>(clusters);
   lists = make<PairList>(clusters);
-  if (setup.lists.dual()) inner_lists = make<PairList>(clusters);
   entry_count = make<int32_t>(1);
   list_ranges = make<int32_t>(4);
   grow_entries(estimate_entries(setup, clusters));
@@ -219,16 +217,11 @@ void Workspace::allocate_slots() {
 }
 
 void Workspace::grow_entries(size_t need) {
-  bytes_ -= entries.bytes() + masks.bytes() + inner_entries.bytes() + inner_masks.bytes();
+  bytes_ -= entries.bytes() + masks.bytes();
   entries = {};
   masks = {};
-  inner_entries = {};
-  inner_masks = {};
   entries = make<uint32_t>(need);
   masks = make<uint8_t>(need);
-  if (!setup.lists.dual()) return;
-  inner_entries = make<uint32_t>(need);
-  inner_masks = make<uint8_t>(need);
 }
 
 void Workspace::allocate_pme() {
@@ -318,9 +311,8 @@ GroupWork Workspace::group_work() {
   work.constants = constants_;
   work.constraint_tolerance = setup.integrator.constraint_tolerance;
   work.step = step.data();
-  // A pair is missed only if two atoms approach each other by more than the buffer; one that moved
-  // by all of it calls for new lists.
-  work.outrun2 = setup.lists.inner_buffer * setup.lists.inner_buffer;
+  const auto next_age = static_cast<size_t>(std::min(list_age + 1, setup.lists.life));
+  work.outrun2 = setup.ages.limit[next_age] * setup.ages.limit[next_age];
   const Vec3d widths = setup.box.widths();
   const double narrowest = std::min({widths.x / setup.grid.cells.x, widths.y / setup.grid.cells.y,
                                      widths.z / setup.grid.cells.z});
@@ -387,7 +379,7 @@ BuildLists Workspace::build_lists() {
   op.neighbours = neighbours_.data();
   op.compute_count = static_cast<int>(plan_.computes.size());
   op.first_list = first_list.data();
-  op.reach = static_cast<float>(setup.nonbonded.cutoff + setup.lists.buffer);
+  for (int s = 0; s < kShells; ++s) op.reach[s] = static_cast<float>(setup.ages.reach[s]);
   op.lists = lists.data();
   op.list_capacity = static_cast<int>(lists.size());
   op.entries = entries.data();
@@ -423,44 +415,16 @@ ClearForces Workspace::clear_forces() {
   return {slots(), all_slots.data(), static_cast<int>(slot_capacity)};
 }
 
-const int32_t* Workspace::range_of(Part part) const {
-  return list_ranges.data() + (part == Part::kInterior ? 0 : 2);
-}
-
-PruneLists Workspace::prune_lists(Part part) {
-  PruneLists op{};
-  op.slots = slots();
-  op.lists = lists.data();
-  op.range = range_of(part);
-  op.capacity = static_cast<int>(lists.size());
-  op.entries = entries.data();
-  op.masks = masks.data();
-  op.shifts = shifts_.data();
-  op.codes = grid_.codes;
-  op.reach = static_cast<float>(setup.nonbonded.cutoff + setup.lists.inner_buffer);
-  op.inner = inner_lists.data();
-  op.inner_entries = inner_entries.data();
-  op.inner_masks = inner_masks.data();
-  return op;
-}
-
-RenewReference Workspace::renew_reference() {
-  const double limit = setup.lists.outer_limit();
-  return {slots(),       owned_slots.data(), static_cast<int>(slot_capacity),
-          listed.data(), limit * limit,      step.data(),
-          faults.data()};
-}
-
 PairForces Workspace::pair_forces(Part part, Energies energies) {
   PairForces op{};
   op.slots = slots();
   op.slot_capacity = static_cast<int>(slot_capacity);
-  const bool inner = setup.lists.dual();
-  op.lists = inner ? inner_lists.data() : lists.data();
-  op.range = range_of(part);
+  op.lists = lists.data();
+  op.range = list_ranges.data() + (part == Part::kInterior ? 0 : 2);
   op.capacity = static_cast<int>(lists.size());
-  op.entries = inner ? inner_entries.data() : entries.data();
-  op.masks = inner ? inner_masks.data() : masks.data();
+  op.shell = setup.ages.shell[static_cast<size_t>(list_age)];
+  op.entries = entries.data();
+  op.masks = masks.data();
   op.shifts = shifts_.data();
   op.codes = grid_.codes;
   op.pieces = setup.system.atom_count() < kSmallSystem ? 2 : 1;

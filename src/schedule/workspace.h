@@ -45,8 +45,6 @@ class Workspace {
 
   // Operations of the forces.
   ClearForces clear_forces();
-  PruneLists prune_lists(Part part);
-  RenewReference renew_reference();
   PairForces pair_forces(Part part, Energies energies);
   TermForces term_forces(Energies energies);
   SpreadCharges spread_charges();
@@ -65,7 +63,7 @@ class Workspace {
   // State and what hangs on it, by slot; [current] is in use, the other receives a rebuild.
   int current = 0;
   Buffer<Vec3d> position[2], velocity[2];
-  Buffer<Vec3d> listed, reference, start_position, start_velocity;
+  Buffer<Vec3d> reference, start_position, start_velocity;
   Buffer<Float4> local, low, long_range;
   Buffer<Float2> lj;
   Buffer<int32_t> atom, cluster_patch, slot_of_atom;
@@ -79,9 +77,9 @@ class Workspace {
   Buffer<Faults> faults;
 
   Buffer<ClusterBounds> bounds;
-  Buffer<PairList> lists, inner_lists;  // inner ones only where lists are pruned
-  Buffer<uint32_t> entries, inner_entries;
-  Buffer<uint8_t> masks, inner_masks;
+  Buffer<PairList> lists;
+  Buffer<uint32_t> entries;
+  Buffer<uint8_t> masks;
   Buffer<int32_t> entry_count, first_list, list_ranges;
   Buffer<PlacedTerm> terms[kTermKinds];
   Buffer<int32_t> term_counts;
@@ -90,6 +88,7 @@ class Workspace {
   Buffer<Complex> spectrum;
   Buffer<float> potential;
 
+  int list_age = 0;  // steps since the lists were built
   size_t slot_capacity = 0;
   int source_slots = 0;         // slots of position[current] in use before the next rebuild
   std::vector<Float2> host_lj;  // by internal index, for the slots of proxies
@@ -101,7 +100,6 @@ class Workspace {
   Buffer<T> make(size_t count);
   template <class T>
   Buffer<T> make(const std::vector<T>& values);
-  const int32_t* range_of(Part part) const;
   void upload_constants();
   void upload_terms();
   void allocate_slots();

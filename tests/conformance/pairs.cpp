@@ -115,35 +115,6 @@ void overlapping_atoms_stay_finite(Pair devices) {
   CHECK(rank.energy_of(kLj) > 1e6);
 }
 
-// Inner lists of a rank, pruned on its device.
-struct Inner {
-  Buffer<PairList> lists;
-  Buffer<uint32_t> entries;
-  Buffer<uint8_t> masks;
-
-  explicit Inner(const PairRank& rank)
-      : lists(rank.device, rank.lists.size()),
-        entries(rank.device, rank.entries.size()),
-        masks(rank.device, rank.masks.size()) {}
-
-  PruneLists operation(const PairRank& rank, float reach) const {
-    PruneLists op{};
-    op.slots = rank.slots();
-    op.lists = rank.lists.data();
-    op.range = rank.ranges.data() + 2;
-    op.capacity = static_cast<int>(rank.lists.size());
-    op.entries = rank.entries.data();
-    op.masks = rank.masks.data();
-    op.shifts = rank.shifts.data();
-    op.codes = rank.grid.codes();
-    op.reach = reach;
-    op.inner = lists.data();
-    op.inner_entries = entries.data();
-    op.inner_masks = masks.data();
-    return op;
-  }
-};
-
 float nearest(const PairRank& rank, int cluster, uint32_t entry) {
   const Float4 j = rank.local[entry & kSlotMask];
   const Vec3d shift = rank.grid.shifts[entry >> kSlotBits];
@@ -156,62 +127,45 @@ float nearest(const PairRank& rank, int cluster, uint32_t entry) {
   return static_cast<float>(least);
 }
 
-// Entries within reach, in order, at the same place.
-void pruning_keeps_what_is_near(Pair devices) {
+// What is left out of the first shells is beyond their reach; shells add up to the list.
+void shells_hold_what_is_near(Pair devices) {
   const Molecules m = make_molecules(kBox, 11);
   PairRank rank(devices.device, m, ewald(2.92));
   rank.build();
-  const Inner inner(rank);
-  const float reach = 0.95f;
-  devices.device.launch(inner.operation(rank, reach));
-  const auto outer_entries = rank.entries.download(), entries = inner.entries.download();
-  const auto outer_masks = rank.masks.download(), masks = inner.masks.download();
-  const auto outer = rank.lists.download(), found = inner.lists.download();
+  const auto entries = rank.entries.download();
+  const auto lists = rank.lists.download();
   const auto used = static_cast<size_t>(rank.ranges.download()[3]);
-  int wrong = 0;
+  int wrong = 0, outside = 0;
   for (size_t l = 0; l < used; ++l) {
-    wrong += found[l].cluster != outer[l].cluster || found[l].begin != outer[l].begin;
-    int next = found[l].begin, masked = 0;
-    const int end = found[l].begin + found[l].count;
-    for (int n = outer[l].begin; n < outer[l].begin + outer[l].count; ++n) {
-      const uint32_t entry = outer_entries[static_cast<size_t>(n)];
-      const float r = nearest(rank, outer[l].cluster, entry);
-      const bool kept = next < end && entries[static_cast<size_t>(next)] == entry;
-      wrong += std::fabs(r - reach) > kDoubt && kept != (r < reach);
-      if (!kept) continue;
-      if (n < outer[l].begin + outer[l].masked) {
-        wrong += masks[static_cast<size_t>(next)] != outer_masks[static_cast<size_t>(n)];
-        ++masked;
+    const PairList& list = lists[l];
+    int before = list.masked;
+    for (int s = 0; s < kShells; ++s) {
+      wrong += list.within[s] < before;
+      before = list.within[s];
+      for (int n = list.within[s]; n < list.count(); ++n) {
+        const uint32_t entry = entries[static_cast<size_t>(list.begin + n)];
+        wrong += nearest(rank, list.cluster, entry) < rank.reach_of(s) - kDoubt;
+        ++outside;
       }
-      ++next;
     }
-    wrong += next != end || masked != found[l].masked;
   }
   CHECK(wrong == 0);
+  CHECK(outside > 0);
 }
 
-void outrun_lists_are_reported(Pair devices) {
-  const std::vector<Vec3d> listed(3000, Vec3d{1, 2, 3});
-  for (const double distance : {0.099, 0.101}) {
-    std::vector<Vec3d> position = listed;
-    position[2345] += Vec3d{0, 0, distance};
-    const Buffer<Vec3d> listed_d(devices.device, listed);
-    Buffer<Vec3d> position_d(devices.device, position), reference_d(devices.device, listed);
-    const Buffer<int32_t> count(devices.device, std::vector<int32_t>{3000});
-    const Buffer<int64_t> step(devices.device, std::vector<int64_t>{42});
-    Buffer<Faults> faults(devices.device, std::vector<Faults>(1));
-    RenewReference op{};
-    op.slots.position = position_d.data();
-    op.slots.reference = reference_d.data();
-    op.slot_count = count.data();
-    op.slot_capacity = 3000;
-    op.listed = listed_d.data();
-    op.outrun2 = 0.01;
-    op.step = step.data();
-    op.faults = faults.data();
-    devices.device.launch(op);
-    CHECK(norm(reference_d.download()[2345] - position[2345]) == 0);
-    CHECK(faults.download()[0].violation_step == (distance > 0.1 ? 42 : 0));
+// As long as further shells hold pairs beyond the cutoff only.
+void far_shells_change_no_bit(Pair devices) {
+  const Molecules m = make_molecules(kBox, 12);
+  for (const int pieces : {1, 3}) {
+    PairRank::Choices choices = ewald(2.92);
+    choices.pieces = pieces;
+    PairRank rank(devices.device, m, choices);
+    rank.build();
+    rank.evaluate(false);
+    const auto all = rank.fixed_forces(0);
+    rank.choices.shell = 0;
+    rank.evaluate(false);
+    CHECK(rank.fixed_forces(0) == all);
   }
 }
 
@@ -222,8 +176,8 @@ std::vector<Case> pair_cases(Pair devices) {
           {"pair forces meet the reference", [devices] { forces_meet_the_reference(devices); }},
           {"pair bits depend on nothing", [devices] { bits_depend_on_nothing(devices); }},
           {"overlapping atoms stay finite", [devices] { overlapping_atoms_stay_finite(devices); }},
-          {"pruning keeps what is near", [devices] { pruning_keeps_what_is_near(devices); }},
-          {"outrun lists are reported", [devices] { outrun_lists_are_reported(devices); }}};
+          {"shells hold what is near", [devices] { shells_hold_what_is_near(devices); }},
+          {"far shells change no bit", [devices] { far_shells_change_no_bit(devices); }}};
 }
 
 }  // namespace quiltmd::test

@@ -48,7 +48,6 @@ class Run:
             state.velocities,
             state.list_step,
             state.list_positions,
-            state.pruned_positions,
         )
 
     def advance(self, *blocks: int) -> Run:

@@ -113,8 +113,6 @@ def engine(
     balance: bool = True,
     list_life: int = 0,
     list_buffer: float = 0.0,
-    inner_life: int = 0,
-    inner_buffer: float = 0.0,
 ) -> Any:
     """A core engine at a state, with the settings of lists that `Simulation` leaves alone."""
     core = _core.Engine(
@@ -129,8 +127,6 @@ def engine(
             "balance": balance,
             "list_life": list_life,
             "list_buffer": list_buffer,
-            "inner_life": inner_life,
-            "inner_buffer": inner_buffer,
         },
     )
     put(core, state)
@@ -146,7 +142,6 @@ def put(core: Any, state: Any) -> None:
         state.velocities,
         state.list_step,
         state.list_positions,
-        state.pruned_positions,
     )
 
 

@@ -32,7 +32,7 @@ class FakeEngine:
         run: dict[str, Any],
     ) -> None:
         assert len(nonbonded["pme_grid"]) == 3
-        assert run["device"] == "cpu"
+        assert run["device"] in ("cpu", "cuda")
         self._masses = system["masses"][:, None]
         self._integrator = integrator
         self._run = run
@@ -47,7 +47,6 @@ class FakeEngine:
         velocities: Any,
         list_step: int,
         list_positions: Any,
-        pruned_positions: Any,
     ) -> None:
         self._step, self._box = step, box
         self._positions, self._velocities = positions.copy(), velocities.copy()
@@ -114,7 +113,26 @@ class FakeEngine:
         self._velocities = scale * generator.normal(size=self._positions.shape)
 
     def describe(self) -> dict[str, Any]:
-        return {"ranks": self._run["ranks"], "early_rebuilds": 0, "devices": [{"name": "toy"}]}
+        return {
+            "ranks": self._run["ranks"],
+            "early_rebuilds": 0,
+            "list_life": _LIST_LIFE,
+            "bytes_per_atom": 100.0,
+            "devices": [{"name": "toy"}],
+        }
 
     def profile(self) -> list[dict[str, Any]]:
         return [{"rank": 0, "name": "springs", "calls": self.calls, "seconds": 0.1 * self.calls}]
+
+    def start_profile(self) -> None:
+        self._profiled_from = self._step
+
+    def stop_profile(self) -> list[dict[str, Any]]:
+        """Each step takes 10 us, half of it springs."""
+        begins = 1e-5 * np.arange(self._step - self._profiled_from)
+        kinds = ((0, "springs", 0.0), (1, "noise", 5e-6))
+        return [
+            {"rank": 0, "lane": lane, "name": name, "begin": t + shift, "end": t + shift + 5e-6}
+            for t in begins.tolist()
+            for lane, name, shift in kinds
+        ]

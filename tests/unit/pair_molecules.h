@@ -87,7 +87,7 @@ inline PairCounts pairs_in_lists(const PairRank& rank, const System& system) {
   std::map<std::pair<int, int>, bool> excluded;
   for (const auto& [i, j] : system.exclusions) excluded[std::minmax(i, j)] = true;
   for (const PairList& list : rank.lists.download()) {
-    for (int n = 0; n < list.count; ++n) {
+    for (int n = 0; n < list.count(); ++n) {
       const uint32_t entry = entries[list.begin + n], slot = entry & kSlotMask;
       const Vec3d shift = rank.grid.shifts[entry >> kSlotBits];
       CHECK(rank.atom[slot] >= 0);

@@ -32,13 +32,19 @@ class PairRank {
     double reach = 1.0;
     int away = 1;
     Combination combination = Combination::kLorentzBerthelot;
-    int gap = 0;     // slots left empty in front, to show that slot numbers do not matter
-    int pieces = 1;  // parts that a GPU cuts each list into
+    int gap = 0;              // slots left empty in front, to show that slot numbers do not matter
+    int pieces = 1;           // parts that a GPU cuts each list into
+    int shell = kShells - 1;  // the last one to evaluate
   };
 
   PairRank(Device& device, const Molecules& molecules, const Choices& choices);
 
   void build();  // bounds, numbers, lists
+  // Shells are equally thick, from the cutoff on.
+  float reach_of(int shell) const {
+    const double cutoff = choices.settings.cutoff, buffer = choices.reach - cutoff;
+    return static_cast<float>(cutoff + buffer * (shell + 1) / kShells);
+  }
   void evaluate(bool with_energy);
   std::vector<Vec3d> forces() const;  // by atom
   std::vector<int64_t> fixed_forces(int axis) const { return force[axis].download(); }
@@ -262,7 +268,7 @@ inline void PairRank::build() {
   op.neighbours = neighbours.data();
   op.compute_count = grid.size();
   op.first_list = first_list.data();
-  op.reach = static_cast<float>(choices.reach);
+  for (int s = 0; s < kShells; ++s) op.reach[s] = reach_of(s);
   op.lists = lists.data();
   op.list_capacity = static_cast<int>(lists.size());
   op.entry_count = entry_count.data();
@@ -292,6 +298,7 @@ inline void PairRank::evaluate(bool with_energy) {
   op.lists = lists.data();
   op.range = ranges.data() + 2;
   op.capacity = static_cast<int>(lists.size());
+  op.shell = choices.shell;
   op.entries = entries.data();
   op.masks = masks.data();
   op.shifts = shifts.data();

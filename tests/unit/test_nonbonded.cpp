@@ -56,8 +56,8 @@ void lists_do_not_depend_on_threads_or_slots() {
   const int offset = moved.gap / kClusterSize;
   for (size_t l = 0; l + offset < lists_a.size(); ++l) {
     CHECK(lists_a[l].cluster + offset == lists_b[l].cluster);
-    CHECK(lists_a[l].masked == lists_b[l].masked && lists_a[l].count == lists_b[l].count);
-    for (int n = 0; n < lists_a[l].count; ++n) {
+    CHECK(lists_a[l].masked == lists_b[l].masked && lists_a[l].count() == lists_b[l].count());
+    for (int n = 0; n < lists_a[l].count(); ++n) {
       CHECK(entries_a[lists_a[l].begin + n] + moved.gap == entries_b[lists_b[l].begin + n]);
     }
   }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The random numbers: known answers of Philox, and normal numbers that are normal.
+#include <algorithm>
+
 #include "check.h"
 #include "math/philox.h"
 
@@ -22,11 +24,14 @@ void series_against_libm() {
     const auto u = static_cast<uint32_t>(k);
     const double exact = -2 * std::log((static_cast<double>(k) + 0.5) / 2147483648.0);
     CHECK_NEAR(minus_two_log(u), exact, 4e-7 * exact + 1.3e-7);
+    const double root = std::sqrt(static_cast<double>(minus_two_log(u)));
+    CHECK_NEAR(square_root(minus_two_log(u)), root, 3e-7 * root);
     const auto turn = static_cast<uint32_t>(2 * k);
     const double angle = 2 * 3.14159265358979323846 * (turn + 0.5) / 4294967296.0;
     CHECK_NEAR(unit_circle(turn).x, std::cos(angle), 2e-7);
     CHECK_NEAR(unit_circle(turn).y, std::sin(angle), 2e-7);
   }
+  CHECK(square_root(0) == 0);
   CHECK(minus_two_log(0) > 44.3f && minus_two_log(0) < 44.4f);
   CHECK(minus_two_log(0x7fffffff) >= -0.0f && minus_two_log(0x7fffffff) < 1e-6f);
 }
@@ -57,6 +62,28 @@ void moments_are_normal() {
   for (const double p : product) CHECK_NEAR(p / kDraws, 0, 5 / std::sqrt(1.0 * kDraws));
 }
 
+// How many lie beyond 3, 4 and 5 standard deviations, against the normal distribution.
+void tails_are_normal() {
+  constexpr int kDraws = 5000000;
+  constexpr double kBeyond[3] = {2.69979606e-3, 6.33424837e-5, 5.73303144e-7};
+  int beyond[3] = {};
+  float largest = 0;
+  for (int i = 0; i < kDraws; ++i) {
+    const Vec3f g = gaussian3f(7, static_cast<uint64_t>(i / 4096), static_cast<uint32_t>(i % 4096),
+                               RandomStream::kThermostat);
+    for (int d = 0; d < 3; ++d) {
+      const float size = std::fabs(g[d]);
+      for (int k = 0; k < 3; ++k) beyond[k] += size > static_cast<float>(3 + k);
+      largest = std::max(largest, size);
+    }
+  }
+  for (int k = 0; k < 3; ++k) {
+    const double expected = 3.0 * kDraws * kBeyond[k];
+    CHECK_NEAR(beyond[k], expected, 5 * std::sqrt(expected));
+  }
+  CHECK(largest > 4.8f && largest < 6.7f);
+}
+
 void streams_differ() {
   const Vec3d a = gaussian3(1, 2, 3, RandomStream::kThermostat);
   for (const Vec3d& b : {gaussian3(2, 2, 3, RandomStream::kThermostat),
@@ -72,5 +99,6 @@ int main() {
   return test::run_all({{"philox known answers", philox_known_answers},
                         {"series against libm", series_against_libm},
                         {"moments are normal", moments_are_normal},
+                        {"tails are normal", tails_are_normal},
                         {"streams differ", streams_differ}});
 }

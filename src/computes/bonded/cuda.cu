@@ -3,6 +3,10 @@
 // host. Terms are few (one for every five atoms of a solvated protein, none in water), so what
 // counts is to be short, not to be thrifty: a torsion takes about a microsecond however few there
 // are.
+//
+// Terms of one neighbourhood come one after the other and share atoms, and additions to global
+// memory are what costs most. So a block gathers its forces in a table in shared memory, as the
+// host's threads do, and adds the sums, neighbouring slots together.
 #include <algorithm>
 
 #include "computes/bonded/cuda_kernels.h"
@@ -14,8 +18,7 @@
 namespace quiltmd {
 namespace {
 
-constexpr int kThreads = 64;
-using Real = double;
+constexpr int kThreads = 128;
 
 struct FixedForce {
   int64_t x, y, z;
@@ -25,12 +28,80 @@ __device__ __forceinline__ void add_fixed(int64_t* to, int64_t value) {
   atomicAdd(reinterpret_cast<unsigned long long*>(to), static_cast<unsigned long long>(value));
 }
 
-__device__ __forceinline__ void add_force(const Slots& s, uint32_t entry, FixedForce f) {
-  const uint32_t slot = entry & kSlotMask;
+__device__ __forceinline__ void add_to_slot(const Slots& s, int slot, FixedForce f) {
   add_fixed(s.force[0] + slot, f.x);
   add_fixed(s.force[1] + slot, f.y);
   add_fixed(s.force[2] + slot, f.z);
 }
+
+// Sums of forces by slot. Shared memory adds words of 32 bits, so a number is two: its lowest 24
+// bits and the rest. A term adds to a slot once; sums of as many as there are threads fit.
+class ForceTable {
+ public:
+  __device__ void clear() {
+    for (int place = threadIdx.x; place < kPlaces; place += kThreads) clear(place);
+  }
+
+  // Add to the sum of a slot; where another slot has its place or a force is huge, to the slot.
+  __device__ void add(const Slots& s, uint32_t entry, FixedForce f) {
+    const int slot = static_cast<int>(entry & kSlotMask), place = slot % kPlaces;
+    if (!fits(f.x) || !fits(f.y) || !fits(f.z) || !claim(place, slot)) {
+      add_to_slot(s, slot, f);
+      return;
+    }
+    add(place, 0, f.x);
+    add(place, 1, f.y);
+    add(place, 2, f.z);
+  }
+
+  // Add the sums to the slots, and clear.
+  __device__ void pass_on(const Slots& s) {
+    for (int place = threadIdx.x; place < kPlaces; place += kThreads) {
+      const int slot = slot_[place];
+      if (slot < 0) continue;
+      add_to_slot(s, slot, {sum(place, 0), sum(place, 1), sum(place, 2)});
+      clear(place);
+    }
+  }
+
+ private:
+  static constexpr int kPlaces = 256, kLowBits = 24;
+  static constexpr int64_t kMost = int64_t{1} << (kLowBits + 31 - 7);  // of 2^7 threads
+  static_assert(kThreads <= 1 << 7);
+
+  __device__ static bool fits(int64_t value) { return value < kMost && value >= -kMost; }
+
+  __device__ void clear(int place) {
+    slot_[place] = -1;
+    for (int d = 0; d < 3; ++d) low_[d][place] = high_[d][place] = 0;
+  }
+
+  __device__ bool claim(int place, int slot) {
+    const int holder = *const_cast<volatile int*>(slot_ + place);
+    if (holder == slot) return true;
+    if (holder >= 0) return false;
+    const int before = atomicCAS(slot_ + place, -1, slot);
+    return before < 0 || before == slot;
+  }
+
+  __device__ void add(int place, int d, int64_t value) {
+    atomicAdd(low_[d] + place, static_cast<uint32_t>(value) & ((1u << kLowBits) - 1));
+    atomicAdd(high_[d] + place, static_cast<int32_t>(value >> kLowBits));
+  }
+
+  __device__ int64_t sum(int place, int d) const {
+    return (static_cast<int64_t>(high_[d][place]) << kLowBits) + low_[d][place];
+  }
+
+  int slot_[kPlaces];  // -1: nobody's
+  uint32_t low_[3][kPlaces];
+  int32_t high_[3][kPlaces];
+};
+
+struct BlockSums {
+  ForceTable forces;
+  unsigned long long energy[kEnergyKinds];
+};
 
 // Position of a term's atom as seen from the base patch.
 __device__ __forceinline__ Vec3d position(const TermForces& op, uint32_t entry) {
@@ -42,48 +113,44 @@ __device__ __forceinline__ Vec3d position(const TermForces& op, uint32_t entry) 
 }
 
 // Add energies over the lanes of a warp; lanes without a term bring zero.
-__device__ __forceinline__ void add_energy(int64_t* to, double value) {
+__device__ __forceinline__ void add_energy(unsigned long long& to, double value) {
   int64_t sum = to_fixed(value, kEnergyScale);
   for (int offset = 16; offset > 0; offset /= 2) sum += __shfl_down_sync(0xffffffffu, sum, offset);
-  if ((threadIdx.x & 31) == 0 && sum != 0) add_fixed(to, sum);
+  if ((threadIdx.x & 31) == 0) atomicAdd(&to, static_cast<unsigned long long>(sum));
 }
 
 // Terms of one kind: thread i of `count` rounded up to whole warps.
 template <class Form>
-__device__ __forceinline__ void evaluate(const TermForces& op, TermKind kind, int i, int count) {
+__device__ __forceinline__ void evaluate(const TermForces& op, TermKind kind, int i, int count,
+                                         BlockSums& block) {
   constexpr int n = Form::kAtoms;
   const auto k = static_cast<int>(kind);
-  TermValue<Real, n> value{};
+  TermValue<double, n> value{};
   if (i < count) {
     const PlacedTerm placed = op.placed[k][i];
     const double* from = op.tables[k].parameters + static_cast<int64_t>(placed.term) * 4;
-    const Real parameters[4] = {static_cast<Real>(from[0]), static_cast<Real>(from[1]),
-                                static_cast<Real>(from[2]), static_cast<Real>(from[3])};
-    Vec3d r[n];
-    Vec3<Real> b[n - 1];
+    const double parameters[4] = {from[0], from[1], from[2], from[3]};
+    Vec3d r[n], b[n - 1];
 #pragma unroll
     for (int a = 0; a < n; ++a) r[a] = position(op, placed.entry[a]);
 #pragma unroll
-    for (int a = 0; a + 1 < n; ++a) {
-      const Vec3d apart = r[a + 1] - r[a];
-      b[a] = {static_cast<Real>(apart.x), static_cast<Real>(apart.y), static_cast<Real>(apart.z)};
-    }
-    value = Form::template evaluate<Real>(b, parameters);
+    for (int a = 0; a + 1 < n; ++a) b[a] = r[a + 1] - r[a];
+    value = Form::template evaluate<double>(b, parameters);
     FixedForce rest{0, 0, 0};
 #pragma unroll
     for (int a = 0; a + 1 < n; ++a) {
       const FixedForce f{to_fixed(value.force[a].x, kForceScale),
                          to_fixed(value.force[a].y, kForceScale),
                          to_fixed(value.force[a].z, kForceScale)};
-      add_force(op.slots, placed.entry[a], f);
+      block.forces.add(op.slots, placed.entry[a], f);
       rest = {rest.x - f.x, rest.y - f.y, rest.z - f.z};
     }
-    add_force(op.slots, placed.entry[n - 1], rest);
+    block.forces.add(op.slots, placed.entry[n - 1], rest);
   }
   if (op.energy) {
     constexpr EnergyKind first = Form::kKinds[0], second = Form::kKinds[1];
-    add_energy(op.energy + first, value.energy[0]);
-    if constexpr (Form::kEnergies == 2) add_energy(op.energy + second, value.energy[1]);
+    add_energy(block.energy[first], value.energy[0]);
+    if constexpr (Form::kEnergies == 2) add_energy(block.energy[second], value.energy[1]);
   }
 }
 
@@ -93,6 +160,10 @@ __device__ __forceinline__ int whole_warps(int count) { return (count + 31) & ~3
 // the device: the grid is as large as the machine takes, and strides.
 __global__ void __launch_bounds__(kThreads)
     term_forces_kernel(const __grid_constant__ TermForces op) {
+  __shared__ BlockSums block;
+  const int t = threadIdx.x;
+  block.forces.clear();
+  if (t < kEnergyKinds) block.energy[t] = 0;
   wait_for_previous();
   int count[kTermKinds];
 #pragma unroll
@@ -105,24 +176,31 @@ __global__ void __launch_bounds__(kThreads)
   const int end_angles = end_torsions + whole_warps(count[angles]);
   const int end_pairs = end_angles + whole_warps(count[pairs]);
   const int end = end_pairs + whole_warps(count[bonds]);
-  for (int i = blockIdx.x * kThreads + threadIdx.x; i < end; i += gridDim.x * kThreads) {
+  for (int first = blockIdx.x * kThreads; first < end; first += gridDim.x * kThreads) {
+    __syncthreads();
+    const int i = first + t;
     if (i < end_torsions) {
-      evaluate<TorsionForm>(op, TermKind::kTorsion, i, count[torsions]);
+      evaluate<TorsionForm>(op, TermKind::kTorsion, i, count[torsions], block);
     } else if (i < end_angles) {
-      evaluate<AngleForm>(op, TermKind::kAngle, i - end_torsions, count[angles]);
+      evaluate<AngleForm>(op, TermKind::kAngle, i - end_torsions, count[angles], block);
     } else if (i < end_pairs) {
-      evaluate<Pair14Form>(op, TermKind::kPair14, i - end_angles, count[pairs]);
-    } else {
-      evaluate<BondForm>(op, TermKind::kBond, i - end_pairs, count[bonds]);
+      evaluate<Pair14Form>(op, TermKind::kPair14, i - end_angles, count[pairs], block);
+    } else if (i < end) {
+      evaluate<BondForm>(op, TermKind::kBond, i - end_pairs, count[bonds], block);
     }
+    __syncthreads();
+    block.forces.pass_on(op.slots);
   }
+  __syncthreads();
+  if (op.energy && t < kEnergyKinds && block.energy[t] != 0)
+    add_fixed(op.energy + t, static_cast<int64_t>(block.energy[t]));
 }
 
 void term_forces(const TermForces& op, CudaContext& context) {
   int64_t most = 0;
   for (const int capacity : op.capacity) most += (capacity + 31) / 32 * 32;
   const unsigned blocks =
-      std::min(blocks_for(most, kThreads), static_cast<unsigned>(32 * context.sm_count));
+      std::min(blocks_for(most, kThreads), static_cast<unsigned>(16 * context.sm_count));
   launch(context, {TermForces::kName, blocks, kThreads, 0, Start::kEarly}, term_forces_kernel, op);
 }
 

@@ -60,9 +60,9 @@ struct AngleForm {
     const Real least = in_line<Real>() * u2 * v2;
     const Real area = std::sqrt(area2 > least ? area2 : least);
     const Real bend = std::atan2(area, dot(u, v)) - p[0];
-    const Real slope = p[1] * bend / area;
-    const Vec3<Real> first = (-slope / u2) * cross(u, normal);
-    const Vec3<Real> last = (-slope / v2) * cross(normal, v);
+    const Real slope = p[1] * bend / (area * u2 * v2);
+    const Vec3<Real> first = (-slope * v2) * cross(u, normal);
+    const Vec3<Real> last = (-slope * u2) * cross(normal, v);
     return {{Real(0.5) * p[1] * bend * bend, 0}, {first, -(first + last)}};
   }
 };
@@ -99,9 +99,11 @@ struct TorsionForm {
     }
     const Real slope = p[0] * (p[3] * cn - p[2] * sn);  // dE/dphi
 
+    const Real per_axis2 = 1 / axis2;
     const Vec3<Real> first = (slope * axis / m2) * m;
     const Vec3<Real> last = (-slope * axis / n2) * n;
-    const Vec3<Real> lever = (dot(b[0], b[1]) / axis2) * first - (dot(b[1], b[2]) / axis2) * last;
+    const Vec3<Real> lever =
+        (dot(b[0], b[1]) * per_axis2) * first - (dot(b[1], b[2]) * per_axis2) * last;
     return {{p[1] + p[2] * cn + p[3] * sn, 0}, {first, -(first + lever), lever - last}};
   }
 };

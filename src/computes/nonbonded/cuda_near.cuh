@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of 32 j atoms are within reach of any of the eight i atoms of a cluster, by matrix units:
+// How far 32 j atoms are from the nearest of the eight i atoms of a cluster, by matrix units:
 // |j - i|^2 = (x, y, z, |j|^2)_j . (-2 x, -2 y, -2 z, 1)_i + |i|^2 is a product of a 32 x 4 and a
 // 4 x 8 matrix, two instructions instead of 256 fused ones a lane, and the i atoms take four
-// registers instead of 32. Factors have 11 bits: the reach is widened by what that may lose, about
-// 0.002 nm, which is nothing to a list with a buffer. Not for tests that must be exact.
+// registers instead of 32. Factors have 11 bits, so distances come out wrong by about 0.002 nm; what
+// they may be too great is taken off. Lists with a buffer can do with that, forces could not.
 #pragma once
 
 #include "decomposition/slots.h"
@@ -11,12 +11,15 @@
 
 namespace quiltmd::lists {
 
-// A number rounded to the 11 bits that matrix units multiply.
-__device__ __forceinline__ uint32_t matrix_bits(float v) {
-  uint32_t bits;
-  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(v));
-  return bits;
+// Keeps the compiler from making a value anew wherever it is needed, by fetching it from this very
+// lane: a register costs less than that in the loops over candidates.
+template <class T>
+__device__ __forceinline__ T kept(T value) {
+  return __shfl_sync(kAllLanes, value, threadIdx.x % kWarp);
 }
+
+// Matrix units read the upper 19 bits of a number: this rounds them to nearest.
+__device__ __forceinline__ uint32_t matrix_bits(float v) { return __float_as_uint(v) + 0x1000u; }
 
 // A j atom as a row of the matrix. Padding is nowhere.
 __device__ __forceinline__ uint4 matrix_row(float x, float y, float z) {
@@ -25,61 +28,70 @@ __device__ __forceinline__ uint4 matrix_row(float x, float y, float z) {
 }
 __device__ __forceinline__ uint4 nowhere_row() { return {0, 0, 0, __float_as_uint(1.0e30f)}; }
 
+// The squared reach with which the rounding of boxes loses no pair.
+__device__ __forceinline__ float squared_reach(float reach) { return reach * reach * 1.00001f; }
+
 // The i atoms, spread over the lanes as the multiplication wants them.
 struct NearTest {
-  uint32_t factor;    // component lane % 4 of atom lane / 4
-  float square[2];    // |i|^2 - reach^2 of atoms 2 (lane % 4) and the next
+  uint32_t factor;  // component lane % 4 of atom lane / 4
+  float square[4];  // |i|^2 - error of atoms 2 (lane % 4) and the next, twice
 };
 
-// How much the squared distance of an atom at reach may be wrong, when i atoms are closer than
-// `radius` to the origin: twice the rounding of each product's factors and that of |j|^2.
-__device__ __forceinline__ float matrix_error(float radius, float reach) {
-  return (radius + reach) * (1.4f * radius + 0.3f * reach) * (1.0f / 512);
+// How much the squared distance of an atom at reach R may be wrong when i atoms are within r of the
+// origin, both given as squares: the rounding of |j|^2 and twice that of i.j, at |j| = r + R, are
+// (r + R) (1.25 r + 0.25 R) / 512; with r R < 1.25 r^2 + 0.2 R^2 that is less than this.
+__device__ __forceinline__ float matrix_error(float radius2, float reach2) {
+  return (3.3f * radius2 + 0.6f * reach2) * (1.0f / 512);
 }
 
 // `sites`: the eight i atoms, in memory; coordinates count from `origin`.
-__device__ __forceinline__ NearTest make_near_test(const Float4* sites, float3 origin, float reach2,
+__device__ __forceinline__ NearTest make_near_test(const Float4* sites, float3 origin, float error,
                                                    int lane) {
   const int atom = lane / 4, component = lane % 4;
   const auto square = [&](int i) {
     const float x = sites[i].x - origin.x, y = sites[i].y - origin.y, z = sites[i].z - origin.z;
-    return fmaf(x, x, fmaf(y, y, z * z)) - reach2;
+    return fmaf(x, x, fmaf(y, y, z * z)) - error;
   };
   const float own = component == 0   ? sites[atom].x - origin.x
                     : component == 1 ? sites[atom].y - origin.y
                                      : sites[atom].z - origin.z;
+  const float first = square(2 * component), second = square(2 * component + 1);
   return {matrix_bits(component == 3 ? 1.0f : -2 * own),
-          {square(2 * component), square(2 * component + 1)}};
+          {first, second, kept(first), kept(second)}};
 }
 
-// Squared distances less reach^2 of 16 rows, two columns of two rows a lane: true in the lanes that
-// hold a negative one, for row lane / 4 and row lane / 4 + 8.
-__device__ __forceinline__ void near_rows(const NearTest& test, uint32_t upper, uint32_t lower,
-                                          bool& upper_near, bool& lower_near) {
+// Squared distances of 16 rows from all i atoms: the lesser of two columns of rows lane / 4 and
+// lane / 4 + 8.
+__device__ __forceinline__ void multiply_rows(const NearTest& test, uint32_t upper, uint32_t lower,
+                                              float& upper_least, float& lower_least) {
   float d[4];
   asm("mma.sync.aligned.m16n8k4.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, "
-      "{%7, %8, %7, %8};"
+      "{%7, %8, %9, %10};"
       : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
-      : "r"(upper), "r"(lower), "r"(test.factor), "f"(test.square[0]), "f"(test.square[1]));
-  upper_near = static_cast<int>(__float_as_uint(d[0]) | __float_as_uint(d[1])) < 0;
-  lower_near = static_cast<int>(__float_as_uint(d[2]) | __float_as_uint(d[3])) < 0;
+      : "r"(upper), "r"(lower), "r"(test.factor), "f"(test.square[0]), "f"(test.square[1]),
+        "f"(test.square[2]), "f"(test.square[3]));
+  upper_least = fminf(d[0], d[1]);
+  lower_least = fminf(d[2], d[3]);
 }
 
-// Whether the j atom of this lane is near; `row`: its row, in shared memory.
-__device__ __forceinline__ bool is_near(const NearTest& test, const uint4* row, int lane) {
+// Squared distance of this lane's j atom from the nearest i atom, or a little less; `row`: its row,
+// in shared memory.
+__device__ __forceinline__ float nearest2(const NearTest& test, const uint4* row, int lane) {
   uint32_t part[4];  // component lane % 4 of rows lane / 4, lane / 4 + 8, ...
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(part[0]), "=r"(part[1]), "=r"(part[2]), "=r"(part[3])
                : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(row)))
                : "memory");
-  bool near[4];
-  near_rows(test, part[0], part[1], near[0], near[1]);
-  near_rows(test, part[2], part[3], near[2], near[3]);
-  unsigned lanes[4];  // four lanes know of a row
-#pragma unroll
-  for (int n = 0; n < 4; ++n) lanes[n] = __ballot_sync(kAllLanes, near[n]);
-  const unsigned low = lane & 8 ? lanes[1] : lanes[0], high = lane & 8 ? lanes[3] : lanes[2];
-  return (lane & 16 ? high : low) >> 4 * (lane % 8) & 0xfu;
+  float least[4];
+  multiply_rows(test, part[0], part[1], least[0], least[1]);
+  multiply_rows(test, part[2], part[3], least[2], least[3]);
+  // Four lanes share row lane / 4 of each of the four clusters; each ends up with one cluster.
+  const auto fold = [&](float even, float odd, int bit) {
+    const bool upper = lane & bit;
+    return fminf(upper ? odd : even, __shfl_xor_sync(kAllLanes, upper ? even : odd, bit));
+  };
+  const float mine = fold(fold(least[0], least[1], 1), fold(least[2], least[3], 1), 2);
+  return __shfl_sync(kAllLanes, mine, lane % 8 * 4 + lane / 8);
 }
 
 }  // namespace quiltmd::lists

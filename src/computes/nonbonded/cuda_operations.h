@@ -9,8 +9,6 @@ namespace quiltmd {
 
 void number_lists(const NumberLists& op, CudaContext& context);
 void build_lists(const BuildLists& op, CudaContext& context);
-void prune_lists(const PruneLists& op, CudaContext& context);
-void renew_reference(const RenewReference& op, CudaContext& context);
 void pair_forces(const PairForces& op, CudaContext& context);
 
 }  // namespace quiltmd

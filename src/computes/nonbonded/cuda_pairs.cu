@@ -12,6 +12,8 @@
 //
 // Atoms without Lennard-Jones (two of three in water) go last in the cluster; where at most half
 // have it, the other half is evaluated without.
+#include <algorithm>
+
 #include "computes/nonbonded/cuda_operations.h"
 #include "computes/nonbonded/cuda_pair_math.cuh"
 #include "device/cuda/launch.h"
@@ -24,6 +26,9 @@ namespace pairs {
 constexpr int kLjHalf = kClusterSize / 2;
 // 64 registers, so that 32 warps fit on a multiprocessor: more is worth more than fewer instructions.
 constexpr int kWarpsPerProcessor = 32;
+
+// How many of these may be pair warps: fewer leave room for kernels of another lane beside them.
+constexpr int kResidentWarps = kWarpsPerProcessor;
 
 // The i-cluster of a block, atoms with Lennard-Jones first.
 struct Cluster {
@@ -47,11 +52,16 @@ struct Partner {
   uint32_t interacts, counts;  // bits by place in the cluster's slots; of masked entries
 };
 
+// What of a list is evaluated.
+struct List {
+  int cluster, begin, masked, count;
+};
+
 struct Kernel {
   const PairForces& op;
   const Cluster& cluster;
   const float4* shifts;
-  PairList list;
+  List list;
   int lane;
 };
 
@@ -163,26 +173,24 @@ __device__ __forceinline__ void meet_cluster(const Kernel& k, const Partner& j, 
   }
 }
 
-// Rounds [first, last) of 32 entries each; those with masks come first. The next round's entry is
-// on its way from memory meanwhile.
+// Every `stride`th round of 32 entries from round `first` on; those with masks come first. The next
+// round's entry is on its way from memory meanwhile. So which rounds a piece has does not depend on
+// how many shells are evaluated.
 template <int kLjAtoms, int kDegree, Combination kRule, bool kEnergy>
-__device__ __forceinline__ void evaluate(const Kernel& k, int first, int last, Sums& sums) {
-  const int masked = min(last, (k.list.masked + kWarp - 1) / kWarp);
-  int round = first;
-  uint32_t next = load_entry(k, first * kWarp + k.lane);
+__device__ __forceinline__ void evaluate(const Kernel& k, int first, int stride, Sums& sums) {
+  int index = first * kWarp + k.lane;
+  uint32_t next = load_entry(k, index);
 #pragma unroll 1
-  for (; round < masked; ++round) {
-    const int index = round * kWarp + k.lane;
+  for (; index - k.lane < k.list.masked; index += stride * kWarp) {
     const uint32_t entry = next;
-    next = load_entry(k, index + kWarp);
+    next = load_entry(k, index + stride * kWarp);
     const Partner j = load_partner<true, kRule>(k, entry, index);
     meet_cluster<kLjAtoms, true, kDegree, kRule, kEnergy>(k, j, sums);
   }
 #pragma unroll 1
-  for (; round < last; ++round) {
-    const int index = round * kWarp + k.lane;
+  for (; index - k.lane < k.list.count; index += stride * kWarp) {
     const uint32_t entry = next;
-    next = load_entry(k, index + kWarp);
+    next = load_entry(k, index + stride * kWarp);
     const Partner j = load_partner<false, kRule>(k, entry, index);
     meet_cluster<kLjAtoms, false, kDegree, kRule, kEnergy>(k, j, sums);
   }
@@ -274,23 +282,31 @@ __global__ void __launch_bounds__(kWarp, kEnergy ? 16 : kWarpsPerProcessor)
   wait_for_previous();
   const int number = op.range[0] + blockIdx.x / pieces;
   if (number >= op.range[1]) return;
-  const Kernel k{op, cluster, shifts, op.lists[number], lane};
-  const int rounds = (k.list.count + kWarp - 1) / kWarp;
-  const int first = rounds * piece / pieces, last = rounds * (piece + 1) / pieces;
-  if (first == last) return;
+  const PairList& list = op.lists[number];
+  const Kernel k{
+      op, cluster, shifts, {list.cluster, list.begin, list.masked, list.within[op.shell]}, lane};
+  if (piece * kWarp >= k.list.count) return;
   const int lj_atoms = load_cluster<kRule>(op, k.list.cluster, lane, cluster);
   __syncwarp();
   Sums sums{};
   if (lj_atoms <= kLjHalf) {
-    evaluate<kLjHalf, kDegree, kRule, kEnergy>(k, first, last, sums);
+    evaluate<kLjHalf, kDegree, kRule, kEnergy>(k, piece, pieces, sums);
   } else {
-    evaluate<kClusterSize, kDegree, kRule, kEnergy>(k, first, last, sums);
+    evaluate<kClusterSize, kDegree, kRule, kEnergy>(k, piece, pieces, sums);
   }
   add_i_forces(k, sums);
   if constexpr (kEnergy) {
     add_energy(sums.lj, op.energy + kLj, lane);
     add_energy(sums.coulomb, op.energy + kCoulombDirect, lane);
   }
+}
+
+// Dynamic shared memory to ask for, so that no more than kResidentWarps blocks fit.
+size_t shared_memory(size_t needed) {
+  constexpr size_t kProcessor = 228 * 1024,
+                   kReserved = 1024;  // of a multiprocessor; for each block
+  constexpr size_t kShare = kProcessor / (kResidentWarps + 1) - kReserved - sizeof(Cluster) + 128;
+  return kResidentWarps < kWarpsPerProcessor ? std::max(needed, kShare) : needed;
 }
 
 using PairKernel = void (*)(PairForces);
@@ -314,8 +330,8 @@ void pair_forces(const PairForces& op, CudaContext& context) {
                           ? pairs::with_rule<kEwaldLowDegree>(op)
                           : pairs::with_rule<kEwaldDegree>(op);
   const auto blocks = static_cast<unsigned>(op.capacity) * static_cast<unsigned>(op.pieces);
-  launch(context, {PairForces::kName, blocks, kWarp, op.codes * sizeof(float4), Start::kEarly},
-         kernel, op);
+  const size_t shared = pairs::shared_memory(op.codes * sizeof(float4));
+  launch(context, {PairForces::kName, blocks, kWarp, shared, Start::kEarly}, kernel, op);
 }
 
 }  // namespace quiltmd

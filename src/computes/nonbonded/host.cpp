@@ -96,8 +96,6 @@ void add_nonbonded_kernels(HostKernels& table) {
   table.add<BoundClusters, bound_clusters>();
   table.add<NumberLists, number_lists>();
   table.add<BuildLists, build_lists>();
-  table.add<PruneLists, prune_lists>();
-  table.add<RenewReference, renew_reference>();
   table.add<PairForces, pair_forces>();
 }
 

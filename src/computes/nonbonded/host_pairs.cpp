@@ -284,12 +284,12 @@ void set_bits(const PairForces& op, const PairList& list, const Blocks& blocks) 
 }
 
 Blocks load_list(const PairForces& op, const PairList& list, PairThread& thread) {
-  thread.scratch.reserve(static_cast<size_t>(list.count) + 2 * hn::Lanes(df));
+  thread.scratch.reserve(static_cast<size_t>(list.within[op.shell]) + 2 * hn::Lanes(df));
   const uint32_t* entries = op.entries + list.begin;
   Blocks blocks;
   blocks.data = thread.scratch.blocks.get();
   blocks.masked = static_cast<size_t>(list.masked);
-  blocks.plain = static_cast<size_t>(list.count - list.masked);
+  blocks.plain = static_cast<size_t>(list.within[op.shell] - list.masked);
   blocks.masked_blocks = locate(op, entries, blocks.masked, 0, thread);
   blocks.blocks = blocks.masked_blocks + locate(op, entries + blocks.masked, blocks.plain,
                                                 blocks.masked_blocks * hn::Lanes(df), thread);
@@ -425,7 +425,7 @@ template <Form form, int degree, bool energy>
 void evaluate(const PairForces& op, int first, int last, PairThread& thread) {
   for (int l = first; l < last; ++l) {
     const PairList& list = op.lists[l];
-    if (list.count == 0) continue;
+    if (list.within[op.shell] == 0) continue;
     const uint32_t base = static_cast<uint32_t>(list.cluster) * kClusterSize;
     const Blocks blocks = load_list(op, list, thread);
     IResult result;

@@ -5,7 +5,6 @@
 #include "computes/nonbonded/lists_host.h"
 
 #include <algorithm>
-#include <atomic>
 #include <limits>
 #include <memory>
 #include <vector>
@@ -27,7 +26,9 @@ struct ListThread {
   std::vector<uint8_t> masks;     // of their masked entries
   // The list being made.
   std::vector<uint32_t> masked, plain;
+  std::vector<uint8_t> shell;  // of the plain ones
   std::vector<int32_t> found;
+  std::vector<float> nearest2;
   std::vector<uint8_t> excluded;  // by slot: the i atoms (bits) from which it is excluded
 };
 
@@ -73,7 +74,7 @@ void add_own_cluster(const BuildLists& op, const SearchCluster& i, int cluster,
     bool near = false;
     for (int a = 0; a < j; ++a) {
       const Vec3f d{i.x[a] - i.x[j], i.y[a] - i.y[j], i.z[a] - i.z[j]};
-      near |= dot(d, d) < op.reach * op.reach;
+      near |= dot(d, d) < op.reach[kShells - 1] * op.reach[kShells - 1];
     }
     if (!near) continue;
     thread.masked.push_back(static_cast<uint32_t>(slot));
@@ -82,14 +83,25 @@ void add_own_cluster(const BuildLists& op, const SearchCluster& i, int cluster,
   }
 }
 
+int shell_of(const BuildLists& op, float distance2) {
+  int shell = 0;
+  for (int s = 0; s + 1 < kShells; ++s) shell += distance2 >= op.reach[s] * op.reach[s];
+  return shell;
+}
+
 void add_range(const BuildLists& op, const SearchCluster& i, const SearchRange& range, int code,
                ListThread& thread) {
   const size_t room = static_cast<size_t>(range.last - range.first + 1) * kClusterSize;
-  if (thread.found.size() < room) thread.found.resize(room);
-  const int count = search(i, range, op.reach, thread.found.data());
+  if (thread.found.size() < room) {
+    thread.found.resize(room);
+    thread.nearest2.resize(room);
+  }
+  const int count =
+      search(i, range, op.reach[kShells - 1], thread.found.data(), thread.nearest2.data());
   const uint32_t high = static_cast<uint32_t>(code) << kSlotBits;
   size_t plain = thread.plain.size();
   thread.plain.resize(plain + count);
+  thread.shell.resize(plain + count);
   for (int n = 0; n < count; ++n) {
     const int slot = thread.found[n];
     const uint32_t entry = static_cast<uint32_t>(slot) | high;
@@ -97,10 +109,29 @@ void add_range(const BuildLists& op, const SearchCluster& i, const SearchRange& 
       thread.masked.push_back(entry);
       thread.masks.push_back(static_cast<uint8_t>(~thread.excluded[slot]));
     } else {
+      thread.shell[plain] = static_cast<uint8_t>(shell_of(op, thread.nearest2[n]));
       thread.plain[plain++] = entry;
     }
   }
   thread.plain.resize(plain);
+  thread.shell.resize(plain);
+}
+
+// Put the finished list at the end of the thread's buffers, its plain entries sorted by shell.
+void finish_list(PairList& list, ListThread& thread) {
+  int counts[kShells] = {};
+  for (const uint8_t shell : thread.shell) ++counts[shell];
+  thread.entries.insert(thread.entries.end(), thread.masked.begin(), thread.masked.end());
+  const size_t first = thread.entries.size();
+  thread.entries.resize(first + thread.plain.size());
+  uint32_t* to[kShells];
+  int before = 0;
+  for (int s = 0; s < kShells; ++s) {
+    to[s] = thread.entries.data() + first + before;
+    before += counts[s];
+    list.within[s] = list.masked + before;
+  }
+  for (size_t n = 0; n < thread.plain.size(); ++n) *to[thread.shell[n]]++ = thread.plain[n];
 }
 
 // The bounds of all clusters, by component.
@@ -126,6 +157,7 @@ PairList make_list(const BuildLists& op, const BoundColumns& columns, int c, int
                    ListThread& thread) {
   thread.masked.clear();
   thread.plain.clear();
+  thread.shell.clear();
   SearchCluster i = load_cluster(op.slots, cluster);
   i.bounds = op.bounds[cluster];
   for_exclusions(op, cluster,
@@ -138,10 +170,9 @@ PairList make_list(const BuildLists& op, const BoundColumns& columns, int c, int
     add_range(op, i, {op.slots.local, columns, first, last, op.grid.shifts[code]}, code, thread);
   }
   for_exclusions(op, cluster, [&](int slot, int) { thread.excluded[slot] = 0; });
-  thread.entries.insert(thread.entries.end(), thread.masked.begin(), thread.masked.end());
-  thread.entries.insert(thread.entries.end(), thread.plain.begin(), thread.plain.end());
-  const auto masked = static_cast<int32_t>(thread.masked.size());
-  return {cluster, 0, masked, masked + static_cast<int32_t>(thread.plain.size())};
+  PairList list{cluster, 0, static_cast<int32_t>(thread.masked.size()), {}};
+  finish_list(list, thread);
+  return list;
 }
 
 // The working memory of the threads that serve the calling rank.
@@ -167,8 +198,8 @@ void place_lists(const BuildLists& op, int lists) {
   for (int l = 0; l < lists; ++l) {
     PairList& list = op.lists[l];
     list.begin = static_cast<int32_t>(std::min<int64_t>(need, op.entry_capacity));
-    need += (list.count + kListAlign - 1) / kListAlign * kListAlign;
-    if (need > op.entry_capacity) list.masked = list.count = 0;
+    need += (list.count() + kListAlign - 1) / kListAlign * kListAlign;
+    if (need > op.entry_capacity) list = {list.cluster, list.begin, 0, {}};
   }
   *op.entry_count = static_cast<int32_t>(std::min<int64_t>(need, op.entry_capacity));
   if (need > op.entry_capacity) {
@@ -176,33 +207,6 @@ void place_lists(const BuildLists& op, int lists) {
     op.faults->list_overflow =
         std::max(op.faults->list_overflow, static_cast<int32_t>(std::min(need, most)));
   }
-}
-
-float nearest2(const SearchCluster& i, Vec3f j) {
-  float least = std::numeric_limits<float>::max();
-  for (int a = 0; a < kClusterSize; ++a) {
-    const Vec3f d{j.x - i.x[a], j.y - i.y[a], j.z - i.z[a]};
-    least = std::min(least, dot(d, d));
-  }
-  return least;
-}
-
-void prune_list(const PruneLists& op, int number) {
-  const PairList& list = op.lists[number];
-  const SearchCluster i = load_cluster(op.slots, list.cluster);
-  PairList inner{list.cluster, list.begin, 0, 0};
-  for (int n = list.begin; n < list.begin + list.count; ++n) {
-    const uint32_t entry = op.entries[n];
-    const Float4 at = op.slots.local[entry & kSlotMask];
-    const float r2 = nearest2(i, Vec3f{at.x, at.y, at.z} + op.shifts[entry >> kSlotBits]);
-    if (r2 >= op.reach * op.reach) continue;
-    if (n < list.begin + list.masked) {
-      op.inner_masks[list.begin + inner.count] = op.masks[n];
-      ++inner.masked;
-    }
-    op.inner_entries[list.begin + inner.count++] = entry;
-  }
-  op.inner[number] = inner;
 }
 
 ClusterBounds bound_cluster(const Slots& slots, int cluster) {
@@ -241,29 +245,6 @@ void number_lists(const NumberLists& op, ThreadGroup&) {
   std::copy(ranges, ranges + 4, op.ranges);
 }
 
-void prune_lists(const PruneLists& op, ThreadGroup& threads) {
-  const int first = op.range[0], count = std::min(op.range[1], op.capacity) - first;
-  threads.parallel_for(count, 64, [&](int begin, int end, int) {
-    for (int l = first + begin; l < first + end; ++l) prune_list(op, l);
-  });
-}
-
-void renew_reference(const RenewReference& op, ThreadGroup& threads) {
-  std::atomic<bool> outrun = false;
-  threads.parallel_for(std::min(*op.slot_count, op.slot_capacity), 1024,
-                       [&](int begin, int end, int) {
-                         bool mine = false;
-                         for (int s = begin; s < end; ++s) {
-                           const Vec3d moved = op.slots.position[s] - op.listed[s];
-                           mine |= dot(moved, moved) > op.outrun2;
-                           op.slots.reference[s] = op.slots.position[s];
-                         }
-                         if (mine) outrun = true;
-                       });
-  if (outrun && op.faults->violation_step == 0)
-    op.faults->violation_step = static_cast<int32_t>(*op.step);
-}
-
 void build_lists(const BuildLists& op, ThreadGroup& threads) {
   const int wanted = op.first_list[op.compute_count];
   const int lists = std::min(wanted, op.list_capacity);
@@ -288,7 +269,7 @@ void build_lists(const BuildLists& op, ThreadGroup& threads) {
     for (int l = begin; l < end; ++l) {
       const PairList& list = op.lists[l];
       const ListThread& from = *team[drafts[l].thread];
-      std::copy_n(from.entries.data() + drafts[l].entry, list.count, op.entries + list.begin);
+      std::copy_n(from.entries.data() + drafts[l].entry, list.count(), op.entries + list.begin);
       std::copy_n(from.masks.data() + drafts[l].mask, list.masked, op.masks + list.begin);
     }
   });

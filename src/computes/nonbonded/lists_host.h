@@ -9,8 +9,6 @@ namespace quiltmd {
 
 void bound_clusters(const BoundClusters& op, ThreadGroup& threads);
 void number_lists(const NumberLists& op, ThreadGroup& threads);
-void prune_lists(const PruneLists& op, ThreadGroup& threads);
-void renew_reference(const RenewReference& op, ThreadGroup& threads);
 void build_lists(const BuildLists& op, ThreadGroup& threads);
 
 }  // namespace quiltmd

@@ -53,7 +53,7 @@ HWY_INLINE SearchCluster moved(const SearchCluster& i, Vec3f shift) {
 
 // Write the slots of a cluster that are closer than reach to any of the i atoms; returns how many.
 HWY_INLINE int search_cluster(const SearchCluster& i, const Float4* local, int cluster,
-                              float reach2, int32_t* found) {
+                              float reach2, int32_t* found, float* distance2) {
   const Df df;
   const hn::RebindToSigned<Df> di;
   const int begin = cluster * kClusterSize, end = begin + kClusterSize;
@@ -68,14 +68,16 @@ HWY_INLINE int search_cluster(const SearchCluster& i, const Float4* local, int c
       const auto r2 = hn::MulAdd(dz, dz, hn::MulAdd(dy, dy, hn::Mul(dx, dx)));
       nearest2 = hn::Min(nearest2, r2);
     }
-    const auto near = hn::RebindMask(di, hn::Lt(nearest2, hn::Set(df, reach2)));
-    count += static_cast<int>(hn::CompressStore(hn::Iota(di, slot), near, di, found + count));
+    const auto near = hn::Lt(nearest2, hn::Set(df, reach2));
+    hn::CompressStore(nearest2, near, df, distance2 + count);
+    count += static_cast<int>(
+        hn::CompressStore(hn::Iota(di, slot), hn::RebindMask(di, near), di, found + count));
   }
   return count;
 }
 
-int search_here(const SearchCluster& unmoved, const SearchRange& range, float reach,
-                int32_t* found) {
+int search_here(const SearchCluster& unmoved, const SearchRange& range, float reach, int32_t* found,
+                float* nearest2) {
   constexpr int kLanes = static_cast<int>(hn::MaxLanes(Df()));
   const SearchCluster i = moved(unmoved, range.shift);
   const float reach2 = reach * reach;
@@ -85,7 +87,7 @@ int search_here(const SearchCluster& unmoved, const SearchRange& range, float re
     if (range.last - c < kLanes) bits &= (1u << (range.last - c)) - 1;
     for (; bits; bits &= bits - 1) {
       const int cluster = c + static_cast<int>(hwy::Num0BitsBelowLS1Bit_Nonzero32(bits));
-      count += search_cluster(i, range.local, cluster, reach2, found + count);
+      count += search_cluster(i, range.local, cluster, reach2, found + count, nearest2 + count);
     }
   }
   return count;
@@ -101,8 +103,9 @@ namespace quiltmd {
 
 HWY_EXPORT(search_here);
 
-int search(const SearchCluster& i, const SearchRange& range, float reach, int32_t* found) {
-  return HWY_DYNAMIC_DISPATCH(search_here)(i, range, reach, found);
+int search(const SearchCluster& i, const SearchRange& range, float reach, int32_t* found,
+           float* nearest2) {
+  return HWY_DYNAMIC_DISPATCH(search_here)(i, range, reach, found, nearest2);
 }
 
 }  // namespace quiltmd

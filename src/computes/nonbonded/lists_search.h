@@ -26,8 +26,10 @@ struct SearchRange {
   Vec3f shift;
 };
 
-// Write the slots closer than `reach` to an atom of the i-cluster to `found`, ascending; it needs
-// room for all slots of the range and kClusterSize more. Returns their number.
-int search(const SearchCluster& i, const SearchRange& range, float reach, int32_t* found);
+// Write the slots closer than `reach` to an atom of the i-cluster to `found`, ascending, and the
+// squares of their distances from the nearest one to `nearest2`. Both need room for all slots of the
+// range and kClusterSize more. Returns their number.
+int search(const SearchCluster& i, const SearchRange& range, float reach, int32_t* found,
+           float* nearest2);
 
 }  // namespace quiltmd

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bricks of patches and footprints of atoms, which spreading and gathering on a GPU share.
+// Bricks of the charge grid, which spreading and gathering on a GPU share.
 //
-// A warp takes the eight atoms of a cluster. First 16 lanes an atom work out one spline weight each;
-// then, atom after atom, a lane takes one (y, z) of the footprint and goes along x. The pitch of the
-// rows in shared memory is such that these lanes never meet in a bank, which atoms side by side in
-// the lanes of a warp do three at a time.
+// A block takes the atoms of one patch, or of a piece of it where patches alone would leave
+// multiprocessors idle, and keeps the grid points that they reach in shared memory, one atom a
+// thread. Atoms at random places meet in the banks: an access of a warp takes 3.4 turns. Lanes side by
+// side on one atom would not, but then splines and addresses cost more instructions than that saves.
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 
 #include "computes/pme/bspline.h"
 #include "computes/pme/divider.cuh"
@@ -15,305 +16,231 @@
 
 namespace quiltmd::mesh {
 
-inline constexpr int kMostPatches = 64;  // of a brick
-inline constexpr int kMargin = 1;  // grid points that atoms may stick out of their patch in a brick
-inline constexpr unsigned kAllLanes = 0xffffffffu;
+inline constexpr int kThreads = 128;  // of a block: small enough to fit in beside pair forces
+inline constexpr int kBlocks = 7;  // on a multiprocessor, when patches are those of a 0.9 nm cutoff
+inline constexpr double kMargin = 0.1;  // nm that atoms may stick out of their patch: hydrogens do
 
-// The least distance of rows, at least `size`, for which the points (y, z), y and z < 5, lie in
-// different banks: multiples y = 1 .. 4 of it are at least 5 banks away from 0.
-inline int row_pitch(int size) {
-  for (int pitch = size;; ++pitch) {
-    bool apart = true;
-    for (int y = 1; y < kMaxPmeOrder; ++y) {
-      const int bank = y * pitch % 32;
-      apart = apart && bank >= kMaxPmeOrder && bank <= 32 - kMaxPmeOrder;
-    }
-    if (apart) return pitch;
-  }
-}
-
-// How the patch grid is cut into bricks, and the box of grid points that holds any of them.
+// The box of grid points that holds what the atoms of any patch reach, and how it lies in shared
+// memory: odd rows and planes 4 short of a multiple of 32 words keep neighbours in different banks.
 struct Bricks {
-  Int3 grid, cells;
-  Int3 patches;  // of a brick
-  Int3 count;
-  Int3 size;  // grid points
-  int pitch;  // of rows along z in shared memory
-  int order;
-  Divider by_size_y, by_size_z;
+  struct Axis {
+    int points;       // of the grid
+    int size;         // of the brick
+    int before;       // points of the brick before the patch's corner
+    int cells;        // patches
+    float half_cell;  // 1 / (2 cells)
+    Divider by_cells;
+  };
+  Axis axis[3];
+  int pitch, plane;
+  Divider by_pieces;  // pieces of a patch
 
-  // A brick keeps to `most_words` of shared memory: atoms of a patch too large for that which are
-  // outside go straight to global memory, as those do that stray.
-  Bricks(const PmeGrid& g, Int3 patches_of_brick, int most_words = 1 << 30)
-      : grid{g.nx, g.ny, g.nz},
-        cells(g.cells),
-        patches(patches_of_brick),
-        pitch(0),
-        order(g.order) {
+  // A brick keeps to `most_words`: atoms of a patch too large for that which are outside go straight
+  // to global memory, as those do that stray.
+  Bricks(const PmeGrid& g, int pieces, int most_words) : by_pieces(pieces) {
+    const Int3 points{g.nx, g.ny, g.nz};
+    const Vec3d widths = g.box.widths();
     for (int d = 0; d < 3; ++d) {
-      patches[d] = std::min(patches[d], cells[d]);
-      count[d] = (cells[d] + patches[d] - 1) / patches[d];
+      const int n = points[d], cells = g.cells[d];
       int widest = 0;
-      for (int b = 0; b < count[d]; ++b) {
-        const int end = std::min((b + 1) * patches[d], cells[d]);
-        widest = std::max(widest, (grid[d] * end + cells[d] - 1) / cells[d] - lowest(d, b));
-      }
-      size[d] = widest + order - 1 + 2 * kMargin;
+      for (int c = 0; c < cells; ++c)
+        widest = std::max(widest, (n * (c + 1) + cells - 1) / cells - n * c / cells);
+      const int margin = static_cast<int>(std::ceil(kMargin * n / widths[d]));
+      const int before = g.order - 1 + margin;
+      const float half_cell = 0.5f / static_cast<float>(cells);
+      axis[d] = {n, before + widest + margin, before, cells, half_cell, Divider(cells)};
     }
-    pitch = row_pitch(size.z);
-    while (words() > most_words) {
-      int& longest = size.x >= size.y && size.x >= size.z ? size.x
-                     : size.y >= size.z                   ? size.y
-                                                          : size.z;
-      --longest;
-      pitch = row_pitch(size.z);
-    }
-    by_size_y = Divider(size.y);
-    by_size_z = Divider(size.z);
+    for (lay_out(); words() > most_words; lay_out())
+      --std::max_element(axis, axis + 3, [](const Axis& a, const Axis& b) {
+          return a.size < b.size;
+        })->size;
   }
 
-  // Grid point at or below the lowest corner of a brick's patches.
-  __host__ __device__ int lowest(int d, int brick) const {
-    return grid[d] * (brick * patches[d]) / cells[d];
-  }
-  // First grid point of a brick, unwrapped.
-  __host__ __device__ int origin(int d, int brick) const {
-    return lowest(d, brick) - (order - 1) - kMargin;
-  }
-  int total() const { return count.x * count.y * count.z; }
-  __host__ __device__ int points() const { return size.x * size.y * size.z; }
-  __host__ __device__ int words() const { return (size.x * size.y * pitch + 3) / 4 * 4; }
-};
-
-// The patches of a block's brick, in shared memory.
-struct BrickPatches {
-  int count;
-  int first[kMostPatches + 1];  // clusters before each patch
-  int start[kMostPatches];      // first slot
-  int end[kMostPatches];        // slot after the last atom
-  MeshFrame::Centre centre[kMostPatches];
-};
-
-__device__ inline Int3 brick_of_block(const Bricks& b) {
-  const int index = blockIdx.x;
-  return {index / (b.count.y * b.count.z), index / b.count.z % b.count.y, index % b.count.z};
-}
-
-// Find the owned patches of the brick. All threads; ends with a barrier.
-template <class Op>
-__device__ void find_patches(const Op& op, const MeshFrame& frame, const Bricks& b, Int3 brick,
-                             BrickPatches& found) {
-  const int t = threadIdx.x, all = b.patches.x * b.patches.y * b.patches.z;
-  if (t < all) {
-    const Int3 cell{brick.x * b.patches.x + t / (b.patches.y * b.patches.z),
-                    brick.y * b.patches.y + t / b.patches.z % b.patches.y,
-                    brick.z * b.patches.z + t % b.patches.z};
-    const bool exists = cell.x < b.cells.x && cell.y < b.cells.y && cell.z < b.cells.z;
-    const int index =
-        exists ? op.owned_index[(cell.x * b.cells.y + cell.y) * b.cells.z + cell.z] : -1;
-    found.start[t] = index < 0 ? 0 : op.patches[index].start;
-    found.end[t] = index < 0 ? 0 : found.start[t] + op.patches[index].atoms;
-    found.centre[t] = frame.centre(cell);
-  }
-  __syncthreads();
-  if (t == 0) {
-    int clusters = 0;
-    for (int p = 0; p < all; ++p) {
-      found.first[p] = clusters;
-      clusters += (found.end[p] - found.start[p] + kClusterSize - 1) / kClusterSize;
-    }
-    found.first[all] = clusters;
-    found.count = all;
-  }
-  __syncthreads();
-}
-
-// ---- Footprints ----------------------------------------------------------------------------
-
-// What the lanes of a warp need to know of an atom, in words of shared memory: the weights along x
-// (spreading: times the charge), and the slopes when forces are gathered; where the footprint starts
-// in the brick; the weights along y and z, each with its slope when forces are gathered.
-template <bool gathers>
-struct Layout {
-  static constexpr int kX = 0, kSlopeX = 5, kBase = gathers ? 10 : 5, kCharge = 11;
-  static constexpr int kStep = gathers ? 2 : 1;  // from one weight of y or z to the next
-  static constexpr int kY = gathers ? 12 : 8, kZ = kY + kStep * kMaxPmeOrder;
-  static constexpr int kPoint = kZ + kStep * kMaxPmeOrder;  // three, unwrapped
-  static constexpr int kWords = gathers ? 36 : 24;
-};
-// In place of a start in the brick: the footprint leaves the brick; there is no atom.
-inline constexpr int kOutside = -1, kNobody = -2;
-
-template <int Order>
-__device__ constexpr SplinePolynomials kSpline = spline_polynomials<Order>();
-
-// One lane's share of making footprints: weight `j` of dimension `d` of one of two atoms.
-template <int Order, bool gathers>
-class Stamper {
- public:
-  using L = Layout<gathers>;
-
-  __device__ Stamper(const MeshFrame& frame, const Bricks& b, Int3 brick)
-      : part_(threadIdx.x & 15),
-        d_(min(part_ / Order, 2)),
-        j_(part_ - d_ * Order),
-        per_nm_(frame.per_nm(d_)),
-        origin_(b.origin(d_, brick[d_])),
-        size_(b.size[d_]),
-        stride_(d_ == 0 ? b.size.y * b.pitch : (d_ == 1 ? b.pitch : 1)) {
-    const SplinePolynomials& spline = kSpline<Order>;
-#pragma unroll
-    for (int n = 0; n < Order; ++n) weight_[n] = spline.weight[n][j_ & (kSplineLanes - 1)];
-    if constexpr (gathers) {
-#pragma unroll
-      for (int n = 0; n + 1 < Order; ++n) slope_[n] = spline.slope[n][j_ & (kSplineLanes - 1)];
-    }
-  }
-
-  // Footprints of the eight atoms from `slot` on, of a patch that ends before slot `end`. The whole
-  // warp; ends with a barrier of the warp.
-  __device__ void stamp(const Slots& slots, int slot, int end, const MeshFrame::Centre& centre,
-                        float* footprints) const {
-    const int half = (threadIdx.x & 31) / 16;
-    const int base = centre.base[d_];
-    const float rest = centre.rest[d_];
-    Float4 local[kClusterSize / 2];
-#pragma unroll
-    for (int k = 0; k < kClusterSize / 2; ++k)
-      local[k] = slots.local[min(slot + 2 * k + half, end - 1)];
-    __syncwarp();
-#pragma unroll
-    for (int k = 0; k < kClusterSize / 2; ++k)
-      stamp_one(local[k], slot + 2 * k + half < end, base, rest,
-                footprints + (2 * k + half) * L::kWords);
-    __syncwarp();
-  }
+  __host__ __device__ int words() const { return (axis[0].size * plane + 3) / 4 * 4; }
 
  private:
-  __device__ __forceinline__ void stamp_one(const Float4& local, bool exists, int base, float rest,
-                                            float* f) const {
-    const float u = rest + (per_nm_.x * local.x + per_nm_.y * local.y + per_nm_.z * local.z);
-    const float whole = floorf(u), t = u - whole;
-    const int point = base + static_cast<int>(whole) - (Order - 1), within = point - origin_;
-    const unsigned out = __ballot_sync(kAllLanes, within < 0 || within + Order > size_);
-    const int from = threadIdx.x & 16, offset = within * stride_;
-    const int start = __shfl_sync(kAllLanes, offset, from) +
-                      __shfl_sync(kAllLanes, offset, from + Order) +
-                      __shfl_sync(kAllLanes, offset, from + 2 * Order);
-    float weight = weight_[Order - 1];
-#pragma unroll
-    for (int n = Order - 2; n >= 0; --n) weight = __fmaf_rn(weight, t, weight_[n]);
-    if (!gathers && d_ == 0) weight *= local.w * static_cast<float>(kChargeScale);
-    if (part_ < 3 * Order) {
-      const int at = d_ == 0 ? L::kX + j_ : (d_ == 1 ? L::kY : L::kZ) + L::kStep * j_;
-      f[at] = weight;
-      if constexpr (gathers) f[d_ == 0 ? L::kSlopeX + j_ : at + 1] = slope(t);
-      if (j_ == 0) f[L::kPoint + d_] = __int_as_float(point);
-    }
-    if (part_ != 15) return;
-    const bool outside = (out >> from & 0xffffu) != 0;
-    f[L::kBase] = __int_as_float(!exists ? kNobody : (outside ? kOutside : start));
-    if constexpr (gathers) f[L::kCharge] = local.w;
-  }
-  __device__ __forceinline__ float slope(float t) const {
-    float value = slope_[Order - 2];
-#pragma unroll
-    for (int n = Order - 3; n >= 0; --n) value = __fmaf_rn(value, t, slope_[n]);
-    return value;
-  }
-
-  int part_, d_, j_;
-  Vec3f per_nm_;
-  int origin_, size_, stride_;
-  float weight_[Order], slope_[gathers ? Order - 1 : 1];
-};
-
-// Which points of a footprint a lane takes: one (y, z), and every kParts-th plane from `part` on.
-template <int Order>
-struct Share {
-  static constexpr int kParts = 32 / (Order * Order), kPlanes = Order / kParts;
-  int part, y, z;
-  bool idle;
-
-  __device__ Share() {
-    const int lane = threadIdx.x & 31, at = lane % (Order * Order);
-    idle = lane >= kParts * Order * Order;
-    part = idle ? 0 : lane / (Order * Order);
-    y = at / Order;
-    z = at - y * Order;
-  }
-  // Element plane(i) of five values along x.
-  __device__ __forceinline__ int plane(int i) const { return i * kParts + part; }
-  __device__ __forceinline__ float of(const float* along_x, int i) const {
-    if constexpr (kParts == 1) return along_x[i];
-    return part == 0 ? along_x[i * kParts] : along_x[i * kParts + 1];
+  void lay_out() {
+    pitch = axis[2].size | 1;
+    plane = axis[1].size * pitch;
+    plane += (60 - plane % 32) % 32;
   }
 };
 
-// Words 4 i .. 4 i + 3 of a footprint, the same for all lanes.
-template <int Count>
-__device__ __forceinline__ void read_words(const float* f, float (&words)[Count]) {
-#pragma unroll
-  for (int i = 0; i < Count / 4; ++i) {
-    const float4 four = reinterpret_cast<const float4*>(f)[i];
-    words[4 * i] = four.x;
-    words[4 * i + 1] = four.y;
-    words[4 * i + 2] = four.z;
-    words[4 * i + 3] = four.w;
-  }
-}
-
-// Place on the grid of the point (x, y, z) of a footprint that leaves its brick.
-static __device__ __noinline__ int64_t grid_place(const MeshFrame& frame, const Int3 grid,
-                                                  const float* point, int x, int y, int z) {
-  return (static_cast<int64_t>(frame.wrap(0, __float_as_int(point[0]) + x)) * grid.y +
-          frame.wrap(1, __float_as_int(point[1]) + y)) *
-             grid.z +
-         frame.wrap(2, __float_as_int(point[2]) + z);
-}
-
-// f(index in the brick, index in the grid) for all points of a brick.
-template <class F>
-__device__ __forceinline__ void over_points(const Bricks& b, Int3 brick, F f) {
-  const auto wrapped = [](int point, int n) {
-    return point < 0 ? point + n : (point >= n ? point - n : point);
-  };
-  const Int3 origin{b.origin(0, brick.x), b.origin(1, brick.y), b.origin(2, brick.z)};
-#pragma unroll 4
-  for (int i = threadIdx.x; i < b.points(); i += blockDim.x) {
-    const int row = b.by_size_z(i), z = i - row * b.size.z;
-    const int x = b.by_size_y(row), y = row - x * b.size.y;
-    const int line = wrapped(origin.x + x, b.grid.x) * b.grid.y + wrapped(origin.y + y, b.grid.y);
-    f(row * b.pitch + z, static_cast<int64_t>(line) * b.grid.z + wrapped(origin.z + z, b.grid.z));
-  }
-}
-
-extern __shared__ float4 mesh_memory[];  // the brick, then the footprints of each warp
+extern __shared__ float4 mesh_memory[];
 
 template <class T>
 __device__ T* brick_memory() {
   return reinterpret_cast<T*>(mesh_memory);
 }
-template <bool gathers>
-__device__ float* warp_footprints(const Bricks& b) {
-  return brick_memory<float>() + b.words() +
-         threadIdx.x / 32 * kClusterSize * Layout<gathers>::kWords;
+
+// ---- A block's atoms -----------------------------------------------------------------------
+
+// The part of a patch that a block takes, where its brick is, and how much of that it reaches.
+struct Piece {
+  int base[3];  // where the patch's centre is on the grid: a whole point and the rest
+  float rest[3];
+  int origin[3];        // first grid point of the brick, unwrapped
+  int low[3], high[3];  // points of the brick that atoms reach: the first, and beyond the last
+};
+
+struct SlotRange {
+  int first, end;
+};
+
+// The slots of this block.
+__device__ __forceinline__ SlotRange find_slots(const PlacedPatch& patch, const Bricks& b) {
+  const int clusters = (patch.atoms + kClusterSize - 1) / kClusterSize, piece = blockIdx.y;
+  return {patch.start + b.by_pieces(clusters * piece) * kClusterSize,
+          patch.start + min(b.by_pieces(clusters * (piece + 1)) * kClusterSize, patch.atoms)};
 }
 
-// The clusters of a warp, one after the other; `patch` follows.
-struct Walk {
-  int cluster, patch = 0;
+// The piece that this block takes, one dimension a thread; there after the next barrier. The patch's
+// centre is found in integers, which is sooner there than double precision. A whole patch is taken to
+// reach all of its brick.
+__device__ __forceinline__ void find_piece(const PlacedPatch& patch, const Bricks& b,
+                                           Piece& found) {
+  const int d = threadIdx.x;
+  if (d >= 3) return;
+  const Bricks::Axis& axis = b.axis[d];
+  const int cell = patch.cell[d];
+  const int twice = axis.points * (2 * cell + 1), base = axis.by_cells(twice / 2);
+  found.base[d] = base;
+  found.rest[d] = static_cast<float>(twice - 2 * base * axis.cells) * axis.half_cell;
+  found.origin[d] = axis.by_cells(axis.points * cell) - axis.before;
+  found.low[d] = gridDim.y == 1 ? 0 : axis.size;
+  found.high[d] = gridDim.y == 1 ? axis.size : 0;
+}
 
-  __device__ Walk() : cluster(threadIdx.x / 32) {}
-  __device__ bool at_end(const BrickPatches& p) {
-    if (cluster >= p.first[p.count]) return true;
-    while (cluster >= p.first[patch + 1]) ++patch;
-    return false;
+// Where an atom is: the first grid point that it reaches, counted in the brick, and how far it lies
+// beyond its last one.
+template <int Order>
+struct Place {
+  Int3 point;
+  Vec3f t;
+  bool inside;
+
+  __device__ __forceinline__ Place(const MeshFrame& frame, const Bricks& b, const Piece& piece,
+                                   const Float4& local)
+      : inside(true) {
+#pragma unroll
+    for (int d = 0; d < 3; ++d) {
+      const Vec3f s = frame.per_nm(d);
+      const float u =
+          __fmaf_rn(s.z, local.z, __fmaf_rn(s.y, local.y, __fmaf_rn(s.x, local.x, piece.rest[d])));
+      const float whole = floorf(u);
+      t[d] = u - whole;
+      point[d] = static_cast<int>(whole) + (piece.base[d] - piece.origin[d] - (Order - 1));
+      inside = inside &&
+               static_cast<unsigned>(point[d]) <= static_cast<unsigned>(b.axis[d].size - Order);
+    }
   }
-  __device__ void step() { cluster += blockDim.x / 32; }
-  __device__ int slot(const BrickPatches& p) const {
-    return p.start[patch] + (cluster - p.first[patch]) * kClusterSize;
+  __device__ __forceinline__ int offset(const Bricks& b) const {
+    return point.x * b.plane + point.y * b.pitch + point.z;
   }
+  // The same point counted on the grid, unwrapped.
+  __device__ __forceinline__ Int3 absolute(const Piece& piece) const {
+    return {piece.origin[0] + point.x, piece.origin[1] + point.y, piece.origin[2] + point.z};
+  }
+};
+
+// Widen the reach of a piece by that of an atom. The compiler makes this one atomic operation a warp.
+template <int Order>
+__device__ __forceinline__ void widen(Piece& piece, const Int3& point) {
+#pragma unroll
+  for (int d = 0; d < 3; ++d) {
+    atomicMin(&piece.low[d], point[d]);
+    atomicMax(&piece.high[d], point[d] + Order);
+  }
+}
+
+// ---- Splines -------------------------------------------------------------------------------
+
+template <int Order>
+inline constexpr SplinePolynomials kSpline = spline_polynomials<Order>();
+
+template <int Order>
+__device__ __forceinline__ void spline_weights(float t, float (&weight)[Order]) {
+  constexpr SplinePolynomials spline = kSpline<Order>;
+#pragma unroll
+  for (int j = 0; j < Order; ++j) {
+    weight[j] = spline.weight[Order - 1][j];
+#pragma unroll
+    for (int n = Order - 2; n >= 0; --n) weight[j] = __fmaf_rn(weight[j], t, spline.weight[n][j]);
+  }
+}
+template <int Order>
+__device__ __forceinline__ void spline_slopes(float t, float (&slope)[Order]) {
+  constexpr SplinePolynomials spline = kSpline<Order>;
+#pragma unroll
+  for (int j = 0; j < Order; ++j) {
+    slope[j] = spline.slope[Order - 2][j];
+#pragma unroll
+    for (int n = Order - 3; n >= 0; --n) slope[j] = __fmaf_rn(slope[j], t, spline.slope[n][j]);
+  }
+}
+
+// Bring the next of some numbers to the front. Loops over x use this and are not unrolled: as fast,
+// and short code is sooner there when other kernels ran in between.
+template <int Count>
+__device__ __forceinline__ void advance(float (&v)[Count]) {
+#pragma unroll
+  for (int n = 0; n + 1 < Count; ++n) v[n] = v[n + 1];
+}
+
+// ---- Between brick and grid ----------------------------------------------------------------
+
+// A point not further than the grid's size outside it.
+__device__ __forceinline__ int wrapped(int point, int n) {
+  return point < 0 ? point + n : (point >= n ? point - n : point);
+}
+
+// f(place in the brick, place on the grid) for all points that a piece reaches; a thread takes one
+// (y, z) and goes along x, from one end of the grid to the next.
+template <class Brick, class Grid, class F>
+__device__ __forceinline__ void over_points(const Bricks& b, const Piece& piece, Brick* brick,
+                                            Grid* grid, F f) {
+  const int nx = b.axis[0].points, ny = b.axis[1].points, nz = b.axis[2].points;
+  const Int3 low{piece.low[0], piece.low[1], piece.low[2]};
+  const int rows = piece.high[1] - low.y, width = piece.high[2] - low.z;
+  const int first = piece.origin[0] + low.x, last = piece.origin[0] + piece.high[0];
+  const int64_t plane = static_cast<int64_t>(ny) * nz;
+  const float inverse = __fdividef(1.0f, static_cast<float>(width));
+  for (int i = threadIdx.x; i < rows * width; i += kThreads) {
+    const int row = static_cast<int>((static_cast<float>(i) + 0.5f) * inverse);
+    const int y = low.y + row, z = low.z + (i - row * width);
+    Grid* const line =
+        grid + (wrapped(piece.origin[1] + y, ny) * nz + wrapped(piece.origin[2] + z, nz));
+    Brick* at = brick + (low.x * b.plane + y * b.pitch + z);
+    for (int x = first; x < last;) {
+      const int here = wrapped(x, nx), end = min(last, x + nx - here);
+      Grid* point = line + here * plane;
+#pragma unroll 4
+      for (; x < end; ++x, at += b.plane, point += plane) f(at, point);
+    }
+  }
+}
+
+// Where the points of an atom outside its brick are on the grid.
+template <int Order>
+class Scattered {
+ public:
+  __device__ Scattered(const MeshFrame& frame, const Int3& grid, const Int3& first)
+      : x_(frame.wrap(0, first.x)), size_x_(grid.x), plane_(static_cast<int64_t>(grid.y) * grid.z) {
+    const int y = frame.wrap(1, first.y), z = frame.wrap(2, first.z);
+#pragma unroll
+    for (int n = 0; n < Order; ++n) {
+      line_[n] = wrapped(y + n, grid.y) * grid.z;
+      within_[n] = wrapped(z + n, grid.z);
+    }
+  }
+  __device__ int64_t operator()(int i, int j, int k) const {
+    return wrapped(x_ + i, size_x_) * plane_ + (line_[j] + within_[k]);
+  }
+
+ private:
+  int x_, size_x_;
+  int64_t plane_;
+  int line_[Order], within_[Order];
 };
 
 }  // namespace quiltmd::mesh

@@ -3,9 +3,8 @@
 // two ways, planes back.
 //
 // A plane that fits the shared memory of one multiprocessor is transformed by one block: three
-// kernels in all, each reading and writing its grid once. Planes that do not fit, or of which there
-// are a few more than multiprocessors, so that most would idle in a second round, are cut into tiles
-// of rows and tiles of columns: five kernels, evenly spread.
+// kernels in all, each reading and writing its grid once. Planes that do not fit are cut into tiles
+// of rows and tiles of columns: five kernels.
 #include "computes/pme/cuda_kernels.h"
 #include "computes/pme/cuda_shape.cuh"
 #include "device/cuda/launch.h"
@@ -344,10 +343,8 @@ bool plane_fits(const PmeGrid& grid, const CudaContext& context) {
   return plane_bytes(Shape(grid, grid.nx)) <= static_cast<size_t>(context.shared_memory);
 }
 
-PlaneRoute plane_route(const PmeGrid& grid, int planes, const CudaContext& context) {
-  if (!plane_fits(grid, context)) return PlaneRoute::kTiles;
-  return planes <= resident_planes(Shape(grid, planes)) * context.sm_count ? PlaneRoute::kWhole
-                                                                           : PlaneRoute::kTiles;
+PlaneRoute plane_route(const PmeGrid& grid, const CudaContext& context) {
+  return plane_fits(grid, context) ? PlaneRoute::kWhole : PlaneRoute::kTiles;
 }
 
 void transform_planes_by(PlaneRoute route, const TransformPlanes& op, CudaContext& context) {
@@ -397,11 +394,11 @@ void inverse_planes_by(PlaneRoute route, const InversePlanes& op, CudaContext& c
 }
 
 void transform_planes(const TransformPlanes& op, CudaContext& context) {
-  transform_planes_by(plane_route(op.grid, op.count, context), op, context);
+  transform_planes_by(plane_route(op.grid, context), op, context);
 }
 
 void inverse_planes(const InversePlanes& op, CudaContext& context) {
-  inverse_planes_by(plane_route(op.grid, op.count, context), op, context);
+  inverse_planes_by(plane_route(op.grid, context), op, context);
 }
 
 }  // namespace quiltmd

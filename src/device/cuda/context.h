@@ -18,16 +18,19 @@ class Scratch {
   virtual void* take(size_t bytes) = 0;
 };
 
+struct CudaContext;
+
 // Measures launches by name.
 class LaunchTimer {
  public:
   virtual ~LaunchTimer() = default;
-  virtual void begin(const char* name, cudaStream_t stream) = 0;
-  virtual void end(cudaStream_t stream) = 0;
+  virtual void begin(const char* name, const CudaContext& context) = 0;
+  virtual void end(const CudaContext& context) = 0;
 };
 
 struct CudaContext {
   cudaStream_t stream = nullptr;
+  Lane lane = Lane::kMain;
   int sm_count = 1;
   int shared_memory = 48 * 1024;  // largest that a block may ask for, bytes
   bool early_start = false;       // the GPU knows programmatic dependent launch

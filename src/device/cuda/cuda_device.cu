@@ -79,11 +79,17 @@ CudaDevice::CudaDevice(int ordinal) : impl_(std::make_unique<Impl>()) {
   if (!problem.empty())
     throw Error("GPU " + std::to_string(ordinal) + " (" + d.properties.name +
                 ") cannot be used: " + problem + ".");
+  int lowest = 0, highest = 0;
+  cuda_check(cudaDeviceGetStreamPriorityRange(&lowest, &highest), "ask for stream priorities");
   for (int lane = 0; lane < kLaneCount; ++lane) {
     CudaContext& c = d.contexts[lane];
-    cuda_check(cudaStreamCreateWithFlags(&c.stream, cudaStreamNonBlocking), "create a stream");
+    // The long-range sum is a chain of small kernels beside a large one: its blocks go first.
+    const int priority = lane == static_cast<int>(Lane::kLongRange) ? highest : lowest;
+    cuda_check(cudaStreamCreateWithPriority(&c.stream, cudaStreamNonBlocking, priority),
+               "create a stream");
     cuda_check(cudaEventCreateWithFlags(&d.joins[lane], cudaEventDisableTiming), "create an event");
     d.scratch[lane] = std::make_unique<LaneScratch>(c.stream);
+    c.lane = static_cast<Lane>(lane);
     c.scratch = d.scratch[lane].get();
     c.sm_count = d.properties.multiProcessorCount;
     c.shared_memory = static_cast<int>(d.properties.sharedMemPerBlockOptin);
@@ -261,12 +267,14 @@ int CudaDevice::end_recording() {
   cuda_check(cudaGraphUpload(executable, d.main()), "load a graph");
   const int id = d.next_recording++;
   d.recordings[id] = executable;
+  if (d.timer) d.timer->keep(id);
   return id;
 }
 
 void CudaDevice::run_recording(int recording) {
   Impl& d = *impl_;
   d.use();
+  if (d.timer) d.timer->run(recording);
   d.gather_lanes();
   cuda_check(cudaGraphLaunch(d.recordings.at(recording), d.main()), "run a graph");
   d.scatter_lanes();
@@ -277,6 +285,7 @@ void CudaDevice::drop_recording(int recording) {
   d.use();
   const auto found = d.recordings.find(recording);
   if (found == d.recordings.end()) return;
+  if (d.timer) d.timer->drop(recording);
   cuda_check(cudaGraphExecDestroy(found->second), "drop a graph");
   d.recordings.erase(found);
 }
@@ -290,13 +299,25 @@ void CudaDevice::synchronize() {
 
 void CudaDevice::start_timing() {
   Impl& d = *impl_;
-  if (!d.timer) d.timer = std::make_unique<EventTimer>();
+  synchronize();
+  if (d.timer) {
+    d.timer->take();
+    return;
+  }
+  d.timer = std::make_unique<EventTimer>(d.main());
   for (CudaContext& c : d.contexts) c.timer = d.timer.get();
 }
 
-std::vector<LaunchTime> CudaDevice::take_times() {
+std::vector<Span> CudaDevice::take_spans() {
   synchronize();
-  return impl_->timer ? impl_->timer->take() : std::vector<LaunchTime>{};
+  return impl_->timer ? impl_->timer->take() : std::vector<Span>{};
+}
+
+void CudaDevice::stop_timing() {
+  Impl& d = *impl_;
+  synchronize();
+  for (CudaContext& c : d.contexts) c.timer = nullptr;
+  d.timer.reset();
 }
 
 void CudaDevice::launch_raw(const OperationKey& key, const void* parameters, size_t, Lane lane) {

@@ -36,10 +36,11 @@ class CudaDevice final : public Device {
   void drop_recording(int recording) override;
   void synchronize() override;
 
-  // Time every launch that follows, recorded ones included (those recorded before stay untimed).
+  // Time every launch that follows, those of recordings at each run; this costs a wait for the
+  // device before a recording runs again.
   void start_timing() override;
-  // The times since start_timing() or the last call, by name; waits for the device.
-  std::vector<LaunchTime> take_times() override;
+  std::vector<Span> take_spans() override;  // waits for the device
+  void stop_timing() override;
 
   // The stream of a lane and the GPU's properties, for code that knows CUDA.
   CudaContext& context(Lane lane);

@@ -33,7 +33,8 @@ void CudaDevice::run_recording(int) { refuse(); }
 void CudaDevice::drop_recording(int) { refuse(); }
 void CudaDevice::synchronize() { refuse(); }
 void CudaDevice::start_timing() { refuse(); }
-std::vector<LaunchTime> CudaDevice::take_times() { refuse(); }
+std::vector<Span> CudaDevice::take_spans() { refuse(); }
+void CudaDevice::stop_timing() { refuse(); }
 CudaContext& CudaDevice::context(Lane) { refuse(); }
 void CudaDevice::launch_raw(const OperationKey&, const void*, size_t, Lane) { refuse(); }
 

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "device/cuda/cuda_device.h"
@@ -42,67 +44,103 @@ class LaneScratch final : public Scratch {
   size_t size_ = 0;
 };
 
-// Events around launches. A launch that is recorded keeps its pair of events in the graph, and is
-// read once per take(): the last replay counts.
+// Events around launches. Those of a recording stay in its graph and are written anew by each run,
+// so they are read before the next. Times count from an event recorded while the GPU was idle, whose
+// place on the host's clock is known.
 class EventTimer final : public LaunchTimer {
  public:
+  explicit EventTimer(cudaStream_t stream) : origin_(create()) {
+    record(origin_, stream);
+    cuda_check(cudaEventSynchronize(origin_), "wait for an event");
+    start_ = clock_seconds();
+  }
   ~EventTimer() override {
-    for (const Pair& p : pairs_) {
-      cudaEventDestroy(p.begin);
-      cudaEventDestroy(p.end);
-    }
+    cudaEventDestroy(origin_);
+    destroy(direct_);
+    destroy(captured_);
+    for (auto& [id, launches] : recorded_) destroy(launches);
   }
-  void begin(const char* name, cudaStream_t stream) override {
-    Pair p{name, nullptr, nullptr, is_capturing(stream)};
-    cuda_check(cudaEventCreate(&p.begin), "create an event");
-    cuda_check(cudaEventCreate(&p.end), "create an event");
-    record(p.begin, p.recorded, stream);
-    pairs_.push_back(p);
+
+  void begin(const char* name, const CudaContext& context) override {
+    auto& launches = is_capturing(context.stream) ? captured_ : direct_;
+    launches.push_back({name, context.lane, create(), create()});
+    record(launches.back().begin, context.stream);
   }
-  void end(cudaStream_t stream) override {
-    record(pairs_.back().end, pairs_.back().recorded, stream);
+  void end(const CudaContext& context) override {
+    record((is_capturing(context.stream) ? captured_ : direct_).back().end, context.stream);
   }
-  std::vector<LaunchTime> take() {
-    std::map<std::string, LaunchTime> times;
-    std::vector<Pair> kept;
-    for (const Pair& p : pairs_) {
-      float milliseconds = 0;
-      if (cudaEventElapsedTime(&milliseconds, p.begin, p.end) == cudaSuccess) {
-        LaunchTime& t = times[p.name];
-        t.name = p.name;
-        ++t.calls;
-        t.seconds += 1e-3 * milliseconds;
-      }
-      if (p.recorded) {
-        kept.push_back(p);
-      } else {
-        cudaEventDestroy(p.begin);
-        cudaEventDestroy(p.end);
-      }
-    }
-    cudaGetLastError();
-    pairs_ = std::move(kept);
-    std::vector<LaunchTime> result;
-    for (auto& [name, time] : times) result.push_back(std::move(time));
-    return result;
+
+  // A recording: made, about to run, dropped.
+  void keep(int recording) { recorded_[recording] = std::exchange(captured_, {}); }
+  void run(int recording) {
+    if (unread_.count(recording)) collect();
+    if (recorded_.count(recording)) unread_.insert(recording);
+  }
+  void drop(int recording) {
+    collect();
+    destroy(recorded_[recording]);
+    recorded_.erase(recording);
+  }
+
+  std::vector<Span> take() {
+    collect();
+    return std::exchange(spans_, {});
   }
 
  private:
-  struct Pair {
+  struct Launch {
     std::string name;
+    Lane lane;
     cudaEvent_t begin, end;
-    bool recorded;
   };
+
+  void collect() {
+    read(direct_);
+    destroy(direct_);
+    for (const int recording : unread_) read(recorded_.at(recording));
+    unread_.clear();
+  }
+  void read(const std::vector<Launch>& launches) {
+    for (const Launch& launch : launches) {
+      cuda_check(cudaEventSynchronize(launch.end), "wait for an event");
+      const double begin = start_ + elapsed(origin_, launch.begin);
+      spans_.push_back(
+          {launch.name, launch.lane, begin, begin + elapsed(launch.begin, launch.end)});
+    }
+  }
+  static double elapsed(cudaEvent_t from, cudaEvent_t to) {
+    float milliseconds = 0;
+    cuda_check(cudaEventElapsedTime(&milliseconds, from, to), "read an event");
+    return 1e-3 * milliseconds;
+  }
+  static void destroy(std::vector<Launch>& launches) {
+    for (const Launch& launch : launches) {
+      cudaEventDestroy(launch.begin);
+      cudaEventDestroy(launch.end);
+    }
+    launches.clear();
+  }
+  static cudaEvent_t create() {
+    cudaEvent_t event = nullptr;
+    cuda_check(cudaEventCreate(&event), "create an event");
+    return event;
+  }
   static bool is_capturing(cudaStream_t stream) {
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
     cuda_check(cudaStreamIsCapturing(stream, &status), "look at a stream");
     return status != cudaStreamCaptureStatusNone;
   }
-  static void record(cudaEvent_t event, bool recorded, cudaStream_t stream) {
-    const unsigned flags = recorded ? cudaEventRecordExternal : cudaEventRecordDefault;
+  static void record(cudaEvent_t event, cudaStream_t stream) {
+    const unsigned flags = is_capturing(stream) ? cudaEventRecordExternal : cudaEventRecordDefault;
     cuda_check(cudaEventRecordWithFlags(event, stream, flags), "record an event");
   }
-  std::vector<Pair> pairs_;
+
+  cudaEvent_t origin_;
+  double start_ = 0;  // of the origin
+  std::vector<Launch> direct_, captured_;
+  std::map<int, std::vector<Launch>> recorded_;
+  std::set<int> unread_;  // recordings that ran
+  std::vector<Span> spans_;
 };
 
 }  // namespace quiltmd

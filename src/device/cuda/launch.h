@@ -61,11 +61,11 @@ void launch(const CudaContext& context, const LaunchShape& shape, void (*kernel)
   config.stream = context.stream;
   config.attrs = &early;
   config.numAttrs = shape.start == Start::kEarly && context.early_start && !context.timer;
-  if (context.timer) context.timer->begin(shape.name, context.stream);
+  if (context.timer) context.timer->begin(shape.name, context);
   const cudaError_t status =
       cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)...);
   if (status != cudaSuccess) cuda_check(status, (std::string("launch ") + shape.name).c_str());
-  if (context.timer) context.timer->end(context.stream);
+  if (context.timer) context.timer->end(context);
 }
 
 #ifdef __CUDACC__

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the time of a run goes: sums at any time, single spans while a profile is taken. Of a rank
+// on a device that times its launches the launches count, of others the tasks of the executor.
+#include <utility>
+
+#include "runtime/engine.h"
+
+namespace quiltmd {
+
+// What was recorded before is not timed, and what is recorded while timing must not run after it.
+void Rank::start_profile() {
+  if (!std::exchange(profiled_, true)) drop_recordings();
+  executor_.start_spans();
+  device_.start_timing();
+}
+
+std::vector<Span> Rank::stop_profile() {
+  const auto tasks = executor_.take_spans();
+  const auto launches = device_.take_spans();
+  device_.stop_timing();
+  profiled_ = false;
+  drop_recordings();
+  return launches.empty() ? tasks : launches;
+}
+
+void Engine::start_profile() {
+  for (const auto& device : devices_) device->synchronize();
+  profile_begin_ = clock_seconds();
+  for (const auto& rank : ranks_) rank->start_profile();
+}
+
+std::vector<Engine::RankSpan> Engine::stop_profile() {
+  std::vector<RankSpan> spans;
+  for (const auto& rank : ranks_)
+    for (Span& span : rank->stop_profile()) {
+      span.begin -= profile_begin_;
+      span.end -= profile_begin_;
+      spans.push_back({rank->index(), std::move(span)});
+    }
+  return spans;
+}
+
+std::vector<Engine::TaskProfile> Engine::profile() {
+  std::vector<TaskProfile> rows;
+  for (const auto& rank : ranks_) {
+    std::map<std::string, TaskTime> times;
+    for (const Span& span : rank->launches()) {
+      TaskTime& time = times[span.name];
+      ++time.calls;
+      time.seconds += span.end - span.begin;
+    }
+    for (const auto& [name, time] : times.empty() ? rank->executor().times() : times)
+      rows.push_back({rank->index(), name, time.calls, time.seconds});
+  }
+  return rows;
+}
+
+}  // namespace quiltmd

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Profiles on a GPU: every kernel of recorded blocks is there, and the bits stay."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from running import Run, thermal
+
+import quiltmd
+from quiltmd.profiling import run_profiled
+
+pytestmark = pytest.mark.gpu
+
+Pair = tuple[quiltmd.System, quiltmd.State]
+GRAIN = 2e-6  # s, of the events' clock
+INTEGRATOR = quiltmd.LangevinMiddle(timestep=0.004, seed=3)
+
+
+def test_kernels_of_every_step(peptide: Pair) -> None:
+    system, state = peptide
+    simulation = quiltmd.Simulation(
+        system, thermal(system, state), integrator=INTEGRATOR, device="cuda"
+    )
+    life = simulation.describe()["list_life"]
+    profile = run_profiled(simulation, 1000)
+    assert (profile.steps, simulation.step) == (10 * life, 15 * life)
+    calls = {row.name: row.calls for row in profile.rows()}
+    assert sum(count == profile.steps for count in calls.values()) >= 5, calls
+    assert all(row.us_per_call > 0 for row in profile.rows())
+    for lane in (0, 1):
+        spans = [span for span in profile.spans if span["lane"] == lane]
+        assert len(spans) >= profile.steps
+        spans.sort(key=lambda span: span["begin"])
+        assert spans[0]["begin"] >= 0
+        assert all(a["end"] <= b["begin"] + GRAIN for a, b in pairwise(spans))
+
+
+def test_a_profile_changes_no_bit(peptide: Pair) -> None:
+    warm = peptide[0], thermal(*peptide)
+    run = Run(*warm, INTEGRATOR).advance(60)
+    run.engine.start_profile()
+    run.advance(100)
+    assert run.engine.stop_profile()
+    run.advance(140)
+    assert run.digest() == Run(*warm, INTEGRATOR).advance(300).digest()
+    assert run.engine.stop_profile() == []
