@@ -90,7 +90,7 @@ def public(options: argparse.Namespace) -> dict[str, Any]:
     return {
         name: str(value) if isinstance(value, Path) else value
         for name, value in vars(options).items()
-        if name not in ("worker", "reference", "json")
+        if name not in ("worker", "reference", "json", "inputs")
     }
 
 

@@ -57,6 +57,6 @@ def provenance() -> dict[str, Any]:
         "commit": commit(),
         "version": quiltmd.__version__,
         "python": platform.python_version(),
-        "system": platform.platform(),
+        "system": f"{platform.system()} {platform.machine()}",
         "gpu": gpu(),
     }

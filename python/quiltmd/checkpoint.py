@@ -66,7 +66,7 @@ def previous_path(path: Path) -> Path:
 
 
 def write_checkpoint(path: str | os.PathLike[str], checkpoint: Checkpoint) -> None:
-    """Writes a checkpoint so that `path` is at every instant absent, the old file or the new one.
+    """Writes a checkpoint so that `path` is at every instant the old file or the new one.
 
     Raises OSError where the disk refuses; the old checkpoint then stays as it was.
     """
@@ -82,9 +82,20 @@ def write_checkpoint(path: str | os.PathLike[str], checkpoint: Checkpoint) -> No
             temporary.unlink()
         raise
     if path.exists():
-        os.replace(path, previous_path(path))
+        _keep_previous(path)
     os.replace(temporary, path)
     _sync_directory(path.parent)
+
+
+def _keep_previous(path: Path) -> None:
+    """Gives the file a second name; moves it where the file system has no links."""
+    second = path.with_suffix(".old")
+    try:
+        second.unlink(missing_ok=True)
+        os.link(path, second)
+    except OSError:
+        second = path
+    os.replace(second, previous_path(path))
 
 
 def read_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:

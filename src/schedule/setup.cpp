@@ -50,21 +50,21 @@ double farthest(double time, double temperature) {
 // hardly any two do, and what their pair then lacks is a force at the cutoff: all that lists miss at
 // the end of their life is below 4e-6 of the forces, as much as single precision loses.
 constexpr double kBuffered = 0.65;
+constexpr double kLeastBuffer = 0.05;  // nm; short-lived lists need room for what is unusually hot
 
 ListSettings resolve(ListSettings lists, const IntegratorSettings& integrator) {
   const double dt = integrator.timestep;
   if (lists.life == 0)
     lists.life = std::clamp(static_cast<int>(std::lround(kListTime / dt)), 4, 40);
-  const double first_step = farthest(dt, integrator.temperature);
   if (lists.buffer == 0)
     lists.buffer = kBuffered * farthest(lists.life * dt, integrator.temperature);
-  lists.buffer = std::max(lists.buffer, first_step);
+  lists.buffer = std::max(lists.buffer, kLeastBuffer);
   return lists;
 }
 
 // The buffer that the end of a life is given, scaled down to earlier ages. A displacement calls for new
-// lists when it exceeds by a quarter what the farthest of two million atoms are known to move. What
-// happens in a first step cannot be mended by shorter lives and is allowed twice as much.
+// lists when it exceeds by a quarter what the farthest of two million atoms are known to move. Lists
+// live for a step at least: what happens in the first one counts when the second is made.
 ListAges list_ages(const ListSettings& lists, double cutoff, const IntegratorSettings& integrator) {
   constexpr double kAllowance = 1.25 / kBuffered;
   const double dt = integrator.timestep, whole = farthest(lists.life * dt, 0);
@@ -73,8 +73,8 @@ ListAges list_ages(const ListSettings& lists, double cutoff, const IntegratorSet
   for (int age = 0; age <= lists.life; ++age)
     ages.buffer.push_back(
         std::max(lists.buffer * farthest(age * dt, 0) / whole, kBuffered * first_step));
-  for (const double buffer : ages.buffer)
-    ages.limit.push_back(std::max(kAllowance * buffer, 2 * first_step));
+  for (const double buffer : ages.buffer) ages.limit.push_back(kAllowance * buffer);
+  if (lists.life > 1) ages.limit[1] = std::numeric_limits<double>::max();
   for (int shell = 0; shell < kShells; ++shell) {
     const int last_age = shell * lists.life / (kShells - 1);
     ages.reach[shell] = cutoff + ages.buffer[static_cast<size_t>(last_age)];

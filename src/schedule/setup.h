@@ -35,7 +35,7 @@ struct ListSettings {
 // How far atoms get while lists grow old.
 struct ListAges {
   std::vector<double> buffer;  // by age in steps, 0 to life: nm beyond the cutoff that lists need
-  std::vector<double> limit;   // by age: a displacement (nm) that calls for new lists
+  std::vector<double> limit;   // by age, from 1: a displacement (nm) that calls for new lists
   double reach[kShells];       // nm: what each shell of a list holds
   std::vector<int> shell;      // by age: the last shell to evaluate
 };

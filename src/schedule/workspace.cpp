@@ -312,11 +312,11 @@ GroupWork Workspace::group_work() {
   work.constraint_tolerance = setup.integrator.constraint_tolerance;
   work.step = step.data();
   const auto next_age = static_cast<size_t>(std::min(list_age + 1, setup.lists.life));
-  work.outrun2 = setup.ages.limit[next_age] * setup.ages.limit[next_age];
   const Vec3d widths = setup.box.widths();
   const double narrowest = std::min({widths.x / setup.grid.cells.x, widths.y / setup.grid.cells.y,
                                      widths.z / setup.grid.cells.z});
   work.blowup2 = 0.25 * narrowest * narrowest;
+  work.outrun2 = std::min(setup.ages.limit[next_age] * setup.ages.limit[next_age], work.blowup2);
   work.faults = faults.data();
   return work;
 }
