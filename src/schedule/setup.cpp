@@ -46,10 +46,12 @@ double farthest(double time, double temperature) {
   return warmer * kSpeed * kFading * (1 - std::exp(-time / kFading));
 }
 
-// The part of that distance that lists are given. Two atoms may approach each other by more, but
-// hardly any two do, and what their pair then lacks is a force at the cutoff: all that lists miss at
-// the end of their life is below 4e-6 of the forces, as much as single precision loses.
-constexpr double kBuffered = 0.65;
+// The part of that distance that lists are given. With all of it no pair is missed, and energy is
+// conserved. A thermostat need not be so strict: few pairs of atoms approach each other by more than
+// 0.65 of it, what they lack is a force at the cutoff, and the 0.05 kJ/mol/ns that each atom gains by
+// that warm it by some 0.003 K.
+double buffered(Ensemble ensemble) { return ensemble == Ensemble::kNve ? 1.0 : 0.65; }
+
 constexpr double kLeastBuffer = 0.05;  // nm; short-lived lists need room for what is unusually hot
 
 ListSettings resolve(ListSettings lists, const IntegratorSettings& integrator) {
@@ -57,7 +59,8 @@ ListSettings resolve(ListSettings lists, const IntegratorSettings& integrator) {
   if (lists.life == 0)
     lists.life = std::clamp(static_cast<int>(std::lround(kListTime / dt)), 4, 40);
   if (lists.buffer == 0)
-    lists.buffer = kBuffered * farthest(lists.life * dt, integrator.temperature);
+    lists.buffer =
+        buffered(integrator.ensemble) * farthest(lists.life * dt, integrator.temperature);
   lists.buffer = std::max(lists.buffer, kLeastBuffer);
   return lists;
 }
@@ -66,14 +69,14 @@ ListSettings resolve(ListSettings lists, const IntegratorSettings& integrator) {
 // lists when it exceeds by a quarter what the farthest of two million atoms are known to move. Lists
 // live for a step at least: what happens in the first one counts when the second is made.
 ListAges list_ages(const ListSettings& lists, double cutoff, const IntegratorSettings& integrator) {
-  constexpr double kAllowance = 1.25 / kBuffered;
+  const double part = buffered(integrator.ensemble), allowance = 1.25 / part;
   const double dt = integrator.timestep, whole = farthest(lists.life * dt, 0);
   const double first_step = farthest(dt, integrator.temperature);
   ListAges ages;
   for (int age = 0; age <= lists.life; ++age)
     ages.buffer.push_back(
-        std::max(lists.buffer * farthest(age * dt, 0) / whole, kBuffered * first_step));
-  for (const double buffer : ages.buffer) ages.limit.push_back(kAllowance * buffer);
+        std::max(lists.buffer * farthest(age * dt, 0) / whole, part * first_step));
+  for (const double buffer : ages.buffer) ages.limit.push_back(allowance * buffer);
   if (lists.life > 1) ages.limit[1] = std::numeric_limits<double>::max();
   for (int shell = 0; shell < kShells; ++shell) {
     const int last_age = shell * lists.life / (kShells - 1);
