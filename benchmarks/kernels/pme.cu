@@ -60,18 +60,13 @@ struct Case {
   Locals locals;
   Array<Float4> local, long_range;
   Array<PlacedPatch> patches;
-  Array<int32_t> charges, slot_count, owned_index;
+  Array<int32_t> charges, slot_count;
   Array<Complex> spectrum;
   Array<float> potential;
   Array<int64_t> energy;
   std::unique_ptr<Array<float>> moduli[3];
 
   static size_t points(Int3 n) { return static_cast<size_t>(n.x) * n.y * n.z; }
-  static std::vector<int32_t> identity(size_t n) {
-    std::vector<int32_t> v(n);
-    for (size_t i = 0; i < n; ++i) v[i] = static_cast<int32_t>(i);
-    return v;
-  }
 
   Case(CudaContext& c, Water w, Int3 n, int order)
       : water(std::move(w)),
@@ -82,7 +77,6 @@ struct Case {
         patches(water.patches),
         charges(points(n)),
         slot_count(std::vector<int32_t>{static_cast<int32_t>(water.slots())}),
-        owned_index(identity(water.patches.size())),
         spectrum(points({n.x, n.y, n.z / 2 + 1})),
         potential(points(n)),
         energy(kEnergyKinds) {
@@ -107,8 +101,7 @@ struct Case {
             static_cast<int>(water.patches.size()),
             slot_count.data(),
             static_cast<int>(water.slots()),
-            charges.data(),
-            owned_index.data()};
+            charges.data()};
   }
   TransformPlanes transform() const { return {grid, 0, grid.nx, charges.data(), spectrum.data()}; }
   ConvolveLines convolve(bool with_energy) const {
@@ -128,8 +121,7 @@ struct Case {
             static_cast<int>(water.patches.size()),
             slot_count.data(),
             static_cast<int>(water.slots()),
-            potential.data(),
-            owned_index.data()};
+            potential.data()};
   }
   void clear() const {
     cuda_check(cudaMemsetAsync(charges.data(), 0, charges.bytes(), context.stream), "clear");

@@ -61,7 +61,8 @@ ListSettings resolve(ListSettings lists, const IntegratorSettings& integrator) {
   if (lists.buffer == 0)
     lists.buffer =
         buffered(integrator.ensemble) * farthest(lists.life * dt, integrator.temperature);
-  lists.buffer = std::max(lists.buffer, kLeastBuffer);
+  const double first_step = buffered(integrator.ensemble) * farthest(dt, integrator.temperature);
+  lists.buffer = std::max({lists.buffer, first_step, kLeastBuffer});
   return lists;
 }
 

@@ -452,7 +452,7 @@ SpreadCharges Workspace::spread_charges() {
   return {pme_grid,           slots(),
           patches.data(),     static_cast<int>(plan_.owned.size()),
           owned_slots.data(), static_cast<int>(slot_capacity),
-          charges.data(),     owned_index_.data()};
+          charges.data()};
 }
 
 TransformPlanes Workspace::transform_planes(int first, int count) {
@@ -477,7 +477,7 @@ GatherForces Workspace::gather_forces() {
   return {pme_grid,           slots(),
           patches.data(),     static_cast<int>(plan_.owned.size()),
           owned_slots.data(), static_cast<int>(slot_capacity),
-          potential.data(),   owned_index_.data()};
+          potential.data()};
 }
 
 }  // namespace quiltmd

@@ -52,8 +52,7 @@ struct Mesh {
     for (int p = 0; p < parts; ++p) {
       const int first = patches * p / parts, end = patches * (p + 1) / parts;
       device.launch(SpreadCharges{grid, rank.slots(), rank.patches.data() + first, end - first,
-                                  rank.slot_count.data(), slots, charges.data(),
-                                  rank.owned.data()});
+                                  rank.slot_count.data(), slots, charges.data()});
     }
     for (int p = 0; p < parts; ++p) {
       const int first = grid.nx * p / parts, end = grid.nx * (p + 1) / parts;
@@ -74,7 +73,7 @@ struct Mesh {
       device.launch(InversePlanes{grid, first, end - first, spectrum.data(), potential.data()});
     }
     device.launch(GatherForces{grid, rank.slots(), rank.patches.data(), patches,
-                               rank.slot_count.data(), slots, potential.data(), rank.owned.data()});
+                               rank.slot_count.data(), slots, potential.data()});
   }
 };
 

@@ -41,7 +41,6 @@ struct SpreadCharges {
   const int32_t* slot_count;
   int slot_capacity;
   int32_t* charges;
-  const int32_t* owned_index;  // by global index: place in `patches`, -1 elsewhere
 };
 
 // Planes [first, first + count) of the charge grid: real-to-complex transform in y and z.
@@ -86,7 +85,6 @@ struct GatherForces {
   const int32_t* slot_count;
   int slot_capacity;
   const float* potential;
-  const int32_t* owned_index;  // by global index: place in `patches`, -1 elsewhere
 };
 
 }  // namespace quiltmd
