@@ -144,6 +144,60 @@ void bench_shells(Bench& b, int repeats) {
   }
 }
 
+// How far the farthest atom gets in so many steps of 4 fs at 300 K, as src/schedule/setup.cpp has it.
+double faded(int steps) { return 0.0285 * (1 - std::exp(-0.004 * steps / 0.0285)); }
+double farthest(int steps) { return 9 * faded(steps); }
+
+// Positions after so many steps: molecules fly, their hydrogens turn.
+std::vector<Float4> moved(const std::vector<Float4>& local, const std::vector<int32_t>& atom,
+                          int steps) {
+  std::mt19937 random(3);
+  std::normal_distribution<double> normal;
+  std::vector<Vec3d> way(local.size());
+  for (size_t a = 0; a + 2 < way.size(); a += 3) {
+    for (int c = 0; c < 3; ++c) {
+      const double flight = 0.372 * 0.004 * steps * normal(random);
+      for (size_t k = 0; k < 3; ++k)
+        way[a + k][c] = flight + (k == 0 ? 0.25 : 1.5) * faded(steps) * normal(random);
+    }
+  }
+  std::vector<Float4> after = local;
+  for (size_t s = 0; s < local.size(); ++s) {
+    if (atom[s] < 0) continue;
+    const Vec3d& d = way[static_cast<size_t>(atom[s])];
+    after[s].x += static_cast<float>(d.x);
+    after[s].y += static_cast<float>(d.y);
+    after[s].z += static_cast<float>(d.z);
+  }
+  return after;
+}
+
+// Pair forces while lists grow old, with the shells of a run of ten steps a list.
+void bench_ages(Bench& b, BuildLists build, int repeats) {
+  constexpr int kLife = 10;
+  std::vector<int> shell;
+  for (int s = 0; s < kShells; ++s) {
+    const int last = s * kLife / (kShells - 1);
+    build.reach[s] = static_cast<float>(kCutoff + 0.65 * farthest(std::max(last, 1)));
+    while (static_cast<int>(shell.size()) <= last) shell.push_back(s);
+  }
+  b.run(b.number()), b.run(build);
+  const auto local = b.local.host();
+  const auto atom = b.atom.host();
+  for (const int pieces : {1, 2}) {
+    std::printf("  pieces %d, pair forces by age, us:", pieces);
+    for (const int age : {0, 3, 6, 9}) {
+      const auto now = moved(local, atom, age);
+      cuda_check(
+          cudaMemcpy(b.local.data, now.data(), now.size() * sizeof(Float4), cudaMemcpyDefault),
+          "upload");
+      const PairForces op = b.pairs(pieces, false, shell[static_cast<size_t>(age)]);
+      std::printf(" %.1f", b.time([&] { b.run(op); }, repeats));
+    }
+    std::printf("\n");
+  }
+}
+
 void bench(const Water& w, const Sample& sample, double buffer, bool all_variants) {
   Bench b(w, buffer, timing);
   const int repeats = w.atoms() > 500000 ? 4 : 20;
@@ -194,6 +248,7 @@ void bench(const Water& w, const Sample& sample, double buffer, bool all_variant
     std::fflush(stdout);
   }
   bench_shells(b, repeats);
+  if (timing && buffer == 0.19) bench_ages(b, build, repeats);
 }
 
 }  // namespace
