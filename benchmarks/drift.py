@@ -50,6 +50,8 @@ NONBONDED = quiltmd.Nonbonded(
 class Record:
     """Total energy every `every` steps; rewrites the results now and then."""
 
+    needs = ("energies",)
+
     def __init__(self, every: int, atoms: int, path: Path | None) -> None:
         self.every = every
         self.lists: dict[str, Any] = {}
@@ -58,13 +60,14 @@ class Record:
         self._path = path
         self._written = self._began = time.monotonic()
 
-    def report(self, simulation: quiltmd.Simulation) -> None:
-        energies = simulation.energies()
-        self.rows.append((simulation.time, energies["total"], simulation.temperature()))
+    def report(self, frame: quiltmd.Readout, /) -> None:
+        self.rows.append((frame.time, frame.energies()["total"], frame.temperature()))
+        if time.monotonic() - self._written > 30 and frame.time > 2 * SETTLE:
+            self.write()
+
+    def note_lists(self, simulation: quiltmd.Simulation) -> None:
         described = simulation.describe()
         self.lists = {key: described[key] for key in LISTS}
-        if time.monotonic() - self._written > 30 and simulation.time > 2 * SETTLE:
-            self.write()
 
     def write(self) -> dict[str, Any]:
         self._written = time.monotonic()
@@ -129,6 +132,7 @@ def main() -> None:
     )
     record = Record(choice.every, system.atoms, choice.json)
     simulation.run(round((SETTLE + choice.picoseconds) / TIMESTEP), [record])
+    record.note_lists(simulation)
     result = record.write()
     print(
         f"{result['simulated_ps']:.1f} ps: drift {result['drift_kj_mol_ns_atom']:.2e} "

@@ -12,7 +12,7 @@ constexpr size_t kPieceAlignment = 256;  // bytes; what GPUs copy at full speed
 
 class CopiedDownload final : public Download {
  public:
-  CopiedDownload(Device& device, const std::vector<Piece>& pieces)
+  CopiedDownload(Device& device, const std::vector<MemoryPiece>& pieces)
       : Download(pieces), copy_(std::make_unique_for_overwrite<std::byte[]>(bytes())) {
     for (size_t p = 0; p < pieces.size(); ++p)
       device.copy_out(copy_.get() + places()[p].begin, pieces[p].from, pieces[p].bytes);
@@ -25,14 +25,14 @@ class CopiedDownload final : public Download {
 
 }  // namespace
 
-Download::Download(const std::vector<Piece>& pieces) {
-  for (const Piece& piece : pieces) {
+Download::Download(const std::vector<MemoryPiece>& pieces) {
+  for (const MemoryPiece& piece : pieces) {
     places_.push_back({bytes_, piece.bytes});
     bytes_ += (piece.bytes + kPieceAlignment - 1) / kPieceAlignment * kPieceAlignment;
   }
 }
 
-std::unique_ptr<Download> Device::start_download(const std::vector<Piece>& pieces) {
+std::unique_ptr<Download> Device::start_download(const std::vector<MemoryPiece>& pieces) {
   return std::make_unique<CopiedDownload>(*this, pieces);
 }
 

@@ -58,7 +58,7 @@ struct LaunchRecord {
 };
 
 // A piece of device memory.
-struct Piece {
+struct MemoryPiece {
   const void* from;
   size_t bytes;
 };
@@ -66,7 +66,7 @@ struct Piece {
 // Pieces of device memory on their way to the host. It must not outlive its device.
 class Download {
  public:
-  explicit Download(const std::vector<Piece>& pieces);
+  explicit Download(const std::vector<MemoryPiece>& pieces);
   virtual ~Download() = default;
 
   // The values of a piece, which are there on return. Any thread may ask.
@@ -105,7 +105,7 @@ class Device {
 
   // Take pieces as the work so far on all lanes leaves them, and return at once: what is launched
   // next may overwrite them, and runs while they travel. Where memory is the host's, a plain copy.
-  virtual std::unique_ptr<Download> start_download(const std::vector<Piece>& pieces);
+  virtual std::unique_ptr<Download> start_download(const std::vector<MemoryPiece>& pieces);
 
   // Ordering between lanes: `signal` marks a point of a lane, `wait` holds a lane until it.
   virtual void signal(int event, Lane lane) = 0;

@@ -409,7 +409,7 @@ void Rank::relist() {
 // A rank by itself owns all slots, and need not wait for its device to say how many.
 std::unique_ptr<Download> Rank::capture(Contents contents) const {
   const Workspace& w = workspace_;
-  std::vector<Piece> pieces{{w.energy.data(), kEnergyKinds * sizeof(int64_t)}};
+  std::vector<MemoryPiece> pieces{{w.energy.data(), kEnergyKinds * sizeof(int64_t)}};
   if (contents.positions || contents.state) {
     const size_t slots =
         view_.ranks == 1 ? w.slot_capacity : static_cast<size_t>(w.owned_slots.download()[0]);

@@ -205,7 +205,7 @@ void CudaDevice::fill(void* to, int byte, size_t bytes, Lane lane) {
   cuda_check(cudaMemsetAsync(to, byte, bytes, d.stream(lane)), "fill memory");
 }
 
-std::unique_ptr<Download> CudaDevice::start_download(const std::vector<Piece>& pieces) {
+std::unique_ptr<Download> CudaDevice::start_download(const std::vector<MemoryPiece>& pieces) {
   Impl& d = *impl_;
   d.use();
   d.refuse_in_recording("copy to host memory");

@@ -61,7 +61,7 @@ class Downloads {
   }
 
   // Take the pieces as the work of `main` so far leaves them.
-  std::unique_ptr<Download> start(const std::vector<Piece>& pieces, cudaStream_t main) {
+  std::unique_ptr<Download> start(const std::vector<MemoryPiece>& pieces, cudaStream_t main) {
     auto download = std::make_unique<Started>(*this, pieces);
     download->start(pieces, main);
     return download;
@@ -73,11 +73,11 @@ class Downloads {
 
   class Started final : public Download {
    public:
-    Started(Downloads& owner, const std::vector<Piece>& pieces)
+    Started(Downloads& owner, const std::vector<MemoryPiece>& pieces)
         : Download(pieces), owner_(owner), buffer_(owner.take(bytes())) {}
     ~Started() override { owner_.give_back(std::move(buffer_)); }
 
-    void start(const std::vector<Piece>& pieces, cudaStream_t main) {
+    void start(const std::vector<MemoryPiece>& pieces, cudaStream_t main) {
       const DownloadBuffer& b = *buffer_;
       // It may still be on its way for one whom nobody waited for.
       cuda_check(cudaStreamWaitEvent(main, b.arrived), "wait for an event");
