@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A GPU without memory, or without a driver that serves: said in words, survived."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+from gpu_memory import memory_left
+from running import Run, usable_gpu
+
+import quiltmd
+
+pytestmark = pytest.mark.gpu
+
+Pair = tuple[quiltmd.System, quiltmd.State]
+FULL = (
+    r"GPU 0 \({name}\) is out of memory: it could not .+, \d+ MiB of \d+ MiB are free\. "
+    r".+ GPU with more memory, or a smaller system\."
+)
+
+
+def full() -> str:
+    gpu = usable_gpu()
+    assert gpu
+    return FULL.format(name=gpu["name"])
+
+
+def test_a_system_that_does_not_fit(peptide: Pair) -> None:
+    system, state = peptide
+    whole = Run(system, state).advance(50).digest()
+    with memory_left(100), pytest.raises(quiltmd.QuiltError, match=full()) as caught:
+        quiltmd.Simulation(system.tile(6, 6, 6), state.tile(6, 6, 6), device="cuda").run(10)
+    assert "allocate" in str(caught.value)
+    assert Run(system, state).advance(50).digest() == whole
+
+
+def test_memory_that_ends_anywhere(peptide: Pair) -> None:
+    """Tables, lists, scratch memory, graphs, frames: what comes first to lack memory says so."""
+    system, state = peptide[0].tile(3, 3, 3), peptide[1].tile(3, 3, 3)
+    messages = []
+    for left in range(0, 400, 16):
+        with memory_left(left):
+            try:
+                simulation = quiltmd.Simulation(system, state, device="cuda")
+                simulation.run(100)
+                simulation.state()
+            except quiltmd.QuiltError as error:
+                messages.append(str(error))
+            else:
+                break
+            finally:
+                simulation = None
+    else:
+        pytest.fail("61,263 atoms do not fit into 400 MiB")
+    print(*messages, sep="\n")
+    assert messages
+    for message in messages:
+        assert re.fullmatch(full(), message), message
+    Run(*peptide).advance(50)
+
+
+def test_gpus_hidden_from_the_program() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", "import quiltmd; quiltmd.engine.choose_device('cuda')"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "CUDA_VISIBLE_DEVICES": "", "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    assert "there is no usable GPU: the NVIDIA driver finds no GPU" in done.stderr
