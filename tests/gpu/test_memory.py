@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 from gpu_memory import memory_left
@@ -63,11 +65,33 @@ def test_memory_that_ends_anywhere(peptide: Pair) -> None:
     Run(*peptide).advance(50)
 
 
-def test_gpus_hidden_from_the_program() -> None:
+def first_gpu(**environment: str) -> dict[str, Any]:
+    """The first GPU as another process, with this environment, finds it."""
+    command = "import json, quiltmd; print(json.dumps(quiltmd.devices()[1]))"
     done = subprocess.run(
-        [sys.executable, "-c", "import quiltmd; quiltmd.engine.choose_device('cuda')"],
+        [sys.executable, "-c", command],
         capture_output=True,
         text=True,
-        env={**os.environ, "CUDA_VISIBLE_DEVICES": "", "PYTHONPATH": os.pathsep.join(sys.path)},
+        check=True,
+        env={**os.environ, **environment, "PYTHONPATH": os.pathsep.join(sys.path)},
     )
-    assert "there is no usable GPU: the NVIDIA driver finds no GPU" in done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def test_a_gpu_that_is_hidden() -> None:
+    found = first_gpu(CUDA_VISIBLE_DEVICES="")
+    assert not found["usable"]
+    assert found["reason"] == "the NVIDIA driver finds no GPU"
+
+
+def test_a_gpu_that_the_build_has_no_code_for() -> None:
+    """A driver told to compile PTX finds none in a build for the GPU here alone."""
+    found = first_gpu(CUDA_FORCE_PTX_JIT="1")
+    if found["usable"]:
+        pytest.skip("this build has PTX")
+    number = found["architecture"]
+    assert found["reason"] == (
+        f"this build has no code for compute capability {number}; build with "
+        f"QUILTMD_CUDA_ARCHITECTURES={number.replace('.', '')}"
+    )
