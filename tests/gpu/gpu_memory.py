@@ -30,10 +30,11 @@ class _Driver:
         self.call("cuMemGetInfo_v2", ctypes.byref(free), ctypes.byref(total))
         return free.value
 
-    def allocate(self, size: int) -> ctypes.c_void_p:
+    def allocate(self, size: int) -> ctypes.c_void_p | None:
+        """None where there is no such piece."""
         pointer = ctypes.c_void_p()
-        self.call("cuMemAlloc_v2", ctypes.byref(pointer), ctypes.c_size_t(size))
-        return pointer
+        allocate = self._library.cuMemAlloc_v2
+        return None if allocate(ctypes.byref(pointer), ctypes.c_size_t(size)) else pointer
 
 
 @contextmanager
@@ -42,8 +43,12 @@ def memory_left(mebibytes: int) -> Iterator[None]:
     driver = _Driver()
     held = []
     try:
-        while (excess := driver.free() - (mebibytes << 20)) >= _PIECE:
-            held.append(driver.allocate(excess // _PIECE * _PIECE))
+        size = driver.free()
+        while size >= _PIECE:
+            size = min(size, driver.free() - (mebibytes << 20)) // _PIECE * _PIECE
+            pointer = driver.allocate(size) if size > 0 else None
+            held += [pointer] if pointer else []
+            size = size if pointer else size // 2
         yield
     finally:
         for pointer in held:

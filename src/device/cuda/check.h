@@ -47,18 +47,16 @@ inline void* allocate_on_gpu(size_t bytes) {
   return pointer;
 }
 
-// Host memory that the GPU reaches by itself.
+// Host memory that the current GPU reaches by itself.
 inline void* allocate_pinned(size_t bytes) {
   void* pointer = nullptr;
   const cudaError_t status = cudaMallocHost(&pointer, bytes);
-  if (status == cudaErrorMemoryAllocation) {
-    cudaGetLastError();
-    throw Error("The operating system gives no " + mebibytes(bytes) +
-                " of page-locked memory for copies from " + current_gpu() +
-                ". Free memory of this machine, or raise the limit set on this job or container.");
-  }
-  cuda_check(status, "allocate page-locked memory");
-  return pointer;
+  if (status == cudaSuccess) return pointer;
+  cudaGetLastError();
+  throw Error("This machine gives no " + mebibytes(bytes) +
+              " of page-locked memory for copies from " + current_gpu() + ": " +
+              cudaGetErrorString(status) +
+              ". Free memory of the machine, or raise the limit set on this job or container.");
 }
 
 }  // namespace quiltmd

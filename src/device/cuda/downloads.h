@@ -114,6 +114,7 @@ class Downloads {
     return std::make_unique<DownloadBuffer>(bytes);
   }
   void give_back(OwnedBuffer buffer) {
+    cudaSetDevice(ordinal_);
     const std::lock_guard lock(mutex_);
     const size_t bytes = buffer->bytes;
     spare_.emplace(bytes, std::move(buffer));
