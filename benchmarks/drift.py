@@ -8,11 +8,11 @@ interaction at the cutoff.  With a smaller one, the step that forces make there 
 The total energy is recorded every `--every` steps, and a straight line is fitted to it by least
 squares.  Its slope per atom is the drift.
 
-The energy that velocity Verlet conserves differs from the total energy by an amount that grows with
-the heat of stiff vibrations (by some 400 kJ/mol here), and these take nanoseconds to share heat with
-the rest.  The file's velocities, those of another integrator, leave them at a wrong temperature, so
-its total energy would drift while nothing is lost.  So a thermostat with strong friction goes first,
-and then `SETTLE` ps at constant energy that the fit leaves out.
+The energy that velocity Verlet conserves differs from the total energy by an amount that grows
+with the heat of stiff vibrations (by some 400 kJ/mol here), and these take nanoseconds to share
+heat with the rest.  The file's velocities, those of another integrator, leave them at a wrong
+temperature, so its total energy would drift while nothing is lost.  So a thermostat with strong
+friction goes first, and then `SETTLE` ps at constant energy that the fit leaves out.
 
 Successive energies are correlated, so the standard error comes from the residuals' means over ten
 equal blocks, not from the residuals one by one: error = s / sqrt(sum (t - mean t)^2) with s the
