@@ -22,7 +22,8 @@ Energies are evaluated with the potential shifted to zero at the cutoff.  That c
 no bit of the trajectory either; it takes out the steps that the energy makes when a pair crosses
 the cutoff, which are noise to the fit.
 
-    python benchmarks/drift.py [--topology prmtop --coordinates inpcrd] [--device cpu] [--picoseconds 100] [--timestep 0.002]
+    python benchmarks/drift.py [--topology prmtop --coordinates inpcrd] [--device cpu]
+        [--picoseconds 100] [--timestep 0.002]
         [--json benchmarks/results/drift-cpu.json]
 
 From 3 fs on, hydrogens have a mass of 3, taken from their neighbours.
