@@ -18,11 +18,11 @@ inline constexpr int kShells = 8;
 // shell of its patch. Entries with a mask come first, the others shell by shell from near to far;
 // among themselves they are in order of (code, slot). While the list is young, atoms have not moved
 // much, and the near shells are all that can hold pairs within the cutoff.
-struct PairList {
-  int32_t cluster;          // slot / kClusterSize
-  int32_t begin;            // first entry, a multiple of kListAlign
-  int32_t masked;           // entries with a mask, at the start
-  int32_t within[kShells];  // entries up to and including each shell, those with a mask included
+struct alignas(16) PairList {  // a GPU reads the first four words at once
+  int32_t cluster;             // slot / kClusterSize
+  int32_t begin;               // first entry, a multiple of kListAlign
+  int32_t masked;              // entries with a mask, at the start
+  int32_t within[kShells];     // entries up to and including each shell, those with a mask included
 
   QMD_HD int count() const { return within[kShells - 1]; }
 };
@@ -82,7 +82,7 @@ struct PairForces {
   int slot_capacity;
   const PairList* lists;
   const int32_t* range;  // (2), in device memory
-  int capacity;          // at most this many lists
+  int capacity;          // of the array of lists
   int shell;             // the last one to evaluate
   const uint32_t* entries;
   const uint8_t* masks;
