@@ -316,6 +316,7 @@ constexpr unsigned kNumberThreads = 1024;
 // Every block sums up for itself what lies before it: more reading, but no waiting for others.
 __global__ void __launch_bounds__(kNumberThreads)
     number_kernel(const __grid_constant__ NumberLists op) {
+  release_next();
   wait_for_previous();
   const auto lists_of = [&](int compute) { return clusters_of(op.patches[op.computes[compute]]); };
   const int threads = blockDim.x, first = blockIdx.x * threads, compute = first + threadIdx.x;
@@ -329,7 +330,7 @@ __global__ void __launch_bounds__(kNumberThreads)
   if (present && compute == op.interior) op.ranges[1] = op.ranges[2] = own;
   if (threadIdx.x == 0 && first + threads >= op.compute_count) {
     op.first_list[op.compute_count] = before + here;
-    op.ranges[0] = 0;
+    op.ranges[0] = *op.entry_count = 0;
     op.ranges[3] = before + here;
     if (op.interior >= op.compute_count) op.ranges[1] = op.ranges[2] = before + here;
   }
@@ -346,8 +347,6 @@ void number_lists(const NumberLists& op, CudaContext& context) {
 
 void build_lists(const BuildLists& op, CudaContext& context) {
   if (op.compute_count == 0 || op.list_capacity == 0) return;
-  cuda_check(cudaMemsetAsync(op.entry_count, 0, sizeof(int32_t), context.stream),
-             "clear the count of list entries");
   const int room = lists::room_for(op.reach[kShells - 1]);
   const size_t shared = sizeof(lists::Table) +
                         lists::kWarps * (sizeof(lists::Desk) + room * sizeof(lists::Brief)) +
