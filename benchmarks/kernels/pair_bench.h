@@ -50,6 +50,11 @@ struct FixedScratch final : Scratch {
   Array<char> memory;
 };
 
+inline std::vector<Vec3d> padded(std::vector<Vec3d> values, int size) {
+  values.resize(static_cast<size_t>(size));
+  return values;
+}
+
 struct Bench {
   Bench(const Water& water, double buffer, bool with_times)
       : w(water),
@@ -103,6 +108,13 @@ struct Bench {
              cluster_patch.data,
              {force.data, force.data + slots_n, force.data + 2 * slots_n},
              nullptr};
+    // Groups that were laid out before lie nearly in order.
+    run(place(0));
+    copy(from, position);
+    copy(from_velocity, velocity);
+    copy(*placed, placed_out);
+    run(place(1));
+    synchronize();
   }
   ~Bench() { cudaStreamDestroy(context.stream); }
 
@@ -185,6 +197,12 @@ struct Bench {
     op.energy = with_energy ? energy.data : nullptr;
     return op;
   }
+  template <class T>
+  void copy(Array<T>& to, const Array<T>& source) {
+    cuda_check(cudaMemcpyAsync(to.data, source.data, source.size * sizeof(T), cudaMemcpyDefault,
+                               context.stream),
+               "copy");
+  }
   void synchronize() { cuda_check(cudaStreamSynchronize(context.stream), "run"); }
 
   // Median time of one call in a graph of several, microseconds.
@@ -237,7 +255,7 @@ struct Bench {
   CudaContext context;
   CudaKernels kernels;
   FixedScratch scratch{static_cast<size_t>(groups_n) * 20 + static_cast<size_t>(patches_n) * 128};
-  Array<Vec3d> from{w.positions}, from_velocity{w.positions};
+  Array<Vec3d> from{padded(w.positions, slots_n)}, from_velocity{padded(w.positions, slots_n)};
   Array<float> charge{w.charge};
   Array<Float2> lj_atom{w.lj};
   Array<int32_t> group_start{w.group_start}, exclusion_start{w.exclusion_start},
