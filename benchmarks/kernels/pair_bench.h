@@ -126,8 +126,8 @@ struct Bench {
 
   // To be run in turns with that of the other parity.
   PlaceGroups place(int parity) {
-    const BinGroups bin{placed->data, group_count.data, groups_n, from.data, w.box, view,
-                        records.data};
+    const BinGroups bin{placed->data, group_count.data, groups_n, from.data, w.box,
+                        view,         records.data};
     return {bin,
             constants,
             identity->data,

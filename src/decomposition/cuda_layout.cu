@@ -92,12 +92,9 @@ __device__ PlacedPatch lay_out(const PlaceGroups& op, long long own) {
   block_sum(sum_before(op.tally, p), &before);
   const int start = static_cast<int>(before), end = start + slots_in(own);
   const bool fits = end <= op.slot_capacity;
-  const PlacedPatch patch{op.owned[p],
-                          fits ? start : 0,
-                          fits ? atoms_in(own) : 0,
-                          groups_in(before),
-                          fits ? groups_in(own) : 0,
-                          cell_of(op.owned[p], op.bin.grid.cells)};
+  const PlacedPatch patch{
+      op.owned[p],       fits ? start : 0,          fits ? atoms_in(own) : 0,
+      groups_in(before), fits ? groups_in(own) : 0, cell_of(op.owned[p], op.bin.grid.cells)};
   if (threadIdx.x != 0 || blockIdx.y != 0) return patch;
   op.patches[p] = patch;
   if (!fits) atomicMax(&op.faults->list_overflow, end);
@@ -273,8 +270,8 @@ __global__ void __launch_bounds__(kThreads) bound_kernel(const __grid_constant__
   wait_for_previous();
   const int slot = blockIdx.x * kThreads + threadIdx.x;
   const bool present = slot < used(op.slot_count, op.slot_capacity);
-  const ClusterBounds bounds = bounds_of(present ? op.slots.local[slot] : Float4{},
-                                         present && op.slots.atom[slot] >= 0);
+  const ClusterBounds bounds =
+      bounds_of(present ? op.slots.local[slot] : Float4{}, present && op.slots.atom[slot] >= 0);
   if (present && slot % kClusterSize == 0) op.bounds[slot / kClusterSize] = bounds;
 }
 

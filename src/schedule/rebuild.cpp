@@ -176,13 +176,18 @@ Schedule rebuild_schedule(Workspace& w, const RankView& view) {
                   [&w, &view, owner](Post& post) { merge_migrants(w, view, owner, post); }});
     here.push_back(last);
   }
-  TaskId last = s.add(
-      {"layout.place", Priority::kHalo, Lane::kMain, here, {}, [&w, alone = view.ranks == 1](Post&) {
-         using Records = Workspace::Records;
-         if (!alone)  // atoms leave
-           w.device.fill(w.slot_of_atom.data(), 0xff, w.slot_of_atom.bytes(), Lane::kMain);
-         w.device.launch(w.place_groups(alone ? Records::kToBeMade : Records::kBinned));
-       }});
+  TaskId last =
+      s.add({"layout.place",
+             Priority::kHalo,
+             Lane::kMain,
+             here,
+             {},
+             [&w, alone = view.ranks == 1](Post&) {
+               using Records = Workspace::Records;
+               if (!alone)  // atoms leave
+                 w.device.fill(w.slot_of_atom.data(), 0xff, w.slot_of_atom.bytes(), Lane::kMain);
+               w.device.launch(w.place_groups(alone ? Records::kToBeMade : Records::kBinned));
+             }});
   for (const Exchange& peer : plan.sends)
     s.add({"proxies.send", Priority::kHalo, Lane::kMain, {last}, {}, [&w, peer](Post& post) {
              post.send(Edge::kProxies, peer.rank, pack_proxies(w, peer.patches));

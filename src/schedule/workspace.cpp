@@ -371,8 +371,9 @@ BoundClusters Workspace::bound_clusters() {
 }
 
 NumberLists Workspace::number_lists() {
-  return {patches.data(), computes_.data(),  static_cast<int>(plan_.computes.size()),
-          plan_.interior, first_list.data(), list_ranges.data(), entry_count.data()};
+  return {patches.data(),    computes_.data(),  static_cast<int>(plan_.computes.size()),
+          plan_.interior,    first_list.data(), list_ranges.data(),
+          entry_count.data()};
 }
 
 BuildLists Workspace::build_lists() {

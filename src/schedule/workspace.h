@@ -75,7 +75,8 @@ class Workspace {
   Buffer<Vec3d> origin;
   Buffer<GroupRecord> records;
   Buffer<PlacedPatch> patches;
-  Buffer<int32_t> group_count, owned_slots, all_slots;  // the last with proxies, where there are any
+  Buffer<int32_t> group_count, owned_slots,
+      all_slots;  // the last with proxies, where there are any
   Buffer<int64_t> tally[2];
   Buffer<int64_t> step, energy, start_heat, momentum;
   Buffer<Faults> faults;

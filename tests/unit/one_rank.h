@@ -143,12 +143,11 @@ class OneRank {
       device.launch(bin);
       bin.placed = nullptr;
     }
-    device.launch(PlaceGroups{bin, constants(), owned.data(), patches_total, owned.data(),
-                              patches.data(), static_cast<int>(capacity), slot_count.data(),
-                              tally[odd].data(), tally[!odd].data(), from_position.data(),
-                              from_velocity.data(), slots(), placed.data(), origin.data(),
-                              start_velocity.data(), slot_of_atom.data(), bounds.data(),
-                              faults.data()});
+    device.launch(PlaceGroups{
+        bin, constants(), owned.data(), patches_total, owned.data(), patches.data(),
+        static_cast<int>(capacity), slot_count.data(), tally[odd].data(), tally[!odd].data(),
+        from_position.data(), from_velocity.data(), slots(), placed.data(), origin.data(),
+        start_velocity.data(), slot_of_atom.data(), bounds.data(), faults.data()});
     odd = !odd;
     device.synchronize();
   }

@@ -104,11 +104,9 @@ __device__ __forceinline__ void test_atoms(const Search& s, const NearTest& test
   }
 }
 
-// All threads of the block fill their warps' lists, from the block's first cluster on. Does not end
-// with a barrier: who is done goes on.
+// All threads of the block fill their warps' lists, from the block's first cluster on.
 template <bool kPlaced>
-__device__ __forceinline__ void fill_lists(const Search& s, Visitors visitors, int first,
-                                           bool wanted, Draft& list) {
+__device__ __forceinline__ void fill_lists(const Search& s, int first, bool wanted, Draft& list) {
   const ClusterBounds b = s.op.bounds[s.cluster];
   const float3 origin = s.origin();
   const Box box{{b.centre.x - origin.x, b.centre.y - origin.y, b.centre.z - origin.z},
@@ -122,25 +120,25 @@ __device__ __forceinline__ void fill_lists(const Search& s, Visitors visitors, i
                                        matrix_error(radius2, reach2), s.lane);
   const int end = s.shell[s.op.grid.codes].begin;
   list.visitors = 0;
+  Visitor visitor = invite(s, first);
 #pragma unroll 1
-  for (int base = first;;) {
+  for (int base = first; base < end;) {
     const int before = list.visitors;
-    const int count = enter_clusters(s, visitors, base, before, reach2);
+    const int count = enter_clusters(s, visitor, base, before, reach2);
     base = s.table.next;
     enter_atoms(s, before, count);
+    visitor = invite(s, base);
     const int picked = wanted ? pick_clusters(s, reach2, before, count) : 0;
     __syncthreads();
     test_atoms<kPlaced>(s, test, reach2, before, picked, list);
     list.visitors += count;
-    if (base >= end) break;
     __syncthreads();
-    visitors = invite(s, base);
   }
 }
 
 // Rare, and so kept apart.
 __device__ __noinline__ void fill_again(const Search& s, int first, bool wanted, Draft list) {
-  fill_lists<true>(s, invite(s, first), first, wanted, list);
+  fill_lists<true>(s, first, wanted, list);
 }
 
 // Where a list of so many entries goes, or -1 when there is no room.
@@ -280,13 +278,13 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
   Neighbour* const shell = reinterpret_cast<Neighbour*>(briefs + kWarps * room);
   if (threadIdx.x < kBins) table.shell[threadIdx.x] = bins.shell[threadIdx.x];
   if (threadIdx.x == 0) table.shell[kBins] = bins.shell[kBins];
+  wait_for_previous();
   const int compute = blockIdx.x, warp = threadIdx.x / kWarp;
   const int lane = kept(static_cast<int>(threadIdx.x % kWarp));
-  wait_for_previous();
-  const PlacedPatch& patch = op.patches[op.computes[compute]];
   const int first_list = op.first_list[compute];
-  const int own_first = patch.start / kClusterSize, clusters = clusters_of(patch);
+  const int clusters = op.first_list[compute + 1] - first_list;
   if (static_cast<int>(blockIdx.y) * kWarps >= clusters) return;
+  const int own_first = op.patches[op.computes[compute]].start / kClusterSize;
   load_shell(op, compute, shell);
   if (threadIdx.x < kClusterSize) table.rows[kTable * kClusterSize + threadIdx.x] = nowhere_row();
 #pragma unroll 1
@@ -299,10 +297,8 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
     if (threadIdx.x == 0) table.common = common;
     const auto cluster = static_cast<uint32_t>(own_first + min(n, clusters - 1));
     const Search s{op, shell, table, desks[warp], cluster, bins, lane, kept((1u << lane) - 1)};
-    const Partners partners = find_partners(s);
+    note_partners(s);
     __syncthreads();  // the shell is complete
-    const Visitors visitors = invite(s, first);
-    note_partners(s, partners);
     Draft list{briefs + kept(warp * room),
                nullptr,
                s.desk.masked,
@@ -312,7 +308,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
                0,
                0,
                0};
-    fill_lists<false>(s, visitors, first, wanted, list);
+    fill_lists<false>(s, first, wanted, list);
     wanted = wanted && settle_list(s, number, list);
     if (__syncthreads_or(wanted)) fill_again(s, first, wanted, list);
   }

@@ -33,8 +33,8 @@ __device__ __forceinline__ float squared_reach(float reach) { return reach * rea
 
 // The i atoms, spread over the lanes as the multiplication wants them, and what depends on the lane.
 struct NearTest {
-  uint32_t factor;  // component lane % 4 of atom lane / 4
-  float square[4];  // |i|^2 - error of atoms 2 (lane % 4) and the next, twice
+  uint32_t factor;      // component lane % 4 of atom lane / 4
+  float square[4];      // |i|^2 - error of atoms 2 (lane % 4) and the next, twice
   uint32_t odd, upper;  // all ones where lane & 1, lane & 2
   int source;           // the lane that ends up with the distance of this one's atom
 };

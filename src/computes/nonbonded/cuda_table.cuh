@@ -14,8 +14,7 @@ constexpr int kWarps = 8;  // i-clusters of a block
 constexpr int kThreads = kWarps * kWarp;
 constexpr int kBlocks = 4;  // on a multiprocessor; shared memory allows no more
 constexpr int kAtOnce = kWarp / kClusterSize;
-constexpr int kInvited = 2;  // j-clusters that a thread looks at for a table; half are not near
-constexpr int kTable = 192;  // j-clusters in shared memory
+constexpr int kTable = 192;  // j-clusters in shared memory, fewer than threads: some are not near
 constexpr int kVisitors = 1024;  // j-clusters that the entries of a list can name
 constexpr int kPartners = 32;    // clusters with excluded partners of an i-cluster
 constexpr int kMaskedRoom = 64;  // masked entries of a list in shared memory
@@ -128,25 +127,15 @@ __device__ void load_shell(const BuildLists& op, int compute, Neighbour* shell) 
 
 // ---- exclusions ----------------------------------------------------------------------------
 
-// Where the excluded partners of the lane's i atom are, four lanes to an atom.
-struct Partners {
-  int next, end;
-};
-__device__ __forceinline__ Partners find_partners(const Search& s) {
-  const int atom = s.op.slots.atom[s.cluster * kClusterSize + s.lane / kAtOnce];
-  if (atom < 0) return {0, 0};
-  const int32_t* const start = s.op.constants.exclusion_start + atom;
-  return {start[0] + s.lane % kAtOnce, start[1]};
-}
-
-// Note the excluded partners of the i atoms and the cluster itself. When there are too many clusters
-// of them all places are taken, and partners are searched for instead.
-__device__ __forceinline__ void note_partners(const Search& s, Partners partners) {
+// Note the excluded partners of the i atoms, four lanes to an atom, and the cluster itself. When
+// there are too many clusters of them all places are taken, and partners are searched for instead.
+__device__ void note_partners(const Search& s) {
   const int own = static_cast<int>(s.cluster);
   s.desk.partner[s.lane] = s.lane == own % kPartners ? own : kNobody;
   s.desk.excluded[s.lane][0] = s.desk.excluded[s.lane][1] = 0;
   __syncwarp();
   const int i = s.lane / kAtOnce;
+  const int atom = s.op.slots.atom[s.cluster * kClusterSize + i];
   const auto note = [&](int slot) {
     const int cluster = slot / kClusterSize, place = slot % kClusterSize;
 #pragma unroll 1
@@ -158,10 +147,14 @@ __device__ __forceinline__ void note_partners(const Search& s, Partners partners
       return;
     }
   };
+  if (atom >= 0) {
+    const Constants& c = s.op.constants;
+    const int end = c.exclusion_start[atom + 1];
 #pragma unroll 1
-  for (int e = partners.next; e < partners.end; e += kAtOnce) {
-    const int slot = s.op.slot_of_atom[s.op.constants.exclusions[e]];
-    if (slot >= 0) note(slot);
+    for (int e = c.exclusion_start[atom] + s.lane % kAtOnce; e < end; e += kAtOnce) {
+      const int slot = s.op.slot_of_atom[c.exclusions[e]];
+      if (slot >= 0) note(slot);
+    }
   }
   __syncwarp();
 }
@@ -227,91 +220,69 @@ __device__ __forceinline__ float gap2(const Box& a, const Box& b) {
   return fmaf(x, x, fmaf(y, y, z * z));
 }
 
-// Number those who are chosen, first all threads' first, then their second ones; returns how many.
-__device__ __forceinline__ int number_chosen(const Search& s, const bool* chosen, int* number) {
-  __shared__ int counts[kInvited][kWarps];
+// How many threads of the block before this one have `chosen` set; `all`: of the whole block.
+__device__ __forceinline__ int block_rank(bool chosen, int lane, int* all) {
+  __shared__ int counts[kWarps];
   const int warp = threadIdx.x / kWarp;
-#pragma unroll
-  for (int k = 0; k < kInvited; ++k) {
-    const unsigned lanes = __ballot_sync(kAllLanes, chosen[k]);
-    if (s.lane == 0) counts[k][warp] = __popc(lanes);
-    number[k] = __popc(lanes & s.earlier);
-  }
+  const unsigned lanes = __ballot_sync(kAllLanes, chosen);
+  if (lane == 0) counts[warp] = __popc(lanes);
   __syncthreads();
-  int sum = 0;
+  int before = __popc(lanes & ((1u << lane) - 1)), sum = 0;
 #pragma unroll
-  for (int k = 0; k < kInvited; ++k) {
-#pragma unroll
-    for (int w = 0; w < kWarps; ++w) {
-      if (w == warp) number[k] += sum;
-      sum += counts[k][w];
-    }
+  for (int w = 0; w < kWarps; ++w) {
+    before += w < warp ? counts[w] : 0;
+    sum += counts[w];
   }
-  return sum;
+  *all = sum;
+  return before;
 }
 
-// The clusters that this thread may bring to the table next, on their way from memory.
-struct Visitors {
-  ClusterBounds bounds[kInvited];
-  uint32_t entry[kInvited];
-  bool present[kInvited];
+// The cluster that this thread brings to the table next, on its way from memory.
+struct Visitor {
+  ClusterBounds bounds;
+  uint32_t entry;
+  bool present;
 };
-__device__ __forceinline__ Visitors invite(const Search& s, int base) {
+__device__ __forceinline__ Visitor invite(const Search& s, int base) {
   const Neighbour* const shell = s.shell;
-  const int codes = s.op.grid.codes, end = shell[codes].begin;
-  Visitors v;
-#pragma unroll
-  for (int k = 0; k < kInvited; ++k) {
-    const int number = base + k * kThreads + static_cast<int>(threadIdx.x);
-    v.present[k] = number < end;
-    v.entry[k] = 0;
-    if (!v.present[k]) continue;
-    int code = 0;
+  const int codes = s.op.grid.codes, number = base + static_cast<int>(threadIdx.x);
+  Visitor v{};
+  v.present = number < shell[codes].begin;
+  if (!v.present) return v;
+  int code = 0;
 #pragma unroll 1
-    for (int step = codes <= 16 ? 8 : kMaxCodes / 2; step > 0; step /= 2) {
-      if (code + step < codes && shell[code + step].begin <= number) code += step;
-    }
-    const int cluster = shell[code].cluster + number - shell[code].begin;
-    v.bounds[k] = s.op.bounds[cluster];
-    v.entry[k] = static_cast<uint32_t>(cluster) * kClusterSize | static_cast<uint32_t>(code)
-                                                                      << kSlotBits;
+  for (int step = codes <= 16 ? 8 : kMaxCodes / 2; step > 0; step /= 2) {
+    if (code + step < codes && shell[code + step].begin <= number) code += step;
   }
+  const int cluster = shell[code].cluster + number - shell[code].begin;
+  v.bounds = s.op.bounds[cluster];
+  v.entry = static_cast<uint32_t>(cluster) * kClusterSize | static_cast<uint32_t>(code)
+                                                                << kSlotBits;
   return v;
 }
 
 // Enter the visitors that are near the block's box, after `before` earlier ones, as many as the table
 // holds; returns how many. The others must be invited again.
-__device__ __forceinline__ int enter_clusters(const Search& s, Visitors& v, int base, int before,
-                                              float reach2) {
+__device__ __forceinline__ int enter_clusters(const Search& s, const Visitor& v, int base,
+                                              int before, float reach2) {
   Table& t = s.table;
+  const ClusterBounds& b = v.bounds;
+  const float* shift = s.shell[v.entry >> kSlotBits].shift;
   const float3 origin = s.origin();
-  bool near[kInvited];
-#pragma unroll
-  for (int k = 0; k < kInvited; ++k) {
-    Vec3f& centre = v.bounds[k].centre;
-    const Vec3f half = v.bounds[k].half;
-    const float* shift = s.shell[v.entry[k] >> kSlotBits].shift;
-    centre = {centre.x + (shift[0] - origin.x), centre.y + (shift[1] - origin.y),
-              centre.z + (shift[2] - origin.z)};
-    const Box box{{centre.x, centre.y, centre.z}, {half.x, half.y, half.z}};
-    near[k] = v.present[k] && gap2({{0, 0, 0}, t.common.half}, box) < reach2;
+  const Box other{{b.centre.x + (shift[0] - origin.x), b.centre.y + (shift[1] - origin.y),
+                   b.centre.z + (shift[2] - origin.z)},
+                  {b.half.x, b.half.y, b.half.z}};
+  const bool near = v.present && gap2({{0, 0, 0}, t.common.half}, other) < reach2;
+  if (threadIdx.x == 0) t.next = base + kThreads;
+  int count;
+  const int place = block_rank(near, s.lane, &count);
+  if (near && place < kTable) {
+    t.visitors[static_cast<unsigned>(before + place) % kVisitors] = v.entry;
+    t.centre[0][place] = other.centre.x, t.half[0][place] = other.half.x;
+    t.centre[1][place] = other.centre.y, t.half[1][place] = other.half.y;
+    t.centre[2][place] = other.centre.z, t.half[2][place] = other.half.z;
   }
-  if (threadIdx.x == 0) t.next = base + kInvited * kThreads;
-  int number[kInvited];
-  const int count = number_chosen(s, near, number);
-#pragma unroll
-  for (int k = 0; k < kInvited; ++k) {
-    const int place = number[k];
-    if (near[k] && place < kTable) {
-      const ClusterBounds& b = v.bounds[k];
-      t.visitors[static_cast<unsigned>(before + place) % kVisitors] = v.entry[k];
-      t.centre[0][place] = b.centre.x, t.half[0][place] = b.half.x;
-      t.centre[1][place] = b.centre.y, t.half[1][place] = b.half.y;
-      t.centre[2][place] = b.centre.z, t.half[2][place] = b.half.z;
-    }
-    if (near[k] && place == kTable)
-      t.next = base + k * kThreads + static_cast<int>(threadIdx.x);
-  }
+  if (near && place == kTable) t.next = base + static_cast<int>(threadIdx.x);
   __syncthreads();
   return min(count, kTable);
 }
@@ -339,11 +310,10 @@ __device__ __forceinline__ void enter_atoms(const Search& s, int before, int cou
 #pragma unroll
     for (int k = 0; k < kBatch; ++k) {
       const float* shift = s.shell[code[k]].shift;
-      const uint4 row =
-          site[k].x < 0.5f * kFarAway
-              ? matrix_row(site[k].x + (shift[0] - origin.x), site[k].y + (shift[1] - origin.y),
-                           site[k].z + (shift[2] - origin.z))
-              : nowhere_row();
+      const uint4 row = site[k].x < 0.5f * kFarAway ? matrix_row(site[k].x + (shift[0] - origin.x),
+                                                                 site[k].y + (shift[1] - origin.y),
+                                                                 site[k].z + (shift[2] - origin.z))
+                                                    : nowhere_row();
       if (base + k * kThreads < end) s.table.rows[base + k * kThreads] = row;
     }
   }
