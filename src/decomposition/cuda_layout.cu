@@ -86,8 +86,9 @@ __device__ __forceinline__ long long sum_before(const int64_t* tally, int end) {
 
 // Where the block's patch goes. What does not fit is left out; the caller sees the need and repeats
 // with more room.
-__device__ PlacedPatch lay_out(const PlaceGroups& op, long long own) {
+__device__ PlacedPatch lay_out(const PlaceGroups& op) {
   const int p = blockIdx.x;
+  const long long own = op.tally[p];
   long long before;
   block_sum(sum_before(op.tally, p), &before);
   const int start = static_cast<int>(before), end = start + slots_in(own);
@@ -118,45 +119,35 @@ __device__ __noinline__ void collect(const PlaceGroups& op, int patch, int* memb
   __syncthreads();
 }
 
-// The groups of a patch in order: the numbers of their records, and their first slots (before that
-// is known, their atoms).
+// The groups of a patch in order: the numbers of their records, and their first slots.
 struct Row {
   int *record, *slot;
 };
 
-// A group of the patch that a thread looks at; beyond the last one, one that goes after all others.
-struct Candidate {
-  int record, atoms;
-  unsigned long long key;
-};
-__device__ __forceinline__ Candidate look_at(const PlaceGroups& op, const int* members, int n,
-                                             int count) {
-  if (n >= count) return {0, 0, ~0ull};
-  const int record = members[n];
-  const GroupRecord& r = op.bin.records[record];
-  return {record, atoms_of(op.constants, r.group), order_key(r.key, r.group)};
-}
-
-// `first`: what the thread has looked at already.
-__device__ void rank_groups(const PlaceGroups& op, const int* members, const Candidate& first,
-                            int count, Row row) {
+__device__ void rank_groups(const PlaceGroups& op, const int* members, int count, int* order) {
   __shared__ unsigned long long tile[kThreads];
   for (int base = 0; base < count; base += kThreads) {
-    const int n = base + threadIdx.x;
-    const Candidate own = base == 0 ? first : look_at(op, members, n, count);
-    int rank = 0;
+    const int mine = base + threadIdx.x;
+    int rank = 0, record = 0;
+    unsigned long long key = 0;
     for (int other = 0; other < count; other += kThreads) {
+      const int n = other + threadIdx.x;
       __syncthreads();
-      tile[threadIdx.x] =
-          other == base ? own.key : look_at(op, members, other + threadIdx.x, count).key;
+      if (n < count) {
+        const GroupRecord& r = op.bin.records[members[n]];
+        tile[threadIdx.x] = order_key(r.key, r.group);
+      }
+      if (other == 0 && mine < count) {
+        record = members[mine];
+        const GroupRecord& r = op.bin.records[record];
+        key = order_key(r.key, r.group);
+      }
       __syncthreads();
       const int loaded = min(kThreads, count - other);
 #pragma unroll 8
-      for (int k = 0; k < loaded; ++k) rank += tile[k] < own.key;
+      for (int t = 0; t < loaded; ++t) rank += tile[t] < key;
     }
-    if (n >= count) continue;
-    row.record[rank] = own.record;
-    row.slot[rank] = own.atoms;
+    if (mine < count) order[rank] = record;
   }
   __syncthreads();
 }
@@ -167,13 +158,14 @@ __device__ void place_groups(const PlaceGroups& op, const PlacedPatch& patch, Ro
   for (int base = 0; base < patch.groups; base += kThreads) {
     const int g = base + threadIdx.x, index = patch.group_start + g;
     const bool present = g < patch.groups;
+    const GroupRecord* const record = op.bin.records + row.record[present ? g : base];
+    const int group = record->group;
     int placed;
-    const int slot = start + block_sum(present ? row.slot[g] : 0, &placed);
+    const int slot = start + block_sum(present ? atoms_of(op.constants, group) : 0, &placed);
     if (present) row.slot[g] = slot;
     if (present && blockIdx.y == 0) {
-      const GroupRecord& record = op.bin.records[row.record[g]];
-      op.placed[index] = {slot, record.group};
-      op.origin[index] = record.origin;
+      op.placed[index] = {slot, group};
+      op.origin[index] = record->origin;
     }
     start += placed;
   }
@@ -245,23 +237,17 @@ __global__ void __launch_bounds__(kThreads)
   const int patches = op.bin.grid.cells.x * op.bin.grid.cells.y * op.bin.grid.cells.z;
   const int number = (blockIdx.y * gridDim.x + blockIdx.x) * kThreads + threadIdx.x;
   for (int p = number; p < patches; p += gridDim.x * gridDim.y * kThreads) op.next_tally[p] = 0;
-  const int* members = buckets.members + static_cast<int64_t>(blockIdx.x) * buckets.room;
-  const long long own = op.tally[blockIdx.x];
-  const bool overfull = groups_in(own) > buckets.room;
-  // On its way while the patch is laid out.
-  Candidate first = look_at(op, members, threadIdx.x, overfull ? 0 : groups_in(own));
-  const PlacedPatch patch = lay_out(op, own);
+  const PlacedPatch patch = lay_out(op);
   if (static_cast<int>(blockIdx.y) * kThreads >= patch.atoms) return;
-  if (overfull) {
-    int* const all = buckets.more + patch.group_start;
-    collect(op, patch.patch, all);
-    first = look_at(op, all, threadIdx.x, patch.groups);
-    members = all;
+  const int* members = buckets.members + static_cast<int64_t>(blockIdx.x) * buckets.room;
+  if (patch.groups > buckets.room) {
+    collect(op, patch.patch, buckets.more + patch.group_start);
+    members = buckets.more + patch.group_start;
   }
   const bool small = patch.groups <= kRoom;
   const Row row{small ? records : buckets.order + patch.group_start,
                 small ? slots : buckets.slots + patch.group_start};
-  rank_groups(op, members, first, patch.groups, row);
+  rank_groups(op, members, patch.groups, row.record);
   place_groups(op, patch, row);
   fill_slots(op, patch, row, patch.start + blockIdx.y * kThreads, gridDim.y * kThreads);
 }

@@ -44,7 +44,7 @@ __device__ __forceinline__ int pick_clusters(const Search& s, float reach2, int 
     }
     picked += __popc(lanes);
   }
-  if (s.lane < kAtOnce) s.desk.picked[picked + s.lane] = kTable * kPlace;
+  if (s.lane < 2 * kAtOnce) s.desk.picked[picked + s.lane] = kTable * kPlace;
   return picked;
 }
 
@@ -78,20 +78,18 @@ __device__ __forceinline__ unsigned shell_of(const Search& s, float distance2) {
   return s.table.shell[max(bin, 0)];
 }
 
-// Measure the atoms of the picked clusters, four clusters at a time.
+// Measure the atoms of the picked clusters: four clusters at a time, twice, so that one is under way
+// while the other waits.
 template <bool kPlaced>
 __device__ __forceinline__ void test_atoms(const Search& s, const NearTest& test, float reach2,
                                            int before, int picked, Draft& list) {
   const int cluster = s.lane / kClusterSize, place = s.lane % kClusterSize;
   const auto brief =
       kept(static_cast<unsigned>(before << (kAtomBits + kShellBits) | place << kShellBits));
-#pragma unroll 1
-  for (int first = 0; first < picked; first += kAtOnce) {
-    const unsigned mark = s.desk.picked[first + cluster], n = mark / kPlace;
-    const float distance2 = nearest2(test, s.table.rows + n * kClusterSize + place);
-    bool near = distance2 < reach2;
-    if (__any_sync(kAllLanes, near && (mark & kSuspect)))
-      near = append_masked(s, visitor_at(s, before + n) + place, near, list);
+  const auto measure = [&](unsigned n) {
+    return nearest2(test, s.table.rows + n * kClusterSize + place);
+  };
+  const auto keep = [&](unsigned n, bool near, float distance2) {
     const int at = next_place(s, near, list.plain_count);
     if (near && at < list.plain_room) {
       if constexpr (kPlaced) {
@@ -101,6 +99,19 @@ __device__ __forceinline__ void test_atoms(const Search& s, const NearTest& test
             static_cast<Brief>(brief + (n << (kAtomBits + kShellBits)) + shell_of(s, distance2));
       }
     }
+  };
+#pragma unroll 1
+  for (int first = 0; first < picked; first += 2 * kAtOnce) {
+    const unsigned mark_a = s.desk.picked[first + cluster], a = mark_a / kPlace;
+    const unsigned mark_b = s.desk.picked[first + cluster + kAtOnce], b = mark_b / kPlace;
+    const float distance2_a = measure(a), distance2_b = measure(b);
+    bool near_a = distance2_a < reach2, near_b = distance2_b < reach2;
+    if (__any_sync(kAllLanes, (near_a && (mark_a & kSuspect)) || (near_b && (mark_b & kSuspect)))) {
+      near_a = append_masked(s, visitor_at(s, before + a) + place, near_a, list);
+      near_b = append_masked(s, visitor_at(s, before + b) + place, near_b, list);
+    }
+    keep(a, near_a, distance2_a);
+    keep(b, near_b, distance2_b);
   }
 }
 
@@ -339,7 +350,6 @@ constexpr unsigned kNumberThreads = 1024;
 // Every block sums up for itself what lies before it: more reading, but no waiting for others.
 __global__ void __launch_bounds__(kNumberThreads)
     number_kernel(const __grid_constant__ NumberLists op) {
-  release_next();
   wait_for_previous();
   const auto lists_of = [&](int compute) { return clusters_of(op.patches[op.computes[compute]]); };
   const int threads = blockDim.x, first = blockIdx.x * threads, compute = first + threadIdx.x;

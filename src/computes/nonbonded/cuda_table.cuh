@@ -53,9 +53,9 @@ struct Table {
 
 // What a warp works with; the plain entries of its list follow in shared memory.
 struct Desk {
-  int partner[kPartners];             // clusters that hold excluded atoms, by hash; or kNobody
-  uint32_t excluded[kPartners][2];    // their atoms: a byte each, by i atom
-  uint16_t picked[kTable + kAtOnce];  // kPlace times a place in the table, | kSuspect
+  int partner[kPartners];                 // clusters that hold excluded atoms, by hash; or kNobody
+  uint32_t excluded[kPartners][2];        // their atoms: a byte each, by i atom
+  uint16_t picked[kTable + 2 * kAtOnce];  // kPlace times a place in the table, | kSuspect
   uint32_t masked[kMaskedRoom];
   uint8_t masks[kMaskedRoom];
   int next[kShells];  // where the next entry of a shell goes
