@@ -9,6 +9,7 @@
 #   make test-gpu   the tests that need a GPU, with results in benchmarks/results/test-gpu.json
 #   make test-gpu-slow  those that run thousands of steps on a million atoms, or nanoseconds
 #   make lint       formatters, linters, type check, layer check;  make format mends formatting
+#   make wheel      a package with GPU code for compute capabilities 8.0, 9.0, 10.0, 12.0 and later
 #   make bench      speed of this machine, beside OpenMM     (BENCH="--rounds 1" to choose)
 #   make clean      remove everything made here
 
@@ -36,7 +37,7 @@ BUILT := .venv/.built
 endif
 QUILTMD := $(RUN) -m quiltmd
 
-.PHONY: venv build demo test test-gpu test-gpu-slow lint format bench clean
+.PHONY: venv build demo test test-gpu test-gpu-slow lint format wheel bench clean
 venv: .venv/.made
 build: $(BUILT)
 
@@ -70,6 +71,10 @@ test-gpu: $(BUILT)
 
 test-gpu-slow: $(BUILT)
 	$(RUN) -m pytest tests/gpu -m 'gpu and slow' --results benchmarks/results/test-gpu-slow.json $(PYTEST)
+
+wheel: .venv/.made
+	$(RUN) -m pip wheel --no-deps --no-build-isolation -w dist -C cmake.define.QUILTMD_CUDA=ON \
+	  -C 'cmake.define.QUILTMD_CUDA_ARCHITECTURES=80;90;100;120' .
 
 bench: $(BUILT)
 	$(RUN) benchmarks/cpu.py $(BENCH)

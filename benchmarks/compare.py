@@ -226,9 +226,10 @@ class CopyState:
     """Reporter that fetches positions, as trajectory output does."""
 
     every = OUTPUT_EVERY
+    needs = ("positions",)
 
-    def report(self, simulation: quiltmd.Simulation) -> None:
-        simulation.state()
+    def report(self, frame: quiltmd.Readout, /) -> None:
+        frame.positions()
 
 
 class QuiltmdRun:

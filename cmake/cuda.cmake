@@ -5,7 +5,7 @@
 # (the runtime opens it when first used), so one package runs with or without a driver.
 set(QUILTMD_CUDA AUTO CACHE STRING "Build the cuda device: AUTO, ON or OFF")
 set(QUILTMD_CUDA_ARCHITECTURES "" CACHE STRING
-    "GPU architectures, e.g. 80;90;100;120 for a release; empty: of the GPU here, else 90")
+    "GPU architectures, e.g. 80;90;100;120 for a release; empty: of the GPU here alone, else 90")
 set(QUILTMD_CUDA_FOUND OFF)
 if(NOT QUILTMD_CUDA)  # OFF in any spelling
   return()
@@ -36,10 +36,15 @@ if(NOT QUILTMD_CUDA_ARCHITECTURES)
   execute_process(COMMAND nvidia-smi --query-gpu=compute_cap --format=csv,noheader
                   OUTPUT_VARIABLE capability ERROR_QUIET)
   if(capability MATCHES "^([0-9]+)\\.([0-9]+)")
-    set(QUILTMD_CUDA_ARCHITECTURES ${CMAKE_MATCH_1}${CMAKE_MATCH_2})
+    set(QUILTMD_CUDA_ARCHITECTURES ${CMAKE_MATCH_1}${CMAKE_MATCH_2}-real)
   endif()
 endif()
+# Machine code runs on later GPUs of the same major number only; for all others the PTX of the last
+# architecture goes along, which their driver compiles when the program first runs.
 set(CMAKE_CUDA_ARCHITECTURES ${QUILTMD_CUDA_ARCHITECTURES})
+list(POP_BACK CMAKE_CUDA_ARCHITECTURES last)
+list(TRANSFORM CMAKE_CUDA_ARCHITECTURES APPEND -real REGEX "^[0-9]+[af]?$")
+list(APPEND CMAKE_CUDA_ARCHITECTURES ${last})
 set(CMAKE_CUDA_COMPILER ${QUILTMD_NVCC})
 set(CMAKE_CUDA_HOST_COMPILER ${CMAKE_CXX_COMPILER})
 set(CMAKE_CUDA_RUNTIME_LIBRARY Static)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A reporter of one's own: anything with `every` and `report(simulation)`.
+"""A reporter of one's own: anything with `every` and `report(frame)`.
 
 This one measures the end-to-end distance of alanine dipeptide while it moves.
 """
@@ -13,14 +13,16 @@ from quiltmd.systems import system_files
 class EndToEnd:
     """Collects the distance between two atoms."""
 
+    needs = ("positions",)  # spares the device all else
+
     def __init__(self, first: int, last: int, every: int) -> None:
         self.every = every
         self.pair = [first, last]
         self.distances: list[float] = []
 
-    def report(self, simulation: quiltmd.Simulation) -> None:
+    def report(self, frame: quiltmd.Readout, /) -> None:
         """Molecules are kept whole, so a plain difference is right."""
-        first, last = simulation.state().positions[self.pair]
+        first, last = frame.positions()[self.pair]
         self.distances.append(float(np.linalg.norm(last - first)))
 
 

@@ -25,6 +25,7 @@ from .information import package_version
 from .inputs import load
 from .integrators import Integrator, LangevinMiddle, VelocityVerlet
 from .nonbonded import Nonbonded, pme_parameters
+from .readout import Frame, Readout
 from .reporters import CheckpointReporter, LogReporter, TrajectoryReporter
 from .simulation import Reporter, Simulation
 from .state import State
@@ -41,12 +42,14 @@ __all__ = [
     "CheckpointReporter",
     "DcdWriter",
     "Execution",
+    "Frame",
     "InputError",
     "Integrator",
     "LangevinMiddle",
     "LogReporter",
     "Nonbonded",
     "QuiltError",
+    "Readout",
     "Reporter",
     "Simulation",
     "SimulationError",

@@ -20,6 +20,33 @@ from .errors import QuiltError
 DeviceName = Literal["auto", "cpu", "cuda"]
 
 
+class Captured(Protocol):
+    """A simulation as it was at a step.  Its data may still be travelling: reading waits for them.
+
+    QuiltError where it was taken without what is read.
+    """
+
+    @property
+    def step(self) -> int:
+        """Of the simulation then."""
+
+    @property
+    def box(self) -> Any:
+        """(3, 3)."""
+
+    def energies(self) -> dict[str, float]:
+        """Energies by term, kinetic, potential and heat."""
+
+    def heat(self) -> float:
+        """Of the thermostat; always there."""
+
+    def positions(self) -> Any:
+        """(N, 3), in the order of the input."""
+
+    def state(self) -> dict[str, Any]:
+        """The fields of `State`."""
+
+
 class Engine(Protocol):
     """A compiled run: state on devices, advanced by `run`.  Units: nm, ps, kJ/mol."""
 
@@ -37,11 +64,10 @@ class Engine(Protocol):
     def run(self, steps: int) -> None:
         """Advances; raises SimulationError on a blow-up."""
 
-    def state(self) -> dict[str, Any]:
-        """The fields of `State` now."""
-
-    def energies(self) -> dict[str, float]:
-        """Energies by term, kinetic, potential and heat."""
+    def capture(
+        self, *, energies: bool = False, positions: bool = False, state: bool = False
+    ) -> Captured:
+        """The simulation now, with these of its data; returns while they travel."""
 
     def forces(self) -> Any:
         """Forces (N, 3)."""

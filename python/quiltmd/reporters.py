@@ -9,7 +9,6 @@ are still small, and every tool reads them.
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,8 @@ from typing import Any
 from .checkpoint import write_checkpoint
 from .errors import QuiltError
 from .files import write_all, writing
-from .simulation import Simulation
+from .readout import Readout
+from .simulation import Need
 from .trajectory import DcdWriter, MoleculeWrapper
 
 LOG_COLUMNS = (
@@ -51,6 +51,8 @@ class LogReporter:
         None starts a new file; a step goes on with an existing one, rows after that step removed.
     """
 
+    needs: tuple[Need, ...] = ("energies",)
+
     def __init__(self, path: str | os.PathLike[str], every: int, after: int | None = None) -> None:
         self.path = Path(path)
         self.every = every
@@ -61,18 +63,18 @@ class LogReporter:
         if after is None:
             self._write(",".join(LOG_COLUMNS))
 
-    def start_clock(self, simulation: Simulation) -> None:
+    def start_clock(self, now: Readout) -> None:
         """From here the speed in the next row is counted."""
-        self._mark = (simulation.step, time.perf_counter())
+        self._mark = (now.step, now.clock)
 
-    def report(self, simulation: Simulation) -> None:
+    def report(self, frame: Readout, /) -> None:
         """Writes a row."""
-        energies = simulation.energies()
+        energies = frame.energies()
         values = [energies[name] for name in ("potential", "kinetic", "total", "conserved")]
-        texts = [f"{value:.6f}" for value in (simulation.time, *values)]
-        texts += [f"{simulation.temperature():.4f}", f"{simulation.density():.4f}"]
-        self._write(f"{simulation.step},{','.join(texts)},{self._speed(simulation):.4g}")
-        self.start_clock(simulation)
+        texts = [f"{value:.6f}" for value in (frame.time, *values)]
+        texts += [f"{frame.temperature():.4f}", f"{frame.density():.4f}"]
+        self._write(f"{frame.step},{','.join(texts)},{self._speed(frame):.4g}")
+        self.start_clock(frame)
 
     def sync(self) -> None:
         """Returns when all rows are on the disk."""
@@ -86,12 +88,12 @@ class LogReporter:
         with writing(self.path):
             write_all(self._file, f"{row}\n".encode("ascii"))
 
-    def _speed(self, simulation: Simulation) -> float:
+    def _speed(self, frame: Readout) -> float:
         if self._mark is None:
             return 0.0
         step, begin = self._mark
-        nanoseconds = (simulation.step - step) * simulation.integrator.timestep * 1e-3
-        return nanoseconds * _DAY / max(time.perf_counter() - begin, 1e-9)
+        nanoseconds = (frame.step - step) * frame.integrator.timestep * 1e-3
+        return nanoseconds * _DAY / max(frame.clock - begin, 1e-9)
 
 
 class TrajectoryReporter:
@@ -109,11 +111,13 @@ class TrajectoryReporter:
         None starts a new file; a step goes on with an existing one, frames after it removed.
     """
 
+    needs: tuple[Need, ...] = ("positions",)
+
     def __init__(
         self,
         path: str | os.PathLike[str],
         every: int,
-        simulation: Simulation,
+        simulation: Readout,
         after: int | None = None,
     ) -> None:
         self.every = every
@@ -126,11 +130,11 @@ class TrajectoryReporter:
             keep=None if after is None else after // every,
         )
 
-    def report(self, simulation: Simulation) -> None:
+    def report(self, frame: Readout, /) -> None:
         """Writes a frame."""
-        state = simulation.state()
+        positions = self._wrapper.wrap(frame.positions(), frame.box)
         with writing(self._writer.path):
-            self._writer.write(self._wrapper.wrap(state.positions, state.box), state.box)
+            self._writer.write(positions, frame.box)
 
     def sync(self) -> None:
         """Returns when all frames are on the disk."""
@@ -162,6 +166,8 @@ class CheckpointReporter:
         Put into the checkpoint, compared on resume.
     """
 
+    needs: tuple[Need, ...] = ("state",)
+
     def __init__(
         self,
         path: str | os.PathLike[str],
@@ -175,13 +181,13 @@ class CheckpointReporter:
         self._relies_on = relies_on
         self._provenance = provenance or {}
 
-    def report(self, simulation: Simulation) -> None:
+    def report(self, frame: Readout, /) -> None:
         """Writes a checkpoint."""
         for output in self._relies_on:
             output.sync()
         with writing(self.path):
-            write_checkpoint(self.path, simulation.checkpoint(self._provenance))
-        self.last_step = simulation.step
+            write_checkpoint(self.path, frame.checkpoint(self._provenance))
+        self.last_step = frame.step
 
 
 def _cut_log(path: Path, step: int, every: int) -> None:

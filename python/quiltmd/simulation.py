@@ -1,49 +1,63 @@
 # SPDX-License-Identifier: Apache-2.0
 """A running simulation: descriptions compiled into an engine, and the loop that advances it.
 
-The loop goes from one due report to the next; between reports the engine runs undisturbed.  Long
-stretches are cut into pieces of about half a second so that Ctrl-C and progress work; since the
-engine's results do not depend on how steps are grouped, this changes nothing else.
+The loop goes from one due report to the next.  There it takes a frame of the simulation, which
+another thread writes while the engine goes on.  Long stretches are cut into pieces of about half a
+second so that Ctrl-C and progress work; since the engine's results do not depend on how steps are
+grouped, this changes nothing else.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import threading
 import time
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .checkpoint import Checkpoint, read_checkpoint, write_checkpoint
+from .checkpoint import read_checkpoint, write_checkpoint
 from .engine import DeviceName, Engine, EngineFactory, Execution, make_engine
 from .errors import QuiltError, SimulationError
 from .integrators import Integrator, LangevinMiddle
 from .nonbonded import Nonbonded
+from .readout import Frame, Readout
 from .state import State
 from .system import System
+from .writer import Writer
 
-BOLTZMANN = 0.00831446261815324  # kJ/mol/K
-AMU_PER_NM3 = 1.66053906660  # kg/m^3
+Need = Literal["energies", "positions", "state"]
+_EVERYTHING: tuple[Need, ...] = ("energies", "state")
 _PIECE_SECONDS = 0.5
 _FIRST_PIECE = 10  # steps, before the speed is known
 _CORE_ATOM = re.compile(r"\batom (\d+)")
 
 
 class Reporter(Protocol):
-    """Something to be done every `every` steps; 0 means never."""
+    """Something to be done every `every` steps; 0 means never.
+
+    It may also have `needs`, what it reads: some of "energies", "positions" and "state" (which has
+    the positions); other data are then not brought from the device.  Without, it gets all.
+    """
 
     @property
     def every(self) -> int:
         """Steps between reports."""
 
-    def report(self, simulation: Simulation) -> None:
-        """Reports on the simulation as it is now."""
+    def report(self, frame: Readout, /) -> None:
+        """Reports on the simulation as it was at `frame.step`.
+
+        Called in a thread of its own, after earlier reports, while the simulation may already be
+        further; it must not run or change the simulation.
+        """
 
 
-class Simulation:
+class Simulation(Readout):
     """A System in motion.
 
     Parameters
@@ -88,7 +102,8 @@ class Simulation:
         self.integrator = integrator or LangevinMiddle()
         execution = Execution(device, ranks, threads, balance, 2 if away == 2 else 1).resolve()
         self.device: str = execution["device"]
-        self._engine: Engine = engine(
+        self._runner: int | None = None  # the thread of a run under way
+        self._core: Engine = engine(
             system.arrays(),
             self.nonbonded.resolve(state.box),
             self.integrator.resolve(),
@@ -99,17 +114,6 @@ class Simulation:
         self._cache: dict[str, Any] = {}
         self.step = 0
         self.set_state(state)
-
-    @property
-    def time(self) -> float:
-        """Simulated time since step 0, ps."""
-        return self.step * self.integrator.timestep
-
-    @property
-    def degrees_of_freedom(self) -> int:
-        """Of the kinetic energy: 3 N minus constraints, minus 3 where drift is removed."""
-        drift = 3 if self.integrator.remove_com_every else 0
-        return self.system.degrees_of_freedom - drift
 
     def set_state(self, state: State, heat: float = 0.0) -> None:
         """Puts the simulation at `state`.
@@ -130,40 +134,14 @@ class Simulation:
             state.list_positions,
         )
         self.step = state.step
-        self._volume = float(np.prod(np.diag(state.box)))
+        self.box = state.box
         self._changed()
         self._heat_before = 0.0
-        self._heat_before = heat - self.energies()["heat"]
-
-    def state(self) -> State:
-        """Positions, velocities and box now, in the order of the input."""
-        if "state" not in self._cache:
-            self._cache["state"] = State(**self._engine.state())
-        state: State = self._cache["state"]
-        return state
-
-    def energies(self) -> dict[str, float]:
-        """Energies now, kJ/mol.
-
-        bond, angle, torsion, lj, lj14, coulomb (direct space), coulomb14, pme (reciprocal space,
-        self and background terms), dispersion; nonbonded (the sum of the last six), potential,
-        kinetic, total; heat (what the thermostat has put in) and conserved = total - heat.
-        """
-        if "energies" not in self._cache:
-            self._cache["energies"] = self._sum_energies(self._engine.energies())
-        return dict(self._cache["energies"])
+        self._heat_before = heat - self._fetch("heat")
 
     def forces(self) -> NDArray[np.float64]:
         """Forces now, (N, 3), kJ/mol/nm, in the order of the input."""
         return np.asarray(self._engine.forces(), dtype=np.float64)
-
-    def temperature(self) -> float:
-        """Kinetic temperature now, K."""
-        return 2 * self.energies()["kinetic"] / (self.degrees_of_freedom * BOLTZMANN)
-
-    def density(self) -> float:
-        """Mass density now, kg/m^3."""
-        return float(self.system.masses.sum()) / self._volume * AMU_PER_NM3
 
     def minimize(self, tolerance: float = 100.0, max_iterations: int = 200) -> dict[str, Any]:
         """Moves the atoms to a nearby minimum of the potential; velocities are left as they are.
@@ -205,7 +183,8 @@ class Simulation:
         steps:
             How many.
         reporters:
-            Each reports at the steps that are multiples of its `every`, in the order given.
+            Each reports at the steps that are multiples of its `every`, in the order given, in
+            another thread; all reports are done on return.
         watch:
             Called with the step number about twice a second; True asks the run to stop there, after
             the reports that are due.
@@ -213,17 +192,29 @@ class Simulation:
         Raises
         ------
         SimulationError
-            If the simulation blows up; names the atoms.
+            If the simulation blows up; names the atoms.  What was due before is written.
+
+        An error of a reporter is raised here, soon after; later reports are left out.
         """
-        end = self.step + steps
+        with self._running(), Writer() as writer:
+            self._run(self.step + steps, reporters, watch, writer)
+
+    def _run(
+        self,
+        end: int,
+        reporters: Sequence[Reporter],
+        watch: Callable[[int], bool] | None,
+        writer: Writer,
+    ) -> None:
         active = [reporter for reporter in reporters if reporter.every > 0]
         stop = False
         while self.step < end and not stop:
-            due = (self.step - self.step % r.every + r.every for r in active)
-            stop = self._advance(min([end, *due]), watch)
-            for reporter in active:
-                if self.step % reporter.every == 0:
-                    reporter.report(self)
+            next_due = (self.step - self.step % r.every + r.every for r in active)
+            stop = self._advance(min([end, *next_due]), watch, writer.check)
+            due = [reporter for reporter in active if self.step % reporter.every == 0]
+            if due:
+                writer.wait_for_room()
+                writer.put(partial(_report, self._capture(*_needs(due)), due))
 
     def describe(self) -> dict[str, Any]:
         """How the engine has laid the simulation out: patches, lists, ranks, devices, PME."""
@@ -249,10 +240,6 @@ class Simulation:
         """
         return self._engine.stop_profile()
 
-    def checkpoint(self, provenance: dict[str, Any] | None = None) -> Checkpoint:
-        """All that is needed to carry on from here."""
-        return Checkpoint(self.state(), self.energies()["heat"], provenance or {})
-
     def save_checkpoint(self, path: str | os.PathLike[str]) -> None:
         """Writes a checkpoint; the one before it is kept beside it."""
         write_checkpoint(path, self.checkpoint())
@@ -264,8 +251,13 @@ class Simulation:
             raise QuiltError(f"{path}: the checkpoint is of another system")
         self.set_state(checkpoint.state, checkpoint.heat)
 
-    def _advance(self, target: int, watch: Callable[[int], bool] | None) -> bool:
-        """Runs up to `target`, or to where `watch` asks to stop, which it then returns."""
+    def _advance(
+        self, target: int, watch: Callable[[int], bool] | None, check: Callable[[], None]
+    ) -> bool:
+        """Runs up to `target`, or to where `watch` asks to stop, which it then returns.
+
+        Between pieces `check` may raise.
+        """
         stop = False
         while self.step < target and not stop:
             steps = min(self._piece, target - self.step)
@@ -278,25 +270,47 @@ class Simulation:
             if steps == self._piece or seconds > _PIECE_SECONDS:
                 self._piece = max(1, min(int(steps * _PIECE_SECONDS / seconds), 10 * self._piece))
             stop = watch is not None and watch(self.step)
+            check()
         return stop
+
+    @property
+    def _engine(self) -> Engine:
+        if self._runner not in (None, threading.get_ident()):
+            raise QuiltError("the simulation is running: a reporter may read its frame only")
+        return self._core
+
+    @contextmanager
+    def _running(self) -> Iterator[None]:
+        """Keeps the engine from other threads, those of reporters among them."""
+        self._runner = threading.get_ident()
+        try:
+            yield
+        finally:
+            self._runner = None
+
+    def _capture(self, *needs: str) -> Frame:
+        """The simulation now."""
+        captured = self._engine.capture(**dict.fromkeys(needs, True))
+        return Frame(self, captured, self._heat_before)
+
+    def _fetch(self, what: str) -> Any:
+        return getattr(self._capture(*({what} - {"heat"})), what)()
 
     def _changed(self) -> None:
         self._cache = {}
 
-    def _sum_energies(self, parts: dict[str, float]) -> dict[str, float]:
-        terms = ("lj", "lj14", "coulomb", "coulomb14", "pme", "dispersion")
-        heat = parts["heat"] + self._heat_before
-        total = parts["potential"] + parts["kinetic"]
-        return {
-            **parts,
-            "nonbonded": sum(parts[term] for term in terms),
-            "total": total,
-            "heat": heat,
-            "conserved": total - heat,
-        }
-
     def _naming_atoms(self) -> _AtomNames:
         return _AtomNames(self.system)
+
+
+def _needs(reporters: Sequence[Reporter]) -> set[Need]:
+    """What these reporters read between them."""
+    return set().union(*(getattr(reporter, "needs", _EVERYTHING) for reporter in reporters))
+
+
+def _report(frame: Frame, due: Sequence[Reporter]) -> None:
+    for reporter in due:
+        reporter.report(frame)
 
 
 class _AtomNames:

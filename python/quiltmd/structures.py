@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.io import netcdf_file
 
 from .box import lengths_angles
-from .simulation import Simulation
+from .readout import Readout
 from .topology import SYMBOLS
 from .trajectory import MoleculeWrapper
 
@@ -22,7 +22,7 @@ _ANGSTROM = 10.0  # per nm
 _AMBER_VELOCITY = 20.455  # angstrom/ps per internal unit of Amber
 
 
-def write_pdb(path: str | os.PathLike[str], simulation: Simulation) -> None:
+def write_pdb(path: str | os.PathLike[str], simulation: Readout) -> None:
     """Writes the simulation's positions, molecules whole and centred in the cell, as PDB."""
     state = simulation.state()
     wrapped = MoleculeWrapper(simulation.system.molecules).wrap(state.positions, state.box)
@@ -36,7 +36,7 @@ def write_pdb(path: str | os.PathLike[str], simulation: Simulation) -> None:
         file.write("END\n")
 
 
-def write_restart(path: str | os.PathLike[str], simulation: Simulation) -> None:
+def write_restart(path: str | os.PathLike[str], simulation: Readout) -> None:
     """Writes the simulation's positions, velocities and box as an Amber NetCDF restart."""
     state = simulation.state()
     lengths, angles = lengths_angles(state.box)
@@ -72,7 +72,7 @@ def _variable(
     variable[...] = value
 
 
-def _atom_lines(simulation: Simulation, positions: NDArray[np.float64]) -> list[str]:
+def _atom_lines(simulation: Readout, positions: NDArray[np.float64]) -> list[str]:
     topology = simulation.system.topology
     residues = topology.residue_of_atom
     symbols = [SYMBOLS[element] for element in topology.elements]

@@ -4,6 +4,7 @@
 #include <nanobind/stl/string.h>
 
 #include <cstring>
+#include <utility>
 
 #include "math/error.h"
 
@@ -139,11 +140,11 @@ std::vector<Vec3d> points_from(const Points& points) {
   return result;
 }
 
-nb::object to_array(const std::vector<Vec3d>& points) {
-  auto* copy = new std::vector<Vec3d>(points);
-  nb::capsule owner(copy, [](void* p) noexcept { delete static_cast<std::vector<Vec3d>*>(p); });
+nb::object to_array(std::vector<Vec3d> points) {
+  auto* kept = new std::vector<Vec3d>(std::move(points));
+  nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<Vec3d>*>(p); });
   return nb::cast(nb::ndarray<nb::numpy, double, nb::shape<-1, 3>>(
-      reinterpret_cast<double*>(copy->data()), {copy->size(), 3}, owner));
+      reinterpret_cast<double*>(kept->data()), {kept->size(), 3}, owner));
 }
 
 nb::object to_array(const Box& b) {

@@ -23,7 +23,7 @@ RunSettings run_from(const nanobind::dict& values);
 Box box_from(const Matrix& rows);
 std::vector<Vec3d> points_from(const Points& points);
 
-nanobind::object to_array(const std::vector<Vec3d>& points);
+nanobind::object to_array(std::vector<Vec3d> points);
 nanobind::object to_array(const Box& box);
 
 }  // namespace quiltmd

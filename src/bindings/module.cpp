@@ -4,6 +4,7 @@
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
 
 #include "bindings/convert.h"
 #include "device/cuda/cuda_device.h"
@@ -70,23 +71,27 @@ void set_state(Engine& engine, int64_t step, const Matrix& box, const Points& po
   engine.set_state(box_from(box), state);
 }
 
-nb::dict get_state(const Engine& engine) {
-  const HostState state = engine.state();
+// What a function gives that needs no Python meanwhile.
+template <class Function>
+auto released(const Function& function) {
+  nb::gil_scoped_release release;
+  return function();
+}
+
+nb::dict frame_state(const Frame& frame) {
+  HostState state = released([&] { return frame.state(); });
   nb::dict out;
   out["step"] = state.step;
-  out["box"] = to_array(engine.box());
-  out["positions"] = to_array(state.positions);
-  out["velocities"] = to_array(state.velocities);
+  out["box"] = to_array(frame.box());
+  out["positions"] = to_array(std::move(state.positions));
+  out["velocities"] = to_array(std::move(state.velocities));
   out["list_step"] = state.list_step;
-  out["list_positions"] = to_array(state.list_positions);
+  out["list_positions"] = to_array(std::move(state.list_positions));
   return out;
 }
 
 nb::dict minimize(Engine& engine, double tolerance, int max_iterations) {
-  const Minimum minimum = [&] {
-    nb::gil_scoped_release release;
-    return engine.minimize(tolerance, max_iterations);
-  }();
+  const Minimum minimum = released([&] { return engine.minimize(tolerance, max_iterations); });
   nb::dict out;
   out["potential"] = minimum.energy;
   out["largest_force"] = minimum.largest_force;
@@ -200,6 +205,15 @@ NB_MODULE(_core, module) {
   module.doc() = "Compiled core of quiltmd: see quiltmd.engine for its use.";
   nb::register_exception_translator(translate);
 
+  nb::class_<Frame>(module, "Frame")
+      .def_prop_ro("step", &Frame::step)
+      .def_prop_ro("box", [](const Frame& frame) { return to_array(frame.box()); })
+      .def("energies", &Frame::energies, nb::call_guard<nb::gil_scoped_release>())
+      .def("heat", &Frame::heat, nb::call_guard<nb::gil_scoped_release>())
+      .def("positions",
+           [](const Frame& frame) { return to_array(released([&] { return frame.positions(); })); })
+      .def("state", &frame_state);
+
   nb::class_<Engine>(module, "Engine")
       .def(
           "__init__",
@@ -212,9 +226,22 @@ NB_MODULE(_core, module) {
       .def("set_state", &set_state, "step"_a, "box"_a, "positions"_a, "velocities"_a, "list_step"_a,
            "list_positions"_a.none())
       .def("run", &Engine::run, "steps"_a, nb::call_guard<nb::gil_scoped_release>())
-      .def("state", &get_state)
-      .def("energies", &Engine::energies, nb::call_guard<nb::gil_scoped_release>())
-      .def("forces", [](Engine& engine) { return to_array(engine.forces()); })
+      .def("state",
+           [](Engine& engine) {
+             return frame_state(*released([&] { return engine.capture({.state = true}); }));
+           })
+      .def(
+          "energies", [](Engine& engine) { return engine.capture({.energies = true})->energies(); },
+          nb::call_guard<nb::gil_scoped_release>())
+      .def(
+          "capture",
+          [](Engine& engine, bool energies, bool positions, bool state) {
+            return engine.capture({energies, positions, state});
+          },
+          "energies"_a = false, "positions"_a = false, "state"_a = false, nb::keep_alive<0, 1>(),
+          nb::call_guard<nb::gil_scoped_release>())
+      .def("forces",
+           [](Engine& engine) { return to_array(released([&] { return engine.forces(); })); })
       .def("force_sum",
            [](Engine& engine) {
              const auto sum = engine.force_sum();

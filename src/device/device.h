@@ -7,6 +7,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -55,6 +57,38 @@ struct LaunchRecord {
   Lane lane;
 };
 
+// A piece of device memory.
+struct MemoryPiece {
+  const void* from;
+  size_t bytes;
+};
+
+// Pieces of device memory on their way to the host. It must not outlive its device.
+class Download {
+ public:
+  explicit Download(const std::vector<MemoryPiece>& pieces);
+  virtual ~Download() = default;
+
+  // The values of a piece, which are there on return. Any thread may ask.
+  template <class T>
+  std::span<const T> values(size_t piece) const {
+    return {reinterpret_cast<const T*>(wait() + places_[piece].begin),
+            places_[piece].bytes / sizeof(T)};
+  }
+
+ protected:
+  struct Place {
+    size_t begin, bytes;
+  };
+  const std::vector<Place>& places() const { return places_; }  // of the pieces, in one buffer
+  size_t bytes() const { return bytes_; }                       // of that buffer
+  virtual const std::byte* wait() const = 0;                    // the buffer, filled
+
+ private:
+  std::vector<Place> places_;
+  size_t bytes_ = 0;
+};
+
 class Device {
  public:
   virtual ~Device() = default;
@@ -68,6 +102,10 @@ class Device {
   virtual void copy_out(void* to, const void* from, size_t bytes) = 0;  // returns when done
   virtual void copy(void* to, const void* from, size_t bytes, Lane lane) = 0;
   virtual void fill(void* to, int byte, size_t bytes, Lane lane) = 0;
+
+  // Take pieces as the work so far on all lanes leaves them, and return at once: what is launched
+  // next may overwrite them, and runs while they travel. Where memory is the host's, a plain copy.
+  virtual std::unique_ptr<Download> start_download(const std::vector<MemoryPiece>& pieces);
 
   // Ordering between lanes: `signal` marks a point of a lane, `wait` holds a lane until it.
   virtual void signal(int event, Lane lane) = 0;

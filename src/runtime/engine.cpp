@@ -10,7 +10,6 @@
 #include <thread>
 
 #include "math/error.h"
-#include "math/fixed.h"
 #include "runtime/blame.h"
 #include "runtime/devices.h"
 #include "transport/local/local_transport.h"
@@ -126,21 +125,6 @@ void Engine::require_state() const {
     throw Error("the engine has no state, or lost it when the simulation blew up: set one first");
 }
 
-HostState Engine::state() const {
-  require_state();
-  const auto atoms = static_cast<size_t>(system_.atom_count());
-  HostState internal;
-  internal.positions.resize(atoms);
-  internal.velocities.resize(atoms);
-  internal.list_positions.resize(atoms);
-  for (const auto& rank : ranks_) rank->collect(internal);
-  HostState out = internal;
-  out.positions = reorder(internal.positions, system_.input_index, false);
-  out.velocities = reorder(internal.velocities, system_.input_index, false);
-  out.list_positions = reorder(internal.list_positions, system_.input_index, false);
-  return out;
-}
-
 void Engine::run(int64_t steps) {
   require_state();
   try {
@@ -155,6 +139,17 @@ void Engine::run(int64_t steps) {
   } catch (const Blowup& blowup) {
     explain(blowup);
   }
+}
+
+std::unique_ptr<Frame> Engine::capture(Contents contents) {
+  require_state();
+  std::vector<std::unique_ptr<Download>> shares(ranks_.size());
+  for_ranks([&](Rank& rank) {
+    if (contents.energies) rank.evaluate();
+    shares[static_cast<size_t>(rank.index())] = rank.capture(contents);
+  });
+  return std::make_unique<Frame>(system_, *setup_, contents, ranks_[0]->step(),
+                                 ranks_[0]->list_step(), std::move(shares));
 }
 
 void Engine::rebalance() {
@@ -183,41 +178,8 @@ void Engine::rebalance() {
     ranks_[r]->replan({static_cast<int>(r), run_.ranks, plans});
 }
 
-std::array<double, kEnergyKinds> Engine::sum_energies() const {
-  std::array<int64_t, kEnergyKinds> total{};
-  for (const auto& rank : ranks_) {
-    const auto own = rank->energies();
-    for (size_t k = 0; k < kEnergyKinds; ++k) total[k] += own[k];
-  }
-  std::array<double, kEnergyKinds> values;
-  for (size_t k = 0; k < kEnergyKinds; ++k) values[k] = from_fixed(total[k], kEnergyScale);
-  return values;
-}
-
 double Engine::evaluate_potential() {
-  for_ranks([](Rank& rank) { rank.evaluate(); });
-  const auto e = sum_energies();
-  double potential = setup_->constant_energy + setup_->dispersion_energy;
-  for (size_t k = 0; k < kKinetic; ++k) potential += e[k];
-  return potential;
-}
-
-std::map<std::string, double> Engine::energies() {
-  require_state();
-  const double potential = evaluate_potential();
-  const auto e = sum_energies();
-  return {{"bond", e[kBond]},
-          {"angle", e[kAngle]},
-          {"torsion", e[kTorsion]},
-          {"lj", e[kLj]},
-          {"lj14", e[kLj14]},
-          {"coulomb", e[kCoulombDirect]},
-          {"coulomb14", e[kCoulomb14]},
-          {"pme", e[kReciprocal] + setup_->constant_energy},
-          {"dispersion", setup_->dispersion_energy},
-          {"kinetic", e[kKinetic]},
-          {"heat", e[kHeat]},
-          {"potential", potential}};
+  return capture({.energies = true})->energies().at("potential");
 }
 
 std::vector<Vec3d> Engine::forces() {

@@ -34,10 +34,10 @@ class Engine {
   ~Engine();
 
   void set_state(const Box& box, const HostState& state);  // input order
-  HostState state() const;                                 // input order
-  Box box() const { return setup_->box; }
   void run(int64_t steps);
-  std::map<std::string, double> energies();
+  // The simulation as it is now. Returns while the data travel, and later steps leave the frame
+  // alone; it must not outlive the engine.
+  std::unique_ptr<Frame> capture(Contents contents);
   std::vector<Vec3d> forces();
   std::array<int64_t, 3> force_sum();
   Minimum minimize(double tolerance, int max_iterations);
@@ -69,7 +69,6 @@ class Engine {
   [[noreturn]] void explain(const Blowup& blowup);
   double evaluate_potential();
   double largest_force();
-  std::array<double, kEnergyKinds> sum_energies() const;
 
   System system_;  // internal order
   NonbondedSettings nonbonded_;

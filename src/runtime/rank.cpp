@@ -130,6 +130,7 @@ void Rank::make_room(int32_t need) {
   forget_blocks();
   workspace_.grow_entries(static_cast<size_t>(1.2 * need));
   device_.fill(workspace_.faults.data(), 0, workspace_.faults.bytes(), Lane::kMain);
+  device_.launch(workspace_.number_lists());
   device_.launch(workspace_.build_lists());
 }
 
@@ -356,12 +357,6 @@ void Rank::evaluate() {
   forces_current_ = true;
 }
 
-std::array<int64_t, kEnergyKinds> Rank::energies() const {
-  std::array<int64_t, kEnergyKinds> values;
-  device_.copy_out(values.data(), workspace_.energy.data(), sizeof values);
-  return values;
-}
-
 void Rank::draw_velocities(double temperature, uint64_t seed) {
   stage("velocities",
         [&] { device_.launch(DrawVelocities{workspace_.group_work(), temperature, seed}); });
@@ -412,22 +407,23 @@ void Rank::relist() {
   rebuild();
 }
 
-void Rank::collect(HostState& state) const {
+// A rank by itself owns all slots, and need not wait for its device to say how many.
+std::unique_ptr<Download> Rank::capture(Contents contents) const {
   const Workspace& w = workspace_;
-  const auto owned = static_cast<size_t>(w.owned_slots.download()[0]);
-  const auto atoms = w.atom.download(owned);
-  const auto x = w.position[w.current].download(owned);
-  const auto v = w.velocity[w.current].download(owned);
-  const auto r = w.reference.download(owned);
-  for (size_t s = 0; s < owned; ++s) {
-    if (atoms[s] < 0) continue;
-    const auto a = static_cast<size_t>(atoms[s]);
-    state.positions[a] = x[s];
-    state.velocities[a] = v[s];
-    state.list_positions[a] = r[s];
+  std::vector<MemoryPiece> pieces{{w.energy.data(), kEnergyKinds * sizeof(int64_t)}};
+  if (contents.positions || contents.state) {
+    const size_t slots =
+        view_.ranks == 1 ? w.slot_capacity : static_cast<size_t>(w.owned_slots.download()[0]);
+    const size_t bytes = slots * sizeof(Vec3d);
+    pieces.push_back({w.owned_slots.data(), sizeof(int32_t)});
+    pieces.push_back({w.atom.data(), slots * sizeof(int32_t)});
+    pieces.push_back({w.position[w.current].data(), bytes});
+    if (contents.state) {
+      pieces.push_back({w.velocity[w.current].data(), bytes});
+      pieces.push_back({w.reference.data(), bytes});
+    }
   }
-  state.step = step_;
-  state.list_step = list_step_;
+  return device_.start_download(pieces);
 }
 
 void Rank::collect_start(HostState& state) const {

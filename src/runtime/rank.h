@@ -11,18 +11,11 @@
 #include <stdexcept>
 #include <string>
 
+#include "runtime/frame.h"
 #include "schedule/executor.h"
 #include "schedule/forces.h"
 
 namespace quiltmd {
-
-// A state in internal order, as it enters and leaves a run.
-struct HostState {
-  int64_t step = 0;
-  std::vector<Vec3d> positions, velocities;
-  int64_t list_step = 0;
-  std::vector<Vec3d> list_positions;  // empty: build lists from the positions
-};
 
 // The motion of an atom went out of bounds, its constraints could not be satisfied, or a bonded
 // term is stretched over so many patches that no rank holds all its atoms.
@@ -45,10 +38,11 @@ class Rank {
 
   // Evaluate forces with energies at the current positions.
   void evaluate();
-  std::array<int64_t, kEnergyKinds> energies() const;
+
+  // This rank's share of a frame, of the state at which run() returned.
+  std::unique_ptr<Download> capture(Contents contents) const;
 
   // Write what this rank owns into arrays in internal order.
-  void collect(HostState& state) const;
   void collect_start(HostState& state) const;  // where the present epoch started
   void collect_forces(std::vector<Vec3d>& forces, bool long_range) const;
   std::array<int64_t, 3> force_sum() const;  // exact, owned slots: short-range and bonded
@@ -73,6 +67,7 @@ class Rank {
   Workspace& workspace() { return workspace_; }
   int index() const { return view_.rank; }
   int64_t step() const { return step_; }
+  int64_t list_step() const { return list_step_; }
   int64_t early_rebuilds() const { return early_rebuilds_; }
 
  private:

@@ -24,6 +24,7 @@ std::vector<Case> bonded_cases(Pair devices);
 std::vector<Case> mesh_cases(Pair devices);
 std::vector<Case> motion_cases(Pair devices);
 std::vector<Case> exchange_cases(Pair devices);
+std::vector<Case> memory_cases(Pair devices);
 
 template <class T>
 bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {

@@ -14,8 +14,8 @@ import pytest
 from boxes import constraint_error, momentum, residual_stretch, water_box
 
 import quiltmd
-from quiltmd import LangevinMiddle, Nonbonded, Simulation, State, VelocityVerlet
-from quiltmd.simulation import BOLTZMANN
+from quiltmd import LangevinMiddle, Nonbonded, Readout, Simulation, State, VelocityVerlet
+from quiltmd.readout import BOLTZMANN
 
 SMOOTH = Nonbonded(cutoff=0.8, pme_alpha=3.9, pme_grid=(32, 32, 32), potential_shift=True)
 
@@ -25,11 +25,12 @@ class Series:
 
     def __init__(self, every: int) -> None:
         self.every = every
+        self.needs = ("energies",)
         self.rows: list[tuple[float, float, float, float]] = []
 
-    def report(self, simulation: Simulation) -> None:
-        e = simulation.energies()
-        self.rows.append((simulation.time, e["kinetic"], e["potential"], e["conserved"]))
+    def report(self, frame: Readout, /) -> None:
+        e = frame.energies()
+        self.rows.append((frame.time, e["kinetic"], e["potential"], e["conserved"]))
 
     @property
     def columns(self) -> Any:

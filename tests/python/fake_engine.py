@@ -8,15 +8,48 @@ across a restart gets another trajectory.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from quiltmd import SimulationError
+from quiltmd import QuiltError, SimulationError
 
 _SPRING = 50.0  # kJ/mol/nm^2
 _LIST_LIFE = 7  # steps
 _PARTS = ("bond", "angle", "torsion", "lj", "lj14", "coulomb", "coulomb14", "pme", "dispersion")
+
+
+class FakeFrame:
+    """What `FakeEngine.capture` took; `alive` are those that somebody still holds."""
+
+    alive: ClassVar[set[int]] = set()
+
+    def __init__(self, step: int, box: Any, heat: float, *taken: Any) -> None:
+        self.step, self.box = step, box
+        self._heat = heat
+        self._energies, self._positions, self._state = taken
+        self.alive.add(id(self))
+
+    def __del__(self) -> None:
+        self.alive.discard(id(self))
+
+    def heat(self) -> float:
+        return self._heat
+
+    def energies(self) -> dict[str, float]:
+        return self._given(self._energies, "energies")
+
+    def positions(self) -> Any:
+        state = self._state or {}
+        return self._given(state.get("positions", self._positions), "positions")
+
+    def state(self) -> dict[str, Any]:
+        return self._given(self._state, "state")
+
+    def _given(self, data: Any, name: str) -> Any:
+        if data is None:
+            raise QuiltError(f"the frame of step {self.step} was taken without {name}")
+        return data
 
 
 class FakeEngine:
@@ -79,7 +112,19 @@ class FakeEngine:
     def _kinetic(self) -> float:
         return float(0.5 * (self._masses * self._velocities**2).sum())
 
-    def state(self) -> dict[str, Any]:
+    def capture(
+        self, *, energies: bool = False, positions: bool = False, state: bool = False
+    ) -> FakeFrame:
+        return FakeFrame(
+            self._step,
+            self._box,
+            self._heat,
+            self._energies() if energies else None,
+            self._positions.copy() if positions else None,
+            self._state() if state else None,
+        )
+
+    def _state(self) -> dict[str, Any]:
         return {
             "step": self._step,
             "box": self._box,
@@ -89,7 +134,7 @@ class FakeEngine:
             "list_positions": self._list_positions.copy(),
         }
 
-    def energies(self) -> dict[str, float]:
+    def _energies(self) -> dict[str, float]:
         potential = float(0.5 * _SPRING * (self._stretch() ** 2).sum())
         parts = dict.fromkeys(_PARTS, 0.0) | {"lj": potential}
         return parts | {"potential": potential, "kinetic": self._kinetic(), "heat": self._heat}

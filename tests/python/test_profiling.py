@@ -142,7 +142,7 @@ def test_a_stop_in_the_warm_up_or_the_stretch(alanine: Files) -> None:
     class EachStep:
         every = 1
 
-        def report(self, simulation: quiltmd.Simulation) -> None:
+        def report(self, frame: quiltmd.Readout, /) -> None:
             pass
 
     for last, first in ((10, 0), (42, 35)):

@@ -11,7 +11,7 @@ import pytest
 from fake_engine import FakeEngine
 
 import quiltmd
-from quiltmd import LangevinMiddle, QuiltError, Simulation, SimulationError, State
+from quiltmd import LangevinMiddle, QuiltError, Readout, Simulation, SimulationError, State
 from quiltmd.overlaps import check_overlaps
 
 
@@ -22,8 +22,8 @@ class Recorder:
         self.every = every
         self.steps: list[int] = []
 
-    def report(self, simulation: Simulation) -> None:
-        self.steps.append(simulation.step)
+    def report(self, frame: Readout, /) -> None:
+        self.steps.append(frame.step)
 
 
 @pytest.fixture

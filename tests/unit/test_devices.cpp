@@ -116,6 +116,26 @@ void cpu_runs_and_replays() {
   device.drop_recording(recording);
 }
 
+void downloads_are_taken_when_started(Device& device) {
+  Buffer<int> values(device, std::vector<int>(100, 1));
+  Buffer<char> letter(device, std::vector<char>{'a'});
+  const auto download = device.start_download(
+      {{letter.data(), 1}, {values.data(), 50 * sizeof(int)}, {values.data(), 0}});
+  device.fill(values.data(), 0, values.bytes(), Lane::kMain);
+  letter.upload({'b'});
+  CHECK(download->values<char>(0)[0] == 'a');
+  const auto first = download->values<int>(1);
+  CHECK(first.size() == 50 && first[0] == 1 && first[49] == 1);
+  CHECK(download->values<int>(2).empty());
+}
+
+void plain_devices_download() {
+  HostDevice cpu(2, kernels());
+  NullDevice null;
+  downloads_are_taken_when_started(cpu);
+  downloads_are_taken_when_started(null);
+}
+
 void cpu_describes_itself() {
   const HostDevice device(2, kernels());
   const DeviceDescription d = device.describe();
@@ -165,6 +185,7 @@ int main() {
                         {"groups live side by side", groups_live_side_by_side},
                         {"failures come back", failures_come_back},
                         {"cpu runs and replays", cpu_runs_and_replays},
+                        {"plain devices download", plain_devices_download},
                         {"cpu describes itself", cpu_describes_itself},
                         {"cpu names what it cannot do", cpu_names_what_it_cannot_do},
                         {"null records and runs nothing", null_records_and_runs_nothing}});

@@ -56,13 +56,14 @@ struct BuildLists {
   uint32_t* entries;
   uint8_t* masks;  // by entry; valid for masked entries
   int entry_capacity;
-  int32_t* entry_count;  // entries spent, up to the last line
+  int32_t* entry_count;  // entries spent, up to the last line; zero before
   Faults* faults;
 };
 
 // Number the lists: first_list[c] = sum over computes before c of the clusters of their patches
 // (compute_count + 1 values), and the ranges of interior lists (of the first `interior` computes)
-// and boundary lists: ranges = {0, interior lists, interior lists, all lists}.
+// and boundary lists: ranges = {0, interior lists, interior lists, all lists}. Goes before every
+// BuildLists, since it clears the count of entries, too.
 struct NumberLists {
   static constexpr const char* kName = "number_lists";
   const PlacedPatch* patches;
@@ -71,6 +72,7 @@ struct NumberLists {
   int interior;
   int32_t* first_list;
   int32_t* ranges;  // (4)
+  int32_t* entry_count;
 };
 
 // Evaluate lists [range[0], range[1]) up to a shell: forces into slots.force, and energies (kLj,

@@ -3,7 +3,8 @@
 // first used: without a driver the program runs and finds no GPU.
 //
 // Host memory goes through a small pinned buffer of the device's own, in two halves: one is filled
-// while the other travels. Callers need no pinned memory, and their buffer is free on return.
+// while the other travels. Callers need no pinned memory, and their buffer is free on return. What
+// nobody waits for leaves by buffers of its own (downloads.h).
 #include "device/cuda/cuda_device.h"
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include <set>
 
 #include "device/cuda/cuda_probe.h"
+#include "device/cuda/downloads.h"
 #include "device/cuda/kernels.h"
 #include "device/cuda/lane_tools.h"
 #include "device/cuda/launch.h"
@@ -35,8 +37,8 @@ struct CudaDevice::Impl {
   bool recording = false;
   std::map<int, cudaGraphExec_t> recordings;
   int next_recording = 0;
-  std::map<void*, size_t> allocations;
-  size_t allocated = 0;
+  std::set<void*> allocations;
+  std::unique_ptr<Downloads> downloads;
   char* staging = nullptr;
   cudaEvent_t staged[2]{};
 
@@ -95,8 +97,8 @@ CudaDevice::CudaDevice(int ordinal) : impl_(std::make_unique<Impl>()) {
     c.shared_memory = static_cast<int>(d.properties.sharedMemPerBlockOptin);
     c.early_start = d.properties.major >= 9;
   }
-  cuda_check(cudaMallocHost(reinterpret_cast<void**>(&d.staging), 2 * kStagingHalf),
-             "allocate pinned host memory");
+  d.staging = static_cast<char*>(allocate_pinned(2 * kStagingHalf));
+  d.downloads = std::make_unique<Downloads>(ordinal);
   for (cudaEvent_t& event : d.staged)
     cuda_check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "create an event");
 }
@@ -105,6 +107,7 @@ CudaDevice::~CudaDevice() {
   Impl& d = *impl_;
   cudaSetDevice(d.ordinal);
   cudaDeviceSynchronize();
+  d.downloads.reset();
   for (auto& [id, graph] : d.recordings) cudaGraphExecDestroy(graph);
   for (auto& [id, event] : d.events) cudaEventDestroy(event);
   for (cudaEvent_t event : d.staged) cudaEventDestroy(event);
@@ -113,7 +116,7 @@ CudaDevice::~CudaDevice() {
     cudaEventDestroy(d.joins[lane]);
     cudaStreamDestroy(d.contexts[lane].stream);
   }
-  for (auto& [pointer, bytes] : d.allocations) cudaFree(pointer);
+  for (void* pointer : d.allocations) cudaFree(pointer);
   cudaFreeHost(d.staging);
 }
 
@@ -129,20 +132,8 @@ void* CudaDevice::allocate(size_t bytes) {
   d.use();
   d.refuse_in_recording("allocate memory");
   if (bytes == 0) return nullptr;
-  void* pointer = nullptr;
-  const cudaError_t status = cudaMalloc(&pointer, bytes);
-  if (status == cudaErrorMemoryAllocation) {
-    cudaGetLastError();
-    size_t free = 0, total = 0;
-    cudaMemGetInfo(&free, &total);
-    throw Error("GPU " + std::to_string(d.ordinal) + " (" + d.properties.name +
-                ") is out of memory: " + mebibytes(bytes) + " asked for, " + mebibytes(free) +
-                " of " + mebibytes(total) + " free, " + mebibytes(d.allocated) +
-                " already in use by this simulation.");
-  }
-  cuda_check(status, "allocate memory");
-  d.allocations[pointer] = bytes;
-  d.allocated += bytes;
+  void* pointer = allocate_on_gpu(bytes);
+  d.allocations.insert(pointer);
   return pointer;
 }
 
@@ -150,11 +141,7 @@ void CudaDevice::free(void* pointer) {
   Impl& d = *impl_;
   if (!pointer) return;
   cudaSetDevice(d.ordinal);
-  const auto found = d.allocations.find(pointer);
-  if (found == d.allocations.end()) return;
-  d.allocated -= found->second;
-  d.allocations.erase(found);
-  cudaFree(pointer);
+  if (d.allocations.erase(pointer)) cudaFree(pointer);
 }
 
 void CudaDevice::copy_in(void* to, const void* from, size_t bytes) {
@@ -216,6 +203,16 @@ void CudaDevice::fill(void* to, int byte, size_t bytes, Lane lane) {
   d.use();
   if (bytes == 0) return;
   cuda_check(cudaMemsetAsync(to, byte, bytes, d.stream(lane)), "fill memory");
+}
+
+std::unique_ptr<Download> CudaDevice::start_download(const std::vector<MemoryPiece>& pieces) {
+  Impl& d = *impl_;
+  d.use();
+  d.refuse_in_recording("copy to host memory");
+  d.gather_lanes();
+  auto download = d.downloads->start(pieces, d.main());
+  d.scatter_lanes();
+  return download;
 }
 
 void CudaDevice::signal(int event, Lane lane) {

@@ -28,6 +28,7 @@ class CudaDevice final : public Device {
   void copy_out(void* to, const void* from, size_t bytes) override;
   void copy(void* to, const void* from, size_t bytes, Lane lane) override;
   void fill(void* to, int byte, size_t bytes, Lane lane) override;
+  std::unique_ptr<Download> start_download(const std::vector<MemoryPiece>& pieces) override;
   void signal(int event, Lane lane) override;
   void wait(int event, Lane lane) override;
   void begin_recording() override;

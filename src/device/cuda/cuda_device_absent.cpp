@@ -25,6 +25,7 @@ void CudaDevice::copy_in(void*, const void*, size_t) { refuse(); }
 void CudaDevice::copy_out(void*, const void*, size_t) { refuse(); }
 void CudaDevice::copy(void*, const void*, size_t, Lane) { refuse(); }
 void CudaDevice::fill(void*, int, size_t, Lane) { refuse(); }
+std::unique_ptr<Download> CudaDevice::start_download(const std::vector<MemoryPiece>&) { refuse(); }
 void CudaDevice::signal(int, Lane) { refuse(); }
 void CudaDevice::wait(int, Lane) { refuse(); }
 void CudaDevice::begin_recording() { refuse(); }

@@ -20,12 +20,6 @@ __global__ void probe_kernel(unsigned* words, size_t count, unsigned step) {
 
 }  // namespace
 
-std::string mebibytes(size_t bytes) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.0f MiB", static_cast<double>(bytes) / (1 << 20));
-  return text;
-}
-
 int count_gpus(std::string* why_none) {
   int count = 0;
   const cudaError_t status = cudaGetDeviceCount(&count);
@@ -72,9 +66,7 @@ void self_test(CudaDeviceReport& report) {
   constexpr size_t kWords = size_t{1} << 26;  // 256 MiB, several times the cache
   constexpr int kRounds = 200, kBlocks = 2048, kThreads = 256;
   if (report.free_memory < 2 * kWords * sizeof(unsigned)) return;
-  unsigned* words = nullptr;
-  cuda_check(cudaMalloc(reinterpret_cast<void**>(&words), kWords * sizeof(unsigned)),
-             "allocate memory");
+  auto* words = static_cast<unsigned*>(allocate_on_gpu(kWords * sizeof(unsigned)));
   cuda_check(cudaMemset(words, 0, kWords * sizeof(unsigned)), "fill memory");
   cudaEvent_t begin, end;
   cuda_check(cudaEventCreate(&begin), "create an event");

@@ -17,7 +17,4 @@ std::string architecture_of(const cudaDeviceProp& properties);
 // Why kernels of this build cannot run on the current device; empty if they can.
 std::string missing_code(const cudaDeviceProp& properties);
 
-// A size for people, "1234 MiB".
-std::string mebibytes(size_t bytes);
-
 }  // namespace quiltmd

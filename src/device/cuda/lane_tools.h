@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "device/cuda/cuda_device.h"
-#include "device/cuda/cuda_probe.h"
 #include "device/cuda/launch.h"
 
 namespace quiltmd {
@@ -34,9 +33,7 @@ class LaneScratch final : public Scratch {
     if (status != cudaStreamCaptureStatusNone)
       throw Error("A recorded operation needs more scratch memory than it did before recording.");
     const size_t wanted = bytes + bytes / 4;
-    void* block = nullptr;
-    cuda_check(cudaMalloc(&block, wanted), ("allocate " + mebibytes(wanted)).c_str());
-    blocks_.push_back(block);
+    blocks_.push_back(allocate_on_gpu(wanted));
     size_ = wanted;
   }
   cudaStream_t stream_;

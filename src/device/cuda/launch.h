@@ -13,17 +13,10 @@
 #include <string>
 #include <utility>
 
+#include "device/cuda/check.h"
 #include "device/cuda/context.h"
-#include "math/error.h"
 
 namespace quiltmd {
-
-// Throw quiltmd::Error when a call of the CUDA runtime failed; `what` is what was being done.
-inline void cuda_check(cudaError_t status, const char* what) {
-  if (status == cudaSuccess) return;
-  cudaGetLastError();  // or it would be reported again
-  throw Error(std::string("CUDA failed to ") + what + ": " + cudaGetErrorString(status) + ".");
-}
 
 enum class Start { kAfterPrevious, kEarly };
 

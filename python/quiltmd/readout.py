@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What can be read off a simulation, as it is now or as it was when a frame of it was taken.
+
+Reporters, checkpoints and final structures read a `Readout` and need not know which of the two they
+have.  A frame's data travel from the device while the simulation goes on; whoever reads waits for
+them, and for them alone.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .checkpoint import Checkpoint
+from .engine import Captured
+from .integrators import Integrator
+from .nonbonded import Nonbonded
+from .state import State
+from .system import System
+
+BOLTZMANN = 0.00831446261815324  # kJ/mol/K
+AMU_PER_NM3 = 1.66053906660  # kg/m^3
+
+
+class Readout(ABC):
+    """A simulation at some step.
+
+    Attributes
+    ----------
+    system, nonbonded, integrator:
+        What is simulated, and how.
+    step:
+        Steps done since the start.
+    box:
+        (3, 3) nm, rows a, b, c.
+    """
+
+    system: System
+    nonbonded: Nonbonded
+    integrator: Integrator
+    step: int
+    box: NDArray[np.float64]
+
+    _taken_at: float | None = None  # None: it is as now
+    _cache: dict[str, Any]
+
+    @property
+    def clock(self) -> float:
+        """When the simulation was at this step, s of `time.perf_counter`."""
+        return time.perf_counter() if self._taken_at is None else self._taken_at
+
+    @property
+    def time(self) -> float:
+        """Simulated time since step 0, ps."""
+        return self.step * self.integrator.timestep
+
+    @property
+    def degrees_of_freedom(self) -> int:
+        """Of the kinetic energy: 3 N minus constraints, minus 3 where drift is removed."""
+        drift = 3 if self.integrator.remove_com_every else 0
+        return self.system.degrees_of_freedom - drift
+
+    def positions(self) -> NDArray[np.float64]:
+        """(N, 3) nm, unwrapped, molecules whole, in the order of the input."""
+        positions: NDArray[np.float64] = self._read("positions")
+        return positions
+
+    def state(self) -> State:
+        """Positions, velocities and box, in the order of the input."""
+        state: State = self._read("state")
+        return state
+
+    def energies(self) -> dict[str, float]:
+        """Energies, kJ/mol.
+
+        bond, angle, torsion, lj, lj14, coulomb (direct space), coulomb14, pme (reciprocal space,
+        self and background terms), dispersion; nonbonded (the sum of the last six), potential,
+        kinetic, total; heat (what the thermostat has put in) and conserved = total - heat.
+        """
+        return dict(self._read("energies"))
+
+    def heat(self) -> float:
+        """What the thermostat has put in, kJ/mol; evaluates no forces, as `energies` does."""
+        return float(self._read("heat"))
+
+    def temperature(self) -> float:
+        """Kinetic temperature, K."""
+        return 2 * self.energies()["kinetic"] / (self.degrees_of_freedom * BOLTZMANN)
+
+    def density(self) -> float:
+        """Mass density, kg/m^3."""
+        volume = float(np.prod(np.diag(self.box)))
+        return float(self.system.masses.sum()) / volume * AMU_PER_NM3
+
+    def checkpoint(self, provenance: dict[str, Any] | None = None) -> Checkpoint:
+        """All that is needed to carry on from here."""
+        return Checkpoint(self.state(), self.heat(), provenance or {})
+
+    def _read(self, what: str) -> Any:
+        if what not in self._cache:
+            self._cache[what] = self._fetch(what)
+        return self._cache[what]
+
+    @abstractmethod
+    def _fetch(self, what: str) -> Any:
+        """Its "positions", "state", "energies" or "heat"."""
+
+
+class Frame(Readout):
+    """A simulation as it was when the frame was taken.
+
+    It has what its reporters need (see `Reporter`); QuiltError where more is read.  It holds memory
+    of the device: keep what it returns rather than the frame.
+    """
+
+    def __init__(self, of: Readout, captured: Captured, heat_before: float) -> None:
+        self.system, self.nonbonded, self.integrator = of.system, of.nonbonded, of.integrator
+        self.step = captured.step
+        self.box = np.asarray(captured.box, dtype=np.float64)
+        self._taken_at = time.perf_counter()
+        self._cache = {}
+        self._captured = captured
+        self._heat_before = heat_before
+
+    def _fetch(self, what: str) -> Any:
+        fetched = getattr(self._captured, what)()
+        if what == "state":
+            return State(**fetched)
+        if what == "energies":
+            return _sums(fetched, self._heat_before)
+        return fetched + self._heat_before if what == "heat" else np.asarray(fetched)
+
+
+def _sums(parts: dict[str, float], heat_before: float) -> dict[str, float]:
+    terms = ("lj", "lj14", "coulomb", "coulomb14", "pme", "dispersion")
+    heat = parts["heat"] + heat_before
+    total = parts["potential"] + parts["kinetic"]
+    return {
+        **parts,
+        "nonbonded": sum(parts[term] for term in terms),
+        "total": total,
+        "heat": heat,
+        "conserved": total - heat,
+    }

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/frame.h"
+
+#include <utility>
+
+#include "math/error.h"
+#include "math/fixed.h"
+
+namespace quiltmd {
+
+Frame::Frame(const System& system, const Setup& setup, Contents contents, int64_t step,
+             int64_t list_step, std::vector<std::unique_ptr<Download>> shares)
+    : input_index_(system.input_index),
+      contents_(contents),
+      step_(step),
+      list_step_(list_step),
+      box_(setup.box),
+      constant_energy_(setup.constant_energy),
+      dispersion_energy_(setup.dispersion_energy),
+      shares_(std::move(shares)) {}
+
+void Frame::require(bool has, const char* what) const {
+  if (!has)
+    throw Error(std::string("the frame of step ") + std::to_string(step_) + " was taken without " +
+                what);
+}
+
+std::array<double, kEnergyKinds> Frame::sum_energies() const {
+  std::array<int64_t, kEnergyKinds> total{};
+  for (const auto& share : shares_) {
+    const auto own = share->values<int64_t>(kFrameEnergies);
+    for (size_t k = 0; k < kEnergyKinds; ++k) total[k] += own[k];
+  }
+  std::array<double, kEnergyKinds> values;
+  for (size_t k = 0; k < kEnergyKinds; ++k) values[k] = from_fixed(total[k], kEnergyScale);
+  return values;
+}
+
+double Frame::heat() const { return sum_energies()[kHeat]; }
+
+std::map<std::string, double> Frame::energies() const {
+  require(contents_.energies, "energies");
+  const auto e = sum_energies();
+  double potential = constant_energy_ + dispersion_energy_;
+  for (size_t k = 0; k < kKinetic; ++k) potential += e[k];
+  return {{"bond", e[kBond]},
+          {"angle", e[kAngle]},
+          {"torsion", e[kTorsion]},
+          {"lj", e[kLj]},
+          {"lj14", e[kLj14]},
+          {"coulomb", e[kCoulombDirect]},
+          {"coulomb14", e[kCoulomb14]},
+          {"pme", e[kReciprocal] + constant_energy_},
+          {"dispersion", dispersion_energy_},
+          {"kinetic", e[kKinetic]},
+          {"heat", e[kHeat]},
+          {"potential", potential}};
+}
+
+std::vector<Vec3d> Frame::by_input(FramePiece piece) const {
+  std::vector<Vec3d> values(input_index_.size());
+  for (const auto& share : shares_) {
+    const auto slots = static_cast<size_t>(share->values<int32_t>(kFrameSlots)[0]);
+    const auto atoms = share->values<int32_t>(kFrameAtoms);
+    const auto by_slot = share->values<Vec3d>(piece);
+    for (size_t s = 0; s < slots; ++s)
+      if (atoms[s] >= 0)
+        values[static_cast<size_t>(input_index_[static_cast<size_t>(atoms[s])])] = by_slot[s];
+  }
+  return values;
+}
+
+std::vector<Vec3d> Frame::positions() const {
+  require(contents_.positions || contents_.state, "positions");
+  return by_input(kFramePositions);
+}
+
+HostState Frame::state() const {
+  require(contents_.state, "velocities and list positions");
+  return {step_, by_input(kFramePositions), by_input(kFrameVelocities), list_step_,
+          by_input(kFrameListPositions)};
+}
+
+}  // namespace quiltmd

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// A simulation as it was at a step: what trajectories, logs and checkpoints are made of. It is taken
+// without waiting for the device (Engine::capture), travels while the next steps run, and is put
+// into the order of the input when asked, in the thread that asks.
+#pragma once
+
+#include <array>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "decomposition/slots.h"
+#include "device/device.h"
+#include "math/box.h"
+#include "schedule/setup.h"
+
+namespace quiltmd {
+
+// A state in internal order, as it enters a run, or in the order of the input, as it leaves.
+struct HostState {
+  int64_t step = 0;
+  std::vector<Vec3d> positions, velocities;
+  int64_t list_step = 0;
+  std::vector<Vec3d> list_positions;  // empty: build lists from the positions
+};
+
+// What of it a frame has; the heat of the thermostat it always has.
+struct Contents {
+  bool energies = false;  // costs an evaluation of the forces
+  bool positions = false;
+  bool state = false;  // positions, velocities, and positions at which lists were built
+};
+
+// A rank's share travels as these pieces, as many as the contents need.
+enum FramePiece : size_t {
+  kFrameEnergies,
+  kFrameSlots,
+  kFrameAtoms,
+  kFramePositions,
+  kFrameVelocities,
+  kFrameListPositions
+};
+
+class Frame {
+ public:
+  // `system` must outlive the frame; the setup need not.
+  Frame(const System& system, const Setup& setup, Contents contents, int64_t step,
+        int64_t list_step, std::vector<std::unique_ptr<Download>> shares);
+  Frame(const Frame&) = delete;
+
+  int64_t step() const { return step_; }
+  Box box() const { return box_; }
+
+  // Each returns when its data are there, and throws Error where the frame does not have them.
+  std::map<std::string, double> energies() const;
+  double heat() const;                   // that the thermostat has put in, kJ/mol
+  std::vector<Vec3d> positions() const;  // input order
+  HostState state() const;               // input order
+
+ private:
+  void require(bool has, const char* what) const;
+  std::array<double, kEnergyKinds> sum_energies() const;
+  std::vector<Vec3d> by_input(FramePiece piece) const;
+
+  const std::vector<int32_t>& input_index_;
+  Contents contents_;
+  int64_t step_, list_step_;
+  Box box_;
+  double constant_energy_, dispersion_energy_;
+  std::vector<std::unique_ptr<Download>> shares_;  // by rank
+};
+
+}  // namespace quiltmd
