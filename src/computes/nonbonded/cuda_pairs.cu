@@ -5,7 +5,8 @@
 // clusters would load j less often but meet more pairs beyond the cutoff; i atoms in registers would
 // spare two loads a pair but halve the warps in flight, which was slower.
 //
-// Blocks are single warps, which the hardware deals out as others end: lists differ in length.
+// Blocks are single warps, which the hardware deals out as others end: lists differ in length. Warps
+// that stay and take list after list would gain 2 % for a million atoms, and lose a quarter for few.
 // Sums: j forces are converted to fixed point per list entry, i forces once per piece; what the
 // integers of a piece lack to zero is the force on the first i atom. So every sum of forces is
 // exactly zero, and nothing depends on the order in which pieces run.
