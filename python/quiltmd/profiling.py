@@ -23,7 +23,7 @@ from .simulation import Reporter, Simulation
 
 _WARM_UP = 5  # lives of a pair list: by then a GPU replays blocks of steps that it has recorded
 _STRETCH = 10  # lives of a pair list
-_LANES = ("main", "long range")
+_LANES = ("main", "side")
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,6 @@ __device__ __forceinline__ int slots_in(long long tally) {
 // Groups come nearly in order, so the lanes of a warp share few buckets: one addition for each.
 __global__ void __launch_bounds__(kThreads)
     tally_kernel(const __grid_constant__ PlaceGroups op, Buckets buckets) {
-  release_next();
   wait_for_previous();
   const BinGroups& bin = op.bin;
   const int n = blockIdx.x * kThreads + threadIdx.x, lane = threadIdx.x % kWarp;
@@ -232,7 +231,6 @@ __device__ void fill_slots(const PlaceGroups& op, const PlacedPatch& patch, Row 
 __global__ void __launch_bounds__(kThreads)
     place_kernel(const __grid_constant__ PlaceGroups op, Buckets buckets) {
   __shared__ int records[kRoom], slots[kRoom];
-  release_next();
   wait_for_previous();
   const int patches = op.bin.grid.cells.x * op.bin.grid.cells.y * op.bin.grid.cells.z;
   const int number = (blockIdx.y * gridDim.x + blockIdx.x) * kThreads + threadIdx.x;

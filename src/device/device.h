@@ -17,8 +17,10 @@ namespace quiltmd {
 
 enum class DeviceKind { kHost, kCuda, kNull };
 
-// Independent queues of one device. Work on one lane runs in order; lanes meet at events.
-enum class Lane { kMain = 0, kLongRange = 1 };
+// Independent queues of one device. Work on one lane runs in order; lanes meet at events. What decides
+// how long a step takes on a small system is the chain of short kernels on the main lane: long-range
+// sum, integration. The large kernels go beside it: pair lists, short-range forces.
+enum class Lane { kMain = 0, kSide = 1 };
 inline constexpr int kLaneCount = 2;
 
 // Number and name of an operation, the same for every device kind of the process.

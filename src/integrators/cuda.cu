@@ -25,7 +25,7 @@ enum class Stores { kNothing, kVelocities, kPositions, kBoth };
 //   op: the operation, with its GroupWork
 //   kMasses, kNoise, kStores, kSums (how many integers it adds up over all groups)
 //   apply(group, placed, sums) -> Outcome, for every group type; adds to sums.value
-//   kEveryStep: slots pass through shared memory
+//   kEveryStep: slots pass through shared memory; kForcesFollow: no other stage comes before forces
 //   target(): where the sums go (null: nowhere); op.seed, where there is noise
 //   clears(): whether to clear the forces that were read
 //   counter(): null, or {step, 0}, to count the step when all groups are done
@@ -126,6 +126,10 @@ extern __shared__ float4 staged_memory[];
 
 // The groups of the block as many at a time as have room in shared memory: all, unless they are
 // large or lie scattered over small patches.
+//
+// What only stages and rebuilds write is read while the last kernel of the forces still runs: stages
+// that may be followed by another one without forces between them (kForcesFollow) do not let it
+// start early.
 template <class Stage>
 __device__ void run_staged(const Stage& stage, BlockGroups& groups, int here, Sums& sums) {
   StagedSlots& staged = *reinterpret_cast<StagedSlots*>(staged_memory);
@@ -135,11 +139,13 @@ __device__ void run_staged(const Stage& stage, BlockGroups& groups, int here, Su
   for (int begin = 0, end; begin < here; begin = end) {
     end = end_of_staged(groups, begin, here);
     const SlotRun run{groups.start[begin], groups.start[end]};
-    fetch_slots(work.slots, run, moves, staged);
-    if (end == here) release_next();
+    fetch_state(work.slots, run, moves, staged);
     if constexpr (Stage::kNoise == Noise::kThermostat)
       draw_noise(work.slots, run, stage.op.seed, static_cast<uint64_t>(*work.step), staged);
     sort_groups(groups, own, begin, end);
+    if (begin == 0) wait_for_previous();
+    fetch_forces(work.slots, run, staged);
+    if (Stage::kForcesFollow && end == here) release_next();
     wait_for_fetched();
     if (stage.clears()) clear_forces_of(work.slots, run);
     run_groups(stage, {view_of(work.slots, run, staged), staged.noise - staged_begin(run)}, groups,
@@ -170,10 +176,11 @@ __global__ void __launch_bounds__(kThreads, Stage::kEveryStep ? kBlocksEveryStep
     over_groups(const __grid_constant__ Stage stage) {
   __shared__ BlockGroups groups;
   __shared__ Sums sums_of_warp[kThreads / 32];
-  wait_for_previous();
+  if (!Stage::kEveryStep) wait_for_previous();
   const int here = find_groups(stage.op.work, groups);
   Sums sums{};
   if constexpr (Stage::kEveryStep) {
+    if (here == 0) wait_for_previous();
     run_staged(stage, groups, here, sums);
   } else {
     run_unstaged(stage, groups, here, sums);
@@ -216,7 +223,7 @@ struct Plain {
 };
 
 struct EveryStep : Plain {
-  static constexpr bool kEveryStep = true;
+  static constexpr bool kEveryStep = true, kForcesFollow = true;
 };
 
 struct VerletStartStage : EveryStep {
@@ -230,6 +237,7 @@ struct VerletStartStage : EveryStep {
 
 struct VerletFinishStage : EveryStep {
   VerletFinish op;
+  static constexpr bool kForcesFollow = false;
   static constexpr Stores kStores = Stores::kVelocities;
   template <class Group>
   __device__ Outcome apply(Group& g, PlacedGroup, Sums&) const {

@@ -119,21 +119,25 @@ __device__ inline void fetch(T* to, const T* from, int count) {
       __pipeline_memcpy_async(target + k, source + k, 16);
 }
 
-// Start to fetch a run of slots; those that move need more.
-__device__ inline void fetch_slots(const Slots& s, SlotRun run, bool moves, StagedSlots& staged) {
+// Start to fetch the state of a run of slots; those that move need more.
+__device__ inline void fetch_state(const Slots& s, SlotRun run, bool moves, StagedSlots& staged) {
   const int begin = staged_begin(run), count = (run.end - begin + 1) & ~1;
   fetch(staged.position, s.position + begin, count);
   fetch(staged.velocity, s.velocity + begin, count);
-  fetch(staged.long_range, s.long_range + begin, count);
-  for (int d = 0; d < 3; ++d) fetch(staged.force[d], s.force[d] + begin, count);
   if (moves) {
     fetch(staged.reference, s.reference + begin, count);
     fetch(staged.local, s.local + begin, count);
   }
-  __pipeline_commit();
+}
+
+__device__ inline void fetch_forces(const Slots& s, SlotRun run, StagedSlots& staged) {
+  const int begin = staged_begin(run), count = (run.end - begin + 1) & ~1;
+  fetch(staged.long_range, s.long_range + begin, count);
+  for (int d = 0; d < 3; ++d) fetch(staged.force[d], s.force[d] + begin, count);
 }
 
 __device__ inline void wait_for_fetched() {
+  __pipeline_commit();
   __pipeline_wait_prior(0);
   __syncthreads();
 }

@@ -113,10 +113,10 @@ struct Executor::Run final : Post {
 
 void Executor::run(const Schedule& schedule) {
   Run run(*this, schedule);
-  const bool forks = run.uses(Lane::kLongRange);
+  const bool forks = run.uses(Lane::kSide);
   if (forks) {
     device_.signal(kForkEvent, Lane::kMain);
-    device_.wait(kForkEvent, Lane::kLongRange);
+    device_.wait(kForkEvent, Lane::kSide);
   }
   for (size_t done = 0; done < run.tasks.size();) {
     while (run.outstanding > 0) {
@@ -141,8 +141,8 @@ void Executor::run(const Schedule& schedule) {
     run.finish(id);
     ++done;
   }
-  if (forks) {
-    device_.signal(kJoinEvent, Lane::kLongRange);
+  if (forks && schedule.end() == Schedule::End::kJoined) {
+    device_.signal(kJoinEvent, Lane::kSide);
     device_.wait(kJoinEvent, Lane::kMain);
   }
   ++sequence_;

@@ -66,7 +66,7 @@ void add_forces(Workspace& w, const std::vector<int>& wanted, const Payload& pay
   for (const PlacedPatch& p : select(w, wanted)) {
     const auto n = static_cast<size_t>(p.atoms);
     for (int64_t* component : slots.force)
-      w.device.launch(AddIntegers{component + p.start, in.take<int64_t>(n), p.atoms});
+      w.device.launch(AddIntegers{component + p.start, in.take<int64_t>(n), p.atoms}, Lane::kSide);
   }
 }
 
@@ -104,12 +104,12 @@ Schedule force_schedule(Workspace& w, const RankView& view, Clear clear_first, E
   std::vector<TaskId> proxies_used;
   if (plan.computes.size() > static_cast<size_t>(plan.interior))
     proxies_used.push_back(s.add(
-        {"pairs.boundary", Priority::kAwaited, Lane::kMain, proxies, {}, [&w, energies](Post&) {
-           w.device.launch(w.pair_forces(Part::kBoundary, energies));
+        {"pairs.boundary", Priority::kAwaited, Lane::kSide, proxies, {}, [&w, energies](Post&) {
+           w.device.launch(w.pair_forces(Part::kBoundary, energies), Lane::kSide);
          }}));
   const TaskId terms =
-      s.add({"terms", Priority::kAwaited, Lane::kMain, proxies, {}, [&w, energies](Post&) {
-               w.device.launch(w.term_forces(energies));
+      s.add({"terms", Priority::kAwaited, Lane::kSide, proxies, {}, [&w, energies](Post&) {
+               w.device.launch(w.term_forces(energies), Lane::kSide);
              }});
 
   proxies_used.push_back(terms);
@@ -118,14 +118,14 @@ Schedule force_schedule(Workspace& w, const RankView& view, Clear clear_first, E
              post.send(Edge::kForces, peer.rank, pack_forces(w, peer.patches));
            }});
 
-  s.add({"pairs.interior", Priority::kLocal, Lane::kMain, clear, {}, [&w, energies](Post&) {
-           w.device.launch(w.pair_forces(Part::kInterior, energies));
+  s.add({"pairs.interior", Priority::kLocal, Lane::kSide, clear, {}, [&w, energies](Post&) {
+           w.device.launch(w.pair_forces(Part::kInterior, energies), Lane::kSide);
          }});
 
   for (const Exchange& peer : plan.sends)
     s.add({"forces.receive",
            Priority::kLocal,
-           Lane::kMain,
+           Lane::kSide,
            clear,
            {{Edge::kForces, peer.rank}},
            [&w, peer](Post& post) {

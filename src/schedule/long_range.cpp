@@ -60,8 +60,7 @@ void add_planes(Workspace& w, const std::vector<int>& planes, size_t size, const
   PayloadReader in(payload);
   for (const int plane : planes)
     w.device.launch(AddGrid{w.charges.data() + static_cast<size_t>(plane) * size,
-                            in.take<int32_t>(size), static_cast<int>(size)},
-                    Lane::kLongRange);
+                            in.take<int32_t>(size), static_cast<int>(size)});
 }
 
 // The part of the spectrum with x in `planes` and y in `lines`: one run of memory for each x.
@@ -106,7 +105,7 @@ class LongRange {
   template <class Body>
   TaskId task(const char* name, std::vector<TaskId> after, std::vector<Await> awaits, Body body) {
     return s_.add(
-        {name, Priority::kLongRange, Lane::kLongRange, std::move(after), std::move(awaits), body});
+        {name, Priority::kLongRange, Lane::kMain, std::move(after), std::move(awaits), body});
   }
   Range planes_of(int rank) const { return share(w_.pme_grid.nx, rank, view_.ranks); }
   Range lines_of(int rank) const { return share(w_.pme_grid.ny, rank, view_.ranks); }
@@ -118,18 +117,18 @@ class LongRange {
       if (peer != view_.rank) body(peer);
   }
 
+  // Charges are cleared for the next step beside the rest of the chain, once they have been used.
   std::vector<TaskId> spread() {
-    const TaskId spread = task("pme.spread", {}, {}, [&w = w_](Post&) {
-      w.device.fill(w.charges.data(), 0, w.charges.bytes(), Lane::kLongRange);
-      w.device.launch(w.spread_charges(), Lane::kLongRange);
-    });
+    const TaskId spread =
+        task("pme.spread", {}, {}, [&w = w_](Post&) { w.device.launch(w.spread_charges()); });
     std::vector<TaskId> ready{spread};
     for_peers([&](int peer) {
       const auto out = reached_planes(w_, plan_of(view_.rank), planes_of(peer));
       if (!out.empty())
-        task("pme.charges.send", {spread}, {}, [&w = w_, out, peer, n = plane_size_](Post& post) {
-          post.send(Edge::kCharges, peer, pack_planes(w, w.charges.data(), out, n));
-        });
+        charges_used_.push_back(task(
+            "pme.charges.send", {spread}, {}, [&w = w_, out, peer, n = plane_size_](Post& post) {
+              post.send(Edge::kCharges, peer, pack_planes(w, w.charges.data(), out, n));
+            }));
       const auto in = reached_planes(w_, plan_of(peer), planes_);
       if (!in.empty())
         ready.push_back(task("pme.charges.receive", {spread}, {{Edge::kCharges, peer}},
@@ -142,8 +141,12 @@ class LongRange {
 
   std::vector<TaskId> transform(std::vector<TaskId> after) {
     const TaskId planes = task("pme.planes", std::move(after), {}, [&w = w_, r = planes_](Post&) {
-      w.device.launch(w.transform_planes(r.first, r.count), Lane::kLongRange);
+      w.device.launch(w.transform_planes(r.first, r.count));
     });
+    charges_used_.push_back(planes);
+    s_.add({"pme.clear", Priority::kLocal, Lane::kSide, charges_used_, {}, [&w = w_](Post&) {
+              w.device.fill(w.charges.data(), 0, w.charges.bytes(), Lane::kSide);
+            }});
     std::vector<TaskId> ready{planes};
     for_peers([&](int peer) {
       task("pme.spectrum.send", {planes}, {},
@@ -161,7 +164,7 @@ class LongRange {
   std::vector<TaskId> convolve(std::vector<TaskId> after) {
     const TaskId lines =
         task("pme.lines", std::move(after), {}, [&w = w_, r = lines_, e = energies_](Post&) {
-          w.device.launch(w.convolve_lines(r.first, r.count, e), Lane::kLongRange);
+          w.device.launch(w.convolve_lines(r.first, r.count, e));
         });
     std::vector<TaskId> ready{lines};
     for_peers([&](int peer) {
@@ -180,7 +183,7 @@ class LongRange {
 
   std::vector<TaskId> inverse(std::vector<TaskId> after) {
     const TaskId planes = task("pme.inverse", std::move(after), {}, [&w = w_, r = planes_](Post&) {
-      w.device.launch(w.inverse_planes(r.first, r.count), Lane::kLongRange);
+      w.device.launch(w.inverse_planes(r.first, r.count));
     });
     std::vector<TaskId> ready{planes};
     for_peers([&](int peer) {
@@ -202,7 +205,7 @@ class LongRange {
 
   void gather(std::vector<TaskId> after) {
     task("pme.gather", std::move(after), {},
-         [&w = w_](Post&) { w.device.launch(w.gather_forces(), Lane::kLongRange); });
+         [&w = w_](Post&) { w.device.launch(w.gather_forces()); });
   }
 
   Schedule& s_;
@@ -211,6 +214,7 @@ class LongRange {
   Energies energies_;
   Range planes_{}, lines_{};
   size_t plane_size_ = 0;
+  std::vector<TaskId> charges_used_;
 };
 
 }  // namespace

@@ -148,7 +148,7 @@ std::vector<Await> from_peers(const RankView& view, Edge edge) {
 }  // namespace
 
 Schedule rebuild_schedule(Workspace& w, const RankView& view) {
-  Schedule s;
+  Schedule s(Schedule::End::kOpen);  // the long-range sum need not wait for lists
   const RankPlan& plan = view.plans[static_cast<size_t>(view.rank)];
   const std::vector<int> owner = owners(view, w.setup.grid.size());
 
@@ -201,19 +201,19 @@ Schedule rebuild_schedule(Workspace& w, const RankView& view) {
            w.device.launch(w.bound_clusters());
          }});
   }
-  s.add({"lists.build", Priority::kLocal, Lane::kMain, {last}, {}, [&w](Post&) {
-           w.device.launch(w.number_lists());
-           w.device.launch(w.build_lists());
+  s.add({"lists.build", Priority::kLocal, Lane::kSide, {last}, {}, [&w](Post&) {
+           w.device.launch(w.number_lists(), Lane::kSide);
+           w.device.launch(w.build_lists(), Lane::kSide);
          }});
-  // Beside the lists, on a device that has room. Velocities were kept when groups were placed.
-  s.add({"terms.place", Priority::kLocal, Lane::kLongRange, {last}, {}, [&w](Post&) {
-           w.device.launch(w.place_terms(), Lane::kLongRange);
+  s.add({"terms.place", Priority::kLocal, Lane::kMain, {last}, {}, [&w](Post&) {
+           w.device.launch(w.place_terms());
          }});
-  s.add({"state.keep", Priority::kLocal, Lane::kLongRange, {last}, {}, [&w](Post&) {
+  // Velocities were kept when groups were placed.
+  s.add({"state.keep", Priority::kLocal, Lane::kMain, {last}, {}, [&w](Post&) {
            w.device.copy(w.start_position.data(), w.position[w.current].data(),
-                         w.start_position.bytes(), Lane::kLongRange);
+                         w.start_position.bytes(), Lane::kMain);
            w.device.copy(w.start_heat.data(), w.energy.data() + kHeat, sizeof(int64_t),
-                         Lane::kLongRange);
+                         Lane::kMain);
          }});
   return s;
 }

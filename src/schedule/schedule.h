@@ -58,11 +58,18 @@ struct Task {
 
 class Schedule {
  public:
+  // Whether lanes meet again at the end, or each goes on by itself to what the next schedule has for
+  // it; then the main lane must not use what the side lane makes before that one ends.
+  enum class End { kJoined, kOpen };
+
+  explicit Schedule(End end = End::kJoined) : end_(end) {}
   TaskId add(Task task);
   const std::vector<Task>& tasks() const { return tasks_; }
+  End end() const { return end_; }
 
  private:
   std::vector<Task> tasks_;
+  End end_;
 };
 
 }  // namespace quiltmd

@@ -235,6 +235,7 @@ void Workspace::allocate_pme() {
               settings.order,  setup.box,       setup.grid.cells};
   const auto planes = static_cast<size_t>(settings.grid.x) * static_cast<size_t>(settings.grid.y);
   charges = make<int32_t>(planes * static_cast<size_t>(settings.grid.z));
+  device.fill(charges.data(), 0, charges.bytes(), Lane::kMain);
   potential = make<float>(planes * static_cast<size_t>(settings.grid.z));
   spectrum = make<Complex>(planes * static_cast<size_t>(settings.grid.z / 2 + 1));
   for (int d = 0; d < 3; ++d) {

@@ -27,7 +27,7 @@ void downloads_keep_what_was_there(Device& device) {
   for (int round = 0; round < 3; ++round) {
     std::vector<std::unique_ptr<Download>> under_way;
     for (int32_t n = 0; n < 4; ++n) {
-      device.fill(memory.data(), 10 * round + n, kBytes, n % 2 ? Lane::kMain : Lane::kLongRange);
+      device.fill(memory.data(), 10 * round + n, kBytes, n % 2 ? Lane::kMain : Lane::kSide);
       device.copy_in(number.data(), &n, sizeof n);
       under_way.push_back(device.start_download(
           {{number.data(), sizeof n}, {memory.data(), kBytes - 1}, {memory.data(), 3}}));

@@ -158,11 +158,11 @@ void null_records_and_runs_nothing() {
   NullDevice device;
   Buffer<int> values(device, 10);
   for (const int v : values.download()) CHECK(v == 0);
-  device.launch(AddTo{values.data(), 10, 7}, Lane::kLongRange);
+  device.launch(AddTo{values.data(), 10, 7}, Lane::kSide);
   CHECK(values.download()[0] == 0);
   CHECK(device.launches().size() == 1);
   const NullLaunch& launch = device.launches()[0];
-  CHECK(std::string(launch.name) == "add_to" && launch.lane == Lane::kLongRange);
+  CHECK(std::string(launch.name) == "add_to" && launch.lane == Lane::kSide);
   AddTo op;
   CHECK(launch.parameters.size() == sizeof op);
   std::memcpy(&op, launch.parameters.data(), sizeof op);

@@ -27,7 +27,8 @@ using fft::tile_bytes;
 using fft::tile_width;
 using fft::Way;
 
-constexpr int kPlaneThreads = 512;  // 128 registers each: radix 16 needs 32 for its values alone
+// So small that a plane finds room beside pair blocks; radix 16 needs 32 registers for its values alone.
+constexpr int kPlaneThreads = 256, kPlaneRegisters = 96;
 
 // ---- Rows along z --------------------------------------------------------------------------
 
@@ -203,7 +204,7 @@ size_t plane_bytes(const Shape& s) {
   return carved<Complex>(s.ny * s.pitch) + row_table_bytes(s) + carved<Complex>(s.ny);
 }
 
-__global__ void __launch_bounds__(kPlaneThreads)
+__global__ void __maxnreg__(kPlaneRegisters)
     forward_planes(const __grid_constant__ Shape s, int first, const int32_t* charges,
                    Complex* spectrum) {
   const int64_t x = first + blockIdx.x;
@@ -220,7 +221,7 @@ __global__ void __launch_bounds__(kPlaneThreads)
       [&](int k, int y, Complex value) { out[y * s.entries() + k] = value; });
 }
 
-__global__ void __launch_bounds__(kPlaneThreads)
+__global__ void __maxnreg__(kPlaneRegisters)
     inverse_planes_kernel(const __grid_constant__ Shape s, int first, const Complex* spectrum,
                           float* potential) {
   const int64_t x = first + blockIdx.x;
@@ -324,15 +325,9 @@ __global__ void __launch_bounds__(kTileThreads)
 
 // ---- Launch shapes -------------------------------------------------------------------------
 
-// How many planes a multiprocessor takes at a time: as many as fit, two at most for want of registers.
-int resident_planes(const Shape& s) {
-  constexpr size_t kSharedOfMultiprocessor = 227 * 1024;
-  return static_cast<int>(std::min<size_t>(2, kSharedOfMultiprocessor / (plane_bytes(s) + 1024)));
-}
-unsigned plane_threads(const Shape& s, int planes, int sm_count) {
+unsigned plane_threads(const Shape& s) {
   const int rows = s.ny * s.z.most_butterflies(), columns = s.entries() * s.y.most_butterflies();
-  const bool share = planes > sm_count && resident_planes(s) == 2;
-  return threads_for(std::max(rows, columns), share ? kPlaneThreads / 2 : kPlaneThreads);
+  return threads_for(std::max(rows, columns), kPlaneThreads);
 }
 unsigned row_tile_threads(const Shape& s) {
   return threads_for(kTileRows * s.z.most_butterflies(), kTileThreads);
@@ -351,9 +346,7 @@ void transform_planes_by(PlaneRoute route, const TransformPlanes& op, CudaContex
   const Shape s(op.grid, op.count);
   const auto planes = static_cast<unsigned>(op.count);
   if (route == PlaneRoute::kWhole) {
-    launch(context,
-           {"transform_planes", planes, plane_threads(s, op.count, context.sm_count),
-            plane_bytes(s), Start::kEarly},
+    launch(context, {"transform_planes", planes, plane_threads(s), plane_bytes(s), Start::kEarly},
            forward_planes, s, op.first, op.charges, op.spectrum);
     return;
   }
@@ -374,9 +367,7 @@ void inverse_planes_by(PlaneRoute route, const InversePlanes& op, CudaContext& c
   const Shape s(op.grid, op.count);
   const auto planes = static_cast<unsigned>(op.count);
   if (route == PlaneRoute::kWhole) {
-    launch(context,
-           {"inverse_planes", planes, plane_threads(s, op.count, context.sm_count), plane_bytes(s),
-            Start::kEarly},
+    launch(context, {"inverse_planes", planes, plane_threads(s), plane_bytes(s), Start::kEarly},
            inverse_planes_kernel, s, op.first, op.spectrum, op.potential);
     return;
   }

@@ -85,8 +85,8 @@ CudaDevice::CudaDevice(int ordinal) : impl_(std::make_unique<Impl>()) {
   cuda_check(cudaDeviceGetStreamPriorityRange(&lowest, &highest), "ask for stream priorities");
   for (int lane = 0; lane < kLaneCount; ++lane) {
     CudaContext& c = d.contexts[lane];
-    // The long-range sum is a chain of small kernels beside a large one: its blocks go first.
-    const int priority = lane == static_cast<int>(Lane::kLongRange) ? highest : lowest;
+    // The main lane is a chain of small kernels beside a large one: its blocks go first.
+    const int priority = lane == static_cast<int>(Lane::kMain) ? highest : lowest;
     cuda_check(cudaStreamCreateWithPriority(&c.stream, cudaStreamNonBlocking, priority),
                "create a stream");
     cuda_check(cudaEventCreateWithFlags(&d.joins[lane], cudaEventDisableTiming), "create an event");

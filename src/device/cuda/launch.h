@@ -44,6 +44,11 @@ void launch(const CudaContext& context, const LaunchShape& shape, void (*kernel)
                                     static_cast<int>(shape.shared)),
                shape.name);
   }
+  // A multiprocessor divides its memory between cache and shared memory anew only when it is empty.
+  // So that kernels of both lanes can share one, all ask for the same division.
+  cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
+                                  cudaSharedmemCarveoutMaxShared),
+             shape.name);
   cudaLaunchAttribute early{};
   early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   early.val.programmaticStreamSerializationAllowed = 1;
