@@ -121,7 +121,7 @@ def test_the_files_of_a_run(alanine: Files, tmp_path: Path) -> None:
     about = document["otherData"]
     assert about == {"device": "cpu", "first_step": 5 * TOY_LIFE, "steps": 10 * TOY_LIFE}
     names = [e["args"]["name"] for e in document["traceEvents"] if e["ph"] == "M"]
-    assert names == ["rank 0 (cpu)", "main", "rank 0 (cpu)", "long range"]
+    assert names == ["rank 0 (cpu)", "main", "rank 0 (cpu)", "side"]
     spans = [event for event in document["traceEvents"] if event["ph"] == "X"]
     assert len(spans) == 20 * TOY_LIFE
     assert all(span.keys() == {"ph", "pid", "tid", "name", "ts", "dur"} for span in spans)
