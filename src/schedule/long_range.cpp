@@ -143,6 +143,7 @@ class LongRange {
     const TaskId planes = task("pme.planes", std::move(after), {}, [&w = w_, r = planes_](Post&) {
       w.device.launch(w.transform_planes(r.first, r.count));
     });
+    // Pairs of a lone rank come after it on their lane: planes find room before pairs fill the machine.
     charges_used_.push_back(planes);
     s_.add({"pme.clear", Priority::kLocal, Lane::kSide, charges_used_, {}, [&w = w_](Post&) {
               w.device.fill(w.charges.data(), 0, w.charges.bytes(), Lane::kSide);

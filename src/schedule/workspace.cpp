@@ -20,7 +20,7 @@ namespace {
 constexpr size_t kClusterSlots = kClusterSize;
 
 // Below this many atoms the lists alone do not fill a large GPU evenly, and are cut in two.
-constexpr int kSmallSystem = 100000;
+constexpr int kSmallSystem = 50000;
 
 // Entries to expect: atoms in half the sphere of the list's reach around a cluster, widened by the
 // cluster's own extent, at the system's mean density.

@@ -52,14 +52,28 @@ struct CudaDevice::Impl {
     if (recording) throw Error(std::string("A recording cannot ") + what + ".");
   }
 
-  // The main lane goes on when all others have come here; then all others go on from there.
+  // The main lane goes on when all others have come here; then all others go on from there. Both are
+  // done only when it makes a difference: each costs calls that the GPU may be waiting for.
+  bool others_idle = true, others_follow = true;
   void gather_lanes() {
+    if (!others_idle) join_lanes();
+    others_idle = true;
+  }
+  void scatter_lanes() { others_follow = false; }
+  void enter(Lane lane) {
+    if (lane == Lane::kMain || recording) return;
+    if (!others_follow) fork_lanes();
+    others_follow = true;
+    others_idle = false;
+  }
+
+  void join_lanes() {
     for (int lane = 1; lane < kLaneCount; ++lane) {
       cuda_check(cudaEventRecord(joins[lane], contexts[lane].stream), "record an event");
       cuda_check(cudaStreamWaitEvent(main(), joins[lane]), "wait for an event");
     }
   }
-  void scatter_lanes() {
+  void fork_lanes() {
     cuda_check(cudaEventRecord(joins[0], main()), "record an event");
     for (int lane = 1; lane < kLaneCount; ++lane)
       cuda_check(cudaStreamWaitEvent(contexts[lane].stream, joins[0]), "wait for an event");
@@ -194,6 +208,7 @@ void CudaDevice::copy(void* to, const void* from, size_t bytes, Lane lane) {
   Impl& d = *impl_;
   d.use();
   if (bytes == 0) return;
+  d.enter(lane);
   cuda_check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, d.stream(lane)),
              "copy on the GPU");
 }
@@ -202,6 +217,7 @@ void CudaDevice::fill(void* to, int byte, size_t bytes, Lane lane) {
   Impl& d = *impl_;
   d.use();
   if (bytes == 0) return;
+  d.enter(lane);
   cuda_check(cudaMemsetAsync(to, byte, bytes, d.stream(lane)), "fill memory");
 }
 
@@ -218,6 +234,7 @@ std::unique_ptr<Download> CudaDevice::start_download(const std::vector<MemoryPie
 void CudaDevice::signal(int event, Lane lane) {
   Impl& d = *impl_;
   d.use();
+  d.enter(lane);
   cudaEvent_t& e = d.events[event];
   if (!e) cuda_check(cudaEventCreateWithFlags(&e, cudaEventDisableTiming), "create an event");
   cuda_check(cudaEventRecord(e, d.stream(lane)), "record an event");
@@ -231,6 +248,7 @@ void CudaDevice::wait(int event, Lane lane) {
   if (found == d.events.end()) return;  // never signalled: nothing to wait for
   // What was signalled before the recording is over when the recording runs.
   if (d.recording && !d.recorded_events.count(event)) return;
+  d.enter(lane);
   cuda_check(cudaStreamWaitEvent(d.stream(lane), found->second), "wait for an event");
 }
 
@@ -242,13 +260,13 @@ void CudaDevice::begin_recording() {
              "begin a recording");
   d.recording = true;
   d.recorded_events.clear();
-  d.scatter_lanes();
+  d.fork_lanes();
 }
 
 int CudaDevice::end_recording() {
   Impl& d = *impl_;
   d.use();
-  d.gather_lanes();
+  d.join_lanes();
   d.recording = false;
   // A signal of the recording means nothing outside it.
   for (const int event : d.recorded_events) {
@@ -322,6 +340,7 @@ void CudaDevice::launch_raw(const OperationKey& key, const void* parameters, siz
   d.use();
   const auto function = cuda_kernels().find(key);
   if (!function) throw Error(std::string("The GPU has no kernel for ") + key.name + ".");
+  d.enter(lane);
   function(parameters, context(lane));
 }
 
