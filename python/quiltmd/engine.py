@@ -43,6 +43,9 @@ class Engine(Protocol):
     def energies(self) -> dict[str, float]:
         """Energies by term, kinetic, potential and heat."""
 
+    def tensors(self) -> dict[str, Any]:
+        """(3, 3) arrays: virial of hydrogen groups, and motion, the sum of their p p / m."""
+
     def forces(self) -> Any:
         """Forces (N, 3)."""
 

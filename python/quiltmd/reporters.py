@@ -28,6 +28,7 @@ LOG_COLUMNS = (
     "total",
     "conserved",
     "temperature",
+    "pressure",
     "density",
     "ns/day",
 )
@@ -35,10 +36,10 @@ _DAY = 86400.0
 
 
 class LogReporter:
-    """Energies and speed, one CSV row each.
+    """Energies, pressure and speed, one CSV row each.
 
     Columns: step; time, ps; potential, kinetic, total and conserved energy (total minus the heat of
-    the thermostat), kJ/mol; temperature, K; density, kg/m^3; speed since the row before, ns/day
+    the thermostat), kJ/mol; temperature, K; pressure, bar; density, kg/m^3; speed since the row before, ns/day
     (0 in the first row).
 
     Parameters
@@ -70,7 +71,8 @@ class LogReporter:
         energies = simulation.energies()
         values = [energies[name] for name in ("potential", "kinetic", "total", "conserved")]
         texts = [f"{value:.6f}" for value in (simulation.time, *values)]
-        texts += [f"{simulation.temperature():.4f}", f"{simulation.density():.4f}"]
+        state = (simulation.temperature(), simulation.pressure(), simulation.density())
+        texts += [f"{value:.4f}" for value in state]
         self._write(f"{simulation.step},{','.join(texts)},{self._speed(simulation):.4g}")
         self.start_clock(simulation)
 

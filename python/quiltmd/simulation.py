@@ -27,6 +27,7 @@ from .system import System
 
 BOLTZMANN = 0.00831446261815324  # kJ/mol/K
 AMU_PER_NM3 = 1.66053906660  # kg/m^3
+KJ_MOL_PER_NM3 = 16.6053906660  # bar
 _PIECE_SECONDS = 0.5
 _FIRST_PIECE = 10  # steps, before the speed is known
 _CORE_ATOM = re.compile(r"\batom (\d+)")
@@ -157,6 +158,33 @@ class Simulation:
         """Forces now, (N, 3), kJ/mol/nm, in the order of the input."""
         return np.asarray(self._engine.forces(), dtype=np.float64)
 
+    def virial(self) -> NDArray[np.float64]:
+        """Virial now, (3, 3), kJ/mol: the sum of position times force over hydrogen groups.
+
+        Hydrogen groups (atoms joined by constraints, a rigid water for instance; an atom without
+        constraints is a group by itself) count with their centres of mass, so that forces of
+        constraints have no part in it.  It is symmetric: minus the derivative of the potential
+        energy by a strain of box and centres of mass, at fixed Ewald coefficient and PME grid,
+        groups keeping their shape and orientation.  The tail of the Lennard-Jones potential
+        (`dispersion_correction`) brings the mean of position times force beyond the cutoff.
+        A positive trace pushes the box apart.
+        """
+        return np.array(self._tensors()["virial"])
+
+    def pressure_tensor(self) -> NDArray[np.float64]:
+        """Pressure now, (3, 3), bar: (sum of p p / m over hydrogen groups + virial) / volume.
+
+        p and m are momentum and mass of a group.  Velocities are as stored: of `LangevinMiddle`
+        those of half a step before.  Single values fluctuate by hundreds of bar in a small box.
+        """
+        tensors = self._tensors()
+        pressure: NDArray[np.float64] = tensors["motion"] + tensors["virial"]
+        return KJ_MOL_PER_NM3 / self._volume * pressure
+
+    def pressure(self) -> float:
+        """Pressure now, bar: a third of the trace of `pressure_tensor`."""
+        return float(np.trace(self.pressure_tensor())) / 3
+
     def temperature(self) -> float:
         """Kinetic temperature now, K."""
         return 2 * self.energies()["kinetic"] / (self.degrees_of_freedom * BOLTZMANN)
@@ -279,6 +307,12 @@ class Simulation:
                 self._piece = max(1, min(int(steps * _PIECE_SECONDS / seconds), 10 * self._piece))
             stop = watch is not None and watch(self.step)
         return stop
+
+    def _tensors(self) -> dict[str, Any]:
+        if "tensors" not in self._cache:
+            self._cache["tensors"] = self._engine.tensors()
+        tensors: dict[str, Any] = self._cache["tensors"]
+        return tensors
 
     def _changed(self) -> None:
         self._cache = {}

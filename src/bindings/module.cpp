@@ -82,6 +82,17 @@ nb::dict get_state(const Engine& engine) {
   return out;
 }
 
+nb::dict tensors(Engine& engine) {
+  const Tensors found = [&] {
+    nb::gil_scoped_release release;
+    return engine.tensors();
+  }();
+  nb::dict out;
+  out["virial"] = to_array(found.virial);
+  out["motion"] = to_array(found.motion);
+  return out;
+}
+
 nb::dict minimize(Engine& engine, double tolerance, int max_iterations) {
   const Minimum minimum = [&] {
     nb::gil_scoped_release release;
@@ -141,23 +152,21 @@ nb::dict reference(const nb::dict& arrays, const nb::dict& nonbonded, const Matr
   const size_t n = input.size();
   out.forces.resize(n);
   std::vector<Vec3d> internal(n), forces(n);
-  double constant = 0, dispersion = 0;
+  Constant constant, dispersion;
   {
     nb::gil_scoped_release release;
     for (size_t i = 0; i < n; ++i) internal[i] = input[static_cast<size_t>(system.input_index[i])];
     reference_bonded(system, box, internal, out);
     reference_pairs(system, settings, box, internal, out);
-    if (settings.pme) {
-      reference_pme(system, settings, box, internal, out);
-      constant = ewald_constant(system, settings, box.volume());
-    }
-    if (settings.dispersion_correction)
-      dispersion = dispersion_constant(system, settings, box.volume());
+    if (settings.pme) reference_pme(system, settings, box, internal, out);
+    reference_group_virial(system, box, internal, out);
+    constant = ewald_constant(system, settings, box.volume());
+    dispersion = dispersion_constant(system, settings, box.volume());
     for (size_t i = 0; i < n; ++i)
       forces[static_cast<size_t>(system.input_index[i])] = out.forces[i];
   }
   const auto& e = out.energy;
-  double potential = constant + dispersion;
+  double potential = constant.energy + dispersion.energy;
   for (size_t k = 0; k < kKinetic; ++k) potential += e[k];
   nb::dict energies;
   energies["bond"] = e[kBond];
@@ -167,12 +176,17 @@ nb::dict reference(const nb::dict& arrays, const nb::dict& nonbonded, const Matr
   energies["lj14"] = e[kLj14];
   energies["coulomb"] = e[kCoulombDirect];
   energies["coulomb14"] = e[kCoulomb14];
-  energies["pme"] = e[kReciprocal] + constant;
-  energies["dispersion"] = dispersion;
+  energies["pme"] = e[kReciprocal] + constant.energy;
+  energies["dispersion"] = dispersion.energy;
   energies["potential"] = potential;
   nb::dict result;
   result["energies"] = energies;
   result["forces"] = to_array(forces);
+  Symmetric virial;
+  for (int k = 0; k < Symmetric::kParts; ++k)
+    virial[k] = e[static_cast<size_t>(kVirial + k)] +
+                (k < 3 ? constant.virial + dispersion.virial : 0);
+  result["virial"] = to_array(virial);
   return result;
 }
 
@@ -214,6 +228,7 @@ NB_MODULE(_core, module) {
       .def("run", &Engine::run, "steps"_a, nb::call_guard<nb::gil_scoped_release>())
       .def("state", &get_state)
       .def("energies", &Engine::energies, nb::call_guard<nb::gil_scoped_release>())
+      .def("tensors", &tensors)
       .def("forces", [](Engine& engine) { return to_array(engine.forces()); })
       .def("force_sum",
            [](Engine& engine) {

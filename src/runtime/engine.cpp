@@ -88,7 +88,7 @@ void Engine::create_ranks(const HostState& internal) {
     ranks_.push_back(std::make_unique<Rank>(*setup_, *devices_[i], *transport_[i],
                                             RankView{r, run_.ranks, plans}));
   }
-  for_ranks([&](Rank& rank) { rank.load(internal); });
+  move_atoms([&](Rank& rank) { rank.load(internal); });
   balanced_at_ = internal.step;
   balanced_ = false;
 }
@@ -121,6 +121,11 @@ void Engine::for_ranks(const std::function<void(Rank&)>& body) {
   if (first) std::rethrow_exception(first);
 }
 
+void Engine::move_atoms(const std::function<void(Rank&)>& body) {
+  evaluated_.reset();
+  for_ranks(body);
+}
+
 void Engine::require_state() const {
   if (ranks_.empty())
     throw Error("the engine has no state, or lost it when the simulation blew up: set one first");
@@ -148,7 +153,7 @@ void Engine::run(int64_t steps) {
       int64_t chunk = steps;
       if (run_.balance && ranks_.size() > 1)
         chunk = std::min<int64_t>(chunk, kFirstBalance * setup_->lists.life);
-      for_ranks([&](Rank& rank) { rank.run(chunk); });
+      move_atoms([&](Rank& rank) { rank.run(chunk); });
       steps -= chunk;
       rebalance();
     }
@@ -183,20 +188,21 @@ void Engine::rebalance() {
     ranks_[r]->replan({static_cast<int>(r), run_.ranks, plans});
 }
 
-std::array<double, kEnergyKinds> Engine::sum_energies() const {
+const std::array<double, kEnergyKinds>& Engine::evaluate() {
+  if (evaluated_) return *evaluated_;
+  for_ranks([](Rank& rank) { rank.evaluate(); });
   std::array<int64_t, kEnergyKinds> total{};
   for (const auto& rank : ranks_) {
     const auto own = rank->energies();
     for (size_t k = 0; k < kEnergyKinds; ++k) total[k] += own[k];
   }
-  std::array<double, kEnergyKinds> values;
-  for (size_t k = 0; k < kEnergyKinds; ++k) values[k] = from_fixed(total[k], kEnergyScale);
-  return values;
+  evaluated_.emplace();
+  for (size_t k = 0; k < kEnergyKinds; ++k) (*evaluated_)[k] = from_fixed(total[k], kEnergyScale);
+  return *evaluated_;
 }
 
-double Engine::evaluate_potential() {
-  for_ranks([](Rank& rank) { rank.evaluate(); });
-  const auto e = sum_energies();
+double Engine::potential() {
+  const auto& e = evaluate();
   double potential = setup_->constant_energy + setup_->dispersion_energy;
   for (size_t k = 0; k < kKinetic; ++k) potential += e[k];
   return potential;
@@ -204,8 +210,7 @@ double Engine::evaluate_potential() {
 
 std::map<std::string, double> Engine::energies() {
   require_state();
-  const double potential = evaluate_potential();
-  const auto e = sum_energies();
+  const auto& e = evaluate();
   return {{"bond", e[kBond]},
           {"angle", e[kAngle]},
           {"torsion", e[kTorsion]},
@@ -217,12 +222,24 @@ std::map<std::string, double> Engine::energies() {
           {"dispersion", setup_->dispersion_energy},
           {"kinetic", e[kKinetic]},
           {"heat", e[kHeat]},
-          {"potential", potential}};
+          {"potential", potential()}};
+}
+
+Tensors Engine::tensors() {
+  require_state();
+  const auto& e = evaluate();
+  Tensors tensors;
+  for (int k = 0; k < Symmetric::kParts; ++k) {
+    tensors.virial[k] = e[static_cast<size_t>(kVirial + k)];
+    tensors.motion[k] = e[static_cast<size_t>(kMotion + k)];
+  }
+  for (int d = 0; d < 3; ++d) tensors.virial[d] += setup_->constant_virial;
+  return tensors;
 }
 
 std::vector<Vec3d> Engine::forces() {
   require_state();
-  for_ranks([](Rank& rank) { rank.evaluate(); });
+  evaluate();
   std::vector<Vec3d> internal(static_cast<size_t>(system_.atom_count()));
   for (const auto& rank : ranks_) rank->collect_forces(internal, nonbonded_.pme);
   return reorder(internal, system_.input_index, false);
@@ -230,7 +247,7 @@ std::vector<Vec3d> Engine::forces() {
 
 std::array<int64_t, 3> Engine::force_sum() {
   require_state();
-  for_ranks([](Rank& rank) { rank.evaluate(); });
+  evaluate();
   std::array<int64_t, 3> sum{};
   for (const auto& rank : ranks_) {
     const auto own = rank->force_sum();
@@ -241,7 +258,7 @@ std::array<int64_t, 3> Engine::force_sum() {
 
 void Engine::draw_velocities(double temperature, uint64_t seed) {
   require_state();
-  for_ranks([&](Rank& rank) { rank.draw_velocities(temperature, seed); });
+  move_atoms([&](Rank& rank) { rank.draw_velocities(temperature, seed); });
 }
 
 void Engine::explain(const Blowup& blowup) {

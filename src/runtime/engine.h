@@ -5,6 +5,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,12 @@ struct Minimum {
   bool converged = false;
 };
 
+// Over hydrogen groups, kJ/mol: minus the derivative of the potential energy by a strain that moves
+// their centres of mass with the box, and the sum of momentum (x) momentum / mass.
+struct Tensors {
+  Symmetric virial, motion;
+};
+
 class Engine {
  public:
   // `system` in input order. The box is that of the first state.
@@ -37,7 +44,9 @@ class Engine {
   HostState state() const;                                 // input order
   Box box() const { return setup_->box; }
   void run(int64_t steps);
+  // Of the state as it is: evaluated once, whatever is asked for first.
   std::map<std::string, double> energies();
+  Tensors tensors();
   std::vector<Vec3d> forces();
   std::array<int64_t, 3> force_sum();
   Minimum minimize(double tolerance, int max_iterations);
@@ -64,12 +73,13 @@ class Engine {
  private:
   void create_ranks(const HostState& internal);
   void for_ranks(const std::function<void(Rank&)>& body);
+  void move_atoms(const std::function<void(Rank&)>& body);  // and forget what was evaluated
   void require_state() const;
   void rebalance();
   [[noreturn]] void explain(const Blowup& blowup);
-  double evaluate_potential();
+  const std::array<double, kEnergyKinds>& evaluate();
+  double potential();
   double largest_force();
-  std::array<double, kEnergyKinds> sum_energies() const;
 
   System system_;  // internal order
   NonbondedSettings nonbonded_;
@@ -83,6 +93,7 @@ class Engine {
   Assignment assignment_;
   int64_t balanced_at_ = 0;
   bool balanced_ = false;  // since the last set_state
+  std::optional<std::array<double, kEnergyKinds>> evaluated_;  // of the state as it is
   double profile_begin_ = 0;
 };
 

@@ -94,6 +94,13 @@ class FakeEngine:
         parts = dict.fromkeys(_PARTS, 0.0) | {"lj": potential}
         return parts | {"potential": potential, "kinetic": self._kinetic(), "heat": self._heat}
 
+    def tensors(self) -> dict[str, Any]:
+        momenta = self._masses * self._velocities
+        return {
+            "virial": self._stretch().T @ self.forces(),
+            "motion": momenta.T @ self._velocities,
+        }
+
     def forces(self) -> Any:
         return -_SPRING * self._stretch() - 0.1 * (self._positions - self._list_positions)
 

@@ -81,7 +81,7 @@ def test_energy_does_not_depend_on_ranks(alanine: Files) -> None:
 def test_a_run_leaves_its_files(finished: tuple[Files, Path]) -> None:
     files, out = finished
     rows = (out / "log.csv").read_text().splitlines()
-    assert rows[0] == "step,time,potential,kinetic,total,conserved,temperature,density,ns/day"
+    assert rows[0] == "step,time,potential,kinetic,total,conserved,temperature,pressure,density,ns/day"
     assert [int(row.split(",")[0]) for row in rows[1:]] == list(range(0, 41, 5))
     assert all(np.isfinite(float(value)) for row in rows[1:] for value in row.split(","))
     mdtraj = pytest.importorskip("mdtraj")

@@ -421,6 +421,40 @@ void deliver_i(IResult& result, uint32_t base, PairThread& thread, Totals& total
   }
 }
 
+HWY_INLINE Vec3d position(const Float4& local) { return {local.x, local.y, local.z}; }
+
+// Positions times forces over all atoms of a list, seen from the first i atom: the forces add up to
+// zero, so its own does not matter.
+Symmetric virial_of(const PairForces& op, uint32_t base, const Blocks& blocks,
+                    const IResult& result) {
+  const Float4* const site = op.slots.local + base;
+  const Vf origin[3] = {hn::Set(df, site->x), hn::Set(df, site->y), hn::Set(df, site->z)};
+  Vf sums[Symmetric::kParts];
+  for (Vf& sum : sums) sum = hn::Zero(df);
+  for (size_t b = 0; b < blocks.blocks; ++b) {
+    float* block = blocks.data + b * ListScratch::kFields * hn::Lanes(df);
+    const Vf x = hn::Sub(load(block, Field::kX), origin[0]);
+    const Vf y = hn::Sub(load(block, Field::kY), origin[1]);
+    const Vf z = hn::Sub(load(block, Field::kZ), origin[2]);
+    const Vf fx = load(block, Field::kForceX), fy = load(block, Field::kForceY);
+    const Vf fz = load(block, Field::kForceZ);
+    sums[0] = hn::MulAdd(x, fx, sums[0]);
+    sums[1] = hn::MulAdd(y, fy, sums[1]);
+    sums[2] = hn::MulAdd(z, fz, sums[2]);
+    sums[3] = hn::MulAdd(x, fy, hn::MulAdd(y, fx, sums[3]));
+    sums[4] = hn::MulAdd(x, fz, hn::MulAdd(z, fx, sums[4]));
+    sums[5] = hn::MulAdd(y, fz, hn::MulAdd(z, fy, sums[5]));
+  }
+  Symmetric virial;
+  for (int k = 0; k < Symmetric::kParts; ++k)
+    virial[k] = (k < 3 ? 1.0 : 0.5) * hn::ReduceSum(df, sums[k]);
+  for (int a = 1; a < kClusterSize; ++a) {
+    const float* force = result.force + 4 * a;
+    virial.add_product(position(site[a]) - position(site[0]), {force[0], force[1], force[2]});
+  }
+  return virial;
+}
+
 template <Form form, int degree, bool energy>
 void evaluate(const PairForces& op, int first, int last, PairThread& thread) {
   for (int l = first; l < last; ++l) {
@@ -430,6 +464,11 @@ void evaluate(const PairForces& op, int first, int last, PairThread& thread) {
     const Blocks blocks = load_list(op, list, thread);
     IResult result;
     add_i_atoms<form, degree, energy>(op, base, blocks, result);
+    if constexpr (energy) {
+      const Symmetric virial = virial_of(op, base, blocks, result);
+      for (int k = 0; k < Symmetric::kParts; ++k)
+        thread.virial[k] += to_fixed(virial[k], kEnergyScale);
+    }
     const uint32_t* entries = op.entries + list.begin;
     float* plain = blocks.data + blocks.masked_blocks * ListScratch::kFields * hn::Lanes(df);
     Totals totals;
