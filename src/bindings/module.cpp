@@ -184,8 +184,8 @@ nb::dict reference(const nb::dict& arrays, const nb::dict& nonbonded, const Matr
   result["forces"] = to_array(forces);
   Symmetric virial;
   for (int k = 0; k < Symmetric::kParts; ++k)
-    virial[k] = e[static_cast<size_t>(kVirial + k)] +
-                (k < 3 ? constant.virial + dispersion.virial : 0);
+    virial[k] =
+        e[static_cast<size_t>(kVirial + k)] + (k < 3 ? constant.virial + dispersion.virial : 0);
   result["virial"] = to_array(virial);
   return result;
 }

@@ -10,7 +10,8 @@
 
 namespace quiltmd {
 
-Constant dispersion_constant(const System& system, const NonbondedSettings& settings, double volume) {
+Constant dispersion_constant(const System& system, const NonbondedSettings& settings,
+                             double volume) {
   const auto types = static_cast<size_t>(system.lj_type_count);
   if (!settings.dispersion_correction || system.lj_types.empty()) return {};
   std::vector<double> count(types, 0.0);

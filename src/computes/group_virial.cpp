@@ -22,8 +22,7 @@ void reference_group_virial(const System& system, const Box& box,
     }
     const Vec3d centre = (1 / mass) * lever;
     Symmetric virial{};
-    for (size_t a = first; a < end; ++a)
-      virial.add_product(centre - from_first(a), out.forces[a]);
+    for (size_t a = first; a < end; ++a) virial.add_product(centre - from_first(a), out.forces[a]);
     out.add_virial(virial);
   }
 }

@@ -100,7 +100,7 @@ enum EnergyKind {
   kCoulomb14,
   kReciprocal,
   kKinetic,
-  kVirial,            // of hydrogen groups: minus the derivative of the energy by a strain of the box
+  kVirial,  // of hydrogen groups: minus the derivative of the energy by a strain of the box
   kMotion = kVirial + 6,  // momentum (x) momentum / mass, summed over hydrogen groups
   kHeat = kMotion + 6,
   kEnergyKinds

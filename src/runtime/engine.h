@@ -92,7 +92,7 @@ class Engine {
   std::vector<std::unique_ptr<Rank>> ranks_;
   Assignment assignment_;
   int64_t balanced_at_ = 0;
-  bool balanced_ = false;  // since the last set_state
+  bool balanced_ = false;                                      // since the last set_state
   std::optional<std::array<double, kEnergyKinds>> evaluated_;  // of the state as it is
   double profile_begin_ = 0;
 };

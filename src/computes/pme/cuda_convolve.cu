@@ -82,21 +82,20 @@ __device__ void add_block_sum(double value, double* scratch, int64_t* total) {
 }
 
 // One tile of lines along x: `width` neighbours in z of one y.
+template <bool kEnergy>
 struct ConvolveTile {
   const Influence& influence;
   const Shape& s;
   int y, first_z;
-  bool with_energy;
   float ky, modulus_y;
   double energy = 0;
   Symmetric virial{};
 
-  __device__ ConvolveTile(const Influence& i, const Shape& shape, int line, int z, bool sums)
+  __device__ ConvolveTile(const Influence& i, const Shape& shape, int line, int z)
       : influence(i),
         s(shape),
         y(line),
         first_z(z),
-        with_energy(sums),
         ky(signed_frequency(line, shape.ny)),
         modulus_y(i.moduli[1][line]) {}
 
@@ -106,20 +105,25 @@ struct ConvolveTile {
     const float modulus = modulus_y * influence.moduli[0][k] * influence.moduli[2][min(kz, s.half)];
     const Vec3f m = influence.wave(signed_frequency(k, s.nx), ky, static_cast<float>(kz));
     const float g = influence(m, modulus);
-    if (with_energy && kz <= s.half) {
-      const float weight = kz == 0 || kz == s.half ? 0.5f : 1.0f;
-      const float here = weight * g * __fmaf_rn(v.re, v.re, v.im * v.im);
-      const Vec3f reduced = -influence.anisotropy(m) * here * m;
-      energy += here;
-      virial.add_product({reduced.x, reduced.y, reduced.z}, {m.x, m.y, m.z});
-    }
+    if constexpr (kEnergy) add(kz, g, m, v);
     return {g * v.re, g * v.im};
+  }
+
+ private:
+  __device__ __forceinline__ void add(int kz, float g, Vec3f m, Complex v) {
+    if (kz > s.half) return;
+    const float weight = kz == 0 || kz == s.half ? 0.5f : 1.0f;
+    const float here = weight * g * __fmaf_rn(v.re, v.re, v.im * v.im);
+    const Vec3f reduced = -influence.anisotropy(m) * here * m;
+    energy += here;
+    virial.add_product({reduced.x, reduced.y, reduced.z}, {m.x, m.y, m.z});
   }
 };
 
 // The last pass forward, the convolution and the first pass back: they work on the same values.
 // Ends with a barrier.
-__device__ void convolve_pass(const Lines& lines, const Plan& plan, ConvolveTile& tile) {
+template <class Tile>
+__device__ __forceinline__ void convolve_pass(const Lines& lines, const Plan& plan, Tile& tile) {
   fft::with_radix(plan.pass[plan.passes - 1].radix, [&](auto radix) {
     const int step = plan.n / radix;
     fft::over_lines<Run::kAcrossLines>(lines, step, {}, [&](int column, int b) {
@@ -138,7 +142,7 @@ __device__ void convolve_pass(const Lines& lines, const Plan& plan, ConvolveTile
   __syncthreads();
 }
 
-template <bool with_energy>
+template <bool kEnergy>
 __global__ void __launch_bounds__(kTileThreads)
     convolve_tiles(const __grid_constant__ Shape s, int first, int width, Divider by_width,
                    const __grid_constant__ Influence influence, Complex* spectrum,
@@ -146,7 +150,7 @@ __global__ void __launch_bounds__(kTileThreads)
   const int y = first + blockIdx.y, entries = s.entries(), column = blockIdx.x * width;
   const int64_t plane = static_cast<int64_t>(s.ny) * entries;
   const Lines lines = column_tile(s.x, width, by_width);
-  ConvolveTile tile(influence, s, y, column, with_energy);
+  ConvolveTile<kEnergy> tile(influence, s, y, column);
   Complex* base = spectrum + static_cast<int64_t>(y) * entries + column;
   const int here = min(width, entries - column);
   wait_for_previous();
@@ -160,7 +164,7 @@ __global__ void __launch_bounds__(kTileThreads)
   fft::last_inverse<Run::kAcrossLines>(lines, s.x, [&](int line, int x, Complex value) {
     if (line < here) base[x * plane + line] = value;
   });
-  if constexpr (with_energy) {
+  if constexpr (kEnergy) {
     auto* const scratch = reinterpret_cast<double*>(lines.data);
     add_block_sum(tile.energy, scratch, energy + kReciprocal);
 #pragma unroll
@@ -181,8 +185,8 @@ void convolve_lines(const ConvolveLines& op, CudaContext& context) {
                           Start::kEarly,
                           static_cast<unsigned>(op.count)};
   const Influence influence(op);
-  launch(context, shape, op.energy ? convolve_tiles<true> : convolve_tiles<false>, s, op.first, width,
-         Divider(width), influence, op.spectrum, op.energy);
+  launch(context, shape, op.energy ? convolve_tiles<true> : convolve_tiles<false>, s, op.first,
+         width, Divider(width), influence, op.spectrum, op.energy);
 }
 
 }  // namespace quiltmd

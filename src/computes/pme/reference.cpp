@@ -68,7 +68,7 @@ struct Sums {
 
 // Multiply the spectrum by the influence function. The virial is Essmann et al. 1995, eq. 2.7.
 Sums convolve(const NonbondedSettings& settings, const Box& box,
-                std::vector<std::complex<double>>& spectrum) {
+              std::vector<std::complex<double>>& spectrum) {
   const Int3 n = settings.grid;
   const Reciprocal reciprocal = reciprocal_vectors(box);
   const double per_alpha2 = kPi * kPi / (settings.alpha * settings.alpha);
@@ -83,16 +83,15 @@ Sums convolve(const NonbondedSettings& settings, const Box& box,
                         static_cast<double>(frequency(j, n.y)) * reciprocal.b +
                         static_cast<double>(k) * reciprocal.c;
         const double m2 = dot(m, m);
-        const double influence =
-            m2 == 0 ? 0
-                    : std::exp(-per_alpha2 * m2) /
-                          (kPi * box.volume() * m2) * moduli[0][static_cast<size_t>(i)] *
-                          moduli[1][static_cast<size_t>(j)] * moduli[2][static_cast<size_t>(k)];
+        const double influence = m2 == 0 ? 0
+                                         : std::exp(-per_alpha2 * m2) / (kPi * box.volume() * m2) *
+                                               moduli[0][static_cast<size_t>(i)] *
+                                               moduli[1][static_cast<size_t>(j)] *
+                                               moduli[2][static_cast<size_t>(k)];
         const double twice = k == 0 || 2 * k == n.z ? 1 : 2;
         const double energy = 0.5 * twice * influence * std::norm(spectrum[at]);
         sums.energy += energy;
-        if (m2 > 0)
-          sums.virial.add_product((-2 * energy * (1 / m2 + per_alpha2)) * m, m);
+        if (m2 > 0) sums.virial.add_product((-2 * energy * (1 / m2 + per_alpha2)) * m, m);
         spectrum[at] *= influence;
       }
   for (int d = 0; d < 3; ++d) sums.virial[d] += sums.energy;
