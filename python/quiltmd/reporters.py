@@ -39,8 +39,8 @@ class LogReporter:
     """Energies, pressure and speed, one CSV row each.
 
     Columns: step; time, ps; potential, kinetic, total and conserved energy (total minus the heat of
-    the thermostat), kJ/mol; temperature, K; pressure, bar; density, kg/m^3; speed since the row before, ns/day
-    (0 in the first row).
+    the thermostat), kJ/mol; temperature, K; pressure, bar; density, kg/m^3; speed since the row
+    before, ns/day (0 in the first row).
 
     Parameters
     ----------

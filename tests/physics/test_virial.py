@@ -65,9 +65,7 @@ STRAINS = [np.eye(3)[[a]].T @ np.eye(3)[[b]] for a in range(3) for b in range(a 
 STRAINS = [(strain + strain.T) / 2 for strain in STRAINS]
 
 
-def check_reference(
-    system: Any, state: State, settings: Nonbonded, strains: Any = STRAINS
-) -> Any:
+def check_reference(system: Any, state: State, settings: Nonbonded, strains: Any = STRAINS) -> Any:
     virial = quiltmd.reference_virial(system, state, settings)
 
     def energy(there: State) -> float:
@@ -146,9 +144,7 @@ def test_ranks_and_threads_do_not_matter(water: tuple[Any, State], integrator: A
     """Of a state in motion, with lists that have aged."""
     found = []
     for ranks, threads in ((1, 1), (1, 3), (2, 1), (3, 2)):
-        simulation = Simulation(
-            *water, PME, integrator, device="cpu", ranks=ranks, threads=threads
-        )
+        simulation = Simulation(*water, PME, integrator, device="cpu", ranks=ranks, threads=threads)
         simulation.run(13)
         found.append(simulation.pressure_tensor())
         assert simulation.pressure() == pytest.approx(np.trace(found[-1]) / 3, rel=1e-12)
