@@ -62,6 +62,7 @@ def test_looking_changes_nothing(warm: Pair, ensemble: str) -> None:
     for _ in range(12):
         run.advance(25)
         run.engine.energies()
+        run.engine.tensors()
         run.engine.forces()
         run.state()
     assert run.digest() == Run(*warm, INTEGRATORS[ensemble]).advance(300).digest()

@@ -216,8 +216,9 @@ class Pressures:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_pressure_of_water_at_its_density() -> None:
-    """TIP3P at 300 K and 0.985 g/cm^3, where others find 1 bar: within its error, some 60 bar."""
+    """TIP3P at 300 K and 0.985 g/cm^3, where others find 1 bar; 40 ps gave -7 +- 27 bar."""
     spacing = (18.015 / 0.985 * 1.66053906660e-3) ** (1 / 3)
     system, state = water_box((9, 9, 9), seed=1, spacing=spacing)
     settings = Nonbonded(cutoff=0.9)
