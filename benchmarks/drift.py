@@ -22,7 +22,8 @@ Energies are evaluated with the potential shifted to zero at the cutoff.  That c
 no bit of the trajectory either; it takes out the steps that the energy makes when a pair crosses
 the cutoff, which are noise to the fit.
 
-    python benchmarks/drift.py [--device cpu] [--picoseconds 100] [--timestep 0.002]
+    python benchmarks/drift.py [--topology prmtop --coordinates inpcrd] [--device cpu]
+        [--picoseconds 100] [--timestep 0.002]
         [--json benchmarks/results/drift-cpu.json]
 
 From 3 fs on, hydrogens have a mass of 3, taken from their neighbours.
@@ -41,7 +42,7 @@ from numpy.typing import NDArray
 
 import quiltmd
 from quiltmd.engine import Engine, make_engine
-from quiltmd.systems import SYSTEMS, system_files
+from quiltmd.systems import system_files
 
 HEAVY_FROM = 0.003  # ps: timesteps that need heavy hydrogens
 EQUILIBRATE = 40.0  # ps with a thermostat
@@ -82,7 +83,6 @@ class Record:
         slope, error = fit(times, total)
         per_atom = 1000 / self._settings["atoms"]  # kJ/mol/ps -> kJ/mol/ns per atom
         result = {
-            "system": SYSTEMS["dhfr"].title,
             **self._settings,
             "simulated_ps": float(times[-1] - times[0]),
             "drift_kj_mol_ns_atom": slope * per_atom,
@@ -114,6 +114,8 @@ def fit(times: NDArray[np.float64], values: NDArray[np.float64]) -> tuple[float,
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Energy drift of DHFR in water.")
+    parser.add_argument("--topology", type=Path, default=system_files("dhfr")[0])
+    parser.add_argument("--coordinates", type=Path, default=system_files("dhfr")[1])
     parser.add_argument("--picoseconds", type=float, default=100.0)
     parser.add_argument("--every", type=int, default=25)
     parser.add_argument("--timestep", type=float, default=0.002, help="ps")
@@ -125,7 +127,10 @@ def main() -> None:
     choice = parser.parse_args()
     heavy = choice.timestep >= HEAVY_FROM
     system, state = quiltmd.load(
-        *system_files("dhfr"), constraints="h-bonds", hydrogen_mass=3.0 if heavy else None
+        choice.topology,
+        choice.coordinates,
+        constraints="h-bonds",
+        hydrogen_mass=3.0 if heavy else None,
     )
 
     def engine(system: Any, nonbonded: Any, integrator: Any, run: dict[str, Any]) -> Engine:
@@ -150,7 +155,12 @@ def main() -> None:
     start = quiltmd.State(warmed.positions, warmed.velocities, warmed.box)
     simulation = simulation_of(start, quiltmd.VelocityVerlet(choice.timestep, remove_com_every=0))
     machine = str(simulation.describe()["devices"][0]["name"])
-    settings = {"timestep_ps": choice.timestep, "atoms": system.atoms, "machine": machine}
+    settings = {
+        "topology": choice.topology.name,
+        "timestep_ps": choice.timestep,
+        "atoms": system.atoms,
+        "machine": machine,
+    }
     record = Record(choice.every, settings, choice.json)
     record.note_lists(simulation)
     simulation.run(round((SETTLE + choice.picoseconds) / choice.timestep), [record])

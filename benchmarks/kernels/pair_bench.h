@@ -50,6 +50,11 @@ struct FixedScratch final : Scratch {
   Array<char> memory;
 };
 
+inline std::vector<Vec3d> padded(std::vector<Vec3d> values, int size) {
+  values.resize(static_cast<size_t>(size));
+  return values;
+}
+
 struct Bench {
   Bench(const Water& water, double buffer, bool with_times)
       : w(water),
@@ -103,6 +108,13 @@ struct Bench {
              cluster_patch.data,
              {force.data, force.data + slots_n, force.data + 2 * slots_n},
              nullptr};
+    // Groups that were laid out before lie nearly in order.
+    run(place(0));
+    copy(from, position);
+    copy(from_velocity, velocity);
+    copy(*placed, placed_out);
+    run(place(1));
+    synchronize();
   }
   ~Bench() { cudaStreamDestroy(context.stream); }
 
@@ -112,22 +124,34 @@ struct Bench {
     f(&op, context);
   }
 
-  BinGroups bin() {
-    return {placed->data, group_count.data, groups_n, from.data, w.box, view, records.data};
-  }
-  SortGroups sort() {
-    return {records.data, group_count.data, groups_n,        constants,
-            view,         identity->data,   patches_n,       identity->data,
-            patches.data, slots_n,          slot_count.data, faults.data};
-  }
-  PlaceGroups place() {
-    return {records.data, group_count.data,    groups_n,           constants, patches.data,
-            patches_n,    from.data,           from_velocity.data, slots,     placed_out.data,
-            origin.data,  start_velocity.data, slot_of_atom.data};
+  // To be run in turns with that of the other parity.
+  PlaceGroups place(int parity) {
+    const BinGroups bin{placed->data, group_count.data, groups_n, from.data, w.box,
+                        view,         records.data};
+    return {bin,
+            constants,
+            identity->data,
+            patches_n,
+            identity->data,
+            patches.data,
+            slots_n,
+            slot_count.data,
+            tally[parity].data,
+            tally[1 - parity].data,
+            from.data,
+            from_velocity.data,
+            slots,
+            placed_out.data,
+            origin.data,
+            start_velocity.data,
+            slot_of_atom.data,
+            bounds.data,
+            faults.data};
   }
   BoundClusters bound() { return {slots, slot_count.data, slots_n, bounds.data}; }
   NumberLists number() {
-    return {patches.data, identity->data, patches_n, 0, first_list.data, ranges.data};
+    return {patches.data,    identity->data, patches_n,       0,
+            first_list.data, ranges.data,    entry_count.data};
   }
   BuildLists build(float reach) {
     BuildLists op{};
@@ -172,6 +196,12 @@ struct Bench {
     op.parameters.ewald = fit_ewald(kAlpha, kCutoff);
     op.energy = with_energy ? energy.data : nullptr;
     return op;
+  }
+  template <class T>
+  void copy(Array<T>& to, const Array<T>& source) {
+    cuda_check(cudaMemcpyAsync(to.data, source.data, source.size * sizeof(T), cudaMemcpyDefault,
+                               context.stream),
+               "copy");
   }
   void synchronize() { cuda_check(cudaStreamSynchronize(context.stream), "run"); }
 
@@ -224,9 +254,8 @@ struct Bench {
   size_t entries_n;
   CudaContext context;
   CudaKernels kernels;
-  FixedScratch scratch{static_cast<size_t>(groups_n) * (sizeof(GroupRecord) + 4) + 4096 +
-                       static_cast<size_t>(patches_n) * 16};
-  Array<Vec3d> from{w.positions}, from_velocity{w.positions};
+  FixedScratch scratch{static_cast<size_t>(groups_n) * 20 + static_cast<size_t>(patches_n) * 128};
+  Array<Vec3d> from{padded(w.positions, slots_n)}, from_velocity{padded(w.positions, slots_n)};
   Array<float> charge{w.charge};
   Array<Float2> lj_atom{w.lj};
   Array<int32_t> group_start{w.group_start}, exclusion_start{w.exclusion_start},
@@ -248,6 +277,8 @@ struct Bench {
   Array<int32_t> atom{static_cast<size_t>(slots_n)}, cluster_patch{static_cast<size_t>(lists_n)},
       slot_of_atom{static_cast<size_t>(w.atoms())};
   Array<int64_t> force{3 * static_cast<size_t>(slots_n)}, energy{kEnergyKinds};
+  Array<int64_t> tally[2]{Array<int64_t>{static_cast<size_t>(patches_n)},
+                          Array<int64_t>{static_cast<size_t>(patches_n)}};
   Array<ClusterBounds> bounds{static_cast<size_t>(lists_n)};
   Array<PairList> lists{static_cast<size_t>(lists_n)};
   Array<uint32_t> entries{entries_n};

@@ -2,6 +2,7 @@
 // Laying out a rank's atoms on the host: find each group's patch, sort, move everything to its
 // slots. Runs once per list, so plain code does; threads share groups, then patches.
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -65,21 +66,21 @@ void bin_groups_host(const BinGroups& op, ThreadGroup& threads) {
   });
 }
 
-// ---- SortGroups ----------------------------------------------------------------------------
+// ---- PlaceGroups: sorting ------------------------------------------------------------------
 
 // Gather the records of each owned patch, in the order of `owned`; those of other patches come
 // last. Returns where each patch's records begin (owned_count + 1).
-std::vector<int> gather_by_patch(const SortGroups& op, int count) {
+std::vector<int> gather_by_patch(const PlaceGroups& op, int count) {
   const auto bucket_of = [&](const GroupRecord& r) {
     const int index = op.owned_index[r.patch];
     return static_cast<size_t>(index < 0 ? op.owned_count : index);
   };
   std::vector<int> begin(static_cast<size_t>(op.owned_count) + 2, 0);
-  for (int i = 0; i < count; ++i) ++begin[bucket_of(op.records[i]) + 1];
+  for (int i = 0; i < count; ++i) ++begin[bucket_of(op.bin.records[i]) + 1];
   std::partial_sum(begin.begin(), begin.end(), begin.begin());
-  const std::vector<GroupRecord> unsorted(op.records, op.records + count);
+  const std::vector<GroupRecord> unsorted(op.bin.records, op.bin.records + count);
   std::vector<int> next = begin;
-  for (const GroupRecord& r : unsorted) op.records[next[bucket_of(r)]++] = r;
+  for (const GroupRecord& r : unsorted) op.bin.records[next[bucket_of(r)]++] = r;
   begin.pop_back();
   return begin;
 }
@@ -88,25 +89,25 @@ Int3 cell_of(int patch, Int3 cells) {
   return {patch / (cells.y * cells.z), patch / cells.z % cells.y, patch % cells.z};
 }
 
-int count_atoms(const SortGroups& op, int begin, int end) {
+int count_atoms(const PlaceGroups& op, int begin, int end) {
   int atoms = 0;
   for (int i = begin; i < end; ++i) {
-    const int group = op.records[i].group;
+    const int group = op.bin.records[i].group;
     atoms += op.constants.group_start[group + 1] - op.constants.group_start[group];
   }
   return atoms;
 }
 
-void sort_groups_host(const SortGroups& op, ThreadGroup& threads) {
-  const std::vector<int> begin = gather_by_patch(op, std::min(*op.count, op.capacity));
+void sort_groups(const PlaceGroups& op, ThreadGroup& threads) {
+  const std::vector<int> begin = gather_by_patch(op, std::min(*op.bin.count, op.bin.capacity));
   threads.parallel_for(op.owned_count, kPatchGrain, [&](int first, int last, int) {
     for (int p = first; p < last; ++p) {
       const int from = begin[static_cast<size_t>(p)], to = begin[static_cast<size_t>(p) + 1];
-      std::sort(op.records + from, op.records + to, [](const auto& a, const auto& b) {
+      std::sort(op.bin.records + from, op.bin.records + to, [](const auto& a, const auto& b) {
         return a.key != b.key ? a.key < b.key : a.group < b.group;
       });
       op.patches[p] = {op.owned[p], 0,         count_atoms(op, from, to),
-                       from,        to - from, cell_of(op.owned[p], op.grid.cells)};
+                       from,        to - from, cell_of(op.owned[p], op.bin.grid.cells)};
     }
   });
   int slots = 0;
@@ -122,7 +123,7 @@ void sort_groups_host(const SortGroups& op, ThreadGroup& threads) {
   *op.slot_count = std::min(slots, op.slot_capacity);
 }
 
-// ---- PlaceGroups ---------------------------------------------------------------------------
+// ---- PlaceGroups: moving -------------------------------------------------------------------
 
 void place_atom(const PlaceGroups& op, const GroupRecord& record, int index_in_group, int slot) {
   const Slots& s = op.slots;
@@ -153,11 +154,26 @@ void place_padding(const PlaceGroups& op, int patch, int slot) {
   op.start_velocity[slot] = {0, 0, 0};
 }
 
+ClusterBounds bound_cluster(const Slots& slots, int cluster) {
+  const float huge = std::numeric_limits<float>::max();
+  Vec3f low{huge, huge, huge}, high{-huge, -huge, -huge};
+  bool empty = true;
+  for (int s = cluster * kClusterSize; s < (cluster + 1) * kClusterSize; ++s) {
+    if (slots.atom[s] < 0) continue;
+    empty = false;
+    const Float4 at = slots.local[s];
+    low = {std::min(low.x, at.x), std::min(low.y, at.y), std::min(low.z, at.z)};
+    high = {std::max(high.x, at.x), std::max(high.y, at.y), std::max(high.z, at.z)};
+  }
+  if (empty) return {{kFarAway, kFarAway, kFarAway}, {0, 0, 0}};
+  return {0.5f * (low + high), 0.5f * (high - low)};
+}
+
 void place_patch(const PlaceGroups& op, int p) {
   const PlacedPatch& patch = op.patches[p];
   int slot = patch.start;
   for (int i = patch.group_start; i < patch.group_start + patch.groups; ++i) {
-    const GroupRecord& record = op.records[i];
+    const GroupRecord& record = op.bin.records[i];
     op.placed[i] = {slot, record.group};
     op.origin[i] = record.origin;
     const int atoms =
@@ -165,12 +181,24 @@ void place_patch(const PlaceGroups& op, int p) {
     for (int a = 0; a < atoms; ++a) place_atom(op, record, a, slot++);
   }
   while (slot % kClusterSize != 0) place_padding(op, patch.patch, slot++);
-  for (int c = patch.start / kClusterSize; c < slot / kClusterSize; ++c) op.slots.patch[c] = p;
+  for (int c = patch.start / kClusterSize; c < slot / kClusterSize; ++c) {
+    op.slots.patch[c] = p;
+    op.bounds[c] = bound_cluster(op.slots, c);
+  }
 }
 
 void place_groups_host(const PlaceGroups& op, ThreadGroup& threads) {
+  if (op.bin.placed) bin_groups_host(op.bin, threads);
+  sort_groups(op, threads);
   threads.parallel_for(op.owned_count, kPatchGrain, [&](int begin, int end, int) {
     for (int p = begin; p < end; ++p) place_patch(op, p);
+  });
+}
+
+void bound_clusters_host(const BoundClusters& op, ThreadGroup& threads) {
+  const int clusters = std::min(*op.slot_count, op.slot_capacity) / kClusterSize;
+  threads.parallel_for(clusters, 512, [&](int begin, int end, int) {
+    for (int c = begin; c < end; ++c) op.bounds[c] = bound_cluster(op.slots, c);
   });
 }
 
@@ -178,8 +206,8 @@ void place_groups_host(const PlaceGroups& op, ThreadGroup& threads) {
 
 void add_layout_kernels(HostKernels& table) {
   table.add<BinGroups, bin_groups_host>();
-  table.add<SortGroups, sort_groups_host>();
   table.add<PlaceGroups, place_groups_host>();
+  table.add<BoundClusters, bound_clusters_host>();
 }
 
 }  // namespace quiltmd

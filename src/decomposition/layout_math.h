@@ -51,9 +51,9 @@ QMD_HD GroupRecord make_record(const BinGroups& op, PlacedGroup placed) {
   return record;
 }
 
-// Order of groups inside a patch.
-QMD_HD bool goes_before(uint32_t key_a, int32_t group_a, uint32_t key_b, int32_t group_b) {
-  return key_a != key_b ? key_a < key_b : group_a < group_b;
+// Groups are ordered by this inside a patch.
+QMD_HD uint64_t order_key(uint32_t key, int32_t group) {
+  return static_cast<uint64_t>(key) << 32 | static_cast<uint32_t>(group);
 }
 
 QMD_HD Int3 cell_of(int patch, Int3 cells) {
@@ -64,25 +64,28 @@ QMD_HD int atoms_of(const Constants& constants, int group) {
   return constants.group_start[group + 1] - constants.group_start[group];
 }
 
-QMD_HD void place_atom(const PlaceGroups& op, const GroupRecord& record, int index_in_group,
-                       int slot) {
+// Returns the site.
+QMD_HD Float4 place_atom(const PlaceGroups& op, const GroupRecord& record, int index_in_group,
+                         int slot) {
   const Slots& s = op.slots;
   const int source = record.source + index_in_group;
   const int atom = op.constants.group_start[record.group] + index_in_group;
   const Vec3d position = op.from_position[source];
   const Vec3d velocity = op.from_velocity[source];
   const Vec3d r = position - record.origin;
-  const Vec3f high{static_cast<float>(r.x), static_cast<float>(r.y), static_cast<float>(r.z)};
+  const Float4 site{static_cast<float>(r.x), static_cast<float>(r.y), static_cast<float>(r.z),
+                    op.constants.charge[atom]};
   s.position[slot] = position;
   s.reference[slot] = position;
   s.velocity[slot] = velocity;
-  s.local[slot] = {high.x, high.y, high.z, op.constants.charge[atom]};
-  s.low[slot] = {static_cast<float>(r.x - high.x), static_cast<float>(r.y - high.y),
-                 static_cast<float>(r.z - high.z), 0.0f};
+  s.local[slot] = site;
+  s.low[slot] = {static_cast<float>(r.x - site.x), static_cast<float>(r.y - site.y),
+                 static_cast<float>(r.z - site.z), 0.0f};
   s.lj[slot] = op.constants.lj[atom];
   s.atom[slot] = atom;
   op.start_velocity[slot] = velocity;
   op.slot_of_atom[atom] = slot;
+  return site;
 }
 
 // Empty slots interact with nothing: no charge, no Lennard-Jones, and far from every atom and from

@@ -31,34 +31,27 @@ struct BinGroups {
   GroupRecord* records;
 };
 
-// Sort records by (patch, key, group) and lay out the owned patches: PlacedPatch of every patch in
-// `owned` (ascending), starts padded to whole clusters.
-struct SortGroups {
-  static constexpr const char* kName = "sort_groups";
-  GroupRecord* records;
-  const int32_t* count;
-  int capacity;
+// Bounding box of a cluster in its patch's coordinates.
+struct ClusterBounds {
+  Vec3f centre, half;
+};
+
+// Lay the groups out: sort their records by (patch, key, group), lay out the owned patches (starts
+// padded to whole clusters), move the state of every group to its slots and write everything else
+// that slots hold. Padding gets atom -1 and local coordinates kFarAway; `slot_of_atom` is written for
+// owned atoms, `bounds` for owned clusters.
+struct PlaceGroups {
+  static constexpr const char* kName = "place_groups";
+  BinGroups bin;  // `placed` null: its records have been made
   Constants constants;
-  GridView grid;
   const int32_t* owned;  // global indices of the owned patches, ascending
   int owned_count;
   const int32_t* owned_index;  // by global index: position in `owned`, -1 elsewhere
   PlacedPatch* patches;
   int slot_capacity;
-  int32_t* slot_count;  // slots of the owned patches, padding included
-  Faults* faults;
-};
-
-// Move the state of every group to its slots and write everything else that slots hold. Padding
-// gets atom -1 and local coordinates kFarAway; `slot_of_atom` is written for owned atoms.
-struct PlaceGroups {
-  static constexpr const char* kName = "place_groups";
-  const GroupRecord* records;  // sorted
-  const int32_t* count;
-  int capacity;
-  Constants constants;
-  const PlacedPatch* patches;
-  int owned_count;
+  int32_t* slot_count;         // slots of the owned patches, padding included
+  int64_t* tally;              // (patches of the grid): zero; a GPU counts groups here
+  int64_t* next_tally;         // (patches of the grid): a GPU clears it for the next time
   const Vec3d* from_position;  // by source slot
   const Vec3d* from_velocity;
   Slots slots;
@@ -66,12 +59,11 @@ struct PlaceGroups {
   Vec3d* origin;          // by placed group
   Vec3d* start_velocity;  // copy of the velocities, from which a redone epoch starts
   int32_t* slot_of_atom;  // by internal index
+  ClusterBounds* bounds;
+  Faults* faults;
 };
 
-// Bounding boxes of clusters in their patch's coordinates (owned patches and proxies).
-struct ClusterBounds {
-  Vec3f centre, half;
-};
+// Bounds of all clusters, proxies included.
 struct BoundClusters {
   static constexpr const char* kName = "bound_clusters";
   Slots slots;

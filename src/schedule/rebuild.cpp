@@ -152,10 +152,11 @@ Schedule rebuild_schedule(Workspace& w, const RankView& view) {
   const RankPlan& plan = view.plans[static_cast<size_t>(view.rank)];
   const std::vector<int> owner = owners(view, w.setup.grid.size());
 
-  TaskId last = s.add({"layout.bin", Priority::kHalo, Lane::kMain, {}, {}, [&w](Post&) {
-                         w.device.launch(w.bin_groups());
-                       }});
+  std::vector<TaskId> here;  // what makes sure that the rank's groups are here
   if (view.ranks > 1) {
+    TaskId last = s.add({"layout.bin", Priority::kHalo, Lane::kMain, {}, {}, [&w](Post&) {
+                           w.device.launch(w.bin_groups());
+                         }});
     for (int peer = 0; peer < view.ranks; ++peer) {
       if (peer == view.rank) continue;
       last = s.add({"migrants.send",
@@ -173,14 +174,20 @@ Schedule rebuild_schedule(Workspace& w, const RankView& view) {
                   {last},
                   from_peers(view, Edge::kMigrants),
                   [&w, &view, owner](Post& post) { merge_migrants(w, view, owner, post); }});
+    here.push_back(last);
   }
-  last = s.add({"layout.place", Priority::kHalo, Lane::kMain, {last}, {}, [&w](Post&) {
-                  w.device.launch(w.sort_groups());
-                  w.device.fill(w.slot_of_atom.data(), 0xff, w.slot_of_atom.bytes(), Lane::kMain);
-                  w.device.launch(w.place_groups());
-                  w.device.copy(w.all_slots.data(), w.owned_slots.data(), sizeof(int32_t),
-                                Lane::kMain);
-                }});
+  TaskId last =
+      s.add({"layout.place",
+             Priority::kHalo,
+             Lane::kMain,
+             here,
+             {},
+             [&w, alone = view.ranks == 1](Post&) {
+               using Records = Workspace::Records;
+               if (!alone)  // atoms leave
+                 w.device.fill(w.slot_of_atom.data(), 0xff, w.slot_of_atom.bytes(), Lane::kMain);
+               w.device.launch(w.place_groups(alone ? Records::kToBeMade : Records::kBinned));
+             }});
   for (const Exchange& peer : plan.sends)
     s.add({"proxies.send", Priority::kHalo, Lane::kMain, {last}, {}, [&w, peer](Post& post) {
              post.send(Edge::kProxies, peer.rank, pack_proxies(w, peer.patches));
@@ -191,10 +198,10 @@ Schedule rebuild_schedule(Workspace& w, const RankView& view) {
     last = s.add(
         {"proxies.receive", Priority::kHalo, Lane::kMain, {last}, awaits, [&w, &plan](Post& post) {
            place_proxies(w, plan, post);
+           w.device.launch(w.bound_clusters());
          }});
   }
   s.add({"lists.build", Priority::kLocal, Lane::kMain, {last}, {}, [&w](Post&) {
-           w.device.launch(w.bound_clusters());
            w.device.launch(w.number_lists());
            w.device.launch(w.build_lists());
          }});

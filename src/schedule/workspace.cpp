@@ -190,6 +190,7 @@ void Workspace::allocate_slots() {
   atom = make<int32_t>(n);
   cluster_patch = make<int32_t>(clusters);
   slot_of_atom = make<int32_t>(static_cast<size_t>(setup.system.atom_count()));
+  device.fill(slot_of_atom.data(), 0xff, slot_of_atom.bytes(), Lane::kMain);
   force = make<int64_t>(3 * n);
   placed = make<PlacedGroup>(groups);
   origin = make<Vec3d>(groups);
@@ -198,6 +199,10 @@ void Workspace::allocate_slots() {
   group_count = make<int32_t>(1);
   owned_slots = make<int32_t>(1);
   all_slots = make<int32_t>(1);
+  for (auto& half : tally) {
+    half = make<int64_t>(patch_count);
+    device.fill(half.data(), 0, half.bytes(), Lane::kMain);
+  }
   step = make<int64_t>(2);  // the step, and what the stages count themselves with
   energy = make<int64_t>(kEnergyKinds);
   start_heat = make<int64_t>(1);
@@ -331,39 +336,44 @@ BinGroups Workspace::bin_groups() {
           records.data()};
 }
 
-SortGroups Workspace::sort_groups() {
-  return {records.data(),
-          group_count.data(),
-          setup.system.group_count(),
-          constants_,
-          grid_,
-          owned_.data(),
-          static_cast<int>(plan_.owned.size()),
-          owned_index_.data(),
-          patches.data(),
-          static_cast<int>(slot_capacity),
-          owned_slots.data(),
-          faults.data()};
+PlaceGroups Workspace::place_groups(Records made) {
+  PlaceGroups op{};
+  op.bin = bin_groups();
+  if (made == Records::kBinned) op.bin.placed = nullptr;
+  op.constants = constants_;
+  op.owned = owned_.data();
+  op.owned_count = static_cast<int>(plan_.owned.size());
+  op.owned_index = owned_index_.data();
+  op.patches = patches.data();
+  op.slot_capacity = static_cast<int>(slot_capacity);
+  op.slot_count = owned_slots.data();
+  op.tally = tally[current].data();
+  op.next_tally = tally[1 - current].data();
+  op.from_position = position[current].data();
+  op.from_velocity = velocity[current].data();
+  current = 1 - current;
+  op.slots = slots();
+  op.placed = placed.data();
+  op.origin = origin.data();
+  op.start_velocity = start_velocity.data();
+  op.slot_of_atom = slot_of_atom.data();
+  op.bounds = bounds.data();
+  op.faults = faults.data();
+  return op;
 }
 
-PlaceGroups Workspace::place_groups() {
-  const Vec3d* from_position = position[current].data();
-  const Vec3d* from_velocity = velocity[current].data();
-  current = 1 - current;
-  return {records.data(),     group_count.data(), setup.system.group_count(),
-          constants_,         patches.data(),     static_cast<int>(plan_.owned.size()),
-          from_position,      from_velocity,      slots(),
-          placed.data(),      origin.data(),      start_velocity.data(),
-          slot_of_atom.data()};
+const int32_t* Workspace::used_slots() const {
+  return plan_.proxies.empty() ? owned_slots.data() : all_slots.data();
 }
 
 BoundClusters Workspace::bound_clusters() {
-  return {slots(), all_slots.data(), static_cast<int>(slot_capacity), bounds.data()};
+  return {slots(), used_slots(), static_cast<int>(slot_capacity), bounds.data()};
 }
 
 NumberLists Workspace::number_lists() {
-  return {patches.data(), computes_.data(),  static_cast<int>(plan_.computes.size()),
-          plan_.interior, first_list.data(), list_ranges.data()};
+  return {patches.data(),    computes_.data(),  static_cast<int>(plan_.computes.size()),
+          plan_.interior,    first_list.data(), list_ranges.data(),
+          entry_count.data()};
 }
 
 BuildLists Workspace::build_lists() {
@@ -401,7 +411,7 @@ PlaceTerms Workspace::place_terms() {
   op.patches = patches.data();
   op.grid = grid_;
   op.box = setup.box;
-  op.slot_count = all_slots.data();
+  op.slot_count = used_slots();
   op.slot_capacity = static_cast<int>(slot_capacity);
   op.slot_of_atom = slot_of_atom.data();
   op.computed_here = computed_here_.data();
@@ -412,7 +422,7 @@ PlaceTerms Workspace::place_terms() {
 }
 
 ClearForces Workspace::clear_forces() {
-  return {slots(), all_slots.data(), static_cast<int>(slot_capacity)};
+  return {slots(), used_slots(), static_cast<int>(slot_capacity)};
 }
 
 PairForces Workspace::pair_forces(Part part, Energies energies) {

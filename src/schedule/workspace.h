@@ -36,8 +36,10 @@ class Workspace {
 
   // Operations of a rebuild, in order.
   BinGroups bin_groups();
-  SortGroups sort_groups();
-  PlaceGroups place_groups();  // swaps the state's buffers: old ones are read, new ones written
+  // Swaps the state's buffers: old ones are read, new ones written. Makes the records too, if they
+  // are not `binned` yet.
+  enum class Records { kBinned, kToBeMade };
+  PlaceGroups place_groups(Records records);
   BoundClusters bound_clusters();
   NumberLists number_lists();
   BuildLists build_lists();
@@ -54,6 +56,7 @@ class Workspace {
   GatherForces gather_forces();
 
   GroupWork group_work();
+  const int32_t* used_slots() const;  // how many there are, proxies included
   Slots slots() const;
 
   const Setup& setup;
@@ -72,7 +75,9 @@ class Workspace {
   Buffer<Vec3d> origin;
   Buffer<GroupRecord> records;
   Buffer<PlacedPatch> patches;
-  Buffer<int32_t> group_count, owned_slots, all_slots;
+  Buffer<int32_t> group_count, owned_slots,
+      all_slots;  // the last with proxies, where there are any
+  Buffer<int64_t> tally[2];
   Buffer<int64_t> step, energy, start_heat, momentum;
   Buffer<Faults> faults;
 

@@ -41,23 +41,30 @@ void compare(const OneRank& a, const OneRank& b) {
   CHECK(wrong == 0);
 }
 
+// All atoms within `extent` of the box. Laid out twice: the second time in order, in two operations.
+void compare_layouts(Pair devices, const Box& box, Int3 cells, double extent, uint64_t seed) {
+  Random random(seed);
+  std::vector<Vec3d> positions;
+  const System s = lumpy(box, positions, random);
+  std::vector<Vec3d> internal, velocities;
+  for (int a = 0; a < s.atom_count(); ++a) {
+    const auto input = static_cast<size_t>(s.input_index[static_cast<size_t>(a)]);
+    internal.push_back(extent * positions[input]);
+    velocities.push_back(random_vector(random, 1));
+  }
+  OneRank ours(devices.device, s, box, cells, internal, velocities);
+  OneRank theirs(devices.cpu, s, box, cells, internal, velocities);
+  compare(ours, theirs);
+  ours.rebuild();
+  theirs.rebuild();
+  compare(ours, theirs);
+}
+
 void slots_are_the_same(Pair devices) {
   uint64_t seed = 1;
-  for (const Box& box : kBoxes) {
-    for (const Int3 cells : {Int3{3, 4, 2}, Int3{1, 1, 1}, Int3{7, 5, 9}}) {
-      Random random(seed++);
-      std::vector<Vec3d> positions;
-      const System s = lumpy(box, positions, random);
-      std::vector<Vec3d> internal, velocities;
-      for (int a = 0; a < s.atom_count(); ++a) {
-        internal.push_back(positions[static_cast<size_t>(s.input_index[static_cast<size_t>(a)])]);
-        velocities.push_back(random_vector(random, 1));
-      }
-      OneRank ours(devices.device, s, box, cells, internal, velocities);
-      OneRank theirs(devices.cpu, s, box, cells, internal, velocities);
-      compare(ours, theirs);
-    }
-  }
+  for (const Box& box : kBoxes)
+    for (const Int3 cells : {Int3{3, 4, 2}, Int3{1, 1, 1}, Int3{7, 5, 9}})
+      for (const double extent : {1.0, 0.2}) compare_layouts(devices, box, cells, extent, seed++);
 }
 
 // Boxes of clusters, padding included.
@@ -75,6 +82,7 @@ void bounds_are_the_same(Pair devices) {
     rank->device.launch(BoundClusters{rank->slots(), rank->slot_count.data(),
                                       static_cast<int>(rank->capacity), buffer.data()});
     bounds[rank == &theirs] = buffer.download();
+    CHECK(same_bits(buffer.download(), rank->bounds.download(clusters)));
   }
   int wrong = 0;
   const auto far = [](Vec3f a, Vec3f b) {

@@ -137,15 +137,18 @@ class OneRank {
   void lay_out() {
     const int groups = system.group_count(), patches_total = patch_count();
     const GridView grid{cells, 1, 0, nullptr, nullptr, nullptr};
-    device.launch(BinGroups{placed.data(), group_count.data(), groups, from_position.data(), box,
-                            grid, records.data()});
-    device.launch(SortGroups{records.data(), group_count.data(), groups, constants(), grid,
-                             owned.data(), patches_total, owned.data(), patches.data(),
-                             static_cast<int>(capacity), slot_count.data(), faults.data()});
-    device.launch(PlaceGroups{records.data(), group_count.data(), groups, constants(),
-                              patches.data(), patches_total, from_position.data(),
-                              from_velocity.data(), slots(), placed.data(), origin.data(),
-                              start_velocity.data(), slot_of_atom.data()});
+    BinGroups bin{placed.data(), group_count.data(), groups, from_position.data(), box,
+                  grid,          records.data()};
+    if (odd) {  // as for several ranks, in two operations
+      device.launch(bin);
+      bin.placed = nullptr;
+    }
+    device.launch(PlaceGroups{
+        bin, constants(), owned.data(), patches_total, owned.data(), patches.data(),
+        static_cast<int>(capacity), slot_count.data(), tally[odd].data(), tally[!odd].data(),
+        from_position.data(), from_velocity.data(), slots(), placed.data(), origin.data(),
+        start_velocity.data(), slot_of_atom.data(), bounds.data(), faults.data()});
+    odd = !odd;
     device.synchronize();
   }
 
@@ -235,6 +238,7 @@ class OneRank {
   Box box;
   Int3 cells;
   size_t capacity = 0;
+  bool odd = false;  // number of the layout
   Buffer<double> mass, inverse_mass;
   Buffer<float> charge;
   Buffer<Float2> lj_atom, lj;
@@ -248,7 +252,8 @@ class OneRank {
   Buffer<PlacedGroup> placed;
   Buffer<Vec3d> from_position, from_velocity, position, velocity, reference, start_velocity, origin;
   Buffer<Float4> local, low, long_range;
-  Buffer<int64_t> force[3], step, energy, momentum;
+  Buffer<int64_t> force[3], step, energy, momentum, tally[2];
+  Buffer<ClusterBounds> bounds;
   Buffer<Faults> faults;
 
  private:
@@ -288,6 +293,8 @@ class OneRank {
       *b = Buffer<Float4>(device, std::vector<Float4>(capacity, Float4{0, 0, 0, 0}));
     lj = Buffer<Float2>(device, capacity);
     for (auto& f : force) f = Buffer<int64_t>(device, std::vector<int64_t>(capacity, 0));
+    for (auto& t : tally) t = Buffer<int64_t>(device, std::vector<int64_t>(patch_total, 0));
+    bounds = Buffer<ClusterBounds>(device, capacity / kClusterSize + 1);
     step = Buffer<int64_t>(device, std::vector<int64_t>{0});
     energy = Buffer<int64_t>(device, std::vector<int64_t>(kEnergyKinds, 0));
     momentum = Buffer<int64_t>(device, std::vector<int64_t>(3, 0));

@@ -254,7 +254,7 @@ inline void PairRank::build() {
   device.launch(BoundClusters{slots(), slot_count.data(), slot_total(), bounds.data()});
   // Every compute is a boundary one.
   device.launch(NumberLists{patches_d.data(), computes.data(), grid.size(), 0, first_list.data(),
-                            ranges.data()});
+                            ranges.data(), entry_count.data()});
   BuildLists op{};
   op.slots = slots();
   op.slot_capacity = slot_total();

@@ -24,9 +24,9 @@ namespace quiltmd {
 namespace lists {
 
 // Pick the table's clusters near the warp's box, from the own cluster on; returns how many.
-__device__ __forceinline__ int pick_clusters(const Search& s, const Box& box, float reach2,
-                                             int before, int count) {
+__device__ __forceinline__ int pick_clusters(const Search& s, float reach2, int before, int count) {
   const Table& t = s.table;
+  const Box box = s.desk.box;
   int picked = 0;
 #pragma unroll 1
   for (int base = 0; base < count; base += kWarp) {
@@ -39,19 +39,19 @@ __device__ __forceinline__ int pick_clusters(const Search& s, const Box& box, fl
     const unsigned lanes = __ballot_sync(kAllLanes, near);
     if (near) {
       const bool suspect = s.desk.partner[entry / kClusterSize % kPartners] != kNobody;
-      s.desk.picked[picked + __popc(lanes & ((1u << s.lane) - 1))] =
+      s.desk.picked[picked + __popc(lanes & s.earlier)] =
           static_cast<uint16_t>(n * kPlace | (suspect ? kSuspect : 0));
     }
     picked += __popc(lanes);
   }
-  if (s.lane < kAtOnce) s.desk.picked[picked + s.lane] = kTable * kPlace;
+  if (s.lane < 2 * kAtOnce) s.desk.picked[picked + s.lane] = kTable * kPlace;
   return picked;
 }
 
 // The place of this lane's entry among those listed, `count` of them already.
-__device__ __forceinline__ int next_place(int lane, bool listed, int& count) {
+__device__ __forceinline__ int next_place(const Search& s, bool listed, int& count) {
   const unsigned lanes = __ballot_sync(kAllLanes, listed);
-  const int place = count + __popc(lanes & ((1u << lane) - 1));
+  const int place = count + __popc(lanes & s.earlier);
   count += __popc(lanes);
   return place;
 }
@@ -64,7 +64,7 @@ __device__ __forceinline__ bool append_masked(const Search& s, uint32_t entry, b
   const unsigned excluded = near ? exclusions_of(s, entry & kSlotMask) : 0;
   const bool masked = near && (itself || excluded != 0);
   const bool listed = masked && entry != own;  // the first atom has none before it
-  const int n = next_place(s.lane, listed, list.masked_count);
+  const int n = next_place(s, listed, list.masked_count);
   if (listed && n < list.masked_room) {
     list.masked[n] = entry;
     list.masks[n] = static_cast<uint8_t>((itself ? (1u << place) - 1 : 0xffu) & ~excluded);
@@ -75,24 +75,22 @@ __device__ __forceinline__ bool append_masked(const Search& s, uint32_t entry, b
 // The shell of an atom at this squared distance.
 __device__ __forceinline__ unsigned shell_of(const Search& s, float distance2) {
   const int bin = (__float_as_int(distance2) >> s.bins.shift) - s.bins.first;
-  return s.table.shell[min(max(bin, 0), kBins - 1)];
+  return s.table.shell[max(bin, 0)];
 }
 
-// Measure the atoms of the picked clusters, four clusters at a time.
+// Measure the atoms of the picked clusters: four clusters at a time, twice, so that one is under way
+// while the other waits.
 template <bool kPlaced>
 __device__ __forceinline__ void test_atoms(const Search& s, const NearTest& test, float reach2,
                                            int before, int picked, Draft& list) {
   const int cluster = s.lane / kClusterSize, place = s.lane % kClusterSize;
   const auto brief =
-      static_cast<unsigned>(before << (kAtomBits + kShellBits) | place << kShellBits);
-#pragma unroll 1
-  for (int first = 0; first < picked; first += kAtOnce) {
-    const unsigned mark = s.desk.picked[first + cluster], n = mark / kPlace;
-    const float distance2 = nearest2(test, s.table.rows + n * kClusterSize + place, s.lane);
-    bool near = distance2 < reach2;
-    if (__any_sync(kAllLanes, near && (mark & kSuspect)))
-      near = append_masked(s, visitor_at(s, before + n) + place, near, list);
-    const int at = next_place(s.lane, near, list.plain_count);
+      kept(static_cast<unsigned>(before << (kAtomBits + kShellBits) | place << kShellBits));
+  const auto measure = [&](unsigned n) {
+    return nearest2(test, s.table.rows + n * kClusterSize + place);
+  };
+  const auto keep = [&](unsigned n, bool near, float distance2) {
+    const int at = next_place(s, near, list.plain_count);
     if (near && at < list.plain_room) {
       if constexpr (kPlaced) {
         list.plain[at] = visitor_at(s, before + n) + place;
@@ -101,21 +99,35 @@ __device__ __forceinline__ void test_atoms(const Search& s, const NearTest& test
             static_cast<Brief>(brief + (n << (kAtomBits + kShellBits)) + shell_of(s, distance2));
       }
     }
+  };
+#pragma unroll 1
+  for (int first = 0; first < picked; first += 2 * kAtOnce) {
+    const unsigned mark_a = s.desk.picked[first + cluster], a = mark_a / kPlace;
+    const unsigned mark_b = s.desk.picked[first + cluster + kAtOnce], b = mark_b / kPlace;
+    const float distance2_a = measure(a), distance2_b = measure(b);
+    bool near_a = distance2_a < reach2, near_b = distance2_b < reach2;
+    if (__any_sync(kAllLanes, (near_a && (mark_a & kSuspect)) || (near_b && (mark_b & kSuspect)))) {
+      near_a = append_masked(s, visitor_at(s, before + a) + place, near_a, list);
+      near_b = append_masked(s, visitor_at(s, before + b) + place, near_b, list);
+    }
+    keep(a, near_a, distance2_a);
+    keep(b, near_b, distance2_b);
   }
 }
 
 // All threads of the block fill their warps' lists, from the block's first cluster on.
 template <bool kPlaced>
-__device__ __forceinline__ void fill_lists(const Search& s, const Box& common, int first,
-                                           bool wanted, Draft& list) {
+__device__ __forceinline__ void fill_lists(const Search& s, int first, bool wanted, Draft& list) {
   const ClusterBounds b = s.op.bounds[s.cluster];
-  const Box box{{b.centre.x - s.origin.x, b.centre.y - s.origin.y, b.centre.z - s.origin.z},
+  const float3 origin = s.origin();
+  const Box box{{b.centre.x - origin.x, b.centre.y - origin.y, b.centre.z - origin.z},
                 {b.half.x, b.half.y, b.half.z}};
+  if (s.lane == 0) s.desk.box = box;
   const float3 corner{fabsf(box.centre.x) + box.half.x, fabsf(box.centre.y) + box.half.y,
                       fabsf(box.centre.z) + box.half.z};
   const float radius2 = fmaf(corner.x, corner.x, fmaf(corner.y, corner.y, corner.z * corner.z));
   const float reach2 = squared_reach(s.op.reach[kShells - 1]);
-  const NearTest test = make_near_test(s.op.slots.local + s.cluster * kClusterSize, s.origin,
+  const NearTest test = make_near_test(s.op.slots.local + s.cluster * kClusterSize, origin,
                                        matrix_error(radius2, reach2), s.lane);
   const int end = s.shell[s.op.grid.codes].begin;
   list.visitors = 0;
@@ -123,11 +135,11 @@ __device__ __forceinline__ void fill_lists(const Search& s, const Box& common, i
 #pragma unroll 1
   for (int base = first; base < end;) {
     const int before = list.visitors;
-    const int count = enter_clusters(s, common, visitor, base, before, reach2);
+    const int count = enter_clusters(s, visitor, base, before, reach2);
     base = s.table.next;
     enter_atoms(s, before, count);
     visitor = invite(s, base);
-    const int picked = wanted ? pick_clusters(s, box, reach2, before, count) : 0;
+    const int picked = wanted ? pick_clusters(s, reach2, before, count) : 0;
     __syncthreads();
     test_atoms<kPlaced>(s, test, reach2, before, picked, list);
     list.visitors += count;
@@ -136,9 +148,8 @@ __device__ __forceinline__ void fill_lists(const Search& s, const Box& common, i
 }
 
 // Rare, and so kept apart.
-__device__ __noinline__ void fill_again(const Search& s, const Box& common, int first, bool wanted,
-                                        Draft list) {
-  fill_lists<true>(s, common, first, wanted, list);
+__device__ __noinline__ void fill_again(const Search& s, int first, bool wanted, Draft list) {
+  fill_lists<true>(s, first, wanted, list);
 }
 
 // Where a list of so many entries goes, or -1 when there is no room.
@@ -151,6 +162,28 @@ __device__ int take_place(const BuildLists& op, int count, int lane) {
   // A sum that has become negative needs more than can be numbered.
   if (lane == 0) atomicMax(&op.faults->list_overflow, begin < 0 ? 0x7fffffff : begin + lines);
   return -1;
+}
+
+__device__ __forceinline__ uint32_t full_entry(const Search& s, unsigned brief) {
+  return s.table.visitors[brief >> (kAtomBits + kShellBits)] + (brief >> kShellBits) % kClusterSize;
+}
+
+// Write the entries of the first shell, most of all, from place `first` on; the others stay, closed
+// up. Returns how many are written.
+__device__ int write_first_shell(const Search& s, Draft& list, int first) {
+  int near = 0;
+#pragma unroll 1
+  for (int n = s.lane; n - s.lane < list.plain_count; n += kWarp) {
+    const bool present = n < list.plain_count;
+    const Brief brief = present ? list.brief[n] : Brief{0};
+    const bool first_shell = present && brief % kShells == 0;
+    const int nearer = next_place(s, first_shell, near);
+    if (first_shell) s.op.entries[first + nearer] = full_entry(s, brief);
+    if (present && !first_shell) list.brief[n - nearer] = brief;
+  }
+  __syncwarp();
+  list.plain_count -= near;
+  return near;
 }
 
 // Count the entries of every shell, 8 bits each in a lane; returns those before shell lane % 8, and
@@ -189,40 +222,39 @@ __device__ __forceinline__ unsigned lanes_like(unsigned present, unsigned shell)
   return lanes;
 }
 
-// Write the plain entries from place `first` on, shell by shell, each in the order that they have.
+// Write the entries that are left from place `first` on, shell by shell, each in their order.
 __device__ void scatter_plain(const Search& s, const Draft& list, int first) {
-  const unsigned earlier = kept((1u << s.lane) - 1);
 #pragma unroll 1
   for (int n = s.lane; n - s.lane < list.plain_count; n += kWarp) {
     const bool present = n < list.plain_count;
     const unsigned brief = list.brief[min(n, list.plain_count - 1)], shell = brief % kShells;
     const unsigned lanes = lanes_like(__ballot_sync(kAllLanes, present), shell);
     int* const next = s.desk.next + shell;
-    const int at = *next + __popc(lanes & earlier);
+    const int at = *next + __popc(lanes & s.earlier);
     __syncwarp();
     if (present) {
-      if ((lanes & earlier) == 0) *next = at + __popc(lanes);
-      s.op.entries[first + at] = s.table.visitors[brief >> (kAtomBits + kShellBits)] +
-                                 (brief >> kShellBits) % kClusterSize;
+      if ((lanes & s.earlier) == 0) *next = at + __popc(lanes);
+      s.op.entries[first + at] = full_entry(s, brief);
     }
     __syncwarp();
   }
 }
 
-__device__ void sort_list(const Search& s, const Draft& list, int begin, PairList& header) {
-  int within;
-  const int before = count_shells(list, s.lane, &within);
-  if (s.lane < kShells) {
-    s.desk.next[s.lane] = before;
-    header.within[s.lane] = list.masked_count + within;
-  }
-  __syncwarp();
+__device__ void sort_list(const Search& s, Draft& list, int begin, PairList& header) {
 #pragma unroll 1
   for (int n = s.lane; n < list.masked_count; n += kWarp) {
     s.op.entries[begin + n] = list.masked[n];
     s.op.masks[begin + n] = list.masks[n];
   }
-  scatter_plain(s, list, begin + list.masked_count);
+  const int near = list.masked_count + write_first_shell(s, list, begin + list.masked_count);
+  int within;
+  const int before = count_shells(list, s.lane, &within);
+  if (s.lane < kShells) {
+    s.desk.next[s.lane] = before;
+    header.within[s.lane] = near + within;
+  }
+  __syncwarp();
+  scatter_plain(s, list, begin + near);
 }
 
 // Give the list its place, and write it there if it is whole. Returns whether it must be searched
@@ -256,6 +288,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
   Brief* const briefs = reinterpret_cast<Brief*>(desks + kWarps);
   Neighbour* const shell = reinterpret_cast<Neighbour*>(briefs + kWarps * room);
   if (threadIdx.x < kBins) table.shell[threadIdx.x] = bins.shell[threadIdx.x];
+  if (threadIdx.x == 0) table.shell[kBins] = bins.shell[kBins];
   wait_for_previous();
   const int compute = blockIdx.x, warp = threadIdx.x / kWarp;
   const int lane = kept(static_cast<int>(threadIdx.x % kWarp));
@@ -272,8 +305,9 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
     if (n < clusters && !wanted && lane == 0)
       atomicMax(&op.faults->list_overflow, op.entry_capacity + kListAlign);
     const Box common = common_box(op, own_first, clusters, first, lane);
+    if (threadIdx.x == 0) table.common = common;
     const auto cluster = static_cast<uint32_t>(own_first + min(n, clusters - 1));
-    const Search s{op, shell, table, desks[warp], common.centre, cluster, bins, lane};
+    const Search s{op, shell, table, desks[warp], cluster, bins, lane, kept((1u << lane) - 1)};
     note_partners(s);
     __syncthreads();  // the shell is complete
     Draft list{briefs + kept(warp * room),
@@ -285,9 +319,9 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
                0,
                0,
                0};
-    fill_lists<false>(s, common, first, wanted, list);
+    fill_lists<false>(s, first, wanted, list);
     wanted = wanted && settle_list(s, number, list);
-    if (__syncthreads_or(wanted)) fill_again(s, common, first, wanted, list);
+    if (__syncthreads_or(wanted)) fill_again(s, first, wanted, list);
   }
 }
 
@@ -304,7 +338,7 @@ Bins make_bins(const float* reach) {
   Bins bins{12, 0, {}};
   while ((bits(kShells - 1) >> bins.shift) - (bits(0) >> bins.shift) >= kBins) ++bins.shift;
   bins.first = bits(0) >> bins.shift;
-  for (int bin = 1; bin < kBins; ++bin) {
+  for (int bin = 1; bin <= kBins; ++bin) {
     const int least = (bins.first + bin) << bins.shift;
     while (bins.shell[bin] < kShells - 1 && bits(bins.shell[bin]) <= least) ++bins.shell[bin];
   }
@@ -329,7 +363,7 @@ __global__ void __launch_bounds__(kNumberThreads)
   if (present && compute == op.interior) op.ranges[1] = op.ranges[2] = own;
   if (threadIdx.x == 0 && first + threads >= op.compute_count) {
     op.first_list[op.compute_count] = before + here;
-    op.ranges[0] = 0;
+    op.ranges[0] = *op.entry_count = 0;
     op.ranges[3] = before + here;
     if (op.interior >= op.compute_count) op.ranges[1] = op.ranges[2] = before + here;
   }
@@ -346,8 +380,6 @@ void number_lists(const NumberLists& op, CudaContext& context) {
 
 void build_lists(const BuildLists& op, CudaContext& context) {
   if (op.compute_count == 0 || op.list_capacity == 0) return;
-  cuda_check(cudaMemsetAsync(op.entry_count, 0, sizeof(int32_t), context.stream),
-             "clear the count of list entries");
   const int room = lists::room_for(op.reach[kShells - 1]);
   const size_t shared = sizeof(lists::Table) +
                         lists::kWarps * (sizeof(lists::Desk) + room * sizeof(lists::Brief)) +

@@ -31,10 +31,12 @@ __device__ __forceinline__ uint4 nowhere_row() { return {0, 0, 0, __float_as_uin
 // The squared reach with which the rounding of boxes loses no pair.
 __device__ __forceinline__ float squared_reach(float reach) { return reach * reach * 1.00001f; }
 
-// The i atoms, spread over the lanes as the multiplication wants them.
+// The i atoms, spread over the lanes as the multiplication wants them, and what depends on the lane.
 struct NearTest {
-  uint32_t factor;  // component lane % 4 of atom lane / 4
-  float square[4];  // |i|^2 - error of atoms 2 (lane % 4) and the next, twice
+  uint32_t factor;      // component lane % 4 of atom lane / 4
+  float square[4];      // |i|^2 - error of atoms 2 (lane % 4) and the next, twice
+  uint32_t odd, upper;  // all ones where lane & 1, lane & 2
+  int source;           // the lane that ends up with the distance of this one's atom
 };
 
 // How much the squared distance of an atom at reach R may be wrong when i atoms are within r of the
@@ -57,7 +59,10 @@ __device__ __forceinline__ NearTest make_near_test(const Float4* sites, float3 o
                                      : sites[atom].z - origin.z;
   const float first = square(2 * component), second = square(2 * component + 1);
   return {matrix_bits(component == 3 ? 1.0f : -2 * own),
-          {first, second, kept(first), kept(second)}};
+          {first, second, kept(first), kept(second)},
+          kept(lane & 1 ? ~0u : 0u),
+          kept(lane & 2 ? ~0u : 0u),
+          kept(lane % 8 * 4 + lane / 8)};
 }
 
 // Squared distances of 16 rows from all i atoms: the lesser of two columns of rows lane / 4 and
@@ -76,7 +81,7 @@ __device__ __forceinline__ void multiply_rows(const NearTest& test, uint32_t upp
 
 // Squared distance of this lane's j atom from the nearest i atom, or a little less; `row`: its row,
 // in shared memory.
-__device__ __forceinline__ float nearest2(const NearTest& test, const uint4* row, int lane) {
+__device__ __forceinline__ float nearest2(const NearTest& test, const uint4* row) {
   uint32_t part[4];  // component lane % 4 of rows lane / 4, lane / 4 + 8, ...
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(part[0]), "=r"(part[1]), "=r"(part[2]), "=r"(part[3])
@@ -86,12 +91,15 @@ __device__ __forceinline__ float nearest2(const NearTest& test, const uint4* row
   multiply_rows(test, part[0], part[1], least[0], least[1]);
   multiply_rows(test, part[2], part[3], least[2], least[3]);
   // Four lanes share row lane / 4 of each of the four clusters; each ends up with one cluster.
-  const auto fold = [&](float even, float odd, int bit) {
-    const bool upper = lane & bit;
-    return fminf(upper ? odd : even, __shfl_xor_sync(kAllLanes, upper ? even : odd, bit));
+  const auto choose = [](uint32_t mask, float a, float b) {
+    return __uint_as_float((__float_as_uint(a) & ~mask) | (__float_as_uint(b) & mask));
   };
-  const float mine = fold(fold(least[0], least[1], 1), fold(least[2], least[3], 1), 2);
-  return __shfl_sync(kAllLanes, mine, lane % 8 * 4 + lane / 8);
+  const auto fold = [&](float even, float odd, uint32_t mask, int bit) {
+    return fminf(choose(mask, even, odd), __shfl_xor_sync(kAllLanes, choose(mask, odd, even), bit));
+  };
+  const float mine = fold(fold(least[0], least[1], test.odd, 1),
+                          fold(least[2], least[3], test.odd, 1), test.upper, 2);
+  return __shfl_sync(kAllLanes, mine, test.source);
 }
 
 }  // namespace quiltmd::lists

@@ -9,14 +9,13 @@
 
 namespace quiltmd::pairs {
 
-// Lennard-Jones parameters as the inner loop wants them. With y = (r_min/r)^6, r_min = 2^(1/6) sigma:
+// Lennard-Jones parameters of an i atom as the inner loop wants them. With y = (r_min/r)^6,
+// r_min = 2^(1/6) sigma:
 //   energy = eps (y^2 - 2 y),   force / r = 12 eps (y^2 - y) / r^2.
-// x = half of r_min, y = sqrt(12 eps); made of slots.lj = (sigma/2, 2 sqrt(eps)).
-__device__ __forceinline__ float2 scaled_lj(Float2 lj) {
-  constexpr float kRootTwo6 = 1.12246204830937298f;  // 2^(1/6)
-  constexpr float kRootThree = 1.73205080756887729f;
-  return {lj.x * kRootTwo6, lj.y * kRootThree};
-}
+// x = half of r_min, y = 6 sqrt(eps); made of slots.lj = (sigma/2, 2 sqrt(eps)), which is what the
+// j atom brings: 12 eps is the product of both y.
+constexpr float kRootTwo6 = 1.12246204830937298f;  // 2^(1/6)
+__device__ __forceinline__ float2 scaled_lj(float2 lj) { return {lj.x * kRootTwo6, lj.y * 3.0f}; }
 
 // 1/sqrt(x), 2 units in the last place; infinity at zero.
 __device__ __forceinline__ float inverse_sqrt(float x) {
@@ -25,13 +24,22 @@ __device__ __forceinline__ float inverse_sqrt(float x) {
   return y;
 }
 
-// Fixed point of a force. The sum with 1.5 * 2^52 leaves the rounded integer in the low bits of the
-// double; the clamp keeps it there, and turns a NaN into the lower limit.
+// Forces in fixed point are limited to this magnitude, 2^51 units.
+constexpr float kForceLimit = 524288.0f;
+
+// The clamp turns a NaN into the lower limit.
+__device__ __forceinline__ float limited_force(float value) {
+  return fminf(fmaxf(value, -kForceLimit), kForceLimit);
+}
+
+// Fixed point of a limited force. The sum with 1.5 * 2^20 has a last place of 2^-32 and so leaves the
+// rounded integer in the low bits of the double.
 __device__ __forceinline__ long long force_to_fixed(float value) {
-  constexpr float kLimit = 524288.0f;  // 2^51 units
-  const float limited = fminf(fmaxf(value, -kLimit), kLimit);
-  const double shifted = __fma_rn(static_cast<double>(limited), kForceScale, 6755399441055744.0);
-  return __double_as_longlong(shifted) - 0x4338000000000000LL;
+  static_assert(kForceScale == 4294967296.0);
+  const double shifted = static_cast<double>(value) + 1572864.0;
+  const auto high = static_cast<uint32_t>(__double2hiint(shifted)) - 0x41380000u;
+  const auto low = static_cast<uint32_t>(__double2loint(shifted));
+  return static_cast<long long>(static_cast<unsigned long long>(high) << 32 | low);
 }
 
 // Horner's rule down to, and without, the constant coefficient.
@@ -43,7 +51,7 @@ __device__ __forceinline__ float horner_tail(const float* c, float t) {
   return p;
 }
 
-// Both atoms' part of a Lennard-Jones interaction: force * r, and the energy when it is wanted.
+// A Lennard-Jones interaction: force * r, and the energy when it is wanted.
 struct LennardJones {
   float force_r;
   float energy;
@@ -52,7 +60,7 @@ struct LennardJones {
 template <bool kEnergy>
 __device__ __forceinline__ LennardJones lennard_jones(float2 i, float2 j, float inverse,
                                                       const PairParameters& p) {
-  const float range = i.x + j.x;
+  const float range = fmaf(j.x, kRootTwo6, i.x);
   const float twelve_eps = i.y * j.y;
   const float x = range * inverse;
   const float x2 = x * x;

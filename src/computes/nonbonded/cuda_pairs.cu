@@ -54,9 +54,11 @@ struct Partner {
   uint32_t interacts, counts;  // bits by place in the cluster's slots; of masked entries
 };
 
-// What of a list is evaluated.
+// What of a list is evaluated: places among all entries.
 struct List {
-  int cluster, begin, masked, count;
+  int cluster, begin;
+  int masked;  // the end of those with a mask
+  int end;
 };
 
 struct Kernel {
@@ -66,6 +68,15 @@ struct Kernel {
   List list;
   int lane;
 };
+
+// Keeps the compiler from finding out anew in every round where something lies in shared memory: it
+// fetches the address from this very lane.
+template <class T>
+__device__ __forceinline__ T* kept(T* shared) {
+  const auto address = static_cast<unsigned>(__cvta_generic_to_shared(shared));
+  return static_cast<T*>(
+      __cvta_shared_to_generic(__shfl_sync(kAllLanes, address, threadIdx.x % kWarp)));
+}
 
 __device__ __forceinline__ float2 load2(const Float2* p) {
   return __ldg(reinterpret_cast<const float2*>(p));
@@ -78,26 +89,34 @@ __device__ __forceinline__ uint32_t own_entry(const Kernel& k) {
   return static_cast<uint32_t>(k.list.cluster) * kClusterSize;
 }
 
-// The entry of a place in the list; beyond the end, the cluster's own first atom.
+// The entry at a place; beyond the list's end, the cluster's own first atom, moved by the last of the
+// shifts, which is to far away.
 __device__ __forceinline__ uint32_t load_entry(const Kernel& k, int index) {
-  return index < k.list.count ? k.op.entries[k.list.begin + index] : own_entry(k);
+  const uint32_t nothing = own_entry(k) | static_cast<uint32_t>(k.op.codes) << kSlotBits;
+  return index < k.list.end ? k.op.entries[index] : nothing;
+}
+
+// By an instruction that the compiler does not look into: it would make each address out of the
+// entry anew.
+__device__ __forceinline__ uint32_t slot_of(uint32_t entry) {
+  uint32_t slot;
+  asm("and.b32 %0, %1, %2;" : "=r"(slot) : "r"(entry), "n"(kSlotMask));
+  return slot;
 }
 
 template <bool kMasked, Combination kRule>
 __device__ __forceinline__ Partner load_partner(const Kernel& k, uint32_t entry, int index) {
   Partner j;
-  j.slot = entry & kSlotMask;
+  j.slot = slot_of(entry);
   const float4 site = load4(k.op.slots.local + j.slot);
   const float4 shift = k.shifts[entry >> kSlotBits];
-  // An idle lane's atom is far from everything, padding (at +kFarAway) included.
-  j.x = index < k.list.count ? site.x + shift.x : -kFarAway;
+  j.x = site.x + shift.x;
   j.y = site.y + shift.y;
   j.z = site.z + shift.z;
   j.charge = site.w;
-  const Float2 lj = {load2(k.op.slots.lj + j.slot).x, load2(k.op.slots.lj + j.slot).y};
-  j.lj = kRule == Combination::kLorentzBerthelot ? scaled_lj(lj) : float2{lj.x, lj.y};
+  j.lj = load2(k.op.slots.lj + j.slot);
   if constexpr (kMasked) {
-    j.interacts = index < k.list.masked ? k.op.masks[k.list.begin + index] : 0xffu;
+    j.interacts = index < k.list.masked ? k.op.masks[index] : 0xffu;
     const uint32_t place =
         entry - own_entry(k);  // below kClusterSize: of this cluster itself, code 0
     j.counts = place < kClusterSize ? (1u << place) - 1 : 0xffu;
@@ -158,23 +177,31 @@ __device__ __forceinline__ void meet_cluster(const Kernel& k, const Partner& j, 
       const float far = fmaf(horner_tail<kEwaldDegree>(p.ewald.energy, t), t, p.ewald.energy[0]);
       energy_coulomb += near ? charges * (nearby - far) : 0.0f;
     }
-    force = near ? force : 0.0f;
-    fx = fmaf(force, dx, fx);
-    fy = fmaf(force, dy, fy);
-    fz = fmaf(force, dz, fz);
-    if (i > 0) {
-      sums.force[i][0] = fmaf(force, dx, sums.force[i][0]);
-      sums.force[i][1] = fmaf(force, dy, sums.force[i][1]);
-      sums.force[i][2] = fmaf(force, dz, sums.force[i][2]);
+    if (near) {
+      fx = fmaf(force, dx, fx);
+      fy = fmaf(force, dy, fy);
+      fz = fmaf(force, dz, fz);
+      if (i > 0) {
+        sums.force[i][0] = fmaf(force, dx, sums.force[i][0]);
+        sums.force[i][1] = fmaf(force, dy, sums.force[i][1]);
+        sums.force[i][2] = fmaf(force, dz, sums.force[i][2]);
+      }
     }
   }
   if constexpr (kEnergy) {
     sums.lj += energy_lj;
     sums.coulomb += energy_coulomb;
   }
-  if (fx == 0 && fy == 0 && fz == 0) return;
-  if constexpr (kEnergy) sums.virial.add_product(from_first(k, {j.x, j.y, j.z}), {fx, fy, fz});
-  const float force[3] = {fx, fy, fz};
+  float force[3] = {fx, fy, fz};
+  const float most = fmaxf(fmaxf(fabsf(fx), fabsf(fy)), fabsf(fz));
+  if (__any_sync(kAllLanes, !(most < kForceLimit))) {  // a branch that is hardly ever taken
+    for (float& component : force) component = limited_force(component);
+    __syncwarp();
+  }
+  if (most == 0) return;
+  if constexpr (kEnergy) {
+    sums.virial.add_product(from_first(k, {j.x, j.y, j.z}), {force[0], force[1], force[2]});
+  }
 #pragma unroll
   for (int c = 0; c < 3; ++c) {
     const long long fixed = force_to_fixed(force[c]);
@@ -183,25 +210,26 @@ __device__ __forceinline__ void meet_cluster(const Kernel& k, const Partner& j, 
   }
 }
 
-// Every `stride`th round of 32 entries from round `first` on; those with masks come first. The next
-// round's entry is on its way from memory meanwhile. So which rounds a piece has does not depend on
-// how many shells are evaluated.
+// Every `stride`th round of 32 entries from round `first` on, whose entries are `next`; those with
+// masks come first. The next round's entry is on its way from memory meanwhile. So which rounds a
+// piece has does not depend on how many shells are evaluated.
 template <int kLjAtoms, int kDegree, Combination kRule, bool kEnergy>
-__device__ __forceinline__ void evaluate(const Kernel& k, int first, int stride, Sums& sums) {
-  int index = first * kWarp + k.lane;
-  uint32_t next = load_entry(k, index);
+__device__ __forceinline__ void evaluate(const Kernel& k, int first, int stride, uint32_t next,
+                                         Sums& sums) {
+  const int step = stride * kWarp;
+  int round = k.list.begin + first * kWarp;
 #pragma unroll 1
-  for (; index - k.lane < k.list.masked; index += stride * kWarp) {
+  for (; round < k.list.masked; round += step) {
     const uint32_t entry = next;
-    next = load_entry(k, index + stride * kWarp);
-    const Partner j = load_partner<true, kRule>(k, entry, index);
+    next = load_entry(k, round + step + k.lane);
+    const Partner j = load_partner<true, kRule>(k, entry, round + k.lane);
     meet_cluster<kLjAtoms, true, kDegree, kRule, kEnergy>(k, j, sums);
   }
 #pragma unroll 1
-  for (; index - k.lane < k.list.count; index += stride * kWarp) {
+  for (; round < k.list.end; round += step) {
     const uint32_t entry = next;
-    next = load_entry(k, index + stride * kWarp);
-    const Partner j = load_partner<false, kRule>(k, entry, index);
+    next = load_entry(k, round + step + k.lane);
+    const Partner j = load_partner<false, kRule>(k, entry, round + k.lane);
     meet_cluster<kLjAtoms, false, kDegree, kRule, kEnergy>(k, j, sums);
   }
 }
@@ -238,7 +266,7 @@ __device__ __forceinline__ void add_i_forces(const Kernel& k, Sums& sums) {
   const int i = k.lane >> 2, component = k.lane & 3;
   const float* total = sums.force[0];
   const float mine = component == 0 ? total[0] : component == 1 ? total[1] : total[2];
-  long long fixed = -force_to_fixed(mine);  // zero for i = 0
+  long long fixed = -force_to_fixed(limited_force(mine));  // zero for i = 0
   long long rest = 0;
 #pragma unroll
   for (int c = 0; c < 3; ++c) {
@@ -270,48 +298,56 @@ __device__ __forceinline__ void add_energy(double value, int64_t* total, int lan
 
 // Bring the i-cluster into shared memory, atoms with Lennard-Jones first; returns how many have it.
 template <Combination kRule>
-__device__ __forceinline__ int load_cluster(const PairForces& op, int number, int lane,
-                                            Cluster& cluster) {
-  const int slot = number * kClusterSize + (lane & (kClusterSize - 1));
-  const float2 lj = load2(op.slots.lj + slot);
+__device__ __forceinline__ int load_cluster(const Kernel& k, Cluster& cluster) {
+  const Slots& slots = k.op.slots;
+  const int own = k.lane % kClusterSize, slot = k.list.cluster * kClusterSize + own;
+  const float2 lj = load2(slots.lj + slot);
+  const float4 site = load4(slots.local + slot);
   const bool has_lj = kRule == Combination::kTable || lj.y != 0;
-  const unsigned with = __ballot_sync(kAllLanes, has_lj) & 0xffu;
+  const unsigned with = __ballot_sync(kAllLanes, has_lj) & 0xffu, before = (1u << own) - 1;
   const int count = __popc(with);
-  if (lane < kClusterSize) {
-    const unsigned before = (1u << lane) - 1;
-    const int place = has_lj ? __popc(with & before) : count + __popc(~with & before);
-    cluster.site[place] = load4(op.slots.local + slot);
-    cluster.lj[place] =
-        kRule == Combination::kLorentzBerthelot ? scaled_lj(Float2{lj.x, lj.y}) : lj;
-    cluster.index[place] = lane;
-  }
+  const int place = has_lj ? __popc(with & before) : count + __popc(~with & before);
+  cluster.site[place] = site;
+  cluster.lj[place] = kRule == Combination::kLorentzBerthelot ? scaled_lj(lj) : lj;
+  cluster.index[place] = own;
   return count;
 }
 
+// By what a code moves a j atom; after the last, far away (padding i atoms are at +kFarAway).
+__device__ __forceinline__ float4 shift_of(const PairForces& op, int code) {
+  if (code >= op.codes) return {-kFarAway, 0, 0, 0};
+  const Vec3f shift = op.shifts[code];
+  return {shift.x, shift.y, shift.z, 0};
+}
+
+// Blocks are many and short, so they wait for memory as few times as can be before they compute:
+// once for the shifts, the range and the list's header, once for entries and the cluster. All of the
+// header is part of the question whether to go on, or the compiler would fetch half of it after.
 template <int kDegree, Combination kRule, bool kEnergy>
 __global__ void __launch_bounds__(kWarp, kEnergy ? 16 : kWarpsPerProcessor)
     pair_kernel(const __grid_constant__ PairForces op) {
   __shared__ Cluster cluster;
   extern __shared__ float4 shifts[];
-  const int lane = threadIdx.x, pieces = op.pieces, piece = blockIdx.x % pieces;
-#pragma unroll 1
-  for (int c = lane; c < op.codes; c += kWarp) {
-    shifts[c] = {op.shifts[c].x, op.shifts[c].y, op.shifts[c].z, 0};
-  }
+  const int lane = threadIdx.x, block = blockIdx.x, pieces = op.pieces;
+  const float4 shift = shift_of(op, lane);
   wait_for_previous();
-  const int number = op.range[0] + blockIdx.x / pieces;
-  if (number >= op.range[1]) return;
-  const PairList& list = op.lists[number];
-  const Kernel k{
-      op, cluster, shifts, {list.cluster, list.begin, list.masked, list.within[op.shell]}, lane};
-  if (piece * kWarp >= k.list.count) return;
-  const int lj_atoms = load_cluster<kRule>(op, k.list.cluster, lane, cluster);
+  const int number = pieces > 1 ? block / pieces : block, piece = block - number * pieces;
+  const int first = op.range[0], end = op.range[1], count = op.lists[number].within[op.shell];
+  const int4 header = *reinterpret_cast<const int4*>(op.lists + number);  // up to within[0]
+  if ((number < first) | (number >= end) | (piece * kWarp >= max(count, header.w))) return;
+  const List list{header.x, header.y, header.y + header.z, header.y + count};
+  const Kernel k{op, cluster, kept(shifts), list, lane};
+  const uint32_t entry = load_entry(k, list.begin + piece * kWarp + lane);
+  shifts[lane] = shift;
+#pragma unroll 1
+  for (int code = lane + kWarp; code <= op.codes; code += kWarp) shifts[code] = shift_of(op, code);
+  const int lj_atoms = load_cluster<kRule>(k, cluster);
   __syncwarp();
   Sums sums{};
   if (lj_atoms <= kLjHalf) {
-    evaluate<kLjHalf, kDegree, kRule, kEnergy>(k, piece, pieces, sums);
+    evaluate<kLjHalf, kDegree, kRule, kEnergy>(k, piece, pieces, entry, sums);
   } else {
-    evaluate<kClusterSize, kDegree, kRule, kEnergy>(k, piece, pieces, sums);
+    evaluate<kClusterSize, kDegree, kRule, kEnergy>(k, piece, pieces, entry, sums);
   }
   add_i_forces(k, sums);
   if constexpr (kEnergy) {
@@ -353,7 +389,7 @@ void pair_forces(const PairForces& op, CudaContext& context) {
                           ? pairs::with_rule<kEwaldLowDegree>(op)
                           : pairs::with_rule<kEwaldDegree>(op);
   const auto blocks = static_cast<unsigned>(op.capacity) * static_cast<unsigned>(op.pieces);
-  const size_t shared = pairs::shared_memory(op.codes * sizeof(float4));
+  const size_t shared = pairs::shared_memory(std::max(op.codes + 1, kWarp) * sizeof(float4));
   launch(context, {PairForces::kName, blocks, kWarp, shared, Start::kEarly}, kernel, op);
 }
 

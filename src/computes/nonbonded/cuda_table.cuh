@@ -37,33 +37,35 @@ struct Neighbour {
   int begin;    // its number
 };
 
+struct Box {
+  float3 centre, half;
+};
+
 // The j-clusters that the block looks at, and one more that is nowhere.
 struct Table {
   uint4 rows[(kTable + 1) * kClusterSize];
   float centre[3][kTable], half[3][kTable];
   uint32_t visitors[kVisitors];  // first slot | code; also of tables before this one
   int next;                      // number of the first cluster that is still to come
-  uint8_t shell[kBins];          // by bin
+  Box common;                    // of the block's clusters; coordinates count from its centre
+  uint8_t shell[kBins + 1];      // by bin
 };
 
 // What a warp works with; the plain entries of its list follow in shared memory.
 struct Desk {
-  int partner[kPartners];             // clusters that hold excluded atoms, by hash; or kNobody
-  uint32_t excluded[kPartners][2];    // their atoms: a byte each, by i atom
-  uint16_t picked[kTable + kAtOnce];  // kPlace times a place in the table, | kSuspect
+  int partner[kPartners];                 // clusters that hold excluded atoms, by hash; or kNobody
+  uint32_t excluded[kPartners][2];        // their atoms: a byte each, by i atom
+  uint16_t picked[kTable + 2 * kAtOnce];  // kPlace times a place in the table, | kSuspect
   uint32_t masked[kMaskedRoom];
   uint8_t masks[kMaskedRoom];
   int next[kShells];  // where the next entry of a shell goes
+  Box box;            // of the cluster
 };
 
 // How squared distances fall into bins: the upper bits of the float, counted from those of the least.
 struct Bins {
   int shift, first;
-  uint8_t shell[kBins];  // of the least distance in the bin
-};
-
-struct Box {
-  float3 centre, half;
+  uint8_t shell[kBins + 1];  // of the least distance in the bin; the last is for rounding
 };
 
 // A list in the making: where its entries go, how many fit, and how many there are.
@@ -86,10 +88,12 @@ struct Search {
   const Neighbour* shell;  // by code, and one more for the end
   Table& table;
   Desk& desk;
-  float3 origin;     // coordinates count from here: the middle of the block's clusters
   uint32_t cluster;  // of the warp
   const Bins& bins;
   int lane;
+  unsigned earlier;  // the lanes before
+
+  __device__ const float3& origin() const { return table.common.centre; }
 };
 
 __device__ __forceinline__ int clusters_of(const PlacedPatch& patch) {
@@ -259,15 +263,16 @@ __device__ __forceinline__ Visitor invite(const Search& s, int base) {
 
 // Enter the visitors that are near the block's box, after `before` earlier ones, as many as the table
 // holds; returns how many. The others must be invited again.
-__device__ __forceinline__ int enter_clusters(const Search& s, const Box& box, const Visitor& v,
-                                              int base, int before, float reach2) {
+__device__ __forceinline__ int enter_clusters(const Search& s, const Visitor& v, int base,
+                                              int before, float reach2) {
   Table& t = s.table;
   const ClusterBounds& b = v.bounds;
   const float* shift = s.shell[v.entry >> kSlotBits].shift;
-  const Box other{{b.centre.x + (shift[0] - s.origin.x), b.centre.y + (shift[1] - s.origin.y),
-                   b.centre.z + (shift[2] - s.origin.z)},
+  const float3 origin = s.origin();
+  const Box other{{b.centre.x + (shift[0] - origin.x), b.centre.y + (shift[1] - origin.y),
+                   b.centre.z + (shift[2] - origin.z)},
                   {b.half.x, b.half.y, b.half.z}};
-  const bool near = v.present && gap2({{0, 0, 0}, box.half}, other) < reach2;
+  const bool near = v.present && gap2({{0, 0, 0}, t.common.half}, other) < reach2;
   if (threadIdx.x == 0) t.next = base + kThreads;
   int count;
   const int place = block_rank(near, s.lane, &count);
@@ -290,6 +295,7 @@ __device__ __forceinline__ uint32_t visitor_at(const Search& s, unsigned number)
 __device__ __forceinline__ void enter_atoms(const Search& s, int before, int count) {
   constexpr int kBatch = 3;
   const int end = count * kClusterSize;
+  const float3 origin = s.origin();
 #pragma unroll 1
   for (int base = threadIdx.x; base < end; base += kBatch * kThreads) {
     Float4 site[kBatch];
@@ -304,11 +310,10 @@ __device__ __forceinline__ void enter_atoms(const Search& s, int before, int cou
 #pragma unroll
     for (int k = 0; k < kBatch; ++k) {
       const float* shift = s.shell[code[k]].shift;
-      const uint4 row =
-          site[k].x < 0.5f * kFarAway
-              ? matrix_row(site[k].x + (shift[0] - s.origin.x), site[k].y + (shift[1] - s.origin.y),
-                           site[k].z + (shift[2] - s.origin.z))
-              : nowhere_row();
+      const uint4 row = site[k].x < 0.5f * kFarAway ? matrix_row(site[k].x + (shift[0] - origin.x),
+                                                                 site[k].y + (shift[1] - origin.y),
+                                                                 site[k].z + (shift[2] - origin.z))
+                                                    : nowhere_row();
       if (base + k * kThreads < end) s.table.rows[base + k * kThreads] = row;
     }
   }

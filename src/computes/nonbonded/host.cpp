@@ -95,7 +95,6 @@ void pair_forces(const PairForces& op, ThreadGroup& threads) {
 }  // namespace
 
 void add_nonbonded_kernels(HostKernels& table) {
-  table.add<BoundClusters, bound_clusters>();
   table.add<NumberLists, number_lists>();
   table.add<BuildLists, build_lists>();
   table.add<PairForces, pair_forces>();

@@ -209,29 +209,7 @@ void place_lists(const BuildLists& op, int lists) {
   }
 }
 
-ClusterBounds bound_cluster(const Slots& slots, int cluster) {
-  const float huge = std::numeric_limits<float>::max();
-  Vec3f low{huge, huge, huge}, high{-huge, -huge, -huge};
-  bool empty = true;
-  for (int s = cluster * kClusterSize; s < (cluster + 1) * kClusterSize; ++s) {
-    if (slots.atom[s] < 0) continue;
-    empty = false;
-    const Float4 at = slots.local[s];
-    low = {std::min(low.x, at.x), std::min(low.y, at.y), std::min(low.z, at.z)};
-    high = {std::max(high.x, at.x), std::max(high.y, at.y), std::max(high.z, at.z)};
-  }
-  if (empty) return {{kFarAway, kFarAway, kFarAway}, {0, 0, 0}};
-  return {0.5f * (low + high), 0.5f * (high - low)};
-}
-
 }  // namespace
-
-void bound_clusters(const BoundClusters& op, ThreadGroup& threads) {
-  const int clusters = std::min(*op.slot_count, op.slot_capacity) / kClusterSize;
-  threads.parallel_for(clusters, 512, [&](int begin, int end, int) {
-    for (int c = begin; c < end; ++c) op.bounds[c] = bound_cluster(op.slots, c);
-  });
-}
 
 void number_lists(const NumberLists& op, ThreadGroup&) {
   int lists = 0;
@@ -243,6 +221,7 @@ void number_lists(const NumberLists& op, ThreadGroup&) {
   const int interior = op.first_list[op.interior];
   const int32_t ranges[4] = {0, interior, interior, lists};
   std::copy(ranges, ranges + 4, op.ranges);
+  *op.entry_count = 0;
 }
 
 void build_lists(const BuildLists& op, ThreadGroup& threads) {

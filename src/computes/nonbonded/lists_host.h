@@ -7,7 +7,6 @@
 
 namespace quiltmd {
 
-void bound_clusters(const BoundClusters& op, ThreadGroup& threads);
 void number_lists(const NumberLists& op, ThreadGroup& threads);
 void build_lists(const BuildLists& op, ThreadGroup& threads);
 

@@ -18,11 +18,11 @@ inline constexpr int kShells = 8;
 // shell of its patch. Entries with a mask come first, the others shell by shell from near to far;
 // among themselves they are in order of (code, slot). While the list is young, atoms have not moved
 // much, and the near shells are all that can hold pairs within the cutoff.
-struct PairList {
-  int32_t cluster;          // slot / kClusterSize
-  int32_t begin;            // first entry, a multiple of kListAlign
-  int32_t masked;           // entries with a mask, at the start
-  int32_t within[kShells];  // entries up to and including each shell, those with a mask included
+struct alignas(16) PairList {  // a GPU reads the first four words at once
+  int32_t cluster;             // slot / kClusterSize
+  int32_t begin;               // first entry, a multiple of kListAlign
+  int32_t masked;              // entries with a mask, at the start
+  int32_t within[kShells];     // entries up to and including each shell, those with a mask included
 
   QMD_HD int count() const { return within[kShells - 1]; }
 };
@@ -56,13 +56,14 @@ struct BuildLists {
   uint32_t* entries;
   uint8_t* masks;  // by entry; valid for masked entries
   int entry_capacity;
-  int32_t* entry_count;  // entries spent, up to the last line
+  int32_t* entry_count;  // entries spent, up to the last line; zero before
   Faults* faults;
 };
 
 // Number the lists: first_list[c] = sum over computes before c of the clusters of their patches
 // (compute_count + 1 values), and the ranges of interior lists (of the first `interior` computes)
-// and boundary lists: ranges = {0, interior lists, interior lists, all lists}.
+// and boundary lists: ranges = {0, interior lists, interior lists, all lists}. Goes before every
+// BuildLists, since it clears the count of entries, too.
 struct NumberLists {
   static constexpr const char* kName = "number_lists";
   const PlacedPatch* patches;
@@ -71,6 +72,7 @@ struct NumberLists {
   int interior;
   int32_t* first_list;
   int32_t* ranges;  // (4)
+  int32_t* entry_count;
 };
 
 // Evaluate lists [range[0], range[1]) up to a shell: forces into slots.force, and energies (kLj,
@@ -82,7 +84,7 @@ struct PairForces {
   int slot_capacity;
   const PairList* lists;
   const int32_t* range;  // (2), in device memory
-  int capacity;          // at most this many lists
+  int capacity;          // of the array of lists
   int shell;             // the last one to evaluate
   const uint32_t* entries;
   const uint8_t* masks;

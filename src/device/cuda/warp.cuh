@@ -28,17 +28,18 @@ __device__ __forceinline__ void add_fixed(int64_t* sum, long long value) {
 
 // Sum of the values of all threads before this one in the block; `total` gets the sum of all.
 // All threads of the block (a multiple of 32, at most 1024) call it.
-__device__ inline int block_sum(int value, int* total) {
-  __shared__ int partial[kWarp];
+template <class T>
+__device__ inline T block_sum(T value, T* total) {
+  __shared__ T partial[kWarp];
   const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
-  int inclusive = value;
+  T inclusive = value;
   for (int step = 1; step < kWarp; step *= 2) {
-    const int other = __shfl_up_sync(kAllLanes, inclusive, step);
+    const T other = __shfl_up_sync(kAllLanes, inclusive, step);
     if (lane >= step) inclusive += other;
   }
   if (lane == kWarp - 1) partial[warp] = inclusive;
   __syncthreads();
-  int before = 0, all = 0;
+  T before = 0, all = 0;
   for (int w = 0; w < static_cast<int>(blockDim.x) / kWarp; ++w) {
     if (w < warp) before += partial[w];
     all += partial[w];
