@@ -20,7 +20,7 @@ Units everywhere: nm, ps, amu, kJ/mol, elementary charge, kelvin.
 from .checkpoint import Checkpoint, CheckpointError, digest, read_checkpoint, write_checkpoint
 from .engine import Execution, devices
 from .errors import InputError, QuiltError, SimulationError
-from .evaluate import reference
+from .evaluate import reference, reference_virial
 from .information import package_version
 from .inputs import load
 from .integrators import Integrator, LangevinMiddle, VelocityVerlet
@@ -64,6 +64,7 @@ __all__ = [
     "pme_parameters",
     "read_checkpoint",
     "reference",
+    "reference_virial",
     "write_checkpoint",
     "write_pdb",
     "write_restart",

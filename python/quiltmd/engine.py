@@ -37,6 +37,12 @@ class Captured(Protocol):
     def energies(self) -> dict[str, float]:
         """Energies by term, kinetic, potential and heat."""
 
+    def tensors(self) -> dict[str, Any]:
+        """(3, 3) arrays: virial of hydrogen groups, and motion, the sum of their p p / m.
+
+        They come with the energies.
+        """
+
     def heat(self) -> float:
         """Of the thermostat; always there."""
 

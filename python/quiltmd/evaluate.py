@@ -29,7 +29,9 @@ _PARTS = ("lj", "lj14", "coulomb", "coulomb14", "pme", "dispersion")
 def evaluate(
     config: Config, forces: Path | None = None, engine: EngineFactory = make_engine
 ) -> dict[str, Any]:
-    """Number of atoms and energies, kJ/mol; saves forces (N, 3), kJ/mol/nm, where asked.
+    """Number of atoms, energies and virial (3, 3), kJ/mol; saves forces where asked.
+
+    Forces are (N, 3), kJ/mol/nm.  The virial is that of `Simulation.virial`.
 
     Raises QuiltError where atoms overlap so much that a force leaves the range of the accumulators.
     """
@@ -57,7 +59,11 @@ def evaluate(
     if forces is not None:
         with writing(forces), open(forces, "wb") as file:
             np.save(file, values)
-    return {"atoms": system.atoms, "energy": {term: energies[term] for term in (*_TERMS, *_PARTS)}}
+    return {
+        "atoms": system.atoms,
+        "energy": {term: energies[term] for term in (*_TERMS, *_PARTS)},
+        "virial": simulation.virial().tolist(),
+    }
 
 
 def reference(
@@ -65,10 +71,27 @@ def reference(
 ) -> tuple[dict[str, float], NDArray[np.float64]]:
     """Energies and forces in double precision by plain loops: slow, to compare with.
 
+    `reference_virial` gives the virial.
+
     Returns
     -------
     Energies by term, kJ/mol, named as in `Simulation.energies`; forces (N, 3), kJ/mol/nm.
     """
-    settings = (nonbonded or Nonbonded()).resolve(state.box)
-    result = load_core().reference(system.arrays(), settings, state.box, state.positions)
+    result = _reference(system, state, nonbonded)
     return result["energies"], result["forces"]
+
+
+def reference_virial(
+    system: System, state: State, nonbonded: Nonbonded | None = None
+) -> NDArray[np.float64]:
+    """Virial (3, 3), kJ/mol, in double precision by plain loops: see `Simulation.virial`."""
+    virial: NDArray[np.float64] = _reference(system, state, nonbonded)["virial"]
+    return virial
+
+
+def _reference(system: System, state: State, nonbonded: Nonbonded | None) -> dict[str, Any]:
+    settings = (nonbonded or Nonbonded()).resolve(state.box)
+    result: dict[str, Any] = load_core().reference(
+        system.arrays(), settings, state.box, state.positions
+    )
+    return result

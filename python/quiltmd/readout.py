@@ -24,6 +24,7 @@ from .system import System
 
 BOLTZMANN = 0.00831446261815324  # kJ/mol/K
 AMU_PER_NM3 = 1.66053906660  # kg/m^3
+KJ_MOL_PER_NM3 = 16.6053906660  # bar
 
 
 class Readout(ABC):
@@ -83,6 +84,33 @@ class Readout(ABC):
         """
         return dict(self._read("energies"))
 
+    def virial(self) -> NDArray[np.float64]:
+        """Virial, (3, 3), kJ/mol: the sum of position times force over hydrogen groups.
+
+        Hydrogen groups (atoms joined by constraints, a rigid water for instance; an atom without
+        constraints is a group by itself) count with their centres of mass, so that forces of
+        constraints have no part in it.  It is symmetric: minus the derivative of the potential
+        energy by a strain of box and centres of mass, at fixed Ewald coefficient and PME grid,
+        groups keeping their shape and orientation.  The tail of the Lennard-Jones potential
+        (`dispersion_correction`) brings the mean of position times force beyond the cutoff.
+        A positive trace pushes the box apart.
+        """
+        return np.array(self._read("tensors")["virial"])
+
+    def pressure_tensor(self) -> NDArray[np.float64]:
+        """Pressure, (3, 3), bar: (sum of p p / m over hydrogen groups + virial) / volume.
+
+        p and m are momentum and mass of a group.  Velocities are as stored: of `LangevinMiddle`
+        those of half a step before.  Single values fluctuate by hundreds of bar in a small box.
+        """
+        tensors = self._read("tensors")
+        pressure: NDArray[np.float64] = tensors["motion"] + tensors["virial"]
+        return KJ_MOL_PER_NM3 / self._volume * pressure
+
+    def pressure(self) -> float:
+        """Pressure, bar: a third of the trace of `pressure_tensor`."""
+        return float(np.trace(self.pressure_tensor())) / 3
+
     def heat(self) -> float:
         """What the thermostat has put in, kJ/mol; evaluates no forces, as `energies` does."""
         return float(self._read("heat"))
@@ -93,12 +121,15 @@ class Readout(ABC):
 
     def density(self) -> float:
         """Mass density, kg/m^3."""
-        volume = float(np.prod(np.diag(self.box)))
-        return float(self.system.masses.sum()) / volume * AMU_PER_NM3
+        return float(self.system.masses.sum()) / self._volume * AMU_PER_NM3
 
     def checkpoint(self, provenance: dict[str, Any] | None = None) -> Checkpoint:
         """All that is needed to carry on from here."""
         return Checkpoint(self.state(), self.heat(), provenance or {})
+
+    @property
+    def _volume(self) -> float:
+        return float(np.prod(np.diag(self.box)))
 
     def _read(self, what: str) -> Any:
         if what not in self._cache:
@@ -107,7 +138,7 @@ class Readout(ABC):
 
     @abstractmethod
     def _fetch(self, what: str) -> Any:
-        """Its "positions", "state", "energies" or "heat"."""
+        """Its "positions", "state", "energies", "tensors" or "heat"."""
 
 
 class Frame(Readout):
@@ -132,7 +163,7 @@ class Frame(Readout):
             return State(**fetched)
         if what == "energies":
             return _sums(fetched, self._heat_before)
-        return fetched + self._heat_before if what == "heat" else np.asarray(fetched)
+        return fetched + self._heat_before if what == "heat" else fetched
 
 
 def _sums(parts: dict[str, float], heat_before: float) -> dict[str, float]:

@@ -28,6 +28,7 @@ LOG_COLUMNS = (
     "total",
     "conserved",
     "temperature",
+    "pressure",
     "density",
     "ns/day",
 )
@@ -35,11 +36,11 @@ _DAY = 86400.0
 
 
 class LogReporter:
-    """Energies and speed, one CSV row each.
+    """Energies, pressure and speed, one CSV row each.
 
     Columns: step; time, ps; potential, kinetic, total and conserved energy (total minus the heat of
-    the thermostat), kJ/mol; temperature, K; density, kg/m^3; speed since the row before, ns/day
-    (0 in the first row).
+    the thermostat), kJ/mol; temperature, K; pressure, bar; density, kg/m^3; speed since the row
+    before, ns/day (0 in the first row).
 
     Parameters
     ----------
@@ -72,7 +73,8 @@ class LogReporter:
         energies = frame.energies()
         values = [energies[name] for name in ("potential", "kinetic", "total", "conserved")]
         texts = [f"{value:.6f}" for value in (frame.time, *values)]
-        texts += [f"{frame.temperature():.4f}", f"{frame.density():.4f}"]
+        state = (frame.temperature(), frame.pressure(), frame.density())
+        texts += [f"{value:.4f}" for value in state]
         self._write(f"{frame.step},{','.join(texts)},{self._speed(frame):.4g}")
         self.start_clock(frame)
 

@@ -33,6 +33,7 @@ from .writer import Writer
 
 Need = Literal["energies", "positions", "state"]
 _EVERYTHING: tuple[Need, ...] = ("energies", "state")
+_COMES_WITH: dict[str, tuple[Need, ...]] = {"tensors": ("energies",), "heat": ()}
 _PIECE_SECONDS = 0.5
 _FIRST_PIECE = 10  # steps, before the speed is known
 _CORE_ATOM = re.compile(r"\batom (\d+)")
@@ -41,8 +42,9 @@ _CORE_ATOM = re.compile(r"\batom (\d+)")
 class Reporter(Protocol):
     """Something to be done every `every` steps; 0 means never.
 
-    It may also have `needs`, what it reads: some of "energies", "positions" and "state" (which has
-    the positions); other data are then not brought from the device.  Without, it gets all.
+    It may also have `needs`, what it reads: some of "energies" (which has the virial), "positions"
+    and "state" (which has the positions); other data are then not brought from the device.
+    Without, it gets all.
     """
 
     @property
@@ -294,7 +296,7 @@ class Simulation(Readout):
         return Frame(self, captured, self._heat_before)
 
     def _fetch(self, what: str) -> Any:
-        return getattr(self._capture(*({what} - {"heat"})), what)()
+        return self._capture(*_COMES_WITH.get(what, (what,)))._fetch(what)
 
     def _changed(self) -> None:
         self._cache = {}

@@ -147,10 +147,22 @@ nb::object to_array(std::vector<Vec3d> points) {
       reinterpret_cast<double*>(kept->data()), {kept->size(), 3}, owner));
 }
 
+namespace {
+
+nb::object matrix_to_array(const std::array<double, 9>& rows) {
+  auto* copy = new std::array<double, 9>(rows);
+  nb::capsule owner(copy, [](void* p) noexcept { delete static_cast<std::array<double, 9>*>(p); });
+  return nb::cast(nb::ndarray<nb::numpy, double, nb::shape<3, 3>>(copy->data(), {3, 3}, owner));
+}
+
+}  // namespace
+
 nb::object to_array(const Box& b) {
-  auto* copy = new double[9]{b.ax, 0, 0, b.bx, b.by, 0, b.cx, b.cy, b.cz};
-  nb::capsule owner(copy, [](void* p) noexcept { delete[] static_cast<double*>(p); });
-  return nb::cast(nb::ndarray<nb::numpy, double, nb::shape<3, 3>>(copy, {3, 3}, owner));
+  return matrix_to_array({b.ax, 0, 0, b.bx, b.by, 0, b.cx, b.cy, b.cz});
+}
+
+nb::object to_array(const Symmetric& t) {
+  return matrix_to_array({t[0], t[3], t[4], t[3], t[1], t[5], t[4], t[5], t[2]});
 }
 
 }  // namespace quiltmd

@@ -25,5 +25,6 @@ std::vector<Vec3d> points_from(const Points& points);
 
 nanobind::object to_array(std::vector<Vec3d> points);
 nanobind::object to_array(const Box& box);
+nanobind::object to_array(const Symmetric& tensor);
 
 }  // namespace quiltmd

@@ -90,6 +90,14 @@ nb::dict frame_state(const Frame& frame) {
   return out;
 }
 
+nb::dict frame_tensors(const Frame& frame) {
+  const Tensors found = released([&] { return frame.tensors(); });
+  nb::dict out;
+  out["virial"] = to_array(found.virial);
+  out["motion"] = to_array(found.motion);
+  return out;
+}
+
 nb::dict minimize(Engine& engine, double tolerance, int max_iterations) {
   const Minimum minimum = released([&] { return engine.minimize(tolerance, max_iterations); });
   nb::dict out;
@@ -146,23 +154,21 @@ nb::dict reference(const nb::dict& arrays, const nb::dict& nonbonded, const Matr
   const size_t n = input.size();
   out.forces.resize(n);
   std::vector<Vec3d> internal(n), forces(n);
-  double constant = 0, dispersion = 0;
+  Constant constant, dispersion;
   {
     nb::gil_scoped_release release;
     for (size_t i = 0; i < n; ++i) internal[i] = input[static_cast<size_t>(system.input_index[i])];
     reference_bonded(system, box, internal, out);
     reference_pairs(system, settings, box, internal, out);
-    if (settings.pme) {
-      reference_pme(system, settings, box, internal, out);
-      constant = ewald_constant(system, settings, box.volume());
-    }
-    if (settings.dispersion_correction)
-      dispersion = dispersion_constant(system, settings, box.volume());
+    if (settings.pme) reference_pme(system, settings, box, internal, out);
+    reference_group_virial(system, box, internal, out);
+    constant = ewald_constant(system, settings, box.volume());
+    dispersion = dispersion_constant(system, settings, box.volume());
     for (size_t i = 0; i < n; ++i)
       forces[static_cast<size_t>(system.input_index[i])] = out.forces[i];
   }
   const auto& e = out.energy;
-  double potential = constant + dispersion;
+  double potential = constant.energy + dispersion.energy;
   for (size_t k = 0; k < kKinetic; ++k) potential += e[k];
   nb::dict energies;
   energies["bond"] = e[kBond];
@@ -172,12 +178,17 @@ nb::dict reference(const nb::dict& arrays, const nb::dict& nonbonded, const Matr
   energies["lj14"] = e[kLj14];
   energies["coulomb"] = e[kCoulombDirect];
   energies["coulomb14"] = e[kCoulomb14];
-  energies["pme"] = e[kReciprocal] + constant;
-  energies["dispersion"] = dispersion;
+  energies["pme"] = e[kReciprocal] + constant.energy;
+  energies["dispersion"] = dispersion.energy;
   energies["potential"] = potential;
   nb::dict result;
   result["energies"] = energies;
   result["forces"] = to_array(forces);
+  Symmetric virial;
+  for (int k = 0; k < Symmetric::kParts; ++k)
+    virial[k] =
+        e[static_cast<size_t>(kVirial + k)] + (k < 3 ? constant.virial + dispersion.virial : 0);
+  result["virial"] = to_array(virial);
   return result;
 }
 
@@ -212,6 +223,7 @@ NB_MODULE(_core, module) {
       .def("heat", &Frame::heat, nb::call_guard<nb::gil_scoped_release>())
       .def("positions",
            [](const Frame& frame) { return to_array(released([&] { return frame.positions(); })); })
+      .def("tensors", &frame_tensors)
       .def("state", &frame_state);
 
   nb::class_<Engine>(module, "Engine")

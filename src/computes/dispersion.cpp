@@ -10,9 +10,10 @@
 
 namespace quiltmd {
 
-double dispersion_constant(const System& system, const NonbondedSettings& settings, double volume) {
+Constant dispersion_constant(const System& system, const NonbondedSettings& settings,
+                             double volume) {
   const auto types = static_cast<size_t>(system.lj_type_count);
-  if (!settings.dispersion_correction || system.lj_types.empty()) return 0;
+  if (!settings.dispersion_correction || system.lj_types.empty()) return {};
   std::vector<double> count(types, 0.0);
   for (const int32_t type : system.lj_types) count[static_cast<size_t>(type)] += 1;
   double sum_a = 0, sum_b = 0;
@@ -25,8 +26,14 @@ double dispersion_constant(const System& system, const NonbondedSettings& settin
   const auto atoms = static_cast<double>(system.lj_types.size());
   const double all_pairs = 0.5 * atoms * (atoms + 1);
   const double cutoff3 = std::pow(settings.cutoff, 3);
-  const double tail = sum_a / (9 * cutoff3 * cutoff3 * cutoff3) - sum_b / (3 * cutoff3);
-  return 2 * kPi * atoms * atoms / volume * tail / all_pairs;
+  const double factor = 2 * kPi * atoms * atoms / volume / all_pairs;
+  const double repulsion = factor * sum_a / (9 * cutoff3 * cutoff3 * cutoff3);
+  const double attraction = -factor * sum_b / (3 * cutoff3);
+  // With a potential in 1/r^n, r times the force is n times the energy, and each element of the
+  // diagonal has a third of the sum (Allen and Tildesley, Computer Simulation of Liquids, section
+  // 2.8). That is more than the derivative of this energy by the volume, which leaves out that pairs
+  // jump in energy as they cross the cutoff.
+  return {repulsion + attraction, 4 * repulsion + 2 * attraction};
 }
 
 }  // namespace quiltmd

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "decomposition/slots.h"
+#include "math/symmetric.h"
 #include "system/system.h"
 
 namespace quiltmd {
@@ -14,6 +15,11 @@ namespace quiltmd {
 struct Evaluation {
   std::vector<Vec3d> forces;  // kJ/mol/nm, internal order
   std::array<double, kEnergyKinds> energy{};
+
+  void add_virial(const Symmetric& virial) {
+    for (int k = 0; k < Symmetric::kParts; ++k)
+      energy[static_cast<size_t>(kVirial + k)] += virial[k];
+  }
 };
 
 struct NonbondedSettings {
@@ -26,7 +32,7 @@ struct NonbondedSettings {
   bool potential_shift = false;
 };
 
-// Each adds to `out`. Positions in internal order, nm, any image.
+// Each adds to `out`; the virial is that of single atoms. Positions in internal order, nm, any image.
 void reference_bonded(const System& system, const Box& box, const std::vector<Vec3d>& positions,
                       Evaluation& out);
 void reference_pairs(const System& system, const NonbondedSettings& settings, const Box& box,
@@ -34,9 +40,19 @@ void reference_pairs(const System& system, const NonbondedSettings& settings, co
 void reference_pme(const System& system, const NonbondedSettings& settings, const Box& box,
                    const std::vector<Vec3d>& positions, Evaluation& out);
 
-// Energies that do not depend on positions: Ewald self energy and neutralising background, and
-// the long-range dispersion correction (kJ/mol).
-double ewald_constant(const System& system, const NonbondedSettings& settings, double volume);
-double dispersion_constant(const System& system, const NonbondedSettings& settings, double volume);
+// From the virial of single atoms to that of hydrogen groups, which move as a whole when the box
+// changes: takes away (r - centre of mass) (x) force of every atom. To be called last.
+void reference_group_virial(const System& system, const Box& box,
+                            const std::vector<Vec3d>& positions, Evaluation& out);
+
+// What does not depend on positions (kJ/mol): Ewald self energy and neutralising background, and the
+// long-range dispersion correction.
+struct Constant {
+  double energy = 0;
+  double virial = 0;  // each element of the diagonal
+};
+Constant ewald_constant(const System& system, const NonbondedSettings& settings, double volume);
+Constant dispersion_constant(const System& system, const NonbondedSettings& settings,
+                             double volume);
 
 }  // namespace quiltmd

@@ -88,7 +88,8 @@ struct GridView {
   const Vec3d* exact_shifts;  // the same in double precision, for bonded terms
 };
 
-// Accumulators of energies, one int64 per kind.
+// Accumulators of energies and of what else has their unit, one int64 per kind. The virial and the
+// tensor of motion are symmetric: Symmetric::kParts kinds each, in its order.
 enum EnergyKind {
   kBond,
   kAngle,
@@ -99,7 +100,9 @@ enum EnergyKind {
   kCoulomb14,
   kReciprocal,
   kKinetic,
-  kHeat,
+  kVirial,  // of hydrogen groups: minus the derivative of the energy by a strain of the box
+  kMotion = kVirial + 6,  // momentum (x) momentum / mass, summed over hydrogen groups
+  kHeat = kMotion + 6,
   kEnergyKinds
 };
 

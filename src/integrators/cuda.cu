@@ -32,7 +32,7 @@ enum class Stores { kNothing, kVelocities, kPositions, kBoth };
 
 // What groups add up, in fixed point.
 struct Sums {
-  int64_t value[3];
+  int64_t value[kKineticSums];
 };
 
 // Slots of a block's groups, and where to find noise that has been drawn for them (or null).
@@ -275,12 +275,11 @@ struct LangevinMiddleStage : EveryStep {
 struct KineticEnergyStage : Plain {
   KineticEnergy op;
   static constexpr Stores kStores = Stores::kNothing;
-  static constexpr int kSums = 1;
+  static constexpr int kSums = kKineticSums;
   __device__ int64_t* target() const { return op.energy + kKinetic; }
   template <class Group>
   __device__ Outcome apply(Group& g, PlacedGroup, Sums& sums) const {
-    for (int i = 0; i < g.size(); ++i)
-      sums.value[0] += to_fixed(0.5 * g.mass[i] * dot(g.velocity[i], g.velocity[i]), kEnergyScale);
+    add_kinetic(g, sums.value);
     return {};
   }
 };

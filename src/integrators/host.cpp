@@ -85,7 +85,7 @@ int first_atom(const GroupWork& work, int index) {
 }
 
 // What the groups of a chunk add up to, in fixed point, and where that is added to in the end.
-using Sums = std::array<int64_t, 3>;
+using Sums = std::array<int64_t, kKineticSums>;
 struct Target {
   int64_t* values = nullptr;
   size_t count = 0;
@@ -251,10 +251,9 @@ void clear_forces_host(const ClearForces& op, ThreadGroup& threads) {
 }
 
 void kinetic_energy_host(const KineticEnergy& op, ThreadGroup& threads) {
-  const Target target{op.energy + kKinetic, 1};
+  const Target target{op.energy + kKinetic, kKineticSums};
   over_groups(op.work, threads, Masses::kReal, target, [&](auto& g, int, Sums& sums) {
-    for (int i = 0; i < g.size(); ++i)
-      sums[0] += to_fixed(0.5 * g.mass[i] * dot(g.velocity[i], g.velocity[i]), kEnergyScale);
+    add_kinetic(g, sums.data());
     return Outcome{};
   });
 }

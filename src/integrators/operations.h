@@ -79,7 +79,8 @@ struct ClearForces {
   int slot_capacity;
 };
 
-// Kinetic energy of the owned atoms into energy[kKinetic], atom by atom in fixed point.
+// Over the owned groups, in fixed point: kinetic energy, atom by atom, and kMotion; and what makes the
+// virial that force kernels found for single atoms that of groups, into energy[kVirial ...].
 struct KineticEnergy {
   static constexpr const char* kName = "kinetic_energy";
   GroupWork work;

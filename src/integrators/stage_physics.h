@@ -14,6 +14,7 @@
 #include "math/fixed.h"
 #include "math/philox.h"
 #include "math/split.h"
+#include "math/symmetric.h"
 #include "math/units.h"
 #include "system/system.h"
 
@@ -207,6 +208,33 @@ QMD_HD double kinetic_energy(const Group& g) {
   double twice = 0;
   for (int i = 0; i < g.size(); ++i) twice += g.mass[i] * dot(g.velocity[i], g.velocity[i]);
   return 0.5 * twice;
+}
+
+// What a group adds to energy[kKinetic], [kVirial ...] and [kMotion ...], which follow one another.
+inline constexpr int kKineticSums = 1 + 2 * Symmetric::kParts;
+static_assert(kVirial == kKinetic + 1 && kMotion == kVirial + Symmetric::kParts);
+
+// A strain of the box moves a group by its centre of mass, so (r - centre) (x) force of its atoms is
+// not part of the virial.
+template <class Group>
+QMD_HD void add_kinetic(const Group& g, int64_t* sums) {
+  double mass = 0;
+  Vec3d momentum{0, 0, 0}, lever{0, 0, 0};
+  for (int i = 0; i < g.size(); ++i) {
+    sums[0] += to_fixed(0.5 * g.mass[i] * dot(g.velocity[i], g.velocity[i]), kEnergyScale);
+    mass += g.mass[i];
+    momentum += g.mass[i] * g.velocity[i];
+    lever += g.mass[i] * (g.position[i] - g.position[0]);
+  }
+  const double per_mass = 1 / mass;
+  const Vec3d centre = g.position[0] + per_mass * lever;
+  Symmetric virial{}, motion{};
+  for (int i = 0; i < g.atoms(); ++i) virial.add_product(centre - g.position[i], g.force[i]);
+  motion.add_product(per_mass * momentum, momentum);
+  for (int k = 0; k < Symmetric::kParts; ++k) {
+    sums[1 + k] += to_fixed(virial[k], kEnergyScale);
+    sums[1 + Symmetric::kParts + k] += to_fixed(motion[k], kEnergyScale);
+  }
 }
 
 // Move atoms by `moved` and constrain; the correction, made in `time`, is part of the velocity.

@@ -87,7 +87,7 @@ void Engine::create_ranks(const HostState& internal) {
     ranks_.push_back(std::make_unique<Rank>(*setup_, *devices_[i], *transport_[i],
                                             RankView{r, run_.ranks, plans}));
   }
-  for_ranks([&](Rank& rank) { rank.load(internal); });
+  move_atoms([&](Rank& rank) { rank.load(internal); });
   balanced_at_ = internal.step;
   balanced_ = false;
 }
@@ -120,6 +120,11 @@ void Engine::for_ranks(const std::function<void(Rank&)>& body) {
   if (first) std::rethrow_exception(first);
 }
 
+void Engine::move_atoms(const std::function<void(Rank&)>& body) {
+  evaluated_ = false;
+  for_ranks(body);
+}
+
 void Engine::require_state() const {
   if (ranks_.empty())
     throw Error("the engine has no state, or lost it when the simulation blew up: set one first");
@@ -132,7 +137,7 @@ void Engine::run(int64_t steps) {
       int64_t chunk = steps;
       if (run_.balance && ranks_.size() > 1)
         chunk = std::min<int64_t>(chunk, kFirstBalance * setup_->lists.life);
-      for_ranks([&](Rank& rank) { rank.run(chunk); });
+      move_atoms([&](Rank& rank) { rank.run(chunk); });
       steps -= chunk;
       rebalance();
     }
@@ -144,10 +149,9 @@ void Engine::run(int64_t steps) {
 std::unique_ptr<Frame> Engine::capture(Contents contents) {
   require_state();
   std::vector<std::unique_ptr<Download>> shares(ranks_.size());
-  for_ranks([&](Rank& rank) {
-    if (contents.energies) rank.evaluate();
-    shares[static_cast<size_t>(rank.index())] = rank.capture(contents);
-  });
+  if (contents.energies) evaluate();
+  for_ranks(
+      [&](Rank& rank) { shares[static_cast<size_t>(rank.index())] = rank.capture(contents); });
   return std::make_unique<Frame>(system_, *setup_, contents, ranks_[0]->step(),
                                  ranks_[0]->list_step(), std::move(shares));
 }
@@ -178,13 +182,17 @@ void Engine::rebalance() {
     ranks_[r]->replan({static_cast<int>(r), run_.ranks, plans});
 }
 
-double Engine::evaluate_potential() {
-  return capture({.energies = true})->energies().at("potential");
+void Engine::evaluate() {
+  if (evaluated_) return;
+  for_ranks([](Rank& rank) { rank.evaluate(); });
+  evaluated_ = true;
 }
+
+double Engine::potential() { return capture({.energies = true})->energies().at("potential"); }
 
 std::vector<Vec3d> Engine::forces() {
   require_state();
-  for_ranks([](Rank& rank) { rank.evaluate(); });
+  evaluate();
   std::vector<Vec3d> internal(static_cast<size_t>(system_.atom_count()));
   for (const auto& rank : ranks_) rank->collect_forces(internal, nonbonded_.pme);
   return reorder(internal, system_.input_index, false);
@@ -192,7 +200,7 @@ std::vector<Vec3d> Engine::forces() {
 
 std::array<int64_t, 3> Engine::force_sum() {
   require_state();
-  for_ranks([](Rank& rank) { rank.evaluate(); });
+  evaluate();
   std::array<int64_t, 3> sum{};
   for (const auto& rank : ranks_) {
     const auto own = rank->force_sum();
@@ -203,7 +211,7 @@ std::array<int64_t, 3> Engine::force_sum() {
 
 void Engine::draw_velocities(double temperature, uint64_t seed) {
   require_state();
-  for_ranks([&](Rank& rank) { rank.draw_velocities(temperature, seed); });
+  move_atoms([&](Rank& rank) { rank.draw_velocities(temperature, seed); });
 }
 
 void Engine::explain(const Blowup& blowup) {

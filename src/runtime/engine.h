@@ -64,10 +64,13 @@ class Engine {
  private:
   void create_ranks(const HostState& internal);
   void for_ranks(const std::function<void(Rank&)>& body);
+  void move_atoms(const std::function<void(Rank&)>& body);  // and forget what was evaluated
   void require_state() const;
   void rebalance();
   [[noreturn]] void explain(const Blowup& blowup);
-  double evaluate_potential();
+  // Energies, tensors and forces of the state as it is, together and once, whoever asks first.
+  void evaluate();
+  double potential();
   double largest_force();
 
   System system_;  // internal order
@@ -81,7 +84,8 @@ class Engine {
   std::vector<std::unique_ptr<Rank>> ranks_;
   Assignment assignment_;
   int64_t balanced_at_ = 0;
-  bool balanced_ = false;  // since the last set_state
+  bool balanced_ = false;   // since the last set_state
+  bool evaluated_ = false;  // the ranks hold energies and forces of the state as it is
   double profile_begin_ = 0;
 };
 

@@ -17,6 +17,7 @@ Frame::Frame(const System& system, const Setup& setup, Contents contents, int64_
       box_(setup.box),
       constant_energy_(setup.constant_energy),
       dispersion_energy_(setup.dispersion_energy),
+      constant_virial_(setup.constant_virial),
       shares_(std::move(shares)) {}
 
 void Frame::require(bool has, const char* what) const {
@@ -55,6 +56,18 @@ std::map<std::string, double> Frame::energies() const {
           {"kinetic", e[kKinetic]},
           {"heat", e[kHeat]},
           {"potential", potential}};
+}
+
+Tensors Frame::tensors() const {
+  require(contents_.energies, "energies");
+  const auto e = sum_energies();
+  Tensors tensors;
+  for (int k = 0; k < Symmetric::kParts; ++k) {
+    tensors.virial[k] = e[static_cast<size_t>(kVirial + k)];
+    tensors.motion[k] = e[static_cast<size_t>(kMotion + k)];
+  }
+  for (int d = 0; d < 3; ++d) tensors.virial[d] += constant_virial_;
+  return tensors;
 }
 
 std::vector<Vec3d> Frame::by_input(FramePiece piece) const {

@@ -13,6 +13,7 @@
 #include "decomposition/slots.h"
 #include "device/device.h"
 #include "math/box.h"
+#include "math/symmetric.h"
 #include "schedule/setup.h"
 
 namespace quiltmd {
@@ -27,9 +28,15 @@ struct HostState {
 
 // What of it a frame has; the heat of the thermostat it always has.
 struct Contents {
-  bool energies = false;  // costs an evaluation of the forces
+  bool energies = false;  // and tensors; costs an evaluation of the forces
   bool positions = false;
   bool state = false;  // positions, velocities, and positions at which lists were built
+};
+
+// Over hydrogen groups, kJ/mol: minus the derivative of the potential energy by a strain that moves
+// their centres of mass with the box, and the sum of momentum (x) momentum / mass.
+struct Tensors {
+  Symmetric virial, motion;
 };
 
 // A rank's share travels as these pieces, as many as the contents need.
@@ -54,6 +61,7 @@ class Frame {
 
   // Each returns when its data are there, and throws Error where the frame does not have them.
   std::map<std::string, double> energies() const;
+  Tensors tensors() const;               // evaluated with the energies
   double heat() const;                   // that the thermostat has put in, kJ/mol
   std::vector<Vec3d> positions() const;  // input order
   HostState state() const;               // input order
@@ -67,7 +75,7 @@ class Frame {
   Contents contents_;
   int64_t step_, list_step_;
   Box box_;
-  double constant_energy_, dispersion_energy_;
+  double constant_energy_, dispersion_energy_, constant_virial_;
   std::vector<std::unique_ptr<Download>> shares_;  // by rank
 };
 

@@ -25,31 +25,31 @@ double Engine::largest_force() {
 Minimum Engine::minimize(double tolerance, int max_iterations) {
   require_state();
   for_ranks([](Rank& rank) { rank.keep(); });
-  Minimum minimum{evaluate_potential(), largest_force(), 0, false};
+  Minimum minimum{potential(), largest_force(), 0, false};
   double move = kFirstMove, moved = 0;
   while (minimum.iterations < max_iterations && move > kSmallestMove) {
     if (minimum.largest_force <= tolerance) break;
     ++minimum.iterations;
     const double scale = move / minimum.largest_force;
-    for_ranks([scale](Rank& rank) { rank.displace(scale); });
-    const double potential = evaluate_potential();
+    move_atoms([scale](Rank& rank) { rank.displace(scale); });
     moved += move;
-    if (potential <= minimum.energy) {
-      minimum.energy = potential;
+    const double energy = potential();
+    if (energy <= minimum.energy) {
+      minimum.energy = energy;
       for_ranks([](Rank& rank) { rank.keep(); });
       move = std::min(1.2 * move, kLargestMove);
     } else {
-      for_ranks([](Rank& rank) { rank.revert(); });
+      move_atoms([](Rank& rank) { rank.revert(); });
       move *= 0.2;
     }
     if (moved > 0.4 * setup_->lists.buffer) {
-      for_ranks([](Rank& rank) { rank.relist(); });
+      move_atoms([](Rank& rank) { rank.relist(); });
       moved = 0;
     }
-    evaluate_potential();
+    evaluate();
     minimum.largest_force = largest_force();
   }
-  for_ranks([](Rank& rank) { rank.relist(); });
+  move_atoms([](Rank& rank) { rank.relist(); });
   minimum.converged = minimum.largest_force <= tolerance;
   return minimum;
 }

@@ -124,9 +124,11 @@ Setup make_setup(System system, const NonbondedSettings& nonbonded,
   setup.degrees_of_freedom = 3 * setup.system.atom_count() -
                              static_cast<int>(setup.system.constraints.size()) -
                              (integrator.remove_com_every > 0 ? 3 : 0);
-  if (nonbonded.pme) setup.constant_energy = ewald_constant(setup.system, nonbonded, box.volume());
-  if (nonbonded.dispersion_correction)
-    setup.dispersion_energy = dispersion_constant(setup.system, nonbonded, box.volume());
+  const Constant ewald = ewald_constant(setup.system, nonbonded, box.volume());
+  const Constant dispersion = dispersion_constant(setup.system, nonbonded, box.volume());
+  setup.constant_energy = ewald.energy;
+  setup.dispersion_energy = dispersion.energy;
+  setup.constant_virial = ewald.virial + dispersion.virial;
   return setup;
 }
 

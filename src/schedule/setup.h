@@ -55,6 +55,7 @@ struct Setup {
   int degrees_of_freedom = 0;
   double constant_energy = 0;    // Ewald self and background energy, kJ/mol
   double dispersion_energy = 0;  // kJ/mol
+  double constant_virial = 0;    // of both, each element of the diagonal, kJ/mol
 };
 
 // Derive a setup. Throws Error when the box does not suit the cutoff or the lists.

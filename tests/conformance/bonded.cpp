@@ -21,6 +21,8 @@ void forces_meet_the_reference(Pair devices) {
       const double energy = from_fixed(result.energy[static_cast<size_t>(kind)], kEnergyScale);
       CHECK_NEAR(energy / expected.energy[static_cast<size_t>(kind)], 1, 1e-6);
     }
+    CHECK_NEAR(virial_error(result.energy, expected) / std::fabs(expected.energy[kVirial]), 0,
+               1e-6);
     double difference = 0, size = 0;
     for (int d = 0; d < 3; ++d) {
       int64_t sum = 0;

@@ -107,6 +107,36 @@ def test_default_settings_agree_with_the_cpu(jac_system: Pair) -> None:
     assert relative_error(gpu.engine.forces(), np.asarray(cpu.engine.forces())) < 5e-6
 
 
+def check_virial(pair: Pair, settings: quiltmd.Nonbonded) -> None:
+    """Against double precision; the parts cancel, so errors are held against the energies."""
+    run = Run(*pair, nonbonded=settings)
+    run.advance(7)  # lists that have aged, atoms in motion
+    frame = run.engine.capture(energies=True)
+    found, energies = frame.tensors(), frame.energies()
+    state = run.state()
+    exact = quiltmd.reference_virial(pair[0], state, settings)
+    scale = abs(energies["lj"]) + abs(energies["coulomb"])
+    np.testing.assert_allclose(found["virial"], exact, atol=FORCE_ERROR * scale)
+    cpu = Run(pair[0], state, nonbonded=settings, device="cpu")
+    again = cpu.engine.capture(energies=True).tensors()
+    np.testing.assert_allclose(found["virial"], again["virial"], atol=2e-6 * scale)
+    np.testing.assert_allclose(found["motion"], again["motion"], rtol=1e-7, atol=1e-3)
+
+
+@pytest.mark.parametrize("method", ["pme", "cutoff"])
+def test_virial_of_a_peptide(peptide: Pair, method: Any) -> None:
+    check_virial(peptide, quiltmd.Nonbonded(cutoff=0.8, method=method))
+
+
+def test_virial_of_a_protein(jac_system: Pair) -> None:
+    check_virial(jac_system, tight(jac_system[1].box))
+
+
+def test_virial_in_a_truncated_octahedron(octahedron: tuple[Path, Path]) -> None:
+    pair = quiltmd.load(*octahedron, constraints="h-bonds")
+    check_virial(pair, quiltmd.Nonbonded(cutoff=0.9))
+
+
 @pytest.mark.parametrize("method", ["pme", "cutoff"])
 @pytest.mark.parametrize("order", [4, 5])
 def test_other_settings(peptide: Pair, method: Any, order: Any) -> None:

@@ -27,7 +27,7 @@ class FakeFrame:
     def __init__(self, step: int, box: Any, heat: float, *taken: Any) -> None:
         self.step, self.box = step, box
         self._heat = heat
-        self._energies, self._positions, self._state = taken
+        self._energies, self._tensors, self._positions, self._state = taken
         self.alive.add(id(self))
 
     def __del__(self) -> None:
@@ -38,6 +38,9 @@ class FakeFrame:
 
     def energies(self) -> dict[str, float]:
         return self._given(self._energies, "energies")
+
+    def tensors(self) -> dict[str, Any]:
+        return self._given(self._tensors, "energies")
 
     def positions(self) -> Any:
         state = self._state or {}
@@ -120,6 +123,7 @@ class FakeEngine:
             self._box,
             self._heat,
             self._energies() if energies else None,
+            self._tensors() if energies else None,
             self._positions.copy() if positions else None,
             self._state() if state else None,
         )
@@ -138,6 +142,13 @@ class FakeEngine:
         potential = float(0.5 * _SPRING * (self._stretch() ** 2).sum())
         parts = dict.fromkeys(_PARTS, 0.0) | {"lj": potential}
         return parts | {"potential": potential, "kinetic": self._kinetic(), "heat": self._heat}
+
+    def _tensors(self) -> dict[str, Any]:
+        momenta = self._masses * self._velocities
+        return {
+            "virial": self._stretch().T @ self.forces(),
+            "motion": momenta.T @ self._velocities,
+        }
 
     def forces(self) -> Any:
         return -_SPRING * self._stretch() - 0.1 * (self._positions - self._list_positions)

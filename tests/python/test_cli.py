@@ -20,6 +20,7 @@ from command import quiltmd
 import quiltmd as library
 
 Files = tuple[Path, Path]
+COLUMNS = "step,time,potential,kinetic,total,conserved,temperature,pressure,density,ns/day"
 TERMS = {"bond", "angle", "torsion", "nonbonded", "potential"}
 
 
@@ -62,6 +63,7 @@ def test_energy_prints_json_and_saves_forces(alanine: Files, tmp_path: Path) -> 
     assert energy["potential"] == pytest.approx(
         energy["bond"] + energy["angle"] + energy["torsion"] + energy["nonbonded"], abs=1e-3
     )
+    assert np.shape(result["virial"]) == (3, 3)
     saved = np.load(forces)
     assert saved.shape == (2269, 3)
     assert saved.dtype == np.float64
@@ -81,7 +83,7 @@ def test_energy_does_not_depend_on_ranks(alanine: Files) -> None:
 def test_a_run_leaves_its_files(finished: tuple[Files, Path]) -> None:
     files, out = finished
     rows = (out / "log.csv").read_text().splitlines()
-    assert rows[0] == "step,time,potential,kinetic,total,conserved,temperature,density,ns/day"
+    assert rows[0] == COLUMNS
     assert [int(row.split(",")[0]) for row in rows[1:]] == list(range(0, 41, 5))
     assert all(np.isfinite(float(value)) for row in rows[1:] for value in row.split(","))
     mdtraj = pytest.importorskip("mdtraj")

@@ -97,7 +97,7 @@ def test_the_core_gives_frames_as_they_were(loaded: Loaded) -> None:
     engine = simulation._engine
     frame = engine.capture(energies=True, state=True)
     places = engine.capture(positions=True)
-    state, energies = simulation.state(), simulation.energies()
+    state, energies, virial = simulation.state(), simulation.energies(), simulation.virial()
     simulation.run(15)
     assert (frame.step, places.step) == (5, 5)
     assert quiltmd.digest(quiltmd.State(**frame.state())) == quiltmd.digest(state)
@@ -105,10 +105,26 @@ def test_the_core_gives_frames_as_they_were(loaded: Loaded) -> None:
     assert places.positions().tobytes() == state.positions.tobytes()
     assert frame.positions().tobytes() == state.positions.tobytes()
     assert frame.energies()["potential"] == energies["potential"]
+    assert (frame.tensors()["virial"] == virial).all()
     assert frame.heat() == places.heat() == frame.energies()["heat"]
-    for read in (places.state, places.energies):
+    for read in (places.state, places.energies, places.tensors):
         with pytest.raises(QuiltError, match="the frame of step 5 was taken without"):
             read()
+
+
+def test_a_state_is_evaluated_once_if_at_all(loaded: Loaded) -> None:
+    def evaluations() -> int:
+        return sum(task["calls"] for task in simulation.profile() if task["name"] == "energies")
+
+    simulation = simulate(loaded, make_engine)
+    simulation.run(3, [Recorder(1, Readout.pressure)])
+    assert evaluations() == 3
+    simulation.run(2)
+    assert simulation.state().step == simulation.checkpoint().state.step == 5
+    assert evaluations() == 3
+    for look in (Simulation.energies, Simulation.virial, Simulation.pressure, Simulation.forces):
+        look(simulation)
+        assert evaluations() == 4
 
 
 def test_the_simulation_goes_on_meanwhile(loaded: Loaded) -> None:

@@ -19,6 +19,7 @@ from quiltmd.config import Config, build_config, merge
 from quiltmd.trajectory import DcdWriter
 
 STEPS = 60
+COLUMNS = "step,time,potential,kinetic,total,conserved,temperature,pressure,density,ns/day"
 
 
 class Killed(BaseException):
@@ -77,7 +78,7 @@ def test_a_run_leaves_what_it_promises(whole: tuple[Any, Path]) -> None:
         "trajectory.dcd",
     ]
     lines = (out / "log.csv").read_text().splitlines()
-    assert lines[0] == "step,time,potential,kinetic,total,conserved,temperature,density,ns/day"
+    assert lines[0] == COLUMNS
     assert [int(line.split(",")[0]) for line in lines[1:]] == list(range(0, STEPS + 1, 4))
     formats = pytest.importorskip("mdtraj.formats")
     with formats.DCDTrajectoryFile(str(out / "trajectory.dcd")) as file:

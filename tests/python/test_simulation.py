@@ -76,6 +76,15 @@ def test_temperature_and_density(loaded: Any) -> None:
     assert simulation.density() == pytest.approx(kilograms / volume, rel=1e-7)
 
 
+def test_pressure(loaded: Any) -> None:
+    simulation = simulate(loaded)
+    simulation.run(5)
+    volume = np.linalg.det(loaded[1].box)
+    trace = np.trace(simulation.virial()) + 2 * simulation.energies()["kinetic"]
+    assert simulation.pressure() == pytest.approx(trace / (3 * volume) * 16.6053907, rel=1e-7)
+    assert simulation.pressure_tensor().shape == (3, 3)
+
+
 @pytest.mark.parametrize("stop", [1, 6, 7, 8, 20])
 def test_a_restart_gives_the_same_bits(loaded: Any, tmp_path: Path, stop: int) -> None:
     whole = simulate(loaded)

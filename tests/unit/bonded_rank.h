@@ -7,6 +7,7 @@
 #include "computes/bonded/tables.h"
 #include "computes/reference.h"
 #include "one_rank.h"
+#include "virial.h"
 
 namespace quiltmd::test {
 

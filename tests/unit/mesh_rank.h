@@ -5,6 +5,7 @@
 #include "computes/pme/setup.h"
 #include "computes/reference.h"
 #include "one_rank.h"
+#include "virial.h"
 
 namespace quiltmd::test {
 
@@ -79,6 +80,7 @@ struct Mesh {
 
 struct MeshResult {
   double energy;
+  std::vector<int64_t> energies;  // all kinds
   std::vector<Vec3d> forces;
 };
 
@@ -110,7 +112,7 @@ inline MeshResult run_mesh(Device& device, const MeshCase& c, const System& s,
   settings.order = c.order;
   Mesh mesh(device, rank, settings);
   mesh.run(parts);
-  MeshResult result{rank.energy_of(kReciprocal), {}};
+  MeshResult result{rank.energy_of(kReciprocal), rank.energy.download(), {}};
   for (const Float4& f : rank.by_atom(rank.long_range)) result.forces.push_back({f.x, f.y, f.z});
   return result;
 }

@@ -8,6 +8,7 @@
 
 #include "check.h"
 #include "pair_rank.h"
+#include "virial.h"
 
 namespace quiltmd::test {
 
@@ -126,6 +127,7 @@ inline PairCounts pairs_by_brute_force(const Molecules& m, double reach) {
 
 struct Errors {
   double force, lj, coulomb;  // relative, force by root mean square
+  double virial;              // relative to the energies
 };
 
 // Atoms with a pair so close to the cutoff that single precision may see it on the other side.
@@ -153,7 +155,9 @@ inline Errors against_reference(PairRank& rank, const Molecules& m) {
     size += dot(exact.forces[a], exact.forces[a]);
   }
   return {std::sqrt(difference / size), rank.energy_of(kLj) / exact.energy[kLj] - 1,
-          rank.energy_of(kCoulombDirect) / exact.energy[kCoulombDirect] - 1};
+          rank.energy_of(kCoulombDirect) / exact.energy[kCoulombDirect] - 1,
+          virial_error(rank.energy.download(), exact) /
+              (std::fabs(exact.energy[kLj]) + std::fabs(exact.energy[kCoulombDirect]))};
 }
 
 }  // namespace quiltmd::test

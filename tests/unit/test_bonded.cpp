@@ -126,6 +126,7 @@ void kernels_meet_reference() {
     const double rounding = s.bonds.size() / kEnergyScale;  // no kind has more terms
     for (const EnergyKind kind : {kBond, kAngle, kTorsion, kLj14, kCoulomb14})
       CHECK_NEAR(from_fixed(result.energy[kind], kEnergyScale), expected.energy[kind], rounding);
+    CHECK_NEAR(virial_error(result.energy, expected), 0, 4 * rounding + 1e-6);
     for (int d = 0; d < 3; ++d) {
       int64_t sum = 0;
       for (size_t a = 0; a < positions.size(); ++a) {

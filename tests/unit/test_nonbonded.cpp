@@ -82,6 +82,7 @@ void forces_match_the_reference() {
         CHECK(errors.force < 2.5e-6);
         CHECK_NEAR(errors.lj, 0, 1e-6);
         CHECK_NEAR(errors.coulomb, 0, 1e-6);
+        CHECK_NEAR(errors.virial, 0, 1e-6);
       }
     }
   }
@@ -102,6 +103,7 @@ void every_instruction_set_agrees() {
     CHECK(errors.force < 2.5e-6);
     CHECK_NEAR(errors.lj, 0, 1e-6);
     CHECK_NEAR(errors.coulomb, 0, 1e-6);
+    CHECK_NEAR(errors.virial, 0, 1e-6);
     hwy::SetSupportedTargetsForTest(0);
   }
 }

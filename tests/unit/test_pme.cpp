@@ -101,7 +101,7 @@ void split_does_not_matter() {
     settings.alpha = i ? 4.5 : 3.3;
     total[i] = direct_real(s, kTilted, positions, settings.alpha) +
                direct_reciprocal(s, kTilted, positions, settings.alpha) +
-               ewald_constant(s, settings, kTilted.volume());
+               ewald_constant(s, settings, kTilted.volume()).energy;
   }
   CHECK_NEAR(total[0] / total[1], 1, 1e-9);
 }
@@ -125,7 +125,7 @@ void rock_salt_has_its_madelung_energy() {
   Evaluation out;
   reference_pme(s, settings, box, positions, out);
   const double energy = out.energy[kReciprocal] + direct_real(s, box, positions, settings.alpha) +
-                        ewald_constant(s, settings, box.volume());
+                        ewald_constant(s, settings, box.volume()).energy;
   const double madelung = -energy / (n * n * n / 2) * spacing / kCoulomb;
   CHECK_NEAR(madelung, 1.747564594633, 1e-8);
 }
@@ -172,14 +172,19 @@ void dispersion_is_the_mean_of_all_pairs() {
     }
   NonbondedSettings settings;
   settings.cutoff = 1.2;
-  // 2 pi N^2 / V times the integral of (a/r^12 - b/r^6) r^2 from the cutoff on.
-  double integral = 0;
+  // 2 pi N^2 / V times the integral of (a/r^12 - b/r^6) r^2 from the cutoff on; of r times the force.
+  double integral = 0, force_integral = 0;
   const double step = 1e-3;
-  for (double r = settings.cutoff + step / 2; r < 60; r += step)
-    integral += step * (a / pairs * std::pow(r, -10) - b / pairs * std::pow(r, -4));
-  CHECK_NEAR(dispersion_constant(s, settings, 30) / (2 * kPi * 49 / 30 * integral), 1, 2e-5);
+  for (double r = settings.cutoff + step / 2; r < 60; r += step) {
+    const double repulsion = a / pairs * std::pow(r, -10), attraction = b / pairs * std::pow(r, -4);
+    integral += step * (repulsion - attraction);
+    force_integral += step * (12 * repulsion - 6 * attraction);
+  }
+  const Constant found = dispersion_constant(s, settings, 30);
+  CHECK_NEAR(found.energy / (2 * kPi * 49 / 30 * integral), 1, 2e-5);
+  CHECK_NEAR(found.virial / (2 * kPi * 49 / 30 * force_integral / 3), 1, 2e-5);
   settings.dispersion_correction = false;
-  CHECK(dispersion_constant(s, settings, 30) == 0);
+  CHECK(dispersion_constant(s, settings, 30).energy == 0);
 }
 
 // ---- the kernels ----
@@ -191,7 +196,7 @@ MeshResult run_kernels(const MeshCase& c, const System& s, const std::vector<Vec
 }
 
 bool same(const MeshResult& a, const MeshResult& b) {
-  return a.energy == b.energy &&
+  return a.energies == b.energies &&
          std::memcmp(a.forces.data(), b.forces.data(), a.forces.size() * sizeof(Vec3d)) == 0;
 }
 
@@ -208,6 +213,7 @@ void kernels_meet_reference() {
     Evaluation expected;
     reference_pme(s, settings, c.box, positions, expected);
     CHECK_NEAR(result.energy / expected.energy[kReciprocal], 1, 1e-6);
+    CHECK_NEAR(virial_error(result.energies, expected) / result.energy, 0, 1e-6);
     double error = 0, size = 0;
     for (size_t a = 0; a < positions.size(); ++a) {
       const Vec3d wrong = result.forces[a] - expected.forces[a];

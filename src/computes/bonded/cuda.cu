@@ -120,12 +120,13 @@ __device__ __forceinline__ void add_energy(unsigned long long& to, double value)
 }
 
 // Terms of one kind: thread i of `count` rounded up to whole warps.
-template <class Form>
+template <class Form, bool kEnergy>
 __device__ __forceinline__ void evaluate(const TermForces& op, TermKind kind, int i, int count,
                                          BlockSums& block) {
   constexpr int n = Form::kAtoms;
   const auto k = static_cast<int>(kind);
   TermValue<double, n> value{};
+  Symmetric virial{};
   if (i < count) {
     const PlacedTerm placed = op.placed[k][i];
     const double* from = op.tables[k].parameters + static_cast<int64_t>(placed.term) * 4;
@@ -136,6 +137,7 @@ __device__ __forceinline__ void evaluate(const TermForces& op, TermKind kind, in
 #pragma unroll
     for (int a = 0; a + 1 < n; ++a) b[a] = r[a + 1] - r[a];
     value = Form::template evaluate<double>(b, parameters);
+    if constexpr (kEnergy) virial = term_virial<n>(b, value);
     FixedForce rest{0, 0, 0};
 #pragma unroll
     for (int a = 0; a + 1 < n; ++a) {
@@ -147,10 +149,12 @@ __device__ __forceinline__ void evaluate(const TermForces& op, TermKind kind, in
     }
     block.forces.add(op.slots, placed.entry[n - 1], rest);
   }
-  if (op.energy) {
+  if constexpr (kEnergy) {
     constexpr EnergyKind first = Form::kKinds[0], second = Form::kKinds[1];
     add_energy(block.energy[first], value.energy[0]);
     if constexpr (Form::kEnergies == 2) add_energy(block.energy[second], value.energy[1]);
+#pragma unroll
+    for (int v = 0; v < Symmetric::kParts; ++v) add_energy(block.energy[kVirial + v], virial[v]);
   }
 }
 
@@ -158,6 +162,7 @@ __device__ __forceinline__ int whole_warps(int count) { return (count + 31) & ~3
 
 // Kinds one after the other, each from a whole warp on, so that no warp has two. The counts are on
 // the device: the grid is as large as the machine takes, and strides.
+template <bool kEnergy>
 __global__ void __launch_bounds__(kThreads)
     term_forces_kernel(const __grid_constant__ TermForces op) {
   __shared__ BlockSums block;
@@ -180,19 +185,19 @@ __global__ void __launch_bounds__(kThreads)
     __syncthreads();
     const int i = first + t;
     if (i < end_torsions) {
-      evaluate<TorsionForm>(op, TermKind::kTorsion, i, count[torsions], block);
+      evaluate<TorsionForm, kEnergy>(op, TermKind::kTorsion, i, count[torsions], block);
     } else if (i < end_angles) {
-      evaluate<AngleForm>(op, TermKind::kAngle, i - end_torsions, count[angles], block);
+      evaluate<AngleForm, kEnergy>(op, TermKind::kAngle, i - end_torsions, count[angles], block);
     } else if (i < end_pairs) {
-      evaluate<Pair14Form>(op, TermKind::kPair14, i - end_angles, count[pairs], block);
+      evaluate<Pair14Form, kEnergy>(op, TermKind::kPair14, i - end_angles, count[pairs], block);
     } else if (i < end) {
-      evaluate<BondForm>(op, TermKind::kBond, i - end_pairs, count[bonds], block);
+      evaluate<BondForm, kEnergy>(op, TermKind::kBond, i - end_pairs, count[bonds], block);
     }
     __syncthreads();
     block.forces.pass_on(op.slots);
   }
   __syncthreads();
-  if (op.energy && t < kEnergyKinds && block.energy[t] != 0)
+  if (kEnergy && t < kEnergyKinds && block.energy[t] != 0)
     add_fixed(op.energy + t, static_cast<int64_t>(block.energy[t]));
 }
 
@@ -201,7 +206,8 @@ void term_forces(const TermForces& op, CudaContext& context) {
   for (const int capacity : op.capacity) most += (capacity + 31) / 32 * 32;
   const unsigned blocks =
       std::min(blocks_for(most, kThreads), static_cast<unsigned>(16 * context.sm_count));
-  launch(context, {TermForces::kName, blocks, kThreads, 0, Start::kEarly}, term_forces_kernel, op);
+  launch(context, {TermForces::kName, blocks, kThreads, 0, Start::kEarly},
+         op.energy ? term_forces_kernel<true> : term_forces_kernel<false>, op);
 }
 
 }  // namespace

@@ -77,7 +77,7 @@ FixedForce fixed(Vec3d f) {
 template <class Form>
 void evaluate(const TermForces& op, TermKind kind, int begin, int end, ForceGatherer& forces) {
   constexpr int n = Form::kAtoms;
-  int64_t energy[2] = {0, 0};
+  int64_t energy[2] = {0, 0}, virial[Symmetric::kParts] = {};
   for (int i = begin; i < end; ++i) {
     const PlacedTerm& placed = op.placed[static_cast<int>(kind)][i];
     Vec3d r[n], b[n - 1];
@@ -94,10 +94,17 @@ void evaluate(const TermForces& op, TermKind kind, int begin, int end, ForceGath
       rest = {rest.x - f.x, rest.y - f.y, rest.z - f.z};
     }
     forces.add(static_cast<int32_t>(placed.entry[n - 1] & kSlotMask), rest);
+    if (!op.energy) continue;
     for (int e = 0; e < Form::kEnergies; ++e) energy[e] += to_fixed(value.energy[e], kEnergyScale);
+    const Symmetric own = term_virial<n>(b, value);
+    for (int v = 0; v < Symmetric::kParts; ++v) virial[v] += to_fixed(own[v], kEnergyScale);
   }
-  for (int e = 0; e < Form::kEnergies && op.energy; ++e)
-    std::atomic_ref(op.energy[Form::kKinds[e]]).fetch_add(energy[e], std::memory_order_relaxed);
+  if (!op.energy) return;
+  const auto add = [&op](int kind, int64_t value) {
+    std::atomic_ref(op.energy[kind]).fetch_add(value, std::memory_order_relaxed);
+  };
+  for (int e = 0; e < Form::kEnergies; ++e) add(Form::kKinds[e], energy[e]);
+  for (int v = 0; v < Symmetric::kParts; ++v) add(kVirial + v, virial[v]);
 }
 
 }  // namespace

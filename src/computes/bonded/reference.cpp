@@ -26,6 +26,7 @@ void add_terms(const TermArrays& terms, const Box& box, const std::vector<Vec3d>
       sum += value.force[k];
     }
     out.forces[static_cast<size_t>(atoms[n - 1])] -= sum;
+    out.add_virial(term_virial<n>(b, value));
     for (int e = 0; e < Form::kEnergies; ++e) out.energy[Form::kKinds[e]] += value.energy[e];
   }
 }

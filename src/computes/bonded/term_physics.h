@@ -15,6 +15,7 @@
 #include <cmath>
 
 #include "decomposition/slots.h"
+#include "math/symmetric.h"
 #include "math/vec3.h"
 
 namespace quiltmd {
@@ -24,6 +25,18 @@ struct TermValue {
   Real energy[2];  // the second only where a form has two
   Vec3<Real> force[Atoms - 1];
 };
+
+// Positions times forces over the atoms of a term, seen from the last.
+template <int Atoms>
+QMD_HD Symmetric term_virial(const Vec3d* b, const TermValue<double, Atoms>& value) {
+  Symmetric virial{};
+  Vec3d from_last{0, 0, 0};
+  for (int k = Atoms - 2; k >= 0; --k) {
+    from_last -= b[k];
+    virial.add_product(from_last, value.force[k]);
+  }
+  return virial;
+}
 
 // sin^2 below which three atoms count as being in line: the square of the precision of Real.
 template <class Real>

@@ -20,6 +20,7 @@
 #include "device/cuda/launch.h"
 #include "device/cuda/warp.cuh"
 #include "math/fixed.h"
+#include "math/symmetric.h"
 
 namespace quiltmd {
 namespace pairs {
@@ -43,6 +44,7 @@ struct Sums {
   float force[kClusterSize][3];  // on i atoms, negative; the first is not used
   long long j_force[3];          // fixed point
   double lj, coulomb;            // energies
+  Symmetric virial;
 };
 
 // The j atom of a lane.
@@ -123,6 +125,13 @@ __device__ __forceinline__ Partner load_partner(const Kernel& k, uint32_t entry,
   return j;
 }
 
+// Where the virial is counted from: the first i atom, whose own force then does not matter, since
+// those of a piece add up to zero.
+__device__ __forceinline__ Vec3d from_first(const Kernel& k, Vec3f r) {
+  const float4 first = k.cluster.site[0];
+  return {r.x - first.x, r.y - first.y, r.z - first.z};
+}
+
 // One lane's j atom against all i atoms. kLjAtoms: how many of them have Lennard-Jones.
 template <int kLjAtoms, bool kMasked, int kDegree, Combination kRule, bool kEnergy>
 __device__ __forceinline__ void meet_cluster(const Kernel& k, const Partner& j, Sums& sums) {
@@ -191,6 +200,9 @@ __device__ __forceinline__ void meet_cluster(const Kernel& k, const Partner& j, 
     __syncwarp();
   }
   if (most == 0) return;
+  if constexpr (kEnergy) {
+    sums.virial.add_product(from_first(k, {j.x, j.y, j.z}), {force[0], force[1], force[2]});
+  }
 #pragma unroll
   for (int c = 0; c < 3; ++c) {
     const long long fixed = force_to_fixed(force[c]);
@@ -271,6 +283,15 @@ __device__ __forceinline__ void add_i_forces(const Kernel& k, Sums& sums) {
   add_fixed(array + slot, fixed);
 }
 
+// What the forces on i atoms, folded by add_i_forces(), do to the virial.
+__device__ __forceinline__ void add_i_virial(const Kernel& k, Sums& sums) {
+  if (k.lane & 3) return;
+  const float4 site = k.cluster.site[k.lane >> 2];
+  const float* total = sums.force[0];
+  sums.virial.add_product(from_first(k, {site.x, site.y, site.z}),
+                          {-total[0], -total[1], -total[2]});
+}
+
 __device__ __forceinline__ void add_energy(double value, int64_t* total, int lane) {
   const long long sum = warp_sum(to_fixed(value, kEnergyScale));
   if (lane == 0) add_fixed(total, sum);
@@ -333,6 +354,10 @@ __global__ void __launch_bounds__(kWarp, kEnergy ? 16 : kWarpsPerProcessor)
   if constexpr (kEnergy) {
     add_energy(sums.lj, op.energy + kLj, lane);
     add_energy(sums.coulomb, op.energy + kCoulombDirect, lane);
+    add_i_virial(k, sums);
+#pragma unroll
+    for (int part = 0; part < Symmetric::kParts; ++part)
+      add_energy(sums.virial[part], op.energy + kVirial + part, lane);
   }
 }
 

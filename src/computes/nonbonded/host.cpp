@@ -85,8 +85,10 @@ void pair_forces(const PairForces& op, ThreadGroup& threads) {
     if (op.energy) {
       op.energy[kLj] += thread->lj;
       op.energy[kCoulombDirect] += thread->coulomb;
+      for (int k = 0; k < Symmetric::kParts; ++k) op.energy[kVirial + k] += thread->virial[k];
     }
     thread->lj = thread->coulomb = 0;
+    std::fill_n(thread->virial, Symmetric::kParts, 0);
   }
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "computes/nonbonded/operations.h"
+#include "math/symmetric.h"
 
 namespace quiltmd {
 
@@ -61,6 +62,7 @@ struct PairThread {
   ForceAccumulator forces;
   Float4 shifts[kMaxCodes];
   int64_t lj = 0, coulomb = 0;  // energies
+  int64_t virial[Symmetric::kParts] = {};
 };
 
 // Evaluate lists [first, last).

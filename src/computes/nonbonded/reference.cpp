@@ -134,6 +134,7 @@ struct Physics {
 
 struct CellEnergy {
   double lj = 0, coulomb = 0;
+  Symmetric virial{};
 };
 
 // Forces on the atoms of one cell, and its half of the energies.
@@ -145,6 +146,7 @@ CellEnergy evaluate_cell(const Physics& physics, const Exclusions& exclusions, c
     forces[i] += (pair.force / dot(d, d)) * d;
     energy.lj += pair.lj / 2;
     energy.coulomb += pair.coulomb / 2;
+    energy.virial.add_product((0.5 * pair.force / dot(d, d)) * d, d);
   };
   const std::vector<int> near = cells.around(cell);
   for (int n = cells.start[cell]; n < cells.start[cell + 1]; ++n) {
@@ -190,6 +192,7 @@ void reference_pairs(const System& system, const NonbondedSettings& settings, co
   for (const CellEnergy& energy : energies) {
     out.energy[kLj] += energy.lj;
     out.energy[kCoulombDirect] += energy.coulomb;
+    out.add_virial(energy.virial);
   }
 }
 

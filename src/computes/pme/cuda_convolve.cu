@@ -6,6 +6,7 @@
 #include "computes/pme/cuda_shape.cuh"
 #include "device/cuda/launch.h"
 #include "math/fixed.h"
+#include "math/symmetric.h"
 #include "math/units.h"
 
 namespace quiltmd {
@@ -38,14 +39,27 @@ struct Influence {
     for (int d = 0; d < 3; ++d) moduli[d] = op.moduli[d];
   }
 
-  // Signed frequencies kx, ky, kz >= 0; `modulus` is the product of the three |b|^2.
-  __device__ float operator()(float kx, float ky, float kz, float modulus) const {
-    const float mx = kx * xx;
-    const float my = __fmaf_rn(kx, xy, ky * yy);
-    const float mz = __fmaf_rn(kx, xz, __fmaf_rn(ky, yz, kz * zz));
-    const float m2 = __fmaf_rn(mx, mx, __fmaf_rn(my, my, mz * mz));
+  // m of signed frequencies kx, ky, kz >= 0.
+  __device__ Vec3f wave(float kx, float ky, float kz) const {
+    return {kx * xx, __fmaf_rn(kx, xy, ky * yy), __fmaf_rn(kx, xz, __fmaf_rn(ky, yz, kz * zz))};
+  }
+
+  __device__ static float square(Vec3f m) {
+    return __fmaf_rn(m.x, m.x, __fmaf_rn(m.y, m.y, m.z * m.z));
+  }
+
+  // `modulus` is the product of the three |b|^2.
+  __device__ float operator()(Vec3f m, float modulus) const {
+    const float m2 = square(m);
     const float value = __fdividef(scale * modulus * __expf(decay * m2), m2);
     return m2 > 0.0f ? value : 0.0f;
+  }
+
+  // What the energy of m takes from the virial beside itself, times m (x) m (Essmann et al. 1995,
+  // eq. 2.7).
+  __device__ float anisotropy(Vec3f m) const {
+    const float m2 = square(m);
+    return m2 > 0.0f ? 2 * (1 / m2 - decay) : 0.0f;
   }
 };
 
@@ -53,33 +67,35 @@ __device__ __forceinline__ float signed_frequency(int k, int n) {
   return static_cast<float>(2 * k > n ? k - n : k);
 }
 
-// Sum over the block in an order that does not depend on timing; valid in thread 0.
-__device__ double block_sum(double value, double* scratch) {
+// Add the sum over the block, taken in an order that does not depend on timing.
+__device__ void add_block_sum(double value, double* scratch, int64_t* total) {
+  __syncthreads();
   for (int offset = 16; offset > 0; offset /= 2)
     value += __shfl_down_sync(0xffffffffu, value, offset);
   if ((threadIdx.x & 31) == 0) scratch[threadIdx.x / 32] = value;
   __syncthreads();
+  if (threadIdx.x != 0) return;
   double sum = 0;
-  if (threadIdx.x == 0)
-    for (unsigned w = 0; w < blockDim.x / 32; ++w) sum += scratch[w];
-  return sum;
+  for (unsigned w = 0; w < blockDim.x / 32; ++w) sum += scratch[w];
+  atomicAdd(reinterpret_cast<unsigned long long*>(total),
+            static_cast<unsigned long long>(to_fixed(sum, kEnergyScale)));
 }
 
 // One tile of lines along x: `width` neighbours in z of one y.
+template <bool kEnergy>
 struct ConvolveTile {
   const Influence& influence;
   const Shape& s;
   int y, first_z;
-  bool with_energy;
   float ky, modulus_y;
   double energy = 0;
+  Symmetric virial{};
 
-  __device__ ConvolveTile(const Influence& i, const Shape& shape, int line, int z, bool sums)
+  __device__ ConvolveTile(const Influence& i, const Shape& shape, int line, int z)
       : influence(i),
         s(shape),
         y(line),
         first_z(z),
-        with_energy(sums),
         ky(signed_frequency(line, shape.ny)),
         modulus_y(i.moduli[1][line]) {}
 
@@ -87,18 +103,27 @@ struct ConvolveTile {
   __device__ __forceinline__ Complex operator()(int column, int k, Complex v) {
     const int kz = first_z + column;
     const float modulus = modulus_y * influence.moduli[0][k] * influence.moduli[2][min(kz, s.half)];
-    const float g = influence(signed_frequency(k, s.nx), ky, static_cast<float>(kz), modulus);
-    if (with_energy && kz <= s.half) {
-      const float weight = kz == 0 || kz == s.half ? 0.5f : 1.0f;
-      energy += weight * g * __fmaf_rn(v.re, v.re, v.im * v.im);
-    }
+    const Vec3f m = influence.wave(signed_frequency(k, s.nx), ky, static_cast<float>(kz));
+    const float g = influence(m, modulus);
+    if constexpr (kEnergy) add(kz, g, m, v);
     return {g * v.re, g * v.im};
+  }
+
+ private:
+  __device__ __forceinline__ void add(int kz, float g, Vec3f m, Complex v) {
+    if (kz > s.half) return;
+    const float weight = kz == 0 || kz == s.half ? 0.5f : 1.0f;
+    const float here = weight * g * __fmaf_rn(v.re, v.re, v.im * v.im);
+    const Vec3f reduced = -influence.anisotropy(m) * here * m;
+    energy += here;
+    virial.add_product({reduced.x, reduced.y, reduced.z}, {m.x, m.y, m.z});
   }
 };
 
 // The last pass forward, the convolution and the first pass back: they work on the same values.
 // Ends with a barrier.
-__device__ void convolve_pass(const Lines& lines, const Plan& plan, ConvolveTile& tile) {
+template <class Tile>
+__device__ __forceinline__ void convolve_pass(const Lines& lines, const Plan& plan, Tile& tile) {
   fft::with_radix(plan.pass[plan.passes - 1].radix, [&](auto radix) {
     const int step = plan.n / radix;
     fft::over_lines<Run::kAcrossLines>(lines, step, {}, [&](int column, int b) {
@@ -117,7 +142,7 @@ __device__ void convolve_pass(const Lines& lines, const Plan& plan, ConvolveTile
   __syncthreads();
 }
 
-template <bool with_energy>
+template <bool kEnergy>
 __global__ void __launch_bounds__(kTileThreads)
     convolve_tiles(const __grid_constant__ Shape s, int first, int width, Divider by_width,
                    const __grid_constant__ Influence influence, Complex* spectrum,
@@ -125,7 +150,7 @@ __global__ void __launch_bounds__(kTileThreads)
   const int y = first + blockIdx.y, entries = s.entries(), column = blockIdx.x * width;
   const int64_t plane = static_cast<int64_t>(s.ny) * entries;
   const Lines lines = column_tile(s.x, width, by_width);
-  ConvolveTile tile(influence, s, y, column, with_energy);
+  ConvolveTile<kEnergy> tile(influence, s, y, column);
   Complex* base = spectrum + static_cast<int64_t>(y) * entries + column;
   const int here = min(width, entries - column);
   wait_for_previous();
@@ -139,12 +164,12 @@ __global__ void __launch_bounds__(kTileThreads)
   fft::last_inverse<Run::kAcrossLines>(lines, s.x, [&](int line, int x, Complex value) {
     if (line < here) base[x * plane + line] = value;
   });
-  if constexpr (with_energy) {
-    __syncthreads();
-    const double total = block_sum(tile.energy, reinterpret_cast<double*>(lines.data));
-    if (threadIdx.x == 0)
-      atomicAdd(reinterpret_cast<unsigned long long*>(energy),
-                static_cast<unsigned long long>(to_fixed(total, kEnergyScale)));
+  if constexpr (kEnergy) {
+    auto* const scratch = reinterpret_cast<double*>(lines.data);
+    add_block_sum(tile.energy, scratch, energy + kReciprocal);
+#pragma unroll
+    for (int k = 0; k < Symmetric::kParts; ++k)
+      add_block_sum(tile.virial[k] + (k < 3 ? tile.energy : 0), scratch, energy + kVirial + k);
   }
 }
 
@@ -160,9 +185,8 @@ void convolve_lines(const ConvolveLines& op, CudaContext& context) {
                           Start::kEarly,
                           static_cast<unsigned>(op.count)};
   const Influence influence(op);
-  int64_t* const energy = op.energy ? op.energy + kReciprocal : nullptr;
-  launch(context, shape, energy ? convolve_tiles<true> : convolve_tiles<false>, s, op.first, width,
-         Divider(width), influence, op.spectrum, energy);
+  launch(context, shape, op.energy ? convolve_tiles<true> : convolve_tiles<false>, s, op.first,
+         width, Divider(width), influence, op.spectrum, op.energy);
 }
 
 }  // namespace quiltmd

@@ -29,6 +29,7 @@
 #include "computes/pme/host_kernels.h"
 #include "computes/pme/setup.h"
 #include "math/fixed.h"
+#include "math/symmetric.h"
 #include "math/units.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -235,10 +236,12 @@ class LineConvolution {
   }
 
  private:
-  // Multiply by the influence function; add the energy, one partial sum per column.
+  // Multiply by the influence function; add energy and virial (Essmann et al. 1995, eq. 2.7), one
+  // partial sum per column.
   void multiply(int first, int lanes) {
     Pack my{}, mz{}, moduli{};
     double twice[kLanes] = {}, energy[kLanes] = {};
+    Symmetric virial[kLanes] = {};
     for (int l = 0; l < lanes; ++l) {
       const int y = (first + l) / nk_, k = (first + l) % nk_;
       const int fy = frequency(y, op_.grid.ny);
@@ -247,7 +250,8 @@ class LineConvolution {
       moduli[l] = op_.moduli[1][y] * op_.moduli[2][k];
       twice[l] = k == 0 || 2 * k == op_.grid.nz ? 1 : 2;
     }
-    const auto decay = static_cast<float>(-kPi * kPi / (op_.alpha * op_.alpha));
+    const double per_alpha2 = kPi * kPi / (op_.alpha * op_.alpha);
+    const auto decay = static_cast<float>(-per_alpha2);
     const auto factor = static_cast<float>(1 / (kPi * op_.grid.box.volume()));
     for (int x = 0; x < nx_; ++x) {
       const Vec3d m = static_cast<double>(frequency(x, nx_)) * reciprocal_.a;
@@ -258,15 +262,27 @@ class LineConvolution {
       if (op_.energy)
         for (int l = 0; l < lanes; ++l) {
           const double re = line_[x].r[l], im = line_[x].i[l];
-          energy[l] += 0.5 * twice[l] * influence[l] * (re * re + im * im);
+          const double here = 0.5 * twice[l] * influence[l] * (re * re + im * im);
+          const Vec3d k{m.x, y[l], z[l]};
+          energy[l] += here;
+          if (m2[l] > 0) virial[l].add_product((-2 * here * (1 / dot(k, k) + per_alpha2)) * k, k);
         }
       line_[x].r *= influence;
       line_[x].i *= influence;
     }
-    if (!op_.energy) return;
-    int64_t sum = 0;
-    for (int l = 0; l < lanes; ++l) sum += to_fixed(energy[l], kEnergyScale);
-    std::atomic_ref(op_.energy[kReciprocal]).fetch_add(sum, std::memory_order_relaxed);
+    if (op_.energy) add(energy, virial, lanes);
+  }
+
+  // Add what the columns found, each converted by itself; a share of the virial is the energy.
+  void add(const double* energy, const Symmetric* virial, int lanes) {
+    const auto sum = [&](int kind, auto value) {
+      int64_t fixed = 0;
+      for (int l = 0; l < lanes; ++l) fixed += to_fixed(value(l), kEnergyScale);
+      std::atomic_ref(op_.energy[kind]).fetch_add(fixed, std::memory_order_relaxed);
+    };
+    sum(kReciprocal, [&](int l) { return energy[l]; });
+    for (int k = 0; k < Symmetric::kParts; ++k)
+      sum(kVirial + k, [&](int l) { return virial[l][k] + (k < 3 ? energy[l] : 0); });
   }
 
   const ConvolveLines& op_;

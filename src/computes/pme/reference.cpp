@@ -60,14 +60,21 @@ void over_points(const Footprint& f, Int3 grid, int order, Visit visit) {
 // Signed frequency of entry m of a transform of n points.
 int frequency(int m, int n) { return m <= n / 2 ? m : m - n; }
 
-// Multiply the spectrum by the influence function; the energy without 1/(4 pi eps0).
-double convolve(const NonbondedSettings& settings, const Box& box,
-                std::vector<std::complex<double>>& spectrum) {
+// Energy and virial without 1/(4 pi eps0).
+struct Sums {
+  double energy = 0;
+  Symmetric virial{};
+};
+
+// Multiply the spectrum by the influence function. The virial is Essmann et al. 1995, eq. 2.7.
+Sums convolve(const NonbondedSettings& settings, const Box& box,
+              std::vector<std::complex<double>>& spectrum) {
   const Int3 n = settings.grid;
   const Reciprocal reciprocal = reciprocal_vectors(box);
+  const double per_alpha2 = kPi * kPi / (settings.alpha * settings.alpha);
   std::vector<double> moduli[3];
   for (int d = 0; d < 3; ++d) moduli[d] = exact_spline_moduli(n[d], settings.order);
-  double energy = 0;
+  Sums sums;
   size_t at = 0;
   for (int i = 0; i < n.x; ++i)
     for (int j = 0; j < n.y; ++j)
@@ -76,16 +83,19 @@ double convolve(const NonbondedSettings& settings, const Box& box,
                         static_cast<double>(frequency(j, n.y)) * reciprocal.b +
                         static_cast<double>(k) * reciprocal.c;
         const double m2 = dot(m, m);
-        const double influence =
-            m2 == 0 ? 0
-                    : std::exp(-kPi * kPi * m2 / (settings.alpha * settings.alpha)) /
-                          (kPi * box.volume() * m2) * moduli[0][static_cast<size_t>(i)] *
-                          moduli[1][static_cast<size_t>(j)] * moduli[2][static_cast<size_t>(k)];
+        const double influence = m2 == 0 ? 0
+                                         : std::exp(-per_alpha2 * m2) / (kPi * box.volume() * m2) *
+                                               moduli[0][static_cast<size_t>(i)] *
+                                               moduli[1][static_cast<size_t>(j)] *
+                                               moduli[2][static_cast<size_t>(k)];
         const double twice = k == 0 || 2 * k == n.z ? 1 : 2;
-        energy += 0.5 * twice * influence * std::norm(spectrum[at]);
+        const double energy = 0.5 * twice * influence * std::norm(spectrum[at]);
+        sums.energy += energy;
+        if (m2 > 0) sums.virial.add_product((-2 * energy * (1 / m2 + per_alpha2)) * m, m);
         spectrum[at] *= influence;
       }
-  return energy;
+  for (int d = 0; d < 3; ++d) sums.virial[d] += sums.energy;
+  return sums;
 }
 
 }  // namespace
@@ -115,7 +125,10 @@ void reference_pme(const System& system, const NonbondedSettings& settings, cons
   const size_t nk = nz / 2 + 1;
   const pocketfft::stride_t complex{bytes(ny * nk, 16), bytes(nk, 16), 16};
   pocketfft::r2c(shape, real, complex, axes, pocketfft::FORWARD, grid.data(), spectrum.data(), 1.0);
-  out.energy[kReciprocal] += kCoulomb * convolve(settings, box, spectrum);
+  Sums sums = convolve(settings, box, spectrum);
+  out.energy[kReciprocal] += kCoulomb * sums.energy;
+  for (double& part : sums.virial.part) part *= kCoulomb;
+  out.add_virial(sums.virial);
   pocketfft::c2r(shape, complex, real, axes, pocketfft::BACKWARD, spectrum.data(), grid.data(),
                  1.0);
 
@@ -135,8 +148,8 @@ void reference_pme(const System& system, const NonbondedSettings& settings, cons
   }
 }
 
-double ewald_constant(const System& system, const NonbondedSettings& settings, double volume) {
-  if (!settings.pme) return 0;
+Constant ewald_constant(const System& system, const NonbondedSettings& settings, double volume) {
+  if (!settings.pme) return {};
   double total = 0, squares = 0;
   for (const double q : system.charges) {
     total += q;
@@ -145,7 +158,7 @@ double ewald_constant(const System& system, const NonbondedSettings& settings, d
   const double alpha = settings.alpha;
   const double self = -alpha / std::sqrt(kPi) * squares;
   const double background = -kPi / (2 * volume * alpha * alpha) * total * total;
-  return kCoulomb * (self + background);
+  return {kCoulomb * (self + background), kCoulomb * background};
 }
 
 }  // namespace quiltmd
