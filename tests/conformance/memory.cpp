@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Downloads under way while the memory changes, and what is said when there is no memory.
-#include <sys/resource.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <fstream>
 #include <functional>
 #include <string>
 #include <thread>
@@ -84,33 +80,13 @@ void too_much_memory(Device& device) {
   downloads_keep_what_was_there(device);
 }
 
-// Host memory is refused where the process may have no more addresses, unless the driver has
-// reserved them before.
-void no_pinned_memory(Device& device) {
-  if (device.describe().kind != "cuda") return;
-  constexpr size_t kMuch = 512 << 20, kLittle = 64 << 20;
-  Buffer<uint8_t> memory(device, kMuch);
-  size_t pages = 0;
-  std::ifstream("/proc/self/statm") >> pages;
-  rlimit before{};
-  getrlimit(RLIMIT_AS, &before);
-  rlimit tight = before;
-  tight.rlim_cur = pages * static_cast<size_t>(sysconf(_SC_PAGE_SIZE)) + kLittle;
-  setrlimit(RLIMIT_AS, &tight);
-  const std::string message = message_of([&] { device.start_download({{memory.data(), kMuch}}); });
-  setrlimit(RLIMIT_AS, &before);
-  if (!message.empty()) check_words(message, {"512 MiB", "GPU ", "ree "});
-  downloads_keep_what_was_there(device);
-}
-
 }  // namespace
 
 std::vector<Case> memory_cases(Pair devices) {
   Device& device = devices.device;
   return {{"downloads keep what was there", [&device] { downloads_keep_what_was_there(device); }},
           {"downloads nobody waits for", [&device] { downloads_nobody_waits_for(device); }},
-          {"too much memory is refused in words", [&device] { too_much_memory(device); }},
-          {"pinned memory is refused in words", [&device] { no_pinned_memory(device); }}};
+          {"too much memory is refused in words", [&device] { too_much_memory(device); }}};
 }
 
 }  // namespace quiltmd::test

@@ -104,16 +104,30 @@ def test_a_million_atoms_fit_three_gigabytes(benchmark_inputs: Path, dhfr: Pair)
     assert used < 3e9
 
 
+# What the benchmark's own input for constant energy says (cutoff 0.8 nm, tolerance 1e-5 at the
+# cutoff). The shift changes no force; it spares the fit the jumps of pairs that cross the cutoff.
+JAC_NONBONDED = quiltmd.Nonbonded(
+    cutoff=0.8, pme_order=4, pme_alpha=3.9467, pme_grid=(64, 64, 64), potential_shift=True
+)
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize(
-    ("timestep", "hydrogen_mass", "bound"), [(0.002, None, 3e-4), (0.004, 3.024, None)]
+    ("nonbonded", "timestep", "hydrogen_mass", "bound"),
+    [
+        (JAC_NONBONDED, 0.002, None, 3e-4),
+        (JAC_NONBONDED, 0.004, 3.024, None),
+        (quiltmd.Nonbonded(potential_shift=True), 0.002, None, None),
+    ],
+    ids=["2 fs", "4 fs", "default PME tolerance"],
 )
 def test_energy_is_conserved(
-    jac: Path, timestep: float, hydrogen_mass: float | None, bound: float | None,
-    record_property: Any,
+    jac: Path, nonbonded: quiltmd.Nonbonded, timestep: float, hydrogen_mass: float | None,
+    bound: float | None, record_property: Any,
 ) -> None:  # fmt: skip
-    """Drift over 1 ns of NVE, kJ/mol/ns per atom; at 4 fs it is only reported."""
+    """Drift over 1 ns of NVE, kJ/mol/ns per atom; at 4 fs, and where a loose PME tolerance lets the
+    truncated direct sum heat the system, it is only reported."""
     system, state = quiltmd.load(
         jac / "jac.parm7", jac / "inpcrd", constraints="h-bonds", hydrogen_mass=hydrogen_mass
     )
@@ -121,8 +135,7 @@ def test_energy_is_conserved(
     warm = Run(system, thermal(system, state), warm_up).advance(20000).state()
     start = quiltmd.State(warm.positions, warm.velocities, warm.box)
     integrator = quiltmd.VelocityVerlet(timestep=timestep, remove_com_every=0)
-    # The shift changes no force; it spares the fit the jumps of pairs that cross the cutoff.
-    run = Run(system, start, integrator, quiltmd.Nonbonded(potential_shift=True))
+    run = Run(system, start, integrator, nonbonded)
     steps, block = round(1000.0 / timestep), 1000
     energies = []
     for _ in range(steps // block):
