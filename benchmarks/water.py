@@ -24,6 +24,7 @@ from typing import Any
 
 import benchmark_systems
 import numpy as np
+import provenance
 
 import quiltmd
 
@@ -39,6 +40,7 @@ FIRST_LAG = 10  # frames: shorter displacements are not yet diffusive
 def run(path: Path, device: Any) -> None:
     system, state = benchmark_systems.build("water3000", Path())
     saved: dict[str, Any] = {"waters": system.atoms // 3, "edge": state.box[0][0]}
+    saved["provenance"] = json.dumps(provenance.provenance())
     for temperature in TEMPERATURES:
         thermostat = quiltmd.LangevinMiddle(temperature, 2.0, TIMESTEP, seed=int(temperature))
         simulation = quiltmd.Simulation(system, state, integrator=thermostat, device=device)
@@ -82,6 +84,7 @@ def check(path: Path) -> dict[str, Any]:
     blocks = potential.reshape(10, -1).mean(axis=1)
     energy = float(potential.mean())
     return {
+        **json.loads(str(saved["provenance"])),
         "device": str(saved["device"]),
         "kinetic_mean_and_width_sigma": [[float(x) for x in pair] for pair in kinetic],
         "ensemble_sigma": [float(x) for x in pv.ensemble.check(*data, verbosity=0)],
