@@ -99,7 +99,11 @@ class LongRange {
     plane_size_ = static_cast<size_t>(w_.pme_grid.ny) * static_cast<size_t>(w_.pme_grid.nz);
   }
 
-  void add() { gather(inverse(convolve(transform(spread())))); }
+  LongRangeTasks add() {
+    const std::vector<TaskId> charges = spread();
+    gather(inverse(convolve(transform(charges))));
+    return {charges.front(), charges_used_};
+  }
 
  private:
   template <class Body>
@@ -117,7 +121,6 @@ class LongRange {
       if (peer != view_.rank) body(peer);
   }
 
-  // Charges are cleared for the next step beside the rest of the chain, once they have been used.
   std::vector<TaskId> spread() {
     const TaskId spread =
         task("pme.spread", {}, {}, [&w = w_](Post&) { w.device.launch(w.spread_charges()); });
@@ -143,11 +146,7 @@ class LongRange {
     const TaskId planes = task("pme.planes", std::move(after), {}, [&w = w_, r = planes_](Post&) {
       w.device.launch(w.transform_planes(r.first, r.count));
     });
-    // Pairs of a lone rank come after it on their lane: planes find room before pairs fill the machine.
     charges_used_.push_back(planes);
-    s_.add({"pme.clear", Priority::kLocal, Lane::kSide, charges_used_, {}, [&w = w_](Post&) {
-              w.device.fill(w.charges.data(), 0, w.charges.bytes(), Lane::kSide);
-            }});
     std::vector<TaskId> ready{planes};
     for_peers([&](int peer) {
       task("pme.spectrum.send", {planes}, {},
@@ -220,9 +219,9 @@ class LongRange {
 
 }  // namespace
 
-void add_long_range(Schedule& schedule, Workspace& workspace, const RankView& view,
-                    Energies energies) {
-  LongRange(schedule, workspace, view, energies).add();
+LongRangeTasks add_long_range(Schedule& schedule, Workspace& workspace, const RankView& view,
+                              Energies energies) {
+  return LongRange(schedule, workspace, view, energies).add();
 }
 
 }  // namespace quiltmd

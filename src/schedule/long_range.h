@@ -7,7 +7,12 @@
 
 namespace quiltmd {
 
-void add_long_range(Schedule& schedule, Workspace& workspace, const RankView& view,
-                    Energies energies);
+struct LongRangeTasks {
+  TaskId spread;                     // the first
+  std::vector<TaskId> charges_used;  // after these nobody needs the charges
+};
+
+LongRangeTasks add_long_range(Schedule& schedule, Workspace& workspace, const RankView& view,
+                              Energies energies);
 
 }  // namespace quiltmd

@@ -252,9 +252,6 @@ inline Slots PairRank::slots() const {
 
 inline void PairRank::build() {
   device.launch(BoundClusters{slots(), slot_count.data(), slot_total(), bounds.data()});
-  // Every compute is a boundary one.
-  device.launch(NumberLists{patches_d.data(), computes.data(), grid.size(), 0, first_list.data(),
-                            ranges.data(), entry_count.data()});
   BuildLists op{};
   op.slots = slots();
   op.slot_capacity = slot_total();
@@ -282,6 +279,9 @@ inline void PairRank::build() {
     op.masks = masks.data();
     op.entry_capacity = entry_capacity;
     device.fill(faults.data(), 0, faults.bytes(), Lane::kMain);
+    // Every compute is a boundary one. This clears the entry count, too.
+    device.launch(NumberLists{patches_d.data(), computes.data(), grid.size(), 0, first_list.data(),
+                              ranges.data(), entry_count.data()});
     device.launch(op);
     const int need = faults.download()[0].list_overflow;
     if (need == 0) break;
