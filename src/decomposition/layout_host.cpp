@@ -6,10 +6,8 @@
 #include <numeric>
 #include <vector>
 
-#include "decomposition/hilbert.h"
-#include "decomposition/operations.h"
+#include "decomposition/layout_math.h"
 #include "device/host/kernels.h"
-#include "math/split.h"
 
 namespace quiltmd {
 namespace {
@@ -18,47 +16,6 @@ constexpr int kGroupGrain = 1024;
 constexpr int kPatchGrain = 2;
 
 // ---- BinGroups -----------------------------------------------------------------------------
-
-// Where a coordinate falls along one dimension: which image of the cell, which patch, how far in.
-struct Place {
-  double image;
-  int cell;
-  uint32_t key;  // 0 .. 2^kHilbertBits - 1 across the patch
-};
-
-Place find_place(double fraction, int cells) {
-  Place p;
-  p.image = std::floor(fraction);
-  double wrapped = fraction - p.image;
-  // A tiny negative fraction rounds up to 1, which is the next image's 0.
-  if (!(wrapped < 1.0)) {
-    wrapped = 0;
-    p.image += 1;
-  }
-  const double scaled = wrapped * cells;
-  p.cell = std::min(static_cast<int>(scaled), cells - 1);
-  constexpr int kSteps = 1 << kHilbertBits;
-  const int key = static_cast<int>((scaled - p.cell) * kSteps);
-  p.key = static_cast<uint32_t>(std::clamp(key, 0, kSteps - 1));
-  return p;
-}
-
-GroupRecord make_record(const BinGroups& op, PlacedGroup placed) {
-  const Vec3d fraction = op.box.to_fraction(op.position[placed.slot]);
-  const Int3 n = op.grid.cells;
-  const Place x = find_place(fraction.x, n.x);
-  const Place y = find_place(fraction.y, n.y);
-  const Place z = find_place(fraction.z, n.z);
-  GroupRecord record;
-  record.patch = (x.cell * n.y + y.cell) * n.z + z.cell;
-  record.key = hilbert_index(x.key, y.key, z.key, kHilbertBits);
-  record.group = placed.group;
-  record.source = placed.slot;
-  record.origin =
-      op.box.to_cartesian({x.image + (x.cell + 0.5) / n.x, y.image + (y.cell + 0.5) / n.y,
-                           z.image + (z.cell + 0.5) / n.z});
-  return record;
-}
 
 void bin_groups_host(const BinGroups& op, ThreadGroup& threads) {
   threads.parallel_for(std::min(*op.count, op.capacity), kGroupGrain, [&](int begin, int end, int) {
@@ -85,15 +42,10 @@ std::vector<int> gather_by_patch(const PlaceGroups& op, int count) {
   return begin;
 }
 
-Int3 cell_of(int patch, Int3 cells) {
-  return {patch / (cells.y * cells.z), patch / cells.z % cells.y, patch % cells.z};
-}
-
 int count_atoms(const PlaceGroups& op, int begin, int end) {
   int atoms = 0;
   for (int i = begin; i < end; ++i) {
-    const int group = op.bin.records[i].group;
-    atoms += op.constants.group_start[group + 1] - op.constants.group_start[group];
+    atoms += atoms_of(op.constants, op.bin.records[i].group);
   }
   return atoms;
 }
@@ -104,7 +56,7 @@ void sort_groups(const PlaceGroups& op, ThreadGroup& threads) {
     for (int p = first; p < last; ++p) {
       const int from = begin[static_cast<size_t>(p)], to = begin[static_cast<size_t>(p) + 1];
       std::sort(op.bin.records + from, op.bin.records + to, [](const auto& a, const auto& b) {
-        return a.key != b.key ? a.key < b.key : a.group < b.group;
+        return order_key(a.key, a.group) < order_key(b.key, b.group);
       });
       op.patches[p] = {op.owned[p], 0,         count_atoms(op, from, to),
                        from,        to - from, cell_of(op.owned[p], op.bin.grid.cells)};
@@ -124,35 +76,6 @@ void sort_groups(const PlaceGroups& op, ThreadGroup& threads) {
 }
 
 // ---- PlaceGroups: moving -------------------------------------------------------------------
-
-void place_atom(const PlaceGroups& op, const GroupRecord& record, int index_in_group, int slot) {
-  const Slots& s = op.slots;
-  const int source = record.source + index_in_group;
-  const int atom = op.constants.group_start[record.group] + index_in_group;
-  const Vec3d position = op.from_position[source];
-  const Vec3d velocity = op.from_velocity[source];
-  s.position[slot] = position;
-  s.reference[slot] = position;
-  s.velocity[slot] = velocity;
-  split(position - record.origin, op.constants.charge[atom], s.local[slot], s.low[slot]);
-  s.lj[slot] = op.constants.lj[atom];
-  s.atom[slot] = atom;
-  op.start_velocity[slot] = velocity;
-  op.slot_of_atom[atom] = slot;
-}
-
-// Empty slots interact with nothing: no charge, no Lennard-Jones, and far from every atom and from
-// the empty slots of other patches.
-void place_padding(const PlaceGroups& op, int patch, int slot) {
-  const Slots& s = op.slots;
-  const float away = kFarAway * static_cast<float>(patch + 1);
-  s.position[slot] = s.reference[slot] = s.velocity[slot] = {0, 0, 0};
-  s.local[slot] = {away, away, away, 0};
-  s.low[slot] = {0, 0, 0, 0};
-  s.lj[slot] = {0, 0};
-  s.atom[slot] = -1;
-  op.start_velocity[slot] = {0, 0, 0};
-}
 
 ClusterBounds bound_cluster(const Slots& slots, int cluster) {
   const float huge = std::numeric_limits<float>::max();
@@ -176,8 +99,7 @@ void place_patch(const PlaceGroups& op, int p) {
     const GroupRecord& record = op.bin.records[i];
     op.placed[i] = {slot, record.group};
     op.origin[i] = record.origin;
-    const int atoms =
-        op.constants.group_start[record.group + 1] - op.constants.group_start[record.group];
+    const int atoms = atoms_of(op.constants, record.group);
     for (int a = 0; a < atoms; ++a) place_atom(op, record, a, slot++);
   }
   while (slot % kClusterSize != 0) place_padding(op, patch.patch, slot++);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a hydrogen group belongs: its patch, its place on the Hilbert curve inside the patch, and
-// the centre from which its atoms are measured. The same on every kind of device.
+// Where a hydrogen group belongs (its patch, its place on the Hilbert curve inside the patch, the
+// centre from which its atoms are measured) and what its slots hold. The same on every kind of device.
 #pragma once
 
 #include "decomposition/hilbert.h"
 #include "decomposition/operations.h"
+#include "math/split.h"
 
 namespace quiltmd {
 
@@ -72,15 +73,13 @@ QMD_HD Float4 place_atom(const PlaceGroups& op, const GroupRecord& record, int i
   const int atom = op.constants.group_start[record.group] + index_in_group;
   const Vec3d position = op.from_position[source];
   const Vec3d velocity = op.from_velocity[source];
-  const Vec3d r = position - record.origin;
-  const Float4 site{static_cast<float>(r.x), static_cast<float>(r.y), static_cast<float>(r.z),
-                    op.constants.charge[atom]};
+  Float4 site, rest;
+  split(position - record.origin, op.constants.charge[atom], site, rest);
   s.position[slot] = position;
   s.reference[slot] = position;
   s.velocity[slot] = velocity;
   s.local[slot] = site;
-  s.low[slot] = {static_cast<float>(r.x - site.x), static_cast<float>(r.y - site.y),
-                 static_cast<float>(r.z - site.z), 0.0f};
+  s.low[slot] = rest;
   s.lj[slot] = op.constants.lj[atom];
   s.atom[slot] = atom;
   op.start_velocity[slot] = velocity;
