@@ -26,6 +26,11 @@ std::vector<Case> motion_cases(Pair devices);
 std::vector<Case> exchange_cases(Pair devices);
 std::vector<Case> memory_cases(Pair devices);
 
+// What an error may be: on a host, and on a GPU, where sums are taken in another order.
+inline double bound(Pair devices, double host, double gpu) {
+  return devices.device.describe().kind == "cuda" ? gpu : host;
+}
+
 template <class T>
 bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
   return a.size() == b.size() &&

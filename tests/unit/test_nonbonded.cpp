@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pair lists and pair forces: every pair once, the reference's forces, the same bits for any number
-// of threads and any numbering of slots, and an integer sum of exactly zero.
+// Pair lists and pair forces on the host: the same bits for any number of threads, instruction set
+// and numbering of slots, and an integer sum of exactly zero. That they are right is for
+// tests/conformance to see.
 #include <hwy/targets.h>
 
 #include "device/host/host_device.h"
@@ -13,35 +14,6 @@ using namespace quiltmd::test;
 namespace {
 
 const Box kBox{2.3, 0.6, 2.5, -0.5, 0.8, 2.1};
-
-void every_pair_is_listed_once() {
-  HostDevice device(2, host_kernels());
-  for (uint64_t seed = 1; seed <= 12; ++seed) {
-    Random random(seed);
-    const Box box = random_box(random);
-    const Vec3d widths = box.widths();
-    const double narrowest = std::min({widths.x, widths.y, widths.z});
-    PairRank::Choices choices;
-    choices.settings.cutoff = uniform(random, 0.2, 0.45) * narrowest;
-    choices.reach = choices.settings.cutoff + uniform(random, 0, 0.2);
-    choices.away = 1 + static_cast<int>(seed % 2);
-    const Molecules m = make_molecules(box, seed);
-    // Atoms of a group stick out of its patch by 0.1 nm: the grid must allow for it.
-    PairRank::Choices wide = choices;
-    wide.reach += 0.2;
-    PairRank rank(device, m, wide);
-    rank.choices.reach = choices.reach;
-    rank.build();
-    PairCounts found = pairs_in_lists(rank, m.system);
-    int wrong = 0;
-    for (const auto& [pair, count] : pairs_by_brute_force(m, choices.reach)) {
-      if (count >= 0) wrong += found[pair] != count;
-      found.erase(pair);
-    }
-    CHECK(wrong == 0);
-    CHECK(found.empty());
-  }
-}
 
 void lists_do_not_depend_on_threads_or_slots() {
   const Molecules m = make_molecules(kBox, 3);
@@ -59,31 +31,6 @@ void lists_do_not_depend_on_threads_or_slots() {
     CHECK(lists_a[l].masked == lists_b[l].masked && lists_a[l].count() == lists_b[l].count());
     for (int n = 0; n < lists_a[l].count(); ++n) {
       CHECK(entries_a[lists_a[l].begin + n] + moved.gap == entries_b[lists_b[l].begin + n]);
-    }
-  }
-}
-
-void forces_match_the_reference() {
-  HostDevice device(2, host_kernels());
-  const Molecules m = make_molecules(kBox, 5);
-  for (const double alpha : {0.0, 2.92, 4.1}) {
-    for (const Combination combination : {Combination::kLorentzBerthelot, Combination::kTable}) {
-      for (const bool shift : {false, true}) {
-        PairRank::Choices choices;
-        choices.settings.pme = alpha > 0;
-        choices.settings.alpha = alpha;
-        choices.settings.potential_shift = shift;
-        choices.combination = combination;
-        choices.reach = 1.2;
-        PairRank rank(device, m, choices);
-        rank.build();
-        rank.evaluate(true);
-        const Errors errors = against_reference(rank, m);
-        CHECK(errors.force < 2.5e-6);
-        CHECK_NEAR(errors.lj, 0, 1e-6);
-        CHECK_NEAR(errors.coulomb, 0, 1e-6);
-        CHECK_NEAR(errors.virial, 0, 1e-6);
-      }
     }
   }
 }
@@ -136,28 +83,6 @@ void the_bits_are_the_same() {
   }
 }
 
-void overlapping_atoms_stay_finite() {
-  HostDevice device(1, host_kernels());
-  Molecules m = make_molecules(kBox, 9);
-  std::vector<int> oxygens;
-  for (int a = 0; a < m.system.atom_count(); ++a) {
-    if (m.system.lj_types[a] == 0) oxygens.push_back(a);
-  }
-  m.positions[oxygens[1]] = m.positions[oxygens[0]];
-  m.positions[oxygens[3]] = m.positions[oxygens[2]] + Vec3d{1e-4, 0, 0};
-  PairRank::Choices choices;
-  choices.settings.alpha = 2.92;
-  choices.reach = 1.2;
-  PairRank rank(device, m, choices);
-  rank.build();
-  rank.evaluate(true);
-  int64_t sum = 0;
-  for (const int64_t f : rank.fixed_forces(0)) sum += f;
-  CHECK(sum == 0);
-  CHECK(norm(rank.forces()[oxygens[3]]) > 1e4);
-  CHECK(rank.energy_of(kLj) > 1e6);
-}
-
 double evaluate(const float* coefficients, double r2, double cutoff) {
   const float t = static_cast<float>(2 * r2 / (cutoff * cutoff) - 1);
   float sum = 0;
@@ -202,12 +127,9 @@ void combination_rules_are_recognised() {
 
 int main() {
   return run_all(
-      {{"every pair is listed once", every_pair_is_listed_once},
-       {"lists do not depend on threads or slots", lists_do_not_depend_on_threads_or_slots},
-       {"forces match the reference", forces_match_the_reference},
+      {{"lists do not depend on threads or slots", lists_do_not_depend_on_threads_or_slots},
        {"every instruction set agrees", every_instruction_set_agrees},
        {"the bits are the same", the_bits_are_the_same},
-       {"overlapping atoms stay finite", overlapping_atoms_stay_finite},
        {"polynomials fit", polynomials_fit},
        {"combination rules are recognised", combination_rules_are_recognised}});
 }
