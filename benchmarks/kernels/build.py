@@ -35,7 +35,6 @@ RELEASE = ("  wait_for_previous();\n", "  wait_for_previous();\n  release_next()
 PAIR_VARIANTS = (
     Variant("source"),
     Variant("release", (RELEASE,)),
-    Variant("24_resident", (("kResidentWarps = kWarpsPerProcessor", "kResidentWarps = 24"),)),
     Variant("no_store", (("    add_fixed(k.op.slots.force[c] + j.slot, fixed);\n", ""),)),
 )
 
@@ -103,7 +102,7 @@ PLANES = "computes/pme/cuda_transform.cu"
 CONVOLVE = "computes/pme/cuda_convolve.cu"
 SHAPE = "computes/pme/cuda_shape.cuh"
 TILE_BOUNDS = "__launch_bounds__(kTileThreads)"
-PLANE_BOUNDS = "__launch_bounds__(kPlaneThreads)"
+PLANE_SIZE = "kPlaneThreads = 256, kPlaneRegisters = 96"
 
 INTEGRATE_VARIANTS = (
     ProgramVariant("5_blocks", ((STAGING, "EveryStep = 4", "EveryStep = 5"),)),
@@ -115,10 +114,10 @@ INTEGRATE_VARIANTS = (
 PME_VARIANTS = (
     ProgramVariant("3_tiles", ((PLANES, TILE_BOUNDS, "__launch_bounds__(kTileThreads, 3)"),
                                (CONVOLVE, TILE_BOUNDS, "__launch_bounds__(kTileThreads, 3)"),
-                               (PLANES, PLANE_BOUNDS, "__launch_bounds__(kPlaneThreads, 2)"))),
+                               (PLANES, PLANE_SIZE, "kPlaneThreads = 512, kPlaneRegisters = 64"))),
     ProgramVariant("4_tiles", ((PLANES, TILE_BOUNDS, "__launch_bounds__(kTileThreads, 4)"),
                                (CONVOLVE, TILE_BOUNDS, "__launch_bounds__(kTileThreads, 4)"),
-                               (PLANES, "kPlaneThreads = 512", "kPlaneThreads = 1024"))),
+                               (PLANES, PLANE_SIZE, "kPlaneThreads = 512, kPlaneRegisters = 128"))),
     ProgramVariant("narrow", ((SHAPE, "int width = 32", "int width = 8"),
                               (SHAPE, "kTileThreads = 256", "kTileThreads = 128"),
                               (SHAPE, "kTileRows = 32", "kTileRows = 16"))),

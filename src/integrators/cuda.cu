@@ -176,7 +176,7 @@ __global__ void __launch_bounds__(kThreads, Stage::kEveryStep ? kBlocksEveryStep
     over_groups(const __grid_constant__ Stage stage) {
   __shared__ BlockGroups groups;
   __shared__ Sums sums_of_warp[kThreads / 32];
-  if (!Stage::kEveryStep) wait_for_previous();
+  if constexpr (!Stage::kEveryStep) wait_for_previous();
   const int here = find_groups(stage.op.work, groups);
   Sums sums{};
   if constexpr (Stage::kEveryStep) {

@@ -99,8 +99,9 @@ Schedule force_schedule(Workspace& w, const RankView& view, Clear clear_first, E
                                                 post.received(Edge::kPositions, peer.rank));
                              }}));
 
-  LongRangeTasks far{};
-  if (w.setup.nonbonded.pme) far = add_long_range(s, w, view, energies);
+  // The kernels of the long-range sum find room before pairs fill the machine.
+  std::vector<TaskId> before_pairs = clear;
+  if (w.setup.nonbonded.pme) before_pairs.push_back(add_long_range(s, w, view, energies));
 
   std::vector<TaskId> proxies_used;
   if (plan.computes.size() > static_cast<size_t>(plan.interior))
@@ -119,17 +120,9 @@ Schedule force_schedule(Workspace& w, const RankView& view, Clear clear_first, E
              post.send(Edge::kForces, peer.rank, pack_forces(w, peer.patches));
            }});
 
-  // The kernels of the long-range sum find room before pairs fill the machine.
-  std::vector<TaskId> before_pairs = clear;
-  if (w.setup.nonbonded.pme) before_pairs.push_back(far.spread);
   s.add({"pairs.interior", Priority::kLocal, Lane::kSide, before_pairs, {}, [&w, energies](Post&) {
            w.device.launch(w.pair_forces(Part::kInterior, energies), Lane::kSide);
          }});
-
-  if (w.setup.nonbonded.pme)  // for the next step
-    s.add({"pme.clear", Priority::kLocal, Lane::kSide, far.charges_used, {}, [&w](Post&) {
-             w.device.fill(w.charges.data(), 0, w.charges.bytes(), Lane::kSide);
-           }});
 
   for (const Exchange& peer : plan.sends)
     s.add({"forces.receive",

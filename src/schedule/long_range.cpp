@@ -99,10 +99,13 @@ class LongRange {
     plane_size_ = static_cast<size_t>(w_.pme_grid.ny) * static_cast<size_t>(w_.pme_grid.nz);
   }
 
-  LongRangeTasks add() {
+  TaskId add() {
     const std::vector<TaskId> charges = spread();
     gather(inverse(convolve(transform(charges))));
-    return {charges.front(), charges_used_};
+    s_.add({"pme.clear", Priority::kTidying, Lane::kSide, charges_used_, {}, [&w = w_](Post&) {
+              w.device.fill(w.charges.data(), 0, w.charges.bytes(), Lane::kSide);
+            }});
+    return charges.front();
   }
 
  private:
@@ -214,13 +217,13 @@ class LongRange {
   Energies energies_;
   Range planes_{}, lines_{};
   size_t plane_size_ = 0;
-  std::vector<TaskId> charges_used_;
+  std::vector<TaskId> charges_used_;  // after these they are cleared for the next step
 };
 
 }  // namespace
 
-LongRangeTasks add_long_range(Schedule& schedule, Workspace& workspace, const RankView& view,
-                              Energies energies) {
+TaskId add_long_range(Schedule& schedule, Workspace& workspace, const RankView& view,
+                      Energies energies) {
   return LongRange(schedule, workspace, view, energies).add();
 }
 

@@ -7,12 +7,8 @@
 
 namespace quiltmd {
 
-struct LongRangeTasks {
-  TaskId spread;                     // the first
-  std::vector<TaskId> charges_used;  // after these nobody needs the charges
-};
-
-LongRangeTasks add_long_range(Schedule& schedule, Workspace& workspace, const RankView& view,
-                              Energies energies);
+// Returns the first task, after which the others are under way.
+TaskId add_long_range(Schedule& schedule, Workspace& workspace, const RankView& view,
+                      Energies energies);
 
 }  // namespace quiltmd

@@ -6,9 +6,17 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 
 import quiltmd
 from quiltmd.engine import Execution, make_engine
+
+Pair = tuple[quiltmd.System, quiltmd.State]
+INTEGRATORS = {
+    "nvt": quiltmd.LangevinMiddle(timestep=0.004, seed=3),
+    "nve": quiltmd.VelocityVerlet(timestep=0.004),
+}
+both_ensembles = pytest.mark.parametrize("ensemble", INTEGRATORS)
 
 
 def usable_gpu() -> dict[str, Any] | None:

@@ -7,18 +7,11 @@ from typing import Any
 
 import benchmark_systems
 import pytest
-from running import Run, relaxed, thermal
+from running import INTEGRATORS, Pair, Run, both_ensembles, relaxed, thermal
 
 import quiltmd
 
 pytestmark = pytest.mark.gpu
-
-Pair = tuple[quiltmd.System, quiltmd.State]
-INTEGRATORS = {
-    "nvt": quiltmd.LangevinMiddle(timestep=0.004, seed=3),
-    "nve": quiltmd.VelocityVerlet(timestep=0.004),
-}
-both_ensembles = pytest.mark.parametrize("ensemble", INTEGRATORS)
 
 
 @pytest.fixture(scope="module")

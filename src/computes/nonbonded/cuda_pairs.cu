@@ -29,9 +29,6 @@ constexpr int kLjHalf = kClusterSize / 2;
 // 64 registers, so that 32 warps fit on a multiprocessor: more is worth more than fewer instructions.
 constexpr int kWarpsPerProcessor = 32;
 
-// How many of these may be pair warps: fewer leave room for kernels of another lane beside them.
-constexpr int kResidentWarps = kWarpsPerProcessor;
-
 // The i-cluster of a block, atoms with Lennard-Jones first.
 struct Cluster {
   float4 site[kClusterSize];  // position and charge
@@ -361,14 +358,6 @@ __global__ void __launch_bounds__(kWarp, kEnergy ? 16 : kWarpsPerProcessor)
   }
 }
 
-// Dynamic shared memory to ask for, so that no more than kResidentWarps blocks fit.
-size_t shared_memory(size_t needed) {
-  constexpr size_t kProcessor = 228 * 1024,
-                   kReserved = 1024;  // of a multiprocessor; for each block
-  constexpr size_t kShare = kProcessor / (kResidentWarps + 1) - kReserved - sizeof(Cluster) + 128;
-  return kResidentWarps < kWarpsPerProcessor ? std::max(needed, kShare) : needed;
-}
-
 using PairKernel = void (*)(PairForces);
 
 template <int kDegree, Combination kRule>
@@ -390,7 +379,7 @@ void pair_forces(const PairForces& op, CudaContext& context) {
                           ? pairs::with_rule<kEwaldLowDegree>(op)
                           : pairs::with_rule<kEwaldDegree>(op);
   const auto blocks = static_cast<unsigned>(op.capacity) * static_cast<unsigned>(op.pieces);
-  const size_t shared = pairs::shared_memory(std::max(op.codes + 1, kWarp) * sizeof(float4));
+  const size_t shared = std::max(op.codes + 1, kWarp) * sizeof(float4);
   launch(context, {PairForces::kName, blocks, kWarp, shared, Start::kEarly}, kernel, op);
 }
 

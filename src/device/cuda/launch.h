@@ -4,9 +4,10 @@
 //   launch(context, {"pair_forces", blocks, 32, 0, Start::kEarly}, pair_kernel, op);
 //
 // A kernel started early (programmatic dependent launch) may begin while its predecessor in the
-// stream still runs; every thread of it must call wait_for_previous() before it touches anything
-// that another kernel reads or writes. A kernel may call release_next() when its remaining work is
-// short, to let such a successor be placed on the machine sooner.
+// stream still runs; every thread of it must call wait_for_previous() before it writes anything that
+// another kernel touches, or reads what its predecessor writes or another kernel that may still run.
+// A kernel may call release_next(), after its own wait, when its remaining work is short, to let such
+// a successor be placed on the machine sooner.
 #pragma once
 
 #include <cstdint>
