@@ -41,6 +41,7 @@ Rank::Rank(const Setup& setup, Device& device, Transport& transport, RankView vi
 void Rank::build_schedules() {
   forces_ = force_schedule(workspace_, view_, Clear::kYes, Energies::kSkip);
   block_forces_ = force_schedule(workspace_, view_, Clear::kNo, Energies::kSkip);
+  first_forces_ = force_schedule(workspace_, view_, Clear::kNo, Energies::kSkip, Follows::kRebuild);
   energies_schedule_ = force_schedule(workspace_, view_, Clear::kYes, Energies::kAdd);
   rebuild_ = rebuild_schedule(workspace_, view_);
   agree_ = agree_schedule(workspace_, view_, agreed_);
@@ -207,7 +208,7 @@ void Rank::run_block(int64_t steps) {
   }
   for (int i = 0; i < steps; ++i) {
     workspace_.list_age = list_age() + i;
-    advance_one(block_forces_, ForcesAfter::kCleared);
+    advance_one(rebuild_due_ && i == 0 ? first_forces_ : block_forces_, ForcesAfter::kCleared);
   }
 }
 

@@ -106,7 +106,7 @@ class Rank {
   Workspace workspace_;
   Executor executor_;
   Agreement agreed_;
-  Schedule forces_, block_forces_, energies_schedule_, rebuild_, agree_;
+  Schedule forces_, block_forces_, first_forces_, energies_schedule_, rebuild_, agree_;
 
   int64_t step_ = 0;
   int64_t list_step_ = 0, epoch_end_ = 0;

@@ -72,7 +72,8 @@ void add_forces(Workspace& w, const std::vector<int>& wanted, const Payload& pay
 
 }  // namespace
 
-Schedule force_schedule(Workspace& w, const RankView& view, Clear clear_first, Energies energies) {
+Schedule force_schedule(Workspace& w, const RankView& view, Clear clear_first, Energies energies,
+                        Follows follows) {
   Schedule s;
   const RankPlan& plan = view.plans[static_cast<size_t>(view.rank)];
 
@@ -99,9 +100,18 @@ Schedule force_schedule(Workspace& w, const RankView& view, Clear clear_first, E
                                                 post.received(Edge::kPositions, peer.rank));
                              }}));
 
-  // The kernels of the long-range sum find room before pairs fill the machine.
-  std::vector<TaskId> before_pairs = clear;
-  if (w.setup.nonbonded.pme) before_pairs.push_back(add_long_range(s, w, view, energies));
+  // The kernels of the long-range sum find room before pairs fill the machine. Terms need no lists:
+  // while those are built on the side lane, the main one has time for them in the end.
+  std::vector<TaskId> before_pairs = clear, before_terms = proxies;
+  Lane terms_lane = Lane::kSide;
+  if (w.setup.nonbonded.pme) {
+    const LongRangeTasks tasks = add_long_range(s, w, view, energies);
+    before_pairs.push_back(tasks.first);
+    if (follows == Follows::kRebuild) {
+      before_terms.push_back(tasks.last);
+      terms_lane = Lane::kMain;
+    }
+  }
 
   std::vector<TaskId> proxies_used;
   if (plan.computes.size() > static_cast<size_t>(plan.interior))
@@ -109,10 +119,14 @@ Schedule force_schedule(Workspace& w, const RankView& view, Clear clear_first, E
         {"pairs.boundary", Priority::kAwaited, Lane::kSide, proxies, {}, [&w, energies](Post&) {
            w.device.launch(w.pair_forces(Part::kBoundary, energies), Lane::kSide);
          }}));
-  const TaskId terms =
-      s.add({"terms", Priority::kAwaited, Lane::kSide, proxies, {}, [&w, energies](Post&) {
-               w.device.launch(w.term_forces(energies), Lane::kSide);
-             }});
+  const TaskId terms = s.add({"terms",
+                              Priority::kAwaited,
+                              terms_lane,
+                              before_terms,
+                              {},
+                              [&w, energies, terms_lane](Post&) {
+                                w.device.launch(w.term_forces(energies), terms_lane);
+                              }});
 
   proxies_used.push_back(terms);
   for (const Exchange& peer : plan.receives)
