@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <numeric>
 #include <utility>
 
 #include "math/fixed.h"
@@ -301,23 +300,14 @@ void Rank::remove_momentum() {
 
 // What the device has found so far, on its way.
 std::unique_ptr<Download> Rank::findings() const {
-  const Workspace& w = workspace_;
-  return device_.start_download(
-      {{w.faults.data(), w.faults.bytes()}, {w.term_counts.data(), w.term_counts.bytes()}});
-}
-
-// A rank by itself has only itself to agree with.
-void Rank::adopt_findings(const Download& found) {
-  agreed_.faults = found.values<Faults>(0)[0];
-  const auto counts = found.values<int32_t>(1);
-  agreed_.terms = std::accumulate(counts.begin(), counts.end(), int64_t{0});
+  return device_.start_download({{workspace_.faults.data(), workspace_.faults.bytes()}});
 }
 
 // The epoch that ended last, while the present one is under way.
 bool Rank::settle_last() {
   if (!last_.found) return true;
   const LastEpoch last = std::exchange(last_, {});
-  adopt_findings(*last.found);
+  agreed_.faults = last.found->values<Faults>(0)[0];
   if (all_well(last.end)) return true;
   // What followed has changed no more than a redone epoch sets again.
   device_.synchronize();
@@ -332,8 +322,8 @@ bool Rank::settle_last() {
 
 bool Rank::settle() {
   if (!settle_last()) return false;
-  if (records_)
-    adopt_findings(*findings());
+  if (records_)  // by itself: its terms are all here, and there is nobody to agree with
+    agreed_.faults = workspace_.faults.download()[0];
   else
     executor_.run(agree_);
   if (!all_well(epoch_end_)) {

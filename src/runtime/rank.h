@@ -93,7 +93,6 @@ class Rank {
   bool settle();
   bool settle_last();
   std::unique_ptr<Download> findings() const;
-  void adopt_findings(const Download& found);
   bool all_well(int64_t end) const;
   void undo();
   void check_terms() const;

@@ -109,7 +109,8 @@ void refused_after_faults(Pair devices) {
       std::vector<Vec3d> moved = rank.position.download();
       for (Vec3d& p : moved) p += {0.05, 0.3, -0.2};
       rank.position.upload(moved);
-      const auto placed = rank.placed.download(), start = rank.start_position.download();
+      const auto placed = rank.placed.download();
+      const auto start = rank.start_position.download();
       rank.rebuild();
       return !same_bits(placed, rank.placed.download()) ||
              !same_bits(start, rank.start_position.download());
