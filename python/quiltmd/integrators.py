@@ -29,11 +29,16 @@ class VelocityVerlet:
         tighter default (docs/decisions.md has the figures).
     remove_com_every:
         Steps between removals of centre-of-mass motion; 0 = never.
+    long_range_every:
+        Steps between actions of the reciprocal part of PME: multiple time stepping by impulses
+        (Tuckerman, Berne and Martyna, J. Chem. Phys. 97, 1990, 1992).  It acts at steps that are
+        multiples of this number, so many times as strong; at others it is not computed.
     """
 
     timestep: float = Field(default=0.002, gt=0)
     constraint_tolerance: float = Field(default=1e-8, gt=0)
     remove_com_every: int = Field(default=_COM_EVERY, ge=0)
+    long_range_every: int = Field(default=1, ge=1)
 
     def resolve(self) -> dict[str, Any]:
         """Settings for the core."""
@@ -45,6 +50,7 @@ class VelocityVerlet:
             "seed": 0,
             "constraint_tolerance": self.constraint_tolerance,
             "remove_com_every": self.remove_com_every,
+            "long_range_every": self.long_range_every,
         }
 
 
@@ -66,6 +72,10 @@ class LangevinMiddle:
         Relative error of constrained lengths.
     remove_com_every:
         Steps between removals of centre-of-mass motion; 0 = never.
+    long_range_every:
+        Steps between actions of the reciprocal part of PME: multiple time stepping by impulses
+        (Tuckerman, Berne and Martyna, J. Chem. Phys. 97, 1990, 1992).  It acts at steps that are
+        multiples of this number, so many times as strong; at others it is not computed.
     """
 
     temperature: float = Field(default=300.0, ge=0)
@@ -74,6 +84,7 @@ class LangevinMiddle:
     seed: int = Field(default=0, ge=0, lt=2**63)
     constraint_tolerance: float = Field(default=1e-6, gt=0)
     remove_com_every: int = Field(default=_COM_EVERY, ge=0)
+    long_range_every: int = Field(default=1, ge=1)
 
     def resolve(self) -> dict[str, Any]:
         """Settings for the core."""
@@ -85,6 +96,7 @@ class LangevinMiddle:
             "seed": self.seed,
             "constraint_tolerance": self.constraint_tolerance,
             "remove_com_every": self.remove_com_every,
+            "long_range_every": self.long_range_every,
         }
 
 

@@ -39,9 +39,12 @@ Rank::Rank(const Setup& setup, Device& device, Transport& transport, RankView vi
 }
 
 void Rank::build_schedules() {
-  forces_ = force_schedule(workspace_, view_, Clear::kYes, Energies::kSkip);
-  block_forces_ = force_schedule(workspace_, view_, Clear::kNo, Energies::kSkip);
-  energies_schedule_ = force_schedule(workspace_, view_, Clear::kYes, Energies::kAdd);
+  for (const Reach reach : {Reach::kAll, Reach::kShort}) {
+    const auto r = static_cast<size_t>(reach);
+    forces_[r] = force_schedule(workspace_, view_, Clear::kYes, reach, Energies::kSkip);
+    block_forces_[r] = force_schedule(workspace_, view_, Clear::kNo, reach, Energies::kSkip);
+  }
+  energies_schedule_ = force_schedule(workspace_, view_, Clear::kYes, Reach::kAll, Energies::kAdd);
   rebuild_ = rebuild_schedule(workspace_, view_);
   agree_ = agree_schedule(workspace_, view_, agreed_);
 }
@@ -139,26 +142,40 @@ int Rank::list_age() const {
   return strayed_ ? life : static_cast<int>(std::min<int64_t>(step_ - list_step_, life));
 }
 
+// Multiple time stepping by impulses: the long-range force acts at steps that are multiples of
+// `long_range_every`, so many times as strong. The number of the step alone decides, wherever runs
+// and epochs begin.
+Reach Rank::reach(int64_t step) const {
+  return step % setup_.integrator.long_range_every == 0 ? Reach::kAll : Reach::kShort;
+}
+
+GroupWork Rank::driven_groups(int64_t step) {
+  GroupWork work = workspace_.group_work();
+  work.long_range_weight =
+      reach(step) == Reach::kAll ? static_cast<float>(setup_.integrator.long_range_every) : 0;
+  return work;
+}
+
 void Rank::forces() {
   workspace_.list_age = list_age();
-  executor_.run(forces_);
+  executor_.run(forces_[static_cast<size_t>(reach(step_))]);
   forces_current_ = true;
   forces_clear_ = false;
 }
 
 // One step's forces and motion. Velocity Verlet is taken from the middle of one step to the middle
 // of the next.
-void Rank::advance_one(const Schedule& forces, ForcesAfter after) {
-  executor_.run(forces);
+void Rank::advance_one(const StepForces& forces, int64_t step, ForcesAfter after) {
+  executor_.run(forces[static_cast<size_t>(reach(step))]);
   const IntegratorSettings& settings = setup_.integrator;
   stage("integrate", [&] {
     if (settings.ensemble == Ensemble::kNve) {
       device_.launch(
-          VerletStep{workspace_.group_work(), settings.timestep, after, workspace_.step.data()});
+          VerletStep{driven_groups(step), settings.timestep, after, workspace_.step.data()});
       return;
     }
     const double keep = std::exp(-settings.friction * settings.timestep);
-    device_.launch(LangevinMiddle{workspace_.group_work(), settings.timestep, keep,
+    device_.launch(LangevinMiddle{driven_groups(step), settings.timestep, keep,
                                   std::sqrt(kBoltzmann * settings.temperature * (1 - keep * keep)),
                                   settings.seed, workspace_.energy.data(), after,
                                   workspace_.step.data()});
@@ -171,7 +188,7 @@ void Rank::advance(int64_t steps) {
   else
     for (int i = 0; i < steps; ++i) {
       workspace_.list_age = list_age() + i;
-      advance_one(forces_, ForcesAfter::kKept);
+      advance_one(forces_, step_ + i, ForcesAfter::kKept);
     }
   step_ += steps;
   forces_current_ = false;
@@ -181,8 +198,9 @@ void Rank::advance_recorded(int64_t steps) {
   // All of them, not only the slots in use: a rebuild inside the block may use more.
   if (!forces_clear_)
     device_.fill(workspace_.force.data(), 0, workspace_.force.bytes(), Lane::kMain);
-  const Block block{steps, list_age(), workspace_.current, rebuild_due_,
-                    rebuild_due_ && momentum_due_};
+  const Block block{steps,        step_ % setup_.integrator.long_range_every,
+                    list_age(),   workspace_.current,
+                    rebuild_due_, rebuild_due_ && momentum_due_};
   if (recordings_.size() >= kMostBlocks) forget_blocks();
   const auto [found, is_new] = recordings_.try_emplace(block, kNotRecorded);
   if (is_new) {
@@ -207,7 +225,7 @@ void Rank::run_block(int64_t steps) {
   }
   for (int i = 0; i < steps; ++i) {
     workspace_.list_age = list_age() + i;
-    advance_one(block_forces_, ForcesAfter::kCleared);
+    advance_one(block_forces_, step_ + i, ForcesAfter::kCleared);
   }
 }
 
@@ -226,7 +244,7 @@ void Rank::start_verlet() {
   if (!forces_current_) forces();
   workspace_.list_age = list_age();
   stage("integrate", [&] {
-    device_.launch(VerletStart{workspace_.group_work(), setup_.integrator.timestep});
+    device_.launch(VerletStart{driven_groups(step_), setup_.integrator.timestep});
     device_.launch(CountStep{workspace_.step.data()});
   });
   ++step_;
@@ -240,7 +258,7 @@ void Rank::finish_verlet() {
   }
   forces();
   stage("integrate",
-        [&] { device_.launch(VerletFinish{workspace_.group_work(), setup_.integrator.timestep}); });
+        [&] { device_.launch(VerletFinish{driven_groups(step_), setup_.integrator.timestep}); });
   mid_step_ = false;
 }
 

@@ -72,7 +72,8 @@ void add_forces(Workspace& w, const std::vector<int>& wanted, const Payload& pay
 
 }  // namespace
 
-Schedule force_schedule(Workspace& w, const RankView& view, Clear clear_first, Energies energies) {
+Schedule force_schedule(Workspace& w, const RankView& view, Clear clear_first, Reach reach,
+                        Energies energies) {
   Schedule s;
   const RankPlan& plan = view.plans[static_cast<size_t>(view.rank)];
 
@@ -101,7 +102,8 @@ Schedule force_schedule(Workspace& w, const RankView& view, Clear clear_first, E
 
   // The kernels of the long-range sum find room before pairs fill the machine.
   std::vector<TaskId> before_pairs = clear;
-  if (w.setup.nonbonded.pme) before_pairs.push_back(add_long_range(s, w, view, energies));
+  if (w.setup.nonbonded.pme && reach == Reach::kAll)
+    before_pairs.push_back(add_long_range(s, w, view, energies));
 
   std::vector<TaskId> proxies_used;
   if (plan.computes.size() > static_cast<size_t>(plan.interior))

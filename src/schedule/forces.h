@@ -26,7 +26,10 @@ struct Agreement {
 // Forces at the current positions into the force accumulators of the owned slots. In a block of
 // steps the integrator has left the accumulators clear.
 enum class Clear { kYes, kNo };
-Schedule force_schedule(Workspace& workspace, const RankView& view, Clear clear, Energies energies);
+// All forces, or all but those of the long-range sum.
+enum class Reach { kAll, kShort };
+Schedule force_schedule(Workspace& workspace, const RankView& view, Clear clear, Reach reach,
+                        Energies energies);
 
 // Groups to their patches' owners, canonical order, proxies, pair lists, placed terms.
 Schedule rebuild_schedule(Workspace& workspace, const RankView& view);
