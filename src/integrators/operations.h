@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operations that move atoms: one per stage of a step, over the hydrogen groups of a rank. Each
 // reads forces, updates velocities and positions with constraints satisfied, and writes what the
-// force kernels read next.
+// force kernels read next. After VerletStart, VerletStep and LangevinMiddle other operations come
+// before the next stage: on a GPU its beginning would overlap with their end.
 #pragma once
 
 #include "decomposition/slots.h"

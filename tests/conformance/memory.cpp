@@ -70,7 +70,7 @@ void check_words(const std::string& message, const std::vector<std::string>& wor
 void too_much_memory(Device& device) {
   const DeviceDescription about = device.describe();
   if (about.kind != "cuda") return;
-  const size_t asked = 2 * about.memory;
+  const size_t asked = (2 * about.memory >> 20) << 20;
   const std::vector<std::string> words{
       "GPU ",          about.name, "out of memory", "free", std::to_string(asked >> 20) + " MiB",
       "smaller system"};

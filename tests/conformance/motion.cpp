@@ -76,14 +76,14 @@ struct Twins {
 void verlet_agrees(Pair devices) {
   Twins twins(devices, Input(1));
   twins.both([](OneRank& r) {
-    r.device.launch(VerletStart{r.work(), 0.002});
+    r.take(VerletStart{r.work(), 0.002});
     r.device.launch(CountStep{r.step.data()});
-    r.device.launch(VerletFinish{r.work(), 0.002});
+    r.take(VerletFinish{r.work(), 0.002});
   });
   twins.check(1e-9, 1e-7);
   for (int n = 0; n < 20; ++n)
     twins.both([](OneRank& r) {
-      r.device.launch(VerletStep{r.work(), 0.001, ForcesAfter::kKept, r.step.data()});
+      r.take(VerletStep{r.work(), 0.001, ForcesAfter::kKept, r.step.data()});
     });
   CHECK(twins.ours.step.download()[0] == 21);
   twins.check(1e-9, 1e-7);
@@ -94,7 +94,7 @@ void langevin_agrees(Pair devices) {
   const double keep = std::exp(-0.02), noise = std::sqrt(kThermal * (1 - keep * keep));
   for (int n = 0; n < 20; ++n)
     twins.both([&](OneRank& r) {
-      r.device.launch(LangevinMiddle{r.work(), 0.002, keep, noise, 11, r.energy.data(),
+      r.take(LangevinMiddle{r.work(), 0.002, keep, noise, 11, r.energy.data(),
                                      ForcesAfter::kKept, r.step.data()});
     });
   CHECK(twins.ours.step.download()[0] == 20);
@@ -108,7 +108,7 @@ void forces_are_cleared(Pair devices) {
   Twins kept(devices, in), cleared(devices, in);
   const double keep = std::exp(-0.02), noise = std::sqrt(kThermal * (1 - keep * keep));
   const auto step = [&](OneRank& r, ForcesAfter after) {
-    r.device.launch(
+    r.take(
         LangevinMiddle{r.work(), 0.002, keep, noise, 11, r.energy.data(), after, r.step.data()});
   };
   step(kept.ours, ForcesAfter::kKept);
@@ -154,11 +154,11 @@ void long_range_force_is_weighted(Pair devices) {
 void fused_stage_is_both_halves(Pair devices) {
   const Input in(4);
   Twins fused(devices, in), halves(devices, in);
-  for (OneRank* r : {&fused.ours, &halves.ours}) r->device.launch(VerletStart{r->work(), 0.002});
+  for (OneRank* r : {&fused.ours, &halves.ours}) r->take(VerletStart{r->work(), 0.002});
   for (int n = 0; n < 5; ++n) {
-    fused.ours.device.launch(VerletStep{fused.ours.work(), 0.002, ForcesAfter::kKept, nullptr});
-    halves.ours.device.launch(VerletFinish{halves.ours.work(), 0.002});
-    halves.ours.device.launch(VerletStart{halves.ours.work(), 0.002});
+    fused.ours.take(VerletStep{fused.ours.work(), 0.002, ForcesAfter::kKept, nullptr});
+    halves.ours.take(VerletFinish{halves.ours.work(), 0.002});
+    halves.ours.take(VerletStart{halves.ours.work(), 0.002});
   }
   CHECK(same_bits(fused.ours.by_atom(fused.ours.position),
                   halves.ours.by_atom(halves.ours.position)));
@@ -173,7 +173,7 @@ void bits_are_the_same_each_time(Pair devices) {
     Twins twins(devices, Input(5));
     OneRank& r = twins.ours;
     for (int k = 0; k < 10; ++k) {
-      r.device.launch(LangevinMiddle{r.work(), 0.002, 0.98, 0.3, 11, r.energy.data(),
+      r.take(LangevinMiddle{r.work(), 0.002, 0.98, 0.3, 11, r.energy.data(),
                                      ForcesAfter::kKept, r.step.data()});
       r.device.launch(KineticEnergy{r.work(), r.energy.data()});
     }
@@ -232,7 +232,7 @@ void states_are_set(Pair devices) {
   const std::vector<Vec3d> x = r.position.download(), v = r.velocity.download();
   const Buffer<Vec3d> kept_x(r.device, x), kept_v(r.device, v);
   const auto local = r.by_atom(r.local);
-  r.device.launch(
+  r.take(
       LangevinMiddle{r.work(), 0.002, 0.98, 0.3, 11, r.energy.data(), ForcesAfter::kKept, nullptr});
   r.device.launch(SetState{r.work(), kept_x.data(), kept_v.data()});
   CHECK(same_bits(r.by_atom(r.position), twins.theirs.by_atom(twins.theirs.position)));
@@ -252,7 +252,7 @@ void faults_agree(Pair devices) {
     std::vector<Vec3d> by_slot = r.velocity.download();
     by_slot[static_cast<size_t>(r.slot_of_atom.download()[30])].x = 1e4;
     r.velocity.upload(by_slot);
-    r.device.launch(VerletStart{work, 0.001});
+    r.take(VerletStart{work, 0.001});
     found.push_back(r.faults.download()[0]);
   });
   CHECK(found[0].violation_step == found[1].violation_step && found[0].violation_step != 0);

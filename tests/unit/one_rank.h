@@ -197,6 +197,13 @@ class OneRank {
     return w;
   }
 
+  // A stage of a step, and what stands for the forces that devices expect between two of them.
+  template <class Stage>
+  void take(const Stage& stage) {
+    device.launch(stage);
+    device.fill(momentum.data(), 0, momentum.bytes(), Lane::kMain);
+  }
+
   int patch_count() const { return cells.x * cells.y * cells.z; }
 
   // A slot array as an array by internal atom.
