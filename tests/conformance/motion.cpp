@@ -82,9 +82,8 @@ void verlet_agrees(Pair devices) {
   });
   twins.check(1e-9, 1e-7);
   for (int n = 0; n < 20; ++n)
-    twins.both([](OneRank& r) {
-      r.take(VerletStep{r.work(), 0.001, ForcesAfter::kKept, r.step.data()});
-    });
+    twins.both(
+        [](OneRank& r) { r.take(VerletStep{r.work(), 0.001, ForcesAfter::kKept, r.step.data()}); });
   CHECK(twins.ours.step.download()[0] == 21);
   twins.check(1e-9, 1e-7);
 }
@@ -94,8 +93,8 @@ void langevin_agrees(Pair devices) {
   const double keep = std::exp(-0.02), noise = std::sqrt(kThermal * (1 - keep * keep));
   for (int n = 0; n < 20; ++n)
     twins.both([&](OneRank& r) {
-      r.take(LangevinMiddle{r.work(), 0.002, keep, noise, 11, r.energy.data(),
-                                     ForcesAfter::kKept, r.step.data()});
+      r.take(LangevinMiddle{r.work(), 0.002, keep, noise, 11, r.energy.data(), ForcesAfter::kKept,
+                            r.step.data()});
     });
   CHECK(twins.ours.step.download()[0] == 20);
   twins.check(1e-9, 1e-6);
@@ -108,8 +107,7 @@ void forces_are_cleared(Pair devices) {
   Twins kept(devices, in), cleared(devices, in);
   const double keep = std::exp(-0.02), noise = std::sqrt(kThermal * (1 - keep * keep));
   const auto step = [&](OneRank& r, ForcesAfter after) {
-    r.take(
-        LangevinMiddle{r.work(), 0.002, keep, noise, 11, r.energy.data(), after, r.step.data()});
+    r.take(LangevinMiddle{r.work(), 0.002, keep, noise, 11, r.energy.data(), after, r.step.data()});
   };
   step(kept.ours, ForcesAfter::kKept);
   step(cleared.ours, ForcesAfter::kCleared);
@@ -129,7 +127,8 @@ void long_range_force_is_weighted(Pair devices) {
     GroupWork work = r.work();
     work.long_range_weight = weight;
     r.take(VerletStep{work, 0.001, ForcesAfter::kKept, nullptr});
-    r.take(LangevinMiddle{work, 0.002, 0.98, 0.3, 11, r.energy.data(), ForcesAfter::kKept, nullptr});
+    r.take(
+        LangevinMiddle{work, 0.002, 0.98, 0.3, 11, r.energy.data(), ForcesAfter::kKept, nullptr});
   };
   for (const float weight : {0.0f, 2.0f, 3.0f}) {
     Twins weighted(devices, in), scaled(devices, in);
@@ -173,8 +172,8 @@ void bits_are_the_same_each_time(Pair devices) {
     Twins twins(devices, Input(5));
     OneRank& r = twins.ours;
     for (int k = 0; k < 10; ++k) {
-      r.take(LangevinMiddle{r.work(), 0.002, 0.98, 0.3, 11, r.energy.data(),
-                                     ForcesAfter::kKept, r.step.data()});
+      r.take(LangevinMiddle{r.work(), 0.002, 0.98, 0.3, 11, r.energy.data(), ForcesAfter::kKept,
+                            r.step.data()});
       r.device.launch(KineticEnergy{r.work(), r.energy.data()});
     }
     if (n == 0) {
