@@ -14,6 +14,19 @@ from pydantic.dataclasses import dataclass
 
 _CONFIG = ConfigDict(extra="forbid", allow_inf_nan=False)
 _COM_EVERY = 100  # often enough that drift of the whole system never shows, rare enough to be free
+_SLOWEST_IMPULSES = 0.008  # ps; docs/decisions.md has the figures
+
+
+def check_impulses(timestep: float, long_range_every: int) -> None:
+    """ValueError where the long-range force would act so rarely that it heats the system."""
+    period = timestep * long_range_every
+    if long_range_every > 1 and period > _SLOWEST_IMPULSES * (1 + 1e-9):
+        raise ValueError(
+            f"the long-range force every {long_range_every} steps of {1000 * timestep:g} fs is one "
+            f"impulse in {1000 * period:g} fs, which resonates with the fastest motions and heats "
+            f"the system: at most {1000 * _SLOWEST_IMPULSES:g} fs will do; lower long_range_every "
+            "or timestep"
+        )
 
 
 @dataclass(frozen=True, config=_CONFIG)
@@ -32,13 +45,18 @@ class VelocityVerlet:
     long_range_every:
         Steps between actions of the reciprocal part of PME: multiple time stepping by impulses
         (Tuckerman, Berne and Martyna, J. Chem. Phys. 97, 1990, 1992).  It acts at steps that are
-        multiples of this number, so many times as strong; at others it is not computed.
+        multiples of this number, so many times as strong; at others it is not computed.  At most
+        8 fs apart, 4 fs where bonds to hydrogen are flexible; at constant energy the total energy
+        means something at these steps alone.
     """
 
     timestep: float = Field(default=0.002, gt=0)
     constraint_tolerance: float = Field(default=1e-8, gt=0)
     remove_com_every: int = Field(default=_COM_EVERY, ge=0)
     long_range_every: int = Field(default=1, ge=1)
+
+    def __post_init__(self) -> None:
+        check_impulses(self.timestep, self.long_range_every)
 
     def resolve(self) -> dict[str, Any]:
         """Settings for the core."""
@@ -75,7 +93,9 @@ class LangevinMiddle:
     long_range_every:
         Steps between actions of the reciprocal part of PME: multiple time stepping by impulses
         (Tuckerman, Berne and Martyna, J. Chem. Phys. 97, 1990, 1992).  It acts at steps that are
-        multiples of this number, so many times as strong; at others it is not computed.
+        multiples of this number, so many times as strong; at others it is not computed.  At most
+        8 fs apart, 4 fs where bonds to hydrogen are flexible; at constant energy the total energy
+        means something at these steps alone.
     """
 
     temperature: float = Field(default=300.0, ge=0)
@@ -85,6 +105,9 @@ class LangevinMiddle:
     constraint_tolerance: float = Field(default=1e-6, gt=0)
     remove_com_every: int = Field(default=_COM_EVERY, ge=0)
     long_range_every: int = Field(default=1, ge=1)
+
+    def __post_init__(self) -> None:
+        check_impulses(self.timestep, self.long_range_every)
 
     def resolve(self) -> dict[str, Any]:
         """Settings for the core."""
