@@ -18,11 +18,11 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from .engine import Execution
 from .errors import QuiltError
-from .integrators import Integrator, LangevinMiddle, VelocityVerlet, check_impulses
+from .integrators import Integrator, LangevinMiddle, VelocityVerlet
 from .nonbonded import Nonbonded
 
 if sys.version_info >= (3, 11):
@@ -67,11 +67,6 @@ class IntegratorSection(_Section):
     timestep: float = Field(default=0.002, gt=0)
     seed: int = Field(default=0, ge=0, lt=2**63)
     long_range_every: int = Field(default=1, ge=1)
-
-    @model_validator(mode="after")
-    def _check_impulses(self) -> IntegratorSection:
-        check_impulses(self.timestep, self.long_range_every)
-        return self
 
     def build(self) -> Integrator:
         """The integrator of these settings."""

@@ -80,10 +80,6 @@ def test_flags_win_over_the_file() -> None:
         (changed("nonbonded", pme_alpha=3.0, pme_grid=[1, 8, 8]), "at least 4 points"),
         (changed("integrator", ensemble="npt"), r"\[integrator\] ensemble: .*'nve' or 'nvt'"),
         (changed("integrator", long_range_every=0), r"long_range_every: .*equal to 1.*0"),
-        (
-            changed("integrator", timestep=0.004, long_range_every=3),
-            r"\[integrator\]: .*every 3 steps of 4 fs is one impulse in 12 fs.*at most 8 fs",
-        ),
         (changed("run", steps=1.5), r"\[run\] steps: .*integer"),
         (changed("run", steps=-1), r"\[run\] steps: .*0"),
         ({"system": MINIMAL["system"]}, r"section \[run\] is missing; it needs steps"),

@@ -17,7 +17,7 @@ from boxes import COULOMB, Array, engine, put, state_of, water_box
 from scipy.special import erf, erfc
 
 import quiltmd
-from quiltmd import LangevinMiddle, Nonbonded, State, VelocityVerlet, _core
+from quiltmd import LangevinMiddle, Nonbonded, Simulation, State, VelocityVerlet, _core
 
 CUTOFF, ALPHA = 0.6, 4.5
 NONBONDED = Nonbonded(cutoff=CUTOFF, pme_alpha=ALPHA, pme_grid=(24, 24, 24), pme_order=5)
@@ -151,3 +151,20 @@ def test_without_a_mesh_it_changes_nothing(water: tuple[Any, Any]) -> None:
         core.run(STEPS)
         digests.add(quiltmd.digest(state_of(core)))
     assert len(digests) == 1
+
+
+@pytest.mark.parametrize(
+    ("rigid", "timestep", "fits", "message"),
+    [
+        (True, 0.004, 2, "3 steps of 4 fs are too long .* at most 8 fs"),
+        (False, 0.0005, 8, "9 steps of 0.5 fs are too long .* at most 4.05 fs"),
+    ],
+)
+def test_impulses_that_would_heat(rigid: bool, timestep: float, fits: int, message: str) -> None:
+    """Half the period of a flexible O-H bond is 4.5 fs: the water would boil within picoseconds."""
+    pair = water_box((4, 4, 4), seed=7, rigid=rigid)
+    integrator = VelocityVerlet(timestep, long_range_every=fits)
+    Simulation(*pair, NONBONDED, integrator, device="cpu")
+    too_rare = replace(integrator, long_range_every=fits + 1)
+    with pytest.raises(quiltmd.QuiltError, match=message):
+        Simulation(*pair, NONBONDED, too_rare, device="cpu")
