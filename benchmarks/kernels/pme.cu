@@ -121,14 +121,14 @@ struct Case {
             static_cast<int>(water.patches.size()),
             slot_count.data(),
             static_cast<int>(water.slots()),
-            potential.data()};
+            potential.data(),
+            charges.data()};
   }
   void clear() const {
     cuda_check(cudaMemsetAsync(charges.data(), 0, charges.bytes(), context.stream), "clear");
   }
 
   void whole(PlaneRoute route, bool with_energy) const {
-    clear();
     spread_charges(spread(), context);
     transform_planes_by(route, transform(), context);
     convolve_lines(convolve(with_energy), context);
@@ -139,6 +139,7 @@ struct Case {
     cuda_check(cudaMemset(long_range.data(), 0xff, long_range.bytes()), "poison");
     cuda_check(cudaMemset(potential.data(), 0xff, potential.bytes()), "poison");
     cuda_check(cudaMemset(energy.data(), 0, energy.bytes()), "clear");
+    clear();
     whole(route, true);
     cuda_check(cudaStreamSynchronize(context.stream), "run PME");
     return long_range.download();

@@ -39,12 +39,17 @@ Rank::Rank(const Setup& setup, Device& device, Transport& transport, RankView vi
 }
 
 void Rank::build_schedules() {
+  const auto schedule = [this](Clear clear, Reach reach, Energies energies,
+                               Follows follows = Follows::kStep) {
+    return force_schedule(workspace_, view_, clear, reach, energies, follows);
+  };
   for (const Reach reach : {Reach::kAll, Reach::kShort}) {
     const auto r = static_cast<size_t>(reach);
-    forces_[r] = force_schedule(workspace_, view_, Clear::kYes, reach, Energies::kSkip);
-    block_forces_[r] = force_schedule(workspace_, view_, Clear::kNo, reach, Energies::kSkip);
+    forces_[r] = schedule(Clear::kYes, reach, Energies::kSkip);
+    block_forces_[r] = schedule(Clear::kNo, reach, Energies::kSkip);
+    first_forces_[r] = schedule(Clear::kNo, reach, Energies::kSkip, Follows::kRebuild);
   }
-  energies_schedule_ = force_schedule(workspace_, view_, Clear::kYes, Reach::kAll, Energies::kAdd);
+  energies_schedule_ = schedule(Clear::kYes, Reach::kAll, Energies::kAdd);
   rebuild_ = rebuild_schedule(workspace_, view_);
   agree_ = agree_schedule(workspace_, view_, agreed_);
 }
@@ -225,7 +230,8 @@ void Rank::run_block(int64_t steps) {
   }
   for (int i = 0; i < steps; ++i) {
     workspace_.list_age = list_age() + i;
-    advance_one(block_forces_, step_ + i, ForcesAfter::kCleared);
+    advance_one(rebuild_due_ && i == 0 ? first_forces_ : block_forces_, step_ + i,
+                ForcesAfter::kCleared);
   }
 }
 

@@ -110,7 +110,7 @@ class Rank {
   Workspace workspace_;
   Executor executor_;
   Agreement agreed_;
-  StepForces forces_, block_forces_;
+  StepForces forces_, block_forces_, first_forces_;
   Schedule energies_schedule_, rebuild_, agree_;
 
   int64_t step_ = 0;

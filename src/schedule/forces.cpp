@@ -73,7 +73,7 @@ void add_forces(Workspace& w, const std::vector<int>& wanted, const Payload& pay
 }  // namespace
 
 Schedule force_schedule(Workspace& w, const RankView& view, Clear clear_first, Reach reach,
-                        Energies energies) {
+                        Energies energies, Follows follows) {
   Schedule s;
   const RankPlan& plan = view.plans[static_cast<size_t>(view.rank)];
 
@@ -100,10 +100,15 @@ Schedule force_schedule(Workspace& w, const RankView& view, Clear clear_first, R
                                                 post.received(Edge::kPositions, peer.rank));
                              }}));
 
-  // The kernels of the long-range sum find room before pairs fill the machine.
-  std::vector<TaskId> before_pairs = clear;
-  if (w.setup.nonbonded.pme && reach == Reach::kAll)
-    before_pairs.push_back(add_long_range(s, w, view, energies));
+  // The kernels of the long-range sum find room before pairs fill the machine. Terms need no lists:
+  // while those are built on the side lane, the main one has time for them in the end.
+  std::vector<TaskId> before_pairs = clear, before_terms = proxies;
+  const Lane terms_lane = follows == Follows::kRebuild ? Lane::kMain : Lane::kSide;
+  if (w.setup.nonbonded.pme && reach == Reach::kAll) {
+    const LongRangeTasks tasks = add_long_range(s, w, view, energies);
+    before_pairs.push_back(tasks.first);
+    if (follows == Follows::kRebuild) before_terms.push_back(tasks.last);
+  }
 
   std::vector<TaskId> proxies_used;
   if (plan.computes.size() > static_cast<size_t>(plan.interior))
@@ -111,10 +116,14 @@ Schedule force_schedule(Workspace& w, const RankView& view, Clear clear_first, R
         {"pairs.boundary", Priority::kAwaited, Lane::kSide, proxies, {}, [&w, energies](Post&) {
            w.device.launch(w.pair_forces(Part::kBoundary, energies), Lane::kSide);
          }}));
-  const TaskId terms =
-      s.add({"terms", Priority::kAwaited, Lane::kSide, proxies, {}, [&w, energies](Post&) {
-               w.device.launch(w.term_forces(energies), Lane::kSide);
-             }});
+  const TaskId terms = s.add({"terms",
+                              Priority::kAwaited,
+                              terms_lane,
+                              before_terms,
+                              {},
+                              [&w, energies, terms_lane](Post&) {
+                                w.device.launch(w.term_forces(energies), terms_lane);
+                              }});
 
   proxies_used.push_back(terms);
   for (const Exchange& peer : plan.receives)

@@ -26,10 +26,12 @@ struct Agreement {
 // Forces at the current positions into the force accumulators of the owned slots. In a block of
 // steps the integrator has left the accumulators clear.
 enum class Clear { kYes, kNo };
+// What goes before the forces: other forces, or a rebuild, whose lists the side lane still builds.
+enum class Follows { kStep, kRebuild };
 // All forces, or all but those of the long-range sum.
 enum class Reach { kAll, kShort };
 Schedule force_schedule(Workspace& workspace, const RankView& view, Clear clear, Reach reach,
-                        Energies energies);
+                        Energies energies, Follows follows = Follows::kStep);
 
 // Groups to their patches' owners, canonical order, proxies, pair lists, placed terms.
 Schedule rebuild_schedule(Workspace& workspace, const RankView& view);

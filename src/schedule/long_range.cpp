@@ -99,13 +99,9 @@ class LongRange {
     plane_size_ = static_cast<size_t>(w_.pme_grid.ny) * static_cast<size_t>(w_.pme_grid.nz);
   }
 
-  TaskId add() {
+  LongRangeTasks add() {
     const std::vector<TaskId> charges = spread();
-    gather(inverse(convolve(transform(charges))));
-    s_.add({"pme.clear", Priority::kTidying, Lane::kSide, charges_used_, {}, [&w = w_](Post&) {
-              w.device.fill(w.charges.data(), 0, w.charges.bytes(), Lane::kSide);
-            }});
-    return charges.front();
+    return {charges.front(), gather(inverse(convolve(transform(charges))))};
   }
 
  private:
@@ -131,7 +127,7 @@ class LongRange {
     for_peers([&](int peer) {
       const auto out = reached_planes(w_, plan_of(view_.rank), planes_of(peer));
       if (!out.empty())
-        charges_used_.push_back(task(
+        charges_sent_.push_back(task(
             "pme.charges.send", {spread}, {}, [&w = w_, out, peer, n = plane_size_](Post& post) {
               post.send(Edge::kCharges, peer, pack_planes(w, w.charges.data(), out, n));
             }));
@@ -149,7 +145,6 @@ class LongRange {
     const TaskId planes = task("pme.planes", std::move(after), {}, [&w = w_, r = planes_](Post&) {
       w.device.launch(w.transform_planes(r.first, r.count));
     });
-    charges_used_.push_back(planes);
     std::vector<TaskId> ready{planes};
     for_peers([&](int peer) {
       task("pme.spectrum.send", {planes}, {},
@@ -206,9 +201,10 @@ class LongRange {
     return ready;
   }
 
-  void gather(std::vector<TaskId> after) {
-    task("pme.gather", std::move(after), {},
-         [&w = w_](Post&) { w.device.launch(w.gather_forces()); });
+  TaskId gather(std::vector<TaskId> after) {
+    after.insert(after.end(), charges_sent_.begin(), charges_sent_.end());
+    return task("pme.gather", std::move(after), {},
+                [&w = w_](Post&) { w.device.launch(w.gather_forces()); });
   }
 
   Schedule& s_;
@@ -217,13 +213,13 @@ class LongRange {
   Energies energies_;
   Range planes_{}, lines_{};
   size_t plane_size_ = 0;
-  std::vector<TaskId> charges_used_;  // after these they are cleared for the next step
+  std::vector<TaskId> charges_sent_;  // after these they may be cleared
 };
 
 }  // namespace
 
-TaskId add_long_range(Schedule& schedule, Workspace& workspace, const RankView& view,
-                      Energies energies) {
+LongRangeTasks add_long_range(Schedule& schedule, Workspace& workspace, const RankView& view,
+                              Energies energies) {
   return LongRange(schedule, workspace, view, energies).add();
 }
 

@@ -7,8 +7,10 @@
 
 namespace quiltmd {
 
-// Returns the first task, after which the others are under way.
-TaskId add_long_range(Schedule& schedule, Workspace& workspace, const RankView& view,
-                      Energies energies);
+struct LongRangeTasks {
+  TaskId first, last;
+};
+LongRangeTasks add_long_range(Schedule& schedule, Workspace& workspace, const RankView& view,
+                              Energies energies);
 
 }  // namespace quiltmd

@@ -13,8 +13,8 @@
 namespace quiltmd {
 
 // Most urgent first: what other ranks need to start, what others wait for, the long-range sum with
-// its many dependent messages, work that only this rank waits for, and what the next step needs.
-enum class Priority { kHalo, kAwaited, kLongRange, kLocal, kTidying };
+// its many dependent messages, and work that only this rank waits for.
+enum class Priority { kHalo, kAwaited, kLongRange, kLocal };
 
 // The kinds of messages of a schedule. With the sender's rank it names the message that a task
 // awaits.

@@ -488,7 +488,7 @@ GatherForces Workspace::gather_forces() {
   return {pme_grid,           slots(),
           patches.data(),     static_cast<int>(plan_.owned.size()),
           owned_slots.data(), static_cast<int>(slot_capacity),
-          potential.data()};
+          potential.data(),   charges.data()};
 }
 
 }  // namespace quiltmd

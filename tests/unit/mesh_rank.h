@@ -74,7 +74,7 @@ struct Mesh {
       device.launch(InversePlanes{grid, first, end - first, spectrum.data(), potential.data()});
     }
     device.launch(GatherForces{grid, rank.slots(), rank.patches.data(), patches,
-                               rank.slot_count.data(), slots, potential.data()});
+                               rank.slot_count.data(), slots, potential.data(), charges.data()});
   }
 };
 
@@ -112,6 +112,7 @@ inline MeshResult run_mesh(Device& device, const MeshCase& c, const System& s,
   settings.order = c.order;
   Mesh mesh(device, rank, settings);
   mesh.run(parts);
+  for (const int32_t charge : mesh.charges.download()) CHECK(charge == 0);
   MeshResult result{rank.energy_of(kReciprocal), rank.energy.download(), {}};
   for (const Float4& f : rank.by_atom(rank.long_range)) result.forces.push_back({f.x, f.y, f.z});
   return result;

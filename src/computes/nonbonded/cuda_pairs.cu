@@ -329,6 +329,7 @@ __global__ void __launch_bounds__(kWarp, kEnergy ? 16 : kWarpsPerProcessor)
   const int lane = threadIdx.x, block = blockIdx.x, pieces = op.pieces;
   const float4 shift = shift_of(op, lane);
   wait_for_previous();
+  release_next();
   const int number = pieces > 1 ? block / pieces : block, piece = block - number * pieces;
   const int first = op.range[0], end = op.range[1], count = op.lists[number].within[op.shell];
   const int4 header = *reinterpret_cast<const int4*>(op.lists + number);  // up to within[0]

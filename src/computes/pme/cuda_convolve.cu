@@ -154,13 +154,13 @@ __global__ void __launch_bounds__(kTileThreads)
   Complex* base = spectrum + static_cast<int64_t>(y) * entries + column;
   const int here = min(width, entries - column);
   wait_for_previous();
+  release_next();
   fft::first_forward<Run::kAcrossLines>(lines, s.x, [&](int line, int x) {
     return line < here ? base[x * plane + line] : Complex{0, 0};
   });
   fft::inner_passes<Way::kForward>(lines, s.x);
   convolve_pass(lines, s.x, tile);
   fft::inner_passes<Way::kInverse>(lines, s.x);
-  release_next();
   fft::last_inverse<Run::kAcrossLines>(lines, s.x, [&](int line, int x, Complex value) {
     if (line < here) base[x * plane + line] = value;
   });

@@ -151,11 +151,26 @@ __device__ __forceinline__ void fetch(const GatherForces& op, const Bricks& b, c
   __pipeline_wait_prior(0);
 }
 
+// Clear the charge grid, all blocks together.
+__device__ __forceinline__ void clear_charges(const GatherForces& op) {
+  constexpr int64_t kAtOnce = sizeof(int4) / sizeof(int32_t);
+  const int64_t points = static_cast<int64_t>(op.grid.nx) * op.grid.ny * op.grid.nz;
+  const int64_t thread = (blockIdx.y * gridDim.x + blockIdx.x) * blockDim.x + threadIdx.x;
+  const int64_t threads = gridDim.x * gridDim.y * blockDim.x;
+  for (int64_t n = thread; n < points / kAtOnce; n += threads)
+    reinterpret_cast<int4*>(op.charges)[n] = {0, 0, 0, 0};
+  if (thread < points % kAtOnce) op.charges[points - 1 - thread] = 0;
+}
+
+// While the potential is still being made there is time to clear the charges: the kernel that makes it
+// lets this one start only when all before it have ended, and they are the last to read them.
 template <int Order>
 __global__ void __launch_bounds__(kThreads, kBlocks)
     gather_bricks(const __grid_constant__ GatherForces op, const __grid_constant__ MeshFrame frame,
                   const __grid_constant__ Bricks b) {
   __shared__ Piece piece;
+  release_next();
+  clear_charges(op);
   const PlacedPatch patch = op.patches[blockIdx.x];
   find_piece(patch, b, piece);
   const SlotRange slots = find_slots(patch, b);
@@ -182,7 +197,6 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
       wait_for_previous();
       fetch(op, b, piece);
       __syncthreads();
-      release_next();
     }
     if (slot >= slots.end) return;
     const float* const at = brick_memory<float>() + place.offset(b);

@@ -5,6 +5,9 @@
 // A plane that fits the shared memory of one multiprocessor is transformed by one block: three
 // kernels in all, each reading and writing its grid once. Planes that do not fit are cut into tiles
 // of rows and tiles of columns: five kernels.
+//
+// Whole planes let the lines be placed on the machine as soon as they themselves are, that is while
+// charges are spread: once pair blocks fill it, the lines would wait for the first of them to end.
 #include "computes/pme/cuda_kernels.h"
 #include "computes/pme/cuda_shape.cuh"
 #include "device/cuda/launch.h"
@@ -209,12 +212,12 @@ __global__ void __maxnreg__(kPlaneRegisters)
                    Complex* spectrum) {
   const int64_t x = first + blockIdx.x;
   const PlaneMemory m = plane_memory(s);
+  release_next();
   wait_for_previous();
   forward_rows(m.rows(s), reinterpret_cast<const int2*>(charges) + x * s.ny * s.half, s, m.tables);
   const Lines columns = m.columns(s);
   if (s.y.passes > 1) fft::pass_in_place<Way::kForward>(columns, s.y, 0);
   fft::inner_passes<Way::kForward>(columns, s.y);
-  release_next();
   Complex* out = spectrum + x * s.ny * s.entries();
   fft::last_forward(
       columns, s.y, [&](int k) { return m.tables.positions[k]; },

@@ -347,6 +347,10 @@ void spread_charges(const SpreadCharges& op, ThreadGroup& threads) {
 }
 
 void gather_forces(const GatherForces& op, ThreadGroup& threads) {
+  const ptrdiff_t plane = static_cast<ptrdiff_t>(op.grid.ny) * op.grid.nz;
+  threads.parallel_for(op.grid.nx, 1, [&](int begin, int end, int) {
+    std::fill(op.charges + begin * plane, op.charges + end * plane, 0);
+  });
   HWY_DYNAMIC_DISPATCH(gather_any)(op, threads);
 }
 

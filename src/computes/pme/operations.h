@@ -75,7 +75,8 @@ struct InversePlanes {
   float* potential;
 };
 
-// Long-range forces of the owned atoms: slots.long_range = -charge * gradient of the potential.
+// Long-range forces of the owned atoms: slots.long_range = -charge * gradient of the potential. The
+// charge grid, which the potential was made of, is cleared for the next spreading.
 struct GatherForces {
   static constexpr const char* kName = "gather_forces";
   PmeGrid grid;
@@ -85,6 +86,7 @@ struct GatherForces {
   const int32_t* slot_count;
   int slot_capacity;
   const float* potential;
+  int32_t* charges;
 };
 
 }  // namespace quiltmd

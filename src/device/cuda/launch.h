@@ -6,8 +6,8 @@
 // A kernel started early (programmatic dependent launch) may begin while its predecessor in the
 // stream still runs; every thread of it must call wait_for_previous() before it writes anything that
 // another kernel touches, or reads what its predecessor writes or another kernel that may still run.
-// A kernel may call release_next(), after its own wait, when its remaining work is short, to let such
-// a successor be placed on the machine sooner.
+// A kernel may call release_next() to let such a successor be placed on the machine sooner. Where it
+// calls that before its own wait, even its predecessor may still run when the successor starts.
 #pragma once
 
 #include <cstdint>
