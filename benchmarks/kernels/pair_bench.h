@@ -143,15 +143,17 @@ struct Bench {
             slots,
             placed_out.data,
             origin.data,
-            start_velocity.data,
             slot_of_atom.data,
             bounds.data,
+            step.data,
+            heat.data,
+            {start_position.data, start_velocity.data, start_heat.data},
             faults.data};
   }
   BoundClusters bound() { return {slots, slot_count.data, slots_n, bounds.data}; }
   NumberLists number() {
-    return {patches.data,    identity->data, patches_n,       0,
-            first_list.data, ranges.data,    entry_count.data};
+    return {patches.data,    identity->data, patches_n,        0,
+            first_list.data, ranges.data,    entry_count.data, faults.data};
   }
   BuildLists build(float reach) {
     BuildLists op{};
@@ -270,13 +272,14 @@ struct Bench {
   Array<GroupRecord> records{static_cast<size_t>(groups_n)};
   Array<PlacedPatch> patches{static_cast<size_t>(patches_n)};
   Array<Vec3d> position{static_cast<size_t>(slots_n)}, velocity{static_cast<size_t>(slots_n)},
-      reference_d{static_cast<size_t>(slots_n)}, start_velocity{static_cast<size_t>(slots_n)},
-      origin{static_cast<size_t>(groups_n)};
+      reference_d{static_cast<size_t>(slots_n)}, start_position{static_cast<size_t>(slots_n)},
+      start_velocity{static_cast<size_t>(slots_n)}, origin{static_cast<size_t>(groups_n)};
   Array<Float4> local{static_cast<size_t>(slots_n)}, low{static_cast<size_t>(slots_n)};
   Array<Float2> lj{static_cast<size_t>(slots_n)};
   Array<int32_t> atom{static_cast<size_t>(slots_n)}, cluster_patch{static_cast<size_t>(lists_n)},
       slot_of_atom{static_cast<size_t>(w.atoms())};
-  Array<int64_t> force{3 * static_cast<size_t>(slots_n)}, energy{kEnergyKinds};
+  Array<int64_t> force{3 * static_cast<size_t>(slots_n)}, energy{kEnergyKinds}, step{1}, heat{1},
+      start_heat{1};
   Array<int64_t> tally[2]{Array<int64_t>{static_cast<size_t>(patches_n)},
                           Array<int64_t>{static_cast<size_t>(patches_n)}};
   Array<ClusterBounds> bounds{static_cast<size_t>(lists_n)};

@@ -51,7 +51,9 @@ __global__ void __launch_bounds__(kThreads)
   wait_for_previous();
   const BinGroups& bin = op.bin;
   const int n = blockIdx.x * kThreads + threadIdx.x, lane = threadIdx.x % kWarp;
-  const bool present = n < used(bin.count, bin.capacity);
+  const bool refused = in_vain(*op.faults, *op.step);
+  const bool present = n < used(bin.count, bin.capacity) && !refused;
+  if (n == 0 && refused) op.faults->refused = 1;
   const unsigned lanes = __ballot_sync(kAllLanes, present);
   if (!present) return;
   const GroupRecord record = bin.placed ? make_record(bin, bin.placed[n]) : bin.records[n];
@@ -232,9 +234,14 @@ __global__ void __launch_bounds__(kThreads)
     place_kernel(const __grid_constant__ PlaceGroups op, Buckets buckets) {
   __shared__ int records[kRoom], slots[kRoom];
   wait_for_previous();
+  if (op.faults->refused) return;
   const int patches = op.bin.grid.cells.x * op.bin.grid.cells.y * op.bin.grid.cells.z;
   const int number = (blockIdx.y * gridDim.x + blockIdx.x) * kThreads + threadIdx.x;
   for (int p = number; p < patches; p += gridDim.x * gridDim.y * kThreads) op.next_tally[p] = 0;
+  if (number == 0) {
+    op.faults->violation_step = 0;
+    *op.start.heat = *op.heat;
+  }
   const PlacedPatch patch = lay_out(op);
   if (static_cast<int>(blockIdx.y) * kThreads >= patch.atoms) return;
   const int* members = buckets.members + static_cast<int64_t>(blockIdx.x) * buckets.room;

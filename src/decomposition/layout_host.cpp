@@ -110,6 +110,12 @@ void place_patch(const PlaceGroups& op, int p) {
 }
 
 void place_groups_host(const PlaceGroups& op, ThreadGroup& threads) {
+  if (in_vain(*op.faults, *op.step)) {
+    op.faults->refused = 1;
+    return;
+  }
+  op.faults->violation_step = 0;
+  *op.start.heat = *op.heat;
   if (op.bin.placed) bin_groups_host(op.bin, threads);
   sort_groups(op, threads);
   threads.parallel_for(op.owned_count, kPatchGrain, [&](int begin, int end, int) {

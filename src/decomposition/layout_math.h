@@ -82,7 +82,8 @@ QMD_HD Float4 place_atom(const PlaceGroups& op, const GroupRecord& record, int i
   s.low[slot] = rest;
   s.lj[slot] = op.constants.lj[atom];
   s.atom[slot] = atom;
-  op.start_velocity[slot] = velocity;
+  op.start.position[slot] = position;
+  op.start.velocity[slot] = velocity;
   op.slot_of_atom[atom] = slot;
   return site;
 }
@@ -97,7 +98,7 @@ QMD_HD void place_padding(const PlaceGroups& op, int patch, int slot) {
   s.low[slot] = {0, 0, 0, 0};
   s.lj[slot] = {0, 0};
   s.atom[slot] = -1;
-  op.start_velocity[slot] = {0, 0, 0};
+  op.start.position[slot] = op.start.velocity[slot] = {0, 0, 0};
 }
 
 }  // namespace quiltmd

@@ -36,10 +36,19 @@ struct ClusterBounds {
   Vec3f centre, half;
 };
 
+// Copies of what an epoch starts from, should it have to be redone: by slot, and the heat.
+struct EpochStart {
+  Vec3d *position, *velocity;
+  int64_t* heat;
+};
+
 // Lay the groups out: sort their records by (patch, key, group), lay out the owned patches (starts
 // padded to whole clusters), move the state of every group to its slots and write everything else
 // that slots hold. Padding gets atom -1 and local coordinates kFarAway; `slot_of_atom` is written for
 // owned atoms, `bounds` for owned clusters.
+//
+// A rebuild may be under way before the host knows how the steps before it ended. When they were in
+// vain it is refused: this operation and those that build upon it do nothing.
 struct PlaceGroups {
   static constexpr const char* kName = "place_groups";
   BinGroups bin;  // `placed` null: its records have been made
@@ -57,9 +66,11 @@ struct PlaceGroups {
   Slots slots;
   PlacedGroup* placed;
   Vec3d* origin;          // by placed group
-  Vec3d* start_velocity;  // copy of the velocities, from which a redone epoch starts
   int32_t* slot_of_atom;  // by internal index
   ClusterBounds* bounds;
+  const int64_t* step;  // steps made so far
+  const int64_t* heat;  // that a thermostat gave so far
+  EpochStart start;
   Faults* faults;
 };
 

@@ -115,6 +115,14 @@ struct Faults {
   int32_t constraint_step;  // first step (plus 1) at which constraints did not converge
   int32_t constraint_atom;
   int32_t list_overflow;  // entries, terms or groups that did not fit: the largest need
+  int32_t refused;        // a rebuild met one of these and left layout, lists and start alone
 };
+
+// Whether the steps up to this one were in vain. An atom that outran the lists in the last of them
+// did no harm: the next lists are built from where it is then.
+QMD_HD bool in_vain(const Faults& faults, int64_t step) {
+  return faults.blowup_step || faults.constraint_step || faults.list_overflow ||
+         (faults.violation_step && faults.violation_step < step);
+}
 
 }  // namespace quiltmd

@@ -92,7 +92,7 @@ __device__ Sums run_group(const Stage& stage, const BlockSlots& block, const Blo
   Sums sums{};
   const Outcome outcome = stage.apply(g, placed, sums);
   if (!outcome.converged)
-    report(&work.faults->constraint_step, &work.faults->constraint_atom, *work.step,
+    report(*work.faults, &work.faults->constraint_step, &work.faults->constraint_atom, *work.step,
            work.constants.group_start[placed.group]);
   store(block.slots, placed.slot, g, moves,
         Stage::kStores == Stores::kBoth || Stage::kStores == Stores::kVelocities);

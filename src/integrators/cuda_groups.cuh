@@ -123,8 +123,9 @@ __device__ void store(const Slots& slots, int slot, const Group& g, bool positio
 
 // The first step wins; of one step the lowest atom. Rare, so a lock will do.
 static __device__ int fault_lock = 0;
-__device__ __noinline__ void report(int32_t* step_field, int32_t* atom_field, int64_t step,
-                                    int32_t atom) {
+__device__ __noinline__ void report(const Faults& faults, int32_t* step_field, int32_t* atom_field,
+                                    int64_t step, int32_t atom) {
+  if (faults.refused) return;  // these steps are not to count
   while (atomicCAS(&fault_lock, 0, 1) != 0) {
   }
   __threadfence();
@@ -146,10 +147,10 @@ __device__ inline void judge(const GroupWork& work, double displacement2, Placed
                              int i) {
   if (displacement2 <= work.outrun2) return;
   if (!(displacement2 <= work.blowup2)) {
-    report(&work.faults->blowup_step, &work.faults->blowup_atom, *work.step,
+    report(*work.faults, &work.faults->blowup_step, &work.faults->blowup_atom, *work.step,
            work.constants.group_start[placed.group] + i);
   } else {
-    report(&work.faults->violation_step, nullptr, *work.step, 0);
+    report(*work.faults, &work.faults->violation_step, nullptr, *work.step, 0);
   }
 }
 

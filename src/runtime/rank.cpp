@@ -257,6 +257,7 @@ void Rank::start_verlet() {
 
 void Rank::finish_verlet() {
   if (rebuild_due_) {
+    if (!settle_last()) return;
     remove_momentum();
     rebuild();
   }
@@ -266,10 +267,13 @@ void Rank::finish_verlet() {
   mid_step_ = false;
 }
 
+// On a device that records, an epoch is settled when the next one is under way, so that the device
+// never waits for the host to look. If it was in vain, the device has refused the next one's layout.
 void Rank::end_epoch() {
-  if (!settle()) return;
+  if (!(records_ ? settle_last() : settle())) return;
   const int64_t every = setup_.integrator.remove_com_every;
   momentum_due_ = every > 0 && step_ / every > list_step_ / every;
+  if (records_) last_ = {findings(), list_step_, epoch_end_, start_, workspace_.current};
   list_step_ = step_;
   if (records_) {
     rebuild_due_ = true;
@@ -315,33 +319,62 @@ void Rank::remove_momentum() {
   });
 }
 
-// No fault of any kind, on a rank that need not ask others.
-bool Rank::all_well() const {
-  if (!records_) return false;
-  const Faults f = workspace_.faults.download()[0];
-  return !f.violation_step && !f.blowup_step && !f.constraint_step && !f.list_overflow;
+// What the device has found so far, on its way.
+std::unique_ptr<Download> Rank::findings() const {
+  return device_.start_download({{workspace_.faults.data(), workspace_.faults.bytes()}});
+}
+
+// The epoch that ended last, while the present one is under way.
+bool Rank::settle_last() {
+  if (!last_.found) return true;
+  const LastEpoch last = std::exchange(last_, {});
+  agreed_.faults = last.found->values<Faults>(0)[0];
+  if (all_well(last.end)) return true;
+  // What followed has changed no more than a redone epoch sets again.
+  device_.synchronize();
+  list_step_ = last.list_step;
+  epoch_end_ = last.end;
+  start_ = last.start;
+  workspace_.current = last.buffer;
+  rebuild_due_ = false;
+  undo();
+  return false;
 }
 
 bool Rank::settle() {
-  if (all_well()) return true;
-  executor_.run(agree_);
+  if (!settle_last()) return false;
+  if (records_)  // by itself: its terms are all here, and there is nobody to agree with
+    agreed_.faults = workspace_.faults.download()[0];
+  else
+    executor_.run(agree_);
+  if (!all_well(epoch_end_)) {
+    undo();
+    return false;
+  }
+  if (agreed_.faults.violation_step)
+    device_.fill(workspace_.faults.data(), 0, workspace_.faults.bytes(), Lane::kMain);
+  return true;
+}
+
+bool Rank::all_well(int64_t end) const {
+  if (in_vain(agreed_.faults, end)) return false;
+  check_terms();
+  return true;
+}
+
+// Back to the start of the epoch: with room for all lists, or with a shorter life for these.
+void Rank::undo() {
   const Faults& f = agreed_.faults;
   if (f.list_overflow) {
     redo(epoch_end_);
     make_room(f.list_overflow);
-    return false;
+    return;
   }
   if (f.blowup_step || f.constraint_step) fail();
   check_terms();
-  // A displacement seen at the step that ends the epoch is of no consequence: new lists follow.
-  if (f.violation_step == 0 || f.violation_step >= epoch_end_) {
-    device_.fill(workspace_.faults.data(), 0, workspace_.faults.bytes(), Lane::kMain);
-    return true;
-  }
   if (f.violation_step - 1 <= list_step_) fail();
   ++early_rebuilds_;
   redo(setup_.integrator.ensemble == Ensemble::kNve ? f.violation_step : f.violation_step - 1);
-  return false;
 }
 
 void Rank::redo(int64_t epoch_end) {

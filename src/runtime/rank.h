@@ -92,10 +92,13 @@ class Rank {
   void start_verlet();
   void finish_verlet();
   void end_epoch();
-  // End an epoch or a run: agree, and redo the epoch's end if an atom outran the list buffer.
-  // Returns false when steps were undone.
+  // End an epoch or a run: agree, and go back to the epoch's start if it was in vain. Returns false
+  // when steps were undone.
   bool settle();
-  bool all_well() const;
+  bool settle_last();
+  std::unique_ptr<Download> findings() const;
+  bool all_well(int64_t end) const;
+  void undo();
   void check_terms() const;
   void make_room(int32_t need);
   void redo(int64_t epoch_end);
@@ -141,6 +144,14 @@ class Rank {
     int64_t step = 0;
     bool mid_step = false;
   } start_;
+  // The epoch before the present one, until it is settled, and what to go back to if it must be
+  // redone.
+  struct LastEpoch {
+    std::unique_ptr<Download> found;
+    int64_t list_step = 0, end = 0;
+    Start start;
+    int buffer = 0;
+  } last_;
   int64_t early_rebuilds_ = 0;
 };
 

@@ -208,13 +208,6 @@ Schedule rebuild_schedule(Workspace& w, const RankView& view) {
   s.add({"terms.place", Priority::kLocal, Lane::kMain, {last}, {}, [&w](Post&) {
            w.device.launch(w.place_terms());
          }});
-  // Velocities were kept when groups were placed.
-  s.add({"state.keep", Priority::kLocal, Lane::kMain, {last}, {}, [&w](Post&) {
-           w.device.copy(w.start_position.data(), w.position[w.current].data(),
-                         w.start_position.bytes(), Lane::kMain);
-           w.device.copy(w.start_heat.data(), w.energy.data() + kHeat, sizeof(int64_t),
-                         Lane::kMain);
-         }});
   return s;
 }
 

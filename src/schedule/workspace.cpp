@@ -356,9 +356,11 @@ PlaceGroups Workspace::place_groups(Records made) {
   op.slots = slots();
   op.placed = placed.data();
   op.origin = origin.data();
-  op.start_velocity = start_velocity.data();
   op.slot_of_atom = slot_of_atom.data();
   op.bounds = bounds.data();
+  op.step = step.data();
+  op.heat = energy.data() + kHeat;
+  op.start = {start_position.data(), start_velocity.data(), start_heat.data()};
   op.faults = faults.data();
   return op;
 }
@@ -372,9 +374,9 @@ BoundClusters Workspace::bound_clusters() {
 }
 
 NumberLists Workspace::number_lists() {
-  return {patches.data(),    computes_.data(),  static_cast<int>(plan_.computes.size()),
-          plan_.interior,    first_list.data(), list_ranges.data(),
-          entry_count.data()};
+  return {patches.data(),     computes_.data(),  static_cast<int>(plan_.computes.size()),
+          plan_.interior,     first_list.data(), list_ranges.data(),
+          entry_count.data(), faults.data()};
 }
 
 BuildLists Workspace::build_lists() {

@@ -28,6 +28,7 @@ void compare(const OneRank& a, const OneRank& b) {
   CHECK(same_bits(a.by_atom(a.position), b.by_atom(b.position)));
   CHECK(same_bits(a.by_atom(a.velocity), b.by_atom(b.velocity)));
   CHECK(same_bits(a.by_atom(a.reference), b.by_atom(b.reference)));
+  CHECK(same_bits(a.by_atom(a.start_position), b.by_atom(b.start_position)));
   CHECK(same_bits(a.by_atom(a.start_velocity), b.by_atom(b.start_velocity)));
   CHECK(same_bits(a.by_atom(a.local), b.by_atom(b.local)));
   CHECK(same_bits(a.by_atom(a.lj), b.by_atom(b.lj)));
@@ -94,11 +95,43 @@ void bounds_are_the_same(Pair devices) {
   CHECK(wrong == 0);
 }
 
+// A rebuild after steps in vain changes nothing; one after steps that merely ended beyond the lists
+// goes on, and forgets that.
+void refused_after_faults(Pair devices) {
+  Random random(21);
+  std::vector<Vec3d> positions;
+  const System s = lumpy(kBoxes[1], positions, random);
+  for (Device* device : {&devices.device, &devices.cpu}) {
+    OneRank rank(*device, s, kBoxes[1], {3, 3, 3}, positions, std::vector<Vec3d>(positions.size()));
+    rank.step.upload({7});
+    const auto after = [&](Faults faults) {
+      rank.faults.upload({faults});
+      std::vector<Vec3d> moved = rank.position.download();
+      for (Vec3d& p : moved) p += {0.05, 0.3, -0.2};
+      rank.position.upload(moved);
+      const auto placed = rank.placed.download();
+      const auto start = rank.start_position.download();
+      rank.rebuild();
+      return !same_bits(placed, rank.placed.download()) ||
+             !same_bits(start, rank.start_position.download());
+    };
+    for (Faults faults : {Faults{6, 0, 0, 0, 0, 0, 0}, Faults{0, 7, 1, 0, 0, 0, 0},
+                          Faults{0, 0, 0, 7, 1, 0, 0}, Faults{0, 0, 0, 0, 0, 100, 0}}) {
+      CHECK(!after(faults));
+      CHECK(rank.faults.download()[0].refused);
+    }
+    CHECK(after({7, 0, 0, 0, 0, 0, 0}));
+    const Faults left = rank.faults.download()[0];
+    CHECK(!left.refused && left.violation_step == 0);
+  }
+}
+
 }  // namespace
 
 std::vector<Case> layout_cases(Pair devices) {
   return {{"slots are the same", [devices] { slots_are_the_same(devices); }},
-          {"bounds are the same", [devices] { bounds_are_the_same(devices); }}};
+          {"bounds are the same", [devices] { bounds_are_the_same(devices); }},
+          {"no layout after steps in vain", [devices] { refused_after_faults(devices); }}};
 }
 
 }  // namespace quiltmd::test

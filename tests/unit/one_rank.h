@@ -143,11 +143,28 @@ class OneRank {
       device.launch(bin);
       bin.placed = nullptr;
     }
-    device.launch(PlaceGroups{
-        bin, constants(), owned.data(), patches_total, owned.data(), patches.data(),
-        static_cast<int>(capacity), slot_count.data(), tally[odd].data(), tally[!odd].data(),
-        from_position.data(), from_velocity.data(), slots(), placed.data(), origin.data(),
-        start_velocity.data(), slot_of_atom.data(), bounds.data(), faults.data()});
+    device.launch(
+        PlaceGroups{bin,
+                    constants(),
+                    owned.data(),
+                    patches_total,
+                    owned.data(),
+                    patches.data(),
+                    static_cast<int>(capacity),
+                    slot_count.data(),
+                    tally[odd].data(),
+                    tally[!odd].data(),
+                    from_position.data(),
+                    from_velocity.data(),
+                    slots(),
+                    placed.data(),
+                    origin.data(),
+                    slot_of_atom.data(),
+                    bounds.data(),
+                    step.data(),
+                    energy.data() + kHeat,
+                    EpochStart{start_position.data(), start_velocity.data(), start_heat.data()},
+                    faults.data()});
     odd = !odd;
     device.synchronize();
   }
@@ -257,9 +274,10 @@ class OneRank {
   Buffer<GroupRecord> records;
   Buffer<PlacedPatch> patches;
   Buffer<PlacedGroup> placed;
-  Buffer<Vec3d> from_position, from_velocity, position, velocity, reference, start_velocity, origin;
+  Buffer<Vec3d> from_position, from_velocity, position, velocity, reference, origin;
+  Buffer<Vec3d> start_position, start_velocity;
   Buffer<Float4> local, low, long_range;
-  Buffer<int64_t> force[3], step, energy, momentum, tally[2];
+  Buffer<int64_t> force[3], step, energy, momentum, start_heat, tally[2];
   Buffer<ClusterBounds> bounds;
   Buffer<Faults> faults;
 
@@ -293,8 +311,8 @@ class OneRank {
     patches = Buffer<PlacedPatch>(device, patch_total);
     placed = Buffer<PlacedGroup>(device, groups);
     origin = Buffer<Vec3d>(device, groups);
-    for (auto* b :
-         {&from_position, &from_velocity, &position, &velocity, &reference, &start_velocity})
+    for (auto* b : {&from_position, &from_velocity, &position, &velocity, &reference,
+                    &start_position, &start_velocity})
       *b = Buffer<Vec3d>(device, std::vector<Vec3d>(capacity, Vec3d{0, 0, 0}));
     for (auto* b : {&local, &low, &long_range})
       *b = Buffer<Float4>(device, std::vector<Float4>(capacity, Float4{0, 0, 0, 0}));
@@ -305,6 +323,7 @@ class OneRank {
     step = Buffer<int64_t>(device, std::vector<int64_t>{0});
     energy = Buffer<int64_t>(device, std::vector<int64_t>(kEnergyKinds, 0));
     momentum = Buffer<int64_t>(device, std::vector<int64_t>(3, 0));
+    start_heat = Buffer<int64_t>(device, std::vector<int64_t>(1, 0));
     faults = Buffer<Faults>(device, std::vector<Faults>{Faults{}});
   }
 

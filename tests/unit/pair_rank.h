@@ -281,7 +281,7 @@ inline void PairRank::build() {
     device.fill(faults.data(), 0, faults.bytes(), Lane::kMain);
     // Every compute is a boundary one. This clears the entry count, too.
     device.launch(NumberLists{patches_d.data(), computes.data(), grid.size(), 0, first_list.data(),
-                              ranges.data(), entry_count.data()});
+                              ranges.data(), entry_count.data(), faults.data()});
     device.launch(op);
     const int need = faults.download()[0].list_overflow;
     if (need == 0) break;

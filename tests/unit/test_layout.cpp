@@ -99,6 +99,7 @@ void local_coordinates_are_exact_and_inside() {
   CHECK(same_bits(x, in.positions));
   CHECK(same_bits(v, in.velocities));
   CHECK(same_bits(x, rank.by_atom(rank.reference)));
+  CHECK(same_bits(x, rank.by_atom(rank.start_position)));
   CHECK(same_bits(v, rank.by_atom(rank.start_velocity)));
   const auto placed = rank.placed.download();
   const auto origin = rank.origin.download();

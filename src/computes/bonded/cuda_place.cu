@@ -10,9 +10,9 @@ namespace {
 
 constexpr int kThreads = 128;
 
-__global__ void clear_counts(int32_t* counts) {
+__global__ void clear_counts(int32_t* counts, const Faults* faults) {
   wait_for_previous();
-  counts[threadIdx.x] = 0;
+  if (!faults->refused) counts[threadIdx.x] = 0;
 }
 
 // Append what the lanes of a warp have found; one atomic addition for all of them.
@@ -34,6 +34,7 @@ __device__ __forceinline__ void append(const PlaceTerms& op, int kind, bool foun
 __global__ void __launch_bounds__(kThreads)
     place_terms_kernel(const __grid_constant__ PlaceTerms op) {
   wait_for_previous();
+  if (op.faults->refused) return;
   const int term = blockIdx.x * kThreads + threadIdx.x, kind = blockIdx.y;
   // The room for placed terms is the number of terms.
   PlacedTerm placed;
@@ -51,7 +52,8 @@ __global__ void __launch_bounds__(kThreads)
 void place_terms(const PlaceTerms& op, CudaContext& context) {
   int most = 0;
   for (const int capacity : op.capacity) most = capacity > most ? capacity : most;
-  launch(context, {PlaceTerms::kName, 1, kTermKinds, 0, Start::kEarly}, clear_counts, op.counts);
+  launch(context, {PlaceTerms::kName, 1, kTermKinds, 0, Start::kEarly}, clear_counts, op.counts,
+         op.faults);
   launch(context,
          {PlaceTerms::kName, blocks_for(most, kThreads), kThreads, 0, Start::kEarly, kTermKinds},
          place_terms_kernel, op);

@@ -41,6 +41,7 @@ void append(const PlaceTerms& op, int kind, const std::vector<PlacedTerm>& found
 }  // namespace
 
 void place_terms(const PlaceTerms& op, ThreadGroup& threads) {
+  if (op.faults->refused) return;
   const TermPlacer placer(op);
   std::fill_n(op.counts, kTermKinds, 0);
   const int clusters = std::min(*op.slot_count, op.slot_capacity) / kClusterSize;

@@ -290,6 +290,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
   if (threadIdx.x < kBins) table.shell[threadIdx.x] = bins.shell[threadIdx.x];
   if (threadIdx.x == 0) table.shell[kBins] = bins.shell[kBins];
   wait_for_previous();
+  if (op.faults->refused) return;
   const int compute = blockIdx.x, warp = threadIdx.x / kWarp;
   const int lane = kept(static_cast<int>(threadIdx.x % kWarp));
   const int first_list = op.first_list[compute];
@@ -351,6 +352,7 @@ constexpr unsigned kNumberThreads = 1024;
 __global__ void __launch_bounds__(kNumberThreads)
     number_kernel(const __grid_constant__ NumberLists op) {
   wait_for_previous();
+  if (op.faults->refused) return;
   const auto lists_of = [&](int compute) { return clusters_of(op.patches[op.computes[compute]]); };
   const int threads = blockDim.x, first = blockIdx.x * threads, compute = first + threadIdx.x;
   const bool present = compute < op.compute_count;

@@ -212,6 +212,7 @@ void place_lists(const BuildLists& op, int lists) {
 }  // namespace
 
 void number_lists(const NumberLists& op, ThreadGroup&) {
+  if (op.faults->refused) return;
   int lists = 0;
   for (int c = 0; c < op.compute_count; ++c) {
     op.first_list[c] = lists;
@@ -225,6 +226,7 @@ void number_lists(const NumberLists& op, ThreadGroup&) {
 }
 
 void build_lists(const BuildLists& op, ThreadGroup& threads) {
+  if (op.faults->refused) return;
   const int wanted = op.first_list[op.compute_count];
   const int lists = std::min(wanted, op.list_capacity);
   if (wanted > lists) op.faults->list_overflow = std::max(op.faults->list_overflow, wanted);

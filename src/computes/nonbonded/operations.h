@@ -73,6 +73,7 @@ struct NumberLists {
   int32_t* first_list;
   int32_t* ranges;  // (4)
   int32_t* entry_count;
+  const Faults* faults;
 };
 
 // Evaluate lists [range[0], range[1]) up to a shell: forces into slots.force, and energies (kLj,
