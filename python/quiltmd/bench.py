@@ -38,6 +38,7 @@ def prepare(
     system: str,
     tile: tuple[int, int, int] = (1, 1, 1),
     *,
+    long_range_every: int = 1,
     ranks: int = 1,
     threads: int | None = None,
     device: DeviceName = "auto",
@@ -54,7 +55,7 @@ def prepare(
     simulation = Simulation(
         single.tile(*tile),
         state.tile(*tile),
-        integrator=LangevinMiddle(_TEMPERATURE, 1.0, _TIMESTEP),
+        integrator=LangevinMiddle(_TEMPERATURE, 1.0, _TIMESTEP, long_range_every=long_range_every),
         device=device,
         ranks=ranks,
         threads=threads,
@@ -78,6 +79,7 @@ def bench(
     tile: tuple[int, int, int] = (1, 1, 1),
     steps: int = 0,
     *,
+    long_range_every: int = 1,
     ranks: int = 1,
     threads: int | None = None,
     device: DeviceName = "auto",
@@ -91,10 +93,12 @@ def bench(
         One of `quiltmd.systems.SYSTEMS`.
     tile:
         Copies along a, b and c.
-    ranks, threads, device:
-        As in `Execution`.
     steps:
         Timed steps; 0 takes about ten seconds.
+    long_range_every:
+        As in `LangevinMiddle`.
+    ranks, threads, device:
+        As in `Execution`.
     engine:
         As for `Simulation`.
 
@@ -103,7 +107,15 @@ def bench(
     Names and numbers: atoms, milliseconds per step, ns/day, memory, and `tasks`, seconds by name of
     task or kernel, summed over ranks.
     """
-    simulation = prepare(system, tile, ranks=ranks, threads=threads, device=device, engine=engine)
+    simulation = prepare(
+        system,
+        tile,
+        long_range_every=long_range_every,
+        ranks=ranks,
+        threads=threads,
+        device=device,
+        engine=engine,
+    )
     if steps == 0:
         some = _warm_up_steps(simulation)
         steps = max(some, int(some * _SECONDS / time_steps(simulation, some)))
@@ -123,6 +135,7 @@ def bench(
         "ranks": ranks,
         "threads": threads or max(1, available_cores() // ranks),
         "timestep": _TIMESTEP,
+        "long_range_every": long_range_every,
         "steps": steps,
         "milliseconds_per_step": 1e3 * seconds / steps,
         "ns_per_day": steps * _TIMESTEP * 1e-3 * 86400 / seconds,
@@ -132,7 +145,11 @@ def bench(
 
 
 def bench_gpu(
-    steps: int = 0, *, system: str = "dhfr", engine: EngineFactory = make_engine
+    steps: int = 0,
+    *,
+    system: str = "dhfr",
+    long_range_every: int = 1,
+    engine: EngineFactory = make_engine,
 ) -> list[dict[str, Any]]:
     """Times tilings of a standard system on the GPU, from small to a million atoms.
 
@@ -145,7 +162,16 @@ def bench_gpu(
         text = "x".join(map(str, tile))
         say(f"{system} {text} ...")
         try:
-            results.append(bench(system, tile, steps, device="cuda", engine=engine))
+            results.append(
+                bench(
+                    system,
+                    tile,
+                    steps,
+                    long_range_every=long_range_every,
+                    device="cuda",
+                    engine=engine,
+                )
+            )
         except (QuiltError, MemoryError) as error:
             if isinstance(error, QuiltError) and "out of memory" not in str(error):
                 raise
@@ -168,7 +194,7 @@ def print_result(result: dict[str, Any]) -> None:
     console.print(
         f"{result['system']} {result['tile']}: {result['atoms']} atoms, {result['device']}, "
         f"{result['ranks']} rank(s) of {result['threads']} thread(s), "
-        f"{1000 * result['timestep']:g} fs steps\n"
+        f"{_kind_of_steps(result)}\n"
         f"{result['milliseconds_per_step']:.3f} ms/step, {result['ns_per_day']:.3f} ns/day",
         markup=False,
     )
@@ -188,7 +214,8 @@ def print_results(results: list[dict[str, Any]]) -> None:
     console = Console(highlight=False, soft_wrap=True)
     done = [result for result in results if "note" not in result]
     names = {f" on {result['device_name']}" for result in done}
-    title = f"{results[0]['system']}{''.join(names)}, {1000 * _TIMESTEP:g} fs steps"
+    steps = {f", {_kind_of_steps(result)}" for result in done}
+    title = "".join([results[0]["system"], *names, *steps])
     table = Table("tile", title=title, title_justify="left")
     for heading in ("atoms", "us/step", "ns/day", "bytes/atom"):
         table.add_column(heading, justify="right")
@@ -204,6 +231,12 @@ def print_results(results: list[dict[str, Any]]) -> None:
     for result in results:
         if "note" in result:
             console.print(f"{result['tile']}: {result['note']}", markup=False)
+
+
+def _kind_of_steps(result: dict[str, Any]) -> str:
+    every = result["long_range_every"]
+    impulses = f", long-range force every {every}" if every > 1 else ""
+    return f"{1000 * result['timestep']:g} fs steps{impulses}"
 
 
 def _warm_up_steps(simulation: Simulation) -> int:

@@ -126,6 +126,9 @@ def run(
     ] = None,
     friction: Annotated[float | None, typer.Option(help="Langevin friction, 1/ps.")] = None,
     timestep: Annotated[float | None, typer.Option(help="ps.")] = None,
+    long_range_every: Annotated[
+        int | None, typer.Option(help="Steps between impulses of PME's mesh.")
+    ] = None,
     hmr: Annotated[
         bool | None, typer.Option("--hmr/--no-hmr", help="Heavy hydrogens, for 4 fs steps.")
     ] = None,
@@ -176,6 +179,7 @@ def run(
         ("integrator", "temperature"): temperature,
         ("integrator", "friction"): friction,
         ("integrator", "timestep"): timestep,
+        ("integrator", "long_range_every"): long_range_every,
         ("integrator", "seed"): seed,
         ("output", "dir"): out,
         ("output", "log_every"): log_every,
@@ -226,6 +230,9 @@ def bench(
         str | None, typer.Option(help="Copies along a, b, c, such as 2x2x1; default: one.")
     ] = None,
     steps: Annotated[int, typer.Option(help="Timed steps; 0 = about ten seconds.")] = 0,
+    long_range_every: Annotated[
+        int, typer.Option(min=1, help="Steps between impulses of PME's mesh.")
+    ] = 1,
     ranks: Ranks = 1,
     threads: Threads = None,
     device: Device = "auto",
@@ -237,7 +244,7 @@ def bench(
     """
     plain = not system and not tile and ranks in (None, 1)
     if plain and choose_device(device or "auto") == "cuda":
-        results = benchmarks.bench_gpu(steps)
+        results = benchmarks.bench_gpu(steps, long_range_every=long_range_every)
         if as_json:
             print(json.dumps(results))
         else:
@@ -247,6 +254,7 @@ def bench(
         system or "dhfr",
         benchmarks.parse_tile(tile or "1x1x1"),
         steps,
+        long_range_every=long_range_every,
         ranks=ranks or 1,
         threads=threads,
         device=device or "auto",

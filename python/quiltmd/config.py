@@ -66,12 +66,19 @@ class IntegratorSection(_Section):
     friction: float = Field(default=1.0, ge=0)
     timestep: float = Field(default=0.002, gt=0)
     seed: int = Field(default=0, ge=0, lt=2**63)
+    long_range_every: int = Field(default=1, ge=1)
 
     def build(self) -> Integrator:
         """The integrator of these settings."""
         if self.ensemble == "nve":
-            return VelocityVerlet(timestep=self.timestep)
-        return LangevinMiddle(self.temperature, self.friction, self.timestep, self.seed)
+            return VelocityVerlet(self.timestep, long_range_every=self.long_range_every)
+        return LangevinMiddle(
+            self.temperature,
+            self.friction,
+            self.timestep,
+            self.seed,
+            long_range_every=self.long_range_every,
+        )
 
 
 class RunSection(_Section):

@@ -9,11 +9,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
+from .errors import QuiltError
+from .system import System
+
 _CONFIG = ConfigDict(extra="forbid", allow_inf_nan=False)
 _COM_EVERY = 100  # often enough that drift of the whole system never shows, rare enough to be free
+# Impulses of the long-range force, at most so far apart: ps, and in periods of the fastest bond,
+# where half a period is resonance.  docs/decisions.md has the figures.
+_SLOWEST_IMPULSES, _SLOWEST_IN_PERIODS = 0.008, 0.45
 
 
 @dataclass(frozen=True, config=_CONFIG)
@@ -29,11 +36,18 @@ class VelocityVerlet:
         tighter default (docs/decisions.md has the figures).
     remove_com_every:
         Steps between removals of centre-of-mass motion; 0 = never.
+    long_range_every:
+        Steps between actions of the reciprocal part of PME: multiple time stepping by impulses
+        (Tuckerman, Berne and Martyna, J. Chem. Phys. 97, 1990, 1992).  It acts at steps that are
+        multiples of this number, so many times as strong; at others it is not computed.  At most
+        8 fs may lie between, 4 fs where bonds to hydrogen are flexible; at constant energy the
+        total energy means something at these steps alone.
     """
 
     timestep: float = Field(default=0.002, gt=0)
     constraint_tolerance: float = Field(default=1e-8, gt=0)
     remove_com_every: int = Field(default=_COM_EVERY, ge=0)
+    long_range_every: int = Field(default=1, ge=1)
 
     def resolve(self) -> dict[str, Any]:
         """Settings for the core."""
@@ -45,6 +59,7 @@ class VelocityVerlet:
             "seed": 0,
             "constraint_tolerance": self.constraint_tolerance,
             "remove_com_every": self.remove_com_every,
+            "long_range_every": self.long_range_every,
         }
 
 
@@ -66,6 +81,12 @@ class LangevinMiddle:
         Relative error of constrained lengths.
     remove_com_every:
         Steps between removals of centre-of-mass motion; 0 = never.
+    long_range_every:
+        Steps between actions of the reciprocal part of PME: multiple time stepping by impulses
+        (Tuckerman, Berne and Martyna, J. Chem. Phys. 97, 1990, 1992).  It acts at steps that are
+        multiples of this number, so many times as strong; at others it is not computed.  At most
+        8 fs may lie between, 4 fs where bonds to hydrogen are flexible; at constant energy the
+        total energy means something at these steps alone.
     """
 
     temperature: float = Field(default=300.0, ge=0)
@@ -74,6 +95,7 @@ class LangevinMiddle:
     seed: int = Field(default=0, ge=0, lt=2**63)
     constraint_tolerance: float = Field(default=1e-6, gt=0)
     remove_com_every: int = Field(default=_COM_EVERY, ge=0)
+    long_range_every: int = Field(default=1, ge=1)
 
     def resolve(self) -> dict[str, Any]:
         """Settings for the core."""
@@ -85,7 +107,24 @@ class LangevinMiddle:
             "seed": self.seed,
             "constraint_tolerance": self.constraint_tolerance,
             "remove_com_every": self.remove_com_every,
+            "long_range_every": self.long_range_every,
         }
 
 
 Integrator = VelocityVerlet | LangevinMiddle
+
+
+def check_impulses(integrator: Integrator, system: System) -> None:
+    """QuiltError where the long-range force would act so rarely that it heats the system."""
+    steps, timestep = integrator.long_range_every, integrator.timestep
+    masses = system.masses[system.bonds]
+    stiffness = system.bond_parameters[:, 1] / masses.prod(axis=1) * masses.sum(axis=1)  # 1/ps^2
+    fastest = 2 * np.pi / np.sqrt(stiffness.max(initial=1e-9))
+    limit = min(_SLOWEST_IMPULSES, _SLOWEST_IN_PERIODS * fastest)
+    if steps > 1 and steps * timestep > limit * (1 + 1e-9):
+        raise QuiltError(
+            f"long_range_every: {steps} steps of {1000 * timestep:g} fs are too long between "
+            f"impulses of the long-range force, which would heat the fastest motions of this "
+            f"system; at most {1000 * limit:.3g} fs will do: lower long_range_every or the time "
+            "step, or constrain bonds to hydrogen"
+        )

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from .checkpoint import read_checkpoint, write_checkpoint
 from .engine import DeviceName, Engine, EngineFactory, Execution, make_engine
 from .errors import QuiltError, SimulationError
-from .integrators import Integrator, LangevinMiddle
+from .integrators import Integrator, LangevinMiddle, check_impulses
 from .nonbonded import Nonbonded
 from .readout import Frame, Readout
 from .state import State
@@ -102,6 +102,7 @@ class Simulation(Readout):
         self.system = system
         self.nonbonded = nonbonded or Nonbonded()
         self.integrator = integrator or LangevinMiddle()
+        check_impulses(self.integrator, system)
         execution = Execution(device, ranks, threads, balance, 2 if away == 2 else 1).resolve()
         self.device: str = execution["device"]
         self._runner: int | None = None  # the thread of a run under way

@@ -104,12 +104,14 @@ IntegratorSettings integrator_from(const nb::dict& d) {
     throw Error("unknown ensemble '" + kind + "': choose nve or nvt");
   s.ensemble = kind == "nve" ? Ensemble::kNve : Ensemble::kNvt;
   s.timestep = value<double>(d, "timestep");
+  s.long_range_every = value<int>(d, "long_range_every");
   s.temperature = value<double>(d, "temperature");
   s.friction = value<double>(d, "friction");
   s.seed = static_cast<uint64_t>(value<int64_t>(d, "seed"));
   s.constraint_tolerance = value<double>(d, "constraint_tolerance");
   s.remove_com_every = value<int>(d, "remove_com_every");
   if (!(s.timestep > 0)) throw Error("the time step must be positive");
+  if (s.long_range_every < 1) throw Error("the long-range force must act every 1 or more steps");
   return s;
 }
 

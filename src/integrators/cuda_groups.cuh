@@ -143,7 +143,7 @@ __device__ inline void load(const GroupWork& work, const Slots& slots, PlacedGro
 #pragma unroll
   for (int i = 0; i < 3; ++i) {
     const int like = i == 0 ? 0 : 1;
-    g.force[i] = total_force(slots, placed.slot + i);
+    g.force[i] = total_force(slots, work.long_range_weight, placed.slot + i);
     g.mass[i] = real ? g.shape->mass[like] : 1.0;
     g.inverse_mass[i] = real ? g.shape->inverse_mass[like] : 1.0;
   }
@@ -162,7 +162,7 @@ __device__ inline void load(const GroupWork& work, const Slots& slots, PlacedGro
     const int slot = placed.slot + i;
     g.position[i] = exists ? slots.position[slot] : Vec3d{0, 0, 0};
     g.velocity[i] = exists ? slots.velocity[slot] : Vec3d{0, 0, 0};
-    g.force[i] = exists ? total_force(slots, slot) : Vec3d{0, 0, 0};
+    g.force[i] = exists ? total_force(slots, work.long_range_weight, slot) : Vec3d{0, 0, 0};
     g.mass[i] = real ? g.shape->mass[i] : (exists ? 1.0 : 0.0);
     g.inverse_mass[i] = real ? g.shape->inverse_mass[i] : (exists ? 1.0 : 0.0);
   }

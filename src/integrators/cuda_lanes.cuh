@@ -212,7 +212,7 @@ __device__ void run_lanes(const Stage& stage, const LaneGroups& groups, GroupCla
 
   wait_for_forces(stage);
   if (Stage::kForcesFollow) release_next();
-  g.force[0] = exists ? total_force(slots, slot) : Vec3d{0, 0, 0};
+  g.force[0] = exists ? total_force(slots, work.long_range_weight, slot) : Vec3d{0, 0, 0};
   if (stores && stage.clears())
     for (int64_t* component : slots.force) component[slot] = 0;
   Sums of_lane{};

@@ -66,9 +66,10 @@ __device__ inline void fetch_state(const Slots& s, SlotRun run, bool moves, Stag
   }
 }
 
-__device__ inline void fetch_forces(const Slots& s, SlotRun run, StagedSlots& staged) {
+__device__ inline void fetch_forces(const GroupWork& work, SlotRun run, StagedSlots& staged) {
+  const Slots& s = work.slots;
   const int begin = staged_begin(run), count = (run.end - begin + 1) & ~1;
-  fetch(staged.long_range, s.long_range + begin, count);
+  if (work.long_range_weight != 0) fetch(staged.long_range, s.long_range + begin, count);
   for (int d = 0; d < 3; ++d) fetch(staged.force[d], s.force[d] + begin, count);
 }
 

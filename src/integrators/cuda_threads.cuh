@@ -119,7 +119,7 @@ __device__ void run_staged(const Stage& stage, BlockGroups& groups, int here, Su
       draw_noise(work.slots, run, stage.op.seed, static_cast<uint64_t>(groups.step), staged);
     sort_groups(groups, own, begin, end);
     if (begin == 0) wait_for_forces(stage);
-    fetch_forces(work.slots, run, staged);
+    fetch_forces(work, run, staged);
     if (Stage::kForcesFollow && end == here) release_next();
     wait_for_fetched();
     if (stage.clears()) clear_forces_of(work.slots, run);

@@ -15,7 +15,8 @@ struct GroupWork {
   const PlacedGroup* placed;
   const int32_t* count;
   int capacity;
-  const Vec3d* origin;  // by placed group
+  float long_range_weight = 1;  // times that the long-range force counts; 0: it is not read
+  const Vec3d* origin;          // by placed group
   Constants constants;
   double constraint_tolerance;  // relative
   const int64_t* step;          // number of the step being made; device memory

@@ -125,12 +125,15 @@ QMD_HD bool is_star(const Constants& c, int group) {
 
 // ---- Loading and storing -------------------------------------------------------------------
 
-// Force on the atom of a slot, kJ/mol/nm.
-QMD_HD Vec3d total_force(const Slots& s, int slot) {
+// Force on the atom of a slot, kJ/mol/nm, as GroupWork::long_range_weight has it.
+QMD_HD Vec3d total_force(const Slots& s, float long_range_weight, int slot) {
+  const Vec3d near{from_fixed(s.force[0][slot], kForceScale),
+                   from_fixed(s.force[1][slot], kForceScale),
+                   from_fixed(s.force[2][slot], kForceScale)};
+  if (long_range_weight == 0) return near;
   const Float4 far = s.long_range[slot];
-  return {from_fixed(s.force[0][slot], kForceScale) + far.x,
-          from_fixed(s.force[1][slot], kForceScale) + far.y,
-          from_fixed(s.force[2][slot], kForceScale) + far.z};
+  return {near.x + long_range_weight * far.x, near.y + long_range_weight * far.y,
+          near.z + long_range_weight * far.z};
 }
 
 // The atoms of a placed group; its constraints are set by the caller.
@@ -141,7 +144,7 @@ QMD_HD void load_atoms(const GroupWork& work, PlacedGroup placed, Masses masses,
     const int slot = placed.slot + i;
     g.position[i] = work.slots.position[slot];
     g.velocity[i] = work.slots.velocity[slot];
-    g.force[i] = total_force(work.slots, slot);
+    g.force[i] = total_force(work.slots, work.long_range_weight, slot);
     g.mass[i] = masses == Masses::kReal ? work.constants.mass[first + i] : 1.0;
     g.inverse_mass[i] = masses == Masses::kReal ? work.constants.inverse_mass[first + i] : 1.0;
   }

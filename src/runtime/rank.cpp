@@ -10,11 +10,9 @@
 #include "runtime/rank.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <utility>
 
-#include "math/fixed.h"
 #include "math/units.h"
 
 namespace quiltmd {
@@ -39,10 +37,17 @@ Rank::Rank(const Setup& setup, Device& device, Transport& transport, RankView vi
 }
 
 void Rank::build_schedules() {
-  forces_ = force_schedule(workspace_, view_, Clear::kYes, Energies::kSkip);
-  block_forces_ = force_schedule(workspace_, view_, Clear::kNo, Energies::kSkip);
-  first_forces_ = force_schedule(workspace_, view_, Clear::kNo, Energies::kSkip, Follows::kRebuild);
-  energies_schedule_ = force_schedule(workspace_, view_, Clear::kYes, Energies::kAdd);
+  const auto schedule = [this](Clear clear, Reach reach, Energies energies,
+                               Follows follows = Follows::kStep) {
+    return force_schedule(workspace_, view_, clear, reach, energies, follows);
+  };
+  for (const Reach reach : {Reach::kAll, Reach::kShort}) {
+    const auto r = static_cast<size_t>(reach);
+    forces_[r] = schedule(Clear::kYes, reach, Energies::kSkip);
+    block_forces_[r] = schedule(Clear::kNo, reach, Energies::kSkip);
+    first_forces_[r] = schedule(Clear::kNo, reach, Energies::kSkip, Follows::kRebuild);
+  }
+  energies_schedule_ = schedule(Clear::kYes, Reach::kAll, Energies::kAdd);
   rebuild_ = rebuild_schedule(workspace_, view_);
   agree_ = agree_schedule(workspace_, view_, agreed_);
 }
@@ -140,26 +145,40 @@ int Rank::list_age() const {
   return strayed_ ? life : static_cast<int>(std::min<int64_t>(step_ - list_step_, life));
 }
 
+// Multiple time stepping by impulses: the long-range force acts at steps that are multiples of
+// `long_range_every`, so many times as strong. The number of the step alone decides, wherever runs
+// and epochs begin.
+Reach Rank::reach(int64_t step) const {
+  return step % setup_.integrator.long_range_every == 0 ? Reach::kAll : Reach::kShort;
+}
+
+GroupWork Rank::driven_groups(int64_t step) {
+  GroupWork work = workspace_.group_work();
+  work.long_range_weight =
+      reach(step) == Reach::kAll ? static_cast<float>(setup_.integrator.long_range_every) : 0;
+  return work;
+}
+
 void Rank::forces() {
   workspace_.list_age = list_age();
-  executor_.run(forces_);
+  executor_.run(forces_[static_cast<size_t>(reach(step_))]);
   forces_current_ = true;
   forces_clear_ = false;
 }
 
 // One step's forces and motion. Velocity Verlet is taken from the middle of one step to the middle
 // of the next.
-void Rank::advance_one(const Schedule& forces, ForcesAfter after) {
-  executor_.run(forces);
+void Rank::advance_one(const StepForces& forces, int64_t step, ForcesAfter after) {
+  executor_.run(forces[static_cast<size_t>(reach(step))]);
   const IntegratorSettings& settings = setup_.integrator;
   stage("integrate", [&] {
     if (settings.ensemble == Ensemble::kNve) {
       device_.launch(
-          VerletStep{workspace_.group_work(), settings.timestep, after, workspace_.step.data()});
+          VerletStep{driven_groups(step), settings.timestep, after, workspace_.step.data()});
       return;
     }
     const double keep = std::exp(-settings.friction * settings.timestep);
-    device_.launch(LangevinMiddle{workspace_.group_work(), settings.timestep, keep,
+    device_.launch(LangevinMiddle{driven_groups(step), settings.timestep, keep,
                                   std::sqrt(kBoltzmann * settings.temperature * (1 - keep * keep)),
                                   settings.seed, workspace_.energy.data(), after,
                                   workspace_.step.data()});
@@ -172,7 +191,7 @@ void Rank::advance(int64_t steps) {
   else
     for (int i = 0; i < steps; ++i) {
       workspace_.list_age = list_age() + i;
-      advance_one(forces_, ForcesAfter::kKept);
+      advance_one(forces_, step_ + i, ForcesAfter::kKept);
     }
   step_ += steps;
   forces_current_ = false;
@@ -182,8 +201,9 @@ void Rank::advance_recorded(int64_t steps) {
   // All of them, not only the slots in use: a rebuild inside the block may use more.
   if (!forces_clear_)
     device_.fill(workspace_.force.data(), 0, workspace_.force.bytes(), Lane::kMain);
-  const Block block{steps, list_age(), workspace_.current, rebuild_due_,
-                    rebuild_due_ && momentum_due_};
+  const Block block{steps,        step_ % setup_.integrator.long_range_every,
+                    list_age(),   workspace_.current,
+                    rebuild_due_, rebuild_due_ && momentum_due_};
   if (recordings_.size() >= kMostBlocks) forget_blocks();
   const auto [found, is_new] = recordings_.try_emplace(block, kNotRecorded);
   if (is_new) {
@@ -208,7 +228,8 @@ void Rank::run_block(int64_t steps) {
   }
   for (int i = 0; i < steps; ++i) {
     workspace_.list_age = list_age() + i;
-    advance_one(rebuild_due_ && i == 0 ? first_forces_ : block_forces_, ForcesAfter::kCleared);
+    advance_one(rebuild_due_ && i == 0 ? first_forces_ : block_forces_, step_ + i,
+                ForcesAfter::kCleared);
   }
 }
 
@@ -227,7 +248,7 @@ void Rank::start_verlet() {
   if (!forces_current_) forces();
   workspace_.list_age = list_age();
   stage("integrate", [&] {
-    device_.launch(VerletStart{workspace_.group_work(), setup_.integrator.timestep});
+    device_.launch(VerletStart{driven_groups(step_), setup_.integrator.timestep});
     device_.launch(CountStep{workspace_.step.data()});
   });
   ++step_;
@@ -242,7 +263,7 @@ void Rank::finish_verlet() {
   }
   forces();
   stage("integrate",
-        [&] { device_.launch(VerletFinish{workspace_.group_work(), setup_.integrator.timestep}); });
+        [&] { device_.launch(VerletFinish{driven_groups(step_), setup_.integrator.timestep}); });
   mid_step_ = false;
 }
 
@@ -439,85 +460,6 @@ void Rank::relist() {
   device_.fill(workspace_.faults.data(), 0, workspace_.faults.bytes(), Lane::kMain);
   list_step_ = step_;
   rebuild();
-}
-
-// A rank by itself owns all slots, and need not wait for its device to say how many.
-std::unique_ptr<Download> Rank::capture(Contents contents) const {
-  const Workspace& w = workspace_;
-  std::vector<MemoryPiece> pieces{{w.energy.data(), kEnergyKinds * sizeof(int64_t)}};
-  if (contents.positions || contents.state) {
-    const size_t slots =
-        view_.ranks == 1 ? w.slot_capacity : static_cast<size_t>(w.owned_slots.download()[0]);
-    const size_t bytes = slots * sizeof(Vec3d);
-    pieces.push_back({w.owned_slots.data(), sizeof(int32_t)});
-    pieces.push_back({w.atom.data(), slots * sizeof(int32_t)});
-    pieces.push_back({w.position[w.current].data(), bytes});
-    if (contents.state) {
-      pieces.push_back({w.velocity[w.current].data(), bytes});
-      pieces.push_back({w.reference.data(), bytes});
-    }
-  }
-  return device_.start_download(pieces);
-}
-
-void Rank::collect_start(HostState& state) const {
-  const Workspace& w = workspace_;
-  const auto owned = static_cast<size_t>(w.owned_slots.download()[0]);
-  const auto atoms = w.atom.download(owned);
-  const auto x = w.start_position.download(owned);
-  for (size_t s = 0; s < owned; ++s)
-    if (atoms[s] >= 0) state.positions[static_cast<size_t>(atoms[s])] = x[s];
-  state.step = start_.step;
-}
-
-void Rank::collect_forces(std::vector<Vec3d>& forces, bool long_range) const {
-  const Workspace& w = workspace_;
-  const auto owned = static_cast<size_t>(w.owned_slots.download()[0]);
-  const auto atoms = w.atom.download(owned);
-  const auto f = w.force.download();
-  const auto l = w.long_range.download(owned);
-  const size_t n = w.slot_capacity;
-  for (size_t s = 0; s < owned; ++s) {
-    if (atoms[s] < 0) continue;
-    Vec3d& to = forces[static_cast<size_t>(atoms[s])];
-    to = {from_fixed(f[s], kForceScale), from_fixed(f[n + s], kForceScale),
-          from_fixed(f[2 * n + s], kForceScale)};
-    if (long_range) to += Vec3d{l[s].x, l[s].y, l[s].z};
-  }
-}
-
-std::array<int64_t, 3> Rank::force_sum() const {
-  const Workspace& w = workspace_;
-  const auto owned = static_cast<size_t>(w.owned_slots.download()[0]);
-  const auto f = w.force.download();
-  std::array<int64_t, 3> sum{};
-  for (size_t d = 0; d < 3; ++d)
-    for (size_t s = 0; s < owned; ++s) sum[d] += f[d * w.slot_capacity + s];
-  return sum;
-}
-
-double Rank::pair_seconds() const {
-  double seconds = 0;
-  for (const char* name : {"pairs.interior", "pairs.boundary"}) {
-    const auto found = executor_.times().find(name);
-    if (found != executor_.times().end()) seconds += found->second.seconds;
-  }
-  return seconds;
-}
-
-std::vector<std::pair<int, int64_t>> Rank::compute_entries() const {
-  const Workspace& w = workspace_;
-  const auto& computes = w.plan().computes;
-  const auto first = w.first_list.download();
-  const auto lists = w.lists.download(static_cast<size_t>(first.back()));
-  std::vector<std::pair<int, int64_t>> result;
-  for (size_t c = 0; c < computes.size(); ++c) {
-    int64_t entries = 0;
-    for (int32_t l = first[c]; l < first[c + 1]; ++l)
-      entries += lists[static_cast<size_t>(l)].count();
-    result.emplace_back(computes[c], entries);
-  }
-  return result;
 }
 
 }  // namespace quiltmd

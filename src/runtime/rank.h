@@ -78,11 +78,15 @@ class Rank {
   void begin_epoch();
   void lay_out();
   int list_age() const;
+  Reach reach(int64_t step) const;
+  GroupWork driven_groups(int64_t step);
   void forces();
   // Steps of {forces, stage}; where the device prefers recorded sequences, one of them together
   // with the rebuild that is due.
   void advance(int64_t steps);
-  void advance_one(const Schedule& forces, ForcesAfter after);
+  // The forces of a step by Reach.
+  using StepForces = std::array<Schedule, 2>;
+  void advance_one(const StepForces& forces, int64_t step, ForcesAfter after);
   void advance_recorded(int64_t steps);
   void run_block(int64_t steps);
   void start_verlet();
@@ -109,7 +113,8 @@ class Rank {
   Workspace workspace_;
   Executor executor_;
   Agreement agreed_;
-  Schedule forces_, block_forces_, first_forces_, energies_schedule_, rebuild_, agree_;
+  StepForces forces_, block_forces_, first_forces_;
+  Schedule energies_schedule_, rebuild_, agree_;
 
   int64_t step_ = 0;
   int64_t list_step_ = 0, epoch_end_ = 0;
@@ -119,6 +124,7 @@ class Rank {
   // Recorded blocks of steps.
   struct Block {
     int64_t steps;
+    int64_t phase;  // steps since the long-range force acted
     int age;        // of the lists at its start
     int buffer;     // of the state at its start
     bool rebuild;   // lists are built first

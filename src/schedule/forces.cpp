@@ -72,8 +72,8 @@ void add_forces(Workspace& w, const std::vector<int>& wanted, const Payload& pay
 
 }  // namespace
 
-Schedule force_schedule(Workspace& w, const RankView& view, Clear clear_first, Energies energies,
-                        Follows follows) {
+Schedule force_schedule(Workspace& w, const RankView& view, Clear clear_first, Reach reach,
+                        Energies energies, Follows follows) {
   Schedule s;
   const RankPlan& plan = view.plans[static_cast<size_t>(view.rank)];
 
@@ -103,14 +103,11 @@ Schedule force_schedule(Workspace& w, const RankView& view, Clear clear_first, E
   // The kernels of the long-range sum find room before pairs fill the machine. Terms need no lists:
   // while those are built on the side lane, the main one has time for them in the end.
   std::vector<TaskId> before_pairs = clear, before_terms = proxies;
-  Lane terms_lane = Lane::kSide;
-  if (w.setup.nonbonded.pme) {
+  const Lane terms_lane = follows == Follows::kRebuild ? Lane::kMain : Lane::kSide;
+  if (w.setup.nonbonded.pme && reach == Reach::kAll) {
     const LongRangeTasks tasks = add_long_range(s, w, view, energies);
     before_pairs.push_back(tasks.first);
-    if (follows == Follows::kRebuild) {
-      before_terms.push_back(tasks.last);
-      terms_lane = Lane::kMain;
-    }
+    if (follows == Follows::kRebuild) before_terms.push_back(tasks.last);
   }
 
   std::vector<TaskId> proxies_used;

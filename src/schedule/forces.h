@@ -28,8 +28,10 @@ struct Agreement {
 enum class Clear { kYes, kNo };
 // What goes before the forces: other forces, or a rebuild, whose lists the side lane still builds.
 enum class Follows { kStep, kRebuild };
-Schedule force_schedule(Workspace& workspace, const RankView& view, Clear clear, Energies energies,
-                        Follows follows = Follows::kStep);
+// All forces, or all but those of the long-range sum.
+enum class Reach { kAll, kShort };
+Schedule force_schedule(Workspace& workspace, const RankView& view, Clear clear, Reach reach,
+                        Energies energies, Follows follows = Follows::kStep);
 
 // Groups to their patches' owners, canonical order, proxies, pair lists, placed terms.
 Schedule rebuild_schedule(Workspace& workspace, const RankView& view);

@@ -19,6 +19,7 @@ enum class Ensemble { kNve, kNvt };
 struct IntegratorSettings {
   Ensemble ensemble = Ensemble::kNvt;
   double timestep = 0.002;   // ps
+  int long_range_every = 1;  // steps; in between the long-range force does not act
   double temperature = 300;  // K
   double friction = 1;       // 1/ps
   uint64_t seed = 0;

@@ -82,9 +82,8 @@ void verlet_agrees(Pair devices) {
   });
   twins.check(1e-9, 1e-7);
   for (int n = 0; n < 20; ++n)
-    twins.both([](OneRank& r) {
-      r.take(VerletStep{r.work(), 0.001, ForcesAfter::kKept, r.step.data()});
-    });
+    twins.both(
+        [](OneRank& r) { r.take(VerletStep{r.work(), 0.001, ForcesAfter::kKept, r.step.data()}); });
   CHECK(twins.ours.step.download()[0] == 21);
   twins.check(1e-9, 1e-7);
 }
@@ -94,8 +93,8 @@ void langevin_agrees(Pair devices) {
   const double keep = std::exp(-0.02), noise = std::sqrt(kThermal * (1 - keep * keep));
   for (int n = 0; n < 20; ++n)
     twins.both([&](OneRank& r) {
-      r.take(LangevinMiddle{r.work(), 0.002, keep, noise, 11, r.energy.data(),
-                                     ForcesAfter::kKept, r.step.data()});
+      r.take(LangevinMiddle{r.work(), 0.002, keep, noise, 11, r.energy.data(), ForcesAfter::kKept,
+                            r.step.data()});
     });
   CHECK(twins.ours.step.download()[0] == 20);
   twins.check(1e-9, 1e-6);
@@ -108,8 +107,7 @@ void forces_are_cleared(Pair devices) {
   Twins kept(devices, in), cleared(devices, in);
   const double keep = std::exp(-0.02), noise = std::sqrt(kThermal * (1 - keep * keep));
   const auto step = [&](OneRank& r, ForcesAfter after) {
-    r.take(
-        LangevinMiddle{r.work(), 0.002, keep, noise, 11, r.energy.data(), after, r.step.data()});
+    r.take(LangevinMiddle{r.work(), 0.002, keep, noise, 11, r.energy.data(), after, r.step.data()});
   };
   step(kept.ours, ForcesAfter::kKept);
   step(cleared.ours, ForcesAfter::kCleared);
@@ -120,6 +118,35 @@ void forces_are_cleared(Pair devices) {
   for (const Twins* twins : {&kept, &cleared})
     for (int d = 0; d < 3; ++d)
       for (const int64_t f : twins->ours.by_atom(twins->ours.force[d])) CHECK(f == 0);
+}
+
+// The long-range force of a stage counts as often as it says; not at all is without reading it.
+void long_range_force_is_weighted(Pair devices) {
+  const Input in(6);
+  const auto take = [](OneRank& r, float weight) {
+    GroupWork work = r.work();
+    work.long_range_weight = weight;
+    r.take(VerletStep{work, 0.001, ForcesAfter::kKept, nullptr});
+    r.take(
+        LangevinMiddle{work, 0.002, 0.98, 0.3, 11, r.energy.data(), ForcesAfter::kKept, nullptr});
+  };
+  for (const float weight : {0.0f, 2.0f, 3.0f}) {
+    Twins weighted(devices, in), scaled(devices, in);
+    std::vector<Float4> far = scaled.ours.long_range.download();
+    for (Float4& f : far) f = {weight * f.x, weight * f.y, weight * f.z, 0};
+    scaled.ours.long_range.upload(far);
+    if (weight == 0)
+      weighted.both([](OneRank& r) {
+        r.device.fill(r.long_range.data(), 0xff, r.long_range.bytes(), Lane::kMain);  // NaN
+      });
+    weighted.both([&](OneRank& r) { take(r, weight); });
+    take(scaled.ours, 1);
+    weighted.check(1e-9, 1e-7);
+    CHECK(same_bits(weighted.ours.by_atom(weighted.ours.position),
+                    scaled.ours.by_atom(scaled.ours.position)));
+    CHECK(same_bits(weighted.ours.by_atom(weighted.ours.velocity),
+                    scaled.ours.by_atom(scaled.ours.velocity)));
+  }
 }
 
 // The fused stage is the two halves, bit for bit.
@@ -145,8 +172,8 @@ void bits_are_the_same_each_time(Pair devices) {
     Twins twins(devices, Input(5));
     OneRank& r = twins.ours;
     for (int k = 0; k < 10; ++k) {
-      r.take(LangevinMiddle{r.work(), 0.002, 0.98, 0.3, 11, r.energy.data(),
-                                     ForcesAfter::kKept, r.step.data()});
+      r.take(LangevinMiddle{r.work(), 0.002, 0.98, 0.3, 11, r.energy.data(), ForcesAfter::kKept,
+                            r.step.data()});
       r.device.launch(KineticEnergy{r.work(), r.energy.data()});
     }
     if (n == 0) {
@@ -240,6 +267,7 @@ std::vector<Case> motion_cases(Pair devices) {
       {"Verlet agrees", [devices] { verlet_agrees(devices); }},
       {"Langevin-middle agrees", [devices] { langevin_agrees(devices); }},
       {"forces are cleared", [devices] { forces_are_cleared(devices); }},
+      {"the long-range force is weighted", [devices] { long_range_force_is_weighted(devices); }},
       {"the fused stage is both halves", [devices] { fused_stage_is_both_halves(devices); }},
       {"motion has the same bits each time", [devices] { bits_are_the_same_each_time(devices); }},
       {"velocities and momentum agree", [devices] { velocities_and_momentum_agree(devices); }},

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import benchmark_systems
@@ -78,6 +79,20 @@ def test_restart_from_a_checkpoint(warm: Pair, ensemble: str, tmp_path: Any) -> 
     quiltmd.write_checkpoint(tmp_path / "state.chk", quiltmd.Checkpoint(middle))
     read = quiltmd.read_checkpoint(tmp_path / "state.chk").state
     assert Run(warm[0], read, INTEGRATORS[ensemble]).advance(80).digest() == whole.digest()
+
+
+@both_ensembles
+@pytest.mark.parametrize("every", [2, 3])
+def test_impulses(warm: Pair, ensemble: str, every: int) -> None:
+    """The long-range force every so many steps: a run of 1000, and one with stops between them."""
+    integrator = replace(INTEGRATORS[ensemble], timestep=0.002, long_range_every=every)
+    whole = Run(*warm, integrator).advance(1000)
+    run = Run(*warm, integrator).advance(1, 7, 31, 100, 1, 159)
+    run.engine.energies()
+    run = Run(warm[0], run.state(), integrator).advance(1, 400)
+    assert run.advance(*(1,) * 20, *(10,) * 20, 80).digest() == whole.digest()
+    every_step = replace(integrator, long_range_every=1)
+    assert whole.digest() != Run(*warm, every_step).advance(1000).digest()
 
 
 def test_hot_atoms_outrun_their_lists(skewed: Pair) -> None:

@@ -7,13 +7,14 @@ errors of the mesh are the same.  So one evaluation of the reference serves boxe
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import benchmark_systems
 import numpy as np
 import pytest
-from running import Run, energy_errors, relative_error, relaxed
+from running import INTEGRATORS, Run, both_ensembles, energy_errors, relative_error, relaxed
 
 import quiltmd
 
@@ -97,6 +98,16 @@ def test_peptide_in_truncated_octahedron(
 
 def test_small_box(peptide: Pair, record_property: Any) -> None:
     check_single(peptide, record_property)
+
+
+@both_ensembles
+def test_impulses_agree_with_the_cpu(jac_system: Pair, ensemble: str) -> None:
+    """Seven steps with two impulses, of three times the long-range force; without one of them atoms
+    would be a hundred times as far apart."""
+    integrator = replace(INTEGRATORS[ensemble], timestep=0.002, long_range_every=3)
+    runs = [Run(*jac_system, integrator, device=device) for device in ("cuda", "cpu")]
+    gpu, cpu = (run.advance(1, 6).state() for run in runs)
+    np.testing.assert_allclose(gpu.positions, cpu.positions, rtol=0, atol=3e-6)
 
 
 def test_default_settings_agree_with_the_cpu(jac_system: Pair) -> None:

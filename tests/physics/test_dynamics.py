@@ -51,12 +51,13 @@ def water() -> tuple[Any, Any]:
     return system, State(warm.positions, warm.velocities, warm.box)
 
 
-def drift(water: tuple[Any, Any], steps: int, timestep: float) -> tuple[float, float]:
+def drift(
+    water: tuple[Any, Any], steps: int, timestep: float, long_range_every: int = 1
+) -> tuple[float, float]:
     """Slope in kJ/mol/ns per atom, and scatter of the total energy in kJ/mol."""
-    simulation = Simulation(
-        *water, SMOOTH, VelocityVerlet(timestep, remove_com_every=0), device="cpu"
-    )
-    series = Series(10)
+    integrator = VelocityVerlet(timestep, remove_com_every=0, long_range_every=long_range_every)
+    simulation = Simulation(*water, SMOOTH, integrator, device="cpu")
+    series = Series(10 * long_range_every)
     simulation.run(steps, [series])
     times, _, _, total = series.columns
     line = np.polyfit(times, total, 1)
@@ -69,6 +70,16 @@ def test_energy_is_conserved(water: tuple[Any, Any]) -> None:
     found, scatter = drift(water, 2500, 0.002)
     assert abs(found) < 0.1
     assert scatter < 1.0  # of a kinetic energy of some 5500
+
+
+@pytest.mark.parametrize(("timestep", "every"), [(0.001, 2), (0.002, 2), (0.002, 3)])
+def test_energy_is_conserved_between_impulses(
+    water: tuple[Any, Any], timestep: float, every: int
+) -> None:
+    """At the steps of impulses, as without them; the scatter is that of longer steps."""
+    found, scatter = drift(water, round(5 / timestep), timestep, every)
+    assert abs(found) < 0.1
+    assert scatter < 4.0
 
 
 def test_energy_error_falls_with_the_square_of_the_step(water: tuple[Any, Any]) -> None:

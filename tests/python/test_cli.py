@@ -139,6 +139,18 @@ def test_resume_gives_the_same_bits(finished: tuple[Files, Path], tmp_path: Path
     assert logs[0] == logs[1]
 
 
+def test_resume_between_impulses_gives_the_same_bits(
+    finished: tuple[Files, Path], tmp_path: Path
+) -> None:
+    files, out = finished
+    impulses = ("--long-range-every", 3)
+    assert quiltmd(*run_flags(files, tmp_path / "whole", 40, *impulses)).returncode == 0
+    assert quiltmd(*run_flags(files, tmp_path / "parts", 17, *impulses)).returncode == 0
+    done = quiltmd("run", "--resume", tmp_path / "parts", "--steps", 40, "--ranks", 2)
+    assert done.returncode == 0, done.stderr
+    assert digest(tmp_path / "parts") == digest(tmp_path / "whole") != digest(out)
+
+
 @pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGKILL])
 def test_a_stopped_process_can_be_resumed(
     finished: tuple[Files, Path], tmp_path: Path, kind: signal.Signals

@@ -35,6 +35,14 @@ def test_nve() -> None:
     assert config.integrator.build() == VelocityVerlet(timestep=0.001)
 
 
+@pytest.mark.parametrize(("ensemble", "kind"), [("nve", VelocityVerlet), ("nvt", LangevinMiddle)])
+def test_impulses_are_part_of_the_physics(ensemble: str, kind: Any) -> None:
+    """They reach the integrator, and a resumed run must keep them."""
+    config = build_config(changed("integrator", ensemble=ensemble, long_range_every=2))
+    assert config.integrator.build() == kind(long_range_every=2)
+    assert config.physics()["integrator.long_range_every"] == 2
+
+
 def test_the_resolved_copy_reads_back(tmp_path: Path) -> None:
     settings = changed("nonbonded", pme_alpha=3.0, pme_grid=[32, 36, 40], cutoff=0.8)
     settings["output"]["dir"] = str(tmp_path / 'odd "name" \\ ü')
@@ -71,6 +79,7 @@ def test_flags_win_over_the_file() -> None:
         (changed("nonbonded", pme_alpha=3.0), "pme_alpha and pme_grid belong together"),
         (changed("nonbonded", pme_alpha=3.0, pme_grid=[1, 8, 8]), "at least 4 points"),
         (changed("integrator", ensemble="npt"), r"\[integrator\] ensemble: .*'nve' or 'nvt'"),
+        (changed("integrator", long_range_every=0), r"long_range_every: .*equal to 1.*0"),
         (changed("run", steps=1.5), r"\[run\] steps: .*integer"),
         (changed("run", steps=-1), r"\[run\] steps: .*0"),
         ({"system": MINIMAL["system"]}, r"section \[run\] is missing; it needs steps"),

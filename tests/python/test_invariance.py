@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,11 @@ from quiltmd.systems import system_files
 STEPS = 64
 NVE = VelocityVerlet(timestep=0.002, remove_com_every=10)
 NVT = LangevinMiddle(timestep=0.002, seed=5, remove_com_every=10)
-ENSEMBLES = pytest.mark.parametrize("integrator", [NVE, NVT], ids=["nve", "nvt"])
+# With the long-range force every so many steps, too, which fit neither lists nor stops.
+IMPULSES = [replace(NVE, long_range_every=3), replace(NVT, long_range_every=2)]
+ENSEMBLES = pytest.mark.parametrize(
+    "integrator", [NVE, NVT, *IMPULSES], ids=["nve", "nvt", "nve-3", "nvt-2"]
+)
 # Lists that live as long as they are meant to, and lists that atoms outrun again and again.
 CALM: dict[str, Any] = {"list_life": 7, "list_buffer": 0.1}
 HASTY: dict[str, Any] = {"list_life": 20, "list_buffer": 0.04}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a rank hands out: its share of a frame, forces and the sums that check them, what balancing
+// asks for. A frame travels while work goes on; all else is rare, and copied while the rank waits.
+#include "math/fixed.h"
+#include "runtime/rank.h"
+
+namespace quiltmd {
+
+// A rank by itself owns all slots, and need not wait for its device to say how many.
+std::unique_ptr<Download> Rank::capture(Contents contents) const {
+  const Workspace& w = workspace_;
+  std::vector<MemoryPiece> pieces{{w.energy.data(), kEnergyKinds * sizeof(int64_t)}};
+  if (contents.positions || contents.state) {
+    const size_t slots =
+        view_.ranks == 1 ? w.slot_capacity : static_cast<size_t>(w.owned_slots.download()[0]);
+    const size_t bytes = slots * sizeof(Vec3d);
+    pieces.push_back({w.owned_slots.data(), sizeof(int32_t)});
+    pieces.push_back({w.atom.data(), slots * sizeof(int32_t)});
+    pieces.push_back({w.position[w.current].data(), bytes});
+    if (contents.state) {
+      pieces.push_back({w.velocity[w.current].data(), bytes});
+      pieces.push_back({w.reference.data(), bytes});
+    }
+  }
+  return device_.start_download(pieces);
+}
+
+void Rank::collect_start(HostState& state) const {
+  const Workspace& w = workspace_;
+  const auto owned = static_cast<size_t>(w.owned_slots.download()[0]);
+  const auto atoms = w.atom.download(owned);
+  const auto x = w.start_position.download(owned);
+  for (size_t s = 0; s < owned; ++s)
+    if (atoms[s] >= 0) state.positions[static_cast<size_t>(atoms[s])] = x[s];
+  state.step = start_.step;
+}
+
+void Rank::collect_forces(std::vector<Vec3d>& forces, bool long_range) const {
+  const Workspace& w = workspace_;
+  const auto owned = static_cast<size_t>(w.owned_slots.download()[0]);
+  const auto atoms = w.atom.download(owned);
+  const auto f = w.force.download();
+  const auto l = w.long_range.download(owned);
+  const size_t n = w.slot_capacity;
+  for (size_t s = 0; s < owned; ++s) {
+    if (atoms[s] < 0) continue;
+    Vec3d& to = forces[static_cast<size_t>(atoms[s])];
+    to = {from_fixed(f[s], kForceScale), from_fixed(f[n + s], kForceScale),
+          from_fixed(f[2 * n + s], kForceScale)};
+    if (long_range) to += Vec3d{l[s].x, l[s].y, l[s].z};
+  }
+}
+
+std::array<int64_t, 3> Rank::force_sum() const {
+  const Workspace& w = workspace_;
+  const auto owned = static_cast<size_t>(w.owned_slots.download()[0]);
+  const auto f = w.force.download();
+  std::array<int64_t, 3> sum{};
+  for (size_t d = 0; d < 3; ++d)
+    for (size_t s = 0; s < owned; ++s) sum[d] += f[d * w.slot_capacity + s];
+  return sum;
+}
+
+double Rank::pair_seconds() const {
+  double seconds = 0;
+  for (const char* name : {"pairs.interior", "pairs.boundary"}) {
+    const auto found = executor_.times().find(name);
+    if (found != executor_.times().end()) seconds += found->second.seconds;
+  }
+  return seconds;
+}
+
+std::vector<std::pair<int, int64_t>> Rank::compute_entries() const {
+  const Workspace& w = workspace_;
+  const auto& computes = w.plan().computes;
+  const auto first = w.first_list.download();
+  const auto lists = w.lists.download(static_cast<size_t>(first.back()));
+  std::vector<std::pair<int, int64_t>> result;
+  for (size_t c = 0; c < computes.size(); ++c) {
+    int64_t entries = 0;
+    for (int32_t l = first[c]; l < first[c + 1]; ++l)
+      entries += lists[static_cast<size_t>(l)].count();
+    result.emplace_back(computes[c], entries);
+  }
+  return result;
+}
+
+}  // namespace quiltmd
