@@ -3,10 +3,10 @@
 // through the multiprocessor once: forces are summed, the group moves, and what the force kernels
 // read is written.
 //
-// Stages of every step have two kernels. While the machine holds all groups at once the time of one
-// block counts, and atoms have a lane each (cuda_lanes.cuh); with more the time of many blocks on a
-// multiprocessor does, and groups have a thread each (cuda_threads.cuh), as they have in all other
-// stages. Both give the same bits.
+// Stages of every step have two kernels. While the machine works on all groups at once the time of one
+// block counts, and atoms have a lane each (cuda_lanes.cuh). With more groups it is the time of many
+// blocks on a multiprocessor, and groups have a thread each (cuda_threads.cuh), as in all other stages
+// and where double precision is slow. Both give the same bits.
 #include "device/cuda/kernels.h"
 #include "integrators/cuda_lanes.cuh"
 #include "integrators/cuda_threads.cuh"
@@ -198,18 +198,23 @@ __global__ void __launch_bounds__(256) clear_forces_kernel(const __grid_constant
 
 // ---- Launchers -----------------------------------------------------------------------------
 
+// Blocks on a multiprocessor up to which atoms have lanes of their own.
+constexpr int kMostLaneBlocks = 2;
+
 template <class Stage>
 void launch_stage(CudaContext& context, const Stage& stage) {
   const unsigned blocks = blocks_for(stage.op.work.capacity, kGroups);
-  const char* const name = decltype(stage.op)::kName;
   if constexpr (Stage::kEveryStep) {
-    if (blocks <= static_cast<unsigned>(context.sm_count)) {
-      launch(context, {name, blocks, kLaneThreads, 0, Start::kEarly}, over_lanes<Stage>, stage);
+    const unsigned each = blocks_for(blocks, context.sm_count);
+    if (context.fast_doubles && each <= kMostLaneBlocks) {
+      launch(context, {decltype(stage.op)::kName, blocks, kLaneThreads, 0, Start::kEarly},
+             each <= 1 ? over_lanes<Stage, 1> : over_lanes<Stage, 2>, stage);
       return;
     }
   }
   launch(context,
-         {name, blocks, kThreads, Stage::kEveryStep ? sizeof(StagedSlots) : 0, Start::kEarly},
+         {decltype(stage.op)::kName, blocks, kThreads, Stage::kEveryStep ? sizeof(StagedSlots) : 0,
+          Start::kEarly},
          over_threads<Stage>, stage);
 }
 

@@ -119,8 +119,7 @@ struct LaneStar : LaneAtom {
     inverse = inverse_along(own_edge);
   }
   __device__ bool project(Vec3d* vector, double /*rate*/) const {
-    const Vec3d multiplier =
-        star_multipliers(inverse, gather(dot(own_edge, growth(*vector))));
+    const Vec3d multiplier = star_multipliers(inverse, gather(dot(own_edge, growth(*vector))));
     if (place == 0) {
       *vector = impulse_of_heavy(*vector, multiplier);
     } else {
@@ -138,8 +137,7 @@ struct LaneStar : LaneAtom {
       const bool turned = !in_all_places(dot(now, own_edge) >= 1e-3 * length2);
       if (!ends) holds = fits, sane = !turned;
       if (__all_sync(0xffffffffu, holds || ends)) break;
-      const Vec3d multiplier =
-          0.5 * star_multipliers(inverse_along(now), gather(excess));
+      const Vec3d multiplier = 0.5 * star_multipliers(inverse_along(now), gather(excess));
       if (holds || ends) continue;
       total += multiplier;
       if (bonded) now -= impulse_of_heavy({0, 0, 0}, multiplier) + own_impulse(multiplier);
@@ -154,8 +152,6 @@ struct LaneStar : LaneAtom {
 // A warp has groups of one class. One warp more than full ones would be, so that each has its turn at
 // once.
 inline constexpr int kLaneThreads = kLanes * kGroups + 32;
-// Limits registers to 128: one block more a multiprocessor would have registers spilled.
-inline constexpr int kLaneBound = 512;
 
 // What lanes would otherwise find only once they have their group's shape.
 struct LaneGroups : BlockGroups {
@@ -250,10 +246,11 @@ __device__ void run_others(const Stage& stage, const LaneGroups& groups, Sums& s
     for (int64_t* component : work.slots.force) component[slot + i] = 0;
 }
 
-// What only stages and rebuilds write is read while the last kernel of the forces still runs; see
-// run_staged().
-template <class Stage>
-__global__ void __launch_bounds__(kLaneBound) over_lanes(const __grid_constant__ Stage stage) {
+// With `kBlocks` on a multiprocessor; two have some registers spilled. What only stages and rebuilds
+// write is read while the last kernel of the forces still runs; see run_staged().
+template <class Stage, int kBlocks>
+__global__ void __launch_bounds__(kLaneThreads, kBlocks)
+    over_lanes(const __grid_constant__ Stage stage) {
   __shared__ LaneGroups groups;
   find_lane_groups(stage.op.work, groups);
   const auto warps = [&](GroupClass c) {

@@ -66,7 +66,8 @@ __device__ Sums run_group(const Stage& stage, const BlockSlots& block, const Blo
   Vec3d origin{};
   if constexpr (moves) origin = work.origin[blockIdx.x * kGroups + at];
   load(work, block.slots, placed, code, Stage::kMasses, g);
-  if constexpr (Stage::kNoise != Noise::kNone) set_noise(stage, block.noise, groups.step, placed, g);
+  if constexpr (Stage::kNoise != Noise::kNone)
+    set_noise(stage, block.noise, groups.step, placed, g);
   Sums sums{};
   const Outcome outcome = stage.apply(g, placed, sums);
   if (!outcome.converged) report_constraint(work, groups.step, placed);

@@ -24,7 +24,8 @@ QMD_HD void star_edges(const Star& s, const Vec3d* at, Vec3d* edge) {
 
 // What the impulses along the three edges do to bond k, whose atom has the inverse mass `own`, along
 // `along`; a bond that is missing stands alone.
-QMD_HD Vec3d star_row(int k, bool exists, double heavy, double own, Vec3d along, const Vec3d* edge) {
+QMD_HD Vec3d star_row(int k, bool exists, double heavy, double own, Vec3d along,
+                      const Vec3d* edge) {
   Vec3d row;
   for (int l = 0; l < kStarBonds; ++l) {
     const double weight = heavy + (k == l ? own : 0.0);
