@@ -58,6 +58,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
 #pragma unroll 4
   for (int i = threadIdx.x; i < b.words() / 4; i += kThreads) mesh_memory[i] = {0, 0, 0, 0};
   wait_for_previous();
+  release_next();
   const PlacedPatch patch = op.patches[blockIdx.x];
   find_piece(patch, b, piece);
   const SlotRange slots = find_slots(patch, b);
@@ -80,7 +81,6 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
     }
   }
   __syncthreads();
-  release_next();
   over_points(b, piece, memory, op.charges, [](const int* at, int* point) {
     if (*at) atomicAdd(point, *at);
   });
