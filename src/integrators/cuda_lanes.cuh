@@ -4,9 +4,9 @@
 //
 // What counts on a small system is the way from the last force to the last position. An atom's lane
 // has everything but its force in registers before that is there, what constraints need of the old
-// positions included; then come loads that wait for nothing, arithmetic that is a third as long as
-// one thread's for the group, and stores. No lane waits for another warp. The price: all lanes of a
-// water solve its constraints, where one could, and groups take twice the registers.
+// positions included; then come loads that wait for nothing, the rest of the arithmetic, and stores.
+// No lane waits for another warp. The price: all lanes of a water solve its constraints, where one
+// could, and groups take twice the registers.
 #pragma once
 
 #include "integrators/cuda_threads.cuh"
