@@ -23,25 +23,20 @@
 namespace quiltmd {
 namespace lists {
 
-// Pick the table's clusters near the warp's box, from the own cluster on; returns how many.
-__device__ __forceinline__ int pick_clusters(const Search& s, float reach2, int before, int count) {
-  const Table& t = s.table;
-  const Box box = s.desk.box;
+// Pick the clusters near the warp's from a table of `count`; returns how many.
+__device__ __forceinline__ int pick_clusters(const Search& s, int before, int count) {
+  const unsigned warp = threadIdx.x / kWarp;
   int picked = 0;
-#pragma unroll 1
+#pragma unroll 2
   for (int base = 0; base < count; base += kWarp) {
-    const int n = min(base + s.lane, kTable - 1);
-    const Box other{{t.centre[0][n], t.centre[1][n], t.centre[2][n]},
-                    {t.half[0][n], t.half[1][n], t.half[2][n]}};
-    const uint32_t entry = visitor_at(s, before + n);
-    const bool near =
-        base + s.lane < count && entry >= s.cluster * kClusterSize && gap2(box, other) < reach2;
+    const unsigned n = base + s.lane, number = (before + n) % kVisitors;
+    const bool near = n < count && (s.table.hosts[number] >> warp & 1u);
+    const int cluster = s.table.visitors[number] / kClusterSize;
+    const bool suspect = s.desk.partner[cluster % kPartners] != kNobody;
     const unsigned lanes = __ballot_sync(kAllLanes, near);
-    if (near) {
-      const bool suspect = s.desk.partner[entry / kClusterSize % kPartners] != kNobody;
+    if (near)
       s.desk.picked[picked + __popc(lanes & s.earlier)] =
           static_cast<uint16_t>(n * kPlace | (suspect ? kSuspect : 0));
-    }
     picked += __popc(lanes);
   }
   if (s.lane < 2 * kAtOnce) s.desk.picked[picked + s.lane] = kTable * kPlace;
@@ -118,32 +113,32 @@ __device__ __forceinline__ void test_atoms(const Search& s, const NearTest& test
 // All threads of the block fill their warps' lists, from the block's first cluster on.
 template <bool kPlaced>
 __device__ __forceinline__ void fill_lists(const Search& s, int first, bool wanted, Draft& list) {
-  const ClusterBounds b = s.op.bounds[s.cluster];
+  const int end = s.shell[s.op.grid.codes].begin;
+  const auto first_entry =
+      static_cast<uint32_t>(s.shell[0].cluster + first) * kClusterSize;
   const float3 origin = s.origin();
-  const Box box{{b.centre.x - origin.x, b.centre.y - origin.y, b.centre.z - origin.z},
-                {b.half.x, b.half.y, b.half.z}};
-  if (s.lane == 0) s.desk.box = box;
+  const Box box = s.table.boxes[threadIdx.x / kWarp];
   const float3 corner{fabsf(box.centre.x) + box.half.x, fabsf(box.centre.y) + box.half.y,
                       fabsf(box.centre.z) + box.half.z};
   const float radius2 = fmaf(corner.x, corner.x, fmaf(corner.y, corner.y, corner.z * corner.z));
   const float reach2 = squared_reach(s.op.reach[kShells - 1]);
   const NearTest test = make_near_test(s.op.slots.local + s.cluster * kClusterSize, origin,
                                        matrix_error(radius2, reach2), s.lane);
-  const int end = s.shell[s.op.grid.codes].begin;
   list.visitors = 0;
-  Visitor visitor = invite(s, first);
 #pragma unroll 1
-  for (int base = first; base < end;) {
-    const int before = list.visitors;
-    const int count = enter_clusters(s, visitor, base, before, reach2);
-    base = s.table.next;
-    enter_atoms(s, before, count);
-    visitor = invite(s, base);
-    const int picked = wanted ? pick_clusters(s, reach2, before, count) : 0;
-    __syncthreads();
-    test_atoms<kPlaced>(s, test, reach2, before, picked, list);
-    list.visitors += count;
-    __syncthreads();
+  for (int base = first; base < end; base += kVisitors) {
+    if (list.visitors > 0) __syncthreads();  // the last table has been used
+    const int gathered = gather_visitors(s, base, first_entry, list.visitors, reach2);
+#pragma unroll 1
+    for (int done = 0; done < gathered; done += kTable) {
+      if (done > 0) __syncthreads();
+      const int before = list.visitors + done, count = min(kTable, gathered - done);
+      enter_atoms(s, before, count);
+      const int picked = wanted ? pick_clusters(s, before, count) : 0;
+      __syncthreads();
+      test_atoms<kPlaced>(s, test, reach2, before, picked, list);
+    }
+    list.visitors += gathered;
   }
 }
 
@@ -292,11 +287,10 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
   wait_for_previous();
   const int compute = blockIdx.x, warp = threadIdx.x / kWarp;
   const int lane = kept(static_cast<int>(threadIdx.x % kWarp));
+  const PlacedPatch own = op.patches[op.computes[compute]];
   const int first_list = op.first_list[compute];
-  const int clusters = op.first_list[compute + 1] - first_list;
-  if (static_cast<int>(blockIdx.y) * kWarps >= clusters) return;
-  const int own_first = op.patches[op.computes[compute]].start / kClusterSize;
-  load_shell(op, compute, shell);
+  if (warp == 0) load_shell(op, compute, shell, lane);
+  const int own_first = own.start / kClusterSize, clusters = clusters_of(own);
   if (threadIdx.x < kClusterSize) table.rows[kTable * kClusterSize + threadIdx.x] = nowhere_row();
 #pragma unroll 1
   for (int first = blockIdx.y * kWarps; first < clusters; first += gridDim.y * kWarps) {
@@ -304,12 +298,11 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
     bool wanted = n < clusters && number < op.list_capacity;
     if (n < clusters && !wanted && lane == 0)
       atomicMax(&op.faults->list_overflow, op.entry_capacity + kListAlign);
-    const Box common = common_box(op, own_first, clusters, first, lane);
-    if (threadIdx.x == 0) table.common = common;
     const auto cluster = static_cast<uint32_t>(own_first + min(n, clusters - 1));
     const Search s{op, shell, table, desks[warp], cluster, bins, lane, kept((1u << lane) - 1)};
+    if (warp == kWarps - 1) note_boxes(op, {own_first + first, clusters - first}, table, lane);
     note_partners(s);
-    __syncthreads();  // the shell is complete
+    __syncthreads();  // the shell and the boxes are complete
     Draft list{briefs + kept(warp * room),
                nullptr,
                s.desk.masked,
