@@ -84,16 +84,22 @@ __device__ __forceinline__ void test_atoms(const Search& s, const NearTest& test
   const auto measure = [&](unsigned n) {
     return nearest2(test, s.table.rows + n * kClusterSize + place);
   };
-  const auto keep = [&](unsigned n, bool near, float distance2) {
-    const int at = next_place(s, near, list.plain_count);
-    if (near && at < list.plain_room) {
-      if constexpr (kPlaced) {
-        list.plain[at] = visitor_at(s, before + n) + place;
-      } else {
-        list.brief[at] =
-            static_cast<Brief>(brief + (n << (kAtomBits + kShellBits)) + shell_of(s, distance2));
-      }
-    }
+  const auto keep_placed = [&](unsigned n, bool near) {
+    const int at = next_place(s, near, list.near_count);
+    if (near && at < list.plain_room) list.plain[at] = visitor_at(s, before + n) + place;
+  };
+  const auto keep = [&](unsigned n, bool listed, float distance2) {
+    if constexpr (kPlaced) return keep_placed(n, listed);
+    const bool near = listed && distance2 < s.bins.near;
+    const unsigned nears = __ballot_sync(kAllLanes, near);
+    const unsigned fars = __ballot_sync(kAllLanes, listed) & ~nears;
+    const int rank = __popc((near ? nears : fars) & s.earlier);
+    const int at = near ? list.near_count + rank : list.plain_room - 1 - list.far_count - rank;
+    list.near_count += __popc(nears);
+    list.far_count += __popc(fars);
+    if (listed && list.plain_count() <= list.plain_room)
+      list.brief[at] = static_cast<Brief>(brief + (n << (kAtomBits + kShellBits)) +
+                                          (near ? 0 : shell_of(s, distance2)));
   };
 #pragma unroll 1
   for (int first = 0; first < picked; first += 2 * kAtOnce) {
@@ -163,31 +169,13 @@ __device__ __forceinline__ uint32_t full_entry(const Search& s, unsigned brief) 
   return s.table.visitors[brief >> (kAtomBits + kShellBits)] + (brief >> kShellBits) % kClusterSize;
 }
 
-// Write the entries of the first shell, most of all, from place `first` on; the others stay, closed
-// up. Returns how many are written.
-__device__ int write_first_shell(const Search& s, Draft& list, int first) {
-  int near = 0;
-#pragma unroll 1
-  for (int n = s.lane; n - s.lane < list.plain_count; n += kWarp) {
-    const bool present = n < list.plain_count;
-    const Brief brief = present ? list.brief[n] : Brief{0};
-    const bool first_shell = present && brief % kShells == 0;
-    const int nearer = next_place(s, first_shell, near);
-    if (first_shell) s.op.entries[first + nearer] = full_entry(s, brief);
-    if (present && !first_shell) list.brief[n - nearer] = brief;
-  }
-  __syncwarp();
-  list.plain_count -= near;
-  return near;
-}
-
-// Count the entries of every shell, 8 bits each in a lane; returns those before shell lane % 8, and
-// in `within` those up to it.
+// Count the entries beyond the first shell, 8 bits for each shell in a lane; returns those before
+// shell lane % 8, and in `within` those up to it.
 __device__ __forceinline__ int count_shells(const Draft& list, int lane, int* within) {
   unsigned long long counts = 0;
 #pragma unroll 1
-  for (int n = lane; n < list.plain_count; n += kWarp)
-    counts += 1ull << (list.brief[n] % kShells * 8);
+  for (int n = lane; n < list.far_count; n += kWarp)
+    counts += 1ull << (list.far(n) % kShells * 8);
   constexpr unsigned kEven = 0x00ff00ffu;  // 16 bits for the sum of all lanes
   const auto low = static_cast<unsigned>(counts), high = static_cast<unsigned>(counts >> 32);
   const unsigned even_low = __reduce_add_sync(kAllLanes, low & kEven);
@@ -217,12 +205,12 @@ __device__ __forceinline__ unsigned lanes_like(unsigned present, unsigned shell)
   return lanes;
 }
 
-// Write the entries that are left from place `first` on, shell by shell, each in their order.
-__device__ void scatter_plain(const Search& s, const Draft& list, int first) {
+// Write the entries beyond the first shell from place `first` on, shell by shell, each in their order.
+__device__ void scatter_far(const Search& s, const Draft& list, int first) {
 #pragma unroll 1
-  for (int n = s.lane; n - s.lane < list.plain_count; n += kWarp) {
-    const bool present = n < list.plain_count;
-    const unsigned brief = list.brief[min(n, list.plain_count - 1)], shell = brief % kShells;
+  for (int n = s.lane; n - s.lane < list.far_count; n += kWarp) {
+    const bool present = n < list.far_count;
+    const unsigned brief = list.far(min(n, list.far_count - 1)), shell = brief % kShells;
     const unsigned lanes = lanes_like(__ballot_sync(kAllLanes, present), shell);
     int* const next = s.desk.next + shell;
     const int at = *next + __popc(lanes & s.earlier);
@@ -235,27 +223,30 @@ __device__ void scatter_plain(const Search& s, const Draft& list, int first) {
   }
 }
 
-__device__ void sort_list(const Search& s, Draft& list, int begin, PairList& header) {
+__device__ void sort_list(const Search& s, const Draft& list, int begin, PairList& header) {
 #pragma unroll 1
   for (int n = s.lane; n < list.masked_count; n += kWarp) {
     s.op.entries[begin + n] = list.masked[n];
     s.op.masks[begin + n] = list.masks[n];
   }
-  const int near = list.masked_count + write_first_shell(s, list, begin + list.masked_count);
+  begin += list.masked_count;
+#pragma unroll 4
+  for (int n = s.lane; n < list.near_count; n += kWarp)
+    s.op.entries[begin + n] = full_entry(s, list.brief[n]);
   int within;
   const int before = count_shells(list, s.lane, &within);
   if (s.lane < kShells) {
     s.desk.next[s.lane] = before;
-    header.within[s.lane] = near + within;
+    header.within[s.lane] = list.masked_count + list.near_count + within;
   }
   __syncwarp();
-  scatter_plain(s, list, begin + near);
+  scatter_far(s, list, begin + list.near_count);
 }
 
 // Give the list its place, and write it there if it is whole. Returns whether it must be searched
 // again, to be written there; `list` is then that place.
 __device__ bool settle_list(const Search& s, int number, Draft& list) {
-  const int masked = list.masked_count, count = masked + list.plain_count;
+  const int masked = list.masked_count, count = masked + list.plain_count();
   const int begin = take_place(s.op, count, s.lane);
   const bool placed = begin >= 0, whole = list.fits();
   PairList& header = s.op.lists[number];
@@ -270,7 +261,7 @@ __device__ bool settle_list(const Search& s, int number, Draft& list) {
   }
   if (s.lane < kShells) header.within[s.lane] = placed ? count : 0;
   uint32_t* const entries = s.op.entries + begin;
-  list = {nullptr, entries + masked, entries, s.op.masks + begin, count - masked, masked, 0, 0, 0};
+  list = {nullptr, entries + masked, entries, s.op.masks + begin, count - masked, masked, 0, 0, 0, 0};
   return placed;
 }
 
@@ -311,6 +302,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
                kMaskedRoom,
                0,
                0,
+               0,
                0};
     fill_lists<false>(s, first, wanted, list);
     wanted = wanted && settle_list(s, number, list);
@@ -328,13 +320,16 @@ int room_for(float reach) {
 // As fine as the number of bins allows. What lies below the first bin counts as in it.
 Bins make_bins(const float* reach) {
   const auto bits = [&](int shell) { return std::bit_cast<int32_t>(reach[shell] * reach[shell]); };
-  Bins bins{12, 0, {}};
+  Bins bins{12, 0, 0, {}};
   while ((bits(kShells - 1) >> bins.shift) - (bits(0) >> bins.shift) >= kBins) ++bins.shift;
   bins.first = bits(0) >> bins.shift;
   for (int bin = 1; bin <= kBins; ++bin) {
     const int least = (bins.first + bin) << bins.shift;
     while (bins.shell[bin] < kShells - 1 && bits(bins.shell[bin]) <= least) ++bins.shell[bin];
   }
+  int far = 1;
+  while (bins.shell[far] == 0) ++far;  // the last bin is beyond the first shell
+  bins.near = std::bit_cast<float>((bins.first + far) << bins.shift);
   return bins;
 }
 

@@ -76,21 +76,25 @@ struct Desk {
 // How squared distances fall into bins: the upper bits of the float, counted from those of the least.
 struct Bins {
   int shift, first;
+  float near;  // the squared distance up to which they are of the first shell
   uint8_t shell[kBins + 1];  // of the least distance in the bin; the last is for rounding
 };
 
-// A list in the making: where its entries go, how many fit, and how many there are.
+// A list in the making: where its entries go, how many fit, and how many there are. In shared memory
+// those beyond the first shell stand at the end, the last of them first.
 struct Draft {
   Brief* brief;     // in shared memory, or
   uint32_t* plain;  // in its final place
   uint32_t* masked;
   uint8_t* masks;
   int plain_room, masked_room;
-  int plain_count, masked_count;
+  int near_count, far_count, masked_count;
   int visitors;  // clusters that came by
 
+  __device__ int plain_count() const { return near_count + far_count; }
+  __device__ Brief far(int n) const { return brief[plain_room - 1 - n]; }
   __device__ bool fits() const {
-    return plain_count <= plain_room && masked_count <= masked_room && visitors <= kVisitors;
+    return plain_count() <= plain_room && masked_count <= masked_room && visitors <= kVisitors;
   }
 };
 
