@@ -79,37 +79,42 @@ template <bool kPlaced>
 __device__ __forceinline__ void test_atoms(const Search& s, const NearTest& test, float reach2,
                                            int before, int picked, Draft& list) {
   const int cluster = s.lane / kClusterSize, place = s.lane % kClusterSize;
+  const unsigned so_far = kept(2 * s.earlier + 1);
   const auto brief =
       kept(static_cast<unsigned>(before << (kAtomBits + kShellBits) | place << kShellBits));
-  const auto measure = [&](unsigned n) {
-    return nearest2(test, s.table.rows + n * kClusterSize + place);
+  static_assert(sizeof(uint4) * kClusterSize == 2 * kPlace);
+  const unsigned own_row = kept(shared_address(s.table.rows + place));
+  const auto measure = [&](unsigned mark) { return nearest2(test, own_row + 2 * mark); };
+  const auto entry_of = [&](unsigned mark) {
+    return visitor_at(s, before + mark / kPlace) + place;
   };
-  const auto keep_placed = [&](unsigned n, bool near) {
-    const int at = next_place(s, near, list.near_count);
-    if (near && at < list.plain_room) list.plain[at] = visitor_at(s, before + n) + place;
+  const auto keep_placed = [&](unsigned mark, bool near) {
+    int count = list.near_last + 1;
+    const int at = next_place(s, near, count);
+    list.near_last = count - 1;
+    if (near && at < list.plain_room) list.plain[at] = entry_of(mark);
   };
-  const auto keep = [&](unsigned n, bool listed, float distance2) {
-    if constexpr (kPlaced) return keep_placed(n, listed);
-    const bool near = listed && distance2 < s.bins.near;
-    const unsigned nears = __ballot_sync(kAllLanes, near);
-    const unsigned fars = __ballot_sync(kAllLanes, listed) & ~nears;
-    const int rank = __popc((near ? nears : fars) & s.earlier);
-    const int at = near ? list.near_count + rank : list.plain_room - 1 - list.far_count - rank;
-    list.near_count += __popc(nears);
-    list.far_count += __popc(fars);
-    if (listed && list.plain_count() <= list.plain_room)
-      list.brief[at] = static_cast<Brief>(brief + (n << (kAtomBits + kShellBits)) +
-                                          (near ? 0 : shell_of(s, distance2)));
+  const auto keep = [&](unsigned mark, bool listed, float distance2) {
+    if constexpr (kPlaced) return keep_placed(mark, listed);
+    const bool near = distance2 < s.bins.near;
+    const unsigned all = __ballot_sync(kAllLanes, listed);
+    const unsigned nears = __ballot_sync(kAllLanes, near) & all, fars = all & ~nears;
+    const int rank = __popc((near ? nears : fars) & so_far);
+    const int at = near ? list.near_last + rank : list.far_first - rank;
+    list.near_last += __popc(nears);
+    list.far_first -= __popc(fars);
+    const auto value = static_cast<Brief>(brief + mark + shell_of(s, distance2));
+    if (listed && list.near_last < list.far_first) list.brief[at] = value;
   };
 #pragma unroll 1
   for (int first = 0; first < picked; first += 2 * kAtOnce) {
-    const unsigned mark_a = s.desk.picked[first + cluster], a = mark_a / kPlace;
-    const unsigned mark_b = s.desk.picked[first + cluster + kAtOnce], b = mark_b / kPlace;
+    const unsigned pick_a = s.desk.picked[first + cluster], a = pick_a & ~kSuspect;
+    const unsigned pick_b = s.desk.picked[first + cluster + kAtOnce], b = pick_b & ~kSuspect;
     const float distance2_a = measure(a), distance2_b = measure(b);
     bool near_a = distance2_a < reach2, near_b = distance2_b < reach2;
-    if (__any_sync(kAllLanes, (near_a && (mark_a & kSuspect)) || (near_b && (mark_b & kSuspect)))) {
-      near_a = append_masked(s, visitor_at(s, before + a) + place, near_a, list);
-      near_b = append_masked(s, visitor_at(s, before + b) + place, near_b, list);
+    if (__any_sync(kAllLanes, (near_a && pick_a >= kSuspect) || (near_b && pick_b >= kSuspect))) {
+      near_a = append_masked(s, entry_of(a), near_a, list);
+      near_b = append_masked(s, entry_of(b), near_b, list);
     }
     keep(a, near_a, distance2_a);
     keep(b, near_b, distance2_b);
@@ -174,7 +179,7 @@ __device__ __forceinline__ uint32_t full_entry(const Search& s, unsigned brief) 
 __device__ __forceinline__ int count_shells(const Draft& list, int lane, int* within) {
   unsigned long long counts = 0;
 #pragma unroll 1
-  for (int n = lane; n < list.far_count; n += kWarp)
+  for (int n = lane; n < list.far_count(); n += kWarp)
     counts += 1ull << (list.far(n) % kShells * 8);
   constexpr unsigned kEven = 0x00ff00ffu;  // 16 bits for the sum of all lanes
   const auto low = static_cast<unsigned>(counts), high = static_cast<unsigned>(counts >> 32);
@@ -208,9 +213,9 @@ __device__ __forceinline__ unsigned lanes_like(unsigned present, unsigned shell)
 // Write the entries beyond the first shell from place `first` on, shell by shell, each in their order.
 __device__ void scatter_far(const Search& s, const Draft& list, int first) {
 #pragma unroll 1
-  for (int n = s.lane; n - s.lane < list.far_count; n += kWarp) {
-    const bool present = n < list.far_count;
-    const unsigned brief = list.far(min(n, list.far_count - 1)), shell = brief % kShells;
+  for (int n = s.lane; n - s.lane < list.far_count(); n += kWarp) {
+    const bool present = n < list.far_count();
+    const unsigned brief = list.far(min(n, list.far_count() - 1)), shell = brief % kShells;
     const unsigned lanes = lanes_like(__ballot_sync(kAllLanes, present), shell);
     int* const next = s.desk.next + shell;
     const int at = *next + __popc(lanes & s.earlier);
@@ -231,16 +236,16 @@ __device__ void sort_list(const Search& s, const Draft& list, int begin, PairLis
   }
   begin += list.masked_count;
 #pragma unroll 4
-  for (int n = s.lane; n < list.near_count; n += kWarp)
+  for (int n = s.lane; n < list.near_count(); n += kWarp)
     s.op.entries[begin + n] = full_entry(s, list.brief[n]);
   int within;
   const int before = count_shells(list, s.lane, &within);
   if (s.lane < kShells) {
     s.desk.next[s.lane] = before;
-    header.within[s.lane] = list.masked_count + list.near_count + within;
+    header.within[s.lane] = list.masked_count + list.near_count() + within;
   }
   __syncwarp();
-  scatter_far(s, list, begin + list.near_count);
+  scatter_far(s, list, begin + list.near_count());
 }
 
 // Give the list its place, and write it there if it is whole. Returns whether it must be searched
@@ -261,7 +266,7 @@ __device__ bool settle_list(const Search& s, int number, Draft& list) {
   }
   if (s.lane < kShells) header.within[s.lane] = placed ? count : 0;
   uint32_t* const entries = s.op.entries + begin;
-  list = {nullptr, entries + masked, entries, s.op.masks + begin, count - masked, masked, 0, 0, 0, 0};
+  list = {nullptr, entries + masked, entries, s.op.masks + begin, count - masked, masked, -1, count - masked, 0, 0};
   return placed;
 }
 
@@ -300,8 +305,8 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
                s.desk.masks,
                room,
                kMaskedRoom,
-               0,
-               0,
+               -1,
+               room,
                0,
                0};
     fill_lists<false>(s, first, wanted, list);

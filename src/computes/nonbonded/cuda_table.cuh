@@ -22,14 +22,15 @@ constexpr int kMaskedRoom = 64;  // masked entries of a list in shared memory
 constexpr int kBins = 256;       // of squared distances, by the bits of a float
 static_assert(kPartners == kWarp && kChunks == kWarp);
 constexpr int kNobody = -1;
-constexpr unsigned kSuspect = 1;  // marks clusters that may hold excluded atoms
-constexpr unsigned kPlace = 4;    // unit of places in the table that bear this mark
 
 // An entry in 16 bits: visitor | atom | shell.
 using Brief = uint16_t;
 constexpr int kAtomBits = 3, kShellBits = 3;
 static_assert(kShells == 1 << kShellBits && kClusterSize == 1 << kAtomBits);
 static_assert(kVisitors << (kAtomBits + kShellBits) == 1 << 16);
+constexpr unsigned kPlace = 1 << (kAtomBits + kShellBits);  // unit of picked places in the table
+constexpr unsigned kSuspect = 1 << 15;  // marks those that may hold excluded atoms
+static_assert((kTable + 1) * kPlace <= kSuspect);
 
 // A patch that a compute's clusters look into; all their clusters are numbered in a row.
 struct Neighbour {
@@ -88,10 +89,13 @@ struct Draft {
   uint32_t* masked;
   uint8_t* masks;
   int plain_room, masked_room;
-  int near_count, far_count, masked_count;
+  int near_last, far_first;  // places of the last of the first shell, and of the last beyond it
+  int masked_count;
   int visitors;  // clusters that came by
 
-  __device__ int plain_count() const { return near_count + far_count; }
+  __device__ int near_count() const { return near_last + 1; }
+  __device__ int far_count() const { return plain_room - far_first; }
+  __device__ int plain_count() const { return near_count() + far_count(); }
   __device__ Brief far(int n) const { return brief[plain_room - 1 - n]; }
   __device__ bool fits() const {
     return plain_count() <= plain_room && masked_count <= masked_room && visitors <= kVisitors;
