@@ -67,10 +67,10 @@ __device__ __forceinline__ bool append_masked(const Search& s, uint32_t entry, b
   return near && !masked;
 }
 
-// The shell of an atom at this squared distance.
+// The shell of an atom at this squared distance; beyond all, the last.
 __device__ __forceinline__ unsigned shell_of(const Search& s, float distance2) {
   const int bin = (__float_as_int(distance2) >> s.bins.shift) - s.bins.first;
-  return s.table.shell[max(bin, 0)];
+  return s.table.shell[min(max(bin, 0), kBins)];
 }
 
 // Measure the atoms of the picked clusters: four clusters at a time, twice, so that one is under way
