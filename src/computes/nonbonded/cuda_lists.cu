@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pair lists on the GPU: one block for eight i-clusters that follow each other on the Hilbert curve,
-// one warp for each. The block brings the clusters near its common box into shared memory, a table
-// at a time: their boxes, and their atoms as seen from the middle of the box. Each warp picks those
-// near its own box, and measures their atoms four clusters at a time (cuda_near.cuh). Hardly any work
-// is done per warp that the block can share; the price is that the warps wait for each other.
+// one warp for each. The block first finds its visitors, the clusters near any of the eight; then it
+// brings their atoms into shared memory, a table at a time, as seen from the middle of its box. Each
+// warp picks those near its own cluster, and measures their atoms four clusters at a time
+// (cuda_near.cuh). Hardly any work is done per warp that the block can share; the price is that the
+// warps wait for each other, and so the block waits for memory as few times as can be.
 //
-// A list grows in shared memory, 16 bits an entry. When it is whole, a counter in global memory gives
-// it its place, and it is sorted by shells on its way there. So lists are packed without a second
-// search or a scan; where they lie differs between runs, what they hold does not. If one outgrows
-// shared memory, its block searches once more, and that list goes straight to its place, unsorted:
-// all of it is in the first shell.
+// A list grows in shared memory, 16 bits an entry: the first shell from the start, what is beyond it
+// from the end. When it is whole, a counter in global memory gives it its place, and it is sorted by
+// shells on its way there. So lists are packed without a second search or a scan; where they lie
+// differs between runs, what they hold does not. If one outgrows shared memory, its block searches
+// once more, and that list goes straight to its place, unsorted: all of it is in the first shell.
 //
 // Lists hold what is in reach and, for the rounding of the measure, a little beyond.
 #include <bit>
@@ -125,8 +126,7 @@ __device__ __forceinline__ void test_atoms(const Search& s, const NearTest& test
 template <bool kPlaced>
 __device__ __forceinline__ void fill_lists(const Search& s, int first, bool wanted, Draft& list) {
   const int end = s.shell[s.op.grid.codes].begin;
-  const auto first_entry =
-      static_cast<uint32_t>(s.shell[0].cluster + first) * kClusterSize;
+  const auto first_entry = static_cast<uint32_t>(s.shell[0].cluster + first) * kClusterSize;
   const float3 origin = s.origin();
   const Box box = s.table.boxes[threadIdx.x / kWarp];
   const float3 corner{fabsf(box.centre.x) + box.half.x, fabsf(box.centre.y) + box.half.y,
@@ -266,7 +266,8 @@ __device__ bool settle_list(const Search& s, int number, Draft& list) {
   }
   if (s.lane < kShells) header.within[s.lane] = placed ? count : 0;
   uint32_t* const entries = s.op.entries + begin;
-  list = {nullptr, entries + masked, entries, s.op.masks + begin, count - masked, masked, -1, count - masked, 0, 0};
+  const int plain = count - masked;
+  list = {nullptr, entries + masked, entries, s.op.masks + begin, plain, masked, plain};
   return placed;
 }
 
@@ -299,16 +300,8 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
     if (warp == kWarps - 1) note_boxes(op, {own_first + first, clusters - first}, table, lane);
     note_partners(s);
     __syncthreads();  // the shell and the boxes are complete
-    Draft list{briefs + kept(warp * room),
-               nullptr,
-               s.desk.masked,
-               s.desk.masks,
-               room,
-               kMaskedRoom,
-               -1,
-               room,
-               0,
-               0};
+    Draft list{
+        briefs + kept(warp * room), nullptr, s.desk.masked, s.desk.masks, room, kMaskedRoom, room};
     fill_lists<false>(s, first, wanted, list);
     wanted = wanted && settle_list(s, number, list);
     if (__syncthreads_or(wanted)) fill_again(s, first, wanted, list);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What goes before the lists themselves in cuda_lists.cu: which atoms are excluded from an i-cluster,
-// and the table of j-clusters and their atoms that a block shares. Clusters that are far from all
-// i-clusters of the block do not enter it.
+// the visitors of a block, j-clusters near any of its i-clusters, and the table of their atoms that
+// its warps share.
 #pragma once
 
 #include "computes/nonbonded/cuda_near.cuh"
@@ -77,7 +77,7 @@ struct Desk {
 // How squared distances fall into bins: the upper bits of the float, counted from those of the least.
 struct Bins {
   int shift, first;
-  float near;  // the squared distance up to which they are of the first shell
+  float near;                // the squared distance up to which they are of the first shell
   uint8_t shell[kBins + 1];  // of the least distance in the bin; the last is for rounding
 };
 
@@ -89,9 +89,10 @@ struct Draft {
   uint32_t* masked;
   uint8_t* masks;
   int plain_room, masked_room;
-  int near_last, far_first;  // places of the last of the first shell, and of the last beyond it
-  int masked_count;
-  int visitors;  // clusters that came by
+  int far_first;       // the place of the last entry beyond the first shell,
+  int near_last = -1;  // and of the last one in it
+  int masked_count = 0;
+  int visitors = 0;  // clusters that came by
 
   __device__ int near_count() const { return near_last + 1; }
   __device__ int far_count() const { return plain_room - far_first; }
@@ -286,10 +287,10 @@ __device__ __forceinline__ unsigned find_hosts(const Search& s, const Candidate&
                                                float reach2) {
   const float* shift = s.shell[c.entry >> kSlotBits].shift;
   const float3 origin = s.origin();
-  const Box box{{c.bounds.centre.x + (shift[0] - origin.x),
-                 c.bounds.centre.y + (shift[1] - origin.y),
-                 c.bounds.centre.z + (shift[2] - origin.z)},
-                {c.bounds.half.x, c.bounds.half.y, c.bounds.half.z}};
+  const Box box{
+      {c.bounds.centre.x + (shift[0] - origin.x), c.bounds.centre.y + (shift[1] - origin.y),
+       c.bounds.centre.z + (shift[2] - origin.z)},
+      {c.bounds.half.x, c.bounds.half.y, c.bounds.half.z}};
   const bool near = c.present && gap2({{0, 0, 0}, s.table.common.half}, box) < reach2;
   unsigned hosts = 0;
   if (!__any_sync(kAllLanes, near)) return hosts;
