@@ -28,16 +28,16 @@ namespace lists {
 __device__ __forceinline__ int pick_clusters(const Search& s, int before, int count) {
   const unsigned warp = threadIdx.x / kWarp;
   int picked = 0;
-#pragma unroll 2
+#pragma unroll 1
   for (int base = 0; base < count; base += kWarp) {
     const unsigned n = base + s.lane, number = (before + n) % kVisitors;
     const bool near = n < count && (s.table.hosts[number] >> warp & 1u);
-    const int cluster = s.table.visitors[number] / kClusterSize;
-    const bool suspect = s.desk.partner[cluster % kPartners] != kNobody;
     const unsigned lanes = __ballot_sync(kAllLanes, near);
-    if (near)
+    if (near) {
+      const int cluster = (s.table.visitors[number] & kSlotMask) / kClusterSize;
       s.desk.picked[picked + __popc(lanes & s.earlier)] =
-          static_cast<uint16_t>(n * kPlace | (suspect ? kSuspect : 0));
+          static_cast<uint16_t>(n * kPlace | suspicion(s, cluster));
+    }
     picked += __popc(lanes);
   }
   if (s.lane < 2 * kAtOnce) s.desk.picked[picked + s.lane] = kTable * kPlace;
@@ -53,11 +53,11 @@ __device__ __forceinline__ int next_place(const Search& s, bool listed, int& cou
 }
 
 // Append those entries that have a mask; returns whether this lane's has none.
-__device__ __forceinline__ bool append_masked(const Search& s, uint32_t entry, bool near,
-                                              Draft& list) {
+__device__ __forceinline__ bool append_masked(const Search& s, unsigned marks, uint32_t entry,
+                                              bool near, Draft& list) {
   const uint32_t own = s.cluster * kClusterSize, place = entry % kClusterSize;
   const bool itself = entry - place == own;
-  const unsigned excluded = near ? exclusions_of(s, entry & kSlotMask) : 0;
+  const unsigned excluded = near ? exclusions_of(s, marks, entry & kSlotMask) : 0;
   const bool masked = near && (itself || excluded != 0);
   const bool listed = masked && entry != own;  // the first atom has none before it
   const int n = next_place(s, listed, list.masked_count);
@@ -84,6 +84,7 @@ __device__ __forceinline__ void test_atoms(const Search& s, const NearTest& test
   const auto brief =
       kept(static_cast<unsigned>(before << (kAtomBits + kShellBits) | place << kShellBits));
   static_assert(sizeof(uint4) * kClusterSize == 2 * kPlace);
+  constexpr unsigned kPlaces = kSuspect - kPlace;
   const unsigned own_row = kept(shared_address(s.table.rows + place));
   const auto measure = [&](unsigned mark) { return nearest2(test, own_row + 2 * mark); };
   const auto entry_of = [&](unsigned mark) {
@@ -109,14 +110,14 @@ __device__ __forceinline__ void test_atoms(const Search& s, const NearTest& test
   };
 #pragma unroll 1
   for (int first = 0; first < picked; first += 2 * kAtOnce) {
-    const unsigned pick_a = s.desk.picked[first + cluster], a = pick_a & ~kSuspect;
-    const unsigned pick_b = s.desk.picked[first + cluster + kAtOnce], b = pick_b & ~kSuspect;
+    const unsigned pick_a = s.desk.picked[first + cluster], a = pick_a & kPlaces;
+    const unsigned pick_b = s.desk.picked[first + cluster + kAtOnce], b = pick_b & kPlaces;
     const float distance2_a = measure(a), distance2_b = measure(b);
     bool near_a = distance2_a < reach2, near_b = distance2_b < reach2;
-    if (__any_sync(kAllLanes, (near_a && pick_a >= kSuspect) || (near_b && pick_b >= kSuspect))) {
-      near_a = append_masked(s, entry_of(a), near_a, list);
-      near_b = append_masked(s, entry_of(b), near_b, list);
-    }
+    if (__any_sync(kAllLanes, near_a && pick_a >= kSuspect))
+      near_a = append_masked(s, pick_a, entry_of(a), near_a, list);
+    if (__any_sync(kAllLanes, near_b && pick_b >= kSuspect))
+      near_b = append_masked(s, pick_b, entry_of(b), near_b, list);
     keep(a, near_a, distance2_a);
     keep(b, near_b, distance2_b);
   }
@@ -251,6 +252,7 @@ __device__ void sort_list(const Search& s, const Draft& list, int begin, PairLis
 // Give the list its place, and write it there if it is whole. Returns whether it must be searched
 // again, to be written there; `list` is then that place.
 __device__ bool settle_list(const Search& s, int number, Draft& list) {
+  __syncwarp();  // all lanes' entries are there
   const int masked = list.masked_count, count = masked + list.plain_count();
   const int begin = take_place(s.op, count, s.lane);
   const bool placed = begin >= 0, whole = list.fits();

@@ -28,9 +28,12 @@ using Brief = uint16_t;
 constexpr int kAtomBits = 3, kShellBits = 3;
 static_assert(kShells == 1 << kShellBits && kClusterSize == 1 << kAtomBits);
 static_assert(kVisitors << (kAtomBits + kShellBits) == 1 << 16);
-constexpr unsigned kPlace = 1 << (kAtomBits + kShellBits);  // unit of picked places in the table
-constexpr unsigned kSuspect = 1 << 15;  // marks those that may hold excluded atoms
-static_assert((kTable + 1) * kPlace <= kSuspect);
+
+// A picked cluster in 16 bits: kPlace times its place in the table, and for those that hold excluded
+// atoms kSuspect and their place among the partners, kPartners if that must be searched for.
+constexpr unsigned kPlace = 1 << (kAtomBits + kShellBits);
+constexpr unsigned kSuspect = 1 << 15;
+static_assert((kTable + 1) * kPlace <= kSuspect && kPartners < kPlace);
 
 // A patch that a compute's clusters look into; all their clusters are numbered in a row.
 struct Neighbour {
@@ -147,11 +150,16 @@ __device__ void load_shell(const BuildLists& op, int compute, Neighbour* shell, 
 
 // ---- exclusions ----------------------------------------------------------------------------
 
+// Clusters that follow each other, as partners often do, are kept apart.
+__device__ __forceinline__ int partner_hash(int cluster) {
+  return static_cast<unsigned>(cluster) * 0x9e3779b1u / (1u << 27);
+}
+
 // Note the excluded partners of the i atoms, four lanes to an atom, and the cluster itself. When
 // there are too many clusters of them all places are taken, and partners are searched for instead.
 __device__ void note_partners(const Search& s) {
   const int own = static_cast<int>(s.cluster);
-  s.desk.partner[s.lane] = s.lane == own % kPartners ? own : kNobody;
+  s.desk.partner[s.lane] = s.lane == partner_hash(own) ? own : kNobody;
   s.desk.excluded[s.lane][0] = s.desk.excluded[s.lane][1] = 0;
   __syncwarp();
   constexpr int kBatch = 3;
@@ -160,9 +168,10 @@ __device__ void note_partners(const Search& s) {
   const auto note = [&](int slot) {
     if (slot < 0) return;
     const int cluster = slot / kClusterSize, place = slot % kClusterSize;
+    const int hash = partner_hash(cluster);
 #pragma unroll 1
     for (int n = 0; n < kPartners; ++n) {
-      const int at = (cluster + n) % kPartners;
+      const int at = (hash + n) % kPartners;
       const int before = atomicCAS(&s.desk.partner[at], kNobody, cluster);
       if (before != kNobody && before != cluster) continue;
       atomicOr(&s.desk.excluded[at][place / 4], 1u << (place % 4 * 8 + i));
@@ -208,16 +217,24 @@ __device__ __noinline__ unsigned search_exclusions(const BuildLists& op, uint32_
   return found;
 }
 
-// Bits of the i atoms that the atom of a slot is excluded from.
-__device__ __forceinline__ unsigned exclusions_of(const Search& s, uint32_t slot) {
-  const int cluster = static_cast<int>(slot / kClusterSize), place = slot % kClusterSize;
+// Marks of a picked cluster: none if no atom of it is excluded, nor is it the warp's own.
+__device__ __forceinline__ unsigned suspicion(const Search& s, int cluster) {
+  const int hash = partner_hash(cluster);
 #pragma unroll 1
-  for (unsigned n = 0; n < kPartners; ++n) {
-    const int at = (cluster + n) % kPartners, partner = s.desk.partner[at];
-    if (partner == cluster) return s.desk.excluded[at][place / 4] >> place % 4 * 8 & 0xffu;
+  for (int n = 0; n < kPartners; ++n) {
+    const int at = (hash + n) % kPartners, partner = s.desk.partner[at];
+    if (partner == cluster) return kSuspect | at;
     if (partner == kNobody) return 0;
   }
-  return search_exclusions(s.op, s.cluster, s.op.slots.atom[slot]);
+  return kSuspect | kPartners;
+}
+
+// Bits of the i atoms that the atom of a slot is excluded from, given the marks of its cluster.
+__device__ __forceinline__ unsigned exclusions_of(const Search& s, unsigned marks, uint32_t slot) {
+  if (marks < kSuspect) return 0;
+  const unsigned at = marks % kPlace, place = slot % kClusterSize;
+  if (at == kPartners) return search_exclusions(s.op, s.cluster, s.op.slots.atom[slot]);
+  return s.desk.excluded[at][place / 4] >> place % 4 * 8 & 0xffu;
 }
 
 // ---- the block's table ---------------------------------------------------------------------
