@@ -254,7 +254,7 @@ struct Bench {
   size_t entries_n;
   CudaContext context;
   CudaKernels kernels;
-  FixedScratch scratch{static_cast<size_t>(groups_n) * 68 + static_cast<size_t>(patches_n) * 512};
+  FixedScratch scratch{static_cast<size_t>(groups_n) * 20 + static_cast<size_t>(patches_n) * 128};
   Array<Vec3d> from{padded(w.positions, slots_n)}, from_velocity{padded(w.positions, slots_n)};
   Array<float> charge{w.charge};
   Array<Float2> lj_atom{w.lj};

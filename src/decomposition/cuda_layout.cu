@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Laying out a rank's atoms on the GPU, in two kernels. The first puts the number of every group's
-// record into its patch's bucket, in any order, with all that ranking takes. In the second a patch is one block's or a few blocks'
+// record into its patch's bucket, in any order. In the second a patch is one block's or a few blocks'
 // work: they sum up for themselves what lies before it, rank its groups by counting how many go
 // before each, and move them. All that is more reading than a scan and a sort by several kernels,
 // but at 24,000 atoms it is these that cost time. Counting would be slow for patches with tens of
@@ -29,24 +29,13 @@ __global__ void __launch_bounds__(kThreads) bin_kernel(const __grid_constant__ B
   if (n < used(op.count, op.capacity)) op.records[n] = make_record(op, op.placed[n]);
 }
 
-// A group on its way to its place.
-struct alignas(16) Member {
-  uint32_t key;
-  int group, atoms;
-  int record;
-};
-__device__ __forceinline__ Member make_member(const PlaceGroups& op, const GroupRecord& record,
-                                              int number) {
-  return {record.key, record.group, atoms_of(op.constants, record.group), number};
-}
-
-// Groups of patches that are not owned get lost.
+// Where numbers of records are kept on their way; groups of patches that are not owned get lost.
 struct Buckets {
   int room;
-  Member* members;  // (owned, room)
-  Member* more;     // (groups): of patches with more than that
-  Member* order;    // (groups): sorted, and
-  int* slots;       // (groups): their first slots, of patches with more than kRoom groups
+  int* members;  // (owned, room)
+  int* more;     // (groups): members of patches with more than that
+  int* order;    // (groups): sorted, and
+  int* slots;    // (groups): their first slots, of patches with more than kRoom groups
 };
 
 // A tally has groups in the upper half, atoms in the lower.
@@ -69,8 +58,8 @@ __global__ void __launch_bounds__(kThreads)
   if (bin.placed) bin.records[n] = record;
   const int bucket = op.owned_index[record.patch];
   const unsigned peers = __match_any_sync(lanes, bucket);
-  const Member member = make_member(op, record, n);
-  const unsigned all_atoms = __reduce_add_sync(peers, static_cast<unsigned>(member.atoms));
+  const auto atoms = static_cast<unsigned>(atoms_of(op.constants, record.group));
+  const unsigned all_atoms = __reduce_add_sync(peers, atoms);
   const int leader = __ffs(peers) - 1;
   unsigned long long before = 0;
   if (lane == leader && bucket >= 0) {
@@ -80,7 +69,7 @@ __global__ void __launch_bounds__(kThreads)
   }
   const int earlier = __shfl_sync(peers, groups_in(static_cast<long long>(before)), leader);
   const int at = earlier + __popc(peers & ((1u << lane) - 1));
-  if (bucket >= 0 && at < buckets.room) buckets.members[bucket * buckets.room + at] = member;
+  if (bucket >= 0 && at < buckets.room) buckets.members[bucket * buckets.room + at] = n;
 }
 
 // What this thread and its like on other blocks add up for the patches before `end`.
@@ -113,8 +102,8 @@ __device__ PlacedPatch lay_out(const PlaceGroups& op) {
   return patch;
 }
 
-// The groups of a patch that has more than its bucket holds.
-__device__ __noinline__ void collect(const PlaceGroups& op, int patch, Member* members) {
+// The records of a patch that has more than its bucket holds.
+__device__ __noinline__ void collect(const PlaceGroups& op, int patch, int* members) {
   const BinGroups& bin = op.bin;
   const int count = used(bin.count, bin.capacity);
   int found = 0;
@@ -123,35 +112,41 @@ __device__ __noinline__ void collect(const PlaceGroups& op, int patch, Member* m
     const bool member = n < count && bin.records[n].patch == patch;
     int here;
     const int at = found + block_sum(static_cast<int>(member), &here);
-    if (member) members[at] = make_member(op, bin.records[n], n);
+    if (member) members[at] = n;
     found += here;
   }
   __syncthreads();
 }
 
-// The groups of a patch in order, and their first slots.
+// The groups of a patch in order: the numbers of their records, and their first slots.
 struct Row {
-  Member* member;
-  int* slot;
+  int *record, *slot;
 };
 
-__device__ void rank_groups(const Member* members, int count, Member* order) {
+__device__ void rank_groups(const PlaceGroups& op, const int* members, int count, int* order) {
   __shared__ unsigned long long tile[kThreads];
   for (int base = 0; base < count; base += kThreads) {
     const int mine = base + threadIdx.x;
-    const Member member = members[min(mine, count - 1)];
-    const unsigned long long key = order_key(member.key, member.group);
-    int rank = 0;
+    int rank = 0, record = 0;
+    unsigned long long key = 0;
     for (int other = 0; other < count; other += kThreads) {
-      const int n = min(other + static_cast<int>(threadIdx.x), count - 1);
+      const int n = other + threadIdx.x;
       __syncthreads();
-      tile[threadIdx.x] = other == base ? key : order_key(members[n].key, members[n].group);
+      if (n < count) {
+        const GroupRecord& r = op.bin.records[members[n]];
+        tile[threadIdx.x] = order_key(r.key, r.group);
+      }
+      if (other == 0 && mine < count) {
+        record = members[mine];
+        const GroupRecord& r = op.bin.records[record];
+        key = order_key(r.key, r.group);
+      }
       __syncthreads();
       const int loaded = min(kThreads, count - other);
 #pragma unroll 8
       for (int t = 0; t < loaded; ++t) rank += tile[t] < key;
     }
-    if (mine < count) order[rank] = member;
+    if (mine < count) order[rank] = record;
   }
   __syncthreads();
 }
@@ -162,13 +157,14 @@ __device__ void place_groups(const PlaceGroups& op, const PlacedPatch& patch, Ro
   for (int base = 0; base < patch.groups; base += kThreads) {
     const int g = base + threadIdx.x, index = patch.group_start + g;
     const bool present = g < patch.groups;
-    const Member member = row.member[present ? g : base];
+    const GroupRecord* const record = op.bin.records + row.record[present ? g : base];
+    const int group = record->group;
     int placed;
-    const int slot = start + block_sum(present ? member.atoms : 0, &placed);
+    const int slot = start + block_sum(present ? atoms_of(op.constants, group) : 0, &placed);
     if (present) row.slot[g] = slot;
     if (present && blockIdx.y == 0) {
-      op.placed[index] = {slot, member.group};
-      op.origin[index] = op.bin.records[member.record].origin;
+      op.placed[index] = {slot, group};
+      op.origin[index] = record->origin;
     }
     start += placed;
   }
@@ -220,10 +216,7 @@ __device__ void fill_slots(const PlaceGroups& op, const PlacedPatch& patch, Row 
     Float4 site{};
     if (atom) {
       const int g = last_not_above(row.slot, patch.groups, slot);
-      const Member member = row.member[g];
-      GroupRecord record = op.bin.records[member.record];
-      record.group = member.group;  // the same, but known sooner
-      site = place_atom(op, record, slot - row.slot[g], slot);
+      site = place_atom(op, op.bin.records[row.record[g]], slot - row.slot[g], slot);
     } else if (slot < end) {
       place_padding(op, patch.patch, slot);
     }
@@ -237,23 +230,22 @@ __device__ void fill_slots(const PlaceGroups& op, const PlacedPatch& patch, Row 
 // One block per patch, or several that share its slots.
 __global__ void __launch_bounds__(kThreads)
     place_kernel(const __grid_constant__ PlaceGroups op, Buckets buckets) {
-  __shared__ Member row_members[kRoom];
-  __shared__ int slots[kRoom];
+  __shared__ int records[kRoom], slots[kRoom];
   wait_for_previous();
   const int patches = op.bin.grid.cells.x * op.bin.grid.cells.y * op.bin.grid.cells.z;
   const int number = (blockIdx.y * gridDim.x + blockIdx.x) * kThreads + threadIdx.x;
   for (int p = number; p < patches; p += gridDim.x * gridDim.y * kThreads) op.next_tally[p] = 0;
   const PlacedPatch patch = lay_out(op);
   if (static_cast<int>(blockIdx.y) * kThreads >= patch.atoms) return;
-  const Member* members = buckets.members + static_cast<int64_t>(blockIdx.x) * buckets.room;
+  const int* members = buckets.members + static_cast<int64_t>(blockIdx.x) * buckets.room;
   if (patch.groups > buckets.room) {
     collect(op, patch.patch, buckets.more + patch.group_start);
     members = buckets.more + patch.group_start;
   }
   const bool small = patch.groups <= kRoom;
-  const Row row{small ? row_members : buckets.order + patch.group_start,
+  const Row row{small ? records : buckets.order + patch.group_start,
                 small ? slots : buckets.slots + patch.group_start};
-  rank_groups(members, patch.groups, row.member);
+  rank_groups(op, members, patch.groups, row.record);
   place_groups(op, patch, row);
   fill_slots(op, patch, row, patch.start + blockIdx.y * kThreads, gridDim.y * kThreads);
 }
@@ -288,12 +280,11 @@ void place_groups(const PlaceGroups& op, CudaContext& context) {
   const auto owned = static_cast<size_t>(op.owned_count);
   const auto groups = static_cast<size_t>(op.bin.capacity);
   const size_t room = std::min(groups, 2 * (groups / owned) + kWarp);
-  const size_t members = owned * room + 2 * groups;
-  auto* const memory = static_cast<layout::Member*>(
-      context.scratch->take(members * sizeof(layout::Member) + groups * sizeof(int)));
-  layout::Member* const more = memory + owned * room;
+  auto* const memory =
+      static_cast<int*>(context.scratch->take((owned * room + 3 * groups) * sizeof(int)));
+  int* const more = memory + owned * room;
   const layout::Buckets buckets{static_cast<int>(room), memory, more, more + groups,
-                                reinterpret_cast<int*>(memory + members)};
+                                more + 2 * groups};
   launch(context, shape("place_groups.tally", blocks_for(op.bin.capacity, layout::kThreads)),
          layout::tally_kernel, op, buckets);
   const int parts = min(4, max(1, 4 * context.sm_count / op.owned_count));
