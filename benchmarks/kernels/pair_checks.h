@@ -69,7 +69,7 @@ inline void check_lists(const Bench& b, const std::vector<int>& sample, const fl
         any = true;
         if (!sampled[static_cast<size_t>(a)] && !sampled[static_cast<size_t>(j)]) continue;
         const bool met = n >= list.masked || (masks[static_cast<size_t>(list.begin + n)] >> i & 1);
-        wrong_masks += met != (a / 3 != j / 3);
+        wrong_masks += met == b.w.excluded(a, j);
         if (norm(listed_distance(local, b.grid, slot, entry)) < reach) ++found[std::minmax(a, j)];
       }
       unordered += !any;

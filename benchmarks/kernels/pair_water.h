@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "decomposition/slots.h"
@@ -24,6 +25,10 @@ struct Water {
   std::vector<Float2> lj;
   std::vector<int32_t> group_start, exclusion_start, exclusions;
   int atoms() const { return static_cast<int>(positions.size()); }
+  bool excluded(int i, int j) const {
+    const auto at = exclusions.begin();
+    return std::binary_search(at + exclusion_start[i], at + exclusion_start[i + 1], j);
+  }
 };
 
 inline Vec3d random_direction(std::mt19937& random) {
@@ -46,10 +51,40 @@ inline void add_molecule(Water& w, std::mt19937& random, Vec3d at, bool protein)
     w.charge.push_back((k == 0 ? -0.834f : 0.417f) * unit);
     const float eps = k == 0 ? 0.635968f : protein ? 0.0657f : 0.0f;
     w.lj.push_back({k == 0 ? 0.315075f / 2 : 0.05f, 2 * std::sqrt(eps)});
-    w.exclusion_start.push_back(static_cast<int32_t>(w.exclusions.size()));
-    for (int other = 0; other < 3; ++other)
-      if (other != k) w.exclusions.push_back(first + other);
   }
+}
+
+// Exclude atoms from those of their molecule; those of the molecules listed, which lie in one tile,
+// from the six nearest atoms of other such molecules, too, and these from them: about as many, and
+// as many clusters of them, as the bonds of a protein exclude.
+inline void add_exclusions(std::vector<std::vector<int32_t>>& excluded, const Water& w,
+                           const std::vector<int>& bound) {
+  for (const int a : bound) {
+    std::vector<std::pair<double, int>> near;
+    for (const int other : bound) {
+      const double r = norm(w.positions[other] - w.positions[a]);
+      if (other / 3 != a / 3 && r < 0.4) near.push_back({r, other});
+    }
+    std::sort(near.begin(), near.end());
+    near.resize(std::min<size_t>(near.size(), 6));
+    for (const auto& [r, other] : near) {
+      excluded[a].push_back(other);
+      excluded[other].push_back(a);
+    }
+  }
+}
+
+inline void store_exclusions(Water& w, std::vector<std::vector<int32_t>>& excluded) {
+  for (int a = 0; a < w.atoms(); ++a) {
+    std::vector<int32_t>& own = excluded[a];
+    for (int b = a / 3 * 3; b < a / 3 * 3 + 3; ++b)
+      if (b != a) own.push_back(b);
+    std::sort(own.begin(), own.end());
+    own.erase(std::unique(own.begin(), own.end()), own.end());
+    w.exclusion_start.push_back(static_cast<int32_t>(w.exclusions.size()));
+    w.exclusions.insert(w.exclusions.end(), own.begin(), own.end());
+  }
+  w.exclusion_start.push_back(static_cast<int32_t>(w.exclusions.size()));
 }
 
 inline Water make_water(Int3 tiles) {
@@ -61,21 +96,28 @@ inline Water make_water(Int3 tiles) {
   const double protein = kCube * std::cbrt(0.106 * 3 / (4 * kPi));
   std::vector<int> sites(kLattice * kLattice * kLattice);
   for (size_t s = 0; s < sites.size(); ++s) sites[s] = static_cast<int>(s);
+  std::vector<std::vector<int32_t>> excluded;
   for (int tile = 0; tile < tiles.x * tiles.y * tiles.z; ++tile) {
     const Vec3d corner{kCube * (tile % tiles.x), kCube * (tile / tiles.x % tiles.y),
                        kCube * (tile / (tiles.x * tiles.y))};
     std::shuffle(sites.begin(), sites.end(), random);
+    std::vector<int> bound;
     for (int m = 0; m < kWaters; ++m) {
       const int s = sites[static_cast<size_t>(m)];
       const Vec3d at{step * (s % kLattice + 0.5) + jitter(random),
                      step * (s / kLattice % kLattice + 0.5) + jitter(random),
                      step * (s / (kLattice * kLattice) + 0.5) + jitter(random)};
       const Vec3d centre{kCube / 2, kCube / 2, kCube / 2};
-      add_molecule(w, random, corner + at, norm(at - centre) < protein);
+      const bool inside = norm(at - centre) < protein;
+      if (inside)
+        for (int k = 0; k < 3; ++k) bound.push_back(w.atoms() + k);
+      add_molecule(w, random, corner + at, inside);
     }
+    excluded.resize(w.positions.size());
+    add_exclusions(excluded, w, bound);
   }
   w.group_start.push_back(w.atoms());
-  w.exclusion_start.push_back(static_cast<int32_t>(w.exclusions.size()));
+  store_exclusions(w, excluded);
   return w;
 }
 
@@ -99,7 +141,7 @@ inline Reference reference(const Water& w, int i) {
     ++out.pairs;
     const double r = std::sqrt(r2), qq = static_cast<double>(w.charge[i]) * w.charge[j];
     const double gauss = 2 * kAlpha / std::sqrt(kPi) * std::exp(-kAlpha * kAlpha * r2);
-    const double bare = i / 3 == j / 3 ? 0 : 1;
+    const double bare = w.excluded(i, j) ? 0 : 1;
     out.coulomb += qq * (bare - std::erf(kAlpha * r)) / r;
     double f = qq * ((bare - std::erf(kAlpha * r)) / r + gauss) / r2;
     if (bare > 0) {

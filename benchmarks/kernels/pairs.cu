@@ -7,7 +7,7 @@
 // `check` times nothing, for compute-sanitizer.
 //
 // A tenth of the molecules, in the middle of every 6.223 nm cube, have Lennard-Jones on all three
-// atoms, as a protein has. Variants of the pair kernel are made by build.py.
+// atoms and excluded neighbours, as a protein has. Variants of the pair kernel are made by build.py.
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>

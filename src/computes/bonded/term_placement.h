@@ -3,8 +3,6 @@
 // once, for hosts and GPUs; runs when lists are built.
 #pragma once
 
-#include <cmath>
-
 #include "computes/bonded/operations.h"
 
 namespace quiltmd {
@@ -23,60 +21,66 @@ class TermPlacer {
  public:
   QMD_HD explicit TermPlacer(const PlaceTerms& op) : op_(op) {}
 
-  // The entries of a term's atoms, if its compute is here.
+  // The entries of a term's atoms, if its compute is here. The atoms are looked up side by side, the
+  // last one again in place of those that a short term lacks: a GPU would wait for one after another.
   QMD_HD Found place(const TermTable& table, int32_t term, PlacedTerm& placed) const {
     const int32_t* atoms = table.atoms + static_cast<ptrdiff_t>(term) * table.size;
-    int32_t slot[4] = {-1, -1, -1, -1};
-    for (int k = 0; k < table.size; ++k) {
-      slot[k] = op_.slot_of_atom[atoms[k]];
-      if (slot[k] < 0) return Found::kElsewhere;
+    int32_t slot[kMost];
+    bool here = true;
+    for (int k = 0; k < kMost; ++k) {
+      slot[k] = op_.slot_of_atom[atoms[k < table.size ? k : table.size - 1]];
+      here &= slot[k] >= 0;
     }
-    Int3 offset[4] = {{0, 0, 0}}, lowest{0, 0, 0};
-    for (int k = 1; k < table.size; ++k) {
-      offset[k] = offset_between(slot[0], slot[k]);
+    if (!here) return Found::kElsewhere;
+    Int3 cell[kMost], offset[kMost], lowest{0, 0, 0};
+    Float4 local[kMost];
+    for (int k = 0; k < kMost; ++k) {
+      cell[k] = op_.patches[op_.slots.patch[slot[k] / kClusterSize]].cell;
+      local[k] = op_.slots.local[slot[k]];
+    }
+    for (int k = 0; k < kMost; ++k) {
+      offset[k] = offset_between(cell[0], local[0], cell[k], local[k]);
       for (int d = 0; d < 3; ++d) lowest[d] = offset[k][d] < lowest[d] ? offset[k][d] : lowest[d];
     }
-    if (!op_.computed_here[neighbour(cell_of(slot[0]), lowest)]) return Found::kElsewhere;
-    placed = {{0, 0, 0, 0}, term};
-    for (int k = 0; k < table.size; ++k) {
+    if (!op_.computed_here[neighbour(cell[0], lowest)]) return Found::kElsewhere;
+    placed.term = term;
+    bool reached = true;
+    for (int k = 0; k < kMost; ++k) {
       const int code = forward_code(
           {offset[k].x - lowest.x, offset[k].y - lowest.y, offset[k].z - lowest.z}, op_.grid.away);
-      if (code < 0) return Found::kTooWide;
-      placed.entry[k] = static_cast<uint32_t>(slot[k]) | static_cast<uint32_t>(code) << kSlotBits;
+      reached &= code >= 0;
+      const auto entry = static_cast<uint32_t>(slot[k]) | static_cast<uint32_t>(code) << kSlotBits;
+      placed.entry[k] = k < table.size ? entry : 0;
     }
-    return Found::kHere;
+    return reached ? Found::kHere : Found::kTooWide;
   }
 
  private:
-  QMD_HD Int3 cell_of(int32_t slot) const {
-    return op_.patches[op_.slots.patch[slot / kClusterSize]].cell;
-  }
+  static constexpr int kMost = 4;  // atoms of a term
 
   QMD_HD int neighbour(Int3 cell, Int3 offset) const {
     int index = 0;
     for (int d = 0; d < 3; ++d) {
       const int cells = op_.grid.cells[d];
-      index = index * cells + ((cell[d] + offset[d]) % cells + cells) % cells;
+      int at = cell[d] + offset[d];  // offsets are small: no division
+      while (at < 0) at += cells;
+      index = index * cells + at;
     }
     return index;
   }
 
-  // Fractional coordinates of the atom in its patch's image.
-  QMD_HD Vec3d fraction(int32_t slot, Int3 cell) const {
-    const Float4 local = op_.slots.local[slot];
-    const Vec3d f = op_.box.to_fraction({local.x, local.y, local.z});
-    return {(cell.x + 0.5) / op_.grid.cells.x + f.x, (cell.y + 0.5) / op_.grid.cells.y + f.y,
-            (cell.z + 0.5) / op_.grid.cells.z + f.z};
-  }
-
-  // Offset in patches from the first atom's patch to the nearest image of the other's.
-  QMD_HD Int3 offset_between(int32_t first, int32_t other) const {
-    const Int3 from = cell_of(first), to = cell_of(other);
-    const Vec3d apart = fraction(other, to) - fraction(first, from);
+  // Offset in patches from one atom's patch to the nearest image of the other's. Atoms have just been
+  // put into their patches, so the other image is at most one box away.
+  QMD_HD Int3 offset_between(Int3 from, Float4 first, Int3 to, Float4 other) const {
+    const Vec3d f = op_.box.to_fraction({static_cast<double>(other.x) - first.x,
+                                         static_cast<double>(other.y) - first.y,
+                                         static_cast<double>(other.z) - first.z});
     Int3 offset{};
-    for (int d = 0; d < 3; ++d)
-      offset[d] =
-          to[d] - from[d] - static_cast<int>(std::floor(apart[d] + 0.5)) * op_.grid.cells[d];
+    for (int d = 0; d < 3; ++d) {
+      const int cells = op_.grid.cells[d];
+      const double twice = 2 * (to[d] - from[d] + f[d] * cells);
+      offset[d] = to[d] - from[d] - (twice >= cells ? cells : twice < -cells ? -cells : 0);
+    }
     return offset;
   }
 

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pair lists on the GPU: one block for eight i-clusters that follow each other on the Hilbert curve,
-// one warp for each. The block brings the clusters near its common box into shared memory, a table
-// at a time: their boxes, and their atoms as seen from the middle of the box. Each warp picks those
-// near its own box, and measures their atoms four clusters at a time (cuda_near.cuh). Hardly any work
-// is done per warp that the block can share; the price is that the warps wait for each other.
+// one warp for each. The block first finds its visitors, the clusters near any of the eight; then it
+// brings their atoms into shared memory, a table at a time, as seen from the middle of its box. Each
+// warp picks those near its own cluster, and measures their atoms four clusters at a time
+// (cuda_near.cuh). Hardly any work is done per warp that the block can share; the price is that the
+// warps wait for each other, and so the block waits for memory as few times as can be.
 //
-// A list grows in shared memory, 16 bits an entry. When it is whole, a counter in global memory gives
-// it its place, and it is sorted by shells on its way there. So lists are packed without a second
-// search or a scan; where they lie differs between runs, what they hold does not. If one outgrows
-// shared memory, its block searches once more, and that list goes straight to its place, unsorted:
-// all of it is in the first shell.
+// A list grows in shared memory, 16 bits an entry: the first shell from the start, what is beyond it
+// from the end. When it is whole, a counter in global memory gives it its place, and it is sorted by
+// shells on its way there. So lists are packed without a second search or a scan; where they lie
+// differs between runs, what they hold does not. If one outgrows shared memory, its block searches
+// once more, and that list goes straight to its place, unsorted: all of it is in the first shell.
 //
 // Lists hold what is in reach and, for the rounding of the measure, a little beyond.
 #include <bit>
@@ -23,24 +24,19 @@
 namespace quiltmd {
 namespace lists {
 
-// Pick the table's clusters near the warp's box, from the own cluster on; returns how many.
-__device__ __forceinline__ int pick_clusters(const Search& s, float reach2, int before, int count) {
-  const Table& t = s.table;
-  const Box box = s.desk.box;
+// Pick the clusters near the warp's from a table of `count`; returns how many.
+__device__ __forceinline__ int pick_clusters(const Search& s, int before, int count) {
+  const unsigned warp = threadIdx.x / kWarp;
   int picked = 0;
 #pragma unroll 1
   for (int base = 0; base < count; base += kWarp) {
-    const int n = min(base + s.lane, kTable - 1);
-    const Box other{{t.centre[0][n], t.centre[1][n], t.centre[2][n]},
-                    {t.half[0][n], t.half[1][n], t.half[2][n]}};
-    const uint32_t entry = visitor_at(s, before + n);
-    const bool near =
-        base + s.lane < count && entry >= s.cluster * kClusterSize && gap2(box, other) < reach2;
+    const unsigned n = base + s.lane, number = (before + n) % kVisitors;
+    const bool near = n < count && (s.table.hosts[number] >> warp & 1u);
     const unsigned lanes = __ballot_sync(kAllLanes, near);
     if (near) {
-      const bool suspect = s.desk.partner[entry / kClusterSize % kPartners] != kNobody;
+      const int cluster = (s.table.visitors[number] & kSlotMask) / kClusterSize;
       s.desk.picked[picked + __popc(lanes & s.earlier)] =
-          static_cast<uint16_t>(n * kPlace | (suspect ? kSuspect : 0));
+          static_cast<uint16_t>(n * kPlace | suspicion(s, cluster));
     }
     picked += __popc(lanes);
   }
@@ -57,11 +53,11 @@ __device__ __forceinline__ int next_place(const Search& s, bool listed, int& cou
 }
 
 // Append those entries that have a mask; returns whether this lane's has none.
-__device__ __forceinline__ bool append_masked(const Search& s, uint32_t entry, bool near,
-                                              Draft& list) {
+__device__ __forceinline__ bool append_masked(const Search& s, unsigned marks, uint32_t entry,
+                                              bool near, Draft& list) {
   const uint32_t own = s.cluster * kClusterSize, place = entry % kClusterSize;
   const bool itself = entry - place == own;
-  const unsigned excluded = near ? exclusions_of(s, entry & kSlotMask) : 0;
+  const unsigned excluded = near ? exclusions_of(s, marks, entry & kSlotMask) : 0;
   const bool masked = near && (itself || excluded != 0);
   const bool listed = masked && entry != own;  // the first atom has none before it
   const int n = next_place(s, listed, list.masked_count);
@@ -72,10 +68,10 @@ __device__ __forceinline__ bool append_masked(const Search& s, uint32_t entry, b
   return near && !masked;
 }
 
-// The shell of an atom at this squared distance.
+// The shell of an atom at this squared distance; beyond all, the last.
 __device__ __forceinline__ unsigned shell_of(const Search& s, float distance2) {
   const int bin = (__float_as_int(distance2) >> s.bins.shift) - s.bins.first;
-  return s.table.shell[max(bin, 0)];
+  return s.table.shell[min(max(bin, 0), kBins)];
 }
 
 // Measure the atoms of the picked clusters: four clusters at a time, twice, so that one is under way
@@ -84,32 +80,44 @@ template <bool kPlaced>
 __device__ __forceinline__ void test_atoms(const Search& s, const NearTest& test, float reach2,
                                            int before, int picked, Draft& list) {
   const int cluster = s.lane / kClusterSize, place = s.lane % kClusterSize;
+  const unsigned so_far = kept(2 * s.earlier + 1);
   const auto brief =
       kept(static_cast<unsigned>(before << (kAtomBits + kShellBits) | place << kShellBits));
-  const auto measure = [&](unsigned n) {
-    return nearest2(test, s.table.rows + n * kClusterSize + place);
+  static_assert(sizeof(uint4) * kClusterSize == 2 * kPlace);
+  constexpr unsigned kPlaces = kSuspect - kPlace;
+  const unsigned own_row = kept(shared_address(s.table.rows + place));
+  const auto measure = [&](unsigned mark) { return nearest2(test, own_row + 2 * mark); };
+  const auto entry_of = [&](unsigned mark) {
+    return visitor_at(s, before + mark / kPlace) + place;
   };
-  const auto keep = [&](unsigned n, bool near, float distance2) {
-    const int at = next_place(s, near, list.plain_count);
-    if (near && at < list.plain_room) {
-      if constexpr (kPlaced) {
-        list.plain[at] = visitor_at(s, before + n) + place;
-      } else {
-        list.brief[at] =
-            static_cast<Brief>(brief + (n << (kAtomBits + kShellBits)) + shell_of(s, distance2));
-      }
-    }
+  const auto keep_placed = [&](unsigned mark, bool near) {
+    int count = list.near_last + 1;
+    const int at = next_place(s, near, count);
+    list.near_last = count - 1;
+    if (near && at < list.plain_room) list.plain[at] = entry_of(mark);
+  };
+  const auto keep = [&](unsigned mark, bool listed, float distance2) {
+    if constexpr (kPlaced) return keep_placed(mark, listed);
+    const bool near = distance2 < s.bins.near;
+    const unsigned all = __ballot_sync(kAllLanes, listed);
+    const unsigned nears = __ballot_sync(kAllLanes, near) & all, fars = all & ~nears;
+    const int rank = __popc((near ? nears : fars) & so_far);
+    const int at = near ? list.near_last + rank : list.far_first - rank;
+    list.near_last += __popc(nears);
+    list.far_first -= __popc(fars);
+    const auto value = static_cast<Brief>(brief + mark + shell_of(s, distance2));
+    if (listed && list.near_last < list.far_first) list.brief[at] = value;
   };
 #pragma unroll 1
   for (int first = 0; first < picked; first += 2 * kAtOnce) {
-    const unsigned mark_a = s.desk.picked[first + cluster], a = mark_a / kPlace;
-    const unsigned mark_b = s.desk.picked[first + cluster + kAtOnce], b = mark_b / kPlace;
+    const unsigned pick_a = s.desk.picked[first + cluster], a = pick_a & kPlaces;
+    const unsigned pick_b = s.desk.picked[first + cluster + kAtOnce], b = pick_b & kPlaces;
     const float distance2_a = measure(a), distance2_b = measure(b);
     bool near_a = distance2_a < reach2, near_b = distance2_b < reach2;
-    if (__any_sync(kAllLanes, (near_a && (mark_a & kSuspect)) || (near_b && (mark_b & kSuspect)))) {
-      near_a = append_masked(s, visitor_at(s, before + a) + place, near_a, list);
-      near_b = append_masked(s, visitor_at(s, before + b) + place, near_b, list);
-    }
+    if (__any_sync(kAllLanes, near_a && pick_a >= kSuspect))
+      near_a = append_masked(s, pick_a, entry_of(a), near_a, list);
+    if (__any_sync(kAllLanes, near_b && pick_b >= kSuspect))
+      near_b = append_masked(s, pick_b, entry_of(b), near_b, list);
     keep(a, near_a, distance2_a);
     keep(b, near_b, distance2_b);
   }
@@ -118,32 +126,31 @@ __device__ __forceinline__ void test_atoms(const Search& s, const NearTest& test
 // All threads of the block fill their warps' lists, from the block's first cluster on.
 template <bool kPlaced>
 __device__ __forceinline__ void fill_lists(const Search& s, int first, bool wanted, Draft& list) {
-  const ClusterBounds b = s.op.bounds[s.cluster];
+  const int end = s.shell[s.op.grid.codes].begin;
+  const auto first_entry = static_cast<uint32_t>(s.shell[0].cluster + first) * kClusterSize;
   const float3 origin = s.origin();
-  const Box box{{b.centre.x - origin.x, b.centre.y - origin.y, b.centre.z - origin.z},
-                {b.half.x, b.half.y, b.half.z}};
-  if (s.lane == 0) s.desk.box = box;
+  const Box box = s.table.boxes[threadIdx.x / kWarp];
   const float3 corner{fabsf(box.centre.x) + box.half.x, fabsf(box.centre.y) + box.half.y,
                       fabsf(box.centre.z) + box.half.z};
   const float radius2 = fmaf(corner.x, corner.x, fmaf(corner.y, corner.y, corner.z * corner.z));
   const float reach2 = squared_reach(s.op.reach[kShells - 1]);
   const NearTest test = make_near_test(s.op.slots.local + s.cluster * kClusterSize, origin,
                                        matrix_error(radius2, reach2), s.lane);
-  const int end = s.shell[s.op.grid.codes].begin;
   list.visitors = 0;
-  Visitor visitor = invite(s, first);
 #pragma unroll 1
-  for (int base = first; base < end;) {
-    const int before = list.visitors;
-    const int count = enter_clusters(s, visitor, base, before, reach2);
-    base = s.table.next;
-    enter_atoms(s, before, count);
-    visitor = invite(s, base);
-    const int picked = wanted ? pick_clusters(s, reach2, before, count) : 0;
-    __syncthreads();
-    test_atoms<kPlaced>(s, test, reach2, before, picked, list);
-    list.visitors += count;
-    __syncthreads();
+  for (int base = first; base < end; base += kVisitors) {
+    if (list.visitors > 0) __syncthreads();  // the last table has been used
+    const int gathered = gather_visitors(s, base, first_entry, list.visitors, reach2);
+#pragma unroll 1
+    for (int done = 0; done < gathered; done += kTable) {
+      if (done > 0) __syncthreads();
+      const int before = list.visitors + done, count = min(kTable, gathered - done);
+      enter_atoms(s, before, count);
+      const int picked = wanted ? pick_clusters(s, before, count) : 0;
+      __syncthreads();
+      test_atoms<kPlaced>(s, test, reach2, before, picked, list);
+    }
+    list.visitors += gathered;
   }
 }
 
@@ -168,31 +175,13 @@ __device__ __forceinline__ uint32_t full_entry(const Search& s, unsigned brief) 
   return s.table.visitors[brief >> (kAtomBits + kShellBits)] + (brief >> kShellBits) % kClusterSize;
 }
 
-// Write the entries of the first shell, most of all, from place `first` on; the others stay, closed
-// up. Returns how many are written.
-__device__ int write_first_shell(const Search& s, Draft& list, int first) {
-  int near = 0;
-#pragma unroll 1
-  for (int n = s.lane; n - s.lane < list.plain_count; n += kWarp) {
-    const bool present = n < list.plain_count;
-    const Brief brief = present ? list.brief[n] : Brief{0};
-    const bool first_shell = present && brief % kShells == 0;
-    const int nearer = next_place(s, first_shell, near);
-    if (first_shell) s.op.entries[first + nearer] = full_entry(s, brief);
-    if (present && !first_shell) list.brief[n - nearer] = brief;
-  }
-  __syncwarp();
-  list.plain_count -= near;
-  return near;
-}
-
-// Count the entries of every shell, 8 bits each in a lane; returns those before shell lane % 8, and
-// in `within` those up to it.
+// Count the entries beyond the first shell, 8 bits for each shell in a lane; returns those before
+// shell lane % 8, and in `within` those up to it.
 __device__ __forceinline__ int count_shells(const Draft& list, int lane, int* within) {
   unsigned long long counts = 0;
 #pragma unroll 1
-  for (int n = lane; n < list.plain_count; n += kWarp)
-    counts += 1ull << (list.brief[n] % kShells * 8);
+  for (int n = lane; n < list.far_count(); n += kWarp)
+    counts += 1ull << (list.far(n) % kShells * 8);
   constexpr unsigned kEven = 0x00ff00ffu;  // 16 bits for the sum of all lanes
   const auto low = static_cast<unsigned>(counts), high = static_cast<unsigned>(counts >> 32);
   const unsigned even_low = __reduce_add_sync(kAllLanes, low & kEven);
@@ -222,12 +211,12 @@ __device__ __forceinline__ unsigned lanes_like(unsigned present, unsigned shell)
   return lanes;
 }
 
-// Write the entries that are left from place `first` on, shell by shell, each in their order.
-__device__ void scatter_plain(const Search& s, const Draft& list, int first) {
+// Write the entries beyond the first shell from place `first` on, shell by shell, each in their order.
+__device__ void scatter_far(const Search& s, const Draft& list, int first) {
 #pragma unroll 1
-  for (int n = s.lane; n - s.lane < list.plain_count; n += kWarp) {
-    const bool present = n < list.plain_count;
-    const unsigned brief = list.brief[min(n, list.plain_count - 1)], shell = brief % kShells;
+  for (int n = s.lane; n - s.lane < list.far_count(); n += kWarp) {
+    const bool present = n < list.far_count();
+    const unsigned brief = list.far(min(n, list.far_count() - 1)), shell = brief % kShells;
     const unsigned lanes = lanes_like(__ballot_sync(kAllLanes, present), shell);
     int* const next = s.desk.next + shell;
     const int at = *next + __popc(lanes & s.earlier);
@@ -240,27 +229,31 @@ __device__ void scatter_plain(const Search& s, const Draft& list, int first) {
   }
 }
 
-__device__ void sort_list(const Search& s, Draft& list, int begin, PairList& header) {
+__device__ void sort_list(const Search& s, const Draft& list, int begin, PairList& header) {
 #pragma unroll 1
   for (int n = s.lane; n < list.masked_count; n += kWarp) {
     s.op.entries[begin + n] = list.masked[n];
     s.op.masks[begin + n] = list.masks[n];
   }
-  const int near = list.masked_count + write_first_shell(s, list, begin + list.masked_count);
+  begin += list.masked_count;
+#pragma unroll 4
+  for (int n = s.lane; n < list.near_count(); n += kWarp)
+    s.op.entries[begin + n] = full_entry(s, list.brief[n]);
   int within;
   const int before = count_shells(list, s.lane, &within);
   if (s.lane < kShells) {
     s.desk.next[s.lane] = before;
-    header.within[s.lane] = near + within;
+    header.within[s.lane] = list.masked_count + list.near_count() + within;
   }
   __syncwarp();
-  scatter_plain(s, list, begin + near);
+  scatter_far(s, list, begin + list.near_count());
 }
 
 // Give the list its place, and write it there if it is whole. Returns whether it must be searched
 // again, to be written there; `list` is then that place.
 __device__ bool settle_list(const Search& s, int number, Draft& list) {
-  const int masked = list.masked_count, count = masked + list.plain_count;
+  __syncwarp();  // all lanes' entries are there
+  const int masked = list.masked_count, count = masked + list.plain_count();
   const int begin = take_place(s.op, count, s.lane);
   const bool placed = begin >= 0, whole = list.fits();
   PairList& header = s.op.lists[number];
@@ -275,7 +268,8 @@ __device__ bool settle_list(const Search& s, int number, Draft& list) {
   }
   if (s.lane < kShells) header.within[s.lane] = placed ? count : 0;
   uint32_t* const entries = s.op.entries + begin;
-  list = {nullptr, entries + masked, entries, s.op.masks + begin, count - masked, masked, 0, 0, 0};
+  const int plain = count - masked;
+  list = {nullptr, entries + masked, entries, s.op.masks + begin, plain, masked, plain};
   return placed;
 }
 
@@ -293,11 +287,10 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
   if (op.faults->refused) return;
   const int compute = blockIdx.x, warp = threadIdx.x / kWarp;
   const int lane = kept(static_cast<int>(threadIdx.x % kWarp));
+  const PlacedPatch own = op.patches[op.computes[compute]];
   const int first_list = op.first_list[compute];
-  const int clusters = op.first_list[compute + 1] - first_list;
-  if (static_cast<int>(blockIdx.y) * kWarps >= clusters) return;
-  const int own_first = op.patches[op.computes[compute]].start / kClusterSize;
-  load_shell(op, compute, shell);
+  if (warp == 0) load_shell(op, compute, shell, lane);
+  const int own_first = own.start / kClusterSize, clusters = clusters_of(own);
   if (threadIdx.x < kClusterSize) table.rows[kTable * kClusterSize + threadIdx.x] = nowhere_row();
 #pragma unroll 1
   for (int first = blockIdx.y * kWarps; first < clusters; first += gridDim.y * kWarps) {
@@ -305,21 +298,13 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
     bool wanted = n < clusters && number < op.list_capacity;
     if (n < clusters && !wanted && lane == 0)
       atomicMax(&op.faults->list_overflow, op.entry_capacity + kListAlign);
-    const Box common = common_box(op, own_first, clusters, first, lane);
-    if (threadIdx.x == 0) table.common = common;
     const auto cluster = static_cast<uint32_t>(own_first + min(n, clusters - 1));
     const Search s{op, shell, table, desks[warp], cluster, bins, lane, kept((1u << lane) - 1)};
+    if (warp == kWarps - 1) note_boxes(op, {own_first + first, clusters - first}, table, lane);
     note_partners(s);
-    __syncthreads();  // the shell is complete
-    Draft list{briefs + kept(warp * room),
-               nullptr,
-               s.desk.masked,
-               s.desk.masks,
-               room,
-               kMaskedRoom,
-               0,
-               0,
-               0};
+    __syncthreads();  // the shell and the boxes are complete
+    Draft list{
+        briefs + kept(warp * room), nullptr, s.desk.masked, s.desk.masks, room, kMaskedRoom, room};
     fill_lists<false>(s, first, wanted, list);
     wanted = wanted && settle_list(s, number, list);
     if (__syncthreads_or(wanted)) fill_again(s, first, wanted, list);
@@ -336,13 +321,16 @@ int room_for(float reach) {
 // As fine as the number of bins allows. What lies below the first bin counts as in it.
 Bins make_bins(const float* reach) {
   const auto bits = [&](int shell) { return std::bit_cast<int32_t>(reach[shell] * reach[shell]); };
-  Bins bins{12, 0, {}};
+  Bins bins{12, 0, 0, {}};
   while ((bits(kShells - 1) >> bins.shift) - (bits(0) >> bins.shift) >= kBins) ++bins.shift;
   bins.first = bits(0) >> bins.shift;
   for (int bin = 1; bin <= kBins; ++bin) {
     const int least = (bins.first + bin) << bins.shift;
     while (bins.shell[bin] < kShells - 1 && bits(bins.shell[bin]) <= least) ++bins.shell[bin];
   }
+  int far = 1;
+  while (bins.shell[far] == 0) ++far;  // the last bin is beyond the first shell
+  bins.near = std::bit_cast<float>((bins.first + far) << bins.shift);
   return bins;
 }
 

@@ -79,13 +79,17 @@ __device__ __forceinline__ void multiply_rows(const NearTest& test, uint32_t upp
   lower_least = fminf(d[2], d[3]);
 }
 
-// Squared distance of this lane's j atom from the nearest i atom, or a little less; `row`: its row,
-// in shared memory.
-__device__ __forceinline__ float nearest2(const NearTest& test, const uint4* row) {
+__device__ __forceinline__ unsigned shared_address(const void* p) {
+  return static_cast<unsigned>(__cvta_generic_to_shared(p));
+}
+
+// Squared distance of this lane's j atom from the nearest i atom, or a little less; `row`: where its
+// row is in shared memory.
+__device__ __forceinline__ float nearest2(const NearTest& test, unsigned row) {
   uint32_t part[4];  // component lane % 4 of rows lane / 4, lane / 4 + 8, ...
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(part[0]), "=r"(part[1]), "=r"(part[2]), "=r"(part[3])
-               : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(row)))
+               : "r"(row)
                : "memory");
   float least[4];
   multiply_rows(test, part[0], part[1], least[0], least[1]);

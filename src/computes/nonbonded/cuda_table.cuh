@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What goes before the lists themselves in cuda_lists.cu: which atoms are excluded from an i-cluster,
-// and the table of j-clusters and their atoms that a block shares. Clusters that are far from all
-// i-clusters of the block do not enter it.
+// the visitors of a block, j-clusters near any of its i-clusters, and the table of their atoms that
+// its warps share.
 #pragma once
 
 #include "computes/nonbonded/cuda_near.cuh"
@@ -14,21 +14,26 @@ constexpr int kWarps = 8;  // i-clusters of a block
 constexpr int kThreads = kWarps * kWarp;
 constexpr int kBlocks = 4;  // on a multiprocessor; shared memory allows no more
 constexpr int kAtOnce = kWarp / kClusterSize;
-constexpr int kTable = 192;  // j-clusters in shared memory, fewer than threads: some are not near
+constexpr int kTable = 216;      // j-clusters whose atoms are in shared memory
 constexpr int kVisitors = 1024;  // j-clusters that the entries of a list can name
+constexpr int kChunks = kVisitors / kWarp;
 constexpr int kPartners = 32;    // clusters with excluded partners of an i-cluster
 constexpr int kMaskedRoom = 64;  // masked entries of a list in shared memory
 constexpr int kBins = 256;       // of squared distances, by the bits of a float
-static_assert(kPartners == kWarp);
+static_assert(kPartners == kWarp && kChunks == kWarp);
 constexpr int kNobody = -1;
-constexpr unsigned kSuspect = 1;  // marks clusters that may hold excluded atoms
-constexpr unsigned kPlace = 4;    // unit of places in the table that bear this mark
 
 // An entry in 16 bits: visitor | atom | shell.
 using Brief = uint16_t;
 constexpr int kAtomBits = 3, kShellBits = 3;
 static_assert(kShells == 1 << kShellBits && kClusterSize == 1 << kAtomBits);
 static_assert(kVisitors << (kAtomBits + kShellBits) == 1 << 16);
+
+// A picked cluster in 16 bits: kPlace times its place in the table, and for those that hold excluded
+// atoms kSuspect and their place among the partners, kPartners if that must be searched for.
+constexpr unsigned kPlace = 1 << (kAtomBits + kShellBits);
+constexpr unsigned kSuspect = 1 << 15;
+static_assert((kTable + 1) * kPlace <= kSuspect && kPartners < kPlace);
 
 // A patch that a compute's clusters look into; all their clusters are numbered in a row.
 struct Neighbour {
@@ -41,15 +46,26 @@ struct Box {
   float3 centre, half;
 };
 
-// The j-clusters that the block looks at, and one more that is nowhere.
-struct Table {
-  uint4 rows[(kTable + 1) * kClusterSize];
-  float centre[3][kTable], half[3][kTable];
-  uint32_t visitors[kVisitors];  // first slot | code; also of tables before this one
-  int next;                      // number of the first cluster that is still to come
-  Box common;                    // of the block's clusters; coordinates count from its centre
-  uint8_t shell[kBins + 1];      // by bin
+// A j-cluster that is near one of the block's clusters.
+struct Visitor {
+  uint32_t entry;  // first slot | code
+  unsigned hosts;  // a bit for each warp whose cluster it is near
 };
+
+// The j-clusters that the block looks at: the atoms of some, and of one more that is nowhere.
+struct Table {
+  union {
+    uint4 rows[(kTable + 1) * kClusterSize];
+    Visitor arrived[kVisitors];  // by chunk, until those of all chunks are counted
+  };
+  uint32_t visitors[kVisitors];  // the entries of all
+  uint8_t hosts[kVisitors];
+  int arrivals[kChunks];     // how many of each chunk
+  alignas(16) Box common;    // of the block's clusters; coordinates count from its centre
+  Box boxes[kWarps];         // of each
+  uint8_t shell[kBins + 1];  // by bin
+};
+static_assert(sizeof(Visitor) * kVisitors <= sizeof(uint4) * kTable * kClusterSize);
 
 // What a warp works with; the plain entries of its list follow in shared memory.
 struct Desk {
@@ -59,27 +75,34 @@ struct Desk {
   uint32_t masked[kMaskedRoom];
   uint8_t masks[kMaskedRoom];
   int next[kShells];  // where the next entry of a shell goes
-  Box box;            // of the cluster
 };
 
 // How squared distances fall into bins: the upper bits of the float, counted from those of the least.
 struct Bins {
   int shift, first;
+  float near;                // the squared distance up to which they are of the first shell
   uint8_t shell[kBins + 1];  // of the least distance in the bin; the last is for rounding
 };
 
-// A list in the making: where its entries go, how many fit, and how many there are.
+// A list in the making: where its entries go, how many fit, and how many there are. In shared memory
+// those beyond the first shell stand at the end, the last of them first.
 struct Draft {
   Brief* brief;     // in shared memory, or
   uint32_t* plain;  // in its final place
   uint32_t* masked;
   uint8_t* masks;
   int plain_room, masked_room;
-  int plain_count, masked_count;
-  int visitors;  // clusters in this and former tables
+  int far_first;       // the place of the last entry beyond the first shell,
+  int near_last = -1;  // and of the last one in it
+  int masked_count = 0;
+  int visitors = 0;  // clusters that came by
 
+  __device__ int near_count() const { return near_last + 1; }
+  __device__ int far_count() const { return plain_room - far_first; }
+  __device__ int plain_count() const { return near_count() + far_count(); }
+  __device__ Brief far(int n) const { return brief[plain_room - 1 - n]; }
   __device__ bool fits() const {
-    return plain_count <= plain_room && masked_count <= masked_room && visitors <= kVisitors;
+    return plain_count() <= plain_room && masked_count <= masked_room && visitors <= kVisitors;
   }
 };
 
@@ -100,9 +123,9 @@ __device__ __forceinline__ int clusters_of(const PlacedPatch& patch) {
   return (patch.atoms + kClusterSize - 1) / kClusterSize;
 }
 
-__device__ void load_shell(const BuildLists& op, int compute, Neighbour* shell) {
-  const int codes = op.grid.codes, lane = threadIdx.x;
-  if (lane >= kWarp) return;
+// One warp's work.
+__device__ void load_shell(const BuildLists& op, int compute, Neighbour* shell, int lane) {
+  const int codes = op.grid.codes;
   int before = 0;
 #pragma unroll 1
   for (int base = 0; base < codes; base += kWarp) {
@@ -127,20 +150,28 @@ __device__ void load_shell(const BuildLists& op, int compute, Neighbour* shell) 
 
 // ---- exclusions ----------------------------------------------------------------------------
 
+// Clusters that follow each other, as partners often do, are kept apart.
+__device__ __forceinline__ int partner_hash(int cluster) {
+  return static_cast<unsigned>(cluster) * 0x9e3779b1u / (1u << 27);
+}
+
 // Note the excluded partners of the i atoms, four lanes to an atom, and the cluster itself. When
 // there are too many clusters of them all places are taken, and partners are searched for instead.
 __device__ void note_partners(const Search& s) {
   const int own = static_cast<int>(s.cluster);
-  s.desk.partner[s.lane] = s.lane == own % kPartners ? own : kNobody;
+  s.desk.partner[s.lane] = s.lane == partner_hash(own) ? own : kNobody;
   s.desk.excluded[s.lane][0] = s.desk.excluded[s.lane][1] = 0;
   __syncwarp();
+  constexpr int kBatch = 3;
   const int i = s.lane / kAtOnce;
   const int atom = s.op.slots.atom[s.cluster * kClusterSize + i];
   const auto note = [&](int slot) {
+    if (slot < 0) return;
     const int cluster = slot / kClusterSize, place = slot % kClusterSize;
+    const int hash = partner_hash(cluster);
 #pragma unroll 1
     for (int n = 0; n < kPartners; ++n) {
-      const int at = (cluster + n) % kPartners;
+      const int at = (hash + n) % kPartners;
       const int before = atomicCAS(&s.desk.partner[at], kNobody, cluster);
       if (before != kNobody && before != cluster) continue;
       atomicOr(&s.desk.excluded[at][place / 4], 1u << (place % 4 * 8 + i));
@@ -151,9 +182,13 @@ __device__ void note_partners(const Search& s) {
     const Constants& c = s.op.constants;
     const int end = c.exclusion_start[atom + 1];
 #pragma unroll 1
-    for (int e = c.exclusion_start[atom] + s.lane % kAtOnce; e < end; e += kAtOnce) {
-      const int slot = s.op.slot_of_atom[c.exclusions[e]];
-      if (slot >= 0) note(slot);
+    for (int e = c.exclusion_start[atom] + s.lane % kAtOnce; e < end; e += kBatch * kAtOnce) {
+      int slot[kBatch];
+#pragma unroll
+      for (int k = 0; k < kBatch; ++k)
+        slot[k] = e + k * kAtOnce < end ? s.op.slot_of_atom[c.exclusions[e + k * kAtOnce]] : -1;
+#pragma unroll
+      for (int k = 0; k < kBatch; ++k) note(slot[k]);
     }
   }
   __syncwarp();
@@ -182,16 +217,24 @@ __device__ __noinline__ unsigned search_exclusions(const BuildLists& op, uint32_
   return found;
 }
 
-// Bits of the i atoms that the atom of a slot is excluded from.
-__device__ __forceinline__ unsigned exclusions_of(const Search& s, uint32_t slot) {
-  const int cluster = static_cast<int>(slot / kClusterSize), place = slot % kClusterSize;
+// Marks of a picked cluster: none if no atom of it is excluded, nor is it the warp's own.
+__device__ __forceinline__ unsigned suspicion(const Search& s, int cluster) {
+  const int hash = partner_hash(cluster);
 #pragma unroll 1
-  for (unsigned n = 0; n < kPartners; ++n) {
-    const int at = (cluster + n) % kPartners, partner = s.desk.partner[at];
-    if (partner == cluster) return s.desk.excluded[at][place / 4] >> place % 4 * 8 & 0xffu;
+  for (int n = 0; n < kPartners; ++n) {
+    const int at = (hash + n) % kPartners, partner = s.desk.partner[at];
+    if (partner == cluster) return kSuspect | at;
     if (partner == kNobody) return 0;
   }
-  return search_exclusions(s.op, s.cluster, s.op.slots.atom[slot]);
+  return kSuspect | kPartners;
+}
+
+// Bits of the i atoms that the atom of a slot is excluded from, given the marks of its cluster.
+__device__ __forceinline__ unsigned exclusions_of(const Search& s, unsigned marks, uint32_t slot) {
+  if (marks < kSuspect) return 0;
+  const unsigned at = marks % kPlace, place = slot % kClusterSize;
+  if (at == kPartners) return search_exclusions(s.op, s.cluster, s.op.slots.atom[slot]);
+  return s.desk.excluded[at][place / 4] >> place % 4 * 8 & 0xffu;
 }
 
 // ---- the block's table ---------------------------------------------------------------------
@@ -201,15 +244,26 @@ __device__ __forceinline__ float least(float v) {
   return v;
 }
 
-// The box of the block's clusters, first <= number < first + kWarps of the patch.
-__device__ Box common_box(const BuildLists& op, int own_first, int clusters, int first, int lane) {
-  const ClusterBounds b = op.bounds[own_first + min(first + lane % kWarps, clusters - 1)];
+// Where the clusters of a block begin, and how many its patch has.
+struct Hosts {
+  int cluster, count;
+};
+
+// One warp notes the boxes of the block's clusters and the one around them all, from whose centre
+// coordinates count.
+__device__ void note_boxes(const BuildLists& op, Hosts hosts, Table& table, int lane) {
+  const ClusterBounds b = op.bounds[hosts.cluster + min(lane % kWarps, hosts.count - 1)];
   const float3 low{least(b.centre.x - b.half.x), least(b.centre.y - b.half.y),
                    least(b.centre.z - b.half.z)};
   const float3 high{-least(-b.centre.x - b.half.x), -least(-b.centre.y - b.half.y),
                     -least(-b.centre.z - b.half.z)};
-  return {{0.5f * (low.x + high.x), 0.5f * (low.y + high.y), 0.5f * (low.z + high.z)},
-          {0.5f * (high.x - low.x), 0.5f * (high.y - low.y), 0.5f * (high.z - low.z)}};
+  const float3 centre{0.5f * (low.x + high.x), 0.5f * (low.y + high.y), 0.5f * (low.z + high.z)};
+  if (lane < kWarps)
+    table.boxes[lane] = {{b.centre.x - centre.x, b.centre.y - centre.y, b.centre.z - centre.z},
+                         {b.half.x, b.half.y, b.half.z}};
+  if (lane == 0)
+    table.common = {centre,
+                    {0.5f * (high.x - low.x), 0.5f * (high.y - low.y), 0.5f * (high.z - low.z)}};
 }
 
 // Squared gap between two boxes, at most.
@@ -220,71 +274,85 @@ __device__ __forceinline__ float gap2(const Box& a, const Box& b) {
   return fmaf(x, x, fmaf(y, y, z * z));
 }
 
-// How many threads of the block before this one have `chosen` set; `all`: of the whole block.
-__device__ __forceinline__ int block_rank(bool chosen, int lane, int* all) {
-  __shared__ int counts[kWarps];
-  const int warp = threadIdx.x / kWarp;
-  const unsigned lanes = __ballot_sync(kAllLanes, chosen);
-  if (lane == 0) counts[warp] = __popc(lanes);
-  __syncthreads();
-  int before = __popc(lanes & ((1u << lane) - 1)), sum = 0;
-#pragma unroll
-  for (int w = 0; w < kWarps; ++w) {
-    before += w < warp ? counts[w] : 0;
-    sum += counts[w];
-  }
-  *all = sum;
-  return before;
-}
-
-// The cluster that this thread brings to the table next, on its way from memory.
-struct Visitor {
+// Cluster `number` of those that the block may have to look at.
+struct Candidate {
   ClusterBounds bounds;
   uint32_t entry;
   bool present;
 };
-__device__ __forceinline__ Visitor invite(const Search& s, int base) {
+__device__ __forceinline__ Candidate invite(const Search& s, int number) {
   const Neighbour* const shell = s.shell;
-  const int codes = s.op.grid.codes, number = base + static_cast<int>(threadIdx.x);
-  Visitor v{};
-  v.present = number < shell[codes].begin;
-  if (!v.present) return v;
+  const int codes = s.op.grid.codes;
+  Candidate c{};
+  c.present = number < shell[codes].begin;
+  if (!c.present) return c;
   int code = 0;
 #pragma unroll 1
   for (int step = codes <= 16 ? 8 : kMaxCodes / 2; step > 0; step /= 2) {
     if (code + step < codes && shell[code + step].begin <= number) code += step;
   }
   const int cluster = shell[code].cluster + number - shell[code].begin;
-  v.bounds = s.op.bounds[cluster];
-  v.entry = static_cast<uint32_t>(cluster) * kClusterSize | static_cast<uint32_t>(code)
+  c.bounds = s.op.bounds[cluster];
+  c.entry = static_cast<uint32_t>(cluster) * kClusterSize | static_cast<uint32_t>(code)
                                                                 << kSlotBits;
-  return v;
+  return c;
 }
 
-// Enter the visitors that are near the block's box, after `before` earlier ones, as many as the table
-// holds; returns how many. The others must be invited again.
-__device__ __forceinline__ int enter_clusters(const Search& s, const Visitor& v, int base,
-                                              int before, float reach2) {
-  Table& t = s.table;
-  const ClusterBounds& b = v.bounds;
-  const float* shift = s.shell[v.entry >> kSlotBits].shift;
+// The warps that a candidate is near to, from their own cluster on: entry `first` for the block's
+// first.
+__device__ __forceinline__ unsigned find_hosts(const Search& s, const Candidate& c, uint32_t first,
+                                               float reach2) {
+  const float* shift = s.shell[c.entry >> kSlotBits].shift;
   const float3 origin = s.origin();
-  const Box other{{b.centre.x + (shift[0] - origin.x), b.centre.y + (shift[1] - origin.y),
-                   b.centre.z + (shift[2] - origin.z)},
-                  {b.half.x, b.half.y, b.half.z}};
-  const bool near = v.present && gap2({{0, 0, 0}, t.common.half}, other) < reach2;
-  if (threadIdx.x == 0) t.next = base + kThreads;
-  int count;
-  const int place = block_rank(near, s.lane, &count);
-  if (near && place < kTable) {
-    t.visitors[static_cast<unsigned>(before + place) % kVisitors] = v.entry;
-    t.centre[0][place] = other.centre.x, t.half[0][place] = other.half.x;
-    t.centre[1][place] = other.centre.y, t.half[1][place] = other.half.y;
-    t.centre[2][place] = other.centre.z, t.half[2][place] = other.half.z;
+  const Box box{
+      {c.bounds.centre.x + (shift[0] - origin.x), c.bounds.centre.y + (shift[1] - origin.y),
+       c.bounds.centre.z + (shift[2] - origin.z)},
+      {c.bounds.half.x, c.bounds.half.y, c.bounds.half.z}};
+  const bool near = c.present && gap2({{0, 0, 0}, s.table.common.half}, box) < reach2;
+  unsigned hosts = 0;
+  if (!__any_sync(kAllLanes, near)) return hosts;
+#pragma unroll
+  for (int w = 0; w < kWarps; ++w) {
+    const bool host = c.entry >= first + w * kClusterSize && gap2(s.table.boxes[w], box) < reach2;
+    hosts |= host ? 1u << w : 0;
   }
-  if (near && place == kTable) t.next = base + static_cast<int>(threadIdx.x);
+  return near ? hosts : 0;
+}
+
+// Find those of the next kVisitors candidates, from number `base` on, that the block has to look at;
+// returns how many. Each warp takes chunks of them in turn, so visitors stay in order.
+__device__ __forceinline__ int gather_visitors(const Search& s, int base, uint32_t first,
+                                               int before, float reach2) {
+  Table& t = s.table;
+  const int warp = threadIdx.x / kWarp, end = s.shell[s.op.grid.codes].begin;
+  const int chunks = min(kChunks, (end - base + kWarp - 1) / kWarp);
+  Candidate c = invite(s, base + warp * kWarp + s.lane);
+#pragma unroll 1
+  for (int chunk = warp; chunk < chunks; chunk += kWarps) {
+    const unsigned hosts = find_hosts(s, c, first, reach2);
+    const unsigned lanes = __ballot_sync(kAllLanes, hosts != 0);
+    if (hosts) t.arrived[chunk * kWarp + __popc(lanes & s.earlier)] = {c.entry, hosts};
+    if (s.lane == 0) t.arrivals[chunk] = __popc(lanes);
+    c = invite(s, base + (chunk + kWarps) * kWarp + s.lane);
+  }
   __syncthreads();
-  return min(count, kTable);
+  const int own = s.lane < chunks ? t.arrivals[s.lane] : 0;
+  int sum = own;
+  for (int step = 1; step < kWarp; step *= 2) {
+    const int other = __shfl_up_sync(kAllLanes, sum, step);
+    if (s.lane >= step) sum += other;
+  }
+#pragma unroll 1
+  for (int chunk = warp; chunk < chunks; chunk += kWarps) {
+    const int count = __shfl_sync(kAllLanes, own, chunk);
+    const unsigned at = before + __shfl_sync(kAllLanes, sum, chunk) - count + s.lane;
+    if (s.lane >= count) continue;
+    const Visitor visitor = t.arrived[chunk * kWarp + s.lane];
+    t.visitors[at % kVisitors] = visitor.entry;
+    t.hosts[at % kVisitors] = static_cast<uint8_t>(visitor.hosts);
+  }
+  __syncthreads();
+  return __shfl_sync(kAllLanes, sum, kWarp - 1);
 }
 
 __device__ __forceinline__ uint32_t visitor_at(const Search& s, unsigned number) {
