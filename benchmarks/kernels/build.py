@@ -96,21 +96,21 @@ class ProgramVariant:
     changes: tuple[tuple[str, str, str], ...] = ()
 
 
+STAGES = "integrators/cuda.cu"
 STAGING = "integrators/cuda_staging.cuh"
 TERMS = "computes/bonded/cuda.cu"
 PLANES = "computes/pme/cuda_transform.cu"
 CONVOLVE = "computes/pme/cuda_convolve.cu"
 SHAPE = "computes/pme/cuda_shape.cuh"
+MOST_LANES = "kMostLaneBlocks = 2"
 TILE_BOUNDS = "__launch_bounds__(kTileThreads)"
 PLANE_SIZE = "kPlaneThreads = 256, kPlaneRegisters = 96"
 
 INTEGRATE_VARIANTS = (
+    ProgramVariant("threads", ((STAGES, MOST_LANES, "kMostLaneBlocks = 0"),)),
+    ProgramVariant("lanes", ((STAGES, MOST_LANES, "kMostLaneBlocks = 1 << 20"),)),
     ProgramVariant("5_blocks", ((STAGING, "EveryStep = 4", "EveryStep = 5"),)),
-    ProgramVariant("2_warps", ((STAGING, "kGroups + 32", "kGroups"),
-                               (STAGING, "EveryStep = 4", "EveryStep = 6"))),
-    ProgramVariant("32_groups", ((STAGING, "kGroups = 64", "kGroups = 32"),
-                                 (STAGING, "EveryStep = 4", "EveryStep = 6"))),
-)  # fmt: skip
+)
 PME_VARIANTS = (
     ProgramVariant("3_tiles", ((PLANES, TILE_BOUNDS, "__launch_bounds__(kTileThreads, 3)"),
                                (CONVOLVE, TILE_BOUNDS, "__launch_bounds__(kTileThreads, 3)"),

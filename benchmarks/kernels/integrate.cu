@@ -133,6 +133,7 @@ struct DeviceState {
     local.upload(a.local);
     low.upload(a.low);
     force.upload(a.force);
+    long_range.upload(a.long_range);
   }
   GroupWork work() const {
     GroupWork g{};
@@ -240,6 +241,29 @@ void run_op(const Op& op, CudaContext& context) {
   table.find(operation_key<Op>())(&op, context);
 }
 
+// What a step pays for a stage: from the end of the kernel before to its own end.
+__global__ void busy_kernel(int64_t cycles, bool lets_next_start) {
+  if (lets_next_start) release_next();
+  for (const int64_t start = clock64(); clock64() - start < cycles;) {
+  }
+}
+
+// Whether the stage was started early, and had the time to fetch all but forces, or not at all.
+enum class Given { kTime, kNoTime };
+template <class Op>
+double time_after(Given given, CudaContext& context, const Op& op) {
+  const auto busy = [&] {
+    constexpr int64_t kCycles = 14000;
+    launch(context, {"busy", static_cast<unsigned>(context.sm_count), 64}, busy_kernel, kCycles,
+           given == Given::kTime);
+  };
+  const auto both = [&] {
+    busy();
+    run_op(op, context);
+  };
+  return time_of(context, both) - time_of(context, busy);
+}
+
 template <class Op, class Stage>
 void check(const char* name, const Water& w, const Atoms& start, const Fixed& f, DeviceState& d,
            CudaContext& context, const Op& op, Stage stage) {
@@ -258,8 +282,12 @@ template <class Op>
 void time_op(const char* name, const Water& w, const Atoms& start, DeviceState& d,
              CudaContext& context, const Op& op) {
   d.reset(start);
-  std::printf("%8d %-18s %8.2f us\n", w.atoms, name,
-              time_of(context, [&] { run_op(op, context); }, 10));
+  const double alone = time_of(context, [&] { run_op(op, context); }, 10);
+  d.reset(start);
+  const double early = time_after(Given::kTime, context, op);
+  d.reset(start);
+  std::printf("%8d %-18s %8.2f us   after another kernel %8.2f, not started early %8.2f\n", w.atoms,
+              name, alone, early, time_after(Given::kNoTime, context, op));
 }
 
 void integrators(const Water& w, CudaContext& context) {
@@ -295,6 +323,7 @@ void integrators(const Water& w, CudaContext& context) {
         [&](auto& g, int) { verlet_step(verlet_both, g); });
   // The forces are kept small while timing, so that groups stay whole.
   std::fill(start.force.begin(), start.force.end(), 0);
+  std::fill(start.long_range.begin(), start.long_range.end(), Float4{0, 0, 0, 0});
   std::fill(start.velocity.begin(), start.velocity.end(), Vec3d{0, 0, 0});
   time_op("langevin_middle", w, start, d, context, langevin);
   time_op("  clears, counts", w, start, d, context, fused);

@@ -168,6 +168,7 @@ inline CudaContext make_context() {
   context.sm_count = p.multiProcessorCount;
   context.shared_memory = static_cast<int>(p.sharedMemPerBlockOptin);
   context.early_start = true;
+  context.fast_doubles = true;
   return context;
 }
 

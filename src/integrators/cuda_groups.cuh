@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hydrogen groups on a GPU: one thread has one group.
+// Hydrogen groups on a GPU, as one thread has them.
 //
 // A warp whose threads work on different classes of groups does the work of all of them, so a block
 // first sorts its groups by class. Those that are neither waters nor stars are rare and may use local
@@ -11,6 +11,75 @@
 #include "integrators/stage_physics.h"
 
 namespace quiltmd {
+
+// Groups per block: few, so that a small system spreads over the machine.
+inline constexpr int kGroups = 64;
+
+// ---- Groups of a block ---------------------------------------------------------------------
+
+struct BlockGroups {
+  PlacedGroup placed[kGroups];
+  ShapeCode code[kGroups];
+  int start[kGroups + 1];                  // first slots, and where the next block's begin
+  int count[kGroups / 32][kGroupClasses];  // of each warp that looked at 32 groups
+  int place[kGroupClasses][kGroups];       // by class: which of the block's groups
+  int64_t step;                            // before it is counted
+
+  __device__ int total(int kind) const {
+    int sum = 0;
+    for (const auto& of_warp : count) sum += of_warp[kind];
+    return sum;
+  }
+};
+
+// Looks up the groups of the block; returns how many. Ends with a barrier. Slots up to the next
+// group's count as a group's: padding is in nobody else's run.
+__device__ inline int find_groups(const GroupWork& work, BlockGroups& groups) {
+  const int t = threadIdx.x, first = blockIdx.x * kGroups;
+  const PlacedGroup own = work.placed[min(first + t, work.capacity - 1)];
+  const int left = min(*work.count, work.capacity) - first, here = min(kGroups, max(0, left));
+  if (t < here) {
+    groups.placed[t] = own;
+    groups.start[t] = own.slot;
+  }
+  if (t == 0) groups.step = *work.step;
+  if (t == 0 && here > 0) {
+    const PlacedGroup last = work.placed[first + here - (left == here)];
+    const int32_t* start = work.constants.group_start + last.group;
+    groups.start[here] = left == here ? last.slot + start[1] - start[0] : last.slot;
+  }
+  __syncthreads();
+  return here;
+}
+
+// The shape of the group that this thread looks at; of no class beyond the last group.
+__device__ inline ShapeCode own_code(const GroupWork& work, const BlockGroups& groups, int here) {
+  const int t = threadIdx.x;
+  return {t < here ? work.constants.group_shape[groups.placed[t].group] : ~0u};
+}
+
+// Sorts groups [begin, end) by class, keeping their order. To be followed by a barrier.
+__device__ inline void sort_groups(BlockGroups& groups, ShapeCode own, int begin, int end) {
+  const int t = threadIdx.x, warp = t / 32;
+  const unsigned before = (1u << (t & 31)) - 1;
+  const bool present = t >= begin && t < end;
+  if (present) groups.code[t] = own;
+  int at = 0;
+#pragma unroll
+  for (int kind = 0; kind < kGroupClasses; ++kind) {
+    const bool member = present && static_cast<int>(own.group_class()) == kind;
+    const unsigned members = __ballot_sync(0xffffffffu, member);
+    if ((t & 31) == 0 && t < kGroups) groups.count[warp][kind] = __popc(members);
+    if (member) at = __popc(members & before);
+  }
+  __syncthreads();
+  if (!present) return;
+  const int kind = static_cast<int>(own.group_class());
+  for (int w = 0; w < warp; ++w) at += groups.count[w][kind];
+  groups.place[kind][at] = t;
+}
+
+// ---- Group types ---------------------------------------------------------------------------
 
 // Values that lie in memory are not kept in registers across this.
 __device__ inline void forget_registers() { asm volatile("" ::: "memory"); }
@@ -142,29 +211,21 @@ __device__ __noinline__ void report(const Faults& faults, int32_t* step_field, i
   atomicExch(&fault_lock, 0);
 }
 
+__device__ inline void report_constraint(const GroupWork& work, int64_t step, PlacedGroup placed) {
+  report(*work.faults, &work.faults->constraint_step, &work.faults->constraint_atom, step,
+         work.constants.group_start[placed.group]);
+}
+
 // What a displacement from the reference position of atom `i` of a group means.
-__device__ inline void judge(const GroupWork& work, double displacement2, PlacedGroup placed,
-                             int i) {
+__device__ inline void judge(const GroupWork& work, int64_t step, double displacement2,
+                             PlacedGroup placed, int i) {
   if (displacement2 <= work.outrun2) return;
   if (!(displacement2 <= work.blowup2)) {
-    report(*work.faults, &work.faults->blowup_step, &work.faults->blowup_atom, *work.step,
+    report(*work.faults, &work.faults->blowup_step, &work.faults->blowup_atom, step,
            work.constants.group_start[placed.group] + i);
   } else {
-    report(*work.faults, &work.faults->violation_step, nullptr, *work.step, 0);
+    report(*work.faults, &work.faults->violation_step, nullptr, step, 0);
   }
-}
-
-// ---- Sums ----------------------------------------------------------------------------------
-
-__device__ inline void add_fixed(int64_t* to, int64_t value) {
-  atomicAdd(reinterpret_cast<unsigned long long*>(to), static_cast<unsigned long long>(value));
-}
-
-// The sum over the lanes of a warp, in lane 0.
-__device__ inline int64_t sum_over_warp(int64_t value) {
-  for (int offset = 16; offset > 0; offset /= 2)
-    value += __shfl_down_sync(0xffffffffu, value, offset);
-  return value;
 }
 
 }  // namespace quiltmd

@@ -12,74 +12,10 @@
 
 namespace quiltmd {
 
-// Groups per block: few, so that a small system spreads over the machine. One warp more than
-// waters need draws noise and copies, and takes the other groups meanwhile.
-inline constexpr int kGroups = 64;
+// One warp more than waters need draws noise and copies, and takes the other groups meanwhile.
 inline constexpr int kThreads = kGroups + 32;
 // Blocks on a multiprocessor, which limits registers: one more would have registers spilled.
 inline constexpr int kBlocksEveryStep = 4;
-
-// ---- Groups of a block ---------------------------------------------------------------------
-
-struct BlockGroups {
-  PlacedGroup placed[kGroups];
-  ShapeCode code[kGroups];
-  int start[kGroups + 1];                   // first slots, and where the next block's begin
-  int count[kThreads / 32][kGroupClasses];  // of each warp that looked at 32 groups
-  int place[kGroupClasses][kGroups];        // by class: which of the block's groups
-
-  __device__ int total(int kind) const {
-    int sum = 0;
-    for (const auto& of_warp : count) sum += of_warp[kind];
-    return sum;
-  }
-};
-
-// Looks up the groups of the block; returns how many. Ends with a barrier. Slots up to the next
-// group's count as a group's: padding is in nobody else's run.
-__device__ inline int find_groups(const GroupWork& work, BlockGroups& groups) {
-  const int t = threadIdx.x, first = blockIdx.x * kGroups;
-  const PlacedGroup own = work.placed[min(first + t, work.capacity - 1)];
-  const int left = min(*work.count, work.capacity) - first, here = min(kGroups, max(0, left));
-  if (t < here) {
-    groups.placed[t] = own;
-    groups.start[t] = own.slot;
-  }
-  if (t == 0 && here > 0) {
-    const PlacedGroup last = work.placed[first + here - (left == here)];
-    const int32_t* start = work.constants.group_start + last.group;
-    groups.start[here] = left == here ? last.slot + start[1] - start[0] : last.slot;
-  }
-  __syncthreads();
-  return here;
-}
-
-// The shape of the group that this thread looks at; of no class beyond the last group.
-__device__ inline ShapeCode own_code(const GroupWork& work, const BlockGroups& groups, int here) {
-  const int t = threadIdx.x;
-  return {t < here ? work.constants.group_shape[groups.placed[t].group] : ~0u};
-}
-
-// Sorts groups [begin, end) by class, keeping their order. To be followed by a barrier.
-__device__ inline void sort_groups(BlockGroups& groups, ShapeCode own, int begin, int end) {
-  const int t = threadIdx.x, warp = t / 32;
-  const unsigned before = (1u << (t & 31)) - 1;
-  const bool present = t >= begin && t < end;
-  if (present) groups.code[t] = own;
-  int at = 0;
-#pragma unroll
-  for (int kind = 0; kind < kGroupClasses; ++kind) {
-    const bool member = present && static_cast<int>(own.group_class()) == kind;
-    const unsigned members = __ballot_sync(0xffffffffu, member);
-    if ((t & 31) == 0) groups.count[warp][kind] = __popc(members);
-    if (member) at = __popc(members & before);
-  }
-  __syncthreads();
-  if (!present) return;
-  const int kind = static_cast<int>(own.group_class());
-  for (int w = 0; w < warp; ++w) at += groups.count[w][kind];
-  groups.place[kind][at] = t;
-}
 
 // ---- Slots in shared memory ----------------------------------------------------------------
 

@@ -320,7 +320,7 @@ class OneRank {
     for (auto& f : force) f = Buffer<int64_t>(device, std::vector<int64_t>(capacity, 0));
     for (auto& t : tally) t = Buffer<int64_t>(device, std::vector<int64_t>(patch_total, 0));
     bounds = Buffer<ClusterBounds>(device, capacity / kClusterSize + 1);
-    step = Buffer<int64_t>(device, std::vector<int64_t>{0});
+    step = Buffer<int64_t>(device, std::vector<int64_t>{0, 0});
     energy = Buffer<int64_t>(device, std::vector<int64_t>(kEnergyKinds, 0));
     momentum = Buffer<int64_t>(device, std::vector<int64_t>(3, 0));
     start_heat = Buffer<int64_t>(device, std::vector<int64_t>(1, 0));

@@ -37,15 +37,34 @@ QMD_HD Triangle make_triangle(double apex_mass, double base_mass, double leg, do
           stiff * by_sum / across};
 }
 
+// What a step needs of the triangle as it was: the edges b, c of the apex and d of the base, and with
+// b the directions that span its plane: m across b, and the normal n.
+struct OldTriangle {
+  Vec3d b, c, d, n, m;
+  double bb, bc, nn, per_bbnn, per_nn;
+};
+
+QMD_HD OldTriangle old_triangle(const Vec3d* at) {
+  OldTriangle o;
+  o.b = at[1] - at[0];
+  o.c = at[2] - at[0];
+  o.d = at[2] - at[1];
+  o.n = cross(o.b, o.c);
+  o.m = cross(o.n, o.b);
+  o.bb = dot(o.b, o.b);
+  o.bc = dot(o.b, o.c);
+  o.nn = dot(o.n, o.n);
+  o.per_bbnn = 1 / (o.bb * o.nn);
+  o.per_nn = o.per_bbnn * o.bb;
+  return o;
+}
+
 // Atoms at the corners of the triangle have `moved`; finds the `correction` that puts them back onto
 // it: displacements along the edges they had, with momentum conserved. A displacement that no
 // rotation within a quarter turn explains gives NaN.
-QMD_HD void settle(const Triangle& t, const Vec3d* at, const Vec3d* moved, Vec3d* correction) {
-  // The plane of the old triangle: b along a leg, m across it, n its normal.
-  const Vec3d b = at[1] - at[0], c = at[2] - at[0];
-  const Vec3d n = cross(b, c), m = cross(n, b);
-  const double bb = dot(b, b), bc = dot(b, c), nn = dot(n, n);
-  const double per_bbnn = 1 / (bb * nn), per_nn = per_bbnn * bb;
+QMD_HD void settle(const Triangle& t, const OldTriangle& old, const Vec3d* moved,
+                   Vec3d* correction) {
+  const auto& [b, c, d, n, m, bb, bc, nn, per_bbnn, per_nn] = old;
   // The legs now. What of them leaves the plane stays; that gives products of what is in it.
   const Vec3d b_moved = b + (moved[1] - moved[0]), c_moved = c + (moved[2] - moved[0]);
   const double b_out = dot(n, b_moved), c_out = dot(n, c_moved);
@@ -80,8 +99,8 @@ QMD_HD void settle(const Triangle& t, const Vec3d* at, const Vec3d* moved, Vec3d
 
 // Remove from three velocities what would change the lengths of the edges, of atoms at corners of
 // the triangle. As accurate as the lengths are.
-QMD_HD void project(const Triangle& t, const Vec3d* at, Vec3d* velocity) {
-  const Vec3d b = at[1] - at[0], c = at[2] - at[0], d = at[2] - at[1];
+QMD_HD void project(const Triangle& t, const OldTriangle& old, Vec3d* velocity) {
+  const Vec3d b = old.b, c = old.c, d = old.d;
   const double b_growth = dot(b, velocity[1] - velocity[0]);
   const double c_growth = dot(c, velocity[2] - velocity[0]);
   const double d_growth = dot(d, velocity[2] - velocity[1]);
@@ -94,6 +113,13 @@ QMD_HD void project(const Triangle& t, const Vec3d* at, Vec3d* velocity) {
   velocity[0] += t.apex_inverse * (along_b + along_c);
   velocity[1] += t.base_inverse * (along_d - along_b);
   velocity[2] -= t.base_inverse * (along_d + along_c);
+}
+
+QMD_HD void settle(const Triangle& t, const Vec3d* at, const Vec3d* moved, Vec3d* correction) {
+  settle(t, old_triangle(at), moved, correction);
+}
+QMD_HD void project(const Triangle& t, const Vec3d* at, Vec3d* velocity) {
+  project(t, old_triangle(at), velocity);
 }
 
 }  // namespace quiltmd

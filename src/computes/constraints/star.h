@@ -22,20 +22,38 @@ QMD_HD void star_edges(const Star& s, const Vec3d* at, Vec3d* edge) {
   for (int k = 0; k < kStarBonds; ++k) edge[k] = k < s.bonds ? at[k + 1] - at[0] : Vec3d{0, 0, 0};
 }
 
-// The multipliers whose impulses along the edges change along[k] . (what bond k grows by) by
-// excess[k].
+// What the impulses along the three edges do to bond k, whose atom has the inverse mass `own`, along
+// `along`; a bond that is missing stands alone.
+QMD_HD Vec3d star_row(int k, bool exists, double heavy, double own, Vec3d along,
+                      const Vec3d* edge) {
+  Vec3d row;
+  for (int l = 0; l < kStarBonds; ++l) {
+    const double weight = heavy + (k == l ? own : 0.0);
+    row[l] = k == l && !exists ? 1.0 : weight * dot(along, edge[l]);
+  }
+  return row;
+}
+
+// The inverse of three rows.
+struct StarInverse {
+  Vec3d column[3];
+  double scale;
+};
+QMD_HD StarInverse star_inverse(const Vec3d* row) {
+  const Vec3d of_0 = cross(row[1], row[2]);
+  return {{of_0, cross(row[2], row[0]), cross(row[0], row[1])}, 1 / dot(row[0], of_0)};
+}
+
+// The multipliers whose impulses change along[k] . (what bond k grows by) by excess[k].
+QMD_HD Vec3d star_multipliers(const StarInverse& s, Vec3d excess) {
+  return (s.scale * excess.x) * s.column[0] + (s.scale * excess.y) * s.column[1] +
+         (s.scale * excess.z) * s.column[2];
+}
 QMD_HD Vec3d star_multipliers(const Star& s, const Vec3d* along, const Vec3d* edge, Vec3d excess) {
   Vec3d row[kStarBonds];
-  for (int k = 0; k < kStarBonds; ++k) {
-    for (int l = 0; l < kStarBonds; ++l) {
-      const double weight = s.inverse_mass[0] + (k == l ? s.inverse_mass[k + 1] : 0.0);
-      row[k][l] = k == l && k >= s.bonds ? 1.0 : weight * dot(along[k], edge[l]);
-    }
-  }
-  const Vec3d of_0 = cross(row[1], row[2]);
-  const double scale = 1 / dot(row[0], of_0);
-  return (scale * excess.x) * of_0 + (scale * excess.y) * cross(row[2], row[0]) +
-         (scale * excess.z) * cross(row[0], row[1]);
+  for (int k = 0; k < kStarBonds; ++k)
+    row[k] = star_row(k, k < s.bonds, s.inverse_mass[0], s.inverse_mass[k + 1], along[k], edge);
+  return star_multipliers(star_inverse(row), excess);
 }
 
 // Remove from the velocities of atoms at `at` what would change the lengths of the bonds. False

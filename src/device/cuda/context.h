@@ -34,6 +34,7 @@ struct CudaContext {
   int sm_count = 1;
   int shared_memory = 48 * 1024;  // largest that a block may ask for, bytes
   bool early_start = false;       // the GPU knows programmatic dependent launch
+  bool fast_doubles = false;  // arithmetic in double precision at a good part of the rate of single
   Scratch* scratch = nullptr;
   LaunchTimer* timer = nullptr;  // null: launches are not timed
 };

@@ -95,6 +95,10 @@ CudaDevice::CudaDevice(int ordinal) : impl_(std::make_unique<Impl>()) {
   if (!problem.empty())
     throw Error("GPU " + std::to_string(ordinal) + " (" + d.properties.name +
                 ") cannot be used: " + problem + ".");
+  int singles_per_double = 0;
+  cuda_check(cudaDeviceGetAttribute(&singles_per_double,
+                                    cudaDevAttrSingleToDoublePrecisionPerfRatio, ordinal),
+             "ask for the rate of double precision");
   int lowest = 0, highest = 0;
   cuda_check(cudaDeviceGetStreamPriorityRange(&lowest, &highest), "ask for stream priorities");
   for (int lane = 0; lane < kLaneCount; ++lane) {
@@ -110,6 +114,7 @@ CudaDevice::CudaDevice(int ordinal) : impl_(std::make_unique<Impl>()) {
     c.sm_count = d.properties.multiProcessorCount;
     c.shared_memory = static_cast<int>(d.properties.sharedMemPerBlockOptin);
     c.early_start = d.properties.major >= 9;
+    c.fast_doubles = singles_per_double <= 4;
   }
   d.staging = static_cast<char*>(allocate_pinned(2 * kStagingHalf));
   d.downloads = std::make_unique<Downloads>(ordinal);

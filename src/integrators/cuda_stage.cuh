@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a stage is to the loops over groups on a GPU, and what those have in common.
+#pragma once
+
+#include "device/cuda/warp.cuh"
+#include "integrators/cuda_groups.cuh"
+
+namespace quiltmd {
+
+// What a stage reads and writes besides positions and velocities.
+enum class Noise { kNone, kThermostat, kVelocities };
+enum class Stores { kNothing, kVelocities, kPositions, kBoth };
+
+// A stage is a struct with
+//   op: the operation, with its GroupWork
+//   kMasses, kNoise, kStores, kSums (how many integers it adds up over all groups)
+//   apply(group, placed, sums) -> Outcome, for every group type; adds to sums.value
+//   kEveryStep: slots pass through shared memory; kForcesFollow: no other stage comes before forces
+//   target(): where the sums go (null: nowhere); op.seed, where there is noise
+//   clears(): whether to clear the forces that were read
+//   counter(): null, or {step, 0}, to count the step once all blocks have read it
+
+// What groups add up, in fixed point.
+struct Sums {
+  int64_t value[kKineticSums];
+};
+
+template <class Stage>
+inline constexpr bool kMoves =
+    Stage::kStores == Stores::kBoth || Stage::kStores == Stores::kPositions;
+template <class Stage>
+inline constexpr bool kSpeeds =
+    Stage::kStores == Stores::kBoth || Stage::kStores == Stores::kVelocities;
+
+// The step is counted by the last block to say that it has read it.
+__device__ void count_when_all_have_read(int64_t* counter) {
+  auto* const tickets = reinterpret_cast<unsigned long long*>(counter + 1);
+  if (atomicAdd(tickets, 1ull) + 1 < gridDim.x) return;
+  counter[0] += 1;
+  counter[1] = 0;
+}
+
+// The last warp, which is the least likely to have groups, waits for the answer.
+template <class Stage>
+__device__ void wait_for_forces(const Stage& stage) {
+  wait_for_previous();
+  if (threadIdx.x == blockDim.x - 1 && stage.counter()) count_when_all_have_read(stage.counter());
+}
+
+template <class Stage>
+__device__ Vec3d noise_of(const Stage& stage, int64_t step, int atom) {
+  constexpr bool thermostat = Stage::kNoise == Noise::kThermostat;
+  return gaussian3(stage.op.seed, thermostat ? static_cast<uint64_t>(step) : 0,
+                   static_cast<uint32_t>(atom),
+                   thermostat ? RandomStream::kThermostat : RandomStream::kVelocities);
+}
+
+// Adds what the threads of a block have to the target.
+template <class Stage, int kBlockThreads>
+__device__ void add_up(const Stage& stage, const Sums& sums) {
+  __shared__ Sums sums_of_warp[kBlockThreads / 32];
+  const int lane = threadIdx.x & 31, warp = threadIdx.x / 32;
+#pragma unroll
+  for (int k = 0; k < Stage::kSums; ++k) {
+    const int64_t sum = warp_sum(sums.value[k]);
+    if (lane == 0) sums_of_warp[warp].value[k] = sum;
+  }
+  __syncthreads();
+  if (threadIdx.x != 0 || !stage.target()) return;
+#pragma unroll
+  for (int k = 0; k < Stage::kSums; ++k) {
+    int64_t sum = 0;
+    for (const auto& of_warp : sums_of_warp) sum += of_warp.value[k];
+    if (sum != 0) add_fixed(stage.target() + k, sum);
+  }
+}
+
+}  // namespace quiltmd
