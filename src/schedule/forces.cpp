@@ -104,6 +104,10 @@ Schedule force_schedule(Workspace& w, const RankView& view, Clear clear_first, R
   // while those are built on the side lane, the main one has time for them in the end.
   std::vector<TaskId> before_pairs = clear, before_terms = proxies;
   const Lane terms_lane = follows == Follows::kRebuild ? Lane::kMain : Lane::kSide;
+  // Without that sum pairs are the longest chain, and lead. They stay behind lists that are being
+  // built, and with forces from other ranks, which are added on the side lane.
+  const bool pairs_lead = reach == Reach::kShort && follows == Follows::kStep && view.ranks == 1;
+  const Lane pairs_lane = pairs_lead ? Lane::kMain : Lane::kSide;
   if (w.setup.nonbonded.pme && reach == Reach::kAll) {
     const LongRangeTasks tasks = add_long_range(s, w, view, energies);
     before_pairs.push_back(tasks.first);
@@ -131,8 +135,13 @@ Schedule force_schedule(Workspace& w, const RankView& view, Clear clear_first, R
              post.send(Edge::kForces, peer.rank, pack_forces(w, peer.patches));
            }});
 
-  s.add({"pairs.interior", Priority::kLocal, Lane::kSide, before_pairs, {}, [&w, energies](Post&) {
-           w.device.launch(w.pair_forces(Part::kInterior, energies), Lane::kSide);
+  s.add({"pairs.interior",
+         Priority::kLocal,
+         pairs_lane,
+         before_pairs,
+         {},
+         [&w, energies, pairs_lane](Post&) {
+           w.device.launch(w.pair_forces(Part::kInterior, energies), pairs_lane);
          }});
 
   for (const Exchange& peer : plan.sends)
