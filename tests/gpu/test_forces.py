@@ -102,7 +102,7 @@ def test_small_box(peptide: Pair, record_property: Any) -> None:
 
 @both_ensembles
 def test_impulses_agree_with_the_cpu(jac_system: Pair, ensemble: str) -> None:
-    """Seven steps with three impulses of three times the long-range force.  With that force in every
+    """Seven steps with three impulses of thrice the long-range force.  With that force in every
     step, atoms would be 8e-5 nm apart."""
     integrator = replace(INTEGRATORS[ensemble], timestep=0.002, long_range_every=3)
     runs = [Run(*jac_system, integrator, device=device) for device in ("cuda", "cpu")]
