@@ -44,7 +44,7 @@ def test_memory_that_ends_anywhere(peptide: Pair) -> None:
     """Tables, lists, scratch memory, graphs, frames: what comes first to lack memory says so."""
     system, state = peptide[0].tile(3, 3, 3), peptide[1].tile(3, 3, 3)
     messages = []
-    for left in range(0, 480, 24):
+    for left in range(0, 960, 32):
         with memory_left(left):
             try:
                 simulation = quiltmd.Simulation(system, state, device="cuda")
@@ -57,7 +57,7 @@ def test_memory_that_ends_anywhere(peptide: Pair) -> None:
             finally:
                 simulation = None
     else:
-        pytest.fail("61,263 atoms do not fit into 480 MiB")
+        pytest.fail("61,263 atoms do not fit into 960 MiB")
     print(*messages, sep="\n")
     assert messages
     for message in messages:
