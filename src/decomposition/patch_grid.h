@@ -3,6 +3,7 @@
 // of the pair lists alone, never on the number of ranks.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "math/box.h"
@@ -33,5 +34,9 @@ int patch_of(const PatchGrid& grid, Vec3d point);
 // at most `away` apart. `reach` covers cutoff, list buffer and what hydrogen groups stick out.
 // Throws Error when the box is narrower than twice the cutoff.
 PatchGrid make_patch_grid(const Box& box, double cutoff, double reach, int away);
+
+// Slots for so many atoms, wherever they are: whole clusters in every patch. Throws Error when there
+// are more than list entries can number.
+int64_t count_slots(int64_t atoms, int64_t patches);
 
 }  // namespace quiltmd

@@ -63,9 +63,7 @@ Buffer<T> Workspace::make(const std::vector<T>& values) {
 }
 
 Workspace::Workspace(const Setup& s, Device& d) : setup(s), device(d) {
-  const auto atoms = static_cast<size_t>(setup.system.atom_count());
-  const auto padding = static_cast<size_t>(setup.grid.size()) * (kClusterSlots - 1);
-  slot_capacity = (atoms + padding + kClusterSlots - 1) / kClusterSlots * kClusterSlots;
+  slot_capacity = static_cast<size_t>(count_slots(setup.system.atom_count(), setup.grid.size()));
   upload_constants();
   upload_terms();
   allocate_slots();

@@ -192,6 +192,20 @@ void refinement_lowers_the_maximum() {
   }
 }
 
+// 2^25 slots can be numbered; clusters of 8 are whole in every patch.
+void slots_are_counted() {
+  CHECK(count_slots(1, 1) == 8 && count_slots(8, 1) == 16 && count_slots(100, 10) == 176);
+  CHECK(count_slots((1 << 25) - 7, 1) == 1 << 25);
+  std::string message;
+  try {
+    count_slots(1 << 25, 1);
+  } catch (const Error& error) {
+    message = error.what();
+  }
+  CHECK(message.find("too large") != std::string::npos);
+  CHECK(message.find("33554432 can be numbered") != std::string::npos);
+}
+
 }  // namespace
 }  // namespace quiltmd
 
@@ -202,6 +216,7 @@ int main() {
       {"the half shell is half", half_shell_is_half},
       {"shifts lead to neighbours", shifts_lead_to_neighbours},
       {"small boxes are refused", small_boxes_are_refused},
+      {"slots are counted", slots_are_counted},
       {"bisection covers all", bisection_covers_all},
       {"plans fit together", plans_fit_together},
       {"refinement lowers the maximum", refinement_lowers_the_maximum},

@@ -47,8 +47,8 @@ struct DownloadBuffer {
   }
 };
 
-// The downloads of one GPU. Two buffers are kept for the next, as making one is slow: one may fill
-// while the other is read.
+// The downloads of one GPU. Buffers are kept for the next, as making one is slow: two for frames and
+// two for the faults of a block, so that one may fill while the other is read.
 class Downloads {
  public:
   explicit Downloads(int ordinal) : ordinal_(ordinal) {
@@ -69,7 +69,7 @@ class Downloads {
 
  private:
   using OwnedBuffer = std::unique_ptr<DownloadBuffer>;
-  static constexpr size_t kMostSpare = 2;
+  static constexpr size_t kMostSpare = 4;
 
   class Started final : public Download {
    public:
