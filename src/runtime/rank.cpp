@@ -135,7 +135,7 @@ void Rank::rebuild() {
 void Rank::make_room(int32_t need) {
   if (need == 0) return;
   forget_blocks();
-  workspace_.grow_entries(static_cast<size_t>(1.2 * need));
+  workspace_.grow_entries(static_cast<size_t>(need));
   device_.fill(workspace_.faults.data(), 0, workspace_.faults.bytes(), Lane::kMain);
   device_.launch(workspace_.number_lists());
   device_.launch(workspace_.build_lists());

@@ -13,6 +13,7 @@
 #include "computes/bonded/tables.h"
 #include "computes/pme/setup.h"
 #include "math/units.h"
+#include "schedule/entry_room.h"
 
 namespace quiltmd {
 namespace {
@@ -21,18 +22,6 @@ constexpr size_t kClusterSlots = kClusterSize;
 
 // Below this many atoms the lists alone do not fill a large GPU evenly, and are cut in two.
 constexpr int kSmallSystem = 50000;
-
-// Entries to expect: atoms in half the sphere of the list's reach around a cluster, widened by the
-// cluster's own extent, at the system's mean density.
-size_t estimate_entries(const Setup& setup, size_t clusters) {
-  const double density = setup.system.atom_count() / setup.box.volume();
-  const double cluster_radius = 0.5 * std::cbrt(kClusterSize / density);
-  const double reach = setup.nonbonded.cutoff + setup.lists.buffer + cluster_radius;
-  const double neighbours = 0.5 * density * 4.0 / 3.0 * kPi * std::pow(reach, 3);
-  const double most = 0.5 * setup.system.atom_count() + kClusterSize;
-  return static_cast<size_t>(1.3 * static_cast<double>(clusters) * std::min(neighbours, most)) +
-         4096;
-}
 
 // By atom: whether a bonded term has it.
 std::vector<char> atoms_in_terms(const System& system) {
@@ -210,7 +199,7 @@ void Workspace::allocate_slots() {
   lists = make<PairList>(clusters);
   entry_count = make<int32_t>(1);
   list_ranges = make<int32_t>(4);
-  grow_entries(estimate_entries(setup, clusters));
+  make_entries(expected_entries(setup, clusters));
   device.fill(energy.data(), 0, energy.bytes(), Lane::kMain);
   device.fill(faults.data(), 0, faults.bytes(), Lane::kMain);
   device.fill(step.data(), 0, step.bytes(), Lane::kMain);
@@ -219,12 +208,17 @@ void Workspace::allocate_slots() {
   device.fill(start_heat.data(), 0, start_heat.bytes(), Lane::kMain);
 }
 
+void Workspace::make_entries(size_t count) {
+  entries = make<uint32_t>(count);
+  masks = make<uint8_t>(count);
+}
+
 void Workspace::grow_entries(size_t need) {
+  const size_t count = more_entries(entries.size(), need);
   bytes_ -= entries.bytes() + masks.bytes();
   entries = {};
   masks = {};
-  entries = make<uint32_t>(need);
-  masks = make<uint8_t>(need);
+  make_entries(count);
 }
 
 void Workspace::allocate_pme() {

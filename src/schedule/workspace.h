@@ -95,9 +95,9 @@ class Workspace {
 
   int list_age = 0;  // steps since the lists were built
   size_t slot_capacity = 0;
-  int source_slots = 0;         // slots of position[current] in use before the next rebuild
-  std::vector<Float2> host_lj;  // by internal index, for the slots of proxies
-  void grow_entries(size_t need);
+  int source_slots = 0;            // slots of position[current] in use before the next rebuild
+  std::vector<Float2> host_lj;     // by internal index, for the slots of proxies
+  void grow_entries(size_t need);  // so many and some more
   size_t bytes() const { return bytes_; }
 
  private:
@@ -108,6 +108,7 @@ class Workspace {
   void upload_constants();
   void upload_terms();
   void allocate_slots();
+  void make_entries(size_t count);
   void allocate_pme();
 
   RankPlan plan_;

@@ -11,6 +11,7 @@
 #include "check.h"
 #include "decomposition/assignment.h"
 #include "math/error.h"
+#include "schedule/entry_room.h"
 
 namespace quiltmd {
 namespace {
@@ -206,6 +207,29 @@ void slots_are_counted() {
   CHECK(message.find("33554432 can be numbered") != std::string::npos);
 }
 
+// Entries of lists have 31 bits for their numbers.
+void entries_are_counted() {
+  constexpr size_t kMost = (size_t{1} << 31) - 32;
+  CHECK(more_entries(100, 1000) == 1200);
+  CHECK(more_entries(2'000'000'000, 2'000'000'000) == kMost);
+  std::string message;
+  try {
+    more_entries(kMost, 2147483647);
+  } catch (const Error& error) {
+    message = error.what();
+  }
+  CHECK(message.find("2147483616 entries that can be numbered") != std::string::npos);
+  Setup large;
+  large.box = {60, 0, 60, 0, 0, 60};
+  large.system.masses.resize(21'600'000);
+  large.nonbonded.cutoff = 1.2;
+  large.lists.buffer = 0.1;
+  CHECK(expected_entries(large, 2'700'000) == kMost);
+  large.nonbonded.cutoff = 0.9;
+  const size_t usual = expected_entries(large, 2'700'000);
+  CHECK(usual > 1'000'000'000 && usual < 1'500'000'000);
+}
+
 }  // namespace
 }  // namespace quiltmd
 
@@ -217,6 +241,7 @@ int main() {
       {"shifts lead to neighbours", shifts_lead_to_neighbours},
       {"small boxes are refused", small_boxes_are_refused},
       {"slots are counted", slots_are_counted},
+      {"entries are counted", entries_are_counted},
       {"bisection covers all", bisection_covers_all},
       {"plans fit together", plans_fit_together},
       {"refinement lowers the maximum", refinement_lowers_the_maximum},

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/entry_room.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "computes/nonbonded/operations.h"
+#include "math/error.h"
+#include "math/units.h"
+
+namespace quiltmd {
+namespace {
+
+constexpr size_t kMost = std::numeric_limits<int32_t>::max() / kListAlign * kListAlign;
+
+size_t numbered(double wanted) {
+  return static_cast<size_t>(std::min(wanted, static_cast<double>(kMost)));
+}
+
+}  // namespace
+
+// Atoms in half the sphere of the list's reach around a cluster, widened by the cluster's own extent,
+// at the system's mean density.
+size_t expected_entries(const Setup& setup, size_t clusters) {
+  const double density = setup.system.atom_count() / setup.box.volume();
+  const double cluster_radius = 0.5 * std::cbrt(kClusterSize / density);
+  const double reach = setup.nonbonded.cutoff + setup.lists.buffer + cluster_radius;
+  const double neighbours = 0.5 * density * 4.0 / 3.0 * kPi * std::pow(reach, 3);
+  const double most = 0.5 * setup.system.atom_count() + kClusterSize;
+  return numbered(1.3 * static_cast<double>(clusters) * std::min(neighbours, most) + 4096);
+}
+
+size_t more_entries(size_t room, size_t need) {
+  if (room >= kMost)
+    throw Error("the pair lists are too long: they take more than the " + std::to_string(kMost) +
+                " entries that can be numbered; use a shorter cutoff or simulate fewer atoms");
+  return numbered(1.2 * static_cast<double>(need));
+}
+
+}  // namespace quiltmd

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// How many entries of pair lists to make room for. Devices number them with 32 bits, so there is an
+// end to that.
+#pragma once
+
+#include "schedule/setup.h"
+
+namespace quiltmd {
+
+// What lists of so many clusters are likely to take, if that can be numbered.
+size_t expected_entries(const Setup& setup, size_t clusters);
+
+// Where `room` was too little and at least `need` is known to be wanted: some more than that. Throws
+// Error when there is as much room as can be numbered.
+size_t more_entries(size_t room, size_t need);
+
+}  // namespace quiltmd
