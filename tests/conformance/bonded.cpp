@@ -81,6 +81,28 @@ void terms_that_reach_too_far_are_reported(Pair devices) {
   CHECK(result.faults.blowup_step != 0);
 }
 
+// Where the layout was refused, terms stay as they are.
+void refused_terms_stay(Pair devices) {
+  Random random(5);
+  std::vector<Vec3d> positions;
+  const System s = chains(20, 12, kBoxes[1], positions, random);
+  const PatchGrid grid = make_patch_grid(kBoxes[1], 0.5, 0.9, 1);
+  for (Device* device : {&devices.device, &devices.cpu}) {
+    OneRank rank(*device, s, kBoxes[1], grid.cells, positions, positions);
+    BondedTerms terms(*device, s, grid, rank);
+    const Buffer<int8_t> here(*device, std::vector<int8_t>(static_cast<size_t>(grid.size()), 1));
+    terms.place.computed_here = here.data();
+    device->launch(terms.place);
+    const auto counts = terms.counts.download();
+    CHECK(counts[0] == 220);
+    device->fill(terms.placed[0].data(), 0xff, terms.placed[0].bytes(), Lane::kMain);
+    rank.faults.upload({Faults{0, 0, 0, 0, 0, 0, 1}});
+    device->launch(terms.place);
+    CHECK(terms.counts.download() == counts);
+    for (const PlacedTerm& placed : terms.placed[0].download()) CHECK(placed.term == -1);
+  }
+}
+
 }  // namespace
 
 std::vector<Case> bonded_cases(Pair devices) {
@@ -88,7 +110,8 @@ std::vector<Case> bonded_cases(Pair devices) {
           {"bonded bits depend on nothing", [devices] { bits_depend_on_nothing(devices); }},
           {"bonded forces two away agree", [devices] { two_away_agrees(devices); }},
           {"terms that reach too far are reported",
-           [devices] { terms_that_reach_too_far_are_reported(devices); }}};
+           [devices] { terms_that_reach_too_far_are_reported(devices); }},
+          {"no terms after steps in vain", [devices] { refused_terms_stay(devices); }}};
 }
 
 }  // namespace quiltmd::test

@@ -168,6 +168,30 @@ void far_shells_change_no_bit(Pair devices) {
   }
 }
 
+// What is left of lists when the layout before them was refused: all of it.
+void refused_lists_stay(Pair devices) {
+  for (Device* device : {&devices.device, &devices.cpu}) {
+    PairRank rank(*device, make_molecules(kBox, 3), ewald(3.0));
+    rank.build();
+    rank.faults.upload({Faults{0, 0, 0, 0, 0, 0, 1}});
+    rank.entry_count.upload({-5});
+    rank.first_list.upload(std::vector<int32_t>(rank.first_list.size(), -6));
+    device->launch(rank.number_lists());
+    CHECK(rank.entry_count.download()[0] == -5);
+    CHECK(rank.first_list.download()[0] == -6);
+
+    rank.build();
+    const auto count = rank.entry_count.download();
+    rank.faults.upload({Faults{0, 0, 0, 0, 0, 0, 1}});
+    device->fill(rank.lists.data(), 0, rank.lists.bytes(), Lane::kMain);
+    device->fill(rank.entries.data(), 0, rank.entries.bytes(), Lane::kMain);
+    device->launch(rank.build_lists());
+    CHECK(rank.entry_count.download() == count);
+    for (const PairList& list : rank.lists.download()) CHECK(list.count() == 0);
+    for (const uint32_t entry : rank.entries.download()) CHECK(entry == 0);
+  }
+}
+
 }  // namespace
 
 std::vector<Case> pair_cases(Pair devices) {
@@ -176,7 +200,8 @@ std::vector<Case> pair_cases(Pair devices) {
           {"pair bits depend on nothing", [devices] { bits_depend_on_nothing(devices); }},
           {"overlapping atoms stay finite", [devices] { overlapping_atoms_stay_finite(devices); }},
           {"shells hold what is near", [devices] { shells_hold_what_is_near(devices); }},
-          {"far shells change no bit", [devices] { far_shells_change_no_bit(devices); }}};
+          {"far shells change no bit", [devices] { far_shells_change_no_bit(devices); }},
+          {"no lists after steps in vain", [devices] { refused_lists_stay(devices); }}};
 }
 
 }  // namespace quiltmd::test

@@ -40,6 +40,8 @@ class PairRank {
   PairRank(Device& device, const Molecules& molecules, const Choices& choices);
 
   void build();  // bounds, numbers, lists
+  NumberLists number_lists();
+  BuildLists build_lists();
   // Shells are equally thick, from the cutoff on.
   float reach_of(int shell) const {
     const double cutoff = choices.settings.cutoff, buffer = choices.reach - cutoff;
@@ -250,8 +252,13 @@ inline Slots PairRank::slots() const {
   return s;
 }
 
-inline void PairRank::build() {
-  device.launch(BoundClusters{slots(), slot_count.data(), slot_total(), bounds.data()});
+// Every compute is a boundary one.
+inline NumberLists PairRank::number_lists() {
+  return {patches_d.data(),  computes.data(), grid.size(),        0,
+          first_list.data(), ranges.data(),   entry_count.data(), faults.data()};
+}
+
+inline BuildLists PairRank::build_lists() {
   BuildLists op{};
   op.slots = slots();
   op.slot_capacity = slot_total();
@@ -268,21 +275,24 @@ inline void PairRank::build() {
   for (int s = 0; s < kShells; ++s) op.reach[s] = reach_of(s);
   op.lists = lists.data();
   op.list_capacity = static_cast<int>(lists.size());
+  op.entries = entries.data();
+  op.masks = masks.data();
+  op.entry_capacity = static_cast<int>(entries.size());
   op.entry_count = entry_count.data();
   op.faults = faults.data();
+  return op;
+}
+
+inline void PairRank::build() {
+  device.launch(BoundClusters{slots(), slot_count.data(), slot_total(), bounds.data()});
   while (true) {
     if (entries.size() < static_cast<size_t>(entry_capacity)) {
       entries = Buffer<uint32_t>(device, entry_capacity);
       masks = Buffer<uint8_t>(device, entry_capacity);
     }
-    op.entries = entries.data();
-    op.masks = masks.data();
-    op.entry_capacity = entry_capacity;
     device.fill(faults.data(), 0, faults.bytes(), Lane::kMain);
-    // Every compute is a boundary one. This clears the entry count, too.
-    device.launch(NumberLists{patches_d.data(), computes.data(), grid.size(), 0, first_list.data(),
-                              ranges.data(), entry_count.data(), faults.data()});
-    device.launch(op);
+    device.launch(number_lists());  // clears the entry count, too
+    device.launch(build_lists());
     const int need = faults.download()[0].list_overflow;
     if (need == 0) break;
     entry_capacity = need;
