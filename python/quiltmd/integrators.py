@@ -40,8 +40,8 @@ class VelocityVerlet:
         Steps between actions of the reciprocal part of PME: multiple time stepping by impulses
         (Tuckerman, Berne and Martyna, J. Chem. Phys. 97, 1990, 1992).  It acts at steps that are
         multiples of this number, so many times as strong; at others it is not computed.  At most
-        8 fs may lie between, 4 fs where bonds to hydrogen are flexible; at constant energy the
-        total energy means something at these steps alone.
+        8 fs may lie between, 4 fs where bonds to hydrogen are flexible.  The total energy is
+        conserved from one of these steps to the next; between them it means nothing.
     """
 
     timestep: float = Field(default=0.002, gt=0)
@@ -85,8 +85,7 @@ class LangevinMiddle:
         Steps between actions of the reciprocal part of PME: multiple time stepping by impulses
         (Tuckerman, Berne and Martyna, J. Chem. Phys. 97, 1990, 1992).  It acts at steps that are
         multiples of this number, so many times as strong; at others it is not computed.  At most
-        8 fs may lie between, 4 fs where bonds to hydrogen are flexible; at constant energy the
-        total energy means something at these steps alone.
+        8 fs may lie between, 4 fs where bonds to hydrogen are flexible.
     """
 
     temperature: float = Field(default=300.0, ge=0)

@@ -102,7 +102,8 @@ class Simulation(Readout):
         self.system = system
         self.nonbonded = nonbonded or Nonbonded()
         self.integrator = integrator or LangevinMiddle()
-        check_impulses(self.integrator, system)
+        if self.nonbonded.method == "pme":
+            check_impulses(self.integrator, system)
         execution = Execution(device, ranks, threads, balance, 2 if away == 2 else 1).resolve()
         self.device: str = execution["device"]
         self._runner: int | None = None  # the thread of a run under way

@@ -151,6 +151,8 @@ def test_without_a_mesh_it_changes_nothing(water: tuple[Any, Any]) -> None:
         core.run(STEPS)
         digests.add(quiltmd.digest(state_of(core)))
     assert len(digests) == 1
+    rare = VelocityVerlet(0.004, long_range_every=100)
+    Simulation(*water, Nonbonded(cutoff=CUTOFF, method="cutoff"), rare, device="cpu")
 
 
 @pytest.mark.parametrize(
