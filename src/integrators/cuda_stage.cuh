@@ -15,7 +15,8 @@ enum class Stores { kNothing, kVelocities, kPositions, kBoth };
 //   op: the operation, with its GroupWork
 //   kMasses, kNoise, kStores, kSums (how many integers it adds up over all groups)
 //   apply(group, placed, sums) -> Outcome, for every group type; adds to sums.value
-//   kEveryStep: slots pass through shared memory; kForcesFollow: no other stage comes before forces
+//   kEveryStep: it starts early, and may have a lane an atom; kForcesFollow: no other stage comes
+//     before forces
 //   target(): where the sums go (null: nowhere); op.seed, where there is noise
 //   clears(): whether to clear the forces that were read
 //   counter(): null, or {step, 0}, to count the step once all blocks have read it

@@ -49,7 +49,7 @@ struct VerletStep {
   GroupWork work;
   double timestep;
   ForcesAfter forces_after;
-  int64_t* counter;  // null, or {step, 0}: the step is counted when all groups are done
+  int64_t* counter;  // null, or {step, 0}: the step is counted once all groups have read it
 };
 
 // Langevin-middle (Zhang et al., J. Phys. Chem. A 123, 6056 (2019)): v += dt f/m and v constrained;
@@ -64,7 +64,7 @@ struct LangevinMiddle {
   uint64_t seed;
   int64_t* energy;
   ForcesAfter forces_after;
-  int64_t* counter;  // null, or {step, 0}: the step is counted when all groups are done
+  int64_t* counter;  // null, or {step, 0}: the step is counted once all groups have read it
 };
 
 // After the step: *step += 1. One thread.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the stages of a step do to one hydrogen group: written once, for the host and for GPUs. A
 // kernel loads a group (RigidWater, StarGroup, or SmallGroup for everything else), applies a stage,
-// and stores it. Stages read like the papers they come from; the group types know how its constraints are met.
+// and stores it. Stages read like the papers they come from; group types know how constraints are met.
 //
 // Double precision throughout: positions are unwrapped and trajectories long. Nothing here depends
 // on where a group lies or who computes it, so results do not either.

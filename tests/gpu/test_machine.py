@@ -127,9 +127,9 @@ def test_energy_is_conserved(
     bound: float | None, record_property: Any,
 ) -> None:  # fmt: skip
     """Drift over 1 ns of NVE, kJ/mol/ns per atom; at 4 fs, and where a loose PME tolerance lets the
-    truncated direct sum heat the system, it is only reported.  As in benchmarks/drift.py, 40 ps with
-    strong friction and 20 ps at constant energy go before, in which stiff vibrations come to the
-    temperature of the rest: their heat is part of what velocity Verlet conserves."""
+    truncated direct sum heat the system, it is only reported.  As in benchmarks/drift.py, 40 ps
+    with strong friction and 20 ps at constant energy go before, in which stiff vibrations come to
+    the temperature of the rest: their heat is part of what velocity Verlet conserves."""
     system, state = quiltmd.load(
         jac / "jac.parm7", jac / "inpcrd", constraints="h-bonds", hydrogen_mass=hydrogen_mass
     )
