@@ -99,7 +99,8 @@ void refused_terms_stay(Pair devices) {
     rank.faults.upload({Faults{0, 0, 0, 0, 0, 0, 1}});
     device->launch(terms.place);
     CHECK(terms.counts.download() == counts);
-    for (const PlacedTerm& placed : terms.placed[0].download()) CHECK(placed.term == -1);
+    const auto placed = terms.placed[0].download();
+    CHECK(std::all_of(placed.begin(), placed.end(), [](const auto& p) { return p.term == -1; }));
   }
 }
 

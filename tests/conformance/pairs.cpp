@@ -187,8 +187,10 @@ void refused_lists_stay(Pair devices) {
     device->fill(rank.entries.data(), 0, rank.entries.bytes(), Lane::kMain);
     device->launch(rank.build_lists());
     CHECK(rank.entry_count.download() == count);
-    for (const PairList& list : rank.lists.download()) CHECK(list.count() == 0);
-    for (const uint32_t entry : rank.entries.download()) CHECK(entry == 0);
+    const auto lists = rank.lists.download();
+    CHECK(std::all_of(lists.begin(), lists.end(), [](const auto& l) { return l.count() == 0; }));
+    const auto entries = rank.entries.download();
+    CHECK(std::all_of(entries.begin(), entries.end(), [](uint32_t entry) { return entry == 0; }));
   }
 }
 
