@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hydrogen groups on a GPU, as one thread has them.
+// Hydrogen groups on a GPU: those of a block by class, and a group as one thread has it.
 //
 // A warp whose threads work on different classes of groups does the work of all of them, so a block
 // first sorts its groups by class. Those that are neither waters nor stars are rare and may use local

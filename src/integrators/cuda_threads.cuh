@@ -104,7 +104,7 @@ extern __shared__ float4 staged_memory[];
 // large or lie scattered over small patches.
 //
 // What only stages and rebuilds write is read while the last kernel of the forces still runs: stages
-// that may be followed by another one without forces between them (kForcesFollow) do not let it
+// that may be followed by another one without forces between them (no kForcesFollow) do not let it
 // start early.
 template <class Stage>
 __device__ void run_staged(const Stage& stage, BlockGroups& groups, int here, Sums& sums) {

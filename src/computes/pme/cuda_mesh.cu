@@ -162,8 +162,8 @@ __device__ __forceinline__ void clear_charges(const GatherForces& op) {
   if (thread < points % kAtOnce) op.charges[points - 1 - thread] = 0;
 }
 
-// While the potential is still being made there is time to clear the charges: the kernel that makes it
-// lets this one start only when all before it have ended, and they are the last to read them.
+// While the potential is still being made there is time to clear the charges: the kernel that makes
+// it lets this one start only when all before it have ended, and they are the last to read them.
 template <int Order>
 __global__ void __launch_bounds__(kThreads, kBlocks)
     gather_bricks(const __grid_constant__ GatherForces op, const __grid_constant__ MeshFrame frame,
