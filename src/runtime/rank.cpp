@@ -371,7 +371,11 @@ void Rank::undo() {
     make_room(f.list_overflow);
     return;
   }
-  if (f.blowup_step || f.constraint_step) fail();
+  // What went wrong after an atom had outrun the lists may be due to that.
+  const auto before_violation = [&](int32_t step) {
+    return step && (!f.violation_step || step <= f.violation_step);
+  };
+  if (before_violation(f.blowup_step) || before_violation(f.constraint_step)) fail();
   check_terms();
   if (f.violation_step - 1 <= list_step_) fail();
   ++early_rebuilds_;

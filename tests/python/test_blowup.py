@@ -101,6 +101,20 @@ def test_a_fast_atom_is_named() -> None:
         simulation.run(100)
 
 
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_lists_that_were_outrun_are_no_blow_up(ranks: int) -> None:
+    """Atoms that meet unseen, since lists were outrun long before, are thrown about: such steps are
+    made again."""
+    system, start = water_box((5, 5, 5), seed=7)
+    bath = LangevinMiddle(600.0, 5.0, 0.004, 3)
+    core = engine(system, start, Nonbonded(cutoff=0.6), bath, ranks=ranks, list_life=160,
+                  list_buffer=0.01)  # fmt: skip
+    core.minimize(100.0, 100)
+    core.draw_velocities(300.0, 3)
+    core.run(400)
+    assert core.state()["step"] == 400
+
+
 def test_the_command_stops_with_a_message(alanine: tuple[Path, Path], tmp_path: Path) -> None:
     """A time step that is far too long; the checkpoint from before is good."""
     outcome = run_quiltmd(
