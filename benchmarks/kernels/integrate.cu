@@ -274,8 +274,9 @@ void check(const char* name, const Water& w, const Atoms& start, const Fixed& f,
   cuda_check(cudaStreamSynchronize(context.stream), name);
   const Errors e = compare(w, a, d);
   const Faults faults = d.faults.download()[0];
-  std::printf("%8d check %-16s x %.1e  v %.1e  local %.1e  faults %d\n", w.atoms, name, e.position,
-              e.velocity, e.local, faults.constraint_step + faults.blowup_step);
+  std::printf("%8d check %-16s x %.1e  v %.1e  local %.1e  faults %lld\n", w.atoms, name,
+              e.position, e.velocity, e.local,
+              static_cast<long long>(faults.constraint_step + faults.blowup_step));
 }
 
 template <class Op>

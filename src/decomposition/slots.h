@@ -108,11 +108,11 @@ enum EnergyKind {
 
 // What a step found wrong; checked when a block of steps ends. All zero: all is well.
 struct Faults {
-  int32_t violation_step;   // first step (plus 1) at which an atom outran the list buffer
-  int32_t blowup_step;      // first step (plus 1) with a coordinate that is not a number or a
+  int64_t violation_step;   // first step (plus 1) at which an atom outran the list buffer
+  int64_t blowup_step;      // first step (plus 1) with a coordinate that is not a number or a
                             // displacement beyond half a patch
-  int32_t blowup_atom;      // its internal index
-  int32_t constraint_step;  // first step (plus 1) at which constraints did not converge
+  int64_t constraint_step;  // first step (plus 1) at which constraints did not converge
+  int32_t blowup_atom;      // internal indices
   int32_t constraint_atom;
   int32_t list_overflow;  // entries, terms or groups that did not fit: the largest need
   int32_t refused;        // a rebuild met one of these and left layout, lists and start alone

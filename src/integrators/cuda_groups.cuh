@@ -192,15 +192,15 @@ __device__ void store(const Slots& slots, int slot, const Group& g, bool positio
 
 // The first step wins; of one step the lowest atom. Rare, so a lock will do.
 static __device__ int fault_lock = 0;
-__device__ __noinline__ void report(const Faults& faults, int32_t* step_field, int32_t* atom_field,
+__device__ __noinline__ void report(const Faults& faults, int64_t* step_field, int32_t* atom_field,
                                     int64_t step, int32_t atom) {
   if (faults.refused) return;  // these steps are not to count
   while (atomicCAS(&fault_lock, 0, 1) != 0) {
   }
   __threadfence();
-  volatile int32_t* const marked_step = step_field;
+  volatile int64_t* const marked_step = step_field;
   volatile int32_t* const marked_atom = atom_field;
-  const auto marked = static_cast<int32_t>(step + 1);
+  const int64_t marked = step + 1;
   if (*marked_step == 0) {
     *marked_step = marked;
     if (marked_atom) *marked_atom = atom;

@@ -21,10 +21,10 @@ constexpr int kGrain = 128;
 // ---- Faults --------------------------------------------------------------------------------
 
 // The first step wins; of one step the lowest atom. Rare, so a lock will do.
-void report(int32_t& step_field, int32_t* atom_field, int64_t step, int32_t atom) {
+void report(int64_t& step_field, int32_t* atom_field, int64_t step, int32_t atom) {
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
-  const auto marked = static_cast<int32_t>(step + 1);
+  const int64_t marked = step + 1;
   if (step_field == 0) {
     step_field = marked;
     if (atom_field) *atom_field = atom;

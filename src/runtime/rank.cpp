@@ -372,7 +372,7 @@ void Rank::undo() {
     return;
   }
   // What went wrong after an atom had outrun the lists may be due to that.
-  const auto before_violation = [&](int32_t step) {
+  const auto before_violation = [&](int64_t step) {
     return step && (!f.violation_step || step <= f.violation_step);
   };
   if (before_violation(f.blowup_step) || before_violation(f.constraint_step)) fail();
@@ -401,7 +401,7 @@ void Rank::fail() const {
   const Faults& f = agreed_.faults;
   const bool constraint =
       f.constraint_step && (!f.blowup_step || f.constraint_step <= f.blowup_step);
-  const int32_t step =
+  const int64_t step =
       constraint ? f.constraint_step : (f.blowup_step ? f.blowup_step : f.violation_step);
   const int32_t atom = constraint ? f.constraint_atom : f.blowup_atom;
   throw Blowup(step, atom, constraint ? Blowup::Cause::kConstraint : Blowup::Cause::kMotion);

@@ -10,7 +10,7 @@ namespace quiltmd {
 namespace {
 
 // The earlier of two steps, where 0 means never.
-int32_t earlier(int32_t a, int32_t b) { return a == 0 ? b : (b == 0 ? a : std::min(a, b)); }
+int64_t earlier(int64_t a, int64_t b) { return a == 0 ? b : (b == 0 ? a : std::min(a, b)); }
 
 void merge(Agreement& to, const Agreement& from) {
   Faults& f = to.faults;

@@ -243,20 +243,21 @@ void states_are_set(Pair devices) {
 
 // The first step and the lowest atom that went wrong, as on the CPU, in a stage that counts steps.
 void faults_agree(Pair devices, int molecules) {
+  constexpr int64_t kLong = int64_t{1} << 33;  // steps of a long run
   Twins twins(devices, Input(9, molecules));
   std::vector<Faults> found;
   twins.both([&](OneRank& r) {
     GroupWork work = r.work();
     work.outrun2 = 1e-7;
     work.blowup2 = 1e-4;
-    r.step.upload({6});
+    r.step.upload({kLong + 6});
     std::vector<Vec3d> by_slot = r.velocity.download();
     by_slot[static_cast<size_t>(r.slot_of_atom.download()[30])].x = 1e4;
     r.velocity.upload(by_slot);
     r.take(VerletStep{work, 0.001, ForcesAfter::kKept, r.step.data()});
     found.push_back(r.faults.download()[0]);
   });
-  CHECK(found[0].violation_step == found[1].violation_step && found[0].violation_step == 7);
+  CHECK(found[0].violation_step == found[1].violation_step && found[0].violation_step == kLong + 7);
   CHECK(found[0].blowup_step == found[1].blowup_step);
   CHECK((found[0].constraint_step != 0) == (found[1].constraint_step != 0));
   CHECK(found[0].blowup_step != 0 || found[0].constraint_step != 0);

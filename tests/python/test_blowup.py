@@ -115,6 +115,20 @@ def test_lists_that_were_outrun_are_no_blow_up(ranks: int) -> None:
     assert core.state()["step"] == 400
 
 
+def test_long_runs_have_long_step_numbers() -> None:
+    """Beyond 2^31 steps, a day's work of a GPU, outrun lists are seen for what they are."""
+    system, start = water_box((5, 5, 5), seed=7)
+    first = 2**31 + 5
+    state = State(start.positions, start.velocities, start.box, step=first)
+    bath = LangevinMiddle(600.0, 5.0, 0.002, 3)
+    core = engine(system, state, Nonbonded(cutoff=0.6), bath, list_life=20, list_buffer=0.02)
+    core.minimize(100.0, 100)
+    core.draw_velocities(600.0, 3)
+    core.run(100)
+    assert core.state()["step"] == first + 100
+    assert core.describe()["early_rebuilds"] > 0
+
+
 def test_the_command_stops_with_a_message(alanine: tuple[Path, Path], tmp_path: Path) -> None:
     """A time step that is far too long; the checkpoint from before is good."""
     outcome = run_quiltmd(

@@ -352,8 +352,9 @@ void faults_name_step_and_atom() {
   GroupWork work = rank.work();
   work.outrun2 = 0.01 * 0.01;
   work.blowup2 = 0.5 * 0.5;
+  constexpr int64_t kLong = int64_t{1} << 33;  // steps of a long run
   const auto run = [&](int64_t step) {
-    rank.step.upload({step});
+    rank.step.upload({kLong + step});
     device.launch(VerletStart{work, 0.001});
     return rank.faults.download()[0];
   };
@@ -367,13 +368,13 @@ void faults_name_step_and_atom() {
   v[static_cast<size_t>(where[atom])].x = 60;
   rank.velocity.upload(v);
   faults = run(7);
-  CHECK(faults.violation_step == 8 && faults.blowup_step == 0);
+  CHECK(faults.violation_step == kLong + 8 && faults.blowup_step == 0);
 
   v = rank.velocity.download();
   v[static_cast<size_t>(where[atom])] = {std::numeric_limits<double>::quiet_NaN(), 0, 0};
   rank.velocity.upload(v);
   faults = run(9);
-  CHECK(faults.violation_step == 8 && faults.blowup_step == 10);
+  CHECK(faults.violation_step == kLong + 8 && faults.blowup_step == kLong + 10);
   CHECK(faults.blowup_atom == atom);
   v[static_cast<size_t>(where[atom])] = sane;
 }

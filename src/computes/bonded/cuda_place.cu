@@ -41,7 +41,8 @@ __global__ void __launch_bounds__(kThreads)
   Found where = Found::kElsewhere;
   if (term < op.capacity[kind]) where = TermPlacer(op).place(op.tables[kind], term, placed);
   if (where == Found::kTooWide &&
-      atomicCAS(&op.faults->blowup_step, 0, static_cast<int32_t>(*op.step + 1)) == 0)
+      atomicCAS(reinterpret_cast<unsigned long long*>(&op.faults->blowup_step), 0ull,
+                static_cast<unsigned long long>(*op.step + 1)) == 0)
     op.faults->blowup_atom =
         op.tables[kind].atoms[static_cast<int64_t>(term) * op.tables[kind].size];
   append(op, kind, where == Found::kHere, placed);

@@ -23,9 +23,8 @@ void raise_to(T& target, T value) {
 
 // The first to report wins.
 void report(const PlaceTerms& op, int32_t atom) {
-  int32_t none = 0;
-  const auto marked = static_cast<int32_t>(*op.step + 1);
-  if (std::atomic_ref(op.faults->blowup_step).compare_exchange_strong(none, marked))
+  int64_t none = 0;
+  if (std::atomic_ref(op.faults->blowup_step).compare_exchange_strong(none, *op.step + 1))
     std::atomic_ref(op.faults->blowup_atom).store(atom);
 }
 
