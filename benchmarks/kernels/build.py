@@ -30,11 +30,11 @@ class Variant:
     changes: tuple[tuple[str, str], ...] = ()
 
 
-RELEASE = ("  wait_for_previous();\n", "  wait_for_previous();\n  release_next();\n")
+NO_RELEASE = ("  release_next();\n", "")
 
 PAIR_VARIANTS = (
     Variant("source"),
-    Variant("release", (RELEASE,)),
+    Variant("no_release", (NO_RELEASE,)),
     Variant("no_store", (("    add_fixed(k.op.slots.force[c] + j.slot, fixed);\n", ""),)),
 )
 
