@@ -59,7 +59,6 @@ void Rank::stage(const char* name, const std::function<void()>& body) {
 }
 
 void Rank::load(const HostState& state) {
-  last_ = {};
   const int64_t age = state.step - state.list_step;
   const bool continued = !state.list_positions.empty() && age >= 0 && age <= setup_.lists.life;
   device_.fill(workspace_.faults.data(), 0, workspace_.faults.bytes(), Lane::kMain);
