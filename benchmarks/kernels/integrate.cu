@@ -181,6 +181,7 @@ void run(Bench& b, CudaDevice& device) {
   const Moment moment(b);
   check_terms(b);
   time_terms(b, device);
+  moment.return_to();
   check_stages(b, moment);
   time_stages(b, moment, device);
 }

@@ -24,8 +24,8 @@ _SMALLEST_GRID = 8
 # the reciprocal sum with splines of order p, _SPLINE[p] (alpha spacing)^p.  Fitted to a box of a
 # protein in water; tests/python/test_pme_parameters.py measures what comes of them.
 _DIRECT = 0.62
-_SPLINE = {4: 0.0198, 5: 0.0145}
-_DIRECT_SHARE, _SPLINE_SHARE = 0.8, 0.55  # of the tolerance; their squares sum up to 0.94
+_SPLINE = {4: 0.0228, 5: 0.0187}
+_DIRECT_SHARE, _SPLINE_SHARE = 0.63, 0.73  # of the tolerance; their squares sum up to 0.93
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
@@ -39,7 +39,7 @@ class Nonbonded:
     method:
         "pme" (smooth particle mesh Ewald) or "cutoff" (plain truncation, for tests).
     pme_order:
-        Order of the B-splines, 4 or 5; None: 4, or 5 for tolerances below 1e-4.
+        Order of the B-splines, 4 or 5.
     pme_tolerance:
         Relative rms error of forces that chooses alpha and grid.
     pme_alpha:
@@ -54,7 +54,7 @@ class Nonbonded:
 
     cutoff: float = Field(default=0.9, gt=0)
     method: Literal["pme", "cutoff"] = "pme"
-    pme_order: Literal[4, 5] | None = None
+    pme_order: Literal[4, 5] = 5
     pme_tolerance: float = Field(default=5e-4, gt=0, lt=0.5)
     pme_alpha: float | None = Field(default=None, gt=0)
     pme_grid: tuple[int, int, int] | None = None
@@ -64,13 +64,8 @@ class Nonbonded:
     def __post_init__(self) -> None:
         if (self.pme_alpha is None) != (self.pme_grid is None):
             raise ValueError("pme_alpha and pme_grid belong together: give both or neither")
-        if self.pme_grid is not None and min(self.pme_grid) < self.order:
-            raise ValueError(f"pme_grid needs at least {self.order} points in each direction")
-
-    @property
-    def order(self) -> int:
-        """Order of the B-splines, chosen."""
-        return self.pme_order or (4 if self.pme_tolerance >= 1e-4 else 5)
+        if self.pme_grid is not None and min(self.pme_grid) < self.pme_order:
+            raise ValueError(f"pme_grid needs at least {self.pme_order} points in each direction")
 
     def resolve(self, box: NDArray[np.float64]) -> dict[str, Any]:
         """Settings for the core, with PME parameters for this box (3, 3), rows in nm.
@@ -87,7 +82,7 @@ class Nonbonded:
         return {
             "cutoff": self.cutoff,
             "method": self.method,
-            "pme_order": self.order,
+            "pme_order": self.pme_order,
             "pme_alpha": alpha,
             "pme_grid": grid,
             "dispersion_correction": self.dispersion_correction,
@@ -97,7 +92,7 @@ class Nonbonded:
     def _ewald(self, box: NDArray[np.float64]) -> tuple[float, tuple[int, int, int]]:
         if self.pme_alpha is not None and self.pme_grid is not None:
             return self.pme_alpha, self.pme_grid
-        return pme_parameters(box, self.cutoff, self.pme_tolerance, self.order)
+        return pme_parameters(box, self.cutoff, self.pme_tolerance, self.pme_order)
 
 
 def box_widths(box: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -107,7 +102,7 @@ def box_widths(box: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def pme_parameters(
-    box: NDArray[np.float64], cutoff: float, tolerance: float, order: int = 4
+    box: NDArray[np.float64], cutoff: float, tolerance: float, order: int = 5
 ) -> tuple[float, tuple[int, int, int]]:
     """Ewald alpha (1/nm) and charge grid for a relative rms error of forces.
 

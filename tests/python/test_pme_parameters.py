@@ -44,9 +44,14 @@ def test_more_accurate_than_openmm_at_its_own_tolerance(exact: Any) -> None:
     assert errors[0] < errors[1]
 
 
-def test_tight_tolerances_take_order_5() -> None:
+def test_the_default_is_served_by_the_short_polynomial() -> None:
+    """Beyond this product pair kernels take four more terms; `polynomials_fit` has the same one."""
+    assert pme_parameters(np.eye(3) * 5.0, 0.9, Nonbonded().pme_tolerance)[0] * 0.9 <= 2.7541
+
+
+def test_order_5_takes_coarser_grids() -> None:
     box = np.eye(3) * 5.0
-    assert Nonbonded().resolve(box)["pme_order"] == 4
-    assert Nonbonded(pme_tolerance=1e-5).resolve(box)["pme_order"] == 5
-    fine, finer = (pme_parameters(box, 0.9, 1e-5, order)[1] for order in (5, 4))
-    assert fine < finer
+    assert Nonbonded().resolve(box)["pme_order"] == 5
+    for tolerance in (5e-4, 1e-5):
+        fine, finer = (pme_parameters(box, 0.9, tolerance, order)[1] for order in (5, 4))
+        assert fine < finer

@@ -92,10 +92,11 @@ double evaluate(const float* coefficients, double r2, double cutoff) {
 
 void polynomials_fit() {
   const double cutoff = 0.9;
-  for (const double product : {1.8, 2.63, 3.12, 3.72}) {
+  constexpr double kDefault = 2.7541;  // alpha * cutoff at the default tolerance
+  for (const double product : {1.8, 2.63, kDefault, 3.12, 3.72}) {
     const double alpha = product / cutoff;
     const EwaldPolynomial fit = fit_ewald(alpha, cutoff);
-    CHECK(fit.force_degree == (product < 2.7 ? kEwaldLowDegree : kEwaldDegree));
+    CHECK(fit.force_degree == (product <= kDefault ? kEwaldLowDegree : kEwaldDegree));
     for (int n = 1; n <= 1000; ++n) {
       const double r = 0.02 + (cutoff - 0.02) * n / 1000, erf = std::erf(alpha * r) / r;
       const double gaussian = 2 * alpha / std::sqrt(kPi) * std::exp(-alpha * alpha * r * r);

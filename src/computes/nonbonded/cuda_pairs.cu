@@ -26,6 +26,9 @@ namespace quiltmd {
 namespace pairs {
 
 constexpr int kLjHalf = kClusterSize / 2;
+// The sums of energies - Lennard-Jones, Coulomb, the virial's parts - are taken in so many places and
+// then added up: additions to one place wait for each other.
+constexpr int kEnergyPlaces = 64, kEnergySums = 2 + Symmetric::kParts;
 // 64 registers, so that 32 warps fit on a multiprocessor: more is worth more than fewer instructions.
 constexpr int kWarpsPerProcessor = 32;
 
@@ -350,13 +353,26 @@ __global__ void __launch_bounds__(kWarp, kEnergy ? 16 : kWarpsPerProcessor)
   }
   add_i_forces(k, sums);
   if constexpr (kEnergy) {
-    add_energy(sums.lj, op.energy + kLj, lane);
-    add_energy(sums.coulomb, op.energy + kCoulombDirect, lane);
+    int64_t* const place = op.energy + block % kEnergyPlaces * kEnergySums;
+    add_energy(sums.lj, place, lane);
+    add_energy(sums.coulomb, place + 1, lane);
     add_i_virial(k, sums);
 #pragma unroll
     for (int part = 0; part < Symmetric::kParts; ++part)
-      add_energy(sums.virial[part], op.energy + kVirial + part, lane);
+      add_energy(sums.virial[part], place + 2 + part, lane);
   }
+}
+
+// One warp for each sum.
+__global__ void __launch_bounds__(kEnergySums* kWarp)
+    add_places(const int64_t* places, int64_t* energy) {
+  const int sum = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
+  long long total = 0;
+  for (int place = lane; place < kEnergyPlaces; place += kWarp)
+    total += places[place * kEnergySums + sum];
+  total = warp_sum(total);
+  const int kind = sum == 0 ? kLj : sum == 1 ? kCoulombDirect : kVirial + sum - 2;
+  if (lane == 0) add_fixed(energy + kind, total);
 }
 
 using PairKernel = void (*)(PairForces);
@@ -381,7 +397,18 @@ void pair_forces(const PairForces& op, CudaContext& context) {
                           : pairs::with_rule<kEwaldDegree>(op);
   const auto blocks = static_cast<unsigned>(op.capacity) * static_cast<unsigned>(op.pieces);
   const size_t shared = std::max(op.codes + 1, kWarp) * sizeof(float4);
-  launch(context, {PairForces::kName, blocks, kWarp, shared, Start::kEarly}, kernel, op);
+  const LaunchShape shape{PairForces::kName, blocks, kWarp, shared, Start::kEarly};
+  if (!op.energy) {
+    launch(context, shape, kernel, op);
+    return;
+  }
+  constexpr size_t bytes = pairs::kEnergyPlaces * pairs::kEnergySums * sizeof(int64_t);
+  PairForces here = op;
+  here.energy = static_cast<int64_t*>(context.scratch->take(bytes));
+  cuda_check(cudaMemsetAsync(here.energy, 0, bytes, context.stream), "clear sums of energies");
+  launch(context, shape, kernel, here);
+  launch(context, {"pair_forces.sums", 1, pairs::kEnergySums * kWarp}, pairs::add_places,
+         here.energy, op.energy);
 }
 
 }  // namespace quiltmd
