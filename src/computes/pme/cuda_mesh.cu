@@ -10,6 +10,7 @@
 
 #include "computes/pme/cuda_bricks.cuh"
 #include "computes/pme/cuda_kernels.h"
+#include "computes/pme/cuda_seats.cuh"
 #include "device/cuda/launch.h"
 
 namespace quiltmd {
@@ -54,6 +55,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
     spread_bricks(const __grid_constant__ SpreadCharges op, const __grid_constant__ MeshFrame frame,
                   const __grid_constant__ Bricks b) {
   __shared__ Piece piece;
+  __shared__ Seats seats;
   int* const memory = brick_memory<int>();
 #pragma unroll 4
   for (int i = threadIdx.x; i < b.words() / 4; i += kThreads) mesh_memory[i] = {0, 0, 0, 0};
@@ -63,24 +65,27 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
   find_piece(patch, b, piece);
   const SlotRange slots = find_slots(patch, b);
   if (slots.first >= slots.end) return;
-  const auto local_of = [&](int slot) { return op.slots.local[min(slot, slots.end - 1)]; };
-  const int first = slots.first + threadIdx.x;
-  Float4 local = local_of(first);
-  __syncthreads();
 
-  for (int slot = first; slot < slots.end; slot += kThreads, local = local_of(slot)) {
-    const Place<Order> place(frame, b, piece, local);
-    if (place.inside && gridDim.y > 1) widen<Order>(piece, place.point);
-    if (place.inside) {
-      int* const at = memory + place.offset(b);
-      share_out<Order, Order>(place.t, local.w, [&](int i, int j, int k, int value) {
-        atomicAdd(at + i * b.plane + j * b.pitch + k, value);
-      });
-    } else {
-      spread_outside<Order>(op, frame, place.absolute(piece), place.t, local.w);
+  for (int begin = slots.first; begin < slots.end; begin += kSeats) {
+    seat_atoms(op.slots.local, begin, min(begin + kSeats, slots.end), seats,
+               [&](const Float4& local) { return Place<Order>(frame, b, piece, local).offset(b); });
+#pragma unroll 1
+    for (int seat = threadIdx.x; seat < kSeats; seat += kThreads) {
+      if (seats.slot[seat] < 0) continue;
+      const Float4 local = seats.local[seat];
+      const Place<Order> place(frame, b, piece, local);
+      if (place.inside && gridDim.y > 1) widen<Order>(piece, place.point);
+      if (place.inside) {
+        int* const at = memory + place.offset(b);
+        share_out<Order, Order>(place.t, local.w, [&](int i, int j, int k, int value) {
+          atomicAdd(at + i * b.plane + j * b.pitch + k, value);
+        });
+      } else {
+        spread_outside<Order>(op, frame, place.absolute(piece), place.t, local.w);
+      }
     }
+    __syncthreads();
   }
-  __syncthreads();
   over_points(b, piece, memory, op.charges, [](const int* at, int* point) {
     if (*at) atomicAdd(point, *at);
   });
@@ -213,7 +218,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
 // ---- Launch shapes -------------------------------------------------------------------------
 
 Bricks make_bricks(const PmeGrid& grid, int pieces, const CudaContext& context) {
-  constexpr int kStatic = 1024;  // what kernels declare themselves
+  constexpr int kStatic = 1024 + sizeof(Seats);  // what kernels declare themselves
   return Bricks(grid, pieces, (context.shared_memory - kStatic) / 4);
 }
 
@@ -226,8 +231,8 @@ LaunchShape shape_of(const char* name, const Bricks& b, int patches, int pieces)
 
 }  // namespace
 
-// One atom a thread where all blocks then fit on the machine at once, else fewer and larger pieces;
-// but a block for every multiprocessor, down to a warp's atoms.
+// One atom a thread where nearly all blocks then fit on the machine at once, else fewer and larger
+// pieces; but a block for every multiprocessor, down to a warp's atoms.
 int choose_pieces(const PmeGrid& grid, int patches, const CudaContext& context) {
   constexpr double kDensity = 100;  // atoms per nm^3
   const double cells = 1.0 * grid.cells.x * grid.cells.y * grid.cells.z;
@@ -235,7 +240,8 @@ int choose_pieces(const PmeGrid& grid, int patches, const CudaContext& context) 
   const auto pieces_of = [&](int size) { return static_cast<int>(std::ceil(atoms / size)); };
   const int machine = context.sm_count, some = std::max(patches, 1);
   const int least = std::min((machine + some - 1) / some, pieces_of(32));
-  return std::max(least, std::min(pieces_of(kThreads), kBlocks * machine / some));
+  const int most = (kBlocks * machine + some - 1) / some;
+  return std::max(least, std::min(pieces_of(kThreads), most));
 }
 
 void spread_charges_by(int pieces, const SpreadCharges& op, CudaContext& context) {
