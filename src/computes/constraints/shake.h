@@ -14,40 +14,26 @@ namespace quiltmd {
 inline constexpr int kMaxSweeps = 1000;
 
 // The constraints of one group and the inverse masses of its atoms.
-struct ConstraintSet {
+template <class InverseMasses>
+struct ConstraintsOn {
   const GroupConstraint* constraints;
   int count;
-  const double* inverse_mass;
+  InverseMasses inverse_mass;
 
-  QMD_HD int most() const { return count; }  // bound of loops over constraints
   QMD_HD int first(int k) const { return constraints[k].first; }
   QMD_HD int second(int k) const { return constraints[k].second; }
   QMD_HD double length(int k) const { return constraints[k].length; }
 };
-
-// Up to `Most` constraints from atom 0 to atoms 1, 2, ...: every index is known when a loop is
-// unrolled, so that a GPU keeps the atoms in registers.
-template <int Most>
-struct StarSet {
-  const double* lengths;
-  int count;
-  const double* inverse_mass;
-
-  QMD_HD static constexpr int most() { return Most; }
-  QMD_HD static constexpr int first(int) { return 0; }
-  QMD_HD static constexpr int second(int k) { return k + 1; }
-  QMD_HD double length(int k) const { return lengths[k]; }
-};
+using ConstraintSet = ConstraintsOn<const double*>;
 
 // Move `to` until every constraint holds to `tolerance` (relative to its length), along the
 // directions of `from`, with momentum conserved. False when it does not come to hold, as when
 // coordinates are not numbers or a bond has turned by a right angle.
-template <class Set>
-QMD_HD bool shake(const Set& set, const Vec3d* from, Vec3d* to, double tolerance) {
+template <class Set, class From, class To>
+QMD_HD bool shake(const Set& set, const From& from, To&& to, double tolerance) {
   for (int sweep = 0; sweep < kMaxSweeps; ++sweep) {
     bool done = true;
-    for (int k = 0; k < set.most(); ++k) {
-      if (k >= set.count) continue;
+    for (int k = 0; k < set.count; ++k) {
       const int i = set.first(k), j = set.second(k);
       const double length2 = set.length(k) * set.length(k);
       const Vec3d now = to[i] - to[j];
@@ -69,12 +55,11 @@ QMD_HD bool shake(const Set& set, const Vec3d* from, Vec3d* to, double tolerance
 
 // Remove from `velocity` what would change the constrained lengths of atoms at `at`, until no
 // length changes faster than `rate` (relative, 1/ps).
-template <class Set>
-QMD_HD bool rattle(const Set& set, const Vec3d* at, Vec3d* velocity, double rate) {
+template <class Set, class At, class Velocity>
+QMD_HD bool rattle(const Set& set, const At& at, Velocity&& velocity, double rate) {
   for (int sweep = 0; sweep < kMaxSweeps; ++sweep) {
     bool done = true;
-    for (int k = 0; k < set.most(); ++k) {
-      if (k >= set.count) continue;
+    for (int k = 0; k < set.count; ++k) {
       const int i = set.first(k), j = set.second(k);
       const Vec3d edge = at[i] - at[j];
       const double length2 = dot(edge, edge);
