@@ -49,6 +49,11 @@ struct SpreadVectors {
   __device__ Element operator[](int i) { return {std::as_const(*this)[i], *this, i}; }
 };
 
+// Without reading the element first, which nobody but its lane needs.
+__device__ inline void add(SpreadVectors& to, int i, Vec3d v) {
+  if (i == own_place()) to.own += v;
+}
+
 using SpreadGroup = AnyGroup<SpreadNumbers, SpreadVectors>;
 
 // ---- The loop ------------------------------------------------------------------------------

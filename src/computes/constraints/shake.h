@@ -26,6 +26,12 @@ struct ConstraintsOn {
 };
 using ConstraintSet = ConstraintsOn<const double*>;
 
+// Adds to an element of an array. Those whose elements lie apart have a function of their own.
+template <class Vectors>
+QMD_HD void add(Vectors& to, int i, Vec3d v) {
+  to[i] += v;
+}
+
 // Move `to` until every constraint holds to `tolerance` (relative to its length), along the
 // directions of `from`, with momentum conserved. False when it does not come to hold, as when
 // coordinates are not numbers or a bond has turned by a right angle.
@@ -44,9 +50,10 @@ QMD_HD bool shake(const Set& set, const From& from, To&& to, double tolerance) {
       const Vec3d direction = from[i] - from[j];
       const double along = dot(now, direction);
       if (!(along > 1e-3 * length2)) return false;
-      const double multiplier = excess / (2 * along * (set.inverse_mass[i] + set.inverse_mass[j]));
-      to[i] -= (set.inverse_mass[i] * multiplier) * direction;
-      to[j] += (set.inverse_mass[j] * multiplier) * direction;
+      const double of_i = set.inverse_mass[i], of_j = set.inverse_mass[j];
+      const double multiplier = excess / (2 * along * (of_i + of_j));
+      add(to, i, (-of_i * multiplier) * direction);
+      add(to, j, (of_j * multiplier) * direction);
     }
     if (done) return true;
   }
@@ -66,10 +73,11 @@ QMD_HD bool rattle(const Set& set, const At& at, Velocity&& velocity, double rat
       const double growth = dot(edge, velocity[i] - velocity[j]);
       if (std::fabs(growth) <= rate * length2) continue;
       done = false;
-      const double multiplier = growth / (length2 * (set.inverse_mass[i] + set.inverse_mass[j]));
+      const double of_i = set.inverse_mass[i], of_j = set.inverse_mass[j];
+      const double multiplier = growth / (length2 * (of_i + of_j));
       if (!(std::fabs(multiplier) < 1e30)) return false;
-      velocity[i] -= (set.inverse_mass[i] * multiplier) * edge;
-      velocity[j] += (set.inverse_mass[j] * multiplier) * edge;
+      add(velocity, i, (-of_i * multiplier) * edge);
+      add(velocity, j, (of_j * multiplier) * edge);
     }
     if (done) return true;
   }
