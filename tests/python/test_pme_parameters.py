@@ -23,6 +23,19 @@ def exact(alanine: tuple[Path, Path]) -> Any:
     return system, state, quiltmd.reference(system, state, tight)[1]
 
 
+@pytest.mark.parametrize("device", ["cuda", "cuda:3"])
+def test_a_grid_that_no_gpu_transforms_is_refused_before_one_is_looked_for(device: str) -> None:
+    system, state = water_box((6, 6, 6))
+    nonbonded = Nonbonded(cutoff=0.6, pme_alpha=3.0, pme_grid=(22, 24, 24))
+    with pytest.raises(quiltmd.QuiltError, match=r"2, 3, 5 and 7, even in z; it is 22 x 24 x 24\."):
+        make_engine(
+            system.arrays(),
+            nonbonded.resolve(state.box),
+            quiltmd.VelocityVerlet().resolve(),
+            Execution("cpu").resolve() | {"device": device},
+        )
+
+
 @pytest.mark.parametrize("order", [4, 5])
 @pytest.mark.parametrize("tolerance", [1e-3, 5e-4, 1e-4])
 def test_forces_are_as_accurate_as_asked(exact: Any, order: Any, tolerance: float) -> None:
@@ -51,16 +64,3 @@ def test_tight_tolerances_take_order_5() -> None:
     assert Nonbonded(pme_tolerance=1e-5).resolve(box)["pme_order"] == 5
     fine, finer = (pme_parameters(box, 0.9, 1e-5, order)[1] for order in (5, 4))
     assert fine < finer
-
-
-@pytest.mark.parametrize("device", ["cuda", "cuda:3"])
-def test_a_grid_that_no_gpu_transforms_is_refused_before_one_is_looked_for(device: str) -> None:
-    system, state = water_box((6, 6, 6))
-    nonbonded = Nonbonded(cutoff=0.6, pme_alpha=3.0, pme_grid=(22, 24, 24))
-    with pytest.raises(quiltmd.QuiltError, match=r"2, 3, 5 and 7, even in z; it is 22 x 24 x 24\."):
-        make_engine(
-            system.arrays(),
-            nonbonded.resolve(state.box),
-            quiltmd.VelocityVerlet().resolve(),
-            Execution("cpu").resolve() | {"device": device},
-        )
