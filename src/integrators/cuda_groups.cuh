@@ -2,8 +2,8 @@
 // Hydrogen groups on a GPU: those of a block by class, and a group as one thread has it.
 //
 // A warp whose threads work on different classes of groups does the work of all of them, so a block
-// first sorts its groups by class. Those that are neither waters nor stars are rare and may use local
-// memory.
+// first sorts its groups by class. Those that are neither waters nor stars are rare; see
+// cuda_others.cuh.
 #pragma once
 
 #include "device/cuda/launch.h"
@@ -87,9 +87,9 @@ __device__ inline void forget_registers() { asm volatile("" ::: "memory"); }
 // A rigid water, moved where it lies: while constraints are solved registers hold little more than
 // that takes, which is all there are if enough warps are to run.
 struct ShapedWater {
-  static constexpr int kCapacity = 3;
+  using Vectors = Vec3d[3];
   Vec3d *position, *velocity;
-  Vec3d force[3], noise[3];
+  Vectors force, noise;
   double mass[3], inverse_mass[3];
   Triangle triangle;
   const GroupShape* shape;
@@ -168,20 +168,13 @@ __device__ inline void load(const GroupWork& work, const Slots& slots, PlacedGro
   }
 }
 
-__device__ inline void load(const GroupWork& work, const Slots& slots, PlacedGroup placed,
-                            ShapeCode, Masses masses, SmallGroup& g) {
-  GroupWork here = work;
-  here.slots = slots;
-  load(here, placed, masses, g);
-}
-
 // Positions and velocities to where they came from.
 __device__ inline void store(const Slots&, int, const ShapedWater&, bool, bool) {}
 template <class Group>
 __device__ void store(const Slots& slots, int slot, const Group& g, bool positions,
                       bool velocities) {
 #pragma unroll
-  for (int i = 0; i < Group::kCapacity; ++i) {
+  for (int i = 0; i < Group::size(); ++i) {
     if (i >= g.atoms()) break;
     if (positions) slots.position[slot + i] = g.position[i];
     if (velocities) slots.velocity[slot + i] = g.velocity[i];
@@ -226,6 +219,18 @@ __device__ inline void judge(const GroupWork& work, int64_t step, double displac
   } else {
     report(*work.faults, &work.faults->violation_step, nullptr, step, 0);
   }
+}
+
+// What follows from the new position of atom `i` of a group.
+__device__ inline void note_position(const GroupWork& work, const Slots& slots, int64_t step,
+                                     PlacedGroup placed, ShapeCode code, Vec3d origin, int i,
+                                     Vec3d position) {
+  const int slot = placed.slot + i;
+  const PlacedPosition at =
+      placed_position(position, origin, slots.reference[slot], slots.local[slot].w);
+  slots.local[slot] = at.local;
+  if (code.in_terms()) slots.low[slot] = at.low;
+  judge(work, step, at.moved2, placed, i);
 }
 
 }  // namespace quiltmd

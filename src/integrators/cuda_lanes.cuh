@@ -9,7 +9,7 @@
 // could, and groups take twice the registers.
 #pragma once
 
-#include "integrators/cuda_threads.cuh"
+#include "integrators/cuda_others.cuh"
 
 namespace quiltmd {
 
@@ -31,8 +31,8 @@ __device__ inline bool in_all_places(bool own) {
 
 // A group of one, as stages see it.
 struct LaneAtom {
-  static constexpr int kCapacity = 1;
-  Vec3d position[1], velocity[1], force[1], noise[1];
+  using Vectors = Vec3d[1];
+  Vectors position, velocity, force, noise;
   double mass[1], inverse_mass[1], root;
   int place;
 
@@ -232,20 +232,6 @@ __device__ void run_lanes(const Stage& stage, const LaneGroups& groups, GroupCla
   }
 }
 
-// The rest has a thread each.
-template <class Stage>
-__device__ void run_others(const Stage& stage, const LaneGroups& groups, Sums& sums) {
-  const int kind = static_cast<int>(GroupClass::kOther), t = threadIdx.x;
-  if (t >= groups.total(kind)) return;
-  const GroupWork& work = stage.op.work;
-  const int at = groups.place[kind][t], slot = groups.placed[at].slot;
-  const Sums own = run_group<SmallGroup>(stage, {work.slots, nullptr}, groups, at);
-  for (int k = 0; k < Stage::kSums; ++k) sums.value[k] += own.value[k];
-  if (!stage.clears()) return;
-  for (int i = 0; i < groups.atoms[at]; ++i)
-    for (int64_t* component : work.slots.force) component[slot + i] = 0;
-}
-
 // With `kBlocks` on a multiprocessor; two have some registers spilled. What only stages and rebuilds
 // write is read while the last kernel of the forces still runs; see run_staged().
 template <class Stage, int kBlocks>
@@ -266,7 +252,7 @@ __global__ void __launch_bounds__(kLaneThreads, kBlocks)
   } else {
     wait_for_forces(stage);
   }
-  run_others(stage, groups, sums);
+  run_others(stage, stage.op.work.slots, groups, sums);
   if constexpr (Stage::kSums != 0) add_up<Stage, kLaneThreads>(stage, sums);
 }
 

@@ -6,7 +6,7 @@
 // constraints three times in the double-precision units.
 #pragma once
 
-#include "integrators/cuda_stage.cuh"
+#include "integrators/cuda_others.cuh"
 #include "integrators/cuda_staging.cuh"
 
 namespace quiltmd {
@@ -20,14 +20,11 @@ struct BlockSlots {
 template <class Stage, class Group>
 __device__ void set_noise(const Stage& stage, const Vec3f* drawn, int64_t step, PlacedGroup placed,
                           Group& g) {
-  // Any other class has a thread in all loops, and the noise may not have been drawn.
-  constexpr bool other = Group::kCapacity > kStarAtoms;
 #pragma unroll
-  for (int i = 0; i < Group::kCapacity; ++i) {
-    if (i >= g.size()) break;
+  for (int i = 0; i < Group::size(); ++i) {
     Vec3d noise{0, 0, 0};
     if (i < g.atoms()) {
-      if constexpr (Stage::kNoise == Noise::kThermostat && !other) {
+      if constexpr (Stage::kNoise == Noise::kThermostat) {
         const Vec3f n = drawn[placed.slot + i];
         noise = {n.x, n.y, n.z};
       } else {
@@ -35,22 +32,6 @@ __device__ void set_noise(const Stage& stage, const Vec3f* drawn, int64_t step, 
       }
     }
     g.noise[i] = noise;
-  }
-}
-
-// What follows from new positions.
-template <class Group>
-__device__ void note_positions(const GroupWork& work, const Slots& slots, int64_t step,
-                               PlacedGroup placed, ShapeCode code, Vec3d origin, const Group& g) {
-#pragma unroll
-  for (int i = 0; i < Group::kCapacity; ++i) {
-    if (i >= g.atoms()) break;
-    const int slot = placed.slot + i;
-    const PlacedPosition at =
-        placed_position(g.position[i], origin, slots.reference[slot], slots.local[slot].w);
-    slots.local[slot] = at.local;
-    if (code.in_terms()) slots.low[slot] = at.low;
-    judge(work, step, at.moved2, placed, i);
   }
 }
 
@@ -72,7 +53,13 @@ __device__ Sums run_group(const Stage& stage, const BlockSlots& block, const Blo
   const Outcome outcome = stage.apply(g, placed, sums);
   if (!outcome.converged) report_constraint(work, groups.step, placed);
   store(block.slots, placed.slot, g, moves, kSpeeds<Stage>);
-  if constexpr (moves) note_positions(work, block.slots, groups.step, placed, code, origin, g);
+  if constexpr (moves) {
+#pragma unroll
+    for (int i = 0; i < Group::size(); ++i) {
+      if (i >= g.atoms()) break;
+      note_position(work, block.slots, groups.step, placed, code, origin, i, g.position[i]);
+    }
+  }
   return sums;
 }
 
@@ -95,7 +82,7 @@ __device__ void run_groups(const Stage& stage, const BlockSlots& block, const Bl
   part(GroupClass::kWater,
        [&](int at) { return run_group<ShapedWater>(stage, block, groups, at); });
   part(GroupClass::kStar, [&](int at) { return run_group<ShapedStar>(stage, block, groups, at); });
-  part(GroupClass::kOther, [&](int at) { return run_group<SmallGroup>(stage, block, groups, at); });
+  run_others(stage, block.slots, groups, sums);
 }
 
 extern __shared__ float4 staged_memory[];

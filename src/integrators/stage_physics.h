@@ -36,8 +36,8 @@ enum class Masses { kReal, kUnit };
 
 // A rigid water: the fast path, free of branches.
 struct RigidWater {
-  static constexpr int kCapacity = 3;
-  Vec3d position[3], velocity[3], force[3], noise[3];
+  using Vectors = Vec3d[3];
+  Vectors position, velocity, force, noise;
   double mass[3], inverse_mass[3];
   double leg, base;
   Triangle triangle;
@@ -58,12 +58,12 @@ struct RigidWater {
 
 // An atom alone, or a heavy atom and up to three hydrogens constrained to it.
 struct StarGroup {
-  static constexpr int kCapacity = kStarAtoms;
-  Vec3d position[kCapacity], velocity[kCapacity], force[kCapacity], noise[kCapacity];
-  double mass[kCapacity], inverse_mass[kCapacity], length[kStarBonds];
+  using Vectors = Vec3d[kStarAtoms];
+  Vectors position, velocity, force, noise;
+  double mass[kStarAtoms], inverse_mass[kStarAtoms], length[kStarBonds];
   int taken;
 
-  QMD_HD static constexpr int size() { return kCapacity; }
+  QMD_HD static constexpr int size() { return kStarAtoms; }
   QMD_HD int atoms() const { return taken; }
   QMD_HD double root_inverse_mass(int i) const { return std::sqrt(inverse_mass[i]); }
   QMD_HD void make_shape() {}
@@ -76,11 +76,13 @@ struct StarGroup {
   }
 };
 
-// Any group of up to kMaxGroupSize atoms.
-struct SmallGroup {
-  static constexpr int kCapacity = kMaxGroupSize;
-  Vec3d position[kCapacity], velocity[kCapacity], force[kCapacity], noise[kCapacity];
-  double mass[kCapacity], inverse_mass[kCapacity];
+// Any group of up to kMaxGroupSize atoms. `Numbers` and `Vectors` are arrays by atom; where one thread
+// has the group they are plain ones.
+template <class Numbers, class VectorArray>
+struct AnyGroup {
+  using Vectors = VectorArray;
+  Vectors position, velocity, force, noise;
+  Numbers mass, inverse_mass;
   int taken;
   const GroupConstraint* constraints;
   int constraint_count;
@@ -89,18 +91,26 @@ struct SmallGroup {
   QMD_HD int atoms() const { return taken; }
   QMD_HD double root_inverse_mass(int i) const { return std::sqrt(inverse_mass[i]); }
   QMD_HD void make_shape() {}
-  QMD_HD ConstraintSet set() const { return {constraints, constraint_count, inverse_mass}; }
-  QMD_HD bool project(Vec3d* vectors, double rate) const {
+  QMD_HD void find(const Constants& c, int group) {
+    taken = c.group_start[group + 1] - c.group_start[group];
+    constraints = c.constraints + c.constraint_start[group];
+    constraint_count = c.constraint_start[group + 1] - c.constraint_start[group];
+  }
+  QMD_HD ConstraintsOn<const Numbers&> set() const {
+    return {constraints, constraint_count, inverse_mass};
+  }
+  QMD_HD bool project(Vectors& vectors, double rate) const {
     return rattle(set(), position, vectors, rate);
   }
-  QMD_HD bool constrain(const Vec3d* moved, Vec3d* correction, double tolerance) const {
-    Vec3d to[kCapacity];
+  QMD_HD bool constrain(const Vectors& moved, Vectors& correction, double tolerance) const {
+    Vectors& to = correction;
     for (int i = 0; i < taken; ++i) to[i] = position[i] + moved[i];
     const bool converged = shake(set(), position, to, tolerance);
     for (int i = 0; i < taken; ++i) correction[i] = to[i] - (position[i] + moved[i]);
     return converged;
   }
 };
+using SmallGroup = AnyGroup<double[kMaxGroupSize], Vec3d[kMaxGroupSize]>;
 
 // Whether a group is a rigid water that SETTLE can treat: O and two equal H, and lengths to match.
 QMD_HD bool is_rigid_water(const Constants& c, int group) {
@@ -168,10 +178,7 @@ QMD_HD void load(const GroupWork& work, PlacedGroup placed, Masses masses, StarG
 }
 
 QMD_HD void load(const GroupWork& work, PlacedGroup placed, Masses masses, SmallGroup& g) {
-  const Constants& c = work.constants;
-  g.taken = c.group_start[placed.group + 1] - c.group_start[placed.group];
-  g.constraints = c.constraints + c.constraint_start[placed.group];
-  g.constraint_count = c.constraint_start[placed.group + 1] - c.constraint_start[placed.group];
+  g.find(work.constants, placed.group);
   load_atoms(work, placed, masses, g);
 }
 
@@ -232,7 +239,7 @@ QMD_HD void add_kinetic(const Group& g, int64_t* sums) {
   const double per_mass = 1 / mass;
   const Vec3d centre = g.position[0] + per_mass * lever;
   Symmetric virial{}, motion{};
-  for (int i = 0; i < g.atoms(); ++i) virial.add_product(centre - g.position[i], g.force[i]);
+  for (int i = 0; i < g.size(); ++i) virial.add_product(centre - g.position[i], g.force[i]);
   motion.add_product(per_mass * momentum, momentum);
   for (int k = 0; k < Symmetric::kParts; ++k) {
     sums[1 + k] += to_fixed(virial[k], kEnergyScale);
@@ -242,8 +249,8 @@ QMD_HD void add_kinetic(const Group& g, int64_t* sums) {
 
 // Move atoms by `moved` and constrain; the correction, made in `time`, is part of the velocity.
 template <class Group>
-QMD_HD bool move(Group& g, const Vec3d* moved, double time, double tolerance) {
-  Vec3d correction[Group::kCapacity];
+QMD_HD bool move(Group& g, const typename Group::Vectors& moved, double time, double tolerance) {
+  typename Group::Vectors correction;
   const bool converged = g.constrain(moved, correction, tolerance);
   const double per_time = 1 / time;
   for (int i = 0; i < g.size(); ++i) {
@@ -265,7 +272,7 @@ template <class Group>
 QMD_HD Outcome verlet_start(const VerletStart& op, Group& g) {
   g.make_shape();
   kick(g, 0.5 * op.timestep);
-  Vec3d moved[Group::kCapacity];
+  typename Group::Vectors moved;
   for (int i = 0; i < g.size(); ++i) moved[i] = op.timestep * g.velocity[i];
   return {0, move(g, moved, op.timestep, op.work.constraint_tolerance)};
 }
@@ -304,7 +311,7 @@ QMD_HD Outcome langevin_middle(const LangevinMiddle& op, Group& g) {
   double heat = 0;
   for (int i = 0; i < g.size(); ++i) heat += g.mass[i] * dot(g.noise[i], g.velocity[i]);
 
-  Vec3d moved[Group::kCapacity];
+  typename Group::Vectors moved;
   for (int i = 0; i < g.size(); ++i) {
     moved[i] = op.timestep * g.velocity[i];
     g.velocity[i] += g.noise[i];
@@ -341,7 +348,7 @@ QMD_HD Outcome project_force(double tolerance, Group& g) {
 // Masses::kUnit, positions at the point to start from.
 template <class Group>
 QMD_HD Outcome displace_along_force(const DisplaceAlongForce& op, Group& g) {
-  Vec3d moved[Group::kCapacity], correction[Group::kCapacity];
+  typename Group::Vectors moved, correction;
   bool converged = project_force(op.work.constraint_tolerance, g).converged;
   for (int i = 0; i < g.size(); ++i) moved[i] = op.scale * g.force[i];
   converged &= g.constrain(moved, correction, op.work.constraint_tolerance);

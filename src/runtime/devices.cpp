@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/devices.h"
 
+#include "computes/pme/setup.h"
 #include "device/cuda/cuda_device.h"
 #include "device/host/kernels.h"
 #include "device/null/null_device.h"
@@ -14,6 +15,10 @@ std::unique_ptr<Device> make_device(const std::string& name, int threads) {
   if (name == "cuda") return std::make_unique<CudaDevice>(0);
   if (name.starts_with("cuda:")) return std::make_unique<CudaDevice>(std::stoi(name.substr(5)));
   throw Error("unknown device '" + name + "': choose cpu, cuda, cuda:N or null");
+}
+
+void check_device_can(const std::string& name, const NonbondedSettings& nonbonded) {
+  if (nonbonded.pme && name.starts_with("cuda")) check_gpu_pme_grid(nonbonded.grid);
 }
 
 DeviceDescription describe_cpu() { return HostDevice(1, host_kernels()).describe(); }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "computes/reference.h"
 #include "device/device.h"
 
 namespace quiltmd {
@@ -13,6 +14,9 @@ namespace quiltmd {
 // "cpu" (with `threads` threads), "cuda" or "cuda:N", "null". Throws Error for an unknown name or a
 // device that cannot be used.
 std::unique_ptr<Device> make_device(const std::string& name, int threads);
+
+// Throws Error where a device of this name cannot do such a simulation, whether there is one or not.
+void check_device_can(const std::string& name, const NonbondedSettings& nonbonded);
 
 // The processor as a device.
 DeviceDescription describe_cpu();

@@ -56,6 +56,7 @@ Engine::Engine(const System& system, const NonbondedSettings& nonbonded,
   if (run.ranks > 1 && run.device != "cpu")
     throw Error("device '" + run.device +
                 "' runs on one rank as yet: leave out --ranks, or use cpu");
+  check_device_can(run.device, nonbonded);
   for (int r = 0; r < run.ranks; ++r) devices_.push_back(make_device(run.device, run.threads));
 }
 

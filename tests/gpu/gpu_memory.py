@@ -10,7 +10,7 @@ from contextlib import contextmanager
 _PIECE = 2 << 20  # bytes; what drivers hand out memory in
 
 
-class _Driver:
+class Driver:
     """The few calls of libcuda that are needed, in the context that the program uses, too."""
 
     def __init__(self) -> None:
@@ -30,6 +30,12 @@ class _Driver:
         self.call("cuMemGetInfo_v2", ctypes.byref(free), ctypes.byref(total))
         return free.value
 
+    def stack(self) -> int:
+        """Bytes that the context allows a thread's stack."""
+        limit = ctypes.c_size_t()
+        self.call("cuCtxGetLimit", ctypes.byref(limit), 0)
+        return limit.value
+
     def allocate(self, size: int) -> ctypes.c_void_p | None:
         """None where there is no such piece."""
         pointer = ctypes.c_void_p()
@@ -40,7 +46,7 @@ class _Driver:
 @contextmanager
 def memory_left(mebibytes: int) -> Iterator[None]:
     """While it lasts, so much of the GPU's memory is free, to within a few MiB."""
-    driver = _Driver()
+    driver = Driver()
     held = []
     try:
         size = driver.free()

@@ -44,7 +44,7 @@ def test_memory_that_ends_anywhere(peptide: Pair) -> None:
     """Tables, lists, scratch memory, graphs, frames: what comes first to lack memory says so."""
     system, state = peptide[0].tile(3, 3, 3), peptide[1].tile(3, 3, 3)
     messages = []
-    for left in range(0, 960, 32):
+    for left in range(0, 480, 24):
         with memory_left(left):
             try:
                 simulation = quiltmd.Simulation(system, state, device="cuda")
@@ -57,7 +57,7 @@ def test_memory_that_ends_anywhere(peptide: Pair) -> None:
             finally:
                 simulation = None
     else:
-        pytest.fail("61,263 atoms do not fit into 960 MiB")
+        pytest.fail("61,263 atoms do not fit into 480 MiB")
     print(*messages, sep="\n")
     assert messages
     for message in messages:
@@ -65,17 +65,38 @@ def test_memory_that_ends_anywhere(peptide: Pair) -> None:
     Run(*peptide).advance(50)
 
 
-def first_gpu(**environment: str) -> dict[str, Any]:
-    """The first GPU as another process, with this environment, finds it."""
-    command = "import json, quiltmd; print(json.dumps(quiltmd.devices()[1]))"
+def of_another_process(code: str, **environment: str) -> Any:
+    """What the code prints there, from JSON, with this environment."""
     done = subprocess.run(
-        [sys.executable, "-c", command],
+        [sys.executable, "-c", code],
         capture_output=True,
         text=True,
         check=True,
         env={**os.environ, **environment, "PYTHONPATH": os.pathsep.join(sys.path)},
     )
-    found: dict[str, Any] = json.loads(done.stdout)
+    return json.loads(done.stdout)
+
+
+def test_little_is_set_aside_for_stacks() -> None:
+    code = (
+        "import quiltmd; quiltmd.devices(); from gpu_memory import Driver; print(Driver().stack())"
+    )
+    assert of_another_process(code) == 256
+
+
+def test_a_context_that_is_there_keeps_its_stacks() -> None:
+    code = (
+        "from gpu_memory import Driver; driver = Driver(); before = driver.stack(); "
+        "import quiltmd; quiltmd.devices(); print([before, driver.stack()])"
+    )
+    before, after = of_another_process(code)
+    assert after == before > 256
+
+
+def first_gpu(**environment: str) -> dict[str, Any]:
+    """The first GPU as another process, with this environment, finds it."""
+    code = "import json, quiltmd; print(json.dumps(quiltmd.devices()[1]))"
+    found: dict[str, Any] = of_another_process(code, **environment)
     return found
 
 

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from boxes import relative_rms
+from boxes import relative_rms, water_box
 
 import quiltmd
 from quiltmd import Nonbonded, pme_parameters
+from quiltmd.engine import Execution, make_engine
 
 
 @pytest.fixture(scope="module")
@@ -20,6 +21,19 @@ def exact(alanine: tuple[Path, Path]) -> Any:
     system, state = quiltmd.load(*alanine)
     tight = Nonbonded(pme_order=5, pme_tolerance=2e-6)
     return system, state, quiltmd.reference(system, state, tight)[1]
+
+
+@pytest.mark.parametrize("device", ["cuda", "cuda:3"])
+def test_a_grid_that_no_gpu_transforms_is_refused_before_one_is_looked_for(device: str) -> None:
+    system, state = water_box((6, 6, 6))
+    nonbonded = Nonbonded(cutoff=0.6, pme_alpha=3.0, pme_grid=(22, 24, 24))
+    with pytest.raises(quiltmd.QuiltError, match=r"2, 3, 5 and 7, even in z; it is 22 x 24 x 24\."):
+        make_engine(
+            system.arrays(),
+            nonbonded.resolve(state.box),
+            quiltmd.VelocityVerlet().resolve(),
+            Execution("cpu").resolve() | {"device": device},
+        )
 
 
 @pytest.mark.parametrize("order", [4, 5])

@@ -5,10 +5,12 @@
 #include <cmath>
 #include <complex>
 #include <cstring>
+#include <string>
 
 #include "check.h"
 #include "computes/pme/bspline.h"
 #include "device/host/kernels.h"
+#include "math/error.h"
 #include "mesh_rank.h"
 
 namespace quiltmd::test {
@@ -250,6 +252,26 @@ void planes_are_announced() {
   }
 }
 
+std::string refusal(Int3 grid) {
+  try {
+    check_gpu_pme_grid(grid);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+void grids_for_gpus_have_small_factors() {
+  for (const Int3 grid : {Int3{56, 56, 56}, Int3{27, 245, 160}, Int3{250, 45, 14}, Int3{1, 1, 2}})
+    CHECK(refusal(grid).empty());
+  for (const Int3 grid : {Int3{22, 56, 56}, Int3{56, 26, 56}, Int3{56, 56, 34}, Int3{56, 56, 49},
+                          Int3{0, 56, 56}, Int3{56, -8, 56}})
+    CHECK(!refusal(grid).empty());
+  CHECK(refusal({56, 22, 49}) ==
+        "The PME grid must have lengths made of the factors 2, 3, 5 and 7, even in z; "
+        "it is 56 x 22 x 49.");
+}
+
 }  // namespace
 }  // namespace quiltmd::test
 
@@ -263,5 +285,6 @@ int main() {
                   {"dispersion is the mean of all pairs", dispersion_is_the_mean_of_all_pairs},
                   {"nothing depends on threads or ranks", nothing_depends_on_threads_or_ranks},
                   {"nothing depends on instruction set", nothing_depends_on_instruction_set},
-                  {"planes are announced", planes_are_announced}});
+                  {"planes are announced", planes_are_announced},
+                  {"grids for GPUs have small factors", grids_for_gpus_have_small_factors}});
 }

@@ -14,40 +14,32 @@ namespace quiltmd {
 inline constexpr int kMaxSweeps = 1000;
 
 // The constraints of one group and the inverse masses of its atoms.
-struct ConstraintSet {
+template <class InverseMasses>
+struct ConstraintsOn {
   const GroupConstraint* constraints;
   int count;
-  const double* inverse_mass;
+  InverseMasses inverse_mass;
 
-  QMD_HD int most() const { return count; }  // bound of loops over constraints
   QMD_HD int first(int k) const { return constraints[k].first; }
   QMD_HD int second(int k) const { return constraints[k].second; }
   QMD_HD double length(int k) const { return constraints[k].length; }
 };
+using ConstraintSet = ConstraintsOn<const double*>;
 
-// Up to `Most` constraints from atom 0 to atoms 1, 2, ...: every index is known when a loop is
-// unrolled, so that a GPU keeps the atoms in registers.
-template <int Most>
-struct StarSet {
-  const double* lengths;
-  int count;
-  const double* inverse_mass;
-
-  QMD_HD static constexpr int most() { return Most; }
-  QMD_HD static constexpr int first(int) { return 0; }
-  QMD_HD static constexpr int second(int k) { return k + 1; }
-  QMD_HD double length(int k) const { return lengths[k]; }
-};
+// Adds to an element of an array. Those whose elements lie apart have a function of their own.
+template <class Vectors>
+QMD_HD void add(Vectors& to, int i, Vec3d v) {
+  to[i] += v;
+}
 
 // Move `to` until every constraint holds to `tolerance` (relative to its length), along the
 // directions of `from`, with momentum conserved. False when it does not come to hold, as when
 // coordinates are not numbers or a bond has turned by a right angle.
-template <class Set>
-QMD_HD bool shake(const Set& set, const Vec3d* from, Vec3d* to, double tolerance) {
+template <class Set, class From, class To>
+QMD_HD bool shake(const Set& set, const From& from, To&& to, double tolerance) {
   for (int sweep = 0; sweep < kMaxSweeps; ++sweep) {
     bool done = true;
-    for (int k = 0; k < set.most(); ++k) {
-      if (k >= set.count) continue;
+    for (int k = 0; k < set.count; ++k) {
       const int i = set.first(k), j = set.second(k);
       const double length2 = set.length(k) * set.length(k);
       const Vec3d now = to[i] - to[j];
@@ -58,9 +50,10 @@ QMD_HD bool shake(const Set& set, const Vec3d* from, Vec3d* to, double tolerance
       const Vec3d direction = from[i] - from[j];
       const double along = dot(now, direction);
       if (!(along > 1e-3 * length2)) return false;
-      const double multiplier = excess / (2 * along * (set.inverse_mass[i] + set.inverse_mass[j]));
-      to[i] -= (set.inverse_mass[i] * multiplier) * direction;
-      to[j] += (set.inverse_mass[j] * multiplier) * direction;
+      const double of_i = set.inverse_mass[i], of_j = set.inverse_mass[j];
+      const double multiplier = excess / (2 * along * (of_i + of_j));
+      add(to, i, (-of_i * multiplier) * direction);
+      add(to, j, (of_j * multiplier) * direction);
     }
     if (done) return true;
   }
@@ -69,22 +62,22 @@ QMD_HD bool shake(const Set& set, const Vec3d* from, Vec3d* to, double tolerance
 
 // Remove from `velocity` what would change the constrained lengths of atoms at `at`, until no
 // length changes faster than `rate` (relative, 1/ps).
-template <class Set>
-QMD_HD bool rattle(const Set& set, const Vec3d* at, Vec3d* velocity, double rate) {
+template <class Set, class At, class Velocity>
+QMD_HD bool rattle(const Set& set, const At& at, Velocity&& velocity, double rate) {
   for (int sweep = 0; sweep < kMaxSweeps; ++sweep) {
     bool done = true;
-    for (int k = 0; k < set.most(); ++k) {
-      if (k >= set.count) continue;
+    for (int k = 0; k < set.count; ++k) {
       const int i = set.first(k), j = set.second(k);
       const Vec3d edge = at[i] - at[j];
       const double length2 = dot(edge, edge);
       const double growth = dot(edge, velocity[i] - velocity[j]);
       if (std::fabs(growth) <= rate * length2) continue;
       done = false;
-      const double multiplier = growth / (length2 * (set.inverse_mass[i] + set.inverse_mass[j]));
+      const double of_i = set.inverse_mass[i], of_j = set.inverse_mass[j];
+      const double multiplier = growth / (length2 * (of_i + of_j));
       if (!(std::fabs(multiplier) < 1e30)) return false;
-      velocity[i] -= (set.inverse_mass[i] * multiplier) * edge;
-      velocity[j] += (set.inverse_mass[j] * multiplier) * edge;
+      add(velocity, i, (-of_i * multiplier) * edge);
+      add(velocity, j, (of_j * multiplier) * edge);
     }
     if (done) return true;
   }

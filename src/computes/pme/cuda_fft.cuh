@@ -41,7 +41,7 @@ struct Plan {
   }
 };
 
-// The fewest passes; among those the smallest largest radix. False: a factor above 7, or too long.
+// The fewest passes; among those the smallest largest radix. Lengths have no factor above 7.
 inline bool search_radices(int rest, int passes_left, int most, Plan& plan) {
   if (rest == 1) return true;
   if (passes_left == 0) return false;
@@ -53,7 +53,7 @@ inline bool search_radices(int rest, int passes_left, int most, Plan& plan) {
   }
   return false;
 }
-inline bool make_plan(int n, Plan& plan) {
+inline void make_plan(int n, Plan& plan) {
   for (int passes = 1; passes <= kMaxPasses; ++passes)
     for (int most = 2; most <= 16; ++most) {
       plan = Plan{};
@@ -70,9 +70,8 @@ inline bool make_plan(int n, Plan& plan) {
       }
       plan.by_n = Divider(n);
       plan.by_first = Divider(plan.butterflies(0));
-      return true;
+      return;
     }
-  return false;
 }
 
 __device__ __forceinline__ Complex operator+(Complex a, Complex b) {

@@ -5,11 +5,10 @@
 #pragma once
 
 #include <algorithm>
-#include <string>
 
 #include "computes/pme/cuda_fft.cuh"
 #include "computes/pme/divider.cuh"
-#include "math/error.h"
+#include "computes/pme/setup.h"
 
 namespace quiltmd::fft {
 
@@ -33,11 +32,10 @@ struct Shape {
         by_tile_rows(kTileRows),
         by_last_rows((planes * g.ny - 1) % kTileRows + 1),
         by_entries(g.nz / 2 + 1) {
-    const bool fits = g.nz % 2 == 0 && make_plan(nx, x) && make_plan(ny, y) && make_plan(half, z);
-    if (!fits)
-      throw Error(
-          "The PME grid must have lengths made of the factors 2, 3, 5 and 7, even in z; it is " +
-          std::to_string(nx) + " x " + std::to_string(ny) + " x " + std::to_string(nz) + ".");
+    check_gpu_pme_grid({nx, ny, nz});
+    make_plan(nx, x);
+    make_plan(ny, y);
+    make_plan(half, z);
   }
   __host__ __device__ int entries() const { return half + 1; }
 };

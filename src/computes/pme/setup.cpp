@@ -82,4 +82,18 @@ void check_pme_grid(int order, Int3 grid) {
                   " points per dimension, not " + std::to_string(grid[d]));
 }
 
+void check_gpu_pme_grid(Int3 grid) {
+  const auto factors_well = [](int n) {
+    for (const int factor : {2, 3, 5, 7})
+      while (n > 1 && n % factor == 0) n /= factor;
+    return n == 1;
+  };
+  if (grid.z % 2 == 0 && factors_well(grid.x) && factors_well(grid.y) && factors_well(grid.z))
+    return;
+  throw Error(
+      "The PME grid must have lengths made of the factors 2, 3, 5 and 7, even in z; it is " +
+      std::to_string(grid.x) + " x " + std::to_string(grid.y) + " x " + std::to_string(grid.z) +
+      ".");
+}
+
 }  // namespace quiltmd

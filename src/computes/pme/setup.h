@@ -33,5 +33,7 @@ Reciprocal reciprocal_vectors(const Box& box);
 inline constexpr int kMinPmeGrid = 8;
 // Throws Error when order or grid are not what the kernels can do.
 void check_pme_grid(int order, Int3 grid);
+// Throws Error when the transforms of a GPU cannot do the grid.
+void check_gpu_pme_grid(Int3 grid);
 
 }  // namespace quiltmd

@@ -89,7 +89,7 @@ CudaDevice::CudaDevice(int ordinal) : impl_(std::make_unique<Impl>()) {
                 std::to_string(count) + ", numbered from 0.");
   Impl& d = *impl_;
   d.ordinal = ordinal;
-  d.use();
+  enter_gpu(ordinal);
   cuda_check(cudaGetDeviceProperties(&d.properties, ordinal), "read the GPU's properties");
   const std::string problem = missing_code(d.properties);
   if (!problem.empty())

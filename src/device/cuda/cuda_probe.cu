@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The list of GPUs, with a self-test that writes, steps and checks a piece of memory.
+// The list of GPUs, with a self-test that writes, steps and checks a piece of memory; and the context
+// of this process on one, which other libraries in the process share.
 #include "device/cuda/cuda_probe.h"
+
+#include <dlfcn.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -41,6 +44,38 @@ int count_gpus(std::string* why_none) {
     *why_none = cudaGetErrorString(status);
   }
   return 0;
+}
+
+namespace {
+
+// Bytes of local memory for a thread's stack, which a context sets aside for every thread that the
+// machine could run: 264 MiB on an H200 for the usual 1 KiB. Whatever the limit is, the driver gives
+// each kernel what its code is known to need, our own or another library's; this is more than any of
+// ours needs (176), so that nothing is set aside later, when memory may be short. Only recursion and
+// calls by pointer go by the limit. We have neither; another library may, so a context that is there
+// already keeps its limit, and this one may be given a larger one at any time.
+constexpr size_t kStack = 256;
+
+// Whether this process has its context on a GPU. The runtime cannot say without making it; the
+// driver, which it has opened, can.
+bool has_context(int ordinal) {
+  using GetState = int(int, unsigned*, int*);
+  void* const driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+  if (!driver) return true;
+  auto* const get_state = reinterpret_cast<GetState*>(dlsym(driver, "cuDevicePrimaryCtxGetState"));
+  unsigned flags = 0;
+  int active = 1;
+  if (get_state) get_state(ordinal, &flags, &active);
+  dlclose(driver);
+  return active != 0;
+}
+
+}  // namespace
+
+void enter_gpu(int ordinal) {
+  const bool is_first = !has_context(ordinal);
+  cuda_check(cudaSetDevice(ordinal), "select the GPU");
+  if (is_first) cuda_check(cudaDeviceSetLimit(cudaLimitStackSize, kStack), "limit stacks");
 }
 
 std::string architecture_of(const cudaDeviceProp& p) {
@@ -95,7 +130,7 @@ void self_test(CudaDeviceReport& report) {
 
 void fill_report(CudaDeviceReport& report, int count, SelfTest test) {
   cudaDeviceProp p;
-  cuda_check(cudaSetDevice(report.ordinal), "select the GPU");
+  enter_gpu(report.ordinal);
   cuda_check(cudaGetDeviceProperties(&p, report.ordinal), "read the GPU's properties");
   report.name = p.name;
   report.architecture = architecture_of(p);

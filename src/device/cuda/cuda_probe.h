@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What GPUs there are and whether this build can use them.
+// What GPUs there are, whether this build can use them, and the first step onto one.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -10,6 +10,10 @@ namespace quiltmd {
 
 // Number of GPUs; where there is none, `why_none` says why.
 int count_gpus(std::string* why_none);
+
+// Makes a GPU the current one of this thread; to be called before anything else is asked of it. Where
+// that makes the context of this process on it, little memory is set aside for stacks.
+void enter_gpu(int ordinal);
 
 // Compute capability, "9.0".
 std::string architecture_of(const cudaDeviceProp& properties);
