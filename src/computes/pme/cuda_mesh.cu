@@ -50,13 +50,57 @@ __device__ __noinline__ void spread_outside(const SpreadCharges& op, const MeshF
       t, charge, [&](int i, int j, int k, int value) { atomicAdd(charges + at(i, j, k), value); });
 }
 
+// One atom into the brick, or past it.
 template <int Order>
+__device__ __forceinline__ void spread_atom(const SpreadCharges& op, const MeshFrame& frame,
+                                            const Bricks& b, Piece& piece, const Float4& local) {
+  const Place<Order> place(frame, b, piece, local);
+  if (place.inside && gridDim.y > 1) widen<Order>(piece, place.point);
+  if (place.inside) {
+    int* const at = brick_memory<int>() + place.offset(b);
+    share_out<Order, Order>(place.t, local.w, [&](int i, int j, int k, int value) {
+      atomicAdd(at + i * b.plane + j * b.pitch + k, value);
+    });
+  } else {
+    spread_outside<Order>(op, frame, place.absolute(piece), place.t, local.w);
+  }
+}
+
+// Atoms as they come, one a thread at a time.
+template <int Order>
+__device__ __forceinline__ void spread_in_order(const SpreadCharges& op, const MeshFrame& frame,
+                                                const Bricks& b, Piece& piece,
+                                                const SlotRange& slots) {
+  const auto local_of = [&](int slot) { return op.slots.local[min(slot, slots.end - 1)]; };
+  const int first = slots.first + threadIdx.x;
+  Float4 local = local_of(first);
+  __syncthreads();
+  for (int slot = first; slot < slots.end; slot += kThreads, local = local_of(slot))
+    spread_atom<Order>(op, frame, b, piece, local);
+}
+
+template <int Order>
+__device__ __forceinline__ void spread_seated(const SpreadCharges& op, const MeshFrame& frame,
+                                              const Bricks& b, Piece& piece,
+                                              const SlotRange& slots) {
+  __shared__ Seats seats;
+  const auto offset_of = [&](const Float4& local) {
+    return Place<Order>(frame, b, piece, local).offset(b);
+  };
+  for (int begin = slots.first; begin < slots.end; begin += kSeats) {
+    __syncthreads();
+    seat_atoms(op.slots.local, begin, min(begin + kSeats, slots.end), seats, offset_of);
+#pragma unroll 1
+    for (int seat = threadIdx.x; seat < kSeats; seat += kThreads)
+      if (seats.taken[seat]) spread_atom<Order>(op, frame, b, piece, seats.local[seat]);
+  }
+}
+
+template <int Order, bool kSeated>
 __global__ void __launch_bounds__(kThreads, kBlocks)
     spread_bricks(const __grid_constant__ SpreadCharges op, const __grid_constant__ MeshFrame frame,
                   const __grid_constant__ Bricks b) {
   __shared__ Piece piece;
-  __shared__ Seats seats;
-  int* const memory = brick_memory<int>();
 #pragma unroll 4
   for (int i = threadIdx.x; i < b.words() / 4; i += kThreads) mesh_memory[i] = {0, 0, 0, 0};
   wait_for_previous();
@@ -65,28 +109,13 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
   find_piece(patch, b, piece);
   const SlotRange slots = find_slots(patch, b);
   if (slots.first >= slots.end) return;
-
-  for (int begin = slots.first; begin < slots.end; begin += kSeats) {
-    seat_atoms(op.slots.local, begin, min(begin + kSeats, slots.end), seats,
-               [&](const Float4& local) { return Place<Order>(frame, b, piece, local).offset(b); });
-#pragma unroll 1
-    for (int seat = threadIdx.x; seat < kSeats; seat += kThreads) {
-      if (seats.slot[seat] < 0) continue;
-      const Float4 local = seats.local[seat];
-      const Place<Order> place(frame, b, piece, local);
-      if (place.inside && gridDim.y > 1) widen<Order>(piece, place.point);
-      if (place.inside) {
-        int* const at = memory + place.offset(b);
-        share_out<Order, Order>(place.t, local.w, [&](int i, int j, int k, int value) {
-          atomicAdd(at + i * b.plane + j * b.pitch + k, value);
-        });
-      } else {
-        spread_outside<Order>(op, frame, place.absolute(piece), place.t, local.w);
-      }
-    }
-    __syncthreads();
+  if constexpr (kSeated) {
+    spread_seated<Order>(op, frame, b, piece, slots);
+  } else {
+    spread_in_order<Order>(op, frame, b, piece, slots);
   }
-  over_points(b, piece, memory, op.charges, [](const int* at, int* point) {
+  __syncthreads();
+  over_points(b, piece, brick_memory<int>(), op.charges, [](const int* at, int* point) {
     if (*at) atomicAdd(point, *at);
   });
 }
@@ -231,12 +260,20 @@ LaunchShape shape_of(const char* name, const Bricks& b, int patches, int pieces)
 
 }  // namespace
 
+namespace {
+
+double atoms_of_large_patch(const PmeGrid& grid) {
+  constexpr double kDensity = 100;  // atoms per nm^3
+  const double cells = 1.0 * grid.cells.x * grid.cells.y * grid.cells.z;
+  return 1.1 * kDensity * grid.box.volume() / cells;
+}
+
+}  // namespace
+
 // One atom a thread where nearly all blocks then fit on the machine at once, else fewer and larger
 // pieces; but a block for every multiprocessor, down to a warp's atoms.
 int choose_pieces(const PmeGrid& grid, int patches, const CudaContext& context) {
-  constexpr double kDensity = 100;  // atoms per nm^3
-  const double cells = 1.0 * grid.cells.x * grid.cells.y * grid.cells.z;
-  const double atoms = 1.1 * kDensity * grid.box.volume() / cells;  // of a large patch
+  const double atoms = atoms_of_large_patch(grid);
   const auto pieces_of = [&](int size) { return static_cast<int>(std::ceil(atoms / size)); };
   const int machine = context.sm_count, some = std::max(patches, 1);
   const int least = std::min((machine + some - 1) / some, pieces_of(32));
@@ -246,8 +283,12 @@ int choose_pieces(const PmeGrid& grid, int patches, const CudaContext& context) 
 
 void spread_charges_by(int pieces, const SpreadCharges& op, CudaContext& context) {
   const Bricks b = make_bricks(op.grid, pieces, context);
-  launch(context, shape_of("spread_charges", b, op.patch_count, pieces),
-         op.grid.order == 4 ? spread_bricks<4> : spread_bricks<5>, op, MeshFrame(op.grid), b);
+  const LaunchShape shape = shape_of(SpreadCharges::kName, b, op.patch_count, pieces);
+  // Where each atom has a thread, one block's time counts, not all blocks' work.
+  const bool seated = atoms_of_large_patch(op.grid) / pieces > kThreads;
+  const auto order4 = seated ? spread_bricks<4, true> : spread_bricks<4, false>;
+  const auto order5 = seated ? spread_bricks<5, true> : spread_bricks<5, false>;
+  launch(context, shape, op.grid.order == 4 ? order4 : order5, op, MeshFrame(op.grid), b);
 }
 
 void gather_forces_by(int pieces, const GatherForces& op, CudaContext& context) {

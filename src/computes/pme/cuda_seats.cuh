@@ -17,15 +17,14 @@ inline constexpr int kSeats = kEach * kThreads;
 
 struct Seats {
   Float4 local[kSeats];
-  int slot[kSeats];   // -1: empty
+  bool taken[kSeats];
   int left[kSeats];   // seats that nobody took at first
   int asked[kBanks];  // for seats of each bank
   int standing, empty;
 };
 
-// Seat the atoms in slots [begin, end), kSeats at most, by bank_of(local). Where each may have a
-// thread of his own, the seats' order is theirs: then one block's time counts, not all blocks' work.
-// Ends with a barrier.
+// Seat the atoms in slots [begin, end), kSeats at most, by bank_of(local), which is asked only after a
+// barrier. Ends with a barrier.
 template <class F>
 __device__ __forceinline__ void seat_atoms(const Float4* locals, int begin, int end, Seats& seats,
                                            F bank_of) {
@@ -36,16 +35,10 @@ __device__ __forceinline__ void seat_atoms(const Float4* locals, int begin, int 
   for (int n = 0; n < kEach; ++n) local[n] = locals[min(slot_of(n), end - 1)];
   const auto sit = [&](int seat, int n) {
     seats.local[seat] = local[n];
-    seats.slot[seat] = slot_of(n) < end ? slot_of(n) : -1;
+    seats.taken[seat] = true;
   };
-  if (end - begin <= kThreads) {
 #pragma unroll
-    for (int n = 0; n < kEach; ++n) sit(t + n * kThreads, n);
-    __syncthreads();
-    return;
-  }
-#pragma unroll
-  for (int n = 0; n < kEach; ++n) seats.slot[t + n * kThreads] = -1;
+  for (int n = 0; n < kEach; ++n) seats.taken[t + n * kThreads] = false;
   if (t < kBanks) seats.asked[t] = 0;
   if (t == 0) seats.standing = seats.empty = 0;
   __syncthreads();
@@ -66,7 +59,7 @@ __device__ __forceinline__ void seat_atoms(const Float4* locals, int begin, int 
 #pragma unroll
   for (int n = 0; n < kEach; ++n) {
     const int seat = t + n * kThreads;
-    if (seat < used && seats.slot[seat] < 0) seats.left[atomicAdd(&seats.empty, 1)] = seat;
+    if (seat < used && !seats.taken[seat]) seats.left[atomicAdd(&seats.empty, 1)] = seat;
   }
   __syncthreads();
 #pragma unroll
