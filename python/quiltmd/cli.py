@@ -74,7 +74,7 @@ def energy(
     topology: Annotated[Path, typer.Argument(help="Amber prmtop.")],
     coordinates: Annotated[Path, typer.Argument(help="Amber inpcrd, rst7 or NetCDF restart.")],
     cutoff: Cutoff = 0.9,
-    pme_order: PmeOrder = 5,
+    pme_order: PmeOrder = None,
     pme_tolerance: PmeTolerance = 5e-4,
     pme_alpha: PmeAlpha = None,
     pme_grid: PmeGrid = None,

@@ -64,8 +64,10 @@ def test_the_default_is_served_by_the_short_polynomial() -> None:
 
 
 def test_order_5_takes_coarser_grids() -> None:
-    box = np.eye(3) * 5.0
+    box = np.eye(3) * 6.0
     assert Nonbonded().resolve(box)["pme_order"] == 5
+    assert Nonbonded().resolve(0.8 * box)["pme_order"] == 4
+    assert Nonbonded(pme_tolerance=1e-5).resolve(0.8 * box)["pme_order"] == 5
     for tolerance in (5e-4, 1e-5):
         fine, finer = (pme_parameters(box, 0.9, tolerance, order)[1] for order in (5, 4))
         assert fine < finer
