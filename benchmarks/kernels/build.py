@@ -110,6 +110,8 @@ def build(name: str) -> None:
     """Makes build/kernels/<name>, and build/kernels/<name>_<variant> for each variant."""
     program, archive = PROGRAMS[name], core_archive()
     OUT.mkdir(parents=True, exist_ok=True)
+    for old in OUT.glob(f"{name}_*"):  # variants that there may be no longer
+        old.unlink()
 
     def compile_one(variant: Variant | None) -> None:
         tree = changed_tree(variant) if variant else ROOT / "src"

@@ -84,7 +84,7 @@ void check(const char* name, Bench& gpu, const Moment& moment, Bench& cpu, const
       largest_difference(a.position[a.current].download(), b.position[b.current].download(), atoms),
       largest_difference(a.velocity[a.current].download(), b.velocity[b.current].download(), atoms),
       largest_difference(a.local.download(), b.local.download(), atoms),
-      faults.constraint_step || faults.blowup_step ? ", FAULTS" : "");
+      verdict(!faults.constraint_step && !faults.blowup_step, "", ", FAULTS"));
 }
 
 void check_stages(Bench& gpu, const Moment& moment) {

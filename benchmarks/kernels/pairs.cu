@@ -69,11 +69,11 @@ void check_forces(Bench& b, CudaDevice& device) {
   std::printf(" force error %.1e, lj %.1e, coulomb %.1e; sum %s, with energies %s\n", force_error,
               std::abs(b.energy(kLj) / exact.energy[kLj] - 1),
               std::abs(b.energy(kCoulombDirect) / exact.energy[kCoulombDirect] - 1),
-              sums_to_zero(b) ? "zero" : "NOT ZERO",
-              b.work.force.download() == first ? "the same bits" : "OTHER BITS");
+              verdict(sums_to_zero(b), "zero", "NOT ZERO"),
+              verdict(b.work.force.download() == first, "the same bits", "OTHER BITS"));
 }
 
-// `steps` steps after the lists were built.
+// With the lists at their present age.
 void bench_forces(Bench& b, CudaDevice& device) {
   PairForces op = b.work.pair_forces(Part::kInterior, Energies::kSkip);
   std::printf("  lists of age %d, shell %d:", b.work.list_age, op.shell);

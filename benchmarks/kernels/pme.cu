@@ -66,7 +66,7 @@ void check(Bench& b, CudaContext& context) {
     std::printf("  by %-13s force error %.1e, energy %.1e, %s\n", name_of(route),
                 relative_error(second, exact.forces),
                 std::abs(b.energy(kReciprocal) / exact.energy[kReciprocal] - 1),
-                same ? "repeats" : "DOES NOT REPEAT");
+                verdict(same, "repeats", "DOES NOT REPEAT"));
   }
 }
 

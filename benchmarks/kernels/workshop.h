@@ -124,6 +124,13 @@ inline double relative_error(const std::vector<Vec3d>& found, const std::vector<
   return std::sqrt(difference2 / size2);
 }
 
+// What to say of a check; one that failed makes the program end with 1.
+inline bool all_right = true;
+inline const char* verdict(bool right, const char* good, const char* bad) {
+  all_right = all_right && right;
+  return right ? good : bad;
+}
+
 // body(bench, device) for each dump named on the command line.
 template <class Body>
 int for_dumps(int count, char** arguments, Body body) {
@@ -143,7 +150,7 @@ int for_dumps(int count, char** arguments, Body body) {
     std::printf("FAILED: %s\n", error.what());
     return 1;
   }
-  return 0;
+  return all_right ? 0 : 1;
 }
 
 }  // namespace workshop

@@ -18,6 +18,8 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from .engine import Execution
@@ -118,14 +120,20 @@ class Config(_Section):
     run: RunSection
     output: OutputSection
 
-    def physics(self) -> dict[str, Any]:
-        """Settings that decide the trajectory, as "section.key"; the same run must keep them."""
+    def physics(self, box: NDArray[np.float64]) -> dict[str, Any]:
+        """Settings that decide the trajectory, as "section.key"; the same run must keep them.
+
+        What is left to the program is as it is chosen for a box (3, 3), nm.
+        """
+        chosen = self.nonbonded.resolve(box)
         settings = {
             "run.minimize": self.run.minimize,
             "system.hmr": self.system.hmr,
             "system.constraints": self.system.constraints,
         }
-        settings |= {f"nonbonded.{key}": value for key, value in _items(self.nonbonded)}
+        settings |= {
+            f"nonbonded.{key}": chosen.get(key, value) for key, value in _items(self.nonbonded)
+        }
         settings |= {f"integrator.{key}": value for key, value in _items(self.integrator)}
         plain: dict[str, Any] = json.loads(json.dumps(settings))
         return plain
@@ -133,7 +141,7 @@ class Config(_Section):
     def write(self, path: str | os.PathLike[str]) -> None:
         """Writes all settings, defaults too, as TOML."""
         with open(path, "w", encoding="utf-8") as file:
-            file.write("# The resolved configuration of this run; read again by --resume.\n")
+            file.write("# The configuration of this run; read again by --resume.\n")
             for name in type(self).model_fields:
                 file.write(f"\n[{name}]\n")
                 file.writelines(_toml_lines(getattr(self, name)))

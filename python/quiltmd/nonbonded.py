@@ -41,8 +41,8 @@ class Nonbonded:
     method:
         "pme" (smooth particle mesh Ewald) or "cutoff" (plain truncation, for tests).
     pme_order:
-        Order of the B-splines, 4 or 5; None: 5, but 4 for tolerances from 1e-4 in boxes below 150
-        nm^3, where finer grids cost nothing.
+        Order of the B-splines, 4 or 5; None: 5, but 4 in boxes below 150 nm^3, where finer grids
+        cost nothing, for tolerances from 1e-4 (and without `pme_grid`).
     pme_tolerance:
         Relative rms error of forces that chooses alpha and grid.
     pme_alpha:
@@ -67,9 +67,8 @@ class Nonbonded:
     def __post_init__(self) -> None:
         if (self.pme_alpha is None) != (self.pme_grid is None):
             raise ValueError("pme_alpha and pme_grid belong together: give both or neither")
-        points = self.pme_order or 5
-        if self.pme_grid is not None and min(self.pme_grid) < points:
-            raise ValueError(f"pme_grid needs at least {points} points in each direction")
+        if self.pme_grid is not None and min(self.pme_grid) < _SMALLEST_GRID:
+            raise ValueError(f"pme_grid needs at least {_SMALLEST_GRID} points in each direction")
 
     def resolve(self, box: NDArray[np.float64]) -> dict[str, Any]:
         """Settings for the core, with PME parameters for this box (3, 3), rows in nm.

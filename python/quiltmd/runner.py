@@ -83,7 +83,7 @@ def start(config: Config, overwrite: bool = False, engine: EngineFactory = make_
             config.write(folder.config)
         _introduce(config, simulation)
         _prepare(config, simulation)
-        return _run(config, folder, simulation, _provenance(config), after=None)
+        return _run(config, folder, simulation, _provenance(config, state), after=None)
 
 
 def resume(
@@ -114,7 +114,7 @@ def resume(
     config = build_config(settings, str(folder.config))
     with _owning(folder.path):
         checkpoint = _latest(folder)
-        provenance = _provenance(config)
+        provenance = _provenance(config, checkpoint.state)
         _refuse_changes(checkpoint.provenance, provenance)
         if config.run.steps < checkpoint.state.step:
             raise QuiltError(
@@ -303,11 +303,11 @@ def _with_checkpoint(
     return QuiltError(f"{error}; the last good checkpoint is {folder.checkpoint}{step}")
 
 
-def _provenance(config: Config) -> dict[str, Any]:
+def _provenance(config: Config, state: State) -> dict[str, Any]:
     return {
         "topology": file_hash(config.system.topology),
         "coordinates": file_hash(config.system.coordinates),
-        "physics": config.physics(),
+        "physics": config.physics(state.box),
     }
 
 

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hydrogen groups on a GPU that are neither waters nor stars: eight lanes have one.
 //
-// Constraints name atoms by number. One thread would have to keep arrays by atom in local memory, and
-// of that a GPU sets aside what the kernel with most of it would need if it ran on all threads: 420 MiB
-// on a large one, for groups that most systems do not have. So each lane keeps the numbers of an atom
-// in registers, and arrays are spread over lanes. Apart from that all lanes do what one thread would,
-// so bits are those of a host. The price: an eighth of the groups at a time.
+// Constraints name atoms by number. One thread would have to keep arrays by atom in local memory,
+// and of that a GPU sets aside what the kernel with most of it would need if it ran on all threads:
+// 420 MiB on a large one, for groups that most systems do not have. So each lane keeps the numbers
+// of an atom in registers, and arrays are spread over lanes. Apart from that all lanes do what one
+// thread would, so bits are those of a host. The price: an eighth of the groups at a time.
 #pragma once
+
+#include <utility>
 
 #include "integrators/cuda_stage.cuh"
 
@@ -89,7 +91,7 @@ __device__ void run_other(const Stage& stage, const Slots& slots, const BlockGro
     note_position(work, slots, groups.step, placed, groups.code[at],
                   work.origin[blockIdx.x * kGroups + at], i, g.position.own);
   }
-  if (stage.clears())
+  if (stage.clears())  // where slots are a staged copy this does no harm: all of the run is cleared
     for (int64_t* component : slots.force) component[slot] = 0;
 }
 

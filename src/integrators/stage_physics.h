@@ -76,8 +76,8 @@ struct StarGroup {
   }
 };
 
-// Any group of up to kMaxGroupSize atoms. `Numbers` and `Vectors` are arrays by atom; where one thread
-// has the group they are plain ones.
+// Any group of up to kMaxGroupSize atoms. `Numbers` and `VectorArray` are arrays by atom; where one
+// thread has the group they are plain ones.
 template <class Numbers, class VectorArray>
 struct AnyGroup {
   using Vectors = VectorArray;

@@ -183,6 +183,7 @@ def test_nonbonded_settings_are_read(alanine: tuple[Path, Path]) -> None:
     force.setPMEParameters(3.5, 32, 30, 28)
     settings = nonbonded_from_openmm(original)
     assert (settings.pme_alpha, settings.pme_grid) == (3.5, (32, 30, 28))
+    assert settings.pme_order == 5
 
 
 def spoil_with(force: Any) -> Any:

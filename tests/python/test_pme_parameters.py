@@ -59,7 +59,7 @@ def test_more_accurate_than_openmm_at_its_own_tolerance(exact: Any) -> None:
 
 
 def test_the_default_is_served_by_the_short_polynomial() -> None:
-    """Beyond this product pair kernels take four more terms; `polynomials_fit` has the same one."""
+    """A little beyond this product pair kernels take four more terms; see `polynomials_fit`."""
     assert pme_parameters(np.eye(3) * 5.0, 0.9, Nonbonded().pme_tolerance)[0] * 0.9 <= 2.7541
 
 

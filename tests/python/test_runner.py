@@ -194,6 +194,15 @@ def test_changed_inputs_are_refused(alanine: tuple[Path, Path], tmp_path: Path) 
         runner.resume(tmp_path / "out", engine=FakeEngine)
 
 
+def test_other_parameters_of_the_same_tolerance_are_refused(
+    config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runner.start(config, engine=FakeEngine)
+    monkeypatch.setattr("quiltmd.nonbonded._SMALL_BOX", 0.0)
+    with pytest.raises(QuiltError, match=r"nonbonded.pme_order \(was 4, is 5\)"):
+        runner.resume(config.output.dir, engine=FakeEngine)
+
+
 def test_lost_rows_are_refused(config: Config) -> None:
     runner.start(config, engine=FakeEngine)
     log = config.output.dir / "log.csv"

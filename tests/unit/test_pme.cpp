@@ -268,8 +268,8 @@ void grids_for_gpus_have_small_factors() {
                           Int3{0, 56, 56}, Int3{56, -8, 56}})
     CHECK(!refusal(grid).empty());
   CHECK(refusal({56, 22, 49}) ==
-        "The PME grid must have lengths made of the factors 2, 3, 5 and 7, even in z; "
-        "it is 56 x 22 x 49.");
+        "On a GPU the PME grid must have lengths made of the factors 2, 3, 5 and 7, even in z; "
+        "it is 56 x 22 x 49: choose another grid, or device cpu.");
 }
 
 }  // namespace

@@ -91,6 +91,7 @@ def nonbonded_from_openmm(openmm_system: Any) -> Nonbonded:
     return Nonbonded(
         cutoff=_value(force.getCutoffDistance()),
         dispersion_correction=bool(force.getUseDispersionCorrection()),
+        pme_order=5 if stated else None,  # as OpenMM, of whose splines these are
         pme_tolerance=force.getEwaldErrorTolerance(),
         pme_alpha=alpha if stated else None,
         pme_grid=(int(grid[0]), int(grid[1]), int(grid[2])) if stated else None,

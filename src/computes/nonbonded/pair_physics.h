@@ -12,7 +12,8 @@ namespace quiltmd {
 
 // Degree of the energy polynomial, and the largest of the force polynomial.
 inline constexpr int kEwaldDegree = 14;
-// A force polynomial of this degree serves alpha * cutoff up to 2.754 (the default tolerance, 5e-4).
+// A force polynomial of this degree serves alpha * cutoff up to 2.78; the default tolerance, 5e-4,
+// asks for 2.754.
 inline constexpr int kEwaldLowDegree = 10;
 
 // Coefficients in t = 2 r^2 / cutoff^2 - 1, lowest first: Horner in [-1, 1] keeps single

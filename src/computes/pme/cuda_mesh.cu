@@ -79,6 +79,7 @@ __device__ __forceinline__ void spread_in_order(const SpreadCharges& op, const M
     spread_atom<Order>(op, frame, b, piece, local);
 }
 
+// Atoms seated, two a thread at a time.
 template <int Order>
 __device__ __forceinline__ void spread_seated(const SpreadCharges& op, const MeshFrame& frame,
                                               const Bricks& b, Piece& piece,
@@ -258,10 +259,6 @@ LaunchShape shape_of(const char* name, const Bricks& b, int patches, int pieces)
   return shape;
 }
 
-}  // namespace
-
-namespace {
-
 double atoms_of_large_patch(const PmeGrid& grid) {
   constexpr double kDensity = 100;  // atoms per nm^3
   const double cells = 1.0 * grid.cells.x * grid.cells.y * grid.cells.z;
@@ -293,7 +290,7 @@ void spread_charges_by(int pieces, const SpreadCharges& op, CudaContext& context
 
 void gather_forces_by(int pieces, const GatherForces& op, CudaContext& context) {
   const Bricks b = make_bricks(op.grid, pieces, context);
-  launch(context, shape_of("gather_forces", b, op.patch_count, pieces),
+  launch(context, shape_of(GatherForces::kName, b, op.patch_count, pieces),
          op.grid.order == 4 ? gather_bricks<4> : gather_bricks<5>, op, MeshFrame(op.grid), b);
 }
 

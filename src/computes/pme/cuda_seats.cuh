@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which thread takes which atom when charges are spread.
 //
-// An access of a warp to a brick takes as many turns as its atoms have first grid points in the same
-// bank: 3.4 if they come as they are. So the atoms of a block are seated first: a row of seats, for a
-// warp, has one for each bank. Who finds the seats of his bank taken gets any that is left, which
-// makes two turns of most accesses. Sums are of integers, and do not depend on who sits where.
+// An access of a warp to a brick takes as many turns as its atoms have first grid points in the
+// same bank: 3.5 if they come as they are. So the atoms of a block are seated first: a row of
+// seats, for a warp, has one for each bank. An atom that finds the seats of its bank taken gets any
+// that is left, which makes two turns of most accesses. Sums are of integers, and do not depend on
+// seats.
 #pragma once
 
 #include "computes/pme/cuda_bricks.cuh"
@@ -23,11 +24,11 @@ struct Seats {
   int standing, empty;
 };
 
-// Seat the atoms in slots [begin, end), kSeats at most, by bank_of(local), which is asked only after a
-// barrier. Ends with a barrier.
+// Seat the atoms in slots [begin, end), kSeats at most, by the bank of word_of(local), which is
+// asked only after a barrier. Ends with a barrier.
 template <class F>
 __device__ __forceinline__ void seat_atoms(const Float4* locals, int begin, int end, Seats& seats,
-                                           F bank_of) {
+                                           F word_of) {
   const int t = threadIdx.x, used = (end - begin + kBanks - 1) / kBanks * kBanks;
   const auto slot_of = [&](int n) { return begin + t + n * kThreads; };
   Float4 local[kEach];
@@ -47,7 +48,7 @@ __device__ __forceinline__ void seat_atoms(const Float4* locals, int begin, int 
   for (int n = 0; n < kEach; ++n) {
     turn[n] = -1;
     if (slot_of(n) >= end) continue;
-    const int bank = bank_of(local[n]) & (kBanks - 1);
+    const int bank = word_of(local[n]) & (kBanks - 1);
     const int seat = atomicAdd(&seats.asked[bank], 1) * kBanks + bank;
     if (seat < used) {
       sit(seat, n);

@@ -91,9 +91,10 @@ void check_gpu_pme_grid(Int3 grid) {
   if (grid.z % 2 == 0 && factors_well(grid.x) && factors_well(grid.y) && factors_well(grid.z))
     return;
   throw Error(
-      "The PME grid must have lengths made of the factors 2, 3, 5 and 7, even in z; it is " +
+      "On a GPU the PME grid must have lengths made of the factors 2, 3, 5 and 7, even in z; "
+      "it is " +
       std::to_string(grid.x) + " x " + std::to_string(grid.y) + " x " + std::to_string(grid.z) +
-      ".");
+      ": choose another grid, or device cpu.");
 }
 
 }  // namespace quiltmd
