@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Dumps what a run holds, for the programs of the kernel workshop.
 
-    python3 benchmarks/kernels/dump.py dhfr-2x2x1 build/kernels/dhfr-2x2x1.dump [--steps 5000]
+    python benchmarks/kernels/dump.py dhfr-2x2x1 build/kernels/dhfr-2x2x1.dump [--steps 5000]
 
 Runs a benchmark system at 300 K and 4 fs with default settings, then writes its arrays, settings
 and state.  A dump is a sequence of arrays, each a line "name type count" and then its values as

@@ -64,8 +64,8 @@ void check(Bench& b, CudaContext& context) {
     const std::vector<Vec3d> second = b.long_range_forces();
     const bool same = std::memcmp(first.data(), second.data(), first.size() * sizeof(Vec3d)) == 0;
     std::printf("  by %-13s force error %.1e, energy %.1e, %s\n", name_of(route),
-                relative_error(second, exact.forces),
-                std::abs(b.energy(kReciprocal) / exact.energy[kReciprocal] - 1),
+                within(2e-5, relative_error(second, exact.forces)),
+                within(1e-5, std::abs(b.energy(kReciprocal) / exact.energy[kReciprocal] - 1)),
                 verdict(same, "repeats", "DOES NOT REPEAT"));
   }
 }

@@ -124,8 +124,13 @@ inline double relative_error(const std::vector<Vec3d>& found, const std::vector<
   return std::sqrt(difference2 / size2);
 }
 
-// What to say of a check; one that failed makes the program end with 1.
+// What to say of a check, and an error as it is; a check that failed, or an error above `most`, makes
+// the program end with 1.
 inline bool all_right = true;
+inline double within(double most, double error) {
+  all_right = all_right && error <= most;
+  return error;
+}
 inline const char* verdict(bool right, const char* good, const char* bad) {
   all_right = all_right && right;
   return right ? good : bad;
