@@ -19,10 +19,10 @@ namespace {
 // Positions, velocities and forces of a moment, to go back to.
 struct Moment {
   explicit Moment(Bench& b) : bench(b) {
-    for (auto& [now, kept, bytes] : pieces) b.device.copy(kept, now, bytes, Lane::kMain);
+    for (auto& [now, kept, bytes] : pieces) b.device.copy(kept, now, bytes, Stream::kMain);
   }
   void return_to() const {
-    for (auto& [now, kept, bytes] : pieces) bench.device.copy(now, kept, bytes, Lane::kMain);
+    for (auto& [now, kept, bytes] : pieces) bench.device.copy(now, kept, bytes, Stream::kMain);
   }
 
   Bench& bench;
@@ -104,8 +104,9 @@ void check_stages(Bench& gpu, const Moment& moment) {
   one("langevin_middle", [](Bench& b) { return langevin(b); });
   one("verlet_start", [&](Bench& b) { return VerletStart{b.work.group_work(), dt}; });
   one("verlet_finish", [&](Bench& b) { return VerletFinish{b.work.group_work(), dt}; });
-  one("verlet_step",
-      [&](Bench& b) { return VerletStep{b.work.group_work(), dt, ForcesAfter::kKept, nullptr}; });
+  one("verlet_step", [&](Bench& b) {
+    return VerletStep{b.work.group_work(), dt, ForcesAfter::kKept, nullptr};
+  });
 }
 
 void check_terms(Bench& b) {
@@ -133,7 +134,7 @@ __global__ void busy_kernel(int64_t cycles, bool lets_next_start) {
 // forces, or not.
 template <class Op>
 void time_stage(const char* name, const Moment& moment, CudaDevice& device, const Op& op) {
-  CudaContext& context = device.context(Lane::kMain);
+  CudaContext& context = device.context(Stream::kMain);
   const auto stage = [&] { device.launch(op); };
   const auto after_busy = [&](bool early) {
     return time_after(
@@ -146,7 +147,8 @@ void time_stage(const char* name, const Moment& moment, CudaDevice& device, cons
         },
         stage);
   };
-  const double alone = time_after(device, [&] { moment.return_to(); }, stage);
+  const double alone = time_after(
+      device, [&] { moment.return_to(); }, stage);
   const double early = after_busy(true), late = after_busy(false);
   std::printf("  %-18s %8.2f us   after another kernel %8.2f, not started early %8.2f\n", name,
               alone, early, late);

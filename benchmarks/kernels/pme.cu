@@ -46,8 +46,8 @@ std::vector<PlaneRoute> routes(const Bench& b, const CudaContext& context) {
 }
 
 void poison(const Bench& b) {
-  b.device.fill(b.work.long_range.data(), 0xff, b.work.long_range.bytes(), Lane::kMain);
-  b.device.fill(b.work.potential.data(), 0xff, b.work.potential.bytes(), Lane::kMain);
+  b.device.fill(b.work.long_range.data(), 0xff, b.work.long_range.bytes(), Stream::kMain);
+  b.device.fill(b.work.potential.data(), 0xff, b.work.potential.bytes(), Stream::kMain);
 }
 
 void check(Bench& b, CudaContext& context) {
@@ -105,7 +105,7 @@ void time_transforms(Bench& b, CudaDevice& device, CudaContext& context) {
 }
 
 void run(Bench& b, CudaDevice& device) {
-  CudaContext& context = device.context(Lane::kMain);
+  CudaContext& context = device.context(Stream::kMain);
   check(b, context);
   time_mesh(b, device, context);
   time_transforms(b, device, context);

@@ -68,8 +68,8 @@ struct Bench {
     return from_fixed(work.energy.download()[kind], kEnergyScale);
   }
   void clear_sums() const {
-    device.fill(work.force.data(), 0, work.force.bytes(), Lane::kMain);
-    device.fill(work.energy.data(), 0, work.energy.bytes(), Lane::kMain);
+    device.fill(work.force.data(), 0, work.force.bytes(), Stream::kMain);
+    device.fill(work.energy.data(), 0, work.energy.bytes(), Stream::kMain);
   }
 
   Device& device;
@@ -85,7 +85,7 @@ inline double time_of(CudaDevice& device, const std::function<void()>& launches,
   device.begin_recording();
   for (int i = 0; i < repeats; ++i) launches();
   const int recording = device.end_recording();
-  const cudaStream_t stream = device.context(Lane::kMain).stream;
+  const cudaStream_t stream = device.context(Stream::kMain).stream;
   cudaEvent_t begin, end;
   cuda_check(cudaEventCreate(&begin), "create an event");
   cuda_check(cudaEventCreate(&end), "create an event");

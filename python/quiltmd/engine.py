@@ -97,7 +97,7 @@ class Engine(Protocol):
         """Notes every task, on a GPU every kernel, from here on; the trajectory keeps its bits."""
 
     def stop_profile(self) -> list[dict[str, Any]]:
-        """What took place since the last start: rank, lane, name, begin and end, s."""
+        """What took place since the last start: rank, stream, name, begin and end, s."""
 
 
 EngineFactory = Callable[[dict[str, Any], dict[str, Any], dict[str, Any], dict[str, Any]], Engine]

@@ -66,7 +66,7 @@ def _device_line(device: dict[str, Any]) -> str:
     parts = [device["name"], device["architecture"], f"{device['memory'] / 2**30:.1f} GiB"]
     if device["kind"] == "cuda":
         parts.append(f"{device['free_memory'] / 2**30:.1f} GiB free")
-        parts.append(f"{device['lanes']} multiprocessors")
+        parts.append(f"{device['processors']} multiprocessors")
         parts += [f"reaches {list(device['reaches'])} directly"] if device["reaches"] else []
     if device.get("bandwidth"):
         verdict = "passed" if device["healthy"] else "FAILED"

@@ -23,7 +23,7 @@ from .simulation import Reporter, Simulation
 
 _WARM_UP = 5  # lives of a pair list: by then a GPU replays blocks of steps that it has recorded
 _STRETCH = 10  # lives of a pair list
-_LANES = ("main", "side")
+_STREAMS = ("main", "side")
 
 
 @dataclass(frozen=True)
@@ -68,23 +68,23 @@ class Profile:
                 writer.writerow([row.name, row.calls, *times])
 
     def write_timeline(self, path: str | os.PathLike[str]) -> None:
-        """Trace events as Perfetto and Chrome read them; a process is a rank, a thread a lane."""
+        """Trace events as Perfetto and Chrome read them; a process is a rank, a thread a stream."""
         about = {"device": self.device, "first_step": self.first_step, "steps": self.steps}
         with open(path, "w", encoding="utf-8") as file:
             json.dump({"traceEvents": self._events(), "otherData": about}, file)
 
     def _events(self) -> list[dict[str, Any]]:
         events: list[dict[str, Any]] = []
-        for rank, lane in sorted({(span["rank"], span["lane"]) for span in self.spans}):
-            track = {"ph": "M", "pid": rank, "tid": lane}
+        for rank, stream in sorted({(span["rank"], span["stream"]) for span in self.spans}):
+            track = {"ph": "M", "pid": rank, "tid": stream}
             rank_name = f"rank {rank} ({self.device})"
             events.append({**track, "name": "process_name", "args": {"name": rank_name}})
-            events.append({**track, "name": "thread_name", "args": {"name": _LANES[lane]}})
+            events.append({**track, "name": "thread_name", "args": {"name": _STREAMS[stream]}})
         events += (
             {
                 "ph": "X",
                 "pid": span["rank"],
-                "tid": span["lane"],
+                "tid": span["stream"],
                 "name": span["name"],
                 "ts": round(1e6 * span["begin"], 3),
                 "dur": round(1e6 * (span["end"] - span["begin"]), 3),

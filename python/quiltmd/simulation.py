@@ -240,7 +240,7 @@ class Simulation(Readout):
 
         Returns
         -------
-        rank, lane (0 main, 1 side), name, begin and end, s since the last `start_profile`.
+        rank, stream (0 main, 1 side), name, begin and end, s since the last `start_profile`.
         """
         return self._engine.stop_profile()
 

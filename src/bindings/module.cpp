@@ -23,7 +23,7 @@ nb::dict describe_device(const DeviceDescription& d) {
   out["name"] = d.name;
   out["architecture"] = d.architecture;
   out["memory"] = d.memory;
-  out["lanes"] = d.lanes;
+  out["processors"] = d.processors;
   return out;
 }
 
@@ -35,7 +35,7 @@ nb::dict describe_gpu(const CudaDeviceReport& d) {
   out["architecture"] = d.architecture;
   out["memory"] = d.memory;
   out["free_memory"] = d.free_memory;
-  out["lanes"] = d.multiprocessors;
+  out["processors"] = d.multiprocessors;
   out["bus"] = d.bus;
   nb::list reaches;
   for (const int other : d.reaches) reaches.append(other);
@@ -135,7 +135,7 @@ nb::list stop_profile(Engine& engine) {
   for (const auto& [rank, span] : engine.stop_profile()) {
     nb::dict row;
     row["rank"] = rank;
-    row["lane"] = static_cast<int>(span.lane);
+    row["stream"] = static_cast<int>(span.stream);
     row["name"] = span.name;
     row["begin"] = span.begin;
     row["end"] = span.end;

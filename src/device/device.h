@@ -15,13 +15,12 @@
 
 namespace quiltmd {
 
-enum class DeviceKind { kHost, kCuda, kNull };
-
-// Independent queues of one device. Work on one lane runs in order; lanes meet at events. What decides
-// how long a step takes on a small system is the chain of short kernels on the main lane: long-range
-// sum, integration. The large kernels go beside it: pair lists, short-range forces.
-enum class Lane { kMain = 0, kSide = 1 };
-inline constexpr int kLaneCount = 2;
+// Independent queues of one device. Work on one stream runs in order; events order streams among each
+// other. What decides how long a step takes on a small system is the chain of short kernels on the
+// main stream: long-range sum, integration. The large kernels go beside it: pair lists, short-range
+// forces.
+enum class Stream { kMain = 0, kSide = 1 };
+inline constexpr int kStreamCount = 2;
 
 // Number and name of an operation, the same for every device kind of the process.
 struct OperationKey {
@@ -41,22 +40,22 @@ struct DeviceDescription {
   std::string name;          // processor or GPU
   std::string architecture;  // instruction set or compute capability
   size_t memory = 0;         // bytes
-  int lanes = 1;             // hardware threads or multiprocessors
+  int processors = 1;        // threads of a cpu or multiprocessors of a GPU
 };
 
 // Seconds of a clock that never jumps.
 double clock_seconds();
 
-// What took place on a lane, and when: seconds of that clock.
+// What took place on a stream, and when: seconds of that clock.
 struct Span {
   std::string name;
-  Lane lane;
+  Stream stream;
   double begin, end;
 };
 
 struct LaunchRecord {
   const char* name;
-  Lane lane;
+  Stream stream;
 };
 
 // A piece of device memory.
@@ -97,21 +96,21 @@ class Device {
 
   virtual DeviceDescription describe() const = 0;
 
-  // Memory. Contents are undefined after allocate; copies and fills are ordered with the lane.
+  // Memory. Contents are undefined after allocate; copies and fills are ordered with the stream.
   virtual void* allocate(size_t bytes) = 0;
   virtual void free(void* pointer) = 0;
   virtual void copy_in(void* to, const void* from, size_t bytes) = 0;
   virtual void copy_out(void* to, const void* from, size_t bytes) = 0;  // returns when done
-  virtual void copy(void* to, const void* from, size_t bytes, Lane lane) = 0;
-  virtual void fill(void* to, int byte, size_t bytes, Lane lane) = 0;
+  virtual void copy(void* to, const void* from, size_t bytes, Stream stream) = 0;
+  virtual void fill(void* to, int byte, size_t bytes, Stream stream) = 0;
 
-  // Take pieces as the work so far on all lanes leaves them, and return at once: what is launched
+  // Take pieces as the work so far on all streams leaves them, and return at once: what is launched
   // next may overwrite them, and runs while they travel. Where memory is the host's, a plain copy.
   virtual std::unique_ptr<Download> start_download(const std::vector<MemoryPiece>& pieces);
 
-  // Ordering between lanes: `signal` marks a point of a lane, `wait` holds a lane until it.
-  virtual void signal(int event, Lane lane) = 0;
-  virtual void wait(int event, Lane lane) = 0;
+  // Ordering between streams: `signal` marks a point of a stream, `wait` holds a stream until it.
+  virtual void signal(int event, Stream stream) = 0;
+  virtual void wait(int event, Stream stream) = 0;
 
   // Recorded sequences: launches between begin and end are kept, and run as one.
   virtual void begin_recording() = 0;
@@ -129,13 +128,13 @@ class Device {
   virtual void stop_timing() {}
 
   template <class Op>
-  void launch(const Op& operation, Lane lane = Lane::kMain) {
-    launch_raw(operation_key<Op>(), &operation, sizeof(Op), lane);
+  void launch(const Op& operation, Stream stream = Stream::kMain) {
+    launch_raw(operation_key<Op>(), &operation, sizeof(Op), stream);
   }
 
  protected:
   virtual void launch_raw(const OperationKey& key, const void* parameters, size_t bytes,
-                          Lane lane) = 0;
+                          Stream stream) = 0;
 };
 
 // The kernels of one kind of device: operation -> function. `Context` is what a kernel of that

@@ -54,14 +54,14 @@ void Rank::build_schedules() {
 
 void Rank::stage(const char* name, const std::function<void()>& body) {
   Schedule one;
-  one.add({name, Priority::kHalo, Lane::kMain, {}, {}, [&body](Post&) { body(); }});
+  one.add({name, Priority::kHalo, Stream::kMain, {}, {}, [&body](Post&) { body(); }});
   executor_.run(one);
 }
 
 void Rank::load(const HostState& state) {
   const int64_t age = state.step - state.list_step;
   const bool continued = !state.list_positions.empty() && age >= 0 && age <= setup_.lists.life;
-  device_.fill(workspace_.faults.data(), 0, workspace_.faults.bytes(), Lane::kMain);
+  device_.fill(workspace_.faults.data(), 0, workspace_.faults.bytes(), Stream::kMain);
   workspace_.load(continued ? state.list_positions : state.positions, state.velocities, state.step);
   step_ = state.step;
   mid_step_ = false;
@@ -96,10 +96,10 @@ void Rank::check_terms() const {
 void Rank::snapshot() {
   Workspace& w = workspace_;
   device_.copy(w.start_position.data(), w.position[w.current].data(), w.start_position.bytes(),
-               Lane::kMain);
+               Stream::kMain);
   device_.copy(w.start_velocity.data(), w.velocity[w.current].data(), w.start_velocity.bytes(),
-               Lane::kMain);
-  device_.copy(w.start_heat.data(), w.energy.data() + kHeat, sizeof(int64_t), Lane::kMain);
+               Stream::kMain);
+  device_.copy(w.start_heat.data(), w.energy.data() + kHeat, sizeof(int64_t), Stream::kMain);
 }
 
 void Rank::adopt_next_plan() {
@@ -135,7 +135,7 @@ void Rank::make_room(int32_t need) {
   if (need == 0) return;
   forget_blocks();
   workspace_.grow_entries(static_cast<size_t>(need));
-  device_.fill(workspace_.faults.data(), 0, workspace_.faults.bytes(), Lane::kMain);
+  device_.fill(workspace_.faults.data(), 0, workspace_.faults.bytes(), Stream::kMain);
   device_.launch(workspace_.number_lists());
   device_.launch(workspace_.build_lists());
 }
@@ -200,7 +200,7 @@ void Rank::advance(int64_t steps) {
 void Rank::advance_recorded(int64_t steps) {
   // All of them, not only the slots in use: a rebuild inside the block may use more.
   if (!forces_clear_)
-    device_.fill(workspace_.force.data(), 0, workspace_.force.bytes(), Lane::kMain);
+    device_.fill(workspace_.force.data(), 0, workspace_.force.bytes(), Stream::kMain);
   const Block block{steps,        step_ % setup_.integrator.long_range_every,
                     list_age(),   workspace_.current,
                     rebuild_due_, rebuild_due_ && momentum_due_};
@@ -262,8 +262,9 @@ void Rank::finish_verlet() {
     rebuild();
   }
   forces();
-  stage("integrate",
-        [&] { device_.launch(VerletFinish{driven_groups(step_), setup_.integrator.timestep}); });
+  stage("integrate", [&] {
+    device_.launch(VerletFinish{driven_groups(step_), setup_.integrator.timestep});
+  });
   mid_step_ = false;
 }
 
@@ -311,7 +312,7 @@ void Rank::remove_momentum() {
     if (view_.ranks > 1) {
       device_.copy_in(w.momentum.data(), agreed_.momentum, sizeof agreed_.momentum);
     } else {
-      device_.fill(w.momentum.data(), 0, w.momentum.bytes(), Lane::kMain);
+      device_.fill(w.momentum.data(), 0, w.momentum.bytes(), Stream::kMain);
       device_.launch(SumMomentum{w.group_work(), w.momentum.data()});
     }
     device_.launch(
@@ -352,7 +353,7 @@ bool Rank::settle() {
     return false;
   }
   if (agreed_.faults.violation_step)
-    device_.fill(workspace_.faults.data(), 0, workspace_.faults.bytes(), Lane::kMain);
+    device_.fill(workspace_.faults.data(), 0, workspace_.faults.bytes(), Stream::kMain);
   return true;
 }
 
@@ -383,11 +384,11 @@ void Rank::undo() {
 
 void Rank::redo(int64_t epoch_end) {
   Workspace& w = workspace_;
-  device_.fill(w.faults.data(), 0, w.faults.bytes(), Lane::kMain);
+  device_.fill(w.faults.data(), 0, w.faults.bytes(), Stream::kMain);
   w.list_age = setup_.lists.life;
   stage("redo", [&] {
     device_.launch(SetState{w.group_work(), w.start_position.data(), w.start_velocity.data()});
-    device_.copy(w.energy.data() + kHeat, w.start_heat.data(), sizeof(int64_t), Lane::kMain);
+    device_.copy(w.energy.data() + kHeat, w.start_heat.data(), sizeof(int64_t), Stream::kMain);
     device_.copy_in(w.step.data(), &start_.step, sizeof(int64_t));
   });
   step_ = start_.step;
@@ -408,7 +409,7 @@ void Rank::fail() const {
 
 void Rank::evaluate() {
   Workspace& w = workspace_;
-  device_.fill(w.energy.data(), 0, kHeat * sizeof(int64_t), Lane::kMain);
+  device_.fill(w.energy.data(), 0, kHeat * sizeof(int64_t), Stream::kMain);
   w.list_age = list_age();
   executor_.run(energies_schedule_);
   forces_clear_ = false;
@@ -417,8 +418,9 @@ void Rank::evaluate() {
 }
 
 void Rank::draw_velocities(double temperature, uint64_t seed) {
-  stage("velocities",
-        [&] { device_.launch(DrawVelocities{workspace_.group_work(), temperature, seed}); });
+  stage("velocities", [&] {
+    device_.launch(DrawVelocities{workspace_.group_work(), temperature, seed});
+  });
   executor_.run(agree_);
   int64_t total[3];
   std::copy(agreed_.momentum, agreed_.momentum + 3, total);
@@ -434,9 +436,10 @@ double Rank::largest_force() {
   Workspace& w = workspace_;
   Buffer<int64_t> largest(device_, 1);
   Buffer<int32_t> atom(device_, 1);
-  device_.fill(largest.data(), 0, largest.bytes(), Lane::kMain);
-  stage("minimize",
-        [&] { device_.launch(LargestForce{w.group_work(), largest.data(), atom.data()}); });
+  device_.fill(largest.data(), 0, largest.bytes(), Stream::kMain);
+  stage("minimize", [&] {
+    device_.launch(LargestForce{w.group_work(), largest.data(), atom.data()});
+  });
   double squared;
   device_.copy_out(&squared, largest.data(), sizeof squared);
   return std::sqrt(squared);
@@ -461,7 +464,7 @@ void Rank::revert() {
 }
 
 void Rank::relist() {
-  device_.fill(workspace_.faults.data(), 0, workspace_.faults.bytes(), Lane::kMain);
+  device_.fill(workspace_.faults.data(), 0, workspace_.faults.bytes(), Stream::kMain);
   list_step_ = step_;
   rebuild();
 }

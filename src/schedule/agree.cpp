@@ -42,22 +42,23 @@ Agreement own_view(Workspace& w) {
 Schedule agree_schedule(Workspace& w, const RankView& view, Agreement& agreed) {
   Schedule s;
   std::vector<Await> awaits;
-  const TaskId send = s.add({"agree", Priority::kHalo, Lane::kMain, {}, {}, [&](Post& post) {
-                               w.device.fill(w.momentum.data(), 0, w.momentum.bytes(), Lane::kMain);
-                               w.device.launch(SumMomentum{w.group_work(), w.momentum.data()});
-                               agreed = own_view(w);
-                               for (int peer = 0; peer < view.ranks; ++peer) {
-                                 if (peer == view.rank) continue;
-                                 PayloadWriter out;
-                                 out.add(&agreed, 1);
-                                 post.send(Edge::kAgree, peer, out.take());
-                               }
-                             }});
+  const TaskId send =
+      s.add({"agree", Priority::kHalo, Stream::kMain, {}, {}, [&](Post& post) {
+               w.device.fill(w.momentum.data(), 0, w.momentum.bytes(), Stream::kMain);
+               w.device.launch(SumMomentum{w.group_work(), w.momentum.data()});
+               agreed = own_view(w);
+               for (int peer = 0; peer < view.ranks; ++peer) {
+                 if (peer == view.rank) continue;
+                 PayloadWriter out;
+                 out.add(&agreed, 1);
+                 post.send(Edge::kAgree, peer, out.take());
+               }
+             }});
   for (int peer = 0; peer < view.ranks; ++peer)
     if (peer != view.rank)
       s.add({"agree",
              Priority::kHalo,
-             Lane::kMain,
+             Stream::kMain,
              {send},
              {{Edge::kAgree, peer}},
              [&agreed, peer](Post& post) {

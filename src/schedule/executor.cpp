@@ -12,7 +12,7 @@
 namespace quiltmd {
 namespace {
 
-// Events of the device: where a schedule forks from the main lane and joins it again, then one for
+// Events of the device: where a schedule forks from the main stream and joins it again, then one for
 // each task.
 constexpr int kForkEvent = 0, kJoinEvent = 1, kFirstTaskEvent = 2;
 
@@ -72,27 +72,27 @@ struct Executor::Run final : Post {
     return task;
   }
 
-  // Hold the task's lane until its predecessors on other lanes are done.
+  // Hold the task's stream until its predecessors on other streams are done.
   void start(TaskId id) const {
     const Task& task = tasks[static_cast<size_t>(id)];
     for (const TaskId before : task.after)
-      if (tasks[static_cast<size_t>(before)].lane != task.lane)
-        owner.device_.wait(kFirstTaskEvent + before, task.lane);
+      if (tasks[static_cast<size_t>(before)].stream != task.stream)
+        owner.device_.wait(kFirstTaskEvent + before, task.stream);
   }
 
-  // Mark the end of a task that another lane waits for.
+  // Mark the end of a task that another stream waits for.
   void mark(TaskId id) const {
     const Task& task = tasks[static_cast<size_t>(id)];
     for (const TaskId child : children[static_cast<size_t>(id)])
-      if (tasks[static_cast<size_t>(child)].lane != task.lane) {
-        owner.device_.signal(kFirstTaskEvent + id, task.lane);
+      if (tasks[static_cast<size_t>(child)].stream != task.stream) {
+        owner.device_.signal(kFirstTaskEvent + id, task.stream);
         return;
       }
   }
 
-  bool uses(Lane lane) const {
+  bool uses(Stream stream) const {
     return std::any_of(tasks.begin(), tasks.end(),
-                       [lane](const Task& task) { return task.lane == lane; });
+                       [stream](const Task& task) { return task.stream == stream; });
   }
 
   void finish(TaskId task) {
@@ -113,10 +113,10 @@ struct Executor::Run final : Post {
 
 void Executor::run(const Schedule& schedule) {
   Run run(*this, schedule);
-  const bool forks = run.uses(Lane::kSide);
+  const bool forks = run.uses(Stream::kSide);
   if (forks) {
-    device_.signal(kForkEvent, Lane::kMain);
-    device_.wait(kForkEvent, Lane::kSide);
+    device_.signal(kForkEvent, Stream::kMain);
+    device_.wait(kForkEvent, Stream::kSide);
   }
   for (size_t done = 0; done < run.tasks.size();) {
     while (run.outstanding > 0) {
@@ -129,7 +129,7 @@ void Executor::run(const Schedule& schedule) {
       auto message = transport_.wait();
       if (!message) throw PeerFailed();
       run.take(std::move(*message));
-      note("wait", Lane::kMain, begin);
+      note("wait", Stream::kMain, begin);
       continue;
     }
     const TaskId id = run.pop();
@@ -137,23 +137,23 @@ void Executor::run(const Schedule& schedule) {
     run.start(id);
     task.run(run);
     run.mark(id);
-    note(task.name, task.lane, begin);
+    note(task.name, task.stream, begin);
     run.finish(id);
     ++done;
   }
   if (forks && schedule.end() == Schedule::End::kJoined) {
-    device_.signal(kJoinEvent, Lane::kSide);
-    device_.wait(kJoinEvent, Lane::kMain);
+    device_.signal(kJoinEvent, Stream::kSide);
+    device_.wait(kJoinEvent, Stream::kMain);
   }
   ++sequence_;
 }
 
-void Executor::note(const std::string& name, Lane lane, double begin) {
+void Executor::note(const std::string& name, Stream stream, double begin) {
   const double end = clock_seconds();
   TaskTime& time = times_[name];
   ++time.calls;
   time.seconds += end - begin;
-  if (keeps_spans_) spans_.push_back({name, lane, begin, end});
+  if (keeps_spans_) spans_.push_back({name, stream, begin, end});
 }
 
 void Executor::start_spans() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The executor: an event loop that runs, of all tasks whose inputs have arrived, the one with the
-// highest priority, and looks for messages in between. Tasks on different lanes of the device are
+// highest priority, and looks for messages in between. Tasks on different streams of the device are
 // ordered by events. While the device records, the same loop writes the schedule into a recording
 // (a CUDA graph), so that a step is described, ordered and lowered in one way.
 #pragma once
@@ -43,7 +43,7 @@ class Executor {
 
  private:
   struct Run;
-  void note(const std::string& name, Lane lane, double begin);
+  void note(const std::string& name, Stream stream, double begin);
 
   int rank_;
   Device& device_;

@@ -66,7 +66,8 @@ void add_forces(Workspace& w, const std::vector<int>& wanted, const Payload& pay
   for (const PlacedPatch& p : select(w, wanted)) {
     const auto n = static_cast<size_t>(p.atoms);
     for (int64_t* component : slots.force)
-      w.device.launch(AddIntegers{component + p.start, in.take<int64_t>(n), p.atoms}, Lane::kSide);
+      w.device.launch(AddIntegers{component + p.start, in.take<int64_t>(n), p.atoms},
+                      Stream::kSide);
   }
 }
 
@@ -78,13 +79,13 @@ Schedule force_schedule(Workspace& w, const RankView& view, Clear clear_first, R
   const RankPlan& plan = view.plans[static_cast<size_t>(view.rank)];
 
   for (const Exchange& peer : plan.sends)
-    s.add({"positions.send", Priority::kHalo, Lane::kMain, {}, {}, [&w, peer](Post& post) {
+    s.add({"positions.send", Priority::kHalo, Stream::kMain, {}, {}, [&w, peer](Post& post) {
              post.send(Edge::kPositions, peer.rank, pack_positions(w, peer.patches));
            }});
 
   std::vector<TaskId> clear;
   if (clear_first == Clear::kYes)
-    clear.push_back(s.add({"forces.clear", Priority::kHalo, Lane::kMain, {}, {}, [&w](Post&) {
+    clear.push_back(s.add({"forces.clear", Priority::kHalo, Stream::kMain, {}, {}, [&w](Post&) {
                              w.device.launch(w.clear_forces());
                            }}));
 
@@ -92,7 +93,7 @@ Schedule force_schedule(Workspace& w, const RankView& view, Clear clear_first, R
   for (const Exchange& peer : plan.receives)
     proxies.push_back(s.add({"positions.receive",
                              Priority::kHalo,
-                             Lane::kMain,
+                             Stream::kMain,
                              {},
                              {{Edge::kPositions, peer.rank}},
                              [&w, peer](Post& post) {
@@ -101,13 +102,13 @@ Schedule force_schedule(Workspace& w, const RankView& view, Clear clear_first, R
                              }}));
 
   // The kernels of the long-range sum find room before pairs fill the machine. Terms need no lists:
-  // while those are built on the side lane, the main one has time for them in the end.
+  // while those are built on the side stream, the main one has time for them in the end.
   std::vector<TaskId> before_pairs = clear, before_terms = proxies;
-  const Lane terms_lane = follows == Follows::kRebuild ? Lane::kMain : Lane::kSide;
+  const Stream terms_stream = follows == Follows::kRebuild ? Stream::kMain : Stream::kSide;
   // Without that sum pairs are the longest chain, and lead. They stay behind lists that are being
-  // built, and with forces from other ranks, which are added on the side lane.
+  // built, and with forces from other ranks, which are added on the side stream.
   const bool pairs_lead = reach == Reach::kShort && follows == Follows::kStep && view.ranks == 1;
-  const Lane pairs_lane = pairs_lead ? Lane::kMain : Lane::kSide;
+  const Stream pairs_stream = pairs_lead ? Stream::kMain : Stream::kSide;
   if (w.setup.nonbonded.pme && reach == Reach::kAll) {
     const LongRangeTasks tasks = add_long_range(s, w, view, energies);
     before_pairs.push_back(tasks.first);
@@ -117,37 +118,37 @@ Schedule force_schedule(Workspace& w, const RankView& view, Clear clear_first, R
   std::vector<TaskId> proxies_used;
   if (plan.computes.size() > static_cast<size_t>(plan.interior))
     proxies_used.push_back(s.add(
-        {"pairs.boundary", Priority::kAwaited, Lane::kSide, proxies, {}, [&w, energies](Post&) {
-           w.device.launch(w.pair_forces(Part::kBoundary, energies), Lane::kSide);
+        {"pairs.boundary", Priority::kAwaited, Stream::kSide, proxies, {}, [&w, energies](Post&) {
+           w.device.launch(w.pair_forces(Part::kBoundary, energies), Stream::kSide);
          }}));
   const TaskId terms = s.add({"terms",
                               Priority::kAwaited,
-                              terms_lane,
+                              terms_stream,
                               before_terms,
                               {},
-                              [&w, energies, terms_lane](Post&) {
-                                w.device.launch(w.term_forces(energies), terms_lane);
+                              [&w, energies, terms_stream](Post&) {
+                                w.device.launch(w.term_forces(energies), terms_stream);
                               }});
 
   proxies_used.push_back(terms);
   for (const Exchange& peer : plan.receives)
-    s.add({"forces.send", Priority::kHalo, Lane::kMain, proxies_used, {}, [&w, peer](Post& post) {
+    s.add({"forces.send", Priority::kHalo, Stream::kMain, proxies_used, {}, [&w, peer](Post& post) {
              post.send(Edge::kForces, peer.rank, pack_forces(w, peer.patches));
            }});
 
   s.add({"pairs.interior",
          Priority::kLocal,
-         pairs_lane,
+         pairs_stream,
          before_pairs,
          {},
-         [&w, energies, pairs_lane](Post&) {
-           w.device.launch(w.pair_forces(Part::kInterior, energies), pairs_lane);
+         [&w, energies, pairs_stream](Post&) {
+           w.device.launch(w.pair_forces(Part::kInterior, energies), pairs_stream);
          }});
 
   for (const Exchange& peer : plan.sends)
     s.add({"forces.receive",
            Priority::kLocal,
-           Lane::kSide,
+           Stream::kSide,
            clear,
            {{Edge::kForces, peer.rank}},
            [&w, peer](Post& post) {

@@ -26,7 +26,7 @@ struct Agreement {
 // Forces at the current positions into the force accumulators of the owned slots. In a block of
 // steps the integrator has left the accumulators clear.
 enum class Clear { kYes, kNo };
-// What goes before the forces: other forces, or a rebuild, whose lists the side lane still builds.
+// What goes before the forces: other forces, or a rebuild, whose lists the side stream still builds.
 enum class Follows { kStep, kRebuild };
 // All forces, or all but those of the long-range sum.
 enum class Reach { kAll, kShort };

@@ -108,7 +108,7 @@ class LongRange {
   template <class Body>
   TaskId task(const char* name, std::vector<TaskId> after, std::vector<Await> awaits, Body body) {
     return s_.add(
-        {name, Priority::kLongRange, Lane::kMain, std::move(after), std::move(awaits), body});
+        {name, Priority::kLongRange, Stream::kMain, std::move(after), std::move(awaits), body});
   }
   Range planes_of(int rank) const { return share(w_.pme_grid.nx, rank, view_.ranks); }
   Range lines_of(int rank) const { return share(w_.pme_grid.ny, rank, view_.ranks); }

@@ -154,14 +154,14 @@ Schedule rebuild_schedule(Workspace& w, const RankView& view) {
 
   std::vector<TaskId> here;  // what makes sure that the rank's groups are here
   if (view.ranks > 1) {
-    TaskId last = s.add({"layout.bin", Priority::kHalo, Lane::kMain, {}, {}, [&w](Post&) {
+    TaskId last = s.add({"layout.bin", Priority::kHalo, Stream::kMain, {}, {}, [&w](Post&) {
                            w.device.launch(w.bin_groups());
                          }});
     for (int peer = 0; peer < view.ranks; ++peer) {
       if (peer == view.rank) continue;
       last = s.add({"migrants.send",
                     Priority::kHalo,
-                    Lane::kMain,
+                    Stream::kMain,
                     {last},
                     {},
                     [&w, owner, peer](Post& post) {
@@ -170,7 +170,7 @@ Schedule rebuild_schedule(Workspace& w, const RankView& view) {
     }
     last = s.add({"migrants.receive",
                   Priority::kHalo,
-                  Lane::kMain,
+                  Stream::kMain,
                   {last},
                   from_peers(view, Edge::kMigrants),
                   [&w, &view, owner](Post& post) { merge_migrants(w, view, owner, post); }});
@@ -179,33 +179,37 @@ Schedule rebuild_schedule(Workspace& w, const RankView& view) {
   TaskId last =
       s.add({"layout.place",
              Priority::kHalo,
-             Lane::kMain,
+             Stream::kMain,
              here,
              {},
              [&w, alone = view.ranks == 1](Post&) {
                using Records = Workspace::Records;
                if (!alone)  // atoms leave
-                 w.device.fill(w.slot_of_atom.data(), 0xff, w.slot_of_atom.bytes(), Lane::kMain);
+                 w.device.fill(w.slot_of_atom.data(), 0xff, w.slot_of_atom.bytes(), Stream::kMain);
                w.device.launch(w.place_groups(alone ? Records::kToBeMade : Records::kBinned));
              }});
   for (const Exchange& peer : plan.sends)
-    s.add({"proxies.send", Priority::kHalo, Lane::kMain, {last}, {}, [&w, peer](Post& post) {
+    s.add({"proxies.send", Priority::kHalo, Stream::kMain, {last}, {}, [&w, peer](Post& post) {
              post.send(Edge::kProxies, peer.rank, pack_proxies(w, peer.patches));
            }});
   if (!plan.receives.empty()) {
     std::vector<Await> awaits;
     for (const Exchange& peer : plan.receives) awaits.push_back({Edge::kProxies, peer.rank});
-    last = s.add(
-        {"proxies.receive", Priority::kHalo, Lane::kMain, {last}, awaits, [&w, &plan](Post& post) {
-           place_proxies(w, plan, post);
-           w.device.launch(w.bound_clusters());
-         }});
+    last = s.add({"proxies.receive",
+                  Priority::kHalo,
+                  Stream::kMain,
+                  {last},
+                  awaits,
+                  [&w, &plan](Post& post) {
+                    place_proxies(w, plan, post);
+                    w.device.launch(w.bound_clusters());
+                  }});
   }
-  s.add({"lists.build", Priority::kLocal, Lane::kSide, {last}, {}, [&w](Post&) {
-           w.device.launch(w.number_lists(), Lane::kSide);
-           w.device.launch(w.build_lists(), Lane::kSide);
+  s.add({"lists.build", Priority::kLocal, Stream::kSide, {last}, {}, [&w](Post&) {
+           w.device.launch(w.number_lists(), Stream::kSide);
+           w.device.launch(w.build_lists(), Stream::kSide);
          }});
-  s.add({"terms.place", Priority::kLocal, Lane::kMain, {last}, {}, [&w](Post&) {
+  s.add({"terms.place", Priority::kLocal, Stream::kMain, {last}, {}, [&w](Post&) {
            w.device.launch(w.place_terms());
          }});
   return s;

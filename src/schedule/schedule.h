@@ -50,7 +50,7 @@ using TaskId = int;
 struct Task {
   std::string name;
   Priority priority;
-  Lane lane;
+  Stream stream;
   std::vector<TaskId> after;  // tasks of the same rank
   std::vector<Await> awaits;  // messages of other ranks
   std::function<void(Post&)> run;
@@ -58,8 +58,8 @@ struct Task {
 
 class Schedule {
  public:
-  // Whether lanes meet again at the end, or each goes on by itself to what the next schedule has for
-  // it; then the main lane must not use what the side lane makes before that one ends.
+  // Whether streams meet again at the end, or each goes on by itself to what the next schedule has for
+  // it; then the main stream must not use what the side stream makes before that one ends.
   enum class End { kJoined, kOpen };
 
   explicit Schedule(End end = End::kJoined) : end_(end) {}

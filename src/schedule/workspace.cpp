@@ -177,7 +177,7 @@ void Workspace::allocate_slots() {
   atom = make<int32_t>(n);
   cluster_patch = make<int32_t>(clusters);
   slot_of_atom = make<int32_t>(static_cast<size_t>(setup.system.atom_count()));
-  device.fill(slot_of_atom.data(), 0xff, slot_of_atom.bytes(), Lane::kMain);
+  device.fill(slot_of_atom.data(), 0xff, slot_of_atom.bytes(), Stream::kMain);
   force = make<int64_t>(3 * n);
   placed = make<PlacedGroup>(groups);
   origin = make<Vec3d>(groups);
@@ -188,7 +188,7 @@ void Workspace::allocate_slots() {
   all_slots = make<int32_t>(1);
   for (auto& half : tally) {
     half = make<int64_t>(patch_count);
-    device.fill(half.data(), 0, half.bytes(), Lane::kMain);
+    device.fill(half.data(), 0, half.bytes(), Stream::kMain);
   }
   step = make<int64_t>(2);  // the step, and what the stages count themselves with
   energy = make<int64_t>(kEnergyKinds);
@@ -200,12 +200,12 @@ void Workspace::allocate_slots() {
   entry_count = make<int32_t>(1);
   list_ranges = make<int32_t>(4);
   make_entries(expected_entries(setup, clusters));
-  device.fill(energy.data(), 0, energy.bytes(), Lane::kMain);
-  device.fill(faults.data(), 0, faults.bytes(), Lane::kMain);
-  device.fill(step.data(), 0, step.bytes(), Lane::kMain);
-  device.fill(force.data(), 0, force.bytes(), Lane::kMain);
-  device.fill(long_range.data(), 0, long_range.bytes(), Lane::kMain);
-  device.fill(start_heat.data(), 0, start_heat.bytes(), Lane::kMain);
+  device.fill(energy.data(), 0, energy.bytes(), Stream::kMain);
+  device.fill(faults.data(), 0, faults.bytes(), Stream::kMain);
+  device.fill(step.data(), 0, step.bytes(), Stream::kMain);
+  device.fill(force.data(), 0, force.bytes(), Stream::kMain);
+  device.fill(long_range.data(), 0, long_range.bytes(), Stream::kMain);
+  device.fill(start_heat.data(), 0, start_heat.bytes(), Stream::kMain);
 }
 
 void Workspace::make_entries(size_t count) {
@@ -227,7 +227,7 @@ void Workspace::allocate_pme() {
               settings.order,  setup.box,       setup.grid.cells};
   const auto planes = static_cast<size_t>(settings.grid.x) * static_cast<size_t>(settings.grid.y);
   charges = make<int32_t>(planes * static_cast<size_t>(settings.grid.z));
-  device.fill(charges.data(), 0, charges.bytes(), Lane::kMain);
+  device.fill(charges.data(), 0, charges.bytes(), Stream::kMain);
   potential = make<float>(planes * static_cast<size_t>(settings.grid.z));
   spectrum = make<Complex>(planes * static_cast<size_t>(settings.grid.z / 2 + 1));
   for (int d = 0; d < 3; ++d) {

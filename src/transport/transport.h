@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <vector>
 
 namespace quiltmd {
@@ -23,8 +22,6 @@ struct Message {
 class Transport {
  public:
   virtual ~Transport() = default;
-  virtual std::string name() const = 0;
-  virtual bool reaches(int rank) const = 0;
   virtual void send(int to, Message message) = 0;
   // The next message that has arrived, if any; never blocks.
   virtual std::optional<Message> poll() = 0;

@@ -95,7 +95,7 @@ void refused_terms_stay(Pair devices) {
     device->launch(terms.place);
     const auto counts = terms.counts.download();
     CHECK(counts[0] == 220);
-    device->fill(terms.placed[0].data(), 0xff, terms.placed[0].bytes(), Lane::kMain);
+    device->fill(terms.placed[0].data(), 0xff, terms.placed[0].bytes(), Stream::kMain);
     rank.faults.upload({Faults{0, 0, 0, 0, 0, 0, 1}});
     device->launch(terms.place);
     CHECK(terms.counts.download() == counts);

@@ -23,12 +23,12 @@ void downloads_keep_what_was_there(Device& device) {
   for (int round = 0; round < 3; ++round) {
     std::vector<std::unique_ptr<Download>> under_way;
     for (int32_t n = 0; n < 4; ++n) {
-      device.fill(memory.data(), 10 * round + n, kBytes, n % 2 ? Lane::kMain : Lane::kSide);
+      device.fill(memory.data(), 10 * round + n, kBytes, n % 2 ? Stream::kMain : Stream::kSide);
       device.copy_in(number.data(), &n, sizeof n);
       under_way.push_back(device.start_download(
           {{number.data(), sizeof n}, {memory.data(), kBytes - 1}, {memory.data(), 3}}));
     }
-    device.fill(memory.data(), 255, kBytes, Lane::kMain);
+    device.fill(memory.data(), 255, kBytes, Stream::kMain);
     std::thread([&] {
       for (int n = 3; n >= 0; --n) {
         const Download& download = *under_way[static_cast<size_t>(n)];
@@ -44,7 +44,7 @@ void downloads_keep_what_was_there(Device& device) {
 void downloads_nobody_waits_for(Device& device) {
   Buffer<uint8_t> memory(device, kBytes);
   for (int n = 0; n < 20; ++n) {
-    device.fill(memory.data(), n, kBytes, Lane::kMain);
+    device.fill(memory.data(), n, kBytes, Stream::kMain);
     const auto download = device.start_download({{memory.data(), kBytes}});
     if (n % 7 == 6) CHECK(all(download->values<uint8_t>(0), n));
   }

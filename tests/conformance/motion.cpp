@@ -95,8 +95,9 @@ void verlet_agrees(Pair devices, const Input& in) {
   });
   twins.check(1e-9, 1e-7);
   for (int n = 0; n < 20; ++n)
-    twins.both(
-        [](OneRank& r) { r.take(VerletStep{r.work(), 0.001, ForcesAfter::kKept, r.step.data()}); });
+    twins.both([](OneRank& r) {
+      r.take(VerletStep{r.work(), 0.001, ForcesAfter::kKept, r.step.data()});
+    });
   CHECK(twins.ours.step.download()[0] == 21);
   twins.check(1e-9, 1e-7);
 }
@@ -149,7 +150,7 @@ void long_range_force_is_weighted(Pair devices) {
     scaled.ours.long_range.upload(far);
     if (weight == 0)
       weighted.both([](OneRank& r) {
-        r.device.fill(r.long_range.data(), 0xff, r.long_range.bytes(), Lane::kMain);  // NaN
+        r.device.fill(r.long_range.data(), 0xff, r.long_range.bytes(), Stream::kMain);  // NaN
       });
     weighted.both([&](OneRank& r) { take(r, weight); });
     take(scaled.ours, 1);

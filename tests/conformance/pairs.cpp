@@ -183,8 +183,8 @@ void refused_lists_stay(Pair devices) {
     rank.build();
     const auto count = rank.entry_count.download();
     rank.faults.upload({Faults{0, 0, 0, 0, 0, 0, 1}});
-    device->fill(rank.lists.data(), 0, rank.lists.bytes(), Lane::kMain);
-    device->fill(rank.entries.data(), 0, rank.entries.bytes(), Lane::kMain);
+    device->fill(rank.lists.data(), 0, rank.lists.bytes(), Stream::kMain);
+    device->fill(rank.entries.data(), 0, rank.entries.bytes(), Stream::kMain);
     device->launch(rank.build_lists());
     CHECK(rank.entry_count.download() == count);
     const auto lists = rank.lists.download();

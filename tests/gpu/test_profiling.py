@@ -29,8 +29,8 @@ def test_kernels_of_every_step(peptide: Pair) -> None:
     calls = {row.name: row.calls for row in profile.rows()}
     assert sum(count == profile.steps for count in calls.values()) >= 5, calls
     assert all(row.us_per_call > 0 for row in profile.rows())
-    for lane in (0, 1):
-        spans = [span for span in profile.spans if span["lane"] == lane]
+    for stream in (0, 1):
+        spans = [span for span in profile.spans if span["stream"] == stream]
         assert len(spans) >= profile.steps
         spans.sort(key=lambda span: span["begin"])
         assert spans[0]["begin"] >= 0

@@ -188,7 +188,7 @@ class FakeEngine:
         begins = 1e-5 * np.arange(self._step - self._profiled_from)
         kinds = ((0, "springs", 0.0), (1, "noise", 5e-6))
         return [
-            {"rank": 0, "lane": lane, "name": name, "begin": t + shift, "end": t + shift + 5e-6}
+            {"rank": 0, "stream": stream, "name": name, "begin": t + shift, "end": t + shift + 5e-6}
             for t in begins.tolist()
-            for lane, name, shift in kinds
+            for stream, name, shift in kinds
         ]

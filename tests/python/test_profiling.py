@@ -54,9 +54,9 @@ def timeline(out: Path) -> Any:
 
 
 def tracks(spans: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    """Spans of each rank and lane in the order of their begin."""
-    for track in {(span["rank"], span["lane"]) for span in spans}:
-        of_track = [span for span in spans if (span["rank"], span["lane"]) == track]
+    """Spans of each rank and stream in the order of their begin."""
+    for track in {(span["rank"], span["stream"]) for span in spans}:
+        of_track = [span for span in spans if (span["rank"], span["stream"]) == track]
         yield sorted(of_track, key=lambda span: span["begin"])
 
 
@@ -72,7 +72,7 @@ def test_spans_lie_in_the_profiled_time_one_after_the_other(water: Any, ranks: i
     seconds = time.perf_counter() - began
     spans = core.stop_profile()
     assert {span["rank"] for span in spans} == set(range(ranks))
-    assert {span["lane"] for span in spans} == {0, 1}
+    assert {span["stream"] for span in spans} == {0, 1}
     for track in tracks(spans):
         assert all(before["end"] <= after["begin"] for before, after in pairwise(track))
         assert all(span["begin"] <= span["end"] for span in track)

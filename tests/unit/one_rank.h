@@ -218,7 +218,7 @@ class OneRank {
   template <class Stage>
   void take(const Stage& stage) {
     device.launch(stage);
-    device.fill(momentum.data(), 0, momentum.bytes(), Lane::kMain);
+    device.fill(momentum.data(), 0, momentum.bytes(), Stream::kMain);
   }
 
   int patch_count() const { return cells.x * cells.y * cells.z; }
@@ -255,7 +255,7 @@ class OneRank {
   double energy_of(EnergyKind kind) const {
     return from_fixed(energy.download()[kind], kEnergyScale);
   }
-  void clear_energy() { device.fill(energy.data(), 0, energy.bytes(), Lane::kMain); }
+  void clear_energy() { device.fill(energy.data(), 0, energy.bytes(), Stream::kMain); }
 
   Device& device;
   const System& system;

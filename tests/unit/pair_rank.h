@@ -290,7 +290,7 @@ inline void PairRank::build() {
       entries = Buffer<uint32_t>(device, entry_capacity);
       masks = Buffer<uint8_t>(device, entry_capacity);
     }
-    device.fill(faults.data(), 0, faults.bytes(), Lane::kMain);
+    device.fill(faults.data(), 0, faults.bytes(), Stream::kMain);
     device.launch(number_lists());  // clears the entry count, too
     device.launch(build_lists());
     const int need = faults.download()[0].list_overflow;
@@ -300,8 +300,8 @@ inline void PairRank::build() {
 }
 
 inline void PairRank::evaluate(bool with_energy) {
-  for (auto& f : force) device.fill(f.data(), 0, f.bytes(), Lane::kMain);
-  device.fill(energy.data(), 0, energy.bytes(), Lane::kMain);
+  for (auto& f : force) device.fill(f.data(), 0, f.bytes(), Stream::kMain);
+  device.fill(energy.data(), 0, energy.bytes(), Stream::kMain);
   PairForces op{};
   op.slots = slots();
   op.slot_capacity = slot_total();

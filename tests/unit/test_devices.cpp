@@ -105,9 +105,9 @@ void cpu_runs_and_replays() {
   CHECK(values.download()[99] == 3);
 
   device.begin_recording();
-  device.fill(values.data(), 0, 50 * sizeof(int), Lane::kMain);
+  device.fill(values.data(), 0, 50 * sizeof(int), Stream::kMain);
   device.launch(AddTo{values.data(), 100, 5});
-  device.copy(values.data(), values.data() + 99, sizeof(int), Lane::kMain);
+  device.copy(values.data(), values.data() + 99, sizeof(int), Stream::kMain);
   const int recording = device.end_recording();
   CHECK(values.download()[0] == 3);
   device.run_recording(recording);
@@ -121,7 +121,7 @@ void downloads_are_taken_when_started(Device& device) {
   Buffer<char> letter(device, std::vector<char>{'a'});
   const auto download = device.start_download(
       {{letter.data(), 1}, {values.data(), 50 * sizeof(int)}, {values.data(), 0}});
-  device.fill(values.data(), 0, values.bytes(), Lane::kMain);
+  device.fill(values.data(), 0, values.bytes(), Stream::kMain);
   letter.upload({'b'});
   CHECK(download->values<char>(0)[0] == 'a');
   const auto first = download->values<int>(1);
@@ -140,7 +140,7 @@ void cpu_describes_itself() {
   const HostDevice device(2, kernels());
   const DeviceDescription d = device.describe();
   CHECK(d.kind == "cpu" && !d.name.empty() && !d.architecture.empty());
-  CHECK(d.memory > 0 && d.lanes == 2);
+  CHECK(d.memory > 0 && d.processors == 2);
 }
 
 void cpu_names_what_it_cannot_do() {
@@ -158,11 +158,11 @@ void null_records_and_runs_nothing() {
   NullDevice device;
   Buffer<int> values(device, 10);
   for (const int v : values.download()) CHECK(v == 0);
-  device.launch(AddTo{values.data(), 10, 7}, Lane::kSide);
+  device.launch(AddTo{values.data(), 10, 7}, Stream::kSide);
   CHECK(values.download()[0] == 0);
   CHECK(device.launches().size() == 1);
   const NullLaunch& launch = device.launches()[0];
-  CHECK(std::string(launch.name) == "add_to" && launch.lane == Lane::kSide);
+  CHECK(std::string(launch.name) == "add_to" && launch.stream == Stream::kSide);
   AddTo op;
   CHECK(launch.parameters.size() == sizeof op);
   std::memcpy(&op, launch.parameters.data(), sizeof op);

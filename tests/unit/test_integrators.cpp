@@ -230,7 +230,7 @@ void momentum_is_removed() {
   const double heat = rank.energy_of(kHeat);
   CHECK(heat < 0);
   CHECK_NEAR(kinetic(rank) - before, heat, 1e-6);
-  device.fill(rank.momentum.data(), 0, rank.momentum.bytes(), Lane::kMain);
+  device.fill(rank.momentum.data(), 0, rank.momentum.bytes(), Stream::kMain);
   device.launch(SumMomentum{rank.work(), rank.momentum.data()});
   for (const int64_t p : rank.momentum.download()) CHECK_NEAR(from_fixed(p, kForceScale), 0, 1e-6);
 }

@@ -8,8 +8,8 @@
 
 namespace quiltmd {
 
-// Memory that a launcher needs between its own kernels. It is the lane's: the next operation on the
-// lane overwrites it. It never moves while a recording may still use it.
+// Memory that a launcher needs between its own kernels. It belongs to the stream: the next operation
+// on it overwrites it. It never moves while a recording may still use it.
 class Scratch {
  public:
   virtual ~Scratch() = default;
@@ -30,7 +30,7 @@ class LaunchTimer {
 
 struct CudaContext {
   cudaStream_t stream = nullptr;
-  Lane lane = Lane::kMain;
+  Stream which = Stream::kMain;
   int sm_count = 1;
   int shared_memory = 48 * 1024;  // largest that a block may ask for, bytes
   bool early_start = false;       // the GPU knows programmatic dependent launch

@@ -15,8 +15,8 @@
 #include "device/cuda/cuda_probe.h"
 #include "device/cuda/downloads.h"
 #include "device/cuda/kernels.h"
-#include "device/cuda/lane_tools.h"
 #include "device/cuda/launch.h"
+#include "device/cuda/stream_tools.h"
 
 namespace quiltmd {
 namespace {
@@ -28,10 +28,10 @@ constexpr size_t kStagingHalf = 4 << 20;  // bytes; long enough to reach the bus
 struct CudaDevice::Impl {
   int ordinal = 0;
   cudaDeviceProp properties{};
-  CudaContext contexts[kLaneCount];
-  std::unique_ptr<LaneScratch> scratch[kLaneCount];
+  CudaContext contexts[kStreamCount];
+  std::unique_ptr<StreamScratch> scratch[kStreamCount];
   std::unique_ptr<EventTimer> timer;
-  cudaEvent_t joins[kLaneCount]{};  // private to join() and the recordings' ends
+  cudaEvent_t joins[kStreamCount]{};  // private to join() and the recordings' ends
   std::map<int, cudaEvent_t> events;
   std::set<int> recorded_events;  // signalled in the recording under way
   bool recording = false;
@@ -42,8 +42,8 @@ struct CudaDevice::Impl {
   char* staging = nullptr;
   cudaEvent_t staged[2]{};
 
-  cudaStream_t stream(Lane lane) const { return contexts[static_cast<int>(lane)].stream; }
-  cudaStream_t main() const { return stream(Lane::kMain); }
+  cudaStream_t stream(Stream which) const { return contexts[static_cast<int>(which)].stream; }
+  cudaStream_t main() const { return stream(Stream::kMain); }
 
   // Runtime calls act on the thread's current device, and ranks are threads.
   void use() const { cuda_check(cudaSetDevice(ordinal), "select the GPU"); }
@@ -52,31 +52,31 @@ struct CudaDevice::Impl {
     if (recording) throw Error(std::string("A recording cannot ") + what + ".");
   }
 
-  // The main lane goes on when all others have come here; then all others go on from there. Both are
-  // done only when it makes a difference: each costs calls that the GPU may be waiting for.
+  // The main stream goes on when all others have come here; then all others go on from there. Both
+  // are done only when it makes a difference: each costs calls that the GPU may be waiting for.
   bool others_idle = true, others_follow = true;
-  void gather_lanes() {
-    if (!others_idle) join_lanes();
+  void gather_streams() {
+    if (!others_idle) join_streams();
     others_idle = true;
   }
-  void scatter_lanes() { others_follow = false; }
-  void enter(Lane lane) {
-    if (lane == Lane::kMain || recording) return;
-    if (!others_follow) fork_lanes();
+  void scatter_streams() { others_follow = false; }
+  void enter(Stream stream) {
+    if (stream == Stream::kMain || recording) return;
+    if (!others_follow) fork_streams();
     others_follow = true;
     others_idle = false;
   }
 
-  void join_lanes() {
-    for (int lane = 1; lane < kLaneCount; ++lane) {
-      cuda_check(cudaEventRecord(joins[lane], contexts[lane].stream), "record an event");
-      cuda_check(cudaStreamWaitEvent(main(), joins[lane]), "wait for an event");
+  void join_streams() {
+    for (int index = 1; index < kStreamCount; ++index) {
+      cuda_check(cudaEventRecord(joins[index], contexts[index].stream), "record an event");
+      cuda_check(cudaStreamWaitEvent(main(), joins[index]), "wait for an event");
     }
   }
-  void fork_lanes() {
+  void fork_streams() {
     cuda_check(cudaEventRecord(joins[0], main()), "record an event");
-    for (int lane = 1; lane < kLaneCount; ++lane)
-      cuda_check(cudaStreamWaitEvent(contexts[lane].stream, joins[0]), "wait for an event");
+    for (int index = 1; index < kStreamCount; ++index)
+      cuda_check(cudaStreamWaitEvent(contexts[index].stream, joins[0]), "wait for an event");
   }
 };
 
@@ -101,16 +101,17 @@ CudaDevice::CudaDevice(int ordinal) : impl_(std::make_unique<Impl>()) {
              "ask for the rate of double precision");
   int lowest = 0, highest = 0;
   cuda_check(cudaDeviceGetStreamPriorityRange(&lowest, &highest), "ask for stream priorities");
-  for (int lane = 0; lane < kLaneCount; ++lane) {
-    CudaContext& c = d.contexts[lane];
-    // The main lane is a chain of small kernels beside a large one: its blocks go first.
-    const int priority = lane == static_cast<int>(Lane::kMain) ? highest : lowest;
+  for (int index = 0; index < kStreamCount; ++index) {
+    CudaContext& c = d.contexts[index];
+    // The main stream is a chain of small kernels beside a large one: its blocks go first.
+    const int priority = index == static_cast<int>(Stream::kMain) ? highest : lowest;
     cuda_check(cudaStreamCreateWithPriority(&c.stream, cudaStreamNonBlocking, priority),
                "create a stream");
-    cuda_check(cudaEventCreateWithFlags(&d.joins[lane], cudaEventDisableTiming), "create an event");
-    d.scratch[lane] = std::make_unique<LaneScratch>(c.stream);
-    c.lane = static_cast<Lane>(lane);
-    c.scratch = d.scratch[lane].get();
+    cuda_check(cudaEventCreateWithFlags(&d.joins[index], cudaEventDisableTiming),
+               "create an event");
+    d.scratch[index] = std::make_unique<StreamScratch>(c.stream);
+    c.which = static_cast<Stream>(index);
+    c.scratch = d.scratch[index].get();
     c.sm_count = d.properties.multiProcessorCount;
     c.shared_memory = static_cast<int>(d.properties.sharedMemPerBlockOptin);
     c.early_start = d.properties.major >= 9;
@@ -130,16 +131,18 @@ CudaDevice::~CudaDevice() {
   for (auto& [id, graph] : d.recordings) cudaGraphExecDestroy(graph);
   for (auto& [id, event] : d.events) cudaEventDestroy(event);
   for (cudaEvent_t event : d.staged) cudaEventDestroy(event);
-  for (int lane = 0; lane < kLaneCount; ++lane) {
-    d.scratch[lane].reset();
-    cudaEventDestroy(d.joins[lane]);
-    cudaStreamDestroy(d.contexts[lane].stream);
+  for (int index = 0; index < kStreamCount; ++index) {
+    d.scratch[index].reset();
+    cudaEventDestroy(d.joins[index]);
+    cudaStreamDestroy(d.contexts[index].stream);
   }
   for (void* pointer : d.allocations) cudaFree(pointer);
   cudaFreeHost(d.staging);
 }
 
-CudaContext& CudaDevice::context(Lane lane) { return impl_->contexts[static_cast<int>(lane)]; }
+CudaContext& CudaDevice::context(Stream stream) {
+  return impl_->contexts[static_cast<int>(stream)];
+}
 
 DeviceDescription CudaDevice::describe() const {
   const cudaDeviceProp& p = impl_->properties;
@@ -167,7 +170,7 @@ void CudaDevice::copy_in(void* to, const void* from, size_t bytes) {
   Impl& d = *impl_;
   d.use();
   d.refuse_in_recording("copy from host memory");
-  d.gather_lanes();
+  d.gather_streams();
   for (size_t at = 0, half = 0; at < bytes; at += kStagingHalf, half = 1 - half) {
     const size_t now = std::min(kStagingHalf, bytes - at);
     char* staging = d.staging + half * kStagingHalf;
@@ -178,14 +181,14 @@ void CudaDevice::copy_in(void* to, const void* from, size_t bytes) {
                "copy to the GPU");
     cuda_check(cudaEventRecord(d.staged[half], d.main()), "record an event");
   }
-  d.scatter_lanes();
+  d.scatter_streams();
 }
 
 void CudaDevice::copy_out(void* to, const void* from, size_t bytes) {
   Impl& d = *impl_;
   d.use();
   d.refuse_in_recording("copy to host memory");
-  d.gather_lanes();
+  d.gather_streams();
   const size_t pieces = (bytes + kStagingHalf - 1) / kStagingHalf;
   const auto length = [&](size_t piece) {
     return std::min(kStagingHalf, bytes - piece * kStagingHalf);
@@ -209,52 +212,52 @@ void CudaDevice::copy_out(void* to, const void* from, size_t bytes) {
   }
 }
 
-void CudaDevice::copy(void* to, const void* from, size_t bytes, Lane lane) {
+void CudaDevice::copy(void* to, const void* from, size_t bytes, Stream stream) {
   Impl& d = *impl_;
   d.use();
   if (bytes == 0) return;
-  d.enter(lane);
-  cuda_check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, d.stream(lane)),
+  d.enter(stream);
+  cuda_check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, d.stream(stream)),
              "copy on the GPU");
 }
 
-void CudaDevice::fill(void* to, int byte, size_t bytes, Lane lane) {
+void CudaDevice::fill(void* to, int byte, size_t bytes, Stream stream) {
   Impl& d = *impl_;
   d.use();
   if (bytes == 0) return;
-  d.enter(lane);
-  cuda_check(cudaMemsetAsync(to, byte, bytes, d.stream(lane)), "fill memory");
+  d.enter(stream);
+  cuda_check(cudaMemsetAsync(to, byte, bytes, d.stream(stream)), "fill memory");
 }
 
 std::unique_ptr<Download> CudaDevice::start_download(const std::vector<MemoryPiece>& pieces) {
   Impl& d = *impl_;
   d.use();
   d.refuse_in_recording("copy to host memory");
-  d.gather_lanes();
+  d.gather_streams();
   auto download = d.downloads->start(pieces, d.main());
-  d.scatter_lanes();
+  d.scatter_streams();
   return download;
 }
 
-void CudaDevice::signal(int event, Lane lane) {
+void CudaDevice::signal(int event, Stream stream) {
   Impl& d = *impl_;
   d.use();
-  d.enter(lane);
+  d.enter(stream);
   cudaEvent_t& e = d.events[event];
   if (!e) cuda_check(cudaEventCreateWithFlags(&e, cudaEventDisableTiming), "create an event");
-  cuda_check(cudaEventRecord(e, d.stream(lane)), "record an event");
+  cuda_check(cudaEventRecord(e, d.stream(stream)), "record an event");
   if (d.recording) d.recorded_events.insert(event);
 }
 
-void CudaDevice::wait(int event, Lane lane) {
+void CudaDevice::wait(int event, Stream stream) {
   Impl& d = *impl_;
   d.use();
   const auto found = d.events.find(event);
   if (found == d.events.end()) return;  // never signalled: nothing to wait for
   // What was signalled before the recording is over when the recording runs.
   if (d.recording && !d.recorded_events.count(event)) return;
-  d.enter(lane);
-  cuda_check(cudaStreamWaitEvent(d.stream(lane), found->second), "wait for an event");
+  d.enter(stream);
+  cuda_check(cudaStreamWaitEvent(d.stream(stream), found->second), "wait for an event");
 }
 
 void CudaDevice::begin_recording() {
@@ -265,13 +268,13 @@ void CudaDevice::begin_recording() {
              "begin a recording");
   d.recording = true;
   d.recorded_events.clear();
-  d.fork_lanes();
+  d.fork_streams();
 }
 
 int CudaDevice::end_recording() {
   Impl& d = *impl_;
   d.use();
-  d.join_lanes();
+  d.join_streams();
   d.recording = false;
   // A signal of the recording means nothing outside it.
   for (const int event : d.recorded_events) {
@@ -295,9 +298,9 @@ void CudaDevice::run_recording(int recording) {
   Impl& d = *impl_;
   d.use();
   if (d.timer) d.timer->run(recording);
-  d.gather_lanes();
+  d.gather_streams();
   cuda_check(cudaGraphLaunch(d.recordings.at(recording), d.main()), "run a graph");
-  d.scatter_lanes();
+  d.scatter_streams();
 }
 
 void CudaDevice::drop_recording(int recording) {
@@ -340,13 +343,14 @@ void CudaDevice::stop_timing() {
   d.timer.reset();
 }
 
-void CudaDevice::launch_raw(const OperationKey& key, const void* parameters, size_t, Lane lane) {
+void CudaDevice::launch_raw(const OperationKey& key, const void* parameters, size_t,
+                            Stream stream) {
   Impl& d = *impl_;
   d.use();
   const auto function = cuda_kernels().find(key);
   if (!function) throw Error(std::string("The GPU has no kernel for ") + key.name + ".");
-  d.enter(lane);
-  function(parameters, context(lane));
+  d.enter(stream);
+  function(parameters, context(stream));
 }
 
 }  // namespace quiltmd

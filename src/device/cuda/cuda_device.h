@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The `cuda` device: one GPU. Lanes are streams; a recording is a CUDA graph, into which the lanes
+// The `cuda` device: one GPU. A recording is a CUDA graph, into which the streams
 // are joined at both ends. This header needs no CUDA, so that the rest of the program can be
 // compiled without it.
 #pragma once
@@ -26,11 +26,11 @@ class CudaDevice final : public Device {
   void free(void* pointer) override;
   void copy_in(void* to, const void* from, size_t bytes) override;
   void copy_out(void* to, const void* from, size_t bytes) override;
-  void copy(void* to, const void* from, size_t bytes, Lane lane) override;
-  void fill(void* to, int byte, size_t bytes, Lane lane) override;
+  void copy(void* to, const void* from, size_t bytes, Stream stream) override;
+  void fill(void* to, int byte, size_t bytes, Stream stream) override;
   std::unique_ptr<Download> start_download(const std::vector<MemoryPiece>& pieces) override;
-  void signal(int event, Lane lane) override;
-  void wait(int event, Lane lane) override;
+  void signal(int event, Stream stream) override;
+  void wait(int event, Stream stream) override;
   void begin_recording() override;
   int end_recording() override;
   void run_recording(int recording) override;
@@ -43,12 +43,12 @@ class CudaDevice final : public Device {
   std::vector<Span> take_spans() override;  // waits for the device
   void stop_timing() override;
 
-  // The stream of a lane and the GPU's properties, for code that knows CUDA.
-  CudaContext& context(Lane lane);
+  // The CUDA stream and the GPU's properties, for code that knows CUDA.
+  CudaContext& context(Stream stream);
 
  private:
   void launch_raw(const OperationKey& key, const void* parameters, size_t bytes,
-                  Lane lane) override;
+                  Stream stream) override;
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

@@ -23,11 +23,11 @@ void* CudaDevice::allocate(size_t) { refuse(); }
 void CudaDevice::free(void*) {}
 void CudaDevice::copy_in(void*, const void*, size_t) { refuse(); }
 void CudaDevice::copy_out(void*, const void*, size_t) { refuse(); }
-void CudaDevice::copy(void*, const void*, size_t, Lane) { refuse(); }
-void CudaDevice::fill(void*, int, size_t, Lane) { refuse(); }
+void CudaDevice::copy(void*, const void*, size_t, Stream) { refuse(); }
+void CudaDevice::fill(void*, int, size_t, Stream) { refuse(); }
 std::unique_ptr<Download> CudaDevice::start_download(const std::vector<MemoryPiece>&) { refuse(); }
-void CudaDevice::signal(int, Lane) { refuse(); }
-void CudaDevice::wait(int, Lane) { refuse(); }
+void CudaDevice::signal(int, Stream) { refuse(); }
+void CudaDevice::wait(int, Stream) { refuse(); }
 void CudaDevice::begin_recording() { refuse(); }
 int CudaDevice::end_recording() { refuse(); }
 void CudaDevice::run_recording(int) { refuse(); }
@@ -36,8 +36,8 @@ void CudaDevice::synchronize() { refuse(); }
 void CudaDevice::start_timing() { refuse(); }
 std::vector<Span> CudaDevice::take_spans() { refuse(); }
 void CudaDevice::stop_timing() { refuse(); }
-CudaContext& CudaDevice::context(Lane) { refuse(); }
-void CudaDevice::launch_raw(const OperationKey&, const void*, size_t, Lane) { refuse(); }
+CudaContext& CudaDevice::context(Stream) { refuse(); }
+void CudaDevice::launch_raw(const OperationKey&, const void*, size_t, Stream) { refuse(); }
 
 std::vector<CudaDeviceReport> cuda_devices(SelfTest, std::string* why_none) {
   if (why_none) *why_none = kAbsent;

@@ -46,7 +46,7 @@ void launch(const CudaContext& context, const LaunchShape& shape, void (*kernel)
                shape.name);
   }
   // A multiprocessor divides its memory between cache and shared memory anew only when it is empty.
-  // So that kernels of both lanes can share one, all ask for the same division.
+  // So that kernels of both streams can share one, all ask for the same division.
   cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
                                   cudaSharedmemCarveoutMaxShared),
              shape.name);

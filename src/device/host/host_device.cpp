@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The `cpu` device. Memory is the process's own, so copies are memcpy, and as every launch runs to
-// its end at once the two lanes need no events: program order is a valid order.
+// its end at once the two streams need no events: program order is a valid order.
 #include "device/host/host_device.h"
 
 #include <unistd.h>
@@ -47,7 +47,7 @@ DeviceDescription HostDevice::describe() const {
   description.architecture = instruction_set();
   description.memory =
       static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(sysconf(_SC_PAGE_SIZE));
-  description.lanes = threads_.size();
+  description.processors = threads_.size();
   return description;
 }
 
@@ -66,11 +66,11 @@ void HostDevice::copy_out(void* to, const void* from, size_t bytes) {
   std::memcpy(to, from, bytes);
 }
 
-void HostDevice::copy(void* to, const void* from, size_t bytes, Lane) {
+void HostDevice::copy(void* to, const void* from, size_t bytes, Stream) {
   run_or_record([=] { std::memcpy(to, from, bytes); });
 }
 
-void HostDevice::fill(void* to, int byte, size_t bytes, Lane) {
+void HostDevice::fill(void* to, int byte, size_t bytes, Stream) {
   run_or_record([=] { std::memset(to, byte, bytes); });
 }
 
@@ -93,7 +93,7 @@ void HostDevice::drop_recording(int recording) {
   recordings_.at(static_cast<size_t>(recording)) = {};
 }
 
-void HostDevice::launch_raw(const OperationKey& key, const void* parameters, size_t bytes, Lane) {
+void HostDevice::launch_raw(const OperationKey& key, const void* parameters, size_t bytes, Stream) {
   const HostKernels::Function kernel = kernels_.find(key);
   if (!kernel) throw Error(std::string("the cpu device has no kernel for ") + key.name);
   if (!recording_) {

@@ -39,10 +39,10 @@ class HostDevice final : public Device {
   void free(void* pointer) override;
   void copy_in(void* to, const void* from, size_t bytes) override;
   void copy_out(void* to, const void* from, size_t bytes) override;
-  void copy(void* to, const void* from, size_t bytes, Lane lane) override;
-  void fill(void* to, int byte, size_t bytes, Lane lane) override;
-  void signal(int, Lane) override {}
-  void wait(int, Lane) override {}
+  void copy(void* to, const void* from, size_t bytes, Stream stream) override;
+  void fill(void* to, int byte, size_t bytes, Stream stream) override;
+  void signal(int, Stream) override {}
+  void wait(int, Stream) override {}
   void begin_recording() override;
   int end_recording() override;
   void run_recording(int recording) override;
@@ -51,7 +51,7 @@ class HostDevice final : public Device {
 
  private:
   void launch_raw(const OperationKey& key, const void* parameters, size_t bytes,
-                  Lane lane) override;
+                  Stream stream) override;
   void run_or_record(std::function<void()> action);
 
   const HostKernels& kernels_;

@@ -34,11 +34,11 @@ void NullDevice::copy_out(void* to, const void* from, size_t bytes) {
   std::memcpy(to, from, bytes);
 }
 
-void NullDevice::copy(void* to, const void* from, size_t bytes, Lane) {
+void NullDevice::copy(void* to, const void* from, size_t bytes, Stream) {
   if (!recording_) std::memcpy(to, from, bytes);
 }
 
-void NullDevice::fill(void* to, int byte, size_t bytes, Lane) {
+void NullDevice::fill(void* to, int byte, size_t bytes, Stream) {
   if (!recording_) std::memset(to, byte, bytes);
 }
 
@@ -63,10 +63,10 @@ void NullDevice::drop_recording(int recording) {
 }
 
 void NullDevice::launch_raw(const OperationKey& key, const void* parameters, size_t bytes,
-                            Lane lane) {
+                            Stream stream) {
   NullLaunch launch;
   launch.name = key.name;
-  launch.lane = lane;
+  launch.stream = stream;
   const auto* first = static_cast<const std::byte*>(parameters);
   launch.parameters.assign(first, first + bytes);
   (recording_ ? tape_ : launches_).push_back(std::move(launch));

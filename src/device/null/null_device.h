@@ -11,7 +11,7 @@
 
 namespace quiltmd {
 
-// One launch: its name, its lane, and a copy of its parameter struct.
+// One launch: its name, its stream, and a copy of its parameter struct.
 struct NullLaunch : LaunchRecord {
   std::vector<std::byte> parameters;
 };
@@ -23,10 +23,10 @@ class NullDevice final : public Device {
   void free(void* pointer) override;
   void copy_in(void* to, const void* from, size_t bytes) override;
   void copy_out(void* to, const void* from, size_t bytes) override;
-  void copy(void* to, const void* from, size_t bytes, Lane lane) override;
-  void fill(void* to, int byte, size_t bytes, Lane lane) override;
-  void signal(int, Lane) override {}
-  void wait(int, Lane) override {}
+  void copy(void* to, const void* from, size_t bytes, Stream stream) override;
+  void fill(void* to, int byte, size_t bytes, Stream stream) override;
+  void signal(int, Stream) override {}
+  void wait(int, Stream) override {}
   void begin_recording() override;
   int end_recording() override;
   void run_recording(int recording) override;
@@ -39,7 +39,7 @@ class NullDevice final : public Device {
 
  private:
   void launch_raw(const OperationKey& key, const void* parameters, size_t bytes,
-                  Lane lane) override;
+                  Stream stream) override;
 
   bool recording_ = false;
   std::vector<NullLaunch> launches_;

@@ -23,12 +23,6 @@ class LocalTransport final : public Transport {
   LocalTransport(int rank, std::shared_ptr<Inboxes> inboxes)
       : inboxes_(std::move(inboxes)), own_(*(*inboxes_)[static_cast<size_t>(rank)]) {}
 
-  std::string name() const override { return "local"; }
-
-  bool reaches(int rank) const override {
-    return rank >= 0 && rank < static_cast<int>(inboxes_->size());
-  }
-
   void send(int to, Message message) override {
     Inbox& inbox = *(*inboxes_)[static_cast<size_t>(to)];
     {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the device puts into the context of a lane: scratch memory and the timer of launches.
+// What the device puts into the context of a stream: scratch memory and the timer of launches.
 #pragma once
 
 #include <map>
@@ -13,12 +13,12 @@
 
 namespace quiltmd {
 
-// Scratch memory of one lane. Blocks that were outgrown stay until the device goes, because
+// Scratch memory of one stream. Blocks that were outgrown stay until the device goes, because
 // recordings may hold their addresses.
-class LaneScratch final : public Scratch {
+class StreamScratch final : public Scratch {
  public:
-  explicit LaneScratch(cudaStream_t stream) : stream_(stream) {}
-  ~LaneScratch() override {
+  explicit StreamScratch(cudaStream_t stream) : stream_(stream) {}
+  ~StreamScratch() override {
     for (void* block : blocks_) cudaFree(block);
   }
   void* take(size_t bytes) override {
@@ -60,7 +60,7 @@ class EventTimer final : public LaunchTimer {
 
   void begin(const char* name, const CudaContext& context) override {
     auto& launches = is_capturing(context.stream) ? captured_ : direct_;
-    launches.push_back({name, context.lane, create(), create()});
+    launches.push_back({name, context.which, create(), create()});
     record(launches.back().begin, context.stream);
   }
   void end(const CudaContext& context) override {
@@ -87,7 +87,7 @@ class EventTimer final : public LaunchTimer {
  private:
   struct Launch {
     std::string name;
-    Lane lane;
+    Stream stream;
     cudaEvent_t begin, end;
   };
 
@@ -102,7 +102,7 @@ class EventTimer final : public LaunchTimer {
       cuda_check(cudaEventSynchronize(launch.end), "wait for an event");
       const double begin = start_ + elapsed(origin_, launch.begin);
       spans_.push_back(
-          {launch.name, launch.lane, begin, begin + elapsed(launch.begin, launch.end)});
+          {launch.name, launch.stream, begin, begin + elapsed(launch.begin, launch.end)});
     }
   }
   static double elapsed(cudaEvent_t from, cudaEvent_t to) {
