@@ -5,7 +5,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
-#include "computes/reference.h"
+#include "computes/nonbonded_settings.h"
 #include "runtime/engine.h"
 
 namespace quiltmd {

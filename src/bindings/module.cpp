@@ -7,6 +7,7 @@
 #include <nanobind/stl/unique_ptr.h>
 
 #include "bindings/convert.h"
+#include "computes/reference.h"
 #include "device/cuda/cuda_device.h"
 #include "math/error.h"
 #include "runtime/devices.h"

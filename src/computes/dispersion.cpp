@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-#include "computes/reference.h"
+#include "computes/nonbonded_settings.h"
 #include "math/units.h"
 
 namespace quiltmd {

@@ -6,6 +6,7 @@
 #include <array>
 #include <vector>
 
+#include "computes/nonbonded_settings.h"
 #include "decomposition/slots.h"
 #include "math/symmetric.h"
 #include "system/system.h"
@@ -22,16 +23,6 @@ struct Evaluation {
   }
 };
 
-struct NonbondedSettings {
-  double cutoff = 0.9;
-  bool pme = true;
-  double alpha = 0;  // 1/nm
-  Int3 grid{0, 0, 0};
-  int order = 5;
-  bool dispersion_correction = true;
-  bool potential_shift = false;
-};
-
 // Each adds to `out`; the virial is that of single atoms. Positions in internal order, nm, any image.
 void reference_bonded(const System& system, const Box& box, const std::vector<Vec3d>& positions,
                       Evaluation& out);
@@ -44,15 +35,5 @@ void reference_pme(const System& system, const NonbondedSettings& settings, cons
 // changes: takes away (r - centre of mass) (x) force of every atom. To be called last.
 void reference_group_virial(const System& system, const Box& box,
                             const std::vector<Vec3d>& positions, Evaluation& out);
-
-// What does not depend on positions (kJ/mol): Ewald self energy and neutralising background, and the
-// long-range dispersion correction.
-struct Constant {
-  double energy = 0;
-  double virial = 0;  // each element of the diagonal
-};
-Constant ewald_constant(const System& system, const NonbondedSettings& settings, double volume);
-Constant dispersion_constant(const System& system, const NonbondedSettings& settings,
-                             double volume);
 
 }  // namespace quiltmd

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "computes/reference.h"
+#include "computes/nonbonded_settings.h"
 #include "device/device.h"
 
 namespace quiltmd {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "computes/nonbonded/operations.h"
-#include "computes/reference.h"
+#include "computes/nonbonded_settings.h"
 #include "decomposition/patch_grid.h"
 #include "system/system.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Smooth particle-mesh Ewald in double precision: plain loops, one 3-D transform, any order from 3
-// to 8. Also the energies of Ewald summation that do not depend on positions.
+// to 8.
 #include "computes/reference.h"
 
 #include <pocketfft_hdronly.h>
@@ -146,19 +146,6 @@ void reference_pme(const System& system, const NonbondedSettings& settings, cons
                      (n.x * gradient.x * reciprocal.a + n.y * gradient.y * reciprocal.b +
                       n.z * gradient.z * reciprocal.c);
   }
-}
-
-Constant ewald_constant(const System& system, const NonbondedSettings& settings, double volume) {
-  if (!settings.pme) return {};
-  double total = 0, squares = 0;
-  for (const double q : system.charges) {
-    total += q;
-    squares += q * q;
-  }
-  const double alpha = settings.alpha;
-  const double self = -alpha / std::sqrt(kPi) * squares;
-  const double background = -kPi / (2 * volume * alpha * alpha) * total * total;
-  return {kCoulomb * (self + background), kCoulomb * background};
 }
 
 }  // namespace quiltmd

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Constants of smooth particle-mesh Ewald.
+// Constants of smooth particle-mesh Ewald, and the energies of Ewald summation that do not depend on
+// positions.
 #include "computes/pme/setup.h"
 
 #include <algorithm>
@@ -95,6 +96,19 @@ void check_gpu_pme_grid(Int3 grid) {
       "it is " +
       std::to_string(grid.x) + " x " + std::to_string(grid.y) + " x " + std::to_string(grid.z) +
       ": choose another grid, or device cpu.");
+}
+
+Constant ewald_constant(const System& system, const NonbondedSettings& settings, double volume) {
+  if (!settings.pme) return {};
+  double total = 0, squares = 0;
+  for (const double q : system.charges) {
+    total += q;
+    squares += q * q;
+  }
+  const double alpha = settings.alpha;
+  const double self = -alpha / std::sqrt(kPi) * squares;
+  const double background = -kPi / (2 * volume * alpha * alpha) * total * total;
+  return {kCoulomb * (self + background), kCoulomb * background};
 }
 
 }  // namespace quiltmd

@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "computes/nonbonded_settings.h"
 #include "computes/pme/operations.h"
 
 namespace quiltmd {
