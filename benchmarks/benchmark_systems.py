@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 
 import quiltmd
+from quiltmd.description.box import box_from_lengths_angles
 from quiltmd.inputs.constrain import constrain
-from quiltmd.systems import system_files
+from quiltmd.inputs.standard_systems import system_files
 
 PDB = "dhfr_openmm/5dfr_solv-cube_equil.pdb"
 CACHE = "dhfr-system.npz"
@@ -54,7 +55,7 @@ def dhfr(inputs: Path, hydrogen_mass: float | None = HYDROGEN_MASS) -> Pair:
 def water(edge: float, truncated_octahedron: bool = False, seed: int = 1) -> Pair:
     """TIP3P waters at liquid density on a lattice, turned at random; edge in nm, forces finite."""
     angles = (109.4712206,) * 3 if truncated_octahedron else (90.0,) * 3
-    box = quiltmd.box.box_from_lengths_angles((edge,) * 3, angles)
+    box = box_from_lengths_angles((edge,) * 3, angles)
     spacing = 0.339 if truncated_octahedron else 0.3105  # of neighbours on the lattice, 33.4/nm^3
     per_edge = round(edge / spacing)
     oxygens = (np.indices((per_edge,) * 3).reshape(3, -1).T + 0.5) / per_edge @ box

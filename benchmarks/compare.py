@@ -31,7 +31,7 @@ import numpy as np
 from provenance import ROOT, gpu, provenance
 
 import quiltmd
-from quiltmd.engine import load_core
+from quiltmd.engine.core import load_core
 
 TEMPERATURE = 300.0  # K
 FRICTION = 1.0  # 1/ps

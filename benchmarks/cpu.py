@@ -18,10 +18,10 @@ import time
 from typing import Any
 
 import quiltmd
-from quiltmd.bench import bench, prepare, time_steps
-from quiltmd.config import REPARTITIONED_HYDROGEN_MASS
-from quiltmd.engine import available_cores
-from quiltmd.systems import system_files
+from quiltmd.commands.bench import bench, prepare, time_steps
+from quiltmd.engine.execution import available_cores
+from quiltmd.inputs.standard_systems import system_files
+from quiltmd.running.config import REPARTITIONED_HYDROGEN_MASS
 
 _TRIAL_STEPS = 10
 _SIZES = (("alanine", (3, 1, 1)), ("dhfr", (1, 1, 1)), ("dhfr", (2, 2, 1)))

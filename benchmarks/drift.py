@@ -42,8 +42,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import quiltmd
-from quiltmd.engine import Engine, make_engine
-from quiltmd.systems import system_files
+from quiltmd.engine.core import Engine, make_engine
+from quiltmd.inputs.standard_systems import system_files
 
 HEAVY_FROM = 0.003  # ps: timesteps that need heavy hydrogens
 EQUILIBRATE = 40.0  # ps with a thermostat

@@ -21,7 +21,7 @@ from typing import Any
 from provenance import provenance
 
 import quiltmd
-from quiltmd.bench import parse_tile, prepare
+from quiltmd.commands.bench import parse_tile, prepare
 
 Reporters = list[Any]
 

@@ -8,7 +8,7 @@ prmtop and inpcrd in their place.
 import numpy as np
 
 import quiltmd
-from quiltmd.systems import system_files
+from quiltmd.inputs.standard_systems import system_files
 
 topology, coordinates = system_files("alanine")
 system, state = quiltmd.load(topology, coordinates)

@@ -2,7 +2,7 @@
 """Minimise, then simulate at constant temperature, with a log and a trajectory."""
 
 import quiltmd
-from quiltmd.systems import system_files
+from quiltmd.inputs.standard_systems import system_files
 
 system, state = quiltmd.load(*system_files("alanine"), constraints="h-bonds")
 simulation = quiltmd.Simulation(

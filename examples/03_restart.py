@@ -2,7 +2,7 @@
 """Stop, carry on with another number of ranks, and arrive at the same bits."""
 
 import quiltmd
-from quiltmd.systems import system_files
+from quiltmd.inputs.standard_systems import system_files
 
 system, state = quiltmd.load(*system_files("alanine"), constraints="h-bonds")
 integrator = quiltmd.LangevinMiddle(temperature=300, timestep=0.002, seed=7)

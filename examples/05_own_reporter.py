@@ -7,7 +7,7 @@ This one measures the end-to-end distance of alanine dipeptide while it moves.
 import numpy as np
 
 import quiltmd
-from quiltmd.systems import system_files
+from quiltmd.inputs.standard_systems import system_files
 
 
 class EndToEnd:

@@ -17,22 +17,28 @@ simulated.  All four are frozen descriptions.  A `Simulation` compiles them and 
 Units everywhere: nm, ps, amu, kJ/mol, elementary charge, kelvin.
 """
 
-from .checkpoint import Checkpoint, CheckpointError, digest, read_checkpoint, write_checkpoint
-from .engine import Execution, devices
+from .description.integrators import Integrator, LangevinMiddle, VelocityVerlet
+from .description.nonbonded import Nonbonded, pme_parameters
+from .description.state import State
+from .description.system import System
+from .description.topology import Topology
+from .engine.execution import Execution, devices
+from .engine.reference import reference, reference_virial
 from .errors import InputError, QuiltError, SimulationError
-from .evaluate import reference, reference_virial
-from .information import package_version
 from .inputs import load
-from .integrators import Integrator, LangevinMiddle, VelocityVerlet
-from .nonbonded import Nonbonded, pme_parameters
-from .readout import Frame, Readout
-from .reporters import CheckpointReporter, LogReporter, TrajectoryReporter
-from .simulation import Reporter, Simulation
-from .state import State
-from .structures import write_pdb, write_restart
-from .system import System
-from .topology import Topology
-from .trajectory import DcdWriter
+from .outputs.checkpoint import (
+    Checkpoint,
+    CheckpointError,
+    digest,
+    read_checkpoint,
+    write_checkpoint,
+)
+from .outputs.readout import Frame, Readout
+from .outputs.reporters import CheckpointReporter, LogReporter, Reporter, TrajectoryReporter
+from .outputs.structures import write_pdb, write_restart
+from .outputs.trajectory import DcdWriter
+from .running.simulation import Simulation
+from .version import package_version
 
 __version__ = package_version()
 

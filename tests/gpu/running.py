@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import quiltmd
-from quiltmd.engine import Execution, make_engine
+from quiltmd.engine.core import make_engine
+from quiltmd.engine.execution import Execution
 
 Pair = tuple[quiltmd.System, quiltmd.State]
 INTEGRATORS = {

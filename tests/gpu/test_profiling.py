@@ -9,7 +9,7 @@ import pytest
 from running import Run, thermal
 
 import quiltmd
-from quiltmd.profiling import run_profiled
+from quiltmd.running.profiling import run_profiled
 
 pytestmark = pytest.mark.gpu
 

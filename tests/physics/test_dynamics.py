@@ -15,7 +15,7 @@ from boxes import constraint_error, momentum, residual_stretch, water_box
 
 import quiltmd
 from quiltmd import LangevinMiddle, Nonbonded, Readout, Simulation, State, VelocityVerlet
-from quiltmd.readout import BOLTZMANN
+from quiltmd.outputs.readout import BOLTZMANN
 
 SMOOTH = Nonbonded(cutoff=0.8, pme_alpha=3.9, pme_grid=(32, 32, 32), potential_shift=True)
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 import quiltmd
 from quiltmd import _core
-from quiltmd.topology import Topology
+from quiltmd.description.topology import Topology
 
 Array = NDArray[np.float64]
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from quiltmd import Checkpoint, CheckpointError, State, digest, read_checkpoint, write_checkpoint
-from quiltmd.checkpoint import previous_path, read_latest
+from quiltmd.outputs.checkpoint import previous_path, read_latest
 
 
 def make(step: int = 7, lists: bool = True) -> Checkpoint:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from quiltmd import LangevinMiddle, Nonbonded, QuiltError, VelocityVerlet
-from quiltmd.config import build_config, merge, read_config
+from quiltmd.running.config import build_config, merge, read_config
 
 MINIMAL: dict[str, Any] = {
     "system": {"topology": "a.prmtop", "coordinates": "a.inpcrd"},

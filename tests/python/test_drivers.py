@@ -25,7 +25,7 @@ int cuGetProcAddress(const char* name, void** function, int version, unsigned lo
 CHOOSE = """
 import quiltmd
 try:
-    quiltmd.engine.choose_device("cuda")
+    quiltmd.engine.execution.choose_device("cuda")
 except quiltmd.QuiltError as error:
     print(error)
 """

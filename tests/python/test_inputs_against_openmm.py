@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from quiltmd.description.openmm_objects import nonbonded_from_openmm
+from quiltmd.description.state import State
+from quiltmd.description.system import System
 from quiltmd.errors import InputError
 from quiltmd.inputs import load
-from quiltmd.inputs.openmm import nonbonded_from_openmm
-from quiltmd.state import State
-from quiltmd.system import System
 
 openmm = pytest.importorskip("openmm")
 app = pytest.importorskip("openmm.app")

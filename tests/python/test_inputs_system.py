@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quiltmd.box import box_from_lengths_angles, check_box, lengths_angles, reduce_box
+from quiltmd.description.box import box_from_lengths_angles, check_box, lengths_angles, reduce_box
+from quiltmd.description.molecules import make_whole, molecule_of_atom
+from quiltmd.description.state import State
+from quiltmd.description.system import System
+from quiltmd.description.topology import Topology, elements_from_masses
 from quiltmd.errors import InputError, SimulationError
 from quiltmd.inputs import load
-from quiltmd.molecules import make_whole, molecule_of_atom
-from quiltmd.state import State
-from quiltmd.system import System
-from quiltmd.topology import Topology, elements_from_masses
 
 
 def chains(*sizes: int, **changes: Any) -> System:

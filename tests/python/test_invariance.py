@@ -13,7 +13,7 @@ from boxes import digest, engine, put, relative_rms, state_of, through_file, wat
 
 import quiltmd
 from quiltmd import LangevinMiddle, Nonbonded, Simulation, State, VelocityVerlet
-from quiltmd.systems import system_files
+from quiltmd.inputs.standard_systems import system_files
 
 STEPS = 64
 NVE = VelocityVerlet(timestep=0.002, remove_com_every=10)

@@ -14,7 +14,7 @@ from fake_engine import FakeEngine, FakeFrame
 
 import quiltmd
 from quiltmd import CheckpointReporter, LogReporter, QuiltError, Readout, Simulation
-from quiltmd.engine import make_engine
+from quiltmd.engine.core import make_engine
 
 Loaded = tuple[quiltmd.System, quiltmd.State]
 

@@ -12,7 +12,8 @@ from boxes import relative_rms, water_box
 
 import quiltmd
 from quiltmd import Nonbonded, pme_parameters
-from quiltmd.engine import Execution, make_engine
+from quiltmd.engine.core import make_engine
+from quiltmd.engine.execution import Execution
 
 
 @pytest.fixture(scope="module")

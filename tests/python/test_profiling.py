@@ -17,9 +17,10 @@ from command import quiltmd as command
 from fake_engine import FakeEngine
 
 import quiltmd
-from quiltmd import bench, runner
-from quiltmd.config import build_config
-from quiltmd.profiling import run_profiled
+from quiltmd.commands import bench
+from quiltmd.running import runner
+from quiltmd.running.config import build_config
+from quiltmd.running.profiling import run_profiled
 
 Files = tuple[Path, Path]
 TOY_LIFE = 7  # steps that the toy's lists live
@@ -190,7 +191,9 @@ def test_the_table_of_a_gpu(
                 raise quiltmd.QuiltError("GPU 0 (toy) is out of memory: 9 MiB asked for")
             super().__init__(system, *settings)
 
-    monkeypatch.setattr("quiltmd.engine.devices", lambda: [{"kind": "cuda", "usable": True}])
+    monkeypatch.setattr(
+        "quiltmd.engine.execution.devices", lambda: [{"kind": "cuda", "usable": True}]
+    )
     monkeypatch.setattr(bench, "GPU_TILINGS", ((1, 1, 1), (1, 1, 2), (1, 1, 3)))
     results = bench.bench_gpu(20, system="alanine", engine=Small)
     assert [result["tile"] for result in results] == ["1x1x1", "1x1x2", "1x1x3"]

@@ -14,9 +14,10 @@ import pytest
 from fake_engine import FakeEngine
 
 import quiltmd
-from quiltmd import LogReporter, QuiltError, runner
-from quiltmd.config import Config, build_config, merge
-from quiltmd.trajectory import DcdWriter
+from quiltmd import LogReporter, QuiltError
+from quiltmd.outputs.trajectory import DcdWriter
+from quiltmd.running import runner
+from quiltmd.running.config import Config, build_config, merge
 
 STEPS = 60
 COLUMNS = "step,time,potential,kinetic,total,conserved,temperature,pressure,density,ns/day"
@@ -115,8 +116,8 @@ def kill_after(patch: pytest.MonkeyPatch, writes: int, rng: np.random.Generator)
             raise Killed
         file.write(data)
 
-    patch.setattr("quiltmd.trajectory.write_all", write)
-    patch.setattr("quiltmd.reporters.write_all", write)
+    patch.setattr("quiltmd.outputs.trajectory.write_all", write)
+    patch.setattr("quiltmd.outputs.reporters.write_all", write)
 
 
 def test_more_steps_by_resuming(whole: tuple[Any, Path], tmp_path: Path) -> None:
@@ -198,7 +199,7 @@ def test_other_parameters_of_the_same_tolerance_are_refused(
     config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runner.start(config, engine=FakeEngine)
-    monkeypatch.setattr("quiltmd.nonbonded._SMALL_BOX", 0.0)
+    monkeypatch.setattr("quiltmd.description.nonbonded._SMALL_BOX", 0.0)
     with pytest.raises(QuiltError, match=r"nonbonded.pme_order \(was 4, is 5\)"):
         runner.resume(config.output.dir, engine=FakeEngine)
 

@@ -12,7 +12,7 @@ from fake_engine import FakeEngine
 
 import quiltmd
 from quiltmd import LangevinMiddle, QuiltError, Readout, Simulation, SimulationError, State
-from quiltmd.overlaps import check_overlaps
+from quiltmd.description.overlaps import check_overlaps
 
 
 class Recorder:

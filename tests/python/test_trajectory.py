@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from quiltmd import DcdWriter, QuiltError, State, load
-from quiltmd.box import box_from_lengths_angles, lengths_angles
-from quiltmd.trajectory import MoleculeWrapper
+from quiltmd.description.box import box_from_lengths_angles, lengths_angles
+from quiltmd.outputs.trajectory import MoleculeWrapper
 
 ATOMS = 5
 BOXES = {

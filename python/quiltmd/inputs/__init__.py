@@ -12,9 +12,9 @@ import os
 import re
 from collections.abc import Callable
 
+from ..description.state import State
+from ..description.system import System
 from ..errors import InputError
-from ..state import State
-from ..system import System
 from .amber import read_amber
 from .constrain import Constraints, constrain
 from .fixed_width import read_bytes

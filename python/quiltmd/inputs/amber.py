@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import os
 
-from ..state import State
-from ..system import System
+from ..description.state import State
+from ..description.system import System
 from .amber_coordinates import read_coordinates
 from .amber_prmtop import system_from_prmtop
 from .prmtop_file import PrmtopFile

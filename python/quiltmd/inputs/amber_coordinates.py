@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.io import netcdf_file
 
-from ..box import box_from_lengths_angles
+from ..description.box import box_from_lengths_angles
 from ..errors import InputError
 from .fixed_width import Columns, read_bytes
 

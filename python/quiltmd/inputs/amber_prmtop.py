@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..system import System
-from ..topology import Topology, elements_from_masses
+from ..description.system import System
+from ..description.topology import Topology, elements_from_masses
 from .amber_unsupported import refuse_unsupported
 from .prmtop_file import PrmtopFile
 

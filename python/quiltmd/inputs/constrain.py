@@ -14,8 +14,8 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
+from ..description.system import System
 from ..errors import InputError, QuiltError
-from ..system import System
 
 Constraints = Literal["none", "h-bonds"]
 

@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 import platform
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
-from .engine import available_cores, devices
-from .errors import QuiltError
+from ..engine.execution import available_cores, devices
+from ..errors import QuiltError
+from ..version import package_version
 
 _out = Console(highlight=False, soft_wrap=True)
 
@@ -34,14 +34,6 @@ def describe_installation() -> dict[str, Any]:
 def describe_devices() -> list[dict[str, Any]]:
     """The devices of this machine, tested."""
     return devices(self_test=True)
-
-
-def package_version() -> str:
-    """The installed version of quiltmd."""
-    try:
-        return version("quiltmd")
-    except PackageNotFoundError:
-        return "unknown"
 
 
 def print_facts(facts: dict[str, Any]) -> None:

@@ -18,8 +18,9 @@ from typing import Any
 
 from rich.table import Table
 
+from ..outputs.reporters import Reporter
 from .progress import console
-from .simulation import Reporter, Simulation
+from .simulation import Simulation
 
 _WARM_UP = 5  # lives of a pair list: by then a GPU replays blocks of steps that it has recorded
 _STRETCH = 10  # lives of a pair list

@@ -22,10 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from .engine import Execution
-from .errors import QuiltError
-from .integrators import Integrator, LangevinMiddle, VelocityVerlet
-from .nonbonded import Nonbonded
+from ..description.integrators import Integrator, LangevinMiddle, VelocityVerlet
+from ..description.nonbonded import Nonbonded
+from ..engine.execution import Execution
+from ..errors import QuiltError
 
 if sys.version_info >= (3, 11):
     import tomllib

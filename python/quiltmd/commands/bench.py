@@ -15,15 +15,16 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from .config import REPARTITIONED_HYDROGEN_MASS
-from .engine import DeviceName, EngineFactory, available_cores, make_engine
-from .errors import QuiltError
-from .inputs import load
-from .integrators import LangevinMiddle
-from .profiling import run_profiled
-from .progress import say
-from .simulation import Simulation
-from .systems import system_files
+from ..description.integrators import LangevinMiddle
+from ..engine.core import EngineFactory, make_engine
+from ..engine.execution import DeviceName, available_cores
+from ..errors import QuiltError
+from ..inputs import load
+from ..inputs.standard_systems import system_files
+from ..running.config import REPARTITIONED_HYDROGEN_MASS
+from ..running.profiling import run_profiled
+from ..running.progress import say
+from ..running.simulation import Simulation
 
 GPU_TILINGS = ((1, 1, 1), (2, 2, 1), (4, 4, 1), (3, 3, 5))
 

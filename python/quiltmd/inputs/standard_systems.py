@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from .errors import QuiltError
+from ..errors import QuiltError
 
 
 @dataclass(frozen=True)

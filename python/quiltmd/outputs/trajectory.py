@@ -20,8 +20,8 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from .box import lengths_angles
-from .errors import QuiltError
+from ..description.box import lengths_angles
+from ..errors import QuiltError
 from .files import write_all
 
 _AKMA_TIME = 0.04888821  # ps: the time unit of CHARMM, which DCD headers use

@@ -16,47 +16,28 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Literal, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .checkpoint import read_checkpoint, write_checkpoint
-from .engine import DeviceName, Engine, EngineFactory, Execution, make_engine
-from .errors import QuiltError, SimulationError
-from .integrators import Integrator, LangevinMiddle, check_impulses
-from .nonbonded import Nonbonded
-from .readout import Frame, Readout
-from .state import State
-from .system import System
+from ..description.integrators import Integrator, LangevinMiddle, check_impulses
+from ..description.nonbonded import Nonbonded
+from ..description.state import State
+from ..description.system import System
+from ..engine.core import Engine, EngineFactory, make_engine
+from ..engine.execution import DeviceName, Execution
+from ..errors import QuiltError, SimulationError
+from ..outputs.checkpoint import read_checkpoint, write_checkpoint
+from ..outputs.readout import Frame, Readout
+from ..outputs.reporters import Need, Reporter
 from .writer import Writer
 
-Need = Literal["energies", "positions", "state"]
 _EVERYTHING: tuple[Need, ...] = ("energies", "state")
 _COMES_WITH: dict[str, tuple[Need, ...]] = {"tensors": ("energies",), "heat": ()}
 _PIECE_SECONDS = 0.5
 _FIRST_PIECE = 10  # steps, before the speed is known
 _CORE_ATOM = re.compile(r"\batom (\d+)")
-
-
-class Reporter(Protocol):
-    """Something to be done every `every` steps; 0 means never.
-
-    It may also have `needs`, what it reads: some of "energies" (which has the virial), "positions"
-    and "state" (which has the positions); other data are then not brought from the device.
-    Without, it gets all.
-    """
-
-    @property
-    def every(self) -> int:
-        """Steps between reports."""
-
-    def report(self, frame: Readout, /) -> None:
-        """Reports on the simulation as it was at `frame.step`.
-
-        Called in a thread of its own, after earlier reports, while the simulation may already be
-        further; it must not run or change the simulation.
-        """
 
 
 class Simulation(Readout):

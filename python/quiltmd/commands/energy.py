@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One structure, its energies and forces: `quiltmd energy`, and the reference to compare with."""
+"""`quiltmd energy`: one structure, its energies and forces."""
 
 from __future__ import annotations
 
@@ -7,19 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .config import Config
-from .engine import EngineFactory, load_core, make_engine
-from .errors import QuiltError
-from .files import writing
-from .inputs import load
-from .integrators import VelocityVerlet
-from .nonbonded import Nonbonded
-from .overlaps import check_overlaps
-from .simulation import Simulation
-from .state import State
-from .system import System
+from ..description.integrators import VelocityVerlet
+from ..description.overlaps import check_overlaps
+from ..engine.core import EngineFactory, make_engine
+from ..errors import QuiltError
+from ..inputs import load
+from ..outputs.files import writing
+from ..running.config import Config
+from ..running.simulation import Simulation
 
 _TERMS = ("bond", "angle", "torsion", "nonbonded", "potential")
 _LARGEST_FORCE = 1e6  # kJ/mol/nm; a pair of atoms that exerts more is counted as exerting 2^20
@@ -64,34 +60,3 @@ def evaluate(
         "energy": {term: energies[term] for term in (*_TERMS, *_PARTS)},
         "virial": simulation.virial().tolist(),
     }
-
-
-def reference(
-    system: System, state: State, nonbonded: Nonbonded | None = None
-) -> tuple[dict[str, float], NDArray[np.float64]]:
-    """Energies and forces in double precision by plain loops: slow, to compare with.
-
-    `reference_virial` gives the virial.
-
-    Returns
-    -------
-    Energies by term, kJ/mol, named as in `Simulation.energies`; forces (N, 3), kJ/mol/nm.
-    """
-    result = _reference(system, state, nonbonded)
-    return result["energies"], result["forces"]
-
-
-def reference_virial(
-    system: System, state: State, nonbonded: Nonbonded | None = None
-) -> NDArray[np.float64]:
-    """Virial (3, 3), kJ/mol, in double precision by plain loops: see `Simulation.virial`."""
-    virial: NDArray[np.float64] = _reference(system, state, nonbonded)["virial"]
-    return virial
-
-
-def _reference(system: System, state: State, nonbonded: Nonbonded | None) -> dict[str, Any]:
-    settings = (nonbonded or Nonbonded()).resolve(state.box)
-    result: dict[str, Any] = load_core().reference(
-        system.arrays(), settings, state.box, state.positions
-    )
-    return result

@@ -13,7 +13,7 @@ import numpy as np
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
-from .errors import QuiltError
+from ..errors import QuiltError
 from .system import System
 
 _CONFIG = ConfigDict(extra="forbid", allow_inf_nan=False)

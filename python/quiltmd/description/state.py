@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..errors import InputError
 from .box import check_box, reduce_box
-from .errors import InputError
 from .molecules import make_whole
+from .openmm_objects import plain
 from .system import System
 
 F64 = npt.NDArray[np.float64]
@@ -101,8 +102,6 @@ class State:
             Three vectors, as `topology.getPeriodicBoxVectors()` or
             `openmm_system.getDefaultPeriodicBoxVectors()` give them.
         """
-        from .inputs.openmm import plain
-
         speed = None if velocities is None else plain(velocities)
         return cls.start(system, plain(positions), plain(box), speed)
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from .errors import InputError
+from ..errors import InputError
 from .nonbonded import box_widths
 from .state import State
 from .system import System

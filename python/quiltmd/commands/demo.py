@@ -11,13 +11,14 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-from . import runner
-from .config import build_config
-from .engine import DeviceName, EngineFactory, make_engine
-from .errors import QuiltError
-from .files import writing
-from .progress import say
-from .systems import SYSTEMS, system_files
+from ..engine.core import EngineFactory, make_engine
+from ..engine.execution import DeviceName
+from ..errors import QuiltError
+from ..inputs.standard_systems import SYSTEMS, system_files
+from ..outputs.files import writing
+from ..running import runner
+from ..running.config import build_config
+from ..running.progress import say
 
 _SYSTEM = "dhfr"
 _FIRST_STEPS = 100

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import BinaryIO
 
-from .errors import QuiltError
+from ..errors import QuiltError
 
 
 @contextmanager

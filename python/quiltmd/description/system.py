@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from .errors import InputError
+from ..errors import InputError
 from .molecules import molecule_of_atom
+from .openmm_objects import system_fields
 from .topology import Topology
 
 if TYPE_CHECKING:
@@ -157,7 +158,7 @@ class System:
             PeriodicTorsionForce (several of each), one NonbondedForce, and
             CMMotionRemover, which is left to the settings of the run. How the
             NonbondedForce cuts off is a matter of the run too: see
-            `quiltmd.inputs.openmm.nonbonded_from_openmm`.
+            `quiltmd.description.openmm_objects.nonbonded_from_openmm`.
         topology:
             `openmm.app.Topology`, for names.
 
@@ -166,9 +167,7 @@ class System:
         InputError
             Names any force or feature that cannot be represented exactly.
         """
-        from .inputs.openmm import system_from_openmm
-
-        return system_from_openmm(openmm_system, topology)
+        return cls(**system_fields(openmm_system, topology))
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """All arrays by field name, for the core: C-contiguous copies."""

@@ -11,13 +11,12 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, Protocol
 
+from ..errors import QuiltError
 from .checkpoint import write_checkpoint
-from .errors import QuiltError
 from .files import write_all, writing
 from .readout import Readout
-from .simulation import Need
 from .trajectory import DcdWriter, MoleculeWrapper
 
 LOG_COLUMNS = (
@@ -33,6 +32,29 @@ LOG_COLUMNS = (
     "ns/day",
 )
 _DAY = 86400.0
+
+
+Need = Literal["energies", "positions", "state"]
+
+
+class Reporter(Protocol):
+    """Something to be done every `every` steps; 0 means never.
+
+    It may also have `needs`, what it reads: some of "energies" (which has the virial), "positions"
+    and "state" (which has the positions); other data are then not brought from the device.
+    Without, it gets all.
+    """
+
+    @property
+    def every(self) -> int:
+        """Steps between reports."""
+
+    def report(self, frame: Readout, /) -> None:
+        """Reports on the simulation as it was at `frame.step`.
+
+        Called in a thread of its own, after earlier reports, while the simulation may already be
+        further; it must not run or change the simulation.
+        """
 
 
 class LogReporter:

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.io import netcdf_file
 
-from .box import lengths_angles
+from ..description.box import lengths_angles
+from ..description.topology import SYMBOLS
 from .readout import Readout
-from .topology import SYMBOLS
 from .trajectory import MoleculeWrapper
 
 _ANGSTROM = 10.0  # per nm

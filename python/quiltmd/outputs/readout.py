@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..description.integrators import Integrator
+from ..description.nonbonded import Nonbonded
+from ..description.state import State
+from ..description.system import System
+from ..engine.core import Captured
 from .checkpoint import Checkpoint
-from .engine import Captured
-from .integrators import Integrator
-from .nonbonded import Nonbonded
-from .state import State
-from .system import System
 
 BOLTZMANN = 0.00831446261815324  # kJ/mol/K
 AMU_PER_NM3 = 1.66053906660  # kg/m^3

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
-from .errors import QuiltError
+from ..errors import QuiltError
 
 _GRID_FACTORS = (2, 3, 5, 7)
 _SMALLEST_GRID = 8

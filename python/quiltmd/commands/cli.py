@@ -14,17 +14,19 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from ..engine.execution import DeviceName, choose_device
+from ..errors import QuiltError
+from ..inputs.standard_systems import SYSTEMS
+from ..outputs.checkpoint import digest as digest_of
+from ..outputs.checkpoint import read_checkpoint
+from ..running import runner
+from ..running.config import build_config, merge, read_config
+from ..running.progress import console
+from ..version import package_version
 from . import bench as benchmarks
 from . import demo as demonstration
-from . import information, runner
-from .checkpoint import digest as digest_of
-from .checkpoint import read_checkpoint
-from .config import build_config, merge, read_config
-from .engine import DeviceName, choose_device
-from .errors import QuiltError
-from .evaluate import evaluate
-from .progress import console
-from .systems import SYSTEMS
+from . import information
+from .energy import evaluate
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -55,7 +57,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        print(information.package_version())
+        print(package_version())
         raise typer.Exit
 
 

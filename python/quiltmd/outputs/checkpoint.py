@@ -28,8 +28,8 @@ from typing import Any
 
 import numpy as np
 
-from .errors import QuiltError
-from .state import State
+from ..description.state import State
+from ..errors import QuiltError
 
 _MAGIC = b"QUILTMD\n"
 _VERSION = 1

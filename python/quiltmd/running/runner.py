@@ -17,20 +17,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .checkpoint import Checkpoint, CheckpointError, previous_path, read_latest
+from ..description.overlaps import check_overlaps
+from ..description.state import State
+from ..description.system import System
+from ..engine.core import EngineFactory, make_engine
+from ..errors import QuiltError
+from ..inputs import load
+from ..outputs.checkpoint import Checkpoint, CheckpointError, previous_path, read_latest
+from ..outputs.files import writing
+from ..outputs.reporters import (
+    CheckpointReporter,
+    LogReporter,
+    Output,
+    Reporter,
+    TrajectoryReporter,
+)
+from ..outputs.structures import write_pdb, write_restart
 from .config import REPARTITIONED_HYDROGEN_MASS, Config, build_config, file_hash, merge, read_config
-from .engine import EngineFactory, make_engine
-from .errors import QuiltError
-from .files import writing
-from .inputs import load
-from .overlaps import check_overlaps
 from .profiling import Profile, run_profiled
 from .progress import RunProgress, say, warn
-from .reporters import CheckpointReporter, LogReporter, Output, TrajectoryReporter
-from .simulation import Reporter, Simulation
-from .state import State
-from .structures import write_pdb, write_restart
-from .system import System
+from .simulation import Simulation
 
 
 class Folder:

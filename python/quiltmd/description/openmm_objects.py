@@ -14,9 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
-from ..nonbonded import Nonbonded
-from ..system import System
-from ..topology import Topology
+from .nonbonded import Nonbonded
+from .topology import Topology
 
 _BONDED = {
     "HarmonicBondForce": ("Bond", 2),
@@ -42,8 +41,8 @@ def _nested(value: Any) -> bool:
     return isinstance(value, (list, tuple)) and any(hasattr(item, "unit") for item in value)
 
 
-def system_from_openmm(openmm_system: Any, topology: Any = None) -> System:
-    """See `System.from_openmm`."""
+def system_fields(openmm_system: Any, topology: Any = None) -> dict[str, Any]:
+    """The fields of `System`; see `System.from_openmm`."""
     forces = openmm_system.getForces()
     _refuse_unsupported(openmm_system, forces)
     atoms = openmm_system.getNumParticles()
@@ -56,19 +55,19 @@ def system_from_openmm(openmm_system: Any, topology: Any = None) -> System:
         openmm_system.getConstraintParameters(i) for i in range(openmm_system.getNumConstraints())
     ]
     strong = twists[:, 2] != 0
-    return System(
-        masses=masses,
-        bonds=bonds,
-        bond_parameters=lengths,
-        angles=angles,
-        angle_parameters=bends,
-        torsions=torsions[strong],
-        torsion_parameters=twists[strong],
-        constraints=np.array([row[:2] for row in rows], dtype=np.int32),
-        constraint_lengths=np.array([_value(row[2]) for row in rows]),
-        topology=_topology(topology, masses),
+    return {
+        "masses": masses,
+        "bonds": bonds,
+        "bond_parameters": lengths,
+        "angles": angles,
+        "angle_parameters": bends,
+        "torsions": torsions[strong],
+        "torsion_parameters": twists[strong],
+        "constraints": np.array([row[:2] for row in rows], dtype=np.int32),
+        "constraint_lengths": np.array([_value(row[2]) for row in rows]),
+        "topology": _topology(topology, masses),
         **_nonbonded_fields(_nonbonded_force(forces), atoms),
-    )
+    }
 
 
 def nonbonded_from_openmm(openmm_system: Any) -> Nonbonded:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from .errors import InputError
+from ..errors import InputError
 
 Array = npt.NDArray[np.float64]
 
@@ -71,7 +71,7 @@ def check_box(box: npt.ArrayLike) -> Array:
         raise InputError("the box must be lower triangular with a positive diagonal")
     bound = (0.5 + _SLACK) * np.array([diagonal[0], diagonal[0], diagonal[1]])
     if (np.abs([rows[1, 0], rows[2, 0], rows[2, 1]]) > bound).any():
-        raise InputError("the box is not in reduced form (see quiltmd.box.reduce_box)")
+        raise InputError("the box is not in reduced form (see quiltmd.description.box.reduce_box)")
     return rows
 
 

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Energies, forces and virial in double precision by plain loops, to compare with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..description.nonbonded import Nonbonded
+from ..description.state import State
+from ..description.system import System
+from .core import load_core
+
+
+def reference(
+    system: System, state: State, nonbonded: Nonbonded | None = None
+) -> tuple[dict[str, float], NDArray[np.float64]]:
+    """Energies and forces in double precision by plain loops: slow, to compare with.
+
+    `reference_virial` gives the virial.
+
+    Returns
+    -------
+    Energies by term, kJ/mol, named as in `Simulation.energies`; forces (N, 3), kJ/mol/nm.
+    """
+    result = _reference(system, state, nonbonded)
+    return result["energies"], result["forces"]
+
+
+def reference_virial(
+    system: System, state: State, nonbonded: Nonbonded | None = None
+) -> NDArray[np.float64]:
+    """Virial (3, 3), kJ/mol, in double precision by plain loops: see `Simulation.virial`."""
+    virial: NDArray[np.float64] = _reference(system, state, nonbonded)["virial"]
+    return virial
+
+
+def _reference(system: System, state: State, nonbonded: Nonbonded | None) -> dict[str, Any]:
+    settings = (nonbonded or Nonbonded()).resolve(state.box)
+    result: dict[str, Any] = load_core().reference(
+        system.arrays(), settings, state.box, state.positions
+    )
+    return result
