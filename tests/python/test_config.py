@@ -43,9 +43,10 @@ def test_impulses_are_part_of_the_physics(ensemble: str, kind: Any) -> None:
     assert config.physics(np.eye(3) * 4.0)["integrator.long_range_every"] == 2
 
 
-def test_the_resolved_copy_reads_back(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ['odd "name" \\ ü', "a\x7fb", "tab\tnewline\n"])
+def test_the_resolved_copy_reads_back(tmp_path: Path, name: str) -> None:
     settings = changed("nonbonded", pme_alpha=3.0, pme_grid=[32, 36, 40], cutoff=0.8)
-    settings["output"]["dir"] = str(tmp_path / 'odd "name" \\ ü')
+    settings["output"]["dir"] = str(tmp_path / name)
     config = build_config(settings)
     config.write(tmp_path / "config.toml")
     again = build_config(read_config(tmp_path / "config.toml"))

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
+import tomli_w
 from numpy.typing import NDArray
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
@@ -258,6 +259,4 @@ def _toml_lines(section: Any) -> Iterator[str]:
     """A section's settings as TOML, unset keys left out."""
     for key, value in _items(section):
         if value is not None:
-            plain = str(value) if isinstance(value, Path) else value
-            # For strings, numbers, truth values and lists of them, TOML reads what JSON writes.
-            yield f"{key} = {json.dumps(plain, ensure_ascii=False)}\n"
+            yield tomli_w.dumps({key: str(value) if isinstance(value, Path) else value})
