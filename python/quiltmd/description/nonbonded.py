@@ -9,6 +9,7 @@ splitting parameter and the grid, because that is the one number a user can judg
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -92,6 +93,13 @@ class Nonbonded:
             "dispersion_correction": self.dispersion_correction,
             "potential_shift": self.potential_shift,
         }
+
+    def tile(self, nx: int, ny: int, nz: int) -> Nonbonded:
+        """The same settings for a box nx, ny, nz times as long: a grid as fine as before."""
+        if self.pme_grid is None:
+            return self
+        x, y, z = self.pme_grid
+        return replace(self, pme_grid=(x * nx, y * ny, z * nz))
 
     def _order(self, box: NDArray[np.float64]) -> int:
         if self.pme_order is not None:

@@ -8,23 +8,45 @@ module works on the objects that it is given and imports nothing of OpenMM.
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
+from .molecules import molecule_of_atom
 from .nonbonded import Nonbonded
 from .topology import Topology
 
+
+@dataclass(frozen=True)
+class _Kind:
+    """A class of forces: its terms' name, atoms, parameters; what says that images count."""
+
+    noun: str
+    atoms: int
+    parameters: int
+    periodic: str = "usesPeriodicBoundaryConditions"
+
+
 _BONDED = {
-    "HarmonicBondForce": ("Bond", 2),
-    "HarmonicAngleForce": ("Angle", 3),
-    "PeriodicTorsionForce": ("Torsion", 4),
+    "HarmonicBondForce": _Kind("Bond", 2, 2),
+    "HarmonicAngleForce": _Kind("Angle", 3, 2),
+    "PeriodicTorsionForce": _Kind("Torsion", 4, 3),
 }
-# CMMotionRemover keeps the centre of mass at rest; here that is a setting of the run.
-_OTHERS = ("NonbondedForce", "CMMotionRemover")
+_NONBONDED = _Kind("Exception", 2, 3, "getExceptionsUsePeriodicBoundaryConditions")
+_KINDS = {**_BONDED, "NonbondedForce": _NONBONDED}
+# CMMotionRemover keeps the centre of mass at rest; here that is a setting of the integrator.
+_OTHERS = ("CMMotionRemover",)
 _METHODS = ("NoCutoff", "CutoffNonPeriodic", "CutoffPeriodic", "Ewald", "PME", "LJPME")
+_REPLACE = "pass nonbonded= to System.from_openmm to simulate it with settings of your own"
+
+_Table = tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]
 
 
 def plain(value: Any) -> npt.NDArray[np.float64]:
@@ -41,19 +63,23 @@ def _nested(value: Any) -> bool:
     return isinstance(value, (list, tuple)) and any(hasattr(item, "unit") for item in value)
 
 
-def system_fields(openmm_system: Any, topology: Any = None) -> dict[str, Any]:
+def system_fields(
+    openmm_system: Any, topology: Any = None, nonbonded: Nonbonded | None = None
+) -> dict[str, Any]:
     """The fields of `System`; see `System.from_openmm`."""
     forces = openmm_system.getForces()
     _refuse_unsupported(openmm_system, forces)
+    settings = nonbonded_from_openmm(openmm_system) if nonbonded is None else nonbonded
     atoms = openmm_system.getNumParticles()
-    masses = np.array([_value(openmm_system.getParticleMass(i)) for i in range(atoms)])
-    terms = {kind: _bonded(forces, kind) for kind in _BONDED}
-    bonds, lengths = terms["HarmonicBondForce"]
-    angles, bends = terms["HarmonicAngleForce"]
-    torsions, twists = terms["PeriodicTorsionForce"]
-    rows = [
-        openmm_system.getConstraintParameters(i) for i in range(openmm_system.getNumConstraints())
-    ]
+    masses = _numbers(openmm_system, "getParticleMass", atoms, 1)[:, 0]
+    tables = [(force, _terms_of(force)) for force in forces if type(force).__name__ in _KINDS]
+    bonds, lengths = _joined(tables, "HarmonicBondForce")
+    angles, bends = _joined(tables, "HarmonicAngleForce")
+    torsions, twists = _joined(tables, "PeriodicTorsionForce")
+    constraints, distances = _terms(openmm_system, "Constraint", 2, 1)
+    molecules = molecule_of_atom(atoms, np.concatenate([bonds, constraints]))
+    for force, (members, _) in tables:
+        _refuse_distant_terms(force, members, molecules)
     strong = twists[:, 2] != 0
     return {
         "masses": masses,
@@ -63,15 +89,30 @@ def system_fields(openmm_system: Any, topology: Any = None) -> dict[str, Any]:
         "angle_parameters": bends,
         "torsions": torsions[strong],
         "torsion_parameters": twists[strong],
-        "constraints": np.array([row[:2] for row in rows], dtype=np.int32),
-        "constraint_lengths": np.array([_value(row[2]) for row in rows]),
+        "constraints": constraints,
+        "constraint_lengths": distances[:, 0],
         "topology": _topology(topology, masses),
-        **_nonbonded_fields(_nonbonded_force(forces), atoms),
+        "nonbonded": settings,
+        **_nonbonded_fields(_nonbonded_force(forces), _joined(tables, "NonbondedForce"), atoms),
     }
 
 
 def nonbonded_from_openmm(openmm_system: Any) -> Nonbonded:
     """How an OpenMM System's NonbondedForce treats long distances.
+
+    `System.from_openmm` keeps the same in `System.nonbonded`, which is what a
+    `Simulation` uses where it is given nothing else; this function is for
+    those who want to change single values of it.
+
+    Parameters
+    ----------
+    openmm_system:
+        An `openmm.System` with one NonbondedForce.
+
+    Returns
+    -------
+    Cutoff, tail correction and error tolerance as in the force; the Ewald parameter and grid where
+    `setPMEParameters` states them. The method Ewald becomes PME of the same tolerance.
 
     Raises
     ------
@@ -82,33 +123,75 @@ def nonbonded_from_openmm(openmm_system: Any) -> Nonbonded:
     force = _nonbonded_force(openmm_system.getForces())
     method = _METHODS[force.getNonbondedMethod()]
     if method not in ("PME", "Ewald"):
-        raise InputError(f"NonbondedForce: the method {method} is not supported; use PME")
+        raise InputError(
+            f"NonbondedForce: the method {method} is not supported; use PME, or {_REPLACE}"
+        )
     if force.getUseSwitchingFunction():
-        raise InputError("NonbondedForce: switching functions are not supported")
+        raise InputError(
+            "NonbondedForce: switching functions are not supported; call "
+            f"setUseSwitchingFunction(False), or {_REPLACE}"
+        )
     alpha, *grid = (_value(parameter) for parameter in force.getPMEParameters())
     stated = method == "PME" and alpha > 0
-    return Nonbonded(
-        cutoff=_value(force.getCutoffDistance()),
-        dispersion_correction=bool(force.getUseDispersionCorrection()),
-        pme_order=5 if stated else None,  # as OpenMM, of whose splines these are
-        pme_tolerance=force.getEwaldErrorTolerance(),
-        pme_alpha=alpha if stated else None,
-        pme_grid=(int(grid[0]), int(grid[1]), int(grid[2])) if stated else None,
-    )
+    try:
+        return Nonbonded(
+            cutoff=_value(force.getCutoffDistance()),
+            dispersion_correction=bool(force.getUseDispersionCorrection()),
+            pme_order=5 if stated else None,  # as OpenMM, of whose splines these are
+            pme_tolerance=force.getEwaldErrorTolerance(),
+            pme_alpha=alpha if stated else None,
+            pme_grid=(int(grid[0]), int(grid[1]), int(grid[2])) if stated else None,
+        )
+    except ValueError as error:
+        raise InputError(f"NonbondedForce: {error}") from None
 
 
 def _refuse_unsupported(openmm_system: Any, forces: list[Any]) -> None:
     for force in forces:
         kind = type(force).__name__
-        if kind not in _BONDED and kind not in _OTHERS:
+        if kind not in _KINDS and kind not in _OTHERS:
             named = kind if force.getName() == kind else f"{kind} ({force.getName()})"
-            raise InputError(f"the OpenMM system has a {named}, which is not supported")
+            raise InputError(f"the OpenMM system has a {named}, {_why_unsupported(kind)}")
+    virtual = _reader(openmm_system, "isVirtualSite")
     for atom in range(openmm_system.getNumParticles()):
-        if openmm_system.isVirtualSite(atom):
+        if virtual(atom):
             raise InputError("a virtual site of the OpenMM system: not supported", atom=atom)
     force = _nonbonded_force(forces)
     if force.getNumParticleParameterOffsets() or force.getNumExceptionParameterOffsets():
         raise InputError("NonbondedForce: parameter offsets are not supported")
+    if not force.getIncludeDirectSpace():
+        raise InputError("NonbondedForce: setIncludeDirectSpace(False) is not supported")
+
+
+def _why_unsupported(kind: str) -> str:
+    if kind.endswith("Thermostat"):
+        return "which is not supported: remove it, the integrator is the thermostat here"
+    if kind.endswith("Barostat"):
+        return "which is not supported: remove it to simulate at constant volume"
+    return "which is not supported"
+
+
+def _refuse_distant_terms(
+    force: Any, atoms: npt.NDArray[np.int32], molecules: npt.NDArray[np.int32]
+) -> None:
+    """Refuse terms across molecules that OpenMM would not take between nearest images.
+
+    Terms act between nearest images here. Within a molecule that makes no difference, whatever the
+    force says of periodic boundaries: a State keeps molecules whole.
+    """
+    name = type(force).__name__
+    kind = _KINDS[name]
+    if getattr(force, kind.periodic)():
+        return
+    apart = (molecules[atoms] != molecules[atoms[:, :1]]).any(axis=1)
+    if apart.any():
+        names = "-".join(str(atom + 1) for atom in atoms[np.argmax(apart)])
+        getter = kind.periodic.removeprefix("get")
+        setter = f"set{getter[0].upper()}{getter[1:]}"
+        raise InputError(
+            f"{name}: the {kind.noun.lower()} of atoms {names} joins different molecules; its "
+            f"atoms are taken as nearest images here, in OpenMM only with {setter}(True)"
+        )
 
 
 def _nonbonded_force(forces: list[Any]) -> Any:
@@ -122,36 +205,73 @@ def _value(quantity: Any) -> float:
     return float(plain(quantity))
 
 
-def _bonded(forces: list[Any], kind: str) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]:
-    """Atoms and parameters of all forces of a class, one after the other."""
-    noun, arity = _BONDED[kind]
-    rows = []
-    for force in forces:
-        if type(force).__name__ == kind:
-            get = getattr(force, f"get{noun}Parameters")
-            rows += [get(i) for i in range(getattr(force, f"getNum{noun}s")())]
-    width = len(rows[0]) - arity if rows else 2 if arity < 4 else 3
-    parameters = [[_value(item) for item in row[arity:]] for row in rows]
-    return (
-        np.array([row[:arity] for row in rows], dtype=np.int32).reshape(-1, arity),
-        np.array(parameters).reshape(-1, width),
-    )
+def _reader(owner: Any, method: str) -> Callable[[int], Any]:
+    """A method of an OpenMM object, its numbers without units: nm, ps, amu, kJ/mol, e, rad.
+
+    OpenMM's Python layer puts a unit on every number, which takes nine tenths of the time of
+    reading a large system; the compiled functions beneath it give the same numbers bare. Where an
+    object or a version of OpenMM has none, units are taken off one by one.
+    """
+    layer = getattr(sys.modules[type(owner).__module__], "_openmm", None)
+    bare = getattr(layer, f"{type(owner).__name__}_{method}", None)
+    if bare is not None:
+        return partial(bare, owner)
+    wrapped = getattr(owner, method)
+    return lambda index: _bare(wrapped(index))
 
 
-def _nonbonded_fields(force: Any, atoms: int) -> dict[str, npt.NDArray[Any]]:
+def _bare(value: Any) -> Any:
+    return [_value(item) for item in value] if isinstance(value, (list, tuple)) else _value(value)
+
+
+def _numbers(owner: Any, method: str, count: int, width: int) -> npt.NDArray[np.float64]:
+    """(count, width): what a method of an OpenMM object gives for 0, 1, 2, ..."""
+    rows = map(_reader(owner, method), range(count))
+    numbers = rows if width == 1 else chain.from_iterable(rows)
+    return np.fromiter(numbers, dtype=np.float64, count=count * width).reshape(count, width)
+
+
+def _terms(owner: Any, noun: str, arity: int, width: int) -> _Table:
+    """Atoms (n, arity) and parameters (n, width) of the bonds, angles, ... of an OpenMM object."""
+    count = getattr(owner, f"getNum{noun}s")()
+    rows = _numbers(owner, f"get{noun}Parameters", count, arity + width)
+    return rows[:, :arity].astype(np.int32), rows[:, arity:]
+
+
+def _terms_of(force: Any) -> _Table:
+    kind = _KINDS[type(force).__name__]
+    return _terms(force, kind.noun, kind.atoms, kind.parameters)
+
+
+def _joined(tables: list[tuple[Any, _Table]], name: str) -> _Table:
+    """Atoms and parameters of the terms of all forces of a class, one after the other."""
+    kind = _KINDS[name]
+    none = (np.empty((0, kind.atoms), np.int32), np.empty((0, kind.parameters)))
+    found = [table for force, table in tables if type(force).__name__ == name]
+    atoms, parameters = zip(none, *found, strict=True)
+    return np.concatenate(atoms), np.concatenate(parameters)
+
+
+def _nonbonded_fields(force: Any, exceptions: _Table, atoms: int) -> dict[str, npt.NDArray[Any]]:
     if force.getNumParticles() != atoms:
         raise InputError(f"NonbondedForce has {force.getNumParticles()} particles, not {atoms}")
-    particles = np.array(
-        [[_value(item) for item in force.getParticleParameters(i)] for i in range(atoms)]
-    ).reshape(atoms, 3)
+    particles = _numbers(force, "getParticleParameters", atoms, 3)
+    negative = (particles[:, 1:] < 0).any(axis=1)
+    if negative.any():
+        message = "NonbondedForce: sigma and epsilon must not be negative"
+        raise InputError(message, atom=int(np.argmax(negative)))
     particles[particles[:, 2] == 0, 1] = 0.0  # without epsilon, sigma makes no type of its own
-    kinds, lj_types = np.unique(particles[:, 1:], axis=0, return_inverse=True)
-    sigma = 0.5 * (kinds[:, None, 0] + kinds[None, :, 0])
-    epsilon = np.sqrt(kinds[:, None, 1] * kinds[None, :, 1])
-    rows = [force.getExceptionParameters(i) for i in range(force.getNumExceptions())]
-    pairs = np.array([row[:2] for row in rows], dtype=np.int32).reshape(-1, 2)
-    values = np.array([[_value(item) for item in row[2:]] for row in rows]).reshape(-1, 3)
+    both = np.ascontiguousarray(particles[:, 1:]).view(np.complex128)[:, 0]  # sorted much faster
+    kinds, lj_types = np.unique(both, return_inverse=True)
+    sigma = 0.5 * (kinds.real[:, None] + kinds.real[None, :])
+    epsilon = np.sqrt(kinds.imag[:, None] * kinds.imag[None, :])
+    pairs, values = exceptions
     real = (values[:, 0] != 0) | (values[:, 2] != 0)
+    ordered = np.sort(pairs, axis=1).astype(np.int64)
+    keys, first = np.unique(ordered[:, 0] * atoms + ordered[:, 1], return_index=True)
+    if len(keys) < len(pairs):
+        i, j = pairs[np.setdiff1d(np.arange(len(pairs)), first)[0]] + 1
+        raise InputError(f"NonbondedForce: atoms {i} and {j} have more than one exception")
     return {
         "charges": particles[:, 0],
         "lj_types": lj_types.reshape(-1).astype(np.int32),
@@ -159,7 +279,7 @@ def _nonbonded_fields(force: Any, atoms: int) -> dict[str, npt.NDArray[Any]]:
         "lj_b": 4 * epsilon * sigma**6,
         "pairs14": pairs[real],
         "pair14_parameters": values[real],
-        "exclusions": np.unique(np.sort(pairs, axis=1), axis=0),
+        "exclusions": np.column_stack(np.divmod(keys, atoms)).astype(np.int32),
     }
 
 

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from ..errors import InputError
 from .molecules import molecule_of_atom
+from .nonbonded import Nonbonded
 from .openmm_objects import system_fields
 from .topology import Topology
 
@@ -90,6 +91,9 @@ class System:
         term in `bonds` and `angles`.
     topology:
         Names of atoms and residues.
+    nonbonded:
+        The nonbonded settings that the input states, which a `Simulation` follows where it is given
+        none; None where it states none, as in Amber's files.
 
     Raises
     ------
@@ -115,6 +119,7 @@ class System:
     constraints: I32
     constraint_lengths: F64
     topology: Topology
+    nonbonded: Nonbonded | None = None
 
     def __post_init__(self) -> None:
         sizes = {"N": len(self.masses), "T": len(self.lj_a)}
@@ -148,26 +153,33 @@ class System:
         return 3 * self.atoms - len(self.constraints)
 
     @classmethod
-    def from_openmm(cls, openmm_system: openmm.System, topology: Any = None) -> System:
-        """System of an `openmm.System`.
+    def from_openmm(
+        cls,
+        openmm_system: openmm.System,
+        topology: Any = None,
+        nonbonded: Nonbonded | None = None,
+    ) -> System:
+        """System of an `openmm.System`, with the nonbonded settings of its NonbondedForce.
 
         Parameters
         ----------
         openmm_system:
             Its forces may be HarmonicBondForce, HarmonicAngleForce,
-            PeriodicTorsionForce (several of each), one NonbondedForce, and
-            CMMotionRemover, which is left to the settings of the run. How the
-            NonbondedForce cuts off is a matter of the run too: see
-            `quiltmd.description.openmm_objects.nonbonded_from_openmm`.
+            PeriodicTorsionForce (several of each), one NonbondedForce with the
+            method PME or Ewald, and CMMotionRemover, in whose place the
+            integrator has `remove_com_every`.
         topology:
             `openmm.app.Topology`, for names.
+        nonbonded:
+            Settings in place of the NonbondedForce's method, cutoff, tail
+            correction, tolerance and PME parameters, whatever those are.
 
         Raises
         ------
         InputError
             Names any force or feature that cannot be represented exactly.
         """
-        return cls(**system_fields(openmm_system, topology))
+        return cls(**system_fields(openmm_system, topology, nonbonded))
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """All arrays by field name, for the core: C-contiguous copies."""
@@ -182,6 +194,8 @@ class System:
         if min(nx, ny, nz) < 1:
             raise InputError(f"cannot tile {nx}x{ny}x{nz}: every count must be at least 1")
         changed: dict[str, Any] = {"topology": self.topology.tile(copies)}
+        if self.nonbonded is not None:
+            changed["nonbonded"] = self.nonbonded.tile(nx, ny, nz)
         for name in (*_PARAMETERS_OF.values(), "masses", "charges", "lj_types"):
             array = getattr(self, name)
             changed[name] = np.tile(array, (copies,) + (1,) * (array.ndim - 1))
@@ -265,4 +279,4 @@ def _check_atoms(system: System) -> None:
         raise InputError(f"the constraint between {first} and {second} has no positive length")
 
 
-assert {field.name for field in fields(System)} == {*_LAYOUT, "topology"}
+assert {field.name for field in fields(System)} == {*_LAYOUT, "topology", "nonbonded"}

@@ -19,7 +19,7 @@ def reference(
 ) -> tuple[dict[str, float], NDArray[np.float64]]:
     """Energies and forces in double precision by plain loops: slow, to compare with.
 
-    `reference_virial` gives the virial.
+    `reference_virial` gives the virial.  Settings that are left out are those of the system.
 
     Returns
     -------
@@ -38,7 +38,7 @@ def reference_virial(
 
 
 def _reference(system: System, state: State, nonbonded: Nonbonded | None) -> dict[str, Any]:
-    settings = (nonbonded or Nonbonded()).resolve(state.box)
+    settings = (nonbonded or system.nonbonded or Nonbonded()).resolve(state.box)
     result: dict[str, Any] = load_core().reference(
         system.arrays(), settings, state.box, state.positions
     )

@@ -30,7 +30,7 @@ ANGSTROM = 0.1  # nm
 AMBER_CHARGE = 18.2223  # Amber's charge unit: sqrt(kcal A/mol) per e
 DEFAULT_SCEE, DEFAULT_SCNB = 1.2, 2.0  # where a file predates scale factors per torsion
 
-_Fields = dict[str, npt.NDArray[Any]]
+_Fields = dict[str, Any]
 
 
 def system_from_prmtop(prmtop: PrmtopFile) -> System:

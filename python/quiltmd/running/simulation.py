@@ -48,7 +48,7 @@ class Simulation(Readout):
     system, state:
         What is simulated and where it starts, as `quiltmd.load` gives them.
     nonbonded:
-        Cutoff and PME settings.
+        Cutoff and PME settings; left out: those that the system came with, else the defaults.
     integrator:
         `LangevinMiddle` (NVT, the default) or `VelocityVerlet` (NVE).
     device, ranks, threads, balance, away:
@@ -81,7 +81,7 @@ class Simulation(Readout):
                 f"the state has {len(state.positions)} atoms, the system {system.atoms}"
             )
         self.system = system
-        self.nonbonded = nonbonded or Nonbonded()
+        self.nonbonded = nonbonded or system.nonbonded or Nonbonded()
         self.integrator = integrator or LangevinMiddle()
         if self.nonbonded.method == "pme":
             check_impulses(self.integrator, system)
