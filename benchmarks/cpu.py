@@ -18,9 +18,9 @@ import time
 from typing import Any
 
 import quiltmd
-from quiltmd.commands.bench import bench, prepare, time_steps
 from quiltmd.engine.execution import available_cores
 from quiltmd.inputs.standard_systems import system_files
+from quiltmd.running.benchmark import bench, prepare, time_steps
 from quiltmd.running.config import REPARTITIONED_HYDROGEN_MASS
 
 _TRIAL_STEPS = 10

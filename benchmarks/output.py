@@ -21,7 +21,8 @@ from typing import Any
 from provenance import provenance
 
 import quiltmd
-from quiltmd.commands.bench import parse_tile, prepare
+from quiltmd.commands.bench import parse_tile
+from quiltmd.running.benchmark import prepare
 
 Reporters = list[Any]
 

@@ -206,7 +206,7 @@ def test_bench(openmmtools_data: Path) -> None:
 
 def test_demo_draws_a_picture(openmmtools_data: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    from quiltmd.commands.demo import demo
+    from quiltmd.commands.demo import run_demo
 
-    picture = demo(tmp_path / "demo", seconds=2.0, device="cpu", system="alanine")
+    picture = run_demo(tmp_path / "demo", seconds=2.0, device="cpu", system="alanine")
     assert picture.read_bytes().startswith(b"\x89PNG")

@@ -17,7 +17,8 @@ from command import quiltmd as command
 from fake_engine import FakeEngine
 
 import quiltmd
-from quiltmd.commands import bench
+from quiltmd.commands.bench import print_results
+from quiltmd.running import benchmark as bench
 from quiltmd.running import runner
 from quiltmd.running.config import build_config
 from quiltmd.running.profiling import run_profiled
@@ -203,7 +204,7 @@ def test_the_table_of_a_gpu(
     assert results[0]["tasks"] == pytest.approx({"springs": 1e-4, "noise": 1e-4})
     assert "out of memory" in results[2]["note"]
     json.dumps(results)
-    bench.print_results(results)
+    print_results(results)
     shown = capsys.readouterr()
     assert "bytes/atom" in shown.out
     assert "1x1x3: GPU 0 (toy) is out of memory" in shown.out

@@ -9,7 +9,11 @@ user does every day: run, look, carry on.
 from __future__ import annotations
 
 import csv
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from ..engine.core import EngineFactory, make_engine
 from ..engine.execution import DeviceName
@@ -19,6 +23,7 @@ from ..outputs.files import writing
 from ..running import runner
 from ..running.config import build_config
 from ..running.progress import say
+from .options import Settings, with_settings
 
 _SYSTEM = "dhfr"
 _FIRST_STEPS = 100
@@ -27,7 +32,19 @@ _TIMESTEP = 0.004  # ps
 _MOST_STEPS = 50_000
 
 
+@with_settings("run.device")
 def demo(
+    settings: Settings,
+    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("demo"),
+    seconds: Annotated[
+        float, typer.Option(min=0, help="About how long the dynamics may take.")
+    ] = 60.0,
+) -> None:
+    """A protein in water, from input files to a plot."""
+    run_demo(out, seconds, settings.get(("run", "device"), "auto"))
+
+
+def run_demo(
     out: Path,
     seconds: float = 60.0,
     device: DeviceName = "auto",
@@ -43,10 +60,14 @@ def demo(
     seconds:
         About how long the dynamics may take; minimisation and set-up come on top.
     system:
-        One of `quiltmd.systems.SYSTEMS`.
+        One of `quiltmd.inputs.standard_systems.SYSTEMS`.
     device, engine:
         As for `Simulation`.
     """
+    if find_spec("matplotlib") is None:
+        raise QuiltError(
+            "the demo ends with a plot, which needs matplotlib: pip install matplotlib"
+        )
     topology, coordinates = system_files(system)
     say(f"quiltmd demo: {SYSTEMS[system].title}")
     config = build_config(
@@ -70,11 +91,9 @@ def demo(
 
 def plot_log(log: Path, picture: Path, title: str) -> None:
     """Draws energies and temperature of a log.csv over time, as PNG."""
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise QuiltError("plotting needs matplotlib: pip install matplotlib") from None
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
     with open(log, encoding="ascii", newline="") as file:
         rows = list(csv.DictReader(file))
     column = {name: [float(row[name]) for row in rows] for name in rows[0]}

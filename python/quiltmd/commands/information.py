@@ -1,19 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`quiltmd info` and `quiltmd devices`, and how results are shown as tables on stdout."""
+"""`quiltmd info` and `quiltmd devices`: what this installation is and can run on."""
 
 from __future__ import annotations
 
+import json
 import platform
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
-
-from ..engine.execution import available_cores, devices
+from ..engine.execution import available_cores
+from ..engine.execution import devices as find_devices
 from ..errors import QuiltError
 from ..version import package_version
+from .options import AsJson
+from .tables import out
 
-_out = Console(highlight=False, soft_wrap=True)
+
+def info(as_json: AsJson = False) -> None:
+    """Version, Python, cores and devices of this installation."""
+    facts = describe_installation()
+    if as_json:
+        print(json.dumps(facts))
+    else:
+        print_facts(facts)
+
+
+def devices(as_json: AsJson = False) -> None:
+    """The devices that simulations can run on, each GPU tested."""
+    found = find_devices(self_test=True)
+    if as_json:
+        print(json.dumps(found))
+    else:
+        print_devices(found)
 
 
 def describe_installation() -> dict[str, Any]:
@@ -25,22 +42,17 @@ def describe_installation() -> dict[str, Any]:
         "cores": available_cores(),
     }
     try:
-        facts["devices"] = devices()
+        facts["devices"] = find_devices()
     except QuiltError as error:
         facts["problem"] = str(error)
     return facts
-
-
-def describe_devices() -> list[dict[str, Any]]:
-    """The devices of this machine, tested."""
-    return devices(self_test=True)
 
 
 def print_facts(facts: dict[str, Any]) -> None:
     """Facts as lines, devices last."""
     for name, value in facts.items():
         if name != "devices":
-            _out.print(f"{name + ':':10s} {value}", markup=False)
+            out.print(f"{name + ':':10s} {value}", markup=False)
     if "devices" in facts:
         print_devices(facts["devices"])
 
@@ -48,7 +60,7 @@ def print_facts(facts: dict[str, Any]) -> None:
 def print_devices(found: list[dict[str, Any]]) -> None:
     """One line per device; of one that cannot be used, the reason."""
     for device in found:
-        _out.print(_device_line(device), markup=False)
+        out.print(_device_line(device), markup=False)
 
 
 def _device_line(device: dict[str, Any]) -> str:
@@ -64,12 +76,3 @@ def _device_line(device: dict[str, Any]) -> str:
         verdict = "passed" if device["healthy"] else "FAILED"
         parts.append(f"self-test {verdict}, {device['bandwidth'] / 1e9:.0f} GB/s")
     return f"{kind:8s} {', '.join(parts)}"
-
-
-def print_energies(result: dict[str, Any]) -> None:
-    """Energies of `quiltmd energy` as a table."""
-    table = Table("term", "kJ/mol", title=f"{result['atoms']} atoms", title_justify="left")
-    table.columns[1].justify = "right"
-    for term, value in result["energy"].items():
-        table.add_row(term, f"{value:.6f}")
-    _out.print(table)

@@ -14,9 +14,11 @@ from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
 from ..errors import QuiltError
+from .settings import Friction, LongRangeEvery, Seed, Temperature, Timestep
 from .system import System
 
 _CONFIG = ConfigDict(extra="forbid", allow_inf_nan=False)
+_TIMESTEP = 0.002  # ps
 _COM_EVERY = 100  # often enough that drift of the whole system never shows, rare enough to be free
 # Impulses of the long-range force, at most so far apart: ps, and in periods of the fastest bond,
 # where half a period is resonance.  docs/decisions.md has the figures.
@@ -44,10 +46,10 @@ class VelocityVerlet:
         conserved from one of these steps to the next; between them it means nothing.
     """
 
-    timestep: float = Field(default=0.002, gt=0)
+    timestep: Timestep = _TIMESTEP
     constraint_tolerance: float = Field(default=1e-8, gt=0)
     remove_com_every: int = Field(default=_COM_EVERY, ge=0)
-    long_range_every: int = Field(default=1, ge=1)
+    long_range_every: LongRangeEvery = 1
 
     def resolve(self) -> dict[str, Any]:
         """Settings for the core."""
@@ -88,13 +90,13 @@ class LangevinMiddle:
         8 fs may lie between, 4 fs where bonds to hydrogen are flexible.
     """
 
-    temperature: float = Field(default=300.0, ge=0)
-    friction: float = Field(default=1.0, ge=0)
-    timestep: float = Field(default=0.002, gt=0)
-    seed: int = Field(default=0, ge=0, lt=2**63)
+    temperature: Temperature = 300.0
+    friction: Friction = 1.0
+    timestep: Timestep = _TIMESTEP
+    seed: Seed = 0
     constraint_tolerance: float = Field(default=1e-6, gt=0)
     remove_com_every: int = Field(default=_COM_EVERY, ge=0)
-    long_range_every: int = Field(default=1, ge=1)
+    long_range_every: LongRangeEvery = 1
 
     def resolve(self) -> dict[str, Any]:
         """Settings for the core."""

@@ -56,14 +56,42 @@ class Nonbonded:
         Shift the Lennard-Jones and the direct Coulomb potential to zero at the cutoff.
     """
 
-    cutoff: float = Field(default=0.9, gt=0)
-    method: Literal["pme", "cutoff"] = "pme"
-    pme_order: Literal[4, 5] | None = None
-    pme_tolerance: float = Field(default=5e-4, gt=0, lt=0.5)
-    pme_alpha: float | None = Field(default=None, gt=0)
-    pme_grid: tuple[int, int, int] | None = None
-    dispersion_correction: bool = True
-    potential_shift: bool = False
+    cutoff: float = Field(
+        default=0.9,
+        gt=0,
+        description="Cutoff of Lennard-Jones and direct-space Coulomb interactions, nm.",
+    )
+    method: Literal["pme", "cutoff"] = Field(
+        default="pme",
+        description="Long-range electrostatics: pme, or cutoff (plain truncation, for tests).",
+    )
+    pme_order: Literal[4, 5] | None = Field(
+        default=None,
+        description="Order of the PME B-splines, 4 or 5; by default 5, but 4 in small boxes.",
+    )
+    pme_tolerance: float = Field(
+        default=5e-4,
+        gt=0,
+        lt=0.5,
+        description="Relative rms error of forces; sets the Ewald coefficient and the PME grid.",
+    )
+    pme_alpha: float | None = Field(
+        default=None,
+        gt=0,
+        description="Ewald coefficient, 1/nm, instead of the tolerance; together with the grid.",
+    )
+    pme_grid: tuple[int, int, int] | None = Field(
+        default=None,
+        description="PME grid, NX,NY,NZ, instead of the tolerance; together with alpha.",
+    )
+    dispersion_correction: bool = Field(
+        default=True,
+        description="Long-range correction for Lennard-Jones interactions beyond the cutoff.",
+    )
+    potential_shift: bool = Field(
+        default=False,
+        description="Shift the direct-space potentials so that they are zero at the cutoff.",
+    )
 
     def __post_init__(self) -> None:
         if (self.pme_alpha is None) != (self.pme_grid is None):

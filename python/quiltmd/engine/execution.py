@@ -6,9 +6,10 @@ from __future__ import annotations
 import os
 from typing import Any, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
+from ..description.settings import Ranks, Threads
 from ..errors import QuiltError
 from .core import load_core
 
@@ -34,10 +35,20 @@ class Execution:
     """
 
     device: DeviceName = "auto"
-    ranks: int = Field(default=1, ge=1)
-    threads: int | None = Field(default=None, ge=1)
+    ranks: Ranks = 1
+    threads: Threads = None
     balance: bool = True
     away: Literal[1, 2] = 1
+
+    def warning(self) -> str | None:
+        """What is odd about it: more ranks or threads than cores; None if nothing is."""
+        cores, workers = available_cores(), self.ranks * (self.threads or 1)
+        if workers <= cores or choose_device(self.device) != "cpu":
+            return None
+        return (
+            f"{self.ranks} rank(s) of {self.threads or 1} thread(s) share {cores} core(s) and will "
+            "wait for each other; fewer are faster"
+        )
 
     def resolve(self) -> dict[str, Any]:
         """Settings for the core, the device chosen and the cores shared out."""

@@ -14,7 +14,7 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import fields, is_dataclass
+from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -22,10 +22,20 @@ import numpy as np
 import tomli_w
 from numpy.typing import NDArray
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic.fields import FieldInfo
 
 from ..description.integrators import Integrator, LangevinMiddle, VelocityVerlet
 from ..description.nonbonded import Nonbonded
-from ..engine.execution import Execution
+from ..description.settings import (
+    Friction,
+    LongRangeEvery,
+    Ranks,
+    Seed,
+    Temperature,
+    Threads,
+    Timestep,
+)
+from ..engine.execution import DeviceName, Execution
 from ..errors import QuiltError
 
 if sys.version_info >= (3, 11):
@@ -52,10 +62,18 @@ class SystemSection(_Section):
     4 fs steps are stable.
     """
 
-    topology: AbsolutePath
-    coordinates: AbsolutePath
-    hmr: bool = False
-    constraints: Literal["h-bonds", "none"] = "h-bonds"
+    topology: AbsolutePath = Field(description="Topology file: Amber prmtop (parm7).")
+    coordinates: AbsolutePath = Field(
+        description="Coordinate file with a periodic box: Amber inpcrd, rst7 or NetCDF restart."
+    )
+    hmr: bool = Field(
+        default=False,
+        description="Hydrogen mass repartitioning (HMR), water excepted, for time steps of 4 fs.",
+    )
+    constraints: Literal["h-bonds", "none"] = Field(
+        default="h-bonds",
+        description="Constrain bonds to hydrogen (h-bonds), or none; water is always rigid.",
+    )
 
 
 class IntegratorSection(_Section):
@@ -64,12 +82,15 @@ class IntegratorSection(_Section):
     `temperature` also sets the start velocities, and `seed` draws them.
     """
 
-    ensemble: Literal["nve", "nvt"] = "nvt"
-    temperature: float = Field(default=300.0, ge=0)
-    friction: float = Field(default=1.0, ge=0)
-    timestep: float = Field(default=0.002, gt=0)
-    seed: int = Field(default=0, ge=0, lt=2**63)
-    long_range_every: int = Field(default=1, ge=1)
+    ensemble: Literal["nve", "nvt"] = Field(
+        default="nvt",
+        description="Ensemble: nvt (Langevin-middle integrator) or nve (velocity Verlet).",
+    )
+    temperature: Temperature = LangevinMiddle.temperature
+    friction: Friction = LangevinMiddle.friction
+    timestep: Timestep = LangevinMiddle.timestep
+    seed: Seed = LangevinMiddle.seed
+    long_range_every: LongRangeEvery = LangevinMiddle.long_range_every
 
     def build(self) -> Integrator:
         """The integrator of these settings."""
@@ -87,12 +108,17 @@ class IntegratorSection(_Section):
 class RunSection(_Section):
     """[run]: how far and where; all but `minimize` may change when a run is resumed."""
 
-    steps: int = Field(ge=0)
-    minimize: bool = False
-    ranks: int = Field(default=1, ge=1)
-    threads: int | None = Field(default=None, ge=1)
-    device: Literal["auto", "cpu", "cuda"] = "auto"
-    balance: bool = True
+    steps: int = Field(ge=0, description="Number of steps, counted from the start of the run.")
+    minimize: bool = Field(default=False, description="Minimise the energy before the dynamics.")
+    ranks: Ranks = Execution.ranks
+    threads: Threads = Execution.threads
+    device: DeviceName = Field(
+        default=Execution.device,
+        description="Where to run: auto (a usable GPU, else the CPU), cpu or cuda.",
+    )
+    balance: bool = Field(
+        default=Execution.balance, description="Dynamic load balancing between ranks."
+    )
 
     def execution(self) -> Execution:
         """Where the simulation runs."""
@@ -105,11 +131,20 @@ class OutputSection(_Section):
     `profile` times a stretch of the run, once it has warmed up.
     """
 
-    dir: AbsolutePath
-    log_every: int = Field(default=100, ge=0)
-    trajectory_every: int = Field(default=1000, ge=0)
-    checkpoint_every: int = Field(default=5000, ge=0)
-    profile: bool = False
+    dir: AbsolutePath = Field(description="Folder for the results.")
+    log_every: int = Field(
+        default=100, ge=0, description="Steps between rows of the energy log; 0: no log."
+    )
+    trajectory_every: int = Field(
+        default=1000, ge=0, description="Steps between trajectory frames; 0: no trajectory."
+    )
+    checkpoint_every: int = Field(
+        default=5000, ge=0, description="Steps between checkpoints; 0: one at the end only."
+    )
+    profile: bool = Field(
+        default=False,
+        description="Measure the time of every task or kernel over a short stretch of the run.",
+    )
 
 
 class Config(_Section):
@@ -218,35 +253,41 @@ def _describe(fault: Any) -> str:
     if fault["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
         return _unknown(section, key)
     if fault["type"] == "missing":
-        if key:
-            return f"{place} is missing"
-        required = ", ".join(_required_keys(section))
-        return f"the section {place} is missing; it needs {required}"
+        return _missing(section, key, fault["input"] if len(where) > 2 else None)
     message = fault["msg"].removeprefix("Value error, ")
     message = message[:1].lower() + message[1:]
     value = "" if isinstance(fault["input"], dict) else f" (found {fault['input']!r})"
     return f"{place}: {message}{value}"
 
 
+def _missing(section: str, key: str, found: Any) -> str:
+    """What is missing: a section, a key, or values of the list that was found."""
+    if found is not None:
+        return f"[{section}] {key}: too few values (found {found!r})"
+    if key:
+        return f"[{section}] {key} is missing"
+    required = ", ".join(_required_keys(section))
+    return f"the section [{section}] is missing; it needs {required}"
+
+
 def _unknown(section: str, key: str) -> str:
     if not key:
         hint = nearest(section, Config.model_fields)
         return f"[{section}] is not a known section{hint}"
-    owners = [name for name in Config.model_fields if key in _keys(name)]
-    hint = f" (it belongs in [{owners[0]}])" if owners else nearest(key, _keys(section))
+    owners = [name for name in Config.model_fields if key in setting_fields(name)]
+    hint = f" (it belongs in [{owners[0]}])" if owners else nearest(key, setting_fields(section))
     return f"[{section}] {key} is not a known key{hint}"
 
 
-def _keys(section: str) -> list[str]:
+def setting_fields(section: str) -> dict[str, FieldInfo]:
+    """The settings of a section: type, default and description of each."""
     kind: Any = Config.model_fields[section].annotation
-    if is_dataclass(kind):
-        return [field.name for field in fields(kind)]
-    return list(kind.model_fields)
+    found: dict[str, FieldInfo] = getattr(kind, "__pydantic_fields__")  # noqa: B009
+    return found
 
 
 def _required_keys(section: str) -> list[str]:
-    kind: Any = Config.model_fields[section].annotation
-    return [name for name, field in kind.model_fields.items() if field.is_required()]
+    return [name for name, field in setting_fields(section).items() if field.is_required()]
 
 
 def _items(section: Any) -> Iterable[tuple[str, Any]]:

@@ -162,6 +162,8 @@ def _simulation(config: Config, system: System, state: State, engine: EngineFact
 
 
 def _introduce(config: Config, simulation: Simulation) -> None:
+    if warning := config.run.execution().warning():
+        warn(warning)
     names = dict.fromkeys(str(found["name"]) for found in simulation.describe()["devices"])
     integrator = config.integrator
     bath = f" at {integrator.temperature:g} K" if integrator.ensemble == "nvt" else ""

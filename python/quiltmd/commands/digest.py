@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`quiltmd digest`: a checksum of a state, to compare runs bit by bit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..outputs.checkpoint import digest as digest_of
+from ..outputs.checkpoint import read_checkpoint
+
+
+def digest(
+    checkpoint: Annotated[
+        Path, typer.Argument(help="A checkpoint, or the folder of a run for its last one.")
+    ],
+) -> None:
+    """SHA-256 of a checkpoint's step, box, positions and velocities."""
+    path = checkpoint / "checkpoint.qmd" if checkpoint.is_dir() else checkpoint
+    print(digest_of(read_checkpoint(path).state))

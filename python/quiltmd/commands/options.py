@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Options of commands made from the settings of a configuration.
+
+A setting is declared once, in its section of the configuration (`quiltmd.running.config`), with
+type, default and description.  `with_settings` gives a command an option for each setting that it
+takes; a new setting needs no edit here.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import types
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+import typer
+from pydantic.fields import FieldInfo
+from typer.core import TyperCommand
+
+from ..running.config import setting_fields
+
+Place = tuple[str, str]  # section and key of a setting
+Settings = dict[Place, Any]
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+_FLAGS: dict[Place, str] = {("output", "dir"): "out"}  # others are named as their keys
+
+
+class SectionedCommand(TyperCommand):
+    """A command whose help lists the options of each section of the configuration apart."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Writes arguments and options; the command's own options come last."""
+        groups: dict[str, list[tuple[str, str]]] = {}
+        own: list[tuple[str, str]] = []
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is None:
+                continue
+            if parameter.param_type_name == "argument":
+                groups.setdefault("Arguments", []).append(record)
+            elif panel := getattr(parameter, "rich_help_panel", None):
+                groups.setdefault(panel, []).append(record)
+            else:
+                own.append(record)
+        for title, records in (*groups.items(), ("Options", own)):
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+
+
+def with_settings(
+    *wanted: str, defaults: dict[Place, Any] | None = None
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Gives a command options for settings; it receives them as its parameter `settings`.
+
+    Parameters
+    ----------
+    wanted:
+        Sections ("nonbonded") or single settings ("run.ranks") of the configuration.
+    defaults:
+        Where the command's defaults differ from the configuration's.
+
+    Returns
+    -------
+    A decorator.  `settings` then holds what was given, and `defaults` where nothing was.
+    """
+    changed = defaults or {}
+    options = [_option(place, field, changed) for place, field in _settings(wanted)]
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        signature = inspect.signature(command, eval_str=True)
+        own = [item for item in signature.parameters.values() if item.name != "settings"]
+        parameters = [*own, *(option for _, option in options)]
+
+        @functools.wraps(command)
+        def wrapped(**values: Any) -> None:
+            given = {place: values.pop(option.name) for place, option in options}
+            settings = {place: value for place, value in given.items() if value is not None}
+            command(**values, settings=changed | settings)
+
+        wrapped.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+        wrapped.__annotations__ = {item.name: item.annotation for item in parameters}
+        return wrapped
+
+    return decorate
+
+
+def _settings(wanted: Iterable[str]) -> Iterable[tuple[Place, FieldInfo]]:
+    for name in wanted:
+        section, _, key = name.partition(".")
+        for found, field in setting_fields(section).items():
+            if key in ("", found):
+                yield (section, found), field
+
+
+def _option(
+    place: Place, field: FieldInfo, changed: dict[Place, Any]
+) -> tuple[Place, inspect.Parameter]:
+    """A setting's option; without a value it is None, and the configuration's default holds."""
+    section, key = place
+    name = _FLAGS.get(place, key)
+    default = changed.get(place, None if field.is_required() else field.default)
+    flag = "--" + name.replace("_", "-")
+    kind = _plain(field.annotation)
+    is_grid = get_origin(kind) is tuple
+    option = typer.Option(
+        f"{flag}/--no-{flag[2:]}" if kind is bool else flag,
+        help=f"{field.description}{_shown(default)}",
+        rich_help_panel=f"[{section}]",
+        show_default=False,
+        parser=_parse_grid if is_grid else None,
+        metavar="NX,NY,NZ" if is_grid else None,
+    )
+    annotation: Any = Annotated[Any if is_grid else kind | None, option]
+    return place, inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation
+    )
+
+
+def _plain(annotation: Any) -> Any:
+    """A setting's type without None; of a choice among numbers, the number."""
+    if get_origin(annotation) in (Union, types.UnionType):
+        annotation = next(kind for kind in get_args(annotation) if kind is not type(None))
+    if get_origin(annotation) is Literal and not isinstance(get_args(annotation)[0], str):
+        return type(get_args(annotation)[0])
+    return annotation
+
+
+def _shown(default: Any) -> str:
+    if default is None or isinstance(default, Path):
+        return ""
+    if isinstance(default, bool):
+        default = "on" if default else "off"
+    return f" [default: {default}]"
+
+
+def _parse_grid(text: str) -> list[int]:
+    parts = text.split(",")
+    if len(parts) != 3 or not all(part.strip().isdigit() for part in parts):
+        raise typer.BadParameter(f"expected three whole numbers NX,NY,NZ, found {text!r}")
+    return [int(part) for part in parts]

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`quiltmd run`: a simulation from a TOML file, from options, or on from a checkpoint."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..errors import QuiltError
+from ..running import runner
+from ..running.config import build_config, merge, read_config
+from .options import Settings, with_settings
+
+INTERRUPTED = 130  # exit code of a program stopped by Ctrl-C
+
+# What may change when a run is resumed; also said by the help below.
+_MAY_CHANGE = {
+    ("run", "steps"),
+    ("run", "ranks"),
+    ("run", "threads"),
+    ("run", "device"),
+    ("run", "balance"),
+    ("output", "profile"),
+}
+
+
+@with_settings("system", "nonbonded", "integrator", "run", "output")
+def run(
+    settings: Settings,
+    config: Annotated[
+        Path | None,
+        typer.Argument(metavar="[CONFIG.toml]", help="Configuration file; options override it."),
+    ] = None,
+    resume: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Continue the run in this folder from its checkpoint."),
+    ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace a run that is already in the folder.")
+    ] = False,
+) -> None:
+    """Run a simulation, or continue one from its checkpoint.
+
+    Settings come from a TOML file, from options, or from both; options override the file.
+
+    With --resume only --steps, --ranks, --threads, --device, --balance and --profile may change.
+    """
+    if resume is not None:
+        _refuse_with_resume(config, settings, overwrite)
+        outcome = runner.resume(resume, settings)
+    else:
+        if config is None and ("system", "topology") not in settings:
+            raise QuiltError(
+                "nothing to run: give a configuration file, or --topology and the rest"
+            )
+        in_file = read_config(config) if config is not None else {}
+        source = str(config) if config is not None else ""
+        outcome = runner.start(build_config(merge(in_file, settings), source), overwrite)
+    if outcome.interrupted:
+        raise typer.Exit(INTERRUPTED)
+
+
+def _refuse_with_resume(config: Path | None, settings: Settings, overwrite: bool) -> None:
+    """A resumed run takes its settings from its folder; saying otherwise is a mistake."""
+    given = [f"{section}.{key}" for section, key in settings if (section, key) not in _MAY_CHANGE]
+    if config is not None:
+        given.append(str(config))
+    if overwrite:
+        given.append("--overwrite")
+    if given:
+        names = ", ".join(given)
+        raise QuiltError(f"--resume takes its settings from the run's folder; leave out {names}")

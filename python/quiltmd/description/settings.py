@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Settings that several descriptions share: type, range and meaning of each, declared once.
+
+Configuration files and the options of commands follow from these declarations too.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+_LONGEST_TIMESTEP = 0.05  # ps: ten times what all-atom models bear; beyond, fs were meant
+
+
+def _check_timestep(value: float) -> float:
+    """Refuses time steps that are meant in femtoseconds."""
+    if value > _LONGEST_TIMESTEP:
+        raise ValueError(
+            f"time steps are in ps, and {value:g} ps are {1000 * value:,.10g} fs; did you mean "
+            f"{value / 1000:g}?"
+        )
+    return value
+
+
+Timestep = Annotated[
+    float, Field(gt=0, description="Time step, ps."), AfterValidator(_check_timestep)
+]
+Temperature = Annotated[
+    float,
+    Field(ge=0, description="Temperature of the heat bath and of generated velocities, K."),
+]
+Friction = Annotated[float, Field(ge=0, description="Langevin friction coefficient, 1/ps.")]
+Seed = Annotated[
+    int,
+    Field(ge=0, lt=2**63, description="Random seed for initial velocities and the thermostat."),
+]
+LongRangeEvery = Annotated[
+    int, Field(ge=1, description="r-RESPA: steps between reciprocal-space (PME) evaluations.")
+]
+Ranks = Annotated[
+    int, Field(ge=1, description="Number of workers that share the patches of the system.")
+]
+Threads = Annotated[
+    int | None,
+    Field(ge=1, description="CPU threads per rank; by default the ranks share all cores."),
+]

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line itself: help in any window and encoding, options for every setting, mistakes."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command import quiltmd
+from rich.console import Console
+from rich.table import Table
+
+from quiltmd import QuiltError
+from quiltmd.commands import demo, tables
+from quiltmd.engine.execution import Execution
+from quiltmd.running.config import Config, build_config, setting_fields
+
+RUN: dict[str, Any] = {
+    "system": {"topology": "a.prmtop", "coordinates": "a.inpcrd"},
+    "run": {"steps": 10},
+    "output": {"dir": "out"},
+}
+
+
+def help_of(*command: str, **environment: str) -> str:
+    done = quiltmd(*command, env={**os.environ, **environment})
+    assert done.returncode == 0, done.stderr
+    return str(done.stdout)
+
+
+def test_every_setting_is_an_option_with_help() -> None:
+    """In a window of 80 columns each option is whole, and its description is there."""
+    text = help_of("run", "-h", COLUMNS="80")
+    words = " ".join(text.split())
+    for section in Config.model_fields:
+        for key, field in setting_fields(section).items():
+            option = "--out" if key == "dir" else "--" + key.replace("_", "-")
+            assert re.search(rf"^  {option}\b", text, re.MULTILINE), option
+            assert field.description
+            assert field.description in words
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_help_needs_no_unicode() -> None:
+    for command in ((), ("run",), ("energy",), ("bench",)):
+        assert help_of(*command, "--help", PYTHONIOENCODING="ascii").isascii()
+
+
+def test_tables_keep_their_digits_in_narrow_windows(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(tables, "out", Console(width=30))
+    table = Table("a term of the energy", "kJ/mol")
+    table.add_row("potential, kinetic and total", "-187118.283912")
+    tables.show_table(table)
+    assert "-187118.283912" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("timestep", [0.5, 1, 2, 4])
+def test_femtoseconds_are_refused(timestep: float) -> None:
+    with pytest.raises(QuiltError, match=rf"in ps.*did you mean {timestep / 1000:g}\?"):
+        build_config({**RUN, "integrator": {"timestep": timestep}})
+
+
+def test_a_short_list_is_not_missing() -> None:
+    with pytest.raises(QuiltError, match=r"pme_grid: too few values \(found \[32, 32\]\)"):
+        build_config({**RUN, "nonbonded": {"pme_alpha": 3.0, "pme_grid": [32, 32]}})
+
+
+def test_a_bad_grid_is_told_at_once() -> None:
+    done = quiltmd("run", "--pme-grid", "32,32")
+    assert done.returncode == 2
+    assert "--pme-grid" in done.stderr
+    assert "NX,NY,NZ" in done.stderr
+
+
+def test_more_ranks_than_cores_are_warned_about() -> None:
+    warning = Execution("cpu", ranks=10_000, threads=1).warning()
+    assert warning is not None
+    assert "10000 rank(s)" in warning
+    assert Execution("cpu").warning() is None
+
+
+def test_the_demo_needs_matplotlib_from_the_start(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(demo, "find_spec", lambda name: None)
+    with pytest.raises(QuiltError, match="matplotlib"):
+        demo.run_demo(tmp_path / "demo")
+    assert not (tmp_path / "demo").exists()
