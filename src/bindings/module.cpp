@@ -6,6 +6,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
 
+#include <exception>
+
 #include "bindings/convert.h"
 #include "computes/reference.h"
 #include "device/cuda/cuda_device.h"
@@ -99,8 +101,23 @@ nb::dict frame_tensors(const Frame& frame) {
   return out;
 }
 
-nb::dict minimize(Engine& engine, double tolerance, int max_iterations) {
-  const Minimum minimum = released([&] { return engine.minimize(tolerance, max_iterations); });
+// `watch` is called with (iterations, potential, largest force) and returns whether to stop. What it
+// raises is raised once the engine is at rest.
+nb::dict minimize(Engine& engine, double tolerance, int max_iterations, const nb::object& watch) {
+  std::exception_ptr raised;
+  auto asks_to_stop = [&](const Minimum& now) {
+    if (watch.is_none()) return false;
+    const nb::gil_scoped_acquire acquire;
+    try {
+      return nb::cast<bool>(watch(now.iterations, now.energy, now.largest_force));
+    } catch (...) {
+      raised = std::current_exception();
+      return true;
+    }
+  };
+  const Minimum minimum =
+      released([&] { return engine.minimize(tolerance, max_iterations, asks_to_stop); });
+  if (raised) std::rethrow_exception(raised);
   nb::dict out;
   out["potential"] = minimum.energy;
   out["largest_force"] = minimum.largest_force;
@@ -260,7 +277,7 @@ NB_MODULE(_core, module) {
              const auto sum = engine.force_sum();
              return nb::make_tuple(sum[0], sum[1], sum[2]);
            })
-      .def("minimize", &minimize, "tolerance"_a, "max_iterations"_a)
+      .def("minimize", &minimize, "tolerance"_a, "max_iterations"_a, "watch"_a = nb::none())
       .def("draw_velocities", &Engine::draw_velocities, "temperature"_a, "seed"_a,
            nb::call_guard<nb::gil_scoped_release>())
       .def("describe", &describe)

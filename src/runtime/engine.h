@@ -3,6 +3,7 @@
 // This is what the bindings expose; it speaks the input's order of atoms.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -40,7 +41,9 @@ class Engine {
   std::unique_ptr<Frame> capture(Contents contents);
   std::vector<Vec3d> forces();
   std::array<int64_t, 3> force_sum();
-  Minimum minimize(double tolerance, int max_iterations);
+  // `watch` sees the minimum so far before each iteration, and returns true to stop there.
+  using WatchMinimum = std::function<bool(const Minimum&)>;
+  Minimum minimize(double tolerance, int max_iterations, const WatchMinimum& watch);
   void draw_velocities(double temperature, uint64_t seed);
 
   struct TaskProfile {

@@ -22,13 +22,13 @@ double Engine::largest_force() {
   return *std::max_element(forces.begin(), forces.end());
 }
 
-Minimum Engine::minimize(double tolerance, int max_iterations) {
+Minimum Engine::minimize(double tolerance, int max_iterations, const WatchMinimum& watch) {
   require_state();
   for_ranks([](Rank& rank) { rank.keep(); });
   Minimum minimum{potential(), largest_force(), 0, false};
   double move = kFirstMove, moved = 0;
   while (minimum.iterations < max_iterations && move > kSmallestMove) {
-    if (minimum.largest_force <= tolerance) break;
+    if (minimum.largest_force <= tolerance || watch(minimum)) break;
     ++minimum.iterations;
     const double scale = move / minimum.largest_force;
     move_atoms([scale](Rank& rank) { rank.displace(scale); });

@@ -89,7 +89,7 @@ def test_a_run_leaves_its_files(finished: tuple[Files, Path]) -> None:
     mdtraj = pytest.importorskip("mdtraj")
     trajectory = mdtraj.load_dcd(str(out / "trajectory.dcd"), top=str(out / "final.pdb"))
     assert trajectory.n_frames == 4
-    _, last = library.load(files[0], out / "final.rst7")
+    _, last = library.load(files[0], out / "final.ncrst")
     state = library.read_checkpoint(out / "checkpoint.qmd").state
     np.testing.assert_allclose(last.positions, state.positions, atol=1e-9)
 

@@ -68,10 +68,16 @@ def reporters(simulation: Simulation, out: Path) -> list[Any]:
 
 
 def files(out: Path) -> list[Any]:
-    """Contents, without the speed in the log."""
+    """Contents, without the speed in the log, of which the checkpoints' marks tell."""
     rows = [line.rsplit(",", 1)[0] for line in (out / "log.csv").read_text().splitlines()]
-    names = ("trajectory.dcd", "checkpoint.qmd", "checkpoint.prev.qmd")
-    return [rows, *((out / name).read_bytes() for name in names)]
+    contents: list[Any] = [rows, (out / "trajectory.dcd").read_bytes()]
+    for name in ("checkpoint.qmd", "checkpoint.prev.qmd"):
+        found = quiltmd.read_checkpoint(out / name)
+        lists = found.state.list_positions
+        assert lists is not None
+        contents += [quiltmd.digest(found.state), found.heat, lists.tobytes()]
+        contents.append(found.outputs["trajectory.dcd"])
+    return contents
 
 
 @pytest.mark.parametrize("engine", [FakeEngine, make_engine])

@@ -56,7 +56,7 @@ def run_demo(
     Parameters
     ----------
     out:
-        Made if need be; an earlier demo in it is replaced.
+        Made if need be; an earlier demo in it is moved to a subfolder backup.1, backup.2, ...
     seconds:
         About how long the dynamics may take; minimisation and set-up come on top.
     system:
@@ -127,7 +127,7 @@ def _tell(out: Path) -> None:
     for name, meaning in (
         ("energies.png", "energies and temperature over time"),
         ("log.csv", "the numbers behind it"),
-        ("trajectory.dcd", "frames, for VMD, MDAnalysis or mdtraj, together with final.pdb"),
+        ("trajectory.dcd", "frames, for VMD, MDAnalysis or mdtraj, together with final.cif"),
         ("checkpoint.qmd", f"carry on with: quiltmd run --resume {out} --steps N"),
     ):
         say(f"  {out / name}: {meaning}")

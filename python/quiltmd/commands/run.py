@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +14,9 @@ from ..running import runner
 from ..running.config import build_config, merge, read_config
 from .options import Settings, with_settings
 
-INTERRUPTED = 130  # exit code of a program stopped by Ctrl-C
+# Exit statuses of a run that stopped before its last step, with a checkpoint.
+INTERRUPTED = 130  # by Ctrl-C, as shells expect it
+STOPPED = 75  # by another signal, or as its time was up: EX_TEMPFAIL of sysexits.h, try again
 
 # What may change when a run is resumed; also said by the help below.
 _MAY_CHANGE = {
@@ -22,7 +25,12 @@ _MAY_CHANGE = {
     ("run", "threads"),
     ("run", "device"),
     ("run", "balance"),
+    ("run", "max_hours"),
     ("output", "profile"),
+    ("output", "checkpoint_every"),
+    ("output", "checkpoint_minutes"),
+    ("system", "topology"),
+    ("system", "coordinates"),
 }
 
 
@@ -38,14 +46,19 @@ def run(
         typer.Option(metavar="DIR", help="Continue the run in this folder from its checkpoint."),
     ] = None,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace a run that is already in the folder.")
+        bool, typer.Option("--overwrite", help="Move results in the folder to DIR/backup.N.")
     ] = False,
 ) -> None:
     """Run a simulation, or continue one from its checkpoint.
 
     Settings come from a TOML file, from options, or from both; options override the file.
 
-    With --resume only --steps, --ranks, --threads, --device, --balance and --profile may change.
+    With --resume only --steps, --max-hours, --ranks, --threads, --device, --balance, --profile,
+    --checkpoint-every and --checkpoint-minutes may change, and --topology and --coordinates name
+    the same files at other places.
+
+    Exit status: 0 when all steps are done, 130 after Ctrl-C, 75 when stopped by another signal
+    (SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGXCPU) or by --max-hours; --resume continues such a run.
     """
     if resume is not None:
         _refuse_with_resume(config, settings, overwrite)
@@ -59,7 +72,7 @@ def run(
         source = str(config) if config is not None else ""
         outcome = runner.start(build_config(merge(in_file, settings), source), overwrite)
     if outcome.interrupted:
-        raise typer.Exit(INTERRUPTED)
+        raise typer.Exit(INTERRUPTED if outcome.signal == signal.SIGINT else STOPPED)
 
 
 def _refuse_with_resume(config: Path | None, settings: Settings, overwrite: bool) -> None:

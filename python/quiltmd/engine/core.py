@@ -75,8 +75,17 @@ class Engine(Protocol):
     def force_sum(self) -> tuple[int, int, int]:
         """Sum of short-range and bonded forces as integers: zero."""
 
-    def minimize(self, tolerance: float, max_iterations: int) -> dict[str, Any]:
-        """Goes to a minimum of the potential."""
+    def minimize(
+        self,
+        tolerance: float,
+        max_iterations: int,
+        watch: Callable[[int, float, float], bool] | None = None,
+    ) -> dict[str, Any]:
+        """Goes to a minimum of the potential.
+
+        `watch` gets iterations done, potential and largest force before each iteration, and returns
+        whether to stop.
+        """
 
     def draw_velocities(self, temperature: float, seed: int) -> None:
         """Maxwell-Boltzmann velocities."""

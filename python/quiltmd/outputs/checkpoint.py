@@ -4,15 +4,17 @@
 One flat file, so that a checksum covers every byte of it:
 
     8 bytes   magic "QUILTMD" and a newline
-    uint32    version of the format (1)
+    uint32    version of the format (2)
     uint64    length of the header
-    header    JSON: step, list_step, heat, provenance, and name, dtype, shape of each array
+    header    JSON: step, list_step, heat, stage, outputs, provenance, and name, dtype, shape of
+              each array
     arrays    raw, C order: box, positions, velocities and, where lists exist, list_positions
-    32 bytes  SHA-256 of all the above
+    32 bytes  SHA-256 of all the above, in every version
 
 Integers and floats are little-endian.  A file is written beside its final name, synced and renamed;
 the one before it is kept.  HDF5 would be self-describing for other tools, but its files can be left
-broken by a kill, and the point of a checkpoint is that it cannot.
+broken by a kill, and the point of a checkpoint is that it cannot.  Version 1 lacks stage and
+outputs; it is read as a checkpoint of the dynamics that says nothing about other files.
 """
 
 from __future__ import annotations
@@ -21,24 +23,36 @@ import hashlib
 import json
 import os
 import struct
-from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from ..description.state import State
 from ..errors import QuiltError
+from .files import (
+    Mark,
+    keep_under,
+    put_in_place,
+    read_file,
+    refuse_other_than_file,
+    remove,
+    write_beside,
+)
 
 _MAGIC = b"QUILTMD\n"
-_VERSION = 1
+_VERSION = 2
 _PREFIX = struct.Struct("<8sIQ")
 _CHECKSUM = 32
 
 
 class CheckpointError(QuiltError):
     """A checkpoint is missing, damaged or of another format."""
+
+
+class NewerCheckpointError(CheckpointError):
+    """A checkpoint was written by a later version of this program."""
 
 
 @dataclass(frozen=True)
@@ -53,11 +67,17 @@ class Checkpoint:
         Heat that the thermostat has put in since step 0, kJ/mol.
     provenance:
         What the run was made from (hashes of inputs, physical settings); compared on resume.
+    outputs:
+        How far the files of the run had been written, by name.
+    stage:
+        What comes next: "minimize", from this state on, or "dynamics".
     """
 
     state: State
     heat: float = 0.0
     provenance: dict[str, Any] = field(default_factory=dict)
+    outputs: dict[str, Mark] = field(default_factory=dict)
+    stage: Literal["minimize", "dynamics"] = "dynamics"
 
 
 def previous_path(path: Path) -> Path:
@@ -68,56 +88,57 @@ def previous_path(path: Path) -> Path:
 def write_checkpoint(path: str | os.PathLike[str], checkpoint: Checkpoint) -> None:
     """Writes a checkpoint so that `path` is at every instant the old file or the new one.
 
-    Raises OSError where the disk refuses; the old checkpoint then stays as it was.
+    Raises OSError where the disk refuses; the old checkpoint then stays as it was.  Raises
+    QuiltError where `path` is a folder, or a checkpoint of a later version of this program.
     """
     path = Path(path)
-    temporary = path.with_suffix(".tmp")
-    try:
-        with open(temporary, "wb") as file:
-            file.write(_encode(checkpoint))
-            file.flush()
-            os.fsync(file.fileno())
-    except OSError:
-        with suppress(OSError):
-            temporary.unlink()
-        raise
+    refuse_other_than_file(path)
     if path.exists():
-        _keep_previous(path)
-    os.replace(temporary, path)
-    _sync_directory(path.parent)
-
-
-def _keep_previous(path: Path) -> None:
-    """Gives the file a second name; moves it where the file system has no links."""
-    second = path.with_suffix(".old")
+        _refuse_newer(path)
+    temporary = write_beside(path, _encode(checkpoint))
     try:
-        second.unlink(missing_ok=True)
-        os.link(path, second)
+        if path.exists():
+            keep_under(path, previous_path(path))
     except OSError:
-        second = path
-    os.replace(second, previous_path(path))
+        remove(temporary)
+        raise
+    put_in_place(temporary, path)
+
+
+def _refuse_newer(path: Path) -> None:
+    head = read_file(path, _PREFIX.size)
+    if len(head) == _PREFIX.size and _PREFIX.unpack(head)[:2] > (_MAGIC, _VERSION):
+        try:
+            read_checkpoint(path)
+        except NewerCheckpointError:
+            raise
+        except CheckpointError:
+            pass  # damaged: it is replaced like any other
 
 
 def read_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
     """Reads one checkpoint; CheckpointError where it is missing or any byte is wrong."""
     try:
-        data = Path(path).read_bytes()
+        data = read_file(path)
     except OSError as error:
         raise CheckpointError(f"{path}: {error.strerror}") from None
     try:
         return _decode(data)
     except CheckpointError as error:
-        raise CheckpointError(f"{path}: {error}") from None
+        raise type(error)(f"{path}: {error}") from None
 
 
 def read_latest(path: str | os.PathLike[str]) -> tuple[Checkpoint, str | None]:
     """The checkpoint at `path`, else the one before it.
 
-    Returns it and, where the previous one had to serve, the reason why.
+    Returns it and, where the previous one had to serve, the reason why.  One of a later version of
+    this program is not damaged: the previous one must not take its place.
     """
     path = Path(path)
     try:
         return read_checkpoint(path), None
+    except NewerCheckpointError:
+        raise
     except CheckpointError as error:
         previous = previous_path(path)
         if not previous.exists():
@@ -147,6 +168,8 @@ def _encode(checkpoint: Checkpoint) -> bytes:
         "step": checkpoint.state.step,
         "list_step": checkpoint.state.list_step,
         "heat": checkpoint.heat,
+        "stage": checkpoint.stage,
+        "outputs": {name: asdict(mark) for name, mark in checkpoint.outputs.items()},
         "provenance": checkpoint.provenance,
         "arrays": [[name, array.dtype.str, array.shape] for name, array in arrays.items()],
     }
@@ -162,10 +185,13 @@ def _decode(data: bytes) -> Checkpoint:
     if len(data) < _PREFIX.size + _CHECKSUM:
         raise CheckpointError("the checkpoint is cut short")
     _, version, length = _PREFIX.unpack_from(data)
-    if version != _VERSION:
-        raise CheckpointError(f"checkpoint format {version} is not known to this version")
     if hashlib.sha256(data[:-_CHECKSUM]).digest() != data[-_CHECKSUM:]:
         raise CheckpointError("the checkpoint is damaged: its checksum does not match")
+    if version > _VERSION:
+        raise NewerCheckpointError(
+            f"written by a later version of quiltmd (checkpoint format {version}, this one knows "
+            f"up to {_VERSION}); use that version"
+        )
     header = json.loads(data[_PREFIX.size : _PREFIX.size + length])
     arrays: dict[str, Any] = {"list_positions": None}
     offset = _PREFIX.size + length
@@ -175,14 +201,6 @@ def _decode(data: bytes) -> Checkpoint:
         arrays[name] = array.reshape(shape).astype(np.float64)
         offset += array.nbytes
     state = State(step=header["step"], list_step=header["list_step"], **arrays)
-    return Checkpoint(state, header["heat"], header["provenance"])
-
-
-def _sync_directory(directory: Path) -> None:
-    """Makes renames in a directory survive a power cut, where the system can."""
-    with suppress(OSError):
-        handle = os.open(directory, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+    outputs = {name: Mark(**mark) for name, mark in header.get("outputs", {}).items()}
+    stage = header.get("stage", "dynamics")
+    return Checkpoint(state, header["heat"], header["provenance"], outputs, stage)

@@ -2,22 +2,25 @@
 """What a run leaves behind while it goes: energy log, trajectory, checkpoints.
 
 Every reporter can start anew or go on after a checkpoint; going on cuts away what was written after
-the checkpoint's step, so that nothing is ever there twice.  Log rows are plain CSV: a million rows
-are still small, and every tool reads them.
+the checkpoint's step, so that nothing is ever there twice.  A checkpoint's marks tell whether a
+file is the one that the run wrote.  Log rows are plain CSV: a million rows are still small, and
+every tool reads them.
 """
 
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from ..errors import QuiltError
 from .checkpoint import write_checkpoint
-from .files import write_all, writing
+from .files import GrowingFile, Mark, reading, writing
 from .readout import Readout
-from .trajectory import DcdWriter, MoleculeWrapper
+from .trajectory import DcdWriter, MoleculeWrapper, dcd_first_step, dcd_frames
 
 LOG_COLUMNS = (
     "step",
@@ -72,19 +75,35 @@ class LogReporter:
         Steps between rows.
     after:
         None starts a new file; a step goes on with an existing one, rows after that step removed.
+    mark:
+        Of the checkpoint at that step: how far the file had been written; one that has become
+        shorter or has another end is refused.
     """
 
     needs: tuple[Need, ...] = ("energies",)
 
-    def __init__(self, path: str | os.PathLike[str], every: int, after: int | None = None) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        every: int,
+        after: int | None = None,
+        mark: Mark | None = None,
+    ) -> None:
         self.path = Path(path)
         self.every = every
         self._mark: tuple[int, float] | None = None
-        if after is not None:
-            _cut_log(self.path, after, every)
-        self._file = open(self.path, "wb" if after is None else "ab", buffering=0)
-        if after is None:
-            self._write(",".join(LOG_COLUMNS))
+        new = after is None or (mark is not None and mark.length == 0)
+        self._file = GrowingFile(self.path, new)
+        try:
+            if new or after is None:
+                self._write(",".join(LOG_COLUMNS))
+            elif mark is not None:
+                self._file.carry_on(mark.length, mark.tail)
+            else:
+                self._file.carry_on(_end_of_row(self._file, after, every))
+        except BaseException:
+            self._file.close()
+            raise
 
     def start_clock(self, now: Readout) -> None:
         """From here the speed in the next row is counted."""
@@ -101,16 +120,19 @@ class LogReporter:
         self.start_clock(frame)
 
     def sync(self) -> None:
-        """Returns when all rows are on the disk."""
-        os.fsync(self._file.fileno())
+        """Returns when all rows are on the disk; QuiltError where the file was removed."""
+        self._file.sync()
+
+    def mark(self) -> Mark:
+        """How far the file is now."""
+        return self._file.mark()
 
     def close(self) -> None:
         """Closes the file."""
         self._file.close()
 
     def _write(self, row: str) -> None:
-        with writing(self.path):
-            write_all(self._file, f"{row}\n".encode("ascii"))
+        self._file.append(f"{row}\n".encode("ascii"))
 
     def _speed(self, frame: Readout) -> float:
         if self._mark is None:
@@ -133,6 +155,8 @@ class TrajectoryReporter:
         Whose atoms are written.
     after:
         None starts a new file; a step goes on with an existing one, frames after it removed.
+    mark:
+        As for `LogReporter`.
     """
 
     needs: tuple[Need, ...] = ("positions",)
@@ -143,29 +167,41 @@ class TrajectoryReporter:
         every: int,
         simulation: Readout,
         after: int | None = None,
+        mark: Mark | None = None,
     ) -> None:
+        self.path = Path(path)
         self.every = every
         self._wrapper = MoleculeWrapper(simulation.system.molecules)
+        atoms = simulation.system.atoms
         self._writer = DcdWriter(
             path,
-            simulation.system.atoms,
+            atoms,
             every,
             simulation.integrator.timestep,
-            keep=None if after is None else after // every,
+            _frames_up_to(self.path, after, every)
+            if mark is None
+            else dcd_frames(mark.length, atoms),
+            None if mark is None else mark.tail,
         )
 
     def report(self, frame: Readout, /) -> None:
         """Writes a frame."""
+        if self._writer.frames == 0:
+            self._writer.first = frame.step
         positions = self._wrapper.wrap(frame.positions(), frame.box)
-        with writing(self._writer.path):
+        with writing(self.path):
             self._writer.write(positions, frame.box)
 
     def sync(self) -> None:
-        """Returns when all frames are on the disk."""
+        """Returns when all frames are on the disk; QuiltError where the file was removed."""
         self._writer.sync()
 
+    def mark(self) -> Mark:
+        """How far the file is now."""
+        return self._writer.mark()
+
     def close(self) -> None:
-        """Closes the file."""
+        """Closes the file; one without frames is removed."""
         self._writer.close()
 
 
@@ -202,6 +238,7 @@ class CheckpointReporter:
         self.path = Path(path)
         self.every = every
         self.last_step: int | None = None
+        self.written_at = time.monotonic()
         self._relies_on = relies_on
         self._provenance = provenance or {}
 
@@ -209,27 +246,39 @@ class CheckpointReporter:
         """Writes a checkpoint."""
         for output in self._relies_on:
             output.sync()
+        marks = {output.path.name: output.mark() for output in self._relies_on}
+        checkpoint = replace(frame.checkpoint(self._provenance), outputs=marks)
         with writing(self.path):
-            write_checkpoint(self.path, frame.checkpoint(self._provenance))
+            write_checkpoint(self.path, checkpoint)
         self.last_step = frame.step
+        self.written_at = time.monotonic()
 
 
-def _cut_log(path: Path, step: int, every: int) -> None:
-    """Removes the rows after `step` and what a kill left of a last row."""
-    last = -1.0
-    with open(path, "r+b") as file:
-        header = file.readline()
-        if header.rstrip().decode("ascii", "replace") != ",".join(LOG_COLUMNS):
-            raise QuiltError(f"{path}: not a log that this run wrote")
-        end = file.tell()
-        while (line := file.readline()).endswith(b"\n") and _step_of(line) <= step:
-            end, last = file.tell(), _step_of(line)
-        if last < step - step % every:
-            raise QuiltError(
-                f"{path}: the row of step {step - step % every} is missing; rows were lost, so the "
-                "run cannot be carried on"
-            )
-        file.truncate(end)
+def _end_of_row(file: GrowingFile, step: int, every: int) -> int:
+    """Where the last row up to `step` ends; what a kill left of a row does not count."""
+    header, *rows = file.read(0, file.size()).split(b"\n")[:-1] or [b""]
+    if header.rstrip().decode("ascii", "replace") != ",".join(LOG_COLUMNS):
+        raise QuiltError(f"{file.path}: not a log that this run wrote")
+    end, last = len(header) + 1, -1.0
+    for row in rows:
+        if _step_of(row) > step:
+            break
+        end, last = end + len(row) + 1, _step_of(row)
+    if last < step - step % every:
+        raise QuiltError(
+            f"{file.path}: the row of step {step - step % every} is missing; rows were lost, so "
+            "the run cannot be carried on"
+        )
+    return end
+
+
+def _frames_up_to(path: Path, step: int | None, every: int) -> int | None:
+    """Frames that a trajectory must have up to `step`; None if it is to begin anew."""
+    if step is None:
+        return None
+    with reading(path):
+        first = dcd_first_step(path) or every
+    return max(0, (step - first) // every + 1)
 
 
 def _step_of(line: bytes) -> float:

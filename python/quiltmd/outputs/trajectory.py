@@ -3,7 +3,8 @@
 
 Fixed sizes are why DCD and not the four times smaller XTC: a frame's place follows from its number,
 so a restart cuts the file at the checkpoint's frame without reading it, and a kill in the middle of
-a write leaves at worst a partial frame at the end, which readers ignore and a restart removes.
+a write leaves at worst a partial frame at the end, which readers ignore and a restart removes.  The
+header comes with the first frame, whose step it names; no program opens a file without frames.
 
 Layout (records between 32-bit length marks, little-endian): a header of 84 bytes "CORD" and 20
 integers, titles, the number of atoms; then per frame the unit cell (six doubles: a, gamma, b, beta,
@@ -15,14 +16,13 @@ from __future__ import annotations
 import os
 import struct
 from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..description.box import lengths_angles
 from ..errors import QuiltError
-from .files import write_all
+from .files import GrowingFile, Mark, read_file
 
 _AKMA_TIME = 0.04888821  # ps: the time unit of CHARMM, which DCD headers use
 _ANGSTROM = 10.0  # per nm
@@ -31,8 +31,9 @@ _HEADER = struct.Struct("<i4s9if10ii")
 _TITLES = struct.Struct(f"<2i{len(_TITLE)}si")
 _ATOMS = struct.Struct("<3i")
 _START = _HEADER.size + _TITLES.size + _ATOMS.size
-_FRAMES_AT = 8
-_LAST_STEP_AT = 20
+_COUNTS = struct.Struct("<4i")  # frames, step of the first, stride, step of the last
+_COUNTS_AT = 8
+_INT32_MAX = 2**31 - 1
 
 
 class DcdWriter:
@@ -41,17 +42,21 @@ class DcdWriter:
     Parameters
     ----------
     path:
-        The file; made anew unless `keep` says otherwise.
+        The file; made anew unless `keep` says otherwise, and removed on closing if no frame came.
     atoms:
         Number of atoms of every frame.
     every:
-        Steps between frames; the first frame is of step `every`.
+        Steps between frames.
     timestep:
         ps.
     keep:
         None starts a new file; a number opens an existing file and cuts it after that many frames.
+    tail:
+        Checksum that the end of what is kept must have, as `mark` gives it.
+    first:
+        Step of the first frame of a new file; by default `every`.
 
-    Raises QuiltError where an existing file holds fewer frames or other atoms.
+    Raises QuiltError where an existing file holds fewer frames or is of another run.
     """
 
     def __init__(
@@ -61,17 +66,21 @@ class DcdWriter:
         every: int,
         timestep: float,
         keep: int | None = None,
+        tail: str | None = None,
+        first: int | None = None,
     ) -> None:
         self.path = Path(path)
         self.frames = keep or 0
-        self._atoms = atoms
-        self._every = every
-        self._frame_size = 56 + 3 * (4 * atoms + 8)
-        self._file: BinaryIO = open(self.path, "wb" if keep is None else "r+b", buffering=0)
-        if keep is None:
-            write_all(self._file, _header(atoms, every, timestep))
-        else:
-            self._cut(keep)
+        self.first = every if first is None else first
+        self._atoms, self._every, self._timestep = atoms, every, timestep
+        self._frame_size = dcd_frame_size(atoms)
+        self._file = GrowingFile(self.path, new=not self.frames, head=_START)
+        if self.frames:
+            try:
+                self._cut(tail)
+            except BaseException:
+                self._file.close()
+                raise
 
     def write(self, positions: NDArray[np.float64], box: NDArray[np.float64]) -> None:
         """Appends one frame: positions (N, 3) and box (3, 3), nm."""
@@ -82,55 +91,86 @@ class DcdWriter:
         mark = struct.pack("<i", 4 * self._atoms)
         columns = np.ascontiguousarray(positions.T * _ANGSTROM, dtype="<f4")
         parts = [cell, *(mark + column.tobytes() + mark for column in columns)]
-        self._file.seek(_START + self.frames * self._frame_size)
-        write_all(self._file, b"".join(parts))
+        if self.frames == 0:
+            parts.insert(0, self._header(frames=1))
+        self._file.append(b"".join(parts))
         self.frames += 1
-        self._write_counts()
+        if self.frames > 1:
+            self._file.overwrite(_COUNTS_AT, self._counts(self.frames))
 
     def sync(self) -> None:
         """Returns when all frames are on the disk."""
-        os.fsync(self._file.fileno())
+        self._file.sync()
+
+    def mark(self) -> Mark:
+        """How far the file is now."""
+        return self._file.mark()
 
     def close(self) -> None:
         """Closes the file."""
         self._file.close()
 
-    def _cut(self, keep: int) -> None:
-        size = os.fstat(self._file.fileno()).st_size
-        head = self._file.read(_START)
+    def _cut(self, tail: str | None) -> None:
+        head = self._file.read(0, _START)
         if len(head) < _START or head[4:8] != b"CORD":
             raise QuiltError(f"{self.path}: not a trajectory that this run wrote")
         if _ATOMS.unpack_from(head, _START - _ATOMS.size)[1] != self._atoms:
             raise QuiltError(f"{self.path}: the trajectory has another number of atoms")
-        found = (size - _START) // self._frame_size
-        if found < keep:
+        _, self.first, stride, _ = _COUNTS.unpack_from(head, _COUNTS_AT)
+        if stride != _int32(self._every):
             raise QuiltError(
-                f"{self.path}: has {found} frames where the checkpoint expects {keep}; frames were "
-                "lost, so the run cannot be carried on"
+                f"{self.path}: has frames every {stride} steps, not every {self._every}; the "
+                "interval of a trajectory cannot change"
             )
-        self._file.truncate(_START + keep * self._frame_size)
-        self._write_counts()
+        found = (self._file.size() - _START) // self._frame_size
+        if found < self.frames:
+            raise QuiltError(
+                f"{self.path}: has {found} frames where the checkpoint expects {self.frames}; "
+                "frames were lost, so the run cannot be carried on; put the complete file back"
+            )
+        self._file.carry_on(_START + self.frames * self._frame_size, tail)
+        self._file.overwrite(_COUNTS_AT, self._counts(self.frames))
 
-    def _write_counts(self) -> None:
-        self._file.seek(_FRAMES_AT)
-        write_all(self._file, struct.pack("<i", self.frames))
-        self._file.seek(_LAST_STEP_AT)
-        write_all(self._file, struct.pack("<i", _int32(self.frames * self._every)))
+    def _counts(self, frames: int) -> bytes:
+        """What the header says of frames and steps; none of its integers has more than 32 bits."""
+        last = self.first + (frames - 1) * self._every
+        return _COUNTS.pack(frames, *map(_int32, (self.first, self._every, last)))
+
+    def _header(self, frames: int) -> bytes:
+        delta = self._timestep / _AKMA_TIME
+        flags = [1, 0, 0, 0, 0, 0, 0, 0, 0, 24]  # with unit cell; as CHARMM version 24
+        counts = _COUNTS.unpack(self._counts(frames))
+        head = _HEADER.pack(84, b"CORD", *counts, 0, 0, 0, 0, 0, delta, *flags, 84)
+        size = 4 + len(_TITLE)
+        atoms = _ATOMS.pack(4, self._atoms, 4)
+        return head + _TITLES.pack(size, 1, _TITLE, size) + atoms
 
 
-def _header(atoms: int, every: int, timestep: float) -> bytes:
-    step = _int32(every)
-    control = [0, step, step, 0, 0, 0, 0, 0, 0]  # frames, first step, stride, last step
-    delta = timestep / _AKMA_TIME
-    flags = [1, 0, 0, 0, 0, 0, 0, 0, 0, 24]  # with unit cell; as CHARMM version 24
-    head = _HEADER.pack(84, b"CORD", *control, delta, *flags, 84)
-    size = 4 + len(_TITLE)
-    return head + _TITLES.pack(size, 1, _TITLE, size) + _ATOMS.pack(4, atoms, 4)
+def dcd_frame_size(atoms: int) -> int:
+    """Bytes of a frame."""
+    return 56 + 3 * (4 * atoms + 8)
+
+
+def dcd_frames(length: int, atoms: int) -> int:
+    """Frames in a file of that many bytes."""
+    return max(0, length - _START) // dcd_frame_size(atoms)
+
+
+def dcd_first_step(path: str | os.PathLike[str]) -> int | None:
+    """The step of the first frame; None where there is no DCD file, or that step is too large."""
+    try:
+        head = read_file(path, _START)
+    except FileNotFoundError:
+        return None
+    if len(head) < _START or head[4:8] != b"CORD":
+        return None
+    first: int = _COUNTS.unpack_from(head, _COUNTS_AT)[1]
+    return first if first < _INT32_MAX else None
 
 
 def _int32(value: int) -> int:
     """DCD's integers have 32 bits; larger step numbers stay at the largest."""
-    return min(value, 2**31 - 1)
+    return min(value, _INT32_MAX)
 
 
 class MoleculeWrapper:

@@ -9,9 +9,9 @@ silently ignored spoils a simulation without a trace.
 from __future__ import annotations
 
 import difflib
-import hashlib
 import json
 import os
+import secrets
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import fields
@@ -30,13 +30,13 @@ from ..description.settings import (
     Friction,
     LongRangeEvery,
     Ranks,
-    Seed,
     Temperature,
     Threads,
     Timestep,
 )
 from ..engine.execution import DeviceName, Execution
 from ..errors import QuiltError
+from ..outputs.files import read_file, reading
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -79,7 +79,8 @@ class SystemSection(_Section):
 class IntegratorSection(_Section):
     """[integrator]: the ensemble and its settings; K, 1/ps, ps.
 
-    `temperature` also sets the start velocities, and `seed` draws them.
+    `temperature` also sets the start velocities, and `seed` draws them; without a seed a run draws
+    one and records it.
     """
 
     ensemble: Literal["nve", "nvt"] = Field(
@@ -89,7 +90,12 @@ class IntegratorSection(_Section):
     temperature: Temperature = LangevinMiddle.temperature
     friction: Friction = LangevinMiddle.friction
     timestep: Timestep = LangevinMiddle.timestep
-    seed: Seed = LangevinMiddle.seed
+    seed: int | None = Field(
+        default=None,
+        ge=0,
+        lt=2**63,
+        description="Random seed for initial velocities and the thermostat; default: a new one.",
+    )
     long_range_every: LongRangeEvery = LangevinMiddle.long_range_every
 
     def build(self) -> Integrator:
@@ -100,13 +106,16 @@ class IntegratorSection(_Section):
             self.temperature,
             self.friction,
             self.timestep,
-            self.seed,
+            self.seed or 0,
             long_range_every=self.long_range_every,
         )
 
 
 class RunSection(_Section):
-    """[run]: how far and where; all but `minimize` may change when a run is resumed."""
+    """[run]: how far and where; all but `minimize` may change when a run is resumed.
+
+    After `max_hours` a run stops with a checkpoint.
+    """
 
     steps: int = Field(ge=0, description="Number of steps, counted from the start of the run.")
     minimize: bool = Field(default=False, description="Minimise the energy before the dynamics.")
@@ -119,6 +128,9 @@ class RunSection(_Section):
     balance: bool = Field(
         default=Execution.balance, description="Dynamic load balancing between ranks."
     )
+    max_hours: float | None = Field(
+        default=None, gt=0, description="Stop with a checkpoint after so many hours."
+    )
 
     def execution(self) -> Execution:
         """Where the simulation runs."""
@@ -126,9 +138,10 @@ class RunSection(_Section):
 
 
 class OutputSection(_Section):
-    """[output]: what is left behind; intervals in steps, 0 = never.
+    """[output]: what is left behind; intervals in steps (`checkpoint_minutes`: minutes), 0 = never.
 
-    `profile` times a stretch of the run, once it has warmed up.
+    A checkpoint is written whenever one of its two intervals is over.  `profile` times a stretch of
+    the run, once it has warmed up.  `copy_inputs` puts copies of the input files into the folder.
     """
 
     dir: AbsolutePath = Field(description="Folder for the results.")
@@ -139,11 +152,17 @@ class OutputSection(_Section):
         default=1000, ge=0, description="Steps between trajectory frames; 0: no trajectory."
     )
     checkpoint_every: int = Field(
-        default=5000, ge=0, description="Steps between checkpoints; 0: one at the end only."
+        default=5000, ge=0, description="Steps between checkpoints; 0: not by steps."
+    )
+    checkpoint_minutes: float = Field(
+        default=15.0, ge=0, description="Minutes between checkpoints; 0: not by time."
     )
     profile: bool = Field(
         default=False,
         description="Measure the time of every task or kernel over a short stretch of the run.",
+    )
+    copy_inputs: bool = Field(
+        default=False, description="Copy the input files into the folder of the results."
     )
 
 
@@ -174,13 +193,49 @@ class Config(_Section):
         plain: dict[str, Any] = json.loads(json.dumps(settings))
         return plain
 
-    def write(self, path: str | os.PathLike[str]) -> None:
-        """Writes all settings, defaults too, as TOML."""
-        with open(path, "w", encoding="utf-8") as file:
-            file.write("# The configuration of this run; read again by --resume.\n")
-            for name in type(self).model_fields:
-                file.write(f"\n[{name}]\n")
-                file.writelines(_toml_lines(getattr(self, name)))
+    @classmethod
+    def default_physics(cls) -> dict[str, Any]:
+        """Defaults of settings that decide the trajectory, as "section.key"."""
+        sections = {"nonbonded": Nonbonded(), "integrator": IntegratorSection()}
+        return {
+            f"{name}.{key}": value
+            for name, found in sections.items()
+            for key, value in _items(found)
+        }
+
+    def with_seed(self) -> Config:
+        """A copy with a seed: where there was none, one is drawn."""
+        if self.integrator.seed is not None:
+            return self
+        integrator = self.integrator.model_copy(update={"seed": draw_seed()})
+        return self.model_copy(update={"integrator": integrator})
+
+    def with_inputs(self, topology: Path, coordinates: Path) -> Config:
+        """A copy with other paths to the inputs."""
+        paths = {"topology": topology, "coordinates": coordinates}
+        return self.model_copy(update={"system": self.system.model_copy(update=paths)})
+
+    def as_toml(self, folder: Path) -> str:
+        """All settings, defaults too, for a file in that folder.
+
+        Inputs inside the folder get relative paths, so that it can be moved.
+        """
+        inside = {
+            key: getattr(self.system, key).relative_to(folder)
+            for section, key in _PATHS
+            if section == "system" and folder in getattr(self.system, key).parents
+        }
+        system = self.system.model_copy(update=inside)
+        lines = ["# The configuration of this run; read again by --resume.\n"]
+        for name in type(self).model_fields:
+            section = system if name == "system" else getattr(self, name)
+            lines += [f"\n[{name}]\n", *_toml_lines(section)]
+        return "".join(lines)
+
+
+def draw_seed() -> int:
+    """A random seed; of 53 bits, which every reader of numbers keeps."""
+    return secrets.randbits(53)
 
 
 def read_config(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -189,9 +244,10 @@ def read_config(path: str | os.PathLike[str]) -> dict[str, Any]:
     Relative paths count from the folder of the file.
     """
     path = Path(path)
+    with reading(path):
+        data = read_file(path)
     try:
-        with open(path, "rb") as file:
-            settings = tomllib.load(file)
+        settings = tomllib.loads(data.decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise QuiltError(f"{path}: not valid TOML: {error}") from None
     folder = path.absolute().parent
@@ -228,15 +284,6 @@ def build_config(settings: dict[str, Any], source: str = "") -> Config:
     except ValidationError as error:
         faults = "; ".join(_describe(fault) for fault in error.errors())
         raise QuiltError(f"{source}: {faults}" if source else faults) from None
-
-
-def file_hash(path: Path) -> str:
-    """SHA-256 of a file, in hexadecimal."""
-    sha = hashlib.sha256()
-    with open(path, "rb") as file:
-        while block := file.read(1 << 20):
-            sha.update(block)
-    return sha.hexdigest()
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

@@ -9,6 +9,7 @@ a run is what its log says.
 from __future__ import annotations
 
 import csv
+import io
 import json
 import os
 from collections import defaultdict
@@ -18,6 +19,7 @@ from typing import Any
 
 from rich.table import Table
 
+from ..outputs.files import replace_file
 from ..outputs.reporters import Reporter
 from .progress import console
 from .simulation import Simulation
@@ -61,18 +63,18 @@ class Profile:
 
     def write_table(self, path: str | os.PathLike[str]) -> None:
         """The table as CSV."""
-        with open(path, "w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(["name", "calls", "us_per_call", "us_per_step", "share"])
-            for row in self.rows():
-                times = (f"{row.us_per_call:.3f}", f"{row.us_per_step:.3f}", f"{row.share:.5f}")
-                writer.writerow([row.name, row.calls, *times])
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(["name", "calls", "us_per_call", "us_per_step", "share"])
+        for row in self.rows():
+            times = (f"{row.us_per_call:.3f}", f"{row.us_per_step:.3f}", f"{row.share:.5f}")
+            writer.writerow([row.name, row.calls, *times])
+        replace_file(path, text.getvalue().encode())
 
     def write_timeline(self, path: str | os.PathLike[str]) -> None:
         """Trace events as Perfetto and Chrome read them; a process is a rank, a thread a stream."""
         about = {"device": self.device, "first_step": self.first_step, "steps": self.steps}
-        with open(path, "w", encoding="utf-8") as file:
-            json.dump({"traceEvents": self._events(), "otherData": about}, file)
+        replace_file(path, json.dumps({"traceEvents": self._events(), "otherData": about}).encode())
 
     def _events(self) -> list[dict[str, Any]]:
         events: list[dict[str, Any]] = []

@@ -7,13 +7,56 @@ where it is a file or a pipe, so that a batch system's log stays short.
 
 from __future__ import annotations
 
+import os
+import sys
 import time
+from contextlib import suppress
 from types import TracebackType
+from typing import Any, TextIO, cast
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-console = Console(stderr=True, highlight=False, soft_wrap=True)
+
+class _Stderr:
+    """stderr as it is now, which may break or be closed: messages are then lost, a run is not."""
+
+    def write(self, text: str) -> int:
+        self._attempt("write", text)
+        return len(text)
+
+    def flush(self) -> None:
+        self._attempt("flush")
+
+    def isatty(self) -> bool:
+        return bool(self._attempt("isatty"))
+
+    def fileno(self) -> int:
+        return sys.stderr.fileno()
+
+    @property
+    def encoding(self) -> str:
+        return getattr(sys.stderr, "encoding", None) or "utf-8"
+
+    def _attempt(self, name: str, *arguments: str) -> Any:
+        try:
+            return getattr(sys.stderr, name)(*arguments)
+        except AttributeError:
+            return None  # there is no stderr
+        except (OSError, ValueError):
+            _silence(sys.stderr)
+            return None
+
+
+def _silence(stream: Any) -> None:
+    """Sends to nowhere what a broken stream still holds, so that the process can end cleanly."""
+    with suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
+
+
+console = Console(file=cast(TextIO, _Stderr()), highlight=False, soft_wrap=True)
 
 _LINE_SECONDS = 10.0
 _DAY = 86400.0
@@ -78,6 +121,40 @@ class RunProgress:
         done = self._step - self._first
         left = (self._last_line - self._begin) / max(done, 1) * (self._total - self._step)
         say(f"step {self._step} of {self._total}, {self.speed():.3g} ns/day, {_clock(left)} left")
+
+
+class MinimizeProgress:
+    """Progress of a minimisation; a context that is told of each iteration."""
+
+    def __init__(self) -> None:
+        self._last_line = time.perf_counter()
+        self._status = console.status("minimising") if console.is_terminal else None
+
+    def __enter__(self) -> MinimizeProgress:
+        if self._status is not None:
+            self._status.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._status is not None:
+            self._status.stop()
+
+    def update(self, iteration: int, potential: float, largest_force: float) -> None:
+        """So many iterations are done: potential, kJ/mol, and largest force, kJ/mol/nm."""
+        text = (
+            f"minimising: iteration {iteration}, potential {potential:.1f} kJ/mol, "
+            f"largest force {largest_force:.0f} kJ/mol/nm"
+        )
+        if self._status is not None:
+            self._status.update(text)
+        elif time.perf_counter() - self._last_line >= _LINE_SECONDS:
+            self._last_line = time.perf_counter()
+            say(text)
 
 
 def _clock(seconds: float) -> str:

@@ -3,16 +3,16 @@
 
 A folder holds all that a resume needs: the resolved configuration, checkpoints, and outputs that
 can be cut back to a checkpoint's step.  The checkpoint names its inputs by their hashes, so a run
-is never carried on with a changed force field by mistake.
+is never carried on with a changed force field by mistake, and inputs may lie elsewhere by then.
 """
 
 from __future__ import annotations
 
-import fcntl
 import os
 import signal
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from ..description.system import System
 from ..engine.core import EngineFactory, make_engine
 from ..errors import QuiltError
 from ..inputs import load
-from ..outputs.checkpoint import Checkpoint, CheckpointError, previous_path, read_latest
+from ..outputs.checkpoint import Checkpoint, write_checkpoint
 from ..outputs.files import writing
 from ..outputs.reporters import (
     CheckpointReporter,
@@ -32,64 +32,74 @@ from ..outputs.reporters import (
     Reporter,
     TrajectoryReporter,
 )
-from ..outputs.structures import write_pdb, write_restart
-from .config import REPARTITIONED_HYDROGEN_MASS, Config, build_config, file_hash, merge, read_config
+from ..outputs.structures import pdb_limit, write_cif, write_pdb, write_restart
+from .config import REPARTITIONED_HYDROGEN_MASS, Config, build_config, merge
+from .folder import INPUTS, Folder
+from .identity import provenance_of, refuse_changes
 from .profiling import Profile, run_profiled
-from .progress import RunProgress, say, warn
+from .progress import MinimizeProgress, RunProgress, say, warn
 from .simulation import Simulation
-
-
-class Folder:
-    """Where the files of a run lie."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.config = path / "config.toml"
-        self.log = path / "log.csv"
-        self.trajectory = path / "trajectory.dcd"
-        self.checkpoint = path / "checkpoint.qmd"
-        self.final_pdb = path / "final.pdb"
-        self.final_restart = path / "final.rst7"
-        self.profile = path / "profile.csv"
-        self.timeline = path / "timeline.json"
-
-    def clear(self) -> None:
-        """Removes what an earlier run left."""
-        outputs = (self.config, self.log, self.trajectory, self.final_pdb, self.final_restart)
-        profiles = (self.profile, self.timeline)
-        checkpoints = (self.checkpoint, previous_path(self.checkpoint))
-        for path in (*outputs, *profiles, *checkpoints):
-            with writing(path):
-                path.unlink(missing_ok=True)
+from .stopping import Stopping
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a run ended: the step it reached, whether it was interrupted, its mean speed, ns/day."""
+    """How a run ended: the step it reached, whether it was interrupted, its mean speed, ns/day.
+
+    `signal` is the one that interrupted it; None where its time was up.
+    """
 
     step: int
     interrupted: bool
     speed: float
+    signal: signal.Signals | None = None
+
+
+@dataclass(frozen=True)
+class _Run:
+    """What the stages of a run share."""
+
+    config: Config
+    folder: Folder
+    simulation: Simulation
+    provenance: dict[str, Any]
+    stopping: Stopping
 
 
 def start(config: Config, overwrite: bool = False, engine: EngineFactory = make_engine) -> Outcome:
-    """Starts a new run; QuiltError where its folder holds one and `overwrite` is not set."""
+    """Starts a new run.
+
+    Parameters
+    ----------
+    config:
+        All settings; without a seed one is drawn and recorded.
+    overwrite:
+        Moves earlier results out of the way, once the new run has loaded.
+    engine:
+        As for `Simulation`.
+
+    Raises
+    ------
+    QuiltError
+        Where its folder has files that it would replace and `overwrite` is not set.
+    """
+    begun = time.monotonic()
+    config = config.with_seed()
     folder = Folder(config.output.dir)
-    if folder.checkpoint.exists() and not overwrite:
-        raise QuiltError(
-            f"{folder.path} already holds a run: carry it on with 'quiltmd run --resume "
-            f"{folder.path}', choose another folder, or give --overwrite"
-        )
-    system, state = _load(config)
-    check_overlaps(system, state)
-    simulation = _simulation(config, system, state, engine)
-    with _owning(folder.path):
-        folder.clear()
-        with writing(folder.config):
-            config.write(folder.config)
-        _introduce(config, simulation)
-        _prepare(config, simulation)
-        return _run(config, folder, simulation, _provenance(config, state), after=None)
+    with folder.owned():
+        if not overwrite:
+            folder.refuse_to_replace()
+        system, state = _load(config)
+        check_overlaps(system, state)
+        simulation = _simulation(config, system, state, engine)
+        with Stopping(config.run.max_hours, begun) as stopping:
+            config = folder.move_aside(config)
+            if config.output.copy_inputs:
+                config = folder.copy_inputs(config)
+            folder.write_config(config)
+            _introduce(config, simulation)
+            provenance = provenance_of(config, state)
+            return _from_the_start(_Run(config, folder, simulation, provenance, stopping), state)
 
 
 def resume(
@@ -102,39 +112,46 @@ def resume(
     Parameters
     ----------
     directory:
-        The output folder of the run.
+        The output folder of the run; it may have been moved.
     flags:
-        Settings of [run] that change: steps (in all), ranks, threads, device, balance.
+        Settings that change: all of [run] but `minimize`, where `steps` counts in all; of [output]
+        intervals of checkpoints and `profile`; of [system] new paths to the same inputs.
     engine:
         As for `Simulation`.
 
     Raises
     ------
     QuiltError
-        Where there is nothing to carry on, or where inputs or physical settings have changed.
+        Where there is nothing to carry on, where inputs or settings that must stay have changed, or
+        where log or trajectory are not as the run left them.
     """
+    begun = time.monotonic()
     folder = Folder(Path(directory).absolute())
-    if not folder.config.exists():
-        raise QuiltError(f"{folder.path} holds no run to resume: {folder.config.name} is missing")
-    settings = merge(read_config(folder.config), {**(flags or {}), ("output", "dir"): folder.path})
-    config = build_config(settings, str(folder.config))
-    with _owning(folder.path):
-        checkpoint = _latest(folder)
-        provenance = _provenance(config, checkpoint.state)
-        _refuse_changes(checkpoint.provenance, provenance)
-        if config.run.steps < checkpoint.state.step:
+    folder.settings()  # before a folder is made for nothing
+    with folder.owned():
+        settings = merge(folder.settings(), {**(flags or {}), ("output", "dir"): folder.path})
+        config = build_config(settings, str(folder.config))
+        checkpoint = folder.latest()
+        state = checkpoint.state
+        _find_inputs(config, folder)
+        provenance = provenance_of(config, state)
+        refuse_changes(checkpoint.provenance, provenance)
+        if config.run.steps < state.step:
             raise QuiltError(
-                f"the run is already at step {checkpoint.state.step}, beyond the "
+                f"the run is already at step {state.step}, beyond the "
                 f"{config.run.steps} steps asked for"
             )
         system, _ = _load(config)
-        simulation = _simulation(config, system, checkpoint.state, engine)
-        simulation.set_state(checkpoint.state, checkpoint.heat)
-        with writing(folder.config):
-            config.write(folder.config)
-        _introduce(config, simulation)
-        say(f"resuming at step {simulation.step} of {config.run.steps}")
-        return _run(config, folder, simulation, provenance, after=simulation.step)
+        simulation = _simulation(config, system, state, engine)
+        simulation.set_state(state, checkpoint.heat)
+        with Stopping(config.run.max_hours, begun) as stopping:
+            run = _Run(config, folder, simulation, provenance, stopping)
+            if checkpoint.stage == "minimize":
+                folder.write_config(config)
+                _introduce(config, simulation)
+                say("beginning again with the minimisation")
+                return _from_the_start(run, state)
+            return _run(run, checkpoint)
 
 
 def _load(config: Config) -> tuple[System, State]:
@@ -144,6 +161,18 @@ def _load(config: Config) -> tuple[System, State]:
         constraints=config.system.constraints,
         hydrogen_mass=REPARTITIONED_HYDROGEN_MASS if config.system.hmr else None,
     )
+
+
+def _find_inputs(config: Config, folder: Folder) -> None:
+    """QuiltError where an input is not where the configuration says."""
+    missing = [name for name in INPUTS if not getattr(config.system, name).exists()]
+    if missing:
+        paths = ", ".join(str(getattr(config.system, name)) for name in missing)
+        options = " ".join(f"--{name} FILE" for name in missing)
+        raise QuiltError(
+            f"the inputs of this run are missing ({paths}): if they have moved, say where with "
+            f"'quiltmd run --resume {folder.path} {options}'"
+        )
 
 
 def _simulation(config: Config, system: System, state: State, engine: EngineFactory) -> Simulation:
@@ -169,77 +198,117 @@ def _introduce(config: Config, simulation: Simulation) -> None:
     bath = f" at {integrator.temperature:g} K" if integrator.ensemble == "nvt" else ""
     say(
         f"{simulation.system.atoms} atoms, {integrator.ensemble.upper()}{bath}, "
-        f"{integrator.timestep * 1000:g} fs steps, on {simulation.device} ({', '.join(names)}), "
-        f"{config.run.ranks} rank(s)"
+        f"{integrator.timestep * 1000:g} fs steps, seed {integrator.seed}, on {simulation.device} "
+        f"({', '.join(names)}), {config.run.ranks} rank(s)"
     )
 
 
-def _prepare(config: Config, simulation: Simulation) -> None:
-    """Minimises where asked; draws velocities where the input has none that still fit."""
-    if config.run.minimize:
-        before = simulation.energies()["potential"]
-        simulation.minimize()
-        after = simulation.energies()["potential"]
-        say(f"minimised: potential {before:.1f} -> {after:.1f} kJ/mol")
-    integrator = config.integrator
-    if config.run.minimize or not simulation.state().velocities.any():
-        simulation.draw_velocities(integrator.temperature, integrator.seed)
+def _from_the_start(run: _Run, state: State) -> Outcome:
+    """Minimises where asked, then runs from step 0."""
+    if run.config.run.minimize:
+        checkpoint = Checkpoint(state, provenance=run.provenance, stage="minimize")
+        with writing(run.folder.checkpoint):
+            write_checkpoint(run.folder.checkpoint, checkpoint)
+        _minimize(run)
+        if run.stopping:
+            return _interrupted(run, 0.0, " in the minimisation, which will begin again")
+    _give_velocities(run)
+    return _run(run, None)
+
+
+def _minimize(run: _Run) -> None:
+    simulation = run.simulation
+    before = simulation.energies()["potential"]
+    with MinimizeProgress() as progress:
+
+        def watch(iteration: int, potential: float, largest_force: float) -> bool:
+            progress.update(iteration, potential, largest_force)
+            return bool(run.stopping)
+
+        found = simulation.minimize(watch=watch)
+    if run.stopping:
+        return
+    end = "converged" if found["converged"] else "not converged, which dynamics can bear"
+    say(
+        f"minimised in {found['iterations']} iterations: potential {before:.1f} -> "
+        f"{found['potential']:.1f} kJ/mol, largest force {found['largest_force']:.0f} kJ/mol/nm "
+        f"({end})"
+    )
+
+
+def _give_velocities(run: _Run) -> None:
+    """Draws velocities where the input has none that still fit."""
+    integrator = run.config.integrator
+    if run.config.run.minimize or not run.simulation.state().velocities.any():
+        run.simulation.draw_velocities(integrator.temperature, integrator.seed or 0)
         say(f"velocities drawn at {integrator.temperature:g} K")
     else:
         say("velocities taken from the coordinates file")
 
 
-def _run(
-    config: Config,
-    folder: Folder,
-    simulation: Simulation,
-    provenance: dict[str, Any],
-    after: int | None,
-) -> Outcome:
-    """Runs to the configured step, writing outputs; `after` is the step that they go on from."""
+def _run(run: _Run, resumed: Checkpoint | None) -> Outcome:
+    """Runs to the configured step, writing outputs, which go on from the checkpoint."""
+    config, folder, simulation = run.config, run.folder, run.simulation
     with ExitStack() as stack:
-        outputs = _open_outputs(config, folder, simulation, after, stack)
+        outputs = _open_outputs(run, resumed, stack)
         checkpoints = CheckpointReporter(
-            folder.checkpoint, config.output.checkpoint_every, outputs, provenance
+            folder.checkpoint, config.output.checkpoint_every, outputs, run.provenance
         )
-        checkpoints.last_step = after
-        if after is None:
+        if resumed is None:
             _first_reports(outputs, checkpoints, simulation)
-        stop = stack.enter_context(_stop_signals())
+        else:
+            checkpoints.last_step = simulation.step
+            folder.write_config(config)
+            _introduce(config, simulation)
+            say(f"resuming at step {simulation.step} of {config.run.steps}")
         progress = RunProgress(simulation.step, config.run.steps, config.integrator.timestep)
-
-        def watch(step: int) -> bool:
-            progress.update(step)
-            return bool(stop)
-
         try:
             with progress:
-                profile = _advance(config, folder, simulation, [*outputs, checkpoints], watch)
+                profile = _advance(run, [*outputs, checkpoints], checkpoints, progress)
         except QuiltError as error:
             raise _with_checkpoint(error, folder, checkpoints) from None
         if checkpoints.last_step != simulation.step:
             checkpoints.report(simulation)
     if profile is not None:
         profile.show()
-    return _finish(config, folder, simulation, progress.speed())
+    if simulation.step < config.run.steps:
+        return _interrupted(run, progress.speed())
+    return _finish(run, progress.speed())
 
 
 def _advance(
-    config: Config,
-    folder: Folder,
-    simulation: Simulation,
+    run: _Run,
     reporters: Sequence[Reporter],
-    watch: Callable[[int], bool],
+    checkpoints: CheckpointReporter,
+    progress: RunProgress,
 ) -> Profile | None:
-    """Runs to the configured step, or to where `watch` asks to stop; profiles where asked."""
-    left = config.run.steps - simulation.step
+    """Runs to the configured step, or to where it is asked to stop; profiles where asked.
+
+    Checkpoints that are due by the clock are written between two stretches.
+    """
+    simulation, steps = run.simulation, run.config.run.steps
     profile = None
-    if config.output.profile and left > 0:
-        profile = run_profiled(simulation, left, reporters, watch)
-        _write_profile(profile, folder)
-        if watch(simulation.step):
-            return profile
-    simulation.run(config.run.steps - simulation.step, reporters, watch)
+    if run.config.output.profile and simulation.step < steps:
+
+        def watch_profile(step: int) -> bool:
+            progress.update(step)
+            return bool(run.stopping)
+
+        profile = run_profiled(simulation, steps - simulation.step, reporters, watch_profile)
+        _write_profile(profile, run.folder)
+    interval = 60 * run.config.output.checkpoint_minutes or float("inf")
+
+    def is_due() -> bool:
+        return time.monotonic() >= checkpoints.written_at + interval
+
+    def watch(step: int) -> bool:
+        progress.update(step)
+        return bool(run.stopping) or is_due()
+
+    while simulation.step < steps and not run.stopping:
+        simulation.run(steps - simulation.step, reporters, watch)
+        if is_due():
+            checkpoints.report(simulation)
     return profile
 
 
@@ -250,21 +319,21 @@ def _write_profile(profile: Profile, folder: Folder) -> None:
         profile.write_timeline(folder.timeline)
 
 
-def _open_outputs(
-    config: Config, folder: Folder, simulation: Simulation, after: int | None, stack: ExitStack
-) -> list[Output]:
+def _open_outputs(run: _Run, resumed: Checkpoint | None, stack: ExitStack) -> list[Output]:
+    output, folder, simulation = run.config.output, run.folder, run.simulation
+    after = None if resumed is None else resumed.state.step
+    marks = {} if resumed is None else resumed.outputs
     outputs: list[Output] = []
-    if config.output.log_every:
-        with writing(folder.log):
-            log = LogReporter(folder.log, config.output.log_every, after)
+    if output.log_every:
+        log = LogReporter(folder.log, output.log_every, after, marks.get(folder.log.name))
         log.start_clock(simulation)
         stack.callback(log.close)
         outputs.append(log)
-    if config.output.trajectory_every:
-        with writing(folder.trajectory):
-            frames = TrajectoryReporter(
-                folder.trajectory, config.output.trajectory_every, simulation, after
-            )
+    if output.trajectory_every:
+        mark = marks.get(folder.trajectory.name)
+        frames = TrajectoryReporter(
+            folder.trajectory, output.trajectory_every, simulation, after, mark
+        )
         stack.callback(frames.close)
         outputs.append(frames)
     return outputs
@@ -280,19 +349,30 @@ def _first_reports(
     checkpoints.report(simulation)
 
 
-def _finish(config: Config, folder: Folder, simulation: Simulation, speed: float) -> Outcome:
-    interrupted = simulation.step < config.run.steps
-    if interrupted:
-        again = f"quiltmd run --resume {folder.path}"
-        say(f"interrupted at step {simulation.step}; carry on with: {again}")
-    else:
+def _interrupted(run: _Run, speed: float, where: str = "") -> Outcome:
+    step = run.simulation.step
+    say(
+        f"stopped at step {step}{where} ({run.stopping.reason()}); carry on with: "
+        f"quiltmd run --resume {run.folder.path}"
+    )
+    return Outcome(step, True, speed, run.stopping.signal)
+
+
+def _finish(run: _Run, speed: float) -> Outcome:
+    folder, simulation = run.folder, run.simulation
+    with writing(folder.final_cif):
+        write_cif(folder.final_cif, simulation)
+    limit = pdb_limit(simulation)
+    if limit is None:
         with writing(folder.final_pdb):
             write_pdb(folder.final_pdb, simulation)
-        with writing(folder.final_restart):
-            write_restart(folder.final_restart, simulation)
-        _tell_redone(simulation)
-        say(f"done: step {simulation.step}, {speed:.3g} ns/day; results in {folder.path}")
-    return Outcome(simulation.step, interrupted, speed)
+    else:
+        say(f"no {folder.final_pdb.name}: {limit}; use {folder.final_cif.name}")
+    with writing(folder.final_restart):
+        write_restart(folder.final_restart, simulation)
+    _tell_redone(simulation)
+    say(f"done: step {simulation.step}, {speed:.3g} ns/day; results in {folder.path}")
+    return Outcome(simulation.step, False, speed)
 
 
 def _tell_redone(simulation: Simulation) -> None:
@@ -309,78 +389,3 @@ def _with_checkpoint(
     """The error, with where the run can go on from."""
     step = "" if checkpoints.last_step is None else f" (step {checkpoints.last_step})"
     return QuiltError(f"{error}; the last good checkpoint is {folder.checkpoint}{step}")
-
-
-def _provenance(config: Config, state: State) -> dict[str, Any]:
-    return {
-        "topology": file_hash(config.system.topology),
-        "coordinates": file_hash(config.system.coordinates),
-        "physics": config.physics(state.box),
-    }
-
-
-def _refuse_changes(before: dict[str, Any], now: dict[str, Any]) -> None:
-    files = ("topology", "coordinates")
-    changes = [f"the {name} file" for name in files if before[name] != now[name]]
-    keys = sorted(before["physics"].keys() | now["physics"].keys())
-    for key in keys:
-        old, new = before["physics"].get(key), now["physics"].get(key)
-        if old != new:
-            changes.append(f"{key} (was {old}, is {new})")
-    if changes:
-        names = ", ".join(changes)
-        raise QuiltError(f"cannot resume, the run would not be the same: changed {names}")
-
-
-def _latest(folder: Folder) -> Checkpoint:
-    """The last good checkpoint; where it is the previous one, it takes the damaged one's place."""
-    try:
-        checkpoint, fault = read_latest(folder.checkpoint)
-    except CheckpointError as error:
-        raise QuiltError(f"cannot resume: {error}") from None
-    if fault is not None:
-        warn(f"{fault}; falling back to the previous checkpoint, step {checkpoint.state.step}")
-        os.replace(previous_path(folder.checkpoint), folder.checkpoint)
-    return checkpoint
-
-
-@contextmanager
-def _owning(folder: Path) -> Iterator[None]:
-    """Makes the folder and locks it against a second run, for as long as this process lives."""
-    with writing(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(handle)
-        raise QuiltError(f"{folder} is in use by another run") from None
-    except OSError:
-        pass  # a file system without locks: go on without
-    try:
-        yield
-    finally:
-        os.close(handle)
-
-
-@contextmanager
-def _stop_signals() -> Iterator[list[int]]:
-    """Collects the first Ctrl-C or termination request; the run stops at its next piece.
-
-    A second Ctrl-C acts at once, as usual.
-    """
-    received: list[int] = []
-    kinds = (signal.SIGINT, signal.SIGTERM)
-    before = {kind: signal.getsignal(kind) for kind in kinds}
-
-    def note(kind: int, frame: object) -> None:
-        received.append(kind)
-        signal.signal(kind, before[signal.Signals(kind)])
-
-    for kind in kinds:
-        signal.signal(kind, note)
-    try:
-        yield received
-    finally:
-        for kind in kinds:
-            signal.signal(kind, before[kind])

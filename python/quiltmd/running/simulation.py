@@ -128,7 +128,12 @@ class Simulation(Readout):
         """Forces now, (N, 3), kJ/mol/nm, in the order of the input."""
         return np.asarray(self._engine.forces(), dtype=np.float64)
 
-    def minimize(self, tolerance: float = 100.0, max_iterations: int = 200) -> dict[str, Any]:
+    def minimize(
+        self,
+        tolerance: float = 100.0,
+        max_iterations: int = 200,
+        watch: Callable[[int, float, float], bool] | None = None,
+    ) -> dict[str, Any]:
         """Moves the atoms to a nearby minimum of the potential; velocities are left as they are.
 
         Parameters
@@ -137,15 +142,19 @@ class Simulation(Readout):
             Largest force on an atom at which to stop, kJ/mol/nm.
         max_iterations:
             When to stop in any case.
+        watch:
+            Called before each iteration with the number of those done, the potential and the
+            largest force; True stops there.
 
         Returns
         -------
         potential, largest_force, iterations, converged.
         """
         with self._naming_atoms():
-            outcome = self._engine.minimize(tolerance, max_iterations)
-        self._changed()
-        return outcome
+            try:
+                return self._engine.minimize(tolerance, max_iterations, watch)
+            finally:
+                self._changed()
 
     def draw_velocities(self, temperature: float, seed: int = 0) -> None:
         """New velocities from the Maxwell-Boltzmann distribution at `temperature` (K).

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The folder of a run: its files, its lock, and what becomes of files that are already there.
+
+Nothing that lies in a folder is ever deleted for a new run: it is refused, or with `--overwrite`
+moved into a subfolder `backup.1`, `backup.2`, ... which can be resumed like any other folder of a
+run.  An input that is moved so is found there afterwards.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from ..errors import QuiltError
+from ..outputs.checkpoint import Checkpoint, CheckpointError, previous_path, read_latest
+from ..outputs.files import (
+    make_folder,
+    move,
+    read_file,
+    reading,
+    remove_temporaries,
+    replace_file,
+    sync_folder,
+    writing,
+)
+from .config import Config, read_config
+from .progress import say, warn
+
+INPUTS = ("topology", "coordinates")
+
+
+class Folder:
+    """Where the files of a run lie."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.config = path / "config.toml"
+        self.log = path / "log.csv"
+        self.trajectory = path / "trajectory.dcd"
+        self.checkpoint = path / "checkpoint.qmd"
+        self.final_cif = path / "final.cif"
+        self.final_pdb = path / "final.pdb"
+        self.final_restart = path / "final.ncrst"
+        self.profile = path / "profile.csv"
+        self.timeline = path / "timeline.json"
+        self.inputs = path / "inputs"
+
+    def files(self) -> list[Path]:
+        """All that a run may write."""
+        checkpoints = (self.checkpoint, previous_path(self.checkpoint), self._damaged)
+        final = (self.final_cif, self.final_pdb, self.final_restart, self.path / "final.rst7")
+        tables = (self.profile, self.timeline, self.path / "energies.png")
+        outputs = (self.config, self.log, self.trajectory, *checkpoints, *final, *tables)
+        return [*outputs, self.inputs]
+
+    @contextmanager
+    def owned(self) -> Iterator[None]:
+        """Makes the folder and locks it against other runs, for as long as this process lives.
+
+        A folder made here is removed again if it stays empty.
+        """
+        made = not self.path.exists()
+        with writing(self.path):
+            make_folder(self.path)
+            handle = os.open(self.path, os.O_RDONLY)
+        try:
+            _lock(handle, self.path)
+            remove_temporaries(self.path, [file.name for file in self.files()])
+            yield
+        finally:
+            with suppress(OSError):
+                os.close(handle)
+            if made:
+                with suppress(OSError):
+                    self.path.rmdir()
+
+    def refuse_to_replace(self) -> None:
+        """QuiltError where the folder has files that a new run would replace."""
+        found = [file for file in self.files() if os.path.lexists(file)]
+        checkpoints = (self.checkpoint, previous_path(self.checkpoint))
+        aside = f"give --overwrite, which moves them to {self._backup()}"
+        if any(file in found for file in checkpoints):
+            raise QuiltError(
+                f"{self.path} already holds a run: carry it on with 'quiltmd run --resume "
+                f"{self.path}', choose another folder, or {aside.replace('them', 'it')}"
+            )
+        if found:
+            names = ", ".join(file.name for file in found)
+            raise QuiltError(
+                f"{self.path} already has files of the names that a run writes ({names}): choose "
+                f"another folder (--out, or dir in [output]), or {aside}"
+            )
+
+    def move_aside(self, config: Config) -> Config:
+        """Moves earlier results into a backup; the configuration then names inputs where they are.
+
+        The configuration is made last to go, so that an interrupted move can be told from a run.
+        """
+        found = [file for file in self.files() if os.path.lexists(file)]
+        if not found:
+            return config
+        backup = self._backup()
+        inputs = {name: _moved(getattr(config.system, name), found, backup) for name in INPUTS}
+        with writing(backup):
+            make_folder(backup)
+        for file in reversed(found):
+            with writing(backup / file.name):
+                move(file, backup / file.name)
+        with writing(backup):
+            sync_folder(backup)
+            sync_folder(self.path)
+        say(f"earlier results in {self.path} are now in {backup}")
+        return config.with_inputs(**inputs)
+
+    def copy_inputs(self, config: Config) -> Config:
+        """Copies the input files into the folder, from where the run then takes them."""
+        copies = {}
+        with writing(self.inputs):
+            make_folder(self.inputs)
+        for name in INPUTS:
+            source = getattr(config.system, name)
+            copies[name] = self.inputs / f"{name}-{source.name}"
+            with reading(source):
+                data = read_file(source)
+            with writing(copies[name]):
+                replace_file(copies[name], data)
+        return config.with_inputs(**copies)
+
+    def settings(self) -> dict[str, Any]:
+        """What config.toml says; QuiltError where there is none."""
+        if not self.config.exists():
+            raise QuiltError(f"{self.path} holds no run to resume: {self.config.name} is missing")
+        return read_config(self.config)
+
+    def write_config(self, config: Config) -> None:
+        """Puts config.toml in place, unless it says the same already."""
+        text = config.as_toml(self.path).encode()
+        with writing(self.config):
+            if not self.config.exists() or read_file(self.config) != text:
+                replace_file(self.config, text)
+
+    def latest(self) -> Checkpoint:
+        """The last good checkpoint; where it is the previous one, it takes the other's place."""
+        try:
+            checkpoint, fault = read_latest(self.checkpoint)
+        except CheckpointError as error:
+            before = (
+                ""
+                if self.checkpoint.exists()
+                else (
+                    "; if the run was stopped before its first checkpoint, start it again with "
+                    "--overwrite"
+                )
+            )
+            raise QuiltError(f"cannot resume: {error}{before}") from None
+        if fault is not None:
+            warn(f"{fault}; falling back to the previous checkpoint, step {checkpoint.state.step}")
+            with writing(self.checkpoint):
+                if self.checkpoint.exists():
+                    os.replace(self.checkpoint, self._damaged)
+                os.replace(previous_path(self.checkpoint), self.checkpoint)
+                sync_folder(self.path)
+        return checkpoint
+
+    @property
+    def _damaged(self) -> Path:
+        return self.checkpoint.with_suffix(".damaged.qmd")
+
+    def _backup(self) -> Path:
+        number = 1
+        while os.path.lexists(self.path / f"backup.{number}"):
+            number += 1
+        return self.path / f"backup.{number}"
+
+
+def _moved(path: Path, files: list[Path], backup: Path) -> Path:
+    """Where an input is when these files have gone to the backup."""
+    # An input may be reached by a link, or be one.
+    names = (Path(os.path.realpath(path)), Path(os.path.realpath(path.parent)) / path.name)
+    for file in files:
+        old = Path(os.path.realpath(file.parent)) / file.name
+        for name in names:
+            if name == old or old in name.parents:
+                return backup / file.name / name.relative_to(old)
+    return path
+
+
+def _lock(handle: int, path: Path) -> None:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise QuiltError(f"{path} is in use by another run") from None
+    except OSError as error:
+        warn(
+            f"{path} cannot be locked ({error.strerror}): make sure that no second run uses this "
+            "folder"
+        )

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What makes a run the same run: its inputs by content, and the settings that must not change.
+
+A checkpoint carries it.  How far, where and how often checkpoints are written may change; whatever
+decides the trajectory, or which of its steps are in the files, may not.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ..description.state import State
+from ..errors import QuiltError
+from ..outputs.files import hash_file, reading
+from .config import Config
+
+_FILES = ("topology", "coordinates")
+
+
+def provenance_of(config: Config, state: State) -> dict[str, Any]:
+    """Hashes of the inputs, and the settings that must stay."""
+    return {
+        "topology": file_hash(config.system.topology),
+        "coordinates": file_hash(config.system.coordinates),
+        "physics": config.physics(state.box),
+        "outputs": {
+            "output.log_every": config.output.log_every,
+            "output.trajectory_every": config.output.trajectory_every,
+        },
+    }
+
+
+def refuse_changes(before: dict[str, Any], now: dict[str, Any]) -> None:
+    """QuiltError that names what differs from the run that a checkpoint is of.
+
+    A setting that an older checkpoint does not know had its default then.
+    """
+    changes = [f"the {name} file" for name in _FILES if before[name] != now[name]]
+    for group in ("physics", "outputs"):
+        if group in before:
+            changes += _differences(before[group], now[group])
+    if changes:
+        names = ", ".join(changes)
+        raise QuiltError(f"cannot resume, the run would not be the same: changed {names}")
+
+
+def file_hash(path: Path) -> str:
+    """SHA-256 of an input, in hexadecimal; QuiltError where it cannot be read."""
+    with reading(path):
+        return hash_file(path)
+
+
+def _differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
+    defaults = Config.default_physics()
+    found = []
+    for key in sorted(before.keys() | now.keys()):
+        old, new = (settings.get(key, defaults.get(key)) for settings in (before, now))
+        if old != new:
+            found.append(f"{key} (was {old}, is {new})")
+    return found

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""When a run must stop before its last step: on a signal, or when its time is up.
+
+People press Ctrl-C; batch systems warn with other signals that a job's time, or its machine, will
+soon be gone.  All of them ask for the same: a checkpoint, and an exit status that says that the run
+can be carried on.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from types import FrameType, TracebackType
+from typing import Any
+
+SIGNALS = (
+    signal.SIGINT,
+    signal.SIGTERM,
+    signal.SIGHUP,
+    signal.SIGUSR1,
+    signal.SIGUSR2,
+    signal.SIGXCPU,
+)
+
+
+class Stopping:
+    """A context in which signals ask for a stop instead of ending the process.
+
+    A second Ctrl-C acts at once, as usual; other signals may come again without harm, as batch
+    systems send them to each process of a job and often twice.  A signal that was ignored before,
+    such as SIGHUP under nohup, stays ignored.
+
+    Parameters
+    ----------
+    max_hours:
+        After which the run must stop; None: never.
+    begun:
+        When these hours began, s of `time.monotonic`.
+    """
+
+    def __init__(self, max_hours: float | None, begun: float) -> None:
+        self.signal: signal.Signals | None = None
+        self._end = None if max_hours is None else begun + 3600 * max_hours
+        self._before: dict[signal.Signals, Any] = {}
+
+    def __bool__(self) -> bool:
+        """Whether to stop."""
+        return self.signal is not None or self._is_late()
+
+    def reason(self) -> str:
+        """Why, in words."""
+        return "the time allowed is up" if self.signal is None else self.signal.name
+
+    def __enter__(self) -> Stopping:
+        main = threading.current_thread() is threading.main_thread()  # others get no signals
+        for kind in SIGNALS if main else ():
+            before = signal.getsignal(kind)
+            if before not in (signal.SIG_IGN, None):
+                self._before[kind] = before
+                signal.signal(kind, self._note)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        for number, before in self._before.items():
+            signal.signal(number, before)
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        kind = signal.Signals(number)
+        if self.signal is None:
+            self.signal = kind
+        if kind == signal.SIGINT:
+            signal.signal(kind, self._before[kind])
+
+    def _is_late(self) -> bool:
+        return self._end is not None and time.monotonic() >= self._end
