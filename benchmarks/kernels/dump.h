@@ -87,10 +87,12 @@ inline Dump read_dump(const std::string& path) {
   d.nonbonded.order = static_cast<int>(file.number("pme_order"));
   for (int i = 0; i < 3; ++i)
     d.nonbonded.grid[i] = static_cast<int>(grid.at(static_cast<size_t>(i)));
-  d.integrator.timestep = file.number("timestep");
-  d.integrator.temperature = file.number("temperature");
-  d.integrator.friction = file.number("friction");
-  d.integrator.constraint_tolerance = file.number("constraint_tolerance");
+  d.integrator.integrator.kind = "langevin_middle";
+  for (const char* name : {"timestep", "temperature", "friction", "constraint_tolerance"})
+    d.integrator.integrator.values[name] = file.number(name);
+  for (const auto& [name, value] :
+       {std::pair{"seed", 99}, {"long_range_every", 1}, {"remove_com_every", 0}})
+    d.integrator.integrator.values[name] = int64_t{value};
   d.box = {rows.at(0), rows.at(3), rows.at(4), rows.at(6), rows.at(7), rows.at(8)};
   const auto positions = file.array<Vec3d>("positions"),
              velocities = file.array<Vec3d>("velocities");

@@ -39,11 +39,11 @@ struct Moment {
 };
 
 LangevinMiddle langevin(Bench& b) {
-  const IntegratorSettings& s = b.setup.integrator;
-  const double keep = std::exp(-s.friction * s.timestep);
-  const double noise = std::sqrt(kBoltzmann * s.temperature * (1 - keep * keep));
-  return {b.work.group_work(),  s.timestep,         keep,   noise, 99,
-          b.work.energy.data(), ForcesAfter::kKept, nullptr};
+  const double friction = b.integrator.integrator.number("friction"), dt = b.setup.plan.timestep;
+  const double keep = std::exp(-friction * dt);
+  const double noise = std::sqrt(kBoltzmann * b.setup.plan.temperature * (1 - keep * keep));
+  return {b.work.group_work(), dt,     keep, noise, 99, b.work.energy.data(),
+          ForcesAfter::kKept,  nullptr};
 }
 
 // As a block of steps has it.
@@ -92,21 +92,20 @@ void check_stages(Bench& gpu, const Moment& moment) {
   const auto device = make_device("cpu", static_cast<int>(std::thread::hardware_concurrency()));
   Bench cpu({gpu.setup.system,
              gpu.setup.nonbonded,
-             gpu.setup.integrator,
+             gpu.integrator,
              gpu.setup.box,
              {0, gpu.positions(), gpu.velocities(), 0, {}}},
             *device);
   cpu.work.force.upload(gpu.work.force.download());
   cpu.work.long_range.upload(gpu.work.long_range.download());
   const Moment there(cpu);
-  const double dt = gpu.setup.integrator.timestep;
+  const double dt = gpu.setup.plan.timestep;
   const auto one = [&](const char* name, auto make) { check(name, gpu, moment, cpu, there, make); };
   one("langevin_middle", [](Bench& b) { return langevin(b); });
   one("verlet_start", [&](Bench& b) { return VerletStart{b.work.group_work(), dt}; });
   one("verlet_finish", [&](Bench& b) { return VerletFinish{b.work.group_work(), dt}; });
-  one("verlet_step", [&](Bench& b) {
-    return VerletStep{b.work.group_work(), dt, ForcesAfter::kKept, nullptr};
-  });
+  one("verlet_step",
+      [&](Bench& b) { return VerletStep{b.work.group_work(), dt, ForcesAfter::kKept, nullptr}; });
 }
 
 void check_terms(Bench& b) {
@@ -147,15 +146,14 @@ void time_stage(const char* name, const Moment& moment, CudaDevice& device, cons
         },
         stage);
   };
-  const double alone = time_after(
-      device, [&] { moment.return_to(); }, stage);
+  const double alone = time_after(device, [&] { moment.return_to(); }, stage);
   const double early = after_busy(true), late = after_busy(false);
   std::printf("  %-18s %8.2f us   after another kernel %8.2f, not started early %8.2f\n", name,
               alone, early, late);
 }
 
 void time_stages(Bench& b, const Moment& moment, CudaDevice& device) {
-  const double dt = b.setup.integrator.timestep;
+  const double dt = b.setup.plan.timestep;
   const GroupWork work = b.work.group_work();
   const VerletStep verlet{work, dt, ForcesAfter::kKept, nullptr};
   const auto time = [&](const char* name, const auto& op) { time_stage(name, moment, device, op); };

@@ -31,6 +31,7 @@ inline RankView only_rank(const Setup& setup) {
 struct Bench {
   Bench(const Dump& dump, Device& device)
       : device(device),
+        integrator(dump.integrator),
         setup(make_setup(dump.system, dump.nonbonded, dump.integrator, {}, dump.box)),
         rank(setup, device, *transport[0], only_rank(setup)),
         work(rank.workspace()) {
@@ -73,6 +74,7 @@ struct Bench {
   }
 
   Device& device;
+  const IntegratorSettings integrator;
   const Setup setup;
   const std::vector<std::unique_ptr<Transport>> transport = make_local_transport(1);
   Rank rank;

@@ -97,21 +97,27 @@ NonbondedSettings nonbonded_from(const nb::dict& d) {
   return s;
 }
 
+namespace {
+
+// A part of the dynamics by its kind and numbers.
+Parameters parameters_from(const nb::dict& d) {
+  Parameters parameters{value<std::string>(d, "kind"), {}};
+  for (const auto [key, item] : d) {
+    const auto name = nb::cast<std::string>(key);
+    if (nb::isinstance<nb::int_>(item))
+      parameters.values[name] = nb::cast<int64_t>(item);
+    else if (nb::isinstance<nb::float_>(item))
+      parameters.values[name] = nb::cast<double>(item);
+  }
+  return parameters;
+}
+
+}  // namespace
+
 IntegratorSettings integrator_from(const nb::dict& d) {
-  IntegratorSettings s;
-  const auto kind = value<std::string>(d, "kind");
-  if (kind != "nve" && kind != "nvt")
-    throw Error("unknown ensemble '" + kind + "': choose nve or nvt");
-  s.ensemble = kind == "nve" ? Ensemble::kNve : Ensemble::kNvt;
-  s.timestep = value<double>(d, "timestep");
-  s.long_range_every = value<int>(d, "long_range_every");
-  s.temperature = value<double>(d, "temperature");
-  s.friction = value<double>(d, "friction");
-  s.seed = static_cast<uint64_t>(value<int64_t>(d, "seed"));
-  s.constraint_tolerance = value<double>(d, "constraint_tolerance");
-  s.remove_com_every = value<int>(d, "remove_com_every");
-  if (!(s.timestep > 0)) throw Error("the time step must be positive");
-  if (s.long_range_every < 1) throw Error("the long-range force must act every 1 or more steps");
+  IntegratorSettings s{parameters_from(d), std::nullopt};
+  if (d.contains("thermostat") && !d["thermostat"].is_none())
+    s.thermostat = parameters_from(nb::cast<nb::dict>(d["thermostat"]));
   return s;
 }
 

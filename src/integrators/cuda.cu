@@ -10,6 +10,7 @@
 #include "device/cuda/kernels.h"
 #include "integrators/cuda_lanes.cuh"
 #include "integrators/cuda_threads.cuh"
+#include "integrators/velocity_rescaling.h"
 
 namespace quiltmd {
 namespace {
@@ -84,6 +85,31 @@ struct KineticEnergyStage : Plain {
   __device__ Outcome apply(Group& g, PlacedGroup, Sums& sums) const {
     add_kinetic(g, sums.value);
     return {};
+  }
+};
+
+struct SumKineticEnergyStage : Plain {
+  SumKineticEnergy op;
+  static constexpr Stores kStores = Stores::kNothing;
+  static constexpr int kSums = 1;
+  __device__ int64_t* target() const { return op.sum; }
+  template <class Group>
+  __device__ Outcome apply(Group& g, PlacedGroup, Sums& sums) const {
+    sums.value[0] += to_fixed(kinetic_energy(g), kEnergyScale);
+    return {};
+  }
+};
+
+struct ScaleVelocitiesStage : Plain {
+  ScaleVelocities op;
+  static constexpr Stores kStores = Stores::kVelocities;
+  static constexpr int kSums = 1;
+  __device__ int64_t* target() const { return op.energy + kHeat; }
+  template <class Group>
+  __device__ Outcome apply(Group& g, PlacedGroup, Sums& sums) const {
+    const Outcome outcome = scale_velocities(*op.factor, g);
+    sums.value[0] += to_fixed(outcome.heat, kEnergyScale);
+    return outcome;
   }
 };
 
@@ -189,6 +215,11 @@ __global__ void count_step_kernel(int64_t* step) {
   *step += 1;
 }
 
+__global__ void draw_rescaling_kernel(const __grid_constant__ DrawRescaling op) {
+  wait_for_previous();
+  *op.factor = rescaling_factor(op);
+}
+
 __global__ void __launch_bounds__(256) clear_forces_kernel(const __grid_constant__ ClearForces op) {
   wait_for_previous();
   const int slot = blockIdx.x * 256 + threadIdx.x;
@@ -227,6 +258,10 @@ void count_step(const CountStep& op, CudaContext& context) {
   launch(context, {CountStep::kName, 1, 1, 0, Start::kEarly}, count_step_kernel, op.step);
 }
 
+void draw_rescaling(const DrawRescaling& op, CudaContext& context) {
+  launch(context, {DrawRescaling::kName, 1, 1, 0, Start::kEarly}, draw_rescaling_kernel, op);
+}
+
 void clear_forces(const ClearForces& op, CudaContext& context) {
   launch(context, {ClearForces::kName, blocks_for(op.slot_capacity, 256), 256, 0, Start::kEarly},
          clear_forces_kernel, op);
@@ -253,6 +288,9 @@ void add_integrator_kernels(CudaKernels& table) {
   table.add<CountStep, count_step>();
   table.add<ClearForces, clear_forces>();
   table.add<KineticEnergy, run_stage<KineticEnergyStage, KineticEnergy>>();
+  table.add<SumKineticEnergy, run_stage<SumKineticEnergyStage, SumKineticEnergy>>();
+  table.add<DrawRescaling, draw_rescaling>();
+  table.add<ScaleVelocities, run_stage<ScaleVelocitiesStage, ScaleVelocities>>();
   table.add<SumMomentum, run_stage<SumMomentumStage, SumMomentum>>();
   table.add<RemoveMomentum, run_stage<RemoveMomentumStage, RemoveMomentum>>();
   table.add<DrawVelocities, run_stage<DrawVelocitiesStage, DrawVelocities>>();

@@ -10,6 +10,7 @@
 
 #include "device/host/kernels.h"
 #include "integrators/stage_physics.h"
+#include "integrators/velocity_rescaling.h"
 #include "integrators/water_lanes.h"
 
 namespace quiltmd {
@@ -258,6 +259,27 @@ void kinetic_energy_host(const KineticEnergy& op, ThreadGroup& threads) {
   });
 }
 
+void sum_kinetic_energy_host(const SumKineticEnergy& op, ThreadGroup& threads) {
+  over_groups(op.work, threads, Masses::kReal, {op.sum, 1}, [&](auto& g, int, Sums& sums) {
+    sums[0] += to_fixed(kinetic_energy(g), kEnergyScale);
+    return Outcome{};
+  });
+}
+
+void draw_rescaling_host(const DrawRescaling& op, ThreadGroup&) {
+  *op.factor = rescaling_factor(op);
+}
+
+void scale_velocities_host(const ScaleVelocities& op, ThreadGroup& threads) {
+  const Target target{op.energy + kHeat, 1};
+  over_groups(op.work, threads, Masses::kReal, target, [&](auto& g, int index, Sums& sums) {
+    const Outcome outcome = scale_velocities(*op.factor, g);
+    store_velocities(op.work, index, g.velocity, g.atoms());
+    sums[0] += to_fixed(outcome.heat, kEnergyScale);
+    return outcome;
+  });
+}
+
 void sum_momentum_host(const SumMomentum& op, ThreadGroup& threads) {
   over_groups(op.work, threads, Masses::kReal, {op.momentum, 3}, [&](auto& g, int, Sums& sums) {
     for (int i = 0; i < g.size(); ++i) {
@@ -335,6 +357,9 @@ void add_integrator_kernels(HostKernels& table) {
   table.add<CountStep, count_step_host>();
   table.add<ClearForces, clear_forces_host>();
   table.add<KineticEnergy, kinetic_energy_host>();
+  table.add<SumKineticEnergy, sum_kinetic_energy_host>();
+  table.add<DrawRescaling, draw_rescaling_host>();
+  table.add<ScaleVelocities, scale_velocities_host>();
   table.add<SumMomentum, sum_momentum_host>();
   table.add<RemoveMomentum, remove_momentum_host>();
   table.add<DrawVelocities, draw_velocities_host>();

@@ -89,6 +89,21 @@ struct KineticEnergy {
   int64_t* energy;
 };
 
+// Kinetic energy of the owned atoms (fixed point, kEnergyScale), added to *sum.
+struct SumKineticEnergy {
+  static constexpr const char* kName = "sum_kinetic_energy";
+  GroupWork work;
+  int64_t* sum;
+};
+
+// v *= factor; the change of kinetic energy counts as heat.
+struct ScaleVelocities {
+  static constexpr const char* kName = "scale_velocities";
+  GroupWork work;
+  const double* factor;
+  int64_t* energy;
+};
+
 // Momentum of the owned atoms (fixed point, kForceScale) into momentum[3].
 struct SumMomentum {
   static constexpr const char* kName = "sum_momentum";

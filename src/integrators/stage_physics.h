@@ -357,6 +357,13 @@ QMD_HD Outcome displace_along_force(const DisplaceAlongForce& op, Group& g) {
 }
 
 template <class Group>
+QMD_HD Outcome scale_velocities(double factor, Group& g) {
+  const double before = kinetic_energy(g);
+  for (int i = 0; i < g.size(); ++i) g.velocity[i] = factor * g.velocity[i];
+  return {kinetic_energy(g) - before, true};
+}
+
+template <class Group>
 QMD_HD Outcome remove_momentum(const RemoveMomentum& op, Group& g) {
   const double per_mass = 1 / (kForceScale * op.total_mass);
   const Vec3d drift_velocity{per_mass * static_cast<double>(op.momentum[0]),

@@ -32,7 +32,7 @@ void Rank::collect_start(HostState& state) const {
   const auto x = w.start_position.download(owned);
   for (size_t s = 0; s < owned; ++s)
     if (atoms[s] >= 0) state.positions[static_cast<size_t>(atoms[s])] = x[s];
-  state.step = start_.step;
+  state.step = state_.epoch().start;
 }
 
 void Rank::collect_forces(std::vector<Vec3d>& forces, bool long_range) const {

@@ -25,7 +25,7 @@ std::map<std::string, double> Engine::numbers() const {
   }
   return {{"atoms", atoms},
           {"groups", s.system.group_count()},
-          {"degrees_of_freedom", s.degrees_of_freedom},
+          {"degrees_of_freedom", s.plan.degrees_of_freedom},
           {"patches", s.grid.size()},
           {"patches_x", s.grid.cells.x},
           {"patches_y", s.grid.cells.y},

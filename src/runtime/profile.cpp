@@ -7,9 +7,8 @@
 
 namespace quiltmd {
 
-// What was recorded before is not timed, and what is recorded while timing must not run after it.
 void Rank::start_profile() {
-  if (!std::exchange(profiled_, true)) drop_recordings();
+  recordings_.set(Recordings::Timing::kOn);
   executor_.start_spans();
   device_.start_timing();
 }
@@ -18,8 +17,7 @@ std::vector<Span> Rank::stop_profile() {
   const auto tasks = executor_.take_spans();
   const auto launches = device_.take_spans();
   device_.stop_timing();
-  profiled_ = false;
-  drop_recordings();
+  recordings_.set(Recordings::Timing::kOff);
   return launches.empty() ? tasks : launches;
 }
 

@@ -4,16 +4,17 @@
 #pragma once
 
 #include <array>
-#include <compare>
 #include <functional>
-#include <map>
 #include <optional>
 #include <stdexcept>
 #include <string>
 
 #include "runtime/frame.h"
+#include "runtime/recordings.h"
+#include "runtime/run_state.h"
 #include "schedule/executor.h"
 #include "schedule/forces.h"
+#include "schedule/stage.h"
 
 namespace quiltmd {
 
@@ -66,91 +67,74 @@ class Rank {
   std::vector<Span> launches() { return device_.take_spans(); }
   Workspace& workspace() { return workspace_; }
   int index() const { return view_.rank; }
-  int64_t step() const { return step_; }
-  int64_t list_step() const { return list_step_; }
+  int64_t step() const { return state_.step(); }
+  int64_t list_step() const { return state_.epoch().begin; }
   int64_t early_rebuilds() const { return early_rebuilds_; }
 
  private:
   void build_schedules();
   void stage(const char* name, const std::function<void()>& body);
-  void rebuild();
-  void adopt_next_plan();
-  void begin_epoch();
-  void lay_out();
-  int list_age() const;
+  void run_stage(const Schedule& stage, int64_t step, ForcesAfter after);
+
+  // Steps.
+  int list_age() const { return state_.list_age(setup_.lists.life); }
   Reach reach(int64_t step) const;
-  GroupWork driven_groups(int64_t step);
   void forces();
-  // Steps of {forces, stage}; where the device prefers recorded sequences, one of them together
+  using StepForces = std::array<Schedule, 2>;  // by Reach
+  struct StepStages {
+    Schedule middle, finish;
+  };
+  const StepStages& stages(int64_t step) const;
+  // Steps of {forces, middle stage}; where the device prefers recorded sequences, one of them together
   // with the rebuild that is due.
   void advance(int64_t steps);
-  // The forces of a step by Reach.
-  using StepForces = std::array<Schedule, 2>;
   void advance_one(const StepForces& forces, int64_t step, ForcesAfter after);
   void advance_recorded(int64_t steps);
   void run_block(int64_t steps);
-  void start_verlet();
-  void finish_verlet();
+  void start_step();
+  void finish_step();
+
+  // Epochs.
+  void rebuild();
+  void adopt_next_plan();
+  void begin_epoch() { state_.begin_epoch(setup_.lists.life); }
   void end_epoch();
-  // End an epoch or a run: agree, and go back to the epoch's start if it was in vain. Returns false
-  // when steps were undone.
-  bool settle();
-  bool settle_last();
+  // Whether an epoch's steps hold, as far as ranks agree; if not, its start is restored, or the
+  // simulation has failed. The present epoch, and the one before it on a device that records.
+  bool validate_epoch();
+  bool validate_last_epoch();
+  bool holds(int64_t end) const;
   std::unique_ptr<Download> findings() const;
-  bool all_well(int64_t end) const;
-  void undo();
+  void undo_epoch();
+  void redo_epoch(int64_t end);
   void check_terms() const;
   void make_room(int32_t need);
-  void redo(int64_t epoch_end);
   void snapshot();
   void remove_momentum();
   [[noreturn]] void fail() const;
 
   const Setup& setup_;
+  const StepPlan& plan_;
   Device& device_;
   RankView view_;
   std::optional<RankView> next_view_;
   Workspace workspace_;
+  StepMemory memory_;
+  StepContext context_;  // of the stage that runs
   Executor executor_;
   Agreement agreed_;
   StepForces forces_, block_forces_, first_forces_;
-  Schedule energies_schedule_, rebuild_, agree_;
+  Schedule energies_schedule_, rebuild_, agree_, start_stage_;
+  StepStages plain_, coupled_;
 
-  int64_t step_ = 0;
-  int64_t list_step_ = 0, epoch_end_ = 0;
-  bool mid_step_ = false;  // NVE: positions advanced, forces and second half kick to come
-  bool strayed_ = false;   // atoms were moved otherwise than by steps since lists were built
-  bool forces_current_ = false;
-  // Recorded blocks of steps.
-  struct Block {
-    int64_t steps;
-    int64_t phase;  // steps since the long-range force acted
-    int age;        // of the lists at its start
-    int buffer;     // of the state at its start
-    bool rebuild;   // lists are built first
-    bool momentum;  // and before that, momentum is removed
-    auto operator<=>(const Block&) const = default;
-  };
-  void drop_recordings();
-  void forget_blocks();
-  bool records_ = false;
-  bool rebuild_due_ = false;   // by the next recorded block
-  bool momentum_due_ = false;  // at the end of this epoch
-  bool profiled_ = false;
-  bool forces_clear_ = false;  // the accumulators are zero
-  std::map<Block, int> recordings_;
-  // Where the epoch is redone from.
-  struct Start {
-    int64_t step = 0;
-    bool mid_step = false;
-  } start_;
-  // The epoch before the present one, until it is settled, and what to go back to if it must be
-  // redone.
+  const bool records_;
+  Recordings recordings_;
+  RunState state_;
+  // The epoch before the present one, until it is validated.
   struct LastEpoch {
     std::unique_ptr<Download> found;
-    int64_t list_step = 0, end = 0;
-    Start start;
-    int buffer = 0;
+    Epoch epoch;
+    int buffer = 0;  // of the state at its end
   } last_;
   int64_t early_rebuilds_ = 0;
 };

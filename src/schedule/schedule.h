@@ -28,6 +28,7 @@ enum class Edge {
   kSpectrum,
   kSpectrumBack,
   kPotential,
+  kSums,  // and those after it: the reductions of a schedule, in order
 };
 
 using Payload = std::vector<std::byte>;

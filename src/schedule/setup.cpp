@@ -46,22 +46,15 @@ double farthest(double time, double temperature) {
   return warmer * kSpeed * kFading * (1 - std::exp(-time / kFading));
 }
 
-// The part of that distance that lists are given. With all of it no pair is missed, and energy is
-// conserved. A thermostat need not be so strict: few pairs of atoms approach each other by more than
-// 0.65 of it, what they lack is a force at the cutoff, and the 0.05 kJ/mol/ns that each atom gains by
-// that warm it by some 0.003 K.
-double buffered(Ensemble ensemble) { return ensemble == Ensemble::kNve ? 1.0 : 0.65; }
-
 constexpr double kLeastBuffer = 0.05;  // nm; short-lived lists need room for what is unusually hot
 
-ListSettings resolve(ListSettings lists, const IntegratorSettings& integrator) {
-  const double dt = integrator.timestep;
+ListSettings resolve(ListSettings lists, const StepPlan& plan) {
+  const double dt = plan.timestep;
   if (lists.life == 0)
     lists.life = std::clamp(static_cast<int>(std::lround(kListTime / dt)), 4, 40);
   if (lists.buffer == 0)
-    lists.buffer =
-        buffered(integrator.ensemble) * farthest(lists.life * dt, integrator.temperature);
-  const double first_step = buffered(integrator.ensemble) * farthest(dt, integrator.temperature);
+    lists.buffer = plan.buffer_fraction * farthest(lists.life * dt, plan.temperature);
+  const double first_step = plan.buffer_fraction * farthest(dt, plan.temperature);
   lists.buffer = std::max({lists.buffer, first_step, kLeastBuffer});
   return lists;
 }
@@ -69,10 +62,10 @@ ListSettings resolve(ListSettings lists, const IntegratorSettings& integrator) {
 // The buffer that the end of a life is given, scaled down to earlier ages. A displacement calls for new
 // lists when it exceeds by a quarter what the farthest of two million atoms are known to move. Lists
 // live for a step at least: what happens in the first one counts when the second is made.
-ListAges list_ages(const ListSettings& lists, double cutoff, const IntegratorSettings& integrator) {
-  const double part = buffered(integrator.ensemble), allowance = 1.25 / part;
-  const double dt = integrator.timestep, whole = farthest(lists.life * dt, 0);
-  const double first_step = farthest(dt, integrator.temperature);
+ListAges list_ages(const ListSettings& lists, double cutoff, const StepPlan& plan) {
+  const double part = plan.buffer_fraction, allowance = 1.25 / part;
+  const double dt = plan.timestep, whole = farthest(lists.life * dt, 0);
+  const double first_step = farthest(dt, plan.temperature);
   ListAges ages;
   for (int age = 0; age <= lists.life; ++age)
     ages.buffer.push_back(
@@ -109,9 +102,10 @@ Setup make_setup(System system, const NonbondedSettings& nonbonded,
   Setup setup;
   setup.system = std::move(system);
   setup.nonbonded = nonbonded;
-  setup.integrator = integrator;
-  setup.lists = resolve(lists, integrator);
-  setup.ages = list_ages(setup.lists, nonbonded.cutoff, integrator);
+  setup.plan = make_step_plan(integrator, 3 * setup.system.atom_count() -
+                                              static_cast<int>(setup.system.constraints.size()));
+  setup.lists = resolve(lists, setup.plan);
+  setup.ages = list_ages(setup.lists, nonbonded.cutoff, setup.plan);
   setup.box = box;
   setup.group_radius = radius_of_groups(setup.system);
   if (nonbonded.pme) check_pme_grid(nonbonded.order, nonbonded.grid);
@@ -121,9 +115,6 @@ Setup make_setup(System system, const NonbondedSettings& nonbonded,
   setup.pairs = pair_parameters(setup.system, nonbonded, setup.lorentz_berthelot);
   const auto& masses = setup.system.masses;
   setup.total_mass = std::accumulate(masses.begin(), masses.end(), 0.0);
-  setup.degrees_of_freedom = 3 * setup.system.atom_count() -
-                             static_cast<int>(setup.system.constraints.size()) -
-                             (integrator.remove_com_every > 0 ? 3 : 0);
   const Constant ewald = ewald_constant(setup.system, nonbonded, box.volume());
   const Constant dispersion = dispersion_constant(setup.system, nonbonded, box.volume());
   setup.constant_energy = ewald.energy;

@@ -10,22 +10,10 @@
 #include "computes/nonbonded/operations.h"
 #include "computes/nonbonded_settings.h"
 #include "decomposition/patch_grid.h"
+#include "integrators/step_plan.h"
 #include "system/system.h"
 
 namespace quiltmd {
-
-enum class Ensemble { kNve, kNvt };
-
-struct IntegratorSettings {
-  Ensemble ensemble = Ensemble::kNvt;
-  double timestep = 0.002;   // ps
-  int long_range_every = 1;  // steps; in between the long-range force does not act
-  double temperature = 300;  // K
-  double friction = 1;       // 1/ps
-  uint64_t seed = 0;
-  double constraint_tolerance = 1e-6;
-  int remove_com_every = 0;  // steps, rounded up to list lifetimes; 0: never
-};
 
 struct ListSettings {
   int life = 0;       // steps between list builds; 0: automatic
@@ -44,7 +32,7 @@ struct ListAges {
 struct Setup {
   System system;
   NonbondedSettings nonbonded;
-  IntegratorSettings integrator;
+  StepPlan plan;
   ListSettings lists;  // resolved: no zeros
   ListAges ages;
   Box box{};
@@ -53,7 +41,6 @@ struct Setup {
   bool lorentz_berthelot = true;
   double group_radius = 0;  // how far atoms stick out from the first of their group, nm
   double total_mass = 0;
-  int degrees_of_freedom = 0;
   double constant_energy = 0;    // Ewald self and background energy, kJ/mol
   double dispersion_energy = 0;  // kJ/mol
   double constant_virial = 0;    // of both, each element of the diagonal, kJ/mol

@@ -307,7 +307,7 @@ GroupWork Workspace::group_work() {
   work.capacity = setup.system.group_count();
   work.origin = origin.data();
   work.constants = constants_;
-  work.constraint_tolerance = setup.integrator.constraint_tolerance;
+  work.constraint_tolerance = setup.plan.constraint_tolerance;
   work.step = step.data();
   const auto next_age = static_cast<size_t>(std::min(list_age + 1, setup.lists.life));
   const Vec3d widths = setup.box.widths();

@@ -103,7 +103,7 @@ class FakeEngine:
             self._step += 1
 
     def _thermostat(self) -> None:
-        if self._integrator["kind"] != "nvt":
+        if self._integrator["kind"] != "langevin_middle":
             return
         before = self._kinetic()
         noise = np.random.Generator(

@@ -54,11 +54,8 @@ class VelocityVerlet:
     def resolve(self) -> dict[str, Any]:
         """Settings for the core."""
         return {
-            "kind": "nve",
+            "kind": "velocity_verlet",
             "timestep": self.timestep,
-            "temperature": 0.0,
-            "friction": 0.0,
-            "seed": 0,
             "constraint_tolerance": self.constraint_tolerance,
             "remove_com_every": self.remove_com_every,
             "long_range_every": self.long_range_every,
@@ -101,7 +98,7 @@ class LangevinMiddle:
     def resolve(self) -> dict[str, Any]:
         """Settings for the core."""
         return {
-            "kind": "nvt",
+            "kind": "langevin_middle",
             "timestep": self.timestep,
             "temperature": self.temperature,
             "friction": self.friction,

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Named numbers of an integrator or a thermostat, as Python's classes give them: an addition needs no
+// field in a struct that everybody shares. Each plan reads what it needs, and misses nothing in silence.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <variant>
+
+#include "math/error.h"
+
+namespace quiltmd {
+
+struct Parameters {
+  using Value = std::variant<int64_t, double>;
+
+  std::string kind;  // the name in the list of integrators or thermostats
+  std::map<std::string, Value> values;
+
+  double number(const std::string& name) const {
+    return std::visit([](const auto value) { return static_cast<double>(value); }, at(name));
+  }
+  int64_t integer(const std::string& name) const {
+    const auto* value = std::get_if<int64_t>(&at(name));
+    if (!value) throw Error(kind + ": '" + name + "' must be a whole number");
+    return *value;
+  }
+  uint64_t seed() const { return static_cast<uint64_t>(integer("seed")); }
+
+ private:
+  const Value& at(const std::string& name) const {
+    const auto found = values.find(name);
+    if (found == values.end()) throw Error(kind + ": missing setting '" + name + "'");
+    return found->second;
+  }
+};
+
+}  // namespace quiltmd

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// The integrators and thermostats there are: one line each here and in plans.cpp, one file each beside.
+#pragma once
+
+#include "integrators/step_plan.h"
+
+namespace quiltmd {
+
+// `thermostat` is null where there is none; an integrator that takes none refuses it by name.
+StepPlan velocity_verlet(const Parameters& parameters, const Thermostat* thermostat);
+StepPlan langevin_middle(const Parameters& parameters, const Thermostat* thermostat);
+
+// What a thermostat knows of the integrator that it goes with.
+struct ThermostatInput {
+  double timestep;            // ps
+  double degrees_of_freedom;  // that the kinetic energy is shared by
+};
+Thermostat velocity_rescaling(const Parameters& parameters, const ThermostatInput& input);
+
+}  // namespace quiltmd

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an integrator is to the rest of the program: a description of a step, made once from settings.
+// The rank executes it (runtime/rank.cpp) and never asks which integrator it is. A stage of a step is
+// a list of tasks that launch operations; a task may ask for sums over all ranks, which the next task
+// finds in device memory. docs/developer/integrator.md shows how to add one.
+//
+// Every plan counts as heat, in energy[kHeat], what its operations do to the energy other than by
+// forces, so that kinetic energy + potential energy - heat is conserved but for the integrator's error.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "device/device.h"
+#include "integrators/operations.h"
+#include "integrators/parameters.h"
+
+namespace quiltmd {
+
+// Memory of a step on the device of one rank.
+inline constexpr size_t kStepSums = 16, kStepNumbers = 4;
+struct StepMemory {
+  explicit StepMemory(Device& device) : sums(device, kStepSums), numbers(device, kStepNumbers) {}
+  Buffer<int64_t> sums;    // of reductions, fixed point
+  Buffer<double> numbers;  // what one task leaves for the next
+};
+
+// What the tasks of a stage work with; the rank sets it for each step.
+struct StepContext {
+  GroupWork groups;
+  ClearForces clear;
+  ForcesAfter forces_after = ForcesAfter::kKept;
+  int64_t* counter = nullptr;  // {step, 0}
+  int64_t* energy = nullptr;
+  int64_t* sums = nullptr;  // StepMemory's
+  double* numbers = nullptr;
+};
+
+struct StepTask {
+  const char* name;  // as profiles show it
+  std::function<void(Device&, const StepContext&)> launch;
+  int reduces = 0;  // so many of `sums` are added up over all ranks before the next task begins
+};
+using Stage = std::vector<StepTask>;
+
+// Where in a step pair lists are rebuilt: between steps, or inside of one, when positions are new
+// and forces are not. In the first case a run goes from state to state by `middle` alone; in the second
+// `start` leads from a state into a step, `middle` from inside one step into the next, and `finish` from
+// inside a step to the state at its end.
+enum class RebuildPoint { kBetweenSteps, kInsideSteps };
+
+struct StepPlan {
+  double timestep = 0;              // ps
+  double constraint_tolerance = 0;  // relative
+  int long_range_every = 1;         // steps; in between the long-range force does not act
+  int remove_com_every = 0;         // steps, rounded up to list lifetimes; 0: never
+  double temperature = 0;           // of the bath, K; 0: none
+  double degrees_of_freedom = 0;    // that the kinetic energy is shared by
+
+  // The part of the Verlet buffer that catches every pair which lists are given. With all of it no
+  // pair is missed, and energy is conserved.
+  double buffer_fraction = 1;
+  RebuildPoint rebuild = RebuildPoint::kBetweenSteps;
+
+  // After the forces of a step have been computed; `start` also where they are known from before.
+  Stage start;
+  struct Stages {
+    Stage middle, finish;
+  };
+  Stages plain, coupled;  // without and with the thermostat
+  int couple_every = 0;   // the thermostat acts at steps that are multiples of this; 0: at none
+
+  bool couples(int64_t step) const { return couple_every > 0 && step % couple_every == 0; }
+  int64_t period() const;  // steps after which the sequence of stages and forces repeats
+};
+
+// A thermostat that acts between steps of an integrator.
+struct Thermostat {
+  Stage stage;
+  int every = 1;           // steps
+  double temperature = 0;  // K
+};
+
+// An integrator and, where it is a part of its own, a thermostat: names and numbers.
+struct IntegratorSettings {
+  Parameters integrator;
+  std::optional<Parameters> thermostat;
+};
+
+// `degrees_of_freedom`: three for each atom less one for each constraint. Throws Error that names what
+// is unknown, missing or does not go together.
+StepPlan make_step_plan(const IntegratorSettings& settings, int degrees_of_freedom);
+
+}  // namespace quiltmd

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "integrators/velocity_rescaling.h"
+
+#include "integrators/plans.h"
+#include "math/units.h"
+
+namespace quiltmd {
+
+Thermostat velocity_rescaling(const Parameters& parameters, const ThermostatInput& input) {
+  const auto every = static_cast<int>(parameters.integer("every"));
+  const double temperature = parameters.number("temperature");
+  const double time_constant = parameters.number("time_constant");
+  if (every < 1) throw Error("velocity_rescaling: 'every' must be 1 or more steps");
+  if (!(temperature >= 0)) throw Error("velocity_rescaling: a temperature is not negative");
+  if (!(time_constant > 0)) throw Error("velocity_rescaling: the time constant must be positive");
+  if (!(input.degrees_of_freedom > 1))
+    throw Error(
+        "velocity_rescaling: besides the motion of the centre of mass this system has no two "
+        "degrees "
+        "of freedom");
+  const double keep = std::exp(-every * input.timestep / time_constant);
+  const double thermal = 0.5 * kBoltzmann * temperature;
+  const double shared_by = input.degrees_of_freedom;
+  const uint64_t seed = parameters.seed();
+  const StepTask sum{"kinetic",
+                     [](Device& device, const StepContext& c) {
+                       device.fill(c.sums, 0, sizeof(int64_t), Stream::kMain);
+                       device.launch(SumKineticEnergy{c.groups, c.sums});
+                     },
+                     1};
+  const StepTask scale{"thermostat", [=](Device& device, const StepContext& c) {
+                         device.launch(DrawRescaling{c.sums, c.numbers, thermal, shared_by, keep,
+                                                     seed, c.groups.step});
+                         device.launch(ScaleVelocities{c.groups, c.numbers, c.energy});
+                       }};
+  return {{sum, scale}, every, temperature};
+}
+
+}  // namespace quiltmd

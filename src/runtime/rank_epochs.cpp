@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// The epochs of a rank: their beginning, their end, and what happens when one does not hold.
+//
+// An *epoch* is the life of a pair list. Its end depends on the step number and on the trajectory alone,
+// never on where a run was stopped: when an atom moved beyond the Verlet buffer at step v, the epoch is
+// run again from its start, with new lists in time for the forces at v (RunState::end_before).
+#include <algorithm>
+#include <utility>
+
+#include "runtime/rank.h"
+
+namespace quiltmd {
+
+void Rank::check_terms() const {
+  const System& system = setup_.system;
+  const int total =
+      system.bonds.size() + system.angles.size() + system.torsions.size() + system.pairs14.size();
+  if (agreed_.terms != total) throw Blowup(list_step(), 0, Blowup::Cause::kLostTerm);
+}
+
+void Rank::snapshot() {
+  Workspace& w = workspace_;
+  device_.copy(w.start_position.data(), w.position[w.current].data(), w.start_position.bytes(),
+               Stream::kMain);
+  device_.copy(w.start_velocity.data(), w.velocity[w.current].data(), w.start_velocity.bytes(),
+               Stream::kMain);
+  device_.copy(w.start_heat.data(), w.energy.data() + kHeat, sizeof(int64_t), Stream::kMain);
+}
+
+void Rank::adopt_next_plan() {
+  if (!next_view_) return;
+  view_ = std::move(*next_view_);
+  next_view_.reset();
+  workspace_.adopt(view_.plans[static_cast<size_t>(view_.rank)]);
+  build_schedules();
+}
+
+void Rank::rebuild() {
+  adopt_next_plan();
+  executor_.run(rebuild_);
+  state_.set_forces(RunState::Forces::kStale);
+  workspace_.source_slots = workspace_.owned_slots.download()[0];
+  make_room(workspace_.faults.download()[0].list_overflow);
+  begin_epoch();
+}
+
+// Lists that did not fit: make room and build them again from the same positions.
+void Rank::make_room(int32_t need) {
+  if (need == 0) return;
+  recordings_.forget();
+  workspace_.grow_entries(static_cast<size_t>(need));
+  device_.fill(workspace_.faults.data(), 0, workspace_.faults.bytes(), Stream::kMain);
+  device_.launch(workspace_.number_lists());
+  device_.launch(workspace_.build_lists());
+}
+
+// On a device that records, an epoch is validated when the next one is under way, so that the device
+// never waits for the host to look. If it does not hold, the device has refused the next one's layout.
+void Rank::end_epoch() {
+  if (!(records_ ? validate_last_epoch() : validate_epoch())) return;
+  if (records_) last_ = {findings(), state_.epoch(), workspace_.current};
+  state_.end_epoch(plan_.remove_com_every);
+  if (records_) {
+    begin_epoch();
+    state_.rebuild_later();
+    return;
+  }
+  remove_momentum();
+  rebuild();
+}
+
+// A rank by itself sums the momentum where it is; several have agreed on it.
+void Rank::remove_momentum() {
+  if (state_.momentum() == RunState::Momentum::kKept) return;
+  stage("momentum", [&] {
+    Workspace& w = workspace_;
+    if (view_.ranks > 1) {
+      device_.copy_in(w.momentum.data(), agreed_.momentum, sizeof agreed_.momentum);
+    } else {
+      device_.fill(w.momentum.data(), 0, w.momentum.bytes(), Stream::kMain);
+      device_.launch(SumMomentum{w.group_work(), w.momentum.data()});
+    }
+    device_.launch(
+        RemoveMomentum{w.group_work(), w.momentum.data(), setup_.total_mass, w.energy.data()});
+  });
+}
+
+// What the device has found so far, on its way.
+std::unique_ptr<Download> Rank::findings() const {
+  return device_.start_download({{workspace_.faults.data(), workspace_.faults.bytes()}});
+}
+
+// The epoch that ended last, while the present one is under way.
+bool Rank::validate_last_epoch() {
+  if (!last_.found) return true;
+  const LastEpoch last = std::exchange(last_, {});
+  agreed_.faults = last.found->values<Faults>(0)[0];
+  if (holds(last.epoch.end)) return true;
+  // What followed has changed no more than a redone epoch sets again.
+  device_.synchronize();
+  state_.restore(last.epoch);
+  workspace_.current = last.buffer;
+  undo_epoch();
+  return false;
+}
+
+bool Rank::validate_epoch() {
+  if (!validate_last_epoch()) return false;
+  if (records_)  // by itself: its terms are all here, and there is nobody to agree with
+    agreed_.faults = workspace_.faults.download()[0];
+  else
+    executor_.run(agree_);
+  if (!holds(state_.epoch().end)) {
+    undo_epoch();
+    return false;
+  }
+  if (agreed_.faults.violation_step)
+    device_.fill(workspace_.faults.data(), 0, workspace_.faults.bytes(), Stream::kMain);
+  return true;
+}
+
+bool Rank::holds(int64_t end) const {
+  if (in_vain(agreed_.faults, end)) return false;
+  check_terms();
+  return true;
+}
+
+// Back to the start of the epoch: with room for all lists, or with a shorter life for these.
+void Rank::undo_epoch() {
+  const Faults& f = agreed_.faults;
+  if (f.list_overflow) {
+    redo_epoch(state_.epoch().end);
+    make_room(f.list_overflow);
+    return;
+  }
+  // What went wrong after an atom had moved beyond the Verlet buffer may be due to that.
+  const auto before_violation = [&](int64_t step) {
+    return step && (!f.violation_step || step <= f.violation_step);
+  };
+  if (before_violation(f.blowup_step) || before_violation(f.constraint_step)) fail();
+  check_terms();
+  if (f.violation_step - 1 <= list_step()) fail();
+  ++early_rebuilds_;
+  redo_epoch(state_.end_before(f.violation_step));
+}
+
+void Rank::redo_epoch(int64_t end) {
+  Workspace& w = workspace_;
+  device_.fill(w.faults.data(), 0, w.faults.bytes(), Stream::kMain);
+  w.list_age = setup_.lists.life;
+  const int64_t start = state_.epoch().start;
+  stage("redo", [&] {
+    device_.launch(SetState{w.group_work(), w.start_position.data(), w.start_velocity.data()});
+    device_.copy(w.energy.data() + kHeat, w.start_heat.data(), sizeof(int64_t), Stream::kMain);
+    device_.copy_in(w.step.data(), &start, sizeof(int64_t));
+  });
+  state_.redo(end);
+}
+
+void Rank::fail() const {
+  const Faults& f = agreed_.faults;
+  const bool constraint =
+      f.constraint_step && (!f.blowup_step || f.constraint_step <= f.blowup_step);
+  const int64_t step =
+      constraint ? f.constraint_step : (f.blowup_step ? f.blowup_step : f.violation_step);
+  const int32_t atom = constraint ? f.constraint_atom : f.blowup_atom;
+  throw Blowup(step, atom, constraint ? Blowup::Cause::kConstraint : Blowup::Cause::kMotion);
+}
+
+}  // namespace quiltmd

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a run is among its steps and epochs, as data: what has been done, what is due, and which of the
+// states may follow one another. Rank (runtime/rank.cpp) does the work and says here what it did;
+// nothing here touches a device, so tests walk the states by themselves.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "integrators/step_plan.h"
+
+namespace quiltmd {
+
+// The life of a pair list. Its end depends on step numbers and the trajectory alone, never on where a
+// run was stopped.
+struct Epoch {
+  int64_t begin = 0, end = 0;  // the steps for which the lists are built and are to be replaced
+  // Where it is redone from: the step and the place in it at which the lists were built.
+  int64_t start = 0;
+  enum class Place { kState, kInsideStep } place = Place::kState;
+};
+
+class RunState {
+ public:
+  // A state, or inside of a step: positions are new, forces and the step's end are to come.
+  using Place = Epoch::Place;
+  // The pair lists: good for their age; good, but atoms were moved otherwise than by steps; to be
+  // rebuilt by the next block of steps.
+  enum class Lists { kValid, kAtomsDisplaced, kRebuildDue };
+  // The force accumulators: of other positions; zero; of these positions.
+  enum class Forces { kStale, kCleared, kCurrent };
+  // Motion of the centre of mass, at the rebuild that ends the epoch.
+  enum class Momentum { kKept, kToBeRemoved };
+  // What a run does next.
+  enum class Next { kStart, kEndEpoch, kAdvance, kFinish, kNothing };
+
+  explicit RunState(RebuildPoint rebuild) : rebuild_(rebuild) {}
+
+  int64_t step() const { return step_; }
+  Place place() const { return place_; }
+  Lists lists() const { return lists_; }
+  Forces forces() const { return forces_; }
+  Momentum momentum() const { return momentum_; }
+  const Epoch& epoch() const { return epoch_; }
+
+  // Steps since the lists were built; displaced atoms count as at the end of a life.
+  int list_age(int life) const {
+    if (lists_ == Lists::kAtomsDisplaced) return life;
+    return static_cast<int>(std::min<int64_t>(step_ - epoch_.begin, life));
+  }
+
+  Next next(int64_t target) const {
+    if (step_ >= target && place_ == Place::kState) return Next::kNothing;
+    if (rebuild_ == RebuildPoint::kInsideSteps && place_ == Place::kState) return Next::kStart;
+    if (step_ >= epoch_.end) return Next::kEndEpoch;
+    return step_ < target ? Next::kAdvance : Next::kFinish;
+  }
+
+  // A state was loaded whose lists were built at `list_step`.
+  void load(int64_t step, int64_t list_step) {
+    step_ = step;
+    place_ = Place::kState;
+    epoch_.begin = list_step;
+  }
+
+  // Lists are built here, or are so as soon as the next block of steps begins.
+  void begin_epoch(int life) {
+    epoch_ = {epoch_.begin, epoch_.begin + life, step_, place_};
+    lists_ = Lists::kValid;
+    forget_forces();
+  }
+  void build_anew() { epoch_.begin = step_; }  // whatever their age
+
+  // The epoch is over. Momentum is removed once in `com_every` steps, 0: never.
+  void end_epoch(int com_every) {
+    const bool due = com_every > 0 && step_ / com_every > epoch_.begin / com_every;
+    momentum_ = due ? Momentum::kToBeRemoved : Momentum::kKept;
+    epoch_.begin = step_;
+  }
+  // The next block of steps builds the lists of the epoch that began last.
+  void rebuild_later() { lists_ = Lists::kRebuildDue; }
+  void rebuilt() { lists_ = Lists::kValid; }
+
+  void start_step() {
+    ++step_;
+    place_ = Place::kInsideStep;
+  }
+  void finish_step() { place_ = Place::kState; }
+  void advance(int64_t steps) { step_ += steps; }
+  void displace_atoms() { lists_ = Lists::kAtomsDisplaced; }
+  void set_forces(Forces now) { forces_ = now; }
+  void forget_forces() {
+    if (forces_ == Forces::kCurrent) forces_ = Forces::kStale;
+  }
+
+  // Make an epoch that has ended the present one again; redo() follows, or the run has failed in it.
+  void restore(const Epoch& epoch) {
+    epoch_ = epoch;
+    lists_ = Lists::kValid;
+  }
+  // Back to where the epoch started, to end it at `end`.
+  void redo(int64_t end) {
+    epoch_.end = end;
+    step_ = epoch_.start;
+    place_ = epoch_.place;
+    forget_forces();
+  }
+  // The last step of an epoch in which an atom moved beyond the Verlet buffer at step `violation`: its
+  // lists still serve all states before. Inside of a step they are replaced in time for the forces of
+  // that step; between steps, before the step that leads there.
+  int64_t end_before(int64_t violation) const {
+    return rebuild_ == RebuildPoint::kInsideSteps ? violation : violation - 1;
+  }
+
+ private:
+  RebuildPoint rebuild_;
+  int64_t step_ = 0;
+  Place place_ = Place::kState;
+  Lists lists_ = Lists::kValid;
+  Forces forces_ = Forces::kStale;
+  Momentum momentum_ = Momentum::kKept;
+  Epoch epoch_;
+};
+
+}  // namespace quiltmd

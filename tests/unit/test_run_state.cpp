@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// The states of a run, walked without a device: where each kind of plan starts, ends epochs, and goes
+// back to when an epoch does not hold.
+#include "runtime/run_state.h"
+
+#include "check.h"
+
+using namespace quiltmd;
+
+namespace {
+
+using Next = RunState::Next;
+constexpr int kLife = 5, kComEvery = 8;
+
+// A rank that does nothing but say what it did; returns the actions, one letter each.
+std::string run(RunState& state, int64_t target) {
+  std::string actions;
+  for (Next next; (next = state.next(target)) != Next::kNothing;) {
+    if (next == Next::kStart) {
+      actions += 's';
+      state.start_step();
+    }
+    if (next == Next::kEndEpoch) {
+      actions += 'e';
+      state.end_epoch(kComEvery);
+      state.begin_epoch(kLife);
+    }
+    if (next == Next::kAdvance) {
+      const int64_t steps = std::min(target, state.epoch().end) - state.step();
+      actions += std::to_string(steps);
+      state.advance(steps);
+    }
+    if (next == Next::kFinish) {
+      actions += 'f';
+      state.finish_step();
+    }
+  }
+  return actions;
+}
+
+RunState loaded(RebuildPoint rebuild, int64_t step, int64_t list_step) {
+  RunState state(rebuild);
+  state.load(step, list_step);
+  state.begin_epoch(kLife);
+  return state;
+}
+
+void between_steps() {
+  RunState state = loaded(RebuildPoint::kBetweenSteps, 0, 0);
+  CHECK(run(state, 12) == "5e5e2");
+  CHECK(state.step() == 12 && state.epoch().begin == 10 && state.list_age(kLife) == 2);
+  CHECK(run(state, 15) == "3");  // the epoch that ends there is left for the next run to end
+  CHECK(run(state, 15).empty());
+  CHECK(run(state, 16) == "e1");
+}
+
+void inside_steps() {
+  RunState state = loaded(RebuildPoint::kInsideSteps, 0, 0);
+  CHECK(run(state, 4) == "s3f");
+  CHECK(state.place() == RunState::Place::kState);
+  CHECK(run(state, 11) == "se5e1f");
+  CHECK(state.epoch().place == RunState::Place::kInsideStep);
+}
+
+// However a run is cut into pieces, the epochs are the same.
+void pieces_leave_no_trace() {
+  for (const RebuildPoint rebuild : {RebuildPoint::kBetweenSteps, RebuildPoint::kInsideSteps})
+    for (int piece = 1; piece < 8; ++piece) {
+      RunState whole = loaded(rebuild, 0, 0), cut = loaded(rebuild, 0, 0);
+      run(whole, 56);
+      for (int64_t step = piece; step < 56; step += piece) run(cut, step);
+      run(cut, 56);
+      CHECK(whole.epoch().begin == cut.epoch().begin && whole.epoch().end == cut.epoch().end);
+      CHECK(whole.step() == cut.step() && whole.place() == cut.place());
+    }
+}
+
+void a_loaded_state_keeps_the_age_of_its_lists() {
+  RunState state = loaded(RebuildPoint::kBetweenSteps, 13, 10);
+  CHECK(state.list_age(kLife) == 3);
+  CHECK(run(state, 17) == "2e2");
+}
+
+void momentum_is_due_once_in_so_many_steps() {
+  RunState state = loaded(RebuildPoint::kBetweenSteps, 0, 0);
+  std::string due;
+  for (int epoch = 0; epoch < 6; ++epoch) {
+    state.advance(kLife);
+    state.end_epoch(kComEvery);
+    state.begin_epoch(kLife);
+    due += state.momentum() == RunState::Momentum::kToBeRemoved ? '1' : '0';
+  }
+  CHECK(due == "010110");  // at 10, 20 and 25, the first ends after 8, 16 and 24
+}
+
+// An epoch that was followed by another before it was found not to hold.
+void an_epoch_is_redone() {
+  RunState state = loaded(RebuildPoint::kInsideSteps, 0, 0);
+  run(state, 2);
+  state.start_step();
+  state.advance(2);
+  const Epoch last = state.epoch();
+  state.end_epoch(0);
+  state.begin_epoch(kLife);
+  state.rebuild_later();
+  state.advance(3);
+  state.set_forces(RunState::Forces::kCleared);
+  CHECK(state.list_age(kLife) == 3);
+
+  state.restore(last);
+  state.redo(state.end_before(4));
+  CHECK(state.step() == 0 && state.place() == RunState::Place::kState);
+  CHECK(state.lists() == RunState::Lists::kValid && state.forces() == RunState::Forces::kCleared);
+  CHECK(run(state, 6) == "s3e2f");  // new lists in time for the forces of step 4
+  CHECK(loaded(RebuildPoint::kBetweenSteps, 0, 0).end_before(4) == 3);
+}
+
+void forces_go_stale() {
+  RunState state = loaded(RebuildPoint::kBetweenSteps, 0, 0);
+  state.set_forces(RunState::Forces::kCurrent);
+  state.begin_epoch(kLife);
+  CHECK(state.forces() == RunState::Forces::kStale);
+  state.set_forces(RunState::Forces::kCleared);  // stays true whatever the atoms do
+  state.redo(kLife);
+  CHECK(state.forces() == RunState::Forces::kCleared);
+}
+
+void displaced_atoms_age_lists() {
+  RunState state = loaded(RebuildPoint::kBetweenSteps, 0, 0);
+  state.displace_atoms();
+  CHECK(state.list_age(kLife) == kLife);
+  state.build_anew();
+  state.begin_epoch(kLife);
+  CHECK(state.list_age(kLife) == 0);
+}
+
+}  // namespace
+
+int main() {
+  return test::run_all({
+      {"plans between steps go on from state to state", between_steps},
+      {"plans inside steps start and finish", inside_steps},
+      {"pieces leave no trace", pieces_leave_no_trace},
+      {"a loaded state keeps the age of its lists", a_loaded_state_keeps_the_age_of_its_lists},
+      {"momentum is due once in so many steps", momentum_is_due_once_in_so_many_steps},
+      {"an epoch is redone", an_epoch_is_redone},
+      {"forces go stale", forces_go_stale},
+      {"displaced atoms age lists", displaced_atoms_age_lists},
+  });
+}
