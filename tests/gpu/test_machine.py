@@ -88,12 +88,12 @@ def test_the_thermostat_keeps_its_temperature() -> None:
     assert spread == pytest.approx(1.0, abs=5 / np.sqrt(2 * len(samples)))
 
 
-def test_a_million_atoms_fit_three_gigabytes(benchmark_inputs: Path, dhfr: Pair) -> None:
+def test_a_million_atoms_fit_three_gigabytes() -> None:
     """All the memory that the process takes, the driver's share included."""
     before = usable_gpu()
     assert before
     done = subprocess.run(
-        [sys.executable, HERE / "million_atoms.py", benchmark_inputs],
+        [sys.executable, HERE / "million_atoms.py"],
         capture_output=True,
         text=True,
         timeout=250,
@@ -123,16 +123,14 @@ JAC_NONBONDED = quiltmd.Nonbonded(
     ids=["2 fs", "4 fs", "default PME tolerance"],
 )
 def test_energy_is_conserved(
-    jac: Path, nonbonded: quiltmd.Nonbonded, timestep: float, hydrogen_mass: float | None,
-    bound: float | None, record_property: Any,
+    jac: tuple[Path, Path], nonbonded: quiltmd.Nonbonded, timestep: float,
+    hydrogen_mass: float | None, bound: float | None, record_property: Any,
 ) -> None:  # fmt: skip
     """Drift over 1 ns of NVE, kJ/mol/ns per atom; at 4 fs, and where a loose PME tolerance lets the
     truncated direct sum heat the system, it is only reported.  As in benchmarks/drift.py, 40 ps
     with strong friction and 20 ps at constant energy go before, in which stiff vibrations come to
     the temperature of the rest: their heat is part of what velocity Verlet conserves."""
-    system, state = quiltmd.load(
-        jac / "jac.parm7", jac / "inpcrd", constraints="h-bonds", hydrogen_mass=hydrogen_mass
-    )
+    system, state = quiltmd.load(*jac, constraints="h-bonds", hydrogen_mass=hydrogen_mass)
     warm_up = quiltmd.LangevinMiddle(friction=5.0, timestep=0.002, seed=5)
     warm = Run(system, thermal(system, state), warm_up).advance(20000).state()
     start = quiltmd.State(warm.positions, warm.velocities, warm.box)

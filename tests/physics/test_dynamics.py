@@ -151,7 +151,8 @@ def check_temperature(water: tuple[Any, Any], series: Series) -> None:
 
 def validate(water: tuple[Any, Any], series: Series) -> tuple[float, float]:
     """physical_validation's deviations (in standard errors) of temperature and its fluctuation."""
-    pv = pytest.importorskip("physical_validation")
+    import physical_validation as pv
+
     system, state = water
     data = pv.data.SimulationData(
         units=pv.data.UnitData.units("GROMACS"),

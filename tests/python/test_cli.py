@@ -86,7 +86,8 @@ def test_a_run_leaves_its_files(finished: tuple[Files, Path]) -> None:
     assert rows[0] == COLUMNS
     assert [int(row.split(",")[0]) for row in rows[1:]] == list(range(0, 41, 5))
     assert all(np.isfinite(float(value)) for row in rows[1:] for value in row.split(","))
-    mdtraj = pytest.importorskip("mdtraj")
+    import mdtraj
+
     trajectory = mdtraj.load_dcd(str(out / "trajectory.dcd"), top=str(out / "final.pdb"))
     assert trajectory.n_frames == 4
     _, last = library.load(files[0], out / "final.ncrst")
@@ -205,7 +206,6 @@ def test_bench(openmmtools_data: Path) -> None:
 
 
 def test_demo_draws_a_picture(openmmtools_data: Path, tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
     from quiltmd.commands.demo import run_demo
 
     picture = run_demo(tmp_path / "demo", seconds=2.0, device="cpu", system="alanine")

@@ -14,8 +14,6 @@ EXAMPLES = sorted((Path(__file__).resolve().parents[2] / "examples").glob("*.py"
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 def test_example(example: Path, tmp_path: Path, openmmtools_data: Path) -> None:
-    if "openmm" in example.stem:
-        pytest.importorskip("openmm")
     done = subprocess.run(
         [sys.executable, str(example)], cwd=tmp_path, capture_output=True, text=True, timeout=250
     )

@@ -11,17 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import openmm
 import pytest
+from openmm import app, unit
 
 from quiltmd.description.openmm_objects import nonbonded_from_openmm
 from quiltmd.description.state import State
 from quiltmd.description.system import System
 from quiltmd.errors import InputError
 from quiltmd.inputs import load
-
-openmm = pytest.importorskip("openmm")
-app = pytest.importorskip("openmm.app")
-unit = pytest.importorskip("openmm.unit")
 
 CHOICES = [
     {"constraints": "none", "rigid_water": True, "hydrogen_mass": None},
@@ -137,9 +135,9 @@ def test_every_term_agrees(
     assert_same_system(system, openmm_system_of(topology, choice))
 
 
-def test_every_term_of_jac_agrees(jac: Path) -> None:
-    system, _ = load(jac / "jac.parm7", jac / "inpcrd", **CHOICES[2])
-    assert_same_system(system, openmm_system_of(jac / "jac.parm7", CHOICES[2]))
+def test_every_term_of_jac_agrees(jac: tuple[Path, Path]) -> None:
+    system, _ = load(*jac, **CHOICES[2])
+    assert_same_system(system, openmm_system_of(jac[0], CHOICES[2]))
 
 
 @pytest.mark.parametrize("choice", CHOICES[:3], ids=str)
@@ -240,10 +238,9 @@ def test_nonbonded_settings_are_refused_by_name(
         nonbonded_from_openmm(original)
 
 
-@pytest.mark.parametrize("name", ["alanine", "jac"])
+@pytest.mark.parametrize("name", ["alanine", "trpzip2"])
 def test_text_coordinates_agree(name: str, request: pytest.FixtureRequest) -> None:
-    found = request.getfixturevalue(name)
-    files = found if isinstance(found, tuple) else (found / "jac.parm7", found / "inpcrd")
+    files = request.getfixturevalue(name)
     system, state = load(*files)
     expected = app.AmberInpcrdFile(str(files[1]))
     vectors = np.array(expected.boxVectors.value_in_unit(unit.nanometer))

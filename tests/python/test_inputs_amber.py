@@ -22,43 +22,60 @@ from quiltmd.inputs.constrain import constrain, find_waters
 from quiltmd.inputs.prmtop_file import PrmtopFile
 
 
-def test_layout_before_amber_7_holds_the_same_system(jac: Path) -> None:
-    old, state = load(jac / "prmtop", jac / "inpcrd")
-    new, same_state = load(jac / "jac.parm7", jac / "inpcrd")
+def old_layout(path: Path) -> str:
+    """A prmtop in the layout before Amber 7: the same sections without names, narrower integers."""
+    lines = []
+    for section in path.read_text().split("%FLAG ")[1:]:
+        name, layout, *content = section.splitlines()
+        if "I8" not in layout:
+            lines += content[:1] if name.startswith("TITLE") else content or [""]
+            continue
+        numbers = [int(word) for line in content for word in line.split()]
+        numbers = numbers[:30] if name.startswith("POINTERS") else numbers
+        rows = [numbers[i : i + 12] for i in range(0, len(numbers), 12)] or [[]]
+        lines += ["".join(f"{number:6d}" for number in row) for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def test_layout_before_amber_7_holds_the_same_system(
+    jac: tuple[Path, Path], tmp_path: Path
+) -> None:
+    before = tmp_path / "before7.prmtop"
+    before.write_text(old_layout(jac[0]))
+    old, state = load(before, jac[1])
+    new, same_state = load(*jac)
     for name, array in new.arrays().items():
         np.testing.assert_allclose(old.arrays()[name], array, rtol=1e-7, err_msg=name)
     assert (old.topology.residue_names == new.topology.residue_names).all()
     assert (state.positions == same_state.positions).all()
 
 
-def test_old_layout_alone(openmmtools_data: Path) -> None:
-    folder = openmmtools_data / "trpzip2-explicit"
-    system, state = load(folder / "trpzip2.prmtop", folder / "trpzip2.crd")
+def test_old_layout_alone(trpzip2: tuple[Path, Path]) -> None:
+    system, state = load(*trpzip2)
     assert system.atoms == 11034
     assert len(system.constraints) == 3 * 3605
     assert abs(system.charges.sum() - round(system.charges.sum())) < 1e-4
     assert np.abs(state.velocities).max() > 0
 
 
-def test_jac_loads_within_a_second(jac: Path) -> None:
+def test_jac_loads_within_a_second(jac: tuple[Path, Path]) -> None:
     start = time.perf_counter()
-    system, state = load(jac / "jac.parm7", jac / "inpcrd", constraints="h-bonds")
+    system, state = load(*jac, constraints="h-bonds")
     assert time.perf_counter() - start < 1.0
     assert system.atoms == len(state.positions) == 23558
     assert system.molecules.max() + 1 == 7024
     assert system.topology.describe(0) == "atom 1 (N of MET 1)"
 
 
-def test_frames_of_a_trajectory(jac: Path) -> None:
-    files = jac / "jac.parm7", jac / "ref_mdcrd.nc"
-    with netcdf_file(str(files[1]), mmap=False) as content:
+def test_frames_of_a_trajectory(octahedron: tuple[Path, Path]) -> None:
+    with netcdf_file(str(octahedron[1]), mmap=False) as content:
         raw = content.variables["coordinates"][:].astype(float) / 10
-    for frame in (0, 12, -1):
-        _, state = load(*files, frame=frame)
+    for frame in (0, 9, -1):
+        _, state = load(*octahedron, frame=frame)
         images = (state.positions - raw[frame]) @ np.linalg.inv(state.box)
         np.testing.assert_allclose(images, np.round(images), atol=1e-6)
-    with pytest.raises(InputError, match="has 13 frames, so there is no frame 13"):
-        load(*files, frame=13)
+    with pytest.raises(InputError, match="has 10 frames, so there is no frame 10"):
+        load(*octahedron, frame=10)
 
 
 def test_netcdf_restart(openmmtools_data: Path) -> None:

@@ -13,14 +13,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+import openmm
 import pytest
 from boxes import relative_rms
+from openmm import unit
 
 import quiltmd
 from quiltmd.errors import QuiltError
-
-openmm = pytest.importorskip("openmm")
-unit = pytest.importorskip("openmm.unit")
 
 EDGE, CUTOFF, TOLERANCE = 2.0, 0.8, 1e-5
 READ = ("HarmonicBondForce", "HarmonicAngleForce", "PeriodicTorsionForce", "NonbondedForce")

@@ -79,7 +79,8 @@ def test_a_run_leaves_what_it_promises(whole: tuple[Any, Path]) -> None:
     lines = (out / "log.csv").read_text().splitlines()
     assert lines[0] == COLUMNS
     assert [int(line.split(",")[0]) for line in lines[1:]] == list(range(0, STEPS + 1, 4))
-    formats = pytest.importorskip("mdtraj.formats")
+    from mdtraj import formats
+
     with formats.DCDTrajectoryFile(str(out / "trajectory.dcd")) as file:
         assert file.read()[0].shape == (STEPS // 6, 2269, 3)
 

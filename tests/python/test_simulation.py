@@ -140,7 +140,8 @@ def test_descriptions_are_frozen() -> None:
 
 
 def test_written_structures_read_back(loaded: Any, alanine: Any, tmp_path: Path) -> None:
-    mdtraj = pytest.importorskip("mdtraj")
+    import mdtraj
+
     simulation = simulate(loaded)
     simulation.run(3)
     quiltmd.write_restart(tmp_path / "x.rst7", simulation)

@@ -33,7 +33,8 @@ def write(path: Path, count: int, box: np.ndarray) -> None:
 
 @pytest.mark.parametrize("shape", BOXES)
 def test_mdtraj_reads_it(tmp_path: Path, shape: str) -> None:
-    formats = pytest.importorskip("mdtraj.formats")
+    from mdtraj import formats
+
     box = box_from_lengths_angles(*BOXES[shape])
     write(tmp_path / "x.dcd", 3, box)
     with formats.DCDTrajectoryFile(str(tmp_path / "x.dcd")) as file:
@@ -45,10 +46,11 @@ def test_mdtraj_reads_it(tmp_path: Path, shape: str) -> None:
 
 @pytest.mark.parametrize("shape", BOXES)
 def test_mdanalysis_reads_it(tmp_path: Path, shape: str) -> None:
-    universe = pytest.importorskip("MDAnalysis")
+    import MDAnalysis
+
     box = box_from_lengths_angles(*BOXES[shape])
     write(tmp_path / "x.dcd", 4, box)
-    read = universe.Universe.empty(ATOMS, trajectory=True)
+    read = MDAnalysis.Universe.empty(ATOMS, trajectory=True)
     read.load_new(str(tmp_path / "x.dcd"))
     assert len(read.trajectory) == 4
     assert read.trajectory.dt == pytest.approx(0.02, rel=1e-5)
@@ -71,7 +73,8 @@ def test_going_on_gives_the_same_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("extra", [1, 60, 170])
 def test_a_kill_in_mid_frame_harms_no_frame_before(tmp_path: Path, extra: int) -> None:
-    formats = pytest.importorskip("mdtraj.formats")
+    from mdtraj import formats
+
     box = np.eye(3) * 3
     path = tmp_path / "x.dcd"
     write(path, 3, box)

@@ -24,7 +24,7 @@ def built() -> Path:
     """The folder of the tests' programs, all up to date."""
     cache = BUILD / "CMakeCache.txt"
     if not cache.is_file():
-        pytest.skip("build/core is absent: run `make build` first")
+        pytest.fail("build/core is absent: run `make build` first")
     cmake = re.search(r"^CMAKE_COMMAND:INTERNAL=(.*)$", cache.read_text(), re.MULTILINE)
     assert cmake, f"{cache} names no cmake"
     targets = ["quiltmd_unit_tests", "quiltmd_conformance"]
