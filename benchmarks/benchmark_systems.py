@@ -100,7 +100,7 @@ _WATER_PAIRS = ((0, 1), (0, 2), (1, 2))
 
 
 def standard(name: str) -> Pair:
-    """A standard system of `quiltmd bench`, bonds to hydrogen constrained, heavy hydrogens."""
+    """A standard system of `quiltmd bench`, bonds to hydrogen constrained, with HMR."""
     return quiltmd.load(*system_files(name), constraints="h-bonds", hydrogen_mass=2 * HYDROGEN_MASS)
 
 

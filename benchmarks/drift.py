@@ -45,7 +45,7 @@ import quiltmd
 from quiltmd.engine.core import Engine, make_engine
 from quiltmd.inputs.standard_systems import system_files
 
-HEAVY_FROM = 0.003  # ps: timesteps that need heavy hydrogens
+HEAVY_FROM = 0.003  # ps: time steps that need hydrogen mass repartitioning
 EQUILIBRATE = 40.0  # ps with a thermostat
 FRICTION = 5.0  # 1/ps
 SETTLE = 20.0  # ps at constant energy that the fit leaves out

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stop, carry on with another number of ranks, and arrive at the same bits."""
+"""Stop, continue with another number of ranks, and get the same bits."""
 
 import quiltmd
 from quiltmd.inputs.standard_systems import system_files

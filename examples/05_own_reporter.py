@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A reporter of one's own: anything with `every` and `report(frame)`.
+"""A custom reporter: anything with `every` and `report(frame)`.
 
 This one measures the end-to-end distance of alanine dipeptide while it moves.
 """
@@ -13,7 +13,7 @@ from quiltmd.inputs.standard_systems import system_files
 class EndToEnd:
     """Collects the distance between two atoms."""
 
-    needs = ("positions",)  # spares the device all else
+    needs = ("positions",)  # nothing else is copied from the device
 
     def __init__(self, first: int, last: int, every: int) -> None:
         self.every = every

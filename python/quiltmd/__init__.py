@@ -11,8 +11,8 @@
     simulation.draw_velocities(300)
     simulation.run(1000, reporters=[quiltmd.LogReporter("log.csv", every=100)])
 
-A System says what is simulated, a State where it is; `Nonbonded` and an integrator say how it is
-simulated.  All four are frozen descriptions.  A `Simulation` compiles them and runs.
+A `System` describes what is simulated and a `State` its positions and velocities; `Nonbonded` and
+an integrator describe how.  All four are immutable.  A `Simulation` runs them.
 
 Units everywhere: nm, ps, amu, kJ/mol, elementary charge, kelvin.
 """

@@ -3,7 +3,7 @@
 
 A short first stretch measures this machine's speed; then the same run is resumed for as many steps
 as fit the time allowed.  So the demo takes about as long on a laptop as on a GPU, and shows what a
-user does every day: run, look, carry on.
+user does every day: run, look, continue.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a system moves: one frozen description per ensemble.
+"""Integrators: immutable descriptions of how atoms are propagated.
 
 Each class holds what its ensemble needs and no more, so that a friction cannot be given to NVE by
 mistake; the core receives both as one flat dictionary.
@@ -19,7 +19,7 @@ from .system import System
 
 _CONFIG = ConfigDict(extra="forbid", allow_inf_nan=False)
 _TIMESTEP = 0.002  # ps
-_COM_EVERY = 100  # often enough that drift of the whole system never shows, rare enough to be free
+_COM_EVERY = 100  # often enough that a drift never shows, rarely enough that it costs nothing
 # Impulses of the long-range force, at most so far apart: ps, and in periods of the fastest bond,
 # where half a period is resonance.  docs/decisions.md has the figures.
 _SLOWEST_IMPULSES, _SLOWEST_IN_PERIODS = 0.008, 0.45
@@ -32,18 +32,18 @@ class VelocityVerlet:
     Attributes
     ----------
     timestep:
-        Ps.
+        Time step, ps.
     constraint_tolerance:
         Relative error of constrained lengths.  At constant energy it shows as a drift, hence the
         tighter default (docs/decisions.md has the figures).
     remove_com_every:
         Steps between removals of centre-of-mass motion; 0 = never.
     long_range_every:
-        Steps between actions of the reciprocal part of PME: multiple time stepping by impulses
-        (Tuckerman, Berne and Martyna, J. Chem. Phys. 97, 1990, 1992).  It acts at steps that are
-        multiples of this number, so many times as strong; at others it is not computed.  At most
+        Steps between reciprocal-space (PME) evaluations: r-RESPA multiple time stepping (Tuckerman,
+        Berne and Martyna, J. Chem. Phys. 97, 1990, 1992).  At steps that are multiples of this
+        number the reciprocal-space force acts, multiplied by it; at others it is skipped.  At most
         8 fs may lie between, 4 fs where bonds to hydrogen are flexible.  The total energy is
-        conserved from one of these steps to the next; between them it means nothing.
+        conserved from one of these steps to the next, but not defined at steps between them.
     """
 
     timestep: Timestep = _TIMESTEP
@@ -69,21 +69,21 @@ class LangevinMiddle:
     Attributes
     ----------
     temperature:
-        K.
+        Temperature of the heat bath, K.
     friction:
-        Coupling to the bath, 1/ps.
+        Friction coefficient, 1/ps.
     timestep:
-        Ps.
+        Time step, ps.
     seed:
-        Of the random forces; the same seed gives the same trajectory, bit for bit.
+        Random seed of the thermostat; the same seed gives the same trajectory, bit for bit.
     constraint_tolerance:
         Relative error of constrained lengths.
     remove_com_every:
         Steps between removals of centre-of-mass motion; 0 = never.
     long_range_every:
-        Steps between actions of the reciprocal part of PME: multiple time stepping by impulses
-        (Tuckerman, Berne and Martyna, J. Chem. Phys. 97, 1990, 1992).  It acts at steps that are
-        multiples of this number, so many times as strong; at others it is not computed.  At most
+        Steps between reciprocal-space (PME) evaluations: r-RESPA multiple time stepping (Tuckerman,
+        Berne and Martyna, J. Chem. Phys. 97, 1990, 1992).  At steps that are multiples of this
+        number the reciprocal-space force acts, multiplied by it; at others it is skipped.  At most
         8 fs may lie between, 4 fs where bonds to hydrogen are flexible.
     """
 
@@ -122,7 +122,7 @@ def check_impulses(integrator: Integrator, system: System) -> None:
     if steps > 1 and steps * timestep > limit * (1 + 1e-9):
         raise QuiltError(
             f"long_range_every: {steps} steps of {1000 * timestep:g} fs are too long between "
-            f"impulses of the long-range force, which would heat the fastest motions of this "
+            f"reciprocal-space evaluations: resonance would heat the fastest vibrations of this "
             f"system; at most {1000 * limit:.3g} fs will do: lower long_range_every or the time "
             "step, or constrain bonds to hydrogen"
         )

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a user says about nonbonded forces, and how it becomes PME parameters.
+"""Settings of the nonbonded forces, and the PME parameters that follow from them.
 
-A frozen description: nothing is computed before a box is known.  One error tolerance sets both the
-splitting parameter and the grid, because that is the one number a user can judge; the explicit pair
-(alpha, grid) exists for reproducing another program's settings.
+An immutable description: nothing is computed before a box is known.  One error tolerance sets both
+the Ewald coefficient and the grid, because it is the one number that a user can judge; the explicit
+pair (alpha, grid) reproduces the settings of another program.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class Nonbonded:
     method:
         "pme" (smooth particle mesh Ewald) or "cutoff" (plain truncation, for tests).
     pme_order:
-        Order of the B-splines, 4 or 5; None: 5, but 4 in boxes below 150 nm^3, where finer grids
-        cost nothing, for tolerances from 1e-4 (and without `pme_grid`).
+        Order of the B-splines, 4 or 5; None: 5, but 4 in boxes below 150 nm^3, where a finer grid
+        costs nothing, for tolerances from 1e-4 (and without `pme_grid`).
     pme_tolerance:
         Relative rms error of forces that chooses alpha and grid.
     pme_alpha:

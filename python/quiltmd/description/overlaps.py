@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Atoms that sit on top of each other: found before they do harm.
+"""Overlapping atoms, detected before a simulation starts.
 
-Close contacts are a matter for minimisation, but of two atoms in one place no force says where to
-go; such an input is broken.  A tree search over the cell and a thin rim of images costs about a
-second for a million atoms.
+Minimisation resolves close contacts, but not two atoms at one point, between which the force has no
+direction: such an input is broken.  A tree search over the cell and a thin rim of images costs
+about a second for a million atoms.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a simulation is: positions, velocities, box, step.
+"""The state of a simulation: positions, velocities, box, step.
 
-With the System, the settings and the seed, a State determines everything that
-follows, bit by bit. That is why it also remembers the positions from which the
-pair lists were last built: a continued run rebuilds the very same lists.
+With the System, the settings and the seed, a State determines the rest of the trajectory,
+bit for bit. It therefore also has the positions from which the pair lists were last built: a
+continued run rebuilds the same lists.
 """
 
 from __future__ import annotations

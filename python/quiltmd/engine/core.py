@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The compiled core as Python sees it: one protocol.
 
-The application layer talks to `Engine` only, so that tests can run it on a toy in numpy.  The core
-is imported when first needed: reading inputs, checkpoints and `quiltmd info` work without it.
+The application layer talks to `Engine` only, so that tests can run it on a small stand-in written
+in numpy.  The core is imported when first needed: reading inputs, checkpoints and `quiltmd info`
+work without it.
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ from ..errors import QuiltError
 
 
 class Captured(Protocol):
-    """A simulation as it was at a step.  Its data may still be travelling: reading waits for them.
+    """The data of a simulation at a step, perhaps still being copied: reading waits for them.
 
-    QuiltError where it was taken without what is read.
+    QuiltError where data are read that were not captured.
     """
 
     @property
     def step(self) -> int:
-        """Of the simulation then."""
+        """Its step."""
 
     @property
     def box(self) -> Any:
@@ -38,7 +39,7 @@ class Captured(Protocol):
         """
 
     def heat(self) -> float:
-        """Of the thermostat; always there."""
+        """Heat added by the thermostat; always captured."""
 
     def positions(self) -> Any:
         """(N, 3), in the order of the input."""
@@ -59,7 +60,7 @@ class Engine(Protocol):
         list_step: int,
         list_positions: Any,
     ) -> None:
-        """Puts the atoms there; list_positions is None where lists were never built."""
+        """Sets the state; list_positions is None where pair lists were never built."""
 
     def run(self, steps: int) -> None:
         """Advances; raises SimulationError on a blow-up."""
@@ -67,7 +68,7 @@ class Engine(Protocol):
     def capture(
         self, *, energies: bool = False, positions: bool = False, state: bool = False
     ) -> Captured:
-        """The simulation now, with these of its data; returns while they travel."""
+        """Captures these data of the simulation; returns before they have arrived."""
 
     def forces(self) -> Any:
         """Forces (N, 3)."""
@@ -81,7 +82,7 @@ class Engine(Protocol):
         max_iterations: int,
         watch: Callable[[int, float, float], bool] | None = None,
     ) -> dict[str, Any]:
-        """Goes to a minimum of the potential.
+        """Minimises the potential energy.
 
         `watch` gets iterations done, potential and largest force before each iteration, and returns
         whether to stop.
@@ -97,10 +98,10 @@ class Engine(Protocol):
         """Calls and seconds of each task."""
 
     def start_profile(self) -> None:
-        """Notes every task, on a GPU every kernel, from here on; the trajectory keeps its bits."""
+        """Starts timing every task, or on a GPU every kernel; the trajectory keeps its bits."""
 
     def stop_profile(self) -> list[dict[str, Any]]:
-        """What took place since the last start: rank, stream, name, begin and end, s."""
+        """The calls since the last start: rank, stream, name, begin and end, s."""
 
 
 EngineFactory = Callable[[dict[str, Any], dict[str, Any], dict[str, Any], dict[str, Any]], Engine]

@@ -50,12 +50,12 @@ def load(
     coordinates:
         Amber inpcrd, rst7 or NetCDF restart or trajectory, with a periodic box.
     constraints:
-        "none", or "h-bonds": bonds with hydrogen keep their length.
+        "none", or "h-bonds" to constrain bonds to hydrogen.
     rigid_water:
-        Three-atom waters keep their shape.
+        Constrain all distances in three-site water molecules.
     hydrogen_mass:
-        Mass in amu for hydrogens outside rigid water, taken from the heavy
-        atoms that they are bonded to; None leaves masses alone.
+        Hydrogen mass repartitioning (HMR): mass in amu of hydrogens outside rigid water, taken
+        from the heavy atoms that they are bonded to; None: masses as in the file.
     frame:
         Which frame of a trajectory, from 0.
 

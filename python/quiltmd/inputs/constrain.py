@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Choices made at load, whatever the file format: rigid water, fixed bonds, heavy hydrogens.
+"""Choices made at load, whatever the file format: rigid water, constrained bonds, HMR.
 
 Readers build a System in which everything can move; `constrain` replaces bonds
 and angles by constraints. The alternative, each reader making its own choice,

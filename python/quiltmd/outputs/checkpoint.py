@@ -64,7 +64,7 @@ class Checkpoint:
     state:
         Positions, velocities, box, step and the positions of the last list build.
     heat:
-        Heat that the thermostat has put in since step 0, kJ/mol.
+        Energy added by the thermostat since step 0, kJ/mol.
     provenance:
         What the run was made from (hashes of inputs, physical settings); compared on resume.
     outputs:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can be read off a simulation, as it is now or as it was when a frame of it was taken.
+"""Observables of a simulation: of its present state, or of a frame captured earlier.
 
-Reporters, checkpoints and final structures read a `Readout` and need not know which of the two they
-have.  A frame's data travel from the device while the simulation goes on; whoever reads waits for
-them, and for them alone.
+Reporters, checkpoints and final structures read a `Readout` and need not know which of the two it
+is.  The data of a frame are copied from the device while the simulation continues; reading waits
+for the data that are read, and for no others.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Readout(ABC):
 
     @property
     def clock(self) -> float:
-        """When the simulation was at this step, s of `time.perf_counter`."""
+        """Wall-clock time of this step, s of `time.perf_counter`."""
         return time.perf_counter() if self._taken_at is None else self._taken_at
 
     @property
@@ -80,7 +80,7 @@ class Readout(ABC):
 
         bond, angle, torsion, lj, lj14, coulomb (direct space), coulomb14, pme (reciprocal space,
         self and background terms), dispersion; nonbonded (the sum of the last six), potential,
-        kinetic, total; heat (what the thermostat has put in) and conserved = total - heat.
+        kinetic, total; heat (energy added by the thermostat) and conserved = total - heat.
         """
         return dict(self._read("energies"))
 
@@ -93,7 +93,7 @@ class Readout(ABC):
         energy by a strain of box and centres of mass, at fixed Ewald coefficient and PME grid,
         groups keeping their shape and orientation.  The tail of the Lennard-Jones potential
         (`dispersion_correction`) brings the mean of position times force beyond the cutoff.
-        A positive trace pushes the box apart.
+        A positive trace contributes a positive pressure.
         """
         return np.array(self._read("tensors")["virial"])
 
@@ -112,7 +112,7 @@ class Readout(ABC):
         return float(np.trace(self.pressure_tensor())) / 3
 
     def heat(self) -> float:
-        """What the thermostat has put in, kJ/mol; evaluates no forces, as `energies` does."""
+        """Energy added by the thermostat, kJ/mol; unlike `energies` it evaluates no forces."""
         return float(self._read("heat"))
 
     def temperature(self) -> float:
@@ -124,7 +124,7 @@ class Readout(ABC):
         return float(self.system.masses.sum()) / self._volume * AMU_PER_NM3
 
     def checkpoint(self, provenance: dict[str, Any] | None = None) -> Checkpoint:
-        """All that is needed to carry on from here."""
+        """All that is needed to continue from here."""
         return Checkpoint(self.state(), self.heat(), provenance or {})
 
     @property
@@ -144,8 +144,8 @@ class Readout(ABC):
 class Frame(Readout):
     """A simulation as it was when the frame was taken.
 
-    It has what its reporters need (see `Reporter`); QuiltError where more is read.  It holds memory
-    of the device: keep what it returns rather than the frame.
+    It has the data that its reporters need (see `Reporter`); QuiltError where others are read.  It
+    holds device memory: keep what it returns rather than the frame.
     """
 
     def __init__(self, of: Readout, captured: Captured, heat_before: float) -> None:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run leaves behind while it goes: energy log, trajectory, checkpoints.
+"""Reporters: energy log, trajectory and checkpoints, written during a run.
 
-Every reporter can start anew or go on after a checkpoint; going on cuts away what was written after
-the checkpoint's step, so that nothing is ever there twice.  A checkpoint's marks tell whether a
-file is the one that the run wrote.  Log rows are plain CSV: a million rows are still small, and
-every tool reads them.
+Every reporter can start a new file or continue one after a checkpoint, which removes what was
+written after the checkpoint's step, so that nothing is ever there twice.  A checkpoint's marks tell
+whether a file is the one that the run wrote.  Log rows are plain CSV: a million rows are still
+small, and every tool reads them.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ Need = Literal["energies", "positions", "state"]
 
 
 class Reporter(Protocol):
-    """Something to be done every `every` steps; 0 means never.
+    """Something that is done every `every` steps; 0 means never.
 
     It may also have `needs`, what it reads: some of "energies" (which has the virial), "positions"
-    and "state" (which has the positions); other data are then not brought from the device.
-    Without, it gets all.
+    and "state" (which has the positions); other data are then not copied from the device.
+    Without it, the frame has all.
     """
 
     @property
@@ -55,7 +55,7 @@ class Reporter(Protocol):
     def report(self, frame: Readout, /) -> None:
         """Reports on the simulation as it was at `frame.step`.
 
-        Called in a thread of its own, after earlier reports, while the simulation may already be
+        Called in a separate thread, after earlier reports, while the simulation may have advanced
         further; it must not run or change the simulation.
         """
 
@@ -209,7 +209,7 @@ Output = LogReporter | TrajectoryReporter
 
 
 class CheckpointReporter:
-    """Checkpoints, written when the outputs that they rely on are safe.
+    """Checkpoints, written after the outputs that they rely on.
 
     Must report after those outputs, which it syncs first: rows and frames up to a checkpoint's step
     are on the disk before the checkpoint is.
@@ -221,7 +221,7 @@ class CheckpointReporter:
     every:
         Steps between checkpoints.
     relies_on:
-        Outputs that a resumed run will carry on.
+        Outputs that a resumed run will continue.
     provenance:
         Put into the checkpoint, compared on resume.
     """

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The configuration of a run: one TOML file of five sections, or the same by flags.
 
-pydantic checks types and ranges; this file adds what a person needs: messages of one line, and the
-nearest known key for a misspelt one.  Unknown keys are errors, since a misspelt setting that is
+pydantic checks types and ranges; this file adds one-line messages and the nearest known key
+for a misspelt one.  Unknown keys are errors, since a misspelt setting that is
 silently ignored spoils a simulation without a trace.
 """
 

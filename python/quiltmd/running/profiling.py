@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the time of a run goes: a stretch of it, as a table and as a timeline.
+"""Profile of a short stretch of a run, as a table and as a timeline.
 
-Only a stretch is timed, since timing costs time: a GPU's kernels no longer overlap at their ends,
+Only a stretch is timed, since timing has a cost: a GPU's kernels no longer overlap at their ends,
 each seems about 3 us longer (on an H200), and times are read between blocks of steps.  The speed of
 a run is what its log says.
 """
@@ -24,8 +24,8 @@ from ..outputs.reporters import Reporter
 from .progress import console
 from .simulation import Simulation
 
-_WARM_UP = 5  # lives of a pair list: by then a GPU replays blocks of steps that it has recorded
-_STRETCH = 10  # lives of a pair list
+_WARM_UP = 5  # pair-list lifetimes; by then a GPU replays recorded blocks of steps
+_STRETCH = 10  # pair-list lifetimes
 _STREAMS = ("main", "side")
 
 
@@ -42,7 +42,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Profile:
-    """The steps from `first_step` on, and what took place, as `Simulation.stop_profile` has it."""
+    """The steps from `first_step` on, with the calls as `Simulation.stop_profile` gives them."""
 
     device: str
     first_step: int
@@ -97,7 +97,7 @@ class Profile:
         return events
 
     def show(self) -> None:
-        """The table for the person at the terminal."""
+        """Prints the table on stderr."""
         end = self.first_step + self.steps
         table = Table(
             title=f"steps {self.first_step} to {end} on {self.device}", title_justify="left"
@@ -117,7 +117,7 @@ def run_profiled(
     reporters: Sequence[Reporter] = (),
     watch: Callable[[int], bool] | None = None,
 ) -> Profile:
-    """Runs and profiles ten lives of a pair list after a warm-up of five, or what steps there are.
+    """Runs and profiles ten pair-list lifetimes after a warm-up of five, or fewer if steps run out.
 
     Parameters
     ----------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a person sees while something runs, all of it on stderr.
+"""Messages and progress on stderr.
 
 A bar with speed and time left where stderr is a terminal; plain lines, at most one in ten seconds,
 where it is a file or a pipe, so that a batch system's log stays short.
@@ -63,12 +63,12 @@ _DAY = 86400.0
 
 
 def say(message: str) -> None:
-    """One line for the person at the terminal."""
+    """Prints one line."""
     console.print(message, markup=False)
 
 
 def warn(message: str) -> None:
-    """One line about something that went wrong but does not stop the program."""
+    """Prints one line about a problem that does not stop the program."""
     console.print(f"warning: {message}", markup=False, style="yellow")
 
 

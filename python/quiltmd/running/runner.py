@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`quiltmd run`: a configuration becomes a folder of results, in one go or in several.
+"""`quiltmd run`: from a configuration to a folder of results, in one run or in several.
 
 A folder holds all that a resume needs: the resolved configuration, checkpoints, and outputs that
 can be cut back to a checkpoint's step.  The checkpoint names its inputs by their hashes, so a run
@@ -107,7 +107,7 @@ def resume(
     flags: dict[tuple[str, str], Any] | None = None,
     engine: EngineFactory = make_engine,
 ) -> Outcome:
-    """Carries on the run in a folder from its checkpoint.
+    """Continues the run in a folder from its checkpoint.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def resume(
     Raises
     ------
     QuiltError
-        Where there is nothing to carry on, where inputs or settings that must stay have changed, or
+        Where there is nothing to continue, where inputs or settings that must stay have changed, or
         where log or trajectory are not as the run left them.
     """
     begun = time.monotonic()
@@ -228,7 +228,11 @@ def _minimize(run: _Run) -> None:
         found = simulation.minimize(watch=watch)
     if run.stopping:
         return
-    end = "converged" if found["converged"] else "not converged, which dynamics can bear"
+    end = (
+        "converged"
+        if found["converged"]
+        else "not converged; dynamics can usually start from there"
+    )
     say(
         f"minimised in {found['iterations']} iterations: potential {before:.1f} -> "
         f"{found['potential']:.1f} kJ/mol, largest force {found['largest_force']:.0f} kJ/mol/nm "
@@ -379,7 +383,8 @@ def _tell_redone(simulation: Simulation) -> None:
     redone = int(simulation.describe()["early_rebuilds"])
     if redone:
         say(
-            f"{redone} times an atom outran the pair lists; the steps since their build were redone"
+            f"{redone} time(s) an atom moved beyond the Verlet buffer; the steps since the pair "
+            "lists were built were repeated"
         )
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A running simulation: descriptions compiled into an engine, and the loop that advances it.
 
-The loop goes from one due report to the next.  There it takes a frame of the simulation, which
-another thread writes while the engine goes on.  Long stretches are cut into pieces of about half a
-second so that Ctrl-C and progress work; since the engine's results do not depend on how steps are
+The loop goes from one due report to the next.  There it captures a frame of the simulation, which
+another thread writes while the engine continues.  Long stretches are cut into pieces of about half
+a second so that Ctrl-C and progress work; since the engine's results do not depend on how steps are
 grouped, this changes nothing else.
 """
 
@@ -54,12 +54,12 @@ class Simulation(Readout):
     device, ranks, threads, balance, away:
         Where it runs: see `Execution`.  They never change the trajectory.
     engine:
-        Makes the engine; tests put a toy here.
+        Makes the engine; tests pass a stand-in.
 
     Raises
     ------
     QuiltError
-        Where the settings do not fit the system, its box or this machine.
+        Where the settings do not suit the system, its box or this machine.
     """
 
     def __init__(
@@ -101,14 +101,14 @@ class Simulation(Readout):
         self.set_state(state)
 
     def set_state(self, state: State, heat: float = 0.0) -> None:
-        """Puts the simulation at `state`.
+        """Sets the state of the simulation.
 
         Parameters
         ----------
         state:
-            Of the same atoms and box shape.
+            A state of the same atoms.
         heat:
-            Heat of the thermostat up to there, kJ/mol; goes on from this value.
+            Heat added by the thermostat so far, kJ/mol; later heat is added to it.
         """
         self._engine.set_state(
             state.step,
@@ -134,14 +134,14 @@ class Simulation(Readout):
         max_iterations: int = 200,
         watch: Callable[[int, float, float], bool] | None = None,
     ) -> dict[str, Any]:
-        """Moves the atoms to a nearby minimum of the potential; velocities are left as they are.
+        """Minimises the potential energy by steepest descent; velocities are not changed.
 
         Parameters
         ----------
         tolerance:
             Largest force on an atom at which to stop, kJ/mol/nm.
         max_iterations:
-            When to stop in any case.
+            Largest number of iterations.
         watch:
             Called before each iteration with the number of those done, the potential and the
             largest force; True stops there.
@@ -180,8 +180,8 @@ class Simulation(Readout):
             Each reports at the steps that are multiples of its `every`, in the order given, in
             another thread; all reports are done on return.
         watch:
-            Called with the step number about twice a second; True asks the run to stop there, after
-            the reports that are due.
+            Called with the step number about twice a second; returning True stops the run there,
+            after the reports that are due.
 
         Raises
         ------
@@ -211,7 +211,7 @@ class Simulation(Readout):
                 writer.put(partial(_report, self._capture(*_needs(due)), due))
 
     def describe(self) -> dict[str, Any]:
-        """How the engine has laid the simulation out: patches, lists, ranks, devices, PME."""
+        """How the engine runs it: patches, pair lists, ranks, devices, PME parameters."""
         return self._engine.describe()
 
     def profile(self) -> list[dict[str, Any]]:
@@ -219,14 +219,14 @@ class Simulation(Readout):
         return self._engine.profile()
 
     def start_profile(self) -> None:
-        """From here on every task, on a GPU every kernel, is timed; results do not change.
+        """Starts timing every task, or on a GPU every kernel; results do not change.
 
-        Called again before `stop_profile`, it forgets what was timed so far.
+        Called again before `stop_profile`, it starts over.
         """
         self._engine.start_profile()
 
     def stop_profile(self) -> list[dict[str, Any]]:
-        """Ends the timing and gives what took place.
+        """Stops timing and returns the calls.
 
         Returns
         -------
@@ -235,11 +235,11 @@ class Simulation(Readout):
         return self._engine.stop_profile()
 
     def save_checkpoint(self, path: str | os.PathLike[str]) -> None:
-        """Writes a checkpoint; the one before it is kept beside it."""
+        """Writes a checkpoint; the previous one is kept beside it."""
         write_checkpoint(path, self.checkpoint())
 
     def load_checkpoint(self, path: str | os.PathLike[str]) -> None:
-        """Carries on from a checkpoint with the same bits as if never stopped."""
+        """Continues from a checkpoint, bitwise as if the run had never stopped."""
         checkpoint = read_checkpoint(path)
         if len(checkpoint.state.positions) != self.system.atoms:
             raise QuiltError(f"{path}: the checkpoint is of another system")

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The thread that writes what a run leaves behind, while the run goes on.
+"""The thread that writes the output of a run while the run continues.
 
 Frames are reported in the order in which they were taken, all by one thread, so that files are the
-same as without it.  At most two frames are under way, one being written and one that waits or still
-travels; a run that is faster than its disk waits for it.
+same as without it.  At most two frames are pending, one being written and one that waits or is
+still being copied from the device; a run that is faster than its disk waits for it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Writer:
             raise self._error
 
     def wait_for_room(self) -> None:
-        """Returns when a further job, and what it holds in memory, is welcome: one `put`."""
+        """Returns when there is room for one more job and the memory that it holds: one `put`."""
         self._room.acquire()
         self.check()
 
