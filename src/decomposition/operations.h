@@ -29,6 +29,11 @@ struct BinGroups {
   Box box;
   GridView grid;
   GroupRecord* records;
+
+  void memory(MemoryUses& uses) const {
+    QMD_USES(kRead, placed, count, position, grid);
+    QMD_USES(kWrite, records);
+  }
 };
 
 // Bounding box of a cluster in its patch's coordinates.
@@ -40,6 +45,10 @@ struct ClusterBounds {
 struct EpochStart {
   Vec3d *position, *velocity;
   int64_t* heat;
+
+  void memory(MemoryUses& uses, Access access) const {
+    uses.note(access, "position, velocity, heat", position, velocity, heat);
+  }
 };
 
 // Lay the groups out: sort their records by (patch, key, group), lay out the owned patches (starts
@@ -72,6 +81,17 @@ struct PlaceGroups {
   const int64_t* heat;  // that a thermostat gave so far
   EpochStart start;
   Faults* faults;
+
+  void memory(MemoryUses& uses) const {
+    QMD_USES(kRead, bin.placed, bin.count, bin.position, bin.grid, constants, owned, owned_index);
+    QMD_USES(kReadWrite, bin.records, tally);
+    QMD_USES(kRead, from_position, from_velocity, extent(step, 1), extent(heat, 1));
+    QMD_USES(kReadWrite, slots.position, slots.velocity, slots.reference, slots.local, slots.low);
+    QMD_USES(kReadWrite, slots.lj, slots.atom, slots.patch, patches, placed, origin, bounds);
+    QMD_USES(kWrite, slot_count, next_tally, slot_of_atom, start);
+    QMD_USES(kReadWrite, faults);
+    QMD_USES(kNone, slots);
+  }
 };
 
 // Bounds of all clusters, proxies included.
@@ -81,6 +101,12 @@ struct BoundClusters {
   const int32_t* slot_count;  // slots in use, proxies included
   int slot_capacity;
   ClusterBounds* bounds;
+
+  void memory(MemoryUses& uses) const {
+    QMD_USES(kRead, slots.local, slots.atom, slot_count);
+    QMD_USES(kWrite, bounds);
+    QMD_USES(kNone, slots);
+  }
 };
 
 }  // namespace quiltmd

@@ -7,8 +7,10 @@
 // on the rank that holds it, so neither do pair lists nor partial sums.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
+#include "device/memory_use.h"
 #include "math/vec3.h"
 
 namespace quiltmd {
@@ -54,6 +56,12 @@ struct Slots {
   // What kernels write.
   int64_t* force[3];   // short-range and bonded, fixed point
   Float4* long_range;  // force of the long-range sum, kJ/mol/nm; w unused
+
+  void memory(MemoryUses& uses, Access access) const {
+    uses.note(access,
+              "position, velocity, reference, local, low, lj, atom, patch, force, long_range",
+              position, velocity, reference, local, low, lj, atom, patch, force, long_range);
+  }
 };
 
 // Properties of atoms and groups that never change, by internal index.
@@ -69,6 +77,14 @@ struct Constants {
   const struct GroupConstraint* constraints;
   const uint32_t* group_shape;  // ShapeCode of each group; GPUs only
   const struct GroupShape* shapes;
+
+  void memory(MemoryUses& uses, Access access) const {
+    uses.note(access,
+              "mass, inverse_mass, charge, lj, group_start, exclusion_start, exclusions, "
+              "constraint_start, constraints, group_shape, shapes",
+              mass, inverse_mass, charge, lj, group_start, exclusion_start, exclusions,
+              constraint_start, constraints, group_shape, shapes);
+  }
 };
 
 // One distance constraint inside a group; atoms counted from the group's first. A group of three
@@ -86,6 +102,10 @@ struct GridView {
   const Int3* offsets;        // by code
   const Vec3f* shifts;        // by code: from the own patch's centre to the neighbour's
   const Vec3d* exact_shifts;  // the same in double precision, for bonded terms
+
+  void memory(MemoryUses& uses, Access access) const {
+    uses.note(access, "offsets, shifts, exact_shifts", offsets, shifts, exact_shifts);
+  }
 };
 
 // Accumulators of energies and of what else has their unit, one int64 per kind. The virial and the
@@ -116,6 +136,14 @@ struct Faults {
   int32_t constraint_atom;
   int32_t list_overflow;  // entries, terms or groups that did not fit: the largest need
   int32_t refused;        // a rebuild met one of these and left layout, lists and start alone
+
+  // What an operation uses that reports faults unless the layout was refused: reports may come in any
+  // order, and only a layout writes `refused`.
+  static void reports(MemoryUses& uses, Faults* const& faults) {
+    uses.note_part(Access::kAdd, "faults", faults, 0, offsetof(Faults, refused));
+    uses.note_part(Access::kRead, "faults->refused", faults, offsetof(Faults, refused),
+                   sizeof(int32_t));
+  }
 };
 
 // Whether the steps up to this one were in vain. An atom that outran the lists in the last of them

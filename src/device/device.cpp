@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbering of operations, the clock of spans, and downloads where a copy is all that they take.
+// The clock of spans, and downloads where a copy is all that they take.
 #include "device/device.h"
 
-#include <atomic>
 #include <chrono>
 
 namespace quiltmd {
@@ -34,11 +33,6 @@ Download::Download(const std::vector<MemoryPiece>& pieces) {
 
 std::unique_ptr<Download> Device::start_download(const std::vector<MemoryPiece>& pieces) {
   return std::make_unique<CopiedDownload>(*this, pieces);
-}
-
-int next_operation_id() {
-  static std::atomic<int> next{0};
-  return next++;
 }
 
 double clock_seconds() {

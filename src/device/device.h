@@ -1,17 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // The Device interface: where kernels run and memory lives. Everything that is ever computed is an
 // *operation*: a plain-old-data parameter struct (device pointers and scalars) with a static name,
-// and one kernel for each kind of device. Because launches are data, a device may run them at
-// once (cpu), enqueue them (cuda), forward them (remote) or only write them down (null).
+// a list of the memory that it uses (memory_use.h), and one kernel for each kind of device. Because
+// launches are data, a device may run them at once (cpu), enqueue them (cuda), forward them (remote)
+// or only write them down (null).
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
+
+#include "device/memory_use.h"
 
 namespace quiltmd {
 
@@ -22,18 +29,39 @@ namespace quiltmd {
 enum class Stream { kMain = 0, kSide = 1 };
 inline constexpr int kStreamCount = 2;
 
-// Number and name of an operation, the same for every device kind of the process.
-struct OperationKey {
-  int id;
-  const char* name;
-};
-int next_operation_id();
-template <class Op>
-const OperationKey& operation_key() {
-  static_assert(std::is_trivially_copyable_v<Op>, "an operation is plain data");
-  static const OperationKey key{next_operation_id(), Op::kName};
-  return key;
+// The number of an operation, made of its name: the same in every process. (FNV-1a, 32 bits; tables of
+// kernels refuse two names with one number.)
+constexpr uint32_t operation_id(std::string_view name) {
+  uint32_t hash = 2166136261u;
+  for (const char c : name) hash = (hash ^ static_cast<uint8_t>(c)) * 16777619u;
+  return hash;
 }
+
+template <class Op>
+concept Operation = std::is_trivially_copyable_v<Op> && requires(const Op& op, MemoryUses& uses) {
+  { Op::kName } -> std::convertible_to<const char*>;
+  op.memory(uses);  // names every pointer with its access, see memory_use.h
+};
+
+// What devices know of an operation besides its parameters.
+struct OperationKey {
+  uint32_t id;
+  const char* name;
+  MemoryUses (*memory)(const void* parameters);
+};
+template <Operation Op>
+inline constexpr OperationKey kOperationKey{operation_id(Op::kName), Op::kName,
+                                            [](const void* parameters) {
+                                              MemoryUses uses(parameters);
+                                              static_cast<const Op*>(parameters)->memory(uses);
+                                              return uses;
+                                            }};
+
+// What a device can do, for those who choose how to use it.
+struct Capabilities {
+  bool records = false;      // it runs recorded sequences with less delay than single launches
+  bool host_memory = false;  // its memory is the host's: kernels read what the host holds
+};
 
 struct DeviceDescription {
   std::string kind;          // "cpu", "cuda", "null"
@@ -51,11 +79,6 @@ struct Span {
   std::string name;
   Stream stream;
   double begin, end;
-};
-
-struct LaunchRecord {
-  const char* name;
-  Stream stream;
 };
 
 // A piece of device memory.
@@ -95,6 +118,7 @@ class Device {
   virtual ~Device() = default;
 
   virtual DeviceDescription describe() const = 0;
+  virtual Capabilities capabilities() const = 0;
 
   // Memory. Contents are undefined after allocate; copies and fills are ordered with the stream.
   virtual void* allocate(size_t bytes) = 0;
@@ -127,12 +151,11 @@ class Device {
   virtual std::vector<Span> take_spans() { return {}; }  // since the last call
   virtual void stop_timing() {}
 
-  template <class Op>
+  template <Operation Op>
   void launch(const Op& operation, Stream stream = Stream::kMain) {
-    launch_raw(operation_key<Op>(), &operation, sizeof(Op), stream);
+    launch_raw(kOperationKey<Op>, &operation, sizeof(Op), stream);
   }
-
- protected:
+  // The same of parameters that are only known as bytes.
   virtual void launch_raw(const OperationKey& key, const void* parameters, size_t bytes,
                           Stream stream) = 0;
 };
@@ -144,22 +167,28 @@ class KernelTable {
  public:
   using Function = void (*)(const void* parameters, Context& context);
 
-  template <class Op, void (*kernel)(const Op&, Context&)>
+  template <Operation Op, void (*kernel)(const Op&, Context&)>
   void add() {
-    const auto id = static_cast<size_t>(operation_key<Op>().id);
-    if (functions_.size() <= id) functions_.resize(id + 1, nullptr);
-    functions_[id] = [](const void* parameters, Context& context) {
-      kernel(*static_cast<const Op*>(parameters), context);
-    };
+    const auto [entry, is_new] = entries_.try_emplace(operation_id(Op::kName));
+    if (!is_new)
+      throw std::logic_error(std::string("operations ") + entry->second.name + " and " + Op::kName +
+                             " have one number: rename one");
+    entry->second = {Op::kName, [](const void* parameters, Context& context) {
+                       kernel(*static_cast<const Op*>(parameters), context);
+                     }};
   }
 
   Function find(const OperationKey& key) const {
-    const auto id = static_cast<size_t>(key.id);
-    return id < functions_.size() ? functions_[id] : nullptr;
+    const auto found = entries_.find(key.id);
+    return found == entries_.end() ? nullptr : found->second.kernel;
   }
 
  private:
-  std::vector<Function> functions_;
+  struct Entry {
+    const char* name;
+    Function kernel;
+  };
+  std::map<uint32_t, Entry> entries_;
 };
 
 // A typed array in the memory of a device.

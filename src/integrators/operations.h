@@ -23,6 +23,14 @@ struct GroupWork {
   double outrun2;               // square of the displacement that outruns the lists in use
   double blowup2;  // square of the largest sane displacement from the reference position
   Faults* faults;
+
+  // Besides what each stage says of positions and velocities.
+  void memory(MemoryUses& uses, Access) const {
+    QMD_USES(kRead, slots.force, slots.atom, placed, count, origin, constants, extent(step, 1));
+    if (long_range_weight != 0) QMD_USES(kRead, slots.long_range);
+    Faults::reports(uses, faults);
+    QMD_USES(kNone, slots);
+  }
 };
 
 // What a stage that has used the forces leaves in the accumulators of its atoms.
@@ -33,6 +41,13 @@ struct VerletStart {
   static constexpr const char* kName = "verlet_start";
   GroupWork work;
   double timestep;
+
+  void memory(MemoryUses& uses) const {
+    QMD_USES(kNone, work);
+    QMD_USES(kReadWrite, work.slots.position, work.slots.velocity, work.slots.local);
+    QMD_USES(kWrite, work.slots.low);
+    QMD_USES(kRead, work.slots.reference);
+  }
 };
 
 // Velocity Verlet, second half: v += dt/2 f/m; constrain velocities.
@@ -40,6 +55,12 @@ struct VerletFinish {
   static constexpr const char* kName = "verlet_finish";
   GroupWork work;
   double timestep;
+
+  void memory(MemoryUses& uses) const {
+    QMD_USES(kNone, work);
+    QMD_USES(kReadWrite, work.slots.velocity);
+    QMD_USES(kRead, work.slots.position);
+  }
 };
 
 // The second half of one step and the first half of the next in one pass; the same bits as
@@ -50,6 +71,15 @@ struct VerletStep {
   double timestep;
   ForcesAfter forces_after;
   int64_t* counter;  // null, or {step, 0}: the step is counted once all groups have read it
+
+  void memory(MemoryUses& uses) const {
+    QMD_USES(kNone, work);
+    QMD_USES(kReadWrite, work.slots.position, work.slots.velocity, work.slots.local);
+    QMD_USES(kWrite, work.slots.low);
+    QMD_USES(kRead, work.slots.reference);
+    if (forces_after == ForcesAfter::kCleared) QMD_USES(kWrite, work.slots.force);
+    QMD_USES(kReadWrite, extent(counter, 2));
+  }
 };
 
 // Langevin-middle (Zhang et al., J. Phys. Chem. A 123, 6056 (2019)): v += dt f/m and v constrained;
@@ -65,12 +95,24 @@ struct LangevinMiddle {
   int64_t* energy;
   ForcesAfter forces_after;
   int64_t* counter;  // null, or {step, 0}: the step is counted once all groups have read it
+
+  void memory(MemoryUses& uses) const {
+    QMD_USES(kNone, work);
+    QMD_USES(kReadWrite, work.slots.position, work.slots.velocity, work.slots.local);
+    QMD_USES(kWrite, work.slots.low);
+    QMD_USES(kRead, work.slots.reference);
+    if (forces_after == ForcesAfter::kCleared) QMD_USES(kWrite, work.slots.force);
+    QMD_USES(kReadWrite, extent(counter, 2));
+    QMD_USES(kAdd, energy);
+  }
 };
 
 // After the step: *step += 1. One thread.
 struct CountStep {
   static constexpr const char* kName = "count_step";
   int64_t* step;
+
+  void memory(MemoryUses& uses) const { QMD_USES(kReadWrite, extent(step, 1)); }
 };
 
 // Clear the force accumulators of all slots (owned and proxies).
@@ -79,6 +121,12 @@ struct ClearForces {
   Slots slots;
   const int32_t* slot_count;
   int slot_capacity;
+
+  void memory(MemoryUses& uses) const {
+    QMD_USES(kRead, slot_count);
+    QMD_USES(kWrite, slots.force);
+    QMD_USES(kNone, slots);
+  }
 };
 
 // Over the owned groups, in fixed point: kinetic energy, atom by atom, and kMotion; and what makes the
@@ -87,6 +135,12 @@ struct KineticEnergy {
   static constexpr const char* kName = "kinetic_energy";
   GroupWork work;
   int64_t* energy;
+
+  void memory(MemoryUses& uses) const {
+    QMD_USES(kNone, work);
+    QMD_USES(kRead, work.slots.position, work.slots.velocity);
+    QMD_USES(kAdd, energy);
+  }
 };
 
 // Kinetic energy of the owned atoms (fixed point, kEnergyScale), added to *sum.
@@ -94,6 +148,12 @@ struct SumKineticEnergy {
   static constexpr const char* kName = "sum_kinetic_energy";
   GroupWork work;
   int64_t* sum;
+
+  void memory(MemoryUses& uses) const {
+    QMD_USES(kNone, work);
+    QMD_USES(kRead, work.slots.position, work.slots.velocity);
+    QMD_USES(kAdd, extent(sum, 1));
+  }
 };
 
 // v *= factor; the change of kinetic energy counts as heat.
@@ -102,6 +162,13 @@ struct ScaleVelocities {
   GroupWork work;
   const double* factor;
   int64_t* energy;
+
+  void memory(MemoryUses& uses) const {
+    QMD_USES(kNone, work);
+    QMD_USES(kReadWrite, work.slots.velocity);
+    QMD_USES(kRead, work.slots.position, extent(factor, 1));
+    QMD_USES(kAdd, energy);
+  }
 };
 
 // Momentum of the owned atoms (fixed point, kForceScale) into momentum[3].
@@ -109,6 +176,12 @@ struct SumMomentum {
   static constexpr const char* kName = "sum_momentum";
   GroupWork work;
   int64_t* momentum;
+
+  void memory(MemoryUses& uses) const {
+    QMD_USES(kNone, work);
+    QMD_USES(kRead, work.slots.position, work.slots.velocity);
+    QMD_USES(kAdd, momentum);
+  }
 };
 
 // v -= momentum / total mass; the change of kinetic energy counts as heat.
@@ -118,6 +191,13 @@ struct RemoveMomentum {
   const int64_t* momentum;
   double total_mass;
   int64_t* energy;  // heat; null: not counted
+
+  void memory(MemoryUses& uses) const {
+    QMD_USES(kNone, work);
+    QMD_USES(kReadWrite, work.slots.velocity);
+    QMD_USES(kRead, work.slots.position, momentum);
+    QMD_USES(kAdd, energy);
+  }
 };
 
 // Maxwell-Boltzmann velocities projected on the constraints (stream kVelocities).
@@ -126,6 +206,12 @@ struct DrawVelocities {
   GroupWork work;
   double temperature;
   uint64_t seed;
+
+  void memory(MemoryUses& uses) const {
+    QMD_USES(kNone, work);
+    QMD_USES(kReadWrite, work.slots.velocity);
+    QMD_USES(kRead, work.slots.position);
+  }
 };
 
 // Minimisation: x = from + scale * force (steepest descent), constrained; `from` is by slot.
@@ -134,6 +220,14 @@ struct DisplaceAlongForce {
   GroupWork work;
   const Vec3d* from;
   double scale;
+
+  void memory(MemoryUses& uses) const {
+    QMD_USES(kNone, work);
+    QMD_USES(kReadWrite, work.slots.position, work.slots.velocity, work.slots.local);
+    QMD_USES(kWrite, work.slots.low);
+    QMD_USES(kRead, work.slots.reference);
+    QMD_USES(kRead, from);
+  }
 };
 
 // Largest |force|^2 over the owned atoms, as the bits of a double (compare as integers), and
@@ -143,6 +237,12 @@ struct LargestForce {
   GroupWork work;
   int64_t* largest2;
   int32_t* atom;
+
+  void memory(MemoryUses& uses) const {
+    QMD_USES(kNone, work);
+    QMD_USES(kRead, work.slots.position, work.slots.velocity);
+    QMD_USES(kReadWrite, largest2, atom);
+  }
 };
 
 // Set the state by slot: positions and velocities of owned slots, and what kernels read of them.
@@ -151,6 +251,14 @@ struct SetState {
   GroupWork work;
   const Vec3d* position;
   const Vec3d* velocity;
+
+  void memory(MemoryUses& uses) const {
+    QMD_USES(kNone, work);
+    QMD_USES(kReadWrite, work.slots.position, work.slots.velocity, work.slots.local);
+    QMD_USES(kWrite, work.slots.low);
+    QMD_USES(kRead, work.slots.reference);
+    QMD_USES(kRead, position, velocity);
+  }
 };
 
 }  // namespace quiltmd

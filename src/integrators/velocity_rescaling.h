@@ -7,6 +7,7 @@
 
 #include <cmath>
 
+#include "device/memory_use.h"
 #include "math/fixed.h"
 #include "math/philox.h"
 
@@ -22,6 +23,11 @@ struct DrawRescaling {
   double keep;                // exp(-time / time constant)
   uint64_t seed;
   const int64_t* step;
+
+  void memory(MemoryUses& uses) const {
+    QMD_USES(kRead, extent(kinetic, 1), extent(step, 1));
+    QMD_USES(kWrite, extent(factor, 1));
+  }
 };
 
 // Numbers of the gamma sampler and that of the first degree of freedom, by index of a draw.

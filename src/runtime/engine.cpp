@@ -53,11 +53,13 @@ Engine::Engine(const System& system, const NonbondedSettings& nonbonded,
       lists_(lists),
       run_(run) {
   if (run.ranks < 1 || run.threads < 1) throw Error("ranks and threads must be at least 1");
-  if (run.ranks > 1 && run.device != "cpu")
-    throw Error("device '" + run.device +
-                "' runs on one rank as yet: leave out --ranks, or use cpu");
   check_device_can(run.device, nonbonded);
-  for (int r = 0; r < run.ranks; ++r) devices_.push_back(make_device(run.device, run.threads));
+  for (int r = 0; r < run.ranks; ++r) {
+    devices_.push_back(make_device(run.device, run.threads));
+    if (run.ranks > 1 && !devices_.back()->capabilities().host_memory)
+      throw Error("device '" + run.device +
+                  "' runs on one rank as yet: leave out --ranks, or use cpu");
+  }
 }
 
 Engine::~Engine() = default;

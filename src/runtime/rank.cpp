@@ -15,7 +15,7 @@ Rank::Rank(const Setup& setup, Device& device, Transport& transport, RankView vi
       workspace_(setup, device),
       memory_(device),
       executor_(view_.rank, device, transport),
-      records_(view_.ranks == 1 && device.describe().kind == "cuda"),
+      records_(view_.ranks == 1 && device.capabilities().records),
       recordings_(device),
       state_(setup.plan.rebuild) {
   workspace_.adopt(view_.plans[static_cast<size_t>(view_.rank)]);

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "device/memory_use.h"
+
 namespace quiltmd {
 
 // to[i] += from[i].
@@ -12,12 +14,22 @@ struct AddIntegers {
   int64_t* to;
   const int64_t* from;
   int count;
+
+  void memory(MemoryUses& uses) const {
+    QMD_USES(kReadWrite, extent(to, count));
+    QMD_USES(kRead, extent(from, count));
+  }
 };
 struct AddGrid {
   static constexpr const char* kName = "add_grid";
   int32_t* to;
   const int32_t* from;
   int count;
+
+  void memory(MemoryUses& uses) const {
+    QMD_USES(kReadWrite, extent(to, count));
+    QMD_USES(kRead, extent(from, count));
+  }
 };
 
 }  // namespace quiltmd

@@ -20,6 +20,7 @@ struct AddTo {
   int* values;
   int count;
   int increment;
+  void memory(MemoryUses& uses) const { QMD_USES(kReadWrite, extent(values, count)); }
 };
 void add_to(const AddTo& op, ThreadGroup& threads) {
   threads.parallel_for(op.count, 16, [&](int begin, int end, int) {
@@ -29,6 +30,7 @@ void add_to(const AddTo& op, ThreadGroup& threads) {
 
 struct Unknown {
   static constexpr const char* kName = "unknown_operation";
+  void memory(MemoryUses&) const {}
 };
 
 const HostKernels& kernels() {
@@ -160,9 +162,9 @@ void null_records_and_runs_nothing() {
   for (const int v : values.download()) CHECK(v == 0);
   device.launch(AddTo{values.data(), 10, 7}, Stream::kSide);
   CHECK(values.download()[0] == 0);
-  CHECK(device.launches().size() == 1);
-  const NullLaunch& launch = device.launches()[0];
-  CHECK(std::string(launch.name) == "add_to" && launch.stream == Stream::kSide);
+  CHECK(device.log().launches().size() == 1);
+  const Command launch = device.log().launches()[0];
+  CHECK(launch.name == "add_to" && launch.stream == Stream::kSide);
   AddTo op;
   CHECK(launch.parameters.size() == sizeof op);
   std::memcpy(&op, launch.parameters.data(), sizeof op);
@@ -172,9 +174,35 @@ void null_records_and_runs_nothing() {
   device.launch(AddTo{values.data(), 10, 8});
   device.launch(Unknown{});
   const int recording = device.end_recording();
-  CHECK(device.launches().size() == 1);
+  CHECK(device.log().launches().size() == 1);
   device.run_recording(recording);
-  CHECK(device.launches().size() == 3 && std::string(device.launches()[2].name) == Unknown::kName);
+  const std::vector<Command> launches = device.log().launches();
+  CHECK(launches.size() == 3 && launches[2].name == Unknown::kName);
+}
+
+struct AddTo2 {  // another operation of the same name
+  static constexpr const char* kName = "add_to";
+  void memory(MemoryUses&) const {}
+};
+void do_nothing(const AddTo2&, ThreadGroup&) {}
+
+void numbers_are_made_of_names() {
+  CHECK(kOperationKey<AddTo>.id == 0x47407350u);  // in every process, whatever came before
+  HostKernels table;
+  table.add<AddTo, add_to>();
+  bool refused = false;
+  try {
+    table.add<AddTo2, do_nothing>();
+  } catch (const std::logic_error&) {
+    refused = true;
+  }
+  CHECK(refused);
+}
+
+void devices_say_what_they_can_do() {
+  CHECK(!HostDevice(1, kernels()).capabilities().records);
+  CHECK(HostDevice(1, kernels()).capabilities().host_memory);
+  CHECK(NullDevice().capabilities().records);
 }
 
 }  // namespace
@@ -188,5 +216,7 @@ int main() {
                         {"plain devices download", plain_devices_download},
                         {"cpu describes itself", cpu_describes_itself},
                         {"cpu names what it cannot do", cpu_names_what_it_cannot_do},
-                        {"null records and runs nothing", null_records_and_runs_nothing}});
+                        {"null records and runs nothing", null_records_and_runs_nothing},
+                        {"numbers are made of names", numbers_are_made_of_names},
+                        {"devices say what they can do", devices_say_what_they_can_do}});
 }

@@ -17,6 +17,10 @@ struct TermTable {
   const int32_t* atoms;       // (terms, size)
   const double* parameters;   // (terms, 4), see term_physics.h; filled by tables.h
   const int32_t* first_term;  // (atoms + 1)
+
+  void memory(MemoryUses& uses, Access access) const {
+    uses.note(access, "atoms, parameters, first_term", atoms, parameters, first_term);
+  }
 };
 
 // A term whose atoms have been found on this rank: entries (slot | code) of its atoms as seen from
@@ -46,6 +50,15 @@ struct PlaceTerms {
   int32_t* counts;      // (kTermKinds)
   const int64_t* step;  // number of the step being made
   Faults* faults;       // list_overflow; blowup when a term spans too many patches
+
+  void memory(MemoryUses& uses) const {
+    QMD_USES(kRead, tables, slots.atom, slots.patch, slots.local, patches, grid, slot_count);
+    QMD_USES(kRead, slot_of_atom, computed_here, extent(step, 1));
+    QMD_USES(kWrite, placed);
+    QMD_USES(kReadWrite, counts);
+    Faults::reports(uses, faults);
+    QMD_USES(kNone, slots);
+  }
 };
 
 // Evaluate all placed terms: forces into slots.force; energies (kBond, kAngle, kTorsion, kLj14,
@@ -59,6 +72,12 @@ struct TermForces {
   Slots slots;
   const Vec3d* exact_shifts;  // GridView::exact_shifts
   int64_t* energy;
+
+  void memory(MemoryUses& uses) const {
+    QMD_USES(kRead, tables, placed, counts, slots.local, slots.low, exact_shifts);
+    QMD_USES(kAdd, slots.force, energy);
+    QMD_USES(kNone, slots);
+  }
 };
 
 }  // namespace quiltmd

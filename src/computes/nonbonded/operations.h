@@ -58,6 +58,15 @@ struct BuildLists {
   int entry_capacity;
   int32_t* entry_count;  // entries spent, up to the last line; zero before
   Faults* faults;
+
+  void memory(MemoryUses& uses) const {
+    QMD_USES(kRead, slots.local, slots.atom, patches, bounds, constants, slot_of_atom, grid);
+    QMD_USES(kRead, computes, neighbours, first_list);
+    QMD_USES(kWrite, lists, entries, masks);
+    QMD_USES(kReadWrite, entry_count);
+    Faults::reports(uses, faults);
+    QMD_USES(kNone, slots);
+  }
 };
 
 // Number the lists: first_list[c] = sum over computes before c of the clusters of their patches
@@ -74,6 +83,13 @@ struct NumberLists {
   int32_t* ranges;  // (4)
   int32_t* entry_count;
   const Faults* faults;
+
+  void memory(MemoryUses& uses) const {
+    QMD_USES(kRead, patches, computes);
+    QMD_USES(kWrite, first_list, ranges, entry_count);
+    uses.note_part(Access::kRead, "faults->refused", faults, offsetof(Faults, refused),
+                   sizeof(int32_t));
+  }
 };
 
 // Evaluate lists [range[0], range[1]) up to a shell: forces into slots.force, and energies (kLj,
@@ -96,6 +112,13 @@ struct PairForces {
   PairParameters parameters;
   const Float2* lj_table;  // (types, types) of (12 a, 6 b), only without Lorentz-Berthelot
   int64_t* energy;         // null: forces only
+
+  void memory(MemoryUses& uses) const {
+    QMD_USES(kRead, slots.local, slots.lj, lists, extent(range, 2), entries, masks, shifts,
+             lj_table);
+    QMD_USES(kAdd, slots.force, energy);
+    QMD_USES(kNone, slots);
+  }
 };
 
 }  // namespace quiltmd

@@ -41,6 +41,12 @@ struct SpreadCharges {
   const int32_t* slot_count;
   int slot_capacity;
   int32_t* charges;
+
+  void memory(MemoryUses& uses) const {
+    QMD_USES(kRead, slots.local, patches, slot_count);
+    QMD_USES(kAdd, charges);
+    QMD_USES(kNone, slots);
+  }
 };
 
 // Planes [first, first + count) of the charge grid: real-to-complex transform in y and z.
@@ -50,6 +56,11 @@ struct TransformPlanes {
   int first, count;
   const int32_t* charges;
   Complex* spectrum;
+
+  void memory(MemoryUses& uses) const {
+    QMD_USES(kRead, charges);
+    QMD_USES(kWrite, spectrum);
+  }
 };
 
 // Lines along x for y in [first, first + count): transform, multiply by the influence function,
@@ -64,6 +75,12 @@ struct ConvolveLines {
   const float* moduli[3];  // |b|^2 of each dimension
   Complex* spectrum;
   int64_t* energy;
+
+  void memory(MemoryUses& uses) const {
+    QMD_USES(kRead, moduli);
+    QMD_USES(kReadWrite, spectrum);
+    QMD_USES(kAdd, energy);
+  }
 };
 
 // Planes [first, first + count): complex-to-real inverse transform in y and z into the potential.
@@ -73,6 +90,11 @@ struct InversePlanes {
   int first, count;
   Complex* spectrum;  // destroyed
   float* potential;
+
+  void memory(MemoryUses& uses) const {
+    QMD_USES(kReadWrite, spectrum);
+    QMD_USES(kWrite, potential);
+  }
 };
 
 // Long-range forces of the owned atoms: slots.long_range = -charge * gradient of the potential. The
@@ -87,6 +109,12 @@ struct GatherForces {
   int slot_capacity;
   const float* potential;
   int32_t* charges;
+
+  void memory(MemoryUses& uses) const {
+    QMD_USES(kRead, slots.local, patches, slot_count, potential);
+    QMD_USES(kWrite, slots.long_range, charges);
+    QMD_USES(kNone, slots);
+  }
 };
 
 }  // namespace quiltmd

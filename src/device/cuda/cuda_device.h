@@ -22,6 +22,7 @@ class CudaDevice final : public Device {
   ~CudaDevice() override;
 
   DeviceDescription describe() const override;
+  Capabilities capabilities() const override { return {.records = true}; }
   void* allocate(size_t bytes) override;
   void free(void* pointer) override;
   void copy_in(void* to, const void* from, size_t bytes) override;
@@ -42,13 +43,13 @@ class CudaDevice final : public Device {
   void start_timing() override;
   std::vector<Span> take_spans() override;  // waits for the device
   void stop_timing() override;
+  void launch_raw(const OperationKey& key, const void* parameters, size_t bytes,
+                  Stream stream) override;
 
   // The CUDA stream and the GPU's properties, for code that knows CUDA.
   CudaContext& context(Stream stream);
 
  private:
-  void launch_raw(const OperationKey& key, const void* parameters, size_t bytes,
-                  Stream stream) override;
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

@@ -35,6 +35,7 @@ class HostDevice final : public Device {
   HostDevice(int threads, const HostKernels& kernels);
 
   DeviceDescription describe() const override;
+  Capabilities capabilities() const override { return {.host_memory = true}; }
   void* allocate(size_t bytes) override;
   void free(void* pointer) override;
   void copy_in(void* to, const void* from, size_t bytes) override;
@@ -48,10 +49,10 @@ class HostDevice final : public Device {
   void run_recording(int recording) override;
   void drop_recording(int recording) override;
   void synchronize() override {}
-
- private:
   void launch_raw(const OperationKey& key, const void* parameters, size_t bytes,
                   Stream stream) override;
+
+ private:
   void run_or_record(std::function<void()> action);
 
   const HostKernels& kernels_;

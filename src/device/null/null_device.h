@@ -1,50 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
-// The `null` device: writes launches down and runs none of them, so that schedules and command
-// streams can be looked at by themselves. Its memory is real and starts as zeros, so pointers are
-// valid and a plan that reads counts reads zeros.
+// The `null` device: writes commands down and runs no operation, so that schedules can be checked by
+// themselves. Its memory is real and starts as zeros, so pointers are valid and a plan that reads
+// counts reads zeros; copies and fills are made. It records like a GPU, whose command streams are what
+// it stands for.
 #pragma once
 
 #include <cstddef>
 #include <vector>
 
-#include "device/device.h"
+#include "device/null/command_log.h"
 
 namespace quiltmd {
-
-// One launch: its name, its stream, and a copy of its parameter struct.
-struct NullLaunch : LaunchRecord {
-  std::vector<std::byte> parameters;
-};
 
 class NullDevice final : public Device {
  public:
   DeviceDescription describe() const override;
+  Capabilities capabilities() const override { return {.records = true, .host_memory = true}; }
   void* allocate(size_t bytes) override;
   void free(void* pointer) override;
   void copy_in(void* to, const void* from, size_t bytes) override;
   void copy_out(void* to, const void* from, size_t bytes) override;
   void copy(void* to, const void* from, size_t bytes, Stream stream) override;
   void fill(void* to, int byte, size_t bytes, Stream stream) override;
-  void signal(int, Stream) override {}
-  void wait(int, Stream) override {}
-  void begin_recording() override;
-  int end_recording() override;
-  void run_recording(int recording) override;
-  void drop_recording(int recording) override;
-  void synchronize() override {}
+  void signal(int event, Stream stream) override { log_.signal(event, stream); }
+  void wait(int event, Stream stream) override { log_.wait(event, stream); }
+  void begin_recording() override { log_.begin_recording(); }
+  int end_recording() override { return log_.end_recording(); }
+  void run_recording(int recording) override { log_.run_recording(recording); }
+  void drop_recording(int recording) override { log_.drop_recording(recording); }
+  void synchronize() override { log_.barrier("synchronize"); }
+  void launch_raw(const OperationKey& key, const void* parameters, size_t bytes,
+                  Stream stream) override {
+    log_.launch(key, parameters, bytes, stream);
+  }
 
-  // Everything launched so far, recordings as often as they were run.
-  const std::vector<NullLaunch>& launches() const { return launches_; }
-  void forget_launches() { launches_.clear(); }
+  // Everything so far, recordings as often as they were run.
+  CommandLog& log() { return log_; }
 
  private:
-  void launch_raw(const OperationKey& key, const void* parameters, size_t bytes,
-                  Stream stream) override;
-
-  bool recording_ = false;
-  std::vector<NullLaunch> launches_;
-  std::vector<NullLaunch> tape_;
-  std::vector<std::vector<NullLaunch>> recordings_;
+  CommandLog log_;
 };
 
 }  // namespace quiltmd

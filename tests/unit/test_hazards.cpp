@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: Apache-2.0
+// No two operations of any schedule use memory in conflicting ways without an order between them, and
+// every operation names the memory that it uses. Schedules that a rank by itself records are also
+// checked on `null`; all of them on a cpu device whose commands are noted, for ranks that exchange
+// messages need results.
+#include <set>
+#include <thread>
+
+#include "bonded_rank.h"
+#include "check.h"
+#include "device/host/kernels.h"
+#include "device/null/hazards.h"
+#include "device/null/null_device.h"
+#include "runtime/rank.h"
+#include "transport/local/local_transport.h"
+#include "watched_device.h"
+
+using namespace quiltmd;
+using namespace quiltmd::test;
+
+namespace {
+
+void expect_none(const std::vector<Command>& commands, const char* what) {
+  std::set<std::string> found;
+  for (const Hazard& hazard : find_hazards(commands)) found.insert(hazard.describe());
+  for (const std::string& hazard : found) std::printf("%s: %s\n", what, hazard.c_str());
+  CHECK(found.empty());
+}
+
+// ---- The checker itself ----------------------------------------------------------------------
+
+struct Touch {
+  static constexpr const char* kName = "touch";
+  const int* from;
+  int* to;
+  int* sum;
+  int count;
+  void memory(MemoryUses& uses) const {
+    QMD_USES(kRead, extent(from, count));
+    QMD_USES(kWrite, extent(to, count));
+    QMD_USES(kAdd, sum);
+  }
+};
+
+struct Forgetful {
+  static constexpr const char* kName = "forgetful";
+  const int* from;
+  int* forgotten;
+  void memory(MemoryUses& uses) const { QMD_USES(kRead, from); }
+};
+
+size_t hazards(NullDevice& device) { return find_hazards(device.log().commands()).size(); }
+
+void conflicts_need_an_order() {
+  NullDevice device;
+  Buffer<int> a(device, 100), b(device, 100), sum(device, 1);
+  const Touch write_a{nullptr, a.data(), nullptr, 100}, read_a{a.data(), b.data(), nullptr, 100};
+  device.launch(write_a, Stream::kMain);
+  device.launch(read_a, Stream::kSide);
+  const std::vector<Hazard> found = find_hazards(device.log().commands());
+  CHECK(found.size() == 1);
+  CHECK(found[0].describe() ==
+        "touch writes extent(to, count), touch reads the same memory as extent(from, count), and "
+        "nothing puts one before the other");
+
+  device.log().clear();
+  device.launch(write_a, Stream::kMain);
+  device.signal(3, Stream::kMain);
+  device.wait(3, Stream::kSide);
+  device.launch(read_a, Stream::kSide);
+  CHECK(hazards(device) == 0);
+  device.launch(write_a, Stream::kMain);  // may overtake the reader
+  CHECK(hazards(device) == 1);
+
+  device.log().clear();
+  device.signal(3, Stream::kMain);  // too early
+  device.launch(write_a, Stream::kMain);
+  device.wait(3, Stream::kSide);
+  device.launch(read_a, Stream::kSide);
+  CHECK(hazards(device) == 1);
+
+  device.log().clear();
+  device.launch(write_a, Stream::kMain);
+  device.synchronize();
+  device.launch(read_a, Stream::kSide);
+  CHECK(hazards(device) == 0);
+}
+
+void additions_commute_and_parts_are_apart() {
+  NullDevice device;
+  Buffer<int> a(device, 100), sum(device, 1);
+  const Touch add{nullptr, nullptr, sum.data(), 0};
+  device.launch(add, Stream::kMain);
+  device.launch(add, Stream::kSide);
+  CHECK(hazards(device) == 0);
+  device.launch(Touch{sum.data(), nullptr, nullptr, 1}, Stream::kMain);
+  CHECK(hazards(device) == 1);
+
+  device.log().clear();
+  device.launch(Touch{nullptr, a.data(), nullptr, 50}, Stream::kMain);
+  device.launch(Touch{nullptr, a.data() + 50, nullptr, 50}, Stream::kSide);
+  CHECK(hazards(device) == 0);
+  device.fill(a.data() + 49, 0, 2 * sizeof(int), Stream::kSide);
+  CHECK(hazards(device) == 1);
+}
+
+void orders_pass_on_and_recordings_are_whole() {
+  NullDevice device;
+  Buffer<int> a(device, 100);
+  const Touch write{nullptr, a.data(), nullptr, 100};
+  device.begin_recording();
+  device.launch(write, Stream::kSide);
+  const int recording = device.end_recording();
+  device.launch(write, Stream::kMain);
+  device.run_recording(recording);
+  device.run_recording(recording);
+  device.launch(write, Stream::kMain);
+  CHECK(hazards(device) == 0 && device.log().launches().size() == 4);
+}
+
+void pointers_that_are_not_named_are_found() {
+  NullDevice device;
+  Buffer<int> a(device, 1);
+  device.launch(Forgetful{a.data(), nullptr});
+  std::string message;
+  try {
+    device.launch(Forgetful{a.data(), a.data()});
+  } catch (const std::logic_error& error) {
+    message = error.what();
+  }
+  CHECK(message.find("forgetful has a pointer at byte 8") != std::string::npos);
+}
+
+// ---- Schedules -------------------------------------------------------------------------------
+
+constexpr double kBox = 4.2;
+
+void add_chain(System& s, std::vector<Vec3d>& positions, Vec3d at) {
+  const int first = s.atom_count();
+  for (int i = 0; i < 4; ++i) {
+    add_atom(s, 12);
+    s.charges.back() = i % 2 ? 0.1 : -0.1;
+    positions.push_back(at + Vec3d{0.125 * i, 0.088 * (i % 2), 0});
+    for (int j = 0; j < i; ++j) s.exclusions.push_back({first + j, first + i});
+  }
+  for (int i = 0; i < 3; ++i) s.bonds.atoms.push_back({first + i, first + i + 1});
+  for (int i = 0; i < 2; ++i) s.angles.atoms.push_back({first + i, first + i + 1, first + i + 2});
+  s.torsions.atoms.push_back({first, first + 1, first + 2, first + 3});
+  s.pairs14.atoms.push_back({first, first + 3});
+  s.bonds.parameters.resize(s.bonds.atoms.size(), {0.153, 2.2e5});
+  s.angles.parameters.resize(s.angles.atoms.size(), {1.9, 400});
+  s.torsions.parameters.resize(s.torsions.atoms.size(), {3, 0, 5});
+  s.pairs14.parameters.resize(s.pairs14.atoms.size(), {-0.005, 0.3, 0.2});
+}
+
+// Chains with every kind of term, and rigid waters, far enough apart to be at rest.
+System molecules(bool with_terms, std::vector<Vec3d>& positions) {
+  System s;
+  Random random(7);
+  for (int n = 0; n < 216; ++n) {
+    const Vec3d at{0.7 * (n % 6), 0.7 * (n / 6 % 6), 0.7 * (n / 36)};
+    const int first = s.atom_count();
+    if (with_terms && n % 3) {
+      add_chain(s, positions, at);
+    } else {
+      add_water(s, positions, at, random);
+      for (const auto& pair : {std::array{0, 1}, std::array{0, 2}, std::array{1, 2}})
+        s.exclusions.push_back({first + pair[0], first + pair[1]});
+    }
+  }
+  s.lj_type_count = 1;
+  const double s6 = std::pow(0.2, 6), epsilon = 0.3;
+  s.lj_a = {4 * epsilon * s6 * s6};
+  s.lj_b = {4 * epsilon * s6};
+  return with_groups(s);
+}
+
+struct Scenario {
+  const char* name;
+  bool pme;
+  const char* integrator;
+  bool thermostat;
+  int64_t long_range_every;
+};
+constexpr Scenario kScenarios[] = {
+    {"PME, Langevin", true, "langevin_middle", false, 1},
+    {"PME every second step, Verlet", true, "velocity_verlet", false, 2},
+    {"PME, Verlet and velocity rescaling", true, "velocity_verlet", true, 1},
+    {"cutoff, Langevin", false, "langevin_middle", false, 1}};
+
+struct Prepared {
+  Setup setup;
+  HostState state;
+};
+
+Prepared prepare(const Scenario& c, bool with_terms) {
+  Prepared p;
+  const System system = molecules(with_terms, p.state.positions);
+  NonbondedSettings nonbonded;
+  nonbonded.pme = c.pme;
+  nonbonded.alpha = c.pme ? 3 : 0;
+  nonbonded.grid = {32, 32, 32};
+  IntegratorSettings integrator;
+  integrator.integrator = {c.integrator,
+                           {{"timestep", 0.001},
+                            {"long_range_every", c.long_range_every},
+                            {"remove_com_every", int64_t{8}},
+                            {"constraint_tolerance", 1e-6},
+                            {"temperature", 300.0},
+                            {"friction", 10.0},
+                            {"seed", int64_t{3}}}};
+  if (c.thermostat)
+    integrator.thermostat = Parameters{"velocity_rescaling",
+                                       {{"every", int64_t{2}},
+                                        {"temperature", 300.0},
+                                        {"time_constant", 0.1},
+                                        {"seed", int64_t{3}}}};
+  ListSettings lists;
+  lists.life = 6;
+  Box box{};
+  box.ax = box.by = box.cz = kBox;
+  p.setup = make_setup(system, nonbonded, integrator, lists, box);
+  p.state.velocities.resize(p.state.positions.size(), Vec3d{0, 0, 0});
+  return p;
+}
+
+// Everything that a rank does.
+void exercise(Rank& rank, const HostState& state) {
+  rank.load(state);
+  rank.draw_velocities(300, 5);
+  rank.run(45);  // epochs are recorded when they are met again
+  rank.evaluate();
+  rank.run(7);
+  rank.capture({.energies = true, .positions = true, .state = true});
+  rank.keep();
+  rank.largest_force();
+  rank.displace(1e-9);
+  rank.evaluate();
+  rank.revert();
+  rank.relist();
+  rank.run(20);
+}
+
+std::vector<RankView> views_of(const Prepared& p, int ranks) {
+  std::vector<double> weights(static_cast<size_t>(p.setup.grid.size()), 1.0);
+  const auto plans = plan_ranks(p.setup.grid, bisect(p.setup.grid, weights, ranks));
+  std::vector<RankView> views;
+  for (int r = 0; r < ranks; ++r) views.push_back({r, ranks, plans});
+  return views;
+}
+
+void no_run_has_hazards(int ranks) {
+  for (const Scenario& c : kScenarios) {
+    const Prepared p = prepare(c, true);
+    const auto views = views_of(p, ranks);
+    auto ends = make_local_transport(ranks);
+    std::vector<std::unique_ptr<HostDevice>> cpus;
+    std::vector<std::unique_ptr<WatchedDevice>> devices;
+    std::vector<std::unique_ptr<Rank>> all;
+    for (int r = 0; r < ranks; ++r) {
+      cpus.push_back(std::make_unique<HostDevice>(1, host_kernels()));
+      devices.push_back(std::make_unique<WatchedDevice>(*cpus.back()));
+      const auto i = static_cast<size_t>(r);
+      all.push_back(std::make_unique<Rank>(p.setup, *devices[i], *ends[i], views[i]));
+    }
+    std::vector<std::thread> threads;
+    for (auto& rank : all) threads.emplace_back([&] { exercise(*rank, p.state); });
+    for (std::thread& thread : threads) thread.join();
+    for (auto& device : devices) {
+      expect_none(device->log().commands(), c.name);
+      CHECK(device->log().launches().size() > 200);
+      CHECK((device->recordings_run() > 3) == (ranks == 1));
+    }
+  }
+}
+
+void null_finds_none_either() {
+  for (const Scenario& c : kScenarios) {
+    const Prepared p = prepare(c, false);  // null finds no bonded terms, and runs do not go without
+    auto ends = make_local_transport(1);
+    NullDevice device;
+    Rank rank(p.setup, device, *ends[0], views_of(p, 1)[0]);
+    exercise(rank, p.state);
+    expect_none(device.log().commands(), c.name);
+    CHECK(device.log().launches().size() > 200);
+  }
+}
+
+// ---- Schedules with a dependency less ---------------------------------------------------------
+
+// All schedules of forces, each after a rebuild and followed by what uses the forces.
+class OneStep {
+ public:
+  explicit OneStep(const Scenario& c)
+      : prepared_(prepare(c, true)),
+        view_(views_of(prepared_, 1)[0]),
+        ends_(make_local_transport(1)),
+        executor_(0, device_, *ends_[0]),
+        workspace_(prepared_.setup, device_) {
+    workspace_.adopt(view_.plans[0]);
+  }
+
+  Schedule forces(Clear clear, Reach reach, Energies energies, Follows follows) {
+    return force_schedule(workspace_, view_, clear, reach, energies, follows);
+  }
+  std::vector<Hazard> run(const Schedule& forces, Follows follows) {
+    device_.log().clear();
+    executor_.run(rebuild_schedule(workspace_, view_));
+    if (follows == Follows::kStep) device_.synchronize();
+    executor_.run(forces);
+    device_.launch(VerletFinish{workspace_.group_work(), 0.001});
+    return find_hazards(device_.log().commands());
+  }
+
+ private:
+  Prepared prepared_;
+  RankView view_;
+  NullDevice device_;
+  std::vector<std::unique_ptr<Transport>> ends_;
+  Executor executor_;
+  Workspace workspace_;
+};
+
+template <class Body>
+void for_all_forces(OneStep& step, const Body& body) {
+  for (const Clear clear : {Clear::kYes, Clear::kNo})
+    for (const Reach reach : {Reach::kAll, Reach::kShort})
+      for (const Energies energies : {Energies::kSkip, Energies::kAdd})
+        for (const Follows follows : {Follows::kStep, Follows::kRebuild})
+          body(step.forces(clear, reach, energies, follows), follows);
+}
+
+void no_forces_have_hazards() {
+  for (const Scenario& c : kScenarios) {
+    OneStep step(c);
+    for_all_forces(step, [&](const Schedule& forces, Follows follows) {
+      for (const Hazard& hazard : step.run(forces, follows)) {
+        std::printf("%s: %s\n", c.name, hazard.describe().c_str());
+        CHECK(false);
+      }
+    });
+  }
+}
+
+// The schedule with one task's dependencies left out, or the streams not joined.
+Schedule without(const Schedule& from, const std::string& task, Schedule::End end) {
+  Schedule s(end);
+  for (Task t : from.tasks()) {
+    if (t.name == task) t.after.clear();
+    s.add(std::move(t));
+  }
+  return s;
+}
+
+bool names(const std::vector<Hazard>& found, const char* first, const char* second) {
+  return std::any_of(found.begin(), found.end(), [&](const Hazard& h) {
+    return h.first == first && h.second == second &&
+           h.first_field.find("force") != std::string::npos;
+  });
+}
+
+void missing_orders_are_found() {
+  OneStep step(kScenarios[0]);
+  const Schedule forces = step.forces(Clear::kYes, Reach::kAll, Energies::kSkip, Follows::kStep);
+  const auto joined = Schedule::End::kJoined, open = Schedule::End::kOpen;
+  CHECK(step.run(without(forces, "none", joined), Follows::kStep).empty());
+  CHECK(names(step.run(without(forces, "terms", joined), Follows::kStep), "clear_forces",
+              "term_forces"));
+  const auto unjoined = step.run(without(forces, "none", open), Follows::kStep);
+  CHECK(names(unjoined, "pair_forces", "verlet_finish"));
+  CHECK(names(unjoined, "term_forces", "verlet_finish"));
+}
+
+}  // namespace
+
+int main() {
+  return test::run_all(
+      {{"conflicts need an order", conflicts_need_an_order},
+       {"additions commute, parts are apart", additions_commute_and_parts_are_apart},
+       {"recordings are whole", orders_pass_on_and_recordings_are_whole},
+       {"pointers that are not named are found", pointers_that_are_not_named_are_found},
+       {"no forces have hazards", no_forces_have_hazards},
+       {"missing orders are found", missing_orders_are_found},
+       {"null finds none", null_finds_none_either},
+       {"a rank by itself has none", [] { no_run_has_hazards(1); }},
+       {"two ranks have none", [] { no_run_has_hazards(2); }},
+       {"three ranks have none", [] { no_run_has_hazards(3); }}});
+}
