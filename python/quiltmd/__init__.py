@@ -21,6 +21,7 @@ from .description.integrators import Integrator, LangevinMiddle, VelocityVerlet
 from .description.nonbonded import Nonbonded, pme_parameters
 from .description.state import State
 from .description.system import System
+from .description.thermostats import Thermostat, VelocityRescaling
 from .description.topology import Topology
 from .engine.execution import Execution, devices
 from .engine.reference import reference, reference_virial
@@ -61,8 +62,10 @@ __all__ = [
     "SimulationError",
     "State",
     "System",
+    "Thermostat",
     "Topology",
     "TrajectoryReporter",
+    "VelocityRescaling",
     "VelocityVerlet",
     "devices",
     "digest",

@@ -2,7 +2,7 @@
 // What an integrator is to the rest of the program: a description of a step, made once from settings.
 // The rank executes it (runtime/rank.cpp) and never asks which integrator it is. A stage of a step is
 // a list of tasks that launch operations; a task may ask for sums over all ranks, which the next task
-// finds in device memory. docs/developer/integrator.md shows how to add one.
+// finds in device memory. CONTRIBUTING.md has the recipe for another one.
 //
 // Every plan counts as heat, in energy[kHeat], what its operations do to the energy other than by
 // forces, so that kinetic energy + potential energy - heat is conserved but for the integrator's error.

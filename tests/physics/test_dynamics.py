@@ -14,7 +14,15 @@ import pytest
 from boxes import constraint_error, momentum, residual_stretch, water_box
 
 import quiltmd
-from quiltmd import LangevinMiddle, Nonbonded, Readout, Simulation, State, VelocityVerlet
+from quiltmd import (
+    LangevinMiddle,
+    Nonbonded,
+    Readout,
+    Simulation,
+    State,
+    VelocityRescaling,
+    VelocityVerlet,
+)
 from quiltmd.outputs.readout import BOLTZMANN
 
 SMOOTH = Nonbonded(cutoff=0.8, pme_alpha=3.9, pme_grid=(32, 32, 32), potential_shift=True)
@@ -191,6 +199,76 @@ def test_kinetic_energy_over_a_long_run(water: tuple[Any, Any]) -> None:
     mean, width = validate(water, series)
     assert abs(mean) < 4
     assert abs(width) < 4
+
+
+def rescaled(
+    water: tuple[Any, Any], picoseconds: float, thermostat: VelocityRescaling, every: int = 100
+) -> Series:
+    simulation = Simulation(
+        *water, SMOOTH, VelocityVerlet(), thermostat=thermostat, device="cpu", threads=2
+    )
+    series = Series(every)
+    simulation.run(round(picoseconds / 0.002), [series])
+    return series
+
+
+def test_rescaling_balances_the_energy(water: tuple[Any, Any]) -> None:
+    """Total energy minus heat stays, as at constant energy, while the water is heated by 100 K."""
+    series = rescaled(water, 1.2, VelocityRescaling(400, time_constant=0.2, seed=2), every=10)
+    _, kinetic, potential, conserved = series.columns
+    assert (kinetic + potential)[-1] - (kinetic + potential)[0] > 1000
+    assert np.ptp(conserved) < 8  # of a kinetic energy of some 5500
+
+
+def test_rescaled_kinetic_energy(water: tuple[Any, Any]) -> None:
+    """8 ps with a time constant of 20 fs, where samples 0.2 ps apart are nearly independent."""
+    series = rescaled(water, 8, VelocityRescaling(300, time_constant=0.02, seed=4))
+    check_temperature(water, series)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_rescaled_ensemble_over_a_long_run(water: tuple[Any, Any]) -> None:
+    """200 ps with a time constant of 0.2 ps; the conserved quantity drifts no more than at constant
+    energy, and kinetic energies are canonical."""
+    series = rescaled(water, 200, VelocityRescaling(300, time_constant=0.2, seed=5))
+    mean, width = validate(water, series)
+    assert abs(mean) < 4
+    assert abs(width) < 4
+    slope = 1000 * np.polyfit(series.columns[0], series.columns[3], 1)[0] / water[0].atoms
+    assert abs(slope) < 0.03
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_rescaled_ensembles_of_two_temperatures(water: tuple[Any, Any]) -> None:
+    """The ratio of the distributions of total energy at 300 K and 308 K is the Boltzmann factor."""
+    import physical_validation as pv
+
+    system, state = water
+    found = []
+    for temperature in (300.0, 308.0):
+        thermostat = VelocityRescaling(temperature, time_constant=0.1, seed=6)
+        columns = rescaled(water, 120, thermostat).columns[:, 100:]
+        found.append(
+            pv.data.SimulationData(
+                units=pv.data.UnitData.units("GROMACS"),
+                ensemble=pv.data.EnsembleData(
+                    "NVT",
+                    natoms=system.atoms,
+                    volume=float(np.linalg.det(state.box)),
+                    temperature=temperature,
+                ),
+                observables=pv.data.ObservableData(
+                    kinetic_energy=columns[1],
+                    potential_energy=columns[2],
+                    total_energy=columns[1] + columns[2],
+                ),
+            )
+        )
+    np.random.seed(1)
+    (quantiles,) = pv.ensemble.check(*found, total_energy=True, verbosity=0)
+    assert abs(quantiles) < 4
 
 
 def test_drawn_velocities(water: tuple[Any, Any]) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from quiltmd import LangevinMiddle, Nonbonded, QuiltError, VelocityVerlet
+from quiltmd import LangevinMiddle, Nonbonded, QuiltError, VelocityRescaling, VelocityVerlet
 from quiltmd.running.config import build_config, merge, read_config
 
 MINIMAL: dict[str, Any] = {
@@ -33,6 +33,31 @@ def test_defaults() -> None:
 def test_nve() -> None:
     config = build_config(changed("integrator", ensemble="nve", timestep=0.001))
     assert config.integrator.build() == VelocityVerlet(timestep=0.001)
+
+
+def test_velocity_rescaling() -> None:
+    """Integrator and thermostat share temperature and seed; a run without the section has none."""
+    settings = changed("integrator", temperature=310.0, seed=4, timestep=0.001)
+    settings["thermostat"] = {"kind": "velocity-rescaling", "time_constant": 0.2, "every": 5}
+    config = build_config(settings)
+    assert config.integrator.build(config.thermostat) == VelocityVerlet(timestep=0.001)
+    assert config.thermostat.build(config.integrator) == VelocityRescaling(310.0, 0.2, 4, 5)
+    assert config.physics(np.eye(3) * 4.0)["thermostat.time_constant"] == 0.2
+    without = build_config(MINIMAL)
+    assert without.thermostat.build(without.integrator) is None
+
+
+@pytest.mark.parametrize(
+    ("keys", "because"),
+    [
+        ({"ensemble": "nve"}, "the ensemble nve has no thermostat"),
+        ({"friction": 2.0}, "no friction"),
+    ],
+)
+def test_a_thermostat_that_does_not_fit(keys: dict[str, Any], because: str) -> None:
+    settings = changed("integrator", **keys) | {"thermostat": {"kind": "velocity-rescaling"}}
+    with pytest.raises(QuiltError, match=because):
+        build_config(settings)
 
 
 @pytest.mark.parametrize(("ensemble", "kind"), [("nve", VelocityVerlet), ("nvt", LangevinMiddle)])

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,15 @@ import pytest
 from boxes import digest, engine, put, relative_rms, state_of, through_file, water_box
 
 import quiltmd
-from quiltmd import LangevinMiddle, Nonbonded, Simulation, State, VelocityVerlet
+from quiltmd import (
+    LangevinMiddle,
+    Nonbonded,
+    Simulation,
+    State,
+    VelocityRescaling,
+    VelocityVerlet,
+)
+from quiltmd.description.thermostats import resolve_dynamics
 from quiltmd.inputs.standard_systems import system_files
 
 STEPS = 64
@@ -20,8 +28,27 @@ NVE = VelocityVerlet(timestep=0.002, remove_com_every=10)
 NVT = LangevinMiddle(timestep=0.002, seed=5, remove_com_every=10)
 # With the long-range force every so many steps, too, which fit neither lists nor stops.
 IMPULSES = [replace(NVE, long_range_every=3), replace(NVT, long_range_every=2)]
+
+
+@dataclass(frozen=True)
+class Rescaled:
+    """NVT by a reduction over all ranks inside of steps."""
+
+    integrator: VelocityVerlet
+    thermostat: VelocityRescaling
+
+    def resolve(self) -> dict[str, Any]:
+        return resolve_dynamics(self.integrator, self.thermostat)
+
+
+RESCALED = [
+    Rescaled(NVE, VelocityRescaling(time_constant=0.1, seed=5, every=1)),
+    Rescaled(IMPULSES[0], VelocityRescaling(time_constant=0.1, seed=5, every=6)),
+]
 ENSEMBLES = pytest.mark.parametrize(
-    "integrator", [NVE, NVT, *IMPULSES], ids=["nve", "nvt", "nve-3", "nvt-2"]
+    "integrator",
+    [NVE, NVT, *IMPULSES, *RESCALED],
+    ids=["nve", "nvt", "nve-3", "nvt-2", "rescaled", "rescaled-6"],
 )
 # Lists that live as long as they are meant to, and lists that atoms outrun again and again.
 CALM: dict[str, Any] = {"list_life": 7, "list_buffer": 0.1}
@@ -131,10 +158,11 @@ def test_a_stopped_run_shows_states_of_the_straight_one(
         assert digest(core) == digest(stepping), f"step {step}"
 
 
-def test_heat_goes_on_across_ranks(peptide: tuple[Any, Any]) -> None:
+@pytest.mark.parametrize("integrator", [NVT, RESCALED[0]], ids=["langevin", "rescaled"])
+def test_heat_goes_on_across_ranks(peptide: tuple[Any, Any], integrator: Any) -> None:
     heats = []
     for ranks in (1, 3):
-        core = engine(*peptide, integrator=NVT, ranks=ranks, **HASTY)
+        core = engine(*peptide, integrator=integrator, ranks=ranks, **HASTY)
         core.run(STEPS)
         heats.append(core.energies()["heat"])
     assert heats[0] == heats[1] != 0

@@ -26,7 +26,12 @@ Settings = dict[Place, Any]
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
-_FLAGS: dict[Place, str] = {("output", "dir"): "out"}  # others are named as their keys
+# Others are named as their keys.
+_FLAGS: dict[Place, str] = {
+    ("output", "dir"): "out",
+    ("thermostat", "kind"): "thermostat",
+    ("thermostat", "every"): "thermostat_every",
+}
 
 
 class SectionedCommand(TyperCommand):

@@ -34,7 +34,7 @@ _MAY_CHANGE = {
 }
 
 
-@with_settings("system", "nonbonded", "integrator", "run", "output")
+@with_settings("system", "nonbonded", "integrator", "thermostat", "run", "output")
 def run(
     settings: Settings,
     config: Annotated[

@@ -45,3 +45,10 @@ Threads = Annotated[
     int | None,
     Field(ge=1, description="CPU threads per rank; by default the ranks share all cores."),
 ]
+TimeConstant = Annotated[
+    float,
+    Field(gt=0, description="Relaxation time of the kinetic energy (velocity rescaling), ps."),
+]
+ThermostatEvery = Annotated[
+    int, Field(ge=1, description="Steps between actions of the thermostat (velocity rescaling).")
+]

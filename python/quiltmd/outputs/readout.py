@@ -19,6 +19,7 @@ from ..description.integrators import Integrator
 from ..description.nonbonded import Nonbonded
 from ..description.state import State
 from ..description.system import System
+from ..description.thermostats import Thermostat
 from ..engine.core import Captured
 from .checkpoint import Checkpoint
 
@@ -32,7 +33,7 @@ class Readout(ABC):
 
     Attributes
     ----------
-    system, nonbonded, integrator:
+    system, nonbonded, integrator, thermostat:
         What is simulated, and how.
     step:
         Steps done since the start.
@@ -43,6 +44,7 @@ class Readout(ABC):
     system: System
     nonbonded: Nonbonded
     integrator: Integrator
+    thermostat: Thermostat | None
     step: int
     box: NDArray[np.float64]
 
@@ -61,8 +63,8 @@ class Readout(ABC):
 
     @property
     def degrees_of_freedom(self) -> int:
-        """Of the kinetic energy: 3 N minus constraints, minus 3 where drift is removed."""
-        drift = 3 if self.integrator.remove_com_every else 0
+        """Of the kinetic energy: 3 N minus constraints, minus 3 where the centre of mass rests."""
+        drift = 3 if self.integrator.remove_com_every or self.thermostat else 0
         return self.system.degrees_of_freedom - drift
 
     def positions(self) -> NDArray[np.float64]:
@@ -149,7 +151,8 @@ class Frame(Readout):
     """
 
     def __init__(self, of: Readout, captured: Captured, heat_before: float) -> None:
-        self.system, self.nonbonded, self.integrator = of.system, of.nonbonded, of.integrator
+        self.system, self.nonbonded = of.system, of.nonbonded
+        self.integrator, self.thermostat = of.integrator, of.thermostat
         self.step = captured.step
         self.box = np.asarray(captured.box, dtype=np.float64)
         self._taken_at = time.perf_counter()

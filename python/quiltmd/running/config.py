@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The configuration of a run: one TOML file of five sections, or the same by flags.
+"""The configuration of a run: one TOML file of six sections, or the same by flags.
 
 pydantic checks types and ranges; this file adds one-line messages and the nearest known key
 for a misspelt one.  Unknown keys are errors, since a misspelt setting that is
@@ -21,7 +21,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import tomli_w
 from numpy.typing import NDArray
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic.fields import FieldInfo
 
 from ..description.integrators import Integrator, LangevinMiddle, VelocityVerlet
@@ -31,9 +31,12 @@ from ..description.settings import (
     LongRangeEvery,
     Ranks,
     Temperature,
+    ThermostatEvery,
     Threads,
+    TimeConstant,
     Timestep,
 )
+from ..description.thermostats import Thermostat, VelocityRescaling
 from ..engine.execution import DeviceName, Execution
 from ..errors import QuiltError
 from ..outputs.files import read_file, reading
@@ -98,9 +101,10 @@ class IntegratorSection(_Section):
     )
     long_range_every: LongRangeEvery = LangevinMiddle.long_range_every
 
-    def build(self) -> Integrator:
-        """The integrator of these settings."""
-        if self.ensemble == "nve":
+    def build(self, thermostat: ThermostatSection | None = None) -> Integrator:
+        """The integrator of these settings, and of those of the thermostat."""
+        coupled = thermostat is not None and thermostat.kind != "langevin"
+        if self.ensemble == "nve" or coupled:
             return VelocityVerlet(self.timestep, long_range_every=self.long_range_every)
         return LangevinMiddle(
             self.temperature,
@@ -108,6 +112,31 @@ class IntegratorSection(_Section):
             self.timestep,
             self.seed or 0,
             long_range_every=self.long_range_every,
+        )
+
+
+class ThermostatSection(_Section):
+    """[thermostat]: what keeps the temperature with the ensemble nvt.
+
+    Temperature and seed are those of [integrator].  "langevin" is part of the Langevin-middle
+    integrator and has a friction there; "velocity-rescaling" goes with velocity Verlet and has the
+    settings here.
+    """
+
+    kind: Literal["langevin", "velocity-rescaling"] = Field(
+        default="langevin",
+        description="Thermostat: langevin (friction and noise on each atom) or velocity-rescaling "
+        "(stochastic, of all velocities together).",
+    )
+    time_constant: TimeConstant = VelocityRescaling.time_constant
+    every: ThermostatEvery = VelocityRescaling.every
+
+    def build(self, integrator: IntegratorSection) -> Thermostat | None:
+        """The thermostat of these settings, where it is not part of the integrator."""
+        if self.kind == "langevin":
+            return None
+        return VelocityRescaling(
+            integrator.temperature, self.time_constant, integrator.seed or 0, self.every
         )
 
 
@@ -172,8 +201,21 @@ class Config(_Section):
     system: SystemSection
     nonbonded: Nonbonded = Nonbonded()
     integrator: IntegratorSection = IntegratorSection()
+    thermostat: ThermostatSection = ThermostatSection()
     run: RunSection
     output: OutputSection
+
+    @model_validator(mode="after")
+    def _thermostat_fits(self) -> Config:
+        """Refuses settings that would be ignored."""
+        if self.thermostat.kind == "langevin":
+            return self
+        name = f"thermostat '{self.thermostat.kind}'"
+        if self.integrator.ensemble == "nve":
+            raise ValueError(f"the ensemble nve has no thermostat: leave out the {name}")
+        if self.integrator.friction != LangevinMiddle.friction:
+            raise ValueError(f"the {name} has no friction: give time_constant")
+        return self
 
     def physics(self, box: NDArray[np.float64]) -> dict[str, Any]:
         """Settings that decide the trajectory, as "section.key"; the same run must keep them.
@@ -189,14 +231,19 @@ class Config(_Section):
         settings |= {
             f"nonbonded.{key}": chosen.get(key, value) for key, value in _items(self.nonbonded)
         }
-        settings |= {f"integrator.{key}": value for key, value in _items(self.integrator)}
+        for name in ("integrator", "thermostat"):
+            settings |= {f"{name}.{key}": value for key, value in _items(getattr(self, name))}
         plain: dict[str, Any] = json.loads(json.dumps(settings))
         return plain
 
     @classmethod
     def default_physics(cls) -> dict[str, Any]:
         """Defaults of settings that decide the trajectory, as "section.key"."""
-        sections = {"nonbonded": Nonbonded(), "integrator": IntegratorSection()}
+        sections = {
+            "nonbonded": Nonbonded(),
+            "integrator": IntegratorSection(),
+            "thermostat": ThermostatSection(),
+        }
         return {
             f"{name}.{key}": value
             for name, found in sections.items()
@@ -304,7 +351,7 @@ def _describe(fault: Any) -> str:
     message = fault["msg"].removeprefix("Value error, ")
     message = message[:1].lower() + message[1:]
     value = "" if isinstance(fault["input"], dict) else f" (found {fault['input']!r})"
-    return f"{place}: {message}{value}"
+    return f"{place}: {message}{value}" if section else message
 
 
 def _missing(section: str, key: str, found: Any) -> str:

@@ -25,6 +25,7 @@ from ..description.integrators import Integrator, LangevinMiddle, check_impulses
 from ..description.nonbonded import Nonbonded
 from ..description.state import State
 from ..description.system import System
+from ..description.thermostats import Thermostat, resolve_dynamics
 from ..engine.core import Engine, EngineFactory, make_engine
 from ..engine.execution import DeviceName, Execution
 from ..errors import QuiltError, SimulationError
@@ -51,6 +52,8 @@ class Simulation(Readout):
         Cutoff and PME settings; left out: those that the system came with, else the defaults.
     integrator:
         `LangevinMiddle` (NVT, the default) or `VelocityVerlet` (NVE).
+    thermostat:
+        `VelocityRescaling`, for NVT with `VelocityVerlet`.
     device, ranks, threads, balance, away:
         Where it runs: see `Execution`.  They never change the trajectory.
     engine:
@@ -69,6 +72,7 @@ class Simulation(Readout):
         nonbonded: Nonbonded | None = None,
         integrator: Integrator | None = None,
         *,
+        thermostat: Thermostat | None = None,
         device: DeviceName = "auto",
         ranks: int = 1,
         threads: int | None = None,
@@ -83,6 +87,7 @@ class Simulation(Readout):
         self.system = system
         self.nonbonded = nonbonded or system.nonbonded or Nonbonded()
         self.integrator = integrator or LangevinMiddle()
+        self.thermostat = thermostat
         if self.nonbonded.method == "pme":
             check_impulses(self.integrator, system)
         execution = Execution(device, ranks, threads, balance, 2 if away == 2 else 1).resolve()
@@ -91,7 +96,7 @@ class Simulation(Readout):
         self._core: Engine = engine(
             system.arrays(),
             self.nonbonded.resolve(state.box),
-            self.integrator.resolve(),
+            resolve_dynamics(self.integrator, thermostat),
             execution,
         )
         self._piece = _FIRST_PIECE

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Thermostats for integrators that have none of their own: one frozen description each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import ConfigDict
+from pydantic.dataclasses import dataclass
+
+from ..errors import QuiltError
+from .integrators import Integrator, VelocityVerlet
+from .settings import Seed, Temperature, ThermostatEvery, TimeConstant
+
+
+@dataclass(frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
+class VelocityRescaling:
+    """Constant temperature by stochastic velocity rescaling.
+
+    Bussi, Donadio and Parrinello, J. Chem. Phys. 126, 014101 (2007).  All velocities are multiplied
+    by one factor, drawn such that the kinetic energy has the canonical distribution; dynamics are
+    disturbed far less than by a friction on each atom.
+
+    Attributes
+    ----------
+    temperature:
+        K.
+    time_constant:
+        Relaxation time of the kinetic energy, ps.
+    seed:
+        Of the random numbers; the same seed gives the same trajectory, bit for bit.
+    every:
+        Steps between actions.  The kinetic energy is propagated exactly for the time between, so
+        this changes speed, not the ensemble.  A multiple of the integrator's `long_range_every`.
+    """
+
+    temperature: Temperature = 300.0
+    time_constant: TimeConstant = 1.0
+    seed: Seed = 0
+    every: ThermostatEvery = 10
+
+    def resolve(self) -> dict[str, Any]:
+        """Settings for the core."""
+        return {
+            "kind": "velocity_rescaling",
+            "temperature": self.temperature,
+            "time_constant": self.time_constant,
+            "seed": self.seed,
+            "every": self.every,
+        }
+
+
+Thermostat = VelocityRescaling
+
+
+def resolve_dynamics(integrator: Integrator, thermostat: Thermostat | None) -> dict[str, Any]:
+    """Settings for the core of an integrator and what goes with it.
+
+    Raises
+    ------
+    QuiltError
+        Where they do not go together.
+    """
+    settings = integrator.resolve()
+    if thermostat is None:
+        return settings
+    name = type(thermostat).__name__
+    if not isinstance(integrator, VelocityVerlet):
+        raise QuiltError(
+            f"{name} does not go with {type(integrator).__name__}, which is a thermostat by "
+            "itself: use it with VelocityVerlet, or leave it out"
+        )
+    if thermostat.every % integrator.long_range_every:
+        raise QuiltError(
+            f"{name}: every = {thermostat.every} must be a multiple of long_range_every = "
+            f"{integrator.long_range_every}, since between reciprocal-space evaluations the "
+            "kinetic energy lacks part of an impulse"
+        )
+    return {**settings, "thermostat": thermostat.resolve()}

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plans of integrators: what they launch, where, and what they refuse; and the draw of stochastic
+// velocity rescaling against the distributions that Bussi et al. (2007) derive.
+#include <algorithm>
+#include <numeric>
+
+#include "check.h"
+#include "device/null/null_device.h"
+#include "integrators/step_plan.h"
+#include "integrators/velocity_rescaling.h"
+
+using namespace quiltmd;
+
+namespace {
+
+Parameters integrator(const char* kind, int long_range_every = 1, int remove_com_every = 0) {
+  return {kind,
+          {{"timestep", 0.002},
+           {"constraint_tolerance", 1e-8},
+           {"long_range_every", int64_t{long_range_every}},
+           {"remove_com_every", int64_t{remove_com_every}},
+           {"temperature", 310.0},
+           {"friction", 1.0},
+           {"seed", int64_t{3}}}};
+}
+
+Parameters rescaling(int every = 10) {
+  return {"velocity_rescaling",
+          {{"temperature", 310.0},
+           {"time_constant", 0.5},
+           {"seed", int64_t{3}},
+           {"every", int64_t{every}}}};
+}
+
+// The names of what a stage launches.
+std::vector<std::string> launches(const Stage& stage, ForcesAfter after) {
+  NullDevice device;
+  StepMemory memory(device);
+  StepContext context;
+  context.forces_after = after;
+  context.sums = memory.sums.data();
+  context.numbers = memory.numbers.data();
+  for (const StepTask& task : stage) task.launch(device, context);
+  std::vector<std::string> names;
+  for (const auto& launch : device.log().launches()) names.emplace_back(launch.name);
+  return names;
+}
+
+using Names = std::vector<std::string>;
+
+void langevin_is_one_operation() {
+  const StepPlan plan = make_step_plan({integrator("langevin_middle"), std::nullopt}, 300);
+  CHECK(plan.rebuild == RebuildPoint::kBetweenSteps && plan.start.empty());
+  CHECK(launches(plan.plain.middle, ForcesAfter::kCleared) == Names{"langevin_middle"});
+  CHECK(plan.plain.finish.empty() && !plan.couples(0));
+  CHECK(plan.buffer_fraction == 0.65 && plan.temperature == 310);
+}
+
+void verlet_starts_and_finishes() {
+  const StepPlan plan = make_step_plan({integrator("velocity_verlet", 3), std::nullopt}, 300);
+  CHECK(plan.rebuild == RebuildPoint::kInsideSteps && plan.period() == 3);
+  CHECK((launches(plan.start, ForcesAfter::kKept) == Names{"verlet_start", "count_step"}));
+  CHECK(launches(plan.plain.middle, ForcesAfter::kCleared) == Names{"verlet_step"});
+  CHECK(launches(plan.plain.finish, ForcesAfter::kKept) == Names{"verlet_finish"});
+  CHECK(plan.buffer_fraction == 1 && plan.temperature == 0 && plan.degrees_of_freedom == 300);
+}
+
+void a_thermostat_acts_on_whole_steps() {
+  const StepPlan plan = make_step_plan({integrator("velocity_verlet", 2), rescaling(6)}, 300);
+  const Names thermostat{"verlet_finish", "sum_kinetic_energy", "draw_rescaling",
+                         "scale_velocities"};
+  Names whole = thermostat;
+  whole.insert(whole.end(), {"verlet_start", "clear_forces", "count_step"});
+  CHECK(launches(plan.coupled.middle, ForcesAfter::kCleared) == whole);
+  CHECK(launches(plan.coupled.finish, ForcesAfter::kKept) == thermostat);
+  CHECK(plan.couples(12) && !plan.couples(13) && plan.period() == 6);
+  CHECK(plan.degrees_of_freedom == 297 && plan.temperature == 310);
+  int reductions = 0;
+  for (const StepTask& task : plan.coupled.middle) reductions += task.reduces;
+  CHECK(reductions == 1);
+}
+
+void check_refused(const IntegratorSettings& settings, const char* because) {
+  try {
+    make_step_plan(settings, 300);
+  } catch (const Error& error) {
+    CHECK(std::string(error.what()).find(because) != std::string::npos);
+    return;
+  }
+  CHECK(!"refused");
+}
+
+void nonsense_is_refused_by_name() {
+  check_refused({integrator("verlet"), std::nullopt}, "langevin_middle, velocity_verlet");
+  check_refused({integrator("langevin_middle"), rescaling()}, "a thermostat by itself");
+  check_refused({integrator("velocity_verlet", 4), rescaling(10)}, "multiple of long_range_every");
+  check_refused({integrator("velocity_verlet"), rescaling(0)}, "'every'");
+  Parameters incomplete = integrator("langevin_middle");
+  incomplete.values.erase("friction");
+  check_refused({incomplete, std::nullopt}, "missing setting 'friction'");
+}
+
+// ---- The draw ------------------------------------------------------------------------------
+
+// Kinetic energies after one action each, from `kinetic` (kJ/mol), at steps 0, 1, ...
+std::vector<double> propagated(double kinetic, double freedom, double thermal, double keep,
+                               int64_t count) {
+  std::vector<double> after;
+  const int64_t fixed = to_fixed(kinetic, kEnergyScale);
+  for (int64_t step = 0; step < count; ++step) {
+    const double factor = rescaling_factor({&fixed, nullptr, thermal, freedom, keep, 7, &step});
+    after.push_back(factor * factor * kinetic);
+  }
+  return after;
+}
+
+double mean_of(const std::vector<double>& x) {
+  return std::accumulate(x.begin(), x.end(), 0.0) / static_cast<double>(x.size());
+}
+double variance_of(const std::vector<double>& x) {
+  const double mean = mean_of(x);
+  double sum = 0;
+  for (const double value : x) sum += (value - mean) * (value - mean);
+  return sum / static_cast<double>(x.size());
+}
+
+// Mean, variance and third moment of the gamma distribution, 5 standard errors.
+void gamma_numbers() {
+  constexpr int kDraws = 200000;
+  for (const double shape : {0.5, 1.0, 3.5, 1000.0}) {
+    std::vector<double> x;
+    double third = 0;
+    for (uint64_t step = 0; step < kDraws; ++step) {
+      x.push_back(gamma_number(shape, 11, step));
+      third += std::pow(x.back() - shape, 3) / kDraws;
+    }
+    const double error = std::sqrt(1.0 / kDraws);
+    CHECK_NEAR(mean_of(x), shape, 5 * error * std::sqrt(shape));
+    CHECK_NEAR(variance_of(x), shape, 5 * error * std::sqrt(2 * shape * shape + 6 * shape));
+    CHECK_NEAR(third, 2 * shape, 5 * error * std::sqrt(15 * std::pow(shape, 3) + 1000 * shape));
+  }
+}
+
+// One action: (1 - c) kT/2 times a noncentral chi-squared number, whose mean and variance are known.
+void an_action_has_the_right_transition() {
+  constexpr double kThermal = 1.25, kFreedom = 30, kKinetic = 90;
+  for (const double c : {0.1, 0.9, 0.995}) {
+    const auto after = propagated(kKinetic, kFreedom, kThermal, c, 100000);
+    const double mean = c * kKinetic + (1 - c) * kFreedom * kThermal;
+    const double variance = 2 * (1 - c) * (1 - c) * kFreedom * kThermal * kThermal +
+                            4 * c * (1 - c) * kKinetic * kThermal;
+    CHECK_NEAR(mean_of(after), mean, 5 * std::sqrt(variance / 1e5));
+    CHECK_NEAR(variance_of(after), variance, 0.04 * variance);
+  }
+}
+
+// Without memory each draw is canonical: Kolmogorov-Smirnov against the gamma distribution of shape 3.
+void the_distribution_is_canonical() {
+  constexpr double kThermal = 1.25;
+  auto drawn = propagated(17, 6, kThermal, 0, 20000);
+  std::sort(drawn.begin(), drawn.end());
+  double farthest = 0;
+  for (size_t i = 0; i < drawn.size(); ++i) {
+    const double x = drawn[i] / (2 * kThermal), n = static_cast<double>(drawn.size());
+    const double exact = 1 - std::exp(-x) * (1 + x + x * x / 2);
+    farthest = std::max(farthest, std::fabs(exact - (static_cast<double>(i) + 0.5) / n));
+  }
+  CHECK(farthest < 1.95 / std::sqrt(20000.0));  // one in a thousand is beyond
+}
+
+// With very many degrees of freedom the kinetic energy relaxes exponentially, as in equation 8 of the
+// paper without its noise.
+void large_systems_relax_exponentially() {
+  constexpr double kThermal = 0.1, kFreedom = 1e7;
+  const double target = kFreedom * kThermal, keep = 0.75;
+  double kinetic = 2 * target;
+  for (int64_t step = 0; step < 10; ++step) {
+    const int64_t fixed = to_fixed(kinetic, kEnergyScale);
+    const double factor = rescaling_factor({&fixed, nullptr, kThermal, kFreedom, keep, 7, &step});
+    CHECK_NEAR(factor * factor * kinetic / target, keep * kinetic / target + (1 - keep), 2e-3);
+    kinetic *= factor * factor;
+  }
+}
+
+void atoms_at_rest_stay_at_rest() {
+  const int64_t nothing = 0, step = 5;
+  CHECK(rescaling_factor({&nothing, nullptr, 1.25, 30, 0.5, 7, &step}) == 1);
+}
+
+}  // namespace
+
+int main() {
+  return test::run_all({
+      {"Langevin-middle is one operation", langevin_is_one_operation},
+      {"velocity Verlet starts and finishes", verlet_starts_and_finishes},
+      {"a thermostat acts on whole steps", a_thermostat_acts_on_whole_steps},
+      {"nonsense is refused by name", nonsense_is_refused_by_name},
+      {"gamma numbers", gamma_numbers},
+      {"an action has the right transition", an_action_has_the_right_transition},
+      {"the distribution is canonical", the_distribution_is_canonical},
+      {"large systems relax exponentially", large_systems_relax_exponentially},
+      {"atoms at rest stay at rest", atoms_at_rest_stay_at_rest},
+  });
+}
