@@ -63,14 +63,11 @@ inline System read_system(const DumpFile& file) {
   s.lj_a = file.array<double>("lj_a");
   s.lj_b = file.array<double>("lj_b");
   while (s.lj_type_count * s.lj_type_count < static_cast<int>(s.lj_a.size())) ++s.lj_type_count;
-  s.bonds = {file.array<array<int32_t, 2>>("bonds"),
-             file.array<array<double, 2>>("bond_parameters")};
-  s.angles = {file.array<array<int32_t, 3>>("angles"),
-              file.array<array<double, 2>>("angle_parameters")};
-  s.torsions = {file.array<array<int32_t, 4>>("torsions"),
-                file.array<array<double, 3>>("torsion_parameters")};
-  s.pairs14 = {file.array<array<int32_t, 2>>("pairs14"),
-               file.array<array<double, 3>>("pair14_parameters")};
+  TermForms::for_each([&]<class Form>(int) {
+    const TermForm& form = Form::kForm;
+    if (const auto atoms = file.array<int32_t>(form.atom_array); !atoms.empty())
+      s.terms.push_back({&form, atoms, file.array<double>(form.parameter_array), {}, 0});
+  });
   s.exclusions = file.array<array<int32_t, 2>>("exclusions");
   s.constraints = file.array<array<int32_t, 2>>("constraints");
   s.constraint_lengths = file.array<double>("constraint_lengths");

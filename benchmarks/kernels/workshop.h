@@ -65,8 +65,8 @@ struct Bench {
     }
     return result;
   }
-  double energy(EnergyKind kind) const {
-    return from_fixed(work.energy.download()[kind], kEnergyScale);
+  double energy(int kind) const {
+    return from_fixed(work.energy.download()[static_cast<size_t>(kind)], kEnergyScale);
   }
   void clear_sums() const {
     device.fill(work.force.data(), 0, work.force.bytes(), Stream::kMain);

@@ -4,8 +4,10 @@
 #include <nanobind/stl/string.h>
 
 #include <cstring>
+#include <span>
 #include <utility>
 
+#include "computes/bonded/forms/forms.h"
 #include "math/error.h"
 
 namespace quiltmd {
@@ -44,14 +46,33 @@ std::vector<std::array<T, N>> rows(const nb::dict& arrays, const char* name) {
   return result;
 }
 
-template <size_t N>
-void check_atoms(const std::vector<std::array<int32_t, N>>& tuples, size_t atoms,
-                 const char* name) {
-  for (size_t t = 0; t < tuples.size(); ++t)
-    for (const int32_t a : tuples[t])
-      if (a < 0 || static_cast<size_t>(a) >= atoms)
-        throw Error(std::string(name) + " " + std::to_string(t) + " names atom " +
-                    std::to_string(a) + ", but there are " + std::to_string(atoms) + " atoms");
+void check_atoms(std::span<const int32_t> listed, size_t atoms, const char* what) {
+  for (const int32_t a : listed)
+    if (a < 0 || static_cast<size_t>(a) >= atoms)
+      throw Error(std::string(what) + " names atom " + std::to_string(a) + ", but there are " +
+                  std::to_string(atoms) + " atoms");
+}
+
+void check_atoms(const std::vector<std::array<int32_t, 2>>& pairs, size_t atoms, const char* what) {
+  for (const auto& pair : pairs) check_atoms(pair, atoms, what);
+}
+
+// The terms of one form, if there are any.
+void add_terms(System& s, const nb::dict& d, const TermForm& form) {
+  Terms terms{
+      &form, flat<int32_t>(d, form.atom_array), flat<double>(d, form.parameter_array), {}, 0};
+  const auto count = terms.atoms.size() / static_cast<size_t>(form.atoms);
+  if (terms.atoms.size() != count * static_cast<size_t>(form.atoms) ||
+      terms.parameters.size() != count * form.parameters.size())
+    throw Error(std::string("the arrays '") + form.atom_array + "' and '" + form.parameter_array +
+                "' do not fit together");
+  check_atoms(terms.atoms, s.masses.size(), form.words);
+  if (form.shared_array) {
+    const Array<double> shared = array<double>(d, form.shared_array);
+    terms.shared.assign(shared.data(), shared.data() + shared.size());
+    terms.shared_rows = static_cast<int>(shared.shape(0));
+  }
+  if (count > 0) s.terms.push_back(std::move(terms));
 }
 
 }  // namespace
@@ -64,19 +85,12 @@ System system_from(const nb::dict& d) {
   s.lj_a = flat<double>(d, "lj_a");
   s.lj_b = flat<double>(d, "lj_b");
   s.lj_type_count = static_cast<int>(std::lround(std::sqrt(static_cast<double>(s.lj_a.size()))));
-  s.bonds = {rows<int32_t, 2>(d, "bonds"), rows<double, 2>(d, "bond_parameters")};
-  s.angles = {rows<int32_t, 3>(d, "angles"), rows<double, 2>(d, "angle_parameters")};
-  s.torsions = {rows<int32_t, 4>(d, "torsions"), rows<double, 3>(d, "torsion_parameters")};
-  s.pairs14 = {rows<int32_t, 2>(d, "pairs14"), rows<double, 3>(d, "pair14_parameters")};
+  TermForms::for_each([&]<class Form>(int) { add_terms(s, d, Form::kForm); });
   s.exclusions = rows<int32_t, 2>(d, "exclusions");
   s.constraints = rows<int32_t, 2>(d, "constraints");
   s.constraint_lengths = flat<double>(d, "constraint_lengths");
-  check_atoms(s.bonds.atoms, s.masses.size(), "bond");
-  check_atoms(s.angles.atoms, s.masses.size(), "angle");
-  check_atoms(s.torsions.atoms, s.masses.size(), "torsion");
-  check_atoms(s.pairs14.atoms, s.masses.size(), "1-4 pair");
-  check_atoms(s.exclusions, s.masses.size(), "exclusion");
-  check_atoms(s.constraints, s.masses.size(), "constraint");
+  check_atoms(s.exclusions, s.masses.size(), "an exclusion");
+  check_atoms(s.constraints, s.masses.size(), "a constraint");
   return s;
 }
 

@@ -162,6 +162,29 @@ nb::list stop_profile(Engine& engine) {
   return out;
 }
 
+nb::dict describe_form(const TermForm& form) {
+  nb::list parameters, energies;
+  for (const auto& [name, unit] : form.parameters) parameters.append(nb::make_tuple(name, unit));
+  for (const char* name : form.energies) energies.append(name);
+  nb::dict out;
+  out["name"] = form.name;
+  out["words"] = form.words;
+  out["atoms"] = form.atoms;
+  out["atom_array"] = form.atom_array;
+  out["parameter_array"] = form.parameter_array;
+  out["shared_array"] = form.shared_array;
+  out["parameters"] = parameters;
+  out["energies"] = energies;
+  return out;
+}
+
+// The forms of bonded terms, each with the names of its arrays in System and of its energies.
+nb::list term_forms() {
+  nb::list out;
+  TermForms::for_each([&out]<class Form>(int) { out.append(describe_form(Form::kForm)); });
+  return out;
+}
+
 nb::dict reference(const nb::dict& arrays, const nb::dict& nonbonded, const Matrix& box_rows,
                    const Points& positions) {
   const System system = with_groups(system_from(arrays));
@@ -185,27 +208,13 @@ nb::dict reference(const nb::dict& arrays, const nb::dict& nonbonded, const Matr
     for (size_t i = 0; i < n; ++i)
       forces[static_cast<size_t>(system.input_index[i])] = out.forces[i];
   }
-  const auto& e = out.energy;
-  double potential = constant.energy + dispersion.energy;
-  for (size_t k = 0; k < kKinetic; ++k) potential += e[k];
-  nb::dict energies;
-  energies["bond"] = e[kBond];
-  energies["angle"] = e[kAngle];
-  energies["torsion"] = e[kTorsion];
-  energies["lj"] = e[kLj];
-  energies["lj14"] = e[kLj14];
-  energies["coulomb"] = e[kCoulombDirect];
-  energies["coulomb14"] = e[kCoulomb14];
-  energies["pme"] = e[kReciprocal] + constant.energy;
-  energies["dispersion"] = dispersion.energy;
-  energies["potential"] = potential;
   nb::dict result;
-  result["energies"] = energies;
+  result["energies"] = potential_energies(out.energy, {constant.energy, dispersion.energy});
   result["forces"] = to_array(forces);
   Symmetric virial;
   for (int k = 0; k < Symmetric::kParts; ++k)
-    virial[k] =
-        e[static_cast<size_t>(kVirial + k)] + (k < 3 ? constant.virial + dispersion.virial : 0);
+    virial[k] = out.energy[static_cast<size_t>(kVirial + k)] +
+                (k < 3 ? constant.virial + dispersion.virial : 0);
   result["virial"] = to_array(virial);
   return result;
 }
@@ -286,5 +295,6 @@ NB_MODULE(_core, module) {
       .def("profile", &profile);
 
   module.def("reference", &reference, "system"_a, "nonbonded"_a, "box"_a, "positions"_a);
+  module.def("term_forms", &term_forms);
   module.def("devices", &describe_devices, "self_test"_a = false);
 }

@@ -3,11 +3,10 @@
 // clusters, no polynomials. Slow on purpose; every device is tested against it.
 #pragma once
 
-#include <array>
 #include <vector>
 
+#include "computes/energies.h"
 #include "computes/nonbonded_settings.h"
-#include "decomposition/slots.h"
 #include "math/symmetric.h"
 #include "system/system.h"
 
@@ -15,7 +14,7 @@ namespace quiltmd {
 
 struct Evaluation {
   std::vector<Vec3d> forces;  // kJ/mol/nm, internal order
-  std::array<double, kEnergyKinds> energy{};
+  EnergyValues energy{};
 
   void add_virial(const Symmetric& virial) {
     for (int k = 0; k < Symmetric::kParts; ++k)

@@ -109,21 +109,17 @@ struct GridView {
 };
 
 // Accumulators of energies and of what else has their unit, one int64 per kind. The virial and the
-// tensor of motion are symmetric: Symmetric::kParts kinds each, in its order.
+// tensor of motion are symmetric: Symmetric::kParts kinds each, in its order. After these come the
+// energies of the forms of bonded terms: see computes/energies.h.
 enum EnergyKind {
-  kBond,
-  kAngle,
-  kTorsion,
+  kHeat,  // what the integrator has put in: the only one that lasts from step to step
   kLj,
-  kLj14,
   kCoulombDirect,
-  kCoulomb14,
   kReciprocal,
   kKinetic,
   kVirial,  // of hydrogen groups: minus the derivative of the energy by a strain of the box
   kMotion = kVirial + 6,  // momentum (x) momentum / mass, summed over hydrogen groups
-  kHeat = kMotion + 6,
-  kEnergyKinds
+  kTermEnergies = kMotion + 6
 };
 
 // What a step found wrong; checked when a block of steps ends. All zero: all is well.

@@ -13,16 +13,14 @@
 namespace quiltmd {
 namespace {
 
-template <int N, int P>
-Terms<N, P> terms_of(const Terms<N, P>& all, int32_t atom) {
-  Terms<N, P> mine;
-  for (size_t t = 0; t < all.atoms.size(); ++t) {
-    const auto& atoms = all.atoms[t];
-    if (std::find(atoms.begin(), atoms.end(), atom) == atoms.end()) continue;
-    mine.atoms.push_back(atoms);
-    mine.parameters.push_back(all.parameters[t]);
+Terms terms_with(int32_t atom, const Terms& all) {
+  Terms some{all.form, {}, {}, all.shared, all.shared_rows};
+  for (int t = 0; t < all.count(); ++t) {
+    const auto atoms = all.atoms_of(t);
+    if (std::find(atoms.begin(), atoms.end(), atom) != atoms.end())
+      some.add(atoms, all.parameters_of(t));
   }
-  return mine;
+  return some;
 }
 
 struct Suspect {
@@ -31,27 +29,16 @@ struct Suspect {
 };
 
 Suspect strongest_term(const Setup& setup, const std::vector<Vec3d>& positions, int32_t atom) {
-  const System& all = setup.system;
   Suspect worst{"nothing bonded", 0};
-  const auto judge = [&](const char* name, const System& some) {
+  System one;
+  one.masses = setup.system.masses;
+  for (const Terms& terms : setup.system.terms) {
+    one.terms = {terms_with(atom, terms)};
     Evaluation out;
-    out.forces.resize(positions.size());
-    reference_bonded(some, setup.box, positions, out);
+    reference_bonded(one, setup.box, positions, out);
     const double force = norm(out.forces[static_cast<size_t>(atom)]);
-    if (force > worst.force) worst = {name, force};
-  };
-  System bare;
-  bare.masses = all.masses;
-  bare.charges = all.charges;
-  System bonds = bare, angles = bare, torsions = bare, pairs = bare;
-  bonds.bonds = terms_of(all.bonds, atom);
-  angles.angles = terms_of(all.angles, atom);
-  torsions.torsions = terms_of(all.torsions, atom);
-  pairs.pairs14 = terms_of(all.pairs14, atom);
-  judge("a bond", bonds);
-  judge("an angle", angles);
-  judge("a torsion", torsions);
-  judge("a 1-4 pair", pairs);
+    if (force > worst.force) worst = {terms.form->words, force};
+  }
   return worst;
 }
 

@@ -26,13 +26,13 @@ void Frame::require(bool has, const char* what) const {
                 what);
 }
 
-std::array<double, kEnergyKinds> Frame::sum_energies() const {
+EnergyValues Frame::sum_energies() const {
   std::array<int64_t, kEnergyKinds> total{};
   for (const auto& share : shares_) {
     const auto own = share->values<int64_t>(kFrameEnergies);
     for (size_t k = 0; k < kEnergyKinds; ++k) total[k] += own[k];
   }
-  std::array<double, kEnergyKinds> values;
+  EnergyValues values;
   for (size_t k = 0; k < kEnergyKinds; ++k) values[k] = from_fixed(total[k], kEnergyScale);
   return values;
 }
@@ -42,20 +42,10 @@ double Frame::heat() const { return sum_energies()[kHeat]; }
 std::map<std::string, double> Frame::energies() const {
   require(contents_.energies, "energies");
   const auto e = sum_energies();
-  double potential = constant_energy_ + dispersion_energy_;
-  for (size_t k = 0; k < kKinetic; ++k) potential += e[k];
-  return {{"bond", e[kBond]},
-          {"angle", e[kAngle]},
-          {"torsion", e[kTorsion]},
-          {"lj", e[kLj]},
-          {"lj14", e[kLj14]},
-          {"coulomb", e[kCoulombDirect]},
-          {"coulomb14", e[kCoulomb14]},
-          {"pme", e[kReciprocal] + constant_energy_},
-          {"dispersion", dispersion_energy_},
-          {"kinetic", e[kKinetic]},
-          {"heat", e[kHeat]},
-          {"potential", potential}};
+  auto named = potential_energies(e, {constant_energy_, dispersion_energy_});
+  named["kinetic"] = e[kKinetic];
+  named["heat"] = e[kHeat];
+  return named;
 }
 
 Tensors Frame::tensors() const {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "decomposition/slots.h"
+#include "computes/energies.h"
 #include "device/device.h"
 #include "math/box.h"
 #include "math/symmetric.h"
@@ -68,7 +68,7 @@ class Frame {
 
  private:
   void require(bool has, const char* what) const;
-  std::array<double, kEnergyKinds> sum_energies() const;
+  EnergyValues sum_energies() const;
   std::vector<Vec3d> by_input(FramePiece piece) const;
 
   const std::vector<int32_t>& input_index_;

@@ -180,7 +180,9 @@ void Rank::run(int64_t steps) {
 
 void Rank::evaluate() {
   Workspace& w = workspace_;
-  device_.fill(w.energy.data(), 0, kHeat * sizeof(int64_t), Stream::kMain);
+  constexpr size_t kFirst = kHeat + 1;
+  device_.fill(w.energy.data() + kFirst, 0, w.energy.bytes() - kFirst * sizeof(int64_t),
+               Stream::kMain);
   w.list_age = list_age();
   executor_.run(energies_schedule_);
   stage("energies", [&] { device_.launch(KineticEnergy{w.group_work(), w.energy.data()}); });

@@ -12,10 +12,8 @@
 namespace quiltmd {
 
 void Rank::check_terms() const {
-  const System& system = setup_.system;
-  const int total =
-      system.bonds.size() + system.angles.size() + system.torsions.size() + system.pairs14.size();
-  if (agreed_.terms != total) throw Blowup(list_step(), 0, Blowup::Cause::kLostTerm);
+  if (agreed_.terms != setup_.system.term_count())
+    throw Blowup(list_step(), 0, Blowup::Cause::kLostTerm);
 }
 
 void Rank::snapshot() {

@@ -32,7 +32,7 @@ void merge(Agreement& to, const Agreement& from) {
 Agreement own_view(Workspace& w) {
   Agreement own;
   own.faults = w.faults.download()[0];
-  for (const int32_t count : w.term_counts.download()) own.terms += count;
+  own.terms = w.terms.count_placed();
   w.device.copy_out(own.momentum, w.momentum.data(), sizeof own.momentum);
   return own;
 }

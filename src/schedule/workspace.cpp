@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "computes/bonded/tables.h"
+#include "computes/energies.h"
 #include "computes/pme/setup.h"
 #include "math/units.h"
 #include "schedule/entry_room.h"
@@ -22,20 +23,6 @@ constexpr size_t kClusterSlots = kClusterSize;
 
 // Below this many atoms the lists alone do not fill a large GPU evenly, and are cut in two.
 constexpr int kSmallSystem = 50000;
-
-// By atom: whether a bonded term has it.
-std::vector<char> atoms_in_terms(const System& system) {
-  std::vector<char> in_terms(static_cast<size_t>(system.atom_count()), 0);
-  const auto mark = [&](const auto& terms) {
-    for (const auto& atoms : terms.atoms)
-      for (const int32_t a : atoms) in_terms[static_cast<size_t>(a)] = 1;
-  };
-  mark(system.bonds);
-  mark(system.angles);
-  mark(system.torsions);
-  mark(system.pairs14);
-  return in_terms;
-}
 
 }  // namespace
 
@@ -51,10 +38,9 @@ Buffer<T> Workspace::make(const std::vector<T>& values) {
   return Buffer<T>(device, values);
 }
 
-Workspace::Workspace(const Setup& s, Device& d) : setup(s), device(d) {
+Workspace::Workspace(const Setup& s, Device& d) : setup(s), device(d), terms(s.system, d) {
   slot_capacity = static_cast<size_t>(count_slots(setup.system.atom_count(), setup.grid.size()));
   upload_constants();
-  upload_terms();
   allocate_slots();
   if (setup.nonbonded.pme) allocate_pme();
 }
@@ -144,19 +130,6 @@ void Workspace::upload_constants() {
   exact_shifts_ = make(setup.grid.shifts);
   grid_ = {setup.grid.cells, setup.grid.away, setup.grid.codes(),
            offsets_.data(),  shifts_.data(),  exact_shifts_.data()};
-}
-
-void Workspace::upload_terms() {
-  const auto arrays = term_arrays(setup.system);
-  for (size_t k = 0; k < kTermKinds; ++k) {
-    term_atoms_[k] = make(arrays[k].atoms);
-    term_parameters_[k] = make(arrays[k].parameters);
-    first_term_[k] = make(arrays[k].first_term);
-    terms[k] = make<PlacedTerm>(static_cast<size_t>(arrays[k].count()));
-    tables_[k] = {arrays[k].size, term_atoms_[k].data(), term_parameters_[k].data(),
-                  first_term_[k].data()};
-  }
-  term_counts = make<int32_t>(kTermKinds);
 }
 
 void Workspace::allocate_slots() {
@@ -397,11 +370,7 @@ BuildLists Workspace::build_lists() {
 
 PlaceTerms Workspace::place_terms() {
   PlaceTerms op{};
-  for (int k = 0; k < kTermKinds; ++k) {
-    op.tables[k] = tables_[k];
-    op.placed[k] = terms[k].data();
-    op.capacity[k] = static_cast<int>(terms[k].size());
-  }
+  op.terms = terms.tables();
   op.slots = slots();
   op.patches = patches.data();
   op.grid = grid_;
@@ -410,7 +379,6 @@ PlaceTerms Workspace::place_terms() {
   op.slot_capacity = static_cast<int>(slot_capacity);
   op.slot_of_atom = slot_of_atom.data();
   op.computed_here = computed_here_.data();
-  op.counts = term_counts.data();
   op.step = step.data();
   op.faults = faults.data();
   return op;
@@ -441,12 +409,7 @@ PairForces Workspace::pair_forces(Part part, Energies energies) {
 
 TermForces Workspace::term_forces(Energies energies) {
   TermForces op{};
-  for (int k = 0; k < kTermKinds; ++k) {
-    op.tables[k] = tables_[k];
-    op.placed[k] = terms[k].data();
-    op.capacity[k] = static_cast<int>(terms[k].size());
-  }
-  op.counts = term_counts.data();
+  op.terms = terms.tables();
   op.slots = slots();
   op.exact_shifts = exact_shifts_.data();
   op.energy = energies == Energies::kAdd ? energy.data() : nullptr;

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "computes/bonded/operations.h"
+#include "computes/bonded/term_memory.h"
 #include "computes/nonbonded/operations.h"
 #include "computes/pme/operations.h"
 #include "decomposition/assignment.h"
@@ -86,8 +86,7 @@ class Workspace {
   Buffer<uint32_t> entries;
   Buffer<uint8_t> masks;
   Buffer<int32_t> entry_count, first_list, list_ranges;
-  Buffer<PlacedTerm> terms[kTermKinds];
-  Buffer<int32_t> term_counts;
+  TermMemory terms;
 
   Buffer<int32_t> charges;
   Buffer<Complex> spectrum;
@@ -98,7 +97,7 @@ class Workspace {
   int source_slots = 0;            // slots of position[current] in use before the next rebuild
   std::vector<Float2> host_lj;     // by internal index, for the slots of proxies
   void grow_entries(size_t need);  // so many and some more
-  size_t bytes() const { return bytes_; }
+  size_t bytes() const { return bytes_ + terms.bytes(); }
 
  private:
   template <class T>
@@ -106,7 +105,6 @@ class Workspace {
   template <class T>
   Buffer<T> make(const std::vector<T>& values);
   void upload_constants();
-  void upload_terms();
   void allocate_slots();
   void make_entries(size_t count);
   void allocate_pme();
@@ -115,7 +113,6 @@ class Workspace {
   size_t bytes_ = 0;
   Constants constants_{};
   GridView grid_{};
-  TermTable tables_[kTermKinds]{};
   const float* moduli_[3]{};
 
   Buffer<double> mass_, inverse_mass_;
@@ -130,8 +127,6 @@ class Workspace {
   Buffer<Vec3d> exact_shifts_;
   Buffer<int32_t> owned_, owned_index_, computes_, neighbours_;
   Buffer<int8_t> computed_here_;
-  Buffer<int32_t> term_atoms_[kTermKinds], first_term_[kTermKinds];
-  Buffer<double> term_parameters_[kTermKinds];
   Buffer<float> moduli_buffer_[3];
 };
 

@@ -4,6 +4,7 @@
 // nothing downstream ever sees a group that is not contiguous.
 #include <algorithm>
 #include <numeric>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -85,13 +86,14 @@ std::vector<T> permuted(const std::vector<T>& values, const std::vector<int32_t>
   return result;
 }
 
-template <size_t N>
-void renumber(const char* kind, std::vector<std::array<int32_t, N>>& tuples,
+void renumber(const char* kind, std::span<int32_t> atoms, const std::vector<int32_t>& internal) {
+  check_atoms(kind, atoms.data(), atoms.size(), static_cast<int>(internal.size()));
+  for (int32_t& atom : atoms) atom = internal[at(atom)];
+}
+
+void renumber(const char* kind, std::vector<std::array<int32_t, 2>>& pairs,
               const std::vector<int32_t>& internal) {
-  for (auto& tuple : tuples) {
-    check_atoms(kind, tuple.data(), N, static_cast<int>(internal.size()));
-    for (int32_t& atom : tuple) atom = internal[at(atom)];
-  }
+  for (auto& pair : pairs) renumber(kind, pair, internal);
 }
 
 // Constraints ascending by atoms, first < second: so they are ascending by group, too. Repeated ones
@@ -136,10 +138,7 @@ System with_groups(const System& input) {
   system.masses = permuted(input.masses, order);
   system.charges = permuted(input.charges, order);
   system.lj_types = permuted(input.lj_types, order);
-  renumber("a bond", system.bonds.atoms, internal);
-  renumber("an angle", system.angles.atoms, internal);
-  renumber("a torsion", system.torsions.atoms, internal);
-  renumber("a 1-4 pair", system.pairs14.atoms, internal);
+  for (Terms& terms : system.terms) renumber(terms.form->words, terms.atoms, internal);
   renumber("an exclusion", system.exclusions, internal);
   renumber("a constraint", system.constraints, internal);
   for (auto& pair : system.exclusions)

@@ -6,17 +6,26 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "math/box.h"
+#include "system/term_form.h"
 
 namespace quiltmd {
 
-template <int N, int P>
+// All terms of one form.
 struct Terms {
-  std::vector<std::array<int32_t, N>> atoms;
-  std::vector<std::array<double, P>> parameters;
-  int size() const { return static_cast<int>(atoms.size()); }
+  const TermForm* form;
+  std::vector<int32_t> atoms;      // (terms, atoms of a term)
+  std::vector<double> parameters;  // (terms, parameters of a term)
+  std::vector<double> shared;      // (shared_rows, any length): what the terms refer to by row
+  int shared_rows = 0;
+
+  int count() const { return static_cast<int>(atoms.size()) / form->atoms; }
+  std::span<const int32_t> atoms_of(int term) const;
+  std::span<const double> parameters_of(int term) const;
+  void add(std::span<const int32_t> term_atoms, std::span<const double> term_parameters);
 };
 
 struct System {
@@ -26,10 +35,7 @@ struct System {
   int lj_type_count = 0;
   std::vector<double> lj_a, lj_b;  // (types, types): E = a/r^12 - b/r^6
 
-  Terms<2, 2> bonds;     // length, k
-  Terms<3, 2> angles;    // theta0, k
-  Terms<4, 3> torsions;  // periodicity, phase, k
-  Terms<2, 3> pairs14;   // charge product, sigma, epsilon
+  std::vector<Terms> terms;  // by form; a form that is not used has no entry
   std::vector<std::array<int32_t, 2>> exclusions;
   std::vector<std::array<int32_t, 2>> constraints;
   std::vector<double> constraint_lengths;
@@ -39,6 +45,11 @@ struct System {
 
   int atom_count() const { return static_cast<int>(masses.size()); }
   int group_count() const { return static_cast<int>(group_start.size()) - 1; }
+  int term_count() const;
+
+  // The terms of a form: null where there are none; to be added to, made where there are none.
+  const Terms* terms_of(const TermForm& form) const;
+  Terms& terms_to_fill(const TermForm& form);
 };
 
 // Reorder a system given in input order so that hydrogen groups are contiguous, and name the

@@ -17,9 +17,9 @@ void forces_meet_the_reference(Pair devices) {
     Evaluation expected;
     reference_bonded(s, box, positions, expected);
     CHECK(result.faults.list_overflow == 0 && result.faults.blowup_step == 0);
-    for (const EnergyKind kind : {kBond, kAngle, kTorsion, kLj14, kCoulomb14}) {
-      const double energy = from_fixed(result.energy[static_cast<size_t>(kind)], kEnergyScale);
-      CHECK_NEAR(energy / expected.energy[static_cast<size_t>(kind)], 1, 1e-6);
+    for (size_t kind = kTermEnergies; kind < kEnergyKinds; ++kind) {
+      const double energy = from_fixed(result.energy[kind], kEnergyScale);
+      CHECK_NEAR(energy / expected.energy[kind], 1, 1e-6);
     }
     CHECK_NEAR(virial_error(result.energy, expected) / std::fabs(expected.energy[kVirial]), 0,
                1e-6);
@@ -73,8 +73,9 @@ void terms_that_reach_too_far_are_reported(Pair devices) {
   System s;
   add_atom(s, 12);
   add_atom(s, 12);
-  s.bonds.atoms.push_back({0, 1});
-  s.bonds.parameters.push_back({0.15, 1000});
+  const int32_t atoms[] = {0, 1};
+  const double parameters[] = {0.15, 1000};
+  s.terms_to_fill(BondForm::kForm).add(atoms, parameters);
   const Box box{5, 0, 5, 0, 0, 5};
   const BondedResult result =
       run_bonded(devices.device, {box, 1, 1}, with_groups(s), {{0.5, 0, 0}, {2.9, 0, 0}});
@@ -93,14 +94,16 @@ void refused_terms_stay(Pair devices) {
     const Buffer<int8_t> here(*device, std::vector<int8_t>(static_cast<size_t>(grid.size()), 1));
     terms.place.computed_here = here.data();
     device->launch(terms.place);
-    const auto counts = terms.counts.download();
-    CHECK(counts[0] == 220);
-    device->fill(terms.placed[0].data(), 0xff, terms.placed[0].bytes(), Stream::kMain);
+    const auto count = terms.memory.count_placed();
+    CHECK(count == s.term_count());
+    const TermTable& bonds = terms.memory.tables().form[TermForms::index_of<BondForm>()];
+    std::vector<uint32_t> placed(static_cast<size_t>(bonds.count) * (BondForm::kAtoms + 1));
+    device->fill(bonds.placed, 0xff, placed.size() * sizeof(uint32_t), Stream::kMain);
     rank.faults.upload({Faults{0, 0, 0, 0, 0, 0, 1}});
     device->launch(terms.place);
-    CHECK(terms.counts.download() == counts);
-    const auto placed = terms.placed[0].download();
-    CHECK(std::all_of(placed.begin(), placed.end(), [](const auto& p) { return p.term == -1; }));
+    CHECK(terms.memory.count_placed() == count);
+    device->copy_out(placed.data(), bonds.placed, placed.size() * sizeof(uint32_t));
+    CHECK(std::all_of(placed.begin(), placed.end(), [](uint32_t p) { return p == ~0u; }));
   }
 }
 

@@ -2,16 +2,15 @@
 // The bonded operations on one rank, and chain molecules to try them on.
 #pragma once
 
-#include <array>
-
-#include "computes/bonded/tables.h"
+#include "computes/bonded/term_memory.h"
 #include "computes/reference.h"
 #include "one_rank.h"
+#include "term_rows.h"
 #include "virial.h"
 
 namespace quiltmd::test {
 
-// Random walks with every kind of term along them, anywhere in space.
+// Random walks with terms of every form along them, anywhere in space.
 inline System chains(int count, int length, const Box& box, std::vector<Vec3d>& positions,
                      Random& random) {
   System s;
@@ -19,28 +18,13 @@ inline System chains(int count, int length, const Box& box, std::vector<Vec3d>& 
   for (int c = 0; c < count; ++c) {
     const double x = uniform(random), y = uniform(random), z = uniform(random);
     Vec3d at = box.to_cartesian({x, y, z});
-    const int first = s.atom_count();
     const Vec3d onward = random_frame(random).x;  // so that a chain never meets itself
     for (int i = 0; i < length; ++i) {
       add_atom(s, 12);
       positions.push_back(at);
       const Vec3d step = onward + random_vector(random, 0.3);
       at += (0.15 / norm(step)) * step;
-      const int a = first + i;
-      if (i >= 1) {
-        s.bonds.atoms.push_back({a, a - 1});
-        s.bonds.parameters.push_back({0.153, 2.2e5});
-      }
-      if (i >= 2) {
-        s.angles.atoms.push_back({a - 2, a - 1, a});
-        s.angles.parameters.push_back({1.9, 400});
-      }
-      if (i >= 3) {
-        s.torsions.atoms.push_back({a - 3, a - 2, a - 1, a});
-        s.torsions.parameters.push_back({double(1 + i % 4), 0.3 * i, 5});
-        s.pairs14.atoms.push_back({a, a - 3});
-        s.pairs14.parameters.push_back({0.1, 0.1, 0.3});
-      }
+      for (const TermRow& row : term_rows()) row.add_last(s, i, s.atom_count() - 1);
     }
   }
   return with_groups(s);
@@ -58,31 +42,17 @@ struct BondedRun {
   int away, ranks;
 };
 
-// What the bonded operations of a system need on a device.
+// The bonded operations of a system on a device.
 struct BondedTerms {
-  std::array<Buffer<int32_t>, kTermKinds> atoms, first_term;
-  std::array<Buffer<double>, kTermKinds> parameters;
-  std::array<Buffer<PlacedTerm>, kTermKinds> placed;
-  Buffer<int32_t> counts;
+  TermMemory memory;
   Buffer<Int3> offsets;
   Buffer<Vec3d> shifts;
   PlaceTerms place{};
   TermForces forces{};
 
   BondedTerms(Device& device, const System& system, const PatchGrid& grid, const OneRank& rank)
-      : counts(device, kTermKinds), offsets(device, grid.offsets), shifts(device, grid.shifts) {
-    const auto arrays = term_arrays(system);
-    for (size_t k = 0; k < kTermKinds; ++k) {
-      atoms[k] = Buffer<int32_t>(device, arrays[k].atoms);
-      parameters[k] = Buffer<double>(device, arrays[k].parameters);
-      first_term[k] = Buffer<int32_t>(device, arrays[k].first_term);
-      placed[k] = Buffer<PlacedTerm>(device, static_cast<size_t>(arrays[k].count()));
-      place.tables[k] = forces.tables[k] = {arrays[k].size, atoms[k].data(), parameters[k].data(),
-                                            first_term[k].data()};
-      place.placed[k] = placed[k].data();
-      forces.placed[k] = placed[k].data();
-      place.capacity[k] = forces.capacity[k] = arrays[k].count();
-    }
+      : memory(system, device), offsets(device, grid.offsets), shifts(device, grid.shifts) {
+    place.terms = forces.terms = memory.tables();
     place.slots = forces.slots = rank.slots();
     place.patches = rank.patches.data();
     place.grid = {grid.cells, grid.away, grid.codes(), offsets.data(), nullptr, shifts.data()};
@@ -90,10 +60,8 @@ struct BondedTerms {
     place.slot_count = rank.slot_count.data();
     place.slot_capacity = static_cast<int>(rank.capacity);
     place.slot_of_atom = rank.slot_of_atom.data();
-    place.counts = counts.data();
     place.step = rank.step.data();
     place.faults = rank.faults.data();
-    forces.counts = counts.data();
     forces.exact_shifts = shifts.data();
     forces.energy = rank.energy.data();
   }

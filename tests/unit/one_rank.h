@@ -5,6 +5,7 @@
 
 #include <random>
 
+#include "computes/energies.h"
 #include "decomposition/operations.h"
 #include "decomposition/patch_grid.h"
 #include "device/device.h"

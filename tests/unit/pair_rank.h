@@ -9,6 +9,7 @@
 #include <tuple>
 #include <vector>
 
+#include "computes/energies.h"
 #include "computes/nonbonded/operations.h"
 #include "computes/reference.h"
 #include "decomposition/hilbert.h"

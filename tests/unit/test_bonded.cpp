@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bonded terms: the forms by finite differences, hard geometries included; placement and forces on
+// Bonded terms: the forms against the textbook and by finite differences, hard geometries included; placement and forces on
 // the `cpu` device against the reference, for any threads, any cut into ranks and any patch grid.
+#include <algorithm>
 #include <cmath>
+#include <string>
 
 #include "bonded_rank.h"
 #include "check.h"
-#include "computes/bonded/term_physics.h"
+#include "computes/bonded/tables.h"
+#include "computes/energies.h"
 #include "device/host/kernels.h"
 #include "math/error.h"
 
@@ -14,53 +17,96 @@ namespace {
 
 // ---- forms ----
 
-template <class Form>
-double energy_at(const std::vector<Vec3d>& r, const double* parameters) {
-  Vec3d b[Form::kAtoms - 1];
-  for (int k = 0; k + 1 < Form::kAtoms; ++k) b[k] = r[k + 1] - r[k];
-  const auto value = Form::template evaluate<double>(b, parameters);
-  return value.energy[0] + value.energy[1];
+// A term by itself, on the reference's way: forces and energies.
+Evaluation evaluate(const System& system, const std::vector<Vec3d>& r) {
+  const Box box{100, 0, 100, 0, 0, 100};
+  Evaluation out;
+  reference_bonded(system, box, r, out);
+  return out;
 }
 
-template <class Form>
-void check_gradient(const std::vector<Vec3d>& r, const double* parameters, double tolerance) {
-  Vec3d b[Form::kAtoms - 1];
-  Vec3<float> single[Form::kAtoms - 1];
-  float single_parameters[4];
-  for (int k = 0; k + 1 < Form::kAtoms; ++k) {
-    b[k] = r[k + 1] - r[k];
-    single[k] = {float(b[k].x), float(b[k].y), float(b[k].z)};
+double energy_of(const Evaluation& out) {
+  return potential_energies(out.energy, {}).at("potential");
+}
+
+System one_term(const TermRow& row, const std::vector<double>& parameters) {
+  System s;
+  std::vector<int32_t> atoms;
+  for (int a = 0; a < row.form.atoms; ++a) {
+    add_atom(s, 12);
+    atoms.push_back(a);
   }
-  for (int p = 0; p < 4; ++p) single_parameters[p] = static_cast<float>(parameters[p]);
-  const auto value = Form::template evaluate<double>(b, parameters);
-  const auto rough = Form::template evaluate<float>(single, single_parameters);
+  Terms& terms = s.terms_to_fill(row.form);
+  row.share(terms);
+  terms.add(atoms, parameters);
+  return s;
+}
+
+void check_gradient(const System& system, const std::vector<Vec3d>& r, double tolerance) {
+  const Evaluation out = evaluate(system, r);
   const double step = 1e-6;
-  for (int a = 0; a + 1 < Form::kAtoms; ++a)
+  Vec3d sum{0, 0, 0};
+  for (size_t a = 0; a < r.size(); ++a) {
+    sum += out.forces[a];
     for (int d = 0; d < 3; ++d) {
       std::vector<Vec3d> up = r, down = r;
       up[a][d] += step;
       down[a][d] -= step;
       const double slope =
-          (energy_at<Form>(up, parameters) - energy_at<Form>(down, parameters)) / (2 * step);
-      CHECK_NEAR(value.force[a][d], -slope, tolerance);
-      CHECK_NEAR(rough.force[a][d], value.force[a][d], 1e-3 * (1 + std::fabs(value.force[a][d])));
+          (energy_of(evaluate(system, up)) - energy_of(evaluate(system, down))) / (2 * step);
+      CHECK_NEAR(out.forces[a][d], -slope, tolerance * (1 + std::fabs(slope)));
+    }
+  }
+  CHECK_NEAR(norm(sum), 0, 1e-9 * (1 + norm(out.forces[0])));
+}
+
+// Minus the derivative of the energy by a strain, along each axis.
+void check_virial(const System& system, const std::vector<Vec3d>& r, double tolerance) {
+  const Evaluation out = evaluate(system, r);
+  for (int d = 0; d < 3; ++d) {
+    const double strain = 1e-6;
+    std::vector<Vec3d> up = r, down = r;
+    for (Vec3d& x : up) x[d] *= 1 + strain;
+    for (Vec3d& x : down) x[d] *= 1 - strain;
+    const double slope =
+        (energy_of(evaluate(system, up)) - energy_of(evaluate(system, down))) / (2 * strain);
+    CHECK_NEAR(out.energy[static_cast<size_t>(kVirial + d)], -slope,
+               tolerance * (1 + std::fabs(slope)));
+  }
+}
+
+void every_form_has_a_row() {
+  TermForms::for_each([]<class Form>(int) {
+    CHECK(std::any_of(term_rows().begin(), term_rows().end(),
+                      [](const TermRow& row) { return &row.form == &Form::kForm; }));
+  });
+}
+
+void forms_follow_the_textbook() {
+  Random random(1);
+  for (const TermRow& row : term_rows())
+    for (int trial = 0; trial < 100; ++trial) {
+      std::vector<Vec3d> r;
+      for (const int a : row.places)
+        r.push_back(Vec3d{0.12 * a, 0.07 * (a % 2), 0.05 * (a % 3)} + random_vector(random, 0.02));
+      const std::vector<double> parameters = row.some(trial);
+      const System system = one_term(row, parameters);
+      const double expected = row.energy(r, parameters);
+      CHECK_NEAR(energy_of(evaluate(system, r)), expected,
+                 row.precision * (1 + std::fabs(expected)));
+      check_gradient(system, r, 1e-4);
+      check_virial(system, r, 1e-4);
     }
 }
 
-void forms_are_gradients() {
-  Random random(1);
-  for (int trial = 0; trial < 200; ++trial) {
-    std::vector<Vec3d> r;
-    for (int a = 0; a < 4; ++a)
-      r.push_back(Vec3d{0.12 * a, 0.07 * (a % 2), 0} + random_vector(random, 0.02));
-    const double bond[4] = {0.11, 2e5, 0, 0}, angle[4] = {1.9, 400, 0, 0};
-    const double torsion[4] = {double(1 + trial % 6), 7, 7 * std::cos(0.8), 7 * std::sin(0.8)};
-    const double pair[4] = {-12, 0.2, 0.5, 0};
-    check_gradient<BondForm>({r[0], r[1]}, bond, 1e-3);
-    check_gradient<AngleForm>({r[0], r[1], r[2]}, angle, 1e-4);
-    check_gradient<TorsionForm>(r, torsion, 1e-4);
-    check_gradient<Pair14Form>({r[0], r[3]}, pair, 1e-4);
-  }
+// ---- hard geometries ----
+
+template <class Form>
+System one(const std::vector<double>& parameters) {
+  const auto& rows = term_rows();
+  return one_term(*std::find_if(rows.begin(), rows.end(),
+                                [](const TermRow& row) { return &row.form == &Form::kForm; }),
+                  parameters);
 }
 
 // Four atoms with a given torsion angle.
@@ -72,10 +118,9 @@ void torsion_follows_its_convention() {
   for (const double phi : {-2.9, -0.4, 0.0, 1e-9, 0.7, 3.1}) {
     std::vector<Vec3d> r = twisted(phi);
     r[0] = {0.1, 0, -0.03};
-    for (const int n : {1, 2, 3, 6}) {
-      const double p[4] = {double(n), 3, 3 * std::cos(0.6), 3 * std::sin(0.6)};
-      CHECK_NEAR(energy_at<TorsionForm>(r, p), 3 * (1 + std::cos(n * phi - 0.6)), 1e-12);
-    }
+    for (const int n : {1, 2, 3, 6})
+      CHECK_NEAR(energy_of(evaluate(one<TorsionForm>({double(n), 0.6, 3}), r)),
+                 3 * (1 + std::cos(n * phi - 0.6)), 1e-12);
   }
 }
 
@@ -85,23 +130,24 @@ void flat_and_straight_are_no_exceptions() {
     for (const int n : {1, 2, 3}) {
       std::vector<Vec3d> r = twisted(phi);
       r[0] = {0.1, 0, -0.03};
-      const double p[4] = {double(n), 3, 3 * std::cos(0.6), 3 * std::sin(0.6)};
-      check_gradient<TorsionForm>(r, p, 1e-6);
+      check_gradient(one<TorsionForm>({double(n), 0.6, 3}), r, 1e-6);
     }
   // Straight angles at their minimum and away from it: finite, and right where defined.
-  const double straight[4] = {pi, 500, 0, 0};
   for (const double bend : {1e-3, 1e-6, 0.0})
-    check_gradient<AngleForm>({{-0.1, bend, 0}, {0, 0, 0}, {0.1, 0, 0}}, straight, 2e-2);
-  const double bent[4] = {1.9, 500, 0, 0};
-  for (const Vec3d first : {Vec3d{-0.1, 0, 0}, Vec3d{0.2, 0, 0}}) {
-    const Vec3d b[2] = {-first, {0.1, 0, 0}};
-    const auto value = AngleForm::evaluate<double>(b, bent);
-    CHECK(std::isfinite(value.energy[0]) && std::isfinite(norm(value.force[0])));
+    check_gradient(one<AngleForm>({pi, 500}), {{-0.1, bend, 0}, {0, 0, 0}, {0.1, 0, 0}}, 2e-2);
+  const auto finite = [](const System& system, const std::vector<Vec3d>& r) {
+    const Evaluation out = evaluate(system, r);
+    for (const Vec3d& force : out.forces) CHECK(std::isfinite(norm(force)));
+    CHECK(std::isfinite(energy_of(out)));
+  };
+  for (const Vec3d first : {Vec3d{-0.1, 0, 0}, Vec3d{0.2, 0, 0}})
+    finite(one<AngleForm>({1.9, 500}), {first, {0, 0, 0}, {0.1, 0, 0}});
+  // Every form of three atoms or more, all in line.
+  for (const TermRow& row : term_rows()) {
+    std::vector<Vec3d> r;
+    for (const int a : row.places) r.push_back({0.1 * a, 0, 0});
+    if (r.size() > 2) finite(one_term(row, row.some(1)), r);
   }
-  const Vec3d in_line[3] = {{0.1, 0, 0}, {0.1, 0, 0}, {0.1, 0, 0}};
-  const double p[4] = {2, 3, 3, 0};
-  const auto value = TorsionForm::evaluate<double>(in_line, p);
-  CHECK(std::isfinite(value.energy[0]) && std::isfinite(norm(value.force[1])));
 }
 
 // ---- kernels ----
@@ -123,10 +169,10 @@ void kernels_meet_reference() {
     Evaluation expected;
     reference_bonded(s, box, positions, expected);
     CHECK(result.faults.list_overflow == 0 && result.faults.blowup_atom == 0);
-    const double rounding = s.bonds.size() / kEnergyScale;  // no kind has more terms
-    for (const EnergyKind kind : {kBond, kAngle, kTorsion, kLj14, kCoulomb14})
+    const double rounding = s.atom_count() / kEnergyScale;  // no form has more terms
+    for (size_t kind = kTermEnergies; kind < kEnergyKinds; ++kind)
       CHECK_NEAR(from_fixed(result.energy[kind], kEnergyScale), expected.energy[kind], rounding);
-    CHECK_NEAR(virial_error(result.energy, expected), 0, 4 * rounding + 1e-6);
+    CHECK_NEAR(virial_error(result.energy, expected), 0, kTermForms * rounding + 1e-6);
     for (int d = 0; d < 3; ++d) {
       int64_t sum = 0;
       for (size_t a = 0; a < positions.size(); ++a) {
@@ -166,17 +212,16 @@ void two_away_agrees() {
 }
 
 void odd_periodicities_are_refused() {
-  System s;
-  for (int a = 0; a < 4; ++a) add_atom(s, 12);
-  s.torsions.atoms.push_back({0, 1, 2, 3});
-  s.torsions.parameters.push_back({2.5, 0, 1});
-  bool refused = false;
-  try {
-    term_arrays(s);
-  } catch (const Error&) {
-    refused = true;
+  for (const double periodicity : {2.5, 0.0, -1.0, 1e9, std::nan("")}) {
+    std::string message;
+    try {
+      term_arrays(one<TorsionForm>({periodicity, 0, 1}));
+    } catch (const Error& error) {
+      message = error.what();
+    }
+    CHECK(message.find("a torsion (atoms 0, 1, 2, 3, ") == 0);
+    CHECK(message.find("periodicity") != std::string::npos);
   }
-  CHECK(refused);
 }
 
 }  // namespace
@@ -184,7 +229,8 @@ void odd_periodicities_are_refused() {
 
 int main() {
   using namespace quiltmd::test;
-  return run_all({{"forms are gradients", forms_are_gradients},
+  return run_all({{"every form has a row", every_form_has_a_row},
+                  {"forms follow the textbook", forms_follow_the_textbook},
                   {"torsion follows its convention", torsion_follows_its_convention},
                   {"flat and straight are no exceptions", flat_and_straight_are_no_exceptions},
                   {"kernels meet reference", kernels_meet_reference},

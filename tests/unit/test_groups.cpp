@@ -5,6 +5,7 @@
 #include <set>
 
 #include "check.h"
+#include "computes/bonded/forms/forms.h"
 #include "math/error.h"
 #include "one_rank.h"
 
@@ -12,6 +13,11 @@ using namespace quiltmd;
 using namespace quiltmd::test;
 
 namespace {
+
+template <class Form>
+void add_term(System& s, const std::vector<int32_t>& atoms, const std::vector<double>& values) {
+  s.terms_to_fill(Form::kForm).add(atoms, values);
+}
 
 // Two waters with their hydrogens in odd places, an ion, a CH3 whose hydrogens come first.
 System scattered() {
@@ -32,14 +38,10 @@ System scattered() {
   constrain(s, 9, 10, kBase);
   constrain(s, 9, 8, kLeg);
   constrain(s, 10, 8, kLeg);
-  s.bonds.atoms = {{3, 6}};
-  s.bonds.parameters = {{0.1, 5}};
-  s.angles.atoms = {{4, 6, 3}};
-  s.angles.parameters = {{1.9, 7}};
-  s.torsions.atoms = {{4, 6, 3, 1}};
-  s.torsions.parameters = {{3, 0, 1}};
-  s.pairs14.atoms = {{4, 1}};
-  s.pairs14.parameters = {{0.1, 0.2, 0.3}};
+  add_term<BondForm>(s, {3, 6}, {0.1, 5});
+  add_term<AngleForm>(s, {4, 6, 3}, {1.9, 7});
+  add_term<TorsionForm>(s, {4, 6, 3, 1}, {3, 0, 1});
+  add_term<Pair14Form>(s, {4, 1}, {0.1, 0.2, 0.3});
   s.exclusions = {{0, 1}, {0, 2}, {1, 2}, {5, 6}};
   return s;
 }
@@ -63,15 +65,12 @@ void everything_follows() {
     CHECK(after.charges[i] == before.charges[from]);
     CHECK(after.lj_types[i] == before.lj_types[from]);
   }
-  const auto back = [&](const auto& internal, const auto& input) {
-    for (size_t t = 0; t < input.size(); ++t)
-      for (size_t k = 0; k < input[t].size(); ++k)
-        CHECK(after.input_index[internal[t][k]] == input[t][k]);
-  };
-  back(after.bonds.atoms, before.bonds.atoms);
-  back(after.angles.atoms, before.angles.atoms);
-  back(after.torsions.atoms, before.torsions.atoms);
-  back(after.pairs14.atoms, before.pairs14.atoms);
+  for (size_t form = 0; form < before.terms.size(); ++form) {
+    const auto &internal = after.terms[form].atoms, &input = before.terms[form].atoms;
+    CHECK(!input.empty() && internal.size() == input.size());
+    for (size_t k = 0; k < input.size(); ++k) CHECK(after.input_index[internal[k]] == input[k]);
+    CHECK(after.terms[form].parameters == before.terms[form].parameters);
+  }
   std::set<std::set<int32_t>> excluded;
   for (const auto& pair : after.exclusions) {
     CHECK(pair[0] < pair[1]);
@@ -100,7 +99,7 @@ void errors_name_the_atom() {
   constrain(self, 3, 3, 0.1);
   CHECK(message_of(self).find("atom 3") != std::string::npos);
   System outside = scattered();
-  outside.angles.atoms[0] = {4, 6, 99};
+  add_term<AngleForm>(outside, {4, 6, 99}, {1.9, 7});
   CHECK(message_of(outside).find("99") != std::string::npos);
   System unequal = scattered();
   constrain(unequal, 1, 0, 0.2);

@@ -143,14 +143,8 @@ void add_chain(System& s, std::vector<Vec3d>& positions, Vec3d at) {
     positions.push_back(at + Vec3d{0.125 * i, 0.088 * (i % 2), 0});
     for (int j = 0; j < i; ++j) s.exclusions.push_back({first + j, first + i});
   }
-  for (int i = 0; i < 3; ++i) s.bonds.atoms.push_back({first + i, first + i + 1});
-  for (int i = 0; i < 2; ++i) s.angles.atoms.push_back({first + i, first + i + 1, first + i + 2});
-  s.torsions.atoms.push_back({first, first + 1, first + 2, first + 3});
-  s.pairs14.atoms.push_back({first, first + 3});
-  s.bonds.parameters.resize(s.bonds.atoms.size(), {0.153, 2.2e5});
-  s.angles.parameters.resize(s.angles.atoms.size(), {1.9, 400});
-  s.torsions.parameters.resize(s.torsions.atoms.size(), {3, 0, 5});
-  s.pairs14.parameters.resize(s.pairs14.atoms.size(), {-0.005, 0.3, 0.2});
+  for (int i = 0; i < 4; ++i)
+    for (const TermRow& row : term_rows()) row.add_last(s, i, first + i);
 }
 
 // Chains with every kind of term, and rigid waters, far enough apart to be at rest.

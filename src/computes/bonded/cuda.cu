@@ -10,7 +10,7 @@
 #include <algorithm>
 
 #include "computes/bonded/cuda_kernels.h"
-#include "computes/bonded/term_physics.h"
+#include "computes/energies.h"
 #include "device/cuda/kernels.h"
 #include "device/cuda/launch.h"
 #include "math/fixed.h"
@@ -119,40 +119,43 @@ __device__ __forceinline__ void add_energy(unsigned long long& to, double value)
   if ((threadIdx.x & 31) == 0) atomicAdd(&to, static_cast<unsigned long long>(sum));
 }
 
-// Terms of one kind: thread i of `count` rounded up to whole warps.
+// Terms of one form: thread i of `count` rounded up to whole warps.
 template <class Form, bool kEnergy>
-__device__ __forceinline__ void evaluate(const TermForces& op, TermKind kind, int i, int count,
-                                         BlockSums& block) {
+__device__ __forceinline__ void evaluate(const TermForces& op, const TermTable& table, int i,
+                                         int count, BlockSums& block) {
   constexpr int n = Form::kAtoms;
-  const auto k = static_cast<int>(kind);
-  TermValue<double, n> value{};
+  TermValue<double, n, kEnergiesOf<Form>> value{};
   Symmetric virial{};
   if (i < count) {
-    const PlacedTerm placed = op.placed[k][i];
-    const double* from = op.tables[k].parameters + static_cast<int64_t>(placed.term) * 4;
-    const double parameters[4] = {from[0], from[1], from[2], from[3]};
+    uint32_t placed[n + 1];
+    double parameters[Form::kPrepared];
     Vec3d r[n], b[n - 1];
 #pragma unroll
-    for (int a = 0; a < n; ++a) r[a] = position(op, placed.entry[a]);
+    for (int a = 0; a <= n; ++a) placed[a] = table.placed[static_cast<int64_t>(i) * (n + 1) + a];
+    const double* from = table.parameters + static_cast<int64_t>(placed[n]) * Form::kPrepared;
+#pragma unroll
+    for (int p = 0; p < Form::kPrepared; ++p) parameters[p] = from[p];
+#pragma unroll
+    for (int a = 0; a < n; ++a) r[a] = position(op, placed[a]);
 #pragma unroll
     for (int a = 0; a + 1 < n; ++a) b[a] = r[a + 1] - r[a];
-    value = Form::template evaluate<double>(b, parameters);
-    if constexpr (kEnergy) virial = term_virial<n>(b, value);
+    value = evaluate_form<Form>(b, parameters, table.shared);
+    if constexpr (kEnergy) virial = term_virial(b, value);
     FixedForce rest{0, 0, 0};
 #pragma unroll
     for (int a = 0; a + 1 < n; ++a) {
       const FixedForce f{to_fixed(value.force[a].x, kForceScale),
                          to_fixed(value.force[a].y, kForceScale),
                          to_fixed(value.force[a].z, kForceScale)};
-      block.forces.add(op.slots, placed.entry[a], f);
+      block.forces.add(op.slots, placed[a], f);
       rest = {rest.x - f.x, rest.y - f.y, rest.z - f.z};
     }
-    block.forces.add(op.slots, placed.entry[n - 1], rest);
+    block.forces.add(op.slots, placed[n - 1], rest);
   }
   if constexpr (kEnergy) {
-    constexpr EnergyKind first = Form::kKinds[0], second = Form::kKinds[1];
-    add_energy(block.energy[first], value.energy[0]);
-    if constexpr (Form::kEnergies == 2) add_energy(block.energy[second], value.energy[1]);
+#pragma unroll
+    for (int e = 0; e < kEnergiesOf<Form>; ++e)
+      add_energy(block.energy[kEnergyOf<Form> + e], value.energy[e]);
 #pragma unroll
     for (int v = 0; v < Symmetric::kParts; ++v) add_energy(block.energy[kVirial + v], virial[v]);
   }
@@ -160,9 +163,24 @@ __device__ __forceinline__ void evaluate(const TermForces& op, TermKind kind, in
 
 __device__ __forceinline__ int whole_warps(int count) { return (count + 31) & ~31; }
 
-// Kinds one after the other, each from a whole warp on, so that no warp has two. The counts are on
-// the device: the grid is as large as the machine takes, and strides.
-template <bool kEnergy>
+// Thread i of all terms of form k and of those before it in the list: the last of the list first,
+// each form from a whole warp on, so that no warp has two.
+template <int kMostAtoms, bool kEnergy, int k = kTermForms - 1>
+__device__ __forceinline__ void evaluate_nth(const TermForces& op, int i, const int* count,
+                                             BlockSums& block) {
+  using Form = TermForms::At<k>;
+  const int threads = whole_warps(count[k]);
+  if (i < threads) {
+    if constexpr (Form::kAtoms <= kMostAtoms)
+      evaluate<Form, kEnergy>(op, op.terms.form[k], i, count[k], block);
+  } else if constexpr (k > 0) {
+    evaluate_nth<kMostAtoms, kEnergy, k - 1>(op, i - threads, count, block);
+  }
+}
+
+// The counts are on the device: the grid is as large as the machine takes, and strides. Forms of more
+// than kMostAtoms atoms, which need more registers than others, are left out: they have no terms.
+template <int kMostAtoms, bool kEnergy>
 __global__ void __launch_bounds__(kThreads)
     term_forces_kernel(const __grid_constant__ TermForces op) {
   __shared__ BlockSums block;
@@ -170,29 +188,15 @@ __global__ void __launch_bounds__(kThreads)
   block.forces.clear();
   if (t < kEnergyKinds) block.energy[t] = 0;
   wait_for_previous();
-  int count[kTermKinds];
+  int count[kTermForms], end = 0;
 #pragma unroll
-  for (int k = 0; k < kTermKinds; ++k) count[k] = min(op.counts[k], op.capacity[k]);
-  const int bonds = static_cast<int>(TermKind::kBond), angles = static_cast<int>(TermKind::kAngle);
-  const int torsions = static_cast<int>(TermKind::kTorsion);
-  const int pairs = static_cast<int>(TermKind::kPair14);
-  // The slowest kind first.
-  const int end_torsions = whole_warps(count[torsions]);
-  const int end_angles = end_torsions + whole_warps(count[angles]);
-  const int end_pairs = end_angles + whole_warps(count[pairs]);
-  const int end = end_pairs + whole_warps(count[bonds]);
+  for (int k = 0; k < kTermForms; ++k) {
+    count[k] = op.terms.placed_count[k];
+    end += whole_warps(count[k]);
+  }
   for (int first = blockIdx.x * kThreads; first < end; first += gridDim.x * kThreads) {
     __syncthreads();
-    const int i = first + t;
-    if (i < end_torsions) {
-      evaluate<TorsionForm, kEnergy>(op, TermKind::kTorsion, i, count[torsions], block);
-    } else if (i < end_angles) {
-      evaluate<AngleForm, kEnergy>(op, TermKind::kAngle, i - end_torsions, count[angles], block);
-    } else if (i < end_pairs) {
-      evaluate<Pair14Form, kEnergy>(op, TermKind::kPair14, i - end_angles, count[pairs], block);
-    } else if (i < end) {
-      evaluate<BondForm, kEnergy>(op, TermKind::kBond, i - end_pairs, count[bonds], block);
-    }
+    evaluate_nth<kMostAtoms, kEnergy>(op, first + t, count, block);
     __syncthreads();
     block.forces.pass_on(op.slots);
   }
@@ -201,13 +205,24 @@ __global__ void __launch_bounds__(kThreads)
     add_fixed(op.energy + t, static_cast<int64_t>(block.energy[t]));
 }
 
+template <int kMostAtoms>
+auto kernel_for(const TermForces& op) {
+  return op.energy ? term_forces_kernel<kMostAtoms, true> : term_forces_kernel<kMostAtoms, false>;
+}
+
 void term_forces(const TermForces& op, CudaContext& context) {
+  constexpr int kFew = 4;  // atoms of the terms that nearly every system has
   int64_t most = 0;
-  for (const int capacity : op.capacity) most += (capacity + 31) / 32 * 32;
+  bool few = true;
+  TermForms::for_each([&]<class Form>(int k) {
+    const int count = op.terms.form[k].count;
+    most += (count + 31) / 32 * 32;
+    few &= count == 0 || Form::kAtoms <= kFew;
+  });
   const unsigned blocks =
       std::min(blocks_for(most, kThreads), static_cast<unsigned>(16 * context.sm_count));
   launch(context, {TermForces::kName, blocks, kThreads, 0, Start::kEarly},
-         op.energy ? term_forces_kernel<true> : term_forces_kernel<false>, op);
+         few ? kernel_for<kFew>(op) : kernel_for<kMaxTermAtoms>(op), op);
 }
 
 }  // namespace

@@ -15,49 +15,66 @@ __global__ void clear_counts(int32_t* counts, const Faults* faults) {
   if (!faults->refused) counts[threadIdx.x] = 0;
 }
 
-// Append what the lanes of a warp have found; one atomic addition for all of them.
-__device__ __forceinline__ void append(const PlaceTerms& op, int kind, bool found,
-                                       const PlacedTerm& placed) {
+// Append what the lanes of a warp have found; one atomic addition for all of them. The room is the
+// number of terms.
+template <int kRecord>
+__device__ __forceinline__ void append(const TermTables& terms, int form, bool found,
+                                       const uint32_t* placed) {
   const unsigned finders = __ballot_sync(0xffffffffu, found);
   if (finders == 0) return;
   const int lane = threadIdx.x & 31, first = __ffs(finders) - 1;
   int at = 0;
-  if (lane == first) at = atomicAdd(op.counts + kind, __popc(finders));
+  if (lane == first) at = atomicAdd(terms.placed_count + form, __popc(finders));
   at = __shfl_sync(0xffffffffu, at, first) + __popc(finders & ((1u << lane) - 1));
   if (!found) return;
-  if (at < op.capacity[kind])
-    op.placed[kind][at] = placed;
-  else
-    atomicMax(&op.faults->list_overflow, at + 1);
+  uint32_t* to = terms.form[form].placed + static_cast<int64_t>(at) * kRecord;
+#pragma unroll
+  for (int k = 0; k < kRecord; ++k) to[k] = placed[k];
+}
+
+template <class Form>
+__device__ __forceinline__ void place(const PlaceTerms& op, int form, int term) {
+  const TermTable& table = op.terms.form[form];
+  uint32_t placed[Form::kAtoms + 1];
+  Found where = Found::kElsewhere;
+  if (term < table.count) where = TermPlacer(op).place<Form>(table, term, placed);
+  if (where == Found::kTooWide &&
+      atomicCAS(reinterpret_cast<unsigned long long*>(&op.faults->blowup_step), 0ull,
+                static_cast<unsigned long long>(*op.step + 1)) == 0)
+    op.faults->blowup_atom = table.atoms[static_cast<int64_t>(term) * Form::kAtoms];
+  append<Form::kAtoms + 1>(op.terms, form, where == Found::kHere, placed);
+}
+
+__host__ __device__ __forceinline__ int blocks_of(const TermTable& table) {
+  return (table.count + kThreads - 1) / kThreads;
+}
+
+// Block `block` of all terms, from form k on.
+template <int k = 0>
+__device__ __forceinline__ void place_nth(const PlaceTerms& op, int block) {
+  const int blocks = blocks_of(op.terms.form[k]);
+  if (block < blocks)
+    place<TermForms::At<k>>(op, k, block * kThreads + static_cast<int>(threadIdx.x));
+  else if constexpr (k + 1 < kTermForms)
+    place_nth<k + 1>(op, block - blocks);
 }
 
 __global__ void __launch_bounds__(kThreads)
     place_terms_kernel(const __grid_constant__ PlaceTerms op) {
   wait_for_previous();
   if (op.faults->refused) return;
-  const int term = blockIdx.x * kThreads + threadIdx.x, kind = blockIdx.y;
-  // The room for placed terms is the number of terms.
-  PlacedTerm placed;
-  Found where = Found::kElsewhere;
-  if (term < op.capacity[kind]) where = TermPlacer(op).place(op.tables[kind], term, placed);
-  if (where == Found::kTooWide &&
-      atomicCAS(reinterpret_cast<unsigned long long*>(&op.faults->blowup_step), 0ull,
-                static_cast<unsigned long long>(*op.step + 1)) == 0)
-    op.faults->blowup_atom =
-        op.tables[kind].atoms[static_cast<int64_t>(term) * op.tables[kind].size];
-  append(op, kind, where == Found::kHere, placed);
+  place_nth(op, static_cast<int>(blockIdx.x));
 }
 
 }  // namespace
 
 void place_terms(const PlaceTerms& op, CudaContext& context) {
-  int most = 0;
-  for (const int capacity : op.capacity) most = capacity > most ? capacity : most;
-  launch(context, {PlaceTerms::kName, 1, kTermKinds, 0, Start::kEarly}, clear_counts, op.counts,
-         op.faults);
-  launch(context,
-         {PlaceTerms::kName, blocks_for(most, kThreads), kThreads, 0, Start::kEarly, kTermKinds},
-         place_terms_kernel, op);
+  unsigned blocks = 0;
+  for (const TermTable& table : op.terms.form) blocks += static_cast<unsigned>(blocks_of(table));
+  if (blocks == 0) return;
+  launch(context, {PlaceTerms::kName, 1, kTermForms, 0, Start::kEarly}, clear_counts,
+         op.terms.placed_count, op.faults);
+  launch(context, {PlaceTerms::kName, blocks, kThreads, 0, Start::kEarly}, place_terms_kernel, op);
 }
 
 }  // namespace quiltmd

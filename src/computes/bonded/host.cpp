@@ -10,7 +10,7 @@
 #include <cstdint>
 
 #include "computes/bonded/host_kernels.h"
-#include "computes/bonded/term_physics.h"
+#include "computes/energies.h"
 #include "device/host/kernels.h"
 #include "math/fixed.h"
 
@@ -75,56 +75,52 @@ FixedForce fixed(Vec3d f) {
 }
 
 template <class Form>
-void evaluate(const TermForces& op, TermKind kind, int begin, int end, ForceGatherer& forces) {
+void evaluate(const TermForces& op, const TermTable& table, int begin, int end,
+              ForceGatherer& forces) {
   constexpr int n = Form::kAtoms;
-  int64_t energy[2] = {0, 0}, virial[Symmetric::kParts] = {};
+  int64_t energy[kEnergiesOf<Form>] = {}, virial[Symmetric::kParts] = {};
   for (int i = begin; i < end; ++i) {
-    const PlacedTerm& placed = op.placed[static_cast<int>(kind)][i];
+    const uint32_t* entry = table.placed + static_cast<ptrdiff_t>(i) * (n + 1);
     Vec3d r[n], b[n - 1];
-    for (int k = 0; k < n; ++k) r[k] = position(op, placed.entry[k]);
+    for (int k = 0; k < n; ++k) r[k] = position(op, entry[k]);
     for (int k = 0; k + 1 < n; ++k) b[k] = r[k + 1] - r[k];
     const double* parameters =
-        op.tables[static_cast<int>(kind)].parameters + static_cast<ptrdiff_t>(placed.term) * 4;
-    const auto value = Form::template evaluate<double>(b, parameters);
+        table.parameters + static_cast<ptrdiff_t>(entry[n]) * Form::kPrepared;
+    const auto value = evaluate_form<Form>(b, parameters, table.shared);
 
     FixedForce rest{0, 0, 0};
     for (int k = 0; k + 1 < n; ++k) {
       const FixedForce f = fixed(value.force[k]);
-      forces.add(static_cast<int32_t>(placed.entry[k] & kSlotMask), f);
+      forces.add(static_cast<int32_t>(entry[k] & kSlotMask), f);
       rest = {rest.x - f.x, rest.y - f.y, rest.z - f.z};
     }
-    forces.add(static_cast<int32_t>(placed.entry[n - 1] & kSlotMask), rest);
+    forces.add(static_cast<int32_t>(entry[n - 1] & kSlotMask), rest);
     if (!op.energy) continue;
-    for (int e = 0; e < Form::kEnergies; ++e) energy[e] += to_fixed(value.energy[e], kEnergyScale);
-    const Symmetric own = term_virial<n>(b, value);
+    for (int e = 0; e < kEnergiesOf<Form>; ++e)
+      energy[e] += to_fixed(value.energy[e], kEnergyScale);
+    const Symmetric own = term_virial(b, value);
     for (int v = 0; v < Symmetric::kParts; ++v) virial[v] += to_fixed(own[v], kEnergyScale);
   }
   if (!op.energy) return;
   const auto add = [&op](int kind, int64_t value) {
     std::atomic_ref(op.energy[kind]).fetch_add(value, std::memory_order_relaxed);
   };
-  for (int e = 0; e < Form::kEnergies; ++e) add(Form::kKinds[e], energy[e]);
+  for (int e = 0; e < kEnergiesOf<Form>; ++e) add(kEnergyOf<Form> + e, energy[e]);
   for (int v = 0; v < Symmetric::kParts; ++v) add(kVirial + v, virial[v]);
 }
 
 }  // namespace
 
 void term_forces(const TermForces& op, ThreadGroup& threads) {
-  // One loop over all kinds, end to end.
-  int start[kTermKinds + 1] = {0};
-  for (int k = 0; k < kTermKinds; ++k)
-    start[k + 1] = start[k] + std::min(op.counts[k], op.capacity[k]);
-  threads.parallel_for(start[kTermKinds], kGrainTerms, [&](int begin, int end, int) {
+  // One loop over all forms, end to end.
+  int start[kTermForms + 1] = {0};
+  for (int k = 0; k < kTermForms; ++k) start[k + 1] = start[k] + op.terms.placed_count[k];
+  threads.parallel_for(start[kTermForms], kGrainTerms, [&](int begin, int end, int) {
     ForceGatherer forces(op.slots);
-    const auto part = [&]<class Form>(TermKind kind, Form) {
-      const int first = start[static_cast<int>(kind)], last = start[static_cast<int>(kind) + 1];
-      const int from = std::max(begin, first), to = std::min(end, last);
-      if (from < to) evaluate<Form>(op, kind, from - first, to - first, forces);
-    };
-    part(TermKind::kBond, BondForm{});
-    part(TermKind::kAngle, AngleForm{});
-    part(TermKind::kTorsion, TorsionForm{});
-    part(TermKind::kPair14, Pair14Form{});
+    TermForms::for_each([&]<class Form>(int k) {
+      const int from = std::max(begin, start[k]), to = std::min(end, start[k + 1]);
+      if (from < to) evaluate<Form>(op, op.terms.form[k], from - start[k], to - start[k], forces);
+    });
   });
 }
 

@@ -1,33 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operations of the bonded terms: bonds, angles, torsions and 1-4 pairs.
+// Operations of the bonded terms.
 #pragma once
 
+#include "computes/bonded/forms/forms.h"
 #include "decomposition/slots.h"
 #include "math/box.h"
 
 namespace quiltmd {
 
-enum class TermKind { kBond, kAngle, kTorsion, kPair14 };
-inline constexpr int kTermKinds = 4;
-
-// All terms of one kind, by internal atom index; those of atom a as first atom are
-// terms[first_term[a] .. first_term[a+1]).
+// All terms of one form, by internal atom index; those of atom a as first atom are
+// first_term[a] .. first_term[a+1]. What is as long as a form says is a plain array here.
 struct TermTable {
-  int size;                   // atoms per term
-  const int32_t* atoms;       // (terms, size)
-  const double* parameters;   // (terms, 4), see term_physics.h; filled by tables.h
+  int count;                  // terms
+  const int32_t* atoms;       // (terms, Form::kAtoms)
+  const double* parameters;   // (terms, Form::kPrepared)
+  const double* shared;       // by Form::prepare_shared
   const int32_t* first_term;  // (atoms + 1)
-
-  void memory(MemoryUses& uses, Access access) const {
-    uses.note(access, "atoms, parameters, first_term", atoms, parameters, first_term);
-  }
+  // Terms whose atoms have been found on this rank, (count, Form::kAtoms + 1): entries (slot | code)
+  // of the atoms as seen from the base patch, then the number of the term.
+  uint32_t* placed;
 };
 
-// A term whose atoms have been found on this rank: entries (slot | code) of its atoms as seen from
-// the base patch.
-struct PlacedTerm {
-  uint32_t entry[4];
-  int32_t term;
+struct TermTables {
+  TermTable form[kTermForms];  // by position in TermForms
+  int32_t* placed_count;       // (kTermForms)
 };
 
 // Find the terms whose base patch is among this rank's computes. The base patch is the
@@ -36,7 +32,7 @@ struct PlacedTerm {
 // order: each is converted to fixed point by itself.
 struct PlaceTerms {
   static constexpr const char* kName = "place_terms";
-  TermTable tables[kTermKinds];
+  TermTables terms;
   Slots slots;
   const PlacedPatch* patches;
   GridView grid;
@@ -45,36 +41,38 @@ struct PlaceTerms {
   int slot_capacity;
   const int32_t* slot_of_atom;
   const int8_t* computed_here;  // by global patch index: 1 where this rank has the compute
-  PlacedTerm* placed[kTermKinds];
-  int capacity[kTermKinds];
-  int32_t* counts;      // (kTermKinds)
-  const int64_t* step;  // number of the step being made
-  Faults* faults;       // list_overflow; blowup when a term spans too many patches
+  const int64_t* step;          // number of the step being made
+  Faults* faults;               // blowup when a term spans too many patches
 
   void memory(MemoryUses& uses) const {
-    QMD_USES(kRead, tables, slots.atom, slots.patch, slots.local, patches, grid, slot_count);
+    for (const TermTable& form : terms.form) {
+      QMD_USES(kRead, form.atoms, form.first_term);
+      QMD_USES(kNone, form.parameters, form.shared);
+      QMD_USES(kWrite, form.placed);
+    }
+    QMD_USES(kRead, slots.atom, slots.patch, slots.local, patches, grid, slot_count);
     QMD_USES(kRead, slot_of_atom, computed_here, extent(step, 1));
-    QMD_USES(kWrite, placed);
-    QMD_USES(kReadWrite, counts);
+    QMD_USES(kReadWrite, terms.placed_count);
     Faults::reports(uses, faults);
     QMD_USES(kNone, slots);
   }
 };
 
-// Evaluate all placed terms: forces into slots.force; energies (kBond, kAngle, kTorsion, kLj14,
-// kCoulomb14) where `energy` is not null.
+// Evaluate all placed terms: forces into slots.force; energies of the forms and the virial where
+// `energy` is not null.
 struct TermForces {
   static constexpr const char* kName = "term_forces";
-  TermTable tables[kTermKinds];
-  const PlacedTerm* placed[kTermKinds];
-  int capacity[kTermKinds];
-  const int32_t* counts;
+  TermTables terms;
   Slots slots;
   const Vec3d* exact_shifts;  // GridView::exact_shifts
   int64_t* energy;
 
   void memory(MemoryUses& uses) const {
-    QMD_USES(kRead, tables, placed, counts, slots.local, slots.low, exact_shifts);
+    for (const TermTable& form : terms.form) {
+      QMD_USES(kRead, form.parameters, form.shared, form.placed);
+      QMD_USES(kNone, form.atoms, form.first_term);
+    }
+    QMD_USES(kRead, terms.placed_count, slots.local, slots.low, exact_shifts);
     QMD_USES(kAdd, slots.force, energy);
     QMD_USES(kNone, slots);
   }

@@ -3,45 +3,54 @@
 #include "computes/bonded/tables.h"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 #include <string>
 
 #include "math/error.h"
-#include "math/units.h"
 
 namespace quiltmd {
 namespace {
 
-using Packed = std::array<double, 4>;
-
-Packed pack_harmonic(const std::array<double, 2>& p) { return {p[0], p[1], 0, 0}; }
-
-Packed pack_torsion(const std::array<double, 3>& p) {
-  const auto [periodicity, phase, k] = p;
-  if (periodicity < 1 || periodicity != std::floor(periodicity))
-    throw Error("a torsion has the periodicity " + std::to_string(periodicity) +
-                "; only 1, 2, 3, ... make sense");
-  return {periodicity, k, k * std::cos(phase), k * std::sin(phase)};
+// "a torsion (atoms 4, 6, 8, 14, counted from 0)"
+std::string describe(const System& system, const Terms& terms, int term) {
+  std::string text = std::string(terms.form->words) + " (atoms ";
+  for (const int32_t atom : terms.atoms_of(term))
+    text += std::to_string(
+                system.input_index.empty() ? atom : system.input_index[static_cast<size_t>(atom)]) +
+            ", ";
+  return text + "counted from 0)";
 }
 
-Packed pack_pair14(const std::array<double, 3>& p) { return {p[0] * kCoulomb, p[1], p[2], 0}; }
+template <class Form>
+void prepare(const Terms& terms, int term, double* p) {
+  if constexpr (kShares<Form>)
+    Form::prepare(terms.parameters_of(term).data(), p, terms.shared_rows);
+  else
+    Form::prepare(terms.parameters_of(term).data(), p);
+}
 
-template <int N, int P>
-TermArrays pack(const Terms<N, P>& terms, int atom_count,
-                Packed (*pack_one)(const std::array<double, P>&)) {
-  std::vector<size_t> order(terms.atoms.size());
-  std::iota(order.begin(), order.end(), size_t{0});
+template <class Form>
+TermArrays pack(const System& system, const Terms& terms) {
+  std::vector<int> order(static_cast<size_t>(terms.count()));
+  std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return terms.atoms[a][0] < terms.atoms[b][0]; });
+                   [&](int a, int b) { return terms.atoms_of(a)[0] < terms.atoms_of(b)[0]; });
   TermArrays arrays;
-  arrays.size = N;
-  arrays.first_term.assign(static_cast<size_t>(atom_count) + 1, 0);
-  for (const size_t t : order) {
-    const Packed parameters = pack_one(terms.parameters[t]);
-    arrays.atoms.insert(arrays.atoms.end(), terms.atoms[t].begin(), terms.atoms[t].end());
-    arrays.parameters.insert(arrays.parameters.end(), parameters.begin(), parameters.end());
-    ++arrays.first_term[static_cast<size_t>(terms.atoms[t][0]) + 1];
+  arrays.count = terms.count();
+  arrays.first_term.assign(static_cast<size_t>(system.atom_count()) + 1, 0);
+  if constexpr (kShares<Form>)
+    arrays.shared = Form::prepare_shared(terms.shared, terms.shared_rows);
+  for (const int t : order) {
+    const auto atoms = terms.atoms_of(t);
+    double parameters[Form::kPrepared];
+    try {
+      prepare<Form>(terms, t, parameters);
+    } catch (const Error& error) {
+      throw Error(describe(system, terms, t) + " " + error.what());
+    }
+    arrays.atoms.insert(arrays.atoms.end(), atoms.begin(), atoms.end());
+    arrays.parameters.insert(arrays.parameters.end(), parameters, parameters + Form::kPrepared);
+    ++arrays.first_term[static_cast<size_t>(atoms[0]) + 1];
   }
   std::partial_sum(arrays.first_term.begin(), arrays.first_term.end(), arrays.first_term.begin());
   return arrays;
@@ -49,12 +58,20 @@ TermArrays pack(const Terms<N, P>& terms, int atom_count,
 
 }  // namespace
 
-std::array<TermArrays, kTermKinds> term_arrays(const System& system) {
-  const int atoms = system.atom_count();
-  return {pack<2, 2>(system.bonds, atoms, pack_harmonic),
-          pack<3, 2>(system.angles, atoms, pack_harmonic),
-          pack<4, 3>(system.torsions, atoms, pack_torsion),
-          pack<2, 3>(system.pairs14, atoms, pack_pair14)};
+std::array<TermArrays, kTermForms> term_arrays(const System& system) {
+  std::array<TermArrays, kTermForms> arrays;
+  TermForms::for_each([&]<class Form>(int k) {
+    if (const Terms* terms = system.terms_of(Form::kForm))
+      arrays[static_cast<size_t>(k)] = pack<Form>(system, *terms);
+  });
+  return arrays;
+}
+
+std::vector<char> atoms_in_terms(const System& system) {
+  std::vector<char> in_terms(static_cast<size_t>(system.atom_count()), 0);
+  for (const Terms& terms : system.terms)
+    for (const int32_t atom : terms.atoms) in_terms[static_cast<size_t>(atom)] = 1;
+  return in_terms;
 }
 
 }  // namespace quiltmd

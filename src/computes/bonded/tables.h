@@ -6,22 +6,26 @@
 #include <cstdint>
 #include <vector>
 
-#include "computes/bonded/operations.h"
+#include "computes/bonded/forms/forms.h"
 #include "system/system.h"
 
 namespace quiltmd {
 
-// The arrays behind a TermTable: terms sorted by first atom, four parameters each.
+// The arrays behind a TermTable: terms sorted by first atom.
 struct TermArrays {
-  int size = 0;  // atoms per term
+  int count = 0;
   std::vector<int32_t> atoms;
   std::vector<double> parameters;
+  std::vector<double> shared;
   std::vector<int32_t> first_term;
-  int count() const { return static_cast<int>(parameters.size()) / 4; }
 };
 
-// By TermKind. What depends on parameters alone is worked out here (k cos(phase), charge products
-// times 1/(4 pi eps0)). Throws Error for a torsion whose periodicity is not an integer of 1 or more.
-std::array<TermArrays, kTermKinds> term_arrays(const System& system);
+// By position in TermForms; all arrays are empty where a form has no terms. What depends on
+// parameters alone is worked out here. Throws Error, naming the atoms as the input numbers them, for
+// parameters that a form refuses.
+std::array<TermArrays, kTermForms> term_arrays(const System& system);
+
+// By atom: whether a bonded term has it.
+std::vector<char> atoms_in_terms(const System& system);
 
 }  // namespace quiltmd

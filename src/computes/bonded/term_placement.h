@@ -21,43 +21,42 @@ class TermPlacer {
  public:
   QMD_HD explicit TermPlacer(const PlaceTerms& op) : op_(op) {}
 
-  // The entries of a term's atoms, if its compute is here. The atoms are looked up side by side, the
-  // last one again in place of those that a short term lacks: a GPU would wait for one after another.
-  QMD_HD Found place(const TermTable& table, int32_t term, PlacedTerm& placed) const {
-    const int32_t* atoms = table.atoms + static_cast<ptrdiff_t>(term) * table.size;
-    int32_t slot[kMost];
+  // Write the entries of the atoms of term number `term` and that number to `placed`, if its compute
+  // is here. The atoms are looked up side by side: a GPU would wait for one after another.
+  template <class Form>
+  QMD_HD Found place(const TermTable& table, int32_t term, uint32_t* placed) const {
+    constexpr int kAtoms = Form::kAtoms;
+    const int32_t* atoms = table.atoms + static_cast<ptrdiff_t>(term) * kAtoms;
+    int32_t slot[kAtoms];
     bool here = true;
-    for (int k = 0; k < kMost; ++k) {
-      slot[k] = op_.slot_of_atom[atoms[k < table.size ? k : table.size - 1]];
+    for (int k = 0; k < kAtoms; ++k) {
+      slot[k] = op_.slot_of_atom[atoms[k]];
       here &= slot[k] >= 0;
     }
     if (!here) return Found::kElsewhere;
-    Int3 cell[kMost], offset[kMost], lowest{0, 0, 0};
-    Float4 local[kMost];
-    for (int k = 0; k < kMost; ++k) {
+    Int3 cell[kAtoms], offset[kAtoms], lowest{0, 0, 0};
+    Float4 local[kAtoms];
+    for (int k = 0; k < kAtoms; ++k) {
       cell[k] = op_.patches[op_.slots.patch[slot[k] / kClusterSize]].cell;
       local[k] = op_.slots.local[slot[k]];
     }
-    for (int k = 0; k < kMost; ++k) {
+    for (int k = 0; k < kAtoms; ++k) {
       offset[k] = offset_between(cell[0], local[0], cell[k], local[k]);
       for (int d = 0; d < 3; ++d) lowest[d] = offset[k][d] < lowest[d] ? offset[k][d] : lowest[d];
     }
     if (!op_.computed_here[neighbour(cell[0], lowest)]) return Found::kElsewhere;
-    placed.term = term;
+    placed[kAtoms] = static_cast<uint32_t>(term);
     bool reached = true;
-    for (int k = 0; k < kMost; ++k) {
+    for (int k = 0; k < kAtoms; ++k) {
       const int code = forward_code(
           {offset[k].x - lowest.x, offset[k].y - lowest.y, offset[k].z - lowest.z}, op_.grid.away);
       reached &= code >= 0;
-      const auto entry = static_cast<uint32_t>(slot[k]) | static_cast<uint32_t>(code) << kSlotBits;
-      placed.entry[k] = k < table.size ? entry : 0;
+      placed[k] = static_cast<uint32_t>(slot[k]) | static_cast<uint32_t>(code) << kSlotBits;
     }
     return reached ? Found::kHere : Found::kTooWide;
   }
 
  private:
-  static constexpr int kMost = 4;  // atoms of a term
-
   QMD_HD int neighbour(Int3 cell, Int3 offset) const {
     int index = 0;
     for (int d = 0; d < 3; ++d) {

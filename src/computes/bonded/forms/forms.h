@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// The list of forms of bonded terms. System, readers, tables, kernels, the names of energies and the
+// words for a blow-up all follow from it.
+//
+// A form is a struct in a header of its own, written once for every device:
+//   kAtoms, kParameters, kEnergies, kForm   what it is called and what a user gives (term_form.h)
+//   kPrepared, prepare(given, p)            from a user's parameters to those of kernels; throws
+//                                           Error, with words that follow the name of the term
+//   evaluate(b, p)                          energies and forces; see TermValue
+// and where all its terms share data, such as maps, to which they refer by a row's index:
+//   prepare(given, p, rows)                 `rows` is the number of rows that the user gave
+//   prepare_shared(values, rows)            from these to the array that evaluate(b, p, shared) gets
+//
+// A form sees b[k] = r[k+1] - r[k], the vectors from each atom of the term to the next, so that it
+// needs neither positions nor the periodic cell, and loses no digits in single precision. No form
+// divides by a quantity that vanishes in a sane structure.
+#pragma once
+
+#include "computes/bonded/forms/angle.h"
+#include "computes/bonded/forms/bond.h"
+#include "computes/bonded/forms/pair14.h"
+#include "computes/bonded/forms/torsion.h"
+#include "math/list.h"
+
+namespace quiltmd {
+
+// In order of cost: kernels that take all terms in one go start with the last.
+using TermForms = List<BondForm, Pair14Form, AngleForm, TorsionForm>;
+inline constexpr int kTermForms = TermForms::kSize;
+
+template <class Form>
+inline constexpr int kEnergiesOf = sizeof(Form::kEnergies) / sizeof(Form::kEnergies[0]);
+
+// Whether the terms of a form share data.
+template <class Form>
+inline constexpr bool kShares = requires { &Form::prepare_shared; };
+
+template <class Form, class Real>
+QMD_HD auto evaluate_form(const Vec3<Real>* b, const Real* p, const Real* shared) {
+  if constexpr (kShares<Form>)
+    return Form::template evaluate<Real>(b, p, shared);
+  else
+    return Form::template evaluate<Real>(b, p);
+}
+
+}  // namespace quiltmd

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Energies by kind, those of bonded forms included, and their names in logs.
+#pragma once
+
+#include <array>
+#include <map>
+#include <string>
+
+#include "computes/bonded/forms/forms.h"
+#include "decomposition/slots.h"
+
+namespace quiltmd {
+
+// The first energy of each form; after the last of the list, the number of all kinds.
+inline constexpr std::array<int, kTermForms + 1> kFirstEnergy = [] {
+  std::array<int, kTermForms + 1> first{kTermEnergies};
+  TermForms::for_each([&first]<class Form>(int k) {
+    first[static_cast<size_t>(k) + 1] = first[static_cast<size_t>(k)] + kEnergiesOf<Form>;
+  });
+  return first;
+}();
+inline constexpr int kEnergyKinds = kFirstEnergy[kTermForms];
+
+template <class Form>
+inline constexpr int kEnergyOf = kFirstEnergy[TermForms::index_of<Form>()];
+
+using EnergyValues = std::array<double, kEnergyKinds>;  // kJ/mol
+
+// What does not depend on positions (kJ/mol).
+struct ConstantEnergies {
+  double ewald;       // self energy and neutralising background
+  double dispersion;  // long-range dispersion correction
+};
+
+// Potential energies by name, and their sum as "potential".
+std::map<std::string, double> potential_energies(const EnergyValues& energy,
+                                                 const ConstantEnergies& constant);
+
+}  // namespace quiltmd

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is known of a form of bonded terms without its equation: names and numbers, as plain data.
+// The forms themselves, each with its equation and its description, are in computes/bonded/forms/.
+#pragma once
+
+#include <span>
+
+namespace quiltmd {
+
+inline constexpr int kMaxTermAtoms = 8;
+
+struct TermParameter {
+  const char* name;
+  const char* unit;  // "" where it has none
+};
+
+struct TermForm {
+  const char* name;             // "bond"
+  const char* words;            // "a bond", for messages
+  const char* atom_array;       // what Python calls the array of its atoms, "bonds",
+  const char* parameter_array;  // and that of its parameters, "bond_parameters"
+  int atoms;                    // per term, at most kMaxTermAtoms
+  std::span<const TermParameter> parameters;
+  std::span<const char* const> energies;  // their names in logs
+  const char* shared_array = nullptr;     // data that all terms share, in rows; null where none
+};
+
+}  // namespace quiltmd

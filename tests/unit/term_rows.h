@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// One row for each form of bonded terms: where its atoms are along a chain, parameters to try, and
+// its energy from positions by the textbook, written apart from the form itself. Forces, virial,
+// placement, every device and any number of ranks are tested on all rows alike.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <vector>
+
+#include "computes/bonded/forms/forms.h"
+#include "math/units.h"
+#include "system/system.h"
+
+namespace quiltmd::test {
+
+struct TermRow {
+  const TermForm& form;
+  std::vector<int> places;                       // along the chain, ascending from 0
+  std::function<std::vector<double>(int)> some;  // parameters number 0, 1, 2, ...
+  std::function<double(const std::vector<Vec3d>&, const std::vector<double>&)> energy;
+  double precision = 1e-9;  // of the energy, relative to the textbook's
+  std::function<void(Terms&)> share = [](Terms&) {};
+
+  // Add the term that ends with the i-th atom of a chain, the system's atom `last`.
+  void add_last(System& system, int i, int last) const {
+    if (i < places.back()) return;
+    std::vector<int32_t> atoms;
+    for (const int place : places) atoms.push_back(last - places.back() + place);
+    Terms& terms = system.terms_to_fill(form);
+    if (terms.atoms.empty()) share(terms);
+    terms.add(atoms, some(i));
+  }
+};
+
+inline double textbook_torsion(const Vec3d& i, const Vec3d& j, const Vec3d& k, const Vec3d& l) {
+  const Vec3d m = cross(j - i, k - j), n = cross(k - j, l - k);
+  const double angle = std::acos(std::clamp(dot(m, n) / (norm(m) * norm(n)), -1.0, 1.0));
+  return dot(j - i, n) < 0 ? -angle : angle;
+}
+
+inline const std::vector<TermRow>& term_rows() {
+  using Points = std::vector<Vec3d>;
+  using Values = std::vector<double>;
+  static const std::vector<TermRow> rows{
+      {BondForm::kForm,
+       {0, 1},
+       [](int) { return Values{0.153, 2.2e5}; },
+       [](const Points& r, const Values& p) {
+         return 0.5 * p[1] * std::pow(norm(r[1] - r[0]) - p[0], 2);
+       }},
+      {AngleForm::kForm,
+       {0, 1, 2},
+       [](int) { return Values{1.9, 400}; },
+       [](const Points& r, const Values& p) {
+         const Vec3d u = r[0] - r[1], v = r[2] - r[1];
+         return 0.5 * p[1] * std::pow(std::acos(dot(u, v) / (norm(u) * norm(v))) - p[0], 2);
+       }},
+      {TorsionForm::kForm,
+       {0, 1, 2, 3},
+       [](int i) { return Values{double(1 + i % 6), 0.3 * i, 5}; },
+       [](const Points& r, const Values& p) {
+         return p[2] * (1 + std::cos(p[0] * textbook_torsion(r[0], r[1], r[2], r[3]) - p[1]));
+       }},
+      {Pair14Form::kForm,
+       {0, 3},
+       [](int) { return Values{0.1, 0.1, 0.3}; },
+       [](const Points& r, const Values& p) {
+         const double distance = norm(r[1] - r[0]), s6 = std::pow(p[1] / distance, 6);
+         return 4 * p[2] * (s6 * s6 - s6) + kCoulomb * p[0] / distance;
+       }}};
+  return rows;
+}
+
+}  // namespace quiltmd::test
