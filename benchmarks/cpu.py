@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Speed on the CPU: beside OpenMM, against the number of atoms, and against the number of ranks.
 
-DHFR in water, 4 fs steps with hydrogen mass repartitioning, 0.9 nm, PME, constant temperature.  Quilt and OpenMM
+DHFR in water, 4 fs steps with hydrogen mass repartitioning, 0.9 nm, PME, constant temperature.
+Quilt and OpenMM
 take turns within one process, so that a machine whose speed wanders is equally unkind to both; the
 ratio is the median over the rounds.  `make bench` runs this.
 

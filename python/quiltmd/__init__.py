@@ -35,7 +35,13 @@ from .outputs.checkpoint import (
     write_checkpoint,
 )
 from .outputs.readout import Frame, Readout
-from .outputs.reporters import CheckpointReporter, LogReporter, Reporter, TrajectoryReporter
+from .outputs.reporters import (
+    CheckpointReporter,
+    FunctionReporter,
+    LogReporter,
+    Reporter,
+    TrajectoryReporter,
+)
 from .outputs.structures import write_pdb, write_restart
 from .outputs.trajectory import DcdWriter
 from .running.simulation import Simulation
@@ -50,6 +56,7 @@ __all__ = [
     "DcdWriter",
     "Execution",
     "Frame",
+    "FunctionReporter",
     "InputError",
     "Integrator",
     "LangevinMiddle",

@@ -14,6 +14,7 @@ from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
 from ..errors import QuiltError
+from .checks import user_settings
 from .settings import Friction, LongRangeEvery, Seed, Temperature, Timestep
 from .system import System
 
@@ -25,6 +26,7 @@ _COM_EVERY = 100  # often enough that a drift never shows, rarely enough that it
 _SLOWEST_IMPULSES, _SLOWEST_IN_PERIODS = 0.008, 0.45
 
 
+@user_settings
 @dataclass(frozen=True, config=_CONFIG)
 class VelocityVerlet:
     """Constant energy (NVE): velocity Verlet (Swope et al., J. Chem. Phys. 76, 637, 1982).
@@ -62,6 +64,7 @@ class VelocityVerlet:
         }
 
 
+@user_settings
 @dataclass(frozen=True, config=_CONFIG)
 class LangevinMiddle:
     """Constant temperature (NVT): Langevin-middle (Zhang et al., J. Phys. Chem. A 123, 6056, 2019).

@@ -18,6 +18,7 @@ from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
 from ..errors import QuiltError
+from .checks import user_settings
 
 _GRID_FACTORS = (2, 3, 5, 7)
 _SMALLEST_GRID = 8
@@ -31,6 +32,7 @@ _DIRECT_SHARE, _SPLINE_SHARE = 0.63, 0.73  # of the tolerance; their squares sum
 _SMALL_BOX, _LOOSE = 150.0, 1e-4  # nm^3, relative error
 
 
+@user_settings
 @dataclass(frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
 class Nonbonded:
     """Lennard-Jones and Coulomb interactions.

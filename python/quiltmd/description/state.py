@@ -16,14 +16,18 @@ import numpy.typing as npt
 
 from ..errors import InputError
 from .box import check_box, reduce_box
+from .checks import whole_number
 from .molecules import make_whole
 from .openmm_objects import plain
 from .system import System
 
 F64 = npt.NDArray[np.float64]
 
+_LARGEST = 1e6  # nm and nm/ps: beyond, numbers leave the range of the engine
+_LAST_STEP = 2**62
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(frozen=True, eq=False, repr=False)
 class State:
     """State of N atoms. Units: nm, ps.
 
@@ -55,12 +59,20 @@ class State:
     list_step: int = 0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "box", check_box(self.box))
+        object.__setattr__(self, "box", _read_only(check_box(self.box)))
+        for name in ("step", "list_step"):
+            value = whole_number(name, getattr(self, name))
+            if value > _LAST_STEP:
+                raise InputError(f"{name} {value} is beyond the last step, {_LAST_STEP}")
+            object.__setattr__(self, name, value)
         atoms = len(self.positions)
         for name in ("positions", "velocities", "list_positions"):
             value = getattr(self, name)
             if value is not None:
                 object.__setattr__(self, name, _vectors(name, value, atoms))
+
+    def __repr__(self) -> str:
+        return f"<State: {len(self.positions)} atoms at step {self.step}>"
 
     @classmethod
     def start(
@@ -123,4 +135,15 @@ def _vectors(name: str, value: npt.ArrayLike, atoms: int) -> F64:
     if not np.isfinite(array).all():
         atom = int(np.argmin(np.isfinite(array).all(axis=1)))
         raise InputError(f"{name} are not finite numbers", atom=atom)
+    if atoms and np.abs(array).max() > _LARGEST:
+        atom = int(np.abs(array).max(axis=1).argmax())
+        raise InputError(f"{name} beyond {_LARGEST:g} (nm, ps) are out of range", atom=atom)
+    return _read_only(array)
+
+
+def _read_only(array: F64) -> F64:
+    """The array, if nobody can write to it, else a copy."""
+    if array.flags.writeable or array.base is not None:
+        array = array.copy()
+        array.setflags(write=False)
     return array

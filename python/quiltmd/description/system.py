@@ -56,7 +56,7 @@ _PARAMETERS_OF = {
 _TUPLES = ("bonds", "angles", "torsions", "pairs14", "exclusions", "constraints")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class System:
     """A molecular system of N atoms with T Lennard-Jones types.
 
@@ -131,6 +131,13 @@ class System:
                 f"the topology names {len(self.topology.atom_names)} atoms, not {self.atoms}"
             )
         _check_atoms(self)
+
+    def __repr__(self) -> str:
+        residues = len(self.topology.residue_names)
+        return (
+            f"<System: {self.atoms} atoms in {residues} residues, {len(self.bonds)} bonds, "
+            f"{len(self.constraints)} constraints>"
+        )
 
     @property
     def atoms(self) -> int:

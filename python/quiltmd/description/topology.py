@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,7 @@ SYMBOLS = ("", *_ELEMENTS.split()[0::2])
 MASSES = np.array([0.0, *map(float, _ELEMENTS.split()[1::2])])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Topology:
     """Names of N atoms in R residues.
 
@@ -51,6 +51,12 @@ class Topology:
     chain_ids: npt.NDArray[np.str_]
 
     def __post_init__(self) -> None:
+        for field in fields(self):
+            array = np.asarray(getattr(self, field.name))
+            if array.flags.writeable:
+                array = array.copy()
+                array.setflags(write=False)
+                object.__setattr__(self, field.name, array)
         atoms, residues = len(self.atom_names), len(self.residue_names)
         if not len(self.elements) == len(self.residue_of_atom) == atoms:
             raise InputError("the topology's arrays over atoms differ in length")
@@ -58,6 +64,9 @@ class Topology:
             raise InputError("the topology's arrays over residues differ in length")
         if atoms and not 0 <= self.residue_of_atom.min() <= self.residue_of_atom.max() < residues:
             raise InputError("the topology puts an atom in a residue that does not exist")
+
+    def __repr__(self) -> str:
+        return f"<Topology: {len(self.atom_names)} atoms, {len(self.residue_names)} residues>"
 
     @classmethod
     def unnamed(cls, masses: npt.NDArray[np.float64]) -> Topology:

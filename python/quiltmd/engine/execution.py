@@ -9,6 +9,7 @@ from typing import Any, Literal
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
+from ..description.checks import user_settings
 from ..description.settings import Ranks, Threads
 from ..errors import QuiltError
 from .core import load_core
@@ -16,6 +17,7 @@ from .core import load_core
 DeviceName = Literal["auto", "cpu", "cuda"]
 
 
+@user_settings
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
 class Execution:
     """Where a simulation runs.  None of this changes its results, bit for bit (on one device kind).

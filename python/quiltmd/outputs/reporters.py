@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from ..description.checks import whole_number
 from ..errors import QuiltError
 from .checkpoint import write_checkpoint
 from .files import GrowingFile, Mark, reading, writing
@@ -90,7 +91,7 @@ class LogReporter:
         mark: Mark | None = None,
     ) -> None:
         self.path = Path(path)
-        self.every = every
+        self.every = whole_number("every", every)
         self._mark: tuple[int, float] | None = None
         new = after is None or (mark is not None and mark.length == 0)
         self._file = GrowingFile(self.path, new)
@@ -152,7 +153,7 @@ class TrajectoryReporter:
     every:
         Steps between frames; the first is of step `every`.
     simulation:
-        Whose atoms are written.
+        Whose atoms are written; without it the file is opened at the first report.
     after:
         None starts a new file; a step goes on with an existing one, frames after it removed.
     mark:
@@ -165,44 +166,55 @@ class TrajectoryReporter:
         self,
         path: str | os.PathLike[str],
         every: int,
-        simulation: Readout,
+        simulation: Readout | None = None,
         after: int | None = None,
         mark: Mark | None = None,
     ) -> None:
         self.path = Path(path)
-        self.every = every
-        self._wrapper = MoleculeWrapper(simulation.system.molecules)
-        atoms = simulation.system.atoms
-        self._writer = DcdWriter(
-            path,
-            atoms,
-            every,
-            simulation.integrator.timestep,
-            _frames_up_to(self.path, after, every)
-            if mark is None
-            else dcd_frames(mark.length, atoms),
-            None if mark is None else mark.tail,
-        )
+        self.every = whole_number("every", every)
+        self._after, self._mark = after, mark
+        self._opened = None if simulation is None else self._open(simulation)
 
     def report(self, frame: Readout, /) -> None:
         """Writes a frame."""
-        if self._writer.frames == 0:
-            self._writer.first = frame.step
-        positions = self._wrapper.wrap(frame.positions(), frame.box)
+        if self._opened is None:
+            self._opened = self._open(frame)
+        writer, wrapper = self._opened
+        if writer.frames == 0:
+            writer.first = frame.step
+        positions = wrapper.wrap(frame.positions(), frame.box)
         with writing(self.path):
-            self._writer.write(positions, frame.box)
+            writer.write(positions, frame.box)
 
     def sync(self) -> None:
         """Returns when all frames are on the disk; QuiltError where the file was removed."""
-        self._writer.sync()
+        if self._opened is not None:
+            self._opened[0].sync()
 
     def mark(self) -> Mark:
         """How far the file is now."""
-        return self._writer.mark()
+        if self._opened is None:
+            raise QuiltError(
+                f"{self.path}: a trajectory that checkpoints rely on needs its `simulation` from "
+                "the start"
+            )
+        return self._opened[0].mark()
 
     def close(self) -> None:
         """Closes the file; one without frames is removed."""
-        self._writer.close()
+        if self._opened is not None:
+            self._opened[0].close()
+
+    def _open(self, simulation: Readout) -> tuple[DcdWriter, MoleculeWrapper]:
+        atoms, mark = simulation.system.atoms, self._mark
+        if mark is None:
+            frames = _frames_up_to(self.path, self._after, self.every)
+        else:
+            frames = dcd_frames(mark.length, atoms)
+        tail = None if mark is None else mark.tail
+        timestep = simulation.integrator.timestep
+        writer = DcdWriter(self.path, atoms, self.every, timestep, frames, tail)
+        return writer, MoleculeWrapper(simulation.system.molecules)
 
 
 Output = LogReporter | TrajectoryReporter
@@ -236,7 +248,7 @@ class CheckpointReporter:
         provenance: dict[str, Any] | None = None,
     ) -> None:
         self.path = Path(path)
-        self.every = every
+        self.every = whole_number("every", every)
         self.last_step: int | None = None
         self.written_at = time.monotonic()
         self._relies_on = relies_on
@@ -252,6 +264,34 @@ class CheckpointReporter:
             write_checkpoint(self.path, checkpoint)
         self.last_step = frame.step
         self.written_at = time.monotonic()
+
+
+class FunctionReporter:
+    """A function as a reporter: it is called with the frame.
+
+    Parameters
+    ----------
+    function:
+        Gets a `Readout`, the simulation as it was at the step of the report.
+    every:
+        Steps between calls.
+    needs:
+        What the function reads: some of "energies", "positions" and "state"; see `Reporter`.
+    """
+
+    def __init__(
+        self,
+        function: Callable[[Readout], object],
+        every: int,
+        needs: Sequence[Need] = ("energies", "state"),
+    ) -> None:
+        self.every = whole_number("every", every)
+        self.needs = tuple(needs)
+        self._function = function
+
+    def report(self, frame: Readout, /) -> None:
+        """Calls the function."""
+        self._function(frame)
 
 
 def _end_of_row(file: GrowingFile, step: int, every: int) -> int:

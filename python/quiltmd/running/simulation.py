@@ -5,22 +5,27 @@ The loop goes from one due report to the next.  There it captures a frame of the
 another thread writes while the engine continues.  Long stretches are cut into pieces of about half
 a second so that Ctrl-C and progress work; since the engine's results do not depend on how steps are
 grouped, this changes nothing else.
+
+One thread at a time uses a simulation; a second one gets an error, since waiting for a run could
+take days.  Ctrl-C stops a run between two pieces, when all is consistent.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..description.checks import plain, whole_number
 from ..description.integrators import Integrator, LangevinMiddle, check_impulses
 from ..description.nonbonded import Nonbonded
 from ..description.state import State
@@ -38,6 +43,8 @@ _EVERYTHING: tuple[Need, ...] = ("energies", "state")
 _COMES_WITH: dict[str, tuple[Need, ...]] = {"tensors": ("energies",), "heat": ()}
 _PIECE_SECONDS = 0.5
 _FIRST_PIECE = 10  # steps, before the speed is known
+_HOTTEST = 1e6  # K: beyond, velocities leave the range of the sums
+_FIXED = ("system", "nonbonded", "integrator", "device")
 _CORE_ATOM = re.compile(r"\batom (\d+)")
 
 
@@ -77,23 +84,25 @@ class Simulation(Readout):
         ranks: int = 1,
         threads: int | None = None,
         balance: bool = True,
-        away: int = 1,
+        away: Literal[1, 2] = 1,
         engine: EngineFactory = make_engine,
     ) -> None:
         if len(state.positions) != system.atoms:
             raise QuiltError(
                 f"the state has {len(state.positions)} atoms, the system {system.atoms}"
             )
+        self._lock = threading.RLock()
+        self._is_running = False
+        self._described = False  # from here on system, nonbonded and integrator stay as they are
         self.system = system
         self.nonbonded = nonbonded or system.nonbonded or Nonbonded()
         self.integrator = integrator or LangevinMiddle()
         self.thermostat = thermostat
         if self.nonbonded.method == "pme":
             check_impulses(self.integrator, system)
-        execution = Execution(device, ranks, threads, balance, 2 if away == 2 else 1).resolve()
+        execution = Execution(device, ranks, threads, balance, away).resolve()
         self.device: str = execution["device"]
-        self._runner: int | None = None  # the thread of a run under way
-        self._core: Engine = engine(
+        self._engine: Engine = engine(
             system.arrays(),
             self.nonbonded.resolve(state.box),
             resolve_dynamics(self.integrator, thermostat),
@@ -103,7 +112,16 @@ class Simulation(Readout):
         self._heat_before = 0.0
         self._cache: dict[str, Any] = {}
         self.step = 0
+        self._described = True
         self.set_state(state)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in _FIXED and getattr(self, "_described", False):
+            raise QuiltError(
+                f"the {name} of a simulation cannot be changed: make another one with "
+                f"Simulation(system, simulation.state(), {name}=...)"
+            )
+        super().__setattr__(name, value)
 
     def set_state(self, state: State, heat: float = 0.0) -> None:
         """Sets the state of the simulation.
@@ -115,23 +133,28 @@ class Simulation(Readout):
         heat:
             Heat added by the thermostat so far, kJ/mol; later heat is added to it.
         """
-        self._engine.set_state(
-            state.step,
-            state.box,
-            state.positions,
-            state.velocities,
-            state.list_step,
-            state.list_positions,
-        )
-        self.step = state.step
-        self.box = state.box
-        self._changed()
-        self._heat_before = 0.0
-        self._heat_before = heat - self._fetch("heat")
+        if len(state.positions) != self.system.atoms:
+            raise QuiltError(
+                f"the state has {len(state.positions)} atoms, the system {self.system.atoms}"
+            )
+        with self._changing() as engine:
+            engine.set_state(
+                state.step,
+                state.box,
+                state.positions,
+                state.velocities,
+                state.list_step,
+                state.list_positions,
+            )
+            self.step = state.step
+            self.box = state.box
+            self._heat_before = 0.0
+            self._heat_before = heat - self._fetch("heat")
 
     def forces(self) -> NDArray[np.float64]:
         """Forces now, (N, 3), kJ/mol/nm, in the order of the input."""
-        return np.asarray(self._engine.forces(), dtype=np.float64)
+        with self._owned() as engine:
+            return np.asarray(engine.forces(), dtype=np.float64)
 
     def minimize(
         self,
@@ -155,19 +178,20 @@ class Simulation(Readout):
         -------
         potential, largest_force, iterations, converged.
         """
-        with self._naming_atoms():
-            try:
-                return self._engine.minimize(tolerance, max_iterations, watch)
-            finally:
-                self._changed()
+        iterations = whole_number("max_iterations", max_iterations)
+        with self._changing() as engine, self._naming_atoms():
+            return engine.minimize(tolerance, iterations, watch)
 
     def draw_velocities(self, temperature: float, seed: int = 0) -> None:
         """New velocities from the Maxwell-Boltzmann distribution at `temperature` (K).
 
         They satisfy the constraints and leave the centre of mass at rest.
         """
-        self._engine.draw_velocities(temperature, seed)
-        self._changed()
+        temperature = plain(temperature)
+        if not 0 <= temperature <= _HOTTEST:
+            raise QuiltError(f"temperature must be from 0 to {_HOTTEST:g} K, not {temperature!r}")
+        with self._changing() as engine:
+            engine.draw_velocities(float(temperature), whole_number("seed", seed))
 
     def run(
         self,
@@ -180,7 +204,7 @@ class Simulation(Readout):
         Parameters
         ----------
         steps:
-            How many.
+            Number of steps.
         reporters:
             Each reports at the steps that are multiples of its `every`, in the order given, in
             another thread; all reports are done on return.
@@ -192,17 +216,32 @@ class Simulation(Readout):
         ------
         SimulationError
             If the simulation blows up; names the atoms.  What was due before is written.
+        KeyboardInterrupt
+            On Ctrl-C, when the run has stopped at a step and the reports up to it are done; it can
+            go on from there.  A second Ctrl-C acts at once.
 
         An error of a reporter is raised here, soon after; later reports are left out.
         """
-        with self._running(), Writer() as writer:
-            self._run(self.step + steps, reporters, watch, writer)
+        end = self.step + whole_number("steps", steps)
+        for reporter in reporters:
+            whole_number("every", reporter.every)
+        with self._running(), _interrupt_deferred() as interrupted, Writer() as writer:
+
+            def asks_to_stop(step: int) -> bool:
+                return (watch is not None and watch(step)) or interrupted()
+
+            try:
+                self._run(end, reporters, asks_to_stop, writer)
+            except BaseException:
+                with suppress(QuiltError):
+                    self.step = self._engine.capture().step
+                raise
 
     def _run(
         self,
         end: int,
         reporters: Sequence[Reporter],
-        watch: Callable[[int], bool] | None,
+        watch: Callable[[int], bool],
         writer: Writer,
     ) -> None:
         active = [reporter for reporter in reporters if reporter.every > 0]
@@ -217,18 +256,21 @@ class Simulation(Readout):
 
     def describe(self) -> dict[str, Any]:
         """How the engine runs it: patches, pair lists, ranks, devices, PME parameters."""
-        return self._engine.describe()
+        with self._owned() as engine:
+            return engine.describe()
 
     def profile(self) -> list[dict[str, Any]]:
         """Time spent so far: rank, name, calls and seconds of each task."""
-        return self._engine.profile()
+        with self._owned() as engine:
+            return engine.profile()
 
     def start_profile(self) -> None:
         """Starts timing every task, or on a GPU every kernel; results do not change.
 
         Called again before `stop_profile`, it starts over.
         """
-        self._engine.start_profile()
+        with self._owned() as engine:
+            engine.start_profile()
 
     def stop_profile(self) -> list[dict[str, Any]]:
         """Stops timing and returns the calls.
@@ -237,7 +279,8 @@ class Simulation(Readout):
         -------
         rank, stream (0 main, 1 side), name, begin and end, s since the last `start_profile`.
         """
-        return self._engine.stop_profile()
+        with self._owned() as engine:
+            return engine.stop_profile()
 
     def save_checkpoint(self, path: str | os.PathLike[str]) -> None:
         """Writes a checkpoint; the previous one is kept beside it."""
@@ -251,7 +294,7 @@ class Simulation(Readout):
         self.set_state(checkpoint.state, checkpoint.heat)
 
     def _advance(
-        self, target: int, watch: Callable[[int], bool] | None, check: Callable[[], None]
+        self, target: int, watch: Callable[[int], bool], check: Callable[[], None]
     ) -> bool:
         """Runs up to `target`, or to where `watch` asks to stop, which it then returns.
 
@@ -261,45 +304,88 @@ class Simulation(Readout):
         while self.step < target and not stop:
             steps = min(self._piece, target - self.step)
             begin = time.perf_counter()
+            self._cache = {}
             with self._naming_atoms():
                 self._engine.run(steps)
             seconds = max(time.perf_counter() - begin, 1e-9)
             self.step += steps
-            self._changed()
             if steps == self._piece or seconds > _PIECE_SECONDS:
                 self._piece = max(1, min(int(steps * _PIECE_SECONDS / seconds), 10 * self._piece))
-            stop = watch is not None and watch(self.step)
+            stop = watch(self.step)
             check()
         return stop
 
-    @property
-    def _engine(self) -> Engine:
-        if self._runner not in (None, threading.get_ident()):
-            raise QuiltError("the simulation is running: a reporter may read its frame only")
-        return self._core
+    @contextmanager
+    def _owned(self) -> Iterator[Engine]:
+        """The engine, which belongs to one thread at a time."""
+        if not self._lock.acquire(blocking=False):
+            raise QuiltError(
+                "the simulation is in use by another thread: a reporter may read its frame only, "
+                "and a second thread needs a simulation of its own"
+            )
+        try:
+            yield self._engine
+        finally:
+            self._lock.release()
+
+    @contextmanager
+    def _changing(self) -> Iterator[Engine]:
+        """The engine, to change the state; not in the middle of a run."""
+        with self._owned() as engine:
+            if self._is_running:
+                raise QuiltError("the simulation is running: `watch` may read it, not change it")
+            self._cache = {}
+            try:
+                yield engine
+            finally:
+                self._cache = {}
 
     @contextmanager
     def _running(self) -> Iterator[None]:
-        """Keeps the engine from other threads, those of reporters among them."""
-        self._runner = threading.get_ident()
-        try:
-            yield
-        finally:
-            self._runner = None
+        """Keeps the engine from other threads and from changes for the time of a run."""
+        with self._changing():
+            self._is_running = True
+            try:
+                yield
+            finally:
+                self._is_running = False
 
     def _capture(self, *needs: str) -> Frame:
         """The simulation now."""
-        captured = self._engine.capture(**dict.fromkeys(needs, True))
+        with self._owned() as engine:
+            captured = engine.capture(**dict.fromkeys(needs, True))
         return Frame(self, captured, self._heat_before)
 
     def _fetch(self, what: str) -> Any:
         return self._capture(*_COMES_WITH.get(what, (what,)))._fetch(what)
 
-    def _changed(self) -> None:
-        self._cache = {}
-
     def _naming_atoms(self) -> _AtomNames:
         return _AtomNames(self.system)
+
+
+@contextmanager
+def _interrupt_deferred() -> Iterator[Callable[[], bool]]:
+    """Makes Ctrl-C a question, whether it came, and raises KeyboardInterrupt at the end.
+
+    A second Ctrl-C acts at once.  Where Ctrl-C does something else already, that is left alone.
+    """
+    received: list[int] = []
+
+    def note(number: int, frame: object) -> None:
+        received.append(number)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield lambda: False
+        return
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield lambda: bool(received)
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if received:
+        raise KeyboardInterrupt
 
 
 def _needs(reporters: Sequence[Reporter]) -> set[Need]:

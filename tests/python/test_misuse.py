@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a user may get wrong in Python: an error that says so, never a crash or silence."""
+
+from __future__ import annotations
+
+import _thread
+import threading
+import time
+from dataclasses import replace
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from boxes import water_box
+from fake_engine import FakeEngine
+from openmm import unit
+
+import quiltmd
+from quiltmd import (
+    FunctionReporter,
+    InputError,
+    LangevinMiddle,
+    LogReporter,
+    Nonbonded,
+    QuiltError,
+    Simulation,
+    State,
+    TrajectoryReporter,
+    VelocityVerlet,
+)
+from quiltmd.engine.execution import Execution
+
+Loaded = tuple[quiltmd.System, quiltmd.State]
+
+
+@pytest.fixture(scope="module")
+def water() -> Loaded:
+    return water_box((6, 6, 6))
+
+
+@pytest.fixture
+def simulation(water: Loaded) -> Simulation:
+    """On the real core."""
+    return Simulation(*water, Nonbonded(cutoff=0.7), device="cpu", threads=1)
+
+
+@pytest.fixture
+def fake(water: Loaded) -> Simulation:
+    return Simulation(*water, Nonbonded(cutoff=0.7), device="cpu", engine=FakeEngine)
+
+
+@pytest.mark.parametrize("name", ["positions", "velocities", "box"])
+def test_arrays_of_a_state_are_read_only(water: Loaded, name: str) -> None:
+    array = getattr(water[1], name)
+    with pytest.raises(ValueError, match="read-only"):
+        array[0, 0] = np.nan
+
+
+def test_a_state_does_not_follow_the_arrays_it_was_made_from(water: Loaded) -> None:
+    positions = water[1].positions.copy()
+    state = State(positions, water[1].velocities, water[1].box)
+    positions[0] = np.nan
+    assert np.isfinite(state.positions).all()
+
+
+def test_names_are_read_only(water: Loaded) -> None:
+    with pytest.raises(ValueError, match="read-only"):
+        water[0].topology.atom_names[0] = "Y"
+
+
+def test_a_state_of_another_system_is_refused(simulation: Simulation, water: Loaded) -> None:
+    half = len(water[1].positions) // 2
+    other = State(water[1].positions[:half], water[1].velocities[:half], water[1].box)
+    with pytest.raises(QuiltError, match=f"the state has {half} atoms, the system {2 * half}"):
+        simulation.set_state(other)
+    assert np.isfinite(simulation.forces()).all()
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e30])
+@pytest.mark.parametrize("name", ["positions", "velocities"])
+def test_numbers_out_of_range_are_refused(water: Loaded, name: str, value: float) -> None:
+    array = getattr(water[1], name).copy()
+    array[4, 1] = value
+    with pytest.raises(InputError, match="atom 5"):
+        replace(water[1], **{name: array})
+
+
+@pytest.mark.parametrize("step", [-1, 1.5, 2**63])
+def test_a_step_that_is_none_is_refused(water: Loaded, step: Any) -> None:
+    with pytest.raises(QuiltError, match="step"):
+        replace(water[1], step=step)
+
+
+@pytest.mark.parametrize("steps", [-5, float("nan"), float("inf"), 1.5, "10", None, True])
+def test_steps_must_be_a_whole_number(fake: Simulation, steps: Any) -> None:
+    with pytest.raises(QuiltError, match="steps must be a whole number of at least 0"):
+        fake.run(steps)
+
+
+def test_a_float_that_is_whole_will_do(fake: Simulation) -> None:
+    fake.run(1e1)  # type: ignore[arg-type]
+    assert fake.step == 10
+
+
+def test_intervals_must_be_whole_numbers(fake: Simulation, tmp_path: Path) -> None:
+    with pytest.raises(QuiltError, match="every must be a whole number"):
+        LogReporter(tmp_path / "log.csv", every=-5)
+    own = FunctionReporter(print, 5)
+    own.every = -5
+    with pytest.raises(QuiltError, match="every must be a whole number"):
+        fake.run(10, [own])
+
+
+def test_a_function_can_report(fake: Simulation) -> None:
+    steps: list[int] = []
+    fake.run(20, [FunctionReporter(lambda frame: steps.append(frame.step), every=5, needs=())])
+    assert steps == [5, 10, 15, 20]
+
+
+def test_a_trajectory_needs_no_simulation_beforehand(fake: Simulation, tmp_path: Path) -> None:
+    given = TrajectoryReporter(tmp_path / "given.dcd", 5, fake)
+    found = TrajectoryReporter(tmp_path / "found.dcd", 5)
+    fake.run(20, [given, found])
+    given.close()
+    found.close()
+    assert (tmp_path / "found.dcd").read_bytes() == (tmp_path / "given.dcd").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: LangevinMiddle(temperature=-1), "LangevinMiddle: temperature: .*-1"),
+        (lambda: LangevinMiddle(temperatur=1), "temperatur is not a known setting"),
+        (lambda: VelocityVerlet(timestep=2), "did you mean 0.002"),
+        (lambda: Nonbonded(cutoff=-1), "Nonbonded: cutoff"),
+        (lambda: Nonbonded(pme_alpha=3.0), "belong together"),
+        (lambda: Execution("gpu"), "Execution: device"),  # type: ignore[arg-type]
+    ],
+)
+def test_bad_settings_are_quilt_errors(make: Any, message: str) -> None:
+    with pytest.raises(QuiltError, match=message) as caught:
+        make()
+    assert "\n" not in str(caught.value)
+
+
+def test_openmm_quantities_are_numbers() -> None:
+    found = LangevinMiddle(300 * unit.kelvin, 1 / unit.picosecond, 4 * unit.femtosecond)
+    assert found == LangevinMiddle(300, 1, 0.004)
+    assert Nonbonded(cutoff=9 * unit.angstrom) == Nonbonded(cutoff=0.9)
+
+
+@pytest.mark.parametrize("name", ["integrator", "nonbonded", "system", "device"])
+def test_what_would_be_ignored_cannot_be_set(fake: Simulation, name: str) -> None:
+    with pytest.raises(QuiltError, match=f"the {name} of a simulation cannot be changed"):
+        setattr(fake, name, VelocityVerlet())
+
+
+def test_descriptions_print_in_a_line(water: Loaded) -> None:
+    for part in (*water, water[0].topology):
+        assert len(repr(part)) < 100
+
+
+def test_absurd_temperatures_are_refused(fake: Simulation) -> None:
+    for temperature in (-1, float("nan"), 1e30):
+        with pytest.raises(QuiltError, match="temperature"):
+            fake.draw_velocities(temperature)
+
+
+def test_the_package_is_typed() -> None:
+    assert (files("quiltmd") / "py.typed").is_file()
+
+
+def test_a_second_thread_gets_an_error(simulation: Simulation) -> None:
+    """Of three threads that run at once one does, the others are told; nothing is lost."""
+    errors: list[str] = []
+    barrier = threading.Barrier(3)
+
+    def work() -> None:
+        barrier.wait()
+        try:
+            simulation.run(60)
+        except QuiltError as error:
+            errors.append(str(error))
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert simulation.step == 60 * (3 - len(errors))
+    assert all("in use by another thread" in error for error in errors)
+    assert simulation.state().step == simulation.step
+
+
+def test_a_reporter_cannot_run_the_simulation(simulation: Simulation) -> None:
+    with pytest.raises(QuiltError, match="a reporter may read its frame only"):
+        simulation.run(20, [FunctionReporter(lambda frame: simulation.run(5), every=5)])
+    simulation.run(5)
+    assert simulation.state().step == simulation.step
+
+
+def test_a_watcher_may_read_but_not_run(fake: Simulation) -> None:
+    energies: list[float] = []
+
+    def watch(step: int) -> bool:
+        energies.append(fake.energies()["total"])
+        fake.run(5)
+        return False
+
+    with pytest.raises(QuiltError, match="`watch` may read it"):
+        fake.run(20, watch=watch)
+    assert energies
+
+
+def test_an_interrupt_leaves_a_run_that_can_go_on(water: Loaded) -> None:
+    """Ctrl-C at any time: reports are those of the steps done, and the bits are the same."""
+    whole, parts = (Simulation(*water, Nonbonded(cutoff=0.7), device="cpu") for _ in range(2))
+    for one in (whole, parts):
+        one.draw_velocities(300, seed=1)
+    steps: list[int] = []
+    reporter = FunctionReporter(lambda frame: steps.append(frame.step), every=3, needs=())
+    interrupts = 0
+    for delay in (0.02, 0.1, 0.3):
+        timer = threading.Timer(delay, _thread.interrupt_main)
+        timer.start()
+        try:
+            parts.run(1_000_000, [reporter])
+        except KeyboardInterrupt:
+            interrupts += 1
+        timer.join()
+        assert parts.state().step == parts.step
+    assert interrupts == 3
+    parts.run(3, [reporter])
+    assert steps == list(range(3, parts.step + 1, 3))
+    whole.run(parts.step)
+    assert quiltmd.digest(whole.state()) == quiltmd.digest(parts.state())
+
+
+def test_a_second_interrupt_acts_at_once(fake: Simulation) -> None:
+    def watch(step: int) -> bool:
+        for _ in range(2):
+            _thread.interrupt_main()
+            time.sleep(0.05)
+        raise AssertionError("the second interrupt was late")
+
+    with pytest.raises(KeyboardInterrupt):
+        fake.run(100, watch=watch)
+    assert fake.state().step == fake.step
