@@ -28,6 +28,7 @@ from quiltmd import (
     Simulation,
     State,
     TrajectoryReporter,
+    VelocityRescaling,
     VelocityVerlet,
 )
 from quiltmd.engine.execution import Execution
@@ -136,6 +137,7 @@ def test_a_trajectory_needs_no_simulation_beforehand(fake: Simulation, tmp_path:
         (lambda: VelocityVerlet(timestep=2), "did you mean 0.002"),
         (lambda: Nonbonded(cutoff=-1), "Nonbonded: cutoff"),
         (lambda: Nonbonded(pme_alpha=3.0), "belong together"),
+        (lambda: VelocityRescaling(temperature=-1), "VelocityRescaling: temperature"),
         (lambda: Execution("gpu"), "Execution: device"),  # type: ignore[arg-type]
     ],
 )
@@ -151,7 +153,7 @@ def test_openmm_quantities_are_numbers() -> None:
     assert Nonbonded(cutoff=9 * unit.angstrom) == Nonbonded(cutoff=0.9)
 
 
-@pytest.mark.parametrize("name", ["integrator", "nonbonded", "system", "device"])
+@pytest.mark.parametrize("name", ["integrator", "thermostat", "nonbonded", "system", "device"])
 def test_what_would_be_ignored_cannot_be_set(fake: Simulation, name: str) -> None:
     with pytest.raises(QuiltError, match=f"the {name} of a simulation cannot be changed"):
         setattr(fake, name, VelocityVerlet())

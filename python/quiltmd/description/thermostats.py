@@ -9,10 +9,12 @@ from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
 from ..errors import QuiltError
+from .checks import user_settings
 from .integrators import Integrator, VelocityVerlet
 from .settings import Seed, Temperature, ThermostatEvery, TimeConstant
 
 
+@user_settings
 @dataclass(frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
 class VelocityRescaling:
     """Constant temperature by stochastic velocity rescaling.

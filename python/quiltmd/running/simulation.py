@@ -44,7 +44,7 @@ _COMES_WITH: dict[str, tuple[Need, ...]] = {"tensors": ("energies",), "heat": ()
 _PIECE_SECONDS = 0.5
 _FIRST_PIECE = 10  # steps, before the speed is known
 _HOTTEST = 1e6  # K: beyond, velocities leave the range of the sums
-_FIXED = ("system", "nonbonded", "integrator", "device")
+_FIXED = ("system", "nonbonded", "integrator", "thermostat", "device")
 _CORE_ATOM = re.compile(r"\batom (\d+)")
 
 
@@ -93,7 +93,7 @@ class Simulation(Readout):
             )
         self._lock = threading.RLock()
         self._is_running = False
-        self._described = False  # from here on system, nonbonded and integrator stay as they are
+        self._described = False  # from here on what it is made of stays as it is
         self.system = system
         self.nonbonded = nonbonded or system.nonbonded or Nonbonded()
         self.integrator = integrator or LangevinMiddle()

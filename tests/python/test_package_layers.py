@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The folders of the package import only those below them, and modules never each other."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+PACKAGE = Path(__file__).resolve().parents[2] / "python" / "quiltmd"
+# In reading order, as in python/README.md: what each folder may import besides itself, and
+# errors.py and version.py.
+SEES = {
+    "description": set[str](),
+    "engine": {"description"},
+    "inputs": {"description"},
+    "outputs": {"description", "engine"},
+    "running": {"description", "engine", "inputs", "outputs"},
+    "commands": {"description", "engine", "inputs", "outputs", "running"},
+}
+SHARED = {"errors", "version"}
+
+
+def imports(file: Path) -> Iterator[str]:
+    """Modules of the package that a module imports, as "folder.module"."""
+    folder = file.relative_to(PACKAGE).parent.parts
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            base = ".".join([*folder[: len(folder) + 1 - node.level], *filter(None, [node.module])])
+            names = [f"{base}.{alias.name}".strip(".") for alias in node.names]
+            yield from (name if is_module(name) else base for name in names)
+
+
+def is_module(name: str) -> bool:
+    path = PACKAGE.joinpath(*name.split("."))
+    return path.with_suffix(".py").is_file() or path.is_dir()
+
+
+def modules() -> dict[str, set[str]]:
+    """Module -> those that it imports; `__init__` counts as its folder."""
+    found = {}
+    for file in PACKAGE.rglob("*.py"):
+        name = ".".join(file.relative_to(PACKAGE).with_suffix("").parts)
+        found[name.removesuffix(".__init__")] = set(imports(file))
+    return found
+
+
+def test_folders_import_those_below_them() -> None:
+    table = modules()
+    assert len(table) > 40
+    for name, seen in table.items():
+        folder = name.split(".")[0]
+        if folder in SEES:
+            allowed = {folder, *SEES[folder], *SHARED}
+            assert {other.split(".")[0] for other in seen} <= allowed, name
+
+
+def test_no_module_imports_itself_by_a_detour() -> None:
+    table = {name: set(seen) for name, seen in modules().items() if name not in ("__init__",)}
+    while leaves := {name for name, seen in table.items() if not seen & table.keys()}:
+        for name in leaves:
+            del table[name]
+    assert not table, f"modules that import each other: {sorted(table)}"
