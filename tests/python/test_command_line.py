@@ -15,6 +15,7 @@ from rich.table import Table
 
 from quiltmd import QuiltError
 from quiltmd.commands import demo, tables
+from quiltmd.commands.options import flag_of
 from quiltmd.engine.execution import Execution
 from quiltmd.running.config import Config, build_config, setting_fields
 
@@ -37,7 +38,7 @@ def test_every_setting_is_an_option_with_help() -> None:
     words = " ".join(text.split())
     for section in Config.model_fields:
         for key, field in setting_fields(section).items():
-            option = "--out" if key == "dir" else "--" + key.replace("_", "-")
+            option = flag_of((section, key))
             assert re.search(rf"^  {option}\b", text, re.MULTILINE), option
             assert field.description
             assert field.description in words

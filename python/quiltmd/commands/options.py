@@ -94,6 +94,11 @@ def with_settings(
     return decorate
 
 
+def flag_of(place: Place) -> str:
+    """The option of a setting: "--pme-grid"."""
+    return "--" + _FLAGS.get(place, place[1]).replace("_", "-")
+
+
 def _settings(wanted: Iterable[str]) -> Iterable[tuple[Place, FieldInfo]]:
     for name in wanted:
         section, _, key = name.partition(".")
@@ -108,8 +113,8 @@ def _option(
     """A setting's option; without a value it is None, and the configuration's default holds."""
     section, key = place
     name = _FLAGS.get(place, key)
+    flag = flag_of(place)
     default = changed.get(place, None if field.is_required() else field.default)
-    flag = "--" + name.replace("_", "-")
     kind = _plain(field.annotation)
     is_grid = get_origin(kind) is tuple
     option = typer.Option(
