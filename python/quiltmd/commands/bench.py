@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from ..engine.execution import choose_device
+from ..engine.execution import choose_device, is_gpu
 from ..errors import QuiltError
 from ..inputs.standard_systems import SYSTEMS
 from ..running import benchmark
@@ -39,7 +39,7 @@ def bench(
     """
     chosen = {key: value for (_, key), value in settings.items()}
     plain = not system and not tile and chosen.get("ranks", 1) == 1
-    if plain and choose_device(chosen.get("device", "auto")) == "cuda":
+    if plain and is_gpu(choose_device(chosen.get("device", "auto"))):
         every = chosen.get("long_range_every", 1)
         _show(benchmark.bench_gpu(steps, long_range_every=every), print_results, as_json)
     else:
@@ -76,7 +76,7 @@ def _print_result(result: dict[str, Any]) -> None:
     if not tasks:
         return
     total = sum(seconds for _, seconds in tasks) or 1.0
-    kind = "kernel" if result["device"] == "cuda" else "task"
+    kind = "kernel" if is_gpu(result["device"]) else "task"
     table = Table(kind, "ms/step", "share")
     for name, seconds in tasks:
         table.add_row(name, f"{1e3 * seconds / result['steps']:.3f}", f"{seconds / total:.1%}")

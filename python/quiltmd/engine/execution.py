@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Literal
+import re
+from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict
+from pydantic import AfterValidator, ConfigDict
 from pydantic.dataclasses import dataclass
 
 from ..description.checks import user_settings
@@ -14,7 +15,17 @@ from ..description.settings import Ranks, Threads
 from ..errors import QuiltError
 from .core import load_core
 
-DeviceName = Literal["auto", "cpu", "cuda"]
+
+def _check_name(name: str) -> str:
+    if not re.fullmatch("auto|cpu|cuda(:[0-9]{1,4})?", name):
+        raise ValueError(
+            "there is no such device: choose auto, cpu, cuda, or one GPU of several by a name "
+            "that `quiltmd devices` shows, such as cuda:1"
+        )
+    return name
+
+
+DeviceName = Annotated[str, AfterValidator(_check_name)]
 
 
 @user_settings
@@ -25,7 +36,8 @@ class Execution:
     Attributes
     ----------
     device:
-        "auto" (a usable GPU, else the CPU), "cpu" or "cuda".
+        "auto" (a usable GPU, else the CPU), "cpu", "cuda" (the first usable GPU), or one GPU by the
+        name that `quiltmd devices` shows: "cuda:0", "cuda:1", ...
     ranks:
         Workers that share the patches among them.
     threads:
@@ -84,21 +96,35 @@ def devices(self_test: bool = False) -> list[dict[str, Any]]:
     return found
 
 
-def choose_device(asked: str) -> str:
-    """The device kind to run on: "cpu" or "cuda".
+def is_gpu(device: str) -> bool:
+    """Whether a device that was chosen is a GPU."""
+    return device.startswith("cuda")
 
-    "auto" takes a usable GPU where there is one.  "cuda" without a usable GPU is an error, never a
-    silent fall back to the CPU.
+
+def choose_device(asked: str) -> str:
+    """The device to run on: "cpu", "cuda" (the only GPU, or the first) or "cuda:N".
+
+    "auto" takes a usable GPU where there is one.  A GPU that was asked for and cannot be used is an
+    error, never a silent fall back to the CPU or to another GPU.
     """
-    if asked not in ("auto", "cuda"):
+    if asked == "cpu":
         return asked
     gpus = [device for device in devices() if device.get("kind") == "cuda"]
-    if any(gpu.get("usable", True) for gpu in gpus):
-        return "cuda"
-    if asked == "auto":
+    usable = [gpu.get("ordinal", 0) for gpu in gpus if gpu.get("usable", True)]
+    if ":" in asked:
+        ordinal = int(asked.split(":")[1])
+        if ordinal in usable:
+            return f"cuda:{ordinal}"
+        gpus = [gpu for gpu in gpus if gpu.get("ordinal", 0) == ordinal]
+    elif usable:
+        return "cuda" if usable[0] <= 0 else f"cuda:{usable[0]}"
+    elif asked == "auto":
         return "cpu"
     reasons = [str(gpu["reason"]) for gpu in gpus if gpu.get("reason")]
+    others = f"; others are: {', '.join(f'cuda:{n}' for n in usable)}" if usable else ""
     raise QuiltError(
-        "device 'cuda' was asked for, but there is no usable GPU: "
+        f"device '{asked}' was asked for, but there is no usable GPU"
+        + (" of that number: " if usable else ": ")
         + ("; ".join(reasons) if reasons else "none was found, or this build has no CUDA part")
+        + others
     )

@@ -15,7 +15,7 @@ from typing import Any
 
 from ..description.integrators import LangevinMiddle
 from ..engine.core import EngineFactory, make_engine
-from ..engine.execution import DeviceName, available_cores
+from ..engine.execution import DeviceName, available_cores, is_gpu
 from ..errors import QuiltError
 from ..inputs import load
 from ..inputs.standard_systems import system_files
@@ -122,7 +122,7 @@ def bench(
     seconds = time_steps(simulation, steps)
     after = _task_seconds(simulation)
     tasks = {name: after[name] - before.get(name, 0.0) for name in after}
-    if simulation.device == "cuda":
+    if is_gpu(simulation.device):
         tasks = _kernel_seconds(simulation, steps)
     layout = simulation.describe()
     return {
@@ -179,7 +179,7 @@ def bench_gpu(
 
 
 def _warm_up_steps(simulation: Simulation) -> int:
-    if simulation.device != "cuda":
+    if not is_gpu(simulation.device):
         return _WARM_UP_STEPS
     return _WARM_UP_LIVES * int(simulation.describe()["list_life"])
 

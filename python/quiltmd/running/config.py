@@ -152,7 +152,8 @@ class RunSection(_Section):
     threads: Threads = Execution.threads
     device: DeviceName = Field(
         default=Execution.device,
-        description="Where to run: auto (a usable GPU, else the CPU), cpu or cuda.",
+        description="Where to run: auto (a usable GPU, else the CPU), cpu, cuda, or one GPU of "
+        "several, such as cuda:1 (`quiltmd devices` shows them).",
     )
     balance: bool = Field(
         default=Execution.balance, description="Dynamic load balancing between ranks."

@@ -19,6 +19,7 @@ from typing import Any
 
 from rich.table import Table
 
+from ..engine.execution import is_gpu
 from ..outputs.files import replace_file
 from ..outputs.reporters import Reporter
 from .progress import console
@@ -102,7 +103,7 @@ class Profile:
         table = Table(
             title=f"steps {self.first_step} to {end} on {self.device}", title_justify="left"
         )
-        table.add_column("kernel" if self.device == "cuda" else "task")
+        table.add_column("kernel" if is_gpu(self.device) else "task")
         for heading in ("calls", "us/call", "us/step", "share"):
             table.add_column(heading, justify="right")
         for row in self.rows():

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which device a name means, on a machine with two GPUs, none of them real."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from quiltmd import QuiltError
+from quiltmd.engine.execution import Execution, choose_device, is_gpu
+
+
+def machine(monkeypatch: pytest.MonkeyPatch, *problems: str) -> None:
+    """GPUs with these problems, "" for none."""
+    found: list[dict[str, Any]] = [{"kind": "cpu"}]
+    found += [
+        {"kind": "cuda", "ordinal": n, "usable": not problem, "reason": problem}
+        for n, problem in enumerate(problems)
+    ]
+    monkeypatch.setattr("quiltmd.engine.execution.devices", lambda: found)
+
+
+def test_one_of_two(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine(monkeypatch, "", "")
+    assert choose_device("cuda:1") == "cuda:1"
+    assert choose_device("cuda:0") == "cuda:0"
+    assert choose_device("cuda") == choose_device("auto") == "cuda"
+    assert choose_device("cpu") == "cpu"
+    assert Execution("cuda:1").resolve()["device"] == "cuda:1"
+    assert is_gpu("cuda:1")
+    assert not is_gpu("cpu")
+
+
+def test_the_first_that_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine(monkeypatch, "it is too old", "")
+    assert choose_device("auto") == choose_device("cuda") == "cuda:1"
+    with pytest.raises(QuiltError, match=r"'cuda:0'.*it is too old; others are: cuda:1"):
+        choose_device("cuda:0")
+
+
+def test_one_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine(monkeypatch, "")
+    with pytest.raises(QuiltError, match=r"'cuda:7'.*of that number.*others are: cuda:0"):
+        choose_device("cuda:7")
+    machine(monkeypatch)
+    assert choose_device("auto") == "cpu"
+    with pytest.raises(QuiltError, match="no usable GPU: none was found"):
+        choose_device("cuda:0")
+
+
+@pytest.mark.parametrize("name", ["cuda:", "cuda:x", "cuda:-1", "cuda:0,1", "gpu", "", "null"])
+def test_names_of_nothing(name: str) -> None:
+    with pytest.raises(QuiltError, match="choose auto, cpu, cuda, or one GPU"):
+        Execution(name)
