@@ -51,7 +51,7 @@ __global__ void __launch_bounds__(kThreads)
   wait_for_previous();
   const BinGroups& bin = op.bin;
   const int n = blockIdx.x * kThreads + threadIdx.x, lane = threadIdx.x % kWarp;
-  const bool refused = in_vain(*op.faults, *op.step);
+  const bool refused = must_be_redone(*op.faults, *op.step);
   const bool present = n < used(bin.count, bin.capacity) && !refused;
   if (n == 0 && refused) op.faults->refused = 1;
   const unsigned lanes = __ballot_sync(kAllLanes, present);

@@ -110,7 +110,7 @@ void place_patch(const PlaceGroups& op, int p) {
 }
 
 void place_groups_host(const PlaceGroups& op, ThreadGroup& threads) {
-  if (in_vain(*op.faults, *op.step)) {
+  if (must_be_redone(*op.faults, *op.step)) {
     op.faults->refused = 1;
     return;
   }

@@ -124,7 +124,7 @@ enum EnergyKind {
 
 // What a step found wrong; checked when a block of steps ends. All zero: all is well.
 struct Faults {
-  int64_t violation_step;   // first step (plus 1) at which an atom outran the list buffer
+  int64_t violation_step;   // first step (plus 1) at which an atom moved beyond the Verlet buffer
   int64_t blowup_step;      // first step (plus 1) with a coordinate that is not a number or a
                             // displacement beyond half a patch
   int64_t constraint_step;  // first step (plus 1) at which constraints did not converge
@@ -142,9 +142,9 @@ struct Faults {
   }
 };
 
-// Whether the steps up to this one were in vain. An atom that outran the lists in the last of them
+// Whether the steps up to this one must be redone. An atom that moved beyond the buffer in the last
 // did no harm: the next lists are built from where it is then.
-QMD_HD bool in_vain(const Faults& faults, int64_t step) {
+QMD_HD bool must_be_redone(const Faults& faults, int64_t step) {
   return faults.blowup_step || faults.constraint_step || faults.list_overflow ||
          (faults.violation_step && faults.violation_step < step);
 }

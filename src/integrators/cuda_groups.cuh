@@ -212,7 +212,7 @@ __device__ inline void report_constraint(const GroupWork& work, int64_t step, Pl
 // What a displacement from the reference position of atom `i` of a group means.
 __device__ inline void judge(const GroupWork& work, int64_t step, double displacement2,
                              PlacedGroup placed, int i) {
-  if (displacement2 <= work.outrun2) return;
+  if (displacement2 <= work.buffer_limit2) return;
   if (!(displacement2 <= work.blowup2)) {
     report(*work.faults, &work.faults->blowup_step, &work.faults->blowup_atom, step,
            work.constants.group_start[placed.group] + i);

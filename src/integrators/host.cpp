@@ -36,7 +36,7 @@ void report(int64_t& step_field, int32_t* atom_field, int64_t step, int32_t atom
 
 // What a displacement from the reference position means.
 void judge(const GroupWork& work, double displacement2, int32_t atom) {
-  if (displacement2 <= work.outrun2) return;
+  if (displacement2 <= work.buffer_limit2) return;
   if (!(displacement2 <= work.blowup2)) {
     report(work.faults->blowup_step, &work.faults->blowup_atom, *work.step, atom);
   } else {

@@ -20,7 +20,7 @@ struct GroupWork {
   Constants constants;
   double constraint_tolerance;  // relative
   const int64_t* step;          // number of the step being made; device memory
-  double outrun2;               // square of the displacement that outruns the lists in use
+  double buffer_limit2;         // square of the displacement beyond which pair lists may miss pairs
   double blowup2;  // square of the largest sane displacement from the reference position
   Faults* faults;
 

@@ -118,7 +118,7 @@ bool Rank::validate_epoch() {
 }
 
 bool Rank::holds(int64_t end) const {
-  if (in_vain(agreed_.faults, end)) return false;
+  if (must_be_redone(agreed_.faults, end)) return false;
   check_terms();
   return true;
 }

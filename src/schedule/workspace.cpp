@@ -287,7 +287,8 @@ GroupWork Workspace::group_work() {
   const double narrowest = std::min({widths.x / setup.grid.cells.x, widths.y / setup.grid.cells.y,
                                      widths.z / setup.grid.cells.z});
   work.blowup2 = 0.25 * narrowest * narrowest;
-  work.outrun2 = std::min(setup.ages.limit[next_age] * setup.ages.limit[next_age], work.blowup2);
+  work.buffer_limit2 =
+      std::min(setup.ages.limit[next_age] * setup.ages.limit[next_age], work.blowup2);
   work.faults = faults.data();
   return work;
 }

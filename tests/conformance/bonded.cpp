@@ -115,7 +115,7 @@ std::vector<Case> bonded_cases(Pair devices) {
           {"bonded forces two away agree", [devices] { two_away_agrees(devices); }},
           {"terms that reach too far are reported",
            [devices] { terms_that_reach_too_far_are_reported(devices); }},
-          {"no terms after steps in vain", [devices] { refused_terms_stay(devices); }}};
+          {"no terms after steps to be redone", [devices] { refused_terms_stay(devices); }}};
 }
 
 }  // namespace quiltmd::test

@@ -95,7 +95,7 @@ void bounds_are_the_same(Pair devices) {
   CHECK(wrong == 0);
 }
 
-// A rebuild after steps in vain changes nothing; one after steps that merely ended beyond the lists
+// A rebuild after steps to be redone changes nothing; one after steps that merely ended beyond the lists
 // goes on, and forgets that.
 void refused_after_faults(Pair devices) {
   Random random(21);
@@ -131,7 +131,7 @@ void refused_after_faults(Pair devices) {
 std::vector<Case> layout_cases(Pair devices) {
   return {{"slots are the same", [devices] { slots_are_the_same(devices); }},
           {"bounds are the same", [devices] { bounds_are_the_same(devices); }},
-          {"no layout after steps in vain", [devices] { refused_after_faults(devices); }}};
+          {"no layout after steps to be redone", [devices] { refused_after_faults(devices); }}};
 }
 
 }  // namespace quiltmd::test

@@ -257,7 +257,7 @@ void faults_agree(Pair devices, int molecules) {
   std::vector<Faults> found;
   twins.both([&](OneRank& r) {
     GroupWork work = r.work();
-    work.outrun2 = 1e-7;
+    work.buffer_limit2 = 1e-7;
     work.blowup2 = 1e-4;
     r.step.upload({kLong + 6});
     std::vector<Vec3d> by_slot = r.velocity.download();

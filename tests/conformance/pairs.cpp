@@ -203,7 +203,7 @@ std::vector<Case> pair_cases(Pair devices) {
           {"overlapping atoms stay finite", [devices] { overlapping_atoms_stay_finite(devices); }},
           {"shells hold what is near", [devices] { shells_hold_what_is_near(devices); }},
           {"far shells change no bit", [devices] { far_shells_change_no_bit(devices); }},
-          {"no lists after steps in vain", [devices] { refused_lists_stay(devices); }}};
+          {"no lists after steps to be redone", [devices] { refused_lists_stay(devices); }}};
 }
 
 }  // namespace quiltmd::test

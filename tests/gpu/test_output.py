@@ -91,7 +91,7 @@ def test_frames_taken_at_once_are_read_later(warm: Pair) -> None:
 
 
 def test_frames_of_epochs_that_are_redone(warm: Pair) -> None:
-    """Atoms outrun their lists; what was reported before stays as it was."""
+    """Atoms move beyond the Verlet buffer; what was reported before stays as it was."""
     system, state = warm
     hot = system, thermal(system, state, 3000.0)
     integrator = quiltmd.LangevinMiddle(temperature=300.0, timestep=0.002, seed=3)

@@ -103,7 +103,7 @@ def test_a_fast_atom_is_named() -> None:
 
 @pytest.mark.parametrize("ranks", [1, 3])
 def test_lists_that_were_outrun_are_no_blow_up(ranks: int) -> None:
-    """Atoms that meet unseen, since lists were outrun long before, are thrown about: such steps are
+    """Atoms that meet unseen, since they left the Verlet buffer long before, are thrown about: such steps are
     made again."""
     system, start = water_box((5, 5, 5), seed=7)
     bath = LangevinMiddle(600.0, 5.0, 0.004, 3)
@@ -116,7 +116,7 @@ def test_lists_that_were_outrun_are_no_blow_up(ranks: int) -> None:
 
 
 def test_long_runs_have_long_step_numbers() -> None:
-    """Beyond 2^31 steps, a day's work of a GPU, outrun lists are seen for what they are."""
+    """Beyond 2^31 steps, a day's work of a GPU, a Verlet buffer that is left is seen for what it is."""
     system, start = water_box((5, 5, 5), seed=7)
     first = 2**31 + 5
     state = State(start.positions, start.velocities, start.box, step=first)

@@ -50,7 +50,7 @@ ENSEMBLES = pytest.mark.parametrize(
     [NVE, NVT, *IMPULSES, *RESCALED],
     ids=["nve", "nvt", "nve-3", "nvt-2", "rescaled", "rescaled-6"],
 )
-# Lists that live as long as they are meant to, and lists that atoms outrun again and again.
+# Lists that live as long as they are meant to, and lists whose buffer atoms leave again and again.
 CALM: dict[str, Any] = {"list_life": 7, "list_buffer": 0.1}
 HASTY: dict[str, Any] = {"list_life": 20, "list_buffer": 0.04}
 LISTS = pytest.mark.parametrize("lists", [CALM, HASTY], ids=["calm", "hasty"])

@@ -209,7 +209,7 @@ class OneRank {
     w.constants = constants();
     w.constraint_tolerance = tolerance;
     w.step = step.data();
-    w.outrun2 = 1e10;
+    w.buffer_limit2 = 1e10;
     w.blowup2 = 1e20;
     w.faults = faults.data();
     return w;

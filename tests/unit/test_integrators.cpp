@@ -350,7 +350,7 @@ void faults_name_step_and_atom() {
   HostDevice device(2, host_kernels());
   OneRank rank = place(device, in);
   GroupWork work = rank.work();
-  work.outrun2 = 0.01 * 0.01;
+  work.buffer_limit2 = 0.01 * 0.01;
   work.blowup2 = 0.5 * 0.5;
   constexpr int64_t kLong = int64_t{1} << 33;  // steps of a long run
   const auto run = [&](int64_t step) {
