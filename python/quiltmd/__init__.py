@@ -25,7 +25,7 @@ from .description.thermostats import Thermostat, VelocityRescaling
 from .description.topology import Topology
 from .engine.execution import Execution, devices
 from .engine.reference import reference, reference_virial
-from .errors import InputError, QuiltError, SimulationError
+from .errors import InputError, QuiltError, QuiltWarning, SimulationError
 from .inputs import load
 from .outputs.checkpoint import (
     Checkpoint,
@@ -63,6 +63,7 @@ __all__ = [
     "LogReporter",
     "Nonbonded",
     "QuiltError",
+    "QuiltWarning",
     "Readout",
     "Reporter",
     "Simulation",

@@ -15,6 +15,10 @@ class QuiltError(Exception):
     """Base of all errors with a message made for the user."""
 
 
+class QuiltWarning(UserWarning):
+    """Something odd that may be meant: said once, and the program goes on."""
+
+
 class InputError(QuiltError):
     """An input cannot be used; says where.
 

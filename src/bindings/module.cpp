@@ -242,6 +242,8 @@ NB_MODULE(_core, module) {
   using namespace quiltmd;
   module.doc() = "Compiled core of quiltmd: see quiltmd.engine for its use.";
   nb::register_exception_translator(translate);
+  // A thread that still runs at the end of the process holds its engine: nothing worth telling.
+  nb::set_leak_warnings(false);
 
   nb::class_<Frame>(module, "Frame")
       .def_prop_ro("step", &Frame::step)

@@ -28,6 +28,20 @@ std::vector<Int3> half_shell(int away) {
   return offsets;
 }
 
+// Every patch has a cluster of slots at least, which must be numbered. In double precision: so many
+// cells may be in no int.
+void refuse_too_many(Vec3d cells) {
+  const double most = (static_cast<double>(kSlotMask) + 1) / kClusterSize;
+  const double patches = std::max(cells.x, 1.0) * std::max(cells.y, 1.0) * std::max(cells.z, 1.0);
+  if (patches <= most) return;
+  char text[256];
+  std::snprintf(text, sizeof text,
+                "the box is too large: it would be cut into %.3g patches, of which %.3g can be "
+                "numbered; use a smaller box or a longer cutoff",
+                patches, most);
+  throw Error(text);
+}
+
 }  // namespace
 
 int PatchGrid::neighbour(int patch, int code) const {
@@ -58,6 +72,7 @@ PatchGrid make_patch_grid(const Box& box, double cutoff, double reach, int away)
     throw Error(text);
   }
   PatchGrid grid{box, {}, away, half_shell(away), {}};
+  refuse_too_many((away / reach) * widths);
   for (int d = 0; d < 3; ++d)
     grid.cells[d] = std::max(1, static_cast<int>(widths[d] * away / reach));
   for (const Int3& o : grid.offsets) {

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <random>
 #include <set>
+#include <string>
 
 #include "check.h"
 #include "decomposition/assignment.h"
@@ -84,6 +85,19 @@ void small_boxes_are_refused() {
     refused = true;
   }
   CHECK(refused);
+}
+
+// Of more patches than can be numbered, even than an int counts, nothing is made.
+void large_boxes_are_refused() {
+  for (const double edge : {600.0, 5000.0, 1e12}) {
+    std::string message;
+    try {
+      make_patch_grid({edge, 0, edge, 0, 0, edge}, 0.9, 1.0, 1);
+    } catch (const Error& error) {
+      message = error.what();
+    }
+    CHECK(message.starts_with("the box is too large"));
+  }
 }
 
 // Every patch and compute has one rank; with even weights no rank has much more than its share.
@@ -240,6 +254,7 @@ int main() {
       {"the half shell is half", half_shell_is_half},
       {"shifts lead to neighbours", shifts_lead_to_neighbours},
       {"small boxes are refused", small_boxes_are_refused},
+      {"large boxes are refused", large_boxes_are_refused},
       {"slots are counted", slots_are_counted},
       {"entries are counted", entries_are_counted},
       {"bisection covers all", bisection_covers_all},

@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from ..errors import QuiltError
-from ..running.progress import console
+from ..running.progress import console, show_warnings
 from ..version import package_version
 from .bench import bench
 from .demo import demo
@@ -56,6 +56,7 @@ def main() -> None:
     """Entry point: runs a command; errors made for the user become one line and exit code 1."""
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    show_warnings()
     try:
         app()
     except QuiltError as error:

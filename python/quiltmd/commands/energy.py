@@ -14,7 +14,6 @@ from rich.table import Table
 from ..description.integrators import VelocityVerlet
 from ..description.overlaps import check_overlaps
 from ..engine.core import EngineFactory, make_engine
-from ..errors import QuiltError
 from ..inputs import load
 from ..outputs.files import writing
 from ..running.config import Config, build_config, merge
@@ -23,7 +22,6 @@ from .options import AsJson, Settings, with_settings
 from .tables import show_table
 
 _TERMS = ("bond", "angle", "torsion", "nonbonded", "potential")
-_LARGEST_FORCE = 1e6  # kJ/mol/nm; a pair of atoms that exerts more is counted as exerting 2^20
 _PARTS = ("lj", "lj14", "coulomb", "coulomb14", "pme", "dispersion")
 
 
@@ -84,10 +82,6 @@ def evaluate(
     )
     energies = simulation.energies()
     values = simulation.forces()
-    largest = np.abs(values).max(axis=1)
-    if not largest.max() < _LARGEST_FORCE:
-        worst = system.topology.describe(int(largest.argmax()))
-        raise QuiltError(f"{worst} overlaps with another atom: the force on it is out of range")
     if forces is not None:
         with writing(forces), open(forces, "wb") as file:
             np.save(file, values)

@@ -118,10 +118,7 @@ Integrator = VelocityVerlet | LangevinMiddle
 def check_impulses(integrator: Integrator, system: System) -> None:
     """QuiltError where the long-range force would act so rarely that it heats the system."""
     steps, timestep = integrator.long_range_every, integrator.timestep
-    masses = system.masses[system.bonds]
-    stiffness = system.bond_parameters[:, 1] / masses.prod(axis=1) * masses.sum(axis=1)  # 1/ps^2
-    fastest = 2 * np.pi / np.sqrt(stiffness.max(initial=1e-9))
-    limit = min(_SLOWEST_IMPULSES, _SLOWEST_IN_PERIODS * fastest)
+    limit = min(_SLOWEST_IMPULSES, _SLOWEST_IN_PERIODS * fastest_bond(system)[1])
     if steps > 1 and steps * timestep > limit * (1 + 1e-9):
         raise QuiltError(
             f"long_range_every: {steps} steps of {1000 * timestep:g} fs are too long between "
@@ -129,3 +126,12 @@ def check_impulses(integrator: Integrator, system: System) -> None:
             f"system; at most {1000 * limit:.3g} fs will do: lower long_range_every or the time "
             "step, or constrain bonds to hydrogen"
         )
+
+
+def fastest_bond(system: System) -> tuple[int, float]:
+    """The bond with the shortest harmonic period, and that period, ps; infinite without bonds."""
+    masses = system.masses[system.bonds]
+    squared = system.bond_parameters[:, 1] / masses.prod(axis=1) * masses.sum(axis=1)  # 1/ps^2
+    if not squared.any():
+        return 0, float("inf")
+    return int(squared.argmax()), float(2 * np.pi / np.sqrt(squared.max()))

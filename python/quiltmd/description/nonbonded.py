@@ -9,6 +9,7 @@ pair (alpha, grid) reproduces the settings of another program.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -20,6 +21,8 @@ from pydantic.dataclasses import dataclass
 from ..errors import QuiltError
 from .checks import user_settings
 
+_SHORTEST_CUTOFF = 0.1  # nm; no two atoms that interact are closer
+_LARGEST_GRID = 2**31  # points; beyond, they cannot be numbered
 _GRID_FACTORS = (2, 3, 5, 7)
 _SMALLEST_GRID = 8
 # Relative rms errors of forces in water: of the direct sum, _DIRECT exp(-(alpha cutoff)^2), and of
@@ -104,13 +107,19 @@ class Nonbonded:
     def resolve(self, box: NDArray[np.float64]) -> dict[str, Any]:
         """Settings for the core, with PME parameters for this box (3, 3), rows in nm.
 
-        Raises QuiltError where the cutoff exceeds half the smallest box width.
+        Raises QuiltError where the cutoff exceeds half the smallest box width or is no distance of
+        atoms, or where PME would need a grid beyond reach.
         """
         width = float(box_widths(box).min())
         if self.cutoff > 0.5 * width:
             raise QuiltError(
                 f"the cutoff of {self.cutoff:g} nm is too large for this box: half its smallest "
                 f"width is {0.5 * width:.4g} nm; use a smaller cutoff or a larger box"
+            )
+        if self.cutoff < _SHORTEST_CUTOFF:
+            raise QuiltError(
+                f"a cutoff of {self.cutoff:g} nm is shorter than any distance of atoms that "
+                f"interact; it must be at least {_SHORTEST_CUTOFF} nm, and 0.9 nm is usual"
             )
         order = self._order(box)
         alpha, grid = self._ewald(box, order)
@@ -138,7 +147,10 @@ class Nonbonded:
         return 4 if is_small and self.pme_grid is None else 5
 
     def _ewald(self, box: NDArray[np.float64], order: int) -> tuple[float, tuple[int, int, int]]:
+        if self.method != "pme":
+            return 0.0, (0, 0, 0)
         if self.pme_alpha is not None and self.pme_grid is not None:
+            _refuse_large_grid(self.pme_grid)
             return self.pme_alpha, self.pme_grid
         return pme_parameters(box, self.cutoff, self.pme_tolerance, order)
 
@@ -169,11 +181,26 @@ def pme_parameters(
         Error of all forces relative to their root mean square.
     order:
         Of the splines, 4 or 5.
+
+    Raises
+    ------
+    QuiltError
+        Where more than 2^31 grid points would be needed.
     """
     alpha = math.sqrt(math.log(max(_DIRECT / (_DIRECT_SHARE * tolerance), 2.0))) / cutoff
     spacing = (_SPLINE_SHARE * tolerance / _SPLINE[order]) ** (1 / order) / alpha
+    _refuse_large_grid([float(box[i, i]) / spacing for i in range(3)])
     nx, ny, nz = (math.ceil(float(box[i, i]) / spacing) for i in range(3))
     return alpha, (_grid_size(nx), _grid_size(ny), 2 * _grid_size(math.ceil(nz / 2), minimum=4))
+
+
+def _refuse_large_grid(grid: Sequence[float]) -> None:
+    if math.prod(grid) > _LARGEST_GRID:
+        points = " x ".join(f"{n:.4g}" for n in grid)
+        raise QuiltError(
+            f"PME would need a grid of {points} points, more than can be numbered: is the box as "
+            "large as it should be? Use a smaller box, a larger pme_tolerance or a longer cutoff"
+        )
 
 
 def _grid_size(wanted: int, minimum: int = _SMALLEST_GRID) -> int:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import InputError
+from ..errors import InputError, QuiltError
 from .molecules import molecule_of_atom
 from .nonbonded import Nonbonded
 from .topology import Topology
@@ -142,7 +142,7 @@ def nonbonded_from_openmm(openmm_system: Any) -> Nonbonded:
             pme_alpha=alpha if stated else None,
             pme_grid=(int(grid[0]), int(grid[1]), int(grid[2])) if stated else None,
         )
-    except ValueError as error:
+    except QuiltError as error:
         raise InputError(f"NonbondedForce: {error}") from None
 
 

@@ -26,9 +26,12 @@ def _check_timestep(value: float) -> float:
 Timestep = Annotated[
     float, Field(gt=0, description="Time step, ps."), AfterValidator(_check_timestep)
 ]
+HOTTEST = 1e6  # K; beyond, velocities leave the range of the sums of kinetic energy
 Temperature = Annotated[
     float,
-    Field(ge=0, description="Temperature of the heat bath and of generated velocities, K."),
+    Field(
+        ge=0, le=HOTTEST, description="Temperature of the heat bath and of generated velocities, K."
+    ),
 ]
 Friction = Annotated[float, Field(ge=0, description="Langevin friction coefficient, 1/ps.")]
 Seed = Annotated[

@@ -48,7 +48,8 @@ class State:
     Raises
     ------
     InputError
-        If shapes differ or a value is not a finite number; names the atom.
+        If shapes differ, a value is not a finite number, or a position is beyond 1e6 nm; names the
+        atom.
     """
 
     positions: F64

@@ -18,6 +18,7 @@ from ..errors import InputError
 from .molecules import molecule_of_atom
 from .nonbonded import Nonbonded
 from .openmm_objects import system_fields
+from .parameters import refuse_nonsense
 from .topology import Topology
 
 if TYPE_CHECKING:
@@ -98,8 +99,8 @@ class System:
     Raises
     ------
     InputError
-        If an array has the wrong shape, an atom does not exist, or a value is
-        not a finite number.
+        If an array has the wrong shape, an atom does not exist, a value is
+        not a finite number or has no physical meaning.
     """
 
     masses: F64
@@ -131,6 +132,7 @@ class System:
                 f"the topology names {len(self.topology.atom_names)} atoms, not {self.atoms}"
             )
         _check_atoms(self)
+        refuse_nonsense(self)
 
     def __repr__(self) -> str:
         residues = len(self.topology.residue_names)

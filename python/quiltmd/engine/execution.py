@@ -31,7 +31,7 @@ DeviceName = Annotated[str, AfterValidator(_check_name)]
 @user_settings
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
 class Execution:
-    """Where a simulation runs.  None of this changes its results, bit for bit (on one device kind).
+    """Where a simulation runs.  On one kind of device none of this but `away` changes its results.
 
     Attributes
     ----------
@@ -45,7 +45,8 @@ class Execution:
     balance:
         Move computes from the busiest rank to the least busy one.
     away:
-        Patches between which computes reach, 1 or 2: 2 gives more, smaller patches.
+        Patches between which computes reach, 1 or 2: 2 gives more, smaller patches.  Forces
+        are then rounded differently, so that energies differ in their last digits.
     """
 
     device: DeviceName = "auto"

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..description.parameters import HIGHEST_PERIODICITY
 from ..description.system import System
 from ..description.topology import Topology, elements_from_masses
 from .amber_unsupported import refuse_unsupported
@@ -142,9 +143,14 @@ def _torsions(prmtop: PrmtopFile) -> _Fields:
     """
     count = prmtop.counts["NPTRA"]
     terms, kinds, signs = _terms(prmtop, "DIHEDRALS", ("NPHIH", "NPHIA", "NPTRA"), 4)
-    periodicity = np.round(np.abs(prmtop.reals("DIHEDRAL_PERIODICITY", count)))
+    periodicity = np.abs(prmtop.reals("DIHEDRAL_PERIODICITY", count))
     phase = prmtop.reals("DIHEDRAL_PHASE", count)
     k = KCAL * prmtop.reals("DIHEDRAL_FORCE_CONSTANT", count)
+    wrong = (k != 0) & ~np.isin(periodicity, np.arange(1, HIGHEST_PERIODICITY + 1))
+    if wrong.any():
+        index = int(np.argmax(wrong))
+        message = f"{periodicity[index]:g} is no whole number from 1 to {HIGHEST_PERIODICITY}"
+        raise prmtop.error("DIHEDRAL_PERIODICITY", index, message)
     return {
         "torsions": terms.astype(np.int32),
         "torsion_parameters": np.column_stack([periodicity[kinds], phase[kinds], k[kinds]]),

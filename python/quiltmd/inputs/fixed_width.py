@@ -9,6 +9,7 @@ are therefore padded to full width and converted as one array of byte strings.
 from __future__ import annotations
 
 import os
+import stat
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +28,8 @@ def read_bytes(path: str | os.PathLike[str], limit: int = -1) -> bytes:
         If the file cannot be read or is empty.
     """
     try:
+        if not stat.S_ISREG(os.stat(path).st_mode) and not os.path.isdir(path):
+            raise InputError("not a regular file; save it as one", file=path)
         with open(path, "rb") as stream:
             data = stream.read(limit)
     except OSError as error:

@@ -29,7 +29,8 @@ _POINTERS = (
 )
 POINTERS = _POINTERS.split()
 
-_FORMAT = re.compile(rb"%FORMAT\s*\(\s*([1-9]\d*)\s*([aAiIeEfFgG])([1-9]\d*)(?:\.\d+)?\s*\)")
+# Columns and their width, of at most two and three digits: a line has 80 characters, or few more.
+_FORMAT = re.compile(rb"%FORMAT\s*\(\s*([1-9]\d?)\s*([aAiIeEfFgG])([1-9]\d{0,2})(?:\.\d+)?\s*\)")
 
 # Old layout: section, columns per line, column width, and its length as (factor, count).
 _TEXT, _INTEGER, _REAL = (20, 4), (12, 6), (5, 16)

@@ -10,12 +10,15 @@ from __future__ import annotations
 import os
 import sys
 import time
+import warnings
 from contextlib import suppress
 from types import TracebackType
 from typing import Any, TextIO, cast
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from ..errors import QuiltWarning
 
 
 class _Stderr:
@@ -70,6 +73,19 @@ def say(message: str) -> None:
 def warn(message: str) -> None:
     """Prints one line about a problem that does not stop the program."""
     console.print(f"warning: {message}", markup=False, style="yellow")
+
+
+def show_warnings() -> None:
+    """Lets warnings about a simulation appear as `warn` says them; others stay as they are."""
+    before = warnings.showwarning
+
+    def show(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
+        if issubclass(category, QuiltWarning):
+            warn(str(message))
+        else:
+            before(message, category, *rest, **more)
+
+    warnings.showwarning = show
 
 
 class RunProgress:

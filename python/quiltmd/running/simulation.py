@@ -17,7 +17,8 @@ import re
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, Literal
@@ -28,22 +29,25 @@ from numpy.typing import NDArray
 from ..description.checks import plain, whole_number
 from ..description.integrators import Integrator, LangevinMiddle, check_impulses
 from ..description.nonbonded import Nonbonded
+from ..description.plausibility import oddities, step_oddities
+from ..description.settings import HOTTEST
 from ..description.state import State
 from ..description.system import System
 from ..description.thermostats import Thermostat, resolve_dynamics
 from ..engine.core import Engine, EngineFactory, make_engine
 from ..engine.execution import DeviceName, Execution
-from ..errors import QuiltError, SimulationError
+from ..errors import QuiltError, QuiltWarning, SimulationError
 from ..outputs.checkpoint import read_checkpoint, write_checkpoint
 from ..outputs.readout import Frame, Readout
 from ..outputs.reporters import Need, Reporter
+from .leaving import inside_core
 from .writer import Writer
 
 _EVERYTHING: tuple[Need, ...] = ("energies", "state")
 _COMES_WITH: dict[str, tuple[Need, ...]] = {"tensors": ("energies",), "heat": ()}
+_LARGEST_FORCE = 1e6  # kJ/mol/nm; a pair of atoms that exerts more is counted as exerting 2^20
 _PIECE_SECONDS = 0.5
 _FIRST_PIECE = 10  # steps, before the speed is known
-_HOTTEST = 1e6  # K: beyond, velocities leave the range of the sums
 _FIXED = ("system", "nonbonded", "integrator", "thermostat", "device")
 _CORE_ATOM = re.compile(r"\batom (\d+)")
 
@@ -62,7 +66,8 @@ class Simulation(Readout):
     thermostat:
         `VelocityRescaling`, for NVT with `VelocityVerlet`.
     device, ranks, threads, balance, away:
-        Where it runs: see `Execution`.  They never change the trajectory.
+        Where it runs: see `Execution`.  They never change the trajectory, but for `away`, whose
+        other patches round differently.
     engine:
         Makes the engine; tests pass a stand-in.
 
@@ -111,9 +116,11 @@ class Simulation(Readout):
         self._piece = _FIRST_PIECE
         self._heat_before = 0.0
         self._cache: dict[str, Any] = {}
+        self._warned: set[str] = set()
         self.step = 0
         self._described = True
         self.set_state(state)
+        self._warn(oddities(system, state, self.nonbonded))
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in _FIXED and getattr(self, "_described", False):
@@ -152,9 +159,20 @@ class Simulation(Readout):
             self._heat_before = heat - self._fetch("heat")
 
     def forces(self) -> NDArray[np.float64]:
-        """Forces now, (N, 3), kJ/mol/nm, in the order of the input."""
+        """Forces now, (N, 3), kJ/mol/nm, in the order of the input.
+
+        Raises QuiltError, naming the atom, where atoms overlap so much that no force is right.
+        """
         with self._owned() as engine:
-            return np.asarray(engine.forces(), dtype=np.float64)
+            forces = np.asarray(engine.forces(), dtype=np.float64)
+        largest = np.abs(forces).max(axis=1)
+        if not largest.max() < _LARGEST_FORCE:
+            worst = self.system.topology.describe(int(largest.argmax()))
+            raise QuiltError(
+                f"{worst} overlaps with another atom: the force on it is out of range; minimise or "
+                "correct the structure"
+            )
+        return forces
 
     def minimize(
         self,
@@ -179,17 +197,17 @@ class Simulation(Readout):
         potential, largest_force, iterations, converged.
         """
         iterations = whole_number("max_iterations", max_iterations)
-        with self._changing() as engine, self._naming_atoms():
+        with self._changing() as engine, self._naming_atoms(), inside_core:
             return engine.minimize(tolerance, iterations, watch)
 
     def draw_velocities(self, temperature: float, seed: int = 0) -> None:
         """New velocities from the Maxwell-Boltzmann distribution at `temperature` (K).
 
-        They satisfy the constraints and leave the centre of mass at rest.
+        They satisfy the constraints and leave the centre of mass at rest.  At most 1e6 K.
         """
         temperature = plain(temperature)
-        if not 0 <= temperature <= _HOTTEST:
-            raise QuiltError(f"temperature must be from 0 to {_HOTTEST:g} K, not {temperature!r}")
+        if not 0 <= temperature <= HOTTEST:
+            raise QuiltError(f"temperature must be from 0 to {HOTTEST:g} K, not {temperature!r}")
         with self._changing() as engine:
             engine.draw_velocities(float(temperature), whole_number("seed", seed))
 
@@ -222,6 +240,7 @@ class Simulation(Readout):
 
         An error of a reporter is raised here, soon after; later reports are left out.
         """
+        self._warn(step_oddities(self.system, self.integrator))
         end = self.step + whole_number("steps", steps)
         for reporter in reporters:
             whole_number("every", reporter.every)
@@ -305,7 +324,7 @@ class Simulation(Readout):
             steps = min(self._piece, target - self.step)
             begin = time.perf_counter()
             self._cache = {}
-            with self._naming_atoms():
+            with self._naming_atoms(), inside_core:
                 self._engine.run(steps)
             seconds = max(time.perf_counter() - begin, 1e-9)
             self.step += steps
@@ -358,6 +377,13 @@ class Simulation(Readout):
 
     def _fetch(self, what: str) -> Any:
         return self._capture(*_COMES_WITH.get(what, (what,)))._fetch(what)
+
+    def _warn(self, oddities: Iterable[str]) -> None:
+        """Warns of each oddity, once for this simulation."""
+        for text in oddities:
+            if text not in self._warned:
+                self._warned.add(text)
+                warnings.warn(QuiltWarning(text), stacklevel=3)
 
     def _naming_atoms(self) -> _AtomNames:
         return _AtomNames(self.system)

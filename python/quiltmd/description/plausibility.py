@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is odd about a simulation but may be meant: told, not refused.
+
+A net charge or a long time step has its uses: a `QuiltWarning` says it once, and the run goes on.
+What has no meaning at all is refused in `parameters`.  Thresholds stand beside their reasons.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from .integrators import Integrator, fastest_bond
+from .nonbonded import Nonbonded
+from .parameters import names
+from .state import State
+from .system import System
+
+_FAR = 1e3  # nm; beyond, coordinates no longer fit the columns of PDB and Amber files
+_CHARGED = 0.01  # e; charges rounded in a file add up to less
+_SHORT = 0.8  # nm; the shortest cutoff that a common force field of biomolecules was made for
+_FEWEST_PER_PERIOD = 5  # steps in the period of the fastest bond; Verlet blows up at pi
+_LIGHT, _LIGHT_STEP = 2.0, 0.0025  # amu, ps: bends of a light hydrogen have periods of some 20 fs
+
+
+def oddities(system: System, state: State, nonbonded: Nonbonded) -> Iterator[str]:
+    """What is odd about a system, where it is, and its nonbonded settings; a line each."""
+    charge = float(system.charges.sum())
+    if nonbonded.method == "pme" and abs(charge) > _CHARGED:
+        yield (
+            f"the system has a net charge of {charge:+.4g} e, which PME neutralises by a uniform "
+            "background: add counter-ions unless this is meant"
+        )
+    yield from _missing_exclusions(system)
+    if nonbonded.cutoff < _SHORT and system.lj_b.any():
+        yield (
+            f"a cutoff of {nonbonded.cutoff:g} nm is shorter than force fields of biomolecules are "
+            f"made for ({_SHORT} nm and more)"
+        )
+    distance = np.abs(state.positions).max(axis=1)
+    if distance.max() > _FAR:
+        atom = int(distance.argmax())
+        yield (
+            f"{system.topology.describe(atom)} lies {distance[atom]:.4g} nm from the origin; its "
+            "periodic image in the box is simulated, and coordinates so large do not fit PDB files"
+        )
+
+
+def step_oddities(system: System, integrator: Integrator) -> Iterator[str]:
+    """What is odd about a time step for a system; a line each."""
+    timestep = integrator.timestep
+    bond, period = fastest_bond(system)
+    if timestep * _FEWEST_PER_PERIOD > period * (1 + 1e-9):
+        yield (
+            f"a time step of {1000 * timestep:g} fs is long for the bond of "
+            f"{names(system, system.bonds[bond])}, which has a period of {1000 * period:.3g} fs: "
+            "constrain bonds to hydrogen or take shorter steps"
+        )
+    light = np.isin(np.arange(system.atoms), system.angles) & (system.masses < _LIGHT)
+    if timestep > _LIGHT_STEP * (1 + 1e-9) and light.any():
+        atom = int(np.argmax(light))
+        yield (
+            f"a time step of {1000 * timestep:g} fs is long for hydrogens as light as "
+            f"{system.topology.describe(atom)}, {system.masses[atom]:.4g} amu: repartition masses "
+            "(hydrogen_mass=3.024, --hmr) or take shorter steps"
+        )
+
+
+def _missing_exclusions(system: System) -> Iterator[str]:
+    linked = np.sort(system.links, axis=1).astype(np.int64)
+    excluded = system.exclusions[:, 0].astype(np.int64) * system.atoms + system.exclusions[:, 1]
+    missing = ~np.isin(linked[:, 0] * system.atoms + linked[:, 1], excluded)
+    if missing.any():
+        yield (
+            f"{names(system, linked[np.argmax(missing)])} are bonded and yet repel each other as "
+            f"strangers do; {missing.sum()} bonds or constraints are missing in the exclusions"
+        )
