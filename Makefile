@@ -8,6 +8,7 @@
 #   make test       all tests but those that need a GPU      (PYTEST="-k pme -x" to choose)
 #   make test-gpu   the tests that need a GPU, with results in benchmarks/results/test-gpu.json
 #   make test-gpu-slow  those that run thousands of steps on a million atoms, or nanoseconds
+#   make sanitize   unit tests, conformance and a run on ranks under ASan and UBSan;  make tsan  TSan
 #   make lint       formatters, linters, type check, layer check;  make format mends formatting
 #   make wheels     the input files of the tests as wheels, into $(WHEELS), for OFFLINE=1
 #   make wheel      a package with GPU code for compute capabilities 8.0, 9.0, 10.0, 12.0 and later
@@ -38,7 +39,7 @@ BUILT := .venv/.built
 endif
 QUILTMD := $(RUN) -m quiltmd
 
-.PHONY: venv build demo test test-gpu test-gpu-slow lint format wheel wheels bench clean
+.PHONY: venv build demo test test-gpu test-gpu-slow sanitize tsan lint format wheel wheels bench clean
 venv: .venv/.made
 build: $(BUILT)
 
@@ -72,6 +73,12 @@ test-gpu: $(BUILT)
 
 test-gpu-slow: $(BUILT)
 	$(RUN) -m pytest tests/gpu -m 'gpu and slow' --results benchmarks/results/test-gpu-slow.json $(PYTEST)
+
+sanitize: $(BUILT)
+	$(RUN) tools/sanitize.py address,undefined
+
+tsan: $(BUILT)
+	$(RUN) tools/sanitize.py thread
 
 wheel: .venv/.made
 	$(RUN) -m pip wheel --no-deps --no-build-isolation -w dist -C cmake.define.QUILTMD_CUDA=ON \

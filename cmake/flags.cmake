@@ -12,5 +12,12 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
   list(APPEND cpp_options -msse4.2 -maes -mpclmul)
 endif()
 set(cuda_options -fmad=false --expt-relaxed-constexpr -lineinfo -Xcompiler=-ffp-contract=off)
+# For tests (make sanitize, make tsan): a finding ends the program.
+set(QUILTMD_SANITIZE "" CACHE STRING "sanitizers of host code, as -fsanitize takes them")
+if(QUILTMD_SANITIZE)
+  list(APPEND cpp_options -O1 -g -fno-omit-frame-pointer -fsanitize=${QUILTMD_SANITIZE}
+       -fno-sanitize-recover=all)
+  target_link_options(quiltmd_flags INTERFACE -fsanitize=${QUILTMD_SANITIZE})
+endif()
 target_compile_options(quiltmd_flags INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${cpp_options}>"
                                                "$<$<COMPILE_LANGUAGE:CUDA>:${cuda_options}>")

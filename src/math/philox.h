@@ -58,10 +58,11 @@ QMD_HD float minus_two_log(uint32_t k) {
 }
 
 // The square root of 0 or of a normal number, to single precision: Newton's method for its inverse,
-// from a guess that halves the exponent.
+// from a guess that halves the exponent; without sign, since -0 would overflow.
 QMD_HD float square_root(float x) {
   const float half = 0.5f * x;
-  auto inverse = std::bit_cast<float>(0x5f3759df - (std::bit_cast<int32_t>(x) >> 1));
+  const auto halved = static_cast<uint32_t>(std::bit_cast<int32_t>(x) >> 1);
+  auto inverse = std::bit_cast<float>(0x5f3759dfu - halved);
   for (int step = 0; step < 3; ++step) inverse = inverse * (1.5f - half * inverse * inverse);
   return x * inverse;
 }

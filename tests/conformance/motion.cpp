@@ -180,8 +180,9 @@ void fused_stage_is_both_halves(Pair devices) {
 void bits_are_the_same_each_time(Pair devices) {
   std::vector<Vec3d> x, v;
   std::vector<int64_t> energy;
+  const Input in(5);
   for (int n = 0; n < 3; ++n) {
-    Twins twins(devices, Input(5));
+    Twins twins(devices, in);
     OneRank& r = twins.ours;
     for (int k = 0; k < 10; ++k) {
       r.take(LangevinMiddle{r.work(), 0.002, 0.98, 0.3, 11, r.energy.data(), ForcesAfter::kKept,
@@ -253,7 +254,8 @@ void states_are_set(Pair devices) {
 // The first step and the lowest atom that went wrong, as on the CPU, in a stage that counts steps.
 void faults_agree(Pair devices, int molecules) {
   constexpr int64_t kLong = int64_t{1} << 33;  // steps of a long run
-  Twins twins(devices, Input(9, molecules));
+  const Input in(9, molecules);
+  Twins twins(devices, in);
   std::vector<Faults> found;
   twins.both([&](OneRank& r) {
     GroupWork work = r.work();

@@ -60,14 +60,17 @@ void* HostDevice::allocate(size_t bytes) {
 
 void HostDevice::free(void* pointer) { std::free(pointer); }
 
-void HostDevice::copy_in(void* to, const void* from, size_t bytes) { std::memcpy(to, from, bytes); }
+// Empty buffers may have no address, with which memcpy must not be called even for no bytes.
+void HostDevice::copy_in(void* to, const void* from, size_t bytes) {
+  if (bytes) std::memcpy(to, from, bytes);
+}
 
 void HostDevice::copy_out(void* to, const void* from, size_t bytes) {
-  std::memcpy(to, from, bytes);
+  if (bytes) std::memcpy(to, from, bytes);
 }
 
 void HostDevice::copy(void* to, const void* from, size_t bytes, Stream) {
-  run_or_record([=] { std::memcpy(to, from, bytes); });
+  if (bytes) run_or_record([=] { std::memcpy(to, from, bytes); });
 }
 
 void HostDevice::fill(void* to, int byte, size_t bytes, Stream) {
