@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from quiltmd.description.box import box_from_lengths_angles, check_box, lengths_angles, reduce_box
 from quiltmd.description.molecules import make_whole, molecule_of_atom
 from quiltmd.description.state import State
-from quiltmd.description.system import System
+from quiltmd.description.system import _FORMS, System
 from quiltmd.description.topology import Topology, elements_from_masses
+from quiltmd.engine.core import load_core
 from quiltmd.errors import InputError, SimulationError
 from quiltmd.inputs import load
 
@@ -205,3 +206,11 @@ def test_replacing_shares_arrays() -> None:
     system = chains(3)
     other = replace(system, charges=np.ones(3))
     assert other.masses is system.masses
+
+
+def test_forms_of_terms_are_those_of_the_core() -> None:
+    theirs = {
+        (form["atom_array"], form["atoms"], form["parameter_array"], len(form["parameters"]))
+        for form in load_core().term_forms()
+    }
+    assert set(_FORMS) == theirs

@@ -28,6 +28,15 @@ F64 = npt.NDArray[np.float64]
 I32 = npt.NDArray[np.int32]
 
 _I, _F = np.dtype(np.int32), np.dtype(np.float64)
+# The forms of bonded terms: arrays of atoms and of parameters, and how many of each a term has. This
+# is the core's list (`_core.term_forms()`, with which a test compares it), so that inputs can be read
+# without the core.
+_FORMS = (
+    ("bonds", 2, "bond_parameters", 2),
+    ("angles", 3, "angle_parameters", 2),
+    ("torsions", 4, "torsion_parameters", 3),
+    ("pairs14", 2, "pair14_parameters", 3),
+)
 # Field -> dtype and shape; "N" atoms, "T" Lennard-Jones types, None any number of terms.
 _LAYOUT: dict[str, tuple[np.dtype[Any], tuple[str | int | None, ...]]] = {
     "masses": (_F, ("N",)),
@@ -35,26 +44,14 @@ _LAYOUT: dict[str, tuple[np.dtype[Any], tuple[str | int | None, ...]]] = {
     "lj_types": (_I, ("N",)),
     "lj_a": (_F, ("T", "T")),
     "lj_b": (_F, ("T", "T")),
-    "bonds": (_I, (None, 2)),
-    "bond_parameters": (_F, (None, 2)),
-    "angles": (_I, (None, 3)),
-    "angle_parameters": (_F, (None, 2)),
-    "torsions": (_I, (None, 4)),
-    "torsion_parameters": (_F, (None, 3)),
-    "pairs14": (_I, (None, 2)),
-    "pair14_parameters": (_F, (None, 3)),
+    **{name: (_I, (None, atoms)) for name, atoms, _, _ in _FORMS},
+    **{name: (_F, (None, parameters)) for _, _, name, parameters in _FORMS},
     "exclusions": (_I, (None, 2)),
     "constraints": (_I, (None, 2)),
     "constraint_lengths": (_F, (None,)),
 }
-_PARAMETERS_OF = {
-    "bonds": "bond_parameters",
-    "angles": "angle_parameters",
-    "torsions": "torsion_parameters",
-    "pairs14": "pair14_parameters",
-    "constraints": "constraint_lengths",
-}
-_TUPLES = ("bonds", "angles", "torsions", "pairs14", "exclusions", "constraints")
+_PARAMETERS_OF = {form[0]: form[2] for form in _FORMS} | {"constraints": "constraint_lengths"}
+_TUPLES = (*(form[0] for form in _FORMS), "exclusions", "constraints")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
