@@ -69,6 +69,12 @@ inline const std::vector<TermRow>& term_rows() {
        [](const Points& r, const Values& p) {
          const double distance = norm(r[1] - r[0]), s6 = std::pow(p[1] / distance, 6);
          return 4 * p[2] * (s6 * s6 - s6) + kCoulomb * p[0] / distance;
+       }},
+      {UreyBradleyForm::kForm,
+       {0, 2},
+       [](int) { return Values{0.25, 9000}; },
+       [](const Points& r, const Values& p) {
+         return 0.5 * p[1] * std::pow(norm(r[1] - r[0]) - p[0], 2);
        }}};
   return rows;
 }

@@ -28,6 +28,7 @@ F64 = npt.NDArray[np.float64]
 I32 = npt.NDArray[np.int32]
 
 _I, _F = np.dtype(np.int32), np.dtype(np.float64)
+_NONE: Any = ()
 # The forms of bonded terms: arrays of atoms and of parameters, and how many of each a term has. This
 # is the core's list (`_core.term_forms()`, with which a test compares it), so that inputs can be read
 # without the core.
@@ -36,6 +37,7 @@ _FORMS = (
     ("angles", 3, "angle_parameters", 2),
     ("torsions", 4, "torsion_parameters", 3),
     ("pairs14", 2, "pair14_parameters", 3),
+    ("urey_bradleys", 2, "urey_bradley_parameters", 2),
 )
 # Field -> dtype and shape; "N" atoms, "T" Lennard-Jones types, None any number of terms.
 _LAYOUT: dict[str, tuple[np.dtype[Any], tuple[str | int | None, ...]]] = {
@@ -81,6 +83,8 @@ class System:
     pairs14, pair14_parameters:
         (n, 2) int32; (n, 3) charge product in e^2, sigma, epsilon, all as they
         apply, scaling included.
+    urey_bradleys, urey_bradley_parameters:
+        As bonds, between the outer atoms of angles; none if not given.
     exclusions:
         (n, 2) int32, i < j: every pair without ordinary nonbonded interaction,
         the pairs of `pairs14` among them.
@@ -118,6 +122,8 @@ class System:
     constraint_lengths: F64
     topology: Topology
     nonbonded: Nonbonded | None = None
+    urey_bradleys: I32 = _NONE
+    urey_bradley_parameters: F64 = _NONE
 
     def __post_init__(self) -> None:
         sizes = {"N": len(self.masses), "T": len(self.lj_a)}

@@ -20,12 +20,13 @@
 #include "computes/bonded/forms/bond.h"
 #include "computes/bonded/forms/pair14.h"
 #include "computes/bonded/forms/torsion.h"
+#include "computes/bonded/forms/urey_bradley.h"
 #include "math/list.h"
 
 namespace quiltmd {
 
 // In order of cost: kernels that take all terms in one go start with the last.
-using TermForms = List<BondForm, Pair14Form, AngleForm, TorsionForm>;
+using TermForms = List<BondForm, UreyBradleyForm, Pair14Form, AngleForm, TorsionForm>;
 inline constexpr int kTermForms = TermForms::kSize;
 
 template <class Form>
