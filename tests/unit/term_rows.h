@@ -75,6 +75,13 @@ inline const std::vector<TermRow>& term_rows() {
        [](int) { return Values{0.25, 9000}; },
        [](const Points& r, const Values& p) {
          return 0.5 * p[1] * std::pow(norm(r[1] - r[0]) - p[0], 2);
+       }},
+      {ImproperForm::kForm,
+       {0, 1, 2, 3},
+       [](int i) { return Values{0.2 * (i % 3), 80}; },
+       [](const Points& r, const Values& p) {
+         const double phi = textbook_torsion(r[0], r[1], r[2], r[3]) - p[0];
+         return 0.5 * p[1] * std::pow(std::remainder(phi, 2 * kPi), 2);
        }}};
   return rows;
 }

@@ -37,6 +37,7 @@ _FORMS = (
     ("angles", 3, "angle_parameters", 2),
     ("torsions", 4, "torsion_parameters", 3),
     ("pairs14", 2, "pair14_parameters", 3),
+    ("impropers", 4, "improper_parameters", 2),
     ("urey_bradleys", 2, "urey_bradley_parameters", 2),
 )
 # Field -> dtype and shape; "N" atoms, "T" Lennard-Jones types, None any number of terms.
@@ -85,6 +86,9 @@ class System:
         apply, scaling included.
     urey_bradleys, urey_bradley_parameters:
         As bonds, between the outer atoms of angles; none if not given.
+    impropers, improper_parameters:
+        (n, 4) int32; (n, 2) phi0 and k in kJ/mol/rad^2; E = k/2 (phi - phi0)^2,
+        of phi - phi0 the value between -pi and pi; none if not given.
     exclusions:
         (n, 2) int32, i < j: every pair without ordinary nonbonded interaction,
         the pairs of `pairs14` among them.
@@ -122,6 +126,8 @@ class System:
     constraint_lengths: F64
     topology: Topology
     nonbonded: Nonbonded | None = None
+    impropers: I32 = _NONE
+    improper_parameters: F64 = _NONE
     urey_bradleys: I32 = _NONE
     urey_bradley_parameters: F64 = _NONE
 
