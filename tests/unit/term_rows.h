@@ -40,6 +40,11 @@ inline double textbook_torsion(const Vec3d& i, const Vec3d& j, const Vec3d& k, c
   return dot(j - i, n) < 0 ? -angle : angle;
 }
 
+// Two torsion maps smooth enough for a spline.
+inline double map_energy(bool second, double phi, double psi) {
+  return second ? 3 * std::cos(phi - 0.4) * std::sin(psi) : 2 * std::sin(phi + psi) + std::cos(psi);
+}
+
 inline const std::vector<TermRow>& term_rows() {
   using Points = std::vector<Vec3d>;
   using Values = std::vector<double>;
@@ -82,6 +87,21 @@ inline const std::vector<TermRow>& term_rows() {
        [](const Points& r, const Values& p) {
          const double phi = textbook_torsion(r[0], r[1], r[2], r[3]) - p[0];
          return 0.5 * p[1] * std::pow(std::remainder(phi, 2 * kPi), 2);
+       }},
+      {CmapForm::kForm,
+       {0, 1, 2, 3, 4},
+       [](int i) { return Values{double(i % 2)}; },
+       [](const Points& r, const Values& p) {
+         return map_energy(p[0] != 0, textbook_torsion(r[0], r[1], r[2], r[3]),
+                           textbook_torsion(r[1], r[2], r[3], r[4]));
+       },
+       1e-3,
+       [](Terms& terms) {
+         constexpr int n = 24;
+         terms.shared_rows = 2;
+         for (int k = 0; k < 2 * n * n; ++k)
+           terms.shared.push_back(
+               map_energy(k >= n * n, 2 * kPi * (k / n % n) / n, 2 * kPi * (k % n) / n));
        }}};
   return rows;
 }

@@ -37,6 +37,7 @@ _FORMS = (
     ("angles", 3, "angle_parameters", 2),
     ("torsions", 4, "torsion_parameters", 3),
     ("pairs14", 2, "pair14_parameters", 3),
+    ("cmaps", 5, "cmap_parameters", 1),
     ("impropers", 4, "improper_parameters", 2),
     ("urey_bradleys", 2, "urey_bradley_parameters", 2),
 )
@@ -49,6 +50,7 @@ _LAYOUT: dict[str, tuple[np.dtype[Any], tuple[str | int | None, ...]]] = {
     "lj_b": (_F, ("T", "T")),
     **{name: (_I, (None, atoms)) for name, atoms, _, _ in _FORMS},
     **{name: (_F, (None, parameters)) for _, _, name, parameters in _FORMS},
+    "cmap_maps": (_F, (None, None, None)),
     "exclusions": (_I, (None, 2)),
     "constraints": (_I, (None, 2)),
     "constraint_lengths": (_F, (None,)),
@@ -89,6 +91,10 @@ class System:
     impropers, improper_parameters:
         (n, 4) int32; (n, 2) phi0 and k in kJ/mol/rad^2; E = k/2 (phi - phi0)^2,
         of phi - phi0 the value between -pi and pi; none if not given.
+    cmaps, cmap_parameters, cmap_maps:
+        (n, 5) int32; (n, 1) number of the map; (maps, m, m) energies in kJ/mol at the
+        torsions phi = 2 pi i/m of the first four atoms and psi = 2 pi j/m of the last
+        four, a periodic bicubic spline in between; none if not given.
     exclusions:
         (n, 2) int32, i < j: every pair without ordinary nonbonded interaction,
         the pairs of `pairs14` among them.
@@ -126,6 +132,9 @@ class System:
     constraint_lengths: F64
     topology: Topology
     nonbonded: Nonbonded | None = None
+    cmaps: I32 = _NONE
+    cmap_parameters: F64 = _NONE
+    cmap_maps: F64 = _NONE
     impropers: I32 = _NONE
     improper_parameters: F64 = _NONE
     urey_bradleys: I32 = _NONE

@@ -18,6 +18,7 @@
 
 #include "computes/bonded/forms/angle.h"
 #include "computes/bonded/forms/bond.h"
+#include "computes/bonded/forms/cmap.h"
 #include "computes/bonded/forms/improper.h"
 #include "computes/bonded/forms/pair14.h"
 #include "computes/bonded/forms/torsion.h"
@@ -27,7 +28,8 @@
 namespace quiltmd {
 
 // In order of cost: kernels that take all terms in one go start with the last.
-using TermForms = List<BondForm, UreyBradleyForm, Pair14Form, AngleForm, TorsionForm, ImproperForm>;
+using TermForms =
+    List<BondForm, UreyBradleyForm, Pair14Form, AngleForm, TorsionForm, ImproperForm, CmapForm>;
 inline constexpr int kTermForms = TermForms::kSize;
 
 template <class Form>
