@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError, QuiltError
+from . import openmm_maps
 from .molecules import molecule_of_atom
 from .nonbonded import Nonbonded
 from .topology import Topology
@@ -42,7 +43,7 @@ _BONDED = {
 _NONBONDED = _Kind("Exception", 2, 3, "getExceptionsUsePeriodicBoundaryConditions")
 _KINDS = {**_BONDED, "NonbondedForce": _NONBONDED}
 # CMMotionRemover keeps the centre of mass at rest; here that is a setting of the integrator.
-_OTHERS = ("CMMotionRemover",)
+_OTHERS = ("CMMotionRemover", openmm_maps.FORCE)
 _METHODS = ("NoCutoff", "CutoffNonPeriodic", "CutoffPeriodic", "Ewald", "PME", "LJPME")
 _REPLACE = "pass nonbonded= to System.from_openmm to simulate it with settings of your own"
 
@@ -81,7 +82,11 @@ def system_fields(
     for force, (members, _) in tables:
         _refuse_distant_terms(force, members, molecules)
     strong = twists[:, 2] != 0
+    maps = openmm_maps.map_fields(forces)
+    if (molecules[maps["cmaps"]] != molecules[maps["cmaps"][:, :1]]).any():
+        raise InputError(f"{openmm_maps.FORCE}: a term joins different molecules")
     return {
+        **maps,
         "masses": masses,
         "bonds": bonds,
         "bond_parameters": lengths,

@@ -29,9 +29,8 @@ I32 = npt.NDArray[np.int32]
 
 _I, _F = np.dtype(np.int32), np.dtype(np.float64)
 _NONE: Any = ()
-# The forms of bonded terms: arrays of atoms and of parameters, and how many of each a term has. This
-# is the core's list (`_core.term_forms()`, with which a test compares it), so that inputs can be read
-# without the core.
+# The forms of bonded terms: arrays of atoms and of parameters, and how many of each a term has. The
+# core's list says the same (`_core.term_forms()`, compared by a test); inputs are read without it.
 _FORMS = (
     ("bonds", 2, "bond_parameters", 2),
     ("angles", 3, "angle_parameters", 2),
@@ -192,7 +191,7 @@ class System:
         ----------
         openmm_system:
             Its forces may be HarmonicBondForce, HarmonicAngleForce,
-            PeriodicTorsionForce (several of each), one NonbondedForce with the
+            PeriodicTorsionForce, CMAPTorsionForce (several of each), one NonbondedForce with the
             method PME or Ewald, and CMMotionRemover, in whose place the
             integrator has `remove_com_every`.
         topology:
