@@ -165,22 +165,21 @@ __device__ __forceinline__ int whole_warps(int count) { return (count + 31) & ~3
 
 // Thread i of all terms of form k and of those before it in the list: the last of the list first,
 // each form from a whole warp on, so that no warp has two.
-template <int kMostAtoms, bool kEnergy, int k = kTermForms - 1>
+template <bool kEnergy, int k>
 __device__ __forceinline__ void evaluate_nth(const TermForces& op, int i, const int* count,
                                              BlockSums& block) {
   using Form = TermForms::At<k>;
   const int threads = whole_warps(count[k]);
   if (i < threads) {
-    if constexpr (Form::kAtoms <= kMostAtoms)
-      evaluate<Form, kEnergy>(op, op.terms.form[k], i, count[k], block);
+    evaluate<Form, kEnergy>(op, op.terms.form[k], i, count[k], block);
   } else if constexpr (k > 0) {
-    evaluate_nth<kMostAtoms, kEnergy, k - 1>(op, i - threads, count, block);
+    evaluate_nth<kEnergy, k - 1>(op, i - threads, count, block);
   }
 }
 
-// The counts are on the device: the grid is as large as the machine takes, and strides. Forms of more
-// than kMostAtoms atoms, which need more registers than others, are left out: they have no terms.
-template <int kMostAtoms, bool kEnergy>
+// The counts are on the device: the grid is as large as the machine takes, and strides. Only the
+// first kForms of the list have terms: those after them may need more registers.
+template <int kForms, bool kEnergy>
 __global__ void __launch_bounds__(kThreads)
     term_forces_kernel(const __grid_constant__ TermForces op) {
   __shared__ BlockSums block;
@@ -188,15 +187,15 @@ __global__ void __launch_bounds__(kThreads)
   block.forces.clear();
   if (t < kEnergyKinds) block.energy[t] = 0;
   wait_for_previous();
-  int count[kTermForms], end = 0;
+  int count[kForms], end = 0;
 #pragma unroll
-  for (int k = 0; k < kTermForms; ++k) {
+  for (int k = 0; k < kForms; ++k) {
     count[k] = op.terms.placed_count[k];
     end += whole_warps(count[k]);
   }
   for (int first = blockIdx.x * kThreads; first < end; first += gridDim.x * kThreads) {
     __syncthreads();
-    evaluate_nth<kMostAtoms, kEnergy>(op, first + t, count, block);
+    evaluate_nth<kEnergy, kForms - 1>(op, first + t, count, block);
     __syncthreads();
     block.forces.pass_on(op.slots);
   }
@@ -205,24 +204,24 @@ __global__ void __launch_bounds__(kThreads)
     add_fixed(op.energy + t, static_cast<int64_t>(block.energy[t]));
 }
 
-template <int kMostAtoms>
+template <int kForms>
 auto kernel_for(const TermForces& op) {
-  return op.energy ? term_forces_kernel<kMostAtoms, true> : term_forces_kernel<kMostAtoms, false>;
+  return op.energy ? term_forces_kernel<kForms, true> : term_forces_kernel<kForms, false>;
 }
 
 void term_forces(const TermForces& op, CudaContext& context) {
-  constexpr int kFew = 4;  // atoms of the terms that nearly every system has
+  constexpr int kUsual = TermForms::index_of<TorsionForm>() + 1;  // what nearly every system has
   int64_t most = 0;
-  bool few = true;
-  TermForms::for_each([&]<class Form>(int k) {
+  bool usual = true;
+  for (int k = 0; k < kTermForms; ++k) {
     const int count = op.terms.form[k].count;
     most += (count + 31) / 32 * 32;
-    few &= count == 0 || Form::kAtoms <= kFew;
-  });
+    usual &= count == 0 || k < kUsual;
+  }
   const unsigned blocks =
       std::min(blocks_for(most, kThreads), static_cast<unsigned>(16 * context.sm_count));
   launch(context, {TermForces::kName, blocks, kThreads, 0, Start::kEarly},
-         few ? kernel_for<kFew>(op) : kernel_for<kMaxTermAtoms>(op), op);
+         usual ? kernel_for<kUsual>(op) : kernel_for<kTermForms>(op), op);
 }
 
 }  // namespace
