@@ -180,8 +180,8 @@ def test_ideal_gas(water: tuple[Any, State]) -> None:
 def test_openmm_has_the_same_slopes(alanine: tuple[Path, Path]) -> None:
     """The energy of OpenMM's Reference platform as the box is scaled and sheared."""
     import openmm
+    from openmm import app, unit
 
-    app, unit = pytest.importorskip("openmm.app"), openmm.unit
     system, state = quiltmd.load(*alanine, constraints="h-bonds")
     settings = replace(PME, potential_shift=False)
     prmtop = app.AmberPrmtopFile(str(alanine[0]), periodicBoxVectors=state.box * unit.nanometer)

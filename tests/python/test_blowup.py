@@ -103,8 +103,8 @@ def test_a_fast_atom_is_named() -> None:
 
 @pytest.mark.parametrize("ranks", [1, 3])
 def test_lists_that_were_outrun_are_no_blow_up(ranks: int) -> None:
-    """Atoms that meet unseen, since they left the Verlet buffer long before, are thrown about: such steps are
-    made again."""
+    """Atoms that meet unseen, since they left the Verlet buffer before, are thrown apart: such
+    steps are repeated."""
     system, start = water_box((5, 5, 5), seed=7)
     bath = LangevinMiddle(600.0, 5.0, 0.004, 3)
     core = engine(system, start, Nonbonded(cutoff=0.6), bath, ranks=ranks, list_life=160,
@@ -116,7 +116,7 @@ def test_lists_that_were_outrun_are_no_blow_up(ranks: int) -> None:
 
 
 def test_long_runs_have_long_step_numbers() -> None:
-    """Beyond 2^31 steps, a day's work of a GPU, a Verlet buffer that is left is seen for what it is."""
+    """Beyond 2^31 steps, a day's work of a GPU, atoms beyond the Verlet buffer are still detected."""
     system, start = water_box((5, 5, 5), seed=7)
     first = 2**31 + 5
     state = State(start.positions, start.velocities, start.box, step=first)
