@@ -96,7 +96,7 @@ def test_impulses(warm: Pair, ensemble: str, every: int) -> None:
 
 
 def test_hot_atoms_outrun_their_lists(skewed: Pair) -> None:
-    """At ten times the bath's temperature atoms move beyond the Verlet buffer; any blocks still do."""
+    """At ten times the temperature atoms move beyond the Verlet buffer; any blocks still do."""
     system, state = skewed
     hot = thermal(system, state, 3000.0)
     integrator = quiltmd.LangevinMiddle(temperature=300.0, timestep=0.002, seed=3)

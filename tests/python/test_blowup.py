@@ -116,7 +116,7 @@ def test_lists_that_were_outrun_are_no_blow_up(ranks: int) -> None:
 
 
 def test_long_runs_have_long_step_numbers() -> None:
-    """Beyond 2^31 steps, a day's work of a GPU, atoms beyond the Verlet buffer are still detected."""
+    """Beyond 2^31 steps, a GPU's day, atoms beyond the Verlet buffer are still detected."""
     system, start = water_box((5, 5, 5), seed=7)
     first = 2**31 + 5
     state = State(start.positions, start.velocities, start.box, step=first)
