@@ -1,0 +1,445 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The folder of a run: what is never replaced, what may change on resume, when a run stops."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import signal
+import struct
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from boxes import water_box
+from fake_engine import FakeEngine
+
+import quiltmd
+from quiltmd import Checkpoint, QuiltError, State, read_checkpoint, write_checkpoint
+from quiltmd.outputs import checkpoint as checkpoints
+from quiltmd.outputs import files
+from quiltmd.running import runner
+from quiltmd.running.config import Config, build_config, merge, read_config
+from quiltmd.running.stopping import SIGNALS, Stopping
+
+STEPS = 20
+
+
+@pytest.fixture(autouse=True)
+def _waters(monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded = water_box((3, 3, 3))
+    monkeypatch.setattr(runner, "load", lambda *files, **options: loaded)
+    monkeypatch.setattr(runner, "check_overlaps", lambda *loaded: None)
+
+
+@pytest.fixture
+def inputs(tmp_path: Path) -> tuple[Path, Path]:
+    paths = tmp_path / "a.prmtop", tmp_path / "a.inpcrd"
+    for path in paths:
+        path.write_text(path.name)
+    return paths
+
+
+def make_config(inputs: tuple[Path, Path], out: Path, **changes: Any) -> Config:
+    settings: dict[str, Any] = {
+        "system": {"topology": inputs[0], "coordinates": inputs[1]},
+        "nonbonded": {"cutoff": 0.4},
+        "integrator": {"seed": 3},
+        "run": {"steps": STEPS, "device": "cpu"},
+        "output": {"dir": out, "log_every": 4, "trajectory_every": 6, "checkpoint_every": 10},
+    }
+    places = {tuple(key.split("__")): value for key, value in changes.items()}
+    return build_config(merge(settings, places))  # type: ignore[arg-type]
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+def edit(path: Path, old: str, new: str) -> None:
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
+# ---- nothing is replaced or deleted
+
+
+def test_overwriting_keeps_the_earlier_run_and_its_own_inputs(inputs: Any, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    runner.start(make_config(inputs, out), engine=FakeEngine)
+    before = contents(out)
+    second = make_config((inputs[0], out / "final.ncrst"), out, run__steps=5)
+    runner.start(second, overwrite=True, engine=FakeEngine)
+    assert contents(out / "backup.1") == before
+    system = read_config(out / "config.toml")["system"]
+    assert system["coordinates"] == str(out / "backup.1" / "final.ncrst")
+    runner.resume(out, {("run", "steps"): 8}, FakeEngine)
+    runner.resume(out / "backup.1", {("run", "steps"): STEPS + 5}, FakeEngine)
+    runner.start(make_config(inputs, out), overwrite=True, engine=FakeEngine)
+    assert (out / "backup.2" / "log.csv").exists()
+
+
+def test_a_link_to_an_input_that_moves_is_followed(inputs: Any, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    runner.start(make_config(inputs, out), engine=FakeEngine)
+    (tmp_path / "link").symlink_to(out / "final.ncrst")
+    config = make_config((inputs[0], tmp_path / "link"), out, run__steps=5)
+    runner.start(config, overwrite=True, engine=FakeEngine)
+    assert read_config(out / "config.toml")["system"]["coordinates"].endswith(
+        "backup.1/final.ncrst"
+    )
+
+
+def test_a_run_that_does_not_load_moves_nothing(
+    inputs: Any, tmp_path: Path, monkeypatch: Any
+) -> None:
+    out = tmp_path / "out"
+    runner.start(make_config(inputs, out), engine=FakeEngine)
+    before = contents(out)
+
+    def broken(*files: Any, **options: Any) -> Any:
+        raise QuiltError("damaged")
+
+    monkeypatch.setattr(runner, "load", broken)
+    with pytest.raises(QuiltError, match="damaged"):
+        runner.start(make_config(inputs, out), overwrite=True, engine=FakeEngine)
+    assert contents(out) == before
+    with pytest.raises(QuiltError, match="damaged"):
+        runner.start(make_config(inputs, tmp_path / "new"), engine=FakeEngine)
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("name", ["config.toml", "log.csv", "final.pdb", "final.rst7"])
+def test_files_of_a_user_are_not_replaced(inputs: Any, tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("mine")
+    config = make_config(inputs, tmp_path)
+    with pytest.raises(QuiltError, match=rf"already has .*\({name}\).*--overwrite"):
+        runner.start(config, engine=FakeEngine)
+    assert (tmp_path / name).read_text() == "mine"
+    runner.start(config, overwrite=True, engine=FakeEngine)
+    assert (tmp_path / "backup.1" / name).read_text() == "mine"
+
+
+def test_a_start_looks_for_a_run_when_it_has_the_lock(
+    inputs: Any, tmp_path: Path, monkeypatch: Any
+) -> None:
+    """Another run begins and ends while this one waits between its first operations."""
+    config = make_config(inputs, tmp_path / "out")
+    make_folder, others = runner.Folder.owned, []
+
+    def late(self: Any) -> Any:
+        if not others:
+            others.append(1)
+            runner.start(config, engine=FakeEngine)
+        return make_folder(self)
+
+    monkeypatch.setattr(runner.Folder, "owned", late)
+    with pytest.raises(QuiltError, match="already holds a run"):
+        runner.start(config, engine=FakeEngine)
+    assert len(others) == 1
+
+
+# ---- checkpoints as files
+
+
+def some_checkpoint(step: int = 1) -> Checkpoint:
+    return Checkpoint(State(np.ones((2, 3)), np.ones((2, 3)), np.eye(3) * 3, step))
+
+
+def test_a_checkpoint_does_not_take_the_place_of_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(QuiltError, match="folder: it is a folder"):
+        write_checkpoint(tmp_path / "folder", some_checkpoint())
+    assert [path.name for path in tmp_path.iterdir()] == ["folder"]
+
+
+def test_temporary_files_follow_no_links(tmp_path: Path) -> None:
+    path, victim = tmp_path / "checkpoint.qmd", tmp_path / "victim"
+    victim.write_text("mine")
+    for link in (tmp_path / "checkpoint.tmp", files.temporary_path(path)):
+        link.symlink_to(victim)
+    write_checkpoint(path, some_checkpoint())
+    assert victim.read_text() == "mine"
+    assert read_checkpoint(path).state.step == 1
+
+
+def newer(data: bytes) -> bytes:
+    body = data[:8] + struct.pack("<I", 99) + data[12:-32]
+    return body + checkpoints.hashlib.sha256(body).digest()
+
+
+def test_a_checkpoint_of_a_newer_version_is_neither_replaced_nor_passed_over(
+    inputs: Any, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    runner.start(make_config(inputs, out), engine=FakeEngine)
+    path = out / "checkpoint.qmd"
+    path.write_bytes(newer(path.read_bytes()))
+    before = contents(out)
+    with pytest.raises(QuiltError, match="later version of quiltmd"):
+        runner.resume(out, {("run", "steps"): 30}, FakeEngine)
+    with pytest.raises(QuiltError, match="later version of quiltmd"):
+        write_checkpoint(path, some_checkpoint())
+    assert contents(out) == before
+
+
+# ---- what may change on resume
+
+
+@pytest.mark.parametrize(("key", "old", "new"), [("log_every", 4, 5), ("trajectory_every", 6, 3)])
+def test_intervals_of_outputs_must_stay(
+    inputs: Any, tmp_path: Path, key: str, old: int, new: int
+) -> None:
+    out = tmp_path / "out"
+    runner.start(make_config(inputs, out), engine=FakeEngine)
+    edit(out / "config.toml", f"{key} = {old}", f"{key} = {new}")
+    before = contents(out)
+    with pytest.raises(QuiltError, match=rf"output.{key} \(was {old}, is {new}\)"):
+        runner.resume(out, {("run", "steps"): 30}, FakeEngine)
+    assert contents(out) == before
+
+
+@pytest.mark.parametrize("name", ["log.csv", "trajectory.dcd"])
+@pytest.mark.parametrize("damage", ["edited", "shorter", "foreign", "missing"])
+def test_outputs_that_the_run_did_not_write_are_refused(
+    inputs: Any, tmp_path: Path, name: str, damage: str
+) -> None:
+    out = tmp_path / "out"
+    runner.start(make_config(inputs, out), engine=FakeEngine)
+    file = out / name
+    data = bytearray(file.read_bytes())
+    if damage == "missing":
+        file.unlink()
+    elif damage == "foreign":
+        runner.start(make_config(inputs, tmp_path / "2", integrator__seed=4), engine=FakeEngine)
+        file.write_bytes((tmp_path / "2" / name).read_bytes() + b"x" * len(data))
+    else:
+        data[-30] ^= 1
+        file.write_bytes(data if damage == "edited" else data[:-5])
+    before = contents(out)
+    with pytest.raises(QuiltError, match=name):
+        runner.resume(out, {("run", "steps"): 30}, FakeEngine)
+    assert contents(out) == before
+
+
+def test_checkpoints_of_version_1_are_carried_on(inputs: Any, tmp_path: Path) -> None:
+    """They tell nothing of log and trajectory, whose ends are then found by the step."""
+    whole, out = tmp_path / "whole", tmp_path / "out"
+    runner.start(make_config(inputs, whole), engine=FakeEngine)
+    runner.start(make_config(inputs, out, run__steps=13), engine=FakeEngine)
+    for name in ("checkpoint.qmd", "checkpoint.prev.qmd"):
+        (out / name).write_bytes(as_version_1((out / name).read_bytes()))
+    with open(out / "log.csv", "a") as file:
+        file.write("16,0.0")
+    runner.resume(out, {("run", "steps"): STEPS}, FakeEngine)
+    assert (out / "trajectory.dcd").read_bytes() == (whole / "trajectory.dcd").read_bytes()
+    rows = [(folder / "log.csv").read_text().splitlines() for folder in (out, whole)]
+    assert [row.rsplit(",", 1)[0] for row in rows[0]] == [row.rsplit(",", 1)[0] for row in rows[1]]
+
+
+def as_version_1(data: bytes) -> bytes:
+    size = struct.unpack_from("<Q", data, 12)[0]
+    header = json.loads(data[20 : 20 + size])
+    del header["stage"], header["outputs"], header["provenance"]["outputs"]
+    text = json.dumps(header).encode()
+    body = data[:8] + struct.pack("<IQ", 1, len(text)) + text + data[20 + size : -32]
+    return body + checkpoints.hashlib.sha256(body).digest()
+
+
+# ---- folders that move
+
+
+def test_a_moved_folder_with_moved_inputs(inputs: Any, tmp_path: Path) -> None:
+    runner.start(make_config(inputs, tmp_path / "out"), engine=FakeEngine)
+    (tmp_path / "out").rename(tmp_path / "moved")
+    moved = [path.rename(tmp_path / f"other-{path.name}") for path in inputs]
+    again: dict[Any, Any] = {("run", "steps"): 30}
+    with pytest.raises(QuiltError, match=r"a.prmtop, .*a.inpcrd.*--topology FILE --coordinates"):
+        runner.resume(tmp_path / "moved", again, FakeEngine)
+    again |= {("system", "topology"): moved[0], ("system", "coordinates"): moved[1]}
+    assert runner.resume(tmp_path / "moved", again, FakeEngine).step == 30
+    assert read_config(tmp_path / "moved" / "config.toml")["system"]["topology"] == str(moved[0])
+    moved[0].write_text("another force field")
+    with pytest.raises(QuiltError, match="changed the topology file"):
+        runner.resume(tmp_path / "moved", again, FakeEngine)
+
+
+def test_a_folder_with_its_inputs_needs_nothing_else(inputs: Any, tmp_path: Path) -> None:
+    config = make_config(inputs, tmp_path / "out", output__copy_inputs=True)
+    runner.start(config, engine=FakeEngine)
+    for path in inputs:
+        path.unlink()
+    (tmp_path / "out").rename(tmp_path / "moved")
+    assert 'topology = "inputs/topology-a.prmtop"' in (tmp_path / "moved/config.toml").read_text()
+    assert runner.resume(tmp_path / "moved", {("run", "steps"): 30}, FakeEngine).step == 30
+
+
+# ---- when a run stops
+
+
+class Signalling(FakeEngine):
+    """Sends a signal to this process during the run or during a minimisation."""
+
+    kind = signal.SIGUSR1
+    minimizing = False
+
+    def run(self, steps: int) -> None:
+        super().run(min(steps, 1) if self.calls == 0 else steps)
+        if not self.minimizing and self.calls == 3:
+            os.kill(os.getpid(), self.kind)
+
+    def minimize(self, tolerance: float, max_iterations: int, watch: Any = None) -> dict[str, Any]:
+        def kill(iteration: int, *values: float) -> bool:
+            if self.minimizing and iteration == 2:
+                os.kill(os.getpid(), self.kind)
+            return bool(watch(iteration, *values))
+
+        return super().minimize(tolerance, max_iterations, kill)
+
+
+@pytest.mark.parametrize("minimizing", [False, True])
+@pytest.mark.parametrize("kind", SIGNALS)
+def test_signals_end_with_a_checkpoint(
+    inputs: Any, tmp_path: Path, monkeypatch: Any, kind: signal.Signals, minimizing: bool
+) -> None:
+    monkeypatch.setattr(Signalling, "kind", kind)
+    monkeypatch.setattr(Signalling, "minimizing", minimizing)
+    settings = {"run__minimize": True, "output__log_every": 1}
+    runner.start(make_config(inputs, tmp_path / "whole", **settings), engine=FakeEngine)
+    outcome = runner.start(make_config(inputs, tmp_path / "out", **settings), engine=Signalling)
+    assert outcome.interrupted
+    assert outcome.signal == kind
+    assert outcome.step < STEPS
+    assert (outcome.step == 0) == minimizing
+    assert signal.getsignal(kind) is not None
+    runner.resume(tmp_path / "out", engine=FakeEngine)
+    last = [read_checkpoint(tmp_path / name / "checkpoint.qmd") for name in ("whole", "out")]
+    assert quiltmd.digest(last[0].state) == quiltmd.digest(last[1].state)
+    frames = [(tmp_path / name / "trajectory.dcd").read_bytes() for name in ("whole", "out")]
+    assert frames[0] == frames[1]
+
+
+def test_repeated_and_ignored_signals() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with Stopping(None, 0.0) as stopping:
+            os.kill(os.getpid(), signal.SIGHUP)
+            assert not stopping
+            for _ in range(3):
+                os.kill(os.getpid(), signal.SIGTERM)
+            assert stopping.signal == signal.SIGTERM
+            os.kill(os.getpid(), signal.SIGINT)
+            with pytest.raises(KeyboardInterrupt):
+                interrupt()
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def interrupt() -> None:
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(1)
+
+
+class Slow(FakeEngine):
+    def run(self, steps: int) -> None:
+        super().run(steps)
+        time.sleep(0.02 * steps)
+
+
+def test_a_run_stops_when_its_time_is_up(inputs: Any, tmp_path: Path) -> None:
+    config = make_config(inputs, tmp_path / "out", run__max_hours=0.1 / 3600, run__steps=10**6)
+    outcome = runner.start(config, engine=Slow)
+    assert outcome.interrupted
+    assert outcome.signal is None
+    assert read_checkpoint(tmp_path / "out" / "checkpoint.qmd").state.step == outcome.step
+
+
+def test_checkpoints_by_the_clock(inputs: Any, tmp_path: Path) -> None:
+    """They come between those by steps, and change nothing of the results."""
+    out = tmp_path / "out"
+    by_time = {"output__checkpoint_every": 0, "output__checkpoint_minutes": 0.05 / 60}
+    steps: list[int] = []
+
+    runner.start(make_config(inputs, tmp_path / "whole"), engine=FakeEngine)
+
+    class Pieces(Slow):
+        def run(self, count: int) -> None:
+            super().run(count)
+            steps.append(read_checkpoint(out / "checkpoint.qmd").state.step)
+
+    runner.start(make_config(inputs, out, **by_time, output__log_every=1), engine=Pieces)
+    assert len(set(steps)) > 2
+    last = [read_checkpoint(folder / "checkpoint.qmd") for folder in (tmp_path / "whole", out)]
+    assert quiltmd.digest(last[0].state) == quiltmd.digest(last[1].state)
+
+
+def test_a_minimisation_says_whether_it_converged(
+    inputs: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runner.start(make_config(inputs, tmp_path / "out", run__minimize=True), engine=FakeEngine)
+    text = capsys.readouterr().err
+    assert "minimised in 4 iterations" in text
+    assert "(converged)" in text
+
+
+# ---- failures on the way
+
+
+@pytest.mark.parametrize("name", ["log.csv", "trajectory.dcd"])
+@pytest.mark.parametrize("replaced", [False, True])
+def test_an_output_that_vanishes_is_an_error(
+    inputs: Any, tmp_path: Path, name: str, replaced: bool
+) -> None:
+    path = tmp_path / "out" / name
+
+    class Removing(FakeEngine):
+        def run(self, steps: int) -> None:
+            super().run(steps)
+            if self.calls == 3:
+                path.unlink()
+                if replaced:
+                    path.write_text("mine")
+
+    with pytest.raises(QuiltError, match=rf"{name} was removed or replaced"):
+        runner.start(make_config(inputs, tmp_path / "out"), engine=Removing)
+    if replaced:
+        assert path.read_text() == "mine"
+
+
+def test_errors_of_sync_name_the_file(inputs: Any, tmp_path: Path, monkeypatch: Any) -> None:
+    log, fsync = tmp_path / "out" / "log.csv", os.fsync
+
+    def failing(handle: int) -> None:
+        if log.exists() and os.path.samestat(os.fstat(handle), log.stat()):
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        fsync(handle)
+
+    monkeypatch.setattr(os, "fsync", failing)
+    with pytest.raises(QuiltError, match=r"cannot write .*log.csv: Input/output error"):
+        runner.start(make_config(inputs, tmp_path / "out"), engine=FakeEngine)
+
+
+def test_a_seed_is_drawn_and_recorded(
+    inputs: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seeds = []
+    for name in ("1", "2"):
+        config = make_config(inputs, tmp_path / name, integrator__seed=None)
+        settings = config.model_copy(
+            update={"integrator": config.integrator.model_copy(update={"seed": None})}
+        )
+        runner.start(settings, engine=FakeEngine)
+        seeds.append(read_config(tmp_path / name / "config.toml")["integrator"]["seed"])
+        assert f"seed {seeds[-1]}" in capsys.readouterr().err
+    assert seeds[0] != seeds[1]
+    runner.start(make_config(inputs, tmp_path / "3", integrator__seed=seeds[0]), engine=FakeEngine)
+    last = [read_checkpoint(tmp_path / name / "checkpoint.qmd").state for name in ("1", "2", "3")]
+    assert quiltmd.digest(last[0]) == quiltmd.digest(last[2]) != quiltmd.digest(last[1])
