@@ -244,7 +244,7 @@ class QuiltmdRun:
             system,
             state,
             quiltmd.Nonbonded(cutoff=options.cutoff, pme_tolerance=options.pme_tolerance),
-            quiltmd.LangevinMiddle(TEMPERATURE, FRICTION, options.timestep),
+            quiltmd.LangevinMiddle(TEMPERATURE, FRICTION, options.timestep, seed=0),
             device=options.device,
         )
 

@@ -47,7 +47,7 @@ def run(
     system: quiltmd.System, state: quiltmd.State, steps: int, device: str
 ) -> dict[str, np.ndarray]:
     """The arrays of a system, the settings of a run, and the state after so many steps of it."""
-    nonbonded, integrator = quiltmd.Nonbonded(), quiltmd.LangevinMiddle(timestep=0.004)
+    nonbonded, integrator = quiltmd.Nonbonded(), quiltmd.LangevinMiddle(timestep=0.004, seed=0)
     simulation = quiltmd.Simulation(system, state, nonbonded, integrator, device=device)
     simulation.minimize(200.0)
     simulation.draw_velocities(integrator.temperature, 1)

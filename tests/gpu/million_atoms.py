@@ -12,7 +12,7 @@ import quiltmd
 
 system, state = benchmark_systems.standard("dhfr")
 state = thermal(system, state)
-integrator = quiltmd.LangevinMiddle(timestep=0.004)
+integrator = quiltmd.LangevinMiddle(timestep=0.004, seed=0)
 run = Run(system.tile(3, 3, 5), state.tile(3, 3, 5), integrator).advance(100, 100)
 gpu = usable_gpu()
 print(json.dumps({"free_memory": gpu["free_memory"] if gpu else None}))

@@ -44,7 +44,7 @@ class Run:
         self.engine = make_engine(
             system.arrays(),
             (nonbonded or quiltmd.Nonbonded()).resolve(state.box),
-            (integrator or quiltmd.LangevinMiddle()).resolve(),
+            (integrator or quiltmd.LangevinMiddle(seed=0)).resolve(),
             Execution(device).resolve(),
         )
         self.place(state)

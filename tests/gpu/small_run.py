@@ -15,7 +15,7 @@ import quiltmd
 
 topology, coordinates, ensemble = sys.argv[1:]
 integrator = {
-    "nvt": quiltmd.LangevinMiddle(timestep=0.004, remove_com_every=10),
+    "nvt": quiltmd.LangevinMiddle(timestep=0.004, seed=0, remove_com_every=10),
     "nve": quiltmd.VelocityVerlet(timestep=0.004, remove_com_every=10),
 }[ensemble]
 system, state = quiltmd.load(topology, coordinates, constraints="h-bonds", hydrogen_mass=3.0)

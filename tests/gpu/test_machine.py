@@ -60,7 +60,7 @@ def test_blow_up_is_an_error(peptide: Pair) -> None:
     positions[waters[0]] = positions[waters[5]] + 0.003
     crash = quiltmd.State(positions, state.velocities, state.box)
     simulation = quiltmd.Simulation(
-        system, crash, integrator=quiltmd.LangevinMiddle(timestep=0.004), device="cuda"
+        system, crash, integrator=quiltmd.LangevinMiddle(timestep=0.004, seed=0), device="cuda"
     )
     with pytest.raises(quiltmd.SimulationError, match="atom"):
         simulation.run(200)

@@ -154,7 +154,7 @@ def test_ranks_and_threads_do_not_matter(water: tuple[Any, State], integrator: A
 
 def test_the_virial_is_of_the_state_as_it_is(water: tuple[Any, State]) -> None:
     """Nothing that was evaluated before a move is handed out after it."""
-    simulation = Simulation(*water, PME, device="cpu")
+    simulation = Simulation(*water, PME, LangevinMiddle(seed=0), device="cpu")
     before = simulation.virial(), simulation.energies()["potential"], simulation.forces()
     simulation.run(3)
     after = simulation.virial(), simulation.energies()["potential"], simulation.forces()

@@ -69,6 +69,21 @@ def test_energy_prints_json_and_saves_forces(alanine: Files, tmp_path: Path) -> 
     assert saved.dtype == np.float64
 
 
+def test_energy_of_frames(octahedron: Files, tmp_path: Path) -> None:
+    """The first frame of a trajectory is taken with a word; others when asked for."""
+    plain = quiltmd("energy", *octahedron, "--json")
+    assert "has 10 frames, of which this is frame 0" in plain.stderr
+    last = quiltmd("energy", *octahedron, "--json", "--frame", 9)
+    assert "warning" not in last.stderr
+    forces = tmp_path / "forces.npy"
+    every = quiltmd("energy", *octahedron, "--json", "--all-frames", "--forces", forces)
+    results = json.loads(every.stdout)
+    assert [results[0], results[9]] == [json.loads(plain.stdout), json.loads(last.stdout)]
+    assert len({result["energy"]["potential"] for result in results}) == 10
+    assert np.load(forces).shape == (10, results[0]["atoms"], 3)
+    assert quiltmd("energy", *octahedron, "--frame", 10).returncode == 1
+
+
 def test_energy_without_json_is_a_table(alanine: Files) -> None:
     done = quiltmd("energy", *alanine, "--pme-alpha", 3, "--pme-grid", "40,40,40")
     assert done.returncode == 0, done.stderr

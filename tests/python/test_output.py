@@ -13,7 +13,14 @@ import pytest
 from fake_engine import FakeEngine, FakeFrame
 
 import quiltmd
-from quiltmd import CheckpointReporter, LogReporter, QuiltError, Readout, Simulation
+from quiltmd import (
+    CheckpointReporter,
+    LangevinMiddle,
+    LogReporter,
+    QuiltError,
+    Readout,
+    Simulation,
+)
 from quiltmd.engine.core import make_engine
 
 Loaded = tuple[quiltmd.System, quiltmd.State]
@@ -54,7 +61,8 @@ def loaded(alanine: tuple[Path, Path]) -> Loaded:
 
 
 def simulate(loaded: Loaded, engine: Any = Watched) -> Simulation:
-    simulation = Simulation(*loaded, device="cpu", engine=engine)
+    bath = LangevinMiddle(seed=0)
+    simulation = Simulation(*loaded, integrator=bath, device="cpu", engine=engine)
     simulation.draw_velocities(300.0, seed=1)
     FakeFrame.alive.clear()
     return simulation

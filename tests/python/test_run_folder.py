@@ -432,11 +432,9 @@ def test_a_seed_is_drawn_and_recorded(
 ) -> None:
     seeds = []
     for name in ("1", "2"):
-        config = make_config(inputs, tmp_path / name, integrator__seed=None)
-        settings = config.model_copy(
-            update={"integrator": config.integrator.model_copy(update={"seed": None})}
-        )
-        runner.start(settings, engine=FakeEngine)
+        config = make_config(inputs, tmp_path / name)
+        unseeded = config.integrator.model_copy(update={"seed": None})
+        runner.start(config.model_copy(update={"integrator": unseeded}), engine=FakeEngine)
         seeds.append(read_config(tmp_path / name / "config.toml")["integrator"]["seed"])
         assert f"seed {seeds[-1]}" in capsys.readouterr().err
     assert seeds[0] != seeds[1]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from boxes import bare_system
 from fake_engine import FakeEngine
 
 import quiltmd
@@ -32,6 +33,7 @@ def loaded(alanine: tuple[Path, Path]) -> Any:
 
 
 def simulate(loaded: Any, **options: Any) -> Simulation:
+    options.setdefault("integrator", LangevinMiddle(seed=0))
     simulation = Simulation(*loaded, device="cpu", engine=FakeEngine, **options)
     simulation.draw_velocities(300.0, seed=1)
     return simulation
@@ -92,7 +94,8 @@ def test_a_restart_gives_the_same_bits(loaded: Any, tmp_path: Path, stop: int) -
     first = simulate(loaded)
     first.run(stop)
     first.save_checkpoint(tmp_path / "checkpoint.qmd")
-    second = Simulation(*loaded, device="cpu", engine=FakeEngine)
+    bath = LangevinMiddle(seed=0)
+    second = Simulation(*loaded, integrator=bath, device="cpu", engine=FakeEngine)
     second.load_checkpoint(tmp_path / "checkpoint.qmd")
     assert second.step == stop
     second.run(30 - stop)
@@ -112,6 +115,42 @@ def test_a_state_of_another_system(loaded: Any) -> None:
     system, state = loaded
     with pytest.raises(QuiltError, match="4538 atoms, the system 2269"):
         Simulation(system, state.tile(2, 1, 1), device="cpu", engine=FakeEngine)
+
+
+def test_two_simulations_have_different_noise(loaded: Any) -> None:
+    """Without a seed each draws its own, and tells it, so that it can be done again."""
+    first, second = (simulate(loaded, integrator=LangevinMiddle()) for _ in range(2))
+    assert first.integrator != second.integrator
+    third = simulate(loaded, integrator=LangevinMiddle(seed=first.integrator.seed))
+    for simulation in (first, second, third):
+        simulation.run(5)
+    digests = [quiltmd.digest(simulation.state()) for simulation in (first, second, third)]
+    assert digests[0] == digests[2] != digests[1]
+    for simulation in (first, second):
+        simulation.draw_velocities(300.0)
+    assert (first.state().velocities != second.state().velocities).any()
+
+
+def test_a_checkpoint_of_another_box_is_refused(loaded: Any, tmp_path: Path) -> None:
+    system, state = loaded
+    other = State(state.positions, state.velocities, state.box * 1.01)
+    bath = LangevinMiddle(seed=0)
+    wider = Simulation(system, other, integrator=bath, device="cpu", engine=FakeEngine)
+    wider.save_checkpoint(tmp_path / "x.qmd")
+    simulation = simulate(loaded)
+    with pytest.raises(QuiltError, match=r"x.qmd: the checkpoint has another box"):
+        simulation.load_checkpoint(tmp_path / "x.qmd")
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(QuiltError, match="it is a folder"):
+        simulation.save_checkpoint(tmp_path / "folder")
+
+
+def test_one_atom_has_no_temperature() -> None:
+    system = bare_system([40.0], [0.0], [0], [[1e-6]], [[1e-3]])
+    state = State(np.ones((1, 3)), np.ones((1, 3)), np.eye(3) * 3)
+    simulation = Simulation(system, state, device="cpu", engine=FakeEngine)
+    assert simulation.degrees_of_freedom == 0
+    assert simulation.temperature() == 0
 
 
 def test_nve_has_no_heat(loaded: Any) -> None:

@@ -14,9 +14,11 @@ from rich.table import Table
 from ..description.integrators import VelocityVerlet
 from ..description.overlaps import check_overlaps
 from ..engine.core import EngineFactory, make_engine
-from ..inputs import load
+from ..errors import QuiltError
+from ..inputs import count_frames, load
 from ..outputs.files import writing
 from ..running.config import Config, build_config, merge
+from ..running.progress import warn
 from ..running.simulation import Simulation
 from .options import AsJson, Settings, with_settings
 from .tables import show_table
@@ -36,37 +38,62 @@ def energy(
         Path | None,
         typer.Option(metavar="OUT.npy", help="Save forces: float64 (atoms, 3), kJ/mol/nm."),
     ] = None,
+    frame: Annotated[
+        int | None,
+        typer.Option(help="Frame of a trajectory, from 0; negative counts from the end."),
+    ] = None,
+    all_frames: Annotated[
+        bool, typer.Option("--all-frames", help="Every frame; forces are (frames, atoms, 3).")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Energies of one structure by term, kJ/mol, and its forces."""
+    """Energies of one structure by term, kJ/mol, and its forces.
+
+    With --all-frames JSON has one object for each frame, in a list.
+    """
+    if all_frames and frame is not None:
+        raise QuiltError("give --frame or --all-frames, not both")
     files = {"topology": topology, "coordinates": coordinates, "constraints": "none"}
     run: dict[str, Any] = {"system": files, "run": {"steps": 0}, "output": {"dir": "."}}
-    result = evaluate(build_config(merge(run, settings)), forces)
+    config = build_config(merge(run, settings))
+    count = count_frames(coordinates)
+    if count > 1 and frame is None and not all_frames:
+        warn(f"{coordinates} has {count} frames, of which this is frame 0 (--frame, --all-frames)")
+    wanted = range(count) if all_frames else [frame or 0]
+    found = [evaluate(config, frame=number) for number in wanted]
+    if forces is not None:
+        values = [one["forces"] for one in found]
+        with writing(forces), open(forces, "wb") as file:
+            np.save(file, np.array(values) if all_frames else values[0])
+    results = [{key: one[key] for key in ("atoms", "energy", "virial")} for one in found]
     if as_json:
-        print(json.dumps(result))
+        print(json.dumps(results if all_frames else results[0]))
     else:
-        _print_energies(result)
+        for number, result in zip(wanted, results, strict=True):
+            _print_energies(result, f", frame {number}" if count > 1 else "")
 
 
-def _print_energies(result: dict[str, Any]) -> None:
-    table = Table("term", "kJ/mol", title=f"{result['atoms']} atoms", title_justify="left")
+def _print_energies(result: dict[str, Any], of: str) -> None:
+    title = f"{result['atoms']} atoms{of}"
+    table = Table("term", "kJ/mol", title=title, title_justify="left")
     table.columns[1].justify = "right"
     for term, value in result["energy"].items():
         table.add_row(term, f"{value:.6f}")
     show_table(table)
 
 
-def evaluate(
-    config: Config, forces: Path | None = None, engine: EngineFactory = make_engine
-) -> dict[str, Any]:
-    """Number of atoms, energies and virial (3, 3), kJ/mol; saves forces where asked.
+def evaluate(config: Config, frame: int = 0, engine: EngineFactory = make_engine) -> dict[str, Any]:
+    """Number of atoms, energies and virial (3, 3), kJ/mol, and forces (N, 3), kJ/mol/nm.
 
-    Forces are (N, 3), kJ/mol/nm.  The virial is that of `Simulation.virial`.
+    The virial is that of `Simulation.virial`.
 
     Raises QuiltError where atoms overlap so much that a force leaves the range of the accumulators.
     """
     system, state = load(
-        config.system.topology, config.system.coordinates, constraints=config.system.constraints
+        config.system.topology,
+        config.system.coordinates,
+        constraints=config.system.constraints,
+        frame=frame,
     )
     check_overlaps(system, state)
     run = config.run
@@ -82,11 +109,9 @@ def evaluate(
     )
     energies = simulation.energies()
     values = simulation.forces()
-    if forces is not None:
-        with writing(forces), open(forces, "wb") as file:
-            np.save(file, values)
     return {
         "atoms": system.atoms,
+        "forces": values,
         "energy": {term: energies[term] for term in (*_TERMS, *_PARTS)},
         "virial": simulation.virial().tolist(),
     }

@@ -15,7 +15,7 @@ from pydantic.dataclasses import dataclass
 
 from ..errors import QuiltError
 from .checks import user_settings
-from .settings import Friction, LongRangeEvery, Seed, Temperature, Timestep
+from .settings import Friction, LongRangeEvery, Seed, Temperature, Timestep, draw_seed
 from .system import System
 
 _CONFIG = ConfigDict(extra="forbid", allow_inf_nan=False)
@@ -78,7 +78,8 @@ class LangevinMiddle:
     timestep:
         Time step, ps.
     seed:
-        Random seed of the thermostat; the same seed gives the same trajectory, bit for bit.
+        Random seed of the thermostat; the same seed gives the same trajectory, bit for bit.  None:
+        a `Simulation` draws one, and its `integrator` tells which.
     constraint_tolerance:
         Relative error of constrained lengths.
     remove_com_every:
@@ -93,7 +94,7 @@ class LangevinMiddle:
     temperature: Temperature = 300.0
     friction: Friction = 1.0
     timestep: Timestep = _TIMESTEP
-    seed: Seed = 0
+    seed: Seed = None
     constraint_tolerance: float = Field(default=1e-6, gt=0)
     remove_com_every: int = Field(default=_COM_EVERY, ge=0)
     long_range_every: LongRangeEvery = 1
@@ -105,7 +106,7 @@ class LangevinMiddle:
             "timestep": self.timestep,
             "temperature": self.temperature,
             "friction": self.friction,
-            "seed": self.seed,
+            "seed": draw_seed() if self.seed is None else self.seed,
             "constraint_tolerance": self.constraint_tolerance,
             "remove_com_every": self.remove_com_every,
             "long_range_every": self.long_range_every,

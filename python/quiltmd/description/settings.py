@@ -6,7 +6,9 @@ Configuration files and the options of commands follow from these declarations t
 
 from __future__ import annotations
 
-from typing import Annotated
+import secrets
+from dataclasses import replace
+from typing import Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, Field
 
@@ -35,8 +37,12 @@ Temperature = Annotated[
 ]
 Friction = Annotated[float, Field(ge=0, description="Langevin friction coefficient, 1/ps.")]
 Seed = Annotated[
-    int,
-    Field(ge=0, lt=2**63, description="Random seed for initial velocities and the thermostat."),
+    int | None,
+    Field(
+        ge=0,
+        lt=2**63,
+        description="Random seed for initial velocities and the thermostat; by default a new one.",
+    ),
 ]
 LongRangeEvery = Annotated[
     int, Field(ge=1, description="r-RESPA: steps between reciprocal-space (PME) evaluations.")
@@ -55,3 +61,19 @@ TimeConstant = Annotated[
 ThermostatEvery = Annotated[
     int, Field(ge=1, description="Steps between actions of the thermostat (velocity rescaling).")
 ]
+
+Described = TypeVar("Described")
+
+
+def draw_seed() -> int:
+    """A random seed; of 53 bits, which every reader of numbers keeps."""
+    return secrets.randbits(53)
+
+
+def with_seed(description: Described) -> Described:
+    """The same description with a seed: one that has a seed but was given none gets a new one."""
+    if getattr(description, "seed", 0) is not None:
+        return description
+    changed: Any = description
+    seeded: Described = replace(changed, seed=draw_seed())
+    return seeded

@@ -11,7 +11,7 @@ from pydantic.dataclasses import dataclass
 from ..errors import QuiltError
 from .checks import user_settings
 from .integrators import Integrator, VelocityVerlet
-from .settings import Seed, Temperature, ThermostatEvery, TimeConstant
+from .settings import Seed, Temperature, ThermostatEvery, TimeConstant, draw_seed
 
 
 @user_settings
@@ -30,7 +30,8 @@ class VelocityRescaling:
     time_constant:
         Relaxation time of the kinetic energy, ps.
     seed:
-        Of the random numbers; the same seed gives the same trajectory, bit for bit.
+        Of the random numbers; the same seed gives the same trajectory, bit for bit.  None: a
+        `Simulation` draws one, and its `thermostat` tells which.
     every:
         Steps between actions.  The kinetic energy is propagated exactly for the time between, so
         this changes speed, not the ensemble.  A multiple of the integrator's `long_range_every`.
@@ -38,7 +39,7 @@ class VelocityRescaling:
 
     temperature: Temperature = 300.0
     time_constant: TimeConstant = 1.0
-    seed: Seed = 0
+    seed: Seed = None
     every: ThermostatEvery = 10
 
     def resolve(self) -> dict[str, Any]:
@@ -47,7 +48,7 @@ class VelocityRescaling:
             "kind": "velocity_rescaling",
             "temperature": self.temperature,
             "time_constant": self.time_constant,
-            "seed": self.seed,
+            "seed": draw_seed() if self.seed is None else self.seed,
             "every": self.every,
         }
 

@@ -102,13 +102,22 @@ class Topology:
 
 
 def elements_from_masses(
-    masses: npt.NDArray[np.float64], names: npt.NDArray[np.str_]
+    masses: npt.NDArray[np.float64],
+    names: npt.NDArray[np.str_],
+    bonds: npt.NDArray[np.integer] | None = None,
 ) -> npt.NDArray[np.int32]:
     """Atomic numbers guessed from masses (amu), for inputs that give none; (N,) int32.
 
-    Light atoms named H are hydrogens, whatever mass repartitioning left them.
+    Light atoms named H are hydrogens, whatever hydrogen mass repartitioning left them; what they
+    have beyond their own mass is counted with the heavy atoms that `bonds` (B, 2) join them to.
     """
-    midpoints = 0.5 * (np.sort(MASSES)[1:] + np.sort(MASSES)[:-1])
-    nearest = np.argsort(MASSES)[np.searchsorted(midpoints, masses)]
     named_h = np.char.startswith(np.char.lstrip(np.char.upper(names), "0123456789"), "H")
-    return np.where(named_h & (masses < 4.5) & (masses > 0), 1, nearest).astype(np.int32)
+    hydrogen = named_h & (masses < 4.5) & (masses > 0)
+    whole = np.array(masses, dtype=np.float64)
+    if bonds is not None and len(bonds):
+        pairs = np.concatenate([bonds, bonds[:, ::-1]])
+        light, heavy = pairs[hydrogen[pairs[:, 0]] & ~hydrogen[pairs[:, 1]]].T
+        np.add.at(whole, heavy, masses[light] - MASSES[1])
+    midpoints = 0.5 * (np.sort(MASSES)[1:] + np.sort(MASSES)[:-1])
+    nearest = np.argsort(MASSES)[np.searchsorted(midpoints, whole)]
+    return np.where(hydrogen, 1, nearest).astype(np.int32)

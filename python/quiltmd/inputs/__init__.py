@@ -16,10 +16,11 @@ from ..description.state import State
 from ..description.system import System
 from ..errors import InputError
 from .amber import read_amber
+from .amber_coordinates import count_frames
 from .constrain import Constraints, constrain
 from .fixed_width import read_bytes
 
-__all__ = ["Constraints", "load"]
+__all__ = ["Constraints", "count_frames", "load"]
 
 _Path = str | os.PathLike[str]
 _Reader = Callable[[_Path, _Path, int], tuple[System, State]]

@@ -81,6 +81,22 @@ def read_coordinates(
     return _read_text(file, atoms, angle)
 
 
+def count_frames(path: str | os.PathLike[str]) -> int:
+    """Frames in an Amber coordinate file: 1 but for NetCDF trajectories.
+
+    Raises InputError where a NetCDF file cannot be read.
+    """
+    file = os.fspath(path)
+    if not read_bytes(path, limit=8).startswith(b"CDF"):
+        return 1
+    try:
+        with netcdf_file(file, "r", mmap=True, maskandscale=False) as content:
+            shape = content.variables["coordinates"].shape
+    except (ValueError, TypeError, IndexError, KeyError, OSError, AssertionError) as error:
+        raise InputError(f"damaged or truncated NetCDF file ({error})", file=file) from None
+    return int(shape[0]) if len(shape) == 3 else 1
+
+
 def _read_text(file: str, atoms: int, angle: float | None) -> Coordinates:
     lines = read_bytes(file).rstrip().split(b"\n")
     _check_count(file, lines, atoms)

@@ -47,7 +47,8 @@ def system_from_prmtop(prmtop: PrmtopFile) -> System:
     """
     refuse_unsupported(prmtop)
     masses = prmtop.reals("MASS", prmtop.counts["NATOM"])
-    topology = _topology(prmtop, masses)
+    bonds = _harmonic(prmtop, "bond", 2, KCAL / ANGSTROM**2, ANGSTROM)
+    topology = _topology(prmtop, masses, bonds["bonds"])
     _refuse_massless(prmtop, masses, topology)
     lennard_jones = _lennard_jones(prmtop)
     torsions = _torsions(prmtop)
@@ -58,7 +59,7 @@ def system_from_prmtop(prmtop: PrmtopFile) -> System:
         masses=masses,
         charges=charges,
         **lennard_jones,
-        **_harmonic(prmtop, "bond", 2, KCAL / ANGSTROM**2, ANGSTROM),
+        **bonds,
         **_harmonic(prmtop, "angle", 3, KCAL, 1.0),
         torsions=torsions["torsions"][strong],
         torsion_parameters=torsions["torsion_parameters"][strong],
@@ -79,7 +80,9 @@ def _refuse_massless(
         raise prmtop.error("MASS", atom, f"{message} (virtual sites) are not supported")
 
 
-def _topology(prmtop: PrmtopFile, masses: npt.NDArray[np.float64]) -> Topology:
+def _topology(
+    prmtop: PrmtopFile, masses: npt.NDArray[np.float64], bonds: npt.NDArray[np.int32]
+) -> Topology:
     atoms, residues = prmtop.counts["NATOM"], prmtop.counts["NRES"]
     names = prmtop.texts("ATOM_NAME", atoms)
     starts = prmtop.integers("RESIDUE_POINTER", residues) - 1
@@ -88,7 +91,7 @@ def _topology(prmtop: PrmtopFile, masses: npt.NDArray[np.float64]) -> Topology:
     if "ATOMIC_NUMBER" in prmtop.sections:
         elements = np.maximum(prmtop.integers("ATOMIC_NUMBER", atoms), 0)
     else:
-        elements = elements_from_masses(masses, names)
+        elements = elements_from_masses(masses, names, bonds)
     return Topology(
         atom_names=names,
         elements=elements.astype(np.int32),

@@ -65,7 +65,7 @@ class Readout(ABC):
     def degrees_of_freedom(self) -> int:
         """Of the kinetic energy: 3 N minus constraints, minus 3 where the centre of mass rests."""
         drift = 3 if self.integrator.remove_com_every or self.thermostat else 0
-        return self.system.degrees_of_freedom - drift
+        return max(0, self.system.degrees_of_freedom - drift)
 
     def positions(self) -> NDArray[np.float64]:
         """(N, 3) nm, unwrapped, molecules whole, in the order of the input."""
@@ -118,7 +118,9 @@ class Readout(ABC):
         return float(self._read("heat"))
 
     def temperature(self) -> float:
-        """Kinetic temperature, K."""
+        """Kinetic temperature, K; 0 where nothing can move."""
+        if self.degrees_of_freedom == 0:
+            return 0.0
         return 2 * self.energies()["kinetic"] / (self.degrees_of_freedom * BOLTZMANN)
 
     def density(self) -> float:

@@ -54,7 +54,9 @@ def prepare(
     simulation = Simulation(
         single.tile(*tile),
         state.tile(*tile),
-        integrator=LangevinMiddle(_TEMPERATURE, 1.0, _TIMESTEP, long_range_every=long_range_every),
+        integrator=LangevinMiddle(
+            _TEMPERATURE, 1.0, _TIMESTEP, seed=0, long_range_every=long_range_every
+        ),
         device=device,
         ranks=ranks,
         threads=threads,

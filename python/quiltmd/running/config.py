@@ -11,7 +11,6 @@ from __future__ import annotations
 import difflib
 import json
 import os
-import secrets
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import fields
@@ -30,11 +29,13 @@ from ..description.settings import (
     Friction,
     LongRangeEvery,
     Ranks,
+    Seed,
     Temperature,
     ThermostatEvery,
     Threads,
     TimeConstant,
     Timestep,
+    draw_seed,
 )
 from ..description.thermostats import Thermostat, VelocityRescaling
 from ..engine.execution import DeviceName, Execution
@@ -93,12 +94,7 @@ class IntegratorSection(_Section):
     temperature: Temperature = LangevinMiddle.temperature
     friction: Friction = LangevinMiddle.friction
     timestep: Timestep = LangevinMiddle.timestep
-    seed: int | None = Field(
-        default=None,
-        ge=0,
-        lt=2**63,
-        description="Random seed for initial velocities and the thermostat; default: a new one.",
-    )
+    seed: Seed = LangevinMiddle.seed
     long_range_every: LongRangeEvery = LangevinMiddle.long_range_every
 
     def build(self, thermostat: ThermostatSection | None = None) -> Integrator:
@@ -110,7 +106,7 @@ class IntegratorSection(_Section):
             self.temperature,
             self.friction,
             self.timestep,
-            self.seed or 0,
+            self.seed,
             long_range_every=self.long_range_every,
         )
 
@@ -136,7 +132,7 @@ class ThermostatSection(_Section):
         if self.kind == "langevin":
             return None
         return VelocityRescaling(
-            integrator.temperature, self.time_constant, integrator.seed or 0, self.every
+            integrator.temperature, self.time_constant, integrator.seed, self.every
         )
 
 
@@ -279,11 +275,6 @@ class Config(_Section):
             section = system if name == "system" else getattr(self, name)
             lines += [f"\n[{name}]\n", *_toml_lines(section)]
         return "".join(lines)
-
-
-def draw_seed() -> int:
-    """A random seed; of 53 bits, which every reader of numbers keeps."""
-    return secrets.randbits(53)
 
 
 def read_config(path: str | os.PathLike[str]) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from ..description.state import State
 from ..description.system import System
 from ..engine.core import EngineFactory, make_engine
 from ..errors import QuiltError
-from ..inputs import load
+from ..inputs import count_frames, load
 from ..outputs.checkpoint import Checkpoint, write_checkpoint
 from ..outputs.files import writing
 from ..outputs.reporters import (
@@ -90,6 +90,7 @@ def start(config: Config, overwrite: bool = False, engine: EngineFactory = make_
         if not overwrite:
             folder.refuse_to_replace()
         system, state = _load(config)
+        _tell_frames(config)
         check_overlaps(system, state)
         simulation = _simulation(config, system, state, engine)
         with Stopping(config.run.max_hours, begun) as stopping:
@@ -152,6 +153,12 @@ def resume(
                 say("beginning again with the minimisation")
                 return _from_the_start(run, state)
             return _run(run, checkpoint)
+
+
+def _tell_frames(config: Config) -> None:
+    frames = count_frames(config.system.coordinates)
+    if frames > 1:
+        warn(f"{config.system.coordinates} has {frames} frames; the run begins from the first")
 
 
 def _load(config: Config) -> tuple[System, State]:
@@ -245,7 +252,7 @@ def _give_velocities(run: _Run) -> None:
     """Draws velocities where the input has none that still fit."""
     integrator = run.config.integrator
     if run.config.run.minimize or not run.simulation.state().velocities.any():
-        run.simulation.draw_velocities(integrator.temperature, integrator.seed or 0)
+        run.simulation.draw_velocities(integrator.temperature, integrator.seed)
         say(f"velocities drawn at {integrator.temperature:g} K")
     else:
         say("velocities taken from the coordinates file")

@@ -30,7 +30,7 @@ from ..description.checks import plain, whole_number
 from ..description.integrators import Integrator, LangevinMiddle, check_impulses
 from ..description.nonbonded import Nonbonded
 from ..description.plausibility import oddities, step_oddities
-from ..description.settings import HOTTEST
+from ..description.settings import HOTTEST, draw_seed, with_seed
 from ..description.state import State
 from ..description.system import System
 from ..description.thermostats import Thermostat, resolve_dynamics
@@ -101,8 +101,8 @@ class Simulation(Readout):
         self._described = False  # from here on what it is made of stays as it is
         self.system = system
         self.nonbonded = nonbonded or system.nonbonded or Nonbonded()
-        self.integrator = integrator or LangevinMiddle()
-        self.thermostat = thermostat
+        self.integrator = with_seed(integrator or LangevinMiddle())
+        self.thermostat = with_seed(thermostat)
         if self.nonbonded.method == "pme":
             check_impulses(self.integrator, system)
         execution = Execution(device, ranks, threads, balance, away).resolve()
@@ -110,7 +110,7 @@ class Simulation(Readout):
         self._engine: Engine = engine(
             system.arrays(),
             self.nonbonded.resolve(state.box),
-            resolve_dynamics(self.integrator, thermostat),
+            resolve_dynamics(self.integrator, self.thermostat),
             execution,
         )
         self._piece = _FIRST_PIECE
@@ -200,16 +200,18 @@ class Simulation(Readout):
         with self._changing() as engine, self._naming_atoms(), inside_core:
             return engine.minimize(tolerance, iterations, watch)
 
-    def draw_velocities(self, temperature: float, seed: int = 0) -> None:
+    def draw_velocities(self, temperature: float, seed: int | None = None) -> None:
         """New velocities from the Maxwell-Boltzmann distribution at `temperature` (K).
 
-        They satisfy the constraints and leave the centre of mass at rest.  At most 1e6 K.
+        They satisfy the constraints and leave the centre of mass at rest.  At most 1e6 K.  The same
+        seed gives the same velocities; without one, they are others each time.
         """
         temperature = plain(temperature)
         if not 0 <= temperature <= HOTTEST:
             raise QuiltError(f"temperature must be from 0 to {HOTTEST:g} K, not {temperature!r}")
+        number = draw_seed() if seed is None else whole_number("seed", seed)
         with self._changing() as engine:
-            engine.draw_velocities(float(temperature), whole_number("seed", seed))
+            engine.draw_velocities(float(temperature), number)
 
     def run(
         self,
@@ -306,10 +308,18 @@ class Simulation(Readout):
         write_checkpoint(path, self.checkpoint())
 
     def load_checkpoint(self, path: str | os.PathLike[str]) -> None:
-        """Continues from a checkpoint, bitwise as if the run had never stopped."""
+        """Continues from a checkpoint, bitwise as if the run had never stopped.
+
+        QuiltError where it is of another system or of another box.
+        """
         checkpoint = read_checkpoint(path)
         if len(checkpoint.state.positions) != self.system.atoms:
             raise QuiltError(f"{path}: the checkpoint is of another system")
+        if not np.array_equal(checkpoint.state.box, self.box):
+            raise QuiltError(
+                f"{path}: the checkpoint has another box than this simulation, whose PME grid was "
+                "chosen for its own; make a Simulation with the state of read_checkpoint"
+            )
         self.set_state(checkpoint.state, checkpoint.heat)
 
     def _advance(
