@@ -336,6 +336,9 @@ def test_repeated_and_ignored_signals() -> None:
             for _ in range(3):
                 os.kill(os.getpid(), signal.SIGTERM)
             assert stopping.signal == signal.SIGTERM
+            with pytest.raises(KeyboardInterrupt):
+                interrupt()
+            stopping.take_interrupts()
             os.kill(os.getpid(), signal.SIGINT)
             with pytest.raises(KeyboardInterrupt):
                 interrupt()

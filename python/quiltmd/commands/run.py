@@ -12,6 +12,7 @@ import typer
 from ..errors import QuiltError
 from ..running import runner
 from ..running.config import build_config, merge, read_config
+from ..running.stopping import ignore_further_signals
 from .options import Settings, with_settings
 
 # Exit statuses of a run that stopped before its last step, with a checkpoint.
@@ -71,6 +72,7 @@ def run(
         in_file = read_config(config) if config is not None else {}
         source = str(config) if config is not None else ""
         outcome = runner.start(build_config(merge(in_file, settings), source), overwrite)
+    ignore_further_signals()
     if outcome.interrupted:
         raise typer.Exit(INTERRUPTED if outcome.signal == signal.SIGINT else STOPPED)
 

@@ -86,21 +86,21 @@ def start(config: Config, overwrite: bool = False, engine: EngineFactory = make_
     begun = time.monotonic()
     config = config.with_seed()
     folder = Folder(config.output.dir)
-    with folder.owned():
+    with folder.owned(), Stopping(config.run.max_hours, begun) as stopping:
         if not overwrite:
             folder.refuse_to_replace()
         system, state = _load(config)
         _tell_frames(config)
         check_overlaps(system, state)
         simulation = _simulation(config, system, state, engine)
-        with Stopping(config.run.max_hours, begun) as stopping:
-            config = folder.move_aside(config)
-            if config.output.copy_inputs:
-                config = folder.copy_inputs(config)
-            folder.write_config(config)
-            _introduce(config, simulation)
-            provenance = provenance_of(config, state)
-            return _from_the_start(_Run(config, folder, simulation, provenance, stopping), state)
+        stopping.take_interrupts()
+        config = folder.move_aside(config)
+        if config.output.copy_inputs:
+            config = folder.copy_inputs(config)
+        folder.write_config(config)
+        _introduce(config, simulation)
+        provenance = provenance_of(config, state)
+        return _from_the_start(_Run(config, folder, simulation, provenance, stopping), state)
 
 
 def resume(
@@ -129,30 +129,36 @@ def resume(
     begun = time.monotonic()
     folder = Folder(Path(directory).absolute())
     folder.settings()  # before a folder is made for nothing
-    with folder.owned():
+    with folder.owned(), ExitStack() as stack:
         settings = merge(folder.settings(), {**(flags or {}), ("output", "dir"): folder.path})
         config = build_config(settings, str(folder.config))
+        stopping = stack.enter_context(Stopping(config.run.max_hours, begun))
         checkpoint = folder.latest()
-        state = checkpoint.state
-        _find_inputs(config, folder)
-        provenance = provenance_of(config, state)
-        refuse_changes(checkpoint.provenance, provenance)
-        if config.run.steps < state.step:
-            raise QuiltError(
-                f"the run is already at step {state.step}, beyond the "
-                f"{config.run.steps} steps asked for"
-            )
+        provenance = _same_run(config, folder, checkpoint)
         system, _ = _load(config)
-        simulation = _simulation(config, system, state, engine)
-        simulation.set_state(state, checkpoint.heat)
-        with Stopping(config.run.max_hours, begun) as stopping:
-            run = _Run(config, folder, simulation, provenance, stopping)
-            if checkpoint.stage == "minimize":
-                folder.write_config(config)
-                _introduce(config, simulation)
-                say("beginning again with the minimisation")
-                return _from_the_start(run, state)
+        simulation = _simulation(config, system, checkpoint.state, engine)
+        simulation.set_state(checkpoint.state, checkpoint.heat)
+        stopping.take_interrupts()
+        run = _Run(config, folder, simulation, provenance, stopping)
+        if checkpoint.stage == "dynamics":
             return _run(run, checkpoint)
+        folder.write_config(config)
+        _introduce(config, simulation)
+        say("beginning again with the minimisation")
+        return _from_the_start(run, checkpoint.state)
+
+
+def _same_run(config: Config, folder: Folder, checkpoint: Checkpoint) -> dict[str, Any]:
+    """What the run is made from; QuiltError where that is not what the checkpoint is of."""
+    _find_inputs(config, folder)
+    provenance = provenance_of(config, checkpoint.state)
+    refuse_changes(checkpoint.provenance, provenance)
+    step = checkpoint.state.step
+    if config.run.steps < step:
+        raise QuiltError(
+            f"the run is already at step {step}, beyond the {config.run.steps} steps asked for"
+        )
+    return provenance
 
 
 def _tell_frames(config: Config) -> None:

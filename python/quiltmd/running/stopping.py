@@ -27,9 +27,9 @@ SIGNALS = (
 class Stopping:
     """A context in which signals ask for a stop instead of ending the process.
 
-    A second Ctrl-C acts at once, as usual; other signals may come again without harm, as batch
-    systems send them to each process of a job and often twice.  A signal that was ignored before,
-    such as SIGHUP under nohup, stays ignored.
+    Ctrl-C acts at once, as usual, until `take_interrupts` is called, and the second time.  Other
+    signals may come again without harm, as batch systems send them to each process of a job and
+    often twice.  A signal that was ignored before, such as SIGHUP under nohup, stays ignored.
 
     Parameters
     ----------
@@ -53,13 +53,14 @@ class Stopping:
         return "the time allowed is up" if self.signal is None else self.signal.name
 
     def __enter__(self) -> Stopping:
-        main = threading.current_thread() is threading.main_thread()  # others get no signals
-        for kind in SIGNALS if main else ():
-            before = signal.getsignal(kind)
-            if before not in (signal.SIG_IGN, None):
-                self._before[kind] = before
-                signal.signal(kind, self._note)
+        for kind in SIGNALS:
+            if kind != signal.SIGINT:
+                self._take(kind)
         return self
+
+    def take_interrupts(self) -> None:
+        """From here on Ctrl-C asks for a stop too, as there is something to save."""
+        self._take(signal.SIGINT)
 
     def __exit__(
         self,
@@ -70,6 +71,13 @@ class Stopping:
         for number, before in self._before.items():
             signal.signal(number, before)
 
+    def _take(self, kind: signal.Signals) -> None:
+        before = signal.getsignal(kind)
+        is_main = threading.current_thread() is threading.main_thread()  # others get no signals
+        if is_main and before not in (signal.SIG_IGN, None):
+            self._before[kind] = before
+            signal.signal(kind, self._note)
+
     def _note(self, number: int, frame: FrameType | None) -> None:
         kind = signal.Signals(number)
         if self.signal is None:
@@ -79,3 +87,10 @@ class Stopping:
 
     def _is_late(self) -> bool:
         return self._end is not None and time.monotonic() >= self._end
+
+
+def ignore_further_signals() -> None:
+    """For the end of a process whose run is over: its exit status must tell of the run alone."""
+    for kind in SIGNALS:
+        if kind != signal.SIGINT:
+            signal.signal(kind, signal.SIG_IGN)
