@@ -444,3 +444,16 @@ def test_a_seed_is_drawn_and_recorded(
     runner.start(make_config(inputs, tmp_path / "3", integrator__seed=seeds[0]), engine=FakeEngine)
     last = [read_checkpoint(tmp_path / name / "checkpoint.qmd").state for name in ("1", "2", "3")]
     assert quiltmd.digest(last[0]) == quiltmd.digest(last[2]) != quiltmd.digest(last[1])
+
+
+def test_a_broken_stderr_ends_no_run(inputs: Any, tmp_path: Path, monkeypatch: Any) -> None:
+    class Broken:
+        def write(self, text: str) -> int:
+            raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+
+        def flush(self) -> None:
+            self.write("")
+
+    monkeypatch.setattr("sys.stderr", Broken())
+    config = make_config(inputs, tmp_path / "out", run__minimize=True)
+    assert runner.start(config, engine=FakeEngine).step == STEPS
