@@ -26,15 +26,15 @@ struct Moment {
   }
 
   Bench& bench;
-  Workspace& w = bench.work;
-  Buffer<Vec3d> position{bench.device, w.slot_capacity}, velocity{bench.device, w.slot_capacity};
+  SlotMemory& w = bench.slots;
+  Buffer<Vec3d> position{bench.device, w.room.slots}, velocity{bench.device, w.room.slots};
   Buffer<int64_t> force{bench.device, w.force.size()};
   struct Piece {
     void *now, *kept;
     size_t bytes;
   };
-  std::array<Piece, 3> pieces{{{w.position[w.current].data(), position.data(), position.bytes()},
-                               {w.velocity[w.current].data(), velocity.data(), velocity.bytes()},
+  std::array<Piece, 3> pieces{{{w.position().data(), position.data(), position.bytes()},
+                               {w.velocity().data(), velocity.data(), velocity.bytes()},
                                {w.force.data(), force.data(), force.bytes()}}};
 };
 
@@ -42,15 +42,15 @@ LangevinMiddle langevin(Bench& b) {
   const double friction = b.integrator.integrator.number("friction"), dt = b.setup.plan.timestep;
   const double keep = std::exp(-friction * dt);
   const double noise = std::sqrt(kBoltzmann * b.setup.plan.temperature * (1 - keep * keep));
-  return {b.work.group_work(), dt,     keep, noise, 99, b.work.energy.data(),
-          ForcesAfter::kKept,  nullptr};
+  return {b.memory.group_work(), dt,     keep, noise, 99, b.slots.energy.data(),
+          ForcesAfter::kKept,    nullptr};
 }
 
 // As a block of steps has it.
 template <class Op>
 Op in_a_block(Op op, const Bench& b) {
   op.forces_after = ForcesAfter::kCleared;
-  op.counter = b.work.step.data();
+  op.counter = b.slots.step.data();
   return op;
 }
 
@@ -76,15 +76,15 @@ void check(const char* name, Bench& gpu, const Moment& moment, Bench& cpu, const
   there.return_to();
   gpu.device.launch(make(gpu));
   cpu.device.launch(make(cpu));
-  const Workspace &a = gpu.work, &b = cpu.work;
+  const SlotMemory &a = gpu.slots, &b = cpu.slots;
   const auto atoms = b.atom.download(static_cast<size_t>(b.owned_slots.download()[0]));
   const Faults faults = a.faults.download()[0];
   const auto differ = [&](const auto& here, const auto& there) {
     return within(0, largest_difference(here.download(), there.download(), atoms));
   };
   std::printf("  check %-16s x %.1e nm, v %.1e nm/ps, local x %.1e nm%s\n", name,
-              differ(a.position[a.current], b.position[b.current]),
-              differ(a.velocity[a.current], b.velocity[b.current]), differ(a.local, b.local),
+              differ(a.position(), b.position()), differ(a.velocity(), b.velocity()),
+              differ(a.local, b.local),
               verdict(!faults.constraint_step && !faults.blowup_step, "", ", FAULTS"));
 }
 
@@ -96,23 +96,23 @@ void check_stages(Bench& gpu, const Moment& moment) {
              gpu.setup.box,
              {0, gpu.positions(), gpu.velocities(), 0, {}}},
             *device);
-  cpu.work.force.upload(gpu.work.force.download());
-  cpu.work.long_range.upload(gpu.work.long_range.download());
+  cpu.slots.force.upload(gpu.slots.force.download());
+  cpu.slots.long_range.upload(gpu.slots.long_range.download());
   const Moment there(cpu);
   const double dt = gpu.setup.plan.timestep;
   const auto one = [&](const char* name, auto make) { check(name, gpu, moment, cpu, there, make); };
   one("langevin_middle", [](Bench& b) { return langevin(b); });
-  one("verlet_start", [&](Bench& b) { return VerletStart{b.work.group_work(), dt}; });
-  one("verlet_finish", [&](Bench& b) { return VerletFinish{b.work.group_work(), dt}; });
+  one("verlet_start", [&](Bench& b) { return VerletStart{b.memory.group_work(), dt}; });
+  one("verlet_finish", [&](Bench& b) { return VerletFinish{b.memory.group_work(), dt}; });
   one("verlet_step",
-      [&](Bench& b) { return VerletStep{b.work.group_work(), dt, ForcesAfter::kKept, nullptr}; });
+      [&](Bench& b) { return VerletStep{b.memory.group_work(), dt, ForcesAfter::kKept, nullptr}; });
 }
 
 void check_terms(Bench& b) {
   Evaluation exact;
   reference_bonded(b.setup.system, b.setup.box, b.positions(), exact);
   b.clear_sums();
-  b.device.launch(b.work.term_forces(Energies::kAdd));
+  b.device.launch(b.memory.terms.term_forces(Energies::kAdd));
   double worst = 0;
   for (int kind = kTermEnergies; kind < kEnergyKinds; ++kind)
     if (const double energy = exact.energy[static_cast<size_t>(kind)])
@@ -155,7 +155,7 @@ void time_stage(const char* name, const Moment& moment, CudaDevice& device, cons
 
 void time_stages(Bench& b, const Moment& moment, CudaDevice& device) {
   const double dt = b.setup.plan.timestep;
-  const GroupWork work = b.work.group_work();
+  const GroupWork work = b.memory.group_work();
   const VerletStep verlet{work, dt, ForcesAfter::kKept, nullptr};
   const auto time = [&](const char* name, const auto& op) { time_stage(name, moment, device, op); };
   time("langevin_middle", langevin(b));
@@ -164,15 +164,15 @@ void time_stages(Bench& b, const Moment& moment, CudaDevice& device) {
   time("  clears, counts", in_a_block(verlet, b));
   time("verlet_start", VerletStart{work, dt});
   time("verlet_finish", VerletFinish{work, dt});
-  time("clear_forces", b.work.clear_forces());
-  time("kinetic_energy", KineticEnergy{work, b.work.energy.data()});
+  time("clear_forces", b.memory.groups.clear_forces());
+  time("kinetic_energy", KineticEnergy{work, b.slots.energy.data()});
 }
 
 void time_terms(Bench& b, CudaDevice& device) {
   for (const Terms& terms : b.setup.system.terms)
     std::printf("  %d %s", terms.count(), terms.form->atom_array);
   for (const Energies energies : {Energies::kSkip, Energies::kAdd}) {
-    const TermForces op = b.work.term_forces(energies);
+    const TermForces op = b.memory.terms.term_forces(energies);
     std::printf(" %.2f us%s", time_of(device, [&] { device.launch(op); }),
                 energies == Energies::kSkip ? "," : " with energies\n");
   }

@@ -12,11 +12,14 @@ using namespace workshop;
 namespace {
 
 void time_layout(Bench& b, CudaDevice& device) {
-  Workspace& w = b.work;
-  const PlaceGroups there = w.place_groups(Workspace::Records::kToBeMade);
-  const PlaceGroups back = w.place_groups(Workspace::Records::kToBeMade);
-  const NumberLists number = w.number_lists();
-  const BuildLists build = w.build_lists();
+  const auto next_place = [&] {
+    b.slots.swap_state();
+    return b.slots.place_groups(SlotMemory::Records::kToBeMade);
+  };
+  const PlaceGroups there = next_place();
+  const PlaceGroups back = next_place();
+  const NumberLists number = b.memory.pairs.number_lists();
+  const BuildLists build = b.memory.pairs.build_lists();
   const auto lists = [&] { device.launch(number), device.launch(build); };
   const auto nothing = [] {};
   const auto placing = [&](const std::function<void()>& then) {
@@ -26,15 +29,15 @@ void time_layout(Bench& b, CudaDevice& device) {
   std::printf("  place %.1f, number %.1f, number and build %.1f, all %.1f, terms %.1f us\n",
               placing(nothing), time_of(device, [&] { device.launch(number); }),
               time_of(device, lists), placing(lists),
-              time_of(device, [&] { device.launch(w.place_terms()); }));
+              time_of(device, [&] { device.launch(b.memory.terms.place_terms()); }));
 }
 
 // Entries a list; how many of the lanes of a round of 32 have one.
 void print_lists(const Bench& b) {
-  const int count = b.work.list_ranges.download()[3];
+  const int count = b.memory.pairs.list_ranges.download()[3];
   int64_t listed = 0, near = 0, masked = 0, rounds = 0;
   int longest = 0;
-  for (const PairList& list : b.work.lists.download(static_cast<size_t>(count))) {
+  for (const PairList& list : b.memory.pairs.lists.download(static_cast<size_t>(count))) {
     listed += list.count();
     near += list.within[0];
     masked += list.masked;
@@ -61,27 +64,27 @@ void check_forces(Bench& b, CudaDevice& device) {
   Evaluation exact;
   reference_pairs(b.setup.system, b.setup.nonbonded, b.setup.box, b.positions(), exact);
   b.clear_sums();
-  device.launch(b.work.pair_forces(Part::kInterior, Energies::kSkip));
-  const std::vector<int64_t> first = b.work.force.download();
+  device.launch(b.memory.pairs.pair_forces(Part::kInterior, Energies::kSkip));
+  const std::vector<int64_t> first = b.slots.force.download();
   const double force_error = within(2e-5, relative_error(b.short_range_forces(), exact.forces));
   b.clear_sums();
-  device.launch(b.work.pair_forces(Part::kInterior, Energies::kAdd));
+  device.launch(b.memory.pairs.pair_forces(Part::kInterior, Energies::kAdd));
   std::printf(" force error %.1e, lj %.1e, coulomb %.1e; sum %s, with energies %s\n", force_error,
               within(1e-5, std::abs(b.energy(kLj) / exact.energy[kLj] - 1)),
               within(1e-5, std::abs(b.energy(kCoulombDirect) / exact.energy[kCoulombDirect] - 1)),
               verdict(sums_to_zero(b), "zero", "NOT ZERO"),
-              verdict(b.work.force.download() == first, "the same bits", "OTHER BITS"));
+              verdict(b.slots.force.download() == first, "the same bits", "OTHER BITS"));
 }
 
 // With the lists at their present age.
 void bench_forces(Bench& b, CudaDevice& device) {
-  PairForces op = b.work.pair_forces(Part::kInterior, Energies::kSkip);
-  std::printf("  lists of age %d, shell %d:", b.work.list_age, op.shell);
+  PairForces op = b.memory.pairs.pair_forces(Part::kInterior, Energies::kSkip);
+  std::printf("  lists of age %d, shell %d:", b.memory.pairs.age, op.shell);
   for (const int pieces : {1, 2, 3}) {
     op.pieces = pieces;
     std::printf(" %.1f", time_of(device, [&] { device.launch(op); }));
   }
-  op = b.work.pair_forces(Part::kInterior, Energies::kAdd);
+  op = b.memory.pairs.pair_forces(Part::kInterior, Energies::kAdd);
   std::printf(" us by pieces, with energies %.1f;", time_of(device, [&] { device.launch(op); }));
   check_forces(b, device);
 }
@@ -90,7 +93,7 @@ void run(Bench& b, CudaDevice& device) {
   print_lists(b);
   const int life = b.setup.lists.life;
   for (const int age : {0, life / 3, 2 * life / 3, life - 1}) {
-    b.rank.run(age - b.work.list_age);
+    b.rank.run(age - b.memory.pairs.age);
     b.rank.evaluate();
     bench_forces(b, device);
   }

@@ -18,12 +18,12 @@ const char* name_of(PlaneRoute route) {
 
 // The operations of one evaluation, in order.
 struct Mesh {
-  Mesh(Workspace& w, Energies energies)
-      : spread(w.spread_charges()),
-        transform(w.transform_planes(0, w.pme_grid.nx)),
-        convolve(w.convolve_lines(0, w.pme_grid.ny, energies)),
-        inverse(w.inverse_planes(0, w.pme_grid.nx)),
-        gather(w.gather_forces()) {}
+  Mesh(const MeshMemory& m, Energies energies)
+      : spread(m.spread_charges()),
+        transform(m.transform_planes(0, m.grid.nx)),
+        convolve(m.convolve_lines(0, m.grid.ny, energies)),
+        inverse(m.inverse_planes(0, m.grid.nx)),
+        gather(m.gather_forces()) {}
 
   void run(PlaneRoute route, CudaContext& context) const {
     spread_charges(spread, context);
@@ -41,19 +41,20 @@ struct Mesh {
 };
 
 std::vector<PlaneRoute> routes(const Bench& b, const CudaContext& context) {
-  if (plane_fits(b.work.pme_grid, context)) return {PlaneRoute::kWhole, PlaneRoute::kTiles};
+  if (plane_fits(b.memory.mesh->grid, context)) return {PlaneRoute::kWhole, PlaneRoute::kTiles};
   return {PlaneRoute::kTiles};
 }
 
 void poison(const Bench& b) {
-  b.device.fill(b.work.long_range.data(), 0xff, b.work.long_range.bytes(), Stream::kMain);
-  b.device.fill(b.work.potential.data(), 0xff, b.work.potential.bytes(), Stream::kMain);
+  b.device.fill(b.slots.long_range.data(), 0xff, b.slots.long_range.bytes(), Stream::kMain);
+  b.device.fill(b.memory.mesh->potential.data(), 0xff, b.memory.mesh->potential.bytes(),
+                Stream::kMain);
 }
 
 void check(Bench& b, CudaContext& context) {
   Evaluation exact;
   reference_pme(b.setup.system, b.setup.nonbonded, b.setup.box, b.positions(), exact);
-  const Mesh mesh(b.work, Energies::kAdd);
+  const Mesh mesh(*b.memory.mesh, Energies::kAdd);
   for (const PlaneRoute route : routes(b, context)) {
     poison(b);
     mesh.run(route, context);
@@ -75,9 +76,9 @@ void row(const char* kernel, const char* variant, double us) {
 }
 
 void time_mesh(Bench& b, CudaDevice& device, CudaContext& context) {
-  const Mesh mesh(b.work, Energies::kSkip);
+  const Mesh mesh(*b.memory.mesh, Energies::kSkip);
   const int patches = mesh.spread.patch_count;
-  const int chosen = choose_pieces(b.work.pme_grid, patches, context);
+  const int chosen = choose_pieces(b.memory.mesh->grid, patches, context);
   for (const int pieces : {1, 2, 3, 4, 6, 8}) {
     if (pieces != chosen && pieces * patches > 16 * context.sm_count) continue;
     const std::string shape =
@@ -90,7 +91,7 @@ void time_mesh(Bench& b, CudaDevice& device, CudaContext& context) {
 }
 
 void time_transforms(Bench& b, CudaDevice& device, CudaContext& context) {
-  const Mesh mesh(b.work, Energies::kSkip), with_energy(b.work, Energies::kAdd);
+  const Mesh mesh(*b.memory.mesh, Energies::kSkip), with_energy(*b.memory.mesh, Energies::kAdd);
   for (const PlaneRoute route : routes(b, context)) {
     const auto transform = [&] { transform_planes_by(route, mesh.transform, context); };
     const auto inverse = [&] { inverse_planes_by(route, mesh.inverse, context); };
@@ -100,7 +101,7 @@ void time_transforms(Bench& b, CudaDevice& device, CudaContext& context) {
   row("convolve", "", time_of(device, [&] { convolve_lines(mesh.convolve, context); }));
   row("convolve", "with energy",
       time_of(device, [&] { convolve_lines(with_energy.convolve, context); }));
-  const PlaneRoute route = plane_route(b.work.pme_grid, context);
+  const PlaneRoute route = plane_route(b.memory.mesh->grid, context);
   row("all", name_of(route), time_of(device, [&] { mesh.run(route, context); }));
 }
 

@@ -34,7 +34,8 @@ struct Bench {
         integrator(dump.integrator),
         setup(make_setup(dump.system, dump.nonbonded, dump.integrator, {}, dump.box)),
         rank(setup, device, *transport[0], only_rank(setup)),
-        work(rank.workspace()) {
+        memory(rank.memory()),
+        slots(memory.slots) {
     rank.load(dump.state);
     rank.evaluate();
   }
@@ -45,32 +46,32 @@ struct Bench {
   std::vector<Vec3d> by_atom(const Buffer<Vec3d>& by_slot) const {
     const std::vector<Vec3d> values = by_slot.download();
     std::vector<Vec3d> result;
-    for (const int32_t slot : work.slot_of_atom.download())
+    for (const int32_t slot : slots.slot_of_atom.download())
       result.push_back(values[static_cast<size_t>(slot)]);
     return result;
   }
-  std::vector<Vec3d> positions() const { return by_atom(work.position[work.current]); }
-  std::vector<Vec3d> velocities() const { return by_atom(work.velocity[work.current]); }
+  std::vector<Vec3d> positions() const { return by_atom(slots.position()); }
+  std::vector<Vec3d> velocities() const { return by_atom(slots.velocity()); }
   std::vector<Vec3d> short_range_forces() const {
     std::vector<Vec3d> forces(static_cast<size_t>(atoms()));
     rank.collect_forces(forces, false);
     return forces;
   }
   std::vector<Vec3d> long_range_forces() const {
-    const auto by_slot = work.long_range.download();
+    const auto by_slot = slots.long_range.download();
     std::vector<Vec3d> result;
-    for (const int32_t slot : work.slot_of_atom.download()) {
+    for (const int32_t slot : slots.slot_of_atom.download()) {
       const Float4 f = by_slot[static_cast<size_t>(slot)];
       result.push_back({f.x, f.y, f.z});
     }
     return result;
   }
   double energy(int kind) const {
-    return from_fixed(work.energy.download()[static_cast<size_t>(kind)], kEnergyScale);
+    return from_fixed(slots.energy.download()[static_cast<size_t>(kind)], kEnergyScale);
   }
   void clear_sums() const {
-    device.fill(work.force.data(), 0, work.force.bytes(), Stream::kMain);
-    device.fill(work.energy.data(), 0, work.energy.bytes(), Stream::kMain);
+    device.fill(slots.force.data(), 0, slots.force.bytes(), Stream::kMain);
+    device.fill(slots.energy.data(), 0, slots.energy.bytes(), Stream::kMain);
   }
 
   Device& device;
@@ -78,7 +79,8 @@ struct Bench {
   const Setup setup;
   const std::vector<std::unique_ptr<Transport>> transport = make_local_transport(1);
   Rank rank;
-  Workspace& work;
+  RankMemory& memory;
+  SlotMemory& slots;
 };
 
 // Microseconds of one call of `launches`, recorded `repeats` times: the median of 15 runs.

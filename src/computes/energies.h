@@ -7,7 +7,7 @@
 #include <string>
 
 #include "computes/bonded/forms/forms.h"
-#include "decomposition/slots.h"
+#include "decomposition/energies.h"
 
 namespace quiltmd {
 

@@ -60,7 +60,7 @@ __global__ void __launch_bounds__(kThreads)
   if (bin.placed) bin.records[n] = record;
   const int bucket = op.owned_index[record.patch];
   const unsigned peers = __match_any_sync(lanes, bucket);
-  const auto atoms = static_cast<unsigned>(atoms_of(op.constants, record.group));
+  const auto atoms = static_cast<unsigned>(atoms_of(op.table, record.group));
   const unsigned all_atoms = __reduce_add_sync(peers, atoms);
   const int leader = __ffs(peers) - 1;
   unsigned long long before = 0;
@@ -162,7 +162,7 @@ __device__ void place_groups(const PlaceGroups& op, const PlacedPatch& patch, Ro
     const GroupRecord* const record = op.bin.records + row.record[present ? g : base];
     const int group = record->group;
     int placed;
-    const int slot = start + block_sum(present ? atoms_of(op.constants, group) : 0, &placed);
+    const int slot = start + block_sum(present ? atoms_of(op.table, group) : 0, &placed);
     if (present) row.slot[g] = slot;
     if (present && blockIdx.y == 0) {
       op.placed[index] = {slot, group};

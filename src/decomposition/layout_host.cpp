@@ -45,7 +45,7 @@ std::vector<int> gather_by_patch(const PlaceGroups& op, int count) {
 int count_atoms(const PlaceGroups& op, int begin, int end) {
   int atoms = 0;
   for (int i = begin; i < end; ++i) {
-    atoms += atoms_of(op.constants, op.bin.records[i].group);
+    atoms += atoms_of(op.table, op.bin.records[i].group);
   }
   return atoms;
 }
@@ -99,7 +99,7 @@ void place_patch(const PlaceGroups& op, int p) {
     const GroupRecord& record = op.bin.records[i];
     op.placed[i] = {slot, record.group};
     op.origin[i] = record.origin;
-    const int atoms = atoms_of(op.constants, record.group);
+    const int atoms = atoms_of(op.table, record.group);
     for (int a = 0; a < atoms; ++a) place_atom(op, record, a, slot++);
   }
   while (slot % kClusterSize != 0) place_padding(op, patch.patch, slot++);

@@ -61,8 +61,8 @@ QMD_HD Int3 cell_of(int patch, Int3 cells) {
   return {patch / (cells.y * cells.z), patch / cells.z % cells.y, patch % cells.z};
 }
 
-QMD_HD int atoms_of(const Constants& constants, int group) {
-  return constants.group_start[group + 1] - constants.group_start[group];
+QMD_HD int atoms_of(const AtomTable& table, int group) {
+  return table.group_start[group + 1] - table.group_start[group];
 }
 
 // Returns the site.
@@ -70,17 +70,17 @@ QMD_HD Float4 place_atom(const PlaceGroups& op, const GroupRecord& record, int i
                          int slot) {
   const Slots& s = op.slots;
   const int source = record.source + index_in_group;
-  const int atom = op.constants.group_start[record.group] + index_in_group;
+  const int atom = op.table.group_start[record.group] + index_in_group;
   const Vec3d position = op.from_position[source];
   const Vec3d velocity = op.from_velocity[source];
   Float4 site, rest;
-  split(position - record.origin, op.constants.charge[atom], site, rest);
+  split(position - record.origin, op.table.charge[atom], site, rest);
   s.position[slot] = position;
   s.reference[slot] = position;
   s.velocity[slot] = velocity;
   s.local[slot] = site;
   s.low[slot] = rest;
-  s.lj[slot] = op.constants.lj[atom];
+  s.lj[slot] = op.table.lj[atom];
   s.atom[slot] = atom;
   op.start.position[slot] = position;
   op.start.velocity[slot] = velocity;

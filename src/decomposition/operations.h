@@ -3,6 +3,7 @@
 // order, the slots, and cluster bounds. They run when pair lists are rebuilt.
 #pragma once
 
+#include "decomposition/faults.h"
 #include "decomposition/slots.h"
 #include "math/box.h"
 
@@ -56,12 +57,12 @@ struct EpochStart {
 // that slots hold. Padding gets atom -1 and local coordinates kFarAway; `slot_of_atom` is written for
 // owned atoms, `bounds` for owned clusters.
 //
-// A rebuild may be under way before the host knows how the steps before it ended. When they were in
-// vain it is refused: this operation and those that build upon it do nothing.
+// A rebuild may be under way before the host knows how the steps before it ended. When they must
+// be redone it is refused: this operation and those that build upon it do nothing.
 struct PlaceGroups {
   static constexpr const char* kName = "place_groups";
   BinGroups bin;  // `placed` null: its records have been made
-  Constants constants;
+  AtomTable table;
   const int32_t* owned;  // global indices of the owned patches, ascending
   int owned_count;
   const int32_t* owned_index;  // by global index: position in `owned`, -1 elsewhere
@@ -83,7 +84,7 @@ struct PlaceGroups {
   Faults* faults;
 
   void memory(MemoryUses& uses) const {
-    QMD_USES(kRead, bin.placed, bin.count, bin.position, bin.grid, constants, owned, owned_index);
+    QMD_USES(kRead, bin.placed, bin.count, bin.position, bin.grid, table, owned, owned_index);
     QMD_USES(kReadWrite, bin.records, tally);
     QMD_USES(kRead, from_position, from_velocity, extent(step, 1), extent(heat, 1));
     QMD_USES(kReadWrite, slots.position, slots.velocity, slots.reference, slots.local, slots.low);

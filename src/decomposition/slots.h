@@ -7,7 +7,6 @@
 // on the rank that holds it, so neither do pair lists nor partial sums.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
 #include "device/memory_use.h"
@@ -64,34 +63,15 @@ struct Slots {
   }
 };
 
-// Properties of atoms and groups that never change, by internal index.
-struct Constants {
-  const double* mass;
-  const double* inverse_mass;
-  const float* charge;  // times sqrt(1/(4 pi eps0))
-  const Float2* lj;
-  const int32_t* group_start;       // (groups + 1)
-  const int32_t* exclusion_start;   // (atoms + 1): both directions of every excluded pair
-  const int32_t* exclusions;        // excluded partners, ascending
-  const int32_t* constraint_start;  // (groups + 1)
-  const struct GroupConstraint* constraints;
-  const uint32_t* group_shape;  // ShapeCode of each group; GPUs only
-  const struct GroupShape* shapes;
+// Properties of atoms that never change, by internal index, and the atoms of hydrogen groups.
+struct AtomTable {
+  const float* charge;         // times sqrt(1/(4 pi eps0))
+  const Float2* lj;            // as in Slots
+  const int32_t* group_start;  // (groups + 1) first atom of each group
 
   void memory(MemoryUses& uses, Access access) const {
-    uses.note(access,
-              "mass, inverse_mass, charge, lj, group_start, exclusion_start, exclusions, "
-              "constraint_start, constraints, group_shape, shapes",
-              mass, inverse_mass, charge, lj, group_start, exclusion_start, exclusions,
-              constraint_start, constraints, group_shape, shapes);
+    uses.note(access, "charge, lj, group_start", charge, lj, group_start);
   }
-};
-
-// One distance constraint inside a group; atoms counted from the group's first. A group of three
-// atoms with the three constraints (0,1), (0,2), (1,2) of lengths d, d, d' is a rigid water.
-struct GroupConstraint {
-  int32_t first, second;
-  double length;
 };
 
 // The patch grid as kernels see it.
@@ -107,46 +87,5 @@ struct GridView {
     uses.note(access, "offsets, shifts, exact_shifts", offsets, shifts, exact_shifts);
   }
 };
-
-// Accumulators of energies and of what else has their unit, one int64 per kind. The virial and the
-// tensor of motion are symmetric: Symmetric::kParts kinds each, in its order. After these come the
-// energies of the forms of bonded terms: see computes/energies.h.
-enum EnergyKind {
-  kHeat,  // what the integrator has put in: the only one that lasts from step to step
-  kLj,
-  kCoulombDirect,
-  kReciprocal,
-  kKinetic,
-  kVirial,  // of hydrogen groups: minus the derivative of the energy by a strain of the box
-  kMotion = kVirial + 6,  // momentum (x) momentum / mass, summed over hydrogen groups
-  kTermEnergies = kMotion + 6
-};
-
-// What a step found wrong; checked when a block of steps ends. All zero: all is well.
-struct Faults {
-  int64_t violation_step;   // first step (plus 1) at which an atom moved beyond the Verlet buffer
-  int64_t blowup_step;      // first step (plus 1) with a coordinate that is not a number or a
-                            // displacement beyond half a patch
-  int64_t constraint_step;  // first step (plus 1) at which constraints did not converge
-  int32_t blowup_atom;      // internal indices
-  int32_t constraint_atom;
-  int32_t list_overflow;  // entries, terms or groups that did not fit: the largest need
-  int32_t refused;        // a rebuild met one of these and left layout, lists and start alone
-
-  // What an operation uses that reports faults unless the layout was refused: reports may come in any
-  // order, and only a layout writes `refused`.
-  static void reports(MemoryUses& uses, Faults* const& faults) {
-    uses.note_part(Access::kAdd, "faults", faults, 0, offsetof(Faults, refused));
-    uses.note_part(Access::kRead, "faults->refused", faults, offsetof(Faults, refused),
-                   sizeof(int32_t));
-  }
-};
-
-// Whether the steps up to this one must be redone. An atom that moved beyond the buffer in the last
-// did no harm: the next lists are built from where it is then.
-QMD_HD bool must_be_redone(const Faults& faults, int64_t step) {
-  return faults.blowup_step || faults.constraint_step || faults.list_overflow ||
-         (faults.violation_step && faults.violation_step < step);
-}
 
 }  // namespace quiltmd

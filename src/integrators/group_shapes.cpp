@@ -17,7 +17,7 @@ GroupShapes make_group_shapes(std::span<const int32_t> group_start,
                               std::span<const GroupConstraint> constraints,
                               std::span<const double> mass, std::span<const double> inverse_mass,
                               const std::vector<char>& in_terms) {
-  Constants c{};
+  GroupTable c{};
   c.mass = mass.data();
   c.group_start = group_start.data();
   c.constraint_start = constraint_start.data();

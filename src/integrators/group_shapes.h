@@ -8,9 +8,9 @@
 #include <span>
 #include <vector>
 
+#include "computes/constraints/group_constraint.h"
 #include "computes/constraints/settle.h"
 #include "computes/constraints/star.h"
-#include "decomposition/slots.h"
 
 namespace quiltmd {
 
@@ -18,7 +18,7 @@ namespace quiltmd {
 enum class GroupClass : uint32_t { kWater, kStar, kOther };
 inline constexpr int kGroupClasses = 3;
 
-// What a group's entry in Constants::group_shape says: its shape, whether bonded terms read its
+// What a group's entry in GroupTable::group_shape says: its shape, whether bonded terms read its
 // positions, its class.
 struct ShapeCode {
   uint32_t bits;
@@ -40,7 +40,7 @@ struct GroupShapes {
   std::vector<uint32_t> codes;  // by group
 };
 
-// The arrays are those of Constants, on the host. `in_terms`: by atom, whether a bonded term has it;
+// The arrays are those of GroupTable, on the host. `in_terms`: by atom, whether a bonded term has it;
 // empty: all count as if.
 GroupShapes make_group_shapes(std::span<const int32_t> group_start,
                               std::span<const int32_t> constraint_start,

@@ -5,9 +5,29 @@
 // before the next stage: on a GPU its beginning would overlap with their end.
 #pragma once
 
+#include "computes/constraints/group_constraint.h"
+#include "decomposition/energies.h"
+#include "decomposition/faults.h"
 #include "decomposition/slots.h"
 
 namespace quiltmd {
+
+// Masses and constraints of hydrogen groups, which never change; by internal index.
+struct GroupTable {
+  const double* mass;
+  const double* inverse_mass;
+  const int32_t* group_start;       // (groups + 1) first atom of each group
+  const int32_t* constraint_start;  // (groups + 1)
+  const GroupConstraint* constraints;
+  const uint32_t* group_shape;  // ShapeCode of each group; GPUs only
+  const struct GroupShape* shapes;
+
+  void memory(MemoryUses& uses, Access access) const {
+    uses.note(access,
+              "mass, inverse_mass, group_start, constraint_start, constraints, group_shape, shapes",
+              mass, inverse_mass, group_start, constraint_start, constraints, group_shape, shapes);
+  }
+};
 
 // What every stage works on.
 struct GroupWork {
@@ -17,7 +37,7 @@ struct GroupWork {
   int capacity;
   float long_range_weight = 1;  // times that the long-range force counts; 0: it is not read
   const Vec3d* origin;          // by placed group
-  Constants constants;
+  GroupTable constants;
   double constraint_tolerance;  // relative
   const int64_t* step;          // number of the step being made; device memory
   double buffer_limit2;         // square of the displacement beyond which pair lists may miss pairs

@@ -91,7 +91,7 @@ struct AnyGroup {
   QMD_HD int atoms() const { return taken; }
   QMD_HD double root_inverse_mass(int i) const { return std::sqrt(inverse_mass[i]); }
   QMD_HD void make_shape() {}
-  QMD_HD void find(const Constants& c, int group) {
+  QMD_HD void find(const GroupTable& c, int group) {
     taken = c.group_start[group + 1] - c.group_start[group];
     constraints = c.constraints + c.constraint_start[group];
     constraint_count = c.constraint_start[group + 1] - c.constraint_start[group];
@@ -113,7 +113,7 @@ struct AnyGroup {
 using SmallGroup = AnyGroup<double[kMaxGroupSize], Vec3d[kMaxGroupSize]>;
 
 // Whether a group is a rigid water that SETTLE can treat: O and two equal H, and lengths to match.
-QMD_HD bool is_rigid_water(const Constants& c, int group) {
+QMD_HD bool is_rigid_water(const GroupTable& c, int group) {
   const int first = c.group_start[group], begin = c.constraint_start[group];
   if (c.group_start[group + 1] - first != 3 || c.constraint_start[group + 1] - begin != 3)
     return false;
@@ -123,7 +123,7 @@ QMD_HD bool is_rigid_water(const Constants& c, int group) {
 }
 
 // Whether the constraints of a group are those of a star.
-QMD_HD bool is_star(const Constants& c, int group) {
+QMD_HD bool is_star(const GroupTable& c, int group) {
   const int atoms = c.group_start[group + 1] - c.group_start[group];
   const int begin = c.constraint_start[group];
   if (atoms > kStarAtoms || c.constraint_start[group + 1] - begin != atoms - 1) return false;
@@ -169,7 +169,7 @@ QMD_HD void load(const GroupWork& work, PlacedGroup placed, Masses masses, Rigid
 }
 
 QMD_HD void load(const GroupWork& work, PlacedGroup placed, Masses masses, StarGroup& g) {
-  const Constants& c = work.constants;
+  const GroupTable& c = work.constants;
   g = {};
   g.taken = c.group_start[placed.group + 1] - c.group_start[placed.group];
   for (int k = 0; k + 1 < g.taken; ++k)

@@ -8,40 +8,37 @@ namespace quiltmd {
 
 // A rank by itself owns all slots, and need not wait for its device to say how many.
 std::unique_ptr<Download> Rank::capture(Contents contents) const {
-  const Workspace& w = workspace_;
-  std::vector<MemoryPiece> pieces{{w.energy.data(), kEnergyKinds * sizeof(int64_t)}};
+  std::vector<MemoryPiece> pieces{{slots_.energy.data(), kEnergyKinds * sizeof(int64_t)}};
   if (contents.positions || contents.state) {
-    const size_t slots =
-        view_.ranks == 1 ? w.slot_capacity : static_cast<size_t>(w.owned_slots.download()[0]);
+    const size_t slots = view_.ranks == 1 ? slots_.room.slots
+                                          : static_cast<size_t>(slots_.owned_slots.download()[0]);
     const size_t bytes = slots * sizeof(Vec3d);
-    pieces.push_back({w.owned_slots.data(), sizeof(int32_t)});
-    pieces.push_back({w.atom.data(), slots * sizeof(int32_t)});
-    pieces.push_back({w.position[w.current].data(), bytes});
+    pieces.push_back({slots_.owned_slots.data(), sizeof(int32_t)});
+    pieces.push_back({slots_.atom.data(), slots * sizeof(int32_t)});
+    pieces.push_back({slots_.position().data(), bytes});
     if (contents.state) {
-      pieces.push_back({w.velocity[w.current].data(), bytes});
-      pieces.push_back({w.reference.data(), bytes});
+      pieces.push_back({slots_.velocity().data(), bytes});
+      pieces.push_back({slots_.reference.data(), bytes});
     }
   }
   return device_.start_download(pieces);
 }
 
 void Rank::collect_start(HostState& state) const {
-  const Workspace& w = workspace_;
-  const auto owned = static_cast<size_t>(w.owned_slots.download()[0]);
-  const auto atoms = w.atom.download(owned);
-  const auto x = w.start_position.download(owned);
+  const auto owned = static_cast<size_t>(slots_.owned_slots.download()[0]);
+  const auto atoms = slots_.atom.download(owned);
+  const auto x = slots_.start_position.download(owned);
   for (size_t s = 0; s < owned; ++s)
     if (atoms[s] >= 0) state.positions[static_cast<size_t>(atoms[s])] = x[s];
   state.step = state_.epoch().start;
 }
 
 void Rank::collect_forces(std::vector<Vec3d>& forces, bool long_range) const {
-  const Workspace& w = workspace_;
-  const auto owned = static_cast<size_t>(w.owned_slots.download()[0]);
-  const auto atoms = w.atom.download(owned);
-  const auto f = w.force.download();
-  const auto l = w.long_range.download(owned);
-  const size_t n = w.slot_capacity;
+  const auto owned = static_cast<size_t>(slots_.owned_slots.download()[0]);
+  const auto atoms = slots_.atom.download(owned);
+  const auto f = slots_.force.download();
+  const auto l = slots_.long_range.download(owned);
+  const size_t n = slots_.room.slots;
   for (size_t s = 0; s < owned; ++s) {
     if (atoms[s] < 0) continue;
     Vec3d& to = forces[static_cast<size_t>(atoms[s])];
@@ -52,12 +49,11 @@ void Rank::collect_forces(std::vector<Vec3d>& forces, bool long_range) const {
 }
 
 std::array<int64_t, 3> Rank::force_sum() const {
-  const Workspace& w = workspace_;
-  const auto owned = static_cast<size_t>(w.owned_slots.download()[0]);
-  const auto f = w.force.download();
+  const auto owned = static_cast<size_t>(slots_.owned_slots.download()[0]);
+  const auto f = slots_.force.download();
   std::array<int64_t, 3> sum{};
   for (size_t d = 0; d < 3; ++d)
-    for (size_t s = 0; s < owned; ++s) sum[d] += f[d * w.slot_capacity + s];
+    for (size_t s = 0; s < owned; ++s) sum[d] += f[d * slots_.room.slots + s];
   return sum;
 }
 
@@ -71,10 +67,9 @@ double Rank::pair_seconds() const {
 }
 
 std::vector<std::pair<int, int64_t>> Rank::compute_entries() const {
-  const Workspace& w = workspace_;
-  const auto& computes = w.plan().computes;
-  const auto first = w.first_list.download();
-  const auto lists = w.lists.download(static_cast<size_t>(first.back()));
+  const auto& computes = memory_.plan().computes;
+  const auto first = memory_.pairs.first_list.download();
+  const auto lists = memory_.pairs.lists.download(static_cast<size_t>(first.back()));
   std::vector<std::pair<int, int64_t>> result;
   for (size_t c = 0; c < computes.size(); ++c) {
     int64_t entries = 0;

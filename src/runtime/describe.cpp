@@ -18,8 +18,8 @@ std::map<std::string, double> Engine::numbers() const {
   const double atoms = s.system.atom_count();
   double bytes = 0, entries = 0, proxies = 0;
   for (const auto& rank : ranks_) {
-    bytes += static_cast<double>(rank->workspace().bytes());
-    proxies += static_cast<double>(rank->workspace().plan().proxies.size());
+    bytes += static_cast<double>(rank->memory().bytes());
+    proxies += static_cast<double>(rank->memory().plan().proxies.size());
     for (const auto& [compute, count] : rank->compute_entries())
       entries += static_cast<double>(count);
   }

@@ -12,20 +12,20 @@ Rank::Rank(const Setup& setup, Device& device, Transport& transport, RankView vi
       plan_(setup.plan),
       device_(device),
       view_(std::move(view)),
-      workspace_(setup, device),
-      memory_(device),
+      memory_(setup, device),
+      step_memory_(device),
       executor_(view_.rank, device, transport),
       records_(view_.ranks == 1 && device.capabilities().records),
       recordings_(device),
       state_(setup.plan.rebuild) {
-  workspace_.adopt(view_.plans[static_cast<size_t>(view_.rank)]);
+  memory_.adopt(view_.plans[static_cast<size_t>(view_.rank)]);
   build_schedules();
 }
 
 void Rank::build_schedules() {
   const auto schedule = [this](Clear clear, Reach reach, Energies energies,
                                Follows follows = Follows::kStep) {
-    return force_schedule(workspace_, view_, clear, reach, energies, follows);
+    return force_schedule(memory_, view_, clear, reach, energies, follows);
   };
   for (const Reach reach : {Reach::kAll, Reach::kShort}) {
     const auto r = static_cast<size_t>(reach);
@@ -34,8 +34,8 @@ void Rank::build_schedules() {
     first_forces_[r] = schedule(Clear::kNo, reach, Energies::kSkip, Follows::kRebuild);
   }
   energies_schedule_ = schedule(Clear::kYes, Reach::kAll, Energies::kAdd);
-  rebuild_ = rebuild_schedule(workspace_, view_);
-  agree_ = agree_schedule(workspace_, view_, agreed_);
+  rebuild_ = rebuild_schedule(memory_, view_);
+  agree_ = agree_schedule(memory_, view_, agreed_);
 
   const auto stage = [this](const Stage& tasks) {
     return stage_schedule(tasks, device_, view_, context_);
@@ -54,22 +54,22 @@ void Rank::stage(const char* name, const std::function<void()>& body) {
 void Rank::load(const HostState& state) {
   const int64_t age = state.step - state.list_step;
   const bool continued = !state.list_positions.empty() && age >= 0 && age <= setup_.lists.life;
-  device_.fill(workspace_.faults.data(), 0, workspace_.faults.bytes(), Stream::kMain);
-  workspace_.load(continued ? state.list_positions : state.positions, state.velocities, state.step);
+  device_.fill(slots_.faults.data(), 0, slots_.faults.bytes(), Stream::kMain);
+  slots_.load(continued ? state.list_positions : state.positions, state.velocities, state.step);
   state_.load(state.step, continued ? state.list_step : state.step);
   rebuild();
-  make_room(workspace_.faults.download()[0].list_overflow);
+  make_room(slots_.faults.download()[0].list_overflow);
   if (continued) {
-    const auto atoms = workspace_.atom.download();
-    std::vector<Vec3d> positions(workspace_.slot_capacity);
-    const auto owned = static_cast<size_t>(workspace_.owned_slots.download()[0]);
+    const auto atoms = slots_.atom.download();
+    std::vector<Vec3d> positions(slots_.room.slots);
+    const auto owned = static_cast<size_t>(slots_.owned_slots.download()[0]);
     for (size_t s = 0; s < owned; ++s)
       if (atoms[s] >= 0) positions[s] = state.positions[static_cast<size_t>(atoms[s])];
-    workspace_.start_position.upload(positions);
-    workspace_.list_age = setup_.lists.life;
+    slots_.start_position.upload(positions);
+    memory_.pairs.age = setup_.lists.life;
     stage("state.set", [this] {
-      device_.launch(SetState{workspace_.group_work(), workspace_.start_position.data(),
-                              workspace_.start_velocity.data()});
+      device_.launch(SetState{memory_.group_work(), slots_.start_position.data(),
+                              slots_.start_velocity.data()});
     });
   }
   executor_.run(agree_);
@@ -90,16 +90,16 @@ const Rank::StepStages& Rank::stages(int64_t step) const {
 }
 
 void Rank::run_stage(const Schedule& stage, int64_t step, ForcesAfter after) {
-  Workspace& w = workspace_;
-  context_ = {w.group_work(),      w.clear_forces(),      after, w.step.data(), w.energy.data(),
-              memory_.sums.data(), memory_.numbers.data()};
+  context_ = {memory_.group_work(),       memory_.groups.clear_forces(), after,
+              slots_.step.data(),         slots_.energy.data(),          step_memory_.sums.data(),
+              step_memory_.numbers.data()};
   context_.groups.long_range_weight =
       reach(step) == Reach::kAll ? static_cast<float>(plan_.long_range_every) : 0;
   executor_.run(stage);
 }
 
 void Rank::forces() {
-  workspace_.list_age = list_age();
+  memory_.pairs.age = list_age();
   executor_.run(forces_[static_cast<size_t>(reach(state_.step()))]);
   state_.set_forces(RunState::Forces::kCurrent);
 }
@@ -114,7 +114,7 @@ void Rank::advance(int64_t steps) {
     advance_recorded(steps);
   else
     for (int i = 0; i < steps; ++i) {
-      workspace_.list_age = list_age() + i;
+      memory_.pairs.age = list_age() + i;
       advance_one(forces_, state_.step() + i, ForcesAfter::kKept);
     }
   state_.advance(steps);
@@ -124,13 +124,13 @@ void Rank::advance(int64_t steps) {
 void Rank::advance_recorded(int64_t steps) {
   // All of them, not only the slots in use: a rebuild inside the block may use more.
   if (state_.forces() != RunState::Forces::kCleared)
-    device_.fill(workspace_.force.data(), 0, workspace_.force.bytes(), Stream::kMain);
+    device_.fill(slots_.force.data(), 0, slots_.force.bytes(), Stream::kMain);
   const bool rebuilds = state_.lists() == RunState::Lists::kRebuildDue;
   const Block block{steps,      state_.step() % plan_.period(),
-                    list_age(), workspace_.current,
+                    list_age(), slots_.current,
                     rebuilds,   rebuilds && state_.momentum() == RunState::Momentum::kToBeRemoved};
   recordings_.run(block, [&] { run_block(steps); });
-  if (rebuilds) workspace_.current = 1 - block.buffer;
+  if (rebuilds) slots_.current = 1 - block.buffer;
   state_.rebuilt();
 }
 
@@ -141,7 +141,7 @@ void Rank::run_block(int64_t steps) {
     executor_.run(rebuild_);
   }
   for (int i = 0; i < steps; ++i) {
-    workspace_.list_age = list_age() + i;
+    memory_.pairs.age = list_age() + i;
     advance_one(rebuilds && i == 0 ? first_forces_ : block_forces_, state_.step() + i,
                 ForcesAfter::kCleared);
   }
@@ -149,7 +149,7 @@ void Rank::run_block(int64_t steps) {
 
 void Rank::start_step() {
   if (state_.forces() != RunState::Forces::kCurrent) forces();
-  workspace_.list_age = list_age();
+  memory_.pairs.age = list_age();
   run_stage(start_stage_, state_.step(), ForcesAfter::kKept);
   state_.start_step();
 }
@@ -179,13 +179,13 @@ void Rank::run(int64_t steps) {
 }
 
 void Rank::evaluate() {
-  Workspace& w = workspace_;
   constexpr size_t kFirst = kHeat + 1;
-  device_.fill(w.energy.data() + kFirst, 0, w.energy.bytes() - kFirst * sizeof(int64_t),
+  device_.fill(slots_.energy.data() + kFirst, 0, slots_.energy.bytes() - kFirst * sizeof(int64_t),
                Stream::kMain);
-  w.list_age = list_age();
+  memory_.pairs.age = list_age();
   executor_.run(energies_schedule_);
-  stage("energies", [&] { device_.launch(KineticEnergy{w.group_work(), w.energy.data()}); });
+  stage("energies",
+        [&] { device_.launch(KineticEnergy{memory_.group_work(), slots_.energy.data()}); });
   state_.set_forces(RunState::Forces::kCurrent);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One worker: a device, its workspace, and the loop that advances a State step by step. All ranks
+// One worker: a device, its memory, and the loop that advances a State step by step. All ranks
 // run the same loop and take the same decisions, from what they agreed on.
 #pragma once
 
@@ -65,7 +65,7 @@ class Rank {
   void start_profile();
   std::vector<Span> stop_profile();  // what took place since
   std::vector<Span> launches() { return device_.take_spans(); }
-  Workspace& workspace() { return workspace_; }
+  RankMemory& memory() { return memory_; }
   int index() const { return view_.rank; }
   int64_t step() const { return state_.step(); }
   int64_t list_step() const { return state_.epoch().begin; }
@@ -118,8 +118,9 @@ class Rank {
   Device& device_;
   RankView view_;
   std::optional<RankView> next_view_;
-  Workspace workspace_;
-  StepMemory memory_;
+  RankMemory memory_;
+  SlotMemory& slots_ = memory_.slots;
+  StepMemory step_memory_;
   StepContext context_;  // of the stage that runs
   Executor executor_;
   Agreement agreed_;

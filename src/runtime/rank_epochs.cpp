@@ -17,19 +17,19 @@ void Rank::check_terms() const {
 }
 
 void Rank::snapshot() {
-  Workspace& w = workspace_;
-  device_.copy(w.start_position.data(), w.position[w.current].data(), w.start_position.bytes(),
+  device_.copy(slots_.start_position.data(), slots_.position().data(),
+               slots_.start_position.bytes(), Stream::kMain);
+  device_.copy(slots_.start_velocity.data(), slots_.velocity().data(),
+               slots_.start_velocity.bytes(), Stream::kMain);
+  device_.copy(slots_.start_heat.data(), slots_.energy.data() + kHeat, sizeof(int64_t),
                Stream::kMain);
-  device_.copy(w.start_velocity.data(), w.velocity[w.current].data(), w.start_velocity.bytes(),
-               Stream::kMain);
-  device_.copy(w.start_heat.data(), w.energy.data() + kHeat, sizeof(int64_t), Stream::kMain);
 }
 
 void Rank::adopt_next_plan() {
   if (!next_view_) return;
   view_ = std::move(*next_view_);
   next_view_.reset();
-  workspace_.adopt(view_.plans[static_cast<size_t>(view_.rank)]);
+  memory_.adopt(view_.plans[static_cast<size_t>(view_.rank)]);
   build_schedules();
 }
 
@@ -37,8 +37,8 @@ void Rank::rebuild() {
   adopt_next_plan();
   executor_.run(rebuild_);
   state_.set_forces(RunState::Forces::kStale);
-  workspace_.source_slots = workspace_.owned_slots.download()[0];
-  make_room(workspace_.faults.download()[0].list_overflow);
+  slots_.source_slots = slots_.owned_slots.download()[0];
+  make_room(slots_.faults.download()[0].list_overflow);
   begin_epoch();
 }
 
@@ -46,17 +46,17 @@ void Rank::rebuild() {
 void Rank::make_room(int32_t need) {
   if (need == 0) return;
   recordings_.forget();
-  workspace_.grow_entries(static_cast<size_t>(need));
-  device_.fill(workspace_.faults.data(), 0, workspace_.faults.bytes(), Stream::kMain);
-  device_.launch(workspace_.number_lists());
-  device_.launch(workspace_.build_lists());
+  memory_.pairs.grow_entries(static_cast<size_t>(need));
+  device_.fill(slots_.faults.data(), 0, slots_.faults.bytes(), Stream::kMain);
+  device_.launch(memory_.pairs.number_lists());
+  device_.launch(memory_.pairs.build_lists());
 }
 
 // On a device that records, an epoch is validated when the next one is under way, so that the device
 // never waits for the host to look. If it does not hold, the device has refused the next one's layout.
 void Rank::end_epoch() {
   if (!(records_ ? validate_last_epoch() : validate_epoch())) return;
-  if (records_) last_ = {findings(), state_.epoch(), workspace_.current};
+  if (records_) last_ = {findings(), state_.epoch(), slots_.current};
   state_.end_epoch(plan_.remove_com_every);
   if (records_) {
     begin_epoch();
@@ -71,21 +71,20 @@ void Rank::end_epoch() {
 void Rank::remove_momentum() {
   if (state_.momentum() == RunState::Momentum::kKept) return;
   stage("momentum", [&] {
-    Workspace& w = workspace_;
     if (view_.ranks > 1) {
-      device_.copy_in(w.momentum.data(), agreed_.momentum, sizeof agreed_.momentum);
+      device_.copy_in(slots_.momentum.data(), agreed_.momentum, sizeof agreed_.momentum);
     } else {
-      device_.fill(w.momentum.data(), 0, w.momentum.bytes(), Stream::kMain);
-      device_.launch(SumMomentum{w.group_work(), w.momentum.data()});
+      device_.fill(slots_.momentum.data(), 0, slots_.momentum.bytes(), Stream::kMain);
+      device_.launch(SumMomentum{memory_.group_work(), slots_.momentum.data()});
     }
-    device_.launch(
-        RemoveMomentum{w.group_work(), w.momentum.data(), setup_.total_mass, w.energy.data()});
+    device_.launch(RemoveMomentum{memory_.group_work(), slots_.momentum.data(), setup_.total_mass,
+                                  slots_.energy.data()});
   });
 }
 
 // What the device has found so far, on its way.
 std::unique_ptr<Download> Rank::findings() const {
-  return device_.start_download({{workspace_.faults.data(), workspace_.faults.bytes()}});
+  return device_.start_download({{slots_.faults.data(), slots_.faults.bytes()}});
 }
 
 // The epoch that ended last, while the present one is under way.
@@ -97,7 +96,7 @@ bool Rank::validate_last_epoch() {
   // What followed has changed no more than a redone epoch sets again.
   device_.synchronize();
   state_.restore(last.epoch);
-  workspace_.current = last.buffer;
+  slots_.current = last.buffer;
   undo_epoch();
   return false;
 }
@@ -105,7 +104,7 @@ bool Rank::validate_last_epoch() {
 bool Rank::validate_epoch() {
   if (!validate_last_epoch()) return false;
   if (records_)  // by itself: its terms are all here, and there is nobody to agree with
-    agreed_.faults = workspace_.faults.download()[0];
+    agreed_.faults = slots_.faults.download()[0];
   else
     executor_.run(agree_);
   if (!holds(state_.epoch().end)) {
@@ -113,7 +112,7 @@ bool Rank::validate_epoch() {
     return false;
   }
   if (agreed_.faults.violation_step)
-    device_.fill(workspace_.faults.data(), 0, workspace_.faults.bytes(), Stream::kMain);
+    device_.fill(slots_.faults.data(), 0, slots_.faults.bytes(), Stream::kMain);
   return true;
 }
 
@@ -143,14 +142,15 @@ void Rank::undo_epoch() {
 }
 
 void Rank::redo_epoch(int64_t end) {
-  Workspace& w = workspace_;
-  device_.fill(w.faults.data(), 0, w.faults.bytes(), Stream::kMain);
-  w.list_age = setup_.lists.life;
+  device_.fill(slots_.faults.data(), 0, slots_.faults.bytes(), Stream::kMain);
+  memory_.pairs.age = setup_.lists.life;
   const int64_t start = state_.epoch().start;
   stage("redo", [&] {
-    device_.launch(SetState{w.group_work(), w.start_position.data(), w.start_velocity.data()});
-    device_.copy(w.energy.data() + kHeat, w.start_heat.data(), sizeof(int64_t), Stream::kMain);
-    device_.copy_in(w.step.data(), &start, sizeof(int64_t));
+    device_.launch(
+        SetState{memory_.group_work(), slots_.start_position.data(), slots_.start_velocity.data()});
+    device_.copy(slots_.energy.data() + kHeat, slots_.start_heat.data(), sizeof(int64_t),
+                 Stream::kMain);
+    device_.copy_in(slots_.step.data(), &start, sizeof(int64_t));
   });
   state_.redo(end);
 }

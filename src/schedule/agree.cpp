@@ -29,24 +29,24 @@ void merge(Agreement& to, const Agreement& from) {
   for (int d = 0; d < 3; ++d) to.momentum[d] += from.momentum[d];
 }
 
-Agreement own_view(Workspace& w) {
+Agreement own_view(RankMemory& m) {
   Agreement own;
-  own.faults = w.faults.download()[0];
-  own.terms = w.terms.count_placed();
-  w.device.copy_out(own.momentum, w.momentum.data(), sizeof own.momentum);
+  own.faults = m.slots.faults.download()[0];
+  own.terms = m.terms.count_placed();
+  m.device.copy_out(own.momentum, m.slots.momentum.data(), sizeof own.momentum);
   return own;
 }
 
 }  // namespace
 
-Schedule agree_schedule(Workspace& w, const RankView& view, Agreement& agreed) {
+Schedule agree_schedule(RankMemory& m, const RankView& view, Agreement& agreed) {
   Schedule s;
   std::vector<Await> awaits;
   const TaskId send =
       s.add({"agree", Priority::kHalo, Stream::kMain, {}, {}, [&](Post& post) {
-               w.device.fill(w.momentum.data(), 0, w.momentum.bytes(), Stream::kMain);
-               w.device.launch(SumMomentum{w.group_work(), w.momentum.data()});
-               agreed = own_view(w);
+               m.device.fill(m.slots.momentum.data(), 0, m.slots.momentum.bytes(), Stream::kMain);
+               m.device.launch(SumMomentum{m.group_work(), m.slots.momentum.data()});
+               agreed = own_view(m);
                for (int peer = 0; peer < view.ranks; ++peer) {
                  if (peer == view.rank) continue;
                  PayloadWriter out;

@@ -2,8 +2,8 @@
 // The schedule of the forces of one step, from positions to force sums, and that of a rebuild.
 #pragma once
 
+#include "schedule/rank_memory.h"
 #include "schedule/schedule.h"
-#include "schedule/workspace.h"
 
 namespace quiltmd {
 
@@ -30,14 +30,14 @@ enum class Clear { kYes, kNo };
 enum class Follows { kStep, kRebuild };
 // All forces, or all but those of the long-range sum.
 enum class Reach { kAll, kShort };
-Schedule force_schedule(Workspace& workspace, const RankView& view, Clear clear, Reach reach,
+Schedule force_schedule(RankMemory& memory, const RankView& view, Clear clear, Reach reach,
                         Energies energies, Follows follows = Follows::kStep);
 
 // Groups to their patches' owners, canonical order, proxies, pair lists, placed terms.
-Schedule rebuild_schedule(Workspace& workspace, const RankView& view);
+Schedule rebuild_schedule(RankMemory& memory, const RankView& view);
 
 // Exchange faults and momenta; `agreed` holds those of the whole system afterwards. It and the
 // view must outlive the schedule.
-Schedule agree_schedule(Workspace& workspace, const RankView& view, Agreement& agreed);
+Schedule agree_schedule(RankMemory& memory, const RankView& view, Agreement& agreed);
 
 }  // namespace quiltmd

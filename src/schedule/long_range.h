@@ -10,7 +10,7 @@ namespace quiltmd {
 struct LongRangeTasks {
   TaskId first, last;
 };
-LongRangeTasks add_long_range(Schedule& schedule, Workspace& workspace, const RankView& view,
+LongRangeTasks add_long_range(Schedule& schedule, RankMemory& memory, const RankView& view,
                               Energies energies);
 
 }  // namespace quiltmd

@@ -7,7 +7,7 @@
 
 #include <vector>
 
-#include "computes/nonbonded/operations.h"
+#include "computes/nonbonded/list_ages.h"
 #include "computes/nonbonded_settings.h"
 #include "decomposition/patch_grid.h"
 #include "integrators/step_plan.h"
@@ -19,14 +19,6 @@ struct ListSettings {
   int life = 0;       // steps between list builds; 0: automatic
   double buffer = 0;  // nm beyond the cutoff, for the end of that life; 0: automatic
   int away = 1;       // reach of the half shell in patches
-};
-
-// How far atoms get while lists grow old.
-struct ListAges {
-  std::vector<double> buffer;  // by age in steps, 0 to life: nm beyond the cutoff that lists need
-  std::vector<double> limit;   // by age, from 1: a displacement (nm) that calls for new lists
-  double reach[kShells];       // nm: what each shell of a list holds
-  std::vector<int> shell;      // by age: the last shell to evaluate
 };
 
 struct Setup {

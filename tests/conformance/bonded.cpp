@@ -89,19 +89,18 @@ void refused_terms_stay(Pair devices) {
   const System s = chains(20, 12, kBoxes[1], positions, random);
   const PatchGrid grid = make_patch_grid(kBoxes[1], 0.5, 0.9, 1);
   for (Device* device : {&devices.device, &devices.cpu}) {
-    OneRank rank(*device, s, kBoxes[1], grid.cells, positions, positions);
-    BondedTerms terms(*device, s, grid, rank);
-    const Buffer<int8_t> here(*device, std::vector<int8_t>(static_cast<size_t>(grid.size()), 1));
-    terms.place.computed_here = here.data();
-    device->launch(terms.place);
-    const auto count = terms.memory.count_placed();
+    OneRank rank(*device, s, grid, positions, positions);
+    TermMemory terms(rank);
+    terms.adopt(rank.plan());
+    device->launch(terms.place_terms());
+    const auto count = terms.count_placed();
     CHECK(count == s.term_count());
-    const TermTable& bonds = terms.memory.tables().form[TermForms::index_of<BondForm>()];
+    const TermTable& bonds = terms.tables().form[TermForms::index_of<BondForm>()];
     std::vector<uint32_t> placed(static_cast<size_t>(bonds.count) * (BondForm::kAtoms + 1));
     device->fill(bonds.placed, 0xff, placed.size() * sizeof(uint32_t), Stream::kMain);
     rank.faults.upload({Faults{0, 0, 0, 0, 0, 0, 1}});
-    device->launch(terms.place);
-    CHECK(terms.memory.count_placed() == count);
+    device->launch(terms.place_terms());
+    CHECK(terms.count_placed() == count);
     device->copy_out(placed.data(), bonds.placed, placed.size() * sizeof(uint32_t));
     CHECK(std::all_of(placed.begin(), placed.end(), [](uint32_t p) { return p == ~0u; }));
   }

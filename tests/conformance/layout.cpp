@@ -20,13 +20,13 @@ void compare(const OneRank& a, const OneRank& b) {
   CHECK(same_bits(a.patches.download(), b.patches.download()));
   CHECK(same_bits(a.placed.download(), b.placed.download()));
   CHECK(same_bits(a.origin.download(), b.origin.download()));
-  const auto slots = static_cast<size_t>(b.slot_count.download()[0]);
-  CHECK(a.slot_count.download()[0] == static_cast<int32_t>(slots));
+  const auto slots = static_cast<size_t>(b.owned_slots.download()[0]);
+  CHECK(a.owned_slots.download()[0] == static_cast<int32_t>(slots));
   CHECK(same_bits(a.atom.download(slots), b.atom.download(slots)));
   CHECK(same_bits(a.cluster_patch.download(slots / kClusterSize),
                   b.cluster_patch.download(slots / kClusterSize)));
-  CHECK(same_bits(a.by_atom(a.position), b.by_atom(b.position)));
-  CHECK(same_bits(a.by_atom(a.velocity), b.by_atom(b.velocity)));
+  CHECK(same_bits(a.by_atom(a.position()), b.by_atom(b.position())));
+  CHECK(same_bits(a.by_atom(a.velocity()), b.by_atom(b.velocity())));
   CHECK(same_bits(a.by_atom(a.reference), b.by_atom(b.reference)));
   CHECK(same_bits(a.by_atom(a.start_position), b.by_atom(b.start_position)));
   CHECK(same_bits(a.by_atom(a.start_velocity), b.by_atom(b.start_velocity)));
@@ -56,8 +56,8 @@ void compare_layouts(Pair devices, const Box& box, Int3 cells, double extent, ui
   OneRank ours(devices.device, s, box, cells, internal, velocities);
   OneRank theirs(devices.cpu, s, box, cells, internal, velocities);
   compare(ours, theirs);
-  ours.rebuild();
-  theirs.rebuild();
+  ours.lay_out();
+  theirs.lay_out();
   compare(ours, theirs);
 }
 
@@ -78,10 +78,11 @@ void bounds_are_the_same(Pair devices) {
   OneRank theirs(devices.cpu, s, kBoxes[1], {3, 3, 3}, positions, rest);
   std::vector<ClusterBounds> bounds[2];
   for (OneRank* rank : {&ours, &theirs}) {
-    const auto clusters = static_cast<size_t>(rank->slot_count.download()[0]) / kClusterSize;
+    const auto clusters = static_cast<size_t>(rank->owned_slots.download()[0]) / kClusterSize;
     Buffer<ClusterBounds> buffer(rank->device, clusters);
-    rank->device.launch(BoundClusters{rank->slots(), rank->slot_count.data(),
-                                      static_cast<int>(rank->capacity), buffer.data()});
+    BoundClusters bound = rank->bound_clusters();
+    bound.bounds = buffer.data();
+    rank->device.launch(bound);
     bounds[rank == &theirs] = buffer.download();
     CHECK(same_bits(buffer.download(), rank->bounds.download(clusters)));
   }
@@ -106,12 +107,12 @@ void refused_after_faults(Pair devices) {
     rank.step.upload({7});
     const auto after = [&](Faults faults) {
       rank.faults.upload({faults});
-      std::vector<Vec3d> moved = rank.position.download();
+      std::vector<Vec3d> moved = rank.position().download();
       for (Vec3d& p : moved) p += {0.05, 0.3, -0.2};
-      rank.position.upload(moved);
+      rank.position().upload(moved);
       const auto placed = rank.placed.download();
       const auto start = rank.start_position.download();
-      rank.rebuild();
+      rank.lay_out();
       return !same_bits(placed, rank.placed.download()) ||
              !same_bits(start, rank.start_position.download());
     };

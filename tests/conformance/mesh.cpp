@@ -74,7 +74,7 @@ void charges_agree(Pair devices) {
     settings.alpha = 3;
     settings.grid = c.grid;
     settings.order = c.order;
-    Mesh mesh(device, rank, settings);
+    Mesh mesh(rank, settings);
     mesh.spread(1);
     charges[k] = mesh.charges.download();
     mesh.run(1);

@@ -67,8 +67,10 @@ struct Twins {
   }
 
   void check(double position, double velocity) const {
-    CHECK_NEAR(apart(ours.by_atom(ours.position), theirs.by_atom(theirs.position)), 0, position);
-    CHECK_NEAR(apart(ours.by_atom(ours.velocity), theirs.by_atom(theirs.velocity)), 0, velocity);
+    CHECK_NEAR(apart(ours.by_atom(ours.position()), theirs.by_atom(theirs.position())), 0,
+               position);
+    CHECK_NEAR(apart(ours.by_atom(ours.velocity()), theirs.by_atom(theirs.velocity())), 0,
+               velocity);
     const auto a = ours.by_atom(ours.local), b = theirs.by_atom(theirs.local);
     double worst = 0;
     for (size_t i = 0; i < a.size(); ++i)
@@ -123,13 +125,12 @@ void forces_are_cleared(Pair devices, const Input& in) {
   };
   step(kept.ours, ForcesAfter::kKept);
   step(cleared.ours, ForcesAfter::kCleared);
-  CHECK(same_bits(kept.ours.by_atom(kept.ours.position),
-                  cleared.ours.by_atom(cleared.ours.position)));
-  kept.ours.device.launch(ClearForces{kept.ours.slots(), kept.ours.slot_count.data(),
-                                      static_cast<int>(kept.ours.capacity)});
+  CHECK(same_bits(kept.ours.by_atom(kept.ours.position()),
+                  cleared.ours.by_atom(cleared.ours.position())));
+  kept.ours.device.launch(kept.ours.groups.clear_forces());
   for (const Twins* twins : {&kept, &cleared})
     for (int d = 0; d < 3; ++d)
-      for (const int64_t f : twins->ours.by_atom(twins->ours.force[d])) CHECK(f == 0);
+      for (const int64_t f : twins->ours.by_atom(twins->ours.fixed_forces(d))) CHECK(f == 0);
 }
 
 // The long-range force of a stage counts as often as it says; not at all is without reading it.
@@ -154,10 +155,10 @@ void long_range_force_is_weighted(Pair devices) {
     weighted.both([&](OneRank& r) { take(r, weight); });
     take(scaled.ours, 1);
     weighted.check(1e-9, 1e-7);
-    CHECK(same_bits(weighted.ours.by_atom(weighted.ours.position),
-                    scaled.ours.by_atom(scaled.ours.position)));
-    CHECK(same_bits(weighted.ours.by_atom(weighted.ours.velocity),
-                    scaled.ours.by_atom(scaled.ours.velocity)));
+    CHECK(same_bits(weighted.ours.by_atom(weighted.ours.position()),
+                    scaled.ours.by_atom(scaled.ours.position())));
+    CHECK(same_bits(weighted.ours.by_atom(weighted.ours.velocity()),
+                    scaled.ours.by_atom(scaled.ours.velocity())));
   }
 }
 
@@ -171,10 +172,10 @@ void fused_stage_is_both_halves(Pair devices) {
     halves.ours.take(VerletFinish{halves.ours.work(), 0.002});
     halves.ours.take(VerletStart{halves.ours.work(), 0.002});
   }
-  CHECK(same_bits(fused.ours.by_atom(fused.ours.position),
-                  halves.ours.by_atom(halves.ours.position)));
-  CHECK(same_bits(fused.ours.by_atom(fused.ours.velocity),
-                  halves.ours.by_atom(halves.ours.velocity)));
+  CHECK(same_bits(fused.ours.by_atom(fused.ours.position()),
+                  halves.ours.by_atom(halves.ours.position())));
+  CHECK(same_bits(fused.ours.by_atom(fused.ours.velocity()),
+                  halves.ours.by_atom(halves.ours.velocity())));
 }
 
 void bits_are_the_same_each_time(Pair devices) {
@@ -190,10 +191,10 @@ void bits_are_the_same_each_time(Pair devices) {
       r.device.launch(KineticEnergy{r.work(), r.energy.data()});
     }
     if (n == 0) {
-      x = r.by_atom(r.position), v = r.by_atom(r.velocity), energy = r.energy.download();
+      x = r.by_atom(r.position()), v = r.by_atom(r.velocity()), energy = r.energy.download();
     }
-    CHECK(same_bits(r.by_atom(r.position), x));
-    CHECK(same_bits(r.by_atom(r.velocity), v));
+    CHECK(same_bits(r.by_atom(r.position()), x));
+    CHECK(same_bits(r.by_atom(r.velocity()), v));
     CHECK(r.energy.download() == energy);
   }
 }
@@ -227,7 +228,7 @@ void minimisation_agrees(Pair devices, const Input& in) {
     std::memcpy(&value, &bits, sizeof value);
     largest.push_back(value);
     which.push_back(atom.download()[0]);
-    const Buffer<Vec3d> from(r.device, r.position.download());
+    const Buffer<Vec3d> from(r.device, r.position().download());
     r.device.launch(DisplaceAlongForce{r.work(), from.data(), 1e-6});
     r.device.synchronize();
   });
@@ -240,14 +241,14 @@ void states_are_set(Pair devices) {
   const Input in(8);
   Twins twins(devices, in);
   OneRank& r = twins.ours;
-  const std::vector<Vec3d> x = r.position.download(), v = r.velocity.download();
+  const std::vector<Vec3d> x = r.position().download(), v = r.velocity().download();
   const Buffer<Vec3d> kept_x(r.device, x), kept_v(r.device, v);
   const auto local = r.by_atom(r.local);
   r.take(
       LangevinMiddle{r.work(), 0.002, 0.98, 0.3, 11, r.energy.data(), ForcesAfter::kKept, nullptr});
   r.device.launch(SetState{r.work(), kept_x.data(), kept_v.data()});
-  CHECK(same_bits(r.by_atom(r.position), twins.theirs.by_atom(twins.theirs.position)));
-  CHECK(same_bits(r.by_atom(r.velocity), twins.theirs.by_atom(twins.theirs.velocity)));
+  CHECK(same_bits(r.by_atom(r.position()), twins.theirs.by_atom(twins.theirs.position())));
+  CHECK(same_bits(r.by_atom(r.velocity()), twins.theirs.by_atom(twins.theirs.velocity())));
   CHECK(same_bits(r.by_atom(r.local), local));
 }
 
@@ -262,9 +263,9 @@ void faults_agree(Pair devices, int molecules) {
     work.buffer_limit2 = 1e-7;
     work.blowup2 = 1e-4;
     r.step.upload({kLong + 6});
-    std::vector<Vec3d> by_slot = r.velocity.download();
+    std::vector<Vec3d> by_slot = r.velocity().download();
     by_slot[static_cast<size_t>(r.slot_of_atom.download()[30])].x = 1e4;
-    r.velocity.upload(by_slot);
+    r.velocity().upload(by_slot);
     r.take(VerletStep{work, 0.001, ForcesAfter::kKept, r.step.data()});
     found.push_back(r.faults.download()[0]);
   });

@@ -21,10 +21,8 @@ void every_pair_is_listed_once(Pair devices) {
     choices.away = 1 + static_cast<int>(seed % 2);
     const Molecules m = make_molecules(box, seed);
     // Atoms of a group stick out of its patch by 0.1 nm: the grid must allow for it.
-    PairRank::Choices wide = choices;
-    wide.reach += 0.2;
-    PairRank rank(devices.device, m, wide);
-    rank.choices.reach = choices.reach;
+    choices.grid_reach = choices.reach + 0.2;
+    PairRank rank(devices.device, m, choices);
     rank.build();
     PairCounts found = pairs_in_lists(rank, m.system);
     int wrong = 0;
@@ -115,11 +113,11 @@ void overlapping_atoms_stay_finite(Pair devices) {
 }
 
 float nearest(const PairRank& rank, int cluster, uint32_t entry) {
-  const Float4 j = rank.local[entry & kSlotMask];
-  const Vec3d shift = rank.grid.shifts[entry >> kSlotBits];
+  const Float4 j = rank.host_local[entry & kSlotMask];
+  const Vec3d shift = rank.patch_grid.shifts[entry >> kSlotBits];
   double least = 1e30;
   for (int a = 0; a < kClusterSize; ++a) {
-    const Float4 i = rank.local[static_cast<size_t>(cluster * kClusterSize + a)];
+    const Float4 i = rank.host_local[static_cast<size_t>(cluster * kClusterSize + a)];
     least =
         std::min(least, norm(Vec3d{i.x - j.x - shift.x, i.y - j.y - shift.y, i.z - j.z - shift.z}));
   }
@@ -131,12 +129,9 @@ void shells_hold_what_is_near(Pair devices) {
   const Molecules m = make_molecules(kBox, 11);
   PairRank rank(devices.device, m, ewald(2.92));
   rank.build();
-  const auto entries = rank.entries.download();
-  const auto lists = rank.lists.download();
-  const auto used = static_cast<size_t>(rank.ranges.download()[3]);
+  const auto entries = rank.pairs.entries.download();
   int wrong = 0, outside = 0;
-  for (size_t l = 0; l < used; ++l) {
-    const PairList& list = lists[l];
+  for (const PairList& list : rank.used_lists()) {
     int before = list.masked;
     for (int s = 0; s < kShells; ++s) {
       wrong += list.within[s] < before;
@@ -174,22 +169,22 @@ void refused_lists_stay(Pair devices) {
     PairRank rank(*device, make_molecules(kBox, 3), ewald(3.0));
     rank.build();
     rank.faults.upload({Faults{0, 0, 0, 0, 0, 0, 1}});
-    rank.entry_count.upload({-5});
-    rank.first_list.upload(std::vector<int32_t>(rank.first_list.size(), -6));
-    device->launch(rank.number_lists());
-    CHECK(rank.entry_count.download()[0] == -5);
-    CHECK(rank.first_list.download()[0] == -6);
+    rank.pairs.entry_count.upload({-5});
+    rank.pairs.first_list.upload(std::vector<int32_t>(rank.pairs.first_list.size(), -6));
+    device->launch(rank.pairs.number_lists());
+    CHECK(rank.pairs.entry_count.download()[0] == -5);
+    CHECK(rank.pairs.first_list.download()[0] == -6);
 
     rank.build();
-    const auto count = rank.entry_count.download();
+    const auto count = rank.pairs.entry_count.download();
     rank.faults.upload({Faults{0, 0, 0, 0, 0, 0, 1}});
-    device->fill(rank.lists.data(), 0, rank.lists.bytes(), Stream::kMain);
-    device->fill(rank.entries.data(), 0, rank.entries.bytes(), Stream::kMain);
-    device->launch(rank.build_lists());
-    CHECK(rank.entry_count.download() == count);
-    const auto lists = rank.lists.download();
+    device->fill(rank.pairs.lists.data(), 0, rank.pairs.lists.bytes(), Stream::kMain);
+    device->fill(rank.pairs.entries.data(), 0, rank.pairs.entries.bytes(), Stream::kMain);
+    device->launch(rank.pairs.build_lists());
+    CHECK(rank.pairs.entry_count.download() == count);
+    const auto lists = rank.used_lists();
     CHECK(std::all_of(lists.begin(), lists.end(), [](const auto& l) { return l.count() == 0; }));
-    const auto entries = rank.entries.download();
+    const auto entries = rank.pairs.entries.download();
     CHECK(std::all_of(entries.begin(), entries.end(), [](uint32_t entry) { return entry == 0; }));
   }
 }

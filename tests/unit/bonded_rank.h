@@ -42,47 +42,26 @@ struct BondedRun {
   int away, ranks;
 };
 
-// The bonded operations of a system on a device.
-struct BondedTerms {
-  TermMemory memory;
-  Buffer<Int3> offsets;
-  Buffer<Vec3d> shifts;
-  PlaceTerms place{};
-  TermForces forces{};
-
-  BondedTerms(Device& device, const System& system, const PatchGrid& grid, const OneRank& rank)
-      : memory(system, device), offsets(device, grid.offsets), shifts(device, grid.shifts) {
-    place.terms = forces.terms = memory.tables();
-    place.slots = forces.slots = rank.slots();
-    place.patches = rank.patches.data();
-    place.grid = {grid.cells, grid.away, grid.codes(), offsets.data(), nullptr, shifts.data()};
-    place.box = grid.box;
-    place.slot_count = rank.slot_count.data();
-    place.slot_capacity = static_cast<int>(rank.capacity);
-    place.slot_of_atom = rank.slot_of_atom.data();
-    place.step = rank.step.data();
-    place.faults = rank.faults.data();
-    forces.exact_shifts = shifts.data();
-    forces.energy = rank.energy.data();
-  }
-};
+// The computes of one rank of several: every so many-th patch.
+inline RankPlan computes_of(const PatchGrid& grid, int rank, int ranks) {
+  RankPlan plan;
+  for (int p = rank; p < grid.size(); p += ranks) plan.computes.push_back(p);
+  return plan;
+}
 
 inline BondedResult run_bonded(Device& device, const BondedRun& run, const System& s,
                                const std::vector<Vec3d>& positions) {
   const PatchGrid grid = make_patch_grid(run.box, 0.5, 0.9, run.away);
-  OneRank rank(device, s, run.box, grid.cells, positions, std::vector<Vec3d>(positions.size()));
-  BondedTerms terms(device, s, grid, rank);
+  OneRank rank(device, s, grid, positions, std::vector<Vec3d>(positions.size()));
+  TermMemory terms(rank);
   for (int r = 0; r < run.ranks; ++r) {
-    std::vector<int8_t> here;
-    for (int p = 0; p < grid.size(); ++p) here.push_back(p % run.ranks == r);
-    const Buffer<int8_t> computed_here(device, here);
-    terms.place.computed_here = computed_here.data();
-    device.launch(terms.place);
-    device.launch(terms.forces);
+    terms.adopt(computes_of(grid, r, run.ranks));
+    device.launch(terms.place_terms());
+    device.launch(terms.term_forces(Energies::kAdd));
     device.synchronize();
   }
   BondedResult result;
-  for (int d = 0; d < 3; ++d) result.force[d] = rank.by_atom(rank.force[d]);
+  for (int d = 0; d < 3; ++d) result.force[d] = rank.by_atom(rank.fixed_forces(d));
   result.energy = rank.energy.download();
   result.faults = rank.faults.download()[0];
   return result;

@@ -2,7 +2,7 @@
 // The long-range sum on one rank, operation by operation, and the cases that it is tested with.
 #pragma once
 
-#include "computes/pme/setup.h"
+#include "computes/pme/mesh_memory.h"
 #include "computes/reference.h"
 #include "one_rank.h"
 #include "virial.h"
@@ -25,61 +25,40 @@ inline System free_charges(int count, Random& random, std::vector<Vec3d>& positi
   return with_groups(s);
 }
 
-struct Mesh {
-  Device& device;
+struct Mesh : MeshMemory {
   OneRank& rank;
-  PmeGrid grid;
-  double alpha;
-  Buffer<int32_t> charges;
-  Buffer<Complex> spectrum;
-  Buffer<float> potential, moduli[3];
 
-  Mesh(Device& d, OneRank& r, const NonbondedSettings& settings)
-      : device(d),
-        rank(r),
-        grid{settings.grid.x, settings.grid.y, settings.grid.z, settings.order, r.box, r.cells},
-        alpha(settings.alpha) {
-    const auto rows = static_cast<size_t>(grid.nx * grid.ny);
-    charges = Buffer<int32_t>(d, std::vector<int32_t>(rows * static_cast<size_t>(grid.nz), 0));
-    spectrum = Buffer<Complex>(d, rows * static_cast<size_t>(grid.nz / 2 + 1));
-    potential = Buffer<float>(d, rows * static_cast<size_t>(grid.nz));
-    for (int k = 0; k < 3; ++k)
-      moduli[k] = Buffer<float>(d, spline_moduli(settings.grid[k], settings.order));
+  Mesh(OneRank& r, const NonbondedSettings& settings)
+      : MeshMemory(r, settings.grid, settings.order, settings.alpha), rank(r) {}
+
+  // launch(first, count) for each of `parts` pieces of a whole, as ranks would have them.
+  template <class Launch>
+  static void in_parts(int whole, int parts, const Launch& launch) {
+    for (int p = 0; p < parts; ++p) {
+      const int first = whole * p / parts, end = whole * (p + 1) / parts;
+      launch(first, end - first);
+    }
   }
 
-  // In `parts` pieces, as ranks would have them.
   void spread(int parts) {
-    const int patches = rank.patch_count(), slots = static_cast<int>(rank.capacity);
-    for (int p = 0; p < parts; ++p) {
-      const int first = patches * p / parts, end = patches * (p + 1) / parts;
-      device.launch(SpreadCharges{grid, rank.slots(), rank.patches.data() + first, end - first,
-                                  rank.slot_count.data(), slots, charges.data()});
-    }
+    in_parts(rank.owned_patches(), parts, [&](int first, int count) {
+      SpreadCharges op = spread_charges();
+      op.patches += first;
+      op.patch_count = count;
+      rank.device.launch(op);
+    });
   }
 
   void run(int parts) {
-    const int patches = rank.patch_count(), slots = static_cast<int>(rank.capacity);
     spread(parts);
-    for (int p = 0; p < parts; ++p) {
-      const int first = grid.nx * p / parts, end = grid.nx * (p + 1) / parts;
-      device.launch(TransformPlanes{grid, first, end - first, charges.data(), spectrum.data()});
-    }
-    for (int p = 0; p < parts; ++p) {
-      const int first = grid.ny * p / parts, end = grid.ny * (p + 1) / parts;
-      device.launch(ConvolveLines{grid,
-                                  first,
-                                  end - first,
-                                  alpha,
-                                  {moduli[0].data(), moduli[1].data(), moduli[2].data()},
-                                  spectrum.data(),
-                                  rank.energy.data()});
-    }
-    for (int p = 0; p < parts; ++p) {
-      const int first = grid.nx * p / parts, end = grid.nx * (p + 1) / parts;
-      device.launch(InversePlanes{grid, first, end - first, spectrum.data(), potential.data()});
-    }
-    device.launch(GatherForces{grid, rank.slots(), rank.patches.data(), patches,
-                               rank.slot_count.data(), slots, potential.data(), charges.data()});
+    in_parts(grid.nx, parts,
+             [&](int first, int count) { rank.device.launch(transform_planes(first, count)); });
+    in_parts(grid.ny, parts, [&](int first, int count) {
+      rank.device.launch(convolve_lines(first, count, Energies::kAdd));
+    });
+    in_parts(grid.nx, parts,
+             [&](int first, int count) { rank.device.launch(inverse_planes(first, count)); });
+    rank.device.launch(gather_forces());
   }
 };
 
@@ -115,7 +94,7 @@ inline MeshResult run_mesh(Device& device, const MeshCase& c, const System& s,
   settings.alpha = 3;
   settings.grid = c.grid;
   settings.order = c.order;
-  Mesh mesh(device, rank, settings);
+  Mesh mesh(rank, settings);
   mesh.run(parts);
   MeshResult result{rank.energy_of(kReciprocal), rank.energy.download(), {}};
   for (const Float4& f : rank.by_atom(rank.long_range)) result.forces.push_back({f.x, f.y, f.z});

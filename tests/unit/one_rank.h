@@ -6,11 +6,9 @@
 #include <random>
 
 #include "computes/energies.h"
-#include "decomposition/operations.h"
-#include "decomposition/patch_grid.h"
+#include "decomposition/slot_memory.h"
 #include "device/device.h"
-#include "integrators/group_shapes.h"
-#include "integrators/operations.h"
+#include "integrators/group_memory.h"
 #include "math/fixed.h"
 #include "math/units.h"
 #include "system/system.h"
@@ -101,117 +99,47 @@ inline System make_mixture(int molecules, int carbon_every, const Box& box,
   return s;
 }
 
-class OneRank {
+// A grid of patches that have no neighbours.
+inline PatchGrid lone_patches(const Box& box, Int3 cells) { return {box, cells, 1, {}, {}}; }
+
+// What OneRank's memory refers to.
+struct OneGrid {
+  PatchGrid grid;
+};
+
+// It owns every patch. What lies by slot is its own; GroupMemory is in `groups`.
+class OneRank : private OneGrid, public SlotMemory {
  public:
   // `positions` and velocities by internal atom; the groups are given to the layout in the order
   // of `group_order` (empty: ascending), as if they had come from there.
+  OneRank(Device& device, const System& system, const PatchGrid& grid,
+          const std::vector<Vec3d>& positions, const std::vector<Vec3d>& velocities,
+          const std::vector<int>& group_order = {})
+      : OneRank(device, system, grid, no_lj(system), 0) {
+    start_from(positions, velocities, group_order);
+    lay_out();
+  }
   OneRank(Device& device, const System& system, const Box& box, Int3 cells,
           const std::vector<Vec3d>& positions, const std::vector<Vec3d>& velocities,
-          std::vector<int> group_order = {})
-      : device(device), system(system), box(box), cells(cells) {
-    allocate();
-    if (group_order.empty())
-      for (int g = 0; g < system.group_count(); ++g) group_order.push_back(g);
-    std::vector<PlacedGroup> start;
-    std::vector<Vec3d> x(capacity), v(capacity);
-    int slot = 0;
-    for (const int g : group_order) {
-      start.push_back({slot, g});
-      for (int a = system.group_start[g]; a < system.group_start[g + 1]; ++a, ++slot) {
-        x[slot] = positions[a];
-        v[slot] = velocities[a];
-      }
-    }
-    placed.upload(start);
-    from_position.upload(x);
-    from_velocity.upload(v);
-    lay_out();
-  }
+          const std::vector<int>& group_order = {})
+      : OneRank(device, system, lone_patches(box, cells), positions, velocities, group_order) {}
 
-  // Lay out again, from where the atoms are now.
-  void rebuild() {
-    from_position.upload(position.download());
-    from_velocity.upload(velocity.download());
-    lay_out();
-  }
-
+  // Lay out again, from where the atoms are now; every other time as for several ranks, in two
+  // operations.
   void lay_out() {
-    const int groups = system.group_count(), patches_total = patch_count();
-    const GridView grid{cells, 1, 0, nullptr, nullptr, nullptr};
-    BinGroups bin{placed.data(), group_count.data(), groups, from_position.data(), box,
-                  grid,          records.data()};
-    if (odd) {  // as for several ranks, in two operations
-      device.launch(bin);
-      bin.placed = nullptr;
-    }
-    device.launch(
-        PlaceGroups{bin,
-                    constants(),
-                    owned.data(),
-                    patches_total,
-                    owned.data(),
-                    patches.data(),
-                    static_cast<int>(capacity),
-                    slot_count.data(),
-                    tally[odd].data(),
-                    tally[!odd].data(),
-                    from_position.data(),
-                    from_velocity.data(),
-                    slots(),
-                    placed.data(),
-                    origin.data(),
-                    slot_of_atom.data(),
-                    bounds.data(),
-                    step.data(),
-                    energy.data() + kHeat,
-                    EpochStart{start_position.data(), start_velocity.data(), start_heat.data()},
-                    faults.data()});
-    odd = !odd;
+    if (odd_) device.launch(bin_groups());
+    swap_state();
+    device.launch(place_groups(odd_ ? Records::kBinned : Records::kToBeMade));
     device.synchronize();
-  }
-
-  Constants constants() const {
-    return {mass.data(),
-            inverse_mass.data(),
-            charge.data(),
-            lj_atom.data(),
-            group_start.data(),
-            nullptr,
-            nullptr,
-            constraint_start.data(),
-            constraints.data(),
-            group_shape.data(),
-            shapes.data()};
-  }
-
-  Slots slots() const {
-    Slots s{};
-    s.position = position.data();
-    s.velocity = velocity.data();
-    s.reference = reference.data();
-    s.local = local.data();
-    s.low = low.data();
-    s.lj = lj.data();
-    s.atom = atom.data();
-    s.patch = cluster_patch.data();
-    for (int d = 0; d < 3; ++d) s.force[d] = force[d].data();
-    s.long_range = long_range.data();
-    return s;
+    if (faults.download()[0].refused) swap_state();
+    odd_ = !odd_;
   }
 
   GroupWork work(double tolerance = 1e-10) const {
-    GroupWork w{};
-    w.slots = slots();
-    w.placed = placed.data();
-    w.count = group_count.data();
-    w.capacity = system.group_count();
-    w.origin = origin.data();
-    w.constants = constants();
+    GroupWork w = groups.work(0);
     w.constraint_tolerance = tolerance;
-    w.step = step.data();
     w.buffer_limit2 = 1e10;
     w.blowup2 = 1e20;
-    w.faults = faults.data();
     return w;
   }
 
@@ -222,34 +150,41 @@ class OneRank {
     device.fill(momentum.data(), 0, momentum.bytes(), Stream::kMain);
   }
 
-  int patch_count() const { return cells.x * cells.y * cells.z; }
-
   // A slot array as an array by internal atom.
   template <class T>
-  std::vector<T> by_atom(const Buffer<T>& buffer) const {
-    const std::vector<T> slots = buffer.download();
-    const std::vector<int32_t> where = slot_of_atom.download();
+  std::vector<T> by_atom(const std::vector<T>& by_slot) const {
     std::vector<T> result;
-    for (const int32_t slot : where) result.push_back(slots[static_cast<size_t>(slot)]);
+    for (const int32_t slot : slot_of_atom.download())
+      result.push_back(by_slot[static_cast<size_t>(slot)]);
     return result;
+  }
+  template <class T>
+  std::vector<T> by_atom(const Buffer<T>& buffer) const {
+    return by_atom(buffer.download());
+  }
+
+  // One component of the short-range forces, fixed point, by slot.
+  std::vector<int64_t> fixed_forces(int axis) const {
+    const std::vector<int64_t> all = force.download();
+    const auto first = all.begin() + axis * capacity();
+    return {first, first + capacity()};
   }
 
   // Set the force on every atom (kJ/mol/nm), half of it as long-range force.
   void set_forces(const std::vector<Vec3d>& forces) {
     const std::vector<int32_t> where = slot_of_atom.download();
-    std::vector<int64_t> fixed[3];
-    for (auto& f : fixed) f.assign(capacity, 0);
-    std::vector<Float4> far(capacity, Float4{0, 0, 0, 0});
+    std::vector<int64_t> fixed(3 * room.slots, 0);
+    std::vector<Float4> far(room.slots, Float4{0, 0, 0, 0});
     for (size_t a = 0; a < forces.size(); ++a) {
       const auto slot = static_cast<size_t>(where[a]);
       const Vec3d half = 0.5 * forces[a];
       far[slot] = {static_cast<float>(half.x), static_cast<float>(half.y),
                    static_cast<float>(half.z), 0};
-      fixed[0][slot] = to_fixed(forces[a].x - far[slot].x, kForceScale);
-      fixed[1][slot] = to_fixed(forces[a].y - far[slot].y, kForceScale);
-      fixed[2][slot] = to_fixed(forces[a].z - far[slot].z, kForceScale);
+      const Vec3d near = forces[a] - Vec3d{far[slot].x, far[slot].y, far[slot].z};
+      for (int d = 0; d < 3; ++d)
+        fixed[static_cast<size_t>(d) * room.slots + slot] = to_fixed(near[d], kForceScale);
     }
-    for (int d = 0; d < 3; ++d) force[d].upload(fixed[d]);
+    force.upload(fixed);
     long_range.upload(far);
   }
 
@@ -258,96 +193,56 @@ class OneRank {
   }
   void clear_energy() { device.fill(energy.data(), 0, energy.bytes(), Stream::kMain); }
 
-  Device& device;
-  const System& system;
-  Box box;
-  Int3 cells;
-  size_t capacity = 0;
-  bool odd = false;  // number of the layout
-  Buffer<double> mass, inverse_mass;
-  Buffer<float> charge;
-  Buffer<Float2> lj_atom, lj;
-  Buffer<int32_t> group_start, constraint_start, owned, group_count, slot_count, slot_of_atom, atom,
-      cluster_patch;
-  Buffer<GroupConstraint> constraints;
-  Buffer<uint32_t> group_shape;
-  Buffer<GroupShape> shapes;
-  Buffer<GroupRecord> records;
-  Buffer<PlacedPatch> patches;
-  Buffer<PlacedGroup> placed;
-  Buffer<Vec3d> from_position, from_velocity, position, velocity, reference, origin;
-  Buffer<Vec3d> start_position, start_velocity;
-  Buffer<Float4> local, low, long_range;
-  Buffer<int64_t> force[3], step, energy, momentum, start_heat, tally[2];
-  Buffer<ClusterBounds> bounds;
-  Buffer<Faults> faults;
+ protected:
+  // With the Lennard-Jones parameters of atoms and room for more slots; nothing is laid out.
+  OneRank(Device& device, const System& system, const PatchGrid& on, std::vector<Float2> lj,
+          int more_slots)
+      : OneGrid{on},
+        SlotMemory(device, system, OneGrid::grid, std::move(lj), room_for(system, on, more_slots)) {
+    RankPlan plan;
+    for (int p = 0; p < on.size(); ++p) plan.owned.push_back(p);
+    plan.computes = plan.owned;
+    plan.interior = on.size();
+    adopt(plan);
+    for (auto* b : {&positions[0], &positions[1], &velocities[0], &velocities[1], &reference})
+      device.fill(b->data(), 0, b->bytes(), Stream::kMain);
+    for (auto* b : {&local, &low}) device.fill(b->data(), 0, b->bytes(), Stream::kMain);
+    device.fill(momentum.data(), 0, momentum.bytes(), Stream::kMain);
+  }
+
+  void start_from(const std::vector<Vec3d>& x_of_atoms, const std::vector<Vec3d>& v_of_atoms,
+                  std::vector<int> group_order) {
+    if (group_order.empty())
+      for (int g = 0; g < system.group_count(); ++g) group_order.push_back(g);
+    std::vector<PlacedGroup> start;
+    std::vector<Vec3d> x, v;
+    for (const int g : group_order) {
+      start.push_back({static_cast<int32_t>(x.size()), g});
+      for (int a = system.group_start[g]; a < system.group_start[g + 1]; ++a) {
+        x.push_back(x_of_atoms[a]);
+        v.push_back(v_of_atoms[a]);
+      }
+    }
+    placed.upload(start);
+    position().upload(x);
+    velocity().upload(v);
+    group_count.upload({system.group_count()});
+  }
 
  private:
-  void allocate() {
-    const auto atoms = static_cast<size_t>(system.atom_count());
-    const auto groups = static_cast<size_t>(system.group_count());
-    const auto patch_total = static_cast<size_t>(patch_count());
-    capacity = atoms + kClusterSize * patch_total;
-    std::vector<double> inverse;
-    std::vector<float> charges;
-    for (size_t a = 0; a < atoms; ++a) {
-      inverse.push_back(1 / system.masses[a]);
-      charges.push_back(static_cast<float>(system.charges[a] * std::sqrt(kCoulomb)));
-    }
-    mass = Buffer<double>(device, system.masses);
-    inverse_mass = Buffer<double>(device, inverse);
-    charge = Buffer<float>(device, charges);
-    lj_atom = Buffer<Float2>(device, std::vector<Float2>(atoms, Float2{0, 0}));
-    group_start = Buffer<int32_t>(device, system.group_start);
-    upload_constraints(inverse);
-    std::vector<int32_t> all;
-    for (int p = 0; p < patch_count(); ++p) all.push_back(p);
-    owned = Buffer<int32_t>(device, all);
-    group_count = Buffer<int32_t>(device, std::vector<int32_t>{system.group_count()});
-    slot_count = Buffer<int32_t>(device, std::vector<int32_t>{0});
-    slot_of_atom = Buffer<int32_t>(device, std::vector<int32_t>(atoms, -1));
-    atom = Buffer<int32_t>(device, std::vector<int32_t>(capacity, -2));
-    cluster_patch = Buffer<int32_t>(device, capacity / kClusterSize + 1);
-    records = Buffer<GroupRecord>(device, groups);
-    patches = Buffer<PlacedPatch>(device, patch_total);
-    placed = Buffer<PlacedGroup>(device, groups);
-    origin = Buffer<Vec3d>(device, groups);
-    for (auto* b : {&from_position, &from_velocity, &position, &velocity, &reference,
-                    &start_position, &start_velocity})
-      *b = Buffer<Vec3d>(device, std::vector<Vec3d>(capacity, Vec3d{0, 0, 0}));
-    for (auto* b : {&local, &low, &long_range})
-      *b = Buffer<Float4>(device, std::vector<Float4>(capacity, Float4{0, 0, 0, 0}));
-    lj = Buffer<Float2>(device, capacity);
-    for (auto& f : force) f = Buffer<int64_t>(device, std::vector<int64_t>(capacity, 0));
-    for (auto& t : tally) t = Buffer<int64_t>(device, std::vector<int64_t>(patch_total, 0));
-    bounds = Buffer<ClusterBounds>(device, capacity / kClusterSize + 1);
-    step = Buffer<int64_t>(device, std::vector<int64_t>{0, 0});
-    energy = Buffer<int64_t>(device, std::vector<int64_t>(kEnergyKinds, 0));
-    momentum = Buffer<int64_t>(device, std::vector<int64_t>(3, 0));
-    start_heat = Buffer<int64_t>(device, std::vector<int64_t>(1, 0));
-    faults = Buffer<Faults>(device, std::vector<Faults>{Faults{}});
+  static std::vector<Float2> no_lj(const System& system) {
+    return std::vector<Float2>(static_cast<size_t>(system.atom_count()), Float2{0, 0});
+  }
+  static SlotRoom room_for(const System& system, const PatchGrid& grid, int more_slots) {
+    SlotRoom room = whole_system(system, grid, kEnergyKinds);
+    room.slots += static_cast<size_t>(more_slots);
+    return room;
   }
 
-  void upload_constraints(const std::vector<double>& inverse) {
-    std::vector<int32_t> starts{0};
-    std::vector<GroupConstraint> list;
-    size_t next = 0;
-    for (int g = 0; g < system.group_count(); ++g) {
-      const int32_t first = system.group_start[g], end = system.group_start[g + 1];
-      for (; next < system.constraints.size() && system.constraints[next][0] < end; ++next) {
-        const auto& pair = system.constraints[next];
-        list.push_back({pair[0] - first, pair[1] - first, system.constraint_lengths[next]});
-      }
-      starts.push_back(static_cast<int32_t>(list.size()));
-    }
-    if (list.empty()) list.push_back({});
-    constraint_start = Buffer<int32_t>(device, starts);
-    constraints = Buffer<GroupConstraint>(device, list);
-    const GroupShapes known =
-        make_group_shapes(system.group_start, starts, list, system.masses, inverse, {});
-    group_shape = Buffer<uint32_t>(device, known.codes);
-    shapes = Buffer<GroupShape>(device, known.shapes);
-  }
+  bool odd_ = false;  // number of the layout
+
+ public:
+  const GroupMemory groups{*this, {}, 1e-10};
 };
 
 }  // namespace quiltmd::test

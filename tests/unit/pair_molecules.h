@@ -12,8 +12,6 @@
 
 namespace quiltmd::test {
 
-using Random = std::mt19937_64;
-
 inline double uniform(Random& random, double low, double high) {
   return std::uniform_real_distribution<double>(low, high)(random);
 }
@@ -83,22 +81,22 @@ inline constexpr double kDoubt = 1e-5;
 
 inline PairCounts pairs_in_lists(const PairRank& rank, const System& system) {
   PairCounts counts;
-  const auto entries = rank.entries.download();
-  const auto masks = rank.masks.download();
+  const auto entries = rank.pairs.entries.download();
+  const auto masks = rank.pairs.masks.download();
   std::map<std::pair<int, int>, bool> excluded;
   for (const auto& [i, j] : system.exclusions) excluded[std::minmax(i, j)] = true;
-  for (const PairList& list : rank.lists.download()) {
+  for (const PairList& list : rank.used_lists()) {
     for (int n = 0; n < list.count(); ++n) {
       const uint32_t entry = entries[list.begin + n], slot = entry & kSlotMask;
-      const Vec3d shift = rank.grid.shifts[entry >> kSlotBits];
-      CHECK(rank.atom[slot] >= 0);
+      const Vec3d shift = rank.patch_grid.shifts[entry >> kSlotBits];
+      CHECK(rank.host_atom[slot] >= 0);
       for (uint32_t a = 0; a < kClusterSize; ++a) {
         const uint32_t i = list.cluster * kClusterSize + a;
         const bool own = entry / kClusterSize == static_cast<uint32_t>(list.cluster);
-        if (rank.atom[i] < 0 || (own && i >= slot)) continue;
-        const Float4 ri = rank.local[i], rj = rank.local[slot];
+        if (rank.host_atom[i] < 0 || (own && i >= slot)) continue;
+        const Float4 ri = rank.host_local[i], rj = rank.host_local[slot];
         const Vec3d d{ri.x - rj.x - shift.x, ri.y - rj.y - shift.y, ri.z - rj.z - shift.z};
-        const auto pair = std::minmax(rank.atom[i], rank.atom[slot]);
+        const auto pair = std::minmax(rank.host_atom[i], rank.host_atom[slot]);
         const bool interacts = n >= list.masked || (masks[list.begin + n] >> a & 1);
         CHECK(interacts == !excluded.count(pair));
         if (norm(d) < rank.choices.reach - kDoubt && pair.first != pair.second) ++counts[pair];

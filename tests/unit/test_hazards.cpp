@@ -290,19 +290,19 @@ class OneStep {
         view_(views_of(prepared_, 1)[0]),
         ends_(make_local_transport(1)),
         executor_(0, device_, *ends_[0]),
-        workspace_(prepared_.setup, device_) {
-    workspace_.adopt(view_.plans[0]);
+        memory_(prepared_.setup, device_) {
+    memory_.adopt(view_.plans[0]);
   }
 
   Schedule forces(Clear clear, Reach reach, Energies energies, Follows follows) {
-    return force_schedule(workspace_, view_, clear, reach, energies, follows);
+    return force_schedule(memory_, view_, clear, reach, energies, follows);
   }
   std::vector<Hazard> run(const Schedule& forces, Follows follows) {
     device_.log().clear();
-    executor_.run(rebuild_schedule(workspace_, view_));
+    executor_.run(rebuild_schedule(memory_, view_));
     if (follows == Follows::kStep) device_.synchronize();
     executor_.run(forces);
-    device_.launch(VerletFinish{workspace_.group_work(), 0.001});
+    device_.launch(VerletFinish{memory_.group_work(), 0.001});
     return find_hazards(device_.log().commands());
   }
 
@@ -312,7 +312,7 @@ class OneStep {
   NullDevice device_;
   std::vector<std::unique_ptr<Transport>> ends_;
   Executor executor_;
-  Workspace workspace_;
+  RankMemory memory_;
 };
 
 template <class Body>

@@ -91,9 +91,9 @@ void free_molecules_keep_what_they_must() {
   OneRank rank = place(device, in);
   device.launch(DrawVelocities{rank.work(), kTemperature, 5});
   const double energy = kinetic(rank);
-  const auto x0 = rank.by_atom(rank.position), v0 = rank.by_atom(rank.velocity);
+  const auto x0 = rank.by_atom(rank.position()), v0 = rank.by_atom(rank.velocity());
   for (int n = 0; n < 500; ++n) verlet_step(rank, 0.0005);
-  const auto x = rank.by_atom(rank.position), v = rank.by_atom(rank.velocity);
+  const auto x = rank.by_atom(rank.position()), v = rank.by_atom(rank.velocity());
   CHECK(worst_length(in.system, x) < 1e-11);
   CHECK(worst_rate(in.system, x, v) < 1e-8);
   CHECK_NEAR(kinetic(rank) / energy, 1, 2e-4);
@@ -135,11 +135,11 @@ void verlet_runs_backwards() {
   device.launch(DrawVelocities{rank.work(1e-13), kTemperature, 5});
   rank.set_forces(in.forces);
   for (int n = 0; n < 50; ++n) verlet_step(rank, 0.001);
-  std::vector<Vec3d> v = rank.velocity.download();
+  std::vector<Vec3d> v = rank.velocity().download();
   for (Vec3d& u : v) u = -u;
-  rank.velocity.upload(v);
+  rank.velocity().upload(v);
   for (int n = 0; n < 50; ++n) verlet_step(rank, 0.001);
-  const auto x = rank.by_atom(rank.position);
+  const auto x = rank.by_atom(rank.position());
   for (size_t a = 0; a < x.size(); ++a) CHECK_NEAR(norm(x[a] - in.positions[a]), 0, 1e-8);
 }
 
@@ -153,7 +153,7 @@ void forces_add_up() {
   OneRank rank = place(device, in);
   rank.set_forces({{10, -20, 30}});
   device.launch(VerletFinish{rank.work(), 0.01});
-  const Vec3d v = rank.by_atom(rank.velocity)[0];
+  const Vec3d v = rank.by_atom(rank.velocity())[0];
   CHECK_NEAR(norm(v - Vec3d{1.025, 1.95, 3.075}), 0, 1e-9);
 }
 
@@ -177,7 +177,7 @@ void langevin_samples_maxwell_boltzmann() {
       device.launch(CountStep{rank.step.data()});
     }
     total += kinetic(rank);
-    for (const Vec3d& v : rank.by_atom(rank.velocity)) water_mean += v;
+    for (const Vec3d& v : rank.by_atom(rank.velocity())) water_mean += v;
   }
   const int degrees = 3 * in.system.atom_count() - static_cast<int>(in.system.constraints.size());
   // Samples 20 fs apart with a friction of 50/ps decay by 1/e each.
@@ -211,7 +211,7 @@ void drawn_velocities_are_thermal_and_tangent() {
   HostDevice device(2, host_kernels());
   OneRank rank = place(device, in);
   device.launch(DrawVelocities{rank.work(), kTemperature, 5});
-  const auto v = rank.by_atom(rank.velocity);
+  const auto v = rank.by_atom(rank.velocity());
   CHECK(worst_rate(in.system, in.positions, v) < 2e-7);
   const int degrees = 3 * in.system.atom_count() - static_cast<int>(in.system.constraints.size());
   CHECK_NEAR(kinetic(rank) / (0.5 * degrees * kThermal), 1, 5 * std::sqrt(2.0 / degrees));
@@ -242,9 +242,9 @@ void steps_go_down_and_keep_constraints() {
   HostDevice device(2, host_kernels());
   OneRank rank = place(device, in);
   rank.set_forces(in.forces);
-  const Buffer<Vec3d> from(device, rank.position.download());
+  const Buffer<Vec3d> from(device, rank.position().download());
   device.launch(DisplaceAlongForce{rank.work(), from.data(), 1e-6});
-  const auto x = rank.by_atom(rank.position);
+  const auto x = rank.by_atom(rank.position());
   CHECK(worst_length(in.system, x) < 1e-9);
   for (int g = 0; g < in.system.group_count(); ++g) {
     double work = 0;
@@ -294,10 +294,10 @@ void instruction_sets_do_not_matter() {
       device.launch(CountStep{rank.step.data()});
     }
     if (first.empty()) {
-      first = rank.position.download();
+      first = rank.position().download();
       energy = rank.energy.download();
     }
-    CHECK(same_bits(first, rank.position.download()));
+    CHECK(same_bits(first, rank.position().download()));
     CHECK(energy == rank.energy.download());
   }
   hwy::SetSupportedTargetsForTest(0);
@@ -318,8 +318,8 @@ void threads_do_not_matter() {
       device.launch(CountStep{rank.step.data()});
     }
     CHECK(rank.step.download()[0] == 10);
-    x[k] = rank.position.download();
-    v[k] = rank.velocity.download();
+    x[k] = rank.position().download();
+    v[k] = rank.velocity().download();
     energy[k] = rank.energy.download();
   }
   CHECK(same_bits(x[0], x[1]));
@@ -334,7 +334,7 @@ void positions_for_force_kernels_are_exact() {
   const auto origins = rank.origin.download();
   const auto placed = rank.placed.download();
   device.launch(langevin(rank, 0.002, 1));
-  const auto x = rank.position.download();
+  const auto x = rank.position().download();
   const auto local = rank.local.download(), low = rank.low.download();
   for (size_t i = 0; i < placed.size(); ++i) {
     const auto s = static_cast<size_t>(placed[i].slot);
@@ -363,16 +363,16 @@ void faults_name_step_and_atom() {
 
   const auto where = rank.slot_of_atom.download();
   const int atom = in.system.group_start[in.system.group_count() / 2];
-  auto v = rank.velocity.download();
+  auto v = rank.velocity().download();
   const Vec3d sane = v[static_cast<size_t>(where[atom])];
   v[static_cast<size_t>(where[atom])].x = 60;
-  rank.velocity.upload(v);
+  rank.velocity().upload(v);
   faults = run(7);
   CHECK(faults.violation_step == kLong + 8 && faults.blowup_step == 0);
 
-  v = rank.velocity.download();
+  v = rank.velocity().download();
   v[static_cast<size_t>(where[atom])] = {std::numeric_limits<double>::quiet_NaN(), 0, 0};
-  rank.velocity.upload(v);
+  rank.velocity().upload(v);
   faults = run(9);
   CHECK(faults.violation_step == kLong + 8 && faults.blowup_step == kLong + 10);
   CHECK(faults.blowup_atom == atom);
@@ -383,13 +383,13 @@ void set_state_leaves_the_lists_alone() {
   const Input in = make_input(50, 3, 13);
   HostDevice device(1, host_kernels());
   OneRank rank = place(device, in);
-  const auto x0 = rank.position.download(), v0 = rank.velocity.download();
+  const auto x0 = rank.position().download(), v0 = rank.velocity().download();
   const auto local0 = rank.local.download();
   for (int n = 0; n < 5; ++n) device.launch(langevin(rank, 0.002, 1));
   const Buffer<Vec3d> x(device, x0), v(device, v0);
   device.launch(SetState{rank.work(), x.data(), v.data()});
-  CHECK(same_bits(rank.by_atom(rank.position), rank.by_atom(x)));
-  CHECK(same_bits(rank.by_atom(rank.velocity), rank.by_atom(v)));
+  CHECK(same_bits(rank.by_atom(rank.position()), rank.by_atom(x)));
+  CHECK(same_bits(rank.by_atom(rank.velocity()), rank.by_atom(v)));
   CHECK(same_bits(rank.local.download(), local0));
 }
 
@@ -403,13 +403,13 @@ void verlet_step_is_finish_and_start() {
   device.launch(VerletFinish{apart.work(), 0.002});
   device.launch(VerletStart{apart.work(), 0.002});
   device.launch(VerletStep{fused.work(), 0.002, ForcesAfter::kCleared, fused.step.data()});
-  CHECK(same_bits(apart.by_atom(apart.position), fused.by_atom(fused.position)));
-  CHECK(same_bits(apart.by_atom(apart.velocity), fused.by_atom(fused.velocity)));
+  CHECK(same_bits(apart.by_atom(apart.position()), fused.by_atom(fused.position())));
+  CHECK(same_bits(apart.by_atom(apart.velocity()), fused.by_atom(fused.velocity())));
   CHECK(same_bits(apart.by_atom(apart.low), fused.by_atom(fused.low)));
   CHECK(fused.step.download()[0] == 1);
   for (int d = 0; d < 3; ++d) {
-    CHECK(apart.by_atom(apart.force[d])[5] != 0);
-    for (const int64_t f : fused.by_atom(fused.force[d])) CHECK(f == 0);
+    CHECK(apart.by_atom(apart.fixed_forces(d))[5] != 0);
+    for (const int64_t f : fused.by_atom(fused.fixed_forces(d))) CHECK(f == 0);
   }
 }
 
@@ -418,10 +418,12 @@ void forces_are_cleared() {
   HostDevice device(2, host_kernels());
   OneRank rank = place(device, in);
   rank.set_forces(in.forces);
-  device.launch(ClearForces{rank.slots(), rank.slot_count.data(), static_cast<int>(rank.capacity)});
-  const auto slots = static_cast<size_t>(rank.slot_count.download()[0]);
-  for (const auto& component : rank.force)
-    for (const int64_t f : component.download(slots)) CHECK(f == 0);
+  device.launch(rank.groups.clear_forces());
+  const auto slots = static_cast<size_t>(rank.owned_slots.download()[0]);
+  for (int axis = 0; axis < 3; ++axis) {
+    const auto component = rank.fixed_forces(axis);
+    for (size_t s = 0; s < slots; ++s) CHECK(component[s] == 0);
+  }
 }
 
 }  // namespace

@@ -65,7 +65,7 @@ void is_a_padded_permutation() {
   const OneRank rank(device, in.system, kBox, kCells, in.positions, in.velocities);
   const auto atoms = rank.atom.download();
   const auto where = rank.slot_of_atom.download();
-  const int slots = rank.slot_count.download()[0];
+  const int slots = rank.owned_slots.download()[0];
   for (int a = 0; a < in.system.atom_count(); ++a) CHECK(atoms[where[a]] == a);
   CHECK(std::count_if(atoms.begin(), atoms.begin() + slots, [](int a) { return a >= 0; }) ==
         in.system.atom_count());
@@ -95,7 +95,7 @@ void local_coordinates_are_exact_and_inside() {
   HostDevice device(1, host_kernels());
   const OneRank rank(device, in.system, kBox, kCells, in.positions, in.velocities);
   const auto local = rank.by_atom(rank.local), low = rank.by_atom(rank.low);
-  const auto x = rank.by_atom(rank.position), v = rank.by_atom(rank.velocity);
+  const auto x = rank.by_atom(rank.position()), v = rank.by_atom(rank.velocity());
   CHECK(same_bits(x, in.positions));
   CHECK(same_bits(v, in.velocities));
   CHECK(same_bits(x, rank.by_atom(rank.reference)));
@@ -126,12 +126,12 @@ void does_not_depend_on_source_order_or_threads() {
   std::iota(order.begin(), order.end(), 0);
   std::shuffle(order.begin(), order.end(), Random(4));
   const OneRank b(three, in.system, kBox, kCells, in.positions, in.velocities, order);
-  const auto slots = static_cast<size_t>(a.slot_count.download()[0]);
-  CHECK(slots == static_cast<size_t>(b.slot_count.download()[0]));
+  const auto slots = static_cast<size_t>(a.owned_slots.download()[0]);
+  CHECK(slots == static_cast<size_t>(b.owned_slots.download()[0]));
   CHECK(same_bits(a.atom.download(slots), b.atom.download(slots)));
   CHECK(same_bits(a.local.download(slots), b.local.download(slots)));
   CHECK(same_bits(a.low.download(slots), b.low.download(slots)));
-  CHECK(same_bits(a.position.download(slots), b.position.download(slots)));
+  CHECK(same_bits(a.position().download(slots), b.position().download(slots)));
   CHECK(same_bits(a.placed.download(), b.placed.download()));
   CHECK(same_bits(a.origin.download(), b.origin.download()));
   CHECK(same_bits(a.patches.download(), b.patches.download()));
@@ -171,7 +171,7 @@ void images_look_alike() {
       in.positions[static_cast<size_t>(i)] += image;
   }
   const OneRank b(device, in.system, box, {4, 2, 2}, in.positions, in.velocities);
-  const auto slots = static_cast<size_t>(a.slot_count.download()[0]);
+  const auto slots = static_cast<size_t>(a.owned_slots.download()[0]);
   CHECK(same_bits(a.atom.download(slots), b.atom.download(slots)));
   CHECK(same_bits(a.local.download(slots), b.local.download(slots)));
 }
@@ -180,11 +180,13 @@ void too_many_slots_are_reported() {
   const Input in = make_input(6);
   HostDevice device(1, host_kernels());
   OneRank rank(device, in.system, kBox, kCells, in.positions, in.velocities);
-  const int need = rank.slot_count.download()[0];
-  rank.capacity = 64;  // the buffers stay large; only what the operations are told shrinks
-  rank.rebuild();
+  const int need = rank.owned_slots.download()[0];
+  rank.swap_state();
+  PlaceGroups place = rank.place_groups(SlotMemory::Records::kToBeMade);
+  place.slot_capacity = 64;
+  device.launch(place);
   CHECK(rank.faults.download()[0].list_overflow == need);
-  CHECK(rank.slot_count.download()[0] <= 64);
+  CHECK(rank.owned_slots.download()[0] <= 64);
   for (const PlacedPatch& p : rank.patches.download()) CHECK(p.start + p.atoms <= 64);
 }
 

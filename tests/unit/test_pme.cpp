@@ -9,6 +9,7 @@
 
 #include "check.h"
 #include "computes/pme/bspline.h"
+#include "computes/pme/setup.h"
 #include "device/host/kernels.h"
 #include "math/error.h"
 #include "mesh_rank.h"

@@ -3,6 +3,8 @@
 #pragma once
 
 #include "computes/bonded/forms/forms.h"
+#include "decomposition/energies.h"
+#include "decomposition/faults.h"
 #include "decomposition/slots.h"
 #include "math/box.h"
 

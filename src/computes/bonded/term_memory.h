@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What bonded terms keep on a rank's device: tables of all terms, and which of them are placed here.
+// What bonded terms keep on a rank's device: tables of all terms, and which of them are placed here;
+// and the operations that place and evaluate them.
 //
 // Every rank has the tables of the whole system, some 60 bytes a term: so terms need not travel when
 // atoms migrate or computes are shared out anew.
@@ -9,19 +10,26 @@
 #include <vector>
 
 #include "computes/bonded/operations.h"
-#include "device/device.h"
-#include "system/system.h"
+#include "computes/force_family.h"
+#include "decomposition/slot_memory.h"
 
 namespace quiltmd {
 
-class TermMemory {
+class TermMemory final : public ForceFamily {
  public:
   // Throws Error for parameters that make no sense; see term_arrays.
-  TermMemory(const System& system, Device& device);
+  explicit TermMemory(const SlotMemory& slots);
+
+  void adopt(const RankPlan& plan) override;
+  std::vector<Work> rebuild_work() override;
+  std::vector<Work> step_work(Energies energies) override;
+  size_t bytes() const override;
+
+  PlaceTerms place_terms() const;
+  TermForces term_forces(Energies energies) const;
 
   const TermTables& tables() const { return tables_; }
   int64_t count_placed() const;  // waits for the device
-  size_t bytes() const;
 
  private:
   struct Arrays {
@@ -29,8 +37,10 @@ class TermMemory {
     Buffer<double> parameters, shared;
     Buffer<uint32_t> placed;
   };
+  const SlotMemory& slots_;
   std::array<Arrays, kTermForms> arrays_;
   Buffer<int32_t> placed_count_;
+  Buffer<int8_t> computed_here_;
   TermTables tables_{};
 };
 

@@ -7,7 +7,8 @@
 // H. C. Andersen, J. Comput. Phys. 52, 24 (1983).
 #pragma once
 
-#include "decomposition/slots.h"
+#include "computes/constraints/group_constraint.h"
+#include "math/vec3.h"
 
 namespace quiltmd {
 

@@ -179,14 +179,14 @@ __device__ void note_partners(const Search& s) {
     }
   };
   if (atom >= 0) {
-    const Constants& c = s.op.constants;
-    const int end = c.exclusion_start[atom + 1];
+    const ExclusionTable& c = s.op.exclusions;
+    const int end = c.start[atom + 1];
 #pragma unroll 1
-    for (int e = c.exclusion_start[atom] + s.lane % kAtOnce; e < end; e += kBatch * kAtOnce) {
+    for (int e = c.start[atom] + s.lane % kAtOnce; e < end; e += kBatch * kAtOnce) {
       int slot[kBatch];
 #pragma unroll
       for (int k = 0; k < kBatch; ++k)
-        slot[k] = e + k * kAtOnce < end ? s.op.slot_of_atom[c.exclusions[e + k * kAtOnce]] : -1;
+        slot[k] = e + k * kAtOnce < end ? s.op.slot_of_atom[c.partners[e + k * kAtOnce]] : -1;
 #pragma unroll
       for (int k = 0; k < kBatch; ++k) note(slot[k]);
     }
@@ -194,17 +194,17 @@ __device__ void note_partners(const Search& s) {
   __syncwarp();
 }
 
-__device__ bool is_excluded(const Constants& constants, int i, int j) {
-  int low = constants.exclusion_start[i], high = constants.exclusion_start[i + 1];
+__device__ bool is_excluded(const ExclusionTable& table, int i, int j) {
+  int low = table.start[i], high = table.start[i + 1];
   const int end = high;
   while (low < high) {
     const int middle = (low + high) / 2;
-    if (constants.exclusions[middle] < j)
+    if (table.partners[middle] < j)
       low = middle + 1;
     else
       high = middle;
   }
-  return low < end && constants.exclusions[low] == j;
+  return low < end && table.partners[low] == j;
 }
 
 __device__ __noinline__ unsigned search_exclusions(const BuildLists& op, uint32_t cluster, int j) {
@@ -212,7 +212,7 @@ __device__ __noinline__ unsigned search_exclusions(const BuildLists& op, uint32_
 #pragma unroll 1
   for (int i = 0; i < kClusterSize; ++i) {
     const int atom = op.slots.atom[cluster * kClusterSize + i];
-    if (atom >= 0 && is_excluded(op.constants, atom, j)) found |= 1u << i;
+    if (atom >= 0 && is_excluded(op.exclusions, atom, j)) found |= 1u << i;
   }
   return found;
 }

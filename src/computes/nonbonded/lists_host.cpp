@@ -57,9 +57,8 @@ void for_exclusions(const BuildLists& op, int cluster, const Visit& visit) {
   for (int i = 0; i < kClusterSize; ++i) {
     const int atom = op.slots.atom[cluster * kClusterSize + i];
     if (atom < 0) continue;
-    for (int e = op.constants.exclusion_start[atom]; e < op.constants.exclusion_start[atom + 1];
-         ++e) {
-      const int slot = op.slot_of_atom[op.constants.exclusions[e]];
+    for (int e = op.exclusions.start[atom]; e < op.exclusions.start[atom + 1]; ++e) {
+      const int slot = op.slot_of_atom[op.exclusions.partners[e]];
       if (slot >= 0) visit(slot, i);
     }
   }

@@ -3,6 +3,8 @@
 #pragma once
 
 #include "computes/nonbonded/pair_physics.h"
+#include "decomposition/energies.h"
+#include "decomposition/faults.h"
 #include "decomposition/operations.h"
 #include "decomposition/slots.h"
 
@@ -27,6 +29,16 @@ struct alignas(16) PairList {  // a GPU reads the first four words at once
   QMD_HD int count() const { return within[kShells - 1]; }
 };
 
+// Excluded pairs, in both directions, by internal index.
+struct ExclusionTable {
+  const int32_t* start;     // (atoms + 1)
+  const int32_t* partners;  // of each atom, ascending
+
+  void memory(MemoryUses& uses, Access access) const {
+    uses.note(access, "start, partners", start, partners);
+  }
+};
+
 // For every cluster of the listed computes (patches, as indices into `patches`), write its list.
 // `neighbours[c * codes + code]` is the placed-patch index of the neighbour of compute c at that
 // offset (own patch at code 0). A pair is listed when it is closer than the last of `reach` at this
@@ -43,7 +55,7 @@ struct BuildLists {
   int slot_capacity;
   const PlacedPatch* patches;
   const ClusterBounds* bounds;
-  Constants constants;
+  ExclusionTable exclusions;
   const int32_t* slot_of_atom;  // -1 where the atom is not on this rank
   GridView grid;
   const int32_t* computes;    // placed-patch index of each compute's patch
@@ -60,7 +72,7 @@ struct BuildLists {
   Faults* faults;
 
   void memory(MemoryUses& uses) const {
-    QMD_USES(kRead, slots.local, slots.atom, patches, bounds, constants, slot_of_atom, grid);
+    QMD_USES(kRead, slots.local, slots.atom, patches, bounds, exclusions, slot_of_atom, grid);
     QMD_USES(kRead, computes, neighbours, first_list);
     QMD_USES(kWrite, lists, entries, masks);
     QMD_USES(kReadWrite, entry_count);

@@ -7,6 +7,7 @@
 // addresses the full grid; it fills only the planes (or lines) that it has.
 #pragma once
 
+#include "decomposition/energies.h"
 #include "decomposition/slots.h"
 #include "math/box.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "schedule/entry_room.h"
+#include "computes/nonbonded/entry_room.h"
 
 #include <algorithm>
 #include <cmath>
@@ -23,12 +23,10 @@ size_t numbered(double wanted) {
 
 // Atoms in half the sphere of the list's reach around a cluster, widened by the cluster's own extent,
 // at the system's mean density.
-size_t expected_entries(const Setup& setup, size_t clusters) {
-  const double density = setup.system.atom_count() / setup.box.volume();
+size_t expected_entries(int atoms, double density, double reach, size_t clusters) {
   const double cluster_radius = 0.5 * std::cbrt(kClusterSize / density);
-  const double reach = setup.nonbonded.cutoff + setup.lists.buffer + cluster_radius;
-  const double neighbours = 0.5 * density * 4.0 / 3.0 * kPi * std::pow(reach, 3);
-  const double most = 0.5 * setup.system.atom_count() + kClusterSize;
+  const double neighbours = 0.5 * density * 4.0 / 3.0 * kPi * std::pow(reach + cluster_radius, 3);
+  const double most = 0.5 * atoms + kClusterSize;
   return numbered(1.3 * static_cast<double>(clusters) * std::min(neighbours, most) + 4096);
 }
 

@@ -3,12 +3,13 @@
 // end to that.
 #pragma once
 
-#include "schedule/setup.h"
+#include <cstddef>
 
 namespace quiltmd {
 
-// What lists of so many clusters are likely to take, if that can be numbered.
-size_t expected_entries(const Setup& setup, size_t clusters);
+// What lists of so many clusters are likely to take, if that can be numbered: of a system of `atoms`
+// at a density (1/nm^3), with all pairs up to `reach` (nm).
+size_t expected_entries(int atoms, double density, double reach, size_t clusters);
 
 // Where `room` was too little and at least `need` is known to be wanted: some more than that. Throws
 // Error when there is as much room as can be numbered.

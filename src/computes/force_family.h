@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a family of forces (pairs, bonded terms, ...) is to the schedule: the owner of its memory, and
+// the work that it adds to a rebuild and to the forces of a step. A family says what each piece of work
+// needs; the schedule decides when it runs, on which stream, and which messages go before and after.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <vector>
+
+#include "decomposition/assignment.h"
+#include "decomposition/energies.h"
+#include "device/device.h"
+
+namespace quiltmd {
+
+// Of which atoms a piece of work reads positions. Work that reads those of all patches at hand adds
+// forces to proxies, too: these go home to their owners.
+enum class Positions { kOwned, kWithProxies };
+// Whether it makes or reads the pair lists of this rank.
+enum class Lists { kNotUsed, kUsed };
+
+struct Work {
+  const char* name;  // of its task
+  Positions positions;
+  Lists lists;
+  std::function<void(Stream)> launch;
+};
+
+class ForceFamily {
+ public:
+  virtual ~ForceFamily() = default;
+
+  // Take over a plan: the tables that depend on what this rank computes.
+  virtual void adopt(const RankPlan& plan) = 0;
+  // Once atoms are laid out, proxies included.
+  virtual std::vector<Work> rebuild_work() = 0;
+  // Forces into the accumulators of the slots, energies into theirs.
+  virtual std::vector<Work> step_work(Energies energies) = 0;
+  virtual size_t bytes() const = 0;
+};
+
+}  // namespace quiltmd

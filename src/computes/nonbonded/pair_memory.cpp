@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "computes/nonbonded/pair_memory.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "computes/nonbonded/entry_room.h"
+
+namespace quiltmd {
+namespace {
+
+// ExclusionTable as arrays.
+struct Exclusions {
+  std::vector<int32_t> start, partners;
+};
+
+Exclusions exclusion_arrays(const System& system) {
+  std::vector<std::vector<int32_t>> by_atom(static_cast<size_t>(system.atom_count()));
+  for (const auto& [i, j] : system.exclusions) {
+    by_atom[static_cast<size_t>(i)].push_back(j);
+    by_atom[static_cast<size_t>(j)].push_back(i);
+  }
+  Exclusions all{{0}, {}};
+  for (auto& list : by_atom) {
+    std::sort(list.begin(), list.end());
+    all.partners.insert(all.partners.end(), list.begin(), list.end());
+    all.start.push_back(static_cast<int32_t>(all.partners.size()));
+  }
+  return all;
+}
+
+}  // namespace
+
+PairMemory::PairMemory(const SlotMemory& slots, PairSetup setup)
+    : slots_(slots), setup_(std::move(setup)), make_(slots.device) {
+  const Exclusions exclusions = exclusion_arrays(slots.system);
+  exclusion_start_ = make_.filled(exclusions.start);
+  excluded_ = make_.filled(exclusions.partners);
+  lj_table_ = make_.filled(setup_.lj_table);
+  lists = make_.room<PairList>(slots.room.slots / kClusterSize);
+  entry_count = make_.room<int32_t>(1);
+  list_ranges = make_.room<int32_t>(4);
+  entries = make_.room<uint32_t>(setup_.entries);
+  masks = make_.room<uint8_t>(setup_.entries);
+}
+
+void PairMemory::grow_entries(size_t need) {
+  const size_t count = more_entries(entries.size(), need);
+  make_.drop(entries);
+  make_.drop(masks);
+  entries = make_.room<uint32_t>(count);
+  masks = make_.room<uint8_t>(count);
+}
+
+void PairMemory::adopt(const RankPlan& plan) {
+  const PatchGrid& grid = slots_.patch_grid;
+  const std::vector<int32_t> placed_index = slots_.placed_index();
+  std::vector<int32_t> computes, neighbours;
+  for (const int c : plan.computes) {
+    computes.push_back(placed_index[static_cast<size_t>(c)]);
+    for (int code = 0; code < grid.codes(); ++code)
+      neighbours.push_back(placed_index[static_cast<size_t>(grid.neighbour(c, code))]);
+  }
+  compute_count_ = static_cast<int>(computes.size());
+  interior_ = plan.interior;
+  computes_ = Buffer<int32_t>(slots_.device, computes);
+  neighbours_ = Buffer<int32_t>(slots_.device, neighbours);
+  first_list = Buffer<int32_t>(slots_.device, computes.size() + 1);
+}
+
+std::vector<Work> PairMemory::rebuild_work() {
+  return {{"lists.build", Positions::kWithProxies, Lists::kUsed, [this](Stream stream) {
+             slots_.device.launch(number_lists(), stream);
+             slots_.device.launch(build_lists(), stream);
+           }}};
+}
+
+std::vector<Work> PairMemory::step_work(Energies energies) {
+  const auto forces = [this, energies](Part part) {
+    return [this, energies, part](Stream stream) {
+      slots_.device.launch(pair_forces(part, energies), stream);
+    };
+  };
+  std::vector<Work> work;
+  if (compute_count_ > interior_)
+    work.push_back(
+        {"pairs.boundary", Positions::kWithProxies, Lists::kUsed, forces(Part::kBoundary)});
+  work.push_back({"pairs.interior", Positions::kOwned, Lists::kUsed, forces(Part::kInterior)});
+  return work;
+}
+
+NumberLists PairMemory::number_lists() const {
+  return {slots_.patches.data(), computes_.data(),   compute_count_,     interior_,
+          first_list.data(),     list_ranges.data(), entry_count.data(), slots_.faults.data()};
+}
+
+BuildLists PairMemory::build_lists() const {
+  BuildLists op{};
+  op.slots = slots_.slots();
+  op.slot_capacity = slots_.capacity();
+  op.patches = slots_.patches.data();
+  op.bounds = slots_.bounds.data();
+  op.exclusions = {exclusion_start_.data(), excluded_.data()};
+  op.slot_of_atom = slots_.slot_of_atom.data();
+  op.grid = slots_.grid_view();
+  op.computes = computes_.data();
+  op.neighbours = neighbours_.data();
+  op.compute_count = compute_count_;
+  op.first_list = first_list.data();
+  for (int s = 0; s < kShells; ++s) op.reach[s] = static_cast<float>(setup_.ages.reach[s]);
+  op.lists = lists.data();
+  op.list_capacity = static_cast<int>(lists.size());
+  op.entries = entries.data();
+  op.masks = masks.data();
+  op.entry_capacity = static_cast<int>(entries.size());
+  op.entry_count = entry_count.data();
+  op.faults = slots_.faults.data();
+  return op;
+}
+
+PairForces PairMemory::pair_forces(Part part, Energies energies) const {
+  PairForces op{};
+  op.slots = slots_.slots();
+  op.slot_capacity = slots_.capacity();
+  op.lists = lists.data();
+  op.range = list_ranges.data() + (part == Part::kInterior ? 0 : 2);
+  op.capacity = static_cast<int>(lists.size());
+  op.shell = setup_.ages.shell[static_cast<size_t>(age)];
+  op.entries = entries.data();
+  op.masks = masks.data();
+  op.shifts = slots_.grid_view().shifts;
+  op.codes = slots_.grid_view().codes;
+  op.pieces = setup_.pieces;
+  op.parameters = setup_.parameters;
+  op.lj_table = lj_table_.data();
+  op.energy = energies == Energies::kAdd ? slots_.energy.data() : nullptr;
+  return op;
+}
+
+}  // namespace quiltmd

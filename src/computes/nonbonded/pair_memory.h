@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// The memory of the short-range pairs: exclusions, pair lists with their entries and masks, and the
+// operations that build the lists and evaluate them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "computes/force_family.h"
+#include "computes/nonbonded/list_ages.h"
+#include "computes/nonbonded/operations.h"
+#include "decomposition/slot_memory.h"
+#include "device/buffer_maker.h"
+
+namespace quiltmd {
+
+// What pairs are evaluated with.
+struct PairSetup {
+  PairParameters parameters;
+  std::vector<Float2> lj_table;  // PairForces::lj_table
+  ListAges ages;
+  int pieces;      // PairForces::pieces
+  size_t entries;  // room for entries of lists to begin with
+};
+
+// Lists whose patches are all owned; and those that need proxies.
+enum class Part { kInterior, kBoundary };
+
+class PairMemory final : public ForceFamily {
+ public:
+  PairMemory(const SlotMemory& slots, PairSetup setup);
+
+  void adopt(const RankPlan& plan) override;
+  std::vector<Work> rebuild_work() override;
+  std::vector<Work> step_work(Energies energies) override;
+  size_t bytes() const override { return make_.bytes(); }
+
+  NumberLists number_lists() const;
+  BuildLists build_lists() const;
+  PairForces pair_forces(Part part, Energies energies) const;
+
+  // Room for so many entries and some more.
+  void grow_entries(size_t need);
+
+  int age = 0;  // steps since the lists were built
+  Buffer<PairList> lists;
+  Buffer<uint32_t> entries;
+  Buffer<uint8_t> masks;
+  Buffer<int32_t> entry_count, first_list, list_ranges;
+
+ private:
+  const SlotMemory& slots_;
+  PairSetup setup_;
+  BufferMaker make_;
+  Buffer<int32_t> exclusion_start_, excluded_;
+  Buffer<Float2> lj_table_;
+  Buffer<int32_t> computes_, neighbours_;
+  int compute_count_ = 0, interior_ = 0;
+};
+
+}  // namespace quiltmd

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// The accumulators of energies, virial and kinetic energy that operations add to.
+#pragma once
+
+namespace quiltmd {
+
+// Accumulators of energies and of what else has their unit, one int64 per kind. The virial and the
+// tensor of motion are symmetric: Symmetric::kParts kinds each, in its order. After these come the
+// energies of the forms of bonded terms: see computes/energies.h.
+enum EnergyKind {
+  kHeat,  // what the integrator has put in: the only one that lasts from step to step
+  kLj,
+  kCoulombDirect,
+  kReciprocal,
+  kKinetic,
+  kVirial,  // of hydrogen groups: minus the derivative of the energy by a strain of the box
+  kMotion = kVirial + 6,  // momentum (x) momentum / mass, summed over hydrogen groups
+  kTermEnergies = kMotion + 6
+};
+
+// Whether force operations add energies and virial, too.
+enum class Energies { kSkip, kAdd };
+
+}  // namespace quiltmd

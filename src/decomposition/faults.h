@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// What can go wrong in a step. Operations note it in device memory and go on; the host looks when an
+// epoch has ended, so that no step waits for it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "device/memory_use.h"
+#include "math/macros.h"
+
+namespace quiltmd {
+
+// What a step found wrong; checked when a block of steps ends. All zero: all is well.
+struct Faults {
+  int64_t violation_step;   // first step (plus 1) at which an atom moved beyond the Verlet buffer
+  int64_t blowup_step;      // first step (plus 1) with a coordinate that is not a number or a
+                            // displacement beyond half a patch
+  int64_t constraint_step;  // first step (plus 1) at which constraints did not converge
+  int32_t blowup_atom;      // internal indices
+  int32_t constraint_atom;
+  int32_t list_overflow;  // entries, terms or groups that did not fit: the largest need
+  int32_t refused;        // a rebuild met one of these and left layout, lists and start alone
+
+  // What an operation uses that reports faults unless the layout was refused: reports may come in any
+  // order, and only a layout writes `refused`.
+  static void reports(MemoryUses& uses, Faults* const& faults) {
+    uses.note_part(Access::kAdd, "faults", faults, 0, offsetof(Faults, refused));
+    uses.note_part(Access::kRead, "faults->refused", faults, offsetof(Faults, refused),
+                   sizeof(int32_t));
+  }
+};
+
+// Whether the steps up to this one must be redone. An atom that moved beyond the Verlet buffer in the
+// last of them did no harm: the next lists are built from where it is then.
+QMD_HD bool must_be_redone(const Faults& faults, int64_t step) {
+  return faults.blowup_step || faults.constraint_step || faults.list_overflow ||
+         (faults.violation_step && faults.violation_step < step);
+}
+
+}  // namespace quiltmd

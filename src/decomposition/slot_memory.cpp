@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// Allocation, tables, and the parameter structs of the layout operations.
+#include "decomposition/slot_memory.h"
+
+#include <cmath>
+#include <utility>
+
+#include "math/units.h"
+
+namespace quiltmd {
+
+SlotRoom whole_system(const System& system, const PatchGrid& grid, int energies) {
+  return {static_cast<size_t>(count_slots(system.atom_count(), grid.size())),
+          static_cast<size_t>(system.group_count()), static_cast<size_t>(energies)};
+}
+
+SlotMemory::SlotMemory(Device& on, const System& simulated, const PatchGrid& grid,
+                       std::vector<Float2> lj_values, SlotRoom how_much)
+    : device(on),
+      system(simulated),
+      patch_grid(grid),
+      room(how_much),
+      host_lj_(std::move(lj_values)),
+      make_(on) {
+  upload_tables();
+  allocate();
+}
+
+void SlotMemory::upload_tables() {
+  std::vector<float> charge;
+  charge.reserve(system.charges.size());
+  for (const double q : system.charges)
+    charge.push_back(static_cast<float>(q * std::sqrt(kCoulomb)));
+  charge_ = make_.filled(charge);
+  atom_lj_ = make_.filled(host_lj_);
+  group_start_ = make_.filled(system.group_start);
+  table_ = {charge_.data(), atom_lj_.data(), group_start_.data()};
+
+  std::vector<Vec3f> shifts;
+  for (const Vec3d& v : patch_grid.shifts)
+    shifts.push_back({static_cast<float>(v.x), static_cast<float>(v.y), static_cast<float>(v.z)});
+  offsets_ = make_.filled(patch_grid.offsets);
+  shifts_ = make_.filled(shifts);
+  exact_shifts_ = make_.filled(patch_grid.shifts);
+  grid_ = {patch_grid.cells, patch_grid.away, patch_grid.codes(),
+           offsets_.data(),  shifts_.data(),  exact_shifts_.data()};
+}
+
+void SlotMemory::allocate() {
+  const size_t n = room.slots, clusters = n / kClusterSize;
+  const auto patch_count = static_cast<size_t>(patch_grid.size());
+  for (int side = 0; side < 2; ++side) {
+    positions[side] = make_.room<Vec3d>(n);
+    velocities[side] = make_.room<Vec3d>(n);
+    tally_[side] = make_.zeros<int64_t>(patch_count);
+  }
+  reference = make_.room<Vec3d>(n);
+  start_position = make_.room<Vec3d>(n);
+  start_velocity = make_.room<Vec3d>(n);
+  start_heat = make_.zeros<int64_t>(1);
+  local = make_.room<Float4>(n);
+  low = make_.room<Float4>(n);
+  long_range = make_.zeros<Float4>(n);
+  lj = make_.room<Float2>(n);
+  atom = make_.room<int32_t>(n);
+  cluster_patch = make_.room<int32_t>(clusters);
+  force = make_.zeros<int64_t>(3 * n);
+  slot_of_atom = make_.room<int32_t>(static_cast<size_t>(system.atom_count()));
+  device.fill(slot_of_atom.data(), 0xff, slot_of_atom.bytes(), Stream::kMain);
+  group_count = make_.room<int32_t>(1);
+  owned_slots = make_.room<int32_t>(1);
+  all_slots = make_.room<int32_t>(1);
+  patches = make_.room<PlacedPatch>(patch_count);
+  placed = make_.room<PlacedGroup>(room.groups);
+  origin = make_.room<Vec3d>(room.groups);
+  records = make_.room<GroupRecord>(room.groups);
+  bounds = make_.room<ClusterBounds>(clusters);
+  step = make_.zeros<int64_t>(2);
+  energy = make_.zeros<int64_t>(room.energies);
+  momentum = make_.room<int64_t>(3);
+  faults = make_.zeros<Faults>(1);
+}
+
+void SlotMemory::adopt(const RankPlan& plan) {
+  plan_ = plan;
+  std::vector<int32_t> owned_index(static_cast<size_t>(patch_grid.size()), -1);
+  int index = 0;
+  for (const int p : plan.owned) owned_index[static_cast<size_t>(p)] = index++;
+  owned_ = Buffer<int32_t>(device, plan.owned);
+  owned_index_ = Buffer<int32_t>(device, owned_index);
+}
+
+std::vector<int32_t> SlotMemory::placed_index() const {
+  std::vector<int32_t> placed_at(static_cast<size_t>(patch_grid.size()), -1);
+  int index = 0;
+  for (const auto* patches_of : {&plan_.owned, &plan_.proxies})
+    for (const int p : *patches_of) placed_at[static_cast<size_t>(p)] = index++;
+  return placed_at;
+}
+
+void SlotMemory::load(const std::vector<Vec3d>& from_positions,
+                      const std::vector<Vec3d>& from_velocities, int64_t at_step) {
+  std::vector<int8_t> owned(static_cast<size_t>(patch_grid.size()), 0);
+  for (const int p : plan_.owned) owned[static_cast<size_t>(p)] = 1;
+  std::vector<PlacedGroup> groups;
+  std::vector<Vec3d> x, v;
+  for (int32_t g = 0; g < system.group_count(); ++g) {
+    const auto first = static_cast<size_t>(system.group_start[static_cast<size_t>(g)]);
+    const auto end = static_cast<size_t>(system.group_start[static_cast<size_t>(g) + 1]);
+    if (!owned[static_cast<size_t>(patch_of(patch_grid, from_positions[first]))]) continue;
+    groups.push_back({static_cast<int32_t>(x.size()), g});
+    x.insert(x.end(), &from_positions[first], &from_positions[first] + (end - first));
+    v.insert(v.end(), &from_velocities[first], &from_velocities[first] + (end - first));
+  }
+  placed.upload(groups);
+  position().upload(x);
+  velocity().upload(v);
+  const auto count = static_cast<int32_t>(groups.size());
+  source_slots = static_cast<int>(x.size());
+  device.copy_in(group_count.data(), &count, sizeof count);
+  device.copy_in(step.data(), &at_step, sizeof at_step);
+}
+
+Slots SlotMemory::slots() const {
+  const size_t n = room.slots;
+  return {position().data(),
+          velocity().data(),
+          reference.data(),
+          local.data(),
+          low.data(),
+          lj.data(),
+          atom.data(),
+          cluster_patch.data(),
+          {force.data(), force.data() + n, force.data() + 2 * n},
+          long_range.data()};
+}
+
+const int32_t* SlotMemory::used_slots() const {
+  return plan_.proxies.empty() ? owned_slots.data() : all_slots.data();
+}
+
+BinGroups SlotMemory::bin(int from) const {
+  return {placed.data(),          group_count.data(), static_cast<int>(room.groups),
+          positions[from].data(), patch_grid.box,     grid_,
+          records.data()};
+}
+
+PlaceGroups SlotMemory::place_groups(Records made) const {
+  const int before = 1 - current;
+  PlaceGroups op{};
+  op.bin = bin(before);
+  if (made == Records::kBinned) op.bin.placed = nullptr;
+  op.table = table_;
+  op.owned = owned_.data();
+  op.owned_count = owned_patches();
+  op.owned_index = owned_index_.data();
+  op.patches = patches.data();
+  op.slot_capacity = capacity();
+  op.slot_count = owned_slots.data();
+  op.tally = tally_[before].data();
+  op.next_tally = tally_[current].data();
+  op.from_position = positions[before].data();
+  op.from_velocity = velocities[before].data();
+  op.slots = slots();
+  op.placed = placed.data();
+  op.origin = origin.data();
+  op.slot_of_atom = slot_of_atom.data();
+  op.bounds = bounds.data();
+  op.step = step.data();
+  op.heat = energy.data() + kHeat;
+  op.start = {start_position.data(), start_velocity.data(), start_heat.data()};
+  op.faults = faults.data();
+  return op;
+}
+
+BoundClusters SlotMemory::bound_clusters() const {
+  return {slots(), used_slots(), capacity(), bounds.data()};
+}
+
+}  // namespace quiltmd

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// What lies by slot on one rank: positions, velocities, forces, and the layout that says which atom
+// is where; with the accumulators that every operation adds to. Families of forces and the
+// integrators refer to it; what they need beyond that they keep themselves.
+//
+// How much room there is is told from outside: a rank of many may take its share of the system.
+#pragma once
+
+#include <vector>
+
+#include "decomposition/assignment.h"
+#include "decomposition/energies.h"
+#include "decomposition/operations.h"
+#include "device/buffer_maker.h"
+#include "system/system.h"
+
+namespace quiltmd {
+
+// For how many slots, hydrogen groups and kinds of energies there is room.
+struct SlotRoom {
+  size_t slots, groups, energies;
+};
+// For a whole system, wherever its atoms are. Throws Error when there are more slots than list
+// entries can number.
+SlotRoom whole_system(const System& system, const PatchGrid& grid, int energies);
+
+class SlotMemory {
+ public:
+  // `lj`: by internal index, what Slots::lj shall hold of each atom. System and grid must outlive it.
+  SlotMemory(Device& device, const System& system, const PatchGrid& grid, std::vector<Float2> lj,
+             SlotRoom room);
+
+  // Take over a plan: which patches are owned and which are proxies.
+  void adopt(const RankPlan& plan);
+  const RankPlan& plan() const { return plan_; }
+  // By global patch index: its index among the placed patches (owned ones, then proxies), or -1.
+  std::vector<int32_t> placed_index() const;
+
+  // Start from positions and velocities (internal order, nm and nm/ps) of the groups whose patch is
+  // owned. They have no slots before the next rebuild.
+  void load(const std::vector<Vec3d>& positions, const std::vector<Vec3d>& velocities,
+            int64_t at_step);
+
+  // Operations of a rebuild, in order.
+  BinGroups bin_groups() const { return bin(current); }
+  // The other set of positions and velocities becomes the one in use: what is laid out next is
+  // written there.
+  void swap_state() { current = 1 - current; }
+  // From the set that was in use before swap_state() into the one that is. Makes the records, too,
+  // if they are not `binned` yet.
+  enum class Records { kBinned, kToBeMade };
+  PlaceGroups place_groups(Records records) const;
+  BoundClusters bound_clusters() const;
+
+  Slots slots() const;
+  GridView grid_view() const { return grid_; }
+  const int32_t* group_start() const { return group_start_.data(); }
+  const int32_t* used_slots() const;  // how many there are, proxies included
+  int capacity() const { return static_cast<int>(room.slots); }
+  int owned_patches() const { return static_cast<int>(plan_.owned.size()); }
+  Float2 lj_of(int32_t atom) const { return host_lj_[static_cast<size_t>(atom)]; }
+  size_t bytes() const { return make_.bytes(); }
+
+  Buffer<Vec3d>& position() { return positions[current]; }
+  Buffer<Vec3d>& velocity() { return velocities[current]; }
+  const Buffer<Vec3d>& position() const { return positions[current]; }
+  const Buffer<Vec3d>& velocity() const { return velocities[current]; }
+
+  Device& device;
+  const System& system;
+  const PatchGrid& patch_grid;
+  const SlotRoom room;
+
+  // The state of owned atoms: one set is in use, the other receives a rebuild.
+  int current = 0;
+  Buffer<Vec3d> positions[2], velocities[2];
+  Buffer<Vec3d> reference;  // positions when the lists were built
+  // What an epoch may have to be redone from.
+  Buffer<Vec3d> start_position, start_velocity;
+  Buffer<int64_t> start_heat;
+  // What force kernels read and write, proxies included (Slots).
+  Buffer<Float4> local, low, long_range;
+  Buffer<Float2> lj;
+  Buffer<int32_t> atom, cluster_patch;
+  Buffer<int64_t> force;  // three arrays
+  // The layout.
+  Buffer<int32_t> slot_of_atom, group_count, owned_slots, all_slots;  // the last: with proxies
+  Buffer<PlacedPatch> patches;
+  Buffer<PlacedGroup> placed;
+  Buffer<Vec3d> origin;  // by placed group
+  Buffer<GroupRecord> records;
+  Buffer<ClusterBounds> bounds;
+  int source_slots = 0;  // slots of the state in use before the next rebuild
+  // Counters and accumulators.
+  Buffer<int64_t> step;      // the step, and what the stages count themselves with
+  Buffer<int64_t> energy;    // by EnergyKind
+  Buffer<int64_t> momentum;  // of the owned atoms, or of the whole system
+  Buffer<Faults> faults;
+
+ private:
+  void allocate();
+  void upload_tables();
+  BinGroups bin(int from) const;
+
+  RankPlan plan_;
+  AtomTable table_{};
+  GridView grid_{};
+  std::vector<Float2> host_lj_;
+  BufferMaker make_;
+  Buffer<float> charge_;
+  Buffer<Float2> atom_lj_;
+  Buffer<int32_t> group_start_, owned_, owned_index_;
+  Buffer<int64_t> tally_[2];
+  Buffer<Int3> offsets_;
+  Buffer<Vec3f> shifts_;
+  Buffer<Vec3d> exact_shifts_;
+};
+
+}  // namespace quiltmd

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes the buffers of one owner on a device and counts their bytes.
+#pragma once
+
+#include <vector>
+
+#include "device/device.h"
+
+namespace quiltmd {
+
+class BufferMaker {
+ public:
+  explicit BufferMaker(Device& device) : device_(device) {}
+
+  // Contents are undefined.
+  template <class T>
+  Buffer<T> room(size_t count) {
+    bytes_ += count * sizeof(T);
+    return Buffer<T>(device_, count);
+  }
+  template <class T>
+  Buffer<T> zeros(size_t count) {
+    Buffer<T> buffer = room<T>(count);
+    device_.fill(buffer.data(), 0, buffer.bytes(), Stream::kMain);
+    return buffer;
+  }
+  template <class T>
+  Buffer<T> filled(const std::vector<T>& values) {
+    bytes_ += values.size() * sizeof(T);
+    return Buffer<T>(device_, values);
+  }
+  template <class T>
+  void drop(Buffer<T>& buffer) {
+    bytes_ -= buffer.bytes();
+    buffer = Buffer<T>();
+  }
+
+  size_t bytes() const { return bytes_; }
+
+ private:
+  Device& device_;
+  size_t bytes_ = 0;
+};
+
+}  // namespace quiltmd

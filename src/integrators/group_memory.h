@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tables of hydrogen groups on a device: masses, constraints, shapes; and what the operations that
+// move groups work on.
+#pragma once
+
+#include <vector>
+
+#include "decomposition/slot_memory.h"
+#include "device/buffer_maker.h"
+#include "integrators/group_shapes.h"
+#include "integrators/operations.h"
+
+namespace quiltmd {
+
+class GroupMemory {
+ public:
+  // `in_terms`: as make_group_shapes() takes it. The tolerance of constraints is relative.
+  GroupMemory(const SlotMemory& slots, const std::vector<char>& in_terms,
+              double constraint_tolerance);
+
+  // An atom that is moved farther than `limit` (nm) from where it was when the lists were built calls
+  // for new ones.
+  GroupWork work(double limit) const;
+  ClearForces clear_forces() const;
+  size_t bytes() const { return make_.bytes(); }
+
+ private:
+  const SlotMemory& slots_;
+  double tolerance_, blowup2_;
+  GroupTable table_{};
+  BufferMaker make_;
+  Buffer<double> mass_, inverse_mass_;
+  Buffer<int32_t> constraint_start_;
+  Buffer<GroupConstraint> constraints_;
+  Buffer<uint32_t> group_shape_;
+  Buffer<GroupShape> shapes_;
+};
+
+}  // namespace quiltmd

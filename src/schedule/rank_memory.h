@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// The memory of one rank: what lies by slot, the tables of hydrogen groups, and the families of
+// forces, each with memory of its own. A new family is one more member and its place in `families`.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "computes/bonded/term_memory.h"
+#include "computes/force_family.h"
+#include "computes/nonbonded/pair_memory.h"
+#include "computes/pme/mesh_memory.h"
+#include "decomposition/slot_memory.h"
+#include "integrators/group_memory.h"
+#include "schedule/setup.h"
+
+namespace quiltmd {
+
+struct RankMemory {
+  RankMemory(const Setup& setup, Device& device);
+
+  // Take over a plan: which patches are owned, which are proxies, which computes are made here.
+  void adopt(const RankPlan& plan);
+  const RankPlan& plan() const { return slots.plan(); }
+  // For the step after which the lists are a step older than pairs.age.
+  GroupWork group_work() const;
+  size_t bytes() const;
+
+  const Setup& setup;
+  Device& device;
+  SlotMemory slots;
+  GroupMemory groups;
+  PairMemory pairs;
+  TermMemory terms;
+  std::optional<MeshMemory> mesh;  // with PME
+  // In the order in which their work is added to a step, what other ranks await before what they
+  // do not.
+  const std::vector<ForceFamily*> families{&pairs, &terms};
+};
+
+}  // namespace quiltmd
