@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stop, continue with another number of ranks, and get the same bits."""
+"""Stop, continue with another number of ranks, and get the same bits.
+
+On the CPU, whether there is a GPU or not: a GPU works for one rank, and rounds otherwise.
+"""
 
 import quiltmd
 from quiltmd.inputs.standard_systems import system_files
@@ -10,7 +13,9 @@ integrator = quiltmd.LangevinMiddle(temperature=300, timestep=0.002, seed=7)
 
 def simulation(ranks: int) -> quiltmd.Simulation:
     """The same simulation on some ranks."""
-    return quiltmd.Simulation(system, state, integrator=integrator, ranks=ranks, threads=1)
+    return quiltmd.Simulation(
+        system, state, integrator=integrator, device="cpu", ranks=ranks, threads=1
+    )
 
 
 whole = simulation(ranks=1)

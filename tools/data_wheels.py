@@ -18,6 +18,7 @@ PACKAGES = Path(__file__).resolve().parents[1] / "tests" / "data-packages.txt"
 KEPT = (
     "openmmtools/__init__.py",
     "openmmtools/data/alanine-dipeptide-explicit/",
+    "openmmtools/data/alanine-dipeptide-gbsa/",
     "openmmtools/data/dhfr/JAC.",
     "openmmtools/data/dna_dodecamer_explicit/",
     "openmmtools/data/trpzip2-explicit/",

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from output_files import contents
 from running import INTEGRATORS, Pair, Run, both_ensembles, thermal
 
 import quiltmd
@@ -42,12 +43,6 @@ def outputs(simulation: quiltmd.Simulation, folder: Path) -> list[Any]:
     return [log, frames, quiltmd.CheckpointReporter(folder / "checkpoint.qmd", 50, [log, frames])]
 
 
-def files(folder: Path) -> list[Any]:
-    """Contents, without the speed in the log."""
-    rows = [line.rsplit(",", 1)[0] for line in (folder / "log.csv").read_text().splitlines()]
-    return [rows, *((folder / name).read_bytes() for name in ("trajectory.dcd", "checkpoint.qmd"))]
-
-
 @both_ensembles
 def test_output_every_ten_steps(warm: Pair, ensemble: str, tmp_path: Path) -> None:
     """The trajectory is that of a run without output, the files those of one that waits."""
@@ -60,7 +55,7 @@ def test_output_every_ten_steps(warm: Pair, ensemble: str, tmp_path: Path) -> No
         for reporter in reporters:
             if waiting.step % reporter.every == 0:
                 reporter.report(waiting)
-    assert files(tmp_path / "going_on") == files(tmp_path / "waiting")
+    assert contents(tmp_path / "going_on") == contents(tmp_path / "waiting")
     silent = Run(*warm, INTEGRATORS[ensemble]).advance(300)
     assert quiltmd.digest(going_on.state()) == silent.digest()
 

@@ -26,7 +26,7 @@ def make(step: int = 7, lists: bool = True) -> Checkpoint:
         np.diag([2.0, 3.0, 4.0]),
         step,
         positions + 0.1 if lists else None,
-        step - 2 if lists else 0,
+        max(step - 2, 0) if lists else 0,
     )
     return Checkpoint(state, heat=1 / 3, provenance={"topology": "abc"})
 

@@ -218,7 +218,8 @@ def test_a_watcher_may_read_but_not_run(fake: Simulation) -> None:
 
 def test_an_interrupt_leaves_a_run_that_can_go_on(water: Loaded) -> None:
     """Ctrl-C at any time: reports are those of the steps done, and the bits are the same."""
-    whole, parts = (Simulation(*water, Nonbonded(cutoff=0.7), device="cpu") for _ in range(2))
+    bath = LangevinMiddle(seed=3)
+    whole, parts = (Simulation(*water, Nonbonded(cutoff=0.7), bath, device="cpu") for _ in "ab")
     for one in (whole, parts):
         one.draw_velocities(300, seed=1)
     steps: list[int] = []

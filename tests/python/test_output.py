@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from fake_engine import FakeEngine, FakeFrame
+from output_files import contents
 
 import quiltmd
 from quiltmd import (
@@ -75,19 +76,6 @@ def reporters(simulation: Simulation, out: Path) -> list[Any]:
     return [log, frames, CheckpointReporter(out / "checkpoint.qmd", 10, [log, frames])]
 
 
-def files(out: Path) -> list[Any]:
-    """Contents, without the speed in the log, of which the checkpoints' marks tell."""
-    rows = [line.rsplit(",", 1)[0] for line in (out / "log.csv").read_text().splitlines()]
-    contents: list[Any] = [rows, (out / "trajectory.dcd").read_bytes()]
-    for name in ("checkpoint.qmd", "checkpoint.prev.qmd"):
-        found = quiltmd.read_checkpoint(out / name)
-        lists = found.state.list_positions
-        assert lists is not None
-        contents += [quiltmd.digest(found.state), found.heat, lists.tobytes()]
-        contents.append(found.outputs["trajectory.dcd"])
-    return contents
-
-
 @pytest.mark.parametrize("engine", [FakeEngine, make_engine])
 def test_files_are_those_of_a_run_that_waits(loaded: Loaded, tmp_path: Path, engine: Any) -> None:
     waiting = simulate(loaded, engine)
@@ -99,7 +87,7 @@ def test_files_are_those_of_a_run_that_waits(loaded: Loaded, tmp_path: Path, eng
                 reporter.report(waiting)
     going_on = simulate(loaded, engine)
     going_on.run(24, reporters(going_on, tmp_path / "going_on"))
-    assert files(tmp_path / "going_on") == files(tmp_path / "waiting")
+    assert contents(tmp_path / "going_on") == contents(tmp_path / "waiting")
     silent = simulate(loaded, engine)
     silent.run(24)
     assert quiltmd.digest(silent.state()) == quiltmd.digest(going_on.state())

@@ -39,7 +39,7 @@ class Execution:
         "auto" (a usable GPU, else the CPU), "cpu", "cuda" (the first usable GPU), or one GPU by the
         name that `quiltmd devices` shows: "cuda:0", "cuda:1", ...
     ranks:
-        Workers that share the patches among them.
+        Workers that share the patches among them, on the CPU; a GPU works for one.
     threads:
         Threads of each rank on the CPU; None shares the machine's cores among the ranks.
     balance:
