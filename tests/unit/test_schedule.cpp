@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: Apache-2.0
+// Schedule, executor, payloads and the local transport, apart from any physics: the order in which
+// tasks run, messages that come early, late or from others, streams, and ranks that fail. Where the
+// order of events matters, the test itself plays the other ranks; two cases run ranks as threads.
+#include <chrono>
+#include <map>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "check.h"
+#include "device/null/hazards.h"
+#include "device/null/null_device.h"
+#include "schedule/executor.h"
+#include "schedule/payload.h"
+#include "transport/local/local_transport.h"
+
+using namespace quiltmd;
+
+namespace {
+
+using Names = std::vector<std::string>;
+
+Payload payload_of(int value) {
+  PayloadWriter writer;
+  writer.add(&value, 1);
+  return writer.take();
+}
+
+int value_of(const Payload& payload) { return *PayloadReader(payload).take<int>(1); }
+
+// Rank 0 and its executor; what other ranks send it is put into its transport by hand.
+struct RankZero {
+  std::vector<std::unique_ptr<Transport>> ends = make_local_transport(3);
+  NullDevice device;
+  Executor executor{0, device, *ends[0]};
+  Names ran;
+
+  // Message `value` of rank `from` for run `sequence` of rank 0.
+  void deliver(Edge edge, int from, int64_t sequence, int value) {
+    ends[static_cast<size_t>(from)]->send(
+        0, {from, static_cast<int>(edge), sequence, payload_of(value)});
+  }
+
+  // A task that notes that it ran, and the values that it received, then does `more`.
+  Task task(const std::string& name, Priority priority, std::vector<TaskId> after = {},
+            std::vector<Await> awaits = {}, std::function<void()> more = {}) {
+    const auto run = [this, name, awaits, more](Post& post) {
+      std::string note = name;
+      for (const Await& await : awaits)
+        note.append(" ").append(std::to_string(value_of(post.received(await.edge, await.from))));
+      ran.push_back(note);
+      if (more) more();
+    };
+    return {name, priority, Stream::kMain, std::move(after), std::move(awaits), run};
+  }
+
+  Names run(const Schedule& schedule) {
+    ran.clear();
+    executor.run(schedule);
+    return ran;
+  }
+};
+
+template <class Error, class Body>
+std::string thrown(const Body& body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "nothing";
+}
+
+// ---- Order of tasks --------------------------------------------------------------------------
+
+void the_most_urgent_ready_task_runs_first() {
+  RankZero r;
+  Schedule s;
+  s.add(r.task("local", Priority::kLocal));
+  s.add(r.task("long range", Priority::kLongRange));
+  s.add(r.task("awaited", Priority::kAwaited));
+  s.add(r.task("halo", Priority::kHalo));
+  CHECK((r.run(s) == Names{"halo", "awaited", "long range", "local"}));
+
+  // Of one priority, those described first; what a task makes ready competes at once.
+  Schedule ties;
+  const TaskId first = ties.add(r.task("local 1", Priority::kLocal));
+  const TaskId blocked = ties.add(r.task("halo after local 1", Priority::kHalo, {first}));
+  ties.add(r.task("local 2", Priority::kLocal));
+  ties.add(r.task("local after both", Priority::kLocal, {first, blocked}));
+  ties.add(r.task("local 3", Priority::kLocal));
+  const Names expected{"local 1", "halo after local 1", "local 2", "local after both", "local 3"};
+  for (int n = 0; n < 2; ++n) CHECK(r.run(ties) == expected);
+}
+
+void a_task_waits_for_earlier_ones_only() {
+  RankZero r;
+  Schedule s;
+  const TaskId first = s.add(r.task("first", Priority::kLocal));
+  for (const TaskId wrong : {first + 1, first + 2, -1})
+    CHECK(thrown<std::logic_error>([&] { s.add(r.task("second", Priority::kLocal, {wrong})); }) ==
+          "a task waits for a later one");
+  CHECK(s.tasks().size() == 1);
+}
+
+void times_and_spans_tell_what_ran() {
+  RankZero r;
+  Schedule s;
+  s.add(r.task("a", Priority::kLocal));
+  s.add(r.task("b", Priority::kHalo));
+  r.run(s);
+  r.executor.start_spans();
+  r.run(s);
+  const std::vector<Span> spans = r.executor.take_spans();
+  CHECK(spans.size() == 2 && spans[0].name == "b" && spans[1].name == "a");
+  CHECK(spans[0].begin <= spans[0].end && spans[0].end <= spans[1].begin);
+  r.run(s);
+  CHECK(r.executor.take_spans().empty());
+  CHECK(r.executor.times().at("a").calls == 3 && r.executor.times().count("wait") == 0);
+}
+
+// ---- Messages --------------------------------------------------------------------------------
+
+void messages_may_come_early() {
+  RankZero r;
+  Schedule s;
+  s.add(r.task("local", Priority::kLocal));
+  s.add(r.task("received", Priority::kHalo, {}, {{Edge::kPositions, 1}}));
+  for (const int run : {2, 0, 1}) r.deliver(Edge::kPositions, 1, run, 10 + run);
+  for (const int run : {0, 1, 2})
+    CHECK((r.run(s) == Names{"received " + std::to_string(10 + run), "local"}));
+}
+
+void messages_may_come_late() {
+  RankZero r;
+  Schedule s;  // the message leaves while "local 1" runs, and goes before "local 2"
+  const auto send = [&] { r.deliver(Edge::kForces, 2, 0, 5); };
+  s.add(r.task("local 1", Priority::kLocal, {}, {}, send));
+  s.add(r.task("received", Priority::kAwaited, {}, {{Edge::kForces, 2}}));
+  s.add(r.task("local 2", Priority::kLocal));
+  CHECK((r.run(s) == Names{"local 1", "received 5", "local 2"}));
+
+  // With nothing else to run the executor blocks until it comes, and says how often.
+  Schedule blocks;
+  blocks.add(r.task("received", Priority::kAwaited, {}, {{Edge::kForces, 2}}));
+  std::thread sender([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    r.deliver(Edge::kForces, 2, 1, 6);
+  });
+  CHECK((r.run(blocks) == Names{"received 6"}));
+  sender.join();
+  CHECK(r.executor.times().at("wait").calls == 1);
+  CHECK(r.executor.times().at("wait").seconds > 0);
+}
+
+void messages_go_to_the_task_that_awaits_them() {
+  RankZero r;
+  // Of another edge, of another rank, of another run: none of them lets "positions 1" run.
+  const auto others = [&] {
+    r.deliver(Edge::kForces, 1, 0, 2);
+    r.deliver(Edge::kPositions, 2, 0, 3);
+    r.deliver(Edge::kPositions, 1, 1, 4);
+  };
+  const auto own = [&] { r.deliver(Edge::kPositions, 1, 0, 1); };
+  Schedule s;
+  s.add(r.task("others sent", Priority::kLocal, {}, {}, others));
+  s.add(r.task("own sent", Priority::kLocal, {}, {}, own));
+  s.add(r.task("positions 1", Priority::kHalo, {}, {{Edge::kPositions, 1}}));
+  s.add(r.task("both", Priority::kLocal, {}, {{Edge::kPositions, 2}, {Edge::kForces, 1}}));
+  CHECK((r.run(s) == Names{"others sent", "own sent", "positions 1 1", "both 3 2"}));
+
+  Schedule next;  // a message is read in its run alone
+  next.add(r.task("next", Priority::kHalo, {}, {{Edge::kPositions, 1}}));
+  CHECK((r.run(next) == Names{"next 4"}));
+  Schedule reads;
+  reads.add({"reads", Priority::kHalo, Stream::kMain, {}, {}, [](Post& post) {
+               (void)post.received(Edge::kPositions, 1);
+             }});
+  CHECK(thrown<std::out_of_range>([&] { r.run(reads); }) != "nothing");
+}
+
+void short_payloads_are_refused() {
+  PayloadWriter writer;
+  const int64_t values[] = {7, -8};
+  writer.add(values, 2);
+  *writer.space<int>(1) = 9;
+  const Payload payload = writer.take();
+  CHECK(payload.size() == 2 * sizeof(int64_t) + sizeof(int));
+  PayloadReader reader(payload);
+  CHECK(reader.take<int64_t>(2)[1] == -8);
+  CHECK(*reader.take<int>(1) == 9);
+  (void)reader.take<int>(0);
+  CHECK(thrown<std::logic_error>([&] { reader.take<char>(1); }) == "a message is too short");
+  PayloadReader again(payload);  // enough bytes, but not from there on
+  (void)again.take<int>(2);
+  CHECK(thrown<std::logic_error>([&] { again.take<int64_t>(2); }) == "a message is too short");
+
+  RankZero r;
+  Schedule s;
+  s.add({"reads two", Priority::kHalo, Stream::kMain, {}, {{Edge::kForces, 1}}, [](Post& post) {
+           PayloadReader(post.received(Edge::kForces, 1)).take<int>(2);
+         }});
+  r.deliver(Edge::kForces, 1, 0, 5);
+  CHECK(thrown<std::logic_error>([&] { r.run(s); }) == "a message is too short");
+}
+
+// ---- Streams ---------------------------------------------------------------------------------
+
+struct Write {
+  static constexpr const char* kName = "write";
+  int* to;
+  void memory(MemoryUses& uses) const { QMD_USES(kWrite, to); }
+};
+
+Task writer(NullDevice& device, int* to, Stream stream, std::vector<TaskId> after = {}) {
+  return {"write", Priority::kLocal,
+          stream,  std::move(after),
+          {},      [&device, to, stream](Post&) {
+            device.launch(Write{to}, stream); }};
+}
+
+// Commands as words, with events numbered as they come: "signal 0 main".
+Names words(const std::vector<Command>& commands) {
+  std::map<int, int> events;
+  Names all;
+  for (const Command& c : commands) {
+    std::string word = c.name;
+    if (c.kind == Command::Kind::kSignal || c.kind == Command::Kind::kWait) {
+      const auto number = events.try_emplace(c.event, static_cast<int>(events.size())).first;
+      word.append(" ").append(std::to_string(number->second));
+    }
+    all.push_back(word + (c.stream == Stream::kMain ? " main" : " side"));
+  }
+  return all;
+}
+
+void streams_are_ordered_by_events() {
+  RankZero r;
+  Buffer<int> memory(r.device, 1);
+  const auto write = [&](Stream stream, std::vector<TaskId> after = {}) {
+    return writer(r.device, memory.data(), stream, std::move(after));
+  };
+  const auto commands = [&](const Schedule& schedule) {
+    r.device.log().clear();
+    r.executor.run(schedule);
+    return words(r.device.log().commands());
+  };
+  Names expected{"signal 0 main", "wait 0 side",                                 // the fork
+                 "write main",    "signal 1 main", "wait 1 side", "write side",  // there
+                 "signal 2 side", "wait 2 main",   "write main"};                // and back
+  for (const auto end : {Schedule::End::kOpen, Schedule::End::kJoined}) {
+    Schedule s(end);
+    const TaskId a = s.add(write(Stream::kMain));
+    const TaskId b = s.add(write(Stream::kSide, {a}));
+    s.add(write(Stream::kMain, {b}));
+    if (end == Schedule::End::kJoined)
+      for (const char* word : {"signal 3 side", "wait 3 main"}) expected.emplace_back(word);
+    CHECK(commands(s) == expected);
+    CHECK(find_hazards(r.device.log().commands()).empty());
+  }
+
+  Schedule one;  // a stream is in order by itself
+  one.add(write(Stream::kMain, {one.add(write(Stream::kMain))}));
+  CHECK((commands(one) == Names{"write main", "write main"}));
+
+  Schedule unordered;
+  unordered.add(write(Stream::kMain));
+  unordered.add(write(Stream::kSide));
+  commands(unordered);
+  CHECK(find_hazards(r.device.log().commands()).size() == 1);
+}
+
+void a_recording_holds_the_same_commands() {
+  RankZero r;
+  Buffer<int> memory(r.device, 1);
+  Schedule s;
+  const TaskId a = s.add(writer(r.device, memory.data(), Stream::kMain));
+  s.add(writer(r.device, memory.data(), Stream::kSide, {a}));
+  r.executor.run(s);
+  const Names direct = words(r.device.log().commands());
+  r.device.begin_recording();
+  r.executor.run(s);
+  const int recording = r.device.end_recording();
+  r.device.log().clear();
+  r.device.run_recording(recording);
+  Names recorded = words(r.device.log().commands());
+  std::erase_if(recorded, [](const std::string& word) { return word.find("record") == 0; });
+  CHECK(recorded == direct);
+}
+
+// ---- Ranks as threads ------------------------------------------------------------------------
+
+// Each rank sends a number that depends on rank and run, and sends back what it received doubled.
+std::vector<int> exchange(Transport& transport, int rank, int runs) {
+  const int other = 1 - rank;
+  NullDevice device;
+  Executor executor(rank, device, transport);
+  int run = 0;
+  std::vector<int> returned;
+  Schedule s;
+  s.add({"send", Priority::kHalo, Stream::kMain, {}, {}, [&](Post& post) {
+           post.send(Edge::kPositions, other, payload_of(1000 * rank + run));
+         }});
+  const Await positions{Edge::kPositions, other}, forces{Edge::kForces, other};
+  s.add({"reply", Priority::kAwaited, Stream::kMain, {}, {positions}, [&](Post& post) {
+           const int value = value_of(post.received(Edge::kPositions, other));
+           post.send(Edge::kForces, other, payload_of(2 * value));
+         }});
+  s.add({"take", Priority::kAwaited, Stream::kMain, {}, {forces}, [&](Post& post) {
+           returned.push_back(value_of(post.received(Edge::kForces, other)));
+         }});
+  for (; run < runs; ++run) executor.run(s);
+  return returned;
+}
+
+void two_ranks_exchange_messages() {
+  constexpr int kRuns = 200;
+  const auto ends = make_local_transport(2);
+  std::vector<int> returned[2];
+  std::vector<std::thread> ranks;
+  for (const int r : {0, 1})
+    ranks.emplace_back([&, r] { returned[r] = exchange(*ends[static_cast<size_t>(r)], r, kRuns); });
+  for (std::thread& thread : ranks) thread.join();
+  for (const int r : {0, 1}) {
+    std::vector<int> expected;
+    for (int run = 0; run < kRuns; ++run) expected.push_back(2 * (1000 * r + run));
+    CHECK(returned[r] == expected);
+  }
+  for (const auto& end : ends) CHECK(!end->poll());  // each message arrived once
+}
+
+void a_failing_rank_wakes_the_others() {
+  RankZero r;
+  Schedule s;
+  s.add(r.task("received", Priority::kHalo, {}, {{Edge::kPositions, 1}}));
+  std::string message;
+  std::thread waiting([&] { message = thrown<PeerFailed>([&] { r.run(s); }); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  r.deliver(Edge::kPositions, 2, 0, 1);  // not what it waits for
+  r.ends[1]->close();
+  waiting.join();
+  CHECK(message == "another rank failed");
+  CHECK(r.ran.empty());
+
+  RankZero late;  // messages that had been sent before still arrive
+  late.deliver(Edge::kPositions, 1, 0, 7);
+  late.ends[1]->close();
+  Schedule last;
+  last.add(late.task("received", Priority::kHalo, {}, {{Edge::kPositions, 1}}));
+  CHECK((late.run(last) == Names{"received 7"}));
+  CHECK(thrown<PeerFailed>([&] { late.run(last); }) == "another rank failed");
+}
+
+}  // namespace
+
+int main() {
+  return test::run_all(
+      {{"the most urgent ready task runs first", the_most_urgent_ready_task_runs_first},
+       {"a task waits for earlier ones only", a_task_waits_for_earlier_ones_only},
+       {"times and spans tell what ran", times_and_spans_tell_what_ran},
+       {"messages may come early", messages_may_come_early},
+       {"messages may come late", messages_may_come_late},
+       {"messages go to the task that awaits them", messages_go_to_the_task_that_awaits_them},
+       {"short payloads are refused", short_payloads_are_refused},
+       {"streams are ordered by events", streams_are_ordered_by_events},
+       {"a recording holds the same commands", a_recording_holds_the_same_commands},
+       {"two ranks exchange messages", two_ranks_exchange_messages},
+       {"a failing rank wakes the others", a_failing_rank_wakes_the_others}});
+}
