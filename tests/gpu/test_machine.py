@@ -18,7 +18,10 @@ from running import Run, relaxed, thermal, usable_gpu
 
 import quiltmd
 
-pytestmark = pytest.mark.gpu
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.filterwarnings("ignore:a time step of 4 fs is long:quiltmd.QuiltWarning"),
+]
 
 Pair = tuple[quiltmd.System, quiltmd.State]
 HERE = Path(__file__).resolve().parent

@@ -12,7 +12,11 @@ from running import INTEGRATORS, Pair, Run, both_ensembles, thermal
 
 import quiltmd
 
-pytestmark = pytest.mark.gpu
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.filterwarnings("ignore:the system has a net charge:quiltmd.QuiltWarning"),
+    pytest.mark.filterwarnings("ignore:a time step of 4 fs is long:quiltmd.QuiltWarning"),
+]
 
 
 class Digests:

@@ -11,7 +11,10 @@ from running import Run, thermal
 import quiltmd
 from quiltmd.running.profiling import run_profiled
 
-pytestmark = pytest.mark.gpu
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.filterwarnings("ignore:a time step of 4 fs is long:quiltmd.QuiltWarning"),
+]
 
 Pair = tuple[quiltmd.System, quiltmd.State]
 GRAIN = 2e-6  # s, of the events' clock

@@ -21,6 +21,8 @@ from scipy.sparse.csgraph import connected_components
 import quiltmd
 from quiltmd import LangevinMiddle, Nonbonded, Simulation, State, VelocityVerlet
 
+pytestmark = pytest.mark.filterwarnings("ignore:the system has a net charge:quiltmd.QuiltWarning")
+
 STEP = 1e-6
 BAR = 1e25 / 6.02214076e23  # 1 kJ/mol/nm^3
 PME = Nonbonded(

@@ -17,6 +17,8 @@ from openmm import app
 import quiltmd
 from quiltmd import Nonbonded, Simulation
 
+pytestmark = pytest.mark.filterwarnings("ignore:the system has a net charge:quiltmd.QuiltWarning")
+
 unit = openmm.unit
 
 TERMS = {

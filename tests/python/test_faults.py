@@ -26,6 +26,8 @@ from quiltmd.outputs.checkpoint import read_latest
 from quiltmd.running import runner
 from quiltmd.running.config import Config, build_config
 
+pytestmark = pytest.mark.filterwarnings("ignore:a cutoff of:quiltmd.QuiltWarning")
+
 STEPS, MIDDLE = 20, 13
 MODULES = ("quiltmd.outputs.files.os", "quiltmd.running.folder.os")
 KINDS = ("kill", "short", "ENOSPC", "EIO")

@@ -33,6 +33,8 @@ from quiltmd import (
 )
 from quiltmd.engine.execution import Execution
 
+pytestmark = pytest.mark.filterwarnings("ignore:a cutoff of:quiltmd.QuiltWarning")
+
 Loaded = tuple[quiltmd.System, quiltmd.State]
 
 

@@ -19,6 +19,8 @@ from scipy.special import erf, erfc
 import quiltmd
 from quiltmd import LangevinMiddle, Nonbonded, Simulation, State, VelocityVerlet, _core
 
+pytestmark = pytest.mark.filterwarnings("ignore:a cutoff of:quiltmd.QuiltWarning")
+
 CUTOFF, ALPHA = 0.6, 4.5
 NONBONDED = Nonbonded(cutoff=CUTOFF, pme_alpha=ALPHA, pme_grid=(24, 24, 24), pme_order=5)
 TIMESTEP, DAMPING = 0.0005, 20.0

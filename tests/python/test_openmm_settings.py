@@ -21,6 +21,11 @@ from openmm import unit
 import quiltmd
 from quiltmd.errors import QuiltError
 
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:a cutoff of:quiltmd.QuiltWarning"),
+    pytest.mark.filterwarnings("ignore:the system has a net charge:quiltmd.QuiltWarning"),
+]
+
 EDGE, CUTOFF, TOLERANCE = 2.0, 0.8, 1e-5
 READ = ("HarmonicBondForce", "HarmonicAngleForce", "PeriodicTorsionForce", "NonbondedForce")
 WATERS = 27

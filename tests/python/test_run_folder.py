@@ -25,6 +25,8 @@ from quiltmd.running import runner
 from quiltmd.running.config import Config, build_config, merge, read_config
 from quiltmd.running.stopping import SIGNALS, Stopping
 
+pytestmark = pytest.mark.filterwarnings("ignore:a cutoff of:quiltmd.QuiltWarning")
+
 STEPS = 20
 
 

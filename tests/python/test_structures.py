@@ -18,6 +18,14 @@ import quiltmd
 from quiltmd import LangevinMiddle, Simulation, TrajectoryReporter
 from quiltmd.outputs.structures import pdb_limit, write_cif
 
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:a cutoff of:quiltmd.QuiltWarning"),
+    pytest.mark.filterwarnings("ignore:the system has a net charge:quiltmd.QuiltWarning"),
+    pytest.mark.filterwarnings(
+        "ignore:DCDReader currently makes independent timesteps:DeprecationWarning"
+    ),
+]
+
 
 def simulate(system: Any, state: Any) -> Simulation:
     settings = quiltmd.Nonbonded(cutoff=0.4)

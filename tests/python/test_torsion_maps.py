@@ -14,6 +14,10 @@ from openmm import unit
 import quiltmd
 from quiltmd import InputError, Nonbonded, State, System
 
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:atom 1 .* are bonded and yet repel:quiltmd.QuiltWarning"
+)
+
 ATOMS, BOX = 12, 3.0
 SETTINGS = Nonbonded(method="cutoff", cutoff=0.9)
 

@@ -12,6 +12,10 @@ from quiltmd import DcdWriter, QuiltError, State, load
 from quiltmd.description.box import box_from_lengths_angles, lengths_angles
 from quiltmd.outputs.trajectory import MoleculeWrapper
 
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:DCDReader currently makes independent timesteps:DeprecationWarning"
+)
+
 ATOMS = 5
 BOXES = {
     "cube": ([3.0, 3.0, 3.0], [90.0, 90.0, 90.0]),
