@@ -210,8 +210,8 @@ __device__ inline void report_constraint(const GroupWork& work, int64_t step, Pl
 }
 
 // What a displacement from the reference position of atom `i` of a group means.
-__device__ inline void judge(const GroupWork& work, int64_t step, double displacement2,
-                             PlacedGroup placed, int i) {
+__device__ inline void check_displacement(const GroupWork& work, int64_t step, double displacement2,
+                                          PlacedGroup placed, int i) {
   if (displacement2 <= work.buffer_limit2) return;
   if (!(displacement2 <= work.blowup2)) {
     report(*work.faults, &work.faults->blowup_step, &work.faults->blowup_atom, step,
@@ -230,7 +230,7 @@ __device__ inline void note_position(const GroupWork& work, const Slots& slots, 
       placed_position(position, origin, slots.reference[slot], slots.local[slot].w);
   slots.local[slot] = at.local;
   if (code.in_terms()) slots.low[slot] = at.low;
-  judge(work, step, at.moved2, placed, i);
+  check_displacement(work, step, at.moved2, placed, i);
 }
 
 }  // namespace quiltmd

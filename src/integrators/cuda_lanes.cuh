@@ -220,7 +220,7 @@ __device__ void run_lanes(const Stage& stage, const LaneGroups& groups, GroupCla
       slots.position[slot] = g.position[0];
       slots.local[slot] = to.local;
       if (code.in_terms()) slots.low[slot] = to.low;
-      judge(work, groups.step, to.moved2, placed, i);
+      check_displacement(work, groups.step, to.moved2, placed, i);
     }
     if (!outcome.converged && place == 0) report_constraint(work, groups.step, placed);
   }

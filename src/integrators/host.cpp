@@ -35,7 +35,7 @@ void report(int64_t& step_field, int32_t* atom_field, int64_t step, int32_t atom
 }
 
 // What a displacement from the reference position means.
-void judge(const GroupWork& work, double displacement2, int32_t atom) {
+void check_displacement(const GroupWork& work, double displacement2, int32_t atom) {
   if (displacement2 <= work.buffer_limit2) return;
   if (!(displacement2 <= work.blowup2)) {
     report(work.faults->blowup_step, &work.faults->blowup_atom, *work.step, atom);
@@ -54,8 +54,9 @@ void store_positions(const GroupWork& work, int index, const Vec3d* position, in
   const PlacedGroup placed = work.placed[index];
   const int first = work.constants.group_start[placed.group];
   for (int i = 0; i < count; ++i) {
-    judge(work, store_position(work.slots, placed.slot + i, work.origin[index], position[i]),
-          first + i);
+    check_displacement(work,
+                       store_position(work.slots, placed.slot + i, work.origin[index], position[i]),
+                       first + i);
   }
 }
 

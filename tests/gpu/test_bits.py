@@ -95,7 +95,7 @@ def test_impulses(warm: Pair, ensemble: str, every: int) -> None:
     assert whole.digest() != Run(*warm, every_step).advance(1000).digest()
 
 
-def test_hot_atoms_outrun_their_lists(skewed: Pair) -> None:
+def test_hot_atoms_leave_the_verlet_buffer(skewed: Pair) -> None:
     """At ten times the temperature atoms move beyond the Verlet buffer; any blocks still do."""
     system, state = skewed
     hot = thermal(system, state, 3000.0)

@@ -104,7 +104,7 @@ def test_a_fast_atom_is_named() -> None:
 
 
 @pytest.mark.parametrize("ranks", [1, 3])
-def test_lists_that_were_outrun_are_no_blow_up(ranks: int) -> None:
+def test_atoms_beyond_the_verlet_buffer_are_no_blow_up(ranks: int) -> None:
     """Atoms that meet unseen, since they left the Verlet buffer before, are thrown apart: such
     steps are repeated."""
     system, start = water_box((5, 5, 5), seed=7)

@@ -339,9 +339,9 @@ void a_failing_rank_wakes_the_others() {
   Schedule s;
   s.add(r.task("received", Priority::kHalo, {}, {{Edge::kPositions, 1}}));
   std::string message;
+  r.deliver(Edge::kPositions, 2, 0, 1);  // not what it waits for
   std::thread waiting([&] { message = thrown<PeerFailed>([&] { r.run(s); }); });
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  r.deliver(Edge::kPositions, 2, 0, 1);  // not what it waits for
   r.ends[1]->close();
   waiting.join();
   CHECK(message == "another rank failed");

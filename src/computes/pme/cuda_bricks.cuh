@@ -4,8 +4,8 @@
 // A block takes the atoms of one patch, or of a piece of it where patches alone would leave
 // multiprocessors idle, and keeps the grid points that they reach in shared memory, one atom a
 // thread. Atoms at random places meet in the banks: an access of a warp takes 3.5 turns, unless they
-// are seated for it (cuda_seats.cuh). Lanes side by side on one atom would not meet, but then splines
-// and addresses cost more instructions than that saves.
+// are sorted by bank (cuda_bank_rows.cuh). Lanes side by side on one atom would not meet, but then
+// splines and addresses cost more instructions than that saves.
 #pragma once
 
 #include <algorithm>

@@ -8,9 +8,9 @@
 // that has left its brick goes to memory directly: slower, the same sums.
 #include <cuda_pipeline_primitives.h>
 
+#include "computes/pme/cuda_bank_rows.cuh"
 #include "computes/pme/cuda_bricks.cuh"
 #include "computes/pme/cuda_kernels.h"
-#include "computes/pme/cuda_seats.cuh"
 #include "device/cuda/launch.h"
 
 namespace quiltmd {
@@ -79,25 +79,25 @@ __device__ __forceinline__ void spread_in_order(const SpreadCharges& op, const M
     spread_atom<Order>(op, frame, b, piece, local);
 }
 
-// Atoms seated, two a thread at a time.
+// Atoms sorted by bank, two a thread at a time.
 template <int Order>
-__device__ __forceinline__ void spread_seated(const SpreadCharges& op, const MeshFrame& frame,
-                                              const Bricks& b, Piece& piece,
-                                              const SlotRange& slots) {
-  __shared__ Seats seats;
+__device__ __forceinline__ void spread_by_bank(const SpreadCharges& op, const MeshFrame& frame,
+                                               const Bricks& b, Piece& piece,
+                                               const SlotRange& slots) {
+  __shared__ BankRows rows;
   const auto offset_of = [&](const Float4& local) {
     return Place<Order>(frame, b, piece, local).offset(b);
   };
-  for (int begin = slots.first; begin < slots.end; begin += kSeats) {
+  for (int begin = slots.first; begin < slots.end; begin += kEntries) {
     __syncthreads();
-    seat_atoms(op.slots.local, begin, min(begin + kSeats, slots.end), seats, offset_of);
+    sort_by_bank(op.slots.local, begin, min(begin + kEntries, slots.end), rows, offset_of);
 #pragma unroll 1
-    for (int seat = threadIdx.x; seat < kSeats; seat += kThreads)
-      if (seats.taken[seat]) spread_atom<Order>(op, frame, b, piece, seats.local[seat]);
+    for (int entry = threadIdx.x; entry < kEntries; entry += kThreads)
+      if (rows.filled[entry]) spread_atom<Order>(op, frame, b, piece, rows.local[entry]);
   }
 }
 
-template <int Order, bool kSeated>
+template <int Order, bool kByBank>
 __global__ void __launch_bounds__(kThreads, kBlocks)
     spread_bricks(const __grid_constant__ SpreadCharges op, const __grid_constant__ MeshFrame frame,
                   const __grid_constant__ Bricks b) {
@@ -110,8 +110,8 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
   find_piece(patch, b, piece);
   const SlotRange slots = find_slots(patch, b);
   if (slots.first >= slots.end) return;
-  if constexpr (kSeated) {
-    spread_seated<Order>(op, frame, b, piece, slots);
+  if constexpr (kByBank) {
+    spread_by_bank<Order>(op, frame, b, piece, slots);
   } else {
     spread_in_order<Order>(op, frame, b, piece, slots);
   }
@@ -248,7 +248,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
 // ---- Launch shapes -------------------------------------------------------------------------
 
 Bricks make_bricks(const PmeGrid& grid, int pieces, const CudaContext& context) {
-  constexpr int kStatic = 1024 + sizeof(Seats);  // what kernels declare themselves
+  constexpr int kStatic = 1024 + sizeof(BankRows);  // what kernels declare themselves
   return Bricks(grid, pieces, (context.shared_memory - kStatic) / 4);
 }
 
@@ -282,9 +282,9 @@ void spread_charges_by(int pieces, const SpreadCharges& op, CudaContext& context
   const Bricks b = make_bricks(op.grid, pieces, context);
   const LaunchShape shape = shape_of(SpreadCharges::kName, b, op.patch_count, pieces);
   // Where each atom has a thread, one block's time counts, not all blocks' work.
-  const bool seated = atoms_of_large_patch(op.grid) / pieces > kThreads;
-  const auto order4 = seated ? spread_bricks<4, true> : spread_bricks<4, false>;
-  const auto order5 = seated ? spread_bricks<5, true> : spread_bricks<5, false>;
+  const bool by_bank = atoms_of_large_patch(op.grid) / pieces > kThreads;
+  const auto order4 = by_bank ? spread_bricks<4, true> : spread_bricks<4, false>;
+  const auto order5 = by_bank ? spread_bricks<5, true> : spread_bricks<5, false>;
   launch(context, shape, op.grid.order == 4 ? order4 : order5, op, MeshFrame(op.grid), b);
 }
 
