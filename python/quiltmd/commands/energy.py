@@ -23,8 +23,10 @@ from ..running.simulation import Simulation
 from .options import AsJson, Settings, with_settings
 from .tables import show_table
 
-_TERMS = ("bond", "angle", "torsion", "nonbonded", "potential")
-_PARTS = ("lj", "lj14", "coulomb", "coulomb14", "pme", "dispersion")
+# Always told, around those kinds of bonded terms that a system may lack.
+_FIRST = ("bond", "angle", "torsion")
+_LAST = ("nonbonded", "potential", "lj", "lj14", "coulomb", "coulomb14", "pme", "dispersion")
+_OF_MOTION = ("kinetic", "total", "heat", "conserved")
 
 
 @with_settings(
@@ -112,6 +114,13 @@ def evaluate(config: Config, frame: int = 0, engine: EngineFactory = make_engine
     return {
         "atoms": system.atoms,
         "forces": values,
-        "energy": {term: energies[term] for term in (*_TERMS, *_PARTS)},
+        "energy": {term: energies[term] for term in _told(energies)},
         "virial": simulation.virial().tolist(),
     }
+
+
+def _told(energies: dict[str, float]) -> list[str]:
+    """Names of energies in their order: all but those of motion and of absent kinds of terms."""
+    known = {*_FIRST, *_LAST, *_OF_MOTION}
+    others = [term for term, value in energies.items() if term not in known and value != 0]
+    return [*_FIRST, *others, *_LAST]

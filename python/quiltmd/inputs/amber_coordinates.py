@@ -19,9 +19,9 @@ from scipy.io import netcdf_file
 
 from ..description.box import box_from_lengths_angles
 from ..errors import InputError
+from .amber_units import ANGSTROM
 from .fixed_width import Columns, read_bytes
 
-ANGSTROM = 0.1  # nm
 AMBER_VELOCITY = 20.455  # A/ps in Amber's unit of velocity, A/(ps/20.455)
 
 F64 = npt.NDArray[np.float64]

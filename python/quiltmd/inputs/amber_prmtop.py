@@ -2,13 +2,16 @@
 """System of an Amber topology file (prmtop, parm7; also the layout before Amber 7).
 
 Lennard-Jones coefficients are kept as the file's table of pairs, so modified
-pairs (NBFIX) survive.
+pairs (NBFIX) survive. Files with CHARMM's force field (CHAMBER) have a second
+table for 1-4 pairs.
 
 Electrostatics. Charges stand in the file multiplied by 18.2223, Amber's square
 root of its Coulomb constant 332.0522173 kcal A/mol/e^2. Divided by it they are
 in e, and the program's constant is CODATA's, 138.935458 kJ nm/mol/e^2, that is
 332.0637133 kcal A/mol/e^2. Electrostatic energies are thus 1.0000346 times
-those that Amber prints from the same file, as OpenMM's are.
+those that Amber prints from the same file, as OpenMM's are. This holds for files
+of CHAMBER too, whose charges are those of CHARMM times 18.22283; as in OpenMM they
+are divided by 18.2223, and are thus 1.000029 times CHARMM's.
 
 Source of the format: ambermd.org/prmtop.pdf ("Amber file formats").
 """
@@ -23,13 +26,14 @@ import numpy.typing as npt
 from ..description.parameters import HIGHEST_PERIODICITY
 from ..description.system import System
 from ..description.topology import Topology, elements_from_masses
+from .amber_bonded import further_terms
+from .amber_units import ANGSTROM, KCAL
 from .amber_unsupported import refuse_unsupported
 from .prmtop_file import PrmtopFile
 
-KCAL = 4.184  # kJ
-ANGSTROM = 0.1  # nm
 AMBER_CHARGE = 18.2223  # Amber's charge unit: sqrt(kcal A/mol) per e
 DEFAULT_SCEE, DEFAULT_SCNB = 1.2, 2.0  # where a file predates scale factors per torsion
+LENNARD_JONES, LENNARD_JONES_14 = "LENNARD_JONES", "LENNARD_JONES_14"
 
 _Fields = dict[str, Any]
 
@@ -50,10 +54,10 @@ def system_from_prmtop(prmtop: PrmtopFile) -> System:
     bonds = _harmonic(prmtop, "bond", 2, KCAL / ANGSTROM**2, ANGSTROM)
     topology = _topology(prmtop, masses, bonds["bonds"])
     _refuse_massless(prmtop, masses, topology)
-    lennard_jones = _lennard_jones(prmtop)
+    lennard_jones = _lennard_jones(prmtop, LENNARD_JONES)
     torsions = _torsions(prmtop)
     charges = prmtop.reals("CHARGE", prmtop.counts["NATOM"]) / AMBER_CHARGE
-    pairs = _pairs14(prmtop, torsions, lennard_jones, charges)
+    pairs = _pairs14(prmtop, torsions, charges)
     strong = torsions["torsion_parameters"][:, 2] != 0
     return System(
         masses=masses,
@@ -64,6 +68,7 @@ def system_from_prmtop(prmtop: PrmtopFile) -> System:
         torsions=torsions["torsions"][strong],
         torsion_parameters=torsions["torsion_parameters"][strong],
         **pairs,
+        **further_terms(prmtop),
         exclusions=_exclusions(prmtop, pairs["pairs14"]),
         constraints=np.empty((0, 2), dtype=np.int32),
         constraint_lengths=np.empty(0),
@@ -104,7 +109,7 @@ def _topology(
     )
 
 
-def _lennard_jones(prmtop: PrmtopFile) -> _Fields:
+def _lennard_jones(prmtop: PrmtopFile, section: str) -> _Fields:
     """Types and (T, T) tables. A negative index means a hydrogen-bond pair without strength."""
     types = prmtop.counts["NTYPES"]
     pairs = types * (types + 1) // 2
@@ -112,8 +117,8 @@ def _lennard_jones(prmtop: PrmtopFile) -> _Fields:
     of_atom = _in_range(prmtop, "ATOM_TYPE_INDEX", prmtop.counts["NATOM"], 1, types)
     fields: _Fields = {"lj_types": (of_atom - 1).astype(np.int32)}
     for field, name, power in (
-        ("lj_a", "LENNARD_JONES_ACOEF", 12),
-        ("lj_b", "LENNARD_JONES_BCOEF", 6),
+        ("lj_a", f"{section}_ACOEF", 12),
+        ("lj_b", f"{section}_BCOEF", 6),
     ):
         values = prmtop.reals(name, pairs) * (KCAL * ANGSTROM**power)
         table = np.where(index > 0, values[np.maximum(index, 1) - 1], 0.0).reshape(types, types)
@@ -162,10 +167,10 @@ def _torsions(prmtop: PrmtopFile) -> _Fields:
     }
 
 
-def _pairs14(
-    prmtop: PrmtopFile, torsions: _Fields, lj: _Fields, charges: npt.NDArray[np.float64]
-) -> _Fields:
+def _pairs14(prmtop: PrmtopFile, torsions: _Fields, charges: npt.NDArray[np.float64]) -> _Fields:
     """1-4 pairs, each once, with interactions divided by their torsion's scale factors."""
+    section = LENNARD_JONES_14 if prmtop.chamber else LENNARD_JONES
+    lj = _lennard_jones(prmtop, section)
     chosen = torsions["ends14"]
     ends = np.sort(torsions["torsions"][chosen][:, [0, 3]], axis=1)
     ends, first = np.unique(ends, axis=0, return_index=True)
@@ -176,14 +181,15 @@ def _pairs14(
     if lone.any():
         i, j = ends[np.argmax(lone)] + 1
         raise prmtop.error(
-            "LENNARD_JONES_ACOEF", 0, f"1-4 pair {i}-{j} lacks a repulsive or attractive part"
+            f"{section}_ACOEF", 0, f"1-4 pair {i}-{j} lacks a repulsive or attractive part"
         )
     real = a > 0
     safe_a, safe_b = np.where(real, a, 1.0), np.where(real, b, 1.0)
     sigma = np.where(real, (safe_a / safe_b) ** (1 / 6), 0.1)
     epsilon = np.where(real, safe_b**2 / (4 * safe_a), 0.0)
-    scee = _one_over(prmtop, "SCEE_SCALE_FACTOR", DEFAULT_SCEE)[kinds]
-    scnb = _one_over(prmtop, "SCNB_SCALE_FACTOR", DEFAULT_SCNB)[kinds]
+    defaults = (1.0, 1.0) if prmtop.chamber else (DEFAULT_SCEE, DEFAULT_SCNB)
+    scee = _one_over(prmtop, "SCEE_SCALE_FACTOR", defaults[0])[kinds]
+    scnb = _one_over(prmtop, "SCNB_SCALE_FACTOR", defaults[1])[kinds]
     products = charges[ends[:, 0]] * charges[ends[:, 1]]
     return {
         "pairs14": ends.astype(np.int32),

@@ -21,21 +21,27 @@ _USED = """
     SCNB_SCALE_FACTOR LENNARD_JONES_ACOEF LENNARD_JONES_BCOEF BONDS_INC_HYDROGEN
     BONDS_WITHOUT_HYDROGEN ANGLES_INC_HYDROGEN ANGLES_WITHOUT_HYDROGEN DIHEDRALS_INC_HYDROGEN
     DIHEDRALS_WITHOUT_HYDROGEN EXCLUDED_ATOMS_LIST HBOND_ACOEF HBOND_BCOEF BOX_DIMENSIONS IPOL
-    ATOMIC_NUMBER
+    ATOMIC_NUMBER CMAP_COUNT CMAP_RESOLUTION CMAP_INDEX
+"""
+# Those that are read in files with CHARMM's force field (CHAMBER).
+_CHARMM = """
+    LENNARD_JONES_14_ACOEF LENNARD_JONES_14_BCOEF CHARMM_UREY_BRADLEY_COUNT CHARMM_UREY_BRADLEY
+    CHARMM_UREY_BRADLEY_FORCE_CONSTANT CHARMM_UREY_BRADLEY_EQUIL_VALUE CHARMM_NUM_IMPROPERS
+    CHARMM_IMPROPERS CHARMM_NUM_IMPR_TYPES CHARMM_IMPROPER_FORCE_CONSTANT CHARMM_IMPROPER_PHASE
+    CHARMM_CMAP_COUNT CHARMM_CMAP_RESOLUTION CHARMM_CMAP_INDEX
 """
 # Sections without energy: bookkeeping, names, radii of implicit solvents.
 _HARMLESS = """
-    TITLE SOLTY JOIN_ARRAY IROTAT TREE_CHAIN_CLASSIFICATION AMBER_ATOM_TYPE SOLVENT_POINTERS
+    TITLE CTITLE SOLTY JOIN_ARRAY IROTAT TREE_CHAIN_CLASSIFICATION AMBER_ATOM_TYPE SOLVENT_POINTERS
     ATOMS_PER_MOLECULE RADIUS_SET RADII SCREEN HBCUT CAP_INFO CAP_INFO2 RESIDUE_ICODE
     RESIDUE_CHAINID RESIDUE_NUMBER ATOM_ELEMENT ATOM_NUMBER ATOM_OCCUPANCY ATOM_BFACTOR ATOM_ALTLOC
     FORCE_FIELD_TYPE
 """
-_ACCEPTED = frozenset((_USED + _HARMLESS).split())
+_ACCEPTED = frozenset((_USED + _CHARMM + _HARMLESS).split())
+_MAP = re.compile(r"(CHARMM_)?CMAP_PARAMETER_\d{2,4}")
 
 _POLARIZABLE = "polarizable atoms are not supported"
 _SECTIONS = (  # pattern of the name, and what to say
-    (r"CTITLE|CHARMM_.*|LENNARD_JONES_14_.*", "CHARMM force fields (CHAMBER) are not supported"),
-    (r"CMAP_.*", "torsion correction maps (CMAP) are not supported"),
     (r"LENNARD_JONES_[CD]COEF", "the 12-6-4 Lennard-Jones potential is not supported"),
     (r"POLARIZABILITY|DIPOLE_DAMP_FACTOR", _POLARIZABLE),
     (r"AMOEBA_.*", "the AMOEBA force field is not supported"),
@@ -57,8 +63,11 @@ def refuse_unsupported(prmtop: PrmtopFile) -> None:
         if prmtop.counts[name] > 0:
             raise prmtop.error("POINTERS", POINTERS.index(name), message)
     for name in prmtop.sections:
-        if name not in _ACCEPTED:
+        if name not in _ACCEPTED and not _MAP.fullmatch(name):
             message = next(text for pattern, text in _SECTIONS if re.fullmatch(pattern, name))
+            raise prmtop.error(name, 0, message)
+        if name.startswith(("CHARMM_", "LENNARD_JONES_14_")) and not prmtop.chamber:
+            message = "terms of CHARMM's force field in a file that is not of CHAMBER (no CTITLE)"
             raise prmtop.error(name, 0, message)
     if "IPOL" in prmtop.sections and prmtop.integers("IPOL", 1)[0] != 0:
         raise prmtop.error("IPOL", 0, _POLARIZABLE)

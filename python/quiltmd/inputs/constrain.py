@@ -29,7 +29,7 @@ def constrain(
     rigid_water: bool = True,
     hydrogen_mass: float | None = None,
 ) -> System:
-    """The system with constraints in place of the bonds and angles that they fix.
+    """The system with constraints in place of the terms that they fix.
 
     Parameters
     ----------
@@ -63,12 +63,15 @@ def constrain(
     ours = fixed & ~in_water
     pairs, lengths = _water_shape(system, waters, water_of_atom)
     bent = ~_same_water(water_of_atom, system.angles)
+    free = ~_same_water(water_of_atom, system.urey_bradleys)
     return replace(
         system,
         bonds=system.bonds[~fixed],
         bond_parameters=system.bond_parameters[~fixed],
         angles=system.angles[bent],
         angle_parameters=system.angle_parameters[bent],
+        urey_bradleys=system.urey_bradleys[free],
+        urey_bradley_parameters=system.urey_bradley_parameters[free],
         constraints=np.concatenate([system.constraints, pairs, system.bonds[ours]]),
         constraint_lengths=np.concatenate(
             [system.constraint_lengths, lengths, system.bond_parameters[ours, 0]]

@@ -30,7 +30,8 @@ _POINTERS = (
 POINTERS = _POINTERS.split()
 
 # Columns and their width, of at most two and three digits: a line has 80 characters, or few more.
-_FORMAT = re.compile(rb"%FORMAT\s*\(\s*([1-9]\d?)\s*([aAiIeEfFgG])([1-9]\d{0,2})(?:\.\d+)?\s*\)")
+# Maps have 8(F9.5).
+_FORMAT = re.compile(rb"%FORMAT\s*\(\s*([1-9]\d?)\s*\(?([aAiIeEfFgG])([1-9]\d{0,2})(?:\.\d+)?\s*\)")
 
 # Old layout: section, columns per line, column width, and its length as (factor, count).
 _TEXT, _INTEGER, _REAL = (20, 4), (12, 6), (5, 16)
@@ -91,6 +92,11 @@ class PrmtopFile:
             self.sections = {"POINTERS": pointers}
             self.counts = self._read_counts()
             self.sections |= _old_sections(self.file, lines, self.counts)
+
+    @property
+    def chamber(self) -> bool:
+        """Whether the file holds CHARMM's force field (CHAMBER): its title is a CTITLE."""
+        return "CTITLE" in self.sections
 
     def integers(self, name: str, count: int) -> npt.NDArray[np.int64]:
         """A section of whole numbers, (count,)."""

@@ -80,9 +80,10 @@ class Readout(ABC):
     def energies(self) -> dict[str, float]:
         """Energies, kJ/mol.
 
-        bond, angle, torsion, lj, lj14, coulomb (direct space), coulomb14, pme (reciprocal space,
-        self and background terms), dispersion; nonbonded (the sum of the last six), potential,
-        kinetic, total; heat (energy added by the thermostat) and conserved = total - heat.
+        bond, angle, torsion, urey_bradley, improper, cmap, lj, lj14, coulomb (direct space),
+        coulomb14, pme (reciprocal space, self and background terms), dispersion; nonbonded (the sum
+        of the last six), potential, kinetic, total; heat (energy added by the thermostat) and
+        conserved = total - heat.
         """
         return dict(self._read("energies"))
 
