@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Schedule, executor, payloads and the local transport, apart from any physics: the order in which
 // tasks run, messages that come early, late or from others, streams, and ranks that fail. Where the
-// order of events matters, the test itself plays the other ranks; two cases run ranks as threads.
+// order of events matters, the test itself plays the other ranks; some cases run ranks as threads.
 #include <unistd.h>
 
 #include <chrono>
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "check.h"
@@ -33,11 +36,27 @@ Payload payload_of(int value) {
 
 int value_of(const Payload& payload) { return *PayloadReader(payload).take<int>(1); }
 
+// An end of a transport that tells when its rank begins to wait.
+struct WatchedEnd final : Transport {
+  explicit WatchedEnd(Transport& of) : end(of) {}
+  void send(int to, Message message) override { end.send(to, std::move(message)); }
+  std::optional<Message> poll() override { return end.poll(); }
+  std::optional<Message> wait() override {
+    if (before_wait) before_wait();
+    return end.wait();
+  }
+  void close() override { end.close(); }
+
+  Transport& end;
+  std::function<void()> before_wait;
+};
+
 // Rank 0 and its executor; what other ranks send it is put into its transport by hand.
 struct RankZero {
   std::vector<std::unique_ptr<Transport>> ends = make_local_transport(3);
+  WatchedEnd transport{*ends[0]};
   NullDevice device;
-  Executor executor{0, device, *ends[0]};
+  Executor executor{0, device, transport};
   Names ran;
 
   // Message `value` of rank `from` for run `sequence` of rank 0.
@@ -145,17 +164,12 @@ void messages_may_come_late() {
   s.add(r.task("local 2", Priority::kLocal));
   CHECK((r.run(s) == Names{"local 1", "received 5", "local 2"}));
 
-  // With nothing else to run the executor blocks until it comes, and says how often.
-  Schedule blocks;
-  blocks.add(r.task("received", Priority::kAwaited, {}, {{Edge::kForces, 2}}));
-  std::thread sender([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    r.deliver(Edge::kForces, 2, 1, 6);
-  });
-  CHECK((r.run(blocks) == Names{"received 6"}));
-  sender.join();
+  // With nothing else to run the executor waits until it comes, and notes the time.
+  Schedule waits;
+  waits.add(r.task("received", Priority::kAwaited, {}, {{Edge::kForces, 2}}));
+  r.transport.before_wait = [&] { r.deliver(Edge::kForces, 2, 1, 6); };
+  CHECK((r.run(waits) == Names{"received 6"}));
   CHECK(r.executor.times().at("wait").calls == 1);
-  CHECK(r.executor.times().at("wait").seconds > 0);
 }
 
 void messages_go_to_the_task_that_awaits_them() {
@@ -207,6 +221,29 @@ void short_payloads_are_refused() {
          }});
   r.deliver(Edge::kForces, 1, 0, 5);
   CHECK(thrown<std::logic_error>([&] { r.run(s); }) == "a message is too short");
+}
+
+void the_local_transport_delivers_once() {
+  constexpr int kMessages = 500;
+  const auto ends = make_local_transport(3);
+  std::vector<std::thread> senders;
+  for (const int from : {1, 2})
+    senders.emplace_back([&ends, from] {
+      for (int n = 0; n < kMessages; ++n)
+        ends[static_cast<size_t>(from)]->send(0, {from, n % 4, n, payload_of(from * n)});
+    });
+  std::vector<int> received[3] = {{}, std::vector<int>(kMessages), std::vector<int>(kMessages)};
+  for (int n = 0; n < 2 * kMessages; ++n) {
+    const auto message = ends[0]->wait();
+    CHECK(message && message->edge == message->sequence % 4);
+    CHECK(value_of(message->payload) == message->from * message->sequence);
+    ++received[message->from].at(static_cast<size_t>(message->sequence));
+  }
+  for (std::thread& thread : senders) thread.join();
+  for (const int from : {1, 2}) CHECK(received[from] == std::vector<int>(kMessages, 1));
+  for (const auto& end : ends) CHECK(!end->poll());
+  ends[2]->close();
+  for (const auto& end : ends) CHECK(!end->wait());
 }
 
 // ---- Streams ---------------------------------------------------------------------------------
@@ -338,12 +375,16 @@ void a_failing_rank_wakes_the_others() {
   RankZero r;
   Schedule s;
   s.add(r.task("received", Priority::kHalo, {}, {{Edge::kPositions, 1}}));
-  std::string message;
   r.deliver(Edge::kPositions, 2, 0, 1);  // not what it waits for
-  std::thread waiting([&] { message = thrown<PeerFailed>([&] { r.run(s); }); });
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  r.ends[1]->close();
-  waiting.join();
+  std::thread failing;
+  r.transport.before_wait = [&] {
+    failing = std::thread([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      r.ends[1]->close();
+    });
+  };
+  const std::string message = thrown<PeerFailed>([&] { r.run(s); });
+  failing.join();
   CHECK(message == "another rank failed");
   CHECK(r.ran.empty());
 
@@ -368,6 +409,7 @@ int main() {
        {"messages may come late", messages_may_come_late},
        {"messages go to the task that awaits them", messages_go_to_the_task_that_awaits_them},
        {"short payloads are refused", short_payloads_are_refused},
+       {"the local transport delivers once", the_local_transport_delivers_once},
        {"streams are ordered by events", streams_are_ordered_by_events},
        {"a recording holds the same commands", a_recording_holds_the_same_commands},
        {"two ranks exchange messages", two_ranks_exchange_messages},
