@@ -15,7 +15,7 @@
 namespace quiltmd {
 
 // Of which atoms a piece of work reads positions. Work that reads those of all patches at hand adds
-// forces to proxies, too: these go home to their owners.
+// forces to proxies, too, which are sent to their owners.
 enum class Positions { kOwned, kWithProxies };
 // Whether it makes or reads the pair lists of this rank.
 enum class Lists { kNotUsed, kUsed };
