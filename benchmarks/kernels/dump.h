@@ -60,9 +60,9 @@ inline System read_system(const DumpFile& file) {
   s.masses = file.array<double>("masses");
   s.charges = file.array<double>("charges");
   s.lj_types = file.array<int32_t>("lj_types");
-  s.lj_a = file.array<double>("lj_a");
-  s.lj_b = file.array<double>("lj_b");
-  while (s.lj_type_count * s.lj_type_count < static_cast<int>(s.lj_a.size())) ++s.lj_type_count;
+  s.pair_tables = {file.array<double>("lj_a"), file.array<double>("lj_b")};
+  const auto pairs = static_cast<int>(s.pair_tables[0].size());
+  while (s.lj_type_count * s.lj_type_count < pairs) ++s.lj_type_count;
   TermForms::for_each([&]<class Form>(int) {
     const TermForm& form = Form::kForm;
     if (const auto atoms = file.array<int32_t>(form.atom_array); !atoms.empty())

@@ -75,6 +75,23 @@ void add_terms(System& s, const nb::dict& d, const TermForm& form) {
   if (count > 0) s.terms.push_back(std::move(terms));
 }
 
+// Another form than Lennard-Jones has its tables in one array (parameters, types, types).
+void read_pair_form(const nb::dict& d, System& s) {
+  if (d.contains("pair_form")) {
+    s.pair_form = value<std::string>(d, "pair_form");
+    const Array<double> tables = array<double>(d, "pair_tables");
+    if (tables.ndim() != 3) throw Error("array 'pair_tables' has the wrong shape");
+    const size_t size = tables.shape(1) * tables.shape(2);
+    for (size_t k = 0; k < tables.shape(0); ++k)
+      s.pair_tables.emplace_back(tables.data() + k * size, tables.data() + (k + 1) * size);
+    s.lj_type_count = static_cast<int>(tables.shape(1));
+    return;
+  }
+  s.pair_tables = {flat<double>(d, "lj_a"), flat<double>(d, "lj_b")};
+  const auto pairs = static_cast<double>(s.pair_tables[0].size());
+  s.lj_type_count = static_cast<int>(std::lround(std::sqrt(pairs)));
+}
+
 }  // namespace
 
 System system_from(const nb::dict& d) {
@@ -82,9 +99,7 @@ System system_from(const nb::dict& d) {
   s.masses = flat<double>(d, "masses");
   s.charges = flat<double>(d, "charges");
   s.lj_types = flat<int32_t>(d, "lj_types");
-  s.lj_a = flat<double>(d, "lj_a");
-  s.lj_b = flat<double>(d, "lj_b");
-  s.lj_type_count = static_cast<int>(std::lround(std::sqrt(static_cast<double>(s.lj_a.size()))));
+  read_pair_form(d, s);
   TermForms::for_each([&]<class Form>(int) { add_terms(s, d, Form::kForm); });
   s.exclusions = rows<int32_t, 2>(d, "exclusions");
   s.constraints = rows<int32_t, 2>(d, "constraints");

@@ -9,6 +9,8 @@
 #include <exception>
 
 #include "bindings/convert.h"
+#include "computes/nonbonded/pair_parameters.h"
+#include "computes/pme/setup.h"
 #include "computes/reference.h"
 #include "device/cuda/cuda_device.h"
 #include "math/error.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How nonbonded forces are computed, and what they add to the energy whatever the positions are.
+// How nonbonded forces are computed, and the type of energies that depend on settings alone.
 #pragma once
 
 #include "math/vec3.h"
@@ -17,14 +17,11 @@ struct NonbondedSettings {
   bool potential_shift = false;
 };
 
-// What does not depend on positions (kJ/mol): Ewald self energy and neutralising background, and the
+// An energy that does not depend on positions (kJ/mol), as the self energy of Ewald summation or a
 // long-range dispersion correction.
 struct Constant {
   double energy = 0;
   double virial = 0;  // each element of the diagonal
 };
-Constant ewald_constant(const System& system, const NonbondedSettings& settings, double volume);
-Constant dispersion_constant(const System& system, const NonbondedSettings& settings,
-                             double volume);
 
 }  // namespace quiltmd

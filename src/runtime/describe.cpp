@@ -38,7 +38,7 @@ std::map<std::string, double> Engine::numbers() const {
           {"list_buffer", s.lists.buffer},
           {"list_entries", entries},
           {"early_rebuilds", static_cast<double>(early_rebuilds())},
-          {"lorentz_berthelot", s.lorentz_berthelot ? 1.0 : 0.0},
+          {"lorentz_berthelot", s.packed_pairs.table.empty() ? 1.0 : 0.0},
           {"pme_alpha", s.nonbonded.pme ? s.nonbonded.alpha : 0.0},
           {"pme_order", s.nonbonded.pme ? s.nonbonded.order : 0.0},
           {"pme_grid_x", s.nonbonded.pme ? s.nonbonded.grid.x : 0.0},

@@ -7,8 +7,6 @@
 #include "schedule/rank_memory.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstring>
 
 #include "computes/bonded/tables.h"
 #include "computes/energies.h"
@@ -20,38 +18,11 @@ namespace {
 // Below this many atoms the lists alone do not fill a large GPU evenly, and are cut in two.
 constexpr int kSmallSystem = 50000;
 
-// By atom: what Slots::lj holds.
-std::vector<Float2> lj_of_atoms(const System& system) {
-  const LorentzBerthelot rules = lorentz_berthelot(system);
-  std::vector<Float2> values(static_cast<size_t>(system.atom_count()));
-  for (size_t a = 0; a < values.size(); ++a) {
-    const auto type = static_cast<size_t>(system.lj_types[a]);
-    if (rules.holds) {
-      values[a] = {static_cast<float>(rules.sigma[type] / 2),
-                   static_cast<float>(2 * std::sqrt(rules.epsilon[type]))};
-    } else {
-      std::memcpy(&values[a].x, &system.lj_types[a], sizeof(float));
-      values[a].y = 0;
-    }
-  }
-  return values;
-}
-
-// PairForces::lj_table.
-std::vector<Float2> lj_table(const System& system) {
-  std::vector<Float2> table;
-  const bool rules_hold = lorentz_berthelot(system).holds;
-  for (size_t i = 0; i < system.lj_a.size() && !rules_hold; ++i)
-    table.push_back(
-        {static_cast<float>(12 * system.lj_a[i]), static_cast<float>(6 * system.lj_b[i])});
-  return table;
-}
-
 PairSetup pair_setup(const Setup& setup, const SlotMemory& slots) {
   const int atoms = setup.system.atom_count();
   const double reach = setup.nonbonded.cutoff + setup.lists.buffer;
   return {
-      setup.pairs, lj_table(setup.system), setup.ages, atoms < kSmallSystem ? 2 : 1,
+      setup.pairs, setup.packed_pairs.table, setup.ages, atoms < kSmallSystem ? 2 : 1,
       expected_entries(atoms, atoms / setup.box.volume(), reach, slots.room.slots / kClusterSize)};
 }
 
@@ -60,7 +31,7 @@ PairSetup pair_setup(const Setup& setup, const SlotMemory& slots) {
 RankMemory::RankMemory(const Setup& shared, Device& on)
     : setup(shared),
       device(on),
-      slots(on, shared.system, shared.grid, lj_of_atoms(shared.system),
+      slots(on, shared.system, shared.grid, shared.packed_pairs.atoms,
             whole_system(shared.system, shared.grid, kEnergyKinds)),
       groups(slots, atoms_in_terms(shared.system), shared.plan.constraint_tolerance),
       pairs(slots, pair_setup(shared, slots)),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Choices that a setup makes: list buffer and lifetime, patch grid, pair parameters.
+// Choices that a setup makes: list buffer and lifetime, patch grid.
 #include "schedule/setup.h"
 
 #include <algorithm>
@@ -80,21 +80,6 @@ ListAges list_ages(const ListSettings& lists, double cutoff, const StepPlan& pla
   return ages;
 }
 
-PairParameters pair_parameters(const System& system, const NonbondedSettings& settings,
-                               bool lorentz_berthelot_holds) {
-  const double cutoff = settings.cutoff;
-  PairParameters p{};
-  p.cutoff2 = static_cast<float>(cutoff * cutoff);
-  p.t_scale = static_cast<float>(2 / (cutoff * cutoff));
-  p.lj_shift_6 = settings.potential_shift ? static_cast<float>(std::pow(cutoff, -6)) : 0.0f;
-  const double direct = settings.pme ? std::erfc(settings.alpha * cutoff) : 1.0;
-  p.coulomb_shift = settings.potential_shift ? static_cast<float>(direct / cutoff) : 0.0f;
-  p.combination = lorentz_berthelot_holds ? Combination::kLorentzBerthelot : Combination::kTable;
-  p.lj_types = system.lj_type_count;
-  p.ewald = fit_ewald(settings.pme ? settings.alpha : 0.0, cutoff);
-  return p;
-}
-
 }  // namespace
 
 Setup make_setup(System system, const NonbondedSettings& nonbonded,
@@ -111,8 +96,8 @@ Setup make_setup(System system, const NonbondedSettings& nonbonded,
   if (nonbonded.pme) check_pme_grid(nonbonded.order, nonbonded.grid);
   const double reach = nonbonded.cutoff + setup.lists.buffer + 2 * setup.group_radius;
   setup.grid = make_patch_grid(box, nonbonded.cutoff, reach, setup.lists.away);
-  setup.lorentz_berthelot = lorentz_berthelot(setup.system).holds;
-  setup.pairs = pair_parameters(setup.system, nonbonded, setup.lorentz_berthelot);
+  setup.packed_pairs = pack_pairs(setup.system, nonbonded);
+  setup.pairs = pair_parameters(setup.system, nonbonded, setup.packed_pairs.form);
   const auto& masses = setup.system.masses;
   setup.total_mass = std::accumulate(masses.begin(), masses.end(), 0.0);
   const Constant ewald = ewald_constant(setup.system, nonbonded, box.volume());

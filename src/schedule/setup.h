@@ -29,8 +29,8 @@ struct Setup {
   ListAges ages;
   Box box{};
   PatchGrid grid;
+  PackedPairs packed_pairs;
   PairParameters pairs{};
-  bool lorentz_berthelot = true;
   double group_radius = 0;  // how far atoms stick out from the first of their group, nm
   double total_mass = 0;
   double constant_energy = 0;    // Ewald self and background energy, kJ/mol

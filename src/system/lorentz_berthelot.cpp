@@ -20,9 +20,10 @@ bool close(double value, double expected) {
 
 LorentzBerthelot lorentz_berthelot(const System& system) {
   const int types = system.lj_type_count;
+  const std::vector<double>&lj_a = system.pair_tables[0], &lj_b = system.pair_tables[1];
   LorentzBerthelot rules;
   for (int t = 0; t < types; ++t) {
-    const double a = system.lj_a[t * types + t], b = system.lj_b[t * types + t];
+    const double a = lj_a[t * types + t], b = lj_b[t * types + t];
     const bool interacts = a > 0 && b > 0;
     rules.sigma.push_back(interacts ? std::pow(a / b, 1.0 / 6) : 0);
     rules.epsilon.push_back(interacts ? b * b / (4 * a) : 0);
@@ -31,8 +32,8 @@ LorentzBerthelot lorentz_berthelot(const System& system) {
     for (int t = 0; t < types; ++t) {
       const double epsilon = std::sqrt(rules.epsilon[s] * rules.epsilon[t]);
       const double sigma6 = std::pow((rules.sigma[s] + rules.sigma[t]) / 2, 6);
-      if (!close(system.lj_a[s * types + t], 4 * epsilon * sigma6 * sigma6) ||
-          !close(system.lj_b[s * types + t], 4 * epsilon * sigma6)) {
+      if (!close(lj_a[s * types + t], 4 * epsilon * sigma6 * sigma6) ||
+          !close(lj_b[s * types + t], 4 * epsilon * sigma6)) {
         return {};
       }
     }

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "math/box.h"
@@ -33,7 +34,10 @@ struct System {
   std::vector<double> charges;    // e
   std::vector<int32_t> lj_types;  // type of each atom
   int lj_type_count = 0;
-  std::vector<double> lj_a, lj_b;  // (types, types): E = a/r^12 - b/r^6
+  // The interaction of pairs besides Coulomb: the name of its form (computes/nonbonded/forms), and
+  // for each of the form's parameters a table (types, types). Lennard-Jones: a, b.
+  std::string pair_form = "lennard-jones";
+  std::vector<std::vector<double>> pair_tables;
 
   std::vector<Terms> terms;  // by form; a form that is not used has no entry
   std::vector<std::array<int32_t, 2>> exclusions;

@@ -44,13 +44,14 @@ PairRank::Choices ewald(double alpha) {
 }
 
 void forces_meet_the_reference(Pair devices) {
-  const Molecules m = make_molecules(kBox, 5);
+  const Molecules molecules = make_molecules(kBox, 5);
   for (const double alpha : {0.0, 2.92, 4.1}) {
-    for (const Combination combination : {Combination::kLorentzBerthelot, Combination::kTable}) {
+    for (const FormRow& row : form_rows(molecules)) {
+      const Molecules m = row.apply(molecules);
       for (const bool shift : {false, true}) {
         PairRank::Choices choices = ewald(alpha);
         choices.settings.potential_shift = shift;
-        choices.combination = combination;
+        choices.form = row.first;
         choices.pieces = shift ? 4 : 1;
         PairRank rank(devices.device, m, choices);
         rank.build();

@@ -49,12 +49,13 @@ inline Molecules make_molecules(const Box& box, uint64_t seed) {
   m.system.group_start = {0};
   m.system.lj_type_count = 3;
   const double sigma[3] = {0.315, 0, 0.244}, epsilon[3] = {0.636, 0, 0.366};
+  m.system.pair_tables.resize(2);
   for (int s = 0; s < 3; ++s) {
     for (int t = 0; t < 3; ++t) {
       const double s6 = std::pow((sigma[s] + sigma[t]) / 2, 6);
       const double four_epsilon = 4 * std::sqrt(epsilon[s] * epsilon[t]);
-      m.system.lj_a.push_back(four_epsilon * s6 * s6);
-      m.system.lj_b.push_back(four_epsilon * s6);
+      m.system.pair_tables[0].push_back(four_epsilon * s6 * s6);
+      m.system.pair_tables[1].push_back(four_epsilon * s6);
     }
   }
   const Vec3d widths = box.widths();
@@ -71,6 +72,26 @@ inline Molecules make_molecules(const Box& box, uint64_t seed) {
     }
   }
   return m;
+}
+
+// Parameters of a pair form for the types of make_molecules(), of which the second is without, and
+// the first place in PairForms that may be taken.
+struct FormRow {
+  const char* name;
+  int first;
+  std::vector<std::vector<double>> tables;
+
+  Molecules apply(Molecules m) const {
+    m.system.pair_form = name;
+    m.system.pair_tables = tables;
+    return m;
+  }
+};
+
+inline std::vector<FormRow> form_rows(const Molecules& m) {
+  const auto& lj = m.system.pair_tables;
+  return {{"lennard-jones", 0, lj},
+          {"lennard-jones", 1, lj}};
 }
 
 using PairCounts = std::map<std::pair<int, int>, int>;

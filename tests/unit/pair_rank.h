@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <vector>
 
 #include "computes/nonbonded/pair_memory.h"
@@ -27,7 +26,7 @@ class PairRank : public OneRank {
     double reach = 1.0;
     double grid_reach = 0;  // that patches are made for; 0: the same
     int away = 1;
-    Combination combination = Combination::kLorentzBerthelot;
+    int form = 0;             // the first of PairForms that may be taken
     int gap = 0;              // slots left empty in front, to show that slot numbers do not matter
     int pieces = 1;           // parts that a GPU cuts each list into
     int shell = kShells - 1;  // the last one to evaluate
@@ -56,16 +55,21 @@ class PairRank : public OneRank {
 
  private:
   static PatchGrid grid_of(const Molecules& molecules, const Choices& choices);
-  static std::vector<Float2> lj_of_atoms(const System& system, Combination combination);
-  static PairSetup setup_of(const System& system, const Choices& choices);
+  PairRank(Device& device, const Molecules& molecules, const PackedPairs& packed,
+           const Choices& choices);
+  static PairSetup setup_of(const System& system, const PackedPairs& packed,
+                            const Choices& choices);
   void move_slots(int gap);
 };
 
 inline PairRank::PairRank(Device& on, const Molecules& molecules, const Choices& chosen)
-    : OneRank(on, molecules.system, grid_of(molecules, chosen),
-              lj_of_atoms(molecules.system, chosen.combination), chosen.gap),
+    : PairRank(on, molecules, pack_pairs(molecules.system, chosen.settings, chosen.form), chosen) {}
+
+inline PairRank::PairRank(Device& on, const Molecules& molecules, const PackedPairs& packed,
+                          const Choices& chosen)
+    : OneRank(on, molecules.system, grid_of(molecules, chosen), packed.atoms, chosen.gap),
       choices(chosen),
-      pairs(*this, setup_of(molecules.system, chosen)) {
+      pairs(*this, setup_of(molecules.system, packed, chosen)) {
   start_from(molecules.positions, std::vector<Vec3d>(molecules.positions.size()), {});
   lay_out();
   if (chosen.gap) move_slots(chosen.gap);
@@ -80,40 +84,11 @@ inline PatchGrid PairRank::grid_of(const Molecules& molecules, const Choices& ch
                          std::max(choices.reach, choices.grid_reach), choices.away);
 }
 
-inline std::vector<Float2> PairRank::lj_of_atoms(const System& system, Combination combination) {
-  const LorentzBerthelot rules = lorentz_berthelot(system);
-  std::vector<Float2> values;
-  for (const int32_t type : system.lj_types) {
-    Float2 value{0, 0};
-    if (combination == Combination::kTable) {
-      std::memcpy(&value.x, &type, sizeof type);
-    } else {
-      value = {static_cast<float>(rules.sigma[type] / 2),
-               static_cast<float>(2 * std::sqrt(rules.epsilon[type]))};
-    }
-    values.push_back(value);
-  }
-  return values;
-}
-
-inline PairSetup PairRank::setup_of(const System& system, const Choices& choices) {
-  const NonbondedSettings& settings = choices.settings;
-  const double cutoff = settings.cutoff, alpha = settings.pme ? settings.alpha : 0;
+inline PairSetup PairRank::setup_of(const System& system, const PackedPairs& packed,
+                                    const Choices& choices) {
   PairSetup setup{};
-  PairParameters& parameters = setup.parameters;
-  parameters.cutoff2 = static_cast<float>(cutoff * cutoff);
-  parameters.t_scale = static_cast<float>(2 / (cutoff * cutoff));
-  if (settings.potential_shift) {
-    parameters.lj_shift_6 = static_cast<float>(std::pow(cutoff, -6));
-    parameters.coulomb_shift = static_cast<float>(std::erfc(alpha * cutoff) / cutoff);
-  }
-  parameters.combination = choices.combination;
-  parameters.lj_types = system.lj_type_count;
-  parameters.ewald = fit_ewald(alpha, cutoff);
-  for (size_t k = 0; k < system.lj_a.size(); ++k) {
-    setup.lj_table.push_back(
-        {static_cast<float>(12 * system.lj_a[k]), static_cast<float>(6 * system.lj_b[k])});
-  }
+  setup.parameters = pair_parameters(system, choices.settings, packed.form);
+  setup.table = packed.table;
   for (int shell = 0; shell < kShells; ++shell) {
     setup.ages.reach[shell] = reach_of(choices, shell);
     setup.ages.shell.push_back(shell);

@@ -164,8 +164,7 @@ System molecules(bool with_terms, std::vector<Vec3d>& positions) {
   }
   s.lj_type_count = 1;
   const double s6 = std::pow(0.2, 6), epsilon = 0.3;
-  s.lj_a = {4 * epsilon * s6 * s6};
-  s.lj_b = {4 * epsilon * s6};
+  s.pair_tables = {{4 * epsilon * s6 * s6}, {4 * epsilon * s6}};
   return with_groups(s);
 }
 

@@ -4,8 +4,11 @@
 // tests/conformance to see.
 #include <hwy/targets.h>
 
+#include <string>
+
 #include "device/host/host_device.h"
 #include "device/host/kernels.h"
+#include "math/error.h"
 #include "pair_molecules.h"
 
 using namespace quiltmd;
@@ -37,21 +40,28 @@ void lists_do_not_depend_on_threads_or_slots() {
 }
 
 void every_instruction_set_agrees() {
-  const Molecules m = make_molecules(kBox, 6);
+  const Molecules molecules = make_molecules(kBox, 6);
   HostDevice device(1, host_kernels());
   PairRank::Choices choices;
   choices.settings.alpha = 2.92;
   choices.reach = 1.2;
   for (int64_t left = hwy::SupportedTargets(); left; left &= left - 1) {
     hwy::SetSupportedTargetsForTest(left & -left);
-    PairRank rank(device, m, choices);
-    rank.build();
-    rank.evaluate(true);
-    const Errors errors = against_reference(rank, m);
-    CHECK(errors.force < 2.5e-6);
-    CHECK_NEAR(errors.lj, 0, 1e-6);
-    CHECK_NEAR(errors.coulomb, 0, 1e-6);
-    CHECK_NEAR(errors.virial, 0, 1e-6);
+    for (const FormRow& row : form_rows(molecules)) {
+      for (const bool shift : {false, true}) {
+        const Molecules m = row.apply(molecules);
+        choices.form = row.first;
+        choices.settings.potential_shift = shift;
+        PairRank rank(device, m, choices);
+        rank.build();
+        rank.evaluate(true);
+        const Errors errors = against_reference(rank, m);
+        CHECK(errors.force < 2.5e-6);
+        CHECK_NEAR(errors.lj, 0, 1e-6);
+        CHECK_NEAR(errors.coulomb, 0, 1e-6);
+        CHECK_NEAR(errors.virial, 0, 1e-6);
+      }
+    }
     hwy::SetSupportedTargetsForTest(0);
   }
 }
@@ -106,6 +116,14 @@ void polynomials_fit() {
       CHECK_NEAR(evaluate(fit.energy, r * r, cutoff) / erf, 1, 5e-7);
     }
   }
+  fit_ewald(4.2 / cutoff, cutoff);
+  std::string refused;
+  try {
+    fit_ewald(4.3 / cutoff, cutoff);
+  } catch (const Error& error) {
+    refused = error.what();
+  }
+  CHECK(refused.find("forces are accurate up to 4.2") != std::string::npos);
   const EwaldPolynomial none = fit_ewald(0, cutoff);
   for (int k = 0; k <= kEwaldDegree; ++k) CHECK(none.force[k] == 0 && none.energy[k] == 0);
 }
@@ -118,10 +136,10 @@ void combination_rules_are_recognised() {
   CHECK_NEAR(rules.epsilon[2], 0.366, 1e-9);
   CHECK(rules.epsilon[1] == 0);
   System with_special_pair = m.system;
-  with_special_pair.lj_b[2] *= 1.01;
+  with_special_pair.pair_tables[1][2] *= 1.01;
   CHECK(!lorentz_berthelot(with_special_pair).holds);
   System with_repulsion = m.system;
-  with_repulsion.lj_a[4] = 1e-6;
+  with_repulsion.pair_tables[0][4] = 1e-6;
   CHECK(!lorentz_berthelot(with_repulsion).holds);
 }
 

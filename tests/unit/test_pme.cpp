@@ -8,6 +8,7 @@
 #include <string>
 
 #include "check.h"
+#include "computes/nonbonded/pair_parameters.h"
 #include "computes/pme/bspline.h"
 #include "computes/pme/setup.h"
 #include "device/host/kernels.h"
@@ -165,13 +166,12 @@ void dispersion_is_the_mean_of_all_pairs() {
     s.lj_types.back() = a % 3;
   }
   s.lj_type_count = 3;
-  s.lj_a = {1, 2, 3, 2, 4, 5, 3, 5, 6};
-  s.lj_b = {9, 8, 7, 8, 6, 5, 7, 5, 4};
+  s.pair_tables = {{1, 2, 3, 2, 4, 5, 3, 5, 6}, {9, 8, 7, 8, 6, 5, 7, 5, 4}};
   double a = 0, b = 0, pairs = 0;
   for (size_t i = 0; i < 7; ++i)
     for (size_t j = i; j < 7; ++j, ++pairs) {
-      a += s.lj_a[(i % 3) * 3 + j % 3];
-      b += s.lj_b[(i % 3) * 3 + j % 3];
+      a += s.pair_tables[0][(i % 3) * 3 + j % 3];
+      b += s.pair_tables[1][(i % 3) * 3 + j % 3];
     }
   NonbondedSettings settings;
   settings.cutoff = 1.2;

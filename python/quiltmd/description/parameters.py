@@ -34,7 +34,8 @@ def refuse_nonsense(system: Any) -> None:
     if wrong.any():
         atoms = system.pairs14[int(np.argmax(wrong))]
         raise InputError(f"the 1-4 pair of {names(system, atoms)} has a negative sigma or epsilon")
-    _refuse_lennard_jones(system)
+    if system.pair_form == "lennard-jones":  # the core checks those of other forms
+        _refuse_lennard_jones(system)
 
 
 def _refuse_torsions(system: Any) -> None:

@@ -8,6 +8,7 @@ it into a run. Since it never changes, nothing needs to be kept in step with it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -54,6 +55,7 @@ _LAYOUT: dict[str, tuple[np.dtype[Any], tuple[str | int | None, ...]]] = {
     "constraints": (_I, (None, 2)),
     "constraint_lengths": (_F, (None,)),
 }
+_LENNARD_JONES = "lennard-jones"
 _PARAMETERS_OF = {form[0]: form[2] for form in _FORMS} | {"constraints": "constraint_lengths"}
 _TUPLES = (*(form[0] for form in _FORMS), "exclusions", "constraints")
 
@@ -102,6 +104,11 @@ class System:
         term in `bonds` and `angles`.
     topology:
         Names of atoms and residues.
+    pair_form, pair_tables:
+        Where pairs do not interact by Lennard-Jones: the name of the form, and
+        for each of its parameters a symmetric (T, T) table; `lj_a` and `lj_b`
+        are then empty. "buckingham": A, B, C of E = A exp(-B r) - C/r^6, in
+        kJ/mol, 1/nm, kJ/mol nm^6.
     nonbonded:
         The nonbonded settings that the input states, which a `Simulation` follows where it is given
         none; None where it states none, as in Amber's files.
@@ -138,11 +145,14 @@ class System:
     improper_parameters: F64 = _NONE
     urey_bradleys: I32 = _NONE
     urey_bradley_parameters: F64 = _NONE
+    pair_form: str = "lennard-jones"
+    pair_tables: Sequence[npt.ArrayLike] = ()
 
     def __post_init__(self) -> None:
         sizes = {"N": len(self.masses), "T": len(self.lj_a)}
         for name, (dtype, shape) in _LAYOUT.items():
             object.__setattr__(self, name, _frozen(name, getattr(self, name), dtype, shape, sizes))
+        object.__setattr__(self, "pair_tables", _frozen_tables(self))
         _check_terms(self)
         if len(self.topology.atom_names) != self.atoms:
             raise InputError(
@@ -207,9 +217,15 @@ class System:
         """
         return cls(**system_fields(openmm_system, topology, nonbonded))
 
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """All arrays by field name, for the core: C-contiguous copies."""
-        return {name: np.array(getattr(self, name), order="C") for name in _LAYOUT}
+    def arrays(self) -> dict[str, Any]:
+        """What the core needs: all arrays by field name, C-contiguous copies."""
+        arrays: dict[str, Any] = {
+            name: np.array(getattr(self, name), order="C") for name in _LAYOUT
+        }
+        if self.pair_form != _LENNARD_JONES:
+            arrays["pair_form"] = self.pair_form
+            arrays["pair_tables"] = np.stack([np.asarray(table) for table in self.pair_tables])
+        return arrays
 
     def tile(self, nx: int, ny: int, nz: int) -> System:
         """The system repeated nx, ny, nz times; `State.tile` places the copies.
@@ -258,6 +274,35 @@ def _frozen(
     return array
 
 
+def _types(system: System) -> int:
+    """Number of types that pair parameters are given for."""
+    tables = system.pair_tables
+    return len(system.lj_a) if system.pair_form == _LENNARD_JONES else len(np.asarray(tables[0]))
+
+
+def _frozen_tables(system: System) -> tuple[F64, ...]:
+    """The tables of a pair form other than Lennard-Jones, checked."""
+    tables = system.pair_tables
+    if system.pair_form == _LENNARD_JONES:
+        if len(tables) > 0:
+            raise InputError(
+                "Lennard-Jones parameters are lj_a and lj_b; pair_tables must be empty"
+            )
+        return ()
+    if len(system.lj_a) > 0 or len(system.lj_b) > 0:
+        raise InputError(f"with the pair form {system.pair_form!r}, lj_a and lj_b must be empty")
+    if len(tables) == 0:
+        raise InputError(f"the pair form {system.pair_form!r} needs pair_tables")
+    sizes = {"T": len(np.asarray(tables[0]))}
+    frozen = tuple(
+        _frozen(f"pair_tables[{k}]", table, _F, ("T", "T"), sizes) for k, table in enumerate(tables)
+    )
+    for k, table in enumerate(frozen):
+        if (table != table.T).any():
+            raise InputError(f"system.pair_tables[{k}] is not symmetric")
+    return frozen
+
+
 def _shape_words(shape: tuple[str | int | None, ...]) -> str:
     return "(" + ", ".join("n" if size is None else str(size) for size in shape) + ")"
 
@@ -291,10 +336,10 @@ def _check_atoms(system: System) -> None:
             f"{topology.describe(atom)} has mass {system.masses[atom]:g}; massless atoms "
             "(virtual sites, fixed atoms) are not supported"
         )
-    types = len(system.lj_a)
+    types = _types(system)
     if system.lj_types.min() < 0 or system.lj_types.max() >= types:
         atom = int(np.argmax((system.lj_types < 0) | (system.lj_types >= types)))
-        raise InputError(f"{topology.describe(atom)} has a Lennard-Jones type without parameters")
+        raise InputError(f"{topology.describe(atom)} has a pair type without parameters")
     for name in ("lj_a", "lj_b"):
         table = getattr(system, name)
         if (table != table.T).any():
@@ -305,4 +350,10 @@ def _check_atoms(system: System) -> None:
         raise InputError(f"the constraint between {first} and {second} has no positive length")
 
 
-assert {field.name for field in fields(System)} == {*_LAYOUT, "topology", "nonbonded"}
+assert {field.name for field in fields(System)} == {
+    *_LAYOUT,
+    "topology",
+    "nonbonded",
+    "pair_form",
+    "pair_tables",
+}

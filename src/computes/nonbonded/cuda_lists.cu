@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pair lists on the GPU: one block for eight i-clusters that follow each other on the Hilbert curve,
-// one warp for each. The block first finds its visitors, the clusters near any of the eight; then it
+// one warp for each. The block first finds all j-clusters near any of the eight; then it
 // brings their atoms into shared memory, a table at a time, as seen from the middle of its box. Each
 // warp picks those near its own cluster, and measures their atoms four clusters at a time
-// (cuda_near.cuh). Hardly any work is done per warp that the block can share; the price is that the
+// (cuda_near_atoms.cuh). Hardly any work is done per warp that the block can share; the price is that the
 // warps wait for each other, and so the block waits for memory as few times as can be.
 //
 // A list grows in shared memory, 16 bits an entry: the first shell from the start, what is beyond it
@@ -15,8 +15,8 @@
 // Lists hold what is in reach and, for the rounding of the measure, a little beyond.
 #include <bit>
 
+#include "computes/nonbonded/cuda_near_clusters.cuh"
 #include "computes/nonbonded/cuda_operations.h"
-#include "computes/nonbonded/cuda_table.cuh"
 #include "device/cuda/kernels.h"
 #include "device/cuda/launch.h"
 #include "device/cuda/warp.cuh"
@@ -30,17 +30,17 @@ __device__ __forceinline__ int pick_clusters(const Search& s, int before, int co
   int picked = 0;
 #pragma unroll 1
   for (int base = 0; base < count; base += kWarp) {
-    const unsigned n = base + s.lane, number = (before + n) % kVisitors;
-    const bool near = n < count && (s.table.hosts[number] >> warp & 1u);
+    const unsigned n = base + s.lane, number = (before + n) % kNearClusters;
+    const bool near = n < count && (s.table.near_warps[number] >> warp & 1u);
     const unsigned lanes = __ballot_sync(kAllLanes, near);
     if (near) {
-      const int cluster = (s.table.visitors[number] & kSlotMask) / kClusterSize;
-      s.desk.picked[picked + __popc(lanes & s.earlier)] =
-          static_cast<uint16_t>(n * kPlace | suspicion(s, cluster));
+      const int cluster = (s.table.near_clusters[number] & kSlotMask) / kClusterSize;
+      s.scratch.picked[picked + __popc(lanes & s.earlier)] =
+          static_cast<uint16_t>(n * kPlace | possible_exclusions(s, cluster));
     }
     picked += __popc(lanes);
   }
-  if (s.lane < 2 * kAtOnce) s.desk.picked[picked + s.lane] = kTable * kPlace;
+  if (s.lane < 2 * kAtOnce) s.scratch.picked[picked + s.lane] = kTable * kPlace;
   return picked;
 }
 
@@ -81,14 +81,14 @@ __device__ __forceinline__ void test_atoms(const Search& s, const NearTest& test
                                            int before, int picked, Draft& list) {
   const int cluster = s.lane / kClusterSize, place = s.lane % kClusterSize;
   const unsigned so_far = kept(2 * s.earlier + 1);
-  const auto brief =
+  const auto short_entry =
       kept(static_cast<unsigned>(before << (kAtomBits + kShellBits) | place << kShellBits));
   static_assert(sizeof(uint4) * kClusterSize == 2 * kPlace);
-  constexpr unsigned kPlaces = kSuspect - kPlace;
+  constexpr unsigned kPlaces = kMayExclude - kPlace;
   const unsigned own_row = kept(shared_address(s.table.rows + place));
   const auto measure = [&](unsigned mark) { return nearest2(test, own_row + 2 * mark); };
   const auto entry_of = [&](unsigned mark) {
-    return visitor_at(s, before + mark / kPlace) + place;
+    return near_cluster(s, before + mark / kPlace) + place;
   };
   const auto keep_placed = [&](unsigned mark, bool near) {
     int count = list.near_last + 1;
@@ -105,18 +105,18 @@ __device__ __forceinline__ void test_atoms(const Search& s, const NearTest& test
     const int at = near ? list.near_last + rank : list.far_first - rank;
     list.near_last += __popc(nears);
     list.far_first -= __popc(fars);
-    const auto value = static_cast<Brief>(brief + mark + shell_of(s, distance2));
-    if (listed && list.near_last < list.far_first) list.brief[at] = value;
+    const auto value = static_cast<ShortEntry>(short_entry + mark + shell_of(s, distance2));
+    if (listed && list.near_last < list.far_first) list.short_entries[at] = value;
   };
 #pragma unroll 1
   for (int first = 0; first < picked; first += 2 * kAtOnce) {
-    const unsigned pick_a = s.desk.picked[first + cluster], a = pick_a & kPlaces;
-    const unsigned pick_b = s.desk.picked[first + cluster + kAtOnce], b = pick_b & kPlaces;
+    const unsigned pick_a = s.scratch.picked[first + cluster], a = pick_a & kPlaces;
+    const unsigned pick_b = s.scratch.picked[first + cluster + kAtOnce], b = pick_b & kPlaces;
     const float distance2_a = measure(a), distance2_b = measure(b);
     bool near_a = distance2_a < reach2, near_b = distance2_b < reach2;
-    if (__any_sync(kAllLanes, near_a && pick_a >= kSuspect))
+    if (__any_sync(kAllLanes, near_a && pick_a >= kMayExclude))
       near_a = append_masked(s, pick_a, entry_of(a), near_a, list);
-    if (__any_sync(kAllLanes, near_b && pick_b >= kSuspect))
+    if (__any_sync(kAllLanes, near_b && pick_b >= kMayExclude))
       near_b = append_masked(s, pick_b, entry_of(b), near_b, list);
     keep(a, near_a, distance2_a);
     keep(b, near_b, distance2_b);
@@ -129,28 +129,28 @@ __device__ __forceinline__ void fill_lists(const Search& s, int first, bool want
   const int end = s.shell[s.op.grid.codes].begin;
   const auto first_entry = static_cast<uint32_t>(s.shell[0].cluster + first) * kClusterSize;
   const float3 origin = s.origin();
-  const Box box = s.table.boxes[threadIdx.x / kWarp];
+  const BoundingBox box = s.table.boxes[threadIdx.x / kWarp];
   const float3 corner{fabsf(box.centre.x) + box.half.x, fabsf(box.centre.y) + box.half.y,
                       fabsf(box.centre.z) + box.half.z};
   const float radius2 = fmaf(corner.x, corner.x, fmaf(corner.y, corner.y, corner.z * corner.z));
   const float reach2 = squared_reach(s.op.reach[kShells - 1]);
   const NearTest test = make_near_test(s.op.slots.local + s.cluster * kClusterSize, origin,
                                        matrix_error(radius2, reach2), s.lane);
-  list.visitors = 0;
+  list.near_clusters = 0;
 #pragma unroll 1
-  for (int base = first; base < end; base += kVisitors) {
-    if (list.visitors > 0) __syncthreads();  // the last table has been used
-    const int gathered = gather_visitors(s, base, first_entry, list.visitors, reach2);
+  for (int base = first; base < end; base += kNearClusters) {
+    if (list.near_clusters > 0) __syncthreads();  // the last table has been used
+    const int gathered = find_near_clusters(s, base, first_entry, list.near_clusters, reach2);
 #pragma unroll 1
     for (int done = 0; done < gathered; done += kTable) {
       if (done > 0) __syncthreads();
-      const int before = list.visitors + done, count = min(kTable, gathered - done);
+      const int before = list.near_clusters + done, count = min(kTable, gathered - done);
       enter_atoms(s, before, count);
       const int picked = wanted ? pick_clusters(s, before, count) : 0;
       __syncthreads();
       test_atoms<kPlaced>(s, test, reach2, before, picked, list);
     }
-    list.visitors += gathered;
+    list.near_clusters += gathered;
   }
 }
 
@@ -160,7 +160,7 @@ __device__ __noinline__ void fill_again(const Search& s, int first, bool wanted,
 }
 
 // Where a list of so many entries goes, or -1 when there is no room.
-__device__ int take_place(const BuildLists& op, int count, int lane) {
+__device__ int reserve_entries(const BuildLists& op, int count, int lane) {
   const int lines = (count + kListAlign - 1) / kListAlign * kListAlign;
   int begin = 0;
   if (lane == 0) begin = atomicAdd(op.entry_count, lines);
@@ -171,8 +171,9 @@ __device__ int take_place(const BuildLists& op, int count, int lane) {
   return -1;
 }
 
-__device__ __forceinline__ uint32_t full_entry(const Search& s, unsigned brief) {
-  return s.table.visitors[brief >> (kAtomBits + kShellBits)] + (brief >> kShellBits) % kClusterSize;
+__device__ __forceinline__ uint32_t full_entry(const Search& s, unsigned short_entry) {
+  return s.table.near_clusters[short_entry >> (kAtomBits + kShellBits)] +
+         (short_entry >> kShellBits) % kClusterSize;
 }
 
 // Count the entries beyond the first shell, 8 bits for each shell in a lane; returns those before
@@ -216,14 +217,15 @@ __device__ void scatter_far(const Search& s, const Draft& list, int first) {
 #pragma unroll 1
   for (int n = s.lane; n - s.lane < list.far_count(); n += kWarp) {
     const bool present = n < list.far_count();
-    const unsigned brief = list.far(min(n, list.far_count() - 1)), shell = brief % kShells;
+    const unsigned short_entry = list.far(min(n, list.far_count() - 1)),
+                   shell = short_entry % kShells;
     const unsigned lanes = lanes_like(__ballot_sync(kAllLanes, present), shell);
-    int* const next = s.desk.next + shell;
+    int* const next = s.scratch.next + shell;
     const int at = *next + __popc(lanes & s.earlier);
     __syncwarp();
     if (present) {
       if ((lanes & s.earlier) == 0) *next = at + __popc(lanes);
-      s.op.entries[first + at] = full_entry(s, brief);
+      s.op.entries[first + at] = full_entry(s, short_entry);
     }
     __syncwarp();
   }
@@ -238,11 +240,11 @@ __device__ void sort_list(const Search& s, const Draft& list, int begin, PairLis
   begin += list.masked_count;
 #pragma unroll 4
   for (int n = s.lane; n < list.near_count(); n += kWarp)
-    s.op.entries[begin + n] = full_entry(s, list.brief[n]);
+    s.op.entries[begin + n] = full_entry(s, list.short_entries[n]);
   int within;
   const int before = count_shells(list, s.lane, &within);
   if (s.lane < kShells) {
-    s.desk.next[s.lane] = before;
+    s.scratch.next[s.lane] = before;
     header.within[s.lane] = list.masked_count + list.near_count() + within;
   }
   __syncwarp();
@@ -251,10 +253,10 @@ __device__ void sort_list(const Search& s, const Draft& list, int begin, PairLis
 
 // Give the list its place, and write it there if it is whole. Returns whether it must be searched
 // again, to be written there; `list` is then that place.
-__device__ bool settle_list(const Search& s, int number, Draft& list) {
+__device__ bool place_list(const Search& s, int number, Draft& list) {
   __syncwarp();  // all lanes' entries are there
   const int masked = list.masked_count, count = masked + list.plain_count();
-  const int begin = take_place(s.op, count, s.lane);
+  const int begin = reserve_entries(s.op, count, s.lane);
   const bool placed = begin >= 0, whole = list.fits();
   PairList& header = s.op.lists[number];
   if (s.lane == 0) {
@@ -278,9 +280,9 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
                  const __grid_constant__ Bins bins) {
   extern __shared__ uint4 memory[];
   Table& table = *reinterpret_cast<Table*>(memory);
-  Desk* const desks = reinterpret_cast<Desk*>(&table + 1);
-  Brief* const briefs = reinterpret_cast<Brief*>(desks + kWarps);
-  Neighbour* const shell = reinterpret_cast<Neighbour*>(briefs + kWarps * room);
+  WarpScratch* const scratches = reinterpret_cast<WarpScratch*>(&table + 1);
+  ShortEntry* const short_entries = reinterpret_cast<ShortEntry*>(scratches + kWarps);
+  Neighbour* const shell = reinterpret_cast<Neighbour*>(short_entries + kWarps * room);
   if (threadIdx.x < kBins) table.shell[threadIdx.x] = bins.shell[threadIdx.x];
   if (threadIdx.x == 0) table.shell[kBins] = bins.shell[kBins];
   wait_for_previous();
@@ -291,7 +293,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
   const int first_list = op.first_list[compute];
   if (warp == 0) load_shell(op, compute, shell, lane);
   const int own_first = own.start / kClusterSize, clusters = clusters_of(own);
-  if (threadIdx.x < kClusterSize) table.rows[kTable * kClusterSize + threadIdx.x] = nowhere_row();
+  if (threadIdx.x < kClusterSize) table.rows[kTable * kClusterSize + threadIdx.x] = padding_row();
 #pragma unroll 1
   for (int first = blockIdx.y * kWarps; first < clusters; first += gridDim.y * kWarps) {
     const int n = first + warp, number = first_list + n;
@@ -299,14 +301,19 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
     if (n < clusters && !wanted && lane == 0)
       atomicMax(&op.faults->list_overflow, op.entry_capacity + kListAlign);
     const auto cluster = static_cast<uint32_t>(own_first + min(n, clusters - 1));
-    const Search s{op, shell, table, desks[warp], cluster, bins, lane, kept((1u << lane) - 1)};
-    if (warp == kWarps - 1) note_boxes(op, {own_first + first, clusters - first}, table, lane);
-    note_partners(s);
+    const Search s{op, shell, table, scratches[warp], cluster, bins, lane, kept((1u << lane) - 1)};
+    if (warp == kWarps - 1) store_boxes(op, {own_first + first, clusters - first}, table, lane);
+    store_partners(s);
     __syncthreads();  // the shell and the boxes are complete
-    Draft list{
-        briefs + kept(warp * room), nullptr, s.desk.masked, s.desk.masks, room, kMaskedRoom, room};
+    Draft list{short_entries + kept(warp * room),
+               nullptr,
+               s.scratch.masked,
+               s.scratch.masks,
+               room,
+               kMaskedRoom,
+               room};
     fill_lists<false>(s, first, wanted, list);
-    wanted = wanted && settle_list(s, number, list);
+    wanted = wanted && place_list(s, number, list);
     if (__syncthreads_or(wanted)) fill_again(s, first, wanted, list);
   }
 }
@@ -371,9 +378,10 @@ void number_lists(const NumberLists& op, CudaContext& context) {
 void build_lists(const BuildLists& op, CudaContext& context) {
   if (op.compute_count == 0 || op.list_capacity == 0) return;
   const int room = lists::room_for(op.reach[kShells - 1]);
-  const size_t shared = sizeof(lists::Table) +
-                        lists::kWarps * (sizeof(lists::Desk) + room * sizeof(lists::Brief)) +
-                        (op.grid.codes + 1) * sizeof(lists::Neighbour);
+  const size_t shared =
+      sizeof(lists::Table) +
+      lists::kWarps * (sizeof(lists::WarpScratch) + room * sizeof(lists::ShortEntry)) +
+      (op.grid.codes + 1) * sizeof(lists::Neighbour);
   // Room for a fifth more clusters than the mean patch has; blocks of fuller patches go round again.
   const auto mean = blocks_for(op.list_capacity, op.compute_count);
   launch(context,

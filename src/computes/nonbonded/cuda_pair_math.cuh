@@ -4,18 +4,10 @@
 // the variants with and without energies give the same forces bit by bit.
 #pragma once
 
-#include "computes/nonbonded/operations.h"
+#include "computes/nonbonded/pair_forms.h"
 #include "math/fixed.h"
 
 namespace quiltmd::pairs {
-
-// Lennard-Jones parameters of an i atom as the inner loop wants them. With y = (r_min/r)^6,
-// r_min = 2^(1/6) sigma:
-//   energy = eps (y^2 - 2 y),   force / r = 12 eps (y^2 - y) / r^2.
-// x = half of r_min, y = 6 sqrt(eps); made of slots.lj = (sigma/2, 2 sqrt(eps)), which is what the
-// j atom brings: 12 eps is the product of both y.
-constexpr float kRootTwo6 = 1.12246204830937298f;  // 2^(1/6)
-__device__ __forceinline__ float2 scaled_lj(float2 lj) { return {lj.x * kRootTwo6, lj.y * 3.0f}; }
 
 // 1/sqrt(x), 2 units in the last place; infinity at zero.
 __device__ __forceinline__ float inverse_sqrt(float x) {
@@ -42,51 +34,52 @@ __device__ __forceinline__ long long force_to_fixed(float value) {
   return static_cast<long long>(static_cast<unsigned long long>(high) << 32 | low);
 }
 
-// Horner's rule down to, and without, the constant coefficient.
-template <int kDegree>
-__device__ __forceinline__ float horner_tail(const float* c, float t) {
-  float p = c[kDegree];
-#pragma unroll
-  for (int k = kDegree - 1; k > 0; --k) p = fmaf(p, t, c[k]);
-  return p;
+__device__ __forceinline__ float2 load2(const Float2* p) {
+  return __ldg(reinterpret_cast<const float2*>(p));
 }
 
-// A Lennard-Jones interaction: force * r, and the energy when it is wanted.
-struct LennardJones {
-  float force_r;
-  float energy;
+// The number type of pair forms (forms/basics.h) in a thread.
+struct Single {
+  using Value = float;
+  static constexpr bool kFolded = true;
+
+  static constexpr QMD_HD float of(double value) { return static_cast<float>(value); }
+  static constexpr QMD_HD float of(float value) { return value; }
+  static constexpr QMD_HD float of(int value) { return static_cast<float>(value); }
+  static QMD_HD float negative(float a) { return -a; }
+  static QMD_HD float multiply_add(float a, float b, float c) { return fmaf(a, b, c); }
+  static QMD_HD float multiply_subtract(float a, float b, float c) { return fmaf(a, b, -c); }
+  // For x up to 127: the sum with 1.5 * 2^23 leaves the rounded x in its low bits.
+  static __device__ __forceinline__ float exp2(float x) {
+    const float least = fmaxf(x, -126.0f), shifted = least + 12582912.0f;
+    const float fraction = exp2_fraction<Single>(least - (shifted - 12582912.0f));
+    return __int_as_float(__float_as_int(fraction) + (__float_as_int(shifted) << 23));
+  }
+  static QMD_HD float choose(Always, float a, float) { return a; }
+  static QMD_HD float choose(bool condition, float a, float b) { return condition ? a : b; }
+  static QMD_HD float if_or_zero(Always, float a) { return a; }
+  static QMD_HD float if_or_zero(bool condition, float a) { return condition ? a : 0.0f; }
+
+  // An i atom keeps the bits of its type, which the row follows from: fewer registers.
+  using Row = Float2;
+  template <int kCount>
+  static QMD_HD Row row(Float2 own, const float*, int) {
+    return own;
+  }
+  template <int kCount>
+  static __device__ __forceinline__ Numbers<Single, kCount> look_up(Row i, float j,
+                                                                    const PairParameters& p,
+                                                                    const float* table) {
+    const int row = __float_as_int(i.x) * p.types;
+    if constexpr (kCount == 2) {
+      const float2 n = __ldg(reinterpret_cast<const float2*>(table) + row + __float_as_int(j));
+      return {n.x, n.y};
+    } else {
+      static_assert(kCount == 4);
+      const float4 n = __ldg(reinterpret_cast<const float4*>(table) + row + __float_as_int(j));
+      return {n.x, n.y, n.z, n.w};
+    }
+  }
 };
-
-template <bool kEnergy>
-__device__ __forceinline__ LennardJones lennard_jones(float2 i, float2 j, float inverse,
-                                                      const PairParameters& p) {
-  const float range = fmaf(j.x, kRootTwo6, i.x);
-  const float twelve_eps = i.y * j.y;
-  const float x = range * inverse;
-  const float x2 = x * x;
-  const float y = x2 * x2 * x2;
-  const float scaled = y * twelve_eps;
-  LennardJones lj{fmaf(y, scaled, -scaled), 0};
-  if constexpr (kEnergy) {
-    const float range2 = range * range;
-    const float at_cutoff = range2 * range2 * range2 * p.lj_shift_6;
-    lj.energy = twelve_eps * (1.0f / 12.0f) *
-                (fmaf(y, y, -2 * y) - fmaf(at_cutoff, at_cutoff, -2 * at_cutoff));
-  }
-  return lj;
-}
-
-// The same from a table of (12 a, 6 b) by pair of types.
-template <bool kEnergy>
-__device__ __forceinline__ LennardJones table_lennard_jones(float2 ab, float inverse2,
-                                                            const PairParameters& p) {
-  const float inverse6 = inverse2 * inverse2 * inverse2;
-  LennardJones lj{inverse6 * fmaf(ab.x, inverse6, -ab.y), 0};
-  if constexpr (kEnergy) {
-    const float a = ab.x * (1.0f / 12.0f), b = ab.y * (1.0f / 6.0f);
-    lj.energy = inverse6 * fmaf(a, inverse6, -b) - p.lj_shift_6 * fmaf(a, p.lj_shift_6, -b);
-  }
-  return lj;
-}
 
 }  // namespace quiltmd::pairs

@@ -11,8 +11,8 @@
 // integers of a piece lack to zero is the force on the first i atom. So every sum of forces is
 // exactly zero, and nothing depends on the order in which pieces run.
 //
-// Atoms without Lennard-Jones (two of three in water) go last in the cluster; where at most half
-// have it, the other half is evaluated without.
+// Atoms without the pair form (two of three in water have no Lennard-Jones) go last in the cluster;
+// where at most half have it, the other half is evaluated without.
 #include <algorithm>
 
 #include "computes/nonbonded/cuda_operations.h"
@@ -25,32 +25,33 @@
 namespace quiltmd {
 namespace pairs {
 
-constexpr int kLjHalf = kClusterSize / 2;
-// The sums of energies - Lennard-Jones, Coulomb, the virial's parts - are taken in so many places and
+constexpr int kHalf = kClusterSize / 2;
+// The sums of energies - pair form, Coulomb, the virial's parts - are taken in so many places and
 // then added up: additions to one place wait for each other.
 constexpr int kEnergyPlaces = 64, kEnergySums = 2 + Symmetric::kParts;
 // 64 registers, so that 32 warps fit on a multiprocessor: more is worth more than fewer instructions.
 constexpr int kWarpsPerProcessor = 32;
 
-// The i-cluster of a block, atoms with Lennard-Jones first.
+// The i-cluster of a block, atoms with the pair form first.
+template <class Form>
 struct Cluster {
   float4 site[kClusterSize];  // position and charge
-  float2 lj[kClusterSize];    // scaled; or x = row of the table
-  int index[kClusterSize];    // place in the cluster's slots
+  typename Form::template Site<Single> form[kClusterSize];
+  int index[kClusterSize];  // place in the cluster's slots
 };
 
 // What a lane sums up over its entries.
 struct Sums {
   float force[kClusterSize][3];  // on i atoms, negative; the first is not used
   long long j_force[3];          // fixed point
-  double lj, coulomb;            // energies
+  double form, coulomb;          // energies
   Symmetric virial;
 };
 
 // The j atom of a lane.
 struct Partner {
   float x, y, z, charge;
-  float2 lj;
+  float2 form;  // what the pair form keeps of it
   uint32_t slot;
   uint32_t interacts, counts;  // bits by place in the cluster's slots; of masked entries
 };
@@ -62,9 +63,11 @@ struct List {
   int end;
 };
 
+template <class F>
 struct Kernel {
+  using Form = F;
   const PairForces& op;
-  const Cluster& cluster;
+  const Cluster<F>& cluster;
   const float4* shifts;
   List list;
   int lane;
@@ -79,20 +82,19 @@ __device__ __forceinline__ T* kept(T* shared) {
       __cvta_shared_to_generic(__shfl_sync(kAllLanes, address, threadIdx.x % kWarp)));
 }
 
-__device__ __forceinline__ float2 load2(const Float2* p) {
-  return __ldg(reinterpret_cast<const float2*>(p));
-}
 __device__ __forceinline__ float4 load4(const Float4* p) {
   return *reinterpret_cast<const float4*>(p);
 }
 
-__device__ __forceinline__ uint32_t own_entry(const Kernel& k) {
+template <class K>
+__device__ __forceinline__ uint32_t own_entry(const K& k) {
   return static_cast<uint32_t>(k.list.cluster) * kClusterSize;
 }
 
 // The entry at a place; beyond the list's end, the cluster's own first atom, moved by the last of the
 // shifts, which is to far away.
-__device__ __forceinline__ uint32_t load_entry(const Kernel& k, int index) {
+template <class K>
+__device__ __forceinline__ uint32_t load_entry(const K& k, int index) {
   const uint32_t nothing = own_entry(k) | static_cast<uint32_t>(k.op.codes) << kSlotBits;
   return index < k.list.end ? k.op.entries[index] : nothing;
 }
@@ -105,8 +107,8 @@ __device__ __forceinline__ uint32_t slot_of(uint32_t entry) {
   return slot;
 }
 
-template <bool kMasked, Combination kRule>
-__device__ __forceinline__ Partner load_partner(const Kernel& k, uint32_t entry, int index) {
+template <bool kMasked, class K>
+__device__ __forceinline__ Partner load_partner(const K& k, uint32_t entry, int index) {
   Partner j;
   j.slot = slot_of(entry);
   const float4 site = load4(k.op.slots.local + j.slot);
@@ -115,7 +117,7 @@ __device__ __forceinline__ Partner load_partner(const Kernel& k, uint32_t entry,
   j.y = site.y + shift.y;
   j.z = site.z + shift.z;
   j.charge = site.w;
-  j.lj = load2(k.op.slots.lj + j.slot);
+  j.form = load2(k.op.slots.lj + j.slot);
   if constexpr (kMasked) {
     j.interacts = index < k.list.masked ? k.op.masks[index] : 0xffu;
     const uint32_t place =
@@ -127,56 +129,47 @@ __device__ __forceinline__ Partner load_partner(const Kernel& k, uint32_t entry,
 
 // Where the virial is counted from: the first i atom, whose own force then does not matter, since
 // those of a piece add up to zero.
-__device__ __forceinline__ Vec3d from_first(const Kernel& k, Vec3f r) {
+template <class K>
+__device__ __forceinline__ Vec3d from_first(const K& k, Vec3f r) {
   const float4 first = k.cluster.site[0];
   return {r.x - first.x, r.y - first.y, r.z - first.z};
 }
 
-// One lane's j atom against all i atoms. kLjAtoms: how many of them have Lennard-Jones.
-template <int kLjAtoms, bool kMasked, int kDegree, Combination kRule, bool kEnergy>
-__device__ __forceinline__ void meet_cluster(const Kernel& k, const Partner& j, Sums& sums) {
+// One lane's j atom against all i atoms, of which the first kFormAtoms have the pair form.
+template <int kFormAtoms, bool kMasked, int kDegree, bool kEnergy, class K>
+__device__ __forceinline__ void meet_cluster(const K& k, const Partner& j, Sums& sums) {
+  using Form = typename K::Form;
   const PairParameters& p = k.op.parameters;
   float fx = 0, fy = 0, fz = 0;
-  float energy_lj = 0, energy_coulomb = 0;
+  float energy_form = 0, energy_coulomb = 0;
 #pragma unroll
   for (int i = 0; i < kClusterSize; ++i) {
     const float4 site = k.cluster.site[i];
     const float dx = j.x - site.x, dy = j.y - site.y, dz = j.z - site.z;
     const float r2 = fmaf(dx, dx, fmaf(dy, dy, dz * dz));
     const float inverse = inverse_sqrt(r2);
-    const float inverse2 = inverse * inverse;
-    bool near = r2 < p.cutoff2, interacts = true;
+    const Distance<Single> r{r2, inverse, inverse * inverse};
+    bool near = r2 < p.cutoff2;
+    std::conditional_t<kMasked, bool, Always> interacts{};
     if constexpr (kMasked) {
       const int place = k.cluster.index[i];
       interacts = (j.interacts >> place) & 1u;
       near = near && ((j.counts >> place) & 1u);
     }
     const float t = fmaf(r2, p.t_scale, -1.0f);
-    const float smooth = horner_tail<kDegree>(p.ewald.force, t);
-    float bare = fmaf(inverse2, inverse, -p.ewald.force[0]);
-    if constexpr (kMasked) bare = interacts ? bare : -p.ewald.force[0];
     const float charges = site.w * j.charge;
-    float force = charges * fmaf(-smooth, t, bare);
-    if constexpr (kLjAtoms > 0) {
-      if (i < kLjAtoms) {
-        const float2 own = k.cluster.lj[i];
-        LennardJones lj;
-        if constexpr (kRule == Combination::kLorentzBerthelot) {
-          lj = lennard_jones<kEnergy>(own, j.lj, inverse, p);
-        } else {
-          const int row = __float_as_int(own.x) * p.lj_types;
-          lj = table_lennard_jones<kEnergy>(load2(k.op.lj_table + row + __float_as_int(j.lj.x)),
-                                            inverse2, p);
-        }
-        if constexpr (kMasked) lj.force_r = interacts ? lj.force_r : 0.0f;
-        force = fmaf(lj.force_r, inverse2, force);
-        if constexpr (kEnergy) energy_lj += near && interacts ? lj.energy : 0.0f;
-      }
+    float force = coulomb_force<Single, kDegree>(charges, r, t, interacts, p.ewald.force);
+    if (i < kFormAtoms) {
+      const auto pair = Form::template evaluate<kEnergy, Single>(k.cluster.form[i], j.form.x,
+                                                                 j.form.y, r, p, k.op.table);
+      force = fmaf(Single::if_or_zero(interacts, pair.force_r), r.inverse2, force);
+      if constexpr (kEnergy)
+        energy_form += near ? Single::if_or_zero(interacts, pair.energy) : 0.0f;
     }
     if constexpr (kEnergy) {
-      const float nearby = interacts ? inverse - p.coulomb_shift : 0.0f;
-      const float far = fmaf(horner_tail<kEwaldDegree>(p.ewald.energy, t), t, p.ewald.energy[0]);
-      energy_coulomb += near ? charges * (nearby - far) : 0.0f;
+      const float coulomb = coulomb_energy<Single, kEwaldDegree>(charges, r, t, interacts,
+                                                                 p.coulomb_shift, p.ewald.energy);
+      energy_coulomb += near ? coulomb : 0.0f;
     }
     if (near) {
       fx = fmaf(force, dx, fx);
@@ -190,7 +183,7 @@ __device__ __forceinline__ void meet_cluster(const Kernel& k, const Partner& j, 
     }
   }
   if constexpr (kEnergy) {
-    sums.lj += energy_lj;
+    sums.form += energy_form;
     sums.coulomb += energy_coulomb;
   }
   float force[3] = {fx, fy, fz};
@@ -214,8 +207,8 @@ __device__ __forceinline__ void meet_cluster(const Kernel& k, const Partner& j, 
 // Every `stride`th round of 32 entries from round `first` on, whose entries are `next`; those with
 // masks come first. The next round's entry is on its way from memory meanwhile. So which rounds a
 // piece has does not depend on how many shells are evaluated.
-template <int kLjAtoms, int kDegree, Combination kRule, bool kEnergy>
-__device__ __forceinline__ void evaluate(const Kernel& k, int first, int stride, uint32_t next,
+template <int kFormAtoms, int kDegree, bool kEnergy, class K>
+__device__ __forceinline__ void evaluate(const K& k, int first, int stride, uint32_t next,
                                          Sums& sums) {
   const int step = stride * kWarp;
   int round = k.list.begin + first * kWarp;
@@ -223,15 +216,15 @@ __device__ __forceinline__ void evaluate(const Kernel& k, int first, int stride,
   for (; round < k.list.masked; round += step) {
     const uint32_t entry = next;
     next = load_entry(k, round + step + k.lane);
-    const Partner j = load_partner<true, kRule>(k, entry, round + k.lane);
-    meet_cluster<kLjAtoms, true, kDegree, kRule, kEnergy>(k, j, sums);
+    const Partner j = load_partner<true>(k, entry, round + k.lane);
+    meet_cluster<kFormAtoms, true, kDegree, kEnergy>(k, j, sums);
   }
 #pragma unroll 1
   for (; round < k.list.end; round += step) {
     const uint32_t entry = next;
     next = load_entry(k, round + step + k.lane);
-    const Partner j = load_partner<false, kRule>(k, entry, round + k.lane);
-    meet_cluster<kLjAtoms, false, kDegree, kRule, kEnergy>(k, j, sums);
+    const Partner j = load_partner<false>(k, entry, round + k.lane);
+    meet_cluster<kFormAtoms, false, kDegree, kEnergy>(k, j, sums);
   }
 }
 
@@ -252,7 +245,8 @@ __device__ __forceinline__ void fold(float (&v)[kClusterSize][3], int lane, int 
 }
 
 // Forces on the i atoms. Lanes 4 i .. 4 i + 2 end up with the components of atom i.
-__device__ __forceinline__ void add_i_forces(const Kernel& k, Sums& sums) {
+template <class K>
+__device__ __forceinline__ void add_i_forces(const K& k, Sums& sums) {
   sums.force[0][0] = sums.force[0][1] = sums.force[0][2] = 0;
   fold<4>(sums.force, k.lane, 16);
   fold<2>(sums.force, k.lane, 8);
@@ -284,7 +278,8 @@ __device__ __forceinline__ void add_i_forces(const Kernel& k, Sums& sums) {
 }
 
 // What the forces on i atoms, folded by add_i_forces(), do to the virial.
-__device__ __forceinline__ void add_i_virial(const Kernel& k, Sums& sums) {
+template <class K>
+__device__ __forceinline__ void add_i_virial(const K& k, Sums& sums) {
   if (k.lane & 3) return;
   const float4 site = k.cluster.site[k.lane >> 2];
   const float* total = sums.force[0];
@@ -297,19 +292,20 @@ __device__ __forceinline__ void add_energy(double value, int64_t* total, int lan
   if (lane == 0) add_fixed(total, sum);
 }
 
-// Bring the i-cluster into shared memory, atoms with Lennard-Jones first; returns how many have it.
-template <Combination kRule>
-__device__ __forceinline__ int load_cluster(const Kernel& k, Cluster& cluster) {
+// Bring the i-cluster into shared memory, atoms with the pair form first; returns how many have it.
+template <class Form>
+__device__ __forceinline__ int load_cluster(const Kernel<Form>& k, Cluster<Form>& cluster) {
   const Slots& slots = k.op.slots;
   const int own = k.lane % kClusterSize, slot = k.list.cluster * kClusterSize + own;
-  const float2 lj = load2(slots.lj + slot);
+  const float2 numbers = load2(slots.lj + slot);
   const float4 site = load4(slots.local + slot);
-  const bool has_lj = kRule == Combination::kTable || lj.y != 0;
-  const unsigned with = __ballot_sync(kAllLanes, has_lj) & 0xffu, before = (1u << own) - 1;
+  const Float2 form{numbers.x, numbers.y};
+  const bool has_form = Form::interacts(form);
+  const unsigned with = __ballot_sync(kAllLanes, has_form) & 0xffu, before = (1u << own) - 1;
   const int count = __popc(with);
-  const int place = has_lj ? __popc(with & before) : count + __popc(~with & before);
+  const int place = has_form ? __popc(with & before) : count + __popc(~with & before);
   cluster.site[place] = site;
-  cluster.lj[place] = kRule == Combination::kLorentzBerthelot ? scaled_lj(lj) : lj;
+  cluster.form[place] = Form::template site<Single>(form, k.op.table, k.op.parameters.types);
   cluster.index[place] = own;
   return count;
 }
@@ -324,10 +320,10 @@ __device__ __forceinline__ float4 shift_of(const PairForces& op, int code) {
 // Blocks are many and short, so they wait for memory as few times as can be before they compute:
 // once for the shifts, the range and the list's header, once for entries and the cluster. All of the
 // header is part of the question whether to go on, or the compiler would fetch half of it after.
-template <int kDegree, Combination kRule, bool kEnergy>
+template <class Form, int kDegree, bool kEnergy>
 __global__ void __launch_bounds__(kWarp, kEnergy ? 16 : kWarpsPerProcessor)
     pair_kernel(const __grid_constant__ PairForces op) {
-  __shared__ Cluster cluster;
+  __shared__ Cluster<Form> cluster;
   extern __shared__ float4 shifts[];
   const int lane = threadIdx.x, block = blockIdx.x, pieces = op.pieces;
   const float4 shift = shift_of(op, lane);
@@ -338,23 +334,23 @@ __global__ void __launch_bounds__(kWarp, kEnergy ? 16 : kWarpsPerProcessor)
   const int4 header = *reinterpret_cast<const int4*>(op.lists + number);  // up to within[0]
   if ((number < first) | (number >= end) | (piece * kWarp >= max(count, header.w))) return;
   const List list{header.x, header.y, header.y + header.z, header.y + count};
-  const Kernel k{op, cluster, kept(shifts), list, lane};
+  const Kernel<Form> k{op, cluster, kept(shifts), list, lane};
   const uint32_t entry = load_entry(k, list.begin + piece * kWarp + lane);
   shifts[lane] = shift;
 #pragma unroll 1
   for (int code = lane + kWarp; code <= op.codes; code += kWarp) shifts[code] = shift_of(op, code);
-  const int lj_atoms = load_cluster<kRule>(k, cluster);
+  const int form_atoms = load_cluster(k, cluster);
   __syncwarp();
   Sums sums{};
-  if (lj_atoms <= kLjHalf) {
-    evaluate<kLjHalf, kDegree, kRule, kEnergy>(k, piece, pieces, entry, sums);
+  if (form_atoms <= kHalf) {
+    evaluate<kHalf, kDegree, kEnergy>(k, piece, pieces, entry, sums);
   } else {
-    evaluate<kClusterSize, kDegree, kRule, kEnergy>(k, piece, pieces, entry, sums);
+    evaluate<kClusterSize, kDegree, kEnergy>(k, piece, pieces, entry, sums);
   }
   add_i_forces(k, sums);
   if constexpr (kEnergy) {
     int64_t* const place = op.energy + block % kEnergyPlaces * kEnergySums;
-    add_energy(sums.lj, place, lane);
+    add_energy(sums.form, place, lane);
     add_energy(sums.coulomb, place + 1, lane);
     add_i_virial(k, sums);
 #pragma unroll
@@ -377,24 +373,23 @@ __global__ void __launch_bounds__(kEnergySums* kWarp)
 
 using PairKernel = void (*)(PairForces);
 
-template <int kDegree, Combination kRule>
+template <class Form, int kDegree>
 PairKernel with_energy(const PairForces& op) {
-  return op.energy ? pair_kernel<kDegree, kRule, true> : pair_kernel<kDegree, kRule, false>;
+  return op.energy ? pair_kernel<Form, kDegree, true> : pair_kernel<Form, kDegree, false>;
 }
 
-template <int kDegree>
-PairKernel with_rule(const PairForces& op) {
-  return op.parameters.combination == Combination::kTable
-             ? with_energy<kDegree, Combination::kTable>(op)
-             : with_energy<kDegree, Combination::kLorentzBerthelot>(op);
+PairKernel kernel_of(const PairForces& op) {
+  return PairForms::with(op.parameters.form, [&]<class Form>(Form) {
+    return op.parameters.ewald.force_degree <= kEwaldLowDegree
+               ? with_energy<Form, kEwaldLowDegree>(op)
+               : with_energy<Form, kEwaldDegree>(op);
+  });
 }
 
 }  // namespace pairs
 
 void pair_forces(const PairForces& op, CudaContext& context) {
-  const auto kernel = op.parameters.ewald.force_degree <= kEwaldLowDegree
-                          ? pairs::with_rule<kEwaldLowDegree>(op)
-                          : pairs::with_rule<kEwaldDegree>(op);
+  const auto kernel = pairs::kernel_of(op);
   const auto blocks = static_cast<unsigned>(op.capacity) * static_cast<unsigned>(op.pieces);
   const size_t shared = std::max(op.codes + 1, kWarp) * sizeof(float4);
   const LaunchShape shape{PairForces::kName, blocks, kWarp, shared, Start::kEarly};

@@ -83,11 +83,11 @@ void pair_forces(const PairForces& op, ThreadGroup& threads) {
   });
   for (auto& thread : team) {
     if (op.energy) {
-      op.energy[kLj] += thread->lj;
+      op.energy[kLj] += thread->form;
       op.energy[kCoulombDirect] += thread->coulomb;
       for (int k = 0; k < Symmetric::kParts; ++k) op.energy[kVirial + k] += thread->virial[k];
     }
-    thread->lj = thread->coulomb = 0;
+    thread->form = thread->coulomb = 0;
     std::fill_n(thread->virial, Symmetric::kParts, 0);
   }
 }

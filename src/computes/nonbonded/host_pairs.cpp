@@ -2,13 +2,13 @@
 // Pair forces on the CPU, the arithmetic. One list at a time: its j atoms are copied, shifted and
 // transposed into blocks, one vector per field; then each i atom passes along the blocks and leaves
 // its forces there as well. i data and polynomial stay in registers, and i atoms without
-// Lennard-Jones terms (two thirds of water) skip that part. The price is a pass of loads and stores
+// the pair form (two thirds of water have no Lennard-Jones) skip that part. The price is a pass of loads and stores
 // of the j forces per i atom, which hides behind arithmetic. Skipping blocks that are all beyond
 // the cutoff (a fifth of them at 0.1 nm list buffer) costs more in mispredicted branches than it
 // saves.
 //
-// Every sum has an order fixed by the list: over i atoms (those with Lennard-Jones first) for the
-// force on j; over blocks, then lanes, for the force on i.
+// Every sum has an order fixed by the list: over i atoms (those with the pair form first) for the
+// force on j; over blocks, then SIMD lanes, for the force on i.
 #include "computes/nonbonded/host_pairs.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -37,10 +37,11 @@ struct Blocks {
   size_t masked_blocks, blocks;  // blocks of masked entries; of all
 };
 
-template <Form form, int degree, bool energy>
-HWY_NOINLINE ISums add_i_atom(const IAtom& atom, const Blocks& list, const PairParameters& given) {
-  const IAtom i = atom;  // copies of what the loops use, lest stores seem to change it
-  const Parameters<Variant<form, degree, energy>> p(given);
+template <class Form, int degree, bool energy>
+HWY_NOINLINE ISums add_i_atom(const IAtom<Form>& atom, const Blocks& list,
+                              const PairParameters& given) {
+  const IAtom<Form> i = atom;  // copies of what the loops use, lest stores seem to change it
+  const Parameters<Variant<Form, degree, energy>> p(given);
   const Vf zero = hn::Zero(df);
   ISums sums{zero, zero, zero, zero, zero};
   constexpr size_t kStride = ListScratch::kFields * hn::Lanes(df);
@@ -81,15 +82,15 @@ size_t locate(const PairForces& op, const uint32_t* entries, size_t count, size_
 void transpose(const ListScratch& scratch, const Blocks& list) {
   for (size_t b = 0; b < list.blocks; ++b) {
     float* block = list.data + b * ListScratch::kFields * hn::Lanes(df);
-    Vf x, y, z, charge, sigma, epsilon;
+    Vf x, y, z, charge, first, second;
     hn::LoadInterleaved4(df, &scratch.located[b * hn::Lanes(df)].x, x, y, z, charge);
-    hn::LoadInterleaved2(df, &scratch.lj[b * hn::Lanes(df)].x, sigma, epsilon);
+    hn::LoadInterleaved2(df, &scratch.lj[b * hn::Lanes(df)].x, first, second);
     store(x, block, Field::kX);
     store(y, block, Field::kY);
     store(z, block, Field::kZ);
     store(charge, block, Field::kCharge);
-    store(sigma, block, Field::kSigma);
-    store(epsilon, block, Field::kEpsilon);
+    store(first, block, Field::kFirst);
+    store(second, block, Field::kSecond);
     for (const Field f : {Field::kForceX, Field::kForceY, Field::kForceZ}) {
       store(hn::Zero(df), block, f);
     }
@@ -130,25 +131,15 @@ Blocks load_list(const PairForces& op, const PairList& list, PairThread& thread)
   return blocks;
 }
 
-template <Form form>
-HWY_INLINE IAtom load_i_atom(const PairForces& op, uint32_t slot) {
+template <class Form>
+HWY_INLINE IAtom<Form> load_i_atom(const PairForces& op, uint32_t slot) {
   const Float4 at = op.slots.local[slot];
-  const Float2 lj = op.slots.lj[slot];
-  IAtom i;
-  i.x = hn::Set(df, at.x);
-  i.y = hn::Set(df, at.y);
-  i.z = hn::Set(df, at.z);
-  i.charge = hn::Set(df, at.w);
-  i.sigma = hn::Set(df, lj.x);
-  i.epsilon = hn::Set(df, lj.y);
-  i.epsilon6 = hn::Set(df, 6 * lj.y);
-  i.index = static_cast<int>(slot % kClusterSize);
-  i.table = nullptr;
-  if constexpr (form == Form::kTable) {
-    const int type = hwy::BitCastScalar<int32_t>(lj.x);
-    i.table = &op.lj_table[static_cast<size_t>(type) * op.parameters.lj_types].x;
-  }
-  return i;
+  return {hn::Set(df, at.x),
+          hn::Set(df, at.y),
+          hn::Set(df, at.z),
+          hn::Set(df, at.w),
+          Form::template site<Simd>(op.slots.lj[slot], op.table, op.parameters.types),
+          static_cast<int>(slot % kClusterSize)};
 }
 
 // Sums of fixed-point records (x, y, z, 0), laid out as vectors find them.
@@ -212,27 +203,33 @@ void deliver(const uint32_t* entries, size_t count, float* block, PairThread& th
 // Forces on the i atoms, records (x, y, z, 0), and energies of a list.
 struct IResult {
   HWY_ALIGN float force[4 * kClusterSize] = {};
-  double lj = 0, coulomb = 0;
+  double form = 0, coulomb = 0;
 };
 
-// All i atoms along the blocks.
-template <Form form, int degree, bool energy>
+template <class Form, int degree, bool energy>
+void add_slot(const PairForces& op, uint32_t slot, const Blocks& blocks, IResult& result) {
+  const ISums sums =
+      add_i_atom<Form, degree, energy>(load_i_atom<Form>(op, slot), blocks, op.parameters);
+  float* const force = result.force + 4 * (slot % kClusterSize);
+  force[0] = hn::ReduceSum(df, sums.x);
+  force[1] = hn::ReduceSum(df, sums.y);
+  force[2] = hn::ReduceSum(df, sums.z);
+  if constexpr (energy) {
+    result.form += hn::ReduceSum(df, sums.form);
+    result.coulomb += hn::ReduceSum(df, sums.coulomb);
+  }
+}
+
+// All i atoms along the blocks, those with the pair form first.
+template <class Form, int degree, bool energy>
 void add_i_atoms(const PairForces& op, uint32_t base, const Blocks& blocks, IResult& result) {
-  for (const bool with_lj : {true, false}) {
-    for (uint32_t a = 0; a < kClusterSize; ++a) {
-      const uint32_t slot = base + a;
-      const bool has_lj = form == Form::kTable || op.slots.lj[slot].y != 0;
-      if (has_lj != with_lj || op.slots.atom[slot] < 0) continue;
-      const IAtom atom = load_i_atom<form>(op, slot);
-      const ISums sums = with_lj
-                             ? add_i_atom<form, degree, energy>(atom, blocks, op.parameters)
-                             : add_i_atom<Form::kNone, degree, energy>(atom, blocks, op.parameters);
-      result.force[4 * a] = hn::ReduceSum(df, sums.x);
-      result.force[4 * a + 1] = hn::ReduceSum(df, sums.y);
-      result.force[4 * a + 2] = hn::ReduceSum(df, sums.z);
-      if constexpr (energy) {
-        result.lj += hn::ReduceSum(df, sums.lj);
-        result.coulomb += hn::ReduceSum(df, sums.coulomb);
+  for (const bool with_form : {true, false}) {
+    for (uint32_t slot = base; slot < base + kClusterSize; ++slot) {
+      if (Form::interacts(op.slots.lj[slot]) != with_form || op.slots.atom[slot] < 0) continue;
+      if (with_form) {
+        add_slot<Form, degree, energy>(op, slot, blocks, result);
+      } else {
+        add_slot<NoForm, degree, energy>(op, slot, blocks, result);
       }
     }
   }
@@ -287,7 +284,7 @@ Symmetric virial_of(const PairForces& op, uint32_t base, const Blocks& blocks,
   return virial;
 }
 
-template <Form form, int degree, bool energy>
+template <class Form, int degree, bool energy>
 void evaluate(const PairForces& op, int first, int last, PairThread& thread) {
   for (int l = first; l < last; ++l) {
     const PairList& list = op.lists[l];
@@ -295,7 +292,7 @@ void evaluate(const PairForces& op, int first, int last, PairThread& thread) {
     const uint32_t base = static_cast<uint32_t>(list.cluster) * kClusterSize;
     const Blocks blocks = load_list(op, list, thread);
     IResult result;
-    add_i_atoms<form, degree, energy>(op, base, blocks, result);
+    add_i_atoms<Form, degree, energy>(op, base, blocks, result);
     if constexpr (energy) {
       const Symmetric virial = virial_of(op, base, blocks, result);
       for (int k = 0; k < Symmetric::kParts; ++k)
@@ -308,36 +305,29 @@ void evaluate(const PairForces& op, int first, int last, PairThread& thread) {
     deliver(entries + blocks.masked, blocks.plain, plain, thread, totals);
     deliver_i(result, base, thread, totals);
     if constexpr (energy) {
-      thread.lj += to_fixed(result.lj, kEnergyScale);
+      thread.form += to_fixed(result.form, kEnergyScale);
       thread.coulomb += to_fixed(result.coulomb, kEnergyScale);
     }
   }
 }
 
-template <Form form, int degree>
-void evaluate_some(const PairForces& op, int first, int last, PairThread& thread) {
+template <class Form, int degree>
+void evaluate_degree(const PairForces& op, int first, int last, PairThread& thread) {
   if (op.energy) {
-    evaluate<form, degree, true>(op, first, last, thread);
+    evaluate<Form, degree, true>(op, first, last, thread);
   } else {
-    evaluate<form, degree, false>(op, first, last, thread);
-  }
-}
-
-template <Form form>
-void evaluate_form(const PairForces& op, int first, int last, PairThread& thread) {
-  if (op.parameters.ewald.force_degree <= kEwaldLowDegree) {
-    evaluate_some<form, kEwaldLowDegree>(op, first, last, thread);
-  } else {
-    evaluate_some<form, kEwaldDegree>(op, first, last, thread);
+    evaluate<Form, degree, false>(op, first, last, thread);
   }
 }
 
 void evaluate_here(const PairForces& op, int first, int last, PairThread& thread) {
-  if (op.parameters.combination == Combination::kLorentzBerthelot) {
-    evaluate_form<Form::kLorentzBerthelot>(op, first, last, thread);
-  } else {
-    evaluate_form<Form::kTable>(op, first, last, thread);
-  }
+  PairForms::with(op.parameters.form, [&]<class Form>(Form) {
+    if (op.parameters.ewald.force_degree <= kEwaldLowDegree) {
+      evaluate_degree<Form, kEwaldLowDegree>(op, first, last, thread);
+    } else {
+      evaluate_degree<Form, kEwaldDegree>(op, first, last, thread);
+    }
+  });
 }
 
 }  // namespace

@@ -45,9 +45,9 @@ class ForceAccumulator {
 
 // The j atoms of one list and the forces on them, in blocks of one vector per field.
 struct ListScratch {
-  // kSigma and kEpsilon are the two numbers of slots.lj. kBits, of masked entries: bit i, the pair
+  // kFirst and kSecond are the two numbers of slots.lj. kBits, of masked entries: bit i, the pair
   // with i-atom i interacts (else it is excluded); bit 8 + i, it counts at all.
-  enum Field { kX, kY, kZ, kCharge, kSigma, kEpsilon, kBits, kForceX, kForceY, kForceZ, kFields };
+  enum Field { kX, kY, kZ, kCharge, kFirst, kSecond, kBits, kForceX, kForceY, kForceZ, kFields };
   void reserve(size_t entries);
 
   size_t capacity = 0;
@@ -61,7 +61,7 @@ struct PairThread {
   ListScratch scratch;
   ForceAccumulator forces;
   Float4 shifts[kMaxCodes];
-  int64_t lj = 0, coulomb = 0;  // energies
+  int64_t form = 0, coulomb = 0;  // energies
   int64_t virial[Symmetric::kParts] = {};
 };
 

@@ -2,7 +2,7 @@
 // Operations of the short-range nonbonded forces: building pair lists and evaluating them.
 #pragma once
 
-#include "computes/nonbonded/pair_physics.h"
+#include "computes/nonbonded/pair_parameters.h"
 #include "decomposition/energies.h"
 #include "decomposition/faults.h"
 #include "decomposition/operations.h"
@@ -122,12 +122,11 @@ struct PairForces {
   int pieces;  // a GPU deals the rounds of a list out to so many parts, each summed by itself: more
                // and shorter pieces of work for small systems. Fixed by the size of the system.
   PairParameters parameters;
-  const Float2* lj_table;  // (types, types) of (12 a, 6 b), only without Lorentz-Berthelot
-  int64_t* energy;         // null: forces only
+  const float* table;  // of the pair form: PackedPairs::table
+  int64_t* energy;     // null: forces only
 
   void memory(MemoryUses& uses) const {
-    QMD_USES(kRead, slots.local, slots.lj, lists, extent(range, 2), entries, masks, shifts,
-             lj_table);
+    QMD_USES(kRead, slots.local, slots.lj, lists, extent(range, 2), entries, masks, shifts, table);
     QMD_USES(kAdd, slots.force, energy);
     QMD_USES(kNone, slots);
   }

@@ -36,7 +36,7 @@ PairMemory::PairMemory(const SlotMemory& slots, PairSetup setup)
   const Exclusions exclusions = exclusion_arrays(slots.system);
   exclusion_start_ = make_.filled(exclusions.start);
   excluded_ = make_.filled(exclusions.partners);
-  lj_table_ = make_.filled(setup_.lj_table);
+  table_ = make_.filled(setup_.table);
   lists = make_.room<PairList>(slots.room.slots / kClusterSize);
   entry_count = make_.room<int32_t>(1);
   list_ranges = make_.room<int32_t>(4);
@@ -132,7 +132,7 @@ PairForces PairMemory::pair_forces(Part part, Energies energies) const {
   op.codes = slots_.grid_view().codes;
   op.pieces = setup_.pieces;
   op.parameters = setup_.parameters;
-  op.lj_table = lj_table_.data();
+  op.table = table_.data();
   op.energy = energies == Energies::kAdd ? slots_.energy.data() : nullptr;
   return op;
 }

@@ -17,7 +17,7 @@ namespace quiltmd {
 // What pairs are evaluated with.
 struct PairSetup {
   PairParameters parameters;
-  std::vector<Float2> lj_table;  // PairForces::lj_table
+  std::vector<float> table;  // PairForces::table
   ListAges ages;
   int pieces;      // PairForces::pieces
   size_t entries;  // room for entries of lists to begin with
@@ -53,7 +53,7 @@ class PairMemory final : public ForceFamily {
   PairSetup setup_;
   BufferMaker make_;
   Buffer<int32_t> exclusion_start_, excluded_;
-  Buffer<Float2> lj_table_;
+  Buffer<float> table_;
   Buffer<int32_t> computes_, neighbours_;
   int compute_count_ = 0, interior_ = 0;
 };

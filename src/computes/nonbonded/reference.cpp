@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Double-precision reference of the short-range pairs: exact erfc, exclusions looked up, no
-// clusters and no lists. Atoms are sorted into cells as wide as the cutoff, and every atom visits
+// Double-precision reference of the short-range pairs: the formula of the pair form in double
+// precision, exact erfc, exclusions looked up, no clusters and no lists. Atoms are sorted into cells as wide as the cutoff, and every atom visits
 // the atoms of the cells around it. Each pair is thus computed twice, and in return every atom's
 // force is one sum in one order, whatever the number of threads.
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <functional>
 #include <thread>
 
+#include "computes/nonbonded/pair_forms.h"
 #include "computes/reference.h"
 #include "math/units.h"
 
@@ -87,44 +89,60 @@ struct Cells {
   }
 };
 
+// The number type of pair forms (forms/basics.h).
+struct Double {
+  using Value = double;
+  static constexpr bool kFolded = false;
+  static double of(double value) { return value; }
+  static double multiply_add(double a, double b, double c) { return a * b + c; }
+  static double negative(double a) { return -a; }
+  static double multiply_subtract(double a, double b, double c) { return a * b - c; }
+  static double exp2(double x) { return std::exp2(x); }
+};
+
 // Energy and r times the force of a pair.
 struct Pair {
-  double lj = 0, coulomb = 0, force = 0;
+  double form = 0, coulomb = 0, force = 0;
 };
 
 struct Physics {
   const System& system;
-  double alpha, cutoff, lj_shift_6 = 0, coulomb_shift = 0;
+  double alpha, cutoff, coulomb_shift = 0;
+  double shift_6 = 0;  // what pair forms read
+  std::function<Interaction<Double>(int s, int t, const Distance<Double>&)> form;  // by two types
+
+  template <class Form>
+  auto formula_of(const NonbondedSettings& settings) const {
+    return [this, settings](int s, int t, const Distance<Double>& r) {
+      Numbers<Double, Form::kNumbers> numbers{};
+      const auto given = Form::numbers(given_tables<Form>(system, s, t), settings);
+      std::copy(given.begin(), given.end(), numbers.v);
+      return Form::template formula<true, Double>(numbers, r, *this);
+    };
+  }
 
   Physics(const System& s, const NonbondedSettings& settings)
       : system(s), alpha(settings.pme ? settings.alpha : 0), cutoff(settings.cutoff) {
     if (settings.potential_shift) {
-      lj_shift_6 = std::pow(cutoff, -6);
+      shift_6 = std::pow(cutoff, -6);
       coulomb_shift = std::erfc(alpha * cutoff) / cutoff;
     }
+    PairForms::with(form_of(system), [&]<class Form>(Form) { form = formula_of<Form>(settings); });
   }
 
   double charges(int i, int j) const { return kCoulomb * system.charges[i] * system.charges[j]; }
 
   Pair interacting(int i, int j, double r) const {
-    const size_t at =
-        static_cast<size_t>(system.lj_types[i]) * system.lj_type_count + system.lj_types[j];
-    const double a = system.lj_a[at], b = system.lj_b[at], inverse6 = std::pow(r, -6);
+    const auto [form_r, energy] =
+        form(system.lj_types[i], system.lj_types[j], {r * r, 1 / r, 1 / (r * r)});
     const double qq = charges(i, j), screened = qq * std::erfc(alpha * r) / r;
-    Pair pair;
-    pair.lj = inverse6 * (a * inverse6 - b) - lj_shift_6 * (a * lj_shift_6 - b);
-    pair.coulomb = screened - qq * coulomb_shift;
-    pair.force = inverse6 * (12 * a * inverse6 - 6 * b) + screened + qq * gaussian(r);
-    return pair;
+    return {energy, screened - qq * coulomb_shift, form_r + screened + qq * gaussian(r)};
   }
 
   // What the reciprocal sum holds of an excluded pair, taken back.
   Pair excluded(int i, int j, double r) const {
     const double qq = charges(i, j), smooth = qq * std::erf(alpha * r) / r;
-    Pair pair;
-    pair.coulomb = -smooth;
-    pair.force = qq * gaussian(r) - smooth;
-    return pair;
+    return {0, -smooth, qq * gaussian(r) - smooth};
   }
 
   double gaussian(double r) const {
@@ -133,7 +151,7 @@ struct Physics {
 };
 
 struct CellEnergy {
-  double lj = 0, coulomb = 0;
+  double form = 0, coulomb = 0;
   Symmetric virial{};
 };
 
@@ -144,7 +162,7 @@ CellEnergy evaluate_cell(const Physics& physics, const Exclusions& exclusions, c
   CellEnergy energy;
   const auto add = [&](int i, const Pair& pair, Vec3d d) {
     forces[i] += (pair.force / dot(d, d)) * d;
-    energy.lj += pair.lj / 2;
+    energy.form += pair.form / 2;
     energy.coulomb += pair.coulomb / 2;
     energy.virial.add_product((0.5 * pair.force / dot(d, d)) * d, d);
   };
@@ -190,7 +208,7 @@ void reference_pairs(const System& system, const NonbondedSettings& settings, co
   work();
   for (std::thread& helper : helpers) helper.join();
   for (const CellEnergy& energy : energies) {
-    out.energy[kLj] += energy.lj;
+    out.energy[kLj] += energy.form;
     out.energy[kCoulombDirect] += energy.coulomb;
     out.add_virial(energy.virial);
   }

@@ -30,6 +30,9 @@ struct Reciprocal {
 };
 Reciprocal reciprocal_vectors(const Box& box);
 
+// Self energy and neutralising background of Ewald summation.
+Constant ewald_constant(const System& system, const NonbondedSettings& settings, double volume);
+
 // The smallest numbers of grid points that the kernels accept.
 inline constexpr int kMinPmeGrid = 8;
 // Throws Error when order or grid are not what the kernels can do.

@@ -21,12 +21,12 @@ __device__ __forceinline__ T kept(T value) {
 // Matrix units read the upper 19 bits of a number: this rounds them to nearest.
 __device__ __forceinline__ uint32_t matrix_bits(float v) { return __float_as_uint(v) + 0x1000u; }
 
-// A j atom as a row of the matrix. Padding is nowhere.
+// A j atom as a row of the matrix. Padding is far from everything.
 __device__ __forceinline__ uint4 matrix_row(float x, float y, float z) {
   const float square = fmaf(x, x, fmaf(y, y, z * z));
   return {matrix_bits(x), matrix_bits(y), matrix_bits(z), matrix_bits(square)};
 }
-__device__ __forceinline__ uint4 nowhere_row() { return {0, 0, 0, __float_as_uint(1.0e30f)}; }
+__device__ __forceinline__ uint4 padding_row() { return {0, 0, 0, __float_as_uint(1.0e30f)}; }
 
 // The squared reach with which the rounding of boxes loses no pair.
 __device__ __forceinline__ float squared_reach(float reach) { return reach * reach * 1.00001f; }

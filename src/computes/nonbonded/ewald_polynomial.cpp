@@ -13,12 +13,16 @@
 //   3.12           1e-5 ; 1e-5       7e-9 ; 6e-7
 //   3.50           7e-5 ; 7e-5       1e-7 ; 5e-7
 //   3.72           2e-4 ; 2e-4       4e-7 ; 1e-6
+//   4.20                             5e-6 ; 5e-6
+//   4.50                             2e-5 ; 2e-5   refused
 // The energy polynomial Q at degree 14 is below 6e-8 (fit) and 2e-7 (evaluated) throughout.
-#include "computes/nonbonded/pair_physics.h"
+#include "computes/nonbonded/ewald_polynomial.h"
 
 #include <array>
 #include <cmath>
+#include <cstdio>
 
+#include "math/error.h"
 #include "math/units.h"
 
 namespace quiltmd {
@@ -28,6 +32,10 @@ constexpr int kPoints = 200;
 constexpr int kTerms = kEwaldDegree + 1;
 // What the low degree may cost: little more than single precision loses anyway.
 constexpr double kLowDegreeError = 1.5e-6;
+// What is let pass at all: alpha * cutoff = 4.2, where PME's direct sum is wrong by 1e-8. Beyond, the
+// error grows tenfold with every 0.6.
+constexpr double kLargestError = 6e-6;
+constexpr double kLargestProduct = 4.2;
 
 using Coefficients = std::array<double, kTerms>;
 
@@ -136,6 +144,14 @@ EwaldPolynomial fit_ewald(double alpha, double cutoff) {
   if (force.error > kLowDegreeError) {
     polynomial.force_degree = kEwaldDegree;
     force = fit(smooth_force, z_max, kEwaldDegree);
+  }
+  if (force.error > kLargestError) {
+    char text[200];
+    std::snprintf(text, sizeof text,
+                  "the Ewald coefficient %g/nm times the cutoff %g nm is %.2f; forces are accurate "
+                  "up to %.1f: choose a smaller coefficient or cutoff, or a larger tolerance",
+                  alpha, cutoff, alpha * cutoff, kLargestProduct);
+    throw Error(text);
   }
   const Fit energy = fit(smooth_energy, z_max, kEwaldDegree);
   for (int k = 0; k < kTerms; ++k) {

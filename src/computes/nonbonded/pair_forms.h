@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// The pair forms, for double precision and for GPUs; what a form has to offer is told by
+// forms/basics.h and forms/lennard_jones.h. Instruction sets of a CPU get theirs from
+// host_pair_math-inl.h.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cmath>
+#include <numbers>
+#include <optional>
+#include <type_traits>
+
+#include "computes/nonbonded/pair_parameters.h"
+#include "math/macros.h"
+
+namespace quiltmd {
+
+template <class... Form>
+struct FormList {
+  static constexpr int kCount = sizeof...(Form);
+
+  // Call `use` with the form (a value of its type) that has this number; its result, or that of a
+  // type made of nothing.
+  template <class Use>
+  static auto with(int number, const Use& use) {
+    using Result = std::common_type_t<decltype(use(Form{}))...>;
+    if constexpr (std::is_void_v<Result>) {
+      int at = 0;
+      ((at++ == number ? use(Form{}) : void()), ...);
+    } else {
+      Result result{};
+      int at = 0;
+      ((at++ == number ? void(result = use(Form{})) : void()), ...);
+      return result;
+    }
+  }
+};
+
+// The tables of a system for a pair of types.
+template <class F>
+typename F::Given given_tables(const System& system, int s, int t) {
+  typename F::Given given{};
+  const auto at =
+      static_cast<size_t>(s) * static_cast<size_t>(system.lj_type_count) + static_cast<size_t>(t);
+  for (size_t k = 0; k < given.size(); ++k) given[k] = system.pair_tables[k][at];
+  return given;
+}
+
+#define QMD_FORM QMD_HD
+#include "computes/nonbonded/forms/list.h"
+#undef QMD_FORM
+
+}  // namespace quiltmd

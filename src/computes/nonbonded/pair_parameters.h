@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// What kernels need to know of the pair interaction besides the atoms: the constants of cutoff and
+// Coulomb, the pair form, and its parameters by atom and by pair of types. Built once for a
+// simulation, from the system and the settings.
+#pragma once
+
+#include <vector>
+
+#include "computes/nonbonded/ewald_polynomial.h"
+#include "computes/nonbonded_settings.h"
+#include "math/vec3.h"
+#include "system/system.h"
+
+namespace quiltmd {
+
+struct PairParameters {
+  float cutoff2;
+  float t_scale;        // 2 / cutoff^2
+  float shift_6;        // 1 / cutoff^6 when the potential is shifted, else 0
+  float coulomb_shift;  // energy offset of 1/r at the cutoff when shifted, else 0
+  int form;             // place in PairForms: which kernels are launched
+  int types;            // row length of the table of a form that looks parameters up
+  EwaldPolynomial ewald;
+};
+
+// The parameters of a pair form as kernels want them. What the numbers mean is the form's affair.
+struct PackedPairs {
+  int form = 0;
+  std::vector<Float2> atoms;  // two numbers by atom (internal index)
+  std::vector<float> table;   // by pair of types; empty where the atoms' numbers are enough
+};
+
+// The first of PairForms that has the name and number of tables of the system's form. Throws Error
+// where there is none.
+int form_of(const System& system);
+
+// Pack with the first of PairForms that has the name of the system's form and can represent its
+// tables, from number `first` on. Throws Error where none can, or
+// where parameters make no sense.
+PackedPairs pack_pairs(const System& system, const NonbondedSettings& settings, int first = 0);
+PairParameters pair_parameters(const System& system, const NonbondedSettings& settings, int form);
+
+// The energy of the pair form beyond the cutoff (kJ/mol), as if every atom saw the mean of all pairs
+// at uniform density (Shirts et al., J. Phys. Chem. B 111, 13052 (2007)).
+Constant dispersion_constant(const System& system, const NonbondedSettings& settings,
+                             double volume);
+
+}  // namespace quiltmd
