@@ -91,7 +91,12 @@ struct FormRow {
 inline std::vector<FormRow> form_rows(const Molecules& m) {
   const auto& lj = m.system.pair_tables;
   return {{"lennard-jones", 0, lj},
-          {"lennard-jones", 1, lj}};
+          {"lennard-jones", 1, lj},
+          {"buckingham",
+           0,
+           {{134e3, 0, 2e5, 0, 0, 0, 2e5, 0, 1e5},
+            {27.6, 0, 30, 0, 0, 0, 30, 0, 31},
+            {0.0169, 0, 0.005, 0, 0, 0, 0.005, 0, 0}}}};
 }
 
 using PairCounts = std::map<std::pair<int, int>, int>;

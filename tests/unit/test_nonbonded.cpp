@@ -143,6 +143,20 @@ void combination_rules_are_recognised() {
   CHECK(!lorentz_berthelot(with_repulsion).holds);
 }
 
+// Nothing keeps atoms apart whose attraction wins everywhere.
+void parameters_without_a_barrier_are_refused() {
+  Molecules m = form_rows(make_molecules(kBox, 1))[2].apply(make_molecules(kBox, 1));
+  pack_pairs(m.system, {});
+  m.system.pair_tables[2][0] = 0.1;
+  std::string refused;
+  try {
+    pack_pairs(m.system, {});
+  } catch (const Error& error) {
+    refused = error.what();
+  }
+  CHECK(refused.find("types 0 and 0: attraction exceeds repulsion") != std::string::npos);
+}
+
 }  // namespace
 
 int main() {
@@ -151,5 +165,6 @@ int main() {
        {"every instruction set agrees", every_instruction_set_agrees},
        {"the bits are the same", the_bits_are_the_same},
        {"polynomials fit", polynomials_fit},
+       {"parameters without a barrier are refused", parameters_without_a_barrier_are_refused},
        {"combination rules are recognised", combination_rules_are_recognised}});
 }

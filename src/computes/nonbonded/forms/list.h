@@ -2,8 +2,9 @@
 // Every pair form, in order of preference among those of the same name. A new one is a file and a
 // line in each of these two places.
 #include "computes/nonbonded/forms/basics.h"
+#include "computes/nonbonded/forms/buckingham.h"
 #include "computes/nonbonded/forms/coulomb.h"
 #include "computes/nonbonded/forms/lennard_jones.h"
 
 using PairForms = FormList<LennardJonesByRule,  //
-                           ByTable<LennardJones>>;
+                           ByTable<LennardJones>, ByTable<Buckingham>>;
