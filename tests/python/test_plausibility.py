@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import warnings
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import numpy as np
 import pytest
 from boxes import water_box
 from command import quiltmd as command
+from fake_engine import FakeEngine
 
 import quiltmd
 from quiltmd.errors import InputError, QuiltError, QuiltWarning
@@ -145,6 +147,22 @@ def test_time_steps(alanine: Files) -> None:
     fixed, state = load(*alanine, constraints="h-bonds")
     (text,) = said(fixed, state, integrator=quiltmd.LangevinMiddle(timestep=0.004))
     assert re.search(r"4 fs is long for hydrogens as light as atom 1 \(HH31 .*, 1.008 amu", text)
+
+
+def test_only_the_first_run_looks_for_oddities(
+    alanine: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[int] = []
+
+    def look(system: quiltmd.System, integrator: quiltmd.Integrator) -> Iterator[str]:
+        looked.append(system.atoms)
+        yield from ()
+
+    monkeypatch.setattr("quiltmd.running.simulation.step_oddities", look)
+    simulation = quiltmd.Simulation(*quiltmd.load(*alanine), device="cpu", engine=FakeEngine)
+    for _ in range(3):
+        simulation.run(1)
+    assert looked == [simulation.system.atoms]
 
 
 def test_the_command_warns_in_one_line(alanine: Files, tmp_path: Path) -> None:

@@ -116,7 +116,7 @@ class Simulation(Readout):
         self._piece = _FIRST_PIECE
         self._heat_before = 0.0
         self._cache: dict[str, Any] = {}
-        self._warned: set[str] = set()
+        self._step_oddities = step_oddities(system, self.integrator)  # found by the first run
         self.step = 0
         self._described = True
         self.set_state(state)
@@ -242,7 +242,7 @@ class Simulation(Readout):
 
         An error of a reporter is raised here, soon after; later reports are left out.
         """
-        self._warn(step_oddities(self.system, self.integrator))
+        self._warn(self._step_oddities)
         end = self.step + whole_number("steps", steps)
         for reporter in reporters:
             whole_number("every", reporter.every)
@@ -389,11 +389,8 @@ class Simulation(Readout):
         return self._capture(*_COMES_WITH.get(what, (what,)))._fetch(what)
 
     def _warn(self, oddities: Iterable[str]) -> None:
-        """Warns of each oddity, once for this simulation."""
         for text in oddities:
-            if text not in self._warned:
-                self._warned.add(text)
-                warnings.warn(QuiltWarning(text), stacklevel=3)
+            warnings.warn(QuiltWarning(text), stacklevel=3)
 
     def _naming_atoms(self) -> _AtomNames:
         return _AtomNames(self.system)
