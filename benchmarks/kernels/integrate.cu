@@ -39,11 +39,9 @@ struct Moment {
 };
 
 LangevinMiddle langevin(Bench& b) {
-  const double friction = b.integrator.integrator.number("friction"), dt = b.setup.plan.timestep;
-  const double keep = std::exp(-friction * dt);
-  const double noise = std::sqrt(kBoltzmann * b.setup.plan.temperature * (1 - keep * keep));
-  return {b.memory.group_work(), dt,     keep, noise, 99, b.slots.energy.data(),
-          ForcesAfter::kKept,    nullptr};
+  GroupWork work = b.memory.group_work();
+  work.conditions = b.conditions.data();
+  return {work, b.setup.plan.timestep, 99, b.slots.energy.data(), ForcesAfter::kKept, nullptr};
 }
 
 // As a block of steps has it.

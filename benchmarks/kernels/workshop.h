@@ -35,7 +35,8 @@ struct Bench {
         setup(make_setup(dump.system, dump.nonbonded, dump.integrator, {}, dump.box)),
         rank(setup, device, *transport[0], only_rank(setup)),
         memory(rank.memory()),
-        slots(memory.slots) {
+        slots(memory.slots),
+        conditions(device, std::vector{setup.plan.conditions}) {
     rank.load(dump.state);
     rank.evaluate();
   }
@@ -81,6 +82,7 @@ struct Bench {
   Rank rank;
   RankMemory& memory;
   SlotMemory& slots;
+  Buffer<Conditions> conditions;
 };
 
 // Microseconds of one call of `launches`, recorded `repeats` times: the median of 15 runs.

@@ -291,6 +291,8 @@ NB_MODULE(_core, module) {
              return nb::make_tuple(sum[0], sum[1], sum[2]);
            })
       .def("minimize", &minimize, "tolerance"_a, "max_iterations"_a, "watch"_a = nb::none())
+      .def("set_conditions", &Engine::set_conditions, "values"_a,
+           nb::call_guard<nb::gil_scoped_release>())
       .def("draw_velocities", &Engine::draw_velocities, "temperature"_a, "seed"_a,
            nb::call_guard<nb::gil_scoped_release>())
       .def("describe", &describe)

@@ -21,7 +21,7 @@ struct Plain {
   static constexpr Masses kMasses = Masses::kReal;
   static constexpr Noise kNoise = Noise::kNone;
   static constexpr int kSums = 0;
-  static constexpr bool kEveryStep = false;
+  static constexpr bool kEveryStep = false, kConditioned = false;
   __device__ bool clears() const { return false; }
   __device__ int64_t* counter() const { return nullptr; }
 };
@@ -64,13 +64,14 @@ struct LangevinMiddleStage : EveryStep {
   LangevinMiddle op;
   __device__ bool clears() const { return op.forces_after == ForcesAfter::kCleared; }
   __device__ int64_t* counter() const { return op.counter; }
+  static constexpr bool kConditioned = true;
   static constexpr Noise kNoise = Noise::kThermostat;
   static constexpr Stores kStores = Stores::kBoth;
   static constexpr int kSums = 1;
   __device__ int64_t* target() const { return op.energy + kHeat; }
   template <class Group>
-  __device__ Outcome apply(Group& g, PlacedGroup, Sums& sums) const {
-    const Outcome outcome = langevin_middle(op, g);
+  __device__ Outcome apply(Group& g, const Conditions& now, Sums& sums) const {
+    const Outcome outcome = langevin_middle(op, now, g);
     sums.value[0] += to_fixed(outcome.heat, kEnergyScale);
     return outcome;
   }

@@ -24,6 +24,7 @@ struct BlockGroups {
   int count[kGroups / 32][kGroupClasses];  // of each warp that looked at 32 groups
   int place[kGroupClasses][kGroups];       // by class: which of the block's groups
   int64_t step;                            // before it is counted
+  Conditions conditions;                   // where the stage has any
 
   __device__ int total(int kind) const {
     int sum = 0;
@@ -42,7 +43,10 @@ __device__ inline int find_groups(const GroupWork& work, BlockGroups& groups) {
     groups.placed[t] = own;
     groups.start[t] = own.slot;
   }
-  if (t == 0) groups.step = *work.step;
+  if (t == 0) {
+    groups.step = *work.step;
+    if (work.conditions) groups.conditions = *work.conditions;
+  }
   if (t == 0 && here > 0) {
     const PlacedGroup last = work.placed[first + here - (left == here)];
     const int32_t* start = work.constants.group_start + last.group;

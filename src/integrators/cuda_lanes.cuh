@@ -212,7 +212,7 @@ __device__ void run_lanes(const Stage& stage, const LaneGroups& groups, GroupCla
   if (stores && stage.clears())
     for (int64_t* component : slots.force) component[slot] = 0;
   Sums of_lane{};
-  const Outcome outcome = stage.apply(g, placed, of_lane);
+  const Outcome outcome = apply_stage(stage, groups, placed, g, of_lane);
   if (stores) {
     if (kSpeeds<Stage>) slots.velocity[slot] = g.velocity[0];
     if constexpr (kMoves<Stage>) {

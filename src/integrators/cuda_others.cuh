@@ -79,7 +79,7 @@ __device__ void run_other(const Stage& stage, const Slots& slots, const BlockGro
   if constexpr (Stage::kNoise != Noise::kNone) g.noise.own = noise_of(stage, groups.step, atom);
 
   Sums of_group{};
-  const Outcome outcome = stage.apply(g, placed, of_group);
+  const Outcome outcome = apply_stage(stage, groups, placed, g, of_group);
   if (own_place() == 0) {
     for (int k = 0; k < Stage::kSums; ++k) sums.value[k] += of_group.value[k];
     if (!outcome.converged) report_constraint(work, groups.step, placed);

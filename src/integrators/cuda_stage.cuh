@@ -14,7 +14,8 @@ enum class Stores { kNothing, kVelocities, kPositions, kBoth };
 // A stage is a struct with
 //   op: the operation, with its GroupWork
 //   kMasses, kNoise, kStores, kSums (how many integers it adds up over all groups)
-//   apply(group, placed, sums) -> Outcome, for every group type; adds to sums.value
+//   apply(group, placed, sums) -> Outcome, for every group type; adds to sums.value. A stage with
+//     kConditioned takes the conditions in place of `placed`
 //   kEveryStep: it starts early, and may have a lane an atom; kForcesFollow: no other stage comes
 //     before forces
 //   target(): where the sums go (null: nowhere); op.seed, where there is noise
@@ -32,6 +33,15 @@ inline constexpr bool kMoves =
 template <class Stage>
 inline constexpr bool kSpeeds =
     Stage::kStores == Stores::kBoth || Stage::kStores == Stores::kVelocities;
+
+template <class Stage, class Group>
+__device__ __forceinline__ Outcome apply_stage(const Stage& stage, const BlockGroups& groups,
+                                               PlacedGroup placed, Group& g, Sums& sums) {
+  if constexpr (Stage::kConditioned)
+    return stage.apply(g, groups.conditions, sums);
+  else
+    return stage.apply(g, placed, sums);
+}
 
 // The step is counted by the last block to say that it has read it.
 __device__ void count_when_all_have_read(int64_t* counter) {

@@ -50,7 +50,7 @@ __device__ Sums run_group(const Stage& stage, const BlockSlots& block, const Blo
   if constexpr (Stage::kNoise != Noise::kNone)
     set_noise(stage, block.noise, groups.step, placed, g);
   Sums sums{};
-  const Outcome outcome = stage.apply(g, placed, sums);
+  const Outcome outcome = apply_stage(stage, groups, placed, g, sums);
   if (!outcome.converged) report_constraint(work, groups.step, placed);
   store(block.slots, placed.slot, g, moves, kSpeeds<Stage>);
   if constexpr (moves) {

@@ -16,17 +16,18 @@ StepPlan langevin_middle(const Parameters& parameters, const Thermostat* thermos
   const double timestep = parameters.number("timestep");
   const double temperature = parameters.number("temperature");
   const double keep = std::exp(-parameters.number("friction") * timestep);
-  const double noise_scale = std::sqrt(kBoltzmann * temperature * (1 - keep * keep));
   const uint64_t seed = parameters.seed();
   StepPlan plan;
   plan.temperature = temperature;
+  plan.conditions.keep = keep;
+  plan.conditions.noise_scale = std::sqrt(kBoltzmann * temperature * (1 - keep * keep));
   // The bath takes up errors: few pairs of atoms approach each other by more than 0.65 of the farthest
   // that single atoms move; what they lack is a force at the cutoff, and the 0.05 kJ/mol/ns that each
   // atom gains by that warm it by some 0.003 K.
   plan.buffer_fraction = 0.65;
   plan.plain.middle = {{"integrate", [=](Device& device, const StepContext& c) {
-                          device.launch(LangevinMiddle{c.groups, timestep, keep, noise_scale, seed,
-                                                       c.energy, c.forces_after, c.counter});
+                          device.launch(LangevinMiddle{c.groups, timestep, seed, c.energy,
+                                                       c.forces_after, c.counter});
                         }}};
   return plan;
 }

@@ -29,6 +29,15 @@ struct GroupTable {
   }
 };
 
+// What may change while a simulation goes on. Kernels read it by pointer, so recorded blocks of steps
+// stay valid. All of it is uniform: a GPU reads it once a block into shared memory (hence no
+// initialisers), before it waits for the forces.
+struct Conditions {
+  double thermal;      // kT of the bath, kJ/mol
+  double keep;         // exp(-friction dt)
+  double noise_scale;  // sqrt(kT (1 - keep^2)); times sqrt(1/m) per atom
+};
+
 // What every stage works on.
 struct GroupWork {
   Slots slots;
@@ -43,10 +52,12 @@ struct GroupWork {
   double buffer_limit2;         // square of the displacement beyond which pair lists may miss pairs
   double blowup2;  // square of the largest sane displacement from the reference position
   Faults* faults;
+  const Conditions* conditions;  // null for stages that need none
 
   // Besides what each stage says of positions and velocities.
   void memory(MemoryUses& uses, Access) const {
-    QMD_USES(kRead, slots.force, slots.atom, placed, count, origin, constants, extent(step, 1));
+    QMD_USES(kRead, slots.force, slots.atom, placed, count, origin, constants, extent(step, 1),
+             conditions);
     if (long_range_weight != 0) QMD_USES(kRead, slots.long_range);
     Faults::reports(uses, faults);
     QMD_USES(kNone, slots);
@@ -109,8 +120,6 @@ struct LangevinMiddle {
   static constexpr const char* kName = "langevin_middle";
   GroupWork work;
   double timestep;
-  double keep;         // exp(-friction dt)
-  double noise_scale;  // sqrt(kT (1 - keep^2)); times sqrt(1/m) per atom
   uint64_t seed;
   int64_t* energy;
   ForcesAfter forces_after;

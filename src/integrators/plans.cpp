@@ -4,6 +4,8 @@
 
 #include <numeric>
 
+#include "math/units.h"
+
 namespace quiltmd {
 namespace {
 
@@ -61,6 +63,7 @@ StepPlan make_step_plan(const IntegratorSettings& settings, int degrees_of_freed
                   ": between actions of the long-range force the kinetic energy means nothing; "
                   "'every' must be a multiple of long_range_every");
   }
+  plan.conditions.thermal = kBoltzmann * plan.temperature;
   return plan;
 }
 

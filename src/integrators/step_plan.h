@@ -22,7 +22,11 @@ namespace quiltmd {
 // Memory of a step on the device of one rank.
 inline constexpr size_t kStepSums = 16, kStepNumbers = 4;
 struct StepMemory {
-  explicit StepMemory(Device& device) : sums(device, kStepSums), numbers(device, kStepNumbers) {}
+  StepMemory(Device& device, const Conditions& now)
+      : conditions(device, std::vector{now}),
+        sums(device, kStepSums),
+        numbers(device, kStepNumbers) {}
+  Buffer<Conditions> conditions;
   Buffer<int64_t> sums;    // of reductions, fixed point
   Buffer<double> numbers;  // what one task leaves for the next
 };
@@ -58,6 +62,8 @@ struct StepPlan {
   int remove_com_every = 0;         // steps, rounded up to list lifetimes; 0: never
   double temperature = 0;           // of the bath, K; 0: none
   double degrees_of_freedom = 0;    // that the kinetic energy is shared by
+
+  Conditions conditions{0, 1, 0};  // at the start; no bath
 
   // The part of the Verlet buffer that catches every pair which lists are given. With all of it no
   // pair is missed, and energy is conserved.

@@ -19,7 +19,6 @@ Thermostat velocity_rescaling(const Parameters& parameters, const ThermostatInpu
         "degrees "
         "of freedom");
   const double keep = std::exp(-every * input.timestep / time_constant);
-  const double thermal = 0.5 * kBoltzmann * temperature;
   const double shared_by = input.degrees_of_freedom;
   const uint64_t seed = parameters.seed();
   const StepTask sum{"kinetic",
@@ -29,8 +28,8 @@ Thermostat velocity_rescaling(const Parameters& parameters, const ThermostatInpu
                      },
                      1};
   const StepTask scale{"thermostat", [=](Device& device, const StepContext& c) {
-                         device.launch(DrawRescaling{c.sums, c.numbers, thermal, shared_by, keep,
-                                                     seed, c.groups.step});
+                         device.launch(DrawRescaling{c.sums, c.numbers, c.groups.conditions,
+                                                     shared_by, keep, seed, c.groups.step});
                          device.launch(ScaleVelocities{c.groups, c.numbers, c.energy});
                        }};
   return {{sum, scale}, every, temperature};

@@ -7,7 +7,7 @@
 
 #include <cmath>
 
-#include "device/memory_use.h"
+#include "integrators/operations.h"
 #include "math/fixed.h"
 #include "math/philox.h"
 
@@ -16,16 +16,16 @@ namespace quiltmd {
 // One thread: the factor by which all velocities are multiplied.
 struct DrawRescaling {
   static constexpr const char* kName = "draw_rescaling";
-  const int64_t* kinetic;     // of the whole system; fixed point, kEnergyScale
-  double* factor;             // receives it
-  double thermal;             // kT / 2, the mean energy of a degree of freedom
+  const int64_t* kinetic;  // of the whole system; fixed point, kEnergyScale
+  double* factor;          // receives it
+  const Conditions* conditions;
   double degrees_of_freedom;  // more than one
   double keep;                // exp(-time / time constant)
   uint64_t seed;
   const int64_t* step;
 
   void memory(MemoryUses& uses) const {
-    QMD_USES(kRead, extent(kinetic, 1), extent(step, 1));
+    QMD_USES(kRead, extent(kinetic, 1), conditions, extent(step, 1));
     QMD_USES(kWrite, extent(factor, 1));
   }
 };
@@ -66,7 +66,7 @@ QMD_HD double rescaling_factor(const DrawRescaling& op) {
   const double kinetic = from_fixed(*op.kinetic, kEnergyScale);
   if (!(kinetic > 0)) return 1;  // at rest there is nothing to scale
   const auto step = static_cast<uint64_t>(*op.step);
-  const double share = (1 - op.keep) * op.thermal / kinetic;
+  const double share = (1 - op.keep) * (0.5 * op.conditions->thermal) / kinetic;
   const double normal = gaussian3(op.seed, step, kFirstNormal, RandomStream::kRescaling).x;
   const double first = std::sqrt(op.keep) + std::sqrt(share) * normal;
   const double others = 2 * gamma_number(0.5 * (op.degrees_of_freedom - 1), op.seed, step);

@@ -217,6 +217,34 @@ void Engine::draw_velocities(double temperature, uint64_t seed) {
   move_atoms([&](Rank& rank) { rank.draw_velocities(temperature, seed); });
 }
 
+void Engine::set_conditions(const std::map<std::string, double>& values) {
+  require_state();
+  IntegratorSettings changed = integrator_;
+  for (const auto& [name, value] : values) {
+    if (name != "temperature" && name != "friction")
+      throw Error("'" + name +
+                  "' cannot be changed while a simulation goes on: only temperature and "
+                  "friction can");
+    Parameters& owner = changed.thermostat && changed.thermostat->values.count(name)
+                            ? *changed.thermostat
+                            : changed.integrator;
+    const auto found = owner.values.find(name);
+    if (found == owner.values.end()) throw Error(owner.kind + " has no " + name);
+    if (!(std::isfinite(value) && value >= 0))
+      throw Error("a " + name + " is a number and not negative");
+    found->second = value;
+  }
+  const StepPlan plan = make_step_plan(changed, setup_->degrees_of_freedom);
+  integrator_ = std::move(changed);
+  setup_->plan.conditions = plan.conditions;
+  setup_->plan.temperature = plan.temperature;
+  try {
+    move_atoms([&](Rank& rank) { rank.set_conditions(plan.conditions); });
+  } catch (const Blowup& blowup) {
+    explain(blowup);
+  }
+}
+
 void Engine::explain(const Blowup& blowup) {
   HostState start;
   start.positions.resize(static_cast<size_t>(system_.atom_count()));

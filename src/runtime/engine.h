@@ -45,6 +45,9 @@ class Engine {
   using WatchMinimum = std::function<bool(const Minimum&)>;
   Minimum minimize(double tolerance, int max_iterations, const WatchMinimum& watch);
   void draw_velocities(double temperature, uint64_t seed);
+  // New values of `temperature` (K) or `friction` (1/ps) for the steps from here on. Pair lists keep
+  // their buffer, which depends on the temperature above 300 K; atoms that move beyond it are noticed.
+  void set_conditions(const std::map<std::string, double>& values);
 
   struct TaskProfile {
     int rank;

@@ -21,6 +21,15 @@ void Rank::draw_velocities(double temperature, uint64_t seed) {
   snapshot();
 }
 
+// A new epoch begins: the present one, if it had to be redone, would be so under these conditions.
+void Rank::set_conditions(const Conditions& conditions) {
+  step_memory_.conditions.upload({conditions});
+  executor_.run(agree_);  // on the momentum, which may be that of new velocities
+  state_.end_epoch(plan_.remove_com_every);
+  remove_momentum();
+  rebuild();
+}
+
 double Rank::largest_force() {
   Buffer<int64_t> largest(device_, 1);
   Buffer<int32_t> atom(device_, 1);

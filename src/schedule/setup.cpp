@@ -87,8 +87,9 @@ Setup make_setup(System system, const NonbondedSettings& nonbonded,
   Setup setup;
   setup.system = std::move(system);
   setup.nonbonded = nonbonded;
-  setup.plan = make_step_plan(integrator, 3 * setup.system.atom_count() -
-                                              static_cast<int>(setup.system.constraints.size()));
+  setup.degrees_of_freedom =
+      3 * setup.system.atom_count() - static_cast<int>(setup.system.constraints.size());
+  setup.plan = make_step_plan(integrator, setup.degrees_of_freedom);
   setup.lists = resolve(lists, setup.plan);
   setup.ages = list_ages(setup.lists, nonbonded.cutoff, setup.plan);
   setup.box = box;

@@ -33,6 +33,7 @@ struct Setup {
   PairParameters pairs{};
   double group_radius = 0;  // how far atoms stick out from the first of their group, nm
   double total_mass = 0;
+  int degrees_of_freedom = 0;    // three for each atom less one for each constraint
   double constant_energy = 0;    // Ewald self and background energy, kJ/mol
   double dispersion_energy = 0;  // kJ/mol
   double constant_virial = 0;    // of both, each element of the diagonal, kJ/mol

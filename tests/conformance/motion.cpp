@@ -108,8 +108,9 @@ void langevin_agrees(Pair devices, const Input& in) {
   const double keep = std::exp(-0.02), noise = std::sqrt(kThermal * (1 - keep * keep));
   for (int n = 0; n < 20; ++n)
     twins.both([&](OneRank& r) {
-      r.take(LangevinMiddle{r.work(), 0.002, keep, noise, 11, r.energy.data(), ForcesAfter::kKept,
-                            r.step.data()});
+      r.conditions.upload({{kThermal, keep, noise}});
+      r.take(
+          LangevinMiddle{r.work(), 0.002, 11, r.energy.data(), ForcesAfter::kKept, r.step.data()});
     });
   CHECK(twins.ours.step.download()[0] == 20);
   twins.check(1e-9, 1e-6);
@@ -121,7 +122,8 @@ void forces_are_cleared(Pair devices, const Input& in) {
   Twins kept(devices, in), cleared(devices, in);
   const double keep = std::exp(-0.02), noise = std::sqrt(kThermal * (1 - keep * keep));
   const auto step = [&](OneRank& r, ForcesAfter after) {
-    r.take(LangevinMiddle{r.work(), 0.002, keep, noise, 11, r.energy.data(), after, r.step.data()});
+    r.conditions.upload({{kThermal, keep, noise}});
+    r.take(LangevinMiddle{r.work(), 0.002, 11, r.energy.data(), after, r.step.data()});
   };
   step(kept.ours, ForcesAfter::kKept);
   step(cleared.ours, ForcesAfter::kCleared);
@@ -140,8 +142,7 @@ void long_range_force_is_weighted(Pair devices) {
     GroupWork work = r.work();
     work.long_range_weight = weight;
     r.take(VerletStep{work, 0.001, ForcesAfter::kKept, nullptr});
-    r.take(
-        LangevinMiddle{work, 0.002, 0.98, 0.3, 11, r.energy.data(), ForcesAfter::kKept, nullptr});
+    r.take(LangevinMiddle{work, 0.002, 11, r.energy.data(), ForcesAfter::kKept, nullptr});
   };
   for (const float weight : {0.0f, 2.0f, 3.0f}) {
     Twins weighted(devices, in), scaled(devices, in);
@@ -186,8 +187,8 @@ void bits_are_the_same_each_time(Pair devices) {
     Twins twins(devices, in);
     OneRank& r = twins.ours;
     for (int k = 0; k < 10; ++k) {
-      r.take(LangevinMiddle{r.work(), 0.002, 0.98, 0.3, 11, r.energy.data(), ForcesAfter::kKept,
-                            r.step.data()});
+      r.take(
+          LangevinMiddle{r.work(), 0.002, 11, r.energy.data(), ForcesAfter::kKept, r.step.data()});
       r.device.launch(KineticEnergy{r.work(), r.energy.data()});
     }
     if (n == 0) {
@@ -244,8 +245,7 @@ void states_are_set(Pair devices) {
   const std::vector<Vec3d> x = r.position().download(), v = r.velocity().download();
   const Buffer<Vec3d> kept_x(r.device, x), kept_v(r.device, v);
   const auto local = r.by_atom(r.local);
-  r.take(
-      LangevinMiddle{r.work(), 0.002, 0.98, 0.3, 11, r.energy.data(), ForcesAfter::kKept, nullptr});
+  r.take(LangevinMiddle{r.work(), 0.002, 11, r.energy.data(), ForcesAfter::kKept, nullptr});
   r.device.launch(SetState{r.work(), kept_x.data(), kept_v.data()});
   CHECK(same_bits(r.by_atom(r.position()), twins.theirs.by_atom(twins.theirs.position())));
   CHECK(same_bits(r.by_atom(r.velocity()), twins.theirs.by_atom(twins.theirs.velocity())));

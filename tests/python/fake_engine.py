@@ -175,6 +175,9 @@ class FakeEngine:
         generator = np.random.default_rng(seed)
         self._velocities = scale * generator.normal(size=self._positions.shape)
 
+    def set_conditions(self, values: dict[str, float]) -> None:
+        self._integrator = self._integrator | values
+
     def describe(self) -> dict[str, Any]:
         return {
             "ranks": self._run["ranks"],

@@ -140,6 +140,7 @@ class OneRank : private OneGrid, public SlotMemory {
     w.constraint_tolerance = tolerance;
     w.buffer_limit2 = 1e10;
     w.blowup2 = 1e20;
+    w.conditions = conditions.data();
     return w;
   }
 
@@ -243,6 +244,7 @@ class OneRank : private OneGrid, public SlotMemory {
 
  public:
   const GroupMemory groups{*this, {}, 1e-10};
+  Buffer<Conditions> conditions{device, std::vector<Conditions>{{0, 0.98, 0.3}}};  // of the bath
 };
 
 }  // namespace quiltmd::test

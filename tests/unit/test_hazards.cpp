@@ -3,6 +3,7 @@
 // every operation names the memory that it uses. Schedules that a rank by itself records are also
 // checked on `null`; all of them on a cpu device whose commands are noted, for ranks that exchange
 // messages need results.
+#include <cstring>
 #include <set>
 #include <thread>
 
@@ -224,6 +225,8 @@ void exercise(Rank& rank, const HostState& state) {
   rank.run(45);  // epochs are recorded when they are met again
   rank.evaluate();
   rank.run(7);
+  rank.set_conditions({kBoltzmann * 200, 0.9, 0.5});
+  rank.run(8);
   rank.capture({.energies = true, .positions = true, .state = true});
   rank.keep();
   rank.largest_force();
@@ -277,6 +280,38 @@ void null_finds_none_either() {
     expect_none(device.log().commands(), c.name);
     CHECK(device.log().launches().size() > 200);
   }
+}
+
+// ---- Conditions -------------------------------------------------------------------------------
+
+// Velocities by atom after a run whose second half is under other conditions.
+std::vector<Vec3d> end_of_run(Device& device, const Prepared& p, const Conditions& later) {
+  auto ends = make_local_transport(1);
+  Rank rank(p.setup, device, *ends[0], views_of(p, 1)[0]);
+  rank.load(p.state);
+  rank.run(40);
+  rank.set_conditions(later);
+  rank.run(40);
+  const std::vector<Vec3d> by_slot = rank.memory().slots.velocity().download();
+  std::vector<Vec3d> result;
+  for (const int32_t slot : rank.memory().slots.slot_of_atom.download())
+    result.push_back(by_slot[static_cast<size_t>(slot)]);
+  return result;
+}
+
+// Blocks that were recorded under other conditions do as launches do.
+void recorded_blocks_follow_conditions() {
+  const Prepared p = prepare(kScenarios[0], true);
+  HostDevice cpu(1, host_kernels());
+  WatchedDevice recording(cpu);
+  const auto same = [](const std::vector<Vec3d>& a, const std::vector<Vec3d>& b) {
+    return std::memcmp(a.data(), b.data(), a.size() * sizeof(Vec3d)) == 0;
+  };
+  const Conditions colder{kBoltzmann * 200, 0.9, 0.5};
+  const std::vector<Vec3d> launched = end_of_run(cpu, p, colder);
+  CHECK(same(end_of_run(recording, p, colder), launched));
+  CHECK(recording.recordings_run() > 3);
+  CHECK(!same(end_of_run(cpu, p, p.setup.plan.conditions), launched));
 }
 
 // ---- Schedules with a dependency less ---------------------------------------------------------
@@ -374,6 +409,7 @@ int main() {
        {"pointers that are not named are found", pointers_that_are_not_named_are_found},
        {"no forces have hazards", no_forces_have_hazards},
        {"missing orders are found", missing_orders_are_found},
+       {"recorded blocks follow conditions", recorded_blocks_follow_conditions},
        {"null finds none", null_finds_none_either},
        {"a rank by itself has none", [] { no_run_has_hazards(1); }},
        {"two ranks have none", [] { no_run_has_hazards(2); }},

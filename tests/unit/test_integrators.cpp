@@ -45,10 +45,11 @@ OneRank place(Device& device, const Input& in) {
   return {device, in.system, kBox, kCells, in.positions, in.velocities};
 }
 
-LangevinMiddle langevin(const OneRank& rank, double timestep, double friction) {
+LangevinMiddle langevin(OneRank& rank, double timestep, double friction) {
   const double keep = std::exp(-friction * timestep),
                noise = std::sqrt(kThermal * (1 - keep * keep));
-  return {rank.work(), timestep, keep, noise, 11, rank.energy.data(), ForcesAfter::kKept, nullptr};
+  rank.conditions.upload({{kThermal, keep, noise}});
+  return {rank.work(), timestep, 11, rank.energy.data(), ForcesAfter::kKept, nullptr};
 }
 
 void verlet_step(const OneRank& rank, double timestep) {

@@ -91,6 +91,9 @@ class Engine(Protocol):
     def draw_velocities(self, temperature: float, seed: int) -> None:
         """Maxwell-Boltzmann velocities."""
 
+    def set_conditions(self, values: dict[str, float]) -> None:
+        """New temperature (K) or friction (1/ps) of the integrator, from here on."""
+
     def describe(self) -> dict[str, Any]:
         """Layout of the run."""
 

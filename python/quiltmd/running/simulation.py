@@ -20,6 +20,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
 
@@ -212,6 +213,40 @@ class Simulation(Readout):
         number = draw_seed() if seed is None else whole_number("seed", seed)
         with self._changing() as engine:
             engine.draw_velocities(float(temperature), number)
+
+    def set_conditions(
+        self, *, temperature: float | None = None, friction: float | None = None
+    ) -> None:
+        """Changes the heat bath for the steps from here on; the engine goes on as it is.
+
+        `integrator` or `thermostat` then says what holds.  Pair lists are built anew, with the
+        Verlet buffer of the temperature at which the simulation was made.  The result is the same,
+        bit for bit, on any number of ranks, and that of a simulation made so from the present state
+        where both temperatures are at most 300 K, below which the buffer does not depend on them.
+
+        Parameters
+        ----------
+        temperature:
+            Temperature of the heat bath, K.
+        friction:
+            Friction coefficient, 1/ps.
+
+        Raises
+        ------
+        QuiltError
+            Where the integrator or thermostat has no such setting.
+        """
+        asked = {"temperature": temperature, "friction": friction}
+        given: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
+        bath = self.thermostat or self.integrator
+        for name in given:
+            if not hasattr(bath, name):
+                raise QuiltError(f"{type(bath).__name__} has no {name}")
+        bath = replace(bath, **given)
+        with self._changing() as engine, self._naming_atoms(), inside_core:
+            engine.set_conditions({name: getattr(bath, name) for name in given})
+        name = "integrator" if self.thermostat is None else "thermostat"
+        super().__setattr__(name, bath)  # not an assignment by the user, which is refused
 
     def run(
         self,
