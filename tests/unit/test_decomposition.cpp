@@ -10,9 +10,9 @@
 #include <string>
 
 #include "check.h"
+#include "computes/nonbonded/entry_room.h"
 #include "decomposition/assignment.h"
 #include "math/error.h"
-#include "schedule/entry_room.h"
 
 namespace quiltmd {
 namespace {
@@ -233,14 +233,10 @@ void entries_are_counted() {
     message = error.what();
   }
   CHECK(message.find("2147483616 entries that can be numbered") != std::string::npos);
-  Setup large;
-  large.box = {60, 0, 60, 0, 0, 60};
-  large.system.masses.resize(21'600'000);
-  large.nonbonded.cutoff = 1.2;
-  large.lists.buffer = 0.1;
-  CHECK(expected_entries(large, 2'700'000) == kMost);
-  large.nonbonded.cutoff = 0.9;
-  const size_t usual = expected_entries(large, 2'700'000);
+  constexpr int kAtoms = 21'600'000;
+  const double density = kAtoms / (60.0 * 60.0 * 60.0);
+  CHECK(expected_entries(kAtoms, density, 1.2 + 0.1, 2'700'000) == kMost);
+  const size_t usual = expected_entries(kAtoms, density, 0.9 + 0.1, 2'700'000);
   CHECK(usual > 1'000'000'000 && usual < 1'500'000'000);
 }
 
