@@ -8,6 +8,7 @@
 // build.py makes variants, too: build/kernels/integrate_*.
 #include <thread>
 
+#include "computes/reference.h"
 #include "math/units.h"
 #include "runtime/devices.h"
 #include "workshop.h"
