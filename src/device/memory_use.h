@@ -68,8 +68,8 @@ class MemoryUses {
   template <class T>
   void note_part(Access access, const std::string& name, T* const& field, size_t begin,
                  size_t bytes) {
-    add(access, name, &field, field ? reinterpret_cast<const std::byte*>(field) + begin : nullptr,
-        bytes);
+    add(access, name, static_cast<const void*>(&field),
+        field ? reinterpret_cast<const std::byte*>(field) + begin : nullptr, bytes);
   }
 
   const std::vector<MemoryUse>& all() const { return all_; }
@@ -78,7 +78,7 @@ class MemoryUses {
   template <class Field>
   void note_field(Access access, const std::string& name, const Field& field) {
     if constexpr (std::is_pointer_v<Field>) {
-      add(access, name, &field, field, kToTheEnd);
+      add(access, name, static_cast<const void*>(&field), field, kToTheEnd);
     } else if constexpr (std::is_array_v<Field>) {
       int index = 0;
       for (const auto& element : field)
@@ -92,7 +92,7 @@ class MemoryUses {
   template <class T>
   void note_field(Access access, const std::string& name, const Extent<T>& part) {
     const auto count = static_cast<size_t>(part.count > 0 ? part.count : 0);
-    add(access, name, &part.pointer, part.pointer, count * sizeof(T));
+    add(access, name, static_cast<const void*>(&part.pointer), part.pointer, count * sizeof(T));
   }
 
   void add(Access access, const std::string& name, const void* field, const void* pointer,

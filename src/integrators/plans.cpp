@@ -3,28 +3,36 @@
 #include "integrators/plans.h"
 
 #include <numeric>
+#include <string>
+#include <string_view>
+#include <utility>
 
 #include "math/units.h"
 
 namespace quiltmd {
 namespace {
 
-const std::map<std::string, StepPlan (*)(const Parameters&, const Thermostat*)> kIntegrators{
+template <class Make>
+using Named = std::pair<std::string_view, Make>;
+
+constexpr Named<StepPlan (*)(const Parameters&, const Thermostat*)> kIntegrators[] = {
     {"langevin_middle", langevin_middle},
     {"velocity_verlet", velocity_verlet},
 };
 
-const std::map<std::string, Thermostat (*)(const Parameters&, const ThermostatInput&)> kThermostats{
+constexpr Named<Thermostat (*)(const Parameters&, const ThermostatInput&)> kThermostats[] = {
     {"velocity_rescaling", velocity_rescaling},
 };
 
-template <class Make>
-Make find(const std::map<std::string, Make>& known, const std::string& kind, const char* what) {
-  const auto found = known.find(kind);
-  if (found != known.end()) return found->second;
+template <class Make, size_t N>
+Make find(const Named<Make> (&known)[N], std::string_view kind, const char* what) {
   std::string names;
-  for (const auto& [name, make] : known) names += (names.empty() ? "" : ", ") + name;
-  throw Error(std::string("unknown ") + what + " '" + kind + "': choose from " + names);
+  for (const auto& [name, make] : known) {
+    if (name == kind) return make;
+    names += (names.empty() ? "" : ", ") + std::string(name);
+  }
+  throw Error(std::string("unknown ") + what + " '" + std::string(kind) + "': choose from " +
+              names);
 }
 
 }  // namespace

@@ -73,7 +73,7 @@ void CommandLog::require_names(const OperationKey& key, const std::byte* paramet
   for (const MemoryUse& use : named) offsets.insert(use.offset);
   for (size_t at = 0; at + sizeof(void*) <= bytes; at += sizeof(void*)) {
     const void* word = nullptr;
-    std::memcpy(&word, parameters + at, sizeof word);
+    std::memcpy(static_cast<void*>(&word), parameters + at, sizeof word);
     if (find(word) && !offsets.count(at))
       throw std::logic_error(std::string("operation ") + key.name + " has a pointer at byte " +
                              std::to_string(at) +
