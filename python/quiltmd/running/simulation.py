@@ -277,11 +277,12 @@ class Simulation(Readout):
 
         An error of a reporter is raised here, soon after; later reports are left out.
         """
-        self._warn(self._step_oddities)
-        end = self.step + whole_number("steps", steps)
+        steps = whole_number("steps", steps)
         for reporter in reporters:
             whole_number("every", reporter.every)
         with self._running(), _interrupt_deferred() as interrupted, Writer() as writer:
+            self._warn(self._step_oddities)
+            end = self.step + steps  # known only here: another thread's run may have just ended
 
             def asks_to_stop(step: int) -> bool:
                 return (watch is not None and watch(step)) or interrupted()
