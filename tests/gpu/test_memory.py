@@ -57,7 +57,7 @@ def test_memory_that_ends_anywhere(peptide: Pair) -> None:
             finally:
                 simulation = None
     else:
-        pytest.fail("61,263 atoms do not fit into 480 MiB")
+        pytest.fail(f"61,263 atoms do not fit into 480 MiB: {messages[-1]}")
     print(*messages, sep="\n")
     assert messages
     for message in messages:
