@@ -132,6 +132,24 @@ void pointers_that_are_not_named_are_found() {
   CHECK(message.find("forgetful has a pointer at byte 8") != std::string::npos);
 }
 
+// An integer, and behind it what padding may hold: the upper half of an address.
+struct Padded {
+  static constexpr const char* kName = "padded";
+  uint32_t integer, padding;
+  void memory(MemoryUses&) const {}
+};
+
+void padding_is_no_pointer() {
+  CommandLog log;
+  constexpr uintptr_t kHigh = 0x7f12, kBoundary = kHigh << 32, kAround = 1 << 16;
+  log.allocate(reinterpret_cast<const void*>(kBoundary - kAround), 2 * kAround);
+  for (const uint32_t integer : {0u, 1u, 24576u}) {
+    const Padded operation{integer, kHigh};
+    log.launch(kOperationKey<Padded>, &operation, sizeof operation, Stream::kMain);
+  }
+  CHECK(log.commands().size() == 3);
+}
+
 // ---- Schedules -------------------------------------------------------------------------------
 
 constexpr double kBox = 4.2;
@@ -407,6 +425,7 @@ int main() {
        {"additions commute, parts are apart", additions_commute_and_parts_are_apart},
        {"recordings are whole", orders_pass_on_and_recordings_are_whole},
        {"pointers that are not named are found", pointers_that_are_not_named_are_found},
+       {"padding is no pointer", padding_is_no_pointer},
        {"no forces have hazards", no_forces_have_hazards},
        {"missing orders are found", missing_orders_are_found},
        {"recorded blocks follow conditions", recorded_blocks_follow_conditions},

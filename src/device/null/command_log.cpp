@@ -2,6 +2,7 @@
 #include "device/null/command_log.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <set>
 #include <stdexcept>
@@ -10,6 +11,17 @@
 #include "math/error.h"
 
 namespace quiltmd {
+namespace {
+
+// Whether a word of parameters may be a pointer. An integer and the padding behind it, which holds
+// whatever was there before, are one word, too: where padding looks like the upper half of an address,
+// the integer, which is small, is its lower half. No pointer is likely to look like that.
+bool may_be_pointer(const void* word) {
+  constexpr uintptr_t kSmallIntegers = uintptr_t{1} << 20;
+  return (reinterpret_cast<uintptr_t>(word) & 0xffffffffu) >= kSmallIntegers;
+}
+
+}  // namespace
 
 void CommandLog::allocate(const void* pointer, size_t bytes) {
   allocations_[static_cast<const std::byte*>(pointer)] = {allocated_++, bytes};
@@ -74,7 +86,7 @@ void CommandLog::require_names(const OperationKey& key, const std::byte* paramet
   for (size_t at = 0; at + sizeof(void*) <= bytes; at += sizeof(void*)) {
     const void* word = nullptr;
     std::memcpy(static_cast<void*>(&word), parameters + at, sizeof word);
-    if (find(word) && !offsets.count(at))
+    if (may_be_pointer(word) && find(word) && !offsets.count(at))
       throw std::logic_error(std::string("operation ") + key.name + " has a pointer at byte " +
                              std::to_string(at) +
                              " of its parameters that its memory() does not name");
