@@ -2,6 +2,8 @@
 #include "runtime/devices.h"
 
 #include <charconv>
+#include <numeric>
+#include <string_view>
 
 #include "computes/pme/setup.h"
 #include "device/cuda/cuda_device.h"
@@ -13,23 +15,80 @@ namespace quiltmd {
 
 namespace {
 
-int ordinal_in(const std::string& name) {
-  const char *begin = name.data() + name.find(':') + 1, *end = name.data() + name.size();
-  int ordinal = 0;
-  if (const auto [rest, error] = std::from_chars(begin, end, ordinal);
-      error != std::errc() || rest != end)
-    throw Error("device '" + name + "' names no GPU by its number: write cuda:0, cuda:1, ...");
-  return ordinal;
+constexpr std::string_view kGpus = "cuda:";
+
+// The number that text begins with, which is taken off. -1: there is none.
+int take_number(std::string_view& text) {
+  int number = -1;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || number < 0) return -1;
+  text.remove_prefix(static_cast<size_t>(rest - text.data()));
+  return number;
+}
+
+// The GPUs that a name such as "cuda:0,2" lists.
+std::vector<int> ordinals_in(const std::string& name) {
+  std::string_view text = name;
+  std::vector<int> ordinals;
+  for (text.remove_prefix(kGpus.size());; text.remove_prefix(1)) {
+    ordinals.push_back(take_number(text));
+    if (ordinals.back() < 0 || (!text.empty() && text.front() != ','))
+      throw Error(
+          "device '" + name +
+          "' does not name GPUs by their numbers: write cuda:0, cuda:1, or cuda:0,1 for two");
+    if (text.empty()) return ordinals;
+  }
 }
 
 }  // namespace
 
 std::unique_ptr<Device> make_device(const std::string& name, int threads) {
-  if (name == "cpu") return std::make_unique<HostDevice>(threads, host_kernels());
-  if (name == "null") return std::make_unique<NullDevice>();
-  if (name == "cuda") return std::make_unique<CudaDevice>(0);
-  if (name.starts_with("cuda:")) return std::make_unique<CudaDevice>(ordinal_in(name));
-  throw Error("unknown device '" + name + "': choose cpu, cuda, cuda:N or null");
+  const std::string device = devices_of_ranks(name, 1).front();
+  if (device == "cpu") return std::make_unique<HostDevice>(threads, host_kernels());
+  if (device == "null") return std::make_unique<NullDevice>();
+  return std::make_unique<CudaDevice>(ordinals_in(device).front());
+}
+
+std::vector<std::string> devices_of_ranks(const std::string& name, int ranks) {
+  const auto count = static_cast<size_t>(ranks);
+  if (name == "cpu" || name == "null") return std::vector<std::string>(count, name);
+  std::vector<int> ordinals(count);
+  if (name.starts_with(kGpus))
+    ordinals = ordinals_in(name);
+  else if (name == "cuda")
+    std::iota(ordinals.begin(), ordinals.end(), 0);
+  else
+    throw Error("unknown device '" + name + "': choose cpu, cuda, cuda:N, cuda:N,M,... or null");
+  if (ordinals.size() != count)
+    throw Error("device '" + name + "' names " + std::to_string(ordinals.size()) + " GPU(s) for " +
+                std::to_string(ranks) + " rank(s): name one for each rank, such as cuda:0,1 or, " +
+                "for two ranks on one GPU, cuda:0,0");
+  std::vector<std::string> devices;
+  for (const int ordinal : ordinals)
+    devices.push_back(std::string(kGpus) + std::to_string(ordinal));
+  return devices;
+}
+
+std::vector<std::unique_ptr<Device>> make_devices(const std::string& name, int ranks, int threads) {
+  std::vector<std::unique_ptr<Device>> devices;
+  std::vector<DeviceDescription> descriptions;
+  for (const std::string& device : devices_of_ranks(name, ranks)) {
+    devices.push_back(make_device(device, threads));
+    descriptions.push_back(devices.back()->describe());
+  }
+  check_one_architecture(descriptions);
+  return devices;
+}
+
+void check_one_architecture(const std::vector<DeviceDescription>& devices) {
+  for (size_t rank = 1; rank < devices.size(); ++rank) {
+    const DeviceDescription &first = devices[0], &other = devices[rank];
+    if (other.architecture != first.architecture)
+      throw Error("the ranks of a simulation need GPUs of one compute capability: rank 0 has " +
+                  first.name + " (" + first.architecture + "), rank " + std::to_string(rank) + " " +
+                  other.name + " (" + other.architecture +
+                  "). `quiltmd devices` shows them all; choose some that are alike");
+  }
 }
 
 void check_device_can(const std::string& name, const NonbondedSettings& nonbonded) {

@@ -15,6 +15,16 @@ namespace quiltmd {
 // device that cannot be used.
 std::unique_ptr<Device> make_device(const std::string& name, int threads);
 
+// What a name means for so many ranks, a device for each of them: "cpu" and "null" are one of a kind
+// for each, "cuda" is GPUs 0, 1, ..., and "cuda:0,2" names them, one and the same as often as one
+// likes ("cuda:0,0"). Throws Error for an unknown name, or a list of another length than `ranks`.
+std::vector<std::string> devices_of_ranks(const std::string& name, int ranks);
+
+// These devices, each with `threads` threads. Throws Error, too, where not all GPUs have the same
+// compute capability: their results would depend on which GPU has which patches.
+std::vector<std::unique_ptr<Device>> make_devices(const std::string& name, int ranks, int threads);
+void check_one_architecture(const std::vector<DeviceDescription>& devices);
+
 // Throws Error where a device of this name cannot do such a simulation, whether there is one or not.
 void check_device_can(const std::string& name, const NonbondedSettings& nonbonded);
 

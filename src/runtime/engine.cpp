@@ -54,12 +54,9 @@ Engine::Engine(const System& system, const NonbondedSettings& nonbonded,
       run_(run) {
   if (run.ranks < 1 || run.threads < 1) throw Error("ranks and threads must be at least 1");
   check_device_can(run.device, nonbonded);
-  for (int r = 0; r < run.ranks; ++r) {
-    devices_.push_back(make_device(run.device, run.threads));
-    if (run.ranks > 1 && !devices_.back()->capabilities().host_memory)
-      throw Error("device '" + run.device +
-                  "' runs on one rank as yet: leave out --ranks, or use cpu");
-  }
+  devices_ = make_devices(run.device, run.ranks, run.threads);
+  if (run.ranks > 1 && !devices_.front()->capabilities().host_memory)
+    throw Error("several ranks run on the cpu only as yet: name one GPU, or use cpu");
 }
 
 Engine::~Engine() = default;

@@ -49,7 +49,33 @@ def test_one_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
         choose_device("cuda:0")
 
 
-@pytest.mark.parametrize("name", ["cuda:", "cuda:x", "cuda:-1", "cuda:0,1", "gpu", "", "null"])
+def test_a_list_is_a_gpu_for_each_rank(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine(monkeypatch, "", "", "it is too old")
+    for device, ranks in (("cuda:0,1", 2), ("cuda:1,0", 2), ("cuda:0,0,0", 3)):
+        for asked in (None, ranks):
+            found = Execution(device, asked).resolve()
+            assert (found["device"], found["ranks"]) == (device, ranks)
+    assert Execution("cuda", 2).resolve()["device"] == "cuda:0,1"
+    assert Execution("auto", 2).resolve()["device"] == "cuda:0,1"
+    assert Execution("cuda").resolve()["ranks"] == Execution("cpu").resolve()["ranks"] == 1
+    with pytest.raises(QuiltError, match=r"lists 2 GPU.* for 3 rank"):
+        Execution("cuda:0,1", 3).resolve()
+    with pytest.raises(QuiltError, match=r"'cuda:0,2'.*it is too old; others are: cuda:0, cuda:1"):
+        Execution("cuda:0,2").resolve()
+    with pytest.raises(QuiltError, match=r"3 ranks on device 'cuda'.* 2 can be used"):
+        Execution("cuda", 3).resolve()
+
+
+def test_several_take_the_first_that_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine(monkeypatch, "it is too old", "", "")
+    assert choose_device("cuda", 2) == "cuda:1,2"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["cuda:", "cuda:x", "cuda:-1", "cuda:0,", "cuda:,1", "cuda:0;1", "cpu,cuda:0", "gpu", "null"]
+    + [""],
+)
 def test_names_of_nothing(name: str) -> None:
-    with pytest.raises(QuiltError, match="choose auto, cpu, cuda, or one GPU"):
+    with pytest.raises(QuiltError, match="choose auto, cpu, cuda, one GPU"):
         Execution(name)

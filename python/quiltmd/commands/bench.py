@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from ..engine.execution import choose_device, is_gpu
+from ..engine.execution import Execution, is_gpu
 from ..errors import QuiltError
 from ..inputs.standard_systems import SYSTEMS
 from ..running import benchmark
@@ -38,8 +38,8 @@ def bench(
     On a GPU, without --system and --tile: a table of DHFR in sizes up to a million atoms.
     """
     chosen = {key: value for (_, key), value in settings.items()}
-    plain = not system and not tile and chosen.get("ranks", 1) == 1
-    if plain and is_gpu(choose_device(chosen.get("device", "auto"))):
+    where = Execution(chosen.get("device", "auto"), chosen.get("ranks")).resolve()
+    if not system and not tile and where["ranks"] == 1 and is_gpu(where["device"]):
         every = chosen.get("long_range_every", 1)
         _show(benchmark.bench_gpu(steps, long_range_every=every), print_results, as_json)
     else:

@@ -48,7 +48,12 @@ LongRangeEvery = Annotated[
     int, Field(ge=1, description="r-RESPA: steps between reciprocal-space (PME) evaluations.")
 ]
 Ranks = Annotated[
-    int, Field(ge=1, description="Number of workers that share the patches of the system.")
+    int | None,
+    Field(
+        ge=1,
+        description="Number of workers that share the patches of the system; by default one for "
+        "each GPU that the device names, else one.",
+    ),
 ]
 Threads = Annotated[
     int | None,

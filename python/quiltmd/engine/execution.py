@@ -17,10 +17,10 @@ from .core import load_core
 
 
 def _check_name(name: str) -> str:
-    if not re.fullmatch("auto|cpu|cuda(:[0-9]{1,4})?", name):
+    if not re.fullmatch("auto|cpu|cuda(:[0-9]{1,4}(,[0-9]{1,4})*)?", name):
         raise ValueError(
-            "there is no such device: choose auto, cpu, cuda, or one GPU of several by a name "
-            "that `quiltmd devices` shows, such as cuda:1"
+            "there is no such device: choose auto, cpu, cuda, one GPU of several by a name that "
+            "`quiltmd devices` shows, such as cuda:1, or a GPU for each rank, such as cuda:0,1"
         )
     return name
 
@@ -36,10 +36,11 @@ class Execution:
     Attributes
     ----------
     device:
-        "auto" (a usable GPU, else the CPU), "cpu", "cuda" (the first usable GPU), or one GPU by the
-        name that `quiltmd devices` shows: "cuda:0", "cuda:1", ...
+        "auto" (a usable GPU, else the CPU), "cpu", "cuda" (the first usable GPU, or with several
+        ranks as many), one GPU by the name that `quiltmd devices` shows, "cuda:0", "cuda:1", ...,
+        or the GPU of each rank: "cuda:0,1", and "cuda:0,0" for two ranks on one GPU.
     ranks:
-        Workers that share the patches among them, on the CPU; a GPU works for one.
+        Workers that share the patches among them.  None: as many as `device` lists GPUs, else one.
     threads:
         Threads of each rank on the CPU; None shares the machine's cores among the ranks.
     balance:
@@ -50,32 +51,43 @@ class Execution:
     """
 
     device: DeviceName = "auto"
-    ranks: Ranks = 1
+    ranks: Ranks = None
     threads: Threads = None
     balance: bool = True
     away: Literal[1, 2] = 1
 
     def warning(self) -> str | None:
         """What is odd about it: more ranks or threads than cores; None if nothing is."""
-        cores, workers = available_cores(), self.ranks * (self.threads or 1)
-        if workers <= cores or choose_device(self.device) != "cpu":
+        ranks = self._rank_count()
+        cores, workers = available_cores(), ranks * (self.threads or 1)
+        if workers <= cores or choose_device(self.device, ranks) != "cpu":
             return None
         return (
-            f"{self.ranks} rank(s) of {self.threads or 1} thread(s) share {cores} core(s) and will "
+            f"{ranks} rank(s) of {self.threads or 1} thread(s) share {cores} core(s) and will "
             "wait for each other; fewer are faster"
         )
 
     def resolve(self) -> dict[str, Any]:
         """Settings for the core, the device chosen and the cores shared out."""
+        ranks = self._rank_count()
         return {
-            "device": choose_device(self.device),
-            "ranks": self.ranks,
-            "threads": self.threads or max(1, available_cores() // self.ranks),
+            "device": choose_device(self.device, ranks),
+            "ranks": ranks,
+            "threads": self.threads or max(1, available_cores() // ranks),
             "list_life": 0,
             "list_buffer": 0.0,
             "away": self.away,
             "balance": self.balance,
         }
+
+    def _rank_count(self) -> int:
+        listed = len(_ordinals(self.device))
+        if self.ranks and listed and self.ranks != listed:
+            raise QuiltError(
+                f"device '{self.device}' lists {listed} GPU(s) for {self.ranks} rank(s): list one "
+                "for each rank, or leave out the number of ranks"
+            )
+        return self.ranks or listed or 1
 
 
 def available_cores() -> int:
@@ -102,30 +114,45 @@ def is_gpu(device: str) -> bool:
     return device.startswith("cuda")
 
 
-def choose_device(asked: str) -> str:
-    """The device to run on: "cpu", "cuda" (the only GPU, or the first) or "cuda:N".
+def choose_device(asked: str, ranks: int = 1) -> str:
+    """The device to run on: "cpu", "cuda" (the only GPU, or the first), or the GPU of each rank.
 
     "auto" takes a usable GPU where there is one.  A GPU that was asked for and cannot be used is an
     error, never a silent fall back to the CPU or to another GPU.
     """
     if asked == "cpu":
         return asked
-    gpus = [device for device in devices() if device.get("kind") == "cuda"]
-    usable = [gpu.get("ordinal", 0) for gpu in gpus if gpu.get("usable", True)]
-    if ":" in asked:
-        ordinal = int(asked.split(":")[1])
-        if ordinal in usable:
-            return f"cuda:{ordinal}"
-        gpus = [gpu for gpu in gpus if gpu.get("ordinal", 0) == ordinal]
-    elif usable:
-        return "cuda" if usable[0] <= 0 else f"cuda:{usable[0]}"
-    elif asked == "auto":
+    gpus = {gpu.get("ordinal", 0): gpu for gpu in devices() if gpu.get("kind") == "cuda"}
+    usable = [ordinal for ordinal, gpu in gpus.items() if gpu.get("usable", True)]
+    if asked == "auto" and not usable:
         return "cpu"
-    reasons = [str(gpu["reason"]) for gpu in gpus if gpu.get("reason")]
+    listed = _ordinals(asked)
+    missing = [ordinal for ordinal in listed if ordinal not in usable]
+    if missing or not usable:
+        concerned = missing if usable else gpus
+        reasons = [gpu["reason"] for n, gpu in gpus.items() if n in concerned and gpu.get("reason")]
+        raise QuiltError(_why_not(asked, usable, reasons))
+    if ranks > len(listed or usable):
+        raise QuiltError(
+            f"{ranks} ranks on device '{asked}' take a GPU each, and {len(usable)} can be used: "
+            "take fewer ranks, or name the GPU of each, such as cuda:0,0 for two on one"
+        )
+    chosen = listed or usable[:ranks]
+    only_first = not listed and len(chosen) == 1 and chosen[0] <= 0
+    return "cuda" if only_first else "cuda:" + ",".join(map(str, chosen))
+
+
+def _why_not(asked: str, usable: list[int], reasons: list[str]) -> str:
     others = f"; others are: {', '.join(f'cuda:{n}' for n in usable)}" if usable else ""
-    raise QuiltError(
+    return (
         f"device '{asked}' was asked for, but there is no usable GPU"
         + (" of that number: " if usable else ": ")
         + ("; ".join(reasons) if reasons else "none was found, or this build has no CUDA part")
         + others
     )
+
+
+def _ordinals(device: str) -> list[int]:
+    """The GPUs that a name lists; none where it leaves the choice open, or is the CPU."""
+    _, _, listed = device.partition(":")
+    return [int(ordinal) for ordinal in listed.split(",")] if listed else []

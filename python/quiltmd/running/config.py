@@ -148,8 +148,9 @@ class RunSection(_Section):
     threads: Threads = Execution.threads
     device: DeviceName = Field(
         default=Execution.device,
-        description="Where to run: auto (a usable GPU, else the CPU), cpu, cuda, or one GPU of "
-        "several, such as cuda:1 (`quiltmd devices` shows them).",
+        description="Where to run: auto (a usable GPU, else the CPU), cpu, cuda, one GPU of "
+        "several, such as cuda:1 (`quiltmd devices` shows them), or the GPU of each rank, such as "
+        "cuda:0,1.",
     )
     balance: bool = Field(
         default=Execution.balance, description="Dynamic load balancing between ranks."

@@ -213,7 +213,7 @@ def _introduce(config: Config, simulation: Simulation) -> None:
     say(
         f"{simulation.system.atoms} atoms, {integrator.ensemble.upper()}{bath}, "
         f"{integrator.timestep * 1000:g} fs steps, seed {integrator.seed}, on {simulation.device} "
-        f"({', '.join(names)}), {config.run.ranks} rank(s)"
+        f"({', '.join(names)}), {simulation.ranks} rank(s)"
     )
 
 

@@ -87,7 +87,7 @@ class Simulation(Readout):
         *,
         thermostat: Thermostat | None = None,
         device: DeviceName = "auto",
-        ranks: int = 1,
+        ranks: int | None = None,
         threads: int | None = None,
         balance: bool = True,
         away: Literal[1, 2] = 1,
@@ -108,6 +108,7 @@ class Simulation(Readout):
             check_impulses(self.integrator, system)
         execution = Execution(device, ranks, threads, balance, away).resolve()
         self.device: str = execution["device"]
+        self.ranks: int = execution["ranks"]
         self._engine: Engine = engine(
             system.arrays(),
             self.nonbonded.resolve(state.box),
