@@ -16,10 +16,10 @@ from scipy.io import netcdf_file
 
 from quiltmd.errors import InputError, QuiltError
 from quiltmd.inputs import load
-from quiltmd.inputs.amber_coordinates import read_coordinates
-from quiltmd.inputs.amber_prmtop import system_from_prmtop
+from quiltmd.inputs.amber.coordinates import read_coordinates
+from quiltmd.inputs.amber.prmtop import system_from_prmtop
+from quiltmd.inputs.amber.prmtop_file import PrmtopFile
 from quiltmd.inputs.constrain import constrain, find_waters
-from quiltmd.inputs.prmtop_file import PrmtopFile
 
 
 def old_layout(path: Path) -> str:

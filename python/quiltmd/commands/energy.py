@@ -30,12 +30,18 @@ _OF_MOTION = ("kinetic", "total", "heat", "conserved")
 
 
 @with_settings(
-    "nonbonded", "run.ranks", "run.threads", "run.device", defaults={("run", "device"): "cpu"}
+    "system.parameters",
+    "system.box",
+    "nonbonded",
+    "run.ranks",
+    "run.threads",
+    "run.device",
+    defaults={("run", "device"): "cpu"},
 )
 def energy(
     settings: Settings,
-    topology: Annotated[Path, typer.Argument(help="Amber prmtop (parm7).")],
-    coordinates: Annotated[Path, typer.Argument(help="Amber inpcrd, rst7 or NetCDF restart.")],
+    topology: Annotated[Path, typer.Argument(help="Topology, as for `quiltmd run`.")],
+    coordinates: Annotated[Path, typer.Argument(help="Coordinates, as for `quiltmd run`.")],
     forces: Annotated[
         Path | None,
         typer.Option(metavar="OUT.npy", help="Save forces: float64 (atoms, 3), kJ/mol/nm."),
@@ -94,10 +100,13 @@ def evaluate(config: Config, frame: int = 0, engine: EngineFactory = make_engine
     system, state = load(
         config.system.topology,
         config.system.coordinates,
+        parameters=config.system.parameters,
+        box=config.system.box,
         constraints=config.system.constraints,
         frame=frame,
     )
     check_overlaps(system, state)
+    config = config.following(system)
     run = config.run
     simulation = Simulation(
         system,

@@ -84,7 +84,7 @@ def with_settings(
         @functools.wraps(command)
         def wrapped(**values: Any) -> None:
             given = {place: values.pop(option.name) for place, option in options}
-            settings = {place: value for place, value in given.items() if value is not None}
+            settings = {place: value for place, value in given.items() if value not in (None, [])}
             command(**values, settings=changed | settings)
 
         wrapped.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
@@ -116,16 +116,19 @@ def _option(
     flag = flag_of(place)
     default = changed.get(place, None if field.is_required() else field.default)
     kind = _plain(field.annotation)
-    is_grid = get_origin(kind) is tuple
+    parts = get_args(kind) if get_origin(kind) is tuple else ()
+    parser, metavar = _PARSERS.get(parts, (None, None))
+    if parts and parser is None:  # several values: the option is given several times
+        kind, metavar = list[_plain(parts[0])], "FILE"  # type: ignore[misc]
     option = typer.Option(
         f"{flag}/--no-{flag[2:]}" if kind is bool else flag,
         help=f"{field.description}{_shown(default)}",
         rich_help_panel=f"[{section}]",
         show_default=False,
-        parser=_parse_grid if is_grid else None,
-        metavar="NX,NY,NZ" if is_grid else None,
+        parser=parser,
+        metavar=metavar,
     )
-    annotation: Any = Annotated[Any if is_grid else kind | None, option]
+    annotation: Any = Annotated[Any if parser else kind | None, option]
     return place, inspect.Parameter(
         name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation
     )
@@ -135,13 +138,15 @@ def _plain(annotation: Any) -> Any:
     """A setting's type without None; of a choice among numbers, the number."""
     if get_origin(annotation) in (Union, types.UnionType):
         annotation = next(kind for kind in get_args(annotation) if kind is not type(None))
+    if get_origin(annotation) is Annotated:
+        return get_args(annotation)[0]
     if get_origin(annotation) is Literal and not isinstance(get_args(annotation)[0], str):
         return type(get_args(annotation)[0])
     return annotation
 
 
 def _shown(default: Any) -> str:
-    if default is None or isinstance(default, Path):
+    if default is None or default == () or isinstance(default, Path):
         return ""
     if isinstance(default, bool):
         default = "on" if default else "off"
@@ -153,3 +158,19 @@ def _parse_grid(text: str) -> list[int]:
     if len(parts) != 3 or not all(part.strip().isdigit() for part in parts):
         raise typer.BadParameter(f"expected three whole numbers NX,NY,NZ, found {text!r}")
     return [int(part) for part in parts]
+
+
+def _parse_box(text: str) -> list[float]:
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise typer.BadParameter(
+            f"expected A,B,C or A,B,C,ALPHA,BETA,GAMMA, found {text!r}"
+        ) from None
+
+
+# Settings of several numbers: their types, how an option gives them, and what help calls them.
+_PARSERS: dict[tuple[Any, ...], tuple[Callable[[str], Any], str]] = {
+    (int, int, int): (_parse_grid, "NX,NY,NZ"),
+    (float, ...): (_parse_box, "A,B,C,..."),
+}

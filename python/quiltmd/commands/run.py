@@ -32,6 +32,7 @@ _MAY_CHANGE = {
     ("output", "checkpoint_minutes"),
     ("system", "topology"),
     ("system", "coordinates"),
+    ("system", "parameters"),
 }
 
 
@@ -55,8 +56,8 @@ def run(
     Settings come from a TOML file, from options, or from both; options override the file.
 
     With --resume only --steps, --max-hours, --ranks, --threads, --device, --balance, --profile,
-    --checkpoint-every and --checkpoint-minutes may change, and --topology and --coordinates name
-    the same files at other places.
+    --checkpoint-every and --checkpoint-minutes may change, and --topology, --coordinates and
+    --parameters name the same files at other places.
 
     Exit status: 0 when all steps are done, 130 after Ctrl-C, 75 when stopped by another signal
     (SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGXCPU) or by --max-hours; --resume continues such a run.

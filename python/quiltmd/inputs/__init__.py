@@ -1,42 +1,71 @@
 # SPDX-License-Identifier: Apache-2.0
 """Readers: from the files of other programs to a System and a State.
 
-A format is a module that reads it and knows nothing of the others; `load`
-chooses by content, since suffixes vary from group to group. A new format is a
-new module and a new row in `_FORMATS`.
+A format is a module or a folder that reads it and knows nothing of the others (`formats` says what
+it offers); `load` chooses by content.  A new format is a new module and a row in one of the two
+tables here.
 """
 
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Callable
+import warnings
+from collections.abc import Sequence
 
+import numpy as np
+import numpy.typing as npt
+
+from ..description.box import box_from_lengths_angles
 from ..description.state import State
 from ..description.system import System
-from ..errors import InputError
-from .amber import read_amber
-from .amber_coordinates import count_frames
-from .constrain import Constraints, constrain
+from ..errors import InputError, QuiltWarning
+from . import amber, openmm_files, pdb
+from .amber import coordinates as amber_coordinates
+from .constrain import Constraints, constrain, loose_hydrogens
 from .fixed_width import read_bytes
+from .formats import (
+    HEAD,
+    CoordinateFormat,
+    Coordinates,
+    Described,
+    Expected,
+    Path,
+    Sources,
+    TopologyFormat,
+)
 
-__all__ = ["Constraints", "count_frames", "load"]
+__all__ = [
+    "COORDINATES",
+    "TOPOLOGIES",
+    "Constraints",
+    "count_frames",
+    "describe",
+    "load",
+    "read_coordinates",
+]
 
-_Path = str | os.PathLike[str]
-_Reader = Callable[[_Path, _Path, int], tuple[System, State]]
-
-# How the start of a topology file shows its format, and who reads it. An Amber
-# topology before version 7 has a title, then lines of twelve counts.
-_FORMATS: tuple[tuple[re.Pattern[bytes], _Reader], ...] = (
-    (re.compile(rb"%(VERSION|FLAG)"), read_amber),
-    (re.compile(rb"[^\n]*\n([ \d]{6}){12}\s*\n"), read_amber),
+# The first that matches reads a file.
+TOPOLOGIES: tuple[TopologyFormat, ...] = (
+    amber.PRMTOP,
+    openmm_files.SYSTEM,
+    openmm_files.STRUCTURE,
+)
+COORDINATES: tuple[CoordinateFormat, ...] = (
+    amber_coordinates.NETCDF,
+    openmm_files.STATE,
+    pdb.PDB,
+    pdb.MMCIF,
+    amber_coordinates.TEXT,
 )
 
 
 def load(
-    topology: _Path,
-    coordinates: _Path,
+    topology: Path,
+    coordinates: Path,
     *,
+    parameters: Sequence[Path] = (),
+    defines: Sequence[str] = (),
+    box: npt.ArrayLike | None = None,
     constraints: Constraints = "none",
     rigid_water: bool = True,
     hydrogen_mass: float | None = None,
@@ -46,10 +75,16 @@ def load(
 
     Parameters
     ----------
-    topology:
-        Amber prmtop or parm7 (also the layout before Amber 7).
-    coordinates:
-        Amber inpcrd, rst7 or NetCDF restart or trajectory, with a periodic box.
+    topology, coordinates:
+        Files of the formats in docs/user/inputs.md, told apart by content.
+    parameters:
+        Further files of the force field, in order, for topologies that do not have it: CHARMM's
+        parameter and stream files, OpenMM's ForceField XML.
+    defines:
+        Of the preprocessor of GROMACS topologies: "POSRES", "NAME=value".
+    box:
+        Three lengths (nm), or three lengths and the angles alpha, beta, gamma (degrees), instead of
+        the box in the files.
     constraints:
         "none", or "h-bonds" to constrain bonds to hydrogen.
     rigid_water:
@@ -70,11 +105,115 @@ def load(
     InputError
         In one line, with file and line or atom: what is wrong or unsupported.
     """
-    head = read_bytes(topology, limit=4096)
-    reader = next((reader for pattern, reader in _FORMATS if pattern.match(head)), None)
-    if reader is None:
+    described = describe(topology, parameters, defines)
+    system = described.system
+    found = read_coordinates(
+        coordinates, Expected(system.atoms, frame, described.box_angle), system
+    )
+    cell = _given_box(box) if box is not None else found.box
+    cell = described.box if cell is None else cell
+    if cell is None:
         raise InputError(
-            "not recognised as a topology; Amber's prmtop (parm7) is supported", file=topology
+            "no periodic box; only periodic systems can be simulated: give its lengths (box)",
+            file=coordinates,
         )
-    system, state = reader(topology, coordinates, frame)
-    return constrain(system, constraints, rigid_water, hydrogen_mass), state
+    if described.complete:
+        _tell_what_is_fixed(system, constraints, hydrogen_mass, topology)
+    else:
+        system = constrain(system, constraints, rigid_water, hydrogen_mass)
+    return system, State.start(system, found.positions, cell, found.velocities)
+
+
+def describe(
+    topology: Path, parameters: Sequence[Path] = (), defines: Sequence[str] = ()
+) -> Described:
+    """What a topology says, by the reader of its format; see `load`."""
+    head = read_bytes(topology, limit=HEAD)
+    reader = next((reader for reader in TOPOLOGIES if reader.matches(head)), None)
+    if reader is None:
+        known = "; ".join(reader.name for reader in TOPOLOGIES)
+        raise InputError(
+            f"not recognised as a topology; these are supported: {known}", file=topology
+        )
+    if parameters and not reader.parameters:
+        raise InputError(f"{reader.name} takes no parameter files", file=topology)
+    if defines and not reader.defines:
+        raise InputError(f"{reader.name} has no preprocessor: leave out defines", file=topology)
+    files = tuple(os.fspath(file) for file in parameters)
+    return reader.read(Sources(os.fspath(topology), files, tuple(defines)))
+
+
+def read_coordinates(
+    coordinates: Path, expected: Expected, system: System | None = None
+) -> Coordinates:
+    """Coordinates, by the reader of their format; names that differ from the system's are told."""
+    file = os.fspath(coordinates)
+    reader = _coordinate_format(file)
+    if expected.frame not in (0, -1) and reader.frames(file) == 1:
+        raise InputError(f"has a single frame, so there is no frame {expected.frame}", file=file)
+    found = reader.read(file, expected)
+    if len(found.positions) != expected.atoms:
+        raise InputError(
+            f"{len(found.positions)} atoms, but the topology has {expected.atoms}", file=file
+        )
+    if system is not None and found.names is not None:
+        _compare_names(system, found.names, file)
+    return found
+
+
+def count_frames(coordinates: Path) -> int:
+    """Frames in a coordinate file: 1 but for trajectories.
+
+    Raises InputError where a trajectory cannot be read.
+    """
+    file = os.fspath(coordinates)
+    return _coordinate_format(file).frames(file)
+
+
+def _coordinate_format(file: str) -> CoordinateFormat:
+    head = read_bytes(file, limit=HEAD)
+    return next(reader for reader in COORDINATES if reader.matches(head))
+
+
+def _given_box(box: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    numbers = np.asarray(box, dtype=np.float64)
+    if numbers.shape not in ((3,), (6,)):
+        raise InputError("box: give three lengths, nm, or three lengths and three angles, degrees")
+    angles = numbers[3:] if len(numbers) == 6 else np.full(3, 90.0)
+    return box_from_lengths_angles(numbers[:3], angles)
+
+
+def _tell_what_is_fixed(
+    system: System, constraints: Constraints, hydrogen_mass: float | None, file: Path
+) -> None:
+    """Files that say themselves what is constrained are taken at their word."""
+    if hydrogen_mass is not None:
+        raise InputError(
+            "masses are as in the file here; repartition them where the system is made", file=file
+        )
+    loose = loose_hydrogens(system)
+    if constraints == "h-bonds" and loose:
+        warnings.warn(
+            f"{file} says what is constrained: {loose} bonds to hydrogen are flexible and stay so",
+            QuiltWarning,
+            stacklevel=3,
+        )
+
+
+def _compare_names(system: System, names: npt.NDArray[np.str_], file: str) -> None:
+    """A warning where names begin with other letters: conventions agree in these (1HB, HB1)."""
+    ours = system.topology.atom_names
+    if (ours == "X").all():
+        return
+    digits = "0123456789"
+    first = [np.char.lstrip(given, digits).astype("U1") for given in (names, ours)]
+    other = np.flatnonzero(first[0] != first[1])
+    if len(other):
+        atom = int(other[0])
+        warnings.warn(
+            f"{file}: {len(other)} atoms have names of other elements than in the topology, the "
+            f"first is {names[atom]} for {system.topology.describe(atom)}: do the files belong "
+            "together?",
+            QuiltWarning,
+            stacklevel=3,
+        )

@@ -151,3 +151,9 @@ def _heavy_hydrogens(system: System, waters: npt.NDArray[np.int32], mass: float)
         atom = system.topology.describe(int(np.argmin(masses)))
         raise QuiltError(f"hydrogen_mass {mass:g} amu leaves no mass for {atom}")
     return replace(system, masses=masses)
+
+
+def loose_hydrogens(system: System) -> int:
+    """Bonds to hydrogen that are terms, not constraints."""
+    hydrogen = system.topology.elements == 1
+    return int(hydrogen[system.bonds].any(axis=1).sum())

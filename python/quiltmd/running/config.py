@@ -13,14 +13,22 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
 import tomli_w
 from numpy.typing import NDArray
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    ValidationError,
+    model_validator,
+)
 from pydantic.fields import FieldInfo
 
 from ..description.integrators import Integrator, LangevinMiddle, VelocityVerlet
@@ -37,9 +45,11 @@ from ..description.settings import (
     Timestep,
     draw_seed,
 )
+from ..description.system import System
 from ..description.thermostats import Thermostat, VelocityRescaling
 from ..engine.execution import DeviceName, Execution
 from ..errors import QuiltError
+from ..inputs.openmm_files import find_force_field
 from ..outputs.files import read_file, reading
 
 if sys.version_info >= (3, 11):
@@ -49,10 +59,20 @@ else:
 
 REPARTITIONED_HYDROGEN_MASS = 3.024  # amu: three times hydrogen's, as Hopkins et al. (2015) propose
 
-_PATHS = (("system", "topology"), ("system", "coordinates"), ("output", "dir"))
+_PATHS = (
+    ("system", "topology"),
+    ("system", "coordinates"),
+    ("system", "parameters"),
+    ("output", "dir"),
+)
 
 
-AbsolutePath = Annotated[Path, AfterValidator(lambda path: Path(os.path.abspath(path)))]
+def _absolute(path: str | Path) -> Path:
+    return Path(os.path.abspath(path))
+
+
+AbsolutePath = Annotated[Path, AfterValidator(_absolute)]
+ParameterFile = Annotated[Path, AfterValidator(lambda path: find_force_field(_absolute(path)))]
 
 
 class _Section(BaseModel):
@@ -66,9 +86,21 @@ class SystemSection(_Section):
     4 fs steps are stable.
     """
 
-    topology: AbsolutePath = Field(description="Topology file: Amber prmtop (parm7).")
+    topology: AbsolutePath = Field(
+        description="Topology file: Amber prmtop (parm7), OpenMM System XML, or PDB or mmCIF with "
+        "ForceField XML."
+    )
     coordinates: AbsolutePath = Field(
-        description="Coordinate file with a periodic box: Amber inpcrd, rst7 or NetCDF restart."
+        description="Coordinate file: Amber inpcrd, rst7 or NetCDF, PDB, mmCIF, OpenMM State."
+    )
+    parameters: tuple[ParameterFile, ...] = Field(
+        default=(),
+        description="Parameter files of the topology, in order: OpenMM ForceField XML.",
+    )
+    box: tuple[float, ...] | None = Field(
+        default=None,
+        description="Box, A,B,C in nm, or A,B,C,ALPHA,BETA,GAMMA with degrees, in place of that in "
+        "the files.",
     )
     hmr: bool = Field(
         default=False,
@@ -202,6 +234,9 @@ class Config(_Section):
     thermostat: ThermostatSection = ThermostatSection()
     run: RunSection
     output: OutputSection
+    _stated: frozenset[str] = PrivateAttr(
+        default=frozenset()
+    )  # keys of [nonbonded] that were given
 
     @model_validator(mode="after")
     def _thermostat_fits(self) -> Config:
@@ -215,6 +250,10 @@ class Config(_Section):
             raise ValueError(f"the {name} has no friction: give time_constant")
         return self
 
+    def __eq__(self, other: object) -> bool:
+        """Whether all settings agree, be they stated or defaults."""
+        return isinstance(other, Config) and dict(self) == dict(other)
+
     def physics(self, box: NDArray[np.float64]) -> dict[str, Any]:
         """Settings that decide the trajectory, as "section.key"; the same run must keep them.
 
@@ -225,6 +264,7 @@ class Config(_Section):
             "run.minimize": self.run.minimize,
             "system.hmr": self.system.hmr,
             "system.constraints": self.system.constraints,
+            "system.box": self.system.box,
         }
         settings |= {
             f"nonbonded.{key}": chosen.get(key, value) for key, value in _items(self.nonbonded)
@@ -248,6 +288,19 @@ class Config(_Section):
             for key, value in _items(found)
         }
 
+    def following(self, system: System) -> Config:
+        """A copy with the nonbonded settings that the inputs state, but for those given here.
+
+        A tolerance given here also replaces the Ewald coefficient and grid of the inputs.
+        """
+        stated = system.nonbonded
+        if stated is None:
+            return self
+        given: dict[str, Any] = {key: getattr(self.nonbonded, key) for key in self._stated}
+        if "pme_tolerance" in given:
+            given = {"pme_alpha": None, "pme_grid": None, **given}
+        return self.model_copy(update={"nonbonded": replace(stated, **given)})
+
     def with_seed(self) -> Config:
         """A copy with a seed: where there was none, one is drawn."""
         if self.integrator.seed is not None:
@@ -255,9 +308,18 @@ class Config(_Section):
         integrator = self.integrator.model_copy(update={"seed": draw_seed()})
         return self.model_copy(update={"integrator": integrator})
 
-    def with_inputs(self, topology: Path, coordinates: Path) -> Config:
-        """A copy with other paths to the inputs."""
-        paths = {"topology": topology, "coordinates": coordinates}
+    def input_files(self) -> dict[str, Path]:
+        """Every input by a name of its own: topology, coordinates, parameters-1, ..."""
+        system = self.system
+        numbered = {f"parameters-{k}": file for k, file in enumerate(system.parameters, start=1)}
+        return {"topology": system.topology, "coordinates": system.coordinates, **numbered}
+
+    def with_inputs(self, files: dict[str, Path]) -> Config:
+        """A copy with other paths to the inputs, named as by `input_files`."""
+        paths: dict[str, Any] = {name: files[name] for name in ("topology", "coordinates")}
+        paths["parameters"] = tuple(
+            file for name, file in files.items() if name.startswith("parameters-")
+        )
         return self.model_copy(update={"system": self.system.model_copy(update=paths)})
 
     def as_toml(self, folder: Path) -> str:
@@ -266,11 +328,10 @@ class Config(_Section):
         Inputs inside the folder get relative paths, so that it can be moved.
         """
         inside = {
-            key: getattr(self.system, key).relative_to(folder)
-            for section, key in _PATHS
-            if section == "system" and folder in getattr(self.system, key).parents
+            name: file.relative_to(folder) if folder in file.parents else file
+            for name, file in self.input_files().items()
         }
-        system = self.system.model_copy(update=inside)
+        system = self.with_inputs(inside).system
         lines = ["# The configuration of this run; read again by --resume.\n"]
         for name in type(self).model_fields:
             section = system if name == "system" else getattr(self, name)
@@ -295,6 +356,11 @@ def read_config(path: str | os.PathLike[str]) -> dict[str, Any]:
         value = settings.get(section)
         if isinstance(value, dict) and isinstance(value.get(key), str):
             value[key] = os.path.normpath(folder / value[key])
+        elif isinstance(value, dict) and isinstance(value.get(key), list):
+            value[key] = [
+                os.path.normpath(folder / item) if isinstance(item, str) else item
+                for item in value[key]
+            ]
     return settings
 
 
@@ -320,10 +386,13 @@ def build_config(settings: dict[str, Any], source: str = "") -> Config:
         Where they come from, put before the message.
     """
     try:
-        return Config.model_validate(settings)
+        config = Config.model_validate(settings)
     except ValidationError as error:
         faults = "; ".join(_describe(fault) for fault in error.errors())
         raise QuiltError(f"{source}: {faults}" if source else faults) from None
+    nonbonded = settings.get("nonbonded", {})
+    config._stated = frozenset(nonbonded) if isinstance(nonbonded, dict) else frozenset()
+    return config
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
@@ -387,4 +456,10 @@ def _toml_lines(section: Any) -> Iterator[str]:
     """A section's settings as TOML, unset keys left out."""
     for key, value in _items(section):
         if value is not None:
-            yield tomli_w.dumps({key: str(value) if isinstance(value, Path) else value})
+            yield tomli_w.dumps({key: _plain_value(value)})
+
+
+def _plain_value(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_plain_value(item) for item in value]
+    return str(value) if isinstance(value, Path) else value

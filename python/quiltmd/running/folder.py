@@ -30,8 +30,6 @@ from ..outputs.files import (
 from .config import Config, read_config
 from .progress import say, warn
 
-INPUTS = ("topology", "coordinates")
-
 
 class Folder:
     """Where the files of a run lie."""
@@ -104,7 +102,7 @@ class Folder:
         if not found:
             return config
         backup = self._backup()
-        inputs = {name: _moved(getattr(config.system, name), found, backup) for name in INPUTS}
+        inputs = {name: _moved(file, found, backup) for name, file in config.input_files().items()}
         with writing(backup):
             make_folder(backup)
         for file in reversed(found):
@@ -114,21 +112,20 @@ class Folder:
             sync_folder(backup)
             sync_folder(self.path)
         say(f"earlier results in {self.path} are now in {backup}")
-        return config.with_inputs(**inputs)
+        return config.with_inputs(inputs)
 
     def copy_inputs(self, config: Config) -> Config:
         """Copies the input files into the folder, from where the run then takes them."""
         copies = {}
         with writing(self.inputs):
             make_folder(self.inputs)
-        for name in INPUTS:
-            source = getattr(config.system, name)
+        for name, source in config.input_files().items():
             copies[name] = self.inputs / f"{name}-{source.name}"
             with reading(source):
                 data = read_file(source)
             with writing(copies[name]):
                 replace_file(copies[name], data)
-        return config.with_inputs(**copies)
+        return config.with_inputs(copies)
 
     def settings(self) -> dict[str, Any]:
         """What config.toml says; QuiltError where there is none."""

@@ -15,7 +15,7 @@ from ..errors import QuiltError
 from ..outputs.files import hash_file, reading
 from .config import Config
 
-_FILES = ("topology", "coordinates")
+_FILES = ("topology", "coordinates", "parameters")
 
 
 def provenance_of(config: Config, state: State) -> dict[str, Any]:
@@ -23,6 +23,7 @@ def provenance_of(config: Config, state: State) -> dict[str, Any]:
     return {
         "topology": file_hash(config.system.topology),
         "coordinates": file_hash(config.system.coordinates),
+        "parameters": [file_hash(file) for file in config.system.parameters],
         "physics": config.physics(state.box),
         "outputs": {
             "output.log_every": config.output.log_every,
@@ -36,6 +37,7 @@ def refuse_changes(before: dict[str, Any], now: dict[str, Any]) -> None:
 
     A setting that an older checkpoint does not know had its default then.
     """
+    before = {"parameters": [], **before}  # which checkpoints of earlier versions do not have
     changes = [f"the {name} file" for name in _FILES if before[name] != now[name]]
     for group in ("physics", "outputs"):
         if group in before:

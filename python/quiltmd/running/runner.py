@@ -34,7 +34,7 @@ from ..outputs.reporters import (
 )
 from ..outputs.structures import pdb_limit, write_cif, write_pdb, write_restart
 from .config import REPARTITIONED_HYDROGEN_MASS, Config, build_config, merge
-from .folder import INPUTS, Folder
+from .folder import Folder
 from .identity import provenance_of, refuse_changes
 from .profiling import Profile, run_profiled
 from .progress import MinimizeProgress, RunProgress, say, warn
@@ -90,6 +90,7 @@ def start(config: Config, overwrite: bool = False, engine: EngineFactory = make_
         if not overwrite:
             folder.refuse_to_replace()
         system, state = _load(config)
+        config = config.following(system)
         _tell_frames(config)
         check_overlaps(system, state)
         simulation = _simulation(config, system, state, engine)
@@ -171,6 +172,8 @@ def _load(config: Config) -> tuple[System, State]:
     return load(
         config.system.topology,
         config.system.coordinates,
+        parameters=config.system.parameters,
+        box=config.system.box,
         constraints=config.system.constraints,
         hydrogen_mass=REPARTITIONED_HYDROGEN_MASS if config.system.hmr else None,
     )
@@ -178,10 +181,13 @@ def _load(config: Config) -> tuple[System, State]:
 
 def _find_inputs(config: Config, folder: Folder) -> None:
     """QuiltError where an input is not where the configuration says."""
-    missing = [name for name in INPUTS if not getattr(config.system, name).exists()]
+    files = config.input_files()
+    missing = [name for name in files if not files[name].exists()]
     if missing:
-        paths = ", ".join(str(getattr(config.system, name)) for name in missing)
-        options = " ".join(f"--{name} FILE" for name in missing)
+        paths = ", ".join(str(files[name]) for name in missing)
+        # All parameter files are named again where one is missing.
+        flags = [name if name in ("topology", "coordinates") else "parameters" for name in missing]
+        options = " ".join(f"--{flag} FILE" for flag in dict.fromkeys(flags))
         raise QuiltError(
             f"the inputs of this run are missing ({paths}): if they have moved, say where with "
             f"'quiltmd run --resume {folder.path} {options}'"

@@ -23,13 +23,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..description.parameters import HIGHEST_PERIODICITY
-from ..description.system import System
-from ..description.topology import Topology, elements_from_masses
-from .amber_bonded import further_terms
-from .amber_units import ANGSTROM, KCAL
-from .amber_unsupported import refuse_unsupported
+from ...description.parameters import HIGHEST_PERIODICITY
+from ...description.system import System
+from ...description.topology import Topology, elements_from_masses
+from ..units import ANGSTROM, KCAL
+from .bonded import further_terms
 from .prmtop_file import PrmtopFile
+from .unsupported import refuse_unsupported
 
 AMBER_CHARGE = 18.2223  # Amber's charge unit: sqrt(kcal A/mol) per e
 DEFAULT_SCEE, DEFAULT_SCNB = 1.2, 2.0  # where a file predates scale factors per torsion

@@ -1,27 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Amber inputs: a topology and the coordinates that go with it."""
+"""Amber's files: prmtop (parm7) topologies, inpcrd, rst7 and NetCDF coordinates."""
 
 from __future__ import annotations
 
-import os
+import re
 
-from ..description.state import State
-from ..description.system import System
-from .amber_coordinates import read_coordinates
-from .amber_prmtop import system_from_prmtop
+from ..formats import Described, Sources, TopologyFormat
+from .prmtop import system_from_prmtop
 from .prmtop_file import PrmtopFile
 
 OCTAHEDRAL = 109.4712206344907  # degrees, arccos(-1/3): each angle of a truncated octahedron
+# Before version 7 a topology has a title, then lines of twelve counts.
+_START = re.compile(rb"%(VERSION|FLAG)|[^\n]*\n([ \d]{6}){12}\s*\n")
 
 
-def read_amber(
-    topology: str | os.PathLike[str], coordinates: str | os.PathLike[str], frame: int
-) -> tuple[System, State]:
-    """Everything as the files have it: no constraints, molecules made whole."""
-    prmtop = PrmtopFile(topology)
-    system = system_from_prmtop(prmtop)
-    found = read_coordinates(coordinates, system.atoms, frame, _box_angle(prmtop))
-    return system, State.start(system, found.positions, found.box, found.velocities)
+def _read(sources: Sources) -> Described:
+    """Everything as the file has it: no constraints."""
+    prmtop = PrmtopFile(sources.topology)
+    return Described(system_from_prmtop(prmtop), box_angle=_box_angle(prmtop))
 
 
 def _box_angle(prmtop: PrmtopFile) -> float | None:
@@ -34,3 +30,6 @@ def _box_angle(prmtop: PrmtopFile) -> float | None:
         beta = float(prmtop.reals("BOX_DIMENSIONS", 4)[0])
     oblique = 0 < beta < 180 and beta != 90.0
     return None if shape > 2 or oblique else 90.0
+
+
+PRMTOP = TopologyFormat("Amber prmtop (parm7)", lambda head: bool(_START.match(head)), _read)

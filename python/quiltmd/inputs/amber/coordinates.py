@@ -11,39 +11,20 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 from scipy.io import netcdf_file
 
-from ..description.box import box_from_lengths_angles
-from ..errors import InputError
-from .amber_units import ANGSTROM
-from .fixed_width import Columns, read_bytes
+from ...description.box import box_from_lengths_angles
+from ...errors import InputError
+from ..fixed_width import Columns, read_bytes
+from ..formats import CoordinateFormat, Coordinates, Expected
+from ..units import ANGSTROM
 
 AMBER_VELOCITY = 20.455  # A/ps in Amber's unit of velocity, A/(ps/20.455)
 
 F64 = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Coordinates:
-    """What a coordinate file holds.
-
-    Attributes
-    ----------
-    positions:
-        (N, 3) nm, as in the file.
-    velocities:
-        (N, 3) nm/ps, or None.
-    box:
-        (3, 3) nm, reduced rows.
-    """
-
-    positions: F64
-    velocities: F64 | None
-    box: F64
 
 
 def read_coordinates(
@@ -66,8 +47,8 @@ def read_coordinates(
     Raises
     ------
     InputError
-        With file and line or atom: damaged files, another number of atoms, no
-        box, values that are not numbers.
+        With file and line or atom: damaged files, another number of atoms, values that are not
+        numbers.
     """
     file = os.fspath(path)
     head = read_bytes(path, limit=8)
@@ -76,8 +57,6 @@ def read_coordinates(
         raise InputError(message, file=file)
     if head.startswith(b"CDF"):
         return _read_netcdf(file, atoms, frame)
-    if frame not in (0, -1):
-        raise InputError(f"has a single frame, so there is no frame {frame}", file=file)
     return _read_text(file, atoms, angle)
 
 
@@ -97,6 +76,17 @@ def count_frames(path: str | os.PathLike[str]) -> int:
     return int(shape[0]) if len(shape) == 3 else 1
 
 
+def _read(path: str, expected: Expected) -> Coordinates:
+    return read_coordinates(path, expected.atoms, expected.frame, expected.box_angle)
+
+
+NETCDF = CoordinateFormat(
+    "Amber NetCDF", lambda head: head.startswith((b"CDF", b"\x89HDF")), _read, count_frames
+)
+# The format has no signature, and is what a file is taken for that is nothing else.
+TEXT = CoordinateFormat("Amber inpcrd or rst7", lambda _: True, _read)
+
+
 def _read_text(file: str, atoms: int, angle: float | None) -> Coordinates:
     lines = read_bytes(file).rstrip().split(b"\n")
     _check_count(file, lines, atoms)
@@ -113,7 +103,7 @@ def _read_text(file: str, atoms: int, angle: float | None) -> Coordinates:
         velocities *= AMBER_VELOCITY * ANGSTROM
     start = block * (2 if has_velocities else 1)
     if len(body) == start:
-        raise _no_box(file)
+        return Coordinates(positions, velocities)
     if len(body) > start + 1:
         message = f"text after the box; are there really {atoms} atoms?"
         raise InputError(message, file=file, line=start + 4)
@@ -136,7 +126,7 @@ def _vectors(file: str, name: str, line: int, lines: list[bytes], atoms: int) ->
     return values
 
 
-def _text_box(file: str, line: int, text: bytes, angle: float | None) -> F64:
+def _text_box(file: str, line: int, text: bytes, angle: float | None) -> F64 | None:
     count = 3 if len(text.rstrip()) <= 36 else 6
     values = Columns(file, "box", line, [text], per_line=6, width=12).numbers(count, float)
     if count == 3 and angle is None:
@@ -145,17 +135,13 @@ def _text_box(file: str, line: int, text: bytes, angle: float | None) -> F64:
     return _box(file, line, values[:3], values[3:] if count == 6 else np.full(3, angle))
 
 
-def _box(file: str, line: int | None, lengths: F64, angles: F64) -> F64:
+def _box(file: str, line: int | None, lengths: F64, angles: F64) -> F64 | None:
     if not np.any(lengths):
-        raise _no_box(file)
+        return None
     try:
         return box_from_lengths_angles(lengths * ANGSTROM, angles)
     except InputError as error:
         raise InputError(str(error), file=file, line=line) from None
-
-
-def _no_box(file: str) -> InputError:
-    return InputError("no periodic box; only periodic systems can be simulated", file=file)
 
 
 def _read_netcdf(file: str, atoms: int, frame: int) -> Coordinates:
@@ -171,9 +157,11 @@ def _read_netcdf(file: str, atoms: int, frame: int) -> Coordinates:
         if name in values and not np.isfinite(values[name]).all():
             atom = int(np.argmin(np.isfinite(values[name]).all(axis=1)))
             raise InputError(f"{name} are not finite numbers", file=file, atom=atom)
-    if "cell_lengths" not in values:
-        raise _no_box(file)
-    box = _box(file, None, values["cell_lengths"], values.get("cell_angles", np.full(3, 90.0)))
+    lengths, angles = (
+        values.get(name, np.full(3, missing))
+        for name, missing in (("cell_lengths", 0.0), ("cell_angles", 90.0))
+    )
+    box = _box(file, None, lengths, angles)
     speed = None if velocities is None else velocities * ANGSTROM
     return Coordinates(positions * ANGSTROM, speed, box)
 

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a reader of one format is: how its files are recognised, and what comes of them.
+
+Two kinds of files make a simulation: a topology (with parameter files, where a format keeps them
+apart) and coordinates.  Each kind has its readers, which know nothing of each other, so that any
+topology goes with any coordinates.  Files are told apart by how they begin, since suffixes vary
+from group to group.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ..description.system import System
+
+F64 = npt.NDArray[np.float64]
+HEAD = 8192  # bytes that a format is recognised by
+
+
+@dataclass(frozen=True)
+class Sources:
+    """The files that describe a system.
+
+    Attributes
+    ----------
+    topology:
+        What gives the atoms.
+    parameters:
+        Further files, in the order given: CHARMM's parameters, OpenMM's ForceField XML.
+    defines:
+        Names, or "NAME=value", for the preprocessor of GROMACS topologies.
+    """
+
+    topology: str
+    parameters: tuple[str, ...] = ()
+    defines: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Described:
+    """What a topology says.
+
+    Attributes
+    ----------
+    system:
+        Everything as the files have it, nothing constrained but what they constrain.
+    box:
+        (3, 3) nm, reduced rows, for coordinates without a box; None where the topology has none.
+    box_angle:
+        All three box angles (degrees) of coordinates that give lengths alone; None if the topology
+        does not tell.
+    complete:
+        Whether the files also say what is constrained, as OpenMM Systems do: then no constraints
+        and no other masses can be asked for at load.
+    """
+
+    system: System
+    box: F64 | None = None
+    box_angle: float | None = 90.0
+    complete: bool = False
+
+
+@dataclass(frozen=True)
+class Coordinates:
+    """What a coordinate file holds.
+
+    Attributes
+    ----------
+    positions:
+        (N, 3) nm, as in the file.
+    velocities:
+        (N, 3) nm/ps, or None.
+    box:
+        (3, 3) nm, reduced rows, or None.
+    names:
+        (N,) names of the atoms, or None; only compared with those of the topology.
+    """
+
+    positions: F64
+    velocities: F64 | None = None
+    box: F64 | None = None
+    names: npt.NDArray[np.str_] | None = None
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What is asked of a coordinate file.
+
+    Attributes
+    ----------
+    atoms:
+        Number of atoms that it must have.
+    frame:
+        Which frame of a trajectory, from 0; negative counts from the end.
+    box_angle:
+        See `Described`.
+    """
+
+    atoms: int
+    frame: int = 0
+    box_angle: float | None = 90.0
+
+
+@dataclass(frozen=True)
+class TopologyFormat:
+    """A format of topologies.
+
+    Attributes
+    ----------
+    name:
+        For messages and documents.
+    matches:
+        Whether a file that begins with these bytes (`HEAD` of them) is of this format.
+    read:
+        The reader.
+    parameters:
+        What `Sources.parameters` are to it; "" where it takes none.
+    defines:
+        Whether it takes `Sources.defines`.
+    """
+
+    name: str
+    matches: Callable[[bytes], bool]
+    read: Callable[[Sources], Described]
+    parameters: str = ""
+    defines: bool = False
+
+
+@dataclass(frozen=True)
+class CoordinateFormat:
+    """A format of coordinates: as for `TopologyFormat`; `frames` counts those of a file."""
+
+    name: str
+    matches: Callable[[bytes], bool]
+    read: Callable[[str, Expected], Coordinates]
+    frames: Callable[[str], int] = lambda _: 1
+
+
+Path = str | os.PathLike[str]

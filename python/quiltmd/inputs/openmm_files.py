@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""OpenMM's files: System XML, State XML, and PDB or mmCIF with ForceField XML.
+
+OpenMM itself reads them, and is asked for by name where it is not installed.  A System that it has
+made is translated as `System.from_openmm` does; what that cannot represent is refused by its name.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..description.box import reduce_box
+from ..description.nonbonded import Nonbonded
+from ..description.openmm_objects import plain
+from ..description.system import System
+from ..errors import InputError
+from .fixed_width import read_bytes
+from .formats import CoordinateFormat, Coordinates, Described, Expected, Sources, TopologyFormat
+from .pdb import is_mmcif, is_pdb
+
+_ROOT = r"\s*(<\?xml[^>]*\?>)?\s*(<!--.*?-->\s*)*<%s\b"
+_SYSTEM = re.compile((_ROOT % "System").encode(), re.DOTALL)
+_STATE = re.compile((_ROOT % "State").encode(), re.DOTALL)
+_FORCE_FIELD = re.compile((_ROOT % "ForceField").encode(), re.DOTALL)
+
+
+def find_force_field(path: Path) -> Path:
+    """A ForceField file: as named, else the one of that name that OpenMM brings along."""
+    spec = None if path.exists() else find_spec("openmm")
+    if spec is not None and spec.origin is not None:
+        data = Path(spec.origin).parent / "app" / "data"
+        for parts in range(1, 3):
+            found = data.joinpath(*path.parts[-parts:])
+            if path.suffix == ".xml" and found.is_file():
+                return found
+    return path
+
+
+def _read_system(sources: Sources) -> Described:
+    system = _deserialize(sources.topology)
+    if type(system).__name__ != "System":
+        raise InputError(f"holds an OpenMM {type(system).__name__}", file=sources.topology)
+    box = _box(system.getDefaultPeriodicBoxVectors(), sources.topology)
+    return Described(_translated(system, None, sources.topology, None), box, complete=True)
+
+
+def _read_state(file: str, expected: Expected) -> Coordinates:
+    state = _deserialize(file)
+    try:
+        positions = np.array(plain(state.getPositions(asNumpy=True)))
+    except Exception as error:
+        raise InputError(f"an OpenMM State without positions ({error})", file=file) from None
+    try:
+        velocities = np.array(plain(state.getVelocities(asNumpy=True)))
+    except Exception:  # it was saved without
+        velocities = None
+    return Coordinates(positions, velocities, _box(state.getPeriodicBoxVectors(), file))
+
+
+def _read_force_field(sources: Sources) -> Described:
+    file = sources.topology
+    app = _openmm(file).app
+    if not sources.parameters:
+        raise InputError(
+            "a PDB or mmCIF file has no force field: name ForceField XML files as parameters "
+            "(amber14-all.xml amber14/tip3p.xml)",
+            file=file,
+        )
+    for parameters in sources.parameters:
+        if not _FORCE_FIELD.match(read_bytes(parameters, limit=8192)):
+            raise InputError("no OpenMM ForceField XML", file=parameters)
+    reader = app.PDBxFile if is_mmcif(read_bytes(file, limit=8192)) else app.PDBFile
+    try:
+        topology = reader(file).topology
+        made = app.ForceField(*sources.parameters).createSystem(
+            topology,
+            nonbondedMethod=app.PME
+            if topology.getPeriodicBoxVectors() is not None
+            else app.NoCutoff,
+            constraints=None,
+            rigidWater=False,
+            removeCMMotion=False,
+        )
+    except Exception as error:
+        raise InputError(f"OpenMM: {_one_line(error)}", file=file) from None
+    vectors = topology.getPeriodicBoxVectors()
+    box = None if vectors is None else _box(vectors, file)
+    system = _translated(made, topology, file, Nonbonded())
+    return Described(replace(system, nonbonded=None), box)
+
+
+def _translated(
+    openmm_system: Any, topology: Any, file: str, nonbonded: Nonbonded | None
+) -> System:
+    try:
+        return System.from_openmm(openmm_system, topology, nonbonded)
+    except InputError as error:
+        raise InputError(str(error), file=file) from None
+
+
+def _deserialize(file: str) -> Any:
+    """The object in an XML file."""
+    openmm = _openmm(file)
+    try:
+        return openmm.XmlSerializer.deserialize(read_bytes(file).decode("utf-8", "replace"))
+    except Exception as error:  # OpenMMException, or the like of a damaged file
+        raise InputError(f"OpenMM cannot read it: {_one_line(error)}", file=file) from None
+
+
+def _openmm(file: str) -> Any:
+    try:
+        import openmm
+        import openmm.app
+    except ImportError as error:
+        raise InputError(
+            f"needs OpenMM to be read, which cannot be imported ({_one_line(error)}): "
+            "pip install 'quiltmd[openmm]'",
+            file=file,
+        ) from None
+    return openmm
+
+
+def _box(vectors: Any, file: str) -> npt.NDArray[np.float64]:
+    try:
+        return reduce_box(plain(vectors))
+    except (InputError, ZeroDivisionError) as error:
+        raise InputError(f"periodic box: {error}", file=file) from None
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())
+
+
+SYSTEM = TopologyFormat("OpenMM System XML", lambda head: bool(_SYSTEM.match(head)), _read_system)
+STATE = CoordinateFormat("OpenMM State XML", lambda head: bool(_STATE.match(head)), _read_state)
+STRUCTURE = TopologyFormat(
+    "PDB or mmCIF with OpenMM ForceField XML",
+    lambda head: is_pdb(head) or is_mmcif(head),
+    _read_force_field,
+    parameters="OpenMM ForceField XML files",
+)

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Coordinates and box from PDB and mmCIF files.
+
+PDB lines are read by their columns, all at once, and atoms by their order: serial numbers beyond
+99,999 are written in many ways, and none of them matters here.
+
+Sources: wwpdb.org, "PDB File Format v3.3" (ATOM, CRYST1) and the PDBx/mmCIF dictionary.
+"""
+
+from __future__ import annotations
+
+import re
+
+import gemmi
+import numpy as np
+import numpy.typing as npt
+
+from ..description.box import box_from_lengths_angles
+from ..errors import InputError
+from .fixed_width import Columns, read_bytes
+from .formats import CoordinateFormat, Coordinates, Expected
+from .units import ANGSTROM
+
+F64 = npt.NDArray[np.float64]
+
+_PDB_START = re.compile(
+    rb"\s*(HEADER|TITLE |COMPND|SOURCE|KEYWDS|EXPDTA|AUTHOR|REVDAT|REMARK|SEQRES|HELIX |SHEET |"
+    rb"CRYST1|ORIGX|SCALE|MODEL |ATOM  |HETATM|SPLIT |CAVEAT|NUMMDL|JRNL  |DBREF|SSBOND|LINK  )"
+)
+_ATOM = (b"ATOM  ", b"HETATM")
+
+
+def is_pdb(head: bytes) -> bool:
+    """Whether a file that begins so is in PDB format."""
+    return bool(_PDB_START.match(head))
+
+
+def is_mmcif(head: bytes) -> bool:
+    """Whether a file that begins so is in mmCIF format."""
+    lines = (line for line in head.splitlines() if line.strip() and not line.startswith(b"#"))
+    return next(lines, b"").lower().startswith(b"data_")
+
+
+def read_pdb(file: str, expected: Expected) -> Coordinates:
+    """Coordinates of one model of a PDB file."""
+    lines = read_bytes(file).split(b"\n")
+    numbers = _models(lines)[expected.frame]
+    chosen = [lines[number] for number in numbers]
+    if len(chosen) != expected.atoms:
+        raise InputError(f"{len(chosen)} atoms, but the topology has {expected.atoms}", file=file)
+    block = _Lines(file, "coordinates", 1, [line[30:54] for line in chosen], 3, 8, 3, numbers)
+    positions = block.numbers(3 * len(chosen), float).reshape(-1, 3) * ANGSTROM
+    names = np.array([line[12:16].strip() for line in chosen]).astype(str)
+    return Coordinates(positions, None, _cell(file, lines), names)
+
+
+def read_mmcif(file: str, expected: Expected) -> Coordinates:
+    """Coordinates of one model of an mmCIF file."""
+    try:
+        block = gemmi.cif.read_string(read_bytes(file).decode("latin-1"))[0]
+        table = block.find("_atom_site.", ["Cartn_x", "Cartn_y", "Cartn_z", "label_atom_id"])
+        models = list(block.find_values("_atom_site.pdbx_PDB_model_num")) or ["1"] * len(table)
+        columns = [list(table.column(k)) for k in range(4)]
+    except (ValueError, RuntimeError, IndexError) as error:
+        text = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise InputError(f"damaged mmCIF file: {text}", file=file) from None
+    kinds = list(dict.fromkeys(models))
+    if not -len(kinds) <= expected.frame < len(kinds):
+        raise InputError(f"has no coordinates (frame {expected.frame})", file=file)
+    chosen = [k for k, model in enumerate(models) if model == kinds[expected.frame]]
+    try:
+        values = np.array([[float(columns[d][k].split("(")[0]) for d in range(3)] for k in chosen])
+    except ValueError as error:
+        raise InputError(f"_atom_site: {error}", file=file) from None
+    names = np.array([gemmi.cif.as_string(columns[3][k]) for k in chosen])
+    return Coordinates(values.reshape(-1, 3) * ANGSTROM, None, _mmcif_cell(file, block), names)
+
+
+class _Lines(Columns):
+    """Columns of lines that do not follow one another in the file."""
+
+    def __init__(self, *columns: object) -> None:
+        super().__init__(*columns[:-1])  # type: ignore[arg-type]
+        object.__setattr__(self, "numbers_of_lines", columns[-1])
+
+    def line_of(self, index: int) -> int:
+        """Line of the file where value `index` stands."""
+        at: int = self.numbers_of_lines[index // self.per_line]  # type: ignore[attr-defined]
+        return at + 1
+
+
+def _models(lines: list[bytes]) -> list[list[int]]:
+    """The numbers of the lines with atoms, for each model."""
+    models: list[list[int]] = [[]]
+    for number, line in enumerate(lines):
+        if line.startswith(_ATOM):
+            models[-1].append(number)
+        elif line.startswith(b"MODEL ") and models[-1]:
+            models.append([])
+    return models if models[-1] or len(models) == 1 else models[:-1]
+
+
+def _cell(file: str, lines: list[bytes]) -> F64 | None:
+    for number, line in enumerate(lines):
+        if line.startswith(b"CRYST1"):
+            edges = [line[start : start + 9] for start in (6, 15, 24)]
+            angles = [line[start : start + 7] for start in (33, 40, 47)]
+            try:
+                return _box([float(text) for text in edges], [float(text) for text in angles])
+            except (ValueError, InputError) as error:
+                raise InputError(f"CRYST1: {error}", file=file, line=number + 1) from None
+        if line.startswith(_ATOM):
+            return None
+    return None
+
+
+def _mmcif_cell(file: str, block: gemmi.cif.Block) -> F64 | None:
+    found = [
+        block.find_value(f"_cell.{name}")
+        for name in (
+            *("length_a", "length_b", "length_c"),
+            *("angle_alpha", "angle_beta", "angle_gamma"),
+        )
+    ]
+    if any(value in (None, "?", ".") for value in found):
+        return None
+    try:
+        numbers = [float(value.split("(")[0]) for value in found]
+        return _box(numbers[:3], numbers[3:])
+    except (ValueError, InputError) as error:
+        raise InputError(f"_cell: {error}", file=file) from None
+
+
+def _box(edges: list[float], angles: list[float]) -> F64 | None:
+    """The box; None for what files without one say: zeros, or a cube of 1 angstrom."""
+    if not any(edges) or edges == [1.0, 1.0, 1.0]:
+        return None
+    return box_from_lengths_angles(np.array(edges) * ANGSTROM, angles)
+
+
+def _count_models(file: str) -> int:
+    return len(_models(read_bytes(file).split(b"\n")))
+
+
+PDB = CoordinateFormat("PDB", is_pdb, read_pdb, _count_models)
+MMCIF = CoordinateFormat("mmCIF", is_mmcif, read_mmcif)

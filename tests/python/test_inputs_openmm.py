@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: Apache-2.0
+"""OpenMM's files: System XML, State XML, PDB and mmCIF with ForceField XML."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import openmm
+import pytest
+from command import quiltmd as command
+from openmm import app, unit
+
+import quiltmd
+from quiltmd import InputError, QuiltWarning, State, System
+from quiltmd.running import runner
+from quiltmd.running.config import build_config, read_config
+
+Files = tuple[Path, Path]
+
+
+@pytest.fixture(scope="module")
+def original(alanine: Files) -> tuple[Any, Any, Any]:
+    """OpenMM's System of alanine dipeptide, its topology and its positions."""
+    prmtop, inpcrd = app.AmberPrmtopFile(str(alanine[0])), app.AmberInpcrdFile(str(alanine[1]))
+    prmtop.topology.setPeriodicBoxVectors(inpcrd.boxVectors)
+    system = prmtop.createSystem(
+        nonbondedMethod=app.PME, nonbondedCutoff=0.85, constraints=app.HBonds, removeCMMotion=True
+    )
+    return system, prmtop.topology, inpcrd.positions
+
+
+@pytest.fixture(scope="module")
+def files(original: Any, tmp_path_factory: pytest.TempPathFactory) -> Files:
+    """System XML and State XML."""
+    system, topology, positions = original
+    folder = tmp_path_factory.mktemp("xml")
+    system.setDefaultPeriodicBoxVectors(*topology.getPeriodicBoxVectors())
+    platform = openmm.Platform.getPlatformByName("Reference")
+    context = openmm.Context(system, openmm.VerletIntegrator(0.001), platform)
+    context.setPositions(positions)
+    context.setVelocitiesToTemperature(300, 1)
+    state = context.getState(getPositions=True, getVelocities=True)
+    (folder / "system.xml").write_text(openmm.XmlSerializer.serialize(system))
+    (folder / "state.xml").write_text(openmm.XmlSerializer.serialize(state))
+    return folder / "system.xml", folder / "state.xml"
+
+
+def assert_same(found: System, expected: System, but: tuple[str, ...] = ()) -> None:
+    for name, array in expected.arrays().items():
+        if name not in but:
+            np.testing.assert_allclose(found.arrays()[name], array, rtol=1e-12, err_msg=name)
+
+
+def test_system_and_state(original: Any, files: Files) -> None:
+    system, state = quiltmd.load(*files)
+    assert_same(system, System.from_openmm(original[0]))
+    assert system.nonbonded is not None
+    assert system.nonbonded.cutoff == 0.85
+    expected = State.from_openmm(system, original[2], original[1].getPeriodicBoxVectors())
+    np.testing.assert_allclose(state.positions, expected.positions, atol=1e-12)
+    np.testing.assert_allclose(state.box, expected.box)
+    assert np.abs(state.velocities).max() > 0.1
+
+
+def test_state_without_positions(files: Files, tmp_path: Path) -> None:
+    text = files[1].read_text()
+    start, end = text.index("<Positions>"), text.index("</Positions>")
+    path = tmp_path / "state.xml"
+    path.write_text(text[:start] + text[end + len("</Positions>") :])
+    with pytest.raises(InputError, match=r"state\.xml: an OpenMM State without positions"):
+        quiltmd.load(files[0], path)
+
+
+def test_box_of_the_system_where_coordinates_have_none(
+    original: Any, files: Files, tmp_path: Path
+) -> None:
+    path = tmp_path / "atoms.pdb"
+    with open(path, "w") as file:
+        app.PDBFile.writeFile(original[1], original[2], file)
+    lines = [line for line in path.read_text().splitlines() if not line.startswith("CRYST1")]
+    path.write_text("\n".join(lines))
+    _, state = quiltmd.load(files[0], path)
+    np.testing.assert_allclose(state.box, quiltmd.load(*files)[1].box)
+    _, state = quiltmd.load(files[0], path, box=[3, 4, 5])
+    np.testing.assert_allclose(state.box, np.diag([3, 4, 5]))
+    with pytest.raises(InputError, match="box: give three lengths"):
+        quiltmd.load(files[0], path, box=[3, 4])
+
+
+FORCES = {
+    "GBSAOBCForce": openmm.GBSAOBCForce,
+    "DrudeForce": openmm.DrudeForce,
+    "MonteCarloBarostat": lambda: openmm.MonteCarloBarostat(1, 300),
+    "AmoebaMultipoleForce": openmm.AmoebaMultipoleForce,
+    "RBTorsionForce": openmm.RBTorsionForce,
+    "CustomExternalForce": lambda: openmm.CustomExternalForce("x"),
+    "CustomBondForce": lambda: openmm.CustomBondForce("r"),
+    "CustomNonbondedForce": lambda: openmm.CustomNonbondedForce("r"),
+    "RMSDForce": lambda: openmm.RMSDForce([[0, 0, 0]]),
+}
+
+
+@pytest.mark.parametrize("name", FORCES)
+def test_each_other_force_is_named(name: str, files: Files, tmp_path: Path) -> None:
+    system = openmm.XmlSerializer.deserialize(files[0].read_text())
+    system.addForce(FORCES[name]())
+    path = tmp_path / "more.xml"
+    path.write_text(openmm.XmlSerializer.serialize(system))
+    with pytest.raises(InputError, match=rf"more\.xml: .*{name}.* not supported"):
+        quiltmd.load(path, files[1])
+
+
+def test_damaged_files(files: Files, tmp_path: Path) -> None:
+    text = files[0].read_text()
+    path = tmp_path / "bad.xml"
+    for spoilt in (text[:-2000], text.replace("HarmonicBondForce", "SpringForce"), text[:300]):
+        path.write_text(spoilt)
+        with pytest.raises(InputError, match=r"bad\.xml: OpenMM cannot read it"):
+            quiltmd.load(path, files[1])
+    with pytest.raises(InputError, match="not recognised as a topology"):
+        quiltmd.load(files[1], files[1])
+
+
+def test_parameters_for_a_format_without(files: Files) -> None:
+    with pytest.raises(InputError, match="takes no parameter files"):
+        quiltmd.load(*files, parameters=["amber14-all.xml"])
+
+
+def test_what_a_system_leaves_flexible_is_told(original: Any, alanine: Files, files: Files) -> None:
+    with pytest.raises(InputError, match="masses are as in the file"):
+        quiltmd.load(*files, hydrogen_mass=3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        quiltmd.load(*files, constraints="h-bonds")
+
+
+def test_flexible_system_is_told(alanine: Files, files: Files, tmp_path: Path) -> None:
+    system = app.AmberPrmtopFile(str(alanine[0])).createSystem(nonbondedMethod=app.PME)
+    path = tmp_path / "flexible.xml"
+    path.write_text(openmm.XmlSerializer.serialize(system))
+    with pytest.warns(QuiltWarning, match="12 bonds to hydrogen are flexible and stay so"):
+        quiltmd.load(path, files[1], constraints="h-bonds")
+
+
+@pytest.fixture(scope="module")
+def structures(tmp_path_factory: pytest.TempPathFactory) -> Files:
+    """A small box of water as PDB and as mmCIF, triclinic."""
+    field = app.ForceField("tip3p.xml")
+    modeller = app.Modeller(app.Topology(), [] * unit.nanometer)
+    modeller.addSolvent(field, boxShape="dodecahedron", boxSize=None, numAdded=200)
+    folder = tmp_path_factory.mktemp("structures")
+    with open(folder / "water.pdb", "w") as file:
+        app.PDBFile.writeFile(modeller.topology, modeller.positions, file)
+    with open(folder / "water.cif", "w") as file:
+        app.PDBxFile.writeFile(modeller.topology, modeller.positions, file)
+    return folder / "water.pdb", folder / "water.cif"
+
+
+def test_structures_with_force_field(structures: Files) -> None:
+    systems = {}
+    for path in structures:
+        field = Path(app.__file__).parent / "data" / "tip3p.xml"
+        system, state = quiltmd.load(path, path, parameters=[field], constraints="h-bonds")
+        assert system.atoms == 600
+        assert len(system.constraints) == 600
+        assert system.nonbonded is None
+        assert state.box[2, 0] != 0
+        simulation = quiltmd.Simulation(system, state, quiltmd.Nonbonded(cutoff=0.8), device="cpu")
+        systems[path.suffix] = simulation.energies()["potential"]
+    assert systems[".pdb"] == pytest.approx(systems[".cif"], rel=1e-3)  # digits of the files
+
+
+def test_force_field_by_its_name_in_openmm(structures: Files) -> None:
+    found = command(
+        "energy", structures[0], structures[0], "--parameters", "tip3p.xml", "--cutoff", "0.8"
+    )
+    assert "600 atoms" in found.stdout
+
+
+def test_force_field_that_does_not_fit(structures: Files, tmp_path: Path) -> None:
+    data = Path(app.__file__).parent / "data"
+    with pytest.raises(InputError, match=r"water\.pdb: a PDB or mmCIF file has no force field"):
+        quiltmd.load(structures[0], structures[0])
+    with pytest.raises(InputError, match=r"water\.pdb: OpenMM: No template found for residue 0"):
+        quiltmd.load(structures[0], structures[0], parameters=[data / "amber14" / "DNA.OL15.xml"])
+    with pytest.raises(InputError, match="is missing 1 extra site"):
+        quiltmd.load(structures[0], structures[0], parameters=[data / "tip4pew.xml"])
+    with pytest.raises(InputError, match=r"no OpenMM ForceField XML"):
+        quiltmd.load(structures[0], structures[0], parameters=[structures[1]])
+
+
+def test_coordinates_with_other_names_or_atoms(structures: Files, files: Files) -> None:
+    with pytest.raises(InputError, match=r"water\.pdb: 600 atoms, but the topology has 2269"):
+        quiltmd.load(files[0], structures[0])
+
+
+def test_names_that_differ_are_told(alanine: Files, original: Any, tmp_path: Path) -> None:
+    path = tmp_path / "atoms.pdb"
+    with open(path, "w") as file:
+        app.PDBFile.writeFile(original[1], original[2], file)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        _, state = quiltmd.load(alanine[0], path)
+    np.testing.assert_allclose(state.positions, quiltmd.load(*alanine)[1].positions, atol=1.1e-4)
+    path.write_text(path.read_text().replace(" CB  ALA", " NB  ALA"))
+    with pytest.warns(
+        QuiltWarning, match=r"1 atoms have names of other elements .* NB for atom 11 \(CB of"
+    ):
+        quiltmd.load(alanine[0], path)
+
+
+def test_a_run_follows_the_settings_of_the_file(files: Files, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    settings = {
+        "system": {"topology": files[0], "coordinates": files[1]},
+        "run": {"steps": 2, "device": "cpu"},
+        "output": {"dir": out, "copy_inputs": True},
+    }
+    runner.start(build_config(settings))
+    written = read_config(out / "config.toml")
+    assert written["nonbonded"]["cutoff"] == 0.85
+    assert (out / "inputs" / "topology-system.xml").read_text() == files[0].read_text()
+    runner.resume(out, {("run", "steps"): 4})
+    given = build_config({**settings, "nonbonded": {"cutoff": 0.8, "pme_tolerance": 1e-3}})
+    system = System.from_openmm(openmm.XmlSerializer.deserialize(files[0].read_text()))
+    followed = given.following(system).nonbonded
+    assert followed == replace(system.nonbonded, cutoff=0.8, pme_tolerance=1e-3)
+
+
+def test_a_run_with_parameter_files(structures: Files, tmp_path: Path) -> None:
+    (tmp_path / "here").mkdir()
+    field = tmp_path / "here" / "water.xml"
+    field.write_text((Path(app.__file__).parent / "data" / "tip3p.xml").read_text())
+    (tmp_path / "run.toml").write_text(
+        f'''
+        [system]
+        topology = "{structures[0]}"
+        coordinates = "{structures[0]}"
+        parameters = ["here/water.xml"]
+        [nonbonded]
+        cutoff = 0.8
+        [run]
+        steps = 2
+        device = "cpu"
+        [output]
+        dir = "out"
+        copy_inputs = true
+        '''
+    )
+    runner.start(build_config(read_config(tmp_path / "run.toml")))
+    out = tmp_path / "out"
+    field.unlink()
+    assert read_config(out / "config.toml")["system"]["parameters"] == [
+        str(out / "inputs" / "parameters-1-water.xml")
+    ]
+    runner.resume(out, {("run", "steps"): 4})
+    copy = out / "inputs" / "parameters-1-water.xml"
+    copy.write_text(copy.read_text() + " ")
+    with pytest.raises(quiltmd.QuiltError, match="changed the parameters file"):
+        runner.resume(out, {("run", "steps"): 6})
+    copy.unlink()
+    with pytest.raises(quiltmd.QuiltError, match=r"inputs .* missing .* --parameters FILE"):
+        runner.resume(out, {("run", "steps"): 6})
