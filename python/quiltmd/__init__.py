@@ -19,6 +19,7 @@ Units everywhere: nm, ps, amu, kJ/mol, elementary charge, kelvin.
 
 from .description.integrators import Integrator, LangevinMiddle, VelocityVerlet
 from .description.nonbonded import Nonbonded, pme_parameters
+from .description.selection import select
 from .description.state import State
 from .description.system import System
 from .description.thermostats import Thermostat, VelocityRescaling
@@ -34,6 +35,7 @@ from .outputs.checkpoint import (
     read_checkpoint,
     write_checkpoint,
 )
+from .outputs.dcd import DcdWriter
 from .outputs.readout import Frame, Readout
 from .outputs.reporters import (
     CheckpointReporter,
@@ -43,7 +45,6 @@ from .outputs.reporters import (
     TrajectoryReporter,
 )
 from .outputs.structures import write_pdb, write_restart
-from .outputs.trajectory import DcdWriter
 from .running.simulation import Simulation
 from .version import package_version
 
@@ -82,6 +83,7 @@ __all__ = [
     "read_checkpoint",
     "reference",
     "reference_virial",
+    "select",
     "write_checkpoint",
     "write_pdb",
     "write_restart",

@@ -17,7 +17,7 @@ from quiltmd import QuiltError
 from quiltmd.commands import demo, tables
 from quiltmd.commands.options import flag_of
 from quiltmd.engine.execution import Execution
-from quiltmd.running.config import Config, build_config, setting_fields
+from quiltmd.running.config import build_config, setting_fields, single_sections
 
 RUN: dict[str, Any] = {
     "system": {"topology": "a.prmtop", "coordinates": "a.inpcrd"},
@@ -36,7 +36,7 @@ def test_every_setting_is_an_option_with_help() -> None:
     """In a window of 80 columns each option is whole, and its description is there."""
     text = help_of("run", "-h", COLUMNS="80")
     words = " ".join(text.split())
-    for section in Config.model_fields:
+    for section in single_sections():
         for key, field in setting_fields(section).items():
             option = flag_of((section, key))
             assert re.search(rf"^  {option}\b", text, re.MULTILINE), option

@@ -23,15 +23,17 @@ from fake_engine import FakeEngine
 import quiltmd
 from quiltmd import QuiltError
 from quiltmd.outputs.checkpoint import read_latest
+from quiltmd.outputs.formats import SUFFIXES
 from quiltmd.running import runner
 from quiltmd.running.config import Config, build_config
 
 pytestmark = pytest.mark.filterwarnings("ignore:a cutoff of:quiltmd.QuiltWarning")
 
 STEPS, MIDDLE = 20, 13
+TRAJECTORIES = [f"frames{suffix}" for suffix in SUFFIXES]
 MODULES = ("quiltmd.outputs.files.os", "quiltmd.running.folder.os")
 KINDS = ("kill", "short", "ENOSPC", "EIO")
-EVERY = 5  # of so many cases one is run by default
+EVERY = 7  # of so many cases one is run by default
 
 
 @pytest.fixture(autouse=True)
@@ -52,13 +54,15 @@ def inputs(tmp_path: Path) -> tuple[Path, Path]:
 
 
 def make_config(inputs: tuple[Path, Path], out: Path, steps: int = STEPS) -> Config:
+    """With a trajectory of every format."""
     return build_config(
         {
             "system": {"topology": inputs[0], "coordinates": inputs[1]},
             "nonbonded": {"cutoff": 0.4},
             "integrator": {"seed": 3},
             "run": {"steps": steps, "device": "cpu", "minimize": True},
-            "output": {"dir": out, "log_every": 4, "trajectory_every": 6, "checkpoint_every": 10},
+            "output": {"dir": out, "log_every": 4, "checkpoint_every": 10},
+            "trajectory": [{"file": name, "every": 6} for name in TRAJECTORIES],
         }
     )
 
@@ -67,7 +71,7 @@ def results(out: Path) -> Any:
     """All that two runs of the same kind have in common."""
     log = [line.rsplit(",", 1)[0] for line in (out / "log.csv").read_text().splitlines()]
     state = quiltmd.read_checkpoint(out / "checkpoint.qmd").state
-    names = ("trajectory.dcd", "final.cif", "final.pdb", "final.ncrst")
+    names = (*TRAJECTORIES, "final.cif", "final.pdb", "final.ncrst")
     return log, quiltmd.digest(state), [(out / name).read_bytes() for name in names]
 
 
@@ -142,7 +146,7 @@ def test_any_operation_may_fail(
 
 def leave_what_a_kill_leaves(out: Path) -> None:
     """Rows and frames after the last checkpoint, the last of each cut short."""
-    for name in ("log.csv", "trajectory.dcd"):
+    for name in ("log.csv", *TRAJECTORIES):
         data = (out / name).read_bytes()
         (out / name).write_bytes(data + data[-150:-20])
 

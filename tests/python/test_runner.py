@@ -16,7 +16,7 @@ from fake_engine import FakeEngine
 
 import quiltmd
 from quiltmd import LogReporter, QuiltError
-from quiltmd.outputs.trajectory import DcdWriter
+from quiltmd.outputs.trajectory import Snapshot, TrajectoryFile
 from quiltmd.running import runner
 from quiltmd.running.config import Config, build_config, merge
 
@@ -248,15 +248,15 @@ def test_a_blow_up_leaves_the_last_good_checkpoint(
 
 def test_a_full_disk(config: Config, whole: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The trajectory's disk is full at step 18; with room again, the run goes on."""
-    write = DcdWriter.write
+    write = TrajectoryFile.write
 
-    def full(self: DcdWriter, *frame: Any) -> None:
+    def full(self: TrajectoryFile, snapshot: Snapshot) -> None:
         if self.frames == 2:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        write(self, *frame)
+        write(self, snapshot)
 
     with monkeypatch.context() as patch:
-        patch.setattr(DcdWriter, "write", full)
+        patch.setattr(TrajectoryFile, "write", full)
         with pytest.raises(QuiltError, match=r"trajectory.dcd: No space left.*\(step 10\)"):
             runner.start(config, engine=FakeEngine)
     runner.resume(config.output.dir, engine=FakeEngine)

@@ -173,10 +173,13 @@ def hash_file(path: Path) -> str:
 
 @dataclass(frozen=True)
 class Mark:
-    """How far a growing file had been written: `length`, bytes, and a checksum of its end."""
+    """How far a growing file had been written: `length`, bytes, and a checksum of its end.
+
+    Without a checksum (None) any end will do.
+    """
 
     length: int
-    tail: str
+    tail: str | None
 
 
 class GrowingFile:

@@ -21,10 +21,12 @@ from ..description.state import State
 from ..description.system import System
 from ..description.thermostats import Thermostat
 from ..engine.core import Captured
+from ..errors import QuiltError
 from .checkpoint import Checkpoint
 
 BOLTZMANN = 0.00831446261815324  # kJ/mol/K
 AMU_PER_NM3 = 1.66053906660  # kg/m^3
+_SUMS = ("potential", "kinetic", "nonbonded", "total", "heat", "conserved")
 KJ_MOL_PER_NM3 = 16.6053906660  # bar
 
 
@@ -77,6 +79,11 @@ class Readout(ABC):
         state: State = self._read("state")
         return state
 
+    def forces(self) -> NDArray[np.float64]:
+        """Forces, (N, 3), kJ/mol/nm, in the order of the input."""
+        forces: NDArray[np.float64] = self._read("forces")
+        return forces
+
     def energies(self) -> dict[str, float]:
         """Energies, kJ/mol.
 
@@ -86,6 +93,10 @@ class Readout(ABC):
         conserved = total - heat.
         """
         return dict(self._read("energies"))
+
+    def terms(self) -> tuple[str, ...]:
+        """Names of the terms whose sum is the potential energy, as in `energies`."""
+        return tuple(name for name in self.energies() if name not in _SUMS)
 
     def virial(self) -> NDArray[np.float64]:
         """Virial, (3, 3), kJ/mol: the sum of position times force over hydrogen groups.
@@ -143,7 +154,7 @@ class Readout(ABC):
 
     @abstractmethod
     def _fetch(self, what: str) -> Any:
-        """Its "positions", "state", "energies", "tensors" or "heat"."""
+        """Its "positions", "state", "energies", "tensors", "forces" or "heat"."""
 
 
 class Frame(Readout):
@@ -153,17 +164,25 @@ class Frame(Readout):
     holds device memory: keep what it returns rather than the frame.
     """
 
-    def __init__(self, of: Readout, captured: Captured, heat_before: float) -> None:
+    def __init__(
+        self,
+        of: Readout,
+        captured: Captured,
+        heat_before: float,
+        forces: NDArray[np.float64] | None = None,
+    ) -> None:
         self.system, self.nonbonded = of.system, of.nonbonded
         self.integrator, self.thermostat = of.integrator, of.thermostat
         self.step = captured.step
         self.box = np.asarray(captured.box, dtype=np.float64)
         self._taken_at = time.perf_counter()
-        self._cache = {}
+        self._cache = {} if forces is None else {"forces": forces}
         self._captured = captured
         self._heat_before = heat_before
 
     def _fetch(self, what: str) -> Any:
+        if what == "forces":
+            raise QuiltError(f"the frame of step {self.step} was taken without forces")
         fetched = getattr(self._captured, what)()
         if what == "state":
             return State(**fetched)

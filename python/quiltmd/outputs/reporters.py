@@ -16,12 +16,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+import numpy as np
+
 from ..description.checks import whole_number
+from ..description.selection import select
 from ..errors import QuiltError
 from .checkpoint import write_checkpoint
-from .files import GrowingFile, Mark, reading, writing
+from .files import GrowingFile, Mark, writing
+from .formats import check_contents, open_trajectory
 from .readout import Readout
-from .trajectory import DcdWriter, MoleculeWrapper, dcd_first_step, dcd_frames
+from .trajectory import Layout, Snapshot, TrajectoryWriter
+from .wrapping import MoleculeWrapper
 
 LOG_COLUMNS = (
     "step",
@@ -33,20 +38,22 @@ LOG_COLUMNS = (
     "temperature",
     "pressure",
     "density",
-    "ns/day",
 )
+BOX_COLUMNS = ("a_x", "b_x", "b_y", "c_x", "c_y", "c_z")
+LOG_SPEED = "ns/day"
 _DAY = 86400.0
 
 
-Need = Literal["energies", "positions", "state"]
+Need = Literal["energies", "positions", "state", "forces"]
+_Opened = tuple[TrajectoryWriter, Any, MoleculeWrapper | None]  # with the atoms that are written
 
 
 class Reporter(Protocol):
     """Something that is done every `every` steps; 0 means never.
 
-    It may also have `needs`, what it reads: some of "energies" (which has the virial), "positions"
-    and "state" (which has the positions); other data are then not copied from the device.
-    Without it, the frame has all.
+    It may also have `needs`, what it reads: some of "energies" (which has the virial), "positions",
+    "state" (which has the positions) and "forces", for which the simulation waits; other data are
+    then not copied from the device.  Without it, the frame has all but forces.
     """
 
     @property
@@ -65,8 +72,9 @@ class LogReporter:
     """Energies, pressure and speed, one CSV row each.
 
     Columns: step; time, ps; potential, kinetic, total and conserved energy (total minus the heat of
-    the thermostat), kJ/mol; temperature, K; pressure, bar; density, kg/m^3; speed since the row
-    before, ns/day (0 in the first row).
+    the thermostat), kJ/mol; temperature, K; pressure, bar; density, kg/m^3; then terms of the
+    energy and the box where asked for; last the speed since the row before, ns/day (0 in the first
+    row).
 
     Parameters
     ----------
@@ -79,6 +87,11 @@ class LogReporter:
     mark:
         Of the checkpoint at that step: how far the file had been written; one that has become
         shorter or has another end is refused.
+    terms:
+        Energies to write besides, as `Readout.energies` names them ("bond", "pme"): `Readout.terms`
+        gives all.
+    box:
+        Whether to write the box: a_x, b_x, b_y, c_x, c_y, c_z, nm; the rest of it is zero.
     """
 
     needs: tuple[Need, ...] = ("energies",)
@@ -89,19 +102,24 @@ class LogReporter:
         every: int,
         after: int | None = None,
         mark: Mark | None = None,
+        *,
+        terms: Sequence[str] = (),
+        box: bool = False,
     ) -> None:
         self.path = Path(path)
         self.every = whole_number("every", every)
+        self._terms, self._box = tuple(terms), box
+        header = ",".join((*LOG_COLUMNS, *self._terms, *(BOX_COLUMNS if box else ()), LOG_SPEED))
         self._mark: tuple[int, float] | None = None
         new = after is None or (mark is not None and mark.length == 0)
         self._file = GrowingFile(self.path, new)
         try:
             if new or after is None:
-                self._write(",".join(LOG_COLUMNS))
+                self._write(header)
             elif mark is not None:
                 self._file.carry_on(mark.length, mark.tail)
             else:
-                self._file.carry_on(_end_of_row(self._file, after, every))
+                self._file.carry_on(_end_of_row(self._file, header, after, every))
         except BaseException:
             self._file.close()
             raise
@@ -117,6 +135,9 @@ class LogReporter:
         texts = [f"{value:.6f}" for value in (frame.time, *values)]
         state = (frame.temperature(), frame.pressure(), frame.density())
         texts += [f"{value:.4f}" for value in state]
+        texts += [f"{energies[name]:.6f}" for name in self._terms]
+        if self._box:
+            texts += [f"{value:.6f}" for value in frame.box[np.tril_indices(3)]]
         self._write(f"{frame.step},{','.join(texts)},{self._speed(frame):.4g}")
         self.start_clock(frame)
 
@@ -144,12 +165,12 @@ class LogReporter:
 
 
 class TrajectoryReporter:
-    """Frames of a DCD trajectory, molecules whole and centred in the cell.
+    """Frames of a trajectory, molecules whole.
 
     Parameters
     ----------
     path:
-        The file.
+        The file; its suffix names the format: .dcd, .xtc, .nc (NetCDF by Amber's conventions).
     every:
         Steps between frames; the first is of step `every`.
     simulation:
@@ -158,9 +179,19 @@ class TrajectoryReporter:
         None starts a new file; a step goes on with an existing one, frames after it removed.
     mark:
         As for `LogReporter`.
+    select:
+        Which atoms, as `quiltmd.select` takes it.
+    center:
+        A selection that is kept together in the middle of the cell; None: the cell begins at the
+        origin.
+    wrap:
+        Whether molecules are put into the cell by their centres; else they are where they have
+        moved to.
+    velocities, forces:
+        Whether frames have them, where the format does (.nc).
+    precision:
+        Resolution of positions, nm, of .xtc (0.001).
     """
-
-    needs: tuple[Need, ...] = ("positions",)
 
     def __init__(
         self,
@@ -169,22 +200,44 @@ class TrajectoryReporter:
         simulation: Readout | None = None,
         after: int | None = None,
         mark: Mark | None = None,
+        *,
+        select: str = "all",
+        center: str | None = None,
+        wrap: bool = True,
+        velocities: bool = False,
+        forces: bool = False,
+        precision: float | None = None,
     ) -> None:
         self.path = Path(path)
         self.every = whole_number("every", every)
+        self.needs: tuple[Need, ...] = ("state" if velocities else "positions",)
+        self.needs += ("forces",) if forces else ()
+        check_contents(self.path.name, velocities, forces, precision)
+        if center is not None and not wrap:
+            raise QuiltError(f"{self.path.name}: to center is to wrap: leave out one of them")
         self._after, self._mark = after, mark
+        self._select, self._center, self._wrap = select, center, wrap
+        self._velocities, self._forces, self._precision = velocities, forces, precision
         self._opened = None if simulation is None else self._open(simulation)
 
     def report(self, frame: Readout, /) -> None:
         """Writes a frame."""
         if self._opened is None:
             self._opened = self._open(frame)
-        writer, wrapper = self._opened
-        if writer.frames == 0:
-            writer.first = frame.step
-        positions = wrapper.wrap(frame.positions(), frame.box)
+        writer, atoms, wrapper = self._opened
+        positions = frame.positions()
+        if wrapper is not None:
+            positions = wrapper.wrap(positions, frame.box)
+        snapshot = Snapshot(
+            frame.step,
+            frame.time,
+            frame.box,
+            positions[atoms],
+            frame.state().velocities[atoms] if self._velocities else None,
+            frame.forces()[atoms] if self._forces else None,
+        )
         with writing(self.path):
-            writer.write(positions, frame.box)
+            writer.write(snapshot)
 
     def sync(self) -> None:
         """Returns when all frames are on the disk; QuiltError where the file was removed."""
@@ -205,16 +258,26 @@ class TrajectoryReporter:
         if self._opened is not None:
             self._opened[0].close()
 
-    def _open(self, simulation: Readout) -> tuple[DcdWriter, MoleculeWrapper]:
-        atoms, mark = simulation.system.atoms, self._mark
-        if mark is None:
-            frames = _frames_up_to(self.path, self._after, self.every)
-        else:
-            frames = dcd_frames(mark.length, atoms)
-        tail = None if mark is None else mark.tail
-        timestep = simulation.integrator.timestep
-        writer = DcdWriter(self.path, atoms, self.every, timestep, frames, tail)
-        return writer, MoleculeWrapper(simulation.system.molecules)
+    def _open(self, simulation: Readout) -> _Opened:
+        system = simulation.system
+        atoms: Any = slice(None)
+        count = system.atoms
+        if self._select != "all":
+            atoms = select(system, self._select)
+            count = len(atoms)
+        layout = Layout(
+            count,
+            self.every,
+            simulation.integrator.timestep,
+            self._velocities,
+            self._forces,
+            self._precision,
+        )
+        writer = open_trajectory(self.path, layout, self._after, self._mark)
+        if not self._wrap:
+            return writer, atoms, None
+        middle = None if self._center is None else select(system, self._center)
+        return writer, atoms, MoleculeWrapper(system.molecules, middle)
 
 
 Output = LogReporter | TrajectoryReporter
@@ -276,7 +339,8 @@ class FunctionReporter:
     every:
         Steps between calls.
     needs:
-        What the function reads: some of "energies", "positions" and "state"; see `Reporter`.
+        What the function reads: some of "energies", "positions", "state" and "forces"; see
+        `Reporter`.
     """
 
     def __init__(
@@ -294,10 +358,10 @@ class FunctionReporter:
         self._function(frame)
 
 
-def _end_of_row(file: GrowingFile, step: int, every: int) -> int:
+def _end_of_row(file: GrowingFile, columns: str, step: int, every: int) -> int:
     """Where the last row up to `step` ends; what a kill left of a row does not count."""
     header, *rows = file.read(0, file.size()).split(b"\n")[:-1] or [b""]
-    if header.rstrip().decode("ascii", "replace") != ",".join(LOG_COLUMNS):
+    if header.rstrip().decode("ascii", "replace") != columns:
         raise QuiltError(f"{file.path}: not a log that this run wrote")
     end, last = len(header) + 1, -1.0
     for row in rows:
@@ -310,15 +374,6 @@ def _end_of_row(file: GrowingFile, step: int, every: int) -> int:
             "the run cannot be carried on"
         )
     return end
-
-
-def _frames_up_to(path: Path, step: int | None, every: int) -> int | None:
-    """Frames that a trajectory must have up to `step`; None if it is to begin anew."""
-    if step is None:
-        return None
-    with reading(path):
-        first = dcd_first_step(path) or every
-    return max(0, (step - first) // every + 1)
 
 
 def _step_of(line: bytes) -> float:

@@ -18,11 +18,11 @@ from scipy.io import netcdf_file
 from ..description.box import lengths_angles
 from ..description.topology import SYMBOLS
 from .files import replace_file
+from .netcdf import AMBER_VELOCITY
 from .readout import Readout
-from .trajectory import MoleculeWrapper
+from .wrapping import MoleculeWrapper
 
 _ANGSTROM = 10.0  # per nm
-_AMBER_VELOCITY = 20.455  # angstrom/ps per internal unit of Amber
 _PDB_ATOMS, _PDB_RESIDUES = 99_999, 9_999
 _PDB_LENGTH = 9_900.0  # angstrom: of a box, so that molecules which stick out still have room
 
@@ -120,9 +120,9 @@ def write_restart(path: str | os.PathLike[str], simulation: Readout) -> None:
             file.createDimension(name, size)
         _variable(file, "time", (), np.array(simulation.time), "picosecond")
         _variable(file, "coordinates", ("atom", "spatial"), state.positions * 10, "angstrom")
-        velocities = state.velocities * (_ANGSTROM / _AMBER_VELOCITY)
+        velocities = state.velocities * (_ANGSTROM / AMBER_VELOCITY)
         _variable(file, "velocities", ("atom", "spatial"), velocities, "angstrom/picosecond")
-        file.variables["velocities"].scale_factor = _AMBER_VELOCITY
+        file.variables["velocities"].scale_factor = AMBER_VELOCITY
         _variable(file, "cell_lengths", ("cell_spatial",), lengths * _ANGSTROM, "angstrom")
         _variable(file, "cell_angles", ("cell_angular",), angles, "degree")
         file.flush()

@@ -1,105 +1,199 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trajectories in DCD, the format of CHARMM and NAMD: fixed-size frames of single precision.
+"""Trajectories as files that survive a crash and are carried on by a resumed run.
 
-Fixed sizes are why DCD and not the four times smaller XTC: a frame's place follows from its number,
-so a restart cuts the file at the checkpoint's frame without reading it, and a kill in the middle of
-a write leaves at worst a partial frame at the end, which readers ignore and a restart removes.  The
-header comes with the first frame, whose step it names; no program opens a file without frames.
+A format says how a frame becomes bytes, what comes before the first frame, and where frames end in
+a file that is there already.  All else is the same for every format and happens here: a file grows
+by whole frames, so that a kill in the middle of a write leaves at worst a partial frame at the end,
+which readers ignore and a resume removes, and its length and a checksum of its end are its place in
+a checkpoint.  Libraries encode what is not simple, but none of them writes to the file: they do not
+say when their bytes reach the disk, and most can only begin files.
 
-Layout (records between 32-bit length marks, little-endian): a header of 84 bytes "CORD" and 20
-integers, titles, the number of atoms; then per frame the unit cell (six doubles: a, gamma, b, beta,
-alpha, c; angstrom and degrees) and x, y, z in angstrom.
+H5MD does not grow at its end alone: see `h5md.py`.
 """
 
 from __future__ import annotations
 
 import os
-import struct
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..description.box import lengths_angles
 from ..errors import QuiltError
-from .files import GrowingFile, Mark, read_file
+from .files import GrowingFile, Mark
 
-_AKMA_TIME = 0.04888821  # ps: the time unit of CHARMM, which DCD headers use
-_ANGSTROM = 10.0  # per nm
-_TITLE = b"Created by quiltmd".ljust(80)
-_HEADER = struct.Struct("<i4s9if10ii")
-_TITLES = struct.Struct(f"<2i{len(_TITLE)}si")
-_ATOMS = struct.Struct("<3i")
-_START = _HEADER.size + _TITLES.size + _ATOMS.size
-_COUNTS = struct.Struct("<4i")  # frames, step of the first, stride, step of the last
-_COUNTS_AT = 8
-_INT32_MAX = 2**31 - 1
+_F64 = NDArray[np.float64]
+INT32_MAX = 2**31 - 1
 
 
-class DcdWriter:
-    """Appends frames to a DCD file; the file on disk is valid after every frame.
+@dataclass(frozen=True)
+class Snapshot:
+    """What is written of one step, of the atoms that the file has.
 
-    Parameters
+    Attributes
     ----------
-    path:
-        The file; made anew unless `keep` says otherwise, and removed on closing if no frame came.
+    step, time:
+        Since the start; ps.
+    box:
+        (3, 3) nm.
+    positions, velocities, forces:
+        (n, 3) nm, nm/ps, kJ/mol/nm; None where the file has none.
+    """
+
+    step: int
+    time: float
+    box: _F64
+    positions: _F64
+    velocities: _F64 | None = None
+    forces: _F64 | None = None
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What all frames of a file have in common.
+
+    Attributes
+    ----------
     atoms:
-        Number of atoms of every frame.
+        Number of atoms.
     every:
         Steps between frames.
     timestep:
         ps.
-    keep:
-        None starts a new file; a number opens an existing file and cuts it after that many frames.
-    tail:
-        Checksum that the end of what is kept must have, as `mark` gives it.
-    first:
-        Step of the first frame of a new file; by default `every`.
+    velocities, forces:
+        Whether frames have them.
+    precision:
+        Resolution of positions, nm; None: what is usual for the format.
+    """
 
-    Raises QuiltError where an existing file holds fewer frames or is of another run.
+    atoms: int
+    every: int
+    timestep: float
+    velocities: bool = False
+    forces: bool = False
+    precision: float | None = None
+
+
+class TrajectoryWriter(Protocol):
+    """A file of frames, open for writing."""
+
+    frames: int
+
+    def write(self, snapshot: Snapshot) -> None:
+        """Appends a frame."""
+
+    def sync(self) -> None:
+        """Returns when all frames are on the disk."""
+
+    def mark(self) -> Mark:
+        """How far the file is now; `sync` comes first."""
+
+    def close(self) -> None:
+        """Closes the file; one without frames is removed."""
+
+
+class Format(ABC):
+    """How the frames of one file become bytes.
+
+    Attributes
+    ----------
+    name:
+        For messages.
+    has:
+        What it may have besides positions.
+    head:
+        Bytes at the start that change as frames are added; checksums leave them out.
+    """
+
+    name: ClassVar[str]
+    has: ClassVar[frozenset[str]] = frozenset()
+    head: int = 0
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+
+    @classmethod
+    def require(cls) -> None:
+        """QuiltError, with what to install, where a library that the format needs is missing."""
+        return None
+
+    @abstractmethod
+    def begin(self, first: Snapshot) -> bytes:
+        """What comes before the first frame."""
+
+    @abstractmethod
+    def encode(self, snapshot: Snapshot) -> bytes:
+        """A frame."""
+
+    @abstractmethod
+    def recognise(self, file: GrowingFile) -> None:
+        """Raises QuiltError unless a run of this layout wrote the file."""
+
+    @abstractmethod
+    def frames(self, file: GrowingFile) -> Iterator[tuple[int, int]]:
+        """Of each complete frame in a recognised file: its step, and the byte where it ends."""
+
+    def frames_in(self, length: int) -> int:
+        """Frames in the first bytes of a recognised file; where it need not be known, 1."""
+        return int(length > 0)
+
+    def count(self, frames: int) -> tuple[int, bytes] | None:
+        """Where the head says how many frames there are, and what it then says."""
+        return None
+
+
+class TrajectoryFile:
+    """Appends frames to a file of some format; the file on disk is valid after every frame.
+
+    Parameters
+    ----------
+    path:
+        The file; removed on closing if no frame came.
+    form:
+        Its format.
+    after:
+        None starts a new file; a step goes on with an existing one, frames after that step removed.
+    mark:
+        Of the checkpoint at that step: how far the file had been written; one that has become
+        shorter or has another end is refused.
+
+    Raises QuiltError where an existing file lacks frames or is of another run.
     """
 
     def __init__(
         self,
         path: str | os.PathLike[str],
-        atoms: int,
-        every: int,
-        timestep: float,
-        keep: int | None = None,
-        tail: str | None = None,
-        first: int | None = None,
+        form: Format,
+        after: int | None = None,
+        mark: Mark | None = None,
     ) -> None:
         self.path = Path(path)
-        self.frames = keep or 0
-        self.first = every if first is None else first
-        self._atoms, self._every, self._timestep = atoms, every, timestep
-        self._frame_size = dcd_frame_size(atoms)
-        self._file = GrowingFile(self.path, new=not self.frames, head=_START)
-        if self.frames:
-            try:
-                self._cut(tail)
-            except BaseException:
-                self._file.close()
-                raise
+        self.frames = 0
+        self._form = form
+        missing = mark.length == 0 if mark is not None else (after or 0) < form.layout.every
+        new = after is None or missing
+        self._file = GrowingFile(self.path, new, form.head)
+        try:
+            if not new and after is not None:
+                self._go_on(after, mark)
+        except BaseException:
+            self._file.close()
+            raise
 
-    def write(self, positions: NDArray[np.float64], box: NDArray[np.float64]) -> None:
-        """Appends one frame: positions (N, 3) and box (3, 3), nm."""
-        lengths, angles = lengths_angles(box)
-        a, b, c = lengths * _ANGSTROM
-        alpha, beta, gamma = angles
-        cell = struct.pack("<i6di", 48, a, gamma, b, beta, alpha, c, 48)
-        mark = struct.pack("<i", 4 * self._atoms)
-        columns = np.ascontiguousarray(positions.T * _ANGSTROM, dtype="<f4")
-        parts = [cell, *(mark + column.tobytes() + mark for column in columns)]
-        if self.frames == 0:
-            parts.insert(0, self._header(frames=1))
-        self._file.append(b"".join(parts))
+    def write(self, snapshot: Snapshot) -> None:
+        """Appends a frame."""
+        begin = self._form.begin(snapshot) if self.frames == 0 else b""
+        self._file.append(begin + self._form.encode(snapshot))
         self.frames += 1
         if self.frames > 1:
-            self._file.overwrite(_COUNTS_AT, self._counts(self.frames))
+            self._count()
 
     def sync(self) -> None:
-        """Returns when all frames are on the disk."""
+        """Returns when all frames are on the disk; QuiltError where the file was removed."""
         self._file.sync()
 
     def mark(self) -> Mark:
@@ -107,90 +201,80 @@ class DcdWriter:
         return self._file.mark()
 
     def close(self) -> None:
-        """Closes the file."""
+        """Closes the file; one without frames is removed."""
         self._file.close()
 
-    def _cut(self, tail: str | None) -> None:
-        head = self._file.read(0, _START)
-        if len(head) < _START or head[4:8] != b"CORD":
-            raise QuiltError(f"{self.path}: not a trajectory that this run wrote")
-        if _ATOMS.unpack_from(head, _START - _ATOMS.size)[1] != self._atoms:
-            raise QuiltError(f"{self.path}: the trajectory has another number of atoms")
-        _, self.first, stride, _ = _COUNTS.unpack_from(head, _COUNTS_AT)
-        if stride != _int32(self._every):
+    def _go_on(self, after: int, mark: Mark | None) -> None:
+        self._form.recognise(self._file)
+        if mark is None:
+            self._file.carry_on(self._end_of(after))
+        else:
+            self._file.carry_on(mark.length, mark.tail)
+        self.frames = self._form.frames_in(self._file.length)
+        if self.frames:
+            self._count()
+
+    def _end_of(self, step: int) -> int:
+        """Where the last frame up to `step` ends; QuiltError where it is missing."""
+        every = self._form.layout.every
+        last, end, first = None, 0, None
+        for found, place in self._form.frames(self._file):
+            first = found if first is None else first
+            if found > step:
+                break
+            last, end = found, place
+        expected = step - step % every
+        if last != expected and expected >= (every if first is None else first):
             raise QuiltError(
-                f"{self.path}: has frames every {stride} steps, not every {self._every}; the "
-                "interval of a trajectory cannot change"
+                f"{self.path}: the frame of step {expected} is missing; frames were lost, so the "
+                "run cannot be carried on; put the complete file back"
             )
-        found = (self._file.size() - _START) // self._frame_size
-        if found < self.frames:
-            raise QuiltError(
-                f"{self.path}: has {found} frames where the checkpoint expects {self.frames}; "
-                "frames were lost, so the run cannot be carried on; put the complete file back"
-            )
-        self._file.carry_on(_START + self.frames * self._frame_size, tail)
-        self._file.overwrite(_COUNTS_AT, self._counts(self.frames))
+        return end
 
-    def _counts(self, frames: int) -> bytes:
-        """What the header says of frames and steps; none of its integers has more than 32 bits."""
-        last = self.first + (frames - 1) * self._every
-        return _COUNTS.pack(frames, *map(_int32, (self.first, self._every, last)))
-
-    def _header(self, frames: int) -> bytes:
-        delta = self._timestep / _AKMA_TIME
-        flags = [1, 0, 0, 0, 0, 0, 0, 0, 0, 24]  # with unit cell; as CHARMM version 24
-        counts = _COUNTS.unpack(self._counts(frames))
-        head = _HEADER.pack(84, b"CORD", *counts, 0, 0, 0, 0, 0, delta, *flags, 84)
-        size = 4 + len(_TITLE)
-        atoms = _ATOMS.pack(4, self._atoms, 4)
-        return head + _TITLES.pack(size, 1, _TITLE, size) + atoms
+    def _count(self) -> None:
+        change = self._form.count(self.frames)
+        if change is not None:
+            self._file.overwrite(*change)
 
 
-def dcd_frame_size(atoms: int) -> int:
-    """Bytes of a frame."""
-    return 56 + 3 * (4 * atoms + 8)
+class FixedSizeFormat(Format):
+    """A format with a head, and then frames that all have the same number of bytes.
 
-
-def dcd_frames(length: int, atoms: int) -> int:
-    """Frames in a file of that many bytes."""
-    return max(0, length - _START) // dcd_frame_size(atoms)
-
-
-def dcd_first_step(path: str | os.PathLike[str]) -> int | None:
-    """The step of the first frame; None where there is no DCD file, or that step is too large."""
-    try:
-        head = read_file(path, _START)
-    except FileNotFoundError:
-        return None
-    if len(head) < _START or head[4:8] != b"CORD":
-        return None
-    first: int = _COUNTS.unpack_from(head, _COUNTS_AT)[1]
-    return first if first < _INT32_MAX else None
-
-
-def _int32(value: int) -> int:
-    """DCD's integers have 32 bits; larger step numbers stay at the largest."""
-    return min(value, _INT32_MAX)
-
-
-class MoleculeWrapper:
-    """Puts molecules into the cell by their centres, without breaking them.
-
-    Parameters
+    Attributes
     ----------
-    molecules:
-        (N,) molecule of each atom, numbered from 0.
+    size:
+        Bytes of a frame.
+    first:
+        Step of the first frame, once it is known.
     """
 
-    def __init__(self, molecules: NDArray[np.integer]) -> None:
-        self._molecules = molecules
-        self._sizes = np.bincount(molecules)[:, None]
+    size: int
+    first: int
 
-    def wrap(self, positions: NDArray[np.float64], box: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Positions (N, 3) nm with the centre of each molecule inside the cell."""
-        sums = np.stack(
-            [np.bincount(self._molecules, weights=positions[:, axis]) for axis in range(3)], axis=1
-        )
-        cells = np.floor(sums / self._sizes @ np.linalg.inv(box))
-        wrapped: NDArray[np.float64] = positions - (cells @ box)[self._molecules]
-        return wrapped
+    def frames(self, file: GrowingFile) -> Iterator[tuple[int, int]]:
+        """Steps and ends of frames; a file's places follow from their numbers alone."""
+        for number in range(max(0, file.size() - self.head) // self.size):
+            yield self.first + number * self.layout.every, self.length(number + 1)
+
+    def frames_in(self, length: int) -> int:
+        """Frames in the first bytes of a file."""
+        return max(0, length - self.head) // self.size
+
+    def length(self, frames: int) -> int:
+        """Bytes of a file with so many frames."""
+        return self.head + frames * self.size if frames else 0
+
+
+def foreign(file: GrowingFile) -> QuiltError:
+    """The error for a file of another kind."""
+    return QuiltError(f"{file.path}: not a trajectory that this run wrote")
+
+
+def other_atoms(file: GrowingFile) -> QuiltError:
+    """The error for a file of other atoms."""
+    return QuiltError(f"{file.path}: the trajectory has another number of atoms")
+
+
+def int32(value: int) -> int:
+    """Some formats have 32 bits for a step; larger numbers stay at the largest."""
+    return min(value, INT32_MAX)

@@ -8,14 +8,13 @@ silently ignored spoils a simulation without a trace.
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import numpy as np
 import tomli_w
@@ -51,12 +50,16 @@ from ..engine.execution import DeviceName, Execution
 from ..errors import QuiltError
 from ..inputs.openmm_files import find_force_field
 from ..outputs.files import read_file, reading
+from .faults import describe
+from .trajectories import TrajectorySection
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
 
+TRAJECTORY = "trajectory.dcd"  # what `trajectory_every` writes
+_TRAJECTORY_EVERY = 1000
 REPARTITIONED_HYDROGEN_MASS = 3.024  # amu: three times hydrogen's, as Hopkins et al. (2015) propose
 
 _PATHS = (
@@ -207,8 +210,15 @@ class OutputSection(_Section):
     log_every: int = Field(
         default=100, ge=0, description="Steps between rows of the energy log; 0: no log."
     )
-    trajectory_every: int = Field(
-        default=1000, ge=0, description="Steps between trajectory frames; 0: no trajectory."
+    log_terms: bool = Field(
+        default=False, description="Every term of the energy in the log, not sums alone."
+    )
+    log_box: bool = Field(default=False, description="The box in the log.")
+    trajectory_every: int | None = Field(
+        default=None,
+        ge=0,
+        description="Steps between frames of trajectory.dcd; 0: none. By default 1000 steps where "
+        "there is no [[trajectory]].",
     )
     checkpoint_every: int = Field(
         default=5000, ge=0, description="Steps between checkpoints; 0: not by steps."
@@ -234,9 +244,26 @@ class Config(_Section):
     thermostat: ThermostatSection = ThermostatSection()
     run: RunSection
     output: OutputSection
+    trajectory: tuple[TrajectorySection, ...] = ()
     _stated: frozenset[str] = PrivateAttr(
         default=frozenset()
     )  # keys of [nonbonded] that were given
+
+    @model_validator(mode="after")
+    def _settle_trajectories(self) -> Config:
+        """Where trajectory.dcd is neither asked for nor declined, it is there if no other is."""
+        names = [Path(section.file).name for section in self.trajectory]
+        for name in names:
+            if names.count(name) > 1 or name == TRAJECTORY:
+                raise ValueError(
+                    f"two trajectories have the name {name}"
+                    + (" (that of trajectory_every)" if name == TRAJECTORY else "")
+                )
+        if self.output.trajectory_every is None:
+            every = 0 if self.trajectory else _TRAJECTORY_EVERY
+            output = self.output.model_copy(update={"trajectory_every": every})
+            object.__setattr__(self, "output", output)
+        return self
 
     @model_validator(mode="after")
     def _thermostat_fits(self) -> Config:
@@ -253,6 +280,23 @@ class Config(_Section):
     def __eq__(self, other: object) -> bool:
         """Whether all settings agree, be they stated or defaults."""
         return isinstance(other, Config) and dict(self) == dict(other)
+
+    def trajectories(self) -> dict[str, TrajectorySection]:
+        """All trajectories of the run, by the names of their files."""
+        found = {section.file: section for section in self.trajectory}
+        if self.output.trajectory_every:
+            every = self.output.trajectory_every
+            found[TRAJECTORY] = TrajectorySection(file=TRAJECTORY, every=every)
+        return found
+
+    def outputs(self) -> dict[str, Any]:
+        """Settings that decide what is in log and trajectories; the same run must keep them."""
+        kept = ("log_every", "log_terms", "log_box", "trajectory_every")
+        settings = {f"output.{key}": getattr(self.output, key) for key in kept}
+        return settings | {
+            f"trajectory.{section.file}": section.model_dump(exclude={"file"})
+            for section in self.trajectory
+        }
 
     def physics(self, box: NDArray[np.float64]) -> dict[str, Any]:
         """Settings that decide the trajectory, as "section.key"; the same run must keep them.
@@ -275,14 +319,14 @@ class Config(_Section):
         return plain
 
     @classmethod
-    def default_physics(cls) -> dict[str, Any]:
-        """Defaults of settings that decide the trajectory, as "section.key"."""
+    def defaults(cls) -> dict[str, Any]:
+        """Defaults of settings that a run must keep, as "section.key"."""
         sections = {
             "nonbonded": Nonbonded(),
             "integrator": IntegratorSection(),
             "thermostat": ThermostatSection(),
         }
-        return {
+        return {"output.log_terms": False, "output.log_box": False} | {
             f"{name}.{key}": value
             for name, found in sections.items()
             for key, value in _items(found)
@@ -335,7 +379,10 @@ class Config(_Section):
         lines = ["# The configuration of this run; read again by --resume.\n"]
         for name in type(self).model_fields:
             section = system if name == "system" else getattr(self, name)
-            lines += [f"\n[{name}]\n", *_toml_lines(section)]
+            several = isinstance(section, tuple)
+            for one in section if several else [section]:
+                title = f"[[{name}]]" if several else f"[{name}]"
+                lines += [f"\n{title}\n", *_toml_lines(one)]
         return "".join(lines)
 
 
@@ -388,62 +435,26 @@ def build_config(settings: dict[str, Any], source: str = "") -> Config:
     try:
         config = Config.model_validate(settings)
     except ValidationError as error:
-        faults = "; ".join(_describe(fault) for fault in error.errors())
+        known = {name: setting_fields(name) for name in Config.model_fields}
+        faults = "; ".join(describe(fault, known) for fault in error.errors())
         raise QuiltError(f"{source}: {faults}" if source else faults) from None
     nonbonded = settings.get("nonbonded", {})
     config._stated = frozenset(nonbonded) if isinstance(nonbonded, dict) else frozenset()
     return config
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
-    """A hint at the most similar known word, "(did you mean 'cutoff'?)", or nothing."""
-    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
-    return f" (did you mean '{close[0]}'?)" if close else ""
-
-
-def _describe(fault: Any) -> str:
-    """One pydantic fault in words: where, what, and a hint."""
-    where = [str(part) for part in fault["loc"]]
-    section, key = where[0] if where else "", where[1] if len(where) > 1 else ""
-    place = f"[{section}] {key}".strip() if key else f"[{section}]"
-    if fault["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
-        return _unknown(section, key)
-    if fault["type"] == "missing":
-        return _missing(section, key, fault["input"] if len(where) > 2 else None)
-    message = fault["msg"].removeprefix("Value error, ")
-    message = message[:1].lower() + message[1:]
-    value = "" if isinstance(fault["input"], dict) else f" (found {fault['input']!r})"
-    return f"{place}: {message}{value}" if section else message
-
-
-def _missing(section: str, key: str, found: Any) -> str:
-    """What is missing: a section, a key, or values of the list that was found."""
-    if found is not None:
-        return f"[{section}] {key}: too few values (found {found!r})"
-    if key:
-        return f"[{section}] {key} is missing"
-    required = ", ".join(_required_keys(section))
-    return f"the section [{section}] is missing; it needs {required}"
-
-
-def _unknown(section: str, key: str) -> str:
-    if not key:
-        hint = nearest(section, Config.model_fields)
-        return f"[{section}] is not a known section{hint}"
-    owners = [name for name in Config.model_fields if key in setting_fields(name)]
-    hint = f" (it belongs in [{owners[0]}])" if owners else nearest(key, setting_fields(section))
-    return f"[{section}] {key} is not a known key{hint}"
-
-
 def setting_fields(section: str) -> dict[str, FieldInfo]:
     """The settings of a section: type, default and description of each."""
     kind: Any = Config.model_fields[section].annotation
+    kind = get_args(kind)[0] if get_origin(kind) is tuple else kind
     found: dict[str, FieldInfo] = getattr(kind, "__pydantic_fields__")  # noqa: B009
     return found
 
 
-def _required_keys(section: str) -> list[str]:
-    return [name for name, field in setting_fields(section).items() if field.is_required()]
+def single_sections() -> list[str]:
+    """Sections that a configuration has once; keys of others have no options."""
+    kinds = {name: field.annotation for name, field in Config.model_fields.items()}
+    return [name for name, kind in kinds.items() if get_origin(kind) is not tuple]
 
 
 def _items(section: Any) -> Iterable[tuple[str, Any]]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -27,18 +27,27 @@ from ..outputs.files import (
     sync_folder,
     writing,
 )
-from .config import Config, read_config
+from .config import TRAJECTORY, Config, read_config
 from .progress import say, warn
+from .trajectories import trajectories_of
 
 
 class Folder:
-    """Where the files of a run lie."""
+    """Where the files of a run lie.
 
-    def __init__(self, path: Path) -> None:
+    Parameters
+    ----------
+    path:
+        The folder.
+    trajectories:
+        Names of the trajectories that the run writes into it.
+    """
+
+    def __init__(self, path: Path, trajectories: Iterable[str] = ()) -> None:
         self.path = path
+        self._trajectories = list(trajectories)
         self.config = path / "config.toml"
         self.log = path / "log.csv"
-        self.trajectory = path / "trajectory.dcd"
         self.checkpoint = path / "checkpoint.qmd"
         self.final_cif = path / "final.cif"
         self.final_pdb = path / "final.pdb"
@@ -48,11 +57,13 @@ class Folder:
         self.inputs = path / "inputs"
 
     def files(self) -> list[Path]:
-        """All that a run may write."""
+        """All that the run may write, or that the one before it in the folder has written."""
         checkpoints = (self.checkpoint, previous_path(self.checkpoint), self._damaged)
         final = (self.final_cif, self.final_pdb, self.final_restart, self.path / "final.rst7")
         tables = (self.profile, self.timeline, self.path / "energies.png")
-        outputs = (self.config, self.log, self.trajectory, *checkpoints, *final, *tables)
+        names = dict.fromkeys((TRAJECTORY, *self._trajectories, *self._earlier_trajectories()))
+        trajectories = [self.path / name for name in names]
+        outputs = (self.config, self.log, *trajectories, *checkpoints, *final, *tables)
         return [*outputs, self.inputs]
 
     @contextmanager
@@ -162,6 +173,9 @@ class Folder:
                 os.replace(previous_path(self.checkpoint), self.checkpoint)
                 sync_folder(self.path)
         return checkpoint
+
+    def _earlier_trajectories(self) -> list[str]:
+        return trajectories_of(self.config) if self.config.is_file() else []
 
     @property
     def _damaged(self) -> Path:

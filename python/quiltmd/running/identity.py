@@ -25,10 +25,7 @@ def provenance_of(config: Config, state: State) -> dict[str, Any]:
         "coordinates": file_hash(config.system.coordinates),
         "parameters": [file_hash(file) for file in config.system.parameters],
         "physics": config.physics(state.box),
-        "outputs": {
-            "output.log_every": config.output.log_every,
-            "output.trajectory_every": config.output.trajectory_every,
-        },
+        "outputs": config.outputs(),
     }
 
 
@@ -54,7 +51,7 @@ def file_hash(path: Path) -> str:
 
 
 def _differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
-    defaults = Config.default_physics()
+    defaults = Config.defaults()
     found = []
     for key in sorted(before.keys() | now.keys()):
         old, new = (settings.get(key, defaults.get(key)) for settings in (before, now))

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ..description.overlaps import check_overlaps
+from ..description.selection import select
 from ..description.state import State
 from ..description.system import System
 from ..engine.core import EngineFactory, make_engine
@@ -85,7 +86,7 @@ def start(config: Config, overwrite: bool = False, engine: EngineFactory = make_
     """
     begun = time.monotonic()
     config = config.with_seed()
-    folder = Folder(config.output.dir)
+    folder = Folder(config.output.dir, config.trajectories())
     with folder.owned(), Stopping(config.run.max_hours, begun) as stopping:
         if not overwrite:
             folder.refuse_to_replace()
@@ -93,6 +94,7 @@ def start(config: Config, overwrite: bool = False, engine: EngineFactory = make_
         config = config.following(system)
         _tell_frames(config)
         check_overlaps(system, state)
+        _check_selections(config, system)
         simulation = _simulation(config, system, state, engine)
         stopping.take_interrupts()
         config = folder.move_aside(config)
@@ -177,6 +179,13 @@ def _load(config: Config) -> tuple[System, State]:
         constraints=config.system.constraints,
         hydrogen_mass=REPARTITIONED_HYDROGEN_MASS if config.system.hmr else None,
     )
+
+
+def _check_selections(config: Config, system: System) -> None:
+    """QuiltError where a trajectory has no atoms, before anything is written."""
+    for section in config.trajectories().values():
+        for text in filter(None, (section.select, section.center)):
+            select(system, text)
 
 
 def _find_inputs(config: Config, folder: Folder) -> None:
@@ -349,14 +358,22 @@ def _open_outputs(run: _Run, resumed: Checkpoint | None, stack: ExitStack) -> li
     marks = {} if resumed is None else resumed.outputs
     outputs: list[Output] = []
     if output.log_every:
-        log = LogReporter(folder.log, output.log_every, after, marks.get(folder.log.name))
+        terms = simulation.terms() if output.log_terms else ()
+        mark = marks.get(folder.log.name)
+        log = LogReporter(
+            folder.log, output.log_every, after, mark, terms=terms, box=output.log_box
+        )
         log.start_clock(simulation)
         stack.callback(log.close)
         outputs.append(log)
-    if output.trajectory_every:
-        mark = marks.get(folder.trajectory.name)
+    for name, section in run.config.trajectories().items():
         frames = TrajectoryReporter(
-            folder.trajectory, output.trajectory_every, simulation, after, mark
+            folder.path / name,
+            section.every,
+            simulation,
+            after,
+            marks.get(name),
+            **section.model_dump(exclude={"file", "every"}),
         )
         stack.callback(frames.close)
         outputs.append(frames)

@@ -419,8 +419,9 @@ class Simulation(Readout):
     def _capture(self, *needs: str) -> Frame:
         """The simulation now."""
         with self._owned() as engine:
-            captured = engine.capture(**dict.fromkeys(needs, True))
-        return Frame(self, captured, self._heat_before)
+            captured = engine.capture(**{need: True for need in needs if need != "forces"})
+            forces = self.forces() if "forces" in needs else None
+        return Frame(self, captured, self._heat_before, forces)
 
     def _fetch(self, what: str) -> Any:
         return self._capture(*_COMES_WITH.get(what, (what,)))._fetch(what)

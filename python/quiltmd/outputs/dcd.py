@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""DCD, the format of CHARMM and NAMD: fixed-size frames of positions in single precision.
+
+The header comes with the first frame, whose step it names; no program opens a file without frames.
+
+Layout (records between 32-bit length marks, little-endian): a header of 84 bytes "CORD" and 20
+integers, titles, the number of atoms; then per frame the unit cell (six doubles: a, gamma, b, beta,
+alpha, c; angstrom and degrees) and x, y, z in angstrom.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..description.box import lengths_angles
+from ..errors import QuiltError
+from .files import GrowingFile, Mark
+from .trajectory import (
+    FixedSizeFormat,
+    Layout,
+    Snapshot,
+    TrajectoryFile,
+    foreign,
+    int32,
+    other_atoms,
+)
+
+_AKMA_TIME = 0.04888821  # ps: the time unit of CHARMM, which DCD headers use
+_ANGSTROM = 10.0  # per nm
+_TITLE = b"Created by quiltmd".ljust(80)
+_HEADER = struct.Struct("<i4s9if10ii")
+_TITLES = struct.Struct(f"<2i{len(_TITLE)}si")
+_ATOMS = struct.Struct("<3i")
+_START = _HEADER.size + _TITLES.size + _ATOMS.size
+_COUNTS = struct.Struct("<4i")  # frames, step of the first, stride, step of the last
+_COUNTS_AT = 8
+
+
+class DcdFormat(FixedSizeFormat):
+    """Positions and cell; steps and times follow from the header."""
+
+    name = "DCD"
+    head = _START
+
+    def __init__(self, layout: Layout) -> None:
+        super().__init__(layout)
+        self.size = 56 + 3 * (4 * layout.atoms + 8)
+        self.first = layout.every
+
+    def begin(self, first: Snapshot) -> bytes:
+        """The header."""
+        self.first = first.step
+        delta = self.layout.timestep / _AKMA_TIME
+        flags = [1, 0, 0, 0, 0, 0, 0, 0, 0, 24]  # with unit cell; as CHARMM version 24
+        counts = _COUNTS.unpack(self._counts(1))
+        head = _HEADER.pack(84, b"CORD", *counts, 0, 0, 0, 0, 0, delta, *flags, 84)
+        size = 4 + len(_TITLE)
+        atoms = _ATOMS.pack(4, self.layout.atoms, 4)
+        return head + _TITLES.pack(size, 1, _TITLE, size) + atoms
+
+    def encode(self, snapshot: Snapshot) -> bytes:
+        """Cell, x, y and z."""
+        lengths, angles = lengths_angles(snapshot.box)
+        a, b, c = lengths * _ANGSTROM
+        alpha, beta, gamma = angles
+        cell = struct.pack("<i6di", 48, a, gamma, b, beta, alpha, c, 48)
+        mark = struct.pack("<i", 4 * self.layout.atoms)
+        columns = np.ascontiguousarray(snapshot.positions.T * _ANGSTROM, dtype="<f4")
+        return b"".join([cell, *(mark + column.tobytes() + mark for column in columns)])
+
+    def recognise(self, file: GrowingFile) -> None:
+        """Looks at the header, and learns the first step from it."""
+        head = file.read(0, _START)
+        if len(head) < _START or head[4:8] != b"CORD":
+            raise foreign(file)
+        if _ATOMS.unpack_from(head, _START - _ATOMS.size)[1] != self.layout.atoms:
+            raise other_atoms(file)
+        _, self.first, stride, _ = _COUNTS.unpack_from(head, _COUNTS_AT)
+        if stride != int32(self.layout.every):
+            raise QuiltError(
+                f"{file.path}: has frames every {stride} steps, not every {self.layout.every}; the "
+                "interval of a trajectory cannot change"
+            )
+
+    def count(self, frames: int) -> tuple[int, bytes]:
+        """The header's numbers of frames and steps."""
+        return _COUNTS_AT, self._counts(frames)
+
+    def _counts(self, frames: int) -> bytes:
+        last = self.first + (frames - 1) * self.layout.every
+        return _COUNTS.pack(frames, *map(int32, (self.first, self.layout.every, last)))
+
+
+class DcdWriter:
+    """Appends frames to a DCD file; the file on disk is valid after every frame.
+
+    Parameters
+    ----------
+    path:
+        The file; made anew unless `keep` says otherwise, and removed on closing if no frame came.
+    atoms:
+        Number of atoms of every frame.
+    every:
+        Steps between frames.
+    timestep:
+        ps.
+    keep:
+        None starts a new file; a number opens an existing file and cuts it after that many frames.
+    tail:
+        Checksum that the end of what is kept must have, as `mark` gives it.
+    first:
+        Step of the first frame of a new file; by default `every`.
+
+    Raises QuiltError where an existing file holds fewer frames or is of another run.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        atoms: int,
+        every: int,
+        timestep: float,
+        keep: int | None = None,
+        tail: str | None = None,
+        first: int | None = None,
+    ) -> None:
+        self.path = Path(path)
+        self.first = every if first is None else first
+        self._every, self._timestep = every, timestep
+        form = DcdFormat(Layout(atoms, every, timestep))
+        mark = Mark(form.length(keep), tail) if keep else None
+        self._file = TrajectoryFile(path, form, keep or None, mark)
+
+    @property
+    def frames(self) -> int:
+        """Frames in the file."""
+        return self._file.frames
+
+    def write(self, positions: NDArray[np.float64], box: NDArray[np.float64]) -> None:
+        """Appends one frame: positions (N, 3) and box (3, 3), nm."""
+        step = self.first + self.frames * self._every
+        self._file.write(Snapshot(step, step * self._timestep, box, positions))
+
+    def sync(self) -> None:
+        """Returns when all frames are on the disk."""
+        self._file.sync()
+
+    def mark(self) -> Mark:
+        """How far the file is now."""
+        return self._file.mark()
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._file.close()

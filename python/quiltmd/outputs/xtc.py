@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""XTC, GROMACS's compressed format: positions rounded to 0.001 nm, or to what is asked for.
+
+MDAnalysis encodes frames (mdtraj's and chemfiles' writers have a fixed precision), each into a file
+in memory from where its bytes are appended: its writer can only begin files.  A frame's size varies
+with its content, so that a file that no mark tells of is read frame by frame, heads only.
+
+Layout of a frame (XDR, big-endian): 1995 (2023 beyond 2^28 atoms), atoms, step, time, box, atoms;
+then positions as they are for up to 9 atoms, else precision, bounds and the compressed bytes.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ..errors import QuiltError
+from .files import GrowingFile
+from .trajectory import Format, Layout, Snapshot, foreign, int32, other_atoms
+
+_HEAD = struct.Struct(">3if9fi")  # magic, atoms, step, time, box, atoms
+_PACKED = struct.Struct(">f7i")  # precision, bounds, and the size of the smallest integers
+_MAGIC = {1995: struct.Struct(">i"), 2023: struct.Struct(">q")}  # the type of a number of bytes
+_PLAIN = 9  # atoms up to which positions are not compressed
+_PRECISION = 0.001  # nm
+
+
+class XtcFormat(Format):
+    """Positions, box, step and time."""
+
+    name = "XTC"
+
+    def __init__(self, layout: Layout) -> None:
+        super().__init__(layout)
+        self._writer = _encoder()
+        self._scale = 1.0 / (layout.precision or _PRECISION)
+
+    @classmethod
+    def require(cls) -> None:
+        """QuiltError where MDAnalysis is missing."""
+        _encoder()
+
+    def begin(self, first: Snapshot) -> bytes:
+        """Nothing: a file is frames alone."""
+        return b""
+
+    def encode(self, snapshot: Snapshot) -> bytes:
+        """A frame."""
+        handle = os.memfd_create("xtc", os.MFD_CLOEXEC)
+        try:
+            path = f"/proc/self/fd/{handle}"
+            with self._writer(path, "w") as file:
+                file.write(
+                    snapshot.positions.astype(np.float32),
+                    snapshot.box.astype(np.float32),
+                    int32(snapshot.step),
+                    snapshot.time,
+                    self._scale,
+                )
+            return os.pread(handle, os.fstat(handle).st_size, 0)
+        except OSError as error:
+            raise QuiltError(
+                f"the positions of step {snapshot.step} do not fit into XTC at a precision of "
+                f"{1 / self._scale:g} nm ({error})"
+            ) from None
+        finally:
+            os.close(handle)
+
+    def recognise(self, file: GrowingFile) -> None:
+        """Looks at the first frame."""
+        head = file.read(0, _HEAD.size)
+        if len(head) < _HEAD.size or _HEAD.unpack(head)[0] not in _MAGIC:
+            raise foreign(file)
+        if _HEAD.unpack(head)[1] != self.layout.atoms:
+            raise other_atoms(file)
+
+    def frames(self, file: GrowingFile) -> Iterator[tuple[int, int]]:
+        """Steps and ends of frames, found from head to head."""
+        place, size = 0, file.size()
+        while (found := self._frame(file, place)) is not None and found[1] <= size:
+            yield found
+            place = found[1]
+
+    def _frame(self, file: GrowingFile, place: int) -> tuple[int, int] | None:
+        """Step and end of the frame that begins there; None where its head is cut short."""
+        head = file.read(place, _HEAD.size)
+        if len(head) < _HEAD.size:
+            return None
+        magic, atoms, step, *_ = _HEAD.unpack(head)
+        if magic not in _MAGIC or atoms != self.layout.atoms:
+            return None
+        body = place + _HEAD.size
+        if atoms <= _PLAIN:
+            return step, body + 12 * atoms
+        count = _MAGIC[magic]
+        data = file.read(body + _PACKED.size, count.size)
+        if len(data) < count.size:
+            return None
+        packed = count.unpack(data)[0]
+        return step, body + _PACKED.size + count.size + packed + -packed % 4
+
+
+def _encoder() -> Any:
+    try:
+        from MDAnalysis.lib.formats.libmdaxdr import XTCFile
+    except ImportError:
+        raise QuiltError(
+            "XTC files need MDAnalysis: pip install 'quiltmd[trajectories]', or choose another "
+            "format (.dcd, .nc)"
+        ) from None
+    return XTCFile

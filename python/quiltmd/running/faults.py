@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is wrong with a configuration, in words: its place, and the nearest key if it is misspelt."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pydantic.fields import FieldInfo
+
+Known = Mapping[str, Mapping[str, FieldInfo]]  # sections and their keys
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """A hint at the most similar known word, "(did you mean 'cutoff'?)", or nothing."""
+    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
+    return f" (did you mean '{close[0]}'?)" if close else ""
+
+
+def describe(fault: Any, known: Known) -> str:
+    """One fault of a configuration: where, what, and a hint."""
+    numbers = [part + 1 for part in fault["loc"][1:2] if isinstance(part, int)]  # of a table
+    where = [str(part) for part in (*fault["loc"][:1], *fault["loc"][1 + len(numbers) :])]
+    section, key = where[0] if where else "", where[1] if len(where) > 1 else ""
+    title = f"[[{section}]] {numbers[0]}," if numbers else f"[{section}]"
+    place = f"{title} {key}" if key else title.rstrip(",")
+    if fault["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
+        return f"{place} is not a known {_hint(section, key, known)}"
+    if fault["type"] == "missing":
+        needed = None if key else known.get(section, {})
+        return _missing(place, needed, fault["input"] if len(where) > 2 else None)
+    message = fault["msg"].removeprefix("Value error, ")
+    message = message[:1].lower() + message[1:]
+    value = "" if isinstance(fault["input"], dict) else f" (found {fault['input']!r})"
+    return f"{place}: {message}{value}" if section else message
+
+
+def _missing(place: str, needed: Mapping[str, FieldInfo] | None, found: Any) -> str:
+    """What is missing: a section, a key, or values of the list that was found."""
+    if found is not None:
+        return f"{place}: too few values (found {found!r})"
+    if needed is None:
+        return f"{place} is missing"
+    required = ", ".join(name for name, field in needed.items() if field.is_required())
+    return f"the section {place} is missing; it needs {required}"
+
+
+def _hint(section: str, key: str, known: Known) -> str:
+    """What is not known, and what was probably meant."""
+    if not key:
+        return f"section{nearest(section, known)}"
+    owners = [name for name in known if key in known[name]]
+    hint = f" (it belongs in [{owners[0]}])" if owners else nearest(key, known[section])
+    return f"key{hint}"

@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every format of trajectories: what other programs read, going on after a mark or a step."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import MDAnalysis
+import numpy as np
+import pytest
+from boxes import water_box
+from fake_engine import FakeEngine
+from scipy.io import netcdf_file
+
+import quiltmd
+from quiltmd import LangevinMiddle, QuiltError, Simulation, TrajectoryReporter
+from quiltmd.description.box import box_from_lengths_angles, lengths_angles
+from quiltmd.outputs.formats import SUFFIXES, open_trajectory
+from quiltmd.outputs.trajectory import Layout, Snapshot, TrajectoryWriter
+from quiltmd.outputs.wrapping import MoleculeWrapper
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:a cutoff of:quiltmd.QuiltWarning"),
+    pytest.mark.filterwarnings("ignore:DCDReader currently makes:DeprecationWarning"),
+]
+
+ATOMS, EVERY, TIMESTEP = 12, 10, 0.002
+BOX = box_from_lengths_angles([3.0, 4.0, 5.0], [80.0, 75.0, 70.0])
+OF_VELOCITIES = tuple(suffix for suffix in SUFFIXES if suffix in (".nc", ".h5md"))
+
+
+def snapshots(count: int, first: int = EVERY, extras: bool = False) -> list[Snapshot]:
+    values = np.random.default_rng(1).normal(scale=2.0, size=(count, 3, ATOMS, 3))
+    steps = [first + EVERY * number for number in range(count)]
+    return [
+        Snapshot(step, step * TIMESTEP, BOX, x, v if extras else None, f if extras else None)
+        for step, (x, v, f) in zip(steps, values, strict=True)
+    ]
+
+
+def layout(extras: bool = False, **changes: Any) -> Layout:
+    settings = {"atoms": ATOMS, "every": EVERY, "velocities": extras, "forces": extras} | changes
+    return Layout(timestep=TIMESTEP, **settings)
+
+
+def write(writer: TrajectoryWriter, frames: list[Snapshot]) -> None:
+    for frame in frames:
+        writer.write(frame)
+    writer.close()
+
+
+def read(path: Path) -> Any:
+    """Times, positions (nm) and cells of all frames, by MDAnalysis."""
+    universe = MDAnalysis.Universe.empty(ATOMS, trajectory=True, velocities=True, forces=True)
+    universe.load_new(str(path))
+    found = [
+        (step.time, step.positions / 10, step.dimensions.copy()) for step in universe.trajectory
+    ]
+    return [np.array(values) for values in zip(*found, strict=True)]
+
+
+def same(path: Path, expected: list[Snapshot], positions: float = 1e-5) -> None:
+    times, places, cells = read(path)
+    np.testing.assert_allclose(times, [one.time for one in expected], rtol=1e-5)
+    np.testing.assert_allclose(places, [one.positions for one in expected], atol=positions)
+    lengths, angles = lengths_angles(BOX)
+    np.testing.assert_allclose(cells, [[*lengths * 10, *angles]] * len(expected), rtol=1e-5)
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_mdanalysis_reads_it(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"x{suffix}"
+    write(open_trajectory(path, layout()), snapshots(4))
+    same(path, snapshots(4), 6e-4 if suffix == ".xtc" else 1e-5)
+
+
+@pytest.mark.parametrize("suffix", [".dcd", ".xtc", ".nc"])
+def test_mdtraj_reads_it(tmp_path: Path, suffix: str) -> None:
+    import mdtraj
+
+    path = tmp_path / f"x{suffix}"
+    write(open_trajectory(path, layout()), snapshots(3))
+    topology = mdtraj.Topology()
+    residue = topology.add_residue("X", topology.add_chain())
+    for _ in range(ATOMS):
+        topology.add_atom("X", mdtraj.element.carbon, residue)
+    found = mdtraj.load(str(path), top=topology)
+    expected = [one.positions for one in snapshots(3)]
+    np.testing.assert_allclose(found.xyz, expected, atol=6e-4)
+    np.testing.assert_allclose(found.unitcell_lengths[2], lengths_angles(BOX)[0], rtol=1e-5)
+    np.testing.assert_allclose(found.unitcell_angles[2], lengths_angles(BOX)[1], rtol=1e-5)
+
+
+@pytest.mark.parametrize("suffix", OF_VELOCITIES)
+def test_velocities_and_forces(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"x{suffix}"
+    frames = snapshots(3, extras=True)
+    write(open_trajectory(path, layout(extras=True)), frames)
+    universe = MDAnalysis.Universe.empty(ATOMS, trajectory=True, velocities=True, forces=True)
+    universe.load_new(str(path))
+    for step, frame in zip(universe.trajectory, frames, strict=True):
+        np.testing.assert_allclose(step.velocities / 10, frame.velocities, atol=1e-5)
+        np.testing.assert_allclose(step.forces * 10, frame.forces, rtol=1e-5)
+
+
+def test_netcdf_follows_the_convention(tmp_path: Path) -> None:
+    path = tmp_path / "x.nc"
+    write(open_trajectory(path, layout(extras=True)), snapshots(3, extras=True))
+    with netcdf_file(str(path), mmap=False) as file:
+        assert (file.Conventions, file.ConventionVersion) == (b"AMBER", b"1.0")
+        assert file.version_byte == 2
+        assert file.variables["time"].data.tolist() == pytest.approx([0.02, 0.04, 0.06])
+        assert file.variables["time"].units == b"picosecond"
+        assert file.variables["spatial"].data.tobytes() == b"xyz"
+        assert file.variables["cell_angular"].data.tobytes() == b"alphabeta gamma"
+        assert file.variables["velocities"].scale_factor == 20.455
+
+
+def test_precision_of_xtc(tmp_path: Path) -> None:
+    path = tmp_path / "x.xtc"
+    write(open_trajectory(path, layout(precision=0.01)), snapshots(3))
+    same(path, snapshots(3), 6e-3)
+    with pytest.raises(AssertionError):
+        same(path, snapshots(3), 6e-4)
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("by", ["mark", "step"])
+def test_going_on_gives_the_same_frames(tmp_path: Path, suffix: str, by: str) -> None:
+    """Frames after a checkpoint, the last cut short, are removed and written again."""
+    whole, cut = tmp_path / f"whole{suffix}", tmp_path / f"cut{suffix}"
+    frames = snapshots(7, first=50)
+    write(open_trajectory(whole, layout()), frames)
+    writer = open_trajectory(cut, layout())
+    for frame in frames[:3]:
+        writer.write(frame)
+    writer.sync()
+    mark = writer.mark() if by == "mark" else None
+    write(writer, frames[3:5])
+    if suffix != ".h5md":
+        cut.write_bytes(cut.read_bytes()[:-7])
+    write(open_trajectory(cut, layout(), after=73, mark=mark), frames[3:])
+    if suffix != ".h5md":
+        assert cut.read_bytes() == whole.read_bytes()
+    same(cut, frames, 6e-4)
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_files_that_are_not_the_run_s(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"x{suffix}"
+    write(open_trajectory(path, layout()), snapshots(3))
+    whole = path.read_bytes()
+    with pytest.raises(QuiltError, match=f"x{suffix}: the frame of step 50 is missing"):
+        open_trajectory(path, layout(), after=55)
+    with pytest.raises(QuiltError, match=f"x{suffix}: .*(another number|not a trajectory)"):
+        open_trajectory(path, layout(atoms=ATOMS + 1), after=25)
+    assert path.read_bytes() == whole
+    path.write_bytes(b"no trajectory")
+    with pytest.raises(QuiltError, match="not a trajectory that this run wrote"):
+        open_trajectory(path, layout(), after=25)
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_resume_before_the_first_frame(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"x{suffix}"
+    write(open_trajectory(path, layout(), after=5), snapshots(2))
+    same(path, snapshots(2), 6e-4)
+
+
+def test_what_a_format_lacks_is_refused(tmp_path: Path) -> None:
+    for suffix in (".dcd", ".xtc"):
+        with pytest.raises(QuiltError, match=r"has no velocities and forces: choose one of \.nc"):
+            open_trajectory(tmp_path / f"x{suffix}", layout(extras=True))
+    with pytest.raises(QuiltError, match=r"only \.xtc takes a precision"):
+        open_trajectory(tmp_path / "x.nc", layout(precision=0.1))
+    with pytest.raises(QuiltError, match=r"the suffix of a trajectory names its format: \.dcd"):
+        TrajectoryReporter(tmp_path / "x.trr", 10)
+
+
+def simulate() -> Simulation:
+    system, state = water_box((3, 3, 3))
+    settings = quiltmd.Nonbonded(cutoff=0.4)
+    bath = LangevinMiddle(seed=0)
+    return Simulation(system, state, settings, bath, device="cpu", engine=FakeEngine)
+
+
+def test_a_reporter_writes_a_selection_with_velocities_and_forces(tmp_path: Path) -> None:
+    simulation = simulate()
+    atoms = quiltmd.select(simulation.system, "index 1 4 7")
+    seen = []
+
+    def note(frame: Any) -> None:
+        seen.append(
+            (frame.positions()[atoms], frame.state().velocities[atoms], frame.forces()[atoms])
+        )
+
+    reporter = TrajectoryReporter(
+        tmp_path / "x.nc",
+        5,
+        simulation,
+        select="index 1 4 7",
+        wrap=False,
+        velocities=True,
+        forces=True,
+    )
+    needs = ("energies", "state", "forces")
+    simulation.run(10, [reporter, quiltmd.FunctionReporter(note, 5, needs)])
+    reporter.close()
+    with netcdf_file(str(tmp_path / "x.nc"), mmap=False) as file:
+        for number, (positions, velocities, forces) in enumerate(seen):
+            found = {
+                name: file.variables[name].data[number] for name in file.variables if name[0] != "s"
+            }
+            np.testing.assert_allclose(found["coordinates"], positions * 10, rtol=1e-6)
+            np.testing.assert_allclose(found["velocities"] * 20.455, velocities * 10, rtol=1e-6)
+            np.testing.assert_allclose(found["forces"], forces / 41.84, rtol=1e-5, atol=1e-6)
+
+
+def test_writing_forces_changes_no_bit(alanine: tuple[Path, Path], tmp_path: Path) -> None:
+    digests = []
+    for forces in (False, True):
+        system, state = quiltmd.load(*alanine, constraints="h-bonds")
+        bath = LangevinMiddle(seed=0)
+        simulation = Simulation(system, state, integrator=bath, device="cpu")
+        reporter = TrajectoryReporter(tmp_path / f"{forces}.nc", 3, simulation, forces=forces)
+        simulation.run(12, [reporter])
+        reporter.close()
+        digests.append(quiltmd.digest(simulation.state()))
+    assert digests[0] == digests[1]
+
+
+def test_a_centred_complex_is_whole_in_the_middle(tmp_path: Path) -> None:
+    """Two molecules that have drifted into different cells."""
+    simulation = simulate()
+    system, state = simulation.system, simulation.state()
+    moved = state.positions.copy()
+    moved[3:6] += 2 * state.box[0] - state.box[2]
+    simulation.set_state(quiltmd.State(moved, state.velocities, state.box))
+    wrapper = MoleculeWrapper(system.molecules, quiltmd.select(system, "index 1-6"))
+    placed = wrapper.wrap(simulation.positions(), state.box)
+    middle = placed[:6].mean(axis=0)
+    np.testing.assert_allclose(middle, state.box.sum(axis=0) / 2, atol=1e-9)
+    between = state.positions[0] - state.positions[3]
+    expected = between - np.round(between @ np.linalg.inv(state.box)) @ state.box
+    np.testing.assert_allclose(placed[0] - placed[3], expected, atol=1e-9)

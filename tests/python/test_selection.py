@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Selections: words, names, numbers, how they are joined, and what is said of mistakes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import quiltmd
+from quiltmd import QuiltError, select
+
+
+@pytest.fixture(scope="module")
+def system(openmmtools_data: Path) -> Any:
+    """ACE-ALA-NME, 22 atoms, then water."""
+    folder = openmmtools_data / "alanine-dipeptide-explicit"
+    files = folder / "alanine-dipeptide.prmtop", folder / "alanine-dipeptide.crd"
+    return quiltmd.load(*files, constraints="h-bonds")[0]
+
+
+def test_kinds(system: Any) -> None:
+    assert select(system, "solute").tolist() == list(range(22))
+    assert select(system, "protein").tolist() == list(range(22))
+    assert len(select(system, "water")) == system.atoms - 22
+    assert len(select(system, "solute and heavy")) == 10
+    assert len(select(system, "solute and hydrogen")) == 12
+    names = system.topology.atom_names[select(system, "backbone and resname ALA")]
+    assert names.tolist() == ["N", "CA", "C", "O"]
+
+
+def test_fields_and_joins(system: Any) -> None:
+    assert select(system, "index 2-4 9").tolist() == [1, 2, 3, 8]
+    assert (
+        select(system, "resid 2 and name C*").tolist()
+        == select(system, "resname ALA and element C").tolist()
+    )
+    either = select(system, "name CA or not solute")
+    assert len(either) == system.atoms - 22 + 1
+    grouped = select(system, "solute and (name CA or name N) and not resname NME")
+    assert system.topology.atom_names[grouped].tolist() == ["N", "CA"]
+    everything = select(system, "hydrogen or heavy")
+    np.testing.assert_array_equal(everything, np.arange(system.atoms))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "an empty selection"),
+        ("protien", "cannot be read at 'protien'; known are all, solute"),
+        ("protein and", "cannot be read at its end"),
+        ("(protein", "lacks a closing parenthesis"),
+        ("protein water", "cannot be read at 'water'"),
+        ("name", "no value for 'name'"),
+        ("resid A", "takes numbers and ranges such as 1-10, not 'A'"),
+        ("resname XXX", "has no atoms"),
+    ],
+)
+def test_mistakes(system: Any, text: str, message: str) -> None:
+    with pytest.raises(QuiltError, match=message.replace("(", r"\(")):
+        select(system, text)
