@@ -44,7 +44,8 @@ from .outputs.reporters import (
     Reporter,
     TrajectoryReporter,
 )
-from .outputs.structures import write_pdb, write_restart
+from .outputs.restarts import write_namd, write_restart, write_rst7
+from .outputs.structures import write_cif, write_gro, write_pdb
 from .running.simulation import Simulation
 from .version import package_version
 
@@ -85,6 +86,10 @@ __all__ = [
     "reference_virial",
     "select",
     "write_checkpoint",
+    "write_cif",
+    "write_gro",
+    "write_namd",
     "write_pdb",
     "write_restart",
+    "write_rst7",
 ]

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import mdtraj
 import pytest
 from boxes import water_box
 from fake_engine import FakeEngine
@@ -62,6 +63,21 @@ def test_several_trajectories(tmp_path: Path) -> None:
     runner.resume(out, {("run", "steps"): 30}, FakeEngine)
     with formats.XTCTrajectoryFile(str(out / "some.xtc")) as file:
         assert file.read()[2].tolist() == [5, 10, 15, 20, 25, 30]
+
+
+def test_final_structures_and_those_of_selections(tmp_path: Path) -> None:
+    final = ["gro", "rst7", "namd"]
+    runner.start(make_config(tmp_path, final=final), engine=FakeEngine)
+    out = tmp_path / "out"
+    found = {path.name for path in out.iterdir()}
+    written = {f"final.{suffix}" for suffix in ("gro", "rst7", "coor", "vel", "xsc")}
+    assert {name for name in found if name.startswith("final.")} == written
+    topology = mdtraj.load(str(out / "some.xtc"), top=str(out / "some.xtc.pdb"))
+    assert topology.n_atoms == 6
+    assert "all.nc.pdb" not in found
+    runner.start(make_config(tmp_path), overwrite=True, engine=FakeEngine)
+    moved = {path.name for path in (out / "backup.1").iterdir()}
+    assert moved == found
 
 
 def test_trajectory_every_beside_others(tmp_path: Path) -> None:

@@ -122,3 +122,54 @@ def test_a_trajectory_without_frames_leaves_no_file(tmp_path: Path) -> None:
     simulation.run(10, [reporter])
     reporter.close()
     assert not (tmp_path / "x.dcd").exists()
+
+
+def test_restarts_for_other_programs(alanine: Any, tmp_path: Path) -> None:
+    """MDAnalysis and our own readers find what was written; molecules may be in other cells."""
+    simulation = simulate(*quiltmd.load(*alanine))
+    simulation.draw_velocities(300, 1)
+    state = simulation.state()
+    quiltmd.write_rst7(tmp_path / "x.rst7", simulation)
+    quiltmd.write_namd(tmp_path / "x.coor", simulation)
+    quiltmd.write_gro(tmp_path / "x.gro", simulation)
+
+    def in_cell(positions: Any) -> None:
+        shift = (positions - state.positions) @ np.linalg.inv(state.box)
+        np.testing.assert_allclose(shift, np.round(shift), atol=2e-3)
+
+    _, text = quiltmd.load(alanine[0], tmp_path / "x.rst7")
+    in_cell(text.positions)
+    np.testing.assert_allclose(text.velocities, state.velocities, atol=3e-7 * 2)
+    np.testing.assert_allclose(text.box, state.box, atol=1e-6)
+    namd = MDAnalysis.coordinates.NAMDBIN.NAMDBINReader(str(tmp_path / "x.coor"))
+    in_cell(namd.ts.positions / 10)
+    speeds = np.fromfile(tmp_path / "x.vel", dtype="<f8", offset=4).reshape(-1, 3)
+    np.testing.assert_allclose(speeds / 0.04888821 / 10, state.velocities, atol=1e-12)
+    cell = [float(word) for word in (tmp_path / "x.xsc").read_text().splitlines()[2].split()]
+    assert cell[0] == 0
+    np.testing.assert_allclose(np.reshape(cell[1:10], (3, 3)), state.box * 10, atol=1e-6)
+    gro = MDAnalysis.Universe(str(tmp_path / "x.gro"))
+    in_cell(gro.atoms.positions / 10)
+    np.testing.assert_allclose(gro.atoms.velocities / 10, state.velocities, atol=6e-5)
+    np.testing.assert_allclose(gro.dimensions[:3] / 10, np.diag(state.box), atol=1e-5)
+    assert gro.atoms.names[:3].tolist() == simulation.system.topology.atom_names[:3].tolist()
+
+
+def test_gro_of_a_triclinic_box(tmp_path: Path) -> None:
+    system, state = water_box((3, 3, 3))
+    box = np.array([[1.0, 0, 0], [0.25, 1.1, 0], [-0.3, 0.2, 1.2]])
+    simulation = simulate(system, quiltmd.State(state.positions, state.velocities, box))
+    quiltmd.write_gro(tmp_path / "x.gro", simulation)
+    found = mdtraj.formats.GroTrajectoryFile(str(tmp_path / "x.gro")).read()[2]
+    np.testing.assert_allclose(found[0], box, atol=1e-5)
+
+
+@pytest.mark.parametrize("suffix", ["pdb", "cif"])
+def test_a_structure_of_some_atoms(alanine: Any, tmp_path: Path, suffix: str) -> None:
+    simulation = simulate(*quiltmd.load(*alanine))
+    write = {"pdb": quiltmd.write_pdb, "cif": write_cif}[suffix]
+    write(tmp_path / f"x.{suffix}", simulation, "backbone")
+    model = gemmi.read_structure(str(tmp_path / f"x.{suffix}"))[0]
+    names = [site.atom.name for site in model.all()]
+    atoms = quiltmd.select(simulation.system, "backbone")
+    assert names == simulation.system.topology.atom_names[atoms].tolist()

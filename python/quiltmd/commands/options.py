@@ -118,7 +118,9 @@ def _option(
     kind = _plain(field.annotation)
     parts = get_args(kind) if get_origin(kind) is tuple else ()
     parser, metavar = _PARSERS.get(parts, (None, None))
-    if parts and parser is None:  # several values: the option is given several times
+    if parts and get_origin(parts[0]) is Literal:
+        parser, metavar = _parse_words, "WORD,..."
+    elif parts and parser is None:  # several values: the option is given several times
         kind, metavar = list[_plain(parts[0])], "FILE"  # type: ignore[misc]
     option = typer.Option(
         f"{flag}/--no-{flag[2:]}" if kind is bool else flag,
@@ -150,6 +152,8 @@ def _shown(default: Any) -> str:
         return ""
     if isinstance(default, bool):
         default = "on" if default else "off"
+    if isinstance(default, tuple):
+        default = ", ".join(map(str, default))
     return f" [default: {default}]"
 
 
@@ -158,6 +162,10 @@ def _parse_grid(text: str) -> list[int]:
     if len(parts) != 3 or not all(part.strip().isdigit() for part in parts):
         raise typer.BadParameter(f"expected three whole numbers NX,NY,NZ, found {text!r}")
     return [int(part) for part in parts]
+
+
+def _parse_words(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def _parse_box(text: str) -> list[float]:

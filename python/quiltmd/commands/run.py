@@ -28,6 +28,7 @@ _MAY_CHANGE = {
     ("run", "balance"),
     ("run", "max_hours"),
     ("output", "profile"),
+    ("output", "final"),
     ("output", "checkpoint_every"),
     ("output", "checkpoint_minutes"),
     ("system", "topology"),
@@ -56,7 +57,7 @@ def run(
     Settings come from a TOML file, from options, or from both; options override the file.
 
     With --resume only --steps, --max-hours, --ranks, --threads, --device, --balance, --profile,
-    --checkpoint-every and --checkpoint-minutes may change, and --topology, --coordinates and
+    --final, --checkpoint-every and --checkpoint-minutes may change; --topology, --coordinates and
     --parameters name the same files at other places.
 
     Exit status: 0 when all steps are done, 130 after Ctrl-C, 75 when stopped by another signal

@@ -6,6 +6,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from .readout import Readout
+
 
 class MoleculeWrapper:
     """Puts molecules into the cell by their centres, without breaking them.
@@ -48,3 +50,8 @@ class MoleculeWrapper:
             chosen, axis=0, weights=self._sizes[self._central, 0]
         )
         return middle - 0.5
+
+
+def wrapped(simulation: Readout) -> NDArray[np.float64]:
+    """A simulation's positions, nm, molecules whole, their centres in the cell."""
+    return MoleculeWrapper(simulation.system.molecules).wrap(simulation.positions(), simulation.box)

@@ -230,6 +230,11 @@ class OutputSection(_Section):
         default=False,
         description="Measure the time of every task or kernel over a short stretch of the run.",
     )
+    final: tuple[Literal["cif", "pdb", "gro", "ncrst", "rst7", "namd"], ...] = Field(
+        default=("cif", "pdb", "ncrst"),
+        description="Files of the last structure: cif, pdb (where it fits), gro, ncrst, rst7, namd "
+        "(coor, vel and xsc).",
+    )
     copy_inputs: bool = Field(
         default=False, description="Copy the input files into the folder of the results."
     )

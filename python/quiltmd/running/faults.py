@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is wrong with a configuration, in words: its place, and the nearest key if it is misspelt."""
+"""What is wrong with a configuration, in words: the place, and what a misspelt key may mean."""
 
 from __future__ import annotations
 

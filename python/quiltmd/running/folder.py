@@ -31,6 +31,9 @@ from .config import TRAJECTORY, Config, read_config
 from .progress import say, warn
 from .trajectories import trajectories_of
 
+_FINAL = ("cif", "pdb", "gro", "ncrst", "rst7", "coor", "vel", "xsc")
+_TRAJECTORY = ("", ".pdb", ".cif")  # with the structure of what was selected
+
 
 class Folder:
     """Where the files of a run lie.
@@ -49,20 +52,21 @@ class Folder:
         self.config = path / "config.toml"
         self.log = path / "log.csv"
         self.checkpoint = path / "checkpoint.qmd"
-        self.final_cif = path / "final.cif"
-        self.final_pdb = path / "final.pdb"
-        self.final_restart = path / "final.ncrst"
         self.profile = path / "profile.csv"
         self.timeline = path / "timeline.json"
         self.inputs = path / "inputs"
 
+    def final(self, kind: str) -> Path:
+        """The last structure in some format."""
+        return self.path / f"final.{'coor' if kind == 'namd' else kind}"
+
     def files(self) -> list[Path]:
         """All that the run may write, or that the one before it in the folder has written."""
         checkpoints = (self.checkpoint, previous_path(self.checkpoint), self._damaged)
-        final = (self.final_cif, self.final_pdb, self.final_restart, self.path / "final.rst7")
+        final = [self.path / f"final.{suffix}" for suffix in _FINAL]
         tables = (self.profile, self.timeline, self.path / "energies.png")
         names = dict.fromkeys((TRAJECTORY, *self._trajectories, *self._earlier_trajectories()))
-        trajectories = [self.path / name for name in names]
+        trajectories = [self.path / f"{name}{end}" for name in names for end in _TRAJECTORY]
         outputs = (self.config, self.log, *trajectories, *checkpoints, *final, *tables)
         return [*outputs, self.inputs]
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +26,7 @@ from ..errors import QuiltError
 from ..inputs import count_frames, load
 from ..outputs.checkpoint import Checkpoint, write_checkpoint
 from ..outputs.files import writing
+from ..outputs.readout import Readout
 from ..outputs.reporters import (
     CheckpointReporter,
     LogReporter,
@@ -33,7 +34,8 @@ from ..outputs.reporters import (
     Reporter,
     TrajectoryReporter,
 )
-from ..outputs.structures import pdb_limit, write_cif, write_pdb, write_restart
+from ..outputs.restarts import write_namd, write_restart, write_rst7
+from ..outputs.structures import pdb_limit, write_cif, write_gro, write_pdb
 from .config import REPARTITIONED_HYDROGEN_MASS, Config, build_config, merge
 from .folder import Folder
 from .identity import provenance_of, refuse_changes
@@ -288,6 +290,7 @@ def _run(run: _Run, resumed: Checkpoint | None) -> Outcome:
             folder.checkpoint, config.output.checkpoint_every, outputs, run.provenance
         )
         if resumed is None:
+            _write_selected(run)
             _first_reports(outputs, checkpoints, simulation)
         else:
             checkpoints.last_step = simulation.step
@@ -380,6 +383,17 @@ def _open_outputs(run: _Run, resumed: Checkpoint | None, stack: ExitStack) -> li
     return outputs
 
 
+def _write_selected(run: _Run) -> None:
+    """Of each trajectory of some atoms, a structure of these atoms to open it with."""
+    for name, section in run.config.trajectories().items():
+        if section.select == "all":
+            continue
+        fits = pdb_limit(run.simulation, section.select) is None
+        path = run.folder.path / f"{name}.{'pdb' if fits else 'cif'}"
+        with writing(path):
+            (write_pdb if fits else write_cif)(path, run.simulation, section.select)
+
+
 def _first_reports(
     outputs: list[Output], checkpoints: CheckpointReporter, simulation: Simulation
 ) -> None:
@@ -401,19 +415,27 @@ def _interrupted(run: _Run, speed: float, where: str = "") -> Outcome:
 
 def _finish(run: _Run, speed: float) -> Outcome:
     folder, simulation = run.folder, run.simulation
-    with writing(folder.final_cif):
-        write_cif(folder.final_cif, simulation)
-    limit = pdb_limit(simulation)
-    if limit is None:
-        with writing(folder.final_pdb):
-            write_pdb(folder.final_pdb, simulation)
-    else:
-        say(f"no {folder.final_pdb.name}: {limit}; use {folder.final_cif.name}")
-    with writing(folder.final_restart):
-        write_restart(folder.final_restart, simulation)
+    for kind in run.config.output.final:
+        limit = pdb_limit(simulation) if kind == "pdb" else None
+        if limit is None:
+            path = folder.final(kind)
+            with writing(path):
+                _WRITERS[kind](path, simulation)
+        else:
+            say(f"no {folder.final(kind).name}: {limit}; mmCIF has room ('cif' in final)")
     _tell_redone(simulation)
     say(f"done: step {simulation.step}, {speed:.3g} ns/day; results in {folder.path}")
     return Outcome(simulation.step, False, speed)
+
+
+_WRITERS: dict[str, Callable[[Path, Readout], None]] = {
+    "cif": write_cif,
+    "pdb": write_pdb,
+    "gro": write_gro,
+    "ncrst": write_restart,
+    "rst7": write_rst7,
+    "namd": write_namd,
+}
 
 
 def _tell_redone(simulation: Simulation) -> None:

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Positions, velocities and box for carrying on with other programs: Amber's and NAMD's files.
+
+Amber's NetCDF restart has double precision and unwrapped positions, so nothing is lost.  Its text
+format has columns too narrow for that: there molecules are in the cell, to 1e-7 angstrom.  NAMD's
+binary files have double precision too, molecules in the cell that its .xsc describes.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import struct
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.io import netcdf_file
+
+from ..description.box import lengths_angles
+from .files import replace_file
+from .netcdf import AMBER_VELOCITY
+from .readout import Readout
+from .wrapping import wrapped
+
+_ANGSTROM = 10.0  # per nm
+_NAMD_TIME = 0.04888821  # ps: its internal unit of time
+
+
+def write_restart(path: str | os.PathLike[str], simulation: Readout) -> None:
+    """Writes positions, velocities and box as an Amber NetCDF restart.
+
+    Programs that go by suffixes know it as `.ncrst`.
+    """
+    state = simulation.state()
+    lengths, angles = lengths_angles(state.box)
+    data = io.BytesIO()
+    with netcdf_file(data, "w", version=2) as file:
+        file.Conventions, file.ConventionVersion = "AMBERRESTART", "1.0"
+        file.program, file.programVersion = "quiltmd", "1"
+        file.title = f"step {state.step}"
+        for name, size in (
+            ("spatial", 3),
+            ("atom", len(state.positions)),
+            ("cell_spatial", 3),
+            ("cell_angular", 3),
+        ):
+            file.createDimension(name, size)
+        _variable(file, "time", (), np.array(simulation.time), "picosecond")
+        positions = state.positions * _ANGSTROM
+        _variable(file, "coordinates", ("atom", "spatial"), positions, "angstrom")
+        velocities = state.velocities * (_ANGSTROM / AMBER_VELOCITY)
+        _variable(file, "velocities", ("atom", "spatial"), velocities, "angstrom/picosecond")
+        file.variables["velocities"].scale_factor = AMBER_VELOCITY
+        _variable(file, "cell_lengths", ("cell_spatial",), lengths * _ANGSTROM, "angstrom")
+        _variable(file, "cell_angles", ("cell_angular",), angles, "degree")
+        file.flush()
+        content = data.getvalue()
+    replace_file(path, content)
+
+
+def write_rst7(path: str | os.PathLike[str], simulation: Readout) -> None:
+    """Writes positions, velocities and box as an Amber restart in text (rst7, inpcrd)."""
+    state = simulation.state()
+    positions = wrapped(simulation) * _ANGSTROM
+    velocities = state.velocities * (_ANGSTROM / AMBER_VELOCITY)
+    lengths, angles = lengths_angles(state.box)
+    cell = np.concatenate([lengths * _ANGSTROM, angles])
+    head = f"quiltmd, step {state.step}\n{len(positions):6d}{simulation.time:15.7e}\n"
+    blocks = (_columns(values) for values in (positions, velocities, cell))
+    replace_file(path, (head + "".join(blocks)).encode("ascii"))
+
+
+def write_namd(path: str | os.PathLike[str], simulation: Readout) -> None:
+    """Writes NAMD's binary coordinates and velocities, and its extended system.
+
+    Parameters
+    ----------
+    path:
+        Of the coordinates; the others have the same name with the suffixes .vel and .xsc.
+    simulation:
+        What is written.
+    """
+    path = Path(path)
+    positions = wrapped(simulation) * _ANGSTROM
+    velocities = simulation.state().velocities * (_ANGSTROM * _NAMD_TIME)
+    replace_file(path, _namd_binary(positions))
+    replace_file(path.with_suffix(".vel"), _namd_binary(velocities))
+    box = simulation.box * _ANGSTROM
+    names = [f"{vector}_{axis}" for vector in "abco" for axis in "xyz"]
+    values = np.concatenate([box.ravel(), box.sum(axis=0) / 2])  # the origin is the cell's middle
+    lines = (
+        "# NAMD extended system configuration output file",
+        f"#$LABELS step {' '.join(names)}",
+        f"{simulation.step} {' '.join(f'{value:.10g}' for value in values)}",
+    )
+    replace_file(path.with_suffix(".xsc"), ("\n".join(lines) + "\n").encode("ascii"))
+
+
+def _columns(values: NDArray[np.float64]) -> str:
+    """Six numbers a line, each in twelve columns."""
+    texts = [f"{value:12.7f}" for value in values.ravel().tolist()]
+    lines = ("".join(texts[begin : begin + 6]) for begin in range(0, len(texts), 6))
+    return "\n".join(lines) + "\n"
+
+
+def _namd_binary(values: NDArray[np.float64]) -> bytes:
+    """The number of atoms, then doubles, all little-endian."""
+    return struct.pack("<i", len(values)) + values.astype("<f8").tobytes()
+
+
+def _variable(
+    file: netcdf_file,
+    name: str,
+    dimensions: tuple[str, ...],
+    value: NDArray[np.float64],
+    units: str,
+) -> None:
+    variable = file.createVariable(name, "d", dimensions)
+    variable.units = units
+    variable[...] = value
