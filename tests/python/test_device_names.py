@@ -73,8 +73,18 @@ def test_several_take_the_first_that_work(monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.parametrize(
     "name",
-    ["cuda:", "cuda:x", "cuda:-1", "cuda:0,", "cuda:,1", "cuda:0;1", "cpu,cuda:0", "gpu", "null"]
-    + [""],
+    [
+        "cuda:",
+        "cuda:x",
+        "cuda:-1",
+        "cuda:0,",
+        "cuda:,1",
+        "cuda:0;1",
+        "cpu,cuda:0",
+        "gpu",
+        "null",
+        "",
+    ],
 )
 def test_names_of_nothing(name: str) -> None:
     with pytest.raises(QuiltError, match="choose auto, cpu, cuda, one GPU"):
