@@ -57,9 +57,15 @@ def alanine(openmmtools_data: Path) -> tuple[Path, Path]:
 
 
 @pytest.fixture(scope="session")
-def amber_test_files() -> Path:
+def mdanalysis_files() -> Path:
+    """Files of MDAnalysis' own tests."""
+    return package_data("MDAnalysisTests")
+
+
+@pytest.fixture(scope="session")
+def amber_test_files(mdanalysis_files: Path) -> Path:
     """Amber files of MDAnalysis' own tests."""
-    return package_data("MDAnalysisTests") / "Amber"
+    return mdanalysis_files / "Amber"
 
 
 @pytest.fixture(scope="session")

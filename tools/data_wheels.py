@@ -24,6 +24,13 @@ KEPT = (
     "openmmtools/data/trpzip2-explicit/",
     "MDAnalysisTests/__init__.py",
     "MDAnalysisTests/data/Amber/",
+    "MDAnalysisTests/data/1a2c_ins_code.psf",
+    "MDAnalysisTests/data/adk_closed.pdb",
+    "MDAnalysisTests/data/adk_closed_NAMD.psf",
+    "MDAnalysisTests/data/adk_open.crd",
+    "MDAnalysisTests/data/nosegid.psf",
+    "MDAnalysisTests/data/parmed_ala3.psf",
+    "MDAnalysisTests/data/tip125_tric_C36.psf",
 )
 
 

@@ -19,8 +19,9 @@ from ..description.box import box_from_lengths_angles
 from ..description.state import State
 from ..description.system import System
 from ..errors import InputError, QuiltWarning
-from . import amber, openmm_files, pdb
+from . import amber, charmm, openmm_files, pdb
 from .amber import coordinates as amber_coordinates
+from .charmm import coordinates as charmm_coordinates
 from .constrain import Constraints, constrain, loose_hydrogens
 from .fixed_width import read_bytes
 from .formats import (
@@ -47,6 +48,7 @@ __all__ = [
 # The first that matches reads a file.
 TOPOLOGIES: tuple[TopologyFormat, ...] = (
     amber.PRMTOP,
+    charmm.PSF,
     openmm_files.SYSTEM,
     openmm_files.STRUCTURE,
 )
@@ -55,6 +57,8 @@ COORDINATES: tuple[CoordinateFormat, ...] = (
     openmm_files.STATE,
     pdb.PDB,
     pdb.MMCIF,
+    charmm_coordinates.CRD,
+    charmm_coordinates.BINARY,
     amber_coordinates.TEXT,
 )
 

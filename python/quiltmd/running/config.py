@@ -90,15 +90,17 @@ class SystemSection(_Section):
     """
 
     topology: AbsolutePath = Field(
-        description="Topology file: Amber prmtop (parm7), OpenMM System XML, or PDB or mmCIF with "
-        "ForceField XML."
+        description="Topology file: Amber prmtop (parm7), PSF, OpenMM System XML, or PDB or mmCIF "
+        "with ForceField XML."
     )
     coordinates: AbsolutePath = Field(
-        description="Coordinate file: Amber inpcrd, rst7 or NetCDF, PDB, mmCIF, OpenMM State."
+        description="Coordinate file: Amber inpcrd, rst7 or NetCDF, PDB, mmCIF, CRD, NAMD binary, "
+        "OpenMM State."
     )
     parameters: tuple[ParameterFile, ...] = Field(
         default=(),
-        description="Parameter files of the topology, in order: OpenMM ForceField XML.",
+        description="Parameter files of the topology, in order: of CHARMM or X-PLOR, or OpenMM "
+        "ForceField XML.",
     )
     box: tuple[float, ...] | None = Field(
         default=None,

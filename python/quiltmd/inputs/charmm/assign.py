@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From the atom types of a PSF to a System: each term is given the parameters of its types.
+
+There are millions of terms but few kinds of them, so a term is looked up once for each kind: the
+types of its atoms.  Pairs joined by one or two bonds are excluded, pairs joined by three interact
+by the parameters of 1-4 pairs (NBXMOD 5), whatever angles and torsions the file lists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import coo_matrix, csr_matrix
+
+from ...description.parameters import HIGHEST_PERIODICITY
+from ...description.system import System
+from ...errors import InputError
+from .parameters import Parameters, Types
+from .psf import PsfFile
+
+F64 = npt.NDArray[np.float64]
+I32 = npt.NDArray[np.int32]
+I64 = npt.NDArray[np.int64]
+_Fields = dict[str, Any]
+
+
+def assemble(psf: PsfFile, parameters: Parameters) -> System:
+    """The System of a PSF and its parameters, nothing constrained.
+
+    Raises
+    ------
+    InputError
+        Names the atoms and types of a term that has no parameters, and what is not supported.
+    """
+    kinds = _Kinds(psf, parameters)
+    bonds, bond_parameters = kinds.table("NBOND", "bond", kinds.bond)
+    angles, angle_values = kinds.table("NTHETA", "angle", kinds.angle)
+    torsions = _torsions(kinds)
+    impropers, improper_values = kinds.table("NIMPHI", "improper", parameters.improper_of)
+    periodic = improper_values[:, 0] > 0
+    exclusions, pairs14 = _neighbours(psf, bonds)
+    bent = angle_values[:, 3] != 0
+    fields = {
+        "torsions": np.concatenate([torsions[0], impropers[periodic]]),
+        "torsion_parameters": np.concatenate([torsions[1], improper_values[periodic]]),
+        **_pairs(kinds, pairs14),
+        **_maps(kinds),
+    }
+    _refuse_periodicities(psf, fields)
+    return System(
+        masses=psf.masses,
+        charges=psf.charges,
+        bonds=bonds,
+        bond_parameters=bond_parameters,
+        angles=angles,
+        angle_parameters=angle_values[:, :2],
+        urey_bradleys=angles[bent][:, [0, 2]],
+        urey_bradley_parameters=angle_values[bent, 2:],
+        impropers=impropers[~periodic],
+        improper_parameters=improper_values[~periodic, 1:],
+        exclusions=exclusions,
+        constraints=np.empty((0, 2), dtype=np.int32),
+        constraint_lengths=np.empty(0),
+        topology=psf.topology,
+        **fields,
+    )
+
+
+class _Kinds:
+    """The types of atoms by number, and parameters by these."""
+
+    def __init__(self, psf: PsfFile, parameters: Parameters) -> None:
+        self.psf, self.parameters = psf, parameters
+        names, self.of_atom = [name.upper() for name in psf.type_names], psf.type_of_atom
+        by_number = all(name.isdigit() for name in names)
+        missing = [name for name in names if by_number and name not in parameters.names]
+        if missing:
+            raise InputError(
+                f"atom types are numbers, and no MASS statement says which is {missing[0]}: name "
+                "the topology file (rtf) among the parameters, or write the PSF in X-PLOR form",
+                file=psf.file,
+            )
+        self.names = [parameters.names[name] if by_number else name for name in names]
+
+    def bond(self, types: Types) -> tuple[float, ...] | None:
+        return self.parameters.bonds.get(min(types, types[::-1]))
+
+    def angle(self, types: Types) -> tuple[float, ...] | None:
+        return self.parameters.angles.get(min(types, types[::-1]))
+
+    def table(
+        self, section: str, noun: str, look_up: Callable[[Types], Sequence[float] | None]
+    ) -> tuple[I32, F64]:
+        """Terms of a section of the PSF (n, atoms), and the parameters of each (n, values)."""
+        terms = self.psf.terms(section)
+        found, inverse = self.looked_up(terms, noun, look_up)
+        width = len(found[0]) if found else {"bond": 2, "angle": 4, "improper": 3}[noun]
+        return terms, np.array(found, dtype=np.float64).reshape(-1, width)[inverse]
+
+    def looked_up(
+        self, terms: I32, noun: str, look_up: Callable[[Types], Any]
+    ) -> tuple[list[Any], I64]:
+        """What is found for each kind of term, and the kind of each term."""
+        key = np.zeros(len(terms), dtype=np.int64)
+        folded = 0  # so many types are in the key; more than four would not fit into 64 bits
+        for column in self.of_atom[terms].T:
+            if folded == 4:
+                key = np.unique(key, return_inverse=True)[1].reshape(-1).astype(np.int64)
+                folded = 1
+            key = key * len(self.names) + column
+            folded += 1
+        _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
+        return [self._one(terms[row], noun, look_up) for row in first], inverse.reshape(-1)
+
+    def _one(self, term: I32, noun: str, look_up: Callable[[Types], Any]) -> Any:
+        types = tuple(self.names[self.of_atom[atom]] for atom in term)
+        found = look_up(types)
+        if found is None:
+            topology = self.psf.topology
+            atoms = ", ".join(topology.describe(int(atom)) for atom in term)
+            files = ", ".join(self.parameters.files)
+            raise InputError(
+                f"no parameters for the {noun} of types {'-'.join(types)} ({atoms}) in {files}",
+                file=self.psf.file,
+            )
+        return found
+
+
+def _torsions(kinds: _Kinds) -> tuple[I32, F64]:
+    """Torsions, each once however often the PSF lists it, with a row for each of their terms.
+
+    X-PLOR lists a torsion once for each of its terms; where it is listed less often than it has
+    terms, the first ones count, as in NAMD.
+    """
+    listed = kinds.psf.terms("NPHI")
+    turned = listed[:, 0] > listed[:, 3]
+    listed = np.where(turned[:, None], listed[:, ::-1], listed)
+    order = np.lexsort(listed.T[::-1])
+    new = np.ones(len(listed), dtype=bool)
+    new[1:] = (np.diff(listed[order], axis=0) != 0).any(axis=1)
+    terms = listed[order][new]
+    times = np.diff(np.flatnonzero(new), append=len(listed))
+    found, kind = kinds.looked_up(terms, "torsion", kinds.parameters.torsion_of)
+    rows = [[(n, *values) for n, values in one.items()] for one in found]
+    counts = np.array([len(one) for one in rows], dtype=np.int64)[kind]
+    if kinds.parameters.counted:
+        counts = np.minimum(counts, times)
+    starts = np.cumsum([0, *(len(one) for one in rows)])[:-1][kind] if rows else kind
+    table = np.array([row for one in rows for row in one], dtype=np.float64).reshape(-1, 3)
+    number = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+    chosen = table[np.repeat(starts, counts) + number]
+    strong = chosen[:, 2] != 0
+    return np.repeat(terms, counts, axis=0)[strong].astype(np.int32), chosen[strong]
+
+
+def _refuse_periodicities(psf: PsfFile, fields: _Fields) -> None:
+    periodicity = fields["torsion_parameters"][:, 0]
+    wrong = (periodicity < 1) | (periodicity > HIGHEST_PERIODICITY)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        atoms = ", ".join(psf.topology.describe(int(atom)) for atom in fields["torsions"][row])
+        raise InputError(
+            f"the torsion of {atoms} has the periodicity {periodicity[row]:g}; harmonic torsions "
+            "are supported as impropers alone",
+            file=psf.file,
+        )
+
+
+def _maps(kinds: _Kinds) -> _Fields:
+    """Torsion maps; a PSF lists both torsions of each, which share three atoms."""
+    terms = kinds.psf.terms("NCRTERM")
+    if len(terms) == 0:
+        return {}
+    apart = (terms[:, 1:4] != terms[:, 4:7]).any(axis=1)
+    if apart.any():
+        atom = kinds.psf.topology.describe(int(terms[np.argmax(apart), 0]))
+        message = f"the torsion map at {atom} is not of five atoms in a row: not supported"
+        raise InputError(message, file=kinds.psf.file)
+    found, kind = kinds.looked_up(terms, "torsion map", kinds.parameters.maps.get)
+    sizes = {len(one) for one in found}
+    if len(sizes) > 1 or min(sizes) < 4 or min(sizes) % 2:
+        message = f"torsion maps of {sorted(sizes)} energies a side: all must have one even number"
+        raise InputError(message, file=kinds.psf.file)
+    half = min(sizes) // 2
+    return {
+        "cmaps": terms[:, [0, 1, 2, 3, 7]],
+        "cmap_parameters": kind[:, None].astype(np.float64),
+        "cmap_maps": np.roll(np.array(found), (half, half), axis=(1, 2)),
+    }
+
+
+def _neighbours(psf: PsfFile, bonds: I32) -> tuple[I32, I32]:
+    """Excluded pairs (1-4 pairs and those that the file lists among them), and 1-4 pairs."""
+    atoms = psf.atoms
+    ends = np.concatenate([bonds, bonds[:, ::-1]])
+    ones = np.ones(len(ends), dtype=np.int8)
+    bonded = coo_matrix((ones, (ends[:, 0], ends[:, 1])), shape=(atoms, atoms)).tocsr()
+    bonded.data[:] = 1
+    second = _ones(bonded @ bonded)
+    listed = np.sort(psf.exclusions, axis=1)
+    near = _merged(_keys(bonded), _keys(second), listed[:, 0] * atoms + listed[:, 1])
+    third = _keys(_ones(second @ bonded))
+    third = third[~_within(third, near)]
+    pairs = [
+        np.column_stack(np.divmod(keys, atoms)).astype(np.int32)
+        for keys in (_merged(near, third), third)
+    ]
+    return pairs[0], pairs[1]
+
+
+def _merged(*parts: I64) -> I64:
+    """All values, sorted, each once; much faster than NumPy's sets, which hash."""
+    values = np.sort(np.concatenate(parts))
+    once: I64 = values[np.diff(values, prepend=-1) != 0]
+    return once
+
+
+def _within(values: I64, others: I64) -> npt.NDArray[np.bool_]:
+    """Which values are among others, which are sorted."""
+    if len(others) == 0:
+        return np.zeros(len(values), dtype=bool)
+    found = np.minimum(np.searchsorted(others, values), len(others) - 1)
+    within: npt.NDArray[np.bool_] = others[found] == values
+    return within
+
+
+def _ones(matrix: csr_matrix) -> csr_matrix:
+    """Counts of paths, of which only whether there is one matters: they do not overflow."""
+    matrix.data = np.ones(len(matrix.data), dtype=np.int8)
+    return matrix
+
+
+def _keys(matrix: csr_matrix) -> I64:
+    """Pairs i < j of a symmetric matrix, as i * atoms + j, sorted."""
+    upper = matrix.tocoo()
+    above = upper.row < upper.col
+    keys: I64 = upper.row[above].astype(np.int64) * matrix.shape[0] + upper.col[above]
+    keys.sort()
+    return keys
+
+
+def _pairs(kinds: _Kinds, pairs14: I32) -> _Fields:
+    """Lennard-Jones tables, and 1-4 pairs with their parameters."""
+    table, table14 = _lennard_jones(kinds)
+    epsilon, distance = table
+    lj_a = epsilon * distance**12
+    first, second = kinds.of_atom[pairs14].T
+    charges = kinds.psf.charges
+    return {
+        "lj_types": kinds.of_atom.astype(np.int32),
+        "lj_a": lj_a,
+        "lj_b": 2 * epsilon * distance**6,
+        "pairs14": pairs14,
+        "pair14_parameters": np.column_stack(
+            [
+                kinds.parameters.scale14 * charges[pairs14[:, 0]] * charges[pairs14[:, 1]],
+                table14[1][first, second] / 2 ** (1 / 6),
+                table14[0][first, second],
+            ]
+        ),
+    }
+
+
+def _lennard_jones(kinds: _Kinds) -> tuple[F64, F64]:
+    """Epsilon and distance of the minimum by pair of types, (2, T, T): of pairs, of 1-4 pairs."""
+    rows = []
+    for number, name in enumerate(kinds.names):
+        found = kinds.parameters.lennard_jones.get(name)
+        if found is None:
+            atom = int(np.argmax(kinds.of_atom == number))
+            kinds._one(
+                np.array([atom], dtype=np.int32), "Lennard-Jones interaction", lambda _: None
+            )
+        rows.append(found)
+    values = np.array(rows, dtype=np.float64)
+    both = []
+    for offset in (0, 2):
+        epsilon, half = values[:, offset], values[:, offset + 1]
+        table = np.array([np.sqrt(epsilon[:, None] * epsilon[None]), half[:, None] + half[None]])
+        for (a, b), pair in kinds.parameters.pairs.items():
+            i, j = (kinds.names.index(name) if name in kinds.names else -1 for name in (a, b))
+            if min(i, j) >= 0:
+                table[:, i, j] = table[:, j, i] = pair[offset : offset + 2]
+        both.append(table)
+    return both[0], both[1]

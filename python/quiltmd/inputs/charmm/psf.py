@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The PSF file: atoms and who is bonded to whom, in CHARMM's and X-PLOR's variants.
+
+A header names the variant (EXT: wider columns; XPLOR: atom types by name; NAMD: free format), then
+each section begins with a count and "!NAME".  Files have millions of numbers: each section is
+converted as a whole.
+
+Sources: CHARMM documentation, struct.doc and io.doc ("PSF file format"); X-PLOR 3.1 manual.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from ...description.topology import Topology, elements_from_masses
+from ...errors import InputError
+from ..fixed_width import read_bytes
+
+I64 = npt.NDArray[np.int64]
+_Bytes = npt.NDArray[np.bytes_]
+
+# Sections that are read, those without energy, and why others are refused if they are not empty.
+_TERMS = {"NBOND": 2, "NTHETA": 3, "NPHI": 4, "NIMPHI": 4, "NCRTERM": 8}
+_HARMLESS = {"NTITLE", "NDON", "NACC", "NGRP", "MOLNT"}
+_REFUSED = {
+    "NUMLP": "lone pairs (virtual sites) are not supported",
+    "NUMANISO": "anisotropic polarizability (Drude) is not supported",
+}
+_UNKNOWN = "this section is not known, and to ignore it might falsify the energy"
+# Atom lines of files in fixed format: segment, residue number, residue, name, type, charge, mass,
+# and whether the atom is fixed.
+_COLUMNS = ((9, 13), (14, 18), (19, 23), (24, 28), (29, 33), (34, 48), (48, 62), (62, 70))
+_EXTENDED = ((11, 19), (20, 28), (29, 37), (38, 46), (47, 51), (52, 66), (66, 80), (80, 88))
+_EXTENDED_XPLOR = ((11, 19), (20, 28), (29, 37), (38, 46), (47, 53), (54, 68), (68, 82), (82, 90))
+
+
+def is_psf(head: bytes) -> bool:
+    """Whether a file that begins so is a PSF."""
+    return bool(re.match(rb"\s*PSF\b", head))
+
+
+@dataclass(frozen=True)
+class _Section:
+    name: str
+    count: int
+    line: int  # of the header, from 1
+    body: bytes
+
+
+class PsfFile:
+    """Atoms and terms of a PSF file.
+
+    Attributes
+    ----------
+    file:
+        Its path, for messages.
+    type_names, type_of_atom:
+        Atom types as they stand in the file, names or numbers, each once; and (N,) which of them
+        each atom has.
+    charges, masses:
+        (N,) e, amu.
+    topology:
+        Names of atoms and residues; chains are the segments.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.file = path
+        data = read_bytes(path)
+        first, _, _ = data.partition(b"\n")
+        self._flags = set(first.decode("latin-1").upper().split()[1:])
+        self._sections = {section.name: section for section in _sections(path, data)}
+        self._refuse()
+        self._read_atoms()
+
+    @property
+    def atoms(self) -> int:
+        """Number of atoms."""
+        return len(self.type_of_atom)
+
+    def terms(self, name: str) -> npt.NDArray[np.int32]:
+        """The terms of a section (NBOND, NTHETA, NPHI, NIMPHI, NCRTERM): (n, atoms), from 0."""
+        arity = _TERMS[name]
+        if name not in self._sections:
+            return np.empty((0, arity), dtype=np.int32)
+        section = self._sections[name]
+        values = self._integers(section, section.count * arity)
+        wrong = (values < 1) | (values > self.atoms)
+        if wrong.any():
+            index = int(np.argmax(wrong))
+            raise self._error(section, index, f"{values[index]} is no atom of this file")
+        return (values.reshape(-1, arity) - 1).astype(np.int32)
+
+    @cached_property
+    def exclusions(self) -> npt.NDArray[np.int64]:
+        """(n, 2) pairs that the file lists as excluded besides those that bonds imply."""
+        section = self._sections.get("NNB")
+        if section is None or section.count == 0:
+            return np.empty((0, 2), dtype=np.int64)
+        values = self._integers(section, section.count + self.atoms)
+        others, ends = values[: section.count] - 1, values[section.count :]
+        each = np.diff(ends, prepend=0)
+        if (each < 0).any() or ends[-1] != section.count or others.max() >= self.atoms:
+            raise self._error(section, section.count, "the excluded pairs do not add up")
+        return np.column_stack([np.repeat(np.arange(self.atoms), each), others])
+
+    def _refuse(self) -> None:
+        if "DRUDE" in self._flags:
+            raise InputError("Drude (polarizable) models are not supported", file=self.file, line=1)
+        if "NATOM" not in self._sections:
+            message = "no section !NATOM: the file is truncated or no PSF"
+            raise InputError(message, file=self.file)
+        for section in self._sections.values():
+            known = section.name in _TERMS or section.name in _HARMLESS | {"NATOM", "NNB"}
+            if section.count and not known:
+                raise self._error(section, -1, _REFUSED.get(section.name, _UNKNOWN))
+
+    def _read_atoms(self) -> None:
+        section = self._sections["NATOM"]
+        lines = section.body.split(b"\n")[: section.count]
+        if len(lines) < section.count or section.count == 0 or not lines[-1].strip():
+            raise self._error(section, -1, f"should have {section.count} atoms, but has fewer")
+        columns = self._atom_columns(section, lines)
+        names, self.type_of_atom = np.unique(columns[4], return_inverse=True)
+        self.type_names = [str(name) for name in _decoded(names)]
+        self.charges = self._reals(section, "charge", columns[5])
+        self.masses = self._reals(section, "mass", columns[6])
+        fixed = np.flatnonzero(columns[7] != b"0")
+        if len(fixed):
+            first = int(fixed[0])
+            message = "fixed atoms, lone pairs and Drude particles (column IMOVE) are not supported"
+            raise InputError(message, file=self.file, line=section.line + 1 + first, atom=first)
+        self.topology = self._topology(*columns[:4])
+
+    def _atom_columns(self, section: _Section, lines: list[bytes]) -> list[_Bytes]:
+        """Segment, residue number, residue, name, type, charge, mass, fixed: (N,) each."""
+        words = b"\n".join(lines).split()
+        width = len(lines[0].split())
+        regular = width >= 9 and len(words) == width * len(lines)
+        if regular and words[::width] == [b"%d" % k for k in range(1, len(lines) + 1)]:
+            return [np.array(words[k::width]) for k in range(1, 9)]
+        wide = _EXTENDED_XPLOR if "XPLOR" in self._flags else _EXTENDED
+        places = wide if "EXT" in self._flags else _COLUMNS
+        short = next((k for k, line in enumerate(lines) if len(line) < places[-1][0]), None)
+        if short is not None:
+            raise self._error(section, short, "the line of an atom is too short")
+        return [np.array([line[start:end].strip() for line in lines]) for start, end in places]
+
+    def _topology(
+        self,
+        segments: _Bytes,
+        numbers: _Bytes,
+        residues: _Bytes,
+        atom_names: _Bytes,
+    ) -> Topology:
+        names = _decoded(atom_names)
+        change = np.zeros(len(names), dtype=bool)
+        change[0] = True
+        for column in (segments, numbers, residues):
+            change[1:] |= column[1:] != column[:-1]
+        first = np.flatnonzero(change)
+        ids = _decoded(numbers[first])
+        bonds = self.terms("NBOND") if "NBOND" in self._sections else None
+        return Topology(
+            atom_names=names,
+            elements=elements_from_masses(self.masses, names, bonds),
+            residue_of_atom=(np.cumsum(change) - 1).astype(np.int32),
+            residue_names=_decoded(residues[first]),
+            residue_ids=np.array([_number(text) for text in ids], dtype=np.int32),
+            chain_ids=_decoded(segments[first]),
+        )
+
+    def _reals(self, section: _Section, what: str, texts: _Bytes) -> npt.NDArray[np.float64]:
+        try:
+            values = texts.astype(np.float64)
+        except ValueError:
+            values = np.array([_real(text) for text in texts])
+        if not np.isfinite(values).all():
+            index = int(np.argmin(np.isfinite(values)))
+            message = f"the {what} '{texts[index].decode('latin-1')}' is not a finite number"
+            raise InputError(message, file=self.file, line=section.line + 1 + index, atom=index)
+        return values
+
+    def _integers(self, section: _Section, count: int) -> I64:
+        if not section.body.strip():  # of which NumPy would make a number
+            return self._counted(section, np.empty(0, dtype=np.int64), count)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", DeprecationWarning)  # how older NumPys say the same
+            try:
+                values = np.fromstring(section.body, dtype=np.int64, sep=" ")
+            except (ValueError, DeprecationWarning):
+                raise self._not_whole(section) from None
+        return self._counted(section, values, count)
+
+    def _counted(self, section: _Section, values: I64, count: int) -> I64:
+        if len(values) != count:
+            message = f"should have {count} numbers, but has {len(values)}"
+            raise self._error(section, min(len(values), count), message)
+        return values
+
+    def _not_whole(self, section: _Section) -> InputError:
+        words = section.body.split()
+        index = next((k for k, word in enumerate(words) if not word.isdigit()), -1)
+        return self._error(section, index, f"'{words[index].decode('latin-1')}' is no whole number")
+
+    def _error(self, section: _Section, index: int, message: str) -> InputError:
+        """About number `index` of a section; -1: about its header."""
+        line = section.line
+        if index >= 0:
+            per_line = max(len(section.body.partition(b"\n")[0].split()), 1)
+            line += 1 + (index if section.name == "NATOM" else index // per_line)
+        return InputError(f"!{section.name}: {message}", file=self.file, line=line)
+
+
+def _sections(file: str, data: bytes) -> Iterator[_Section]:
+    headers = []
+    at = data.find(b"!")
+    while at >= 0:
+        start, end = data.rfind(b"\n", 0, at) + 1, data.find(b"\n", at)
+        end = len(data) if end < 0 else end
+        found = re.match(rb"\s*(\d+)[\d\s]*!(\w+)", data[start:end])
+        if found:
+            headers.append((start, end, int(found[1]), found[2].decode()))
+        at = data.find(b"!", end)
+    line, before = 1, 0
+    for (start, end, count, name), following in zip(
+        headers, [*(h[0] for h in headers[1:]), len(data)], strict=True
+    ):
+        line += data.count(b"\n", before, start)
+        before = start
+        yield _Section(name, count, line, data[end + 1 : following])
+
+
+def _decoded(texts: _Bytes) -> npt.NDArray[np.str_]:
+    return np.char.decode(texts, "latin-1")
+
+
+def _number(text: str) -> int:
+    """The number of a residue without its insertion code; 0 where it has none."""
+    found = re.match(r"-?\d{1,9}", text)
+    return int(found[0]) if found else 0
+
+
+def _real(text: bytes) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return float("nan")
