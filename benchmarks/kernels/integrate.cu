@@ -40,9 +40,8 @@ struct Moment {
 };
 
 LangevinMiddle langevin(Bench& b) {
-  GroupWork work = b.memory.group_work();
-  work.conditions = b.conditions.data();
-  return {work, b.setup.plan.timestep, 99, b.slots.energy.data(), ForcesAfter::kKept, nullptr};
+  return {b.memory.group_work(), b.setup.plan.timestep, 99,
+          b.slots.energy.data(), ForcesAfter::kKept,    nullptr};
 }
 
 // As a block of steps has it.
@@ -92,7 +91,7 @@ void check_stages(Bench& gpu, const Moment& moment) {
   Bench cpu({gpu.setup.system,
              gpu.setup.nonbonded,
              gpu.integrator,
-             gpu.setup.box,
+             gpu.setup.grid.box,
              {0, gpu.positions(), gpu.velocities(), 0, {}}},
             *device);
   cpu.slots.force.upload(gpu.slots.force.download());
@@ -109,7 +108,7 @@ void check_stages(Bench& gpu, const Moment& moment) {
 
 void check_terms(Bench& b) {
   Evaluation exact;
-  reference_bonded(b.setup.system, b.setup.box, b.positions(), exact);
+  reference_bonded(b.setup.system, b.setup.grid.box, b.positions(), exact);
   b.clear_sums();
   b.device.launch(b.memory.terms.term_forces(Energies::kAdd));
   double worst = 0;

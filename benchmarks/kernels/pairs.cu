@@ -62,7 +62,7 @@ bool sums_to_zero(const Bench& b) {
 
 void check_forces(Bench& b, CudaDevice& device) {
   Evaluation exact;
-  reference_pairs(b.setup.system, b.setup.nonbonded, b.setup.box, b.positions(), exact);
+  reference_pairs(b.setup.system, b.setup.nonbonded, b.setup.grid.box, b.positions(), exact);
   b.clear_sums();
   device.launch(b.memory.pairs.pair_forces(Part::kInterior, Energies::kSkip));
   const std::vector<int64_t> first = b.slots.force.download();

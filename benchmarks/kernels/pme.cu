@@ -53,7 +53,7 @@ void poison(const Bench& b) {
 
 void check(Bench& b, CudaContext& context) {
   Evaluation exact;
-  reference_pme(b.setup.system, b.setup.nonbonded, b.setup.box, b.positions(), exact);
+  reference_pme(b.setup.system, b.setup.nonbonded, b.setup.grid.box, b.positions(), exact);
   const Mesh mesh(*b.memory.mesh, Energies::kAdd);
   for (const PlaneRoute route : routes(b, context)) {
     poison(b);

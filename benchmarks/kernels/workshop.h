@@ -35,8 +35,7 @@ struct Bench {
         setup(make_setup(dump.system, dump.nonbonded, dump.integrator, {}, dump.box)),
         rank(setup, device, *transport[0], only_rank(setup)),
         memory(rank.memory()),
-        slots(memory.slots),
-        conditions(device, std::vector{setup.plan.conditions}) {
+        slots(memory.slots) {
     rank.load(dump.state);
     rank.evaluate();
   }
@@ -82,7 +81,6 @@ struct Bench {
   Rank rank;
   RankMemory& memory;
   SlotMemory& slots;
-  Buffer<Conditions> conditions;
 };
 
 // Microseconds of one call of `launches`, recorded `repeats` times: the median of 15 runs.

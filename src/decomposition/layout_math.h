@@ -36,7 +36,8 @@ QMD_HD Place find_place(double fraction, int cells) {
 }
 
 QMD_HD GroupRecord make_record(const BinGroups& op, PlacedGroup placed) {
-  const Vec3d fraction = op.box.to_fraction(op.position[placed.slot]);
+  const Box box = op.conditions->box;
+  const Vec3d fraction = box.to_fraction(op.position[placed.slot]);
   const Int3 n = op.grid.cells;
   const Place x = find_place(fraction.x, n.x);
   const Place y = find_place(fraction.y, n.y);
@@ -46,9 +47,8 @@ QMD_HD GroupRecord make_record(const BinGroups& op, PlacedGroup placed) {
   record.key = hilbert_index(x.key, y.key, z.key, kHilbertBits);
   record.group = placed.group;
   record.source = placed.slot;
-  record.origin =
-      op.box.to_cartesian({x.image + (x.cell + 0.5) / n.x, y.image + (y.cell + 0.5) / n.y,
-                           z.image + (z.cell + 0.5) / n.z});
+  record.origin = box.to_cartesian({x.image + (x.cell + 0.5) / n.x, y.image + (y.cell + 0.5) / n.y,
+                                    z.image + (z.cell + 0.5) / n.z});
   return record;
 }
 

@@ -3,9 +3,9 @@
 // order, the slots, and cluster bounds. They run when pair lists are rebuilt.
 #pragma once
 
+#include "decomposition/conditions.h"
 #include "decomposition/faults.h"
 #include "decomposition/slots.h"
-#include "math/box.h"
 
 namespace quiltmd {
 
@@ -27,12 +27,12 @@ struct BinGroups {
   const int32_t* count;  // groups on the rank
   int capacity;
   const Vec3d* position;
-  Box box;
+  const Conditions* conditions;
   GridView grid;
   GroupRecord* records;
 
   void memory(MemoryUses& uses) const {
-    QMD_USES(kRead, placed, count, position, grid);
+    QMD_USES(kRead, placed, count, position, conditions, grid);
     QMD_USES(kWrite, records);
   }
 };
@@ -84,7 +84,8 @@ struct PlaceGroups {
   Faults* faults;
 
   void memory(MemoryUses& uses) const {
-    QMD_USES(kRead, bin.placed, bin.count, bin.position, bin.grid, table, owned, owned_index);
+    QMD_USES(kRead, bin.placed, bin.count, bin.position, bin.conditions, bin.grid);
+    QMD_USES(kRead, table, owned, owned_index);
     QMD_USES(kReadWrite, bin.records, tally);
     QMD_USES(kRead, from_position, from_velocity, extent(step, 1), extent(heat, 1));
     QMD_USES(kReadWrite, slots.position, slots.velocity, slots.reference, slots.local, slots.low);

@@ -71,7 +71,7 @@ PatchGrid make_patch_grid(const Box& box, double cutoff, double reach, int away)
                   narrowest, cutoff, std::max(2 * cutoff, reach));
     throw Error(text);
   }
-  PatchGrid grid{box, {}, away, half_shell(away), {}};
+  PatchGrid grid{box, {}, away, reach / away, half_shell(away), {}};
   refuse_too_many((away / reach) * widths);
   for (int d = 0; d < 3; ++d)
     grid.cells[d] = std::max(1, static_cast<int>(widths[d] * away / reach));

@@ -10,10 +10,12 @@
 
 namespace quiltmd {
 
+// Box and shifts follow a box that changes, as long as its patches are wide enough.
 struct PatchGrid {
   Box box;
   Int3 cells;
   int away;                   // reach of the half shell in patches: 1 (one-away) or 2 (two-away)
+  double least_width;         // nm; patches that are narrower do not serve
   std::vector<Int3> offsets;  // the half shell: code -> offset; code 0 is the patch itself
   std::vector<Vec3d> shifts;  // code -> from a patch's centre to that neighbour's, nm
 

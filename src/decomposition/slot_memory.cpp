@@ -36,14 +36,21 @@ void SlotMemory::upload_tables() {
   group_start_ = make_.filled(system.group_start);
   table_ = {charge_.data(), atom_lj_.data(), group_start_.data()};
 
+  offsets_ = make_.filled(patch_grid.offsets);
+  shifts_ = make_.room<Vec3f>(patch_grid.shifts.size());
+  exact_shifts_ = make_.room<Vec3d>(patch_grid.shifts.size());
+  conditions = make_.room<Conditions>(1);
+  grid_ = {patch_grid.cells, patch_grid.away, patch_grid.codes(),
+           offsets_.data(),  shifts_.data(),  exact_shifts_.data()};
+}
+
+void SlotMemory::set_conditions(const HeatBath& bath) {
   std::vector<Vec3f> shifts;
   for (const Vec3d& v : patch_grid.shifts)
     shifts.push_back({static_cast<float>(v.x), static_cast<float>(v.y), static_cast<float>(v.z)});
-  offsets_ = make_.filled(patch_grid.offsets);
-  shifts_ = make_.filled(shifts);
-  exact_shifts_ = make_.filled(patch_grid.shifts);
-  grid_ = {patch_grid.cells, patch_grid.away, patch_grid.codes(),
-           offsets_.data(),  shifts_.data(),  exact_shifts_.data()};
+  shifts_.upload(shifts);
+  exact_shifts_.upload(patch_grid.shifts);
+  conditions.upload({{bath, patch_grid.box}});
 }
 
 void SlotMemory::allocate() {
@@ -141,7 +148,7 @@ const int32_t* SlotMemory::used_slots() const {
 
 BinGroups SlotMemory::bin(int from) const {
   return {placed.data(),          group_count.data(), static_cast<int>(room.groups),
-          positions[from].data(), patch_grid.box,     grid_,
+          positions[from].data(), conditions.data(),  grid_,
           records.data()};
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "decomposition/assignment.h"
+#include "decomposition/conditions.h"
 #include "decomposition/energies.h"
 #include "decomposition/operations.h"
 #include "device/buffer_maker.h"
@@ -35,6 +36,9 @@ class SlotMemory {
   const RankPlan& plan() const { return plan_; }
   // By global patch index: its index among the placed patches (owned ones, then proxies), or -1.
   std::vector<int32_t> placed_index() const;
+
+  // This bath and the box of the grid hold from here on. Addresses stay as they are.
+  void set_conditions(const HeatBath& bath);
 
   // Start from positions and velocities (internal order, nm and nm/ps) of the groups whose patch is
   // owned. They have no slots before the next rebuild.
@@ -71,6 +75,7 @@ class SlotMemory {
   const PatchGrid& patch_grid;
   const SlotRoom room;
 
+  Buffer<Conditions> conditions;
   // The state of owned atoms: one set is in use, the other receives a rebuild.
   int current = 0;
   Buffer<Vec3d> positions[2], velocities[2];

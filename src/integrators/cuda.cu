@@ -70,8 +70,8 @@ struct LangevinMiddleStage : EveryStep {
   static constexpr int kSums = 1;
   __device__ int64_t* target() const { return op.energy + kHeat; }
   template <class Group>
-  __device__ Outcome apply(Group& g, const Conditions& now, Sums& sums) const {
-    const Outcome outcome = langevin_middle(op, now, g);
+  __device__ Outcome apply(Group& g, const HeatBath& bath, Sums& sums) const {
+    const Outcome outcome = langevin_middle(op, bath, g);
     sums.value[0] += to_fixed(outcome.heat, kEnergyScale);
     return outcome;
   }

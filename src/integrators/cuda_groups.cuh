@@ -23,8 +23,8 @@ struct BlockGroups {
   int start[kGroups + 1];                  // first slots, and where the next block's begin
   int count[kGroups / 32][kGroupClasses];  // of each warp that looked at 32 groups
   int place[kGroupClasses][kGroups];       // by class: which of the block's groups
-  int64_t step;                            // before it is counted
-  Conditions conditions;                   // where the stage has any
+  int64_t step;                            // before it is counted; copied together with
+  HeatBath bath;
 
   __device__ int total(int kind) const {
     int sum = 0;
@@ -33,21 +33,24 @@ struct BlockGroups {
   }
 };
 
+// The step and the heat bath, a word a lane.
+inline constexpr int kUniformWords = 1 + sizeof(HeatBath) / sizeof(int64_t);
+static_assert(offsetof(BlockGroups, bath) == offsetof(BlockGroups, step) + sizeof(int64_t));
+
 // Looks up the groups of the block; returns how many. Ends with a barrier. Slots up to the next
 // group's count as a group's: padding is in nobody else's run.
 __device__ inline int find_groups(const GroupWork& work, BlockGroups& groups) {
   const int t = threadIdx.x, first = blockIdx.x * kGroups;
   const PlacedGroup own = work.placed[min(first + t, work.capacity - 1)];
   const int left = min(*work.count, work.capacity) - first, here = min(kGroups, max(0, left));
-  if (t < here) {
-    groups.placed[t] = own;
-    groups.start[t] = own.slot;
+  if (t < kGroups) groups.placed[t] = own;  // whatever the count, which is on its way as well
+  if (t < here) groups.start[t] = own.slot;
+  const int lane = t - kGroups;  // of the warp without groups, which looks up all else meanwhile
+  if (lane >= 0 && lane < kUniformWords) {
+    const auto* const bath = reinterpret_cast<const int64_t*>(&work.conditions->bath);
+    (&groups.step)[lane] = *(lane == 0 ? work.step : bath + (lane - 1));
   }
-  if (t == 0) {
-    groups.step = *work.step;
-    if (work.conditions) groups.conditions = *work.conditions;
-  }
-  if (t == 0 && here > 0) {
+  if (lane == 31 && here > 0) {
     const PlacedGroup last = work.placed[first + here - (left == here)];
     const int32_t* start = work.constants.group_start + last.group;
     groups.start[here] = left == here ? last.slot + start[1] - start[0] : last.slot;

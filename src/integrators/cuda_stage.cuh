@@ -15,7 +15,7 @@ enum class Stores { kNothing, kVelocities, kPositions, kBoth };
 //   op: the operation, with its GroupWork
 //   kMasses, kNoise, kStores, kSums (how many integers it adds up over all groups)
 //   apply(group, placed, sums) -> Outcome, for every group type; adds to sums.value. A stage with
-//     kConditioned takes the conditions in place of `placed`
+//     kConditioned takes the heat bath in place of `placed`
 //   kEveryStep: it starts early, and may have a lane an atom; kForcesFollow: no other stage comes
 //     before forces
 //   target(): where the sums go (null: nowhere); op.seed, where there is noise
@@ -38,7 +38,7 @@ template <class Stage, class Group>
 __device__ __forceinline__ Outcome apply_stage(const Stage& stage, const BlockGroups& groups,
                                                PlacedGroup placed, Group& g, Sums& sums) {
   if constexpr (Stage::kConditioned)
-    return stage.apply(g, groups.conditions, sums);
+    return stage.apply(g, groups.bath, sums);
   else
     return stage.apply(g, placed, sums);
 }

@@ -38,21 +38,13 @@ Constraints constraints_by_group(const System& system) {
   return result;
 }
 
-// The square of the largest displacement (nm) that makes sense: half of a patch.
-double largest_displacement2(const PatchGrid& grid) {
-  const Vec3d widths = grid.box.widths();
-  const double narrowest =
-      std::min({widths.x / grid.cells.x, widths.y / grid.cells.y, widths.z / grid.cells.z});
-  return 0.25 * narrowest * narrowest;
-}
-
 }  // namespace
 
 GroupMemory::GroupMemory(const SlotMemory& slots, const std::vector<char>& in_terms,
                          double constraint_tolerance)
     : slots_(slots),
       tolerance_(constraint_tolerance),
-      blowup2_(largest_displacement2(slots.patch_grid)),
+      blowup2_(0.25 * slots.patch_grid.least_width * slots.patch_grid.least_width),
       make_(slots.device) {
   const System& system = slots.system;
   std::vector<double> inverse_mass;
@@ -85,6 +77,7 @@ GroupWork GroupMemory::work(double limit) const {
   work.blowup2 = blowup2_;
   work.buffer_limit2 = std::min(limit * limit, blowup2_);
   work.faults = slots_.faults.data();
+  work.conditions = slots_.conditions.data();
   return work;
 }
 

@@ -26,7 +26,8 @@ class GroupMemory {
 
  private:
   const SlotMemory& slots_;
-  double tolerance_, blowup2_;
+  double tolerance_;
+  double blowup2_;  // square of a displacement that makes no sense: half the least width of a patch
   GroupTable table_{};
   BufferMaker make_;
   Buffer<double> mass_, inverse_mass_;

@@ -233,11 +233,11 @@ void verlet_step_host(const VerletStep& op, ThreadGroup& threads) {
 
 void langevin_middle_host(const LangevinMiddle& op, ThreadGroup& threads) {
   const auto step = static_cast<uint64_t>(*op.work.step);
-  const Conditions now = *op.work.conditions;
+  const HeatBath bath = op.work.conditions->bath;
   over_chunks(op.work, threads, {op.energy + kHeat, 1}, [&](int begin, int end, Sums& sums) {
     sums[0] = run_chunk(op, Stores::kBoth, begin, end, [&](auto& g, int index) {
       draw_noise(op.seed, step, RandomStream::kThermostat, first_atom(op.work, index), g);
-      return langevin_middle(op, now, g);
+      return langevin_middle(op, bath, g);
     });
   });
   count_step(op.counter);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "computes/constraints/group_constraint.h"
+#include "decomposition/conditions.h"
 #include "decomposition/energies.h"
 #include "decomposition/faults.h"
 #include "decomposition/slots.h"
@@ -29,15 +30,6 @@ struct GroupTable {
   }
 };
 
-// What may change while a simulation goes on. Kernels read it by pointer, so recorded blocks of steps
-// stay valid. All of it is uniform: a GPU reads it once a block into shared memory (hence no
-// initialisers), before it waits for the forces.
-struct Conditions {
-  double thermal;      // kT of the bath, kJ/mol
-  double keep;         // exp(-friction dt)
-  double noise_scale;  // sqrt(kT (1 - keep^2)); times sqrt(1/m) per atom
-};
-
 // What every stage works on.
 struct GroupWork {
   Slots slots;
@@ -52,7 +44,7 @@ struct GroupWork {
   double buffer_limit2;         // square of the displacement beyond which pair lists may miss pairs
   double blowup2;  // square of the largest sane displacement from the reference position
   Faults* faults;
-  const Conditions* conditions;  // null for stages that need none
+  const Conditions* conditions;
 
   // Besides what each stage says of positions and velocities.
   void memory(MemoryUses& uses, Access) const {

@@ -71,7 +71,7 @@ StepPlan make_step_plan(const IntegratorSettings& settings, int degrees_of_freed
                   ": between actions of the long-range force the kinetic energy means nothing; "
                   "'every' must be a multiple of long_range_every");
   }
-  plan.conditions.thermal = kBoltzmann * plan.temperature;
+  plan.bath.thermal = kBoltzmann * plan.temperature;
   return plan;
 }
 

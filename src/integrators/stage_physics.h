@@ -298,10 +298,10 @@ inline constexpr double kHeatTolerance = 1e-3;
 // `g.noise` holds standard normal numbers. The thermostat's change of the velocities comes in two
 // equal parts u, before and after the drift, as docs/theory/integrators.md derives.
 template <class Group>
-QMD_HD Outcome langevin_middle(const LangevinMiddle& op, const Conditions& now, Group& g) {
+QMD_HD Outcome langevin_middle(const LangevinMiddle& op, const HeatBath& bath, Group& g) {
   g.make_shape();
   kick(g, op.timestep);
-  const double lose = 0.5 * (now.keep - 1), scale = 0.5 * now.noise_scale;
+  const double lose = 0.5 * (bath.keep - 1), scale = 0.5 * bath.noise_scale;
   for (int i = 0; i < g.size(); ++i) {
     g.noise[i] = (scale * g.root_inverse_mass(i)) * g.noise[i] + lose * g.velocity[i];
     g.velocity[i] += g.noise[i];

@@ -22,11 +22,7 @@ namespace quiltmd {
 // Memory of a step on the device of one rank.
 inline constexpr size_t kStepSums = 16, kStepNumbers = 4;
 struct StepMemory {
-  StepMemory(Device& device, const Conditions& now)
-      : conditions(device, std::vector{now}),
-        sums(device, kStepSums),
-        numbers(device, kStepNumbers) {}
-  Buffer<Conditions> conditions;
+  explicit StepMemory(Device& device) : sums(device, kStepSums), numbers(device, kStepNumbers) {}
   Buffer<int64_t> sums;    // of reductions, fixed point
   Buffer<double> numbers;  // what one task leaves for the next
 };
@@ -63,7 +59,7 @@ struct StepPlan {
   double temperature = 0;           // of the bath, K; 0: none
   double degrees_of_freedom = 0;    // that the kinetic energy is shared by
 
-  Conditions conditions{0, 1, 0};  // at the start; no bath
+  HeatBath bath{0, 1, 0};  // at the start: none
 
   // The part of the Verlet buffer that catches every pair which lists are given. With all of it no
   // pair is missed, and energy is conserved.

@@ -66,7 +66,7 @@ QMD_HD double rescaling_factor(const DrawRescaling& op) {
   const double kinetic = from_fixed(*op.kinetic, kEnergyScale);
   if (!(kinetic > 0)) return 1;  // at rest there is nothing to scale
   const auto step = static_cast<uint64_t>(*op.step);
-  const double share = (1 - op.keep) * (0.5 * op.conditions->thermal) / kinetic;
+  const double share = (1 - op.keep) * (0.5 * op.conditions->bath.thermal) / kinetic;
   const double normal = gaussian3(op.seed, step, kFirstNormal, RandomStream::kRescaling).x;
   const double first = std::sqrt(op.keep) + std::sqrt(share) * normal;
   const double others = 2 * gamma_number(0.5 * (op.degrees_of_freedom - 1), op.seed, step);

@@ -87,10 +87,10 @@ QMD_FLAT void step(VerletStep op, WaterLanes& lanes) {
 
 QMD_FLAT void langevin(LangevinMiddle op, WaterLanes& lanes) {
   draw_noise(op.seed, static_cast<uint64_t>(*op.work.step), lanes);
-  const Conditions now = *op.work.conditions;
+  const HeatBath bath = op.work.conditions->bath;
   for (int lane = 0; lane < WaterLanes::kWidth; ++lane) {
     RigidWater g = get(lanes, lane);
-    const Outcome outcome = langevin_middle(op, now, g);
+    const Outcome outcome = langevin_middle(op, bath, g);
     set(lanes, lane, g, outcome);
   }
 }

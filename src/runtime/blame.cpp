@@ -35,7 +35,7 @@ Suspect strongest_term(const Setup& setup, const std::vector<Vec3d>& positions, 
   for (const Terms& terms : setup.system.terms) {
     one.terms = {terms_with(atom, terms)};
     Evaluation out;
-    reference_bonded(one, setup.box, positions, out);
+    reference_bonded(one, setup.grid.box, positions, out);
     const double force = norm(out.forces[static_cast<size_t>(atom)]);
     if (force > worst.force) worst = {terms.form->words, force};
   }
@@ -56,8 +56,8 @@ Neighbour closest(const Setup& setup, const std::vector<Vec3d>& positions, int32
   Neighbour best;
   for (int32_t j = 0; j < setup.system.atom_count(); ++j) {
     if (std::find(bound.begin(), bound.end(), j) != bound.end()) continue;
-    const double d = norm(setup.box.nearest_image(positions[static_cast<size_t>(j)] -
-                                                  positions[static_cast<size_t>(atom)]));
+    const double d = norm(setup.grid.box.nearest_image(positions[static_cast<size_t>(j)] -
+                                                       positions[static_cast<size_t>(atom)]));
     if (d < best.distance) best = {j, d};
   }
   return best;

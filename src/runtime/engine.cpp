@@ -233,10 +233,10 @@ void Engine::set_conditions(const std::map<std::string, double>& values) {
   }
   const StepPlan plan = make_step_plan(changed, setup_->degrees_of_freedom);
   integrator_ = std::move(changed);
-  setup_->plan.conditions = plan.conditions;
+  setup_->plan.bath = plan.bath;
   setup_->plan.temperature = plan.temperature;
   try {
-    move_atoms([&](Rank& rank) { rank.set_conditions(plan.conditions); });
+    move_atoms([](Rank& rank) { rank.follow_conditions(); });
   } catch (const Blowup& blowup) {
     explain(blowup);
   }

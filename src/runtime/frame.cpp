@@ -14,7 +14,7 @@ Frame::Frame(const System& system, const Setup& setup, Contents contents, int64_
       contents_(contents),
       step_(step),
       list_step_(list_step),
-      box_(setup.box),
+      box_(setup.grid.box),
       constant_energy_(setup.constant_energy),
       dispersion_energy_(setup.dispersion_energy),
       constant_virial_(setup.constant_virial),

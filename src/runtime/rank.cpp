@@ -13,7 +13,7 @@ Rank::Rank(const Setup& setup, Device& device, Transport& transport, RankView vi
       device_(device),
       view_(std::move(view)),
       memory_(setup, device),
-      step_memory_(device, plan_.conditions),
+      step_memory_(device),
       executor_(view_.rank, device, transport),
       records_(view_.ranks == 1 && device.capabilities().records),
       recordings_(device),
@@ -93,7 +93,6 @@ void Rank::run_stage(const Schedule& stage, int64_t step, ForcesAfter after) {
   context_ = {memory_.group_work(),       memory_.groups.clear_forces(), after,
               slots_.step.data(),         slots_.energy.data(),          step_memory_.sums.data(),
               step_memory_.numbers.data()};
-  context_.groups.conditions = step_memory_.conditions.data();
   context_.groups.long_range_weight =
       reach(step) == Reach::kAll ? static_cast<float>(plan_.long_range_every) : 0;
   executor_.run(stage);

@@ -36,7 +36,7 @@ class Rank {
   void load(const HostState& state);
   void run(int64_t steps);
   void draw_velocities(double temperature, uint64_t seed);
-  void set_conditions(const Conditions& conditions);  // for the steps from here on
+  void follow_conditions();  // those of the setup hold for the steps from here on
 
   // Evaluate forces with energies at the current positions.
   void evaluate();

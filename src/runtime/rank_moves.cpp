@@ -22,8 +22,8 @@ void Rank::draw_velocities(double temperature, uint64_t seed) {
 }
 
 // A new epoch begins: the present one, if it had to be redone, would be so under these conditions.
-void Rank::set_conditions(const Conditions& conditions) {
-  step_memory_.conditions.upload({conditions});
+void Rank::follow_conditions() {
+  memory_.follow_conditions();
   executor_.run(agree_);  // on the momentum, which may be that of new velocities
   state_.end_epoch(plan_.remove_com_every);
   remove_momentum();

@@ -26,10 +26,12 @@ Range share(int total, int rank, int ranks) {
 // buffer, beyond which a step is not valid, and a hydrogen group's radius) they stick out.
 std::vector<int> reached_planes(const RankMemory& m, const RankPlan& plan, Range of) {
   const int n = m.mesh->grid.nx;
+  const PatchGrid& patches = m.setup.grid;
   const double margin = m.setup.group_radius + m.setup.ages.limit.back();
+  const double beyond = margin / (patches.cells.x * patches.least_width);  // in any box that serves
   std::vector<char> reached(static_cast<size_t>(n), 0);
   for (const int patch : plan.owned) {
-    const PlaneRange range = pme_plane_range(m.mesh->grid, m.setup.grid.cell(patch).x, margin);
+    const PlaneRange range = pme_plane_range(m.mesh->grid, patches.cell(patch).x, beyond);
     for (int i = 0; i < range.count; ++i) reached[static_cast<size_t>((range.first + i) % n)] = 1;
   }
   std::vector<int> planes;

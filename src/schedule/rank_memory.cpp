@@ -21,9 +21,9 @@ constexpr int kSmallSystem = 50000;
 PairSetup pair_setup(const Setup& setup, const SlotMemory& slots) {
   const int atoms = setup.system.atom_count();
   const double reach = setup.nonbonded.cutoff + setup.lists.buffer;
-  return {
-      setup.pairs, setup.packed_pairs.table, setup.ages, atoms < kSmallSystem ? 2 : 1,
-      expected_entries(atoms, atoms / setup.box.volume(), reach, slots.room.slots / kClusterSize)};
+  return {setup.pairs, setup.packed_pairs.table, setup.ages, atoms < kSmallSystem ? 2 : 1,
+          expected_entries(atoms, atoms / setup.grid.box.volume(), reach,
+                           slots.room.slots / kClusterSize)};
 }
 
 }  // namespace
@@ -38,6 +38,12 @@ RankMemory::RankMemory(const Setup& shared, Device& on)
       terms(slots) {
   const NonbondedSettings& settings = setup.nonbonded;
   if (settings.pme) mesh.emplace(slots, settings.grid, settings.order, settings.alpha);
+  follow_conditions();
+}
+
+void RankMemory::follow_conditions() {
+  slots.set_conditions(setup.plan.bath);
+  if (mesh) mesh->follow_box();
 }
 
 void RankMemory::adopt(const RankPlan& plan) {

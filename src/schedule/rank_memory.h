@@ -19,6 +19,8 @@ namespace quiltmd {
 struct RankMemory {
   RankMemory(const Setup& setup, Device& device);
 
+  // The conditions are those of the setup from here on.
+  void follow_conditions();
   // Take over a plan: which patches are owned, which are proxies, which computes are made here.
   void adopt(const RankPlan& plan);
   const RankPlan& plan() const { return slots.plan(); }

@@ -82,6 +82,17 @@ ListAges list_ages(const ListSettings& lists, double cutoff, const StepPlan& pla
 
 }  // namespace
 
+void set_box(Setup& setup, const Box& box) {
+  const NonbondedSettings& nonbonded = setup.nonbonded;
+  const double reach = nonbonded.cutoff + setup.lists.buffer + 2 * setup.group_radius;
+  setup.grid = make_patch_grid(box, nonbonded.cutoff, reach, setup.lists.away);
+  const Constant ewald = ewald_constant(setup.system, nonbonded, box.volume());
+  const Constant dispersion = dispersion_constant(setup.system, nonbonded, box.volume());
+  setup.constant_energy = ewald.energy;
+  setup.dispersion_energy = dispersion.energy;
+  setup.constant_virial = ewald.virial + dispersion.virial;
+}
+
 Setup make_setup(System system, const NonbondedSettings& nonbonded,
                  const IntegratorSettings& integrator, const ListSettings& lists, const Box& box) {
   Setup setup;
@@ -92,20 +103,13 @@ Setup make_setup(System system, const NonbondedSettings& nonbonded,
   setup.plan = make_step_plan(integrator, setup.degrees_of_freedom);
   setup.lists = resolve(lists, setup.plan);
   setup.ages = list_ages(setup.lists, nonbonded.cutoff, setup.plan);
-  setup.box = box;
   setup.group_radius = radius_of_groups(setup.system);
   if (nonbonded.pme) check_pme_grid(nonbonded.order, nonbonded.grid);
-  const double reach = nonbonded.cutoff + setup.lists.buffer + 2 * setup.group_radius;
-  setup.grid = make_patch_grid(box, nonbonded.cutoff, reach, setup.lists.away);
+  set_box(setup, box);
   setup.packed_pairs = pack_pairs(setup.system, nonbonded);
   setup.pairs = pair_parameters(setup.system, nonbonded, setup.packed_pairs.form);
   const auto& masses = setup.system.masses;
   setup.total_mass = std::accumulate(masses.begin(), masses.end(), 0.0);
-  const Constant ewald = ewald_constant(setup.system, nonbonded, box.volume());
-  const Constant dispersion = dispersion_constant(setup.system, nonbonded, box.volume());
-  setup.constant_energy = ewald.energy;
-  setup.dispersion_energy = dispersion.energy;
-  setup.constant_virial = ewald.virial + dispersion.virial;
   return setup;
 }
 

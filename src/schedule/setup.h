@@ -27,8 +27,7 @@ struct Setup {
   StepPlan plan;
   ListSettings lists;  // resolved: no zeros
   ListAges ages;
-  Box box{};
-  PatchGrid grid;
+  PatchGrid grid;  // of the box as it is now
   PackedPairs packed_pairs;
   PairParameters pairs{};
   double group_radius = 0;  // how far atoms stick out from the first of their group, nm
@@ -38,6 +37,10 @@ struct Setup {
   double dispersion_energy = 0;  // kJ/mol
   double constant_virial = 0;    // of both, each element of the diagonal, kJ/mol
 };
+
+// The box is another one from here on: what follows from it does so, too. Throws Error, and changes
+// nothing, when it does not suit the cutoff or the lists.
+void set_box(Setup& setup, const Box& box);
 
 // Derive a setup. Throws Error when the box does not suit the cutoff or the lists.
 Setup make_setup(System system, const NonbondedSettings& nonbonded,

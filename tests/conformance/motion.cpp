@@ -108,7 +108,7 @@ void langevin_agrees(Pair devices, const Input& in) {
   const double keep = std::exp(-0.02), noise = std::sqrt(kThermal * (1 - keep * keep));
   for (int n = 0; n < 20; ++n)
     twins.both([&](OneRank& r) {
-      r.conditions.upload({{kThermal, keep, noise}});
+      r.set_conditions({kThermal, keep, noise});
       r.take(
           LangevinMiddle{r.work(), 0.002, 11, r.energy.data(), ForcesAfter::kKept, r.step.data()});
     });
@@ -122,7 +122,7 @@ void forces_are_cleared(Pair devices, const Input& in) {
   Twins kept(devices, in), cleared(devices, in);
   const double keep = std::exp(-0.02), noise = std::sqrt(kThermal * (1 - keep * keep));
   const auto step = [&](OneRank& r, ForcesAfter after) {
-    r.conditions.upload({{kThermal, keep, noise}});
+    r.set_conditions({kThermal, keep, noise});
     r.take(LangevinMiddle{r.work(), 0.002, 11, r.energy.data(), after, r.step.data()});
   };
   step(kept.ours, ForcesAfter::kKept);

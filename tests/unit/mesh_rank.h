@@ -29,7 +29,9 @@ struct Mesh : MeshMemory {
   OneRank& rank;
 
   Mesh(OneRank& r, const NonbondedSettings& settings)
-      : MeshMemory(r, settings.grid, settings.order, settings.alpha), rank(r) {}
+      : MeshMemory(r, settings.grid, settings.order, settings.alpha), rank(r) {
+    follow_box();
+  }
 
   // launch(first, count) for each of `parts` pieces of a whole, as ranks would have them.
   template <class Launch>

@@ -100,7 +100,7 @@ inline System make_mixture(int molecules, int carbon_every, const Box& box,
 }
 
 // A grid of patches that have no neighbours.
-inline PatchGrid lone_patches(const Box& box, Int3 cells) { return {box, cells, 1, {}, {}}; }
+inline PatchGrid lone_patches(const Box& box, Int3 cells) { return {box, cells, 1, 0, {}, {}}; }
 
 // What OneRank's memory refers to.
 struct OneGrid {
@@ -140,7 +140,6 @@ class OneRank : private OneGrid, public SlotMemory {
     w.constraint_tolerance = tolerance;
     w.buffer_limit2 = 1e10;
     w.blowup2 = 1e20;
-    w.conditions = conditions.data();
     return w;
   }
 
@@ -205,6 +204,7 @@ class OneRank : private OneGrid, public SlotMemory {
     plan.computes = plan.owned;
     plan.interior = on.size();
     adopt(plan);
+    set_conditions({0, 0.98, 0.3});
     for (auto* b : {&positions[0], &positions[1], &velocities[0], &velocities[1], &reference})
       device.fill(b->data(), 0, b->bytes(), Stream::kMain);
     for (auto* b : {&local, &low}) device.fill(b->data(), 0, b->bytes(), Stream::kMain);
@@ -244,7 +244,6 @@ class OneRank : private OneGrid, public SlotMemory {
 
  public:
   const GroupMemory groups{*this, {}, 1e-10};
-  Buffer<Conditions> conditions{device, std::vector<Conditions>{{0, 0.98, 0.3}}};  // of the bath
 };
 
 }  // namespace quiltmd::test

@@ -243,7 +243,7 @@ void exercise(Rank& rank, const HostState& state) {
   rank.run(45);  // epochs are recorded when they are met again
   rank.evaluate();
   rank.run(7);
-  rank.set_conditions({kBoltzmann * 200, 0.9, 0.5});
+  rank.follow_conditions();
   rank.run(8);
   rank.capture({.energies = true, .positions = true, .state = true});
   rank.keep();
@@ -303,12 +303,13 @@ void null_finds_none_either() {
 // ---- Conditions -------------------------------------------------------------------------------
 
 // Velocities by atom after a run whose second half is under other conditions.
-std::vector<Vec3d> end_of_run(Device& device, const Prepared& p, const Conditions& later) {
+std::vector<Vec3d> end_of_run(Device& device, Prepared p, const HeatBath& later) {
   auto ends = make_local_transport(1);
   Rank rank(p.setup, device, *ends[0], views_of(p, 1)[0]);
   rank.load(p.state);
   rank.run(40);
-  rank.set_conditions(later);
+  p.setup.plan.bath = later;
+  rank.follow_conditions();
   rank.run(40);
   const std::vector<Vec3d> by_slot = rank.memory().slots.velocity().download();
   std::vector<Vec3d> result;
@@ -325,11 +326,11 @@ void recorded_blocks_follow_conditions() {
   const auto same = [](const std::vector<Vec3d>& a, const std::vector<Vec3d>& b) {
     return std::memcmp(a.data(), b.data(), a.size() * sizeof(Vec3d)) == 0;
   };
-  const Conditions colder{kBoltzmann * 200, 0.9, 0.5};
+  const HeatBath colder{kBoltzmann * 200, 0.9, 0.5};
   const std::vector<Vec3d> launched = end_of_run(cpu, p, colder);
   CHECK(same(end_of_run(recording, p, colder), launched));
   CHECK(recording.recordings_run() > 3);
-  CHECK(!same(end_of_run(cpu, p, p.setup.plan.conditions), launched));
+  CHECK(!same(end_of_run(cpu, p, p.setup.plan.bath), launched));
 }
 
 // ---- Schedules with a dependency less ---------------------------------------------------------

@@ -48,7 +48,7 @@ OneRank place(Device& device, const Input& in) {
 LangevinMiddle langevin(OneRank& rank, double timestep, double friction) {
   const double keep = std::exp(-friction * timestep),
                noise = std::sqrt(kThermal * (1 - keep * keep));
-  rank.conditions.upload({{kThermal, keep, noise}});
+  rank.set_conditions({kThermal, keep, noise});
   return {rank.work(), timestep, 11, rank.energy.data(), ForcesAfter::kKept, nullptr};
 }
 

@@ -235,14 +235,14 @@ void planes_are_announced() {
   Random random(7);
   std::uniform_real_distribution<double> uniform(0, 1);
   for (const MeshCase& c : kMeshCases) {
-    const PmeGrid grid{c.grid.x, c.grid.y, c.grid.z, c.order, c.box, c.cells};
-    const double margin = 0.12;
+    const PmeGrid grid{c.grid.x, c.grid.y, c.grid.z, c.order, c.cells, {}};
+    const double beyond = 0.12 / c.box.widths().x;
     for (int cell = 0; cell < c.cells.x; ++cell) {
-      const PlaneRange range = pme_plane_range(grid, cell, margin);
+      const PlaneRange range = pme_plane_range(grid, cell, beyond);
       CHECK(range.first >= 0 && range.first < grid.nx && range.count <= grid.nx);
       for (int i = 0; i < 200; ++i) {
         const double inside = (cell + uniform(random)) / c.cells.x;
-        const double out = (2 * uniform(random) - 1) * margin / c.box.widths().x;
+        const double out = (2 * uniform(random) - 1) * beyond;
         const int last = static_cast<int>(std::floor(grid.nx * (inside + out)));
         for (int j = 0; j < c.order; ++j) {
           const int from_first = ((last - j - range.first) % grid.nx + grid.nx) % grid.nx;

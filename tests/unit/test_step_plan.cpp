@@ -35,10 +35,11 @@ Parameters rescaling(int every = 10) {
 // The names of what a stage launches.
 std::vector<std::string> launches(const Stage& stage, ForcesAfter after) {
   NullDevice device;
-  StepMemory memory(device, {});
+  StepMemory memory(device);
+  const Buffer<Conditions> conditions(device, 1);
   StepContext context;
   context.forces_after = after;
-  context.groups.conditions = memory.conditions.data();
+  context.groups.conditions = conditions.data();
   context.sums = memory.sums.data();
   context.numbers = memory.numbers.data();
   for (const StepTask& task : stage) task.launch(device, context);
@@ -109,8 +110,8 @@ std::vector<double> propagated(double kinetic, double freedom, double thermal, d
   std::vector<double> after;
   const int64_t fixed = to_fixed(kinetic, kEnergyScale);
   for (int64_t step = 0; step < count; ++step) {
-    const Conditions bath{2 * thermal, 1, 0};
-    const double factor = rescaling_factor({&fixed, nullptr, &bath, freedom, keep, 7, &step});
+    const Conditions now{{2 * thermal, 1, 0}, {}};
+    const double factor = rescaling_factor({&fixed, nullptr, &now, freedom, keep, 7, &step});
     after.push_back(factor * factor * kinetic);
   }
   return after;
@@ -178,8 +179,8 @@ void large_systems_relax_exponentially() {
   double kinetic = 2 * target;
   for (int64_t step = 0; step < 10; ++step) {
     const int64_t fixed = to_fixed(kinetic, kEnergyScale);
-    const Conditions bath{2 * kThermal, 1, 0};
-    const double factor = rescaling_factor({&fixed, nullptr, &bath, kFreedom, keep, 7, &step});
+    const Conditions now{{2 * kThermal, 1, 0}, {}};
+    const double factor = rescaling_factor({&fixed, nullptr, &now, kFreedom, keep, 7, &step});
     CHECK_NEAR(factor * factor * kinetic / target, keep * kinetic / target + (1 - keep), 2e-3);
     kinetic *= factor * factor;
   }
@@ -187,8 +188,8 @@ void large_systems_relax_exponentially() {
 
 void atoms_at_rest_stay_at_rest() {
   const int64_t nothing = 0, step = 5;
-  const Conditions bath{2.5, 1, 0};
-  CHECK(rescaling_factor({&nothing, nullptr, &bath, 30, 0.5, 7, &step}) == 1);
+  const Conditions now{{2.5, 1, 0}, {}};
+  CHECK(rescaling_factor({&nothing, nullptr, &now, 30, 0.5, 7, &step}) == 1);
 }
 
 }  // namespace

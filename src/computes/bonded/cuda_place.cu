@@ -8,7 +8,7 @@
 namespace quiltmd {
 namespace {
 
-constexpr int kThreads = 128;
+constexpr int kThreads = 128, kBlocks = 5;
 
 __global__ void clear_counts(int32_t* counts, const Faults* faults) {
   wait_for_previous();
@@ -59,7 +59,8 @@ __device__ __forceinline__ void place_nth(const PlaceTerms& op, int block) {
     place_nth<k + 1>(op, block - blocks);
 }
 
-__global__ void __launch_bounds__(kThreads)
+// With kBlocks on a multiprocessor: looking up atoms takes time, so many are to be on their way.
+__global__ void __launch_bounds__(kThreads, kBlocks)
     place_terms_kernel(const __grid_constant__ PlaceTerms op) {
   wait_for_previous();
   if (op.faults->refused) return;

@@ -3,10 +3,10 @@
 #pragma once
 
 #include "computes/bonded/forms/forms.h"
+#include "decomposition/conditions.h"
 #include "decomposition/energies.h"
 #include "decomposition/faults.h"
 #include "decomposition/slots.h"
-#include "math/box.h"
 
 namespace quiltmd {
 
@@ -38,7 +38,7 @@ struct PlaceTerms {
   Slots slots;
   const PlacedPatch* patches;
   GridView grid;
-  Box box;
+  const Conditions* conditions;
   const int32_t* slot_count;
   int slot_capacity;
   const int32_t* slot_of_atom;
@@ -52,8 +52,8 @@ struct PlaceTerms {
       QMD_USES(kNone, form.parameters, form.shared);
       QMD_USES(kWrite, form.placed);
     }
-    QMD_USES(kRead, slots.atom, slots.patch, slots.local, patches, grid, slot_count);
-    QMD_USES(kRead, slot_of_atom, computed_here, extent(step, 1));
+    QMD_USES(kRead, slots.atom, slots.patch, slots.local, patches, grid, conditions);
+    QMD_USES(kRead, slot_count, slot_of_atom, computed_here, extent(step, 1));
     QMD_USES(kReadWrite, terms.placed_count);
     Faults::reports(uses, faults);
     QMD_USES(kNone, slots);

@@ -61,7 +61,7 @@ PlaceTerms TermMemory::place_terms() const {
   op.slots = slots_.slots();
   op.patches = slots_.patches.data();
   op.grid = slots_.grid_view();
-  op.box = slots_.patch_grid.box;
+  op.conditions = slots_.conditions.data();
   op.slot_count = slots_.used_slots();
   op.slot_capacity = slots_.capacity();
   op.slot_of_atom = slots_.slot_of_atom.data();

@@ -71,9 +71,9 @@ class TermPlacer {
   // Offset in patches from one atom's patch to the nearest image of the other's. Atoms have just been
   // put into their patches, so the other image is at most one box away.
   QMD_HD Int3 offset_between(Int3 from, Float4 first, Int3 to, Float4 other) const {
-    const Vec3d f = op_.box.to_fraction({static_cast<double>(other.x) - first.x,
-                                         static_cast<double>(other.y) - first.y,
-                                         static_cast<double>(other.z) - first.z});
+    const Vec3d f = op_.conditions->box.to_fraction({static_cast<double>(other.x) - first.x,
+                                                     static_cast<double>(other.y) - first.y,
+                                                     static_cast<double>(other.z) - first.z});
     Int3 offset{};
     for (int d = 0; d < 3; ++d) {
       const int cells = op_.grid.cells[d];

@@ -14,6 +14,7 @@
 #include "computes/pme/bspline.h"
 #include "computes/pme/divider.cuh"
 #include "computes/pme/mesh_frame.h"
+#include "computes/pme/operations.h"
 
 namespace quiltmd::mesh {
 
@@ -40,13 +41,12 @@ struct Bricks {
   // to global memory, as those do that stray.
   Bricks(const PmeGrid& g, int pieces, int most_words) : by_pieces(pieces) {
     const Int3 points{g.nx, g.ny, g.nz};
-    const Vec3d widths = g.box.widths();
     for (int d = 0; d < 3; ++d) {
       const int n = points[d], cells = g.cells[d];
       int widest = 0;
       for (int c = 0; c < cells; ++c)
         widest = std::max(widest, (n * (c + 1) + cells - 1) / cells - n * c / cells);
-      const int margin = static_cast<int>(std::ceil(kMargin * n / widths[d]));
+      const int margin = static_cast<int>(std::ceil(kMargin * n / (cells * g.widths[d])));
       const int before = g.order - 1 + margin;
       const float half_cell = 0.5f / static_cast<float>(cells);
       axis[d] = {n, before + widest + margin, before, cells, half_cell, Divider(cells)};
@@ -78,8 +78,10 @@ __device__ T* brick_memory() {
 
 // The part of a patch that a block takes, where its brick is, and how much of that it reaches.
 struct Piece {
-  int base[3];  // where the patch's centre is on the grid: a whole point and the rest
-  float rest[3];
+  // Where the patch's centre is on the grid: a whole point and the rest, which stands beside the grid
+  // points per nm, so that an access gives all that an atom needs of a dimension.
+  int base[3];
+  float4 axis[3];
   int origin[3];        // first grid point of the brick, unwrapped
   int low[3], high[3];  // points of the brick that atoms reach: the first, and beyond the last
 };
@@ -95,18 +97,24 @@ __device__ __forceinline__ SlotRange find_slots(const PlacedPatch& patch, const 
           patch.start + min(b.by_pieces(clusters * (piece + 1)) * kClusterSize, patch.atoms)};
 }
 
+// Grid points per nm of the dimension that this thread has in find_piece().
+__device__ __forceinline__ Vec3f own_per_nm(const BoxOnMesh* box) {
+  return box->per_nm[min(static_cast<int>(threadIdx.x), 2)];
+}
+
 // The piece that this block takes, one dimension a thread; there after the next barrier. The patch's
 // centre is found in integers, which is sooner there than double precision. A whole patch is taken to
 // reach all of its brick.
 __device__ __forceinline__ void find_piece(const PlacedPatch& patch, const Bricks& b,
-                                           Piece& found) {
+                                           const Vec3f& per_nm, Piece& found) {
   const int d = threadIdx.x;
   if (d >= 3) return;
   const Bricks::Axis& axis = b.axis[d];
   const int cell = patch.cell[d];
   const int twice = axis.points * (2 * cell + 1), base = axis.by_cells(twice / 2);
   found.base[d] = base;
-  found.rest[d] = static_cast<float>(twice - 2 * base * axis.cells) * axis.half_cell;
+  const float rest = static_cast<float>(twice - 2 * base * axis.cells) * axis.half_cell;
+  found.axis[d] = {per_nm.x, per_nm.y, per_nm.z, rest};
   found.origin[d] = axis.by_cells(axis.points * cell) - axis.before;
   found.low[d] = gridDim.y == 1 ? 0 : axis.size;
   found.high[d] = gridDim.y == 1 ? axis.size : 0;
@@ -120,14 +128,13 @@ struct Place {
   Vec3f t;
   bool inside;
 
-  __device__ __forceinline__ Place(const MeshFrame& frame, const Bricks& b, const Piece& piece,
-                                   const Float4& local)
+  __device__ __forceinline__ Place(const Bricks& b, const Piece& piece, const Float4& local)
       : inside(true) {
 #pragma unroll
     for (int d = 0; d < 3; ++d) {
-      const Vec3f s = frame.per_nm(d);
+      const float4 s = piece.axis[d];
       const float u =
-          __fmaf_rn(s.z, local.z, __fmaf_rn(s.y, local.y, __fmaf_rn(s.x, local.x, piece.rest[d])));
+          __fmaf_rn(s.z, local.z, __fmaf_rn(s.y, local.y, __fmaf_rn(s.x, local.x, s.w)));
       const float whole = floorf(u);
       t[d] = u - whole;
       point[d] = static_cast<int>(whole) + (piece.base[d] - piece.origin[d] - (Order - 1));
@@ -225,9 +232,11 @@ __device__ __forceinline__ void over_points(const Bricks& b, const Piece& piece,
 template <int Order>
 class Scattered {
  public:
-  __device__ Scattered(const MeshFrame& frame, const Int3& grid, const Int3& first)
-      : x_(frame.wrap(0, first.x)), size_x_(grid.x), plane_(static_cast<int64_t>(grid.y) * grid.z) {
-    const int y = frame.wrap(1, first.y), z = frame.wrap(2, first.z);
+  __device__ Scattered(const Int3& grid, const Int3& first)
+      : x_(onto_grid(first.x, grid.x)),
+        size_x_(grid.x),
+        plane_(static_cast<int64_t>(grid.y) * grid.z) {
+    const int y = onto_grid(first.y, grid.y), z = onto_grid(first.z, grid.z);
 #pragma unroll
     for (int n = 0; n < Order; ++n) {
       line_[n] = wrapped(y + n, grid.y) * grid.z;

@@ -19,37 +19,43 @@ using fft::Run;
 using fft::Shape;
 using fft::Way;
 
-// exp(-pi^2 m^2/alpha^2)/(pi V m^2) |b(m)|^2, with m = sum of k_d times the reciprocal vectors.
-struct Influence {
-  float xx, xy, xz, yy, yz, zz;  // reciprocal vectors: component of dimension 1 along axis 2
-  float decay;                   // -pi^2/alpha^2
-  float scale;                   // 1/(pi V)
-  const float* moduli[3];
+// The box in single precision, in shared memory: kernels read from constant memory only what never
+// changes, and registers are few.
+struct FlatBox {
+  static constexpr int kNumbers = 10;
+  Vec3f a, b, c;  // reciprocal vectors
+  float scale;    // 1/(pi V)
 
-  Influence(const ConvolveLines& op) {
-    const Box& b = op.grid.box;
-    xx = static_cast<float>(1 / b.ax);
-    xy = static_cast<float>(-b.bx / (b.ax * b.by));
-    xz = static_cast<float>((b.bx * b.cy - b.by * b.cx) / (b.ax * b.by * b.cz));
-    yy = static_cast<float>(1 / b.by);
-    yz = static_cast<float>(-b.cy / (b.by * b.cz));
-    zz = static_cast<float>(1 / b.cz);
-    decay = static_cast<float>(-kPi * kPi / (op.alpha * op.alpha));
-    scale = static_cast<float>(1 / (kPi * b.volume()));
-    for (int d = 0; d < 3; ++d) moduli[d] = op.moduli[d];
+  // A number a thread, to be loaded early; there after the barrier that follows store().
+  __device__ static float load(const BoxOnMesh* from) {
+    static_assert(offsetof(BoxOnMesh, scale) ==
+                  offsetof(BoxOnMesh, reciprocal) + 9 * sizeof(double));
+    const int number = min(static_cast<int>(threadIdx.x), kNumbers - 1);
+    return static_cast<float>((&from->reciprocal.a.x)[number]);
+  }
+  __device__ void store(float number) {
+    static_assert(sizeof(FlatBox) == kNumbers * sizeof(float));
+    if (threadIdx.x < kNumbers) (&a.x)[threadIdx.x] = number;
   }
 
-  // m of signed frequencies kx, ky, kz >= 0.
+  // m of signed frequencies kx, ky, kz >= 0: the sum of k_d times the reciprocal vectors.
   __device__ Vec3f wave(float kx, float ky, float kz) const {
-    return {kx * xx, __fmaf_rn(kx, xy, ky * yy), __fmaf_rn(kx, xz, __fmaf_rn(ky, yz, kz * zz))};
+    return {kx * a.x, __fmaf_rn(kx, a.y, ky * b.y),
+            __fmaf_rn(kx, a.z, __fmaf_rn(ky, b.z, kz * c.z))};
   }
+};
+
+// exp(-pi^2 m^2/alpha^2)/(pi V m^2) |b(m)|^2.
+struct Influence {
+  float decay;  // -pi^2/alpha^2
+  const float* moduli[3];
 
   __device__ static float square(Vec3f m) {
     return __fmaf_rn(m.x, m.x, __fmaf_rn(m.y, m.y, m.z * m.z));
   }
 
-  // `modulus` is the product of the three |b|^2.
-  __device__ float operator()(Vec3f m, float modulus) const {
+  // `modulus` is the product of the three |b|^2, `scale` 1/(pi V).
+  __device__ float operator()(Vec3f m, float modulus, float scale) const {
     const float m2 = square(m);
     const float value = __fdividef(scale * modulus * __expf(decay * m2), m2);
     return m2 > 0.0f ? value : 0.0f;
@@ -85,14 +91,17 @@ __device__ void add_block_sum(double value, double* scratch, int64_t* total) {
 template <bool kEnergy>
 struct ConvolveTile {
   const Influence& influence;
+  const FlatBox& box;
   const Shape& s;
   int y, first_z;
   float ky, modulus_y;
   double energy = 0;
   Symmetric virial{};
 
-  __device__ ConvolveTile(const Influence& i, const Shape& shape, int line, int z)
+  __device__ ConvolveTile(const Influence& i, const FlatBox& cell, const Shape& shape, int line,
+                          int z)
       : influence(i),
+        box(cell),
         s(shape),
         y(line),
         first_z(z),
@@ -103,8 +112,8 @@ struct ConvolveTile {
   __device__ __forceinline__ Complex operator()(int column, int k, Complex v) {
     const int kz = first_z + column;
     const float modulus = modulus_y * influence.moduli[0][k] * influence.moduli[2][min(kz, s.half)];
-    const Vec3f m = influence.wave(signed_frequency(k, s.nx), ky, static_cast<float>(kz));
-    const float g = influence(m, modulus);
+    const Vec3f m = box.wave(signed_frequency(k, s.nx), ky, static_cast<float>(kz));
+    const float g = influence(m, modulus, box.scale);
     if constexpr (kEnergy) add(kz, g, m, v);
     return {g * v.re, g * v.im};
   }
@@ -145,12 +154,15 @@ __device__ __forceinline__ void convolve_pass(const Lines& lines, const Plan& pl
 template <bool kEnergy>
 __global__ void __launch_bounds__(kTileThreads)
     convolve_tiles(const __grid_constant__ Shape s, int first, int width, Divider by_width,
-                   const __grid_constant__ Influence influence, Complex* spectrum,
-                   int64_t* energy) {
+                   const __grid_constant__ Influence influence, const BoxOnMesh* on_mesh,
+                   Complex* spectrum, int64_t* energy) {
+  __shared__ FlatBox box;
+  const float number = FlatBox::load(on_mesh);
   const int y = first + blockIdx.y, entries = s.entries(), column = blockIdx.x * width;
   const int64_t plane = static_cast<int64_t>(s.ny) * entries;
   const Lines lines = column_tile(s.x, width, by_width);
-  ConvolveTile<kEnergy> tile(influence, s, y, column);
+  ConvolveTile<kEnergy> tile(influence, box, s, y, column);
+  box.store(number);
   Complex* base = spectrum + static_cast<int64_t>(y) * entries + column;
   const int here = min(width, entries - column);
   wait_for_previous();
@@ -184,9 +196,10 @@ void convolve_lines(const ConvolveLines& op, CudaContext& context) {
                           fft::tile_bytes(s.x, width),
                           Start::kEarly,
                           static_cast<unsigned>(op.count)};
-  const Influence influence(op);
+  const Influence influence{static_cast<float>(-kPi * kPi / (op.alpha * op.alpha)),
+                            {op.moduli[0], op.moduli[1], op.moduli[2]}};
   launch(context, shape, op.energy ? convolve_tiles<true> : convolve_tiles<false>, s, op.first,
-         width, Divider(width), influence, op.spectrum, op.energy);
+         width, Divider(width), influence, op.box, op.spectrum, op.energy);
 }
 
 }  // namespace quiltmd

@@ -42,19 +42,19 @@ __device__ __forceinline__ void share_out(const Vec3f& t, float charge, F add) {
 }
 
 template <int Order>
-__device__ __noinline__ void spread_outside(const SpreadCharges& op, const MeshFrame& frame,
-                                            Int3 first, Vec3f t, float charge) {
+__device__ __noinline__ void spread_outside(const SpreadCharges& op, Int3 first, Vec3f t,
+                                            float charge) {
   int32_t* const charges = op.charges;
-  const Scattered<Order> at(frame, {op.grid.nx, op.grid.ny, op.grid.nz}, first);
+  const Scattered<Order> at({op.grid.nx, op.grid.ny, op.grid.nz}, first);
   share_out<Order, 1>(
       t, charge, [&](int i, int j, int k, int value) { atomicAdd(charges + at(i, j, k), value); });
 }
 
 // One atom into the brick, or past it.
 template <int Order>
-__device__ __forceinline__ void spread_atom(const SpreadCharges& op, const MeshFrame& frame,
-                                            const Bricks& b, Piece& piece, const Float4& local) {
-  const Place<Order> place(frame, b, piece, local);
+__device__ __forceinline__ void spread_atom(const SpreadCharges& op, const Bricks& b, Piece& piece,
+                                            const Float4& local) {
+  const Place<Order> place(b, piece, local);
   if (place.inside && gridDim.y > 1) widen<Order>(piece, place.point);
   if (place.inside) {
     int* const at = brick_memory<int>() + place.offset(b);
@@ -62,58 +62,56 @@ __device__ __forceinline__ void spread_atom(const SpreadCharges& op, const MeshF
       atomicAdd(at + i * b.plane + j * b.pitch + k, value);
     });
   } else {
-    spread_outside<Order>(op, frame, place.absolute(piece), place.t, local.w);
+    spread_outside<Order>(op, place.absolute(piece), place.t, local.w);
   }
 }
 
 // Atoms as they come, one a thread at a time.
 template <int Order>
-__device__ __forceinline__ void spread_in_order(const SpreadCharges& op, const MeshFrame& frame,
-                                                const Bricks& b, Piece& piece,
-                                                const SlotRange& slots) {
+__device__ __forceinline__ void spread_in_order(const SpreadCharges& op, const Bricks& b,
+                                                Piece& piece, const SlotRange& slots) {
   const auto local_of = [&](int slot) { return op.slots.local[min(slot, slots.end - 1)]; };
   const int first = slots.first + threadIdx.x;
   Float4 local = local_of(first);
   __syncthreads();
   for (int slot = first; slot < slots.end; slot += kThreads, local = local_of(slot))
-    spread_atom<Order>(op, frame, b, piece, local);
+    spread_atom<Order>(op, b, piece, local);
 }
 
 // Atoms sorted by bank, two a thread at a time.
 template <int Order>
-__device__ __forceinline__ void spread_by_bank(const SpreadCharges& op, const MeshFrame& frame,
-                                               const Bricks& b, Piece& piece,
-                                               const SlotRange& slots) {
+__device__ __forceinline__ void spread_by_bank(const SpreadCharges& op, const Bricks& b,
+                                               Piece& piece, const SlotRange& slots) {
   __shared__ BankRows rows;
   const auto offset_of = [&](const Float4& local) {
-    return Place<Order>(frame, b, piece, local).offset(b);
+    return Place<Order>(b, piece, local).offset(b);
   };
   for (int begin = slots.first; begin < slots.end; begin += kEntries) {
     __syncthreads();
     sort_by_bank(op.slots.local, begin, min(begin + kEntries, slots.end), rows, offset_of);
 #pragma unroll 1
     for (int entry = threadIdx.x; entry < kEntries; entry += kThreads)
-      if (rows.filled[entry]) spread_atom<Order>(op, frame, b, piece, rows.local[entry]);
+      if (rows.filled[entry]) spread_atom<Order>(op, b, piece, rows.local[entry]);
   }
 }
 
 template <int Order, bool kByBank>
 __global__ void __launch_bounds__(kThreads, kBlocks)
-    spread_bricks(const __grid_constant__ SpreadCharges op, const __grid_constant__ MeshFrame frame,
-                  const __grid_constant__ Bricks b) {
+    spread_bricks(const __grid_constant__ SpreadCharges op, const __grid_constant__ Bricks b) {
   __shared__ Piece piece;
 #pragma unroll 4
   for (int i = threadIdx.x; i < b.words() / 4; i += kThreads) mesh_memory[i] = {0, 0, 0, 0};
+  const Vec3f per_nm = own_per_nm(op.box);
   wait_for_previous();
   release_next();
   const PlacedPatch patch = op.patches[blockIdx.x];
-  find_piece(patch, b, piece);
+  find_piece(patch, b, per_nm, piece);
   const SlotRange slots = find_slots(patch, b);
   if (slots.first >= slots.end) return;
   if constexpr (kByBank) {
-    spread_by_bank<Order>(op, frame, b, piece, slots);
+    spread_by_bank<Order>(op, b, piece, slots);
   } else {
-    spread_in_order<Order>(op, frame, b, piece, slots);
+    spread_in_order<Order>(op, b, piece, slots);
   }
   __syncthreads();
   over_points(b, piece, brick_memory<int>(), op.charges, [](const int* at, int* point) {
@@ -168,11 +166,19 @@ struct Footprint {
   }
 };
 
+// Gradient in grid coordinates -> gradient in nm.
+__device__ __forceinline__ Vec3f to_cartesian(const Piece& piece, const Vec3f& g) {
+  const auto per_nm = [&](int d) {
+    const float4 s = piece.axis[d];
+    return Vec3f{s.x, s.y, s.z};
+  };
+  return g.x * per_nm(0) + g.y * per_nm(1) + g.z * per_nm(2);
+}
+
 template <int Order>
-__device__ __noinline__ Vec3f gradient_outside(const GatherForces& op, const MeshFrame& frame,
-                                               Int3 first, Vec3f t) {
+__device__ __noinline__ Vec3f gradient_outside(const GatherForces& op, Int3 first, Vec3f t) {
   const float* const potential = op.potential;
-  const Scattered<Order> at(frame, {op.grid.nx, op.grid.ny, op.grid.nz}, first);
+  const Scattered<Order> at({op.grid.nx, op.grid.ny, op.grid.nz}, first);
   return Footprint<Order>(t).template gradient<1>(
       [&](int i, int j, int k) { return potential[at(i, j, k)]; });
 }
@@ -201,13 +207,13 @@ __device__ __forceinline__ void clear_charges(const GatherForces& op) {
 // it lets this one start only when all before it have ended, and they are the last to read them.
 template <int Order>
 __global__ void __launch_bounds__(kThreads, kBlocks)
-    gather_bricks(const __grid_constant__ GatherForces op, const __grid_constant__ MeshFrame frame,
-                  const __grid_constant__ Bricks b) {
+    gather_bricks(const __grid_constant__ GatherForces op, const __grid_constant__ Bricks b) {
   __shared__ Piece piece;
   release_next();
+  const Vec3f per_nm = own_per_nm(op.box);
   clear_charges(op);
   const PlacedPatch patch = op.patches[blockIdx.x];
-  find_piece(patch, b, piece);
+  find_piece(patch, b, per_nm, piece);
   const SlotRange slots = find_slots(patch, b);
   if (slots.first >= slots.end) {
     wait_for_previous();
@@ -219,14 +225,14 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
   __syncthreads();
   if (gridDim.y > 1) {
     for (int slot = first; slot < slots.end; slot += kThreads) {
-      const Place<Order> place(frame, b, piece, local_of(slot));
+      const Place<Order> place(b, piece, local_of(slot));
       if (place.inside) widen<Order>(piece, place.point);
     }
     __syncthreads();
   }
 
   for (int slot = first; slot - threadIdx.x < slots.end; slot += kThreads, local = local_of(slot)) {
-    const Place<Order> place(frame, b, piece, local);
+    const Place<Order> place(b, piece, local);
     Footprint<Order> footprint(place.t);
     if (slot == first) {
       wait_for_previous();
@@ -239,8 +245,8 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
                                ? footprint.template gradient<Order>([&](int i, int j, int k) {
                                    return at[i * b.plane + j * b.pitch + k];
                                  })
-                               : gradient_outside<Order>(op, frame, place.absolute(piece), place.t);
-    const Vec3f force = -local.w * frame.to_cartesian(gradient);
+                               : gradient_outside<Order>(op, place.absolute(piece), place.t);
+    const Vec3f force = -local.w * to_cartesian(piece, gradient);
     op.slots.long_range[slot] = {force.x, force.y, force.z, 0.0f};
   }
 }
@@ -261,8 +267,7 @@ LaunchShape shape_of(const char* name, const Bricks& b, int patches, int pieces)
 
 double atoms_of_large_patch(const PmeGrid& grid) {
   constexpr double kDensity = 100;  // atoms per nm^3
-  const double cells = 1.0 * grid.cells.x * grid.cells.y * grid.cells.z;
-  return 1.1 * kDensity * grid.box.volume() / cells;
+  return 1.1 * kDensity * grid.widths.x * grid.widths.y * grid.widths.z;
 }
 
 }  // namespace
@@ -285,13 +290,13 @@ void spread_charges_by(int pieces, const SpreadCharges& op, CudaContext& context
   const bool by_bank = atoms_of_large_patch(op.grid) / pieces > kThreads;
   const auto order4 = by_bank ? spread_bricks<4, true> : spread_bricks<4, false>;
   const auto order5 = by_bank ? spread_bricks<5, true> : spread_bricks<5, false>;
-  launch(context, shape, op.grid.order == 4 ? order4 : order5, op, MeshFrame(op.grid), b);
+  launch(context, shape, op.grid.order == 4 ? order4 : order5, op, b);
 }
 
 void gather_forces_by(int pieces, const GatherForces& op, CudaContext& context) {
   const Bricks b = make_bricks(op.grid, pieces, context);
   launch(context, shape_of(GatherForces::kName, b, op.patch_count, pieces),
-         op.grid.order == 4 ? gather_bricks<4> : gather_bricks<5>, op, MeshFrame(op.grid), b);
+         op.grid.order == 4 ? gather_bricks<4> : gather_bricks<5>, op, b);
 }
 
 void spread_charges(const SpreadCharges& op, CudaContext& context) {

@@ -214,7 +214,7 @@ class LineConvolution {
         nx_(op.grid.nx),
         nk_(op.grid.nz / 2 + 1),
         plane_(static_cast<size_t>(op.grid.ny) * static_cast<size_t>(nk_)),
-        reciprocal_(reciprocal_vectors(op.grid.box)),
+        reciprocal_(op.box->reciprocal),
         plan_(plan_for<ComplexPlan>(nx_)),
         line_(hwy::AllocateAligned<ComplexPack>(static_cast<size_t>(nx_))) {}
 
@@ -252,7 +252,7 @@ class LineConvolution {
     }
     const double per_alpha2 = kPi * kPi / (op_.alpha * op_.alpha);
     const auto decay = static_cast<float>(-per_alpha2);
-    const auto factor = static_cast<float>(1 / (kPi * op_.grid.box.volume()));
+    const auto factor = static_cast<float>(op_.box->scale);
     for (int x = 0; x < nx_; ++x) {
       const Vec3d m = static_cast<double>(frequency(x, nx_)) * reciprocal_.a;
       const Pack y = my + static_cast<float>(m.y), z = mz + static_cast<float>(m.z);

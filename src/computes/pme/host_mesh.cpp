@@ -91,7 +91,7 @@ struct Slab {
 template <int Order>
 class Spreader {
  public:
-  explicit Spreader(const SpreadCharges& op) : op_(op), frame_(op.grid) {}
+  explicit Spreader(const SpreadCharges& op) : op_(op), frame_(op.grid, *op.box) {}
 
   // The planes that a patch's atoms reach, unwrapped; counts atoms by their last plane.
   Slab reach(const PlacedPatch& patch, int* atoms_at) {
@@ -241,7 +241,7 @@ HWY_INLINE float fold(const float* v) {
 template <int Order>
 class Gatherer {
  public:
-  explicit Gatherer(const GatherForces& op) : op_(op), frame_(op.grid) {}
+  explicit Gatherer(const GatherForces& op) : op_(op), frame_(op.grid, *op.box) {}
 
   void gather(const PlacedPatch& patch) {
     frame_.enter(patch.cell);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From an atom's patch-centred position to its place on the charge grid.
+// From an atom's patch-centred position to its place on the charge grid, on hosts; GPUs find it in
+// cuda_bricks.cuh.
 //
 // The patch's centre is placed on the grid in double, split into a whole point and the rest, once
 // per patch; an atom adds only its offset, which is small however large the box is. Atoms may lie
@@ -8,21 +9,25 @@
 
 #include <cmath>
 
-#include "computes/pme/setup.h"
+#include "computes/pme/operations.h"
 
 namespace quiltmd {
+
+// The image of a point that is on a grid of n points.
+QMD_HD int onto_grid(int point, int n) {
+  if (point < 0 || point >= n) {
+    point %= n;
+    if (point < 0) point += n;
+  }
+  return point;
+}
 
 // A patch's centre on the grid, in grid points: base + rest, and the grid as patches share it.
 class MeshFrame {
  public:
-  explicit MeshFrame(const PmeGrid& grid) : size_{grid.nx, grid.ny, grid.nz}, cells_(grid.cells) {
-    const Reciprocal r = reciprocal_vectors(grid.box);
-    const Vec3d rows[3] = {r.a, r.b, r.c};
-    for (int d = 0; d < 3; ++d) {
-      const Vec3d row = static_cast<double>(size_[d]) * rows[d];
-      per_nm_[d] = {static_cast<float>(row.x), static_cast<float>(row.y),
-                    static_cast<float>(row.z)};
-    }
+  MeshFrame(const PmeGrid& grid, const BoxOnMesh& box)
+      : size_{grid.nx, grid.ny, grid.nz}, cells_(grid.cells) {
+    for (int d = 0; d < 3; ++d) per_nm_[d] = box.per_nm[d];
   }
 
   // Where the centre of a patch is: a whole grid point and the rest.
@@ -30,7 +35,7 @@ class MeshFrame {
     int base[3];
     float rest[3];
   };
-  QMD_HD Centre centre(Int3 cell) const {
+  Centre centre(Int3 cell) const {
     Centre result;
     for (int d = 0; d < 3; ++d) {
       const double exact = size_[d] * (cell[d] + 0.5) / cells_[d];
@@ -45,30 +50,21 @@ class MeshFrame {
     int point;
     float fraction;
   };
-  QMD_HD Place place(const Centre& centre, int d, const Float4& local) const {
+  Place place(const Centre& centre, int d, const Float4& local) const {
     const float u =
         centre.rest[d] + (per_nm_[d].x * local.x + per_nm_[d].y * local.y + per_nm_[d].z * local.z);
     const float whole = std::floor(u);
     return {centre.base[d] + static_cast<int>(whole), u - whole};
   }
 
-  // Grid points of dimension d per nm along the axes.
-  QMD_HD Vec3f per_nm(int d) const { return per_nm_[d]; }
-
   // The same for the atoms of one patch after another.
   void enter(Int3 cell) { centre_ = centre(cell); }
   Place place(int d, const Float4& local) const { return place(centre_, d, local); }
 
-  QMD_HD int wrap(int d, int point) const {
-    if (point < 0 || point >= size_[d]) {
-      point %= size_[d];
-      if (point < 0) point += size_[d];
-    }
-    return point;
-  }
+  int wrap(int d, int point) const { return onto_grid(point, size_[d]); }
 
   // Gradient in grid coordinates -> gradient in nm.
-  QMD_HD Vec3f to_cartesian(Vec3f g) const {
+  Vec3f to_cartesian(Vec3f g) const {
     return g.x * per_nm_[0] + g.y * per_nm_[1] + g.z * per_nm_[2];
   }
 

@@ -4,9 +4,18 @@
 #include "computes/pme/setup.h"
 
 namespace quiltmd {
+namespace {
+
+Vec3d widths_of(const PatchGrid& grid) {
+  const Vec3d box = grid.box.widths();
+  return {box.x / grid.cells.x, box.y / grid.cells.y, box.z / grid.cells.z};
+}
+
+}  // namespace
 
 MeshMemory::MeshMemory(const SlotMemory& slots, Int3 points, int order, double alpha)
-    : grid{points.x, points.y, points.z, order, slots.patch_grid.box, slots.patch_grid.cells},
+    : grid{
+          points.x, points.y, points.z, order, slots.patch_grid.cells, widths_of(slots.patch_grid)},
       slots_(slots),
       alpha_(alpha),
       make_(slots.device) {
@@ -15,10 +24,16 @@ MeshMemory::MeshMemory(const SlotMemory& slots, Int3 points, int order, double a
   potential = make_.room<float>(rows * static_cast<size_t>(points.z));
   spectrum = make_.room<Complex>(rows * static_cast<size_t>(points.z / 2 + 1));
   for (int d = 0; d < 3; ++d) moduli_[d] = make_.filled(spline_moduli(points[d], order));
+  box_ = make_.room<BoxOnMesh>(1);
+}
+
+void MeshMemory::follow_box() {
+  box_.upload({box_on_mesh(slots_.patch_grid.box, {grid.nx, grid.ny, grid.nz})});
 }
 
 SpreadCharges MeshMemory::spread_charges() const {
   return {grid,
+          box_.data(),
           slots_.slots(),
           slots_.patches.data(),
           slots_.owned_patches(),
@@ -33,6 +48,7 @@ TransformPlanes MeshMemory::transform_planes(int first, int count) const {
 
 ConvolveLines MeshMemory::convolve_lines(int first, int count, Energies energies) const {
   return {grid,
+          box_.data(),
           first,
           count,
           alpha_,
@@ -47,6 +63,7 @@ InversePlanes MeshMemory::inverse_planes(int first, int count) const {
 
 GatherForces MeshMemory::gather_forces() const {
   return {grid,
+          box_.data(),
           slots_.slots(),
           slots_.patches.data(),
           slots_.owned_patches(),

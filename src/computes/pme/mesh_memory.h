@@ -14,6 +14,9 @@ class MeshMemory {
   // `points` of the grid; alpha in 1/nm.
   MeshMemory(const SlotMemory& slots, Int3 points, int order, double alpha);
 
+  // The box of the patch grid holds from here on. Addresses stay as they are.
+  void follow_box();
+
   SpreadCharges spread_charges() const;
   TransformPlanes transform_planes(int first, int count) const;
   ConvolveLines convolve_lines(int first, int count, Energies energies) const;
@@ -35,6 +38,7 @@ class MeshMemory {
 
  private:
   Buffer<float> moduli_[3];
+  Buffer<BoxOnMesh> box_;
 };
 
 }  // namespace quiltmd

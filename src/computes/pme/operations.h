@@ -7,9 +7,9 @@
 // addresses the full grid; it fills only the planes (or lines) that it has.
 #pragma once
 
+#include "computes/pme/box_on_mesh.h"
 #include "decomposition/energies.h"
 #include "decomposition/slots.h"
-#include "math/box.h"
 
 namespace quiltmd {
 
@@ -24,9 +24,9 @@ struct Complex {
 
 struct PmeGrid {
   int nx, ny, nz;
-  int order;  // B-spline order, 4 or 5
-  Box box;
-  Int3 cells;  // patch grid, which fixes patch centres in fractions of the box
+  int order;     // B-spline order, 4 or 5
+  Int3 cells;    // patch grid, which fixes patch centres in fractions of the box
+  Vec3d widths;  // of a patch, nm, roughly: launch shapes depend on it, results do not
   // Patch-centred coordinates keep single precision exact: grid coordinate of an atom =
   // n * (cell + 1/2) / cells (split into integer and fraction in double) + n * fraction(local).
 };
@@ -36,6 +36,7 @@ struct PmeGrid {
 struct SpreadCharges {
   static constexpr const char* kName = "spread_charges";
   PmeGrid grid;
+  const BoxOnMesh* box;
   Slots slots;
   const PlacedPatch* patches;
   int patch_count;  // owned
@@ -44,7 +45,7 @@ struct SpreadCharges {
   int32_t* charges;
 
   void memory(MemoryUses& uses) const {
-    QMD_USES(kRead, slots.local, patches, slot_count);
+    QMD_USES(kRead, box, slots.local, patches, slot_count);
     QMD_USES(kAdd, charges);
     QMD_USES(kNone, slots);
   }
@@ -71,6 +72,7 @@ struct TransformPlanes {
 struct ConvolveLines {
   static constexpr const char* kName = "convolve_lines";
   PmeGrid grid;
+  const BoxOnMesh* box;
   int first, count;
   double alpha;
   const float* moduli[3];  // |b|^2 of each dimension
@@ -78,7 +80,7 @@ struct ConvolveLines {
   int64_t* energy;
 
   void memory(MemoryUses& uses) const {
-    QMD_USES(kRead, moduli);
+    QMD_USES(kRead, box, moduli);
     QMD_USES(kReadWrite, spectrum);
     QMD_USES(kAdd, energy);
   }
@@ -103,6 +105,7 @@ struct InversePlanes {
 struct GatherForces {
   static constexpr const char* kName = "gather_forces";
   PmeGrid grid;
+  const BoxOnMesh* box;
   Slots slots;
   const PlacedPatch* patches;
   int patch_count;
@@ -112,7 +115,7 @@ struct GatherForces {
   int32_t* charges;
 
   void memory(MemoryUses& uses) const {
-    QMD_USES(kRead, slots.local, patches, slot_count, potential);
+    QMD_USES(kRead, box, slots.local, patches, slot_count, potential);
     QMD_USES(kWrite, slots.long_range, charges);
     QMD_USES(kNone, slots);
   }

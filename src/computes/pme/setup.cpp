@@ -55,8 +55,7 @@ std::vector<float> spline_moduli(int n, int order) {
   return {exact.begin(), exact.end()};
 }
 
-PlaneRange pme_plane_range(const PmeGrid& grid, int cell_x, double margin) {
-  const double beyond = margin / grid.box.widths().x;
+PlaneRange pme_plane_range(const PmeGrid& grid, int cell_x, double beyond) {
   const double cells = grid.cells.x;
   // The kernels work in single precision around patch centres: allow for its rounding.
   const double slack = 1e-3;
@@ -65,13 +64,6 @@ PlaneRange pme_plane_range(const PmeGrid& grid, int cell_x, double margin) {
   const int highest =
       static_cast<int>(std::floor(grid.nx * ((cell_x + 1) / cells + beyond) + slack));
   return {((lowest % grid.nx) + grid.nx) % grid.nx, std::min(highest - lowest + 1, grid.nx)};
-}
-
-Reciprocal reciprocal_vectors(const Box& box) {
-  const double xy = -box.bx / (box.ax * box.by);
-  const double yz = -box.cy / (box.by * box.cz);
-  const double xz = (box.bx * box.cy - box.by * box.cx) / (box.ax * box.by * box.cz);
-  return {{1 / box.ax, xy, xz}, {0, 1 / box.by, yz}, {0, 0, 1 / box.cz}};
 }
 
 void check_pme_grid(int order, Int3 grid) {

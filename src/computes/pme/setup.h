@@ -21,14 +21,8 @@ struct PlaneRange {
 };
 
 // The planes that atoms of the patches in column `cell_x` of the patch grid can touch, when none
-// sticks out of its patch by more than `margin` (nm).
-PlaneRange pme_plane_range(const PmeGrid& grid, int cell_x, double margin);
-
-// The reciprocal vectors (without 2 pi): fraction[i] = dot(reciprocal[i], r).
-struct Reciprocal {
-  Vec3d a, b, c;
-};
-Reciprocal reciprocal_vectors(const Box& box);
+// sticks out of its patch by more than `beyond`, a fraction of the box.
+PlaneRange pme_plane_range(const PmeGrid& grid, int cell_x, double beyond);
 
 // Self energy and neutralising background of Ewald summation.
 Constant ewald_constant(const System& system, const NonbondedSettings& settings, double volume);
