@@ -74,6 +74,7 @@ def test_a_run_leaves_what_it_promises(whole: tuple[Any, Path]) -> None:
         "final.ncrst",
         "final.pdb",
         "log.csv",
+        "sessions.json",
         "trajectory.dcd",
     ]
     lines = (out / "log.csv").read_text().splitlines()

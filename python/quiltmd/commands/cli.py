@@ -21,7 +21,9 @@ from .digest import digest
 from .energy import energy
 from .information import devices, info
 from .options import SectionedCommand
+from .report import report
 from .run import run
+from .watch import watch
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -48,7 +50,7 @@ def common(
     """Quilt: molecular dynamics of biomolecules."""
 
 
-for _command in (energy, run, info, devices, bench, demo, digest):
+for _command in (energy, run, watch, report, info, devices, bench, demo, digest):
     app.command(cls=SectionedCommand)(_command)
 
 

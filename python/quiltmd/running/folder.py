@@ -54,6 +54,8 @@ class Folder:
         self.checkpoint = path / "checkpoint.qmd"
         self.profile = path / "profile.csv"
         self.timeline = path / "timeline.json"
+        self.sessions = path / "sessions.json"
+        self.report = path / "report.html"
         self.inputs = path / "inputs"
 
     def final(self, kind: str) -> Path:
@@ -64,7 +66,8 @@ class Folder:
         """All that the run may write, or that the one before it in the folder has written."""
         checkpoints = (self.checkpoint, previous_path(self.checkpoint), self._damaged)
         final = [self.path / f"final.{suffix}" for suffix in _FINAL]
-        tables = (self.profile, self.timeline, self.path / "energies.png")
+        pictures = (self.report, self.path / "energies.png")
+        tables = (self.profile, self.timeline, self.sessions, *pictures)
         names = dict.fromkeys((TRAJECTORY, *self._trajectories, *self._earlier_trajectories()))
         trajectories = [self.path / f"{name}{end}" for name in names for end in _TRAJECTORY]
         outputs = (self.config, self.log, *trajectories, *checkpoints, *final, *tables)

@@ -41,6 +41,7 @@ from .folder import Folder
 from .identity import provenance_of, refuse_changes
 from .profiling import Profile, run_profiled
 from .progress import MinimizeProgress, RunProgress, say, warn
+from .records import Session
 from .simulation import Simulation
 from .stopping import Stopping
 
@@ -92,7 +93,7 @@ def start(config: Config, overwrite: bool = False, engine: EngineFactory = make_
     with folder.owned(), Stopping(config.run.max_hours, begun) as stopping:
         if not overwrite:
             folder.refuse_to_replace()
-        system, state = _load(config)
+        system, state = load_system(config)
         config = config.following(system)
         _tell_frames(config)
         check_overlaps(system, state)
@@ -140,7 +141,7 @@ def resume(
         stopping = stack.enter_context(Stopping(config.run.max_hours, begun))
         checkpoint = folder.latest()
         provenance = _same_run(config, folder, checkpoint)
-        system, _ = _load(config)
+        system, _ = load_system(config)
         simulation = _simulation(config, system, checkpoint.state, engine)
         simulation.set_state(checkpoint.state, checkpoint.heat)
         stopping.take_interrupts()
@@ -172,7 +173,8 @@ def _tell_frames(config: Config) -> None:
         warn(f"{config.system.coordinates} has {frames} frames; the run begins from the first")
 
 
-def _load(config: Config) -> tuple[System, State]:
+def load_system(config: Config) -> tuple[System, State]:
+    """The system of a run, and its state at the start."""
     return load(
         config.system.topology,
         config.system.coordinates,
@@ -297,6 +299,9 @@ def _run(run: _Run, resumed: Checkpoint | None) -> Outcome:
             folder.write_config(config)
             _introduce(config, simulation)
             say(f"resuming at step {simulation.step} of {config.run.steps}")
+        session = None
+        if simulation.step < config.run.steps:
+            session = Session(folder.sessions, simulation)
         progress = RunProgress(simulation.step, config.run.steps, config.integrator.timestep)
         try:
             with progress:
@@ -305,6 +310,8 @@ def _run(run: _Run, resumed: Checkpoint | None) -> Outcome:
             raise _with_checkpoint(error, folder, checkpoints) from None
         if checkpoints.last_step != simulation.step:
             checkpoints.report(simulation)
+        if session is not None:
+            session.end(progress.speed())
     if profile is not None:
         profile.show()
     if simulation.step < config.run.steps:

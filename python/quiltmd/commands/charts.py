@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Line charts as SVG, for a page that must stand alone.
+
+A chart shows one quantity over time.  Long series are drawn as the range of values within each
+column of pixels and the mean through it, so that a page stays small whatever the length of a run.
+Nothing depends on colour alone: a second line is dashed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+
+import numpy as np
+from numpy.typing import NDArray
+
+_F64 = NDArray[np.float64]
+
+_WIDTH, _HEIGHT = 470, 210
+_LEFT, _RIGHT, _TOP, _BOTTOM = 78, 12, 12, 34
+_COLUMNS = 240  # into which a long series is divided
+
+
+@dataclass(frozen=True)
+class Chart:
+    """One quantity over time.
+
+    Attributes
+    ----------
+    title, unit:
+        Of the quantity.
+    x, y:
+        Values; `x` ascends, in `x_unit`.
+    x_unit:
+        Unit of time.
+    level:
+        A value to compare with, such as the temperature of the bath: a dashed line.
+    """
+
+    title: str
+    unit: str
+    x: _F64
+    y: _F64
+    x_unit: str
+    level: float | None = None
+
+    def svg(self) -> str:
+        """The chart as an element of a page."""
+        low, mean, high, x = _condensed(self.x, self.y)
+        bottom, top = float(low.min()), float(high.max())
+        if self.level is not None:
+            bottom, top = min(bottom, self.level), max(top, self.level)
+        y_ticks, bottom, top = _ticks(bottom, top, 5)
+        begin, end = float(self.x[0]), max(float(self.x[-1]), float(self.x[0]) + 1e-12)
+        x_ticks, _, _ = _ticks(begin, end, 6)
+
+        def across(value: _F64 | float) -> _F64:
+            share = (np.asarray(value, dtype=float) - begin) / (end - begin)
+            return _LEFT + share * (_WIDTH - _LEFT - _RIGHT)
+
+        def up(value: _F64 | float) -> _F64:
+            share = (np.asarray(value, dtype=float) - bottom) / (top - bottom)
+            return _HEIGHT - _BOTTOM - share * (_HEIGHT - _TOP - _BOTTOM)
+
+        label = f"{self.title}, {self.unit}, over time"
+        parts = [
+            f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{escape(label)}">',
+            *(_y_tick(float(up(tick)), _text(tick, y_ticks)) for tick in y_ticks),
+            *(
+                _x_tick(float(across(tick)), _text(tick, x_ticks))
+                for tick in x_ticks
+                if begin <= tick <= end
+            ),
+            f'<text class="axis" x="{_WIDTH - _RIGHT}" y="{_HEIGHT - 3}" '
+            f'text-anchor="end">time, {escape(self.x_unit)}</text>',
+        ]
+        if len(self.x) > _COLUMNS:
+            outline = np.concatenate([up(low), up(high)[::-1]])
+            places = np.concatenate([across(x), across(x)[::-1]])
+            parts.append(f'<polygon class="range" points="{_points(places, outline)}"/>')
+        parts.append(f'<polyline class="line" points="{_points(across(x), up(mean))}"/>')
+        if len(x) == 1:
+            parts.append(
+                f'<circle class="dot" cx="{float(across(x)[0]):.1f}" '
+                f'cy="{float(up(mean)[0]):.1f}" r="3"/>'
+            )
+        if self.level is not None:
+            y = float(up(self.level))
+            parts.append(
+                f'<line class="level" x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y:.1f}" '
+                f'y2="{y:.1f}"/>'
+            )
+        return "".join([*parts, "</svg>"])
+
+
+def _condensed(x: _F64, y: _F64) -> tuple[_F64, _F64, _F64, _F64]:
+    """Lowest, mean and highest value in each column, and its place."""
+    if len(x) <= _COLUMNS:
+        return y, y, y, x
+    edges = np.linspace(0, len(x), _COLUMNS + 1).astype(int)
+    begins = edges[:-1]
+    sizes = np.diff(edges)
+    mean = np.add.reduceat(y, begins) / sizes
+    places = np.add.reduceat(x, begins) / sizes
+    return np.minimum.reduceat(y, begins), mean, np.maximum.reduceat(y, begins), places
+
+
+def _ticks(low: float, high: float, about: int) -> tuple[list[float], float, float]:
+    """Round numbers from below `low` to above `high`, and the range that they span."""
+    span = high - low
+    if span <= 0 or span < 1e-9 * max(abs(low), abs(high)):
+        span = max(abs(low) * 1e-3, 1e-6)
+        low, high = low - span / 2, high + span / 2
+    rough = (high - low) / about
+    power = 10.0 ** np.floor(np.log10(rough))
+    step = float(power * next(m for m in (1, 2, 2.5, 5, 10) if m * power >= rough))
+    first, last = np.floor(low / step), np.ceil(high / step)
+    ticks = [float(step * number) for number in np.arange(first, last + 1)]
+    return ticks, ticks[0], ticks[-1]
+
+
+def _text(value: float, ticks: list[float]) -> str:
+    """A number with the digits that tell ticks apart."""
+    step = ticks[1] - ticks[0] if len(ticks) > 1 else 1.0
+    digits = int(max(0, -np.floor(np.log10(step) + 1e-9)))
+    if digits and abs(step * 10**digits - round(step * 10**digits)) > 1e-6:
+        digits += 1
+    text = f"{value:,.{digits}f}".replace(",", "\u202f")
+    return text.replace("-", "\u2212") if float(f"{value:.{digits}f}") else f"{0:.{digits}f}"
+
+
+def _points(x: _F64, y: _F64) -> str:
+    return " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x.tolist(), y.tolist(), strict=True))
+
+
+def _y_tick(y: float, text: str) -> str:
+    return (
+        f'<line class="grid" x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
+        f'<text class="axis" x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{text}</text>'
+    )
+
+
+def _x_tick(x: float, text: str) -> str:
+    base = _HEIGHT - _BOTTOM
+    return (
+        f'<line class="tick" x1="{x:.1f}" x2="{x:.1f}" y1="{base}" y2="{base + 4}"/>'
+        f'<text class="axis" x="{x:.1f}" y="{base + 16}" text-anchor="middle">{text}</text>'
+    )

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`quiltmd report`: a run on one page, to look at, to keep, and to send to others."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from ..errors import QuiltError
+from ..outputs.files import hash_file, replace_file, writing
+from ..running.config import Config, build_config, read_config
+from ..running.folder import Folder
+from ..running.records import Columns, read_log, read_sessions
+from ..running.rmsd import solute_rmsd
+from ..running.runner import load_system
+from .charts import Chart
+from .report_page import Row, bars, charts, note, page, table
+
+# Column of the log -> title and unit of its chart.
+_CHARTED = {
+    "potential": ("Potential energy", "kJ/mol"),
+    "kinetic": ("Kinetic energy", "kJ/mol"),
+    "conserved": ("Conserved quantity, change since the start", "kJ/mol"),
+    "temperature": ("Temperature", "K"),
+    "pressure": ("Pressure", "bar"),
+    "density": ("Density", "kg/m\u00b3"),
+    "ns/day": ("Speed", "ns/day"),
+}
+_TASKS = 8  # the longest, in the table
+
+
+def report(
+    folder: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")],
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="[default: report.html in the folder]")
+    ] = None,
+) -> None:
+    """A run as one HTML page: energies, temperature, pressure, RMSD, speed, settings.
+
+    The page stands alone: nothing is fetched when it is opened.
+    """
+    place = Folder(folder.absolute())
+    path = place.report if out is None else out
+    with writing(path):
+        replace_file(path, make_report(place).encode())
+    print(path)
+
+
+def make_report(folder: Folder) -> str:
+    """The page of a run."""
+    config = build_config(read_config(folder.config), str(folder.config))
+    log = read_log(folder.log)
+    sessions = read_sessions(folder.sessions)
+    steps = int(log["step"][-1]) if len(log["step"]) else 0
+    summary = [
+        f"{steps} of {config.run.steps} steps of {1000 * config.integrator.timestep:g} fs, "
+        f"{_span(steps * config.integrator.timestep)}",
+        str(folder.path),
+    ]
+    sections = [("Over time", _over_time(config, folder, log, steps))]
+    sections.append(("Averages", _averages(log)))
+    sections.append(("Balance of ranks", _balance(sessions)))
+    sections.append(("What ran on what", _sessions(sessions)))
+    sections.append(("Inputs", table(("file", "SHA-256"), _inputs(config))))
+    sections.append(("Settings", table(("setting", "value"), _settings(config))))
+    return page(f"Run {folder.path.name}", summary, sections)
+
+
+def _over_time(config: Config, folder: Folder, log: Columns, steps: int) -> str:
+    if len(log["step"]) == 0:
+        return note("The log has no rows yet.")
+    times, unit = _scaled(log["time"])
+    shown = []
+    for name, (title, of) in _CHARTED.items():
+        first = 1 if name == "ns/day" and len(times) > 1 else 0  # the first row has no speed
+        values = log[name][first:]
+        values = values - values[0] if name == "conserved" else values
+        bath = config.integrator.ensemble == "nvt" and name == "temperature"
+        level = config.integrator.temperature if bath else None
+        of += "" if level is None else f"; dashed: heat bath, {level:g} K"
+        shown.append(Chart(title, of, times[first:], values, unit, level))
+    try:
+        found = solute_rmsd(load_system(config)[0], folder.path, config.trajectories(), steps)
+    except QuiltError as error:
+        return charts(shown) + note(f"No RMSD: {error}.")
+    of = f"nm, from the first frame; {found.of}"
+    times, unit = _scaled(found.times)
+    return charts([*shown, Chart("RMSD of the solute", of, times, found.values, unit)])
+
+
+def _averages(log: Columns) -> str:
+    """Mean, standard deviation and drift; of all rows, and of the second half."""
+    rows: list[Row] = []
+    for name, (title, unit) in _CHARTED.items():
+        values, times = log[name], log["time"]
+        if name == "ns/day":
+            values, times = values[1:], times[1:]
+        if len(values) < 2:
+            continue
+        half = len(values) // 2
+        deviation = values.std() if np.ptp(values) > 1e-12 * abs(values.mean()) else 0.0
+        slope = np.polyfit(times - times[0], values - values[0], 1)[0] if np.ptp(times) else 0.0
+        rows.append(
+            (
+                title.split(",")[0],
+                unit,
+                f"{values.mean():.6g}",
+                f"{deviation:.3g}",
+                f"{values[half:].mean():.6g}",
+                f"{1000 * slope:.3g}",
+            )
+        )
+    headings = ("quantity", "unit", "mean", "deviation", "mean of the second half", "drift per ns")
+    return table(headings, rows, 2) if rows else note("The log has too few rows.")
+
+
+def _balance(sessions: list[dict[str, Any]]) -> str:
+    """Of the last session that ended: what each rank did with its time, and the longest tasks."""
+    ended = [session for session in sessions if session.get("time_of_ranks")]
+    if not ended:
+        return note("Not measured: on a GPU `quiltmd run --profile` measures times of kernels.")
+    ranks = ended[-1]["time_of_ranks"]
+    shares = []
+    tasks: dict[str, float] = {}
+    for rank in ranks:
+        worked = sum(rank["tasks"].values())
+        shares.append((f"rank {rank['rank']}", worked / max(worked + rank["waited"], 1e-12)))
+        for name, seconds in rank["tasks"].items():
+            tasks[name] = tasks.get(name, 0.0) + seconds
+    total = sum(tasks.values()) or 1.0
+    longest = sorted(tasks.items(), key=lambda item: -item[1])[:_TASKS]
+    rows = [(name, f"{seconds:.2f}", f"{seconds / total:.1%}") for name, seconds in longest]
+    return bars(shares) + table(("task", "s, all ranks", "share of work"), rows, 1)
+
+
+def _sessions(sessions: list[dict[str, Any]]) -> str:
+    if not sessions:
+        return note("Not recorded: the run is of an earlier version.")
+    rows = []
+    for one in sessions:
+        devices = list(dict.fromkeys(one.get("devices", [])))
+        end = one.get("to_step")
+        rows.append(
+            (
+                str(one.get("begun", "")),
+                str(one.get("ended") or "killed, or still running"),
+                f"{one.get('from_step', '')} to {'?' if end is None else end}",
+                f"{one.get('device', '')} ({', '.join(devices)}), {one.get('ranks', '?')} rank(s)",
+                str(one.get("host", "")),
+                str(one.get("version", "")),
+                f"{one['speed']:.3g}" if "speed" in one else "",
+            )
+        )
+    headings = ("begun", "ended", "steps", "device", "host", "quiltmd", "ns/day")
+    return table(headings, rows, 6)
+
+
+def _inputs(config: Config) -> Iterator[Row]:
+    system = config.system
+    for path in (system.topology, system.coordinates, *system.parameters):
+        try:
+            yield str(path), hash_file(path)
+        except OSError as error:
+            yield str(path), f"cannot be read: {error.strerror}"
+
+
+def _settings(config: Config) -> Iterator[Row]:
+    for name, section in config.model_dump(mode="json").items():
+        several = section if isinstance(section, list) else [section]
+        for one in several:
+            for key, value in one.items():
+                if value is not None and value != []:
+                    yield f"{name}.{key}", value if isinstance(value, str) else json.dumps(value)
+
+
+def _scaled(times: Any) -> tuple[Any, str]:
+    """Times in ps, or in ns where they are long."""
+    return (times / 1000, "ns") if len(times) and times[-1] >= 2000 else (times, "ps")
+
+
+def _span(time: float) -> str:
+    return f"{time / 1000:g} ns" if time >= 1000 else f"{time:g} ps"

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`quiltmd watch`: a run as it goes on, drawn in the terminal.
+
+Reads the log alone, and never the run: watching cannot disturb it, works on another machine that
+sees the folder, and after the end.  Lines are drawn in Braille patterns, eight dots a character;
+where the output cannot show these, in plain characters.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from ..errors import QuiltError
+from ..running.config import Config, build_config, read_config
+from ..running.folder import Folder
+from ..running.records import Columns, read_log
+
+_F64 = NDArray[np.float64]
+
+_SHOWN = (
+    ("potential", "potential energy, kJ/mol"),
+    ("conserved", "conserved quantity, kJ/mol"),
+    ("temperature", "temperature, K"),
+    ("pressure", "pressure, bar"),
+    ("density", "density, kg/m\u00b3"),
+    ("ns/day", "speed, ns/day"),
+)
+_DAY = 86400.0
+_QUIET_SECONDS = 60.0  # without a new row; then it is said how long
+# Dots of a character, by row from the top and by column, as bits of U+2800.
+_DOTS = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])
+
+
+def watch(
+    folder: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")],
+    seconds: Annotated[float, typer.Option(min=0.1, help="Between two looks.")] = 2.0,
+    once: Annotated[bool, typer.Option("--once", help="Draw once, then end.")] = False,
+) -> None:
+    """Energies, temperature, pressure and speed of a run, live in the terminal.
+
+    Ends when the run has done its steps, or with Ctrl-C; the run goes on.
+    """
+    place = Folder(folder.absolute())
+    screen = Console(highlight=False)
+    if once or not screen.is_terminal:
+        screen.print(_picture(place, screen), end="")
+        return
+    with Live(console=screen, auto_refresh=False, screen=True) as live:
+        try:
+            while True:
+                live.update(_picture(place, screen), refresh=True)
+                if _is_done(place):
+                    break
+                time.sleep(seconds)
+        except KeyboardInterrupt:
+            pass
+    screen.print(_picture(place, screen), end="")
+
+
+def _picture(folder: Folder, screen: Console) -> Text:
+    """The whole screen."""
+    config = _config(folder)
+    size = shutil.get_terminal_size((100, 30))
+    width = min(screen.width, size.columns)
+    try:
+        log = read_log(folder.log)
+    except QuiltError as error:
+        return Text(f"{folder.path}\n{error}\n")
+    text = Text(_headline(folder, config, log) + "\n")
+    if len(log["step"]) == 0:
+        return text.append("no rows in the log yet\n")
+    columns = 2 if width >= 100 else 1
+    rows = -(-len(_SHOWN) // columns)
+    height = max(3, min(9, (size.lines - 3) // rows - 1))
+    panel = (width - 2 * (columns - 1)) // columns
+    plain = not (screen.encoding or "").lower().startswith("utf")
+    panels = [_panel(log, name, title, panel, height, plain) for name, title in _SHOWN]
+    for begin in range(0, len(panels), columns):
+        for lines in zip(*panels[begin : begin + columns], strict=True):
+            text.append("  ".join(lines).rstrip() + "\n")
+    return text
+
+
+def _headline(folder: Folder, config: Config, log: Columns) -> str:
+    done = int(log["step"][-1]) if len(log["step"]) else 0
+    total = config.run.steps
+    share = f"{done / total:.1%}" if total else "100%"
+    parts = [folder.path.name, f"step {done} of {total} ({share})"]
+    speed = log["ns/day"][log["ns/day"] > 0][-10:]
+    if done >= total:
+        parts.append("done")
+    elif len(speed):
+        left = (total - done) * config.integrator.timestep * 1e-3 / np.median(speed) * _DAY
+        parts += [f"{np.median(speed):.3g} ns/day", f"{_clock(float(left))} left"]
+    quiet = time.time() - folder.log.stat().st_mtime
+    if done < total and quiet > _QUIET_SECONDS:
+        parts.append(f"no new row for {_clock(quiet)}")
+    return ", ".join(parts)
+
+
+def _panel(log: Columns, name: str, title: str, width: int, height: int, plain: bool) -> list[str]:
+    """A title with the last value, and a plot below it, as lines of that width."""
+    x, y = log["time"], log[name]
+    if name == "ns/day" and len(x) > 1:
+        x, y = x[1:], y[1:]
+    title = title.replace("\u00b3", "^3") if plain else title
+    low, high = float(y.min()), float(y.max())
+    margin = max(len(_number(low)), len(_number(high))) + 1
+    drawn = draw(x, y, width - margin, height, plain)
+    labels = [""] * height
+    labels[0], labels[-1] = _number(high), _number(low)
+    lines = [f"{title}: {_number(float(y[-1]))}"]
+    lines += [f"{label:>{margin - 1}} {line}" for label, line in zip(labels, drawn, strict=True)]
+    return [f"{line[:width]:<{width}}" for line in lines]
+
+
+def draw(x: _F64, y: _F64, width: int, height: int, plain: bool = False) -> list[str]:
+    """A line through points, drawn in `height` lines of `width` characters.
+
+    Each column of dots shows the range of the values that fall into it, and is joined to the one
+    before, so that neither peaks nor steep slopes get lost.
+    """
+    across, up = (1, 1) if plain else (2, 4)
+    columns, rows = width * across, height * up
+    low, high = float(y.min()), float(y.max())
+    span = high - low or 1.0
+    level = np.full(len(y), (rows - 1) // 2) if high == low else None
+    at = np.round((y - low) / span * (rows - 1)).astype(int) if level is None else level
+    length = float(x[-1] - x[0]) or 1.0
+    place = np.round((x - x[0]) / length * (columns - 1)).astype(int)
+    dots = np.zeros((rows, columns), dtype=bool)
+    before: tuple[int, int] | None = None
+    for column in np.unique(place):
+        values = at[place == column]
+        _join(dots, before, (int(column), int(values[0])))
+        dots[values.min() : values.max() + 1, column] = True
+        before = int(column), int(values[-1])
+    dots = dots[::-1]
+    if plain:
+        return ["".join("*" if dot else " " for dot in row) for row in dots]
+    cells = dots.reshape(height, up, width, across)
+    codes = 0x2800 + np.einsum("hrwc,rc->hw", cells.astype(int), _DOTS)
+    return ["".join(map(chr, row)) for row in codes.tolist()]
+
+
+def _join(dots: NDArray[np.bool_], begin: tuple[int, int] | None, end: tuple[int, int]) -> None:
+    """A straight line of dots between two places (column, row)."""
+    if begin is None:
+        return
+    count = max(abs(end[0] - begin[0]), abs(end[1] - begin[1])) + 1
+    columns = np.round(np.linspace(begin[0], end[0], count)).astype(int)
+    rows = np.round(np.linspace(begin[1], end[1], count)).astype(int)
+    dots[rows, columns] = True
+
+
+def _is_done(folder: Folder) -> bool:
+    log = read_log(folder.log) if folder.log.exists() else {"step": np.empty(0)}
+    return bool(len(log["step"])) and log["step"][-1] >= _config(folder).run.steps
+
+
+def _config(folder: Folder) -> Config:
+    return build_config(read_config(folder.config), str(folder.config))
+
+
+def _number(value: float) -> str:
+    return f"{value:.6g}"
+
+
+def _clock(seconds: float) -> str:
+    minutes, second = divmod(round(seconds), 60)
+    hours, minute = divmod(minutes, 60)
+    days, hour = divmod(hours, 24)
+    return (f"{days} d " if days else "") + f"{hour}:{minute:02d}:{second:02d}"

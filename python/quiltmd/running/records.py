@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a run tells of itself: its log as columns, and the sessions in which it was run.
+
+A session is one process that advanced the run: on which machine and devices, from which step to
+which, how fast, and how long each rank worked and waited.  One without an end was killed, or still
+goes on.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import QuiltError
+from ..outputs.files import read_file, reading, replace_file, writing
+from ..version import package_version
+from .progress import warn
+from .simulation import Simulation
+
+Columns = dict[str, NDArray[np.float64]]
+
+
+def read_log(path: Path) -> Columns:
+    """The columns of a log.csv by name; a row that is still being written does not count.
+
+    QuiltError where there is none, or it is none.
+    """
+    with reading(path):
+        data = read_file(path)
+    header, *rows = data[: data.rfind(b"\n") + 1].decode("ascii", "replace").splitlines() or [""]
+    names = header.split(",")
+    if names[:2] != ["step", "time"]:
+        raise QuiltError(f"{path}: not a log of quiltmd")
+    try:
+        values = np.loadtxt(rows, delimiter=",", ndmin=2) if rows else np.empty((0, len(names)))
+        return dict(zip(names, values.T, strict=True))
+    except ValueError as error:
+        raise QuiltError(f"{path}: a row that is no row of a log ({error})") from None
+
+
+class Session:
+    """A session of a run, from its begin to its end.
+
+    Parameters
+    ----------
+    path:
+        sessions.json of the run; what it has stays.
+    simulation:
+        The simulation, at the step where the session begins.
+    """
+
+    def __init__(self, path: Path, simulation: Simulation) -> None:
+        self._path, self._simulation = path, simulation
+        self._earlier = read_sessions(path)
+        layout = simulation.describe()
+        self._about: dict[str, Any] = {
+            "begun": _now(),
+            "ended": None,
+            "from_step": simulation.step,
+            "to_step": None,
+            "host": platform.node(),
+            "version": package_version(),
+            "device": simulation.device,
+            "devices": [str(device["name"]) for device in layout["devices"]],
+            "ranks": int(layout["ranks"]),
+        }
+        self._write()
+
+    def end(self, speed: float) -> None:
+        """Adds what is known at the end; `speed` is the mean, ns/day."""
+        self._about |= {
+            "ended": _now(),
+            "to_step": self._simulation.step,
+            "speed": speed,
+            "time_of_ranks": _time_of_ranks(self._simulation.profile()),
+        }
+        self._write()
+
+    def _write(self) -> None:
+        with writing(self._path):
+            replace_file(self._path, json.dumps([*self._earlier, self._about], indent=1).encode())
+
+
+def read_sessions(path: Path) -> list[dict[str, Any]]:
+    """The sessions of a run, the first one first; none where the file is missing or damaged."""
+    if not path.exists():
+        return []
+    with reading(path):
+        data = read_file(path)
+    try:
+        found = json.loads(data)
+    except ValueError:
+        found = None
+    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+        warn(f"{path} is damaged: what it said of earlier sessions is not known")
+        return []
+    return found
+
+
+def _time_of_ranks(tasks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Of each rank: seconds by task, and of waiting for messages."""
+    ranks: dict[int, dict[str, float]] = {}
+    for task in tasks:
+        of_rank = ranks.setdefault(int(task["rank"]), {})
+        of_rank[task["name"]] = of_rank.get(task["name"], 0.0) + float(task["seconds"])
+    return [
+        {"rank": rank, "waited": tasks.pop("wait", 0.0), "tasks": tasks}
+        for rank, tasks in sorted(ranks.items())
+    ]
+
+
+def _now() -> str:
+    return datetime.now(timezone.utc).isoformat(timespec="seconds")

@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`quiltmd report` and `quiltmd watch`: what is shown of a run, while it goes on and afterwards."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from fake_engine import FakeEngine
+from scipy.spatial.transform import Rotation
+from typer.testing import CliRunner
+
+import quiltmd
+from quiltmd import QuiltError
+from quiltmd.commands.charts import Chart
+from quiltmd.commands.cli import app
+from quiltmd.commands.report import make_report
+from quiltmd.commands.watch import draw
+from quiltmd.inputs.frames import read_frames
+from quiltmd.running import runner
+from quiltmd.running.config import build_config
+from quiltmd.running.folder import Folder
+from quiltmd.running.records import read_log, read_sessions
+from quiltmd.running.rmsd import rmsd
+
+
+class Checker(HTMLParser):
+    """Elements are closed as they were opened; notes addresses of anything outside the page."""
+
+    EMPTY: ClassVar = {"meta"}
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.addresses: list[str] = []
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attributes: Any) -> None:
+        if tag not in self.EMPTY:
+            self.open.append(tag)
+        self.addresses += [value for name, value in attributes if name in ("src", "href")]
+
+    def handle_startendtag(self, tag: str, attributes: Any) -> None:
+        pass
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+@pytest.fixture(scope="module")
+def done(openmmtools_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of two sessions, with a trajectory of its solute; & and < in its name."""
+    files = openmmtools_data / "alanine-dipeptide-explicit"
+    out = tmp_path_factory.mktemp("report") / "a <b> & c"
+    config = build_config(
+        {
+            "system": {
+                "topology": files / "alanine-dipeptide.prmtop",
+                "coordinates": files / "alanine-dipeptide.crd",
+            },
+            "run": {"steps": 20, "device": "cpu"},
+            "output": {"dir": out, "log_every": 2},
+            "trajectory": [{"file": "solute.xtc", "every": 5, "select": "solute"}],
+        }
+    )
+    runner.start(config, engine=FakeEngine)
+    runner.resume(out, {("run", "steps"): 40}, FakeEngine)
+    return out
+
+
+def test_a_report_stands_alone(done: Path) -> None:
+    page = make_report(Folder(done))
+    checker = Checker()
+    checker.feed(page)
+    assert not checker.open
+    assert not checker.addresses
+    assert "url(" not in page
+    assert "@import" not in page
+    text = checker.text
+    assert "Run a <b> & c" in text
+    assert "40 of 40 steps of 2 fs" in text
+    titles = re.findall(r"<figcaption>([^<]*) <span>", page)
+    assert titles[:1] + titles[-1:] == ["Potential energy", "RMSD of the solute"]
+    assert {"Temperature", "Pressure", "Density", "Speed"} <= set(titles)
+    assert "0 to 20" in text
+    assert "20 to 40" in text
+    assert "toy" in text
+    assert "integrator.temperature" in text
+    assert "100% working" in text
+
+
+def test_a_report_of_a_run_that_has_just_begun(done: Path, tmp_path: Path) -> None:
+    log = (done / "log.csv").read_text().splitlines(keepends=True)
+    for rows in (1, 2, 3):
+        for name in ("config.toml", "sessions.json"):
+            (tmp_path / name).write_bytes((done / name).read_bytes())
+        (tmp_path / "log.csv").write_text("".join(log[:rows]) + "123,0.5,-1")  # being written
+        checker = Checker()
+        checker.feed(make_report(Folder(tmp_path)))
+        assert not checker.open
+        assert "No RMSD: no trajectory has the solute" in checker.text or rows == 1
+
+
+def test_commands(done: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    result = CliRunner().invoke(app, ["report", str(done), "--out", str(page)])
+    assert result.stdout == f"{page}\n"
+    assert page.read_text().startswith("<!doctype html>")
+    result = CliRunner().invoke(app, ["watch", str(done)], env={"COLUMNS": "120"})
+    assert "step 40 of 40 (100.0%), done" in result.stdout
+    assert "temperature, K" in result.stdout
+    assert max(map(len, result.stdout.splitlines())) <= 120
+    with pytest.raises(QuiltError, match="cannot read"):
+        CliRunner().invoke(app, ["watch", str(tmp_path)], catch_exceptions=False)
+
+
+def test_sessions(done: Path, tmp_path: Path) -> None:
+    sessions = read_sessions(done / "sessions.json")
+    assert [(one["from_step"], one["to_step"]) for one in sessions] == [(0, 20), (20, 40)]
+    assert all(one["ended"] >= one["begun"] and one["speed"] > 0 for one in sessions)
+    assert sessions[0]["time_of_ranks"][0]["tasks"]["springs"] > 0
+    (tmp_path / "sessions.json").write_text('[{"begun": ')
+    assert read_sessions(tmp_path / "sessions.json") == []
+    assert read_sessions(tmp_path / "none.json") == []
+
+
+def test_a_killed_session_has_no_end(done: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr(FakeEngine, "explode_at", 45)
+    before = json.loads((done / "sessions.json").read_text())
+    with pytest.raises(QuiltError, match="step 45"):
+        runner.resume(done, {("run", "steps"): 60}, FakeEngine)
+    after = read_sessions(done / "sessions.json")
+    assert after[:2] == before
+    assert after[2]["ended"] is None
+    assert "killed, or still running" in make_report(Folder(done))
+
+
+def test_a_log_being_written(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("step,time,potential\n0,0.0,-1.5\n10,0.02,-2.5\n20,0.0")
+    assert read_log(path)["potential"].tolist() == [-1.5, -2.5]
+    path.write_text("step,time,potential\n")
+    assert read_log(path)["step"].size == 0
+    path.write_text("a,b\n1,2\n")
+    with pytest.raises(QuiltError, match="not a log"):
+        read_log(path)
+
+
+def test_rmsd_of_a_turned_and_a_distorted_molecule() -> None:
+    rng = np.random.default_rng(0)
+    first = rng.normal(size=(20, 3))
+    turned = Rotation.from_euler("xyz", [0.3, 1.1, 2.0]).apply(first) + np.arange(3.0)
+    assert rmsd(turned, first) == pytest.approx(0, abs=1e-7)
+    distorted = turned + 0.1 * rng.normal(size=first.shape)
+    fit, _ = Rotation.align_vectors(first - first.mean(0), distorted - distorted.mean(0))
+    rest = fit.apply(distorted - distorted.mean(0)) - (first - first.mean(0))
+    assert rmsd(distorted, first) == pytest.approx(np.sqrt((rest**2).sum() / 20), rel=1e-6)
+    mirrored = first * [1, 1, -1]
+    assert rmsd(mirrored, first) > 0.1
+
+
+def test_frames_leave_no_index_behind(done: Path) -> None:
+    before = sorted(done.iterdir())
+    frames = list(read_frames(done / "solute.xtc", 22))
+    assert [round(frame.time, 4) for frame in frames][:3] == [0.01, 0.02, 0.03]
+    with pytest.raises(quiltmd.InputError, match=r"solute.xtc: 22 atoms instead of 23"):
+        list(read_frames(done / "solute.xtc", 23))
+    assert sorted(done.iterdir()) == before
+
+
+def test_a_long_chart_is_small_and_keeps_its_extremes() -> None:
+    x = np.linspace(0, 1000, 100_001)
+    y = np.sin(x / 50)
+    y[31_416] = 9.0
+    svg = Chart("A", "nm", x, y, "ps").svg()
+    assert len(svg) < 30_000
+    tops = [float(pair.split(",")[1]) for pair in re.findall(r"[\d.]+,[\d.]+", svg)]
+    assert min(tops) < 40
+    flat = Chart("A", "nm", x[:3], np.full(3, 1e3), "ps", level=1e3).svg()
+    assert "nan" not in flat
+    assert 'class="level"' in flat
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_a_line_in_characters(plain: bool) -> None:
+    x = np.arange(100.0)
+    lines = draw(x, x, 10, 4, plain)
+    assert [len(line) for line in lines] == [10] * 4
+    empty = " " if plain else chr(0x2800)
+    assert lines[0][0] == empty
+    assert lines[0][-1] != empty
+    assert lines[-1][0] != empty
+    assert lines[-1][-1] == empty
+    peak = np.zeros(1000)
+    peak[500] = 1.0
+    assert any(mark != empty for mark in draw(np.arange(1000.0), peak, 10, 4, plain)[0])
+    assert len(draw(np.zeros(1), np.ones(1), 10, 4, plain)) == 4
