@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recursive bisection, measured refinement, and the exchange plans that follow from an assignment.
+// Recursive bisection and ribbons, measured refinement, and the exchange plans that follow from an assignment.
 #include "decomposition/assignment.h"
 
 #include <algorithm>
@@ -108,6 +108,35 @@ Assignment bisect(const PatchGrid& grid, const std::vector<double>& weights, int
   bisect_block(grid, weights, {{0, 0, 0}, grid.cells, 0, ranks}, assignment.patch_rank);
   assignment.compute_rank = assignment.patch_rank;
   return assignment;
+}
+
+Assignment ribbons(const std::vector<double>& weights, int ranks) {
+  const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
+  Assignment assignment{ranks, {}, {}};
+  double before = 0;
+  for (const double weight : weights) {  // a patch goes where its middle falls
+    const double middle = total > 0 ? (before + 0.5 * weight) / total : 0;
+    assignment.patch_rank.push_back(std::min(static_cast<int>(middle * ranks), ranks - 1));
+    before += weight;
+  }
+  assignment.compute_rank = assignment.patch_rank;
+  return assignment;
+}
+
+Assignment share_patches(const PatchGrid& grid, const std::vector<double>& weights, int ranks) {
+  const auto most_atoms = [&](const Assignment& assignment) {
+    double most = 0;
+    for (const RankPlan& plan : plan_ranks(grid, assignment)) {
+      double atoms = 0;
+      for (const auto* patches : {&plan.owned, &plan.proxies})
+        for (const int p : *patches) atoms += weights[static_cast<size_t>(p)];
+      most = std::max(most, atoms);
+    }
+    return most;
+  };
+  Assignment blocks = bisect(grid, weights, ranks), strips = ribbons(weights, ranks);
+  if (ranks == 1) return strips;
+  return most_atoms(blocks) < most_atoms(strips) ? blocks : strips;
 }
 
 Assignment refine(const PatchGrid& grid, const Assignment& start, const std::vector<double>& load,

@@ -15,9 +15,19 @@ struct Assignment {
   std::vector<int> compute_rank;
 };
 
-// Recursive bisection of the patch grid along its longest side, weighted (by atoms), so that
-// neighbours stay together. Every compute starts at the rank of its patch.
+// Every compute starts at the rank of its patch; weights are atoms of patches.
+//
+// Recursive bisection of the patch grid along its longest side, so that neighbours stay together.
+// Ranks get whole layers of patches, at each cut.
 Assignment bisect(const PatchGrid& grid, const std::vector<double>& weights, int ranks);
+// Ribbons: rank after rank takes the next patches in the order of their index, which goes along x last.
+// No cut is further from an even one than half a patch. As the half shell goes to higher x, a rank has
+// proxies on one side only, and the planes of the long-range sum that it reaches are few; of many ranks
+// each holds a slice with large faces.
+Assignment ribbons(const std::vector<double>& weights, int ranks);
+// The one of the two by which the fullest rank holds fewer atoms, proxies included: what it computes
+// and what it receives both grow with them.
+Assignment share_patches(const PatchGrid& grid, const std::vector<double>& weights, int ranks);
 
 // Refine from measured times: move computes from the busiest to the least busy ranks, a compute
 // whose move adds the fewest proxies first, until no rank is above `tolerance` times the mean.

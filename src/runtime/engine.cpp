@@ -79,7 +79,7 @@ void Engine::set_state(const Box& box, const HostState& state) {
 
 void Engine::create_ranks(const HostState& internal) {
   const auto& from = internal.list_positions.empty() ? internal.positions : internal.list_positions;
-  assignment_ = bisect(setup_->grid, atoms_per_patch(setup_->grid, from), run_.ranks);
+  assignment_ = share_patches(setup_->grid, atoms_per_patch(setup_->grid, from), run_.ranks);
   const auto plans = plan_ranks(setup_->grid, assignment_);
   transport_ = make_local_transport(run_.ranks);
   for (int r = 0; r < run_.ranks; ++r) {

@@ -120,6 +120,61 @@ void bisection_covers_all() {
   }
 }
 
+// Rank after rank in the order of the patches, each within half a patch at both ends of its share.
+void ribbons_are_even() {
+  for (const PatchGrid& grid : some_grids())
+    for (const int ranks : {1, 2, 3, 7, 64, 1000}) {
+      const std::vector<double> weights = random_weights(grid, 4);
+      const Assignment a = ribbons(weights, ranks);
+      CHECK(static_cast<int>(a.patch_rank.size()) == grid.size());
+      CHECK(a.compute_rank == a.patch_rank);
+      CHECK(std::is_sorted(a.patch_rank.begin(), a.patch_rank.end()));
+      CHECK(a.patch_rank.front() >= 0 && a.patch_rank.back() < ranks);
+      const double share = std::accumulate(weights.begin(), weights.end(), 0.0) / ranks;
+      const double largest = *std::max_element(weights.begin(), weights.end());
+      std::vector<double> own(static_cast<size_t>(ranks), 0.0);
+      for (size_t p = 0; p < weights.size(); ++p)
+        own[static_cast<size_t>(a.patch_rank[p])] += weights[p];
+      for (const double atoms : own) CHECK(std::abs(atoms - share) <= 1.000001 * largest);
+    }
+  const PatchGrid grid = make_patch_grid({11, 0, 11, 0, 0, 11}, 0.9, 1.0, 1);
+  const std::vector<double> none(static_cast<size_t>(grid.size()), 0.0);
+  CHECK(ribbons(none, 3).patch_rank == std::vector<int>(none.size(), 0));
+}
+
+double most_held(const PatchGrid& grid, const Assignment& a) {
+  size_t most = 0;
+  for (const RankPlan& plan : plan_ranks(grid, a))
+    most = std::max(most, plan.owned.size() + plan.proxies.size());
+  return static_cast<double>(most);
+}
+
+// A few ranks share a box in ribbons, which have proxies on one side; very many in blocks. Where a
+// layer of patches is no whole number of shares, ribbons are even and blocks are not.
+void patches_are_shared_well() {
+  const PatchGrid grid = make_patch_grid({11, 0, 11, 0, 0, 11}, 0.9, 1.0, 1);
+  const std::vector<double> even(static_cast<size_t>(grid.size()), 1.0);
+  CHECK(grid.size() == 1331);
+  const auto owner = [&](int ranks) { return share_patches(grid, even, ranks).patch_rank; };
+  for (const int ranks : {2, 3, 4}) {
+    const Assignment strips = ribbons(even, ranks);
+    CHECK(owner(ranks) == strips.patch_rank);
+    CHECK(most_held(grid, strips) < most_held(grid, bisect(grid, even, ranks)));
+    for (int r = 0; r < ranks; ++r)
+      CHECK_NEAR(1.0 * ranks / 1331 *
+                     static_cast<double>(
+                         std::count(strips.patch_rank.begin(), strips.patch_rank.end(), r)),
+                 1.0, 0.01);
+  }
+  CHECK(owner(64) == bisect(grid, even, 64).patch_rank);
+  const auto plans = plan_ranks(grid, ribbons(even, 11));
+  for (int r = 0; r < 11; ++r) {  // a layer each, and the next one as proxies
+    const RankPlan& plan = plans[static_cast<size_t>(r)];
+    CHECK(plan.receives.size() == 1 && plan.receives[0].rank == (r + 1) % 11);
+    CHECK(plan.proxies.size() == 121);
+  }
+}
+
 void check_plan(const PatchGrid& grid, const Assignment& a, int rank, const RankPlan& plan) {
   const std::set<int> owned(plan.owned.begin(), plan.owned.end());
   const std::set<int> proxies(plan.proxies.begin(), plan.proxies.end());
@@ -173,6 +228,7 @@ void plans_fit_together() {
     for (const int ranks : {1, 2, 3, 7, 64}) {
       Assignment a = bisect(grid, random_weights(grid, 2), ranks);
       check_plans(grid, a);
+      check_plans(grid, ribbons(random_weights(grid, 2), ranks));
       std::mt19937 random(3);
       for (int& rank : a.compute_rank)
         rank = static_cast<int>(random() % static_cast<unsigned>(ranks));
@@ -254,6 +310,8 @@ int main() {
       {"slots are counted", slots_are_counted},
       {"entries are counted", entries_are_counted},
       {"bisection covers all", bisection_covers_all},
+      {"ribbons are even", ribbons_are_even},
+      {"patches are shared well", patches_are_shared_well},
       {"plans fit together", plans_fit_together},
       {"refinement lowers the maximum", refinement_lowers_the_maximum},
   });
