@@ -42,9 +42,18 @@ nb::dict describe_gpu(const CudaDeviceReport& d) {
   out["free_memory"] = d.free_memory;
   out["processors"] = d.multiprocessors;
   out["bus"] = d.bus;
-  nb::list reaches;
-  for (const int other : d.reaches) reaches.append(other);
+  nb::list reaches, links;
+  for (const GpuLink& link : d.links) {
+    nb::dict row;
+    row["ordinal"] = link.to;
+    row["access"] = link.access;
+    row["atomics"] = link.atomics;
+    row["kind"] = link.kind;
+    links.append(row);
+    if (link.access) reaches.append(link.to);
+  }
   out["reaches"] = reaches;
+  out["links"] = links;
   out["usable"] = d.problem.empty();
   out["reason"] = d.problem;
   out["bandwidth"] = d.bandwidth;

@@ -72,11 +72,14 @@ std::vector<std::string> devices_of_ranks(const std::string& name, int ranks) {
 std::vector<std::unique_ptr<Device>> make_devices(const std::string& name, int ranks, int threads) {
   std::vector<std::unique_ptr<Device>> devices;
   std::vector<DeviceDescription> descriptions;
+  std::vector<int> gpus;
   for (const std::string& device : devices_of_ranks(name, ranks)) {
     devices.push_back(make_device(device, threads));
     descriptions.push_back(devices.back()->describe());
+    if (device.starts_with(kGpus)) gpus.push_back(ordinals_in(device).front());
   }
   check_one_architecture(descriptions);
+  if (gpus.size() > 1) enable_peer_access(gpus);
   return devices;
 }
 

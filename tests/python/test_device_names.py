@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from quiltmd import QuiltError
+from quiltmd.commands.information import print_devices
 from quiltmd.engine.execution import Execution, choose_device, is_gpu
 
 
@@ -71,21 +72,33 @@ def test_several_take_the_first_that_work(monkeypatch: pytest.MonkeyPatch) -> No
     assert choose_device("cuda", 2) == "cuda:1,2"
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "cuda:",
-        "cuda:x",
-        "cuda:-1",
-        "cuda:0,",
-        "cuda:,1",
-        "cuda:0;1",
-        "cpu,cuda:0",
-        "gpu",
-        "null",
-        "",
-    ],
+def test_links_between_gpus_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    gpu = {"kind": "cuda", "ordinal": 0, "name": "GPU", "architecture": "9.0", "processors": 1}
+    links = [
+        {"ordinal": 1, "access": True, "atomics": True, "kind": "NVLink"},
+        {"ordinal": 2, "access": True, "atomics": False, "kind": "PCIe"},
+        {"ordinal": 3, "access": False, "atomics": False, "kind": ""},
+    ]
+    print_devices([gpu | {"memory": 0, "free_memory": 0, "usable": True, "links": links}])
+    told = " ".join(capsys.readouterr().out.split())
+    assert "reaches cuda:1 by NVLink, reaches cuda:2 by PCIe without atomics" in told
+    assert told.endswith("no direct access to cuda:3")
+
+
+NAMES_OF_NOTHING = (
+    "cuda:",
+    "cuda:x",
+    "cuda:-1",
+    "cuda:0,",
+    "cuda:,1",
+    "cuda:0;1",
+    "gpu",
+    "",
+    "null",
 )
+
+
+@pytest.mark.parametrize("name", NAMES_OF_NOTHING)
 def test_names_of_nothing(name: str) -> None:
     with pytest.raises(QuiltError, match="choose auto, cpu, cuda, one GPU"):
         Execution(name)

@@ -71,8 +71,17 @@ def _device_line(device: dict[str, Any]) -> str:
     if device["kind"] == "cuda":
         parts.append(f"{device['free_memory'] / 2**30:.1f} GiB free")
         parts.append(f"{device['processors']} multiprocessors")
-        parts += [f"reaches {list(device['reaches'])} directly"] if device["reaches"] else []
+        parts += [_link(link) for link in device["links"]]
     if device.get("bandwidth"):
         verdict = "passed" if device["healthy"] else "FAILED"
         parts.append(f"self-test {verdict}, {device['bandwidth'] / 1e9:.0f} GB/s")
     return f"{kind:8s} {', '.join(parts)}"
+
+
+def _link(link: dict[str, Any]) -> str:
+    """What joins a GPU to another one."""
+    other = f"cuda:{link['ordinal']}"
+    if not link["access"]:
+        return f"no direct access to {other}"
+    by = f" by {link['kind']}" if link["kind"] else ""
+    return f"reaches {other}{by}" + ("" if link["atomics"] else " without atomics")

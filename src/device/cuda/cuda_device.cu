@@ -11,9 +11,11 @@
 #include <cstring>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "device/cuda/cuda_probe.h"
 #include "device/cuda/downloads.h"
+#include "device/cuda/driver.h"
 #include "device/cuda/kernels.h"
 #include "device/cuda/launch.h"
 #include "device/cuda/stream_tools.h"
@@ -31,7 +33,7 @@ struct CudaDevice::Impl {
   CudaContext contexts[kStreamCount];
   std::unique_ptr<StreamScratch> scratch[kStreamCount];
   std::unique_ptr<EventTimer> timer;
-  cudaEvent_t joins[kStreamCount]{};  // private to join() and the recordings' ends
+  cudaEvent_t marks[kStreamCount]{};  // private to enter() and gather_streams()
   std::map<int, cudaEvent_t> events;
   std::set<int> recorded_events;  // signalled in the recording under way
   bool recording = false;
@@ -52,33 +54,43 @@ struct CudaDevice::Impl {
     if (recording) throw Error(std::string("A recording cannot ") + what + ".");
   }
 
-  // The main stream goes on when all others have come here; then all others go on from there. Both
-  // are done only when it makes a difference: each costs calls that the GPU may be waiting for.
-  bool others_idle = true, others_follow = true;
-  void gather_streams() {
-    if (!others_idle) join_streams();
-    others_idle = true;
-  }
-  void scatter_streams() { others_follow = false; }
-  void enter(Stream stream) {
-    if (stream == Stream::kMain || recording) return;
-    if (!others_follow) fork_streams();
-    others_follow = true;
-    others_idle = false;
-  }
+  // The main stream goes on when all others have come here; then all others go on from there. Each
+  // costs calls that the GPU may be waiting for, and is done for streams that are used, when it makes
+  // a difference.
+  bool fork_is_marked = true;  // on the main stream
+  bool follows[kStreamCount]{true, true, true}, has_worked[kStreamCount]{};
 
-  void join_streams() {
+  void gather_streams() {
     for (int index = 1; index < kStreamCount; ++index) {
-      cuda_check(cudaEventRecord(joins[index], contexts[index].stream), "record an event");
-      cuda_check(cudaStreamWaitEvent(main(), joins[index]), "wait for an event");
+      if (!std::exchange(has_worked[index], false)) continue;
+      cuda_check(cudaEventRecord(marks[index], contexts[index].stream), "record an event");
+      cuda_check(cudaStreamWaitEvent(main(), marks[index]), "wait for an event");
     }
   }
-  void fork_streams() {
-    cuda_check(cudaEventRecord(joins[0], main()), "record an event");
-    for (int index = 1; index < kStreamCount; ++index)
-      cuda_check(cudaStreamWaitEvent(contexts[index].stream, joins[0]), "wait for an event");
+  void scatter_streams() {
+    fork_is_marked = false;
+    for (int index = 1; index < kStreamCount; ++index) follows[index] = false;
+  }
+  void mark_fork() {
+    if (!std::exchange(fork_is_marked, true))
+      cuda_check(cudaEventRecord(marks[0], main()), "record an event");
+  }
+  void enter(Stream which) {
+    if (which == Stream::kMain) return;
+    const auto index = static_cast<int>(which);
+    has_worked[index] = true;
+    if (std::exchange(follows[index], true)) return;
+    mark_fork();
+    cuda_check(cudaStreamWaitEvent(stream(which), marks[0]), "wait for an event");
   }
 };
+
+// Blocks of a stream go before those of the streams after it: messages, for which other GPUs wait;
+// the chain of small kernels on the main stream; the large kernels beside it.
+int priority_of(Stream stream, int lowest, int highest) {
+  if (stream == Stream::kSide) return lowest;
+  return stream == Stream::kHalo ? highest : std::min(highest + 1, lowest);
+}
 
 CudaDevice::CudaDevice(int ordinal) : impl_(std::make_unique<Impl>()) {
   std::string why_none;
@@ -95,6 +107,7 @@ CudaDevice::CudaDevice(int ordinal) : impl_(std::make_unique<Impl>()) {
   if (!problem.empty())
     throw Error("GPU " + std::to_string(ordinal) + " (" + d.properties.name +
                 ") cannot be used: " + problem + ".");
+  load_kernels();
   int singles_per_double = 0;
   cuda_check(cudaDeviceGetAttribute(&singles_per_double,
                                     cudaDevAttrSingleToDoublePrecisionPerfRatio, ordinal),
@@ -103,14 +116,13 @@ CudaDevice::CudaDevice(int ordinal) : impl_(std::make_unique<Impl>()) {
   cuda_check(cudaDeviceGetStreamPriorityRange(&lowest, &highest), "ask for stream priorities");
   for (int index = 0; index < kStreamCount; ++index) {
     CudaContext& c = d.contexts[index];
-    // The main stream is a chain of small kernels beside a large one: its blocks go first.
-    const int priority = index == static_cast<int>(Stream::kMain) ? highest : lowest;
-    cuda_check(cudaStreamCreateWithPriority(&c.stream, cudaStreamNonBlocking, priority),
+    c.which = static_cast<Stream>(index);
+    cuda_check(cudaStreamCreateWithPriority(&c.stream, cudaStreamNonBlocking,
+                                            priority_of(c.which, lowest, highest)),
                "create a stream");
-    cuda_check(cudaEventCreateWithFlags(&d.joins[index], cudaEventDisableTiming),
+    cuda_check(cudaEventCreateWithFlags(&d.marks[index], cudaEventDisableTiming),
                "create an event");
     d.scratch[index] = std::make_unique<StreamScratch>(c.stream);
-    c.which = static_cast<Stream>(index);
     c.scratch = d.scratch[index].get();
     c.sm_count = d.properties.multiProcessorCount;
     c.shared_memory = static_cast<int>(d.properties.sharedMemPerBlockOptin);
@@ -133,7 +145,7 @@ CudaDevice::~CudaDevice() {
   for (cudaEvent_t event : d.staged) cudaEventDestroy(event);
   for (int index = 0; index < kStreamCount; ++index) {
     d.scratch[index].reset();
-    cudaEventDestroy(d.joins[index]);
+    cudaEventDestroy(d.marks[index]);
     cudaStreamDestroy(d.contexts[index].stream);
   }
   for (void* pointer : d.allocations) cudaFree(pointer);
@@ -264,17 +276,21 @@ void CudaDevice::begin_recording() {
   Impl& d = *impl_;
   d.use();
   d.refuse_in_recording("begin another one");
+  d.gather_streams();
   cuda_check(cudaStreamBeginCapture(d.main(), cudaStreamCaptureModeThreadLocal),
              "begin a recording");
   d.recording = true;
   d.recorded_events.clear();
-  d.fork_streams();
+  // Streams come into the recording where it begins, and when they are first used.
+  d.scatter_streams();
+  d.mark_fork();
 }
 
 int CudaDevice::end_recording() {
   Impl& d = *impl_;
   d.use();
-  d.join_streams();
+  d.gather_streams();
+  d.scatter_streams();
   d.recording = false;
   // A signal of the recording means nothing outside it.
   for (const int event : d.recorded_events) {
@@ -317,7 +333,8 @@ void CudaDevice::synchronize() {
   Impl& d = *impl_;
   d.use();
   for (const CudaContext& c : d.contexts)
-    cuda_check(cudaStreamSynchronize(c.stream), "finish its work");
+    if (c.which == Stream::kMain || d.has_worked[static_cast<int>(c.which)])
+      cuda_check(cudaStreamSynchronize(c.stream), "finish its work");
 }
 
 void CudaDevice::start_timing() {

@@ -54,6 +54,17 @@ class CudaDevice final : public Device {
   std::unique_ptr<Impl> impl_;
 };
 
+// How one GPU uses the memory of another.
+struct GpuLink {
+  int to = 0;            // ordinal
+  bool access = false;   // its kernels read and write that memory directly
+  bool atomics = false;  // and its atomic operations are such for both
+  std::string kind;      // "NVLink", "PCIe"; empty: unknown
+};
+
+// Lets kernels of each of these GPUs use the memory of all others, wherever the machine allows it.
+void enable_peer_access(const std::vector<int>& ordinals);
+
 // One GPU as `quiltmd devices` shows it.
 struct CudaDeviceReport {
   int ordinal = 0;
@@ -62,11 +73,11 @@ struct CudaDeviceReport {
   size_t memory = 0;         // bytes
   size_t free_memory = 0;    // bytes
   int multiprocessors = 0;
-  std::string bus;           // PCI bus id
-  std::vector<int> reaches;  // ordinals of the GPUs whose memory it can use directly
-  std::string problem;       // why it cannot be used; empty: it can
-  double bandwidth = 0;      // bytes/s of its memory, reading and writing; of the self-test
-  bool healthy = false;      // the self-test's memory came back as written
+  std::string bus;             // PCI bus id
+  std::vector<GpuLink> links;  // to each other GPU of the machine
+  std::string problem;         // why it cannot be used; empty: it can
+  double bandwidth = 0;        // bytes/s of its memory, reading and writing; of the self-test
+  bool healthy = false;        // the self-test's memory came back as written
 };
 
 enum class SelfTest { kSkip, kRun };  // takes about a second a GPU

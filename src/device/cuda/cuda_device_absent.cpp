@@ -39,6 +39,8 @@ void CudaDevice::stop_timing() { refuse(); }
 CudaContext& CudaDevice::context(Stream) { refuse(); }
 void CudaDevice::launch_raw(const OperationKey&, const void*, size_t, Stream) { refuse(); }
 
+void enable_peer_access(const std::vector<int>&) { refuse(); }
+
 std::vector<CudaDeviceReport> cuda_devices(SelfTest, std::string* why_none) {
   if (why_none) *why_none = kAbsent;
   return {};

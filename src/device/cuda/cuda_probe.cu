@@ -3,13 +3,13 @@
 // of this process on one, which other libraries in the process share.
 #include "device/cuda/cuda_probe.h"
 
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <cstdio>
 
 #include "device/cuda/cuda_device.h"
+#include "device/cuda/driver.h"
 #include "device/cuda/launch.h"
+#include "device/cuda/links.h"
 
 namespace quiltmd {
 namespace {
@@ -59,14 +59,11 @@ constexpr size_t kStack = 256;
 // Whether this process has its context on a GPU. The runtime cannot say without making it; the
 // driver, which it has opened, can.
 bool has_context(int ordinal) {
-  using GetState = int(int, unsigned*, int*);
-  void* const driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
-  if (!driver) return true;
-  auto* const get_state = reinterpret_cast<GetState*>(dlsym(driver, "cuDevicePrimaryCtxGetState"));
+  auto* const get_state =
+      driver_function<int(int, unsigned* flags, int*)>("cuDevicePrimaryCtxGetState");
   unsigned flags = 0;
   int active = 1;
   if (get_state) get_state(ordinal, &flags, &active);
-  dlclose(driver);
   return active != 0;
 }
 
@@ -139,12 +136,8 @@ void fill_report(CudaDeviceReport& report, int count, SelfTest test) {
   char bus[32] = "";
   cuda_check(cudaDeviceGetPCIBusId(bus, sizeof bus, report.ordinal), "read the GPU's bus id");
   report.bus = bus;
-  for (int other = 0; other < count; ++other) {
-    int reaches = 0;
-    if (other != report.ordinal &&
-        cudaDeviceCanAccessPeer(&reaches, report.ordinal, other) == cudaSuccess && reaches)
-      report.reaches.push_back(other);
-  }
+  for (int other = 0; other < count; ++other)
+    if (other != report.ordinal) report.links.push_back(link_between(report.ordinal, other));
   size_t total = 0;
   cuda_check(cudaMemGetInfo(&report.free_memory, &total), "read the GPU's free memory");
   report.problem = missing_code(p);

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "device/cuda/check.h"
 #include "device/cuda/context.h"
@@ -46,7 +47,7 @@ void launch(const CudaContext& context, const LaunchShape& shape, void (*kernel)
                shape.name);
   }
   // A multiprocessor divides its memory between cache and shared memory anew only when it is empty.
-  // So that kernels of both streams can share one, all ask for the same division.
+  // So that kernels of all streams can share one, all ask for the same division.
   cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
                                   cudaSharedmemCarveoutMaxShared),
              shape.name);
@@ -67,7 +68,19 @@ void launch(const CudaContext& context, const LaunchShape& shape, void (*kernel)
   if (context.timer) context.timer->end(context);
 }
 
+// A kernel of each .cu file, by which all of the file are found (load_kernels in driver.h).
+inline std::vector<const void*>& kernel_of_each_file() {
+  static std::vector<const void*> kernels;
+  return kernels;
+}
+
 #ifdef __CUDACC__
+namespace {
+__global__ void kernel_of_this_file() {}
+[[maybe_unused]] const void* const kNoted =
+    kernel_of_each_file().emplace_back(reinterpret_cast<const void*>(&kernel_of_this_file));
+}  // namespace
+
 // Wait until the kernels before this one in the stream have ended and their writes are visible.
 __device__ __forceinline__ void wait_for_previous() {
 #if __CUDA_ARCH__ >= 900

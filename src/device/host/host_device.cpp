@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The `cpu` device. Memory is the process's own, so copies are memcpy, and as every launch runs to
-// its end at once the two streams need no events: program order is a valid order.
+// its end at once the streams need no events: program order is a valid order.
 #include "device/host/host_device.h"
 
 #include <unistd.h>
