@@ -65,6 +65,7 @@ inline System read_system(const DumpFile& file) {
   while (s.lj_type_count * s.lj_type_count < pairs) ++s.lj_type_count;
   TermForms::for_each([&]<class Form>(int) {
     const TermForm& form = Form::kForm;
+    if (!form.atom_array) return;
     if (const auto atoms = file.array<int32_t>(form.atom_array); !atoms.empty())
       s.terms.push_back({&form, atoms, file.array<double>(form.parameter_array), {}, 0});
   });

@@ -59,6 +59,7 @@ void check_atoms(const std::vector<std::array<int32_t, 2>>& pairs, size_t atoms,
 
 // The terms of one form, if there are any.
 void add_terms(System& s, const nb::dict& d, const TermForm& form) {
+  if (!form.atom_array) return;
   Terms terms{
       &form, flat<int32_t>(d, form.atom_array), flat<double>(d, form.parameter_array), {}, 0};
   const auto count = terms.atoms.size() / static_cast<size_t>(form.atoms);

@@ -189,10 +189,13 @@ nb::dict describe_form(const TermForm& form) {
   return out;
 }
 
-// The forms of bonded terms, each with the names of its arrays in System and of its energies.
+// The forms of bonded terms that inputs give, each with the names of its arrays in System and of its
+// energies.
 nb::list term_forms() {
   nb::list out;
-  TermForms::for_each([&out]<class Form>(int) { out.append(describe_form(Form::kForm)); });
+  TermForms::for_each([&out]<class Form>(int) {
+    if (Form::kForm.atom_array) out.append(describe_form(Form::kForm));
+  });
   return out;
 }
 

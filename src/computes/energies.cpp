@@ -11,7 +11,7 @@ std::map<std::string, double> potential_energies(const EnergyValues& energy,
                                       {"dispersion", constant.dispersion}};
   size_t kind = kTermEnergies;
   TermForms::for_each([&]<class Form>(int) {
-    for (const char* name : Form::kEnergies) named[name] = energy[kind++];
+    for (const char* name : Form::kEnergies) named[name] += energy[kind++];
   });
   double sum = 0;
   for (const auto& [name, value] : named) sum += value;

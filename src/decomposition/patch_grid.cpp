@@ -60,7 +60,7 @@ int patch_of(const PatchGrid& grid, Vec3d point) {
   return grid.index(cell);
 }
 
-PatchGrid make_patch_grid(const Box& box, double cutoff, double reach, int away) {
+PatchGrid make_patch_grid(const Box& box, double cutoff, double reach, int away, double span) {
   const Vec3d widths = box.widths();
   const double narrowest = std::min({widths.x, widths.y, widths.z});
   if (narrowest < std::max(2 * cutoff, reach)) {
@@ -73,8 +73,10 @@ PatchGrid make_patch_grid(const Box& box, double cutoff, double reach, int away)
   }
   PatchGrid grid{box, {}, away, reach / away, half_shell(away), {}};
   refuse_too_many((away / reach) * widths);
-  for (int d = 0; d < 3; ++d)
-    grid.cells[d] = std::max(1, static_cast<int>(widths[d] * away / reach));
+  for (int d = 0; d < 3; ++d) {
+    const double least = std::max(reach, std::min(span, widths[d] / 2));
+    grid.cells[d] = std::max(1, static_cast<int>(widths[d] * away / least));
+  }
   for (const Int3& o : grid.offsets) {
     grid.shifts.push_back(box.to_cartesian({static_cast<double>(o.x) / grid.cells.x,
                                             static_cast<double>(o.y) / grid.cells.y,

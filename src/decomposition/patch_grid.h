@@ -34,8 +34,10 @@ int patch_of(const PatchGrid& grid, Vec3d point);
 
 // Patches as narrow as `reach / away` allows: any two atoms closer than `reach` are then in patches
 // at most `away` apart. `reach` covers cutoff, list buffer and what hydrogen groups stick out.
+// Atoms of one bonded term are at most `span` apart, or half the box, beyond which another image is
+// nearer; where that is more than the reach, patches are wider.
 // Throws Error when the box is narrower than twice the cutoff.
-PatchGrid make_patch_grid(const Box& box, double cutoff, double reach, int away);
+PatchGrid make_patch_grid(const Box& box, double cutoff, double reach, int away, double span = 0);
 
 // Slots for so many atoms, wherever they are: whole clusters in every patch. Throws Error when there
 // are more than list entries can number.

@@ -18,12 +18,24 @@ namespace {
 // Below this many atoms the lists alone do not fill a large GPU evenly, and are cut in two.
 constexpr int kSmallSystem = 50000;
 
+std::vector<std::array<int32_t, 2>> excluded_pairs_that_are_terms(const System& system) {
+  std::vector<std::array<int32_t, 2>> pairs;
+  if (const Terms* terms = system.terms_of(ExcludedPairForm::kForm))
+    for (int t = 0; t < terms->count(); ++t)
+      pairs.push_back({terms->atoms_of(t)[0], terms->atoms_of(t)[1]});
+  return pairs;
+}
+
 PairSetup pair_setup(const Setup& setup, const SlotMemory& slots) {
   const int atoms = setup.system.atom_count();
   const double reach = setup.nonbonded.cutoff + setup.lists.buffer;
-  return {setup.pairs, setup.packed_pairs.table, setup.ages, atoms < kSmallSystem ? 2 : 1,
+  return {setup.pairs,
+          setup.packed_pairs.table,
+          setup.ages,
+          atoms < kSmallSystem ? 2 : 1,
           expected_entries(atoms, atoms / setup.grid.box.volume(), reach,
-                           slots.room.slots / kClusterSize)};
+                           slots.room.slots / kClusterSize),
+          excluded_pairs_that_are_terms(setup.system)};
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <limits>
 #include <numeric>
 
+#include "computes/bonded/excluded_pairs.h"
 #include "computes/pme/setup.h"
 
 namespace quiltmd {
@@ -85,7 +86,8 @@ ListAges list_ages(const ListSettings& lists, double cutoff, const StepPlan& pla
 void set_box(Setup& setup, const Box& box) {
   const NonbondedSettings& nonbonded = setup.nonbonded;
   const double reach = nonbonded.cutoff + setup.lists.buffer + 2 * setup.group_radius;
-  setup.grid = make_patch_grid(box, nonbonded.cutoff, reach, setup.lists.away);
+  setup.grid = make_patch_grid(box, nonbonded.cutoff, reach, setup.lists.away,
+                               setup.term_span + 2 * setup.group_radius);
   const Constant ewald = ewald_constant(setup.system, nonbonded, box.volume());
   const Constant dispersion = dispersion_constant(setup.system, nonbonded, box.volume());
   setup.constant_energy = ewald.energy;
@@ -98,6 +100,8 @@ Setup make_setup(System system, const NonbondedSettings& nonbonded,
   Setup setup;
   setup.system = std::move(system);
   setup.nonbonded = nonbonded;
+  if (nonbonded.pme)
+    setup.term_span = add_excluded_pairs(setup.system, nonbonded.cutoff, nonbonded.alpha);
   setup.degrees_of_freedom =
       3 * setup.system.atom_count() - static_cast<int>(setup.system.constraints.size());
   setup.plan = make_step_plan(integrator, setup.degrees_of_freedom);

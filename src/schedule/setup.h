@@ -22,7 +22,7 @@ struct ListSettings {
 };
 
 struct Setup {
-  System system;
+  System system;  // with terms of its own: excluded pairs that may be beyond the cutoff
   NonbondedSettings nonbonded;
   StepPlan plan;
   ListSettings lists;  // resolved: no zeros
@@ -31,6 +31,7 @@ struct Setup {
   PackedPairs packed_pairs;
   PairParameters pairs{};
   double group_radius = 0;  // how far atoms stick out from the first of their group, nm
+  double term_span = 0;     // atoms of an excluded pair that is a term may be so far apart, nm
   double total_mass = 0;
   int degrees_of_freedom = 0;    // three for each atom less one for each constraint
   double constant_energy = 0;    // Ewald self and background energy, kJ/mol

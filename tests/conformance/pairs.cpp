@@ -65,6 +65,41 @@ void forces_meet_the_reference(Pair devices) {
   }
 }
 
+// Excluded pairs that are terms: with those the pair forces are the reference's again.
+void pairs_apart_are_left_alone(Pair devices) {
+  const Molecules m = make_molecules(kBox, 6);
+  PairRank::Choices choices = ewald(2.92);
+  System terms;
+  terms.masses = m.system.masses;
+  for (size_t k = 0; k < m.system.exclusions.size(); k += 2) {
+    const auto pair = m.system.exclusions[k];
+    const double given[] = {m.system.charges[pair[0]] * m.system.charges[pair[1]],
+                            choices.settings.alpha};
+    choices.apart.push_back(pair);
+    terms.terms_to_fill(ExcludedPairForm::kForm).add(pair, given);
+  }
+  Evaluation apart, exact;
+  reference_bonded(terms, m.box, m.positions, apart);
+  reference_pairs(m.system, choices.settings, m.box, m.positions, exact);
+  const double part = apart.energy[kEnergyOf<ExcludedPairForm>];
+  CHECK(std::fabs(part) > 1e-2 * std::fabs(exact.energy[kCoulombDirect]));
+  for (const int pieces : {1, 4}) {
+    choices.pieces = pieces;
+    PairRank rank(devices.device, m, choices);
+    rank.build();
+    rank.evaluate(true);
+    CHECK_NEAR((rank.energy_of(kCoulombDirect) + part) / exact.energy[kCoulombDirect], 1, 2e-6);
+    const std::vector<Vec3d> forces = rank.forces();
+    double difference = 0, size = 0;
+    for (size_t a = 0; a < forces.size(); ++a) {
+      const Vec3d d = forces[a] + apart.forces[a] - exact.forces[a];
+      difference += dot(d, d);
+      size += dot(exact.forces[a], exact.forces[a]);
+    }
+    CHECK_NEAR(std::sqrt(difference / size), 0, 3e-6);
+  }
+}
+
 // For each number of pieces one sequence of bits, whatever the slots, and zero in sum.
 void bits_depend_on_nothing(Pair devices) {
   const Molecules m = make_molecules(kBox, 7);
@@ -193,13 +228,15 @@ void refused_lists_stay(Pair devices) {
 }  // namespace
 
 std::vector<Case> pair_cases(Pair devices) {
-  return {{"every pair is listed once", [devices] { every_pair_is_listed_once(devices); }},
-          {"pair forces meet the reference", [devices] { forces_meet_the_reference(devices); }},
-          {"pair bits depend on nothing", [devices] { bits_depend_on_nothing(devices); }},
-          {"overlapping atoms stay finite", [devices] { overlapping_atoms_stay_finite(devices); }},
-          {"shells hold what is near", [devices] { shells_hold_what_is_near(devices); }},
-          {"far shells change no bit", [devices] { far_shells_change_no_bit(devices); }},
-          {"no lists after steps to be redone", [devices] { refused_lists_stay(devices); }}};
+  return {
+      {"every pair is listed once", [devices] { every_pair_is_listed_once(devices); }},
+      {"pair forces meet the reference", [devices] { forces_meet_the_reference(devices); }},
+      {"excluded pairs apart are left alone", [devices] { pairs_apart_are_left_alone(devices); }},
+      {"pair bits depend on nothing", [devices] { bits_depend_on_nothing(devices); }},
+      {"overlapping atoms stay finite", [devices] { overlapping_atoms_stay_finite(devices); }},
+      {"shells hold what is near", [devices] { shells_hold_what_is_near(devices); }},
+      {"far shells change no bit", [devices] { far_shells_change_no_bit(devices); }},
+      {"no lists after steps to be redone", [devices] { refused_lists_stay(devices); }}};
 }
 
 }  // namespace quiltmd::test

@@ -75,6 +75,13 @@ inline const std::vector<TermRow>& term_rows() {
          const double distance = norm(r[1] - r[0]), s6 = std::pow(p[1] / distance, 6);
          return 4 * p[2] * (s6 * s6 - s6) + kCoulomb * p[0] / distance;
        }},
+      {ExcludedPairForm::kForm,
+       {0, 4},
+       [](int) { return Values{0.2, 3.1}; },
+       [](const Points& r, const Values& p) {
+         const double distance = norm(r[1] - r[0]);
+         return -kCoulomb * p[0] * std::erf(p[1] * distance) / distance;
+       }},
       {UreyBradleyForm::kForm,
        {0, 2},
        [](int) { return Values{0.25, 9000}; },

@@ -209,19 +209,26 @@ auto kernel_for(const TermForces& op) {
   return op.energy ? term_forces_kernel<kForms, true> : term_forces_kernel<kForms, false>;
 }
 
-void term_forces(const TermForces& op, CudaContext& context) {
+auto kernel_with(int forms, const TermForces& op) {
   constexpr int kUsual = TermForms::index_of<TorsionForm>() + 1;  // what nearly every system has
+  constexpr int kForceFields = TermForms::index_of<CmapForm>() + 1;
+  return forms <= kUsual         ? kernel_for<kUsual>(op)
+         : forms <= kForceFields ? kernel_for<kForceFields>(op)
+                                 : kernel_for<kTermForms>(op);
+}
+
+void term_forces(const TermForces& op, CudaContext& context) {
   int64_t most = 0;
-  bool usual = true;
+  int forms = 0;  // up to the last one with terms
   for (int k = 0; k < kTermForms; ++k) {
     const int count = op.terms.form[k].count;
     most += (count + 31) / 32 * 32;
-    usual &= count == 0 || k < kUsual;
+    if (count > 0) forms = k + 1;
   }
   const unsigned blocks =
       std::min(blocks_for(most, kThreads), static_cast<unsigned>(16 * context.sm_count));
-  launch(context, {TermForces::kName, blocks, kThreads, 0, Start::kEarly},
-         usual ? kernel_for<kUsual>(op) : kernel_for<kTermForms>(op), op);
+  launch(context, {TermForces::kName, blocks, kThreads, 0, Start::kEarly}, kernel_with(forms, op),
+         op);
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 // once, for hosts and GPUs; runs when lists are built.
 #pragma once
 
+#include <type_traits>
+
 #include "computes/bonded/operations.h"
 
 namespace quiltmd {
@@ -42,6 +44,7 @@ class TermPlacer {
     }
     for (int k = 0; k < kAtoms; ++k) {
       offset[k] = offset_between(cell[0], local[0], cell[k], local[k]);
+      if constexpr (std::is_same_v<Form, ExcludedPairForm>) offset[k] = within_reach(offset[k]);
       for (int d = 0; d < 3; ++d) lowest[d] = offset[k][d] < lowest[d] ? offset[k][d] : lowest[d];
     }
     if (!op_.computed_here[neighbour(cell[0], lowest)]) return Found::kElsewhere;
@@ -79,6 +82,16 @@ class TermPlacer {
       const int cells = op_.grid.cells[d];
       const double twice = 2 * (to[d] - from[d] + f[d] * cells);
       offset[d] = to[d] - from[d] - (twice >= cells ? cells : twice < -cells ? -cells : 0);
+    }
+    return offset;
+  }
+
+  // Of two images half a box away the nearer one may be in a patch that is too far, since groups stick
+  // out of theirs; then the other one.
+  QMD_HD Int3 within_reach(Int3 offset) const {
+    for (int d = 0; d < 3; ++d) {
+      if (offset[d] > op_.grid.away) offset[d] -= op_.grid.cells[d];
+      if (offset[d] < -op_.grid.away) offset[d] += op_.grid.cells[d];
     }
     return offset;
   }

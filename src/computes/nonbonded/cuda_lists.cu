@@ -297,7 +297,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
 #pragma unroll 1
   for (int first = blockIdx.y * kWarps; first < clusters; first += gridDim.y * kWarps) {
     const int n = first + warp, number = first_list + n;
-    bool wanted = n < clusters && number < op.list_capacity;
+    const bool wanted = n < clusters && number < op.list_capacity;
     if (n < clusters && !wanted && lane == 0)
       atomicMax(&op.faults->list_overflow, op.entry_capacity + kListAlign);
     const auto cluster = static_cast<uint32_t>(own_first + min(n, clusters - 1));
@@ -313,8 +313,9 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
                kMaskedRoom,
                room};
     fill_lists<false>(s, first, wanted, list);
-    wanted = wanted && place_list(s, number, list);
-    if (__syncthreads_or(wanted)) fill_again(s, first, wanted, list);
+    const bool again = wanted && place_list(s, number, list);
+    if (__syncthreads_or(again)) fill_again(s, first, again, list);
+    if (op.apart_masks && wanted) note_pairs_apart(op, number);
   }
 }
 

@@ -195,27 +195,21 @@ __device__ void store_partners(const Search& s) {
   __syncwarp();
 }
 
-__device__ bool is_excluded(const ExclusionTable& table, int i, int j) {
-  int low = table.start[i], high = table.start[i + 1];
-  const int end = high;
-  while (low < high) {
-    const int middle = (low + high) / 2;
-    if (table.partners[middle] < j)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low < end && table.partners[low] == j;
+// Bits of the atoms of a cluster that are paired with atom `j`; rarely needed, and so kept apart.
+__device__ __noinline__ unsigned search_pairs(const ExclusionTable& table, const int32_t* cluster,
+                                              int j) {
+  return table.bits(cluster, j);
 }
 
-__device__ __noinline__ unsigned search_exclusions(const BuildLists& op, uint32_t cluster, int j) {
-  unsigned found = 0;
+// Once a list of this warp is in its place.
+__device__ __noinline__ void note_pairs_apart(const BuildLists& op, int number) {
+  __syncwarp();
+  const PairList& list = op.lists[number];
+  const int32_t* const cluster = op.slots.atom + list.cluster * kClusterSize;
 #pragma unroll 1
-  for (int i = 0; i < kClusterSize; ++i) {
-    const int atom = op.slots.atom[cluster * kClusterSize + i];
-    if (atom >= 0 && is_excluded(op.exclusions, atom, j)) found |= 1u << i;
-  }
-  return found;
+  for (int n = list.begin + threadIdx.x % kWarp; n < list.begin + list.masked; n += kWarp)
+    op.apart_masks[n] = static_cast<uint8_t>(
+        search_pairs(op.apart, cluster, op.slots.atom[op.entries[n] & kSlotMask]));
 }
 
 // Marks of a picked cluster: none if no atom of it is excluded, nor is it the warp's own.
@@ -234,7 +228,9 @@ __device__ __forceinline__ unsigned possible_exclusions(const Search& s, int clu
 __device__ __forceinline__ unsigned exclusions_of(const Search& s, unsigned marks, uint32_t slot) {
   if (marks < kMayExclude) return 0;
   const unsigned at = marks % kPlace, place = slot % kClusterSize;
-  if (at == kPartners) return search_exclusions(s.op, s.cluster, s.op.slots.atom[slot]);
+  if (at == kPartners)
+    return search_pairs(s.op.exclusions, s.op.slots.atom + s.cluster * kClusterSize,
+                        s.op.slots.atom[slot]);
   return s.scratch.excluded[at][place / 4] >> place % 4 * 8 & 0xffu;
 }
 

@@ -208,6 +208,13 @@ void place_lists(const BuildLists& op, int lists) {
   }
 }
 
+void note_pairs_apart(const BuildLists& op, const PairList& list) {
+  const int32_t* const cluster = op.slots.atom + list.cluster * kClusterSize;
+  for (int n = list.begin; n < list.begin + list.masked; ++n)
+    op.apart_masks[n] =
+        static_cast<uint8_t>(op.apart.bits(cluster, op.slots.atom[op.entries[n] & kSlotMask]));
+}
+
 }  // namespace
 
 void number_lists(const NumberLists& op, ThreadGroup&) {
@@ -251,6 +258,7 @@ void build_lists(const BuildLists& op, ThreadGroup& threads) {
       const ListThread& from = *team[drafts[l].thread];
       std::copy_n(from.entries.data() + drafts[l].entry, list.count(), op.entries + list.begin);
       std::copy_n(from.masks.data() + drafts[l].mask, list.masked, op.masks + list.begin);
+      if (op.apart_masks) note_pairs_apart(op, list);
     }
   });
 }

@@ -29,10 +29,30 @@ struct alignas(16) PairList {  // a GPU reads the first four words at once
   QMD_HD int count() const { return within[kShells - 1]; }
 };
 
-// Excluded pairs, in both directions, by internal index.
+// Pairs of atoms, in both directions, by internal index.
 struct ExclusionTable {
   const int32_t* start;     // (atoms + 1)
   const int32_t* partners;  // of each atom, ascending
+
+  QMD_HD bool has(int i, int j) const {
+    int low = start[i], high = start[i + 1];
+    const int end = high;
+    while (low < high) {
+      const int middle = (low + high) / 2;
+      if (partners[middle] < j)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+    return low < end && partners[low] == j;
+  }
+  // Bits of the atoms of a cluster, given by their atom indices (-1: none), that are paired with `j`.
+  QMD_HD unsigned bits(const int32_t* cluster, int j) const {
+    unsigned found = 0;
+    for (int i = 0; i < kClusterSize; ++i)
+      if (cluster[i] >= 0 && has(cluster[i], j)) found |= 1u << i;
+    return found;
+  }
 
   void memory(MemoryUses& uses, Access access) const {
     uses.note(access, "start, partners", start, partners);
@@ -48,14 +68,16 @@ struct ExclusionTable {
 //
 // Masks: bit i set = j interacts with i-atom i, clear = excluded. Of the pairs inside the i-cluster
 // itself only i < j counts; the kernel knows that from the slots, the bits of i >= j are clear and
-// mean nothing. Padding is never listed as j.
+// mean nothing. Padding is never listed as j. Of excluded pairs some are `apart`: they are terms, which
+// kernels of pairs leave alone.
 struct BuildLists {
   static constexpr const char* kName = "build_lists";
   Slots slots;
   int slot_capacity;
   const PlacedPatch* patches;
   const ClusterBounds* bounds;
-  ExclusionTable exclusions;
+  ExclusionTable exclusions;    // all of them
+  ExclusionTable apart;         // null where there are none
   const int32_t* slot_of_atom;  // -1 where the atom is not on this rank
   GridView grid;
   const int32_t* computes;    // placed-patch index of each compute's patch
@@ -66,15 +88,18 @@ struct BuildLists {
   PairList* lists;
   int list_capacity;
   uint32_t* entries;
-  uint8_t* masks;  // by entry; valid for masked entries
+  uint8_t* masks;        // by entry; valid for masked entries
+  uint8_t* apart_masks;  // likewise: bit i set = j and i-atom i are apart; null where no pairs are
   int entry_capacity;
   int32_t* entry_count;  // entries spent, up to the last line; zero before
   Faults* faults;
 
   void memory(MemoryUses& uses) const {
-    QMD_USES(kRead, slots.local, slots.atom, patches, bounds, exclusions, slot_of_atom, grid);
+    QMD_USES(kRead, slots.local, slots.atom, patches, bounds, exclusions, apart, slot_of_atom,
+             grid);
     QMD_USES(kRead, computes, neighbours, first_list);
-    QMD_USES(kWrite, lists, entries, masks);
+    QMD_USES(kWrite, lists, masks, apart_masks);
+    QMD_USES(kReadWrite, entries);
     QMD_USES(kReadWrite, entry_count);
     Faults::reports(uses, faults);
     QMD_USES(kNone, slots);
@@ -117,6 +142,7 @@ struct PairForces {
   int shell;             // the last one to evaluate
   const uint32_t* entries;
   const uint8_t* masks;
+  const uint8_t* apart_masks;
   const Vec3f* shifts;
   int codes;   // number of shifts
   int pieces;  // a GPU deals the rounds of a list out to so many parts, each summed by itself: more
@@ -126,7 +152,8 @@ struct PairForces {
   int64_t* energy;     // null: forces only
 
   void memory(MemoryUses& uses) const {
-    QMD_USES(kRead, slots.local, slots.lj, lists, extent(range, 2), entries, masks, shifts, table);
+    QMD_USES(kRead, slots.local, slots.lj, lists, extent(range, 2), entries, masks, apart_masks,
+             shifts, table);
     QMD_USES(kAdd, slots.force, energy);
     QMD_USES(kNone, slots);
   }

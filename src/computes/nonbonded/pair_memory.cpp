@@ -14,9 +14,9 @@ struct Exclusions {
   std::vector<int32_t> start, partners;
 };
 
-Exclusions exclusion_arrays(const System& system) {
-  std::vector<std::vector<int32_t>> by_atom(static_cast<size_t>(system.atom_count()));
-  for (const auto& [i, j] : system.exclusions) {
+Exclusions exclusion_arrays(int atoms, const std::vector<std::array<int32_t, 2>>& pairs) {
+  std::vector<std::vector<int32_t>> by_atom(static_cast<size_t>(atoms));
+  for (const auto& [i, j] : pairs) {
     by_atom[static_cast<size_t>(i)].push_back(j);
     by_atom[static_cast<size_t>(j)].push_back(i);
   }
@@ -33,23 +33,34 @@ Exclusions exclusion_arrays(const System& system) {
 
 PairMemory::PairMemory(const SlotMemory& slots, PairSetup setup)
     : slots_(slots), setup_(std::move(setup)), make_(slots.device) {
-  const Exclusions exclusions = exclusion_arrays(slots.system);
+  const int atoms = slots.system.atom_count();
+  const Exclusions exclusions = exclusion_arrays(atoms, slots.system.exclusions);
   exclusion_start_ = make_.filled(exclusions.start);
   excluded_ = make_.filled(exclusions.partners);
+  if (!setup_.apart.empty()) {
+    const Exclusions apart = exclusion_arrays(atoms, setup_.apart);
+    apart_start_ = make_.filled(apart.start);
+    apart_ = make_.filled(apart.partners);
+  }
   table_ = make_.filled(setup_.table);
   lists = make_.room<PairList>(slots.room.slots / kClusterSize);
   entry_count = make_.room<int32_t>(1);
   list_ranges = make_.room<int32_t>(4);
-  entries = make_.room<uint32_t>(setup_.entries);
-  masks = make_.room<uint8_t>(setup_.entries);
+  make_entries(setup_.entries);
+}
+
+void PairMemory::make_entries(size_t count) {
+  entries = make_.room<uint32_t>(count);
+  masks = make_.room<uint8_t>(count);
+  if (!setup_.apart.empty()) apart_masks = make_.room<uint8_t>(count);
 }
 
 void PairMemory::grow_entries(size_t need) {
   const size_t count = more_entries(entries.size(), need);
   make_.drop(entries);
   make_.drop(masks);
-  entries = make_.room<uint32_t>(count);
-  masks = make_.room<uint8_t>(count);
+  make_.drop(apart_masks);
+  make_entries(count);
 }
 
 void PairMemory::adopt(const RankPlan& plan) {
@@ -101,6 +112,7 @@ BuildLists PairMemory::build_lists() const {
   op.patches = slots_.patches.data();
   op.bounds = slots_.bounds.data();
   op.exclusions = {exclusion_start_.data(), excluded_.data()};
+  op.apart = {apart_start_.data(), apart_.data()};
   op.slot_of_atom = slots_.slot_of_atom.data();
   op.grid = slots_.grid_view();
   op.computes = computes_.data();
@@ -112,6 +124,7 @@ BuildLists PairMemory::build_lists() const {
   op.list_capacity = static_cast<int>(lists.size());
   op.entries = entries.data();
   op.masks = masks.data();
+  op.apart_masks = apart_masks.data();
   op.entry_capacity = static_cast<int>(entries.size());
   op.entry_count = entry_count.data();
   op.faults = slots_.faults.data();
@@ -128,6 +141,7 @@ PairForces PairMemory::pair_forces(Part part, Energies energies) const {
   op.shell = setup_.ages.shell[static_cast<size_t>(age)];
   op.entries = entries.data();
   op.masks = masks.data();
+  op.apart_masks = apart_masks.data();
   op.shifts = slots_.grid_view().shifts;
   op.codes = slots_.grid_view().codes;
   op.pieces = setup_.pieces;

@@ -3,6 +3,7 @@
 // operations that build the lists and evaluate them.
 #pragma once
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,8 @@ struct PairSetup {
   ListAges ages;
   int pieces;      // PairForces::pieces
   size_t entries;  // room for entries of lists to begin with
+  // Of the excluded pairs of the system those that are terms.
+  std::vector<std::array<int32_t, 2>> apart{};
 };
 
 // Lists whose patches are all owned; and those that need proxies.
@@ -45,14 +48,16 @@ class PairMemory final : public ForceFamily {
   int age = 0;  // steps since the lists were built
   Buffer<PairList> lists;
   Buffer<uint32_t> entries;
-  Buffer<uint8_t> masks;
+  Buffer<uint8_t> masks, apart_masks;
   Buffer<int32_t> entry_count, first_list, list_ranges;
 
  private:
+  void make_entries(size_t count);
+
   const SlotMemory& slots_;
   PairSetup setup_;
   BufferMaker make_;
-  Buffer<int32_t> exclusion_start_, excluded_;
+  Buffer<int32_t> exclusion_start_, excluded_, apart_start_, apart_;
   Buffer<float> table_;
   Buffer<int32_t> computes_, neighbours_;
   int compute_count_ = 0, interior_ = 0;

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cmath>
 #include <functional>
+#include <set>
 #include <thread>
 
 #include "computes/nonbonded/pair_forms.h"
@@ -16,20 +17,19 @@
 namespace quiltmd {
 namespace {
 
-// Excluded partners of every atom, both ways.
+// Excluded partners of every atom, both ways, each once.
 struct Exclusions {
-  std::vector<int> start, partner;
+  std::vector<int> start{0}, partner;
 
-  explicit Exclusions(const System& system) : start(system.atom_count() + 1) {
-    for (const auto& pair : system.exclusions) {
-      for (const int atom : pair) ++start[atom + 1];
-    }
-    for (int a = 0; a < system.atom_count(); ++a) start[a + 1] += start[a];
-    partner.resize(start.back());
-    std::vector<int> next(start.begin(), start.end() - 1);
+  explicit Exclusions(const System& system) {
+    std::vector<std::set<int>> of(system.atom_count());
     for (const auto& [i, j] : system.exclusions) {
-      partner[next[i]++] = j;
-      partner[next[j]++] = i;
+      of[i].insert(j);
+      of[j].insert(i);
+    }
+    for (const std::set<int>& partners : of) {
+      partner.insert(partner.end(), partners.begin(), partners.end());
+      start.push_back(static_cast<int>(partner.size()));
     }
   }
 

@@ -19,6 +19,7 @@
 #include "computes/bonded/forms/angle.h"
 #include "computes/bonded/forms/bond.h"
 #include "computes/bonded/forms/cmap.h"
+#include "computes/bonded/forms/excluded_pair.h"
 #include "computes/bonded/forms/improper.h"
 #include "computes/bonded/forms/pair14.h"
 #include "computes/bonded/forms/torsion.h"
@@ -27,9 +28,10 @@
 
 namespace quiltmd {
 
-// In order of cost: kernels that take all terms in one go start with the last.
-using TermForms =
-    List<BondForm, UreyBradleyForm, Pair14Form, AngleForm, TorsionForm, ImproperForm, CmapForm>;
+// In order of cost, and of registers where it counts: kernels that take all terms in one go start with
+// the last, and do without the last ones where a system has none.
+using TermForms = List<BondForm, UreyBradleyForm, Pair14Form, AngleForm, TorsionForm, ImproperForm,
+                       CmapForm, ExcludedPairForm>;
 inline constexpr int kTermForms = TermForms::kSize;
 
 template <class Form>

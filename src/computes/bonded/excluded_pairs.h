@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which excluded pairs the pair kernels cannot correct for the reciprocal sum, since they may be
+// farther apart than the cutoff; and how far.
+#pragma once
+
+#include "system/system.h"
+
+namespace quiltmd {
+
+// Add a term (ExcludedPairForm) for every excluded pair of charges that bonds and constraints do not
+// keep closer than the cutoff: a matter of the system, never of positions. Pairs of up to four bonds
+// hardly ever need one. `alpha`: of the Ewald sum, 1/nm. Returns how far apart the atoms of such a
+// term can be, in nm: infinite where nothing holds them together, 0 where there are none.
+double add_excluded_pairs(System& system, double cutoff, double alpha);
+
+}  // namespace quiltmd

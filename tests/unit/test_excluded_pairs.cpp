@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which excluded pairs become terms: those of charges that bonds and constraints let be farther apart
+// than the cutoff; and their energy where it is hard to evaluate.
+#include <cmath>
+#include <utility>
+
+#include "check.h"
+#include "computes/bonded/excluded_pairs.h"
+#include "computes/bonded/forms/forms.h"
+#include "one_rank.h"
+
+namespace quiltmd::test {
+namespace {
+
+constexpr double kCutoff = 0.9, kAlpha = 3, kStiff = 2e5;
+
+// A chain of charges on bonds of 0.15 nm.
+System chain(int atoms) {
+  System s;
+  for (int a = 0; a < atoms; ++a) {
+    add_atom(s, 12);
+    s.charges.back() = 0.1 * (a + 1);
+    if (a == 0) continue;
+    const int32_t ends[] = {a - 1, a};
+    const double parameters[] = {0.15, kStiff};
+    s.terms_to_fill(BondForm::kForm).add(ends, parameters);
+  }
+  return s;
+}
+
+using Pairs = std::vector<std::pair<int, int>>;
+
+Pairs terms_of(const System& s) {
+  Pairs found;
+  if (const Terms* terms = s.terms_of(ExcludedPairForm::kForm))
+    for (int t = 0; t < terms->count(); ++t)
+      found.emplace_back(terms->atoms_of(t)[0], terms->atoms_of(t)[1]);
+  return found;
+}
+
+void bonded_neighbours_are_no_terms() {
+  System s = chain(10);
+  for (int a = 0; a < 10; ++a)
+    for (int b = a + 1; b < std::min(a + 5, 10); ++b) s.exclusions.push_back({a, b});
+  CHECK(add_excluded_pairs(s, kCutoff, kAlpha) == 0);
+  CHECK(terms_of(s).empty() && s.terms.size() == 1);
+}
+
+void longer_paths_are() {
+  System s = chain(10);
+  const double bond = 0.15 + std::sqrt(2 * 100 / kStiff);
+  s.exclusions = {{0, 6}, {9, 1}, {0, 4}, {0, 6}};
+  CHECK_NEAR(add_excluded_pairs(s, kCutoff, kAlpha), 8 * bond, 1e-12);
+  CHECK((terms_of(s) == Pairs{{0, 6}, {1, 9}}));
+  const auto parameters = s.terms_of(ExcludedPairForm::kForm)->parameters_of(1);
+  CHECK_NEAR(parameters[0], 0.2 * 1.0, 1e-15);
+  CHECK(parameters[1] == kAlpha);
+}
+
+// The shortest way counts; a constraint does not stretch.
+void constraints_hold_too() {
+  System s = chain(10);
+  constrain(s, 0, 8, 0.5);
+  s.exclusions = {{0, 7}, {0, 5}, {0, 4}};
+  CHECK(add_excluded_pairs(s, kCutoff, kAlpha) > kCutoff);
+  CHECK((terms_of(s) == Pairs{{0, 5}}));
+}
+
+void atoms_that_nothing_holds_together() {
+  System s = chain(3);
+  add_atom(s, 12);
+  add_atom(s, 12);
+  s.charges[3] = 1;
+  const int32_t ends[] = {2, 3};
+  const double nothing[] = {0.15, 0};
+  s.terms_to_fill(BondForm::kForm).add(ends, nothing);
+  s.exclusions = {{0, 3}, {1, 4}};  // the second without charge
+  CHECK(std::isinf(add_excluded_pairs(s, kCutoff, kAlpha)));
+  CHECK((terms_of(s) == Pairs{{0, 3}}));
+}
+
+// Against the closed form in long double, where the series takes over, too.
+void energies_of_near_atoms() {
+  const double given[] = {-0.5, kAlpha};
+  double p[2];
+  ExcludedPairForm::prepare(given, p);
+  for (const double r : {1e-6, 1e-3, 0.01, 0.0333, 0.03334, 0.05, 0.3, 2.0}) {
+    const Vec3d b[] = {{0.6 * r, 0, 0.8 * r}};
+    const auto found = ExcludedPairForm::evaluate(b, p);
+    const long double x = kAlpha * static_cast<long double>(r);
+    const long double slope = 2 / std::sqrt(std::acos(-1.0L)) * kAlpha;
+    const long double energy = p[0] * std::erf(x) / r;
+    CHECK_NEAR(found.energy[0] / static_cast<double>(energy), 1, 1e-14);
+    if (x < 1e-4) continue;  // where even these numbers cancel
+    const long double force = -p[0] * (slope * std::exp(-x * x) - std::erf(x) / r) / r;
+    CHECK_NEAR(norm(found.force[0]) / static_cast<double>(std::fabs(force)), 1, 1e-11);
+    CHECK((found.force[0].x < 0) == (force > 0));
+  }
+  const Vec3d together[] = {{0, 0, 0}};
+  const auto found = ExcludedPairForm::evaluate(together, p);
+  CHECK_NEAR(found.energy[0] / (p[0] * 2 * kAlpha / std::sqrt(kPi)), 1, 1e-15);
+  CHECK(norm(found.force[0]) == 0);
+}
+
+}  // namespace
+}  // namespace quiltmd::test
+
+int main() {
+  using namespace quiltmd::test;
+  return run_all({{"bonded neighbours are no terms", bonded_neighbours_are_no_terms},
+                  {"longer paths are", longer_paths_are},
+                  {"constraints hold, too", constraints_hold_too},
+                  {"atoms that nothing holds together", atoms_that_nothing_holds_together},
+                  {"energies of near atoms", energies_of_near_atoms}});
+}
