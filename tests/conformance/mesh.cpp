@@ -7,6 +7,9 @@
 namespace quiltmd::test {
 namespace {
 
+const Box kLarge{11, 0, 11, 0, 0, 11};
+constexpr Int3 kMany{10, 10, 10};
+
 // Grids that fit one block and grids that do not, small primes alone and mixed.
 std::vector<MeshCase> cases() {
   std::vector<MeshCase> all(std::begin(kMeshCases), std::end(kMeshCases));
@@ -14,8 +17,12 @@ std::vector<MeshCase> cases() {
   all.push_back({kTilted, {2, 3, 2}, {112, 168, 140}, 5, 0.05});
   all.push_back({kCube, {1, 2, 1}, {27, 245, 160}, 4, 0});
   all.push_back({kTilted, {1, 1, 1}, {250, 45, 48}, 5, 0.2});
+  for (const int order : {4, 5}) all.push_back({kLarge, kMany, {80, 80, 80}, order, 0.1});
   return all;
 }
+
+// As many charges as patches of a large system have: a device may spread those in another way.
+int charges_of(const MeshCase& c, int few) { return c.cells.x == kMany.x ? 30000 : few; }
 
 bool any_device_takes(const MeshCase& c) { return c.grid.z % 2 == 0; }
 
@@ -24,7 +31,7 @@ void forces_meet_the_reference(Pair devices) {
     if (!any_device_takes(c)) continue;
     Random random(4);
     std::vector<Vec3d> positions;
-    const System s = free_charges(600, random, positions, c.box);
+    const System s = free_charges(charges_of(c, 600), random, positions, c.box);
     const MeshResult result = run_mesh(devices.device, c, s, positions, 1);
     NonbondedSettings settings;
     settings.alpha = 3;
@@ -50,7 +57,7 @@ void bits_are_the_same_each_time(Pair devices) {
     if (!any_device_takes(c)) continue;
     Random random(5);
     std::vector<Vec3d> positions;
-    const System s = free_charges(2000, random, positions, c.box);
+    const System s = free_charges(charges_of(c, 2000), random, positions, c.box);
     const MeshResult one = run_mesh(devices.device, c, s, positions, 1);
     for (int n = 0; n < 3; ++n) {
       const MeshResult other = run_mesh(devices.device, c, s, positions, 1);

@@ -11,16 +11,20 @@ constexpr Int3 kCells{2, 2, 2};
 constexpr double kThermal = kBoltzmann * 300;
 // A device may treat groups in another way when there are more than it works on at once.
 constexpr int kFew = 700, kMany = 24000;
+constexpr int kChains = 150;
 
-// A mixture of waters, CH0 to CH4, and random forces on it.
+// A mixture of waters, CH0 to CH4, and random forces on it; with chains, groups of the largest size.
 struct Input {
   System system;
   std::vector<Vec3d> positions, velocities, forces;
 
-  explicit Input(uint64_t seed, int molecules = kFew) {
+  explicit Input(uint64_t seed, int molecules = kFew, int chains = 0) {
     Random random(seed);
     std::vector<Vec3d> given;
-    system = with_groups(make_mixture(molecules, 3, kBox, given, random));
+    System mixture = make_mixture(molecules, 3, kBox, given, random);
+    for (int c = 0; c < chains; ++c)
+      add_chain(mixture, given, kBox.to_cartesian(random_vector(random, 0.4)), random);
+    system = with_groups(mixture);
     for (size_t a = 0; a < given.size(); ++a) {
       positions.push_back(given[static_cast<size_t>(system.input_index[a])]);
       velocities.push_back(random_vector(random, std::sqrt(kThermal / system.masses[a])));
@@ -253,9 +257,8 @@ void states_are_set(Pair devices) {
 }
 
 // The first step and the lowest atom that went wrong, as on the CPU, in a stage that counts steps.
-void faults_agree(Pair devices, int molecules) {
+void faults_agree(Pair devices, const Input& in, int32_t atom) {
   constexpr int64_t kLong = int64_t{1} << 33;  // steps of a long run
-  const Input in(9, molecules);
   Twins twins(devices, in);
   std::vector<Faults> found;
   twins.both([&](OneRank& r) {
@@ -264,7 +267,7 @@ void faults_agree(Pair devices, int molecules) {
     work.blowup2 = 1e-4;
     r.step.upload({kLong + 6});
     std::vector<Vec3d> by_slot = r.velocity().download();
-    by_slot[static_cast<size_t>(r.slot_of_atom.download()[30])].x = 1e4;
+    by_slot[static_cast<size_t>(r.slot_of_atom.download()[static_cast<size_t>(atom)])].x = 1e4;
     r.velocity().upload(by_slot);
     r.take(VerletStep{work, 0.001, ForcesAfter::kKept, r.step.data()});
     found.push_back(r.faults.download()[0]);
@@ -273,6 +276,7 @@ void faults_agree(Pair devices, int molecules) {
   CHECK(found[0].blowup_step == found[1].blowup_step);
   CHECK((found[0].constraint_step != 0) == (found[1].constraint_step != 0));
   CHECK(found[0].blowup_step != 0 || found[0].constraint_step != 0);
+  if (found[0].constraint_step != 0) CHECK(found[0].constraint_atom == found[1].constraint_atom);
 }
 
 }  // namespace
@@ -289,6 +293,12 @@ std::vector<Case> motion_cases(Pair devices) {
        [devices] { langevin_agrees(devices, unlike(2)); }},
       {"Langevin-middle agrees for many unlike waters",
        [devices] { langevin_agrees(devices, unlike(2, kMany)); }},
+      {"Verlet agrees for the largest groups",
+       [devices] { verlet_agrees(devices, Input(1, kFew, kChains)); }},
+      {"Langevin-middle agrees for the largest groups",
+       [devices] { langevin_agrees(devices, Input(2, kFew, kChains)); }},
+      {"minimisation of the largest groups agrees",
+       [devices] { minimisation_agrees(devices, Input(7, kFew, kChains)); }},
       {"forces are cleared", [devices] { forces_are_cleared(devices, Input(3)); }},
       {"forces of unlike waters are cleared",
        [devices] { forces_are_cleared(devices, unlike(3)); }},
@@ -303,8 +313,19 @@ std::vector<Case> motion_cases(Pair devices) {
       {"minimisation of unlike waters agrees",
        [devices] { minimisation_agrees(devices, unlike(7)); }},
       {"states are set", [devices] { states_are_set(devices); }},
-      {"faults agree", [devices] { faults_agree(devices, kFew); }},
-      {"faults agree for many groups", [devices] { faults_agree(devices, kMany); }}};
+      {"faults agree", [devices] { faults_agree(devices, Input(9), 30); }},
+      {"faults agree for many groups", [devices] { faults_agree(devices, Input(9, kMany), 30); }},
+      {"faults of unlike waters agree", [devices] { faults_agree(devices, unlike(9), 30); }},
+      {"faults of the largest groups agree",
+       [devices] {
+         const Input in(9, kFew, kChains);
+         for (const int place : {0, 3, 7})
+           faults_agree(devices, in, in.system.atom_count() - 8 + place);
+       }},
+      {"faults of many of the largest groups agree", [devices] {
+         const Input in(9, kMany, kMany);
+         faults_agree(devices, in, in.system.atom_count() - 1);
+       }}};
 }
 
 }  // namespace quiltmd::test

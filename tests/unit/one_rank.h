@@ -82,6 +82,23 @@ inline void add_carbon(System& s, std::vector<Vec3d>& positions, Vec3d carbon, i
   }
 }
 
+// A chain of as many atoms as a hydrogen group may have, each constrained to the one before, and one
+// constraint across.
+inline void add_chain(System& s, std::vector<Vec3d>& positions, Vec3d at, Random& random) {
+  const int first = s.atom_count();
+  const Frame f = random_frame(random);
+  for (int a = 0; a < kMaxGroupSize; ++a) {
+    add_atom(s, a % 2 ? kHydrogen : 12.011);
+    positions.push_back(at + 0.08 * a * f.x + 0.06 * (a % 2) * f.y + 0.03 * (a % 3) * f.z);
+    const auto length = [&](int b) {
+      return norm(positions[static_cast<size_t>(first + a)] -
+                  positions[static_cast<size_t>(first + b)]);
+    };
+    if (a > 0) constrain(s, first + a - 1, first + a, length(a - 1));
+    if (a == 2) constrain(s, first, first + 2, length(0));
+  }
+}
+
 // A box of waters, with every `carbon_every`-th molecule a CH1..CH4 and some free atoms.
 inline System make_mixture(int molecules, int carbon_every, const Box& box,
                            std::vector<Vec3d>& positions, Random& random) {
