@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Thermostats and conditions that change in mid-run: the same bits however runs are cut, as on a
+simulation made so, and the ensemble that was asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import benchmark_systems
+import numpy as np
+import pytest
+from running import Pair, relaxed, thermal
+
+import quiltmd
+from quiltmd import LangevinMiddle, Simulation, VelocityRescaling, VelocityVerlet
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.filterwarnings("ignore:a time step of 4 fs is long:quiltmd.QuiltWarning"),
+]
+
+BOLTZMANN = 0.00831446261815324
+CUTS = [(240,), (40,) * 6, (10,) * 24, (1,) * 60 + (180,), (7, 31, 1, 92, 109)]
+
+
+@pytest.fixture(scope="module")
+def warm(dhfr: Pair) -> Pair:
+    system, state = dhfr
+    return system, thermal(system, state)
+
+
+@pytest.fixture(scope="module")
+def water() -> Pair:
+    """990 waters, relaxed, 300 K."""
+    system, state = benchmark_systems.water(3.1)
+    return system, relaxed(system, state)
+
+
+def rescaling(pair: Pair, every: int, temperature: float = 300.0, **settings: Any) -> Simulation:
+    thermostat = VelocityRescaling(temperature, seed=5, every=every, **settings)
+    verlet = VelocityVerlet(0.004 if pair[0].atoms > 10000 else 0.002)
+    return Simulation(*pair, None, verlet, thermostat=thermostat, device="cuda")
+
+
+def cut(simulation: Simulation, blocks: tuple[int, ...]) -> tuple[str, float]:
+    """State and heat after these runs."""
+    for steps in blocks:
+        simulation.run(steps)
+    return quiltmd.digest(simulation.state()), simulation.heat()
+
+
+@pytest.mark.parametrize("every", [1, 10])
+def test_rescaling_in_any_blocks(warm: Pair, every: int) -> None:
+    ends = {cut(rescaling(warm, every), blocks) for blocks in CUTS}
+    assert len(ends) == 1, ends
+
+
+def test_rescaling_goes_on_from_a_state(warm: Pair) -> None:
+    whole = cut(rescaling(warm, 4), (240,))[0]
+    first = rescaling(warm, 4)
+    first.run(97)
+    assert cut(rescaling((warm[0], first.state()), 4), (143,))[0] == whole
+
+
+def test_rescaling_acts_as_on_the_cpu(water: Pair) -> None:
+    """Kinetic energies follow those of the cpu while rounding has not yet grown."""
+    thermostat = VelocityRescaling(400.0, seed=5, every=1, time_constant=0.02)
+    verlet = VelocityVerlet(0.002)
+    runs = [
+        Simulation(*water, None, verlet, thermostat=thermostat, device=device)
+        for device in ("cuda", "cpu")
+    ]
+    for _ in range(5):
+        kinetic = []
+        for run in runs:
+            run.run(4)
+            kinetic.append(run.energies()["kinetic"])
+        assert kinetic[0] == pytest.approx(kinetic[1], rel=1e-4)
+
+
+def moments(simulation: Simulation, samples: int, every: int) -> tuple[float, float]:
+    """Mean and spread of the kinetic energy over those of the canonical ensemble at 300 K, in
+    standard errors of independent samples."""
+    kinetic = []
+    for _ in range(samples):
+        simulation.run(every)
+        kinetic.append(simulation.energies()["kinetic"])
+    degrees = simulation.system.degrees_of_freedom - 3
+    expected = 0.5 * degrees * BOLTZMANN * 300.0
+    width = expected * np.sqrt(2.0 / degrees)
+    return (
+        (np.mean(kinetic) - expected) / (width / np.sqrt(samples)),
+        (np.std(kinetic) / width - 1.0) * np.sqrt(2 * samples),
+    )
+
+
+def test_rescaled_kinetic_energy_is_canonical(water: Pair) -> None:
+    """Strongly coupled, so that samples 0.2 ps apart are nearly independent."""
+    simulation = rescaling(water, 1, time_constant=0.02)
+    simulation.run(5000)
+    mean, spread = moments(simulation, 400, 100)
+    assert abs(mean) < 5
+    assert abs(spread) < 5
+
+
+def test_conditions_in_any_blocks(warm: Pair) -> None:
+    """A change of temperature and friction at step 100, and another at 150."""
+    ends = set()
+    for blocks in ((100, 50, 90), (100, 50) + (10,) * 9, (1,) * 40 + (60, 25, 25, 90)):
+        simulation = Simulation(*warm, None, LangevinMiddle(280.0, timestep=0.004, seed=3),
+                                device="cuda")  # fmt: skip
+        done = 0
+        for steps in blocks:
+            simulation.run(steps)
+            done += steps
+            if done == 100:
+                simulation.set_conditions(temperature=200.0, friction=20.0)
+            if done == 150:
+                simulation.set_conditions(temperature=250.0)
+        ends.add((quiltmd.digest(simulation.state()), simulation.heat()))
+    assert len(ends) == 1, ends
+
+
+def test_conditions_are_those_of_a_new_simulation(warm: Pair) -> None:
+    changed = Simulation(*warm, None, LangevinMiddle(280.0, 1.0, 0.004, seed=3), device="cuda")
+    changed.run(60)
+    changed.set_conditions(temperature=200.0, friction=20.0)
+    middle = changed.state()
+    made = Simulation(
+        warm[0], middle, None, LangevinMiddle(200.0, 20.0, 0.004, seed=3), device="cuda"
+    )
+    assert cut(changed, (30, 60))[0] == cut(made, (90,))[0]
+
+
+def test_a_thermostats_conditions(warm: Pair) -> None:
+    changed = rescaling(warm, 4, 280.0)
+    changed.run(60)
+    changed.set_conditions(temperature=200.0)
+    made = rescaling((warm[0], changed.state()), 4, 200.0)
+    assert cut(changed, (90,))[0] == cut(made, (10,) * 9)[0]
+
+
+def test_the_bath_follows_its_conditions(water: Pair) -> None:
+    """From 250 K to 300 K with strong friction: then the ensemble of 300 K."""
+    simulation = Simulation(*water, None, LangevinMiddle(250.0, 20.0, 0.002, seed=2), device="cuda")
+    simulation.run(2000)
+    simulation.set_conditions(temperature=300.0)
+    simulation.run(5000)
+    mean, spread = moments(simulation, 400, 100)
+    assert abs(mean) < 6
+    assert abs(spread) < 5
