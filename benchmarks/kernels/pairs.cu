@@ -14,7 +14,7 @@ namespace {
 void time_layout(Bench& b, CudaDevice& device) {
   const auto next_place = [&] {
     b.slots.swap_state();
-    return b.slots.place_groups(SlotMemory::Records::kToBeMade);
+    return b.slots.place_groups();
   };
   const PlaceGroups there = next_place();
   const PlaceGroups back = next_place();

@@ -3,6 +3,7 @@
 #include "decomposition/assignment.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 #include <set>
@@ -126,7 +127,7 @@ Assignment ribbons(const std::vector<double>& weights, int ranks) {
 Assignment share_patches(const PatchGrid& grid, const std::vector<double>& weights, int ranks) {
   const auto most_atoms = [&](const Assignment& assignment) {
     double most = 0;
-    for (const RankPlan& plan : plan_ranks(grid, assignment)) {
+    for (const RankPlan& plan : plan_ranks(grid, assignment, weights)) {
       double atoms = 0;
       for (const auto* patches : {&plan.owned, &plan.proxies})
         for (const int p : *patches) atoms += weights[static_cast<size_t>(p)];
@@ -177,7 +178,8 @@ Assignment refine(const PatchGrid& grid, const Assignment& start, const std::vec
   return result;
 }
 
-std::vector<RankPlan> plan_ranks(const PatchGrid& grid, const Assignment& assignment) {
+std::vector<RankPlan> plan_ranks(const PatchGrid& grid, const Assignment& assignment,
+                                 const std::vector<double>& atoms) {
   const auto ranks = static_cast<size_t>(assignment.ranks);
   std::vector<RankPlan> plans(ranks);
   std::vector<std::set<int>> proxies(ranks);
@@ -201,12 +203,16 @@ std::vector<RankPlan> plan_ranks(const PatchGrid& grid, const Assignment& assign
     plan.proxies.assign(proxies[r].begin(), proxies[r].end());
     for (size_t owner = 0; owner < ranks; ++owner) {
       std::vector<int> patches;
-      for (int p : plan.proxies)
-        if (assignment.patch_rank[static_cast<size_t>(p)] == static_cast<int>(owner))
-          patches.push_back(p);
+      double sum = 0;
+      for (int p : plan.proxies) {
+        if (assignment.patch_rank[static_cast<size_t>(p)] != static_cast<int>(owner)) continue;
+        patches.push_back(p);
+        sum += atoms[static_cast<size_t>(p)];
+      }
       if (patches.empty()) continue;
-      plan.receives.push_back({static_cast<int>(owner), patches});
-      plans[owner].sends.push_back({static_cast<int>(r), patches});
+      const int expected = static_cast<int>(std::ceil(sum));
+      plan.receives.push_back({static_cast<int>(owner), patches, expected});
+      plans[owner].sends.push_back({static_cast<int>(r), patches, expected});
     }
   }
   return plans;

@@ -39,6 +39,7 @@ Assignment refine(const PatchGrid& grid, const Assignment& start, const std::vec
 struct Exchange {
   int rank;
   std::vector<int> patches;  // ascending
+  int atoms = 0;             // in them, as expected
 };
 struct RankPlan {
   std::vector<int> owned;     // patches, ascending
@@ -48,6 +49,8 @@ struct RankPlan {
   std::vector<Exchange> sends;     // owned patches that others have proxies of
   std::vector<Exchange> receives;  // proxies by owner
 };
-std::vector<RankPlan> plan_ranks(const PatchGrid& grid, const Assignment& assignment);
+// `atoms`: how many are expected in each patch.
+std::vector<RankPlan> plan_ranks(const PatchGrid& grid, const Assignment& assignment,
+                                 const std::vector<double>& atoms);
 
 }  // namespace quiltmd

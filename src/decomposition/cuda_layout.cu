@@ -56,8 +56,8 @@ __global__ void __launch_bounds__(kThreads)
   if (n == 0 && refused) op.faults->refused = 1;
   const unsigned lanes = __ballot_sync(kAllLanes, present);
   if (!present) return;
-  const GroupRecord record = bin.placed ? make_record(bin, bin.placed[n]) : bin.records[n];
-  if (bin.placed) bin.records[n] = record;
+  const GroupRecord record = make_record(bin, bin.placed[n]);
+  bin.records[n] = record;
   const int bucket = op.owned_index[record.patch];
   const unsigned peers = __match_any_sync(lanes, bucket);
   const auto atoms = static_cast<unsigned>(atoms_of(op.table, record.group));
@@ -100,7 +100,10 @@ __device__ PlacedPatch lay_out(const PlaceGroups& op) {
   if (threadIdx.x != 0 || blockIdx.y != 0) return patch;
   op.patches[p] = patch;
   if (!fits) atomicMax(&op.faults->list_overflow, end);
-  if (p == op.owned_count - 1) *op.slot_count = min(end, op.slot_capacity);
+  if (p == op.owned_count - 1) {
+    *op.slot_count = min(end, op.slot_capacity);
+    if (op.group_count) *op.group_count = groups_in(before) + groups_in(own);
+  }
   return patch;
 }
 
@@ -281,7 +284,9 @@ void bin_groups(const BinGroups& op, CudaContext& context) {
 
 void place_groups(const PlaceGroups& op, CudaContext& context) {
   if (op.owned_count == 0) {
-    cuda_check(cudaMemsetAsync(op.slot_count, 0, sizeof(int32_t), context.stream), "clear a count");
+    for (int32_t* count : {op.slot_count, op.group_count})
+      if (count)
+        cuda_check(cudaMemsetAsync(count, 0, sizeof(int32_t), context.stream), "clear a count");
     return;
   }
   const auto owned = static_cast<size_t>(op.owned_count);

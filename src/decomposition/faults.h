@@ -11,6 +11,9 @@
 
 namespace quiltmd {
 
+// Messages whose size depends on where atoms are.
+enum MessageKind : int32_t { kProxyMessage = 1, kMigrantMessage = 2 };
+
 // What a step found wrong; checked when a block of steps ends. All zero: all is well.
 struct Faults {
   int64_t violation_step;   // first step (plus 1) at which an atom moved beyond the Verlet buffer
@@ -20,6 +23,7 @@ struct Faults {
   int32_t blowup_atom;      // internal indices
   int32_t constraint_atom;
   int32_t list_overflow;  // entries, terms or groups that did not fit: the largest need
+  int32_t message_overflow;  // bits of MessageKind: a message had no room for all atoms
   int32_t refused;        // a rebuild met one of these and left layout, lists and start alone
 
   // What an operation uses that reports faults unless the layout was refused: reports may come in any
@@ -35,7 +39,29 @@ struct Faults {
 // last of them did no harm: the next lists are built from where it is then.
 QMD_HD bool must_be_redone(const Faults& faults, int64_t step) {
   return faults.blowup_step || faults.constraint_step || faults.list_overflow ||
+         faults.message_overflow ||
          (faults.violation_step && faults.violation_step < step);
+}
+
+// The earlier of two steps, where 0 means never.
+QMD_HD int64_t earlier_step(int64_t a, int64_t b) {
+  return a == 0 ? b : (b == 0 || a < b ? a : b);
+}
+
+// Add what another rank found; `refused` stays each rank's own.
+QMD_HD void merge_faults(Faults& to, const Faults& from) {
+  to.violation_step = earlier_step(to.violation_step, from.violation_step);
+  if (from.blowup_step && (to.blowup_step == 0 || from.blowup_step < to.blowup_step)) {
+    to.blowup_step = from.blowup_step;
+    to.blowup_atom = from.blowup_atom;
+  }
+  if (from.constraint_step &&
+      (to.constraint_step == 0 || from.constraint_step < to.constraint_step)) {
+    to.constraint_step = from.constraint_step;
+    to.constraint_atom = from.constraint_atom;
+  }
+  if (to.list_overflow < from.list_overflow) to.list_overflow = from.list_overflow;
+  to.message_overflow |= from.message_overflow;
 }
 
 }  // namespace quiltmd

@@ -52,6 +52,7 @@ int count_atoms(const PlaceGroups& op, int begin, int end) {
 
 void sort_groups(const PlaceGroups& op, ThreadGroup& threads) {
   const std::vector<int> begin = gather_by_patch(op, std::min(*op.bin.count, op.bin.capacity));
+  if (op.group_count) *op.group_count = begin.back();
   threads.parallel_for(op.owned_count, kPatchGrain, [&](int first, int last, int) {
     for (int p = first; p < last; ++p) {
       const int from = begin[static_cast<size_t>(p)], to = begin[static_cast<size_t>(p) + 1];
@@ -116,7 +117,7 @@ void place_groups_host(const PlaceGroups& op, ThreadGroup& threads) {
   }
   op.faults->violation_step = 0;
   *op.start.heat = *op.heat;
-  if (op.bin.placed) bin_groups_host(op.bin, threads);
+  bin_groups_host(op.bin, threads);
   sort_groups(op, threads);
   threads.parallel_for(op.owned_count, kPatchGrain, [&](int begin, int end, int) {
     for (int p = begin; p < end; ++p) place_patch(op, p);

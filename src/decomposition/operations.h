@@ -61,7 +61,7 @@ struct EpochStart {
 // be redone it is refused: this operation and those that build upon it do nothing.
 struct PlaceGroups {
   static constexpr const char* kName = "place_groups";
-  BinGroups bin;  // `placed` null: its records have been made
+  BinGroups bin;
   AtomTable table;
   const int32_t* owned;  // global indices of the owned patches, ascending
   int owned_count;
@@ -69,6 +69,7 @@ struct PlaceGroups {
   PlacedPatch* patches;
   int slot_capacity;
   int32_t* slot_count;         // slots of the owned patches, padding included
+  int32_t* group_count;        // groups of the owned patches; null: all groups stay
   int64_t* tally;              // (patches of the grid): zero; a GPU counts groups here
   int64_t* next_tally;         // (patches of the grid): a GPU clears it for the next time
   const Vec3d* from_position;  // by source slot
@@ -90,7 +91,7 @@ struct PlaceGroups {
     QMD_USES(kRead, from_position, from_velocity, extent(step, 1), extent(heat, 1));
     QMD_USES(kReadWrite, slots.position, slots.velocity, slots.reference, slots.local, slots.low);
     QMD_USES(kReadWrite, slots.lj, slots.atom, slots.patch, patches, placed, origin, bounds);
-    QMD_USES(kWrite, slot_count, next_tally, slot_of_atom, start);
+    QMD_USES(kWrite, slot_count, group_count, next_tally, slot_of_atom, start);
     QMD_USES(kReadWrite, faults);
     QMD_USES(kNone, slots);
   }

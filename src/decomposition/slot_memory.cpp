@@ -3,7 +3,6 @@
 #include "decomposition/slot_memory.h"
 
 #include <cmath>
-#include <utility>
 
 #include "math/units.h"
 
@@ -15,24 +14,23 @@ SlotRoom whole_system(const System& system, const PatchGrid& grid, int energies)
 }
 
 SlotMemory::SlotMemory(Device& on, const System& simulated, const PatchGrid& grid,
-                       std::vector<Float2> lj_values, SlotRoom how_much)
+                       const std::vector<Float2>& lj_values, SlotRoom how_much)
     : device(on),
       system(simulated),
       patch_grid(grid),
       room(how_much),
-      host_lj_(std::move(lj_values)),
       make_(on) {
-  upload_tables();
+  upload_tables(lj_values);
   allocate();
 }
 
-void SlotMemory::upload_tables() {
+void SlotMemory::upload_tables(const std::vector<Float2>& lj_values) {
   std::vector<float> charge;
   charge.reserve(system.charges.size());
   for (const double q : system.charges)
     charge.push_back(static_cast<float>(q * std::sqrt(kCoulomb)));
   charge_ = make_.filled(charge);
-  atom_lj_ = make_.filled(host_lj_);
+  atom_lj_ = make_.filled(lj_values);
   group_start_ = make_.filled(system.group_start);
   table_ = {charge_.data(), atom_lj_.data(), group_start_.data()};
 
@@ -119,12 +117,14 @@ void SlotMemory::load(const std::vector<Vec3d>& from_positions,
     x.insert(x.end(), &from_positions[first], &from_positions[first] + (end - first));
     v.insert(v.end(), &from_velocities[first], &from_velocities[first] + (end - first));
   }
+  device.fill(atom.data(), 0xff, atom.bytes(), Stream::kMain);  // no slot holds an atom
   placed.upload(groups);
   position().upload(x);
   velocity().upload(v);
   const auto count = static_cast<int32_t>(groups.size());
-  source_slots = static_cast<int>(x.size());
+  const auto used = static_cast<int32_t>(x.size());
   device.copy_in(group_count.data(), &count, sizeof count);
+  device.copy_in(owned_slots.data(), &used, sizeof used);
   device.copy_in(step.data(), &at_step, sizeof at_step);
 }
 
@@ -146,17 +146,17 @@ const int32_t* SlotMemory::used_slots() const {
   return plan_.proxies.empty() ? owned_slots.data() : all_slots.data();
 }
 
-BinGroups SlotMemory::bin(int from) const {
-  return {placed.data(),          group_count.data(), static_cast<int>(room.groups),
-          positions[from].data(), conditions.data(),  grid_,
+BinGroups SlotMemory::bin(int from, const int32_t* count) const {
+  return {placed.data(),          count,             static_cast<int>(room.groups),
+          positions[from].data(), conditions.data(), grid_,
           records.data()};
 }
 
-PlaceGroups SlotMemory::place_groups(Records made) const {
+PlaceGroups SlotMemory::place_groups(const int32_t* arrived) const {
   const int before = 1 - current;
   PlaceGroups op{};
-  op.bin = bin(before);
-  if (made == Records::kBinned) op.bin.placed = nullptr;
+  op.bin = bin(before, arrived ? arrived : group_count.data());
+  op.group_count = arrived ? group_count.data() : nullptr;
   op.table = table_;
   op.owned = owned_.data();
   op.owned_count = owned_patches();

@@ -28,8 +28,8 @@ SlotRoom whole_system(const System& system, const PatchGrid& grid, int energies)
 class SlotMemory {
  public:
   // `lj`: by internal index, what Slots::lj shall hold of each atom. System and grid must outlive it.
-  SlotMemory(Device& device, const System& system, const PatchGrid& grid, std::vector<Float2> lj,
-             SlotRoom room);
+  SlotMemory(Device& device, const System& system, const PatchGrid& grid,
+             const std::vector<Float2>& lj, SlotRoom room);
 
   // Take over a plan: which patches are owned and which are proxies.
   void adopt(const RankPlan& plan);
@@ -45,24 +45,23 @@ class SlotMemory {
   void load(const std::vector<Vec3d>& positions, const std::vector<Vec3d>& velocities,
             int64_t at_step);
 
-  // Operations of a rebuild, in order.
-  BinGroups bin_groups() const { return bin(current); }
+  // The groups as they lie, to find out which patches they belong to.
+  BinGroups bin_groups() const { return bin(current, group_count.data()); }
   // The other set of positions and velocities becomes the one in use: what is laid out next is
   // written there.
   void swap_state() { current = 1 - current; }
-  // From the set that was in use before swap_state() into the one that is. Makes the records, too,
-  // if they are not `binned` yet.
-  enum class Records { kBinned, kToBeMade };
-  PlaceGroups place_groups(Records records) const;
+  // From the set that was in use before swap_state() into the one that is. `arrived`: groups there,
+  // those that have come from other ranks included; null where groups neither come nor go.
+  PlaceGroups place_groups(const int32_t* arrived = nullptr) const;
   BoundClusters bound_clusters() const;
 
   Slots slots() const;
   GridView grid_view() const { return grid_; }
+  const AtomTable& atom_table() const { return table_; }
   const int32_t* group_start() const { return group_start_.data(); }
   const int32_t* used_slots() const;  // how many there are, proxies included
   int capacity() const { return static_cast<int>(room.slots); }
   int owned_patches() const { return static_cast<int>(plan_.owned.size()); }
-  Float2 lj_of(int32_t atom) const { return host_lj_[static_cast<size_t>(atom)]; }
   size_t bytes() const { return make_.bytes(); }
 
   Buffer<Vec3d>& position() { return positions[current]; }
@@ -95,7 +94,6 @@ class SlotMemory {
   Buffer<Vec3d> origin;  // by placed group
   Buffer<GroupRecord> records;
   Buffer<ClusterBounds> bounds;
-  int source_slots = 0;  // slots of the state in use before the next rebuild
   // Counters and accumulators.
   Buffer<int64_t> step;      // the step, and what the stages count themselves with
   Buffer<int64_t> energy;    // by EnergyKind
@@ -104,13 +102,12 @@ class SlotMemory {
 
  private:
   void allocate();
-  void upload_tables();
-  BinGroups bin(int from) const;
+  void upload_tables(const std::vector<Float2>& lj_values);
+  BinGroups bin(int from, const int32_t* count) const;
 
   RankPlan plan_;
   AtomTable table_{};
   GridView grid_{};
-  std::vector<Float2> host_lj_;
   BufferMaker make_;
   Buffer<float> charge_;
   Buffer<Float2> atom_lj_;

@@ -63,6 +63,10 @@ struct Capabilities {
   bool host_memory = false;  // its memory is the host's: kernels read what the host holds
 };
 
+// Whether kernels of two devices write to each other's memory: not at all; each on a GPU of its own; or
+// as two devices on one GPU.
+enum class PeerAccess { kNone, kOtherGpu, kSameGpu };
+
 struct DeviceDescription {
   std::string kind;          // "cpu", "cuda", "null"
   std::string name;          // processor or GPU
@@ -119,6 +123,8 @@ class Device {
 
   virtual DeviceDescription describe() const = 0;
   virtual Capabilities capabilities() const = 0;
+  // Whether kernels of this device write to the memory of that one, and the other way round.
+  virtual PeerAccess peer_access(const Device&) const { return PeerAccess::kNone; }
 
   // Memory. Contents are undefined after allocate; copies and fills are ordered with the stream.
   virtual void* allocate(size_t bytes) = 0;

@@ -55,8 +55,6 @@ Engine::Engine(const System& system, const NonbondedSettings& nonbonded,
   if (run.ranks < 1 || run.threads < 1) throw Error("ranks and threads must be at least 1");
   check_device_can(run.device, nonbonded);
   devices_ = make_devices(run.device, run.ranks, run.threads);
-  if (run.ranks > 1 && !devices_.front()->capabilities().host_memory)
-    throw Error("several ranks run on the cpu only as yet: name one GPU, or use cpu");
 }
 
 Engine::~Engine() = default;
@@ -79,9 +77,13 @@ void Engine::set_state(const Box& box, const HostState& state) {
 
 void Engine::create_ranks(const HostState& internal) {
   const auto& from = internal.list_positions.empty() ? internal.positions : internal.list_positions;
-  assignment_ = share_patches(setup_->grid, atoms_per_patch(setup_->grid, from), run_.ranks);
-  const auto plans = plan_ranks(setup_->grid, assignment_);
-  transport_ = make_local_transport(run_.ranks);
+  atoms_in_patches_ = atoms_per_patch(setup_->grid, from);
+  assignment_ = share_patches(setup_->grid, atoms_in_patches_, run_.ranks);
+  const auto plans = plan_ranks(setup_->grid, assignment_, atoms_in_patches_);
+  transport_ = make_local_transport(run_.ranks, [this](int a, int b) {
+    return a != b && kernels_exchange(run_.transport, *devices_[static_cast<size_t>(a)],
+                                      *devices_[static_cast<size_t>(b)]);
+  });
   for (int r = 0; r < run_.ranks; ++r) {
     const auto i = static_cast<size_t>(r);
     ranks_.push_back(std::make_unique<Rank>(*setup_, *devices_[i], *transport_[i],
@@ -157,7 +159,7 @@ std::unique_ptr<Frame> Engine::capture(Contents contents) {
 }
 
 void Engine::rebalance() {
-  if (!run_.balance || ranks_.size() < 2) return;
+  if (!run_.balance || ranks_.size() < 2 || !devices_.front()->capabilities().host_memory) return;
   const int64_t now = ranks_[0]->step();
   const int64_t epochs = (now - balanced_at_) / setup_->lists.life;
   if (epochs < (balanced_ ? kLaterBalance : kFirstBalance)) return;
@@ -177,9 +179,8 @@ void Engine::rebalance() {
     load.push_back(busy - rank->pair_seconds());
   }
   assignment_ = refine(setup_->grid, assignment_, load, cost, kBalanceTolerance);
-  const auto plans = plan_ranks(setup_->grid, assignment_);
-  for (size_t r = 0; r < ranks_.size(); ++r)
-    ranks_[r]->replan({static_cast<int>(r), run_.ranks, plans});
+  const auto plans = plan_ranks(setup_->grid, assignment_, atoms_in_patches_);
+  for (const auto& rank : ranks_) rank->replan(plans);
 }
 
 void Engine::evaluate() {

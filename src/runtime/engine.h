@@ -18,6 +18,7 @@ struct RunSettings {
   int threads = 1;  // per rank
   std::string device = "cpu";
   bool balance = true;
+  std::string transport = "auto";  // of messages between ranks: see kernels_exchange()
 };
 
 struct Minimum {
@@ -89,6 +90,7 @@ class Engine {
   std::vector<std::unique_ptr<Transport>> transport_;
   std::vector<std::unique_ptr<Rank>> ranks_;
   Assignment assignment_;
+  std::vector<double> atoms_in_patches_;  // when the first assignment was made
   int64_t balanced_at_ = 0;
   bool balanced_ = false;   // since the last set_state
   bool evaluated_ = false;  // the ranks hold energies and forces of the state as it is

@@ -14,11 +14,12 @@ Rank::Rank(const Setup& setup, Device& device, Transport& transport, RankView vi
       view_(std::move(view)),
       memory_(setup, device),
       step_memory_(device),
-      executor_(view_.rank, device, transport),
-      records_(view_.ranks == 1 && device.capabilities().records),
-      recordings_(device),
+      executor_(view_.rank, view_.ranks, device, transport),
+      records_(executor_.kernels_reach_all() && device.capabilities().records),
+      recordings_(device, executor_.mailboxes()),
       state_(setup.plan.rebuild) {
-  memory_.adopt(view_.plans[static_cast<size_t>(view_.rank)]);
+  view_.host_carries = !executor_.kernels_reach_all();
+  memory_.adopt(view_);
   build_schedules();
 }
 
@@ -34,8 +35,10 @@ void Rank::build_schedules() {
     first_forces_[r] = schedule(Clear::kNo, reach, Energies::kSkip, Follows::kRebuild);
   }
   energies_schedule_ = schedule(Clear::kYes, Reach::kAll, Energies::kAdd);
-  rebuild_ = rebuild_schedule(memory_, view_);
-  agree_ = agree_schedule(memory_, view_, agreed_);
+  migrate_ = migrate_schedule(memory_, view_);
+  surround_ = surround_schedule(memory_, view_);
+  agree_ = agree_schedule(memory_, view_, executor_.mailboxes().overdue());
+  momentum_ = momentum_schedule(memory_, view_, slots_.energy.data());
 
   const auto stage = [this](const Stage& tasks) {
     return stage_schedule(tasks, device_, view_, context_);
@@ -45,9 +48,17 @@ void Rank::build_schedules() {
   coupled_ = {stage(plan_.coupled.middle), stage(plan_.coupled.finish)};
 }
 
+void Rank::connect() {
+  std::vector<const Schedule*> all{&energies_schedule_, &migrate_,    &surround_, &agree_,
+                                   &momentum_,          &start_stage_};
+  for (const StepStages* stages : {&plain_, &coupled_})
+    all.insert(all.end(), {&stages->middle, &stages->finish});
+  executor_.connect(all);
+}
+
 void Rank::stage(const char* name, const std::function<void()>& body) {
   Schedule one;
-  one.add({name, Priority::kHalo, Stream::kMain, {}, {}, [&body](Post&) { body(); }});
+  one.add({name, Priority::kHalo, Stream::kMain, {}, [&body](Post&) { body(); }});
   executor_.run(one);
 }
 
@@ -57,6 +68,7 @@ void Rank::load(const HostState& state) {
   device_.fill(slots_.faults.data(), 0, slots_.faults.bytes(), Stream::kMain);
   slots_.load(continued ? state.list_positions : state.positions, state.velocities, state.step);
   state_.load(state.step, continued ? state.list_step : state.step);
+  connect();
   rebuild();
   make_room(slots_.faults.download()[0].list_overflow);
   if (continued) {
@@ -72,7 +84,11 @@ void Rank::load(const HostState& state) {
                               slots_.start_velocity.data()});
     });
   }
-  executor_.run(agree_);
+  agree();
+  while (agreed_.faults.message_overflow) {
+    make_room_for_messages();
+    agree();
+  }
   check_terms();
 }
 
@@ -138,13 +154,15 @@ void Rank::run_block(int64_t steps) {
   const bool rebuilds = state_.lists() == RunState::Lists::kRebuildDue;
   if (rebuilds) {
     remove_momentum();
-    executor_.run(rebuild_);
+    executor_.run(migrate_);
+    executor_.run(surround_);
   }
   for (int i = 0; i < steps; ++i) {
     memory_.pairs.age = list_age() + i;
     advance_one(rebuilds && i == 0 ? first_forces_ : block_forces_, state_.step() + i,
                 ForcesAfter::kCleared);
   }
+  if (view_.ranks > 1) executor_.run(agree_);
 }
 
 void Rank::start_step() {

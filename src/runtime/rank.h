@@ -58,7 +58,7 @@ class Rank {
   void relist();  // build lists from the present positions
 
   // A new plan takes effect at the next rebuild.
-  void replan(RankView view) { next_view_ = std::move(view); }
+  void replan(std::vector<RankPlan> plans) { next_plans_ = std::move(plans); }
   double pair_seconds() const;
   std::vector<std::pair<int, int64_t>> compute_entries() const;  // compute, list entries
 
@@ -74,6 +74,7 @@ class Rank {
 
  private:
   void build_schedules();
+  void connect();  // all ranks together: room for the messages of the schedules
   void stage(const char* name, const std::function<void()>& body);
   void run_stage(const Schedule& stage, int64_t step, ForcesAfter after);
 
@@ -108,8 +109,10 @@ class Rank {
   std::unique_ptr<Download> findings() const;
   void undo_epoch();
   void redo_epoch(int64_t end);
+  void agree();
   void check_terms() const;
   void make_room(int32_t need);
+  void make_room_for_messages();
   void snapshot();
   void remove_momentum();
   [[noreturn]] void fail() const;
@@ -118,7 +121,7 @@ class Rank {
   const StepPlan& plan_;
   Device& device_;
   RankView view_;
-  std::optional<RankView> next_view_;
+  std::optional<std::vector<RankPlan>> next_plans_;
   RankMemory memory_;
   SlotMemory& slots_ = memory_.slots;
   StepMemory step_memory_;
@@ -126,7 +129,7 @@ class Rank {
   Executor executor_;
   Agreement agreed_;
   StepForces forces_, block_forces_, first_forces_;
-  Schedule energies_schedule_, rebuild_, agree_, start_stage_;
+  Schedule energies_schedule_, migrate_, surround_, agree_, momentum_, start_stage_;
   StepStages plain_, coupled_;
 
   const bool records_;

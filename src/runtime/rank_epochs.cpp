@@ -10,6 +10,15 @@
 #include "runtime/rank.h"
 
 namespace quiltmd {
+namespace {
+
+std::string describe_overdue(uint32_t name) {
+  const int from = static_cast<int>(name - 1) / kEdges;
+  return "a message of rank " + std::to_string(from) +
+         " did not come within 20 seconds: its device has failed, or works on something else";
+}
+
+}  // namespace
 
 void Rank::check_terms() const {
   if (agreed_.terms != setup_.system.term_count())
@@ -26,18 +35,19 @@ void Rank::snapshot() {
 }
 
 void Rank::adopt_next_plan() {
-  if (!next_view_) return;
-  view_ = std::move(*next_view_);
-  next_view_.reset();
-  memory_.adopt(view_.plans[static_cast<size_t>(view_.rank)]);
+  if (!next_plans_) return;
+  view_.plans = std::move(*next_plans_);
+  next_plans_.reset();
+  memory_.adopt(view_);
   build_schedules();
+  connect();
 }
 
 void Rank::rebuild() {
   adopt_next_plan();
-  executor_.run(rebuild_);
+  executor_.run(migrate_);
+  executor_.run(surround_);
   state_.set_forces(RunState::Forces::kStale);
-  slots_.source_slots = slots_.owned_slots.download()[0];
   make_room(slots_.faults.download()[0].list_overflow);
   begin_epoch();
 }
@@ -50,6 +60,17 @@ void Rank::make_room(int32_t need) {
   device_.fill(slots_.faults.data(), 0, slots_.faults.bytes(), Stream::kMain);
   device_.launch(memory_.pairs.number_lists());
   device_.launch(memory_.pairs.build_lists());
+}
+
+// Messages that did not fit, of any rank: room for twice as much, and proxies and lists once more.
+void Rank::make_room_for_messages() {
+  recordings_.forget();
+  view_.room *= 2;
+  memory_.adopt(view_);
+  build_schedules();
+  connect();
+  device_.fill(slots_.faults.data(), 0, slots_.faults.bytes(), Stream::kMain);
+  executor_.run(surround_);
 }
 
 // On a device that records, an epoch is validated when the next one is under way, so that the device
@@ -67,31 +88,31 @@ void Rank::end_epoch() {
   rebuild();
 }
 
-// A rank by itself sums the momentum where it is; several have agreed on it.
 void Rank::remove_momentum() {
-  if (state_.momentum() == RunState::Momentum::kKept) return;
-  stage("momentum", [&] {
-    if (view_.ranks > 1) {
-      device_.copy_in(slots_.momentum.data(), agreed_.momentum, sizeof agreed_.momentum);
-    } else {
-      device_.fill(slots_.momentum.data(), 0, slots_.momentum.bytes(), Stream::kMain);
-      device_.launch(SumMomentum{memory_.group_work(), slots_.momentum.data()});
-    }
-    device_.launch(RemoveMomentum{memory_.group_work(), slots_.momentum.data(), setup_.total_mass,
-                                  slots_.energy.data()});
-  });
+  if (state_.momentum() == RunState::Momentum::kToBeRemoved) executor_.run(momentum_);
 }
 
-// What the device has found so far, on its way.
+// What was found so far, on its way: by a rank by itself, or by all as they have agreed at the end of a
+// block.
 std::unique_ptr<Download> Rank::findings() const {
-  return device_.start_download({{slots_.faults.data(), slots_.faults.bytes()}});
+  if (view_.ranks == 1)
+    return device_.start_download({{slots_.faults.data(), slots_.faults.bytes()}});
+  return device_.start_download({{memory_.agreement.data(), memory_.agreement.bytes()}});
+}
+
+void Rank::agree() {
+  executor_.run(agree_);
+  agreed_ = memory_.agreement.download()[0];
 }
 
 // The epoch that ended last, while the present one is under way.
 bool Rank::validate_last_epoch() {
   if (!last_.found) return true;
   const LastEpoch last = std::exchange(last_, {});
-  agreed_.faults = last.found->values<Faults>(0)[0];
+  if (view_.ranks == 1)
+    agreed_.faults = last.found->values<Faults>(0)[0];
+  else
+    agreed_ = last.found->values<Agreement>(0)[0];
   if (holds(last.epoch.end)) return true;
   // What followed has changed no more than a redone epoch sets again.
   device_.synchronize();
@@ -103,10 +124,10 @@ bool Rank::validate_last_epoch() {
 
 bool Rank::validate_epoch() {
   if (!validate_last_epoch()) return false;
-  if (records_)  // by itself: its terms are all here, and there is nobody to agree with
+  if (records_ && view_.ranks == 1)  // its terms are all here, and there is nobody to agree with
     agreed_.faults = slots_.faults.download()[0];
   else
-    executor_.run(agree_);
+    agree();
   if (!holds(state_.epoch().end)) {
     undo_epoch();
     return false;
@@ -117,6 +138,7 @@ bool Rank::validate_epoch() {
 }
 
 bool Rank::holds(int64_t end) const {
+  if (agreed_.overdue) throw Error(describe_overdue(agreed_.overdue));
   if (must_be_redone(agreed_.faults, end)) return false;
   check_terms();
   return true;
@@ -125,9 +147,17 @@ bool Rank::holds(int64_t end) const {
 // Back to the start of the epoch: with room for all lists, or with a shorter life for these.
 void Rank::undo_epoch() {
   const Faults& f = agreed_.faults;
-  if (f.list_overflow) {
+  if (f.message_overflow & kMigrantMessage)
+    throw Error(
+        "more atoms moved from one rank to another at once than there was room for: the "
+        "simulation is about to blow up, or was started far from equilibrium; minimise it "
+        "first, or run it on one rank until it has settled");
+  if (f.list_overflow || f.message_overflow) {
     redo_epoch(state_.epoch().end);
-    make_room(f.list_overflow);
+    if (f.message_overflow)
+      make_room_for_messages();
+    else
+      make_room(f.list_overflow);
     return;
   }
   // What went wrong after an atom had moved beyond the Verlet buffer may be due to that.

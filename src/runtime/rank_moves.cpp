@@ -10,21 +10,13 @@ namespace quiltmd {
 void Rank::draw_velocities(double temperature, uint64_t seed) {
   stage("velocities",
         [&] { device_.launch(DrawVelocities{memory_.group_work(), temperature, seed}); });
-  executor_.run(agree_);
-  int64_t total[3];
-  std::copy(agreed_.momentum, agreed_.momentum + 3, total);
-  stage("momentum", [&] {
-    device_.copy_in(slots_.momentum.data(), total, sizeof total);
-    device_.launch(
-        RemoveMomentum{memory_.group_work(), slots_.momentum.data(), setup_.total_mass, nullptr});
-  });
+  executor_.run(momentum_schedule(memory_, view_, nullptr));
   snapshot();
 }
 
 // A new epoch begins: the present one, if it had to be redone, would be so under these conditions.
 void Rank::follow_conditions() {
   memory_.follow_conditions();
-  executor_.run(agree_);  // on the momentum, which may be that of new velocities
   state_.end_epoch(plan_.remove_com_every);
   remove_momentum();
   rebuild();

@@ -14,22 +14,29 @@ constexpr int kNotRecorded = -1;
 
 void Recordings::run(const Block& block, const std::function<void()>& body) {
   if (known_.size() >= kMostBlocks) forget();
-  const auto [found, is_new] = known_.try_emplace(block, kNotRecorded);
+  const auto [found, is_new] = known_.try_emplace(block, Recording{kNotRecorded, {}});
   if (is_new) {
     body();
     return;
   }
-  if (found->second == kNotRecorded) {
-    device_.begin_recording();
-    body();
-    found->second = device_.end_recording();
-  }
-  device_.run_recording(found->second);
+  Recording& recording = found->second;
+  mailboxes_.settle();
+  if (recording.id == kNotRecorded) recording = record(body);
+  device_.run_recording(recording.id);
+  mailboxes_.ran(recording.messages);
+}
+
+Recordings::Recording Recordings::record(const std::function<void()>& body) {
+  device_.begin_recording();
+  body();
+  const Mailboxes::Counts messages = mailboxes_.end_recording();
+  return {device_.end_recording(), messages};
 }
 
 void Recordings::drop() {
   for (auto& [block, recording] : known_)
-    if (recording != kNotRecorded) device_.drop_recording(std::exchange(recording, kNotRecorded));
+    if (recording.id != kNotRecorded)
+      device_.drop_recording(std::exchange(recording.id, kNotRecorded));
 }
 
 void Recordings::forget() {

@@ -9,6 +9,7 @@
 #include <map>
 
 #include "device/device.h"
+#include "schedule/mailboxes.h"
 
 namespace quiltmd {
 
@@ -25,7 +26,7 @@ struct Block {
 
 class Recordings {
  public:
-  explicit Recordings(Device& device) : device_(device) {}
+  Recordings(Device& device, Mailboxes& mailboxes) : device_(device), mailboxes_(mailboxes) {}
 
   // Have the launches of `body` run.
   void run(const Block& block, const std::function<void()>& body);
@@ -38,9 +39,16 @@ class Recordings {
   void set(Timing timing);
 
  private:
+  struct Recording {
+    int id;
+    Mailboxes::Counts messages;
+  };
+  Recording record(const std::function<void()>& body);
+
   Device& device_;
+  Mailboxes& mailboxes_;
   Timing timing_ = Timing::kOff;
-  std::map<Block, int> known_;  // their recordings
+  std::map<Block, Recording> known_;
 };
 
 }  // namespace quiltmd

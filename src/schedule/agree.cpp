@@ -1,69 +1,80 @@
 // SPDX-License-Identifier: Apache-2.0
-// Agreement of all ranks on what went wrong and on the total momentum, so that all of them take
-// the same decision from the same numbers.
-#include <algorithm>
-
+// What all ranks come to know: what went wrong in the steps so far, so that all of them take the same
+// decision from the same numbers; and sums over all of them. Sums are integers, so their order does not
+// matter.
 #include "schedule/forces.h"
-#include "schedule/payload.h"
 
 namespace quiltmd {
-namespace {
 
-// The earlier of two steps, where 0 means never.
-int64_t earlier(int64_t a, int64_t b) { return a == 0 ? b : (b == 0 ? a : std::min(a, b)); }
-
-void merge(Agreement& to, const Agreement& from) {
-  Faults& f = to.faults;
-  const Faults& g = from.faults;
-  f.violation_step = earlier(f.violation_step, g.violation_step);
-  if (g.blowup_step && (f.blowup_step == 0 || g.blowup_step < f.blowup_step)) {
-    f.blowup_step = g.blowup_step;
-    f.blowup_atom = g.blowup_atom;
-  }
-  if (g.constraint_step && (f.constraint_step == 0 || g.constraint_step < f.constraint_step)) {
-    f.constraint_step = g.constraint_step;
-    f.constraint_atom = g.constraint_atom;
-  }
-  f.list_overflow = std::max(f.list_overflow, g.list_overflow);
-  to.terms += from.terms;
-  for (int d = 0; d < 3; ++d) to.momentum[d] += from.momentum[d];
+Schedule agree_schedule(RankMemory& m, const RankView& view, const uint32_t* overdue) {
+  Schedule s({Edge::kAgree});
+  std::vector<TaskId> last{
+      s.add({"agree.note", Priority::kHalo, Stream::kMain, {}, [&m, overdue](Post&) {
+               m.device.launch(NoteAgreement{m.slots.faults.data(), m.terms.placed_count(),
+                                             kTermForms, overdue, m.agreement.data()});
+             }})};
+  for (const int peer : view.peers())
+    last = {s.add({"agree.send",
+                   Priority::kHalo,
+                   Stream::kMain,
+                   last,
+                   [&m, peer](Post& post) {
+                     m.device.launch(
+                         SendAgreement{m.agreement.data(), post.outlet(Edge::kAgree, peer)});
+                   },
+                   {},
+                   {{Edge::kAgree, peer, kAgreementWords}}})};
+  for (const int peer : view.peers())
+    last = {s.add({"agree.merge",
+                   Priority::kHalo,
+                   Stream::kMain,
+                   last,
+                   [&m, peer](Post& post) {
+                     m.device.launch(MergeAgreement{m.agreement.data(), m.slots.faults.data(),
+                                                    post.inlet(Edge::kAgree, peer)});
+                   },
+                   {{Edge::kAgree, peer, kAgreementWords}}})};
+  return s;
 }
 
-Agreement own_view(RankMemory& m) {
-  Agreement own;
-  own.faults = m.slots.faults.download()[0];
-  own.terms = m.terms.count_placed();
-  m.device.copy_out(own.momentum, m.slots.momentum.data(), sizeof own.momentum);
-  return own;
+TaskId add_reduction(Schedule& s, TaskId after, int reduction, int count, Device& device,
+                     const RankView& view, const std::function<int64_t*()>& sums) {
+  const auto edge = static_cast<Edge>(static_cast<int>(Edge::kSums) + reduction);
+  const auto words = static_cast<size_t>(count);
+  TaskId last = after;
+  for (const int peer : view.peers())
+    last = s.add({"sums.send",
+                  Priority::kHalo,
+                  Stream::kMain,
+                  {last},
+                  [=, &device](Post& post) {
+                    device.launch(SendSums{sums(), count, post.outlet(edge, peer)});
+                  },
+                  {},
+                  {{edge, peer, words}}});
+  for (const int peer : view.peers())
+    last = s.add({"sums.receive",
+                  Priority::kHalo,
+                  Stream::kMain,
+                  {last},
+                  [=, &device](Post& post) {
+                    device.launch(ReceiveSums{sums(), count, post.inlet(edge, peer)});
+                  },
+                  {{edge, peer, words}}});
+  return last;
 }
 
-}  // namespace
-
-Schedule agree_schedule(RankMemory& m, const RankView& view, Agreement& agreed) {
-  Schedule s;
-  std::vector<Await> awaits;
-  const TaskId send =
-      s.add({"agree", Priority::kHalo, Stream::kMain, {}, {}, [&](Post& post) {
-               m.device.fill(m.slots.momentum.data(), 0, m.slots.momentum.bytes(), Stream::kMain);
-               m.device.launch(SumMomentum{m.group_work(), m.slots.momentum.data()});
-               agreed = own_view(m);
-               for (int peer = 0; peer < view.ranks; ++peer) {
-                 if (peer == view.rank) continue;
-                 PayloadWriter out;
-                 out.add(&agreed, 1);
-                 post.send(Edge::kAgree, peer, out.take());
-               }
-             }});
-  for (int peer = 0; peer < view.ranks; ++peer)
-    if (peer != view.rank)
-      s.add({"agree",
-             Priority::kHalo,
-             Stream::kMain,
-             {send},
-             {{Edge::kAgree, peer}},
-             [&agreed, peer](Post& post) {
-               merge(agreed, *PayloadReader(post.received(Edge::kAgree, peer)).take<Agreement>(1));
-             }});
+Schedule momentum_schedule(RankMemory& m, const RankView& view, int64_t* energy) {
+  Schedule s({Edge::kSums});
+  int64_t* const momentum = m.slots.momentum.data();
+  const TaskId sum = s.add({"momentum", Priority::kHalo, Stream::kMain, {}, [&m, momentum](Post&) {
+                              m.device.fill(momentum, 0, m.slots.momentum.bytes(), Stream::kMain);
+                              m.device.launch(SumMomentum{m.group_work(), momentum});
+                            }});
+  const TaskId total = add_reduction(s, sum, 0, 3, m.device, view, [momentum] { return momentum; });
+  s.add({"momentum", Priority::kHalo, Stream::kMain, {total}, [&m, momentum, energy](Post&) {
+           m.device.launch(RemoveMomentum{m.group_work(), momentum, m.setup.total_mass, energy});
+         }});
   return s;
 }
 

@@ -12,9 +12,14 @@
 namespace quiltmd {
 namespace {
 
-// Events of the device: where a schedule forks from the main stream and joins it again, then one for
-// each task.
-constexpr int kForkEvent = 0, kJoinEvent = 1, kFirstTaskEvent = 2;
+// Events of the device: where a schedule forks from the main stream, where each stream joins it again,
+// then one for each task.
+constexpr int kForkEvent = 0, kJoinEvents = 1, kFirstTaskEvent = kJoinEvents + kStreamCount;
+
+constexpr Stream kOtherStreams[] = {Stream::kSide, Stream::kHalo};
+
+// The edge of messages by which ranks tell each other where their inboxes are.
+constexpr int kAddresses = -1;
 
 }  // namespace
 
@@ -23,10 +28,14 @@ struct Executor::Run final : Post {
   Run(Executor& executor, const Schedule& schedule)
       : owner(executor), tasks(schedule.tasks()), missing(tasks.size()), children(tasks.size()) {
     for (size_t t = 0; t < tasks.size(); ++t) {
-      missing[t] = static_cast<int>(tasks[t].after.size() + tasks[t].awaits.size());
+      missing[t] = static_cast<int>(tasks[t].after.size());
       for (const TaskId before : tasks[t].after)
         children[static_cast<size_t>(before)].push_back(static_cast<TaskId>(t));
-      for (const Await& await : tasks[t].awaits) waiting[key(await.edge, await.from)] = t;
+      for (const MessageEnd& m : tasks[t].awaits) {
+        if (owner.mailboxes_.kernels_reach(m.peer)) continue;
+        ++missing[t];
+        waiting[key(m.edge, m.peer)] = t;
+      }
       if (missing[t] == 0) ready.push_back(static_cast<TaskId>(t));
     }
     for (const auto& [k, task] : waiting)
@@ -38,14 +47,8 @@ struct Executor::Run final : Post {
 
   Key key(Edge edge, int from) const { return {owner.sequence_, {static_cast<int>(edge), from}}; }
 
-  const Payload& received(Edge edge, int from) const override {
-    return owner.arrived_.at(key(edge, from));
-  }
-
-  void send(Edge edge, int to, Payload payload) override {
-    owner.transport_.send(
-        to, {owner.rank_, static_cast<int>(edge), owner.sequence_, std::move(payload)});
-  }
+  Outlet outlet(Edge edge, int to) override { return owner.mailboxes_.outlet(edge, to); }
+  Inlet inlet(Edge edge, int from) const override { return owner.mailboxes_.inlet(edge, from); }
 
   void arrive(size_t task) {
     if (--missing[task] == 0) ready.push_back(static_cast<TaskId>(task));
@@ -72,12 +75,24 @@ struct Executor::Run final : Post {
     return task;
   }
 
-  // Hold the task's stream until its predecessors on other streams are done.
+  // Hold the task's stream until its predecessors on other streams are done, and put the messages that
+  // the host has carried where kernels find them.
   void start(TaskId id) const {
     const Task& task = tasks[static_cast<size_t>(id)];
     for (const TaskId before : task.after)
       if (tasks[static_cast<size_t>(before)].stream != task.stream)
         owner.device_.wait(kFirstTaskEvent + before, task.stream);
+    for (const MessageEnd& m : task.awaits)
+      if (!owner.mailboxes_.kernels_reach(m.peer))
+        owner.mailboxes_.deliver(m, owner.arrived_.at(key(m.edge, m.peer)));
+  }
+
+  // Send what the task has written, where that takes the host.
+  void send(TaskId id) const {
+    for (const MessageEnd& m : tasks[static_cast<size_t>(id)].sends)
+      if (!owner.mailboxes_.kernels_reach(m.peer))
+        owner.transport_.send(m.peer, {owner.rank_, static_cast<int>(m.edge), owner.sequence_,
+                                       owner.mailboxes_.collect(m)});
   }
 
   // Mark the end of a task that another stream waits for.
@@ -96,8 +111,8 @@ struct Executor::Run final : Post {
   }
 
   void finish(TaskId task) {
-    for (const Await& await : tasks[static_cast<size_t>(task)].awaits)
-      owner.arrived_.erase(key(await.edge, await.from));
+    for (const MessageEnd& m : tasks[static_cast<size_t>(task)].awaits)
+      owner.arrived_.erase(key(m.edge, m.peer));
     for (const TaskId child : children[static_cast<size_t>(task)])
       arrive(static_cast<size_t>(child));
   }
@@ -113,11 +128,7 @@ struct Executor::Run final : Post {
 
 void Executor::run(const Schedule& schedule) {
   Run run(*this, schedule);
-  const bool forks = run.uses(Stream::kSide);
-  if (forks) {
-    device_.signal(kForkEvent, Stream::kMain);
-    device_.wait(kForkEvent, Stream::kSide);
-  }
+  fork(run);
   for (size_t done = 0; done < run.tasks.size();) {
     while (run.outstanding > 0) {
       auto message = transport_.poll();
@@ -136,16 +147,59 @@ void Executor::run(const Schedule& schedule) {
     const Task& task = run.tasks[static_cast<size_t>(id)];
     run.start(id);
     task.run(run);
+    run.send(id);
     run.mark(id);
     note(task.name, task.stream, begin);
     run.finish(id);
     ++done;
   }
-  if (forks && schedule.end() == Schedule::End::kJoined) {
-    device_.signal(kJoinEvent, Stream::kSide);
-    device_.wait(kJoinEvent, Stream::kMain);
-  }
+  if (schedule.end() == Schedule::End::kJoined) join(run);
+  mailboxes_.count(schedule.edges());
   ++sequence_;
+}
+
+void Executor::fork(const Run& run) {
+  bool marked = false;
+  for (const Stream stream : kOtherStreams) {
+    if (!run.uses(stream)) continue;
+    if (!marked) device_.signal(kForkEvent, Stream::kMain);
+    marked = true;
+    device_.wait(kForkEvent, stream);
+  }
+}
+
+void Executor::join(const Run& run) {
+  for (const Stream stream : kOtherStreams) {
+    if (!run.uses(stream)) continue;
+    const int event = kJoinEvents + static_cast<int>(stream);
+    device_.signal(event, stream);
+    device_.wait(event, Stream::kMain);
+  }
+}
+
+bool Executor::kernels_reach_all() const {
+  for (int peer = 0; peer < ranks_; ++peer)
+    if (peer != rank_ && !transport_.kernels_reach(peer)) return false;
+  return true;
+}
+
+void Executor::connect(const std::vector<const Schedule*>& schedules) {
+  for (const Schedule* schedule : schedules) mailboxes_.make_room(*schedule);
+  device_.synchronize();  // inboxes are clear before others write to them
+  for (int peer = 0; peer < ranks_; ++peer) {
+    if (peer == rank_ || !mailboxes_.kernels_reach(peer)) continue;
+    transport_.send(peer, {rank_, kAddresses, sequence_, mailboxes_.addresses(peer)});
+  }
+  for (int peer = 0; peer < ranks_; ++peer) {
+    if (peer == rank_ || !mailboxes_.kernels_reach(peer)) continue;
+    const Key expected{sequence_, {kAddresses, peer}};
+    while (!arrived_.count(expected)) {
+      auto message = transport_.wait();
+      if (!message) throw PeerFailed();
+      arrived_[{message->sequence, {message->edge, message->from}}] = std::move(message->payload);
+    }
+    mailboxes_.learn_addresses(peer, arrived_.extract(expected).mapped());
+  }
 }
 
 void Executor::note(const std::string& name, Stream stream, double begin) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The executor: an event loop that runs, of all tasks whose inputs have arrived, the one with the
 // highest priority, and looks for messages in between. Tasks on different streams of the device are
-// ordered by events. While the device records, the same loop writes the schedule into a recording
+// ordered by events. Messages that kernels write into the memory of other devices need no host: the
+// tasks that await them are launched at once, and their kernels wait. While the device records, the same loop writes the schedule into a recording
 // (a CUDA graph), so that a step is described, ordered and lowered in one way.
 #pragma once
 
@@ -11,8 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "schedule/schedule.h"
-#include "transport/transport.h"
+#include "schedule/mailboxes.h"
 
 namespace quiltmd {
 
@@ -28,11 +28,24 @@ struct PeerFailed : std::runtime_error {
 
 class Executor {
  public:
-  Executor(int rank, Device& device, Transport& transport)
-      : rank_(rank), device_(device), transport_(transport) {}
+  Executor(int rank, int ranks, Device& device, Transport& transport)
+      : rank_(rank),
+        ranks_(ranks),
+        device_(device),
+        transport_(transport),
+        mailboxes_(device, transport) {}
+
+  // Make room for the messages of schedules before they run. All ranks do so together: those whose
+  // kernels reach each other tell where their inboxes are.
+  void connect(const std::vector<const Schedule*>& schedules);
+  // Whether the host is not involved in any message.
+  bool kernels_reach_all() const;
 
   // Run all tasks of a schedule once. Every rank runs its schedule of the same sequence number.
   void run(const Schedule& schedule);
+
+  const Mailboxes& mailboxes() const { return mailboxes_; }
+  Mailboxes& mailboxes() { return mailboxes_; }
 
   // Time spent, by task name; "wait" is time with nothing to run.
   const std::map<std::string, TaskTime>& times() const { return times_; }
@@ -43,11 +56,14 @@ class Executor {
 
  private:
   struct Run;
+  void fork(const Run& run);
+  void join(const Run& run);
   void note(const std::string& name, Stream stream, double begin);
 
-  int rank_;
+  int rank_, ranks_;
   Device& device_;
   Transport& transport_;
+  Mailboxes mailboxes_;
   int64_t sequence_ = 0;
   using Key = std::pair<int64_t, std::pair<int, int>>;  // sequence, (edge, sender)
   std::map<Key, Payload> arrived_;

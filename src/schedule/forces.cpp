@@ -15,64 +15,9 @@
 #include <utility>
 
 #include "schedule/long_range.h"
-#include "schedule/operations.h"
-#include "schedule/payload.h"
 
 namespace quiltmd {
 namespace {
-
-std::vector<PlacedPatch> placed_patches(const SlotMemory& slots) {
-  return slots.patches.download(slots.plan().owned.size() + slots.plan().proxies.size());
-}
-
-// The placed patches of one exchange.
-std::vector<PlacedPatch> select(const SlotMemory& slots, const std::vector<int>& wanted) {
-  std::vector<PlacedPatch> selected;
-  for (const PlacedPatch& p : placed_patches(slots))
-    if (std::binary_search(wanted.begin(), wanted.end(), p.patch)) selected.push_back(p);
-  return selected;
-}
-
-Payload pack_positions(SlotMemory& slots, const std::vector<int>& wanted) {
-  PayloadWriter out;
-  for (const PlacedPatch& p : select(slots, wanted)) {
-    const auto n = static_cast<size_t>(p.atoms);
-    slots.device.copy_out(out.space<Float4>(n), slots.local.data() + p.start, n * sizeof(Float4));
-    slots.device.copy_out(out.space<Float4>(n), slots.low.data() + p.start, n * sizeof(Float4));
-  }
-  return out.take();
-}
-
-void unpack_positions(SlotMemory& slots, const std::vector<int>& wanted, const Payload& payload) {
-  PayloadReader in(payload);
-  for (const PlacedPatch& p : select(slots, wanted)) {
-    const auto n = static_cast<size_t>(p.atoms);
-    slots.device.copy_in(slots.local.data() + p.start, in.take<Float4>(n), n * sizeof(Float4));
-    slots.device.copy_in(slots.low.data() + p.start, in.take<Float4>(n), n * sizeof(Float4));
-  }
-}
-
-Payload pack_forces(SlotMemory& slots, const std::vector<int>& wanted) {
-  PayloadWriter out;
-  const Slots at = slots.slots();
-  for (const PlacedPatch& p : select(slots, wanted)) {
-    const auto n = static_cast<size_t>(p.atoms);
-    for (const int64_t* component : at.force)
-      slots.device.copy_out(out.space<int64_t>(n), component + p.start, n * sizeof(int64_t));
-  }
-  return out.take();
-}
-
-void add_forces(SlotMemory& slots, const std::vector<int>& wanted, const Payload& payload) {
-  PayloadReader in(payload);
-  const Slots at = slots.slots();
-  for (const PlacedPatch& p : select(slots, wanted)) {
-    const auto n = static_cast<size_t>(p.atoms);
-    for (int64_t* component : at.force)
-      slots.device.launch(AddIntegers{component + p.start, in.take<int64_t>(n), p.atoms},
-                          Stream::kSide);
-  }
-}
 
 // The work of all families in a step that reads positions of these.
 std::vector<Work> step_work(RankMemory& memory, Energies energies, Positions positions) {
@@ -83,37 +28,55 @@ std::vector<Work> step_work(RankMemory& memory, Energies energies, Positions pos
   return found;
 }
 
+MessageEnd step_message(const RankMemory& memory, Edge edge, const Exchange& exchange) {
+  return {edge, exchange.rank, memory.exchange.step_words(exchange)};
+}
+
+std::vector<Edge> edges_of_step(const RankMemory& memory, Reach reach) {
+  std::vector<Edge> edges{Edge::kPositions, Edge::kForces};
+  if (memory.mesh && reach == Reach::kAll)
+    for (const Edge edge : {Edge::kCharges, Edge::kSpectrum, Edge::kSpectrumBack, Edge::kPotential})
+      edges.push_back(edge);
+  return edges;
+}
+
 }  // namespace
 
 Schedule force_schedule(RankMemory& memory, const RankView& view, Clear clear_first, Reach reach,
                         Energies energies, Follows follows) {
-  Schedule s;
-  SlotMemory& slots = memory.slots;
-  const RankPlan& plan = view.plans[static_cast<size_t>(view.rank)];
+  Schedule s(edges_of_step(memory, reach));
+  const RankPlan& plan = view.plan();
 
-  for (const Exchange& peer : plan.sends)
-    s.add({"positions.send", Priority::kHalo, Stream::kMain, {}, {}, [&slots, peer](Post& post) {
-             post.send(Edge::kPositions, peer.rank, pack_positions(slots, peer.patches));
-           }});
+  for (size_t e = 0; e < plan.sends.size(); ++e)
+    s.add({"positions.send",
+           Priority::kHalo,
+           Stream::kHalo,
+           {},
+           [&m = memory, e, peer = plan.sends[e].rank](Post& post) {
+             m.device.launch(m.exchange.send_positions(e, post.outlet(Edge::kPositions, peer)),
+                             Stream::kHalo);
+           },
+           {},
+           {step_message(memory, Edge::kPositions, plan.sends[e])}});
 
   std::vector<TaskId> clear;
   if (clear_first == Clear::kYes)
-    clear.push_back(
-        s.add({"forces.clear", Priority::kHalo, Stream::kMain, {}, {}, [&memory](Post&) {
-                 memory.device.launch(memory.groups.clear_forces());
-               }}));
+    clear.push_back(s.add({"forces.clear", Priority::kHalo, Stream::kMain, {}, [&memory](Post&) {
+                             memory.device.launch(memory.groups.clear_forces());
+                           }}));
 
   std::vector<TaskId> proxies = clear;
-  for (const Exchange& peer : plan.receives)
+  for (size_t e = 0; e < plan.receives.size(); ++e)
     proxies.push_back(s.add({"positions.receive",
                              Priority::kHalo,
-                             Stream::kMain,
+                             Stream::kHalo,
                              {},
-                             {{Edge::kPositions, peer.rank}},
-                             [&slots, peer](Post& post) {
-                               unpack_positions(slots, peer.patches,
-                                                post.received(Edge::kPositions, peer.rank));
-                             }}));
+                             [&m = memory, e, peer = plan.receives[e].rank](Post& post) {
+                               m.device.launch(m.exchange.receive_positions(
+                                                   e, post.inlet(Edge::kPositions, peer)),
+                                               Stream::kHalo);
+                             },
+                             {step_message(memory, Edge::kPositions, plan.receives[e])}}));
 
   // The chain of the long-range sum leads on the main stream, all else goes beside it; work that no
   // other rank awaits starts when the first kernel of that chain has found room. After a rebuild the
@@ -121,44 +84,50 @@ Schedule force_schedule(RankMemory& memory, const RankView& view, Clear clear_fi
   std::optional<LongRangeTasks> sum;
   if (memory.mesh && reach == Reach::kAll) sum = add_long_range(s, memory, view, energies);
   const bool rebuilt = follows == Follows::kRebuild;
-  // Without that sum pairs are the longest chain, and lead; not behind lists that are being built,
-  // nor with forces from other ranks, which are added on the side stream.
+  // Without that sum pairs are the longest chain, and lead; not behind lists that are being built. What
+  // reads proxies goes with the halo, unless lists are being built where others go.
   const bool pairs_lead = reach == Reach::kShort && !rebuilt && view.ranks == 1;
+  const auto stream_of = [&](const Work& work) {
+    if (work.lists == Lists::kUsed ? pairs_lead : rebuilt) return Stream::kMain;
+    const bool halo = view.ranks > 1 && !rebuilt && work.positions == Positions::kWithProxies;
+    return halo ? Stream::kHalo : Stream::kSide;
+  };
   const auto add = [&](const Work& work, Priority priority, std::vector<TaskId> after) {
-    const bool on_main = work.lists == Lists::kUsed ? pairs_lead : rebuilt;
-    const Stream stream = on_main ? Stream::kMain : Stream::kSide;
+    const Stream stream = stream_of(work);
     if (sum && work.positions == Positions::kOwned) after.push_back(sum->first);
     if (sum && work.lists == Lists::kNotUsed && rebuilt) after.push_back(sum->last);
-    return s.add(
-        {work.name, priority, stream, std::move(after), {}, [launch = work.launch, stream](Post&) {
-           launch(stream);
-         }});
+    return s.add({work.name, priority, stream, std::move(after),
+                  [launch = work.launch, stream](Post&) { launch(stream); }});
   };
 
-  std::vector<TaskId> proxies_used;
+  std::vector<TaskId> proxies_used = proxies;
   for (const Work& work : step_work(memory, energies, Positions::kWithProxies))
     proxies_used.push_back(add(work, Priority::kAwaited, proxies));
-  for (const Exchange& peer : plan.receives)
+  for (size_t e = 0; e < plan.receives.size(); ++e)
     s.add({"forces.send",
            Priority::kHalo,
-           Stream::kMain,
+           Stream::kHalo,
            proxies_used,
+           [&m = memory, e, peer = plan.receives[e].rank](Post& post) {
+             m.device.launch(m.exchange.send_forces(e, post.outlet(Edge::kForces, peer)),
+                             Stream::kHalo);
+           },
            {},
-           [&slots, peer](Post& post) {
-             post.send(Edge::kForces, peer.rank, pack_forces(slots, peer.patches));
-           }});
+           {step_message(memory, Edge::kForces, plan.receives[e])}});
   for (const Work& work : step_work(memory, energies, Positions::kOwned))
     add(work, Priority::kLocal, clear);
 
-  for (const Exchange& peer : plan.sends)
+  for (size_t e = 0; e < plan.sends.size(); ++e)
     s.add({"forces.receive",
            Priority::kLocal,
-           Stream::kSide,
+           Stream::kHalo,
            clear,
-           {{Edge::kForces, peer.rank}},
-           [&slots, peer](Post& post) {
-             add_forces(slots, peer.patches, post.received(Edge::kForces, peer.rank));
-           }});
+           [&m = memory, e, peer = plan.sends[e].rank](Post& post) {
+             m.device.launch(m.exchange.receive_forces(e, post.inlet(Edge::kForces, peer)),
+                             Stream::kHalo);
+           },
+           {step_message(memory, Edge::kForces, plan.sends[e])}});
+  if (!view.host_carries) s.send_before_waiting();
   return s;
 }
 

@@ -7,22 +7,6 @@
 
 namespace quiltmd {
 
-// What a rank knows about all ranks.
-struct RankView {
-  int rank = 0;
-  int ranks = 1;
-  std::vector<RankPlan> plans;  // by rank
-};
-
-// What ranks agree on before lists are rebuilt or a run ends: the worst fault of any of them, how
-// many bonded terms they have placed, and the momentum of the whole system (fixed point,
-// kForceScale).
-struct Agreement {
-  Faults faults{};
-  int64_t terms = 0;
-  int64_t momentum[3] = {0, 0, 0};
-};
-
 // Forces at the current positions into the force accumulators of the owned slots. In a block of
 // steps the integrator has left the accumulators clear.
 enum class Clear { kYes, kNo };
@@ -33,11 +17,23 @@ enum class Reach { kAll, kShort };
 Schedule force_schedule(RankMemory& memory, const RankView& view, Clear clear, Reach reach,
                         Energies energies, Follows follows = Follows::kStep);
 
-// Groups to their patches' owners, canonical order, proxies, pair lists, placed terms.
-Schedule rebuild_schedule(RankMemory& memory, const RankView& view);
+// A rebuild: groups to their patches' owners, in canonical order; then what surrounds them: proxies,
+// pair lists, placed terms. The latter alone where lists or messages had too little room.
+Schedule migrate_schedule(RankMemory& memory, const RankView& view);
+Schedule surround_schedule(RankMemory& memory, const RankView& view);
 
-// Exchange faults and momenta; `agreed` holds those of the whole system afterwards. It and the
-// view must outlive the schedule.
-Schedule agree_schedule(RankMemory& memory, const RankView& view, Agreement& agreed);
+// All ranks know the faults of all of them afterwards: memory.agreement has them and so, as far as they
+// concern the next rebuild, has each rank's own array of faults. `overdue` is where kernels report
+// messages that do not come.
+Schedule agree_schedule(RankMemory& memory, const RankView& view, const uint32_t* overdue);
+
+// Stop the motion of the centre of mass of the whole system; `energy`: where its energy is counted as
+// heat, or null.
+Schedule momentum_schedule(RankMemory& memory, const RankView& view, int64_t* energy);
+
+// Sums over all ranks of what each has in device memory. `reduction` numbers those of a schedule from 0
+// on; `sums` is asked for when the task runs. Returns the task after which every rank has the total.
+TaskId add_reduction(Schedule& schedule, TaskId after, int reduction, int count, Device& device,
+                     const RankView& view, const std::function<int64_t*()>& sums);
 
 }  // namespace quiltmd

@@ -5,9 +5,8 @@
 // ranks.
 #include "schedule/long_range.h"
 
+#include "computes/pme/exchange_operations.h"
 #include "computes/pme/setup.h"
-#include "schedule/operations.h"
-#include "schedule/payload.h"
 
 namespace quiltmd {
 namespace {
@@ -40,67 +39,12 @@ std::vector<int> reached_planes(const RankMemory& m, const RankPlan& plan, Range
   return planes;
 }
 
-// Copy whole planes of a grid into a payload.
-template <class T>
-Payload pack_planes(RankMemory& m, const T* grid, const std::vector<int>& planes, size_t size) {
-  PayloadWriter out;
-  for (const int plane : planes)
-    m.device.copy_out(out.space<T>(size), grid + static_cast<size_t>(plane) * size,
-                      size * sizeof(T));
-  return out.take();
-}
-
-template <class T>
-void unpack_planes(RankMemory& m, T* grid, const std::vector<int>& planes, size_t size,
-                   const Payload& payload) {
-  PayloadReader in(payload);
-  for (const int plane : planes)
-    m.device.copy_in(grid + static_cast<size_t>(plane) * size, in.take<T>(size), size * sizeof(T));
-}
-
-void add_planes(RankMemory& m, const std::vector<int>& planes, size_t size,
-                const Payload& payload) {
-  PayloadReader in(payload);
-  for (const int plane : planes)
-    m.device.launch(AddGrid{m.mesh->charges.data() + static_cast<size_t>(plane) * size,
-                            in.take<int32_t>(size), static_cast<int>(size)});
-}
-
-// The part of the spectrum with x in `planes` and y in `lines`: one run of memory for each x.
-Payload pack_block(RankMemory& m, Range planes, Range lines) {
-  PayloadWriter out;
-  const auto nz = static_cast<size_t>(m.mesh->grid.nz / 2 + 1);
-  const size_t size = static_cast<size_t>(lines.count) * nz;
-  for (int x = planes.first; x < planes.first + planes.count; ++x) {
-    const size_t at = (static_cast<size_t>(x) * static_cast<size_t>(m.mesh->grid.ny) +
-                       static_cast<size_t>(lines.first)) *
-                      nz;
-    m.device.copy_out(out.space<Complex>(size), m.mesh->spectrum.data() + at,
-                      size * sizeof(Complex));
-  }
-  return out.take();
-}
-
-void unpack_block(RankMemory& m, Range planes, Range lines, const Payload& payload) {
-  PayloadReader in(payload);
-  const auto nz = static_cast<size_t>(m.mesh->grid.nz / 2 + 1);
-  const size_t size = static_cast<size_t>(lines.count) * nz;
-  for (int x = planes.first; x < planes.first + planes.count; ++x) {
-    const size_t at = (static_cast<size_t>(x) * static_cast<size_t>(m.mesh->grid.ny) +
-                       static_cast<size_t>(lines.first)) *
-                      nz;
-    m.device.copy_in(m.mesh->spectrum.data() + at, in.take<Complex>(size), size * sizeof(Complex));
-  }
-}
-
 // Adds tasks for one rank; every hop is one method.
 class LongRange {
  public:
   LongRange(Schedule& schedule, RankMemory& memory, const RankView& view, Energies energies)
       : s_(schedule), m_(memory), view_(view), energies_(energies) {
-    planes_ = share(m_.mesh->grid.nx, view.rank, view.ranks);
-    lines_ = share(m_.mesh->grid.ny, view.rank, view.ranks);
-    plane_size_ = static_cast<size_t>(m_.mesh->grid.ny) * static_cast<size_t>(m_.mesh->grid.nz);
+    plane_size_ = int64_t{m_.mesh->grid.ny} * m_.mesh->grid.nz;
   }
 
   LongRangeTasks add() {
@@ -109,105 +53,120 @@ class LongRange {
   }
 
  private:
-  template <class Body>
-  TaskId task(const char* name, std::vector<TaskId> after, std::vector<Await> awaits, Body body) {
-    return s_.add(
-        {name, Priority::kLongRange, Stream::kMain, std::move(after), std::move(awaits), body});
+  TaskId task(const char* name, std::vector<TaskId> after, std::function<void(Post&)> run,
+              std::vector<MessageEnd> awaits = {}, std::vector<MessageEnd> sends = {}) {
+    return s_.add({name, Priority::kLongRange, Stream::kMain, std::move(after), std::move(run),
+                   std::move(awaits), std::move(sends)});
   }
+  const RankPlan& plan_of(int rank) const { return view_.plans[static_cast<size_t>(rank)]; }
   Range planes_of(int rank) const { return share(m_.mesh->grid.nx, rank, view_.ranks); }
   Range lines_of(int rank) const { return share(m_.mesh->grid.ny, rank, view_.ranks); }
-  const RankPlan& plan_of(int rank) const { return view_.plans[static_cast<size_t>(rank)]; }
 
-  template <class Body>
-  void for_peers(Body body) const {
-    for (int peer = 0; peer < view_.ranks; ++peer)
-      if (peer != view_.rank) body(peer);
+  // Whole planes of a real grid, among those that `owner` transforms, that atoms of `user` reach.
+  GridPart reached(int user, int owner) const {
+    const auto& planes = m_.mesh->number_list(reached_planes(m_, plan_of(user), planes_of(owner)));
+    return {planes.data(), static_cast<int>(planes.size()), plane_size_, 0,
+            static_cast<int>(plane_size_)};
+  }
+  // Of the planes that one rank transforms, the lines of another.
+  GridPart crossing(int planes, int lines) const {
+    const Range x = planes_of(planes), y = lines_of(lines);
+    std::vector<int32_t> numbers;
+    for (int i = 0; i < x.count; ++i) numbers.push_back(x.first + i);
+    const auto& list = m_.mesh->number_list(numbers);
+    const int64_t row = int64_t{2} * (m_.mesh->grid.nz / 2 + 1);
+    return {list.data(), x.count, row * m_.mesh->grid.ny, row * y.first,
+            static_cast<int>(row) * y.count};
+  }
+
+  // Tasks that send a part of a grid, and that receive one with Op; none for parts without planes.
+  void send(const char* name, Edge edge, int peer, TaskId after, const GridPart& part,
+            const void* grid, std::vector<TaskId>* sent = nullptr) {
+    if (part.plane_count == 0) return;
+    const auto words = static_cast<size_t>(part.words());
+    const TaskId id =
+        task(name, {after},
+             [&device = m_.device, part, from = static_cast<const uint32_t*>(grid), edge,
+              peer](Post& post) { device.launch(SendGrid{part, from, post.outlet(edge, peer)}); },
+             {}, {{edge, peer, words}});
+    if (sent) sent->push_back(id);
+  }
+  template <class Op>
+  void receive(const char* name, Edge edge, int peer, std::vector<TaskId> after,
+               const GridPart& part, void* grid, std::vector<TaskId>& ready) {
+    if (part.plane_count == 0) return;
+    const auto words = static_cast<size_t>(part.words());
+    ready.push_back(task(name, std::move(after),
+                         [&device = m_.device, part, to = static_cast<uint32_t*>(grid), edge, peer](
+                             Post& post) { device.launch(Op{part, to, post.inlet(edge, peer)}); },
+                         {{edge, peer, words}}));
   }
 
   std::vector<TaskId> spread() {
+    MeshMemory& mesh = *m_.mesh;
     const TaskId spread =
-        task("pme.spread", {}, {}, [&m = m_](Post&) { m.device.launch(m.mesh->spread_charges()); });
+        task("pme.spread", {}, [&m = m_](Post&) { m.device.launch(m.mesh->spread_charges()); });
     std::vector<TaskId> ready{spread};
-    for_peers([&](int peer) {
-      const auto out = reached_planes(m_, plan_of(view_.rank), planes_of(peer));
-      if (!out.empty())
-        charges_sent_.push_back(task(
-            "pme.charges.send", {spread}, {}, [&m = m_, out, peer, n = plane_size_](Post& post) {
-              post.send(Edge::kCharges, peer, pack_planes(m, m.mesh->charges.data(), out, n));
-            }));
-      const auto in = reached_planes(m_, plan_of(peer), planes_);
-      if (!in.empty())
-        ready.push_back(task("pme.charges.receive", {spread}, {{Edge::kCharges, peer}},
-                             [&m = m_, in, peer, n = plane_size_](Post& post) {
-                               add_planes(m, in, n, post.received(Edge::kCharges, peer));
-                             }));
-    });
+    for (const int peer : view_.peers()) {
+      send("pme.charges.send", Edge::kCharges, peer, spread, reached(view_.rank, peer),
+           mesh.charges.data(), &charges_sent_);
+      receive<AddGrid>("pme.charges.receive", Edge::kCharges, peer, {spread},
+                       reached(peer, view_.rank), mesh.charges.data(), ready);
+    }
     return ready;
   }
 
   std::vector<TaskId> transform(std::vector<TaskId> after) {
-    const TaskId planes = task("pme.planes", std::move(after), {}, [&m = m_, r = planes_](Post&) {
-      m.device.launch(m.mesh->transform_planes(r.first, r.count));
-    });
+    void* const spectrum = m_.mesh->spectrum.data();
+    const TaskId planes =
+        task("pme.planes", std::move(after), [&m = m_, r = planes_of(view_.rank)](Post&) {
+          m.device.launch(m.mesh->transform_planes(r.first, r.count));
+        });
     std::vector<TaskId> ready{planes};
-    for_peers([&](int peer) {
-      task("pme.spectrum.send", {planes}, {},
-           [&m = m_, own = planes_, lines = lines_of(peer), peer](Post& post) {
-             post.send(Edge::kSpectrum, peer, pack_block(m, own, lines));
-           });
-      ready.push_back(task("pme.spectrum.receive", {}, {{Edge::kSpectrum, peer}},
-                           [&m = m_, from = planes_of(peer), lines = lines_, peer](Post& post) {
-                             unpack_block(m, from, lines, post.received(Edge::kSpectrum, peer));
-                           }));
-    });
+    for (const int peer : view_.peers()) {
+      send("pme.spectrum.send", Edge::kSpectrum, peer, planes, crossing(view_.rank, peer),
+           spectrum);
+      receive<ReceiveGrid>("pme.spectrum.receive", Edge::kSpectrum, peer, {},
+                           crossing(peer, view_.rank), spectrum, ready);
+    }
     return ready;
   }
 
   std::vector<TaskId> convolve(std::vector<TaskId> after) {
-    const TaskId lines =
-        task("pme.lines", std::move(after), {}, [&m = m_, r = lines_, e = energies_](Post&) {
-          m.device.launch(m.mesh->convolve_lines(r.first, r.count, e));
-        });
+    void* const spectrum = m_.mesh->spectrum.data();
+    const TaskId lines = task("pme.lines", std::move(after),
+                              [&m = m_, r = lines_of(view_.rank), e = energies_](Post&) {
+                                m.device.launch(m.mesh->convolve_lines(r.first, r.count, e));
+                              });
     std::vector<TaskId> ready{lines};
-    for_peers([&](int peer) {
-      task("pme.spectrum.return", {lines}, {},
-           [&m = m_, planes = planes_of(peer), own = lines_, peer](Post& post) {
-             post.send(Edge::kSpectrumBack, peer, pack_block(m, planes, own));
-           });
-      ready.push_back(task("pme.spectrum.back", {lines}, {{Edge::kSpectrumBack, peer}},
-                           [&m = m_, planes = planes_, from = lines_of(peer), peer](Post& post) {
-                             unpack_block(m, planes, from,
-                                          post.received(Edge::kSpectrumBack, peer));
-                           }));
-    });
+    for (const int peer : view_.peers()) {
+      send("pme.spectrum.return", Edge::kSpectrumBack, peer, lines, crossing(peer, view_.rank),
+           spectrum);
+      receive<ReceiveGrid>("pme.spectrum.back", Edge::kSpectrumBack, peer, {lines},
+                           crossing(view_.rank, peer), spectrum, ready);
+    }
     return ready;
   }
 
   std::vector<TaskId> inverse(std::vector<TaskId> after) {
-    const TaskId planes = task("pme.inverse", std::move(after), {}, [&m = m_, r = planes_](Post&) {
-      m.device.launch(m.mesh->inverse_planes(r.first, r.count));
-    });
-    std::vector<TaskId> ready{planes};
-    for_peers([&](int peer) {
-      const auto out = reached_planes(m_, plan_of(peer), planes_);
-      if (!out.empty())
-        task("pme.potential.send", {planes}, {}, [&m = m_, out, peer, n = plane_size_](Post& post) {
-          post.send(Edge::kPotential, peer, pack_planes(m, m.mesh->potential.data(), out, n));
+    float* const potential = m_.mesh->potential.data();
+    const TaskId planes =
+        task("pme.inverse", std::move(after), [&m = m_, r = planes_of(view_.rank)](Post&) {
+          m.device.launch(m.mesh->inverse_planes(r.first, r.count));
         });
-      const auto in = reached_planes(m_, plan_of(view_.rank), planes_of(peer));
-      if (!in.empty())
-        ready.push_back(task("pme.potential.receive", {}, {{Edge::kPotential, peer}},
-                             [&m = m_, in, peer, n = plane_size_](Post& post) {
-                               unpack_planes(m, m.mesh->potential.data(), in, n,
-                                             post.received(Edge::kPotential, peer));
-                             }));
-    });
+    std::vector<TaskId> ready{planes};
+    for (const int peer : view_.peers()) {
+      send("pme.potential.send", Edge::kPotential, peer, planes, reached(peer, view_.rank),
+           potential);
+      receive<ReceiveGrid>("pme.potential.receive", Edge::kPotential, peer, {},
+                           reached(view_.rank, peer), potential, ready);
+    }
     return ready;
   }
 
   TaskId gather(std::vector<TaskId> after) {
     after.insert(after.end(), charges_sent_.begin(), charges_sent_.end());
-    return task("pme.gather", std::move(after), {},
+    return task("pme.gather", std::move(after),
                 [&m = m_](Post&) { m.device.launch(m.mesh->gather_forces()); });
   }
 
@@ -215,8 +174,7 @@ class LongRange {
   RankMemory& m_;
   const RankView& view_;
   Energies energies_;
-  Range planes_{}, lines_{};
-  size_t plane_size_ = 0;
+  int64_t plane_size_ = 0;            // values of a plane of a real grid
   std::vector<TaskId> charges_sent_;  // after these they may be cleared
 };
 

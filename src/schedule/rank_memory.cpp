@@ -45,9 +45,11 @@ RankMemory::RankMemory(const Setup& shared, Device& on)
       device(on),
       slots(on, shared.system, shared.grid, shared.packed_pairs.atoms,
             whole_system(shared.system, shared.grid, kEnergyKinds)),
+      exchange(slots, atoms_in_terms(shared.system)),
       groups(slots, atoms_in_terms(shared.system), shared.plan.constraint_tolerance),
       pairs(slots, pair_setup(shared, slots)),
-      terms(slots) {
+      terms(slots),
+      agreement(on, 1) {
   const NonbondedSettings& settings = setup.nonbonded;
   if (settings.pme) mesh.emplace(slots, settings.grid, settings.order, settings.alpha);
   follow_conditions();
@@ -58,8 +60,24 @@ void RankMemory::follow_conditions() {
   if (mesh) mesh->follow_box();
 }
 
-void RankMemory::adopt(const RankPlan& plan) {
+std::vector<int> RankView::peers() const {
+  std::vector<int> others;
+  for (int r = 0; r < ranks; ++r)
+    if (r != rank) others.push_back(r);
+  return others;
+}
+
+std::vector<int32_t> RankView::owners(int patches) const {
+  std::vector<int32_t> owner(static_cast<size_t>(patches), -1);
+  for (int r = 0; r < ranks; ++r)
+    for (const int p : plans[static_cast<size_t>(r)].owned) owner[static_cast<size_t>(p)] = r;
+  return owner;
+}
+
+void RankMemory::adopt(const RankView& view) {
+  const RankPlan& plan = view.plan();
   slots.adopt(plan);
+  exchange.adopt(plan, view.ranks, view.owners(slots.patch_grid.size()), view.room);
   for (ForceFamily* family : families) family->adopt(plan);
 }
 
@@ -69,7 +87,7 @@ GroupWork RankMemory::group_work() const {
 }
 
 size_t RankMemory::bytes() const {
-  size_t sum = slots.bytes() + groups.bytes() + (mesh ? mesh->bytes() : 0);
+  size_t sum = slots.bytes() + exchange.bytes() + groups.bytes() + (mesh ? mesh->bytes() : 0);
   for (const ForceFamily* family : families) sum += family->bytes();
   return sum;
 }

@@ -10,11 +10,26 @@
 #include "computes/force_family.h"
 #include "computes/nonbonded/pair_memory.h"
 #include "computes/pme/mesh_memory.h"
+#include "decomposition/exchange_memory.h"
 #include "decomposition/slot_memory.h"
 #include "integrators/group_memory.h"
+#include "schedule/operations.h"
 #include "schedule/setup.h"
 
 namespace quiltmd {
+
+// What a rank knows about all ranks.
+struct RankView {
+  int rank = 0;
+  int ranks = 1;
+  std::vector<RankPlan> plans;  // by rank
+  MessageRoom room = 1;
+  bool host_carries = true;  // messages, at least some of them
+
+  const RankPlan& plan() const { return plans[static_cast<size_t>(rank)]; }
+  std::vector<int> peers() const;                  // the other ranks
+  std::vector<int32_t> owners(int patches) const;  // the rank of each patch
+};
 
 struct RankMemory {
   RankMemory(const Setup& setup, Device& device);
@@ -22,7 +37,7 @@ struct RankMemory {
   // The conditions are those of the setup from here on.
   void follow_conditions();
   // Take over a plan: which patches are owned, which are proxies, which computes are made here.
-  void adopt(const RankPlan& plan);
+  void adopt(const RankView& view);
   const RankPlan& plan() const { return slots.plan(); }
   // For the step after which the lists are a step older than pairs.age.
   GroupWork group_work() const;
@@ -31,10 +46,12 @@ struct RankMemory {
   const Setup& setup;
   Device& device;
   SlotMemory slots;
+  ExchangeMemory exchange;
   GroupMemory groups;
   PairMemory pairs;
   TermMemory terms;
   std::optional<MeshMemory> mesh;  // with PME
+  Buffer<Agreement> agreement;     // of all ranks
   // In the order in which their work is added to a step, what other ranks await before what they
   // do not.
   const std::vector<ForceFamily*> families{&pairs, &terms};

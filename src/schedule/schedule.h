@@ -6,9 +6,12 @@
 #include <cstddef>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "device/device.h"
+#include "device/message.h"
+#include "schedule/operations.h"
 
 namespace quiltmd {
 
@@ -16,34 +19,37 @@ namespace quiltmd {
 // its many dependent messages, and work that only this rank waits for.
 enum class Priority { kHalo, kAwaited, kLongRange, kLocal };
 
-// The kinds of messages of a schedule. With the sender's rank it names the message that a task
-// awaits.
+// The kinds of messages. With the sender's rank an edge names the message that a task awaits. They are
+// in the order of the stages of a step: what a message depends on are messages of earlier stages alone.
 enum class Edge {
   kAgree,
   kMigrants,
   kProxies,
   kPositions,
-  kForces,
   kCharges,
   kSpectrum,
   kSpectrumBack,
   kPotential,
+  kForces,
   kSums,  // and those after it: the reductions of a schedule, in order
 };
+inline constexpr int kEdges = kMostEdges;
+inline constexpr int kMostReductions = kEdges - static_cast<int>(Edge::kSums);
 
-using Payload = std::vector<std::byte>;
+// A message that a task sends or awaits: its edge, the other rank, and how large it may be.
+struct MessageEnd {
+  Edge edge;
+  int peer;
+  size_t words;
+};
 
-// What a running task may do with messages: read those it awaited, and send.
+// What a running task may do with its messages: have kernels write those that it sends, and read those
+// that it awaited.
 class Post {
  public:
   virtual ~Post() = default;
-  virtual const Payload& received(Edge edge, int from) const = 0;
-  virtual void send(Edge edge, int to, Payload payload) = 0;
-};
-
-struct Await {
-  Edge edge;
-  int from;
+  virtual Outlet outlet(Edge edge, int to) = 0;
+  virtual Inlet inlet(Edge edge, int from) const = 0;
 };
 
 using TaskId = int;
@@ -53,8 +59,9 @@ struct Task {
   Priority priority;
   Stream stream;
   std::vector<TaskId> after;  // tasks of the same rank
-  std::vector<Await> awaits;  // messages of other ranks
   std::function<void(Post&)> run;
+  std::vector<MessageEnd> awaits = {};
+  std::vector<MessageEnd> sends = {};
 };
 
 class Schedule {
@@ -63,13 +70,21 @@ class Schedule {
   // it; then the main stream must not use what the side stream makes before that one ends.
   enum class End { kJoined, kOpen };
 
-  explicit Schedule(End end = End::kJoined) : end_(end) {}
+  // `edges`: of all messages that any rank's schedule of this kind has.
+  explicit Schedule(std::vector<Edge> edges = {}, End end = End::kJoined)
+      : edges_(std::move(edges)), end_(end) {}
   TaskId add(Task task);
+  // Have each task that awaits messages come after all tasks that send messages of its stage or an
+  // earlier one, but for those that themselves come after it. Where waiting is a kernel's work, no rank
+  // then waits before it has sent all that others may need to go on.
+  void send_before_waiting();
   const std::vector<Task>& tasks() const { return tasks_; }
+  const std::vector<Edge>& edges() const { return edges_; }
   End end() const { return end_; }
 
  private:
   std::vector<Task> tasks_;
+  std::vector<Edge> edges_;
   End end_;
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How messages get from rank to rank. A transport moves bytes and knows nothing of what they mean.
+// How messages get from rank to rank. A transport moves bytes and knows nothing of what they mean. It
+// also knows between which ranks kernels move them, by writing to the memory of the other's device.
 #pragma once
 
 #include <cstddef>
@@ -9,13 +10,15 @@
 
 namespace quiltmd {
 
+using Payload = std::vector<std::byte>;
+
 // Data that one task produces and another waits for. `edge` names the pair of tasks and `sequence`
 // the run of the schedule, so a message that arrives early waits for its turn.
 struct Message {
   int from = 0;
   int edge = 0;
   int64_t sequence = 0;
-  std::vector<std::byte> payload;
+  Payload payload;
 };
 
 // One rank's end of a transport. Messages between two ranks arrive once each, in any order.
@@ -29,6 +32,8 @@ class Transport {
   virtual std::optional<Message> wait() = 0;
   // Wake all ranks that wait: one of them has failed.
   virtual void close() = 0;
+  // Whether kernels of this rank write to memory of that one's device, and the other way round.
+  virtual bool kernels_reach(int peer) const = 0;
 };
 
 }  // namespace quiltmd

@@ -125,6 +125,7 @@ def engine(
             "device": "cpu",
             "away": away,
             "balance": balance,
+            "transport": "auto",
             "list_life": list_life,
             "list_buffer": list_buffer,
         },

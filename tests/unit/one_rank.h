@@ -141,12 +141,11 @@ class OneRank : private OneGrid, public SlotMemory {
           const std::vector<int>& group_order = {})
       : OneRank(device, system, lone_patches(box, cells), positions, velocities, group_order) {}
 
-  // Lay out again, from where the atoms are now; every other time as for several ranks, in two
-  // operations.
+  // Lay out again, from where the atoms are now; every other time as where groups come and go.
   void lay_out() {
-    if (odd_) device.launch(bin_groups());
+    if (odd_) device.copy(arrived_.data(), group_count.data(), sizeof(int32_t), Stream::kMain);
     swap_state();
-    device.launch(place_groups(odd_ ? Records::kBinned : Records::kToBeMade));
+    device.launch(place_groups(odd_ ? arrived_.data() : nullptr));
     device.synchronize();
     if (faults.download()[0].refused) swap_state();
     odd_ = !odd_;
@@ -258,6 +257,7 @@ class OneRank : private OneGrid, public SlotMemory {
   }
 
   bool odd_ = false;  // number of the layout
+  Buffer<int32_t> arrived_{device, 1};
 
  public:
   const GroupMemory groups{*this, {}, 1e-10};

@@ -144,7 +144,8 @@ void ribbons_are_even() {
 
 double most_held(const PatchGrid& grid, const Assignment& a) {
   size_t most = 0;
-  for (const RankPlan& plan : plan_ranks(grid, a))
+  for (const RankPlan& plan :
+       plan_ranks(grid, a, std::vector<double>(static_cast<size_t>(grid.size()), 1.0)))
     most = std::max(most, plan.owned.size() + plan.proxies.size());
   return static_cast<double>(most);
 }
@@ -167,7 +168,7 @@ void patches_are_shared_well() {
                  1.0, 0.01);
   }
   CHECK(owner(64) == bisect(grid, even, 64).patch_rank);
-  const auto plans = plan_ranks(grid, ribbons(even, 11));
+  const auto plans = plan_ranks(grid, ribbons(even, 11), even);
   for (int r = 0; r < 11; ++r) {  // a layer each, and the next one as proxies
     const RankPlan& plan = plans[static_cast<size_t>(r)];
     CHECK(plan.receives.size() == 1 && plan.receives[0].rank == (r + 1) % 11);
@@ -203,7 +204,8 @@ void check_plan(const PatchGrid& grid, const Assignment& a, int rank, const Rank
 }
 
 void check_plans(const PatchGrid& grid, const Assignment& a) {
-  const std::vector<RankPlan> plans = plan_ranks(grid, a);
+  const std::vector<RankPlan> plans =
+      plan_ranks(grid, a, std::vector<double>(static_cast<size_t>(grid.size()), 10.0));
   std::vector<int> owned, computes;
   std::map<std::pair<int, int>, std::vector<int>> sent, received;
   for (int r = 0; r < a.ranks; ++r) {

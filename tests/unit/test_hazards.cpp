@@ -3,7 +3,9 @@
 // every operation names the memory that it uses. Schedules that a rank by itself records are also
 // checked on `null`; all of them on a cpu device whose commands are noted, for ranks that exchange
 // messages need results.
+#include <algorithm>
 #include <cstring>
+#include <map>
 #include <set>
 #include <thread>
 
@@ -257,7 +259,7 @@ void exercise(Rank& rank, const HostState& state) {
 
 std::vector<RankView> views_of(const Prepared& p, int ranks) {
   std::vector<double> weights(static_cast<size_t>(p.setup.grid.size()), 1.0);
-  const auto plans = plan_ranks(p.setup.grid, bisect(p.setup.grid, weights, ranks));
+  const auto plans = plan_ranks(p.setup.grid, bisect(p.setup.grid, weights, ranks), weights);
   std::vector<RankView> views;
   for (int r = 0; r < ranks; ++r) views.push_back({r, ranks, plans});
   return views;
@@ -342,9 +344,9 @@ class OneStep {
       : prepared_(prepare(c, true)),
         view_(views_of(prepared_, 1)[0]),
         ends_(make_local_transport(1)),
-        executor_(0, device_, *ends_[0]),
+        executor_(0, 1, device_, *ends_[0]),
         memory_(prepared_.setup, device_) {
-    memory_.adopt(view_.plans[0]);
+    memory_.adopt(view_);
   }
 
   Schedule forces(Clear clear, Reach reach, Energies energies, Follows follows) {
@@ -352,7 +354,8 @@ class OneStep {
   }
   std::vector<Hazard> run(const Schedule& forces, Follows follows) {
     device_.log().clear();
-    executor_.run(rebuild_schedule(memory_, view_));
+    executor_.run(migrate_schedule(memory_, view_));
+    executor_.run(surround_schedule(memory_, view_));
     if (follows == Follows::kStep) device_.synchronize();
     executor_.run(forces);
     device_.launch(VerletFinish{memory_.group_work(), 0.001});
@@ -389,9 +392,38 @@ void no_forces_have_hazards() {
   }
 }
 
+// What reads proxies comes after all messages with their positions, and before the forces on them go.
+void proxies_are_waited_for() {
+  const Prepared p = prepare(kScenarios[0], true);
+  const RankView view = views_of(p, 3)[1];
+  NullDevice device;
+  RankMemory memory(p.setup, device);
+  memory.adopt(view);
+  const auto follows = Follows::kStep;
+  const auto energies = Energies::kSkip;
+  for (const Reach reach : {Reach::kAll, Reach::kShort}) {
+    const Schedule s = force_schedule(memory, view, Clear::kNo, reach, energies, follows);
+    std::map<std::string, std::vector<TaskId>> named;
+    for (size_t t = 0; t < s.tasks().size(); ++t)
+      named[s.tasks()[t].name].push_back(static_cast<TaskId>(t));
+    const auto comes_after = [&](const std::string& later, const std::string& earlier) {
+      CHECK(!named[later].empty() && !named[earlier].empty());
+      for (const TaskId task : named[later])
+        for (const TaskId before : named[earlier]) {
+          const auto& after = s.tasks()[static_cast<size_t>(task)].after;
+          CHECK(std::find(after.begin(), after.end(), before) != after.end());
+        }
+    };
+    for (const char* reader : {"pairs.boundary", "terms"}) {
+      comes_after(reader, "positions.receive");
+      comes_after("forces.send", reader);
+    }
+  }
+}
+
 // The schedule with one task's dependencies left out, or the streams not joined.
 Schedule without(const Schedule& from, const std::string& task, Schedule::End end) {
-  Schedule s(end);
+  Schedule s(from.edges(), end);
   for (Task t : from.tasks()) {
     if (t.name == task) t.after.clear();
     s.add(std::move(t));
@@ -429,6 +461,7 @@ int main() {
        {"padding is no pointer", padding_is_no_pointer},
        {"no forces have hazards", no_forces_have_hazards},
        {"missing orders are found", missing_orders_are_found},
+       {"proxies are waited for", proxies_are_waited_for},
        {"recorded blocks follow conditions", recorded_blocks_follow_conditions},
        {"null finds none", null_finds_none_either},
        {"a rank by itself has none", [] { no_run_has_hazards(1); }},

@@ -182,7 +182,7 @@ void too_many_slots_are_reported() {
   OneRank rank(device, in.system, kBox, kCells, in.positions, in.velocities);
   const int need = rank.owned_slots.download()[0];
   rank.swap_state();
-  PlaceGroups place = rank.place_groups(SlotMemory::Records::kToBeMade);
+  PlaceGroups place = rank.place_groups();
   place.slot_capacity = 64;
   device.launch(place);
   CHECK(rank.faults.download()[0].list_overflow == need);

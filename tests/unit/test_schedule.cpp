@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schedule, executor, payloads and the local transport, apart from any physics: the order in which
+// Schedule, executor, mailboxes and the local transport, apart from any physics: the order in which
 // tasks run, messages that come early, late or from others, streams, and ranks that fail. Where the
 // order of events matters, the test itself plays the other ranks; some cases run ranks as threads.
 #include <unistd.h>
 
 #include <chrono>
+#include <cstring>
 #include <functional>
 #include <map>
 #include <memory>
@@ -19,7 +20,6 @@
 #include "device/null/hazards.h"
 #include "device/null/null_device.h"
 #include "schedule/executor.h"
-#include "schedule/payload.h"
 #include "transport/local/local_transport.h"
 
 using namespace quiltmd;
@@ -28,13 +28,27 @@ namespace {
 
 using Names = std::vector<std::string>;
 
+// A message of one word. Memory of a null device is the host's, so tests read and write messages there.
 Payload payload_of(int value) {
-  PayloadWriter writer;
-  writer.add(&value, 1);
-  return writer.take();
+  const MessageWord word{{static_cast<uint32_t>(value), 0, 0}, 1};
+  Payload payload(sizeof word);
+  std::memcpy(payload.data(), &word, sizeof word);
+  return payload;
 }
 
-int value_of(const Payload& payload) { return *PayloadReader(payload).take<int>(1); }
+int value_of(const MessageWord& word) { return static_cast<int>(word.value[0]); }
+
+int value_of(const Payload& payload) {
+  MessageWord word;
+  std::memcpy(&word, payload.data(), sizeof word);
+  return value_of(word);
+}
+
+void write(const Outlet& out, int value) {
+  *out.buffer() = {{static_cast<uint32_t>(value), 0, 0}, out.number.get()};
+}
+
+MessageEnd one_word(Edge edge, int peer) { return {edge, peer, 1}; }
 
 // An end of a transport that tells when its rank begins to wait.
 struct WatchedEnd final : Transport {
@@ -46,6 +60,7 @@ struct WatchedEnd final : Transport {
     return end.wait();
   }
   void close() override { end.close(); }
+  bool kernels_reach(int peer) const override { return end.kernels_reach(peer); }
 
   Transport& end;
   std::function<void()> before_wait;
@@ -56,7 +71,7 @@ struct RankZero {
   std::vector<std::unique_ptr<Transport>> ends = make_local_transport(3);
   WatchedEnd transport{*ends[0]};
   NullDevice device;
-  Executor executor{0, device, transport};
+  Executor executor{0, 3, device, transport};
   Names ran;
 
   // Message `value` of rank `from` for run `sequence` of rank 0.
@@ -67,19 +82,20 @@ struct RankZero {
 
   // A task that notes that it ran, and the values that it received, then does `more`.
   Task task(const std::string& name, Priority priority, std::vector<TaskId> after = {},
-            std::vector<Await> awaits = {}, std::function<void()> more = {}) {
+            std::vector<MessageEnd> awaits = {}, std::function<void()> more = {}) {
     const auto run = [this, name, awaits, more](Post& post) {
       std::string note = name;
-      for (const Await& await : awaits)
-        note.append(" ").append(std::to_string(value_of(post.received(await.edge, await.from))));
+      for (const MessageEnd& m : awaits)
+        note.append(" ").append(std::to_string(value_of(*post.inlet(m.edge, m.peer).buffer())));
       ran.push_back(note);
       if (more) more();
     };
-    return {name, priority, Stream::kMain, std::move(after), std::move(awaits), run};
+    return {name, priority, Stream::kMain, std::move(after), run, std::move(awaits)};
   }
 
   Names run(const Schedule& schedule) {
     ran.clear();
+    executor.connect({&schedule});
     executor.run(schedule);
     return ran;
   }
@@ -149,7 +165,7 @@ void messages_may_come_early() {
   RankZero r;
   Schedule s;
   s.add(r.task("local", Priority::kLocal));
-  s.add(r.task("received", Priority::kHalo, {}, {{Edge::kPositions, 1}}));
+  s.add(r.task("received", Priority::kHalo, {}, {one_word(Edge::kPositions, 1)}));
   for (const int run : {2, 0, 1}) r.deliver(Edge::kPositions, 1, run, 10 + run);
   for (const int run : {0, 1, 2})
     CHECK((r.run(s) == Names{"received " + std::to_string(10 + run), "local"}));
@@ -160,13 +176,13 @@ void messages_may_come_late() {
   Schedule s;  // the message leaves while "local 1" runs, and goes before "local 2"
   const auto send = [&] { r.deliver(Edge::kForces, 2, 0, 5); };
   s.add(r.task("local 1", Priority::kLocal, {}, {}, send));
-  s.add(r.task("received", Priority::kAwaited, {}, {{Edge::kForces, 2}}));
+  s.add(r.task("received", Priority::kAwaited, {}, {one_word(Edge::kForces, 2)}));
   s.add(r.task("local 2", Priority::kLocal));
   CHECK((r.run(s) == Names{"local 1", "received 5", "local 2"}));
 
   // With nothing else to run the executor waits until it comes, and notes the time.
   Schedule waits;
-  waits.add(r.task("received", Priority::kAwaited, {}, {{Edge::kForces, 2}}));
+  waits.add(r.task("received", Priority::kAwaited, {}, {one_word(Edge::kForces, 2)}));
   r.transport.before_wait = [&] { r.deliver(Edge::kForces, 2, 1, 6); };
   CHECK((r.run(waits) == Names{"received 6"}));
   CHECK(r.executor.times().at("wait").calls == 1);
@@ -184,43 +200,32 @@ void messages_go_to_the_task_that_awaits_them() {
   Schedule s;
   s.add(r.task("others sent", Priority::kLocal, {}, {}, others));
   s.add(r.task("own sent", Priority::kLocal, {}, {}, own));
-  s.add(r.task("positions 1", Priority::kHalo, {}, {{Edge::kPositions, 1}}));
-  s.add(r.task("both", Priority::kLocal, {}, {{Edge::kPositions, 2}, {Edge::kForces, 1}}));
+  s.add(r.task("positions 1", Priority::kHalo, {}, {one_word(Edge::kPositions, 1)}));
+  s.add(r.task("both", Priority::kLocal, {},
+               {one_word(Edge::kPositions, 2), one_word(Edge::kForces, 1)}));
   CHECK((r.run(s) == Names{"others sent", "own sent", "positions 1 1", "both 3 2"}));
 
   Schedule next;  // a message is read in its run alone
-  next.add(r.task("next", Priority::kHalo, {}, {{Edge::kPositions, 1}}));
+  next.add(r.task("next", Priority::kHalo, {}, {one_word(Edge::kPositions, 1)}));
   CHECK((r.run(next) == Names{"next 4"}));
   Schedule reads;
-  reads.add({"reads", Priority::kHalo, Stream::kMain, {}, {}, [](Post& post) {
-               (void)post.received(Edge::kPositions, 1);
+  reads.add({"reads", Priority::kHalo, Stream::kMain, {}, [](Post& post) {
+               (void)post.inlet(Edge::kForces, 2).buffer();
+               (void)post.inlet(Edge::kCharges, 1);
              }});
   CHECK(thrown<std::out_of_range>([&] { r.run(reads); }) != "nothing");
 }
 
-void short_payloads_are_refused() {
-  PayloadWriter writer;
-  const int64_t values[] = {7, -8};
-  writer.add(values, 2);
-  *writer.space<int>(1) = 9;
-  const Payload payload = writer.take();
-  CHECK(payload.size() == 2 * sizeof(int64_t) + sizeof(int));
-  PayloadReader reader(payload);
-  CHECK(reader.take<int64_t>(2)[1] == -8);
-  CHECK(*reader.take<int>(1) == 9);
-  (void)reader.take<int>(0);
-  CHECK(thrown<std::logic_error>([&] { reader.take<char>(1); }) == "a message is too short");
-  PayloadReader again(payload);  // enough bytes, but not from there on
-  (void)again.take<int>(2);
-  CHECK(thrown<std::logic_error>([&] { again.take<int64_t>(2); }) == "a message is too short");
-
-  RankZero r;
-  Schedule s;
-  s.add({"reads two", Priority::kHalo, Stream::kMain, {}, {{Edge::kForces, 1}}, [](Post& post) {
-           PayloadReader(post.received(Edge::kForces, 1)).take<int>(2);
-         }});
-  r.deliver(Edge::kForces, 1, 0, 5);
-  CHECK(thrown<std::logic_error>([&] { r.run(s); }) == "a message is too short");
+void messages_of_another_length_are_refused() {
+  for (const size_t words : {size_t{0}, size_t{2}}) {
+    RankZero r;
+    Schedule s;
+    s.add(r.task("received", Priority::kHalo, {}, {one_word(Edge::kForces, 1)}));
+    r.ends[1]->send(0,
+                    {1, static_cast<int>(Edge::kForces), 0, Payload(words * sizeof(MessageWord))});
+    CHECK(thrown<std::logic_error>([&] { r.run(s); }) ==
+          "a message is longer or shorter than the receiver expects");
+  }
 }
 
 void the_local_transport_delivers_once() {
@@ -255,10 +260,8 @@ struct Write {
 };
 
 Task writer(NullDevice& device, int* to, Stream stream, std::vector<TaskId> after = {}) {
-  return {"write", Priority::kLocal,
-          stream,  std::move(after),
-          {},      [&device, to, stream](Post&) {
-            device.launch(Write{to}, stream); }};
+  return {"write", Priority::kLocal, stream, std::move(after),
+          [&device, to, stream](Post&) { device.launch(Write{to}, stream); }};
 }
 
 // Commands as words, with events numbered as they come: "signal 0 main".
@@ -291,7 +294,7 @@ void streams_are_ordered_by_events() {
                  "write main",    "signal 1 main", "wait 1 side", "write side",  // there
                  "signal 2 side", "wait 2 main",   "write main"};                // and back
   for (const auto end : {Schedule::End::kOpen, Schedule::End::kJoined}) {
-    Schedule s(end);
+    Schedule s({}, end);
     const TaskId a = s.add(write(Stream::kMain));
     const TaskId b = s.add(write(Stream::kSide, {a}));
     s.add(write(Stream::kMain, {b}));
@@ -318,6 +321,7 @@ void a_recording_holds_the_same_commands() {
   Schedule s;
   const TaskId a = s.add(writer(r.device, memory.data(), Stream::kMain));
   s.add(writer(r.device, memory.data(), Stream::kSide, {a}));
+  r.device.log().clear();
   r.executor.run(s);
   const Names direct = words(r.device.log().commands());
   r.device.begin_recording();
@@ -336,21 +340,37 @@ void a_recording_holds_the_same_commands() {
 std::vector<int> exchange(Transport& transport, int rank, int runs) {
   const int other = 1 - rank;
   NullDevice device;
-  Executor executor(rank, device, transport);
+  Executor executor(rank, 2, device, transport);
   int run = 0;
   std::vector<int> returned;
-  Schedule s;
-  s.add({"send", Priority::kHalo, Stream::kMain, {}, {}, [&](Post& post) {
-           post.send(Edge::kPositions, other, payload_of(1000 * rank + run));
-         }});
-  const Await positions{Edge::kPositions, other}, forces{Edge::kForces, other};
-  s.add({"reply", Priority::kAwaited, Stream::kMain, {}, {positions}, [&](Post& post) {
-           const int value = value_of(post.received(Edge::kPositions, other));
-           post.send(Edge::kForces, other, payload_of(2 * value));
-         }});
-  s.add({"take", Priority::kAwaited, Stream::kMain, {}, {forces}, [&](Post& post) {
-           returned.push_back(value_of(post.received(Edge::kForces, other)));
-         }});
+  const auto positions = one_word(Edge::kPositions, other), forces = one_word(Edge::kForces, other);
+  Schedule s({Edge::kPositions, Edge::kForces});
+  s.add({"send",
+         Priority::kHalo,
+         Stream::kMain,
+         {},
+         [&](Post& post) { write(post.outlet(Edge::kPositions, other), 1000 * rank + run); },
+         {},
+         {positions}});
+  s.add({"reply",
+         Priority::kAwaited,
+         Stream::kMain,
+         {},
+         [&](Post& post) {
+           const int value = value_of(*post.inlet(Edge::kPositions, other).buffer());
+           write(post.outlet(Edge::kForces, other), 2 * value);
+         },
+         {positions},
+         {forces}});
+  s.add({"take",
+         Priority::kAwaited,
+         Stream::kMain,
+         {},
+         [&](Post& post) {
+           returned.push_back(value_of(*post.inlet(Edge::kForces, other).buffer()));
+         },
+         {forces}});
+  executor.connect({&s});
   for (; run < runs; ++run) executor.run(s);
   return returned;
 }
@@ -371,10 +391,114 @@ void two_ranks_exchange_messages() {
   for (const auto& end : ends) CHECK(!end->poll());  // each message arrived once
 }
 
+// ---- Messages without the host -----------------------------------------------------------------
+
+// Two ranks whose kernels reach each other, and their executors; connecting takes both.
+struct ReachingRanks {
+  std::vector<std::unique_ptr<Transport>> ends =
+      make_local_transport(2, [](int a, int b) { return a != b; });
+  NullDevice devices[2];
+  Executor executors[2] = {{0, 2, devices[0], *ends[0]}, {1, 2, devices[1], *ends[1]}};
+  Schedule schedules[2] = {Schedule({Edge::kPositions}), Schedule({Edge::kPositions})};
+  MessageNumber sent{}, received{};
+  const MessageWord* inbox = nullptr;
+
+  ReachingRanks() {
+    schedules[0].add({"send",
+                      Priority::kHalo,
+                      Stream::kMain,
+                      {},
+                      [this](Post& post) {
+                        const Outlet out = post.outlet(Edge::kPositions, 1);
+                        sent = out.number;
+                        write(out, 7);
+                      },
+                      {},
+                      {one_word(Edge::kPositions, 1)}});
+    schedules[1].add({"receive",
+                      Priority::kHalo,
+                      Stream::kMain,
+                      {},
+                      [this](Post& post) {
+                        const Inlet in = post.inlet(Edge::kPositions, 0);
+                        received = in.number;
+                        inbox = in.buffer();
+                      },
+                      {one_word(Edge::kPositions, 0)}});
+    std::thread other([this] { executors[1].connect({&schedules[1]}); });
+    executors[0].connect({&schedules[0]});
+    other.join();
+  }
+  void run() {
+    for (const size_t r : {size_t{1}, size_t{0}}) executors[r].run(schedules[r]);
+  }
+};
+
+// The receiver's task does not wait for the message: its kernels would, for the word of its number. Two
+// buffers take turns.
+void kernels_write_to_other_inboxes() {
+  ReachingRanks r;
+  CHECK(r.executors[0].kernels_reach_all());
+  const MessageWord* before = nullptr;
+  for (uint32_t n = 1; n <= 4; ++n) {
+    r.run();
+    CHECK(r.sent.get() == n && r.received.get() == n);
+    CHECK(r.inbox->number == n && value_of(*r.inbox) == 7);
+    CHECK(r.inbox != before);
+    before = r.inbox;
+  }
+  for (const auto& end : r.ends) CHECK(!end->poll());
+}
+
+// What is recorded takes its numbers from the device, which each run of the recording counts up; null
+// runs no operation, so this test counts in its place.
+void recordings_count_their_messages() {
+  ReachingRanks r;
+  r.run();
+  Mailboxes& boxes = r.executors[0].mailboxes();
+  boxes.settle();
+  for (int n = 0; n < 3; ++n) r.executors[0].run(r.schedules[0]);
+  CHECK(r.sent.more == 3 && r.sent.get() == 4);
+  const Mailboxes::Counts counts = boxes.end_recording();
+  CHECK(counts[static_cast<size_t>(Edge::kPositions)] == 3);
+  CHECK(r.devices[0].log().launches().back().name == "count_messages");
+  const uint32_t* const counted = r.sent.before;
+  for (uint32_t replay = 1; replay <= 2; ++replay) {
+    boxes.settle();  // changes nothing
+    boxes.ran(counts);
+    CHECK(*counted == 1);
+  }
+  r.executors[0].run(r.schedules[0]);
+  boxes.settle();
+  CHECK(*counted == 1 + 2 * 3 + 1);
+}
+
+// Of messages of stages up to that of an awaited one, those that do not depend on it are sent first.
+void ranks_send_before_they_wait() {
+  Schedule s;
+  const auto add = [&](const char* name, std::vector<TaskId> after, std::vector<MessageEnd> awaits,
+                       std::vector<MessageEnd> sends) {
+    return s.add({name, Priority::kHalo, Stream::kMain, std::move(after), [](Post&) {},
+                  std::move(awaits), std::move(sends)});
+  };
+  const TaskId receive = add("receive", {}, {one_word(Edge::kCharges, 1)}, {});
+  const TaskId reply = add("reply", {receive}, {}, {one_word(Edge::kSpectrum, 1)});
+  const TaskId early = add("early", {}, {}, {one_word(Edge::kPositions, 1)});
+  const TaskId same = add("same stage", {}, {}, {one_word(Edge::kCharges, 1)});
+  add("late", {}, {}, {one_word(Edge::kForces, 1)});
+  const TaskId last = add("last", {}, {one_word(Edge::kSpectrum, 1)}, {});
+  s.send_before_waiting();
+  const auto& tasks = s.tasks();
+  const auto after = [&](TaskId id) { return tasks[static_cast<size_t>(id)].after; };
+  CHECK((after(receive) == std::vector<TaskId>{early, same}));
+  CHECK((after(last) == std::vector<TaskId>{reply}));  // which comes after the others
+  CHECK((after(reply) == std::vector<TaskId>{receive}) && after(early).empty());
+}
+
 void a_failing_rank_wakes_the_others() {
   RankZero r;
   Schedule s;
-  s.add(r.task("received", Priority::kHalo, {}, {{Edge::kPositions, 1}}));
+  s.add(r.task("received", Priority::kHalo, {}, {one_word(Edge::kPositions, 1)}));
   r.deliver(Edge::kPositions, 2, 0, 1);  // not what it waits for
   std::thread failing;
   r.transport.before_wait = [&] {
@@ -392,7 +516,7 @@ void a_failing_rank_wakes_the_others() {
   late.deliver(Edge::kPositions, 1, 0, 7);
   late.ends[1]->close();
   Schedule last;
-  last.add(late.task("received", Priority::kHalo, {}, {{Edge::kPositions, 1}}));
+  last.add(late.task("received", Priority::kHalo, {}, {one_word(Edge::kPositions, 1)}));
   CHECK((late.run(last) == Names{"received 7"}));
   CHECK(thrown<PeerFailed>([&] { late.run(last); }) == "another rank failed");
 }
@@ -408,10 +532,13 @@ int main() {
        {"messages may come early", messages_may_come_early},
        {"messages may come late", messages_may_come_late},
        {"messages go to the task that awaits them", messages_go_to_the_task_that_awaits_them},
-       {"short payloads are refused", short_payloads_are_refused},
+       {"messages of another length are refused", messages_of_another_length_are_refused},
        {"the local transport delivers once", the_local_transport_delivers_once},
        {"streams are ordered by events", streams_are_ordered_by_events},
        {"a recording holds the same commands", a_recording_holds_the_same_commands},
        {"two ranks exchange messages", two_ranks_exchange_messages},
+       {"kernels write to other inboxes", kernels_write_to_other_inboxes},
+       {"recordings count their messages", recordings_count_their_messages},
+       {"ranks send before they wait", ranks_send_before_they_wait},
        {"a failing rank wakes the others", a_failing_rank_wakes_the_others}});
 }

@@ -26,6 +26,7 @@ _MAY_CHANGE = {
     ("run", "threads"),
     ("run", "device"),
     ("run", "balance"),
+    ("run", "transport"),
     ("run", "max_hours"),
     ("output", "profile"),
     ("output", "final"),
@@ -56,9 +57,9 @@ def run(
 
     Settings come from a TOML file, from options, or from both; options override the file.
 
-    With --resume only --steps, --max-hours, --ranks, --threads, --device, --balance, --profile,
-    --final, --checkpoint-every and --checkpoint-minutes may change; --topology, --coordinates and
-    --parameters name the same files at other places.
+    With --resume only --steps, --max-hours, --ranks, --threads, --device, --balance, --transport,
+    --profile, --final, --checkpoint-every and --checkpoint-minutes may change; --topology,
+    --coordinates and --parameters name the same files at other places.
 
     Exit status: 0 when all steps are done, 130 after Ctrl-C, 75 when stopped by another signal
     (SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGXCPU) or by --max-hours; --resume continues such a run.

@@ -25,6 +25,7 @@ def _check_name(name: str) -> str:
     return name
 
 
+Transport = Literal["auto", "peer", "staged"]
 DeviceName = Annotated[str, AfterValidator(_check_name)]
 
 
@@ -45,6 +46,10 @@ class Execution:
         Threads of each rank on the CPU; None shares the machine's cores among the ranks.
     balance:
         Move computes from the busiest rank to the least busy one.
+    transport:
+        How messages travel between ranks on GPUs: "peer", written by kernels into the memory of the
+        other GPU; "staged", carried by the host, which is much slower; "auto", the fastest that the
+        GPUs of each pair of ranks allow ("staged" between two ranks on one GPU).
     away:
         Patches between which computes reach, 1 or 2: 2 gives more, smaller patches.  Forces
         are then rounded differently, so that energies differ in their last digits.
@@ -54,6 +59,7 @@ class Execution:
     ranks: Ranks = None
     threads: Threads = None
     balance: bool = True
+    transport: Transport = "auto"
     away: Literal[1, 2] = 1
 
     def warning(self) -> str | None:
@@ -78,6 +84,7 @@ class Execution:
             "list_buffer": 0.0,
             "away": self.away,
             "balance": self.balance,
+            "transport": self.transport,
         }
 
     def _rank_count(self) -> int:

@@ -46,7 +46,7 @@ from ..description.settings import (
 )
 from ..description.system import System
 from ..description.thermostats import Thermostat, VelocityRescaling
-from ..engine.execution import DeviceName, Execution
+from ..engine.execution import DeviceName, Execution, Transport
 from ..errors import QuiltError
 from ..inputs.openmm_files import find_force_field
 from ..outputs.files import read_file, reading
@@ -192,13 +192,18 @@ class RunSection(_Section):
     balance: bool = Field(
         default=Execution.balance, description="Dynamic load balancing between ranks."
     )
+    transport: Transport = Field(
+        default=Execution.transport,
+        description="How messages travel between GPUs: peer (kernels write to the other's memory), "
+        "staged (the host carries them) or auto (the fastest that they allow).",
+    )
     max_hours: float | None = Field(
         default=None, gt=0, description="Stop with a checkpoint after so many hours."
     )
 
     def execution(self) -> Execution:
         """Where the simulation runs."""
-        return Execution(self.device, self.ranks, self.threads, self.balance)
+        return Execution(self.device, self.ranks, self.threads, self.balance, self.transport)
 
 
 class OutputSection(_Section):

@@ -219,6 +219,7 @@ def _simulation(config: Config, system: System, state: State, engine: EngineFact
         ranks=run.ranks,
         threads=run.threads,
         balance=run.balance,
+        transport=run.transport,
         engine=engine,
     )
 

@@ -36,7 +36,7 @@ from ..description.state import State
 from ..description.system import System
 from ..description.thermostats import Thermostat, resolve_dynamics
 from ..engine.core import Engine, EngineFactory, make_engine
-from ..engine.execution import DeviceName, Execution
+from ..engine.execution import DeviceName, Execution, Transport
 from ..errors import QuiltError, QuiltWarning, SimulationError
 from ..outputs.checkpoint import read_checkpoint, write_checkpoint
 from ..outputs.readout import Frame, Readout
@@ -66,7 +66,7 @@ class Simulation(Readout):
         `LangevinMiddle` (NVT, the default) or `VelocityVerlet` (NVE).
     thermostat:
         `VelocityRescaling`, for NVT with `VelocityVerlet`.
-    device, ranks, threads, balance, away:
+    device, ranks, threads, balance, transport, away:
         Where it runs: see `Execution`.  They never change the trajectory, but for `away`, whose
         other patches round differently.
     engine:
@@ -90,6 +90,7 @@ class Simulation(Readout):
         ranks: int | None = None,
         threads: int | None = None,
         balance: bool = True,
+        transport: Transport = "auto",
         away: Literal[1, 2] = 1,
         engine: EngineFactory = make_engine,
     ) -> None:
@@ -106,7 +107,7 @@ class Simulation(Readout):
         self.thermostat = with_seed(thermostat)
         if self.nonbonded.method == "pme":
             check_impulses(self.integrator, system)
-        execution = Execution(device, ranks, threads, balance, away).resolve()
+        execution = Execution(device, ranks, threads, balance, transport, away).resolve()
         self.device: str = execution["device"]
         self.ranks: int = execution["ranks"]
         self._engine: Engine = engine(

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "computes/bonded/term_memory.h"
 
-#include <numeric>
-
 #include "computes/bonded/tables.h"
 
 namespace quiltmd {
@@ -23,11 +21,6 @@ TermMemory::TermMemory(const SlotMemory& slots)
                        to.shared.data(), to.first_term.data(), to.placed.data()};
   });
   tables_.placed_count = placed_count_.data();
-}
-
-int64_t TermMemory::count_placed() const {
-  const auto counts = placed_count_.download();
-  return std::accumulate(counts.begin(), counts.end(), int64_t{0});
 }
 
 size_t TermMemory::bytes() const {

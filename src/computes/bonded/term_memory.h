@@ -29,7 +29,7 @@ class TermMemory final : public ForceFamily {
   TermForces term_forces(Energies energies) const;
 
   const TermTables& tables() const { return tables_; }
-  int64_t count_placed() const;  // waits for the device
+  const int32_t* placed_count() const { return placed_count_.data(); }  // by form
 
  private:
   struct Arrays {

@@ -2,6 +2,7 @@
 // The PME kernels of the `cuda` device.
 #pragma once
 
+#include "computes/pme/exchange_operations.h"
 #include "computes/pme/operations.h"
 #include "device/cuda/context.h"
 
@@ -24,5 +25,8 @@ void transform_planes(const TransformPlanes& op, CudaContext& context);
 void convolve_lines(const ConvolveLines& op, CudaContext& context);
 void inverse_planes(const InversePlanes& op, CudaContext& context);
 void gather_forces(const GatherForces& op, CudaContext& context);
+void send_grid(const SendGrid& op, CudaContext& context);
+void receive_grid(const ReceiveGrid& op, CudaContext& context);
+void add_grid(const AddGrid& op, CudaContext& context);
 
 }  // namespace quiltmd

@@ -313,6 +313,9 @@ void add_pme_kernels(CudaKernels& table) {
   table.add<ConvolveLines, convolve_lines>();
   table.add<InversePlanes, inverse_planes>();
   table.add<GatherForces, gather_forces>();
+  table.add<SendGrid, send_grid>();
+  table.add<ReceiveGrid, receive_grid>();
+  table.add<AddGrid, add_grid>();
 }
 
 }  // namespace quiltmd

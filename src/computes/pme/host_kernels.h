@@ -2,6 +2,7 @@
 // The long-range kernels of the `cpu` device.
 #pragma once
 
+#include "computes/pme/exchange_operations.h"
 #include "computes/pme/operations.h"
 #include "device/host/host_device.h"
 
@@ -12,5 +13,8 @@ void transform_planes(const TransformPlanes& op, ThreadGroup& threads);
 void convolve_lines(const ConvolveLines& op, ThreadGroup& threads);
 void inverse_planes(const InversePlanes& op, ThreadGroup& threads);
 void gather_forces(const GatherForces& op, ThreadGroup& threads);
+void send_grid(const SendGrid& op, ThreadGroup& threads);
+void receive_grid(const ReceiveGrid& op, ThreadGroup& threads);
+void add_grid(const AddGrid& op, ThreadGroup& threads);
 
 }  // namespace quiltmd

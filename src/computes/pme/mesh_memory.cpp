@@ -73,4 +73,10 @@ GatherForces MeshMemory::gather_forces() const {
           charges.data()};
 }
 
+const Buffer<int32_t>& MeshMemory::number_list(const std::vector<int32_t>& numbers) {
+  const auto [found, is_new] = number_lists_.try_emplace(numbers);
+  if (is_new) found->second = make_.filled(numbers);
+  return found->second;
+}
+
 }  // namespace quiltmd

@@ -3,6 +3,9 @@
 // and the operations on them.
 #pragma once
 
+#include <map>
+#include <vector>
+
 #include "computes/pme/operations.h"
 #include "decomposition/slot_memory.h"
 #include "device/buffer_maker.h"
@@ -22,6 +25,8 @@ class MeshMemory {
   ConvolveLines convolve_lines(int first, int count, Energies energies) const;
   InversePlanes inverse_planes(int first, int count) const;
   GatherForces gather_forces() const;
+  // Numbers on the device, for operations on some planes; one array for equal lists.
+  const Buffer<int32_t>& number_list(const std::vector<int32_t>& numbers);
   size_t bytes() const { return make_.bytes(); }
 
   const PmeGrid grid;
@@ -39,6 +44,7 @@ class MeshMemory {
  private:
   Buffer<float> moduli_[3];
   Buffer<BoxOnMesh> box_;
+  std::map<std::vector<int32_t>, Buffer<int32_t>> number_lists_;
 };
 
 }  // namespace quiltmd

@@ -161,6 +161,19 @@ DeviceDescription CudaDevice::describe() const {
   return {"cuda", p.name, architecture_of(p), p.totalGlobalMem, p.multiProcessorCount};
 }
 
+PeerAccess CudaDevice::peer_access(const Device& other) const {
+  const auto* const gpu = dynamic_cast<const CudaDevice*>(&other);
+  if (!gpu) return PeerAccess::kNone;
+  const int here = impl_->ordinal, there = gpu->impl_->ordinal;
+  if (here == there) return PeerAccess::kSameGpu;
+  for (const auto& [from, to] : {std::pair{here, there}, std::pair{there, here}}) {
+    int can = 0;
+    cuda_check(cudaDeviceCanAccessPeer(&can, from, to), "ask for peer access");
+    if (!can) return PeerAccess::kNone;
+  }
+  return PeerAccess::kOtherGpu;
+}
+
 void* CudaDevice::allocate(size_t bytes) {
   Impl& d = *impl_;
   d.use();

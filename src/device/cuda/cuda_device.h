@@ -22,6 +22,7 @@ class CudaDevice final : public Device {
   ~CudaDevice() override;
 
   DeviceDescription describe() const override;
+  PeerAccess peer_access(const Device& other) const override;
   Capabilities capabilities() const override { return {.records = true}; }
   void* allocate(size_t bytes) override;
   void free(void* pointer) override;

@@ -19,6 +19,7 @@ struct CudaDevice::Impl {};
 CudaDevice::CudaDevice(int) { refuse(); }
 CudaDevice::~CudaDevice() = default;
 DeviceDescription CudaDevice::describe() const { refuse(); }
+PeerAccess CudaDevice::peer_access(const Device&) const { refuse(); }
 void* CudaDevice::allocate(size_t) { refuse(); }
 void CudaDevice::free(void*) {}
 void CudaDevice::copy_in(void*, const void*, size_t) { refuse(); }

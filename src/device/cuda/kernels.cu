@@ -8,11 +8,12 @@ const CudaKernels& cuda_kernels() {
   static const CudaKernels table = [] {
     CudaKernels kernels;
     add_layout_kernels(kernels);
+    add_atom_exchange_kernels(kernels);
     add_nonbonded_kernels(kernels);
     add_bonded_kernels(kernels);
     add_pme_kernels(kernels);
     add_integrator_kernels(kernels);
-    add_exchange_kernels(kernels);
+    add_schedule_kernels(kernels);
     return kernels;
   }();
   return table;

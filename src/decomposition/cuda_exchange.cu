@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+// The exchange of atoms on a GPU. Kernels that read messages wait for them word by word, so they keep
+// to few blocks: what they occupy while they wait, other work cannot have.
+#include "decomposition/exchange_math.h"
+#include "device/cuda/kernels.h"
+#include "device/cuda/launch.h"
+#include "device/cuda/message.cuh"
+#include "device/cuda/warp.cuh"
+
+namespace quiltmd {
+namespace exchange {
+
+constexpr int kThreads = 128;
+constexpr int kLayoutThreads = 1024;
+constexpr int kMigrantBlocks = 16;  // of those that read
+
+// ---- Migrants ------------------------------------------------------------------------------
+
+__global__ void __launch_bounds__(kThreads)
+    send_migrants_kernel(const __grid_constant__ SendMigrants op) {
+  wait_for_previous();
+  release_next();
+  const int n = blockIdx.x * kThreads + threadIdx.x;
+  if (n >= min(*op.bin.count, op.bin.capacity)) return;
+  const PlacedGroup group = op.bin.placed[n];
+  if (op.owner[make_record(op.bin, group).patch] != op.to) return;
+  const int atoms = op.group_start[group.group + 1] - op.group_start[group.group];
+  // Both numbers at once: the groups in the lower half.
+  const auto step = static_cast<unsigned long long>(atoms) << 32 | 1ull;
+  const unsigned long long at = atomicAdd(reinterpret_cast<unsigned long long*>(op.tally), step);
+  const int index = static_cast<int>(at), first = static_cast<int>(at >> 32);
+  if (index >= op.room.groups || first + atoms > op.room.atoms) return;
+  write_migrant<DeviceWords>(op, op.out.buffer(), op.out.number.get(), group, index, first);
+}
+
+// Once all groups have been counted. Where not all of them fit, none are announced.
+__global__ void send_header_kernel(const __grid_constant__ SendMigrants op) {
+  wait_for_previous();
+  release_next();
+  const int groups = op.tally[0], atoms = op.tally[1];
+  const bool fits = groups <= op.room.groups && atoms <= op.room.atoms;
+  if (!fits) op.faults->message_overflow |= kMigrantMessage;
+  DeviceWords::put(op.out.buffer(), op.out.number.get(), fits ? groups : 0, fits ? atoms : 0, 0);
+  op.tally[0] = op.tally[1] = 0;
+}
+
+__global__ void __launch_bounds__(kThreads)
+    receive_migrants_kernel(const __grid_constant__ ReceiveMigrants op) {
+  wait_for_previous();
+  release_next();
+  const uint32_t number = op.in.number.get();
+  const MessageWord* const in = op.in.buffer();
+  const MessageWord header = DeviceWords::take(op.in, in, number);
+  const int groups = min(static_cast<int>(header.value[0]), op.room.groups);
+  const int thread = blockIdx.x * kThreads + threadIdx.x;
+  for (int g = thread; g < groups; g += gridDim.x * kThreads)
+    read_migrant<DeviceWords>(op, in, number, g);
+  if (thread == 0) count_migrants(op, header);
+}
+
+__global__ void __launch_bounds__(kThreads)
+    forget_slots_kernel(const __grid_constant__ ForgetSlots op) {
+  wait_for_previous();
+  release_next();
+  const int slot = blockIdx.x * kThreads + threadIdx.x;
+  if (slot >= min(*op.slot_count, op.slot_capacity)) return;
+  if (must_be_redone(*op.faults, *op.step)) return;
+  const int atom = op.atom[slot];
+  if (atom >= 0) op.slot_of_atom[atom] = -1;
+}
+
+// ---- Proxies -------------------------------------------------------------------------------
+
+// Atoms of the message before those of the block's patch.
+__device__ int atoms_before(const PatchExchange& exchange, const PlacedPatch* patches) {
+  int mine = 0;
+  for (int k = threadIdx.x; k < static_cast<int>(blockIdx.x); k += kThreads)
+    mine += patches[exchange.patches[k]].atoms;
+  int all;
+  block_sum(mine, &all);
+  return all;
+}
+
+__global__ void __launch_bounds__(kThreads)
+    send_proxies_kernel(const __grid_constant__ SendProxies op) {
+  wait_for_previous();
+  release_next();
+  const uint32_t number = op.out.number.get();
+  MessageWord* const out = op.out.buffer();
+  const int at = atoms_before(op.exchange, op.patches), room = op.exchange.atom_room;
+  const PlacedPatch patch = op.patches[op.exchange.patches[blockIdx.x]];
+  const int atoms = min(patch.atoms, max(room - at, 0));
+  for (int a = threadIdx.x; a < atoms; a += kThreads)
+    write_proxy<DeviceWords>(op, out, number, at + a, patch.start + a);
+  if (threadIdx.x != 0) return;
+  DeviceWords::put(out + blockIdx.x, number, static_cast<uint32_t>(atoms), 0, 0);
+  if (blockIdx.x == gridDim.x - 1) *op.exchange.atom_count = at + atoms;
+  if (atoms != patch.atoms) op.faults->message_overflow |= kProxyMessage;
+}
+
+__global__ void __launch_bounds__(kThreads)
+    receive_counts_kernel(const __grid_constant__ ReceiveCounts op) {
+  wait_for_previous();
+  release_next();
+  const int k = blockIdx.x * kThreads + threadIdx.x;
+  if (k >= op.exchange.count) return;
+  const MessageWord word = DeviceWords::take(op.in, op.in.buffer() + k, op.in.number.get());
+  op.patches[op.exchange.patches[k]] = proxy_patch(op, k, word);
+}
+
+__global__ void __launch_bounds__(kLayoutThreads)
+    lay_out_proxies_kernel(const __grid_constant__ LayOutProxies op) {
+  wait_for_previous();
+  release_next();
+  int slot = *op.owned_slots, used = slot;
+  for (int base = 0; base < op.proxy_count; base += kLayoutThreads) {
+    const int p = base + threadIdx.x;
+    const bool present = p < op.proxy_count;
+    PlacedPatch* const patch = op.patches + op.owned_count + (present ? p : 0);
+    const int size = present ? whole_clusters(patch->atoms) : 0;
+    int all;
+    const int start = slot + block_sum(size, &all);
+    if (present && start + size <= op.slot_capacity) {
+      patch->start = start;
+    } else if (present) {
+      patch->start = patch->atoms = 0;
+      atomicMax(&op.faults->list_overflow, start + size);
+    }
+    slot += all;
+    used = min(slot, op.slot_capacity);
+  }
+  if (threadIdx.x == 0) *op.all_slots = used;
+}
+
+__global__ void __launch_bounds__(kThreads)
+    receive_proxies_kernel(const __grid_constant__ ReceiveProxies op) {
+  wait_for_previous();
+  release_next();
+  const uint32_t number = op.in.number.get();
+  const MessageWord* const in = op.in.buffer();
+  const int at = atoms_before(op.exchange, op.patches), index = op.exchange.patches[blockIdx.x];
+  const PlacedPatch patch = op.patches[index];
+  const int end = whole_clusters(patch.atoms);
+  for (int a = threadIdx.x; a < end; a += kThreads) {
+    const int slot = patch.start + a;
+    if (a < patch.atoms)
+      read_proxy<DeviceWords>(op, in, number, at + a, slot);
+    else
+      place_proxy_padding(op.slots, patch.patch, slot);
+    if (a % kClusterSize == 0) op.slots.patch[slot / kClusterSize] = index;
+  }
+  if (threadIdx.x == 0 && blockIdx.x == gridDim.x - 1) *op.exchange.atom_count = at + patch.atoms;
+}
+
+// ---- Steps ---------------------------------------------------------------------------------
+
+__global__ void __launch_bounds__(kThreads)
+    send_positions_kernel(const __grid_constant__ SendPositions op) {
+  wait_for_previous();
+  release_next();
+  const int m = blockIdx.x * kThreads + threadIdx.x;
+  if (m < *op.exchange.atom_count)
+    write_position<DeviceWords>(op, op.out.buffer(), op.out.number.get(), m);
+}
+
+__global__ void __launch_bounds__(kThreads)
+    receive_positions_kernel(const __grid_constant__ ReceivePositions op) {
+  wait_for_previous();
+  release_next();
+  const int m = blockIdx.x * kThreads + threadIdx.x;
+  if (m < *op.exchange.atom_count)
+    read_position<DeviceWords>(op, op.in.buffer(), op.in.number.get(), m);
+}
+
+__global__ void __launch_bounds__(kThreads)
+    send_forces_kernel(const __grid_constant__ SendForces op) {
+  wait_for_previous();
+  release_next();
+  const int m = blockIdx.x * kThreads + threadIdx.x;
+  if (m < *op.exchange.atom_count)
+    write_force<DeviceWords>(op, op.out.buffer(), op.out.number.get(), m);
+}
+
+__global__ void __launch_bounds__(kThreads)
+    receive_forces_kernel(const __grid_constant__ ReceiveForces op) {
+  wait_for_previous();
+  release_next();
+  const int m = blockIdx.x * kThreads + threadIdx.x;
+  if (m >= *op.exchange.atom_count) return;
+  const ForceParts force = read_force<DeviceWords>(op, op.in.buffer(), op.in.number.get(), m);
+  const int slot = slot_in(op.exchange.slot_of[m]);
+#pragma unroll
+  for (int d = 0; d < 3; ++d) add_fixed(op.slots.force[d] + slot, force.along[d]);
+}
+
+}  // namespace exchange
+
+namespace {
+
+using exchange::kThreads;
+
+void send_migrants(const SendMigrants& op, CudaContext& context) {
+  launch(context,
+         {SendMigrants::kName, blocks_for(op.bin.capacity, kThreads), kThreads, 0, Start::kEarly},
+         exchange::send_migrants_kernel, op);
+  launch(context, {"send_migrants.header", 1, 1, 0, Start::kEarly}, exchange::send_header_kernel,
+         op);
+}
+
+void receive_migrants(const ReceiveMigrants& op, CudaContext& context) {
+  launch(context, {ReceiveMigrants::kName, exchange::kMigrantBlocks, kThreads, 0, Start::kEarly},
+         exchange::receive_migrants_kernel, op);
+}
+
+void forget_slots(const ForgetSlots& op, CudaContext& context) {
+  launch(context,
+         {ForgetSlots::kName, blocks_for(op.slot_capacity, kThreads), kThreads, 0, Start::kEarly},
+         exchange::forget_slots_kernel, op);
+}
+
+void send_proxies(const SendProxies& op, CudaContext& context) {
+  launch(context,
+         {SendProxies::kName, static_cast<unsigned>(op.exchange.count), kThreads, 0, Start::kEarly},
+         exchange::send_proxies_kernel, op);
+}
+
+void receive_counts(const ReceiveCounts& op, CudaContext& context) {
+  launch(
+      context,
+      {ReceiveCounts::kName, blocks_for(op.exchange.count, kThreads), kThreads, 0, Start::kEarly},
+      exchange::receive_counts_kernel, op);
+}
+
+void lay_out_proxies(const LayOutProxies& op, CudaContext& context) {
+  launch(context, {LayOutProxies::kName, 1, exchange::kLayoutThreads, 0, Start::kEarly},
+         exchange::lay_out_proxies_kernel, op);
+}
+
+void receive_proxies(const ReceiveProxies& op, CudaContext& context) {
+  launch(
+      context,
+      {ReceiveProxies::kName, static_cast<unsigned>(op.exchange.count), kThreads, 0, Start::kEarly},
+      exchange::receive_proxies_kernel, op);
+}
+
+template <class Op, void (*kernel)(Op)>
+void for_atoms(const Op& op, CudaContext& context) {
+  launch(context,
+         {Op::kName, blocks_for(op.exchange.atom_room, kThreads), kThreads, 0, Start::kEarly},
+         kernel, op);
+}
+
+}  // namespace
+
+void add_atom_exchange_kernels(CudaKernels& table) {
+  table.add<SendMigrants, send_migrants>();
+  table.add<ReceiveMigrants, receive_migrants>();
+  table.add<ForgetSlots, forget_slots>();
+  table.add<SendProxies, send_proxies>();
+  table.add<ReceiveCounts, receive_counts>();
+  table.add<LayOutProxies, lay_out_proxies>();
+  table.add<ReceiveProxies, receive_proxies>();
+  table.add<SendPositions, for_atoms<SendPositions, exchange::send_positions_kernel>>();
+  table.add<ReceivePositions, for_atoms<ReceivePositions, exchange::receive_positions_kernel>>();
+  table.add<SendForces, for_atoms<SendForces, exchange::send_forces_kernel>>();
+  table.add<ReceiveForces, for_atoms<ReceiveForces, exchange::receive_forces_kernel>>();
+}
+
+}  // namespace quiltmd

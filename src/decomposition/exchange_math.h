@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// What goes into the words of the messages of exchange_operations.h and comes out of them, one atom or
+// group at a time. `Words` is how a kind of device writes and reads words (HostWords, DeviceWords).
+#pragma once
+
+#include "decomposition/exchange_operations.h"
+#include "decomposition/layout_math.h"
+
+namespace quiltmd {
+
+// ---- Migrants ------------------------------------------------------------------------------
+
+QMD_HD int64_t migrant_group_word(int index) { return 1 + index; }
+QMD_HD int64_t migrant_atom_word(const MigrantRoom& room, int index) {
+  return 1 + room.groups + int64_t{4} * index;
+}
+
+template <class Words>
+QMD_HD void write_migrant_atom(MessageWord* to, uint32_t number, const Vec3d& x, const Vec3d& v) {
+  const double values[6] = {x.x, x.y, x.z, v.x, v.y, v.z};
+  uint32_t half[12];
+  for (int k = 0; k < 6; ++k) {
+    const uint64_t bits = long_bits_of(values[k]);
+    half[2 * k] = static_cast<uint32_t>(bits);
+    half[2 * k + 1] = static_cast<uint32_t>(bits >> 32);
+  }
+  for (int w = 0; w < 4; ++w)
+    Words::put(to + w, number, half[3 * w], half[3 * w + 1], half[3 * w + 2]);
+}
+
+template <class Words>
+QMD_HD void read_migrant_atom(const Inlet& in, const MessageWord* from, uint32_t number, Vec3d& x,
+                              Vec3d& v) {
+  uint32_t half[12];
+  for (int w = 0; w < 4; ++w) {
+    const MessageWord word = Words::take(in, from + w, number);
+    for (int k = 0; k < 3; ++k) half[3 * w + k] = word.value[k];
+  }
+  x = {double_of(half[0], half[1]), double_of(half[2], half[3]), double_of(half[4], half[5])};
+  v = {double_of(half[6], half[7]), double_of(half[8], half[9]), double_of(half[10], half[11])};
+}
+
+// A group, its first atom `first_atom` of the message.
+template <class Words>
+QMD_HD void write_migrant(const SendMigrants& op, MessageWord* out, uint32_t number,
+                          PlacedGroup group, int index, int first_atom) {
+  const int atoms = op.group_start[group.group + 1] - op.group_start[group.group];
+  Words::put(out + migrant_group_word(index), number, static_cast<uint32_t>(group.group),
+             static_cast<uint32_t>(first_atom), static_cast<uint32_t>(atoms));
+  for (int a = 0; a < atoms; ++a)
+    write_migrant_atom<Words>(out + migrant_atom_word(op.room, first_atom + a), number,
+                              op.bin.position[group.slot + a], op.velocity[group.slot + a]);
+}
+
+// The places of group `index` of the message; those for which there is no room are left out.
+template <class Words>
+QMD_HD void read_migrant(const ReceiveMigrants& op, const MessageWord* in, uint32_t number,
+                         int index) {
+  const MessageWord word = Words::take(op.in, in + migrant_group_word(index), number);
+  const int first = static_cast<int>(word.value[1]), atoms = static_cast<int>(word.value[2]);
+  const int slot = *op.slots_before + first, place = *op.groups_before + index;
+  if (place >= op.group_capacity || slot + atoms > op.slot_capacity) return;
+  op.placed[place] = {slot, static_cast<int32_t>(word.value[0])};
+  for (int a = 0; a < atoms; ++a)
+    read_migrant_atom<Words>(op.in, in + migrant_atom_word(op.room, first + a), number,
+                             op.position[slot + a], op.velocity[slot + a]);
+}
+
+// What is there once all have been appended.
+QMD_HD void count_migrants(const ReceiveMigrants& op, const MessageWord& header) {
+  const int groups = *op.groups_before + static_cast<int>(header.value[0]);
+  const int slots = *op.slots_before + static_cast<int>(header.value[1]);
+  const bool fits = groups <= op.group_capacity && slots <= op.slot_capacity;
+  if (!fits) op.faults->message_overflow |= kMigrantMessage;
+  *op.groups_after = fits ? groups : *op.groups_before;
+  *op.slots_after = fits ? slots : *op.slots_before;
+}
+
+// ---- Proxies -------------------------------------------------------------------------------
+
+QMD_HD int whole_clusters(int atoms) {
+  return (atoms + kClusterSize - 1) / kClusterSize * kClusterSize;
+}
+
+// Patch `k` of an exchange, of which `word` tells the atoms; it has no slots yet.
+QMD_HD PlacedPatch proxy_patch(const ReceiveCounts& op, int k, const MessageWord& word) {
+  return {op.numbers[k],
+          0,
+          static_cast<int32_t>(word.value[0]),
+          0,
+          0,
+          cell_of(op.numbers[k], op.cells)};
+}
+
+// What a padding slot of a proxy holds, as place_padding() does for owned patches.
+QMD_HD void place_proxy_padding(const Slots& s, int patch, int slot) {
+  const float away = kFarAway * static_cast<float>(patch + 1);
+  s.local[slot] = {away, away, away, 0};
+  s.low[slot] = {0, 0, 0, 0};
+  s.lj[slot] = {0, 0};
+  s.atom[slot] = -1;
+}
+
+QMD_HD uint32_t message_slot(int slot, bool sends_low) {
+  return static_cast<uint32_t>(slot) | (sends_low ? kSendsLow : 0u);
+}
+QMD_HD int slot_in(uint32_t message_slot) { return static_cast<int>(message_slot & ~kSendsLow); }
+
+// Atom `index` of the message, in `slot`.
+template <class Words>
+QMD_HD void write_proxy(const SendProxies& op, MessageWord* out, uint32_t number, int index,
+                        int slot) {
+  const Float4 site = op.slots.local[slot], low = op.slots.low[slot];
+  const int32_t atom = op.slots.atom[slot];
+  MessageWord* const to = out + op.exchange.count + int64_t{3} * index;
+  Words::put(to, number, static_cast<uint32_t>(atom), bits_of(site.x), bits_of(site.y));
+  Words::put(to + 1, number, bits_of(site.z), bits_of(low.x), bits_of(low.y));
+  Words::put(to + 2, number, bits_of(low.z), 0, 0);
+  op.exchange.slot_of[index] = message_slot(slot, op.in_terms[atom]);
+}
+
+template <class Words>
+QMD_HD void read_proxy(const ReceiveProxies& op, const MessageWord* in, uint32_t number, int index,
+                       int slot) {
+  const MessageWord* const from = in + op.exchange.count + int64_t{3} * index;
+  const MessageWord a = Words::take(op.in, from, number);
+  const MessageWord b = Words::take(op.in, from + 1, number);
+  const MessageWord c = Words::take(op.in, from + 2, number);
+  const auto atom = static_cast<int32_t>(a.value[0]);
+  const Slots& s = op.slots;
+  s.local[slot] = {float_of(a.value[1]), float_of(a.value[2]), float_of(b.value[0]),
+                   op.table.charge[atom]};
+  s.low[slot] = {float_of(b.value[1]), float_of(b.value[2]), float_of(c.value[0]), 0};
+  s.lj[slot] = op.table.lj[atom];
+  s.atom[slot] = atom;
+  op.slot_of_atom[atom] = slot;
+  op.exchange.slot_of[index] = message_slot(slot, op.in_terms[atom]);
+}
+
+// ---- Steps ---------------------------------------------------------------------------------
+
+template <class Words>
+QMD_HD void write_position(const SendPositions& op, MessageWord* out, uint32_t number, int index) {
+  const uint32_t code = op.exchange.slot_of[index];
+  const Float4 site = op.slots.local[slot_in(code)];
+  Words::put(out + index, number, bits_of(site.x), bits_of(site.y), bits_of(site.z));
+  if (!(code & kSendsLow)) return;
+  const Float4 low = op.slots.low[slot_in(code)];
+  Words::put(out + op.exchange.atom_room + index, number, bits_of(low.x), bits_of(low.y),
+             bits_of(low.z));
+}
+
+template <class Words>
+QMD_HD void read_position(const ReceivePositions& op, const MessageWord* in, uint32_t number,
+                          int index) {
+  const uint32_t code = op.exchange.slot_of[index];
+  const MessageWord site = Words::take(op.in, in + index, number);
+  Float4& local = op.slots.local[slot_in(code)];
+  local = {float_of(site.value[0]), float_of(site.value[1]), float_of(site.value[2]), local.w};
+  if (!(code & kSendsLow)) return;
+  const MessageWord low = Words::take(op.in, in + op.exchange.atom_room + index, number);
+  op.slots.low[slot_in(code)] = {float_of(low.value[0]), float_of(low.value[1]),
+                                 float_of(low.value[2]), 0};
+}
+
+template <class Words>
+QMD_HD void write_force(const SendForces& op, MessageWord* out, uint32_t number, int index) {
+  const int slot = slot_in(op.exchange.slot_of[index]);
+  uint32_t half[6];
+  for (int d = 0; d < 3; ++d) {
+    const uint64_t bits = long_bits_of(op.slots.force[d][slot]);
+    half[2 * d] = static_cast<uint32_t>(bits);
+    half[2 * d + 1] = static_cast<uint32_t>(bits >> 32);
+    op.slots.force[d][slot] = 0;
+  }
+  Words::put(out + index, number, half[0], half[1], half[2]);
+  Words::put(out + op.exchange.atom_room + index, number, half[3], half[4], half[5]);
+}
+
+// The force on an atom of the message, fixed point.
+struct ForceParts {
+  int64_t along[3];
+};
+template <class Words>
+QMD_HD ForceParts read_force(const ReceiveForces& op, const MessageWord* in, uint32_t number,
+                             int index) {
+  const MessageWord a = Words::take(op.in, in + index, number);
+  const MessageWord b = Words::take(op.in, in + op.exchange.atom_room + index, number);
+  const auto whole = [](uint32_t low, uint32_t high) {
+    return static_cast<int64_t>(static_cast<uint64_t>(high) << 32 | low);
+  };
+  return {{whole(a.value[0], a.value[1]), whole(a.value[2], b.value[0]),
+           whole(b.value[1], b.value[2])}};
+}
+
+}  // namespace quiltmd

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "decomposition/exchange_memory.h"
+
+#include <algorithm>
+
+namespace quiltmd {
+namespace {
+
+// Of the groups of a rank, the part that may move to one other between two rebuilds. A few in a
+// hundred do where patches are few; hardly any elsewhere.
+constexpr int kLeavingPart = 8;
+constexpr int kFewestLeaving = 256;
+constexpr int kAtomsOfLeaving = 4;  // on average, at most
+
+// Atoms of patches, beyond what was expected when the plan was made.
+constexpr int kMoreAtoms = 512;
+
+MigrantRoom migrant_room(const System& system, int ranks, MessageRoom room) {
+  const int part = room * std::max(system.group_count() / (kLeavingPart * ranks), kFewestLeaving);
+  const int groups = std::min(part, system.group_count());
+  return {groups, std::min(kAtomsOfLeaving * groups, system.atom_count())};
+}
+
+}  // namespace
+
+ExchangeMemory::ExchangeMemory(SlotMemory& slots, const std::vector<char>& in_terms)
+    : slots_(slots), make_(slots.device) {
+  in_terms_ = make_.filled(std::vector<int8_t>(in_terms.begin(), in_terms.end()));
+  tally_ = make_.zeros<int32_t>(2);
+}
+
+void ExchangeMemory::adopt(const RankPlan& plan, int ranks, const std::vector<int32_t>& owner,
+                           MessageRoom room) {
+  room_ = room;
+  migrant_room_ = migrant_room(slots_.system, ranks, room);
+  Device& device = slots_.device;
+  owner_ = Buffer<int32_t>(device, owner);
+  groups_ = Buffer<int32_t>(device, static_cast<size_t>(ranks - 1));
+  places_ = Buffer<int32_t>(device, static_cast<size_t>(ranks - 1));
+  const std::vector<int32_t> placed_index = slots_.placed_index();
+  sends_.clear();
+  receives_.clear();
+  for (const Exchange& e : plan.sends) sends_.push_back(side(e, placed_index));
+  for (const Exchange& e : plan.receives) receives_.push_back(side(e, placed_index));
+}
+
+ExchangeMemory::Side ExchangeMemory::side(const Exchange& exchange,
+                                          const std::vector<int32_t>& placed_index) const {
+  std::vector<int32_t> patches;
+  for (const int p : exchange.patches) patches.push_back(placed_index[static_cast<size_t>(p)]);
+  Device& device = slots_.device;
+  return {Buffer<int32_t>(device, patches), Buffer<int32_t>(device, exchange.patches),
+          Buffer<uint32_t>(device, static_cast<size_t>(atom_room(exchange))),
+          Buffer<int32_t>(device, std::vector<int32_t>{0})};
+}
+
+PatchExchange ExchangeMemory::Side::view() const {
+  return {patches.data(), static_cast<int>(patches.size()), slot_of.data(), atom_count.data(),
+          static_cast<int>(slot_of.size())};
+}
+
+int ExchangeMemory::atom_room(const Exchange& exchange) const {
+  const int expected = exchange.atoms + exchange.atoms / 4 + kMoreAtoms;
+  return static_cast<int>(std::min<int64_t>(int64_t{room_} * expected, slots_.system.atom_count()));
+}
+
+size_t ExchangeMemory::proxy_words(const Exchange& exchange) const {
+  PatchExchange view{};
+  view.count = static_cast<int>(exchange.patches.size());
+  view.atom_room = atom_room(exchange);
+  return static_cast<size_t>(view.proxy_words());
+}
+
+size_t ExchangeMemory::step_words(const Exchange& exchange) const {
+  PatchExchange view{};
+  view.atom_room = atom_room(exchange);
+  return static_cast<size_t>(view.step_words());
+}
+
+SendMigrants ExchangeMemory::send_migrants(int to, Outlet out) const {
+  return {slots_.bin_groups(),
+          slots_.velocity().data(),
+          slots_.group_start(),
+          owner_.data(),
+          to,
+          migrant_room_,
+          out,
+          tally_.data(),
+          slots_.faults.data()};
+}
+
+ReceiveMigrants ExchangeMemory::receive_migrants(int peer, Inlet in) const {
+  const auto before = static_cast<size_t>(peer) - 1, after = static_cast<size_t>(peer);
+  return {in,
+          migrant_room_,
+          peer ? groups_.data() + before : slots_.group_count.data(),
+          peer ? places_.data() + before : slots_.owned_slots.data(),
+          groups_.data() + after,
+          places_.data() + after,
+          static_cast<int>(slots_.room.groups),
+          slots_.capacity(),
+          slots_.placed.data(),
+          slots_.position().data(),
+          slots_.velocity().data(),
+          slots_.faults.data()};
+}
+
+const int32_t* ExchangeMemory::groups_arrived() const {
+  return groups_.size() ? groups_.data() + groups_.size() - 1 : nullptr;
+}
+
+ForgetSlots ExchangeMemory::forget_slots() const {
+  return {slots_.atom.data(),         slots_.used_slots(), slots_.capacity(),
+          slots_.slot_of_atom.data(), slots_.step.data(),  slots_.faults.data()};
+}
+
+SendProxies ExchangeMemory::send_proxies(size_t exchange, Outlet out) const {
+  return {sends_[exchange].view(), slots_.slots(), slots_.patches.data(), in_terms_.data(), out,
+          slots_.faults.data()};
+}
+
+ReceiveCounts ExchangeMemory::receive_counts(size_t exchange, Inlet in) const {
+  const Side& side = receives_[exchange];
+  return {side.view(), side.numbers.data(), slots_.patch_grid.cells, in, slots_.patches.data()};
+}
+
+LayOutProxies ExchangeMemory::lay_out_proxies() const {
+  return {slots_.patches.data(),
+          slots_.owned_patches(),
+          static_cast<int>(slots_.plan().proxies.size()),
+          slots_.owned_slots.data(),
+          slots_.all_slots.data(),
+          slots_.capacity(),
+          slots_.faults.data()};
+}
+
+ReceiveProxies ExchangeMemory::receive_proxies(size_t exchange, Inlet in) const {
+  return {receives_[exchange].view(), in,
+          slots_.patches.data(),      slots_.atom_table(),
+          in_terms_.data(),           slots_.slots(),
+          slots_.slot_of_atom.data()};
+}
+
+SendPositions ExchangeMemory::send_positions(size_t exchange, Outlet out) const {
+  return {sends_[exchange].view(), slots_.slots(), out};
+}
+ReceivePositions ExchangeMemory::receive_positions(size_t exchange, Inlet in) const {
+  return {receives_[exchange].view(), slots_.slots(), in};
+}
+SendForces ExchangeMemory::send_forces(size_t exchange, Outlet out) const {
+  return {receives_[exchange].view(), slots_.slots(), out};
+}
+ReceiveForces ExchangeMemory::receive_forces(size_t exchange, Inlet in) const {
+  return {sends_[exchange].view(), slots_.slots(), in};
+}
+
+size_t ExchangeMemory::bytes() const {
+  size_t total = make_.bytes() + owner_.bytes() + groups_.bytes() + places_.bytes();
+  for (const auto* sides : {&sends_, &receives_})
+    for (const Side& s : *sides)
+      total += s.patches.bytes() + s.numbers.bytes() + s.slot_of.bytes() + s.atom_count.bytes();
+  return total;
+}
+
+}  // namespace quiltmd

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one rank needs to exchange atoms with others: which of its patches each of them holds as
+// proxies, which atoms of messages are in which slots, and the operations that write and read the
+// messages.
+#pragma once
+
+#include <vector>
+
+#include "decomposition/exchange_operations.h"
+#include "decomposition/slot_memory.h"
+#include "device/buffer_maker.h"
+
+namespace quiltmd {
+
+// How much more than expected messages have room for; grows where that was too little.
+using MessageRoom = int;
+
+class ExchangeMemory {
+ public:
+  // `in_terms`: by internal index, whether a bonded term has the atom.
+  ExchangeMemory(SlotMemory& slots, const std::vector<char>& in_terms);
+
+  // Take over a plan, which the slots have adopted: one of `ranks`, of which each patch has an owner.
+  void adopt(const RankPlan& plan, int ranks, const std::vector<int32_t>& owner, MessageRoom room);
+
+  // Words of messages. Exchanges are numbered as in the plan.
+  size_t migrant_words() const { return static_cast<size_t>(migrant_room_.words()); }
+  size_t proxy_words(const Exchange& exchange) const;
+  size_t step_words(const Exchange& exchange) const;
+
+  // A rebuild, in order. `peer` counts the other ranks from 0 on.
+  SendMigrants send_migrants(int to, Outlet out) const;
+  ReceiveMigrants receive_migrants(int peer, Inlet in) const;
+  ForgetSlots forget_slots() const;
+  const int32_t* groups_arrived() const;  // how many are there once all have been received
+  SendProxies send_proxies(size_t exchange, Outlet out) const;
+  ReceiveCounts receive_counts(size_t exchange, Inlet in) const;
+  LayOutProxies lay_out_proxies() const;
+  ReceiveProxies receive_proxies(size_t exchange, Inlet in) const;
+
+  // A step.
+  SendPositions send_positions(size_t exchange, Outlet out) const;
+  ReceivePositions receive_positions(size_t exchange, Inlet in) const;
+  SendForces send_forces(size_t exchange, Outlet out) const;
+  ReceiveForces receive_forces(size_t exchange, Inlet in) const;
+
+  size_t bytes() const;
+
+ private:
+  // The patches of one exchange: as placed patches, and in the grid.
+  struct Side {
+    Buffer<int32_t> patches, numbers;
+    Buffer<uint32_t> slot_of;
+    Buffer<int32_t> atom_count;
+    PatchExchange view() const;
+  };
+  Side side(const Exchange& exchange, const std::vector<int32_t>& placed_index) const;
+  int atom_room(const Exchange& exchange) const;
+
+  SlotMemory& slots_;
+  BufferMaker make_;
+  Buffer<int8_t> in_terms_;
+  Buffer<int32_t> tally_;            // of migrants
+  Buffer<int32_t> owner_;            // by patch
+  Buffer<int32_t> groups_, places_;  // by peer: there once its migrants have been received
+  MigrantRoom migrant_room_{};
+  MessageRoom room_ = 1;
+  std::vector<Side> sends_, receives_;
+};
+
+}  // namespace quiltmd

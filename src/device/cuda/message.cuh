@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Words of messages on a GPU: 128-bit accesses of system scope, which are never torn (PTX memory
+// model, single-copy atomicity). A waiting thread looks again and again; one that has waited for too
+// long says so, and then nobody waits any longer.
+#pragma once
+
+#include "device/message.h"
+
+namespace quiltmd {
+
+inline constexpr unsigned long long kLongestWait = 20'000'000'000ull;  // ns
+
+__device__ __forceinline__ void send_word(MessageWord* to, uint32_t number, uint32_t a, uint32_t b,
+                                          uint32_t c) {
+  asm volatile(
+      "{.reg .b128 word; .reg .b64 low, high;\n"
+      " mov.b64 low, {%1, %2}; mov.b64 high, {%3, %4}; mov.b128 word, {low, high};\n"
+      " st.relaxed.sys.global.b128 [%0], word;}" ::"l"(to),
+      "r"(a), "r"(b), "r"(c), "r"(number)
+      : "memory");
+}
+
+__device__ __forceinline__ MessageWord look_at_word(const MessageWord* from) {
+  MessageWord w;
+  asm volatile(
+      "{.reg .b128 word; .reg .b64 low, high;\n"
+      " ld.relaxed.sys.global.b128 word, [%4]; mov.b128 {low, high}, word;\n"
+      " mov.b64 {%0, %1}, low; mov.b64 {%2, %3}, high;}"
+      : "=r"(w.value[0]), "=r"(w.value[1]), "=r"(w.value[2]), "=r"(w.number)
+      : "l"(from)
+      : "memory");
+  return w;
+}
+
+__device__ __noinline__ inline MessageWord wait_for_word(const MessageWord* from, uint32_t number,
+                                                         uint32_t* overdue, uint32_t name) {
+  unsigned long long start = 0;
+  for (int looks = 1;; ++looks) {
+    const MessageWord word = look_at_word(from);
+    if (word.number == number) return word;
+    if (looks % 4096 != 0) continue;
+    unsigned long long now;
+    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
+    if (start == 0) start = now;
+    if (now - start > kLongestWait) atomicCAS(overdue, 0u, name);
+    if (*reinterpret_cast<volatile uint32_t*>(overdue) != 0) return word;
+  }
+}
+
+struct DeviceWords {
+  __device__ static __forceinline__ void put(MessageWord* to, uint32_t number, uint32_t a,
+                                             uint32_t b, uint32_t c) {
+    send_word(to, number, a, b, c);
+  }
+  __device__ static __forceinline__ MessageWord take(const Inlet& in, const MessageWord* from,
+                                                     uint32_t number) {
+    const MessageWord word = look_at_word(from);
+    return word.number == number ? word : wait_for_word(from, number, in.overdue, in.name);
+  }
+};
+
+}  // namespace quiltmd

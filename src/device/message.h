@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// What ranks send each other, as kernels see it: arrays of 16-byte words, three values and the number
+// of the message. A word is stored and loaded whole, so who finds the number of the message that it
+// awaits has the values, too: there are no flags to raise behind the data and no fences, which cost
+// more than the data. The price is a quarter of the bandwidth.
+//
+// Where kernels reach the memory of the receiver's device they write there, and the receiver's kernels
+// wait for each word. Elsewhere they write into memory of their own, and the host carries it.
+//
+// Two buffers take turns, by the number of the message: a sender is never more than one message of a
+// kind ahead of the receiver, because before the next but one it awaits something that the receiver
+// sends after it has read the first.
+#pragma once
+
+#include <cstdint>
+
+#include "device/memory_use.h"
+#include "math/macros.h"
+
+namespace quiltmd {
+
+struct alignas(16) MessageWord {
+  uint32_t value[3];
+  uint32_t number;
+};
+
+// How many messages of its kind went before and in a recording, counted in device memory; the first
+// message is number 1. Both ends count alike.
+struct MessageNumber {
+  const uint32_t* before;
+  uint32_t more;
+  QMD_HD uint32_t get() const { return *before + more; }
+};
+
+// Where a message is written.
+struct Outlet {
+  MessageWord* words;
+  int64_t stride;  // from one buffer to the other
+  MessageNumber number;
+
+  QMD_HD MessageWord* buffer() const { return words + (number.get() & 1u) * stride; }
+  void memory(MemoryUses& uses, Access) const {
+    QMD_USES(kWrite, words);
+    QMD_USES(kRead, extent(number.before, 1));
+  }
+};
+
+// Where a message is read.
+struct Inlet {
+  const MessageWord* words;
+  int64_t stride;
+  MessageNumber number;
+  uint32_t* overdue;  // receives `name` where words do not come in time, and ends all waiting
+  uint32_t name;
+
+  QMD_HD const MessageWord* buffer() const { return words + (number.get() & 1u) * stride; }
+  void memory(MemoryUses& uses, Access) const {
+    QMD_USES(kRead, words, extent(number.before, 1));
+    QMD_USES(kAdd, extent(overdue, 1));
+  }
+};
+
+// How kernels of a CPU write and read words: there messages have come before a kernel reads them.
+struct HostWords {
+  static void put(MessageWord* to, uint32_t number, uint32_t a, uint32_t b, uint32_t c) {
+    *to = {{a, b, c}, number};
+  }
+  static MessageWord take(const Inlet&, const MessageWord* from, uint32_t) { return *from; }
+};
+
+// 32 bits of a number, as they are.
+template <class T>
+QMD_HD uint32_t bits_of(T value) {
+  static_assert(sizeof(T) == sizeof(uint32_t));
+  union {
+    T value;
+    uint32_t bits;
+  } both{value};
+  return both.bits;
+}
+QMD_HD float float_of(uint32_t bits) {
+  union {
+    uint32_t bits;
+    float value;
+  } both{bits};
+  return both.value;
+}
+template <class T>
+QMD_HD uint64_t long_bits_of(T value) {
+  static_assert(sizeof(T) == sizeof(uint64_t));
+  union {
+    T value;
+    uint64_t bits;
+  } both{value};
+  return both.bits;
+}
+QMD_HD double double_of(uint32_t low, uint32_t high) {
+  union {
+    uint64_t bits;
+    double value;
+  } both{static_cast<uint64_t>(high) << 32 | low};
+  return both.value;
+}
+
+}  // namespace quiltmd

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the messages of one rank lie on its device: an inbox for each edge and sender; for each edge
+// and receiver the inbox over there, where kernels reach it, or an outbox from which the host carries
+// them. And the numbers of messages, by which kernels know what they wait for.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "device/device.h"
+#include "schedule/schedule.h"
+#include "transport/transport.h"
+
+namespace quiltmd {
+
+class Mailboxes {
+ public:
+  Mailboxes(Device& device, Transport& transport);
+
+  // Room for the messages of a schedule.
+  void make_room(const Schedule& schedule);
+  // What kernels of other ranks need to know to write here; and what is known of theirs. Between the
+  // two, every rank tells every other that its kernels reach.
+  Payload addresses(int for_rank) const;
+  void learn_addresses(int of_rank, const Payload& addresses);
+
+  bool kernels_reach(int peer) const { return transport_.kernels_reach(peer); }
+
+  // For messages of the schedule that runs: `edges` counts those of each edge that went before.
+  Outlet outlet(Edge edge, int to) const;
+  Inlet inlet(Edge edge, int from) const;
+  Payload collect(const MessageEnd& sent) const;  // from the outbox
+  // Into the inbox. Throws std::logic_error for another length than was awaited.
+  void deliver(const MessageEnd& awaited, const Payload& payload);
+
+  // The schedule has run: it had messages of these edges.
+  void count(const std::vector<Edge>& edges);
+  // Recordings count for themselves, on the device, whenever they run. Before one is made or runs, the
+  // numbers on the device settle on what has been counted; its end is recorded, and tells its messages.
+  using Counts = std::array<uint32_t, kEdges>;
+  void settle();
+  Counts end_recording();
+  void ran(const Counts& recorded);
+
+  const uint32_t* overdue() const { return overdue_.data(); }
+  size_t bytes() const;
+
+ private:
+  struct Box {
+    Buffer<MessageWord> words;  // two messages
+    int64_t stride() const { return static_cast<int64_t>(words.size() / 2); }
+  };
+  struct Remote {
+    MessageWord* words;
+    int64_t stride;
+  };
+  using Key = std::pair<Edge, int>;
+  void grow(Box& box, size_t words);
+  MessageNumber number(Edge edge) const;
+  uint32_t current(Edge edge) const;  // of the message under way
+
+  Device& device_;
+  Transport& transport_;
+  std::map<Key, Box> inboxes_, outboxes_;
+  std::map<Key, Remote> remote_;
+  Buffer<uint32_t> numbers_;  // by edge; what recordings have counted
+  Counts counted_{};          // the same, as the host knows it
+  Counts more_{};             // since
+  Buffer<uint32_t> overdue_;
+};
+
+}  // namespace quiltmd
