@@ -52,6 +52,7 @@ void forces_meet_the_reference(Pair devices) {
   }
 }
 
+// And for any number of parts that planes and lines are cut into.
 void bits_are_the_same_each_time(Pair devices) {
   for (const MeshCase& c : cases()) {
     if (!any_device_takes(c)) continue;
@@ -59,8 +60,8 @@ void bits_are_the_same_each_time(Pair devices) {
     std::vector<Vec3d> positions;
     const System s = free_charges(charges_of(c, 2000), random, positions, c.box);
     const MeshResult one = run_mesh(devices.device, c, s, positions, 1);
-    for (int n = 0; n < 3; ++n) {
-      const MeshResult other = run_mesh(devices.device, c, s, positions, 1);
+    for (const int parts : {1, 1, 2, 3, 7}) {
+      const MeshResult other = run_mesh(devices.device, c, s, positions, parts);
       CHECK(other.energies == one.energies);
       CHECK(same_bits(other.forces, one.forces));
     }

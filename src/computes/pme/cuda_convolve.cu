@@ -189,7 +189,8 @@ __global__ void __launch_bounds__(kTileThreads)
 
 void convolve_lines(const ConvolveLines& op, CudaContext& context) {
   const Shape s(op.grid, op.grid.nx);
-  const int width = fft::tile_width(s.entries(), op.count, context.sm_count);
+  // Energies are summed tile by tile: tiles are those of the whole grid, however many lines are here.
+  const int width = fft::tile_width(s.entries(), op.grid.ny, context.sm_count);
   const LaunchShape shape{"convolve_lines",
                           blocks_for(s.entries(), width),
                           fft::column_tile_threads(s.x, width),
