@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,9 +14,12 @@ from rich.table import Table
 
 from ..description.integrators import VelocityVerlet
 from ..description.overlaps import check_overlaps
+from ..description.state import State
+from ..description.system import System
 from ..engine.core import EngineFactory, make_engine
 from ..errors import QuiltError
 from ..inputs import count_frames, load
+from ..inputs.frames import read_frames
 from ..outputs.files import writing
 from ..running.config import Config, build_config, merge
 from ..running.progress import warn
@@ -53,17 +57,28 @@ def energy(
     all_frames: Annotated[
         bool, typer.Option("--all-frames", help="Every frame; forces are (frames, atoms, 3).")
     ] = False,
+    trajectory: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Every frame of a trajectory (DCD, XTC, TRR, NetCDF, ...), as CSV; COORDINATES "
+            "give the box where it has none.",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Energies of one structure by term, kJ/mol, and its forces.
+    """Energies of one structure by term, kJ/mol, and its forces; or those of a trajectory.
 
-    With --all-frames JSON has one object for each frame, in a list.
+    With --all-frames and --trajectory JSON has one object for each frame, in a list.
     """
-    if all_frames and frame is not None:
-        raise QuiltError("give --frame or --all-frames, not both")
+    if (trajectory is not None) + all_frames + (frame is not None) > 1:
+        raise QuiltError("give one of --frame, --all-frames and --trajectory")
     files = {"topology": topology, "coordinates": coordinates, "constraints": "none"}
     run: dict[str, Any] = {"system": files, "run": {"steps": 0}, "output": {"dir": "."}}
     config = build_config(merge(run, settings))
+    if trajectory is not None:
+        _rerun(config, trajectory, forces, as_json)
+        return
     count = count_frames(coordinates)
     if count > 1 and frame is None and not all_frames:
         warn(f"{coordinates} has {count} frames, of which this is frame 0 (--frame, --all-frames)")
@@ -97,7 +112,55 @@ def evaluate(config: Config, frame: int = 0, engine: EngineFactory = make_engine
 
     Raises QuiltError where atoms overlap so much that a force leaves the range of the accumulators.
     """
-    system, state = load(
+    return _read_off(_simulation(config, *_load(config, frame), engine))
+
+
+def evaluate_trajectory(
+    config: Config, trajectory: Path, engine: EngineFactory = make_engine
+) -> Iterator[dict[str, Any]]:
+    """What `evaluate` gives, and time (ps), for each frame of a trajectory.
+
+    Ewald coefficient and PME grid are those of the first frame's box for all of them, as in a run.
+    """
+    system, state = _load(config, 0)
+    simulation = None
+    for number, frame in enumerate(read_frames(trajectory, system.atoms)):
+        box = state.box if frame.box is None else frame.box
+        try:
+            now = State.start(system, frame.positions, box)
+            if simulation is None:
+                simulation = _simulation(config, system, now, engine)
+            simulation.set_state(now)
+            yield {"time": frame.time, **_read_off(simulation)}
+        except QuiltError as error:
+            raise QuiltError(f"{trajectory}, frame {number}: {error}") from None
+
+
+def _rerun(config: Config, trajectory: Path, forces: Path | None, as_json: bool) -> None:
+    """Prints the energies of a trajectory, frame by frame."""
+    results, kept = [], []
+    columns: list[str] = []
+    for number, found in enumerate(evaluate_trajectory(config, trajectory)):
+        values = found.pop("forces")
+        if forces is not None:
+            kept.append(values)
+        if as_json:
+            results.append(found)
+            continue
+        if not columns:
+            columns = list(found["energy"])
+            print(",".join(("frame", "time", *columns)))
+        energies = ",".join(f"{found['energy'][name]:.6f}" for name in columns)
+        print(f"{number},{found['time']:.6f},{energies}")
+    if as_json:
+        print(json.dumps(results))
+    if forces is not None:
+        with writing(forces), open(forces, "wb") as file:
+            np.save(file, np.array(kept))
+
+
+def _load(config: Config, frame: int) -> tuple[System, State]:
+    return load(
         config.system.topology,
         config.system.coordinates,
         parameters=config.system.parameters,
@@ -105,31 +168,35 @@ def evaluate(config: Config, frame: int = 0, engine: EngineFactory = make_engine
         constraints=config.system.constraints,
         frame=frame,
     )
+
+
+def _simulation(config: Config, system: System, state: State, engine: EngineFactory) -> Simulation:
     check_overlaps(system, state)
-    config = config.following(system)
     run = config.run
-    simulation = Simulation(
+    return Simulation(
         system,
         state,
-        config.nonbonded,
+        config.following(system).nonbonded,
         VelocityVerlet(),
         device=run.device,
         ranks=run.ranks,
         threads=run.threads,
         engine=engine,
     )
+
+
+def _read_off(simulation: Simulation) -> dict[str, Any]:
     energies = simulation.energies()
-    values = simulation.forces()
     return {
-        "atoms": system.atoms,
-        "forces": values,
+        "atoms": simulation.system.atoms,
+        "forces": simulation.forces(),
         "energy": {term: energies[term] for term in _told(energies)},
         "virial": simulation.virial().tolist(),
     }
 
 
 def _told(energies: dict[str, float]) -> list[str]:
-    """Names of energies in their order: all but those of motion and of absent kinds of terms."""
+    """Names of energies in their order: all but those of motion and of kinds without a term."""
     known = {*_FIRST, *_LAST, *_OF_MOTION}
     others = [term for term, value in energies.items() if term not in known and value != 0]
     return [*_FIRST, *others, *_LAST]
