@@ -168,6 +168,15 @@ def _parse_words(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
+def _parse_points(text: str) -> list[list[float]]:
+    try:
+        return [[float(part) for part in point.split(":", 1)] for point in text.split(",")]
+    except ValueError:
+        raise typer.BadParameter(
+            f"expected times and temperatures such as 0:10,50:300, found {text!r}"
+        ) from None
+
+
 def _parse_box(text: str) -> list[float]:
     try:
         return [float(part) for part in text.split(",")]
@@ -181,4 +190,5 @@ def _parse_box(text: str) -> list[float]:
 _PARSERS: dict[tuple[Any, ...], tuple[Callable[[str], Any], str]] = {
     (int, int, int): (_parse_grid, "NX,NY,NZ"),
     (float, ...): (_parse_box, "A,B,C,..."),
+    (tuple[float, float], ...): (_parse_points, "PS:K,..."),
 }

@@ -80,8 +80,9 @@ def _over_time(config: Config, folder: Folder, log: Columns, steps: int) -> str:
         first = 1 if name == "ns/day" and len(times) > 1 else 0  # the first row has no speed
         values = log[name][first:]
         values = values - values[0] if name == "conserved" else values
-        bath = config.integrator.ensemble == "nvt" and name == "temperature"
-        level = config.integrator.temperature if bath else None
+        bath = config.integrator
+        steady = bath.ensemble == "nvt" and bath.annealing is None
+        level = bath.temperature if steady and name == "temperature" else None
         of += "" if level is None else f"; dashed: heat bath, {level:g} K"
         shown.append(Chart(title, of, times[first:], values, unit, level))
     try:

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from ..errors import QuiltError
-from ..running import runner
+from ..running import runner, stages
 from ..running.config import build_config, merge, read_config
 from ..running.stopping import ignore_further_signals
 from .options import Settings, with_settings
@@ -55,7 +55,8 @@ def run(
 ) -> None:
     """Run a simulation, or continue one from its checkpoint.
 
-    Settings come from a TOML file, from options, or from both; options override the file.
+    Settings come from a TOML file, from options, or from both; options override the file, but not
+    the tables of its stages.
 
     With --resume only --steps, --max-hours, --ranks, --threads, --device, --balance, --transport,
     --profile, --final, --checkpoint-every and --checkpoint-minutes may change; --topology,
@@ -66,7 +67,8 @@ def run(
     """
     if resume is not None:
         _refuse_with_resume(config, settings, overwrite)
-        outcome = runner.resume(resume, settings)
+        carry_on = stages.resume if stages.has_stages(resume.absolute()) else runner.resume
+        outcome = carry_on(resume, settings)
     else:
         if config is None and ("system", "topology") not in settings:
             raise QuiltError(
@@ -74,7 +76,11 @@ def run(
             )
         in_file = read_config(config) if config is not None else {}
         source = str(config) if config is not None else ""
-        outcome = runner.start(build_config(merge(in_file, settings), source), overwrite)
+        merged = merge(in_file, settings)
+        if "stage" in merged:
+            outcome = stages.start(merged, source, overwrite)
+        else:
+            outcome = runner.start(build_config(merged, source), overwrite)
     ignore_further_signals()
     if outcome.interrupted:
         raise typer.Exit(INTERRUPTED if outcome.signal == signal.SIGINT else STOPPED)

@@ -84,7 +84,6 @@ def write_namd(path: str | os.PathLike[str], simulation: Readout) -> None:
     path = Path(path)
     positions = wrapped(simulation) * _ANGSTROM
     velocities = simulation.state().velocities * (_ANGSTROM * _NAMD_TIME)
-    replace_file(path, _namd_binary(positions))
     replace_file(path.with_suffix(".vel"), _namd_binary(velocities))
     box = simulation.box * _ANGSTROM
     names = [f"{vector}_{axis}" for vector in "abco" for axis in "xyz"]
@@ -95,6 +94,7 @@ def write_namd(path: str | os.PathLike[str], simulation: Readout) -> None:
         f"{simulation.step} {' '.join(f'{value:.10g}' for value in values)}",
     )
     replace_file(path.with_suffix(".xsc"), ("\n".join(lines) + "\n").encode("ascii"))
+    replace_file(path, _namd_binary(positions))
 
 
 def _columns(values: NDArray[np.float64]) -> str:

@@ -13,6 +13,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import fields, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
 
@@ -22,7 +23,6 @@ from numpy.typing import NDArray
 from pydantic import (
     AfterValidator,
     BaseModel,
-    ConfigDict,
     Field,
     PrivateAttr,
     ValidationError,
@@ -33,6 +33,7 @@ from pydantic.fields import FieldInfo
 from ..description.integrators import Integrator, LangevinMiddle, VelocityVerlet
 from ..description.nonbonded import Nonbonded
 from ..description.settings import (
+    HOTTEST,
     Friction,
     LongRangeEvery,
     Ranks,
@@ -50,15 +51,16 @@ from ..engine.execution import DeviceName, Execution, Transport
 from ..errors import QuiltError
 from ..inputs.openmm_files import find_force_field
 from ..outputs.files import read_file, reading
+from .annealing import Annealing
 from .faults import describe
-from .trajectories import TrajectorySection
+from .output_sections import TRAJECTORY, OutputSection, TrajectorySection
+from .section import AbsolutePath, Section, absolute
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
 
-TRAJECTORY = "trajectory.dcd"  # what `trajectory_every` writes
 _TRAJECTORY_EVERY = 1000
 REPARTITIONED_HYDROGEN_MASS = 3.024  # amu: three times hydrogen's, as Hopkins et al. (2015) propose
 
@@ -70,19 +72,10 @@ _PATHS = (
 )
 
 
-def _absolute(path: str | Path) -> Path:
-    return Path(os.path.abspath(path))
+ParameterFile = Annotated[Path, AfterValidator(lambda path: find_force_field(absolute(path)))]
 
 
-AbsolutePath = Annotated[Path, AfterValidator(_absolute)]
-ParameterFile = Annotated[Path, AfterValidator(lambda path: find_force_field(_absolute(path)))]
-
-
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-
-class SystemSection(_Section):
+class SystemSection(Section):
     """[system]: input files and how they become a System.
 
     `hmr` moves mass from heavy atoms to their hydrogens (3.024 amu each, water excepted), so that
@@ -117,7 +110,7 @@ class SystemSection(_Section):
     )
 
 
-class IntegratorSection(_Section):
+class IntegratorSection(Section):
     """[integrator]: the ensemble and its settings; K, 1/ps, ps.
 
     `temperature` also sets the start velocities, and `seed` draws them; without a seed a run draws
@@ -133,6 +126,45 @@ class IntegratorSection(_Section):
     timestep: Timestep = LangevinMiddle.timestep
     seed: Seed = LangevinMiddle.seed
     long_range_every: LongRangeEvery = LangevinMiddle.long_range_every
+    annealing: tuple[tuple[float, float], ...] | None = Field(
+        default=None,
+        description="Temperatures of the heat bath over time, piecewise linear: ps and K of each "
+        "point.",
+    )
+    annealing_every: int = Field(
+        default=200, ge=1, description="Steps between changes of temperature in annealing."
+    )
+
+    @model_validator(mode="after")
+    def _begin_annealing(self) -> IntegratorSection:
+        """Checks the schedule; `temperature` is that with which it begins."""
+        if self.annealing is None:
+            return self
+        times, temperatures = zip(*self.annealing, strict=True) if self.annealing else ((), ())
+        if not times or times[0] < 0 or any(a >= b for a, b in pairwise(times)):
+            raise ValueError("annealing: needs points whose times, ps, are positive and ascend")
+        if min(temperatures) < 0 or max(temperatures) > HOTTEST:
+            raise ValueError(f"annealing: temperatures must be from 0 to {HOTTEST:g} K")
+        if self.ensemble == "nve":
+            raise ValueError("annealing: the ensemble nve has no heat bath")
+        if "temperature" in self.model_fields_set and self.temperature != temperatures[0]:
+            raise ValueError(
+                f"leave out temperature ({self.temperature:g} K): annealing begins with "
+                f"{temperatures[0]:g} K"
+            )
+        object.__setattr__(self, "temperature", temperatures[0])
+        return self
+
+    def schedule(self) -> Annealing | None:
+        """How the temperature of the heat bath changes, if it does."""
+        if self.annealing is None:
+            return None
+        return Annealing(self.annealing, self.annealing_every, self.timestep)
+
+    def hottest(self) -> float:
+        """The highest temperature of the heat bath, for which the Verlet buffer is made."""
+        points = self.annealing or ()
+        return max([self.temperature, *(temperature for _, temperature in points)])
 
     def build(self, thermostat: ThermostatSection | None = None) -> Integrator:
         """The integrator of these settings, and of those of the thermostat."""
@@ -140,7 +172,7 @@ class IntegratorSection(_Section):
         if self.ensemble == "nve" or coupled:
             return VelocityVerlet(self.timestep, long_range_every=self.long_range_every)
         return LangevinMiddle(
-            self.temperature,
+            self.hottest(),
             self.friction,
             self.timestep,
             self.seed,
@@ -148,7 +180,7 @@ class IntegratorSection(_Section):
         )
 
 
-class ThermostatSection(_Section):
+class ThermostatSection(Section):
     """[thermostat]: what keeps the temperature with the ensemble nvt.
 
     Temperature and seed are those of [integrator].  "langevin" is part of the Langevin-middle
@@ -169,11 +201,11 @@ class ThermostatSection(_Section):
         if self.kind == "langevin":
             return None
         return VelocityRescaling(
-            integrator.temperature, self.time_constant, integrator.seed, self.every
+            integrator.hottest(), self.time_constant, integrator.seed, self.every
         )
 
 
-class RunSection(_Section):
+class RunSection(Section):
     """[run]: how far and where; all but `minimize` may change when a run is resumed.
 
     After `max_hours` a run stops with a checkpoint.
@@ -206,48 +238,7 @@ class RunSection(_Section):
         return Execution(self.device, self.ranks, self.threads, self.balance, self.transport)
 
 
-class OutputSection(_Section):
-    """[output]: what is left behind; intervals in steps (`checkpoint_minutes`: minutes), 0 = never.
-
-    A checkpoint is written whenever one of its two intervals is over.  `profile` times a stretch of
-    the run, once it has warmed up.  `copy_inputs` puts copies of the input files into the folder.
-    """
-
-    dir: AbsolutePath = Field(description="Folder for the results.")
-    log_every: int = Field(
-        default=100, ge=0, description="Steps between rows of the energy log; 0: no log."
-    )
-    log_terms: bool = Field(
-        default=False, description="Every term of the energy in the log, not sums alone."
-    )
-    log_box: bool = Field(default=False, description="The box in the log.")
-    trajectory_every: int | None = Field(
-        default=None,
-        ge=0,
-        description="Steps between frames of trajectory.dcd; 0: none. By default 1000 steps where "
-        "there is no [[trajectory]].",
-    )
-    checkpoint_every: int = Field(
-        default=5000, ge=0, description="Steps between checkpoints; 0: not by steps."
-    )
-    checkpoint_minutes: float = Field(
-        default=15.0, ge=0, description="Minutes between checkpoints; 0: not by time."
-    )
-    profile: bool = Field(
-        default=False,
-        description="Measure the time of every task or kernel over a short stretch of the run.",
-    )
-    final: tuple[Literal["cif", "pdb", "gro", "ncrst", "rst7", "namd"], ...] = Field(
-        default=("cif", "pdb", "ncrst"),
-        description="Files of the last structure: cif, pdb (where it fits), gro, ncrst, rst7, namd "
-        "(coor, vel and xsc).",
-    )
-    copy_inputs: bool = Field(
-        default=False, description="Copy the input files into the folder of the results."
-    )
-
-
-class Config(_Section):
+class Config(Section):
     """A whole run."""
 
     system: SystemSection

@@ -27,9 +27,9 @@ from ..outputs.files import (
     sync_folder,
     writing,
 )
-from .config import TRAJECTORY, Config, read_config
+from .config import Config, read_config
+from .output_sections import TRAJECTORY, earlier_names
 from .progress import say, warn
-from .trajectories import trajectories_of
 
 _FINAL = ("cif", "pdb", "gro", "ncrst", "rst7", "coor", "vel", "xsc")
 _TRAJECTORY = ("", ".pdb", ".cif")  # with the structure of what was selected
@@ -42,13 +42,13 @@ class Folder:
     ----------
     path:
         The folder.
-    trajectories:
-        Names of the trajectories that the run writes into it.
+    names:
+        Of the trajectories that the run writes into it, or of the folders of its stages.
     """
 
-    def __init__(self, path: Path, trajectories: Iterable[str] = ()) -> None:
+    def __init__(self, path: Path, names: Iterable[str] = ()) -> None:
         self.path = path
-        self._trajectories = list(trajectories)
+        self._names = list(names)
         self.config = path / "config.toml"
         self.log = path / "log.csv"
         self.checkpoint = path / "checkpoint.qmd"
@@ -68,7 +68,7 @@ class Folder:
         final = [self.path / f"final.{suffix}" for suffix in _FINAL]
         pictures = (self.report, self.path / "energies.png")
         tables = (self.profile, self.timeline, self.sessions, *pictures)
-        names = dict.fromkeys((TRAJECTORY, *self._trajectories, *self._earlier_trajectories()))
+        names = dict.fromkeys((TRAJECTORY, *self._names, *self._earlier_names()))
         trajectories = [self.path / f"{name}{end}" for name in names for end in _TRAJECTORY]
         outputs = (self.config, self.log, *trajectories, *checkpoints, *final, *tables)
         return [*outputs, self.inputs]
@@ -181,8 +181,8 @@ class Folder:
                 sync_folder(self.path)
         return checkpoint
 
-    def _earlier_trajectories(self) -> list[str]:
-        return trajectories_of(self.config) if self.config.is_file() else []
+    def _earlier_names(self) -> list[str]:
+        return earlier_names(self.config) if self.config.is_file() else []
 
     @property
     def _damaged(self) -> Path:

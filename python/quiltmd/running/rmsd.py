@@ -17,7 +17,7 @@ from ..description.selection import select
 from ..description.system import System
 from ..errors import QuiltError
 from ..inputs.frames import read_frames
-from .trajectories import TrajectorySection
+from .output_sections import TrajectorySection
 
 _FRAMES = 2000  # at most, evenly taken, so that a report is made in seconds
 

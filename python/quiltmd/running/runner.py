@@ -61,16 +61,23 @@ class Outcome:
 
 @dataclass(frozen=True)
 class _Run:
-    """What the stages of a run share."""
+    """What the parts of a run share; `root` is the folder that `--resume` takes."""
 
     config: Config
     folder: Folder
     simulation: Simulation
     provenance: dict[str, Any]
     stopping: Stopping
+    root: Path
 
 
-def start(config: Config, overwrite: bool = False, engine: EngineFactory = make_engine) -> Outcome:
+def start(
+    config: Config,
+    overwrite: bool = False,
+    engine: EngineFactory = make_engine,
+    begin: State | None = None,
+    root: Path | None = None,
+) -> Outcome:
     """Starts a new run.
 
     Parameters
@@ -81,6 +88,10 @@ def start(config: Config, overwrite: bool = False, engine: EngineFactory = make_
         Moves earlier results out of the way, once the new run has loaded.
     engine:
         As for `Simulation`.
+    begin:
+        The state to begin with, in place of that in the coordinates file.
+    root:
+        The folder to resume where this run is a stage of another.
 
     Raises
     ------
@@ -95,7 +106,10 @@ def start(config: Config, overwrite: bool = False, engine: EngineFactory = make_
             folder.refuse_to_replace()
         system, state = load_system(config)
         config = config.following(system)
-        _tell_frames(config)
+        if begin is None:
+            _tell_frames(config)
+        else:
+            state = begin
         check_overlaps(system, state)
         _check_selections(config, system)
         simulation = _simulation(config, system, state, engine)
@@ -106,13 +120,15 @@ def start(config: Config, overwrite: bool = False, engine: EngineFactory = make_
         folder.write_config(config)
         _introduce(config, simulation)
         provenance = provenance_of(config, state)
-        return _from_the_start(_Run(config, folder, simulation, provenance, stopping), state)
+        run = _Run(config, folder, simulation, provenance, stopping, root or folder.path)
+        return _from_the_start(run, state)
 
 
 def resume(
     directory: str | os.PathLike[str],
     flags: dict[tuple[str, str], Any] | None = None,
     engine: EngineFactory = make_engine,
+    root: Path | None = None,
 ) -> Outcome:
     """Continues the run in a folder from its checkpoint.
 
@@ -125,6 +141,8 @@ def resume(
         intervals of checkpoints and `profile`; of [system] new paths to the same inputs.
     engine:
         As for `Simulation`.
+    root:
+        As for `start`.
 
     Raises
     ------
@@ -143,9 +161,11 @@ def resume(
         provenance = _same_run(config, folder, checkpoint)
         system, _ = load_system(config)
         simulation = _simulation(config, system, checkpoint.state, engine)
+        if (annealing := config.integrator.schedule()) is not None:
+            annealing.set_before(simulation, checkpoint.state.step)
         simulation.set_state(checkpoint.state, checkpoint.heat)
         stopping.take_interrupts()
-        run = _Run(config, folder, simulation, provenance, stopping)
+        run = _Run(config, folder, simulation, provenance, stopping, root or folder.path)
         if checkpoint.stage == "dynamics":
             return _run(run, checkpoint)
         folder.write_config(config)
@@ -230,6 +250,8 @@ def _introduce(config: Config, simulation: Simulation) -> None:
     names = dict.fromkeys(str(found["name"]) for found in simulation.describe()["devices"])
     integrator = config.integrator
     bath = f" at {integrator.temperature:g} K" if integrator.ensemble == "nvt" else ""
+    if integrator.annealing is not None:
+        bath = f" from {integrator.temperature:g} to {integrator.annealing[-1][1]:g} K"
     say(
         f"{simulation.system.atoms} atoms, {integrator.ensemble.upper()}{bath}, "
         f"{integrator.timestep * 1000:g} fs steps, seed {integrator.seed}, on {simulation.device} "
@@ -281,7 +303,7 @@ def _give_velocities(run: _Run) -> None:
         run.simulation.draw_velocities(integrator.temperature, integrator.seed)
         say(f"velocities drawn at {integrator.temperature:g} K")
     else:
-        say("velocities taken from the coordinates file")
+        say("velocities taken as they are")
 
 
 def _run(run: _Run, resumed: Checkpoint | None) -> Outcome:
@@ -331,6 +353,13 @@ def _advance(
     Checkpoints that are due by the clock are written between two stretches.
     """
     simulation, steps = run.simulation, run.config.run.steps
+    annealing = run.config.integrator.schedule()
+
+    def stretch() -> int:
+        """Steps for which conditions stay as they are, which are set here."""
+        end = steps if annealing is None else min(steps, annealing.set_at(simulation))
+        return end - simulation.step
+
     profile = None
     if run.config.output.profile and simulation.step < steps:
 
@@ -338,7 +367,7 @@ def _advance(
             progress.update(step)
             return bool(run.stopping)
 
-        profile = run_profiled(simulation, steps - simulation.step, reporters, watch_profile)
+        profile = run_profiled(simulation, stretch(), reporters, watch_profile)
         _write_profile(profile, run.folder)
     interval = 60 * run.config.output.checkpoint_minutes or float("inf")
 
@@ -350,7 +379,7 @@ def _advance(
         return bool(run.stopping) or is_due()
 
     while simulation.step < steps and not run.stopping:
-        simulation.run(steps - simulation.step, reporters, watch)
+        simulation.run(stretch(), reporters, watch)
         if is_due():
             checkpoints.report(simulation)
     return profile
@@ -416,7 +445,7 @@ def _interrupted(run: _Run, speed: float, where: str = "") -> Outcome:
     step = run.simulation.step
     say(
         f"stopped at step {step}{where} ({run.stopping.reason()}); carry on with: "
-        f"quiltmd run --resume {run.folder.path}"
+        f"quiltmd run --resume {run.root}"
     )
     return Outcome(step, True, speed, run.stopping.signal)
 

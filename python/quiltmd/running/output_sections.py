@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a run writes: the sections [output] and [[trajectory]] of a configuration."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from ..errors import QuiltError
+from ..outputs.files import read_file, reading
+from ..outputs.formats import check_contents
+from .section import AbsolutePath, Section
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+
+TRAJECTORY = "trajectory.dcd"  # what `trajectory_every` writes
+
+
+class OutputSection(Section):
+    """[output]: what is left behind; intervals in steps (`checkpoint_minutes`: minutes), 0 = never.
+
+    A checkpoint is written whenever one of its two intervals is over.  `profile` times a stretch of
+    the run, once it has warmed up.  `copy_inputs` puts copies of the input files into the folder.
+    """
+
+    dir: AbsolutePath = Field(description="Folder for the results.")
+    log_every: int = Field(
+        default=100, ge=0, description="Steps between rows of the energy log; 0: no log."
+    )
+    log_terms: bool = Field(
+        default=False, description="Every term of the energy in the log, not sums alone."
+    )
+    log_box: bool = Field(default=False, description="The box in the log.")
+    trajectory_every: int | None = Field(
+        default=None,
+        ge=0,
+        description="Steps between frames of trajectory.dcd; 0: none. By default 1000 steps where "
+        "there is no [[trajectory]].",
+    )
+    checkpoint_every: int = Field(
+        default=5000, ge=0, description="Steps between checkpoints; 0: not by steps."
+    )
+    checkpoint_minutes: float = Field(
+        default=15.0, ge=0, description="Minutes between checkpoints; 0: not by time."
+    )
+    profile: bool = Field(
+        default=False,
+        description="Measure the time of every task or kernel over a short stretch of the run.",
+    )
+    final: tuple[Literal["cif", "pdb", "gro", "ncrst", "rst7", "namd"], ...] = Field(
+        default=("cif", "pdb", "ncrst"),
+        description="Files of the last structure: cif, pdb (where it fits), gro, ncrst, rst7, namd "
+        "(coor, vel and xsc).",
+    )
+    copy_inputs: bool = Field(
+        default=False, description="Copy the input files into the folder of the results."
+    )
+
+
+class TrajectorySection(Section):
+    """[[trajectory]]: a file of frames; all of it stays when a run is resumed.
+
+    The suffix of `file` names the format: .dcd, .xtc, .nc (NetCDF by Amber's conventions).
+    """
+
+    file: str = Field(description="Name of the file; its suffix names the format.")
+    every: int = Field(ge=1, description="Steps between frames.")
+    select: str = Field(default="all", description="Atoms to write, such as 'solute'.")
+    wrap: bool = Field(default=True, description="Put molecules, whole, into the cell.")
+    center: str | None = Field(
+        default=None, description="Atoms to keep in the middle of the cell, such as 'protein'."
+    )
+    velocities: bool = Field(default=False, description="Velocities too (.nc).")
+    forces: bool = Field(default=False, description="Forces too (.nc); the run waits for them.")
+    precision: float | None = Field(
+        default=None, gt=0, description="Resolution of positions, nm (.xtc; 0.001 by default)."
+    )
+
+    @field_validator("file")
+    @classmethod
+    def _is_a_name(cls, name: str) -> str:
+        if Path(name).name != name or name.startswith("."):
+            raise ValueError("must be the name of a file, which goes into the folder of the run")
+        return name
+
+    @model_validator(mode="after")
+    def _fits_the_format(self) -> TrajectorySection:
+        try:
+            check_contents(self.file, self.velocities, self.forces, self.precision)
+        except QuiltError as error:
+            raise ValueError(str(error)) from None
+        if self.center is not None and not self.wrap:
+            raise ValueError(f"{self.file}: to center is to wrap: leave out one of them")
+        return self
+
+
+def earlier_names(path: Path) -> list[str]:
+    """Names of trajectories and of folders of stages that a configuration file tells of.
+
+    None where it is no configuration.
+    """
+    with reading(path):
+        data = read_file(path)
+    try:
+        settings = tomllib.loads(data.decode("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError):
+        return []
+    trajectories = [table.get("file") for table in _tables(settings, "trajectory")]
+    stages = enumerate(_tables(settings, "stage"), 1)
+    folders = [stage_folder(number, str(table.get("name"))) for number, table in stages]
+    return [Path(name).name for name in (*trajectories, *folders) if isinstance(name, str)]
+
+
+def stage_folder(number: int, name: str) -> str:
+    """Name of the folder of a stage, counted from 1."""
+    return f"{number}-{name}"
+
+
+def _tables(settings: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    found = settings.get(name)
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []

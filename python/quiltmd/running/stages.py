@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stages: several runs in one configuration, each from where the one before it ended.
+
+A stage is a run like any other, with a folder of its own in that of all, so everything that holds
+for runs holds for it: it can be resumed, watched and reported.  What is different in a stage stands
+in its [[stage]] table; all else is as in the other sections.  Going on after a stop needs no record
+of its own: the first stage whose checkpoint is not at its last step is where to go on.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+
+from ..description.state import State
+from ..engine.core import EngineFactory, make_engine
+from ..errors import QuiltError
+from ..outputs.checkpoint import read_latest
+from ..outputs.files import remove, replace_file, writing
+from . import runner
+from .config import Config, build_config, merge, read_config
+from .folder import Folder
+from .output_sections import stage_folder
+from .progress import say
+from .runner import Outcome
+
+_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*")
+_ELSEWHERE = {  # what all stages share, or have from the order of stages
+    "system": "all stages are of one system",
+    "dir": "each stage has its folder in that of the run",
+}
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A stage: its name, and its run."""
+
+    name: str
+    config: Config
+
+    @property
+    def folder(self) -> Folder:
+        """Where its results are."""
+        return Folder(self.config.output.dir, self.config.trajectories())
+
+    def is_done(self) -> bool:
+        """Whether it has reached its last step and written its last structures."""
+        if not self.is_begun():
+            return False
+        checkpoint, _ = read_latest(self.folder.checkpoint)
+        at_end = checkpoint.stage == "dynamics" and checkpoint.state.step >= self.config.run.steps
+        kinds = [kind for kind in self.config.output.final if kind != "pdb"]  # which may not fit
+        return at_end and all(self.folder.final(kind).exists() for kind in kinds)
+
+    def is_begun(self) -> bool:
+        """Whether it has a checkpoint to go on from."""
+        return self.folder.checkpoint.exists()
+
+
+def start(
+    settings: dict[str, Any],
+    source: str = "",
+    overwrite: bool = False,
+    engine: EngineFactory = make_engine,
+) -> Outcome:
+    """Runs all stages of a new run.
+
+    Parameters
+    ----------
+    settings:
+        Of a configuration with [[stage]] tables.
+    source, overwrite, engine:
+        As for `build_config` and `runner.start`.
+    """
+    stages = stages_of(settings, source)
+    root = stages[0].config.output.dir.parent
+    folder = Folder(root, [stage.config.output.dir.name for stage in stages])
+    with folder.owned():
+        if overwrite:
+            moved = folder.move_aside(stages[0].config)
+            settings = _with_inputs(settings, moved)
+        else:
+            folder.refuse_to_replace()
+        with writing(folder.config):
+            replace_file(folder.config, _as_toml(settings))
+        try:
+            return _run(stages_of(settings, source), {}, root, engine)
+        except BaseException:
+            if not stages[0].folder.config.exists():  # it did not even load
+                remove(folder.config)
+            raise
+
+
+def resume(
+    directory: str | os.PathLike[str],
+    flags: dict[tuple[str, str], Any] | None = None,
+    engine: EngineFactory = make_engine,
+) -> Outcome:
+    """Goes on with the stage at which a run stopped, then with those after it.
+
+    Parameters
+    ----------
+    directory:
+        The folder of all stages.
+    flags, engine:
+        As for `runner.resume`; the number of steps is that of a stage, and cannot change here.
+    """
+    flags = flags or {}
+    root = Path(directory).absolute()
+    if ("run", "steps") in flags:
+        raise QuiltError(
+            "each stage has its own number of steps: resume the stage itself to change it, "
+            f"{root}/1-NAME"
+        )
+    folder = Folder(root)
+    with folder.owned():
+        settings = merge(read_config(folder.config), {**flags, ("output", "dir"): root})
+        return _run(stages_of(settings, str(folder.config)), flags, root, engine)
+
+
+def has_stages(folder: Path) -> bool:
+    """Whether the run in a folder has stages."""
+    path = Folder(folder).config
+    return path.exists() and "stage" in read_config(path)
+
+
+def stages_of(settings: dict[str, Any], source: str = "") -> list[Stage]:
+    """The stages of a configuration; QuiltError names the stage that is at fault."""
+    tables = settings.get("stage")
+    if not isinstance(tables, list) or not tables:
+        raise QuiltError(f"{source}: stages are tables, each headed [[stage]]".lstrip(": "))
+    common = {name: section for name, section in settings.items() if name != "stage"}
+    stages: list[Stage] = []
+    for number, table in enumerate(tables, 1):
+        name = table.get("name")
+        where = f"{source}: [[stage]] {number}".lstrip(": ")
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            raise QuiltError(f"{where}: needs a name, of letters, digits, '-', '_' and '.'")
+        if name in [stage.name for stage in stages]:
+            raise QuiltError(f"{where}: there are two stages named {name!r}")
+        merged = _merged(common, table, where)
+        if isinstance(merged.get("output"), dict) and "dir" in merged["output"]:
+            merged["output"]["dir"] = Path(merged["output"]["dir"]) / stage_folder(number, name)
+        stages.append(Stage(name, build_config(merged, f"{where} ({name})")))
+    return stages
+
+
+def _merged(common: dict[str, Any], table: dict[str, Any], where: str) -> dict[str, Any]:
+    """The settings of a stage: those of the run, and on top of them its own."""
+    own = {section: value for section, value in table.items() if section != "name"}
+    for section, value in own.items():
+        for key in (section, *(value if section == "output" else ())):
+            if key in _ELSEWHERE:
+                raise QuiltError(f"{where}: leave out {key}: {_ELSEWHERE[key]}")
+    merged = merge(common, {})
+    for section, value in own.items():
+        before = merged.get(section)
+        if isinstance(before, dict) and isinstance(value, dict):
+            merged[section] = before | value
+        else:
+            merged[section] = value
+    return merged
+
+
+def _run(
+    stages: list[Stage], flags: dict[tuple[str, str], Any], root: Path, engine: EngineFactory
+) -> Outcome:
+    """Runs the stages that are not done."""
+    begun = time.monotonic()
+    outcome = Outcome(0, False, 0.0)
+    before: Stage | None = None
+    for number, stage in enumerate(stages, 1):
+        if stage.is_done():
+            say(f"stage {number} of {len(stages)}, {stage.name}: done before")
+        else:
+            say(f"stage {number} of {len(stages)}, {stage.name}")
+            with _naming(stage):
+                outcome = _go(stage, before, flags, _hours_left(stage, begun), root, engine)
+        if outcome.interrupted:
+            return outcome
+        before = stage
+    return outcome
+
+
+def _go(
+    stage: Stage,
+    before: Stage | None,
+    flags: dict[tuple[str, str], Any],
+    hours: float | None,
+    root: Path,
+    engine: EngineFactory,
+) -> Outcome:
+    """One stage, from its checkpoint or from the end of the stage before it."""
+    if stage.is_begun():
+        limits = {} if hours is None else {("run", "max_hours"): hours}
+        return runner.resume(stage.config.output.dir, flags | limits, engine, root)
+    section = stage.config.run.model_copy(update={"max_hours": hours})
+    config = stage.config.model_copy(update={"run": section})
+    begin = None
+    if before is not None:
+        last = read_latest(before.folder.checkpoint)[0].state
+        begin = State(last.positions, last.velocities, last.box)
+    # What there is without a checkpoint was left by a stop before the first step.
+    return runner.start(config, overwrite=True, engine=engine, begin=begin, root=root)
+
+
+def _hours_left(stage: Stage, begun: float) -> float | None:
+    """Of `max_hours`, which hold for all stages together."""
+    hours = stage.config.run.max_hours
+    return None if hours is None else max(hours - (time.monotonic() - begun) / 3600, 1e-9)
+
+
+@contextmanager
+def _naming(stage: Stage) -> Iterator[None]:
+    """Errors inside say of which stage they are."""
+    try:
+        yield
+    except QuiltError as error:
+        raise QuiltError(f"stage {stage.name}: {error}") from None
+
+
+def _with_inputs(settings: dict[str, Any], moved: Config) -> dict[str, Any]:
+    """Settings with inputs where they are now."""
+    system = moved.system
+    paths = {"topology": system.topology, "coordinates": system.coordinates}
+    flags = {("system", name): path for name, path in paths.items()}
+    if system.parameters:
+        flags["system", "parameters"] = list(system.parameters)  # type: ignore[assignment]
+    return merge(settings, flags)
+
+
+def _as_toml(settings: dict[str, Any]) -> bytes:
+    head = "# The stages of this run, which are in folders beside this file; read by --resume.\n\n"
+    return (head + tomli_w.dumps(_plain(settings))).encode()
+
+
+def _plain(value: Any) -> Any:
+    """A value as TOML can have it."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items() if item is not None}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return str(value) if isinstance(value, Path) else value

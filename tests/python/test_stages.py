@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stages of one configuration, and annealing: stops anywhere change nothing; mistakes are named."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from boxes import water_box
+from disk import Faults, Killed
+from fake_engine import FakeEngine
+
+import quiltmd
+from quiltmd import QuiltError
+from quiltmd.running import runner, stages
+from quiltmd.running.config import build_config, read_config
+
+pytestmark = pytest.mark.filterwarnings("ignore:a cutoff of:quiltmd.QuiltWarning")
+
+MODULES = ("quiltmd.outputs.files.os", "quiltmd.running.folder.os")
+NAMES = ("1-minimise", "2-heat", "3-release")
+
+
+@pytest.fixture
+def _waters(monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded = water_box((3, 3, 3))
+    monkeypatch.setattr(runner, "load", lambda *files, **options: loaded)
+    monkeypatch.setattr(runner, "check_overlaps", lambda *loaded: None)
+
+
+def settings(tmp_path: Path, out: str = "out") -> dict[str, Any]:
+    for name in ("a.prmtop", "a.inpcrd"):
+        (tmp_path / name).write_text(name)
+    return {
+        "system": {
+            "topology": str(tmp_path / "a.prmtop"),
+            "coordinates": str(tmp_path / "a.inpcrd"),
+        },
+        "nonbonded": {"cutoff": 0.4},
+        "integrator": {"seed": 3},
+        "run": {"steps": 20, "device": "cpu"},
+        "output": {
+            "dir": tmp_path / out,
+            "log_every": 4,
+            "trajectory_every": 6,
+            "checkpoint_every": 7,
+        },
+        "stage": [
+            {"name": "minimise", "run": {"steps": 0, "minimize": True}},
+            {
+                "name": "heat",
+                "integrator": {"annealing": [[0, 50], [0.03, 250]], "annealing_every": 5},
+            },
+            {"name": "release", "integrator": {"ensemble": "nve"}, "output": {"final": ["cif"]}},
+        ],
+    }
+
+
+def results(out: Path) -> list[Any]:
+    """What two runs have in common: without speeds and times of day."""
+    found: list[Any] = []
+    for name in NAMES:
+        folder = out / name
+        rows = [line.rsplit(",", 1)[0] for line in (folder / "log.csv").read_text().splitlines()]
+        state = quiltmd.read_checkpoint(folder / "checkpoint.qmd").state
+        found += [rows, quiltmd.digest(state), (folder / "final.cif").read_bytes()]
+        if name != NAMES[0]:
+            found.append((folder / "trajectory.dcd").read_bytes())
+    return found
+
+
+@pytest.mark.usefixtures("_waters")
+def test_each_stage_begins_where_the_one_before_ended(tmp_path: Path) -> None:
+    outcome = stages.start(settings(tmp_path), engine=FakeEngine)
+    assert (outcome.step, outcome.interrupted) == (20, False)
+    out = tmp_path / "out"
+    states = [quiltmd.read_checkpoint(out / name / "checkpoint.qmd").state for name in NAMES]
+    rows = [(out / name / "log.csv").read_text().splitlines() for name in NAMES]
+    assert [state.step for state in states] == [0, 20, 20]
+    assert len(rows[0]) == 2
+    last, first = rows[1][-1].split(","), rows[2][1].split(",")
+    assert (last[0], first[0]) == ("20", "0")
+    assert last[2:5] == first[2:5]  # potential, kinetic, total
+    assert read_config(out / "3-release" / "config.toml")["integrator"]["ensemble"] == "nve"
+    assert not (out / "3-release" / "final.ncrst").exists()
+
+
+@pytest.mark.usefixtures("_waters")
+def test_kills_between_and_within_stages_change_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed again and again after some more file operations, until it is done."""
+    stages.start(settings(tmp_path, "whole"), engine=FakeEngine)
+    whole = results(tmp_path / "whole")
+    out, kills, allowed = tmp_path / "out", 0, 23
+    while True:
+        faults = Faults(allowed, "kill")
+        with monkeypatch.context() as patch:
+            for module in MODULES:
+                patch.setattr(module, faults)
+            try:
+                if (out / "config.toml").exists():
+                    stages.resume(out, engine=FakeEngine)
+                else:
+                    stages.start(settings(tmp_path), overwrite=True, engine=FakeEngine)
+                break
+            except Killed:
+                kills, allowed = kills + 1, allowed + 22
+    assert kills > 3
+    assert results(out) == whole
+
+
+@pytest.mark.usefixtures("_waters")
+def test_a_signal_in_a_stage(tmp_path: Path, capsys: Any) -> None:
+    class Interrupting(FakeEngine):
+        def run(self, steps: int) -> None:
+            super().run(steps)
+            if self.calls == 3:
+                os.kill(os.getpid(), signal.SIGTERM)
+
+    stages.start(settings(tmp_path, "whole"), engine=FakeEngine)
+    outcome = stages.start(settings(tmp_path), engine=Interrupting)
+    assert outcome.interrupted
+    assert outcome.signal == signal.SIGTERM
+    assert not (tmp_path / "out" / NAMES[2]).exists()
+    assert f"--resume {tmp_path / 'out'}\n" in capsys.readouterr().err
+    assert not stages.resume(tmp_path / "out", {("run", "threads"): 1}, FakeEngine).interrupted
+    assert results(tmp_path / "out") == results(tmp_path / "whole")
+    assert "minimise: done before" in capsys.readouterr().err
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*")}
+    stages.resume(tmp_path / "out", engine=FakeEngine)  # all done: nothing to do
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*")} == before
+
+
+@pytest.mark.usefixtures("_waters")
+def test_overwriting_keeps_earlier_stages(tmp_path: Path) -> None:
+    stages.start(settings(tmp_path), engine=FakeEngine)
+    with pytest.raises(QuiltError, match=r"already has files .*1-minimise.*--overwrite"):
+        stages.start(settings(tmp_path), engine=FakeEngine)
+    whole = results(tmp_path / "out")
+    stages.start(settings(tmp_path), overwrite=True, engine=FakeEngine)
+    assert results(tmp_path / "out" / "backup.1") == whole
+    assert results(tmp_path / "out") == whole
+    assert stages.has_stages(tmp_path / "out")
+    assert not stages.has_stages(tmp_path / "out" / NAMES[0])
+
+
+@pytest.mark.usefixtures("_waters")
+def test_an_error_names_its_stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(FakeEngine, "explode_at", 9)
+    with pytest.raises(QuiltError, match=r"stage heat: step 9: .*2-heat/checkpoint.qmd \(step 7\)"):
+        stages.start(settings(tmp_path), engine=FakeEngine)
+    with pytest.raises(QuiltError, match="each stage has its own number of steps"):
+        stages.resume(tmp_path / "out", {("run", "steps"): 99}, FakeEngine)
+    monkeypatch.setattr(FakeEngine, "explode_at", None)
+    assert stages.resume(tmp_path / "out", engine=FakeEngine).step == 20
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"name": "a b"}, r"x.toml: \[\[stage\]\] 2: needs a name"),
+        ({"name": "minimise"}, "there are two stages named 'minimise'"),
+        ({"name": "b", "system": {"hmr": True}}, "leave out system: all stages are of one system"),
+        ({"name": "b", "output": {"dir": "x"}}, "leave out dir: each stage has its folder"),
+        ({"name": "b", "integrater": {}}, r"\(b\): \[integrater\] is not a known section"),
+        ({"name": "b", "run": {"stepz": 1}}, r"\(b\): \[run\] stepz is not a known key"),
+    ],
+)
+def test_mistakes_in_stages(tmp_path: Path, change: Any, message: str) -> None:
+    given = settings(tmp_path)
+    given["stage"] = [{"name": "minimise"}, change]
+    with pytest.raises(QuiltError, match=message):
+        stages.start(given, "x.toml")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("integrator", "message"),
+    [
+        ({"annealing": []}, "needs points whose times, ps, are positive and ascend"),
+        ({"annealing": [[5, 10], [5, 20]]}, "times, ps, are positive and ascend"),
+        ({"annealing": [[0, -1]]}, "temperatures must be from 0 to"),
+        ({"annealing": [[0, 10]], "temperature": 20}, r"leave out temperature \(20 K\)"),
+        ({"annealing": [[0, 10]], "ensemble": "nve"}, "nve has no heat bath"),
+    ],
+)
+def test_mistakes_in_annealing(tmp_path: Path, integrator: Any, message: str) -> None:
+    given = settings(tmp_path)
+    del given["stage"]
+    given["integrator"] = integrator
+    with pytest.raises(QuiltError, match=message):
+        build_config(given)
+
+
+@pytest.mark.usefixtures("_waters")
+def test_temperatures_follow_the_schedule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = settings(tmp_path)
+    del given["stage"]
+    given["integrator"] = {"annealing": [[0.0, 100], [0.02, 200], [0.03, 150]], "seed": 1}
+    given["integrator"]["annealing_every"] = 5
+    set_at: list[tuple[int, float]] = []
+    real = FakeEngine.set_conditions
+
+    def note(self: FakeEngine, values: dict[str, float], *rest: Any) -> None:
+        set_at.append((self._step, values["temperature"]))
+        real(self, values, *rest)
+
+    monkeypatch.setattr(FakeEngine, "set_conditions", note)
+    config = build_config(given)
+    assert config.integrator.temperature == 100
+    runner.start(config, engine=FakeEngine)
+    steps, temperatures = zip(*set_at, strict=True)
+    assert steps == (0, 5, 10, 15)
+    np.testing.assert_allclose(temperatures, [100, 150, 200, 150])
+    assert build_config(read_config(config.output.dir / "config.toml")) == config
+
+
+@pytest.mark.parametrize("thermostat", ["langevin", "velocity-rescaling"])
+def test_annealing_has_the_same_bits_after_stops(
+    alanine: tuple[Path, Path], tmp_path: Path, thermostat: str
+) -> None:
+    """In the compiled core, stopped within a stretch of one temperature and at its end."""
+
+    def config(out: str, steps: int) -> Any:
+        return build_config(
+            {
+                "system": {"topology": alanine[0], "coordinates": alanine[1]},
+                "integrator": {
+                    "seed": 3,
+                    "annealing": [[0, 100], [0.04, 300]],
+                    "annealing_every": 8,
+                },
+                "thermostat": {"kind": thermostat},
+                "run": {"steps": steps, "device": "cpu"},
+                "output": {"dir": tmp_path / out, "checkpoint_every": 0},
+            }
+        )
+
+    runner.start(config("whole", 30))
+    runner.start(config("stopped", 11))
+    for steps in (16, 30):
+        runner.resume(tmp_path / "stopped", {("run", "steps"): steps})
+    states = [
+        quiltmd.read_checkpoint(tmp_path / out / "checkpoint.qmd").state
+        for out in ("whole", "stopped")
+    ]
+    assert quiltmd.digest(states[0]) == quiltmd.digest(states[1])
