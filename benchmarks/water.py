@@ -105,7 +105,7 @@ def validation_data(pv: Any, saved: dict[str, Any], temperature: float) -> Any:
         system=pv.data.SystemData(
             natoms=3 * waters,
             nconstraints=3 * waters,
-            ndof_reduction_tra=6 * waters - int(saved["degrees_of_freedom"]),
+            ndof_reduction_tra=6 * waters - float(saved["degrees_of_freedom"]),
             ndof_reduction_rot=0,
         ),
         ensemble=pv.data.EnsembleData(

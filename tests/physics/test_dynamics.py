@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from boxes import constraint_error, momentum, residual_stretch, water_box
+from boxes import bare_system, constraint_error, momentum, residual_stretch, water_box
 
 import quiltmd
 from quiltmd import (
@@ -196,6 +196,26 @@ def validate(water: tuple[Any, Any], series: Series) -> tuple[float, float]:
     np.random.seed(1)  # physical_validation draws its bootstrap from numpy's global state
     found = pv.kinetic_energy.distribution(data, strict=False, verbosity=0)
     return float(found[0]), float(found[1])
+
+
+@pytest.mark.parametrize("phase", [8, 20])
+def test_temperature_counts_the_motion_of_the_centre_of_mass(phase: int) -> None:
+    """Of two free atoms, of whose six degrees of freedom three are removed every 20 steps and
+    heated again by friction: at any step the temperature is that of the bath."""
+    system = bare_system([40.0, 20.0], [0, 0], [0, 0], [[0.0]], [[0.0]])
+    start = State(np.array([[0.5, 0.5, 0.5], [1.5, 1.5, 1.5]]), np.zeros((2, 3)), np.eye(3) * 3)
+    bath = LangevinMiddle(300, friction=20, timestep=0.002, seed=1, remove_com_every=20)
+    plain = Nonbonded(method="cutoff", cutoff=0.9)
+    simulation = Simulation(system, start, plain, bath, device="cpu", threads=1)
+    simulation.run(1000 + phase)
+    found = []
+    for _ in range(1500):
+        simulation.run(20)
+        found.append(simulation.temperature())
+    freedom = simulation.degrees_of_freedom
+    assert freedom == pytest.approx(6 - 3 * np.exp(-2 * 20 * 0.002 * phase))
+    error = 300 * np.sqrt(2 / freedom / len(found) * 2)  # samples are a velocity's lifetime apart
+    assert np.mean(found) == pytest.approx(300, abs=5 * error)
 
 
 def test_kinetic_energy_is_distributed_as_it_should(water: tuple[Any, Any]) -> None:

@@ -8,6 +8,7 @@ for the data that are read, and for no others.
 
 from __future__ import annotations
 
+import math
 import time
 from abc import ABC, abstractmethod
 from typing import Any
@@ -64,10 +65,19 @@ class Readout(ABC):
         return self.step * self.integrator.timestep
 
     @property
-    def degrees_of_freedom(self) -> int:
-        """Of the kinetic energy: 3 N minus constraints, minus 3 where the centre of mass rests."""
-        drift = 3 if self.integrator.remove_com_every or self.thermostat else 0
-        return max(0, self.system.degrees_of_freedom - drift)
+    def degrees_of_freedom(self) -> float:
+        """Of the kinetic energy: 3 N minus constraints, minus 3 where the centre of mass rests.
+
+        The noise of a Langevin integrator sets it in motion again: a time t after its motion was
+        removed 3 exp(-2 friction t) are missing.
+        """
+        every = self.integrator.remove_com_every
+        if not every and self.thermostat is None:
+            return float(self.system.degrees_of_freedom)
+        friction = getattr(self.integrator, "friction", 0.0)
+        steps = (self.step - 1) % every + 1 if every and self.step else 0  # since it was removed
+        resting = 3 * math.exp(-2 * friction * steps * self.integrator.timestep)
+        return max(0.0, self.system.degrees_of_freedom - resting)
 
     def positions(self) -> NDArray[np.float64]:
         """(N, 3) nm, unwrapped, molecules whole, in the order of the input."""
