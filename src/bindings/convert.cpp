@@ -161,8 +161,7 @@ ListSettings lists_from(const nb::dict& d) {
 
 RunSettings run_from(const nb::dict& d) {
   return {value<int>(d, "ranks"), value<int>(d, "threads"), value<std::string>(d, "device"),
-          value<bool>(d, "balance"),
-          value<std::string>(d, "transport")};
+          value<bool>(d, "balance"), value<std::string>(d, "transport")};
 }
 
 Box box_from(const Matrix& m) {

@@ -9,12 +9,10 @@
 #include <exception>
 
 #include "bindings/convert.h"
-#include "computes/nonbonded/pair_parameters.h"
-#include "computes/pme/setup.h"
-#include "computes/reference.h"
 #include "device/cuda/cuda_device.h"
 #include "math/error.h"
 #include "runtime/devices.h"
+#include "runtime/evaluate_reference.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -201,35 +199,16 @@ nb::list term_forms() {
 
 nb::dict reference(const nb::dict& arrays, const nb::dict& nonbonded, const Matrix& box_rows,
                    const Points& positions) {
-  const System system = with_groups(system_from(arrays));
+  const System system = system_from(arrays);
   const NonbondedSettings settings = nonbonded_from(nonbonded);
   const Box box = box_from(box_rows);
-  const auto input = points_from(positions);
-  Evaluation out;
-  const size_t n = input.size();
-  out.forces.resize(n);
-  std::vector<Vec3d> internal(n), forces(n);
-  Constant constant, dispersion;
-  {
-    nb::gil_scoped_release release;
-    for (size_t i = 0; i < n; ++i) internal[i] = input[static_cast<size_t>(system.input_index[i])];
-    reference_bonded(system, box, internal, out);
-    reference_pairs(system, settings, box, internal, out);
-    if (settings.pme) reference_pme(system, settings, box, internal, out);
-    reference_group_virial(system, box, internal, out);
-    constant = ewald_constant(system, settings, box.volume());
-    dispersion = dispersion_constant(system, settings, box.volume());
-    for (size_t i = 0; i < n; ++i)
-      forces[static_cast<size_t>(system.input_index[i])] = out.forces[i];
-  }
+  const auto points = points_from(positions);
+  const ReferenceResult found =
+      released([&] { return evaluate_reference(system, settings, box, points); });
   nb::dict result;
-  result["energies"] = potential_energies(out.energy, {constant.energy, dispersion.energy});
-  result["forces"] = to_array(forces);
-  Symmetric virial;
-  for (int k = 0; k < Symmetric::kParts; ++k)
-    virial[k] = out.energy[static_cast<size_t>(kVirial + k)] +
-                (k < 3 ? constant.virial + dispersion.virial : 0);
-  result["virial"] = to_array(virial);
+  result["energies"] = found.energies;
+  result["forces"] = to_array(found.forces);
+  result["virial"] = to_array(found.virial);
   return result;
 }
 

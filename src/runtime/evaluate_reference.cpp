@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/evaluate_reference.h"
+
+#include "computes/nonbonded/pair_parameters.h"
+#include "computes/pme/setup.h"
+#include "computes/reference.h"
+
+namespace quiltmd {
+
+ReferenceResult evaluate_reference(const System& input, const NonbondedSettings& settings,
+                                   const Box& box, const std::vector<Vec3d>& positions) {
+  const System system = with_groups(input);
+  std::vector<Vec3d> internal;
+  for (const int32_t atom : system.input_index)
+    internal.push_back(positions[static_cast<size_t>(atom)]);
+  Evaluation out;
+  reference_bonded(system, box, internal, out);
+  reference_pairs(system, settings, box, internal, out);
+  if (settings.pme) reference_pme(system, settings, box, internal, out);
+  reference_group_virial(system, box, internal, out);
+
+  const Constant ewald = ewald_constant(system, settings, box.volume());
+  const Constant dispersion = dispersion_constant(system, settings, box.volume());
+  ReferenceResult result;
+  result.energies = potential_energies(out.energy, {ewald.energy, dispersion.energy});
+  result.forces.resize(internal.size());
+  for (size_t i = 0; i < internal.size(); ++i)
+    result.forces[static_cast<size_t>(system.input_index[i])] = out.forces[i];
+  for (int k = 0; k < Symmetric::kParts; ++k)
+    result.virial[k] = out.energy[static_cast<size_t>(kVirial + k)] +
+                       (k < 3 ? ewald.virial + dispersion.virial : 0);
+  return result;
+}
+
+}  // namespace quiltmd
