@@ -160,8 +160,9 @@ ListSettings lists_from(const nb::dict& d) {
 }
 
 RunSettings run_from(const nb::dict& d) {
-  return {value<int>(d, "ranks"), value<int>(d, "threads"), value<std::string>(d, "device"),
-          value<bool>(d, "balance"), value<std::string>(d, "transport")};
+  return {value<int>(d, "ranks"),          value<int>(d, "threads"),
+          value<std::string>(d, "device"), value<bool>(d, "balance"),
+          value<std::string>(d, "mesh"),   value<std::string>(d, "transport")};
 }
 
 Box box_from(const Matrix& m) {

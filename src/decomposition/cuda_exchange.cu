@@ -11,6 +11,7 @@ namespace quiltmd {
 namespace exchange {
 
 constexpr int kThreads = 128;
+constexpr int kStepThreads = kWarp;  // in a step: as small as blocks of pairs, whose places they take
 constexpr int kLayoutThreads = 1024;
 constexpr int kMigrantBlocks = 16;  // of those that read
 
@@ -18,8 +19,8 @@ constexpr int kMigrantBlocks = 16;  // of those that read
 
 __global__ void __launch_bounds__(kThreads)
     send_migrants_kernel(const __grid_constant__ SendMigrants op) {
-  wait_for_previous();
   release_next();
+  wait_for_previous();
   const int n = blockIdx.x * kThreads + threadIdx.x;
   if (n >= min(*op.bin.count, op.bin.capacity)) return;
   const PlacedGroup group = op.bin.placed[n];
@@ -35,8 +36,8 @@ __global__ void __launch_bounds__(kThreads)
 
 // Once all groups have been counted. Where not all of them fit, none are announced.
 __global__ void send_header_kernel(const __grid_constant__ SendMigrants op) {
-  wait_for_previous();
   release_next();
+  wait_for_previous();
   const int groups = op.tally[0], atoms = op.tally[1];
   const bool fits = groups <= op.room.groups && atoms <= op.room.atoms;
   if (!fits) op.faults->message_overflow |= kMigrantMessage;
@@ -46,8 +47,8 @@ __global__ void send_header_kernel(const __grid_constant__ SendMigrants op) {
 
 __global__ void __launch_bounds__(kThreads)
     receive_migrants_kernel(const __grid_constant__ ReceiveMigrants op) {
-  wait_for_previous();
   release_next();
+  wait_for_previous();
   const uint32_t number = op.in.number.get();
   const MessageWord* const in = op.in.buffer();
   const MessageWord header = DeviceWords::take(op.in, in, number);
@@ -60,8 +61,8 @@ __global__ void __launch_bounds__(kThreads)
 
 __global__ void __launch_bounds__(kThreads)
     forget_slots_kernel(const __grid_constant__ ForgetSlots op) {
-  wait_for_previous();
   release_next();
+  wait_for_previous();
   const int slot = blockIdx.x * kThreads + threadIdx.x;
   if (slot >= min(*op.slot_count, op.slot_capacity)) return;
   if (must_be_redone(*op.faults, *op.step)) return;
@@ -83,8 +84,8 @@ __device__ int atoms_before(const PatchExchange& exchange, const PlacedPatch* pa
 
 __global__ void __launch_bounds__(kThreads)
     send_proxies_kernel(const __grid_constant__ SendProxies op) {
-  wait_for_previous();
   release_next();
+  wait_for_previous();
   const uint32_t number = op.out.number.get();
   MessageWord* const out = op.out.buffer();
   const int at = atoms_before(op.exchange, op.patches), room = op.exchange.atom_room;
@@ -100,8 +101,8 @@ __global__ void __launch_bounds__(kThreads)
 
 __global__ void __launch_bounds__(kThreads)
     receive_counts_kernel(const __grid_constant__ ReceiveCounts op) {
-  wait_for_previous();
   release_next();
+  wait_for_previous();
   const int k = blockIdx.x * kThreads + threadIdx.x;
   if (k >= op.exchange.count) return;
   const MessageWord word = DeviceWords::take(op.in, op.in.buffer() + k, op.in.number.get());
@@ -110,8 +111,8 @@ __global__ void __launch_bounds__(kThreads)
 
 __global__ void __launch_bounds__(kLayoutThreads)
     lay_out_proxies_kernel(const __grid_constant__ LayOutProxies op) {
-  wait_for_previous();
   release_next();
+  wait_for_previous();
   int slot = *op.owned_slots, used = slot;
   for (int base = 0; base < op.proxy_count; base += kLayoutThreads) {
     const int p = base + threadIdx.x;
@@ -134,8 +135,8 @@ __global__ void __launch_bounds__(kLayoutThreads)
 
 __global__ void __launch_bounds__(kThreads)
     receive_proxies_kernel(const __grid_constant__ ReceiveProxies op) {
-  wait_for_previous();
   release_next();
+  wait_for_previous();
   const uint32_t number = op.in.number.get();
   const MessageWord* const in = op.in.buffer();
   const int at = atoms_before(op.exchange, op.patches), index = op.exchange.patches[blockIdx.x];
@@ -154,38 +155,38 @@ __global__ void __launch_bounds__(kThreads)
 
 // ---- Steps ---------------------------------------------------------------------------------
 
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kStepThreads)
     send_positions_kernel(const __grid_constant__ SendPositions op) {
-  wait_for_previous();
   release_next();
-  const int m = blockIdx.x * kThreads + threadIdx.x;
+  wait_for_previous();
+  const int m = blockIdx.x * kStepThreads + threadIdx.x;
   if (m < *op.exchange.atom_count)
     write_position<DeviceWords>(op, op.out.buffer(), op.out.number.get(), m);
 }
 
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kStepThreads)
     receive_positions_kernel(const __grid_constant__ ReceivePositions op) {
-  wait_for_previous();
   release_next();
-  const int m = blockIdx.x * kThreads + threadIdx.x;
+  wait_for_previous();
+  const int m = blockIdx.x * kStepThreads + threadIdx.x;
   if (m < *op.exchange.atom_count)
     read_position<DeviceWords>(op, op.in.buffer(), op.in.number.get(), m);
 }
 
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kStepThreads)
     send_forces_kernel(const __grid_constant__ SendForces op) {
-  wait_for_previous();
   release_next();
-  const int m = blockIdx.x * kThreads + threadIdx.x;
+  wait_for_previous();
+  const int m = blockIdx.x * kStepThreads + threadIdx.x;
   if (m < *op.exchange.atom_count)
     write_force<DeviceWords>(op, op.out.buffer(), op.out.number.get(), m);
 }
 
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kStepThreads)
     receive_forces_kernel(const __grid_constant__ ReceiveForces op) {
-  wait_for_previous();
   release_next();
-  const int m = blockIdx.x * kThreads + threadIdx.x;
+  wait_for_previous();
+  const int m = blockIdx.x * kStepThreads + threadIdx.x;
   if (m >= *op.exchange.atom_count) return;
   const ForceParts force = read_force<DeviceWords>(op, op.in.buffer(), op.in.number.get(), m);
   const int slot = slot_in(op.exchange.slot_of[m]);
@@ -246,7 +247,8 @@ void receive_proxies(const ReceiveProxies& op, CudaContext& context) {
 template <class Op, void (*kernel)(Op)>
 void for_atoms(const Op& op, CudaContext& context) {
   launch(context,
-         {Op::kName, blocks_for(op.exchange.atom_room, kThreads), kThreads, 0, Start::kEarly},
+         {Op::kName, blocks_for(op.exchange.atom_room, exchange::kStepThreads),
+          exchange::kStepThreads, 0, Start::kEarly},
          kernel, op);
 }
 

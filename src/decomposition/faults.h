@@ -22,9 +22,9 @@ struct Faults {
   int64_t constraint_step;  // first step (plus 1) at which constraints did not converge
   int32_t blowup_atom;      // internal indices
   int32_t constraint_atom;
-  int32_t list_overflow;  // entries, terms or groups that did not fit: the largest need
+  int32_t list_overflow;     // entries, terms or groups that did not fit: the largest need
   int32_t message_overflow;  // bits of MessageKind: a message had no room for all atoms
-  int32_t refused;        // a rebuild met one of these and left layout, lists and start alone
+  int32_t refused;           // a rebuild met one of these and left layout, lists and start alone
 
   // What an operation uses that reports faults unless the layout was refused: reports may come in any
   // order, and only a layout writes `refused`.
@@ -39,14 +39,11 @@ struct Faults {
 // last of them did no harm: the next lists are built from where it is then.
 QMD_HD bool must_be_redone(const Faults& faults, int64_t step) {
   return faults.blowup_step || faults.constraint_step || faults.list_overflow ||
-         faults.message_overflow ||
-         (faults.violation_step && faults.violation_step < step);
+         faults.message_overflow || (faults.violation_step && faults.violation_step < step);
 }
 
 // The earlier of two steps, where 0 means never.
-QMD_HD int64_t earlier_step(int64_t a, int64_t b) {
-  return a == 0 ? b : (b == 0 || a < b ? a : b);
-}
+QMD_HD int64_t earlier_step(int64_t a, int64_t b) { return a == 0 ? b : (b == 0 || a < b ? a : b); }
 
 // Add what another rank found; `refused` stays each rank's own.
 QMD_HD void merge_faults(Faults& to, const Faults& from) {

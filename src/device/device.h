@@ -25,9 +25,10 @@ namespace quiltmd {
 // Independent queues of one device. Work on one stream runs in order; events order streams among each
 // other. What decides how long a step takes on a small system is the chain of short kernels on the
 // main stream: long-range sum, integration. The large kernels go beside it: pair lists, short-range
-// forces. What other ranks wait for, and what waits for them, has a stream that goes before both.
-enum class Stream { kMain = 0, kSide = 1, kHalo = 2 };
-inline constexpr int kStreamCount = 3;
+// forces. Messages have a stream that goes before both; what waits for positions of other ranks, one
+// between main and side.
+enum class Stream { kMain = 0, kSide = 1, kHalo = 2, kBoundary = 3 };
+inline constexpr int kStreamCount = 4;
 
 // The number of an operation, made of its name: the same in every process. (FNV-1a, 32 bits; tables of
 // kernels refuse two names with one number.)

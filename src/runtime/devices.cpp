@@ -98,17 +98,23 @@ void check_device_can(const std::string& name, const NonbondedSettings& nonbonde
   if (nonbonded.pme && name.starts_with("cuda")) check_gpu_pme_grid(nonbonded.grid);
 }
 
-bool kernels_exchange(const std::string& transport, const Device& a, const Device& b) {
-  if (transport == "staged") return false;
-  if (transport != "auto" && transport != "peer")
+bool kernels_exchange(const std::string& transport,
+                      const std::vector<std::unique_ptr<Device>>& devices) {
+  if (transport != "auto" && transport != "peer" && transport != "staged")
     throw Error("unknown transport '" + transport + "': choose auto, peer or staged");
-  const PeerAccess access = a.peer_access(b);
-  if (transport == "auto") return access == PeerAccess::kOtherGpu;
-  if (access == PeerAccess::kNone)
+  bool all = true, apart = true;
+  for (const auto& a : devices)
+    for (const auto& b : devices) {
+      if (a == b) continue;
+      const PeerAccess access = a->peer_access(*b);
+      all = all && access != PeerAccess::kNone;
+      apart = apart && access == PeerAccess::kOtherGpu;
+    }
+  if (transport == "peer" && !all)
     throw Error(
-        "transport 'peer' needs GPUs whose kernels reach each other's memory: `quiltmd "
-        "devices` shows which do; leave it out, or use 'staged'");
-  return true;
+        "transport 'peer' needs GPUs whose kernels reach each other's memory: `quiltmd devices` "
+        "shows which do; leave it out, or use 'staged'");
+  return transport == "peer" || (transport == "auto" && apart);
 }
 
 DeviceDescription describe_cpu() { return HostDevice(1, host_kernels()).describe(); }

@@ -28,11 +28,13 @@ void check_one_architecture(const std::vector<DeviceDescription>& devices);
 // Throws Error where a device of this name cannot do such a simulation, whether there is one or not.
 void check_device_can(const std::string& name, const NonbondedSettings& nonbonded);
 
-// Whether kernels of two ranks exchange messages by writing to each other's memory; otherwise the host
-// carries them. By `transport`: "auto", wherever the devices can, but not between ranks on one GPU,
-// whose kernels may not run at the same time; "staged", never; "peer", always. Throws Error for
-// another name, and where "peer" is impossible.
-bool kernels_exchange(const std::string& transport, const Device& a, const Device& b);
+// Whether kernels of all ranks exchange messages by writing to each other's memory; otherwise the host
+// carries all of them, for a rank whose host waits for one message cannot have kernels wait for
+// another. By `transport`: "auto", where the devices can, but not where ranks share a GPU, whose
+// kernels may not run at the same time; "staged", never; "peer", always. Throws Error for another name,
+// and where "peer" is impossible.
+bool kernels_exchange(const std::string& transport,
+                      const std::vector<std::unique_ptr<Device>>& devices);
 
 // The processor as a device.
 DeviceDescription describe_cpu();

@@ -22,6 +22,8 @@ constexpr int kFirstBalance = 4;
 constexpr int kLaterBalance = 100;
 // A rank may be this much busier than the mean before computes move.
 constexpr double kBalanceTolerance = 1.03;
+// Grids up to this many points are transformed by every GPU, larger ones by all together.
+constexpr int64_t kReplicatedPoints = 700'000;
 
 std::vector<Vec3d> reorder(const std::vector<Vec3d>& from, const std::vector<int32_t>& index,
                            bool to_internal) {
@@ -80,18 +82,30 @@ void Engine::create_ranks(const HostState& internal) {
   atoms_in_patches_ = atoms_per_patch(setup_->grid, from);
   assignment_ = share_patches(setup_->grid, atoms_in_patches_, run_.ranks);
   const auto plans = plan_ranks(setup_->grid, assignment_, atoms_in_patches_);
-  transport_ = make_local_transport(run_.ranks, [this](int a, int b) {
-    return a != b && kernels_exchange(run_.transport, *devices_[static_cast<size_t>(a)],
-                                      *devices_[static_cast<size_t>(b)]);
-  });
+  transport_ = make_local_transport(run_.ranks, [peer = kernels_exchange(run_.transport, devices_)](
+                                                    int a, int b) { return peer && a != b; });
   for (int r = 0; r < run_.ranks; ++r) {
     const auto i = static_cast<size_t>(r);
-    ranks_.push_back(std::make_unique<Rank>(*setup_, *devices_[i], *transport_[i],
-                                            RankView{r, run_.ranks, plans}));
+    RankView view{r, run_.ranks, plans};
+    view.mesh = mesh_sharing();
+    ranks_.push_back(std::make_unique<Rank>(*setup_, *devices_[i], *transport_[i], view));
   }
   move_atoms([&](Rank& rank) { rank.load(internal); });
   balanced_at_ = internal.step;
   balanced_ = false;
+}
+
+// On GPUs a small grid takes longer to send to and fro than to transform.
+MeshSharing Engine::mesh_sharing() const {
+  if (run_.mesh == "distributed") return MeshSharing::kDistributed;
+  if (run_.mesh == "replicated") return MeshSharing::kReplicated;
+  if (run_.mesh != "auto")
+    throw Error("unknown way to share PME '" + run_.mesh +
+                "': choose auto, distributed or replicated");
+  const Int3 n = nonbonded_.grid;
+  const bool small = int64_t{n.x} * n.y * n.z <= kReplicatedPoints;
+  const bool gpus = !devices_.front()->capabilities().host_memory;
+  return gpus && small ? MeshSharing::kReplicated : MeshSharing::kDistributed;
 }
 
 void Engine::for_ranks(const std::function<void(Rank&)>& body) {

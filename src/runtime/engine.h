@@ -18,6 +18,7 @@ struct RunSettings {
   int threads = 1;  // per rank
   std::string device = "cpu";
   bool balance = true;
+  std::string mesh = "auto";       // transforms of PME: "distributed" or "replicated"
   std::string transport = "auto";  // of messages between ranks: see kernels_exchange()
 };
 
@@ -70,6 +71,7 @@ class Engine {
 
  private:
   void create_ranks(const HostState& internal);
+  MeshSharing mesh_sharing() const;
   void for_ranks(const std::function<void(Rank&)>& body);
   void move_atoms(const std::function<void(Rank&)>& body);  // and forget what was evaluated
   void require_state() const;

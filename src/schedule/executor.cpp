@@ -16,7 +16,7 @@ namespace {
 // then one for each task.
 constexpr int kForkEvent = 0, kJoinEvents = 1, kFirstTaskEvent = kJoinEvents + kStreamCount;
 
-constexpr Stream kOtherStreams[] = {Stream::kSide, Stream::kHalo};
+constexpr Stream kOtherStreams[] = {Stream::kSide, Stream::kHalo, Stream::kBoundary};
 
 // The edge of messages by which ranks tell each other where their inboxes are.
 constexpr int kAddresses = -1;

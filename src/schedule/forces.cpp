@@ -79,29 +79,33 @@ Schedule force_schedule(RankMemory& memory, const RankView& view, Clear clear_fi
                              {step_message(memory, Edge::kPositions, plan.receives[e])}}));
 
   // The chain of the long-range sum leads on the main stream, all else goes beside it; work that no
-  // other rank awaits starts when the first kernel of that chain has found room. After a rebuild the
-  // lists are still being built on the side stream: what needs none then ends the main one.
+  // other rank awaits starts when charges are on the grid and the kernels behind that have found room.
+  // After a rebuild the lists are still being built on the side stream: what needs none then ends the
+  // main one.
   std::optional<LongRangeTasks> sum;
   if (memory.mesh && reach == Reach::kAll) sum = add_long_range(s, memory, view, energies);
   const bool rebuilt = follows == Follows::kRebuild;
   // Without that sum pairs are the longest chain, and lead; not behind lists that are being built. What
-  // reads proxies goes with the halo, unless lists are being built where others go.
+  // reads proxies has a stream of its own, unless lists are being built where others go.
   const bool pairs_lead = reach == Reach::kShort && !rebuilt && view.ranks == 1;
   const auto stream_of = [&](const Work& work) {
     if (work.lists == Lists::kUsed ? pairs_lead : rebuilt) return Stream::kMain;
-    const bool halo = view.ranks > 1 && !rebuilt && work.positions == Positions::kWithProxies;
-    return halo ? Stream::kHalo : Stream::kSide;
+    const bool apart = view.ranks > 1 && !rebuilt && work.positions == Positions::kWithProxies;
+    return apart ? Stream::kBoundary : Stream::kSide;
   };
   const auto add = [&](const Work& work, Priority priority, std::vector<TaskId> after) {
     const Stream stream = stream_of(work);
-    if (sum && work.positions == Positions::kOwned) after.push_back(sum->first);
+    if (sum && work.positions == Positions::kOwned) after.push_back(sum->charged);
     if (sum && work.lists == Lists::kNotUsed && rebuilt) after.push_back(sum->last);
     return s.add({work.name, priority, stream, std::move(after),
                   [launch = work.launch, stream](Post&) { launch(stream); }});
   };
 
   std::vector<TaskId> proxies_used = proxies;
-  for (const Work& work : step_work(memory, energies, Positions::kWithProxies))
+  auto with_proxies = step_work(memory, energies, Positions::kWithProxies);
+  // Kernels of many small blocks last: those of few large ones would find no room among them.
+  if (view.ranks > 1) std::reverse(with_proxies.begin(), with_proxies.end());
+  for (const Work& work : with_proxies)
     proxies_used.push_back(add(work, Priority::kAwaited, proxies));
   for (size_t e = 0; e < plan.receives.size(); ++e)
     s.add({"forces.send",

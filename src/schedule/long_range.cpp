@@ -49,7 +49,9 @@ class LongRange {
 
   LongRangeTasks add() {
     const std::vector<TaskId> charges = spread();
-    return {charges.front(), gather(inverse(convolve(transform(charges))))};
+    // Where kernels wait for messages, those behind have found room by then.
+    const TaskId charged = view_.host_carries ? charges.front() : charges.back();
+    return {charged, gather(inverse(convolve(transform(charges))))};
   }
 
  private:
@@ -59,8 +61,19 @@ class LongRange {
                    std::move(awaits), std::move(sends)});
   }
   const RankPlan& plan_of(int rank) const { return view_.plans[static_cast<size_t>(rank)]; }
-  Range planes_of(int rank) const { return share(m_.mesh->grid.nx, rank, view_.ranks); }
-  Range lines_of(int rank) const { return share(m_.mesh->grid.ny, rank, view_.ranks); }
+  bool replicated() const { return view_.mesh == MeshSharing::kReplicated; }
+  Range part_of(int total, int rank) const {
+    return replicated() ? Range{0, total} : share(total, rank, view_.ranks);
+  }
+  Range planes_of(int rank) const { return part_of(m_.mesh->grid.nx, rank); }
+  Range lines_of(int rank) const { return part_of(m_.mesh->grid.ny, rank); }
+  // Those with which parts of the grid are exchanged once charges are known.
+  std::vector<int> sharers() const { return replicated() ? std::vector<int>{} : view_.peers(); }
+
+  // Of replicated lines one rank adds the energy.
+  Energies own_energies() const {
+    return replicated() && view_.rank != 0 ? Energies::kSkip : energies_;
+  }
 
   // Whole planes of a real grid, among those that `owner` transforms, that atoms of `user` reach.
   GridPart reached(int user, int owner) const {
@@ -106,13 +119,15 @@ class LongRange {
     MeshMemory& mesh = *m_.mesh;
     const TaskId spread =
         task("pme.spread", {}, [&m = m_](Post&) { m.device.launch(m.mesh->spread_charges()); });
-    std::vector<TaskId> ready{spread};
-    for (const int peer : view_.peers()) {
+    for (const int peer : view_.peers())
       send("pme.charges.send", Edge::kCharges, peer, spread, reached(view_.rank, peer),
            mesh.charges.data(), &charges_sent_);
-      receive<AddGrid>("pme.charges.receive", Edge::kCharges, peer, {spread},
-                       reached(peer, view_.rank), mesh.charges.data(), ready);
-    }
+    std::vector<TaskId> own{spread};
+    own.insert(own.end(), charges_sent_.begin(), charges_sent_.end());
+    std::vector<TaskId> ready = own;
+    for (const int peer : view_.peers())
+      receive<AddGrid>("pme.charges.receive", Edge::kCharges, peer, own, reached(peer, view_.rank),
+                       mesh.charges.data(), ready);
     return ready;
   }
 
@@ -123,7 +138,7 @@ class LongRange {
           m.device.launch(m.mesh->transform_planes(r.first, r.count));
         });
     std::vector<TaskId> ready{planes};
-    for (const int peer : view_.peers()) {
+    for (const int peer : sharers()) {
       send("pme.spectrum.send", Edge::kSpectrum, peer, planes, crossing(view_.rank, peer),
            spectrum);
       receive<ReceiveGrid>("pme.spectrum.receive", Edge::kSpectrum, peer, {},
@@ -135,11 +150,11 @@ class LongRange {
   std::vector<TaskId> convolve(std::vector<TaskId> after) {
     void* const spectrum = m_.mesh->spectrum.data();
     const TaskId lines = task("pme.lines", std::move(after),
-                              [&m = m_, r = lines_of(view_.rank), e = energies_](Post&) {
+                              [&m = m_, r = lines_of(view_.rank), e = own_energies()](Post&) {
                                 m.device.launch(m.mesh->convolve_lines(r.first, r.count, e));
                               });
     std::vector<TaskId> ready{lines};
-    for (const int peer : view_.peers()) {
+    for (const int peer : sharers()) {
       send("pme.spectrum.return", Edge::kSpectrumBack, peer, lines, crossing(peer, view_.rank),
            spectrum);
       receive<ReceiveGrid>("pme.spectrum.back", Edge::kSpectrumBack, peer, {lines},
@@ -155,7 +170,7 @@ class LongRange {
           m.device.launch(m.mesh->inverse_planes(r.first, r.count));
         });
     std::vector<TaskId> ready{planes};
-    for (const int peer : view_.peers()) {
+    for (const int peer : sharers()) {
       send("pme.potential.send", Edge::kPotential, peer, planes, reached(peer, view_.rank),
            potential);
       receive<ReceiveGrid>("pme.potential.receive", Edge::kPotential, peer, {},

@@ -8,7 +8,8 @@
 namespace quiltmd {
 
 struct LongRangeTasks {
-  TaskId first, last;
+  TaskId charged;  // what else is large may start
+  TaskId last;
 };
 LongRangeTasks add_long_range(Schedule& schedule, RankMemory& memory, const RankView& view,
                               Energies energies);

@@ -18,6 +18,10 @@
 
 namespace quiltmd {
 
+// How ranks share the transforms of PME: each does its part of them, and sends the spectrum twice; or
+// each does all of them, once it has the charges of all. The results have the same bits.
+enum class MeshSharing { kDistributed, kReplicated };
+
 // What a rank knows about all ranks.
 struct RankView {
   int rank = 0;
@@ -25,6 +29,7 @@ struct RankView {
   std::vector<RankPlan> plans;  // by rank
   MessageRoom room = 1;
   bool host_carries = true;  // messages, at least some of them
+  MeshSharing mesh = MeshSharing::kDistributed;
 
   const RankPlan& plan() const { return plans[static_cast<size_t>(rank)]; }
   std::vector<int> peers() const;                  // the other ranks

@@ -30,6 +30,11 @@ def usable_gpu() -> dict[str, Any] | None:
     return next(usable, None)
 
 
+def gpu_count() -> int:
+    """Usable GPUs of this machine."""
+    return sum(device["kind"] == "cuda" and device["usable"] for device in quiltmd.devices())
+
+
 class Run:
     """An engine at a state; `nonbonded` and the device as in `Simulation`."""
 

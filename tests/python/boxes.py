@@ -111,6 +111,7 @@ def engine(
     threads: int = 1,
     away: int = 1,
     balance: bool = True,
+    mesh: str = "auto",
     list_life: int = 0,
     list_buffer: float = 0.0,
 ) -> Any:
@@ -126,6 +127,7 @@ def engine(
             "away": away,
             "balance": balance,
             "transport": "auto",
+            "mesh": mesh,
             "list_life": list_life,
             "list_buffer": list_buffer,
         },

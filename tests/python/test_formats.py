@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -245,35 +244,3 @@ def test_a_centred_complex_is_whole_in_the_middle(tmp_path: Path) -> None:
     between = state.positions[0] - state.positions[3]
     expected = between - np.round(between @ np.linalg.inv(state.box)) @ state.box
     np.testing.assert_allclose(placed[0] - placed[3], expected, atol=1e-9)
-
-
-def test_an_h5md_file_goes_back_to_either_of_two_marks(tmp_path: Path) -> None:
-    """To the last one, and again to the one before it, with frames after each; twice."""
-    path, frames = tmp_path / "x.h5md", snapshots(9)
-    writer = open_trajectory(path, layout())
-    marks = []
-    for number, frame in enumerate(frames, 1):
-        writer.write(frame)
-        if number in (2, 4, 6):
-            writer.sync()
-            marks.append(writer.mark())
-    writer.close()
-    for back, steps in ((2, 60), (1, 40), (1, 40)):
-        writer = open_trajectory(path, layout(), after=steps, mark=marks[back])
-        assert writer.frames == steps // EVERY
-        for frame in frames[steps // EVERY :]:
-            writer.write(frame)
-        writer.sync()
-        writer.mark()
-        writer.close()
-        same(path, frames)
-    for journal in tmp_path.glob("*.undo-*"):
-        journal.unlink()
-    with pytest.raises(QuiltError, match="its journal is missing; put the original file back"):
-        open_trajectory(path, layout(), after=40, mark=marks[1])
-
-
-def test_a_missing_h5py_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "h5py", None)
-    with pytest.raises(QuiltError, match=r"H5MD files need h5py: pip install"):
-        TrajectoryReporter(tmp_path / "x.h5md", 10)

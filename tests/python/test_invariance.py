@@ -93,8 +93,15 @@ def straight(peptide: tuple[Any, Any]) -> Any:
 @ENSEMBLES
 @LISTS
 @pytest.mark.parametrize(
-    ("ranks", "threads", "balance"),
-    [(1, 2, True), (2, 1, True), (3, 2, False), (4, 1, True), (7, 1, True), (11, 1, True)],
+    ("ranks", "threads", "balance", "mesh"),
+    [
+        (1, 2, True, "auto"),
+        (2, 1, True, "auto"),
+        (3, 2, False, "replicated"),
+        (4, 1, True, "auto"),
+        (7, 1, True, "auto"),
+        (11, 1, True, "replicated"),
+    ],
 )
 def test_ranks_and_threads_do_not_matter(
     peptide: tuple[Any, Any],
@@ -104,9 +111,10 @@ def test_ranks_and_threads_do_not_matter(
     ranks: int,
     threads: int,
     balance: bool,
+    mesh: str,
 ) -> None:
     """The eleven ranks share eight patches: some have nothing to do."""
-    choice = {"ranks": ranks, "threads": threads, "balance": balance}
+    choice = {"ranks": ranks, "threads": threads, "balance": balance, "mesh": mesh}
     core = engine(*peptide, integrator=integrator, **choice, **lists)
     core.run(STEPS)
     expected, energies, forces = straight(integrator, lists)

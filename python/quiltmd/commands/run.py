@@ -27,6 +27,7 @@ _MAY_CHANGE = {
     ("run", "device"),
     ("run", "balance"),
     ("run", "transport"),
+    ("run", "mesh"),
     ("run", "max_hours"),
     ("output", "profile"),
     ("output", "final"),
@@ -59,7 +60,7 @@ def run(
     the tables of its stages.
 
     With --resume only --steps, --max-hours, --ranks, --threads, --device, --balance, --transport,
-    --profile, --final, --checkpoint-every and --checkpoint-minutes may change; --topology,
+    --mesh, --profile, --final, --checkpoint-every and --checkpoint-minutes may change; --topology,
     --coordinates and --parameters name the same files at other places.
 
     Exit status: 0 when all steps are done, 130 after Ctrl-C, 75 when stopped by another signal

@@ -26,6 +26,7 @@ def _check_name(name: str) -> str:
 
 
 Transport = Literal["auto", "peer", "staged"]
+MeshSharing = Literal["auto", "distributed", "replicated"]
 DeviceName = Annotated[str, AfterValidator(_check_name)]
 
 
@@ -50,6 +51,9 @@ class Execution:
         How messages travel between ranks on GPUs: "peer", written by kernels into the memory of the
         other GPU; "staged", carried by the host, which is much slower; "auto", the fastest that the
         GPUs of each pair of ranks allow ("staged" between two ranks on one GPU).
+    mesh:
+        How ranks share the transforms of PME: "distributed", a part each; "replicated", all of them
+        on every rank, which spares messages on small grids; "auto" decides by the size of the grid.
     away:
         Patches between which computes reach, 1 or 2: 2 gives more, smaller patches.  Forces
         are then rounded differently, so that energies differ in their last digits.
@@ -60,6 +64,7 @@ class Execution:
     threads: Threads = None
     balance: bool = True
     transport: Transport = "auto"
+    mesh: MeshSharing = "auto"
     away: Literal[1, 2] = 1
 
     def warning(self) -> str | None:
@@ -85,6 +90,7 @@ class Execution:
             "away": self.away,
             "balance": self.balance,
             "transport": self.transport,
+            "mesh": self.mesh,
         }
 
     def _rank_count(self) -> int:

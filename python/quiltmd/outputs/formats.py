@@ -1,51 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """The formats of trajectories by the suffix of a file's name.
 
-A new format is a module with a `Format` and a row here; one whose files do not grow at their end
-alone brings a writer of its own.
+A new format is a module with a `Format` and a row here.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from ..errors import QuiltError
 from .dcd import DcdFormat
 from .files import Mark
-from .h5md import H5mdFile, require_h5py
 from .netcdf import NetcdfFormat
 from .trajectory import Format, Layout, TrajectoryFile, TrajectoryWriter
 from .xtc import XtcFormat
 
-Opener = Callable[[Path, Layout, int | None, Mark | None], TrajectoryWriter]
-
-
-@dataclass(frozen=True)
-class _Kind:
-    """A format: its name, what frames may have besides positions, how a file of it is opened."""
-
-    name: str
-    has: frozenset[str]
-    require: Callable[[], Any]
-    open: Opener
-
-
-def _appended(form: type[Format]) -> _Kind:
-    def opened(path: Path, layout: Layout, after: int | None, mark: Mark | None) -> TrajectoryFile:
-        return TrajectoryFile(path, form(layout), after, mark)
-
-    return _Kind(form.name, form.has, form.require, opened)
-
-
-_FORMATS: dict[str, _Kind] = {
-    ".dcd": _appended(DcdFormat),
-    ".xtc": _appended(XtcFormat),
-    ".nc": _appended(NetcdfFormat),
-    ".h5md": _Kind("H5MD", frozenset({"velocities", "forces"}), require_h5py, H5mdFile),
+_FORMATS: dict[str, type[Format]] = {
+    ".dcd": DcdFormat,
+    ".xtc": XtcFormat,
+    ".nc": NetcdfFormat,
 }
 SUFFIXES = tuple(_FORMATS)
 
@@ -61,7 +35,7 @@ def check_contents(name: str, velocities: bool, forces: bool, precision: float |
         raise QuiltError(
             f"{name}: {form.name} has no {' and '.join(missing)}: choose one of {', '.join(able)}"
         )
-    if precision is not None and form.name != XtcFormat.name:
+    if precision is not None and form is not XtcFormat:
         raise QuiltError(f"{name}: {form.name} has single precision; only .xtc takes a precision")
 
 
@@ -74,10 +48,10 @@ def open_trajectory(
     """A trajectory in the format that its suffix says; `after` and `mark` as `TrajectoryFile`."""
     name = Path(path).name
     check_contents(name, layout.velocities, layout.forces, layout.precision)
-    return _format_of(name).open(Path(path), layout, after, mark)
+    return TrajectoryFile(path, _format_of(name)(layout), after, mark)
 
 
-def _format_of(name: str) -> _Kind:
+def _format_of(name: str) -> type[Format]:
     suffix = Path(name).suffix.lower()
     if suffix not in _FORMATS:
         known = ", ".join(_FORMATS)

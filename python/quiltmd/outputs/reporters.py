@@ -170,8 +170,7 @@ class TrajectoryReporter:
     Parameters
     ----------
     path:
-        The file; its suffix names the format: .dcd, .xtc, .nc (NetCDF by Amber's conventions) or
-        .h5md.
+        The file; its suffix names the format: .dcd, .xtc, .nc (NetCDF by Amber's conventions).
     every:
         Steps between frames; the first is of step `every`.
     simulation:
@@ -189,7 +188,7 @@ class TrajectoryReporter:
         Whether molecules are put into the cell by their centres; else they are where they have
         moved to.
     velocities, forces:
-        Whether frames have them, where the format does (.nc, .h5md).
+        Whether frames have them, where the format does (.nc).
     precision:
         Resolution of positions, nm, of .xtc (0.001).
     """

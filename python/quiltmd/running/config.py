@@ -47,7 +47,7 @@ from ..description.settings import (
 )
 from ..description.system import System
 from ..description.thermostats import Thermostat, VelocityRescaling
-from ..engine.execution import DeviceName, Execution, Transport
+from ..engine.execution import DeviceName, Execution, MeshSharing, Transport
 from ..errors import QuiltError
 from ..inputs.openmm_files import find_force_field
 from ..outputs.files import read_file, reading
@@ -229,13 +229,20 @@ class RunSection(Section):
         description="How messages travel between GPUs: peer (kernels write to the other's memory), "
         "staged (the host carries them) or auto (the fastest that they allow).",
     )
+    mesh: MeshSharing = Field(
+        default=Execution.mesh,
+        description="How ranks share the transforms of PME: distributed, replicated (all of them "
+        "on every rank) or auto (by the size of the grid).",
+    )
     max_hours: float | None = Field(
         default=None, gt=0, description="Stop with a checkpoint after so many hours."
     )
 
     def execution(self) -> Execution:
         """Where the simulation runs."""
-        return Execution(self.device, self.ranks, self.threads, self.balance, self.transport)
+        return Execution(
+            self.device, self.ranks, self.threads, self.balance, self.transport, self.mesh
+        )
 
 
 class Config(Section):

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import QuiltError
-from ..outputs import journal
 from ..outputs.checkpoint import Checkpoint, CheckpointError, previous_path, read_latest
 from ..outputs.files import (
     make_folder,
@@ -33,8 +32,7 @@ from .output_sections import TRAJECTORY, earlier_names
 from .progress import say, warn
 
 _FINAL = ("cif", "pdb", "gro", "ncrst", "rst7", "coor", "vel", "xsc")
-# A trajectory, the structure of what was selected, and the journals of formats that have any.
-_TRAJECTORY = ("", ".pdb", ".cif", *journal.SUFFIXES)
+_TRAJECTORY = ("", ".pdb", ".cif")  # with the structure of what was selected
 
 
 class Folder:

@@ -27,7 +27,7 @@ from .simulation import Simulation
 
 _WARM_UP = 5  # pair-list lifetimes; by then a GPU replays recorded blocks of steps
 _STRETCH = 10  # pair-list lifetimes
-_STREAMS = ("main", "side", "halo")
+_STREAMS = ("main", "side", "halo", "boundary")
 
 
 @dataclass(frozen=True)

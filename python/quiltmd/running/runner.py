@@ -240,6 +240,7 @@ def _simulation(config: Config, system: System, state: State, engine: EngineFact
         threads=run.threads,
         balance=run.balance,
         transport=run.transport,
+        mesh=run.mesh,
         engine=engine,
     )
 

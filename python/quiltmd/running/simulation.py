@@ -36,7 +36,7 @@ from ..description.state import State
 from ..description.system import System
 from ..description.thermostats import Thermostat, resolve_dynamics
 from ..engine.core import Engine, EngineFactory, make_engine
-from ..engine.execution import DeviceName, Execution, Transport
+from ..engine.execution import DeviceName, Execution, MeshSharing, Transport
 from ..errors import QuiltError, QuiltWarning, SimulationError
 from ..outputs.checkpoint import read_checkpoint, write_checkpoint
 from ..outputs.readout import Frame, Readout
@@ -66,7 +66,7 @@ class Simulation(Readout):
         `LangevinMiddle` (NVT, the default) or `VelocityVerlet` (NVE).
     thermostat:
         `VelocityRescaling`, for NVT with `VelocityVerlet`.
-    device, ranks, threads, balance, transport, away:
+    device, ranks, threads, balance, transport, mesh, away:
         Where it runs: see `Execution`.  They never change the trajectory, but for `away`, whose
         other patches round differently.
     engine:
@@ -91,6 +91,7 @@ class Simulation(Readout):
         threads: int | None = None,
         balance: bool = True,
         transport: Transport = "auto",
+        mesh: MeshSharing = "auto",
         away: Literal[1, 2] = 1,
         engine: EngineFactory = make_engine,
     ) -> None:
@@ -107,7 +108,7 @@ class Simulation(Readout):
         self.thermostat = with_seed(thermostat)
         if self.nonbonded.method == "pme":
             check_impulses(self.integrator, system)
-        execution = Execution(device, ranks, threads, balance, transport, away).resolve()
+        execution = Execution(device, ranks, threads, balance, transport, mesh, away).resolve()
         self.device: str = execution["device"]
         self.ranks: int = execution["ranks"]
         self._engine: Engine = engine(

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The exchange of grids on a GPU. Blocks are few, since those that wait keep others off the machine,
-// and each thread has several words under way.
+// The exchange of grids on a GPU. Each kernel lets the next be placed at once, so that the whole chain
+// of the long-range sum is on the machine before pairs fill it. Blocks are small and few, since they
+// must find room and those that wait take it from others; each thread has several words under way.
 #include <algorithm>
 
 #include "computes/pme/cuda_kernels.h"
@@ -10,7 +11,7 @@
 namespace quiltmd {
 namespace grid_exchange {
 
-constexpr int kThreads = 256;
+constexpr int kThreads = 32;  // what a block of pairs has: its place is enough
 constexpr int kAtOnce = 4;      // words of a thread that are under way together
 constexpr int kMostBlocks = 2;  // for each multiprocessor
 
@@ -29,8 +30,8 @@ __device__ __forceinline__ void over_words(const GridPart& part, F f) {
 }
 
 __global__ void __launch_bounds__(kThreads) send_kernel(const __grid_constant__ SendGrid op) {
-  wait_for_previous();
   release_next();
+  wait_for_previous();
   const uint32_t number = op.out.number.get();
   over_words(op.part, [&op, number, out = op.out.buffer()](int plane, int word) {
     write_grid_word<DeviceWords>(op, out, number, plane, word);
@@ -40,8 +41,8 @@ __global__ void __launch_bounds__(kThreads) send_kernel(const __grid_constant__ 
 // Words that are there are taken first, then those that are to come.
 template <class Op, class Store>
 __device__ __forceinline__ void receive(const Op& op, Store store) {
-  wait_for_previous();
   release_next();
+  wait_for_previous();
   const uint32_t number = op.in.number.get();
   const MessageWord* const in = op.in.buffer();
   const int run = op.part.words_of_run(), all = op.part.plane_count * run;

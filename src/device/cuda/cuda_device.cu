@@ -58,7 +58,7 @@ struct CudaDevice::Impl {
   // costs calls that the GPU may be waiting for, and is done for streams that are used, when it makes
   // a difference.
   bool fork_is_marked = true;  // on the main stream
-  bool follows[kStreamCount]{true, true, true}, has_worked[kStreamCount]{};
+  bool follows[kStreamCount]{true, true, true, true}, has_worked[kStreamCount]{};
 
   void gather_streams() {
     for (int index = 1; index < kStreamCount; ++index) {
@@ -86,10 +86,11 @@ struct CudaDevice::Impl {
 };
 
 // Blocks of a stream go before those of the streams after it: messages, for which other GPUs wait;
-// the chain of small kernels on the main stream; the large kernels beside it.
+// the chain of small kernels on the main stream; what other GPUs wait for later; all else.
 int priority_of(Stream stream, int lowest, int highest) {
-  if (stream == Stream::kSide) return lowest;
-  return stream == Stream::kHalo ? highest : std::min(highest + 1, lowest);
+  constexpr Stream kOrder[] = {Stream::kHalo, Stream::kMain, Stream::kBoundary, Stream::kSide};
+  const auto place = std::find(std::begin(kOrder), std::end(kOrder), stream) - std::begin(kOrder);
+  return stream == Stream::kSide ? lowest : std::min(highest + static_cast<int>(place), lowest);
 }
 
 CudaDevice::CudaDevice(int ordinal) : impl_(std::make_unique<Impl>()) {

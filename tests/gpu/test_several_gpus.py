@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The same bits on one GPU and on several ranks, however messages travel and PME is shared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from running import INTEGRATORS, Pair, gpu_count, thermal
+
+import quiltmd
+
+pytestmark = pytest.mark.gpu
+
+STEPS = 400
+RESCALED = "rescaled"
+PLANS: dict[str, Any] = {
+    **INTEGRATORS,
+    "impulses": quiltmd.LangevinMiddle(timestep=0.002, long_range_every=2, seed=3),
+    RESCALED: INTEGRATORS["nve"],
+}
+plans = pytest.mark.parametrize("plan", PLANS)
+on_one = pytest.mark.parametrize("device", ["cuda:0,0", "cuda:0,0,0"])
+on_two = pytest.mark.parametrize("device", ["cuda:0,1", "cuda:1,0,1"])
+Digest = Callable[[str], str]
+
+
+@pytest.fixture
+def two_gpus() -> None:
+    if gpu_count() < 2:
+        pytest.skip("this machine has one GPU")
+
+
+@pytest.fixture(scope="module")
+def warm(dhfr: Pair) -> Pair:
+    system, state = dhfr
+    return system, thermal(system, state)
+
+
+def simulation(pair: Pair, plan: str, device: str, **where: Any) -> quiltmd.Simulation:
+    thermostat = quiltmd.VelocityRescaling(300, seed=5) if plan == RESCALED else None
+    return quiltmd.Simulation(
+        *pair, integrator=PLANS[plan], thermostat=thermostat, device=device, **where
+    )
+
+
+def digest_of(pair: Pair, plan: str, device: str, **where: Any) -> str:
+    """Of a run with a stop on the way."""
+    run = simulation(pair, plan, device, **where)
+    run.run(STEPS // 2 - 3)
+    run.energies()
+    run.run(STEPS // 2 + 3)
+    return quiltmd.digest(run.state())
+
+
+@pytest.fixture(scope="module")
+def expected(warm: Pair) -> Digest:
+    found: dict[str, str] = {}
+
+    def digest(plan: str) -> str:
+        if plan not in found:
+            found[plan] = digest_of(warm, plan, "cuda:0")
+        return found[plan]
+
+    return digest
+
+
+@plans
+@on_one
+def test_ranks_on_one_gpu(warm: Pair, expected: Digest, plan: str, device: str) -> None:
+    """The host carries their messages."""
+    assert digest_of(warm, plan, device) == expected(plan)
+
+
+@plans
+@on_two
+@pytest.mark.parametrize("mesh", ["distributed", "replicated"])
+@pytest.mark.usefixtures("two_gpus")
+def test_two_gpus(warm: Pair, expected: Digest, plan: str, device: str, mesh: str) -> None:
+    """Kernels exchange messages between GPUs; of two ranks on one, the host carries them."""
+    assert digest_of(warm, plan, device, mesh=mesh) == expected(plan)
+
+
+@plans
+@pytest.mark.usefixtures("two_gpus")
+def test_messages_by_the_host(warm: Pair, expected: Digest, plan: str) -> None:
+    assert digest_of(warm, plan, "cuda:0,1", transport="staged") == expected(plan)
+
+
+@plans
+def test_restart_on_another_number_of_ranks(warm: Pair, expected: Digest, plan: str) -> None:
+    system, _ = warm
+    run = simulation(warm, plan, "cuda:0")
+    run.run(137)
+    rest = simulation((system, run.state()), plan, "cuda:0,0")
+    rest.run(STEPS - 137)
+    assert quiltmd.digest(rest.state()) == expected(plan)
+
+
+def test_energies_are_those_of_one_rank(warm: Pair) -> None:
+    one, two = (simulation(warm, "nvt", device) for device in ("cuda:0", "cuda:0,0"))
+    shared = simulation(warm, "nvt", "cuda:0,0", mesh="replicated")
+    assert two.energies() == one.energies() == shared.energies()
+    assert (two.forces() == one.forces()).all()
+
+
+@pytest.mark.usefixtures("two_gpus")
+def test_atoms_that_leave_the_verlet_buffer(warm: Pair) -> None:
+    """Epochs are redone on both GPUs."""
+    system, state = warm
+    hot = system, thermal(system, state, 2500.0)
+    integrator = quiltmd.LangevinMiddle(temperature=300.0, timestep=0.002, seed=3)
+    digests = set()
+    for device in ("cuda:0", "cuda:0,1"):
+        run = quiltmd.Simulation(*hot, integrator=integrator, device=device)
+        run.run(200)
+        digests.add(quiltmd.digest(run.state()))
+    assert len(digests) == 1
+
+
+@pytest.mark.usefixtures("two_gpus")
+def test_a_blow_up_is_told_once(warm: Pair) -> None:
+    system, state = warm
+    velocities = state.velocities.copy()
+    velocities[100] = [900.0, 0, 0]
+    state = replace(state, velocities=velocities)
+    messages = set()
+    for device in ("cuda:0", "cuda:0,1"):
+        with pytest.raises(quiltmd.QuiltError) as failed:
+            quiltmd.Simulation(system, state, device=device).run(100)
+        messages.add(str(failed.value))
+    assert len(messages) == 1
