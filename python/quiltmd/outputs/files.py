@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The file operations of a run: nothing is lost whenever one of them fails, and its file is named.
+"""The file operations of a run: whichever of them fails, nothing is lost and the file is named.
 
-Small files are replaced whole: written beside their final name, synced and renamed, then the folder
-is synced.  So at every instant there is the old file or the new one, after a power cut too.  Log
-and trajectory grow instead; a checkpoint remembers their length and a checksum of their ends.  All
-operations are calls of `os` from this module, so that a test can make each of them fail in turn.
+Small files are replaced whole: written under a temporary name, synced and renamed, then the folder
+is synced.  So at every instant, after a power cut too, there is the old file or the new one.  Logs
+and trajectories are appended to instead; a checkpoint has their length and a checksum of their end.
+All operations are calls of `os` from this module, so that a test can make each of them fail in
+turn; `journal.py` has those of files that also change in the middle.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ def refuse_other_than_file(path: Path) -> None:
 
 
 def write_beside(path: Path, data: bytes) -> Path:
-    """Writes and syncs a temporary file in the folder of `path`, and returns its path."""
+    """Writes a temporary file in the folder of `path`, syncs it and returns its path."""
     temporary = temporary_path(path)
     try:
         handle = _create(temporary)
@@ -88,7 +89,7 @@ def write_beside(path: Path, data: bytes) -> Path:
 
 
 def put_in_place(temporary: Path, path: Path) -> None:
-    """Renames a synced file, for good."""
+    """Renames a synced temporary file; the new name survives a power cut."""
     try:
         os.replace(temporary, path)
     except OSError:
@@ -123,7 +124,7 @@ def keep_under(path: Path, second: Path) -> None:
 
 
 def remove_temporaries(folder: Path, names: Iterable[str]) -> None:
-    """Removes what killed processes left of files of these names."""
+    """Removes the temporary files that killed processes left for files of these names."""
     known = "|".join(map(re.escape, names))
     for entry in folder.iterdir():
         if re.fullmatch(rf"\.({known})\.\d+\.tmp", entry.name):
@@ -132,7 +133,7 @@ def remove_temporaries(folder: Path, names: Iterable[str]) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Makes the names in a folder survive a power cut, where the file system can."""
+    """Makes the names in a folder survive a power cut, if the file system supports that."""
     handle = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(handle)
@@ -144,7 +145,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def make_folder(path: Path) -> None:
-    """Makes a folder and those above it where they are missing, for good."""
+    """Makes a folder, and those above it that are missing; they survive a power cut."""
     missing = [folder for folder in (path, *path.parents) if not folder.exists()]
     for folder in reversed(missing):
         with suppress(FileExistsError):
@@ -153,7 +154,7 @@ def make_folder(path: Path) -> None:
 
 
 def move(source: Path, target: Path) -> None:
-    """Renames, to a name that is not taken; sync the folders afterwards."""
+    """Renames to a name that is free; the caller syncs the folders afterwards."""
     os.rename(source, target)
 
 
@@ -183,7 +184,7 @@ class Mark:
 
 
 class GrowingFile:
-    """A file that is appended to, and carried on later.
+    """A file that is appended to, by one process after the other.
 
     Parameters
     ----------
@@ -217,12 +218,12 @@ class GrowingFile:
             return os.fstat(self._handle).st_size
 
     def carry_on(self, length: int, tail: str | None = None) -> int:
-        """Goes on after the first `length` bytes; later ones are removed.
+        """Continues after the first `length` bytes; what follows them is removed.
 
         Parameters
         ----------
         length:
-            Of what is kept.
+            Bytes to keep.
         tail:
             Checksum that its end must have, as a `Mark` has it.
 
