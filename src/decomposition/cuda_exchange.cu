@@ -11,7 +11,8 @@ namespace quiltmd {
 namespace exchange {
 
 constexpr int kThreads = 128;
-constexpr int kStepThreads = kWarp;  // in a step: as small as blocks of pairs, whose places they take
+constexpr int kStepThreads =
+    kWarp;  // in a step: as small as blocks of pairs, whose places they take
 constexpr int kLayoutThreads = 1024;
 constexpr int kMigrantBlocks = 16;  // of those that read
 

@@ -23,12 +23,6 @@ __device__ __forceinline__ int used(const int32_t* count, int capacity) {
   return min(*count, capacity);
 }
 
-__global__ void __launch_bounds__(kThreads) bin_kernel(const __grid_constant__ BinGroups op) {
-  wait_for_previous();
-  const int n = blockIdx.x * kThreads + threadIdx.x;
-  if (n < used(op.count, op.capacity)) op.records[n] = make_record(op, op.placed[n]);
-}
-
 // Where numbers of records are kept on their way; groups of patches that are not owned get lost.
 struct Buckets {
   int room;
@@ -277,11 +271,6 @@ LaunchShape shape(const char* name, unsigned blocks, unsigned blocks_y = 1) {
   return {name, blocks, layout::kThreads, 0, Start::kEarly, blocks_y};
 }
 
-void bin_groups(const BinGroups& op, CudaContext& context) {
-  launch(context, shape(BinGroups::kName, blocks_for(op.capacity, layout::kThreads)),
-         layout::bin_kernel, op);
-}
-
 void place_groups(const PlaceGroups& op, CudaContext& context) {
   if (op.owned_count == 0) {
     for (int32_t* count : {op.slot_count, op.group_count})
@@ -313,7 +302,6 @@ void bound_clusters(const BoundClusters& op, CudaContext& context) {
 }  // namespace
 
 void add_layout_kernels(CudaKernels& table) {
-  table.add<BinGroups, bin_groups>();
   table.add<PlaceGroups, place_groups>();
   table.add<BoundClusters, bound_clusters>();
 }

@@ -15,9 +15,9 @@ namespace {
 constexpr int kGroupGrain = 1024;
 constexpr int kPatchGrain = 2;
 
-// ---- BinGroups -----------------------------------------------------------------------------
+// ---- Records -------------------------------------------------------------------------------
 
-void bin_groups_host(const BinGroups& op, ThreadGroup& threads) {
+void make_records(const BinGroups& op, ThreadGroup& threads) {
   threads.parallel_for(std::min(*op.count, op.capacity), kGroupGrain, [&](int begin, int end, int) {
     for (int i = begin; i < end; ++i) op.records[i] = make_record(op, op.placed[i]);
   });
@@ -117,7 +117,7 @@ void place_groups_host(const PlaceGroups& op, ThreadGroup& threads) {
   }
   op.faults->violation_step = 0;
   *op.start.heat = *op.heat;
-  bin_groups_host(op.bin, threads);
+  make_records(op.bin, threads);
   sort_groups(op, threads);
   threads.parallel_for(op.owned_count, kPatchGrain, [&](int begin, int end, int) {
     for (int p = begin; p < end; ++p) place_patch(op, p);
@@ -134,7 +134,6 @@ void bound_clusters_host(const BoundClusters& op, ThreadGroup& threads) {
 }  // namespace
 
 void add_layout_kernels(HostKernels& table) {
-  table.add<BinGroups, bin_groups_host>();
   table.add<PlaceGroups, place_groups_host>();
   table.add<BoundClusters, bound_clusters_host>();
 }

@@ -18,11 +18,11 @@ struct GroupRecord {
   Vec3d origin;    // centre of the patch, moved by the image that the group is in
 };
 
-// Find the patch, the key and the origin of every placed group from its first atom's position.
+// From what the records of placed groups are made: a group's patch, key and origin follow from the
+// position of its first atom.
 // The Hilbert index has kHilbertBits bits per dimension over the patch.
 inline constexpr int kHilbertBits = 5;
 struct BinGroups {
-  static constexpr const char* kName = "bin_groups";
   const PlacedGroup* placed;
   const int32_t* count;  // groups on the rank
   int capacity;
@@ -30,11 +30,6 @@ struct BinGroups {
   const Conditions* conditions;
   GridView grid;
   GroupRecord* records;
-
-  void memory(MemoryUses& uses) const {
-    QMD_USES(kRead, placed, count, position, conditions, grid);
-    QMD_USES(kWrite, records);
-  }
 };
 
 // Bounding box of a cluster in its patch's coordinates.

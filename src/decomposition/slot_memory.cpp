@@ -15,11 +15,7 @@ SlotRoom whole_system(const System& system, const PatchGrid& grid, int energies)
 
 SlotMemory::SlotMemory(Device& on, const System& simulated, const PatchGrid& grid,
                        const std::vector<Float2>& lj_values, SlotRoom how_much)
-    : device(on),
-      system(simulated),
-      patch_grid(grid),
-      room(how_much),
-      make_(on) {
+    : device(on), system(simulated), patch_grid(grid), room(how_much), make_(on) {
   upload_tables(lj_values);
   allocate();
 }
@@ -147,8 +143,12 @@ const int32_t* SlotMemory::used_slots() const {
 }
 
 BinGroups SlotMemory::bin(int from, const int32_t* count) const {
-  return {placed.data(),          count,             static_cast<int>(room.groups),
-          positions[from].data(), conditions.data(), grid_,
+  return {placed.data(),
+          count,
+          static_cast<int>(room.groups),
+          positions[from].data(),
+          conditions.data(),
+          grid_,
           records.data()};
 }
 
