@@ -3,6 +3,7 @@
 
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
 #include <cstring>
 #include <span>
 #include <utility>
@@ -110,6 +111,22 @@ System system_from(const nb::dict& d) {
   return s;
 }
 
+static void read_switching(const nb::dict& d, NonbondedSettings& s) {
+  const auto kind = value<std::string>(d, "switching");
+  const std::pair<const char*, Switching> kinds[] = {{"none", Switching::kNone},
+                                                     {"potential", Switching::kPotential},
+                                                     {"charmm", Switching::kCharmm},
+                                                     {"charmm-force", Switching::kCharmmForce}};
+  const auto* found = std::find_if(std::begin(kinds), std::end(kinds),
+                                   [&](const auto& one) { return one.first == kind; });
+  if (found == std::end(kinds)) throw Error("unknown switching function '" + kind + "'");
+  s.switching = found->second;
+  if (s.switching == Switching::kNone) return;
+  s.switch_distance = value<double>(d, "switch_distance");
+  if (!(s.switch_distance > 0 && s.switch_distance < s.cutoff))
+    throw Error("the switching distance must lie between 0 and the cutoff");
+}
+
 NonbondedSettings nonbonded_from(const nb::dict& d) {
   NonbondedSettings s;
   s.cutoff = value<double>(d, "cutoff");
@@ -119,6 +136,7 @@ NonbondedSettings nonbonded_from(const nb::dict& d) {
   s.pme = method == "pme";
   s.dispersion_correction = value<bool>(d, "dispersion_correction");
   s.potential_shift = value<bool>(d, "potential_shift");
+  read_switching(d, s);
   if (!s.pme) return s;
   s.order = value<int>(d, "pme_order");
   s.alpha = value<double>(d, "pme_alpha");

@@ -7,6 +7,9 @@
 
 namespace quiltmd {
 
+// How van der Waals interactions end at the cutoff: see forms/lennard_jones_switched.h.
+enum class Switching { kNone, kPotential, kCharmm, kCharmmForce };
+
 struct NonbondedSettings {
   double cutoff = 0.9;
   bool pme = true;
@@ -15,6 +18,8 @@ struct NonbondedSettings {
   int order = 5;
   bool dispersion_correction = true;
   bool potential_shift = false;
+  Switching switching = Switching::kNone;
+  double switch_distance = 0;  // nm
 };
 
 // An energy that does not depend on positions (kJ/mol), as the self energy of Ewald summation or a

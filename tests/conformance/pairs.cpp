@@ -51,6 +51,7 @@ void forces_meet_the_reference(Pair devices) {
       for (const bool shift : {false, true}) {
         PairRank::Choices choices = ewald(alpha);
         choices.settings.potential_shift = shift;
+        choices.settings = row.with(choices.settings);
         choices.form = row.first;
         choices.pieces = shift ? 4 : 1;
         PairRank rank(devices.device, m, choices);

@@ -226,7 +226,7 @@ def test_from_openmm_refuses_by_name(
         (lambda f: f.setNonbondedMethod(f.NoCutoff), "NoCutoff"),
         (lambda f: f.setNonbondedMethod(f.CutoffPeriodic), "CutoffPeriodic"),
         (lambda f: f.setNonbondedMethod(f.LJPME), "LJPME"),
-        (lambda f: f.setUseSwitchingFunction(True), "switching"),
+        (lambda f: f.setUseSwitchingFunction(True), "switch_distance"),
     ],
 )
 def test_nonbonded_settings_are_refused_by_name(

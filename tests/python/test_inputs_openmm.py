@@ -96,7 +96,7 @@ FORCES = {
     "DrudeForce": openmm.DrudeForce,
     "MonteCarloBarostat": lambda: openmm.MonteCarloBarostat(1, 300),
     "AmoebaMultipoleForce": openmm.AmoebaMultipoleForce,
-    "RBTorsionForce": openmm.RBTorsionForce,
+    "CustomTorsionForce": lambda: openmm.CustomTorsionForce("theta"),
     "CustomExternalForce": lambda: openmm.CustomExternalForce("x"),
     "CustomBondForce": lambda: openmm.CustomBondForce("r"),
     "CustomNonbondedForce": lambda: openmm.CustomNonbondedForce("r"),

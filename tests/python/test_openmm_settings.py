@@ -27,7 +27,10 @@ pytestmark = [
 ]
 
 EDGE, CUTOFF, TOLERANCE = 2.0, 0.8, 1e-5
-READ = ("HarmonicBondForce", "HarmonicAngleForce", "PeriodicTorsionForce", "NonbondedForce")
+READ = (
+    *("HarmonicBondForce", "HarmonicAngleForce", "PeriodicTorsionForce", "RBTorsionForce"),
+    "NonbondedForce",
+)
 WATERS = 27
 PEPTIDE = 5  # atoms of a chain, which come first
 Change = Callable[[Any], None]
@@ -39,6 +42,8 @@ def small_system() -> Any:
     system.setDefaultPeriodicBoxVectors(*(EDGE * np.eye(3)))
     bonds, angles = openmm.HarmonicBondForce(), openmm.HarmonicAngleForce()
     torsions, pairs = openmm.PeriodicTorsionForce(), openmm.NonbondedForce()
+    powers = openmm.RBTorsionForce()
+    powers.addTorsion(0, 1, 2, 3, 1.0, 4.0, -3.0, 2.5, 1.5, -2.0)
     for i in range(PEPTIDE):
         system.addParticle(12.0 + i)
         pairs.addParticle(0.2 * (i - 2), 0.3, 0.4)
@@ -66,7 +71,7 @@ def small_system() -> Any:
     pairs.setNonbondedMethod(openmm.NonbondedForce.PME)
     pairs.setCutoffDistance(CUTOFF)
     pairs.setEwaldErrorTolerance(TOLERANCE)
-    for force in (bonds, angles, torsions, pairs, openmm.CMMotionRemover(7)):
+    for force in (bonds, angles, torsions, powers, pairs, openmm.CMMotionRemover(7)):
         system.addForce(force)
     return system
 
@@ -211,7 +216,7 @@ def test_refusals_say_what_to_do(name: str, words: str) -> None:
         (lambda force: force.addParticleParameterOffset("scale", 0, 0.5, 0.0, 0.0), "offsets"),
         (lambda force: force.addExceptionParameterOffset("scale", 0, 0.5, 0.0, 0.0), "offsets"),
         (lambda force: force.setIncludeDirectSpace(False), "setIncludeDirectSpace"),
-        (lambda force: force.setUseSwitchingFunction(True), "setUseSwitchingFunction"),
+        (lambda force: force.setUseSwitchingFunction(True), "switch_distance"),
         *[
             (lambda force, method=method: force.setNonbondedMethod(method), name)
             for method, name in enumerate(
@@ -230,6 +235,22 @@ def test_what_is_refused_of_nonbonded_forces(add: Any, words: str) -> None:
     refused = is_honoured(change)
     assert refused is not None
     assert words in refused
+
+
+@pytest.mark.parametrize("correction", [False, True])
+def test_switching_function(correction: bool) -> None:
+    def change(system: Any) -> None:
+        force = force_of(system, "NonbondedForce")
+        force.setUseSwitchingFunction(True)
+        force.setSwitchingDistance(0.6)
+        force.setUseDispersionCorrection(correction)
+
+    assert is_honoured(change) is None
+    system = small_system()
+    change(system)
+    stated = quiltmd.System.from_openmm(system).nonbonded
+    assert stated is not None
+    assert (stated.switching, stated.switch_distance) == ("potential", 0.6)
 
 
 ACROSS = {  # terms between a water and the chain, which lie on both sides of the boundary

@@ -75,12 +75,18 @@ inline Molecules make_molecules(const Box& box, uint64_t seed) {
 }
 
 // Parameters of a pair form for the types of make_molecules(), of which the second is without, and
-// the first place in PairForms that may be taken.
+// the first place in PairForms that may be taken; how it ends at the cutoff.
 struct FormRow {
   const char* name;
   int first;
   std::vector<std::vector<double>> tables;
+  Switching switching = Switching::kNone;
 
+  NonbondedSettings with(NonbondedSettings settings) const {
+    settings.switching = switching;
+    settings.switch_distance = 0.7;
+    return settings;
+  }
   Molecules apply(Molecules m) const {
     m.system.pair_form = name;
     m.system.pair_tables = tables;
@@ -92,6 +98,9 @@ inline std::vector<FormRow> form_rows(const Molecules& m) {
   const auto& lj = m.system.pair_tables;
   return {{"lennard-jones", 0, lj},
           {"lennard-jones", 1, lj},
+          {"lennard-jones", 0, lj, Switching::kPotential},
+          {"lennard-jones", 0, lj, Switching::kCharmm},
+          {"lennard-jones", 0, lj, Switching::kCharmmForce},
           {"buckingham",
            0,
            {{134e3, 0, 2e5, 0, 0, 0, 2e5, 0, 1e5},

@@ -68,6 +68,15 @@ inline const std::vector<TermRow>& term_rows() {
        [](const Points& r, const Values& p) {
          return p[2] * (1 + std::cos(p[0] * textbook_torsion(r[0], r[1], r[2], r[3]) - p[1]));
        }},
+      {RyckaertBellemansForm::kForm,
+       {0, 1, 2, 3},
+       [](int i) { return Values{9.3, 12.2 - i % 3, -13.1, -3.1, 26.2, -31.5}; },
+       [](const Points& r, const Values& p) {
+         const double psi = textbook_torsion(r[0], r[1], r[2], r[3]) - kPi;
+         double energy = 0;
+         for (int n = 0; n < 6; ++n) energy += p[n] * std::pow(std::cos(psi), n);
+         return energy;
+       }},
       {Pair14Form::kForm,
        {0, 3},
        [](int) { return Values{0.1, 0.1, 0.3}; },

@@ -51,6 +51,7 @@ void every_instruction_set_agrees() {
       for (const bool shift : {false, true}) {
         const Molecules m = row.apply(molecules);
         choices.form = row.first;
+        choices.settings = row.with(choices.settings);
         choices.settings.potential_shift = shift;
         PairRank rank(device, m, choices);
         rank.build();
@@ -145,7 +146,7 @@ void combination_rules_are_recognised() {
 
 // Nothing keeps atoms apart whose attraction wins everywhere.
 void parameters_without_a_barrier_are_refused() {
-  Molecules m = form_rows(make_molecules(kBox, 1))[2].apply(make_molecules(kBox, 1));
+  Molecules m = form_rows(make_molecules(kBox, 1)).back().apply(make_molecules(kBox, 1));
   pack_pairs(m.system, {});
   m.system.pair_tables[2][0] = 0.1;
   std::string refused;

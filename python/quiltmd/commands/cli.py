@@ -16,6 +16,7 @@ from ..errors import QuiltError
 from ..running.progress import console, show_warnings
 from ..version import package_version
 from .bench import bench
+from .convert import convert
 from .demo import demo
 from .digest import digest
 from .energy import energy
@@ -50,7 +51,7 @@ def common(
     """Quilt: molecular dynamics of biomolecules."""
 
 
-for _command in (energy, run, watch, report, info, devices, bench, demo, digest):
+for _command in (energy, run, watch, report, info, convert, devices, bench, demo, digest):
     app.command(cls=SectionedCommand)(_command)
 
 

@@ -35,7 +35,9 @@ _OF_MOTION = ("kinetic", "total", "heat", "conserved")
 
 @with_settings(
     "system.parameters",
+    "system.defines",
     "system.box",
+    "system.rigid_water",
     "nonbonded",
     "run.ranks",
     "run.threads",
@@ -164,8 +166,10 @@ def _load(config: Config, frame: int) -> tuple[System, State]:
         config.system.topology,
         config.system.coordinates,
         parameters=config.system.parameters,
+        defines=config.system.defines,
         box=config.system.box,
         constraints=config.system.constraints,
+        rigid_water=config.system.rigid_water,
         frame=frame,
     )
 

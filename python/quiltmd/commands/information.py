@@ -1,25 +1,52 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`quiltmd info` and `quiltmd devices`: what this installation is and can run on."""
+"""`quiltmd info` and `quiltmd devices`: what this installation is and can run on; input files."""
 
 from __future__ import annotations
 
 import json
 import platform
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
 
 from ..engine.execution import available_cores
 from ..engine.execution import devices as find_devices
 from ..errors import QuiltError
+from ..inputs.openmm_files import find_force_field
 from ..version import package_version
-from .options import AsJson
+from .options import AsJson, Settings, with_settings
+from .system_facts import facts_of_files
 from .tables import out
 
 
-def info(as_json: AsJson = False) -> None:
-    """Version, Python, cores and devices of this installation."""
-    facts = describe_installation()
+@with_settings("system.parameters", "system.defines")
+def info(
+    settings: Settings,
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="[FILES]", help="A topology, and coordinates; or a control file."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """What is in input files; without any, what this installation is.
+
+    Of files: atoms, molecules, charges, terms, box, and what is refused.  Of control files of other
+    programs: the settings of a run here, what is not taken over, and what is refused.
+    """
+    if files:
+        parameters = settings.get(("system", "parameters"), ())
+        facts = facts_of_files(
+            files,
+            tuple(find_force_field(path) for path in parameters),
+            tuple(settings.get(("system", "defines"), ())),
+        )
+    else:
+        facts = describe_installation()
     if as_json:
         print(json.dumps(facts))
+    elif files:
+        _print_nested(facts)
     else:
         print_facts(facts)
 
@@ -46,6 +73,21 @@ def describe_installation() -> dict[str, Any]:
     except QuiltError as error:
         facts["problem"] = str(error)
     return facts
+
+
+def _print_nested(facts: dict[str, Any], indent: str = "") -> None:
+    """Facts as lines, those that have parts with these below."""
+    for name, value in facts.items():
+        if isinstance(value, dict):
+            out.print(f"{indent}{name}:", markup=False)
+            _print_nested(value, indent + "  ")
+        elif isinstance(value, list) and value and isinstance(value[0], str):
+            out.print(f"{indent}{name}:", markup=False)
+            for item in value:
+                out.print(f"{indent}  {item}", markup=False, soft_wrap=True)
+        else:
+            shown = " ".join(map(str, value)) if isinstance(value, list) else value
+            out.print(f"{indent}{name}: {shown}", markup=False, soft_wrap=True)
 
 
 def print_facts(facts: dict[str, Any]) -> None:

@@ -34,6 +34,13 @@ _FLAGS: dict[Place, str] = {
 }
 
 
+# As for Amber's and GROMACS' programs.
+_SHORT: dict[Place, tuple[str, ...]] = {
+    ("system", "topology"): ("-p",),
+    ("system", "coordinates"): ("-c",),
+}
+
+
 class SectionedCommand(TyperCommand):
     """A command whose help lists the options of each section of the configuration apart."""
 
@@ -121,9 +128,11 @@ def _option(
     if parts and get_origin(parts[0]) is Literal:
         parser, metavar = _parse_words, "WORD,..."
     elif parts and parser is None:  # several values: the option is given several times
-        kind, metavar = list[_plain(parts[0])], "FILE"  # type: ignore[misc]
+        of = _plain(parts[0])
+        kind, metavar = list[of], "FILE" if of is Path else "NAME"  # type: ignore[valid-type]
     option = typer.Option(
         f"{flag}/--no-{flag[2:]}" if kind is bool else flag,
+        *_SHORT.get(place, ()),
         help=f"{field.description}{_shown(default)}",
         rich_help_panel=f"[{section}]",
         show_default=False,

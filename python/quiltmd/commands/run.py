@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import signal
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from ..errors import QuiltError
+from ..inputs.control import read_control
 from ..running import runner, stages
 from ..running.config import build_config, merge, read_config
+from ..running.progress import say
 from ..running.stopping import ignore_further_signals
 from .options import Settings, with_settings
 
@@ -44,7 +46,11 @@ def run(
     settings: Settings,
     config: Annotated[
         Path | None,
-        typer.Argument(metavar="[CONFIG.toml]", help="Configuration file; options override it."),
+        typer.Argument(
+            metavar="[CONFIG]",
+            help="Configuration: TOML, or a control file of NAMD, Amber (mdin) or GROMACS (mdp); "
+            "options override it.",
+        ),
     ] = None,
     resume: Annotated[
         Path | None,
@@ -56,8 +62,12 @@ def run(
 ) -> None:
     """Run a simulation, or continue one from its checkpoint.
 
-    Settings come from a TOML file, from options, or from both; options override the file, but not
+    Settings come from a file, from options, or from both; options override the file, but not
     the tables of its stages.
+
+    Of control files of other programs everything that can be done here is taken over, and what has
+    no counterpart is listed; what cannot be done is refused.  Without --out, the results of
+    NAME.mdp or the like go to NAME-quilt.
 
     With --resume only --steps, --max-hours, --ranks, --threads, --device, --balance, --transport,
     --mesh, --profile, --final, --checkpoint-every and --checkpoint-minutes may change; --topology,
@@ -75,7 +85,7 @@ def run(
             raise QuiltError(
                 "nothing to run: give a configuration file, or --topology and the rest"
             )
-        in_file = read_config(config) if config is not None else {}
+        in_file = _settings_of(config) if config is not None else {}
         source = str(config) if config is not None else ""
         merged = merge(in_file, settings)
         if "stage" in merged:
@@ -85,6 +95,20 @@ def run(
     ignore_further_signals()
     if outcome.interrupted:
         raise typer.Exit(INTERRUPTED if outcome.signal == signal.SIGINT else STOPPED)
+
+
+def _settings_of(path: Path) -> dict[str, Any]:
+    """Settings of a TOML file, or of a control file of another program."""
+    control = read_control(path) if path.suffix != ".toml" else None
+    if control is None:
+        return read_config(path)
+    if control.refused:
+        faults = "; ".join(control.refused)
+        raise QuiltError(f"{path}: cannot be done here: {faults}")
+    for note in control.notes:
+        say(f"{path}: {note}")
+    control.settings.setdefault("output", {}).setdefault("dir", f"{path.stem}-quilt")
+    return control.settings
 
 
 def _refuse_with_resume(config: Path | None, settings: Settings, overwrite: bool) -> None:

@@ -59,6 +59,14 @@ class Nonbonded:
         Add the mean-field energy of the Lennard-Jones tail.
     potential_shift:
         Shift the Lennard-Jones and the direct Coulomb potential to zero at the cutoff.
+    switching:
+        How Lennard-Jones interactions end between `switch_distance` and the cutoff. "none": they
+        are truncated. "potential": the energy is multiplied by 1 - 10 x^3 + 15 x^4 - 6 x^5, x
+        linear in r (OpenMM; GROMACS' potential-switch). "charmm": by (1 - x)^2 (1 + 2 x), x linear
+        in r^2 (CHARMM's vswitch, NAMD's switching). "charmm-force": the force goes to zero
+        (CHARMM's vfswitch, NAMD's vdwForceSwitching).
+    switch_distance:
+        nm; given together with `switching`.
     """
 
     cutoff: float = Field(
@@ -97,12 +105,27 @@ class Nonbonded:
         default=False,
         description="Shift the direct-space potentials so that they are zero at the cutoff.",
     )
+    switching: Literal["none", "potential", "charmm", "charmm-force"] = Field(
+        default="none",
+        description="How Lennard-Jones interactions end at the cutoff: none (truncated), potential "
+        "(OpenMM, GROMACS), charmm (vswitch; NAMD), charmm-force (vfswitch).",
+    )
+    switch_distance: float | None = Field(
+        default=None, gt=0, description="Where switching begins, nm; together with it."
+    )
 
     def __post_init__(self) -> None:
         if (self.pme_alpha is None) != (self.pme_grid is None):
             raise ValueError("pme_alpha and pme_grid belong together: give both or neither")
         if self.pme_grid is not None and min(self.pme_grid) < _SMALLEST_GRID:
             raise ValueError(f"pme_grid needs at least {_SMALLEST_GRID} points in each direction")
+        if (self.switching == "none") != (self.switch_distance is None):
+            raise ValueError("switching and switch_distance belong together: give both or neither")
+        if self.switch_distance is not None and self.switch_distance >= self.cutoff:
+            raise ValueError(
+                f"switch_distance {self.switch_distance:g} nm must be less than the cutoff, "
+                f"{self.cutoff:g} nm"
+            )
 
     def resolve(self, box: NDArray[np.float64]) -> dict[str, Any]:
         """Settings for the core, with PME parameters for this box (3, 3), rows in nm.
@@ -131,6 +154,8 @@ class Nonbonded:
             "pme_grid": grid,
             "dispersion_correction": self.dispersion_correction,
             "potential_shift": self.potential_shift,
+            "switching": self.switching,
+            "switch_distance": self.switch_distance or 0.0,
         }
 
     def tile(self, nx: int, ny: int, nz: int) -> Nonbonded:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError, QuiltError
-from . import openmm_maps
+from . import openmm_custom, openmm_maps
 from .molecules import molecule_of_atom
 from .nonbonded import Nonbonded
 from .topology import Topology
@@ -39,11 +39,12 @@ _BONDED = {
     "HarmonicBondForce": _Kind("Bond", 2, 2),
     "HarmonicAngleForce": _Kind("Angle", 3, 2),
     "PeriodicTorsionForce": _Kind("Torsion", 4, 3),
+    "RBTorsionForce": _Kind("Torsion", 4, 6),
 }
 _NONBONDED = _Kind("Exception", 2, 3, "getExceptionsUsePeriodicBoundaryConditions")
 _KINDS = {**_BONDED, "NonbondedForce": _NONBONDED}
 # CMMotionRemover keeps the centre of mass at rest; here that is a setting of the integrator.
-_OTHERS = ("CMMotionRemover", openmm_maps.FORCE)
+_OTHERS = ("CMMotionRemover", openmm_maps.FORCE, *openmm_custom.FORCES)
 _METHODS = ("NoCutoff", "CutoffNonPeriodic", "CutoffPeriodic", "Ewald", "PME", "LJPME")
 _REPLACE = "pass nonbonded= to System.from_openmm to simulate it with settings of your own"
 
@@ -77,6 +78,7 @@ def system_fields(
     bonds, lengths = _joined(tables, "HarmonicBondForce")
     angles, bends = _joined(tables, "HarmonicAngleForce")
     torsions, twists = _joined(tables, "PeriodicTorsionForce")
+    powers, coefficients = _joined(tables, "RBTorsionForce")
     constraints, distances = _terms(openmm_system, "Constraint", 2, 1)
     molecules = molecule_of_atom(atoms, np.concatenate([bonds, constraints]))
     for force, (members, _) in tables:
@@ -85,8 +87,13 @@ def system_fields(
     maps = openmm_maps.map_fields(forces)
     if (molecules[maps["cmaps"]] != molecules[maps["cmaps"][:, :1]]).any():
         raise InputError(f"{openmm_maps.FORCE}: a term joins different molecules")
+    pairs = _nonbonded_fields(_nonbonded_force(forces), _joined(tables, "NonbondedForce"), atoms)
+    by_types = openmm_custom.pair_fields(forces, _nonbonded_force(forces), pairs["exclusions"])
+    if by_types and nonbonded is None:
+        settings = replace(settings, dispersion_correction=_corrects(forces))
     return {
         **maps,
+        **openmm_custom.improper_fields(forces),
         "masses": masses,
         "bonds": bonds,
         "bond_parameters": lengths,
@@ -94,12 +101,21 @@ def system_fields(
         "angle_parameters": bends,
         "torsions": torsions[strong],
         "torsion_parameters": twists[strong],
+        "ryckaert_bellemans": powers,
+        "ryckaert_bellemans_parameters": coefficients,
         "constraints": constraints,
         "constraint_lengths": distances[:, 0],
         "topology": _topology(topology, masses),
         "nonbonded": settings,
-        **_nonbonded_fields(_nonbonded_force(forces), _joined(tables, "NonbondedForce"), atoms),
+        **pairs,
+        **by_types,
     }
+
+
+def _corrects(forces: list[Any]) -> bool:
+    """Whether the force of Lennard-Jones by types has a correction beyond the cutoff."""
+    found = next(force for force in forces if type(force).__name__ == openmm_custom.PAIRS)
+    return bool(found.getUseLongRangeCorrection())
 
 
 def nonbonded_from_openmm(openmm_system: Any) -> Nonbonded:
@@ -116,14 +132,15 @@ def nonbonded_from_openmm(openmm_system: Any) -> Nonbonded:
 
     Returns
     -------
-    Cutoff, tail correction and error tolerance as in the force; the Ewald parameter and grid where
-    `setPMEParameters` states them. The method Ewald becomes PME of the same tolerance.
+    Cutoff, switching function, tail correction and error tolerance as in the force; the Ewald
+    parameter and grid where `setPMEParameters` states them. The method Ewald becomes PME of the
+    same tolerance.
 
     Raises
     ------
     InputError
-        If the force does what has no counterpart here: no cutoff, a switching
-        function, a reaction field (CutoffPeriodic), Lennard-Jones PME.
+        If the force does what has no counterpart here: no cutoff, a reaction field
+        (CutoffPeriodic), Lennard-Jones PME.
     """
     force = _nonbonded_force(openmm_system.getForces())
     method = _METHODS[force.getNonbondedMethod()]
@@ -131,11 +148,7 @@ def nonbonded_from_openmm(openmm_system: Any) -> Nonbonded:
         raise InputError(
             f"NonbondedForce: the method {method} is not supported; use PME, or {_REPLACE}"
         )
-    if force.getUseSwitchingFunction():
-        raise InputError(
-            "NonbondedForce: switching functions are not supported; call "
-            f"setUseSwitchingFunction(False), or {_REPLACE}"
-        )
+    switched = force.getUseSwitchingFunction()
     alpha, *grid = (_value(parameter) for parameter in force.getPMEParameters())
     stated = method == "PME" and alpha > 0
     try:
@@ -146,6 +159,8 @@ def nonbonded_from_openmm(openmm_system: Any) -> Nonbonded:
             pme_tolerance=force.getEwaldErrorTolerance(),
             pme_alpha=alpha if stated else None,
             pme_grid=(int(grid[0]), int(grid[1]), int(grid[2])) if stated else None,
+            switching="potential" if switched else "none",
+            switch_distance=_value(force.getSwitchingDistance()) if switched else None,
         )
     except QuiltError as error:
         raise InputError(f"NonbondedForce: {error}") from None

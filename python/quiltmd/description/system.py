@@ -40,6 +40,7 @@ _FORMS = (
     ("cmaps", 5, "cmap_parameters", 1),
     ("impropers", 4, "improper_parameters", 2),
     ("urey_bradleys", 2, "urey_bradley_parameters", 2),
+    ("ryckaert_bellemans", 4, "ryckaert_bellemans_parameters", 6),
 )
 # Field -> dtype and shape; "N" atoms, "T" Lennard-Jones types, None any number of terms.
 _LAYOUT: dict[str, tuple[np.dtype[Any], tuple[str | int | None, ...]]] = {
@@ -92,6 +93,9 @@ class System:
     impropers, improper_parameters:
         (n, 4) int32; (n, 2) phi0 and k in kJ/mol/rad^2; E = k/2 (phi - phi0)^2,
         of phi - phi0 the value between -pi and pi; none if not given.
+    ryckaert_bellemans, ryckaert_bellemans_parameters:
+        (n, 4) int32; (n, 6) c0 to c5 in kJ/mol; E = the sum of ci cos^i (phi - pi); none if not
+        given.
     cmaps, cmap_parameters, cmap_maps:
         (n, 5) int32; (n, 1) number of the map; (maps, m, m) energies in kJ/mol at the
         torsions phi = 2 pi i/m of the first four atoms and psi = 2 pi j/m of the last
@@ -145,6 +149,8 @@ class System:
     improper_parameters: F64 = _NONE
     urey_bradleys: I32 = _NONE
     urey_bradley_parameters: F64 = _NONE
+    ryckaert_bellemans: I32 = _NONE
+    ryckaert_bellemans_parameters: F64 = _NONE
     pair_form: str = "lennard-jones"
     pair_tables: Sequence[npt.ArrayLike] = ()
 
@@ -201,9 +207,9 @@ class System:
         ----------
         openmm_system:
             Its forces may be HarmonicBondForce, HarmonicAngleForce,
-            PeriodicTorsionForce, CMAPTorsionForce (several of each), one NonbondedForce with the
-            method PME or Ewald, and CMMotionRemover, in whose place the
-            integrator has `remove_com_every`.
+            PeriodicTorsionForce, RBTorsionForce, CMAPTorsionForce (several of
+            each), one NonbondedForce with the method PME or Ewald, and
+            CMMotionRemover, in whose place the integrator has `remove_com_every`.
         topology:
             `openmm.app.Topology`, for names.
         nonbonded:

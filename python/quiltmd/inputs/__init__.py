@@ -19,7 +19,7 @@ from ..description.box import box_from_lengths_angles
 from ..description.state import State
 from ..description.system import System
 from ..errors import InputError, QuiltWarning
-from . import amber, charmm, openmm_files, pdb
+from . import amber, charmm, gromacs, openmm_files, pdb
 from .amber import coordinates as amber_coordinates
 from .charmm import coordinates as charmm_coordinates
 from .constrain import Constraints, constrain, loose_hydrogens
@@ -34,6 +34,7 @@ from .formats import (
     Sources,
     TopologyFormat,
 )
+from .gromacs import coordinates as gromacs_coordinates
 
 __all__ = [
     "COORDINATES",
@@ -49,6 +50,7 @@ __all__ = [
 TOPOLOGIES: tuple[TopologyFormat, ...] = (
     amber.PRMTOP,
     charmm.PSF,
+    gromacs.TOP,
     openmm_files.SYSTEM,
     openmm_files.STRUCTURE,
 )
@@ -58,6 +60,8 @@ COORDINATES: tuple[CoordinateFormat, ...] = (
     pdb.PDB,
     pdb.MMCIF,
     charmm_coordinates.CRD,
+    gromacs_coordinates.GRO,
+    gromacs_coordinates.G96,
     charmm_coordinates.BINARY,
     amber_coordinates.TEXT,
 )

@@ -53,6 +53,7 @@ def constrain(
     waters = find_waters(system) if rigid_water else np.empty((0, 3), dtype=np.int32)
     if hydrogen_mass is not None:
         system = _heavy_hydrogens(system, waters, hydrogen_mass)
+    waters = _not_yet_rigid(system, waters)
     water_of_atom = np.full(system.atoms, -1)
     water_of_atom[waters] = np.arange(len(waters))[:, None]
     in_water = _same_water(water_of_atom, system.bonds)
@@ -77,6 +78,14 @@ def constrain(
             [system.constraint_lengths, lengths, system.bond_parameters[ours, 0]]
         ),
     )
+
+
+def _not_yet_rigid(system: System, waters: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+    """Waters that the input does not constrain itself, as GROMACS' settles do."""
+    fixed = np.zeros(system.atoms, dtype=bool)
+    fixed[system.constraints] = True
+    loose: npt.NDArray[np.int32] = waters[~fixed[waters].any(axis=1)]
+    return loose
 
 
 def find_waters(system: System) -> npt.NDArray[np.int32]:

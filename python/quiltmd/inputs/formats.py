@@ -57,12 +57,15 @@ class Described:
     complete:
         Whether the files also say what is constrained, as OpenMM Systems do: then no constraints
         and no other masses can be asked for at load.
+    files:
+        Further files that were read: those that the topology includes.
     """
 
     system: System
     box: F64 | None = None
     box_angle: float | None = 90.0
     complete: bool = False
+    files: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -95,6 +95,10 @@ class SystemSection(Section):
         description="Parameter files of the topology, in order: of CHARMM or X-PLOR, or OpenMM "
         "ForceField XML.",
     )
+    defines: tuple[str, ...] = Field(
+        default=(),
+        description="Names for the preprocessor of a GROMACS topology: NAME or NAME=value.",
+    )
     box: tuple[float, ...] | None = Field(
         default=None,
         description="Box, A,B,C in nm, or A,B,C,ALPHA,BETA,GAMMA with degrees, in place of that in "
@@ -106,8 +110,9 @@ class SystemSection(Section):
     )
     constraints: Literal["h-bonds", "none"] = Field(
         default="h-bonds",
-        description="Constrain bonds to hydrogen (h-bonds), or none; water is always rigid.",
+        description="Constrain bonds to hydrogen (h-bonds), or none; for water see rigid_water.",
     )
+    rigid_water: bool = Field(default=True, description="Keep three-site water molecules rigid.")
 
 
 class IntegratorSection(Section):
@@ -319,6 +324,8 @@ class Config(Section):
             "system.hmr": self.system.hmr,
             "system.constraints": self.system.constraints,
             "system.box": self.system.box,
+            "system.defines": self.system.defines,
+            "system.rigid_water": self.system.rigid_water,
         }
         settings |= {
             f"nonbonded.{key}": chosen.get(key, value) for key, value in _items(self.nonbonded)

@@ -199,8 +199,10 @@ def load_system(config: Config) -> tuple[System, State]:
         config.system.topology,
         config.system.coordinates,
         parameters=config.system.parameters,
+        defines=config.system.defines,
         box=config.system.box,
         constraints=config.system.constraints,
+        rigid_water=config.system.rigid_water,
         hydrogen_mass=REPARTITIONED_HYDROGEN_MASS if config.system.hmr else None,
     )
 

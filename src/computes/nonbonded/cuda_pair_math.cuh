@@ -55,6 +55,8 @@ struct Single {
     const float fraction = exp2_fraction<Single>(least - (shifted - 12582912.0f));
     return __int_as_float(__float_as_int(fraction) + (__float_as_int(shifted) << 23));
   }
+  static QMD_HD float maximum(float a, float b) { return fmaxf(a, b); }
+  static QMD_HD float if_less(float x, float y, float yes, float no) { return x < y ? yes : no; }
   static QMD_HD float choose(Always, float a, float) { return a; }
   static QMD_HD float choose(bool condition, float a, float b) { return condition ? a : b; }
   static QMD_HD float if_or_zero(Always, float a) { return a; }

@@ -56,6 +56,10 @@ struct Simd {
   static HWY_INLINE Vf multiply_add(Vf a, Vf b, Vf c) { return hn::MulAdd(a, b, c); }
   static HWY_INLINE Vf multiply_subtract(Vf a, Vf b, Vf c) { return hn::MulSub(a, b, c); }
   static HWY_INLINE Vf negative_multiply_add(Vf a, Vf b, Vf c) { return hn::NegMulAdd(a, b, c); }
+  static HWY_INLINE Vf maximum(Vf a, Vf b) { return hn::Max(a, b); }
+  static HWY_INLINE Vf if_less(Vf x, Vf y, Vf yes, Vf no) {
+    return hn::IfThenElse(hn::Lt(x, y), yes, no);
+  }
   template <class M>
   static HWY_INLINE Vf if_or_zero(const M& interacts, Vf a) {
     if constexpr (std::is_same_v<M, Always>) {
@@ -132,10 +136,12 @@ struct Parameters {
         shift_6(hn::Set(df, p.shift_6)),
         coulomb_shift(hn::Set(df, p.coulomb_shift)),
         force(p.ewald.force),
-        energy(p.ewald.energy) {}
+        energy(p.ewald.energy),
+        switching(p.switching) {}
   Vf cutoff2, t_scale, shift_6, coulomb_shift;
   Polynomial<V::degree> force;
   Polynomial<V::energy ? kEwaldDegree : 0> energy;
+  SwitchConstants<float> switching;
 };
 
 HWY_INLINE Vf inverse_sqrt(Vf x) {

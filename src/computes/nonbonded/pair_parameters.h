@@ -13,6 +13,41 @@
 
 namespace quiltmd {
 
+// The constants of switching functions; of those of another kind than the settings' nothing is read.
+template <class Real>
+struct SwitchConstants {
+  Real per_r, per_r2, start;  // x = per_r r + per_r2 r^2 - start
+  Real c2, c3, c4, c5;
+  Real start2;              // of the switching distance, its square
+  Real cutoff_6, cutoff_3;  // 1 / cutoff^6, 1 / cutoff^3
+  Real k12, k6, shift_12, shift_6;
+};
+
+template <class Real>
+SwitchConstants<Real> switch_constants(const NonbondedSettings& settings) {
+  const double start = settings.switch_distance, cutoff = settings.cutoff;
+  const double start2 = start * start, cutoff2 = cutoff * cutoff;
+  const double start3 = start * start2, cutoff3 = cutoff * cutoff2;
+  const double start6 = start3 * start3, cutoff6 = cutoff3 * cutoff3;
+  SwitchConstants<double> s{};
+  if (settings.switching == Switching::kPotential) {
+    s = {.per_r = 1 / (cutoff - start), .start = start / (cutoff - start)};
+    s.c3 = -10, s.c4 = 15, s.c5 = -6;
+  } else if (settings.switching == Switching::kCharmm) {
+    s = {.per_r2 = 1 / (cutoff2 - start2), .start = start2 / (cutoff2 - start2)};
+    s.c2 = -3, s.c3 = 2;
+  } else if (settings.switching == Switching::kCharmmForce) {
+    s.start2 = start2;
+    s.cutoff_6 = 1 / cutoff6, s.cutoff_3 = 1 / cutoff3;
+    s.k12 = cutoff6 / (cutoff6 - start6), s.k6 = cutoff3 / (cutoff3 - start3);
+    s.shift_12 = 1 / (cutoff6 * start6), s.shift_6 = 1 / (cutoff3 * start3);
+  }
+  const auto real = [](double value) { return static_cast<Real>(value); };
+  return {real(s.per_r), real(s.per_r2), real(s.start),    real(s.c2),       real(s.c3),
+          real(s.c4),    real(s.c5),     real(s.start2),   real(s.cutoff_6), real(s.cutoff_3),
+          real(s.k12),   real(s.k6),     real(s.shift_12), real(s.shift_6)};
+}
+
 struct PairParameters {
   float cutoff2;
   float t_scale;        // 2 / cutoff^2
@@ -21,6 +56,7 @@ struct PairParameters {
   int form;             // place in PairForms: which kernels are launched
   int types;            // row length of the table of a form that looks parameters up
   EwaldPolynomial ewald;
+  SwitchConstants<float> switching;
 };
 
 // The parameters of a pair form as kernels want them. What the numbers mean is the form's affair.
@@ -30,9 +66,9 @@ struct PackedPairs {
   std::vector<float> table;   // by pair of types; empty where the atoms' numbers are enough
 };
 
-// The first of PairForms that has the name and number of tables of the system's form. Throws Error
-// where there is none.
-int form_of(const System& system);
+// The first of PairForms that has the name and number of tables of the system's form, and ends at the
+// cutoff as the settings say. Throws Error where there is none.
+int form_of(const System& system, const NonbondedSettings& settings);
 
 // Pack with the first of PairForms that has the name of the system's form and can represent its
 // tables, from number `first` on. Throws Error where none can, or

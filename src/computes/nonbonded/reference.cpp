@@ -10,6 +10,7 @@
 #include <set>
 #include <thread>
 
+#include "computes/nonbonded/double_number.h"
 #include "computes/nonbonded/pair_forms.h"
 #include "computes/reference.h"
 #include "math/units.h"
@@ -89,17 +90,6 @@ struct Cells {
   }
 };
 
-// The number type of pair forms (forms/basics.h).
-struct Double {
-  using Value = double;
-  static constexpr bool kFolded = false;
-  static double of(double value) { return value; }
-  static double multiply_add(double a, double b, double c) { return a * b + c; }
-  static double negative(double a) { return -a; }
-  static double multiply_subtract(double a, double b, double c) { return a * b - c; }
-  static double exp2(double x) { return std::exp2(x); }
-};
-
 // Energy and r times the force of a pair.
 struct Pair {
   double form = 0, coulomb = 0, force = 0;
@@ -108,7 +98,8 @@ struct Pair {
 struct Physics {
   const System& system;
   double alpha, cutoff, coulomb_shift = 0;
-  double shift_6 = 0;  // what pair forms read
+  double shift_6 = 0;  // this and the next are what pair forms read
+  SwitchConstants<double> switching;
   std::function<Interaction<Double>(int s, int t, const Distance<Double>&)> form;  // by two types
 
   template <class Form>
@@ -122,12 +113,16 @@ struct Physics {
   }
 
   Physics(const System& s, const NonbondedSettings& settings)
-      : system(s), alpha(settings.pme ? settings.alpha : 0), cutoff(settings.cutoff) {
+      : system(s),
+        alpha(settings.pme ? settings.alpha : 0),
+        cutoff(settings.cutoff),
+        switching(switch_constants<double>(settings)) {
     if (settings.potential_shift) {
       shift_6 = std::pow(cutoff, -6);
       coulomb_shift = std::erfc(alpha * cutoff) / cutoff;
     }
-    PairForms::with(form_of(system), [&]<class Form>(Form) { form = formula_of<Form>(settings); });
+    PairForms::with(form_of(system, settings),
+                    [&]<class Form>(Form) { form = formula_of<Form>(settings); });
   }
 
   double charges(int i, int j) const { return kCoulomb * system.charges[i] * system.charges[j]; }

@@ -22,6 +22,7 @@
 #include "computes/bonded/forms/excluded_pair.h"
 #include "computes/bonded/forms/improper.h"
 #include "computes/bonded/forms/pair14.h"
+#include "computes/bonded/forms/ryckaert_bellemans.h"
 #include "computes/bonded/forms/torsion.h"
 #include "computes/bonded/forms/urey_bradley.h"
 #include "math/list.h"
@@ -31,7 +32,7 @@ namespace quiltmd {
 // In order of cost, and of registers where it counts: kernels that take all terms in one go start with
 // the last, and do without the last ones where a system has none.
 using TermForms = List<BondForm, UreyBradleyForm, Pair14Form, AngleForm, TorsionForm, ImproperForm,
-                       CmapForm, ExcludedPairForm>;
+                       CmapForm, RyckaertBellemansForm, ExcludedPairForm>;
 inline constexpr int kTermForms = TermForms::kSize;
 
 template <class Form>

@@ -8,6 +8,7 @@ struct Buckingham {
   static constexpr int kTables = 3, kNumbers = 4;
   using Given = std::array<double, kTables>;  // A, B, C
 
+  static constexpr bool ends_as(Switching kind) { return kind == Switching::kNone; }
   static const char* problem(const Given& abc) {
     const auto [a, b, c] = abc;
     if (a < 0 || c < 0 || (a > 0 && b <= 0))

@@ -7,6 +7,7 @@ struct LennardJones {
   static constexpr int kTables = 2, kNumbers = 2;
   using Given = std::array<double, kTables>;  // a, b
 
+  static constexpr bool ends_as(Switching kind) { return kind == Switching::kNone; }
   // Why parameters are refused, or null.
   static const char* problem(const Given&) { return nullptr; }
 

@@ -5,6 +5,8 @@
 #include "computes/nonbonded/forms/buckingham.h"
 #include "computes/nonbonded/forms/coulomb.h"
 #include "computes/nonbonded/forms/lennard_jones.h"
+#include "computes/nonbonded/forms/lennard_jones_switched.h"
 
 using PairForms = FormList<LennardJonesByRule,  //
-                           ByTable<LennardJones>, ByTable<Buckingham>>;
+                           ByTable<LennardJones>, ByTable<Buckingham>,
+                           ByTable<LennardJonesSwitched>, ByTable<LennardJonesForceSwitched>>;

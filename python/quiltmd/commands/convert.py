@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`quiltmd convert`: a system and its state in other formats."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..description.nonbonded import Nonbonded
+from ..errors import QuiltError
+from ..inputs import load
+from ..outputs.openmm_system import write_openmm, write_openmm_state
+from ..running.config import build_config, merge
+from ..running.progress import say
+from .options import Settings, with_settings
+
+_NOTHING: dict[str, Any] = {"run": {"steps": 0}, "output": {"dir": "."}}
+
+
+@with_settings(
+    "system.parameters",
+    "system.defines",
+    "system.box",
+    "system.constraints",
+    "system.rigid_water",
+    "nonbonded",
+    defaults={("system", "constraints"): "none", ("system", "rigid_water"): False},
+)
+def convert(
+    settings: Settings,
+    topology: Annotated[Path, typer.Argument(help="Topology, as for `quiltmd run`.")],
+    coordinates: Annotated[Path, typer.Argument(help="Coordinates, as for `quiltmd run`.")],
+    system: Annotated[
+        Path | None, typer.Option("--system", metavar="OUT.xml", help="OpenMM System XML.")
+    ] = None,
+    state: Annotated[
+        Path | None, typer.Option("--state", metavar="OUT.xml", help="OpenMM State XML.")
+    ] = None,
+    frame: Annotated[int, typer.Option(help="Frame of a trajectory, from 0.")] = 0,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace files.")] = False,
+) -> None:
+    """Write a system, and its state, in OpenMM's formats.
+
+    Everything that has an energy is written, or the conversion is refused by name.  By default
+    nothing is constrained but what the files constrain.
+    """
+    if system is None and state is None:
+        raise QuiltError("nothing to write: give --system OUT.xml, --state OUT.xml or both")
+    for path in (system, state):
+        if path is not None and path.exists() and not overwrite:
+            raise QuiltError(f"{path} exists: give --overwrite to replace it")
+    files = {"topology": topology, "coordinates": coordinates}
+    config = build_config(merge({"system": files, **_NOTHING}, settings))
+    made, place = load(
+        config.system.topology,
+        config.system.coordinates,
+        parameters=config.system.parameters,
+        defines=config.system.defines,
+        box=config.system.box,
+        constraints=config.system.constraints,
+        rigid_water=config.system.rigid_water,
+        frame=frame,
+    )
+    if system is not None:
+        chosen: Nonbonded = config.following(made).nonbonded
+        write_openmm(system, made, chosen, place.box)
+        say(f"{made.atoms} atoms in {system}")
+    if state is not None:
+        write_openmm_state(state, made, place)
+        say(f"positions, velocities and box in {state}")

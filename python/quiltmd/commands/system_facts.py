@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is in input files: molecules, charges, terms, settings; for `quiltmd info FILES`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..description.box import lengths_angles
+from ..description.system import System
+from ..errors import QuiltError
+from ..inputs import count_frames, describe, read_coordinates
+from ..inputs.constrain import find_waters
+from ..inputs.control import read_control
+from ..inputs.formats import Expected
+
+_TERMS = (
+    *("bonds", "angles", "urey_bradleys", "torsions", "ryckaert_bellemans", "impropers", "cmaps"),
+    *("pairs14", "exclusions", "constraints"),
+)
+_MOST_KINDS = 12
+
+
+def facts_of_files(
+    files: list[Path], parameters: tuple[Path, ...], defines: tuple[str, ...]
+) -> dict[str, Any]:
+    """Facts of a topology, with coordinates if there are two files, or of a control file.
+
+    Raises
+    ------
+    QuiltError
+        Names what of the files is not supported.
+    """
+    control = read_control(files[0]) if len(files) == 1 else None
+    if control is not None:
+        return {
+            "settings": control.settings,
+            "not taken over": control.notes,
+            "refused": control.refused,
+        }
+    if len(files) > 2:
+        raise QuiltError(
+            f"expected a topology and coordinates, found {len(files)} files; parameter files are "
+            "given by --parameters"
+        )
+    described = describe(files[0], parameters, defines)
+    facts = system_facts(described.system)
+    box = described.box
+    if len(files) == 2:
+        expected = Expected(described.system.atoms, 0, described.box_angle)
+        found = read_coordinates(files[1], expected, described.system)
+        facts["frames"] = count_frames(files[1])
+        facts["velocities"] = found.velocities is not None
+        box = found.box if found.box is not None else box
+    if box is not None:
+        lengths, angles = lengths_angles(box)
+        facts["box"] = [round(float(x), 6) for x in (*lengths, *angles)]
+    return facts
+
+
+def system_facts(system: System) -> dict[str, Any]:
+    """Facts of a system: counts, net charge (e), mass (amu), molecules by kind, terms."""
+    numbers = system.molecules
+    first = np.unique(numbers, return_index=True)[1]
+    sizes = np.bincount(numbers)
+    names = system.topology.residue_names[system.topology.residue_of_atom[first]]
+    kinds, count = np.unique(
+        np.array([f"{name} ({size} atoms)" for name, size in zip(names, sizes, strict=True)]),
+        return_counts=True,
+    )
+    order = np.argsort(-count, kind="stable")
+    molecules = {str(kinds[k]): int(count[k]) for k in order[:_MOST_KINDS]}
+    if len(kinds) > _MOST_KINDS:
+        molecules["others"] = int(count[order[_MOST_KINDS:]].sum())
+    facts: dict[str, Any] = {
+        "atoms": system.atoms,
+        "residues": len(system.topology.residue_names),
+        "net charge": round(float(system.charges.sum()), 6),
+        "mass": round(float(system.masses.sum()), 3),
+        "molecules": molecules,
+        "three-site waters": len(find_waters(system)),
+        "terms": {
+            name: len(getattr(system, name)) for name in _TERMS if len(getattr(system, name))
+        },
+        "Lennard-Jones types": len(np.unique(system.lj_types)),
+    }
+    if system.nonbonded is not None:
+        facts["stated settings"] = repr(system.nonbonded)
+    return facts

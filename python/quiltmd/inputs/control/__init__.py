@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Control files of other programs as settings of a run: NAMD configurations, mdin, mdp.
+
+A format is a module and a row of the table; `Control` says what comes of a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..fixed_width import read_bytes
+from ..formats import HEAD, Path
+from .entries import Control
+from .mdin import is_mdin, read_mdin
+from .mdp import is_mdp, read_mdp
+from .namd import is_namd, read_namd
+
+__all__ = ["Control", "read_control"]
+
+_FORMATS: tuple[tuple[Callable[[bytes], bool], Callable[[str], Control]], ...] = (
+    (is_mdin, read_mdin),
+    (is_mdp, read_mdp),
+    (is_namd, read_namd),
+)
+
+
+def read_control(path: Path) -> Control | None:
+    """What a control file of another program says; None where it is of no such program.
+
+    Raises
+    ------
+    InputError
+        With file and line: what is not understood.
+    """
+    head = read_bytes(path, limit=HEAD)
+    reader = next((reader for matches, reader in _FORMATS if matches(head)), None)
+    return None if reader is None else reader(str(path))

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keywords and values of another program's control file, and what becomes of each.
+
+Every keyword is either taken (it sets something here), told (it has no counterpart and changes no
+physics), or refused.  What is left at the end was never heard of, and is refused too: so nothing is
+ignored in silence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import erfc
+
+from ...errors import InputError
+
+OFF = ("no", "off", "false", "0", "none", ".false.", "f")
+ON = ("yes", "on", "true", "1", ".true.", "t")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A keyword as it is written, its value, and its line."""
+
+    name: str
+    value: str
+    line: int
+
+
+@dataclass
+class Control:
+    """What a control file comes to.
+
+    Attributes
+    ----------
+    file:
+        Its path.
+    settings:
+        Sections and keys of a configuration.
+    notes:
+        What has no counterpart here, a line each.
+    refused:
+        What cannot be done, a line each; a run is refused with these.
+    """
+
+    file: str
+    settings: dict[str, dict[str, Any]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+
+    def set(self, section: str, key: str, value: Any) -> None:
+        """A setting; None leaves the default."""
+        if value is not None:
+            self.settings.setdefault(section, {})[key] = value
+
+
+class Entries:
+    """The keywords of a control file, taken one by one; names count without case."""
+
+    def __init__(self, control: Control, entries: Iterable[Entry]) -> None:
+        self.control = control
+        self._left: dict[str, list[Entry]] = {}
+        for entry in entries:
+            self._left.setdefault(_plain(entry.name), []).append(entry)
+
+    def take(self, name: str) -> Entry | None:
+        """The entry of this name, the last if there are several; it counts as dealt with."""
+        found = self._left.pop(_plain(name), None)
+        return None if found is None else found[-1]
+
+    def take_all(self, name: str) -> list[Entry]:
+        """All entries of a name."""
+        return self._left.pop(_plain(name), [])
+
+    def text(self, name: str, default: str = "") -> str:
+        """The value of a keyword in lower case."""
+        entry = self.take(name)
+        return default if entry is None else entry.value.strip().strip("'\"").lower()
+
+    def number(self, name: str, default: float | None = None) -> float | None:
+        """The value of a keyword as a number."""
+        entry = self.take(name)
+        if entry is None:
+            return default
+        return self._number(entry, entry.value.split()[0] if entry.value.split() else "")
+
+    def numbers(self, name: str) -> list[float] | None:
+        """The values of a keyword as numbers."""
+        entry = self.take(name)
+        return None if entry is None else [self._number(entry, w) for w in entry.value.split()]
+
+    def whole(self, name: str, default: int | None = None) -> int | None:
+        """The value of a keyword as a whole number."""
+        entry = self._left.get(_plain(name), [None])[-1]
+        value = self.number(name)
+        if value is None:
+            return default
+        if value != round(value):
+            assert entry is not None
+            raise self._error(entry, f"{entry.name} must be a whole number, not {entry.value}")
+        return int(value)
+
+    def switch(self, name: str, default: bool = False) -> bool:
+        """The value of a keyword that is on or off."""
+        entry = self.take(name)
+        if entry is None:
+            return default
+        word = entry.value.strip().lower()
+        if word not in ON + OFF:
+            raise self._error(entry, f"{entry.name} must be on or off, not '{entry.value}'")
+        return word in ON
+
+    def tell(self, why: str, *names: str) -> None:
+        """Keywords without a counterpart that change no physics: told where they are there."""
+        found = [entry for name in names for entry in self.take_all(name)]
+        if found:
+            words = ", ".join(dict.fromkeys(f"{one.name} {one.value}".strip() for one in found))
+            self.control.notes.append(f"{words}: {why}")
+
+    def refuse(self, why: str, *names: str, unless: Callable[[str], bool] | None = None) -> None:
+        """Keywords that ask for what is not supported, unless their value asks for nothing."""
+        harmless = unless if unless is not None else is_off
+        for name in names:
+            for entry in self.take_all(name):
+                if not harmless(entry.value.strip().lower()):
+                    self._refuse(entry, why)
+
+    def finish(self) -> None:
+        """Refuses every keyword that is left."""
+        for entries in self._left.values():
+            for entry in entries:
+                self._refuse(entry, "this keyword is not known here")
+        self._left = {}
+
+    def _refuse(self, entry: Entry, why: str) -> None:
+        self.control.refused.append(f"line {entry.line}, {entry.name} {entry.value}: {why}")
+
+    def _number(self, entry: Entry, word: str) -> float:
+        try:
+            value = float(word.lower().replace("d", "e"))
+        except ValueError:
+            value = float("nan")
+        if not np.isfinite(value):
+            raise self._error(entry, f"{entry.name} must be a number, not '{entry.value}'")
+        return value
+
+    def _error(self, entry: Entry, message: str) -> InputError:
+        return InputError(message, file=self.control.file, line=entry.line)
+
+
+def is_off(value: str) -> bool:
+    """Whether a value says that something is not wanted."""
+    return value in (*OFF, "0.0", "")
+
+
+def is_one(value: str) -> bool:
+    """Whether a value is the number 1."""
+    try:
+        return float(value) == 1
+    except ValueError:
+        return False
+
+
+def ewald_alpha(cutoff: float, tolerance: float, per_distance: bool) -> float:
+    """Alpha (1/nm) such that erfc(alpha cutoff), divided by the cutoff if so, is the tolerance."""
+    divisor = cutoff if per_distance else 1.0
+    return float(
+        brentq(lambda alpha: erfc(alpha * cutoff) / divisor - tolerance, 1e-3, 30 / cutoff)
+    )
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("_", "-")

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Amber's mdin: the namelists &cntrl and &ewald as settings of a run here.
+
+Topology and coordinates are named beside it, as for Amber's programs.
+
+Source: Amber 2023 Reference Manual, section "sander" and its namelist variables.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ...errors import InputError
+from ..fixed_width import read_bytes
+from ..units import ANGSTROM
+from .entries import Control, Entries, Entry, ewald_alpha, is_one
+
+_NAMELIST = re.compile(r"(?m)^\s*[&$](\w+)(.*?)(?:^\s*[&$]end\b|(?<![\w'\"])/\s*$)", re.I | re.S)
+_PAIR = re.compile(
+    r"([A-Za-z]\w*(?:\(\s*\d+\s*\))?)\s*=\s*('[^']*'|\"[^\"]*\"|[^=]*?)\s*,?\s*(?=[A-Za-z]\w*(?:\(\s*\d+\s*\))?\s*=|$)"
+)
+_KNOWN = ("cntrl", "ewald")
+
+
+def is_mdin(head: bytes) -> bool:
+    """Whether a file that begins so is an mdin."""
+    return bool(re.search(rb"(?mi)^\s*[&$]cntrl\b", head))
+
+
+def read_mdin(file: str) -> Control:
+    """The settings of an mdin; see `Control`."""
+    control = Control(file)
+    entries = Entries(control, _namelists(file))
+    if entries.whole("imin", 0):
+        control.set("run", "minimize", True)
+        control.set("run", "steps", 0)
+        entries.tell("a minimisation goes on until it converges", "maxcyc", "ncyc", "drms", "ntmin")
+    _dynamics(control, entries)
+    _nonbonded(control, entries)
+    _output(control, entries)
+    _rest(entries)
+    entries.finish()
+    return control
+
+
+def _namelists(file: str) -> list[Entry]:
+    text = read_bytes(file).decode("latin-1")
+    found = []
+    for namelist in _NAMELIST.finditer(text):
+        name = namelist[1].lower()
+        line = text.count("\n", 0, namelist.start(1)) + 1
+        if name not in _KNOWN:
+            raise InputError(f"the namelist &{name} is not supported", file=file, line=line)
+        body = re.sub(r"![^\n]*", lambda comment: " " * len(comment[0]), namelist[2])
+        at = 0
+        flat = body.replace("\n", " ")
+        for pair in _PAIR.finditer(flat):
+            between = flat[at : pair.start()].strip(" ,\t\r")
+            if between:
+                raise InputError(f"'{between}' in &{name} is not understood", file=file, line=line)
+            number = line + body.count("\n", 0, pair.start())
+            found.append(Entry(pair[1], pair[2].strip().rstrip(","), number))
+            at = pair.end()
+    if not found:
+        raise InputError("no namelist &cntrl with values that can be read", file=file)
+    return found
+
+
+def _dynamics(control: Control, entries: Entries) -> None:
+    control.settings.setdefault("run", {}).setdefault("steps", entries.whole("nstlim", 1))
+    entries.take("nstlim")
+    control.set("integrator", "timestep", entries.number("dt", 0.001))
+    temperature = entries.number("temp0", 300.0)
+    control.set("integrator", "temperature", temperature)
+    initial = entries.number("tempi")
+    if initial is not None and initial not in (0.0, temperature):
+        control.notes.append(f"tempi {initial:g}: velocities are drawn at temp0")
+    seed = entries.whole("ig", -1)
+    control.set("integrator", "seed", seed if seed is not None and seed >= 0 else None)
+    _thermostat(control, entries)
+    constraints = entries.whole("ntc", 1)
+    if constraints not in (1, 2):
+        control.refused.append(f"ntc {constraints}: all bonds constrained is not supported")
+    control.set("system", "constraints", "h-bonds" if constraints == 2 else "none")
+    control.set("system", "rigid_water", constraints == 2)
+    forces = entries.whole("ntf", constraints)
+    if forces != constraints:
+        control.refused.append(f"ntf {forces}: only ntf = ntc, so that each bond is there once")
+    entries.refuse("constant pressure is not supported", "ntp")
+    entries.refuse("only ntb = 1", "ntb", unless=lambda value: value == "1")
+    entries.refuse("implicit solvent is not supported", "igb", "ipb", "alpb", "gbsa", "rism")
+    entries.tell("velocities are taken from the file where it has any", "irest", "ntx")
+
+
+def _thermostat(control: Control, entries: Entries) -> None:
+    kind = entries.whole("ntt", 0)
+    friction, coupling = entries.number("gamma_ln"), entries.number("tautp", 1.0)
+    control.set("integrator", "ensemble", "nve" if kind == 0 else "nvt")
+    if kind == 3:
+        control.set("integrator", "friction", friction or 0.0)
+    elif kind == 11:
+        control.set("thermostat", "kind", "velocity-rescaling")
+        control.set("thermostat", "time_constant", coupling)
+    elif kind != 0:
+        control.refused.append(f"ntt {kind}: only 0, 3 (Langevin) and 11 (velocity rescaling)")
+
+
+def _nonbonded(control: Control, entries: Entries) -> None:
+    cutoff = entries.number("cut", 8.0)
+    assert cutoff is not None
+    control.set("nonbonded", "cutoff", round(cutoff * ANGSTROM, 12))
+    control.set("nonbonded", "dispersion_correction", entries.whole("vdwmeth", 1) == 1)
+    begins = entries.number("fswitch", -1.0)
+    if begins is not None and begins > 0:
+        control.set("nonbonded", "switching", "charmm-force")
+        control.set("nonbonded", "switch_distance", round(begins * ANGSTROM, 12))
+    sizes = [entries.whole(f"nfft{k}") for k in (1, 2, 3)]
+    order = entries.whole("order", 4)
+    alpha, tolerance = entries.number("ew_coeff"), entries.number("dsum_tol", 1e-5)
+    if None not in sizes:
+        assert tolerance is not None
+        found = alpha or ewald_alpha(cutoff, tolerance, per_distance=True)
+        control.set("nonbonded", "pme_grid", sizes)
+        control.set("nonbonded", "pme_alpha", round(found / ANGSTROM, 9))
+        control.set("nonbonded", "pme_order", order)
+    else:
+        control.notes.append("the PME grid is not given (nfft1, 2, 3): it follows pme_tolerance")
+    entries.refuse("12-6-4 is not supported", "lj1264", "plj1264")
+    entries.refuse("only PME", "ew_type", "eedmeth", unless=lambda value: value in ("0", "1"))
+    entries.refuse("a dielectric constant", "dielc", unless=is_one)
+    entries.tell("forces sum up to zero without it", "netfrc")
+    entries.tell("lists are for the program to say", "skinnb", "nbflag", "nbtell", "nsnb", "tol")
+
+
+def _output(control: Control, entries: Entries) -> None:
+    for keyword, key in (
+        ("ntpr", "log_every"),
+        ("ntwx", "trajectory_every"),
+        ("ntwr", "checkpoint_every"),
+    ):
+        value = entries.whole(keyword)
+        control.set("output", key, None if value is None else abs(value))
+    entries.tell(
+        "output that is not written here in this form",
+        *("ntwe", "ntwv", "ntwf", "ntave", "ioutfm", "ntxo", "iwrap", "ntwprt", "ntrx", "idecomp"),
+    )
+
+
+def _rest(entries: Entries) -> None:
+    entries.tell("for the program to say", "nscm", "vlimit", "jfastw", "mdinfo_flush_interval", "t")
+    entries.tell("nothing, at constant volume", "barostat", "taup", "pres0", "comp", "mcbarint")
+    entries.tell("nothing, without implicit solvent", "saltcon", "extdiel", "intdiel", "rgbmax")
+    entries.refuse(
+        "not supported",
+        *("ntr", "ibelly", "nmropt", "ifqnt", "icfe", "ipol", "iamd", "igamd", "iemap", "isgld"),
+        *(
+            "ifsc",
+            "numexchg",
+            "icnstph",
+            "csurften",
+            "efx",
+            "efy",
+            "efz",
+            "noshakemask",
+            "gti-add-sc",
+        ),
+        *(
+            "therm-par",
+            "middle-scheme",
+            "irism",
+            "infe",
+            "ievb",
+            "ilscivr",
+            "ntcx",
+            "hmr",
+            "ti-mask",
+        ),
+    )
+    entries.tell("nothing, without restraints", "restraint_wt", "restraintmask", "bellymask")

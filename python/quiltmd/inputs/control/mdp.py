@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""GROMACS' mdp options as settings of a run here.
+
+Topology and coordinates are named beside it, as for grompp.
+
+Source: GROMACS User Guide, "Molecular dynamics parameters (.mdp options)".
+"""
+
+from __future__ import annotations
+
+import re
+
+from ...errors import InputError
+from ..fixed_width import read_bytes
+from .entries import Control, Entries, Entry
+
+_OUTPUT = "output that is not written here in this form"
+
+
+def is_mdp(head: bytes) -> bool:
+    """Whether a file that begins so has mdp options."""
+    names = rb"integrator|nsteps|dt|coulombtype|rcoulomb|rvdw|nstlist|cutoff[-_]scheme|tcoupl"
+    found = re.findall(rb"(?mi)^\s*(" + names + rb")\s*=", head)
+    return len({word.lower() for word in found}) >= 2
+
+
+def read_mdp(file: str) -> Control:
+    """The settings of an mdp file; see `Control`."""
+    control = Control(file)
+    entries = Entries(control, _options(file))
+    _dynamics(control, entries)
+    _nonbonded(control, entries)
+    _system(control, entries)
+    _output(control, entries)
+    _rest(entries)
+    entries.finish()
+    return control
+
+
+def _options(file: str) -> list[Entry]:
+    found = []
+    for number, raw in enumerate(read_bytes(file).decode("latin-1").split("\n"), start=1):
+        line = raw.split(";", 1)[0].strip()
+        if not line:
+            continue
+        name, equals, value = line.partition("=")
+        if not equals:
+            raise InputError(f"'{line}' is no option and value", file=file, line=number)
+        if value.strip():  # an empty value is the default
+            found.append(Entry(name.strip(), value.strip(), number))
+    return found
+
+
+def _dynamics(control: Control, entries: Entries) -> None:
+    kind = entries.text("integrator", "md")
+    control.set("integrator", "timestep", entries.number("dt", 0.001))
+    steps = entries.whole("nsteps", 0)
+    control.set("run", "steps", steps)
+    if kind in ("steep", "cg", "l-bfgs"):
+        control.set("run", "minimize", True)
+        control.set("run", "steps", 0)
+        entries.tell("a minimisation goes on until it converges", "emtol", "emstep", "nstcgsteep")
+    elif kind not in ("md", "md-vv", "sd"):
+        control.refused.append(f"integrator {kind}: only md, md-vv, sd and minimisations")
+    elif kind == "md":
+        control.notes.append("integrator md: velocity Verlet takes the place of leap-frog")
+    entries.tell("nothing, without a minimisation", "emtol", "emstep", "nstcgsteep", "niter")
+    _thermostat(control, entries, kind)
+    if entries.switch("gen-vel"):
+        temperature = entries.number("gen-temp", 300.0)
+        target = control.settings["integrator"].setdefault("temperature", temperature)
+        if target != temperature:
+            control.notes.append(f"gen-temp {temperature:g}: velocities are drawn at {target:g} K")
+    else:
+        entries.tell("nothing, without gen-vel", "gen-temp")
+    seeds = [entries.whole("gen-seed"), entries.whole("ld-seed")]
+    control.set("integrator", "seed", next((s for s in seeds if s is not None and s >= 0), None))
+    entries.refuse("only from step 0 at time 0", "tinit", "init-step")
+    entries.refuse("constant pressure is not supported", "pcoupl")
+    entries.tell(
+        "nothing, at constant volume",
+        *("pcoupltype", "tau-p", "ref-p", "compressibility", "refcoord-scaling", "nstpcouple"),
+    )
+
+
+def _thermostat(control: Control, entries: Entries, integrator: str) -> None:
+    coupling = entries.text("tcoupl", "no")
+    groups = entries.text("tc-grps").split()
+    times, targets = entries.numbers("tau-t") or [], entries.numbers("ref-t") or []
+    entries.tell("how often is for the program to say", "nsttcouple")
+    if integrator != "sd" and coupling == "no":
+        control.set("integrator", "ensemble", "nve")
+        return
+    control.set("integrator", "ensemble", "nvt")
+    if len(set(targets)) > 1 or len(set(times)) > 1:
+        control.refused.append("tc-grps with temperatures or times of their own: only one bath")
+    elif len(groups) > 1:
+        control.notes.append(f"tc-grps {' '.join(groups)}: one bath for all")
+    control.set("integrator", "temperature", targets[0] if targets else None)
+    time = times[0] if times else 1.0
+    if integrator == "sd":
+        control.set("integrator", "friction", 1.0 / time if time > 0 else 0.0)
+    elif coupling == "v-rescale":
+        control.set("thermostat", "kind", "velocity-rescaling")
+        control.set("thermostat", "time_constant", time)
+    else:
+        control.refused.append(f"tcoupl {coupling}: only v-rescale, and sd")
+
+
+def _nonbonded(control: Control, entries: Entries) -> None:
+    electrostatics, coulomb = (
+        entries.text("coulombtype", "cut-off"),
+        entries.number("rcoulomb", 1.0),
+    )
+    if electrostatics != "pme":
+        control.refused.append(f"coulombtype {electrostatics}: only PME")
+    vdw_type, cutoff = entries.text("vdwtype", "cut-off"), entries.number("rvdw", 1.0)
+    if vdw_type not in ("cut-off", "cutoff"):
+        control.refused.append(f"vdwtype {vdw_type}: only cut-off")
+    if coulomb != cutoff:
+        control.refused.append(f"rcoulomb {coulomb:g}, rvdw {cutoff:g}: both must be the same")
+    control.set("nonbonded", "cutoff", cutoff)
+    _modifiers(control, entries)
+    correction = entries.text("DispCorr", "no")
+    control.set("nonbonded", "dispersion_correction", correction != "no")
+    if correction not in ("no", "enerpres"):
+        control.refused.append(f"DispCorr {correction}: only no and EnerPres")
+    order = entries.whole("pme-order", 4)
+    if order not in (4, 5):
+        control.refused.append(f"pme-order {order}: 4 and 5 are supported")
+    control.set("nonbonded", "pme_order", order if order in (4, 5) else None)
+    entries.tell(
+        "the PME grid follows from pme_tolerance",
+        *("fourierspacing", "fourier-nx", "fourier-ny", "fourier-nz", "ewald-rtol"),
+    )
+    entries.refuse("only 3d", "ewald-geometry", unless=lambda value: value == "3d")
+    one = ("1", "1.0", "0", "0.0", "inf")
+    entries.refuse("a dielectric constant", "epsilon-r", "epsilon-rf", unless=lambda v: v in one)
+    entries.refuse("only xyz", "pbc", unless=lambda value: value == "xyz")
+    entries.tell(
+        "how pair lists are made is for the program to say",
+        *("nstlist", "rlist", "verlet-buffer-tolerance", "ns-type", "rlistlong", "optimize-fft"),
+        *("verlet-buffer-pressure-tolerance", "nstcalclr", "fourier-spacing"),
+    )
+    entries.refuse("only Verlet", "cutoff-scheme", unless=lambda value: value == "verlet")
+
+
+def _modifiers(control: Control, entries: Entries) -> None:
+    vdw = entries.text("vdw-modifier", "potential-shift").replace("-verlet", "")
+    coulomb = entries.text("coulomb-modifier", "potential-shift").replace("-verlet", "")
+    begins = entries.number("rvdw-switch", 0.0)
+    entries.tell("nothing, with PME", "rcoulomb-switch")
+    if vdw == "potential-switch":
+        control.set("nonbonded", "switching", "potential")
+        control.set("nonbonded", "switch_distance", begins)
+    elif vdw not in ("none", "potential-shift"):
+        control.refused.append(f"vdw-modifier {vdw}: only none, Potential-shift, Potential-switch")
+    if coulomb not in ("none", "potential-shift"):
+        control.refused.append(f"coulomb-modifier {coulomb}: only none and Potential-shift")
+    elif vdw in ("none", "potential-shift") and vdw != coulomb:
+        control.notes.append(
+            f"vdw-modifier {vdw}, coulomb-modifier {coulomb}: energies are shifted as {vdw} says, "
+            "forces are the same"
+        )
+    control.set("nonbonded", "potential_shift", vdw == "potential-shift")
+
+
+def _system(control: Control, entries: Entries) -> None:
+    constraints = entries.text("constraints", "none")
+    if constraints not in ("none", "h-bonds"):
+        control.refused.append(f"constraints {constraints}: only none and h-bonds")
+    control.set("system", "constraints", "h-bonds" if constraints == "h-bonds" else "none")
+    control.set("system", "rigid_water", False)
+    entries.tell(
+        "waters are rigid where the topology has settles; other constraints are solved by SHAKE",
+        *("constraint-algorithm", "lincs-order", "lincs-iter", "lincs-warnangle", "shake-tol"),
+        *("Shake-SOR", "morse", "continuation", "unconstrained-start"),
+    )
+    define = entries.take("define")
+    if define is not None:
+        control.set("system", "defines", [word.removeprefix("-D") for word in define.value.split()])
+    entries.refuse("-I in include", "include")
+    factor = entries.number("mass-repartition-factor", 1.0)
+    if factor is not None and factor != 1:
+        control.set("system", "hmr", True)
+        if factor != 3:
+            control.refused.append(f"mass-repartition-factor {factor:g}: only 3")
+    entries.tell("the centre of mass is kept at rest", "nstcomm", "comm-grps")
+    entries.refuse("only linear", "comm-mode", unless=lambda value: value == "linear")
+
+
+def _output(control: Control, entries: Entries) -> None:
+    energies = [entries.whole("nstenergy"), entries.whole("nstlog")]
+    control.set("output", "log_every", next((every for every in energies if every), None))
+    frames = [entries.whole(name) for name in ("nstxout-compressed", "nstxtcout", "nstxout")]
+    control.set("output", "trajectory_every", next((every for every in frames if every), 0))
+    entries.tell(
+        _OUTPUT,
+        *("nstvout", "nstfout", "nstcalcenergy", "compressed-x-precision", "xtc-precision"),
+        *("compressed-x-grps", "xtc-grps", "energygrps"),
+    )
+
+
+def _rest(entries: Entries) -> None:
+    entries.tell("a name", "title", "cpp", "userint1")
+    entries.refuse(
+        "not supported",
+        *("free-energy", "pull", "awh", "rotation", "freezegrps", "freezedim", "annealing"),
+        *(
+            "simulated-tempering",
+            "disre",
+            "orire",
+            "QMMM",
+            "swapcoords",
+            "adress",
+            "implicit-solvent",
+        ),
+        *("electric-field-x", "electric-field-y", "electric-field-z", "acc-grps", "accelerate"),
+        *("cos-acceleration", "deform", "nwall", "energygrp-excl", "energygrp-table", "mts", "E-x"),
+        *(
+            "E-y",
+            "E-z",
+            "bd-fric",
+            "user1-grps",
+            "lambda-dynamics",
+            "density-guided-simulation-active",
+        ),
+    )

@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NAMD configurations: what ApoA1- and STMV-like runs say, as settings of a run here.
+
+A configuration is a Tcl script.  Keywords with values, `set` with plain values, `run` and
+`minimize` are understood, any other Tcl is refused.
+
+Source: NAMD User's Guide, version 3.0.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+
+import numpy as np
+
+from ...description.box import lengths_angles
+from ...errors import InputError
+from ..fixed_width import read_bytes
+from ..units import ANGSTROM
+from .entries import Control, Entries, Entry, ewald_alpha, is_one
+
+_TCL = ("if", "while", "for", "foreach", "proc", "source", "expr", "puts", "print", "exit", "vmd")
+_OUTPUT = "output that is not written here in this form"
+_LISTS = "how pair lists are made is for the program to say"
+
+
+def is_namd(head: bytes) -> bool:
+    """Whether a file that begins so is a NAMD configuration."""
+    found = re.findall(rb"(?mi)^\s*(structure|coordinates|parameters|cutoff|timestep)\s+\S", head)
+    return len({word.lower() for word in found}) >= 2
+
+
+def read_namd(file: str) -> Control:
+    """The settings of a NAMD configuration; see `Control`."""
+    control = Control(file)
+    entries = Entries(control, _statements(file))
+    _files(control, entries)
+    _box(control, entries)
+    _nonbonded(control, entries)
+    _dynamics(control, entries)
+    _output(control, entries)
+    _rest(entries)
+    entries.finish()
+    return control
+
+
+def _statements(file: str) -> list[Entry]:
+    found: list[Entry] = []
+    variables: dict[str, str] = {}
+    text = read_bytes(file).decode("latin-1")
+    for number, raw in enumerate(text.split("\n"), start=1):
+        line = raw.split("#", 1)[0].strip().rstrip(";").strip()
+        if not line:
+            continue
+        word, *rest = line.split(None, 1)
+        value = "".join(rest).strip().strip('"').strip("{}").strip()
+        if word.lower() == "set":
+            name, _, value = value.partition(" ")
+            variables[name] = _replaced(file, number, value.strip(), variables)
+        elif word.lower() in _TCL or "[" in value or word in ("}", "{"):
+            raise InputError(f"Tcl ('{line}') is not supported", file=file, line=number)
+        else:
+            value = _replaced(file, number, value, variables)
+            # "=" may stand between keyword and value.
+            found.append(Entry(word.rstrip("="), value.removeprefix("=").strip(), number))
+    return found
+
+
+def _replaced(file: str, line: int, value: str, variables: dict[str, str]) -> str:
+    def one(match: re.Match[str]) -> str:
+        name = match[1] or match[2]
+        if name not in variables:
+            raise InputError(f"the variable {name} is not set", file=file, line=line)
+        return variables[name]
+
+    return re.sub(r"\$(?:\{(\w+)\}|(\w+))", one, value)
+
+
+def _path(control: Control, value: str) -> str:
+    return os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(control.file)), value))
+
+
+def _files(control: Control, entries: Entries) -> None:
+    amber, gromacs = entries.switch("amber"), entries.switch("gromacs")
+    names = ("parmfile", "ambercoor") if amber else ("structure", "coordinates")
+    names = ("grotopfile", "grocoorfile") if gromacs else names
+    for name, key in zip(names, ("topology", "coordinates"), strict=True):
+        entry = entries.take(name)
+        if entry is not None:
+            control.set("system", key, _path(control, entry.value))
+    binary = entries.take("bincoordinates")
+    if binary is not None:
+        control.set("system", "coordinates", _path(control, binary.value))
+        entries.tell("the binary coordinates take their place", "coordinates")
+    parameters = [_path(control, entry.value) for entry in entries.take_all("parameters")]
+    control.set("system", "parameters", parameters or None)
+    entries.tell("parameter files are recognised by content", "paraTypeCharmm", "paraTypeXplor")
+    entries.refuse("velocities from a file of their own", "velocities", "binvelocities")
+    entries.tell("taken relative to this file all the same", "cwd")
+
+
+def _box(control: Control, entries: Entries) -> None:
+    vectors = [entries.numbers(f"cellBasisVector{k}") for k in (1, 2, 3)]
+    extended = entries.take("extendedSystem")
+    if extended is not None:
+        vectors = _extended_system(_path(control, extended.value))
+    entries.tell("the origin of the cell changes nothing", "cellOrigin")
+    if any(vector is not None for vector in vectors):
+        rows = np.array(vectors, dtype=np.float64) if None not in vectors else np.zeros((3, 3))
+        if rows.shape != (3, 3) or abs(np.linalg.det(rows)) < 1e-6:
+            raise InputError(
+                "cellBasisVector1, 2 and 3 must be three vectors that span a volume",
+                file=control.file,
+            )
+        lengths, angles = lengths_angles(rows * ANGSTROM)
+        control.set("system", "box", [*map(float, lengths), *map(float, angles)])
+
+
+def _extended_system(file: str) -> list[list[float] | None]:
+    """The cell of an XSC file: its last line has the step, three vectors and the origin."""
+    lines = [line.split() for line in read_bytes(file).decode("latin-1").splitlines()]
+    rows = [words for words in lines if words and not words[0].startswith("#")]
+    try:
+        numbers = [float(word) for word in rows[-1]]
+        return [numbers[1:4], numbers[4:7], numbers[7:10]]
+    except (IndexError, ValueError):
+        raise InputError("no NAMD extended system (XSC)", file=file) from None
+
+
+def _nonbonded(control: Control, entries: Entries) -> None:
+    cutoff = entries.number("cutoff")
+    if cutoff is None:
+        raise InputError("the keyword cutoff is missing", file=control.file)
+    control.set("nonbonded", "cutoff", round(cutoff * ANGSTROM, 12))
+    begins = entries.number("switchdist")
+    force = entries.switch("vdwForceSwitching")
+    if entries.switch("switching", True):
+        if begins is None:
+            raise InputError("switching needs switchdist", file=control.file)
+        control.set("nonbonded", "switching", "charmm-force" if force else "charmm")
+        control.set("nonbonded", "switch_distance", round(begins * ANGSTROM, 12))
+    control.set("nonbonded", "dispersion_correction", entries.switch("LJcorrection"))
+    entries.refuse("only scaled1-4", "exclude", unless=lambda value: value == "scaled1-4")
+    for name in ("1-4scaling", "oneFourScaling"):
+        entries.refuse("E14FAC of the parameter files holds", name, unless=is_one)
+    entries.refuse("a dielectric constant", "dielectric", unless=is_one)
+    entries.refuse("other than 1", "nonbondedFreq", unless=is_one)
+    control.set("integrator", "long_range_every", entries.whole("fullElectFrequency"))
+    _ewald(control, entries, cutoff)
+
+
+def _ewald(control: Control, entries: Entries, cutoff: float) -> None:
+    wanted = entries.switch("PME")
+    order = entries.whole("PMEInterpOrder", 4)
+    tolerance = entries.number("PMETolerance", 1e-6)
+    sizes = [entries.whole(f"PMEGridSize{axis}") for axis in "XYZ"]
+    spacing = entries.number("PMEGridSpacing")
+    if not wanted:
+        control.refused.append("PME off: electrostatics without PME are not supported")
+    elif order not in (4, 5):
+        control.refused.append(f"PMEInterpOrder {order}: 4 and 5 are supported")
+    elif None not in sizes:
+        assert tolerance is not None
+        control.set("nonbonded", "pme_order", order)
+        control.set("nonbonded", "pme_grid", sizes)
+        alpha = ewald_alpha(cutoff, tolerance, per_distance=True) / ANGSTROM
+        control.set("nonbonded", "pme_alpha", round(alpha, 9))
+    elif spacing is not None:
+        control.notes.append(f"PMEGridSpacing {spacing:g}: the grid follows from pme_tolerance")
+    entries.tell("for the program to say", "PMEProcessors", "PMEPencils", "FFTWUseWisdom")
+
+
+def _dynamics(control: Control, entries: Entries) -> None:
+    control.set("integrator", "timestep", _picoseconds(entries.number("timestep", 1.0)))
+    rigid = entries.text("rigidBonds", "none")
+    if rigid not in ("none", "water", "all"):
+        control.refused.append(f"rigidBonds {rigid}: only none, water and all")
+    control.set("system", "constraints", "h-bonds" if rigid == "all" else "none")
+    control.set("system", "rigid_water", rigid != "none")
+    entries.tell(
+        "constraints have tolerances of their own",
+        *("rigidTolerance", "rigidIterations", "useSettle", "rigidDieOnError"),
+    )
+    seed = entries.whole("seed")
+    control.set("integrator", "seed", seed)
+    temperature = entries.number("temperature")
+    _thermostat(control, entries, temperature)
+    steps = entries.whole("numsteps", 0)
+    runs = [int(float(entry.value)) for entry in entries.take_all("run")]
+    if len(runs) > 1:
+        control.notes.append(f"run {runs}: one run of {sum(runs)} steps")
+    control.set("run", "steps", sum(runs) if runs else steps)
+    for name in ("minimize", "minimization"):
+        entry = entries.take(name)
+        if entry is not None and entry.value.lower() not in ("off", "no"):
+            control.set("run", "minimize", True)
+            control.notes.append(f"{name} {entry.value}: until it converges")
+    entries.refuse("steps before the first", "firsttimestep")
+    entries.tell("motion of the centre of mass is removed", "zeroMomentum", "COMmotion")
+
+
+def _thermostat(control: Control, entries: Entries, temperature: float | None) -> None:
+    names = ("langevinTemp", "langevinDamping", "stochRescaleTemp", "stochRescalePeriod")
+    bath, damping, target, period = (entries.number(name) for name in names)
+    langevin, rescale = entries.switch("langevin"), entries.switch("stochRescale")
+    entries.tell("noise acts on all atoms", "langevinHydrogen")
+    if langevin:
+        control.set("integrator", "friction", damping)
+        temperature = bath if bath is not None else temperature
+    elif rescale:
+        control.set("thermostat", "kind", "velocity-rescaling")
+        control.set("thermostat", "time_constant", period)
+        temperature = target if target is not None else temperature
+    control.set("integrator", "ensemble", "nvt" if langevin or rescale else "nve")
+    control.set("integrator", "temperature", temperature)
+    entries.tell("how often is for the program to say", "stochRescaleFreq")
+
+
+def _output(control: Control, entries: Entries) -> None:
+    name = entries.take("outputname")
+    if name is not None:
+        control.set("output", "dir", _path(control, name.value))
+    for keyword, key in (
+        ("outputEnergies", "log_every"),
+        ("dcdfreq", "trajectory_every"),
+        ("restartfreq", "checkpoint_every"),
+    ):
+        control.set("output", key, entries.whole(keyword))
+    entries.tell(
+        _OUTPUT,
+        *("outputTiming", "outputPressure", "xstFreq", "xstfile", "DCDfile", "restartname"),
+        *("binaryoutput", "binaryrestart", "DCDUnitCell", "restartsave", "velDCDfile"),
+        *("velDCDfreq", "forceDCDfile", "forceDCDfreq", "outputMomenta", "mergeCrossterms"),
+        *("wrapAll", "wrapWater", "wrapNearest", "outputPairlists"),
+    )
+
+
+def _rest(entries: Entries) -> None:
+    entries.tell(
+        _LISTS,
+        *("pairlistdist", "stepspercycle", "margin", "pairlistsPerCycle", "pairlistShrink"),
+        *("pairlistGrow", "pairlistTrigger", "hgroupCutoff", "splitPatch", "twoAwayX"),
+        *("twoAwayY", "twoAwayZ", "ldbPeriod", "ldBalancer", "CUDASOAintegrate", "GPUresident"),
+        *("usePMECUDA", "useDeviceMigration", "bondedCUDA", "DeviceMigration"),
+    )
+    entries.refuse(
+        "constant pressure is not supported: leave it out to run at constant volume",
+        *("langevinPiston", "BerendsenPressure", "monteCarloPressure"),
+    )
+    entries.tell(
+        "nothing, at constant volume",
+        *("langevinPistonTarget", "langevinPistonPeriod", "langevinPistonDecay"),
+        *("langevinPistonTemp", "useGroupPressure", "useFlexibleCell", "useConstantArea"),
+        *("useConstantRatio", "BerendsenPressureTarget", "BerendsenPressureFreq"),
+        *("BerendsenPressureCompressibility", "BerendsenPressureRelaxationTime"),
+    )
+    entries.refuse(
+        "not supported",
+        *("constraints", "fixedAtoms", "colvars", "GBIS", "drude", "eFieldOn", "alch", "FEP"),
+        *("tCouple", "rescaleFreq", "reassignFreq", "tclForces", "extraBonds", "SMD", "IMDon"),
+        *("replicaUniformPatchGrids", "cosAngles", "accelMD", "sphericalBC", "cylindricalBC"),
+        *("molly", "hbond", "watermodel", "LJPME", "MSM", "FMM", "loweAndersen", "langevinPistonB"),
+    )
+
+
+def _picoseconds(femtoseconds: float | None) -> float | None:
+    return None if femtoseconds is None else round(femtoseconds / 1000, 12)

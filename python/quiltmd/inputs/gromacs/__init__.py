@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""GROMACS' files: topologies (top, itp) with includes and defines; gro and g96 coordinates.
+
+Each molecule type is read once and repeated as arrays, so that a million waters cost hardly more
+than a hundred.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...description.system import System
+from ...description.topology import Topology, elements_from_masses
+from ...errors import InputError, QuiltWarning
+from ..formats import Described, Sources, TopologyFormat
+from .molecule import Molecule, TypeTables
+from .preprocess import Preprocessor
+from .sections import TopologyFile
+
+I32 = npt.NDArray[np.int32]
+_Fields = dict[str, Any]
+
+# Field -> atoms of a term, field of its parameters, how many there are.
+_TERMS = {
+    "bonds": (2, "bond_parameters", 2),
+    "angles": (3, "angle_parameters", 2),
+    "urey_bradleys": (2, "urey_bradley_parameters", 2),
+    "torsions": (4, "torsion_parameters", 3),
+    "impropers": (4, "improper_parameters", 2),
+    "ryckaert_bellemans": (4, "ryckaert_bellemans_parameters", 6),
+    "pairs14": (2, "pair14_parameters", 3),
+    "cmaps": (5, "cmap_parameters", 1),
+    "constraints": (2, "constraint_lengths", 1),
+}
+_START = re.compile(
+    rb"(\s|;[^\n]*\n|\*[^\n]*\n)*(#\s*(include|define|ifdef|ifndef)\b|\[\s*\w+\s*\])"
+)
+
+
+def _read(sources: Sources) -> Described:
+    preprocessor = Preprocessor(sources.topology, sources.defines)
+    topology = TopologyFile(preprocessor.lines())
+    _tell_unused(sources, preprocessor)
+    types = TypeTables(topology)
+    molecules = {
+        name: Molecule(topology, topology.molecule_types[name], types)
+        for name in dict.fromkeys(name for name, _, _ in topology.molecules)
+    }
+    parts = [(molecules[name], count) for name, count, _ in topology.molecules if count]
+    if not any(len(molecule.names) for molecule, _ in parts):
+        raise InputError("[ molecules ] has no atoms", file=sources.topology)
+    fields: _Fields = {}
+    for name, (arity, parameters, width) in _TERMS.items():
+        fields[name], values = _repeated(parts, name, arity, width)
+        fields[parameters] = values[:, 0] if name == "constraints" else values
+    if types.maps:
+        fields["cmap_maps"] = np.array(types.maps)
+    masses = _of_atoms(parts, [molecule.masses for molecule, _ in parts])
+    names = _of_atoms(parts, [molecule.names for molecule, _ in parts])
+    system = System(
+        masses=masses,
+        charges=_of_atoms(parts, [molecule.charges for molecule, _ in parts]),
+        **_lennard_jones(topology, types, parts),
+        **fields,
+        exclusions=_exclusions(parts),
+        topology=_topology(topology, parts, masses, names, fields),
+    )
+    return Described(system, files=tuple(preprocessor.files[1:]))
+
+
+def _tell_unused(sources: Sources, preprocessor: Preprocessor) -> None:
+    given = {define.removeprefix("-D").partition("=")[0] for define in sources.defines}
+    for name in sorted(given - preprocessor.used):
+        warnings.warn(
+            f"{sources.topology}: nothing asks whether {name} is defined",
+            QuiltWarning,
+            stacklevel=4,
+        )
+
+
+def _of_atoms(parts: list[tuple[Molecule, int]], values: list[list[Any]]) -> npt.NDArray[Any]:
+    """Values of the atoms of each molecule type, repeated as the system has them."""
+    return np.concatenate(
+        [np.tile(value, count) for value, (_, count) in zip(values, parts, strict=True)]
+    )
+
+
+def _offsets(parts: list[tuple[Molecule, int]]) -> list[I32]:
+    """The first atom of every molecule, for each entry of [ molecules ]."""
+    found, start = [], 0
+    for molecule, count in parts:
+        size = len(molecule.names)
+        found.append((start + size * np.arange(count)).astype(np.int32))
+        start += size * count
+    return found
+
+
+def _repeated(
+    parts: list[tuple[Molecule, int]], name: str, arity: int, width: int
+) -> tuple[I32, npt.NDArray[np.float64]]:
+    """Atoms and parameters of all terms of a kind."""
+    atoms, values = [np.empty((0, arity), np.int32)], [np.empty((0, width))]
+    for (molecule, count), offsets in zip(parts, _offsets(parts), strict=True):
+        rows = molecule.terms[name]
+        if rows:
+            one = np.array([row[0] for row in rows], dtype=np.int32)
+            atoms.append((offsets[:, None, None] + one).reshape(-1, arity))
+            values.append(np.tile(np.array([row[1] for row in rows]), (count, 1)))
+    return np.concatenate(atoms), np.concatenate(values)
+
+
+def _exclusions(parts: list[tuple[Molecule, int]]) -> I32:
+    found = [np.empty((0, 2), np.int32)]
+    for (molecule, _), offsets in zip(parts, _offsets(parts), strict=True):
+        one = np.array(sorted(molecule.exclusions), dtype=np.int32).reshape(-1, 2)
+        found.append((offsets[:, None, None] + one).reshape(-1, 2))
+    return np.concatenate(found)
+
+
+def _lennard_jones(
+    topology: TopologyFile, types: TypeTables, parts: list[tuple[Molecule, int]]
+) -> _Fields:
+    """Types of atoms, and tables by the combination rule and [ nonbond_params ]."""
+    used = sorted({name for molecule, _ in parts for name in molecule.types})
+    number = {name: k for k, name in enumerate(used)}
+    table = np.array([[types.a_b(*types.combine(s, t)) for t in used] for s in used])
+    table = table.reshape(len(used), len(used), 2)
+    for line in topology.types["nonbond_params"]:
+        if len(line.words) != 5 or line.words[2] != "1":
+            raise line.error("expected two atom types, function type 1 and two parameters")
+        i, j = (number.get(name, -1) for name in line.words[:2])
+        if min(i, j) >= 0:
+            table[i, j] = table[j, i] = types.a_b(float(line.words[3]), float(line.words[4]))
+    lone = (table[:, :, 0] == 0) & (table[:, :, 1] > 0)
+    if lone.any():
+        i, j = np.argwhere(lone)[0]
+        raise InputError(f"types {used[i]} and {used[j]} attract each other without a repulsion")
+    of_atoms = [[number[name] for name in molecule.types] for molecule, _ in parts]
+    return {
+        "lj_types": _of_atoms(parts, of_atoms).astype(np.int32),
+        "lj_a": table[:, :, 0],
+        "lj_b": table[:, :, 1],
+    }
+
+
+def _topology(
+    topology: TopologyFile,
+    parts: list[tuple[Molecule, int]],
+    masses: npt.NDArray[np.float64],
+    names: npt.NDArray[np.str_],
+    fields: _Fields,
+) -> Topology:
+    elements = _of_atoms(
+        parts, [[topology.atom_types[t].number for t in molecule.types] for molecule, _ in parts]
+    ).astype(np.int32)
+    links = np.concatenate([fields["bonds"], fields["constraints"]])
+    guessed = elements_from_masses(masses, names, links)
+    elements = np.where(elements > 0, elements, guessed).astype(np.int32)
+    of_atom, residue_names, residue_ids, start = [], [], [], 0
+    for molecule, count in parts:
+        changes = [a != b for a, b in zip(molecule.residues[1:], molecule.residues, strict=False)]
+        local = np.concatenate([[0], np.cumsum(changes)]).astype(np.int32)
+        firsts = [molecule.residues[k] for k in np.unique(local, return_index=True)[1]]
+        size = len(firsts)
+        of_atom.append((start + size * np.arange(count)[:, None] + local).reshape(-1))
+        residue_names += [name for _, name in firsts] * count
+        ids = [int(re.sub(r"\D", "", number) or 0) for number, _ in firsts]
+        # Molecules of one residue are numbered on, as GROMACS does.
+        residue_ids += ids * count if size > 1 else list(range(start + 1, start + 1 + count))
+        start += size * count
+    return Topology(
+        atom_names=names,
+        elements=elements,
+        residue_of_atom=np.concatenate(of_atom).astype(np.int32),
+        residue_names=np.array(residue_names),
+        residue_ids=np.array(residue_ids, dtype=np.int32),
+        chain_ids=np.full(start, ""),
+    )
+
+
+TOP = TopologyFormat(
+    "GROMACS topology (top)", lambda head: bool(_START.match(head)), _read, defines=True
+)

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""GROMACS' text coordinates: gro and g96.
+
+Source: GROMACS Reference Manual, "File formats", gro and g96.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import numpy.typing as npt
+
+from ...description.box import reduce_box
+from ...errors import InputError
+from ..fixed_width import Columns, read_bytes
+from ..formats import CoordinateFormat, Coordinates, Expected
+
+F64 = npt.NDArray[np.float64]
+
+_FIRST = 20  # where the numbers of a gro line begin
+# Of nine numbers of a box: the diagonal comes first, then the others by vector.
+_NINE = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1))
+
+
+def _is_gro(head: bytes) -> bool:
+    """A count on the second line, then names and a number in the columns of gro."""
+    lines = head.split(b"\n", 3)
+    if len(lines) < 3 or not re.fullmatch(rb"\s*\d+\s*", lines[1]):
+        return False
+    atom = lines[2]
+    return bool(
+        re.match(rb"[ \d]{5}[^.]{10}[ \d*]{5}\s*-?\d+\.\d+\s*-?\d+\.\d+\s*-?\d+\.\d+", atom)
+    )
+
+
+def _gro_starts(lines: list[bytes]) -> list[int]:
+    """The first line of each frame."""
+    starts, at = [], 0
+    while at + 1 < len(lines) and (count := lines[at + 1].strip()).isdigit():
+        starts.append(at)
+        at += int(count) + 3
+    return starts
+
+
+def _read_gro(file: str, expected: Expected) -> Coordinates:
+    lines = read_bytes(file).split(b"\n")
+    starts = _gro_starts(lines)
+    start = starts[expected.frame]
+    count = int(lines[start + 1])
+    if count != expected.atoms:
+        message = f"{count} atoms, but the topology has {expected.atoms}"
+        raise InputError(message, file=file, line=start + 2)
+    body = lines[start + 2 : start + 2 + count]
+    points = [k for k, letter in enumerate(body[0][_FIRST:]) if letter == ord(b".")]
+    width = points[1] - points[0]
+    columns = 6 if len(body[0].rstrip()) > _FIRST + 3 * width else 3
+    block = [line[_FIRST : _FIRST + columns * width] for line in body]
+    numbers = Columns(file, "coordinates", start + 3, block, columns, width, columns)
+    values = numbers.numbers(columns * count, float).reshape(-1, columns)
+    names = np.array([line[10:15].strip() for line in body]).astype(str)
+    if len(lines) <= start + 2 + count:
+        raise InputError("the line of the box is missing", file=file, line=len(lines))
+    box = _box(file, start + 3 + count, lines[start + 2 + count].decode("latin-1").split())
+    velocities = values[:, 3:] if columns == 6 else None
+    return Coordinates(values[:, :3], velocities, box, names)
+
+
+def _count_gro(file: str) -> int:
+    return len(_gro_starts(read_bytes(file).split(b"\n")))
+
+
+def _read_g96(file: str, expected: Expected) -> Coordinates:
+    lines = [line.strip() for line in read_bytes(file).decode("latin-1").split("\n")]
+    blocks: dict[str, tuple[int, list[str]]] = {}
+    at = 0
+    while at < len(lines):
+        name, end = lines[at], at
+        while end < len(lines) and lines[end] != "END":
+            end += 1
+        if name and name not in blocks:  # the first frame
+            blocks[name] = (at + 2, lines[at + 1 : end])
+        at = end + 1
+    known = {"TITLE", "TIMESTEP", "POSITION", "POSITIONRED", "VELOCITY", "VELOCITYRED", "BOX"}
+    for name, (line, _) in blocks.items():
+        if name not in known:
+            raise InputError(f"block {name} is not known", file=file, line=line - 1)
+    positions, names = _g96_block(file, blocks, "POSITION")
+    if positions is None:
+        raise InputError("no block POSITION or POSITIONRED", file=file)
+    velocities, _ = _g96_block(file, blocks, "VELOCITY")
+    if velocities is not None and len(velocities) != len(positions):
+        message = f"{len(velocities)} velocities of {len(positions)} atoms"
+        raise InputError(message, file=file)
+    box = None
+    if "BOX" in blocks:
+        line, rows = blocks["BOX"]
+        box = _box(file, line, " ".join(rows).split())
+    return Coordinates(positions, velocities, box, names)
+
+
+def _g96_block(
+    file: str, blocks: dict[str, tuple[int, list[str]]], name: str
+) -> tuple[F64 | None, npt.NDArray[np.str_] | None]:
+    """Vectors of a block, and names of atoms where it has them."""
+    for block, first in ((name, 24), (f"{name}RED", 0)):
+        if block not in blocks:
+            continue
+        line, rows = blocks[block]
+        kept = [(line + k, row) for k, row in enumerate(rows) if row and not row.startswith("#")]
+        words = [row.split()[-3:] for _, row in kept]
+        try:
+            values = np.array(words, dtype=np.float64).reshape(-1, 3)
+        except ValueError:
+            wrong = next(k for k, row in enumerate(words) if not _numeric(row))
+            message = f"{block}: '{kept[wrong][1]}' does not end in three numbers"
+            raise InputError(message, file=file, line=kept[wrong][0], atom=wrong) from None
+        if not np.isfinite(values).all():
+            wrong = int(np.argmin(np.isfinite(values).all(axis=1)))
+            message = f"{block} are not finite numbers"
+            raise InputError(message, file=file, line=kept[wrong][0], atom=wrong)
+        names = np.array([row.split()[2] for _, row in kept]) if first and kept else None
+        return values, names
+    return None, None
+
+
+def _numeric(words: list[str]) -> bool:
+    try:
+        return len([float(word) for word in words]) == 3
+    except ValueError:
+        return False
+
+
+def _box(file: str, line: int, words: list[str]) -> F64 | None:
+    """The box of three lengths or nine numbers; None where all are zero."""
+    try:
+        numbers = [float(word) for word in words]
+    except ValueError:
+        numbers = []
+    if len(numbers) not in (3, 9) or not np.isfinite(numbers).all():
+        raise InputError("the box must be three or nine numbers", file=file, line=line)
+    box = np.zeros((3, 3))
+    for value, place in zip(numbers, _NINE, strict=False):
+        box[place] = value
+    if not box.any():
+        return None
+    if np.triu(box, 1).any() or (np.diag(box) <= 0).any():
+        message = "the box must be lower triangular: a along x, b in the plane of x and y"
+        raise InputError(message, file=file, line=line)
+    return reduce_box(box)
+
+
+GRO = CoordinateFormat("GROMACS gro", _is_gro, _read_gro, _count_gro)
+G96 = CoordinateFormat(
+    "GROMACS g96",
+    lambda head: bool(re.match(rb"(\s*#[^\n]*\n)*\s*(TITLE|POSITION(RED)?|TIMESTEP)\s*\n", head)),
+    _read_g96,
+)

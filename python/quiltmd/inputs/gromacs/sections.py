@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sections of a GROMACS topology: parameters by types, molecule types, and their numbers.
+
+Lines are sorted into tables here and given a meaning in `molecule.py`.
+
+Source: GROMACS Reference Manual, "Topology file", tables of directives and of function types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ...errors import InputError
+from .preprocess import Line
+
+# Types of each section: how many names a line begins with.
+TYPE_SECTIONS = {
+    "bondtypes": 2,
+    "angletypes": 3,
+    "dihedraltypes": 4,
+    "pairtypes": 2,
+    "nonbond_params": 2,
+    "constrainttypes": 2,
+    "cmaptypes": 5,
+}
+# Sections of a molecule type that are read, with the number of atoms of a term.
+TERM_SECTIONS = {
+    "bonds": 2,
+    "pairs": 2,
+    "angles": 3,
+    "dihedrals": 4,
+    "cmap": 5,
+    "constraints": 2,
+    "settles": 1,
+}
+_REFUSED = {
+    "position_restraints": "position restraints are not supported",
+    "virtual_sites1": "virtual sites are not supported",
+    "virtual_sites2": "virtual sites are not supported",
+    "virtual_sites3": "virtual sites are not supported",
+    "virtual_sites4": "virtual sites are not supported",
+    "virtual_sitesn": "virtual sites are not supported",
+    "dummies2": "virtual sites are not supported",
+    "dummies3": "virtual sites are not supported",
+    "pairs_nb": "pairs with charges of their own and no cutoff (pairs_nb) are not supported",
+    "intermolecular_interactions": "interactions between molecules are not supported",
+    "distance_restraints": "distance restraints are not supported",
+    "dihedral_restraints": "dihedral restraints are not supported",
+    "orientation_restraints": "orientation restraints are not supported",
+    "angle_restraints": "angle restraints are not supported",
+    "angle_restraints_z": "angle restraints are not supported",
+    "polarization": "polarizable models are not supported",
+    "water_polarization": "polarizable models are not supported",
+    "thole_polarization": "polarizable models are not supported",
+}
+# Parameters of implicit solvents, which GROMACS itself no longer has.
+_WITHOUT_EFFECT = ("implicit_genborn_params", "implicit_surface_params")
+
+
+@dataclass(frozen=True)
+class AtomType:
+    """A type of atoms: the name that bonded parameters go by, and its Lennard-Jones parameters."""
+
+    bonded: str
+    mass: float
+    charge: float
+    number: int
+    first: float
+    second: float
+
+
+@dataclass
+class MoleculeType:
+    """A molecule type: the lines of its sections."""
+
+    name: str
+    nrexcl: int
+    line: Line
+    atoms: list[Line] = field(default_factory=list)
+    exclusions: list[Line] = field(default_factory=list)
+    terms: dict[str, list[Line]] = field(
+        default_factory=lambda: {name: [] for name in TERM_SECTIONS}
+    )
+
+
+class TopologyFile:
+    """The sections of a topology.
+
+    Attributes
+    ----------
+    rule:
+        Combination rule, 1, 2 or 3.
+    generates_pairs:
+        Whether 1-4 parameters that are not listed are made of those of the atoms.
+    fudge_lj, fudge_qq:
+        Factors of 1-4 interactions.
+    atom_types, types, molecule_types:
+        By name.
+    molecules:
+        Molecule types and how many of each, in order.
+    """
+
+    def __init__(self, lines: Iterable[Line]) -> None:
+        self.rule = 0
+        self.generates_pairs = False
+        self.fudge_lj = self.fudge_qq = 1.0
+        self.atom_types: dict[str, AtomType] = {}
+        self.types: dict[str, list[Line]] = {name: [] for name in TYPE_SECTIONS}
+        self.molecule_types: dict[str, MoleculeType] = {}
+        self.molecules: list[tuple[str, int, Line]] = []
+        self._current: MoleculeType | None = None
+        section, line = "", None
+        for line in lines:
+            if line.words[0].startswith("["):
+                section = "".join(line.words).strip("[]").lower()
+                self._check_section(section, line)
+            else:
+                self._take(section, line)
+        if line is None or not self.molecules:
+            where = line.file if line is not None else None
+            raise InputError("no [ molecules ]: the topology names no system", file=where)
+
+    def _check_section(self, section: str, line: Line) -> None:
+        if section in _REFUSED:
+            raise line.error(f"[ {section} ]: {_REFUSED[section]}")
+        known = (
+            section in TYPE_SECTIONS
+            or section in TERM_SECTIONS
+            or section in _WITHOUT_EFFECT
+            or section in ("defaults", "atomtypes", "moleculetype", "atoms", "exclusions")
+            or section in ("system", "molecules")
+        )
+        if not known:
+            raise line.error(
+                f"[ {section} ] is not known, and to ignore it might falsify the energy"
+            )
+
+    def _take(self, section: str, line: Line) -> None:
+        if section == "defaults":
+            self._defaults(line)
+        elif section == "atomtypes":
+            self._atom_type(line)
+        elif section in TYPE_SECTIONS:
+            self.types[section].append(line)
+        elif section == "moleculetype":
+            self._molecule_type(line)
+        elif section == "molecules":
+            self._molecule(line)
+        elif section in ("atoms", "exclusions") or section in TERM_SECTIONS:
+            self._in_molecule(section, line)
+        elif section == "":
+            raise line.error("text before the first section")
+
+    def _in_molecule(self, section: str, line: Line) -> None:
+        if self._current is None:
+            raise line.error(f"[ {section} ] before any [ moleculetype ]")
+        if section == "atoms":
+            self._current.atoms.append(line)
+        elif section == "exclusions":
+            self._current.exclusions.append(line)
+        else:
+            self._current.terms[section].append(line)
+
+    def _defaults(self, line: Line) -> None:
+        words = [*line.words, *("1", "2", "no", "1.0", "1.0")[len(line.words) :]]
+        if words[0] != "1":
+            raise line.error(f"nbfunc {words[0]} (Buckingham) is not supported, only 1")
+        if words[1] not in ("1", "2", "3"):
+            raise line.error(f"the combination rule {words[1]} is not known")
+        if len(words) > 5 and float(words[5]) != 12:
+            raise line.error("repulsion by another power than 12 is not supported")
+        self.rule = int(words[1])
+        self.generates_pairs = words[2].lower() == "yes"
+        self.fudge_lj, self.fudge_qq = reals(words[3:5], line)
+
+    def _atom_type(self, line: Line) -> None:
+        """Name, bonded type and atomic number where given, mass, charge, kind, two parameters."""
+        words = line.words
+        if self.rule == 0:
+            raise line.error("[ atomtypes ] before [ defaults ]")
+        kind = next((k for k in range(3, len(words)) if words[k] in tuple("ASVDasvd")), None)
+        if kind is None or kind > 5 or len(words) < kind + 3:
+            raise line.error("expected name, mass, charge, particle type and two parameters")
+        mass, charge = reals(words[kind - 2 : kind], line)
+        first, second = reals(words[kind + 1 : kind + 3], line)
+        if len(words) > kind + 3:
+            raise line.error("more than two Lennard-Jones parameters of an atom type")
+        between = words[1 : kind - 2]
+        numeric = between[-1:] if between and between[-1].lstrip("-").isdigit() else []
+        bonded = between[0] if len(between) > len(numeric) else words[0]
+        number = int(numeric[0]) if numeric else 0
+        self.atom_types[words[0]] = AtomType(bonded, mass, charge, number, first, second)
+
+    def _molecule_type(self, line: Line) -> None:
+        if len(line.words) != 2 or not line.words[1].isdigit():
+            raise line.error("expected the name of a molecule type and nrexcl")
+        name = line.words[0]
+        if name in self.molecule_types:
+            raise line.error(f"the molecule type {name} is there already")
+        self._current = MoleculeType(name, int(line.words[1]), line)
+        self.molecule_types[name] = self._current
+
+    def _molecule(self, line: Line) -> None:
+        if len(line.words) != 2 or not line.words[1].isdigit():
+            raise line.error("expected the name of a molecule type and a number")
+        if line.words[0] not in self.molecule_types:
+            raise line.error(f"there is no molecule type {line.words[0]}")
+        self.molecules.append((line.words[0], int(line.words[1]), line))
+
+
+def reals(words: list[str], line: Line) -> list[float]:
+    """Words as finite numbers, or an error that names the line."""
+    found = []
+    for word in words:
+        try:
+            found.append(float(word))
+        except ValueError:
+            found.append(float("nan"))
+    if not np.isfinite(found).all():
+        word = words[int(np.argmin(np.isfinite(found)))]
+        raise line.error(f"'{word}' is not a finite number (or a macro that is not defined)")
+    return found

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A System and a State as OpenMM's objects, and as its XML files.
+
+Every term becomes the force of OpenMM that has the same energy; what has none there (harmonic
+impropers, Lennard-Jones beyond a combination rule, CHARMM's switching) becomes a custom force.
+OpenMM itself is needed, and is asked for by name where it is not installed.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..description.nonbonded import Nonbonded
+from ..description.state import State
+from ..description.system import System
+from ..errors import QuiltError
+from .files import replace_file, writing
+
+F64 = npt.NDArray[np.float64]
+
+# As OpenMM's own readers of CHARMM's files write them.
+IMPROPER = "k*min(dtheta, 2*pi-dtheta)^2; dtheta = abs(theta-theta0); pi = 3.141592653589793"
+BY_TYPES = "(a/r6)^2-b/r6; r6=r^6; a=acoef(type1, type2); b=bcoef(type1, type2)"
+
+
+def write_openmm(
+    path: str | os.PathLike[str],
+    system: System,
+    nonbonded: Nonbonded | None = None,
+    box: npt.ArrayLike | None = None,
+) -> None:
+    """Writes the System as OpenMM System XML, with a default box (3, 3), nm; see `to_openmm`."""
+    made = to_openmm(system, nonbonded)
+    if box is not None:
+        made.setDefaultPeriodicBoxVectors(*np.asarray(box))
+    _write(path, made)
+
+
+def write_openmm_state(path: str | os.PathLike[str], system: System, state: State) -> None:
+    """Writes positions, velocities and box as OpenMM State XML."""
+    openmm = _openmm()
+    bare = openmm.System()
+    bare.setDefaultPeriodicBoxVectors(*state.box)
+    for mass in system.masses:
+        bare.addParticle(float(mass))
+    # The forces of a State tell whether it is periodic.
+    periodic = openmm.HarmonicBondForce()
+    periodic.setUsesPeriodicBoundaryConditions(True)
+    bare.addForce(periodic)
+    integrator = openmm.VerletIntegrator(0.001)
+    context = openmm.Context(bare, integrator, openmm.Platform.getPlatformByName("Reference"))
+    context.setPositions(state.positions)
+    context.setVelocities(state.velocities)
+    _write(path, context.getState(getPositions=True, getVelocities=True))
+
+
+def to_openmm(system: System, nonbonded: Nonbonded | None = None) -> Any:
+    """The `openmm.System` with the same energies.
+
+    Parameters
+    ----------
+    system:
+        Of pair forms, Lennard-Jones alone.
+    nonbonded:
+        Settings; by default those that the system states, else the defaults of `Nonbonded`.
+
+    Raises
+    ------
+    QuiltError
+        Where OpenMM is not installed, or a term has no counterpart.
+    """
+    openmm = _openmm()
+    settings = nonbonded or system.nonbonded or Nonbonded()
+    if system.pair_form != "lennard-jones":
+        raise QuiltError(f"the pair form {system.pair_form!r} cannot be written for OpenMM")
+    if settings.switching not in ("none", "potential") or settings.potential_shift:
+        raise QuiltError(
+            "switching functions of CHARMM and shifted potentials cannot be written for OpenMM: "
+            "choose --switching potential or none"
+        )
+    made = openmm.System()
+    for mass in system.masses:
+        made.addParticle(float(mass))
+    for (i, j), length in zip(
+        system.constraints.tolist(), system.constraint_lengths.tolist(), strict=True
+    ):
+        made.addConstraint(i, j, length)
+    for force in (*_bonded(openmm, system), *_pairs(openmm, system, settings)):
+        made.addForce(force)
+    return made
+
+
+def _bonded(openmm: Any, system: System) -> list[Any]:
+    """A force for each kind of terms that the system has."""
+    forces = []
+    for terms, kind, noun, name in (
+        ("bonds", "HarmonicBondForce", "Bond", ""),
+        ("urey_bradleys", "HarmonicBondForce", "Bond", "UreyBradleyForce"),
+        ("angles", "HarmonicAngleForce", "Angle", ""),
+        ("torsions", "PeriodicTorsionForce", "Torsion", ""),
+        ("ryckaert_bellemans", "RBTorsionForce", "Torsion", ""),
+    ):
+        atoms = getattr(system, terms)
+        singular = terms.removesuffix("s") if terms != "ryckaert_bellemans" else terms
+        values = getattr(system, f"{singular}_parameters")
+        if len(atoms) == 0:
+            continue
+        force = getattr(openmm, kind)()
+        if name:
+            force.setName(name)
+        add = getattr(force, f"add{noun}")
+        for members, row in zip(atoms.tolist(), values.tolist(), strict=True):
+            add(*members, *([int(row[0]), *row[1:]] if terms == "torsions" else row))
+        forces.append(force)
+    return [*forces, *_impropers(openmm, system), *_maps(openmm, system)]
+
+
+def _impropers(openmm: Any, system: System) -> list[Any]:
+    if len(system.impropers) == 0:
+        return []
+    force = openmm.CustomTorsionForce(IMPROPER)
+    force.addPerTorsionParameter("k")
+    force.addPerTorsionParameter("theta0")
+    for atoms, (theta0, k) in zip(
+        system.impropers.tolist(), system.improper_parameters.tolist(), strict=True
+    ):
+        force.addTorsion(*atoms, [k / 2, theta0])
+    return [force]
+
+
+def _maps(openmm: Any, system: System) -> list[Any]:
+    if len(system.cmaps) == 0:
+        return []
+    force = openmm.CMAPTorsionForce()
+    for table in system.cmap_maps:
+        force.addMap(len(table), table.T.ravel().tolist())
+    for atoms, number in zip(
+        system.cmaps.tolist(), system.cmap_parameters[:, 0].tolist(), strict=True
+    ):
+        force.addTorsion(int(number), *atoms[:4], *atoms[1:])
+    return [force]
+
+
+def _pairs(openmm: Any, system: System, settings: Nonbonded) -> list[Any]:
+    force = openmm.NonbondedForce()
+    by_rule = _sigma_epsilon(system)
+    sigma, epsilon = by_rule if by_rule is not None else (np.ones(1), np.zeros(1))
+    types = system.lj_types if by_rule is not None else np.zeros_like(system.lj_types)
+    for charge, kind in zip(system.charges.tolist(), types.tolist(), strict=True):
+        force.addParticle(charge, float(sigma[kind]), float(epsilon[kind]))
+    terms = zip(system.pairs14.tolist(), system.pair14_parameters.tolist(), strict=True)
+    special = {(min(pair), max(pair)): row for pair, row in terms}
+    if len(special) < len(system.pairs14):
+        raise QuiltError("a 1-4 pair that is listed twice cannot be written for OpenMM")
+    for i, j in system.exclusions.tolist():
+        product, s, e = special.get((i, j), (0.0, 1.0, 0.0))
+        force.addException(i, j, product, s if e else 1.0, e)
+    force.setNonbondedMethod(force.PME if settings.method == "pme" else force.CutoffPeriodic)
+    force.setEwaldErrorTolerance(settings.pme_tolerance)
+    if settings.pme_alpha is not None and settings.pme_grid is not None:
+        force.setPMEParameters(settings.pme_alpha, *settings.pme_grid)
+    forces = [force] if by_rule is not None else [force, _by_types(openmm, system)]
+    for one in forces:
+        one.setCutoffDistance(settings.cutoff)
+        one.setUseSwitchingFunction(settings.switching == "potential")
+        if settings.switch_distance is not None:
+            one.setSwitchingDistance(settings.switch_distance)
+    force.setUseDispersionCorrection(settings.dispersion_correction and by_rule is not None)
+    if by_rule is None:
+        forces[1].setUseLongRangeCorrection(settings.dispersion_correction)
+    return forces
+
+
+def _by_types(openmm: Any, system: System) -> Any:
+    """Lennard-Jones of pairs of types."""
+    force = openmm.CustomNonbondedForce(BY_TYPES)
+    count = len(system.lj_a)
+    for name, table in (("acoef", np.sqrt(system.lj_a)), ("bcoef", system.lj_b)):
+        values = table.ravel().tolist()
+        force.addTabulatedFunction(name, openmm.Discrete2DFunction(count, count, values))
+    force.addPerParticleParameter("type")
+    for kind in system.lj_types.tolist():
+        force.addParticle([kind])
+    for i, j in system.exclusions.tolist():
+        force.addExclusion(i, j)
+    force.setNonbondedMethod(force.CutoffPeriodic)
+    return force
+
+
+def _sigma_epsilon(system: System) -> tuple[F64, F64] | None:
+    """Sigma and epsilon by type, if the table follows the Lorentz-Berthelot rules."""
+    a, b = np.diag(system.lj_a), np.diag(system.lj_b)
+    real = (a > 0) & (b > 0)
+    sigma = np.where(real, np.divide(a, b, out=np.ones_like(a), where=real) ** (1 / 6), 0.0)
+    epsilon = np.divide(b**2, 4 * a, out=np.zeros_like(a), where=real)
+    mean, root = (sigma[:, None] + sigma) / 2, np.sqrt(epsilon[:, None] * epsilon)
+    used = np.ix_(*[np.unique(system.lj_types)] * 2)
+    good = np.allclose(4 * root * mean**12, system.lj_a, rtol=1e-9, atol=0)
+    good = good and np.allclose((4 * root * mean**6)[used], system.lj_b[used], rtol=1e-9, atol=0)
+    return (np.where(real, sigma, 1.0), epsilon) if good else None
+
+
+def _write(path: str | os.PathLike[str], made: Any) -> None:
+    with writing(path):
+        replace_file(path, _openmm().XmlSerializer.serialize(made).encode())
+
+
+def _openmm() -> Any:
+    try:
+        import openmm
+    except ImportError as error:
+        raise QuiltError(
+            f"OpenMM is needed for this, and cannot be imported ({error}): "
+            "pip install 'quiltmd[openmm]'"
+        ) from None
+    return openmm

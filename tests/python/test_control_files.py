@@ -1,0 +1,378 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NAMD configurations, mdin and mdp: what is taken over, what is told, what is refused."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from command import quiltmd as command
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import erfc
+
+from quiltmd.errors import InputError, QuiltError
+from quiltmd.inputs.control import Control, read_control
+from quiltmd.running.config import build_config, read_config
+
+# The configuration of the ApoA1 benchmark, with what others ask for besides.
+NAMD = """
+# a comment
+set prefix apoa1
+cellBasisVector1     108.8612 0.0 0.0
+cellBasisVector2     0.0 108.8612 0.0
+cellBasisVector3     0.0 0.0 77.758
+cellOrigin           0.0 0.0 0.0
+coordinates          $prefix.pdb
+temperature          300
+seed                 74269
+switching            on
+switchdist           10
+cutoff\t12
+pairlistdist         13.5
+stepspercycle        20
+PME                  on
+PMEGridSizeX         108
+PMEGridSizeY         108
+PMEGridSizeZ         80
+structure            ${prefix}.psf
+parameters           lipid.xplor
+parameters           "popc.xplor"
+exclude              scaled1-4
+1-4scaling           1.0
+timestep             1.0
+fullElectFrequency   4
+numsteps             500
+outputtiming         20
+outputEnergies       50
+outputname           out/apoa1
+langevinPiston       off
+"""
+MDIN = """title of the run
+ &cntrl
+  ntx = 5, irest = 1, ! a comment with x = 3
+  nstlim = 1000, dt=0.002, ntc=2, ntf=2,
+  ntt=3, gamma_ln=2.0, temp0=310.0, tempi=100.0, ig=77,
+  cut = 9.0, ntb=1, ntp=0, ntpr=100, ntwx=200, ntwr=-500, ioutfm=1,
+ /
+ &ewald
+  nfft1=64, nfft2=60, nfft3=48, order=4
+ &end
+"""
+MDP = """
+; a comment
+title                    = made up
+define                   = -DPOSRES_NOT -DFLEX=2
+integrator               = md
+dt                       = 0.002
+nsteps                   = 5000 ; 10 ps
+nstenergy                = 250
+nstxout_compressed       = 500
+cutoff-scheme            = Verlet
+nstlist                  = 20
+coulombtype              = PME
+rcoulomb                 = 1.1
+rvdw                     = 1.1
+vdw_modifier             = Potential-switch
+rvdw-switch              = 0.85
+DispCorr                 = EnerPres
+tcoupl                   = V-rescale
+tc-grps                  = Protein Water
+tau_t                    = 0.5 0.5
+ref_t                    = 300 300
+pcoupl                   = no
+constraints              = h-bonds
+gen-vel                  = no
+pull                     =
+"""
+
+
+def read(folder: Path, name: str, text: str) -> Control:
+    path = folder / name
+    path.write_text(text)
+    found = read_control(path)
+    assert found is not None
+    return found
+
+
+def told(control: Control, *words: str) -> bool:
+    return all(any(word in note for note in control.notes) for word in words)
+
+
+def test_namd(tmp_path: Path) -> None:
+    found = read(tmp_path, "apoa1.namd", NAMD)
+    assert found.refused == []
+    build_config(found.settings)
+    alpha = found.settings["nonbonded"].pop("pme_alpha")
+    assert erfc(alpha * 1.2) / 12 == pytest.approx(1e-6)
+    assert alpha == pytest.approx(2.57952, rel=1e-5)  # as NAMD's log says
+    assert found.settings == {
+        "system": {
+            "topology": str(tmp_path / "apoa1.psf"),
+            "coordinates": str(tmp_path / "apoa1.pdb"),
+            "parameters": [str(tmp_path / "lipid.xplor"), str(tmp_path / "popc.xplor")],
+            "box": pytest.approx([10.88612, 10.88612, 7.7758, 90, 90, 90]),
+            "constraints": "none",
+            "rigid_water": False,
+        },
+        "nonbonded": {
+            "cutoff": 1.2,
+            "switching": "charmm",
+            "switch_distance": 1.0,
+            "dispersion_correction": False,
+            "pme_order": 4,
+            "pme_grid": [108, 108, 80],
+        },
+        "integrator": {
+            "ensemble": "nve",
+            "temperature": 300.0,
+            "seed": 74269,
+            "timestep": 0.001,
+            "long_range_every": 4,
+        },
+        "run": {"steps": 500},
+        "output": {"dir": str(tmp_path / "out/apoa1"), "log_every": 50},
+    }
+    assert told(found, "cellOrigin", "pairlistdist", "stepspercycle 20", "outputtiming")
+
+
+def test_namd_with_a_thermostat_and_a_box_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "run.xsc").write_text(
+        "# NAMD extended system\n#$LABELS step a_x\n500 60 0 0 0 61 0 20 0 62 0 0 0 0\n"
+    )
+    more = "extendedSystem run.xsc\nlangevin on\nlangevinTemp 310\nlangevinDamping 5\n"
+    more += "rigidBonds all\nvdwForceSwitching on\nrun 300\nminimize 100\nLJcorrection yes\n"
+    text = "\n".join(line for line in NAMD.splitlines() if "Basis" not in line)
+    found = read(tmp_path, "run.namd", f"{text}\n{more}")
+    assert found.refused == []
+    system, dynamics = found.settings["system"], found.settings["integrator"]
+    assert system["constraints"] == "h-bonds"
+    assert system["rigid_water"]
+    beta = np.degrees(np.arctan2(62, 20))
+    lengths = [6.0, 6.1, np.hypot(2.0, 6.2)]
+    assert system["box"] == pytest.approx([*lengths, 90, beta, 90])
+    assert dynamics["ensemble"] == "nvt"
+    assert (dynamics["temperature"], dynamics["friction"]) == (310, 5)
+    assert found.settings["nonbonded"]["switching"] == "charmm-force"
+    assert found.settings["nonbonded"]["dispersion_correction"]
+    assert found.settings["run"] == {"steps": 300, "minimize": True}
+
+
+def test_mdin(tmp_path: Path) -> None:
+    found = read(tmp_path, "mdin", MDIN)
+    assert found.refused == []
+    alpha = found.settings["nonbonded"].pop("pme_alpha")
+    assert erfc(alpha * 0.9) / 9 == pytest.approx(1e-5)
+    assert found.settings == {
+        "run": {"steps": 1000},
+        "integrator": {
+            "timestep": 0.002,
+            "temperature": 310.0,
+            "seed": 77,
+            "ensemble": "nvt",
+            "friction": 2.0,
+        },
+        "system": {"constraints": "h-bonds", "rigid_water": True},
+        "nonbonded": {
+            "cutoff": 0.9,
+            "dispersion_correction": True,
+            "pme_grid": [64, 60, 48],
+            "pme_order": 4,
+        },
+        "output": {"log_every": 100, "trajectory_every": 200, "checkpoint_every": 500},
+    }
+    assert told(found, "irest 1", "tempi 100", "ioutfm")
+
+
+def test_mdp(tmp_path: Path) -> None:
+    found = read(tmp_path, "md.mdp", MDP)
+    assert found.refused == []
+    assert found.settings == {
+        "integrator": {"timestep": 0.002, "ensemble": "nvt", "temperature": 300.0},
+        "thermostat": {"kind": "velocity-rescaling", "time_constant": 0.5},
+        "run": {"steps": 5000},
+        "nonbonded": {
+            "cutoff": 1.1,
+            "switching": "potential",
+            "switch_distance": 0.85,
+            "potential_shift": False,
+            "dispersion_correction": True,
+            "pme_order": 4,
+        },
+        "system": {
+            "constraints": "h-bonds",
+            "rigid_water": False,
+            "defines": ["POSRES_NOT", "FLEX=2"],
+        },
+        "output": {"log_every": 250, "trajectory_every": 500},
+    }
+    assert told(found, "leap-frog", "tc-grps", "nstlist")
+
+
+REFUSED = {
+    "namd": (
+        NAMD,
+        {
+            "langevinPiston on": "constant pressure",
+            "constraints on": "not supported",
+            "exclude 1-3": "only scaled1-4",
+            "1-4scaling 0.5": "E14FAC",
+            "PME off": "electrostatics without PME",
+            "velocities old.vel": "velocities from a file",
+            "rigidBonds some": "only none, water and all",
+            "nonbondedFreq 2": "other than 1",
+            "colvars on": "not supported",
+            "firsttimestep 100": "steps before the first",
+            "wrapEverything on": "this keyword is not known here",
+        },
+    ),
+    "mdin": (
+        MDIN.replace(" /\n &ewald", "  {more}\n /\n &ewald"),
+        {
+            "ntp=1": "constant pressure",
+            "ntt=1": "only 0, 3",
+            "igb=5": "implicit solvent",
+            "ntr=1": "not supported",
+            "ntc=3": "all bonds constrained",
+            "lj1264=1": "12-6-4",
+            "ntf=1": "only ntf = ntc",
+            "nmropt=1": "not supported",
+            "nunknown=4": "this keyword is not known here",
+        },
+    ),
+    "mdp": (
+        MDP,
+        {
+            "pcoupl = Berendsen": "constant pressure",
+            "tcoupl = berendsen": "only v-rescale",
+            "integrator = bd": "only md, md-vv, sd",
+            "constraints = all-bonds": "only none and h-bonds",
+            "coulombtype = cut-off": "only PME",
+            "vdw-modifier = force-switch": "only none, Potential-shift",
+            "rvdw = 0.9": "both must be the same",
+            "ref-t = 300 310": "only one bath",
+            "free-energy = yes": "not supported",
+            "freezegrps = Protein": "not supported",
+            "mystery = 4": "this keyword is not known here",
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "line"), [(kind, line) for kind, (_, lines) in REFUSED.items() for line in lines]
+)
+def test_what_cannot_be_done_is_named(kind: str, line: str, tmp_path: Path) -> None:
+    text, lines = REFUSED[kind]
+    text = text.format(more=line) if kind == "mdin" else f"{text}{line}\n"
+    found = read(tmp_path, f"control.{kind}", text)
+    assert any(lines[line] in refused for refused in found.refused)
+
+
+BROKEN = {
+    "tcl": ("namd", NAMD + "if {1} {\n", r"Tcl \('if \{1\} \{'\) is not supported"),
+    "variable": ("namd", NAMD + "outputname $other\n", "the variable other is not set"),
+    "number": ("namd", NAMD + "timestep fast\n", "timestep must be a number, not 'fast'"),
+    "switch": ("namd", NAMD + "PME maybe\n", "PME must be on or off, not 'maybe'"),
+    "cell": ("namd", NAMD.replace("0.0 0.0 77.758", "0 0 0"), "three vectors that span a volume"),
+    "cutoff": ("namd", NAMD.replace("cutoff\t12", ""), "the keyword cutoff is missing"),
+    "namelist": ("mdin", MDIN + " &wt type='END' /\n", "the namelist &wt is not supported"),
+    "pair": ("mdin", MDIN.replace("cut = 9.0", "cut 9.0"), "is not understood|must be a"),
+    "whole": ("mdin", MDIN.replace("ntc=2", "ntc=2.5"), "ntc must be a whole number"),
+    "option": ("mdp", MDP + "nsteps 300\n", "'nsteps 300' is no option and value"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_broken_files(name: str, tmp_path: Path) -> None:
+    kind, text, words = BROKEN[name]
+    with pytest.raises(InputError, match=words) as caught:
+        read(tmp_path, f"control.{kind}", text)
+    assert str(caught.value).startswith(str(tmp_path))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    kind=st.sampled_from(["namd", "mdin", "mdp"]),
+    word=st.from_regex(r"[a-z]{3,10}qz", fullmatch=True),
+    value=st.sampled_from(["1", "on", "2.5"]),
+)
+def test_no_keyword_is_ignored(
+    kind: str, word: str, value: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """A keyword that nobody knows is refused by name, whatever it is."""
+    text = REFUSED[kind][0]
+    line = {"namd": f"{word} {value}", "mdin": f"{word}={value}", "mdp": f"{word} = {value}"}[kind]
+    text = text.format(more=line) if kind == "mdin" else f"{text}{line}\n"
+    found = read(tmp_path_factory.mktemp("fuzz"), "control", text)
+    assert len(found.refused) == 1
+    assert word in found.refused[0]
+
+
+@settings(max_examples=40, deadline=None)
+@given(kind=st.sampled_from(["namd", "mdin", "mdp"]), number=st.integers(0, 60))
+def test_every_keyword_is_taken_told_or_refused(
+    kind: str, number: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """To leave out any keyword changes settings, what is told, or is an error."""
+    folder = tmp_path_factory.mktemp("fuzz")
+    text = REFUSED[kind][0].replace("{more}", "")
+    lines = text.splitlines(keepends=True)
+    candidates = [
+        k for k, line in enumerate(lines) if "=" in line or (kind == "namd" and line.split())
+    ]
+    at = candidates[number % len(candidates)]
+    whole = read(folder, "control", text)
+    try:
+        less = read(folder, "control", "".join(lines[:at] + lines[at + 1 :]))
+    except InputError:
+        return
+    # Of these the values above are the program's defaults.
+    defaults = (
+        *("switching", "exclude", "1-4scaling", "langevinPiston", "timestep"),
+        *("cutoff-scheme", "pcoupl", "gen-vel", "pull", "integrator"),
+    )
+    if not lines[at].lstrip().startswith(("#", *defaults)):
+        assert (less.settings, less.notes, less.refused) != (
+            whole.settings,
+            whole.notes,
+            whole.refused,
+        )
+
+
+def test_other_files_are_no_control_files(tmp_path: Path) -> None:
+    for text in ("[system]\ntopology = 'x'\n", "hello\n"):
+        (tmp_path / "file").write_text(text)
+        assert read_control(tmp_path / "file") is None
+
+
+def test_a_run_from_mdin(alanine: tuple[Path, Path], tmp_path: Path) -> None:
+    """As Amber's programs are called; what is not taken over stands on stderr."""
+    text = MDIN.replace("nstlim = 1000", "nstlim = 3").replace("cut = 9.0", "cut = 8.0")
+    (tmp_path / "mdin").write_text(text.replace("nfft1=64, nfft2=60, nfft3=48,", ""))
+    call: list[Any] = ["run", "mdin", "-p", alanine[0], "-c", alanine[1], "--device", "cpu"]
+    found = command(*call, cwd=tmp_path)
+    assert found.returncode == 0, found.stderr
+    assert "mdin: irest 1, ntx 5: velocities are taken from the file" in " ".join(
+        found.stderr.split()
+    )
+    written = read_config(tmp_path / "mdin-quilt" / "config.toml")
+    assert written["integrator"]["temperature"] == 310.0
+    assert written["nonbonded"]["cutoff"] == 0.8
+    (tmp_path / "mdin").write_text(text.replace("ntp=0", "ntp=1"))
+    refused = command(*call, cwd=tmp_path)
+    assert refused.returncode == 1
+    assert "cannot be done here" in refused.stderr
+
+
+def test_refusals_are_one_line(tmp_path: Path) -> None:
+    from quiltmd.commands.run import _settings_of
+
+    (tmp_path / "bad.namd").write_text(NAMD + "colvars on\nwrapEverything 1\n")
+    with warnings.catch_warnings(), pytest.raises(QuiltError) as caught:
+        _settings_of(tmp_path / "bad.namd")
+    assert "\n" not in str(caught.value)
+    assert "colvars on: not supported; line" in str(caught.value)

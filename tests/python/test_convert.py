@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`quiltmd convert` and `quiltmd info FILES`; systems that OpenMM's readers of other files made."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import openmm
+import pytest
+from boxes import relative_rms
+from command import quiltmd as command
+from invented_parameters import Parameters
+from openmm import app, unit
+from test_inputs_gromacs import BOX, gro, positions, write
+
+import quiltmd
+from quiltmd import InputError, Nonbonded, QuiltError, State, System
+from quiltmd.commands.system_facts import facts_of_files
+from quiltmd.inputs import describe
+from quiltmd.outputs.openmm_system import to_openmm, write_openmm, write_openmm_state
+
+Files = tuple[Path, Path]
+CHOSEN = Nonbonded(cutoff=0.9, pme_alpha=3.0, pme_grid=(32, 32, 32), pme_order=5)
+
+
+def both(system: System, state: State, settings: Nonbonded) -> tuple[Any, Any]:
+    energies, forces = quiltmd.reference(system, state, settings)
+    return energies["potential"], forces
+
+
+def by_openmm(made: Any, state: State) -> tuple[Any, Any]:
+    platform = openmm.Platform.getPlatformByName("Reference")
+    made.setDefaultPeriodicBoxVectors(*state.box)
+    context = openmm.Context(made, openmm.VerletIntegrator(0.001), platform)
+    context.setPositions(state.positions)
+    found = context.getState(getEnergy=True, getForces=True)
+    return (
+        found.getPotentialEnergy().value_in_unit(unit.kilojoule_per_mole),
+        found.getForces(asNumpy=True).value_in_unit(unit.kilojoule_per_mole / unit.nanometer),
+    )
+
+
+def cases(name: str, folder: Path, mdanalysis_files: Path) -> tuple[System, State]:
+    if name == "gromacs":
+        system = describe(write(folder), defines=["CMAP"]).system
+        return system, State.start(system, positions(), BOX * np.eye(3))
+    psf = mdanalysis_files / "parmed_ala3.psf"
+    made_up = Parameters(psf)
+    files = [folder / "made_up.rtf", folder / "made_up.prm"]
+    files[0].write_text(made_up.rtf())
+    files[1].write_text(made_up.prm(nbfix=name == "nbfix"))
+    system = describe(psf, files).system
+    rng = np.random.default_rng(4)
+    walk = np.cumsum(rng.normal(0, 0.06, (33, 3)) + np.array([0.1, 0, 0]), axis=0)
+    return system, State.start(system, walk, BOX * np.eye(3))
+
+
+@pytest.mark.parametrize("name", ["gromacs", "charmm", "nbfix"])
+@pytest.mark.parametrize("switched", [False, True])
+def test_written_for_openmm_and_read_again(
+    name: str, switched: bool, tmp_path: Path, mdanalysis_files: Path
+) -> None:
+    system, state = cases(name, tmp_path, mdanalysis_files)
+    chosen = CHOSEN
+    if switched:
+        chosen = Nonbonded(
+            cutoff=0.9,
+            pme_alpha=3.0,
+            pme_grid=(32, 32, 32),
+            pme_order=5,
+            switching="potential",
+            switch_distance=0.7,
+            dispersion_correction=False,
+        )
+    energy, forces = both(system, state, chosen)
+    theirs = by_openmm(to_openmm(system, chosen), state)
+    assert theirs[0] == pytest.approx(energy, rel=1e-6)
+    assert relative_rms(theirs[1], forces) < 1e-6
+    write_openmm(tmp_path / "system.xml", system, chosen, state.box)
+    write_openmm_state(tmp_path / "state.xml", system, state)
+    again, place = quiltmd.load(tmp_path / "system.xml", tmp_path / "state.xml")
+    assert again.nonbonded == chosen
+    np.testing.assert_allclose(place.positions, state.positions, atol=1e-12)
+    same = both(again, place, chosen)
+    assert same[0] == pytest.approx(energy, rel=1e-9)
+    assert relative_rms(same[1], forces) < 1e-9
+
+
+def test_systems_that_openmm_made_of_charmm_files(tmp_path: Path, mdanalysis_files: Path) -> None:
+    """With the custom forces of its reader: impropers, pairs by types."""
+    psf = mdanalysis_files / "parmed_ala3.psf"
+    system, state = cases("nbfix", tmp_path, mdanalysis_files)
+    files = [str(tmp_path / name) for name in ("made_up.rtf", "made_up.prm")]
+    made = app.CharmmPsfFile(str(psf), unitCellDimensions=[BOX] * 3 * unit.nanometer).createSystem(
+        app.CharmmParameterSet(*files, permissive=True),
+        nonbondedMethod=app.PME,
+        nonbondedCutoff=0.9,
+        switchDistance=0.7,
+        constraints=None,
+        rigidWater=False,
+    )
+    read = System.from_openmm(made)
+    assert read.nonbonded is not None
+    assert read.nonbonded.switching == "potential"
+    assert len(read.impropers) == len(system.impropers) > 0
+    ours, direct = both(read, state, CHOSEN), both(system, state, CHOSEN)
+    assert ours[0] == pytest.approx(direct[0], rel=1e-6)
+    assert relative_rms(ours[1], direct[1]) < 1e-6
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda pairs, torsions: pairs.setCutoffDistance(0.8), "its CutoffDistance is"),
+        (lambda pairs, torsions: pairs.setUseSwitchingFunction(True), "SwitchingFunction"),
+        (lambda pairs, torsions: pairs.setEnergyFunction("a/r; a=acoef(type1,type2)"), "a/r"),
+        (lambda pairs, torsions: pairs.addExclusion(0, 30), "other pairs are excluded"),
+        (lambda pairs, torsions: pairs.addInteractionGroup({1}, {2}), "not supported"),
+        (lambda pairs, torsions: torsions.setEnergyFunction("k*(theta-theta0)^4"), "theta0"),
+        (lambda pairs, torsions: torsions.addGlobalParameter("scale", 2), "CustomTorsionForce"),
+    ],
+)
+def test_other_custom_forces_are_refused(
+    change: Any, words: str, tmp_path: Path, mdanalysis_files: Path
+) -> None:
+    made = to_openmm(cases("nbfix", tmp_path, mdanalysis_files)[0], CHOSEN)
+    forces = {type(force).__name__: force for force in made.getForces()}
+    change(forces["CustomNonbondedForce"], forces["CustomTorsionForce"])
+    with pytest.raises(InputError, match=words):
+        System.from_openmm(made)
+
+
+def test_what_cannot_be_written(tmp_path: Path, mdanalysis_files: Path) -> None:
+    system, _ = cases("gromacs", tmp_path, mdanalysis_files)
+    for changed in (
+        {"switching": "charmm", "switch_distance": 0.7},
+        {"potential_shift": True},
+    ):
+        with pytest.raises(QuiltError, match="cannot be written for OpenMM"):
+            to_openmm(system, Nonbonded(**changed))
+
+
+def test_facts_of_files(tmp_path: Path) -> None:
+    path = write(tmp_path)
+    conf = tmp_path / "conf.gro"
+    conf.write_text(gro(positions(), describe(path).system.topology.atom_names))
+    facts = facts_of_files([path, conf], (), ())
+    assert facts["atoms"] == 31
+    assert facts["molecules"] == {"SOL (3 atoms)": 5, "ALA (8 atoms)": 2}
+    assert facts["terms"]["ryckaert_bellemans"] == 6
+    assert facts["box"] == [3, 3, 3, 90, 90, 90]
+    with pytest.raises(QuiltError, match="found 3 files"):
+        facts_of_files([path, conf, conf], (), ())
+    path.write_text(path.read_text().replace("[ pairs ]", "[ dihedral_restraints ]"))
+    with pytest.raises(InputError, match="dihedral restraints are not supported"):
+        facts_of_files([path], (), ())
+
+
+def test_command(tmp_path: Path) -> None:
+    path = write(tmp_path)
+    conf, out = tmp_path / "conf.gro", tmp_path / "out.xml"
+    conf.write_text(gro(positions(), describe(path).system.topology.atom_names))
+    call = ("convert", path, conf, "--system", out, "--state", tmp_path / "state.xml")
+    found = command(*call, "--cutoff", "1.0")
+    assert found.returncode == 0, found.stderr
+    system, state = quiltmd.load(out, tmp_path / "state.xml")
+    assert system.nonbonded is not None
+    assert system.nonbonded.cutoff == 1.0
+    assert len(system.constraints) == 15
+    np.testing.assert_allclose(state.positions, positions(), atol=1e-3)
+    assert "give --overwrite" in " ".join(command(*call).stderr.split())
