@@ -22,9 +22,11 @@ struct Faults {
   int64_t constraint_step;  // first step (plus 1) at which constraints did not converge
   int32_t blowup_atom;      // internal indices
   int32_t constraint_atom;
-  int32_t list_overflow;     // entries, terms or groups that did not fit: the largest need
-  int32_t message_overflow;  // bits of MessageKind: a message had no room for all atoms
-  int32_t refused;           // a rebuild met one of these and left layout, lists and start alone
+  int32_t list_overflow;      // entries, terms or groups that did not fit: the largest need
+  int32_t interior_overflow;  // lists of interior and
+  int32_t boundary_overflow;  // of boundary computes that did not fit, likewise
+  int32_t message_overflow;   // bits of MessageKind: a message had no room for all atoms
+  int32_t refused;            // a rebuild met one of these and left layout, lists and start alone
 
   // What an operation uses that reports faults unless the layout was refused: reports may come in any
   // order, and only a layout writes `refused`.
@@ -35,10 +37,15 @@ struct Faults {
   }
 };
 
+// Whether pair lists, their entries or what lies by slot had too little room.
+QMD_HD bool lists_overflow(const Faults& faults) {
+  return faults.list_overflow || faults.interior_overflow || faults.boundary_overflow;
+}
+
 // Whether the steps up to this one must be redone. An atom that moved beyond the Verlet buffer in the
 // last of them did no harm: the next lists are built from where it is then.
 QMD_HD bool must_be_redone(const Faults& faults, int64_t step) {
-  return faults.blowup_step || faults.constraint_step || faults.list_overflow ||
+  return faults.blowup_step || faults.constraint_step || lists_overflow(faults) ||
          faults.message_overflow || (faults.violation_step && faults.violation_step < step);
 }
 
@@ -57,7 +64,10 @@ QMD_HD void merge_faults(Faults& to, const Faults& from) {
     to.constraint_step = from.constraint_step;
     to.constraint_atom = from.constraint_atom;
   }
-  if (to.list_overflow < from.list_overflow) to.list_overflow = from.list_overflow;
+  const auto largest = [](int32_t& need, int32_t other) { need = need < other ? other : need; };
+  largest(to.list_overflow, from.list_overflow);
+  largest(to.interior_overflow, from.interior_overflow);
+  largest(to.boundary_overflow, from.boundary_overflow);
   to.message_overflow |= from.message_overflow;
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a rank hands out: its share of a frame, forces and the sums that check them, what balancing
 // asks for. A frame travels while work goes on; all else is rare, and copied while the rank waits.
+#include <algorithm>
+
 #include "math/fixed.h"
 #include "runtime/rank.h"
 
@@ -71,10 +73,12 @@ std::vector<std::pair<int, int64_t>> Rank::compute_entries() const {
   const auto first = memory_.pairs.first_list.download();
   const auto lists = memory_.pairs.lists.download(static_cast<size_t>(first.back()));
   std::vector<std::pair<int, int64_t>> result;
+  const auto ranges = memory_.pairs.list_ranges.download();
   for (size_t c = 0; c < computes.size(); ++c) {
     int64_t entries = 0;
-    for (int32_t l = first[c]; l < first[c + 1]; ++l)
-      entries += lists[static_cast<size_t>(l)].count();
+    const bool is_interior = static_cast<int>(c) < memory_.plan().interior;
+    const int32_t end = std::min(first[c + 1], ranges[is_interior ? 1 : 3]);
+    for (int32_t l = first[c]; l < end; ++l) entries += lists[static_cast<size_t>(l)].count();
     result.emplace_back(computes[c], entries);
   }
   return result;

@@ -70,7 +70,7 @@ void Rank::load(const HostState& state) {
   state_.load(state.step, continued ? state.list_step : state.step);
   connect();
   rebuild();
-  make_room(slots_.faults.download()[0].list_overflow);
+  make_room(slots_.faults.download()[0]);
   if (continued) {
     const auto atoms = slots_.atom.download();
     std::vector<Vec3d> positions(slots_.room.slots);

@@ -111,7 +111,7 @@ class Rank {
   void redo_epoch(int64_t end);
   void agree();
   void check_terms() const;
-  void make_room(int32_t need);
+  void make_room(const Faults& faults);
   void make_room_for_messages();
   void snapshot();
   void remove_momentum();

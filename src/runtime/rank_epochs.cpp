@@ -48,15 +48,15 @@ void Rank::rebuild() {
   executor_.run(migrate_);
   executor_.run(surround_);
   state_.set_forces(RunState::Forces::kStale);
-  make_room(slots_.faults.download()[0].list_overflow);
+  make_room(slots_.faults.download()[0]);
   begin_epoch();
 }
 
 // Lists that did not fit: make room and build them again from the same positions.
-void Rank::make_room(int32_t need) {
-  if (need == 0) return;
+void Rank::make_room(const Faults& faults) {
+  if (!lists_overflow(faults)) return;
   recordings_.forget();
-  memory_.pairs.grow_entries(static_cast<size_t>(need));
+  memory_.pairs.make_room(faults);
   device_.fill(slots_.faults.data(), 0, slots_.faults.bytes(), Stream::kMain);
   device_.launch(memory_.pairs.number_lists());
   device_.launch(memory_.pairs.build_lists());
@@ -152,12 +152,12 @@ void Rank::undo_epoch() {
         "more atoms moved from one rank to another at once than there was room for: the "
         "simulation is about to blow up, or was started far from equilibrium; minimise it "
         "first, or run it on one rank until it has settled");
-  if (f.list_overflow || f.message_overflow) {
+  if (lists_overflow(f) || f.message_overflow) {
     redo_epoch(state_.epoch().end);
     if (f.message_overflow)
       make_room_for_messages();
     else
-      make_room(f.list_overflow);
+      make_room(f);
     return;
   }
   // What went wrong after an atom had moved beyond the Verlet buffer may be due to that.

@@ -298,8 +298,6 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
   for (int first = blockIdx.y * kWarps; first < clusters; first += gridDim.y * kWarps) {
     const int n = first + warp, number = first_list + n;
     const bool wanted = n < clusters && number < op.list_capacity;
-    if (n < clusters && !wanted && lane == 0)
-      atomicMax(&op.faults->list_overflow, op.entry_capacity + kListAlign);
     const auto cluster = static_cast<uint32_t>(own_first + min(n, clusters - 1));
     const Search s{op, shell, table, scratches[warp], cluster, bins, lane, kept((1u << lane) - 1)};
     if (warp == kWarps - 1) store_boxes(op, {own_first + first, clusters - first}, table, lane);
@@ -352,19 +350,29 @@ __global__ void __launch_bounds__(kNumberThreads)
   const auto lists_of = [&](int compute) { return clusters_of(op.patches[op.computes[compute]]); };
   const int threads = blockDim.x, first = blockIdx.x * threads, compute = first + threadIdx.x;
   const bool present = compute < op.compute_count;
-  int earlier = 0, before, here;
+  const auto sum_up_to = [&](int end) {
+    int sum = 0, all;
 #pragma unroll 4
-  for (int c = threadIdx.x; c < first; c += threads) earlier += lists_of(c);
-  block_sum(earlier, &before);
+    for (int c = threadIdx.x; c < end; c += threads) sum += lists_of(c);
+    block_sum(sum, &all);
+    return all;
+  };
+  const bool has_boundary = op.interior < op.compute_count;
+  const int before = sum_up_to(first), interior = has_boundary ? sum_up_to(op.interior) : 0;
+  const int gap = has_boundary ? max(op.interior_room - interior, 0) : 0;
+  int here;
   const int own = before + block_sum(present ? lists_of(compute) : 0, &here);
-  if (present) op.first_list[compute] = own;
-  if (present && compute == op.interior) op.ranges[1] = op.ranges[2] = own;
-  if (threadIdx.x == 0 && first + threads >= op.compute_count) {
-    op.first_list[op.compute_count] = before + here;
-    op.ranges[0] = *op.entry_count = 0;
-    op.ranges[3] = before + here;
-    if (op.interior >= op.compute_count) op.ranges[1] = op.ranges[2] = before + here;
-  }
+  if (present) op.first_list[compute] = own + (compute >= op.interior ? gap : 0);
+  if (threadIdx.x != 0 || first + threads < op.compute_count) return;
+  const int all = before + here, interior_end = has_boundary ? interior : all;
+  op.first_list[op.compute_count] = all + gap;
+  op.ranges[0] = *op.entry_count = 0;
+  op.ranges[1] = interior_end;
+  op.ranges[2] = interior_end + gap;
+  op.ranges[3] = all + gap;
+  const int boundary = all - interior_end;
+  if (interior_end > op.interior_room) atomicMax(&op.faults->interior_overflow, interior_end);
+  if (boundary > op.boundary_room) atomicMax(&op.faults->boundary_overflow, boundary);
 }
 
 }  // namespace lists

@@ -330,10 +330,10 @@ __global__ void __launch_bounds__(kWarp, kEnergy ? 16 : kWarpsPerProcessor)
   const float4 shift = shift_of(op, lane);
   wait_for_previous();
   release_next();
-  const int number = pieces > 1 ? block / pieces : block, piece = block - number * pieces;
-  const int first = op.range[0], end = op.range[1], count = op.lists[number].within[op.shell];
+  const int offset = pieces > 1 ? block / pieces : block, piece = block - offset * pieces;
+  const int number = op.first + offset, end = *op.end, count = op.lists[number].within[op.shell];
   const int4 header = *reinterpret_cast<const int4*>(op.lists + number);  // up to within[0]
-  if ((number < first) | (number >= end) | (piece * kWarp >= max(count, header.w))) return;
+  if ((number >= end) | (piece * kWarp >= max(count, header.w))) return;
   const List list{header.x, header.y, header.y + header.z, header.y + count};
   const Kernel<Form> k{op, cluster, kept(shifts), list, lane};
   const uint32_t entry = load_entry(k, list.begin + piece * kWarp + lane);

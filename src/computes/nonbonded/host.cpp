@@ -68,7 +68,7 @@ Team& team_of(const ThreadGroup& threads, const PairForces& op) {
 }
 
 void pair_forces(const PairForces& op, ThreadGroup& threads) {
-  const int first = op.range[0], count = std::min(op.range[1], op.capacity) - first;
+  const int first = op.first, count = std::min(*op.end - first, op.capacity);
   if (count <= 0) return;
   Team& team = team_of(threads, op);
   const int grain = std::clamp(count / (threads.size() * 16), 1, 64);

@@ -219,23 +219,32 @@ void note_pairs_apart(const BuildLists& op, const PairList& list) {
 
 void number_lists(const NumberLists& op, ThreadGroup&) {
   if (op.faults->refused) return;
-  int lists = 0;
-  for (int c = 0; c < op.compute_count; ++c) {
-    op.first_list[c] = lists;
-    lists += cluster_count(op.patches[op.computes[c]]);
-  }
-  op.first_list[op.compute_count] = lists;
-  const int interior = op.first_list[op.interior];
-  const int32_t ranges[4] = {0, interior, interior, lists};
+  const auto number = [&](int begin, int end, int lists) {
+    for (int c = begin; c < end; ++c) {
+      op.first_list[c] = lists;
+      lists += cluster_count(op.patches[op.computes[c]]);
+    }
+    return lists;
+  };
+  const int interior = number(0, op.interior, 0);
+  const bool has_boundary = op.interior < op.compute_count;
+  const int first = has_boundary ? std::max(interior, op.interior_room) : interior;
+  const int end = number(op.interior, op.compute_count, first);
+  op.first_list[op.compute_count] = end;
+  const int32_t ranges[4] = {0, interior, first, end};
   std::copy(ranges, ranges + 4, op.ranges);
   *op.entry_count = 0;
+  const auto report = [](int32_t& overflow, int need, int room) {
+    if (need > room) overflow = std::max(overflow, need);
+  };
+  report(op.faults->interior_overflow, interior, op.interior_room);
+  report(op.faults->boundary_overflow, end - first, op.boundary_room);
 }
 
 void build_lists(const BuildLists& op, ThreadGroup& threads) {
   if (op.faults->refused) return;
   const int wanted = op.first_list[op.compute_count];
   const int lists = std::min(wanted, op.list_capacity);
-  if (wanted > lists) op.faults->list_overflow = std::max(op.faults->list_overflow, wanted);
   Team& team = team_of(threads, op.slot_capacity);
   BoundColumns columns;
   const std::vector<float> storage = columns_of(op, threads, columns);
@@ -246,9 +255,12 @@ void build_lists(const BuildLists& op, ThreadGroup& threads) {
     int c = static_cast<int>(next - op.first_list) - 1;
     for (int l = begin; l < end; ++l) {
       while (l >= op.first_list[c + 1]) ++c;
-      const int cluster = first_cluster(op.patches[op.computes[c]]) + l - op.first_list[c];
+      const PlacedPatch& patch = op.patches[op.computes[c]];
+      const int cluster = first_cluster(patch) + l - op.first_list[c];
       drafts[l] = {t, thread.entries.size(), thread.masks.size()};
-      op.lists[l] = make_list(op, columns, c, cluster, thread);
+      const bool is_list =
+          l - op.first_list[c] < cluster_count(patch);  // not in between the ranges
+      op.lists[l] = is_list ? make_list(op, columns, c, cluster, thread) : PairList{};
     }
   });
   place_lists(op, lists);

@@ -107,29 +107,30 @@ struct BuildLists {
 };
 
 // Number the lists: first_list[c] = sum over computes before c of the clusters of their patches
-// (compute_count + 1 values), and the ranges of interior lists (of the first `interior` computes)
-// and boundary lists: ranges = {0, interior lists, interior lists, all lists}. Goes before every
-// BuildLists, since it clears the count of entries, too.
+// (compute_count + 1 values). Boundary lists (of all but the first `interior` computes) begin behind
+// the room for interior ones; where there are none, all lists end with these. The ranges of both are
+// ranges = {0, interior lists, first boundary list, end}. Goes before every BuildLists, since it clears
+// the count of entries, too.
 struct NumberLists {
   static constexpr const char* kName = "number_lists";
   const PlacedPatch* patches;
   const int32_t* computes;
   int compute_count;
   int interior;
+  int interior_room, boundary_room;  // lists
   int32_t* first_list;
   int32_t* ranges;  // (4)
   int32_t* entry_count;
-  const Faults* faults;
+  Faults* faults;
 
   void memory(MemoryUses& uses) const {
     QMD_USES(kRead, patches, computes);
     QMD_USES(kWrite, first_list, ranges, entry_count);
-    uses.note_part(Access::kRead, "faults->refused", faults, offsetof(Faults, refused),
-                   sizeof(int32_t));
+    Faults::reports(uses, faults);
   }
 };
 
-// Evaluate lists [range[0], range[1]) up to a shell: forces into slots.force, and energies (kLj,
+// Evaluate lists [first, end) up to a shell, `capacity` of them at most: forces into slots.force, and energies (kLj,
 // kCoulombDirect) where `energy` is not null. Further shells with pairs beyond the cutoff only would
 // not change a bit.
 struct PairForces {
@@ -137,9 +138,10 @@ struct PairForces {
   Slots slots;
   int slot_capacity;
   const PairList* lists;
-  const int32_t* range;  // (2), in device memory
-  int capacity;          // of the array of lists
-  int shell;             // the last one to evaluate
+  int first;
+  const int32_t* end;  // in device memory
+  int capacity;
+  int shell;  // the last one to evaluate
   const uint32_t* entries;
   const uint8_t* masks;
   const uint8_t* apart_masks;
@@ -152,7 +154,7 @@ struct PairForces {
   int64_t* energy;     // null: forces only
 
   void memory(MemoryUses& uses) const {
-    QMD_USES(kRead, slots.local, slots.lj, lists, extent(range, 2), entries, masks, apart_masks,
+    QMD_USES(kRead, slots.local, slots.lj, lists, extent(end, 1), entries, masks, apart_masks,
              shifts, table);
     QMD_USES(kAdd, slots.force, energy);
     QMD_USES(kNone, slots);

@@ -29,6 +29,9 @@ Exclusions exclusion_arrays(int atoms, const std::vector<std::array<int32_t, 2>>
   return all;
 }
 
+// On a rank of several: lists that are expected, and some more.
+size_t with_reserve(double lists) { return static_cast<size_t>(1.1 * lists) + 128; }
+
 }  // namespace
 
 PairMemory::PairMemory(const SlotMemory& slots, PairSetup setup)
@@ -43,7 +46,6 @@ PairMemory::PairMemory(const SlotMemory& slots, PairSetup setup)
     apart_ = make_.filled(apart.partners);
   }
   table_ = make_.filled(setup_.table);
-  lists = make_.room<PairList>(slots.room.slots / kClusterSize);
   entry_count = make_.room<int32_t>(1);
   list_ranges = make_.room<int32_t>(4);
   make_entries(setup_.entries);
@@ -63,6 +65,31 @@ void PairMemory::grow_entries(size_t need) {
   make_entries(count);
 }
 
+void PairMemory::make_room(const Faults& faults) {
+  make_room_for_lists(faults.interior_overflow ? with_reserve(faults.interior_overflow) : 0,
+                      faults.boundary_overflow ? with_reserve(faults.boundary_overflow) : 0);
+  if (faults.list_overflow) grow_entries(static_cast<size_t>(faults.list_overflow));
+}
+
+// Interior lists come first, and boundary lists behind the room for these: kernels are launched for
+// the room, and know the number of the first list that they take.
+void PairMemory::make_room_for_lists(size_t interior, size_t boundary) {
+  interior_room_ = std::max(interior_room_, interior);
+  boundary_room_ = std::max(boundary_room_, boundary);
+  if (interior_room_ + boundary_room_ <= lists.size()) return;
+  make_.drop(lists);
+  lists = make_.room<PairList>(interior_room_ + boundary_room_);
+}
+
+// What so many computes are likely to have at the system's mean density; all of it at most.
+size_t PairMemory::lists_of(int computes) const {
+  const int patches = slots_.patch_grid.size();
+  const size_t all = slots_.room.slots / kClusterSize;
+  if (computes == 0 || computes == patches) return computes ? all : 0;
+  const double clusters = 1.0 * slots_.system.atom_count() / kClusterSize / patches + 0.5;
+  return std::min(with_reserve(clusters * computes), all);
+}
+
 void PairMemory::adopt(const RankPlan& plan) {
   const PatchGrid& grid = slots_.patch_grid;
   const std::vector<int32_t> placed_index = slots_.placed_index();
@@ -77,6 +104,7 @@ void PairMemory::adopt(const RankPlan& plan) {
   computes_ = Buffer<int32_t>(slots_.device, computes);
   neighbours_ = Buffer<int32_t>(slots_.device, neighbours);
   first_list = Buffer<int32_t>(slots_.device, computes.size() + 1);
+  make_room_for_lists(lists_of(interior_), lists_of(compute_count_ - interior_));
 }
 
 std::vector<Work> PairMemory::rebuild_work() {
@@ -101,8 +129,16 @@ std::vector<Work> PairMemory::step_work(Energies energies) {
 }
 
 NumberLists PairMemory::number_lists() const {
-  return {slots_.patches.data(), computes_.data(),   compute_count_,     interior_,
-          first_list.data(),     list_ranges.data(), entry_count.data(), slots_.faults.data()};
+  return {slots_.patches.data(),
+          computes_.data(),
+          compute_count_,
+          interior_,
+          static_cast<int>(interior_room_),
+          static_cast<int>(boundary_room_),
+          first_list.data(),
+          list_ranges.data(),
+          entry_count.data(),
+          slots_.faults.data()};
 }
 
 BuildLists PairMemory::build_lists() const {
@@ -136,8 +172,10 @@ PairForces PairMemory::pair_forces(Part part, Energies energies) const {
   op.slots = slots_.slots();
   op.slot_capacity = slots_.capacity();
   op.lists = lists.data();
-  op.range = list_ranges.data() + (part == Part::kInterior ? 0 : 2);
-  op.capacity = static_cast<int>(lists.size());
+  const bool interior = part == Part::kInterior;
+  op.first = interior ? 0 : static_cast<int>(interior_room_);
+  op.end = list_ranges.data() + (interior ? 1 : 3);
+  op.capacity = static_cast<int>(interior ? interior_room_ : boundary_room_);
   op.shell = setup_.ages.shell[static_cast<size_t>(age)];
   op.entries = entries.data();
   op.masks = masks.data();

@@ -44,6 +44,8 @@ class PairMemory final : public ForceFamily {
 
   // Room for so many entries and some more.
   void grow_entries(size_t need);
+  // Room for what did not fit, and some more.
+  void make_room(const Faults& faults);
 
   int age = 0;  // steps since the lists were built
   Buffer<PairList> lists;
@@ -61,6 +63,10 @@ class PairMemory final : public ForceFamily {
   Buffer<float> table_;
   Buffer<int32_t> computes_, neighbours_;
   int compute_count_ = 0, interior_ = 0;
+  size_t interior_room_ = 0, boundary_room_ = 0;  // lists
+
+  void make_room_for_lists(size_t interior, size_t boundary);
+  size_t lists_of(int computes) const;
 };
 
 }  // namespace quiltmd
