@@ -22,8 +22,9 @@ constexpr int kFirstBalance = 4;
 constexpr int kLaterBalance = 100;
 // A rank may be this much busier than the mean before computes move.
 constexpr double kBalanceTolerance = 1.03;
-// Grids up to this many points are transformed by every GPU, larger ones by all together.
-constexpr int64_t kReplicatedPoints = 700'000;
+// Grids up to this many points, divided by the number of GPUs, are transformed by each of them, larger
+// ones by all together.
+constexpr int64_t kReplicatedPoints = 4'000'000;
 
 std::vector<Vec3d> reorder(const std::vector<Vec3d>& from, const std::vector<int32_t>& index,
                            bool to_internal) {
@@ -103,7 +104,7 @@ MeshSharing Engine::mesh_sharing() const {
     throw Error("unknown way to share PME '" + run_.mesh +
                 "': choose auto, distributed or replicated");
   const Int3 n = nonbonded_.grid;
-  const bool small = int64_t{n.x} * n.y * n.z <= kReplicatedPoints;
+  const bool small = int64_t{n.x} * n.y * n.z * run_.ranks <= kReplicatedPoints;
   const bool gpus = !devices_.front()->capabilities().host_memory;
   return gpus && small ? MeshSharing::kReplicated : MeshSharing::kDistributed;
 }

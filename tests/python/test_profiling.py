@@ -74,7 +74,8 @@ def test_spans_lie_in_the_profiled_time_one_after_the_other(water: Any, ranks: i
     seconds = time.perf_counter() - began
     spans = core.stop_profile()
     assert {span["rank"] for span in spans} == set(range(ranks))
-    assert {span["stream"] for span in spans} == ({0, 1} if ranks == 1 else {0, 1, 2, 3})
+    # The water is one patch: there are no messages, and a second rank has nothing to do.
+    assert {span["stream"] for span in spans} == ({0, 1} if ranks == 1 else {0, 1, 3})
     for track in tracks(spans):
         assert all(before["end"] <= after["begin"] for before, after in pairwise(track))
         assert all(span["begin"] <= span["end"] for span in track)
