@@ -11,7 +11,7 @@
 namespace quiltmd {
 namespace grid_exchange {
 
-constexpr int kThreads = 32;  // what a block of pairs has: its place is enough
+constexpr int kThreads = 32;    // what a block of pairs has: its place is enough
 constexpr int kAtOnce = 4;      // words of a thread that are under way together
 constexpr int kMostBlocks = 2;  // for each multiprocessor
 
