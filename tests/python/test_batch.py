@@ -25,8 +25,8 @@ class Slow(FakeEngine):
         super().run(steps)
         time.sleep(0.005 * steps)
 
-runner.start.__defaults__ = (False, Slow)
-runner.resume.__defaults__ = (None, Slow)
+runner.start.__defaults__ = (False, Slow, None, None)
+runner.resume.__defaults__ = (None, Slow, None)
 main()
 """
 # Sends the warning, twice, soon after the job has begun to write, as if its time were nearly over.

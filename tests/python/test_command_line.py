@@ -39,7 +39,7 @@ def test_every_setting_is_an_option_with_help() -> None:
     for section in single_sections():
         for key, field in setting_fields(section).items():
             option = flag_of((section, key))
-            assert re.search(rf"^  {option}\b", text, re.MULTILINE), option
+            assert re.search(rf"^  (-\w, )?{option}\b", text, re.MULTILINE), option
             assert field.description
             assert field.description in words
     assert max(map(len, text.splitlines())) <= 80

@@ -195,7 +195,9 @@ def nonbonded_force(system: Any) -> Any:
 @pytest.mark.parametrize(
     ("spoil", "words"),
     [
-        (spoil_with(openmm.RBTorsionForce()), "RBTorsionForce"),
+        (spoil_with(openmm.CustomAngleForce("theta")), "CustomAngleForce"),
+        (spoil_with(openmm.CustomTorsionForce("theta")), "CustomTorsionForce"),
+        (spoil_with(openmm.CustomNonbondedForce("r")), "CustomNonbondedForce"),
         (spoil_with(openmm.CustomBondForce("r")), "CustomBondForce"),
         (spoil_with(openmm.MonteCarloBarostat(1, 300)), "MonteCarloBarostat"),
         (spoil_with(openmm.GBSAOBCForce()), "GBSAOBCForce"),

@@ -107,8 +107,8 @@ class Nonbonded:
     )
     switching: Literal["none", "potential", "charmm", "charmm-force"] = Field(
         default="none",
-        description="How Lennard-Jones interactions end at the cutoff: none (truncated), potential "
-        "(OpenMM, GROMACS), charmm (vswitch; NAMD), charmm-force (vfswitch).",
+        description="How Lennard-Jones interactions end: none (truncated), potential (OpenMM, "
+        "GROMACS), charmm (vswitch, NAMD) or charmm-force (vfswitch).",
     )
     switch_distance: float | None = Field(
         default=None, gt=0, description="Where switching begins, nm; together with it."
