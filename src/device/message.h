@@ -24,8 +24,8 @@ struct alignas(16) MessageWord {
   uint32_t number;
 };
 
-// How many messages of its kind went before and in a recording, counted in device memory; the first
-// message is number 1. Both ends count alike.
+// Messages of an edge are numbered from 1 on, alike at both ends: those `before` are counted in device
+// memory, so that a recorded message has another number each time it is replayed.
 struct MessageNumber {
   const uint32_t* before;
   uint32_t more;

@@ -10,10 +10,10 @@ import typer
 
 from ..description.nonbonded import Nonbonded
 from ..errors import QuiltError
-from ..inputs import load
 from ..outputs.openmm_system import write_openmm, write_openmm_state
 from ..running.config import build_config, merge
 from ..running.progress import say
+from ..running.runner import load_system
 from .options import Settings, with_settings
 
 _NOTHING: dict[str, Any] = {"run": {"steps": 0}, "output": {"dir": "."}}
@@ -53,16 +53,7 @@ def convert(
             raise QuiltError(f"{path} exists: give --overwrite to replace it")
     files = {"topology": topology, "coordinates": coordinates}
     config = build_config(merge({"system": files, **_NOTHING}, settings))
-    made, place = load(
-        config.system.topology,
-        config.system.coordinates,
-        parameters=config.system.parameters,
-        defines=config.system.defines,
-        box=config.system.box,
-        constraints=config.system.constraints,
-        rigid_water=config.system.rigid_water,
-        frame=frame,
-    )
+    made, place = load_system(config, frame)
     if system is not None:
         chosen: Nonbonded = config.following(made).nonbonded
         write_openmm(system, made, chosen, place.box)

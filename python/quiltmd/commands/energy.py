@@ -18,11 +18,12 @@ from ..description.state import State
 from ..description.system import System
 from ..engine.core import EngineFactory, make_engine
 from ..errors import QuiltError
-from ..inputs import count_frames, load
+from ..inputs import count_frames
 from ..inputs.frames import read_frames
 from ..outputs.files import writing
 from ..running.config import Config, build_config, merge
 from ..running.progress import warn
+from ..running.runner import load_system
 from ..running.simulation import Simulation
 from .options import AsJson, Settings, with_settings
 from .tables import show_table
@@ -114,7 +115,7 @@ def evaluate(config: Config, frame: int = 0, engine: EngineFactory = make_engine
 
     Raises QuiltError where atoms overlap so much that a force leaves the range of the accumulators.
     """
-    return _read_off(_simulation(config, *_load(config, frame), engine))
+    return _read_off(_simulation(config, *load_system(config, frame), engine))
 
 
 def evaluate_trajectory(
@@ -124,7 +125,7 @@ def evaluate_trajectory(
 
     Ewald coefficient and PME grid are those of the first frame's box for all of them, as in a run.
     """
-    system, state = _load(config, 0)
+    system, state = load_system(config)
     simulation = None
     for number, frame in enumerate(read_frames(trajectory, system.atoms)):
         box = state.box if frame.box is None else frame.box
@@ -159,19 +160,6 @@ def _rerun(config: Config, trajectory: Path, forces: Path | None, as_json: bool)
     if forces is not None:
         with writing(forces), open(forces, "wb") as file:
             np.save(file, np.array(kept))
-
-
-def _load(config: Config, frame: int) -> tuple[System, State]:
-    return load(
-        config.system.topology,
-        config.system.coordinates,
-        parameters=config.system.parameters,
-        defines=config.system.defines,
-        box=config.system.box,
-        constraints=config.system.constraints,
-        rigid_water=config.system.rigid_water,
-        frame=frame,
-    )
 
 
 def _simulation(config: Config, system: System, state: State, engine: EngineFactory) -> Simulation:

@@ -193,8 +193,8 @@ def _tell_frames(config: Config) -> None:
         warn(f"{config.system.coordinates} has {frames} frames; the run begins from the first")
 
 
-def load_system(config: Config) -> tuple[System, State]:
-    """The system of a run, and its state at the start."""
+def load_system(config: Config, frame: int = 0) -> tuple[System, State]:
+    """The system of a run, and its state at the start: a frame of the coordinates."""
     return load(
         config.system.topology,
         config.system.coordinates,
@@ -204,6 +204,7 @@ def load_system(config: Config) -> tuple[System, State]:
         constraints=config.system.constraints,
         rigid_water=config.system.rigid_water,
         hydrogen_mass=REPARTITIONED_HYDROGEN_MASS if config.system.hmr else None,
+        frame=frame,
     )
 
 
