@@ -66,7 +66,7 @@ demo: $(BUILT)
 	$(QUILTMD) demo
 
 test: $(BUILT)
-	$(RUN) -m pytest -m 'not gpu and not slow' $(PYTEST)
+	$(RUN) -m pytest -m 'not gpu and not slow' -n auto --maxprocesses 8 --dist worksteal $(PYTEST)
 
 test-gpu: $(BUILT)
 	$(RUN) -m pytest tests/gpu -m 'gpu and not slow' --results benchmarks/results/test-gpu.json $(PYTEST)

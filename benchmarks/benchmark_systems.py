@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The systems that benchmarks and GPU tests run, for quiltmd and for OpenMM alike.
 
-The main one is dihydrofolate reductase in water as OpenMM's own benchmark has it, tiled.  Both
+The main one is dihydrofolate reductase in water, from OpenMM's own benchmark, tiled.  Both
 programs get the same arrays: the OpenMM System is written from those of quiltmd, so that a million
-atoms take seconds and no difference of force fields can enter.  Building the single box from its
+atoms take seconds and the force fields are identical.  Building the single box from its
 PDB file takes OpenMM and about ten seconds; a cached file spares both.
 """
 

@@ -5,10 +5,10 @@
 
 Each engine and system is a process of its own, started by this one, so that neither shares GPU
 memory or clocks with another.  Both run constant temperature (Langevin-middle, 300 K, 1/ps), PME at
-the same tolerance, and hand positions over every 5,000 steps; OpenMM computes in mixed precision.
-Times are averages over whole blocks, with list building and all else that recurs.  Beside each
-time stands the relative rms error of the forces at the start, against double precision with an
-Ewald sum converged to 1e-7: that of the single box, since every tile has the same.
+the same tolerance, and fetch positions every 5,000 steps; OpenMM computes in mixed precision.
+Times are averages over whole blocks, with list building and all other periodic work.  With
+each time goes the relative rms error of the forces at the start, against double precision with an
+Ewald sum converged to 1e-7: that of the single box, which is the same for every tile.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ def row(result: dict[str, Any]) -> str:
 
 
 def print_table(results: list[dict[str, Any]]) -> None:
-    """Everything again, with ratios."""
+    """All results as a table, with ratios."""
     print("\nsystem        atoms     engine     us/step    ns/day  speed  MiB     force error")
     speeds = {r["system"]: r["ns_per_day"] for r in results if r["engine"] == ENGINES[1] and
               "error" not in r}  # fmt: skip

@@ -2,9 +2,8 @@
 """Speed on the CPU: beside OpenMM, against the number of atoms, and against the number of ranks.
 
 DHFR in water, 4 fs steps with hydrogen mass repartitioning, 0.9 nm, PME, constant temperature.
-Quilt and OpenMM
-take turns within one process, so that a machine whose speed wanders is equally unkind to both; the
-ratio is the median over the rounds.  `make bench` runs this.
+Quilt and OpenMM take turns within one process, so that changes in the speed of the machine affect
+both alike; the ratio is the median over the rounds.  `make bench` runs this.
 
     python benchmarks/cpu.py [--seconds 8] [--rounds 3] [--threads 2] [--json FILE]
 """

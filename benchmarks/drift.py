@@ -3,24 +3,25 @@
 
 Settings are those of the benchmark's own input for this purpose: cutoff 0.8 nm, splines of order 4
 on a grid of 64 x 64 x 64, and an Ewald coefficient (3.9467 1/nm) that leaves 1e-5 of the Coulomb
-interaction at the cutoff.  With a smaller one, the step that forces make there heats the system.
+interaction at the cutoff.  With a smaller one, the discontinuity of the forces there heats the
+system.
 
 The total energy is recorded every `--every` steps, and a straight line is fitted to it by least
 squares.  Its slope per atom is the drift.
 
 The energy that velocity Verlet conserves differs from the total energy by an amount that grows
-with the heat of stiff vibrations (by some 400 kJ/mol here), and these take nanoseconds to share
-heat with the rest.  The file's velocities, those of another integrator, leave them at a wrong
-temperature, so its total energy would drift while nothing is lost.  So a thermostat with strong
-friction goes first, and then `SETTLE` ps at constant energy that the fit leaves out.
+with the energy of stiff vibrations (by some 400 kJ/mol here), which equilibrate with the rest over
+nanoseconds only.  The file's velocities, those of another integrator, leave them at a wrong
+temperature, so its total energy would drift although none is lost.  So a thermostat with strong
+friction comes first, then `UNFITTED` ps at constant energy that the fit leaves out.
 
 Successive energies are correlated, so the standard error comes from the residuals' means over ten
 equal blocks, not from the residuals one by one: error = s / sqrt(sum (t - mean t)^2) with s the
 scatter of the block means and t the middles of the blocks.
 
 Energies are evaluated with the potential shifted to zero at the cutoff.  That changes no force, so
-no bit of the trajectory either; it takes out the steps that the energy makes when a pair crosses
-the cutoff, which are noise to the fit.
+no bit of the trajectory either; it removes the jumps of the energy when a pair crosses the cutoff,
+which would be noise in the fit.
 
     python benchmarks/drift.py [--topology prmtop --coordinates inpcrd] [--device cpu]
         [--picoseconds 100] [--timestep 0.002] [--long-range-every 1]
@@ -48,7 +49,7 @@ from quiltmd.inputs.standard_systems import system_files
 HEAVY_FROM = 0.003  # ps: time steps that need hydrogen mass repartitioning
 EQUILIBRATE = 40.0  # ps with a thermostat
 FRICTION = 5.0  # 1/ps
-SETTLE = 20.0  # ps at constant energy that the fit leaves out
+UNFITTED = 20.0  # ps at constant energy that the fit leaves out
 BLOCKS = 10
 LISTS = ("list_life", "list_buffer", "early_rebuilds")
 NONBONDED = quiltmd.Nonbonded(
@@ -57,7 +58,7 @@ NONBONDED = quiltmd.Nonbonded(
 
 
 class Record:
-    """Total energy every `every` steps; rewrites the results now and then."""
+    """Total energy every `every` steps; saves the results from time to time."""
 
     needs = ("energies",)
 
@@ -71,7 +72,7 @@ class Record:
 
     def report(self, frame: quiltmd.Readout, /) -> None:
         self.rows.append((frame.time, frame.energies()["total"], frame.temperature()))
-        if time.monotonic() - self._written > 30 and frame.time > 2 * SETTLE:
+        if time.monotonic() - self._written > 30 and frame.time > 2 * UNFITTED:
             self.write()
 
     def note_lists(self, simulation: quiltmd.Simulation) -> None:
@@ -80,7 +81,7 @@ class Record:
 
     def write(self) -> dict[str, Any]:
         self._written = time.monotonic()
-        times, total, temperature = np.array([row for row in self.rows if row[0] >= SETTLE]).T
+        times, total, temperature = np.array([row for row in self.rows if row[0] >= UNFITTED]).T
         slope, error = fit(times, total)
         per_atom = 1000 / self._settings["atoms"]  # kJ/mol/ps -> kJ/mol/ns per atom
         result = {
@@ -170,7 +171,7 @@ def main() -> None:
     impulses = choice.long_range_every
     record = Record(-(-choice.every // impulses) * impulses, settings, choice.json)
     record.note_lists(simulation)
-    simulation.run(round((SETTLE + choice.picoseconds) / choice.timestep), [record])
+    simulation.run(round((UNFITTED + choice.picoseconds) / choice.timestep), [record])
     result = record.write()
     print(
         f"{result['simulated_ps']:.1f} ps: drift {result['drift_kj_mol_ns_atom']:.2e} "

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What output costs: steps with a log, a trajectory or all of them, beside steps without any.
 
-The kinds take turns within one process, and the median over the rounds counts.  Files go to a
+The kinds take turns within one process, and the median over the rounds is reported.  Files go to a
 temporary folder (--folder says where: /dev/shm leaves the disk out).
 
     python benchmarks/output.py [--device cuda] [--tile 1x1x1] [--steps 20000] [--every 5000,500]

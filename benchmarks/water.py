@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a simulation of water gives: ensembles and TIP3P properties, on any device.
+"""Ensembles and TIP3P properties from simulations of water, on any device.
 
 A thousand waters at 0.999 g/cm^3 with a thermostat at 298.15 K and 308.15 K, 480 ps each, then
-100 ps at constant energy.  `run` writes what it saw; `check` needs physical_validation and prints
+100 ps at constant energy.  `run` writes the data; `check` needs physical_validation and prints
 
 - how far the kinetic energies are from the Maxwell-Boltzmann distribution (mean and width, in
   standard errors) and the pair of potential energies from the ratio of Boltzmann factors (P. T.

@@ -17,6 +17,7 @@ an integrator describe how.  All four are immutable.  A `Simulation` runs them.
 Units everywhere: nm, ps, amu, kJ/mol, elementary charge, kelvin.
 """
 
+from .description.barostats import Barostat, BerendsenBarostat, CellRescaling
 from .description.integrators import Integrator, LangevinMiddle, VelocityVerlet
 from .description.nonbonded import Nonbonded, pme_parameters
 from .description.selection import select
@@ -26,7 +27,10 @@ from .description.thermostats import Thermostat, VelocityRescaling
 from .description.topology import Topology
 from .engine.execution import Execution, devices
 from .engine.reference import reference, reference_virial
+from .engine.worker_settings import Workers
 from .errors import InputError, QuiltError, QuiltWarning, SimulationError
+from .exchange.replicas import Iteration, ReplicaExchange
+from .exchange.states import ReplicaState, rest2_states, temperature_states
 from .inputs import load
 from .outputs.checkpoint import (
     Checkpoint,
@@ -48,10 +52,14 @@ from .outputs.restarts import write_namd, write_restart, write_rst7
 from .outputs.structures import write_cif, write_gro, write_pdb
 from .running.simulation import Simulation
 from .version import package_version
+from .workers.channel import LostError
 
 __version__ = package_version()
 
 __all__ = [
+    "Barostat",
+    "BerendsenBarostat",
+    "CellRescaling",
     "Checkpoint",
     "CheckpointError",
     "CheckpointReporter",
@@ -61,12 +69,16 @@ __all__ = [
     "FunctionReporter",
     "InputError",
     "Integrator",
+    "Iteration",
     "LangevinMiddle",
     "LogReporter",
+    "LostError",
     "Nonbonded",
     "QuiltError",
     "QuiltWarning",
     "Readout",
+    "ReplicaExchange",
+    "ReplicaState",
     "Reporter",
     "Simulation",
     "SimulationError",
@@ -77,6 +89,7 @@ __all__ = [
     "TrajectoryReporter",
     "VelocityRescaling",
     "VelocityVerlet",
+    "Workers",
     "devices",
     "digest",
     "load",
@@ -84,7 +97,9 @@ __all__ = [
     "read_checkpoint",
     "reference",
     "reference_virial",
+    "rest2_states",
     "select",
+    "temperature_states",
     "write_checkpoint",
     "write_cif",
     "write_gro",

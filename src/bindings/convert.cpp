@@ -2,6 +2,7 @@
 #include "bindings/convert.h"
 
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <cstring>
@@ -163,10 +164,11 @@ Parameters parameters_from(const nb::dict& d) {
 }  // namespace
 
 IntegratorSettings integrator_from(const nb::dict& d) {
-  IntegratorSettings s{parameters_from(d), std::nullopt};
-  if (d.contains("thermostat") && !d["thermostat"].is_none())
-    s.thermostat = parameters_from(nb::cast<nb::dict>(d["thermostat"]));
-  return s;
+  const auto part = [&](const char* name) {
+    const bool has = d.contains(name) && !d[name].is_none();
+    return has ? std::optional(parameters_from(nb::cast<nb::dict>(d[name]))) : std::nullopt;
+  };
+  return {parameters_from(d), part("thermostat"), part("barostat")};
 }
 
 ListSettings lists_from(const nb::dict& d) {
@@ -178,9 +180,19 @@ ListSettings lists_from(const nb::dict& d) {
 }
 
 RunSettings run_from(const nb::dict& d) {
-  return {value<int>(d, "ranks"),          value<int>(d, "threads"),
-          value<std::string>(d, "device"), value<bool>(d, "balance"),
-          value<std::string>(d, "mesh"),   value<std::string>(d, "transport")};
+  RunSettings run;
+  run.ranks = value<int>(d, "ranks");
+  run.threads = value<int>(d, "threads");
+  run.device = value<std::string>(d, "device");
+  run.balance = value<bool>(d, "balance");
+  run.mesh = value<std::string>(d, "mesh");
+  run.transport = value<std::string>(d, "transport");
+  if (d.contains("rank")) {
+    run.rank = value<int>(d, "rank");
+    run.sockets = value<std::vector<int>>(d, "sockets");
+    run.patience = value<double>(d, "patience");
+  }
+  return run;
 }
 
 Box box_from(const Matrix& m) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The Python module quiltmd._core: conversions and calls, no logic.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/array.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
@@ -9,6 +10,7 @@
 #include <exception>
 
 #include "bindings/convert.h"
+#include "bindings/planner.h"
 #include "device/cuda/cuda_device.h"
 #include "math/error.h"
 #include "runtime/devices.h"
@@ -76,11 +78,20 @@ nb::list describe_devices(bool self_test) {
 }
 
 void set_state(Engine& engine, int64_t step, const Matrix& box, const Points& positions,
-               const Points& velocities, int64_t list_step, std::optional<Points> list_positions) {
-  HostState state{step, points_from(positions), points_from(velocities), list_step, {}};
+               const Points& velocities, int64_t list_step, std::optional<Points> list_positions,
+               std::optional<std::array<int, 3>> patches) {
+  HostState state{step, points_from(positions), points_from(velocities), list_step, {}, {}};
+  if (patches) state.patches = Int3{(*patches)[0], (*patches)[1], (*patches)[2]};
   if (list_positions) state.list_positions = points_from(*list_positions);
   nb::gil_scoped_release release;
   engine.set_state(box_from(box), state);
+}
+
+void set_conditions(Engine& engine, const std::map<std::string, double>& values,
+                    std::optional<Matrix> box) {
+  const auto changed = box ? std::optional(box_from(*box)) : std::nullopt;
+  nb::gil_scoped_release release;
+  engine.set_conditions(values, changed);
 }
 
 // What a function gives that needs no Python meanwhile.
@@ -99,6 +110,7 @@ nb::dict frame_state(const Frame& frame) {
   out["velocities"] = to_array(std::move(state.velocities));
   out["list_step"] = state.list_step;
   out["list_positions"] = to_array(std::move(state.list_positions));
+  out["patches"] = nb::make_tuple(state.patches->x, state.patches->y, state.patches->z);
   return out;
 }
 
@@ -166,6 +178,38 @@ nb::list stop_profile(Engine& engine) {
     row["name"] = span.name;
     row["begin"] = span.begin;
     row["end"] = span.end;
+    out.append(row);
+  }
+  return out;
+}
+
+nb::list profiled_messages(const Engine& engine) {
+  nb::list out;
+  for (const MessageTimes& message : engine.profiled_messages()) {
+    nb::dict row;
+    row["name"] = message.name;
+    row["from"] = message.from;
+    row["to"] = message.to;
+    row["bytes"] = message.bytes;
+    row["sent"] = message.sent;
+    row["arrived"] = message.arrived;
+    row["used"] = message.used;
+    out.append(row);
+  }
+  return out;
+}
+
+nb::list loads(Engine& engine) {
+  nb::list out;
+  for (const Engine::RankLoad& load : engine.loads()) {
+    nb::dict row;
+    row["patches"] = load.patches;
+    row["proxies"] = load.proxies;
+    row["computes"] = load.computes;
+    row["interior_computes"] = load.interior_computes;
+    row["atoms"] = load.atoms;
+    row["list_entries"] = load.list_entries;
+    row["device_bytes"] = load.device_bytes;
     out.append(row);
   }
   return out;
@@ -253,12 +297,17 @@ NB_MODULE(_core, module) {
           "__init__",
           [](Engine* engine, const nb::dict& system, const nb::dict& nonbonded,
              const nb::dict& integrator, const nb::dict& run) {
-            new (engine) Engine(system_from(system), nonbonded_from(nonbonded),
-                                integrator_from(integrator), lists_from(run), run_from(run));
+            const System of = system_from(system);
+            const NonbondedSettings forces = nonbonded_from(nonbonded);
+            const IntegratorSettings dynamics = integrator_from(integrator);
+            const ListSettings lists = lists_from(run);
+            const RunSettings where = run_from(run);
+            const nb::gil_scoped_release release;  // it may take seconds
+            new (engine) Engine(of, forces, dynamics, lists, where);
           },
           "system"_a, "nonbonded"_a, "integrator"_a, "run"_a)
       .def("set_state", &set_state, "step"_a, "box"_a, "positions"_a, "velocities"_a, "list_step"_a,
-           "list_positions"_a.none())
+           "list_positions"_a.none(), "patches"_a = nb::none())
       .def("run", &Engine::run, "steps"_a, nb::call_guard<nb::gil_scoped_release>())
       .def("state",
            [](Engine& engine) {
@@ -282,15 +331,17 @@ NB_MODULE(_core, module) {
              return nb::make_tuple(sum[0], sum[1], sum[2]);
            })
       .def("minimize", &minimize, "tolerance"_a, "max_iterations"_a, "watch"_a = nb::none())
-      .def("set_conditions", &Engine::set_conditions, "values"_a,
-           nb::call_guard<nb::gil_scoped_release>())
+      .def("set_conditions", &set_conditions, "values"_a, "box"_a = nb::none())
       .def("draw_velocities", &Engine::draw_velocities, "temperature"_a, "seed"_a,
            nb::call_guard<nb::gil_scoped_release>())
       .def("describe", &describe)
       .def("start_profile", &Engine::start_profile)
       .def("stop_profile", &stop_profile)
+      .def("profiled_messages", &profiled_messages)
+      .def("loads", &loads)
       .def("profile", &profile);
 
+  add_planner(module);
   module.def("reference", &reference, "system"_a, "nonbonded"_a, "box"_a, "positions"_a);
   module.def("term_forms", &term_forms);
   module.def("devices", &describe_devices, "self_test"_a = false);

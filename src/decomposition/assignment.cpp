@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <set>
 
@@ -201,18 +202,15 @@ std::vector<RankPlan> plan_ranks(const PatchGrid& grid, const Assignment& assign
     plan.interior = static_cast<int>(plan.computes.size());
     plan.computes.insert(plan.computes.end(), boundary[r].begin(), boundary[r].end());
     plan.proxies.assign(proxies[r].begin(), proxies[r].end());
-    for (size_t owner = 0; owner < ranks; ++owner) {
-      std::vector<int> patches;
+    std::map<int, std::vector<int>> by_owner;
+    for (const int p : plan.proxies)
+      by_owner[assignment.patch_rank[static_cast<size_t>(p)]].push_back(p);
+    for (const auto& [owner, patches] : by_owner) {
       double sum = 0;
-      for (int p : plan.proxies) {
-        if (assignment.patch_rank[static_cast<size_t>(p)] != static_cast<int>(owner)) continue;
-        patches.push_back(p);
-        sum += atoms[static_cast<size_t>(p)];
-      }
-      if (patches.empty()) continue;
+      for (const int p : patches) sum += atoms[static_cast<size_t>(p)];
       const int expected = static_cast<int>(std::ceil(sum));
-      plan.receives.push_back({static_cast<int>(owner), patches, expected});
-      plans[owner].sends.push_back({static_cast<int>(r), patches, expected});
+      plan.receives.push_back({owner, patches, expected});
+      plans[static_cast<size_t>(owner)].sends.push_back({static_cast<int>(r), patches, expected});
     }
   }
   return plans;

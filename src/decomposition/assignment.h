@@ -13,6 +13,8 @@ struct Assignment {
   int ranks = 1;
   std::vector<int> patch_rank;
   std::vector<int> compute_rank;
+
+  bool operator==(const Assignment&) const = default;
 };
 
 // Every compute starts at the rank of its patch; weights are atoms of patches.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What may change while a simulation goes on. It lies in device memory and kernels read it by pointer,
-// so recorded blocks of steps stay valid when it changes. A target pressure or lambdas are further
-// members, for the operations that read them.
+// so recorded blocks of steps stay valid when it changes. Lambdas are further members, for the
+// operations that read them.
 //
-// It changes between epochs only, before the rebuild: the first operation of a rebuild waits for what
-// comes before it, so kernels after that may read the conditions even before they wait for the kernel
-// ahead of them.
+// It changes between epochs only, before the rebuild, at the host's word or by a barostat: the first
+// operation of a rebuild waits for what comes before it, so kernels after that may read the conditions
+// even before they wait for the kernel ahead of them.
 #pragma once
 
 #include "math/box.h"
@@ -19,10 +19,21 @@ struct HeatBath {
   double noise_scale;  // sqrt(kT (1 - keep^2)); times sqrt(1/m) per atom
 };
 
-// No initialisers: a GPU keeps a copy in shared memory.
+// A barostat changes the length of an axis by no more than this part of it at once.
+inline constexpr double kLargestStrain = 0.02;
+
+// Of the barostat, by axis. Without one it does nothing.
+struct PressureBath {
+  double pressure[3];      // reference, kJ/mol/nm^3
+  double mobility[3];      // see integrators/cell_rescaling.h, nm^3 mol/kJ
+  double surface_tension;  // of all surfaces normal to c together, kJ/mol/nm^2
+};
+
+// No initialisers: a GPU keeps a copy of the heat bath in shared memory.
 struct Conditions {
   HeatBath bath;
   Box box;
+  PressureBath pressure_bath;
 };
 
 }  // namespace quiltmd

@@ -263,6 +263,12 @@ __global__ void __launch_bounds__(kThreads) bound_kernel(const __grid_constant__
   if (present && slot % kClusterSize == 0) op.bounds[slot / kClusterSize] = bounds;
 }
 
+__global__ void shift_patches_kernel(const __grid_constant__ ShiftPatches op) {
+  if (static_cast<int>(threadIdx.x) < op.codes) shift_patch(op, threadIdx.x);
+}
+
+__global__ void check_patches_kernel(const __grid_constant__ CheckPatches op) { check_patches(op); }
+
 }  // namespace layout
 
 namespace {
@@ -299,11 +305,21 @@ void bound_clusters(const BoundClusters& op, CudaContext& context) {
          layout::bound_kernel, op);
 }
 
+void shift_patches(const ShiftPatches& op, CudaContext& context) {
+  launch(context, {ShiftPatches::kName, 1, kMaxCodes}, layout::shift_patches_kernel, op);
+}
+
+void check_patches_of_box(const CheckPatches& op, CudaContext& context) {
+  launch(context, {CheckPatches::kName, 1, 1}, layout::check_patches_kernel, op);
+}
+
 }  // namespace
 
 void add_layout_kernels(CudaKernels& table) {
   table.add<PlaceGroups, place_groups>();
   table.add<BoundClusters, bound_clusters>();
+  table.add<ShiftPatches, shift_patches>();
+  table.add<CheckPatches, check_patches_of_box>();
 }
 
 }  // namespace quiltmd

@@ -15,13 +15,18 @@ constexpr int kAtomsOfLeaving = 4;  // on average, at most
 // Atoms of patches, beyond what was expected when the plan was made.
 constexpr int kMoreAtoms = 512;
 
-MigrantRoom migrant_room(const System& system, int ranks, MessageRoom room) {
-  const int part = room * std::max(system.group_count() / (kLeavingPart * ranks), kFewestLeaving);
-  const int groups = std::min(part, system.group_count());
-  return {groups, std::min(kAtomsOfLeaving * groups, system.atom_count())};
+}  // namespace
+
+MigrantRoom migrant_room(int64_t groups, int64_t atoms, int ranks, MessageRoom room) {
+  const int64_t part = room * std::max<int64_t>(groups / (kLeavingPart * ranks), kFewestLeaving);
+  const int64_t leaving = std::min(part, groups);
+  return {static_cast<int>(leaving), static_cast<int>(std::min(kAtomsOfLeaving * leaving, atoms))};
 }
 
-}  // namespace
+int atom_room(const Exchange& exchange, int64_t atoms, MessageRoom room) {
+  const int expected = exchange.atoms + exchange.atoms / 4 + kMoreAtoms;
+  return static_cast<int>(std::min<int64_t>(int64_t{room} * expected, atoms));
+}
 
 ExchangeMemory::ExchangeMemory(SlotMemory& slots, const std::vector<char>& in_terms)
     : slots_(slots), make_(slots.device) {
@@ -32,7 +37,8 @@ ExchangeMemory::ExchangeMemory(SlotMemory& slots, const std::vector<char>& in_te
 void ExchangeMemory::adopt(const RankPlan& plan, int ranks, const std::vector<int32_t>& owner,
                            MessageRoom room) {
   room_ = room;
-  migrant_room_ = migrant_room(slots_.system, ranks, room);
+  migrant_room_ =
+      migrant_room(slots_.system.group_count(), slots_.system.atom_count(), ranks, room);
   Device& device = slots_.device;
   owner_ = Buffer<int32_t>(device, owner);
   groups_ = Buffer<int32_t>(device, static_cast<size_t>(ranks - 1));
@@ -50,7 +56,7 @@ ExchangeMemory::Side ExchangeMemory::side(const Exchange& exchange,
   for (const int p : exchange.patches) patches.push_back(placed_index[static_cast<size_t>(p)]);
   Device& device = slots_.device;
   return {Buffer<int32_t>(device, patches), Buffer<int32_t>(device, exchange.patches),
-          Buffer<uint32_t>(device, static_cast<size_t>(atom_room(exchange))),
+          Buffer<uint32_t>(device, static_cast<size_t>(room_for(exchange))),
           Buffer<int32_t>(device, std::vector<int32_t>{0})};
 }
 
@@ -59,21 +65,20 @@ PatchExchange ExchangeMemory::Side::view() const {
           static_cast<int>(slot_of.size())};
 }
 
-int ExchangeMemory::atom_room(const Exchange& exchange) const {
-  const int expected = exchange.atoms + exchange.atoms / 4 + kMoreAtoms;
-  return static_cast<int>(std::min<int64_t>(int64_t{room_} * expected, slots_.system.atom_count()));
+int ExchangeMemory::room_for(const Exchange& exchange) const {
+  return atom_room(exchange, slots_.system.atom_count(), room_);
 }
 
 size_t ExchangeMemory::proxy_words(const Exchange& exchange) const {
   PatchExchange view{};
   view.count = static_cast<int>(exchange.patches.size());
-  view.atom_room = atom_room(exchange);
+  view.atom_room = room_for(exchange);
   return static_cast<size_t>(view.proxy_words());
 }
 
 size_t ExchangeMemory::step_words(const Exchange& exchange) const {
   PatchExchange view{};
-  view.atom_room = atom_room(exchange);
+  view.atom_room = room_for(exchange);
   return static_cast<size_t>(view.step_words());
 }
 

@@ -14,6 +14,9 @@ namespace quiltmd {
 
 // How much more than expected messages have room for; grows where that was too little.
 using MessageRoom = int;
+// Of a system of so many hydrogen groups and atoms, on so many ranks.
+MigrantRoom migrant_room(int64_t groups, int64_t atoms, int ranks, MessageRoom room);
+int atom_room(const Exchange& exchange, int64_t atoms, MessageRoom room);
 
 class ExchangeMemory {
  public:
@@ -55,7 +58,7 @@ class ExchangeMemory {
     PatchExchange view() const;
   };
   Side side(const Exchange& exchange, const std::vector<int32_t>& placed_index) const;
-  int atom_room(const Exchange& exchange) const;
+  int room_for(const Exchange& exchange) const;
 
   SlotMemory& slots_;
   BufferMaker make_;

@@ -14,6 +14,10 @@ namespace quiltmd {
 // Messages whose size depends on where atoms are.
 enum MessageKind : int32_t { kProxyMessage = 1, kMigrantMessage = 2 };
 
+// What a barostat has made of the box: more or fewer patches are needed, or it has changed as far as it
+// may at once.
+enum BoxFault : int32_t { kOtherPatches = 1, kBoxRuns = 2 };
+
 // What a step found wrong; checked when a block of steps ends. All zero: all is well.
 struct Faults {
   int64_t violation_step;   // first step (plus 1) at which an atom moved beyond the Verlet buffer
@@ -26,6 +30,7 @@ struct Faults {
   int32_t interior_overflow;  // lists of interior and
   int32_t boundary_overflow;  // of boundary computes that did not fit, likewise
   int32_t message_overflow;   // bits of MessageKind: a message had no room for all atoms
+  int32_t box;                // bits of BoxFault
   int32_t refused;            // a rebuild met one of these and left layout, lists and start alone
 
   // What an operation uses that reports faults unless the layout was refused: reports may come in any
@@ -46,7 +51,8 @@ QMD_HD bool lists_overflow(const Faults& faults) {
 // last of them did no harm: the next lists are built from where it is then.
 QMD_HD bool must_be_redone(const Faults& faults, int64_t step) {
   return faults.blowup_step || faults.constraint_step || lists_overflow(faults) ||
-         faults.message_overflow || (faults.violation_step && faults.violation_step < step);
+         faults.message_overflow || faults.box ||
+         (faults.violation_step && faults.violation_step < step);
 }
 
 // The earlier of two steps, where 0 means never.
@@ -69,6 +75,7 @@ QMD_HD void merge_faults(Faults& to, const Faults& from) {
   largest(to.interior_overflow, from.interior_overflow);
   largest(to.boundary_overflow, from.boundary_overflow);
   to.message_overflow |= from.message_overflow;
+  to.box |= from.box;
 }
 
 }  // namespace quiltmd

@@ -131,11 +131,19 @@ void bound_clusters_host(const BoundClusters& op, ThreadGroup& threads) {
   });
 }
 
+void shift_patches_host(const ShiftPatches& op, ThreadGroup&) {
+  for (int code = 0; code < op.codes; ++code) shift_patch(op, code);
+}
+
+void check_patches_host(const CheckPatches& op, ThreadGroup&) { check_patches(op); }
+
 }  // namespace
 
 void add_layout_kernels(HostKernels& table) {
   table.add<PlaceGroups, place_groups_host>();
   table.add<BoundClusters, bound_clusters_host>();
+  table.add<ShiftPatches, shift_patches_host>();
+  table.add<CheckPatches, check_patches_host>();
 }
 
 }  // namespace quiltmd

@@ -101,4 +101,21 @@ QMD_HD void place_padding(const PlaceGroups& op, int patch, int slot) {
   op.start.position[slot] = op.start.velocity[slot] = {0, 0, 0};
 }
 
+QMD_HD void shift_patch(const ShiftPatches& op, int code) {
+  const Vec3d shift = patch_shift(op.conditions->box, op.cells, op.offsets[code]);
+  op.exact_shifts[code] = shift;
+  op.shifts[code] = {static_cast<float>(shift.x), static_cast<float>(shift.y),
+                     static_cast<float>(shift.z)};
+}
+
+QMD_HD void check_patches(const CheckPatches& op) {
+  const Box box = op.conditions->box;
+  const double change[3] = {box.ax / op.before->ax, box.by / op.before->by, box.cz / op.before->cz};
+  for (const double along : change)
+    if (!(along < 1 + 0.99 * kLargestStrain && along > 1 - 0.99 * kLargestStrain))
+      op.faults->box |= kBoxRuns;
+  if (!op.rule.serves(box) || !same(op.rule.cells(box, op.cells), op.cells))
+    op.faults->box |= kOtherPatches;
+}
+
 }  // namespace quiltmd

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operations that lay a rank's atoms out: which patch each hydrogen group is in, the canonical
-// order, the slots, and cluster bounds. They run when pair lists are rebuilt.
+// order, the slots, and cluster bounds. They run when pair lists are rebuilt. Two more follow a box that
+// a barostat has changed.
 #pragma once
 
 #include "decomposition/conditions.h"
 #include "decomposition/faults.h"
+#include "decomposition/patch_grid.h"
 #include "decomposition/slots.h"
 
 namespace quiltmd {
@@ -104,6 +106,38 @@ struct BoundClusters {
     QMD_USES(kRead, slots.local, slots.atom, slot_count);
     QMD_USES(kWrite, bounds);
     QMD_USES(kNone, slots);
+  }
+};
+
+// The vectors between patches follow the box of the conditions.
+struct ShiftPatches {
+  static constexpr const char* kName = "shift_patches";
+  const Conditions* conditions;
+  Int3 cells;
+  const Int3* offsets;  // by code
+  int codes;
+  Vec3f* shifts;  // as in GridView
+  Vec3d* exact_shifts;
+
+  void memory(MemoryUses& uses) const {
+    QMD_USES(kRead, conditions, extent(offsets, codes));
+    QMD_USES(kWrite, extent(shifts, codes), extent(exact_shifts, codes));
+  }
+};
+
+// Whether the patches still suit the box of the conditions. If not, or if a barostat has changed the box
+// as far as it may, that is a fault; found after the atoms are laid out, it ends the epoch at its start.
+struct CheckPatches {
+  static constexpr const char* kName = "check_patches";
+  const Conditions* conditions;
+  const Box* before;
+  PatchRule rule;
+  Int3 cells;
+  Faults* faults;
+
+  void memory(MemoryUses& uses) const {
+    QMD_USES(kRead, conditions, extent(before, 1));
+    uses.note_part(Access::kAdd, "faults->box", faults, offsetof(Faults, box), sizeof(int32_t));
   }
 };
 

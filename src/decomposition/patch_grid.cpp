@@ -60,28 +60,22 @@ int patch_of(const PatchGrid& grid, Vec3d point) {
   return grid.index(cell);
 }
 
-PatchGrid make_patch_grid(const Box& box, double cutoff, double reach, int away, double span) {
+PatchGrid make_patch_grid(const Box& box, double cutoff, double reach, int away, double span,
+                          std::optional<Int3> cells) {
   const Vec3d widths = box.widths();
-  const double narrowest = std::min({widths.x, widths.y, widths.z});
-  if (narrowest < std::max(2 * cutoff, reach)) {
+  const PatchRule rule{std::max(2 * cutoff, reach), reach, span, away};
+  if (!rule.serves(box)) {
     char text[256];
     std::snprintf(text, sizeof text,
                   "the box is too small: its narrowest width is %.3f nm, a cutoff of %.3f nm needs "
                   "at least %.3f nm; use a smaller cutoff or a larger box",
-                  narrowest, cutoff, std::max(2 * cutoff, reach));
+                  std::min({widths.x, widths.y, widths.z}), cutoff, rule.narrowest);
     throw Error(text);
   }
-  PatchGrid grid{box, {}, away, reach / away, half_shell(away), {}};
   refuse_too_many((away / reach) * widths);
-  for (int d = 0; d < 3; ++d) {
-    const double least = std::max(reach, std::min(span, widths[d] / 2));
-    grid.cells[d] = std::max(1, static_cast<int>(widths[d] * away / least));
-  }
-  for (const Int3& o : grid.offsets) {
-    grid.shifts.push_back(box.to_cartesian({static_cast<double>(o.x) / grid.cells.x,
-                                            static_cast<double>(o.y) / grid.cells.y,
-                                            static_cast<double>(o.z) / grid.cells.z}));
-  }
+  PatchGrid grid{
+      box, rule.cells(box, cells.value_or(Int3{})), away, reach / away, half_shell(away), {}, rule};
+  for (const Int3& o : grid.offsets) grid.shifts.push_back(patch_shift(box, grid.cells, o));
   return grid;
 }
 

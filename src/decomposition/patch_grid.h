@@ -4,20 +4,56 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "math/box.h"
 
 namespace quiltmd {
 
+// Into how many patches a box is cut: the same on the host and where a barostat changes the box.
+struct PatchRule {
+  double narrowest;  // width that a box must have, nm
+  double reach;      // of the half shell, nm
+  double span;       // of bonded terms, nm
+  int away;          // reach of the half shell in patches: 1 (one-away) or 2 (two-away)
+
+  QMD_HD bool serves(const Box& box) const {
+    const Vec3d widths = box.widths();
+    return widths.x >= narrowest && widths.y >= narrowest && widths.z >= narrowest;
+  }
+  // The patches of a box that had so many before, as make_patch_grid() says; 0: none.
+  QMD_HD Int3 cells(const Box& box, Int3 before) const {
+    const Vec3d widths = box.widths();
+    Int3 found{};
+    for (int d = 0; d < 3; ++d) {
+      const double half = widths[d] / 2, apart = span < half ? span : half;
+      const double least = reach > apart ? reach : apart;
+      found[d] = cells_along(widths[d] * away / least, before[d]);
+    }
+    return found;
+  }
+
+ private:
+  // Cells along a dimension, `reaches` wide in units of the least width of a cell.
+  QMD_HD static int cells_along(double reaches, int before) {
+    constexpr double kSpare = 1.03;
+    const int serve = static_cast<int>(reaches), most = serve > 1 ? serve : 1;
+    if (before == 0 || before > most) return most;
+    const int spared = static_cast<int>(reaches / kSpare);
+    return before > spared ? before : spared;
+  }
+};
+
 // Box and shifts follow a box that changes, as long as its patches are wide enough.
 struct PatchGrid {
   Box box;
   Int3 cells;
-  int away;                   // reach of the half shell in patches: 1 (one-away) or 2 (two-away)
+  int away;                   // as in the rule
   double least_width;         // nm; patches that are narrower do not serve
   std::vector<Int3> offsets;  // the half shell: code -> offset; code 0 is the patch itself
   std::vector<Vec3d> shifts;  // code -> from a patch's centre to that neighbour's, nm
+  PatchRule rule;
 
   int size() const { return cells.x * cells.y * cells.z; }
   int codes() const { return static_cast<int>(offsets.size()); }
@@ -29,6 +65,15 @@ struct PatchGrid {
   int neighbour(int patch, int code) const;
 };
 
+// From a patch's centre to that of a neighbour.
+QMD_HD Vec3d patch_shift(const Box& box, Int3 cells, Int3 offset) {
+  return box.to_cartesian({static_cast<double>(offset.x) / cells.x,
+                           static_cast<double>(offset.y) / cells.y,
+                           static_cast<double>(offset.z) / cells.z});
+}
+
+QMD_HD bool same(Int3 a, Int3 b) { return a.x == b.x && a.y == b.y && a.z == b.z; }
+
 // The patch that a point (nm, any image) lies in.
 int patch_of(const PatchGrid& grid, Vec3d point);
 
@@ -37,7 +82,12 @@ int patch_of(const PatchGrid& grid, Vec3d point);
 // Atoms of one bonded term are at most `span` apart, or half the box, beyond which another image is
 // nearer; where that is more than the reach, patches are wider.
 // Throws Error when the box is narrower than twice the cutoff.
-PatchGrid make_patch_grid(const Box& box, double cutoff, double reach, int away, double span = 0);
+//
+// A box that has changed keeps the `cells` that it had while they are wide enough. They become fewer as
+// soon as they are not, but more only with 3 % to spare: a box that fluctuates about a limit does
+// not change them again and again. So cells depend on what boxes came before, and are part of a State.
+PatchGrid make_patch_grid(const Box& box, double cutoff, double reach, int away, double span = 0,
+                          std::optional<Int3> cells = {});
 
 // Slots for so many atoms, wherever they are: whole clusters in every patch. Throws Error when there
 // are more than list entries can number.

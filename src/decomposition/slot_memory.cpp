@@ -33,53 +33,85 @@ void SlotMemory::upload_tables(const std::vector<Float2>& lj_values) {
   offsets_ = make_.filled(patch_grid.offsets);
   shifts_ = make_.room<Vec3f>(patch_grid.shifts.size());
   exact_shifts_ = make_.room<Vec3d>(patch_grid.shifts.size());
-  conditions = make_.room<Conditions>(1);
+  conditions = make_.zeros<Conditions>(1);
+  box_before = make_.room<Box>(1);
   grid_ = {patch_grid.cells, patch_grid.away, patch_grid.codes(),
            offsets_.data(),  shifts_.data(),  exact_shifts_.data()};
 }
 
-void SlotMemory::set_conditions(const HeatBath& bath) {
+void SlotMemory::set_conditions(const HeatBath& bath, const PressureBath& pressure_bath) {
   std::vector<Vec3f> shifts;
   for (const Vec3d& v : patch_grid.shifts)
     shifts.push_back({static_cast<float>(v.x), static_cast<float>(v.y), static_cast<float>(v.z)});
+  device.copy(box_before.data(), &conditions.data()->box, sizeof(Box), Stream::kMain);
   shifts_.upload(shifts);
   exact_shifts_.upload(patch_grid.shifts);
-  conditions.upload({{bath, patch_grid.box}});
+  conditions.upload({{bath, patch_grid.box, pressure_bath}});
+}
+
+ShiftPatches SlotMemory::shift_patches() {
+  return {conditions.data(), grid_.cells,    offsets_.data(),
+          grid_.codes,       shifts_.data(), exact_shifts_.data()};
+}
+
+CheckPatches SlotMemory::check_patches() {
+  return {conditions.data(), box_before.data(), patch_grid.rule, grid_.cells, faults.data()};
 }
 
 void SlotMemory::allocate() {
-  const size_t n = room.slots, clusters = n / kClusterSize;
-  const auto patch_count = static_cast<size_t>(patch_grid.size());
-  for (int side = 0; side < 2; ++side) {
-    positions[side] = make_.room<Vec3d>(n);
-    velocities[side] = make_.room<Vec3d>(n);
-    tally_[side] = make_.zeros<int64_t>(patch_count);
-  }
-  reference = make_.room<Vec3d>(n);
-  start_position = make_.room<Vec3d>(n);
-  start_velocity = make_.room<Vec3d>(n);
   start_heat = make_.zeros<int64_t>(1);
-  local = make_.room<Float4>(n);
-  low = make_.room<Float4>(n);
-  long_range = make_.zeros<Float4>(n);
-  lj = make_.room<Float2>(n);
-  atom = make_.room<int32_t>(n);
-  cluster_patch = make_.room<int32_t>(clusters);
-  force = make_.zeros<int64_t>(3 * n);
   slot_of_atom = make_.room<int32_t>(static_cast<size_t>(system.atom_count()));
   device.fill(slot_of_atom.data(), 0xff, slot_of_atom.bytes(), Stream::kMain);
   group_count = make_.room<int32_t>(1);
   owned_slots = make_.room<int32_t>(1);
   all_slots = make_.room<int32_t>(1);
-  patches = make_.room<PlacedPatch>(patch_count);
   placed = make_.room<PlacedGroup>(room.groups);
   origin = make_.room<Vec3d>(room.groups);
   records = make_.room<GroupRecord>(room.groups);
-  bounds = make_.room<ClusterBounds>(clusters);
   step = make_.zeros<int64_t>(2);
   energy = make_.zeros<int64_t>(room.energies);
   momentum = make_.room<int64_t>(3);
   faults = make_.zeros<Faults>(1);
+  allocate_patches();
+  allocate_slots();
+}
+
+void SlotMemory::allocate_patches() {
+  const auto count = static_cast<size_t>(patch_grid.size());
+  for (Buffer<int64_t>& tally : tally_) make_.renew(tally, count);
+  for (Buffer<int64_t>& tally : tally_) device.fill(tally.data(), 0, tally.bytes(), Stream::kMain);
+  make_.renew(patches, count);
+}
+
+void SlotMemory::allocate_slots() {
+  const size_t n = room.slots, clusters = n / kClusterSize;
+  for (int side = 0; side < 2; ++side) {
+    make_.renew(positions[side], n);
+    make_.renew(velocities[side], n);
+  }
+  for (auto* b : {&reference, &start_position, &start_velocity}) make_.renew(*b, n);
+  for (auto* b : {&local, &low, &long_range}) make_.renew(*b, n);
+  make_.renew(lj, n);
+  make_.renew(atom, n);
+  make_.renew(cluster_patch, clusters);
+  make_.renew(bounds, clusters);
+  make_.renew(force, 3 * n);
+  device.fill(long_range.data(), 0, long_range.bytes(), Stream::kMain);
+  device.fill(force.data(), 0, force.bytes(), Stream::kMain);
+}
+
+void SlotMemory::follow_grid() {
+  if (same(grid_.cells, patch_grid.cells)) return;
+  device.synchronize();
+  grid_.cells = patch_grid.cells;
+  allocate_patches();
+  const SlotRoom need = whole_system(system, patch_grid, static_cast<int>(room.energies));
+  if (need.slots <= room.slots) return;
+  const std::vector<Vec3d> x = position().download(), v = velocity().download();
+  room = need;
+  allocate_slots();
+  position().upload(x);
+  velocity().upload(v);
 }
 
 void SlotMemory::adopt(const RankPlan& plan) {

@@ -37,8 +37,16 @@ class SlotMemory {
   // By global patch index: its index among the placed patches (owned ones, then proxies), or -1.
   std::vector<int32_t> placed_index() const;
 
-  // This bath and the box of the grid hold from here on. Addresses stay as they are.
-  void set_conditions(const HeatBath& bath);
+  // These baths and the box of the grid hold from here on; the box so far is kept in `box_before`.
+  // Addresses stay as they are.
+  void set_conditions(const HeatBath& bath, const PressureBath& pressure_bath = {});
+  // A barostat has changed the box on the device: the vectors between patches follow; and whether they
+  // still suit it.
+  ShiftPatches shift_patches();
+  CheckPatches check_patches();
+  // Room for the grid as it is now. The state in use stays where it is by slot; all else that lies by
+  // slot or patch is void before the next rebuild.
+  void follow_grid();
 
   // Start from positions and velocities (internal order, nm and nm/ps) of the groups whose patch is
   // owned. They have no slots before the next rebuild.
@@ -72,9 +80,10 @@ class SlotMemory {
   Device& device;
   const System& system;
   const PatchGrid& patch_grid;
-  const SlotRoom room;
+  SlotRoom room;
 
   Buffer<Conditions> conditions;
+  Buffer<Box> box_before;
   // The state of owned atoms: one set is in use, the other receives a rebuild.
   int current = 0;
   Buffer<Vec3d> positions[2], velocities[2];
@@ -102,6 +111,8 @@ class SlotMemory {
 
  private:
   void allocate();
+  void allocate_slots();
+  void allocate_patches();
   void upload_tables(const std::vector<Float2>& lj_values);
   BinGroups bin(int from, const int32_t* count) const;
 

@@ -29,6 +29,12 @@ class BufferMaker {
     bytes_ += values.size() * sizeof(T);
     return Buffer<T>(device_, values);
   }
+  // Another size; the contents are lost.
+  template <class T>
+  void renew(Buffer<T>& buffer, size_t count) {
+    drop(buffer);
+    buffer = room<T>(count);
+  }
   template <class T>
   void drop(Buffer<T>& buffer) {
     bytes_ -= buffer.bytes();

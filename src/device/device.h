@@ -98,6 +98,7 @@ class Download {
   explicit Download(const std::vector<MemoryPiece>& pieces);
   virtual ~Download() = default;
 
+  size_t pieces() const { return places_.size(); }
   // The values of a piece, which are there on return. Any thread may ask.
   template <class T>
   std::span<const T> values(size_t piece) const {

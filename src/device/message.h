@@ -60,6 +60,31 @@ struct Inlet {
   }
 };
 
+// ---- Marks ---------------------------------------------------------------------------------
+
+// What is large and needed whole, kernels write straight into the arrays of the other ranks that they
+// reach. A *mark* is a message of one word, which says that all of it is there: the last block of a
+// kernel to end sends one to each rank concerned. Those are on one host, a device each:
+inline constexpr int kMostMarks = 7;
+
+struct MarksSent {
+  int count;
+  Outlet to[kMostMarks];
+  uint32_t* blocks;  // that have ended; zero between kernels
+
+  void memory(MemoryUses& uses, Access) const {
+    QMD_USES(kWrite, to);
+    QMD_USES(kReadWrite, extent(blocks, 1));
+  }
+};
+
+struct MarksAwaited {
+  int count;
+  Inlet from[kMostMarks];
+
+  void memory(MemoryUses& uses, Access) const { QMD_USES(kRead, from); }
+};
+
 // How kernels of a CPU write and read words: there messages have come before a kernel reads them.
 struct HostWords {
   static void put(MessageWord* to, uint32_t number, uint32_t a, uint32_t b, uint32_t c) {

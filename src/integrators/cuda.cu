@@ -8,6 +8,7 @@
 // blocks on a multiprocessor, and groups have a thread each (cuda_threads.cuh), as in all other stages
 // and where double precision is slow. Both give the same bits.
 #include "device/cuda/kernels.h"
+#include "integrators/cell_rescaling.h"
 #include "integrators/cuda_lanes.cuh"
 #include "integrators/cuda_threads.cuh"
 #include "integrators/velocity_rescaling.h"
@@ -209,7 +210,29 @@ struct SetStateStage : Plain {
   }
 };
 
-// ---- Without groups ------------------------------------------------------------------------
+// ---- Without stages ------------------------------------------------------------------------
+
+__global__ void __launch_bounds__(kGroups)
+    scale_groups_kernel(const __grid_constant__ ScaleGroups op) {
+  wait_for_previous();
+  const int at = blockIdx.x * kGroups + threadIdx.x;
+  if (at < min(*op.work.count, op.work.capacity)) scale_group(op, op.work.placed[at]);
+}
+
+__global__ void rescale_cell_kernel(const __grid_constant__ RescaleCell op) { rescale_cell(op); }
+
+__global__ void __launch_bounds__(kGroups)
+    rescale_groups_kernel(const __grid_constant__ RescaleGroups op) {
+  const int at = blockIdx.x * kGroups + threadIdx.x;
+  const bool present = at < min(*op.work.count, op.work.capacity);
+  const int64_t heat = present ? to_fixed(rescale_group(op, op.work.placed[at]), kEnergyScale) : 0;
+  const int64_t sum = warp_sum(heat);
+  if (threadIdx.x % kWarp == 0 && sum != 0) add_fixed(op.energy + kHeat, sum);
+}
+
+__global__ void count_potential_kernel(const __grid_constant__ CountPotential op) {
+  count_potential(op);
+}
 
 __global__ void count_step_kernel(int64_t* step) {
   wait_for_previous();
@@ -263,6 +286,26 @@ void draw_rescaling(const DrawRescaling& op, CudaContext& context) {
   launch(context, {DrawRescaling::kName, 1, 1, 0, Start::kEarly}, draw_rescaling_kernel, op);
 }
 
+void scale_groups(const ScaleGroups& op, CudaContext& context) {
+  launch(context,
+         {ScaleGroups::kName, blocks_for(op.work.capacity, kGroups), kGroups, 0, Start::kEarly},
+         scale_groups_kernel, op);
+}
+
+// These are rare, and wait for all that is before them.
+void rescale_cell_alone(const RescaleCell& op, CudaContext& context) {
+  launch(context, {RescaleCell::kName, 1, 1}, rescale_cell_kernel, op);
+}
+
+void rescale_groups(const RescaleGroups& op, CudaContext& context) {
+  launch(context, {RescaleGroups::kName, blocks_for(op.work.capacity, kGroups), kGroups},
+         rescale_groups_kernel, op);
+}
+
+void count_potential_alone(const CountPotential& op, CudaContext& context) {
+  launch(context, {CountPotential::kName, 1, 1}, count_potential_kernel, op);
+}
+
 void clear_forces(const ClearForces& op, CudaContext& context) {
   launch(context, {ClearForces::kName, blocks_for(op.slot_capacity, 256), 256, 0, Start::kEarly},
          clear_forces_kernel, op);
@@ -297,6 +340,10 @@ void add_integrator_kernels(CudaKernels& table) {
   table.add<DrawVelocities, run_stage<DrawVelocitiesStage, DrawVelocities>>();
   table.add<DisplaceAlongForce, run_stage<DisplaceAlongForceStage, DisplaceAlongForce>>();
   table.add<LargestForce, largest_force>();
+  table.add<ScaleGroups, scale_groups>();
+  table.add<RescaleCell, rescale_cell_alone>();
+  table.add<RescaleGroups, rescale_groups>();
+  table.add<CountPotential, count_potential_alone>();
   table.add<SetState, run_stage<SetStateStage, SetState>>();
 }
 

@@ -2,44 +2,10 @@
 #include "integrators/group_memory.h"
 
 #include <algorithm>
-#include <utility>
+
+#include "integrators/group_constraints.h"
 
 namespace quiltmd {
-namespace {
-
-// Constraints group by group, in order of their atoms.
-struct Constraints {
-  std::vector<int32_t> start;  // (groups + 1)
-  std::vector<GroupConstraint> all;
-};
-
-Constraints constraints_by_group(const System& system) {
-  std::vector<int32_t> group_of(static_cast<size_t>(system.atom_count()));
-  for (int g = 0; g < system.group_count(); ++g)
-    for (int32_t a = system.group_start[static_cast<size_t>(g)];
-         a < system.group_start[static_cast<size_t>(g) + 1]; ++a)
-      group_of[static_cast<size_t>(a)] = g;
-  std::vector<std::vector<GroupConstraint>> by_group(static_cast<size_t>(system.group_count()));
-  for (size_t c = 0; c < system.constraints.size(); ++c) {
-    auto [i, j] = system.constraints[c];
-    if (i > j) std::swap(i, j);
-    const auto g = static_cast<size_t>(group_of[static_cast<size_t>(i)]);
-    const int32_t first = system.group_start[g];
-    by_group[g].push_back({i - first, j - first, system.constraint_lengths[c]});
-  }
-  Constraints result{{0}, {}};
-  for (auto& list : by_group) {
-    std::sort(list.begin(), list.end(), [](const GroupConstraint& a, const GroupConstraint& b) {
-      return a.first != b.first ? a.first < b.first : a.second < b.second;
-    });
-    result.all.insert(result.all.end(), list.begin(), list.end());
-    result.start.push_back(static_cast<int32_t>(result.all.size()));
-  }
-  return result;
-}
-
-}  // namespace
-
 GroupMemory::GroupMemory(const SlotMemory& slots, const std::vector<char>& in_terms,
                          double constraint_tolerance)
     : slots_(slots),
@@ -49,7 +15,7 @@ GroupMemory::GroupMemory(const SlotMemory& slots, const std::vector<char>& in_te
   const System& system = slots.system;
   std::vector<double> inverse_mass;
   for (const double mass : system.masses) inverse_mass.push_back(mass > 0 ? 1.0 / mass : 0.0);
-  const Constraints constraints = constraints_by_group(system);
+  const GroupConstraints constraints = constraints_by_group(system);
   const GroupShapes shapes =
       make_group_shapes(system.group_start, constraints.start, constraints.all, system.masses,
                         inverse_mass, in_terms);

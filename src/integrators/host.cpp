@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "device/host/kernels.h"
+#include "integrators/cell_rescaling.h"
 #include "integrators/stage_physics.h"
 #include "integrators/velocity_rescaling.h"
 #include "integrators/water_lanes.h"
@@ -282,6 +283,23 @@ void scale_velocities_host(const ScaleVelocities& op, ThreadGroup& threads) {
   });
 }
 
+void scale_groups_host(const ScaleGroups& op, ThreadGroup& threads) {
+  over_chunks(op.work, threads, {}, [&](int begin, int end, Sums&) {
+    for (int index = begin; index < end; ++index) scale_group(op, op.work.placed[index]);
+  });
+}
+
+void rescale_cell_host(const RescaleCell& op, ThreadGroup&) { rescale_cell(op); }
+
+void rescale_groups_host(const RescaleGroups& op, ThreadGroup& threads) {
+  over_chunks(op.work, threads, {op.energy + kHeat, 1}, [&](int begin, int end, Sums& sums) {
+    for (int index = begin; index < end; ++index)
+      sums[0] += to_fixed(rescale_group(op, op.work.placed[index]), kEnergyScale);
+  });
+}
+
+void count_potential_host(const CountPotential& op, ThreadGroup&) { count_potential(op); }
+
 void sum_momentum_host(const SumMomentum& op, ThreadGroup& threads) {
   over_groups(op.work, threads, Masses::kReal, {op.momentum, 3}, [&](auto& g, int, Sums& sums) {
     for (int i = 0; i < g.size(); ++i) {
@@ -367,6 +385,10 @@ void add_integrator_kernels(HostKernels& table) {
   table.add<DrawVelocities, draw_velocities_host>();
   table.add<DisplaceAlongForce, displace_along_force_host>();
   table.add<LargestForce, largest_force_host>();
+  table.add<ScaleGroups, scale_groups_host>();
+  table.add<RescaleCell, rescale_cell_host>();
+  table.add<RescaleGroups, rescale_groups_host>();
+  table.add<CountPotential, count_potential_host>();
   table.add<SetState, set_state_host>();
 }
 

@@ -17,10 +17,12 @@ StepPlan langevin_middle(const Parameters& parameters, const Thermostat* thermos
   const double temperature = parameters.number("temperature");
   const double keep = std::exp(-parameters.number("friction") * timestep);
   const uint64_t seed = parameters.seed();
+  const double thermal = kBoltzmann * temperature;
   StepPlan plan;
   plan.temperature = temperature;
   plan.bath.keep = keep;
-  plan.bath.noise_scale = std::sqrt(kBoltzmann * temperature * (1 - keep * keep));
+  plan.bath.noise_scale = std::sqrt(thermal * (1 - keep * keep));
+  plan.constraint_loss = 0.125 * thermal * thermal * timestep * timestep * (1 - keep * keep);
   // The bath takes up errors: few pairs of atoms approach each other by more than 0.65 of the farthest
   // that single atoms move; what they lack is a force at the cutoff, and the 0.05 kJ/mol/ns that each
   // atom gains by that warm it by some 0.003 K.

@@ -56,6 +56,20 @@ struct GroupWork {
   }
 };
 
+// What a barostat works on.
+struct CellWork {
+  Conditions* conditions;
+  Box* before;  // receives the box as it was
+  double
+      constant_energy;  // times the volume: what of the potential energy depends on it alone; to be
+                        // counted by one rank, 0 for the others
+  double constant_virial;  // of that, each element of the diagonal, times the volume; for all
+
+  void memory(MemoryUses& uses, Access access) const {
+    uses.note(access, "conditions, before", conditions, extent(before, 1));
+  }
+};
+
 // What a stage that has used the forces leaves in the accumulators of its atoms.
 enum class ForcesAfter { kKept, kCleared };
 
@@ -264,6 +278,50 @@ struct LargestForce {
     QMD_USES(kRead, work.slots.position, work.slots.velocity);
     QMD_USES(kReadWrite, largest2, atom);
   }
+};
+
+// The box has become that of the conditions: hydrogen groups go with it. Their centres of mass keep
+// their place in fractions of the box; shape, orientation and velocities stay. Positions alone are
+// written: a rebuild is to follow.
+//
+// Both boxes are read from device memory, so that an operation before this one may find the new one.
+struct ScaleGroups {
+  static constexpr const char* kName = "scale_groups";
+  GroupWork work;
+  const Box* from;
+
+  void memory(MemoryUses& uses) const {
+    QMD_USES(kNone, work);
+    QMD_USES(kRead, extent(from, 1));
+    QMD_USES(kReadWrite, work.slots.position);
+  }
+};
+
+// The same, and the velocities of the centres of mass change as the inverse of the box, so that momenta
+// in its fractions stay. The change of the kinetic energy counts as heat.
+struct RescaleGroups {
+  static constexpr const char* kName = "rescale_groups";
+  GroupWork work;
+  const Box* from;
+  int64_t* energy;
+
+  void memory(MemoryUses& uses) const {
+    QMD_USES(kNone, work);
+    QMD_USES(kRead, extent(from, 1));
+    QMD_USES(kReadWrite, work.slots.position, work.slots.velocity);
+    QMD_USES(kAdd, energy);
+  }
+};
+
+// What is there as potential energy counts as heat, with this sign: what an operation does to it is
+// minus that before and that after. One thread.
+struct CountPotential {
+  static constexpr const char* kName = "count_potential";
+  int64_t* energy;
+  int kinds;  // of energies
+  int sign;
+
+  void memory(MemoryUses& uses) const { QMD_USES(kReadWrite, extent(energy, kinds)); }
 };
 
 // Set the state by slot: positions and velocities of owned slots, and what kernels read of them.

@@ -24,6 +24,11 @@ constexpr Named<Thermostat (*)(const Parameters&, const ThermostatInput&)> kTher
     {"velocity_rescaling", velocity_rescaling},
 };
 
+constexpr Named<Barostat (*)(const Parameters&, const BarostatInput&)> kBarostats[] = {
+    {"cell_rescaling", cell_rescaling},
+    {"berendsen", berendsen_barostat},
+};
+
 template <class Make, size_t N>
 Make find(const Named<Make> (&known)[N], std::string_view kind, const char* what) {
   std::string names;
@@ -33,6 +38,20 @@ Make find(const Named<Make> (&known)[N], std::string_view kind, const char* what
   }
   throw Error(std::string("unknown ") + what + " '" + std::string(kind) + "': choose from " +
               names);
+}
+
+// Adds the barostat to a plan that is complete otherwise.
+void add_barostat(const Parameters& parameters, StepPlan& plan) {
+  const auto make = find(kBarostats, parameters.kind, "barostat");
+  Barostat barostat = make(parameters, {plan.timestep, plan.temperature});
+  if (barostat.every % plan.long_range_every != 0)
+    throw Error(
+        parameters.kind +
+        ": between actions of the long-range force the pressure means nothing; 'every' must "
+        "be a multiple of long_range_every");
+  plan.rescale_every = barostat.every;
+  plan.rescale = std::move(barostat.stage);
+  plan.pressure_bath = barostat.bath;
 }
 
 }  // namespace
@@ -72,6 +91,7 @@ StepPlan make_step_plan(const IntegratorSettings& settings, int degrees_of_freed
                   "'every' must be a multiple of long_range_every");
   }
   plan.bath.thermal = kBoltzmann * plan.temperature;
+  if (settings.barostat) add_barostat(*settings.barostat, plan);
   return plan;
 }
 

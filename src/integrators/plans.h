@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The integrators and thermostats there are: one line each here and in plans.cpp, one file each beside.
+// The integrators, thermostats and barostats there are: one line each here and in plans.cpp, one file each beside.
 #pragma once
 
 #include "integrators/step_plan.h"
@@ -16,5 +16,13 @@ struct ThermostatInput {
   double degrees_of_freedom;  // that the kinetic energy is shared by
 };
 Thermostat velocity_rescaling(const Parameters& parameters, const ThermostatInput& input);
+
+// What a barostat knows of integrator and thermostat.
+struct BarostatInput {
+  double timestep;     // ps
+  double temperature;  // K; 0: there is no heat bath
+};
+Barostat cell_rescaling(const Parameters& parameters, const BarostatInput& input);
+Barostat berendsen_barostat(const Parameters& parameters, const BarostatInput& input);
 
 }  // namespace quiltmd

@@ -356,6 +356,49 @@ QMD_HD Outcome displace_along_force(const DisplaceAlongForce& op, Group& g) {
   return {0, converged};
 }
 
+// A group without mass goes with its first atom.
+QMD_HD void scale_group(const ScaleGroups& op, PlacedGroup placed) {
+  const GroupTable& c = op.work.constants;
+  const int first = c.group_start[placed.group], end = c.group_start[placed.group + 1];
+  Vec3d* const position = op.work.slots.position + (placed.slot - first);
+  double mass = 0;
+  Vec3d lever{0, 0, 0};
+  for (int a = first; a < end; ++a) {
+    mass += c.mass[a];
+    lever += c.mass[a] * (position[a] - position[first]);
+  }
+  const Vec3d centre = mass > 0 ? position[first] + (1 / mass) * lever : position[first];
+  const Vec3d moved = op.work.conditions->box.to_cartesian(op.from->to_fraction(centre)) - centre;
+  for (int a = first; a < end; ++a) position[a] += moved;
+}
+
+// Returns the change of the kinetic energy.
+QMD_HD double rescale_group(const RescaleGroups& op, PlacedGroup placed) {
+  scale_group(ScaleGroups{op.work, op.from}, placed);
+  const GroupTable& c = op.work.constants;
+  const int first = c.group_start[placed.group], end = c.group_start[placed.group + 1];
+  Vec3d* const velocity = op.work.slots.velocity + (placed.slot - first);
+  double mass = 0;
+  Vec3d momentum{0, 0, 0};
+  for (int a = first; a < end; ++a) {
+    mass += c.mass[a];
+    momentum += c.mass[a] * velocity[a];
+  }
+  if (!(mass > 0)) return 0;
+  const Box &from = *op.from, &to = op.work.conditions->box;
+  const Vec3d before = (1 / mass) * momentum;
+  const Vec3d after{before.x * (from.ax / to.ax), before.y * (from.by / to.by),
+                    before.z * (from.cz / to.cz)};
+  for (int a = first; a < end; ++a) velocity[a] += after - before;
+  return 0.5 * mass * (dot(after, after) - dot(before, before));
+}
+
+QMD_HD void count_potential(const CountPotential& op) {
+  int64_t sum = op.energy[kLj] + op.energy[kCoulombDirect] + op.energy[kReciprocal];
+  for (int k = kTermEnergies; k < op.kinds; ++k) sum += op.energy[k];
+  op.energy[kHeat] += op.sign * sum;
+}
+
 template <class Group>
 QMD_HD Outcome scale_velocities(double factor, Group& g) {
   const double before = kinetic_energy(g);

@@ -6,6 +6,7 @@
 //
 // Every plan counts as heat, in energy[kHeat], what its operations do to the energy other than by
 // forces, so that kinetic energy + potential energy - heat is conserved but for the integrator's error.
+// The one exception is a loss that has a known mean: constraint_loss.
 #pragma once
 
 #include <cstdint>
@@ -36,6 +37,7 @@ struct StepContext {
   int64_t* energy = nullptr;
   int64_t* sums = nullptr;  // StepMemory's
   double* numbers = nullptr;
+  CellWork cell{};
 };
 
 struct StepTask {
@@ -60,6 +62,9 @@ struct StepPlan {
   double degrees_of_freedom = 0;    // that the kinetic energy is shared by
 
   HeatBath bath{0, 1, 0};  // at the start: none
+  // What constraints take in a step from the thermostat: so many kJ/mol amu nm^2 times
+  // turning_of_constraints().
+  double constraint_loss = 0;
 
   // The part of the Verlet buffer that catches every pair which lists are given. With all of it no
   // pair is missed, and energy is conserved.
@@ -74,6 +79,13 @@ struct StepPlan {
   Stages plain, coupled;  // without and with the thermostat
   int couple_every = 0;   // the thermostat acts at steps that are multiples of this; 0: at none
 
+  // The barostat acts where an epoch ends at a multiple of this, and epochs end at all of them; 0: there
+  // is none. Before its stage the energies, virial and motion of the state are evaluated.
+  int rescale_every = 0;
+  Stage rescale;
+  PressureBath pressure_bath{};
+
+  bool rescales(int64_t step) const { return rescale_every > 0 && step % rescale_every == 0; }
   bool couples(int64_t step) const { return couple_every > 0 && step % couple_every == 0; }
   int64_t period() const;  // steps after which the sequence of stages and forces repeats
 };
@@ -85,10 +97,18 @@ struct Thermostat {
   double temperature = 0;  // K
 };
 
-// An integrator and, where it is a part of its own, a thermostat: names and numbers.
+// What changes the box: it finds the new one from energy[kVirial ...] and [kMotion ...], and moves the
+// hydrogen groups of the rank.
+struct Barostat {
+  Stage stage;
+  int every = 1;  // steps
+  PressureBath bath{};
+};
+
+// An integrator and, where they are parts of their own, a thermostat and a barostat: names and numbers.
 struct IntegratorSettings {
   Parameters integrator;
-  std::optional<Parameters> thermostat;
+  std::optional<Parameters> thermostat, barostat;
 };
 
 // `degrees_of_freedom`: three for each atom less one for each constraint. Throws Error that names what

@@ -26,6 +26,8 @@ std::unique_ptr<Download> Rank::capture(Contents contents) const {
   return device_.start_download(pieces);
 }
 
+Box Rank::box() const { return slots_.conditions.download()[0].box; }
+
 void Rank::collect_start(HostState& state) const {
   const auto owned = static_cast<size_t>(slots_.owned_slots.download()[0]);
   const auto atoms = slots_.atom.download(owned);

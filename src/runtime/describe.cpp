@@ -3,6 +3,21 @@
 #include "runtime/engine.h"
 
 namespace quiltmd {
+namespace {
+
+struct RankNumbers {
+  double bytes, proxies, entries;
+};
+
+RankNumbers numbers_of(Rank& rank) {
+  RankNumbers n{static_cast<double>(rank.memory().bytes()),
+                static_cast<double>(rank.memory().plan().proxies.size()), 0};
+  for (const auto& [compute, count] : rank.compute_entries())
+    n.entries += static_cast<double>(count);
+  return n;
+}
+
+}  // namespace
 
 std::vector<DeviceDescription> Engine::devices() const {
   std::vector<DeviceDescription> found;
@@ -17,11 +32,11 @@ std::map<std::string, double> Engine::numbers() const {
   const Setup& s = *setup_;
   const double atoms = s.system.atom_count();
   double bytes = 0, entries = 0, proxies = 0;
-  for (const auto& rank : ranks_) {
-    bytes += static_cast<double>(rank->memory().bytes());
-    proxies += static_cast<double>(rank->memory().plan().proxies.size());
-    for (const auto& [compute, count] : rank->compute_entries())
-      entries += static_cast<double>(count);
+  const auto all = gather<RankNumbers>([](Rank& rank) { return std::vector{numbers_of(rank)}; });
+  for (const std::vector<RankNumbers>& rank : all) {
+    bytes += rank[0].bytes;
+    proxies += rank[0].proxies;
+    entries += rank[0].entries;
   }
   return {{"atoms", atoms},
           {"groups", s.system.group_count()},

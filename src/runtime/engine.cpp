@@ -7,12 +7,14 @@
 #include <cmath>
 #include <exception>
 #include <numeric>
+#include <string_view>
 #include <thread>
 
 #include "math/error.h"
 #include "runtime/blame.h"
 #include "runtime/devices.h"
 #include "transport/local/local_transport.h"
+#include "transport/stream/stream_transport.h"
 
 namespace quiltmd {
 namespace {
@@ -26,6 +28,21 @@ constexpr double kBalanceTolerance = 1.03;
 // ones by all together.
 constexpr int64_t kReplicatedPoints = 4'000'000;
 
+// What set_conditions() changes.
+enum class Sign { kAny, kNotNegative };
+constexpr std::pair<std::string_view, Sign> kChangeable[] = {{"temperature", Sign::kNotNegative},
+                                                             {"friction", Sign::kNotNegative},
+                                                             {"pressure_x", Sign::kAny},
+                                                             {"pressure_y", Sign::kAny},
+                                                             {"pressure_z", Sign::kAny}};
+
+// The part of the dynamics that a value belongs to.
+Parameters& owner_of(const std::string& name, IntegratorSettings& settings) {
+  for (auto* part : {&settings.thermostat, &settings.barostat})
+    if (*part && (*part)->values.count(name)) return **part;
+  return settings.integrator;
+}
+
 std::vector<Vec3d> reorder(const std::vector<Vec3d>& from, const std::vector<int32_t>& index,
                            bool to_internal) {
   std::vector<Vec3d> to(from.size());
@@ -37,6 +54,11 @@ std::vector<Vec3d> reorder(const std::vector<Vec3d>& from, const std::vector<int
       to[j] = from[i];
   }
   return to;
+}
+
+bool same(const Box& a, const Box& b) {
+  return a.ax == b.ax && a.bx == b.bx && a.by == b.by && a.cx == b.cx && a.cy == b.cy &&
+         a.cz == b.cz;
 }
 
 std::vector<double> atoms_per_patch(const PatchGrid& grid, const std::vector<Vec3d>& positions) {
@@ -56,8 +78,13 @@ Engine::Engine(const System& system, const NonbondedSettings& nonbonded,
       lists_(lists),
       run_(run) {
   if (run.ranks < 1 || run.threads < 1) throw Error("ranks and threads must be at least 1");
+  if (run.rank >= run.ranks) throw Error("a rank is less than the number of ranks");
+  if (run.rank >= 0 && run.sockets.size() != static_cast<size_t>(run.ranks))
+    throw Error("a rank in a process of its own needs a socket to each other rank");
   check_device_can(run.device, nonbonded);
-  devices_ = make_devices(run.device, run.ranks, run.threads);
+  devices_ = make_devices(run.device, run.ranks_here(), run.threads);
+  if (run.rank >= 0)
+    transport_.push_back(make_stream_transport(run.rank, run.sockets, run.patience));
 }
 
 Engine::~Engine() = default;
@@ -68,32 +95,56 @@ void Engine::set_state(const Box& box, const HostState& state) {
   internal.velocities = reorder(state.velocities, system_.input_index, true);
   if (!state.list_positions.empty())
     internal.list_positions = reorder(state.list_positions, system_.input_index, true);
-  ranks_.clear();
-  for (const auto& device : devices_) device->stop_timing();
-  setup_ = std::make_unique<Setup>(make_setup(system_, nonbonded_, integrator_, lists_, box));
+  if (failed_) ranks_.clear();
+  stop_profile();
+  if (ranks_.empty())
+    setup_ = std::make_unique<Setup>(
+        make_setup(system_, nonbonded_, integrator_, lists_, box, state.patches));
+  else
+    set_box(*setup_, box, state.patches);
+  assign(internal.list_positions.empty() ? internal.positions : internal.list_positions);
+  if (ranks_.empty()) create_ranks();
+  balanced_at_ = internal.step;
+  balanced_ = false;
+  constraint_loss_.begin(internal.step, setup_->constraint_loss());
   try {
-    create_ranks(internal);
+    move_atoms([&](Rank& rank) { rank.load(internal); });
   } catch (const Blowup& blowup) {
     explain(blowup);
   }
 }
 
-void Engine::create_ranks(const HostState& internal) {
-  const auto& from = internal.list_positions.empty() ? internal.positions : internal.list_positions;
-  atoms_in_patches_ = atoms_per_patch(setup_->grid, from);
-  assignment_ = share_patches(setup_->grid, atoms_in_patches_, run_.ranks);
+void Engine::assign(const std::vector<Vec3d>& positions) {
+  const PatchGrid& grid = setup_->grid;
+  auto atoms = atoms_per_patch(grid, positions);
+  Assignment assignment = share_patches(grid, atoms, run_.ranks);
+  const bool as_before = assignment == assignment_ && same(grid.cells, assigned_cells_);
+  if (as_before && (run_.ranks == 1 || atoms == atoms_in_patches_)) return;
+  assignment_ = std::move(assignment);
+  assigned_cells_ = grid.cells;
+  atoms_in_patches_ = std::move(atoms);
+  replan();
+}
+
+void Engine::replan() {
   const auto plans = plan_ranks(setup_->grid, assignment_, atoms_in_patches_);
-  transport_ = make_local_transport(run_.ranks, [peer = kernels_exchange(run_.transport, devices_)](
-                                                    int a, int b) { return peer && a != b; });
-  for (int r = 0; r < run_.ranks; ++r) {
+  for (const auto& rank : ranks_) rank->replan(plans);
+}
+
+void Engine::create_ranks() {
+  for (const auto& device : devices_) device->stop_timing();
+  failed_ = false;
+  const auto plans = plan_ranks(setup_->grid, assignment_, atoms_in_patches_);
+  if (run_.rank < 0)
+    transport_ =
+        make_local_transport(run_.ranks, [peer = kernels_exchange(run_.transport, devices_)](
+                                             int a, int b) { return peer && a != b; });
+  for (int r = 0; r < run_.ranks_here(); ++r) {
     const auto i = static_cast<size_t>(r);
-    RankView view{r, run_.ranks, plans};
+    RankView view{run_.rank < 0 ? r : run_.rank, run_.ranks, plans};
     view.mesh = mesh_sharing();
     ranks_.push_back(std::make_unique<Rank>(*setup_, *devices_[i], *transport_[i], view));
   }
-  move_atoms([&](Rank& rank) { rank.load(internal); });
-  balanced_at_ = internal.step;
-  balanced_ = false;
 }
 
 // On GPUs a small grid takes longer to send to and fro than to transform.
@@ -109,11 +160,31 @@ MeshSharing Engine::mesh_sharing() const {
   return gpus && small ? MeshSharing::kReplicated : MeshSharing::kDistributed;
 }
 
+namespace {
+
+// How much the failure of a rank says: that of one which only waited for another says little.
+int weight_of(const std::exception_ptr& error) {
+  if (!error) return 0;
+  try {
+    std::rethrow_exception(error);
+  } catch (const PeerFailed&) {
+    return 1;
+  } catch (const MessageOverdue&) {
+    return 2;
+  } catch (...) {
+    return 3;
+  }
+}
+
+}  // namespace
+
 void Engine::for_ranks(const std::function<void(Rank&)>& body) {
   std::vector<std::exception_ptr> errors(ranks_.size());
   const auto guarded = [&](size_t r) {
     try {
       body(*ranks_[r]);
+    } catch (const Blowup&) {  // on which all have agreed
+      errors[r] = std::current_exception();
     } catch (...) {
       errors[r] = std::current_exception();
       transport_[r]->close();
@@ -123,18 +194,12 @@ void Engine::for_ranks(const std::function<void(Rank&)>& body) {
   for (size_t r = 1; r < ranks_.size(); ++r) threads.emplace_back(guarded, r);
   guarded(0);
   for (std::thread& thread : threads) thread.join();
-  std::exception_ptr first;
-  for (const std::exception_ptr& error : errors) {
-    if (!error) continue;
-    try {
-      std::rethrow_exception(error);
-    } catch (const PeerFailed&) {
-      if (!first) first = error;
-    } catch (...) {
-      std::rethrow_exception(error);
-    }
-  }
-  if (first) std::rethrow_exception(first);
+  const auto telling =
+      std::max_element(errors.begin(), errors.end(),
+                       [](const auto& a, const auto& b) { return weight_of(a) < weight_of(b); });
+  if (!*telling) return;
+  failed_ = true;
+  std::rethrow_exception(*telling);
 }
 
 void Engine::move_atoms(const std::function<void(Rank&)>& body) {
@@ -152,9 +217,9 @@ void Engine::run(int64_t steps) {
   try {
     while (steps > 0) {
       int64_t chunk = steps;
-      if (run_.balance && ranks_.size() > 1)
+      if (run_.balance && run_.ranks > 1)
         chunk = std::min<int64_t>(chunk, kFirstBalance * setup_->lists.life);
-      move_atoms([&](Rank& rank) { rank.run(chunk); });
+      run_to(ranks_[0]->step() + chunk);
       steps -= chunk;
       rebalance();
     }
@@ -163,39 +228,79 @@ void Engine::run(int64_t steps) {
   }
 }
 
+void Engine::run_to(int64_t target) {
+  const Int3 cells = setup_->grid.cells;
+  move_atoms([&](Rank& rank) { rank.run_to(target); });
+  if (!setup_->plan.rescale_every) return;
+  const bool needs_grid = ranks_[0]->needs_grid();
+  const Box box = ranks_[0]->box();
+  set_box(*setup_, box, cells);
+  if (!needs_grid) return;
+  load_again();
+  run_to(target);
+}
+
 std::unique_ptr<Frame> Engine::capture(Contents contents) {
   require_state();
-  std::vector<std::unique_ptr<Download>> shares(ranks_.size());
   if (contents.energies) evaluate();
+  std::vector<std::unique_ptr<Download>> shares = gather_shares(contents);
+  return std::make_unique<Frame>(system_, *setup_, contents, ranks_[0]->step(),
+                                 ranks_[0]->list_step(), constraint_loss_.at(ranks_[0]->step()),
+                                 std::move(shares));
+}
+
+namespace {
+
+// What balancing asks for: first what a rank does besides pairs, then what each compute of it costs.
+struct ComputeCost {
+  int compute;  // -1: all else
+  double seconds;
+};
+
+std::vector<ComputeCost> costs_of(Rank& rank) {
+  double busy = 0;
+  for (const auto& [name, time] : rank.executor().times())
+    if (name != "wait") busy += time.seconds;
+  const auto entries = rank.compute_entries();
+  const int64_t all = std::accumulate(entries.begin(), entries.end(), int64_t{0},
+                                      [](int64_t sum, const auto& e) { return sum + e.second; });
+  std::vector<ComputeCost> costs{{-1, busy - rank.pair_seconds()}};
+  for (const auto& [compute, count] : entries)
+    costs.push_back(
+        {compute,
+         all ? rank.pair_seconds() * static_cast<double>(count) / static_cast<double>(all) : 0});
+  return costs;
+}
+
+}  // namespace
+
+std::vector<std::unique_ptr<Download>> Engine::gather_shares(Contents contents) {
+  std::vector<std::unique_ptr<Download>> shares(static_cast<size_t>(run_.ranks));
   for_ranks(
       [&](Rank& rank) { shares[static_cast<size_t>(rank.index())] = rank.capture(contents); });
-  return std::make_unique<Frame>(system_, *setup_, contents, ranks_[0]->step(),
-                                 ranks_[0]->list_step(), std::move(shares));
+  if (run_.rank < 0) return shares;
+  const auto packed = ranks_.front()->gather(pack(*shares[static_cast<size_t>(run_.rank)]));
+  for (size_t r = 0; r < packed.size(); ++r)
+    if (!shares[r]) shares[r] = unpack(packed[r]);
+  return shares;
 }
 
 void Engine::rebalance() {
-  if (!run_.balance || ranks_.size() < 2 || !devices_.front()->capabilities().host_memory) return;
+  if (!run_.balance || run_.ranks < 2 || !devices_.front()->capabilities().host_memory) return;
   const int64_t now = ranks_[0]->step();
   const int64_t epochs = (now - balanced_at_) / setup_->lists.life;
   if (epochs < (balanced_ ? kLaterBalance : kFirstBalance)) return;
   balanced_at_ = now;
   balanced_ = true;
   std::vector<double> load, cost(static_cast<size_t>(setup_->grid.size()), 0.0);
-  for (const auto& rank : ranks_) {
-    double busy = 0;
-    for (const auto& [name, time] : rank->executor().times())
-      if (name != "wait") busy += time.seconds;
-    const auto entries = rank->compute_entries();
-    const int64_t all = std::accumulate(entries.begin(), entries.end(), int64_t{0},
-                                        [](int64_t sum, const auto& e) { return sum + e.second; });
-    for (const auto& [compute, count] : entries)
-      cost[static_cast<size_t>(compute)] =
-          all ? rank->pair_seconds() * static_cast<double>(count) / static_cast<double>(all) : 0;
-    load.push_back(busy - rank->pair_seconds());
+  const auto measured = gather<ComputeCost>(&costs_of);
+  for (const std::vector<ComputeCost>& rank : measured) {
+    for (const ComputeCost& c : rank)
+      if (c.compute >= 0) cost[static_cast<size_t>(c.compute)] = c.seconds;
+    load.push_back(rank.front().seconds);
   }
   assignment_ = refine(setup_->grid, assignment_, load, cost, kBalanceTolerance);
-  const auto plans = plan_ranks(setup_->grid, assignment_, atoms_in_patches_);
-  for (const auto& rank : ranks_) rank->replan(plans);
+  replan();
 }
 
 void Engine::evaluate() {
@@ -206,11 +311,21 @@ void Engine::evaluate() {
 
 double Engine::potential() { return capture({.energies = true})->energies().at("potential"); }
 
+// Values of atoms, which the ranks of other processes have where they are zero here.
+void Engine::complete(std::vector<Vec3d>& of_atoms) const {
+  if (run_.rank < 0) return;
+  const auto all = gather<Vec3d>([&](Rank&) { return of_atoms; });
+  for (const std::vector<Vec3d>& own : all)
+    for (size_t a = 0; a < own.size(); ++a)
+      if (dot(own[a], own[a]) > 0) of_atoms[a] = own[a];
+}
+
 std::vector<Vec3d> Engine::forces() {
   require_state();
   evaluate();
   std::vector<Vec3d> internal(static_cast<size_t>(system_.atom_count()));
   for (const auto& rank : ranks_) rank->collect_forces(internal, nonbonded_.pme);
+  complete(internal);
   return reorder(internal, system_.input_index, false);
 }
 
@@ -218,10 +333,10 @@ std::array<int64_t, 3> Engine::force_sum() {
   require_state();
   evaluate();
   std::array<int64_t, 3> sum{};
-  for (const auto& rank : ranks_) {
-    const auto own = rank->force_sum();
-    for (size_t d = 0; d < 3; ++d) sum[d] += own[d];
-  }
+  const auto all = gather<std::array<int64_t, 3>>(
+      [](Rank& rank) { return std::vector<std::array<int64_t, 3>>{rank.force_sum()}; });
+  for (const auto& own : all)
+    for (size_t d = 0; d < 3; ++d) sum[d] += own[0][d];
   return sum;
 }
 
@@ -230,29 +345,57 @@ void Engine::draw_velocities(double temperature, uint64_t seed) {
   move_atoms([&](Rank& rank) { rank.draw_velocities(temperature, seed); });
 }
 
-void Engine::set_conditions(const std::map<std::string, double>& values) {
-  require_state();
+IntegratorSettings Engine::with_values(const std::map<std::string, double>& values) const {
   IntegratorSettings changed = integrator_;
   for (const auto& [name, value] : values) {
-    if (name != "temperature" && name != "friction")
+    const auto known = std::find_if(std::begin(kChangeable), std::end(kChangeable),
+                                    [&](const auto& one) { return one.first == name; });
+    if (known == std::end(kChangeable))
       throw Error("'" + name +
-                  "' cannot be changed while a simulation goes on: only temperature and "
-                  "friction can");
-    Parameters& owner = changed.thermostat && changed.thermostat->values.count(name)
-                            ? *changed.thermostat
-                            : changed.integrator;
+                  "' cannot be changed while a simulation goes on: only temperature, friction and "
+                  "pressure can");
+    Parameters& owner = owner_of(name, changed);
     const auto found = owner.values.find(name);
     if (found == owner.values.end()) throw Error(owner.kind + " has no " + name);
-    if (!(std::isfinite(value) && value >= 0))
+    if (!std::isfinite(value) || (value < 0 && known->second == Sign::kNotNegative))
       throw Error("a " + name + " is a number and not negative");
     found->second = value;
   }
+  return changed;
+}
+
+// Atoms lie in other patches then, on other ranks perhaps: they are given out anew.
+void Engine::load_again() {
+  HostState now = capture({.state = true})->state();
+  now.positions = reorder(now.positions, system_.input_index, true);
+  now.velocities = reorder(now.velocities, system_.input_index, true);
+  now.list_positions.clear();
+  assign(now.positions);
+  move_atoms([&](Rank& rank) { rank.load(now, Rank::Begin::kGoOn); });
+}
+
+void Engine::set_conditions(const std::map<std::string, double>& values,
+                            const std::optional<Box>& box) {
+  require_state();
+  IntegratorSettings changed = with_values(values);
   const StepPlan plan = make_step_plan(changed, setup_->degrees_of_freedom);
+  const bool moves = box && !same(*box, setup_->grid.box);
+  const Int3 cells = setup_->grid.cells;
+  if (moves) set_box(*setup_, *box, cells);
   integrator_ = std::move(changed);
   setup_->plan.bath = plan.bath;
+  setup_->plan.pressure_bath = plan.pressure_bath;
   setup_->plan.temperature = plan.temperature;
+  setup_->plan.constraint_loss = plan.constraint_loss;
+  constraint_loss_.change(ranks_[0]->step(), setup_->constraint_loss());
+  const auto atoms = moves ? Rank::Atoms::kMoveWithBox : Rank::Atoms::kStay;
+  const bool same_cells = same(setup_->grid.cells, cells);
   try {
-    move_atoms([](Rank& rank) { rank.follow_conditions(); });
+    move_atoms([&](Rank& rank) {
+      rank.follow_conditions(atoms);
+      if (same_cells) rank.rebuild();
+    });
+    if (!same_cells) load_again();
   } catch (const Blowup& blowup) {
     explain(blowup);
   }
@@ -262,6 +405,7 @@ void Engine::explain(const Blowup& blowup) {
   HostState start;
   start.positions.resize(static_cast<size_t>(system_.atom_count()));
   for (const auto& rank : ranks_) rank->collect_start(start);
+  complete(start.positions);
   ranks_.clear();  // what they hold is of no use, and some may wait for others
   throw SimulationError(blowup.step, blame(*setup_, start, blowup));
 }

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // A running simulation: the ranks of this process, their devices and the transport between them.
-// This is what the bindings expose; it speaks the input's order of atoms.
+// This is what the bindings expose; it speaks the input's order of atoms. Where ranks are in processes
+// of their own, each has an engine, and all make the same calls in the same order.
 #pragma once
 
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "integrators/constraint_loss.h"
 #include "runtime/rank.h"
+#include "runtime/shares.h"
 
 namespace quiltmd {
 
@@ -20,6 +24,13 @@ struct RunSettings {
   bool balance = true;
   std::string mesh = "auto";       // transforms of PME: "distributed" or "replicated"
   std::string transport = "auto";  // of messages between ranks: see kernels_exchange()
+  // Of all ranks only this one is in this process, or all are (-1). Then sockets that are connected to
+  // the processes of the others, by rank, which the engine takes over.
+  int rank = -1;
+  std::vector<int> sockets;
+  double patience = 20;  // seconds that another process may be silent before it has failed
+
+  int ranks_here() const { return rank < 0 ? ranks : 1; }
 };
 
 struct Minimum {
@@ -31,7 +42,7 @@ struct Minimum {
 
 class Engine {
  public:
-  // `system` in input order. The box is that of the first state.
+  // `system` in input order. What depends on the box follows that of the state; settings of PME stay.
   Engine(const System& system, const NonbondedSettings& nonbonded,
          const IntegratorSettings& integrator, const ListSettings& lists, const RunSettings& run);
   ~Engine();
@@ -47,9 +58,10 @@ class Engine {
   using WatchMinimum = std::function<bool(const Minimum&)>;
   Minimum minimize(double tolerance, int max_iterations, const WatchMinimum& watch);
   void draw_velocities(double temperature, uint64_t seed);
-  // New values of `temperature` (K) or `friction` (1/ps) for the steps from here on. Pair lists keep
+  // New values of `temperature` (K), `friction` (1/ps) or `pressure_x` ... (kJ/mol/nm^3) for the steps from here on. Pair lists keep
   // their buffer, which depends on the temperature above 300 K; atoms that move beyond it are noticed.
-  void set_conditions(const std::map<std::string, double>& values);
+  // With a new box hydrogen groups move.
+  void set_conditions(const std::map<std::string, double>& values, const std::optional<Box>& box);
 
   struct TaskProfile {
     int rank;
@@ -65,14 +77,35 @@ class Engine {
   // Every task or launch from the last start to the stop. A new state ends it.
   void start_profile();
   std::vector<RankSpan> stop_profile();
+  // Messages of the last profile that the host carried; times as of its spans.
+  const std::vector<MessageTimes>& profiled_messages() const { return profiled_messages_; }
+  struct RankLoad {
+    int patches, proxies, computes, interior_computes;
+    int64_t atoms;         // owned, as expected when patches were shared out
+    int64_t list_entries;  // pairs of clusters
+    double device_bytes;
+  };
+  std::vector<RankLoad> loads();                  // of the ranks, as they are now
   std::map<std::string, double> numbers() const;  // figures that describe the run
   std::vector<DeviceDescription> devices() const;
   int64_t early_rebuilds() const;
 
  private:
-  void create_ranks(const HostState& internal);
+  // With other patches where a barostat has made them necessary.
+  void run_to(int64_t target);
+  void create_ranks();
+  // Patches are shared out for atoms at these positions; where that is not as before, with a replan().
+  void assign(const std::vector<Vec3d>& positions);
+  void replan();  // the present assignment takes effect at the next rebuild
+  IntegratorSettings with_values(const std::map<std::string, double>& values) const;
+  void load_again();  // the present state, with the patch grid of the setup
   MeshSharing mesh_sharing() const;
   void for_ranks(const std::function<void(Rank&)>& body);
+  // What all ranks have, by rank.
+  template <class T>
+  std::vector<std::vector<T>> gather(const std::function<std::vector<T>(Rank&)>& own) const;
+  std::vector<std::unique_ptr<Download>> gather_shares(Contents contents);
+  void complete(std::vector<Vec3d>& of_atoms) const;
   void move_atoms(const std::function<void(Rank&)>& body);  // and forget what was evaluated
   void require_state() const;
   void rebalance();
@@ -91,12 +124,27 @@ class Engine {
   std::vector<std::unique_ptr<Device>> devices_;
   std::vector<std::unique_ptr<Transport>> transport_;
   std::vector<std::unique_ptr<Rank>> ranks_;
+  ConstraintLoss constraint_loss_;
   Assignment assignment_;
   std::vector<double> atoms_in_patches_;  // when the first assignment was made
+  Int3 assigned_cells_{};                 // of the patch grid
   int64_t balanced_at_ = 0;
   bool balanced_ = false;   // since the last set_state
+  bool failed_ = false;     // a call of the ranks did not end; what they hold is of no use
   bool evaluated_ = false;  // the ranks hold energies and forces of the state as it is
   double profile_begin_ = 0;
+  std::vector<MessageTimes> profiled_messages_;
 };
+
+template <class T>
+std::vector<std::vector<T>> Engine::gather(const std::function<std::vector<T>(Rank&)>& own) const {
+  std::vector<std::vector<T>> all;
+  for (const auto& rank : ranks_) all.push_back(own(*rank));
+  if (run_.ranks_here() == run_.ranks) return all;
+  const auto payloads = ranks_.front()->gather(to_bytes(all.front()));
+  all.clear();
+  for (const Payload& payload : payloads) all.push_back(from_bytes<T>(payload));
+  return all;
+}
 
 }  // namespace quiltmd

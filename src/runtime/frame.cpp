@@ -9,12 +9,15 @@
 namespace quiltmd {
 
 Frame::Frame(const System& system, const Setup& setup, Contents contents, int64_t step,
-             int64_t list_step, std::vector<std::unique_ptr<Download>> shares)
+             int64_t list_step, double constraint_loss,
+             std::vector<std::unique_ptr<Download>> shares)
     : input_index_(system.input_index),
       contents_(contents),
       step_(step),
       list_step_(list_step),
       box_(setup.grid.box),
+      patches_(setup.grid.cells),
+      constraint_loss_(constraint_loss),
       constant_energy_(setup.constant_energy),
       dispersion_energy_(setup.dispersion_energy),
       constant_virial_(setup.constant_virial),
@@ -34,6 +37,7 @@ EnergyValues Frame::sum_energies() const {
   }
   EnergyValues values;
   for (size_t k = 0; k < kEnergyKinds; ++k) values[k] = from_fixed(total[k], kEnergyScale);
+  values[kHeat] -= constraint_loss_;
   return values;
 }
 
@@ -80,8 +84,8 @@ std::vector<Vec3d> Frame::positions() const {
 
 HostState Frame::state() const {
   require(contents_.state, "velocities and list positions");
-  return {step_, by_input(kFramePositions), by_input(kFrameVelocities), list_step_,
-          by_input(kFrameListPositions)};
+  return {step_,      by_input(kFramePositions),     by_input(kFrameVelocities),
+          list_step_, by_input(kFrameListPositions), patches_};
 }
 
 }  // namespace quiltmd

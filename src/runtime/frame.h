@@ -7,6 +7,7 @@
 #include <array>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,7 @@ struct HostState {
   std::vector<Vec3d> positions, velocities;
   int64_t list_step = 0;
   std::vector<Vec3d> list_positions;  // empty: build lists from the positions
+  std::optional<Int3> patches;        // cells of the patch grid; none: as suits the box
 };
 
 // What of it a frame has; the heat of the thermostat it always has.
@@ -51,9 +53,10 @@ enum FramePiece : size_t {
 
 class Frame {
  public:
-  // `system` must outlive the frame; the setup need not.
+  // `system` must outlive the frame; the setup need not. `constraint_loss`: of the heat that the ranks
+  // have counted, kJ/mol.
   Frame(const System& system, const Setup& setup, Contents contents, int64_t step,
-        int64_t list_step, std::vector<std::unique_ptr<Download>> shares);
+        int64_t list_step, double constraint_loss, std::vector<std::unique_ptr<Download>> shares);
   Frame(const Frame&) = delete;
 
   int64_t step() const { return step_; }
@@ -75,6 +78,8 @@ class Frame {
   Contents contents_;
   int64_t step_, list_step_;
   Box box_;
+  Int3 patches_;
+  double constraint_loss_;
   double constant_energy_, dispersion_energy_, constant_virial_;
   std::vector<std::unique_ptr<Download>> shares_;  // by rank
 };

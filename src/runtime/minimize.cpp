@@ -17,9 +17,11 @@ constexpr double kSmallestMove = 1e-7;  // nm; below, single-precision forces sa
 }  // namespace
 
 double Engine::largest_force() {
-  std::vector<double> forces(ranks_.size());
+  std::vector<double> forces(static_cast<size_t>(run_.ranks));
   for_ranks([&](Rank& rank) { forces[static_cast<size_t>(rank.index())] = rank.largest_force(); });
-  return *std::max_element(forces.begin(), forces.end());
+  const auto all = gather<double>(
+      [&](Rank& rank) { return std::vector<double>{forces[static_cast<size_t>(rank.index())]}; });
+  return (*std::max_element(all.begin(), all.end()))[0];
 }
 
 Minimum Engine::minimize(double tolerance, int max_iterations, const WatchMinimum& watch) {

@@ -29,13 +29,35 @@ void Engine::start_profile() {
 
 std::vector<Engine::RankSpan> Engine::stop_profile() {
   std::vector<RankSpan> spans;
-  for (const auto& rank : ranks_)
+  std::vector<std::vector<MessageEvent>> events(static_cast<size_t>(run_.ranks));
+  for (const auto& rank : ranks_) {
     for (Span& span : rank->stop_profile()) {
       span.begin -= profile_begin_;
       span.end -= profile_begin_;
       spans.push_back({rank->index(), std::move(span)});
     }
+    events[static_cast<size_t>(rank->index())] = rank->take_message_events();
+  }
+  profiled_messages_ = join_events(events);
+  for (MessageTimes& message : profiled_messages_)
+    for (double* time : {&message.sent, &message.arrived, &message.used}) *time -= profile_begin_;
   return spans;
+}
+
+std::vector<Engine::RankLoad> Engine::loads() {
+  std::vector<RankLoad> loads;
+  for (const auto& rank : ranks_) {
+    const RankPlan& plan = rank->memory().plan();
+    double atoms = 0;
+    for (const int p : plan.owned) atoms += atoms_in_patches_[static_cast<size_t>(p)];
+    int64_t entries = 0;
+    for (const auto& [compute, count] : rank->compute_entries()) entries += count;
+    loads.push_back({static_cast<int>(plan.owned.size()), static_cast<int>(plan.proxies.size()),
+                     static_cast<int>(plan.computes.size()), plan.interior,
+                     static_cast<int64_t>(atoms), entries,
+                     static_cast<double>(rank->memory().bytes())});
+  }
+  return loads;
 }
 
 std::vector<Engine::TaskProfile> Engine::profile() {

@@ -5,6 +5,8 @@
 
 #include <utility>
 
+#include "schedule/long_range.h"
+
 namespace quiltmd {
 
 Rank::Rank(const Setup& setup, Device& device, Transport& transport, RankView view)
@@ -17,7 +19,7 @@ Rank::Rank(const Setup& setup, Device& device, Transport& transport, RankView vi
       executor_(view_.rank, view_.ranks, device, transport),
       records_(executor_.kernels_reach_all() && device.capabilities().records),
       recordings_(device, executor_.mailboxes()),
-      state_(setup.plan.rebuild) {
+      state_(setup.plan.rebuild, setup.plan.rescale_every) {
   view_.host_carries = !executor_.kernels_reach_all();
   memory_.adopt(view_);
   build_schedules();
@@ -28,11 +30,13 @@ void Rank::build_schedules() {
                                Follows follows = Follows::kStep) {
     return force_schedule(memory_, view_, clear, reach, energies, follows);
   };
-  for (const Reach reach : {Reach::kAll, Reach::kShort}) {
-    const auto r = static_cast<size_t>(reach);
-    forces_[r] = schedule(Clear::kYes, reach, Energies::kSkip);
-    block_forces_[r] = schedule(Clear::kNo, reach, Energies::kSkip);
-    first_forces_[r] = schedule(Clear::kNo, reach, Energies::kSkip, Follows::kRebuild);
+  for (const StepKind kind : {kAllForces, kShortForces, kWithEnergies}) {
+    if (kind == kWithEnergies && plan_.rescale.empty()) continue;
+    const Reach reach = kind == kShortForces ? Reach::kShort : Reach::kAll;
+    const Energies energies = kind == kWithEnergies ? Energies::kAdd : Energies::kSkip;
+    forces_[kind] = schedule(Clear::kYes, reach, energies);
+    block_forces_[kind] = schedule(Clear::kNo, reach, energies);
+    first_forces_[kind] = schedule(Clear::kNo, reach, energies, Follows::kRebuild);
   }
   energies_schedule_ = schedule(Clear::kYes, Reach::kAll, Energies::kAdd);
   migrate_ = migrate_schedule(memory_, view_);
@@ -44,16 +48,19 @@ void Rank::build_schedules() {
     return stage_schedule(tasks, device_, view_, context_);
   };
   start_stage_ = stage(plan_.start);
+  rescale_ = stage(plan_.rescale);
   plain_ = {stage(plan_.plain.middle), stage(plan_.plain.finish)};
   coupled_ = {stage(plan_.coupled.middle), stage(plan_.coupled.finish)};
 }
 
 void Rank::connect() {
-  std::vector<const Schedule*> all{&energies_schedule_, &migrate_,    &surround_, &agree_,
-                                   &momentum_,          &start_stage_};
+  std::vector<const Schedule*> all{&energies_schedule_, &migrate_,     &surround_, &agree_,
+                                   &momentum_,          &start_stage_, &rescale_};
   for (const StepStages* stages : {&plain_, &coupled_})
     all.insert(all.end(), {&stages->middle, &stages->finish});
+  offer_grids(memory_, view_, executor_.mailboxes());
   executor_.connect(all);
+  join_grids(memory_, view_, executor_.mailboxes());
 }
 
 void Rank::stage(const char* name, const std::function<void()>& body) {
@@ -62,14 +69,24 @@ void Rank::stage(const char* name, const std::function<void()>& body) {
   executor_.run(one);
 }
 
-void Rank::load(const HostState& state) {
+void Rank::load(const HostState& state, Begin begin) {
   const int64_t age = state.step - state.list_step;
   const bool continued = !state.list_positions.empty() && age >= 0 && age <= setup_.lists.life;
+  next_plans_ ? adopt_next_plan() : connect();
+  memory_.follow_conditions();
   device_.fill(slots_.faults.data(), 0, slots_.faults.bytes(), Stream::kMain);
+  const RunState before = std::exchange(state_, RunState(plan_.rebuild, plan_.rescale_every));
+  const bool goes_on = begin == Begin::kGoOn;
+  last_ = {};
+  needs_grid_ = false;
+  if (begin == Begin::kAnew) {
+    device_.fill(slots_.energy.data(), 0, slots_.energy.bytes(), Stream::kMain);
+    early_rebuilds_ = 0;
+  }
   slots_.load(continued ? state.list_positions : state.positions, state.velocities, state.step);
-  state_.load(state.step, continued ? state.list_step : state.step);
-  connect();
-  rebuild();
+  state_.load(state.step, continued ? state.list_step : state.step,
+              goes_on ? before.place() : RunState::Place::kState);
+  build_lists(goes_on && before.is_rescaled() ? Epoch::Cell::kRescaled : Epoch::Cell::kKept);
   make_room(slots_.faults.download()[0]);
   if (continued) {
     const auto atoms = slots_.atom.download();
@@ -101,14 +118,25 @@ Reach Rank::reach(int64_t step) const {
   return step % plan_.long_range_every == 0 ? Reach::kAll : Reach::kShort;
 }
 
+Rank::StepKind Rank::step_kind(int64_t step) const {
+  if (state_.is_rescaled() && step == state_.step()) return kWithEnergies;
+  return reach(step) == Reach::kAll ? kAllForces : kShortForces;
+}
+
 const Rank::StepStages& Rank::stages(int64_t step) const {
   return plan_.couples(step) ? coupled_ : plain_;
 }
 
 void Rank::run_stage(const Schedule& stage, int64_t step, ForcesAfter after) {
-  context_ = {memory_.group_work(),       memory_.groups.clear_forces(), after,
-              slots_.step.data(),         slots_.energy.data(),          step_memory_.sums.data(),
-              step_memory_.numbers.data()};
+  context_ = {memory_.group_work(),
+              memory_.groups.clear_forces(),
+              after,
+              slots_.step.data(),
+              slots_.energy.data(),
+              step_memory_.sums.data(),
+              step_memory_.numbers.data(),
+              {slots_.conditions.data(), slots_.box_before.data(),
+               view_.rank == 0 ? setup_.energy_by_density() : 0, setup_.virial_by_density()}};
   context_.groups.long_range_weight =
       reach(step) == Reach::kAll ? static_cast<float>(plan_.long_range_every) : 0;
   executor_.run(stage);
@@ -116,12 +144,18 @@ void Rank::run_stage(const Schedule& stage, int64_t step, ForcesAfter after) {
 
 void Rank::forces() {
   memory_.pairs.age = list_age();
-  executor_.run(forces_[static_cast<size_t>(reach(state_.step()))]);
+  run_forces(forces_, state_.step());
   state_.set_forces(RunState::Forces::kCurrent);
 }
 
+void Rank::run_forces(const StepForces& forces, int64_t step) {
+  const StepKind kind = step_kind(step);
+  executor_.run(forces[kind]);
+  if (kind == kWithEnergies) count_potential(+1);
+}
+
 void Rank::advance_one(const StepForces& forces, int64_t step, ForcesAfter after) {
-  executor_.run(forces[static_cast<size_t>(reach(step))]);
+  run_forces(forces, step);
   run_stage(stages(step).middle, step, after);
 }
 
@@ -142,9 +176,13 @@ void Rank::advance_recorded(int64_t steps) {
   if (state_.forces() != RunState::Forces::kCleared)
     device_.fill(slots_.force.data(), 0, slots_.force.bytes(), Stream::kMain);
   const bool rebuilds = state_.lists() == RunState::Lists::kRebuildDue;
-  const Block block{steps,      state_.step() % plan_.period(),
-                    list_age(), slots_.current,
-                    rebuilds,   rebuilds && state_.momentum() == RunState::Momentum::kToBeRemoved};
+  const Block block{steps,
+                    state_.step() % plan_.period(),
+                    list_age(),
+                    slots_.current,
+                    rebuilds,
+                    rebuilds && state_.momentum() == RunState::Momentum::kToBeRemoved,
+                    state_.is_rescaled()};
   recordings_.run(block, [&] { run_block(steps); });
   if (rebuilds) slots_.current = 1 - block.buffer;
   state_.rebuilt();
@@ -153,9 +191,11 @@ void Rank::advance_recorded(int64_t steps) {
 void Rank::run_block(int64_t steps) {
   const bool rebuilds = state_.lists() == RunState::Lists::kRebuildDue;
   if (rebuilds) {
+    if (state_.is_rescaled()) rescale_cell();
     remove_momentum();
     executor_.run(migrate_);
     executor_.run(surround_);
+    if (state_.is_rescaled()) device_.launch(slots_.check_patches());
   }
   for (int i = 0; i < steps; ++i) {
     memory_.pairs.age = list_age() + i;
@@ -175,35 +215,41 @@ void Rank::start_step() {
 void Rank::finish_step() {
   if (state_.lists() == RunState::Lists::kRebuildDue) {
     if (!validate_last_epoch()) return;
-    remove_momentum();
-    rebuild();
+    lay_out(state_.epoch().cell);
   }
   forces();
   run_stage(stages(state_.step()).finish, state_.step(), ForcesAfter::kKept);
   state_.finish_step();
 }
 
-void Rank::run(int64_t steps) {
+void Rank::run_to(int64_t target) {
   using Next = RunState::Next;
-  const int64_t target = state_.step() + steps;
   do {
-    for (Next next; (next = state_.next(target)) != Next::kNothing;) {
+    for (Next next; !needs_grid_ && (next = state_.next(target)) != Next::kNothing;) {
       if (next == Next::kStart) start_step();
       if (next == Next::kEndEpoch) end_epoch();
       if (next == Next::kAdvance) advance(std::min(target, state_.epoch().end) - state_.step());
       if (next == Next::kFinish) finish_step();
     }
-  } while (!validate_epoch());
+  } while (!needs_grid_ && !validate_epoch());
 }
 
-void Rank::evaluate() {
+void Rank::clear_energies() {
   constexpr size_t kFirst = kHeat + 1;
   device_.fill(slots_.energy.data() + kFirst, 0, slots_.energy.bytes() - kFirst * sizeof(int64_t),
                Stream::kMain);
-  memory_.pairs.age = list_age();
+}
+
+void Rank::evaluate_at(int list_age) {
+  clear_energies();
+  memory_.pairs.age = list_age;
   executor_.run(energies_schedule_);
   stage("energies",
         [&] { device_.launch(KineticEnergy{memory_.group_work(), slots_.energy.data()}); });
+}
+
+void Rank::evaluate() {
+  evaluate_at(list_age());
   state_.set_forces(RunState::Forces::kCurrent);
 }
 

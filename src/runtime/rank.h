@@ -33,10 +33,22 @@ class Rank {
  public:
   Rank(const Setup& setup, Device& device, Transport& transport, RankView view);
 
-  void load(const HostState& state);
-  void run(int64_t steps);
+  // Start from a state, under the conditions of the setup and with the plan of the last replan(). A run
+  // that goes on keeps its heat.
+  enum class Begin { kAnew, kGoOn };
+  void load(const HostState& state, Begin begin = Begin::kAnew);
+  // Up to a step, or to where another patch grid is needed: what a barostat has made of the box calls for
+  // it, and load() is to follow.
+  void run_to(int64_t target);
+  void run(int64_t steps) { run_to(step() + steps); }
+  bool needs_grid() const { return needs_grid_; }
+  Box box() const;  // that the device has
   void draw_velocities(double temperature, uint64_t seed);
-  void follow_conditions();  // those of the setup hold for the steps from here on
+  // The conditions of the setup hold for the steps from here on. Where the box is another one, atoms
+  // move with it. The epoch ends: rebuild() or load() is to follow.
+  enum class Atoms { kStay, kMoveWithBox };
+  void follow_conditions(Atoms atoms);
+  void rebuild();  // atoms to their patches, lists of the epoch that begins
 
   // Evaluate forces with energies at the current positions.
   void evaluate();
@@ -63,8 +75,11 @@ class Rank {
   std::vector<std::pair<int, int64_t>> compute_entries() const;  // compute, list entries
 
   const Executor& executor() const { return executor_; }
+  // What all ranks have, by rank: for ranks in processes of their own.
+  std::vector<Payload> gather(Payload own) { return executor_.gather(std::move(own)); }
   void start_profile();
   std::vector<Span> stop_profile();  // what took place since
+  std::vector<MessageEvent> take_message_events() { return executor_.take_events(); }
   std::vector<Span> launches() { return device_.take_spans(); }
   RankMemory& memory() { return memory_; }
   int index() const { return view_.rank; }
@@ -81,12 +96,22 @@ class Rank {
   // Steps.
   int list_age() const { return state_.list_age(setup_.lists.life); }
   Reach reach(int64_t step) const;
+  // Forces of a step: all, all but the long-range ones, or all with energies.
+  enum StepKind : size_t { kAllForces, kShortForces, kWithEnergies, kStepKinds };
+  using StepForces = std::array<Schedule, kStepKinds>;
+  StepKind step_kind(int64_t step) const;
   void forces();
-  using StepForces = std::array<Schedule, 2>;  // by Reach
+  void run_forces(const StepForces& forces, int64_t step);
   struct StepStages {
     Schedule middle, finish;
   };
   const StepStages& stages(int64_t step) const;
+  // The barostat: at the end of an epoch, before its atoms are laid out anew; and what the potential
+  // energy has become by it, once forces are there.
+  void rescale_cell();
+  void count_potential(int sign);
+  void clear_energies();
+  void evaluate_at(int list_age);
   // Steps of {forces, middle stage}; where the device prefers recorded sequences, one of them together
   // with the rebuild that is due.
   void advance(int64_t steps);
@@ -97,9 +122,10 @@ class Rank {
   void finish_step();
 
   // Epochs.
-  void rebuild();
   void adopt_next_plan();
-  void begin_epoch() { state_.begin_epoch(setup_.lists.life); }
+  void begin_epoch(Epoch::Cell cell) { state_.begin_epoch(setup_.lists.life, cell); }
+  void build_lists(Epoch::Cell cell);  // of the epoch that begins
+  void lay_out(Epoch::Cell cell);
   void end_epoch();
   // Whether an epoch's steps hold, as far as ranks agree; if not, its start is restored, or the
   // simulation has failed. The present epoch, and the one before it on a device that records.
@@ -129,7 +155,7 @@ class Rank {
   Executor executor_;
   Agreement agreed_;
   StepForces forces_, block_forces_, first_forces_;
-  Schedule energies_schedule_, migrate_, surround_, agree_, momentum_, start_stage_;
+  Schedule energies_schedule_, migrate_, surround_, agree_, momentum_, start_stage_, rescale_;
   StepStages plain_, coupled_;
 
   const bool records_;
@@ -142,6 +168,7 @@ class Rank {
     int buffer = 0;  // of the state at its end
   } last_;
   int64_t early_rebuilds_ = 0;
+  bool needs_grid_ = false;
 };
 
 }  // namespace quiltmd

@@ -18,6 +18,13 @@ std::string describe_overdue(uint32_t name) {
          " did not come within 20 seconds: its device has failed, or works on something else";
 }
 
+std::string describe_box_that_runs(int64_t step) {
+  return "step " + std::to_string(step) +
+         ": the barostat would change the box by more than 2 % at once, so far is the pressure "
+         "from "
+         "its reference: equilibrate at constant volume first, or use a longer time constant";
+}
+
 }  // namespace
 
 void Rank::check_terms() const {
@@ -38,18 +45,30 @@ void Rank::adopt_next_plan() {
   if (!next_plans_) return;
   view_.plans = std::move(*next_plans_);
   next_plans_.reset();
+  recordings_.forget();
   memory_.adopt(view_);
   build_schedules();
   connect();
 }
 
-void Rank::rebuild() {
+void Rank::rebuild() { build_lists(Epoch::Cell::kKept); }
+
+void Rank::build_lists(Epoch::Cell cell) {
   adopt_next_plan();
   executor_.run(migrate_);
   executor_.run(surround_);
   state_.set_forces(RunState::Forces::kStale);
   make_room(slots_.faults.download()[0]);
-  begin_epoch();
+  begin_epoch(cell);
+}
+
+// From the epoch that has ended to one that is under way.
+void Rank::lay_out(Epoch::Cell cell) {
+  const bool rescales = cell == Epoch::Cell::kRescaled;
+  if (rescales) rescale_cell();
+  remove_momentum();
+  build_lists(cell);
+  if (rescales) device_.launch(slots_.check_patches());
 }
 
 // Lists that did not fit: make room and build them again from the same positions.
@@ -79,13 +98,27 @@ void Rank::end_epoch() {
   if (!(records_ ? validate_last_epoch() : validate_epoch())) return;
   if (records_) last_ = {findings(), state_.epoch(), slots_.current};
   state_.end_epoch(plan_.remove_com_every);
-  if (records_) {
-    begin_epoch();
-    state_.rebuild_later();
-    return;
-  }
-  remove_momentum();
-  rebuild();
+  const auto cell = plan_.rescales(state_.step()) ? Epoch::Cell::kRescaled : Epoch::Cell::kKept;
+  if (!records_) return lay_out(cell);
+  begin_epoch(cell);
+  state_.rebuild_later();
+}
+
+// At the end of an epoch the lists are as old as they may be.
+void Rank::rescale_cell() {
+  evaluate_at(setup_.lists.life);
+  count_potential(-1);
+  run_stage(rescale_, state_.step(), ForcesAfter::kKept);
+  stage("barostat", [&] {
+    memory_.follow_box();
+    clear_energies();
+    device_.launch(memory_.groups.clear_forces());
+  });
+}
+
+void Rank::count_potential(int sign) {
+  stage("barostat",
+        [&] { device_.launch(CountPotential{slots_.energy.data(), kEnergyKinds, sign}); });
 }
 
 void Rank::remove_momentum() {
@@ -138,15 +171,17 @@ bool Rank::validate_epoch() {
 }
 
 bool Rank::holds(int64_t end) const {
-  if (agreed_.overdue) throw Error(describe_overdue(agreed_.overdue));
+  if (agreed_.overdue) throw MessageOverdue(describe_overdue(agreed_.overdue));
   if (must_be_redone(agreed_.faults, end)) return false;
   check_terms();
   return true;
 }
 
-// Back to the start of the epoch: with room for all lists, or with a shorter life for these.
+// Back to the start of the epoch: with room for all lists, with other patches, or with a shorter life
+// for these.
 void Rank::undo_epoch() {
   const Faults& f = agreed_.faults;
+  if (f.box & kBoxRuns) throw Error(describe_box_that_runs(state_.epoch().start));
   if (f.message_overflow & kMigrantMessage)
     throw Error(
         "more atoms moved from one rank to another at once than there was room for: the "
@@ -158,6 +193,11 @@ void Rank::undo_epoch() {
       make_room_for_messages();
     else
       make_room(f);
+    return;
+  }
+  if (f.box) {
+    redo_epoch(state_.epoch().end);
+    needs_grid_ = true;
     return;
   }
   // What went wrong after an atom had moved beyond the Verlet buffer may be due to that.
@@ -183,6 +223,7 @@ void Rank::redo_epoch(int64_t end) {
     device_.copy_in(slots_.step.data(), &start, sizeof(int64_t));
   });
   state_.redo(end);
+  if (state_.is_rescaled()) clear_energies();
 }
 
 void Rank::fail() const {

@@ -14,12 +14,14 @@ void Rank::draw_velocities(double temperature, uint64_t seed) {
   snapshot();
 }
 
-// A new epoch begins: the present one, if it had to be redone, would be so under these conditions.
-void Rank::follow_conditions() {
+// The present epoch, if it had to be redone, would be so under these conditions: it ends.
+void Rank::follow_conditions(Atoms atoms) {
   memory_.follow_conditions();
+  if (atoms == Atoms::kMoveWithBox)
+    stage("box",
+          [&] { device_.launch(ScaleGroups{memory_.group_work(), slots_.box_before.data()}); });
   state_.end_epoch(plan_.remove_com_every);
   remove_momentum();
-  rebuild();
 }
 
 double Rank::largest_force() {

@@ -18,12 +18,15 @@ struct Epoch {
   // Where it is redone from: the step and the place in it at which the lists were built.
   int64_t start = 0;
   enum class Place { kState, kInsideStep } place = Place::kState;
+  // Whether a barostat acted right before.
+  enum class Cell { kKept, kRescaled } cell = Cell::kKept;
 };
 
 class RunState {
  public:
   // A state, or inside of a step: positions are new, forces and the step's end are to come.
   using Place = Epoch::Place;
+  using Cell = Epoch::Cell;
   // The pair lists: good for their age; good, but atoms were moved otherwise than by steps; to be
   // rebuilt by the next block of steps.
   enum class Lists { kValid, kAtomsDisplaced, kRebuildDue };
@@ -34,7 +37,9 @@ class RunState {
   // What a run does next.
   enum class Next { kStart, kEndEpoch, kAdvance, kFinish, kNothing };
 
-  explicit RunState(RebuildPoint rebuild) : rebuild_(rebuild) {}
+  // Epochs end at all multiples of `rescale_every`, where it is not 0.
+  explicit RunState(RebuildPoint rebuild, int rescale_every = 0)
+      : rebuild_(rebuild), rescale_every_(rescale_every) {}
 
   int64_t step() const { return step_; }
   Place place() const { return place_; }
@@ -56,16 +61,21 @@ class RunState {
     return step_ < target ? Next::kAdvance : Next::kFinish;
   }
 
+  // The barostat acted, and the steps from there are not made yet: their forces come with energies.
+  bool is_rescaled() const {
+    return epoch_.cell == Cell::kRescaled && step_ == epoch_.start && place_ == epoch_.place;
+  }
+
   // A state was loaded whose lists were built at `list_step`.
-  void load(int64_t step, int64_t list_step) {
+  void load(int64_t step, int64_t list_step, Place place = Place::kState) {
     step_ = step;
-    place_ = Place::kState;
+    place_ = place;
     epoch_.begin = list_step;
   }
 
   // Lists are built here, or are so as soon as the next block of steps begins.
-  void begin_epoch(int life) {
-    epoch_ = {epoch_.begin, epoch_.begin + life, step_, place_};
+  void begin_epoch(int life, Cell cell = Cell::kKept) {
+    epoch_ = {epoch_.begin, end_of(life), step_, place_, cell};
     lists_ = Lists::kValid;
     forget_forces();
   }
@@ -113,7 +123,14 @@ class RunState {
   }
 
  private:
+  int64_t end_of(int life) const {
+    const int64_t end = epoch_.begin + life;
+    if (rescale_every_ == 0) return end;
+    return std::min(end, (epoch_.begin / rescale_every_ + 1) * rescale_every_);
+  }
+
   RebuildPoint rebuild_;
+  int rescale_every_;
   int64_t step_ = 0;
   Place place_ = Place::kState;
   Lists lists_ = Lists::kValid;

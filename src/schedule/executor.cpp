@@ -18,8 +18,8 @@ constexpr int kForkEvent = 0, kJoinEvents = 1, kFirstTaskEvent = kJoinEvents + k
 
 constexpr Stream kOtherStreams[] = {Stream::kSide, Stream::kHalo, Stream::kBoundary};
 
-// The edge of messages by which ranks tell each other where their inboxes are.
-constexpr int kAddresses = -1;
+// The edges of messages by which ranks tell each other where their inboxes are, and of what they gather.
+constexpr int kAddresses = -1, kGathered = -2;
 
 }  // namespace
 
@@ -47,7 +47,7 @@ struct Executor::Run final : Post {
 
   Key key(Edge edge, int from) const { return {owner.sequence_, {static_cast<int>(edge), from}}; }
 
-  Outlet outlet(Edge edge, int to) override { return owner.mailboxes_.outlet(edge, to); }
+  Outlet outlet(Edge edge, int to) const override { return owner.mailboxes_.outlet(edge, to); }
   Inlet inlet(Edge edge, int from) const override { return owner.mailboxes_.inlet(edge, from); }
 
   void arrive(size_t task) {
@@ -56,6 +56,8 @@ struct Executor::Run final : Post {
 
   void take(Message message) {
     const Key k{message.sequence, {message.edge, message.from}};
+    owner.note(MessageEvent::Kind::kArrived, message.edge, message.from, message.sequence,
+               message.payload.size());
     owner.arrived_[k] = std::move(message.payload);
     const auto found = waiting.find(k);
     if (found == waiting.end()) return;  // for a later run
@@ -83,16 +85,24 @@ struct Executor::Run final : Post {
       if (tasks[static_cast<size_t>(before)].stream != task.stream)
         owner.device_.wait(kFirstTaskEvent + before, task.stream);
     for (const MessageEnd& m : task.awaits)
-      if (!owner.mailboxes_.kernels_reach(m.peer))
-        owner.mailboxes_.deliver(m, owner.arrived_.at(key(m.edge, m.peer)));
+      if (!owner.mailboxes_.kernels_reach(m.peer)) {
+        const Payload& payload = owner.arrived_.at(key(m.edge, m.peer));
+        owner.note(MessageEvent::Kind::kUsed, static_cast<int>(m.edge), m.peer, owner.sequence_,
+                   payload.size());
+        owner.mailboxes_.deliver(m, payload);
+      }
   }
 
   // Send what the task has written, where that takes the host.
   void send(TaskId id) const {
     for (const MessageEnd& m : tasks[static_cast<size_t>(id)].sends)
-      if (!owner.mailboxes_.kernels_reach(m.peer))
-        owner.transport_.send(m.peer, {owner.rank_, static_cast<int>(m.edge), owner.sequence_,
-                                       owner.mailboxes_.collect(m)});
+      if (!owner.mailboxes_.kernels_reach(m.peer)) {
+        Message message{owner.rank_, static_cast<int>(m.edge), owner.sequence_,
+                        owner.mailboxes_.collect(m)};
+        owner.note(MessageEvent::Kind::kSent, message.edge, m.peer, message.sequence,
+                   message.payload.size());
+        owner.transport_.send(m.peer, std::move(message));
+      }
   }
 
   // Mark the end of a task that another stream waits for.
@@ -138,7 +148,7 @@ void Executor::run(const Schedule& schedule) {
     const double begin = clock_seconds();
     if (run.ready.empty()) {
       auto message = transport_.wait();
-      if (!message) throw PeerFailed();
+      if (!message) throw PeerFailed(transport_.failure());
       run.take(std::move(*message));
       note("wait", Stream::kMain, begin);
       continue;
@@ -190,16 +200,31 @@ void Executor::connect(const std::vector<const Schedule*>& schedules) {
     if (peer == rank_ || !mailboxes_.kernels_reach(peer)) continue;
     transport_.send(peer, {rank_, kAddresses, sequence_, mailboxes_.addresses(peer)});
   }
-  for (int peer = 0; peer < ranks_; ++peer) {
-    if (peer == rank_ || !mailboxes_.kernels_reach(peer)) continue;
-    const Key expected{sequence_, {kAddresses, peer}};
-    while (!arrived_.count(expected)) {
-      auto message = transport_.wait();
-      if (!message) throw PeerFailed();
-      arrived_[{message->sequence, {message->edge, message->from}}] = std::move(message->payload);
-    }
-    mailboxes_.learn_addresses(peer, arrived_.extract(expected).mapped());
+  for (int peer = 0; peer < ranks_; ++peer)
+    if (peer != rank_ && mailboxes_.kernels_reach(peer))
+      mailboxes_.learn_addresses(peer, await(peer, kAddresses));
+}
+
+std::vector<Payload> Executor::gather(Payload own) {
+  std::vector<Payload> all(static_cast<size_t>(ranks_));
+  for (int peer = 0; peer < ranks_; ++peer)
+    if (peer != rank_) transport_.send(peer, {rank_, kGathered, sequence_, own});
+  for (int peer = 0; peer < ranks_; ++peer)
+    if (peer != rank_) all[static_cast<size_t>(peer)] = await(peer, kGathered);
+  all[static_cast<size_t>(rank_)] = std::move(own);
+  ++sequence_;
+  return all;
+}
+
+// A message outside schedules.
+Payload Executor::await(int from, int edge) {
+  const Key expected{sequence_, {edge, from}};
+  while (!arrived_.count(expected)) {
+    auto message = transport_.wait();
+    if (!message) throw PeerFailed(transport_.failure());
+    arrived_[{message->sequence, {message->edge, message->from}}] = std::move(message->payload);
   }
+  return std::move(arrived_.extract(expected).mapped());
 }
 
 void Executor::note(const std::string& name, Stream stream, double begin) {
@@ -210,8 +235,13 @@ void Executor::note(const std::string& name, Stream stream, double begin) {
   if (keeps_spans_) spans_.push_back({name, stream, begin, end});
 }
 
+void Executor::note(MessageEvent::Kind kind, int edge, int peer, int64_t sequence, size_t bytes) {
+  if (keeps_spans_) events_.push_back({kind, edge, peer, sequence, bytes, clock_seconds()});
+}
+
 void Executor::start_spans() {
   spans_.clear();
+  events_.clear();
   keeps_spans_ = true;
 }
 
@@ -219,5 +249,7 @@ std::vector<Span> Executor::take_spans() {
   keeps_spans_ = false;
   return std::exchange(spans_, {});
 }
+
+std::vector<MessageEvent> Executor::take_events() { return std::exchange(events_, {}); }
 
 }  // namespace quiltmd

@@ -2,8 +2,9 @@
 // The executor: an event loop that runs, of all tasks whose inputs have arrived, the one with the
 // highest priority, and looks for messages in between. Tasks on different streams of the device are
 // ordered by events. Messages that kernels write into the memory of other devices need no host: the
-// tasks that await them are launched at once, and their kernels wait. While the device records, the same loop writes the schedule into a recording
-// (a CUDA graph), so that a step is described, ordered and lowered in one way.
+// tasks that await them are launched at once, and their kernels wait. While the device records, the
+// same loop writes the schedule into a recording (a CUDA graph), so that a step is described, ordered
+// and lowered in one way.
 #pragma once
 
 #include <map>
@@ -12,7 +13,9 @@
 #include <utility>
 #include <vector>
 
+#include "math/error.h"
 #include "schedule/mailboxes.h"
+#include "schedule/message_events.h"
 
 namespace quiltmd {
 
@@ -22,8 +25,13 @@ struct TaskTime {
 };
 
 // Another rank failed; this one only stops.
-struct PeerFailed : std::runtime_error {
-  PeerFailed() : std::runtime_error("another rank failed") {}
+struct PeerFailed : Error {
+  using Error::Error;
+};
+
+// A rank's kernels have waited for a message of another rank for too long.
+struct MessageOverdue : Error {
+  using Error::Error;
 };
 
 class Executor {
@@ -41,6 +49,9 @@ class Executor {
   // Whether the host is not involved in any message.
   bool kernels_reach_all() const;
 
+  // What all ranks have, by rank. All call this together, while none runs a schedule.
+  std::vector<Payload> gather(Payload own);
+
   // Run all tasks of a schedule once. Every rank runs its schedule of the same sequence number.
   void run(const Schedule& schedule);
 
@@ -50,15 +61,18 @@ class Executor {
   // Time spent, by task name; "wait" is time with nothing to run.
   const std::map<std::string, TaskTime>& times() const { return times_; }
 
-  // The same one by one, from start_spans() on; take_spans() ends it.
+  // The same one by one, and what happened to messages, from start_spans() on; take_spans() ends it.
   void start_spans();
   std::vector<Span> take_spans();
+  std::vector<MessageEvent> take_events();  // after take_spans()
 
  private:
   struct Run;
   void fork(const Run& run);
   void join(const Run& run);
+  Payload await(int from, int edge);
   void note(const std::string& name, Stream stream, double begin);
+  void note(MessageEvent::Kind kind, int edge, int peer, int64_t sequence, size_t bytes);
 
   int rank_, ranks_;
   Device& device_;
@@ -70,6 +84,7 @@ class Executor {
   std::map<std::string, TaskTime> times_;
   bool keeps_spans_ = false;
   std::vector<Span> spans_;
+  std::vector<MessageEvent> events_;
 };
 
 }  // namespace quiltmd

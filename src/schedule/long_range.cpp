@@ -5,91 +5,30 @@
 // ranks.
 #include "schedule/long_range.h"
 
-#include "computes/pme/exchange_operations.h"
-#include "computes/pme/setup.h"
+#include <algorithm>
+
+#include "schedule/grid_shares.h"
 
 namespace quiltmd {
 namespace {
 
-struct Range {
-  int first, count;
-};
-
-Range share(int total, int rank, int ranks) {
-  const int first = static_cast<int>(static_cast<int64_t>(total) * rank / ranks);
-  const int end = static_cast<int>(static_cast<int64_t>(total) * (rank + 1) / ranks);
-  return {first, end - first};
+// Whether kernels write into the grids of all other ranks, and not only into messages.
+bool works_directly(const RankView& view) {
+  return view.mesh == MeshSharing::kDistributed && view.ranks > 1 && !view.host_carries &&
+         view.ranks <= kMostMarks + 1;
 }
 
-// Planes among `of` that atoms of the owned patches of a plan reach, however far (up to the list
-// buffer, beyond which a step is not valid, and a hydrogen group's radius) they stick out.
-std::vector<int> reached_planes(const RankMemory& m, const RankPlan& plan, Range of) {
-  const int n = m.mesh->grid.nx;
-  const PatchGrid& patches = m.setup.grid;
-  const double margin = m.setup.group_radius + m.setup.ages.limit.back();
-  const double beyond = margin / (patches.cells.x * patches.least_width);  // in any box that serves
-  std::vector<char> reached(static_cast<size_t>(n), 0);
-  for (const int patch : plan.owned) {
-    const PlaneRange range = pme_plane_range(m.mesh->grid, patches.cell(patch).x, beyond);
-    for (int i = 0; i < range.count; ++i) reached[static_cast<size_t>((range.first + i) % n)] = 1;
-  }
-  std::vector<int> planes;
-  for (int plane = of.first; plane < of.first + of.count; ++plane)
-    if (reached[static_cast<size_t>(plane)]) planes.push_back(plane);
-  return planes;
-}
-
-// Adds tasks for one rank; every hop is one method.
+// Adds tasks for one rank; every hop is one method of those that inherit from this.
 class LongRange {
  public:
   LongRange(Schedule& schedule, RankMemory& memory, const RankView& view, Energies energies)
-      : s_(schedule), m_(memory), view_(view), energies_(energies) {
-    plane_size_ = int64_t{m_.mesh->grid.ny} * m_.mesh->grid.nz;
-  }
+      : s_(schedule), m_(memory), view_(view), shares_(memory, view), energies_(energies) {}
 
-  LongRangeTasks add() {
-    const std::vector<TaskId> charges = spread();
-    // Where kernels wait for messages, those behind have found room by then.
-    const TaskId charged = view_.host_carries ? charges.front() : charges.back();
-    return {charged, gather(inverse(convolve(transform(charges))))};
-  }
-
- private:
+ protected:
   TaskId task(const char* name, std::vector<TaskId> after, std::function<void(Post&)> run,
               std::vector<MessageEnd> awaits = {}, std::vector<MessageEnd> sends = {}) {
     return s_.add({name, Priority::kLongRange, Stream::kMain, std::move(after), std::move(run),
                    std::move(awaits), std::move(sends)});
-  }
-  const RankPlan& plan_of(int rank) const { return view_.plans[static_cast<size_t>(rank)]; }
-  bool replicated() const { return view_.mesh == MeshSharing::kReplicated; }
-  Range part_of(int total, int rank) const {
-    return replicated() ? Range{0, total} : share(total, rank, view_.ranks);
-  }
-  Range planes_of(int rank) const { return part_of(m_.mesh->grid.nx, rank); }
-  Range lines_of(int rank) const { return part_of(m_.mesh->grid.ny, rank); }
-  // Those with which parts of the grid are exchanged once charges are known.
-  std::vector<int> sharers() const { return replicated() ? std::vector<int>{} : view_.peers(); }
-
-  // Of replicated lines one rank adds the energy.
-  Energies own_energies() const {
-    return replicated() && view_.rank != 0 ? Energies::kSkip : energies_;
-  }
-
-  // Whole planes of a real grid, among those that `owner` transforms, that atoms of `user` reach.
-  GridPart reached(int user, int owner) const {
-    const auto& planes = m_.mesh->number_list(reached_planes(m_, plan_of(user), planes_of(owner)));
-    return {planes.data(), static_cast<int>(planes.size()), plane_size_, 0,
-            static_cast<int>(plane_size_)};
-  }
-  // Of the planes that one rank transforms, the lines of another.
-  GridPart crossing(int planes, int lines) const {
-    const Range x = planes_of(planes), y = lines_of(lines);
-    std::vector<int32_t> numbers;
-    for (int i = 0; i < x.count; ++i) numbers.push_back(x.first + i);
-    const auto& list = m_.mesh->number_list(numbers);
-    const int64_t row = int64_t{2} * (m_.mesh->grid.nz / 2 + 1);
-    return {list.data(), x.count, row * m_.mesh->grid.ny, row * y.first,
-            static_cast<int>(row) * y.count};
   }
 
   // Tasks that send a part of a grid, and that receive one with Op; none for parts without planes.
@@ -115,50 +54,82 @@ class LongRange {
                          {{edge, peer, words}}));
   }
 
-  std::vector<TaskId> spread() {
+  // The charges of all ranks on the planes of this one.
+  std::vector<TaskId> charges() {
     MeshMemory& mesh = *m_.mesh;
     const TaskId spread =
         task("pme.spread", {}, [&m = m_](Post&) { m.device.launch(m.mesh->spread_charges()); });
     for (const int peer : view_.peers())
-      send("pme.charges.send", Edge::kCharges, peer, spread, reached(view_.rank, peer),
+      send("pme.charges.send", Edge::kCharges, peer, spread, shares_.reached_part(view_.rank, peer),
            mesh.charges.data(), &charges_sent_);
     std::vector<TaskId> own{spread};
     own.insert(own.end(), charges_sent_.begin(), charges_sent_.end());
     std::vector<TaskId> ready = own;
     for (const int peer : view_.peers())
-      receive<AddGrid>("pme.charges.receive", Edge::kCharges, peer, own, reached(peer, view_.rank),
-                       mesh.charges.data(), ready);
+      receive<AddGrid>("pme.charges.receive", Edge::kCharges, peer, own,
+                       shares_.reached_part(peer, view_.rank), mesh.charges.data(), ready);
     return ready;
+  }
+
+  Schedule& s_;
+  RankMemory& m_;
+  const RankView& view_;
+  const GridShares shares_;
+  Energies energies_;
+  std::vector<TaskId> charges_sent_;  // after these they may be cleared
+};
+
+// Parts of spectra and potentials are sent and received as messages.
+class ThroughMessages : LongRange {
+ public:
+  using LongRange::LongRange;
+
+  LongRangeTasks add() {
+    const std::vector<TaskId> ready = charges();
+    // Where kernels wait for messages, those behind have found room by then.
+    const TaskId charged = view_.host_carries ? ready.front() : ready.back();
+    return {charged, gather(inverse(convolve(transform(ready))))};
+  }
+
+ private:
+  // Those with which parts of the grid are exchanged once charges are known.
+  std::vector<int> sharers() const {
+    return shares_.replicated() ? std::vector<int>{} : view_.peers();
+  }
+  // Of replicated lines one rank adds the energy.
+  Energies own_energies() const {
+    return shares_.replicated() && view_.rank != 0 ? Energies::kSkip : energies_;
   }
 
   std::vector<TaskId> transform(std::vector<TaskId> after) {
     void* const spectrum = m_.mesh->spectrum.data();
     const TaskId planes =
-        task("pme.planes", std::move(after), [&m = m_, r = planes_of(view_.rank)](Post&) {
+        task("pme.planes", std::move(after), [&m = m_, r = shares_.planes_of(view_.rank)](Post&) {
           m.device.launch(m.mesh->transform_planes(r.first, r.count));
         });
     std::vector<TaskId> ready{planes};
     for (const int peer : sharers()) {
-      send("pme.spectrum.send", Edge::kSpectrum, peer, planes, crossing(view_.rank, peer),
-           spectrum);
+      send("pme.spectrum.send", Edge::kSpectrum, peer, planes,
+           shares_.crossing_part(view_.rank, peer), spectrum);
       receive<ReceiveGrid>("pme.spectrum.receive", Edge::kSpectrum, peer, {},
-                           crossing(peer, view_.rank), spectrum, ready);
+                           shares_.crossing_part(peer, view_.rank), spectrum, ready);
     }
     return ready;
   }
 
   std::vector<TaskId> convolve(std::vector<TaskId> after) {
     void* const spectrum = m_.mesh->spectrum.data();
-    const TaskId lines = task("pme.lines", std::move(after),
-                              [&m = m_, r = lines_of(view_.rank), e = own_energies()](Post&) {
-                                m.device.launch(m.mesh->convolve_lines(r.first, r.count, e));
-                              });
+    const TaskId lines =
+        task("pme.lines", std::move(after),
+             [&m = m_, r = shares_.lines_of(view_.rank), e = own_energies()](Post&) {
+               m.device.launch(m.mesh->convolve_lines(r.first, r.count, e));
+             });
     std::vector<TaskId> ready{lines};
     for (const int peer : sharers()) {
-      send("pme.spectrum.return", Edge::kSpectrumBack, peer, lines, crossing(peer, view_.rank),
-           spectrum);
+      send("pme.spectrum.return", Edge::kSpectrumBack, peer, lines,
+           shares_.crossing_part(peer, view_.rank), spectrum);
       receive<ReceiveGrid>("pme.spectrum.back", Edge::kSpectrumBack, peer, {lines},
-                           crossing(view_.rank, peer), spectrum, ready);
+                           shares_.crossing_part(view_.rank, peer), spectrum, ready);
     }
     return ready;
   }
@@ -166,15 +137,15 @@ class LongRange {
   std::vector<TaskId> inverse(std::vector<TaskId> after) {
     float* const potential = m_.mesh->potential.data();
     const TaskId planes =
-        task("pme.inverse", std::move(after), [&m = m_, r = planes_of(view_.rank)](Post&) {
+        task("pme.inverse", std::move(after), [&m = m_, r = shares_.planes_of(view_.rank)](Post&) {
           m.device.launch(m.mesh->inverse_planes(r.first, r.count));
         });
     std::vector<TaskId> ready{planes};
     for (const int peer : sharers()) {
-      send("pme.potential.send", Edge::kPotential, peer, planes, reached(peer, view_.rank),
-           potential);
+      send("pme.potential.send", Edge::kPotential, peer, planes,
+           shares_.reached_part(peer, view_.rank), potential);
       receive<ReceiveGrid>("pme.potential.receive", Edge::kPotential, peer, {},
-                           reached(view_.rank, peer), potential, ready);
+                           shares_.reached_part(view_.rank, peer), potential, ready);
     }
     return ready;
   }
@@ -184,20 +155,131 @@ class LongRange {
     return task("pme.gather", std::move(after),
                 [&m = m_](Post&) { m.device.launch(m.mesh->gather_forces()); });
   }
+};
 
-  Schedule& s_;
-  RankMemory& m_;
-  const RankView& view_;
-  Energies energies_;
-  int64_t plane_size_ = 0;            // values of a plane of a real grid
-  std::vector<TaskId> charges_sent_;  // after these they may be cleared
+// Kernels write into the spectra and potentials of other ranks, and marks say when they have.
+class Directly : LongRange {
+ public:
+  using LongRange::LongRange;
+
+  LongRangeTasks add() {
+    // Beside what is large the transform of planes would take several times as long, and other ranks
+    // wait for it.
+    const TaskId planes = transform(charges());
+    return {planes, gather(inverse(convolve(planes)))};
+  }
+
+ private:
+  // A mark to or from each of these.
+  static std::vector<MessageEnd> marks(Edge edge, const std::vector<int>& peers) {
+    std::vector<MessageEnd> ends;
+    for (const int peer : peers) ends.push_back({edge, peer, 1});
+    return ends;
+  }
+  static void put(MarksSent& marks, const Post& post, Edge edge, const std::vector<int>& to) {
+    for (const int peer : to) marks.to[marks.count++] = post.outlet(edge, peer);
+  }
+  static void put(MarksAwaited& marks, const Post& post, Edge edge, const std::vector<int>& from) {
+    for (const int peer : from) marks.from[marks.count++] = post.inlet(edge, peer);
+  }
+  // Whose atoms reach planes of this rank, and whose planes its atoms reach.
+  std::vector<int> users() const {
+    return peers_that([this](int peer) { return !shares_.reached(peer, view_.rank).empty(); });
+  }
+  std::vector<int> owners() const {
+    return peers_that([this](int peer) { return !shares_.reached(view_.rank, peer).empty(); });
+  }
+  template <class Test>
+  std::vector<int> peers_that(Test test) const {
+    std::vector<int> found;
+    for (const int peer : view_.peers())
+      if (test(peer)) found.push_back(peer);
+    return found;
+  }
+
+  TaskId transform(std::vector<TaskId> after) {
+    return task(
+        "pme.planes", std::move(after),
+        [&m = m_, r = shares_.planes_of(view_.rank), all = view_.peers()](Post& post) {
+          TransformPlanesDirectly op = m.mesh->transform_planes_directly(r.first, r.count);
+          put(op.marks, post, Edge::kSpectrum, all);
+          m.device.launch(op);
+        },
+        {}, marks(Edge::kSpectrum, view_.peers()));
+  }
+
+  TaskId convolve(TaskId after) {
+    return task(
+        "pme.lines", {after},
+        [&m = m_, r = shares_.lines_of(view_.rank), e = energies_,
+         all = view_.peers()](Post& post) {
+          ConvolveLinesDirectly op = m.mesh->convolve_lines_directly(r.first, r.count, e);
+          put(op.awaited, post, Edge::kSpectrum, all);
+          put(op.marks, post, Edge::kSpectrumBack, all);
+          m.device.launch(op);
+        },
+        marks(Edge::kSpectrum, view_.peers()), marks(Edge::kSpectrumBack, view_.peers()));
+  }
+
+  TaskId inverse(TaskId after) {
+    return task(
+        "pme.inverse", {after},
+        [&m = m_, r = shares_.planes_of(view_.rank), all = view_.peers(),
+         to = users()](Post& post) {
+          InversePlanesDirectly op = m.mesh->inverse_planes_directly(r.first, r.count);
+          put(op.awaited, post, Edge::kSpectrumBack, all);
+          put(op.marks, post, Edge::kPotential, to);
+          m.device.launch(op);
+        },
+        marks(Edge::kSpectrumBack, view_.peers()), marks(Edge::kPotential, users()));
+  }
+
+  TaskId gather(TaskId last) {
+    std::vector<TaskId> after = charges_sent_;
+    after.push_back(last);
+    return task(
+        "pme.gather", std::move(after),
+        [&m = m_, from = owners()](Post& post) {
+          GatherForcesDirectly op = m.mesh->gather_forces_directly();
+          put(op.awaited, post, Edge::kPotential, from);
+          m.device.launch(op);
+        },
+        marks(Edge::kPotential, owners()));
+  }
 };
 
 }  // namespace
 
 LongRangeTasks add_long_range(Schedule& schedule, RankMemory& memory, const RankView& view,
                               Energies energies) {
-  return LongRange(schedule, memory, view, energies).add();
+  if (works_directly(view)) return Directly(schedule, memory, view, energies).add();
+  return ThroughMessages(schedule, memory, view, energies).add();
+}
+
+void offer_grids(const RankMemory& memory, const RankView& view, Mailboxes& mailboxes) {
+  if (!memory.mesh || !works_directly(view)) return;
+  mailboxes.offer(Edge::kSpectrum, memory.mesh->spectrum.data());
+  mailboxes.offer(Edge::kPotential, memory.mesh->potential.data());
+}
+
+void join_grids(RankMemory& memory, const RankView& view, const Mailboxes& mailboxes) {
+  if (!memory.mesh || !works_directly(view)) return;
+  MeshMemory& mesh = *memory.mesh;
+  const GridShares shares(memory, view);
+  const SpectrumOf own{mesh.spectrum.data()};
+  std::vector<SpectrumOf> lines(static_cast<size_t>(mesh.grid.ny), own);
+  std::vector<SpectrumOf> planes(static_cast<size_t>(mesh.grid.nx), own);
+  std::vector<std::vector<PotentialOf>> copies(planes.size());
+  for (const int peer : view.peers()) {
+    const SpectrumOf spectrum{static_cast<Complex*>(mailboxes.offered(Edge::kSpectrum, peer))};
+    const PotentialOf potential{static_cast<float*>(mailboxes.offered(Edge::kPotential, peer))};
+    const auto y = shares.lines_of(peer), x = shares.planes_of(peer);
+    std::fill_n(lines.begin() + y.first, y.count, spectrum);
+    std::fill_n(planes.begin() + x.first, x.count, spectrum);
+    for (const int32_t plane : shares.reached(peer, view.rank))
+      copies[static_cast<size_t>(plane)].push_back(potential);
+  }
+  mesh.work_together(lines, planes, copies);
 }
 
 }  // namespace quiltmd

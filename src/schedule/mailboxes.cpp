@@ -9,12 +9,12 @@
 namespace quiltmd {
 namespace {
 
-// An inbox as another rank is told of it.
+// An inbox, or an array that is offered, as another rank is told of it.
 struct Address {
   int32_t edge;
-  int32_t padding;
-  uint64_t words;  // as a number
-  int64_t stride;
+  int32_t is_inbox;
+  uint64_t memory;  // the pointer as a number
+  int64_t stride;   // of an inbox
 };
 
 }  // namespace
@@ -43,8 +43,10 @@ Payload Mailboxes::addresses(int for_rank) const {
   std::vector<Address> all;
   for (const auto& [key, box] : inboxes_)
     if (key.second == for_rank)
-      all.push_back({static_cast<int32_t>(key.first), 0,
+      all.push_back({static_cast<int32_t>(key.first), 1,
                      reinterpret_cast<uint64_t>(box.words.data()), box.stride()});
+  for (const auto& [edge, array] : offered_)
+    all.push_back({static_cast<int32_t>(edge), 0, reinterpret_cast<uint64_t>(array), 0});
   Payload payload(all.size() * sizeof(Address));
   if (!all.empty()) std::memcpy(payload.data(), all.data(), payload.size());
   return payload;
@@ -54,8 +56,11 @@ void Mailboxes::learn_addresses(int of_rank, const Payload& addresses) {
   for (size_t at = 0; at < addresses.size(); at += sizeof(Address)) {
     Address a;
     std::memcpy(&a, addresses.data() + at, sizeof a);
-    remote_[{static_cast<Edge>(a.edge), of_rank}] = {reinterpret_cast<MessageWord*>(a.words),
-                                                     a.stride};
+    const Key key{static_cast<Edge>(a.edge), of_rank};
+    if (a.is_inbox)
+      remote_[key] = {reinterpret_cast<MessageWord*>(a.memory), a.stride};
+    else
+      remote_arrays_[key] = reinterpret_cast<void*>(a.memory);
   }
 }
 

@@ -22,12 +22,15 @@ class Mailboxes {
 
   // Room for the messages of a schedule.
   void make_room(const Schedule& schedule);
+  // An array into which kernels of other ranks write what messages of an edge stand for.
+  void offer(Edge edge, void* array) { offered_[edge] = array; }
   // What kernels of other ranks need to know to write here; and what is known of theirs. Between the
   // two, every rank tells every other that its kernels reach.
   Payload addresses(int for_rank) const;
   void learn_addresses(int of_rank, const Payload& addresses);
 
   bool kernels_reach(int peer) const { return transport_.kernels_reach(peer); }
+  void* offered(Edge edge, int by) const { return remote_arrays_.at({edge, by}); }
 
   // For messages of the schedule that runs: `edges` counts those of each edge that went before.
   Outlet outlet(Edge edge, int to) const;
@@ -66,6 +69,8 @@ class Mailboxes {
   Transport& transport_;
   std::map<Key, Box> inboxes_, outboxes_;
   std::map<Key, Remote> remote_;
+  std::map<Edge, void*> offered_;
+  std::map<Key, void*> remote_arrays_;
   Buffer<uint32_t> numbers_;  // by edge; what recordings have counted
   Counts counted_{};          // the same, as the host knows it
   Counts more_{};             // since

@@ -56,8 +56,13 @@ RankMemory::RankMemory(const Setup& shared, Device& on)
 }
 
 void RankMemory::follow_conditions() {
-  slots.set_conditions(setup.plan.bath);
-  if (mesh) mesh->follow_box();
+  slots.set_conditions(setup.plan.bath, setup.plan.pressure_bath);
+  if (mesh) mesh->follow_grid();
+}
+
+void RankMemory::follow_box() {
+  device.launch(slots.shift_patches());
+  if (mesh) device.launch(mesh->follow_box());
 }
 
 std::vector<int> RankView::peers() const {
@@ -75,6 +80,7 @@ std::vector<int32_t> RankView::owners(int patches) const {
 }
 
 void RankMemory::adopt(const RankView& view) {
+  slots.follow_grid();
   const RankPlan& plan = view.plan();
   slots.adopt(plan);
   exchange.adopt(plan, view.ranks, view.owners(slots.patch_grid.size()), view.room);

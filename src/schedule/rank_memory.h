@@ -41,7 +41,10 @@ struct RankMemory {
 
   // The conditions are those of the setup from here on.
   void follow_conditions();
-  // Take over a plan: which patches are owned, which are proxies, which computes are made here.
+  // What depends on the box follows that of the conditions, which a barostat has changed.
+  void follow_box();
+  // Take over a plan for the patch grid of the setup: which patches are owned, which are proxies, which
+  // computes are made here. Some buffers are made anew.
   void adopt(const RankView& view);
   const RankPlan& plan() const { return slots.plan(); }
   // For the step after which the lists are a step older than pairs.age.

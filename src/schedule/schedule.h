@@ -48,7 +48,7 @@ struct MessageEnd {
 class Post {
  public:
   virtual ~Post() = default;
-  virtual Outlet outlet(Edge edge, int to) = 0;
+  virtual Outlet outlet(Edge edge, int to) const = 0;
   virtual Inlet inlet(Edge edge, int from) const = 0;
 };
 

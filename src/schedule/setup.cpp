@@ -9,6 +9,7 @@
 
 #include "computes/bonded/excluded_pairs.h"
 #include "computes/pme/setup.h"
+#include "integrators/constraint_loss.h"
 
 namespace quiltmd {
 namespace {
@@ -81,22 +82,28 @@ ListAges list_ages(const ListSettings& lists, double cutoff, const StepPlan& pla
   return ages;
 }
 
+void find_constants(Setup& setup) {
+  const Constant ewald = ewald_constant(setup.system, setup.nonbonded, 1);
+  setup.self_energy = ewald.energy - ewald.virial;
+  setup.background = {ewald.virial, ewald.virial};
+  setup.dispersion = dispersion_constant(setup.system, setup.nonbonded, 1);
+}
+
 }  // namespace
 
-void set_box(Setup& setup, const Box& box) {
+void set_box(Setup& setup, const Box& box, std::optional<Int3> cells) {
   const NonbondedSettings& nonbonded = setup.nonbonded;
   const double reach = nonbonded.cutoff + setup.lists.buffer + 2 * setup.group_radius;
   setup.grid = make_patch_grid(box, nonbonded.cutoff, reach, setup.lists.away,
-                               setup.term_span + 2 * setup.group_radius);
-  const Constant ewald = ewald_constant(setup.system, nonbonded, box.volume());
-  const Constant dispersion = dispersion_constant(setup.system, nonbonded, box.volume());
-  setup.constant_energy = ewald.energy;
-  setup.dispersion_energy = dispersion.energy;
-  setup.constant_virial = ewald.virial + dispersion.virial;
+                               setup.term_span + 2 * setup.group_radius, cells);
+  setup.constant_energy = setup.self_energy + setup.background.energy / box.volume();
+  setup.dispersion_energy = setup.dispersion.energy / box.volume();
+  setup.constant_virial = setup.virial_by_density() / box.volume();
 }
 
 Setup make_setup(System system, const NonbondedSettings& nonbonded,
-                 const IntegratorSettings& integrator, const ListSettings& lists, const Box& box) {
+                 const IntegratorSettings& integrator, const ListSettings& lists, const Box& box,
+                 std::optional<Int3> cells) {
   Setup setup;
   setup.system = std::move(system);
   setup.nonbonded = nonbonded;
@@ -105,11 +112,13 @@ Setup make_setup(System system, const NonbondedSettings& nonbonded,
   setup.degrees_of_freedom =
       3 * setup.system.atom_count() - static_cast<int>(setup.system.constraints.size());
   setup.plan = make_step_plan(integrator, setup.degrees_of_freedom);
+  setup.turning = turning_of_constraints(setup.system);
   setup.lists = resolve(lists, setup.plan);
   setup.ages = list_ages(setup.lists, nonbonded.cutoff, setup.plan);
   setup.group_radius = radius_of_groups(setup.system);
   if (nonbonded.pme) check_pme_grid(nonbonded.order, nonbonded.grid);
-  set_box(setup, box);
+  find_constants(setup);
+  set_box(setup, box, cells);
   setup.packed_pairs = pack_pairs(setup.system, nonbonded);
   setup.pairs = pair_parameters(setup.system, nonbonded, setup.packed_pairs.form);
   const auto& masses = setup.system.masses;

@@ -4,7 +4,7 @@
 #pragma once
 
 #include <cstdint>
-
+#include <optional>
 #include <vector>
 
 #include "computes/nonbonded/list_ages.h"
@@ -34,17 +34,27 @@ struct Setup {
   double term_span = 0;     // atoms of an excluded pair that is a term may be so far apart, nm
   double total_mass = 0;
   int degrees_of_freedom = 0;    // three for each atom less one for each constraint
+  double turning = 0;            // turning_of_constraints(), 1/(amu nm^2)
   double constant_energy = 0;    // Ewald self and background energy, kJ/mol
   double dispersion_energy = 0;  // kJ/mol
   double constant_virial = 0;    // of both, each element of the diagonal, kJ/mol
+  // Of which these do not depend on the volume, and these are multiplied by its inverse, kJ/mol nm^3.
+  double self_energy = 0;
+  Constant background, dispersion;
+  double energy_by_density() const { return background.energy + dispersion.energy; }
+  double virial_by_density() const { return background.virial + dispersion.virial; }
+
+  double constraint_loss() const { return plan.constraint_loss * turning; }  // kJ/mol, in a step
 };
 
-// The box is another one from here on: what follows from it does so, too. Throws Error, and changes
-// nothing, when it does not suit the cutoff or the lists.
-void set_box(Setup& setup, const Box& box);
+// The box is another one from here on: what follows from it does so, too. `cells`: of the patch grid so
+// far, if there is one. Throws Error, and changes nothing, when the box does not suit the cutoff or the
+// lists.
+void set_box(Setup& setup, const Box& box, std::optional<Int3> cells);
 
 // Derive a setup. Throws Error when the box does not suit the cutoff or the lists.
 Setup make_setup(System system, const NonbondedSettings& nonbonded,
-                 const IntegratorSettings& integrator, const ListSettings& lists, const Box& box);
+                 const IntegratorSettings& integrator, const ListSettings& lists, const Box& box,
+                 std::optional<Int3> cells = {});
 
 }  // namespace quiltmd

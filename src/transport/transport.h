@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace quiltmd {
@@ -30,8 +31,10 @@ class Transport {
   virtual std::optional<Message> poll() = 0;
   // Block until a message has arrived or the transport was closed (then nothing).
   virtual std::optional<Message> wait() = 0;
-  // Wake all ranks that wait: one of them has failed.
+  // Wake all ranks that wait: this one has failed.
   virtual void close() = 0;
+  // After wait() without a message: which rank failed, as far as is known.
+  virtual std::string failure() const { return "another rank failed"; }
   // Whether kernels of this rank write to memory of that one's device, and the other way round.
   virtual bool kernels_reach(int peer) const = 0;
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The stages of a step: from the same state and forces, the motion of the CPU kernels.
+#include "integrators/cell_rescaling.h"
 #include "one_rank.h"
 #include "suites.h"
 
@@ -242,6 +243,65 @@ void minimisation_agrees(Pair devices, const Input& in) {
   twins.check(1e-9, 1e-9);
 }
 
+// Groups go with the box on any device, and lie where the layout finds them in the new one.
+void groups_move_with_the_box(Pair devices, const Input& in) {
+  Twins twins(devices, in);
+  twins.both([](OneRank& r) {
+    Conditions now = r.conditions.download()[0];
+    r.box_before.upload({now.box});
+    now.box = {1.1 * now.box.ax, 0.2, 0.95 * now.box.by, -0.1, 0.3, 1.02 * now.box.cz};
+    r.conditions.upload({now});
+    r.device.launch(ScaleGroups{r.work(), r.box_before.data()});
+  });
+  twins.check(1e-12, 0);
+  const auto moved = twins.ours.by_atom(twins.ours.position());
+  CHECK(Twins::apart(moved, in.positions) > 0.01);
+  twins.both([](OneRank& r) { r.lay_out(); });
+  twins.check(1e-12, 0);
+  CHECK(same_bits(twins.ours.by_atom(twins.ours.position()), moved));
+}
+
+// A barostat on any device: the box, what follows from it, positions, velocities and heat.
+void cells_are_rescaled(Pair devices, const Input& in) {
+  Twins twins(devices, in);
+  std::vector<Conditions> now[2];
+  std::vector<int64_t> heat[2];
+  int which = 0;
+  twins.both([&](OneRank& r) {
+    Conditions given = r.conditions.download()[0];
+    given.bath.thermal = kThermal;
+    given.box.bx = 0.2;
+    for (int d = 0; d < 3; ++d) {
+      given.pressure_bath.pressure[d] = 0.1 * d;
+      given.pressure_bath.mobility[d] = 1e-4;
+    }
+    r.conditions.upload({given});
+    const Buffer<int64_t> tensors(r.device, std::vector<int64_t>(2 * Symmetric::kParts, 1ll << 34));
+    const Buffer<int64_t> step(r.device, std::vector<int64_t>{40});
+    Buffer<int64_t> energy(r.device, std::vector<int64_t>{0});
+    const CellWork cell{r.conditions.data(), r.box_before.data(), 1e3, 1e2};
+    r.device.launch(RescaleCell{cell,
+                                tensors.data(),
+                                {0, 0, 2},
+                                CellNoise::kThermal,
+                                9,
+                                step.data(),
+                                r.faults.data(),
+                                energy.data()});
+    r.device.launch(RescaleGroups{r.work(), r.box_before.data(), energy.data()});
+    r.device.launch(r.shift_patches());
+    now[which] = r.conditions.download();
+    heat[which++] = energy.download();
+  });
+  const Box &ours = now[0][0].box, &theirs = now[1][0].box;
+  CHECK_NEAR(ours.ax, theirs.ax, 1e-12);
+  CHECK_NEAR(ours.cz, theirs.cz, 1e-12);
+  CHECK_NEAR(ours.bx / ours.ax, 0.2 / kBox.ax, 1e-12);
+  CHECK(ours.ax != kBox.ax && ours.ax / kBox.ax != ours.cz / kBox.cz);
+  CHECK_NEAR(from_fixed(heat[0][0], kEnergyScale), from_fixed(heat[1][0], kEnergyScale), 1e-6);
+  twins.check(1e-12, 1e-12);
+}
+
 void states_are_set(Pair devices) {
   const Input in(8);
   Twins twins(devices, in);
@@ -312,6 +372,8 @@ std::vector<Case> motion_cases(Pair devices) {
       {"minimisation agrees", [devices] { minimisation_agrees(devices, Input(7)); }},
       {"minimisation of unlike waters agrees",
        [devices] { minimisation_agrees(devices, unlike(7)); }},
+      {"groups move with the box", [devices] { groups_move_with_the_box(devices, Input(8)); }},
+      {"cells are rescaled", [devices] { cells_are_rescaled(devices, Input(8)); }},
       {"states are set", [devices] { states_are_set(devices); }},
       {"faults agree", [devices] { faults_agree(devices, Input(9), 30); }},
       {"faults agree for many groups", [devices] { faults_agree(devices, Input(9, kMany), 30); }},

@@ -205,7 +205,7 @@ void refused_lists_stay(Pair devices) {
   for (Device* device : {&devices.device, &devices.cpu}) {
     PairRank rank(*device, make_molecules(kBox, 3), ewald(3.0));
     rank.build();
-    rank.faults.upload({Faults{0, 0, 0, 0, 0, 0, 0, 0, 0, 1}});
+    rank.faults.upload({Faults{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}});
     rank.pairs.entry_count.upload({-5});
     rank.pairs.first_list.upload(std::vector<int32_t>(rank.pairs.first_list.size(), -6));
     device->launch(rank.pairs.number_lists());
@@ -214,7 +214,7 @@ void refused_lists_stay(Pair devices) {
 
     rank.build();
     const auto count = rank.pairs.entry_count.download();
-    rank.faults.upload({Faults{0, 0, 0, 0, 0, 0, 0, 0, 0, 1}});
+    rank.faults.upload({Faults{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}});
     device->fill(rank.pairs.lists.data(), 0, rank.pairs.lists.bytes(), Stream::kMain);
     device->fill(rank.pairs.entries.data(), 0, rank.pairs.entries.bytes(), Stream::kMain);
     device->launch(rank.pairs.build_lists());

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pytest
 
 import quiltmd
+from quiltmd.description.dynamics import resolve_dynamics
 from quiltmd.engine.core import make_engine
 from quiltmd.engine.execution import Execution
 
@@ -16,6 +18,28 @@ Pair = tuple[quiltmd.System, quiltmd.State]
 INTEGRATORS = {
     "nvt": quiltmd.LangevinMiddle(timestep=0.004, seed=3),
     "nve": quiltmd.VelocityVerlet(timestep=0.004),
+}
+
+
+_SQUEEZE = quiltmd.CellRescaling(3000.0, 0.5, seed=3, every=10)
+
+
+@dataclass(frozen=True)
+class AtPressure:
+    """An integrator with a barostat that squeezes the box."""
+
+    integrator: quiltmd.Integrator
+    thermostat: quiltmd.Thermostat | None = None
+
+    def resolve(self) -> dict[str, Any]:
+        return resolve_dynamics(self.integrator, self.thermostat, _SQUEEZE)
+
+
+AT_PRESSURE = {
+    "langevin": AtPressure(INTEGRATORS["nvt"]),
+    "verlet": AtPressure(
+        INTEGRATORS["nve"], quiltmd.VelocityRescaling(time_constant=0.1, seed=3, every=5)
+    ),
 }
 both_ensembles = pytest.mark.parametrize("ensemble", INTEGRATORS)
 
@@ -42,7 +66,7 @@ class Run:
         self,
         system: quiltmd.System,
         state: quiltmd.State,
-        integrator: quiltmd.Integrator | None = None,
+        integrator: quiltmd.Integrator | AtPressure | None = None,
         nonbonded: quiltmd.Nonbonded | None = None,
         device: Any = "cuda",
     ) -> None:
@@ -62,6 +86,7 @@ class Run:
             state.velocities,
             state.list_step,
             state.list_positions,
+            state.patches,
         )
 
     def advance(self, *blocks: int) -> Run:

@@ -8,7 +8,7 @@ from typing import Any
 
 import benchmark_systems
 import pytest
-from running import INTEGRATORS, Pair, Run, both_ensembles, relaxed, thermal
+from running import AT_PRESSURE, INTEGRATORS, Pair, Run, both_ensembles, relaxed, thermal
 
 import quiltmd
 
@@ -70,6 +70,40 @@ def test_restart(warm: Pair, ensemble: str, stop: int) -> None:
     assert second.digest() == whole.digest()
     first.place(first.state())  # and the same engine, set to where it is
     assert first.advance(200 - stop).digest() == whole.digest()
+
+
+@both_ensembles
+@pytest.mark.parametrize("by", [1.004, 0.97, 1.08])
+def test_another_box(warm: Pair, ensemble: str, by: float) -> None:
+    """Blocks go on in another box, with the same patches or others, as in a new engine."""
+    run = Run(*warm, INTEGRATORS[ensemble]).advance(150)
+    run.engine.set_conditions({}, by * warm[1].box)
+    chosen = quiltmd.Nonbonded().resolve(warm[1].box)
+    nonbonded = quiltmd.Nonbonded(
+        pme_order=chosen["pme_order"], pme_alpha=chosen["pme_alpha"], pme_grid=chosen["pme_grid"]
+    )
+    run.engine.minimize(1e4, 20)
+    relaxed = run.state()
+    again = Run(warm[0], relaxed, INTEGRATORS[ensemble], nonbonded)
+    assert run.advance(150).digest() == again.advance(150).digest()
+
+
+@pytest.mark.parametrize("dynamics", AT_PRESSURE)
+def test_constant_pressure(warm: Pair, dynamics: str) -> None:
+    """Any blocks and stops; the box is found on the device, and calls for other patches."""
+    chosen = quiltmd.Nonbonded().resolve(warm[1].box)
+    nonbonded = quiltmd.Nonbonded(
+        pme_order=chosen["pme_order"], pme_alpha=chosen["pme_alpha"], pme_grid=chosen["pme_grid"]
+    )
+    squeezed = AT_PRESSURE[dynamics]
+    plans = [(300,), (100,) * 3, (1,) * 60 + (240,), (7, 31, 1, 111, 150)]
+    runs = [Run(*warm, squeezed, nonbonded).advance(*plan) for plan in plans]
+    first = Run(*warm, squeezed, nonbonded).advance(137)
+    runs.append(Run(warm[0], first.state(), squeezed, nonbonded).advance(163))
+    assert len({run.digest() for run in runs}) == 1
+    before, after = warm[1].box[0, 0], runs[0].state().box[0, 0]
+    assert 0.9 < after / before < 0.995
+    assert first.engine.energies()["heat"] != 0
 
 
 @both_ensembles

@@ -33,11 +33,11 @@ def test_kernels_of_every_step(peptide: Pair) -> None:
     assert sum(count == profile.steps for count in calls.values()) >= 5, calls
     assert all(row.us_per_call > 0 for row in profile.rows())
     for stream in (0, 1):
-        spans = [span for span in profile.spans if span["stream"] == stream]
+        spans = [span for span in profile.trace.spans if span.stream == stream]
         assert len(spans) >= profile.steps
-        spans.sort(key=lambda span: span["begin"])
-        assert spans[0]["begin"] >= 0
-        assert all(a["end"] <= b["begin"] + GRAIN for a, b in pairwise(spans))
+        spans.sort(key=lambda span: span.begin)
+        assert spans[0].begin >= 0
+        assert all(a.end <= b.begin + GRAIN for a, b in pairwise(spans))
 
 
 def test_a_profile_changes_no_bit(peptide: Pair) -> None:

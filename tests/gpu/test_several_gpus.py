@@ -107,6 +107,40 @@ def test_energies_are_those_of_one_rank(warm: Pair) -> None:
 
 
 @pytest.mark.usefixtures("two_gpus")
+def test_energies_on_two_gpus(warm: Pair) -> None:
+    one, two = (simulation(warm, "nvt", device) for device in ("cuda:0", "cuda:0,1"))
+    shared = simulation(warm, "nvt", "cuda:0,1", mesh="distributed")
+    assert two.energies() == one.energies() == shared.energies()
+    assert (two.forces() == one.forces()).all()
+    assert (shared.forces() == one.forces()).all()
+
+
+@pytest.mark.usefixtures("two_gpus")
+def test_planes_larger_than_a_multiprocessor(warm: Pair) -> None:
+    """They are transformed in tiles of rows and of columns."""
+    fine = quiltmd.Nonbonded(pme_alpha=3.0, pme_grid=(64, 256, 252))
+    digests = []
+    for device in ("cuda:0", "cuda:0,1"):
+        run = quiltmd.Simulation(
+            *warm,
+            fine,
+            PLANS["nvt"],
+            device=device,
+            mesh="distributed" if "," in device else "auto",
+        )
+        run.run(60)
+        digests.append(quiltmd.digest(run.state()))
+    assert digests[0] == digests[1]
+
+
+@plans
+@pytest.mark.usefixtures("two_gpus")
+def test_two_gpus_in_processes_of_their_own(warm: Pair, expected: Digest, plan: str) -> None:
+    """Messages go from GPU to host, by a socket to the other process, and to its GPU."""
+    assert digest_of(warm, plan, "ranks:worker:cuda:0,worker:cuda:1") == expected(plan)
+
+
+@pytest.mark.usefixtures("two_gpus")
 def test_atoms_that_leave_the_verlet_buffer(warm: Pair) -> None:
     """Epochs are redone on both GPUs."""
     system, state = warm

@@ -114,8 +114,12 @@ def engine(
     mesh: str = "auto",
     list_life: int = 0,
     list_buffer: float = 0.0,
+    **process: Any,
 ) -> Any:
-    """A core engine at a state, with the settings of lists that `Simulation` leaves alone."""
+    """A core engine at a state, with the settings of lists that `Simulation` leaves alone.
+
+    `process`: rank, sockets and patience, where others have the other ranks.
+    """
     core = _core.Engine(
         system.arrays(),
         (nonbonded or quiltmd.Nonbonded()).resolve(state.box),
@@ -130,6 +134,7 @@ def engine(
             "mesh": mesh,
             "list_life": list_life,
             "list_buffer": list_buffer,
+            **process,
         },
     )
     put(core, state)
@@ -145,6 +150,7 @@ def put(core: Any, state: Any) -> None:
         state.velocities,
         state.list_step,
         state.list_positions,
+        state.patches,
     )
 
 

@@ -83,6 +83,7 @@ class FakeEngine:
         velocities: Any,
         list_step: int,
         list_positions: Any,
+        patches: Any = None,
     ) -> None:
         self._step, self._box = step, box
         self._positions, self._velocities = positions.copy(), velocities.copy()
@@ -175,8 +176,9 @@ class FakeEngine:
         generator = np.random.default_rng(seed)
         self._velocities = scale * generator.normal(size=self._positions.shape)
 
-    def set_conditions(self, values: dict[str, float]) -> None:
+    def set_conditions(self, values: dict[str, float], box: Any = None) -> None:
         self._integrator = self._integrator | values
+        self._box = self._box if box is None else box
 
     def describe(self) -> dict[str, Any]:
         return {
@@ -202,3 +204,9 @@ class FakeEngine:
             for t in begins.tolist()
             for stream, name, shift in kinds
         ]
+
+    def profiled_messages(self) -> list[dict[str, Any]]:
+        return []
+
+    def loads(self) -> list[dict[str, Any]]:
+        return []

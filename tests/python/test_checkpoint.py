@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import json
 import os
 import struct
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +29,14 @@ def make(step: int = 7, lists: bool = True) -> Checkpoint:
         step,
         positions + 0.1 if lists else None,
         max(step - 2, 0) if lists else 0,
+        (2, 3, 1) if lists else None,
     )
     return Checkpoint(state, heat=1 / 3, provenance={"topology": "abc"})
 
 
 def same(a: State, b: State) -> bool:
     arrays = ("positions", "velocities", "box", "list_positions")
-    return (a.step, a.list_step) == (b.step, b.list_step) and all(
+    return (a.step, a.list_step, a.patches) == (b.step, b.list_step, b.patches) and all(
         np.array_equal(getattr(a, name), getattr(b, name)) for name in arrays
     )
 
@@ -49,6 +52,23 @@ def test_round_trip_keeps_every_bit(tmp_path: Path, lists: bool) -> None:
         assert same(read.state, checkpoint.state)
     else:
         assert read.state.list_positions is None
+        assert read.state.patches is None
+
+
+def test_format_2_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "checkpoint.qmd"
+    checkpoint = make()
+    write_checkpoint(path, checkpoint)
+    data = path.read_bytes()
+    length = struct.unpack_from("<8sIQ", data)[2]
+    header = json.loads(data[20 : 20 + length])
+    assert tuple(header.pop("patches")) == checkpoint.state.patches
+    text = json.dumps(header).encode()
+    body = struct.pack("<8sIQ", b"QUILTMD\n", 2, len(text)) + text + data[20 + length : -32]
+    path.write_bytes(body + hashlib.sha256(body).digest())
+    state = read_checkpoint(path).state
+    assert state.patches is None
+    assert same(replace(state, patches=checkpoint.state.patches), checkpoint.state)
 
 
 def test_digest_is_of_step_box_positions_velocities() -> None:

@@ -104,7 +104,7 @@ def test_flags_win_over_the_file() -> None:
         (changed("nonbonded", pme_order=6), r"\[nonbonded\] pme_order: .*4 or 5"),
         (changed("nonbonded", pme_alpha=3.0), "pme_alpha and pme_grid belong together"),
         (changed("nonbonded", pme_alpha=3.0, pme_grid=[1, 8, 8]), "at least 8 points"),
-        (changed("integrator", ensemble="npt"), r"\[integrator\] ensemble: .*'nve' or 'nvt'"),
+        (changed("integrator", ensemble="nph"), r"\[integrator\] ensemble: .*'nvt' or 'npt'"),
         (changed("integrator", long_range_every=0), r"long_range_every: .*equal to 1.*0"),
         (changed("run", steps=1.5), r"\[run\] steps: .*integer"),
         (changed("run", steps=-1), r"\[run\] steps: .*0"),

@@ -212,6 +212,36 @@ def test_mdp(tmp_path: Path) -> None:
     assert told(found, "leap-frog", "tc-grps", "nstlist")
 
 
+def test_constant_pressure_of_mdp(tmp_path: Path) -> None:
+    membrane = """
+pcoupl           = C-rescale
+pcoupltype       = semiisotropic
+tau-p            = 4.0
+ref-p            = 1.0 1.0
+compressibility  = 4.5e-5 3e-5
+nstpcouple       = 10
+refcoord-scaling = com
+"""
+    found = read(tmp_path, "membrane.mdp", MDP.replace("pcoupl                   = no", membrane))
+    assert found.refused == []
+    assert found.settings["integrator"]["ensemble"] == "npt"
+    assert found.settings["barostat"] == {
+        "kind": "cell-rescaling",
+        "coupling": "semi-isotropic",
+        "pressure": 1.0,
+        "time_constant": 4.0,
+        "compressibility": (4.5e-5, 3e-5),
+        "every": 10,
+    }
+    tension = membrane.replace("semiisotropic", "surface-tension").replace("1.0 1.0", "500 2.0")
+    found = read(tmp_path, "tension.mdp", MDP.replace("pcoupl                   = no", tension))
+    assert found.settings["barostat"]["surface_tension"] == 500
+    assert found.settings["barostat"]["pressure"] == 2.0
+    unlike = membrane.replace("1.0 1.0", "1.0 2.0")
+    found = read(tmp_path, "unlike.mdp", MDP.replace("pcoupl                   = no", unlike))
+    assert any("only one pressure" in refused for refused in found.refused)
+
+
 REFUSED = {
     "namd": (
         NAMD,
@@ -246,7 +276,7 @@ REFUSED = {
     "mdp": (
         MDP,
         {
-            "pcoupl = Berendsen": "constant pressure",
+            "pcoupl = Parrinello-Rahman": "constant pressure",
             "tcoupl = berendsen": "only v-rescale",
             "integrator = bd": "only md, md-vv, sd",
             "constraints = all-bonds": "only none and h-bonds",

@@ -59,7 +59,7 @@ def test_a_list_is_a_gpu_for_each_rank(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Execution("cuda", 2).resolve()["device"] == "cuda:0,1"
     assert Execution("auto", 2).resolve()["device"] == "cuda:0,1"
     assert Execution("cuda").resolve()["ranks"] == Execution("cpu").resolve()["ranks"] == 1
-    with pytest.raises(QuiltError, match=r"lists 2 GPU.* for 3 rank"):
+    with pytest.raises(QuiltError, match=r"lists 2 device.* for 3 rank"):
         Execution("cuda:0,1", 3).resolve()
     with pytest.raises(QuiltError, match=r"'cuda:0,2'.*it is too old; others are: cuda:0, cuda:1"):
         Execution("cuda:0,2").resolve()
@@ -70,6 +70,18 @@ def test_a_list_is_a_gpu_for_each_rank(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_several_take_the_first_that_work(monkeypatch: pytest.MonkeyPatch) -> None:
     machine(monkeypatch, "it is too old", "", "")
     assert choose_device("cuda", 2) == "cuda:1,2"
+
+
+def test_of_a_worker_the_worker_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its machine may have other GPUs than this one."""
+    machine(monkeypatch)
+    execution = Execution("worker:cuda:0,1", threads=2)
+    found = execution.resolve()
+    assert (found["device"], found["ranks"]) == ("worker:cuda:0,1", 2)
+    assert Execution(**{**found["execution"], "device": "cpu"}) == Execution("cpu", threads=2)
+    assert execution.warning() is None
+    assert is_gpu("worker:cuda:1")
+    assert not is_gpu("worker:cpu")
 
 
 def test_links_between_gpus_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -95,6 +107,9 @@ NAMES_OF_NOTHING = (
     "gpu",
     "",
     "null",
+    "worker:",
+    "worker:null",
+    "worker:worker:cpu",
 )
 
 

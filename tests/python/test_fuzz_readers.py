@@ -1,102 +1,40 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whatever stands in a file, a reader gives what it read or an error made for the user.
 
-Files of small systems are damaged at random: bytes, spans and numbers are replaced, removed and
-repeated. What is read nevertheless must be something that the engine takes or refuses, too. Some
-seconds by default; for a long search, with other damage each time:
+Files of small systems are damaged at random (damage.py), those of every format that is read.  What
+is read nevertheless must be something that the engine takes or refuses, too.  Some seconds by
+default; for a long search, with other damage each time:
 
     QUILTMD_FUZZ=100000 pytest tests/python/test_fuzz_readers.py --timeout 0
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from boxes import water_box
-from hypothesis import HealthCheck, example, given, settings
-from hypothesis import strategies as st
+from damage import fuzz
+from invented_parameters import Parameters
 from scipy.io import netcdf_file
+from test_control_files import REFUSED
+from test_formats import layout, snapshots
+from test_formats import write as write_frames
+from test_inputs_gromacs import write as write_gromacs
 
 import quiltmd
-from quiltmd.errors import QuiltError
+from quiltmd.inputs import describe, read_coordinates
+from quiltmd.inputs.control import read_control
+from quiltmd.inputs.formats import Expected
+from quiltmd.inputs.frames import read_frames
+from quiltmd.outputs.formats import SUFFIXES, open_trajectory
+from quiltmd.outputs.openmm_system import write_openmm, write_openmm_state
+from quiltmd.outputs.restarts import write_namd, write_rst7
+from quiltmd.outputs.structures import write_cif, write_gro, write_pdb
 from quiltmd.running.config import build_config, read_config
-
-EXAMPLES = os.environ.get("QUILTMD_FUZZ")
-NUMBERS = (
-    b"nan inf -1 0 1 1e400 -1e308 1e-308 2147483648 99999999 18446744073709551617 1.5 *** 3.0D+00 "
-    b"+-5 0x10 1_0"
-).split()
-Damage = tuple[str, float, int, bytes]
-Read = Callable[[Path], object]
-
-damages = st.lists(
-    st.tuples(
-        st.sampled_from(["replace", "insert", "remove", "repeat", "number", "cut", "flip"]),
-        st.floats(0, 1),
-        st.integers(1, 200),
-        st.binary(max_size=20) | st.sampled_from(NUMBERS),
-    ),
-    min_size=1,
-    max_size=4,
-)
-
-
-def damaged(data: bytes, damage: list[Damage]) -> bytes:
-    for kind, where, length, new in damage:
-        at = int(where * len(data))
-        if kind == "replace":
-            data = data[:at] + new + data[at + len(new) :]
-        elif kind == "insert":
-            data = data[:at] + new + data[at:]
-        elif kind == "remove":
-            data = data[:at] + data[at + length :]
-        elif kind == "repeat":
-            data = data[:at] + data[at : at + length] * 3 + data[at:]
-        elif kind == "number":  # in the columns of a number that is there
-            start = len(data[:at].rstrip(b"0123456789.Ee+-"))
-            end = len(data) - len(data[at:].lstrip(b"0123456789.Ee+-"))
-            data = data[:start] + new.rjust(end - start)[: end - start] + data[end:]
-        elif kind == "cut":
-            data = data[:at]
-        elif data:
-            at = min(at, len(data) - 1)
-            data = data[:at] + bytes([data[at] ^ (1 << length % 8)]) + data[at + 1 :]
-    return data
-
-
-def survives(read: Read, path: Path, data: bytes, damage: list[Damage]) -> None:
-    path.write_bytes(damaged(data, damage))
-    message = ""
-    try:
-        read(path)
-    except QuiltError as error:
-        message = str(error)
-    assert "\n" not in message
-
-
-def fuzz(read: Read, path: Path, data: bytes) -> None:
-    """Reads the file as it is, then with damage of all kinds."""
-    path.write_bytes(data)
-    read(path)
-
-    @settings(
-        max_examples=int(EXAMPLES or 120),
-        deadline=None,
-        database=None,
-        derandomize=EXAMPLES is None,
-        suppress_health_check=list(HealthCheck),
-    )
-    @given(damages)
-    @example([("cut", 0.0, 1, b"")])
-    @example([("number", where, 1, b"99999999") for where in (0.02, 0.2, 0.5, 0.9)])
-    def search(damage: list[Damage]) -> None:
-        survives(read, path, data, damage)
-
-    search()
 
 
 def simulated(loaded: tuple[quiltmd.System, quiltmd.State]) -> object:
@@ -154,3 +92,104 @@ def test_configuration(tmp_path: Path) -> None:
         '[run]\nsteps = 1000\nranks = 2\ndevice = "cpu"\n\n[output]\ndir = "out"\nlog_every = 10\n'
     )
     fuzz(lambda path: build_config(read_config(path)), tmp_path / "bad.toml", text.encode())
+
+
+FEW = 60  # damaged files of a format, where QUILTMD_FUZZ is not given
+
+
+@pytest.fixture(scope="module")
+def simulation(peptide: tuple[Path, Path]) -> quiltmd.Simulation:
+    system, state = quiltmd.load(*peptide)
+    return quiltmd.Simulation(system, state, device="cpu", threads=1)
+
+
+def write_state_xml(path: Path, simulation: quiltmd.Simulation) -> None:
+    write_openmm_state(path, simulation.system, simulation.state())
+
+
+def write_g96(path: Path, simulation: quiltmd.Simulation) -> None:
+    rows = [
+        f"    1 ALA   C    {k:7d}" + "".join(f"{x:15.9f}" for x in place)
+        for k, place in enumerate(simulation.positions(), start=1)
+    ]
+    blocks = {"TITLE": ["made up"], "POSITION": rows, "BOX": ["2.5 2.6 2.7"]}
+    path.write_text("".join("\n".join([name, *lines, "END", ""]) for name, lines in blocks.items()))
+
+
+def write_crd(path: Path, simulation: quiltmd.Simulation) -> None:
+    rows = [
+        f"{k:5d}{1:5d} ALA  C   "
+        + "".join(f"{10 * x:10.5f}" for x in place)
+        + " A    1      0.00000"
+        for k, place in enumerate(simulation.positions(), start=1)
+    ]
+    path.write_text("\n".join(["* made up", "*", f"{len(rows):5d}", *rows, ""]))
+
+
+@pytest.mark.parametrize(
+    ("name", "write"),
+    [
+        ("bad.gro", write_gro),
+        ("bad.g96", write_g96),
+        ("bad.pdb", write_pdb),
+        ("bad.cif", write_cif),
+        ("bad.rst7", write_rst7),
+        ("bad.crd", write_crd),
+        ("bad.coor", write_namd),
+        ("bad.xml", write_state_xml),
+    ],
+)
+def test_coordinates(
+    name: str, write: Callable[[Path, Any], None], simulation: quiltmd.Simulation, tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    write(path, simulation)
+    expected = Expected(simulation.system.atoms)
+    fuzz(lambda file: read_coordinates(file, expected), path, path.read_bytes(), FEW)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_frames_of_a_trajectory(suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"bad{suffix}"
+    write_frames(open_trajectory(path, layout()), snapshots(3))
+    fuzz(lambda file: list(read_frames(file, 12)), path, path.read_bytes(), 30)  # each in a process
+
+
+def test_a_trajectory_that_crashes_its_library(tmp_path: Path) -> None:
+    """The number of bytes of a frame of XTC, which libmdaxdr believes."""
+    path = tmp_path / "bad.xtc"
+    write_frames(open_trajectory(path, layout()), snapshots(3))
+    data = path.read_bytes()
+    path.write_bytes(data[:84] + b"\x7f\xff\xff\xff" + data[88:])
+    with pytest.raises(quiltmd.InputError, match=r"bad\.xtc: the reader .* the file is damaged"):
+        list(read_frames(path, 12))
+
+
+def test_gromacs_topology(tmp_path: Path) -> None:
+    path = write_gromacs(tmp_path)
+    fuzz(describe, path, path.read_bytes(), FEW)
+
+
+@pytest.mark.parametrize("which", [0, 1, 2])
+def test_charmm_topology(which: int, mdanalysis_files: Path, tmp_path: Path) -> None:
+    """PSF, topology file, parameter file."""
+    psf = mdanalysis_files / "parmed_ala3.psf"
+    made = Parameters(psf)
+    texts = (psf.read_text(), made.rtf(), made.prm())
+    files = [tmp_path / name for name in ("bad.psf", "bad.rtf", "bad.prm")]
+    for file, text in zip(files, texts, strict=True):
+        file.write_text(text)
+    fuzz(lambda _: describe(files[0], files[1:]), files[which], texts[which].encode(), FEW // 2)
+
+
+def test_openmm_system(peptide: tuple[Path, Path], tmp_path: Path) -> None:
+    path = tmp_path / "bad.xml"
+    write_openmm(path, quiltmd.load(*peptide)[0])
+    fuzz(describe, path, path.read_bytes(), FEW // 2)
+
+
+@pytest.mark.parametrize("kind", ["namd", "mdin", "mdp"])
+def test_control_files(kind: str, tmp_path: Path) -> None:
+    text = REFUSED[kind][0].replace("{more}", "")
+    fuzz(read_control, tmp_path / "control", text.encode(), FEW)

@@ -278,7 +278,10 @@ BAD = {
         lambda text: text + section("CHARMM_CMAP_PARAMETER_03", "8F9.5", [0.0]),
         "CHARMM_CMAP_COUNT says that there are 2 maps",
     ),
-    "maps twice": (lambda text: text + maps_of("CMAP_"), "stand in CHARMM_CMAP_COUNT too"),
+    "maps twice": (
+        lambda text: text + maps_of("CMAP_"),
+        "CHARMM_CMAP_COUNT defines torsion maps, too",
+    ),
     "maps of two sizes": (change("  24  24\n", "  24  12\n"), "of different resolutions"),
     "an odd map": (change("  24  24\n", "  23  23\n"), "an even number of energies"),
     "short map": (change("  24  24\n", "  26  26\n"), "should have 676 values, but has 576"),
@@ -286,7 +289,7 @@ BAD = {
     "no such atom": (change("      25       2\n", "    9999       2\n"), "9999 is no"),
     "no such type": (
         change("      25       2\n", "      25       3\n"),
-        "3 is no atom",
+        "3 is not an atom",
     ),
     "unknown": (
         lambda text: text + section("CHARMM_NEW", "10I8", [1]),

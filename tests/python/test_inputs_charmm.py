@@ -296,7 +296,10 @@ BAD_PARAMETERS = {
     "dielectric": (("eps 1.0", "eps 4.0"), "a dielectric constant of 4 is not supported"),
     "hydrogen bonds": (("CUTHB 0.5 ! none\n", "CUTHB 0.5\nN* O* -3 2\n"), r"HBOND\) are not"),
     "map": ((" 24\n", " 26\n"), r"the map of .* has \d+ of 676 energies"),
-    "periodicity": (("IMPROPER\n", "T1 T2 T3 T4 1.0 2.5 0\nIMPROPER\n"), "2.5 is no whole number"),
+    "periodicity": (
+        ("IMPROPER\n", "T1 T2 T3 T4 1.0 2.5 0\nIMPROPER\n"),
+        "2.5 is not a whole number",
+    ),
     "harmonic torsion": (
         ("IMPROPER\n", "X T20 T22 X 1.0 0 0\nX T22 T20 X 1.0 0 0\nIMPROPER\n"),
         "has the periodicity 0",
@@ -324,8 +327,8 @@ BAD_PSF = {
     "section": (("5 !NDON", "5 !NWALL"), "!NWALL: this section is not known"),
     "cut": (("32 !NBOND", "31 !NBOND"), r"line 50: !NBOND: should have 62 numbers, but has 64"),
     "atom": (("33 !NATOM", "34 !NATOM"), "!NATOM: should have 34 atoms, but has fewer"),
-    "no atom": (("       1       5", "      99       5"), "99 is no atom of this file"),
-    "word": (("       1       5", "       x       5"), "!NBOND: 'x' is no whole number"),
+    "no atom": (("       1       5", "      99       5"), "99 is not an atom of this file"),
+    "word": (("       1       5", "       x       5"), "!NBOND: 'x' is not a whole number"),
     "charge": (("-0.300000       14", "-0.30x000       14"), "line 8, atom 1: the charge"),
     "fixed": (("14.0070           0", "14.0070           1"), r"line 8, atom 1: fixed atoms"),
     "no atoms": (("33 !NATOM", "33 !NOTHING"), "no section !NATOM"),

@@ -338,7 +338,7 @@ BAD = {
         "CT CM CM 1 112",
         r"no parameters in \[ angletypes \] for CT-CM-CT",
     ),
-    "atom": ("1 2 1\n", "1 9 1\n", "'9' is no atom of the molecule type Chain"),
+    "atom": ("1 2 1\n", "1 9 1\n", "'9' is not an atom of the molecule type Chain"),
     "number": ("0.16 210000", "0.16 21x", "'21x' is not a finite number"),
     "macro": ("#define gb_77 0.11 2.9e5\n", "", "'gb_77' is not a finite number"),
     "count": ("0.16 210000", "0.16 2 3", "expected 2 parameters, found 3"),

@@ -20,7 +20,7 @@ from quiltmd import (
     VelocityRescaling,
     VelocityVerlet,
 )
-from quiltmd.description.thermostats import resolve_dynamics
+from quiltmd.description.dynamics import resolve_dynamics
 from quiltmd.inputs.standard_systems import system_files
 
 STEPS = 64

@@ -61,6 +61,34 @@ def test_arrays_of_a_state_are_read_only(water: Loaded, name: str) -> None:
         array[0, 0] = np.nan
 
 
+@pytest.mark.parametrize("name", ["positions", "velocities", "box"])
+def test_arrays_of_a_state_stay_read_only(water: Loaded, name: str) -> None:
+    for array in (getattr(water[1], name), water[0].masses, water[0].topology.atom_names):
+        with pytest.raises(ValueError, match="WRITEABLE"):
+            array.setflags(write=True)
+
+
+def test_a_system_does_not_follow_the_arrays_it_was_made_from(water: Loaded) -> None:
+    masses = water[0].masses.copy()
+    view = masses[:]
+    view.setflags(write=False)
+    system = replace(water[0], masses=view)
+    masses[0] = np.nan
+    assert np.isfinite(system.masses).all()
+
+
+@pytest.mark.parametrize("kind", [complex, str, bool, object])
+def test_arrays_of_anything_but_numbers_are_refused(water: Loaded, kind: Any) -> None:
+    with pytest.raises(InputError, match="velocities must be an array of real numbers"):
+        replace(water[1], velocities=water[1].velocities.astype(kind))
+
+
+@pytest.mark.parametrize("positions", [None, 3.0, "water", [[1, 2, 3], [1, 2]], np.ones(6)])
+def test_what_is_no_array_of_positions_is_refused(water: Loaded, positions: Any) -> None:
+    with pytest.raises(InputError, match="positions"):
+        replace(water[1], positions=positions)
+
+
 def test_a_state_does_not_follow_the_arrays_it_was_made_from(water: Loaded) -> None:
     positions = water[1].positions.copy()
     state = State(positions, water[1].velocities, water[1].box)
@@ -96,7 +124,9 @@ def test_a_step_that_is_none_is_refused(water: Loaded, step: Any) -> None:
         replace(water[1], step=step)
 
 
-@pytest.mark.parametrize("steps", [-5, float("nan"), float("inf"), 1.5, "10", None, True])
+@pytest.mark.parametrize(
+    "steps", [-5, float("nan"), float("inf"), 1.5, "10", None, True, [3], np.array([2, 3])]
+)
 def test_steps_must_be_a_whole_number(fake: Simulation, steps: Any) -> None:
     with pytest.raises(QuiltError, match="steps must be a whole number of at least 0"):
         fake.run(steps)
@@ -105,6 +135,33 @@ def test_steps_must_be_a_whole_number(fake: Simulation, steps: Any) -> None:
 def test_a_float_that_is_whole_will_do(fake: Simulation) -> None:
     fake.run(1e1)  # type: ignore[arg-type]
     assert fake.step == 10
+
+
+@pytest.mark.parametrize("steps", [10**30, 2**62])
+def test_more_steps_than_can_be_counted(fake: Simulation, steps: int) -> None:
+    fake.run(1)
+    with pytest.raises(QuiltError, match=r"at most|beyond the last step"):
+        fake.run(steps)
+
+
+@pytest.mark.parametrize("reporter", [print, 3, None])
+def test_what_is_no_reporter_is_refused(fake: Simulation, reporter: Any) -> None:
+    with pytest.raises(QuiltError, match="FunctionReporter makes one of a function"):
+        fake.run(10, [reporter])
+
+
+def test_numbers_that_are_none_are_refused(fake: Simulation, water: Loaded) -> None:
+    wrong: dict[str, Any] = {
+        "temperature": lambda: fake.draw_velocities("3"),  # type: ignore[arg-type]
+        "seed": lambda: fake.draw_velocities(300, 10**30),
+        "tolerance must be a number": lambda: fake.minimize(float("nan")),
+        "tolerance must not be negative": lambda: fake.minimize(-1),
+        "a state must be a State": lambda: fake.set_state(None),  # type: ignore[arg-type]
+        "heat": lambda: fake.set_state(water[1], float("nan")),
+    }
+    for message, call in wrong.items():
+        with pytest.raises(QuiltError, match=message):
+            call()
 
 
 def test_intervals_must_be_whole_numbers(fake: Simulation, tmp_path: Path) -> None:
@@ -159,6 +216,18 @@ def test_openmm_quantities_are_numbers() -> None:
 def test_what_would_be_ignored_cannot_be_set(fake: Simulation, name: str) -> None:
     with pytest.raises(QuiltError, match=f"the {name} of a simulation cannot be changed"):
         setattr(fake, name, VelocityVerlet())
+
+
+@pytest.mark.parametrize(("name", "value"), [("step", 5), ("box", np.eye(3))])
+def test_what_follows_from_a_run_cannot_be_set(fake: Simulation, name: str, value: Any) -> None:
+    with pytest.raises(QuiltError, match=f"the {name} of a simulation follows from"):
+        setattr(fake, name, value)
+
+
+def test_a_checkpoint_that_cannot_be_written_is_named(fake: Simulation, tmp_path: Path) -> None:
+    target = tmp_path / "missing" / "run.qmd"
+    with pytest.raises(QuiltError, match=f"cannot write {target}: No such file"):
+        fake.save_checkpoint(target)
 
 
 def test_descriptions_print_in_a_line(water: Loaded) -> None:

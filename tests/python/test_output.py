@@ -6,6 +6,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -193,7 +194,7 @@ def test_an_error_is_noticed_between_reports(loaded: Loaded) -> None:
     failing = Recorder(10, fail)
     failing.every = 10**8
     simulation = simulate(loaded, Patient)
-    simulation.step = 10**8 - 10
+    simulation.set_state(replace(simulation.state(), step=10**8 - 10))
     with pytest.raises(KeyError, match="mine"):
         simulation.run(10**9, [failing])
     assert simulation.step < 2 * 10**8

@@ -13,10 +13,16 @@ PACKAGE = Path(__file__).resolve().parents[2] / "python" / "quiltmd"
 SEES = {
     "description": set[str](),
     "engine": {"description"},
+    "workers": {"description", "engine"},
     "inputs": {"description"},
     "outputs": {"description", "engine"},
-    "running": {"description", "engine", "inputs", "outputs"},
-    "commands": {"description", "engine", "inputs", "outputs", "running"},
+    "pages": set[str](),
+    "analysis": {"pages"},
+    "running": {"description", "engine", "workers", "inputs", "outputs", "pages", "analysis"},
+    "exchange": {"description", "engine", "workers", "inputs", "outputs", "running"},
+    "prediction": {"description", "engine", "outputs", "running"},
+    "commands": {"description", "engine", "workers", "inputs", "outputs", "pages", "analysis"}
+    | {"running", "exchange", "prediction"},
 }
 SHARED = {"errors", "version"}
 

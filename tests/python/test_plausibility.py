@@ -44,7 +44,7 @@ def changed(system: Any, name: str, row: Any, value: Any) -> Any:
 )
 def test_periodicities(water: Any, periodicity: float, words: str) -> None:
     torsion = {"torsions": [[0, 1, 3, 4]], "torsion_parameters": [[periodicity, 0.0, 1.0]]}
-    message = rf"torsion of atom 1 .* has the periodicity {words}, which is no whole number"
+    message = rf"torsion of atom 1 .* has the periodicity {words}, which is not a whole number"
     with pytest.raises(InputError, match=message):
         replace(water[0], **torsion)
 
@@ -56,7 +56,7 @@ def test_periodicities_in_amber_files(alanine: Files, tmp_path: Path, value: str
     bad = tmp_path / "bad.prmtop"
     bad.write_text(text[:start] + value.rjust(16) + text[start + 16 :])
     line = text[:start].count("\n") + 1
-    with pytest.raises(InputError, match=rf"line {line}: .*no whole number from 1 to 64"):
+    with pytest.raises(InputError, match=rf"line {line}: .*not a whole number from 1 to 64"):
         load(bad, alanine[1])
 
 
@@ -232,7 +232,7 @@ def test_forces_out_of_range(water: Any) -> None:
 @pytest.mark.parametrize("temperature", [1e30, -1.0, np.nan, np.inf])
 def test_temperatures_without_meaning(water: Any, temperature: float) -> None:
     simulation = quiltmd.Simulation(*water, device="cpu", threads=1)
-    with pytest.raises(QuiltError, match="temperature must be from 0"):
+    with pytest.raises(QuiltError, match=r"temperature must be (from 0|a number)"):
         simulation.draw_velocities(temperature)
     with pytest.raises(QuiltError, match="temperature"):
         quiltmd.LangevinMiddle(temperature=temperature)

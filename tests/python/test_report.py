@@ -17,11 +17,11 @@ from typer.testing import CliRunner
 
 import quiltmd
 from quiltmd import QuiltError
-from quiltmd.commands.charts import Chart
 from quiltmd.commands.cli import app
 from quiltmd.commands.report import make_report
 from quiltmd.commands.watch import draw
 from quiltmd.inputs.frames import read_frames
+from quiltmd.pages.charts import Chart
 from quiltmd.running import runner
 from quiltmd.running.config import build_config
 from quiltmd.running.folder import Folder

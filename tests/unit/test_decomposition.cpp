@@ -77,6 +77,29 @@ void shifts_lead_to_neighbours() {
   }
 }
 
+// A box that changes by a hundredth at a time, there and back: cells are never too narrow, become more
+// with 3 % to spare only, and a box as before has the cells that it had.
+void cells_change_with_room_to_spare() {
+  constexpr double kReach = 1.0;
+  const auto grid_of = [](double edge, std::optional<Int3> before) {
+    return make_patch_grid({edge, 0, edge, 0, 0, edge}, 0.5, kReach, 1, 0, before).cells;
+  };
+  std::optional<Int3> cells;
+  int changes = 0;
+  for (int n = 0; n <= 400; ++n) {
+    const double edge = 3.005 + 0.01 * (n <= 200 ? n : 400 - n);
+    const Int3 now = grid_of(edge, cells);
+    CHECK(now.x * kReach <= edge && same(grid_of(edge, now), now));
+    if (cells && !same(now, *cells)) {
+      ++changes;
+      CHECK(now.x < cells->x ? edge < cells->x * kReach : edge >= 1.03 * now.x * kReach);
+    }
+    cells = now;
+  }
+  CHECK(changes == 2 * (static_cast<int>(5.005 / 1.03) - 3));
+  CHECK(same(grid_of(3.005, {}), {3, 3, 3}) && same(grid_of(4.05, {{3, 4, 5}}), {3, 4, 4}));
+}
+
 void small_boxes_are_refused() {
   bool refused = false;
   try {
@@ -307,6 +330,7 @@ int main() {
       {"patches are wide enough", patches_are_wide_enough},
       {"the half shell is half", half_shell_is_half},
       {"shifts lead to neighbours", shifts_lead_to_neighbours},
+      {"cells change with room to spare", cells_change_with_room_to_spare},
       {"small boxes are refused", small_boxes_are_refused},
       {"large boxes are refused", large_boxes_are_refused},
       {"slots are counted", slots_are_counted},

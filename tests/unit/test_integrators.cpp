@@ -5,8 +5,11 @@
 #include <limits>
 
 #include "check.h"
+#include "computes/constraints/shake.h"
 #include "device/host/kernels.h"
 #include "hwy/targets.h"
+#include "integrators/constraint_loss.h"
+#include "integrators/group_constraints.h"
 #include "one_rank.h"
 
 using namespace quiltmd;
@@ -205,6 +208,66 @@ void heat_is_accounted_for() {
   const double heat = rank.energy_of(kHeat);
   CHECK(heat > 0.2 * before);
   CHECK_NEAR((kinetic(rank) - before) / heat, 1, 0.02);
+}
+
+// A group of a system with its atoms at `x`, for SHAKE and RATTLE.
+struct OneGroup {
+  std::vector<GroupConstraint> constraints;
+  std::vector<double> inverse_mass;
+  ConstraintSet set() const {
+    return {constraints.data(), static_cast<int>(constraints.size()), inverse_mass.data()};
+  }
+  // Velocities of kT = 1 that the constraints allow.
+  std::vector<Vec3d> velocities(Random& random, const std::vector<Vec3d>& x) const {
+    std::vector<Vec3d> v;
+    for (const double inverse : inverse_mass)
+      v.push_back(random_vector(random, std::sqrt(inverse)));
+    CHECK(rattle(set(), x, v, 1e-10));
+    return v;
+  }
+  double energy(const std::vector<Vec3d>& v) const {
+    double twice = 0;
+    for (size_t i = 0; i < v.size(); ++i) twice += dot(v[i], v[i]) / inverse_mass[i];
+    return twice / 2;
+  }
+};
+
+// Random velocities that are allowed where a group is lose energy where a step of thermal motion has
+// taken it: seen by moving groups and projecting, against what is known without moving them.
+void what_turned_constraints_take_is_known() {
+  constexpr int kSamples = 40000;
+  constexpr double kStep = 2e-3;  // so that groups turn by some 0.02
+  Random random(12);
+  for (int kind = 0; kind <= 4; ++kind) {  // a water; carbons with one to four heavy hydrogens
+    System s;
+    std::vector<Vec3d> x;
+    kind == 0 ? add_water(s, x, {0, 0, 0}, random) : add_carbon(s, x, {0, 0, 0}, kind, 3.0, random);
+    s = with_groups(s);
+    OneGroup group{constraints_by_group(s).all, {}};
+    for (const double mass : s.masses) group.inverse_mass.push_back(1 / mass);
+    double lost = 0;
+    for (int n = 0; n < kSamples; ++n) {
+      std::vector<Vec3d> to = x, u = group.velocities(random, x);
+      const auto v = group.velocities(random, x);
+      for (size_t i = 0; i < x.size(); ++i) to[i] += kStep * v[i];
+      CHECK(shake(group.set(), x, to, 1e-12));
+      const double before = group.energy(u);
+      CHECK(rattle(group.set(), to, u, 1e-10));
+      lost += before - group.energy(u);
+    }
+    const double expected = 0.5 * kStep * kStep * turning_of_constraints(s);
+    CHECK_NEAR(lost / kSamples / expected, 1, 0.04);
+  }
+}
+
+void constraints_that_follow_from_others_take_nothing() {
+  Random random(13);
+  System s;
+  std::vector<Vec3d> x;
+  add_water(s, x, {0, 0, 0}, random);
+  const double water = turning_of_constraints(with_groups(s));
+  constrain(s, 0, 1, kLeg);  // once more
+  CHECK_NEAR(turning_of_constraints(with_groups(s)) / water, 1, 1e-6);
 }
 
 void drawn_velocities_are_thermal_and_tangent() {
@@ -437,6 +500,9 @@ int main() {
        {"forces add up", forces_add_up},
        {"langevin samples maxwell-boltzmann", langevin_samples_maxwell_boltzmann},
        {"heat is accounted for", heat_is_accounted_for},
+       {"what turned constraints take is known", what_turned_constraints_take_is_known},
+       {"constraints that follow from others take nothing",
+        constraints_that_follow_from_others_take_nothing},
        {"drawn velocities are thermal and tangent", drawn_velocities_are_thermal_and_tangent},
        {"momentum is removed", momentum_is_removed},
        {"steps go down and keep constraints", steps_go_down_and_keep_constraints},

@@ -93,6 +93,35 @@ void momentum_is_due_once_in_so_many_steps() {
   CHECK(due == "010110");  // at 10, 20 and 25, the first ends after 8, 16 and 24
 }
 
+// A barostat acts every 8 steps, lists live for 5: epochs end at 5, 8, 13, 16, ...
+void epochs_end_where_a_barostat_acts() {
+  for (const RebuildPoint rebuild : {RebuildPoint::kBetweenSteps, RebuildPoint::kInsideSteps}) {
+    RunState state(rebuild, 8);
+    state.load(0, 0);
+    state.begin_epoch(kLife);
+    CHECK(run(state, 18) == (rebuild == RebuildPoint::kBetweenSteps ? "5e3e5e3e2" : "s4e3e5e3e2f"));
+    state.load(16, 13);  // a checkpoint at the end of an epoch, and in the middle of one
+    state.begin_epoch(kLife);
+    CHECK(state.epoch().end == 16);
+    state.load(15, 13);
+    state.begin_epoch(kLife);
+    CHECK(state.epoch().end == 16 && !state.is_rescaled());
+  }
+}
+
+void a_rescaled_epoch_stays_one_when_it_is_redone() {
+  RunState state(RebuildPoint::kBetweenSteps, 8);
+  state.load(8, 8);
+  state.begin_epoch(kLife, Epoch::Cell::kRescaled);
+  CHECK(state.is_rescaled());
+  state.advance(3);
+  CHECK(!state.is_rescaled());
+  state.redo(10);
+  CHECK(state.is_rescaled());
+  run(state, 11);
+  CHECK(!state.is_rescaled());
+}
+
 // An epoch that was followed by another before it was found not to hold.
 void an_epoch_is_redone() {
   RunState state = loaded(RebuildPoint::kInsideSteps, 0, 0);
@@ -143,6 +172,8 @@ int main() {
       {"pieces leave no trace", pieces_leave_no_trace},
       {"a loaded state keeps the age of its lists", a_loaded_state_keeps_the_age_of_its_lists},
       {"momentum is due once in so many steps", momentum_is_due_once_in_so_many_steps},
+      {"epochs end where a barostat acts", epochs_end_where_a_barostat_acts},
+      {"a rescaled epoch stays one", a_rescaled_epoch_stays_one_when_it_is_redone},
       {"an epoch is redone", an_epoch_is_redone},
       {"forces go stale", forces_go_stale},
       {"displaced atoms age lists", displaced_atoms_age_lists},

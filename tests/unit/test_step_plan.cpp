@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans of integrators: what they launch, where, and what they refuse; and the draw of stochastic
-// velocity rescaling against the distributions that Bussi et al. (2007) derive.
+// Plans of integrators: what they launch, where, and what they refuse; the draw of stochastic velocity
+// rescaling against the distributions that Bussi et al. (2007) derive, and volumes of stochastic cell
+// rescaling against those of the isothermal-isobaric ensemble.
 #include <algorithm>
+#include <array>
 #include <numeric>
 
 #include "check.h"
 #include "device/null/null_device.h"
+#include "integrators/cell_rescaling.h"
 #include "integrators/step_plan.h"
 #include "integrators/velocity_rescaling.h"
 
@@ -32,12 +35,33 @@ Parameters rescaling(int every = 10) {
            {"every", int64_t{every}}}};
 }
 
+Parameters barostat(const char* kind = "cell_rescaling", int every = 12) {
+  Parameters made{kind,
+                  {{"time_constant", 5.0},
+                   {"surface_tension", 0.0},
+                   {"seed", int64_t{3}},
+                   {"every", int64_t{every}},
+                   {"set_x", int64_t{0}},
+                   {"set_y", int64_t{0}},
+                   {"set_z", int64_t{2}}}};
+  for (const char* axis : {"x", "y", "z"}) {
+    made.values[std::string("pressure_") + axis] = 0.06;
+    made.values[std::string("compressibility_") + axis] = 7.5e-4;
+  }
+  return made;
+}
+
 // The names of what a stage launches.
 std::vector<std::string> launches(const Stage& stage, ForcesAfter after) {
   NullDevice device;
   StepMemory memory(device);
   const Buffer<Conditions> conditions(device, 1);
+  const Buffer<Box> before(device, 1);
+  const Buffer<int64_t> energy(device, kTermEnergies);
   StepContext context;
+  context.energy = const_cast<int64_t*>(energy.data());
+  context.cell = {const_cast<Conditions*>(conditions.data()), const_cast<Box*>(before.data()), 0,
+                  0};
   context.forces_after = after;
   context.groups.conditions = conditions.data();
   context.sums = memory.sums.data();
@@ -51,7 +75,7 @@ std::vector<std::string> launches(const Stage& stage, ForcesAfter after) {
 using Names = std::vector<std::string>;
 
 void langevin_is_one_operation() {
-  const StepPlan plan = make_step_plan({integrator("langevin_middle"), std::nullopt}, 300);
+  const StepPlan plan = make_step_plan({integrator("langevin_middle"), std::nullopt, {}}, 300);
   CHECK(plan.rebuild == RebuildPoint::kBetweenSteps && plan.start.empty());
   CHECK(launches(plan.plain.middle, ForcesAfter::kCleared) == Names{"langevin_middle"});
   CHECK(plan.plain.finish.empty() && !plan.couples(0));
@@ -59,7 +83,7 @@ void langevin_is_one_operation() {
 }
 
 void verlet_starts_and_finishes() {
-  const StepPlan plan = make_step_plan({integrator("velocity_verlet", 3), std::nullopt}, 300);
+  const StepPlan plan = make_step_plan({integrator("velocity_verlet", 3), std::nullopt, {}}, 300);
   CHECK(plan.rebuild == RebuildPoint::kInsideSteps && plan.period() == 3);
   CHECK((launches(plan.start, ForcesAfter::kKept) == Names{"verlet_start", "count_step"}));
   CHECK(launches(plan.plain.middle, ForcesAfter::kCleared) == Names{"verlet_step"});
@@ -68,7 +92,7 @@ void verlet_starts_and_finishes() {
 }
 
 void a_thermostat_acts_on_whole_steps() {
-  const StepPlan plan = make_step_plan({integrator("velocity_verlet", 2), rescaling(6)}, 300);
+  const StepPlan plan = make_step_plan({integrator("velocity_verlet", 2), rescaling(6), {}}, 300);
   const Names thermostat{"verlet_finish", "sum_kinetic_energy", "draw_rescaling",
                          "scale_velocities"};
   Names whole = thermostat;
@@ -82,6 +106,18 @@ void a_thermostat_acts_on_whole_steps() {
   CHECK(reductions == 1);
 }
 
+void a_barostat_acts_before_a_rebuild() {
+  const StepPlan plan =
+      make_step_plan({integrator("langevin_middle", 2), std::nullopt, barostat()}, 300);
+  CHECK((launches(plan.rescale, ForcesAfter::kKept) == Names{"rescale_cell", "rescale_groups"}));
+  CHECK(plan.rescales(24) && !plan.rescales(25) && plan.period() == 2);
+  CHECK(plan.rescale.front().reduces == 2 * Symmetric::kParts);
+  CHECK_NEAR(plan.pressure_bath.mobility[2], 7.5e-4 * 12 * 0.002 / 15, 1e-12);
+  const StepPlan plain =
+      make_step_plan({integrator("velocity_verlet"), std::nullopt, barostat("berendsen")}, 300);
+  CHECK((launches(plain.rescale, ForcesAfter::kKept) == Names{"rescale_cell", "scale_groups"}));
+}
+
 void check_refused(const IntegratorSettings& settings, const char* because) {
   try {
     make_step_plan(settings, 300);
@@ -93,13 +129,19 @@ void check_refused(const IntegratorSettings& settings, const char* because) {
 }
 
 void nonsense_is_refused_by_name() {
-  check_refused({integrator("verlet"), std::nullopt}, "langevin_middle, velocity_verlet");
-  check_refused({integrator("langevin_middle"), rescaling()}, "a thermostat by itself");
-  check_refused({integrator("velocity_verlet", 4), rescaling(10)}, "multiple of long_range_every");
-  check_refused({integrator("velocity_verlet"), rescaling(0)}, "'every'");
+  check_refused({integrator("verlet"), std::nullopt, {}}, "langevin_middle, velocity_verlet");
+  check_refused({integrator("langevin_middle"), rescaling(), {}}, "a thermostat by itself");
+  check_refused({integrator("velocity_verlet", 4), rescaling(10), {}},
+                "multiple of long_range_every");
+  check_refused({integrator("velocity_verlet"), rescaling(0), {}}, "'every'");
+  check_refused({integrator("velocity_verlet"), std::nullopt, barostat()}, "needs a temperature");
+  check_refused({integrator("langevin_middle", 5), std::nullopt, barostat()},
+                "multiple of long_range_every");
+  check_refused({integrator("langevin_middle"), std::nullopt, barostat("monte_carlo")},
+                "cell_rescaling, berendsen");
   Parameters incomplete = integrator("langevin_middle");
   incomplete.values.erase("friction");
-  check_refused({incomplete, std::nullopt}, "missing setting 'friction'");
+  check_refused({incomplete, std::nullopt, {}}, "missing setting 'friction'");
 }
 
 // ---- The draw ------------------------------------------------------------------------------
@@ -110,7 +152,7 @@ std::vector<double> propagated(double kinetic, double freedom, double thermal, d
   std::vector<double> after;
   const int64_t fixed = to_fixed(kinetic, kEnergyScale);
   for (int64_t step = 0; step < count; ++step) {
-    const Conditions now{{2 * thermal, 1, 0}, {}};
+    const Conditions now{{2 * thermal, 1, 0}, {}, {}};
     const double factor = rescaling_factor({&fixed, nullptr, &now, freedom, keep, 7, &step});
     after.push_back(factor * factor * kinetic);
   }
@@ -179,7 +221,7 @@ void large_systems_relax_exponentially() {
   double kinetic = 2 * target;
   for (int64_t step = 0; step < 10; ++step) {
     const int64_t fixed = to_fixed(kinetic, kEnergyScale);
-    const Conditions now{{2 * kThermal, 1, 0}, {}};
+    const Conditions now{{2 * kThermal, 1, 0}, {}, {}};
     const double factor = rescaling_factor({&fixed, nullptr, &now, kFreedom, keep, 7, &step});
     CHECK_NEAR(factor * factor * kinetic / target, keep * kinetic / target + (1 - keep), 2e-3);
     kinetic *= factor * factor;
@@ -188,8 +230,97 @@ void large_systems_relax_exponentially() {
 
 void atoms_at_rest_stay_at_rest() {
   const int64_t nothing = 0, step = 5;
-  const Conditions now{{2.5, 1, 0}, {}};
+  const Conditions now{{2.5, 1, 0}, {}, {}};
   CHECK(rescaling_factor({&nothing, nullptr, &now, 30, 0.5, 7, &step}) == 1);
+}
+
+// ---- Volumes ---------------------------------------------------------------------------------
+
+// Particles whose momenta in fractions of the box stay: their kinetic energy along an axis is that at
+// the start times (L0 / L)^2, and there is no virial. Lengths after so many actions.
+constexpr double kThermalEnergy = 2.5, kPressure = 0.5, kLength = 6.5, kKinetic = 300;
+constexpr double kMobility = 0.01;  // the volume relaxes in some 40 actions
+constexpr int kActions = 1600000;
+std::vector<Vec3d> rescaled(const int (&set_of)[3]) {
+  Conditions now{};
+  now.bath.thermal = kThermalEnergy;
+  now.box = {kLength, 0, kLength, 0, 0, kLength};
+  for (int d = 0; d < 3; ++d) {
+    now.pressure_bath.pressure[d] = kPressure;
+    now.pressure_bath.mobility[d] = kMobility;
+  }
+  Box before{};
+  int64_t tensors[2 * Symmetric::kParts]{}, energy[1]{}, step = 0;
+  const Faults faults{};
+  RescaleCell op{{&now, &before, 0, 0},
+                 tensors,
+                 {set_of[0], set_of[1], set_of[2]},
+                 CellNoise::kThermal,
+                 5,
+                 &step,
+                 &faults,
+                 energy};
+  std::vector<Vec3d> lengths;
+  for (; step < kActions; ++step) {
+    const Vec3d at{now.box.ax, now.box.by, now.box.cz};
+    for (int d = 0; d < 3; ++d)
+      tensors[Symmetric::kParts + d] =
+          to_fixed(2 * kKinetic * kLength * kLength / (at[d] * at[d]), kEnergyScale);
+    rescale_cell(op);
+    lengths.push_back({now.box.ax, now.box.by, now.box.cz});
+  }
+  return lengths;
+}
+
+// Mean and variance of the volume from the density exp(-(K(V) + P V)/kT) dV.
+void volumes_are_those_of_the_ensemble() {
+  double sum = 0, mean = 0, square = 0;
+  for (double v = 100; v < 3000; v += 0.1) {
+    const double kinetic = 3 * kKinetic * std::pow(kLength * kLength * kLength / v, 2 / 3.0);
+    const double weight = std::exp(-(kinetic + kPressure * v - 831) / kThermalEnergy);
+    sum += weight;
+    mean += weight * v;
+    square += weight * v * v;
+  }
+  mean /= sum;
+  const double variance = square / sum - mean * mean;
+  std::vector<double> volumes;
+  for (const Vec3d at : rescaled({0, 0, 0})) volumes.push_back(at.x * at.y * at.z);
+  CHECK_NEAR(mean_of(volumes), mean, 4 * std::sqrt(variance * 80 / kActions));
+  CHECK_NEAR(variance_of(volumes), variance, 0.06 * variance);
+}
+
+// Sets of axes: the density is exp(-(sum of K(L) + P V)/kT), by the product of the lengths or areas of
+// the sets. So the mean of a length times the derivative of the energy by it is kT.
+void each_set_obeys_the_virial_theorem() {
+  for (const auto& sets : {std::array{0, 1, 2}, std::array{0, 0, 2}}) {
+    double along_z = 0, lateral = 0;
+    for (const Vec3d at : rescaled({sets[0], sets[1], sets[2]})) {
+      const auto twice_kinetic = [](double length) {
+        return 2 * kKinetic * kLength * kLength / (length * length);
+      };
+      const double pv = kPressure * at.x * at.y * at.z;
+      along_z += (pv - twice_kinetic(at.z)) / kActions;
+      lateral += (2 * pv - twice_kinetic(at.x) - twice_kinetic(at.y)) / kActions;
+    }
+    CHECK_NEAR(along_z, kThermalEnergy, 0.4 * kThermalEnergy);
+    CHECK_NEAR(lateral, 2 * kThermalEnergy, 0.4 * 2 * kThermalEnergy);
+  }
+}
+
+void steps_that_are_redone_keep_the_box() {
+  Conditions now{};
+  now.bath.thermal = 2.5;
+  now.box = {3, 0, 3, 0, 0, 3};
+  for (double& mobility : now.pressure_bath.mobility) mobility = 1e-3;
+  Box before{};
+  const int64_t tensors[2 * Symmetric::kParts]{}, step = 8;
+  int64_t energy[1]{};
+  Faults faults{};
+  faults.violation_step = 5;
+  rescale_cell(
+      {{&now, &before, 1, 1}, tensors, {0, 0, 0}, CellNoise::kThermal, 5, &step, &faults, energy});
+  CHECK(now.box.ax == 3 && before.ax == 3 && energy[0] == 0);
 }
 
 }  // namespace
@@ -199,6 +330,10 @@ int main() {
       {"Langevin-middle is one operation", langevin_is_one_operation},
       {"velocity Verlet starts and finishes", verlet_starts_and_finishes},
       {"a thermostat acts on whole steps", a_thermostat_acts_on_whole_steps},
+      {"a barostat acts before a rebuild", a_barostat_acts_before_a_rebuild},
+      {"volumes are those of the ensemble", volumes_are_those_of_the_ensemble},
+      {"each set obeys the virial theorem", each_set_obeys_the_virial_theorem},
+      {"steps that are redone keep the box", steps_that_are_redone_keep_the_box},
       {"nonsense is refused by name", nonsense_is_refused_by_name},
       {"gamma numbers", gamma_numbers},
       {"an action has the right transition", an_action_has_the_right_transition},

@@ -20,10 +20,15 @@ from .convert import convert
 from .demo import demo
 from .digest import digest
 from .energy import energy
+from .exchange import exchange
 from .information import devices, info
+from .migrate import migrate
 from .options import SectionedCommand
+from .predict import predict_command
+from .profile import profile
 from .report import report
 from .run import run
+from .serve import serve
 from .watch import watch
 
 app = typer.Typer(
@@ -51,8 +56,25 @@ def common(
     """Quilt: molecular dynamics of biomolecules."""
 
 
-for _command in (energy, run, watch, report, info, convert, devices, bench, demo, digest):
+_COMMANDS = (
+    energy,
+    run,
+    exchange,
+    migrate,
+    watch,
+    report,
+    profile,
+    info,
+    convert,
+    devices,
+    serve,
+    bench,
+    demo,
+    digest,
+)
+for _command in _COMMANDS:
     app.command(cls=SectionedCommand)(_command)
+app.command("predict", cls=SectionedCommand)(predict_command)
 
 
 def main() -> None:

@@ -15,7 +15,7 @@ from typing import Annotated
 
 import typer
 
-from ..engine.core import EngineFactory, make_engine
+from ..engine.core import EngineFactory
 from ..engine.execution import DeviceName
 from ..errors import QuiltError
 from ..inputs.standard_systems import SYSTEMS, system_files
@@ -23,6 +23,7 @@ from ..outputs.files import writing
 from ..running import runner
 from ..running.config import build_config
 from ..running.progress import say
+from ..workers.factory import make_engine
 from .options import Settings, with_settings
 
 _SYSTEM = "dhfr"

@@ -16,7 +16,7 @@ from ..description.integrators import VelocityVerlet
 from ..description.overlaps import check_overlaps
 from ..description.state import State
 from ..description.system import System
-from ..engine.core import EngineFactory, make_engine
+from ..engine.core import EngineFactory
 from ..errors import QuiltError
 from ..inputs import count_frames
 from ..inputs.frames import read_frames
@@ -25,6 +25,7 @@ from ..running.config import Config, build_config, merge
 from ..running.progress import warn
 from ..running.runner import load_system
 from ..running.simulation import Simulation
+from ..workers.factory import make_engine
 from .options import AsJson, Settings, with_settings
 from .tables import show_table
 

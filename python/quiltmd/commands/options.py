@@ -31,6 +31,9 @@ _FLAGS: dict[Place, str] = {
     ("output", "dir"): "out",
     ("thermostat", "kind"): "thermostat",
     ("thermostat", "every"): "thermostat_every",
+    ("barostat", "kind"): "barostat",
+    ("barostat", "time_constant"): "box_time_constant",
+    ("barostat", "every"): "barostat_every",
 }
 
 

@@ -13,13 +13,13 @@ import typer
 
 from ..errors import QuiltError
 from ..outputs.files import hash_file, replace_file, writing
+from ..pages.charts import Chart
+from ..pages.html import Row, bars, charts, note, page, table
 from ..running.config import Config, build_config, read_config
 from ..running.folder import Folder
 from ..running.records import Columns, read_log, read_sessions
 from ..running.rmsd import solute_rmsd
 from ..running.runner import load_system
-from .charts import Chart
-from .report_page import Row, bars, charts, note, page, table
 
 # Column of the log -> title and unit of its chart.
 _CHARTED = {
@@ -81,7 +81,7 @@ def _over_time(config: Config, folder: Folder, log: Columns, steps: int) -> str:
         values = log[name][first:]
         values = values - values[0] if name == "conserved" else values
         bath = config.integrator
-        steady = bath.ensemble == "nvt" and bath.annealing is None
+        steady = bath.ensemble != "nve" and bath.annealing is None
         level = bath.temperature if steady and name == "temperature" else None
         of += "" if level is None else f"; dashed: heat bath, {level:g} K"
         shown.append(Chart(title, of, times[first:], values, unit, level))

@@ -38,10 +38,19 @@ _MAY_CHANGE = {
     ("system", "topology"),
     ("system", "coordinates"),
     ("system", "parameters"),
+    ("workers", "key"),
+    ("workers", "command"),
+    ("workers", "silence"),
+    ("workers", "patience"),
+    ("workers", "spares"),
+    ("workers", "verify"),
+    ("workers", "inject_fault"),
 }
 
 
-@with_settings("system", "nonbonded", "integrator", "thermostat", "run", "output")
+@with_settings(
+    "system", "nonbonded", "integrator", "thermostat", "barostat", "run", "workers", "output"
+)
 def run(
     settings: Settings,
     config: Annotated[
@@ -70,8 +79,8 @@ def run(
     NAME.mdp or the like go to NAME-quilt.
 
     With --resume only --steps, --max-hours, --ranks, --threads, --device, --balance, --transport,
-    --mesh, --profile, --final, --checkpoint-every and --checkpoint-minutes may change; --topology,
-    --coordinates and --parameters name the same files at other places.
+    --mesh, --profile, --final, --checkpoint-every, --checkpoint-minutes and the settings of workers
+    may change; --topology, --coordinates and --parameters name the same files at other places.
 
     Exit status: 0 when all steps are done, 130 after Ctrl-C, 75 when stopped by another signal
     (SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGXCPU) or by --max-hours; --resume continues such a run.
@@ -93,6 +102,11 @@ def run(
         else:
             outcome = runner.start(build_config(merged, source), overwrite)
     ignore_further_signals()
+    exit_as_stopped(outcome)
+
+
+def exit_as_stopped(outcome: runner.Outcome) -> None:
+    """The exit status of a run that stopped before its last step, if it did."""
     if outcome.interrupted:
         raise typer.Exit(INTERRUPTED if outcome.signal == signal.SIGINT else STOPPED)
 

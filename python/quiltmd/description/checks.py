@@ -4,14 +4,29 @@
 from __future__ import annotations
 
 import functools
+import math
 from dataclasses import fields
 from typing import Any, TypeVar
 
+import numpy as np
+import numpy.typing as npt
 from pydantic import ValidationError
 
 from ..errors import QuiltError
 
 Settings = TypeVar("Settings")
+Kind = TypeVar("Kind", bound=np.generic)
+
+LAST_STEP = 2**62
+_LARGEST = 2**63 - 1  # that the core counts to
+
+
+def frozen(array: npt.NDArray[Kind]) -> npt.NDArray[Kind]:
+    """The array, in memory that can never be made writable again."""
+    memory: object = array.base
+    if isinstance(memory, bytes):
+        return array
+    return np.ndarray(array.shape, array.dtype, array.tobytes())
 
 
 def whole_number(name: str, value: Any, minimum: int = 0) -> int:
@@ -20,15 +35,38 @@ def whole_number(name: str, value: Any, minimum: int = 0) -> int:
     Raises
     ------
     QuiltError
-        If it is not a whole number of at least `minimum`.
+        If it is not a whole number of at least `minimum`, or more than can be counted.
     """
     try:
         whole = int(value)
+        is_whole = bool(whole == value) and not isinstance(value, bool | str)
     except (TypeError, ValueError, OverflowError):
-        whole = minimum - 1
-    if isinstance(value, bool | str) or whole != value or whole < minimum:
+        whole, is_whole = minimum, False
+    if not is_whole or whole < minimum:
         raise QuiltError(f"{name} must be a whole number of at least {minimum}, not {value!r}")
+    if whole > _LARGEST:
+        raise QuiltError(f"{name} must be at most {_LARGEST}, not {value!r}")
     return whole
+
+
+def real_number(name: str, value: Any) -> float:
+    """The value, which may be an OpenMM quantity, as a finite float.
+
+    Raises
+    ------
+    QuiltError
+        If it is none.
+    """
+    number = plain(value)
+    if isinstance(number, bool | str):
+        number = None
+    try:
+        real = float(number)
+    except (TypeError, ValueError, OverflowError):
+        real = math.nan
+    if not math.isfinite(real):
+        raise QuiltError(f"{name} must be a number, not {value!r}")
+    return real
 
 
 def user_settings(kind: type[Settings]) -> type[Settings]:

@@ -46,7 +46,7 @@ def _refuse_torsions(system: Any) -> None:
         row = int(np.argmax(wrong))
         raise InputError(
             f"the torsion of {names(system, system.torsions[row])} has the periodicity "
-            f"{periodicity[row]:g}, which is no whole number from 1 to {HIGHEST_PERIODICITY}"
+            f"{periodicity[row]:g}, which is not a whole number from 1 to {HIGHEST_PERIODICITY}"
         )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import replace
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, Field
 
@@ -41,7 +41,8 @@ Seed = Annotated[
     Field(
         ge=0,
         lt=2**63,
-        description="Random seed for initial velocities and the thermostat; by default a new one.",
+        description="Random seed for initial velocities, thermostat and barostat; by default a new "
+        "one.",
     ),
 ]
 LongRangeEvery = Annotated[
@@ -51,7 +52,7 @@ Ranks = Annotated[
     int | None,
     Field(
         ge=1,
-        description="Number of workers that share the patches of the system; by default one for "
+        description="Number of ranks, which share the patches of the system; by default one for "
         "each GPU that the device names, else one.",
     ),
 ]
@@ -66,6 +67,29 @@ TimeConstant = Annotated[
 ThermostatEvery = Annotated[
     int, Field(ge=1, description="Steps between actions of the thermostat (velocity rescaling).")
 ]
+Pressure = Annotated[
+    float, Field(ge=-1e5, le=1e5, description="Reference pressure of the barostat, bar.")
+]
+BoxTimeConstant = Annotated[float, Field(gt=0, description="Relaxation time of the box, ps.")]
+_Compressibility = Annotated[float, Field(ge=0, le=1)]
+Compressibility = Annotated[
+    _Compressibility | tuple[_Compressibility, ...],
+    Field(
+        description="Isothermal compressibility, 1/bar: one value, or one for each set of axes "
+        "that are scaled together.",
+    ),
+]
+Coupling = Annotated[
+    Literal["isotropic", "semi-isotropic", "anisotropic"],
+    Field(
+        description="Axes that the barostat scales together: isotropic (all), semi-isotropic (x "
+        "with y, z by itself) or anisotropic (none).",
+    ),
+]
+SurfaceTension = Annotated[
+    float, Field(description="Tension of all surfaces normal to z together, bar nm.")
+]
+BarostatEvery = Annotated[int, Field(ge=1, description="Steps between actions of the barostat.")]
 
 Described = TypeVar("Described")
 

@@ -8,6 +8,7 @@ continued run rebuilds the same lists.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +17,7 @@ import numpy.typing as npt
 
 from ..errors import InputError
 from .box import check_box, reduce_box
-from .checks import whole_number
+from .checks import LAST_STEP, frozen, whole_number
 from .molecules import make_whole
 from .openmm_objects import plain
 from .system import System
@@ -24,7 +25,7 @@ from .system import System
 F64 = npt.NDArray[np.float64]
 
 _LARGEST = 1e6  # nm and nm/ps: beyond, numbers leave the range of the engine
-_LAST_STEP = 2**62
+_MOST_PATCHES = 2**25  # along a dimension: no more can be numbered
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -44,6 +45,10 @@ class State:
     list_positions, list_step:
         (N, 3) nm and step at which pair lists were last built; None before the
         first time.
+    patches:
+        How many patches the box is cut into along a, b and c. It depends on earlier boxes where the
+        box has changed, and a run goes on with the same bits with the same patches only; None: as
+        suits the box.
 
     Raises
     ------
@@ -58,19 +63,23 @@ class State:
     step: int = 0
     list_positions: F64 | None = None
     list_step: int = 0
+    patches: tuple[int, int, int] | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "box", _read_only(check_box(self.box)))
+        object.__setattr__(self, "box", frozen(check_box(self.box)))
         for name in ("step", "list_step"):
             value = whole_number(name, getattr(self, name))
-            if value > _LAST_STEP:
-                raise InputError(f"{name} {value} is beyond the last step, {_LAST_STEP}")
+            if value > LAST_STEP:
+                raise InputError(f"{name} {value} is beyond the last step, {LAST_STEP}")
             object.__setattr__(self, name, value)
-        atoms = len(self.positions)
-        for name in ("positions", "velocities", "list_positions"):
+        if self.patches is not None:
+            object.__setattr__(self, "patches", _counts(self.patches))
+        positions = _vectors("positions", self.positions)
+        object.__setattr__(self, "positions", positions)
+        for name in ("velocities", "list_positions"):
             value = getattr(self, name)
-            if value is not None:
-                object.__setattr__(self, name, _vectors(name, value, atoms))
+            if value is not None or name == "velocities":
+                object.__setattr__(self, name, _vectors(name, value, len(positions)))
 
     def __repr__(self) -> str:
         return f"<State: {len(self.positions)} atoms at step {self.step}>"
@@ -129,22 +138,28 @@ class State:
         return State(positions, velocities, reduce_box(self.box * np.array(counts)[:, None]))
 
 
-def _vectors(name: str, value: npt.ArrayLike, atoms: int) -> F64:
-    array = np.ascontiguousarray(value, dtype=np.float64)
-    if array.shape != (atoms, 3):
-        raise InputError(f"{name} have shape {array.shape}, not ({atoms}, 3)")
+def _vectors(name: str, value: npt.ArrayLike | None, atoms: int | None = None) -> F64:
+    rows = "N" if atoms is None else atoms
+    try:
+        given = np.asarray(value)
+    except ValueError:  # rows of different lengths
+        given = np.array(None)
+    if given.dtype.kind not in "fiu":
+        raise InputError(f"{name} must be an array of real numbers, shape ({rows}, 3)")
+    array = np.ascontiguousarray(given, dtype=np.float64)
+    if array.shape != (len(array) if atoms is None else atoms, 3):
+        raise InputError(f"{name} have shape {array.shape}, not ({rows}, 3)")
     if not np.isfinite(array).all():
         atom = int(np.argmin(np.isfinite(array).all(axis=1)))
         raise InputError(f"{name} are not finite numbers", atom=atom)
-    if atoms and np.abs(array).max() > _LARGEST:
+    if len(array) and np.abs(array).max() > _LARGEST:
         atom = int(np.abs(array).max(axis=1).argmax())
         raise InputError(f"{name} beyond {_LARGEST:g} (nm, ps) are out of range", atom=atom)
-    return _read_only(array)
+    return frozen(array)
 
 
-def _read_only(array: F64) -> F64:
-    """The array, if nobody can write to it, else a copy."""
-    if array.flags.writeable or array.base is not None:
-        array = array.copy()
-        array.setflags(write=False)
-    return array
+def _counts(patches: Sequence[int]) -> tuple[int, ...]:
+    counts = tuple(whole_number("patches", count) for count in patches)
+    if len(counts) != 3 or not all(1 <= count <= _MOST_PATCHES for count in counts):
+        raise InputError(f"patches must be three positive counts, not {patches!r}")
+    return counts

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
+from .checks import frozen
 from .molecules import molecule_of_atom
 from .nonbonded import Nonbonded
 from .openmm_objects import system_fields
@@ -274,10 +275,7 @@ def _frozen(
     if not np.isfinite(array).all():
         row = int(np.argwhere(~np.isfinite(array))[0][0])
         raise InputError(f"system.{name}[{row}] is not a finite number")
-    if array.dtype != dtype or not array.flags.c_contiguous or array.flags.writeable:
-        array = np.array(array, dtype=dtype, order="C")
-        array.setflags(write=False)
-    return array
+    return frozen(np.asarray(array, dtype=dtype))
 
 
 def _types(system: System) -> int:

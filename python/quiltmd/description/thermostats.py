@@ -8,9 +8,7 @@ from typing import Any
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
-from ..errors import QuiltError
 from .checks import user_settings
-from .integrators import Integrator, VelocityVerlet
 from .settings import Seed, Temperature, ThermostatEvery, TimeConstant, draw_seed
 
 
@@ -54,29 +52,3 @@ class VelocityRescaling:
 
 
 Thermostat = VelocityRescaling
-
-
-def resolve_dynamics(integrator: Integrator, thermostat: Thermostat | None) -> dict[str, Any]:
-    """Settings for the core of an integrator and what goes with it.
-
-    Raises
-    ------
-    QuiltError
-        Where they do not go together.
-    """
-    settings = integrator.resolve()
-    if thermostat is None:
-        return settings
-    name = type(thermostat).__name__
-    if not isinstance(integrator, VelocityVerlet):
-        raise QuiltError(
-            f"{name} does not go with {type(integrator).__name__}, which is a thermostat by "
-            "itself: use it with VelocityVerlet, or leave it out"
-        )
-    if thermostat.every % integrator.long_range_every:
-        raise QuiltError(
-            f"{name}: every = {thermostat.every} must be a multiple of long_range_every = "
-            f"{integrator.long_range_every}, since between reciprocal-space evaluations the "
-            "kinetic energy lacks part of an impulse"
-        )
-    return {**settings, "thermostat": thermostat.resolve()}

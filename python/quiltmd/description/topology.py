@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
+from .checks import frozen
 
 _ELEMENTS = (  # symbol and mass (amu) by atomic number, from hydrogen on, as far as biology needs
     "H 1.008 He 4.003 Li 6.94 Be 9.012 B 10.81 C 12.011 N 14.007 O 15.999 F 18.998 Ne 20.180 "
@@ -53,10 +54,8 @@ class Topology:
     def __post_init__(self) -> None:
         for field in fields(self):
             array = np.asarray(getattr(self, field.name))
-            if array.flags.writeable:
-                array = array.copy()
-                array.setflags(write=False)
-                object.__setattr__(self, field.name, array)
+            names = array.dtype == object
+            object.__setattr__(self, field.name, frozen(array.astype(np.str_) if names else array))
         atoms, residues = len(self.atom_names), len(self.residue_names)
         if not len(self.elements) == len(self.residue_of_atom) == atoms:
             raise InputError("the topology's arrays over atoms differ in length")

@@ -59,8 +59,12 @@ class Engine(Protocol):
         velocities: Any,
         list_step: int,
         list_positions: Any,
+        patches: tuple[int, int, int] | None = None,
     ) -> None:
-        """Sets the state; list_positions is None where pair lists were never built."""
+        """Sets the state.
+
+        list_positions is None where pair lists were never built, patches where they are not known.
+        """
 
     def run(self, steps: int) -> None:
         """Advances; raises SimulationError on a blow-up."""
@@ -91,8 +95,11 @@ class Engine(Protocol):
     def draw_velocities(self, temperature: float, seed: int) -> None:
         """Maxwell-Boltzmann velocities."""
 
-    def set_conditions(self, values: dict[str, float]) -> None:
-        """New temperature (K) or friction (1/ps) of the integrator, from here on."""
+    def set_conditions(self, values: dict[str, float], box: Any = None) -> None:
+        """New temperature (K) or friction (1/ps) of the integrator, from here on; and a new box.
+
+        Hydrogen groups move with the box; None leaves it as it is.
+        """
 
     def describe(self) -> dict[str, Any]:
         """Layout of the run."""
@@ -105,6 +112,12 @@ class Engine(Protocol):
 
     def stop_profile(self) -> list[dict[str, Any]]:
         """The calls since the last start: rank, stream, name, begin and end, s."""
+
+    def profiled_messages(self) -> list[dict[str, Any]]:
+        """Messages of the last profile: name, from, to, bytes, sent, arrived, used, s."""
+
+    def loads(self) -> list[dict[str, Any]]:
+        """By rank: patches, proxies, computes, interior_computes, atoms, list_entries, bytes."""
 
 
 EngineFactory = Callable[[dict[str, Any], dict[str, Any], dict[str, Any], dict[str, Any]], Engine]

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-import re
+from dataclasses import fields
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, ConfigDict
@@ -14,14 +14,12 @@ from ..description.checks import user_settings
 from ..description.settings import Ranks, Threads
 from ..errors import QuiltError
 from .core import load_core
+from .places import has_rank_on_each, parse_device, parse_place
+from .worker_settings import Workers
 
 
 def _check_name(name: str) -> str:
-    if not re.fullmatch("auto|cpu|cuda(:[0-9]{1,4}(,[0-9]{1,4})*)?", name):
-        raise ValueError(
-            "there is no such device: choose auto, cpu, cuda, one GPU of several by a name that "
-            "`quiltmd devices` shows, such as cuda:1, or a GPU for each rank, such as cuda:0,1"
-        )
+    parse_device(name)
     return name
 
 
@@ -40,9 +38,11 @@ class Execution:
     device:
         "auto" (a usable GPU, else the CPU), "cpu", "cuda" (the first usable GPU, or with several
         ranks as many), one GPU by the name that `quiltmd devices` shows, "cuda:0", "cuda:1", ...,
-        or the GPU of each rank: "cuda:0,1", and "cuda:0,0" for two ranks on one GPU.
+        or the GPU of each rank: "cuda:0,1", and "cuda:0,0" for two ranks on one GPU.  With
+        "worker:" before it, in a process of its own, whose end is an error and not the end of this
+        one.
     ranks:
-        Workers that share the patches among them.  None: as many as `device` lists GPUs, else one.
+        How many share the patches.  None: as many as `device` lists GPUs, else one.
     threads:
         Threads of each rank on the CPU; None shares the machine's cores among the ranks.
     balance:
@@ -57,6 +57,8 @@ class Execution:
     away:
         Patches between which computes reach, 1 or 2: 2 gives more, smaller patches.  Forces
         are then rounded differently, so that energies differ in their last digits.
+    workers:
+        How workers are reached.
     """
 
     device: DeviceName = "auto"
@@ -66,11 +68,14 @@ class Execution:
     transport: Transport = "auto"
     mesh: MeshSharing = "auto"
     away: Literal[1, 2] = 1
+    workers: Workers = Workers()
 
     def warning(self) -> str | None:
         """What is odd about it: more ranks or threads than cores; None if nothing is."""
         ranks = self._rank_count()
         cores, workers = available_cores(), ranks * (self.threads or 1)
+        if self._is_in_workers():
+            return None  # its machine may be another
         if workers <= cores or choose_device(self.device, ranks) != "cpu":
             return None
         return (
@@ -79,8 +84,20 @@ class Execution:
         )
 
     def resolve(self) -> dict[str, Any]:
-        """Settings for the core, the device chosen and the cores shared out."""
+        """Settings for the core, the device chosen and the cores shared out.
+
+        Of a worker only the ranks are known here; the worker itself resolves `execution`.
+        """
         ranks = self._rank_count()
+        if self._is_in_workers():
+            own = {field.name: getattr(self, field.name) for field in fields(self)}
+            workers = own.pop("workers")
+            return {
+                "device": self.device,
+                "ranks": ranks,
+                "execution": own,
+                "workers": workers,
+            }
         return {
             "device": choose_device(self.device, ranks),
             "ranks": ranks,
@@ -93,12 +110,17 @@ class Execution:
             "mesh": self.mesh,
         }
 
+    def _is_in_workers(self) -> bool:
+        supervised = self.workers.spares or self.workers.verify or self.workers.inject_fault
+        return bool(supervised) or [p.kind for p in parse_device(self.device)] != ["here"]
+
     def _rank_count(self) -> int:
-        listed = len(_ordinals(self.device))
+        places = parse_device(self.device)
+        listed = len(places) if has_rank_on_each(self.device) else len(places[0].ordinals())
         if self.ranks and listed and self.ranks != listed:
             raise QuiltError(
-                f"device '{self.device}' lists {listed} GPU(s) for {self.ranks} rank(s): list one "
-                "for each rank, or leave out the number of ranks"
+                f"device '{self.device}' lists {listed} device(s) for {self.ranks} rank(s): list "
+                "one for each rank, or leave out the number of ranks"
             )
         return self.ranks or listed or 1
 
@@ -124,7 +146,7 @@ def devices(self_test: bool = False) -> list[dict[str, Any]]:
 
 def is_gpu(device: str) -> bool:
     """Whether a device that was chosen is a GPU."""
-    return device.startswith("cuda")
+    return parse_device(device)[0].device.startswith("cuda")
 
 
 def choose_device(asked: str, ranks: int = 1) -> str:
@@ -139,7 +161,7 @@ def choose_device(asked: str, ranks: int = 1) -> str:
     usable = [ordinal for ordinal, gpu in gpus.items() if gpu.get("usable", True)]
     if asked == "auto" and not usable:
         return "cpu"
-    listed = _ordinals(asked)
+    listed = parse_place(asked).ordinals()
     missing = [ordinal for ordinal in listed if ordinal not in usable]
     if missing or not usable:
         concerned = missing if usable else gpus
@@ -163,9 +185,3 @@ def _why_not(asked: str, usable: list[int], reasons: list[str]) -> str:
         + ("; ".join(reasons) if reasons else "none was found, or this build has no CUDA part")
         + others
     )
-
-
-def _ordinals(device: str) -> list[int]:
-    """The GPUs that a name lists; none where it leaves the choice open, or is the CPU."""
-    _, _, listed = device.partition(":")
-    return [int(ordinal) for ordinal in listed.split(",")] if listed else []

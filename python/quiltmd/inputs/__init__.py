@@ -154,7 +154,7 @@ def describe(
 def read_coordinates(
     coordinates: Path, expected: Expected, system: System | None = None
 ) -> Coordinates:
-    """Coordinates, by the reader of their format; names that differ from the system's are told."""
+    """Coordinates, by the reader of their format; warns where names differ from the system's."""
     file = os.fspath(coordinates)
     reader = _coordinate_format(file)
     if expected.frame not in (0, -1) and reader.frames(file) == 1:
@@ -194,7 +194,7 @@ def _given_box(box: npt.ArrayLike) -> npt.NDArray[np.float64]:
 def _tell_what_is_fixed(
     system: System, constraints: Constraints, hydrogen_mass: float | None, file: Path
 ) -> None:
-    """Files that say themselves what is constrained are taken at their word."""
+    """Files that define their own constraints are taken as they are."""
     if hydrogen_mass is not None:
         raise InputError(
             "masses are as in the file here; repartition them where the system is made", file=file
@@ -209,7 +209,7 @@ def _tell_what_is_fixed(
 
 
 def _compare_names(system: System, names: npt.NDArray[np.str_], file: str) -> None:
-    """A warning where names begin with other letters: conventions agree in these (1HB, HB1)."""
+    """Warns where names begin with different letters, on which conventions agree (1HB, HB1)."""
     ours = system.topology.atom_names
     if (ours == "X").all():
         return

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Choices made at load, whatever the file format: rigid water, constrained bonds, HMR.
 
-Readers build a System in which everything can move; `constrain` replaces bonds
-and angles by constraints. The alternative, each reader making its own choice,
+Readers build a flexible System; `constrain` replaces bonds and angles by
+constraints. The alternative, each reader making its own choice,
 would repeat these rules once per format.
 """
 
@@ -36,9 +36,9 @@ def constrain(
     system:
         A system whose bonds are all terms.
     constraints:
-        "none", or "h-bonds": every bond with a hydrogen keeps its length r0.
+        "none", or "h-bonds": bonds to hydrogen are constrained to their length r0.
     rigid_water:
-        Three-atom waters keep their shape: both O-H lengths and H-H.
+        Three-site waters are rigid: both O-H distances and H-H are constrained.
     hydrogen_mass:
         amu; each hydrogen gets this mass, taken from the heavy atom that it is
         bonded to, so that sums stay the same. Rigid waters are left alone.

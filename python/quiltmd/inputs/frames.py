@@ -4,17 +4,20 @@
 from __future__ import annotations
 
 import os
-import warnings
-from collections.abc import Iterable, Iterator
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..description.box import box_from_lengths_angles, reduce_box
 from ..errors import InputError, QuiltError
+from .frames_process import receive
 
 
 @dataclass(frozen=True)
@@ -47,48 +50,36 @@ def read_frames(
     QuiltError
         Where MDAnalysis is not installed.
     """
-    try:
-        from MDAnalysis.coordinates.core import get_reader_for
-        from MDAnalysis.lib.formats import libmdaxdr
-    except ImportError:
+    if find_spec("MDAnalysis") is None:
         raise QuiltError(
             "reading trajectories needs MDAnalysis: pip install 'quiltmd[trajectories]'"
-        ) from None
+        )
     file = os.fspath(path)
     if not Path(path).exists():
         raise InputError("no such file", file=file)
-    # The readers of XTC and TRR would leave an index beside the file; those beneath them do not.
-    plain = {".xtc": libmdaxdr.XTCFile, ".trr": libmdaxdr.TRRFile}.get(Path(file).suffix.lower())
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about changes to come in MDAnalysis
-        try:
-            if plain is None:
-                with get_reader_for(file)(file, n_atoms=atoms) as reader:
-                    frames = (
-                        (frame.time, frame.positions / 10.0, _box(frame.dimensions))
-                        for frame in reader[::every]
-                    )
-                    yield from _checked(file, frames, atoms)
-            else:
-                with plain(file) as reader:
-                    frames = (
-                        (frame.time, frame.x, reduce_box(frame.box))
-                        for number, frame in enumerate(reader)
-                        if number % every == 0
-                    )
-                    yield from _checked(file, frames, atoms)
-        except (OSError, ValueError, TypeError, EOFError, RuntimeError) as error:
-            raise InputError(f"not a trajectory of {atoms} atoms ({error})", file=file) from None
+    module = "quiltmd.inputs.frames_process"
+    process = subprocess.Popen(
+        [sys.executable, "-m", module, file, str(atoms), str(every)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+    assert process.stdout is not None
+    try:
+        for frame in receive(process.stdout, atoms):
+            yield TrajectoryFrame(*frame)
+    except EOFError:
+        how = _end(process.wait())
+        raise InputError(
+            f"the reader of this format {how}: the file is damaged", file=file
+        ) from None
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
 
 
-def _checked(file: str, frames: Iterable[Any], atoms: int) -> Iterator[TrajectoryFrame]:
-    for time, positions, box in frames:
-        if len(positions) != atoms:
-            raise InputError(f"{len(positions)} atoms instead of {atoms}", file=file)
-        yield TrajectoryFrame(float(time), np.array(positions, dtype=np.float64), box)
-
-
-def _box(dimensions: npt.NDArray[np.float32] | None) -> npt.NDArray[np.float64] | None:
-    if dimensions is None or not np.any(dimensions[:3]):
-        return None
-    return box_from_lengths_angles(dimensions[:3] / 10.0, dimensions[3:])
+def _end(code: int) -> str:
+    with suppress(ValueError):
+        return f"crashed on it ({signal.Signals(-code).name})"
+    return f"failed on it (exit status {code})"

@@ -2,7 +2,7 @@
 """OpenMM's files: System XML, State XML, and PDB or mmCIF with ForceField XML.
 
 OpenMM itself reads them, and is asked for by name where it is not installed.  A System that it has
-made is translated as `System.from_openmm` does; what that cannot represent is refused by its name.
+made is translated as `System.from_openmm` does; what that cannot represent is refused by name.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _FORCE_FIELD = re.compile((_ROOT % "ForceField").encode(), re.DOTALL)
 
 
 def find_force_field(path: Path) -> Path:
-    """A ForceField file: as named, else the one of that name that OpenMM brings along."""
+    """A ForceField file: as named, else the one of that name that comes with OpenMM."""
     spec = None if path.exists() else find_spec("openmm")
     if spec is not None and spec.origin is not None:
         data = Path(spec.origin).parent / "app" / "data"

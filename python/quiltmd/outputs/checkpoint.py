@@ -4,17 +4,18 @@
 One flat file, so that a checksum covers every byte of it:
 
     8 bytes   magic "QUILTMD" and a newline
-    uint32    version of the format (2)
+    uint32    version of the format (3)
     uint64    length of the header
-    header    JSON: step, list_step, heat, stage, outputs, provenance, and name, dtype, shape of
-              each array
+    header    JSON: step, list_step, patches, heat, stage, outputs, provenance, and name, dtype,
+              shape of each array
     arrays    raw, C order: box, positions, velocities and, where lists exist, list_positions
     32 bytes  SHA-256 of all the above, in every version
 
 Integers and floats are little-endian.  A file is written beside its final name, synced and renamed;
 the one before it is kept.  HDF5 would be self-describing for other tools, but its files can be left
 broken by a kill, and the point of a checkpoint is that it cannot.  Version 1 lacks stage and
-outputs; it is read as a checkpoint of the dynamics that says nothing about other files.
+outputs; it is read as a checkpoint of the dynamics that says nothing about other files.  Versions 1
+and 2 lack patches: those that suit the box, which until then was the only one.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ from .files import (
 )
 
 _MAGIC = b"QUILTMD\n"
-_VERSION = 2
+_VERSION = 3
 _PREFIX = struct.Struct("<8sIQ")
 _CHECKSUM = 32
 
@@ -167,6 +168,7 @@ def _encode(checkpoint: Checkpoint) -> bytes:
     header = {
         "step": checkpoint.state.step,
         "list_step": checkpoint.state.list_step,
+        "patches": checkpoint.state.patches,
         "heat": checkpoint.heat,
         "stage": checkpoint.stage,
         "outputs": {name: asdict(mark) for name, mark in checkpoint.outputs.items()},
@@ -200,7 +202,12 @@ def _decode(data: bytes) -> Checkpoint:
         array = np.frombuffer(data, dtype=dtype, count=count, offset=offset)
         arrays[name] = array.reshape(shape).astype(np.float64)
         offset += array.nbytes
-    state = State(step=header["step"], list_step=header["list_step"], **arrays)
+    state = State(
+        step=header["step"],
+        list_step=header["list_step"],
+        patches=header.get("patches"),
+        **arrays,
+    )
     outputs = {name: Mark(**mark) for name, mark in header.get("outputs", {}).items()}
     stage = header.get("stage", "dynamics")
     return Checkpoint(state, header["heat"], header["provenance"], outputs, stage)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..description.barostats import Barostat
 from ..description.integrators import Integrator
 from ..description.nonbonded import Nonbonded
 from ..description.state import State
@@ -36,7 +37,7 @@ class Readout(ABC):
 
     Attributes
     ----------
-    system, nonbonded, integrator, thermostat:
+    system, nonbonded, integrator, thermostat, barostat:
         What is simulated, and how.
     step:
         Steps done since the start.
@@ -48,6 +49,7 @@ class Readout(ABC):
     nonbonded: Nonbonded
     integrator: Integrator
     thermostat: Thermostat | None
+    barostat: Barostat | None
     step: int
     box: NDArray[np.float64]
 
@@ -99,8 +101,8 @@ class Readout(ABC):
 
         bond, angle, torsion, urey_bradley, improper, cmap, lj, lj14, coulomb (direct space),
         coulomb14, pme (reciprocal space, self and background terms), dispersion; nonbonded (the sum
-        of the last six), potential, kinetic, total; heat (energy added by the thermostat) and
-        conserved = total - heat.
+        of the last six), potential, kinetic, total; heat (energy added by thermostat and barostat)
+        and conserved = total - heat.
         """
         return dict(self._read("energies"))
 
@@ -136,7 +138,10 @@ class Readout(ABC):
         return float(np.trace(self.pressure_tensor())) / 3
 
     def heat(self) -> float:
-        """Energy added by the thermostat, kJ/mol; unlike `energies` it evaluates no forces."""
+        """Energy added by thermostat and barostat, kJ/mol.
+
+        Unlike `energies` it evaluates no forces.
+        """
         return float(self._read("heat"))
 
     def temperature(self) -> float:
@@ -183,6 +188,7 @@ class Frame(Readout):
     ) -> None:
         self.system, self.nonbonded = of.system, of.nonbonded
         self.integrator, self.thermostat = of.integrator, of.thermostat
+        self.barostat = of.barostat
         self.step = captured.step
         self.box = np.asarray(captured.box, dtype=np.float64)
         self._taken_at = time.perf_counter()

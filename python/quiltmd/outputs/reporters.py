@@ -71,10 +71,10 @@ class Reporter(Protocol):
 class LogReporter:
     """Energies, pressure and speed, one CSV row each.
 
-    Columns: step; time, ps; potential, kinetic, total and conserved energy (total minus the heat of
-    the thermostat), kJ/mol; temperature, K; pressure, bar; density, kg/m^3; then terms of the
-    energy and the box where asked for; last the speed since the row before, ns/day (0 in the first
-    row).
+    Columns: step; time, ps; potential, kinetic, total and conserved energy (total minus what
+    thermostat and barostat have added), kJ/mol; temperature, K; pressure, bar; density, kg/m^3;
+    then terms of the energy and the box where asked for; last the speed since the row before,
+    ns/day (0 in the first row).
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Single structures as files for looking at: mmCIF, PDB and GRO.
+"""Single structures: mmCIF, PDB and GRO.
 
-mmCIF holds systems of any size.  PDB is what more programs open, but its columns are too narrow for
+mmCIF holds systems of any size.  More programs open PDB, but its columns are too narrow for
 large systems: `pdb_limit` says whether one fits.  Molecules are whole, their centres in the cell.
 """
 
@@ -22,7 +22,7 @@ from .wrapping import wrapped
 
 _ANGSTROM = 10.0  # per nm
 _PDB_ATOMS, _PDB_RESIDUES = 99_999, 9_999
-_PDB_LENGTH = 9_900.0  # angstrom: longest edge of a box, which molecules may stick out of
+_PDB_LENGTH = 9_900.0  # angstrom: longest edge of a box; molecules may extend beyond it
 _Atoms = NDArray[np.int64]
 
 
@@ -121,7 +121,7 @@ def write_cif(path: str | os.PathLike[str], simulation: Readout, select: str = "
 def write_gro(path: str | os.PathLike[str], simulation: Readout) -> None:
     """Writes positions and velocities as GRO, GROMACS's format: to 0.001 nm and 0.0001 nm/ps.
 
-    Numbers of atoms and residues beyond 99,999 start again from 0, as GROMACS has it.
+    Numbers of atoms and residues beyond 99,999 start again from 0, as in GROMACS.
     """
     state, topology = simulation.state(), simulation.system.topology
     positions = wrapped(simulation)

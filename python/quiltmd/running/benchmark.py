@@ -14,11 +14,12 @@ from collections import defaultdict
 from typing import Any
 
 from ..description.integrators import LangevinMiddle
-from ..engine.core import EngineFactory, make_engine
+from ..engine.core import EngineFactory
 from ..engine.execution import DeviceName, available_cores, is_gpu
 from ..errors import QuiltError
 from ..inputs import load
 from ..inputs.standard_systems import system_files
+from ..workers.factory import make_engine
 from .config import REPARTITIONED_HYDROGEN_MASS
 from .profiling import run_profiled
 from .progress import say

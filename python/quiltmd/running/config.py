@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The configuration of a run: one TOML file of six sections, or the same by flags.
+"""The configuration of a run: one TOML file of sections, or the same by flags.
 
 pydantic checks types and ranges; this file adds one-line messages and the nearest known key
 for a misspelt one.  Unknown keys are errors, since a misspelt setting that is
@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import fields, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 
 import numpy as np
 import tomli_w
@@ -30,14 +30,20 @@ from pydantic import (
 )
 from pydantic.fields import FieldInfo
 
+from ..description.barostats import Barostat, BerendsenBarostat, CellRescaling
 from ..description.integrators import Integrator, LangevinMiddle, VelocityVerlet
 from ..description.nonbonded import Nonbonded
 from ..description.settings import (
     HOTTEST,
+    BarostatEvery,
+    BoxTimeConstant,
+    Coupling,
     Friction,
     LongRangeEvery,
+    Pressure,
     Ranks,
     Seed,
+    SurfaceTension,
     Temperature,
     ThermostatEvery,
     Threads,
@@ -48,6 +54,7 @@ from ..description.settings import (
 from ..description.system import System
 from ..description.thermostats import Thermostat, VelocityRescaling
 from ..engine.execution import DeviceName, Execution, MeshSharing, Transport
+from ..engine.worker_settings import Workers
 from ..errors import QuiltError
 from ..inputs.openmm_files import find_force_field
 from ..outputs.files import read_file, reading
@@ -69,6 +76,7 @@ _PATHS = (
     ("system", "coordinates"),
     ("system", "parameters"),
     ("output", "dir"),
+    ("workers", "key"),
 )
 
 
@@ -122,9 +130,10 @@ class IntegratorSection(Section):
     one and records it.
     """
 
-    ensemble: Literal["nve", "nvt"] = Field(
+    ensemble: Literal["nve", "nvt", "npt"] = Field(
         default="nvt",
-        description="Ensemble: nvt (Langevin-middle integrator) or nve (velocity Verlet).",
+        description="Ensemble: nvt (Langevin-middle integrator), npt (the same with a barostat) or "
+        "nve (velocity Verlet).",
     )
     temperature: Temperature = LangevinMiddle.temperature
     friction: Friction = LangevinMiddle.friction
@@ -186,7 +195,7 @@ class IntegratorSection(Section):
 
 
 class ThermostatSection(Section):
-    """[thermostat]: what keeps the temperature with the ensemble nvt.
+    """[thermostat]: what keeps the temperature with the ensembles nvt and npt.
 
     Temperature and seed are those of [integrator].  "langevin" is part of the Langevin-middle
     integrator and has a friction there; "velocity-rescaling" goes with velocity Verlet and has the
@@ -210,6 +219,54 @@ class ThermostatSection(Section):
         )
 
 
+class BarostatSection(Section):
+    """[barostat]: what keeps the pressure with the ensemble npt; its seed is that of [integrator].
+
+    `compressibility` has one value, or one for each set of axes that are scaled together.
+    """
+
+    kind: Literal["cell-rescaling", "berendsen"] = Field(
+        default="cell-rescaling",
+        description="Barostat: cell-rescaling (stochastic), or berendsen (without noise, for "
+        "equilibration only).",
+    )
+    pressure: Pressure = CellRescaling.pressure
+    time_constant: BoxTimeConstant = CellRescaling.time_constant
+    compressibility: tuple[float, ...] = Field(
+        default=(4.5e-5,),
+        description="Isothermal compressibility, 1/bar; 0 keeps axes as they are.",
+    )
+    coupling: Coupling = CellRescaling.coupling
+    surface_tension: SurfaceTension = CellRescaling.surface_tension
+    every: BarostatEvery = CellRescaling.every
+
+    @model_validator(mode="after")
+    def _check(self) -> BarostatSection:
+        """Lets the barostat itself check what it is given."""
+        try:
+            self._made(None)
+        except QuiltError as error:
+            raise ValueError(str(error)) from None
+        return self
+
+    def build(self, integrator: IntegratorSection) -> Barostat | None:
+        """The barostat of these settings, if the ensemble has one."""
+        return self._made(integrator.seed) if integrator.ensemble == "npt" else None
+
+    def _made(self, seed: int | None) -> Barostat:
+        kinds = {"cell-rescaling": CellRescaling, "berendsen": BerendsenBarostat}
+        given = self.compressibility
+        return kinds[self.kind](
+            self.pressure,
+            self.time_constant,
+            given[0] if len(given) == 1 else given,
+            self.coupling,
+            self.surface_tension,
+            seed,
+            self.every,
+        )
+
+
 class RunSection(Section):
     """[run]: how far and where; all but `minimize` may change when a run is resumed.
 
@@ -223,8 +280,9 @@ class RunSection(Section):
     device: DeviceName = Field(
         default=Execution.device,
         description="Where to run: auto (a usable GPU, else the CPU), cpu, cuda, one GPU of "
-        "several, such as cuda:1 (`quiltmd devices` shows them), or the GPU of each rank, such as "
-        "cuda:0,1.",
+        "several, such as cuda:1 (`quiltmd devices` shows them), the GPU of each rank, such as "
+        "cuda:0,1, or one of these in a worker: worker:cuda:0, ssh:HOST/cuda:0, "
+        "remote:HOST:PORT/cuda:0.",
     )
     balance: bool = Field(
         default=Execution.balance, description="Dynamic load balancing between ranks."
@@ -257,8 +315,10 @@ class Config(Section):
     nonbonded: Nonbonded = Nonbonded()
     integrator: IntegratorSection = IntegratorSection()
     thermostat: ThermostatSection = ThermostatSection()
+    barostat: BarostatSection = BarostatSection()
     run: RunSection
     output: OutputSection
+    workers: Workers = Workers()
     trajectory: tuple[TrajectorySection, ...] = ()
     _stated: frozenset[str] = PrivateAttr(
         default=frozenset()
@@ -290,6 +350,16 @@ class Config(Section):
             raise ValueError(f"the ensemble nve has no thermostat: leave out the {name}")
         if self.integrator.friction != LangevinMiddle.friction:
             raise ValueError(f"the {name} has no friction: give time_constant")
+        return self
+
+    @model_validator(mode="after")
+    def _barostat_fits(self) -> Config:
+        """Refuses settings that would be ignored."""
+        if self.integrator.ensemble != "npt" and self.barostat != BarostatSection():
+            raise ValueError(
+                f"the ensemble {self.integrator.ensemble} has no barostat: choose npt, or leave "
+                "out its settings"
+            )
         return self
 
     def __eq__(self, other: object) -> bool:
@@ -330,7 +400,7 @@ class Config(Section):
         settings |= {
             f"nonbonded.{key}": chosen.get(key, value) for key, value in _items(self.nonbonded)
         }
-        for name in ("integrator", "thermostat"):
+        for name in ("integrator", "thermostat", "barostat"):
             settings |= {f"{name}.{key}": value for key, value in _items(getattr(self, name))}
         plain: dict[str, Any] = json.loads(json.dumps(settings))
         return plain
@@ -342,6 +412,7 @@ class Config(Section):
             "nonbonded": Nonbonded(),
             "integrator": IntegratorSection(),
             "thermostat": ThermostatSection(),
+            "barostat": BarostatSection(),
         }
         return {"output.log_terms": False, "output.log_box": False} | {
             f"{name}.{key}": value
@@ -361,6 +432,22 @@ class Config(Section):
         if "pme_tolerance" in given:
             given = {"pme_alpha": None, "pme_grid": None, **given}
         return self.model_copy(update={"nonbonded": replace(stated, **given)})
+
+    def with_mesh(self, box: NDArray[np.float64]) -> Config:
+        """A copy that states what is chosen for a box (3, 3), nm, where a barostat will change it.
+
+        A run that is resumed goes on with the Ewald coefficient and the grid with which it began.
+        """
+        if self.integrator.ensemble != "npt" or self.nonbonded.method != "pme":
+            return self
+        chosen = self.nonbonded.resolve(box)
+        stated = replace(
+            self.nonbonded,
+            pme_order=chosen["pme_order"],
+            pme_alpha=chosen["pme_alpha"],
+            pme_grid=tuple(chosen["pme_grid"]),
+        )
+        return self.model_copy(update={"nonbonded": stated})
 
     def with_seed(self) -> Config:
         """A copy with a seed: where there was none, one is drawn."""
@@ -401,6 +488,9 @@ class Config(Section):
                 title = f"[[{name}]]" if several else f"[{name}]"
                 lines += [f"\n{title}\n", *_toml_lines(one)]
         return "".join(lines)
+
+
+AnyConfig = TypeVar("AnyConfig", bound=Config)
 
 
 def read_config(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -449,10 +539,15 @@ def build_config(settings: dict[str, Any], source: str = "") -> Config:
     source:
         Where they come from, put before the message.
     """
+    return build_config_of(Config, settings, source)
+
+
+def build_config_of(kind: type[AnyConfig], settings: dict[str, Any], source: str) -> AnyConfig:
+    """The same of a configuration with further sections."""
     try:
-        config = Config.model_validate(settings)
+        config = kind.model_validate(settings)
     except ValidationError as error:
-        known = {name: setting_fields(name) for name in Config.model_fields}
+        known = {name: setting_fields(name, kind) for name in kind.model_fields}
         faults = "; ".join(describe(fault, known) for fault in error.errors())
         raise QuiltError(f"{source}: {faults}" if source else faults) from None
     nonbonded = settings.get("nonbonded", {})
@@ -460,9 +555,9 @@ def build_config(settings: dict[str, Any], source: str = "") -> Config:
     return config
 
 
-def setting_fields(section: str) -> dict[str, FieldInfo]:
+def setting_fields(section: str, config: type[Config] = Config) -> dict[str, FieldInfo]:
     """The settings of a section: type, default and description of each."""
-    kind: Any = Config.model_fields[section].annotation
+    kind: Any = config.model_fields[section].annotation
     kind = get_args(kind)[0] if get_origin(kind) is tuple else kind
     found: dict[str, FieldInfo] = getattr(kind, "__pydantic_fields__")  # noqa: B009
     return found

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,12 +21,11 @@ from ..description.overlaps import check_overlaps
 from ..description.selection import select
 from ..description.state import State
 from ..description.system import System
-from ..engine.core import EngineFactory, make_engine
+from ..engine.core import EngineFactory
 from ..errors import QuiltError
 from ..inputs import count_frames, load
 from ..outputs.checkpoint import Checkpoint, write_checkpoint
 from ..outputs.files import writing
-from ..outputs.readout import Readout
 from ..outputs.reporters import (
     CheckpointReporter,
     LogReporter,
@@ -34,11 +33,13 @@ from ..outputs.reporters import (
     Reporter,
     TrajectoryReporter,
 )
-from ..outputs.restarts import write_namd, write_restart, write_rst7
-from ..outputs.structures import pdb_limit, write_cif, write_gro, write_pdb
+from ..outputs.structures import pdb_limit, write_cif, write_pdb
+from ..workers.factory import make_engine
 from .config import REPARTITIONED_HYDROGEN_MASS, Config, build_config, merge
+from .final import write_final
 from .folder import Folder
 from .identity import provenance_of, refuse_changes
+from .migration import Wish
 from .profiling import Profile, run_profiled
 from .progress import MinimizeProgress, RunProgress, say, warn
 from .records import Session
@@ -110,9 +111,10 @@ def start(
             _tell_frames(config)
         else:
             state = begin
+        config = config.with_mesh(state.box)
         check_overlaps(system, state)
         _check_selections(config, system)
-        simulation = _simulation(config, system, state, engine)
+        simulation = make_simulation(config, system, state, engine)
         stopping.take_interrupts()
         config = folder.move_aside(config)
         if config.output.copy_inputs:
@@ -160,7 +162,7 @@ def resume(
         checkpoint = folder.latest()
         provenance = _same_run(config, folder, checkpoint)
         system, _ = load_system(config)
-        simulation = _simulation(config, system, checkpoint.state, engine)
+        simulation = make_simulation(config, system, checkpoint.state, engine)
         if (annealing := config.integrator.schedule()) is not None:
             annealing.set_before(simulation, checkpoint.state.step)
         simulation.set_state(checkpoint.state, checkpoint.heat)
@@ -176,7 +178,7 @@ def resume(
 
 def _same_run(config: Config, folder: Folder, checkpoint: Checkpoint) -> dict[str, Any]:
     """What the run is made from; QuiltError where that is not what the checkpoint is of."""
-    _find_inputs(config, folder)
+    find_inputs(config, folder)
     provenance = provenance_of(config, checkpoint.state)
     refuse_changes(checkpoint.provenance, provenance)
     step = checkpoint.state.step
@@ -215,7 +217,7 @@ def _check_selections(config: Config, system: System) -> None:
             select(system, text)
 
 
-def _find_inputs(config: Config, folder: Folder) -> None:
+def find_inputs(config: Config, folder: Folder) -> None:
     """QuiltError where an input is not where the configuration says."""
     files = config.input_files()
     missing = [name for name in files if not files[name].exists()]
@@ -230,7 +232,10 @@ def _find_inputs(config: Config, folder: Folder) -> None:
         )
 
 
-def _simulation(config: Config, system: System, state: State, engine: EngineFactory) -> Simulation:
+def make_simulation(
+    config: Config, system: System, state: State, engine: EngineFactory
+) -> Simulation:
+    """The simulation that a configuration describes, in this state."""
     run = config.run
     return Simulation(
         system,
@@ -238,12 +243,14 @@ def _simulation(config: Config, system: System, state: State, engine: EngineFact
         config.nonbonded,
         config.integrator.build(config.thermostat),
         thermostat=config.thermostat.build(config.integrator),
+        barostat=config.barostat.build(config.integrator),
         device=run.device,
         ranks=run.ranks,
         threads=run.threads,
         balance=run.balance,
         transport=run.transport,
         mesh=run.mesh,
+        workers=config.workers,
         engine=engine,
     )
 
@@ -253,9 +260,11 @@ def _introduce(config: Config, simulation: Simulation) -> None:
         warn(warning)
     names = dict.fromkeys(str(found["name"]) for found in simulation.describe()["devices"])
     integrator = config.integrator
-    bath = f" at {integrator.temperature:g} K" if integrator.ensemble == "nvt" else ""
+    bath = "" if integrator.ensemble == "nve" else f" at {integrator.temperature:g} K"
     if integrator.annealing is not None:
         bath = f" from {integrator.temperature:g} to {integrator.annealing[-1][1]:g} K"
+    if integrator.ensemble == "npt":
+        bath += f" and {config.barostat.pressure:g} bar"
     say(
         f"{simulation.system.atoms} atoms, {integrator.ensemble.upper()}{bath}, "
         f"{integrator.timestep * 1000:g} fs steps, seed {integrator.seed}, on {simulation.device} "
@@ -372,28 +381,24 @@ def _advance(
             return bool(run.stopping)
 
         profile = run_profiled(simulation, stretch(), reporters, watch_profile)
-        _write_profile(profile, run.folder)
+        profile.write(run.folder, run.folder.path.name)
     interval = 60 * run.config.output.checkpoint_minutes or float("inf")
+
+    wish = Wish(run.folder.path)
 
     def is_due() -> bool:
         return time.monotonic() >= checkpoints.written_at + interval
 
     def watch(step: int) -> bool:
         progress.update(step)
-        return bool(run.stopping) or is_due()
+        return bool(run.stopping) or is_due() or wish.is_there()
 
     while simulation.step < steps and not run.stopping:
         simulation.run(stretch(), reporters, watch)
+        wish.fulfil(simulation)
         if is_due():
             checkpoints.report(simulation)
     return profile
-
-
-def _write_profile(profile: Profile, folder: Folder) -> None:
-    with writing(folder.profile):
-        profile.write_table(folder.profile)
-    with writing(folder.timeline):
-        profile.write_timeline(folder.timeline)
 
 
 def _open_outputs(run: _Run, resumed: Checkpoint | None, stack: ExitStack) -> list[Output]:
@@ -456,27 +461,10 @@ def _interrupted(run: _Run, speed: float, where: str = "") -> Outcome:
 
 def _finish(run: _Run, speed: float) -> Outcome:
     folder, simulation = run.folder, run.simulation
-    for kind in run.config.output.final:
-        limit = pdb_limit(simulation) if kind == "pdb" else None
-        if limit is None:
-            path = folder.final(kind)
-            with writing(path):
-                _WRITERS[kind](path, simulation)
-        else:
-            say(f"no {folder.final(kind).name}: {limit}; mmCIF has room ('cif' in final)")
+    write_final(run.config.output.final, folder, simulation)
     _tell_redone(simulation)
     say(f"done: step {simulation.step}, {speed:.3g} ns/day; results in {folder.path}")
     return Outcome(simulation.step, False, speed)
-
-
-_WRITERS: dict[str, Callable[[Path, Readout], None]] = {
-    "cif": write_cif,
-    "pdb": write_pdb,
-    "gro": write_gro,
-    "ncrst": write_restart,
-    "rst7": write_rst7,
-    "namd": write_namd,
-}
 
 
 def _tell_redone(simulation: Simulation) -> None:

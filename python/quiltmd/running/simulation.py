@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import os
 import re
-import signal
 import threading
 import time
 import warnings
@@ -25,22 +24,30 @@ from functools import partial
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 from numpy.typing import NDArray
 
-from ..description.checks import plain, whole_number
+from ..description.barostats import Barostat, pressures
+from ..description.box import check_box
+from ..description.checks import LAST_STEP, plain, real_number, whole_number
+from ..description.dynamics import resolve_dynamics
 from ..description.integrators import Integrator, LangevinMiddle, check_impulses
 from ..description.nonbonded import Nonbonded
 from ..description.plausibility import oddities, step_oddities
 from ..description.settings import HOTTEST, draw_seed, with_seed
 from ..description.state import State
 from ..description.system import System
-from ..description.thermostats import Thermostat, resolve_dynamics
-from ..engine.core import Engine, EngineFactory, make_engine
+from ..description.thermostats import Thermostat
+from ..engine.core import Engine, EngineFactory
 from ..engine.execution import DeviceName, Execution, MeshSharing, Transport
+from ..engine.worker_settings import Workers
 from ..errors import QuiltError, QuiltWarning, SimulationError
 from ..outputs.checkpoint import read_checkpoint, write_checkpoint
+from ..outputs.files import writing
 from ..outputs.readout import Frame, Readout
 from ..outputs.reporters import Need, Reporter
+from ..workers.factory import make_engine
+from .interrupts import interrupt_deferred
 from .leaving import inside_core
 from .writer import Writer
 
@@ -49,7 +56,8 @@ _COMES_WITH: dict[str, tuple[Need, ...]] = {"tensors": ("energies",), "heat": ()
 _LARGEST_FORCE = 1e6  # kJ/mol/nm; a pair of atoms that exerts more is counted as exerting 2^20
 _PIECE_SECONDS = 0.5
 _FIRST_PIECE = 10  # steps, before the speed is known
-_FIXED = ("system", "nonbonded", "integrator", "thermostat", "device")
+_FIXED = ("system", "nonbonded", "integrator", "thermostat", "barostat", "device")
+_FOLLOWS = {"step": "run or set_state", "box": "set_state or set_conditions"}  # what changes it
 _CORE_ATOM = re.compile(r"\batom (\d+)")
 
 
@@ -66,7 +74,9 @@ class Simulation(Readout):
         `LangevinMiddle` (NVT, the default) or `VelocityVerlet` (NVE).
     thermostat:
         `VelocityRescaling`, for NVT with `VelocityVerlet`.
-    device, ranks, threads, balance, transport, mesh, away:
+    barostat:
+        `CellRescaling`, for constant pressure.
+    device, ranks, threads, balance, transport, mesh, away, workers:
         Where it runs: see `Execution`.  They never change the trajectory, but for `away`, whose
         other patches round differently.
     engine:
@@ -86,6 +96,7 @@ class Simulation(Readout):
         integrator: Integrator | None = None,
         *,
         thermostat: Thermostat | None = None,
+        barostat: Barostat | None = None,
         device: DeviceName = "auto",
         ranks: int | None = None,
         threads: int | None = None,
@@ -93,6 +104,7 @@ class Simulation(Readout):
         transport: Transport = "auto",
         mesh: MeshSharing = "auto",
         away: Literal[1, 2] = 1,
+        workers: Workers | None = None,
         engine: EngineFactory = make_engine,
     ) -> None:
         if len(state.positions) != system.atoms:
@@ -106,17 +118,22 @@ class Simulation(Readout):
         self.nonbonded = nonbonded or system.nonbonded or Nonbonded()
         self.integrator = with_seed(integrator or LangevinMiddle())
         self.thermostat = with_seed(thermostat)
+        self.barostat = with_seed(barostat)
         if self.nonbonded.method == "pme":
             check_impulses(self.integrator, system)
-        execution = Execution(device, ranks, threads, balance, transport, mesh, away).resolve()
-        self.device: str = execution["device"]
-        self.ranks: int = execution["ranks"]
-        self._engine: Engine = engine(
-            system.arrays(),
-            self.nonbonded.resolve(state.box),
-            resolve_dynamics(self.integrator, self.thermostat),
-            execution,
+        self._execution = Execution(
+            device, ranks, threads, balance, transport, mesh, away, workers or Workers()
         )
+        where = self._execution.resolve()
+        self.device: str = where["device"]
+        self.ranks: int = where["ranks"]
+        physics = (
+            self.nonbonded.resolve(state.box),
+            resolve_dynamics(self.integrator, self.thermostat, self.barostat),
+        )
+        self._make = partial(_made, engine, system, *physics)
+        self._engine: Engine = self._make(where)
+        self._conditions: dict[str, float] = {}  # that have changed since
         self._piece = _FIRST_PIECE
         self._heat_before = 0.0
         self._cache: dict[str, Any] = {}
@@ -132,7 +149,21 @@ class Simulation(Readout):
                 f"the {name} of a simulation cannot be changed: make another one with "
                 f"Simulation(system, simulation.state(), {name}=...)"
             )
+        if name in _FOLLOWS and getattr(self, "_described", False):
+            raise QuiltError(f"the {name} of a simulation follows from {_FOLLOWS[name]}")
         super().__setattr__(name, value)
+
+    def _note(self, step: int, box: NDArray[np.float64] | None = None) -> None:
+        """Notes where the engine is now."""
+        super().__setattr__("step", step)
+        if box is not None:
+            super().__setattr__("box", box)
+
+    def _box_now(self) -> NDArray[np.float64] | None:
+        """The box of the engine, where a barostat changes it."""
+        if self.barostat is None:
+            return None
+        return np.asarray(self._engine.capture().box, dtype=np.float64)
 
     def set_state(self, state: State, heat: float = 0.0) -> None:
         """Sets the state of the simulation.
@@ -144,21 +175,16 @@ class Simulation(Readout):
         heat:
             Heat added by the thermostat so far, kJ/mol; later heat is added to it.
         """
+        if not isinstance(state, State):
+            raise QuiltError(f"a state must be a State, not {type(state).__name__}")
         if len(state.positions) != self.system.atoms:
             raise QuiltError(
                 f"the state has {len(state.positions)} atoms, the system {self.system.atoms}"
             )
+        heat = real_number("heat", heat)
         with self._changing() as engine:
-            engine.set_state(
-                state.step,
-                state.box,
-                state.positions,
-                state.velocities,
-                state.list_step,
-                state.list_positions,
-            )
-            self.step = state.step
-            self.box = state.box
+            _put(engine, state)
+            self._note(state.step, state.box)
             self._heat_before = 0.0
             self._heat_before = heat - self._fetch("heat")
 
@@ -201,8 +227,11 @@ class Simulation(Readout):
         potential, largest_force, iterations, converged.
         """
         iterations = whole_number("max_iterations", max_iterations)
+        largest = real_number("tolerance", tolerance)
+        if largest < 0:
+            raise QuiltError(f"tolerance must not be negative, and is {tolerance!r}")
         with self._changing() as engine, self._naming_atoms(), inside_core:
-            return engine.minimize(tolerance, iterations, watch)
+            return engine.minimize(largest, iterations, watch)
 
     def draw_velocities(self, temperature: float, seed: int | None = None) -> None:
         """New velocities from the Maxwell-Boltzmann distribution at `temperature` (K).
@@ -210,22 +239,34 @@ class Simulation(Readout):
         They satisfy the constraints and leave the centre of mass at rest.  At most 1e6 K.  The same
         seed gives the same velocities; without one, they are others each time.
         """
-        temperature = plain(temperature)
+        temperature = real_number("temperature", temperature)
         if not 0 <= temperature <= HOTTEST:
             raise QuiltError(f"temperature must be from 0 to {HOTTEST:g} K, not {temperature!r}")
         number = draw_seed() if seed is None else whole_number("seed", seed)
         with self._changing() as engine:
-            engine.draw_velocities(float(temperature), number)
+            engine.draw_velocities(temperature, number)
 
     def set_conditions(
-        self, *, temperature: float | None = None, friction: float | None = None
+        self,
+        *,
+        temperature: float | None = None,
+        friction: float | None = None,
+        pressure: float | None = None,
+        box: npt.ArrayLike | None = None,
     ) -> None:
-        """Changes the heat bath for the steps from here on; the engine goes on as it is.
+        """Changes baths or box for the steps from here on; the engine goes on as it is.
 
-        `integrator` or `thermostat` then says what holds.  Pair lists are built anew, with the
-        Verlet buffer of the temperature at which the simulation was made.  The result is the same,
-        bit for bit, on any number of ranks, and that of a simulation made so from the present state
-        where both temperatures are at most 300 K, below which the buffer does not depend on them.
+        `integrator`, `thermostat` and `barostat` then say what holds.  Pair lists are built anew,
+        with the Verlet buffer of the temperature at which the simulation was made.  The result is
+        the same, bit for bit, on any number of ranks, and that of a simulation made so from the
+        present state where both temperatures are at most 300 K, below which the buffer does not
+        depend on them.
+
+        With the box hydrogen groups (atoms joined by constraints) move: their centres of mass keep
+        their place in fractions of the box; shape, orientation and velocities stay.  So do Ewald
+        coefficient and PME grid, whose accuracy is that of the box that they were chosen for: for
+        another size altogether make another `Simulation`.  The work that the change does is not in
+        `heat`.
 
         Parameters
         ----------
@@ -233,23 +274,66 @@ class Simulation(Readout):
             Temperature of the heat bath, K.
         friction:
             Friction coefficient, 1/ps.
+        pressure:
+            Reference pressure of the barostat, bar.
+        box:
+            (3, 3) nm, rows a, b, c in reduced lower-triangular form.
 
         Raises
         ------
         QuiltError
-            Where the integrator or thermostat has no such setting.
+            Where the integrator or thermostat has no such setting, or the box does not suit the
+            cutoff; then nothing has changed.
         """
-        asked = {"temperature": temperature, "friction": friction}
-        given: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
-        bath = self.thermostat or self.integrator
-        for name in given:
+        heat_bath = "integrator" if self.thermostat is None else "thermostat"
+        changed: dict[str, Any] = {}
+        numbers: dict[str, float] = {}
+        for owner, name, value in (
+            (heat_bath, "temperature", temperature),
+            (heat_bath, "friction", friction),
+            ("barostat", "pressure", pressure),
+        ):
+            if value is None:
+                continue
+            bath = changed.get(owner, getattr(self, owner))
+            if bath is None:
+                raise QuiltError(f"the simulation has no {owner}, so no {name} to change")
             if not hasattr(bath, name):
                 raise QuiltError(f"{type(bath).__name__} has no {name}")
-        bath = replace(bath, **given)
+            changed[owner] = replace(bath, **{name: value})
+            number = getattr(changed[owner], name)
+            numbers |= pressures(number) if name == "pressure" else {name: number}
+        cell = None if box is None else check_box(plain(box))
         with self._changing() as engine, self._naming_atoms(), inside_core:
-            engine.set_conditions({name: getattr(bath, name) for name in given})
-        name = "integrator" if self.thermostat is None else "thermostat"
-        super().__setattr__(name, bath)  # not an assignment by the user, which is refused
+            engine.set_conditions(numbers, cell)
+            self._conditions |= numbers
+            if cell is not None:
+                self._note(self.step, cell)
+        for owner, bath in changed.items():
+            super().__setattr__(owner, bath)  # not an assignment by the user, which is refused
+
+    def migrate(self, device: DeviceName) -> None:
+        """Goes on on another device, with the same bits where it is of the same kind.
+
+        Whatever is wrong with the new device, the simulation stays where it was.
+
+        Raises
+        ------
+        QuiltError
+            Where the device cannot be used.
+        """
+        execution = replace(self._execution, device=device)
+        where = execution.resolve()
+        now = self.checkpoint()
+        with self._changing():
+            engine = self._make(where)
+            _put(engine, now.state)
+            if self._conditions:
+                engine.set_conditions(self._conditions)
+            self._engine, self._execution = engine, execution
+            self.ranks = where["ranks"]
+            super().__setattr__("device", where["device"])
+        self.set_state(now.state, now.heat)
 
     def run(
         self,
@@ -281,9 +365,16 @@ class Simulation(Readout):
         An error of a reporter is raised here, soon after; later reports are left out.
         """
         steps = whole_number("steps", steps)
+        if self.step + steps > LAST_STEP:
+            raise QuiltError(f"step {self.step + steps} is beyond the last step, {LAST_STEP}")
         for reporter in reporters:
-            whole_number("every", reporter.every)
-        with self._running(), _interrupt_deferred() as interrupted, Writer() as writer:
+            if not callable(getattr(reporter, "report", None)):
+                raise QuiltError(
+                    f"{reporter!r} is no reporter, which has `every` and `report(frame)`; "
+                    "FunctionReporter makes one of a function"
+                )
+            whole_number("every", getattr(reporter, "every", None))
+        with self._running(), interrupt_deferred() as interrupted, Writer() as writer:
             self._warn(self._step_oddities)
             end = self.step + steps  # known only here: another thread's run may have just ended
 
@@ -294,7 +385,7 @@ class Simulation(Readout):
                 self._run(end, reporters, asks_to_stop, writer)
             except BaseException:
                 with suppress(QuiltError):
-                    self.step = self._engine.capture().step
+                    self._note(self._engine.capture().step, self._box_now())
                 raise
 
     def _run(
@@ -337,14 +428,33 @@ class Simulation(Readout):
 
         Returns
         -------
-        rank, stream (0 main, 1 side), name, begin and end, s since the last `start_profile`.
+        rank, stream (0 main, 1 side, 2 halo, 3 boundary), name, begin and end, s since the last
+        `start_profile`.
         """
         with self._owned() as engine:
             return engine.stop_profile()
 
+    def profiled_messages(self) -> list[dict[str, Any]]:
+        """Messages between ranks during the profile that ended last.
+
+        Those that the host carried: kernels that write into other GPUs' memory leave none.
+
+        Returns
+        -------
+        name, from, to (ranks), bytes, and s since the `start_profile`: sent, arrived, used.
+        """
+        with self._owned() as engine:
+            return engine.profiled_messages()
+
+    def loads(self) -> list[dict[str, Any]]:
+        """What each rank holds: patches, proxies, computes, atoms, list_entries, device_bytes."""
+        with self._owned() as engine:
+            return engine.loads()
+
     def save_checkpoint(self, path: str | os.PathLike[str]) -> None:
         """Writes a checkpoint; the previous one is kept beside it."""
-        write_checkpoint(path, self.checkpoint())
+        with writing(path):
+            write_checkpoint(path, self.checkpoint())
 
     def load_checkpoint(self, path: str | os.PathLike[str]) -> None:
         """Continues from a checkpoint, bitwise as if the run had never stopped.
@@ -354,7 +464,7 @@ class Simulation(Readout):
         checkpoint = read_checkpoint(path)
         if len(checkpoint.state.positions) != self.system.atoms:
             raise QuiltError(f"{path}: the checkpoint is of another system")
-        if not np.array_equal(checkpoint.state.box, self.box):
+        if self.barostat is None and not np.array_equal(checkpoint.state.box, self.box):
             raise QuiltError(
                 f"{path}: the checkpoint has another box than this simulation, whose PME grid was "
                 "chosen for its own; make a Simulation with the state of read_checkpoint"
@@ -376,7 +486,7 @@ class Simulation(Readout):
             with self._naming_atoms(), inside_core:
                 self._engine.run(steps)
             seconds = max(time.perf_counter() - begin, 1e-9)
-            self.step += steps
+            self._note(self.step + steps, self._box_now())
             if steps == self._piece or seconds > _PIECE_SECONDS:
                 self._piece = max(1, min(int(steps * _PIECE_SECONDS / seconds), 10 * self._piece))
             stop = watch(self.step)
@@ -436,29 +546,26 @@ class Simulation(Readout):
         return _AtomNames(self.system)
 
 
-@contextmanager
-def _interrupt_deferred() -> Iterator[Callable[[], bool]]:
-    """Makes Ctrl-C a question, whether it came, and raises KeyboardInterrupt at the end.
+def _made(
+    make: EngineFactory,
+    system: System,
+    nonbonded: dict[str, Any],
+    dynamics: dict[str, Any],
+    where: dict[str, Any],
+) -> Engine:
+    return make(system.arrays(), nonbonded, dynamics, where)
 
-    A second Ctrl-C acts at once.  Where Ctrl-C does something else already, that is left alone.
-    """
-    received: list[int] = []
 
-    def note(number: int, frame: object) -> None:
-        received.append(number)
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-
-    is_main = threading.current_thread() is threading.main_thread()
-    if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        yield lambda: False
-        return
-    signal.signal(signal.SIGINT, note)
-    try:
-        yield lambda: bool(received)
-    finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-    if received:
-        raise KeyboardInterrupt
+def _put(engine: Engine, state: State) -> None:
+    engine.set_state(
+        state.step,
+        state.box,
+        state.positions,
+        state.velocities,
+        state.list_step,
+        state.list_positions,
+        state.patches,
+    )
 
 
 def _needs(reporters: Sequence[Reporter]) -> set[Need]:

@@ -21,10 +21,11 @@ from typing import Any
 import tomli_w
 
 from ..description.state import State
-from ..engine.core import EngineFactory, make_engine
+from ..engine.core import EngineFactory
 from ..errors import QuiltError
 from ..outputs.checkpoint import read_latest
 from ..outputs.files import remove, replace_file, writing
+from ..workers.factory import make_engine
 from . import runner
 from .config import Config, build_config, merge, read_config
 from .folder import Folder

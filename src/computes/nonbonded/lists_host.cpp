@@ -252,15 +252,15 @@ void build_lists(const BuildLists& op, ThreadGroup& threads) {
   threads.parallel_for(lists, 16, [&](int begin, int end, int t) {
     ListThread& thread = *team[t];
     const int32_t* next = std::upper_bound(op.first_list, op.first_list + op.compute_count, begin);
-    int c = static_cast<int>(next - op.first_list) - 1;
+    int c = std::max(static_cast<int>(next - op.first_list) - 1, 0);
     for (int l = begin; l < end; ++l) {
       while (l >= op.first_list[c + 1]) ++c;
       const PlacedPatch& patch = op.patches[op.computes[c]];
-      const int cluster = first_cluster(patch) + l - op.first_list[c];
+      const int at = l - op.first_list[c];
       drafts[l] = {t, thread.entries.size(), thread.masks.size()};
-      const bool is_list =
-          l - op.first_list[c] < cluster_count(patch);  // not in between the ranges
-      op.lists[l] = is_list ? make_list(op, columns, c, cluster, thread) : PairList{};
+      const bool is_list = at >= 0 && at < cluster_count(patch);  // not in room that is left over
+      op.lists[l] =
+          is_list ? make_list(op, columns, c, first_cluster(patch) + at, thread) : PairList{};
     }
   });
   place_lists(op, lists);

@@ -2,6 +2,7 @@
 // The convolution of PME on a GPU: lines along x forward, times the influence function, and back, in
 // tiles of neighbouring lines. The last pass forward and the first pass back work on the same values,
 // which stay in registers in between.
+#include "computes/pme/cuda_direct.cuh"
 #include "computes/pme/cuda_kernels.h"
 #include "computes/pme/cuda_shape.cuh"
 #include "device/cuda/launch.h"
@@ -151,32 +152,36 @@ __device__ __forceinline__ void convolve_pass(const Lines& lines, const Plan& pl
   __syncthreads();
 }
 
-template <bool kEnergy>
+template <bool kEnergy, class Op>
 __global__ void __launch_bounds__(kTileThreads)
-    convolve_tiles(const __grid_constant__ Shape s, int first, int width, Divider by_width,
-                   const __grid_constant__ Influence influence, const BoxOnMesh* on_mesh,
-                   Complex* spectrum, int64_t* energy) {
+    convolve_tiles(const __grid_constant__ Shape s, int width, Divider by_width,
+                   const __grid_constant__ Influence influence, const __grid_constant__ Op op) {
   __shared__ FlatBox box;
-  const float number = FlatBox::load(on_mesh);
-  const int y = first + blockIdx.y, entries = s.entries(), column = blockIdx.x * width;
+  const float number = FlatBox::load(direct::base(op).box);
+  const int y = direct::base(op).first + blockIdx.y;
+  const int entries = s.entries(), column = blockIdx.x * width;
   const int64_t plane = static_cast<int64_t>(s.ny) * entries;
   const Lines lines = column_tile(s.x, width, by_width);
   ConvolveTile<kEnergy> tile(influence, box, s, y, column);
   box.store(number);
-  Complex* base = spectrum + static_cast<int64_t>(y) * entries + column;
+  const int64_t start = static_cast<int64_t>(y) * entries + column;
+  const Complex* in = direct::base(op).spectrum + start;
   const int here = min(width, entries - column);
   wait_for_previous();
   release_next();
+  direct::await_peers(op);
   fft::first_forward<Run::kAcrossLines>(lines, s.x, [&](int line, int x) {
-    return line < here ? base[x * plane + line] : Complex{0, 0};
+    return line < here ? in[x * plane + line] : Complex{0, 0};
   });
   fft::inner_passes<Way::kForward>(lines, s.x);
   convolve_pass(lines, s.x, tile);
   fft::inner_passes<Way::kInverse>(lines, s.x);
   fft::last_inverse<Run::kAcrossLines>(lines, s.x, [&](int line, int x, Complex value) {
-    if (line < here) base[x * plane + line] = value;
+    if (line < here) (direct::home(op, x) + start)[x * plane + line] = value;
   });
+  direct::tell_peers(op);
   if constexpr (kEnergy) {
+    int64_t* const energy = direct::base(op).energy;
     auto* const scratch = reinterpret_cast<double*>(lines.data);
     add_block_sum(tile.energy, scratch, energy + kReciprocal);
 #pragma unroll
@@ -185,22 +190,29 @@ __global__ void __launch_bounds__(kTileThreads)
   }
 }
 
-}  // namespace
-
-void convolve_lines(const ConvolveLines& op, CudaContext& context) {
-  const Shape s(op.grid, op.grid.nx);
+template <class Op>
+void convolve(const Op& op, const ConvolveLines& of, CudaContext& context) {
+  const Shape s(of.grid, of.grid.nx);
   // Energies are summed tile by tile: tiles are those of the whole grid, however many lines are here.
-  const int width = fft::tile_width(s.entries(), op.grid.ny, context.sm_count);
+  const int width = fft::tile_width(s.entries(), of.grid.ny, context.sm_count);
   const LaunchShape shape{"convolve_lines",
                           blocks_for(s.entries(), width),
                           fft::column_tile_threads(s.x, width),
                           fft::tile_bytes(s.x, width),
                           Start::kEarly,
-                          static_cast<unsigned>(op.count)};
-  const Influence influence{static_cast<float>(-kPi * kPi / (op.alpha * op.alpha)),
-                            {op.moduli[0], op.moduli[1], op.moduli[2]}};
-  launch(context, shape, op.energy ? convolve_tiles<true> : convolve_tiles<false>, s, op.first,
-         width, Divider(width), influence, op.box, op.spectrum, op.energy);
+                          static_cast<unsigned>(of.count)};
+  const Influence influence{static_cast<float>(-kPi * kPi / (of.alpha * of.alpha)),
+                            {of.moduli[0], of.moduli[1], of.moduli[2]}};
+  launch(context, shape, of.energy ? convolve_tiles<true, Op> : convolve_tiles<false, Op>, s, width,
+         Divider(width), influence, op);
+}
+
+}  // namespace
+
+void convolve_lines(const ConvolveLines& op, CudaContext& context) { convolve(op, op, context); }
+
+void convolve_lines_directly(const ConvolveLinesDirectly& op, CudaContext& context) {
+  convolve(op, op.lines, context);
 }
 
 }  // namespace quiltmd

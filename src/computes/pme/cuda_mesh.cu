@@ -10,6 +10,7 @@
 
 #include "computes/pme/cuda_bank_rows.cuh"
 #include "computes/pme/cuda_bricks.cuh"
+#include "computes/pme/cuda_direct.cuh"
 #include "computes/pme/cuda_kernels.h"
 #include "device/cuda/launch.h"
 
@@ -205,9 +206,10 @@ __device__ __forceinline__ void clear_charges(const GatherForces& op) {
 
 // While the potential is still being made there is time to clear the charges: the kernel that makes
 // it lets this one start only when all before it have ended, and they are the last to read them.
-template <int Order>
+template <int Order, class Op>
 __global__ void __launch_bounds__(kThreads, kBlocks)
-    gather_bricks(const __grid_constant__ GatherForces op, const __grid_constant__ Bricks b) {
+    gather_bricks(const __grid_constant__ Op whole, const __grid_constant__ Bricks b) {
+  const GatherForces& op = direct::base(whole);
   __shared__ Piece piece;
   release_next();
   const Vec3f per_nm = own_per_nm(op.box);
@@ -236,6 +238,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
     Footprint<Order> footprint(place.t);
     if (slot == first) {
       wait_for_previous();
+      direct::await_peers(whole);
       fetch(op, b, piece);
       __syncthreads();
     }
@@ -293,10 +296,15 @@ void spread_charges_by(int pieces, const SpreadCharges& op, CudaContext& context
   launch(context, shape, op.grid.order == 4 ? order4 : order5, op, b);
 }
 
+template <class Op>
+void gather_by(int pieces, const Op& op, const GatherForces& of, CudaContext& context) {
+  const Bricks b = make_bricks(of.grid, pieces, context);
+  launch(context, shape_of(GatherForces::kName, b, of.patch_count, pieces),
+         of.grid.order == 4 ? gather_bricks<4, Op> : gather_bricks<5, Op>, op, b);
+}
+
 void gather_forces_by(int pieces, const GatherForces& op, CudaContext& context) {
-  const Bricks b = make_bricks(op.grid, pieces, context);
-  launch(context, shape_of(GatherForces::kName, b, op.patch_count, pieces),
-         op.grid.order == 4 ? gather_bricks<4> : gather_bricks<5>, op, b);
+  gather_by(pieces, op, op, context);
 }
 
 void spread_charges(const SpreadCharges& op, CudaContext& context) {
@@ -307,12 +315,29 @@ void gather_forces(const GatherForces& op, CudaContext& context) {
   gather_forces_by(choose_pieces(op.grid, op.patch_count, context), op, context);
 }
 
+void gather_forces_directly(const GatherForcesDirectly& op, CudaContext& context) {
+  gather_by(choose_pieces(op.gather.grid, op.gather.patch_count, context), op, op.gather, context);
+}
+
+static __global__ void put_box_on_mesh_kernel(const __grid_constant__ PutBoxOnMesh op) {
+  *op.box = box_on_mesh(op.conditions->box, op.points);
+}
+
+static void put_box_on_mesh(const PutBoxOnMesh& op, CudaContext& context) {
+  launch(context, {PutBoxOnMesh::kName, 1, 1}, put_box_on_mesh_kernel, op);
+}
+
 void add_pme_kernels(CudaKernels& table) {
   table.add<SpreadCharges, spread_charges>();
   table.add<TransformPlanes, transform_planes>();
   table.add<ConvolveLines, convolve_lines>();
   table.add<InversePlanes, inverse_planes>();
   table.add<GatherForces, gather_forces>();
+  table.add<TransformPlanesDirectly, transform_planes_directly>();
+  table.add<ConvolveLinesDirectly, convolve_lines_directly>();
+  table.add<InversePlanesDirectly, inverse_planes_directly>();
+  table.add<GatherForcesDirectly, gather_forces_directly>();
+  table.add<PutBoxOnMesh, put_box_on_mesh>();
   table.add<SendGrid, send_grid>();
   table.add<ReceiveGrid, receive_grid>();
   table.add<AddGrid, add_grid>();

@@ -8,6 +8,7 @@
 //
 // Whole planes let the lines be placed on the machine as soon as they themselves are, that is while
 // charges are spread: once pair blocks fill it, the lines would wait for the first of them to end.
+#include "computes/pme/cuda_direct.cuh"
 #include "computes/pme/cuda_kernels.h"
 #include "computes/pme/cuda_shape.cuh"
 #include "device/cuda/launch.h"
@@ -166,15 +167,20 @@ __device__ void forward_rows(const Lines& lines, const int2* charges, const Shap
   outer_pass<Way::kForward>(lines, s, tables);
 }
 
-// Spectra of rows, in their places, to the potential.
-__device__ void inverse_rows(const Lines& lines, float2* potential, const Shape& s,
-                             const RowTables& tables) {
+// Spectra of rows, in their places, to the potential; `plane(row)` is the plane of a row.
+template <class Op, class Plane>
+__device__ __forceinline__ void inverse_rows(const Op& op, const Lines& lines, int64_t first,
+                                             const Shape& s, const RowTables& tables, Plane plane) {
   outer_pass<Way::kInverse>(lines, s, tables);
   fft::inner_passes<Way::kInverse>(lines, s.z);
   release_next();
   fft::last_inverse<Run::kAlongLines>(lines, s.z, [&](int row, int e, Complex value) {
-    potential[row * s.half + e] = {value.re, value.im};
+    direct::over_potentials(op, plane(row), [&](float* potential) {
+      reinterpret_cast<float2*>(potential)[first * s.half + row * s.half + e] = {value.re,
+                                                                                 value.im};
+    });
   });
+  direct::tell_peers(op);
 }
 
 // ---- Whole planes --------------------------------------------------------------------------
@@ -207,37 +213,43 @@ size_t plane_bytes(const Shape& s) {
   return carved<Complex>(s.ny * s.pitch) + row_table_bytes(s) + carved<Complex>(s.ny);
 }
 
+template <class Op>
 __global__ void __maxnreg__(kPlaneRegisters)
-    forward_planes(const __grid_constant__ Shape s, int first, const int32_t* charges,
-                   Complex* spectrum) {
-  const int64_t x = first + blockIdx.x;
+    forward_planes(const __grid_constant__ Shape s, const __grid_constant__ Op op) {
+  const int64_t x = direct::base(op).first + blockIdx.x;
   const PlaneMemory m = plane_memory(s);
-  release_next();
+  if (!direct::kWaitsForPeers<Op>) release_next();
   wait_for_previous();
-  forward_rows(m.rows(s), reinterpret_cast<const int2*>(charges) + x * s.ny * s.half, s, m.tables);
+  const auto* const charges = reinterpret_cast<const int2*>(direct::base(op).charges);
+  forward_rows(m.rows(s), charges + x * s.ny * s.half, s, m.tables);
   const Lines columns = m.columns(s);
   if (s.y.passes > 1) fft::pass_in_place<Way::kForward>(columns, s.y, 0);
   fft::inner_passes<Way::kForward>(columns, s.y);
-  Complex* out = spectrum + x * s.ny * s.entries();
+  if (direct::kWaitsForPeers<Op>) release_next();
+  const int64_t plane = x * s.ny * s.entries();
   fft::last_forward(
       columns, s.y, [&](int k) { return m.tables.positions[k]; },
-      [&](int k, int y, Complex value) { out[y * s.entries() + k] = value; });
+      [&](int k, int y, Complex value) {
+        (direct::home(op, y) + plane)[y * s.entries() + k] = value;
+      });
+  direct::tell_peers(op);
 }
 
+template <class Op>
 __global__ void __maxnreg__(kPlaneRegisters)
-    inverse_planes_kernel(const __grid_constant__ Shape s, int first, const Complex* spectrum,
-                          float* potential) {
-  const int64_t x = first + blockIdx.x;
+    inverse_planes_kernel(const __grid_constant__ Shape s, const __grid_constant__ Op op) {
+  const int64_t x = direct::base(op).first + blockIdx.x;
   const PlaneMemory m = plane_memory(s);
   wait_for_previous();
-  const Complex* in = spectrum + x * s.ny * s.entries();
+  direct::await_peers(op);
+  const Complex* in = direct::base(op).spectrum + x * s.ny * s.entries();
   const Lines columns = m.columns(s);
   fft::first_inverse(
       columns, s.y, [&](int k) { return m.tables.positions[k]; },
       [&](int k, int y) { return in[y * s.entries() + k]; });
   fft::inner_passes<Way::kInverse>(columns, s.y);
   if (s.y.passes > 1) fft::pass_in_place<Way::kInverse>(columns, s.y, 0);
-  inverse_rows(m.rows(s), reinterpret_cast<float2*>(potential) + x * s.ny * s.half, s, m.tables);
+  inverse_rows(op, m.rows(s), x * s.ny, s, m.tables, [x](int) { return static_cast<int>(x); });
 }
 
 // ---- Tiles of rows -------------------------------------------------------------------------
@@ -271,59 +283,87 @@ __device__ __forceinline__ void over_entries(const RowTile& tile, const Shape& s
 }
 
 __global__ void __launch_bounds__(kTileThreads)
-    forward_row_tiles(const __grid_constant__ Shape s, int64_t first_row, int rows,
-                      const int32_t* charges, Complex* spectrum) {
-  const int64_t row = first_row + blockIdx.x * kTileRows;
-  const RowTile tile = row_tile(s, rows);
+    forward_row_tiles(const __grid_constant__ Shape s, const __grid_constant__ TransformPlanes op) {
+  const int64_t row = int64_t{op.first} * s.ny + blockIdx.x * kTileRows;
+  const RowTile tile = row_tile(s, op.count * s.ny);
   wait_for_previous();
-  forward_rows(tile.lines, reinterpret_cast<const int2*>(charges) + row * s.half, s, tile.tables);
+  forward_rows(tile.lines, reinterpret_cast<const int2*>(op.charges) + row * s.half, s,
+               tile.tables);
   release_next();
-  Complex* out = spectrum + row * s.entries();
+  Complex* out = op.spectrum + row * s.entries();
   over_entries(tile, s, [&](int item, Complex& value) { out[item] = value; });
 }
 
+template <class Op>
 __global__ void __launch_bounds__(kTileThreads)
-    inverse_row_tiles(const __grid_constant__ Shape s, int64_t first_row, int rows,
-                      const Complex* spectrum, float* potential) {
-  const int64_t row = first_row + blockIdx.x * kTileRows;
-  const RowTile tile = row_tile(s, rows);
+    inverse_row_tiles(const __grid_constant__ Shape s, const __grid_constant__ Op op) {
+  const InversePlanes& planes = direct::base(op);
+  const int64_t row = int64_t{planes.first} * s.ny + blockIdx.x * kTileRows;
+  const RowTile tile = row_tile(s, planes.count * s.ny);
   wait_for_previous();
-  const Complex* in = spectrum + row * s.entries();
+  const Complex* in = planes.spectrum + row * s.entries();
   over_entries(tile, s, [&](int item, Complex& value) { value = in[item]; });
   __syncthreads();
-  inverse_rows(tile.lines, reinterpret_cast<float2*>(potential) + row * s.half, s, tile.tables);
+  inverse_rows(op, tile.lines, row, s, tile.tables,
+               [&](int r) { return s.by_rows(static_cast<int>(row) + r); });
 }
 
 // ---- Tiles of columns ----------------------------------------------------------------------
 
-template <Way way>
+struct ColumnTile {
+  Lines lines;
+  int64_t first;  // of its entries in a spectrum
+  int here;       // columns
+};
+
+// Ends with a barrier.
+__device__ ColumnTile column_tile_of(const Shape& s, int first_plane, int width, Divider by_width) {
+  const int64_t x = first_plane + blockIdx.y;
+  const int column = blockIdx.x * width;
+  return {column_tile(s.y, width, by_width), x * s.ny * s.entries() + column,
+          min(width, s.entries() - column)};
+}
+
+template <class Op>
 __global__ void __launch_bounds__(kTileThreads)
-    column_tiles(const __grid_constant__ Shape s, int first, int width, Divider by_width,
-                 Complex* spectrum) {
-  const int64_t x = first + blockIdx.y;
-  const int entries = s.entries(), column = blockIdx.x * width;
-  const Lines lines = column_tile(s.y, width, by_width);
-  Complex* base = spectrum + x * s.ny * entries + column;
-  const int here = min(width, entries - column);
-  const auto get = [&](int line, int y) {
-    return line < here ? base[y * entries + line] : Complex{0, 0};
-  };
-  const auto put = [&](int line, int y, Complex value) {
-    if (line < here) base[y * entries + line] = value;
-  };
-  const auto same = [](int line) { return line; };
+    forward_column_tiles(const __grid_constant__ Shape s, const __grid_constant__ Op op, int width,
+                         Divider by_width) {
+  const TransformPlanes& planes = direct::base(op);
+  const ColumnTile tile = column_tile_of(s, planes.first, width, by_width);
+  const Complex* in = planes.spectrum + tile.first;
   wait_for_previous();
-  if constexpr (way == Way::kForward) {
-    fft::first_forward<Run::kAcrossLines>(lines, s.y, get);
-    fft::inner_passes<way>(lines, s.y);
-    release_next();
-    fft::last_forward(lines, s.y, same, put);
-  } else {
-    fft::first_inverse(lines, s.y, same, get);
-    fft::inner_passes<way>(lines, s.y);
-    release_next();
-    fft::last_inverse<Run::kAcrossLines>(lines, s.y, put);
-  }
+  fft::first_forward<Run::kAcrossLines>(tile.lines, s.y, [&](int line, int y) {
+    return line < tile.here ? in[y * s.entries() + line] : Complex{0, 0};
+  });
+  fft::inner_passes<Way::kForward>(tile.lines, s.y);
+  release_next();
+  fft::last_forward(
+      tile.lines, s.y, [](int line) { return line; },
+      [&](int line, int y, Complex value) {
+        if (line < tile.here) (direct::home(op, y) + tile.first)[y * s.entries() + line] = value;
+      });
+  direct::tell_peers(op);
+}
+
+template <class Op>
+__global__ void __launch_bounds__(kTileThreads)
+    inverse_column_tiles(const __grid_constant__ Shape s, const __grid_constant__ Op op, int width,
+                         Divider by_width) {
+  const InversePlanes& planes = direct::base(op);
+  const ColumnTile tile = column_tile_of(s, planes.first, width, by_width);
+  Complex* base = planes.spectrum + tile.first;
+  wait_for_previous();
+  direct::await_peers(op);
+  fft::first_inverse(
+      tile.lines, s.y, [](int line) { return line; },
+      [&](int line, int y) {
+        return line < tile.here ? base[y * s.entries() + line] : Complex{0, 0};
+      });
+  fft::inner_passes<Way::kInverse>(tile.lines, s.y);
+  release_next();
+  fft::last_inverse<Run::kAcrossLines>(tile.lines, s.y, [&](int line, int y, Complex value) {
+    if (line < tile.here) base[y * s.entries() + line] = value;
+  });
 }
 
 // ---- Launch shapes -------------------------------------------------------------------------
@@ -334,6 +374,47 @@ unsigned plane_threads(const Shape& s) {
 }
 unsigned row_tile_threads(const Shape& s) {
   return threads_for(kTileRows * s.z.most_butterflies(), kTileThreads);
+}
+
+template <class Op>
+void forward_by(PlaneRoute route, const Op& op, const TransformPlanes& planes,
+                CudaContext& context) {
+  const Shape s(planes.grid, planes.count);
+  const auto count = static_cast<unsigned>(planes.count);
+  if (route == PlaneRoute::kWhole) {
+    launch(context, {"transform_planes", count, plane_threads(s), plane_bytes(s), Start::kEarly},
+           forward_planes<Op>, s, op);
+    return;
+  }
+  launch(context,
+         {"transform_rows", blocks_for(planes.count * s.ny, kTileRows), row_tile_threads(s),
+          row_tile_bytes(s), Start::kEarly},
+         forward_row_tiles, s, planes);
+  const int width = tile_width(s.entries(), planes.count, context.sm_count);
+  launch(context,
+         {"transform_columns", blocks_for(s.entries(), width), column_tile_threads(s.y, width),
+          tile_bytes(s.y, width), Start::kEarly, count},
+         forward_column_tiles<Op>, s, op, width, Divider(width));
+}
+
+template <class Op>
+void inverse_by(PlaneRoute route, const Op& op, const InversePlanes& planes, CudaContext& context) {
+  const Shape s(planes.grid, planes.count);
+  const auto count = static_cast<unsigned>(planes.count);
+  if (route == PlaneRoute::kWhole) {
+    launch(context, {"inverse_planes", count, plane_threads(s), plane_bytes(s), Start::kEarly},
+           inverse_planes_kernel<Op>, s, op);
+    return;
+  }
+  const int width = tile_width(s.entries(), planes.count, context.sm_count);
+  launch(context,
+         {"inverse_columns", blocks_for(s.entries(), width), column_tile_threads(s.y, width),
+          tile_bytes(s.y, width), Start::kEarly, count},
+         inverse_column_tiles<Op>, s, op, width, Divider(width));
+  launch(context,
+         {"inverse_rows", blocks_for(planes.count * s.ny, kTileRows), row_tile_threads(s),
+          row_tile_bytes(s), Start::kEarly},
+         inverse_row_tiles<Op>, s, op);
 }
 }  // namespace
 
@@ -346,45 +427,11 @@ PlaneRoute plane_route(const PmeGrid& grid, const CudaContext& context) {
 }
 
 void transform_planes_by(PlaneRoute route, const TransformPlanes& op, CudaContext& context) {
-  const Shape s(op.grid, op.count);
-  const auto planes = static_cast<unsigned>(op.count);
-  if (route == PlaneRoute::kWhole) {
-    launch(context, {"transform_planes", planes, plane_threads(s), plane_bytes(s), Start::kEarly},
-           forward_planes, s, op.first, op.charges, op.spectrum);
-    return;
-  }
-  const int rows = op.count * s.ny;
-  launch(context,
-         {"transform_rows", blocks_for(rows, kTileRows), row_tile_threads(s), row_tile_bytes(s),
-          Start::kEarly},
-         forward_row_tiles, s, static_cast<int64_t>(op.first) * s.ny, rows, op.charges,
-         op.spectrum);
-  const int width = tile_width(s.entries(), op.count, context.sm_count);
-  launch(context,
-         {"transform_columns", blocks_for(s.entries(), width), column_tile_threads(s.y, width),
-          tile_bytes(s.y, width), Start::kEarly, planes},
-         column_tiles<Way::kForward>, s, op.first, width, Divider(width), op.spectrum);
+  forward_by(route, op, op, context);
 }
 
 void inverse_planes_by(PlaneRoute route, const InversePlanes& op, CudaContext& context) {
-  const Shape s(op.grid, op.count);
-  const auto planes = static_cast<unsigned>(op.count);
-  if (route == PlaneRoute::kWhole) {
-    launch(context, {"inverse_planes", planes, plane_threads(s), plane_bytes(s), Start::kEarly},
-           inverse_planes_kernel, s, op.first, op.spectrum, op.potential);
-    return;
-  }
-  const int width = tile_width(s.entries(), op.count, context.sm_count);
-  launch(context,
-         {"inverse_columns", blocks_for(s.entries(), width), column_tile_threads(s.y, width),
-          tile_bytes(s.y, width), Start::kEarly, planes},
-         column_tiles<Way::kInverse>, s, op.first, width, Divider(width), op.spectrum);
-  const int rows = op.count * s.ny;
-  launch(context,
-         {"inverse_rows", blocks_for(rows, kTileRows), row_tile_threads(s), row_tile_bytes(s),
-          Start::kEarly},
-         inverse_row_tiles, s, static_cast<int64_t>(op.first) * s.ny, rows, op.spectrum,
-         op.potential);
+  inverse_by(route, op, op, context);
 }
 
 void transform_planes(const TransformPlanes& op, CudaContext& context) {
@@ -393,6 +440,14 @@ void transform_planes(const TransformPlanes& op, CudaContext& context) {
 
 void inverse_planes(const InversePlanes& op, CudaContext& context) {
   inverse_planes_by(plane_route(op.grid, context), op, context);
+}
+
+void transform_planes_directly(const TransformPlanesDirectly& op, CudaContext& context) {
+  forward_by(plane_route(op.planes.grid, context), op, op.planes, context);
+}
+
+void inverse_planes_directly(const InversePlanesDirectly& op, CudaContext& context) {
+  inverse_by(plane_route(op.planes.grid, context), op, op.planes, context);
 }
 
 }  // namespace quiltmd

@@ -3,6 +3,7 @@
 // parts of planes of the spectrum.
 #pragma once
 
+#include "computes/pme/operations.h"
 #include "device/message.h"
 
 namespace quiltmd {
@@ -23,6 +24,8 @@ struct GridPart {
 
   void memory(MemoryUses& uses, Access access) const { uses.note(access, "planes", planes); }
 };
+
+// ---- Through messages ----------------------------------------------------------------------
 
 struct SendGrid {
   static constexpr const char* kName = "send_grid";
@@ -78,5 +81,77 @@ QMD_HD void store_grid_word(const Op& op, const MessageWord& w, int index, int w
   for (int k = 0; k < 3; ++k)
     if (3 * word + k < op.part.length) store(to[3 * word + k], w.value[k]);
 }
+
+// ---- Directly ------------------------------------------------------------------------------
+
+// Where kernels reach the grids of other ranks, those that make a spectrum or a potential write what
+// others use into theirs, and those that use one wait for marks. (Charges, which are sums, are messages
+// all the same. A transform that adds them as it reads its own would spare a kernel, but what is large
+// and starts once charges are there would then start a transform later: 3 to 7 % of a step more.)
+
+// A grid of some rank.
+struct SpectrumOf {
+  Complex* spectrum;
+};
+struct PotentialOf {
+  float* potential;
+};
+
+struct TransformPlanesDirectly {
+  static constexpr const char* kName = "transform_planes.direct";
+  TransformPlanes planes;
+  const SpectrumOf* line_homes;  // by y: the spectrum of the rank that transforms the line
+  MarksSent marks;
+
+  void memory(MemoryUses& uses) const {
+    QMD_USES(kRead, planes.charges, line_homes);
+    QMD_USES(kWrite, planes.spectrum, marks);
+  }
+};
+
+struct ConvolveLinesDirectly {
+  static constexpr const char* kName = "convolve_lines.direct";
+  ConvolveLines lines;
+  MarksAwaited awaited;
+  const SpectrumOf* plane_homes;  // by x: the spectrum of the rank that transforms the plane
+  MarksSent marks;
+
+  void memory(MemoryUses& uses) const {
+    QMD_USES(kRead, lines.box, lines.moduli, awaited, plane_homes);
+    QMD_USES(kReadWrite, lines.spectrum);
+    QMD_USES(kAdd, lines.energy);
+    QMD_USES(kWrite, marks);
+  }
+};
+
+struct InversePlanesDirectly {
+  static constexpr const char* kName = "inverse_planes.direct";
+  InversePlanes planes;
+  MarksAwaited awaited;
+  // The potentials of ranks whose atoms reach plane x: copies[n] for first[x] <= n < first[x + 1].
+  const int32_t* first;
+  const PotentialOf* copies;
+  MarksSent marks;
+
+  void memory(MemoryUses& uses) const {
+    QMD_USES(kRead, awaited, first, copies);
+    QMD_USES(kReadWrite, planes.spectrum);
+    QMD_USES(kWrite, planes.potential, marks);
+  }
+};
+
+struct GatherForcesDirectly {
+  static constexpr const char* kName = "gather_forces.direct";
+  GatherForces gather;
+  MarksAwaited awaited;
+
+  void memory(MemoryUses& uses) const {
+    const Slots& slots = gather.slots;
+    QMD_USES(kRead, gather.box, slots.local, gather.patches, gather.slot_count, gather.potential);
+    QMD_USES(kRead, awaited);
+    QMD_USES(kWrite, slots.long_range, gather.charges);
+    QMD_USES(kNone, slots);
+  }
+};
 
 }  // namespace quiltmd

@@ -5,12 +5,17 @@
 
 namespace quiltmd {
 
+void put_box_on_mesh(const PutBoxOnMesh& op, ThreadGroup&) {
+  *op.box = box_on_mesh(op.conditions->box, op.points);
+}
+
 void add_pme_kernels(HostKernels& table) {
   table.add<SpreadCharges, spread_charges>();
   table.add<TransformPlanes, transform_planes>();
   table.add<ConvolveLines, convolve_lines>();
   table.add<InversePlanes, inverse_planes>();
   table.add<GatherForces, gather_forces>();
+  table.add<PutBoxOnMesh, put_box_on_mesh>();
   table.add<SendGrid, send_grid>();
   table.add<ReceiveGrid, receive_grid>();
   table.add<AddGrid, add_grid>();

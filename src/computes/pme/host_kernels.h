@@ -13,6 +13,7 @@ void transform_planes(const TransformPlanes& op, ThreadGroup& threads);
 void convolve_lines(const ConvolveLines& op, ThreadGroup& threads);
 void inverse_planes(const InversePlanes& op, ThreadGroup& threads);
 void gather_forces(const GatherForces& op, ThreadGroup& threads);
+void put_box_on_mesh(const PutBoxOnMesh& op, ThreadGroup& threads);
 void send_grid(const SendGrid& op, ThreadGroup& threads);
 void receive_grid(const ReceiveGrid& op, ThreadGroup& threads);
 void add_grid(const AddGrid& op, ThreadGroup& threads);

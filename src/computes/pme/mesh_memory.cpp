@@ -14,8 +14,7 @@ Vec3d widths_of(const PatchGrid& grid) {
 }  // namespace
 
 MeshMemory::MeshMemory(const SlotMemory& slots, Int3 points, int order, double alpha)
-    : grid{
-          points.x, points.y, points.z, order, slots.patch_grid.cells, widths_of(slots.patch_grid)},
+    : grid{points.x, points.y, points.z, order, {}, {}},
       slots_(slots),
       alpha_(alpha),
       make_(slots.device) {
@@ -27,8 +26,14 @@ MeshMemory::MeshMemory(const SlotMemory& slots, Int3 points, int order, double a
   box_ = make_.room<BoxOnMesh>(1);
 }
 
-void MeshMemory::follow_box() {
+void MeshMemory::follow_grid() {
+  grid.cells = slots_.patch_grid.cells;
+  grid.widths = widths_of(slots_.patch_grid);
   box_.upload({box_on_mesh(slots_.patch_grid.box, {grid.nx, grid.ny, grid.nz})});
+}
+
+PutBoxOnMesh MeshMemory::follow_box() {
+  return {slots_.conditions.data(), {grid.nx, grid.ny, grid.nz}, box_.data()};
 }
 
 SpreadCharges MeshMemory::spread_charges() const {
@@ -71,6 +76,39 @@ GatherForces MeshMemory::gather_forces() const {
           slots_.capacity(),
           potential.data(),
           charges.data()};
+}
+
+void MeshMemory::work_together(const std::vector<SpectrumOf>& line_homes,
+                               const std::vector<SpectrumOf>& plane_homes,
+                               const std::vector<std::vector<PotentialOf>>& copies) {
+  std::vector<int32_t> first{0};
+  std::vector<PotentialOf> all;
+  for (const std::vector<PotentialOf>& of_plane : copies) {
+    all.insert(all.end(), of_plane.begin(), of_plane.end());
+    first.push_back(static_cast<int32_t>(all.size()));
+  }
+  renew(line_homes_, line_homes);
+  renew(plane_homes_, plane_homes);
+  renew(first_copies_, first);
+  renew(copies_, all);
+  renew(blocks_, {0});
+}
+
+TransformPlanesDirectly MeshMemory::transform_planes_directly(int first, int count) const {
+  return {transform_planes(first, count), line_homes_.data(), {0, {}, blocks_.data()}};
+}
+
+ConvolveLinesDirectly MeshMemory::convolve_lines_directly(int first, int count,
+                                                          Energies energies) const {
+  return {convolve_lines(first, count, energies), {}, plane_homes_.data(), {0, {}, blocks_.data()}};
+}
+
+InversePlanesDirectly MeshMemory::inverse_planes_directly(int first, int count) const {
+  return {inverse_planes(first, count),
+          {},
+          first_copies_.data(),
+          copies_.data(),
+          {0, {}, blocks_.data()}};
 }
 
 const Buffer<int32_t>& MeshMemory::number_list(const std::vector<int32_t>& numbers) {

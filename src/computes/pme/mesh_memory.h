@@ -6,7 +6,7 @@
 #include <map>
 #include <vector>
 
-#include "computes/pme/operations.h"
+#include "computes/pme/exchange_operations.h"
 #include "decomposition/slot_memory.h"
 #include "device/buffer_maker.h"
 
@@ -17,8 +17,10 @@ class MeshMemory {
   // `points` of the grid; alpha in 1/nm.
   MeshMemory(const SlotMemory& slots, Int3 points, int order, double alpha);
 
-  // The box of the patch grid holds from here on. Addresses stay as they are.
-  void follow_box();
+  // The patch grid and its box hold from here on. Addresses stay as they are.
+  void follow_grid();
+
+  PutBoxOnMesh follow_box();  // that a barostat has changed on the device
 
   SpreadCharges spread_charges() const;
   TransformPlanes transform_planes(int first, int count) const;
@@ -27,11 +29,30 @@ class MeshMemory {
   GatherForces gather_forces() const;
   // Numbers on the device, for operations on some planes; one array for equal lists.
   const Buffer<int32_t>& number_list(const std::vector<int32_t>& numbers);
+
+  // Where ranks write into each other's grids: the spectra in which lines (by y) and planes (by x) are
+  // worked on, and the potentials of others that want a copy of each plane.
+  void work_together(const std::vector<SpectrumOf>& line_homes,
+                     const std::vector<SpectrumOf>& plane_homes,
+                     const std::vector<std::vector<PotentialOf>>& copies);
+  // Without their messages and marks.
+  TransformPlanesDirectly transform_planes_directly(int first, int count) const;
+  ConvolveLinesDirectly convolve_lines_directly(int first, int count, Energies energies) const;
+  InversePlanesDirectly inverse_planes_directly(int first, int count) const;
+  GatherForcesDirectly gather_forces_directly() const { return {gather_forces(), {}}; }
   size_t bytes() const { return make_.bytes(); }
 
-  const PmeGrid grid;
+  PmeGrid grid;
 
  private:
+  // In place where the size stays: recordings know the address.
+  template <class T>
+  void renew(Buffer<T>& buffer, const std::vector<T>& values) {
+    if (buffer.size() == values.size()) return buffer.upload(values);
+    make_.drop(buffer);
+    buffer = make_.filled(values);
+  }
+
   const SlotMemory& slots_;
   double alpha_;
   BufferMaker make_;
@@ -45,6 +66,10 @@ class MeshMemory {
   Buffer<float> moduli_[3];
   Buffer<BoxOnMesh> box_;
   std::map<std::vector<int32_t>, Buffer<int32_t>> number_lists_;
+  Buffer<SpectrumOf> line_homes_, plane_homes_;
+  Buffer<int32_t> first_copies_;
+  Buffer<PotentialOf> copies_;
+  Buffer<uint32_t> blocks_;  // that have ended, of the kernel that is under way
 };
 
 }  // namespace quiltmd

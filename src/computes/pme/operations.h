@@ -8,6 +8,7 @@
 #pragma once
 
 #include "computes/pme/box_on_mesh.h"
+#include "decomposition/conditions.h"
 #include "decomposition/energies.h"
 #include "decomposition/slots.h"
 
@@ -118,6 +119,19 @@ struct GatherForces {
     QMD_USES(kRead, box, slots.local, patches, slot_count, potential);
     QMD_USES(kWrite, slots.long_range, charges);
     QMD_USES(kNone, slots);
+  }
+};
+
+// A barostat has changed the box of the conditions: what kernels need of it follows. One thread.
+struct PutBoxOnMesh {
+  static constexpr const char* kName = "put_box_on_mesh";
+  const Conditions* conditions;
+  Int3 points;
+  BoxOnMesh* box;
+
+  void memory(MemoryUses& uses) const {
+    QMD_USES(kRead, conditions);
+    QMD_USES(kWrite, extent(box, 1));
   }
 };
 

@@ -59,4 +59,33 @@ struct DeviceWords {
   }
 };
 
+// Wait for the marks of other ranks: what these had written before is visible to the whole block.
+// Ends with a barrier, unless there are none.
+__device__ __forceinline__ void await_marks(const MarksAwaited& marks) {
+  if (marks.count == 0) return;
+  if (threadIdx.x < static_cast<unsigned>(marks.count)) {
+    const Inlet& in = marks.from[threadIdx.x];
+    DeviceWords::take(in, in.buffer(), in.number.get());
+    __threadfence_system();
+  }
+  __syncthreads();
+}
+
+// This block has written what other ranks wait for; all of its threads call this. The last of all
+// blocks sends the marks.
+__device__ __forceinline__ void send_marks(const MarksSent& marks) {
+  if (marks.count == 0) return;
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  __threadfence_system();
+  const unsigned blocks = gridDim.x * gridDim.y;
+  if (atomicAdd(marks.blocks, 1u) + 1 < blocks) return;
+  *marks.blocks = 0;
+  __threadfence_system();
+  for (int m = 0; m < marks.count; ++m) {
+    const uint32_t number = marks.to[m].number.get();
+    send_word(marks.to[m].buffer(), number, 0, 0, 0);
+  }
+}
+
 }  // namespace quiltmd

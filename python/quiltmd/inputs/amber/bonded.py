@@ -74,13 +74,13 @@ def _impropers(prmtop: PrmtopFile) -> _Fields:
 
 
 def _maps(prmtop: PrmtopFile) -> _Fields:
-    """Torsion maps, of which the file has energies from -180 degrees, psi running faster."""
+    """Torsion maps; the file lists energies from -180 degrees on, psi varying fastest."""
     prefixes = [name for name in ("CMAP_", "CHARMM_CMAP_") if _present(prmtop, name)]
     if not prefixes:
         return {}
     prefix = prefixes[0]
     if len(prefixes) > 1:
-        raise prmtop.error(f"{prefix}COUNT", 0, "torsion maps stand in CHARMM_CMAP_COUNT too")
+        raise prmtop.error(f"{prefix}COUNT", 0, "CHARMM_CMAP_COUNT defines torsion maps, too")
     count, maps = _counts(prmtop, f"{prefix}COUNT", 2)
     for name in prmtop.sections:
         number = name.removeprefix(f"{prefix}PARAMETER_")
@@ -133,6 +133,6 @@ def _terms(
     wrong = (values < 1) | (values > [*[prmtop.counts["NATOM"]] * arity, kinds])
     if wrong.any():
         index = int(np.argmax(wrong.ravel()))
-        message = f"{values.ravel()[index]} is no atom or parameter of this file"
+        message = f"{values.ravel()[index]} is not an atom or parameter of this file"
         raise prmtop.error(name, index, message)
     return (values[:, :arity] - 1).astype(np.int32), values[:, arity] - 1

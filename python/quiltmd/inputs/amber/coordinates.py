@@ -83,7 +83,7 @@ def _read(path: str, expected: Expected) -> Coordinates:
 NETCDF = CoordinateFormat(
     "Amber NetCDF", lambda head: head.startswith((b"CDF", b"\x89HDF")), _read, count_frames
 )
-# The format has no signature, and is what a file is taken for that is nothing else.
+# The format has no signature: a file that matches no other format is read as this one.
 TEXT = CoordinateFormat("Amber inpcrd or rst7", lambda _: True, _read)
 
 
@@ -92,8 +92,8 @@ def _read_text(file: str, atoms: int, angle: float | None) -> Coordinates:
     _check_count(file, lines, atoms)
     body = lines[2:]
     block = -(-atoms // 2)  # lines of positions, and again of velocities
-    # One line beyond the positions is a box, even where it could be two atoms' velocities:
-    # without a box the file would be of no use.
+    # A single line after the positions is taken for the box, even where it could be the velocities
+    # of two atoms: without a box the file could not be used.
     has_velocities = len(body) > block + 1
     positions = _vectors(file, "positions", 3, body[:block], atoms) * ANGSTROM
     velocities = None
@@ -113,7 +113,9 @@ def _read_text(file: str, atoms: int, angle: float | None) -> Coordinates:
 def _check_count(file: str, lines: list[bytes], atoms: int) -> None:
     match = re.match(rb"\s*(\d+)(?=\s|$)", lines[1]) if len(lines) > 1 else None
     if match is None:
-        message = "no Amber coordinates: the second line does not open with the number of atoms"
+        message = (
+            "not an Amber coordinate file: the second line does not begin with the number of atoms"
+        )
         raise InputError(message, file=file, line=min(2, len(lines)))
     if int(match[1]) != atoms:
         message = f"{int(match[1])} atoms, but the topology has {atoms}"
@@ -173,7 +175,9 @@ def _netcdf_frame(file: str, content: netcdf_file, frame: int) -> dict[str, F64]
     traceback of an error: hence no names for its variables.
     """
     if "coordinates" not in content.variables:
-        raise InputError("no Amber coordinates: the NetCDF file has no 'coordinates'", file=file)
+        raise InputError(
+            "not an Amber coordinate file: it has no variable 'coordinates'", file=file
+        )
     shape = content.variables["coordinates"].data.shape
     frames = shape[0] if len(shape) == 3 else 1
     if not -frames <= frame < frames:

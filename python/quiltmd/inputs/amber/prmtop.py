@@ -5,8 +5,8 @@ Lennard-Jones coefficients are kept as the file's table of pairs, so modified
 pairs (NBFIX) survive. Files with CHARMM's force field (CHAMBER) have a second
 table for 1-4 pairs.
 
-Electrostatics. Charges stand in the file multiplied by 18.2223, Amber's square
-root of its Coulomb constant 332.0522173 kcal A/mol/e^2. Divided by it they are
+Electrostatics. The file has charges multiplied by 18.2223, the square root of
+Amber's Coulomb constant, 332.0522173 kcal A/mol/e^2. Divided by it they are
 in e, and the program's constant is CODATA's, 138.935458 kJ nm/mol/e^2, that is
 332.0637133 kcal A/mol/e^2. Electrostatic energies are thus 1.0000346 times
 those that Amber prints from the same file, as OpenMM's are. This holds for files
@@ -41,7 +41,7 @@ _Fields = dict[str, Any]
 def system_from_prmtop(prmtop: PrmtopFile) -> System:
     """The System of an Amber topology, every bond a term and nothing constrained.
 
-    Torsions without strength are left out. For constraints see `constrain`.
+    Torsions whose force constant is zero are left out. For constraints see `constrain`.
 
     Raises
     ------
@@ -110,7 +110,7 @@ def _topology(
 
 
 def _lennard_jones(prmtop: PrmtopFile, section: str) -> _Fields:
-    """Types and (T, T) tables. A negative index means a hydrogen-bond pair without strength."""
+    """Types and (T, T) tables; a negative index means a 10-12 pair with zero coefficients."""
     types = prmtop.counts["NTYPES"]
     pairs = types * (types + 1) // 2
     index = _in_range(prmtop, "NONBONDED_PARM_INDEX", types**2, -prmtop.counts["NPHB"], pairs)
@@ -146,8 +146,8 @@ def _harmonic(prmtop: PrmtopFile, kind: str, arity: int, k_unit: float, unit: fl
 def _torsions(prmtop: PrmtopFile) -> _Fields:
     """Torsions, their parameters, and the torsion type of those that end in a 1-4 pair.
 
-    A negative third atom says that the ends are no 1-4 pair (a ring, or a
-    further term of the same torsion), a negative fourth that it is an improper.
+    If the third atom is negative, the ends are not a 1-4 pair (a ring, or a further
+    term of the same torsion); if the fourth is, the torsion is an improper.
     """
     count = prmtop.counts["NPTRA"]
     terms, kinds, signs = _terms(prmtop, "DIHEDRALS", ("NPHIH", "NPHIA", "NPTRA"), 4)
@@ -157,7 +157,7 @@ def _torsions(prmtop: PrmtopFile) -> _Fields:
     wrong = (k != 0) & ~np.isin(periodicity, np.arange(1, HIGHEST_PERIODICITY + 1))
     if wrong.any():
         index = int(np.argmax(wrong))
-        message = f"{periodicity[index]:g} is no whole number from 1 to {HIGHEST_PERIODICITY}"
+        message = f"{periodicity[index]:g} is not a whole number from 1 to {HIGHEST_PERIODICITY}"
         raise prmtop.error("DIHEDRAL_PERIODICITY", index, message)
     return {
         "torsions": terms.astype(np.int32),
@@ -239,7 +239,7 @@ def _terms(
         wrong = np.column_stack([bad, (kinds < 1) | (kinds > prmtop.counts[counts[2]])])
         if wrong.any():
             index = int(np.argmax(wrong.ravel()))
-            message = f"{values.ravel()[index]} is no atom or parameter of this file"
+            message = f"{values.ravel()[index]} is not an atom or parameter of this file"
             raise prmtop.error(name, index, message)
         tables.append(values)
     table = np.concatenate(tables)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Amber topology file as named sections of numbers, before any physics.
 
-Two layouts exist. Since Amber 7, every section announces itself (%FLAG,
+Two layouts exist. Since Amber 7, every section has a header (%FLAG,
 %FORMAT). Before, sections followed one another in fixed formats and a fixed
 order, their lengths given by the counts at the top; those files are brought
 into the same named sections here, so that nothing later needs to know.
@@ -116,13 +116,13 @@ class PrmtopFile:
         return InputError(f"{name}: {message}", file=self.file, line=self.line_of(name, index))
 
     def line_of(self, name: str, index: int) -> int:
-        """Line where value `index` of a section stands."""
+        """Line of value `index` of a section."""
         return self._section(name).line_of(index)
 
     def _section(self, name: str) -> Columns:
         if name not in self.sections:
             raise InputError(
-                f"section {name} is missing; the file is truncated or no Amber topology",
+                f"section {name} is missing; the file is truncated or not an Amber topology",
                 file=self.file,
             )
         if self.sections[name].per_line == 0:
@@ -143,7 +143,7 @@ class PrmtopFile:
         if len(values) < 30 or min(values[:20]) < 0 or values[0] < 1:
             where = "section POINTERS" if self._new else "line 2"
             raise InputError(
-                f"no Amber topology: {where} does not hold the counts that open one",
+                f"not an Amber topology: {where} does not hold the counts that one begins with",
                 file=self.file,
             )
         return dict.fromkeys(POINTERS, 0) | dict(zip(POINTERS, values, strict=False))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What an Amber topology may hold that is not supported, each refused by its name.
 
-A section that no list here knows is refused as well: an energy term without a
-word about it would be worse than a file that needs a harmless section removed.
+A section that is in no list here is refused as well: to ignore an energy term in
+silence would be worse than to ask for a harmless section to be removed.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _SECTIONS = (  # pattern of the name, and what to say
     (r"AMOEBA_.*", "the AMOEBA force field is not supported"),
     (r"LES_.*", "locally enhanced sampling (LES) is not supported"),
     (r".*PER.*", "perturbation (IFPERT) is not supported"),
-    (r".*", "this section is not known, and to ignore it might falsify the energy"),
+    (r".*", "this section is not known, and ignoring it could make energies wrong"),
 )
 _COUNTS = (
     ("IFPERT", "perturbation (IFPERT) is not supported"),
@@ -76,7 +76,7 @@ def refuse_unsupported(prmtop: PrmtopFile) -> None:
 
 
 def _refuse_hydrogen_bonds(prmtop: PrmtopFile) -> None:
-    """Refuse strengths of the 10-12 potential; old force fields list them as zeros."""
+    """Refuse nonzero coefficients of the 10-12 potential; old force fields list zeros."""
     for name in ("HBOND_ACOEF", "HBOND_BCOEF"):
         strengths = prmtop.reals(name, prmtop.counts["NPHB"])
         if strengths.any():

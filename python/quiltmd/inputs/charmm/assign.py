@@ -70,7 +70,7 @@ def assemble(psf: PsfFile, parameters: Parameters) -> System:
 
 
 class _Kinds:
-    """The types of atoms by number, and parameters by these."""
+    """Atom types by number, and parameters by these numbers."""
 
     def __init__(self, psf: PsfFile, parameters: Parameters) -> None:
         self.psf, self.parameters = psf, parameters
@@ -103,7 +103,7 @@ class _Kinds:
     def looked_up(
         self, terms: I32, noun: str, look_up: Callable[[Types], Any]
     ) -> tuple[list[Any], I64]:
-        """What is found for each kind of term, and the kind of each term."""
+        """The parameters of each kind of term, and the kind of each term."""
         key = np.zeros(len(terms), dtype=np.int64)
         folded = 0  # so many types are in the key; more than four would not fit into 64 bits
         for column in self.of_atom[terms].T:
@@ -177,7 +177,7 @@ def _maps(kinds: _Kinds) -> _Fields:
     apart = (terms[:, 1:4] != terms[:, 4:7]).any(axis=1)
     if apart.any():
         atom = kinds.psf.topology.describe(int(terms[np.argmax(apart), 0]))
-        message = f"the torsion map at {atom} is not of five atoms in a row: not supported"
+        message = f"the torsion map at {atom} is not of five consecutive atoms: not supported"
         raise InputError(message, file=kinds.psf.file)
     found, kind = kinds.looked_up(terms, "torsion map", kinds.parameters.maps.get)
     sizes = {len(one) for one in found}
@@ -228,7 +228,7 @@ def _within(values: I64, others: I64) -> npt.NDArray[np.bool_]:
 
 
 def _ones(matrix: csr_matrix) -> csr_matrix:
-    """Counts of paths, of which only whether there is one matters: they do not overflow."""
+    """Numbers of paths; only whether there is one matters, so they may not overflow."""
     matrix.data = np.ones(len(matrix.data), dtype=np.int8)
     return matrix
 

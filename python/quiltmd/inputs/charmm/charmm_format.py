@@ -56,7 +56,7 @@ class _Reader:
             "hydrogen bonds": self._hydrogen_bond,
             "thole": lambda words, line: (
                 None
-            ),  # between Drude particles, which a PSF is refused for
+            ),  # between Drude particles; a PSF with these is refused
         }
 
     def read(self) -> None:
@@ -140,7 +140,7 @@ class _Reader:
             self._end_map(line)
 
     def _end_map(self, line: int) -> None:
-        """Takes the map that has been read; one that is not complete is an error."""
+        """Ends the map that was being read; an incomplete one is an error."""
         if self._map is None:
             return
         types, size, energies = self._map
@@ -202,7 +202,7 @@ def _opens_topology(words: list[str]) -> bool:
 
 
 def _statements(file: str) -> Iterator[tuple[list[str], int]]:
-    """Words of each statement and its line; without comments and titles, continued lines joined."""
+    """Words and line of each statement; comments and titles left out, continued lines joined."""
     words: list[str] = []
     for line, raw in enumerate(read_bytes(file).decode("latin-1").split("\n"), start=1):
         text = raw.split("!", 1)[0].strip()

@@ -45,7 +45,7 @@ def _read_crd(file: str, expected: Expected) -> Coordinates:
 
 
 def _is_binary(head: bytes) -> bool:
-    """Four bytes of a count, then doubles: what they are is only known from the file's length."""
+    """An int32 count, then doubles: recognised by its length and plausible values."""
     if len(head) < 28:
         return False
     numbers = np.frombuffer(head[4 : 4 + (len(head) - 4) // 8 * 8])

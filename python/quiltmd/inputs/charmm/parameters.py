@@ -132,7 +132,7 @@ def numbers(words: Iterable[str], file: str, line: int) -> list[float]:
 def whole(value: float, file: str, line: int) -> int:
     """A periodicity: a whole number that is not negative."""
     if value != round(value) or value < 0:
-        raise InputError(f"the periodicity {value:g} is no whole number", file=file, line=line)
+        raise InputError(f"the periodicity {value:g} is not a whole number", file=file, line=line)
     return int(value)
 
 

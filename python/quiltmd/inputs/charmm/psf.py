@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The PSF file: atoms and who is bonded to whom, in CHARMM's and X-PLOR's variants.
+"""The PSF file: atoms and their connections, in CHARMM's and X-PLOR's variants.
 
 A header names the variant (EXT: wider columns; XPLOR: atom types by name; NAMD: free format), then
 each section begins with a count and "!NAME".  Files have millions of numbers: each section is
@@ -26,14 +26,14 @@ from ..fixed_width import read_bytes
 I64 = npt.NDArray[np.int64]
 _Bytes = npt.NDArray[np.bytes_]
 
-# Sections that are read, those without energy, and why others are refused if they are not empty.
+# Sections that are read, sections without energy terms, and why others are refused unless empty.
 _TERMS = {"NBOND": 2, "NTHETA": 3, "NPHI": 4, "NIMPHI": 4, "NCRTERM": 8}
 _HARMLESS = {"NTITLE", "NDON", "NACC", "NGRP", "MOLNT"}
 _REFUSED = {
     "NUMLP": "lone pairs (virtual sites) are not supported",
     "NUMANISO": "anisotropic polarizability (Drude) is not supported",
 }
-_UNKNOWN = "this section is not known, and to ignore it might falsify the energy"
+_UNKNOWN = "this section is not known, and ignoring it could make energies wrong"
 # Atom lines of files in fixed format: segment, residue number, residue, name, type, charge, mass,
 # and whether the atom is fixed.
 _COLUMNS = ((9, 13), (14, 18), (19, 23), (24, 28), (29, 33), (34, 48), (48, 62), (62, 70))
@@ -94,7 +94,7 @@ class PsfFile:
         wrong = (values < 1) | (values > self.atoms)
         if wrong.any():
             index = int(np.argmax(wrong))
-            raise self._error(section, index, f"{values[index]} is no atom of this file")
+            raise self._error(section, index, f"{values[index]} is not an atom of this file")
         return (values.reshape(-1, arity) - 1).astype(np.int32)
 
     @cached_property
@@ -114,7 +114,7 @@ class PsfFile:
         if "DRUDE" in self._flags:
             raise InputError("Drude (polarizable) models are not supported", file=self.file, line=1)
         if "NATOM" not in self._sections:
-            message = "no section !NATOM: the file is truncated or no PSF"
+            message = "no section !NATOM: the file is truncated or not a PSF"
             raise InputError(message, file=self.file)
         for section in self._sections.values():
             known = section.name in _TERMS or section.name in _HARMLESS | {"NATOM", "NNB"}
@@ -207,7 +207,9 @@ class PsfFile:
     def _not_whole(self, section: _Section) -> InputError:
         words = section.body.split()
         index = next((k for k, word in enumerate(words) if not word.isdigit()), -1)
-        return self._error(section, index, f"'{words[index].decode('latin-1')}' is no whole number")
+        return self._error(
+            section, index, f"'{words[index].decode('latin-1')}' is not a whole number"
+        )
 
     def _error(self, section: _Section, index: int, message: str) -> InputError:
         """About number `index` of a section; -1: about its header."""

@@ -25,7 +25,7 @@ _FORMATS: tuple[tuple[Callable[[bytes], bool], Callable[[str], Control]], ...] =
 
 
 def read_control(path: Path) -> Control | None:
-    """What a control file of another program says; None where it is of no such program.
+    """The content of a control file of another program; None where it is not one.
 
     Raises
     ------

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keywords and values of another program's control file, and what becomes of each.
+"""Keywords and values of another program's control file, and how each is treated.
 
-Every keyword is either taken (it sets something here), told (it has no counterpart and changes no
-physics), or refused.  What is left at the end was never heard of, and is refused too: so nothing is
-ignored in silence.
+Every keyword is either taken (it sets something here), noted (it has no counterpart and does not
+change the physics), or refused.  Unknown keywords are refused too: nothing is ignored in silence.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ class Entry:
 
 @dataclass
 class Control:
-    """What a control file comes to.
+    """The result of reading a control file.
 
     Attributes
     ----------
@@ -59,7 +58,7 @@ class Control:
 
 
 class Entries:
-    """The keywords of a control file, taken one by one; names count without case."""
+    """The keywords of a control file, taken one by one; names are case-insensitive."""
 
     def __init__(self, control: Control, entries: Iterable[Entry]) -> None:
         self.control = control
@@ -68,7 +67,7 @@ class Entries:
             self._left.setdefault(_plain(entry.name), []).append(entry)
 
     def take(self, name: str) -> Entry | None:
-        """The entry of this name, the last if there are several; it counts as dealt with."""
+        """The entry of this name, the last if there are several; marked as handled."""
         found = self._left.pop(_plain(name), None)
         return None if found is None else found[-1]
 
@@ -115,14 +114,14 @@ class Entries:
         return word in ON
 
     def tell(self, why: str, *names: str) -> None:
-        """Keywords without a counterpart that change no physics: told where they are there."""
+        """Keywords without a counterpart that do not change the physics: noted where present."""
         found = [entry for name in names for entry in self.take_all(name)]
         if found:
             words = ", ".join(dict.fromkeys(f"{one.name} {one.value}".strip() for one in found))
             self.control.notes.append(f"{words}: {why}")
 
     def refuse(self, why: str, *names: str, unless: Callable[[str], bool] | None = None) -> None:
-        """Keywords that ask for what is not supported, unless their value asks for nothing."""
+        """Keywords for what is not supported; refused unless their value switches it off."""
         harmless = unless if unless is not None else is_off
         for name in names:
             for entry in self.take_all(name):

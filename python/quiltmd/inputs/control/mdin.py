@@ -34,7 +34,7 @@ def read_mdin(file: str) -> Control:
     if entries.whole("imin", 0):
         control.set("run", "minimize", True)
         control.set("run", "steps", 0)
-        entries.tell("a minimisation goes on until it converges", "maxcyc", "ncyc", "drms", "ntmin")
+        entries.tell("a minimisation runs until it converges", "maxcyc", "ncyc", "drms", "ntmin")
     _dynamics(control, entries)
     _nonbonded(control, entries)
     _output(control, entries)
@@ -141,7 +141,7 @@ def _output(control: Control, entries: Entries) -> None:
         value = entries.whole(keyword)
         control.set("output", key, None if value is None else abs(value))
     entries.tell(
-        "output that is not written here in this form",
+        "this output is not written",
         *("ntwe", "ntwv", "ntwf", "ntave", "ioutfm", "ntxo", "iwrap", "ntwprt", "ntrx", "idecomp"),
     )
 

@@ -14,7 +14,7 @@ from ...errors import InputError
 from ..fixed_width import read_bytes
 from .entries import Control, Entries, Entry
 
-_OUTPUT = "output that is not written here in this form"
+_OUTPUT = "this output is not written"
 
 
 def is_mdp(head: bytes) -> bool:
@@ -59,7 +59,7 @@ def _dynamics(control: Control, entries: Entries) -> None:
     if kind in ("steep", "cg", "l-bfgs"):
         control.set("run", "minimize", True)
         control.set("run", "steps", 0)
-        entries.tell("a minimisation goes on until it converges", "emtol", "emstep", "nstcgsteep")
+        entries.tell("a minimisation runs until it converges", "emtol", "emstep", "nstcgsteep")
     elif kind not in ("md", "md-vv", "sd"):
         control.refused.append(f"integrator {kind}: only md, md-vv, sd and minimisations")
     elif kind == "md":
@@ -76,11 +76,7 @@ def _dynamics(control: Control, entries: Entries) -> None:
     seeds = [entries.whole("gen-seed"), entries.whole("ld-seed")]
     control.set("integrator", "seed", next((s for s in seeds if s is not None and s >= 0), None))
     entries.refuse("only from step 0 at time 0", "tinit", "init-step")
-    entries.refuse("constant pressure is not supported", "pcoupl")
-    entries.tell(
-        "nothing, at constant volume",
-        *("pcoupltype", "tau-p", "ref-p", "compressibility", "refcoord-scaling", "nstpcouple"),
-    )
+    _barostat(control, entries)
 
 
 def _thermostat(control: Control, entries: Entries, integrator: str) -> None:
@@ -105,6 +101,46 @@ def _thermostat(control: Control, entries: Entries, integrator: str) -> None:
         control.set("thermostat", "time_constant", time)
     else:
         control.refused.append(f"tcoupl {coupling}: only v-rescale, and sd")
+
+
+_BAROSTATS = {"c-rescale": "cell-rescaling", "berendsen": "berendsen"}
+_COUPLINGS = {"isotropic": "isotropic", "semiisotropic": "semi-isotropic"}
+
+
+def _barostat(control: Control, entries: Entries) -> None:
+    kind = entries.text("pcoupl", "no")
+    if kind == "no":
+        entries.tell(
+            "nothing, at constant volume",
+            *("pcoupltype", "tau-p", "ref-p", "compressibility", "refcoord-scaling", "nstpcouple"),
+        )
+        return
+    coupling = entries.text("pcoupltype", "isotropic")
+    pressures = entries.numbers("ref-p") or []
+    compressibilities = entries.numbers("compressibility") or []
+    every = entries.whole("nstpcouple", -1)
+    entries.tell("nothing, without position restraints", "refcoord-scaling")
+    if kind not in _BAROSTATS:
+        control.refused.append(f"pcoupl {kind}: of constant pressure only C-rescale and Berendsen")
+    elif control.settings["integrator"].get("ensemble") != "nvt":
+        control.refused.append(f"pcoupl {kind}: needs a thermostat")
+    elif coupling not in (*_COUPLINGS, "surface-tension"):
+        control.refused.append(
+            f"pcoupltype {coupling}: only isotropic, semiisotropic and surface-tension"
+        )
+    elif len(pressures) != (1 if coupling == "isotropic" else 2):
+        control.refused.append(f"ref-p: {len(pressures)} values do not suit {coupling} coupling")
+    elif coupling == "semiisotropic" and pressures[0] != pressures[1]:
+        control.refused.append("ref-p: only one pressure, along all axes")
+    control.set("integrator", "ensemble", "npt")
+    control.set("barostat", "kind", _BAROSTATS.get(kind))
+    control.set("barostat", "coupling", _COUPLINGS.get(coupling, "semi-isotropic"))
+    control.set("barostat", "pressure", pressures[-1] if pressures else None)
+    if coupling == "surface-tension" and pressures:
+        control.set("barostat", "surface_tension", pressures[0])
+    control.set("barostat", "time_constant", entries.number("tau-p", 5.0))
+    control.set("barostat", "compressibility", tuple(compressibilities) or None)
+    control.set("barostat", "every", every if every and every > 0 else None)
 
 
 def _nonbonded(control: Control, entries: Entries) -> None:
@@ -138,7 +174,7 @@ def _nonbonded(control: Control, entries: Entries) -> None:
     entries.refuse("a dielectric constant", "epsilon-r", "epsilon-rf", unless=lambda v: v in one)
     entries.refuse("only xyz", "pbc", unless=lambda value: value == "xyz")
     entries.tell(
-        "how pair lists are made is for the program to say",
+        "pair lists are set up by this program",
         *("nstlist", "rlist", "verlet-buffer-tolerance", "ns-type", "rlistlong", "optimize-fft"),
         *("verlet-buffer-pressure-tolerance", "nstcalclr", "fourier-spacing"),
     )
@@ -172,7 +208,7 @@ def _system(control: Control, entries: Entries) -> None:
     control.set("system", "constraints", "h-bonds" if constraints == "h-bonds" else "none")
     control.set("system", "rigid_water", False)
     entries.tell(
-        "waters are rigid where the topology has settles; other constraints are solved by SHAKE",
+        "waters are rigid where the topology has [ settles ]; other constraints use SHAKE",
         *("constraint-algorithm", "lincs-order", "lincs-iter", "lincs-warnangle", "shake-tol"),
         *("Shake-SOR", "morse", "continuation", "unconstrained-start"),
     )

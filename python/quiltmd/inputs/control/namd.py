@@ -21,8 +21,8 @@ from ..units import ANGSTROM
 from .entries import Control, Entries, Entry, ewald_alpha, is_one
 
 _TCL = ("if", "while", "for", "foreach", "proc", "source", "expr", "puts", "print", "exit", "vmd")
-_OUTPUT = "output that is not written here in this form"
-_LISTS = "how pair lists are made is for the program to say"
+_OUTPUT = "this output is not written"
+_LISTS = "pair lists are set up by this program"
 
 
 def is_namd(head: bytes) -> bool:
@@ -92,12 +92,12 @@ def _files(control: Control, entries: Entries) -> None:
     binary = entries.take("bincoordinates")
     if binary is not None:
         control.set("system", "coordinates", _path(control, binary.value))
-        entries.tell("the binary coordinates take their place", "coordinates")
+        entries.tell("the binary coordinates are used instead", "coordinates")
     parameters = [_path(control, entry.value) for entry in entries.take_all("parameters")]
     control.set("system", "parameters", parameters or None)
     entries.tell("parameter files are recognised by content", "paraTypeCharmm", "paraTypeXplor")
     entries.refuse("velocities from a file of their own", "velocities", "binvelocities")
-    entries.tell("taken relative to this file all the same", "cwd")
+    entries.tell("paths are relative to this file in any case", "cwd")
 
 
 def _box(control: Control, entries: Entries) -> None:
@@ -179,7 +179,7 @@ def _dynamics(control: Control, entries: Entries) -> None:
     control.set("system", "constraints", "h-bonds" if rigid == "all" else "none")
     control.set("system", "rigid_water", rigid != "none")
     entries.tell(
-        "constraints have tolerances of their own",
+        "constraints have their own tolerance",
         *("rigidTolerance", "rigidIterations", "useSettle", "rigidDieOnError"),
     )
     seed = entries.whole("seed")

@@ -170,7 +170,7 @@ def _topology(
         of_atom.append((start + size * np.arange(count)[:, None] + local).reshape(-1))
         residue_names += [name for _, name in firsts] * count
         ids = [int(re.sub(r"\D", "", number) or 0) for number, _ in firsts]
-        # Molecules of one residue are numbered on, as GROMACS does.
+        # Molecules of a single residue are numbered consecutively, as in GROMACS.
         residue_ids += ids * count if size > 1 else list(range(start + 1, start + 1 + count))
         start += size * count
     return Topology(

@@ -17,7 +17,7 @@ from .sections import MoleculeType, TopologyFile, reals
 
 # Parameters by function type: field of the System, number of parameters in the file.
 _DIHEDRALS = {1: 3, 9: 3, 4: 3, 2: 2, 3: 6, 5: 4}
-_WITHOUT_TERM = (5,)  # a bond that only connects
+_WITHOUT_TERM = (5,)  # a connection without potential
 _WATER = 2  # distances of a settle
 
 
@@ -214,7 +214,7 @@ class Molecule:
     def _atoms(self, line: Line, words: list[str]) -> tuple[int, ...]:
         for word in words:
             if not word.isdigit() or not 1 <= int(word) <= len(self.names):
-                raise line.error(f"'{word}' is no atom of the molecule type {self._kind.name}")
+                raise line.error(f"'{word}' is not an atom of the molecule type {self._kind.name}")
         return tuple(int(word) - 1 for word in words)
 
     def _bonded(self, atoms: tuple[int, ...]) -> tuple[str, ...]:

@@ -77,7 +77,7 @@ class Preprocessor:
                 yield Line(list(self._replaced(line.words)), line.file, line.number)
 
     def _directive(self, line: Line) -> str | None:
-        """Obeys a directive; the file to be read where it is an #include."""
+        """Executes a directive; the file to be read where it is an #include."""
         name, *rest = " ".join(line.words).removeprefix("#").split()
         if name in ("ifdef", "ifndef"):
             if len(rest) != 1:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sections of a GROMACS topology: parameters by types, molecule types, and their numbers.
 
-Lines are sorted into tables here and given a meaning in `molecule.py`.
+Here lines are only sorted into tables; `molecule.py` interprets them.
 
 Source: GROMACS Reference Manual, "Topology file", tables of directives and of function types.
 """
@@ -121,7 +121,7 @@ class TopologyFile:
                 self._take(section, line)
         if line is None or not self.molecules:
             where = line.file if line is not None else None
-            raise InputError("no [ molecules ]: the topology names no system", file=where)
+            raise InputError("no [ molecules ]: the topology defines no system", file=where)
 
     def _check_section(self, section: str, line: Line) -> None:
         if section in _REFUSED:
@@ -135,7 +135,7 @@ class TopologyFile:
         )
         if not known:
             raise line.error(
-                f"[ {section} ] is not known, and to ignore it might falsify the energy"
+                f"[ {section} ] is not known, and ignoring it could make energies wrong"
             )
 
     def _take(self, section: str, line: Line) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page of `quiltmd report`: HTML with its style and its charts inside, nothing to fetch.
+"""Pages of `quiltmd report` and of profiles: HTML with style and charts inside, nothing to fetch.
 
 Colours are two of Okabe and Ito's, which people with any colour vision tell apart, and grey; no
 fact is in a colour alone.
@@ -13,6 +13,11 @@ from html import escape
 from .charts import Chart
 
 Row = Sequence[str]
+
+
+class Html(str):
+    """A cell that is HTML already; all other texts are escaped."""
+
 
 _STYLE = """
 :root { --ink: #1a1a1a; --soft: #5a5a5a; --paper: #fff; --grid: #e3e3e3; --line: #0072b2;
@@ -74,7 +79,8 @@ def table(headings: Row, rows: Iterable[Row], numbers: int | None = None) -> str
 
     def cells(tag: str, row: Row) -> str:
         return "".join(
-            f"<{tag}{' class=number' if place >= first else ''}>{escape(text)}</{tag}>"
+            f"<{tag}{' class=number' if place >= first else ''}>"
+            f"{text if isinstance(text, Html) else escape(text)}</{tag}>"
             for place, text in enumerate(row)
         )
 

@@ -1,0 +1,393 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page of a profile: timeline, use, tasks, messages, balance and critical path of all ranks.
+
+One HTML file with its script and its data inside, nothing to fetch.  The timeline shows at most
+`_MOST_SPANS` spans, from the beginning of the stretch; all numbers are of the whole stretch.
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_right
+from html import escape
+from importlib.resources import files
+from statistics import mean, median
+from typing import Any
+
+from ..pages.html import Html, note, page, table
+from .critical_path import critical_path, shares, slack
+from .trace import STREAMS, WAIT, Message, Trace
+from .verdict import findings
+
+_MOST_SPANS = 120_000
+_FIRST_STEPS = 3  # that the timeline shows when it is opened
+_TASKS = 24
+_PATH_ROWS = 14
+
+# Kinds of spans: words, colour, colour of text on it; in the dark the same.
+_KINDS = {
+    "pairs": ("short-range pairs", "#0072b2", "#fff"),
+    "bonded": ("bonded terms", "#56b4e9", "#000"),
+    "pme": ("long-range sum", "#e69f00", "#000"),
+    "integrate": ("integration", "#009e73", "#fff"),
+    "messages": ("messages", "#cc79a7", "#000"),
+    "rebuild": ("lists, layout", "#8a6d3b", "#fff"),
+    "other": ("other", "#7f7f7f", "#fff"),
+    WAIT: ("waiting", "#c9c9c9", "#000"),
+}
+# What a name begins with, or on GPUs holds, for its kind; the first that fits.
+_BEGINNINGS = (
+    ("pairs", ("pair",)),
+    ("bonded", ("terms", "term_forces")),
+    ("pme", ("pme.", "spread_", "transform_", "convolve_", "inverse_", "gather_")),
+    ("integrate", ("integrate", "langevin", "verlet", "thermostat", "kinetic", "scale_")),
+    ("messages", ("positions", "forces.", "send_", "receive_", "add_grid", "sums", "agree")),
+    ("messages", ("merge_", "note_", "count_messages", "migrants", "proxies")),
+    ("rebuild", ("lists", "build_", "number_", "layout", "place_", "bound_", "forget_", "lay_")),
+)
+_BUTTONS = (
+    ("closer", "+"),
+    ("wider", "\u2212"),
+    ("back", "\u25c0"),
+    ("on", "\u25b6"),
+    ("step", "one step"),
+    ("all", "all"),
+)
+_STYLE = """
+<style>
+:root { --path: #d00; } @media (prefers-color-scheme: dark) { :root { --path: #ff6b6b; } }
+.timeline { position: relative; } .timeline canvas { width: 100%; display: block;
+  touch-action: none; cursor: grab; } .timeline canvas:focus-visible { outline: 2px solid; }
+.timeline button { font: inherit; padding: .1rem .6rem; margin-right: .3rem; }
+.tip { position: absolute; pointer-events: none; white-space: pre; font-size: 12px; z-index: 2;
+  background: var(--paper); color: var(--ink); border: 1px solid var(--soft);
+  padding: .3rem .5rem; }
+.legend span { margin-right: 1rem; white-space: nowrap; } .legend i { display: inline-block;
+  width: .9rem; height: .8rem; margin-right: .3rem; vertical-align: -1px; }
+.stack { display: flex; height: 1.1rem; width: min(620px, 100%); }
+.stack i { display: block; } ol.findings li { margin: .35rem 0; max-width: 75ch; }
+td.heat { text-align: right; min-width: 5.5rem; padding-left: .6rem; }
+</style>
+"""
+
+
+def timeline_page(trace: Trace, title: str) -> str:
+    """The page of a trace."""
+    first, last = trace.first_step, trace.first_step + trace.steps
+    what = "kernels" if trace.side_by_side else "tasks"
+    summary = [
+        f"steps {first} to {last} on {trace.ranks} rank(s) ({trace.device}): "
+        f"{1e6 * trace.seconds_per_step:,.1f} us a step while profiled",
+        f"{len(trace.spans):,} {what} and waits, {len(trace.messages):,} messages",
+    ]
+    sections = [
+        ("What holds it back", _findings(trace)),
+        ("Timeline", _timeline(trace)),
+        ("Use over time", _use(trace)),
+        ("Balance", _balance(trace)),
+        ("Time of tasks, us a step", _tasks(trace)),
+        ("Messages", _messages(trace)),
+        ("Critical path", _path(trace)),
+    ]
+    return page(title, summary, sections)
+
+
+def _findings(trace: Trace) -> str:
+    found = findings(trace)
+    if not found:
+        return note("Nothing stands out: no rank waits for long, and none has more to do.")
+    items = "".join(f"<li>{escape(finding.text)}</li>" for finding in found)
+    return f'<ol class="findings">{items}</ol>'
+
+
+def kind_of(name: str) -> str:
+    """The kind of a span by its name."""
+    if name.startswith(WAIT):
+        return WAIT
+    return next((kind for kind, begins in _BEGINNINGS if name.startswith(begins)), "other")
+
+
+# ---- Timeline -----------------------------------------------------------------------------------
+
+
+def _timeline(trace: Trace) -> str:
+    data, is_cut = _data(trace)
+    script = files(__package__.rsplit(".", 1)[0] + ".pages").joinpath("timeline.js").read_text()
+    colours = "".join(
+        f"--kind-{kind}: {colour}; --on-{kind}: {on}; " for kind, (_, colour, on) in _KINDS.items()
+    )
+    legend = "".join(
+        f'<span><i style="background:{colour}"></i>{escape(words)}</span>'
+        for words, colour, _ in _KINDS.values()
+    )
+    buttons = "".join(f'<button data-do="{do}">{words}</button>' for do, words in _BUTTONS)
+    cut = note("The end of the stretch is left out here, the page would be too large.")
+    # "<" could end the script element early.
+    payload = json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
+    return (
+        f"{_STYLE}<p class=legend>{legend}"
+        '<span><i style="background:var(--path);height:3px"></i>critical path</span></p>'
+        f'<figure class="timeline" style="{colours}"><p>{buttons}'
+        '<label><input type="checkbox" class="arrows" checked> messages</label> '
+        '<span class="soft hint"></span></p>'
+        '<canvas tabindex="0" role="img" aria-label="Timeline of all ranks and streams">'
+        "</canvas><div class=tip hidden></div></figure>"
+        + note(
+            "Drag to move, turn the wheel or press + and \u2212 to zoom; point at a span or at the "
+            "end of a message to read of it."
+        )
+        + (cut if is_cut else "")
+        + f"<script>{script}\nshowTimeline(document.querySelector('.timeline'), {payload});"
+        + "</script>"
+    )
+
+
+def _data(trace: Trace) -> tuple[dict[str, Any], bool]:
+    """What the script needs, and whether some of it was left out."""
+    shown = [(s.rank, s.stream, s.name, s.begin, s.end) for s in trace.spans if s.name != WAIT]
+    shown += [(w.rank, 0, w.name, w.begin, w.end) for w in trace.waits]
+    shown.sort(key=lambda row: row[3])
+    is_cut = len(shown) > _MOST_SPANS
+    shown = shown[:_MOST_SPANS]
+    end = max((row[4] for row in shown), default=trace.begin)
+    names: dict[str, int] = {}
+    tracks: dict[tuple[int, int], list[float]] = {key: [] for key in sorted({r[:2] for r in shown})}
+    for rank, stream, name, begin, stop in shown:
+        number = names.setdefault(name, len(names))
+        row = (_us(begin, trace), round(1e6 * (stop - begin), 2), number)
+        tracks[rank, stream] += row
+    numbers = {key: place for place, key in enumerate(tracks)}
+    messages = _message_rows(trace, end, names, numbers)
+    path: list[float] = []
+    for part in critical_path(trace):
+        track = numbers.get((part.rank, part.stream))
+        if part.kind == "task" and part.end <= end and track is not None:
+            path += (track, _us(part.begin, trace), _us(part.end, trace))
+    step = 1e6 * trace.seconds_per_step
+    return {
+        "names": list(names),
+        "kinds": [kind_of(name) for name in names],
+        "tracks": [
+            {"label": f"rank {rank} {STREAMS[stream]}", "rank": rank, "spans": spans}
+            for (rank, stream), spans in tracks.items()
+        ],
+        "messages": messages,
+        "path": path,
+        "length": _us(end, trace),
+        "first": round(_FIRST_STEPS * step, 2),
+        "step": round(step, 2),
+    }, is_cut
+
+
+def _us(time: float, trace: Trace) -> float:
+    return round(1e6 * (time - trace.begin), 2)
+
+
+def _message_rows(
+    trace: Trace, end: float, names: dict[str, int], tracks: dict[tuple[int, int], int]
+) -> list[float]:
+    begins = [[span.begin for span in spans] for spans in trace.work]
+
+    def track_at(rank: int, time: float) -> int | None:
+        place = bisect_right(begins[rank], time) - 1
+        return tracks.get((rank, trace.work[rank][place].stream)) if place >= 0 else None
+
+    found: list[float] = []
+    for m in trace.messages:
+        sender, user = track_at(m.sender, m.sent), track_at(m.receiver, m.used)
+        if m.used > end or sender is None or user is None:
+            continue
+        name = names.setdefault(m.name, len(names))
+        times = (_us(m.arrived, trace), _us(m.used, trace))
+        found += (name, sender, _us(m.sent, trace), user, *times, m.bytes)
+    return found
+
+
+# ---- Numbers ------------------------------------------------------------------------------------
+
+_COLUMNS, _WIDTH, _BAND = 240, 1180, 34
+
+
+def _use(trace: Trace) -> str:
+    """Of each rank the share of time in which it works, over the stretch, as areas."""
+    width = trace.seconds / _COLUMNS if trace.seconds > 0 else 1.0
+    height = trace.ranks * _BAND + 20
+    parts = [
+        f'<svg viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="Share of time that each '
+        'rank works, over the stretch">'
+    ]
+    for rank, spans in enumerate(trace.work):
+        share = [0.0] * _COLUMNS
+        until = float("-inf")
+        for span in spans:
+            _spread(share, max(span.begin, until) - trace.begin, span.end - trace.begin, width)
+            until = max(until, span.end)
+        base, across = (rank + 1) * _BAND, (_WIDTH - 110) / _COLUMNS
+        points = " ".join(
+            f"{110 + (i + 0.5) * across:.1f},{base - (_BAND - 8) * min(value, 1):.1f}"
+            for i, value in enumerate(share)
+        )
+        mean_share = mean(share)
+        parts.append(
+            f'<polygon class="range" points="110,{base} {points} {_WIDTH},{base}"/>'
+            f'<polyline class="line" points="{points}"/>'
+            f'<text x="0" y="{base - 8}">rank {rank}: {mean_share:.0%}</text>'
+        )
+    parts.append(
+        f'<text x="110" y="{height - 4}">0</text><text x="{_WIDTH}" y="{height - 4}" '
+        f'text-anchor="end">{1e3 * trace.seconds:.4g} ms</text></svg>'
+    )
+    return "".join(parts)
+
+
+def _spread(share: list[float], begin: float, end: float, width: float) -> None:
+    """Adds a span to the columns that it covers."""
+    if end <= begin:
+        return
+    for column in range(max(0, int(begin / width)), min(len(share), int(end / width) + 1)):
+        covered = min(end, (column + 1) * width) - max(begin, column * width)
+        share[column] += max(0.0, covered) / width
+
+
+def _stack(parts: list[tuple[float, str, str]], style: str = "") -> Html:
+    """Shares of 1 as a bar of colours, each with its words."""
+    bars = "".join(
+        f'<i style="width:{share:.2%};background:{colour}" title="{escape(words)}"></i>'
+        for share, colour, words in parts
+    )
+    return Html(f'<div class="stack" style="{style}">{bars}</div>')
+
+
+def _balance(trace: Trace) -> str:
+    if trace.ranks < 2:
+        return note("One rank: there is nothing to balance.")
+    busy = trace.busy()
+    waited = [0.0] * trace.ranks
+    for wait in trace.waits:
+        waited[wait.rank] += wait.seconds
+    headings = ["rank", "", "works, us a step", "waits", "else"]
+    before = trace.busy_before
+    if before:
+        headings.insert(2, "before balancing")
+    if trace.loads:
+        headings += ["patches", "proxies", "computes", "atoms", "list entries"]
+    rows = []
+    for rank in range(trace.ranks):
+        parts = [
+            (busy[rank] / trace.seconds, "var(--line)", "works"),
+            (waited[rank] / trace.seconds, "var(--rest)", "waits"),
+        ]
+        bar = _stack(parts, "width:150px;border:1px solid var(--soft)")
+        rest = max(0.0, trace.seconds - busy[rank] - waited[rank])
+        cells = [str(rank), bar, *(_per_step(s, trace) for s in (busy[rank], waited[rank], rest))]
+        if before:
+            cells.insert(2, f"{1e6 * before[rank]:,.1f}")
+        if trace.loads:
+            keys = ("patches", "proxies", "computes", "atoms", "list_entries")
+            cells += [f"{trace.loads[rank][key]:,}" for key in keys]
+        rows.append(cells)
+    text = _spread_of("Now", [b / trace.steps for b in busy])
+    if before:
+        text = _spread_of("Before balancing", before) + " " + text
+    return note(text) + table(headings, rows, 1)
+
+
+def _spread_of(when: str, seconds: list[float]) -> str:
+    average = mean(seconds) or 1.0
+    return (
+        f"{when} the busiest rank works {max(seconds) / average:.2f} times the mean, the least "
+        f"busy {min(seconds) / average:.2f} times."
+    )
+
+
+def _per_step(seconds: float, trace: Trace) -> str:
+    return f"{1e6 * seconds / max(trace.steps, 1):,.1f}"
+
+
+def _tasks(trace: Trace) -> str:
+    rows = []
+    for name, seconds in list(trace.by_task().items())[:_TASKS]:
+        average = mean(seconds)
+        most = f"{max(seconds) / average:.2f}" if average > 0 and trace.ranks > 1 else ""
+        rows.append([name, *(_per_step(s, trace) for s in seconds), most])
+    headings = ["task", *(f"rank {rank}" for rank in range(trace.ranks)), "most / mean"]
+    return table(headings, rows, 1)
+
+
+def _messages(trace: Trace) -> str:
+    if not trace.messages:
+        if trace.ranks > 1:
+            return note(
+                "None was seen: kernels write messages into the memory of other GPUs, and the time "
+                "of those that receive includes the wait for them."
+            )
+        return note("One rank sends none.")
+    matrix: dict[tuple[int, int], list[int]] = {}
+    kinds: dict[str, list[Message]] = {}
+    for message in trace.messages:
+        matrix.setdefault((message.sender, message.receiver), []).append(message.bytes)
+        kinds.setdefault(message.name, []).append(message)
+    most = max(sum(sizes) for sizes in matrix.values())
+    rows = []
+    for sender in range(trace.ranks):
+        cells: list[str] = [f"from {sender}"]
+        for receiver in range(trace.ranks):
+            sizes = matrix.get((sender, receiver), [])
+            share = sum(sizes) / most if most else 0
+            text = f"{sum(sizes) / trace.steps:,.0f} B<br>{len(sizes) / trace.steps:.3g} msg"
+            colour = f"color-mix(in srgb, var(--line) {60 * share:.0f}%, transparent)"
+            cells.append(Html(f'<div style="background:{colour}">{text if sizes else ""}</div>'))
+        rows.append(cells)
+    headings = ["a step", *(f"to {rank}" for rank in range(trace.ranks))]
+    return table(headings, rows, 1) + "<p></p>" + table(*_kinds_table(trace, kinds), 1)
+
+
+def _kinds_table(
+    trace: Trace, kinds: dict[str, list[Message]]
+) -> tuple[list[str], list[list[str]]]:
+    headings = ["message", "a step", "bytes each", "sent to arrived, us", "arrived to used, us"]
+    waited: dict[str, float] = {}
+    for wait in trace.waits:
+        if wait.message is not None:
+            waited[wait.message.name] = waited.get(wait.message.name, 0.0) + wait.seconds
+    rows = []
+    for name, found in sorted(kinds.items(), key=lambda item: -waited.get(item[0], 0.0)):
+        rows.append(
+            [
+                name,
+                f"{len(found) / trace.steps:.3g}",
+                f"{median(m.bytes for m in found):,.0f}",
+                f"{1e6 * median(m.arrived - m.sent for m in found):.1f}",
+                f"{1e6 * median(m.used - m.arrived for m in found):.1f}",
+                _per_step(waited.get(name, 0.0), trace),
+            ]
+        )
+    return [*headings, "waited for, us a step, all ranks"], rows
+
+
+def _path(trace: Trace) -> str:
+    path = shares(critical_path(trace))
+    total = sum(path.values())
+    if total <= 0:
+        return note("Nothing was recorded.")
+    spare = slack(trace)
+    rows, bar = [], []
+    for (kind, name, rank), seconds in list(path.items())[:_PATH_ROWS]:
+        what = {"message": f"{name} on its way", "between": name}.get(kind, name)
+        free = spare.get((name, rank)) if kind == "task" else None
+        cells = (_per_step(seconds, trace), f"{seconds / total:.1%}")
+        rows.append([what, str(rank), *cells, "" if free is None else f"{1e6 * free:.1f}"])
+        colour = _KINDS["messages" if kind == "message" else kind_of(name)][1]
+        bar.append((seconds / total, colour, f"{what}, rank {rank}: {seconds / total:.1%}"))
+    idle = sorted(spare.items(), key=lambda item: -item[1])
+    free_rows = [
+        [name, str(rank), f"{1e6 * seconds:,.1f}"] for (name, rank), seconds in idle[:_PATH_ROWS]
+    ]
+    headings = ("part", "rank", "us a step", "share", "mean slack, us")
+    text = _stack(bar) + table(headings, rows, 1)
+    if free_rows:
+        text += note(
+            "The most slack: how much later the calls of a task could end, in the mean, and the "
+            "stretch would not take longer."
+        ) + table(("task", "rank", "mean slack, us"), free_rows, 1)
+    return text

@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A stretch of a run as it was recorded: what every rank did, and the messages between ranks.
+
+Times are seconds since the beginning of the stretch, of one clock for all ranks.  On a CPU a span
+is a task, and a rank does one at a time, whatever its stream; on a GPU it is a kernel, and streams
+run side by side.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+STREAMS = ("main", "side", "halo", "boundary")
+WAIT = "wait"  # the name of spans in which a rank has nothing to run
+
+# What messages carry, by the name of their edge, in the words of the page.
+CONTENTS = {
+    "positions": "positions of the halo",
+    "forces": "forces on the halo",
+    "charges": "PME's charges",
+    "spectrum": "PME's transpose",
+    "spectrum back": "PME's transpose back",
+    "potential": "PME's potential",
+    "migrants": "atoms that change their rank",
+    "proxies": "the layout of the halo",
+    "agreement": "the agreement of all ranks",
+    "sums": "sums over all ranks",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A task, or on a GPU a kernel; or a wait."""
+
+    rank: int
+    stream: int
+    name: str
+    begin: float
+    end: float
+
+    @property
+    def seconds(self) -> float:
+        """How long it took."""
+        return self.end - self.begin
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A message: handed over at `sent`, with the receiver at `arrived`, read at `used`."""
+
+    name: str
+    sender: int
+    receiver: int
+    bytes: int
+    sent: float
+    arrived: float
+    used: float
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Time in which a rank had nothing to run, and the message that ended it, if known."""
+
+    rank: int
+    begin: float
+    end: float
+    message: Message | None
+
+    @property
+    def seconds(self) -> float:
+        """How long it took."""
+        return self.end - self.begin
+
+    @property
+    def name(self) -> str:
+        """What was waited for."""
+        if self.message is None:
+            return WAIT
+        return f"wait for {self.message.name} of rank {self.message.sender}"
+
+
+@dataclass(frozen=True)
+class Trace:
+    """The steps from `first_step` on.
+
+    Attributes
+    ----------
+    device:
+        The kind of device, "cpu" or "cuda".
+    first_step, steps:
+        The stretch.
+    spans:
+        Of all ranks, waits included.
+    messages:
+        Those that the host carried; kernels that write to other devices' memory leave none.
+    loads:
+        What each rank holds: patches, proxies, atoms, list_entries.
+    busy_before:
+        Seconds per step that each rank worked before the stretch, when work had not been balanced.
+    threads, cores:
+        Threads of all ranks and the cores that they share; 0 where ranks have other devices.
+    """
+
+    device: str
+    first_step: int
+    steps: int
+    spans: list[Span]
+    messages: list[Message] = field(default_factory=list)
+    loads: list[dict[str, Any]] = field(default_factory=list)
+    busy_before: list[float] = field(default_factory=list)
+    threads: int = 0
+    cores: int = 0
+
+    @cached_property
+    def ranks(self) -> int:
+        """How many ranks there are."""
+        seen = max((span.rank for span in self.spans), default=0) + 1
+        return max(seen, len(self.loads))
+
+    @property
+    def side_by_side(self) -> bool:
+        """Whether streams of a rank run at once."""
+        return self.device != "cpu"
+
+    @cached_property
+    def begin(self) -> float:
+        """When the first span began."""
+        return min((span.begin for span in self.spans), default=0.0)
+
+    @cached_property
+    def end(self) -> float:
+        """When the last span ended."""
+        return max((span.end for span in self.spans), default=0.0)
+
+    @property
+    def seconds(self) -> float:
+        """Length of the stretch."""
+        return self.end - self.begin
+
+    @property
+    def seconds_per_step(self) -> float:
+        """Length of a step."""
+        return self.seconds / max(self.steps, 1)
+
+    @cached_property
+    def work(self) -> list[list[Span]]:
+        """By rank the spans in which it worked, in their order."""
+        found: list[list[Span]] = [[] for _ in range(self.ranks)]
+        for span in self.spans:
+            if span.name != WAIT:
+                found[span.rank].append(span)
+        for spans in found:
+            spans.sort(key=lambda span: (span.begin, span.end))
+        return found
+
+    @cached_property
+    def waits(self) -> list[Wait]:
+        """Waits of all ranks; those with nothing between them are one."""
+        ended_by: dict[int, list[Message]] = defaultdict(list)
+        for message in sorted(self.messages, key=lambda message: message.arrived):
+            ended_by[message.receiver].append(message)
+        found: list[Wait] = []
+        for rank in range(self.ranks):
+            spans = sorted(
+                (span for span in self.spans if span.rank == rank), key=lambda span: span.begin
+            )
+            found += _waits_of(rank, spans, ended_by[rank])
+        return found
+
+    def busy(self) -> list[float]:
+        """Seconds in which each rank worked: on several streams at once they count once."""
+        return [_covered(spans) for spans in self.work]
+
+    def by_task(self) -> dict[str, list[float]]:
+        """Seconds of each task on each rank, the longest task first."""
+        found: dict[str, list[float]] = defaultdict(lambda: [0.0] * self.ranks)
+        for spans in self.work:
+            for span in spans:
+                found[span.name][span.rank] += span.seconds
+        return dict(sorted(found.items(), key=lambda item: -sum(item[1])))
+
+
+def make_trace(
+    about: Mapping[str, Any],
+    spans: Iterable[Mapping[str, Any]],
+    messages: Iterable[Mapping[str, Any]] = (),
+) -> Trace:
+    """A trace from what `Simulation.stop_profile` and `profiled_messages` give.
+
+    `about` has the other fields of `Trace`.
+    """
+    return Trace(
+        **about,
+        spans=[Span(s["rank"], s["stream"], s["name"], s["begin"], s["end"]) for s in spans],
+        messages=[
+            Message(m["name"], m["from"], m["to"], m["bytes"], m["sent"], m["arrived"], m["used"])
+            for m in messages
+        ],
+    )
+
+
+def _waits_of(rank: int, spans: list[Span], arrivals: list[Message]) -> list[Wait]:
+    found: list[Wait] = []
+    begin: float | None = None
+    next_arrival = 0
+    for place, span in enumerate(spans):
+        if span.name != WAIT:
+            continue
+        begin = span.begin if begin is None else begin
+        goes_on = place + 1 < len(spans) and spans[place + 1].name == WAIT
+        if goes_on:
+            continue
+        last = None
+        while next_arrival < len(arrivals) and arrivals[next_arrival].arrived <= span.end:
+            last = arrivals[next_arrival]
+            next_arrival += 1
+        ended_it = last if last is not None and last.arrived >= begin else None
+        found.append(Wait(rank, begin, span.end, ended_it))
+        begin = None
+    return found
+
+
+def _covered(spans: list[Span]) -> float:
+    total, until = 0.0, float("-inf")
+    for span in spans:
+        total += max(0.0, span.end - max(span.begin, until))
+        until = max(until, span.end)
+    return total

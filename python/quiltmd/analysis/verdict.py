@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What holds a run back, in words, from its trace.
+
+Each finding says how much of a step it costs, and what it is due to.  A rank that takes longer than
+others may have more to do or be slower: times are compared per atom, list entry or call, as far as
+the loads of the ranks are known.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import IntEnum
+from statistics import mean, median
+
+from .critical_path import critical_path, shares
+from .trace import CONTENTS, Trace
+
+_MENTIONED = 0.02  # of a step; what costs less is not worth a sentence
+_UNEVEN = 1.05  # the busiest rank against the mean
+_SLOW = 1.2  # time for the same work against the median of the ranks
+_MOST = 8  # findings
+
+
+class Order(IntEnum):
+    """What is told first: causes, then what follows from them."""
+
+    CAUSE = 0
+    EFFECT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A sentence, and what it costs, seconds per step."""
+
+    seconds: float
+    text: str
+    order: Order = Order.EFFECT
+
+
+def findings(trace: Trace) -> list[Finding]:
+    """What holds the run back: causes, then effects, of each the most expensive first."""
+    if not any(trace.work) or trace.seconds <= 0:
+        return []
+    found = [
+        *_shared_cores(trace),
+        *_slow_ranks(trace),
+        *_imbalance(trace),
+        *_waits(trace),
+        *_path(trace),
+    ]
+    if trace.side_by_side:
+        found += _idle_device(trace)
+    threshold = _MENTIONED * trace.seconds_per_step
+    found = [finding for finding in found if finding.seconds >= threshold]
+    return sorted(found, key=lambda finding: (finding.order, -finding.seconds))[:_MOST]
+
+
+def _us(seconds: float) -> str:
+    us = 1e6 * seconds
+    return f"{us:.1f} us" if us < 100 else f"{us:,.0f} us"
+
+
+def _shared_cores(trace: Trace) -> list[Finding]:
+    if not trace.cores or trace.threads <= trace.cores:
+        return []
+    lost = trace.seconds_per_step * (1 - trace.cores / trace.threads)
+    text = (
+        f"The {trace.ranks} ranks have {trace.threads} threads on {trace.cores} cores: tasks, and "
+        "messages that have arrived, wait for a core. Run fewer ranks or threads here; what "
+        "follows says little."
+    )
+    return [Finding(lost, text, Order.CAUSE)]
+
+
+def _slow_ranks(trace: Trace) -> list[Finding]:
+    """Ranks that take longer than others for as much work, in most of what they do.
+
+    By the median of the calls of a task: what interrupts some of them makes no rank a slow one.
+    """
+    ratios: dict[int, list[tuple[float, float, str]]] = defaultdict(list)  # seconds, ratio, task
+    for name, calls in _calls(trace).items():
+        times = [median(found) if found else 0.0 for found in calls]
+        work = _work_of(name, trace)
+        rates = {r: t / work[r] for r, t in enumerate(times) if t > 0 and work[r] > 0}
+        for rank, rate in rates.items():
+            if others := [other for r, other in rates.items() if r != rank]:
+                seconds = len(calls[rank]) * times[rank]
+                ratios[rank].append((seconds, rate / median(others), name))
+    found = []
+    for rank, rows in ratios.items():
+        total = sum(seconds for seconds, _, _ in rows)
+        without = sum(seconds / ratio for seconds, ratio, _ in rows)
+        if total < _SLOW * without:
+            continue
+        worst = max(rows, key=lambda row: row[0] * (1 - 1 / row[1]))
+        text = (
+            f"Rank {rank} is slow: the same work takes it {total / without:.2g} times as long as "
+            f"the other ranks, most of all {worst[2]} ({worst[1]:.2g} times). Its device or cores "
+            "may be shared with something else, or clocked lower."
+        )
+        found.append(Finding((total - without) / trace.steps, text, Order.CAUSE))
+    return found
+
+
+def _calls(trace: Trace) -> dict[str, list[list[float]]]:
+    """By task and rank the seconds of each call."""
+    found: dict[str, list[list[float]]] = defaultdict(lambda: [[] for _ in range(trace.ranks)])
+    for rank, spans in enumerate(trace.work):
+        for span in spans:
+            found[span.name][rank].append(span.seconds)
+    return found
+
+
+def _work_of(name: str, trace: Trace) -> list[float]:
+    """How much there is to do in a call on each rank; the same where nothing is known."""
+    is_pairs = name.startswith(("pairs", "pair_", "lists"))
+    of_atoms = ("integrate", "terms", "pme.spread", "pme.gather", "forces.clear")
+    if len(trace.loads) == trace.ranks and (is_pairs or name.startswith(of_atoms)):
+        return [float(load["list_entries" if is_pairs else "atoms"]) for load in trace.loads]
+    return [1.0] * trace.ranks
+
+
+def _imbalance(trace: Trace) -> list[Finding]:
+    busy = trace.busy()
+    if trace.ranks < 2 or mean(busy) <= 0:
+        return []
+    most = max(range(trace.ranks), key=lambda rank: busy[rank])
+    if busy[most] < _UNEVEN * mean(busy):
+        return []
+    task, excess = max(
+        ((name, s[most] - mean(s)) for name, s in trace.by_task().items()), key=lambda row: row[1]
+    )
+    text = (
+        f"Work is shared unevenly: rank {most} works {_us(busy[most] / trace.steps)} of a step, "
+        f"{busy[most] / mean(busy):.2g} times the mean; {_us(excess / trace.steps)} of the "
+        f"difference are in {task}."
+    )
+    if len(trace.loads) == trace.ranks:
+        text += _loads_of(trace, most)
+    return [Finding((busy[most] - mean(busy)) / trace.steps, text, Order.CAUSE)]
+
+
+def _loads_of(trace: Trace, rank: int) -> str:
+    parts = []
+    for key, words in (("atoms", "atoms"), ("list_entries", "entries of pair lists")):
+        average = mean(load[key] for load in trace.loads)
+        if average > 0:
+            parts.append(f"{trace.loads[rank][key] / average:.2f} times as many {words}")
+    return f" It has {' and '.join(parts)} as the mean." if parts else ""
+
+
+def _waits(trace: Trace) -> list[Finding]:
+    """Waits by rank, message and sender."""
+    rows: dict[tuple[int, str, int], float] = defaultdict(float)
+    for wait in trace.waits:
+        if wait.message is not None:
+            rows[wait.rank, wait.message.name, wait.message.sender] += wait.seconds
+    step = trace.seconds_per_step
+    found = []
+    for (rank, name, sender), seconds in rows.items():
+        per_step = seconds / trace.steps
+        text = (
+            f"Rank {rank} waits {_us(per_step)} of the {_us(step)} of a step for "
+            f"{CONTENTS.get(name, name)}, from rank {sender}."
+        )
+        found.append(Finding(per_step, text))
+    return found
+
+
+def _path(trace: Trace) -> list[Finding]:
+    """What the critical path is made of, where no shorter path leads around it."""
+    path = critical_path(trace)
+    by_share = shares(path)
+    total = sum(by_share.values())
+    step = trace.seconds_per_step
+    if total <= 0:
+        return []
+
+    def part(chosen: Callable[[str, str], bool]) -> float:
+        seconds = sum(s for (kind, name, _), s in by_share.items() if chosen(kind, name))
+        return seconds / trace.steps
+
+    found = []
+    pme = part(lambda kind, name: kind == "task" and _is_pme(name))
+    if pme > 0.25 * step:
+        found.append(
+            Finding(
+                pme,
+                f"The long-range sum is {_us(pme)} of the {_us(step)} of the critical path: its "
+                "tasks follow each other, so more ranks shorten it less than the rest.",
+            )
+        )
+    flight = part(lambda kind, _: kind == "message")
+    if flight > 0:
+        found.append(
+            Finding(
+                flight,
+                f"Messages on their way are {_us(flight)} of the critical path, the waking of "
+                "ranks that wait for them included.",
+            )
+        )
+    between = part(lambda kind, _: kind == "between")
+    if between > 0:
+        what = "kernels" if trace.side_by_side else "tasks"
+        found.append(
+            Finding(
+                between,
+                f"{_us(between)} of a step lie between {what} of the critical path: launches, and "
+                "what the host does from one step to the next.",
+            )
+        )
+    (kind, name, rank), seconds = next(iter(by_share.items()))
+    if kind == "task":
+        found.append(
+            Finding(
+                seconds / trace.steps,
+                f"The longest part of the critical path is {name} on rank {rank}: "
+                f"{_us(seconds / trace.steps)} of {_us(step)} a step.",
+            )
+        )
+    return found
+
+
+def _is_pme(name: str) -> bool:
+    kernels = ("spread_charges", "transform_planes", "convolve_lines", "inverse_planes")
+    return name.startswith("pme") or name in (*kernels, "gather_forces")
+
+
+def _idle_device(trace: Trace) -> list[Finding]:
+    found = []
+    for rank, seconds in enumerate(trace.busy()):
+        idle = (trace.seconds - seconds) / trace.steps
+        text = f"Rank {rank}'s device has no kernel on any stream for {_us(idle)} of a step."
+        found.append(Finding(idle, text))
+    return found

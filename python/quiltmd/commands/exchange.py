@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`quiltmd exchange`: replica exchange from a TOML file, on from a folder, or what it did."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from ..errors import QuiltError
+from ..exchange import runner
+from ..exchange.analysis import History, read_history
+from ..exchange.config import ExchangeConfig
+from ..outputs.files import writing
+from ..running.config import build_config_of, read_config
+from ..running.progress import say
+from ..running.stopping import ignore_further_signals
+from .options import AsJson
+from .run import exit_as_stopped
+from .tables import out, show_table
+
+
+def exchange(
+    config: Annotated[
+        Path | None, typer.Argument(metavar="[CONFIG]", help="Configuration, TOML.")
+    ] = None,
+    resume: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Continue the exchange in this folder.")
+    ] = None,
+    analyse: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Say what the exchange in this folder did so far."),
+    ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Move results in the folder to DIR/backup.N.")
+    ] = False,
+    steps: Annotated[
+        int | None, typer.Option(min=0, help="With --resume: steps of each replica, in all.")
+    ] = None,
+    devices: Annotated[
+        str | None,
+        typer.Option(metavar="DEVICE;...", help="With --resume: devices, separated by ;"),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Replica exchange: copies of a system at several temperatures or Hamiltonians, which swap.
+
+    The configuration is that of quiltmd run with a section [exchange].  Exit statuses are those of
+    quiltmd run.  --analyse prints acceptance and round trips and draws exchange.png.
+    """
+    if sum(one is not None for one in (config, resume, analyse)) != 1:
+        raise QuiltError("give one of: a configuration, --resume DIR, --analyse DIR")
+    if analyse is not None:
+        _analyse(analyse, as_json)
+        return
+    if resume is not None:
+        flags: dict[tuple[str, str], Any] = {("run", "steps"): steps}
+        flags[("exchange", "devices")] = devices.split(";") if devices else None
+        outcome = runner.resume(resume, flags)
+    else:
+        if steps is not None or devices is not None:
+            raise QuiltError("--steps and --devices go with --resume: write them into the file")
+        assert config is not None
+        settings = read_config(config)
+        made = build_config_of(ExchangeConfig, settings, str(config))
+        outcome = runner.start(made, overwrite)
+    ignore_further_signals()
+    exit_as_stopped(outcome)
+
+
+def _analyse(folder: Path, as_json: bool) -> None:
+    history = read_history(folder)
+    summary = history.summary()
+    if as_json:
+        print(json.dumps(summary))
+    else:
+        _show(history, summary)
+    try:
+        with writing(folder / runner.PLOT):
+            history.plot(folder / runner.PLOT)
+    except QuiltError as error:
+        say(str(error))
+    else:
+        say(f"a picture is in {folder / runner.PLOT}")
+
+
+def _show(history: History, summary: dict[str, Any]) -> None:
+    table = Table("state", "swaps with the next", "mean potential", "round trips from here")
+    for k, name in enumerate(summary["states"]):
+        rate = summary["acceptance"][k] if k + 1 < len(summary["states"]) else None
+        table.add_row(
+            name,
+            "" if rate is None else f"{rate:.1%}",
+            f"{summary['mean_energy'][k]:.1f}",
+            str(summary["round_trips"][k]),
+        )
+    show_table(table)
+    out.print(
+        f"{summary['iterations']} iterations; memory of the state falls to 1/e in "
+        f"{summary['relaxation']:.3g}",
+        markup=False,
+    )

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`quiltmd migrate`: moves a running simulation to another device, without a stop."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..running.migration import ask_to_migrate
+from ..running.progress import say
+
+
+def migrate(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a running simulation.")],
+    to: Annotated[
+        str,
+        typer.Option(metavar="DEVICE", help="Where to: a name of a device, as for quiltmd run."),
+    ],
+) -> None:
+    """Move a running simulation to another device.
+
+    It moves within a second or so, and tells on its own terminal; if the device cannot be used it
+    stays where it is.  On a device of the same kind the results keep their bits.
+    """
+    ask_to_migrate(run, to)
+    say(f"{run}: asked to move to {to}")

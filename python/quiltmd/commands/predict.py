@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`quiltmd predict`: how fast a system would run on many ranks of a machine."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from ..errors import QuiltError
+from ..outputs.files import writing
+from ..prediction.calibrate import calibrated
+from ..prediction.machine import Machine, read_machine
+from ..prediction.plan import Planner, Sharing
+from ..prediction.plot import plot_scaling
+from ..prediction.predict import Prediction, predict
+from ..running.config import build_config, merge
+from ..running.folder import Folder
+from ..running.runner import load_system
+from .options import AsJson, Settings, with_settings
+from .tables import out, show_table
+
+_NOTHING: dict[str, Any] = {"run": {"steps": 0}, "output": {"dir": "."}}
+_MOST_RANKS = 16384
+
+
+@with_settings("system", "nonbonded", "integrator")
+def predict_command(
+    settings: Settings,
+    ranks: Annotated[
+        str, typer.Option(metavar="N,...", help="Numbers of ranks; 1..1024 doubles from 1 on.")
+    ] = "1..64",
+    machine: Annotated[
+        str, typer.Option(metavar="NAME|FILE.toml", help="The machine.")
+    ] = "h200-nvlink",
+    profile: Annotated[
+        Path | None,
+        typer.Option(metavar="RUN", help="Take times of tasks from a profiled run of the system."),
+    ] = None,
+    tile: Annotated[str, typer.Option(metavar="NxNxN", help="Repeat the box.")] = "1x1x1",
+    away: Annotated[int, typer.Option(min=1, max=2, help="Reach of the half shell, patches.")] = 1,
+    pme: Annotated[
+        str, typer.Option(metavar="WAY", help="distributed, replicated, or auto: the faster one.")
+    ] = "auto",
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw speed and efficiency (PNG, SVG, PDF).")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Predict the speed on any number of ranks of a machine that need not be at hand.
+
+    Patches, their assignment and all messages are those of a run; times of tasks come from the
+    machine's description, or from a profile; messages are simulated on its network.
+    """
+    if pme not in ("auto", "distributed", "replicated"):
+        raise QuiltError(f"--pme is auto, distributed or replicated, not '{pme}'")
+    config = build_config(merge(_NOTHING, settings))
+    system, state = load_system(config)
+    config = config.following(system)
+    planner = Planner(
+        system,
+        state,
+        config.nonbonded,
+        config.integrator.build(config.thermostat),
+        _tile(tile),
+        2 if away == 2 else 1,
+    )
+    where = read_machine(machine)
+    if profile is not None:
+        where = calibrated(where, Folder(profile.absolute()).timeline, planner)
+    way: Sharing | None = None
+    if pme != "auto":
+        way = "replicated" if pme == "replicated" else "distributed"
+    found = predict(planner, where, _counts(ranks), way)
+    if plot is not None:
+        with writing(plot):
+            plot_scaling(plot, found, where.name)
+    if as_json:
+        about = {**planner.about, "machine": where.name}
+        print(json.dumps({**about, "predictions": [one.as_dict() for one in found]}))
+    else:
+        _show(found, where, planner.about)
+
+
+def _counts(text: str) -> list[int]:
+    """Numbers of ranks from "1,2,4" or "1..64"."""
+    try:
+        if ".." in text:
+            first, last = map(int, text.split(".."))
+            found = []
+            while first <= last:
+                found.append(first)
+                first *= 2
+        else:
+            found = sorted({int(part) for part in text.split(",")})
+    except ValueError:
+        found = []
+    if not found or found[0] < 1 or found[-1] > _MOST_RANKS:
+        raise QuiltError(f"--ranks is N,N,... or N..N from 1 to {_MOST_RANKS}, not '{text}'")
+    return found
+
+
+def _tile(text: str) -> tuple[int, int, int]:
+    parts = text.split("x")
+    if len(parts) != 3 or not all(part.isdigit() and int(part) for part in parts):
+        raise QuiltError(f"--tile is three whole numbers such as 2x2x1, not '{text}'")
+    return int(parts[0]), int(parts[1]), int(parts[2])
+
+
+def _show(found: list[Prediction], machine: Machine, about: dict[str, Any]) -> None:
+    title = f"{about['atoms']} atoms in {about['patches']} patches on {machine.name}"
+    headings = ("ranks", "us/step", "ns/day", "efficiency", "messages", "MB", "hops")
+    table = Table(title=title, title_justify="left")
+    for heading in headings:
+        table.add_column(heading, justify="right")
+    for heading in ("communication", "memory, GiB"):
+        table.add_column(heading, justify="right")
+    table.add_column("limited by")
+    for one in found:
+        table.add_row(
+            str(one.ranks),
+            f"{one.us_per_step:.1f}",
+            f"{one.ns_per_day:.4g}",
+            f"{one.efficiency:.0%}",
+            f"{one.messages:.1f}",
+            f"{1e-6 * one.bytes:.3g}",
+            f"{one.hops:.2f}",
+            f"{one.communication:.0%}",
+            f"{one.memory / 2**30:.2f}",
+            one.limiter,
+        )
+    show_table(table)
+    out.print("messages and MB: sent per rank and step; hops: of a byte, mean", style="dim")

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`quiltmd serve`: lets those who have a key run simulations on the devices of this machine."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..running.progress import say
+from ..workers.access import default_key_file, make_key, read_key
+from ..workers.process import serve_on_stdio
+from ..workers.server import Server
+
+PORT = 7411
+
+
+def serve(
+    host: Annotated[
+        str,
+        typer.Option(help="Address to listen on; 0.0.0.0 for all."),
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0: any that is free.")] = PORT,
+    key: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="The key that clients must have; made where there is none. "
+            "[default: ~/.config/quiltmd/key]",
+        ),
+    ] = None,
+    sessions: Annotated[int, typer.Option(min=1, help="Simulations at once, at most.")] = 16,
+    stdio: Annotated[
+        bool, typer.Option("--stdio", help="Serve one client by stdin and stdout, as for ssh.")
+    ] = False,
+) -> None:
+    """Let simulations elsewhere run on the devices of this machine.
+
+    Clients name them remote:HOST:PORT/cuda:0 and must have the same key.  Each simulation is a
+    process of its own, with the rights of the user who serves.  Ctrl-C ends all.
+    """
+    if stdio:
+        serve_on_stdio()
+        return
+    file = (key or default_key_file()).expanduser()
+    if not file.exists():
+        make_key(file)
+        say(f"a new key is in {file}: copy it to where clients are, readable by you alone")
+    server = Server(host, port, read_key(file), sessions, say)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: server.close())
+    say(f"listening on {host}:{server.port}, for those who have the key in {file}")
+    server.serve()

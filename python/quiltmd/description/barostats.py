@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Barostats: one frozen description each of how the box follows a pressure."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from pydantic import ConfigDict
+from pydantic.dataclasses import dataclass
+
+from ..errors import QuiltError, QuiltWarning
+from .checks import user_settings
+from .integrators import Integrator, LangevinMiddle
+from .settings import (
+    BarostatEvery,
+    BoxTimeConstant,
+    Compressibility,
+    Coupling,
+    Pressure,
+    Seed,
+    SurfaceTension,
+    draw_seed,
+)
+from .thermostats import Thermostat
+
+_CONFIG = ConfigDict(extra="forbid", allow_inf_nan=False)
+_BAR = 1 / 16.6053906660  # in kJ/mol/nm^3
+_AXES = "xyz"
+# By axis: the first axis of those that are scaled together.
+_SETS: dict[str, tuple[int, int, int]] = {
+    "isotropic": (0, 0, 0),
+    "semi-isotropic": (0, 0, 2),
+    "anisotropic": (0, 1, 2),
+}
+
+
+@user_settings
+@dataclass(frozen=True, config=_CONFIG)
+class CellRescaling:
+    """Constant pressure by stochastic cell rescaling.
+
+    Bernetti and Bussi, J. Chem. Phys. 153, 114107 (2020).  The box relaxes towards the pressure as
+    with a Berendsen barostat, and noise gives it the fluctuations of the isothermal-isobaric
+    ensemble.  Hydrogen groups (atoms joined by constraints) move with their centres of mass, whose
+    velocities change as the inverse of the box.  It needs a temperature: `LangevinMiddle`, or a
+    thermostat.
+
+    Attributes
+    ----------
+    pressure:
+        Reference pressure, bar.
+    time_constant:
+        Relaxation time of the box, ps.
+    compressibility:
+        Isothermal compressibility, 1/bar; that of water by default.  It sets how fast the box
+        relaxes, not where it relaxes to.  With more than one set of axes (see `coupling`) one value
+        for each may be given, and 0 leaves the axes of a set as they are.
+    coupling:
+        Which axes are scaled together: "isotropic", all of them; "semi-isotropic", x with y, and z
+        by itself (membranes); "anisotropic", each by itself.  Angles of the box stay but for what
+        that makes of them.
+    surface_tension:
+        Tension of all surfaces normal to z together, bar nm: it acts against the pressure along x
+        and y.  Not with isotropic coupling.
+    seed:
+        Of the noise; the same seed gives the same trajectory, bit for bit.  None: a `Simulation`
+        draws one, and its `barostat` tells which.
+    every:
+        Steps between actions; pair lists are built anew at each.  A multiple of the integrator's
+        `long_range_every`.
+    """
+
+    pressure: Pressure = 1.0
+    time_constant: BoxTimeConstant = 5.0
+    compressibility: Compressibility = 4.5e-5
+    coupling: Coupling = "isotropic"
+    surface_tension: SurfaceTension = 0.0
+    seed: Seed = None
+    every: BarostatEvery = 20
+
+    def __post_init__(self) -> None:
+        sets = len(set(_SETS[self.coupling]))
+        given = self.compressibility
+        if isinstance(given, tuple) and len(given) != sets:
+            raise QuiltError(
+                f"compressibility: {len(given)} values for {sets} set(s) of axes that "
+                f"'{self.coupling}' coupling scales together"
+            )
+        if self.surface_tension and self.coupling == "isotropic":
+            raise QuiltError("surface_tension: a surface needs semi-isotropic coupling, at least")
+
+    def resolve(self) -> dict[str, Any]:
+        """Settings for the core."""
+        return self._numbers("cell_rescaling")
+
+    def _numbers(self, kind: str) -> dict[str, Any]:
+        seed = draw_seed() if self.seed is None else self.seed
+        settings = {
+            "kind": kind,
+            "time_constant": self.time_constant,
+            "surface_tension": self.surface_tension * _BAR,
+            "every": self.every,
+            "seed": seed,
+            **pressures(self.pressure),
+        }
+        sets = _SETS[self.coupling]
+        given = self.compressibility
+        for axis, first in zip(_AXES, sets, strict=True):
+            of_set = given[sorted(set(sets)).index(first)] if isinstance(given, tuple) else given
+            settings[f"set_{axis}"] = first
+            settings[f"compressibility_{axis}"] = of_set / _BAR
+        return settings
+
+
+@user_settings
+@dataclass(frozen=True, config=_CONFIG)
+class BerendsenBarostat(CellRescaling):
+    """Relaxation to a pressure without noise.
+
+    Berendsen, Postma, van Gunsteren, DiNola and Haak, J. Chem. Phys. 81, 3684 (1984).  It is robust
+    far from equilibrium, but fluctuations of the box are too small: of no known ensemble.  For
+    equilibration only; `CellRescaling` is as robust.  Settings are those of `CellRescaling`; the
+    seed is of no use.
+    """
+
+    def resolve(self) -> dict[str, Any]:
+        """Settings for the core."""
+        warnings.warn(
+            QuiltWarning(
+                "the Berendsen barostat gives no known ensemble: use CellRescaling for all but "
+                "equilibration"
+            ),
+            stacklevel=4,
+        )
+        return self._numbers("berendsen")
+
+
+Barostat = CellRescaling
+
+
+def pressures(pressure: float) -> dict[str, float]:
+    """A pressure (bar) as the core has it, by axis."""
+    return {f"pressure_{axis}": pressure * _BAR for axis in _AXES}
+
+
+def check_barostat(
+    barostat: Barostat | None, integrator: Integrator, thermostat: Thermostat | None
+) -> None:
+    """QuiltError where a barostat does not go with integrator and thermostat."""
+    if barostat is None:
+        return
+    name = type(barostat).__name__
+    bath = thermostat or (integrator if isinstance(integrator, LangevinMiddle) else None)
+    if type(barostat) is CellRescaling and (bath is None or bath.temperature == 0):
+        raise QuiltError(
+            f"{name}: the noise of the box needs a temperature: use LangevinMiddle, or "
+            "VelocityVerlet with a thermostat"
+        )
+    if barostat.every % integrator.long_range_every:
+        raise QuiltError(
+            f"{name}: every = {barostat.every} must be a multiple of long_range_every = "
+            f"{integrator.long_range_every}, since between reciprocal-space evaluations the "
+            "pressure lacks part of an impulse"
+        )

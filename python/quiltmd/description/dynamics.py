@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Integrator, thermostat and barostat together, as the core receives them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import QuiltError
+from .barostats import Barostat, check_barostat
+from .integrators import Integrator, VelocityVerlet
+from .thermostats import Thermostat
+
+
+def resolve_dynamics(
+    integrator: Integrator, thermostat: Thermostat | None, barostat: Barostat | None = None
+) -> dict[str, Any]:
+    """Settings for the core of an integrator and what goes with it.
+
+    Raises
+    ------
+    QuiltError
+        Where they do not go together.
+    """
+    _check_thermostat(thermostat, integrator)
+    check_barostat(barostat, integrator, thermostat)
+    parts = {"thermostat": thermostat, "barostat": barostat}
+    resolved = {name: part.resolve() for name, part in parts.items() if part is not None}
+    return integrator.resolve() | resolved
+
+
+def _check_thermostat(thermostat: Thermostat | None, integrator: Integrator) -> None:
+    if thermostat is None:
+        return
+    name = type(thermostat).__name__
+    if not isinstance(integrator, VelocityVerlet):
+        raise QuiltError(
+            f"{name} does not go with {type(integrator).__name__}, which is a thermostat by "
+            "itself: use it with VelocityVerlet, or leave it out"
+        )
+    if thermostat.every % integrator.long_range_every:
+        raise QuiltError(
+            f"{name}: every = {thermostat.every} must be a multiple of long_range_every = "
+            f"{integrator.long_range_every}, since between reciprocal-space evaluations the "
+            "kinetic energy lacks part of an impulse"
+        )

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Faults on purpose, to see what becomes of them: `--inject-fault KIND@STEP[:DEVICE][:BUFFER:BIT]`.
+
+    kill@500            the worker's process is killed
+    stop@500:1          that of the second device is stopped, as by SIGSTOP
+    hang@500            the device never finishes
+    drop@500            the connection is cut
+    nan@500             a velocity is no number
+    flip@500:1:positions:77     one bit of an array is another
+
+A flip is what a bad memory cell or a wrong result leaves behind: the State is set with one bit
+changed.  `always-flip` does so in every process that comes past that step on that device.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+BUFFERS = ("positions", "velocities", "list_positions")
+_FORM = re.compile(
+    "(?P<always>always-)?(?P<kind>kill|stop|hang|drop|nan|flip)@(?P<step>[0-9]{1,18})"
+    f"(?::(?P<device>[0-9]{{1,3}}))?(?::(?P<buffer>{'|'.join(BUFFERS)}):(?P<bit>[0-9]{{1,18}}))?"
+)
+
+
+@dataclass(frozen=True)
+class Injection:
+    """A fault: at which step, on which of the devices, counted from 0."""
+
+    kind: str
+    step: int
+    device: int = 0
+    buffer: str = "velocities"
+    bit: int = 0
+    always: bool = False
+
+
+def parse_injection(text: str) -> Injection:
+    """ValueError where the text is none."""
+    found = _FORM.fullmatch(text)
+    if found is None or bool(found["buffer"]) != (found["kind"] == "flip"):
+        raise ValueError(
+            f"'{text}' is no fault to inject: kill, stop, hang, drop or nan@STEP[:DEVICE], or "
+            f"flip@STEP[:DEVICE]:BUFFER:BIT with one of {', '.join(BUFFERS)}"
+        )
+    return Injection(
+        found["kind"],
+        int(found["step"]),
+        int(found["device"] or 0),
+        found["buffer"] or "velocities",
+        int(found["bit"] or 0),
+        bool(found["always"]),
+    )

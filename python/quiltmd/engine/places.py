@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names of devices: of this process, or of a worker here or on another machine.
+
+auto, cpu, cuda, cuda:1, cuda:0,1      in this process
+worker:cuda:0                          in a process of its own on this machine
+ssh:host/cuda:0, ssh:me@host/cuda:0    on another, by OpenSSH
+remote:host:7411/cuda:0                on another, where `quiltmd serve` listens on that port
+redundant:cuda:0,cuda:1                two that do the same and are compared; or three
+ranks:ssh:a/cuda:0,ssh:b/cuda:0        a rank of one simulation on each
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+_DEVICE = "auto|cpu|cuda(?::[0-9]{1,4}(?:,[0-9]{1,4})*)?"
+_HOST = "[A-Za-z0-9][A-Za-z0-9_.-]*"  # no option of a command begins so
+_NAME = re.compile(
+    f"(?:worker:|ssh:(?P<ssh>(?:{_HOST}@)?{_HOST})/"
+    f"|remote:(?P<remote>{_HOST}|\\[[0-9A-Fa-f:.]+\\]):(?P<port>[0-9]{{1,5}})/)?(?P<device>{_DEVICE})"
+)
+_MOST_COMPARED = 3
+Kind = Literal["here", "worker", "ssh", "remote"]
+
+
+@dataclass(frozen=True)
+class Place:
+    """A device of some machine; `str` gives its name back.
+
+    Attributes
+    ----------
+    kind:
+        "here", in this process; "worker", in one of its own; "ssh" or "remote", on another machine.
+    device:
+        The name of the device on its machine.
+    host, port:
+        The machine of "ssh" and "remote", the port of "remote".
+    """
+
+    kind: Kind
+    device: str
+    host: str = ""
+    port: int = 0
+
+    def __str__(self) -> str:
+        prefix = {
+            "here": "",
+            "worker": "worker:",
+            "ssh": f"ssh:{self.host}/",
+            "remote": f"remote:{self.host}:{self.port}/",
+        }
+        return prefix[self.kind] + self.device
+
+    def in_worker(self) -> Place:
+        """The same device in a worker."""
+        return Place("worker", self.device) if self.kind == "here" else self
+
+    def ordinals(self) -> list[int]:
+        """The GPUs that it lists; none where it leaves the choice open, or is the CPU."""
+        _, _, listed = self.device.partition(":")
+        return [int(ordinal) for ordinal in listed.split(",")] if listed else []
+
+
+def parse_place(name: str) -> Place:
+    """The place of a name; ValueError where it is none."""
+    found = _NAME.fullmatch(name)
+    if found is None or int(found["port"] or 0) > 65535:
+        raise ValueError(
+            "there is no such device: choose auto, cpu, cuda, one GPU of several by a name that "
+            "`quiltmd devices` shows, such as cuda:1, a GPU for each rank, such as cuda:0,1, or "
+            "one of these in a worker: worker:cuda:1, ssh:host/cuda:1, remote:host:7411/cuda:1, or "
+            "two of all these that are compared: redundant:cuda:0,ssh:host/cuda:0, or that have a "
+            "rank of the simulation each: ranks:ssh:a/cuda:0,ssh:b/cuda:0"
+        )
+    device = found["device"]
+    if found["ssh"]:
+        return Place("ssh", device, found["ssh"])
+    if found["remote"]:
+        return Place("remote", device, found["remote"], int(found["port"]))
+    return Place("worker" if name.startswith("worker:") else "here", device)
+
+
+def parse_device(name: str) -> list[Place]:
+    """The places of a name of a device: one, those that are compared, or one for each rank."""
+    kind, _, listed = name.partition(":")
+    if kind not in ("redundant", "ranks"):
+        return [parse_place(name)]
+    places = [parse_place(one) for one in re.split(",(?=[a-z])", listed)]
+    if kind == "redundant" and not 2 <= len(places) <= _MOST_COMPARED:
+        raise ValueError("redundant: needs two or three devices, such as redundant:cuda:0,cuda:1")
+    if kind == "ranks" and any(len(place.ordinals()) > 1 for place in places):
+        raise ValueError("ranks: has one device for each rank, such as ranks:cuda:0,cuda:1")
+    return places
+
+
+def has_rank_on_each(name: str) -> bool:
+    """Whether the places of a device share one simulation."""
+    return name.startswith("ranks:")

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How workers are reached, and what is asked of them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator, ConfigDict, Field
+from pydantic.dataclasses import dataclass
+
+from ..description.checks import user_settings
+from .injection import parse_injection
+from .places import parse_place
+
+_File = Annotated[Path, AfterValidator(lambda path: Path(os.path.abspath(path.expanduser())))]
+
+
+def _check_spare(name: str) -> str:
+    parse_place(name)
+    return name
+
+
+def _check_fault(text: str) -> str:
+    parse_injection(text)
+    return text
+
+
+_Spare = Annotated[str, AfterValidator(_check_spare)]
+_Fault = Annotated[str, AfterValidator(_check_fault)]
+
+
+@user_settings
+@dataclass(frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
+class Workers:
+    """Settings for devices in workers (`worker:`, `ssh:`, `remote:`).
+
+    Attributes
+    ----------
+    key:
+        File of the key for `remote:`; None: ~/.config/quiltmd/key.
+    command:
+        The command `quiltmd` on hosts reached by `ssh:`, such as /home/me/md/bin/quiltmd; words
+        for the shell there.
+    silence:
+        Seconds without a sign of life after which a worker counts as lost.
+    patience:
+        Seconds that a piece of a run may at least take before the device counts as hanging, where
+        the run can go on elsewhere; it may also take fifty times as long as expected.
+    spares:
+        Devices on which the run goes on when one is lost, in turn.
+    verify:
+        Every so many pieces of a run (half a second each), one is done twice and compared; 0: none.
+    inject_fault:
+        Faults on purpose: see `quiltmd.workers.injection`.
+    """
+
+    key: _File | None = Field(
+        default=None,
+        description="File of the key for devices remote:...; by default ~/.config/quiltmd/key.",
+    )
+    command: str = Field(
+        default="quiltmd",
+        min_length=1,
+        description="The command quiltmd on hosts reached by ssh:..., in words of the shell there.",
+    )
+    silence: float = Field(
+        default=10.0,
+        ge=2.0,
+        description="Seconds without a sign of life after which a worker counts as lost.",
+    )
+    patience: float = Field(
+        default=10.0,
+        gt=0,
+        description="Seconds that half a second's work may take before a device counts as hanging, "
+        "where there are spares.",
+    )
+    spares: tuple[_Spare, ...] = Field(
+        default=(), description="Devices on which the run goes on when one is lost, in turn."
+    )
+    verify: int = Field(
+        default=0,
+        ge=0,
+        description="Do one piece of a run in so many twice, and compare; 0: none.",
+    )
+    inject_fault: tuple[_Fault, ...] = Field(
+        default=(),
+        description="Faults on purpose: kill, stop, hang, drop or nan@STEP[:DEVICE], "
+        "flip@STEP[:DEVICE]:BUFFER:BIT.",
+    )

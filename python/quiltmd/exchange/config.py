@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The configuration of replica exchange: that of a run, and a section [exchange]."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, model_validator
+
+from ..description.integrators import LangevinMiddle
+from ..engine.execution import DeviceName
+from ..running.config import Config
+from ..running.section import Section
+from .states import ReplicaState, geometric, rest2_states, temperature_states
+
+_STAYS = ("kind", "every", "solute", "full_rows")
+
+
+class ExchangeSection(Section):
+    """[exchange]: between which states replicas are exchanged, and where they run.
+
+    The states are given by `temperatures`, or by `lowest`, `highest` and `replicas`, which make a
+    geometric ladder.
+    """
+
+    kind: Literal["temperature", "rest2"] = Field(
+        default="temperature",
+        description="What differs between states: the temperature, or the effective temperature of "
+        "the solute (rest2).",
+    )
+    temperatures: tuple[float, ...] | None = Field(
+        default=None, description="Temperatures of the states, K, ascending."
+    )
+    lowest: float | None = Field(default=None, gt=0, description="Lowest temperature, K.")
+    highest: float | None = Field(default=None, gt=0, description="Highest temperature, K.")
+    replicas: int | None = Field(default=None, ge=1, description="Number of states.")
+    solute: str = Field(
+        default="solute", description="rest2: the atoms that are scaled, as a selection."
+    )
+    every: int = Field(default=500, ge=1, description="Steps between swaps.")
+    devices: tuple[DeviceName, ...] = Field(
+        default=(),
+        description="Devices among which replicas are dealt out; by default that of [run].",
+    )
+    together: int = Field(
+        default=1, ge=1, description="Replicas that a device runs at the same time."
+    )
+    full_rows: bool = Field(
+        default=False,
+        description="rest2: evaluate every replica with every Hamiltonian, for pymbar's u_kn.",
+    )
+
+    @model_validator(mode="after")
+    def _is_one_ladder(self) -> ExchangeSection:
+        ends = (self.lowest, self.highest, self.replicas)
+        if (self.temperatures is None) == all(value is None for value in ends):
+            raise ValueError("give either temperatures, or lowest, highest and replicas")
+        if self.temperatures is None and None in ends:
+            raise ValueError("a ladder needs lowest, highest and replicas")
+        ladder = self.ladder()
+        if len(ladder) < 1 or min(ladder) <= 0 or any(np.diff(ladder) < 0):
+            raise ValueError("temperatures must be positive and ascend")
+        return self
+
+    def ladder(self) -> tuple[float, ...]:
+        """Temperatures, K, the lowest first."""
+        if self.temperatures is not None:
+            return self.temperatures
+        assert self.lowest is not None
+        assert self.highest is not None
+        assert self.replicas is not None
+        return geometric(self.lowest, self.highest, self.replicas)
+
+    def states(self) -> tuple[ReplicaState, ...]:
+        """The states."""
+        make = temperature_states if self.kind == "temperature" else rest2_states
+        return make(self.ladder())
+
+
+class ExchangeConfig(Config):
+    """Replica exchange; `steps` in [run] are those of each replica."""
+
+    exchange: ExchangeSection
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> ExchangeConfig:
+        """Refuses what would be ignored."""
+        if self.run.steps % self.exchange.every:
+            raise ValueError(
+                f"[run] steps ({self.run.steps}) must be a multiple of [exchange] every "
+                f"({self.exchange.every})"
+            )
+        if self.integrator.ensemble != "nvt" or self.integrator.annealing is not None:
+            raise ValueError("replica exchange is between canonical ensembles: ensemble = 'nvt'")
+        if self.integrator.temperature not in (
+            LangevinMiddle.temperature,
+            self.exchange.ladder()[0],
+        ):
+            raise ValueError("leave out [integrator] temperature: the states have theirs")
+        if self.output.profile:
+            raise ValueError("[output] profile is of single runs")
+        return self
+
+    def devices(self) -> tuple[str, ...]:
+        """Where replicas run."""
+        return self.exchange.devices or (self.run.device,)
+
+    def physics(self, box: NDArray[np.float64]) -> dict[str, Any]:
+        """Settings that must stay when it is resumed."""
+        own = {f"exchange.{key}": getattr(self.exchange, key) for key in _STAYS}
+        ladder = {"exchange.temperatures": list(self.exchange.ladder())}
+        return {**super().physics(box), **own, **ladder}

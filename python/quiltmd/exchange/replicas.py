@@ -1,0 +1,305 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Replica exchange: simulations in several states, whose positions and velocities are swapped.
+
+Each state has a simulation of its own, which stays with its temperature, its Hamiltonian and its
+random numbers; what moves between them is what they simulate.  So log and trajectory of a state are
+what analysis wants, nothing is recorded or built anew on a device, and any difference of
+Hamiltonians will do.  A swap costs the transfer of two states.
+
+Simulations are dealt out to devices in turn; each device does its own one after the other, or
+several together.  Results do not depend on the number of devices, nor on which does which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..description.integrators import Integrator, LangevinMiddle
+from ..description.settings import draw_seed
+from ..description.state import State
+from ..description.system import System
+from ..description.thermostats import Thermostat
+from ..errors import QuiltError
+from ..outputs.reporters import Reporter
+from ..running.simulation import Simulation
+from .mixing import Energies, pairs_of, swaps
+from .scaling import scale_solute
+from .states import ReplicaState
+
+_SEED_BITS = 53
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """What became of one.
+
+    Attributes
+    ----------
+    number:
+        Counted from 0.
+    step:
+        At which swaps were tried.
+    energies:
+        (K, K) kJ/mol: of the Hamiltonian of state k (row) at the positions that state n (column)
+        had before swaps; nan where it was not needed.
+    walkers:
+        (K,) the replica that is in each state after swaps, by the state in which it began.
+    """
+
+    number: int
+    step: int
+    energies: Energies
+    walkers: NDArray[np.int32]
+
+
+class ReplicaExchange:
+    """Simulations of a system in several states, between which replicas are swapped.
+
+    Parameters
+    ----------
+    system:
+        What is simulated.
+    start:
+        The state of all replicas at the start, or of each; without velocities these are drawn, at
+        the temperature of the state.
+    states:
+        Temperatures and scales: `temperature_states`, `rest2_states`.
+    every:
+        Steps between swaps.
+    seed:
+        Of swaps, velocities and thermostats; None draws one.
+    solute:
+        Indices of the atoms that `scale` of the states is about.
+    integrator, thermostat:
+        As for `Simulation`; temperature and seed are those of each state.
+    devices:
+        Names of devices, among which replicas are dealt out.
+    together:
+        Replicas that a device runs at the same time.
+    full_rows:
+        Evaluate every replica with every Hamiltonian at each swap, as `u_kn` needs it where scales
+        differ; else only the pairs that are tried.
+    settings:
+        Further arguments of `Simulation`.
+
+    Attributes
+    ----------
+    simulations:
+        Of each state.
+    walkers:
+        (K,) the replica in each state, by the state in which it began.
+    iteration:
+        How many were done.
+    """
+
+    def __init__(
+        self,
+        system: System,
+        start: State | Sequence[State],
+        states: Sequence[ReplicaState],
+        *,
+        every: int = 500,
+        seed: int | None = None,
+        solute: NDArray[np.integer[Any]] | None = None,
+        integrator: Integrator | None = None,
+        thermostat: Thermostat | None = None,
+        devices: Sequence[str] = ("auto",),
+        together: int = 1,
+        full_rows: bool = False,
+        **settings: Any,
+    ) -> None:
+        starts = [start] * len(states) if isinstance(start, State) else list(start)
+        _check(states, starts, every, devices, together, integrator, thermostat)
+        self.states, self.every = tuple(states), every
+        self.seed = draw_seed() if seed is None else seed
+        self.iteration = 0
+        self.walkers = np.arange(len(states), dtype=np.int32)
+        self.full_rows = full_rows
+        self._scaled = len({state.scale for state in states}) > 1
+        self._groups = _groups(len(states), len(devices), together)
+        self._pool = ThreadPoolExecutor(len(self._groups))
+        self.simulations = [
+            Simulation(
+                system if solute is None else scale_solute(system, solute, state.scale),
+                starts[k],
+                integrator=_at(integrator or LangevinMiddle(), state, self._seed_of(k)),
+                thermostat=_at(thermostat, state, self._seed_of(k)),
+                device=devices[k % len(devices)],
+                **settings,
+            )
+            for k, state in enumerate(states)
+        ]
+
+    def draw_velocities(self) -> None:
+        """New velocities in each state, at its temperature."""
+        self._everywhere(
+            lambda k, simulation: simulation.draw_velocities(
+                self.states[k].temperature, self._seed_of(k)
+            )
+        )
+
+    def go_on(
+        self,
+        iteration: int,
+        walkers: Sequence[int],
+        states: Sequence[State],
+        heats: Sequence[float],
+    ) -> None:
+        """Goes on from where another one had come, with the same bits."""
+        self.iteration = iteration
+        self.walkers = np.array(walkers, dtype=np.int32)
+        for simulation, state, heat in zip(self.simulations, states, heats, strict=True):
+            simulation.set_state(state, heat)
+
+    def run(
+        self,
+        iterations: int,
+        reporters: Sequence[Sequence[Reporter]] | None = None,
+        record: Callable[[Iteration], bool | None] | None = None,
+    ) -> None:
+        """Advances all replicas, and tries swaps after every `every` steps.
+
+        Parameters
+        ----------
+        iterations:
+            How often.
+        reporters:
+            Of each state, as for `Simulation.run`.
+        record:
+            Is given what became of each iteration; True stops after it.
+        """
+        for _ in range(iterations):
+            done = self._iterate(reporters or [()] * len(self.states))
+            if record is not None and record(done):
+                return
+
+    def _iterate(self, reporters: Sequence[Sequence[Reporter]]) -> Iteration:
+        def advance(k: int, simulation: Simulation) -> dict[str, float]:
+            simulation.run(self.every, reporters[k])
+            return simulation.energies()
+
+        own = self._everywhere(advance)
+        energies = self._energies(own)
+        accepted = swaps(self.states, energies, self.seed, self.iteration)
+        self._swap(accepted, own, energies)
+        step = self.simulations[0].step
+        done = Iteration(self.iteration, step, energies, self.walkers.copy())
+        self.iteration += 1
+        return done
+
+    def _energies(self, own: list[dict[str, float]]) -> Energies:
+        """(K, K): of each Hamiltonian at the positions of each state, as far as needed."""
+        count = len(own)
+        energies = np.full((count, count), np.nan)
+        np.fill_diagonal(energies, [one["potential"] for one in own])
+        if not self._scaled:
+            return np.broadcast_to(np.diagonal(energies), (count, count)).copy()
+        wanted: list[list[int]] = [[] for _ in range(count)]
+        if self.full_rows:
+            wanted = [[n for n in range(count) if n != k] for k in range(count)]
+        else:
+            for i, j in pairs_of(self.iteration, count):
+                wanted[i], wanted[j] = [j], [i]
+        states = self._states_of({n for row in wanted for n in row})
+
+        def evaluate(k: int, simulation: Simulation) -> None:
+            for n in wanted[k]:
+                simulation.set_state(states[n])
+                energies[k, n] = simulation.energies()["potential"]
+            if wanted[k]:
+                simulation.set_state(states[k], own[k]["heat"])
+
+        self._everywhere(evaluate)
+        return energies
+
+    def _states_of(self, wanted: set[int]) -> dict[int, State]:
+        """What some simulations are at."""
+        found = self._everywhere(lambda k, simulation: simulation.state() if k in wanted else None)
+        return {k: found[k] for k in wanted}
+
+    def _swap(
+        self, pairs: list[tuple[int, int]], own: list[dict[str, float]], energies: Energies
+    ) -> None:
+        """Puts the replicas of the two states of each pair into the place of the other.
+
+        Velocities are scaled to the new temperature.  The change of the total energy counts as
+        heat, so that the conserved quantity of a state is one still.
+        """
+        comes_from = {k: n for i, j in pairs for k, n in ((i, j), (j, i))}
+        states = self._states_of(set(comes_from))
+
+        def put(k: int, simulation: Simulation) -> None:
+            if k not in comes_from:
+                return
+            n = comes_from[k]
+            ratio = self.states[k].temperature / self.states[n].temperature
+            total = energies[k, n] + ratio * own[n]["kinetic"]
+            moved = replace(states[n], velocities=np.sqrt(ratio) * states[n].velocities)
+            simulation.set_state(moved, own[k]["heat"] + total - own[k]["total"])
+
+        self._everywhere(put)
+        for i, j in pairs:
+            self.walkers[[i, j]] = self.walkers[[j, i]]
+
+    def _everywhere(self, action: Callable[[int, Simulation], Any]) -> list[Any]:
+        """Does something with each simulation, devices beside each other; the results in order."""
+        results: list[Any] = [None] * len(self.simulations)
+
+        def work(group: Sequence[int]) -> None:
+            for k in group:
+                results[k] = action(k, self.simulations[k])
+
+        if len(self._groups) == 1:  # in this thread, which can be interrupted
+            work(self._groups[0])
+            return results
+        waiting = [self._pool.submit(work, group) for group in self._groups]
+        wait(waiting)  # also where one fails: nobody may work on meanwhile
+        for future in waiting:
+            future.result()
+        return results
+
+    def _seed_of(self, state: int) -> int:
+        """For velocities and thermostat of a state: another one for each."""
+        raw = np.random.Philox(key=self.seed, counter=[state, 0, 0, 1]).random_raw()
+        return int(raw) >> (64 - _SEED_BITS)
+
+
+def _at(dynamics: Any, state: ReplicaState, seed: int) -> Any:
+    """An integrator or thermostat at the temperature of a state; as it is if it has none."""
+    if not hasattr(dynamics, "temperature"):
+        return dynamics
+    return replace(dynamics, temperature=state.temperature, seed=seed)
+
+
+def _groups(count: int, devices: int, together: int) -> list[list[int]]:
+    """Replicas that one thread runs, one after the other."""
+    groups = []
+    for device in range(min(devices, count)):
+        own = list(range(device, count, devices))
+        groups += [own[start::together] for start in range(min(together, len(own)))]
+    return groups
+
+
+def _check(
+    states: Sequence[ReplicaState],
+    starts: Sequence[State],
+    every: int,
+    devices: Sequence[str],
+    together: int,
+    integrator: Integrator | None,
+    thermostat: Thermostat | None,
+) -> None:
+    if not states or len(starts) != len(states):
+        raise QuiltError(f"{len(states)} states need as many starts, not {len(starts)}")
+    if every < 1 or together < 1 or not devices:
+        raise QuiltError("replica exchange needs a device, and at least one step between swaps")
+    if not (integrator is None or hasattr(integrator, "temperature") or thermostat):
+        raise QuiltError(
+            "replica exchange is between canonical ensembles: use LangevinMiddle, or a thermostat"
+        )

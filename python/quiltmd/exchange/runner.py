@@ -1,0 +1,326 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`quiltmd exchange`: from a configuration to a folder of results, in one run or in several.
+
+The folder has one for each state, with its log, trajectories and checkpoints, and what `record.py`
+is about.  Where, on how many devices, and in how many runs it was made shows in none of them.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ..description.overlaps import check_overlaps
+from ..description.selection import select
+from ..description.state import State
+from ..description.system import System
+from ..engine.core import EngineFactory
+from ..errors import QuiltError
+from ..outputs.files import make_folder, writing
+from ..outputs.reporters import LogReporter, Output, TrajectoryReporter
+from ..running.config import build_config_of, merge
+from ..running.final import write_final
+from ..running.folder import Folder
+from ..running.identity import provenance_of, refuse_changes
+from ..running.progress import RunProgress, say
+from ..running.runner import Outcome, load_system
+from ..running.simulation import Simulation
+from ..running.stopping import Stopping
+from ..workers.factory import make_engine
+from .config import ExchangeConfig
+from .record import (
+    ENERGIES,
+    MANIFEST,
+    PREVIOUS,
+    WALKERS,
+    Generation,
+    Tables,
+    read_generation,
+    state_name,
+    write_generation,
+)
+from .replicas import Iteration, ReplicaExchange
+from .states import describe_state
+
+PLOT = "exchange.png"
+
+
+@dataclass(frozen=True)
+class _Run:
+    """What the parts of a run share."""
+
+    config: ExchangeConfig
+    folder: Folder
+    exchange: ReplicaExchange
+    provenance: dict[str, Any]
+    stopping: Stopping
+
+
+def start(
+    config: ExchangeConfig, overwrite: bool = False, engine: EngineFactory = make_engine
+) -> Outcome:
+    """Starts a new replica exchange; arguments as for `quiltmd.running.runner.start`."""
+    begun = time.monotonic()
+    config = _seeded(config)
+    count = len(config.exchange.states())
+    folder = Folder(config.output.dir, _names(count))
+    with folder.owned(), Stopping(config.run.max_hours, begun) as stopping:
+        if not overwrite:
+            folder.refuse_to_replace()
+        system, state = load_system(config)
+        config = _with(config, config.following(system))
+        check_overlaps(system, state)
+        made = _exchange(config, system, state, engine)
+        stopping.take_interrupts()
+        config = _with(config, folder.move_aside(config))
+        if config.output.copy_inputs:
+            config = _with(config, folder.copy_inputs(config))
+        folder.write_config(config)
+        provenance = provenance_of(config, state)
+        _prepare(config, made)
+        return _run(_Run(config, folder, made, provenance, stopping), None)
+
+
+def resume(
+    directory: str | os.PathLike[str],
+    flags: dict[tuple[str, str], Any] | None = None,
+    engine: EngineFactory = make_engine,
+) -> Outcome:
+    """Goes on with the replica exchange in a folder from its last generation.
+
+    Parameters
+    ----------
+    directory:
+        The folder.
+    flags:
+        Settings that change: steps, which count in all, and where it runs.
+    engine:
+        As for `Simulation`.
+    """
+    begun = time.monotonic()
+    path = Path(directory).absolute()
+    folder = Folder(path)
+    folder.settings()
+    with folder.owned(), ExitStack() as stack:
+        settings = merge(folder.settings(), {**(flags or {}), ("output", "dir"): path})
+        config = build_config_of(ExchangeConfig, settings, str(folder.config))
+        stopping = stack.enter_context(Stopping(config.run.max_hours, begun))
+        generation = read_generation(path)
+        first = generation.checkpoints[0]
+        provenance = provenance_of(config, first.state)
+        refuse_changes(first.provenance, provenance)
+        if config.run.steps < first.state.step:
+            raise QuiltError(
+                f"the exchange is already at step {first.state.step}, beyond the "
+                f"{config.run.steps} steps asked for"
+            )
+        system, _ = load_system(config)
+        states = [checkpoint.state for checkpoint in generation.checkpoints]
+        made = _exchange(config, system, states, engine)
+        heats = [checkpoint.heat for checkpoint in generation.checkpoints]
+        made.go_on(generation.iteration, generation.walkers, states, heats)
+        stopping.take_interrupts()
+        return _run(_Run(config, folder, made, provenance, stopping), generation)
+
+
+def is_exchange(folder: Path) -> bool:
+    """Whether a folder is that of a replica exchange."""
+    return (folder / MANIFEST).exists()
+
+
+def _exchange(
+    config: ExchangeConfig, system: System, state: State | list[State], engine: EngineFactory
+) -> ReplicaExchange:
+    section, run = config.exchange, config.run
+    return ReplicaExchange(
+        system,
+        state,
+        section.states(),
+        every=section.every,
+        seed=config.integrator.seed,
+        solute=select(system, section.solute) if section.kind == "rest2" else None,
+        integrator=config.integrator.build(config.thermostat),
+        thermostat=config.thermostat.build(config.integrator),
+        devices=config.devices(),
+        together=section.together,
+        full_rows=section.full_rows,
+        nonbonded=config.nonbonded,
+        ranks=run.ranks,
+        threads=run.threads,
+        balance=run.balance,
+        transport=run.transport,
+        mesh=run.mesh,
+        workers=config.workers,
+        engine=engine,
+    )
+
+
+def _prepare(config: ExchangeConfig, exchange: ReplicaExchange) -> None:
+    """Minimises where asked, one replica for all, and draws velocities where there are none."""
+    first = exchange.simulations[0]
+    if config.run.minimize:
+        found = first.minimize()
+        say(f"minimised in {found['iterations']} iterations to {found['potential']:.1f} kJ/mol")
+        minimum = first.state()
+        for simulation in exchange.simulations[1:]:
+            simulation.set_state(minimum)
+    if config.run.minimize or not first.state().velocities.any():
+        exchange.draw_velocities()
+
+
+def _run(run: _Run, resumed: Generation | None) -> Outcome:
+    config, exchange = run.config, run.exchange
+    count = len(exchange.states)
+    with ExitStack() as stack:
+        tables = Tables(run.folder.path, count, None if resumed is None else resumed.files)
+        stack.callback(tables.close)
+        outputs = [_outputs(run, k, resumed, stack) for k in range(count)]
+        if resumed is None:
+            _save(run, tables, outputs)
+        else:
+            run.folder.write_config(config)
+        _introduce(run, resumed)
+        step = exchange.simulations[0].step
+        left = (config.run.steps - step) // config.exchange.every
+        timestep = config.integrator.timestep
+        with RunProgress(step, config.run.steps, timestep) as progress:
+            saving = _Saving(run, tables, outputs, progress)
+            exchange.run(left, outputs, saving.record)
+        if saving.saved_at != exchange.iteration:
+            _save(run, tables, outputs)
+    return _finish(run, progress.speed())
+
+
+class _Saving:
+    """Rows of the tables, and a generation now and then."""
+
+    def __init__(
+        self, run: _Run, tables: Tables, outputs: list[list[Output]], progress: RunProgress
+    ) -> None:
+        self._run, self._tables, self._outputs, self._progress = run, tables, outputs, progress
+        self.saved_at = run.exchange.iteration
+        self._saved_step = run.exchange.simulations[0].step
+        self._saved_time = time.monotonic()
+
+    def record(self, iteration: Iteration) -> bool:
+        """Takes note of an iteration; whether to stop."""
+        self._tables.add(iteration)
+        self._progress.update(iteration.step)
+        stop = bool(self._run.stopping)
+        if self._is_due(iteration.step):
+            _save(self._run, self._tables, self._outputs)
+            self.saved_at = self._run.exchange.iteration
+            self._saved_step, self._saved_time = iteration.step, time.monotonic()
+        return stop
+
+    def _is_due(self, step: int) -> bool:
+        output = self._run.config.output
+        by_steps = output.checkpoint_every and step >= self._saved_step + output.checkpoint_every
+        seconds = 60 * output.checkpoint_minutes
+        return bool(by_steps or (seconds and time.monotonic() >= self._saved_time + seconds))
+
+
+def _save(run: _Run, tables: Tables, outputs: list[list[Output]]) -> None:
+    """A generation, once all that it relies on is on the disk."""
+    exchange = run.exchange
+    checkpoints = []
+    for simulation, own in zip(exchange.simulations, outputs, strict=True):
+        for output in own:
+            output.sync()
+        marks = {output.path.name: output.mark() for output in own}
+        checkpoints.append(replace(simulation.checkpoint(run.provenance), outputs=marks))
+    write_generation(
+        run.folder.path,
+        Generation(
+            exchange.iteration,
+            exchange.walkers.tolist(),
+            exchange.seed,
+            tables.marks(),
+            checkpoints,
+        ),
+    )
+
+
+def _outputs(run: _Run, k: int, resumed: Generation | None, stack: ExitStack) -> list[Output]:
+    """Log and trajectories of a state."""
+    output, simulation = run.config.output, run.exchange.simulations[k]
+    folder = run.folder.path / state_name(k)
+    with writing(folder):
+        make_folder(folder)
+    after = None if resumed is None else resumed.checkpoints[k].state.step
+    marks = {} if resumed is None else resumed.checkpoints[k].outputs
+    outputs: list[Output] = []
+    if output.log_every:
+        log = folder / "log.csv"
+        terms = simulation.terms() if output.log_terms else ()
+        outputs.append(
+            LogReporter(
+                log, output.log_every, after, marks.get(log.name), terms=terms, box=output.log_box
+            )
+        )
+    for name, section in run.config.trajectories().items():
+        settings = section.model_dump(exclude={"file", "every"})
+        outputs.append(
+            TrajectoryReporter(
+                folder / name, section.every, simulation, after, marks.get(name), **settings
+            )
+        )
+    for one in outputs:
+        stack.callback(one.close)
+    return outputs
+
+
+def _introduce(run: _Run, resumed: Generation | None) -> None:
+    exchange = run.exchange
+    ends = exchange.states[0], exchange.states[-1]
+    say(
+        f"{len(exchange.states)} replicas of {exchange.simulations[0].system.atoms} atoms from "
+        f"{describe_state(ends[0])} to {describe_state(ends[1])}, swaps every {exchange.every} "
+        f"steps, seed {exchange.seed}"
+    )
+    for name in dict.fromkeys(simulation.device for simulation in exchange.simulations):
+        own = [str(k) for k, one in enumerate(exchange.simulations) if one.device == name]
+        say(f"on {name}: {', '.join(own)}")
+    if resumed is not None:
+        step = exchange.simulations[0].step
+        say(f"resuming at iteration {exchange.iteration}, step {step} of {run.config.run.steps}")
+
+
+def _finish(run: _Run, speed: float) -> Outcome:
+    path, step = run.folder.path, run.exchange.simulations[0].step
+    total = speed * len(run.exchange.states)
+    if step < run.config.run.steps:
+        say(
+            f"stopped at step {step} ({run.stopping.reason()}); carry on with: "
+            f"quiltmd exchange --resume {path}"
+        )
+        return Outcome(step, True, speed, run.stopping.signal)
+    for k, simulation in enumerate(run.exchange.simulations):
+        _write_last(run, k, simulation)
+    say(f"done: step {step}, {speed:.3g} ns/day each, {total:.3g} in all; results in {path}")
+    return Outcome(step, False, speed)
+
+
+def _write_last(run: _Run, k: int, simulation: Simulation) -> None:
+    write_final(run.config.output.final, Folder(run.folder.path / state_name(k)), simulation)
+
+
+def _seeded(config: ExchangeConfig) -> ExchangeConfig:
+    return _with(config, config.with_seed())
+
+
+def _with(config: ExchangeConfig, changed: Any) -> ExchangeConfig:
+    """What a method of `Config` gives is of the class of `config`."""
+    assert isinstance(changed, ExchangeConfig)
+    return changed
+
+
+def _names(count: int) -> Sequence[str]:
+    """Of all that it leaves in its folder."""
+    states = [state_name(k) for k in range(count)]
+    return [MANIFEST, PREVIOUS, WALKERS, ENERGIES, PLOT, *states]

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Thermodynamic states of replicas: a temperature, and how strongly the solute interacts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from pydantic import ConfigDict, Field
+from pydantic.dataclasses import dataclass
+
+from ..description.checks import user_settings
+from ..description.settings import HOTTEST
+from ..errors import QuiltError
+
+BOLTZMANN = 0.00831446261815324  # kJ/mol/K
+
+
+@user_settings
+@dataclass(frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
+class ReplicaState:
+    """A state between which replicas are exchanged.
+
+    Attributes
+    ----------
+    temperature:
+        Of the heat bath, K.
+    scale:
+        lambda of REST2: energies within the solute are multiplied by it, those between solute and
+        the rest by its square root.
+    """
+
+    temperature: float = Field(gt=0, le=HOTTEST)
+    scale: float = Field(default=1.0, gt=0, le=1)
+
+    @property
+    def beta(self) -> float:
+        """1/kT, mol/kJ."""
+        return 1 / (BOLTZMANN * self.temperature)
+
+
+def geometric(lowest: float, highest: float, count: int) -> tuple[float, ...]:
+    """Temperatures of a constant ratio, between which swaps are about equally frequent (K)."""
+    if not 0 < lowest <= highest or count < 1 or (count == 1 and lowest != highest):
+        raise QuiltError(
+            f"no ladder of {count} temperatures from {lowest:g} to {highest:g} K: at least two, "
+            "and the highest last"
+        )
+    if count == 1:
+        return (lowest,)
+    ratio = (highest / lowest) ** (1 / (count - 1))
+    inner = [lowest * ratio**k for k in range(1, count - 1)]
+    return (lowest, *inner, highest)
+
+
+def temperature_states(temperatures: Sequence[float]) -> tuple[ReplicaState, ...]:
+    """States that differ in the temperature of everything."""
+    return tuple(ReplicaState(temperature) for temperature in temperatures)
+
+
+def rest2_states(temperatures: Sequence[float]) -> tuple[ReplicaState, ...]:
+    """States that differ in the effective temperature of the solute; the first is that of the bath.
+
+    Wang, Friesner and Berne, J. Phys. Chem. B 115, 9431 (2011).
+    """
+    bath = temperatures[0]
+    if any(temperature < bath for temperature in temperatures):
+        raise QuiltError("effective temperatures of the solute begin with the lowest, the bath's")
+    return tuple(ReplicaState(bath, bath / temperature) for temperature in temperatures)
+
+
+def describe_state(state: ReplicaState) -> str:
+    """In a few words."""
+    if math.isclose(state.scale, 1.0):
+        return f"{state.temperature:.5g} K"
+    effective = state.temperature / state.scale
+    return f"{state.temperature:.5g} K, solute at {effective:.5g} K"

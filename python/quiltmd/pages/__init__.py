@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""HTML pages that stand alone: their parts, charts, timelines."""

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Times of tasks from a profile of a run of the same system.
+
+The median call of a task on each rank is set against its work there.  What a profile of one rank
+cannot tell (sending, receiving, the latency of messages) stays as the machine says.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from ..errors import QuiltError
+from ..outputs.files import read_file, reading
+from .machine import Cost, Machine
+from .plan import Plan, Planner
+
+# Task of a rank -> cost and the work that it is proportional to.
+_TASKS = {
+    "pairs.interior": ("pairs", "interior_pairs"),
+    "pairs.boundary": ("pairs", "boundary_pairs"),
+    "lists.build": ("lists", "pairs"),
+    "terms": ("terms", "atoms"),
+    "integrate": ("integrate", "atoms"),
+    "forces.clear": ("clear", "at_hand"),
+    "layout.place": ("rebuild", "atoms"),
+    "pme.spread": ("spread", "atoms"),
+    "pme.gather": ("gather", "atoms"),
+    "pme.planes": ("planes", "plane_points"),
+    "pme.inverse": ("inverse", "plane_points"),
+    "pme.lines": ("lines", "line_points"),
+}
+
+
+def calibrated(machine: Machine, timeline: Path, planner: Planner) -> Machine:
+    """The machine with the times of a profile, `timeline.json` of a run on CPU ranks.
+
+    QuiltError where the profile is missing, of a GPU, or of another number of patches.
+    """
+    with reading(timeline):
+        document = json.loads(read_file(timeline))
+    about = document["otherData"]
+    if about["device"] != "cpu":
+        raise QuiltError(
+            f"{timeline} is of a GPU, whose kernels run side by side: time each kernel alone for "
+            "two sizes of system, and write the times into the machine's file"
+        )
+    events = [event for event in document["traceEvents"] if event["ph"] == "X"]
+    ranks = max(event["pid"] for event in events) + 1
+    plan = planner.plan(ranks)
+    loads = about.get("loads", [])
+    if sum(load["patches"] for load in loads) != planner.about["patches"]:
+        raise QuiltError(f"{timeline} is of another system, box or cutoff: its patches differ")
+    times = _medians(events)
+    costs = machine.costs.model_dump()
+    for name, cost in _of_tasks(times, _work(plan, planner, loads)).items():
+        costs[name] = cost
+    costs |= _of_messages(times, document["traceEvents"], events)
+    changed: dict[str, Any] = {"costs": costs, "execution": "serial", "name": f"{machine.name}, "}
+    changed["name"] += f"tasks as in {timeline.parent.name}"
+    return Machine.model_validate({**machine.model_dump(), **changed})
+
+
+def _medians(events: list[dict[str, Any]]) -> dict[str, dict[int, float]]:
+    """By task and rank the median of its calls, us."""
+    calls: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for event in events:
+        calls[event["name"]][event["pid"]].append(event["dur"])
+    return {name: {rank: median(found) for rank, found in of.items()} for name, of in calls.items()}
+
+
+def _work(plan: Plan, planner: Planner, loads: list[dict[str, Any]]) -> dict[str, list[float]]:
+    """The work of each rank; computes as they were after balancing."""
+    has = {name: values.tolist() for name, values in plan.ranks.items()}
+    nx, ny, nz = planner.grid
+    pairs = [a + b for a, b in zip(has["interior_pairs"], has["boundary_pairs"], strict=True)]
+    entries = [float(load["list_entries"]) for load in loads]
+    if sum(entries) > 0:  # balancing may have moved computes since the plan
+        share = [sum(pairs) * count / sum(entries) for count in entries]
+        scale = [now / max(then, 1e-9) for now, then in zip(share, pairs, strict=True)]
+        pairs = share
+        for name in ("interior_pairs", "boundary_pairs"):
+            has[name] = [s * value for s, value in zip(scale, has[name], strict=True)]
+    at_hand = [a + b for a, b in zip(has["atoms"], has["proxy_atoms"], strict=True)]
+    return {
+        **has,
+        "pairs": pairs,
+        "at_hand": at_hand,
+        "plane_points": [count * ny * nz for count in has["planes"]],
+        "line_points": [count * nx * nz for count in has["lines"]],
+    }
+
+
+def _of_tasks(
+    times: dict[str, dict[int, float]], work: dict[str, list[float]]
+) -> dict[str, dict[str, float]]:
+    took: dict[str, float] = defaultdict(float)
+    done: dict[str, float] = defaultdict(float)
+    for task, (cost, units) in _TASKS.items():
+        for rank, us in times.get(task, {}).items():
+            if work[units][rank] > 0:
+                took[cost] += us
+                done[cost] += work[units][rank]
+    return {cost: {"fixed": 0.0, "each": 1e3 * took[cost] / done[cost]} for cost in took}
+
+
+def _of_messages(
+    times: dict[str, dict[int, float]], arrows: list[dict[str, Any]], spans: list[dict[str, Any]]
+) -> dict[str, Any]:
+    """Sending and receiving: a time for a message and one for a byte, by least squares."""
+    sizes: dict[str, list[int]] = defaultdict(list)
+    for arrow in arrows:
+        if arrow["ph"] == "s":
+            sizes[arrow["name"]].append(arrow["args"]["bytes"])
+    kinds = {
+        "send": {"positions.send": "positions", "forces.send": "forces"}
+        | {"pme.charges.send": "charges", "pme.spectrum.send": "spectrum"}
+        | {"pme.potential.send": "potential"},
+        "receive": {"positions.receive": "positions", "forces.receive": "forces"}
+        | {"pme.charges.receive": "charges", "pme.spectrum.receive": "spectrum"}
+        | {"pme.potential.receive": "potential"},
+    }
+    found: dict[str, Any] = {}
+    for cost, tasks in kinds.items():
+        points = [
+            (median(sizes[kind]), us)
+            for task, kind in tasks.items()
+            if sizes.get(kind)
+            for us in times.get(task, {}).values()
+        ]
+        if len({size for size, _ in points}) < 2:
+            continue
+        x, y = np.array(points).T
+        each, fixed = np.polyfit(x, y, 1)
+        each = max(float(each), 0.0)
+        fixed = max(float(fixed), 0.0) if each else float(np.median(y))
+        found[cost] = Cost(fixed=fixed, each=1e3 * each).model_dump()
+    return found

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plans of steps on any number of ranks, as the core makes them for runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..description.dynamics import resolve_dynamics
+from ..description.integrators import Integrator
+from ..description.nonbonded import Nonbonded
+from ..description.state import State
+from ..description.system import System
+from ..engine.core import load_core
+
+Sharing = Literal["distributed", "replicated"]
+Away = Literal[1, 2]
+
+# Columns of what the core tells of each rank.
+COLUMNS = (
+    "patches",
+    "proxies",
+    "computes",
+    "interior_computes",
+    "atoms",
+    "proxy_atoms",
+    "interior_pairs",
+    "boundary_pairs",
+    "planes",
+    "lines",
+)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A step on so many ranks.
+
+    Attributes
+    ----------
+    ranks:
+        By name of `COLUMNS` an array over ranks.
+    messages:
+        By what they carry ("positions") an array (n, 3): sender, receiver, bytes.
+    migrant_bytes, agreement_bytes:
+        Of each of the messages from all ranks to all others at a rebuild.
+    """
+
+    ranks: dict[str, NDArray[np.float64]]
+    messages: dict[str, NDArray[np.int64]]
+    migrant_bytes: int
+    agreement_bytes: int
+
+    @property
+    def count(self) -> int:
+        """How many ranks there are."""
+        return len(self.ranks["atoms"])
+
+    def of_step(self) -> dict[str, NDArray[np.int64]]:
+        """Messages of a step, without those of a rebuild."""
+        return {name: rows for name, rows in self.messages.items() if name != "proxies"}
+
+
+class Planner:
+    """Plans of one system.
+
+    Parameters
+    ----------
+    system, state:
+        As for `Simulation`; only charges of the box and positions of the state are used.
+    nonbonded, integrator:
+        The settings of the run.
+    tile:
+        The box repeated so many times in each dimension.
+    away:
+        Reach of the half shell in patches.
+    """
+
+    def __init__(
+        self,
+        system: System,
+        state: State,
+        nonbonded: Nonbonded,
+        integrator: Integrator,
+        tile: tuple[int, int, int] = (1, 1, 1),
+        away: Away = 1,
+    ) -> None:
+        box = state.box * np.array(tile)[:, None]
+        settings = nonbonded.resolve(box)
+        self.grid: tuple[int, int, int] = tuple(settings["pme_grid"])
+        self.timestep = integrator.timestep
+        self._core = load_core().Planner(
+            system.arrays(),
+            settings,
+            resolve_dynamics(integrator, None),
+            {"list_life": 0, "list_buffer": 0.0, "away": away},
+            state.box,
+            state.positions,
+            list(tile),
+        )
+        self.about: dict[str, Any] = self._core.describe()
+
+    def plan(self, ranks: int, mesh: Sharing = "distributed") -> Plan:
+        """The step on so many ranks."""
+        found = self._core.plan(ranks, mesh)
+        columns = dict(zip(COLUMNS, found["ranks"].T, strict=True))
+        rows = found["messages"]
+        messages = {
+            name: rows[rows[:, 0] == edge][:, 1:]
+            for edge, name in enumerate(found["edges"])
+            if (rows[:, 0] == edge).any()
+        }
+        return Plan(columns, messages, found["migrant_bytes"], found["agreement_bytes"])

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files of the last structure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from ..outputs.files import writing
+from ..outputs.readout import Readout
+from ..outputs.restarts import write_namd, write_restart, write_rst7
+from ..outputs.structures import pdb_limit, write_cif, write_gro, write_pdb
+from .folder import Folder
+from .progress import say
+
+_WRITERS: dict[str, Callable[[Path, Readout], None]] = {
+    "cif": write_cif,
+    "pdb": write_pdb,
+    "gro": write_gro,
+    "ncrst": write_restart,
+    "rst7": write_rst7,
+    "namd": write_namd,
+}
+
+
+def write_final(kinds: Iterable[str], folder: Folder, simulation: Readout) -> None:
+    """Writes the last structure in each of these formats, PDB where it fits."""
+    for kind in kinds:
+        limit = pdb_limit(simulation) if kind == "pdb" else None
+        if limit is None:
+            path = folder.final(kind)
+            with writing(path):
+                _WRITERS[kind](path, simulation)
+        else:
+            say(f"no {folder.final(kind).name}: {limit}; mmCIF has room ('cif' in final)")

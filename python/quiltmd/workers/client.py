@@ -1,0 +1,357 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The client's side: an `Engine` whose work is done by a worker.
+
+A run of some steps costs one message there and one back, so a worker is as fast as an engine in
+this process.  `capture` returns when the worker has captured, and the data of the frame arrive
+while later steps run.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
+from queue import SimpleQueue
+from typing import Any, NoReturn
+
+import numpy as np
+
+from ..errors import QuiltError, SimulationError
+from .channel import Channel, LostError
+from .session import Message, about
+
+
+class Connection:
+    """Calls to a worker, and its replies.
+
+    Parameters
+    ----------
+    channel:
+        To the worker.
+    name:
+        Of the device there, for messages.
+    last_words:
+        Ends the worker, as far as that can be done from here, and says what became of it.
+    """
+
+    def __init__(self, channel: Channel, name: str, last_words: Callable[[], str]) -> None:
+        self.name = name
+        self.host, self.process = "", 0  # where the worker is; known once hands are shaken
+        self._channel, self._last_words = channel, last_words
+        self._numbers = itertools.count()
+        self._waiting: dict[int, Future[Any]] = {}
+        self._lock = threading.Lock()
+        self._to_end = threading.Lock()  # taken once, by the thread that ends it
+        self._ended: QuiltError | None = None
+        self._questions: SimpleQueue[list[Any] | None] = SimpleQueue()
+        threading.Thread(target=self._read, name="quiltmd-replies", daemon=True).start()
+        channel.start_heartbeat()
+
+    def call(self, name: str, *arguments: Any, **named: Any) -> Any:
+        """Has the worker do something; what it gives."""
+        return self.begin(name, *arguments, **named).result()
+
+    def begin(self, name: str, *arguments: Any, **named: Any) -> Future[Any]:
+        """The same, without waiting."""
+        number, future = self.expect()
+        self._send({"id": number, "do": name, "arguments": list(arguments), "named": named})
+        return future
+
+    def expect(self) -> tuple[int, Future[Any]]:
+        """A new number, and what will come under it."""
+        future: Future[Any] = Future()
+        with self._lock:
+            number = next(self._numbers)
+            if self._ended is None:
+                self._waiting[number] = future
+                return number, future
+        future.set_exception(self._ended)
+        return number, future
+
+    def minimize(
+        self, tolerance: float, max_iterations: int, watch: Callable[..., bool] | None
+    ) -> Any:
+        """As of an engine; what `watch` raises is raised once the engine is at rest."""
+        if watch is None:
+            return self.call("minimize", tolerance, max_iterations, False)
+        self._questions = SimpleQueue()
+        found = self.begin("minimize", tolerance, max_iterations, True)
+        found.add_done_callback(lambda _: self._questions.put(None))
+        raised: BaseException | None = None
+        while (now := self._questions.get()) is not None:
+            stop = True
+            if raised is None:
+                try:
+                    stop = bool(watch(*now))
+                except BaseException as error:
+                    raised = error
+            self._send({"answer": stop})
+        if raised is not None:
+            raise raised
+        return found.result()
+
+    def close(self) -> None:
+        """Ends the connection and the worker."""
+        self._end(QuiltError(f"the worker on {self.name} was told to end"))
+
+    def _send(self, message: Message) -> None:
+        with suppress(LostError):  # the reader finds out, and knows why
+            self._channel.send(message)
+
+    def _read(self) -> None:
+        try:
+            while True:
+                self._take(self._channel.receive())
+        except Exception as error:  # none may leave a call waiting
+            self._end(error)
+
+    def _take(self, message: Message) -> None:
+        if "ask" in message:
+            self._questions.put(list(message["ask"]))
+            return
+        number: Any = message.get("id", message.get("frame"))
+        error = message.get("error")
+        raised = None if error is None else self._raised(error)  # before the call is given up
+        with self._lock:
+            future = self._waiting.pop(number, None)
+        if future is None:
+            raise LostError("it sent a reply to a question that was not asked")
+        if raised is None:
+            future.set_result(message.get("value"))
+        else:
+            future.set_exception(raised)
+
+    def _raised(self, error: Message) -> Exception:
+        text = str(error.get("text"))
+        if error.get("kind") == "simulation":
+            return SimulationError(int(error["step"]), text)
+        if error.get("kind") == "memory":
+            return MemoryError(text)
+        if error.get("kind") == "user":
+            return QuiltError(text)
+        return RuntimeError(f"a defect showed in the worker on {self.name}:\n{text}")
+
+    def _end(self, error: Exception) -> None:
+        """Every call that waits, and every later one, fails, once it is known why."""
+        self._channel.close()
+        if not self._to_end.acquire(blocking=False):
+            return
+        why = self._last_words() or error
+        with self._lock:
+            self._ended = LostError(f"the worker on {self.name} is lost: {why}")
+            waiting, self._waiting = list(self._waiting.values()), {}
+        for future in waiting:
+            future.set_exception(self._ended)
+
+
+def shake_hands(connection: Connection) -> None:
+    """Learns who the worker is; QuiltError where it is another quiltmd, by the first difference."""
+    theirs = connection.call("hello")
+    for name, ours in about().items():
+        found = theirs.get(name) if isinstance(theirs, dict) else None
+        if found != ours:
+            connection.close()
+            raise QuiltError(
+                f"the worker on {connection.name} has another {name} ({found}) than this process "
+                f"({ours}): results would not be the same; install the same quiltmd on both"
+            )
+    connection.host, connection.process = str(theirs.get("host")), int(theirs.get("process", 0))
+
+
+class WorkerFrame:
+    """A frame whose data are on their way from `engine`, which it keeps."""
+
+    def __init__(self, engine: WorkerEngine, step: int, box: Any, data: Future[Any]) -> None:
+        self.step, self.box = step, np.asarray(box)
+        self._engine, self._data = engine, data
+
+    def heat(self) -> float:
+        """Heat added by the thermostat."""
+        return float(self._data.result()["heat"])
+
+    def energies(self) -> dict[str, float]:
+        """Energies by term."""
+        return dict(self._has("energies", "energies"))
+
+    def tensors(self) -> dict[str, Any]:
+        """Virial and motion."""
+        return dict(self._has("tensors", "energies"))
+
+    def positions(self) -> Any:
+        """(N, 3)."""
+        state = self._data.result().get("state")
+        return self._has("positions", "positions") if state is None else state["positions"]
+
+    def state(self) -> dict[str, Any]:
+        """The fields of `State`."""
+        return dict(self._has("state", "velocities and list positions"))
+
+    def has_arrived(self) -> bool:
+        """Whether its data are here, or will never be."""
+        return self._data.done()
+
+    def has_data(self) -> bool:
+        """Whether its data are here."""
+        return self._data.done() and not isinstance(self._data.exception(), LostError)
+
+    def wait(self) -> bool:
+        """Returns when the data are here, or False when they will never be."""
+        return not isinstance(self._data.exception(), LostError)
+
+    def equals(self, other: WorkerFrame) -> bool:
+        """Whether all data are the same, bit for bit.
+
+        But for the heat: a sum since the start, whose last digits depend on where it was taken up.
+        """
+        return _same(self._data.result(), other._data.result())
+
+    def _has(self, what: str, words: str) -> Any:
+        data = self._data.result()
+        if what not in data:
+            self._lacks(words)
+        return data[what]
+
+    def _lacks(self, words: str) -> NoReturn:
+        raise QuiltError(f"the frame of step {self.step} was taken without {words}")
+
+
+def _same(a: Any, b: Any) -> bool:
+    if isinstance(a, np.ndarray):
+        return isinstance(b, np.ndarray) and a.tobytes() == b.tobytes()
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(_same(a[key], b[key]) for key in a if key != "heat")
+    return bool(a == b)
+
+
+class WorkerEngine:
+    """An engine in a worker; see `quiltmd.engine.core.Engine`, whose methods these are.
+
+    Parameters
+    ----------
+    connection:
+        To a worker without an engine.
+    system, nonbonded, integrator:
+        As for the core.
+    execution:
+        The fields of `Execution`, where the device is one of the worker's machine.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        system: dict[str, Any],
+        nonbonded: dict[str, Any],
+        integrator: dict[str, Any],
+        execution: dict[str, Any],
+    ) -> None:
+        self._connection = connection
+        made = connection.call("create", system, nonbonded, integrator, execution)
+        self.architecture = str(made["architecture"])
+
+    def __del__(self) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends the worker."""
+        self._connection.close()
+
+    def set_state(self, *values: Any, **named: Any) -> None:
+        """Sets the state."""
+        self._connection.call("set_state", *values, **named)
+
+    def run(self, steps: int) -> None:
+        """Advances."""
+        self._connection.call("run", steps)
+
+    def begin_run(self, steps: int) -> Future[Any]:
+        """Advances without waiting."""
+        return self._connection.begin("run", steps)
+
+    def begin_digest(self) -> Future[str]:
+        """A digest of all that decides the trajectory from here on, without waiting."""
+        return self._connection.begin("digest")
+
+    def mark(self) -> None:
+        """Has the worker remember its state, for `rerun`."""
+        self._connection.call("mark")
+
+    def rerun(self, steps: int) -> str:
+        """Advances again, from the mark; the digest of the state to which that leads."""
+        digest: str = self._connection.call("rerun", steps)
+        return digest
+
+    def restore(self, state: dict[str, Any], conditions: dict[str, float], heat: float) -> None:
+        """Goes on from a state as if the run had never stopped."""
+        self._connection.call("restore", state, conditions, heat)
+
+    def inject(self, faults: list[str]) -> None:
+        """Has faults happen: see `injection.py`."""
+        self._connection.call("inject", faults)
+
+    def capture(
+        self, *, energies: bool = False, positions: bool = False, state: bool = False
+    ) -> WorkerFrame:
+        """Captures data, which then travel."""
+        number, data = self._connection.expect()
+        now = self._connection.call(
+            "capture", number, energies=energies, positions=positions, state=state
+        )
+        return WorkerFrame(self, int(now["step"]), now["box"], data)
+
+    def forces(self) -> Any:
+        """Forces (N, 3)."""
+        return self._connection.call("forces")
+
+    def force_sum(self) -> tuple[int, int, int]:
+        """Sum of forces as integers."""
+        x, y, z = self._connection.call("force_sum")
+        return x, y, z
+
+    def minimize(
+        self,
+        tolerance: float,
+        max_iterations: int,
+        watch: Callable[[int, float, float], bool] | None = None,
+    ) -> dict[str, Any]:
+        """Minimises the potential energy."""
+        found: dict[str, Any] = self._connection.minimize(tolerance, max_iterations, watch)
+        return found
+
+    def draw_velocities(self, temperature: float, seed: int) -> None:
+        """Maxwell-Boltzmann velocities."""
+        self._connection.call("draw_velocities", temperature, seed)
+
+    def set_conditions(self, *values: Any, **named: Any) -> None:
+        """New conditions."""
+        self._connection.call("set_conditions", *values, **named)
+
+    def describe(self) -> dict[str, Any]:
+        """Layout of the run."""
+        layout: dict[str, Any] = self._connection.call("describe")
+        return layout
+
+    def profile(self) -> list[dict[str, Any]]:
+        """Calls and seconds of each task."""
+        rows: list[dict[str, Any]] = self._connection.call("profile")
+        return rows
+
+    def start_profile(self) -> None:
+        """Starts timing."""
+        self._connection.call("start_profile")
+
+    def stop_profile(self) -> list[dict[str, Any]]:
+        """The calls since the last start."""
+        rows: list[dict[str, Any]] = self._connection.call("stop_profile")
+        return rows
+
+    def profiled_messages(self) -> list[dict[str, Any]]:
+        """Messages of the last profile."""
+        rows: list[dict[str, Any]] = self._connection.call("profiled_messages")
+        return rows
+
+    def loads(self) -> list[dict[str, Any]]:
+        """What each rank holds."""
+        rows: list[dict[str, Any]] = self._connection.call("loads")
+        return rows

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The engine for a device: in this process, in a worker, or in several."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..engine import core
+from ..engine.core import Engine
+from ..engine.execution import available_cores
+from ..engine.places import Place, has_rank_on_each, parse_device, parse_place
+from ..engine.worker_settings import Workers
+from .client import Connection, WorkerEngine
+from .launch import connect
+from .supervisor import Supervisor
+from .team import Team, introduce
+
+
+def make_engine(
+    system: dict[str, Any],
+    nonbonded: dict[str, Any],
+    integrator: dict[str, Any],
+    run: dict[str, Any],
+) -> Engine:
+    """The engine of settings as `Execution.resolve` gives them."""
+    if "workers" not in run:
+        return core.make_engine(system, nonbonded, integrator, run)
+    settings: Workers = run["workers"]
+    places = [place.in_worker() for place in parse_device(run["device"])]
+
+    def start_on(connection: Connection, place: Place, **own: Any) -> WorkerEngine:
+        execution = {**run["execution"], "device": place.device, **own}
+        return WorkerEngine(connection, system, nonbonded, integrator, execution)
+
+    def start(place: Place) -> WorkerEngine:
+        return start_on(connect(place, settings), place)
+
+    if has_rank_on_each(run["device"]):
+        return _team(places, settings, start_on, run["execution"]["threads"])
+    if len(places) > 1 or settings.spares or settings.verify:
+        spares = [parse_place(name).in_worker() for name in settings.spares]
+        return Supervisor(places, spares, start, settings)
+    engine = start(places[0])
+    if settings.inject_fault:
+        engine.inject(list(settings.inject_fault))
+    return engine
+
+
+def _team(
+    places: list[Place],
+    settings: Workers,
+    start_on: Callable[..., WorkerEngine],
+    threads: int | None,
+) -> Team:
+    """A worker at each place, with a rank of one simulation."""
+    connections = [connect(place, settings) for place in places]
+    introduce(connections, places, settings.silence)
+
+    def make(connection: Connection, rank: int) -> WorkerEngine:
+        place = places[rank]
+        here = sum(other.kind == place.kind and other.host == place.host for other in places)
+        own = threads or (max(1, available_cores() // here) if place.kind == "worker" else None)
+        return start_on(connection, place, ranks=None, threads=own)
+
+    return Team(connections, make)

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Faults on purpose, in a worker."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..engine.injection import Injection
+
+
+def do(
+    injection: Injection, state: dict[str, Any], cut: Callable[[], object]
+) -> dict[str, Any] | None:
+    """Does it; the state to go on with where that has changed.
+
+    Parameters
+    ----------
+    injection:
+        What.
+    state:
+        Of the simulation now.
+    cut:
+        Ends the connection.
+    """
+    if injection.kind == "kill":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if injection.kind == "stop":
+        os.kill(os.getpid(), signal.SIGSTOP)
+    if injection.kind == "hang":
+        threading.Event().wait()
+    if injection.kind == "drop":
+        cut()
+        threading.Event().wait()
+    array = np.array(state[injection.buffer])
+    if injection.kind == "nan":
+        array[0, 0] = np.nan
+    elif injection.kind == "flip":
+        bits = array.reshape(-1).view(np.uint8)
+        bit = injection.bit % (8 * len(bits))
+        bits[bit // 8] ^= np.uint8(1 << bit % 8)
+    else:
+        return None
+    return {**state, injection.buffer: array}

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Workers are started and reached: here, by ssh, or where `quiltmd serve` listens."""
+
+from __future__ import annotations
+
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+from ..engine.places import Place
+from ..engine.worker_settings import Workers
+from ..errors import QuiltError
+from .access import AccessError, BlakeSeal, ask_for_admission, default_key_file, read_key
+from .channel import Channel
+from .client import Connection, shake_hands
+
+_LAST_BREATH = 0.5  # s, from the end of a connection to that of the process
+_REACH = 10.0  # s
+_SSH_FAILED, _NOT_FOUND = 255, 127
+
+
+def connect(place: Place, settings: Workers) -> Connection:
+    """A worker at a place, ready to make an engine; QuiltError where there will be none."""
+    name = str(place)
+    if place.kind == "remote":
+        ours, seal = _admitted(place, settings)
+        connection = Connection(_channel(ours, settings, seal), name, lambda: "")
+    else:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            process = _by_ssh(place, settings, theirs) if place.kind == "ssh" else _here(theirs)
+        last_words = partial(_end_process, process, place, settings)
+        connection = Connection(_channel(ours, settings), name, last_words)
+    shake_hands(connection)
+    return connection
+
+
+def spawn_worker(connection: socket.socket, keys: bytes) -> subprocess.Popen[bytes]:
+    """A worker process for a connection that was admitted, with the keys of its seal."""
+    worker = _here(connection, "sealed", stdin=subprocess.PIPE)
+    assert worker.stdin is not None
+    with worker.stdin as pipe:  # not among the arguments, which everybody can read
+        pipe.write(keys)
+    return worker
+
+
+def _here(
+    theirs: socket.socket, *arguments: str, stdin: int = subprocess.DEVNULL
+) -> subprocess.Popen[bytes]:
+    """A worker process of this machine."""
+    number = theirs.fileno()
+    command = [sys.executable, "-m", "quiltmd.workers.process", str(number), *arguments]
+    return _spawn(command, stdin=stdin, pass_fds=(number,))
+
+
+def _by_ssh(place: Place, settings: Workers, theirs: socket.socket) -> subprocess.Popen[bytes]:
+    """A worker on another host, whose stdin and stdout are the connection."""
+    options = ["-T", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={_REACH:g}"]
+    command = ["ssh", *options, place.host, f"{settings.command} serve --stdio"]
+    return _spawn(command, stdin=theirs, stdout=theirs)
+
+
+def _spawn(command: list[str], **options: Any) -> subprocess.Popen[bytes]:
+    """A process that Ctrl-C in this terminal does not reach."""
+    try:
+        return subprocess.Popen(command, start_new_session=True, **options)
+    except OSError as error:
+        raise QuiltError(
+            f"no worker can be started: {shlex.join(command)}: {error.strerror}"
+        ) from None
+
+
+def _admitted(place: Place, settings: Workers) -> tuple[socket.socket, BlakeSeal]:
+    """A connection to a server that has let us in."""
+    file = settings.key or default_key_file()
+    key = read_key(file)
+    where = f"{place.host}:{place.port}"
+    try:
+        ours = socket.create_connection((place.host.strip("[]"), place.port), timeout=_REACH)
+    except (OSError, UnicodeError) as error:  # UnicodeError: of names that no host can have
+        why = getattr(error, "strerror", None) or error
+        raise QuiltError(
+            f"{where} cannot be reached ({why}): does 'quiltmd serve' run there, and listen on "
+            "that port of that address?"
+        ) from None
+    try:
+        seal = BlakeSeal(ask_for_admission(ours, key))
+    except AccessError as error:
+        ours.close()
+        raise QuiltError(
+            f"{where} does not let us in: {error}; 'quiltmd serve' there must have the key that is "
+            f"in {file}"
+        ) from None
+    ours.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return ours, seal
+
+
+def _channel(ours: socket.socket, settings: Workers, seal: BlakeSeal | None = None) -> Channel:
+    def close() -> None:
+        ours.shutdown(socket.SHUT_RDWR)
+
+    return Channel(ours.fileno(), ours.fileno(), close, settings.silence, seal)
+
+
+def _end_process(process: subprocess.Popen[bytes], place: Place, settings: Workers) -> str:
+    """Ends a worker process, and says how it had ended if it had by itself."""
+    by_itself = True
+    try:
+        process.wait(_LAST_BREATH)
+    except subprocess.TimeoutExpired:
+        by_itself = False
+        process.kill()
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_REACH)
+    status = process.returncode
+    if not by_itself or not status:
+        return ""
+    if status < 0:
+        return f"its process was killed by {signal.Signals(-status).name}"
+    if place.kind == "ssh" and status == _SSH_FAILED:
+        return f"ssh has no connection to {place.host} (any more)"
+    if place.kind == "ssh" and status == _NOT_FOUND:
+        return (
+            f"'{settings.command}' is not found on {place.host}: set `command` in [workers] to "
+            "where it is"
+        )
+    return f"its process ended with exit status {status}"

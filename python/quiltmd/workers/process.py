@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A worker process: `python -m quiltmd.workers.process DESCRIPTOR`, of the socket to its client.
+
+It ends with its client: at the end of the connection it exits at once, even in the middle of a
+step, as nobody will ask for the rest.  Ctrl-C is for the client, which then asks for no more.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import signal
+import socket
+import sys
+from functools import partial
+
+from ..engine.core import make_engine
+from .access import KEYS_SIZE, BlakeSeal
+from .channel import Channel
+from .session import Session
+
+_CLIENT_GONE = 60.0  # s; between machines a connection may be cut without an end
+
+
+def main() -> None:
+    """Serves the client of a socket, which is sealed with the keys on stdin if told so."""
+    # Detached, since the descriptor must live as long as the process.
+    descriptor = socket.socket(fileno=int(sys.argv[1])).detach()
+    close = partial(os.close, descriptor)
+    if "sealed" in sys.argv[2:]:
+        seal = BlakeSeal(sys.stdin.buffer.read(KEYS_SIZE))
+        _serve(Channel(descriptor, descriptor, close, _CLIENT_GONE, seal))
+    else:
+        _serve(Channel(descriptor, descriptor, close))
+
+
+def serve_on_stdio() -> None:
+    """Serves a client by stdin and stdout; what else is printed goes to stderr."""
+    read, write = os.dup(0), os.dup(1)
+    os.dup2(2, 1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    _serve(Channel(read, write, partial(os.close, write), _CLIENT_GONE))
+
+
+def _serve(channel: Channel) -> None:
+    faulthandler.enable()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    Session(channel, make_engine).serve(gone=partial(os._exit, 0))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`quiltmd serve`: lets those who have the key start workers on this machine.
+
+Each session is a process of its own, with the rights of the user who serves.  The server itself
+reads nothing but the 72 bytes of the admission (`access.py`).
+"""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Callable
+
+from ..errors import QuiltError
+from .access import admit
+from .launch import spawn_worker
+
+_ADMITTED_AT_ONCE = 16
+_LOOK_ROUND = 0.2  # s
+
+
+class Server:
+    """Listens from the start, serves in `serve`.
+
+    Parameters
+    ----------
+    host, port:
+        Where to listen; port 0: any that is free.
+    key:
+        Who has it is let in.
+    sessions:
+        Workers at once, at most.
+    tell:
+        Is told of sessions and refusals.
+    """
+
+    def __init__(
+        self, host: str, port: int, key: bytes, sessions: int, tell: Callable[[str], object]
+    ) -> None:
+        self._key, self._limit, self._tell = key, sessions, tell
+        # By the name of the client; None while its worker is being started.
+        self._sessions: dict[str, subprocess.Popen[bytes] | None] = {}
+        self._lock = threading.Lock()
+        self._admitting = threading.BoundedSemaphore(_ADMITTED_AT_ONCE)
+        self._closed = threading.Event()
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        try:
+            self._listener = socket.create_server((host, port), family=family)
+        except OSError as error:
+            raise QuiltError(f"cannot listen on {host}:{port}: {error.strerror}") from None
+        self._listener.settimeout(_LOOK_ROUND)
+        self.port: int = self._listener.getsockname()[1]
+
+    def serve(self) -> None:
+        """Serves until `close`, which ends all workers."""
+        try:
+            while not self._closed.is_set():
+                self._accept()
+                with self._lock:
+                    self._forget_ended()
+        finally:
+            self._listener.close()
+            with self._lock:
+                self._closed.set()
+                for worker in self._sessions.values():
+                    if worker is not None:
+                        worker.kill()
+                        worker.wait()
+
+    def close(self) -> None:
+        """Has `serve` return soon."""
+        self._closed.set()
+
+    def _accept(self) -> None:
+        """Takes a connection, if one comes soon; none of its errors ends the server."""
+        try:
+            connection, address = self._listener.accept()
+        except TimeoutError:
+            return
+        except OSError as error:  # of a network, or too many open files
+            self._tell(f"a connection could not be taken: {error.strerror}")
+            self._closed.wait(_LOOK_ROUND)
+            return
+        if not self._admitting.acquire(timeout=_LOOK_ROUND):
+            connection.close()  # they may come again
+            return
+        try:
+            threading.Thread(target=self._admit, args=(connection, address), daemon=True).start()
+        except RuntimeError as error:  # the system has no more threads
+            connection.close()
+            self._admitting.release()
+            self._tell(f"a connection could not be taken: {error}")
+
+    def _admit(self, connection: socket.socket, address: tuple[str, int]) -> None:
+        name = f"{address[0]}:{address[1]}"
+        try:
+            with connection:
+                keys = admit(connection, self._key, lambda: self._takes_place(name))
+                if keys is None:
+                    self._tell(f"no room for {name}: {self._limit} session(s) are under way")
+                else:
+                    self._start(connection, keys, name)
+        except (QuiltError, OSError) as error:
+            with self._lock:
+                self._sessions.pop(name, None)
+            self._tell(f"{name} was not let in: {error}")
+            time.sleep(0.1)
+        finally:
+            self._admitting.release()
+
+    def _takes_place(self, name: str) -> bool:
+        """Takes one of the places for sessions, if one is left."""
+        with self._lock:
+            self._forget_ended()
+            if len(self._sessions) >= self._limit:
+                return False
+            self._sessions[name] = None
+            return True
+
+    def _forget_ended(self) -> None:
+        self._sessions = {
+            name: worker
+            for name, worker in self._sessions.items()
+            if worker is None or worker.poll() is None
+        }
+
+    def _start(self, connection: socket.socket, keys: bytes, name: str) -> None:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        with self._lock:
+            if self._closed.is_set():
+                return
+            worker = self._sessions[name] = spawn_worker(connection, keys)
+        self._tell(f"a session for {name}, process {worker.pid}")

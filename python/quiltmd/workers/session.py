@@ -1,0 +1,311 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The worker's side: one engine, which does what messages ask for.
+
+Calls are done one after the other, in order.  A frame that was captured is sent by a thread of its
+own once its data have come from the device, while the next steps run; frames arrive in the order in
+which they were captured.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from queue import SimpleQueue
+from typing import Any
+
+from ..engine.core import Captured, Engine, EngineFactory
+from ..engine.execution import Execution, devices, is_gpu
+from ..engine.injection import Injection, parse_injection
+from ..engine.places import parse_place
+from ..errors import QuiltError, SimulationError
+from ..version import package_version
+from .channel import Channel, LostError
+from .digest import digest
+from .injection import do
+from .peers import Meeting
+
+PROTOCOL = 1
+# Methods of an engine that are passed on as they are.
+PASSED_ON = frozenset(
+    {
+        "forces",
+        "force_sum",
+        "draw_velocities",
+        "set_conditions",
+        "describe",
+        "profile",
+        "start_profile",
+        "stop_profile",
+        "profiled_messages",
+        "loads",
+    }
+)
+Message = dict[str, Any]
+_Frame = tuple[int, Captured, dict[str, bool], float]
+
+
+def about() -> dict[str, Any]:
+    """What both ends must have in common, in the order in which it is compared."""
+    return {
+        "protocol": PROTOCOL,
+        "version of quiltmd": package_version(),
+        "byte order": sys.byteorder,
+    }
+
+
+def architecture_of(device: str) -> str:
+    """Of a device of this machine: what must be the same for the same bits."""
+    place = parse_place(device)
+    if not is_gpu(device):
+        found = [row for row in devices() if row["kind"] == "cpu"]
+    else:
+        ordinals = place.ordinals() or [0]
+        found = [row for row in devices() if row.get("ordinal") in ordinals]
+    names = sorted({str(row["architecture"]) for row in found})
+    return " ".join(["cuda" if is_gpu(device) else "cpu", *names])
+
+
+class Session:
+    """Answers the calls of one client.
+
+    Parameters
+    ----------
+    channel:
+        The connection to the client.
+    factory:
+        Makes the engine.
+    """
+
+    def __init__(self, channel: Channel, factory: EngineFactory) -> None:
+        self._channel, self._factory = channel, factory
+        self._calls: SimpleQueue[Message | None] = SimpleQueue()
+        self._answers: SimpleQueue[bool] = SimpleQueue()
+        self._frames: SimpleQueue[_Frame | None] = SimpleQueue()
+        self._engine: Engine | None = None
+        self._own: dict[str, Callable[..., Any]] = {
+            "hello": lambda: {**about(), "host": platform.node(), "process": os.getpid()},
+            "create": self._create,
+            "set_state": self._set_state,
+            "restore": self._restore,
+            "run": self._run,
+            "digest": self._digest,
+            "mark": self._set_mark,
+            "rerun": self._rerun,
+            "capture": self._capture,
+            "minimize": self._minimize,
+            "inject": self._inject,
+            "listen": self._listen,
+            "meet": self._meet,
+            "contribute": self._contribute,
+        }
+        self._meeting: Meeting | None = None
+        self._peers: Message = {}  # the settings by which an engine knows other ranks
+        self._heat = 0.0  # before the engine began to count, kJ/mol
+        self._mark: tuple[Message, float] | None = None
+        self._injections: list[Injection] = []
+
+    def serve(self, gone: Callable[[], object] | None = None) -> None:
+        """Answers calls until the client is gone.
+
+        Parameters
+        ----------
+        gone:
+            Called in another thread as soon as that is noticed, even in the middle of a call.
+        """
+        reader = threading.Thread(target=self._read, args=(gone,), name="quiltmd-reader")
+        sender = threading.Thread(target=self._send_frames, name="quiltmd-frames")
+        for thread in (reader, sender):
+            thread.daemon = True
+            thread.start()
+        self._channel.start_heartbeat()
+        while (call := self._calls.get()) is not None:
+            self._reply(call)
+            del call  # and the arrays in it
+        self._frames.put(None)
+        sender.join()
+
+    def _read(self, gone: Callable[[], object] | None) -> None:
+        """Sorts what comes in: calls, and answers to questions of a call that is being done."""
+        try:
+            while True:
+                message = self._channel.receive()
+                if "answer" in message:
+                    self._answers.put(bool(message["answer"]))
+                else:
+                    self._calls.put(message)
+        except Exception:
+            self._channel.close()
+            if gone is not None:
+                gone()
+            self._answers.put(True)  # a minimisation stops
+            self._calls.put(None)
+
+    def _reply(self, call: Message) -> None:
+        reply: Message = {"id": call.get("id")}
+        try:
+            reply["value"] = self._done(call)
+        except Exception as error:
+            reply["error"] = described(error)
+        self._send(reply)
+
+    def _done(self, call: Message) -> Any:
+        """What a call gives."""
+        name, arguments, named = call.get("do"), call.get("arguments"), call.get("named")
+        if not isinstance(name, str) or not isinstance(arguments, list) or type(named) is not dict:
+            raise QuiltError("a call lacks its parts")
+        if name in self._own:
+            return self._own[name](*arguments, **named)
+        if name not in PASSED_ON:
+            raise QuiltError(f"a worker does not know the call '{name}'")
+        return getattr(self._made(), name)(*arguments, **named)
+
+    def _made(self) -> Engine:
+        if self._engine is None:
+            raise QuiltError("no engine has been made yet")
+        return self._engine
+
+    def _create(
+        self, system: Message, nonbonded: Message, integrator: Message, execution: Message
+    ) -> Message:
+        """Makes the engine; tells of the device that was chosen."""
+        run = Execution(**execution).resolve() | self._peers
+        self._engine = self._factory(system, nonbonded, integrator, run)
+        return {"device": run["device"], "architecture": architecture_of(run["device"])}
+
+    def _listen(self, everywhere: bool) -> int:
+        """Waits for other workers on the port that it gives."""
+        self._meeting = Meeting(everywhere)
+        return self._meeting.port
+
+    def _meet(self, rank: int, addresses: list[list[Any]], secret: str, silence: float) -> None:
+        """Connects to the workers that have the other ranks."""
+        if self._meeting is None:
+            raise QuiltError("a worker meets others only where it has listened")
+        known = [(str(host), int(port)) for host, port in addresses]
+        sockets = self._meeting.meet(rank, known, bytes.fromhex(secret))
+        self._peers = {
+            "ranks": len(sockets),
+            "rank": rank,
+            "sockets": sockets,
+            "patience": silence,
+        }
+
+    def _contribute(self, **contents: bool) -> None:
+        """Its part of a frame that another worker captures."""
+        self._made().capture(**contents)
+
+    def _set_state(self, *values: Any, **named: Any) -> None:
+        self._made().set_state(*values, **named)
+        self._heat = 0.0
+
+    def _restore(self, state: Message, conditions: Message, heat: float) -> None:
+        """Goes on from a state as if the run had never stopped, its heat included."""
+        engine = self._made()
+        engine.set_state(**state)
+        if conditions:
+            engine.set_conditions(conditions)
+            engine.set_state(**state)  # with its own pair lists
+        self._heat = 0.0
+        self._heat = heat - engine.capture().heat()
+
+    def _run(self, steps: int) -> None:
+        engine = self._made()
+        while due := [one for one in self._injections if one.step < self._step() + steps]:
+            first = min(due, key=lambda one: one.step)
+            self._injections.remove(first)
+            before = first.step - self._step()
+            if before >= 0:
+                engine.run(before)
+                steps -= before
+                self._do(first)
+        engine.run(steps)
+
+    def _set_mark(self) -> None:
+        frame = self._made().capture(state=True)
+        self._mark = frame.state(), frame.heat() + self._heat
+
+    def _rerun(self, steps: int) -> str:
+        if self._mark is None:
+            raise QuiltError("no state was marked")
+        state, heat = self._mark
+        self._restore(state, {}, heat)
+        self._run(steps)
+        return self._digest()
+
+    def _do(self, injection: Injection) -> None:
+        state = self._made().capture(state=True)
+        changed = do(injection, state.state(), self._channel.close)
+        if changed is not None:
+            self._restore(changed, {}, state.heat() + self._heat)
+
+    def _step(self) -> int:
+        return self._made().capture().step
+
+    def _inject(self, faults: list[str]) -> None:
+        self._injections = [parse_injection(fault) for fault in faults]
+
+    def _digest(self) -> str:
+        """Of the state: equal where everything that decides the trajectory is."""
+        return digest(self._made().capture(state=True).state())
+
+    def _capture(self, number: int, **contents: bool) -> Message:
+        """Captures a frame, whose data follow; its step and box."""
+        captured = self._made().capture(**contents)
+        self._frames.put((number, captured, contents, self._heat))
+        return {"step": captured.step, "box": captured.box}
+
+    def _minimize(self, tolerance: float, max_iterations: int, watched: bool) -> Message:
+        """Minimises; where it is watched, the client is asked before each iteration."""
+
+        def ask(*now: Any) -> bool:
+            self._channel.send({"ask": list(now)})
+            return self._answers.get()
+
+        return self._made().minimize(tolerance, max_iterations, ask if watched else None)
+
+    def _send_frames(self) -> None:
+        while (frame := self._frames.get()) is not None:
+            number, captured, contents, heat = frame
+            message: Message = {"frame": number}
+            try:
+                message["value"] = _data(captured, contents, heat)
+            except Exception as error:
+                message["error"] = described(error)
+            del frame, captured
+            self._send(message)
+
+    def _send(self, message: Message) -> None:
+        with suppress(LostError):  # the reader finds out
+            self._channel.send(message)
+
+
+def _data(captured: Captured, contents: dict[str, bool], heat: float) -> Message:
+    """All that a frame has, waiting for it; with the heat before the engine began to count."""
+    data: Message = {"heat": captured.heat() + heat}
+    if contents.get("energies"):
+        energies = captured.energies()
+        energies["heat"] += heat
+        data |= {"energies": energies, "tensors": captured.tensors()}
+    if contents.get("state"):
+        data["state"] = captured.state()
+    elif contents.get("positions"):
+        data["positions"] = captured.positions()
+    return data
+
+
+def described(error: Exception) -> Message:
+    """An error as a message."""
+    if isinstance(error, SimulationError):
+        prefix = f"step {error.step}: "
+        text = str(error).removeprefix(prefix)
+        return {"kind": "simulation", "step": error.step, "text": text}
+    if isinstance(error, QuiltError):
+        return {"kind": "user", "text": str(error)}
+    if isinstance(error, MemoryError):
+        return {"kind": "memory", "text": str(error)}
+    return {"kind": "defect", "text": "".join(traceback.format_exception(error))}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bindings/planner.h"
+
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/string.h>
+
+#include "bindings/convert.h"
+#include "math/error.h"
+#include "runtime/planner.h"
+#include "schedule/message_events.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace quiltmd {
+namespace {
+
+template <class T>
+nb::object to_table(std::vector<T> values, size_t columns) {
+  auto* kept = new std::vector<T>(std::move(values));
+  nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  return nb::cast(nb::ndarray<nb::numpy, T, nb::shape<-1, -1>>(
+      kept->data(), {kept->size() / columns, columns}, owner));
+}
+
+MeshSharing sharing_from(const std::string& name) {
+  if (name == "distributed") return MeshSharing::kDistributed;
+  if (name == "replicated") return MeshSharing::kReplicated;
+  throw Error("unknown way to share PME '" + name + "': choose distributed or replicated");
+}
+
+nb::dict plan(const Planner& planner, int ranks, const std::string& mesh) {
+  StepForecast found;
+  {
+    nb::gil_scoped_release release;
+    found = planner.plan(ranks, sharing_from(mesh));
+  }
+  std::vector<double> rows;
+  for (const PlannedRank& r : found.ranks)
+    for (const double value :
+         {double(r.patches), double(r.proxies), double(r.computes), double(r.interior_computes),
+          r.atoms, r.proxy_atoms, r.interior_pairs, r.boundary_pairs, double(r.planes),
+          double(r.lines)})
+      rows.push_back(value);
+  std::vector<int64_t> messages;
+  for (const PlannedMessage& m : found.messages)
+    for (const int64_t value :
+         {int64_t(m.edge), int64_t(m.from), int64_t(m.to), m.words * int64_t(sizeof(MessageWord))})
+      messages.push_back(value);
+  nb::list names;
+  for (int edge = 0; edge <= static_cast<int>(Edge::kSums); ++edge) names.append(edge_name(edge));
+  nb::dict out;
+  out["ranks"] = to_table(std::move(rows), 10);
+  out["messages"] = to_table(std::move(messages), 4);
+  out["edges"] = names;
+  out["migrant_bytes"] = found.migrant_words * int64_t(sizeof(MessageWord));
+  out["agreement_bytes"] = found.agreement_words * int64_t(sizeof(MessageWord));
+  return out;
+}
+
+nb::dict describe(const Planner& planner) {
+  const Setup& setup = planner.setup();
+  nb::dict out;
+  out["atoms"] = planner.atoms();
+  out["patches"] = setup.grid.size();
+  out["cells"] = nb::make_tuple(setup.grid.cells.x, setup.grid.cells.y, setup.grid.cells.z);
+  out["away"] = setup.grid.away;
+  out["list_life"] = setup.lists.life;
+  out["list_buffer"] = setup.lists.buffer;
+  out["volume"] = setup.grid.box.volume();
+  return out;
+}
+
+}  // namespace
+
+void add_planner(nb::module_& module) {
+  nb::class_<Planner>(module, "Planner")
+      .def(
+          "__init__",
+          [](Planner* self, const nb::dict& system, const nb::dict& nonbonded,
+             const nb::dict& integrator, const nb::dict& run, const Matrix& box,
+             const Points& positions, const std::array<int, 3>& tile) {
+            new (self) Planner(system_from(system), nonbonded_from(nonbonded),
+                               integrator_from(integrator), lists_from(run), box_from(box),
+                               points_from(positions), {tile[0], tile[1], tile[2]});
+          },
+          "system"_a, "nonbonded"_a, "integrator"_a, "run"_a, "box"_a, "positions"_a, "tile"_a)
+      .def("plan", &plan, "ranks"_a, "mesh"_a)
+      .def("describe", &describe);
+}
+
+}  // namespace quiltmd

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "integrators/constraint_loss.h"
+
+#include <array>
+#include <cmath>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "integrators/group_constraints.h"
+#include "math/vec3.h"
+
+namespace quiltmd {
+namespace {
+
+struct Group {
+  std::span<const double> mass;
+  std::span<const GroupConstraint> constraints;
+};
+using Positions = std::array<Vec3d, kMaxGroupSize>;
+// Of all atoms, each vector times the root of the atom's mass: there projections are orthogonal.
+using Weighted = std::array<double, 3 * size_t{kMaxGroupSize}>;
+
+double product(const Weighted& a, const Weighted& b) {
+  double sum = 0;
+  for (size_t k = 0; k < a.size(); ++k) sum += a[k] * b[k];
+  return sum;
+}
+
+// Leaves of `w` what is orthogonal to all of `directions`, which are orthonormal.
+void remove(const std::vector<Weighted>& directions, Weighted& w) {
+  for (const Weighted& d : directions) {
+    const double along = product(d, w);
+    for (size_t k = 0; k < w.size(); ++k) w[k] -= along * d[k];
+  }
+}
+
+// Positions that fit the constraints: atom 0 in the middle, others around it, moved until they fit.
+Positions fit(const Group& group) {
+  constexpr Vec3d kCorners[] = {{1, 1, 1}, {-1, -1, 1}, {-1, 1, -1}, {1, -1, -1}};
+  constexpr int kMaxSweeps = 10000;
+  const double size = group.constraints[0].length / std::sqrt(3.0);
+  Positions x{};
+  for (size_t i = 1; i < group.mass.size(); ++i)
+    x[i] = (i <= 4 ? size : -size) * kCorners[(i - 1) % 4];
+  double worst = 1;
+  for (int sweep = 0; sweep < kMaxSweeps && worst > 1e-12; ++sweep) {
+    worst = 0;
+    for (const GroupConstraint& c : group.constraints) {
+      Vec3d& a = x[static_cast<size_t>(c.first)];
+      Vec3d& b = x[static_cast<size_t>(c.second)];
+      const double grow = c.length / norm(a - b) - 1;
+      const Vec3d move = (0.5 * grow) * (a - b);
+      a += move;
+      b -= move;
+      worst = std::fmax(worst, std::fabs(grow));
+    }
+  }
+  return x;
+}
+
+// Orthonormal directions in which the constraints forbid velocities. One that follows from others adds
+// none.
+std::vector<Weighted> forbidden(const Group& group, const Positions& x) {
+  constexpr double kDependent = 1e-3;
+  std::vector<Weighted> directions;
+  for (const GroupConstraint& c : group.constraints) {
+    const auto i = static_cast<size_t>(c.first), j = static_cast<size_t>(c.second);
+    const Vec3d edge = x[i] - x[j];
+    Weighted w{};
+    for (int d = 0; d < 3; ++d) {
+      w[3 * i + static_cast<size_t>(d)] = edge[d] / std::sqrt(group.mass[i]);
+      w[3 * j + static_cast<size_t>(d)] = -edge[d] / std::sqrt(group.mass[j]);
+    }
+    const double before = product(w, w);
+    remove(directions, w);
+    remove(directions, w);  // for what rounding left
+    const double after = product(w, w);
+    if (!(after > kDependent * kDependent * before)) continue;
+    for (double& value : w) value /= std::sqrt(after);
+    directions.push_back(w);
+  }
+  return directions;
+}
+
+// Every allowed velocity turns the forbidden directions. The sum over an orthonormal set of velocities is
+// that over what is allowed of each axis.
+double turning(const Group& group) {
+  constexpr double kStep = 1e-6;  // nm amu^1/2
+  const Positions x = fit(group);
+  const std::vector<Weighted> at_start = forbidden(group, x);
+  double sum = 0;
+  for (size_t axis = 0; axis < 3 * group.mass.size(); ++axis) {
+    Weighted velocity{};
+    velocity[axis] = 1;
+    remove(at_start, velocity);
+    Positions moved = x;
+    for (size_t i = 0; i < group.mass.size(); ++i)
+      for (size_t d = 0; d < 3; ++d)
+        moved[i][static_cast<int>(d)] += kStep / std::sqrt(group.mass[i]) * velocity[3 * i + d];
+    for (Weighted direction : forbidden(group, moved)) {
+      remove(at_start, direction);
+      sum += product(direction, direction);
+    }
+  }
+  return sum / (kStep * kStep);
+}
+
+}  // namespace
+
+double turning_of_constraints(const System& system) {
+  const GroupConstraints constraints = constraints_by_group(system);
+  std::map<std::string, double> known;  // by the bytes of masses and constraints
+  double sum = 0;
+  for (size_t g = 0; g + 1 < system.group_start.size(); ++g) {
+    const auto atom = static_cast<size_t>(system.group_start[g]);
+    const auto first = static_cast<size_t>(constraints.start[g]);
+    const Group group{std::span(system.masses)
+                          .subspan(atom, static_cast<size_t>(system.group_start[g + 1]) - atom),
+                      std::span(constraints.all)
+                          .subspan(first, static_cast<size_t>(constraints.start[g + 1]) - first)};
+    if (group.constraints.empty()) continue;
+    std::string key(reinterpret_cast<const char*>(group.mass.data()), group.mass.size_bytes());
+    key.append(reinterpret_cast<const char*>(group.constraints.data()),
+               group.constraints.size_bytes());
+    const auto [found, is_new] = known.try_emplace(std::move(key), 0.0);
+    if (is_new) found->second = turning(group);
+    sum += found->second;
+  }
+  return sum;
+}
+
+}  // namespace quiltmd

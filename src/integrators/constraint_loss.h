@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// The energy that constraints take from a Langevin thermostat, which is part of its heat. The thermostat
+// changes velocities by parts that constraints allow at the beginning of a step; when groups have turned,
+// the constraints no longer allow all of them. The mean of what is lost follows from masses and lengths
+// of the constraints (docs/theory/integrators.md), so no step needs to look: it is a number times the
+// steps. To count what each step really loses would take another projection of every group.
+#pragma once
+
+#include <cstdint>
+
+#include "system/system.h"
+
+namespace quiltmd {
+
+// Over all hydrogen groups, 1/(amu nm^2): the part of a velocity allowed by the constraints, in
+// directions, that thermal motion at the temperature T makes forbidden in a time h, divided by h^2 kT. Where
+// constraints leave angles open, hydrogens are taken to stand at the corners of a tetrahedron.
+// `system` has its groups.
+double turning_of_constraints(const System& system);
+
+// The loss so far, kJ/mol. A function of steps alone, so it is the same on any number of ranks.
+class ConstraintLoss {
+ public:
+  void begin(int64_t step, double per_step) { *this = {step, per_step, 0}; }
+  void change(int64_t step, double per_step) { *this = {step, per_step, at(step)}; }
+  double at(int64_t step) const { return before_ + per_step_ * static_cast<double>(step - since_); }
+
+  ConstraintLoss() = default;
+
+ private:
+  ConstraintLoss(int64_t since, double per_step, double before)
+      : since_(since), per_step_(per_step), before_(before) {}
+  int64_t since_ = 0;
+  double per_step_ = 0, before_ = 0;
+};
+
+}  // namespace quiltmd

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a step would be on any number of ranks: who owns what, how much each rank has to compute, and
+// all messages of a step. Of the patch grid, the assignment and the plans of ranks that runs have, but
+// without memory for atoms, so that sixteen thousand ranks can be planned on a laptop. That its messages
+// are those of the schedules of runs is tested (tests/unit/test_planner.cpp).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "decomposition/assignment.h"
+#include "schedule/rank_memory.h"
+#include "schedule/schedule.h"
+
+namespace quiltmd {
+
+struct PlannedRank {
+  int patches = 0, proxies = 0, computes = 0, interior_computes = 0;
+  double atoms = 0, proxy_atoms = 0;              // expected
+  double interior_pairs = 0, boundary_pairs = 0;  // of atoms within reach of the lists, expected
+  int planes = 0, lines = 0;                      // of the long-range sum
+};
+
+struct PlannedMessage {
+  Edge edge;
+  int from, to;
+  int64_t words;  // of 16 bytes
+};
+
+struct StepForecast {
+  std::vector<PlannedRank> ranks;
+  std::vector<PlannedMessage>
+      messages;  // of a step, and those of a rebuild that have few receivers
+  // From each rank to each other at a rebuild, words: migrants, agreement.
+  int64_t migrant_words = 0, agreement_words = 0;
+};
+
+class Planner {
+ public:
+  // A system whose box is repeated `tile` times in each dimension; nonbonded settings are those of the
+  // large box. Positions in any order.
+  Planner(const System& system, const NonbondedSettings& nonbonded,
+          const IntegratorSettings& integrator, const ListSettings& lists, const Box& box,
+          const std::vector<Vec3d>& positions, Int3 tile);
+
+  StepForecast plan(int ranks, MeshSharing mesh) const;
+  const Setup& setup() const { return setup_; }
+  int64_t atoms() const { return atoms_; }
+
+ private:
+  std::vector<PlannedRank> ranks_of(const std::vector<RankPlan>& plans, MeshSharing mesh) const;
+  double pairs_of(int compute) const;
+  void add_halo(const std::vector<RankPlan>& plans, StepForecast& forecast) const;
+  void add_mesh(const std::vector<RankPlan>& plans, MeshSharing mesh, StepForecast& forecast) const;
+
+  Setup setup_;  // its system is one tile
+  int64_t atoms_, groups_;
+  std::vector<double> atoms_in_patches_;
+};
+
+}  // namespace quiltmd

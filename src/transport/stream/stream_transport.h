@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks in processes of their own, joined by stream sockets: TCP between hosts, Unix sockets on one.
+//
+// A thread reads all sockets, so that no sender ever waits for a receiver that is sending itself. It
+// also tells the others every second that this process lives: who has not been heard of for a while
+// has stopped, even where the network keeps the connection open. Bytes go as they are in memory; all
+// hosts have the same byte order, which the handshake of the processes makes sure of.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "transport/transport.h"
+
+namespace quiltmd {
+
+// The end of `rank`. `sockets`, by rank, are connected and belong to the transport from here on; the
+// one at `rank` itself is not looked at. A process that is silent for `patience` seconds has failed.
+std::unique_ptr<Transport> make_stream_transport(int rank, std::vector<int> sockets,
+                                                 double patience);
+
+}  // namespace quiltmd

@@ -1,0 +1,428 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Replica exchange: against theory, independent of devices, and of kills in between."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from command import quiltmd as quiltmd_command
+from disk import Killed, Operations
+from fake_engine import FakeEngine
+from harmonic_engine import ATOMS, FORCES, KB, HarmonicEngine, oscillators
+from numpy.typing import NDArray
+from test_supervisor import Crew
+from test_workers import water
+
+import quiltmd
+from quiltmd import LangevinMiddle, QuiltError, ReplicaExchange, ReplicaState, VelocityVerlet
+from quiltmd.commands.exchange import exchange as command
+from quiltmd.engine.places import Place
+from quiltmd.exchange import runner
+from quiltmd.exchange.analysis import History, read_history
+from quiltmd.exchange.config import ExchangeConfig
+from quiltmd.exchange.mixing import log_ratio, pairs_of, swaps, uniform
+from quiltmd.exchange.replicas import Iteration
+from quiltmd.exchange.scaling import scale_solute
+from quiltmd.exchange.states import geometric, rest2_states, temperature_states
+from quiltmd.running.config import build_config_of, merge
+
+pytestmark = pytest.mark.filterwarnings("ignore::quiltmd.QuiltWarning")
+UNIFORM = [0.7337459554446363, 0.930492527325139, 0.41048862999259594, 0.6851228382924437]
+HOT = temperature_states((300.0, 360.0, 430.0))
+SOFT = rest2_states((300.0, 360.0, 430.0))
+
+
+def exchange_of(states: Any, **settings: Any) -> ReplicaExchange:
+    system, state = oscillators()
+    return ReplicaExchange(
+        system, state, states, **{"every": 1, "seed": 5, "solute": np.arange(ATOMS),
+        "nonbonded": FORCES, "engine": HarmonicEngine, "devices": ("cpu",), **settings}
+    )  # fmt: skip
+
+
+def recorded(exchange: ReplicaExchange, iterations: int) -> History:
+    rows: list[Iteration] = []
+    exchange.run(iterations, record=rows.append)
+    return History(
+        exchange.states,
+        0,
+        np.array([row.step * 0.002 for row in rows]),
+        np.array([row.walkers for row in rows]),
+        np.array([row.energies for row in rows]),
+    )
+
+
+def expected_acceptance(ratio: float) -> float:
+    """Of two sets of oscillators whose k/T have this ratio: both energies over kT are gamma."""
+    rng = np.random.default_rng(1)
+    a, b = rng.gamma(1.5 * ATOMS, size=(2, 400_000))
+    # Energies in units of the kT of their own states; swapped, in that of the other.
+    return float(np.minimum(1, np.exp((1 - 1 / ratio) * (a - ratio * b))).mean())
+
+
+# ---- theory
+
+
+@pytest.mark.parametrize("states", [HOT, SOFT], ids=["temperature", "rest2"])
+def test_oscillators_have_their_energies_and_swap_as_often_as_they_should(states: Any) -> None:
+    history = recorded(exchange_of(states), 1200)
+    own = np.einsum("ikk->ik", history.energies)
+    for k, state in enumerate(states):
+        blocks = own[:, k].reshape(40, -1).mean(axis=1)
+        error = blocks.std() / np.sqrt(len(blocks))
+        expected = 1.5 * ATOMS * KB * state.temperature
+        assert abs(blocks.mean() - expected) < 4 * error
+        assert error < 0.03 * expected
+    for k, rate in enumerate(history.acceptance()):
+        ratio = (430 / 360, 360 / 300)[1 - k]
+        assert abs(rate - expected_acceptance(ratio)) < 0.05
+    assert history.round_trips().min() > 25
+    assert 1 < history.relaxation() < 30
+
+
+def test_free_energies_by_mbar() -> None:
+    """F = 3/2 N kT ln k, from all rows of energies."""
+    from pymbar import MBAR
+
+    history = recorded(exchange_of(SOFT, full_rows=True), 300)
+    u_kn, counts = history.u_kn()
+    found = MBAR(u_kn, counts).compute_free_energy_differences()
+    for k, state in enumerate(SOFT):
+        expected = 1.5 * ATOMS * np.log(state.scale)
+        assert abs(found["Delta_f"][0, k] - expected) < 4 * found["dDelta_f"][0, k] + 1e-12
+    assert np.array_equal(history.u_nk(1)[:, 2], u_kn[2, 300:600])
+    partly = recorded(exchange_of(SOFT), 4)
+    with pytest.raises(QuiltError, match="full_rows"):
+        partly.u_kn()
+
+
+def test_velocities_follow_the_temperature_and_heat_the_energy() -> None:
+    """A swap scales velocities, and conserves what is conserved."""
+    exchange = exchange_of(temperature_states((300.0, 301.0)), engine=FakeEngine, every=3)
+    exchange.draw_velocities()
+    before: list[Any] = []
+
+    def spy(row: Iteration) -> None:
+        before.append(row)
+
+    for _ in range(20):
+        conserved = [simulation.energies()["conserved"] for simulation in exchange.simulations]
+        exchange.run(1, record=spy)
+        after = [simulation.energies()["conserved"] for simulation in exchange.simulations]
+        assert np.allclose(conserved, after, atol=1.0)  # of the toy's integrator
+    assert any((row.walkers != [0, 1]).any() for row in before)
+
+
+def test_scaled_energies_are_a_parabola_in_the_root_of_lambda(alanine: tuple[Path, Path]) -> None:
+    """U = A + B s + C s^2, with A that of a solute that does not interact, but for its bonds."""
+    system, state = quiltmd.load(*alanine)
+    solute = quiltmd.select(system, "solute")
+    assert scale_solute(system, solute, 1.0) is system
+    settings = quiltmd.Nonbonded(method="cutoff", cutoff=0.9, dispersion_correction=False)
+    scales = (1.0, 0.8, 0.5, 0.25, 1e-12)
+    found = [
+        quiltmd.reference(scale_solute(system, solute, scale), state, settings)[0]
+        for scale in scales
+    ]
+    totals = [energies["potential"] for energies in found]
+    roots = np.sqrt(scales)
+    parabola = np.polyfit(roots[[0, 2, 4]], np.array(totals)[[0, 2, 4]], 2)
+    assert np.allclose(np.polyval(parabola, roots), totals, rtol=0, atol=1e-6)
+    assert abs(totals[0] - totals[2]) > 10
+    for energies, scale in zip(found, scales, strict=True):
+        assert energies["bond"] == found[0]["bond"]
+        assert energies["angle"] == found[0]["angle"]
+        assert np.isclose(energies["torsion"], scale * found[0]["torsion"], atol=1e-9)
+        for term in ("lj14", "coulomb14"):
+            assert np.isclose(energies[term], scale * found[0][term], atol=1e-9)
+    water_alone = np.setdiff1d(np.arange(system.atoms), solute)
+    pairs = _pair_energy(system, state, water_alone, settings)
+    assert np.isclose(found[4]["lj"] + found[4]["coulomb"], pairs, atol=1e-4)
+
+
+def _pair_energy(system: Any, state: Any, atoms: NDArray[np.int64], settings: Any) -> float:
+    """Of the pairs of some atoms, directly: rigid waters, so exclusions are within molecules."""
+    positions, box = state.positions[atoms], np.diag(state.box)
+    charges, types, molecule = (
+        a[atoms] for a in (system.charges, system.lj_types, system.molecules)
+    )
+    total = 0.0
+    for i in range(len(atoms) - 1):
+        shift = positions[i + 1 :] - positions[i]
+        shift -= box * np.round(shift / box)
+        r2 = (shift**2).sum(axis=1)
+        near = (r2 < settings.cutoff**2) & (molecule[i + 1 :] != molecule[i])
+        a, b = (table[types[i]][types[i + 1 :]][near] for table in (system.lj_a, system.lj_b))
+        r2 = r2[near]
+        q = 138.93545764 * charges[i] * charges[i + 1 :][near]
+        total += float((a / r2**6 - b / r2**3 + q / np.sqrt(r2)).sum())
+    return total
+
+
+# ---- rules
+
+
+def test_neighbours_are_tried_in_turn() -> None:
+    assert pairs_of(0, 5) == [(0, 1), (2, 3)]
+    assert pairs_of(1, 5) == [(1, 2), (3, 4)]
+    assert pairs_of(1, 2) == pairs_of(0, 1) == []
+
+
+def test_random_numbers_are_functions_of_their_counters() -> None:
+    """The same on every machine and with every version of NumPy."""
+    assert [uniform(5, 0, 0), uniform(5, 0, 1), uniform(5, 1, 0), uniform(6, 0, 0)] == UNIFORM
+    many = [uniform(1, iteration, pair) for iteration in range(200) for pair in range(10)]
+    assert abs(np.mean(many) - 0.5) < 0.03
+    assert len(set(many)) == len(many)
+
+
+def test_metropolis() -> None:
+    states = temperature_states((300.0, 400.0))
+    energies = np.array([[5.0, 3.0], [5.0, 3.0]])
+    assert log_ratio(states, energies, (0, 1)) == pytest.approx(
+        (states[0].beta - states[1].beta) * 2.0
+    )
+    assert swaps(states, energies, 1, 0) == [(0, 1)]
+    hopeless = np.array([[0.0, 1e6], [0.0, 1e6]])
+    assert swaps(states, hopeless, 1, 0) == []
+    broken = np.array([[0.0, np.inf], [np.inf, 0.0]])
+    assert swaps(states, broken, 1, 0) == []
+
+
+def test_ladders() -> None:
+    ladder = geometric(300.0, 600.0, 5)
+    assert (ladder[0], ladder[-1]) == (300.0, 600.0)
+    assert np.allclose(np.diff(np.log(ladder)), np.log(2) / 4)
+    assert rest2_states((300.0, 600.0))[1] == ReplicaState(300.0, 0.5)
+    for arguments in ((300.0, 200.0, 3), (300.0, 400.0, 1), (0.0, 1.0, 2)):
+        with pytest.raises(QuiltError):
+            geometric(*arguments)
+    with pytest.raises(QuiltError, match="begin with the lowest"):
+        rest2_states((300.0, 200.0))
+    with pytest.raises(QuiltError, match="canonical"):
+        exchange_of(HOT, integrator=VelocityVerlet())
+
+
+# ---- independence
+
+
+@pytest.mark.parametrize("states", [HOT, SOFT], ids=["temperature", "rest2"])
+@pytest.mark.parametrize("settings", [{"devices": ("cpu",) * 2}, {"devices": ("cpu",) * 5},
+                                      {"together": 2}])  # fmt: skip
+def test_results_do_not_depend_on_devices(states: Any, settings: Any) -> None:
+    one, other = exchange_of(states), exchange_of(states, **settings)
+    a, b = recorded(one, 30), recorded(other, 30)
+    assert np.array_equal(a.walkers, b.walkers)
+    assert np.array_equal(a.energies, b.energies, equal_nan=True)
+    for k in range(3):
+        assert quiltmd.digest(one.simulations[k].state()) == quiltmd.digest(
+            other.simulations[k].state()
+        )
+
+
+def test_an_exchange_outlives_its_devices() -> None:
+    """Every replica loses its device some time."""
+    crews: list[Crew] = []
+
+    def factory(*settings: Any) -> Any:
+        crews.append(Crew([Place("ssh", "cpu", "b")], [Place("worker", "cpu")]))
+        crews[-1].engine = HarmonicEngine
+        crews[-1].settings = quiltmd.Workers(inject_fault=(f"drop@{4 + 3 * len(crews)}",))
+        return crews[-1].factory(*settings)
+
+    lost, other = exchange_of(SOFT, engine=factory), exchange_of(SOFT)
+    a, b = recorded(lost, 20), recorded(other, 20)
+    assert np.array_equal(a.walkers, b.walkers)
+    assert np.array_equal(a.energies, b.energies, equal_nan=True)
+    assert [len(crew.told()) for crew in crews] == [1, 1, 1]
+
+
+def test_real_replicas_here_and_in_workers() -> None:
+    started = water("cpu")
+    started.minimize(max_iterations=30)
+    walkers, digests = [], []
+    for devices in (("cpu",), ("worker:cpu", "cpu")):
+        exchange = ReplicaExchange(
+            started.system, started.state(), temperature_states((300.0, 302.0, 304.0)), every=5,
+            seed=2, integrator=LangevinMiddle(), nonbonded=started.nonbonded, threads=1,
+            devices=devices,
+        )  # fmt: skip
+        exchange.draw_velocities()
+        exchange.run(3)
+        walkers.append(exchange.walkers.tolist())
+        digests.append([quiltmd.digest(one.state()) for one in exchange.simulations])
+    assert digests[0] == digests[1]
+    assert walkers[0] == walkers[1]
+
+
+# ---- files
+
+
+def config_of(files: tuple[Path, Path], out: Path, **changes: Any) -> ExchangeConfig:
+    settings: dict[str, Any] = {
+        "system": {"topology": files[0], "coordinates": files[1]},
+        "integrator": {"seed": 3},
+        "exchange": {"temperatures": (300.0, 301.0, 302.0), "every": 5},
+        "run": {"steps": 40, "device": "cpu"},
+        "output": {"dir": out, "log_every": 5, "trajectory_every": 10, "checkpoint_every": 10,
+                   "final": ("ncrst",)},
+    }  # fmt: skip
+    changed = {("exchange", key): value for key, value in changes.items()}
+    return build_config_of(ExchangeConfig, merge(settings, changed), "test")
+
+
+def files_of(folder: Path) -> dict[str, Any]:
+    """All that must be the same, whatever happened on the way."""
+    manifest = json.loads((folder / "manifest.json").read_text())
+    found: dict[str, Any] = {"manifest": manifest}
+    for name in ("exchange.csv", "energies.csv"):
+        found[name] = (folder / name).read_bytes()
+    for k in range(3):
+        own = folder / f"state-{k:02d}"
+        found[f"dcd {k}"] = (own / "trajectory.dcd").read_bytes()
+        rows = (own / "log.csv").read_text().splitlines()
+        found[f"log {k}"] = [row.rpartition(",")[0] for row in rows]
+        found[f"checkpoints {k}"] = sorted(path.name for path in own.glob("checkpoint-*"))
+    return found
+
+
+@pytest.fixture(scope="module")
+def whole(openmmtools_data: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Path]:
+    folder = openmmtools_data / "alanine-dipeptide-explicit"
+    files = folder / "alanine-dipeptide.prmtop", folder / "alanine-dipeptide.crd"
+    out = tmp_path_factory.mktemp("exchange") / "out"
+    runner.start(config_of(files, out), engine=FakeEngine)
+    return files, out
+
+
+def test_an_exchange_leaves_what_it_promises(whole: tuple[Any, Path]) -> None:
+    out = whole[1]
+    manifest = json.loads((out / "manifest.json").read_text())
+    assert manifest["iteration"] == 8
+    assert sorted(manifest["walkers"]) == [0, 1, 2]
+    assert sorted(path.name for path in (out / "state-01").iterdir()) == [
+        "checkpoint-6.qmd", "checkpoint-8.qmd", "final.ncrst", "log.csv", "trajectory.dcd",
+    ]  # fmt: skip
+    history = read_history(out)
+    assert history.walkers.shape == (8, 3)
+    assert (history.walkers[-1] == manifest["walkers"]).all()
+    assert (history.walkers != [0, 1, 2]).any()
+    assert history.times[-1] == pytest.approx(0.08)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_kill_anywhere_loses_and_doubles_nothing(
+    whole: tuple[Any, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    resume = partial(runner.resume, tmp_path / "out")
+    config = config_of(whole[0], tmp_path / "out", devices=("cpu",) * int(rng.integers(1, 4)))
+    for attempt in range(2):
+        left = [int(rng.integers(12, 50)) if attempt == 0 else int(rng.integers(1, 12))]
+
+        def write(handle: int, data: bytes, offset: int, left: list[int] = left) -> int:
+            left[0] -= 1
+            if left[0] <= 0:
+                os.pwrite(handle, data[: int(rng.integers(0, len(data) + 1))], offset)
+                raise Killed
+            return os.pwrite(handle, data, offset)
+
+        with monkeypatch.context() as patch:
+            patch.setattr("quiltmd.outputs.files.os", Operations(pwrite=write))
+            begin = partial(runner.start, config) if attempt == 0 else resume
+            with pytest.raises(Killed):
+                begin(engine=FakeEngine)
+    resume(engine=FakeEngine)
+    assert files_of(tmp_path / "out") == files_of(whole[1])
+
+
+def test_a_signal_stops_an_exchange_that_can_be_carried_on(
+    whole: tuple[Any, Path], tmp_path: Path
+) -> None:
+    class Stopped(FakeEngine):
+        def run(self, steps: int) -> None:
+            super().run(steps)
+            if self._step == 20:
+                os.kill(os.getpid(), signal.SIGTERM)
+
+    outcome = runner.start(config_of(whole[0], tmp_path / "out"), engine=Stopped)
+    assert (outcome.interrupted, outcome.signal, outcome.step) == (True, signal.SIGTERM, 20)
+    outcome = runner.resume(tmp_path / "out", engine=FakeEngine)
+    assert (outcome.interrupted, outcome.step) == (False, 40)
+    assert files_of(tmp_path / "out") == files_of(whole[1])
+
+
+def test_a_damaged_generation_is_not_taken(
+    whole: tuple[Any, Path], tmp_path: Path, capsys: Any
+) -> None:
+    config = config_of(whole[0], tmp_path / "out")
+    runner.start(config, engine=FakeEngine)
+    last = tmp_path / "out" / "state-01" / "checkpoint-8.qmd"
+    last.write_bytes(last.read_bytes()[:-1])
+    runner.resume(tmp_path / "out", engine=FakeEngine)
+    assert "going on from the generation before, iteration 6" in " ".join(
+        capsys.readouterr().err.split()
+    )
+    assert files_of(tmp_path / "out") == files_of(whole[1])
+
+
+def test_another_exchange_is_not_carried_on(whole: tuple[Any, Path], tmp_path: Path) -> None:
+    runner.start(config_of(whole[0], tmp_path / "out"), engine=FakeEngine)
+    with pytest.raises(QuiltError, match=r"changed exchange\.temperatures"):
+        runner.resume(tmp_path / "out", {("exchange", "temperatures"): (300.0, 301.0, 303.0)})
+    with pytest.raises(QuiltError, match="already at step 40"):
+        runner.resume(tmp_path / "out", {("run", "steps"): 20})
+    with pytest.raises(QuiltError, match="already has files"):
+        runner.start(config_of(whole[0], tmp_path / "out"), engine=FakeEngine)
+
+
+@pytest.mark.parametrize(
+    ("section", "key", "value", "because"),
+    [
+        ("run", "steps", 42, "must be a multiple of"),
+        ("integrator", "temperature", 310.0, r"leave out \[integrator\] temperature"),
+        ("integrator", "ensemble", "nve", "canonical"),
+        ("exchange", "lowest", 300.0, "give either"),
+        ("exchange", "temperatures", (310.0, 300.0), "ascend"),
+        ("exchange", "kinds", 3, "not a known key"),
+        ("output", "profile", True, "of single runs"),
+    ],
+)
+def test_configurations_that_are_refused(section: str, key: str, value: Any, because: str) -> None:
+    settings: dict[str, Any] = {
+        "system": {"topology": "a", "coordinates": "b"},
+        "exchange": {"temperatures": (300.0, 310.0)},
+        "run": {"steps": 500},
+        "output": {"dir": "out"},
+    }
+    with pytest.raises(QuiltError, match=because):
+        build_config_of(ExchangeConfig, merge(settings, {(section, key): value}), "")
+
+
+def test_the_command(alanine: tuple[Path, Path], tmp_path: Path, capsys: Any) -> None:
+    (tmp_path / "c.toml").write_text(
+        f'[system]\ntopology = "{alanine[0]}"\ncoordinates = "{alanine[1]}"\n'
+        '[exchange]\nkind = "rest2"\nlowest = 300\nhighest = 310\nreplicas = 2\nevery = 4\n'
+        '[run]\nsteps = 4\ndevice = "cpu"\nthreads = 1\n[output]\ndir = "out"\nlog_every = 2\n'
+    )
+    done = quiltmd_command("exchange", tmp_path / "c.toml")
+    assert done.returncode == 0, done.stderr
+    assert "2 replicas of 2269 atoms from 300 K to 300 K, solute at 310 K" in done.stderr
+    command(resume=tmp_path / "out", steps=8, devices="cpu;cpu")
+    capsys.readouterr()
+    command(analyse=tmp_path / "out", as_json=True)
+    assert json.loads(capsys.readouterr().out)["iterations"] == 2
+    assert (tmp_path / "out" / "exchange.png").stat().st_size > 1000
+    command(analyse=tmp_path / "out")
+    assert "300 K, solute at 310 K" in capsys.readouterr().out
+    with pytest.raises(QuiltError, match="give one of"):
+        command()
+    with pytest.raises(QuiltError, match="no folder of a replica exchange"):
+        command(analyse=tmp_path)

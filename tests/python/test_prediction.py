@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Predictions: networks and steps against sums made by hand, GPUs against measurements."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import boxes
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import quiltmd
+from quiltmd.commands.cli import app
+from quiltmd.inputs.standard_systems import system_files
+from quiltmd.prediction.machine import Machine, read_machine
+from quiltmd.prediction.network import Fabric
+from quiltmd.prediction.plan import Planner
+from quiltmd.prediction.predict import predict
+from quiltmd.prediction.simulate import Simulator
+from quiltmd.prediction.tasks import AWAITED, HALO, HALO_STREAM, LOCAL, MAIN, SIDE, Graph
+from quiltmd.running import runner
+from quiltmd.running.config import build_config
+
+
+def machine(
+    execution: str = "serial", island: Any = None, costs: Any = None, **network: Any
+) -> Machine:
+    return Machine.model_validate(
+        {
+            "name": "by hand",
+            "execution": execution,
+            "costs": {"pairs": {"each": 1.0}, **(costs or {})},
+            "network": {"latency": 10.0, "hop": 1.0, "bandwidth": 1.0, **network},
+            "island": island,
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("network", "pairs"),
+    [
+        ({"topology": "flat"}, {(0, 1): 1, (0, 63): 1}),
+        ({"topology": "fat-tree", "radix": 4}, {(0, 3): 1, (0, 4): 3, (0, 15): 3, (0, 16): 5}),
+        (
+            {"topology": "torus", "dimensions": (4, 4, 4)},
+            {(0, 1): 2, (0, 3): 2, (0, 2): 3, (0, 63): 4, (0, 42): 7},
+        ),
+        (
+            {"topology": "dragonfly", "routers": 4, "hosts": 2},
+            {(0, 1): 1, (0, 2): 2, (0, 8): 3, (0, 63): 4},
+        ),
+    ],
+)
+def test_hops(network: dict[str, Any], pairs: dict[tuple[int, int], int]) -> None:
+    fabric = Fabric(machine(**network), 64)
+    for (a, b), hops in pairs.items():
+        assert fabric.route(a, b).hops == fabric.route(b, a).hops == hops, (a, b)
+        # 1 GB/s: a byte takes a nanosecond
+        assert fabric.deliver(0.0, a, b, 5000) == pytest.approx(10 + hops + 5)
+        fabric = Fabric(machine(**network), 64)
+
+
+def test_islands_have_a_network_of_their_own() -> None:
+    fabric = Fabric(machine(island={"size": 4, "latency": 2.0, "bandwidth": 100.0}), 8)
+    assert fabric.deliver(0.0, 0, 3, 100_000) == pytest.approx(2 + 1)
+    assert fabric.deliver(0.0, 0, 4, 100_000) == pytest.approx(10 + 1 + 100)
+
+
+def test_messages_take_a_link_in_turn() -> None:
+    fabric = Fabric(machine(), 8)
+    assert fabric.deliver(0.0, 0, 1, 5000) == pytest.approx(16)
+    assert fabric.deliver(0.0, 0, 2, 5000) == pytest.approx(21)  # behind the first, out of rank 0
+    assert fabric.deliver(0.0, 3, 4, 5000) == pytest.approx(16)
+    assert fabric.deliver(100.0, 0, 1, 5000) == pytest.approx(116)
+
+
+def test_a_wider_tree_has_room_for_more() -> None:
+    times = []
+    for taper in (1.0, 0.25):
+        fabric = Fabric(machine(topology="fat-tree", radix=4, taper=taper), 16)
+        times.append(max(fabric.deliver(0.0, rank, rank + 4, 8000) for rank in range(4)))
+    assert times[0] == pytest.approx(
+        10 + 3 + 8 + 3 * 2
+    )  # a quarter of the time of each on a link up
+    assert times[1] == pytest.approx(10 + 3 + 8 + 3 * 8)
+
+
+def chain() -> Graph:
+    """Rank 0 sends after 5 us; rank 1 has 2 us of local work, and 3 us after the message."""
+    graph = Graph()
+    first = graph.task("positions.send", 0, (HALO, HALO_STREAM), (0.0, 5.0))
+    local = graph.task("pairs.interior", 1, (LOCAL, SIDE), (0.0, 2.0))
+    last = graph.task("pairs.boundary", 1, (AWAITED, SIDE), (0.0, 3.0))
+    graph.sends[first].append(0)
+    for values, value in (
+        (graph.source, first),
+        (graph.sender, 0),
+        (graph.receiver, 1),
+        (graph.size, 1000),
+        (graph.user, last),
+    ):
+        values.append(value)
+    graph.kind.append("positions")
+    graph.missing[last] += 1
+    assert local != last
+    return graph
+
+
+@pytest.mark.parametrize("is_serial", [True, False])
+def test_a_step_by_hand(is_serial: bool) -> None:
+    step = Simulator(chain(), Fabric(machine(), 2), 2, is_serial).run([0.0, 0.0])
+    assert step.arrived == [pytest.approx(5 + 10 + 1 + 1)]
+    assert step.end == pytest.approx([5.0, 2.0, 20.0])
+    assert step.rank_end == pytest.approx([5.0, 20.0])
+
+
+def test_a_message_may_come_before_the_step() -> None:
+    for is_serial in (True, False):
+        step = Simulator(chain(), Fabric(machine(), 2), 2, is_serial).run([0.0, 50.0])
+        assert step.rank_end[1] == pytest.approx(55.0)
+
+
+def two_tasks() -> Graph:
+    """A long task on the side stream, and a short one on the main stream that is more urgent."""
+    graph = Graph()
+    graph.task("pairs.interior", 0, (LOCAL, SIDE), (1.0, 10.0))
+    graph.task("pme.spread", 0, (HALO, MAIN), (4.0, 2.0))
+    return graph
+
+
+def test_a_cpu_does_one_task_at_a_time_the_most_urgent_first() -> None:
+    step = Simulator(two_tasks(), Fabric(machine(), 1), 1, True).run([0.0])
+    assert step.begin == pytest.approx([6.0, 0.0])
+    assert step.end == pytest.approx([17.0, 6.0])
+
+
+def test_streams_share_a_gpu() -> None:
+    # Pairs work from 1 on, give way from 4 to 6, and have 7 us left then.
+    step = Simulator(two_tasks(), Fabric(machine(), 1), 1, False).run([0.0])
+    assert step.begin == pytest.approx([0.0, 0.0])
+    assert step.end == pytest.approx([13.0, 6.0])
+
+
+@pytest.fixture(scope="module")
+def water() -> Planner:
+    system, state = boxes.water_box((12, 8, 8))
+    nonbonded = quiltmd.Nonbonded(cutoff=0.7)
+    return Planner(system, state, nonbonded, quiltmd.VelocityVerlet(timestep=0.002), tile=(2, 1, 1))
+
+
+def test_one_rank_takes_the_sum_of_its_tasks(water: Planner) -> None:
+    costs = {"integrate": {"fixed": 7.0, "each": 100.0}, "planes": {"each": 3.0}}
+    (one,) = predict(water, machine(costs=costs), [1])
+    plan = water.plan(1)
+    atoms = 3 * 24 * 8 * 8
+    assert water.about["atoms"] == plan.ranks["atoms"].sum() == atoms
+    pairs = float((plan.ranks["interior_pairs"] + plan.ranks["boundary_pairs"]).sum())
+    work = 1e-3 * pairs + 7 + 0.1 * atoms + 3e-3 * np.prod(water.grid)
+    assert one.us_per_step == pytest.approx(work, rel=1e-6)
+    assert one.ns_per_day == pytest.approx(86.4e6 * 0.002 / work, rel=1e-6)
+    assert (one.efficiency, one.communication, one.messages) == (1.0, 0.0, 0.0)
+
+
+def test_ranks_share_the_work(water: Planner) -> None:
+    free = machine(latency=0.0, hop=0.0, bandwidth=1e9)
+    one, two = predict(water, free, [2, 1], "distributed")
+    share = max(water.plan(2).ranks["interior_pairs"] + water.plan(2).ranks["boundary_pairs"])
+    assert two.us_per_step == pytest.approx(1e-3 * share, rel=1e-6)
+    assert two.efficiency == pytest.approx(one.us_per_step / (2 * two.us_per_step))
+    slow = predict(water, machine(latency=1000.0), [2], "distributed")[0]
+    # charges, two transposes, potential: four messages one after the other
+    assert slow.us_per_step > two.us_per_step + 3500
+    assert slow.limiter.startswith("messages of PME")
+    assert slow.communication > 0.5
+
+
+def test_ranks_without_patches_are_told(water: Planner) -> None:
+    (many,) = predict(water, machine(), [1000])
+    assert many.idle_ranks == 1000 - water.about["patches"]
+    assert f"{many.idle_ranks} ranks have no patch" in many.limiter
+
+
+# us per step on one and on two H200, DHFR tiled: benchmarks/notes/several-gpus.md
+MEASURED = {
+    (1, 1, 1): (46.5, 51.3),
+    (2, 2, 1): (118.5, 94.2),
+    (4, 4, 1): (417.6, 274.5),
+    (3, 3, 5): (1112.5, 679.4),
+}
+
+
+@pytest.mark.parametrize("tile", MEASURED)
+def test_gpus_as_measured(tile: tuple[int, int, int]) -> None:
+    system, state = quiltmd.load(*system_files("dhfr"), hydrogen_mass=3.0)
+    integrator = quiltmd.LangevinMiddle(timestep=0.004, seed=1)
+    planner = Planner(system, state, quiltmd.Nonbonded(), integrator, tile)
+    found = predict(planner, read_machine("h200-nvlink"), [1, 2])
+    for prediction, measured in zip(found, MEASURED[tile], strict=True):
+        assert prediction.us_per_step == pytest.approx(measured, rel=0.15)
+
+
+def test_machines_that_make_no_sense_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(quiltmd.QuiltError, match="no machine of these: cpu, h200-nvlink"):
+        read_machine("cray")
+    file = tmp_path / "machine.toml"
+    head = 'name = "x"\nexecution = "serial"\n[network]\nlatency = 1\nbandwidth = 1\n'
+    file.write_text(head)
+    with pytest.raises(quiltmd.QuiltError, match="costs"):
+        read_machine(str(file))
+    file.write_text(f"{head}[costs]\npairs = {{each = 1}}\nspreed = {{each = 1}}\n")
+    with pytest.raises(quiltmd.QuiltError, match="spreed"):
+        read_machine(str(file))
+    file.write_text(f"{head}[costs]\npairs = {{each = 1}}\n")
+    assert read_machine(str(file)).costs.pairs.each == 1
+
+
+def predicted(*words: Any) -> Any:
+    return CliRunner().invoke(app, ["predict", *map(str, words)])
+
+
+def test_from_the_command_line_with_a_profile(alanine: tuple[Path, Path], tmp_path: Path) -> None:
+    settings = {
+        "system": {"topology": alanine[0], "coordinates": alanine[1]},
+        "integrator": {"timestep": 0.001},
+        "run": {"steps": 4, "device": "cpu", "threads": 1},
+        "output": {"dir": tmp_path / "run", "profile": True},
+    }
+    runner.start(build_config(settings))
+    inputs = ["--topology", alanine[0], "--coordinates", alanine[1], "--timestep", 0.001]
+    ranks = ["--ranks", "1..4", "--machine", "cpu", "--profile", tmp_path / "run"]
+    done = predicted(*inputs, *ranks, "--json", "--plot", tmp_path / "scaling.svg")
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert [one["ranks"] for one in found["predictions"]] == [1, 2, 4]
+    assert (tmp_path / "scaling.svg").read_text().count("<svg") == 1
+    assert "--ranks" in str(predicted(*inputs, "--ranks", "4..1").exception)
+    assert "its patches differ" in str(predicted(*inputs, "--cutoff", 0.5, *ranks).exception)

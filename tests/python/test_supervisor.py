@@ -1,0 +1,352 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs that outlive their devices, and devices that are found to be wrong."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from boxes import water_box
+from fake_engine import FakeEngine
+from test_runner import same_results
+from test_workers import FORCES, INTEGRATOR, channel_of, short
+
+import quiltmd
+from quiltmd import QuiltError, QuiltWarning, Simulation, Workers
+from quiltmd.engine.injection import parse_injection
+from quiltmd.engine.places import Place, parse_device, parse_place
+from quiltmd.outputs.reporters import LogReporter, TrajectoryReporter
+from quiltmd.running import runner
+from quiltmd.workers import supervisor as module
+from quiltmd.workers.channel import LostError
+from quiltmd.workers.client import Connection, WorkerEngine
+from quiltmd.workers.digest import digest
+from quiltmd.workers.session import Session
+from quiltmd.workers.supervisor import Supervisor
+from quiltmd.workers.verdict import Verdict, judge
+
+SYSTEM, STATE = water_box((6, 6, 6))
+A, B, C = (Place("worker", "cpu"), Place("ssh", "cpu", "b"), Place("ssh", "cpu", "c"))
+pytestmark = pytest.mark.filterwarnings("ignore::quiltmd.QuiltWarning")
+
+
+class Crew:
+    """Toy engines behind the protocol of workers, in threads of this process."""
+
+    def __init__(self, spares: list[Place], places: list[Place], **settings: Any) -> None:
+        self.places, self.spares, self.settings = places, spares, Workers(**settings)
+        self.started: list[str] = []
+        self.faults: dict[str, Callable[[], list[str]]] = {}  # of a place, at each start
+        self.engine: type[FakeEngine] = FakeEngine
+
+    def factory(self, *settings: Any) -> Supervisor:
+        def start(place: Place) -> WorkerEngine:
+            self.started.append(str(place))
+            ours, theirs = socket.socketpair()
+            session = Session(channel_of(theirs), self.engine)
+            # It may hang, as it is asked to.
+            threading.Thread(target=session.serve, daemon=True).start()
+            connection = Connection(channel_of(ours), str(place), lambda: "")
+            engine = WorkerEngine(connection, *settings[:3], {"device": "cpu", "threads": 1})
+            if str(place) in self.faults:
+                engine.inject(self.faults[str(place)]())
+            return engine
+
+        self.supervisor = Supervisor(self.places, self.spares, start, self.settings)
+        return self.supervisor
+
+    def simulation(self) -> Simulation:
+        return Simulation(SYSTEM, STATE, FORCES, INTEGRATOR, device="cpu", engine=self.factory)
+
+    def told(self) -> list[str]:
+        return [event.text for event in self.supervisor.events]
+
+
+def plain() -> Simulation:
+    return Simulation(SYSTEM, STATE, FORCES, INTEGRATOR, device="cpu", engine=FakeEngine)
+
+
+def written(simulation: Simulation, folder: Path, stretches: list[int]) -> list[bytes]:
+    """The files of a run in some stretches, without the speed."""
+    folder.mkdir()
+    log = LogReporter(folder / "log.csv", 3)
+    frames = TrajectoryReporter(folder / "t.dcd", 4, simulation)
+    for steps in stretches:
+        simulation.run(steps, [log, frames])
+    log.close()
+    frames.close()
+    rows = [line.rpartition(b",")[0] for line in (folder / "log.csv").read_bytes().split(b"\n")]
+    return [b"\n".join(rows), (folder / "t.dcd").read_bytes()]
+
+
+@pytest.fixture
+def keeps_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_KEEP_EVERY", 0.0)
+    monkeypatch.setattr(module, "_KEEP_SHARE", 0)
+
+
+def test_a_lost_worker_leaves_no_trace_in_files(tmp_path: Path) -> None:
+    crew = Crew([B], [A], inject_fault=("drop@17",))
+    simulation = crew.simulation()
+    for one in (simulation, reference := plain()):
+        one.minimize(max_iterations=3)
+        one.draw_velocities(300, 1)
+        one.set_conditions(temperature=310.0)
+    assert written(simulation, tmp_path / "a", [10, 30]) == written(
+        reference, tmp_path / "b", [10, 30]
+    )
+    assert quiltmd.digest(simulation.state()) == quiltmd.digest(reference.state())
+    assert crew.started == [str(A), str(B)]
+    assert [text.split("; ")[1] for text in crew.told()] == [f"going on with {B} from step 0"]
+
+
+@pytest.mark.parametrize("faults", [15, pytest.param(200, marks=pytest.mark.slow)])
+def test_many_faults_in_a_row(faults: int, tmp_path: Path, keeps_often: None) -> None:
+    """Wherever connections are cut, nothing is lost and nothing is there twice."""
+    rng = np.random.default_rng(faults)
+    crew = Crew([B, C], [A])
+
+    def next_fault() -> list[str]:
+        now = 0 if len(crew.started) == 1 else crew.supervisor._crew.step
+        return [f"drop@{now + int(rng.integers(1, 25))}"]
+
+    crew.faults = {str(place): next_fault for place in (A, B, C)}
+    stretches = [25] * faults
+    assert written(crew.simulation(), tmp_path / "a", stretches) == written(
+        plain(), tmp_path / "b", stretches
+    )
+    assert len(crew.told()) >= faults
+
+
+@pytest.mark.parametrize("faults", [6, pytest.param(100, marks=pytest.mark.slow)])
+def test_compared_devices_that_are_lost_and_wrong(
+    faults: int, tmp_path: Path, keeps_often: None
+) -> None:
+    """Connections cut, bits flipped, devices that hang, at random, of two that are compared."""
+    rng = np.random.default_rng(faults)
+    crew = Crew([C], [A, B], patience=0.3)
+
+    def next_fault() -> list[str]:
+        now = 0 if len(crew.started) < 3 else crew.supervisor._crew.step
+        kind = ("drop", "flip", "drop", "hang")[int(rng.integers(0, 4))]
+        bit = f":velocities:{64 * int(rng.integers(0, 1900)) + 40}" if kind == "flip" else ""
+        return [f"{kind}@{now + int(rng.integers(5, 40))}:0{bit}"]
+
+    crew.faults = {str(place): next_fault for place in (A, B, C)}
+    stretches = [25] * faults
+    reference = written(plain(), tmp_path / "b", stretches)
+    assert written(crew.simulation(), tmp_path / "a", stretches) == reference
+    assert len(crew.told()) >= faults
+
+
+def test_frames_under_way_are_captured_again(keeps_often: None) -> None:
+    """Their reader waits while others take over, whoever notices first."""
+    crew = Crew([A, A], [A])
+    simulation = crew.simulation()
+    reference = plain()
+    for _ in range(3):
+        simulation.run(5)
+        reference.run(5)
+        frame = simulation._engine.capture(state=True, energies=True)
+        crew.supervisor._crew.members[0].engine.close()  # perhaps before the frame has arrived
+        read: list[Any] = []
+        reader = threading.Thread(
+            target=lambda into, of: into.append(of.state()), args=(read, frame)
+        )
+        reader.start()
+        reader.join(20)
+        assert np.array_equal(read[0]["velocities"], reference.state().velocities)
+        assert frame.energies()["potential"] == reference.energies()["potential"]
+    simulation.run(3)
+    reference.run(3)
+    assert quiltmd.digest(simulation.state()) == quiltmd.digest(reference.state())
+
+
+def test_a_device_that_hangs_is_given_up() -> None:
+    crew = Crew([B], [A], inject_fault=("hang@30",), patience=0.5)
+    simulation = crew.simulation()
+    simulation.run(20)
+    simulation.run(20)
+    assert [f"the device of {A} hangs" in text for text in crew.told()] == [True]
+    assert simulation.step == 40
+
+
+def test_a_step_that_no_device_survives_ends_the_run() -> None:
+    crew = Crew([B], [A], inject_fault=())
+    crew.faults = {str(place): lambda: ["drop@12"] for place in (A, B)}
+    simulation = crew.simulation()
+    simulation.run(10)
+    with pytest.raises(LostError, match=r"after 5 faults the run gets no further"):
+        simulation.run(10)
+    assert crew.started == [str(A), str(B)] * 2 + [str(A)]
+
+
+def test_a_blow_up_is_the_simulations_own() -> None:
+    crew = Crew([B], [A, B])
+    crew.engine = type("Exploding", (FakeEngine,), {"explode_at": 7})
+    simulation = crew.simulation()
+    with pytest.raises(quiltmd.SimulationError, match=r"^step 7: "):
+        simulation.run(20)
+    assert not crew.told()
+
+
+def test_a_spare_of_another_architecture_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    crew = Crew([B], [A], inject_fault=("drop@5",))
+    simulation = crew.simulation()
+    monkeypatch.setattr("quiltmd.workers.session.architecture_of", lambda device: "cpu two")
+    with pytest.raises(LostError, match="connection has ended"):
+        simulation.run(10)
+    assert any("another architecture (cpu two)" in text for text in crew.told())
+
+
+# ---- devices that are wrong
+
+
+@pytest.mark.parametrize("buffer", ["positions", "velocities", "list_positions"])
+def test_a_flip_is_found_and_mended(buffer: str, tmp_path: Path) -> None:
+    """In each array, of either device, and at any bit that leaves the number finite."""
+    rng = np.random.default_rng(5)
+    reference = written(plain(), tmp_path / "reference", [12, 12])
+    for device in (0, 1):
+        bit = 64 * int(rng.integers(0, 3 * SYSTEM.atoms)) + int(rng.integers(0, 52))
+        crew = Crew([], [A, B], inject_fault=(f"flip@8:{device}:{buffer}:{bit}",))
+        out = tmp_path / f"{device}"
+        assert written(crew.simulation(), out, [12, 12]) == reference
+        culprit = (A, B)[device]
+        assert crew.told() == [
+            f"a transient error of {culprit}; all agree when the steps are repeated"
+        ]
+
+
+def test_without_comparison_a_flip_is_not_found(tmp_path: Path) -> None:
+    """What the test above finds is there."""
+    crew = Crew([B], [A], inject_fault=("flip@13:0:velocities:51",))
+    reference = written(plain(), tmp_path / "reference", [12, 12])
+    assert written(crew.simulation(), tmp_path / "out", [12, 12]) != reference
+
+
+def test_a_third_device_decides_between_two_that_repeat_themselves() -> None:
+    crew = Crew([C], [A, B], inject_fault=("always-flip@3:1:positions:9",))
+    simulation, reference = crew.simulation(), plain()
+    for one in (simulation, reference):
+        one.run(10)
+    assert quiltmd.digest(simulation.state()) == quiltmd.digest(reference.state())
+    assert crew.told() == [f"{B} is outvoted, and is not used any more"]
+    assert [member.place for member in crew.supervisor._crew.members] == [A, C]
+
+
+def test_without_a_third_device_both_are_named() -> None:
+    crew = Crew([], [A, B], inject_fault=("always-flip@3:1:positions:9",))
+    simulation = crew.simulation()
+    with pytest.raises(QuiltError, match=rf"{A} and {B} came to different states between steps 0"):
+        simulation.run(10)
+
+
+def test_of_two_devices_one_may_be_lost() -> None:
+    crew = Crew([], [A, B], inject_fault=("drop@5:0",))
+    simulation, reference = crew.simulation(), plain()
+    for one in (simulation, reference):
+        one.run(10)
+    assert quiltmd.digest(simulation.state()) == quiltmd.digest(reference.state())
+    assert [f"going on with {B} alone" in text for text in crew.told()] == [True]
+
+
+def test_one_device_verifies_itself(tmp_path: Path) -> None:
+    """A flip in a piece that is done twice is found, one in another piece is not."""
+    reference = written(plain(), tmp_path / "reference", [12, 12])
+    for verify, step, found in ((1, 13, 1), (2, 15, 1), (2, 13, 0)):
+        crew = Crew([], [A], inject_fault=(f"flip@{step}:0:velocities:115",), verify=verify)
+        files = written(crew.simulation(), tmp_path / f"{verify}-{step}", [12, 12])
+        assert (files == reference) == bool(found)
+        assert len(crew.told()) == found
+
+
+@pytest.mark.parametrize(
+    ("first", "again", "verdict"),
+    [
+        ("ab", "aa", Verdict("transient", (1,))),
+        ("ab", "bb", Verdict("transient", (0,))),
+        ("ab", "cc", Verdict("transient", (0, 1))),
+        ("ab", "ac", Verdict("unsteady", (1,))),
+        ("ab", "ab", Verdict("undecided", ())),
+        ("ab", "cd", Verdict("undecided", (0, 1))),
+        ("aab", "aab", Verdict("outvoted", (2,))),
+        ("abb", "cbb", Verdict("unsteady", (0,))),
+        ("abc", "abc", Verdict("undecided", ())),
+    ],
+)
+def test_verdicts(first: str, again: str, verdict: Verdict) -> None:
+    assert judge(list(first), list(again)) == verdict
+
+
+def test_a_digest_tells_states_apart() -> None:
+    """Any bit, any two words that have changed places, any number."""
+    rng = np.random.default_rng(2)
+    state = {"step": 3, "positions": rng.normal(size=(50, 3)), "list_positions": None}
+    found = {digest(state)}
+    for bit in range(0, 64 * 150, 7):
+        other = state["positions"].copy()
+        other.reshape(-1).view(np.uint8)[bit // 8] ^= np.uint8(1 << bit % 8)
+        found.add(digest({**state, "positions": other}))
+    for atom in range(1, 50):
+        other = state["positions"].copy()
+        other[[0, atom]] = other[[atom, 0]]
+        found.add(digest({**state, "positions": other}))
+    signs = state["positions"].copy()
+    signs[:2] *= -1
+    found.add(digest({**state, "positions": signs}))
+    found |= {digest({**state, "step": 4}), digest({**state, "list_positions": np.zeros((1, 3))})}
+    assert len(found) == 1 + len(range(0, 64 * 150, 7)) + 49 + 1 + 2
+    assert digest({**state, "positions": state["positions"].copy()}) in found
+
+
+# ---- names, and real processes
+
+
+def test_names_of_several() -> None:
+    found = parse_device("redundant:cuda:0,1,ssh:b/cuda:0,remote:c:1/cpu")
+    assert found == [parse_place(name) for name in ("cuda:0,1", "ssh:b/cuda:0", "remote:c:1/cpu")]
+    for name in ("redundant:", "redundant:cpu", "redundant:cpu,cpu,cpu,cpu", "redundant:cpu,gpu"):
+        with pytest.raises(QuiltError):
+            quiltmd.Execution(name)
+
+
+@pytest.mark.parametrize(
+    "text", ["kill", "kill@", "flip@3", "kill@3:0:positions:3", "flip@3:a:b:1"]
+)
+def test_faults_that_are_none(text: str) -> None:
+    with pytest.raises(QuiltError, match="no fault to inject"):
+        Workers(inject_fault=(text,))
+    assert parse_injection("flip@3:1:positions:7").device == 1
+
+
+@pytest.mark.parametrize(
+    ("device", "settings", "said"),
+    [
+        ("cpu", {"spares": ["cpu"], "inject_fault": ["kill@11"]}, "killed by SIGKILL"),
+        (
+            "cpu",
+            {"spares": ["cpu"], "inject_fault": ["stop@9"], "silence": 3.0},
+            "nothing was heard",
+        ),
+        ("redundant:cpu,cpu", {"inject_fault": ["flip@9:1:velocities:70"]}, "a transient error"),
+    ],
+)
+def test_runs_of_real_devices(
+    alanine: tuple[Path, Path], tmp_path: Path, device: str, settings: Any, said: str
+) -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        config = short(alanine, tmp_path / "out", device=device, steps=16)
+        runner.start(config.model_copy(update={"workers": Workers(**settings)}))
+    assert sum(said in str(one.message) for one in caught if one.category is QuiltWarning) == 1
+    runner.start(short(alanine, tmp_path / "reference", steps=16))
+    same_results(tmp_path / "out", tmp_path / "reference")
+    assert os.listdir(tmp_path / "out")

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One simulation on several workers: the bits of one process, whoever has which rank."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_runner import same_results
+from test_workers import comes_true, is_alive, short, water
+
+from quiltmd import QuiltError
+from quiltmd.running import runner
+from quiltmd.workers.access import ask_for_admission
+from quiltmd.workers.peers import Meeting
+from quiltmd.workers.team import Team
+
+TWO = "ranks:worker:cpu,worker:cpu"
+
+
+def processes_of(simulation: Any) -> list[int]:
+    return [connection.process for connection in simulation._engine._connections]
+
+
+def test_a_team_computes_what_one_process_does() -> None:
+    alone, team = water("cpu", ranks=2), water(TWO)
+    for simulation in (alone, team):
+        simulation.minimize(max_iterations=6)
+        simulation.draw_velocities(300, seed=2)
+        simulation.run(30)
+        simulation.set_conditions(temperature=310.0)
+        simulation.run(7)
+    a, b = alone.state(), team.state()
+    assert a.positions.tobytes() == b.positions.tobytes()
+    assert a.velocities.tobytes() == b.velocities.tobytes()
+    assert alone.energies() == team.energies()
+    assert alone.forces().tobytes() == team.forces().tobytes()
+    assert [row["patches"] for row in team.loads()] == [row["patches"] for row in alone.loads()]
+    processes = processes_of(team)
+    assert len(set(processes)) == 2
+    del team, simulation
+    assert comes_true(lambda: not any(is_alive(process) for process in processes))
+
+
+def test_files_are_those_of_one_process(alanine: tuple[Path, Path], tmp_path: Path) -> None:
+    runner.start(short(alanine, tmp_path / "alone"))
+    runner.start(short(alanine, tmp_path / "team", device=TWO))
+    same_results(tmp_path / "alone", tmp_path / "team")
+
+
+def test_a_minimisation_can_be_watched_and_stopped() -> None:
+    team = water(TWO)
+    seen: list[int] = []
+
+    def watch(iteration: int, energy: float, force: float) -> bool:
+        seen.append(iteration)
+        return len(seen) == 3
+
+    team.minimize(max_iterations=50, watch=watch)
+    assert seen == [0, 1, 2]
+    team.run(2)
+
+
+def test_a_worker_that_is_killed_is_named() -> None:
+    team: Any = water(TWO)
+    team.draw_velocities(300, seed=2)
+    team.run(2)
+    victim, other = processes_of(team)
+    threading.Timer(0.5, os.kill, (victim, signal.SIGKILL)).start()
+    with pytest.raises(QuiltError, match="worker:cpu is lost: its process was killed by SIGKILL"):
+        team.run(10**6)
+    team._engine.close()
+    assert comes_true(lambda: not is_alive(other))
+
+
+def test_only_who_knows_the_secret_gets_in() -> None:
+    secret = b"s" * 32
+    meetings = [Meeting(everywhere=False) for _ in range(2)]
+    addresses = [("127.0.0.1", meeting.port) for meeting in meetings]
+    found: dict[int, list[int]] = {}
+
+    def meet(rank: int) -> None:
+        found[rank] = meetings[rank].meet(rank, addresses, secret)
+
+    first = threading.Thread(target=meet, args=(0,))
+    first.start()
+    silent = [socket.create_connection(addresses[0]) for _ in range(20)]
+    for stranger in (b"t" * 32, None):
+        with socket.create_connection(addresses[0]) as connection:
+            if stranger is None:
+                connection.sendall(b"GET / HTTP/1.0\r\n\r\n" + bytes(100))
+            else:
+                with pytest.raises(QuiltError):
+                    ask_for_admission(connection, stranger)
+    meet(1)
+    first.join(30)
+    assert found[0][0] == found[1][1] == -1
+    with socket.socket(fileno=found[0][1]) as a, socket.socket(fileno=found[1][0]) as b:
+        a.sendall(b"hello")
+        assert b.recv(5) == b"hello"
+    for connection in silent:
+        connection.close()
+
+
+class Stub:
+    """A connection, or the engine of a worker."""
+
+    def __init__(self, name: str, architecture: str = "") -> None:
+        self.name, self.architecture = name, architecture
+        self.closed = False
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def test_devices_are_of_one_architecture() -> None:
+    connections: list[Any] = [Stub("ssh:a/cuda:0"), Stub("ssh:b/cuda:0")]
+    kinds = ["cuda 9.0", "cuda 8.0"]
+
+    def make(connection: Any, rank: int) -> Any:
+        return Stub(connection.name, kinds[rank])
+
+    with pytest.raises(QuiltError, match=r"ssh:a/cuda:0: cuda 9.0, ssh:b/cuda:0: cuda 8.0"):
+        Team(connections, make)
+    assert all(connection.closed for connection in connections)
+
+
+@pytest.mark.parametrize(
+    ("device", "more", "said"),
+    [
+        ("ranks:cuda:0,1", {}, "one device for each rank"),
+        (TWO, {"ranks": 3}, "lists 2 device"),
+        ("ranks:", {}, "no such device"),
+    ],
+)
+def test_what_cannot_be_is_refused(device: str, more: dict[str, Any], said: str) -> None:
+    with pytest.raises(QuiltError, match=said):
+        water(device, **more)

@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Waits, critical path, slack, verdict, events and page, of traces made by hand and of runs."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import boxes
+import pytest
+from command import quiltmd as command
+
+import quiltmd
+from quiltmd.analysis.critical_path import critical_path, slack
+from quiltmd.analysis.perfetto import events
+from quiltmd.analysis.timeline_page import kind_of, timeline_page
+from quiltmd.analysis.trace import Message, Span, Trace, make_trace
+from quiltmd.analysis.verdict import findings
+
+MAIN, SIDE, HALO = 0, 1, 2
+
+
+def by_hand() -> Trace:
+    """Rank 0 works 10 s, sends, works 2 s; rank 1 works 3 s, waits, and works 4 s after that."""
+    spans = [
+        Span(0, MAIN, "integrate", 0.0, 10.0),
+        Span(0, HALO, "positions.send", 10.0, 10.5),
+        Span(0, SIDE, "pairs.interior", 10.5, 12.5),
+        Span(1, MAIN, "integrate", 0.0, 3.0),
+        Span(1, MAIN, "wait", 3.0, 6.0),  # ended by a message that lets nothing run
+        Span(1, MAIN, "wait", 6.0, 11.0),
+        Span(1, SIDE, "pairs.boundary", 11.0, 15.0),
+    ]
+    messages = [
+        Message("sums", 0, 1, 8, 4.0, 6.0, 11.0),
+        Message("positions", 0, 1, 64, 10.25, 11.0, 11.0),
+    ]
+    return Trace("cpu", 0, 2, spans, messages)
+
+
+def test_waits_are_named_by_what_ended_them() -> None:
+    (wait,) = by_hand().waits
+    assert (wait.rank, wait.begin, wait.end) == (1, 3.0, 11.0)
+    assert wait.name == "wait for positions of rank 0"
+
+
+def test_a_wait_without_a_known_message_has_no_cause() -> None:
+    spans = [Span(0, 0, "a", 0, 1), Span(0, 0, "wait", 1, 2), Span(0, 0, "a", 2, 3)]
+    (wait,) = Trace("cpu", 0, 1, spans).waits
+    assert wait.message is None
+    assert wait.name == "wait"
+
+
+def test_the_critical_path_follows_messages_back() -> None:
+    path = critical_path(by_hand())
+    assert [(part.kind, part.name, part.rank, part.begin, part.end) for part in path] == [
+        ("task", "integrate", 0, 0.0, 10.0),
+        ("task", "positions.send", 0, 10.0, 10.25),
+        ("message", "positions", 1, 10.25, 11.0),
+        ("task", "pairs.boundary", 1, 11.0, 15.0),
+    ]
+
+
+def test_slack_is_what_others_could_be_later() -> None:
+    assert slack(by_hand()) == pytest.approx(
+        {
+            ("integrate", 0): 0.0,
+            ("positions.send", 0): 0.0,
+            ("pairs.interior", 0): 2.5,
+            ("integrate", 1): 8.0,
+            ("pairs.boundary", 1): 0.0,
+        }
+    )
+
+
+def test_streams_of_a_gpu_run_side_by_side() -> None:
+    spans = [
+        Span(0, MAIN, "spread_charges", 0.0, 2.0),
+        Span(0, SIDE, "pair_forces", 0.0, 7.0),
+        Span(0, MAIN, "gather_forces", 2.0, 3.0),
+        Span(0, MAIN, "langevin_middle", 7.5, 9.0),
+    ]
+    trace = Trace("cuda", 0, 1, spans)
+    assert [part.name for part in critical_path(trace)] == [
+        "pair_forces",
+        "between kernels",
+        "langevin_middle",
+    ]
+    assert trace.busy() == [pytest.approx(8.5)]
+    assert slack(trace) == {}
+    assert "pair_forces on rank 0" in " ".join(f.text for f in findings(trace))
+
+
+def test_what_holds_back_is_said_in_words() -> None:
+    texts = [finding.text for finding in findings(by_hand())]
+    expected = (
+        "Rank 1 waits 4,000,000 us of the 7,500,000 us of a step for positions of the halo, "
+        "from rank 0."
+    )
+    assert expected in texts
+    assert any("rank 0 works" in text for text in texts)
+
+
+def test_more_threads_than_cores_come_first() -> None:
+    trace = by_hand()
+    crowded = Trace("cpu", 0, 2, trace.spans, trace.messages, threads=8, cores=2)
+    assert findings(crowded)[0].text.startswith("The 2 ranks have 8 threads on 2 cores")
+
+
+def test_nothing_recorded_is_no_error() -> None:
+    nothing = Trace("cpu", 0, 0, [])
+    assert findings(nothing) == []
+    assert critical_path(nothing) == []
+    assert "Nothing was recorded" in timeline_page(nothing, "empty")
+
+
+def test_messages_are_arrows_in_trace_events() -> None:
+    found = events(by_hand())
+    arrows = [event for event in found if event.get("id") == 1]
+    assert [event["ph"] for event in arrows] == ["s", "f"]
+    start, end = arrows
+    assert (start["pid"], start["tid"], start["ts"]) == (0, HALO, 10.25e6)
+    assert (end["pid"], end["tid"], end["ts"]) == (1, SIDE, 11e6)
+    assert start["args"]["bytes"] == 64
+    waits = [event["name"] for event in found if event["name"].startswith("wait")]
+    assert waits == ["wait for positions of rank 0"]
+
+
+def test_every_task_has_a_kind() -> None:
+    names = {"pairs.interior": "pairs", "pme.charges.send": "pme", "integrate": "integrate"}
+    names |= {"forces.send": "messages", "lists.build": "rebuild", "terms": "bonded"}
+    names |= {"wait for sums of rank 2": "wait", "gather_forces": "pme", "redo": "other"}
+    assert {name: kind_of(name) for name in names} == names
+
+
+def test_a_page_needs_no_network_and_cannot_be_broken_out_of() -> None:
+    trace = by_hand()
+    evil = [*trace.spans, Span(0, 0, "</script><b>", 12.5, 13.0)]
+    page = timeline_page(Trace("cpu", 0, 2, evil, trace.messages), "<title> & co")
+    assert "&lt;title&gt; &amp; co" in page
+    assert page.count("</script>") == 1
+    assert not re.search(r"(src|href)\s*=|https?://|@import|url\(", page)
+
+
+@pytest.fixture(scope="module")
+def two_ranks() -> Trace:
+    """Ten steps of water on two ranks."""
+    system, state = boxes.water_box((14, 7, 7))
+    core = boxes.engine(system, state, ranks=2)
+    core.run(3)
+    core.start_profile()
+    core.run(10)
+    about = {"device": "cpu", "first_step": 3, "steps": 10}
+    spans = core.stop_profile()
+    return make_trace(about | {"loads": core.loads()}, spans, core.profiled_messages())
+
+
+def test_messages_of_a_run(two_ranks: Trace) -> None:
+    assert {m.name for m in two_ranks.messages} >= {"positions", "forces", "spectrum", "charges"}
+    for name in ("positions", "forces"):
+        found = [m for m in two_ranks.messages if m.name == name]
+        assert len(found) in range(10, 24), name  # a message a step, one direction or both
+    for m in two_ranks.messages:
+        assert m.sender != m.receiver
+        assert m.bytes > 0
+        assert m.bytes % 16 == 0
+        assert two_ranks.begin <= m.sent <= m.arrived <= m.used <= two_ranks.end
+    assert all(wait.message is not None for wait in two_ranks.waits)
+
+
+def test_loads_of_a_run(two_ranks: Trace) -> None:
+    loads = two_ranks.loads
+    assert sum(load["atoms"] for load in loads) == 3 * 14 * 7 * 7
+    assert all(load["list_entries"] > 0 for load in loads)
+    assert sum(load["computes"] for load in loads) == sum(load["patches"] for load in loads)
+
+
+def test_the_path_of_a_run_is_as_long_as_the_run(two_ranks: Trace) -> None:
+    path = critical_path(two_ranks)
+    length = two_ranks.end - path[0].begin
+    assert sum(part.seconds for part in path) == pytest.approx(length, rel=1e-6)
+    assert length > 0.9 * two_ranks.seconds  # the thread of a rank may begin later
+    spare = slack(two_ranks)
+    assert all(value >= 0 for value in spare.values())
+
+
+def test_quiltmd_profile_leaves_the_run_alone(alanine: tuple[Path, Path], tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    done = command(
+        "run", "--topology", alanine[0], "--coordinates", alanine[1], "--device", "cpu",
+        "--steps", 4, "--threads", 1, "--timestep", 0.001, "--seed", 1, "--out", run,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    before = {path.name: path.read_bytes() for path in run.iterdir()}
+    done = command("profile", run, "--steps", 6, "--ranks", 2)
+    assert done.returncode == 0, done.stderr
+    assert Path(done.stdout.strip()) == run / "timeline.html"
+    after = {path.name: path.read_bytes() for path in run.iterdir()}
+    assert {name: after[name] for name in before} == before
+    assert set(after) - set(before) == {"timeline.html", "timeline.json", "profile.csv"}
+    document: dict[str, Any] = json.loads(after["timeline.json"])
+    assert document["otherData"]["steps"] == 6
+    assert {event["pid"] for event in document["traceEvents"]} == {0, 1}
+    done = command("profile", tmp_path / "nothing")
+    assert done.returncode == 1
+    assert "nothing" in done.stderr
+
+
+def test_a_profiled_simulation_tells_of_messages() -> None:
+    system, state = boxes.water_box((7, 7, 7))
+    simulation = quiltmd.Simulation(system, state, device="cpu")
+    assert simulation.profiled_messages() == []
+    assert len(simulation.loads()) == 1

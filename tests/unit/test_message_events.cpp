@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a profile tells of messages: three ranks as threads, one of them slow. With an argument the
+// profile is printed as JSON, for tests of what is made of it.
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "check.h"
+#include "device/null/null_device.h"
+#include "schedule/executor.h"
+#include "transport/local/local_transport.h"
+
+using namespace quiltmd;
+
+namespace {
+
+constexpr int kRanks = 3, kSlow = 1, kSteps = 20;
+constexpr auto kWork = std::chrono::milliseconds(3);
+constexpr int kSlowness = 4;
+
+void work(int rank) { std::this_thread::sleep_for(kWork * (rank == kSlow ? kSlowness : 1)); }
+
+struct Profile {
+  std::vector<Span> spans;
+  std::vector<MessageEvent> events;
+};
+
+// A step: positions to all others, work, positions of all others, more work.
+Profile run_rank(int rank, Transport& transport) {
+  NullDevice device;
+  Executor executor(rank, kRanks, device, transport);
+  Schedule s({Edge::kPositions});
+  std::vector<TaskId> received;
+  for (int peer = 0; peer < kRanks; ++peer) {
+    if (peer == rank) continue;
+    s.add({"positions.send",
+           Priority::kHalo,
+           Stream::kHalo,
+           {},
+           [](Post&) {},
+           {},
+           {{Edge::kPositions, peer, 2}}});
+  }
+  s.add({"pairs.interior", Priority::kLocal, Stream::kSide, {}, [rank](Post&) { work(rank); }});
+  for (int peer = 0; peer < kRanks; ++peer)
+    if (peer != rank)
+      received.push_back(s.add({"positions.receive",
+                                Priority::kHalo,
+                                Stream::kHalo,
+                                {},
+                                [](Post&) {},
+                                {{Edge::kPositions, peer, 2}}}));
+  s.add({"pairs.boundary", Priority::kAwaited, Stream::kSide, received,
+         [rank](Post&) { work(rank); }});
+  executor.connect({&s});
+  executor.start_spans();
+  for (int step = 0; step < kSteps; ++step) executor.run(s);
+  Profile profile;
+  profile.spans = executor.take_spans();
+  profile.events = executor.take_events();
+  executor.run(s);  // is not watched
+  CHECK(executor.take_spans().empty() && executor.take_events().empty());
+  return profile;
+}
+
+std::vector<Profile> run_ranks() {
+  const auto ends = make_local_transport(kRanks);
+  std::vector<Profile> profiles(kRanks);
+  std::vector<std::thread> threads;
+  for (int r = 0; r < kRanks; ++r) {
+    const auto i = static_cast<size_t>(r);
+    threads.emplace_back([&, i, r] { profiles[i] = run_rank(r, *ends[i]); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return profiles;
+}
+
+std::vector<MessageTimes> messages_of(const std::vector<Profile>& profiles) {
+  std::vector<std::vector<MessageEvent>> events;
+  for (const Profile& profile : profiles) events.push_back(profile.events);
+  return join_events(events);
+}
+
+void messages_are_sent_then_arrive_then_are_used(const std::vector<Profile>& profiles) {
+  const auto messages = messages_of(profiles);
+  CHECK(messages.size() == static_cast<size_t>(kRanks * (kRanks - 1) * kSteps));
+  for (const MessageTimes& m : messages) {
+    CHECK(m.name == "positions" && m.from != m.to && m.bytes == 2 * sizeof(MessageWord));
+    CHECK(m.sent <= m.arrived && m.arrived <= m.used);
+    const auto is_inside = [](double time, const Span& span, const char* name) {
+      return span.name == name && span.begin <= time && time <= span.end;
+    };
+    const auto within = [&](int rank, double time, const char* name) {
+      for (const Span& span : profiles[static_cast<size_t>(rank)].spans)
+        if (is_inside(time, span, name)) return true;
+      return false;
+    };
+    CHECK(within(m.from, m.sent, "positions.send"));
+    CHECK(within(m.to, m.used, "positions.receive"));
+  }
+}
+
+void halves_of_messages_are_left_out() {
+  using Kind = MessageEvent::Kind;
+  const int edge = static_cast<int>(Edge::kForces);
+  const auto joined =
+      join_events({{{Kind::kSent, edge, 1, 0, 8, 1.0}, {Kind::kSent, edge, 1, 1, 8, 2.0}},
+                   {{Kind::kArrived, edge, 0, 0, 8, 3.0},
+                    {Kind::kUsed, edge, 0, 0, 8, 4.0},
+                    {Kind::kArrived, edge, 0, 1, 8, 5.0}}});
+  CHECK(joined.size() == 1 && joined[0].name == "forces");
+  CHECK(joined[0].sent == 1 && joined[0].arrived == 3 && joined[0].used == 4);
+}
+
+void print(const std::vector<Profile>& profiles) {
+  const char* comma = "";
+  std::printf("{\"steps\": %d, \"spans\": [", kSteps);
+  for (size_t r = 0; r < profiles.size(); ++r)
+    for (const Span& s : profiles[r].spans) {
+      std::printf(
+          "%s{\"rank\": %zu, \"stream\": %d, \"name\": \"%s\", \"begin\": %.9f, \"end\": %.9f}",
+          comma, r, static_cast<int>(s.stream), s.name.c_str(), s.begin, s.end);
+      comma = ", ";
+    }
+  comma = "";
+  std::printf("], \"messages\": [");
+  for (const MessageTimes& m : messages_of(profiles)) {
+    std::printf(
+        "%s{\"name\": \"%s\", \"from\": %d, \"to\": %d, \"bytes\": %zu, \"sent\": %.9f, "
+        "\"arrived\": %.9f, \"used\": %.9f}",
+        comma, m.name.c_str(), m.from, m.to, m.bytes, m.sent, m.arrived, m.used);
+    comma = ", ";
+  }
+  std::printf("]}\n");
+}
+
+}  // namespace
+
+int main(int arguments, char**) {
+  alarm(60);  // a message that never comes fails the test instead of blocking it
+  const auto profiles = run_ranks();
+  if (arguments > 1) {
+    print(profiles);
+    return 0;
+  }
+  return test::run_all({{"messages are sent, arrive, and are used",
+                         [&] { messages_are_sent_then_arrive_then_are_used(profiles); }},
+                        {"halves of messages are left out", halves_of_messages_are_left_out}});
+}

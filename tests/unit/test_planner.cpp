@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is planned for many ranks is what ranks would do: the messages of the schedules of runs, built
+// on `null` devices, for every rank; and plans for thousands of ranks are made in no time.
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <numeric>
+#include <tuple>
+#include <vector>
+
+#include "check.h"
+#include "device/null/null_device.h"
+#include "runtime/planner.h"
+#include "schedule/executor.h"
+#include "schedule/forces.h"
+#include "transport/local/local_transport.h"
+
+using namespace quiltmd;
+
+namespace {
+
+constexpr double kSide = 0.4;  // nm, of the cubes that single atoms are in
+
+System atoms_on_a_grid(int n, std::vector<Vec3d>& positions) {
+  System s;
+  for (int i = 0; i < n * n * n; ++i) {
+    s.masses.push_back(12);
+    s.charges.push_back(i % 2 ? 0.5 : -0.5);
+    s.lj_types.push_back(0);
+    positions.push_back(kSide * Vec3d{0.5 + i % n, 0.5 + i / n % n, 0.5 + i / n / n});
+  }
+  s.lj_type_count = 1;
+  s.pair_tables = {{1e-6}, {1e-3}};
+  return s;
+}
+
+struct Case {
+  System system;
+  std::vector<Vec3d> positions;
+  NonbondedSettings nonbonded;
+  IntegratorSettings integrator;
+  ListSettings lists;
+  Box box{};
+};
+
+Case make_case(int n, int grid, int away) {
+  Case c;
+  c.system = atoms_on_a_grid(n, c.positions);
+  c.nonbonded.pme = true;
+  c.nonbonded.alpha = 3;
+  c.nonbonded.grid = {grid, grid, grid};
+  c.integrator.integrator = {"velocity_verlet",
+                             {{"timestep", 0.002},
+                              {"long_range_every", int64_t{1}},
+                              {"remove_com_every", int64_t{0}},
+                              {"constraint_tolerance", 1e-6}}};
+  c.lists.away = away;
+  c.box.ax = c.box.by = c.box.cz = kSide * n;
+  return c;
+}
+
+Planner planner_of(const Case& c, Int3 tile = {1, 1, 1}) {
+  return Planner(c.system, c.nonbonded, c.integrator, c.lists, c.box, c.positions, tile);
+}
+
+using Row = std::tuple<int, int, int, int64_t>;  // edge, from, to, words
+
+// As the schedules of ranks with memory have them.
+std::vector<Row> scheduled(const Case& c, const Planner& planner, int ranks, MeshSharing mesh) {
+  const Setup& setup = planner.setup();
+  std::vector<double> atoms(static_cast<size_t>(setup.grid.size()), 0.0);
+  for (const Vec3d& x : c.positions) atoms[static_cast<size_t>(patch_of(setup.grid, x))] += 1;
+  RankView view;
+  view.ranks = ranks;
+  view.plans = plan_ranks(setup.grid, share_patches(setup.grid, atoms, ranks), atoms);
+  view.mesh = mesh;
+  std::vector<Row> rows;
+  for (int rank = 0; rank < ranks; ++rank) {
+    view.rank = rank;
+    NullDevice device;
+    RankMemory memory(setup, device);
+    memory.adopt(view);
+    const Schedule step =
+        force_schedule(memory, view, Clear::kYes, Reach::kAll, Energies::kSkip, Follows::kStep);
+    const Schedule rebuild = surround_schedule(memory, view);
+    for (const Schedule* schedule : {&step, &rebuild})
+      for (const Task& task : schedule->tasks())
+        for (const MessageEnd& m : task.sends)
+          if (m.words > 0)
+            rows.emplace_back(static_cast<int>(m.edge), rank, m.peer,
+                              static_cast<int64_t>(m.words));
+    const Schedule migrate = migrate_schedule(memory, view);
+    for (const Task& task : migrate.tasks())
+      for (const MessageEnd& m : task.sends)
+        CHECK(static_cast<int64_t>(m.words) == planner.plan(ranks, mesh).migrant_words);
+  }
+  std::sort(rows.begin(), rows.end());
+  return rows;
+}
+
+std::vector<Row> planned(const Planner& planner, int ranks, MeshSharing mesh) {
+  std::vector<Row> rows;
+  for (const PlannedMessage& m : planner.plan(ranks, mesh).messages)
+    rows.emplace_back(static_cast<int>(m.edge), m.from, m.to, m.words);
+  std::sort(rows.begin(), rows.end());
+  return rows;
+}
+
+void messages_are_those_of_schedules() {
+  for (const int away : {1, 2}) {
+    const Case c = make_case(12, 20, away);
+    const Planner planner = planner_of(c);
+    for (const MeshSharing mesh : {MeshSharing::kDistributed, MeshSharing::kReplicated})
+      for (const int ranks : {1, 2, 3, 13}) {
+        const auto found = planned(planner, ranks, mesh);
+        CHECK(found.empty() == (ranks == 1));
+        CHECK(found == scheduled(c, planner, ranks, mesh));
+      }
+  }
+}
+
+void work_is_shared_out_whole() {
+  const Case c = make_case(12, 20, 1);
+  const Planner planner = planner_of(c);
+  const auto pairs = [](const PlannedRank& r) { return r.interior_pairs + r.boundary_pairs; };
+  const double all = pairs(planner.plan(1, MeshSharing::kDistributed).ranks[0]);
+  const double reach = c.nonbonded.cutoff + planner.setup().lists.buffer;
+  const double density = 1 / (kSide * kSide * kSide);
+  CHECK_NEAR(all, 0.5 * 1728 * density * 4 / 3 * M_PI * reach * reach * reach, 0.02 * all);
+  for (const int ranks : {2, 7, 30}) {
+    double atoms = 0, sum = 0;
+    int planes = 0, lines = 0;
+    for (const PlannedRank& r : planner.plan(ranks, MeshSharing::kDistributed).ranks) {
+      atoms += r.atoms;
+      sum += pairs(r);
+      planes += r.planes;
+      lines += r.lines;
+    }
+    CHECK_NEAR(atoms, 1728, 1e-9);
+    CHECK_NEAR(sum, all, 1e-6 * all);
+    CHECK(planes == 20 && lines == 20);
+  }
+}
+
+// A tiled system is the system of all its tiles.
+void tiles_are_counted() {
+  const Case small = make_case(6, 20, 1), large = make_case(12, 20, 1);
+  Case tile = small;
+  tile.nonbonded = large.nonbonded;
+  const Planner tiled = planner_of(tile, {2, 2, 2}), whole = planner_of(large);
+  CHECK(tiled.atoms() == whole.atoms());
+  for (const int ranks : {2, 5})
+    CHECK(planned(tiled, ranks, MeshSharing::kDistributed) ==
+          planned(whole, ranks, MeshSharing::kDistributed));
+}
+
+// 3 million atoms on 1,024 ranks.
+void thousands_of_ranks_take_seconds() {
+  Case c = make_case(12, 200, 1);
+  const Planner planner = planner_of(c, {12, 12, 12});
+  const auto begin = std::chrono::steady_clock::now();
+  const StepForecast forecast = planner.plan(1024, MeshSharing::kDistributed);
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  CHECK(forecast.ranks.size() == 1024);
+  CHECK(took.count() < 60);
+}
+
+}  // namespace
+
+int main() {
+  return test::run_all({{"messages are those of schedules", messages_are_those_of_schedules},
+                        {"work is shared out whole", work_is_shared_out_whole},
+                        {"tiles are counted", tiles_are_counted},
+                        {"thousands of ranks take seconds", thousands_of_ranks_take_seconds}});
+}
