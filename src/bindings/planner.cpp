@@ -7,6 +7,7 @@
 #include "bindings/convert.h"
 #include "math/error.h"
 #include "runtime/planner.h"
+#include "schedule/grid_shares.h"
 #include "schedule/message_events.h"
 
 namespace nb = nanobind;
@@ -23,17 +24,13 @@ nb::object to_table(std::vector<T> values, size_t columns) {
       kept->data(), {kept->size() / columns, columns}, owner));
 }
 
-MeshSharing sharing_from(const std::string& name) {
-  if (name == "distributed") return MeshSharing::kDistributed;
-  if (name == "replicated") return MeshSharing::kReplicated;
-  throw Error("unknown way to share PME '" + name + "': choose distributed or replicated");
-}
-
 nb::dict plan(const Planner& planner, int ranks, const std::string& mesh) {
+  const auto sharing = mesh_sharing_named(mesh);
+  if (!sharing) throw Error("a plan is for PME distributed or replicated: choose one");
   StepForecast found;
   {
     nb::gil_scoped_release release;
-    found = planner.plan(ranks, sharing_from(mesh));
+    found = planner.plan(ranks, *sharing);
   }
   std::vector<double> rows;
   for (const PlannedRank& r : found.ranks)

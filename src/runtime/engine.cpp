@@ -13,6 +13,7 @@
 #include "math/error.h"
 #include "runtime/blame.h"
 #include "runtime/devices.h"
+#include "schedule/grid_shares.h"
 #include "transport/local/local_transport.h"
 #include "transport/stream/stream_transport.h"
 
@@ -149,11 +150,7 @@ void Engine::create_ranks() {
 
 // On GPUs a small grid takes longer to send to and fro than to transform.
 MeshSharing Engine::mesh_sharing() const {
-  if (run_.mesh == "distributed") return MeshSharing::kDistributed;
-  if (run_.mesh == "replicated") return MeshSharing::kReplicated;
-  if (run_.mesh != "auto")
-    throw Error("unknown way to share PME '" + run_.mesh +
-                "': choose auto, distributed or replicated");
+  if (const auto named = mesh_sharing_named(run_.mesh)) return *named;
   const Int3 n = nonbonded_.grid;
   const bool small = int64_t{n.x} * n.y * n.z * run_.ranks <= kReplicatedPoints;
   const bool gpus = !devices_.front()->capabilities().host_memory;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "decomposition/assignment.h"
+#include "schedule/grid_shares.h"
 #include "schedule/rank_memory.h"
 #include "schedule/schedule.h"
 
@@ -48,10 +49,10 @@ class Planner {
   int64_t atoms() const { return atoms_; }
 
  private:
-  std::vector<PlannedRank> ranks_of(const std::vector<RankPlan>& plans, MeshSharing mesh) const;
+  std::vector<PlannedRank> ranks_of(const std::vector<RankPlan>& plans) const;
   double pairs_of(int compute) const;
   void add_halo(const std::vector<RankPlan>& plans, StepForecast& forecast) const;
-  void add_mesh(const std::vector<RankPlan>& plans, MeshSharing mesh, StepForecast& forecast) const;
+  void add_mesh(const GridShares& shares, StepForecast& forecast) const;
 
   Setup setup_;  // its system is one tile
   int64_t atoms_, groups_;

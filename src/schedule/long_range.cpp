@@ -22,7 +22,11 @@ bool works_directly(const RankView& view) {
 class LongRange {
  public:
   LongRange(Schedule& schedule, RankMemory& memory, const RankView& view, Energies energies)
-      : s_(schedule), m_(memory), view_(view), shares_(memory, view), energies_(energies) {}
+      : s_(schedule),
+        m_(memory),
+        view_(view),
+        shares_(memory.setup, memory.mesh->grid, view.plans, view.mesh),
+        energies_(energies) {}
 
  protected:
   TaskId task(const char* name, std::vector<TaskId> after, std::function<void(Post&)> run,
@@ -32,9 +36,10 @@ class LongRange {
   }
 
   // Tasks that send a part of a grid, and that receive one with Op; none for parts without planes.
-  void send(const char* name, Edge edge, int peer, TaskId after, const GridPart& part,
-            const void* grid, std::vector<TaskId>* sent = nullptr) {
+  void send(const char* name, Edge edge, int peer, TaskId after, GridPart part, const void* grid,
+            std::vector<TaskId>* sent = nullptr) {
     if (part.plane_count == 0) return;
+    put_on_device(part);
     const auto words = static_cast<size_t>(part.words());
     const TaskId id =
         task(name, {after},
@@ -44,14 +49,19 @@ class LongRange {
     if (sent) sent->push_back(id);
   }
   template <class Op>
-  void receive(const char* name, Edge edge, int peer, std::vector<TaskId> after,
-               const GridPart& part, void* grid, std::vector<TaskId>& ready) {
+  void receive(const char* name, Edge edge, int peer, std::vector<TaskId> after, GridPart part,
+               void* grid, std::vector<TaskId>& ready) {
     if (part.plane_count == 0) return;
+    put_on_device(part);
     const auto words = static_cast<size_t>(part.words());
     ready.push_back(task(name, std::move(after),
                          [&device = m_.device, part, to = static_cast<uint32_t*>(grid), edge, peer](
                              Post& post) { device.launch(Op{part, to, post.inlet(edge, peer)}); },
                          {{edge, peer, words}}));
+  }
+
+  void put_on_device(GridPart& part) {
+    part.planes = m_.mesh->number_list({part.planes, part.planes + part.plane_count}).data();
   }
 
   // The charges of all ranks on the planes of this one.
@@ -265,7 +275,7 @@ void offer_grids(const RankMemory& memory, const RankView& view, Mailboxes& mail
 void join_grids(RankMemory& memory, const RankView& view, const Mailboxes& mailboxes) {
   if (!memory.mesh || !works_directly(view)) return;
   MeshMemory& mesh = *memory.mesh;
-  const GridShares shares(memory, view);
+  const GridShares shares(memory.setup, mesh.grid, view.plans, view.mesh);
   const SpectrumOf own{mesh.spectrum.data()};
   std::vector<SpectrumOf> lines(static_cast<size_t>(mesh.grid.ny), own);
   std::vector<SpectrumOf> planes(static_cast<size_t>(mesh.grid.nx), own);

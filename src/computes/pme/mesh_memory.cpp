@@ -4,15 +4,6 @@
 #include "computes/pme/setup.h"
 
 namespace quiltmd {
-namespace {
-
-Vec3d widths_of(const PatchGrid& grid) {
-  const Vec3d box = grid.box.widths();
-  return {box.x / grid.cells.x, box.y / grid.cells.y, box.z / grid.cells.z};
-}
-
-}  // namespace
-
 MeshMemory::MeshMemory(const SlotMemory& slots, Int3 points, int order, double alpha)
     : grid{points.x, points.y, points.z, order, {}, {}},
       slots_(slots),
@@ -27,8 +18,7 @@ MeshMemory::MeshMemory(const SlotMemory& slots, Int3 points, int order, double a
 }
 
 void MeshMemory::follow_grid() {
-  grid.cells = slots_.patch_grid.cells;
-  grid.widths = widths_of(slots_.patch_grid);
+  grid = pme_grid({grid.nx, grid.ny, grid.nz}, grid.order, slots_.patch_grid);
   box_.upload({box_on_mesh(slots_.patch_grid.box, {grid.nx, grid.ny, grid.nz})});
 }
 

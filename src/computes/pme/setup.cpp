@@ -55,6 +55,13 @@ std::vector<float> spline_moduli(int n, int order) {
   return {exact.begin(), exact.end()};
 }
 
+PmeGrid pme_grid(Int3 points, int order, const PatchGrid& patches) {
+  const Vec3d box = patches.box.widths();
+  const Int3 cells = patches.cells;
+  return {points.x, points.y, points.z,
+          order,    cells,    {box.x / cells.x, box.y / cells.y, box.z / cells.z}};
+}
+
 PlaneRange pme_plane_range(const PmeGrid& grid, int cell_x, double beyond) {
   const double cells = grid.cells.x;
   // The kernels work in single precision around patch centres: allow for its rounding.

@@ -7,6 +7,7 @@
 
 #include "computes/nonbonded_settings.h"
 #include "computes/pme/operations.h"
+#include "decomposition/patch_grid.h"
 
 namespace quiltmd {
 
@@ -14,6 +15,9 @@ namespace quiltmd {
 // the spline of odd order has no answer (m = n/2), the mean of its neighbours.
 std::vector<double> exact_spline_moduli(int n, int order);
 std::vector<float> spline_moduli(int n, int order);
+
+// The grid of so many points, on which the patches of a patch grid lie.
+PmeGrid pme_grid(Int3 points, int order, const PatchGrid& patches);
 
 // Planes first, first + 1, ..., first + count - 1 (modulo nx) of the grid.
 struct PlaneRange {
