@@ -79,15 +79,7 @@ class Run:
         self.place(state)
 
     def place(self, state: quiltmd.State) -> None:
-        self.engine.set_state(
-            state.step,
-            state.box,
-            state.positions,
-            state.velocities,
-            state.list_step,
-            state.list_positions,
-            state.patches,
-        )
+        self.engine.set_state(**state.arrays())
 
     def advance(self, *blocks: int) -> Run:
         for steps in blocks:

@@ -137,21 +137,8 @@ def engine(
             **process,
         },
     )
-    put(core, state)
+    core.set_state(**state.arrays())
     return core
-
-
-def put(core: Any, state: Any) -> None:
-    """Set an engine's state."""
-    core.set_state(
-        state.step,
-        state.box,
-        state.positions,
-        state.velocities,
-        state.list_step,
-        state.list_positions,
-        state.patches,
-    )
 
 
 def state_of(core: Any) -> Any:

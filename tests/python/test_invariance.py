@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from boxes import digest, engine, put, relative_rms, state_of, through_file, water_box
+from boxes import digest, engine, relative_rms, state_of, through_file, water_box
 
 import quiltmd
 from quiltmd import (
@@ -148,7 +148,7 @@ def test_stops_at_every_step_do_not_matter(
     core = engine(*peptide, integrator=integrator, **lists)
     for _ in range(STEPS):
         core.run(1)
-        put(core, state_of(core))
+        core.set_state(**core.state())
         core.energies()
     assert digest(core) == straight(integrator, lists)[0]
 

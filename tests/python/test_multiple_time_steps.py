@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from boxes import COULOMB, Array, engine, put, state_of, water_box
+from boxes import COULOMB, Array, engine, state_of, water_box
 from scipy.special import erf, erfc
 
 import quiltmd
@@ -127,7 +127,7 @@ def test_energies_and_forces_are_those_of_everything(water: tuple[Any, Any], ens
     )
     for _ in range(4):
         every_third.run(1)
-        put(every_step, state_of(every_third))
+        every_step.set_state(**every_third.state())
         assert (every_third.forces() == every_step.forces()).all()
         assert every_third.energies() == {
             **every_step.energies(),

@@ -105,7 +105,7 @@ def test_a_profile_changes_no_bit(water: Any) -> None:
 def test_a_new_state_ends_a_profile(water: Any) -> None:
     core = boxes.engine(*water)
     core.start_profile()
-    boxes.put(core, water[1])
+    core.set_state(**water[1].arrays())
     core.run(3)
     assert core.stop_profile() == []
 

@@ -81,6 +81,10 @@ class State:
             if value is not None or name == "velocities":
                 object.__setattr__(self, name, _vectors(name, value, len(positions)))
 
+    def arrays(self) -> dict[str, Any]:
+        """All attributes by name, as an engine's `set_state` takes them."""
+        return dict(vars(self))
+
     def __repr__(self) -> str:
         return f"<State: {len(self.positions)} atoms at step {self.step}>"
 

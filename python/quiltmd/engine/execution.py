@@ -70,6 +70,10 @@ class Execution:
     away: Literal[1, 2] = 1
     workers: Workers = Workers()
 
+    def settings(self) -> dict[str, Any]:
+        """All attributes by name, as `Simulation` takes them."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
     def warning(self) -> str | None:
         """What is odd about it: more ranks or threads than cores; None if nothing is."""
         ranks = self._rank_count()
@@ -90,7 +94,7 @@ class Execution:
         """
         ranks = self._rank_count()
         if self._is_in_workers():
-            own = {field.name: getattr(self, field.name) for field in fields(self)}
+            own = self.settings()
             workers = own.pop("workers")
             return {
                 "device": self.device,

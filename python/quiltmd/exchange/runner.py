@@ -136,7 +136,8 @@ def is_exchange(folder: Path) -> bool:
 def _exchange(
     config: ExchangeConfig, system: System, state: State | list[State], engine: EngineFactory
 ) -> ReplicaExchange:
-    section, run = config.exchange, config.run
+    section, execution = config.exchange, config.execution().settings()
+    del execution["device"]  # one of several
     return ReplicaExchange(
         system,
         state,
@@ -150,13 +151,8 @@ def _exchange(
         together=section.together,
         full_rows=section.full_rows,
         nonbonded=config.nonbonded,
-        ranks=run.ranks,
-        threads=run.threads,
-        balance=run.balance,
-        transport=run.transport,
-        mesh=run.mesh,
-        workers=config.workers,
         engine=engine,
+        **execution,
     )
 
 

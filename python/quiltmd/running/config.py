@@ -301,12 +301,6 @@ class RunSection(Section):
         default=None, gt=0, description="Stop with a checkpoint after so many hours."
     )
 
-    def execution(self) -> Execution:
-        """Where the simulation runs."""
-        return Execution(
-            self.device, self.ranks, self.threads, self.balance, self.transport, self.mesh
-        )
-
 
 class Config(Section):
     """A whole run."""
@@ -382,6 +376,19 @@ class Config(Section):
             f"trajectory.{section.file}": section.model_dump(exclude={"file"})
             for section in self.trajectory
         }
+
+    def execution(self) -> Execution:
+        """Where the simulation runs."""
+        run = self.run
+        return Execution(
+            run.device,
+            run.ranks,
+            run.threads,
+            run.balance,
+            run.transport,
+            run.mesh,
+            workers=self.workers,
+        )
 
     def physics(self, box: NDArray[np.float64]) -> dict[str, Any]:
         """Settings that decide the trajectory, as "section.key"; the same run must keep them.

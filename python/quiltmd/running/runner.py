@@ -236,7 +236,6 @@ def make_simulation(
     config: Config, system: System, state: State, engine: EngineFactory
 ) -> Simulation:
     """The simulation that a configuration describes, in this state."""
-    run = config.run
     return Simulation(
         system,
         state,
@@ -244,19 +243,13 @@ def make_simulation(
         config.integrator.build(config.thermostat),
         thermostat=config.thermostat.build(config.integrator),
         barostat=config.barostat.build(config.integrator),
-        device=run.device,
-        ranks=run.ranks,
-        threads=run.threads,
-        balance=run.balance,
-        transport=run.transport,
-        mesh=run.mesh,
-        workers=config.workers,
         engine=engine,
+        **config.execution().settings(),
     )
 
 
 def _introduce(config: Config, simulation: Simulation) -> None:
-    if warning := config.run.execution().warning():
+    if warning := config.execution().warning():
         warn(warning)
     names = dict.fromkeys(str(found["name"]) for found in simulation.describe()["devices"])
     integrator = config.integrator

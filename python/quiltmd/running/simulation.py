@@ -183,7 +183,7 @@ class Simulation(Readout):
             )
         heat = real_number("heat", heat)
         with self._changing() as engine:
-            _put(engine, state)
+            engine.set_state(**state.arrays())
             self._note(state.step, state.box)
             self._heat_before = 0.0
             self._heat_before = heat - self._fetch("heat")
@@ -327,7 +327,7 @@ class Simulation(Readout):
         now = self.checkpoint()
         with self._changing():
             engine = self._make(where)
-            _put(engine, now.state)
+            engine.set_state(**now.state.arrays())
             if self._conditions:
                 engine.set_conditions(self._conditions)
             self._engine, self._execution = engine, execution
@@ -554,18 +554,6 @@ def _made(
     where: dict[str, Any],
 ) -> Engine:
     return make(system.arrays(), nonbonded, dynamics, where)
-
-
-def _put(engine: Engine, state: State) -> None:
-    engine.set_state(
-        state.step,
-        state.box,
-        state.positions,
-        state.velocities,
-        state.list_step,
-        state.list_positions,
-        state.patches,
-    )
 
 
 def _needs(reporters: Sequence[Reporter]) -> set[Need]:
