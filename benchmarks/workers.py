@@ -135,7 +135,7 @@ def faults(times: int) -> dict[str, float]:
         warnings.simplefilter("ignore")
         for _ in range(times):
             simulation.run(2)
-            os.kill(supervisor._crew.members[0].engine._connection.process, signal.SIGKILL)
+            os.kill(supervisor._pool.workers[0].engine._connection.process, signal.SIGKILL)
             simulation.run(2)
             taken.append(supervisor.events[-1].seconds)
     return {"seconds": statistics.median(taken)}

@@ -391,7 +391,7 @@ def test_a_slow_network_changes_nothing_and_a_silent_one_is_noticed(serving: Ser
     assert proxy.passed > 100_000
     assert quiltmd.digest(here.state()) == quiltmd.digest(there.state())
     proxy.silence()
-    with pytest.warns(quiltmd.QuiltWarning, match=r"nothing was heard .* going on with worker:cpu"):
+    with pytest.warns(quiltmd.QuiltWarning, match=r"nothing was heard .* continuing on worker:cpu"):
         there.run(5)
     here.run(5)
     assert quiltmd.digest(here.state()) == quiltmd.digest(there.state())

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from boxes import water_box
-from fake_engine import FakeEngine
+from fake_engine import FakeEngine, FakeFrame
 from test_runner import same_results
 from test_workers import FORCES, INTEGRATOR, channel_of, short
 
@@ -27,17 +27,17 @@ from quiltmd.running import runner
 from quiltmd.workers import supervisor as module
 from quiltmd.workers.channel import LostError
 from quiltmd.workers.client import Connection, WorkerEngine
+from quiltmd.workers.diagnosis import Diagnosis, diagnose
 from quiltmd.workers.digest import digest
 from quiltmd.workers.session import Session
 from quiltmd.workers.supervisor import Supervisor
-from quiltmd.workers.verdict import Verdict, judge
 
 SYSTEM, STATE = water_box((6, 6, 6))
 A, B, C = (Place("worker", "cpu"), Place("ssh", "cpu", "b"), Place("ssh", "cpu", "c"))
 pytestmark = pytest.mark.filterwarnings("ignore::quiltmd.QuiltWarning")
 
 
-class Crew:
+class FakeWorkers:
     """Toy engines behind the protocol of workers, in threads of this process."""
 
     def __init__(self, spares: list[Place], places: list[Place], **settings: Any) -> None:
@@ -54,7 +54,8 @@ class Crew:
             # It may hang, as it is asked to.
             threading.Thread(target=session.serve, daemon=True).start()
             connection = Connection(channel_of(ours), str(place), lambda: "")
-            engine = WorkerEngine(connection, *settings[:3], {"device": "cpu", "threads": 1})
+            execution = {"device": "cpu", "threads": 1}
+            engine = WorkerEngine(connection, *settings[:3], execution, self.settings.patience)
             if str(place) in self.faults:
                 engine.inject(self.faults[str(place)]())
             return engine
@@ -87,14 +88,14 @@ def written(simulation: Simulation, folder: Path, stretches: list[int]) -> list[
 
 
 @pytest.fixture
-def keeps_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_KEEP_EVERY", 0.0)
-    monkeypatch.setattr(module, "_KEEP_SHARE", 0)
+def saves_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_SAVE_EVERY", 0.0)
+    monkeypatch.setattr(module, "_SAVE_SHARE", 0)
 
 
 def test_a_lost_worker_leaves_no_trace_in_files(tmp_path: Path) -> None:
-    crew = Crew([B], [A], inject_fault=("drop@17",))
-    simulation = crew.simulation()
+    workers = FakeWorkers([B], [A], inject_fault=("drop@17",))
+    simulation = workers.simulation()
     for one in (simulation, reference := plain()):
         one.minimize(max_iterations=3)
         one.draw_velocities(300, 1)
@@ -103,59 +104,59 @@ def test_a_lost_worker_leaves_no_trace_in_files(tmp_path: Path) -> None:
         reference, tmp_path / "b", [10, 30]
     )
     assert quiltmd.digest(simulation.state()) == quiltmd.digest(reference.state())
-    assert crew.started == [str(A), str(B)]
-    assert [text.split("; ")[1] for text in crew.told()] == [f"going on with {B} from step 0"]
+    assert workers.started == [str(A), str(B)]
+    assert [text.split("; ")[1] for text in workers.told()] == [f"continuing on {B} from step 0"]
 
 
 @pytest.mark.parametrize("faults", [15, pytest.param(200, marks=pytest.mark.slow)])
-def test_many_faults_in_a_row(faults: int, tmp_path: Path, keeps_often: None) -> None:
+def test_many_faults_in_a_row(faults: int, tmp_path: Path, saves_often: None) -> None:
     """Wherever connections are cut, nothing is lost and nothing is there twice."""
     rng = np.random.default_rng(faults)
-    crew = Crew([B, C], [A])
+    workers = FakeWorkers([B, C], [A])
 
     def next_fault() -> list[str]:
-        now = 0 if len(crew.started) == 1 else crew.supervisor._crew.step
+        now = 0 if len(workers.started) == 1 else workers.supervisor._pool.step
         return [f"drop@{now + int(rng.integers(1, 25))}"]
 
-    crew.faults = {str(place): next_fault for place in (A, B, C)}
+    workers.faults = {str(place): next_fault for place in (A, B, C)}
     stretches = [25] * faults
-    assert written(crew.simulation(), tmp_path / "a", stretches) == written(
+    assert written(workers.simulation(), tmp_path / "a", stretches) == written(
         plain(), tmp_path / "b", stretches
     )
-    assert len(crew.told()) >= faults
+    assert len(workers.told()) >= faults
 
 
 @pytest.mark.parametrize("faults", [6, pytest.param(100, marks=pytest.mark.slow)])
 def test_compared_devices_that_are_lost_and_wrong(
-    faults: int, tmp_path: Path, keeps_often: None
+    faults: int, tmp_path: Path, saves_often: None
 ) -> None:
     """Connections cut, bits flipped, devices that hang, at random, of two that are compared."""
     rng = np.random.default_rng(faults)
-    crew = Crew([C], [A, B], patience=0.3)
+    workers = FakeWorkers([C], [A, B], patience=0.3)
 
     def next_fault() -> list[str]:
-        now = 0 if len(crew.started) < 3 else crew.supervisor._crew.step
+        now = 0 if len(workers.started) < 3 else workers.supervisor._pool.step
         kind = ("drop", "flip", "drop", "hang")[int(rng.integers(0, 4))]
         bit = f":velocities:{64 * int(rng.integers(0, 1900)) + 40}" if kind == "flip" else ""
         return [f"{kind}@{now + int(rng.integers(5, 40))}:0{bit}"]
 
-    crew.faults = {str(place): next_fault for place in (A, B, C)}
+    workers.faults = {str(place): next_fault for place in (A, B, C)}
     stretches = [25] * faults
     reference = written(plain(), tmp_path / "b", stretches)
-    assert written(crew.simulation(), tmp_path / "a", stretches) == reference
-    assert len(crew.told()) >= faults
+    assert written(workers.simulation(), tmp_path / "a", stretches) == reference
+    assert len(workers.told()) >= faults
 
 
-def test_frames_under_way_are_captured_again(keeps_often: None) -> None:
+def test_frames_under_way_are_captured_again(saves_often: None) -> None:
     """Their reader waits while others take over, whoever notices first."""
-    crew = Crew([A, A], [A])
-    simulation = crew.simulation()
+    workers = FakeWorkers([A, A], [A])
+    simulation = workers.simulation()
     reference = plain()
     for _ in range(3):
         simulation.run(5)
         reference.run(5)
         frame = simulation._engine.capture(state=True, energies=True)
-        crew.supervisor._crew.members[0].engine.close()  # perhaps before the frame has arrived
+        workers.supervisor._pool.workers[0].engine.close()  # perhaps before the frame has arrived
         read: list[Any] = []
         reader = threading.Thread(
             target=lambda into, of: into.append(of.state()), args=(read, frame)
@@ -170,40 +171,92 @@ def test_frames_under_way_are_captured_again(keeps_often: None) -> None:
 
 
 def test_a_device_that_hangs_is_given_up() -> None:
-    crew = Crew([B], [A], inject_fault=("hang@30",), patience=0.5)
-    simulation = crew.simulation()
+    workers = FakeWorkers([B], [A], inject_fault=("hang@30",), patience=0.5)
+    simulation = workers.simulation()
     simulation.run(20)
     simulation.run(20)
-    assert [f"the device of {A} hangs" in text for text in crew.told()] == [True]
+    assert [f"the device of {A} hangs" in text for text in workers.told()] == [True]
     assert simulation.step == 40
 
 
+@pytest.mark.parametrize("wanted", ["energies", "state"])  # state: for a digest
+def test_a_hang_between_runs_is_noticed(wanted: str) -> None:
+    hangs = [True]
+
+    class Hanging(FakeEngine):
+        def capture(self, **contents: bool) -> FakeFrame:
+            if self._step > 0 and contents.get(wanted) and hangs and hangs.pop():
+                threading.Event().wait()
+            return super().capture(**contents)
+
+    workers = FakeWorkers([C], [A, B], patience=0.5)
+    workers.engine = Hanging
+    simulation, reference = workers.simulation(), plain()
+    for one in (simulation, reference):
+        one.run(10)
+    assert simulation.energies() == reference.energies()
+    assert ["hangs; continuing on" in text for text in workers.told()] == [True]
+
+
+def test_a_worker_that_is_lost_at_its_start_is_replaced() -> None:
+    def lost() -> list[str]:
+        raise LostError("the worker is lost")
+
+    workers = FakeWorkers([B], [A])
+    workers.faults = {str(A): lost}
+    simulation = workers.simulation()
+    simulation.run(10)
+    assert workers.told() == [f"the worker is lost; starting on {B}"]
+    workers.spares = []
+    with pytest.raises(LostError, match="the worker is lost"):
+        workers.simulation()
+
+
+def test_a_spare_that_was_refused_is_tried_again() -> None:
+    refusals = [QuiltError("it cannot be reached")]
+
+    def refused_once() -> list[str]:
+        if refusals:
+            raise refusals.pop()
+        return []
+
+    workers = FakeWorkers([B, C], [A], inject_fault=("drop@5",))
+    workers.faults = {str(B): refused_once, str(C): lambda: ["drop@15"]}
+    simulation = workers.simulation()
+    for _ in range(4):
+        simulation.run(5)
+    assert workers.started == [str(A), str(B), str(C), str(A)]
+    simulation._engine._pool.workers[0].engine.close()
+    simulation.run(5)
+    assert workers.started[-1] == str(B)
+
+
 def test_a_step_that_no_device_survives_ends_the_run() -> None:
-    crew = Crew([B], [A], inject_fault=())
-    crew.faults = {str(place): lambda: ["drop@12"] for place in (A, B)}
-    simulation = crew.simulation()
+    workers = FakeWorkers([B], [A], inject_fault=())
+    workers.faults = {str(place): lambda: ["drop@12"] for place in (A, B)}
+    simulation = workers.simulation()
     simulation.run(10)
     with pytest.raises(LostError, match=r"after 5 faults the run gets no further"):
         simulation.run(10)
-    assert crew.started == [str(A), str(B)] * 2 + [str(A)]
+    assert workers.started == [str(A), str(B)] * 2 + [str(A)]
 
 
 def test_a_blow_up_is_the_simulations_own() -> None:
-    crew = Crew([B], [A, B])
-    crew.engine = type("Exploding", (FakeEngine,), {"explode_at": 7})
-    simulation = crew.simulation()
+    workers = FakeWorkers([B], [A, B])
+    workers.engine = type("Exploding", (FakeEngine,), {"explode_at": 7})
+    simulation = workers.simulation()
     with pytest.raises(quiltmd.SimulationError, match=r"^step 7: "):
         simulation.run(20)
-    assert not crew.told()
+    assert not workers.told()
 
 
 def test_a_spare_of_another_architecture_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    crew = Crew([B], [A], inject_fault=("drop@5",))
-    simulation = crew.simulation()
+    workers = FakeWorkers([B], [A], inject_fault=("drop@5",))
+    simulation = workers.simulation()
     monkeypatch.setattr("quiltmd.workers.session.architecture_of", lambda device: "cpu two")
     with pytest.raises(LostError, match="connection has ended"):
         simulation.run(10)
-    assert any("another architecture (cpu two)" in text for text in crew.told())
+    assert any("another architecture (cpu two)" in text for text in workers.told())
 
 
 # ---- devices that are wrong
@@ -216,74 +269,79 @@ def test_a_flip_is_found_and_mended(buffer: str, tmp_path: Path) -> None:
     reference = written(plain(), tmp_path / "reference", [12, 12])
     for device in (0, 1):
         bit = 64 * int(rng.integers(0, 3 * SYSTEM.atoms)) + int(rng.integers(0, 52))
-        crew = Crew([], [A, B], inject_fault=(f"flip@8:{device}:{buffer}:{bit}",))
+        workers = FakeWorkers([], [A, B], inject_fault=(f"flip@8:{device}:{buffer}:{bit}",))
         out = tmp_path / f"{device}"
-        assert written(crew.simulation(), out, [12, 12]) == reference
+        assert written(workers.simulation(), out, [12, 12]) == reference
         culprit = (A, B)[device]
-        assert crew.told() == [
+        assert workers.told() == [
             f"a transient error of {culprit}; all agree when the steps are repeated"
         ]
 
 
 def test_without_comparison_a_flip_is_not_found(tmp_path: Path) -> None:
     """What the test above finds is there."""
-    crew = Crew([B], [A], inject_fault=("flip@13:0:velocities:51",))
+    workers = FakeWorkers([B], [A], inject_fault=("flip@13:0:velocities:51",))
     reference = written(plain(), tmp_path / "reference", [12, 12])
-    assert written(crew.simulation(), tmp_path / "out", [12, 12]) != reference
+    assert written(workers.simulation(), tmp_path / "out", [12, 12]) != reference
 
 
 def test_a_third_device_decides_between_two_that_repeat_themselves() -> None:
-    crew = Crew([C], [A, B], inject_fault=("always-flip@3:1:positions:9",))
-    simulation, reference = crew.simulation(), plain()
+    workers = FakeWorkers([C], [A, B], inject_fault=("always-flip@3:1:positions:9",))
+    simulation, reference = workers.simulation(), plain()
     for one in (simulation, reference):
         one.run(10)
     assert quiltmd.digest(simulation.state()) == quiltmd.digest(reference.state())
-    assert crew.told() == [f"{B} is outvoted, and is not used any more"]
-    assert [member.place for member in crew.supervisor._crew.members] == [A, C]
+    assert workers.told() == [
+        f"{B} is outvoted",
+        f"{B} is not used any more; continuing on {A}, {C} alone",
+    ]
+    assert [worker.place for worker in workers.supervisor._pool.workers] == [A, C]
 
 
 def test_without_a_third_device_both_are_named() -> None:
-    crew = Crew([], [A, B], inject_fault=("always-flip@3:1:positions:9",))
-    simulation = crew.simulation()
+    workers = FakeWorkers([], [A, B], inject_fault=("always-flip@3:1:positions:9",))
+    simulation = workers.simulation()
     with pytest.raises(QuiltError, match=rf"{A} and {B} came to different states between steps 0"):
         simulation.run(10)
 
 
 def test_of_two_devices_one_may_be_lost() -> None:
-    crew = Crew([], [A, B], inject_fault=("drop@5:0",))
-    simulation, reference = crew.simulation(), plain()
+    workers = FakeWorkers([], [A, B], inject_fault=("drop@5:0",))
+    simulation, reference = workers.simulation(), plain()
     for one in (simulation, reference):
         one.run(10)
     assert quiltmd.digest(simulation.state()) == quiltmd.digest(reference.state())
-    assert [f"going on with {B} alone" in text for text in crew.told()] == [True]
+    assert [f"continuing on {B} alone" in text for text in workers.told()] == [True]
 
 
 def test_one_device_verifies_itself(tmp_path: Path) -> None:
     """A flip in a piece that is done twice is found, one in another piece is not."""
     reference = written(plain(), tmp_path / "reference", [12, 12])
     for verify, step, found in ((1, 13, 1), (2, 15, 1), (2, 13, 0)):
-        crew = Crew([], [A], inject_fault=(f"flip@{step}:0:velocities:115",), verify=verify)
-        files = written(crew.simulation(), tmp_path / f"{verify}-{step}", [12, 12])
+        workers = FakeWorkers(
+            [], [A], inject_fault=(f"flip@{step}:0:velocities:115",), verify=verify
+        )
+        files = written(workers.simulation(), tmp_path / f"{verify}-{step}", [12, 12])
         assert (files == reference) == bool(found)
-        assert len(crew.told()) == found
+        assert len(workers.told()) == found
 
 
 @pytest.mark.parametrize(
-    ("first", "again", "verdict"),
+    ("first", "again", "diagnosis"),
     [
-        ("ab", "aa", Verdict("transient", (1,))),
-        ("ab", "bb", Verdict("transient", (0,))),
-        ("ab", "cc", Verdict("transient", (0, 1))),
-        ("ab", "ac", Verdict("unsteady", (1,))),
-        ("ab", "ab", Verdict("undecided", ())),
-        ("ab", "cd", Verdict("undecided", (0, 1))),
-        ("aab", "aab", Verdict("outvoted", (2,))),
-        ("abb", "cbb", Verdict("unsteady", (0,))),
-        ("abc", "abc", Verdict("undecided", ())),
+        ("ab", "aa", Diagnosis("transient", (1,))),
+        ("ab", "bb", Diagnosis("transient", (0,))),
+        ("ab", "cc", Diagnosis("transient", (0, 1))),
+        ("ab", "ac", Diagnosis("unrepeatable", (1,))),
+        ("ab", "ab", Diagnosis("undecided", ())),
+        ("ab", "cd", Diagnosis("undecided", (0, 1))),
+        ("aab", "aab", Diagnosis("outvoted", (2,))),
+        ("abb", "cbb", Diagnosis("unrepeatable", (0,))),
+        ("abc", "abc", Diagnosis("undecided", ())),
     ],
 )
-def test_verdicts(first: str, again: str, verdict: Verdict) -> None:
-    assert judge(list(first), list(again)) == verdict
+def test_verdicts(first: str, again: str, diagnosis: Diagnosis) -> None:
+    assert diagnose(list(first), list(again)) == diagnosis
 
 
 def test_a_digest_tells_states_apart() -> None:

@@ -12,15 +12,18 @@ import itertools
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from concurrent.futures import TimeoutError as TookTooLong
 from contextlib import suppress
 from queue import SimpleQueue
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
 from ..errors import QuiltError, SimulationError
 from .channel import Channel, LostError
 from .session import Message, about
+
+Value = TypeVar("Value")
 
 
 class Connection:
@@ -236,6 +239,9 @@ class WorkerEngine:
         As for the core.
     execution:
         The fields of `Execution`, where the device is one of the worker's machine.
+    patience:
+        Seconds after which a device counts as hanging that does not do what takes no time; None:
+        never.
     """
 
     def __init__(
@@ -245,8 +251,9 @@ class WorkerEngine:
         nonbonded: dict[str, Any],
         integrator: dict[str, Any],
         execution: dict[str, Any],
+        patience: float | None = None,
     ) -> None:
-        self._connection = connection
+        self._connection, self._patience = connection, patience
         made = connection.call("create", system, nonbonded, integrator, execution)
         self.architecture = str(made["architecture"])
 
@@ -273,17 +280,23 @@ class WorkerEngine:
         """A digest of all that decides the trajectory from here on, without waiting."""
         return self._connection.begin("digest")
 
-    def mark(self) -> None:
-        """Has the worker remember its state, for `rerun`."""
-        self._connection.call("mark")
+    def result(self, call: Future[Value], seconds: float | None = None) -> Value:
+        """What a call gives; LostError where it takes longer: than `patience` if left out."""
+        try:
+            return call.result(self._patience if seconds is None else seconds)
+        except TookTooLong:
+            raise LostError(f"the device of {self._connection.name} hangs") from None
 
-    def rerun(self, steps: int) -> str:
-        """Advances again, from the mark; the digest of the state to which that leads."""
-        digest: str = self._connection.call("rerun", steps)
-        return digest
+    def save_start(self) -> None:
+        """Has the worker save its state, for `begin_rerun`."""
+        self._connection.call("save_start")
+
+    def begin_rerun(self, steps: int) -> Future[str]:
+        """Advances again, from the saved start; the digest of the state to which that leads."""
+        return self._connection.begin("rerun", steps)
 
     def restore(self, state: dict[str, Any], conditions: dict[str, float], heat: float) -> None:
-        """Goes on from a state as if the run had never stopped."""
+        """Continues from a state as if the run had never stopped."""
         self._connection.call("restore", state, conditions, heat)
 
     def inject(self, faults: list[str]) -> None:
@@ -295,8 +308,10 @@ class WorkerEngine:
     ) -> WorkerFrame:
         """Captures data, which then travel."""
         number, data = self._connection.expect()
-        now = self._connection.call(
-            "capture", number, energies=energies, positions=positions, state=state
+        now = self.result(
+            self._connection.begin(
+                "capture", number, energies=energies, positions=positions, state=state
+            )
         )
         return WorkerFrame(self, int(now["step"]), now["box"], data)
 

@@ -28,17 +28,20 @@ def make_engine(
         return core.make_engine(system, nonbonded, integrator, run)
     settings: Workers = run["workers"]
     places = [place.in_worker() for place in parse_device(run["device"])]
+    is_team = has_rank_on_each(run["device"])
+    is_supervised = not is_team and bool(len(places) > 1 or settings.spares or settings.verify)
+    patience = settings.patience if is_supervised else None
 
     def start_on(connection: Connection, place: Place, **own: Any) -> WorkerEngine:
         execution = {**run["execution"], "device": place.device, **own}
-        return WorkerEngine(connection, system, nonbonded, integrator, execution)
+        return WorkerEngine(connection, system, nonbonded, integrator, execution, patience)
 
     def start(place: Place) -> WorkerEngine:
         return start_on(connect(place, settings), place)
 
-    if has_rank_on_each(run["device"]):
+    if is_team:
         return _team(places, settings, start_on, run["execution"]["threads"])
-    if len(places) > 1 or settings.spares or settings.verify:
+    if is_supervised:
         spares = [parse_place(name).in_worker() for name in settings.spares]
         return Supervisor(places, spares, start, settings)
     engine = start(places[0])

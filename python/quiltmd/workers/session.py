@@ -94,7 +94,7 @@ class Session:
             "restore": self._restore,
             "run": self._run,
             "digest": self._digest,
-            "mark": self._set_mark,
+            "save_start": self._save_start,
             "rerun": self._rerun,
             "capture": self._capture,
             "minimize": self._minimize,
@@ -106,7 +106,7 @@ class Session:
         self._meeting: Meeting | None = None
         self._peers: Message = {}  # the settings by which an engine knows other ranks
         self._heat = 0.0  # before the engine began to count, kJ/mol
-        self._mark: tuple[Message, float] | None = None
+        self._start: tuple[Message, float] | None = None  # of what may be done again
         self._injections: list[Injection] = []
 
     def serve(self, gone: Callable[[], object] | None = None) -> None:
@@ -204,7 +204,7 @@ class Session:
         self._heat = 0.0
 
     def _restore(self, state: Message, conditions: Message, heat: float) -> None:
-        """Goes on from a state as if the run had never stopped, its heat included."""
+        """Continues from a state as if the run had never stopped, its heat included."""
         engine = self._made()
         engine.set_state(**state)
         if conditions:
@@ -225,14 +225,14 @@ class Session:
                 self._do(first)
         engine.run(steps)
 
-    def _set_mark(self) -> None:
+    def _save_start(self) -> None:
         frame = self._made().capture(state=True)
-        self._mark = frame.state(), frame.heat() + self._heat
+        self._start = frame.state(), frame.heat() + self._heat
 
     def _rerun(self, steps: int) -> str:
-        if self._mark is None:
-            raise QuiltError("no state was marked")
-        state, heat = self._mark
+        if self._start is None:
+            raise QuiltError("no state was saved to begin again from")
+        state, heat = self._start
         self._restore(state, {}, heat)
         self._run(steps)
         return self._digest()

@@ -14,32 +14,32 @@ from typing import Literal
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Diagnosis:
     """What happened.
 
     Attributes
     ----------
     kind:
-        "transient": all agree the second time; "unsteady": some do not repeat themselves;
+        "transient": all agree the second time; "unrepeatable": some do not repeat themselves;
         "outvoted": each repeats itself, and a majority agrees; "undecided": nothing of all this.
-    culprits:
+    faulty:
         The devices that were wrong, by their places in the list; with "transient" in the first
         attempt only.
     """
 
-    kind: Literal["transient", "unsteady", "outvoted", "undecided"]
-    culprits: tuple[int, ...]
+    kind: Literal["transient", "unrepeatable", "outvoted", "undecided"]
+    faulty: tuple[int, ...]
 
 
-def judge(first: Sequence[str], again: Sequence[str]) -> Verdict:
-    """The verdict on devices with these results, and these when they tried again."""
+def diagnose(first: Sequence[str], again: Sequence[str]) -> Diagnosis:
+    """The diagnosis on devices with these results, and these when they tried again."""
     changed = tuple(k for k, (a, b) in enumerate(zip(first, again, strict=True)) if a != b)
     if len(set(again)) == 1:
-        return Verdict("transient", changed)
+        return Diagnosis("transient", changed)
     steady = [k for k in range(len(first)) if k not in changed]
     if changed and steady and len({again[k] for k in steady}) == 1:
-        return Verdict("unsteady", changed)
+        return Diagnosis("unrepeatable", changed)
     result, votes = Counter(again).most_common(1)[0]
     if 2 * votes > len(again):
-        return Verdict("outvoted", tuple(k for k, found in enumerate(again) if found != result))
-    return Verdict("undecided", changed)
+        return Diagnosis("outvoted", tuple(k for k, found in enumerate(again) if found != result))
+    return Diagnosis("undecided", changed)

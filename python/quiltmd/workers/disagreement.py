@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is done when devices came to different states: those that were right continue."""
+
+from __future__ import annotations
+
+import time
+
+from ..errors import QuiltError, SimulationError
+from .channel import LostError
+from .diagnosis import Diagnosis, diagnose
+from .pool import PoolWorker, WorkerPool
+
+_MOST_TRANSIENT_ERRORS = 3  # with so many a device is not used any more
+_WHY = {"unrepeatable": "does not repeat its own results", "outvoted": "is outvoted"}
+
+
+def resolve_disagreement(pool: WorkerPool, target: int, digests: list[str]) -> None:
+    """Finds out which devices were wrong between the step of the saved state and `target`.
+
+    Parameters
+    ----------
+    pool:
+        Its workers are at step `target`; afterwards those that remain are, with the right state.
+    target:
+        The step of the different states.
+    digests:
+        Of each worker's state; or two of the only worker's, which did the steps twice.
+
+    Raises
+    ------
+    QuiltError
+        Where it cannot be decided, or where no device is left that can be trusted.
+    """
+    begun = time.monotonic()
+    if len(digests) > len(pool.workers):
+        _check_alone(pool, target, digests, begun)
+        return
+    workers = list(pool.workers)
+    repeated = []
+    for worker in workers:
+        try:
+            repeated.append(_repeat(pool, worker, target))
+        except LostError as error:
+            pool.replace([(worker, str(error))])
+            return  # with another device in its place all are compared again
+    diagnosis = diagnose(digests, repeated)
+    if diagnosis.kind == "undecided" and (extra := _tie_breaker(pool, target)) is not None:
+        workers.append(extra)
+        votes = [*repeated, _outcome(extra)]
+        diagnosis = diagnose(votes, votes)
+    if diagnosis.kind == "undecided":
+        raise QuiltError(
+            f"{_named(pool.workers, ' and ')} came to different states between steps "
+            f"{pool.saved_state().step} and {target}, each of them twice the same, and "
+            "there is no third device to decide (spares in [workers]): one of them is broken"
+        )
+    _retire(pool, workers, diagnosis, begun)
+
+
+def _retire(
+    pool: WorkerPool, workers: list[PoolWorker], diagnosis: Diagnosis, begun: float
+) -> None:
+    """Continues on `workers` without those that are not to be trusted any more."""
+    faulty = [workers[k] for k in diagnosis.faulty]
+    errors = [pool.count_error(worker) for worker in faulty]
+    named = _named(faulty, ", ")
+    if diagnosis.kind == "transient":
+        pool.report(f"a transient error of {named}; all agree when the steps are repeated", begun)
+        often = [w for w, count in zip(faulty, errors, strict=True) if _is_too_many(count)]
+        faulty = often if pool.spares else []
+    else:
+        pool.report(f"{named} {_WHY[diagnosis.kind]}", begun)
+    pool.workers = workers
+    for worker in faulty:
+        pool.retire(worker, f"{worker.place} is not used any more")
+
+
+def _check_alone(pool: WorkerPool, target: int, digests: list[str], begun: float) -> None:
+    """One device has had two results: a new process on it decides."""
+    worker = pool.workers[0]
+    third = _repeat(pool, worker, target)
+    pool.report(f"{worker.place} had two results for the same steps, which were repeated", begun)
+    if not _is_too_many(pool.count_error(worker)) and third in digests:
+        return
+    if not pool.spares:
+        raise QuiltError(
+            f"{worker.place} does not repeat its own results (steps "
+            f"{pool.saved_state().step} to {target}), and there is no other device (spares "
+            "in [workers])"
+        )
+    pool.retire(worker, f"{worker.place} is not used any more")
+
+
+def _is_too_many(errors: int) -> bool:
+    return errors >= _MOST_TRANSIENT_ERRORS
+
+
+def _repeat(pool: WorkerPool, worker: PoolWorker, target: int) -> str:
+    """The outcome of a worker that does the steps again in a new process."""
+    worker.engine.close()
+    renewed = pool.start_worker(worker.place, worker.number)
+    worker.engine, worker.step = renewed.engine, renewed.step
+    pool.restore(worker)
+    return _run_to(worker, target)
+
+
+def _tie_breaker(pool: WorkerPool, target: int) -> PoolWorker | None:
+    """A spare at the same step, if there is one."""
+    while pool.spares:
+        try:
+            worker = pool.start_worker(pool.spares.popleft(), len(pool.workers))
+            pool.restore(worker)
+            _run_to(worker, target)
+        except QuiltError:
+            continue
+        return worker
+    return None
+
+
+def _run_to(worker: PoolWorker, target: int) -> str:
+    """Runs a worker by itself; its outcome."""
+    try:
+        worker.engine.run(target - worker.step)
+    except (SimulationError, MemoryError) as error:
+        return str(error)
+    worker.step = target
+    return _outcome(worker)
+
+
+def _outcome(worker: PoolWorker) -> str:
+    return worker.engine.result(worker.engine.begin_digest())
+
+
+def _named(workers: list[PoolWorker], between: str) -> str:
+    return between.join(str(worker.place) for worker in workers)

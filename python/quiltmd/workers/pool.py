@@ -1,0 +1,274 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The workers of a supervised engine: who is there, who takes the place of one that is lost.
+
+A worker that joins is brought to where the others are: from the State that is saved, past the
+frames that were lost with the one before it, to the step that all have reached.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import warnings
+import weakref
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn, TypeVar
+
+from ..engine.injection import parse_injection
+from ..engine.places import Place
+from ..engine.worker_settings import Workers
+from ..errors import QuiltError, QuiltWarning
+from .channel import LostError
+from .client import WorkerEngine
+from .frames import SupervisedFrame
+
+Result = TypeVar("Result")
+
+
+@dataclass
+class PoolWorker:
+    """A worker: the place of its device, how far it has come."""
+
+    place: Place
+    number: int
+    engine: WorkerEngine
+    step: int = 0
+
+
+@dataclass(frozen=True)
+class SavedState:
+    """A State from which to go on."""
+
+    state: dict[str, Any]
+    heat: float
+
+    @property
+    def step(self) -> int:
+        """Of the state."""
+        return int(self.state["step"])
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that went wrong: at which step, what, and the seconds until the run continued."""
+
+    step: int
+    text: str
+    seconds: float
+
+
+class WorkerPool:
+    """Workers that all do the same: one, or several to be compared.
+
+    Parameters
+    ----------
+    places:
+        Of their devices.
+    spares:
+        Of devices that take the place of one that is lost, in turn; the lost one comes last.
+    start:
+        Starts a worker at a place and makes its engine.
+    settings:
+        With the faults that are to be injected.
+
+    Attributes
+    ----------
+    workers:
+        The workers; each knows its step.
+    step:
+        The step that all have reached, and on which they agree.
+    saved, conditions:
+        From which a worker continues.
+    pending:
+        Frames that are under way.
+    events:
+        What went wrong so far.
+    """
+
+    def __init__(
+        self,
+        places: Sequence[Place],
+        spares: Sequence[Place],
+        start: Callable[[Place], WorkerEngine],
+        settings: Workers,
+    ) -> None:
+        self.lock = threading.RLock()
+        self.spares = deque(spares)
+        self.saved: SavedState | None = None
+        self.conditions: dict[str, float] = {}
+        self.pending: list[weakref.ref[SupervisedFrame]] = []
+        self.step = self.furthest = -1
+        self.faults = 0
+        self.events: list[Event] = []
+        self.workers: list[PoolWorker] = []
+        self._has_spares = bool(spares)
+        self._faults_in_a_row = 2 * (len(places) + len(spares))
+        self._errors: Counter[Place] = Counter()  # wrong results of each device
+        self._start = start
+        self._over: LostError | None = None
+        self._kind: str | None = None  # of device, the same for all
+        self._faults_to_inject = list(settings.inject_fault)
+        for number, place in enumerate(places):
+            self._start_first(place, number)
+
+    def __del__(self) -> None:
+        for worker in getattr(self, "workers", ()):
+            worker.engine.close()
+
+    def on_all(self, action: Callable[[PoolWorker], Result]) -> list[Result]:
+        """Has all workers do something, again where one was lost and replaced meanwhile."""
+        while True:
+            self.refuse_if_over()
+            results, lost = [], []
+            for worker in self.workers:
+                try:
+                    results.append(action(worker))
+                except LostError as error:
+                    lost.append((worker, str(error)))
+            if not lost:
+                return results
+            self.replace(lost)
+
+    def on_first(self, action: Callable[[PoolWorker], Result]) -> Result:
+        """Has the first worker do something; another one where that one is lost."""
+        while True:
+            self.refuse_if_over()
+            worker = self.workers[0]
+            try:
+                return action(worker)
+            except LostError as error:
+                self.replace([(worker, str(error))])
+
+    def on_first_engine(self, action: Callable[[WorkerEngine], Result]) -> Result:
+        """The same, of its engine."""
+        with self.lock:
+            return self.on_first(lambda worker: action(worker.engine))
+
+    def refuse_if_over(self) -> None:
+        """LostError where no worker is left."""
+        if self._over is not None:
+            raise self._over
+
+    def replace(self, lost: list[tuple[PoolWorker, str]]) -> None:
+        """Others take the place of workers that are lost."""
+        if self.step > self.furthest:
+            self.furthest, self.faults = self.step, 0
+        for worker, reason in lost:
+            self.workers.remove(worker)
+            worker.engine.close()
+            self.faults += 1
+            if self.faults > self._faults_in_a_row:
+                self._end(f"{reason}; after {self.faults} faults the run gets no further")
+            begun = time.monotonic()
+            if self._has_spares:
+                self.spares.append(worker.place)
+            self._continue_without(worker, reason, begun)
+
+    def retire(self, worker: PoolWorker, reason: str) -> None:
+        """A spare takes the place of a worker that is not to be trusted any more."""
+        begun = time.monotonic()
+        self.workers.remove(worker)
+        worker.engine.close()
+        self._continue_without(worker, reason, begun)
+
+    def _continue_without(self, worker: PoolWorker, reason: str, begun: float) -> None:
+        found = self._add_spare(worker.number)
+        if found is not None:
+            came_from = 0 if self.saved is None else self.saved.step
+            self.report(f"{reason}; continuing on {found.place} from step {came_from}", begun)
+        elif self.workers:
+            left = ", ".join(str(other.place) for other in self.workers)
+            self.report(f"{reason}; continuing on {left} alone", begun)
+        else:
+            self._end(reason + "; no spare could take its place" * self._has_spares)
+
+    def _end(self, reason: str) -> NoReturn:
+        for worker in self.workers:
+            worker.engine.close()
+        self.workers, self._over = [], LostError(reason)
+        raise self._over
+
+    def _add_spare(self, number: int) -> PoolWorker | None:
+        """A spare becomes the worker of this number, as far as the others; None without one."""
+        for _ in range(len(self.spares)):
+            place = self.spares.popleft()
+            try:
+                found = self.start_worker(place, number)
+                if self.saved is not None:
+                    self._catch_up(found)
+            except QuiltError as error:
+                self.spares.append(place)  # another time, perhaps
+                self.report(f"{place} cannot be used: {error}", time.monotonic())
+                continue
+            self.workers.append(found)
+            self.workers.sort(key=lambda one: one.number)
+            return found
+        return None
+
+    def _catch_up(self, worker: PoolWorker) -> None:
+        """Restores a worker, captures frames that were lost, and runs it as far as the others."""
+        self.restore(worker)
+        frames = [frame for ref in self.pending if (frame := ref()) and not frame.is_safe()]
+        for frame in sorted(frames, key=lambda one: one.step):
+            if worker.step <= frame.step <= self.step:
+                worker.engine.run(frame.step - worker.step)
+                worker.step = frame.step
+                frame.sources = [*frame.sources, worker.engine.capture(**frame.contents)]
+        if self.step > worker.step:
+            worker.engine.run(self.step - worker.step)
+            worker.step = self.step
+
+    def _start_first(self, place: Place, number: int) -> None:
+        """Starts a worker, or a spare where that one is lost at once."""
+        try:
+            self.workers.append(self.start_worker(place, number))
+        except LostError as error:
+            begun = time.monotonic()
+            found = self._add_spare(number)
+            if found is None:
+                raise
+            self.spares.append(place)
+            self.report(f"{error}; starting on {found.place}", begun)
+
+    def start_worker(self, place: Place, number: int) -> PoolWorker:
+        """A worker; QuiltError where it does not start, or where its device is of another kind."""
+        engine = self._start(place)
+        if self._kind not in (None, engine.architecture):
+            engine.close()
+            raise QuiltError(
+                f"it is of another architecture ({engine.architecture}) than the devices before "
+                f"({self._kind}), whose bits it does not have"
+            )
+        self._kind = engine.architecture
+        faults = {text: parse_injection(text) for text in self._faults_to_inject}
+        own = [text for text, fault in faults.items() if fault.device == number]
+        if own:
+            engine.inject(own)
+        self._faults_to_inject = [
+            text for text, fault in faults.items() if text not in own or fault.always
+        ]
+        return PoolWorker(place, number, engine)
+
+    def restore(self, worker: PoolWorker) -> None:
+        """Sets a worker back to the State that is saved."""
+        saved = self.saved_state()
+        worker.engine.restore(saved.state, self.conditions, saved.heat)
+        worker.step = saved.step
+
+    def saved_state(self) -> SavedState:
+        """The State that is saved; QuiltError where there is none yet."""
+        if self.saved is None:
+            raise QuiltError("the simulation has no state yet")
+        return self.saved
+
+    def count_error(self, worker: PoolWorker) -> int:
+        """How many wrong results its device has had, this one included."""
+        self._errors[worker.place] += 1
+        return self._errors[worker.place]
+
+    def report(self, text: str, begun: float) -> None:
+        """Notes an event, and warns the user."""
+        self.events.append(Event(self.step, text, time.monotonic() - begun))
+        warnings.warn(QuiltWarning(f"step {self.step}: {text}"), stacklevel=2)
