@@ -97,7 +97,7 @@ QMD_HD void place_proxy_padding(const Slots& s, int patch, int slot) {
   const float away = kFarAway * static_cast<float>(patch + 1);
   s.local[slot] = {away, away, away, 0};
   s.low[slot] = {0, 0, 0, 0};
-  s.lj[slot] = {0, 0};
+  s.pair_numbers[slot] = {0, 0};
   s.atom[slot] = -1;
 }
 
@@ -131,7 +131,7 @@ QMD_HD void read_proxy(const ReceiveProxies& op, const MessageWord* in, uint32_t
   s.local[slot] = {float_of(a.value[1]), float_of(a.value[2]), float_of(b.value[0]),
                    op.table.charge[atom]};
   s.low[slot] = {float_of(b.value[1]), float_of(b.value[2]), float_of(c.value[0]), 0};
-  s.lj[slot] = op.table.lj[atom];
+  s.pair_numbers[slot] = op.table.pair_numbers[atom];
   s.atom[slot] = atom;
   op.slot_of_atom[atom] = slot;
   op.exchange.slot_of[index] = message_slot(slot, op.in_terms[atom]);

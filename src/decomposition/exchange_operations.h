@@ -166,7 +166,7 @@ struct ReceiveProxies {
   void memory(MemoryUses& uses) const {
     QMD_USES(kRead, exchange.patches, in, patches, table, in_terms);
     QMD_USES(kWrite, exchange.slot_of, exchange.atom_count, slot_of_atom);
-    QMD_USES(kWrite, slots.local, slots.low, slots.lj, slots.atom, slots.patch);
+    QMD_USES(kWrite, slots.local, slots.low, slots.pair_numbers, slots.atom, slots.patch);
     QMD_USES(kNone, slots);
   }
 };

@@ -80,7 +80,7 @@ QMD_HD Float4 place_atom(const PlaceGroups& op, const GroupRecord& record, int i
   s.velocity[slot] = velocity;
   s.local[slot] = site;
   s.low[slot] = rest;
-  s.lj[slot] = op.table.lj[atom];
+  s.pair_numbers[slot] = op.table.pair_numbers[atom];
   s.atom[slot] = atom;
   op.start.position[slot] = position;
   op.start.velocity[slot] = velocity;
@@ -96,7 +96,7 @@ QMD_HD void place_padding(const PlaceGroups& op, int patch, int slot) {
   s.position[slot] = s.reference[slot] = s.velocity[slot] = {0, 0, 0};
   s.local[slot] = {away, away, away, 0};
   s.low[slot] = {0, 0, 0, 0};
-  s.lj[slot] = {0, 0};
+  s.pair_numbers[slot] = {0, 0};
   s.atom[slot] = -1;
   op.start.position[slot] = op.start.velocity[slot] = {0, 0, 0};
 }

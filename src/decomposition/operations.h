@@ -87,7 +87,8 @@ struct PlaceGroups {
     QMD_USES(kReadWrite, bin.records, tally);
     QMD_USES(kRead, from_position, from_velocity, extent(step, 1), extent(heat, 1));
     QMD_USES(kReadWrite, slots.position, slots.velocity, slots.reference, slots.local, slots.low);
-    QMD_USES(kReadWrite, slots.lj, slots.atom, slots.patch, patches, placed, origin, bounds);
+    QMD_USES(kReadWrite, slots.pair_numbers, slots.atom, slots.patch, patches, placed, origin,
+             bounds);
     QMD_USES(kWrite, slot_count, group_count, next_tally, slot_of_atom, start);
     QMD_USES(kReadWrite, faults);
     QMD_USES(kNone, slots);

@@ -14,21 +14,21 @@ SlotRoom whole_system(const System& system, const PatchGrid& grid, int energies)
 }
 
 SlotMemory::SlotMemory(Device& on, const System& simulated, const PatchGrid& grid,
-                       const std::vector<Float2>& lj_values, SlotRoom how_much)
+                       const std::vector<Float2>& numbers, SlotRoom how_much)
     : device(on), system(simulated), patch_grid(grid), room(how_much), make_(on) {
-  upload_tables(lj_values);
+  upload_tables(numbers);
   allocate();
 }
 
-void SlotMemory::upload_tables(const std::vector<Float2>& lj_values) {
+void SlotMemory::upload_tables(const std::vector<Float2>& numbers) {
   std::vector<float> charge;
   charge.reserve(system.charges.size());
   for (const double q : system.charges)
     charge.push_back(static_cast<float>(q * std::sqrt(kCoulomb)));
   charge_ = make_.filled(charge);
-  atom_lj_ = make_.filled(lj_values);
+  atom_pair_numbers_ = make_.filled(numbers);
   group_start_ = make_.filled(system.group_start);
-  table_ = {charge_.data(), atom_lj_.data(), group_start_.data()};
+  table_ = {charge_.data(), atom_pair_numbers_.data(), group_start_.data()};
 
   offsets_ = make_.filled(patch_grid.offsets);
   shifts_ = make_.room<Vec3f>(patch_grid.shifts.size());
@@ -91,7 +91,7 @@ void SlotMemory::allocate_slots() {
   }
   for (auto* b : {&reference, &start_position, &start_velocity}) make_.renew(*b, n);
   for (auto* b : {&local, &low, &long_range}) make_.renew(*b, n);
-  make_.renew(lj, n);
+  make_.renew(pair_numbers, n);
   make_.renew(atom, n);
   make_.renew(cluster_patch, clusters);
   make_.renew(bounds, clusters);
@@ -163,7 +163,7 @@ Slots SlotMemory::slots() const {
           reference.data(),
           local.data(),
           low.data(),
-          lj.data(),
+          pair_numbers.data(),
           atom.data(),
           cluster_patch.data(),
           {force.data(), force.data() + n, force.data() + 2 * n},

@@ -27,9 +27,10 @@ SlotRoom whole_system(const System& system, const PatchGrid& grid, int energies)
 
 class SlotMemory {
  public:
-  // `lj`: by internal index, what Slots::lj shall hold of each atom. System and grid must outlive it.
+  // `pair_numbers`: by internal index, what Slots::pair_numbers shall hold of each atom. System and
+  // grid must outlive it.
   SlotMemory(Device& device, const System& system, const PatchGrid& grid,
-             const std::vector<Float2>& lj, SlotRoom room);
+             const std::vector<Float2>& pair_numbers, SlotRoom room);
 
   // Take over a plan: which patches are owned and which are proxies.
   void adopt(const RankPlan& plan);
@@ -93,7 +94,7 @@ class SlotMemory {
   Buffer<int64_t> start_heat;
   // What force kernels read and write, proxies included (Slots).
   Buffer<Float4> local, low, long_range;
-  Buffer<Float2> lj;
+  Buffer<Float2> pair_numbers;
   Buffer<int32_t> atom, cluster_patch;
   Buffer<int64_t> force;  // three arrays
   // The layout.
@@ -113,7 +114,7 @@ class SlotMemory {
   void allocate();
   void allocate_slots();
   void allocate_patches();
-  void upload_tables(const std::vector<Float2>& lj_values);
+  void upload_tables(const std::vector<Float2>& numbers);
   BinGroups bin(int from, const int32_t* count) const;
 
   RankPlan plan_;
@@ -121,7 +122,7 @@ class SlotMemory {
   GridView grid_{};
   BufferMaker make_;
   Buffer<float> charge_;
-  Buffer<Float2> atom_lj_;
+  Buffer<Float2> atom_pair_numbers_;
   Buffer<int32_t> group_start_, owned_, owned_index_;
   Buffer<int64_t> tally_[2];
   Buffer<Int3> offsets_;

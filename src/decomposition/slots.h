@@ -47,30 +47,31 @@ struct Slots {
   Vec3d* velocity;   // nm/ps
   Vec3d* reference;  // position when the lists were built
   // What kernels read, owned atoms and proxies.
-  Float4* local;   // position from the patch's centre; w = charge * sqrt(1/(4 pi eps0))
-  Float4* low;     // what single precision left of the position; w unused
-  Float2* lj;      // (sigma/2, 2 sqrt(eps)); or x = type index as an integer's bits
-  int32_t* atom;   // internal index, -1 for padding
-  int32_t* patch;  // by cluster: index into the PlacedPatch array
+  Float4* local;         // position from the patch's centre; w = charge * sqrt(1/(4 pi eps0))
+  Float4* low;           // what single precision left of the position; w unused
+  Float2* pair_numbers;  // of the pair form, such as (sigma/2, 2 sqrt(eps)), or a type index
+  int32_t* atom;         // internal index, -1 for padding
+  int32_t* patch;        // by cluster: index into the PlacedPatch array
   // What kernels write.
   int64_t* force[3];   // short-range and bonded, fixed point
   Float4* long_range;  // force of the long-range sum, kJ/mol/nm; w unused
 
   void memory(MemoryUses& uses, Access access) const {
-    uses.note(access,
-              "position, velocity, reference, local, low, lj, atom, patch, force, long_range",
-              position, velocity, reference, local, low, lj, atom, patch, force, long_range);
+    uses.note(
+        access,
+        "position, velocity, reference, local, low, pair_numbers, atom, patch, force, long_range",
+        position, velocity, reference, local, low, pair_numbers, atom, patch, force, long_range);
   }
 };
 
 // Properties of atoms that never change, by internal index, and the atoms of hydrogen groups.
 struct AtomTable {
   const float* charge;         // times sqrt(1/(4 pi eps0))
-  const Float2* lj;            // as in Slots
+  const Float2* pair_numbers;  // as in Slots
   const int32_t* group_start;  // (groups + 1) first atom of each group
 
   void memory(MemoryUses& uses, Access access) const {
-    uses.note(access, "charge, lj, group_start", charge, lj, group_start);
+    uses.note(access, "charge, pair_numbers, group_start", charge, pair_numbers, group_start);
   }
 };
 

@@ -58,9 +58,9 @@ class Engine {
   using WatchMinimum = std::function<bool(const Minimum&)>;
   Minimum minimize(double tolerance, int max_iterations, const WatchMinimum& watch);
   void draw_velocities(double temperature, uint64_t seed);
-  // New values of `temperature` (K), `friction` (1/ps) or `pressure_x` ... (kJ/mol/nm^3) for the steps from here on. Pair lists keep
-  // their buffer, which depends on the temperature above 300 K; atoms that move beyond it are noticed.
-  // With a new box hydrogen groups move.
+  // New values of `temperature` (K), `friction` (1/ps) or `pressure_x` ... (kJ/mol/nm^3) for the steps
+  // from here on. Pair lists keep their buffer, which depends on the temperature above 300 K; atoms
+  // that move beyond it are noticed. With a new box hydrogen groups move.
   void set_conditions(const std::map<std::string, double>& values, const std::optional<Box>& box);
 
   struct TaskProfile {

@@ -62,12 +62,4 @@ struct System {
 inline constexpr int kMaxGroupSize = 8;
 System with_groups(const System& input);
 
-// What Lorentz-Berthelot rules need, if the table of the system follows them: per type
-// sigma (nm) and epsilon (kJ/mol).
-struct LorentzBerthelot {
-  bool holds = false;
-  std::vector<double> sigma, epsilon;
-};
-LorentzBerthelot lorentz_berthelot(const System& system);
-
 }  // namespace quiltmd

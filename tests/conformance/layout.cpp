@@ -31,7 +31,7 @@ void compare(const OneRank& a, const OneRank& b) {
   CHECK(same_bits(a.by_atom(a.start_position), b.by_atom(b.start_position)));
   CHECK(same_bits(a.by_atom(a.start_velocity), b.by_atom(b.start_velocity)));
   CHECK(same_bits(a.by_atom(a.local), b.by_atom(b.local)));
-  CHECK(same_bits(a.by_atom(a.lj), b.by_atom(b.lj)));
+  CHECK(same_bits(a.by_atom(a.pair_numbers), b.by_atom(b.pair_numbers)));
   const auto low_a = a.by_atom(a.low), low_b = b.by_atom(b.low);
   int wrong = 0;
   for (size_t i = 0; i < low_a.size(); ++i)  // w is unused

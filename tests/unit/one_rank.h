@@ -211,10 +211,11 @@ class OneRank : private OneGrid, public SlotMemory {
 
  protected:
   // With the Lennard-Jones parameters of atoms and room for more slots; nothing is laid out.
-  OneRank(Device& device, const System& system, const PatchGrid& on, std::vector<Float2> lj,
+  OneRank(Device& device, const System& system, const PatchGrid& on, std::vector<Float2> numbers,
           int more_slots)
       : OneGrid{on},
-        SlotMemory(device, system, OneGrid::grid, std::move(lj), room_for(system, on, more_slots)) {
+        SlotMemory(device, system, OneGrid::grid, std::move(numbers),
+                   room_for(system, on, more_slots)) {
     RankPlan plan;
     for (int p = 0; p < on.size(); ++p) plan.owned.push_back(p);
     plan.computes = plan.owned;

@@ -110,7 +110,7 @@ inline void PairRank::move_slots(int gap) {
   };
   move(atom, -1, gap);
   move(local, Float4{kFarAway, kFarAway, kFarAway, 0}, gap);
-  move(lj, Float2{0, 0}, gap);
+  move(pair_numbers, Float2{0, 0}, gap);
   move(cluster_patch, 0, gap / kClusterSize);
   auto placed_patches = patches.download();
   for (PlacedPatch& patch : placed_patches) patch.start += gap;

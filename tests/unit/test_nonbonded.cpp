@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "computes/nonbonded/lorentz_berthelot.h"
 #include "device/host/host_device.h"
 #include "device/host/kernels.h"
 #include "math/error.h"

@@ -117,7 +117,7 @@ __device__ __forceinline__ Partner load_partner(const K& k, uint32_t entry, int 
   j.y = site.y + shift.y;
   j.z = site.z + shift.z;
   j.charge = site.w;
-  j.form = load2(k.op.slots.lj + j.slot);
+  j.form = load2(k.op.slots.pair_numbers + j.slot);
   if constexpr (kMasked) {
     j.interacts = index < k.list.masked ? k.op.masks[index] : 0xffu;
     const uint32_t place =
@@ -298,7 +298,7 @@ template <class Form>
 __device__ __forceinline__ int load_cluster(const Kernel<Form>& k, Cluster<Form>& cluster) {
   const Slots& slots = k.op.slots;
   const int own = k.lane % kClusterSize, slot = k.list.cluster * kClusterSize + own;
-  const float2 numbers = load2(slots.lj + slot);
+  const float2 numbers = load2(slots.pair_numbers + slot);
   const float4 site = load4(slots.local + slot);
   const Float2 form{numbers.x, numbers.y};
   const bool has_form = Form::interacts(form);

@@ -43,8 +43,8 @@ void ListScratch::reserve(size_t entries) {
   capacity = entries + entries / 4;
   blocks = hwy::AllocateAligned<float>(capacity * kFields);
   located = hwy::AllocateAligned<Float4>(capacity);
-  lj = hwy::AllocateAligned<Float2>(capacity);
-  if (!blocks || !located || !lj) throw std::bad_alloc();
+  pair_numbers = hwy::AllocateAligned<Float2>(capacity);
+  if (!blocks || !located || !pair_numbers) throw std::bad_alloc();
 }
 
 namespace {

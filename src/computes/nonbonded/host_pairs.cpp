@@ -59,21 +59,21 @@ size_t locate(const PairForces& op, const uint32_t* entries, size_t count, size_
               PairThread& thread) {
   const hn::FixedTag<float, 4> d4;
   Float4* const located = thread.scratch.located.get() + to;
-  Float2* const lj = thread.scratch.lj.get() + to;
+  Float2* const numbers = thread.scratch.pair_numbers.get() + to;
   const Float4 *const local = op.slots.local, *const shifts = thread.shifts;
-  const Float2* const slot_lj = op.slots.lj;
+  const Float2* const slot_numbers = op.slots.pair_numbers;
   uint8_t* const touched = thread.forces.touched();
   for (size_t n = 0; n < count; ++n) {
     const uint32_t entry = entries[n], slot = entry & kSlotMask;
     const auto shift = hn::Load(d4, &shifts[entry >> kSlotBits].x);
     hn::Store(hn::Add(hn::Load(d4, &local[slot].x), shift), d4, &located[n].x);
-    lj[n] = slot_lj[slot];
+    numbers[n] = slot_numbers[slot];
     touched[slot >> ForceAccumulator::kBlockBits] = 1;
   }
   const size_t padded = hwy::RoundUpTo(count, hn::Lanes(df));
   for (size_t n = count; n < padded; ++n) {
     located[n] = {-kFarAway, -kFarAway, -kFarAway, 0};
-    lj[n] = {0, 0};
+    numbers[n] = {0, 0};
   }
   return padded / hn::Lanes(df);
 }
@@ -84,7 +84,7 @@ void transpose(const ListScratch& scratch, const Blocks& list) {
     float* block = list.data + b * ListScratch::kFields * hn::Lanes(df);
     Vf x, y, z, charge, first, second;
     hn::LoadInterleaved4(df, &scratch.located[b * hn::Lanes(df)].x, x, y, z, charge);
-    hn::LoadInterleaved2(df, &scratch.lj[b * hn::Lanes(df)].x, first, second);
+    hn::LoadInterleaved2(df, &scratch.pair_numbers[b * hn::Lanes(df)].x, first, second);
     store(x, block, Field::kX);
     store(y, block, Field::kY);
     store(z, block, Field::kZ);
@@ -139,7 +139,7 @@ HWY_INLINE IAtom<Form> load_i_atom(const PairForces& op, uint32_t slot) {
           hn::Set(df, at.y),
           hn::Set(df, at.z),
           hn::Set(df, at.w),
-          Form::template site<Simd>(op.slots.lj[slot], op.table, op.parameters.types),
+          Form::template site<Simd>(op.slots.pair_numbers[slot], op.table, op.parameters.types),
           static_cast<int>(slot % kClusterSize)};
 }
 
@@ -226,7 +226,8 @@ template <class Form, int degree, bool energy>
 void add_i_atoms(const PairForces& op, uint32_t base, const Blocks& blocks, IResult& result) {
   for (const bool with_form : {true, false}) {
     for (uint32_t slot = base; slot < base + kClusterSize; ++slot) {
-      if (Form::interacts(op.slots.lj[slot]) != with_form || op.slots.atom[slot] < 0) continue;
+      if (Form::interacts(op.slots.pair_numbers[slot]) != with_form || op.slots.atom[slot] < 0)
+        continue;
       if (with_form) {
         add_slot<Form, degree, energy>(op, slot, blocks, result);
       } else {

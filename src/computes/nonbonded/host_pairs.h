@@ -45,7 +45,7 @@ class ForceAccumulator {
 
 // The j atoms of one list and the forces on them, in blocks of one vector per field.
 struct ListScratch {
-  // kFirst and kSecond are the two numbers of slots.lj. kBits, of masked entries: bit i, the pair
+  // kFirst and kSecond are the two of slots.pair_numbers. kBits, of masked entries: bit i, the pair
   // with i-atom i interacts (else it is excluded); bit 8 + i, it counts at all.
   enum Field { kX, kY, kZ, kCharge, kFirst, kSecond, kBits, kForceX, kForceY, kForceZ, kFields };
   void reserve(size_t entries);
@@ -53,7 +53,7 @@ struct ListScratch {
   size_t capacity = 0;
   hwy::AlignedFreeUniquePtr<float[]> blocks;
   hwy::AlignedFreeUniquePtr<Float4[]> located;
-  hwy::AlignedFreeUniquePtr<Float2[]> lj;
+  hwy::AlignedFreeUniquePtr<Float2[]> pair_numbers;
 };
 
 // What one thread has to itself.

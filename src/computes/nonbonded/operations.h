@@ -154,8 +154,8 @@ struct PairForces {
   int64_t* energy;     // null: forces only
 
   void memory(MemoryUses& uses) const {
-    QMD_USES(kRead, slots.local, slots.lj, lists, extent(end, 1), entries, masks, apart_masks,
-             shifts, table);
+    QMD_USES(kRead, slots.local, slots.pair_numbers, lists, extent(end, 1), entries, masks,
+             apart_masks, shifts, table);
     QMD_USES(kAdd, slots.force, energy);
     QMD_USES(kNone, slots);
   }

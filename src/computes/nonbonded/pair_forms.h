@@ -11,6 +11,7 @@
 #include <optional>
 #include <type_traits>
 
+#include "computes/nonbonded/lorentz_berthelot.h"
 #include "computes/nonbonded/pair_parameters.h"
 #include "math/macros.h"
 

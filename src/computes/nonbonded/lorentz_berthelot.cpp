@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does the Lennard-Jones table follow the Lorentz-Berthelot rules (arithmetic mean of sigma,
-// geometric mean of epsilon)? If so kernels carry two numbers per atom in place of a table look-up
-// per pair. Amber's force fields do; CHARMM's with NBFIX do not.
-#include <cmath>
+#include "computes/nonbonded/lorentz_berthelot.h"
 
-#include "system/system.h"
+#include <cmath>
 
 namespace quiltmd {
 namespace {
