@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -58,10 +57,8 @@ def test_old_layout_alone(trpzip2: tuple[Path, Path]) -> None:
     assert np.abs(state.velocities).max() > 0
 
 
-def test_jac_loads_within_a_second(jac: tuple[Path, Path]) -> None:
-    start = time.perf_counter()
+def test_jac(jac: tuple[Path, Path]) -> None:
     system, state = load(*jac, constraints="h-bonds")
-    assert time.perf_counter() - start < 1.0
     assert system.atoms == len(state.positions) == 23558
     assert system.molecules.max() + 1 == 7024
     assert system.topology.describe(0) == "atom 1 (N of MET 1)"
