@@ -19,6 +19,7 @@ import typer
 from pydantic.fields import FieldInfo
 from typer.core import TyperCommand
 
+from ..engine.hosts import HostEntry
 from ..running.config import setting_fields
 
 Place = tuple[str, str]  # section and key of a setting
@@ -202,5 +203,6 @@ def _parse_box(text: str) -> list[float]:
 _PARSERS: dict[tuple[Any, ...], tuple[Callable[[str], Any], str]] = {
     (int, int, int): (_parse_grid, "NX,NY,NZ"),
     (float, ...): (_parse_box, "A,B,C,..."),
+    (HostEntry, ...): (_parse_words, "HOST,..."),
     (tuple[float, float], ...): (_parse_points, "PS:K,..."),
 }

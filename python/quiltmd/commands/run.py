@@ -9,12 +9,14 @@ from typing import Annotated, Any
 
 import typer
 
+from ..engine.hosts import started_together
 from ..errors import QuiltError
 from ..inputs.control import read_control
 from ..running import runner, stages
 from ..running.config import build_config, merge, read_config
 from ..running.progress import say
 from ..running.stopping import ignore_further_signals
+from ..workers import mpi
 from .options import Settings, with_settings
 
 # Exit statuses of a run that stopped before its last step, with a checkpoint.
@@ -27,6 +29,7 @@ _MAY_CHANGE = {
     ("run", "ranks"),
     ("run", "threads"),
     ("run", "device"),
+    ("run", "hosts"),
     ("run", "balance"),
     ("run", "transport"),
     ("run", "mesh"),
@@ -78,13 +81,19 @@ def run(
     no counterpart is listed; what cannot be done is refused.  Without --out, the results of
     NAME.mdp or the like go to NAME-quilt.
 
-    With --resume only --steps, --max-hours, --ranks, --threads, --device, --balance, --transport,
-    --mesh, --profile, --final, --checkpoint-every, --checkpoint-minutes and the settings of workers
-    may change; --topology, --coordinates and --parameters name the same files at other places.
+    With --resume only --steps, --max-hours, --ranks, --threads, --device, --hosts, --balance,
+    --transport, --mesh, --profile, --final, --checkpoint-every, --checkpoint-minutes and the
+    settings of workers may change; --topology, --coordinates and --parameters name the same files
+    at other places.
+
+    Started by mpirun, each process has a rank of the simulation; the first reads and writes.
 
     Exit status: 0 when all steps are done, 130 after Ctrl-C, 75 when stopped by another signal
     (SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGXCPU) or by --max-hours; --resume continues such a run.
     """
+    mpi.join()
+    if started_together:
+        settings = _on_the_hosts_of_the_launcher(settings)
     if resume is not None:
         _refuse_with_resume(config, settings, overwrite)
         carry_on = stages.resume if stages.has_stages(resume.absolute()) else runner.resume
@@ -103,6 +112,13 @@ def run(
             outcome = runner.start(build_config(merged, source), overwrite)
     ignore_further_signals()
     exit_as_stopped(outcome)
+
+
+def _on_the_hosts_of_the_launcher(settings: Settings) -> Settings:
+    """Hosts of the configuration do not hold; that a run is started where it is says which do."""
+    if ("run", "hosts") in settings:
+        raise QuiltError("leave out --hosts: the launcher of MPI has chosen them")
+    return {**settings, ("run", "hosts"): ()}
 
 
 def exit_as_stopped(outcome: runner.Outcome) -> None:

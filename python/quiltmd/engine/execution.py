@@ -14,6 +14,7 @@ from ..description.checks import user_settings
 from ..description.settings import Ranks, Threads
 from ..errors import QuiltError
 from .core import load_core
+from .hosts import HostEntry, device_of_ranks
 from .places import has_rank_on_each, parse_device, parse_place
 from .worker_settings import Workers
 
@@ -41,6 +42,10 @@ class Execution:
         or the GPU of each rank: "cuda:0,1", and "cuda:0,0" for two ranks on one GPU.  With
         "worker:" before it, in a process of its own, whose end is an error and not the end of this
         one.
+    hosts:
+        Names of hosts, with the number of ranks on each where it is not one: ("a:2", "b:2").  The
+        ranks are started there by ssh, on "localhost" without, and `device` is what they have
+        there: ranks on the GPUs of a host take them in turn.
     ranks:
         How many share the patches.  None: as many as `device` lists GPUs, else one.
     threads:
@@ -69,6 +74,7 @@ class Execution:
     mesh: MeshSharing = "auto"
     away: Literal[1, 2] = 1
     workers: Workers = Workers()
+    hosts: tuple[HostEntry, ...] = ()
 
     def settings(self) -> dict[str, Any]:
         """All attributes by name, as `Simulation` takes them."""
@@ -95,9 +101,9 @@ class Execution:
         ranks = self._rank_count()
         if self._is_in_workers():
             own = self.settings()
-            workers = own.pop("workers")
+            workers, _ = own.pop("workers"), own.pop("hosts")
             return {
-                "device": self.device,
+                "device": self._device_of_ranks(),
                 "ranks": ranks,
                 "execution": own,
                 "workers": workers,
@@ -114,26 +120,36 @@ class Execution:
             "mesh": self.mesh,
         }
 
+    def _device_of_ranks(self) -> str:
+        return device_of_ranks(self.device, self.hosts)
+
     def _is_in_workers(self) -> bool:
         supervised = self.workers.spares or self.workers.verify or self.workers.inject_fault
-        return bool(supervised) or [p.kind for p in parse_device(self.device)] != ["here"]
+        places = parse_device(self._device_of_ranks())
+        return bool(supervised) or [place.kind for place in places] != ["here"]
 
     def _rank_count(self) -> int:
-        places = parse_device(self.device)
-        listed = len(places) if has_rank_on_each(self.device) else len(places[0].ordinals())
+        device = self._device_of_ranks()
+        places = parse_device(device)
+        listed = len(places) if has_rank_on_each(device) else len(places[0].ordinals())
         if self.ranks and listed and self.ranks != listed:
             raise QuiltError(
-                f"device '{self.device}' lists {listed} device(s) for {self.ranks} rank(s): list "
+                f"device '{device}' lists {listed} device(s) for {self.ranks} rank(s): list "
                 "one for each rank, or leave out the number of ranks"
             )
         return self.ranks or listed or 1
 
 
-def available_cores() -> int:
-    """Cores that this process may use."""
+def core_numbers() -> list[int]:
+    """Numbers of the cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+        return sorted(os.sched_getaffinity(0))
+    return list(range(os.cpu_count() or 1))
+
+
+def available_cores() -> int:
+    """How many cores this process may use."""
+    return len(core_numbers())
 
 
 def devices(self_test: bool = False) -> list[dict[str, Any]]:

@@ -7,6 +7,7 @@ ssh:host/cuda:0, ssh:me@host/cuda:0    on another, by OpenSSH
 remote:host:7411/cuda:0                on another, where `quiltmd serve` listens on that port
 redundant:cuda:0,cuda:1                two that do the same and are compared; or three
 ranks:ssh:a/cuda:0,ssh:b/cuda:0        a rank of one simulation on each
+mpi:1/cuda:0                           in process 1 of those that mpirun has started together
 """
 
 from __future__ import annotations
@@ -16,13 +17,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 _DEVICE = "auto|cpu|cuda(?::[0-9]{1,4}(?:,[0-9]{1,4})*)?"
-_HOST = "[A-Za-z0-9][A-Za-z0-9_.-]*"  # no option of a command begins so
+HOST = "[A-Za-z0-9][A-Za-z0-9_.-]*"  # no option of a command begins so
 _NAME = re.compile(
-    f"(?:worker:|ssh:(?P<ssh>(?:{_HOST}@)?{_HOST})/"
-    f"|remote:(?P<remote>{_HOST}|\\[[0-9A-Fa-f:.]+\\]):(?P<port>[0-9]{{1,5}})/)?(?P<device>{_DEVICE})"
+    f"(?:worker:|ssh:(?P<ssh>(?:{HOST}@)?{HOST})/"
+    f"|remote:(?P<remote>{HOST}|\\[[0-9A-Fa-f:.]+\\]):(?P<port>[0-9]{{1,5}})/"
+    f"|mpi:(?P<mpi>[0-9]{{1,6}})/)?(?P<device>{_DEVICE})"
 )
 _MOST_COMPARED = 3
-Kind = Literal["here", "worker", "ssh", "remote"]
+Kind = Literal["here", "worker", "ssh", "remote", "mpi"]
 
 
 @dataclass(frozen=True)
@@ -32,17 +34,21 @@ class Place:
     Attributes
     ----------
     kind:
-        "here", in this process; "worker", in one of its own; "ssh" or "remote", on another machine.
+        "here", in this process; "worker", in one of its own; "ssh" or "remote", on another machine;
+        "mpi", in a process that was started together with this one.
     device:
         The name of the device on its machine.
     host, port:
         The machine of "ssh" and "remote", the port of "remote".
+    process:
+        The number of the process of "mpi".
     """
 
     kind: Kind
     device: str
     host: str = ""
     port: int = 0
+    process: int = 0
 
     def __str__(self) -> str:
         prefix = {
@@ -50,6 +56,7 @@ class Place:
             "worker": "worker:",
             "ssh": f"ssh:{self.host}/",
             "remote": f"remote:{self.host}:{self.port}/",
+            "mpi": f"mpi:{self.process}/",
         }
         return prefix[self.kind] + self.device
 
@@ -79,6 +86,8 @@ def parse_place(name: str) -> Place:
         return Place("ssh", device, found["ssh"])
     if found["remote"]:
         return Place("remote", device, found["remote"], int(found["port"]))
+    if found["mpi"]:
+        return Place("mpi", device, process=int(found["mpi"]))
     return Place("worker" if name.startswith("worker:") else "here", device)
 
 

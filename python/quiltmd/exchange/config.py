@@ -101,6 +101,8 @@ class ExchangeConfig(Config):
             raise ValueError("leave out [integrator] temperature: the states have theirs")
         if self.output.profile:
             raise ValueError("[output] profile is of single runs")
+        if self.run.hosts:
+            raise ValueError("[run] hosts are of single runs: name [exchange] devices")
         return self
 
     def devices(self) -> tuple[str, ...]:

@@ -54,6 +54,7 @@ from ..description.settings import (
 from ..description.system import System
 from ..description.thermostats import Thermostat, VelocityRescaling
 from ..engine.execution import DeviceName, Execution, MeshSharing, Transport
+from ..engine.hosts import HostEntry
 from ..engine.worker_settings import Workers
 from ..errors import QuiltError
 from ..inputs.openmm_files import find_force_field
@@ -284,6 +285,11 @@ class RunSection(Section):
         "cuda:0,1, or one of these in a worker: worker:cuda:0, ssh:HOST/cuda:0, "
         "remote:HOST:PORT/cuda:0.",
     )
+    hosts: tuple[HostEntry, ...] = Field(
+        default=Execution.hosts,
+        description="Hosts, reached by ssh, that share the simulation, with the number of ranks on "
+        "each where it is not one: a:2,b:2.",
+    )
     balance: bool = Field(
         default=Execution.balance, description="Dynamic load balancing between ranks."
     )
@@ -388,6 +394,7 @@ class Config(Section):
             run.transport,
             run.mesh,
             workers=self.workers,
+            hosts=run.hosts,
         )
 
     def physics(self, box: NDArray[np.float64]) -> dict[str, Any]:

@@ -76,7 +76,7 @@ class Simulation(Readout):
         `VelocityRescaling`, for NVT with `VelocityVerlet`.
     barostat:
         `CellRescaling`, for constant pressure.
-    device, ranks, threads, balance, transport, mesh, away, workers:
+    device, ranks, threads, balance, transport, mesh, away, workers, hosts:
         Where it runs: see `Execution`.  They never change the trajectory, but for `away`, whose
         other patches round differently.
     engine:
@@ -105,6 +105,7 @@ class Simulation(Readout):
         mesh: MeshSharing = "auto",
         away: Literal[1, 2] = 1,
         workers: Workers | None = None,
+        hosts: tuple[str, ...] = (),
         engine: EngineFactory = make_engine,
     ) -> None:
         if len(state.positions) != system.atoms:
@@ -122,7 +123,7 @@ class Simulation(Readout):
         if self.nonbonded.method == "pme":
             check_impulses(self.integrator, system)
         self._execution = Execution(
-            device, ranks, threads, balance, transport, mesh, away, workers or Workers()
+            device, ranks, threads, balance, transport, mesh, away, workers or Workers(), hosts
         )
         where = self._execution.resolve()
         self.device: str = where["device"]
@@ -322,7 +323,7 @@ class Simulation(Readout):
         QuiltError
             Where the device cannot be used.
         """
-        execution = replace(self._execution, device=device)
+        execution = replace(self._execution, device=device, hosts=())
         where = execution.resolve()
         now = self.checkpoint()
         with self._changing():

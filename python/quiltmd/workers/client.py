@@ -242,6 +242,8 @@ class WorkerEngine:
     patience:
         Seconds after which a device counts as hanging that does not do what takes no time; None:
         never.
+    beside:
+        Workers of this simulation that share the worker's cores, itself among them.
     """
 
     def __init__(
@@ -252,9 +254,10 @@ class WorkerEngine:
         integrator: dict[str, Any],
         execution: dict[str, Any],
         patience: float | None = None,
+        beside: int = 1,
     ) -> None:
         self._connection, self._patience = connection, patience
-        made = connection.call("create", system, nonbonded, integrator, execution)
+        made = connection.call("create", system, nonbonded, integrator, execution, beside)
         self.architecture = str(made["architecture"])
 
     def __del__(self) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..engine import core
 from ..engine.core import Engine
-from ..engine.execution import available_cores
+from ..engine.hosts import started_together
 from ..engine.places import Place, has_rank_on_each, parse_device, parse_place
 from ..engine.worker_settings import Workers
 from .client import Connection, WorkerEngine
@@ -32,15 +32,15 @@ def make_engine(
     is_supervised = not is_team and bool(len(places) > 1 or settings.spares or settings.verify)
     patience = settings.patience if is_supervised else None
 
-    def start_on(connection: Connection, place: Place, **own: Any) -> WorkerEngine:
+    def start_on(connection: Connection, place: Place, beside: int = 1, **own: Any) -> WorkerEngine:
         execution = {**run["execution"], "device": place.device, **own}
-        return WorkerEngine(connection, system, nonbonded, integrator, execution, patience)
+        return WorkerEngine(connection, system, nonbonded, integrator, execution, patience, beside)
 
     def start(place: Place) -> WorkerEngine:
         return start_on(connect(place, settings), place)
 
     if is_team:
-        return _team(places, settings, start_on, run["execution"]["threads"])
+        return _team(places, settings, start_on)
     if is_supervised:
         spares = [parse_place(name).in_worker() for name in settings.spares]
         return Supervisor(places, spares, start, settings)
@@ -54,16 +54,25 @@ def _team(
     places: list[Place],
     settings: Workers,
     start_on: Callable[..., WorkerEngine],
-    threads: int | None,
 ) -> Team:
     """A worker at each place, with a rank of one simulation."""
+    sharing = sharing_cores(places)
     connections = [connect(place, settings) for place in places]
     introduce(connections, places, settings.silence)
 
     def make(connection: Connection, rank: int) -> WorkerEngine:
-        place = places[rank]
-        here = sum(other.kind == place.kind and other.host == place.host for other in places)
-        own = threads or (max(1, available_cores() // here) if place.kind == "worker" else None)
-        return start_on(connection, place, ranks=None, threads=own)
+        return start_on(connection, places[rank], sharing[rank], ranks=None)
 
     return Team(connections, make)
+
+
+def sharing_cores(places: list[Place]) -> list[int]:
+    """How many of the places have the cores that each has."""
+    if started_together:
+        cores = [
+            (process.host, process.cores)
+            for process in (started_together[place.process] for place in places)
+        ]
+        return [cores.count(own) for own in cores]
+    hosts = [place.host for place in places]
+    return [hosts.count(host) for host in hosts]

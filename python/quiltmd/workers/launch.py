@@ -12,9 +12,11 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
+from ..engine.hosts import started_together
 from ..engine.places import Place
 from ..engine.worker_settings import Workers
 from ..errors import QuiltError
+from . import mpi
 from .access import AccessError, BlakeSeal, ask_for_admission, default_key_file, read_key
 from .channel import Channel
 from .client import Connection, shake_hands
@@ -30,6 +32,10 @@ def connect(place: Place, settings: Workers) -> Connection:
     if place.kind == "remote":
         ours, seal = _admitted(place, settings)
         connection = Connection(_channel(ours, settings, seal), name, lambda: "")
+    elif place.kind == "mpi":
+        ours = mpi.reach(place.process)
+        name = f"rank {place.process} ({started_together[place.process].host})"
+        connection = Connection(_channel(ours, settings), name, lambda: "")
     else:
         ours, theirs = socket.socketpair()
         with theirs:

@@ -170,10 +170,17 @@ class Session:
         return self._engine
 
     def _create(
-        self, system: Message, nonbonded: Message, integrator: Message, execution: Message
+        self,
+        system: Message,
+        nonbonded: Message,
+        integrator: Message,
+        execution: Message,
+        beside: int = 1,
     ) -> Message:
-        """Makes the engine; tells of the device that was chosen."""
+        """Makes the engine, which shares cores with others; tells of the device that was chosen."""
         run = Execution(**execution).resolve() | self._peers
+        if execution.get("threads") is None:
+            run["threads"] = max(1, run["threads"] // beside)
         self._engine = self._factory(system, nonbonded, integrator, run)
         return {"device": run["device"], "architecture": architecture_of(run["device"])}
 

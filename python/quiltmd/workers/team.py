@@ -15,12 +15,15 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any
 
+from ..engine.hosts import started_together
 from ..engine.places import Place
 from ..errors import QuiltError
+from . import mpi
 from .channel import LostError
 from .client import Connection, WorkerEngine, WorkerFrame
 
 _SECRET = 32  # bytes
+_LOCAL = "127.0.0.1"
 
 
 def introduce(connections: list[Connection], places: list[Place], silence: float) -> None:
@@ -28,19 +31,24 @@ def introduce(connections: list[Connection], places: list[Place], silence: float
 
     Who is not heard of for `silence` seconds will count as lost among them.
     """
-    everywhere = any(place.kind != "worker" for place in places)
+    hosts = _hosts(places)
+    everywhere = set(hosts) != {_LOCAL}
     ports = _all([c.begin("listen", everywhere) for c in connections])
-    hosts = [_host(place, everywhere) for place in places]
     addresses = [list(address) for address in zip(hosts, ports, strict=True)]
     secret = secrets.token_hex(_SECRET)
     _all([c.begin("meet", r, addresses, secret, silence) for r, c in enumerate(connections)])
 
 
-def _host(place: Place, everywhere: bool) -> str:
-    """Under which name other workers reach the machine of a place."""
-    if place.kind == "worker":
-        return socket.getfqdn() if everywhere else "127.0.0.1"
-    return place.host.rpartition("@")[2].strip("[]")
+def _hosts(places: list[Place]) -> list[str]:
+    """Under which name other workers reach the machine of each place."""
+    if all(place.kind == "worker" for place in places):
+        return [_LOCAL] * len(places)
+    if any(place.kind == "mpi" for place in places):
+        return [mpi.address_of(started_together[place.process]) for place in places]
+    return [
+        socket.getfqdn() if place.kind == "worker" else place.host.rpartition("@")[2].strip("[]")
+        for place in places
+    ]
 
 
 def _all(futures: list[Future[Any]]) -> list[Any]:

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Processes that a launcher of MPI (mpirun, mpiexec, srun) has started together, a rank for each.
+
+MPI is there to meet: processes learn where the others are, and share a secret.  Then it is ended,
+and process 0 has the others as workers, over TCP, as if ssh had started them: it reads inputs and
+writes files, has rank 0 computed by a worker beside itself, and the others end when it does.  So a
+process that dies is found out and named here, whatever the MPI, and none waits in a loop of MPI's
+for messages, on a core that forces need.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import importlib
+import os
+import secrets
+import signal
+import socket
+import sys
+import threading
+import time
+from contextlib import suppress
+from functools import partial
+from typing import Any, NoReturn
+
+from ..engine.core import make_engine
+from ..engine.execution import core_numbers, devices
+from ..engine.hosts import Process, started_together
+from ..errors import QuiltError
+from .access import AccessError, admit, ask_for_admission
+from .channel import Channel
+from .session import Session
+
+# Where launchers say how many processes they have started; the first that is there holds, as one
+# launcher may be started by another: Open MPI, MPICH and its descendants, MVAPICH, Slurm.
+_COUNTS = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS")
+_SECRET = 32  # bytes
+_LIMIT = 60.0  # s, until process 0 comes
+_CLIENT_GONE = 60.0  # s; between machines a connection may be cut without an end
+_REACH = 10.0  # s
+# Signals that ask a run to stop; batch systems send them to all processes.
+_FOR_PROCESS_0 = (
+    signal.SIGINT,
+    signal.SIGTERM,
+    signal.SIGHUP,
+    signal.SIGUSR1,
+    signal.SIGUSR2,
+    signal.SIGXCPU,
+)
+
+_secret = b""  # of these processes
+_lifelines: list[socket.socket] = []  # of process 0, to each of the others
+
+
+def launched() -> int:
+    """How many processes a launcher says that it has started together, this one among them."""
+    for name in _COUNTS:
+        if name in os.environ:
+            return int(os.environ[name])
+    return 1
+
+
+def join() -> None:
+    """Meets the processes that a launcher has started together with this one, if it has.
+
+    In process 0 it returns, and `started_together` tells of them all, which `reach` reaches.  In
+    the others it does not return: they do what process 0 asks for, and end when that ends.
+
+    Raises
+    ------
+    QuiltError
+        Where they cannot meet, or were not started for the same run.
+    """
+    global _secret
+    count = launched()
+    if count == 1:
+        return
+    rank, listener, processes, _secret = _meet(count)
+    if rank > 0:
+        _serve(listener)
+    listener.close()
+    started_together[:] = processes
+    _lifelines[:] = [reach(number) for number in range(1, count)]
+
+
+def reach(number: int) -> socket.socket:
+    """A new connection to a session of one of them; QuiltError where there is none."""
+    if not 0 < number < len(started_together):
+        raise QuiltError(f"no launcher has started a process mpi:{number} together with this one")
+    process = started_together[number]
+    try:
+        ours = socket.create_connection((address_of(process), process.port), timeout=_REACH)
+        ask_for_admission(ours, _secret)
+    except (AccessError, OSError) as error:
+        raise QuiltError(
+            f"process {number} cannot be reached at {process.host}:{process.port}: {error}"
+        ) from None
+    ours.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return ours
+
+
+def address_of(process: Process) -> str:
+    """Under which name the others reach its machine."""
+    is_alone = {other.host for other in started_together} == {process.host}
+    return "127.0.0.1" if is_alone else process.host
+
+
+def _meet(count: int) -> tuple[int, socket.socket, list[Process], bytes]:
+    """Rank, where this process listens, all of them, and their secret; MPI is ended by then."""
+    gpus = [gpu["ordinal"] for gpu in devices() if gpu["kind"] == "cuda" and gpu["usable"]]
+    MPI = _load_mpi(count)
+    world = MPI.COMM_WORLD
+    host = socket.gethostname()
+    is_one_host = len(set(world.allgather(host))) == 1
+    listener = socket.create_server(("127.0.0.1" if is_one_host else "", 0), backlog=64)
+    own = Process(host, listener.getsockname()[1], tuple(core_numbers()), tuple(gpus))
+    processes = world.allgather(own)
+    asked_for = world.allgather(sys.argv[1:])
+    secret = world.bcast(secrets.token_bytes(_SECRET))
+    rank = world.Get_rank()
+    MPI.Finalize()
+    if any(arguments != asked_for[0] for arguments in asked_for):
+        raise QuiltError(
+            "processes that are started together share one run, and these were given different "
+            "arguments: start each of several runs by itself, with mpirun -n 1 or without"
+        )
+    return rank, listener, processes, secret
+
+
+def _load_mpi(count: int) -> Any:
+    """mpi4py, of the MPI that has started this process."""
+    started = f"this process is one of {count} that a launcher has started together"
+    try:
+        MPI = importlib.import_module("mpi4py.MPI")
+    except (ImportError, RuntimeError) as error:  # RuntimeError: it finds no library
+        raise QuiltError(
+            f"{started}, and mpi4py, by which they would meet, cannot be loaded ({error}): install "
+            "quiltmd[mpi], or start one process alone"
+        ) from None
+    if (size := MPI.COMM_WORLD.Get_size()) != count:
+        raise QuiltError(
+            f"{started}, and mpi4py finds {size}: it was made for another MPI "
+            f"({MPI.Get_library_version().split(',')[0].strip()}) than that of the launcher; "
+            "install mpi4py for this one, and start runs with its mpirun (Slurm: srun --mpi=pmix)"
+        )
+    return MPI
+
+
+def _serve(listener: socket.socket) -> NoReturn:
+    """Does what process 0 asks for, until that ends: this process then does so at once."""
+    for kind in _FOR_PROCESS_0:
+        signal.signal(kind, signal.SIG_IGN)
+    faulthandler.enable()
+    lifeline = _first_admitted(listener)
+    threading.Thread(target=_admit_all, args=(listener,), daemon=True).start()
+    _watch(lifeline)
+    with suppress(OSError):
+        lifeline.recv(1)
+    os._exit(0)
+
+
+def _watch(lifeline: socket.socket) -> None:
+    """Has it end within 40 s where the other machine is gone and says nothing."""
+    lifeline.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    lifeline.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 10)  # s
+    lifeline.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 5)  # s
+    lifeline.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 6)
+
+
+def _first_admitted(listener: socket.socket) -> socket.socket:
+    """The first connection of process 0; QuiltError where it does not come within a minute."""
+    end = time.monotonic() + _LIMIT
+    while (left := end - time.monotonic()) > 0:
+        listener.settimeout(left)
+        with suppress(AccessError, OSError):
+            visitor, _ = listener.accept()
+            admit(visitor, _secret, lambda: True)
+            listener.settimeout(None)
+            return visitor
+    raise QuiltError(
+        f"process 0 has not come to {socket.gethostname()}:{listener.getsockname()[1]} within a "
+        "minute: has it ended, or can its host not reach that port?"
+    )
+
+
+def _admit_all(listener: socket.socket) -> None:
+    while True:
+        with suppress(OSError):
+            visitor, _ = listener.accept()
+            threading.Thread(target=_serve_session, args=(visitor,), daemon=True).start()
+
+
+def _serve_session(visitor: socket.socket) -> None:
+    """One engine; another may be made before this one is given up."""
+    with visitor, suppress(AccessError, OSError):
+        admit(visitor, _secret, lambda: True)
+        visitor.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        number = visitor.fileno()
+        close = partial(visitor.shutdown, socket.SHUT_RDWR)
+        Session(Channel(number, number, close, _CLIENT_GONE), make_engine).serve()

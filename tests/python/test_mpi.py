@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`mpirun -n N quiltmd run`: the files of one process, clear ends, and else no MPI."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_runner import same_results
+from test_workers import comes_true, is_alive, short
+
+from quiltmd import QuiltError
+from quiltmd.running import runner
+from quiltmd.workers import mpi
+
+needs_mpirun = pytest.mark.skipif(
+    shutil.which("mpirun") is None, reason="there is no mpirun on this machine"
+)
+COMMAND = [sys.executable, "-m", "quiltmd"]
+# As root, on fewer cores than processes, and without a core for each, where Open MPI asks.
+PERMISSIONS = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMPI_MCA_rmaps_base_oversubscribe": "1",
+    "OMPI_MCA_hwloc_base_binding_policy": "none",
+    "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
+    "PRTE_MCA_hwloc_default_binding_policy": "none",
+}
+
+
+def mpirun(count: int, *arguments: Any) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        ["mpirun", "-n", str(count), *COMMAND, *map(str, arguments)],
+        env=os.environ | PERMISSIONS,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def run_arguments(files: tuple[Path, Path], out: Path, steps: int) -> list[Any]:
+    """Those of `short`, as options of the command."""
+    return [
+        *("run", "-p", files[0], "-c", files[1], "--out", out, "--steps", steps),
+        *("--seed", 3, "--device", "cpu", "--threads", 1),
+        *("--log-every", 4, "--trajectory-every", 6, "--checkpoint-every", 10),
+    ]
+
+
+def processes_with(text: str) -> list[int]:
+    """Those whose arguments have a text in them, without launchers."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            arguments = (folder / "cmdline").read_bytes().decode().split("\0")
+        except OSError:  # it has ended
+            continue
+        if any(text in argument for argument in arguments) and "mpirun" not in arguments[0]:
+            found.append(int(folder.name))
+    return found
+
+
+@needs_mpirun
+def test_files_are_those_of_one_process(alanine: tuple[Path, Path], tmp_path: Path) -> None:
+    """Twelve steps in three processes, the rest in one."""
+    with mpirun(3, *run_arguments(alanine, tmp_path / "mpi", 12)) as process:
+        said, _ = process.communicate()
+    assert process.returncode == 0, said
+    assert said.count("velocities drawn") == 1
+    assert "3 rank(s)" in said
+    resume = ["run", "--resume", str(tmp_path / "mpi"), "--steps", "24"]
+    alone = "import sys; from quiltmd.commands.cli import main; main()"
+    subprocess.run([sys.executable, "-c", alone, *resume], check=True)
+    runner.start(short(alanine, tmp_path / "alone"))
+    same_results(tmp_path / "alone", tmp_path / "mpi")
+
+
+@needs_mpirun
+def test_a_process_that_is_killed_ends_all(alanine: tuple[Path, Path], tmp_path: Path) -> None:
+    out = tmp_path / "mpi"
+    arguments = run_arguments(alanine, out, 10**8)
+    arguments[arguments.index("--log-every") + 1] = 100
+    with mpirun(2, *arguments) as process:
+        try:
+            log = out / "log.csv"
+            assert comes_true(lambda: log.exists() and log.read_text().count("\n") > 3, 120)
+            all_of_it = processes_with(str(out))
+            # Process 0 is the one that has the folder open: its lock.
+            others = [p for p in all_of_it if not has_open(p, out)]
+            assert (len(all_of_it), len(others)) == (2, 1)
+            os.kill(others[0], signal.SIGKILL)
+            said, _ = process.communicate(timeout=120)
+        finally:
+            process.kill()
+    assert process.returncode != 0
+    assert "error: the worker on rank 1" in said
+    assert "the last good checkpoint is" in said
+    assert comes_true(lambda: not any(is_alive(p) for p in all_of_it))
+    assert (out / "checkpoint.qmd").exists()
+
+
+def has_open(process: int, folder: Path) -> bool:
+    for link in Path(f"/proc/{process}/fd").iterdir():
+        try:
+            if os.readlink(link).startswith(str(folder)):
+                return True
+        except OSError:
+            continue
+    return False
+
+
+@needs_mpirun
+def test_processes_of_different_runs_are_refused(tmp_path: Path) -> None:
+    script = f"{sys.executable} -m quiltmd run --resume {tmp_path}/$OMPI_COMM_WORLD_RANK$PMI_RANK"
+    found = subprocess.run(
+        ["mpirun", "-n", "2", "sh", "-c", script],
+        env=os.environ | PERMISSIONS,
+        capture_output=True,
+        text=True,
+    )
+    assert found.returncode != 0
+    assert "were given different arguments" in found.stderr
+
+
+@pytest.fixture
+def no_launcher(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    for name in mpi._COUNTS:
+        monkeypatch.delenv(name, raising=False)
+    return monkeypatch
+
+
+def test_how_many_a_launcher_has_started(no_launcher: pytest.MonkeyPatch) -> None:
+    assert mpi.launched() == 1
+    no_launcher.setenv("SLURM_STEP_NUM_TASKS", "2")  # mpirun has been started by srun, on each host
+    assert mpi.launched() == 2
+    no_launcher.setenv("OMPI_COMM_WORLD_SIZE", "8")
+    assert mpi.launched() == 8
+    no_launcher.setenv("OMPI_COMM_WORLD_SIZE", "1")
+    assert mpi.launched() == 1
+
+
+def test_without_mpi4py_several_processes_are_refused(no_launcher: pytest.MonkeyPatch) -> None:
+    no_launcher.setenv("PMI_SIZE", "4")
+    no_launcher.setitem(sys.modules, "mpi4py.MPI", None)
+    no_launcher.setitem(sys.modules, "mpi4py", None)
+    with pytest.raises(QuiltError, match=r"one of 4 .* install quiltmd\[mpi\]"):
+        mpi.join()
+
+
+@needs_mpirun
+def test_another_mpi_than_that_of_the_launcher_is_refused(tmp_path: Path) -> None:
+    """A launcher that mpi4py's library does not know starts processes that are each alone."""
+    environment = os.environ | PERMISSIONS | {"SLURM_STEP_NUM_TASKS": "2"}
+    found = subprocess.run(
+        [*COMMAND, "run", "--resume", tmp_path], env=environment, capture_output=True, text=True
+    )
+    assert found.returncode == 1
+    assert "mpi4py finds 1: it was made for another MPI" in found.stderr
+
+
+def test_one_process_loads_no_mpi(alanine: tuple[Path, Path], tmp_path: Path) -> None:
+    code = (
+        "import sys\nfrom quiltmd.commands.cli import main\n"
+        "try:\n    main()\nexcept SystemExit as end:\n"
+        "    assert not end.code and not [name for name in sys.modules if 'mpi4py' in name]\n"
+    )
+    arguments = [str(a) for a in run_arguments(alanine, tmp_path / "out", 2)]
+    environment = {k: v for k, v in os.environ.items() if k not in mpi._COUNTS}
+    subprocess.run([sys.executable, "-c", code, *arguments], env=environment, check=True)
