@@ -11,6 +11,7 @@
 
 #include "bindings/convert.h"
 #include "bindings/planner.h"
+#include "bindings/prediction.h"
 #include "device/cuda/cuda_device.h"
 #include "math/error.h"
 #include "runtime/devices.h"
@@ -342,6 +343,7 @@ NB_MODULE(_core, module) {
       .def("profile", &profile);
 
   add_planner(module);
+  add_prediction(module);
   module.def("reference", &reference, "system"_a, "nonbonded"_a, "box"_a, "positions"_a);
   module.def("term_forms", &term_forms);
   module.def("devices", &describe_devices, "self_test"_a = false);

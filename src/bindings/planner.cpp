@@ -24,13 +24,14 @@ nb::object to_table(std::vector<T> values, size_t columns) {
       kept->data(), {kept->size() / columns, columns}, owner));
 }
 
-nb::dict plan(const Planner& planner, int ranks, const std::string& mesh) {
+nb::dict plan(const Planner& planner, int ranks, const std::string& mesh, int of_node,
+              const std::array<int, 3>& torus) {
   const auto sharing = mesh_sharing_named(mesh);
   if (!sharing) throw Error("a plan is for PME distributed or replicated: choose one");
   StepForecast found;
   {
     nb::gil_scoped_release release;
-    found = planner.plan(ranks, *sharing);
+    found = planner.plan({ranks, of_node, {torus[0], torus[1], torus[2]}}, *sharing);
   }
   std::vector<double> rows;
   for (const PlannedRank& r : found.ranks)
@@ -82,7 +83,7 @@ void add_planner(nb::module_& module) {
                                points_from(positions), {tile[0], tile[1], tile[2]});
           },
           "system"_a, "nonbonded"_a, "integrator"_a, "run"_a, "box"_a, "positions"_a, "tile"_a)
-      .def("plan", &plan, "ranks"_a, "mesh"_a)
+      .def("plan", &plan, "ranks"_a, "mesh"_a, "of_node"_a, "torus"_a)
       .def("describe", &describe);
 }
 

@@ -8,72 +8,123 @@
 #include <map>
 #include <numeric>
 #include <set>
+#include <span>
 
 namespace quiltmd {
 namespace {
 
-// A block of the patch grid, given to ranks [first, first + count).
+// Some patches, given to the ranks of a block of nodes, or to `count` ranks of a node.
 struct Block {
-  Int3 low, high;
-  int first, count;
+  std::span<int> patches;
+  Int3 node_low, node_high;
+  int first, count;  // ranks of each node, beyond its first one
 };
 
-double plane_weight(const PatchGrid& grid, const std::vector<double>& weights, const Block& block,
-                    int dimension, int position) {
-  Block plane = block;
-  plane.low[dimension] = position;
-  plane.high[dimension] = position + 1;
-  double sum = 0;
-  for (int x = plane.low.x; x < plane.high.x; ++x)
-    for (int y = plane.low.y; y < plane.high.y; ++y)
-      for (int z = plane.low.z; z < plane.high.z; ++z)
-        sum += weights[static_cast<size_t>(grid.index({x, y, z}))];
-  return sum;
-}
+class Bisection {
+ public:
+  Bisection(const PatchGrid& grid, const std::vector<double>& weights, const MachineShape& machine)
+      : grid_(grid), weights_(weights), machine_(machine), torus_(machine.dimensions()) {
+    std::vector<int> patches(static_cast<size_t>(grid.size()));
+    std::iota(patches.begin(), patches.end(), 0);
+    assignment_ = {machine.ranks, patches, {}};
+    share({patches, {0, 0, 0}, torus_, 0, machine.of_node});
+    assignment_.compute_rank = assignment_.patch_rank;
+  }
+  Assignment take() { return std::move(assignment_); }
 
-// The dimension in which the block is widest (in nm); a cut there makes the smallest surface.
-int widest(const PatchGrid& grid, const Block& block) {
-  const Vec3d widths = grid.box.widths();
-  int best = 0;
-  double most = -1;
-  for (int d = 0; d < 3; ++d) {
-    const double width = widths[d] * (block.high[d] - block.low[d]) / grid.cells[d];
-    if (block.high[d] - block.low[d] > 1 && width > most + 1e-9) {
-      best = d;
-      most = width;
+ private:
+  void share(const Block& block) {
+    const int ranks = ranks_of(block);
+    if (ranks == 1 || block.patches.size() < 2) return give(block);
+    Block left = block, right = block;
+    halve_machine(left, right);
+    const int left_ranks = ranks_of(left);
+    if (left_ranks == 0 || left_ranks == ranks) return share(left_ranks ? left : right);
+    const size_t cut = cut_patches(block.patches, 1.0 * left_ranks / ranks);
+    left.patches = block.patches.first(cut);
+    right.patches = block.patches.subspan(cut);
+    share(left);
+    share(right);
+  }
+
+  // Across the side that is widest (in nm), which makes the smallest surface, and within the layer that
+  // an even cut would go through. Orders patches; returns how many are before the cut.
+  size_t cut_patches(std::span<int> patches, double share) const {
+    const int d = widest(patches);
+    std::sort(patches.begin(), patches.end(), [&](int a, int b) {
+      const int at = grid_.cell(a)[d], other = grid_.cell(b)[d];
+      return at != other ? at < other : a < b;
+    });
+    std::vector<double> running{0};
+    for (const int p : patches)
+      running.push_back(running.back() + weights_[static_cast<size_t>(p)]);
+    const double wanted = running.back() * share;
+    size_t best = 1;
+    for (size_t i = 1; i < patches.size(); ++i)
+      if (std::abs(running[i] - wanted) < std::abs(running[best] - wanted)) best = i;
+    return best;
+  }
+
+  int widest(std::span<const int> patches) const {
+    Int3 low = grid_.cell(patches[0]), high = low;
+    for (const int p : patches)
+      for (int d = 0; d < 3; ++d) {
+        low[d] = std::min(low[d], grid_.cell(p)[d]);
+        high[d] = std::max(high[d], grid_.cell(p)[d]);
+      }
+    const Vec3d widths = grid_.box.widths();
+    int best = 0;
+    double most = -1;
+    for (int d = 0; d < 3; ++d) {
+      const double width = widths[d] * (high[d] + 1 - low[d]) / grid_.cells[d];
+      if (high[d] > low[d] && width > most + 1e-9) {
+        best = d;
+        most = width;
+      }
+    }
+    return best;
+  }
+
+  // Nodes along the longest side of their block, then the ranks of a node.
+  static void halve_machine(Block& left, Block& right) {
+    const Int3 sides = left.node_high - left.node_low;
+    int longest = 0;
+    for (int d = 1; d < 3; ++d)
+      if (sides[d] > sides[longest]) longest = d;
+    if (sides[longest] > 1) {
+      left.node_high[longest] = right.node_low[longest] =
+          left.node_low[longest] + sides[longest] / 2;
+    } else {
+      left.count /= 2;
+      right.first += left.count;
+      right.count -= left.count;
     }
   }
-  return best;
-}
 
-void bisect_block(const PatchGrid& grid, const std::vector<double>& weights, const Block& block,
-                  std::vector<int>& owner) {
-  const int d = widest(grid, block);
-  if (block.count == 1 || block.high[d] - block.low[d] < 2) {
-    for (int x = block.low.x; x < block.high.x; ++x)
-      for (int y = block.low.y; y < block.high.y; ++y)
-        for (int z = block.low.z; z < block.high.z; ++z)
-          owner[static_cast<size_t>(grid.index({x, y, z}))] = block.first;
-    return;
+  int first_rank(Int3 node) const {
+    return ((node.x * torus_.y + node.y) * torus_.z + node.z) * machine_.of_node;
   }
-  std::vector<double> running{0};
-  for (int p = block.low[d]; p < block.high[d]; ++p)
-    running.push_back(running.back() + plane_weight(grid, weights, block, d, p));
-  const int left_ranks = block.count / 2;
-  const double wanted = running.back() * left_ranks / block.count;
-  int cut = 1;
-  for (int p = 1; p < static_cast<int>(running.size()) - 1; ++p)
-    if (std::abs(running[static_cast<size_t>(p)] - wanted) <
-        std::abs(running[static_cast<size_t>(cut)] - wanted))
-      cut = p;
-  Block left = block, right = block;
-  left.high[d] = right.low[d] = block.low[d] + cut;
-  left.count = left_ranks;
-  right.first += left_ranks;
-  right.count -= left_ranks;
-  bisect_block(grid, weights, left, owner);
-  bisect_block(grid, weights, right, owner);
-}
+  // Those that exist.
+  int ranks_of(const Block& block) const {
+    int sum = 0;
+    for (int x = block.node_low.x; x < block.node_high.x; ++x)
+      for (int y = block.node_low.y; y < block.node_high.y; ++y)
+        for (int z = block.node_low.z; z < block.node_high.z; ++z)
+          sum += std::clamp(machine_.ranks - first_rank({x, y, z}) - block.first, 0, block.count);
+    return sum;
+  }
+
+  void give(const Block& block) {
+    const int rank = first_rank(block.node_low) + block.first;
+    for (const int p : block.patches) assignment_.patch_rank[static_cast<size_t>(p)] = rank;
+  }
+
+  const PatchGrid& grid_;
+  const std::vector<double>& weights_;
+  const MachineShape& machine_;
+  const Int3 torus_;
+  Assignment assignment_;
+};
 
 std::vector<int> patches_of_compute(const PatchGrid& grid, int compute) {
   std::set<int> patches;
@@ -105,11 +156,21 @@ int new_proxies(const PatchGrid& grid, const Assignment& assignment, const std::
 
 }  // namespace
 
-Assignment bisect(const PatchGrid& grid, const std::vector<double>& weights, int ranks) {
-  Assignment assignment{ranks, std::vector<int>(static_cast<size_t>(grid.size())), {}};
-  bisect_block(grid, weights, {{0, 0, 0}, grid.cells, 0, ranks}, assignment.patch_rank);
-  assignment.compute_rank = assignment.patch_rank;
-  return assignment;
+int MachineShape::hops(int a, int b) const {
+  const Int3 n = dimensions();
+  int from = a / of_node, to = b / of_node, sum = 0;
+  for (const int d : {2, 1, 0}) {
+    const int apart = std::abs(from % n[d] - to % n[d]);
+    sum += std::min(apart, n[d] - apart);
+    from /= n[d];
+    to /= n[d];
+  }
+  return sum;
+}
+
+Assignment bisect(const PatchGrid& grid, const std::vector<double>& weights,
+                  const MachineShape& machine) {
+  return Bisection(grid, weights, machine).take();
 }
 
 Assignment ribbons(const std::vector<double>& weights, int ranks) {
@@ -125,20 +186,45 @@ Assignment ribbons(const std::vector<double>& weights, int ranks) {
   return assignment;
 }
 
-Assignment share_patches(const PatchGrid& grid, const std::vector<double>& weights, int ranks) {
-  const auto most_atoms = [&](const Assignment& assignment) {
-    double most = 0;
-    for (const RankPlan& plan : plan_ranks(grid, assignment, weights)) {
-      double atoms = 0;
-      for (const auto* patches : {&plan.owned, &plan.proxies})
-        for (const int p : *patches) atoms += weights[static_cast<size_t>(p)];
-      most = std::max(most, atoms);
-    }
-    return most;
-  };
-  Assignment blocks = bisect(grid, weights, ranks), strips = ribbons(weights, ranks);
-  if (ranks == 1) return strips;
-  return most_atoms(blocks) < most_atoms(strips) ? blocks : strips;
+namespace {
+
+// What sharing costs: the atoms that the fullest rank holds, and how far atoms of proxies travel.
+struct SharingCost {
+  double most_atoms = 0, atom_hops = 0;
+};
+
+SharingCost cost_of(const PatchGrid& grid, const Assignment& assignment,
+                    const std::vector<double>& weights, const MachineShape& machine) {
+  SharingCost cost;
+  const auto plans = plan_ranks(grid, assignment, weights);
+  for (int r = 0; r < machine.ranks; ++r) {
+    const RankPlan& plan = plans[static_cast<size_t>(r)];
+    double atoms = 0;
+    for (const auto* patches : {&plan.owned, &plan.proxies})
+      for (const int p : *patches) atoms += weights[static_cast<size_t>(p)];
+    cost.most_atoms = std::max(cost.most_atoms, atoms);
+    for (const Exchange& e : plan.receives)
+      cost.atom_hops += 1.0 * e.atoms * machine.hops(r, e.rank);
+  }
+  return cost;
+}
+
+}  // namespace
+
+Assignment share_patches(const PatchGrid& grid, const std::vector<double>& weights,
+                         const MachineShape& machine) {
+  constexpr double kAlike = 1.05;
+  Assignment strips = ribbons(weights, machine.ranks);
+  if (machine.ranks == 1) return strips;
+  Assignment blocks = bisect(grid, weights, machine);
+  const SharingCost of_blocks = cost_of(grid, blocks, weights, machine),
+                    of_strips = cost_of(grid, strips, weights, machine);
+  const bool alike = of_blocks.most_atoms <= kAlike * of_strips.most_atoms &&
+                     of_strips.most_atoms <= kAlike * of_blocks.most_atoms;
+  const bool prefer_blocks = alike && !machine.is_flat()
+                                 ? of_blocks.atom_hops < of_strips.atom_hops
+                                 : of_blocks.most_atoms < of_strips.most_atoms;
+  return prefer_blocks ? blocks : strips;
 }
 
 Assignment refine(const PatchGrid& grid, const Assignment& start, const std::vector<double>& load,

@@ -17,19 +17,38 @@ struct Assignment {
   bool operator==(const Assignment&) const = default;
 };
 
+// How ranks are joined: so many of each node, node by node in the order of ranks, and nodes as a torus,
+// z fastest. Not all nodes need have ranks. By default a node each, in a row.
+struct MachineShape {
+  int ranks = 1;
+  int of_node = 1;
+  Int3 torus{};  // {0, 0, 0}: a row of as many as there are
+
+  // All ranks are as near each other.
+  bool is_flat() const { return of_node == 1 && !torus.x; }
+  int nodes() const { return (ranks + of_node - 1) / of_node; }
+  Int3 dimensions() const { return torus.x ? torus : Int3{nodes(), 1, 1}; }
+  // Links between the nodes of two ranks.
+  int hops(int a, int b) const;
+};
+
 // Every compute starts at the rank of its patch; weights are atoms of patches.
 //
-// Recursive bisection of the patch grid along its longest side, so that neighbours stay together.
-// Ranks get whole layers of patches, at each cut.
-Assignment bisect(const PatchGrid& grid, const std::vector<double>& weights, int ranks);
+// Recursive bisection of the patch grid across its longest side, and of the machine's torus beside it, so
+// that neighbours stay together and are near each other. No cut is further from an even one than half a
+// patch.
+Assignment bisect(const PatchGrid& grid, const std::vector<double>& weights,
+                  const MachineShape& machine);
 // Ribbons: rank after rank takes the next patches in the order of their index, which goes along x last.
 // No cut is further from an even one than half a patch. As the half shell goes to higher x, a rank has
 // proxies on one side only, and the planes of the long-range sum that it reaches are few; of many ranks
 // each holds a slice with large faces.
 Assignment ribbons(const std::vector<double>& weights, int ranks);
 // The one of the two by which the fullest rank holds fewer atoms, proxies included: what it computes
-// and what it receives both grow with them.
-Assignment share_patches(const PatchGrid& grid, const std::vector<double>& weights, int ranks);
+// and what it receives both grow with them. Where that makes little difference, the one by which atoms
+// of proxies pass fewer links.
+Assignment share_patches(const PatchGrid& grid, const std::vector<double>& weights,
+                         const MachineShape& machine);
 
 // Refine from measured times: move computes from the busiest to the least busy ranks, a compute
 // whose move adds the fewest proxies first, until no rank is above `tolerance` times the mean.

@@ -118,7 +118,7 @@ void Engine::set_state(const Box& box, const HostState& state) {
 void Engine::assign(const std::vector<Vec3d>& positions) {
   const PatchGrid& grid = setup_->grid;
   auto atoms = atoms_per_patch(grid, positions);
-  Assignment assignment = share_patches(grid, atoms, run_.ranks);
+  Assignment assignment = share_patches(grid, atoms, {run_.ranks});
   const bool as_before = assignment == assignment_ && same(grid.cells, assigned_cells_);
   if (as_before && (run_.ranks == 1 || atoms == atoms_in_patches_)) return;
   assignment_ = std::move(assignment);

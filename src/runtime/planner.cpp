@@ -39,9 +39,10 @@ Planner::Planner(const System& system, const NonbondedSettings& nonbonded,
   atoms_in_patches_ = count_atoms(setup_.grid, box, positions, tile);
 }
 
-StepForecast Planner::plan(int ranks, MeshSharing mesh) const {
+StepForecast Planner::plan(const MachineShape& machine, MeshSharing mesh) const {
+  const int ranks = machine.ranks;
   if (ranks < 1) throw Error("there is one rank at least");
-  const Assignment assignment = share_patches(setup_.grid, atoms_in_patches_, ranks);
+  const Assignment assignment = share_patches(setup_.grid, atoms_in_patches_, machine);
   const auto plans = plan_ranks(setup_.grid, assignment, atoms_in_patches_);
   StepForecast forecast;
   forecast.ranks = ranks_of(plans);

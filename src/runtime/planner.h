@@ -44,7 +44,7 @@ class Planner {
           const IntegratorSettings& integrator, const ListSettings& lists, const Box& box,
           const std::vector<Vec3d>& positions, Int3 tile);
 
-  StepForecast plan(int ranks, MeshSharing mesh) const;
+  StepForecast plan(const MachineShape& machine, MeshSharing mesh) const;
   const Setup& setup() const { return setup_; }
   int64_t atoms() const { return atoms_; }
 

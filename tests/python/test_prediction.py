@@ -57,7 +57,8 @@ def machine(
 def test_hops(network: dict[str, Any], pairs: dict[tuple[int, int], int]) -> None:
     fabric = Fabric(machine(**network), 64)
     for (a, b), hops in pairs.items():
-        assert fabric.route(a, b).hops == fabric.route(b, a).hops == hops, (a, b)
+        there, back = np.array([a]), np.array([b])
+        assert fabric.hops(there, back)[0] == fabric.hops(back, there)[0] == hops, (a, b)
         # 1 GB/s: a byte takes a nanosecond
         assert fabric.deliver(0.0, a, b, 5000) == pytest.approx(10 + hops + 5)
         fabric = Fabric(machine(**network), 64)
@@ -77,6 +78,15 @@ def test_messages_take_a_link_in_turn() -> None:
     assert fabric.deliver(100.0, 0, 1, 5000) == pytest.approx(116)
 
 
+def test_a_node_of_a_torus_sends_through_several_links() -> None:
+    wide = Fabric(machine(topology="torus", dimensions=(4, 4, 4), injection=6.0), 64)
+    arrived = [wide.deliver(0.0, 0, to, 6000) for to in (1, 4, 16)]  # z, y, x
+    assert arrived == pytest.approx([10 + 2 + 6, 10 + 2 + 6 + 1, 10 + 2 + 6 + 2])
+    narrow = Fabric(machine(topology="torus", dimensions=(4, 4, 4)), 64)
+    arrived = [narrow.deliver(0.0, 0, to, 6000) for to in (1, 4, 16)]
+    assert arrived == pytest.approx([18, 24, 30])
+
+
 def test_a_wider_tree_has_room_for_more() -> None:
     times = []
     for taper in (1.0, 0.25):
@@ -91,57 +101,65 @@ def test_a_wider_tree_has_room_for_more() -> None:
 def chain() -> Graph:
     """Rank 0 sends after 5 us; rank 1 has 2 us of local work, and 3 us after the message."""
     graph = Graph()
-    first = graph.task("positions.send", 0, (HALO, HALO_STREAM), (0.0, 5.0))
-    local = graph.task("pairs.interior", 1, (LOCAL, SIDE), (0.0, 2.0))
-    last = graph.task("pairs.boundary", 1, (AWAITED, SIDE), (0.0, 3.0))
-    graph.sends[first].append(0)
-    for values, value in (
-        (graph.source, first),
-        (graph.sender, 0),
-        (graph.receiver, 1),
-        (graph.size, 1000),
-        (graph.user, last),
-    ):
-        values.append(value)
-    graph.kind.append("positions")
-    graph.missing[last] += 1
-    assert local != last
+    first = graph.tasks("positions.send", np.array([0]), (HALO, HALO_STREAM), 0.0, 5.0)
+    graph.tasks("pairs.interior", np.array([1]), (LOCAL, SIDE), 0.0, 2.0)
+    last = graph.tasks("pairs.boundary", np.array([1]), (AWAITED, SIDE), 0.0, 3.0)
+    graph.message("positions", first.tasks, last.tasks, np.array([1000]))
     return graph
 
 
 @pytest.mark.parametrize("is_serial", [True, False])
 def test_a_step_by_hand(is_serial: bool) -> None:
-    step = Simulator(chain(), Fabric(machine(), 2), 2, is_serial).run([0.0, 0.0])
-    assert step.arrived == [pytest.approx(5 + 10 + 1 + 1)]
+    step = Simulator(chain(), Fabric(machine(), 2), 2, is_serial).run(np.zeros(2))
+    assert step.arrived == pytest.approx([5 + 10 + 1 + 1])
     assert step.end == pytest.approx([5.0, 2.0, 20.0])
     assert step.rank_end == pytest.approx([5.0, 20.0])
+    assert step.cause.tolist() == [-1, -1, -2]
 
 
 def test_a_message_may_come_before_the_step() -> None:
     for is_serial in (True, False):
-        step = Simulator(chain(), Fabric(machine(), 2), 2, is_serial).run([0.0, 50.0])
+        step = Simulator(chain(), Fabric(machine(), 2), 2, is_serial).run(np.array([0.0, 50.0]))
         assert step.rank_end[1] == pytest.approx(55.0)
 
 
 def two_tasks() -> Graph:
     """A long task on the side stream, and a short one on the main stream that is more urgent."""
     graph = Graph()
-    graph.task("pairs.interior", 0, (LOCAL, SIDE), (1.0, 10.0))
-    graph.task("pme.spread", 0, (HALO, MAIN), (4.0, 2.0))
+    graph.tasks("pairs.interior", np.array([0]), (LOCAL, SIDE), 1.0, 10.0)
+    graph.tasks("pme.spread", np.array([0]), (HALO, MAIN), 4.0, 2.0)
     return graph
 
 
 def test_a_cpu_does_one_task_at_a_time_the_most_urgent_first() -> None:
-    step = Simulator(two_tasks(), Fabric(machine(), 1), 1, True).run([0.0])
+    step = Simulator(two_tasks(), Fabric(machine(), 1), 1, True).run(np.zeros(1))
     assert step.begin == pytest.approx([6.0, 0.0])
     assert step.end == pytest.approx([17.0, 6.0])
+    assert step.cause.tolist() == [1, -1]
 
 
 def test_streams_share_a_gpu() -> None:
     # Pairs work from 1 on, give way from 4 to 6, and have 7 us left then.
-    step = Simulator(two_tasks(), Fabric(machine(), 1), 1, False).run([0.0])
+    step = Simulator(two_tasks(), Fabric(machine(), 1), 1, False).run(np.zeros(1))
     assert step.begin == pytest.approx([0.0, 0.0])
     assert step.end == pytest.approx([13.0, 6.0])
+
+
+def test_tasks_of_a_rank_wait_for_each_other() -> None:
+    graph = Graph()
+    one = graph.tasks("positions.send", np.array([1, 0, 1]), (HALO, MAIN), 0.0, 1.0)
+    two = graph.tasks("integrate", np.array([0, 1, 2]), (LOCAL, MAIN), 0.0, 4.0)
+    graph.order([one], two)
+    step = Simulator(graph, Fabric(machine(), 3), 3, True).run(np.zeros(3))
+    assert step.begin[two.tasks] == pytest.approx([1.0, 2.0, 0.0])
+
+
+def test_a_graph_that_never_ends_is_an_error() -> None:
+    graph = Graph()
+    one = graph.tasks("integrate", np.array([0]), (LOCAL, MAIN), 0.0, 1.0)
+    graph.order([one], one)
+    with pytest.raises(quiltmd.QuiltError, match="1 of them never start"):
+        Simulator(graph, Fabric(machine(), 1), 1, True).run(np.zeros(1))
 
 
 @pytest.fixture(scope="module")
@@ -175,6 +193,16 @@ def test_ranks_share_the_work(water: Planner) -> None:
     assert slow.us_per_step > two.us_per_step + 3500
     assert slow.limiter.startswith("messages of PME")
     assert slow.communication > 0.5
+
+
+def test_pme_in_every_second_step_takes_half_of_its_time(water: Planner) -> None:
+    system, state = boxes.water_box((12, 8, 8))
+    integrator = quiltmd.VelocityVerlet(timestep=0.002, long_range_every=2)
+    rarely = Planner(system, state, quiltmd.Nonbonded(cutoff=0.7), integrator, tile=(2, 1, 1))
+    costs = {"planes": {"each": 3.0}}
+    always, half = (predict(p, machine(costs=costs), [1])[0] for p in (water, rarely))
+    transforms = 3e-3 * float(np.prod(water.grid))
+    assert always.us_per_step - half.us_per_step == pytest.approx(transforms / 2, rel=1e-6)
 
 
 def test_ranks_without_patches_are_told(water: Planner) -> None:

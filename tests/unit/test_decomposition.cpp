@@ -127,17 +127,23 @@ void large_boxes_are_refused() {
 void bisection_covers_all() {
   for (const PatchGrid& grid : some_grids()) {
     for (const int ranks : {1, 2, 3, 7, 64, 1000}) {
-      const Assignment a = bisect(grid, random_weights(grid, 1), ranks);
+      const Assignment a = bisect(grid, random_weights(grid, 1), {ranks});
       CHECK(static_cast<int>(a.patch_rank.size()) == grid.size());
       CHECK(a.compute_rank == a.patch_rank);
       for (const int rank : a.patch_rank) CHECK(rank >= 0 && rank < ranks);
     }
   }
+  const PatchGrid odd = make_patch_grid({11, 0, 11, 0, 0, 11}, 0.9, 1.0, 1);
+  for (const int ranks : {3, 10, 50}) {
+    const Assignment a = bisect(odd, std::vector<double>(1331, 1.0), {ranks});
+    for (int r = 0; r < ranks; ++r)
+      CHECK_NEAR(std::count(a.patch_rank.begin(), a.patch_rank.end(), r), 1331.0 / ranks, 2.0);
+  }
   const PatchGrid grid = make_patch_grid({8, 0, 8, 0, 0, 8}, 0.9, 1.0, 1);
   CHECK(grid.size() == 512);
   for (const int ranks : {2, 4, 8, 16}) {
     const std::vector<double> even(512, 1.0);
-    const Assignment a = bisect(grid, even, ranks);
+    const Assignment a = bisect(grid, even, {ranks});
     for (int r = 0; r < ranks; ++r)
       CHECK(std::count(a.patch_rank.begin(), a.patch_rank.end(), r) == 512 / ranks);
   }
@@ -173,24 +179,25 @@ double most_held(const PatchGrid& grid, const Assignment& a) {
   return static_cast<double>(most);
 }
 
-// A few ranks share a box in ribbons, which have proxies on one side; very many in blocks. Where a
-// layer of patches is no whole number of shares, ribbons are even and blocks are not.
+// A few ranks share a box in ribbons, which have proxies on one side; very many in blocks. Both are as
+// even as whole patches allow, also where a layer of patches is no whole number of shares.
 void patches_are_shared_well() {
   const PatchGrid grid = make_patch_grid({11, 0, 11, 0, 0, 11}, 0.9, 1.0, 1);
   const std::vector<double> even(static_cast<size_t>(grid.size()), 1.0);
   CHECK(grid.size() == 1331);
-  const auto owner = [&](int ranks) { return share_patches(grid, even, ranks).patch_rank; };
+  const auto owner = [&](int ranks) { return share_patches(grid, even, {ranks}).patch_rank; };
   for (const int ranks : {2, 3, 4}) {
     const Assignment strips = ribbons(even, ranks);
     CHECK(owner(ranks) == strips.patch_rank);
-    CHECK(most_held(grid, strips) < most_held(grid, bisect(grid, even, ranks)));
+    const double of_blocks = most_held(grid, bisect(grid, even, {ranks}));
+    CHECK(ranks < 4 ? most_held(grid, strips) <= of_blocks : most_held(grid, strips) < of_blocks);
     for (int r = 0; r < ranks; ++r)
       CHECK_NEAR(1.0 * ranks / 1331 *
                      static_cast<double>(
                          std::count(strips.patch_rank.begin(), strips.patch_rank.end(), r)),
                  1.0, 0.01);
   }
-  CHECK(owner(64) == bisect(grid, even, 64).patch_rank);
+  CHECK(owner(64) == bisect(grid, even, {64}).patch_rank);
   const auto plans = plan_ranks(grid, ribbons(even, 11), even);
   for (int r = 0; r < 11; ++r) {  // a layer each, and the next one as proxies
     const RankPlan& plan = plans[static_cast<size_t>(r)];
@@ -248,10 +255,63 @@ void check_plans(const PatchGrid& grid, const Assignment& a) {
   CHECK(computes == all);
 }
 
+double atom_hops(const PatchGrid& grid, const Assignment& a, const MachineShape& machine) {
+  double sum = 0;
+  const auto plans =
+      plan_ranks(grid, a, std::vector<double>(static_cast<size_t>(grid.size()), 1.0));
+  for (int r = 0; r < machine.ranks; ++r)
+    for (const Exchange& e : plans[static_cast<size_t>(r)].receives)
+      sum += e.atoms * machine.hops(r, e.rank);
+  return sum;
+}
+
+// Links of a torus, nodes of several ranks: shortest ways, the last dimension fastest.
+void hops_are_shortest() {
+  const MachineShape torus{60, 1, {3, 4, 5}};
+  const auto at = [](int x, int y, int z) { return (x * 4 + y) * 5 + z; };
+  CHECK(torus.hops(at(0, 0, 0), at(0, 0, 4)) == 1 && torus.hops(at(0, 0, 0), at(0, 0, 2)) == 2);
+  CHECK(torus.hops(at(0, 1, 0), at(0, 3, 0)) == 2 && torus.hops(at(0, 3, 0), at(0, 0, 0)) == 1);
+  CHECK(torus.hops(at(2, 3, 4), at(0, 0, 0)) == 3 && torus.hops(at(1, 1, 1), at(1, 1, 1)) == 0);
+  const MachineShape hosts{24, 8};
+  CHECK(hosts.hops(0, 7) == 0 && hosts.hops(7, 8) == 1 && hosts.hops(0, 23) == 1);
+  CHECK(!hosts.is_flat() && !torus.is_flat() && MachineShape{24}.is_flat());
+}
+
+// On a torus neighbours among patches are neighbours among nodes, and hosts share whole blocks; all
+// patches have an owner that exists, also where nodes are left over.
+void assignments_follow_the_machine() {
+  const PatchGrid grid = make_patch_grid({8, 0, 8, 0, 0, 8}, 0.9, 1.0, 1);
+  const std::vector<double> even(512, 1.0);
+  const MachineShape torus{512, 1, {8, 8, 8}};
+  const Assignment placed = share_patches(grid, even, torus);
+  CHECK(placed.patch_rank == bisect(grid, even, torus).patch_rank);
+  for (int p = 0; p < grid.size(); ++p)
+    for (int code = 0; code < grid.codes(); ++code) {
+      const Int3 o = grid.offsets[static_cast<size_t>(code)];
+      const auto i = static_cast<size_t>(grid.neighbour(p, code));
+      CHECK(torus.hops(placed.patch_rank[static_cast<size_t>(p)], placed.patch_rank[i]) ==
+            std::abs(o.x) + std::abs(o.y) + std::abs(o.z));
+    }
+  CHECK(atom_hops(grid, placed, torus) < 0.6 * atom_hops(grid, bisect(grid, even, {512}), torus));
+  for (const MachineShape& machine : {MachineShape{24, 8}, MachineShape{100, 4, {3, 3, 3}},
+                                      MachineShape{1000, 1, {10, 10, 11}}}) {
+    const Assignment a = bisect(grid, even, machine);
+    for (const int rank : a.patch_rank) CHECK(rank >= 0 && rank < machine.ranks);
+    std::vector<int> count(static_cast<size_t>(machine.ranks), 0);
+    for (const int rank : a.patch_rank) ++count[static_cast<size_t>(rank)];
+    CHECK(*std::max_element(count.begin(), count.end()) <= 3 * (512 / machine.ranks + 1));
+    check_plans(grid, a);
+  }
+  std::vector<int> of_host(3, 0);
+  for (const int rank : bisect(grid, even, {24, 8}).patch_rank)
+    ++of_host[static_cast<size_t>(rank / 8)];
+  for (const int patches : of_host) CHECK(patches >= 128 && patches <= 192);
+}
+
 void plans_fit_together() {
   for (const PatchGrid& grid : some_grids())
     for (const int ranks : {1, 2, 3, 7, 64}) {
-      Assignment a = bisect(grid, random_weights(grid, 2), ranks);
+      Assignment a = bisect(grid, random_weights(grid, 2), {ranks});
       check_plans(grid, a);
       check_plans(grid, ribbons(random_weights(grid, 2), ranks));
       std::mt19937 random(3);
@@ -276,7 +336,7 @@ void refinement_lowers_the_maximum() {
     const std::vector<double> cost = random_weights(grid, seed);
     std::vector<double> fixed(static_cast<size_t>(ranks), 1.0);
     fixed[0] = 20;
-    const Assignment before = bisect(grid, std::vector<double>(cost.size(), 1.0), ranks);
+    const Assignment before = bisect(grid, std::vector<double>(cost.size(), 1.0), {ranks});
     const Assignment after = refine(grid, before, fixed, cost, 1.03);
     CHECK(after.patch_rank == before.patch_rank);
     const auto was = loads(before, fixed, cost), is = loads(after, fixed, cost);
@@ -338,6 +398,8 @@ int main() {
       {"bisection covers all", bisection_covers_all},
       {"ribbons are even", ribbons_are_even},
       {"patches are shared well", patches_are_shared_well},
+      {"hops are shortest", hops_are_shortest},
+      {"assignments follow the machine", assignments_follow_the_machine},
       {"plans fit together", plans_fit_together},
       {"refinement lowers the maximum", refinement_lowers_the_maximum},
   });

@@ -280,7 +280,7 @@ void exercise(Rank& rank, const HostState& state) {
 
 std::vector<RankView> views_of(const Prepared& p, int ranks) {
   std::vector<double> weights(static_cast<size_t>(p.setup.grid.size()), 1.0);
-  const auto plans = plan_ranks(p.setup.grid, bisect(p.setup.grid, weights, ranks), weights);
+  const auto plans = plan_ranks(p.setup.grid, bisect(p.setup.grid, weights, {ranks}), weights);
   std::vector<RankView> views;
   for (int r = 0; r < ranks; ++r) views.push_back({r, ranks, plans});
   return views;

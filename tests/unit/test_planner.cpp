@@ -72,7 +72,7 @@ std::vector<Row> scheduled(const Case& c, const Planner& planner, int ranks, Mes
   for (const Vec3d& x : c.positions) atoms[static_cast<size_t>(patch_of(setup.grid, x))] += 1;
   RankView view;
   view.ranks = ranks;
-  view.plans = plan_ranks(setup.grid, share_patches(setup.grid, atoms, ranks), atoms);
+  view.plans = plan_ranks(setup.grid, share_patches(setup.grid, atoms, {ranks}), atoms);
   view.mesh = mesh;
   std::vector<Row> rows;
   for (int rank = 0; rank < ranks; ++rank) {
@@ -92,7 +92,7 @@ std::vector<Row> scheduled(const Case& c, const Planner& planner, int ranks, Mes
     const Schedule migrate = migrate_schedule(memory, view);
     for (const Task& task : migrate.tasks())
       for (const MessageEnd& m : task.sends)
-        CHECK(static_cast<int64_t>(m.words) == planner.plan(ranks, mesh).migrant_words);
+        CHECK(static_cast<int64_t>(m.words) == planner.plan({ranks}, mesh).migrant_words);
   }
   std::sort(rows.begin(), rows.end());
   return rows;
@@ -100,7 +100,7 @@ std::vector<Row> scheduled(const Case& c, const Planner& planner, int ranks, Mes
 
 std::vector<Row> planned(const Planner& planner, int ranks, MeshSharing mesh) {
   std::vector<Row> rows;
-  for (const PlannedMessage& m : planner.plan(ranks, mesh).messages)
+  for (const PlannedMessage& m : planner.plan({ranks}, mesh).messages)
     rows.emplace_back(static_cast<int>(m.edge), m.from, m.to, m.words);
   std::sort(rows.begin(), rows.end());
   return rows;
@@ -123,14 +123,14 @@ void work_is_shared_out_whole() {
   const Case c = make_case(12, 20, 1);
   const Planner planner = planner_of(c);
   const auto pairs = [](const PlannedRank& r) { return r.interior_pairs + r.boundary_pairs; };
-  const double all = pairs(planner.plan(1, MeshSharing::kDistributed).ranks[0]);
+  const double all = pairs(planner.plan({1}, MeshSharing::kDistributed).ranks[0]);
   const double reach = c.nonbonded.cutoff + planner.setup().lists.buffer;
   const double density = 1 / (kSide * kSide * kSide);
   CHECK_NEAR(all, 0.5 * 1728 * density * 4 / 3 * M_PI * reach * reach * reach, 0.02 * all);
   for (const int ranks : {2, 7, 30}) {
     double atoms = 0, sum = 0;
     int planes = 0, lines = 0;
-    for (const PlannedRank& r : planner.plan(ranks, MeshSharing::kDistributed).ranks) {
+    for (const PlannedRank& r : planner.plan({ranks}, MeshSharing::kDistributed).ranks) {
       atoms += r.atoms;
       sum += pairs(r);
       planes += r.planes;
@@ -159,7 +159,7 @@ void thousands_of_ranks_take_seconds() {
   Case c = make_case(12, 200, 1);
   const Planner planner = planner_of(c, {12, 12, 12});
   const auto begin = std::chrono::steady_clock::now();
-  const StepForecast forecast = planner.plan(1024, MeshSharing::kDistributed);
+  const StepForecast forecast = planner.plan({1024}, MeshSharing::kDistributed);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
   CHECK(forecast.ranks.size() == 1024);
   CHECK(took.count() < 60);

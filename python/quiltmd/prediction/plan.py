@@ -35,6 +35,22 @@ COLUMNS = (
 
 
 @dataclass(frozen=True)
+class Shape:
+    """How ranks are joined, as far as their assignment heeds it.
+
+    Attributes
+    ----------
+    of_node:
+        Ranks of a node, which reach each other directly.
+    torus:
+        Nodes in three dimensions, the last one fastest; (0, 0, 0): a row.
+    """
+
+    of_node: int = 1
+    torus: tuple[int, int, int] = (0, 0, 0)
+
+
+@dataclass(frozen=True)
 class Plan:
     """A step on so many ranks.
 
@@ -90,7 +106,8 @@ class Planner:
         box = state.box * np.array(tile)[:, None]
         settings = nonbonded.resolve(box)
         self.grid: tuple[int, int, int] = tuple(settings["pme_grid"])
-        self.timestep = integrator.timestep
+        self.timestep, self.long_range_every = integrator.timestep, integrator.long_range_every
+        self.has_mesh = settings["method"] == "pme"
         self._core = load_core().Planner(
             system.arrays(),
             settings,
@@ -102,9 +119,10 @@ class Planner:
         )
         self.about: dict[str, Any] = self._core.describe()
 
-    def plan(self, ranks: int, mesh: Sharing = "distributed") -> Plan:
-        """The step on so many ranks."""
-        found = self._core.plan(ranks, mesh)
+    def plan(self, ranks: int, mesh: Sharing = "distributed", shape: Shape | None = None) -> Plan:
+        """The step on so many ranks, which are joined in some way."""
+        shape = shape or Shape()
+        found = self._core.plan(ranks, mesh, shape.of_node, shape.torus)
         columns = dict(zip(COLUMNS, found["ranks"].T, strict=True))
         rows = found["messages"]
         messages = {

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from .machine import Machine
-from .network import Fabric
+from .network import Fabric, shape_of
 from .plan import Plan, Planner, Sharing
 from .simulate import Simulator, Step, message_cause
 from .tasks import Graph, step_graph
 
-_MANY_TASKS = 300_000  # more are simulated for two steps, fewer for four
+_STEPS = 4  # that are simulated; of the first one ranks begin at once, which they do not later
 _MOST_REPLICATED = 64  # ranks; on more, charges to all of them are never the faster way
 _DAY = 86400e6  # us
 # Bytes of device memory that a rank takes for each atom of the system, and of its own with its
@@ -90,15 +90,23 @@ class Prediction:
 
 
 def predict(
-    planner: Planner, machine: Machine, ranks: list[int], mesh: Sharing | None = None
+    planner: Planner,
+    machine: Machine,
+    ranks: list[int],
+    mesh: Sharing | None = None,
+    is_placed: bool = True,
 ) -> list[Prediction]:
-    """Predictions for several numbers of ranks; `mesh` left out: the faster of both."""
+    """Predictions for several numbers of ranks; `mesh` left out: the faster of both.
+
+    `is_placed`: the assignment of patches heeds which ranks are near each other.
+    """
     found: list[Prediction] = []
     for count in sorted(ranks):
         ways: tuple[Sharing, ...] = ("distributed", "replicated") if mesh is None else (mesh,)
         if count == 1 or count > _MOST_REPLICATED:
             ways = ("distributed",)
-        tried = [_predict(planner, machine, planner.plan(count, way)) for way in ways]
+        shape = shape_of(machine, count) if is_placed else None
+        tried = [_predict(planner, machine, planner.plan(count, way, shape)) for way in ways]
         best = min(tried, key=lambda one: one.us_per_step)
         first = found[0] if found else best
         speedup = first.us_per_step * first.ranks / (best.us_per_step * best.ranks)
@@ -107,24 +115,24 @@ def predict(
 
 
 def _predict(planner: Planner, machine: Machine, plan: Plan) -> Prediction:
-    graph = step_graph(plan, machine.costs, planner.grid, machine.overlap)
     fabric = Fabric(machine, plan.count)
-    simulator = Simulator(graph, fabric, plan.count, machine.execution == "serial")
-    count = 2 if len(graph.names) > _MANY_TASKS else 4
-    ends = [[0.0] * plan.count]
-    for _ in range(count):
-        step = simulator.run(ends[-1])
-        ends.append(step.rank_end)
-    one = (max(ends[-1]) - max(ends[1])) / (count - 1)
-    parts = _parts_of_path(graph, step)
-    total = sum(parts.values()) or 1.0
-    parts = {name: us * one / total for name, us in parts.items()}
+    every = planner.long_range_every if planner.has_mesh else 1
+    time_by = {True: 1 / every, False: (every - 1) / every}  # shares of steps, by whether with PME
+    parts: dict[str, float] = defaultdict(float)
+    sent = 0.0
+    for with_mesh, share in time_by.items():
+        if share == 0:
+            continue
+        graph = step_graph(plan, machine.costs, planner.grid, machine.overlap, with_mesh)
+        for name, us in _simulated(graph, fabric, plan.count, machine).items():
+            parts[name] += share * us
+        sent += share * len(graph.message_kind())
     life = int(planner.about["list_life"])
     for name, us in _rebuild(plan, machine).items():
-        parts[name] = parts.get(name, 0.0) + us / life
+        parts[name] += us / life
     time = sum(parts.values())
     parts = dict(sorted(parts.items(), key=lambda item: -item[1]))
-    sizes, hops = _traffic(plan, fabric)
+    sizes, hops = _traffic(plan, fabric, every)
     has = plan.ranks
     at_hand = float((has["atoms"] + has["proxy_atoms"]).max())
     idle = int((has["patches"] == 0).sum())
@@ -134,7 +142,7 @@ def _predict(planner: Planner, machine: Machine, plan: Plan) -> Prediction:
         ns_per_day=1e-3 * planner.timestep * _DAY / time,
         efficiency=1.0,
         communication=sum(parts.get(name, 0.0) for name in _MESSAGES) / time,
-        messages=len(graph.size) / plan.count,
+        messages=sent / plan.count,
         bytes=sizes / plan.count,
         hops=hops,
         memory=_PER_ATOM_OF_SYSTEM * planner.about["atoms"] + _PER_ATOM_AT_HAND * at_hand,
@@ -144,35 +152,49 @@ def _predict(planner: Planner, machine: Machine, plan: Plan) -> Prediction:
     )
 
 
+def _simulated(graph: Graph, fabric: Fabric, ranks: int, machine: Machine) -> dict[str, float]:
+    """The parts of the time between the ends of two steps, us, after the first few."""
+    simulator = Simulator(graph, fabric, ranks, machine.execution == "serial")
+    ends = [np.zeros(ranks)]
+    for _ in range(_STEPS):
+        step = simulator.run(ends[-1])
+        ends.append(step.rank_end)
+    one = float(ends[-1].max() - ends[1].max()) / (_STEPS - 1)
+    parts = _parts_of_path(graph, simulator.tables, step)
+    total = sum(parts.values()) or 1.0
+    return {name: us * one / total for name, us in parts.items()}
+
+
 def _part_of(name: str) -> str:
     return next((part for begins, part in _PARTS if name.startswith(begins)), "other")
 
 
-def _parts_of_path(graph: Graph, step: Step) -> dict[str, float]:
+def _parts_of_path(graph: Graph, tables: dict[str, Any], step: Step) -> dict[str, float]:
     """Time on the critical path of a step by part: from the last task back to its causes."""
-    if not step.end:
-        return {}
     parts: dict[str, float] = defaultdict(float)
-    task = max(range(len(step.end)), key=step.end.__getitem__)
-    until = step.end[task]
+    kind, message_kind = graph.kind(), graph.message_kind()
+    own_time = tables["fixed"] + tables["work"]
+    task = int(np.argmax(step.end))
+    until = float(step.end[task])
     while True:
-        took = until - step.begin[task]
-        own = min(took, graph.fixed[task] + graph.work[task])
-        parts[_part_of(graph.names[task])] += own
+        took = until - float(step.begin[task])
+        own = min(took, float(own_time[task]))
+        parts[_part_of(graph.kinds[kind[task]])] += own
         if took > own:  # others had the device meanwhile
             parts[_SHARING] += took - own
-        until = step.begin[task]
-        cause = step.cause[task]
+        until = float(step.begin[task])
+        cause = int(step.cause[task])
         if cause == -1:
             return dict(parts)
         if cause < -1:
             message = message_cause(cause)
-            parts[_part_of(graph.kind[message])] += until - step.sent[message]
-            until = step.sent[message]
-            task = graph.source[message]
+            name = graph.message_kinds[message_kind[message]]
+            parts[_part_of(name)] += until - float(step.sent[message])
+            until = float(step.sent[message])
+            task = int(tables["source"][message])
         else:
-            parts[_part_of(graph.names[task])] += until - step.end[cause]
-            until = step.end[cause]
+            parts[_part_of(graph.kinds[kind[task]])] += until - float(step.end[cause])
+            until = float(step.end[cause])
             task = cause
 
 
@@ -199,17 +221,14 @@ def _rebuild(plan: Plan, machine: Machine) -> dict[str, float]:
     return {"rebuilds": work, "messages of rebuilds": exchange}
 
 
-def _traffic(plan: Plan, fabric: Fabric) -> tuple[float, float]:
-    """Bytes of a step, and the mean number of hops of a byte."""
+def _traffic(plan: Plan, fabric: Fabric, every: int) -> tuple[float, float]:
+    """Bytes of a step, and the mean number of hops of a byte; PME is in one step of `every`."""
     total, hop_bytes = 0.0, 0.0
-    known: dict[tuple[int, int], int] = {}
-    for rows in plan.of_step().values():
-        for sender, receiver, size in rows.tolist():
-            hops = known.get((sender, receiver))
-            if hops is None:
-                hops = known[sender, receiver] = fabric.route(sender, receiver).hops
-            total += size
-            hop_bytes += size * hops
+    for kind, rows in plan.of_step().items():
+        share = 1.0 if kind in ("positions", "forces") else 1 / every
+        hops = fabric.hops(rows[:, 0], rows[:, 1])
+        total += share * float(rows[:, 2].sum())
+        hop_bytes += share * float(rows[:, 2] @ hops)
     return total, hop_bytes / total if total else 0.0
 
 

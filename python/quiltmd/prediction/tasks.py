@@ -2,12 +2,15 @@
 """The tasks of a step on all ranks, from a plan: their times, orders and messages.
 
 They are those of src/schedule/forces.cpp and long_range.cpp, in the order in which a rank's
-schedule has them, with the integrator's stage behind.
+schedule has them, with the integrator's stage behind.  Tasks of a kind are made for all ranks at
+once, so that a step of sixteen thousand ranks takes a second.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,48 +21,107 @@ from .plan import Plan
 HALO, AWAITED, LONG_RANGE, LOCAL = range(4)  # priorities, the most urgent first
 MAIN, SIDE, HALO_STREAM, BOUNDARY = range(4)  # streams
 
+Numbers = NDArray[np.int32]
+Place = tuple[int, int]  # priority and stream
+
+
+@dataclass(frozen=True)
+class Group:
+    """Tasks of one kind: their numbers, and the rank of each."""
+
+    tasks: Numbers
+    ranks: Numbers
+
 
 @dataclass
 class Graph:
-    """Tasks by number, with times in us, and messages by number.
+    """Tasks by number, times in us, and messages by number.
 
-    A task starts when `missing` others and messages are done.
+    `kinds` and `message_kinds` name what each task does and each message carries.
     """
 
-    names: list[str] = field(default_factory=list)
-    rank: list[int] = field(default_factory=list)
-    priority: list[int] = field(default_factory=list)
-    stream: list[int] = field(default_factory=list)
-    fixed: list[float] = field(default_factory=list)
-    work: list[float] = field(default_factory=list)
-    missing: list[int] = field(default_factory=list)
-    after: list[list[int]] = field(default_factory=list)  # tasks that wait for a task
-    sends: list[list[int]] = field(default_factory=list)  # messages of a task
-    source: list[int] = field(default_factory=list)  # the task that sends a message
-    sender: list[int] = field(default_factory=list)  # ranks, by message
-    receiver: list[int] = field(default_factory=list)
-    size: list[int] = field(default_factory=list)
-    user: list[int] = field(default_factory=list)  # the task that awaits a message
-    kind: list[str] = field(default_factory=list)
+    kinds: list[str] = field(default_factory=list)
+    message_kinds: list[str] = field(default_factory=list)
+    _kind: list[Numbers] = field(default_factory=list)
+    _columns: dict[str, list[NDArray[Any]]] = field(default_factory=dict)
+    _messages: dict[str, list[NDArray[Any]]] = field(default_factory=dict)
+    _before: list[Numbers] = field(default_factory=list)
+    _after: list[Numbers] = field(default_factory=list)
+    count: int = 0
 
-    def task(self, name: str, rank: int, place: tuple[int, int], times: tuple[float, float]) -> int:
-        """Adds a task of a priority and a stream, with its fixed time and its work."""
-        self.names.append(name)
-        self.rank.append(rank)
-        self.priority.append(place[0])
-        self.stream.append(place[1])
-        self.fixed.append(times[0])
-        self.work.append(times[1])
-        self.missing.append(0)
-        self.after.append([])
-        self.sends.append([])
-        return len(self.names) - 1
+    def tasks(
+        self,
+        name: str,
+        ranks: NDArray[Any],
+        place: Place,
+        fixed: NDArray[np.float64] | float,
+        work: NDArray[np.float64] | float,
+    ) -> Group:
+        """Adds tasks of one kind, with a fixed time and a time of work each."""
+        n = len(ranks)
+        on = np.asarray(ranks, np.int32)
+        columns: dict[str, NDArray[Any]] = {
+            "rank": on,
+            "priority": np.full(n, place[0], np.int32),
+            "stream": np.full(n, place[1], np.int32),
+            "fixed": np.broadcast_to(np.asarray(fixed, np.float64), n),
+            "work": np.broadcast_to(np.asarray(work, np.float64), n),
+        }
+        for column, values in columns.items():
+            self._columns.setdefault(column, []).append(values)
+        self._kind.append(np.full(n, len(self.kinds), np.int32))
+        self.kinds.append(name)
+        numbers = np.arange(self.count, self.count + n, dtype=np.int32)
+        self.count += n
+        return Group(numbers, on)
 
-    def order(self, task: int, *before: int) -> None:
-        """Has a task wait for others."""
-        for other in before:
-            self.after[other].append(task)
-            self.missing[task] += 1
+    def order(self, before: Iterable[Group], after: Group) -> None:
+        """Has each task of `after` wait for all tasks of `before` on its rank."""
+        for group in before:
+            pairs = _of_same_rank(group, after)
+            self._before.append(pairs[0])
+            self._after.append(pairs[1])
+
+    def message(self, kind: str, source: Numbers, user: Numbers, size: NDArray[Any]) -> None:
+        """Adds messages, from the end of a task to the start of another; sizes in bytes."""
+        n = len(source)
+        columns: dict[str, NDArray[Any]] = {
+            "source": source,
+            "user": user,
+            "bytes": np.asarray(size, np.float64),
+        }
+        for column, values in columns.items():
+            self._messages.setdefault(column, []).append(values)
+        self._messages.setdefault("kind", []).append(np.full(n, len(self.message_kinds), np.int32))
+        self.message_kinds.append(kind)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """For the core: tasks, orders and messages as flat arrays."""
+        found = {name: np.concatenate(parts) for name, parts in self._columns.items()}
+        found["before"] = np.concatenate([*self._before, np.empty(0, np.int32)])
+        found["after"] = np.concatenate([*self._after, np.empty(0, np.int32)])
+        for name, kind in (("source", np.int32), ("user", np.int32), ("bytes", np.float64)):
+            found[name] = np.concatenate([*self._messages.get(name, []), np.empty(0, kind)])
+        return found
+
+    def kind(self) -> Numbers:
+        """By task the index of its kind."""
+        return np.concatenate(self._kind)
+
+    def message_kind(self) -> Numbers:
+        """By message the index of its kind."""
+        return np.concatenate([*self._messages.get("kind", []), np.empty(0, np.int32)])
+
+
+def _of_same_rank(a: Group, b: Group) -> tuple[Numbers, Numbers]:
+    """All pairs of a task of `a` and one of `b` that are on the same rank."""
+    order = np.argsort(a.ranks, kind="stable")
+    sorted_ranks = a.ranks[order]
+    first = np.searchsorted(sorted_ranks, b.ranks, "left")
+    count = np.searchsorted(sorted_ranks, b.ranks, "right") - first
+    after = np.repeat(b.tasks, count)
+    within = np.arange(len(after)) - np.repeat(np.cumsum(count) - count, count)
+    return a.tasks[order][np.repeat(first, count) + within], after
 
 
 class _Builder:
@@ -67,143 +129,108 @@ class _Builder:
         self, plan: Plan, costs: Costs, grid: tuple[int, int, int], overlap: float
     ) -> None:
         self.plan, self.costs, self.grid, self.overlap = plan, costs, grid, overlap
-        self.atoms = float(plan.ranks["atoms"].sum())
+        self.all = np.arange(plan.count, dtype=np.int32)
         self.graph = Graph()
-        self.messages = plan.of_step()
-        self._from = {name: _by(rows, 0, plan.count) for name, rows in self.messages.items()}
-        self._to = {name: _by(rows, 1, plan.count) for name, rows in self.messages.items()}
-        # By kind and row of the plan: the task that sends, the one that awaits.
-        self._senders = {name: [-1] * len(rows) for name, rows in self.messages.items()}
-        self._users = {name: [-1] * len(rows) for name, rows in self.messages.items()}
+        self.senders: dict[str, Group] = {}
 
-    def build(self) -> Graph:
-        for rank in range(self.plan.count):
-            self._rank(rank)
-        self._join()
-        return self.graph
-
-    def _times(self, cost: str, units: float) -> tuple[float, float]:
-        one = getattr(self.costs, cost)
-        return (one.fixed * self.overlap, one.fixed * (1 - self.overlap) + 1e-3 * one.each * units)
-
-    def _send(
-        self, kind: str, name: str, rank: int, place: tuple[int, int], before: list[int]
-    ) -> list[int]:
-        found = []
-        for row in self._from.get(kind, _NONE)[rank]:
-            size = int(self.messages[kind][row, 2])
-            task = self.graph.task(name, rank, place, self._times("send", size))
-            self.graph.order(task, *before)
-            self._senders[kind][row] = task
-            found.append(task)
-        return found
-
-    def _receive(
-        self, kind: str, name: str, rank: int, place: tuple[int, int], before: list[int]
-    ) -> list[int]:
-        found = []
-        for row in self._to.get(kind, _NONE)[rank]:
-            size = int(self.messages[kind][row, 2])
-            task = self.graph.task(name, rank, place, self._times("receive", size))
-            self.graph.order(task, *before)
-            self._users[kind][row] = task
-            found.append(task)
-        return found
-
-    def _one(
-        self, name: str, rank: int, place: tuple[int, int], cost: str, units: float, *before: int
-    ) -> list[int]:
-        """A task, or none where it has nothing to do: then what it would wait for."""
-        if units <= 0:
-            return list(before)
-        task = self.graph.task(name, rank, place, self._times(cost, units))
-        self.graph.order(task, *before)
-        return [task]
-
-    def _rank(self, rank: int) -> None:
-        has = {name: float(values[rank]) for name, values in self.plan.ranks.items()}
-        halo, atoms = (HALO, HALO_STREAM), has["atoms"]
-        sent = self._send("positions", "positions.send", rank, halo, [])
-        clear = self._one("forces.clear", rank, (HALO, MAIN), "clear", atoms + has["proxy_atoms"])
-        proxies = self._receive("positions", "positions.receive", rank, halo, [])
-        charged, mesh = self._mesh(rank, has)
+    def build(self, with_mesh: bool) -> Graph:
+        has = self.plan.ranks
+        halo, local = (HALO, HALO_STREAM), (LOCAL, MAIN)
+        sent = self._send("positions", "positions.send", halo, [])
+        at_hand = has["atoms"] + has["proxy_atoms"]
+        clear = self._one("forces.clear", (HALO, MAIN), "clear", at_hand, [])
+        proxies = self._receive("positions", "positions.receive", halo, [])
+        charged, mesh = self._mesh() if with_mesh else ([], [])
         # One rank has no halo to go before: bonded terms and pairs share the side stream.
         apart = (AWAITED, BOUNDARY if self.plan.count > 1 else SIDE)
-        terms = self._one("terms", rank, apart, "terms", atoms, *clear, *proxies)
+        terms = self._one("terms", apart, "terms", has["atoms"], [clear, proxies])
         boundary = self._one(
-            "pairs.boundary", rank, apart, "pairs", has["boundary_pairs"], *clear, *proxies
+            "pairs.boundary", apart, "pairs", has["boundary_pairs"], [clear, proxies]
         )
-        given = self._send("forces", "forces.send", rank, halo, [*terms, *boundary])
+        given = self._send("forces", "forces.send", halo, [terms, boundary])
         interior = self._one(
-            "pairs.interior", rank, (LOCAL, SIDE), "pairs", has["interior_pairs"], *clear, *charged
+            "pairs.interior", (LOCAL, SIDE), "pairs", has["interior_pairs"], [clear, *charged]
         )
-        taken = self._receive("forces", "forces.receive", rank, (LOCAL, HALO_STREAM), clear)
+        taken = self._receive("forces", "forces.receive", (LOCAL, HALO_STREAM), [clear])
         if self.costs.elsewhere.each:
-            others = self.atoms - atoms
-            mesh = self._one("launches", rank, (LOCAL, MAIN), "elsewhere", others, *mesh)
-        before = [*sent, *clear, *mesh, *terms, *boundary, *given, *interior, *taken]
-        last = self.graph.task("integrate", rank, (LOCAL, MAIN), self._times("integrate", atoms))
-        self.graph.order(last, *before)
+            others = has["atoms"].sum() - has["atoms"]
+            mesh = [self._one("launches", local, "elsewhere", others, mesh)]
+        before = [sent, clear, *mesh, terms, boundary, given, interior, taken]
+        self._one("integrate", local, "integrate", has["atoms"], before)
+        return self.graph
 
-    def _mesh(self, rank: int, has: dict[str, float]) -> tuple[list[int], list[int]]:
+    def _times(self, cost: str, units: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Fixed times and times of work; none where there is nothing to do."""
+        one = getattr(self.costs, cost)
+        fixed = np.where(units > 0, one.fixed, 0.0)
+        return fixed * self.overlap, fixed * (1 - self.overlap) + 1e-3 * one.each * units
+
+    def _one(
+        self, name: str, place: Place, cost: str, units: NDArray[Any], before: list[Group]
+    ) -> Group:
+        """A task on each rank."""
+        group = self.graph.tasks(name, self.all, place, *self._times(cost, units))
+        self.graph.order(before, group)
+        return group
+
+    def _at_once(self, name: str, place: Place, before: list[Group]) -> Group:
+        """On each rank the moment at which many tasks are done, for others to wait for."""
+        group = self.graph.tasks(name, self.all, place, 0.0, 0.0)
+        self.graph.order(before, group)
+        return group
+
+    def _send(self, kind: str, name: str, place: Place, before: list[Group]) -> Group:
+        rows = self.plan.messages.get(kind, _NONE)
+        group = self.graph.tasks(name, rows[:, 0], place, *self._times("send", rows[:, 2]))
+        self.graph.order(before, group)
+        self.senders[kind] = group
+        return group
+
+    def _receive(self, kind: str, name: str, place: Place, before: list[Group]) -> Group:
+        rows = self.plan.messages.get(kind, _NONE)
+        group = self.graph.tasks(name, rows[:, 1], place, *self._times("receive", rows[:, 2]))
+        self.graph.order(before, group)
+        self.graph.message(kind, self.senders[kind].tasks, group.tasks, rows[:, 2])
+        return group
+
+    def _mesh(self) -> tuple[list[Group], list[Group]]:
         """The long-range sum: tasks after which charges are on the grid, and its last ones."""
-        if "charges" not in self.messages and has["planes"] == 0:
+        has = self.plan.ranks
+        if "charges" not in self.plan.messages and not has["planes"].any():
             return [], []
         place = (LONG_RANGE, MAIN)
         nx, ny, nz = self.grid
-        spread = self._one("pme.spread", rank, place, "spread", has["atoms"])
-        sent = self._send("charges", "pme.charges.send", rank, place, spread)
-        own = [*spread, *sent]
-        charges = [*own, *self._receive("charges", "pme.charges.receive", rank, place, own)]
+        spread = self._one("pme.spread", place, "spread", has["atoms"], [])
+        sent = self._send("charges", "pme.charges.send", place, [spread])
+        own = self._at_once("pme.charges.sent", place, [spread, sent])
+        charges = self._receive("charges", "pme.charges.receive", place, [own])
         points = has["planes"] * ny * nz
-        planes = self._one("pme.planes", rank, place, "planes", points, *charges)
-        gone = self._send("spectrum", "pme.spectrum.send", rank, place, planes)
-        came = self._receive("spectrum", "pme.spectrum.receive", rank, place, [])
+        planes = self._one("pme.planes", place, "planes", points, [own, charges])
+        gone = [self._send("spectrum", "pme.spectrum.send", place, [planes])]
+        came = self._receive("spectrum", "pme.spectrum.receive", place, [])
         line_points = has["lines"] * nx * nz
-        lines = self._one("pme.lines", rank, place, "lines", line_points, *planes, *came)
-        gone += self._send("spectrum back", "pme.spectrum.return", rank, place, lines)
-        back = self._receive("spectrum back", "pme.spectrum.back", rank, place, lines)
-        inverse = self._one("pme.inverse", rank, place, "inverse", points, *lines, *back)
-        gone += self._send("potential", "pme.potential.send", rank, place, inverse)
-        there = self._receive("potential", "pme.potential.receive", rank, place, [])
-        gather = self._one(
-            "pme.gather", rank, place, "gather", has["atoms"], *inverse, *there, *sent
-        )
-        return spread, [*gather, *gone]
-
-    def _join(self) -> None:
-        graph = self.graph
-        for kind, rows in self.messages.items():
-            for row, (sender, receiver, size) in enumerate(rows.tolist()):
-                graph.sends[self._senders[kind][row]].append(len(graph.size))
-                graph.missing[self._users[kind][row]] += 1
-                graph.source.append(self._senders[kind][row])
-                graph.sender.append(sender)
-                graph.receiver.append(receiver)
-                graph.size.append(size)
-                graph.user.append(self._users[kind][row])
-                graph.kind.append(kind)
+        lines = self._one("pme.lines", place, "lines", line_points, [planes, came])
+        gone.append(self._send("spectrum back", "pme.spectrum.return", place, [lines]))
+        back = self._receive("spectrum back", "pme.spectrum.back", place, [lines])
+        inverse = self._one("pme.inverse", place, "inverse", points, [lines, back])
+        gone.append(self._send("potential", "pme.potential.send", place, [inverse]))
+        there = self._receive("potential", "pme.potential.receive", place, [])
+        gather = self._one("pme.gather", place, "gather", has["atoms"], [inverse, there, own])
+        return [spread], [gather, *gone]
 
 
-class _Nothing:
-    def __getitem__(self, rank: int) -> list[int]:
-        return []
+_NONE = np.empty((0, 3), np.int64)
 
 
-_NONE = _Nothing()
-
-
-def _by(rows: NDArray[np.int64], column: int, ranks: int) -> list[list[int]]:
-    """Numbers of rows by a column's rank."""
-    found: list[list[int]] = [[] for _ in range(ranks)]
-    for number, rank in enumerate(rows[:, column].tolist()):
-        found[rank].append(number)
-    return found
-
-
-def step_graph(plan: Plan, costs: Costs, grid: tuple[int, int, int], overlap: float = 1.0) -> Graph:
+def step_graph(
+    plan: Plan,
+    costs: Costs,
+    grid: tuple[int, int, int],
+    overlap: float = 1.0,
+    with_mesh: bool = True,
+) -> Graph:
     """The tasks of a step on all ranks of a plan, with a PME grid of so many points.
 
-    `overlap` as of `Machine`.
+    `overlap` as of `Machine`; without the mesh: a step between impulses of the long-range sum.
     """
-    return _Builder(plan, costs, grid, overlap).build()
+    return _Builder(plan, costs, grid, overlap).build(with_mesh)
