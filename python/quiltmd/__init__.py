@@ -20,6 +20,7 @@ Units everywhere: nm, ps, amu, kJ/mol, elementary charge, kelvin.
 from .description.barostats import Barostat, BerendsenBarostat, CellRescaling
 from .description.integrators import Integrator, LangevinMiddle, VelocityVerlet
 from .description.nonbonded import Nonbonded, pme_parameters
+from .description.restraints import Restraint, restrain
 from .description.selection import select
 from .description.state import State
 from .description.system import System
@@ -80,6 +81,7 @@ __all__ = [
     "ReplicaExchange",
     "ReplicaState",
     "Reporter",
+    "Restraint",
     "Simulation",
     "SimulationError",
     "State",
@@ -98,6 +100,7 @@ __all__ = [
     "reference",
     "reference_virial",
     "rest2_states",
+    "restrain",
     "select",
     "temperature_states",
     "write_checkpoint",

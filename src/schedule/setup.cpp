@@ -7,6 +7,7 @@
 #include <limits>
 #include <numeric>
 
+#include "computes/bonded/bond_paths.h"
 #include "computes/bonded/excluded_pairs.h"
 #include "computes/pme/setup.h"
 #include "integrators/constraint_loss.h"
@@ -107,8 +108,10 @@ Setup make_setup(System system, const NonbondedSettings& nonbonded,
   Setup setup;
   setup.system = std::move(system);
   setup.nonbonded = nonbonded;
+  setup.term_span = span_of_restraints(setup.system);
   if (nonbonded.pme)
-    setup.term_span = add_excluded_pairs(setup.system, nonbonded.cutoff, nonbonded.alpha);
+    setup.term_span = std::max(setup.term_span,
+                               add_excluded_pairs(setup.system, nonbonded.cutoff, nonbonded.alpha));
   setup.degrees_of_freedom =
       3 * setup.system.atom_count() - static_cast<int>(setup.system.constraints.size());
   setup.plan = make_step_plan(integrator, setup.degrees_of_freedom);

@@ -31,7 +31,8 @@ struct Setup {
   PackedPairs packed_pairs;
   PairParameters pairs{};
   double group_radius = 0;  // how far atoms stick out from the first of their group, nm
-  double term_span = 0;     // atoms of an excluded pair that is a term may be so far apart, nm
+  double term_span = 0;  // atoms of restraints and of excluded pairs that are terms may be so far
+                         // apart, nm
   double total_mass = 0;
   int degrees_of_freedom = 0;    // three for each atom less one for each constraint
   double turning = 0;            // turning_of_constraints(), 1/(amu nm^2)

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import erfc
 
+import quiltmd
 from quiltmd.errors import InputError, QuiltError
 from quiltmd.inputs.control import Control, read_control
 from quiltmd.running.config import build_config, read_config
@@ -187,6 +188,28 @@ def test_mdin(tmp_path: Path) -> None:
     assert told(found, "irest 1", "tempi 100", "ioutfm")
 
 
+def test_restraints_of_mdin(alanine: tuple[Path, Path], tmp_path: Path) -> None:
+    text = REFUSED["mdin"][0].format(
+        more="ntr=1, restraint_wt=5.0, restraintmask=':1-2@CA,N,C=|(!:WAT&@/O)',"
+    )
+    found = read(tmp_path, "mdin", text)
+    assert found.refused == []
+    config = build_config(found.settings | {"output": {"dir": "out"}, **inputs(alanine)})
+    (restraint,) = config.restraint
+    assert restraint.k == pytest.approx(2 * 5.0 * 418.4)
+    system, _ = quiltmd.load(*alanine)
+    topology = system.topology
+    residues, names = topology.residue_of_atom, topology.atom_names
+    water = topology.residue_names[residues] == "WAT"
+    wanted = (residues < 2) & (np.isin(names, ["CA", "N"]) | np.char.startswith(names, "C"))
+    wanted |= ~water & (topology.elements == 8)
+    assert quiltmd.select(system, str(restraint.select)).tolist() == np.flatnonzero(wanted).tolist()
+
+
+def inputs(files: tuple[Path, Path]) -> dict[str, Any]:
+    return {"system": {"topology": files[0], "coordinates": files[1]}}
+
+
 def test_mdp(tmp_path: Path) -> None:
     found = read(tmp_path, "md.mdp", MDP)
     assert found.refused == []
@@ -206,6 +229,7 @@ def test_mdp(tmp_path: Path) -> None:
             "constraints": "h-bonds",
             "rigid_water": False,
             "defines": ["POSRES_NOT", "FLEX=2"],
+            "reference_scaling": "none",
         },
         "output": {"log_every": 250, "trajectory_every": 500},
     }
@@ -225,6 +249,7 @@ refcoord-scaling = com
     found = read(tmp_path, "membrane.mdp", MDP.replace("pcoupl                   = no", membrane))
     assert found.refused == []
     assert found.settings["integrator"]["ensemble"] == "npt"
+    assert found.settings["system"]["reference_scaling"] == "com"
     assert found.settings["barostat"] == {
         "kind": "cell-rescaling",
         "coupling": "semi-isotropic",
@@ -265,7 +290,8 @@ REFUSED = {
             "ntp=1": "constant pressure",
             "ntt=1": "only 0, 3",
             "igb=5": "implicit solvent",
-            "ntr=1": "not supported",
+            "ntr=1": "only 1, with restraintmask",
+            "ntr=1, restraintmask=':1-5<:3.0'": "the mask ':1-5<:3.0' is not understood",
             "ntc=3": "all bonds constrained",
             "lj1264=1": "12-6-4",
             "ntf=1": "only ntf = ntc",
@@ -286,6 +312,7 @@ REFUSED = {
             "ref-t = 300 310": "only one bath",
             "free-energy = yes": "not supported",
             "freezegrps = Protein": "not supported",
+            "refcoord-scaling = most": "only no, all and com",
             "mystery = 4": "this keyword is not known here",
         },
     ),

@@ -119,7 +119,8 @@ def test_systems_that_openmm_made_of_charmm_files(tmp_path: Path, mdanalysis_fil
         (lambda pairs, torsions: pairs.addExclusion(0, 30), "other pairs are excluded"),
         (lambda pairs, torsions: pairs.addInteractionGroup({1}, {2}), "not supported"),
         (lambda pairs, torsions: torsions.setEnergyFunction("k*(theta-theta0)^4"), "theta0"),
-        (lambda pairs, torsions: torsions.addGlobalParameter("scale", 2), "CustomTorsionForce"),
+        (lambda pairs, torsions: torsions.setEnergyFunction("scale*k*theta^2"), "scale"),
+        (lambda pairs, torsions: torsions.setEnergyFunction("k*(1-cos(theta-phi))"), "phi"),
     ],
 )
 def test_other_custom_forces_are_refused(
@@ -153,8 +154,8 @@ def test_facts_of_files(tmp_path: Path) -> None:
     assert facts["box"] == [3, 3, 3, 90, 90, 90]
     with pytest.raises(QuiltError, match="found 3 files"):
         facts_of_files([path, conf, conf], (), ())
-    path.write_text(path.read_text().replace("[ pairs ]", "[ dihedral_restraints ]"))
-    with pytest.raises(InputError, match="dihedral restraints are not supported"):
+    path.write_text(path.read_text().replace("[ pairs ]", "[ orientation_restraints ]"))
+    with pytest.raises(InputError, match="orientation restraints are not supported"):
         facts_of_files([path], (), ())
 
 

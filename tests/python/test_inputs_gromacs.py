@@ -17,7 +17,9 @@ from openmm import app, unit
 
 import quiltmd
 from quiltmd import InputError, Nonbonded, QuiltWarning, State, System
-from quiltmd.inputs import describe
+from quiltmd.inputs import describe, included_files
+from quiltmd.running import runner
+from quiltmd.running.config import build_config
 
 CUTOFF, BOX = 0.9, 3.0
 ATOMS = 8  # of the chain
@@ -236,7 +238,7 @@ def test_every_term(rule: int, flexible: bool, tmp_path: Path) -> None:
     defines = ["CMAP", *(["FLEXIBLE"] if flexible else [])]
     described = describe(path, defines=defines)
     system = described.system
-    assert described.files == (str(tmp_path / "water.itp"),)
+    assert included_files(path, defines) == (str(tmp_path / "water.itp"),)
     assert system.atoms == 31
     expected = by_openmm(path, flexible, cmaps=True)
     assert min(abs(value) for kind, value in expected[0].items() if kind in OURS) > 0.1
@@ -326,7 +328,15 @@ def test_includes_and_conditions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 BAD = {
     "section": ("[ pairs ]", "[ pears ]", r"\[ pears \] is not known"),
-    "restraints": ("[ pairs ]", "[ position_restraints ]", "position restraints are not supported"),
+    "restraints": ("[ pairs ]", "[ angle_restraints ]", "angle restraints are not supported"),
+    "held": ("[ pairs ]", "[ position_restraints ]", "expected an atom, 1 and three force const"),
+    "bottom": (
+        "[ pairs ]",
+        "[ position_restraints ]\n1 2 9 0.1 5\n[ pairs ]",
+        "shapes from 1 to 8",
+    ),
+    "average": ("[ pairs ]", "[ distance_restraints ]", "use bonds of type 10"),
+    "twist": ("[ pairs ]", "[ dihedral_restraints ]\n1 2 3 4 1 5\n[ pairs ]", "phi, dphi and"),
     "sites": ("[ pairs ]", "[ virtual_sites3 ]", "virtual sites are not supported"),
     "buckingham": ("1 3 yes", "2 3 yes", r"nbfunc 2 \(Buckingham\) is not supported"),
     "rule": ("1 3 yes", "1 4 yes", "the combination rule 4 is not known"),
@@ -443,3 +453,87 @@ def test_g96(tmp_path: Path) -> None:
     (tmp_path / "conf.g96").write_text(text.replace("0.300000000\nEND", "0.3x\nEND"))
     with pytest.raises(InputError, match=r"line \d+, atom 31: VELOCITY: .* three numbers"):
         quiltmd.load(path, tmp_path / "conf.g96")
+
+
+POSRE = """
+[ position_restraints ]
+2 1 1000 500 0
+#ifdef FLAT
+5 2 8 0.1 300
+#endif
+[ dihedral_restraints ]
+1 2 3 5 1 60.0 10.0 25.0
+[ bonds ]
+1 8 10 0.1 0.2 0.4 800
+"""
+
+
+def restrained(folder: Path) -> Path:
+    """The invented topology with restraints in a file that its chain includes."""
+    path = write(folder)
+    (folder / "posre.itp").write_text(POSRE)
+    text = path.read_text().replace(
+        "[ system ]", '#ifdef POSRES\n#include "posre.itp"\n#endif\n[ system ]'
+    )
+    path.write_text(text)
+    return path
+
+
+def test_restraints(tmp_path: Path) -> None:
+    path, conf, held = restrained(tmp_path), tmp_path / "conf.gro", tmp_path / "held.gro"
+    names = describe(path).system.topology.atom_names
+    conf.write_text(gro(positions(), names))
+    held.write_text(gro(positions() + 0.05, names))
+    assert len(quiltmd.load(path, conf)[0].position_restraints) == 0
+    system, state = quiltmd.load(path, conf, defines=["POSRES", "FLAT"], reference=held)
+    chains = [9, 9 + ATOMS]  # their first atoms
+    expected = [atom for first in chains for atom in (first + 1, first + 4)]
+    assert system.position_restraints[:, 0].tolist() == expected
+    assert system.torsion_restraints.tolist() == [[c, c + 1, c + 2, c + 4] for c in chains]
+    assert system.distance_restraints.tolist() == [[c, c + 7] for c in chains]
+    np.testing.assert_allclose(system.distance_restraint_parameters, [[0.1, 0.2, 0.4, 800]] * 2)
+    energy = quiltmd.reference(system, state, Nonbonded(cutoff=CUTOFF))[0]["restraint"]
+    x = state.positions
+    by_hand = 0.0
+    for c in chains:
+        by_hand += 0.5 * (1000 + 500) * 0.05**2 + 0.5 * 300 * max(0, 0.05 * 2**0.5 - 0.1) ** 2
+        by_hand += 12.5 * max(0.0, off_from(x[[c, c + 1, c + 2, c + 4]]) - np.radians(10)) ** 2
+        r = np.linalg.norm(x[c] - x[c + 7])
+        by_hand += 400 * (min(r, 0.1) - 0.1) ** 2
+        by_hand += 400 * max(0, min(r, 0.4) - 0.2) ** 2 + 160 * max(0, r - 0.4)
+    assert energy == pytest.approx(by_hand, rel=1e-4)
+
+
+def off_from(r: np.ndarray) -> float:
+    """How far the torsion of four atoms is from 60 degrees, rad."""
+    b = np.diff(r, axis=0)
+    m, n = np.cross(b[0], b[1]), np.cross(b[1], b[2])
+    phi = np.arctan2(np.linalg.norm(b[1]) * b[0] @ n, m @ n)
+    return float(abs((phi - np.radians(60) + np.pi) % (2 * np.pi) - np.pi))
+
+
+def test_included_files_are_part_of_a_run(tmp_path: Path) -> None:
+    """A run is not resumed with another include file; copies of the inputs have them all."""
+    path, conf = restrained(tmp_path), tmp_path / "conf.gro"
+    conf.write_text(gro(positions(), describe(path).system.topology.atom_names))
+
+    def settings_of(out: str, copy: bool) -> dict[str, Any]:
+        return {
+            "system": {
+                "topology": path,
+                "coordinates": conf,
+                "defines": ["POSRES"],
+                "constraints": "none",
+            },
+            "nonbonded": {"cutoff": CUTOFF},
+            "run": {"steps": 2, "device": "cpu"},
+            "integrator": {"timestep": 0.0001},
+            "output": {"dir": tmp_path / out, "copy_inputs": copy},
+        }
+
+    for out, copy in (("plain", False), ("copied", True)):
+        runner.start(build_config(settings_of(out, copy)))
+    (tmp_path / "posre.itp").write_text(POSRE + ";\n")
+    with pytest.raises(quiltmd.QuiltError, match="changed a file that the topology includes"):
+        runner.resume(tmp_path / "plain", {("run", "steps"): 4})
+    assert runner.resume(tmp_path / "copied", {("run", "steps"): 4}).step == 4

@@ -189,8 +189,9 @@ def test_every_setting_is_honoured_or_refused(change: Change) -> None:
 def test_every_other_class_is_refused_by_name(name: str) -> None:
     """By a stand-in, since some classes take a good deal to make."""
     # Maps: test_torsion_maps.py. Custom forces that say what ours do are read, others are not:
-    # test_inputs_against_openmm.py.
-    sometimes = ("CMAPTorsionForce", "CustomNonbondedForce", "CustomTorsionForce")
+    # test_inputs_against_openmm.py, test_restraints.py.
+    custom = ("CustomNonbondedForce", "CustomTorsionForce", "CustomExternalForce")
+    sometimes = ("CMAPTorsionForce", "CustomBondForce", *custom)
     if name in (*READ, *sometimes, "CMMotionRemover"):
         return
     force = type(name, (), {"getName": lambda self: name})()

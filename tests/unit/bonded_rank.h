@@ -2,6 +2,9 @@
 // The bonded operations on one rank, and chain molecules to try them on.
 #pragma once
 
+#include <numeric>
+
+#include "check.h"
 #include "computes/bonded/term_memory.h"
 #include "computes/reference.h"
 #include "one_rank.h"
@@ -65,6 +68,17 @@ inline BondedResult run_bonded(Device& device, const BondedRun& run, const Syste
   result.energy = rank.energy.download();
   result.faults = rank.faults.download()[0];
   return result;
+}
+
+// The forces of all terms that do not hold an atom to a place sum to nothing, in integers.
+inline void check_that_forces_cancel(Device& device, const Box& box) {
+  Random random(2);
+  std::vector<Vec3d> positions;
+  System s = chains(40, 20, box, positions, random);
+  std::erase_if(s.terms, [](const Terms& terms) { return terms.form->atoms == 1; });
+  const BondedResult result = run_bonded(device, {box, 1, 1}, s, positions);
+  for (const auto& force : result.force)
+    CHECK(std::accumulate(force.begin(), force.end(), int64_t{0}) == 0);
 }
 
 }  // namespace quiltmd::test

@@ -10,10 +10,14 @@
 #include <vector>
 
 #include "computes/bonded/forms/forms.h"
+#include "math/box.h"
 #include "math/units.h"
 #include "system/system.h"
 
 namespace quiltmd::test {
+
+// That terms by themselves are evaluated in.
+inline constexpr Box kTermBox{100, 0, 90, 0, 0, 110};
 
 struct TermRow {
   const TermForm& form;
@@ -96,6 +100,47 @@ inline const std::vector<TermRow>& term_rows() {
        [](int) { return Values{0.25, 9000}; },
        [](const Points& r, const Values& p) {
          return 0.5 * p[1] * std::pow(norm(r[1] - r[0]) - p[0], 2);
+       }},
+      {PositionRestraintForm::kForm,
+       {0},
+       [](int i) {
+         const double radius = i % 2 ? 0.05 : 0;
+         return Values{0.001, 0.003 * (i % 3),  -0.002, 0.1, -0.2, 0.03 * i, 80, radius, 1,
+                       0.5,   i % 4 ? 1.0 : 0.0};
+       },
+       [](const Points& r, const Values& p) {
+         const Vec3d place{kTermBox.ax * p[0] + p[3], kTermBox.by * p[1] + p[4],
+                           kTermBox.cz * p[2] + p[5]};
+         const Vec3d d = r[0] - place;
+         const double from = std::sqrt(p[8] * d.x * d.x + p[9] * d.y * d.y + p[10] * d.z * d.z);
+         return 0.5 * p[6] * std::pow(std::max(0.0, from - p[7]), 2);
+       }},
+      {DistanceRestraintForm::kForm,
+       {0, 3},
+       [](int i) {  // a spring, a flat bottom, one that is linear soon
+         const double upper = i % 3 ? 0.3 : 0.2;
+         return Values{0.2, upper, i % 3 == 2 ? upper + 0.01 : 1e6, 900};
+       },
+       [](const Points& r, const Values& p) {
+         const double distance = norm(r[1] - r[0]), most = p[2] - p[1];
+         if (distance > p[2]) return p[3] * most * (distance - p[2]) + 0.5 * p[3] * most * most;
+         return 0.5 * p[3] * std::pow(distance - std::clamp(distance, p[0], p[1]), 2);
+       }},
+      {AngleRestraintForm::kForm,
+       {0, 1, 3},
+       [](int i) { return Values{1.6, 0.1 * (i % 3), 200}; },
+       [](const Points& r, const Values& p) {
+         const Vec3d u = r[0] - r[1], v = r[2] - r[1];
+         const double off = std::acos(dot(u, v) / (norm(u) * norm(v))) - p[0];
+         return 0.5 * p[2] * std::pow(std::max(0.0, std::fabs(off) - p[1]), 2);
+       }},
+      {TorsionRestraintForm::kForm,
+       {0, 1, 2, 4},
+       [](int i) { return Values{0.7 * (i % 5), 0.2 * (i % 3), 60}; },
+       [](const Points& r, const Values& p) {
+         const double off =
+             std::remainder(textbook_torsion(r[0], r[1], r[2], r[3]) - p[0], 2 * kPi);
+         return 0.5 * p[2] * std::pow(std::max(0.0, std::fabs(off) - p[1]), 2);
        }},
       {ImproperForm::kForm,
        {0, 1, 2, 3},

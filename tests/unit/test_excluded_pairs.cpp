@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "check.h"
+#include "computes/bonded/bond_paths.h"
 #include "computes/bonded/excluded_pairs.h"
 #include "computes/bonded/forms/forms.h"
 #include "one_rank.h"
@@ -55,6 +56,23 @@ void longer_paths_are() {
   const auto parameters = s.terms_of(ExcludedPairForm::kForm)->parameters_of(1);
   CHECK_NEAR(parameters[0], 0.2 * 1.0, 1e-15);
   CHECK(parameters[1] == kAlpha);
+}
+
+// Atoms of a restraint are as far apart as bonds and restraints of distances let them be.
+void restraints_reach_as_far_as_they_may() {
+  System s = chain(10);
+  CHECK(span_of_restraints(s) == 0);
+  const double bond = 0.15 + std::sqrt(2 * 100 / kStiff);
+  const int32_t torsion[] = {0, 2, 5, 6}, ends[] = {0, 9};
+  const double held[] = {0, 0, 10}, soft[] = {0.1, 1.0, 1e6, 800}, linear[] = {0.1, 1.0, 1.01, 800};
+  s.terms_to_fill(TorsionRestraintForm::kForm).add(torsion, held);
+  CHECK_NEAR(span_of_restraints(s), 6 * bond, 1e-12);
+  s.terms_to_fill(DistanceRestraintForm::kForm).add(ends, soft);
+  CHECK_NEAR(span_of_restraints(s), 1.0 + 0.5, 1e-12);  // 100 kJ/mol is at 0.5 nm beyond
+  s.terms_to_fill(DistanceRestraintForm::kForm).parameters.assign(linear, linear + 4);
+  CHECK_NEAR(span_of_restraints(s), 9 * bond, 1e-12);  // the spring would let go of them
+  s.terms.erase(s.terms.begin());
+  CHECK(std::isinf(span_of_restraints(s)));
 }
 
 // The shortest way counts; a constraint does not stretch.
@@ -111,5 +129,6 @@ int main() {
                   {"longer paths are", longer_paths_are},
                   {"constraints hold, too", constraints_hold_too},
                   {"atoms that nothing holds together", atoms_that_nothing_holds_together},
+                  {"restraints reach as far as they may", restraints_reach_as_far_as_they_may},
                   {"energies of near atoms", energies_of_near_atoms}});
 }

@@ -19,6 +19,7 @@ from ..inputs.formats import Expected
 _TERMS = (
     *("bonds", "angles", "urey_bradleys", "torsions", "ryckaert_bellemans", "impropers", "cmaps"),
     *("pairs14", "exclusions", "constraints"),
+    *("position_restraints", "distance_restraints", "angle_restraints", "torsion_restraints"),
 )
 _MOST_KINDS = 12
 

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Custom forces of OpenMM that are known by their expressions.
 
-OpenMM has no harmonic improper and no table of Lennard-Jones pairs; its readers of CHARMM's and
-GROMACS' files, and `quiltmd convert`, make custom forces of them, always with the same words.  Any
-other expression is refused by name.
+OpenMM has no harmonic improper, no table of Lennard-Jones pairs and no restraints; its readers of
+other programs' files, `quiltmd convert` and users make custom forces of them, nearly always with
+the same words.  Any other expression is refused by name.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,45 +18,182 @@ import numpy.typing as npt
 
 from ..errors import InputError
 
-IMPROPER, PAIRS, EXCEPTIONS = "CustomTorsionForce", "CustomNonbondedForce", "CustomBondForce"
-FORCES = (IMPROPER, PAIRS)
+PAIRS = "CustomNonbondedForce"
+_EXTERNAL, _BOND, _TORSION = "CustomExternalForce", "CustomBondForce", "CustomTorsionForce"
+FORCES = (PAIRS, _EXTERNAL, _BOND, _TORSION)
 
-_HARMONIC = re.compile(
-    r"(0\.5\*)?k\*(?:min\(dtheta,2\*pi-dtheta\)\^2;dtheta=abs\(theta-theta0\);pi=3\.14159\d*;?"
-    r"|dtheta\^2;dtheta=min\(diff,2\*pi-diff\);diff=abs\(theta-theta0\);pi=3\.14159\d*;?)"
-)
+_Fields = dict[str, npt.NDArray[Any]]
+_NEVER = 1e6  # nm; a distance beyond all boxes
 _TABLE = re.compile(r"\(a/r6\)\^2-b/r6;r6=r\^6;a=acoef\(type1,type2\);b=bcoef\(type1,type2\);?")
+# A force constant, or half of one, times what follows: k*, 0.5*k*, (k/2)*, k/2*.
+_CONSTANT = (
+    r"(?:(?P<half>0?\.5|1/2|\(1/2\))\*)?(?:(?P<k>[\w.]+)|\(?(?P<halved>[\w.]+)/2(?:\.0)?\)?)\*"
+)
+_PI = r"pi=3\.14159\d*"
 
 
-def improper_fields(forces: list[Any]) -> dict[str, npt.NDArray[Any]]:
-    """The fields `impropers` and `improper_parameters` of `System`.
+def _spring(body: str) -> re.Pattern[str]:
+    """A force constant times a body, whose words in braces are names of parameters or numbers."""
+    return re.compile(_CONSTANT + re.sub(r"\{(\w+)\}", r"(?P<\1>[\\w.]+)", body) + ";?")
+
+
+_HELD = (
+    _spring(r"periodicdistance\(x,y,z,{x0},{y0},{z0}\)\^2"),
+    _spring(r"\(\(x-{x0}\)\^2\+\(y-{y0}\)\^2\+\(z-{z0}\)\^2\)"),
+    _spring(r"max\(0,periodicdistance\(x,y,z,{x0},{y0},{z0}\)-{radius}\)\^2"),
+)
+_SPRINGS = (
+    _spring(r"\(r-{both}\)\^2"),
+    _spring(r"max\(0,r-{upper}\)\^2"),
+    _spring(r"max\(0,{lower}-r\)\^2"),
+    _spring(r"\(max\(0,r-{upper}\)\^2\+max\(0,{lower}-r\)\^2\)"),
+    _spring(r"step\(r-{upper}\)\*\(r-(?P=upper)\)\^2"),
+)
+_IMPROPERS = (
+    _spring(r"min\(dtheta,2\*pi-dtheta\)\^2;dtheta=abs\(theta-{theta0}\);" + _PI),
+    _spring(r"dtheta\^2;dtheta=min\(diff,2\*pi-diff\);diff=abs\(theta-{theta0}\);" + _PI),
+    _spring(r"dtheta\^2;dtheta=min\(dt,2\*pi-dt\);dt=abs\(theta-{theta0}\);" + _PI),
+)
+_IMPROPER_AT_ZERO = _spring(r"\(theta-{theta0}\)\^2")  # the same where theta0 is 0
+_COSINE = _spring(r"\(1-cos\(theta-{theta0}\)\)")
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Terms of a custom force: their atoms, and values of parameters by name."""
+
+    force: Any
+    noun: str
+
+    def __iter__(self) -> Iterator[tuple[list[int], dict[str, float]]]:
+        """Atoms of each term, and the values of all parameters that its expression may name."""
+        force, noun = self.force, self.noun
+        globals_ = {
+            force.getGlobalParameterName(k): force.getGlobalParameterDefaultValue(k)
+            for k in range(force.getNumGlobalParameters())
+        }
+        names = [
+            getattr(force, f"getPer{noun}ParameterName")(k)
+            for k in range(getattr(force, f"getNumPer{noun}Parameters")())
+        ]
+        for term in range(getattr(force, f"getNum{noun}s")()):
+            *atoms, row = getattr(force, f"get{noun}Parameters")(term)
+            yield atoms, globals_ | dict(zip(names, row, strict=True))
+
+    def matched(self, found: re.Match[str]) -> Iterator[tuple[list[int], float, dict[str, float]]]:
+        """Atoms of each term, k of E = k/2 (...)^2, and the values that an expression names."""
+        words = {name: word for name, word in found.groupdict().items() if word and name != "half"}
+        for atoms, values in self:
+            given = {name: self._value(word, values) for name, word in words.items()}
+            k = given.pop("k") if "k" in given else given.pop("halved") / 2
+            yield atoms, (1.0 if found["half"] else 2.0) * k, given
+
+    def _value(self, word: str, values: dict[str, float]) -> float:
+        try:
+            return values[word] if word in values else float(word)
+        except ValueError:
+            raise _unknown(self.force) from None
+
+
+def torsion_fields(forces: list[Any]) -> tuple[_Fields, _Fields]:
+    """Harmonic impropers, and periodic torsions spelt k (1 - cos(theta - theta0)).
+
+    Returns
+    -------
+    The fields `impropers` and `improper_parameters` of `System`; `torsions` and
+    `torsion_parameters`.
 
     Raises
     ------
     InputError
-        Where a CustomTorsionForce is anything else than harmonic impropers.
+        Where a CustomTorsionForce is anything else.
     """
-    atoms: list[list[int]] = []
-    values: list[list[float]] = []
-    for force in forces:
-        if type(force).__name__ != IMPROPER:
-            continue
-        found = _HARMONIC.fullmatch(_squeezed(force.getEnergyFunction()))
-        names = [
-            force.getPerTorsionParameterName(k) for k in range(force.getNumPerTorsionParameters())
-        ]
-        if found is None or sorted(names) != ["k", "theta0"] or force.getNumGlobalParameters():
-            raise _unknown(force)
-        scale = 1.0 if found[1] else 2.0
-        for term in range(force.getNumTorsions()):
-            *members, row = force.getTorsionParameters(term)
-            given = dict(zip(names, row, strict=True))
-            atoms.append(members)
-            values.append([given["theta0"], scale * given["k"]])
+    impropers: list[tuple[list[int], list[float]]] = []
+    torsions: list[tuple[list[int], list[float]]] = []
+    for force in _of(forces, _TORSION):
+        found = _first(force, (*_IMPROPERS, _IMPROPER_AT_ZERO, _COSINE))
+        for atoms, k, given in _Rows(force, "Torsion").matched(found):
+            if found.re is _COSINE:  # k is twice the constant here
+                torsions.append((atoms, [1, given["theta0"] + np.pi, k / 2]))
+            elif found.re is _IMPROPER_AT_ZERO and given["theta0"] != 0:
+                raise InputError(
+                    f"{_TORSION}: the term of atoms {_numbered(atoms)} is not periodic: its energy "
+                    f"jumps at 180 degrees, as theta0 is not 0 ({given['theta0']:g})"
+                )
+            else:
+                impropers.append((atoms, [given["theta0"], k]))
+    return (
+        _table("impropers", "improper_parameters", 4, 2, impropers),
+        _table("torsions", "torsion_parameters", 4, 3, torsions),
+    )
+
+
+def restraint_fields(forces: list[Any], molecules: npt.NDArray[np.int32]) -> _Fields:
+    """The fields of position and distance restraints of `System`; places do not follow the box.
+
+    Parameters
+    ----------
+    forces:
+        Of the OpenMM System.
+    molecules:
+        (N,) the molecule of each atom.
+
+    Raises
+    ------
+    InputError
+        Where a CustomExternalForce or CustomBondForce is no spring of the usual spellings, or one
+        between molecules does not use periodic boundaries.
+    """
+    held: list[tuple[list[int], list[float]]] = []
+    for force in _of(forces, _EXTERNAL):
+        for atoms, k, given in _Rows(force, "Particle").matched(_first(force, _HELD)):
+            place = [given[name] for name in ("x0", "y0", "z0")]
+            held.append((atoms, [0, 0, 0, *place, k, given.get("radius", 0), 1, 1, 1]))
+    springs: list[tuple[list[int], list[float]]] = []
+    for force in _of(forces, _BOND):
+        for atoms, k, given in _Rows(force, "Bond").matched(_first(force, _SPRINGS)):
+            if molecules[atoms[0]] != molecules[atoms[1]] and not (
+                force.usesPeriodicBoundaryConditions()
+            ):
+                raise InputError(
+                    f"{_BOND}: the bond of atoms {_numbered(atoms)} joins different molecules; its "
+                    "atoms are taken as nearest images here, in OpenMM only with "
+                    "setUsesPeriodicBoundaryConditions(True)"
+                )
+            lower = given.get("both", given.get("lower", 0.0))
+            upper = given.get("both", given.get("upper", _NEVER))
+            springs.append((atoms, [lower, upper, _NEVER, k]))
     return {
-        "impropers": np.array(atoms, dtype=np.int32).reshape(-1, 4),
-        "improper_parameters": np.array(values, dtype=np.float64).reshape(-1, 2),
+        **_table("position_restraints", "position_restraint_parameters", 1, 11, held),
+        **_table("distance_restraints", "distance_restraint_parameters", 2, 4, springs),
     }
+
+
+def _of(forces: list[Any], kind: str) -> list[Any]:
+    return [force for force in forces if type(force).__name__ == kind]
+
+
+def _first(force: Any, spellings: tuple[re.Pattern[str], ...]) -> re.Match[str]:
+    """How an expression is spelt; InputError where it is none of these."""
+    expression = _squeezed(force.getEnergyFunction())
+    for spelling in spellings:
+        found = spelling.fullmatch(expression)
+        if found is not None:
+            return found
+    raise _unknown(force)
+
+
+def _table(
+    terms: str, parameters: str, arity: int, width: int, rows: list[tuple[list[int], list[float]]]
+) -> _Fields:
+    return {
+        terms: np.array([atoms for atoms, _ in rows], dtype=np.int32).reshape(-1, arity),
+        parameters: np.array([values for _, values in rows], dtype=np.float64).reshape(-1, width),
+    }
+
+
+def _numbered(atoms: list[int]) -> str:
+    return "-".join(str(atom + 1) for atom in atoms)
 
 
 def pair_fields(
@@ -92,7 +231,7 @@ def pair_fields(
         raise _unknown(force)
     _refuse_other_settings(force, nonbonded)
     tables = {
-        force.getTabulatedFunctionName(k): _table(force, k)
+        force.getTabulatedFunctionName(k): _tabulated(force, k)
         for k in range(force.getNumTabulatedFunctions())
     }
     atoms = range(force.getNumParticles())
@@ -119,7 +258,7 @@ def _refuse_other_settings(force: Any, nonbonded: Any) -> None:
             raise InputError(f"{PAIRS}: its {noun} is {theirs}, that of NonbondedForce {ours}")
 
 
-def _table(force: Any, number: int) -> npt.NDArray[np.float64]:
+def _tabulated(force: Any, number: int) -> npt.NDArray[np.float64]:
     size, other, values = force.getTabulatedFunction(number).getFunctionParameters()
     return np.array(values, dtype=np.float64).reshape(other, size)
 

@@ -88,19 +88,21 @@ def system_fields(
     if (molecules[maps["cmaps"]] != molecules[maps["cmaps"][:, :1]]).any():
         raise InputError(f"{openmm_maps.FORCE}: a term joins different molecules")
     pairs = _nonbonded_fields(_nonbonded_force(forces), _joined(tables, "NonbondedForce"), atoms)
+    impropers, cosines = openmm_custom.torsion_fields(forces)
     by_types = openmm_custom.pair_fields(forces, _nonbonded_force(forces), pairs["exclusions"])
     if by_types and nonbonded is None:
         settings = replace(settings, dispersion_correction=_corrects(forces))
     return {
         **maps,
-        **openmm_custom.improper_fields(forces),
+        **impropers,
+        **openmm_custom.restraint_fields(forces, molecules),
         "masses": masses,
         "bonds": bonds,
         "bond_parameters": lengths,
         "angles": angles,
         "angle_parameters": bends,
-        "torsions": torsions[strong],
-        "torsion_parameters": twists[strong],
+        "torsions": np.concatenate([torsions[strong], cosines["torsions"]]),
+        "torsion_parameters": np.concatenate([twists[strong], cosines["torsion_parameters"]]),
         "ryckaert_bellemans": powers,
         "ryckaert_bellemans_parameters": coefficients,
         "constraints": constraints,

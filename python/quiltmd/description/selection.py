@@ -47,8 +47,9 @@ def select(system: System, text: str) -> npt.NDArray[np.int64]:
     text:
         all, solute (neither water nor ions), water, ions (molecules of one atom), protein, nucleic,
         backbone (N, CA, C, O of a protein), hydrogen, heavy; `name CA CB`, `resname LIG`, `resid
-        1-10 12`, `chain A`, `element C N`, `index 1-100` (atoms counted from 1); joined by and, or,
-        not and parentheses.  Names may have the wildcards * and ?.
+        1-10 12`, `residue 1-10` (residues counted from 1 in their order), `chain A`, `element C N`,
+        `index 1-100` (atoms counted from 1); joined by and, or, not and parentheses.  Names may
+        have the wildcards * and ?.
 
     Returns
     -------
@@ -195,6 +196,7 @@ _FIELDS: dict[str, Callable[[System], npt.NDArray[np.generic]]] = {
     "name": lambda system: system.topology.atom_names,
     "resname": lambda system: system.topology.residue_names[system.topology.residue_of_atom],
     "resid": lambda system: system.topology.residue_ids[system.topology.residue_of_atom],
+    "residue": lambda system: system.topology.residue_of_atom + 1,
     "chain": lambda system: system.topology.chain_ids[system.topology.residue_of_atom],
     "element": lambda system: np.array(SYMBOLS)[system.topology.elements],
     "index": lambda system: np.arange(1, system.atoms + 1),

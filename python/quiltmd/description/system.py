@@ -42,6 +42,10 @@ _FORMS = (
     ("impropers", 4, "improper_parameters", 2),
     ("urey_bradleys", 2, "urey_bradley_parameters", 2),
     ("ryckaert_bellemans", 4, "ryckaert_bellemans_parameters", 6),
+    ("position_restraints", 1, "position_restraint_parameters", 11),
+    ("distance_restraints", 2, "distance_restraint_parameters", 4),
+    ("angle_restraints", 3, "angle_restraint_parameters", 3),
+    ("torsion_restraints", 4, "torsion_restraint_parameters", 3),
 )
 # Field -> dtype and shape; "N" atoms, "T" Lennard-Jones types, None any number of terms.
 _LAYOUT: dict[str, tuple[np.dtype[Any], tuple[str | int | None, ...]]] = {
@@ -97,6 +101,15 @@ class System:
     ryckaert_bellemans, ryckaert_bellemans_parameters:
         (n, 4) int32; (n, 6) c0 to c5 in kJ/mol; E = the sum of ci cos^i (phi - pi); none if not
         given.
+    position_restraints, position_restraint_parameters:
+        (n, 1) int32; (n, 11): a point in fractions of the box vectors, the way in nm from there to
+        the place that holds the atom, k in kJ/mol/nm^2, radius in nm, three weights;
+        E = k/2 max(0, d - radius)^2, d^2 the sum of weight x^2 over the axes; see `restrain`.
+    distance_restraints, distance_restraint_parameters:
+        (n, 2) int32; (n, 4) lower, upper, linear in nm and k in kJ/mol/nm^2; see `Restraint`.
+    angle_restraints, angle_restraint_parameters, torsion_restraints, torsion_restraint_parameters:
+        (n, 3) or (n, 4) int32; (n, 3) theta0, width and k in kJ/mol/rad^2;
+        E = k/2 max(0, |theta - theta0| - width)^2.
     cmaps, cmap_parameters, cmap_maps:
         (n, 5) int32; (n, 1) number of the map; (maps, m, m) energies in kJ/mol at the
         torsions phi = 2 pi i/m of the first four atoms and psi = 2 pi j/m of the last
@@ -152,6 +165,14 @@ class System:
     urey_bradley_parameters: F64 = _NONE
     ryckaert_bellemans: I32 = _NONE
     ryckaert_bellemans_parameters: F64 = _NONE
+    position_restraints: I32 = _NONE
+    position_restraint_parameters: F64 = _NONE
+    distance_restraints: I32 = _NONE
+    distance_restraint_parameters: F64 = _NONE
+    angle_restraints: I32 = _NONE
+    angle_restraint_parameters: F64 = _NONE
+    torsion_restraints: I32 = _NONE
+    torsion_restraint_parameters: F64 = _NONE
     pair_form: str = "lennard-jones"
     pair_tables: Sequence[npt.ArrayLike] = ()
 
@@ -242,6 +263,10 @@ class System:
         copies = nx * ny * nz
         if min(nx, ny, nz) < 1:
             raise InputError(f"cannot tile {nx}x{ny}x{nz}: every count must be at least 1")
+        if len(self.position_restraints):
+            raise InputError(
+                "a system with position restraints cannot be tiled: restrain the copies"
+            )
         changed: dict[str, Any] = {"topology": self.topology.tile(copies)}
         if self.nonbonded is not None:
             changed["nonbonded"] = self.nonbonded.tile(nx, ny, nz)

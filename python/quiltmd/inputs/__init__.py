@@ -11,11 +11,13 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
 from ..description.box import box_from_lengths_angles
+from ..description.restraints import Restraint, Scaling, restrain
 from ..description.state import State
 from ..description.system import System
 from ..errors import InputError, QuiltWarning
@@ -42,9 +44,12 @@ __all__ = [
     "Constraints",
     "count_frames",
     "describe",
+    "included_files",
     "load",
     "read_coordinates",
 ]
+
+_Box = npt.NDArray[np.float64]
 
 # The first that matches reads a file.
 TOPOLOGIES: tuple[TopologyFormat, ...] = (
@@ -78,6 +83,9 @@ def load(
     rigid_water: bool = True,
     hydrogen_mass: float | None = None,
     frame: int = 0,
+    restraints: Sequence[Restraint] = (),
+    reference: Path | None = None,
+    reference_scaling: Scaling = "com",
 ) -> tuple[System, State]:
     """Load a system and its state from the files of another program.
 
@@ -102,6 +110,13 @@ def load(
         from the heavy atoms that they are bonded to; None: masses as in the file.
     frame:
         Which frame of a trajectory, from 0.
+    restraints:
+        Besides those of the topology.
+    reference:
+        Coordinates with the places at which position restraints hold atoms; by default the first
+        frame of `coordinates`.
+    reference_scaling:
+        What becomes of these places in a box that changes; see `restrain`.
 
     Returns
     -------
@@ -115,21 +130,34 @@ def load(
     """
     described = describe(topology, parameters, defines)
     system = described.system
-    found = read_coordinates(
-        coordinates, Expected(system.atoms, frame, described.box_angle), system
-    )
-    cell = _given_box(box) if box is not None else found.box
-    cell = described.box if cell is None else cell
-    if cell is None:
-        raise InputError(
-            "no periodic box; only periodic systems can be simulated: give its lengths (box)",
-            file=coordinates,
-        )
     if described.complete:
         _tell_what_is_fixed(system, constraints, hydrogen_mass, topology)
     else:
         system = constrain(system, constraints, rigid_water, hydrogen_mass)
-    return system, State.start(system, found.positions, cell, found.velocities)
+    given = described.box if box is None else _given_box(box)
+    read = partial(_state, system, given, box is not None, described.box_angle)
+    state = read(coordinates, frame)
+    if restraints or described.held is not None:
+        first = reference if reference is not None else coordinates if frame else None
+        place = state if first is None else read(first, 0)
+        system = restrain(
+            system, restraints, place.positions, place.box, reference_scaling, described.held
+        )
+    return system, state
+
+
+def _state(
+    system: System, box: _Box | None, box_counts: bool, angle: float | None, file: Path, frame: int
+) -> State:
+    """A frame of coordinates, in their own box or else in this one, which may count more."""
+    found = read_coordinates(file, Expected(system.atoms, frame, angle), system)
+    cell = box if box_counts or found.box is None else found.box
+    if cell is None:
+        raise InputError(
+            "no periodic box; only periodic systems can be simulated: give its lengths (box)",
+            file=file,
+        )
+    return State.start(system, found.positions, cell, found.velocities)
 
 
 def describe(
@@ -149,6 +177,14 @@ def describe(
         raise InputError(f"{reader.name} has no preprocessor: leave out defines", file=topology)
     files = tuple(os.fspath(file) for file in parameters)
     return reader.read(Sources(os.fspath(topology), files, tuple(defines)))
+
+
+def included_files(topology: Path, defines: Sequence[str] = ()) -> tuple[str, ...]:
+    """Files that a topology includes, in order; InputError where one is missing."""
+    head = read_bytes(topology, limit=HEAD)
+    sources = Sources(os.fspath(topology), (), tuple(defines))
+    reader = next((reader for reader in TOPOLOGIES if reader.matches(head)), None)
+    return () if reader is None else reader.includes(sources)
 
 
 def read_coordinates(

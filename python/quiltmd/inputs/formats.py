@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ..description.restraints import Held
 from ..description.system import System
 
 F64 = npt.NDArray[np.float64]
@@ -57,15 +58,15 @@ class Described:
     complete:
         Whether the files also say what is constrained, as OpenMM Systems do: then no constraints
         and no other masses can be asked for at load.
-    files:
-        Further files that were read: those that the topology includes.
+    held:
+        Atoms that the topology holds to the places that they have in reference coordinates.
     """
 
     system: System
     box: F64 | None = None
     box_angle: float | None = 90.0
     complete: bool = False
-    files: tuple[str, ...] = ()
+    held: Held | None = None
 
 
 @dataclass(frozen=True)
@@ -125,6 +126,8 @@ class TopologyFormat:
         What `Sources.parameters` are to it; "" where it takes none.
     defines:
         Whether it takes `Sources.defines`.
+    includes:
+        Further files that the topology asks for by itself.
     """
 
     name: str
@@ -132,6 +135,7 @@ class TopologyFormat:
     read: Callable[[Sources], Described]
     parameters: str = ""
     defines: bool = False
+    includes: Callable[[Sources], tuple[str, ...]] = lambda _: ()
 
 
 @dataclass(frozen=True)

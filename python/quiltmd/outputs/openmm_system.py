@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..description.nonbonded import Nonbonded
+from ..description.restraints import NEVER_LINEAR
 from ..description.state import State
 from ..description.system import System
 from ..errors import QuiltError
@@ -24,6 +25,8 @@ F64 = npt.NDArray[np.float64]
 
 # As OpenMM's own readers of CHARMM's files write them.
 IMPROPER = "k*min(dtheta, 2*pi-dtheta)^2; dtheta = abs(theta-theta0); pi = 3.141592653589793"
+HELD = "k*max(0, periodicdistance(x, y, z, x0, y0, z0)-radius)^2"
+SPRING = "k*(max(0, r-upper)^2+max(0, lower-r)^2)"
 BY_TYPES = "(a/r6)^2-b/r6; r6=r^6; a=acoef(type1, type2); b=bcoef(type1, type2)"
 
 
@@ -34,7 +37,7 @@ def write_openmm(
     box: npt.ArrayLike | None = None,
 ) -> None:
     """Writes the System as OpenMM System XML, with a default box (3, 3), nm; see `to_openmm`."""
-    made = to_openmm(system, nonbonded)
+    made = to_openmm(system, nonbonded, box)
     if box is not None:
         made.setDefaultPeriodicBoxVectors(*np.asarray(box))
     _write(path, made)
@@ -58,7 +61,9 @@ def write_openmm_state(path: str | os.PathLike[str], system: System, state: Stat
     _write(path, context.getState(getPositions=True, getVelocities=True))
 
 
-def to_openmm(system: System, nonbonded: Nonbonded | None = None) -> Any:
+def to_openmm(
+    system: System, nonbonded: Nonbonded | None = None, box: npt.ArrayLike | None = None
+) -> Any:
     """The `openmm.System` with the same energies.
 
     Parameters
@@ -67,6 +72,9 @@ def to_openmm(system: System, nonbonded: Nonbonded | None = None) -> Any:
         Of pair forms, Lennard-Jones alone.
     nonbonded:
         Settings; by default those that the system states, else the defaults of `Nonbonded`.
+    box:
+        (3, 3) nm, where position restraints follow it: in OpenMM their places are those in this
+        box, whatever a barostat does.
 
     Raises
     ------
@@ -89,7 +97,8 @@ def to_openmm(system: System, nonbonded: Nonbonded | None = None) -> Any:
         system.constraints.tolist(), system.constraint_lengths.tolist(), strict=True
     ):
         made.addConstraint(i, j, length)
-    for force in (*_bonded(openmm, system), *_pairs(openmm, system, settings)):
+    forces = (*_bonded(openmm, system), *_restraints(openmm, system, box))
+    for force in (*forces, *_pairs(openmm, system, settings)):
         made.addForce(force)
     return made
 
@@ -143,6 +152,50 @@ def _maps(openmm: Any, system: System) -> list[Any]:
     ):
         force.addTorsion(int(number), *atoms[:4], *atoms[1:])
     return [force]
+
+
+def _restraints(openmm: Any, system: System, box: npt.ArrayLike | None) -> list[Any]:
+    forces = []
+    if len(system.position_restraints):
+        forces.append(_held(openmm, system, box))
+    if len(system.distance_restraints):
+        force = openmm.CustomBondForce(SPRING)
+        force.setUsesPeriodicBoundaryConditions(True)
+        for name in ("k", "lower", "upper"):
+            force.addPerBondParameter(name)
+        for atoms, (lower, upper, linear, k) in zip(
+            system.distance_restraints.tolist(),
+            system.distance_restraint_parameters.tolist(),
+            strict=True,
+        ):
+            if linear < NEVER_LINEAR:
+                raise QuiltError(
+                    "a distance restraint that turns linear cannot be written for OpenMM"
+                )
+            force.addBond(*atoms, [k / 2, lower, upper])
+        forces.append(force)
+    if len(system.angle_restraints) or len(system.torsion_restraints):
+        raise QuiltError("restraints of angles and torsions cannot be written for OpenMM")
+    return forces
+
+
+def _held(openmm: Any, system: System, box: npt.ArrayLike | None) -> Any:
+    values = system.position_restraint_parameters
+    if (values[:, :3] != 0).any() and box is None:
+        raise QuiltError("position restraints that follow the box cannot be written without a box")
+    if (values[:, 8:] != 1).any():
+        raise QuiltError(
+            "position restraints that differ between axes cannot be written for OpenMM"
+        )
+    places = values[:, 3:6] if box is None else values[:, :3] @ np.asarray(box) + values[:, 3:6]
+    force = openmm.CustomExternalForce(HELD)
+    for name in ("k", "x0", "y0", "z0", "radius"):
+        force.addPerParticleParameter(name)
+    for (atom,), place, (k, radius) in zip(
+        system.position_restraints.tolist(), places.tolist(), values[:, 6:8].tolist(), strict=True
+    ):
+        force.addParticle(atom, [k / 2, *place, radius])
+    return force
 
 
 def _pairs(openmm: Any, system: System, settings: Nonbonded) -> list[Any]:

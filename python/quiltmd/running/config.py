@@ -33,6 +33,7 @@ from pydantic.fields import FieldInfo
 from ..description.barostats import Barostat, BerendsenBarostat, CellRescaling
 from ..description.integrators import Integrator, LangevinMiddle, VelocityVerlet
 from ..description.nonbonded import Nonbonded
+from ..description.restraints import Restraint, Scaling
 from ..description.settings import (
     HOTTEST,
     BarostatEvery,
@@ -57,6 +58,7 @@ from ..engine.execution import DeviceName, Execution, MeshSharing, Transport
 from ..engine.hosts import HostEntry
 from ..engine.worker_settings import Workers
 from ..errors import QuiltError
+from ..inputs import included_files
 from ..inputs.openmm_files import find_force_field
 from ..outputs.files import read_file, reading
 from .annealing import Annealing
@@ -76,6 +78,7 @@ _PATHS = (
     ("system", "topology"),
     ("system", "coordinates"),
     ("system", "parameters"),
+    ("system", "reference"),
     ("output", "dir"),
     ("workers", "key"),
 )
@@ -122,6 +125,16 @@ class SystemSection(Section):
         description="Constrain bonds to hydrogen (h-bonds), or none; for water see rigid_water.",
     )
     rigid_water: bool = Field(default=True, description="Keep three-site water molecules rigid.")
+    reference: AbsolutePath | None = Field(
+        default=None,
+        description="Coordinate file with the places at which position restraints hold atoms; by "
+        "default the coordinates.",
+    )
+    reference_scaling: Scaling = Field(
+        default="com",
+        description="What of these places follows a box that changes: com (their centre of mass), "
+        "all (each place) or none.",
+    )
 
 
 class IntegratorSection(Section):
@@ -320,6 +333,7 @@ class Config(Section):
     output: OutputSection
     workers: Workers = Workers()
     trajectory: tuple[TrajectorySection, ...] = ()
+    restraint: tuple[Restraint, ...] = ()
     _stated: frozenset[str] = PrivateAttr(
         default=frozenset()
     )  # keys of [nonbonded] that were given
@@ -403,13 +417,17 @@ class Config(Section):
         What is left to the program is as it is chosen for a box (3, 3), nm.
         """
         chosen = self.nonbonded.resolve(box)
-        settings = {
+        settings: dict[str, Any] = {
             "run.minimize": self.run.minimize,
             "system.hmr": self.system.hmr,
             "system.constraints": self.system.constraints,
             "system.box": self.system.box,
             "system.defines": self.system.defines,
             "system.rigid_water": self.system.rigid_water,
+            "system.reference_scaling": self.system.reference_scaling,
+        }
+        settings |= {
+            f"restraint.{number}": dict(_items(one)) for number, one in enumerate(self.restraint, 1)
         }
         settings |= {
             f"nonbonded.{key}": chosen.get(key, value) for key, value in _items(self.nonbonded)
@@ -428,7 +446,8 @@ class Config(Section):
             "thermostat": ThermostatSection(),
             "barostat": BarostatSection(),
         }
-        return {"output.log_terms": False, "output.log_box": False} | {
+        added = {"system.reference_scaling": "com"}
+        return {"output.log_terms": False, "output.log_box": False, **added} | {
             f"{name}.{key}": value
             for name, found in sections.items()
             for key, value in _items(found)
@@ -474,11 +493,22 @@ class Config(Section):
         """Every input by a name of its own: topology, coordinates, parameters-1, ..."""
         system = self.system
         numbered = {f"parameters-{k}": file for k, file in enumerate(system.parameters, start=1)}
-        return {"topology": system.topology, "coordinates": system.coordinates, **numbered}
+        held = {} if system.reference is None else {"reference": system.reference}
+        return {"topology": system.topology, "coordinates": system.coordinates, **held, **numbered}
+
+    def included_files(self) -> dict[str, Path]:
+        """Files that the topology includes from its own folder, by their names there."""
+        folder = Path(os.path.abspath(self.system.topology)).parent
+        found = (
+            Path(os.path.abspath(file))
+            for file in included_files(self.system.topology, self.system.defines)
+        )
+        return {str(file.relative_to(folder)): file for file in found if folder in file.parents}
 
     def with_inputs(self, files: dict[str, Path]) -> Config:
         """A copy with other paths to the inputs, named as by `input_files`."""
-        paths: dict[str, Any] = {name: files[name] for name in ("topology", "coordinates")}
+        single = ("topology", "coordinates", "reference")
+        paths: dict[str, Any] = {name: files[name] for name in single if name in files}
         paths["parameters"] = tuple(
             file for name, file in files.items() if name.startswith("parameters-")
         )

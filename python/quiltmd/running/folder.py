@@ -134,16 +134,19 @@ class Folder:
         return config.with_inputs(inputs)
 
     def copy_inputs(self, config: Config) -> Config:
-        """Copies the input files into the folder, from where the run then takes them."""
-        copies = {}
-        with writing(self.inputs):
-            make_folder(self.inputs)
+        """Copies the input files into the folder, from where the run then takes them.
+
+        Files that the topology includes from its own folder keep their names; those of an
+        installation stay where they are.
+        """
+        copies = {
+            name: self.inputs / f"{name}-{source.name}"
+            for name, source in config.input_files().items()
+        }
         for name, source in config.input_files().items():
-            copies[name] = self.inputs / f"{name}-{source.name}"
-            with reading(source):
-                data = read_file(source)
-            with writing(copies[name]):
-                replace_file(copies[name], data)
+            _copy(source, copies[name])
+        for name, source in config.included_files().items():
+            _copy(source, self.inputs / name)
         return config.with_inputs(copies)
 
     def settings(self) -> dict[str, Any]:
@@ -194,6 +197,15 @@ class Folder:
         while os.path.lexists(self.path / f"backup.{number}"):
             number += 1
         return self.path / f"backup.{number}"
+
+
+def _copy(source: Path, to: Path) -> None:
+    with writing(to.parent):
+        make_folder(to.parent)
+    with reading(source):
+        data = read_file(source)
+    with writing(to):
+        replace_file(to, data)
 
 
 def _moved(path: Path, files: list[Path], backup: Path) -> Path:

@@ -12,18 +12,31 @@ from typing import Any
 
 from ..description.state import State
 from ..errors import QuiltError
+from ..inputs import included_files
 from ..outputs.files import hash_file, reading
 from .config import Config
 
-_FILES = ("topology", "coordinates", "parameters")
+# Names of inputs in a provenance, and how messages name them.
+_FILES = {
+    "topology": "the topology file",
+    "coordinates": "the coordinates file",
+    "parameters": "the parameters file",
+    "includes": "a file that the topology includes",
+    "reference": "the reference file",
+}
 
 
 def provenance_of(config: Config, state: State) -> dict[str, Any]:
     """Hashes of the inputs, and the settings that must stay."""
+    system = config.system
     return {
-        "topology": file_hash(config.system.topology),
-        "coordinates": file_hash(config.system.coordinates),
-        "parameters": [file_hash(file) for file in config.system.parameters],
+        "topology": file_hash(system.topology),
+        "coordinates": file_hash(system.coordinates),
+        "parameters": [file_hash(file) for file in system.parameters],
+        "includes": [
+            file_hash(Path(file)) for file in included_files(system.topology, system.defines)
+        ],
+        "reference": None if system.reference is None else file_hash(system.reference),
         "physics": config.physics(state.box),
         "outputs": config.outputs(),
     }
@@ -34,8 +47,9 @@ def refuse_changes(before: dict[str, Any], now: dict[str, Any]) -> None:
 
     A setting that an older checkpoint does not know had its default then.
     """
-    before = {"parameters": [], **before}  # which checkpoints of earlier versions do not have
-    changes = [f"the {name} file" for name in _FILES if before[name] != now[name]]
+    # What checkpoints of earlier versions do not have; they did not know of includes.
+    before = {"parameters": [], "includes": now["includes"], "reference": None, **before}
+    changes = [words for name, words in _FILES.items() if before[name] != now[name]]
     for group in ("physics", "outputs"):
         if group in before:
             changes += _differences(before[group], now[group])

@@ -207,6 +207,9 @@ def load_system(config: Config, frame: int = 0) -> tuple[System, State]:
         rigid_water=config.system.rigid_water,
         hydrogen_mass=REPARTITIONED_HYDROGEN_MASS if config.system.hmr else None,
         frame=frame,
+        restraints=config.restraint,
+        reference=config.system.reference,
+        reference_scaling=config.system.reference_scaling,
     )
 
 
@@ -224,7 +227,7 @@ def find_inputs(config: Config, folder: Folder) -> None:
     if missing:
         paths = ", ".join(str(files[name]) for name in missing)
         # All parameter files are named again where one is missing.
-        flags = [name if name in ("topology", "coordinates") else "parameters" for name in missing]
+        flags = ["parameters" if name.startswith("parameters-") else name for name in missing]
         options = " ".join(f"--{flag} FILE" for flag in dict.fromkeys(flags))
         raise QuiltError(
             f"the inputs of this run are missing ({paths}): if they have moved, say where with "

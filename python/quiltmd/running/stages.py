@@ -231,10 +231,10 @@ def _naming(stage: Stage) -> Iterator[None]:
 def _with_inputs(settings: dict[str, Any], moved: Config) -> dict[str, Any]:
     """Settings with inputs where they are now."""
     system = moved.system
-    paths = {"topology": system.topology, "coordinates": system.coordinates}
-    flags = {("system", name): path for name, path in paths.items()}
+    names = ("topology", "coordinates", "reference")
+    flags = {("system", name): getattr(system, name) for name in names}
     if system.parameters:
-        flags["system", "parameters"] = list(system.parameters)  # type: ignore[assignment]
+        flags["system", "parameters"] = list(system.parameters)
     return merge(settings, flags)
 
 

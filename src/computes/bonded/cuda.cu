@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "computes/bonded/cuda_kernels.h"
+#include "computes/bonded/term_points.h"
 #include "computes/energies.h"
 #include "device/cuda/kernels.h"
 #include "device/cuda/launch.h"
@@ -103,15 +104,6 @@ struct BlockSums {
   unsigned long long energy[kEnergyKinds];
 };
 
-// Position of a term's atom as seen from the base patch.
-__device__ __forceinline__ Vec3d position(const TermForces& op, uint32_t entry) {
-  const uint32_t slot = entry & kSlotMask;
-  const Float4 high = op.slots.local[slot], low = op.slots.low[slot];
-  const Vec3d within{static_cast<double>(high.x) + low.x, static_cast<double>(high.y) + low.y,
-                     static_cast<double>(high.z) + low.z};
-  return within + op.exact_shifts[entry >> kSlotBits];
-}
-
 // Add energies over the lanes of a warp; lanes without a term bring zero.
 __device__ __forceinline__ void add_energy(unsigned long long& to, double value) {
   int64_t sum = to_fixed(value, kEnergyScale);
@@ -123,34 +115,35 @@ __device__ __forceinline__ void add_energy(unsigned long long& to, double value)
 template <class Form, bool kEnergy>
 __device__ __forceinline__ void evaluate(const TermForces& op, const TermTable& table, int i,
                                          int count, BlockSums& block) {
-  constexpr int n = Form::kAtoms;
-  TermValue<double, n, kEnergiesOf<Form>> value{};
+  constexpr int n = Form::kAtoms, points = kPointsOf<Form>;
+  TermValue<double, points, kEnergiesOf<Form>> value{};
   Symmetric virial{};
   if (i < count) {
     uint32_t placed[n + 1];
     double parameters[Form::kPrepared];
-    Vec3d r[n], b[n - 1];
+    Vec3d r[points], b[points - 1];
 #pragma unroll
     for (int a = 0; a <= n; ++a) placed[a] = table.placed[static_cast<int64_t>(i) * (n + 1) + a];
     const double* from = table.parameters + static_cast<int64_t>(placed[n]) * Form::kPrepared;
 #pragma unroll
     for (int p = 0; p < Form::kPrepared; ++p) parameters[p] = from[p];
 #pragma unroll
-    for (int a = 0; a < n; ++a) r[a] = position(op, placed[a]);
+    for (int a = 0; a < n; ++a) r[a] = term_position(op, placed[a]);
+    if constexpr (kAnchored<Form>) r[n] = anchor_position(op, placed[0], r[0], parameters);
 #pragma unroll
-    for (int a = 0; a + 1 < n; ++a) b[a] = r[a + 1] - r[a];
+    for (int a = 0; a + 1 < points; ++a) b[a] = r[a + 1] - r[a];
     value = evaluate_form<Form>(b, parameters, table.shared);
-    if constexpr (kEnergy) virial = term_virial(b, value);
+    if constexpr (kEnergy) virial = term_virial<Form>(b, value, parameters);
     FixedForce rest{0, 0, 0};
 #pragma unroll
-    for (int a = 0; a + 1 < n; ++a) {
+    for (int a = 0; a + 1 < points; ++a) {
       const FixedForce f{to_fixed(value.force[a].x, kForceScale),
                          to_fixed(value.force[a].y, kForceScale),
                          to_fixed(value.force[a].z, kForceScale)};
       block.forces.add(op.slots, placed[a], f);
       rest = {rest.x - f.x, rest.y - f.y, rest.z - f.z};
     }
-    block.forces.add(op.slots, placed[n - 1], rest);
+    if constexpr (!kAnchored<Form>) block.forces.add(op.slots, placed[n - 1], rest);
   }
   if constexpr (kEnergy) {
 #pragma unroll

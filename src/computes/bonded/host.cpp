@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "computes/bonded/host_kernels.h"
+#include "computes/bonded/term_points.h"
 #include "computes/energies.h"
 #include "device/host/kernels.h"
 #include "math/fixed.h"
@@ -62,14 +63,6 @@ class ForceGatherer {
   FixedForce sum_[kPlaces];
 };
 
-Vec3d position(const TermForces& op, uint32_t entry) {
-  const uint32_t slot = entry & kSlotMask;
-  const Float4 high = op.slots.local[slot], low = op.slots.low[slot];
-  const Vec3d within{static_cast<double>(high.x) + low.x, static_cast<double>(high.y) + low.y,
-                     static_cast<double>(high.z) + low.z};
-  return within + op.exact_shifts[entry >> kSlotBits];
-}
-
 FixedForce fixed(Vec3d f) {
   return {to_fixed(f.x, kForceScale), to_fixed(f.y, kForceScale), to_fixed(f.z, kForceScale)};
 }
@@ -77,28 +70,30 @@ FixedForce fixed(Vec3d f) {
 template <class Form>
 void evaluate(const TermForces& op, const TermTable& table, int begin, int end,
               ForceGatherer& forces) {
-  constexpr int n = Form::kAtoms;
+  constexpr int n = Form::kAtoms, points = kPointsOf<Form>;
   int64_t energy[kEnergiesOf<Form>] = {}, virial[Symmetric::kParts] = {};
   for (int i = begin; i < end; ++i) {
     const uint32_t* entry = table.placed + static_cast<ptrdiff_t>(i) * (n + 1);
-    Vec3d r[n], b[n - 1];
-    for (int k = 0; k < n; ++k) r[k] = position(op, entry[k]);
-    for (int k = 0; k + 1 < n; ++k) b[k] = r[k + 1] - r[k];
     const double* parameters =
         table.parameters + static_cast<ptrdiff_t>(entry[n]) * Form::kPrepared;
+    Vec3d r[points], b[points - 1];
+    for (int k = 0; k < n; ++k) r[k] = term_position(op, entry[k]);
+    if constexpr (kAnchored<Form>) r[n] = anchor_position(op, entry[0], r[0], parameters);
+    for (int k = 0; k + 1 < points; ++k) b[k] = r[k + 1] - r[k];
     const auto value = evaluate_form<Form>(b, parameters, table.shared);
 
     FixedForce rest{0, 0, 0};
-    for (int k = 0; k + 1 < n; ++k) {
+    for (int k = 0; k + 1 < points; ++k) {
       const FixedForce f = fixed(value.force[k]);
       forces.add(static_cast<int32_t>(entry[k] & kSlotMask), f);
       rest = {rest.x - f.x, rest.y - f.y, rest.z - f.z};
     }
-    forces.add(static_cast<int32_t>(entry[n - 1] & kSlotMask), rest);
+    if constexpr (!kAnchored<Form>)
+      forces.add(static_cast<int32_t>(entry[n - 1] & kSlotMask), rest);
     if (!op.energy) continue;
     for (int e = 0; e < kEnergiesOf<Form>; ++e)
       energy[e] += to_fixed(value.energy[e], kEnergyScale);
-    const Symmetric own = term_virial(b, value);
+    const Symmetric own = term_virial<Form>(b, value, parameters);
     for (int v = 0; v < Symmetric::kParts; ++v) virial[v] += to_fixed(own[v], kEnergyScale);
   }
   if (!op.energy) return;

@@ -67,6 +67,9 @@ struct TermForces {
   TermTables terms;
   Slots slots;
   const Vec3d* exact_shifts;  // GridView::exact_shifts
+  const PlacedPatch* patches;
+  Int3 cells;  // of the patch grid
+  const Conditions* conditions;
   int64_t* energy;
 
   void memory(MemoryUses& uses) const {
@@ -74,7 +77,8 @@ struct TermForces {
       QMD_USES(kRead, form.parameters, form.shared, form.placed);
       QMD_USES(kNone, form.atoms, form.first_term);
     }
-    QMD_USES(kRead, terms.placed_count, slots.local, slots.low, exact_shifts);
+    QMD_USES(kRead, terms.placed_count, slots.local, slots.low, slots.patch, exact_shifts);
+    QMD_USES(kRead, patches, conditions);
     QMD_USES(kAdd, slots.force, energy);
     QMD_USES(kNone, slots);
   }

@@ -11,22 +11,24 @@ namespace {
 template <class Form>
 void add_terms(const TermArrays& terms, const Box& box, const std::vector<Vec3d>& positions,
                Evaluation& out) {
-  constexpr int n = Form::kAtoms;
+  constexpr int n = Form::kAtoms, points = kPointsOf<Form>;
   for (int t = 0; t < terms.count; ++t) {
     const int32_t* atoms = &terms.atoms[static_cast<size_t>(t) * n];
     const auto position = [&](int k) { return positions[static_cast<size_t>(atoms[k])]; };
-    Vec3d b[n - 1];
-    for (int k = 0; k + 1 < n; ++k) b[k] = box.nearest_image(position(k + 1) - position(k));
     const double* parameters =
         terms.parameters.data() + static_cast<ptrdiff_t>(t) * Form::kPrepared;
+    Vec3d b[points - 1];
+    for (int k = 0; k + 1 < n; ++k) b[k] = box.nearest_image(position(k + 1) - position(k));
+    if constexpr (kAnchored<Form>)
+      b[0] = box.nearest_image(Anchor(parameters).place(box) - position(0));
     const auto value = evaluate_form<Form>(b, parameters, terms.shared.data());
     Vec3d sum{0, 0, 0};
-    for (int k = 0; k + 1 < n; ++k) {
+    for (int k = 0; k + 1 < points; ++k) {
       out.forces[static_cast<size_t>(atoms[k])] += value.force[k];
       sum += value.force[k];
     }
-    out.forces[static_cast<size_t>(atoms[n - 1])] -= sum;
-    out.add_virial(term_virial(b, value));
+    if constexpr (!kAnchored<Form>) out.forces[static_cast<size_t>(atoms[n - 1])] -= sum;
+    out.add_virial(term_virial<Form>(b, value, parameters));
     for (int e = 0; e < kEnergiesOf<Form>; ++e)
       out.energy[static_cast<size_t>(kEnergyOf<Form> + e)] += value.energy[e];
   }

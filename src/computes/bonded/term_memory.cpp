@@ -69,6 +69,9 @@ TermForces TermMemory::term_forces(Energies energies) const {
   op.terms = tables_;
   op.slots = slots_.slots();
   op.exact_shifts = slots_.grid_view().exact_shifts;
+  op.patches = slots_.patches.data();
+  op.cells = slots_.grid_view().cells;
+  op.conditions = slots_.conditions.data();
   op.energy = energies == Energies::kAdd ? slots_.energy.data() : nullptr;
   return op;
 }

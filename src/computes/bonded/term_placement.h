@@ -3,8 +3,6 @@
 // once, for hosts and GPUs; runs when lists are built.
 #pragma once
 
-#include <type_traits>
-
 #include "computes/bonded/operations.h"
 
 namespace quiltmd {
@@ -44,7 +42,7 @@ class TermPlacer {
     }
     for (int k = 0; k < kAtoms; ++k) {
       offset[k] = offset_between(cell[0], local[0], cell[k], local[k]);
-      if constexpr (std::is_same_v<Form, ExcludedPairForm>) offset[k] = within_reach(offset[k]);
+      if constexpr (kApart<Form>) offset[k] = within_reach(offset[k]);
       for (int d = 0; d < 3; ++d) lowest[d] = offset[k][d] < lowest[d] ? offset[k][d] : lowest[d];
     }
     if (!op_.computed_here[neighbour(cell[0], lowest)]) return Found::kElsewhere;

@@ -39,7 +39,7 @@ class Control:
     file:
         Its path.
     settings:
-        Sections and keys of a configuration.
+        Sections and keys of a configuration; lists of tables, where it has several of a section.
     notes:
         What has no counterpart here, a line each.
     refused:
@@ -47,7 +47,7 @@ class Control:
     """
 
     file: str
-    settings: dict[str, dict[str, Any]] = field(default_factory=dict)
+    settings: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
 
@@ -55,6 +55,10 @@ class Control:
         """A setting; None leaves the default."""
         if value is not None:
             self.settings.setdefault(section, {})[key] = value
+
+    def add(self, section: str, **table: Any) -> None:
+        """One more table of a section that may have several."""
+        self.settings.setdefault(section, []).append(table)
 
 
 class Entries:

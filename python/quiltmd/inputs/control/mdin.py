@@ -11,14 +11,16 @@ from __future__ import annotations
 import re
 
 from ...errors import InputError
+from ..amber.mask import selection_of_mask
 from ..fixed_width import read_bytes
-from ..units import ANGSTROM
+from ..units import ANGSTROM, KCAL
 from .entries import Control, Entries, Entry, ewald_alpha, is_one
 
 _NAMELIST = re.compile(r"(?m)^\s*[&$](\w+)(.*?)(?:^\s*[&$]end\b|(?<![\w'\"])/\s*$)", re.I | re.S)
 _PAIR = re.compile(
     r"([A-Za-z]\w*(?:\(\s*\d+\s*\))?)\s*=\s*('[^']*'|\"[^\"]*\"|[^=]*?)\s*,?\s*(?=[A-Za-z]\w*(?:\(\s*\d+\s*\))?\s*=|$)"
 )
+_COMMENT = re.compile(r"('[^'\n]*'|\"[^\"\n]*\")|![^\n]*")  # none in a string
 _KNOWN = ("cntrl", "ewald")
 
 
@@ -38,6 +40,7 @@ def read_mdin(file: str) -> Control:
     _dynamics(control, entries)
     _nonbonded(control, entries)
     _output(control, entries)
+    _restraints(control, entries)
     _rest(entries)
     entries.finish()
     return control
@@ -51,7 +54,7 @@ def _namelists(file: str) -> list[Entry]:
         line = text.count("\n", 0, namelist.start(1)) + 1
         if name not in _KNOWN:
             raise InputError(f"the namelist &{name} is not supported", file=file, line=line)
-        body = re.sub(r"![^\n]*", lambda comment: " " * len(comment[0]), namelist[2])
+        body = _COMMENT.sub(lambda found: found[1] or " " * len(found[0]), namelist[2])
         at = 0
         flat = body.replace("\n", " ")
         for pair in _PAIR.finditer(flat):
@@ -152,7 +155,7 @@ def _rest(entries: Entries) -> None:
     entries.tell("nothing, without implicit solvent", "saltcon", "extdiel", "intdiel", "rgbmax")
     entries.refuse(
         "not supported",
-        *("ntr", "ibelly", "nmropt", "ifqnt", "icfe", "ipol", "iamd", "igamd", "iemap", "isgld"),
+        *("ibelly", "nmropt", "ifqnt", "icfe", "ipol", "iamd", "igamd", "iemap", "isgld"),
         *(
             "ifsc",
             "numexchg",
@@ -177,3 +180,22 @@ def _rest(entries: Entries) -> None:
         ),
     )
     entries.tell("nothing, without restraints", "restraint_wt", "restraintmask", "bellymask")
+
+
+def _restraints(control: Control, entries: Entries) -> None:
+    """Position restraints: E = weight (x - reference)^2, in kcal/mol/A^2, without a half."""
+    kind = entries.whole("ntr", 0)
+    if kind == 0:
+        return
+    weight = entries.number("restraint_wt", 0.0)
+    mask = entries.take("restraintmask")
+    if kind != 1 or mask is None:
+        control.refused.append(f"ntr {kind}: only 1, with restraintmask")
+        return
+    assert weight is not None
+    text = mask.value.strip("'\"")
+    k = round(2 * weight * KCAL / ANGSTROM**2, 9)
+    try:
+        control.add("restraint", kind="position", select=selection_of_mask(text), k=k)
+    except InputError as error:
+        control.refused.append(f"line {mask.line}, restraintmask: {error}")

@@ -103,6 +103,7 @@ def _thermostat(control: Control, entries: Entries, integrator: str) -> None:
         control.refused.append(f"tcoupl {coupling}: only v-rescale, and sd")
 
 
+_SCALINGS = {"no": "none", "all": "all", "com": "com"}
 _BAROSTATS = {"c-rescale": "cell-rescaling", "berendsen": "berendsen"}
 _COUPLINGS = {"isotropic": "isotropic", "semiisotropic": "semi-isotropic"}
 
@@ -112,14 +113,13 @@ def _barostat(control: Control, entries: Entries) -> None:
     if kind == "no":
         entries.tell(
             "nothing, at constant volume",
-            *("pcoupltype", "tau-p", "ref-p", "compressibility", "refcoord-scaling", "nstpcouple"),
+            *("pcoupltype", "tau-p", "ref-p", "compressibility", "nstpcouple"),
         )
         return
     coupling = entries.text("pcoupltype", "isotropic")
     pressures = entries.numbers("ref-p") or []
     compressibilities = entries.numbers("compressibility") or []
     every = entries.whole("nstpcouple", -1)
-    entries.tell("nothing, without position restraints", "refcoord-scaling")
     if kind not in _BAROSTATS:
         control.refused.append(f"pcoupl {kind}: of constant pressure only C-rescale and Berendsen")
     elif control.settings["integrator"].get("ensemble") != "nvt":
@@ -216,6 +216,10 @@ def _system(control: Control, entries: Entries) -> None:
     if define is not None:
         control.set("system", "defines", [word.removeprefix("-D") for word in define.value.split()])
     entries.refuse("-I in include", "include")
+    scaling = entries.text("refcoord-scaling", "no")
+    if scaling not in _SCALINGS:
+        control.refused.append(f"refcoord-scaling {scaling}: only no, all and com")
+    control.set("system", "reference_scaling", _SCALINGS.get(scaling))
     factor = entries.number("mass-repartition-factor", 1.0)
     if factor is not None and factor != 1:
         control.set("system", "hmr", True)

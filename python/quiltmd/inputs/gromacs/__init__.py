@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ...description.restraints import Held
 from ...description.system import System
 from ...description.topology import Topology, elements_from_masses
 from ...errors import InputError, QuiltWarning
@@ -36,6 +37,8 @@ _TERMS = {
     "pairs14": (2, "pair14_parameters", 3),
     "cmaps": (5, "cmap_parameters", 1),
     "constraints": (2, "constraint_lengths", 1),
+    "distance_restraints": (2, "distance_restraint_parameters", 4),
+    "torsion_restraints": (4, "torsion_restraint_parameters", 3),
 }
 _START = re.compile(
     rb"(\s|;[^\n]*\n|\*[^\n]*\n)*(#\s*(include|define|ifdef|ifndef)\b|\[\s*\w+\s*\])"
@@ -70,7 +73,16 @@ def _read(sources: Sources) -> Described:
         exclusions=_exclusions(parts),
         topology=_topology(topology, parts, masses, names, fields),
     )
-    return Described(system, files=tuple(preprocessor.files[1:]))
+    atoms, values = _repeated(parts, "position_restraints", 1, 5)
+    held = Held(atoms[:, 0], values[:, 0], values[:, 1], values[:, 2:])
+    return Described(system, held=held if len(atoms) else None)
+
+
+def _includes(sources: Sources) -> tuple[str, ...]:
+    preprocessor = Preprocessor(sources.topology, sources.defines)
+    for _ in preprocessor.lines():
+        pass
+    return tuple(preprocessor.files[1:])
 
 
 def _tell_unused(sources: Sources, preprocessor: Preprocessor) -> None:
@@ -184,5 +196,9 @@ def _topology(
 
 
 TOP = TopologyFormat(
-    "GROMACS topology (top)", lambda head: bool(_START.match(head)), _read, defines=True
+    "GROMACS topology (top)",
+    lambda head: bool(_START.match(head)),
+    _read,
+    defines=True,
+    includes=_includes,
 )

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ...description.restraints import Held
 from .preprocess import Line
 from .sections import MoleculeType, TopologyFile, reals
 
@@ -19,6 +20,18 @@ from .sections import MoleculeType, TopologyFile, reals
 _DIHEDRALS = {1: 3, 9: 3, 4: 3, 2: 2, 3: 6, 5: 4}
 _WITHOUT_TERM = (5,)  # a connection without potential
 _WATER = 2  # distances of a settle
+_RESTRAINT = 10  # function type of bonds that are restraints
+_FLAT_BOTTOM = 2  # function type of position restraints with a flat bottom; axes by their shape
+_FLAT_BOTTOMS = {
+    1: (1, 1, 1),
+    2: (1, 1, 0),
+    3: (1, 0, 0),
+    4: (0, 1, 0),
+    5: (0, 0, 1),
+    6: (0, 1, 1),
+    7: (1, 0, 1),
+    8: (1, 1, 0),
+}
 
 
 class Molecule:
@@ -48,6 +61,7 @@ class Molecule:
             for name in (
                 *("bonds", "angles", "urey_bradleys", "torsions", "impropers"),
                 *("ryckaert_bellemans", "pairs14", "cmaps", "constraints"),
+                *("position_restraints", "distance_restraints", "torsion_restraints"),
             )
         }
         self._linked: set[tuple[int, int]] = set()
@@ -59,6 +73,8 @@ class Molecule:
             ("cmap", self._map),
             ("constraints", self._constraint),
             ("settles", self._settle),
+            ("position_restraints", self._position_restraint),
+            ("dihedral_restraints", self._dihedral_restraint),
         ):
             for line in kind.terms[section]:
                 take(line)
@@ -87,6 +103,10 @@ class Molecule:
 
     def _bond(self, line: Line) -> None:
         atoms, function, given = self._parts(line, 2)
+        if function == _RESTRAINT and len(given) == 4:
+            values = (*given[:2], max(given[1], given[2]), given[3])
+            self.terms["distance_restraints"].append((atoms, values))
+            return
         if function not in (1, 5, 6):
             raise line.error(f"bonds of function type {function} are not supported")
         if function in (1, 5):
@@ -171,6 +191,31 @@ class Molecule:
         for pair, length in zip(pairs, (given[0], given[0], given[1]), strict=True):
             self._link(*pair)
             self.terms["constraints"].append((pair, (length,)))
+
+    def _position_restraint(self, line: Line) -> None:
+        atoms, function, given = self._parts(line, 1)
+        if function == 1 and len(given) == 3:
+            held = Held.by_axes(atoms, [given])
+            row = (held.k[0], 0.0, *held.weights[0])
+        elif function == _FLAT_BOTTOM and len(given) == 3:
+            shape, radius, k = given
+            if shape not in _FLAT_BOTTOMS or radius < 0:
+                raise line.error(
+                    f"a flat bottom of shape {shape:g} and radius {radius:g}: supported are shapes "
+                    "from 1 to 8 and radii that are not negative"
+                )
+            row = (k, radius, *_FLAT_BOTTOMS[int(shape)])
+        else:
+            raise line.error("expected an atom, 1 and three force constants, or 2, shape, r and k")
+        self.terms["position_restraints"].append((atoms, row))
+
+    def _dihedral_restraint(self, line: Line) -> None:
+        atoms, function, given = self._parts(line, 4)
+        if function != 1 or len(given) != 3:
+            raise line.error("expected four atoms, function type 1, phi, dphi and a force constant")
+        phi, width, k = given
+        row = (float(np.radians(phi)), float(np.radians(width)), k)
+        self.terms["torsion_restraints"].append((atoms, row))
 
     def _excluded(self) -> set[tuple[int, int]]:
         """Pairs up to nrexcl bonds apart, and those that are listed."""

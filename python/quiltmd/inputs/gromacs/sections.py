@@ -35,9 +35,10 @@ TERM_SECTIONS = {
     "cmap": 5,
     "constraints": 2,
     "settles": 1,
+    "position_restraints": 1,
+    "dihedral_restraints": 4,
 }
 _REFUSED = {
-    "position_restraints": "position restraints are not supported",
     "virtual_sites1": "virtual sites are not supported",
     "virtual_sites2": "virtual sites are not supported",
     "virtual_sites3": "virtual sites are not supported",
@@ -47,8 +48,7 @@ _REFUSED = {
     "dummies3": "virtual sites are not supported",
     "pairs_nb": "pairs with charges of their own and no cutoff (pairs_nb) are not supported",
     "intermolecular_interactions": "interactions between molecules are not supported",
-    "distance_restraints": "distance restraints are not supported",
-    "dihedral_restraints": "dihedral restraints are not supported",
+    "distance_restraints": "averages of distances are not supported; use bonds of type 10",
     "orientation_restraints": "orientation restraints are not supported",
     "angle_restraints": "angle restraints are not supported",
     "angle_restraints_z": "angle restraints are not supported",

@@ -6,8 +6,37 @@
 
 namespace quiltmd {
 
-// E = k/2 (theta - theta0)^2. The angle comes from atan2, so that straight ones are as accurate as
-// all others.
+// On the first two of three atoms.
+template <class Real>
+struct AngleForces {
+  Vec3<Real> first, second;
+};
+
+// The angle between -b[0] and b[1]. It comes from atan2, so that straight ones are as accurate as all
+// others.
+template <class Real>
+struct Angle {
+  Vec3<Real> u, v, normal;
+  Real u2, v2, area, theta;
+
+  QMD_HD explicit Angle(const Vec3<Real>* b) : u(-b[0]), v(b[1]), normal(cross(u, v)) {
+    u2 = dot(u, u);
+    v2 = dot(v, v);
+    const Real area2 = dot(normal, normal), least = in_line<Real>() * u2 * v2;
+    area = std::sqrt(area2 > least ? area2 : least);
+    theta = std::atan2(area, dot(u, v));
+  }
+
+  // Forces on the first two atoms where dE/dtheta is `slope`.
+  QMD_HD AngleForces<Real> forces(Real slope) const {
+    const Real scale = slope / (area * u2 * v2);
+    const Vec3<Real> first = (-scale * v2) * cross(u, normal);
+    const Vec3<Real> last = (-scale * u2) * cross(normal, v);
+    return {first, -(first + last)};
+  }
+};
+
+// E = k/2 (theta - theta0)^2.
 struct AngleForm {
   static constexpr int kAtoms = 3;
   static constexpr TermParameter kParameters[] = {{"theta0", "rad"}, {"k", "kJ/mol/rad^2"}};
@@ -23,16 +52,10 @@ struct AngleForm {
 
   template <class Real>
   QMD_HD static TermValue<Real, 3> evaluate(const Vec3<Real>* b, const Real* p) {
-    const Vec3<Real> u = -b[0], v = b[1];
-    const Vec3<Real> normal = cross(u, v);
-    const Real u2 = dot(u, u), v2 = dot(v, v), area2 = dot(normal, normal);
-    const Real least = in_line<Real>() * u2 * v2;
-    const Real area = std::sqrt(area2 > least ? area2 : least);
-    const Real bend = std::atan2(area, dot(u, v)) - p[0];
-    const Real slope = p[1] * bend / (area * u2 * v2);
-    const Vec3<Real> first = (-slope * v2) * cross(u, normal);
-    const Vec3<Real> last = (-slope * u2) * cross(normal, v);
-    return {{Real(0.5) * p[1] * bend * bend}, {first, -(first + last)}};
+    const Angle<Real> angle(b);
+    const Real bend = angle.theta - p[0];
+    const AngleForces<Real> force = angle.forces(p[1] * bend);
+    return {{Real(0.5) * p[1] * bend * bend}, {force.first, force.second}};
   }
 };
 

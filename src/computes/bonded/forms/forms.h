@@ -10,6 +10,11 @@
 // and where all its terms share data, such as maps, to which they refer by a row's index:
 //   prepare(given, p, rows)                 `rows` is the number of rows that the user gave
 //   prepare_shared(values, rows)            from these to the array that evaluate(b, p, shared) gets
+// and where a term holds its only atom to a place:
+//   kAnchored = true                        b[0] is from the atom to the place, which the first six
+//                                           prepared parameters say (Anchor)
+// and where atoms of a term may be anywhere, and not just a few bonds from each other:
+//   kApart = true
 //
 // A form sees b[k] = r[k+1] - r[k], the vectors from each atom of the term to the next, so that it
 // needs neither positions nor the periodic cell, and loses no digits in single precision. No form
@@ -17,13 +22,17 @@
 #pragma once
 
 #include "computes/bonded/forms/angle.h"
+#include "computes/bonded/forms/angle_restraint.h"
 #include "computes/bonded/forms/bond.h"
 #include "computes/bonded/forms/cmap.h"
+#include "computes/bonded/forms/distance_restraint.h"
 #include "computes/bonded/forms/excluded_pair.h"
 #include "computes/bonded/forms/improper.h"
 #include "computes/bonded/forms/pair14.h"
+#include "computes/bonded/forms/position_restraint.h"
 #include "computes/bonded/forms/ryckaert_bellemans.h"
 #include "computes/bonded/forms/torsion.h"
+#include "computes/bonded/forms/torsion_restraint.h"
 #include "computes/bonded/forms/urey_bradley.h"
 #include "math/list.h"
 
@@ -32,7 +41,8 @@ namespace quiltmd {
 // In order of cost, and of registers where it counts: kernels that take all terms in one go start with
 // the last, and do without the last ones where a system has none.
 using TermForms = List<BondForm, UreyBradleyForm, Pair14Form, AngleForm, TorsionForm, ImproperForm,
-                       CmapForm, RyckaertBellemansForm, ExcludedPairForm>;
+                       CmapForm, RyckaertBellemansForm, ExcludedPairForm, PositionRestraintForm,
+                       DistanceRestraintForm, AngleRestraintForm, TorsionRestraintForm>;
 inline constexpr int kTermForms = TermForms::kSize;
 
 template <class Form>
@@ -42,12 +52,35 @@ inline constexpr int kEnergiesOf = sizeof(Form::kEnergies) / sizeof(Form::kEnerg
 template <class Form>
 inline constexpr bool kShares = requires { &Form::prepare_shared; };
 
+// Whether a term has one atom and a place; how many points it has, the place among them; and whether
+// its atoms may be anywhere.
+template <class Form>
+inline constexpr bool kAnchored = requires { Form::kAnchored; };
+template <class Form>
+inline constexpr int kPointsOf = Form::kAtoms + (kAnchored<Form> ? 1 : 0);
+template <class Form>
+inline constexpr bool kApart = requires { Form::kApart; };
+
 template <class Form, class Real>
 QMD_HD auto evaluate_form(const Vec3<Real>* b, const Real* p, const Real* shared) {
   if constexpr (kShares<Form>)
     return Form::template evaluate<Real>(b, p, shared);
   else
     return Form::template evaluate<Real>(b, p);
+}
+
+// Minus the derivative of the energy by a strain of the cell: positions times forces over the atoms of
+// a term, seen from its last point; where that is a place, only part of it follows the cell.
+template <class Form, class Value>
+QMD_HD Symmetric term_virial(const Vec3d* b, const Value& value, const double* p) {
+  Symmetric virial{};
+  Vec3d from_last{0, 0, 0};
+  if constexpr (kAnchored<Form>) from_last = Anchor(p).beyond;
+  for (int k = kPointsOf<Form> - 2; k >= 0; --k) {
+    from_last -= b[k];
+    virial.add_product(from_last, value.force[k]);
+  }
+  return virial;
 }
 
 }  // namespace quiltmd

@@ -7,6 +7,13 @@
 
 namespace quiltmd {
 
+// How far a torsion is beyond phi0: between -pi and pi.
+template <class Real>
+QMD_HD Real torsion_beyond(const Dihedral<Real>& phi, Real phi0) {
+  const Real turn = Real(2 * kPi), beyond = std::atan2(phi.sine, phi.cosine) - phi0;
+  return beyond - turn * std::floor(beyond / turn + Real(0.5));
+}
+
 // E = k/2 (phi - phi0)^2, of phi - phi0 the value between -pi and pi: MacKerell et al., J. Phys.
 // Chem. B 102, 3586 (1998). The force changes sign at the far side, where no improper should be.
 struct ImproperForm {
@@ -26,8 +33,7 @@ struct ImproperForm {
   template <class Real>
   QMD_HD static TermValue<Real, 4> evaluate(const Vec3<Real>* b, const Real* p) {
     const Dihedral<Real> phi(b);
-    const Real turn = Real(2 * kPi), beyond = std::atan2(phi.sine, phi.cosine) - p[0];
-    const Real bend = beyond - turn * std::floor(beyond / turn + Real(0.5));
+    const Real bend = torsion_beyond(phi, p[0]);
     const DihedralForces<Real> force = phi.forces(b, p[1] * bend);
     return {{Real(0.5) * p[1] * bend * bend}, {force.first, force.second, force.third}};
   }

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "math/box.h"
 #include "math/macros.h"
 #include "math/symmetric.h"
 #include "math/vec3.h"
@@ -19,22 +20,25 @@ struct TermValue {
   Vec3<Real> force[Atoms - 1];
 };
 
-// Positions times forces over the atoms of a term, seen from the last.
-template <int Atoms, int Energies>
-QMD_HD Symmetric term_virial(const Vec3d* b, const TermValue<double, Atoms, Energies>& value) {
-  Symmetric virial{};
-  Vec3d from_last{0, 0, 0};
-  for (int k = Atoms - 2; k >= 0; --k) {
-    from_last -= b[k];
-    virial.add_product(from_last, value.force[k]);
-  }
-  return virial;
-}
-
 // sin^2 below which three atoms count as being in line: the square of the precision of Real.
 template <class Real>
 QMD_HD Real in_line() {
   return sizeof(Real) == 4 ? Real(1e-12) : Real(1e-24);
 }
+
+// What of a deviation is outside of a flat bottom, `width` to either side.
+template <class Real>
+QMD_HD Real beyond_width(Real deviation, Real width) {
+  return deviation > width ? deviation - width : (deviation < -width ? deviation + width : Real(0));
+}
+
+// Where a term's only atom is held: a point in fractions of the box vectors, which follows the box, and
+// a distance from there (nm) that does not. The first prepared parameters of a form that is anchored.
+struct Anchor {
+  Vec3d fraction, beyond;
+
+  QMD_HD explicit Anchor(const double* p) : fraction{p[0], p[1], p[2]}, beyond{p[3], p[4], p[5]} {}
+  QMD_HD Vec3d place(const Box& box) const { return box.to_cartesian(fraction) + beyond; }
+};
 
 }  // namespace quiltmd

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// How far apart two atoms can be: two atoms are no farther apart than the shortest path along bonds,
+// constraints and restraints of distances is long, each stretched as far as it will ever be.
+#pragma once
+
+#include <functional>
+#include <queue>
+#include <utility>
+#include <vector>
+
+#include "system/system.h"
+
+namespace quiltmd {
+
+// What holds two atoms together.
+struct Link {
+  int32_t to;
+  double length;  // at most, nm
+};
+
+class Links {
+ public:
+  explicit Links(const System& system);
+  const std::vector<Link>& of(int32_t atom) const { return of_[static_cast<size_t>(atom)]; }
+  int atoms() const { return static_cast<int>(of_.size()); }
+
+ private:
+  void add(int32_t i, int32_t j, double length);
+  std::vector<std::vector<Link>> of_;
+};
+
+// Lengths of shortest paths, from one atom after another (Dijkstra's algorithm).
+class Paths {
+ public:
+  explicit Paths(const Links& links);
+
+  // To each of `ends`; infinite where there is none.
+  std::vector<double> find(int32_t from, const std::vector<int32_t>& ends);
+
+ private:
+  using Place = std::pair<double, int32_t>;
+
+  void reach(int32_t atom, double length);
+
+  const Links& links_;
+  std::vector<double> length_;
+  std::vector<int32_t> reached_;
+  std::priority_queue<Place, std::vector<Place>, std::greater<>> open_;
+};
+
+// How far apart atoms of a restraint can be, nm: 0 without restraints, infinite where nothing holds
+// them together.
+double span_of_restraints(const System& system);
+
+}  // namespace quiltmd

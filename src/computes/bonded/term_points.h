@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// The points that a term is evaluated on, seen from its base patch: the same on hosts and GPUs.
+#pragma once
+
+#include "computes/bonded/operations.h"
+
+namespace quiltmd {
+
+// Of one atom.
+QMD_HD Vec3d term_position(const TermForces& op, uint32_t entry) {
+  const uint32_t slot = entry & kSlotMask;
+  const Float4 high = op.slots.local[slot], low = op.slots.low[slot];
+  const Vec3d within{static_cast<double>(high.x) + low.x, static_cast<double>(high.y) + low.y,
+                     static_cast<double>(high.z) + low.z};
+  return within + op.exact_shifts[entry >> kSlotBits];
+}
+
+// Of the place that holds a term's only atom, which is at `atom`: the image nearest to that.
+QMD_HD Vec3d anchor_position(const TermForces& op, uint32_t entry, Vec3d atom,
+                             const double* parameters) {
+  const Box box = op.conditions->box;
+  const Int3 cell = op.patches[op.slots.patch[(entry & kSlotMask) / kClusterSize]].cell;
+  const Vec3d centre = box.to_cartesian(
+      {(cell.x + 0.5) / op.cells.x, (cell.y + 0.5) / op.cells.y, (cell.z + 0.5) / op.cells.z});
+  return atom + box.nearest_image(Anchor(parameters).place(box) - centre - atom);
+}
+
+}  // namespace quiltmd
