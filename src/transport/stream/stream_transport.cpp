@@ -4,16 +4,18 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
-#include <condition_variable>
 #include <cstring>
 #include <deque>
+#include <iterator>
 #include <mutex>
+#include <stdexcept>
 #include <string>
 #include <thread>
 
@@ -33,7 +35,8 @@ struct Header {
   uint64_t bytes;
 };
 
-// A connection to one other rank.
+// A connection to one other rank. What it sends never waits for the other end: what the socket does
+// not take at once is kept, and flushed later.
 class Peer {
  public:
   explicit Peer(int socket) : socket_(socket) {}
@@ -47,17 +50,19 @@ class Peer {
     if (socket_ >= 0) ::shutdown(socket_, SHUT_RDWR);
   }
 
-  // False where the other end is gone.
-  bool send(const Header& header, const std::byte* payload) {
+  enum class Sent { kAll, kSome, kNever };  // kNever: the other end is gone
+  Sent send(const Header& header, Payload payload) {
     const std::lock_guard lock(sending_);
-    return write(&header, sizeof header) && write(payload, header.bytes);
+    outgoing_.push_back({header, std::move(payload), 0});
+    return outgoing_.size() > 1 ? Sent::kSome : write();
   }
-  // The same for what need not be said now: not while a message is on its way.
-  void send_if_idle(const Header& header) {
-    if (!sending_.try_lock()) return;
-    const std::lock_guard lock(sending_, std::adopt_lock);
-    if (pollfd ready{socket_, POLLOUT, 0}; ::poll(&ready, 1, 0) == 1 && (ready.revents & POLLOUT))
-      write(&header, sizeof header);
+  Sent flush() {
+    const std::lock_guard lock(sending_);
+    return write();
+  }
+  bool has_more() const {
+    const std::lock_guard lock(sending_);
+    return !outgoing_.empty();
   }
 
   // Takes what has come; found(header, payload) for each whole message. False at the end.
@@ -91,23 +96,38 @@ class Peer {
   }
 
  private:
+  struct Outgoing {
+    Header header;
+    Payload payload;
+    size_t sent;  // bytes of both
+  };
+
   bool in_header() const { return !in_payload_; }
   std::byte* header_bytes() { return reinterpret_cast<std::byte*>(&header_); }
 
-  bool write(const void* from, size_t bytes) const {
-    const auto* at = static_cast<const char*>(from);
-    while (bytes > 0) {
-      const ssize_t sent = ::send(socket_, at, bytes, MSG_NOSIGNAL);
-      if (sent < 0 && errno == EINTR) continue;
-      if (sent <= 0) return false;
-      at += sent;
-      bytes -= static_cast<size_t>(sent);
+  Sent write() {
+    while (!outgoing_.empty()) {
+      Outgoing& first = outgoing_.front();
+      const size_t of_header = std::min(first.sent, sizeof first.header);
+      const size_t of_payload = first.sent - of_header;
+      iovec parts[] = {{reinterpret_cast<std::byte*>(&first.header) + of_header,
+                        sizeof first.header - of_header},
+                       {first.payload.data() + of_payload, first.payload.size() - of_payload}};
+      msghdr both{};
+      both.msg_iov = parts;
+      both.msg_iovlen = std::size(parts);
+      const ssize_t taken = ::sendmsg(socket_, &both, MSG_NOSIGNAL | MSG_DONTWAIT);
+      if (taken < 0 && errno == EINTR) continue;
+      if (taken < 0) return errno == EAGAIN || errno == EWOULDBLOCK ? Sent::kSome : Sent::kNever;
+      first.sent += static_cast<size_t>(taken);
+      if (first.sent == sizeof first.header + first.payload.size()) outgoing_.pop_front();
     }
-    return true;
+    return Sent::kAll;
   }
 
   const int socket_;
-  std::mutex sending_;
+  mutable std::mutex sending_;
+  std::deque<Outgoing> outgoing_;
   Header header_{};  // of the message that is coming in
   Payload payload_;
   size_t filled_ = 0;
@@ -120,53 +140,78 @@ class StreamTransport final : public Transport {
  public:
   StreamTransport(int rank, const std::vector<int>& sockets, double patience)
       : rank_(rank), patience_(patience) {
-    for (size_t r = 0; r < sockets.size(); ++r)
-      peers_.push_back(std::make_unique<Peer>(static_cast<int>(r) == rank ? -1 : sockets[r]));
+    for (size_t r = 0; r < sockets.size(); ++r) {
+      const bool is_own = static_cast<int>(r) == rank;
+      peers_.push_back(std::make_unique<Peer>(is_own ? -1 : sockets[r]));
+      open_.push_back(!is_own);
+    }
     if (::pipe2(wake_, O_CLOEXEC | O_NONBLOCK) != 0)
       throw std::runtime_error(std::string("no pipe for messages between processes: ") +
                                std::strerror(errno));
-    reader_ = std::thread([this] { read_all(); });
+    helper_ = std::thread([this] { help(); });
   }
   ~StreamTransport() override {
     ending_ = true;
-    [[maybe_unused]] const auto woken = ::write(wake_[1], "", 1);
-    reader_.join();
+    wake_helper();
+    helper_.join();
     for (const int end : wake_) ::close(end);
   }
 
   void send(int to, Message message) override {
     const Header header{message.edge, 0, message.sequence, message.payload.size()};
-    if (!peer(to).send(header, message.payload.data())) fail(to, "has ended");
+    put(to, header, std::move(message.payload));
   }
 
   std::optional<Message> poll() override {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(reading_);
+    if (messages_.empty()) read(kNow);
     return take();
   }
 
   std::optional<Message> wait() override {
-    std::unique_lock lock(mutex_);
-    arrived_.wait(lock, [&] { return !messages_.empty() || !failure_.empty(); });
+    const std::lock_guard lock(reading_);
+    while (messages_.empty() && failure().empty()) {
+      read(kLook);
+      look_for_silence();
+    }
     return take();
   }
 
   bool kernels_reach(int) const override { return false; }
 
   void close() override {
-    const Header header{kFailed, 0, 0, 0};
-    for (const auto& peer : peers_)
-      if (peer->socket() >= 0) peer->send(header, nullptr);
+    for (size_t r = 0; r < peers_.size(); ++r)
+      if (peers_[r]->socket() >= 0) put(static_cast<int>(r), {kFailed, 0, 0, 0}, {});
     fail(rank_, "has failed");
   }
 
   std::string failure() const override {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(failing_);
     return failure_;
   }
 
  private:
+  static constexpr int kNow = 0, kLook = 200;  // ms that a read may wait for something to come
+
   Peer& peer(int rank) { return *peers_[static_cast<size_t>(rank)]; }
 
+  void put(int to, const Header& header, Payload payload) {
+    const Peer::Sent sent = peer(to).send(header, std::move(payload));
+    if (sent == Peer::Sent::kNever) fail(to, "has ended");
+    if (sent == Peer::Sent::kSome) wake_helper();
+  }
+
+  void flush(int to) {
+    if (peer(to).flush() == Peer::Sent::kNever) fail(to, "has ended");
+  }
+
+  // The first failure is the one that is told.
+  void fail(int rank, const std::string& how) {
+    const std::lock_guard lock(failing_);
+    if (failure_.empty()) failure_ = "rank " + std::to_string(rank) + " " + how;
+  }
+
+  // What follows is for who holds reading_.
   std::optional<Message> take() {
     if (messages_.empty()) return std::nullopt;
     Message message = std::move(messages_.front());
@@ -174,35 +219,17 @@ class StreamTransport final : public Transport {
     return message;
   }
 
-  // The first failure is the one that is told.
-  void fail(int rank, const std::string& how) {
-    {
-      const std::lock_guard lock(mutex_);
-      if (failure_.empty()) failure_ = "rank " + std::to_string(rank) + " " + how;
+  void read(int milliseconds) {
+    ends_.clear();
+    for (size_t r = 0; r < peers_.size(); ++r) {
+      const int events = peers_[r]->has_more() ? POLLIN | POLLOUT : POLLIN;
+      ends_.push_back({open_[r] ? peers_[r]->socket() : -1, static_cast<short>(events), 0});
     }
-    arrived_.notify_all();
-  }
-
-  void read_all() {
-    std::vector<char> open;
-    for (const auto& peer : peers_) open.push_back(peer->socket() >= 0);
-    auto next_sign = Clock::now();
-    while (!ending_) {
-      wait_for_input(open);
-      for (size_t r = 0; r < peers_.size(); ++r)
-        if (open[r]) open[r] = read_from(static_cast<int>(r));
-      if (Clock::now() < next_sign) continue;
-      next_sign = Clock::now() + kBetweenSigns;
-      give_signs(open);
+    if (::poll(ends_.data(), ends_.size(), milliseconds) <= 0) return;
+    for (size_t r = 0; r < peers_.size(); ++r) {
+      if (ends_[r].revents & POLLOUT) flush(static_cast<int>(r));
+      if (ends_[r].revents & ~POLLOUT) open_[r] = read_from(static_cast<int>(r));
     }
-  }
-
-  void wait_for_input(const std::vector<char>& open) const {
-    std::vector<pollfd> ends{{wake_[0], POLLIN, 0}};
-    for (size_t r = 0; r < peers_.size(); ++r)
-      if (open[r]) ends.push_back({peers_[r]->socket(), POLLIN, 0});
-    constexpr int kLongest = std::chrono::milliseconds(kBetweenSigns).count() / 2;
-    ::poll(ends.data(), ends.size(), kLongest);
   }
 
   // False where nothing will come any more.
@@ -210,23 +237,51 @@ class StreamTransport final : public Transport {
     const bool goes_on = peer(rank).receive([&](const Header& header, Payload payload) {
       if (header.edge == kFailed) fail(rank, "has failed");
       if (header.edge == kFailed || header.edge == kStillHere) return;
-      const std::lock_guard lock(mutex_);
       messages_.push_back({rank, header.edge, header.sequence, std::move(payload)});
-      arrived_.notify_one();
     });
     if (!goes_on) fail(rank, "has ended");
     return goes_on;
   }
 
-  void give_signs(const std::vector<char>& open) {
+  void look_for_silence() {
     for (size_t r = 0; r < peers_.size(); ++r) {
-      if (!open[r]) continue;
-      peers_[r]->send_if_idle({kStillHere, 0, 0, 0});
-      if (!peers_[r]->is_overdue(patience_)) continue;
+      if (!open_[r] || !peers_[r]->is_overdue(patience_)) continue;
       fail(static_cast<int>(r), "has not been heard of for " +
                                     std::to_string(static_cast<int>(patience_)) +
                                     " seconds: it has stopped, or the network is down");
       peers_[r]->shut_down();  // who sends to it must not wait, either
+    }
+  }
+
+  void wake_helper() { [[maybe_unused]] const auto woken = ::write(wake_[1], "", 1); }
+
+  // The helper: flushes what sockets did not take at once, and each second tells the others that this
+  // process lives and takes in what has come while its rank computes.
+  void help() {
+    auto next_sign = Clock::now();
+    while (!ending_) {
+      wait_to_flush();
+      for (size_t r = 0; r < peers_.size(); ++r)
+        if (peers_[r]->has_more()) flush(static_cast<int>(r));
+      if (Clock::now() < next_sign) continue;
+      next_sign = Clock::now() + kBetweenSigns;
+      for (const auto& peer : peers_)
+        if (peer->socket() >= 0 && !peer->has_more()) peer->send({kStillHere, 0, 0, 0}, {});
+      const std::unique_lock lock(reading_, std::try_to_lock);
+      if (!lock) continue;  // the rank waits, and does so itself
+      read(kNow);
+      look_for_silence();
+    }
+  }
+
+  void wait_to_flush() const {
+    std::vector<pollfd> ends{{wake_[0], POLLIN, 0}};
+    for (const auto& peer : peers_)
+      if (peer->socket() >= 0 && peer->has_more()) ends.push_back({peer->socket(), POLLOUT, 0});
+    constexpr int kLongest = std::chrono::milliseconds(kBetweenSigns).count() / 2;
+    ::poll(ends.data(), ends.size(), kLongest);
+    char noted[64];
+    while (::read(wake_[0], noted, sizeof noted) > 0) {
     }
   }
 
@@ -235,11 +290,13 @@ class StreamTransport final : public Transport {
   std::vector<std::unique_ptr<Peer>> peers_;  // by rank
   int wake_[2];
   std::atomic<bool> ending_{false};
-  mutable std::mutex mutex_;
-  std::condition_variable arrived_;
-  std::deque<Message> messages_;
+  mutable std::mutex failing_;
   std::string failure_;
-  std::thread reader_;
+  std::mutex reading_;      // of what follows
+  std::vector<char> open_;  // by rank: whether more may come
+  std::vector<pollfd> ends_;
+  std::deque<Message> messages_;
+  std::thread helper_;
 };
 
 }  // namespace

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ranks in processes of their own, joined by stream sockets: TCP between hosts, Unix sockets on one.
 //
-// A thread reads all sockets, so that no sender ever waits for a receiver that is sending itself. It
-// also tells the others every second that this process lives: who has not been heard of for a while
-// has stopped, even where the network keeps the connection open. Bytes go as they are in memory; all
+// The rank itself reads, between tasks and while it waits: a thread for it would have to be woken for
+// each message, and then wake the rank. Nobody who sends waits: what a socket does not take is flushed by
+// a helper, or by the rank while it waits. The helper also tells the others every second that this
+// process lives: who has not been heard of for a while has stopped, even where the network keeps the
+// connection open. Bytes go as they are in memory; all
 // hosts have the same byte order, which the handshake of the processes makes sure of.
 #pragma once
 

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every transport promises, whatever carries the bytes: messages arrive once and unchanged, of any
+// size and from all ranks at once; nobody who sends waits for one who does not receive; and the end of
+// a rank is told to all others.
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "check.h"
+#include "transport/local/local_transport.h"
+#include "transport/stream/stream_transport.h"
+
+using namespace quiltmd;
+
+namespace {
+
+constexpr int kRanks = 3;
+using Ends = std::vector<std::unique_ptr<Transport>>;
+
+std::array<int, 2> unix_sockets() {
+  std::array<int, 2> ends{};
+  CHECK(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()) == 0);
+  return ends;
+}
+
+std::array<int, 2> tcp_sockets() {
+  const int listener = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in here{};
+  here.sin_family = AF_INET;
+  here.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  auto* const address = reinterpret_cast<sockaddr*>(&here);
+  socklen_t size = sizeof here;
+  CHECK(::bind(listener, address, size) == 0 && ::listen(listener, 1) == 0);
+  CHECK(::getsockname(listener, address, &size) == 0);
+  const int near = ::socket(AF_INET, SOCK_STREAM, 0);
+  CHECK(::connect(near, address, size) == 0);
+  const int far = ::accept(listener, nullptr, nullptr);
+  CHECK(far >= 0);
+  ::close(listener);
+  return {near, far};
+}
+
+Ends streams(std::array<int, 2> (*sockets)(), double patience) {
+  std::vector<std::vector<int>> of_rank(kRanks, std::vector<int>(kRanks, -1));
+  for (size_t a = 0; a < kRanks; ++a)
+    for (size_t b = a + 1; b < kRanks; ++b) {
+      const auto ends = sockets();
+      of_rank[a][b] = ends[0];
+      of_rank[b][a] = ends[1];
+    }
+  Ends ends;
+  for (int r = 0; r < kRanks; ++r)
+    ends.push_back(make_stream_transport(r, of_rank[static_cast<size_t>(r)], patience));
+  return ends;
+}
+
+constexpr double kPatience = 60;
+const std::pair<const char*, std::function<Ends()>> kTransports[] = {
+    {"local", [] { return make_local_transport(kRanks); }},
+    {"unix", [] { return streams(unix_sockets, kPatience); }},
+    {"tcp", [] { return streams(tcp_sockets, kPatience); }}};
+
+std::byte byte_of(int from, int64_t sequence, size_t at) {
+  return static_cast<std::byte>(static_cast<size_t>(from) * 31 + static_cast<size_t>(sequence) * 7 +
+                                at * 13);
+}
+
+Payload payload_of(int from, int64_t sequence, size_t size) {
+  Payload payload(size);
+  for (size_t i = 0; i < size; ++i) payload[i] = byte_of(from, sequence, i);
+  return payload;
+}
+
+Message next(Transport& transport) {
+  if (auto message = transport.poll()) return std::move(*message);
+  auto message = transport.wait();
+  CHECK(message.has_value());
+  return std::move(*message);
+}
+
+void on_all(const Ends& ends, const std::function<void(int, Transport&)>& body) {
+  std::vector<std::thread> threads;
+  for (int r = 0; r < kRanks; ++r)
+    threads.emplace_back([&, r] { body(r, *ends[static_cast<size_t>(r)]); });
+  for (std::thread& thread : threads) thread.join();
+}
+
+// Sizes around those of packets, and one that no socket takes at once; all of them are sent to everybody
+// before anything is received.
+void everything_arrives(const Ends& ends) {
+  const std::vector<size_t> sizes{0, 1, 7, 1448, 65536, 3, 8'000'001, 100'000, 0, 5};
+  on_all(ends, [&](int rank, Transport& transport) {
+    for (size_t i = 0; i < sizes.size(); ++i)
+      for (int to = 0; to < kRanks; ++to)
+        if (to != rank) {
+          const auto sequence = static_cast<int64_t>(i);
+          transport.send(to, {rank, 11, sequence, payload_of(rank, sequence, sizes[i])});
+        }
+    std::map<std::pair<int, int64_t>, int> seen;
+    for (size_t left = (kRanks - 1) * sizes.size(); left > 0; --left) {
+      const Message message = next(transport);
+      const auto i = static_cast<size_t>(message.sequence);
+      CHECK(message.edge == 11 && message.from != rank && i < sizes.size());
+      const auto key = std::pair(message.from, message.sequence);
+      CHECK(++seen[key] == 1);
+      CHECK(message.payload == payload_of(message.from, message.sequence, sizes[i]));
+    }
+    CHECK(!transport.poll());
+  });
+}
+
+// As in a run: each waits for the answer to what it has said.
+void rounds_of_answers(const Ends& ends) {
+  on_all(ends, [&](int rank, Transport& transport) {
+    for (int64_t round = 100; round < 400; ++round) {
+      for (int to = 0; to < kRanks; ++to)
+        if (to != rank) transport.send(to, {rank, 1, round, payload_of(rank, round, 600)});
+      // The other two may be a round ahead.
+      static thread_local std::map<int64_t, int> early;
+      while (early[round] < kRanks - 1) ++early[next(transport).sequence];
+      early.erase(round);
+    }
+  });
+}
+
+void a_rank_that_fails_wakes_all(const Ends& ends) {
+  on_all(ends, [&](int rank, Transport& transport) {
+    if (rank == 1) return transport.close();
+    CHECK(!transport.wait());
+    CHECK(!transport.failure().empty());
+  });
+}
+
+void the_end_of_a_process_is_told() {
+  for (const auto sockets : {unix_sockets, tcp_sockets}) {
+    Ends ends = streams(sockets, kPatience);
+    ends[1].reset();
+    for (const size_t r : {0u, 2u}) {
+      CHECK(!ends[r]->wait());
+      CHECK(ends[r]->failure() == "rank 1 has ended");
+      ends[r]->send(
+          1, {static_cast<int>(r), 1, 1, Payload(100)});  // does not wait, nor end the process
+    }
+  }
+}
+
+// One who says nothing, not even that it lives.
+void silence_is_noticed() {
+  const auto ends = tcp_sockets();
+  const auto transport = make_stream_transport(0, {-1, ends[0]}, 0.5);
+  const int32_t sign[] = {-100, 0, 0, 0, 0, 0};
+  CHECK(::send(ends[1], sign, sizeof sign, 0) == sizeof sign);
+  CHECK(!transport->wait());
+  CHECK(transport->failure().find("rank 1 has not been heard of for") == 0);
+  ::close(ends[1]);
+}
+
+}  // namespace
+
+int main() {
+  std::vector<test::Case> cases;
+  for (const auto& [name, make] : kTransports) {
+    const auto ends = std::make_shared<Ends>(make());
+    cases.push_back({name, [ends] {
+                       everything_arrives(*ends);
+                       rounds_of_answers(*ends);
+                       a_rank_that_fails_wakes_all(*ends);
+                     }});
+  }
+  cases.push_back({"the end of a process is told", the_end_of_a_process_is_told});
+  cases.push_back({"silence is noticed", silence_is_noticed});
+  return test::run_all(cases);
+}
