@@ -27,7 +27,7 @@ nb::object to_table(std::vector<T> values, size_t columns) {
 nb::dict plan(const Planner& planner, int ranks, const std::string& mesh, int of_node,
               const std::array<int, 3>& torus) {
   const auto sharing = mesh_sharing_named(mesh);
-  if (!sharing) throw Error("a plan is for PME distributed or replicated: choose one");
+  if (!sharing) throw Error("a plan is for PME distributed, in pencils or replicated: choose one");
   StepForecast found;
   {
     nb::gil_scoped_release release;
@@ -37,8 +37,7 @@ nb::dict plan(const Planner& planner, int ranks, const std::string& mesh, int of
   for (const PlannedRank& r : found.ranks)
     for (const double value :
          {double(r.patches), double(r.proxies), double(r.computes), double(r.interior_computes),
-          r.atoms, r.proxy_atoms, r.interior_pairs, r.boundary_pairs, double(r.planes),
-          double(r.lines)})
+          r.atoms, r.proxy_atoms, r.interior_pairs, r.boundary_pairs, r.planes, r.lines})
       rows.push_back(value);
   std::vector<int64_t> messages;
   for (const PlannedMessage& m : found.messages)

@@ -148,13 +148,17 @@ void Engine::create_ranks() {
   }
 }
 
-// On GPUs a small grid takes longer to send to and fro than to transform.
+// On GPUs a small grid takes longer to send to and fro than to transform. More ranks than slabs: pencils.
 MeshSharing Engine::mesh_sharing() const {
-  if (const auto named = mesh_sharing_named(run_.mesh)) return *named;
   const Int3 n = nonbonded_.grid;
-  const bool small = int64_t{n.x} * n.y * n.z * run_.ranks <= kReplicatedPoints;
   const bool gpus = !devices_.front()->capabilities().host_memory;
-  return gpus && small ? MeshSharing::kReplicated : MeshSharing::kDistributed;
+  const auto named = mesh_sharing_named(run_.mesh);
+  if (gpus && named == MeshSharing::kPencils)
+    throw Error("pencils of PME are for ranks on the CPU: choose mesh distributed or replicated");
+  if (named) return *named;
+  if (gpus && int64_t{n.x} * n.y * n.z * run_.ranks <= kReplicatedPoints)
+    return MeshSharing::kReplicated;
+  return run_.ranks > std::min(n.x, n.y) ? MeshSharing::kPencils : MeshSharing::kDistributed;
 }
 
 namespace {

@@ -22,7 +22,7 @@ struct RunSettings {
   int threads = 1;  // per rank
   std::string device = "cpu";
   bool balance = true;
-  std::string mesh = "auto";       // transforms of PME: "distributed" or "replicated"
+  std::string mesh = "auto";       // transforms of PME: see mesh_sharing_named()
   std::string transport = "auto";  // of messages between ranks: see kernels_exchange()
   // Of all ranks only this one is in this process, or all are (-1). Then sockets that are connected to
   // the processes of the others, by rank, which the engine takes over.

@@ -50,10 +50,12 @@ StepForecast Planner::plan(const MachineShape& machine, MeshSharing mesh) const 
   if (setup_.nonbonded.pme) {
     const PmeGrid grid = pme_grid(setup_.nonbonded.grid, setup_.nonbonded.order, setup_.grid);
     const GridShares shares(setup_, grid, plans, mesh);
+    const int frequencies = grid.nz / 2 + 1;
     for (int r = 0; r < ranks; ++r) {
+      const GridShares::Block& b = shares.block(r);
       PlannedRank& rank = forecast.ranks[static_cast<size_t>(r)];
-      rank.planes = shares.planes_of(r).count;
-      rank.lines = shares.lines_of(r).count;
+      rank.planes = double(b.x.count) * b.y.count / grid.ny;
+      rank.lines = double(b.lines.count) * b.k.count / frequencies;
     }
     add_mesh(shares, forecast);
   }
@@ -117,26 +119,22 @@ void Planner::add_halo(const std::vector<RankPlan>& plans, StepForecast& forecas
 
 void Planner::add_mesh(const GridShares& shares, StepForecast& forecast) const {
   const int ranks = static_cast<int>(forecast.ranks.size());
-  std::vector<int> with_planes, with_lines;
-  for (int r = 0; r < ranks; ++r) {
-    if (shares.planes_of(r).count) with_planes.push_back(r);
-    if (shares.lines_of(r).count) with_lines.push_back(r);
-  }
-  const auto add = [&](Edge edge, int from, int to, const GridPart& part) {
-    if (from != to && part.words() > 0) forecast.messages.push_back({edge, from, to, part.words()});
+  const auto add = [&](Edge edge, int from, int to, int64_t words) {
+    if (from != to && words > 0) forecast.messages.push_back({edge, from, to, words});
   };
-  for (int user = 0; user < ranks; ++user)
-    for (const int owner : with_planes) {
-      const GridPart part = shares.reached_part(user, owner);
-      add(Edge::kCharges, user, owner, part);
-      if (!shares.replicated()) add(Edge::kPotential, owner, user, part);
+  for (int rank = 0; rank < ranks; ++rank) {
+    for (const int owner : shares.owners(rank)) {
+      const int64_t words = shares.reached(rank, owner).words();
+      add(Edge::kCharges, rank, owner, words);
+      if (!shares.replicated()) add(Edge::kPotential, owner, rank, words);
     }
-  if (shares.replicated()) return;
-  for (const int x : with_planes)
-    for (const int y : with_lines) {
-      add(Edge::kSpectrum, x, y, shares.crossing_part(x, y));
-      add(Edge::kSpectrumBack, y, x, shares.crossing_part(x, y));
-    }
+    for (const auto& peers : {shares.row_peers(rank), shares.column_peers(rank)})
+      for (const int peer : peers) {
+        const int64_t words = shares.crossing(rank, peer).words();
+        add(Edge::kSpectrum, rank, peer, words);
+        add(Edge::kSpectrumBack, peer, rank, words);
+      }
+  }
 }
 
 }  // namespace quiltmd

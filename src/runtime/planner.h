@@ -19,7 +19,7 @@ struct PlannedRank {
   int patches = 0, proxies = 0, computes = 0, interior_computes = 0;
   double atoms = 0, proxy_atoms = 0;              // expected
   double interior_pairs = 0, boundary_pairs = 0;  // of atoms within reach of the lists, expected
-  int planes = 0, lines = 0;                      // of the long-range sum
+  double planes = 0, lines = 0;                   // of the long-range sum; of pencils, as many
 };
 
 struct PlannedMessage {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -15,35 +14,64 @@ namespace quiltmd {
 // The way of sharing that is named; none for "auto". Throws Error for what is no name of one.
 std::optional<MeshSharing> mesh_sharing_named(const std::string& name);
 
+// A GridPart whose numbers of planes are not in device memory yet.
+struct GridRuns {
+  std::vector<int32_t> planes;
+  int64_t plane_size;
+  int64_t begin;
+  int length;
+
+  GridPart part(const int32_t* numbers) const {
+    return {numbers, static_cast<int>(planes.size()), plane_size, begin, length};
+  }
+  int64_t words() const { return part(nullptr).words(); }
+};
+
+// Slabs: a rank transforms whole planes (y, z), and lines along x of some y. Replicated: each rank does
+// all. Pencils, for more ranks than planes: ranks form a rectangle; those of a row share a range of x,
+// and exchange the spectrum between the transforms along z and y; those of a column share a range of
+// kz, and exchange it between the transforms along y and x.
 class GridShares {
  public:
-  struct Range {
-    int first, count;
+  // What a rank transforms, empty where it has no part.
+  struct Block {
+    GridRange x, y;  // along z
+    GridRange k;     // along y, at these x; and along x, at these `lines` of y
+    GridRange lines;
   };
 
   GridShares(const Setup& setup, const PmeGrid& grid, const std::vector<RankPlan>& plans,
              MeshSharing mesh);
 
   bool replicated() const { return mesh_ == MeshSharing::kReplicated; }
-  // The planes that a rank transforms in y and z, and the lines that it transforms along x, by y.
-  Range planes_of(int rank) const { return part_of(grid_.nx, rank); }
-  Range lines_of(int rank) const { return part_of(grid_.ny, rank); }
-  // Planes, among those that `owner` transforms, that atoms of `user` reach.
-  std::span<const int32_t> reached(int user, int owner) const;
-
-  // Parts of grids, whose numbers of planes are kept here.
+  const Block& block(int rank) const { return blocks_[static_cast<size_t>(rank)]; }
+  // Who transforms what atoms of a rank reach, itself included.
+  std::vector<int> owners(int user) const;
   // What atoms of `user` reach of a real grid, where `owner` transforms it.
-  GridPart reached_part(int user, int owner) const;
-  // Of the planes that one rank transforms, the lines of another, of a spectrum.
-  GridPart crossing_part(int planes, int lines) const;
+  GridRuns reached(int user, int owner) const;
+
+  // The other ranks of its row, and of its column; slabs are one column.
+  std::vector<int> row_peers(int rank) const;
+  std::vector<int> column_peers(int rank) const;
+  // Of the spectrum, what `from` has transformed along z or y, and `to` transforms along y or x.
+  GridRuns crossing(int from, int to) const;
 
  private:
-  Range part_of(int total, int rank) const;
+  struct Place {
+    int row = 0, column = 0;
+  };
+
+  void share_slabs();
+  void share_pencils();
+  GridRuns rows(GridRange x, GridRange y, GridRange k) const;
 
   PmeGrid grid_;
+  int frequencies_;  // along z
   MeshSharing mesh_;
-  std::vector<int32_t> planes_;                // all: 0, 1, 2, ...
-  std::vector<std::vector<int32_t>> reached_;  // by the atoms of each rank
+  std::vector<Block> blocks_;                                // by rank
+  std::vector<Place> places_;                                // by rank; nowhere without a part
+  std::vector<std::vector<int>> rows_, columns_;             // of the rectangle, the ranks
+  std::vector<std::vector<int32_t>> reached_x_, reached_y_;  // planes, by the atoms of each rank
 };
 
 }  // namespace quiltmd

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The long-range sum of one step, in five hops: charges to the owners of planes; spectra to the
-// owners of lines; back; potentials to the owners of atoms. Sums on the way are integers, and a
-// plane or line is transformed whole by one rank, so the result is the same for any number of
-// ranks.
+// The long-range sum of one step: charges to those who transform them; spectra to the owners of lines
+// (in pencils, by way of the owners of columns); back; potentials to the owners of atoms. Sums on the way
+// are integers, and a plane or line is transformed whole by one rank, so the result is the same for any
+// number of ranks.
 #include "schedule/long_range.h"
 
 #include <algorithm>
@@ -26,6 +26,7 @@ class LongRange {
         m_(memory),
         view_(view),
         shares_(memory.setup, memory.mesh->grid, view.plans, view.mesh),
+        block_(shares_.block(view.rank)),
         energies_(energies) {}
 
  protected:
@@ -36,11 +37,11 @@ class LongRange {
   }
 
   // Tasks that send a part of a grid, and that receive one with Op; none for parts without planes.
-  void send(const char* name, Edge edge, int peer, TaskId after, GridPart part, const void* grid,
-            std::vector<TaskId>* sent = nullptr) {
-    if (part.plane_count == 0) return;
-    put_on_device(part);
-    const auto words = static_cast<size_t>(part.words());
+  void send(const char* name, Edge edge, int peer, TaskId after, const GridRuns& runs,
+            const void* grid, std::vector<TaskId>* sent = nullptr) {
+    const auto words = static_cast<size_t>(runs.words());
+    if (words == 0) return;
+    const GridPart part = runs.part(m_.mesh->number_list(runs.planes).data());
     const TaskId id =
         task(name, {after},
              [&device = m_.device, part, from = static_cast<const uint32_t*>(grid), edge,
@@ -49,19 +50,15 @@ class LongRange {
     if (sent) sent->push_back(id);
   }
   template <class Op>
-  void receive(const char* name, Edge edge, int peer, std::vector<TaskId> after, GridPart part,
-               void* grid, std::vector<TaskId>& ready) {
-    if (part.plane_count == 0) return;
-    put_on_device(part);
-    const auto words = static_cast<size_t>(part.words());
+  void receive(const char* name, Edge edge, int peer, std::vector<TaskId> after,
+               const GridRuns& runs, void* grid, std::vector<TaskId>& ready) {
+    const auto words = static_cast<size_t>(runs.words());
+    if (words == 0) return;
+    const GridPart part = runs.part(m_.mesh->number_list(runs.planes).data());
     ready.push_back(task(name, std::move(after),
                          [&device = m_.device, part, to = static_cast<uint32_t*>(grid), edge, peer](
                              Post& post) { device.launch(Op{part, to, post.inlet(edge, peer)}); },
                          {{edge, peer, words}}));
-  }
-
-  void put_on_device(GridPart& part) {
-    part.planes = m_.mesh->number_list({part.planes, part.planes + part.plane_count}).data();
   }
 
   // The charges of all ranks on the planes of this one.
@@ -70,14 +67,14 @@ class LongRange {
     const TaskId spread =
         task("pme.spread", {}, [&m = m_](Post&) { m.device.launch(m.mesh->spread_charges()); });
     for (const int peer : view_.peers())
-      send("pme.charges.send", Edge::kCharges, peer, spread, shares_.reached_part(view_.rank, peer),
+      send("pme.charges.send", Edge::kCharges, peer, spread, shares_.reached(view_.rank, peer),
            mesh.charges.data(), &charges_sent_);
     std::vector<TaskId> own{spread};
     own.insert(own.end(), charges_sent_.begin(), charges_sent_.end());
     std::vector<TaskId> ready = own;
     for (const int peer : view_.peers())
       receive<AddGrid>("pme.charges.receive", Edge::kCharges, peer, own,
-                       shares_.reached_part(peer, view_.rank), mesh.charges.data(), ready);
+                       shares_.reached(peer, view_.rank), mesh.charges.data(), ready);
     return ready;
   }
 
@@ -85,85 +82,117 @@ class LongRange {
   RankMemory& m_;
   const RankView& view_;
   const GridShares shares_;
+  const GridShares::Block block_;  // of this rank
   Energies energies_;
   std::vector<TaskId> charges_sent_;  // after these they may be cleared
 };
 
 // Parts of spectra and potentials are sent and received as messages.
-class ThroughMessages : LongRange {
- public:
+class ThroughMessages : protected LongRange {
+ protected:
   using LongRange::LongRange;
 
+  // The spectrum goes to peers that transform it next, and theirs comes.
+  std::vector<TaskId> exchange(TaskId transformed, const std::vector<int>& peers) {
+    void* const spectrum = m_.mesh->spectrum.data();
+    std::vector<TaskId> ready{transformed};
+    for (const int peer : peers) {
+      send("pme.spectrum.send", Edge::kSpectrum, peer, transformed,
+           shares_.crossing(view_.rank, peer), spectrum);
+      receive<ReceiveGrid>("pme.spectrum.receive", Edge::kSpectrum, peer, {},
+                           shares_.crossing(peer, view_.rank), spectrum, ready);
+    }
+    return ready;
+  }
+
+  // The same on the way back.
+  std::vector<TaskId> exchange_back(TaskId transformed, const std::vector<int>& peers) {
+    void* const spectrum = m_.mesh->spectrum.data();
+    std::vector<TaskId> ready{transformed};
+    for (const int peer : peers) {
+      send("pme.spectrum.return", Edge::kSpectrumBack, peer, transformed,
+           shares_.crossing(peer, view_.rank), spectrum);
+      receive<ReceiveGrid>("pme.spectrum.back", Edge::kSpectrumBack, peer, {transformed},
+                           shares_.crossing(view_.rank, peer), spectrum, ready);
+    }
+    return ready;
+  }
+
+  // The potential goes to those whose atoms reach it, and forces are made of all that comes.
+  TaskId gather(TaskId inverse) {
+    float* const potential = m_.mesh->potential.data();
+    std::vector<TaskId> ready{inverse};
+    if (!shares_.replicated())
+      for (const int peer : view_.peers()) {
+        send("pme.potential.send", Edge::kPotential, peer, inverse,
+             shares_.reached(peer, view_.rank), potential);
+        receive<ReceiveGrid>("pme.potential.receive", Edge::kPotential, peer, {},
+                             shares_.reached(view_.rank, peer), potential, ready);
+      }
+    ready.insert(ready.end(), charges_sent_.begin(), charges_sent_.end());
+    return task("pme.gather", std::move(ready),
+                [&m = m_](Post&) { m.device.launch(m.mesh->gather_forces()); });
+  }
+
+  // Where kernels wait for messages, those behind have found room once the charges are there.
+  TaskId charged(const std::vector<TaskId>& ready) const {
+    return view_.host_carries ? ready.front() : ready.back();
+  }
+};
+
+class Slabs : ThroughMessages {
+ public:
+  using ThroughMessages::ThroughMessages;
+
   LongRangeTasks add() {
+    const std::vector<int> peers = shares_.column_peers(view_.rank);
+    const auto [x, lines] = std::pair{block_.x, block_.lines};
     const std::vector<TaskId> ready = charges();
-    // Where kernels wait for messages, those behind have found room by then.
-    const TaskId charged = view_.host_carries ? ready.front() : ready.back();
-    return {charged, gather(inverse(convolve(transform(ready))))};
+    const TaskId forward = task("pme.planes", ready, [&m = m_, x](Post&) {
+      m.device.launch(m.mesh->transform_planes(x.first, x.count));
+    });
+    const TaskId convolved =
+        task("pme.lines", exchange(forward, peers), [&m = m_, lines, e = own_energies()](Post&) {
+          m.device.launch(m.mesh->convolve_lines(lines.first, lines.count, e));
+        });
+    const TaskId inverse =
+        task("pme.inverse", exchange_back(convolved, peers),
+             [&m = m_, x](Post&) { m.device.launch(m.mesh->inverse_planes(x.first, x.count)); });
+    return {charged(ready), gather(inverse)};
   }
 
  private:
-  // Those with which parts of the grid are exchanged once charges are known.
-  std::vector<int> sharers() const {
-    return shares_.replicated() ? std::vector<int>{} : view_.peers();
-  }
   // Of replicated lines one rank adds the energy.
   Energies own_energies() const {
     return shares_.replicated() && view_.rank != 0 ? Energies::kSkip : energies_;
   }
+};
 
-  std::vector<TaskId> transform(std::vector<TaskId> after) {
-    void* const spectrum = m_.mesh->spectrum.data();
-    const TaskId planes =
-        task("pme.planes", std::move(after), [&m = m_, r = shares_.planes_of(view_.rank)](Post&) {
-          m.device.launch(m.mesh->transform_planes(r.first, r.count));
+class Pencils : ThroughMessages {
+ public:
+  using ThroughMessages::ThroughMessages;
+
+  LongRangeTasks add() {
+    const std::vector<int> row = shares_.row_peers(view_.rank);
+    const std::vector<int> column = shares_.column_peers(view_.rank);
+    const std::vector<TaskId> ready = charges();
+    const TaskId along_z = task("pme.rows", ready, [&m = m_, b = block_](Post&) {
+      m.device.launch(m.mesh->transform_rows(b.x, b.y));
+    });
+    const TaskId along_y = task(
+        "pme.columns", exchange(along_z, row),
+        [&m = m_, b = block_](Post&) { m.device.launch(m.mesh->transform_columns(b.x, b.k)); });
+    const TaskId convolved =
+        task("pme.lines", exchange(along_y, column), [&m = m_, b = block_, e = energies_](Post&) {
+          m.device.launch(m.mesh->convolve_pencils(b.lines, b.k, e));
         });
-    std::vector<TaskId> ready{planes};
-    for (const int peer : sharers()) {
-      send("pme.spectrum.send", Edge::kSpectrum, peer, planes,
-           shares_.crossing_part(view_.rank, peer), spectrum);
-      receive<ReceiveGrid>("pme.spectrum.receive", Edge::kSpectrum, peer, {},
-                           shares_.crossing_part(peer, view_.rank), spectrum, ready);
-    }
-    return ready;
-  }
-
-  std::vector<TaskId> convolve(std::vector<TaskId> after) {
-    void* const spectrum = m_.mesh->spectrum.data();
-    const TaskId lines =
-        task("pme.lines", std::move(after),
-             [&m = m_, r = shares_.lines_of(view_.rank), e = own_energies()](Post&) {
-               m.device.launch(m.mesh->convolve_lines(r.first, r.count, e));
-             });
-    std::vector<TaskId> ready{lines};
-    for (const int peer : sharers()) {
-      send("pme.spectrum.return", Edge::kSpectrumBack, peer, lines,
-           shares_.crossing_part(peer, view_.rank), spectrum);
-      receive<ReceiveGrid>("pme.spectrum.back", Edge::kSpectrumBack, peer, {lines},
-                           shares_.crossing_part(view_.rank, peer), spectrum, ready);
-    }
-    return ready;
-  }
-
-  std::vector<TaskId> inverse(std::vector<TaskId> after) {
-    float* const potential = m_.mesh->potential.data();
-    const TaskId planes =
-        task("pme.inverse", std::move(after), [&m = m_, r = shares_.planes_of(view_.rank)](Post&) {
-          m.device.launch(m.mesh->inverse_planes(r.first, r.count));
-        });
-    std::vector<TaskId> ready{planes};
-    for (const int peer : sharers()) {
-      send("pme.potential.send", Edge::kPotential, peer, planes,
-           shares_.reached_part(peer, view_.rank), potential);
-      receive<ReceiveGrid>("pme.potential.receive", Edge::kPotential, peer, {},
-                           shares_.reached_part(view_.rank, peer), potential, ready);
-    }
-    return ready;
-  }
-
-  TaskId gather(std::vector<TaskId> after) {
-    after.insert(after.end(), charges_sent_.begin(), charges_sent_.end());
-    return task("pme.gather", std::move(after),
-                [&m = m_](Post&) { m.device.launch(m.mesh->gather_forces()); });
+    const TaskId back_along_y =
+        task("pme.columns.back", exchange_back(convolved, column),
+             [&m = m_, b = block_](Post&) { m.device.launch(m.mesh->inverse_columns(b.x, b.k)); });
+    const TaskId back_along_z =
+        task("pme.rows.back", exchange_back(back_along_y, row),
+             [&m = m_, b = block_](Post&) { m.device.launch(m.mesh->inverse_rows(b.x, b.y)); });
+    return {charged(ready), gather(back_along_z)};
   }
 };
 
@@ -194,10 +223,12 @@ class Directly : LongRange {
   }
   // Whose atoms reach planes of this rank, and whose planes its atoms reach.
   std::vector<int> users() const {
-    return peers_that([this](int peer) { return !shares_.reached(peer, view_.rank).empty(); });
+    return peers_that(
+        [this](int peer) { return !shares_.reached(peer, view_.rank).planes.empty(); });
   }
   std::vector<int> owners() const {
-    return peers_that([this](int peer) { return !shares_.reached(view_.rank, peer).empty(); });
+    return peers_that(
+        [this](int peer) { return !shares_.reached(view_.rank, peer).planes.empty(); });
   }
   template <class Test>
   std::vector<int> peers_that(Test test) const {
@@ -210,7 +241,7 @@ class Directly : LongRange {
   TaskId transform(std::vector<TaskId> after) {
     return task(
         "pme.planes", std::move(after),
-        [&m = m_, r = shares_.planes_of(view_.rank), all = view_.peers()](Post& post) {
+        [&m = m_, r = block_.x, all = view_.peers()](Post& post) {
           TransformPlanesDirectly op = m.mesh->transform_planes_directly(r.first, r.count);
           put(op.marks, post, Edge::kSpectrum, all);
           m.device.launch(op);
@@ -221,8 +252,7 @@ class Directly : LongRange {
   TaskId convolve(TaskId after) {
     return task(
         "pme.lines", {after},
-        [&m = m_, r = shares_.lines_of(view_.rank), e = energies_,
-         all = view_.peers()](Post& post) {
+        [&m = m_, r = block_.lines, e = energies_, all = view_.peers()](Post& post) {
           ConvolveLinesDirectly op = m.mesh->convolve_lines_directly(r.first, r.count, e);
           put(op.awaited, post, Edge::kSpectrum, all);
           put(op.marks, post, Edge::kSpectrumBack, all);
@@ -234,8 +264,7 @@ class Directly : LongRange {
   TaskId inverse(TaskId after) {
     return task(
         "pme.inverse", {after},
-        [&m = m_, r = shares_.planes_of(view_.rank), all = view_.peers(),
-         to = users()](Post& post) {
+        [&m = m_, r = block_.x, all = view_.peers(), to = users()](Post& post) {
           InversePlanesDirectly op = m.mesh->inverse_planes_directly(r.first, r.count);
           put(op.awaited, post, Edge::kSpectrumBack, all);
           put(op.marks, post, Edge::kPotential, to);
@@ -263,7 +292,8 @@ class Directly : LongRange {
 LongRangeTasks add_long_range(Schedule& schedule, RankMemory& memory, const RankView& view,
                               Energies energies) {
   if (works_directly(view)) return Directly(schedule, memory, view, energies).add();
-  return ThroughMessages(schedule, memory, view, energies).add();
+  if (view.mesh == MeshSharing::kPencils) return Pencils(schedule, memory, view, energies).add();
+  return Slabs(schedule, memory, view, energies).add();
 }
 
 void offer_grids(const RankMemory& memory, const RankView& view, Mailboxes& mailboxes) {
@@ -283,10 +313,10 @@ void join_grids(RankMemory& memory, const RankView& view, const Mailboxes& mailb
   for (const int peer : view.peers()) {
     const SpectrumOf spectrum{static_cast<Complex*>(mailboxes.offered(Edge::kSpectrum, peer))};
     const PotentialOf potential{static_cast<float*>(mailboxes.offered(Edge::kPotential, peer))};
-    const auto y = shares.lines_of(peer), x = shares.planes_of(peer);
+    const auto [y, x] = std::pair{shares.block(peer).lines, shares.block(peer).x};
     std::fill_n(lines.begin() + y.first, y.count, spectrum);
     std::fill_n(planes.begin() + x.first, x.count, spectrum);
-    for (const int32_t plane : shares.reached(peer, view.rank))
+    for (const int32_t plane : shares.reached(peer, view.rank).planes)
       copies[static_cast<size_t>(plane)].push_back(potential);
   }
   mesh.work_together(lines, planes, copies);

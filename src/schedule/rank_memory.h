@@ -18,9 +18,10 @@
 
 namespace quiltmd {
 
-// How ranks share the transforms of PME: each does its part of them, and sends the spectrum twice; or
-// each does all of them, once it has the charges of all. The results have the same bits.
-enum class MeshSharing { kDistributed, kReplicated };
+// How ranks share the transforms of PME: each does its part of them in slabs, and sends the spectrum
+// twice, or in pencils, and sends it four times; or each does all of them, once it has the charges of
+// all. The results have the same bits.
+enum class MeshSharing { kDistributed, kPencils, kReplicated };
 
 // What a rank knows about all ranks.
 struct RankView {

@@ -99,6 +99,7 @@ def straight(peptide: tuple[Any, Any]) -> Any:
         (2, 1, True, "auto"),
         (3, 2, False, "replicated"),
         (4, 1, True, "auto"),
+        (6, 1, False, "pencils"),
         (7, 1, True, "auto"),
         (11, 1, True, "replicated"),
     ],

@@ -278,18 +278,22 @@ void exercise(Rank& rank, const HostState& state) {
   rank.run(20);
 }
 
-std::vector<RankView> views_of(const Prepared& p, int ranks) {
+std::vector<RankView> views_of(const Prepared& p, int ranks,
+                               MeshSharing mesh = MeshSharing::kDistributed) {
   std::vector<double> weights(static_cast<size_t>(p.setup.grid.size()), 1.0);
   const auto plans = plan_ranks(p.setup.grid, bisect(p.setup.grid, weights, {ranks}), weights);
   std::vector<RankView> views;
-  for (int r = 0; r < ranks; ++r) views.push_back({r, ranks, plans});
+  for (int r = 0; r < ranks; ++r) {
+    views.push_back({r, ranks, plans});
+    views.back().mesh = mesh;
+  }
   return views;
 }
 
-void no_run_has_hazards(int ranks) {
+void no_run_has_hazards(int ranks, MeshSharing mesh) {
   for (const Scenario& c : kScenarios) {
     const Prepared p = prepare(c, true);
-    const auto views = views_of(p, ranks);
+    const auto views = views_of(p, ranks, mesh);
     auto ends = make_local_transport(ranks);
     std::vector<std::unique_ptr<HostDevice>> cpus;
     std::vector<std::unique_ptr<WatchedDevice>> devices;
@@ -535,7 +539,8 @@ int main() {
        {"recorded blocks follow conditions", recorded_blocks_follow_conditions},
        {"recorded blocks rescale", recorded_blocks_rescale},
        {"null finds none", null_finds_none_either},
-       {"a rank by itself has none", [] { no_run_has_hazards(1); }},
-       {"two ranks have none", [] { no_run_has_hazards(2); }},
-       {"three ranks have none", [] { no_run_has_hazards(3); }}});
+       {"a rank by itself has none", [] { no_run_has_hazards(1, MeshSharing::kDistributed); }},
+       {"two ranks have none", [] { no_run_has_hazards(2, MeshSharing::kDistributed); }},
+       {"three ranks have none", [] { no_run_has_hazards(3, MeshSharing::kDistributed); }},
+       {"pencils have none", [] { no_run_has_hazards(4, MeshSharing::kPencils); }}});
 }

@@ -110,8 +110,9 @@ void messages_are_those_of_schedules() {
   for (const int away : {1, 2}) {
     const Case c = make_case(12, 20, away);
     const Planner planner = planner_of(c);
-    for (const MeshSharing mesh : {MeshSharing::kDistributed, MeshSharing::kReplicated})
-      for (const int ranks : {1, 2, 3, 13}) {
+    for (const MeshSharing mesh :
+         {MeshSharing::kDistributed, MeshSharing::kPencils, MeshSharing::kReplicated})
+      for (const int ranks : {1, 2, 3, 13, 40}) {
         const auto found = planned(planner, ranks, mesh);
         CHECK(found.empty() == (ranks == 1));
         CHECK(found == scheduled(c, planner, ranks, mesh));
@@ -127,19 +128,32 @@ void work_is_shared_out_whole() {
   const double reach = c.nonbonded.cutoff + planner.setup().lists.buffer;
   const double density = 1 / (kSide * kSide * kSide);
   CHECK_NEAR(all, 0.5 * 1728 * density * 4 / 3 * M_PI * reach * reach * reach, 0.02 * all);
-  for (const int ranks : {2, 7, 30}) {
-    double atoms = 0, sum = 0;
-    int planes = 0, lines = 0;
-    for (const PlannedRank& r : planner.plan({ranks}, MeshSharing::kDistributed).ranks) {
-      atoms += r.atoms;
-      sum += pairs(r);
-      planes += r.planes;
-      lines += r.lines;
+  for (const MeshSharing mesh : {MeshSharing::kDistributed, MeshSharing::kPencils})
+    for (const int ranks : {2, 7, 30, 100}) {
+      double atoms = 0, sum = 0, planes = 0, lines = 0;
+      for (const PlannedRank& r : planner.plan({ranks}, mesh).ranks) {
+        atoms += r.atoms;
+        sum += pairs(r);
+        planes += r.planes;
+        lines += r.lines;
+      }
+      CHECK_NEAR(atoms, 1728, 1e-9);
+      CHECK_NEAR(sum, all, 1e-6 * all);
+      CHECK_NEAR(planes, 20, 1e-9);
+      CHECK_NEAR(lines, 20, 1e-9);
     }
-    CHECK_NEAR(atoms, 1728, 1e-9);
-    CHECK_NEAR(sum, all, 1e-6 * all);
-    CHECK(planes == 20 && lines == 20);
-  }
+}
+
+// A hundred ranks have more to do with pencils of a grid of 20 planes than with its slabs.
+void pencils_occupy_more_ranks() {
+  const Planner planner = planner_of(make_case(12, 20, 1));
+  const auto busy = [&](MeshSharing mesh) {
+    const auto ranks = planner.plan({100}, mesh).ranks;
+    return std::count_if(ranks.begin(), ranks.end(),
+                         [](const PlannedRank& r) { return r.planes > 0; });
+  };
+  CHECK(busy(MeshSharing::kDistributed) == 20);
+  CHECK(busy(MeshSharing::kPencils) > 80);
 }
 
 // A tiled system is the system of all its tiles.
@@ -158,11 +172,13 @@ void tiles_are_counted() {
 void thousands_of_ranks_take_seconds() {
   Case c = make_case(12, 200, 1);
   const Planner planner = planner_of(c, {12, 12, 12});
-  const auto begin = std::chrono::steady_clock::now();
-  const StepForecast forecast = planner.plan({1024}, MeshSharing::kDistributed);
-  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-  CHECK(forecast.ranks.size() == 1024);
-  CHECK(took.count() < 60);
+  for (const MeshSharing mesh : {MeshSharing::kDistributed, MeshSharing::kPencils}) {
+    const auto begin = std::chrono::steady_clock::now();
+    const StepForecast forecast = planner.plan({1024}, mesh);
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    CHECK(forecast.ranks.size() == 1024);
+    CHECK(took.count() < 60);
+  }
 }
 
 }  // namespace
@@ -170,6 +186,7 @@ void thousands_of_ranks_take_seconds() {
 int main() {
   return test::run_all({{"messages are those of schedules", messages_are_those_of_schedules},
                         {"work is shared out whole", work_is_shared_out_whole},
+                        {"pencils occupy more ranks", pencils_occupy_more_ranks},
                         {"tiles are counted", tiles_are_counted},
                         {"thousands of ranks take seconds", thousands_of_ranks_take_seconds}});
 }

@@ -236,17 +236,18 @@ void planes_are_announced() {
   std::uniform_real_distribution<double> uniform(0, 1);
   for (const MeshCase& c : kMeshCases) {
     const PmeGrid grid{c.grid.x, c.grid.y, c.grid.z, c.order, c.cells, {}};
-    const double beyond = 0.12 / c.box.widths().x;
-    for (int cell = 0; cell < c.cells.x; ++cell) {
-      const PlaneRange range = pme_plane_range(grid, cell, beyond);
-      CHECK(range.first >= 0 && range.first < grid.nx && range.count <= grid.nx);
-      for (int i = 0; i < 200; ++i) {
-        const double inside = (cell + uniform(random)) / c.cells.x;
-        const double out = (2 * uniform(random) - 1) * beyond;
-        const int last = static_cast<int>(std::floor(grid.nx * (inside + out)));
-        for (int j = 0; j < c.order; ++j) {
-          const int from_first = ((last - j - range.first) % grid.nx + grid.nx) % grid.nx;
-          CHECK(from_first < range.count);
+    for (const int d : {0, 1}) {
+      const int n = c.grid[d];
+      const double beyond = 0.12 / c.box.widths()[d];
+      for (int cell = 0; cell < c.cells[d]; ++cell) {
+        const GridRange range = pme_reach(grid, d, cell, beyond);
+        CHECK(range.first >= 0 && range.first < n && range.count <= n);
+        for (int i = 0; i < 200; ++i) {
+          const double inside = (cell + uniform(random)) / c.cells[d];
+          const double out = (2 * uniform(random) - 1) * beyond;
+          const int last = static_cast<int>(std::floor(n * (inside + out)));
+          for (int j = 0; j < c.order; ++j)
+            CHECK(((last - j - range.first) % n + n) % n < range.count);
         }
       }
     }

@@ -25,7 +25,7 @@ def _check_name(name: str) -> str:
 
 
 Transport = Literal["auto", "peer", "staged"]
-MeshSharing = Literal["auto", "distributed", "replicated"]
+MeshSharing = Literal["auto", "distributed", "pencils", "replicated"]
 DeviceName = Annotated[str, AfterValidator(_check_name)]
 
 
@@ -57,8 +57,10 @@ class Execution:
         other GPU; "staged", carried by the host, which is much slower; "auto", the fastest that the
         GPUs of each pair of ranks allow ("staged" between two ranks on one GPU).
     mesh:
-        How ranks share the transforms of PME: "distributed", a part each; "replicated", all of them
-        on every rank, which spares messages on small grids; "auto" decides by the size of the grid.
+        How ranks share the transforms of PME: "distributed", a slab of planes each; "pencils",
+        for more ranks on the CPU than there are planes; "replicated", all of them on every rank,
+        which spares messages on small grids; "auto" decides by the size of the grid and the number
+        of ranks.
     away:
         Patches between which computes reach, 1 or 2: 2 gives more, smaller patches.  Forces
         are then rounded differently, so that energies differ in their last digits.

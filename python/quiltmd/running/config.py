@@ -313,8 +313,9 @@ class RunSection(Section):
     )
     mesh: MeshSharing = Field(
         default=Execution.mesh,
-        description="How ranks share the transforms of PME: distributed, replicated (all of them "
-        "on every rank) or auto (by the size of the grid).",
+        description="How ranks share the transforms of PME: distributed (a slab each), pencils "
+        "(for more CPU ranks than planes), replicated (all of them on every rank) or auto (by the "
+        "size of the grid and the number of ranks).",
     )
     max_hours: float | None = Field(
         default=None, gt=0, description="Stop with a checkpoint after so many hours."

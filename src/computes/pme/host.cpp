@@ -14,6 +14,11 @@ void add_pme_kernels(HostKernels& table) {
   table.add<TransformPlanes, transform_planes>();
   table.add<ConvolveLines, convolve_lines>();
   table.add<InversePlanes, inverse_planes>();
+  table.add<TransformRows, transform_rows>();
+  table.add<TransformColumns, transform_columns>();
+  table.add<ConvolvePencils, convolve_pencils>();
+  table.add<InverseColumns, inverse_columns>();
+  table.add<InverseRows, inverse_rows>();
   table.add<GatherForces, gather_forces>();
   table.add<PutBoxOnMesh, put_box_on_mesh>();
   table.add<SendGrid, send_grid>();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The transforms of the long-range sum on the CPU: planes (y, z), lines along x with the influence
-// function, planes back. The transforms themselves are pocketfft's, on as many lines at once as a
+// function, planes back; and the same by rows and columns. The transforms themselves are pocketfft's, on as many lines at once as a
 // vector has lanes; a lane does what a scalar transform would, so neither the vector width nor the
 // way in which lines are grouped shows in the result.
 //
@@ -61,6 +61,20 @@ const Plan& plan_for(int length) {
 template <class T>
 using Aligned = hwy::AlignedFreeUniquePtr<T[]>;
 
+// `lanes` neighbouring lines of n numbers each, which lie `pitch` apart.
+void load_line(ComplexPack* line, const Complex* from, size_t pitch, int n, int lanes) {
+  for (int i = 0; i < n; ++i, from += pitch)
+    for (int l = 0; l < lanes; ++l) {
+      line[i].r[l] = from[l].re;
+      line[i].i[l] = from[l].im;
+    }
+}
+
+void store_line(const ComplexPack* line, Complex* to, size_t pitch, int n, int lanes) {
+  for (int i = 0; i < n; ++i, to += pitch)
+    for (int l = 0; l < lanes; ++l) to[l] = {line[i].r[l], line[i].i[l]};
+}
+
 // ---- planes ----
 
 class PlaneTransform {
@@ -90,19 +104,14 @@ class PlaneTransform {
           line_[y].i[l] = half(k + l, 1)[y];
         }
       along_y_.exec(line_.get(), 1.0f, true);
-      for (int y = 0; y < ny_; ++y)
-        for (int l = 0; l < lanes; ++l) spectrum[y * nk_ + k + l] = {line_[y].r[l], line_[y].i[l]};
+      store_line(line_.get(), spectrum + k, static_cast<size_t>(nk_), ny_, lanes);
     }
   }
 
   void inverse(const Complex* spectrum, float* potential) {
     for (int k = 0; k < nk_; k += kLanes) {
       const int lanes = std::min(kLanes, nk_ - k);
-      for (int y = 0; y < ny_; ++y)
-        for (int l = 0; l < lanes; ++l) {
-          line_[y].r[l] = spectrum[y * nk_ + k + l].re;
-          line_[y].i[l] = spectrum[y * nk_ + k + l].im;
-        }
+      load_line(line_.get(), spectrum + k, static_cast<size_t>(nk_), ny_, lanes);
       along_y_.exec(line_.get(), 1.0f, false);
       for (int y = 0; y < ny_; ++y)
         for (int l = 0; l < lanes; ++l) {
@@ -218,21 +227,14 @@ class LineConvolution {
         plan_(plan_for<ComplexPlan>(nx_)),
         line_(hwy::AllocateAligned<ComplexPack>(static_cast<size_t>(nx_))) {}
 
-  // Columns [first, first + lanes), counted y * nk + k.
+  // Lines [first, first + lanes), counted y * nk + k.
   void convolve(int first, int lanes) {
-    Complex* spectrum = op_.spectrum + first;
-    for (int x = 0; x < nx_; ++x)
-      for (int l = 0; l < lanes; ++l) {
-        line_[x].r[l] = spectrum[static_cast<size_t>(x) * plane_ + static_cast<size_t>(l)].re;
-        line_[x].i[l] = spectrum[static_cast<size_t>(x) * plane_ + static_cast<size_t>(l)].im;
-      }
+    Complex* const spectrum = op_.spectrum + first;
+    load_line(line_.get(), spectrum, plane_, nx_, lanes);
     plan_.exec(line_.get(), 1.0f, true);
     multiply(first, lanes);
     plan_.exec(line_.get(), 1.0f, false);
-    for (int x = 0; x < nx_; ++x)
-      for (int l = 0; l < lanes; ++l)
-        spectrum[static_cast<size_t>(x) * plane_ + static_cast<size_t>(l)] = {line_[x].r[l],
-                                                                              line_[x].i[l]};
+    store_line(line_.get(), spectrum, plane_, nx_, lanes);
   }
 
  private:
@@ -293,6 +295,104 @@ class LineConvolution {
   Aligned<ComplexPack> line_;
 };
 
+// ---- rows and columns ----
+
+// Of a plane, rows along z.
+class RowTransform {
+ public:
+  explicit RowTransform(const PmeGrid& grid)
+      : nz_(grid.nz),
+        nk_(grid.nz / 2 + 1),
+        plan_(plan_for<RealPlan>(nz_)),
+        line_(hwy::AllocateAligned<Pack>(static_cast<size_t>(nz_))) {}
+
+  void forward(const int32_t* rows, Complex* spectrum, int lanes) {
+    for (int z = 0; z < nz_; ++z)
+      for (int l = 0; l < lanes; ++l) line_[z][l] = static_cast<float>(rows[l * nz_ + z]);
+    plan_.exec(line_.get(), static_cast<float>(1 / kChargeScale), true);
+    for (int l = 0; l < lanes; ++l)
+      for (int k = 0; k < nk_; ++k)
+        spectrum[l * nk_ + k] = {line_[k ? 2 * k - 1 : 0][l],
+                                 has_imaginary(k) ? line_[2 * k][l] : 0};
+  }
+
+  void inverse(const Complex* spectrum, float* rows, int lanes) {
+    for (int l = 0; l < lanes; ++l)
+      for (int k = 0; k < nk_; ++k) {
+        line_[k ? 2 * k - 1 : 0][l] = spectrum[l * nk_ + k].re;
+        if (has_imaginary(k)) line_[2 * k][l] = spectrum[l * nk_ + k].im;
+      }
+    plan_.exec(line_.get(), 1.0f, false);
+    for (int l = 0; l < lanes; ++l)
+      for (int z = 0; z < nz_; ++z) rows[l * nz_ + z] = line_[z][l];
+  }
+
+ private:
+  // pocketfft's order of a real transform: r0, r1, i1, r2, i2, ..., and r(n/2) last for even n.
+  bool has_imaginary(int k) const { return k > 0 && 2 * k < nz_; }
+
+  int nz_, nk_;
+  const RealPlan& plan_;
+  Aligned<Pack> line_;
+};
+
+// transform(x, first y, lanes) for the rows of a block, kLanes at a time.
+template <class Transform>
+void over_rows(GridRange x, GridRange y, ThreadGroup& threads, const Transform& transform) {
+  const int packs = (y.count + kLanes - 1) / kLanes;
+  threads.parallel_for(x.count * packs, packs, [&](int begin, int end, int) {
+    for (int i = begin; i < end; ++i) {
+      const int first = i % packs * kLanes;
+      transform(x.first + i / packs, y.first + first, std::min(kLanes, y.count - first));
+    }
+  });
+}
+
+void rows(const TransformRows& op, ThreadGroup& threads) {
+  const auto nz = static_cast<size_t>(op.grid.nz);
+  over_rows(op.x, op.y, threads, [&](int x, int y, int lanes) {
+    const size_t row =
+        static_cast<size_t>(x) * static_cast<size_t>(op.grid.ny) + static_cast<size_t>(y);
+    RowTransform(op.grid).forward(op.charges + row * nz, op.spectrum + row * (nz / 2 + 1), lanes);
+  });
+}
+
+void rows_back(const InverseRows& op, ThreadGroup& threads) {
+  const auto nz = static_cast<size_t>(op.grid.nz);
+  over_rows(op.x, op.y, threads, [&](int x, int y, int lanes) {
+    const size_t row =
+        static_cast<size_t>(x) * static_cast<size_t>(op.grid.ny) + static_cast<size_t>(y);
+    RowTransform(op.grid).inverse(op.spectrum + row * (nz / 2 + 1), op.potential + row * nz, lanes);
+  });
+}
+
+template <bool kForward, class Op>
+void along_columns(const Op& op, ThreadGroup& threads) {
+  const auto pitch = static_cast<size_t>(op.grid.nz / 2 + 1);
+  const auto plane = pitch * static_cast<size_t>(op.grid.ny);
+  const ComplexPlan& plan = plan_for<ComplexPlan>(op.grid.ny);
+  over_rows(op.x, op.k, threads, [&](int x, int k, int lanes) {
+    const auto line = hwy::AllocateAligned<ComplexPack>(static_cast<size_t>(op.grid.ny));
+    Complex* const at = op.spectrum + static_cast<size_t>(x) * plane + k;
+    load_line(line.get(), at, pitch, op.grid.ny, lanes);
+    plan.exec(line.get(), 1.0f, kForward);
+    store_line(line.get(), at, pitch, op.grid.ny, lanes);
+  });
+}
+
+void columns(const TransformColumns& op, ThreadGroup& threads) { along_columns<true>(op, threads); }
+
+void columns_back(const InverseColumns& op, ThreadGroup& threads) {
+  along_columns<false>(op, threads);
+}
+
+void pencils(const ConvolvePencils& op, ThreadGroup& threads) {
+  const int nk = op.lines.grid.nz / 2 + 1;
+  over_rows({op.lines.first, op.lines.count}, op.k, threads, [&](int y, int k, int lanes) {
+    LineConvolution(op.lines).convolve(y * nk + k, lanes);
+  });
+}
+
 void convolve(const ConvolveLines& op, ThreadGroup& threads) {
   const int nk = op.grid.nz / 2 + 1;
   const int columns = op.count * nk, packs = (columns + kLanes - 1) / kLanes;
@@ -314,6 +414,11 @@ namespace quiltmd {
 HWY_EXPORT(transform);
 HWY_EXPORT(convolve);
 HWY_EXPORT(transform_back);
+HWY_EXPORT(rows);
+HWY_EXPORT(columns);
+HWY_EXPORT(pencils);
+HWY_EXPORT(columns_back);
+HWY_EXPORT(rows_back);
 
 void transform_planes(const TransformPlanes& op, ThreadGroup& threads) {
   HWY_DYNAMIC_DISPATCH(transform)(op, threads);
@@ -325,6 +430,26 @@ void convolve_lines(const ConvolveLines& op, ThreadGroup& threads) {
 
 void inverse_planes(const InversePlanes& op, ThreadGroup& threads) {
   HWY_DYNAMIC_DISPATCH(transform_back)(op, threads);
+}
+
+void transform_rows(const TransformRows& op, ThreadGroup& threads) {
+  HWY_DYNAMIC_DISPATCH(rows)(op, threads);
+}
+
+void transform_columns(const TransformColumns& op, ThreadGroup& threads) {
+  HWY_DYNAMIC_DISPATCH(columns)(op, threads);
+}
+
+void convolve_pencils(const ConvolvePencils& op, ThreadGroup& threads) {
+  HWY_DYNAMIC_DISPATCH(pencils)(op, threads);
+}
+
+void inverse_columns(const InverseColumns& op, ThreadGroup& threads) {
+  HWY_DYNAMIC_DISPATCH(columns_back)(op, threads);
+}
+
+void inverse_rows(const InverseRows& op, ThreadGroup& threads) {
+  HWY_DYNAMIC_DISPATCH(rows_back)(op, threads);
 }
 
 }  // namespace quiltmd

@@ -68,6 +68,26 @@ GatherForces MeshMemory::gather_forces() const {
           charges.data()};
 }
 
+TransformRows MeshMemory::transform_rows(GridRange x, GridRange y) const {
+  return {grid, x, y, charges.data(), spectrum.data()};
+}
+
+TransformColumns MeshMemory::transform_columns(GridRange x, GridRange k) const {
+  return {grid, x, k, spectrum.data()};
+}
+
+ConvolvePencils MeshMemory::convolve_pencils(GridRange y, GridRange k, Energies energies) const {
+  return {convolve_lines(y.first, y.count, energies), k};
+}
+
+InverseColumns MeshMemory::inverse_columns(GridRange x, GridRange k) const {
+  return {grid, x, k, spectrum.data()};
+}
+
+InverseRows MeshMemory::inverse_rows(GridRange x, GridRange y) const {
+  return {grid, x, y, spectrum.data(), potential.data()};
+}
+
 void MeshMemory::work_together(const std::vector<SpectrumOf>& line_homes,
                                const std::vector<SpectrumOf>& plane_homes,
                                const std::vector<std::vector<PotentialOf>>& copies) {

@@ -27,6 +27,11 @@ class MeshMemory {
   ConvolveLines convolve_lines(int first, int count, Energies energies) const;
   InversePlanes inverse_planes(int first, int count) const;
   GatherForces gather_forces() const;
+  TransformRows transform_rows(GridRange x, GridRange y) const;
+  TransformColumns transform_columns(GridRange x, GridRange k) const;
+  ConvolvePencils convolve_pencils(GridRange y, GridRange k, Energies energies) const;
+  InverseColumns inverse_columns(GridRange x, GridRange k) const;
+  InverseRows inverse_rows(GridRange x, GridRange y) const;
   // Numbers on the device, for operations on some planes; one array for equal lists.
   const Buffer<int32_t>& number_list(const std::vector<int32_t>& numbers);
 

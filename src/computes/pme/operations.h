@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operations of smooth particle-mesh Ewald (Essmann et al. 1995), cut so that each is the same on
 // any number of ranks: charges to an integer grid; 2-D transforms of (y, z) planes; x lines
-// transformed, convolved and transformed back; 2-D inverse; forces gathered.
+// transformed, convolved and transformed back; 2-D inverse; forces gathered. For more ranks than there
+// are planes, transforms in one dimension (pencils) take the place of those of planes.
 //
 // Grids are indexed [x][y][z], z fastest; spectra [x][y][kz] with nz/2+1 entries. Every rank
 // addresses the full grid; it fills only the planes (or lines) that it has.
@@ -30,6 +31,10 @@ struct PmeGrid {
   Vec3d widths;  // of a patch, nm, roughly: launch shapes depend on it, results do not
   // Patch-centred coordinates keep single precision exact: grid coordinate of an atom =
   // n * (cell + 1/2) / cells (split into integer and fraction in double) + n * fraction(local).
+};
+
+struct GridRange {
+  int first, count;
 };
 
 // Add the charges of the atoms in clusters [0, clusters) to the grid (fixed point, kChargeScale
@@ -97,6 +102,64 @@ struct InversePlanes {
 
   void memory(MemoryUses& uses) const {
     QMD_USES(kReadWrite, spectrum);
+    QMD_USES(kWrite, potential);
+  }
+};
+
+// ---- Pencils, on the CPU -------------------------------------------------------------------
+
+// Rows along z of these x and y: real-to-complex transform.
+struct TransformRows {
+  static constexpr const char* kName = "transform_rows";
+  PmeGrid grid;
+  GridRange x, y;
+  const int32_t* charges;
+  Complex* spectrum;
+
+  void memory(MemoryUses& uses) const {
+    QMD_USES(kRead, charges);
+    QMD_USES(kWrite, spectrum);
+  }
+};
+
+// Columns along y of these x and kz: transform in place.
+struct TransformColumns {
+  static constexpr const char* kName = "transform_columns";
+  PmeGrid grid;
+  GridRange x, k;
+  Complex* spectrum;
+
+  void memory(MemoryUses& uses) const { QMD_USES(kReadWrite, spectrum); }
+};
+
+// As ConvolveLines, of these kz alone.
+struct ConvolvePencils {
+  static constexpr const char* kName = "convolve_pencils";
+  ConvolveLines lines;
+  GridRange k;
+
+  void memory(MemoryUses& uses) const { lines.memory(uses); }
+};
+
+struct InverseColumns {
+  static constexpr const char* kName = "inverse_columns";
+  PmeGrid grid;
+  GridRange x, k;
+  Complex* spectrum;
+
+  void memory(MemoryUses& uses) const { QMD_USES(kReadWrite, spectrum); }
+};
+
+// Rows along z of these x and y: complex-to-real inverse transform into the potential.
+struct InverseRows {
+  static constexpr const char* kName = "inverse_rows";
+  PmeGrid grid;
+  GridRange x, y;
+  const Complex* spectrum;
+  float* potential;
+
+  void memory(MemoryUses& uses) const {
+    QMD_USES(kRead, spectrum);
     QMD_USES(kWrite, potential);
   }
 };

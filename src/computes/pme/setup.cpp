@@ -62,15 +62,15 @@ PmeGrid pme_grid(Int3 points, int order, const PatchGrid& patches) {
           order,    cells,    {box.x / cells.x, box.y / cells.y, box.z / cells.z}};
 }
 
-PlaneRange pme_plane_range(const PmeGrid& grid, int cell_x, double beyond) {
-  const double cells = grid.cells.x;
+GridRange pme_reach(const PmeGrid& grid, int dimension, int cell, double beyond) {
+  const int n = Int3{grid.nx, grid.ny, grid.nz}[dimension];
+  const double cells = grid.cells[dimension];
   // The kernels work in single precision around patch centres: allow for its rounding.
   const double slack = 1e-3;
   const int lowest =
-      static_cast<int>(std::floor(grid.nx * (cell_x / cells - beyond) - slack)) - grid.order + 1;
-  const int highest =
-      static_cast<int>(std::floor(grid.nx * ((cell_x + 1) / cells + beyond) + slack));
-  return {((lowest % grid.nx) + grid.nx) % grid.nx, std::min(highest - lowest + 1, grid.nx)};
+      static_cast<int>(std::floor(n * (cell / cells - beyond) - slack)) - grid.order + 1;
+  const int highest = static_cast<int>(std::floor(n * ((cell + 1) / cells + beyond) + slack));
+  return {((lowest % n) + n) % n, std::min(highest - lowest + 1, n)};
 }
 
 void check_pme_grid(int order, Int3 grid) {

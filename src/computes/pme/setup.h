@@ -19,14 +19,9 @@ std::vector<float> spline_moduli(int n, int order);
 // The grid of so many points, on which the patches of a patch grid lie.
 PmeGrid pme_grid(Int3 points, int order, const PatchGrid& patches);
 
-// Planes first, first + 1, ..., first + count - 1 (modulo nx) of the grid.
-struct PlaneRange {
-  int first, count;
-};
-
-// The planes that atoms of the patches in column `cell_x` of the patch grid can touch, when none
-// sticks out of its patch by more than `beyond`, a fraction of the box.
-PlaneRange pme_plane_range(const PmeGrid& grid, int cell_x, double beyond);
+// The planes of a dimension (0: x) that atoms of the patches at `cell` of the patch grid can touch, when
+// none sticks out of its patch by more than `beyond`, a fraction of the box. Modulo the grid.
+GridRange pme_reach(const PmeGrid& grid, int dimension, int cell, double beyond);
 
 // Self energy and neutralising background of Ewald summation.
 Constant ewald_constant(const System& system, const NonbondedSettings& settings, double volume);
