@@ -18,7 +18,14 @@ class Proxy:
         self.port: int = self._listener.getsockname()[1]
         self.passed = 0
         self._silent = threading.Event()
+        self._ends: list[socket.socket] = []
         threading.Thread(target=self._serve, daemon=True).start()
+
+    def cut(self) -> None:
+        """Ends all connections; both ends are told."""
+        for end in self._ends:
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
 
     def silence(self) -> None:
         """From here on nothing comes through, and neither end is told."""
@@ -29,6 +36,7 @@ class Proxy:
             while True:
                 near, _ = self._listener.accept()
                 far = socket.create_connection(("127.0.0.1", self._target))
+                self._ends += [near, far]
                 for ends in ((near, far), (far, near)):
                     threading.Thread(target=self._pass_on, args=ends, daemon=True).start()
 

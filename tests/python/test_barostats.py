@@ -106,6 +106,30 @@ def test_ranks_and_stops_do_not_matter(
 
 
 @BOTH
+@pytest.mark.parametrize("processes", [2, 3])
+def test_ranks_in_processes_do_not_matter(
+    water: tuple[Any, State], squeezed: dict[str, list[State]], dynamics: str, processes: int
+) -> None:
+    """The patches become fewer on the way; then the box changes by hand as well."""
+    end = squeezed[dynamics][-1]
+    runs = []
+    for settings in (
+        {"device": "cpu"},
+        {"device": "ranks:" + ",".join(processes * ["worker:cpu"])},
+    ):
+        simulation = make(water, dynamics, SQUEEZE, **settings)
+        simulation.run(56)
+        assert same(simulation.state(), end)
+        assert np.array_equal(simulation.box, end.box)
+        assert simulation.describe()["patches"] == 8
+        simulation.set_conditions(pressure=-3000.0, box=1.01 * end.box)
+        simulation.run(20)
+        runs.append((simulation.state(), simulation.energies(), simulation.box.tobytes()))
+    assert same(runs[0][0], runs[1][0])
+    assert runs[0][1:] == runs[1][1:]
+
+
+@BOTH
 def test_a_run_goes_on_from_a_checkpoint(
     water: tuple[Any, State], squeezed: dict[str, list[State]], dynamics: str, tmp_path: Path
 ) -> None:
@@ -119,17 +143,18 @@ def test_a_run_goes_on_from_a_checkpoint(
 
 @BOTH
 def test_steps_that_are_redone_leave_no_trace(water: tuple[Any, State], dynamics: str) -> None:
-    """Waters so hot that they move beyond the Verlet buffer, on one rank and two."""
+    """Waters so hot that they move beyond the Verlet buffer, on ranks and in processes."""
     system, state = water
     hot = (system, State(state.positions, 2.2 * state.velocities, state.box))
     ends = []
-    for ranks in (1, 2):
-        simulation = make(hot, dynamics, replace(SQUEEZE, time_constant=2.0), ranks=ranks)
+    for where in ({"ranks": 1}, {"ranks": 2}, {"device": "ranks:worker:cpu,worker:cpu"}):
+        simulation = make(hot, dynamics, replace(SQUEEZE, time_constant=2.0), **where)
         simulation.run(40)
         assert simulation.describe()["early_rebuilds"] > 0
         ends.append((simulation.state(), simulation.energies()))
-    assert same(ends[0][0], ends[1][0])
-    assert ends[0][1] == ends[1][1]
+    for state, energies in ends[1:]:
+        assert same(state, ends[0][0])
+        assert energies == ends[0][1]
 
 
 # ---- What is conserved -----------------------------------------------------------------------

@@ -106,6 +106,16 @@ def test_processes_do_not_matter(peptide: tuple[Any, Any], integrator: Any, rank
     assert [results[r] for r in range(ranks)] == [expected] * ranks
 
 
+def test_computes_may_move_between_processes(peptide: tuple[Any, Any]) -> None:
+    """Ranks are balanced after four epochs, by times that all of them have measured."""
+    choice = {"integrator": NVT, "list_life": 7, "list_buffer": 0.1}
+    expected = work(engine(*peptide, **choice))
+    results = Ranks(3, work, *peptide, **choice).results()
+    assert all(
+        result[:1] + result[2:5] == expected[:1] + expected[2:5] for result in results.values()
+    )
+
+
 def for_ever(core: Any, rank: int) -> None:
     core.draw_velocities(300.0, 1)
     while True:

@@ -34,7 +34,7 @@ def introduce(connections: list[Connection], places: list[Place], silence: float
     hosts = _hosts(places)
     everywhere = set(hosts) != {_LOCAL}
     ports = _all([c.begin("listen", everywhere) for c in connections])
-    addresses = [list(address) for address in zip(hosts, ports, strict=True)]
+    addresses = _addresses(hosts, ports)
     secret = secrets.token_hex(_SECRET)
     _all([c.begin("meet", r, addresses, secret, silence) for r, c in enumerate(connections)])
 
@@ -49,6 +49,11 @@ def _hosts(places: list[Place]) -> list[str]:
         socket.getfqdn() if place.kind == "worker" else place.host.rpartition("@")[2].strip("[]")
         for place in places
     ]
+
+
+def _addresses(hosts: list[str], ports: list[int]) -> list[list[Any]]:
+    """Where each waits for the others, as they are told."""
+    return [list(address) for address in zip(hosts, ports, strict=True)]
 
 
 def _all(futures: list[Future[Any]]) -> list[Any]:
