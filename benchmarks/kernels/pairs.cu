@@ -70,7 +70,7 @@ void check_forces(Bench& b, CudaDevice& device) {
   b.clear_sums();
   device.launch(b.memory.pairs.pair_forces(Part::kInterior, Energies::kAdd));
   std::printf(" force error %.1e, lj %.1e, coulomb %.1e; sum %s, with energies %s\n", force_error,
-              within(1e-5, std::abs(b.energy(kLj) / exact.energy[kLj] - 1)),
+              within(1e-5, std::abs(b.energy(kPairForm) / exact.energy[kPairForm] - 1)),
               within(1e-5, std::abs(b.energy(kCoulombDirect) / exact.energy[kCoulombDirect] - 1)),
               verdict(sums_to_zero(b), "zero", "NOT ZERO"),
               verdict(b.slots.force.download() == first, "the same bits", "OTHER BITS"));

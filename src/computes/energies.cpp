@@ -5,7 +5,7 @@ namespace quiltmd {
 
 std::map<std::string, double> potential_energies(const EnergyValues& energy,
                                                  const ConstantEnergies& constant) {
-  std::map<std::string, double> named{{"lj", energy[kLj]},
+  std::map<std::string, double> named{{"lj", energy[kPairForm]},
                                       {"coulomb", energy[kCoulombDirect]},
                                       {"pme", energy[kReciprocal] + constant.ewald},
                                       {"dispersion", constant.dispersion}};

@@ -79,8 +79,8 @@ __device__ __forceinline__ long long sum_before(const int64_t* tally, int end) {
   return sum;
 }
 
-// Where the block's patch goes. What does not fit is left out; the caller sees the need and repeats
-// with more room.
+// Where the block's patch goes. What does not fit is left out, so that nothing is written beyond the
+// end.
 __device__ PlacedPatch lay_out(const PlaceGroups& op) {
   const int p = blockIdx.x;
   const long long own = op.tally[p];
@@ -93,7 +93,7 @@ __device__ PlacedPatch lay_out(const PlaceGroups& op) {
       groups_in(before), fits ? groups_in(own) : 0, cell_of(op.owned[p], op.bin.grid.cells)};
   if (threadIdx.x != 0 || blockIdx.y != 0) return patch;
   op.patches[p] = patch;
-  if (!fits) atomicMax(&op.faults->list_overflow, end);
+  if (!fits) atomicMax(&op.faults->slot_overflow, end);
   if (p == op.owned_count - 1) {
     *op.slot_count = min(end, op.slot_capacity);
     if (op.group_count) *op.group_count = groups_in(before) + groups_in(own);

@@ -8,14 +8,15 @@ namespace quiltmd {
 // tensor of motion are symmetric: Symmetric::kParts kinds each, in its order. After these come the
 // energies of the forms of bonded terms: see computes/energies.h.
 enum EnergyKind {
-  kHeat,  // what the integrator has put in: the only one that lasts from step to step
-  kLj,
-  kCoulombDirect,
-  kReciprocal,
+  kHeat,  // given by thermostat and barostat; accumulates, while all others are cleared for each step
   kKinetic,
   kVirial,  // of hydrogen groups: minus the derivative of the energy by a strain of the box
-  kMotion = kVirial + 6,  // momentum (x) momentum / mass, summed over hydrogen groups
-  kTermEnergies = kMotion + 6
+  kMotion = kVirial + 6,             // momentum (x) momentum / mass, summed over hydrogen groups
+  kPotentialEnergies = kMotion + 6,  // all from here on
+  kPairForm = kPotentialEnergies,
+  kCoulombDirect,
+  kReciprocal,
+  kTermEnergies
 };
 
 // Whether force operations add energies and virial, too.

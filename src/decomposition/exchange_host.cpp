@@ -12,7 +12,7 @@ constexpr int kAtomGrain = 4096;
 constexpr int kPatchGrain = 4;
 
 void report_overflow(Faults* faults, int need) {
-  faults->list_overflow = std::max(faults->list_overflow, need);
+  faults->slot_overflow = std::max(faults->slot_overflow, need);
 }
 
 // ---- Migrants ------------------------------------------------------------------------------

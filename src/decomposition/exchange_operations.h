@@ -186,8 +186,8 @@ struct SendPositions {
   }
 };
 
-// Positions of proxies, which what reads owned patches alone need not wait for: so the arrays are not
-// named as used, and a test of the schedule sees to it that all else waits.
+// Positions of proxies. What reads owned patches alone need not wait for them; a test of the schedule
+// sees to it that all else does.
 struct ReceivePositions {
   static constexpr const char* kName = "receive_positions";
   PatchExchange exchange;
@@ -196,6 +196,7 @@ struct ReceivePositions {
 
   void memory(MemoryUses& uses) const {
     QMD_USES(kRead, exchange.slot_of, exchange.atom_count, in);
+    QMD_USES(kDisjoint, slots.local, slots.low);
     QMD_USES(kNone, exchange.patches, slots);
   }
 };

@@ -26,12 +26,13 @@ struct Faults {
   int64_t constraint_step;  // first step (plus 1) at which constraints did not converge
   int32_t blowup_atom;      // internal indices
   int32_t constraint_atom;
-  int32_t list_overflow;      // entries, terms or groups that did not fit: the largest need
+  int32_t list_overflow;      // entries of pair lists that did not fit: the largest need
   int32_t interior_overflow;  // lists of interior and
   int32_t boundary_overflow;  // of boundary computes that did not fit, likewise
-  int32_t message_overflow;   // bits of MessageKind: a message had no room for all atoms
-  int32_t box;                // bits of BoxFault
-  int32_t refused;            // a rebuild met one of these and left layout, lists and start alone
+  int32_t slot_overflow;     // slots that did not fit where there is room for a whole system: a bug
+  int32_t message_overflow;  // bits of MessageKind: a message had no room for all atoms
+  int32_t box;               // bits of BoxFault
+  int32_t refused;           // a rebuild met one of these and left layout, lists and start alone
 
   // What an operation uses that reports faults unless the layout was refused: reports may come in any
   // order, and only a layout writes `refused`.
@@ -42,7 +43,7 @@ struct Faults {
   }
 };
 
-// Whether pair lists, their entries or what lies by slot had too little room.
+// Whether pair lists or their entries had too little room.
 QMD_HD bool lists_overflow(const Faults& faults) {
   return faults.list_overflow || faults.interior_overflow || faults.boundary_overflow;
 }
@@ -51,29 +52,32 @@ QMD_HD bool lists_overflow(const Faults& faults) {
 // last of them did no harm: the next lists are built from where it is then.
 QMD_HD bool must_be_redone(const Faults& faults, int64_t step) {
   return faults.blowup_step || faults.constraint_step || lists_overflow(faults) ||
-         faults.message_overflow || faults.box ||
+         faults.slot_overflow || faults.message_overflow || faults.box ||
          (faults.violation_step && faults.violation_step < step);
 }
 
 // The earlier of two steps, where 0 means never.
 QMD_HD int64_t earlier_step(int64_t a, int64_t b) { return a == 0 ? b : (b == 0 || a < b ? a : b); }
 
+// The earlier of two events; of one step the lower atom.
+QMD_HD void merge_event(int64_t& step, int32_t& atom, int64_t other_step, int32_t other_atom) {
+  const bool earlier = other_step && (step == 0 || other_step < step);
+  if (earlier || (other_step && other_step == step && other_atom < atom)) {
+    step = other_step;
+    atom = other_atom;
+  }
+}
+
 // Add what another rank found; `refused` stays each rank's own.
 QMD_HD void merge_faults(Faults& to, const Faults& from) {
   to.violation_step = earlier_step(to.violation_step, from.violation_step);
-  if (from.blowup_step && (to.blowup_step == 0 || from.blowup_step < to.blowup_step)) {
-    to.blowup_step = from.blowup_step;
-    to.blowup_atom = from.blowup_atom;
-  }
-  if (from.constraint_step &&
-      (to.constraint_step == 0 || from.constraint_step < to.constraint_step)) {
-    to.constraint_step = from.constraint_step;
-    to.constraint_atom = from.constraint_atom;
-  }
+  merge_event(to.blowup_step, to.blowup_atom, from.blowup_step, from.blowup_atom);
+  merge_event(to.constraint_step, to.constraint_atom, from.constraint_step, from.constraint_atom);
   const auto largest = [](int32_t& need, int32_t other) { need = need < other ? other : need; };
   largest(to.list_overflow, from.list_overflow);
   largest(to.interior_overflow, from.interior_overflow);
   largest(to.boundary_overflow, from.boundary_overflow);
+  largest(to.slot_overflow, from.slot_overflow);
   to.message_overflow |= from.message_overflow;
   to.box |= from.box;
 }

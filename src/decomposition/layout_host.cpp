@@ -68,11 +68,11 @@ void sort_groups(const PlaceGroups& op, ThreadGroup& threads) {
     PlacedPatch& patch = op.patches[p];
     patch.start = slots;
     slots += (patch.atoms + kClusterSize - 1) / kClusterSize * kClusterSize;
-    // What does not fit is left out; the caller sees the need and repeats with more room.
+    // What does not fit is left out, so that nothing is written beyond the end.
     if (slots > op.slot_capacity) patch.start = patch.atoms = patch.groups = 0;
   }
   if (slots > op.slot_capacity)
-    op.faults->list_overflow = std::max(op.faults->list_overflow, slots);
+    op.faults->slot_overflow = std::max(op.faults->slot_overflow, slots);
   *op.slot_count = std::min(slots, op.slot_capacity);
 }
 

@@ -2,8 +2,6 @@
 // What lies by slot on one rank: positions, velocities, forces, and the layout that says which atom
 // is where; with the accumulators that every operation adds to. Families of forces and the
 // integrators refer to it; what they need beyond that they keep themselves.
-//
-// How much room there is is told from outside: a rank of many may take its share of the system.
 #pragma once
 
 #include <vector>

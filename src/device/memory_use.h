@@ -28,7 +28,9 @@
 namespace quiltmd {
 
 // kAdd: atomic additions of integers, or other updates whose order does not matter among themselves.
-enum class Access { kNone, kRead, kWrite, kReadWrite, kAdd };
+// kDisjoint: reads and writes elements that no operation beside it touches. The check for hazards, which
+// knows whole arrays, does not report it.
+enum class Access { kNone, kRead, kWrite, kReadWrite, kAdd, kDisjoint };
 
 inline constexpr size_t kToTheEnd = std::numeric_limits<size_t>::max();
 

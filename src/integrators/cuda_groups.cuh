@@ -6,6 +6,7 @@
 // cuda_others.cuh.
 #pragma once
 
+#include "decomposition/cuda_faults.cuh"
 #include "device/cuda/launch.h"
 #include "integrators/group_shapes.h"
 #include "integrators/stage_physics.h"
@@ -190,30 +191,9 @@ __device__ void store(const Slots& slots, int slot, const Group& g, bool positio
 
 // ---- Faults --------------------------------------------------------------------------------
 
-// The first step wins; of one step the lowest atom. Rare, so a lock will do.
-static __device__ int fault_lock = 0;
-__device__ __noinline__ void report(const Faults& faults, int64_t* step_field, int32_t* atom_field,
-                                    int64_t step, int32_t atom) {
-  if (faults.refused) return;  // these steps are not to count
-  while (atomicCAS(&fault_lock, 0, 1) != 0) {
-  }
-  __threadfence();
-  volatile int64_t* const marked_step = step_field;
-  volatile int32_t* const marked_atom = atom_field;
-  const int64_t marked = step + 1;
-  if (*marked_step == 0) {
-    *marked_step = marked;
-    if (marked_atom) *marked_atom = atom;
-  } else if (*marked_step == marked && marked_atom) {
-    *marked_atom = atom < *marked_atom ? atom : *marked_atom;
-  }
-  __threadfence();
-  atomicExch(&fault_lock, 0);
-}
-
 __device__ inline void report_constraint(const GroupWork& work, int64_t step, PlacedGroup placed) {
-  report(*work.faults, &work.faults->constraint_step, &work.faults->constraint_atom, step,
-         work.constants.group_start[placed.group]);
+  report_fault(*work.faults, &work.faults->constraint_step, &work.faults->constraint_atom, step,
+               work.constants.group_start[placed.group]);
 }
 
 // What a displacement from the reference position of atom `i` of a group means.
@@ -221,10 +201,10 @@ __device__ inline void check_displacement(const GroupWork& work, int64_t step, d
                                           PlacedGroup placed, int i) {
   if (displacement2 <= work.buffer_limit2) return;
   if (!(displacement2 <= work.blowup2)) {
-    report(*work.faults, &work.faults->blowup_step, &work.faults->blowup_atom, step,
-           work.constants.group_start[placed.group] + i);
+    report_fault(*work.faults, &work.faults->blowup_step, &work.faults->blowup_atom, step,
+                 work.constants.group_start[placed.group] + i);
   } else {
-    report(*work.faults, &work.faults->violation_step, nullptr, step, 0);
+    report_fault(*work.faults, &work.faults->violation_step, nullptr, step, 0);
   }
 }
 

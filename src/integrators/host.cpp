@@ -6,8 +6,8 @@
 #include <array>
 #include <bit>
 #include <cstring>
-#include <mutex>
 
+#include "decomposition/host_faults.h"
 #include "device/host/kernels.h"
 #include "integrators/cell_rescaling.h"
 #include "integrators/stage_physics.h"
@@ -22,31 +22,19 @@ constexpr int kGrain = 128;
 
 // ---- Faults --------------------------------------------------------------------------------
 
-// The first step wins; of one step the lowest atom. Rare, so a lock will do.
-void report(int64_t& step_field, int32_t* atom_field, int64_t step, int32_t atom) {
-  static std::mutex mutex;
-  const std::lock_guard lock(mutex);
-  const int64_t marked = step + 1;
-  if (step_field == 0) {
-    step_field = marked;
-    if (atom_field) *atom_field = atom;
-  } else if (step_field == marked && atom_field) {
-    *atom_field = std::min(*atom_field, atom);
-  }
-}
-
 // What a displacement from the reference position means.
 void check_displacement(const GroupWork& work, double displacement2, int32_t atom) {
   if (displacement2 <= work.buffer_limit2) return;
   if (!(displacement2 <= work.blowup2)) {
-    report(work.faults->blowup_step, &work.faults->blowup_atom, *work.step, atom);
+    report_fault(work.faults->blowup_step, work.faults->blowup_atom, *work.step, atom);
   } else {
-    report(work.faults->violation_step, nullptr, *work.step, atom);
+    int32_t whichever = atom;
+    report_fault(work.faults->violation_step, whichever, *work.step, atom);
   }
 }
 
 void report_constraint(const GroupWork& work, int32_t atom) {
-  report(work.faults->constraint_step, &work.faults->constraint_atom, *work.step, atom);
+  report_fault(work.faults->constraint_step, work.faults->constraint_atom, *work.step, atom);
 }
 
 // ---- Storing -------------------------------------------------------------------------------

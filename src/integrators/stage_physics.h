@@ -394,8 +394,8 @@ QMD_HD double rescale_group(const RescaleGroups& op, PlacedGroup placed) {
 }
 
 QMD_HD void count_potential(const CountPotential& op) {
-  int64_t sum = op.energy[kLj] + op.energy[kCoulombDirect] + op.energy[kReciprocal];
-  for (int k = kTermEnergies; k < op.kinds; ++k) sum += op.energy[k];
+  int64_t sum = 0;
+  for (int k = kPotentialEnergies; k < op.kinds; ++k) sum += op.energy[k];
   op.energy[kHeat] += op.sign * sum;
 }
 

@@ -23,6 +23,22 @@ struct List {
     return k;
   }
 
+  // Call `use` with the type (a value of it) that has this position; its result, or that of a type made
+  // of nothing.
+  template <class Use>
+  static auto with(int position, const Use& use) {
+    using Result = std::common_type_t<decltype(use(Types{}))...>;
+    if constexpr (std::is_void_v<Result>) {
+      int at = 0;
+      ((at++ == position ? use(Types{}) : void()), ...);
+    } else {
+      Result result{};
+      int at = 0;
+      ((at++ == position ? void(result = use(Types{})) : void()), ...);
+      return result;
+    }
+  }
+
   // Call function.operator()<Type>(position) for each type, in order.
   template <class Function>
   static constexpr void for_each(Function&& function) {

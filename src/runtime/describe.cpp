@@ -10,7 +10,7 @@ struct RankNumbers {
 };
 
 RankNumbers numbers_of(Rank& rank) {
-  RankNumbers n{static_cast<double>(rank.memory().bytes()),
+  RankNumbers n{static_cast<double>(rank.memory().bytes() + rank.executor().mailboxes().bytes()),
                 static_cast<double>(rank.memory().plan().proxies.size()), 0};
   for (const auto& [compute, count] : rank.compute_entries())
     n.entries += static_cast<double>(count);
@@ -53,6 +53,7 @@ std::map<std::string, double> Engine::numbers() const {
           {"list_buffer", s.lists.buffer},
           {"list_entries", entries},
           {"early_rebuilds", static_cast<double>(early_rebuilds())},
+          {"grid_changes", static_cast<double>(grid_changes_)},
           {"lorentz_berthelot", s.packed_pairs.table.empty() ? 1.0 : 0.0},
           {"pme_alpha", s.nonbonded.pme ? s.nonbonded.alpha : 0.0},
           {"pme_order", s.nonbonded.pme ? s.nonbonded.order : 0.0},

@@ -97,6 +97,7 @@ void Engine::set_state(const Box& box, const HostState& state) {
   if (!state.list_positions.empty())
     internal.list_positions = reorder(state.list_positions, system_.input_index, true);
   if (failed_) ranks_.clear();
+  grid_changes_ = 0;
   stop_profile();
   if (ranks_.empty())
     setup_ = std::make_unique<Setup>(
@@ -367,6 +368,7 @@ IntegratorSettings Engine::with_values(const std::map<std::string, double>& valu
 
 // Atoms lie in other patches then, on other ranks perhaps: they are given out anew.
 void Engine::load_again() {
+  ++grid_changes_;
   HostState now = capture({.state = true})->state();
   now.positions = reorder(now.positions, system_.input_index, true);
   now.velocities = reorder(now.velocities, system_.input_index, true);

@@ -129,9 +129,10 @@ class Engine {
   std::vector<double> atoms_in_patches_;  // when the first assignment was made
   Int3 assigned_cells_{};                 // of the patch grid
   int64_t balanced_at_ = 0;
-  bool balanced_ = false;   // since the last set_state
-  bool failed_ = false;     // a call of the ranks did not end; what they hold is of no use
-  bool evaluated_ = false;  // the ranks hold energies and forces of the state as it is
+  bool balanced_ = false;     // since the last set_state
+  int64_t grid_changes_ = 0;  // since the state was set
+  bool failed_ = false;       // a call of the ranks did not end; what they hold is of no use
+  bool evaluated_ = false;    // the ranks hold energies and forces of the state as it is
   double profile_begin_ = 0;
   std::vector<MessageTimes> profiled_messages_;
 };

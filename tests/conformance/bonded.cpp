@@ -102,7 +102,7 @@ void refused_terms_stay(Pair devices) {
     const TermTable& bonds = terms.tables().form[TermForms::index_of<BondForm>()];
     std::vector<uint32_t> placed(static_cast<size_t>(bonds.count) * (BondForm::kAtoms + 1));
     device->fill(bonds.placed, 0xff, placed.size() * sizeof(uint32_t), Stream::kMain);
-    rank.faults.upload({Faults{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}});
+    rank.faults.upload({Faults{.refused = 1}});
     device->launch(terms.place_terms());
     CHECK(count_placed(terms, *device) == count);
     device->copy_out(placed.data(), bonds.placed, placed.size() * sizeof(uint32_t));

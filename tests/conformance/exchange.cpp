@@ -172,11 +172,11 @@ bool same(const Faults& a, const Faults& b) {  // but for padding
   return std::memcmp(&a, &b, offsetof(Faults, refused) + sizeof a.refused) == 0;
 }
 
-// The earliest steps, the largest needs, all terms; and what concerns a rebuild in the rank's faults.
+// The earliest steps with the lowest atoms, the largest needs, all terms; and what concerns a rebuild in the rank's faults.
 void agreements_merge(Device& device) {
-  const Faults here{0, 9, 4, 11, 12, 5, 30, 2, 0, kOtherPatches, 1},
-      there{6, 8, 7, 21, 22, 3, 20, 6, kProxyMessage, 0, 0};
-  const Faults merged{6, 8, 4, 21, 12, 5, 30, 6, kProxyMessage, kOtherPatches, 1};
+  const Faults here{0, 9, 4, 11, 12, 5, 30, 2, 70, 0, kOtherPatches, 1},
+      there{6, 8, 4, 21, 10, 3, 20, 6, 80, kProxyMessage, 0, 0};
+  const Faults merged{6, 8, 4, 21, 10, 5, 30, 6, 80, kProxyMessage, kOtherPatches, 1};
   const Buffer<Faults> ours(device, std::vector{here}), theirs(device, std::vector{there});
   const Buffer<int32_t> terms(device, std::vector<int32_t>{1, 2, 3});
   const Buffer<uint32_t> overdue(device, std::vector<uint32_t>{17});

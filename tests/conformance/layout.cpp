@@ -117,12 +117,12 @@ void refused_after_faults(Pair devices) {
              !same_bits(start, rank.start_position.download());
     };
     for (Faults faults :
-         {Faults{6, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, Faults{0, 7, 0, 1, 0, 0, 0, 0, 0, 0, 0},
-          Faults{0, 0, 7, 0, 1, 0, 0, 0, 0, 0, 0}, Faults{0, 0, 0, 0, 0, 100, 0, 0, 0, 0, 0}}) {
+         {Faults{.violation_step = 6}, Faults{.blowup_step = 7, .blowup_atom = 1},
+          Faults{.constraint_step = 7, .constraint_atom = 1}, Faults{.list_overflow = 100}}) {
       CHECK(!after(faults));
       CHECK(rank.faults.download()[0].refused);
     }
-    CHECK(after({7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}));
+    CHECK(after({.violation_step = 7}));
     const Faults left = rank.faults.download()[0];
     CHECK(!left.refused && left.violation_step == 0);
   }

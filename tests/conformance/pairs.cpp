@@ -146,7 +146,7 @@ void overlapping_atoms_stay_finite(Pair devices) {
   for (const int64_t f : rank.fixed_forces(0)) sum += f;
   CHECK(sum == 0);
   CHECK(norm(rank.forces()[oxygens[3]]) > 1e4);
-  CHECK(rank.energy_of(kLj) > 1e6);
+  CHECK(rank.energy_of(kPairForm) > 1e6);
 }
 
 float nearest(const PairRank& rank, int cluster, uint32_t entry) {
@@ -205,7 +205,7 @@ void refused_lists_stay(Pair devices) {
   for (Device* device : {&devices.device, &devices.cpu}) {
     PairRank rank(*device, make_molecules(kBox, 3), ewald(3.0));
     rank.build();
-    rank.faults.upload({Faults{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}});
+    rank.faults.upload({Faults{.refused = 1}});
     rank.pairs.entry_count.upload({-5});
     rank.pairs.first_list.upload(std::vector<int32_t>(rank.pairs.first_list.size(), -6));
     device->launch(rank.pairs.number_lists());
@@ -214,7 +214,7 @@ void refused_lists_stay(Pair devices) {
 
     rank.build();
     const auto count = rank.pairs.entry_count.download();
-    rank.faults.upload({Faults{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}});
+    rank.faults.upload({Faults{.refused = 1}});
     device->fill(rank.pairs.lists.data(), 0, rank.pairs.lists.bytes(), Stream::kMain);
     device->fill(rank.pairs.entries.data(), 0, rank.pairs.entries.bytes(), Stream::kMain);
     device->launch(rank.pairs.build_lists());

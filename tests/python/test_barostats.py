@@ -101,6 +101,7 @@ def test_ranks_and_stops_do_not_matter(
     """Without a stop on the way, where the states above have one every 7 steps."""
     simulation = make(water, dynamics, SQUEEZE, ranks=ranks)
     simulation.run(56)
+    assert simulation.describe()["grid_changes"] == 1
     assert same(simulation.state(), squeezed[dynamics][-1])
     assert np.array_equal(simulation.box, squeezed[dynamics][-1].box)
 

@@ -187,10 +187,10 @@ inline Errors against_reference(PairRank& rank, const Molecules& m) {
     difference += dot(d, d);
     size += dot(exact.forces[a], exact.forces[a]);
   }
-  return {std::sqrt(difference / size), rank.energy_of(kLj) / exact.energy[kLj] - 1,
+  return {std::sqrt(difference / size), rank.energy_of(kPairForm) / exact.energy[kPairForm] - 1,
           rank.energy_of(kCoulombDirect) / exact.energy[kCoulombDirect] - 1,
           virial_error(rank.energy.download(), exact) /
-              (std::fabs(exact.energy[kLj]) + std::fabs(exact.energy[kCoulombDirect]))};
+              (std::fabs(exact.energy[kPairForm]) + std::fabs(exact.energy[kCoulombDirect]))};
 }
 
 }  // namespace quiltmd::test

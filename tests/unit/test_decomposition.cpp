@@ -12,6 +12,7 @@
 #include "check.h"
 #include "computes/nonbonded/entry_room.h"
 #include "decomposition/assignment.h"
+#include "decomposition/faults.h"
 #include "math/error.h"
 
 namespace quiltmd {
@@ -381,6 +382,24 @@ void entries_are_counted() {
   CHECK(usual > 1'000'000'000 && usual < 1'500'000'000);
 }
 
+// Of several ranks' reports the first step counts, and of one step the lowest atom, in any order.
+void faults_of_ranks_are_merged() {
+  const auto blowup = [](int64_t step, int32_t atom) {
+    Faults f{};
+    f.blowup_step = f.constraint_step = step;
+    f.blowup_atom = f.constraint_atom = atom;
+    return f;
+  };
+  const Faults all[] = {blowup(7, 30), Faults{}, blowup(5, 20), blowup(5, 9), blowup(6, 1)};
+  std::vector<int> order{0, 1, 2, 3, 4};
+  do {
+    Faults found{};
+    for (const int k : order) merge_faults(found, all[k]);
+    CHECK(found.blowup_step == 5 && found.blowup_atom == 9);
+    CHECK(found.constraint_step == 5 && found.constraint_atom == 9);
+  } while (std::next_permutation(order.begin(), order.end()));
+}
+
 }  // namespace
 }  // namespace quiltmd
 
@@ -402,5 +421,6 @@ int main() {
       {"assignments follow the machine", assignments_follow_the_machine},
       {"plans fit together", plans_fit_together},
       {"refinement lowers the maximum", refinement_lowers_the_maximum},
+      {"faults of ranks are merged", faults_of_ranks_are_merged},
   });
 }

@@ -185,7 +185,7 @@ void too_many_slots_are_reported() {
   PlaceGroups place = rank.place_groups();
   place.slot_capacity = 64;
   device.launch(place);
-  CHECK(rank.faults.download()[0].list_overflow == need);
+  CHECK(rank.faults.download()[0].slot_overflow == need);
   CHECK(rank.owned_slots.download()[0] <= 64);
   for (const PlacedPatch& p : rank.patches.download()) CHECK(p.start + p.atoms <= 64);
 }

@@ -91,7 +91,7 @@ void the_bits_are_the_same() {
     CHECK(sum == 0);
   }
   a.evaluate(true);
-  for (const EnergyKind kind : {kLj, kCoulombDirect}) {
+  for (const EnergyKind kind : {kPairForm, kCoulombDirect}) {
     CHECK(a.energy.download()[kind] == b.energy.download()[kind]);
   }
 }

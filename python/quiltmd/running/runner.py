@@ -458,14 +458,16 @@ def _interrupted(run: _Run, speed: float, where: str = "") -> Outcome:
 def _finish(run: _Run, speed: float) -> Outcome:
     folder, simulation = run.folder, run.simulation
     write_final(run.config.output.final, folder, simulation)
-    _tell_redone(simulation)
+    _tell_layout(simulation)
     say(f"done: step {simulation.step}, {speed:.3g} ns/day; results in {folder.path}")
     return Outcome(simulation.step, False, speed)
 
 
-def _tell_redone(simulation: Simulation) -> None:
-    redone = int(simulation.describe()["early_rebuilds"])
-    if redone:
+def _tell_layout(simulation: Simulation) -> None:
+    about = simulation.describe()
+    if changes := int(about["grid_changes"]):
+        say(f"the box changed so much that it was cut into other patches {changes} time(s)")
+    if redone := int(about["early_rebuilds"]):
         say(
             f"{redone} time(s) an atom moved beyond the Verlet buffer; the steps since the pair "
             "lists were built were repeated"

@@ -3,6 +3,7 @@
 // Every rank looks at every term; that is a few bytes a term, and no chain of dependent loads.
 #include "computes/bonded/cuda_kernels.h"
 #include "computes/bonded/term_placement.h"
+#include "decomposition/cuda_faults.cuh"
 #include "device/cuda/launch.h"
 
 namespace quiltmd {
@@ -38,10 +39,9 @@ __device__ __forceinline__ void place(const PlaceTerms& op, int form, int term) 
   uint32_t placed[Form::kAtoms + 1];
   Found where = Found::kElsewhere;
   if (term < table.count) where = TermPlacer(op).place<Form>(table, term, placed);
-  if (where == Found::kTooWide &&
-      atomicCAS(reinterpret_cast<unsigned long long*>(&op.faults->blowup_step), 0ull,
-                static_cast<unsigned long long>(*op.step + 1)) == 0)
-    op.faults->blowup_atom = table.atoms[static_cast<int64_t>(term) * Form::kAtoms];
+  if (where == Found::kTooWide)
+    report_fault(*op.faults, &op.faults->blowup_step, &op.faults->blowup_atom, *op.step,
+                 table.atoms[static_cast<int64_t>(term) * Form::kAtoms]);
   append<Form::kAtoms + 1>(op.terms, form, where == Found::kHere, placed);
 }
 

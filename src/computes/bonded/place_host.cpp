@@ -7,18 +7,12 @@
 
 #include "computes/bonded/host_kernels.h"
 #include "computes/bonded/term_placement.h"
+#include "decomposition/host_faults.h"
 
 namespace quiltmd {
 namespace {
 
 constexpr int kGrainClusters = 64;
-
-// The first to report wins.
-void report(const PlaceTerms& op, int32_t atom) {
-  int64_t none = 0;
-  if (std::atomic_ref(op.faults->blowup_step).compare_exchange_strong(none, *op.step + 1))
-    std::atomic_ref(op.faults->blowup_atom).store(atom);
-}
 
 // Place the terms of one form that begin with an atom in these clusters; the room is the number of
 // terms.
@@ -36,7 +30,8 @@ void place(const PlaceTerms& op, int form, int begin, int end) {
       uint32_t placed[kRecord];
       const Found where = placer.place<Form>(table, t, placed);
       if (where == Found::kHere) found.insert(found.end(), placed, placed + kRecord);
-      if (where == Found::kTooWide) report(op, atom);
+      if (where == Found::kTooWide)
+        report_fault(op.faults->blowup_step, op.faults->blowup_atom, *op.step, atom);
     }
   }
   const auto count = static_cast<int32_t>(found.size()) / kRecord;

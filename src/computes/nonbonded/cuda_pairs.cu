@@ -368,7 +368,7 @@ __global__ void __launch_bounds__(kEnergySums* kWarp)
   for (int place = lane; place < kEnergyPlaces; place += kWarp)
     total += places[place * kEnergySums + sum];
   total = warp_sum(total);
-  const int kind = sum == 0 ? kLj : sum == 1 ? kCoulombDirect : kVirial + sum - 2;
+  const int kind = sum == 0 ? kPairForm : sum == 1 ? kCoulombDirect : kVirial + sum - 2;
   if (lane == 0) add_fixed(energy + kind, total);
 }
 

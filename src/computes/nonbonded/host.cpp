@@ -83,7 +83,7 @@ void pair_forces(const PairForces& op, ThreadGroup& threads) {
   });
   for (auto& thread : team) {
     if (op.energy) {
-      op.energy[kLj] += thread->form;
+      op.energy[kPairForm] += thread->form;
       op.energy[kCoulombDirect] += thread->coulomb;
       for (int k = 0; k < Symmetric::kParts; ++k) op.energy[kVirial + k] += thread->virial[k];
     }

@@ -130,7 +130,7 @@ struct NumberLists {
   }
 };
 
-// Evaluate lists [first, end) up to a shell, `capacity` of them at most: forces into slots.force, and energies (kLj,
+// Evaluate lists [first, end) up to a shell, `capacity` of them at most: forces into slots.force, and energies (kPairForm,
 // kCoulombDirect) where `energy` is not null. Further shells with pairs beyond the cutoff only would
 // not change a bit.
 struct PairForces {

@@ -13,30 +13,10 @@
 
 #include "computes/nonbonded/lorentz_berthelot.h"
 #include "computes/nonbonded/pair_parameters.h"
+#include "math/list.h"
 #include "math/macros.h"
 
 namespace quiltmd {
-
-template <class... Form>
-struct FormList {
-  static constexpr int kCount = sizeof...(Form);
-
-  // Call `use` with the form (a value of its type) that has this number; its result, or that of a
-  // type made of nothing.
-  template <class Use>
-  static auto with(int number, const Use& use) {
-    using Result = std::common_type_t<decltype(use(Form{}))...>;
-    if constexpr (std::is_void_v<Result>) {
-      int at = 0;
-      ((at++ == number ? use(Form{}) : void()), ...);
-    } else {
-      Result result{};
-      int at = 0;
-      ((at++ == number ? void(result = use(Form{})) : void()), ...);
-      return result;
-    }
-  }
-};
 
 // The tables of a system for a pair of types.
 template <class F>

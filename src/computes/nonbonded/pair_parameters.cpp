@@ -61,7 +61,7 @@ Missing missing(const typename Form::Given& given, const NonbondedSettings& sett
 }  // namespace
 
 int form_of(const System& system, const NonbondedSettings& settings) {
-  for (int form = 0; form < PairForms::kCount; ++form)
+  for (int form = 0; form < PairForms::kSize; ++form)
     if (PairForms::with(form, [&]<class Form>(Form) { return fits<Form>(system, settings); }))
       return form;
   const bool switched = settings.switching != Switching::kNone;
@@ -83,7 +83,7 @@ static void check_tables(const System& system, const NonbondedSettings& settings
 
 PackedPairs pack_pairs(const System& system, const NonbondedSettings& settings, int first) {
   check_tables(system, settings);
-  for (int form = std::max(first, form_of(system, settings)); form < PairForms::kCount; ++form) {
+  for (int form = std::max(first, form_of(system, settings)); form < PairForms::kSize; ++form) {
     auto packed = PairForms::with(form, [&]<class Form>(Form) {
       return fits<Form>(system, settings) ? Form::pack(system, settings)
                                           : std::optional<PackedPairs>{};

@@ -203,7 +203,7 @@ void reference_pairs(const System& system, const NonbondedSettings& settings, co
   work();
   for (std::thread& helper : helpers) helper.join();
   for (const CellEnergy& energy : energies) {
-    out.energy[kLj] += energy.form;
+    out.energy[kPairForm] += energy.form;
     out.energy[kCoulombDirect] += energy.coulomb;
     out.add_virial(energy.virial);
   }

@@ -19,6 +19,7 @@ void catch_up(Clock& clock, const Clock& with) {
 }
 
 bool conflict(Access a, Access b) {
+  if (a == Access::kDisjoint || b == Access::kDisjoint) return false;
   if (a == Access::kRead && b == Access::kRead) return false;
   return !(a == Access::kAdd && b == Access::kAdd);
 }
@@ -35,6 +36,8 @@ const char* in_words(Access access) {
       return "reads and writes";
     case Access::kAdd:
       return "adds to";
+    case Access::kDisjoint:
+      return "has a part of";
   }
   return "";
 }

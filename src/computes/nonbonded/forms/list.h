@@ -7,6 +7,6 @@
 #include "computes/nonbonded/forms/lennard_jones.h"
 #include "computes/nonbonded/forms/lennard_jones_switched.h"
 
-using PairForms = FormList<LennardJonesByRule,  //
-                           ByTable<LennardJones>, ByTable<Buckingham>,
-                           ByTable<LennardJonesSwitched>, ByTable<LennardJonesForceSwitched>>;
+using PairForms = List<LennardJonesByRule,  //
+                       ByTable<LennardJones>, ByTable<Buckingham>, ByTable<LennardJonesSwitched>,
+                       ByTable<LennardJonesForceSwitched>>;
