@@ -17,7 +17,7 @@ from disk import Killed, Operations
 from fake_engine import FakeEngine
 from harmonic_engine import ATOMS, FORCES, KB, HarmonicEngine, oscillators
 from numpy.typing import NDArray
-from test_supervisor import Crew
+from test_supervisor import FakeWorkers
 from test_workers import water
 
 import quiltmd
@@ -229,19 +229,19 @@ def test_results_do_not_depend_on_devices(states: Any, settings: Any) -> None:
 
 def test_an_exchange_outlives_its_devices() -> None:
     """Every replica loses its device some time."""
-    crews: list[Crew] = []
+    fakes: list[FakeWorkers] = []
 
     def factory(*settings: Any) -> Any:
-        crews.append(Crew([Place("ssh", "cpu", "b")], [Place("worker", "cpu")]))
-        crews[-1].engine = HarmonicEngine
-        crews[-1].settings = quiltmd.Workers(inject_fault=(f"drop@{4 + 3 * len(crews)}",))
-        return crews[-1].factory(*settings)
+        fakes.append(FakeWorkers([Place("ssh", "cpu", "b")], [Place("worker", "cpu")]))
+        fakes[-1].engine = HarmonicEngine
+        fakes[-1].settings = quiltmd.Workers(inject_fault=(f"drop@{4 + 3 * len(fakes)}",))
+        return fakes[-1].factory(*settings)
 
     lost, other = exchange_of(SOFT, engine=factory), exchange_of(SOFT)
     a, b = recorded(lost, 20), recorded(other, 20)
     assert np.array_equal(a.walkers, b.walkers)
     assert np.array_equal(a.energies, b.energies, equal_nan=True)
-    assert [len(crew.told()) for crew in crews] == [1, 1, 1]
+    assert [len(workers.told()) for workers in fakes] == [1, 1, 1]
 
 
 def test_real_replicas_here_and_in_workers() -> None:

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from quiltmd.description.box import box_from_lengths_angles, check_box, lengths_angles, reduce_box
 from quiltmd.description.molecules import make_whole, molecule_of_atom
 from quiltmd.description.state import State
-from quiltmd.description.system import _FORMS, System
+from quiltmd.description.system import System
+from quiltmd.description.term_forms import TERM_FORMS
 from quiltmd.description.topology import Topology, elements_from_masses
 from quiltmd.engine.core import load_core
 from quiltmd.errors import InputError, SimulationError
@@ -213,4 +214,5 @@ def test_forms_of_terms_are_those_of_the_core() -> None:
         (form["atom_array"], form["atoms"], form["parameter_array"], len(form["parameters"]))
         for form in load_core().term_forms()
     }
-    assert set(_FORMS) == theirs
+    ours = {(form.name, form.atoms, form.parameters, form.columns) for form in TERM_FORMS}
+    assert ours == theirs

@@ -10,17 +10,14 @@ import numpy as np
 
 from ..description.box import lengths_angles
 from ..description.system import System
+from ..description.term_forms import TERM_FORMS
 from ..errors import QuiltError
 from ..inputs import count_frames, describe, read_coordinates
 from ..inputs.constrain import find_waters
 from ..inputs.control import read_control
 from ..inputs.formats import Expected
 
-_TERMS = (
-    *("bonds", "angles", "urey_bradleys", "torsions", "ryckaert_bellemans", "impropers", "cmaps"),
-    *("pairs14", "exclusions", "constraints"),
-    *("position_restraints", "distance_restraints", "angle_restraints", "torsion_restraints"),
-)
+_TERMS = (*(form.name for form in TERM_FORMS), "exclusions", "constraints")
 _MOST_KINDS = 12
 
 

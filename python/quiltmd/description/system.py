@@ -21,6 +21,7 @@ from .molecules import molecule_of_atom
 from .nonbonded import Nonbonded
 from .openmm_objects import system_fields
 from .parameters import refuse_nonsense
+from .term_forms import TERM_FORMS
 from .topology import Topology
 
 if TYPE_CHECKING:
@@ -31,22 +32,6 @@ I32 = npt.NDArray[np.int32]
 
 _I, _F = np.dtype(np.int32), np.dtype(np.float64)
 _NONE: Any = ()
-# The forms of bonded terms: arrays of atoms and of parameters, and how many of each a term has. The
-# core's list says the same (`_core.term_forms()`, compared by a test); inputs are read without it.
-_FORMS = (
-    ("bonds", 2, "bond_parameters", 2),
-    ("angles", 3, "angle_parameters", 2),
-    ("torsions", 4, "torsion_parameters", 3),
-    ("pairs14", 2, "pair14_parameters", 3),
-    ("cmaps", 5, "cmap_parameters", 1),
-    ("impropers", 4, "improper_parameters", 2),
-    ("urey_bradleys", 2, "urey_bradley_parameters", 2),
-    ("ryckaert_bellemans", 4, "ryckaert_bellemans_parameters", 6),
-    ("position_restraints", 1, "position_restraint_parameters", 11),
-    ("distance_restraints", 2, "distance_restraint_parameters", 4),
-    ("angle_restraints", 3, "angle_restraint_parameters", 3),
-    ("torsion_restraints", 4, "torsion_restraint_parameters", 3),
-)
 # Field -> dtype and shape; "N" atoms, "T" Lennard-Jones types, None any number of terms.
 _LAYOUT: dict[str, tuple[np.dtype[Any], tuple[str | int | None, ...]]] = {
     "masses": (_F, ("N",)),
@@ -54,16 +39,18 @@ _LAYOUT: dict[str, tuple[np.dtype[Any], tuple[str | int | None, ...]]] = {
     "lj_types": (_I, ("N",)),
     "lj_a": (_F, ("T", "T")),
     "lj_b": (_F, ("T", "T")),
-    **{name: (_I, (None, atoms)) for name, atoms, _, _ in _FORMS},
-    **{name: (_F, (None, parameters)) for _, _, name, parameters in _FORMS},
+    **{form.name: (_I, (None, form.atoms)) for form in TERM_FORMS},
+    **{form.parameters: (_F, (None, form.columns)) for form in TERM_FORMS},
     "cmap_maps": (_F, (None, None, None)),
     "exclusions": (_I, (None, 2)),
     "constraints": (_I, (None, 2)),
     "constraint_lengths": (_F, (None,)),
 }
 _LENNARD_JONES = "lennard-jones"
-_PARAMETERS_OF = {form[0]: form[2] for form in _FORMS} | {"constraints": "constraint_lengths"}
-_TUPLES = (*(form[0] for form in _FORMS), "exclusions", "constraints")
+_PARAMETERS_OF = {form.name: form.parameters for form in TERM_FORMS} | {
+    "constraints": "constraint_lengths"
+}
+_TUPLES = (*(form.name for form in TERM_FORMS), "exclusions", "constraints")
 
 
 @dataclass(frozen=True, eq=False, repr=False)

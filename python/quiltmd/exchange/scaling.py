@@ -19,14 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..description.system import System
+from ..description.term_forms import TERM_FORMS
 from ..errors import QuiltError
-
-# Terms of dihedral angles: the atoms, and the columns of their parameters that are energies.
-_DIHEDRALS = {
-    "torsions": ("torsion_parameters", (2,)),
-    "impropers": ("improper_parameters", (1,)),
-    "ryckaert_bellemans": ("ryckaert_bellemans_parameters", (0, 1, 2, 3, 4, 5)),
-}
 
 
 def scale_solute(system: System, solute: NDArray[np.integer[Any]], scale: float) -> System:
@@ -91,13 +85,13 @@ def _scaled_lennard_jones(
 
 def _scaled_dihedrals(system: System, inside: NDArray[np.bool_], scale: float) -> dict[str, Any]:
     changed = {}
-    for name, (parameters, columns) in _DIHEDRALS.items():
-        atoms = getattr(system, name)
-        if len(atoms) == 0:
+    for form in TERM_FORMS:
+        atoms = getattr(system, form.name)
+        if len(atoms) == 0 or not form.dihedral_energies:
             continue
-        values = np.array(getattr(system, parameters))
-        values[:, columns] *= _factors(inside[atoms], scale)[:, None]
-        changed[parameters] = values
+        values = np.array(getattr(system, form.parameters))
+        values[:, form.dihedral_energies] *= _factors(inside[atoms], scale)[:, None]
+        changed[form.parameters] = values
     return changed
 
 

@@ -18,10 +18,18 @@ from ..description.nonbonded import Nonbonded
 from ..description.restraints import NEVER_LINEAR
 from ..description.state import State
 from ..description.system import System
+from ..description.term_forms import TERM_FORMS
 from ..errors import QuiltError
 from .files import replace_file, writing
 
 F64 = npt.NDArray[np.float64]
+
+_WRITTEN = frozenset(
+    (
+        *("bonds", "angles", "urey_bradleys", "torsions", "ryckaert_bellemans", "impropers"),
+        *("cmaps", "pairs14", "position_restraints", "distance_restraints"),
+    )
+)
 
 # As OpenMM's own readers of CHARMM's files write them.
 IMPROPER = "k*min(dtheta, 2*pi-dtheta)^2; dtheta = abs(theta-theta0); pi = 3.141592653589793"
@@ -90,6 +98,11 @@ def to_openmm(
             "switching functions of CHARMM and shifted potentials cannot be written for OpenMM: "
             "choose --switching potential or none"
         )
+    for form in TERM_FORMS:
+        if form.name not in _WRITTEN and len(getattr(system, form.name)):
+            raise QuiltError(
+                f"{form.name.replace('_', ' ')} of the system cannot be written for OpenMM"
+            )
     made = openmm.System()
     for mass in system.masses:
         made.addParticle(float(mass))
@@ -174,8 +187,6 @@ def _restraints(openmm: Any, system: System, box: npt.ArrayLike | None) -> list[
                 )
             force.addBond(*atoms, [k / 2, lower, upper])
         forces.append(force)
-    if len(system.angle_restraints) or len(system.torsion_restraints):
-        raise QuiltError("restraints of angles and torsions cannot be written for OpenMM")
     return forces
 
 

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from ...description.restraints import Held
 from ...description.system import System
+from ...description.term_forms import TERM_FORMS
 from ...description.topology import Topology, elements_from_masses
 from ...errors import InputError, QuiltWarning
 from ..formats import Described, Sources, TopologyFormat
@@ -26,20 +27,11 @@ from .sections import TopologyFile
 I32 = npt.NDArray[np.int32]
 _Fields = dict[str, Any]
 
+_POSITIONS = "position_restraints"  # of which files have but a part
 # Field -> atoms of a term, field of its parameters, how many there are.
-_TERMS = {
-    "bonds": (2, "bond_parameters", 2),
-    "angles": (3, "angle_parameters", 2),
-    "urey_bradleys": (2, "urey_bradley_parameters", 2),
-    "torsions": (4, "torsion_parameters", 3),
-    "impropers": (4, "improper_parameters", 2),
-    "ryckaert_bellemans": (4, "ryckaert_bellemans_parameters", 6),
-    "pairs14": (2, "pair14_parameters", 3),
-    "cmaps": (5, "cmap_parameters", 1),
-    "constraints": (2, "constraint_lengths", 1),
-    "distance_restraints": (2, "distance_restraint_parameters", 4),
-    "torsion_restraints": (4, "torsion_restraint_parameters", 3),
-}
+_TERMS = {form.name: (form.atoms, form.parameters, form.columns) for form in TERM_FORMS}
+_TERMS["constraints"] = (2, "constraint_lengths", 1)
+del _TERMS[_POSITIONS]
 _START = re.compile(
     rb"(\s|;[^\n]*\n|\*[^\n]*\n)*(#\s*(include|define|ifdef|ifndef)\b|\[\s*\w+\s*\])"
 )
@@ -73,7 +65,7 @@ def _read(sources: Sources) -> Described:
         exclusions=_exclusions(parts),
         topology=_topology(topology, parts, masses, names, fields),
     )
-    atoms, values = _repeated(parts, "position_restraints", 1, 5)
+    atoms, values = _repeated(parts, _POSITIONS, 1, 5)
     held = Held(atoms[:, 0], values[:, 0], values[:, 1], values[:, 2:])
     return Described(system, held=held if len(atoms) else None)
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...description.restraints import Held
+from ...description.term_forms import TERM_FORMS
 from .preprocess import Line
 from .sections import MoleculeType, TopologyFile, reals
 
@@ -57,12 +58,7 @@ class Molecule:
         for line in kind.atoms:
             self._atom(line)
         self.terms: dict[str, list[tuple[tuple[int, ...], tuple[float, ...]]]] = {
-            name: []
-            for name in (
-                *("bonds", "angles", "urey_bradleys", "torsions", "impropers"),
-                *("ryckaert_bellemans", "pairs14", "cmaps", "constraints"),
-                *("position_restraints", "distance_restraints", "torsion_restraints"),
-            )
+            name: [] for name in (*(form.name for form in TERM_FORMS), "constraints")
         }
         self._linked: set[tuple[int, int]] = set()
         for section, take in (
