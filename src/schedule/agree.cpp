@@ -14,26 +14,15 @@ Schedule agree_schedule(RankMemory& m, const RankView& view, const uint32_t* ove
                                              kTermForms, overdue, m.agreement.data()});
              }})};
   for (const int peer : view.peers())
-    last = {s.add({"agree.send",
-                   Priority::kHalo,
-                   Stream::kMain,
-                   last,
-                   [&m, peer](Post& post) {
-                     m.device.launch(
-                         SendAgreement{m.agreement.data(), post.outlet(Edge::kAgree, peer)});
-                   },
-                   {},
-                   {{Edge::kAgree, peer, kAgreementWords}}})};
+    last = {s.add_send(
+        {"agree.send", Priority::kHalo, Stream::kMain}, last, {Edge::kAgree, peer, kAgreementWords},
+        [&m](const Outlet& out) { m.device.launch(SendAgreement{m.agreement.data(), out}); })};
   for (const int peer : view.peers())
-    last = {s.add({"agree.merge",
-                   Priority::kHalo,
-                   Stream::kMain,
-                   last,
-                   [&m, peer](Post& post) {
-                     m.device.launch(MergeAgreement{m.agreement.data(), m.slots.faults.data(),
-                                                    post.inlet(Edge::kAgree, peer)});
-                   },
-                   {{Edge::kAgree, peer, kAgreementWords}}})};
+    last = {s.add_receive({"agree.merge", Priority::kHalo, Stream::kMain}, last,
+                          {Edge::kAgree, peer, kAgreementWords}, [&m](const Inlet& in) {
+                            m.device.launch(
+                                MergeAgreement{m.agreement.data(), m.slots.faults.data(), in});
+                          })};
   return s;
 }
 
@@ -43,24 +32,13 @@ TaskId add_reduction(Schedule& s, TaskId after, int reduction, int count, Device
   const auto words = static_cast<size_t>(count);
   TaskId last = after;
   for (const int peer : view.peers())
-    last = s.add({"sums.send",
-                  Priority::kHalo,
-                  Stream::kMain,
-                  {last},
-                  [=, &device](Post& post) {
-                    device.launch(SendSums{sums(), count, post.outlet(edge, peer)});
-                  },
-                  {},
-                  {{edge, peer, words}}});
+    last = s.add_send(
+        {"sums.send", Priority::kHalo, Stream::kMain}, {last}, {edge, peer, words},
+        [=, &device](const Outlet& out) { device.launch(SendSums{sums(), count, out}); });
   for (const int peer : view.peers())
-    last = s.add({"sums.receive",
-                  Priority::kHalo,
-                  Stream::kMain,
-                  {last},
-                  [=, &device](Post& post) {
-                    device.launch(ReceiveSums{sums(), count, post.inlet(edge, peer)});
-                  },
-                  {{edge, peer, words}}});
+    last = s.add_receive(
+        {"sums.receive", Priority::kHalo, Stream::kMain}, {last}, {edge, peer, words},
+        [=, &device](const Inlet& in) { device.launch(ReceiveSums{sums(), count, in}); });
   return last;
 }
 

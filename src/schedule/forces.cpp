@@ -48,16 +48,11 @@ Schedule force_schedule(RankMemory& memory, const RankView& view, Clear clear_fi
   const RankPlan& plan = view.plan();
 
   for (size_t e = 0; e < plan.sends.size(); ++e)
-    s.add({"positions.send",
-           Priority::kHalo,
-           Stream::kHalo,
-           {},
-           [&m = memory, e, peer = plan.sends[e].rank](Post& post) {
-             m.device.launch(m.exchange.send_positions(e, post.outlet(Edge::kPositions, peer)),
-                             Stream::kHalo);
-           },
-           {},
-           {step_message(memory, Edge::kPositions, plan.sends[e])}});
+    s.add_send({"positions.send", Priority::kHalo, Stream::kHalo}, {},
+               step_message(memory, Edge::kPositions, plan.sends[e]),
+               [&m = memory, e](const Outlet& out) {
+                 m.device.launch(m.exchange.send_positions(e, out), Stream::kHalo);
+               });
 
   std::vector<TaskId> clear;
   if (clear_first == Clear::kYes)
@@ -67,16 +62,12 @@ Schedule force_schedule(RankMemory& memory, const RankView& view, Clear clear_fi
 
   std::vector<TaskId> proxies = clear;
   for (size_t e = 0; e < plan.receives.size(); ++e)
-    proxies.push_back(s.add({"positions.receive",
-                             Priority::kHalo,
-                             Stream::kHalo,
-                             {},
-                             [&m = memory, e, peer = plan.receives[e].rank](Post& post) {
-                               m.device.launch(m.exchange.receive_positions(
-                                                   e, post.inlet(Edge::kPositions, peer)),
-                                               Stream::kHalo);
-                             },
-                             {step_message(memory, Edge::kPositions, plan.receives[e])}}));
+    proxies.push_back(s.add_receive({"positions.receive", Priority::kHalo, Stream::kHalo}, {},
+                                    step_message(memory, Edge::kPositions, plan.receives[e]),
+                                    [&m = memory, e](const Inlet& in) {
+                                      m.device.launch(m.exchange.receive_positions(e, in),
+                                                      Stream::kHalo);
+                                    }));
 
   // The chain of the long-range sum leads on the main stream, all else goes beside it; work that no
   // other rank awaits starts when charges are on the grid and the kernels behind that have found room.
@@ -108,29 +99,20 @@ Schedule force_schedule(RankMemory& memory, const RankView& view, Clear clear_fi
   for (const Work& work : with_proxies)
     proxies_used.push_back(add(work, Priority::kAwaited, proxies));
   for (size_t e = 0; e < plan.receives.size(); ++e)
-    s.add({"forces.send",
-           Priority::kHalo,
-           Stream::kHalo,
-           proxies_used,
-           [&m = memory, e, peer = plan.receives[e].rank](Post& post) {
-             m.device.launch(m.exchange.send_forces(e, post.outlet(Edge::kForces, peer)),
-                             Stream::kHalo);
-           },
-           {},
-           {step_message(memory, Edge::kForces, plan.receives[e])}});
+    s.add_send({"forces.send", Priority::kHalo, Stream::kHalo}, proxies_used,
+               step_message(memory, Edge::kForces, plan.receives[e]),
+               [&m = memory, e](const Outlet& out) {
+                 m.device.launch(m.exchange.send_forces(e, out), Stream::kHalo);
+               });
   for (const Work& work : step_work(memory, energies, Positions::kOwned))
     add(work, Priority::kLocal, clear);
 
   for (size_t e = 0; e < plan.sends.size(); ++e)
-    s.add({"forces.receive",
-           Priority::kLocal,
-           Stream::kHalo,
-           clear,
-           [&m = memory, e, peer = plan.sends[e].rank](Post& post) {
-             m.device.launch(m.exchange.receive_forces(e, post.inlet(Edge::kForces, peer)),
-                             Stream::kHalo);
-           },
-           {step_message(memory, Edge::kForces, plan.sends[e])}});
+    s.add_receive({"forces.receive", Priority::kLocal, Stream::kHalo}, clear,
+                  step_message(memory, Edge::kForces, plan.sends[e]),
+                  [&m = memory, e](const Inlet& in) {
+                    m.device.launch(m.exchange.receive_forces(e, in), Stream::kHalo);
+                  });
   if (!view.host_carries) s.send_before_waiting();
   return s;
 }

@@ -43,10 +43,9 @@ class LongRange {
     if (words == 0) return;
     const GridPart part = runs.part(m_.mesh->number_list(runs.planes).data());
     const TaskId id =
-        task(name, {after},
-             [&device = m_.device, part, from = static_cast<const uint32_t*>(grid), edge,
-              peer](Post& post) { device.launch(SendGrid{part, from, post.outlet(edge, peer)}); },
-             {}, {{edge, peer, words}});
+        s_.add_send({name, Priority::kLongRange, Stream::kMain}, {after}, {edge, peer, words},
+                    [&device = m_.device, part, from = static_cast<const uint32_t*>(grid)](
+                        const Outlet& out) { device.launch(SendGrid{part, from, out}); });
     if (sent) sent->push_back(id);
   }
   template <class Op>
@@ -55,10 +54,11 @@ class LongRange {
     const auto words = static_cast<size_t>(runs.words());
     if (words == 0) return;
     const GridPart part = runs.part(m_.mesh->number_list(runs.planes).data());
-    ready.push_back(task(name, std::move(after),
-                         [&device = m_.device, part, to = static_cast<uint32_t*>(grid), edge, peer](
-                             Post& post) { device.launch(Op{part, to, post.inlet(edge, peer)}); },
-                         {{edge, peer, words}}));
+    ready.push_back(s_.add_receive(
+        {name, Priority::kLongRange, Stream::kMain}, std::move(after), {edge, peer, words},
+        [&device = m_.device, part, to = static_cast<uint32_t*>(grid)](const Inlet& in) {
+          device.launch(Op{part, to, in});
+        }));
   }
 
   // The charges of all ranks on the planes of this one.

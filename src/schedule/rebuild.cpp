@@ -11,10 +11,18 @@ namespace {
 class Chain {
  public:
   explicit Chain(Schedule& schedule) : schedule_(schedule) {}
-  void add(const char* name, std::function<void(Post&)> run, std::vector<MessageEnd> awaits = {},
-           std::vector<MessageEnd> sends = {}) {
-    last_ = {schedule_.add({name, Priority::kHalo, Stream::kMain, last_, std::move(run),
-                            std::move(awaits), std::move(sends)})};
+  void add(const char* name, std::function<void(Post&)> run, std::vector<MessageEnd> awaits = {}) {
+    last_ = {schedule_.add(
+        {name, Priority::kHalo, Stream::kMain, last_, std::move(run), std::move(awaits)})};
+  }
+  void add_send(const char* name, const MessageEnd& to, std::function<void(const Outlet&)> write) {
+    last_ = {
+        schedule_.add_send({name, Priority::kHalo, Stream::kMain}, last_, to, std::move(write))};
+  }
+  void add_receive(const char* name, const MessageEnd& from,
+                   std::function<void(const Inlet&)> read) {
+    last_ = {schedule_.add_receive({name, Priority::kHalo, Stream::kMain}, last_, from,
+                                   std::move(read))};
   }
   const std::vector<TaskId>& last() const { return last_; }
 
@@ -26,30 +34,24 @@ class Chain {
 void add_migration(Chain& chain, RankMemory& m, const RankView& view) {
   const size_t words = m.exchange.migrant_words();
   for (const int peer : view.peers())
-    chain.add("migrants.send",
-              [&m, peer](Post& post) {
-                m.device.launch(m.exchange.send_migrants(peer, post.outlet(Edge::kMigrants, peer)));
-              },
-              {}, {{Edge::kMigrants, peer, words}});
+    chain.add_send("migrants.send", {Edge::kMigrants, peer, words}, [&m, peer](const Outlet& out) {
+      m.device.launch(m.exchange.send_migrants(peer, out));
+    });
   int index = 0;
   for (const int peer : view.peers())
-    chain.add(
-        "migrants.receive",
-        [&m, peer, index = index++](Post& post) {
-          m.device.launch(m.exchange.receive_migrants(index, post.inlet(Edge::kMigrants, peer)));
-        },
-        {{Edge::kMigrants, peer, words}});
+    chain.add_receive("migrants.receive", {Edge::kMigrants, peer, words},
+                      [&m, index = index++](const Inlet& in) {
+                        m.device.launch(m.exchange.receive_migrants(index, in));
+                      });
   chain.add("layout.forget", [&m](Post&) { m.device.launch(m.exchange.forget_slots()); });
 }
 
 void add_proxies(Chain& chain, RankMemory& m, const RankPlan& plan) {
   for (size_t e = 0; e < plan.sends.size(); ++e) {
     const Exchange& to = plan.sends[e];
-    chain.add("proxies.send",
-              [&m, e, peer = to.rank](Post& post) {
-                m.device.launch(m.exchange.send_proxies(e, post.outlet(Edge::kProxies, peer)));
-              },
-              {}, {{Edge::kProxies, to.rank, m.exchange.proxy_words(to)}});
+    chain.add_send(
+        "proxies.send", {Edge::kProxies, to.rank, m.exchange.proxy_words(to)},
+        [&m, e](const Outlet& out) { m.device.launch(m.exchange.send_proxies(e, out)); });
   }
   if (plan.receives.empty()) return;
   std::vector<MessageEnd> awaits;

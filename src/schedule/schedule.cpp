@@ -26,6 +26,31 @@ Edge last_edge(const std::vector<MessageEnd>& ends) {
 
 }  // namespace
 
+TaskId Schedule::add_send(const TaskPlace& place, std::vector<TaskId> after, const MessageEnd& to,
+                          std::function<void(const Outlet&)> write) {
+  return add({place.name,
+              place.priority,
+              place.stream,
+              std::move(after),
+              [write = std::move(write), edge = to.edge, peer = to.peer](Post& post) {
+                write(post.outlet(edge, peer));
+              },
+              {},
+              {to}});
+}
+
+TaskId Schedule::add_receive(const TaskPlace& place, std::vector<TaskId> after,
+                             const MessageEnd& from, std::function<void(const Inlet&)> read) {
+  return add({place.name,
+              place.priority,
+              place.stream,
+              std::move(after),
+              [read = std::move(read), edge = from.edge, peer = from.peer](Post& post) {
+                read(post.inlet(edge, peer));
+              },
+              {from}});
+}
+
 void Schedule::send_before_waiting() {
   const size_t n = tasks_.size();
   // follows[a][b]: task a comes after task b

@@ -64,6 +64,13 @@ struct Task {
   std::vector<MessageEnd> sends = {};
 };
 
+// Where a task runs, and how urgently.
+struct TaskPlace {
+  const char* name;
+  Priority priority;
+  Stream stream;
+};
+
 class Schedule {
  public:
   // Whether streams meet again at the end, or each goes on by itself to what the next schedule has for
@@ -74,6 +81,11 @@ class Schedule {
   explicit Schedule(std::vector<Edge> edges = {}, End end = End::kJoined)
       : edges_(std::move(edges)), end_(end) {}
   TaskId add(Task task);
+  // A task that sends one message, and one that awaits one.
+  TaskId add_send(const TaskPlace& place, std::vector<TaskId> after, const MessageEnd& to,
+                  std::function<void(const Outlet&)> write);
+  TaskId add_receive(const TaskPlace& place, std::vector<TaskId> after, const MessageEnd& from,
+                     std::function<void(const Inlet&)> read);
   // Have each task that awaits messages come after all tasks that send messages of its stage or an
   // earlier one, but for those that themselves come after it. Where waiting is a kernel's work, no rank
   // then waits before it has sent all that others may need to go on.
