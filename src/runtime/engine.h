@@ -71,10 +71,11 @@ class Engine {
   };
   struct RankSpan {
     int rank;
-    Span span;  // times in seconds since start_profile()
+    Span span;  // times in seconds since start_profile() of rank 0
   };
   std::vector<TaskProfile> profile();  // tasks so far; while launches are timed, those since last
-  // Every task or launch from the last start to the stop. A new state ends it.
+  // Every task or launch of the ranks here from the last start to the stop, and the messages of all
+  // ranks, in the time of rank 0's start. A new state ends it.
   void start_profile();
   std::vector<RankSpan> stop_profile();
   // Messages of the last profile that the host carried; times as of its spans.

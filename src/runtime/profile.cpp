@@ -29,18 +29,18 @@ void Engine::start_profile() {
 
 std::vector<Engine::RankSpan> Engine::stop_profile() {
   std::vector<RankSpan> spans;
-  std::vector<std::vector<MessageEvent>> events(static_cast<size_t>(run_.ranks));
-  for (const auto& rank : ranks_) {
-    for (Span& span : rank->stop_profile()) {
-      span.begin -= profile_begin_;
-      span.end -= profile_begin_;
-      spans.push_back({rank->index(), std::move(span)});
-    }
-    events[static_cast<size_t>(rank->index())] = rank->take_message_events();
-  }
+  if (ranks_.empty() || failed_) return spans;
+  for (const auto& rank : ranks_)
+    for (Span& span : rank->stop_profile()) spans.push_back({rank->index(), std::move(span)});
+  auto events = gather<MessageEvent>([](Rank& rank) { return rank.take_message_events(); });
+  const double begin =
+      gather<double>([this](Rank&) { return std::vector{profile_begin_}; }).front().front();
+  const std::vector<double> leads = clock_leads(events);
+  for (size_t r = 0; r < events.size(); ++r)
+    for (MessageEvent& event : events[r]) event.time -= leads[r] + begin;
+  for (auto& [rank, span] : spans)
+    for (double* time : {&span.begin, &span.end}) *time -= leads[static_cast<size_t>(rank)] + begin;
   profiled_messages_ = join_events(events);
-  for (MessageTimes& message : profiled_messages_)
-    for (double* time : {&message.sent, &message.arrived, &message.used}) *time -= profile_begin_;
   return spans;
 }
 

@@ -2,6 +2,7 @@
 #include "schedule/message_events.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <tuple>
@@ -33,6 +34,26 @@ std::string edge_name(int edge) {
     default:
       return "sums";
   }
+}
+
+std::vector<double> clock_leads(const std::vector<std::vector<MessageEvent>>& events) {
+  constexpr double kNever = std::numeric_limits<double>::infinity(), kOneMachine = 1;
+  std::vector<double> there(events.size(), kNever), back(events.size(), kNever);
+  for (const MessageTimes& m : join_events(events)) {
+    if (m.from == 0)
+      there[static_cast<size_t>(m.to)] =
+          std::min(there[static_cast<size_t>(m.to)], m.arrived - m.sent);
+    if (m.to == 0)
+      back[static_cast<size_t>(m.from)] =
+          std::min(back[static_cast<size_t>(m.from)], m.arrived - m.sent);
+  }
+  std::vector<double> leads(events.size(), 0.0);
+  for (size_t r = 0; r < events.size(); ++r) {
+    if (std::max(there[r], back[r]) == kNever) continue;
+    const double lead = (there[r] - back[r]) / 2;
+    if (std::abs(lead) > kOneMachine) leads[r] = lead;
+  }
+  return leads;
 }
 
 std::vector<MessageTimes> join_events(const std::vector<std::vector<MessageEvent>>& events) {

@@ -34,6 +34,11 @@ struct MessageTimes {
 
 std::string edge_name(int edge);
 
+// How far the clock of each rank is ahead of rank 0's, s, from the messages between the two: the fastest
+// each way take equally long. 0 where that is less than a second, as clocks of one machine are the same
+// and those of two count from when each was started; and where nothing is known.
+std::vector<double> clock_leads(const std::vector<std::vector<MessageEvent>>& events);
+
 // Messages of which all three events are known, in the order of their sending. `events`: by rank.
 std::vector<MessageTimes> join_events(const std::vector<std::vector<MessageEvent>>& events);
 

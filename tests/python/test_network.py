@@ -31,19 +31,21 @@ def proxies(monkeypatch: pytest.MonkeyPatch) -> list[Proxy]:
     """Of a network in which each rank waits behind one, each with another delay."""
     made: list[Proxy] = []
 
-    def addresses(hosts: list[str], ports: list[int]) -> list[list[Any]]:
+    def reached(addresses: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        ports = [address["port"] for address in addresses]
         made[:] = [Proxy(port, 0.0005 * (1 + rank)) for rank, port in enumerate(ports)]
-        return [["127.0.0.1", proxy.port] for proxy in made]
+        pairs = zip(addresses, made, strict=True)
+        return [{**address, "port": proxy.port} for address, proxy in pairs]
 
-    monkeypatch.setattr(team, "_addresses", addresses)
+    monkeypatch.setattr(team, "_reached", reached)
     return made
 
 
 def test_a_slow_network_changes_nothing(proxies: list[Proxy]) -> None:
-    alone, spread = water("cpu"), water(THREE)
+    alone, spread = water("cpu"), water(THREE, transport="tcp")
     for simulation in (alone, spread):
         simulation.draw_velocities(300, seed=2)
-        simulation.run(25)
+        simulation.run(12)
     assert quiltmd.digest(alone.state()) == quiltmd.digest(spread.state())
     assert alone.energies() == spread.energies()
     assert alone.forces().tobytes() == spread.forces().tobytes()
@@ -56,7 +58,7 @@ def test_a_slow_network_changes_nothing(proxies: list[Proxy]) -> None:
     [("cut", "rank [01] has (ended|failed)"), ("silence", "rank [01] has not been heard of for 6")],
 )
 def test_a_broken_network_ends_the_run(proxies: list[Proxy], fault: str, said: str) -> None:
-    spread = water(TWO, workers=IMPATIENT)
+    spread = water(TWO, workers=IMPATIENT, transport="tcp")
     spread.draw_velocities(300, seed=2)
     spread.run(2)
     processes = processes_of(spread)
@@ -138,7 +140,7 @@ def test_two_hosts(hosts: Hosts) -> None:
     assert spread.device == "ranks:" + ",".join(f"ssh:{one}/cpu" for one in hosts.addresses)
     for simulation in (alone, spread):
         simulation.draw_velocities(300, seed=2)
-        simulation.run(25)
+        simulation.run(12)
     assert quiltmd.digest(alone.state()) == quiltmd.digest(spread.state())
     hosts.cut()
     with pytest.raises(QuiltError, match=r"rank [01] has not been heard of for 6"):

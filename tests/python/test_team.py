@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import threading
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,21 @@ def test_files_are_those_of_one_process(alanine: tuple[Path, Path], tmp_path: Pa
     same_results(tmp_path / "alone", tmp_path / "team")
 
 
+def test_messages_between_processes_are_profiled() -> None:
+    found = []
+    for simulation in (water("cpu", ranks=2), water(TWO)):
+        simulation.draw_velocities(300, seed=2)
+        simulation.start_profile()
+        simulation.run(8)
+        spans, messages = simulation.stop_profile(), simulation.profiled_messages()
+        assert {span["rank"] for span in spans} == {0, 1}
+        end = max(span["end"] for span in spans)
+        assert all(0 <= m["sent"] <= m["arrived"] <= m["used"] <= end for m in messages)
+        found.append(Counter((m["name"], m["from"], m["to"], m["bytes"]) for m in messages))
+    assert found[0] == found[1]
+    assert found[0].total() > 8 * 5
+
+
 def test_a_minimisation_can_be_watched_and_stopped() -> None:
     team = water(TWO)
     seen: list[int] = []
@@ -78,20 +94,25 @@ def test_a_worker_that_is_killed_is_named() -> None:
     assert comes_true(lambda: not is_alive(other))
 
 
-def test_only_who_knows_the_secret_gets_in() -> None:
+@pytest.mark.parametrize(
+    ("transport", "family"),
+    [("tcp", socket.AF_INET), ("unix", socket.AF_UNIX), ("auto", socket.AF_UNIX)],
+)
+def test_only_who_knows_the_secret_gets_in(transport: str, family: int) -> None:
     secret = b"s" * 32
     meetings = [Meeting(everywhere=False) for _ in range(2)]
-    addresses = [("127.0.0.1", meeting.port) for meeting in meetings]
+    addresses = [meeting.address for meeting in meetings]
+    door = ("127.0.0.1", addresses[0].port)
     found: dict[int, list[int]] = {}
 
     def meet(rank: int) -> None:
-        found[rank] = meetings[rank].meet(rank, addresses, secret)
+        found[rank] = meetings[rank].meet(rank, addresses, secret, transport)
 
     first = threading.Thread(target=meet, args=(0,))
     first.start()
-    silent = [socket.create_connection(addresses[0]) for _ in range(20)]
+    silent = [socket.create_connection(door) for _ in range(20)]
     for stranger in (b"t" * 32, None):
-        with socket.create_connection(addresses[0]) as connection:
+        with socket.create_connection(door) as connection:
             if stranger is None:
                 connection.sendall(b"GET / HTTP/1.0\r\n\r\n" + bytes(100))
             else:
@@ -101,6 +122,7 @@ def test_only_who_knows_the_secret_gets_in() -> None:
     first.join(30)
     assert found[0][0] == found[1][1] == -1
     with socket.socket(fileno=found[0][1]) as a, socket.socket(fileno=found[1][0]) as b:
+        assert a.family == b.family == family
         a.sendall(b"hello")
         assert b.recv(5) == b"hello"
     for connection in silent:
@@ -135,6 +157,8 @@ def test_devices_are_of_one_architecture() -> None:
     [
         ("ranks:cuda:0,1", {}, "one device for each rank"),
         (TWO, {"ranks": 3}, "lists 2 device"),
+        (TWO, {"transport": "peer"}, "does not join ranks in processes .* choose unix or tcp"),
+        ("cpu", {"ranks": 2, "transport": "tcp"}, "does not join ranks of one .* peer or staged"),
         ("ranks:", {}, "no such device"),
     ],
 )

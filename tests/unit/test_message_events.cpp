@@ -117,6 +117,19 @@ void halves_of_messages_are_left_out() {
   CHECK(joined[0].sent == 1 && joined[0].arrived == 3 && joined[0].used == 4);
 }
 
+// On a machine of its own rank 1 is 5 s ahead and rank 2 is behind.
+void clocks_of_machines_are_compared(const std::vector<Profile>& profiles) {
+  std::vector<std::vector<MessageEvent>> events;
+  for (const Profile& profile : profiles) events.push_back(profile.events);
+  for (const double lead : clock_leads(events)) CHECK(lead == 0);
+  const double ahead[] = {0, 5, -70};
+  for (size_t r = 0; r < events.size(); ++r)
+    for (MessageEvent& event : events[r]) event.time += ahead[r];
+  const auto leads = clock_leads(events);
+  for (size_t r = 0; r < leads.size(); ++r) CHECK_NEAR(leads[r], ahead[r], kSlowness * 0.1);
+  CHECK(clock_leads({{}, {}, {}}) == std::vector<double>(3, 0.0));
+}
+
 void print(const std::vector<Profile>& profiles) {
   const char* comma = "";
   std::printf("{\"steps\": %d, \"spans\": [", kSteps);
@@ -148,7 +161,9 @@ int main(int arguments, char**) {
     print(profiles);
     return 0;
   }
-  return test::run_all({{"messages are sent, arrive, and are used",
-                         [&] { messages_are_sent_then_arrive_then_are_used(profiles); }},
-                        {"halves of messages are left out", halves_of_messages_are_left_out}});
+  return test::run_all(
+      {{"messages are sent, arrive, and are used",
+        [&] { messages_are_sent_then_arrive_then_are_used(profiles); }},
+       {"clocks of machines are compared", [&] { clocks_of_machines_are_compared(profiles); }},
+       {"halves of messages are left out", halves_of_messages_are_left_out}});
 }

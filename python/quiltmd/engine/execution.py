@@ -24,7 +24,9 @@ def _check_name(name: str) -> str:
     return name
 
 
-Transport = Literal["auto", "peer", "staged"]
+Transport = Literal["auto", "peer", "staged", "unix", "tcp"]
+_IN_ONE_PROCESS: tuple[Transport, ...] = ("auto", "peer", "staged")
+_BETWEEN_PROCESSES: tuple[Transport, ...] = ("auto", "unix", "tcp")
 MeshSharing = Literal["auto", "distributed", "pencils", "replicated"]
 DeviceName = Annotated[str, AfterValidator(_check_name)]
 
@@ -53,9 +55,10 @@ class Execution:
     balance:
         Move computes from the busiest rank to the least busy one.
     transport:
-        How messages travel between ranks on GPUs: "peer", written by kernels into the memory of the
-        other GPU; "staged", carried by the host, which is much slower; "auto", the fastest that the
-        GPUs of each pair of ranks allow ("staged" between two ranks on one GPU).
+        How messages travel.  Between ranks of one process: "peer", written by kernels into the
+        memory of the other GPU, or "staged", carried by the host, as always on CPUs.  Between
+        processes: "unix", by Unix sockets on one machine, or "tcp".  "auto": the fastest that each
+        pair of ranks allows ("staged" between two ranks on one GPU).
     mesh:
         How ranks share the transforms of PME: "distributed", a slab of planes each; "pencils",
         for more ranks on the CPU than there are planes; "replicated", all of them on every rank,
@@ -101,6 +104,7 @@ class Execution:
         Of a worker only the ranks are known here; the worker itself resolves `execution`.
         """
         ranks = self._rank_count()
+        self._check_transport()
         if self._is_in_workers():
             own = self.settings()
             workers, _ = own.pop("workers"), own.pop("hosts")
@@ -121,6 +125,17 @@ class Execution:
             "transport": self.transport,
             "mesh": self.mesh,
         }
+
+    def _check_transport(self) -> None:
+        """QuiltError where the transport that was asked for does not join these ranks."""
+        between = has_rank_on_each(self._device_of_ranks())
+        those = _BETWEEN_PROCESSES if between else _IN_ONE_PROCESS
+        if self.transport not in those:
+            where = "in processes of their own" if between else "of one process"
+            raise QuiltError(
+                f"transport '{self.transport}' does not join ranks {where}: leave it out, or "
+                f"choose {' or '.join(those[1:])}"
+            )
 
     def _device_of_ranks(self) -> str:
         return device_of_ranks(self.device, self.hosts)

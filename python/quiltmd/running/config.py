@@ -308,8 +308,9 @@ class RunSection(Section):
     )
     transport: Transport = Field(
         default=Execution.transport,
-        description="How messages travel between GPUs: peer (kernels write to the other's memory), "
-        "staged (the host carries them) or auto (the fastest that they allow).",
+        description="How messages travel between ranks: peer (kernels write to the other GPU's "
+        "memory), staged (the host carries them), between processes unix (on one machine) or tcp; "
+        "auto (the fastest that each pair allows).",
     )
     mesh: MeshSharing = Field(
         default=Execution.mesh,

@@ -40,7 +40,7 @@ def make_engine(
         return start_on(connect(place, settings), place)
 
     if is_team:
-        return _team(places, settings, start_on)
+        return _team(places, settings, start_on, run["execution"]["transport"])
     if is_supervised:
         spares = [parse_place(name).in_worker() for name in settings.spares]
         return Supervisor(places, spares, start, settings)
@@ -54,14 +54,15 @@ def _team(
     places: list[Place],
     settings: Workers,
     start_on: Callable[..., WorkerEngine],
+    transport: str,
 ) -> Team:
     """A worker at each place, with a rank of one simulation."""
     sharing = sharing_cores(places)
     connections = [connect(place, settings) for place in places]
-    introduce(connections, places, settings.silence)
+    introduce(connections, places, settings.silence, transport)
 
     def make(connection: Connection, rank: int) -> WorkerEngine:
-        return start_on(connection, places[rank], sharing[rank], ranks=None)
+        return start_on(connection, places[rank], sharing[rank], ranks=None, transport="auto")
 
     return Team(connections, make)
 

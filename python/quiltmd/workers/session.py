@@ -15,6 +15,7 @@ import threading
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import asdict
 from queue import SimpleQueue
 from typing import Any
 
@@ -27,7 +28,7 @@ from ..version import package_version
 from .channel import Channel, LostError
 from .digest import digest
 from .injection import do
-from .peers import Meeting
+from .peers import Address, Meeting
 
 PROTOCOL = 1
 # Methods of an engine that are passed on as they are.
@@ -184,17 +185,19 @@ class Session:
         self._engine = self._factory(system, nonbonded, integrator, run)
         return {"device": run["device"], "architecture": architecture_of(run["device"])}
 
-    def _listen(self, everywhere: bool) -> int:
-        """Waits for other workers on the port that it gives."""
+    def _listen(self, everywhere: bool) -> Message:
+        """Waits for other workers, where it says."""
         self._meeting = Meeting(everywhere)
-        return self._meeting.port
+        return asdict(self._meeting.address)
 
-    def _meet(self, rank: int, addresses: list[list[Any]], secret: str, silence: float) -> None:
+    def _meet(
+        self, rank: int, addresses: list[Message], secret: str, silence: float, transport: str
+    ) -> None:
         """Connects to the workers that have the other ranks."""
         if self._meeting is None:
             raise QuiltError("a worker meets others only where it has listened")
-        known = [(str(host), int(port)) for host, port in addresses]
-        sockets = self._meeting.meet(rank, known, bytes.fromhex(secret))
+        known = [Address(**address) for address in addresses]
+        sockets = self._meeting.meet(rank, known, bytes.fromhex(secret), transport)
         self._peers = {
             "ranks": len(sockets),
             "rank": rank,

@@ -26,17 +26,21 @@ _SECRET = 32  # bytes
 _LOCAL = "127.0.0.1"
 
 
-def introduce(connections: list[Connection], places: list[Place], silence: float) -> None:
+def introduce(
+    connections: list[Connection], places: list[Place], silence: float, transport: str
+) -> None:
     """Has workers connect to each other, a rank for each in this order.
 
-    Who is not heard of for `silence` seconds will count as lost among them.
+    Who is not heard of for `silence` seconds will count as lost among them.  `transport` is that of
+    `Meeting.meet`.
     """
     hosts = _hosts(places)
     everywhere = set(hosts) != {_LOCAL}
-    ports = _all([c.begin("listen", everywhere) for c in connections])
-    addresses = _addresses(hosts, ports)
+    found = _all([c.begin("listen", everywhere) for c in connections])
+    addresses = [{**own, "host": host} for own, host in zip(found, hosts, strict=True)]
     secret = secrets.token_hex(_SECRET)
-    _all([c.begin("meet", r, addresses, secret, silence) for r, c in enumerate(connections)])
+    known = (_reached(addresses), secret, silence, transport)
+    _all([c.begin("meet", rank, *known) for rank, c in enumerate(connections)])
 
 
 def _hosts(places: list[Place]) -> list[str]:
@@ -51,9 +55,9 @@ def _hosts(places: list[Place]) -> list[str]:
     ]
 
 
-def _addresses(hosts: list[str], ports: list[int]) -> list[list[Any]]:
-    """Where each waits for the others, as they are told."""
-    return [list(address) for address in zip(hosts, ports, strict=True)]
+def _reached(addresses: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The same; tests put networks between."""
+    return addresses
 
 
 def _all(futures: list[Future[Any]]) -> list[Any]:
@@ -180,12 +184,13 @@ class Team:
         self._do("start_profile")
 
     def stop_profile(self) -> list[dict[str, Any]]:
-        """The calls since the last start, each in the time of its machine's start."""
+        """The calls since the last start, in the time of the first rank's."""
         return self._rows("stop_profile")
 
     def profiled_messages(self) -> list[dict[str, Any]]:
-        """Messages of the last profile, as far as both ends are in one worker: none."""
-        return self._rows("profiled_messages")
+        """Messages of the last profile, which each worker knows."""
+        messages: list[dict[str, Any]] = self._engines[0].profiled_messages()
+        return messages
 
     def loads(self) -> list[dict[str, Any]]:
         """What each rank holds."""
