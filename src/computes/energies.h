@@ -26,7 +26,7 @@ inline constexpr int kEnergyOf = kFirstEnergy[TermForms::index_of<Form>()];
 
 using EnergyValues = std::array<double, kEnergyKinds>;  // kJ/mol
 
-// What does not depend on positions (kJ/mol).
+// Energies that depend on the box alone, kJ/mol.
 struct ConstantEnergies {
   double ewald;       // self energy and neutralising background
   double dispersion;  // long-range dispersion correction

@@ -3,9 +3,9 @@
 // so recorded blocks of steps stay valid when it changes. Lambdas are further members, for the
 // operations that read them.
 //
-// It changes between epochs only, before the rebuild, at the host's word or by a barostat: the first
-// operation of a rebuild waits for what comes before it, so kernels after that may read the conditions
-// even before they wait for the kernel ahead of them.
+// Conditions change only between epochs, before the rebuild: by set_conditions() or by a barostat. The
+// first kernel of a rebuild is not started early, so later kernels may read the conditions before their
+// own wait_for_previous().
 #pragma once
 
 #include "math/box.h"

@@ -12,7 +12,7 @@
 
 namespace quiltmd {
 
-// How much more than expected messages have room for; grows where that was too little.
+// Multiplies the expected size of messages; doubled when a message overflowed.
 using MessageRoom = int;
 // Of a system of so many hydrogen groups and atoms, on so many ranks.
 MigrantRoom migrant_room(int64_t groups, int64_t atoms, int ranks, MessageRoom room);

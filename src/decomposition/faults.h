@@ -14,9 +14,8 @@ namespace quiltmd {
 // Messages whose size depends on where atoms are.
 enum MessageKind : int32_t { kProxyMessage = 1, kMigrantMessage = 2 };
 
-// What a barostat has made of the box: more or fewer patches are needed, or it has changed as far as it
-// may at once.
-enum BoxFault : int32_t { kOtherPatches = 1, kBoxRuns = 2 };
+// The box after a barostat's step needs another patch grid, or was scaled by the largest strain allowed.
+enum BoxFault : int32_t { kPatchGridChange = 1, kStrainLimit = 2 };
 
 // What a step found wrong; checked when a block of steps ends. All zero: all is well.
 struct Faults {

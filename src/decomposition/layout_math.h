@@ -113,9 +113,9 @@ QMD_HD void check_patches(const CheckPatches& op) {
   const double change[3] = {box.ax / op.before->ax, box.by / op.before->by, box.cz / op.before->cz};
   for (const double along : change)
     if (!(along < 1 + 0.99 * kLargestStrain && along > 1 - 0.99 * kLargestStrain))
-      op.faults->box |= kBoxRuns;
+      op.faults->box |= kStrainLimit;
   if (!op.rule.serves(box) || !same(op.rule.cells(box, op.cells), op.cells))
-    op.faults->box |= kOtherPatches;
+    op.faults->box |= kPatchGridChange;
 }
 
 }  // namespace quiltmd

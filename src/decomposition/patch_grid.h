@@ -35,7 +35,7 @@ struct PatchRule {
   }
 
  private:
-  // Cells along a dimension, `reaches` wide in units of the least width of a cell.
+  // Cells along a dimension whose width is `reaches` times the least width of a cell.
   QMD_HD static int cells_along(double reaches, int before) {
     constexpr double kSpare = 1.03;
     const int serve = static_cast<int>(reaches), most = serve > 1 ? serve : 1;
@@ -89,8 +89,8 @@ int patch_of(const PatchGrid& grid, Vec3d point);
 PatchGrid make_patch_grid(const Box& box, double cutoff, double reach, int away, double span = 0,
                           std::optional<Int3> cells = {});
 
-// Slots for so many atoms, wherever they are: whole clusters in every patch. Throws Error when there
-// are more than list entries can number.
+// Upper bound on the slots of so many atoms, however they are spread: every patch is padded to whole
+// clusters. Throws Error when list entries cannot number them.
 int64_t count_slots(int64_t atoms, int64_t patches);
 
 }  // namespace quiltmd

@@ -136,8 +136,8 @@ class Device {
   virtual void copy(void* to, const void* from, size_t bytes, Stream stream) = 0;
   virtual void fill(void* to, int byte, size_t bytes, Stream stream) = 0;
 
-  // Take pieces as the work so far on all streams leaves them, and return at once: what is launched
-  // next may overwrite them, and runs while they travel. Where memory is the host's, a plain copy.
+  // Copies these pieces to the host after all work launched so far, and returns at once: later launches
+  // may overwrite them. Where memory is the host's, a plain copy.
   virtual std::unique_ptr<Download> start_download(const std::vector<MemoryPiece>& pieces);
 
   // Ordering between streams: `signal` marks a point of a stream, `wait` holds a stream until it.

@@ -332,7 +332,7 @@ QMD_HD Outcome draw_velocities(const DrawVelocities& op, Group& g) {
   return {0, g.project(g.velocity, op.work.constraint_tolerance / kDrawTime)};
 }
 
-// Masses::kUnit: force becomes what of it the constraints leave.
+// Masses::kUnit: removes the force components along the constraints.
 template <class Group>
 QMD_HD Outcome project_force(double tolerance, Group& g) {
   g.make_shape();

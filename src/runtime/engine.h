@@ -95,7 +95,7 @@ class Engine {
   // With other patches where a barostat has made them necessary.
   void run_to(int64_t target);
   void create_ranks();
-  // Patches are shared out for atoms at these positions; where that is not as before, with a replan().
+  // Assigns patches to ranks by the atoms in them; with a replan() if the assignment changed.
   void assign(const std::vector<Vec3d>& positions);
   void replan();  // the present assignment takes effect at the next rebuild
   IntegratorSettings with_values(const std::map<std::string, double>& values) const;

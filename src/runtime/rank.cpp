@@ -111,9 +111,9 @@ void Rank::load(const HostState& state, Begin begin) {
 
 // ---- Steps ---------------------------------------------------------------------------------
 
-// Multiple time stepping by impulses: the long-range force acts at steps that are multiples of
-// `long_range_every`, so many times as strong. The number of the step alone decides, wherever runs
-// and epochs begin.
+// Impulse multiple time stepping (r-RESPA): the long-range force acts at steps that are multiples of
+// `long_range_every`, multiplied by it. Only the number of the step decides, so it does not matter
+// where runs and epochs begin.
 Reach Rank::reach(int64_t step) const {
   return step % plan_.long_range_every == 0 ? Reach::kAll : Reach::kShort;
 }

@@ -19,11 +19,10 @@ std::string describe_overdue(uint32_t name) {
          " did not come within 20 seconds: its device has failed, or works on something else";
 }
 
-std::string describe_box_that_runs(int64_t step) {
+std::string describe_strain_limit(int64_t step) {
   return "step " + std::to_string(step) +
-         ": the barostat would change the box by more than 2 % at once, so far is the pressure "
-         "from "
-         "its reference: equilibrate at constant volume first, or use a longer time constant";
+         ": the barostat would change the box by more than 2 % at once because the pressure is far "
+         "from its reference: equilibrate at constant volume first, or use a longer time constant";
 }
 
 }  // namespace
@@ -182,7 +181,7 @@ bool Rank::holds(int64_t end) const {
 // for these.
 void Rank::undo_epoch() {
   const Faults& f = agreed_.faults;
-  if (f.box & kBoxRuns) throw Error(describe_box_that_runs(state_.epoch().start));
+  if (f.box & kStrainLimit) throw Error(describe_strain_limit(state_.epoch().start));
   if (f.message_overflow & kMigrantMessage)
     throw Error(
         "more atoms moved from one rank to another at once than there was room for: the "

@@ -14,7 +14,7 @@ void Rank::draw_velocities(double temperature, uint64_t seed) {
   snapshot();
 }
 
-// The present epoch, if it had to be redone, would be so under these conditions: it ends.
+// Ends the epoch: if it had to be redone later, that would happen under the new conditions.
 void Rank::follow_conditions(Atoms atoms) {
   memory_.follow_conditions();
   if (atoms == Atoms::kMoveWithBox)

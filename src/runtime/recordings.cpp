@@ -20,7 +20,7 @@ void Recordings::run(const Block& block, const std::function<void()>& body) {
     return;
   }
   Recording& recording = found->second;
-  mailboxes_.settle();
+  mailboxes_.upload_counts();
   if (recording.id == kNotRecorded) recording = record(body);
   device_.run_recording(recording.id);
   mailboxes_.ran(recording.messages);

@@ -29,11 +29,12 @@ class Recordings {
  public:
   Recordings(Device& device, Mailboxes& mailboxes) : device_(device), mailboxes_(mailboxes) {}
 
-  // Have the launches of `body` run.
+  // Runs `body`: directly the first time that a block like this occurs, recorded the second time,
+  // replayed after that.
   void run(const Block& block, const std::function<void()>& body);
-  // Blocks stay known, and are recorded anew when next met.
+  // Destroys the recordings; each block is recorded again when it next occurs.
   void drop();
-  // Sizes or buffers have changed.
+  // Destroys the recordings and forgets all blocks: sizes or addresses of buffers have changed.
   void forget();
   // What was recorded before is not timed, and what is recorded while timing must not run after it.
   enum class Timing { kOff, kOn };

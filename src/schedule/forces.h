@@ -17,8 +17,9 @@ enum class Reach { kAll, kShort };
 Schedule force_schedule(RankMemory& memory, const RankView& view, Clear clear, Reach reach,
                         Energies energies, Follows follows = Follows::kStep);
 
-// A rebuild: groups to their patches' owners, in canonical order; then what surrounds them: proxies,
-// pair lists, placed terms. The latter alone where lists or messages had too little room.
+// A rebuild. migrate: hydrogen groups move to the owners of their patches, in canonical order. surround:
+// proxies are laid out, pair lists built and bonded terms placed; run by itself after lists or messages
+// did not fit.
 Schedule migrate_schedule(RankMemory& memory, const RankView& view);
 Schedule surround_schedule(RankMemory& memory, const RankView& view);
 

@@ -33,7 +33,7 @@ void Mailboxes::make_room(const Schedule& schedule) {
   }
 }
 
-void Mailboxes::grow(Box& box, size_t words) {
+void Mailboxes::grow(Mailbox& box, size_t words) {
   if (box.words.size() >= 2 * words) return;
   box.words = Buffer<MessageWord>(device_, 2 * words);
   device_.fill(box.words.data(), 0, box.words.bytes(), Stream::kMain);
@@ -79,18 +79,18 @@ Outlet Mailboxes::outlet(Edge edge, int to) const {
     const Remote& box = remote_.at({edge, to});
     return {box.words, box.stride, number(edge)};
   }
-  const Box& box = outboxes_.at({edge, to});
+  const Mailbox& box = outboxes_.at({edge, to});
   return {box.words.data(), box.stride(), number(edge)};
 }
 
 Inlet Mailboxes::inlet(Edge edge, int from) const {
-  const Box& box = inboxes_.at({edge, from});
+  const Mailbox& box = inboxes_.at({edge, from});
   const auto name = static_cast<uint32_t>(from * kEdges + static_cast<int>(edge) + 1);
   return {box.words.data(), box.stride(), number(edge), overdue_.data(), name};
 }
 
 Payload Mailboxes::collect(const MessageEnd& sent) const {
-  const Box& box = outboxes_.at({sent.edge, sent.peer});
+  const Mailbox& box = outboxes_.at({sent.edge, sent.peer});
   Payload payload(sent.words * sizeof(MessageWord));
   device_.copy_out(payload.data(),
                    box.words.data() + (current(sent.edge) & 1u) * static_cast<size_t>(box.stride()),
@@ -101,7 +101,7 @@ Payload Mailboxes::collect(const MessageEnd& sent) const {
 void Mailboxes::deliver(const MessageEnd& awaited, const Payload& payload) {
   if (payload.size() != awaited.words * sizeof(MessageWord))
     throw std::logic_error("a message is longer or shorter than the receiver expects");
-  const Box& box = inboxes_.at({awaited.edge, awaited.peer});
+  const Mailbox& box = inboxes_.at({awaited.edge, awaited.peer});
   const size_t at = (current(awaited.edge) & 1u) * static_cast<size_t>(box.stride());
   device_.copy_in(box.words.data() + at, payload.data(), payload.size());
 }
@@ -110,7 +110,7 @@ void Mailboxes::count(const std::vector<Edge>& edges) {
   for (const Edge edge : edges) ++more_[static_cast<size_t>(edge)];
 }
 
-void Mailboxes::settle() {
+void Mailboxes::upload_counts() {
   if (more_ == Counts{}) return;
   ran(std::exchange(more_, {}));
   numbers_.upload(std::vector<uint32_t>(counted_.begin(), counted_.end()));

@@ -41,10 +41,10 @@ class Mailboxes {
 
   // The schedule has run: it had messages of these edges.
   void count(const std::vector<Edge>& edges);
-  // Recordings count for themselves, on the device, whenever they run. Before one is made or runs, the
-  // numbers on the device settle on what has been counted; its end is recorded, and tells its messages.
+  // Recordings count for themselves, on the device, whenever they run. Before one is made or replayed,
+  // the counts on the device are set to those of the host; its end is recorded, and tells its messages.
   using Counts = std::array<uint32_t, kEdges>;
-  void settle();
+  void upload_counts();
   Counts end_recording();
   void ran(const Counts& recorded);
 
@@ -52,7 +52,7 @@ class Mailboxes {
   size_t bytes() const;
 
  private:
-  struct Box {
+  struct Mailbox {
     Buffer<MessageWord> words;  // two messages
     int64_t stride() const { return static_cast<int64_t>(words.size() / 2); }
   };
@@ -61,13 +61,13 @@ class Mailboxes {
     int64_t stride;
   };
   using Key = std::pair<Edge, int>;
-  void grow(Box& box, size_t words);
+  void grow(Mailbox& box, size_t words);
   MessageNumber number(Edge edge) const;
   uint32_t current(Edge edge) const;  // of the message under way
 
   Device& device_;
   Transport& transport_;
-  std::map<Key, Box> inboxes_, outboxes_;
+  std::map<Key, Mailbox> inboxes_, outboxes_;
   std::map<Key, Remote> remote_;
   std::map<Edge, void*> offered_;
   std::map<Key, void*> remote_arrays_;

@@ -48,8 +48,7 @@ struct Setup {
   double constraint_loss() const { return plan.constraint_loss * turning; }  // kJ/mol, in a step
 };
 
-// The box is another one from here on: what follows from it does so, too. `cells`: of the patch grid so
-// far, if there is one. Throws Error, and changes nothing, when the box does not suit the cutoff or the
+// Changes the box and what follows from it. `cells`: of the present patch grid, if there is one. Throws Error, and changes nothing, when the box does not suit the cutoff or the
 // lists.
 void set_box(Setup& setup, const Box& box, std::optional<Int3> cells);
 

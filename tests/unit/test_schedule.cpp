@@ -456,7 +456,7 @@ void recordings_count_their_messages() {
   ReachingRanks r;
   r.run();
   Mailboxes& boxes = r.executors[0].mailboxes();
-  boxes.settle();
+  boxes.upload_counts();
   for (int n = 0; n < 3; ++n) r.executors[0].run(r.schedules[0]);
   CHECK(r.sent.more == 3 && r.sent.get() == 4);
   const Mailboxes::Counts counts = boxes.end_recording();
@@ -464,12 +464,12 @@ void recordings_count_their_messages() {
   CHECK(r.devices[0].log().launches().back().name == "count_messages");
   const uint32_t* const counted = r.sent.before;
   for (uint32_t replay = 1; replay <= 2; ++replay) {
-    boxes.settle();  // changes nothing
+    boxes.upload_counts();  // changes nothing
     boxes.ran(counts);
     CHECK(*counted == 1);
   }
   r.executors[0].run(r.schedules[0]);
-  boxes.settle();
+  boxes.upload_counts();
   CHECK(*counted == 1 + 2 * 3 + 1);
 }
 

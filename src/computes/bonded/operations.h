@@ -11,7 +11,7 @@
 namespace quiltmd {
 
 // All terms of one form, by internal atom index; those of atom a as first atom are
-// first_term[a] .. first_term[a+1]. What is as long as a form says is a plain array here.
+// first_term[a] .. first_term[a+1]. The lengths of rows are those of the form.
 struct TermTable {
   int count;                  // terms
   const int32_t* atoms;       // (terms, Form::kAtoms)

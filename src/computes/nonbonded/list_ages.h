@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far atoms get while pair lists grow old, and what of the lists they need then.
+// The Verlet buffer by age of the pair lists, and which shells of a list are evaluated at each age.
 #pragma once
 
 #include <vector>
@@ -10,7 +10,7 @@ namespace quiltmd {
 
 struct ListAges {
   std::vector<double> buffer;  // by age in steps, 0 to life: nm beyond the cutoff that lists need
-  std::vector<double> limit;   // by age, from 1: a displacement (nm) that calls for new lists
+  std::vector<double> limit;   // by age, from 1: displacement (nm) beyond which lists are rebuilt
   double reach[kShells];       // nm: what each shell of a list holds
   std::vector<int> shell;      // by age: the last shell to evaluate
 };

@@ -10,7 +10,7 @@
 
 namespace quiltmd {
 
-// Where lists lie in the entries is up to the device, but they begin at whole lines.
+// Each device chooses where a list starts among the entries; starts are multiples of this.
 inline constexpr int kListAlign = 32;
 
 // Lists are sorted by distance, roughly: into shells.
@@ -147,8 +147,8 @@ struct PairForces {
   const uint8_t* apart_masks;
   const Vec3f* shifts;
   int codes;   // number of shifts
-  int pieces;  // a GPU deals the rounds of a list out to so many parts, each summed by itself: more
-               // and shorter pieces of work for small systems. Fixed by the size of the system.
+  int pieces;  // GPU only: parts of a list, each summed by itself, so that small systems fill the
+               // machine. Depends on the size of the system alone.
   PairParameters parameters;
   const float* table;  // of the pair form: PackedPairs::table
   int64_t* energy;     // null: forces only

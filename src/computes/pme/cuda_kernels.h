@@ -15,7 +15,7 @@ PlaneRoute plane_route(const PmeGrid& grid, const CudaContext& context);
 void transform_planes_by(PlaneRoute route, const TransformPlanes& op, CudaContext& context);
 void inverse_planes_by(PlaneRoute route, const InversePlanes& op, CudaContext& context);
 
-// In how many pieces, a block each, spreading and gathering take a patch.
+// Number of blocks that share a patch when charges are spread and forces gathered.
 int choose_pieces(const PmeGrid& grid, int patches, const CudaContext& context);
 void spread_charges_by(int pieces, const SpreadCharges& op, CudaContext& context);
 void gather_forces_by(int pieces, const GatherForces& op, CudaContext& context);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errors of the CUDA runtime as messages for people, and memory whose lack is told well.
+// Turns errors of the CUDA runtime into readable messages, out-of-memory above all.
 #pragma once
 
 #include <cuda_runtime.h>

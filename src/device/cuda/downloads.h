@@ -79,7 +79,7 @@ class Downloads {
 
     void start(const std::vector<MemoryPiece>& pieces, cudaStream_t main) {
       const DownloadBuffer& b = *buffer_;
-      // It may still be on its way for one whom nobody waited for.
+      // The buffer may still be in use by an earlier download that nobody waited for.
       cuda_check(cudaStreamWaitEvent(main, b.arrived), "wait for an event");
       for (size_t p = 0; p < pieces.size(); ++p)
         cuda_check(cudaMemcpyAsync(b.gathered + places()[p].begin, pieces[p].from, pieces[p].bytes,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the driver does and the runtime has no call for. The runtime has opened the driver; nothing is
-// linked, so the program starts without one.
+// Functions of the CUDA driver that the runtime does not expose. The runtime has loaded the driver
+// already; nothing is linked, so the program starts without one.
 #pragma once
 
 #include <dlfcn.h>

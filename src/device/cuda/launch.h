@@ -68,7 +68,7 @@ void launch(const CudaContext& context, const LaunchShape& shape, void (*kernel)
   if (context.timer) context.timer->end(context);
 }
 
-// A kernel of each .cu file, by which all of the file are found (load_kernels in driver.h).
+// One kernel per .cu file: load_kernels() (driver.h) finds the other kernels of the file through it.
 inline std::vector<const void*>& kernel_of_each_file() {
   static std::vector<const void*> kernels;
   return kernels;
