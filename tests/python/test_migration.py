@@ -88,4 +88,4 @@ def test_the_command_refuses_where_no_run_goes_on(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "quiltmd", "migrate", str(tmp_path), "--to", "cpu"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=100)
     assert done.returncode == 1
-    assert "no run goes on there" in done.stderr
+    assert "nothing is running there" in done.stderr

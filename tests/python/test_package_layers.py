@@ -67,3 +67,10 @@ def test_no_module_imports_itself_by_a_detour() -> None:
         for name in leaves:
             del table[name]
     assert not table, f"modules that import each other: {sorted(table)}"
+
+
+def test_every_module_is_named_in_the_readme() -> None:
+    readme = (PACKAGE.parent / "README.md").read_text()
+    for folder in set(SEES) - {"commands"}:  # a module for each command
+        modules = {file.name for file in (PACKAGE / folder).glob("*.py")} - {"__init__.py"}
+        assert {name for name in modules if f"`{name}`" not in readme} == set(), folder

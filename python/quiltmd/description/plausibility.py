@@ -73,6 +73,7 @@ def _missing_exclusions(system: System) -> Iterator[str]:
     missing = ~np.isin(linked[:, 0] * system.atoms + linked[:, 1], excluded)
     if missing.any():
         yield (
-            f"{names(system, linked[np.argmax(missing)])} are bonded and yet repel each other as "
-            f"strangers do; {missing.sum()} bonds or constraints are missing in the exclusions"
+            f"{names(system, linked[np.argmax(missing)])} are bonded but not excluded from "
+            f"nonbonded interactions; {missing.sum()} bonds or constraints are missing in the "
+            "exclusions"
         )

@@ -101,7 +101,7 @@ class Execution:
     def resolve(self) -> dict[str, Any]:
         """Settings for the core, the device chosen and the cores shared out.
 
-        Of a worker only the ranks are known here; the worker itself resolves `execution`.
+        For a worker, only the number of ranks is resolved here; the worker resolves the rest.
         """
         ranks = self._rank_count()
         self._check_transport()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run goes on on another device because somebody wants it to: `quiltmd migrate`.
+"""Moves a running simulation to another device on request: `quiltmd migrate`.
 
-The wish is a file in the folder of the run, which the run looks for between two pieces.  A signal
-could not say where to, and a socket would need a name that both know.
+The request is a file in the folder of the run, which the run looks for between two pieces.  A
+signal could not say where to, and a socket would need a name that both know.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from .simulation import Simulation
 _NAME = "migrate-to"
 
 
-class Wish:
-    """That the run in a folder goes on elsewhere; one from an earlier run is dropped."""
+class MigrationRequest:
+    """A request to move the run in a folder to another device; an older one is deleted first."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / _NAME
         with suppress(FileNotFoundError):
             self._path.unlink()
 
-    def is_there(self) -> bool:
-        """Whether somebody wants it."""
+    def is_pending(self) -> bool:
+        """Whether there is one."""
         return self._path.exists()
 
-    def fulfil(self, simulation: Simulation) -> None:
-        """Has the simulation go on where it is wanted, or tells why not."""
-        if not self.is_there():
+    def carry_out(self, simulation: Simulation) -> None:
+        """Moves the simulation if that is requested, or tells why it stays."""
+        if not self.is_pending():
             return
         device = read_file(self._path).decode("utf-8", "replace").strip()
         self._path.unlink()
@@ -49,12 +49,12 @@ class Wish:
 
 
 def ask_to_migrate(folder: Path, device: str) -> None:
-    """Leaves the wish; QuiltError where no run goes on in that folder."""
+    """Leaves a request; QuiltError where nothing is running in that folder."""
     Execution(device)
     if not folder.is_dir() or not _is_in_use(folder):
         raise QuiltError(
-            f"{folder}: no run goes on there; 'quiltmd run --resume {folder} --device {device}' "
-            "carries one on that has stopped"
+            f"{folder}: nothing is running there; a run that has stopped is continued by "
+            f"'quiltmd run --resume {folder} --device {device}'"
         )
     with writing(folder / _NAME):
         replace_file(folder / _NAME, f"{device}\n".encode())

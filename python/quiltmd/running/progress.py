@@ -52,7 +52,7 @@ class _Stderr:
 
 
 def _silence(stream: Any) -> None:
-    """Sends to nowhere what a broken stream still holds, so that the process can end cleanly."""
+    """Redirects a broken stream to /dev/null, so that the process can end cleanly."""
     with suppress(OSError, ValueError, AttributeError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())

@@ -39,7 +39,7 @@ from .config import REPARTITIONED_HYDROGEN_MASS, Config, build_config, merge
 from .final import write_final
 from .folder import Folder
 from .identity import provenance_of, refuse_changes
-from .migration import Wish
+from .migration import MigrationRequest
 from .profiling import Profile, run_profiled
 from .progress import MinimizeProgress, RunProgress, say, warn
 from .records import Session
@@ -380,18 +380,18 @@ def _advance(
         profile.write(run.folder, run.folder.path.name)
     interval = 60 * run.config.output.checkpoint_minutes or float("inf")
 
-    wish = Wish(run.folder.path)
+    request = MigrationRequest(run.folder.path)
 
     def is_due() -> bool:
         return time.monotonic() >= checkpoints.written_at + interval
 
     def watch(step: int) -> bool:
         progress.update(step)
-        return bool(run.stopping) or is_due() or wish.is_there()
+        return bool(run.stopping) or is_due() or request.is_pending()
 
     while simulation.step < steps and not run.stopping:
         simulation.run(stretch(), reporters, watch)
-        wish.fulfil(simulation)
+        request.carry_out(simulation)
         if is_due():
             checkpoints.report(simulation)
     return profile

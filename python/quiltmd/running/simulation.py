@@ -48,7 +48,7 @@ from ..outputs.readout import Frame, Readout
 from ..outputs.reporters import Need, Reporter
 from ..workers.factory import make_engine
 from .interrupts import interrupt_deferred
-from .leaving import inside_core
+from .shutdown import core_calls
 from .writer import Writer
 
 _EVERYTHING: tuple[Need, ...] = ("energies", "state")
@@ -231,7 +231,7 @@ class Simulation(Readout):
         largest = real_number("tolerance", tolerance)
         if largest < 0:
             raise QuiltError(f"tolerance must not be negative, and is {tolerance!r}")
-        with self._changing() as engine, self._naming_atoms(), inside_core:
+        with self._changing() as engine, self._naming_atoms(), core_calls:
             return engine.minimize(largest, iterations, watch)
 
     def draw_velocities(self, temperature: float, seed: int | None = None) -> None:
@@ -305,7 +305,7 @@ class Simulation(Readout):
             number = getattr(changed[owner], name)
             numbers |= pressures(number) if name == "pressure" else {name: number}
         cell = None if box is None else check_box(plain(box))
-        with self._changing() as engine, self._naming_atoms(), inside_core:
+        with self._changing() as engine, self._naming_atoms(), core_calls:
             engine.set_conditions(numbers, cell)
             self._conditions |= numbers
             if cell is not None:
@@ -314,7 +314,7 @@ class Simulation(Readout):
             super().__setattr__(owner, bath)  # not an assignment by the user, which is refused
 
     def migrate(self, device: DeviceName) -> None:
-        """Goes on on another device, with the same bits where it is of the same kind.
+        """Continues on another device, with the same bits where it is of the same kind.
 
         Whatever is wrong with the new device, the simulation stays where it was.
 
@@ -484,7 +484,7 @@ class Simulation(Readout):
             steps = min(self._piece, target - self.step)
             begin = time.perf_counter()
             self._cache = {}
-            with self._naming_atoms(), inside_core:
+            with self._naming_atoms(), core_calls:
                 self._engine.run(steps)
             seconds = max(time.perf_counter() - begin, 1e-9)
             self._note(self.step + steps, self._box_now())

@@ -13,7 +13,7 @@ import atexit
 import threading
 
 
-class Gate:
+class CallGate:
     """A context that any number of threads may be in, until it is closed."""
 
     def __init__(self) -> None:
@@ -38,5 +38,5 @@ class Gate:
             self._changed.wait_for(lambda: self._inside == 0)
 
 
-inside_core = Gate()
-atexit.register(inside_core.close)
+core_calls = CallGate()
+atexit.register(core_calls.close)
