@@ -176,8 +176,9 @@ __global__ void __launch_bounds__(kTileThreads)
   fft::inner_passes<Way::kForward>(lines, s.x);
   convolve_pass(lines, s.x, tile);
   fft::inner_passes<Way::kInverse>(lines, s.x);
+  const auto homes = direct::homes(op);
   fft::last_inverse<Run::kAcrossLines>(lines, s.x, [&](int line, int x, Complex value) {
-    if (line < here) (direct::home(op, x) + start)[x * plane + line] = value;
+    if (line < here) (homes(x) + start)[x * plane + line] = value;
   });
   direct::tell_peers(op);
   if constexpr (kEnergy) {

@@ -16,9 +16,14 @@ __device__ __forceinline__ const ConvolveLines& base(const ConvolveLines& op) { 
 __device__ __forceinline__ const InversePlanes& base(const InversePlanes& op) { return op; }
 __device__ __forceinline__ const GatherForces& base(const GatherForces& op) { return op; }
 
-// The spectrum in which the line y, or the plane x, is worked on next.
-__device__ __forceinline__ Complex* home(const TransformPlanes& op, int) { return op.spectrum; }
-__device__ __forceinline__ Complex* home(const ConvolveLines& op, int) { return op.spectrum; }
+// The spectra in which lines (by y) or planes (by x) are worked on next: by value, since kernels that hand
+// references to their operation on keep a copy of it in local memory.
+struct OwnSpectrum {
+  Complex* spectrum;
+  __device__ __forceinline__ Complex* operator()(int) const { return spectrum; }
+};
+__device__ __forceinline__ OwnSpectrum homes(const TransformPlanes& op) { return {op.spectrum}; }
+__device__ __forceinline__ OwnSpectrum homes(const ConvolveLines& op) { return {op.spectrum}; }
 
 // Whether what follows waits for other ranks: it would take room for nothing if it came early.
 template <class Op>
@@ -44,11 +49,15 @@ __device__ __forceinline__ const GatherForces& base(const GatherForcesDirectly& 
   return op.gather;
 }
 
-__device__ __forceinline__ Complex* home(const TransformPlanesDirectly& op, int y) {
-  return op.line_homes[y].spectrum;
+struct SpectraOf {
+  const SpectrumOf* all;
+  __device__ __forceinline__ Complex* operator()(int number) const { return all[number].spectrum; }
+};
+__device__ __forceinline__ SpectraOf homes(const TransformPlanesDirectly& op) {
+  return {op.line_homes};
 }
-__device__ __forceinline__ Complex* home(const ConvolveLinesDirectly& op, int x) {
-  return op.plane_homes[x].spectrum;
+__device__ __forceinline__ SpectraOf homes(const ConvolveLinesDirectly& op) {
+  return {op.plane_homes};
 }
 
 template <>

@@ -156,8 +156,8 @@ __device__ void outer_pass(const Lines& lines, const Shape& s, const RowTables& 
 }
 
 // Charges to the spectra of rows, in their places.
-__device__ void forward_rows(const Lines& lines, const int2* charges, const Shape& s,
-                             const RowTables& tables) {
+__device__ __forceinline__ void forward_rows(const Lines& lines, const int2* charges,
+                                             const Shape& s, const RowTables& tables) {
   constexpr float scale = static_cast<float>(1.0 / kChargeScale);
   fft::first_forward<Run::kAlongLines>(lines, s.z, [&](int row, int e) {
     const int2 pair = charges[row * s.half + e];
@@ -227,11 +227,10 @@ __global__ void __maxnreg__(kPlaneRegisters)
   fft::inner_passes<Way::kForward>(columns, s.y);
   if (direct::kWaitsForPeers<Op>) release_next();
   const int64_t plane = x * s.ny * s.entries();
+  const auto homes = direct::homes(op);
   fft::last_forward(
       columns, s.y, [&](int k) { return m.tables.positions[k]; },
-      [&](int k, int y, Complex value) {
-        (direct::home(op, y) + plane)[y * s.entries() + k] = value;
-      });
+      [&](int k, int y, Complex value) { (homes(y) + plane)[y * s.entries() + k] = value; });
   direct::tell_peers(op);
 }
 
@@ -337,10 +336,11 @@ __global__ void __launch_bounds__(kTileThreads)
   });
   fft::inner_passes<Way::kForward>(tile.lines, s.y);
   release_next();
+  const auto homes = direct::homes(op);
   fft::last_forward(
       tile.lines, s.y, [](int line) { return line; },
       [&](int line, int y, Complex value) {
-        if (line < tile.here) (direct::home(op, y) + tile.first)[y * s.entries() + line] = value;
+        if (line < tile.here) (homes(y) + tile.first)[y * s.entries() + line] = value;
       });
   direct::tell_peers(op);
 }
