@@ -17,7 +17,12 @@ an integrator describe how.  All four are immutable.  A `Simulation` runs them.
 Units everywhere: nm, ps, amu, kJ/mol, elementary charge, kelvin.
 """
 
-from .description.barostats import Barostat, BerendsenBarostat, CellRescaling
+from .description.barostats import (
+    Barostat,
+    BerendsenBarostat,
+    CellRescaling,
+    MonteCarloBarostat,
+)
 from .description.integrators import Integrator, LangevinMiddle, VelocityVerlet
 from .description.nonbonded import Nonbonded, pme_parameters
 from .description.restraints import Restraint, restrain
@@ -74,6 +79,7 @@ __all__ = [
     "LangevinMiddle",
     "LogReporter",
     "LostError",
+    "MonteCarloBarostat",
     "Nonbonded",
     "QuiltError",
     "QuiltWarning",

@@ -107,6 +107,8 @@ System system_from(const nb::dict& d) {
   s.exclusions = rows<int32_t, 2>(d, "exclusions");
   s.constraints = rows<int32_t, 2>(d, "constraints");
   s.constraint_lengths = flat<double>(d, "constraint_lengths");
+  s.molecules = flat<int32_t>(d, "molecules");
+  if (s.molecules.size() != s.masses.size()) throw Error("array 'molecules' has the wrong shape");
   check_atoms(s.exclusions, s.masses.size(), "an exclusion");
   check_atoms(s.constraints, s.masses.size(), "a constraint");
   return s;

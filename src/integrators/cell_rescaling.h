@@ -83,7 +83,7 @@ QMD_HD void rescale_cell(const RescaleCell& op) {
   const Box now = stretched(box, by);
   op.cell.conditions->box = now;
   op.energy[kHeat] +=
-      to_fixed(op.cell.constant_energy * (1 / now.volume() - 1 / box.volume()), kEnergyScale);
+      to_fixed(op.cell.counted_energy * (1 / now.volume() - 1 / box.volume()), kEnergyScale);
 }
 
 }  // namespace quiltmd

@@ -11,6 +11,7 @@
 #include "integrators/cell_rescaling.h"
 #include "integrators/cuda_lanes.cuh"
 #include "integrators/cuda_threads.cuh"
+#include "integrators/monte_carlo.h"
 #include "integrators/velocity_rescaling.h"
 
 namespace quiltmd {
@@ -234,6 +235,36 @@ __global__ void count_potential_kernel(const __grid_constant__ CountPotential op
   count_potential(op);
 }
 
+// Rare, like those above: the few sums of large molecules are contended, which costs microseconds.
+__global__ void __launch_bounds__(kGroups)
+    sum_molecules_kernel(const __grid_constant__ SumMolecules op) {
+  const int at = blockIdx.x * kGroups + threadIdx.x;
+  if (at >= min(*op.work.count, op.work.capacity)) return;
+  const PlacedGroup placed = op.work.placed[at];
+  const int molecule = op.molecules.of_group[placed.group];
+  if (molecule < 0) return;
+  int64_t sums[3] = {0, 0, 0};
+  sum_molecule(op, placed, sums);
+  for (int d = 0; d < 3; ++d) add_fixed(op.sums + 3 * molecule + d, sums[d]);
+}
+
+__global__ void propose_cell_kernel(const __grid_constant__ ProposeCell op) { propose_cell(op); }
+
+__global__ void __launch_bounds__(kGroups)
+    move_molecules_kernel(const __grid_constant__ MoveMolecules op) {
+  const int at = blockIdx.x * kGroups + threadIdx.x;
+  if (at < min(*op.work.count, op.work.capacity)) move_molecule(op, at);
+}
+
+__global__ void decide_cell_kernel(const __grid_constant__ DecideCell op) { decide_cell(op); }
+
+__global__ void __launch_bounds__(kGroups)
+    restore_positions_kernel(const __grid_constant__ RestorePositions op) {
+  const int at = blockIdx.x * kGroups + threadIdx.x;
+  if (*op.accepted != 0 || at >= min(*op.work.count, op.work.capacity)) return;
+  restore_group(op, op.work.placed[at]);
+}
+
 __global__ void count_step_kernel(int64_t* step) {
   wait_for_previous();
   *step += 1;
@@ -306,6 +337,29 @@ void count_potential_alone(const CountPotential& op, CudaContext& context) {
   launch(context, {CountPotential::kName, 1, 1}, count_potential_kernel, op);
 }
 
+void sum_molecules(const SumMolecules& op, CudaContext& context) {
+  launch(context, {SumMolecules::kName, blocks_for(op.work.capacity, kGroups), kGroups},
+         sum_molecules_kernel, op);
+}
+
+void propose_cell_alone(const ProposeCell& op, CudaContext& context) {
+  launch(context, {ProposeCell::kName, 1, 1}, propose_cell_kernel, op);
+}
+
+void move_molecules(const MoveMolecules& op, CudaContext& context) {
+  launch(context, {MoveMolecules::kName, blocks_for(op.work.capacity, kGroups), kGroups},
+         move_molecules_kernel, op);
+}
+
+void decide_cell_alone(const DecideCell& op, CudaContext& context) {
+  launch(context, {DecideCell::kName, 1, 1}, decide_cell_kernel, op);
+}
+
+void restore_positions(const RestorePositions& op, CudaContext& context) {
+  launch(context, {RestorePositions::kName, blocks_for(op.work.capacity, kGroups), kGroups},
+         restore_positions_kernel, op);
+}
+
 void clear_forces(const ClearForces& op, CudaContext& context) {
   launch(context, {ClearForces::kName, blocks_for(op.slot_capacity, 256), 256, 0, Start::kEarly},
          clear_forces_kernel, op);
@@ -344,6 +398,11 @@ void add_integrator_kernels(CudaKernels& table) {
   table.add<RescaleCell, rescale_cell_alone>();
   table.add<RescaleGroups, rescale_groups>();
   table.add<CountPotential, count_potential_alone>();
+  table.add<SumMolecules, sum_molecules>();
+  table.add<ProposeCell, propose_cell_alone>();
+  table.add<MoveMolecules, move_molecules>();
+  table.add<DecideCell, decide_cell_alone>();
+  table.add<RestorePositions, restore_positions>();
   table.add<SetState, run_stage<SetStateStage, SetState>>();
 }
 

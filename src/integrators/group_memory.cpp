@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "integrators/group_constraints.h"
+#include "system/molecules.h"
 
 namespace quiltmd {
 GroupMemory::GroupMemory(const SlotMemory& slots, const std::vector<char>& in_terms,
@@ -25,6 +26,9 @@ GroupMemory::GroupMemory(const SlotMemory& slots, const std::vector<char>& in_te
   constraints_ = make_.filled(constraints.all);
   group_shape_ = make_.filled(shapes.codes);
   shapes_ = make_.filled(shapes.shapes);
+  const Molecules molecules = molecules_of(system);
+  molecule_of_group_ = make_.filled(molecules.of_group);
+  molecule_atoms_ = make_.filled(molecules.atoms);
   table_ = {
       mass_.data(),        inverse_mass_.data(), slots.group_start(), constraint_start_.data(),
       constraints_.data(), group_shape_.data(),  shapes_.data()};

@@ -22,6 +22,7 @@ class GroupMemory {
   // for new ones.
   GroupWork work(double limit) const;
   ClearForces clear_forces() const;
+  MoleculeTable molecules() const { return {molecule_of_group_.data(), molecule_atoms_.data()}; }
   size_t bytes() const { return make_.bytes(); }
 
  private:
@@ -34,6 +35,7 @@ class GroupMemory {
   Buffer<int32_t> constraint_start_;
   Buffer<GroupConstraint> constraints_;
   Buffer<uint32_t> group_shape_;
+  Buffer<int32_t> molecule_of_group_, molecule_atoms_;
   Buffer<GroupShape> shapes_;
 };
 

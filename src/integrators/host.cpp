@@ -10,6 +10,7 @@
 #include "decomposition/host_faults.h"
 #include "device/host/kernels.h"
 #include "integrators/cell_rescaling.h"
+#include "integrators/monte_carlo.h"
 #include "integrators/stage_physics.h"
 #include "integrators/velocity_rescaling.h"
 #include "integrators/water_lanes.h"
@@ -288,6 +289,38 @@ void rescale_groups_host(const RescaleGroups& op, ThreadGroup& threads) {
 
 void count_potential_host(const CountPotential& op, ThreadGroup&) { count_potential(op); }
 
+void sum_molecules_host(const SumMolecules& op, ThreadGroup& threads) {
+  const int32_t* const molecule_of = op.molecules.of_group;
+  over_chunks(op.work, threads, {}, [&](int begin, int end, Sums&) {
+    for (int index = begin; index < end; ++index) {
+      const PlacedGroup placed = op.work.placed[index];
+      const int32_t molecule = molecule_of[placed.group];
+      if (molecule < 0) continue;
+      int64_t sums[3] = {0, 0, 0};
+      sum_molecule(op, placed, sums);
+      for (int d = 0; d < 3; ++d)
+        __atomic_fetch_add(op.sums + 3 * molecule + d, sums[d], __ATOMIC_RELAXED);
+    }
+  });
+}
+
+void propose_cell_host(const ProposeCell& op, ThreadGroup&) { propose_cell(op); }
+
+void move_molecules_host(const MoveMolecules& op, ThreadGroup& threads) {
+  over_chunks(op.work, threads, {}, [&](int begin, int end, Sums&) {
+    for (int index = begin; index < end; ++index) move_molecule(op, index);
+  });
+}
+
+void decide_cell_host(const DecideCell& op, ThreadGroup&) { decide_cell(op); }
+
+void restore_positions_host(const RestorePositions& op, ThreadGroup& threads) {
+  if (*op.accepted != 0) return;
+  over_chunks(op.work, threads, {}, [&](int begin, int end, Sums&) {
+    for (int index = begin; index < end; ++index) restore_group(op, op.work.placed[index]);
+  });
+}
+
 void sum_momentum_host(const SumMomentum& op, ThreadGroup& threads) {
   over_groups(op.work, threads, Masses::kReal, {op.momentum, 3}, [&](auto& g, int, Sums& sums) {
     for (int i = 0; i < g.size(); ++i) {
@@ -377,6 +410,11 @@ void add_integrator_kernels(HostKernels& table) {
   table.add<RescaleCell, rescale_cell_host>();
   table.add<RescaleGroups, rescale_groups_host>();
   table.add<CountPotential, count_potential_host>();
+  table.add<SumMolecules, sum_molecules_host>();
+  table.add<ProposeCell, propose_cell_host>();
+  table.add<MoveMolecules, move_molecules_host>();
+  table.add<DecideCell, decide_cell_host>();
+  table.add<RestorePositions, restore_positions_host>();
   table.add<SetState, set_state_host>();
 }
 

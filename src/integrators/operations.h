@@ -56,17 +56,31 @@ struct GroupWork {
   }
 };
 
+// Molecules that have several hydrogen groups, numbered from 0.
+struct MoleculeTable {
+  const int32_t* of_group;  // by group: the molecule; -1: the group is one by itself
+  const int32_t* atoms;     // by molecule: how many
+
+  void memory(MemoryUses& uses, Access access) const {
+    uses.note(access, "of_group, atoms", of_group, atoms);
+  }
+};
+
 // What a barostat works on.
 struct CellWork {
   Conditions* conditions;
   Box* before;  // receives the box as it was
-  double
-      constant_energy;  // times the volume: what of the potential energy depends on it alone; to be
-                        // counted by one rank, 0 for the others
-  double constant_virial;  // of that, each element of the diagonal, times the volume; for all
+  // Times the volume: what of the potential energy depends on it alone; of that, each element of the
+  // diagonal of the virial.
+  double constant_energy, constant_virial;
+  double counted_energy;  // of this energy: 0 for all ranks but one, which counts it
+  int molecule_count;     // those of one group included
+  MoleculeTable molecules;
+  Vec3d* saved;  // by slot: room until the rebuild
 
   void memory(MemoryUses& uses, Access access) const {
     uses.note(access, "conditions, before", conditions, extent(before, 1));
+    QMD_USES(kNone, molecules, saved);
   }
 };
 
@@ -313,15 +327,19 @@ struct RescaleGroups {
   }
 };
 
-// What is there as potential energy counts as heat, with this sign: what an operation does to it is
+// What is there as potential energy is added to a sum, with this sign: what an operation does to it is
 // minus that before and that after. One thread.
 struct CountPotential {
   static constexpr const char* kName = "count_potential";
-  int64_t* energy;
+  const int64_t* energy;
   int kinds;  // of energies
   int sign;
+  int64_t* to;  // perhaps the heat
 
-  void memory(MemoryUses& uses) const { QMD_USES(kReadWrite, extent(energy, kinds)); }
+  void memory(MemoryUses& uses) const {
+    QMD_USES(kRead, extent(energy, kinds));
+    QMD_USES(kReadWrite, extent(to, 1));
+  }
 };
 
 // Set the state by slot: positions and velocities of owned slots, and what kernels read of them.

@@ -2,6 +2,7 @@
 // From names to plans.
 #include "integrators/plans.h"
 
+#include <algorithm>
 #include <numeric>
 #include <string>
 #include <string_view>
@@ -27,6 +28,7 @@ constexpr Named<Thermostat (*)(const Parameters&, const ThermostatInput&)> kTher
 constexpr Named<Barostat (*)(const Parameters&, const BarostatInput&)> kBarostats[] = {
     {"cell_rescaling", cell_rescaling},
     {"berendsen", berendsen_barostat},
+    {"monte_carlo", monte_carlo_barostat},
 };
 
 template <class Make, size_t N>
@@ -41,9 +43,9 @@ Make find(const Named<Make> (&known)[N], std::string_view kind, const char* what
 }
 
 // Adds the barostat to a plan that is complete otherwise.
-void add_barostat(const Parameters& parameters, StepPlan& plan) {
+void add_barostat(const Parameters& parameters, int large_molecules, StepPlan& plan) {
   const auto make = find(kBarostats, parameters.kind, "barostat");
-  Barostat barostat = make(parameters, {plan.timestep, plan.temperature});
+  Barostat barostat = make(parameters, {plan.timestep, plan.temperature, large_molecules});
   if (barostat.every % plan.long_range_every != 0)
     throw Error(
         parameters.kind +
@@ -51,6 +53,7 @@ void add_barostat(const Parameters& parameters, StepPlan& plan) {
         "be a multiple of long_range_every");
   plan.rescale_every = barostat.every;
   plan.rescale = std::move(barostat.stage);
+  plan.decide = std::move(barostat.decide);
   plan.pressure_bath = barostat.bath;
 }
 
@@ -60,7 +63,16 @@ int64_t StepPlan::period() const {
   return std::lcm<int64_t>(long_range_every, couple_every > 0 ? couple_every : 1);
 }
 
-StepPlan make_step_plan(const IntegratorSettings& settings, int degrees_of_freedom) {
+size_t StepPlan::most_sums() const {
+  size_t most = kStepSums;
+  for (const Stage* stage :
+       {&plain.middle, &plain.finish, &coupled.middle, &coupled.finish, &rescale, &decide})
+    for (const StepTask& task : *stage) most = std::max(most, static_cast<size_t>(task.reduces));
+  return most;
+}
+
+StepPlan make_step_plan(const IntegratorSettings& settings, int degrees_of_freedom,
+                        int large_molecules) {
   const Parameters& parameters = settings.integrator;
   const auto make = find(kIntegrators, parameters.kind, "integrator");
   const double timestep = parameters.number("timestep");
@@ -91,7 +103,7 @@ StepPlan make_step_plan(const IntegratorSettings& settings, int degrees_of_freed
                   "'every' must be a multiple of long_range_every");
   }
   plan.bath.thermal = kBoltzmann * plan.temperature;
-  if (settings.barostat) add_barostat(*settings.barostat, plan);
+  if (settings.barostat) add_barostat(*settings.barostat, large_molecules, plan);
   return plan;
 }
 

@@ -19,10 +19,12 @@ Thermostat velocity_rescaling(const Parameters& parameters, const ThermostatInpu
 
 // What a barostat knows of integrator and thermostat.
 struct BarostatInput {
-  double timestep;     // ps
-  double temperature;  // K; 0: there is no heat bath
+  double timestep;      // ps
+  double temperature;   // K; 0: there is no heat bath
+  int large_molecules;  // those that have several hydrogen groups
 };
 Barostat cell_rescaling(const Parameters& parameters, const BarostatInput& input);
+Barostat monte_carlo_barostat(const Parameters& parameters, const BarostatInput& input);
 Barostat berendsen_barostat(const Parameters& parameters, const BarostatInput& input);
 
 }  // namespace quiltmd

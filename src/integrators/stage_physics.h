@@ -396,7 +396,7 @@ QMD_HD double rescale_group(const RescaleGroups& op, PlacedGroup placed) {
 QMD_HD void count_potential(const CountPotential& op) {
   int64_t sum = 0;
   for (int k = kPotentialEnergies; k < op.kinds; ++k) sum += op.energy[k];
-  op.energy[kHeat] += op.sign * sum;
+  *op.to += op.sign * sum;
 }
 
 template <class Group>

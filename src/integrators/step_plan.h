@@ -23,7 +23,8 @@ namespace quiltmd {
 // Memory of a step on the device of one rank.
 inline constexpr size_t kStepSums = 16, kStepNumbers = 4;
 struct StepMemory {
-  explicit StepMemory(Device& device) : sums(device, kStepSums), numbers(device, kStepNumbers) {}
+  explicit StepMemory(Device& device, size_t most_sums = kStepSums)
+      : sums(device, most_sums), numbers(device, kStepNumbers) {}
   Buffer<int64_t> sums;    // of reductions, fixed point
   Buffer<double> numbers;  // what one task leaves for the next
 };
@@ -35,6 +36,7 @@ struct StepContext {
   ForcesAfter forces_after = ForcesAfter::kKept;
   int64_t* counter = nullptr;  // {step, 0}
   int64_t* energy = nullptr;
+  int energy_kinds = 0;
   int64_t* sums = nullptr;  // StepMemory's
   double* numbers = nullptr;
   CellWork cell{};
@@ -80,14 +82,16 @@ struct StepPlan {
   int couple_every = 0;   // the thermostat acts at steps that are multiples of this; 0: at none
 
   // The barostat acts where an epoch ends at a multiple of this, and epochs end at all of them; 0: there
-  // is none. Before its stage the energies, virial and motion of the state are evaluated.
+  // is none. Before its stage the energies, virial and motion of the state are evaluated. Where it has to
+  // decide about the box that it has found, they are evaluated there, too, before it does.
   int rescale_every = 0;
-  Stage rescale;
+  Stage rescale, decide;
   PressureBath pressure_bath{};
 
   bool rescales(int64_t step) const { return rescale_every > 0 && step % rescale_every == 0; }
   bool couples(int64_t step) const { return couple_every > 0 && step % couple_every == 0; }
-  int64_t period() const;  // steps after which the sequence of stages and forces repeats
+  size_t most_sums() const;  // that a task asks for
+  int64_t period() const;    // steps after which the sequence of stages and forces repeats
 };
 
 // A thermostat that acts between steps of an integrator.
@@ -98,9 +102,10 @@ struct Thermostat {
 };
 
 // What changes the box: it finds the new one from energy[kVirial ...] and [kMotion ...], and moves the
-// hydrogen groups of the rank.
+// hydrogen groups of the rank; or it proposes one, over the layout and lists that there are, and decides
+// when it knows the energies there.
 struct Barostat {
-  Stage stage;
+  Stage stage, decide;
   int every = 1;  // steps
   PressureBath bath{};
 };
@@ -111,8 +116,9 @@ struct IntegratorSettings {
   std::optional<Parameters> thermostat, barostat;
 };
 
-// `degrees_of_freedom`: three for each atom less one for each constraint. Throws Error that names what
-// is unknown, missing or does not go together.
-StepPlan make_step_plan(const IntegratorSettings& settings, int degrees_of_freedom);
+// `degrees_of_freedom`: three for each atom less one for each constraint. `large_molecules`: those that have
+// several hydrogen groups. Throws Error that names what is unknown, missing or does not go together.
+StepPlan make_step_plan(const IntegratorSettings& settings, int degrees_of_freedom,
+                        int large_molecules = 0);
 
 }  // namespace quiltmd

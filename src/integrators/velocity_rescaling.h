@@ -34,11 +34,8 @@ struct DrawRescaling {
 inline constexpr uint32_t kFirstNormal = 0, kTrialNormals = 1, kTrialUniforms = 0x80000000u,
                           kPowerUniform = 0xffffffffu;
 
-// Uniform in (0, 1).
 QMD_HD double rescaling_uniform(uint64_t seed, uint64_t step, uint32_t index) {
-  const uint64_t stream = static_cast<uint64_t>(RandomStream::kRescaling) << 32;
-  const PhiloxBlock block = philox(seed, step, stream | index);
-  return (block.v[0] + 0.5) / 4294967296.0;
+  return uniform(seed, step, index, RandomStream::kRescaling);
 }
 
 // A number of the gamma distribution of a given shape, scale 1 (Marsaglia and Tsang, ACM Trans. Math.

@@ -82,6 +82,12 @@ QMD_HD Float2 unit_circle(uint32_t k) {
   return {flip_c ? -x : x, flip_s ? -y : y};
 }
 
+// Uniform in (0, 1): the number of this index of a step.
+QMD_HD double uniform(uint64_t seed, uint64_t step, uint32_t index, RandomStream stream) {
+  const PhiloxBlock block = philox(seed, step, static_cast<uint64_t>(stream) << 32 | index);
+  return (block.v[0] + 0.5) / 4294967296.0;
+}
+
 // Three independent standard normal numbers for one atom and step (Box and Muller, Ann. Math.
 // Statist. 29, 610 (1958)). Single precision suffices for noise (the largest is 6.7), and own
 // series make the numbers the same on every kind of device.

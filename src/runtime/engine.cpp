@@ -381,7 +381,8 @@ void Engine::set_conditions(const std::map<std::string, double>& values,
                             const std::optional<Box>& box) {
   require_state();
   IntegratorSettings changed = with_values(values);
-  const StepPlan plan = make_step_plan(changed, setup_->degrees_of_freedom);
+  const StepPlan plan =
+      make_step_plan(changed, setup_->degrees_of_freedom, setup_->molecules.large());
   const bool moves = box && !same(*box, setup_->grid.box);
   const Int3 cells = setup_->grid.cells;
   if (moves) set_box(*setup_, *box, cells);

@@ -15,7 +15,7 @@ Rank::Rank(const Setup& setup, Device& device, Transport& transport, RankView vi
       device_(device),
       view_(std::move(view)),
       memory_(setup, device),
-      step_memory_(device),
+      step_memory_(device, setup.plan.most_sums()),
       executor_(view_.rank, view_.ranks, device, transport),
       records_(executor_.kernels_reach_all() && device.capabilities().records),
       recordings_(device, executor_.mailboxes()),
@@ -49,13 +49,14 @@ void Rank::build_schedules() {
   };
   start_stage_ = stage(plan_.start);
   rescale_ = stage(plan_.rescale);
+  decide_ = stage(plan_.decide);
   plain_ = {stage(plan_.plain.middle), stage(plan_.plain.finish)};
   coupled_ = {stage(plan_.coupled.middle), stage(plan_.coupled.finish)};
 }
 
 void Rank::connect() {
   std::vector<const Schedule*> all{&energies_schedule_, &migrate_,     &surround_, &agree_,
-                                   &momentum_,          &start_stage_, &rescale_};
+                                   &momentum_,          &start_stage_, &rescale_,  &decide_};
   for (const StepStages* stages : {&plain_, &coupled_})
     all.insert(all.end(), {&stages->middle, &stages->finish});
   offer_grids(memory_, view_, executor_.mailboxes());
@@ -128,18 +129,24 @@ const Rank::StepStages& Rank::stages(int64_t step) const {
 }
 
 void Rank::run_stage(const Schedule& stage, int64_t step, ForcesAfter after) {
-  context_ = {memory_.group_work(),
-              memory_.groups.clear_forces(),
-              after,
-              slots_.step.data(),
-              slots_.energy.data(),
-              step_memory_.sums.data(),
-              step_memory_.numbers.data(),
-              {slots_.conditions.data(), slots_.box_before.data(),
-               view_.rank == 0 ? setup_.energy_by_density() : 0, setup_.virial_by_density()}};
+  context_ = {memory_.group_work(),     memory_.groups.clear_forces(), after,
+              slots_.step.data(),       slots_.energy.data(),          kEnergyKinds,
+              step_memory_.sums.data(), step_memory_.numbers.data(),   cell_work()};
   context_.groups.long_range_weight =
       reach(step) == Reach::kAll ? static_cast<float>(plan_.long_range_every) : 0;
   executor_.run(stage);
+}
+
+CellWork Rank::cell_work() {
+  const double constant = setup_.energy_by_density();
+  return {slots_.conditions.data(),
+          slots_.box_before.data(),
+          constant,
+          setup_.virial_by_density(),
+          view_.rank == 0 ? constant : 0,
+          setup_.molecules.count,
+          memory_.groups.molecules(),
+          slots_.positions[1 - slots_.current].data()};
 }
 
 void Rank::forces() {

@@ -92,6 +92,7 @@ class Rank {
   void connect();  // all ranks together: room for the messages of the schedules
   void stage(const char* name, const std::function<void()>& body);
   void run_stage(const Schedule& stage, int64_t step, ForcesAfter after);
+  CellWork cell_work();
 
   // Steps.
   int list_age() const { return state_.list_age(setup_.lists.life); }
@@ -155,7 +156,8 @@ class Rank {
   Executor executor_;
   Agreement agreed_;
   StepForces forces_, block_forces_, first_forces_;
-  Schedule energies_schedule_, migrate_, surround_, agree_, momentum_, start_stage_, rescale_;
+  Schedule energies_schedule_, migrate_, surround_, agree_, momentum_, start_stage_, rescale_,
+      decide_;
   StepStages plain_, coupled_;
 
   const bool records_;

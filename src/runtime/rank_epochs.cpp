@@ -109,6 +109,11 @@ void Rank::rescale_cell() {
   evaluate_at(setup_.lists.life);
   count_potential(-1);
   run_stage(rescale_, state_.step(), ForcesAfter::kKept);
+  if (!plan_.decide.empty()) {
+    stage("barostat", [&] { memory_.follow_box(); });
+    evaluate_at(setup_.lists.life);
+    run_stage(decide_, state_.step(), ForcesAfter::kKept);
+  }
   stage("barostat", [&] {
     memory_.follow_box();
     clear_energies();
@@ -117,8 +122,9 @@ void Rank::rescale_cell() {
 }
 
 void Rank::count_potential(int sign) {
+  int64_t* const energy = slots_.energy.data();
   stage("barostat",
-        [&] { device_.launch(CountPotential{slots_.energy.data(), kEnergyKinds, sign}); });
+        [&] { device_.launch(CountPotential{energy, kEnergyKinds, sign, energy + kHeat}); });
 }
 
 void Rank::remove_momentum() {

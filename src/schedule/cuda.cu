@@ -12,15 +12,15 @@ namespace {
 __global__ void send_sums_kernel(const __grid_constant__ SendSums op) {
   wait_for_previous();
   release_next();
-  const int k = threadIdx.x;
-  if (k < op.count) write_sum<DeviceWords>(op, op.out.buffer(), op.out.number.get(), k);
+  for (int k = threadIdx.x; k < op.count; k += kWarp)
+    write_sum<DeviceWords>(op, op.out.buffer(), op.out.number.get(), k);
 }
 
 __global__ void receive_sums_kernel(const __grid_constant__ ReceiveSums op) {
   wait_for_previous();
   release_next();
-  const int k = threadIdx.x;
-  if (k < op.count) read_sum<DeviceWords>(op, op.in.buffer(), op.in.number.get(), k);
+  for (int k = threadIdx.x; k < op.count; k += kWarp)
+    read_sum<DeviceWords>(op, op.in.buffer(), op.in.number.get(), k);
 }
 
 __global__ void note_agreement_kernel(const __grid_constant__ NoteAgreement op) {
@@ -48,10 +48,10 @@ __global__ void count_messages_kernel(const __grid_constant__ CountMessages op) 
 }
 
 void send_sums(const SendSums& op, CudaContext& context) {
-  launch(context, {SendSums::kName, 1, kMostSums, 0, Start::kEarly}, send_sums_kernel, op);
+  launch(context, {SendSums::kName, 1, kWarp, 0, Start::kEarly}, send_sums_kernel, op);
 }
 void receive_sums(const ReceiveSums& op, CudaContext& context) {
-  launch(context, {ReceiveSums::kName, 1, kMostSums, 0, Start::kEarly}, receive_sums_kernel, op);
+  launch(context, {ReceiveSums::kName, 1, kWarp, 0, Start::kEarly}, receive_sums_kernel, op);
 }
 void note_agreement(const NoteAgreement& op, CudaContext& context) {
   launch(context, {NoteAgreement::kName, 1, 1, 0, Start::kEarly}, note_agreement_kernel, op);

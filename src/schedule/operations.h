@@ -8,9 +8,6 @@
 
 namespace quiltmd {
 
-// Each takes a word, and a thread of one warp where a GPU handles them.
-inline constexpr int kMostSums = 32;
-
 struct SendSums {
   static constexpr const char* kName = "send_sums";
   const int64_t* sums;

@@ -114,7 +114,8 @@ Setup make_setup(System system, const NonbondedSettings& nonbonded,
                                add_excluded_pairs(setup.system, nonbonded.cutoff, nonbonded.alpha));
   setup.degrees_of_freedom =
       3 * setup.system.atom_count() - static_cast<int>(setup.system.constraints.size());
-  setup.plan = make_step_plan(integrator, setup.degrees_of_freedom);
+  setup.molecules = molecules_of(setup.system);
+  setup.plan = make_step_plan(integrator, setup.degrees_of_freedom, setup.molecules.large());
   setup.turning = turning_of_constraints(setup.system);
   setup.lists = resolve(lists, setup.plan);
   setup.ages = list_ages(setup.lists, nonbonded.cutoff, setup.plan);

@@ -11,6 +11,7 @@
 #include "computes/nonbonded_settings.h"
 #include "decomposition/patch_grid.h"
 #include "integrators/step_plan.h"
+#include "system/molecules.h"
 #include "system/system.h"
 
 namespace quiltmd {
@@ -34,6 +35,7 @@ struct Setup {
   double term_span = 0;  // atoms of restraints and of excluded pairs that are terms may be so far
                          // apart, nm
   double total_mass = 0;
+  Molecules molecules;
   int degrees_of_freedom = 0;    // three for each atom less one for each constraint
   double turning = 0;            // turning_of_constraints(), 1/(amu nm^2)
   double constant_energy = 0;    // Ewald self and background energy, kJ/mol

@@ -43,6 +43,7 @@ struct System {
   std::vector<std::array<int32_t, 2>> exclusions;
   std::vector<std::array<int32_t, 2>> constraints;
   std::vector<double> constraint_lengths;
+  std::vector<int32_t> molecules;  // of each atom, a number; none: hydrogen groups are molecules
 
   std::vector<int32_t> group_start;  // (groups + 1): internal index of each group's first atom
   std::vector<int32_t> input_index;  // internal index -> index in the input

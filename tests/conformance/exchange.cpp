@@ -155,7 +155,7 @@ void forces_are_added(Device& device) {
 }
 
 void sums_are_exact(Device& device) {
-  for (const int count : {1, 3, kMostSums}) {
+  for (const int count : {1, 3, 100}) {
     const auto n = static_cast<size_t>(count);
     const auto from = random_values<int64_t>(n, 1);
     auto to = random_values<int64_t>(n, 2);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The stages of a step: from the same state and forces, the motion of the CPU kernels.
 #include "integrators/cell_rescaling.h"
+#include "integrators/monte_carlo.h"
 #include "one_rank.h"
 #include "suites.h"
 
@@ -279,7 +280,11 @@ void cells_are_rescaled(Pair devices, const Input& in) {
     const Buffer<int64_t> tensors(r.device, std::vector<int64_t>(2 * Symmetric::kParts, 1ll << 34));
     const Buffer<int64_t> step(r.device, std::vector<int64_t>{40});
     Buffer<int64_t> energy(r.device, std::vector<int64_t>{0});
-    const CellWork cell{r.conditions.data(), r.box_before.data(), 1e3, 1e2};
+    CellWork cell{};
+    cell.conditions = r.conditions.data();
+    cell.before = r.box_before.data();
+    cell.constant_energy = cell.counted_energy = 1e3;
+    cell.constant_virial = 1e2;
     r.device.launch(RescaleCell{cell,
                                 tensors.data(),
                                 {0, 0, 2},
@@ -300,6 +305,59 @@ void cells_are_rescaled(Pair devices, const Input& in) {
   CHECK(ours.ax != kBox.ax && ours.ax / kBox.ax != ours.cz / kBox.cz);
   CHECK_NEAR(from_fixed(heat[0][0], kEnergyScale), from_fixed(heat[1][0], kEnergyScale), 1e-6);
   twins.check(1e-12, 1e-12);
+}
+
+// Proposals on any device: accepted at a pressure that asks for them, or refused, with all atoms where
+// they were.
+void cells_are_proposed(Pair devices, const Input& in) {
+  for (const double pressure : {1e3, -1e3}) {
+    Twins twins(devices, in);
+    const auto before = twins.ours.by_atom(twins.ours.position());
+    std::vector<Box> boxes;
+    std::vector<double> decisions;
+    twins.both([&](OneRank& r) {
+      Conditions given = r.conditions.download()[0];
+      given.bath.thermal = kThermal;
+      for (int d = 0; d < 3; ++d) {
+        given.pressure_bath.pressure[d] = pressure;
+        given.pressure_bath.mobility[d] = 1e-4;
+      }
+      r.conditions.upload({given});
+      // Half of the groups are one molecule.
+      std::vector<int32_t> of_group(r.room.groups, -1);
+      for (size_t g = 0; g < of_group.size(); g += 2) of_group[g] = 0;
+      const Buffer<int32_t> molecule(r.device, of_group), atoms(r.device, std::vector<int32_t>{40});
+      Buffer<int64_t> sums(r.device, std::vector<int64_t>{0, 0, 0});
+      const Buffer<int64_t> step(r.device, std::vector<int64_t>{40});
+      Buffer<int64_t> energy(r.device, std::vector<int64_t>{0});
+      Buffer<double> accepted(r.device, std::vector<double>{-1});
+      Buffer<Vec3d> saved(r.device, r.room.slots);
+      CellWork cell{};
+      cell.conditions = r.conditions.data();
+      cell.before = r.box_before.data();
+      cell.molecules = {molecule.data(), atoms.data()};
+      cell.saved = saved.data();
+      const AxisSets sets{{0, 0, 2}};
+      r.device.launch(SumMolecules{r.work(), cell.molecules, sums.data()});
+      r.device.launch(ProposeCell{cell, sets, 9, step.data(), r.faults.data()});
+      r.device.launch(
+          MoveMolecules{r.work(), cell.molecules, sums.data(), cell.before, cell.saved});
+      CHECK(Twins::apart(r.by_atom(r.position()), in.positions) > 1e-4);
+      r.device.fill(sums.data(), 0, sizeof(int64_t), Stream::kMain);
+      r.device.launch(DecideCell{cell, sets, sums.data(), 9, step.data(), r.faults.data(),
+                                 accepted.data(), energy.data()});
+      r.device.launch(RestorePositions{r.work(), saved.data(), accepted.data()});
+      decisions.push_back(accepted.download()[0]);
+      boxes.push_back(r.conditions.download()[0].box);
+    });
+    CHECK(decisions[0] == decisions[1]);
+    CHECK_NEAR(boxes[0].ax, boxes[1].ax, 1e-12);
+    CHECK_NEAR(boxes[0].cz, boxes[1].cz, 1e-12);
+    const bool moved = boxes[0].ax != kBox.ax || boxes[0].cz != kBox.cz;
+    CHECK(moved == (decisions[0] == 1));
+    if (!moved) CHECK(same_bits(twins.ours.by_atom(twins.ours.position()), before));
+    twins.check(1e-12, 1e-12);
+  }
 }
 
 void states_are_set(Pair devices) {
@@ -374,6 +432,7 @@ std::vector<Case> motion_cases(Pair devices) {
        [devices] { minimisation_agrees(devices, unlike(7)); }},
       {"groups move with the box", [devices] { groups_move_with_the_box(devices, Input(8)); }},
       {"cells are rescaled", [devices] { cells_are_rescaled(devices, Input(8)); }},
+      {"cells are proposed", [devices] { cells_are_proposed(devices, Input(8)); }},
       {"states are set", [devices] { states_are_set(devices); }},
       {"faults agree", [devices] { faults_agree(devices, Input(9), 30); }},
       {"faults agree for many groups", [devices] { faults_agree(devices, Input(9, kMany), 30); }},

@@ -259,7 +259,7 @@ def test_the_pressure_can_change(water: tuple[Any, State]) -> None:
 
 
 def test_what_does_not_go_together_is_refused(water: tuple[Any, State]) -> None:
-    with pytest.raises(QuiltError, match="needs a temperature"):
+    with pytest.raises(QuiltError, match="need a temperature"):
         make(water, "langevin", CellRescaling(), integrator=VERLET)
     impulses = replace(LANGEVIN, long_range_every=3)
     with pytest.raises(QuiltError, match="multiple of long_range_every"):

@@ -266,12 +266,103 @@ refcoord-scaling = com
     found = read(tmp_path, "unlike.mdp", MDP.replace("pcoupl                   = no", unlike))
     assert any("only one pressure" in refused for refused in found.refused)
 
+    rahman = membrane.replace("C-rescale", "Parrinello-Rahman").replace(
+        "semiisotropic", "anisotropic"
+    )
+    six = rahman.replace("1.0 1.0", "1 1 1 0 0 0").replace("3e-5", "3e-5 2e-5 0 0 0")
+    # The last three pressures are those of angles, which stay.
+    found = read(tmp_path, "rahman.mdp", MDP.replace("pcoupl                   = no", six))
+    assert found.refused == []
+    assert told(found, "takes its place")
+    assert found.settings["barostat"]["coupling"] == "anisotropic"
+    assert found.settings["barostat"]["compressibility"] == (4.5e-5, 3e-5, 2e-5)
+    build_config(found.settings | FILES)
+    tilted = six.replace("2e-5 0 0 0", "2e-5 1e-5 0 0")
+    found = read(tmp_path, "tilted.mdp", MDP.replace("pcoupl                   = no", tilted))
+    assert any("angles of the box" in refused for refused in found.refused)
+
+
+FILES: dict[str, dict[str, Any]] = {
+    "system": {"topology": "x.psf", "coordinates": "x.pdb"},
+    "output": {"dir": "out"},
+}
+PISTON = """
+langevin                 on
+langevinTemp             300
+langevinDamping          1
+langevinPiston           on
+langevinPistonTarget     1.01325
+langevinPistonPeriod     100
+langevinPistonDecay      50
+langevinPistonTemp       300
+useGroupPressure         yes
+"""
+
+
+def test_constant_pressure_of_namd(tmp_path: Path) -> None:
+    def barostat(text: str) -> tuple[Control, dict[str, Any]]:
+        found = read(tmp_path, "run.namd", NAMD.replace("langevinPiston       off", text))
+        assert found.refused == []
+        build_config(found.settings)
+        assert found.settings["integrator"]["ensemble"] == "npt"
+        return found, found.settings["barostat"]
+
+    found, piston = barostat(PISTON)
+    assert told(found, "takes its place", "langevinPistonDecay", "useGroupPressure")
+    assert piston == {"kind": "cell-rescaling", "coupling": "isotropic", "pressure": 1.01325}
+    found, flexible = barostat(PISTON + "useFlexibleCell yes\nuseConstantRatio yes\n")
+    assert flexible["coupling"] == "semi-isotropic"
+    found, area = barostat(PISTON + "useFlexibleCell yes\nuseConstantArea yes\n")
+    assert area["compressibility"] == (0.0, 4.5e-5)
+    found, often = barostat(PISTON + "fullElectFrequency 3\n")
+    assert often["every"] == 21
+    berendsen = """
+stochRescale                      on
+BerendsenPressure                 on
+BerendsenPressureTarget           1.0
+BerendsenPressureCompressibility  4.57E-5
+BerendsenPressureRelaxationTime   100
+BerendsenPressureFreq             4
+"""
+    found, relaxed = barostat(berendsen)
+    assert relaxed == {
+        "kind": "berendsen",
+        "coupling": "isotropic",
+        "pressure": 1.0,
+        "compressibility": (4.57e-5,),
+        "time_constant": 0.1,
+        "every": 4,
+    }
+
+
+def test_constant_pressure_of_mdin(tmp_path: Path) -> None:
+    npt = "ntb=2, ntp=1, pres0=1.013, taup=2.0, comp=45.0, barostat=1"
+    found = read(tmp_path, "mdin", MDIN.replace("ntb=1, ntp=0", npt))
+    assert found.refused == []
+    assert found.settings["integrator"]["ensemble"] == "npt"
+    assert found.settings["barostat"] == {
+        "kind": "berendsen",
+        "coupling": "isotropic",
+        "pressure": 1.013,
+        "time_constant": 2.0,
+        "compressibility": (4.5e-5,),
+    }
+    membrane = "ntb=2, ntp=3, csurften=3, gamma_ten=17.0, ninterface=2"
+    found = read(tmp_path, "mdin", MDIN.replace("ntb=1, ntp=0", membrane))
+    assert found.refused == []
+    assert found.settings["barostat"]["coupling"] == "semi-isotropic"
+    assert found.settings["barostat"]["surface_tension"] == 340.0  # bar nm, of both surfaces
+
 
 REFUSED = {
     "namd": (
         NAMD,
         {
-            "langevinPiston on": "constant pressure",
+            "langevinPiston on": "needs langevin or stochRescale",
+            "langevin on\nlangevinPiston on\nlangevinPistonTemp 310": "only that of the thermostat",
+            "langevin on\nlangevinPiston on\nuseConstantArea on": "only with useFlexibleCell",
+            "monteCarloPressure on": "not supported",
+            "SurfaceTensionTarget 30": "not supported",
             "constraints on": "not supported",
             "exclude 1-3": "only scaled1-4",
             "1-4scaling 0.5": "E14FAC",
@@ -287,7 +378,12 @@ REFUSED = {
     "mdin": (
         MDIN.replace(" /\n &ewald", "  {more}\n /\n &ewald"),
         {
-            "ntp=1": "constant pressure",
+            "ntp=4": "only 0, 1, 2 and 3",
+            "ntp=1": "only ntb = 2",
+            "ntp=1, barostat=2": "only 1 (Berendsen)",
+            "ntp=1, ntt=0": "needs a thermostat",
+            "ntp=3, csurften=1": "only 3, surfaces normal to z",
+            "csurften=3": "only with ntp = 3",
             "ntt=1": "only 0, 3",
             "igb=5": "implicit solvent",
             "ntr=1": "only 1, with restraintmask",
@@ -302,7 +398,8 @@ REFUSED = {
     "mdp": (
         MDP,
         {
-            "pcoupl = Parrinello-Rahman": "constant pressure",
+            "pcoupl = MTTK": "constant pressure",
+            "pcoupl = C-rescale\npcoupltype = hexagonal": "pcoupltype hexagonal: only isotropic",
             "tcoupl = berendsen": "only v-rescale",
             "integrator = bd": "only md, md-vv, sd",
             "constraints = all-bonds": "only none and h-bonds",
@@ -419,7 +516,7 @@ def test_a_run_from_mdin(alanine: tuple[Path, Path], tmp_path: Path) -> None:
     written = read_config(tmp_path / "mdin-quilt" / "config.toml")
     assert written["integrator"]["temperature"] == 310.0
     assert written["nonbonded"]["cutoff"] == 0.8
-    (tmp_path / "mdin").write_text(text.replace("ntp=0", "ntp=1"))
+    (tmp_path / "mdin").write_text(text.replace("ntp=0", "ntp=4"))
     refused = command(*call, cwd=tmp_path)
     assert refused.returncode == 1
     assert "cannot be done here" in refused.stderr

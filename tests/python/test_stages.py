@@ -197,6 +197,23 @@ def test_mistakes_in_annealing(tmp_path: Path, integrator: Any, message: str) ->
         build_config(given)
 
 
+@pytest.mark.parametrize(
+    ("barostat", "message"),
+    [
+        ({"annealing": [[-1, 10]]}, "times, ps, are positive and ascend"),
+        ({"annealing": [[0, 1e6]]}, r"pressures must be from -100000 to 100000 bar"),
+        ({"annealing": [[0, 10]], "pressure": 20}, r"leave out pressure \(20 bar\)"),
+    ],
+)
+def test_mistakes_in_annealing_of_the_pressure(tmp_path: Path, barostat: Any, message: str) -> None:
+    given = settings(tmp_path)
+    del given["stage"]
+    given["integrator"] = {"ensemble": "npt"}
+    given["barostat"] = barostat
+    with pytest.raises(QuiltError, match=message):
+        build_config(given)
+
+
 @pytest.mark.usefixtures("_waters")
 def test_temperatures_follow_the_schedule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given = settings(tmp_path)
@@ -231,11 +248,17 @@ def test_annealing_has_the_same_bits_after_stops(
             {
                 "system": {"topology": alanine[0], "coordinates": alanine[1]},
                 "integrator": {
+                    "ensemble": "npt",
                     "seed": 3,
                     "annealing": [[0, 100], [0.04, 300]],
                     "annealing_every": 8,
                 },
                 "thermostat": {"kind": thermostat},
+                "barostat": {
+                    "annealing": [[0.01, 1], [0.05, 2e4]],
+                    "annealing_every": 6,
+                    "every": 5,
+                },
                 "run": {"steps": steps, "device": "cpu"},
                 "output": {"dir": tmp_path / out, "checkpoint_every": 0},
             }
@@ -243,10 +266,40 @@ def test_annealing_has_the_same_bits_after_stops(
 
     runner.start(config("whole", 30))
     runner.start(config("stopped", 11))
-    for steps in (16, 30):
+    for steps in (16, 24, 30):
         runner.resume(tmp_path / "stopped", {("run", "steps"): steps})
     states = [
         quiltmd.read_checkpoint(tmp_path / out / "checkpoint.qmd").state
         for out in ("whole", "stopped")
     ]
     assert quiltmd.digest(states[0]) == quiltmd.digest(states[1])
+    assert np.array_equal(states[0].box, states[1].box)
+
+
+@pytest.mark.usefixtures("_waters")
+def test_pressures_follow_the_schedule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside temperatures, with an interval of their own; what falls together is set together."""
+    given = settings(tmp_path)
+    del given["stage"]
+    given["integrator"] = {"ensemble": "npt", "annealing": [[0, 100], [0.03, 250]], "seed": 1}
+    given["integrator"]["annealing_every"] = 10
+    given["barostat"] = {"annealing": [[0.01, 100.0], [0.03, 300.0]], "annealing_every": 5}
+    given["barostat"]["every"] = 5
+    set_at: list[tuple[int, list[str]]] = []
+    pressures = []
+    real = FakeEngine.set_conditions
+
+    def note(self: FakeEngine, values: dict[str, float], *rest: Any) -> None:
+        set_at.append((self._step, sorted(values)))
+        pressures.append(values["pressure_x"] * 16.6053906660)
+        real(self, values, *rest)
+
+    monkeypatch.setattr(FakeEngine, "set_conditions", note)
+    config = build_config(given)
+    assert config.barostat.pressure == 100
+    runner.start(config, engine=FakeEngine)
+    axes = ["pressure_x", "pressure_y", "pressure_z"]
+    both = [*axes, "temperature"]
+    assert set_at == [(0, both), (5, axes), (10, both), (15, axes)]
+    np.testing.assert_allclose(pressures, [100, 100, 200, 300])
+    assert build_config(read_config(config.output.dir / "config.toml")).barostat == config.barostat

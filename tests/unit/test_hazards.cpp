@@ -198,15 +198,19 @@ struct Scenario {
   const char* integrator;
   bool thermostat;
   int64_t long_range_every;
-  int64_t rescale_every = 0;  // with a barostat
+  const char* barostat = nullptr;  // that acts every fourth step
 };
 constexpr Scenario kScenarios[] = {
     {"PME, Langevin", true, "langevin_middle", false, 1},
     {"PME every second step, Verlet", true, "velocity_verlet", false, 2},
     {"PME, Verlet and velocity rescaling", true, "velocity_verlet", true, 1},
     {"cutoff, Langevin", false, "langevin_middle", false, 1},
-    {"PME, Langevin and cell rescaling", true, "langevin_middle", false, 1, 4},
-    {"PME, Verlet, velocity and cell rescaling", true, "velocity_verlet", true, 2, 4}};
+    {"PME, Langevin and cell rescaling", true, "langevin_middle", false, 1, "cell_rescaling"},
+    {"PME, Verlet, velocity and cell rescaling", true, "velocity_verlet", true, 2,
+     "cell_rescaling"},
+    {"PME, Langevin and Monte Carlo", true, "langevin_middle", false, 1, "monte_carlo"},
+    {"PME, Verlet, velocity rescaling and Monte Carlo", true, "velocity_verlet", true, 2,
+     "monte_carlo"}};
 
 struct Prepared {
   Setup setup;
@@ -235,9 +239,9 @@ Prepared prepare(const Scenario& c, bool with_terms) {
                                         {"temperature", 300.0},
                                         {"time_constant", 0.1},
                                         {"seed", int64_t{3}}}};
-  if (c.rescale_every) {
-    integrator.barostat = Parameters{"cell_rescaling",
-                                     {{"every", c.rescale_every},
+  if (c.barostat) {
+    integrator.barostat = Parameters{c.barostat,
+                                     {{"every", int64_t{4}},
                                       {"time_constant", 0.5},
                                       {"surface_tension", 0.0},
                                       {"seed", int64_t{3}},
@@ -389,7 +393,8 @@ void recorded_blocks_follow_conditions() {
 
 // A barostat finds the box on the device, in recorded blocks as in launches.
 void recorded_blocks_rescale() {
-  for (const Scenario& c : {kScenarios[4], kScenarios[5]}) {
+  for (const Scenario& c : kScenarios) {
+    if (!c.barostat) continue;
     const Prepared p = prepare(c, true);
     HostDevice cpu(1, host_kernels());
     WatchedDevice recording(cpu);

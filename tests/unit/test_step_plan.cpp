@@ -9,6 +9,7 @@
 #include "check.h"
 #include "device/null/null_device.h"
 #include "integrators/cell_rescaling.h"
+#include "integrators/monte_carlo.h"
 #include "integrators/step_plan.h"
 #include "integrators/velocity_rescaling.h"
 
@@ -54,14 +55,19 @@ Parameters barostat(const char* kind = "cell_rescaling", int every = 12) {
 // The names of what a stage launches.
 std::vector<std::string> launches(const Stage& stage, ForcesAfter after) {
   NullDevice device;
-  StepMemory memory(device);
+  StepMemory memory(device, 21);
   const Buffer<Conditions> conditions(device, 1);
   const Buffer<Box> before(device, 1);
   const Buffer<int64_t> energy(device, kTermEnergies);
-  StepContext context;
+  const Buffer<int32_t> table(device, 1);
+  Buffer<Vec3d> saved(device, 1);
+  StepContext context{};
   context.energy = const_cast<int64_t*>(energy.data());
-  context.cell = {const_cast<Conditions*>(conditions.data()), const_cast<Box*>(before.data()), 0,
-                  0};
+  context.cell.conditions = const_cast<Conditions*>(conditions.data());
+  context.cell.before = const_cast<Box*>(before.data());
+  context.cell.molecules = {table.data(), table.data()};
+  context.cell.saved = saved.data();
+  context.energy_kinds = kTermEnergies;
   context.forces_after = after;
   context.groups.conditions = conditions.data();
   context.sums = memory.sums.data();
@@ -118,6 +124,20 @@ void a_barostat_acts_before_a_rebuild() {
   CHECK((launches(plain.rescale, ForcesAfter::kKept) == Names{"rescale_cell", "scale_groups"}));
 }
 
+void a_proposed_box_is_decided_about() {
+  const IntegratorSettings settings{integrator("langevin_middle"), std::nullopt,
+                                    barostat("monte_carlo")};
+  const StepPlan plan = make_step_plan(settings, 300, 7);
+  CHECK((launches(plan.rescale, ForcesAfter::kKept) ==
+         Names{"sum_molecules", "propose_cell", "move_molecules", "count_potential"}));
+  CHECK((launches(plan.decide, ForcesAfter::kKept) ==
+         Names{"count_potential", "decide_cell", "restore_positions"}));
+  CHECK(plan.rescale.front().reduces == 21 && plan.decide.front().reduces == 1);
+  CHECK(plan.most_sums() == 21);
+  const StepPlan waters = make_step_plan(settings, 300);
+  CHECK(launches(waters.rescale, ForcesAfter::kKept).front() == "propose_cell");
+}
+
 void check_refused(const IntegratorSettings& settings, const char* because) {
   try {
     make_step_plan(settings, 300);
@@ -137,8 +157,10 @@ void nonsense_is_refused_by_name() {
   check_refused({integrator("velocity_verlet"), std::nullopt, barostat()}, "needs a temperature");
   check_refused({integrator("langevin_middle", 5), std::nullopt, barostat()},
                 "multiple of long_range_every");
-  check_refused({integrator("langevin_middle"), std::nullopt, barostat("monte_carlo")},
-                "cell_rescaling, berendsen");
+  check_refused({integrator("langevin_middle"), std::nullopt, barostat("hoover")},
+                "cell_rescaling, berendsen, monte_carlo");
+  check_refused({integrator("velocity_verlet"), std::nullopt, barostat("monte_carlo")},
+                "needs a temperature");
   Parameters incomplete = integrator("langevin_middle");
   incomplete.values.erase("friction");
   check_refused({incomplete, std::nullopt, {}}, "missing setting 'friction'");
@@ -323,6 +345,56 @@ void steps_that_are_redone_keep_the_box() {
   CHECK(now.box.ax == 3 && before.ax == 3 && energy[0] == 0);
 }
 
+// Two molecules of an ideal gas and an energy c/V: the density is V^2 exp(-(c/V + P V)/kT) dV.
+void accepted_volumes_are_those_of_the_ensemble() {
+  constexpr int kProposals = 1'000'000, kMolecules = 2;
+  constexpr double kConstant = 5, kLow = 1;
+  const auto energy_at = [](double v) { return kConstant / v + kLow * v; };
+  double sum = 0, mean = 0, square = 0;
+  for (double v = 0.01; v < 60; v += 0.001) {
+    const double weight = std::pow(v, kMolecules) * std::exp(-energy_at(v) / kThermalEnergy);
+    sum += weight;
+    mean += weight * v;
+    square += weight * v * v;
+  }
+  mean /= sum;
+  const double variance = square / sum - mean * mean;
+
+  Conditions now{};
+  now.bath.thermal = kThermalEnergy;
+  now.box = {2, 0, 2, 0, 0, 2};
+  for (int d = 0; d < 3; ++d) {
+    now.pressure_bath.mobility[d] = 0.003;
+    now.pressure_bath.pressure[d] = kLow;
+  }
+  Box before{};
+  int64_t step = 0, energy[1]{};
+  const int64_t change = 0;
+  double accepted = 0, taken = 0;
+  const Faults faults{};
+  CellWork cell{};
+  cell.conditions = &now;
+  cell.before = &before;
+  cell.constant_energy = cell.counted_energy = kConstant;
+  cell.molecule_count = kMolecules;
+  const AxisSets sets{{0, 0, 2}};
+  std::vector<double> volumes;
+  for (; step < kProposals; ++step) {
+    propose_cell({cell, sets, 7, &step, &faults});
+    const bool along_z = now.box.cz != before.cz;
+    CHECK(along_z ? now.box.ax == before.ax : now.box.ax == now.box.by);
+    decide_cell({cell, sets, &change, 7, &step, &faults, &accepted, energy});
+    CHECK(accepted == 1 || now.box.ax == before.ax);
+    taken += accepted;
+    volumes.push_back(now.box.volume());
+  }
+  CHECK(taken > 0.8 * kProposals && taken < kProposals);
+  CHECK_NEAR(mean_of(volumes), mean, 4 * std::sqrt(variance * 800 / kProposals));
+  CHECK_NEAR(variance_of(volumes), variance, 0.25 * variance);
+  CHECK_NEAR(from_fixed(energy[0], kEnergyScale), kConstant * (1 / now.box.volume() - 1 / 8.0),
+             1e-2);
+}
+
 }  // namespace
 
 int main() {
@@ -331,7 +403,9 @@ int main() {
       {"velocity Verlet starts and finishes", verlet_starts_and_finishes},
       {"a thermostat acts on whole steps", a_thermostat_acts_on_whole_steps},
       {"a barostat acts before a rebuild", a_barostat_acts_before_a_rebuild},
+      {"a proposed box is decided about", a_proposed_box_is_decided_about},
       {"volumes are those of the ensemble", volumes_are_those_of_the_ensemble},
+      {"accepted volumes are those of the ensemble", accepted_volumes_are_those_of_the_ensemble},
       {"each set obeys the virial theorem", each_set_obeys_the_virial_theorem},
       {"steps that are redone keep the box", steps_that_are_redone_keep_the_box},
       {"nonsense is refused by name", nonsense_is_refused_by_name},

@@ -35,6 +35,8 @@ _FLAGS: dict[Place, str] = {
     ("barostat", "kind"): "barostat",
     ("barostat", "time_constant"): "box_time_constant",
     ("barostat", "every"): "barostat_every",
+    ("barostat", "annealing"): "pressure_annealing",
+    ("barostat", "annealing_every"): "pressure_annealing_every",
 }
 
 
@@ -186,7 +188,7 @@ def _parse_points(text: str) -> list[list[float]]:
         return [[float(part) for part in point.split(":", 1)] for point in text.split(",")]
     except ValueError:
         raise typer.BadParameter(
-            f"expected times and temperatures such as 0:10,50:300, found {text!r}"
+            f"expected times and values such as 0:10,50:300, found {text!r}"
         ) from None
 
 
@@ -204,5 +206,5 @@ _PARSERS: dict[tuple[Any, ...], tuple[Callable[[str], Any], str]] = {
     (int, int, int): (_parse_grid, "NX,NY,NZ"),
     (float, ...): (_parse_box, "A,B,C,..."),
     (HostEntry, ...): (_parse_words, "HOST,..."),
-    (tuple[float, float], ...): (_parse_points, "PS:K,..."),
+    (tuple[float, float], ...): (_parse_points, "PS:VALUE,..."),
 }

@@ -80,37 +80,11 @@ class CellRescaling:
     every: BarostatEvery = 20
 
     def __post_init__(self) -> None:
-        sets = len(set(_SETS[self.coupling]))
-        given = self.compressibility
-        if isinstance(given, tuple) and len(given) != sets:
-            raise QuiltError(
-                f"compressibility: {len(given)} values for {sets} set(s) of axes that "
-                f"'{self.coupling}' coupling scales together"
-            )
-        if self.surface_tension and self.coupling == "isotropic":
-            raise QuiltError("surface_tension: a surface needs semi-isotropic coupling, at least")
+        _check(self)
 
     def resolve(self) -> dict[str, Any]:
         """Settings for the core."""
-        return self._numbers("cell_rescaling")
-
-    def _numbers(self, kind: str) -> dict[str, Any]:
-        seed = draw_seed() if self.seed is None else self.seed
-        settings = {
-            "kind": kind,
-            "time_constant": self.time_constant,
-            "surface_tension": self.surface_tension * _BAR,
-            "every": self.every,
-            "seed": seed,
-            **pressures(self.pressure),
-        }
-        sets = _SETS[self.coupling]
-        given = self.compressibility
-        for axis, first in zip(_AXES, sets, strict=True):
-            of_set = given[sorted(set(sets)).index(first)] if isinstance(given, tuple) else given
-            settings[f"set_{axis}"] = first
-            settings[f"compressibility_{axis}"] = of_set / _BAR
-        return settings
+        return {"kind": "cell_rescaling", "time_constant": self.time_constant, **_numbers(self)}
 
 
 @user_settings
@@ -133,10 +107,88 @@ class BerendsenBarostat(CellRescaling):
             ),
             stacklevel=4,
         )
-        return self._numbers("berendsen")
+        return super().resolve() | {"kind": "berendsen"}
 
 
-Barostat = CellRescaling
+@user_settings
+@dataclass(frozen=True, config=_CONFIG)
+class MonteCarloBarostat:
+    """Constant pressure by Monte Carlo moves of the box.
+
+    Chow and Ferguson, Comput. Phys. Commun. 91, 283 (1995); Aqvist et al., Chem. Phys. Lett. 384,
+    288 (2004).  Every so many steps another box is proposed, to which molecules go with their
+    centres, and accepted or not by the energies of both.  The ensemble is exact for any interval
+    and needs no virial; the box moves less smoothly than with `CellRescaling`.  It needs a
+    temperature: `LangevinMiddle`, or a thermostat.
+
+    Attributes
+    ----------
+    pressure:
+        Reference pressure, bar.
+    compressibility:
+        Isothermal compressibility, 1/bar; that of water by default.  Proposals are as wide as the
+        fluctuations that it means; it has no influence on the ensemble.  With more than one set of
+        axes (see `coupling`) one value for each may be given, and 0 leaves the axes of a set as
+        they are.
+    coupling:
+        Which axes are scaled together, as in `CellRescaling`; each proposal is of one set, drawn by
+        chance.
+    surface_tension:
+        Tension of all surfaces normal to z together, bar nm.  Not with isotropic coupling.
+    seed:
+        Of proposals and decisions; the same seed gives the same trajectory, bit for bit.  None: a
+        `Simulation` draws one, and its `barostat` tells which.
+    every:
+        Steps between proposals; pair lists are built anew at each.  A multiple of the integrator's
+        `long_range_every`.
+    """
+
+    pressure: Pressure = 1.0
+    compressibility: Compressibility = 4.5e-5
+    coupling: Coupling = "isotropic"
+    surface_tension: SurfaceTension = 0.0
+    seed: Seed = None
+    every: BarostatEvery = 20
+
+    def __post_init__(self) -> None:
+        _check(self)
+
+    def resolve(self) -> dict[str, Any]:
+        """Settings for the core."""
+        return {"kind": "monte_carlo", **_numbers(self)}
+
+
+Barostat = CellRescaling | MonteCarloBarostat
+
+
+def _check(barostat: Barostat) -> None:
+    """QuiltError where the settings of axes do not go together."""
+    sets = len(set(_SETS[barostat.coupling]))
+    given = barostat.compressibility
+    if isinstance(given, tuple) and len(given) != sets:
+        raise QuiltError(
+            f"compressibility: {len(given)} values for {sets} set(s) of axes that "
+            f"'{barostat.coupling}' coupling scales together"
+        )
+    if barostat.surface_tension and barostat.coupling == "isotropic":
+        raise QuiltError("surface_tension: a surface needs semi-isotropic coupling, at least")
+
+
+def _numbers(barostat: Barostat) -> dict[str, Any]:
+    """The settings that barostats share, as the core has them."""
+    settings = {
+        "surface_tension": barostat.surface_tension * _BAR,
+        "every": barostat.every,
+        "seed": draw_seed() if barostat.seed is None else barostat.seed,
+        **pressures(barostat.pressure),
+    }
+    sets = _SETS[barostat.coupling]
+    given = barostat.compressibility
+    for axis, first in zip(_AXES, sets, strict=True):
+        of_set = given[sorted(set(sets)).index(first)] if isinstance(given, tuple) else given
+        settings[f"set_{axis}"] = first
+        settings[f"compressibility_{axis}"] = of_set / _BAR
+    return settings
 
 
 def pressures(pressure: float) -> dict[str, float]:
@@ -152,9 +204,9 @@ def check_barostat(
         return
     name = type(barostat).__name__
     bath = thermostat or (integrator if isinstance(integrator, LangevinMiddle) else None)
-    if type(barostat) is CellRescaling and (bath is None or bath.temperature == 0):
+    if not isinstance(barostat, BerendsenBarostat) and (bath is None or bath.temperature == 0):
         raise QuiltError(
-            f"{name}: the noise of the box needs a temperature: use LangevinMiddle, or "
+            f"{name}: the fluctuations of the box need a temperature: use LangevinMiddle, or "
             "VelocityVerlet with a thermostat"
         )
     if barostat.every % integrator.long_range_every:

@@ -73,6 +73,16 @@ def make_whole(
     return whole
 
 
+def are_whole(
+    positions: npt.NDArray[np.float64],
+    box: npt.NDArray[np.float64],
+    links: npt.NDArray[np.integer],
+) -> bool:
+    """Whether every molecule is in one piece; arguments as of `make_whole`."""
+    inverse = np.linalg.inv(box)
+    return not _images(positions, inverse, links[:, 0], links[:, 1]).any()
+
+
 def _graph(atoms: int, links: npt.NDArray[np.integer]) -> csr_matrix:
     ones = np.ones(len(links), dtype=np.int8)
     return coo_matrix((ones, (links[:, 0], links[:, 1])), shape=(atoms, atoms)).tocsr()

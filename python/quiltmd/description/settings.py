@@ -67,8 +67,14 @@ TimeConstant = Annotated[
 ThermostatEvery = Annotated[
     int, Field(ge=1, description="Steps between actions of the thermostat (velocity rescaling).")
 ]
+HIGHEST_PRESSURE = 1e5  # bar
 Pressure = Annotated[
-    float, Field(ge=-1e5, le=1e5, description="Reference pressure of the barostat, bar.")
+    float,
+    Field(
+        ge=-HIGHEST_PRESSURE,
+        le=HIGHEST_PRESSURE,
+        description="Reference pressure of the barostat, bar.",
+    ),
 ]
 BoxTimeConstant = Annotated[float, Field(gt=0, description="Relaxation time of the box, ps.")]
 _Compressibility = Annotated[float, Field(ge=0, le=1)]

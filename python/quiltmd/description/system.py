@@ -237,6 +237,7 @@ class System:
         arrays: dict[str, Any] = {
             name: np.array(getattr(self, name), order="C") for name in _LAYOUT
         }
+        arrays["molecules"] = self.molecules
         if self.pair_form != _LENNARD_JONES:
             arrays["pair_form"] = self.pair_form
             arrays["pair_tables"] = np.stack([np.asarray(table) for table in self.pair_tables])

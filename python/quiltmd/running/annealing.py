@@ -1,51 +1,86 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Annealing: the temperature of the heat bath over time, piecewise linear.
+"""Annealing: temperature of the heat bath and pressure of the barostat over time, piecewise linear.
 
-The temperature is set at steps that are multiples of an interval, since each change ends an epoch
-and builds the pair lists anew.  Which steps these are, and what is set, follows from the step
-number alone, so a run that was resumed has the bits of one that never stopped.
+They are set at steps that are multiples of an interval, since each change ends an epoch and builds
+the pair lists anew.  Which steps these are, and what is set, follows from the step number alone, so
+a run that was resumed has the bits of one that never stopped.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
 
 import numpy as np
 
+from ..description.checks import LAST_STEP
 from .simulation import Simulation
+
+Points = tuple[tuple[float, float], ...]
+
+
+def check_points(points: Points, what: str, least: float, most: float, unit: str) -> None:
+    """ValueError unless times are not negative and ascend, and values are within limits."""
+    times, values = zip(*points, strict=True) if points else ((), ())
+    if not times or times[0] < 0 or any(a >= b for a, b in pairwise(times)):
+        raise ValueError("annealing: needs points whose times, ps, are positive and ascend")
+    if min(values) < least or max(values) > most:
+        raise ValueError(f"annealing: {what} must be from {least:g} to {most:g} {unit}")
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A condition over time.
+
+    Attributes
+    ----------
+    condition:
+        As `Simulation.set_conditions` names it.
+    points:
+        Times (ps) and values (K or bar); before the first and after the last it stays as there.
+    every:
+        Steps between changes.
+    """
+
+    condition: Literal["temperature", "pressure"]
+    points: Points
+    every: int
+
+    def value(self, time: float) -> float:
+        """The value at a time, ps."""
+        times, values = zip(*self.points, strict=True)
+        return float(np.interp(time, times, values))
 
 
 @dataclass(frozen=True)
 class Annealing:
-    """A schedule of temperatures.
+    """All conditions of a run that change over time; perhaps none.
 
     Attributes
     ----------
-    points:
-        Times (ps) and temperatures (K); before the first and after the last it stays as there.
-    every:
-        Steps between changes.
+    curves:
+        One for each condition.
     timestep:
         ps.
     """
 
-    points: tuple[tuple[float, float], ...]
-    every: int
+    curves: tuple[Curve, ...]
     timestep: float
 
-    def temperature(self, step: int) -> float:
-        """Temperature that is set at a step, K."""
-        times, temperatures = zip(*self.points, strict=True)
-        return float(np.interp(step * self.timestep, times, temperatures))
-
     def set_at(self, simulation: Simulation) -> int:
-        """Sets the temperature if this step is one at which it changes; returns the next such."""
+        """Sets what changes at the present step; returns the next at which something does."""
         step = simulation.step
-        if step % self.every == 0:
-            simulation.set_conditions(temperature=self.temperature(step))
-        return step - step % self.every + self.every
+        self._set(simulation, {curve: step for curve in self.curves if step % curve.every == 0})
+        return min((step - step % c.every + c.every for c in self.curves), default=LAST_STEP)
 
     def set_before(self, simulation: Simulation, step: int) -> None:
-        """Sets what holds when a step is reached; its own change comes after that."""
+        """Sets what holds when a step is reached; its own changes come after that."""
         last = max(0, step - 1)
-        simulation.set_conditions(temperature=self.temperature(last - last % self.every))
+        self._set(simulation, {curve: last - last % curve.every for curve in self.curves})
+
+    def _set(self, simulation: Simulation, steps: dict[Curve, int]) -> None:
+        """Sets conditions to their values at these steps."""
+        values = {c.condition: c.value(step * self.timestep) for c, step in steps.items()}
+        if values:
+            simulation.set_conditions(**values)

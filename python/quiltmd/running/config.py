@@ -13,7 +13,6 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import fields, replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 
@@ -30,11 +29,17 @@ from pydantic import (
 )
 from pydantic.fields import FieldInfo
 
-from ..description.barostats import Barostat, BerendsenBarostat, CellRescaling
+from ..description.barostats import (
+    Barostat,
+    BerendsenBarostat,
+    CellRescaling,
+    MonteCarloBarostat,
+)
 from ..description.integrators import Integrator, LangevinMiddle, VelocityVerlet
 from ..description.nonbonded import Nonbonded
 from ..description.restraints import Restraint, Scaling
 from ..description.settings import (
+    HIGHEST_PRESSURE,
     HOTTEST,
     BarostatEvery,
     BoxTimeConstant,
@@ -61,7 +66,7 @@ from ..errors import QuiltError
 from ..inputs import included_files
 from ..inputs.openmm_files import find_force_field
 from ..outputs.files import read_file, reading
-from .annealing import Annealing
+from .annealing import Annealing, Curve, Points, check_points
 from .faults import describe
 from .output_sections import TRAJECTORY, OutputSection, TrajectorySection
 from .section import AbsolutePath, Section, absolute
@@ -154,7 +159,7 @@ class IntegratorSection(Section):
     timestep: Timestep = LangevinMiddle.timestep
     seed: Seed = LangevinMiddle.seed
     long_range_every: LongRangeEvery = LangevinMiddle.long_range_every
-    annealing: tuple[tuple[float, float], ...] | None = Field(
+    annealing: Points | None = Field(
         default=None,
         description="Temperatures of the heat bath over time, piecewise linear: ps and K of each "
         "point.",
@@ -165,29 +170,14 @@ class IntegratorSection(Section):
 
     @model_validator(mode="after")
     def _begin_annealing(self) -> IntegratorSection:
-        """Checks the schedule; `temperature` is that with which it begins."""
+        """Checks the points; `temperature` is that with which they begin."""
         if self.annealing is None:
             return self
-        times, temperatures = zip(*self.annealing, strict=True) if self.annealing else ((), ())
-        if not times or times[0] < 0 or any(a >= b for a, b in pairwise(times)):
-            raise ValueError("annealing: needs points whose times, ps, are positive and ascend")
-        if min(temperatures) < 0 or max(temperatures) > HOTTEST:
-            raise ValueError(f"annealing: temperatures must be from 0 to {HOTTEST:g} K")
+        check_points(self.annealing, "temperatures", 0, HOTTEST, "K")
         if self.ensemble == "nve":
             raise ValueError("annealing: the ensemble nve has no heat bath")
-        if "temperature" in self.model_fields_set and self.temperature != temperatures[0]:
-            raise ValueError(
-                f"leave out temperature ({self.temperature:g} K): annealing begins with "
-                f"{temperatures[0]:g} K"
-            )
-        object.__setattr__(self, "temperature", temperatures[0])
+        _begin_with(self, "temperature", self.annealing[0][1], "K")
         return self
-
-    def schedule(self) -> Annealing | None:
-        """How the temperature of the heat bath changes, if it does."""
-        if self.annealing is None:
-            return None
-        return Annealing(self.annealing, self.annealing_every, self.timestep)
 
     def hottest(self) -> float:
         """The highest temperature of the heat bath, for which the Verlet buffer is made."""
@@ -206,6 +196,16 @@ class IntegratorSection(Section):
             self.seed,
             long_range_every=self.long_range_every,
         )
+
+
+def _begin_with(section: Section, name: str, first: float, unit: str) -> None:
+    """Has a setting be the first value of an annealing; ValueError where it is given otherwise."""
+    given = getattr(section, name)
+    if name in section.model_fields_set and given != first:
+        raise ValueError(
+            f"leave out {name} ({given:g} {unit}): annealing begins with {first:g} {unit}"
+        )
+    object.__setattr__(section, name, first)
 
 
 class ThermostatSection(Section):
@@ -239,10 +239,10 @@ class BarostatSection(Section):
     `compressibility` has one value, or one for each set of axes that are scaled together.
     """
 
-    kind: Literal["cell-rescaling", "berendsen"] = Field(
+    kind: Literal["cell-rescaling", "monte-carlo", "berendsen"] = Field(
         default="cell-rescaling",
-        description="Barostat: cell-rescaling (stochastic), or berendsen (without noise, for "
-        "equilibration only).",
+        description="Barostat: cell-rescaling (stochastic), monte-carlo, or berendsen (without "
+        "noise, for equilibration only).",
     )
     pressure: Pressure = CellRescaling.pressure
     time_constant: BoxTimeConstant = CellRescaling.time_constant
@@ -253,10 +253,20 @@ class BarostatSection(Section):
     coupling: Coupling = CellRescaling.coupling
     surface_tension: SurfaceTension = CellRescaling.surface_tension
     every: BarostatEvery = CellRescaling.every
+    annealing: Points | None = Field(
+        default=None,
+        description="Reference pressures over time, piecewise linear: ps and bar of each point.",
+    )
+    annealing_every: int = Field(
+        default=200, ge=1, description="Steps between changes of pressure in annealing."
+    )
 
     @model_validator(mode="after")
     def _check(self) -> BarostatSection:
-        """Lets the barostat itself check what it is given."""
+        """Lets the barostat itself check what it is given; `pressure` is that of the start."""
+        if self.annealing is not None:
+            check_points(self.annealing, "pressures", -HIGHEST_PRESSURE, HIGHEST_PRESSURE, "bar")
+            _begin_with(self, "pressure", self.annealing[0][1], "bar")
         try:
             self._made(None)
         except QuiltError as error:
@@ -268,17 +278,21 @@ class BarostatSection(Section):
         return self._made(integrator.seed) if integrator.ensemble == "npt" else None
 
     def _made(self, seed: int | None) -> Barostat:
-        kinds = {"cell-rescaling": CellRescaling, "berendsen": BerendsenBarostat}
         given = self.compressibility
-        return kinds[self.kind](
-            self.pressure,
-            self.time_constant,
-            given[0] if len(given) == 1 else given,
-            self.coupling,
-            self.surface_tension,
-            seed,
-            self.every,
-        )
+        settings: dict[str, Any] = {
+            "pressure": self.pressure,
+            "compressibility": given[0] if len(given) == 1 else given,
+            "coupling": self.coupling,
+            "surface_tension": self.surface_tension,
+            "seed": seed,
+            "every": self.every,
+        }
+        if self.kind == "monte-carlo":
+            if self.time_constant != CellRescaling.time_constant:
+                raise QuiltError("leave out time_constant: the monte-carlo barostat has none")
+            return MonteCarloBarostat(**settings)
+        kinds = {"cell-rescaling": CellRescaling, "berendsen": BerendsenBarostat}
+        return kinds[self.kind](time_constant=self.time_constant, **settings)
 
 
 class RunSection(Section):
@@ -381,6 +395,19 @@ class Config(Section):
     def __eq__(self, other: object) -> bool:
         """Whether all settings agree, be they stated or defaults."""
         return isinstance(other, Config) and dict(self) == dict(other)
+
+    def annealing(self) -> Annealing:
+        """The conditions that change over time."""
+        conditions: tuple[tuple[Literal["temperature", "pressure"], Any], ...] = (
+            ("temperature", self.integrator),
+            ("pressure", self.barostat),
+        )
+        curves = (
+            Curve(condition, section.annealing, section.annealing_every)
+            for condition, section in conditions
+            if section.annealing is not None
+        )
+        return Annealing(tuple(curves), self.integrator.timestep)
 
     def trajectories(self) -> dict[str, TrajectorySection]:
         """All trajectories of the run, by the names of their files."""

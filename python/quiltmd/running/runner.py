@@ -163,8 +163,7 @@ def resume(
         provenance = _same_run(config, folder, checkpoint)
         system, _ = load_system(config)
         simulation = make_simulation(config, system, checkpoint.state, engine)
-        if (annealing := config.integrator.schedule()) is not None:
-            annealing.set_before(simulation, checkpoint.state.step)
+        config.annealing().set_before(simulation, checkpoint.state.step)
         simulation.set_state(checkpoint.state, checkpoint.heat)
         stopping.take_interrupts()
         run = _Run(config, folder, simulation, provenance, stopping, root or folder.path)
@@ -260,7 +259,8 @@ def _introduce(config: Config, simulation: Simulation) -> None:
     if integrator.annealing is not None:
         bath = f" from {integrator.temperature:g} to {integrator.annealing[-1][1]:g} K"
     if integrator.ensemble == "npt":
-        bath += f" and {config.barostat.pressure:g} bar"
+        first, points = config.barostat.pressure, config.barostat.annealing
+        bath += f" and {first:g}" + ("" if points is None else f" to {points[-1][1]:g}") + " bar"
     say(
         f"{simulation.system.atoms} atoms, {integrator.ensemble.upper()}{bath}, "
         f"{integrator.timestep * 1000:g} fs steps, seed {integrator.seed}, on {simulation.device} "
@@ -362,12 +362,11 @@ def _advance(
     Checkpoints that are due by the clock are written between two stretches.
     """
     simulation, steps = run.simulation, run.config.run.steps
-    annealing = run.config.integrator.schedule()
+    annealing = run.config.annealing()
 
     def stretch() -> int:
         """Steps for which conditions stay as they are, which are set here."""
-        end = steps if annealing is None else min(steps, annealing.set_at(simulation))
-        return end - simulation.step
+        return min(steps, annealing.set_at(simulation)) - simulation.step
 
     profile = None
     if run.config.output.profile and simulation.step < steps:

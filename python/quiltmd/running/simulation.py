@@ -27,11 +27,12 @@ import numpy as np
 import numpy.typing as npt
 from numpy.typing import NDArray
 
-from ..description.barostats import Barostat, pressures
+from ..description.barostats import Barostat, MonteCarloBarostat, pressures
 from ..description.box import check_box
 from ..description.checks import LAST_STEP, plain, real_number, whole_number
 from ..description.dynamics import resolve_dynamics
 from ..description.integrators import Integrator, LangevinMiddle, check_impulses
+from ..description.molecules import are_whole
 from ..description.nonbonded import Nonbonded
 from ..description.plausibility import oddities, step_oddities
 from ..description.settings import HOTTEST, draw_seed, with_seed
@@ -75,7 +76,7 @@ class Simulation(Readout):
     thermostat:
         `VelocityRescaling`, for NVT with `VelocityVerlet`.
     barostat:
-        `CellRescaling`, for constant pressure.
+        `CellRescaling` or `MonteCarloBarostat`, for constant pressure.
     device, ranks, threads, balance, transport, mesh, away, workers, hosts:
         Where it runs: see `Execution`.  They never change the trajectory, but for `away`, whose
         other patches round differently.
@@ -183,6 +184,13 @@ class Simulation(Readout):
                 f"the state has {len(state.positions)} atoms, the system {self.system.atoms}"
             )
         heat = real_number("heat", heat)
+        if isinstance(self.barostat, MonteCarloBarostat) and not are_whole(
+            state.positions, state.box, self.system.links
+        ):
+            raise QuiltError(
+                "the Monte Carlo barostat moves molecules by their centres, and molecules of this "
+                "state are cut by the periodic boundary: State.start makes them whole"
+            )
         with self._changing() as engine:
             engine.set_state(**state.arrays())
             self._note(state.step, state.box)

@@ -22,6 +22,7 @@ _PAIR = re.compile(
 )
 _COMMENT = re.compile(r"('[^'\n]*'|\"[^\"\n]*\")|![^\n]*")  # none in a string
 _KNOWN = ("cntrl", "ewald")
+_DYN_PER_CM = 10.0  # bar nm
 
 
 def is_mdin(head: bytes) -> bool:
@@ -89,8 +90,7 @@ def _dynamics(control: Control, entries: Entries) -> None:
     forces = entries.whole("ntf", constraints)
     if forces != constraints:
         control.refused.append(f"ntf {forces}: only ntf = ntc, so that each bond is there once")
-    entries.refuse("constant pressure is not supported", "ntp")
-    entries.refuse("only ntb = 1", "ntb", unless=lambda value: value == "1")
+    _barostat(control, entries)
     entries.refuse("implicit solvent is not supported", "igb", "ipb", "alpb", "gbsa", "rism")
     entries.tell("velocities are taken from the file where it has any", "irest", "ntx")
 
@@ -106,6 +106,53 @@ def _thermostat(control: Control, entries: Entries) -> None:
         control.set("thermostat", "time_constant", coupling)
     elif kind != 0:
         control.refused.append(f"ntt {kind}: only 0, 3 (Langevin) and 11 (velocity rescaling)")
+
+
+_COUPLINGS = {1: "isotropic", 2: "anisotropic", 3: "semi-isotropic"}
+
+
+def _barostat(control: Control, entries: Entries) -> None:
+    scaled, kind = entries.whole("ntp", 0), entries.whole("barostat", 1)
+    wanted = "1" if scaled == 0 else "2"
+    entries.refuse(f"only ntb = {wanted}", "ntb", unless=lambda value: value == wanted)
+    if scaled != 0:
+        _constant_pressure(control, entries, scaled, kind)
+    entries.tell("nothing, at constant volume", "taup", "pres0", "comp")
+    entries.tell("nothing, without the Monte Carlo barostat", "mcbarint")
+    entries.tell("nothing, without csurften", "gamma_ten", "ninterface")
+    entries.refuse("only with ntp = 3", "csurften")
+
+
+def _constant_pressure(
+    control: Control, entries: Entries, scaled: int | None, kind: int | None
+) -> None:
+    if scaled not in _COUPLINGS:
+        control.refused.append(f"ntp {scaled}: only 0, 1, 2 and 3")
+    if kind != 1:
+        control.refused.append(f"barostat {kind}: only 1 (Berendsen)")
+    if control.settings["integrator"]["ensemble"] != "nvt":
+        control.refused.append("ntp: constant pressure needs a thermostat, ntt = 3 or 11")
+    control.set("integrator", "ensemble", "npt")
+    control.set("barostat", "kind", "berendsen")
+    control.set("barostat", "coupling", _COUPLINGS.get(scaled or 0))
+    control.set("barostat", "pressure", entries.number("pres0", 1.0))
+    control.set("barostat", "time_constant", entries.number("taup", 1.0))
+    compressibility = entries.number("comp", 44.6)
+    assert compressibility is not None
+    control.set("barostat", "compressibility", (round(compressibility * 1e-6, 15),))
+    control.notes.append("barostat: pressure and scaling are those of hydrogen groups")
+    if scaled == 3:
+        _surface(control, entries)
+
+
+def _surface(control: Control, entries: Entries) -> None:
+    plane = entries.whole("csurften", 0)
+    tension, surfaces = entries.number("gamma_ten", 0.0), entries.whole("ninterface", 2)
+    if plane != 3:
+        control.refused.append(f"csurften {plane}: with ntp = 3 only 3, surfaces normal to z")
+    assert tension is not None
+    assert surfaces is not None
+    control.set("barostat", "surface_tension", tension * surfaces * _DYN_PER_CM)
 
 
 def _nonbonded(control: Control, entries: Entries) -> None:
@@ -151,7 +198,6 @@ def _output(control: Control, entries: Entries) -> None:
 
 def _rest(entries: Entries) -> None:
     entries.tell("for the program to say", "nscm", "vlimit", "jfastw", "mdinfo_flush_interval", "t")
-    entries.tell("nothing, at constant volume", "barostat", "taup", "pres0", "comp", "mcbarint")
     entries.tell("nothing, without implicit solvent", "saltcon", "extdiel", "intdiel", "rgbmax")
     entries.refuse(
         "not supported",
@@ -160,7 +206,6 @@ def _rest(entries: Entries) -> None:
             "ifsc",
             "numexchg",
             "icnstph",
-            "csurften",
             "efx",
             "efy",
             "efz",

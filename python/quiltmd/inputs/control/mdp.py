@@ -104,8 +104,17 @@ def _thermostat(control: Control, entries: Entries, integrator: str) -> None:
 
 
 _SCALINGS = {"no": "none", "all": "all", "com": "com"}
-_BAROSTATS = {"c-rescale": "cell-rescaling", "berendsen": "berendsen"}
-_COUPLINGS = {"isotropic": "isotropic", "semiisotropic": "semi-isotropic"}
+_BAROSTATS = {
+    "c-rescale": "cell-rescaling",
+    "parrinello-rahman": "cell-rescaling",
+    "berendsen": "berendsen",
+}
+_COUPLINGS = {  # and how many values they have
+    "isotropic": ("isotropic", 1),
+    "semiisotropic": ("semi-isotropic", 2),
+    "surface-tension": ("semi-isotropic", 2),
+    "anisotropic": ("anisotropic", 6),
+}
 
 
 def _barostat(control: Control, entries: Entries) -> None:
@@ -116,31 +125,47 @@ def _barostat(control: Control, entries: Entries) -> None:
             *("pcoupltype", "tau-p", "ref-p", "compressibility", "nstpcouple"),
         )
         return
-    coupling = entries.text("pcoupltype", "isotropic")
-    pressures = entries.numbers("ref-p") or []
-    compressibilities = entries.numbers("compressibility") or []
-    every = entries.whole("nstpcouple", -1)
+    every, time = entries.whole("nstpcouple", -1), entries.number("tau-p", 5.0)
     if kind not in _BAROSTATS:
-        control.refused.append(f"pcoupl {kind}: of constant pressure only C-rescale and Berendsen")
+        control.refused.append(
+            f"pcoupl {kind}: of constant pressure only C-rescale, Parrinello-Rahman and Berendsen"
+        )
     elif control.settings["integrator"].get("ensemble") != "nvt":
         control.refused.append(f"pcoupl {kind}: needs a thermostat")
-    elif coupling not in (*_COUPLINGS, "surface-tension"):
-        control.refused.append(
-            f"pcoupltype {coupling}: only isotropic, semiisotropic and surface-tension"
+    if kind == "parrinello-rahman":
+        control.notes.append(
+            "pcoupl Parrinello-Rahman: stochastic cell rescaling takes its place; it has the same "
+            "ensemble"
         )
-    elif len(pressures) != (1 if coupling == "isotropic" else 2):
-        control.refused.append(f"ref-p: {len(pressures)} values do not suit {coupling} coupling")
-    elif coupling == "semiisotropic" and pressures[0] != pressures[1]:
-        control.refused.append("ref-p: only one pressure, along all axes")
     control.set("integrator", "ensemble", "npt")
     control.set("barostat", "kind", _BAROSTATS.get(kind))
-    control.set("barostat", "coupling", _COUPLINGS.get(coupling, "semi-isotropic"))
-    control.set("barostat", "pressure", pressures[-1] if pressures else None)
-    if coupling == "surface-tension" and pressures:
-        control.set("barostat", "surface_tension", pressures[0])
-    control.set("barostat", "time_constant", entries.number("tau-p", 5.0))
-    control.set("barostat", "compressibility", tuple(compressibilities) or None)
+    control.set("barostat", "time_constant", time)
     control.set("barostat", "every", every if every and every > 0 else None)
+    _cell_axes(control, entries)
+
+
+def _cell_axes(control: Control, entries: Entries) -> None:
+    name = entries.text("pcoupltype", "isotropic")
+    pressures = entries.numbers("ref-p") or []
+    compressibilities = entries.numbers("compressibility") or []
+    if name not in _COUPLINGS:
+        control.refused.append(f"pcoupltype {name}: only {', '.join(_COUPLINGS)}")
+        return
+    coupling, values = _COUPLINGS[name]
+    if len(pressures) != values:
+        control.refused.append(f"ref-p: {len(pressures)} values do not suit {name} coupling")
+        return
+    if name == "anisotropic":
+        if any(compressibilities[3:]):
+            control.refused.append("compressibility: of angles of the box only 0")
+        pressures, compressibilities = pressures[:3], compressibilities[:3]
+    if name == "surface-tension":
+        control.set("barostat", "surface_tension", pressures[0])
+    elif len(set(pressures)) > 1:
+        control.refused.append("ref-p: only one pressure, along all axes")
+    control.set("barostat", "coupling", coupling)
+    control.set("barostat", "pressure", pressures[-1])
+    control.set("barostat", "compressibility", tuple(compressibilities) or None)
 
 
 def _nonbonded(control: Control, entries: Entries) -> None:

@@ -23,6 +23,8 @@ from .entries import Control, Entries, Entry, ewald_alpha, is_one
 _TCL = ("if", "while", "for", "foreach", "proc", "source", "expr", "puts", "print", "exit", "vmd")
 _OUTPUT = "this output is not written"
 _LISTS = "pair lists are set up by this program"
+_WATER = 4.5e-5  # compressibility, 1/bar
+_EVERY = 20  # steps between actions of the barostat, by default
 
 
 def is_namd(head: bytes) -> bool:
@@ -39,6 +41,7 @@ def read_namd(file: str) -> Control:
     _box(control, entries)
     _nonbonded(control, entries)
     _dynamics(control, entries)
+    _barostat(control, entries)
     _output(control, entries)
     _rest(entries)
     entries.finish()
@@ -217,6 +220,65 @@ def _thermostat(control: Control, entries: Entries, temperature: float | None) -
     entries.tell("how often is for the program to say", "stochRescaleFreq")
 
 
+def _barostat(control: Control, entries: Entries) -> None:
+    piston, berendsen = entries.switch("langevinPiston"), entries.switch("BerendsenPressure")
+    entries.refuse("this barostat is not supported", "monteCarloPressure")
+    if piston or berendsen:
+        _constant_pressure(control, entries, "BerendsenPressure" if berendsen else "langevinPiston")
+    entries.tell(
+        "nothing, without the barostat that it is of",
+        *("langevinPistonTarget", "langevinPistonPeriod", "langevinPistonDecay"),
+        *("langevinPistonTemp", "BerendsenPressureTarget", "BerendsenPressureFreq"),
+        *("BerendsenPressureCompressibility", "BerendsenPressureRelaxationTime"),
+        *("useGroupPressure", "useFlexibleCell", "useConstantArea", "useConstantRatio"),
+    )
+    entries.refuse("not supported", "SurfaceTensionTarget", "StrainRate", "excludeFromPressure")
+
+
+def _constant_pressure(control: Control, entries: Entries, kind: str) -> None:
+    dynamics = control.settings["integrator"]
+    if dynamics["ensemble"] != "nvt":
+        control.refused.append(f"{kind}: constant pressure needs langevin or stochRescale")
+    dynamics["ensemble"] = "npt"
+    compressibility = entries.number("BerendsenPressureCompressibility")
+    _cell_axes(control, entries, compressibility)
+    entries.tell("pressure and scaling are those of hydrogen groups", "useGroupPressure")
+    control.set("barostat", "pressure", entries.number(f"{kind}Target"))
+    if kind == "BerendsenPressure":
+        control.set("barostat", "kind", "berendsen")
+        time = _picoseconds(entries.number("BerendsenPressureRelaxationTime"))
+        control.set("barostat", "time_constant", time)
+        control.set("barostat", "every", entries.whole("BerendsenPressureFreq"))
+        return
+    control.set("barostat", "kind", "cell-rescaling")
+    bath, temperature = entries.number("langevinPistonTemp"), dynamics.get("temperature")
+    if bath is not None and bath != temperature:
+        control.refused.append(f"langevinPistonTemp {bath:g}: only that of the thermostat")
+    control.notes.append(
+        "langevinPiston: stochastic cell rescaling takes its place; it has the same ensemble, and "
+        "a time constant of its own"
+    )
+    entries.tell("nothing, of stochastic cell rescaling", *(f"{kind}Period", f"{kind}Decay"))
+    often = dynamics.get("long_range_every", 1)
+    if _EVERY % often:
+        control.set("barostat", "every", often * (_EVERY // often + 1))
+
+
+def _cell_axes(control: Control, entries: Entries, compressibility: float | None) -> None:
+    flexible, ratio, area = (
+        entries.switch(f"use{name}") for name in ("FlexibleCell", "ConstantRatio", "ConstantArea")
+    )
+    coupling = "semi-isotropic" if ratio or area else "anisotropic"
+    control.set("barostat", "coupling", coupling if flexible else "isotropic")
+    if (ratio or area) and not flexible:
+        control.refused.append("useConstantRatio, useConstantArea: only with useFlexibleCell")
+    if area:
+        compressible = _WATER if compressibility is None else compressibility
+        control.set("barostat", "compressibility", (0.0, compressible))
+    elif compressibility is not None:
+        control.set("barostat", "compressibility", (compressibility,))
+
+
 def _output(control: Control, entries: Entries) -> None:
     name = entries.take("outputname")
     if name is not None:
@@ -243,17 +305,6 @@ def _rest(entries: Entries) -> None:
         *("pairlistGrow", "pairlistTrigger", "hgroupCutoff", "splitPatch", "twoAwayX"),
         *("twoAwayY", "twoAwayZ", "ldbPeriod", "ldBalancer", "CUDASOAintegrate", "GPUresident"),
         *("usePMECUDA", "useDeviceMigration", "bondedCUDA", "DeviceMigration"),
-    )
-    entries.refuse(
-        "constant pressure is not supported: leave it out to run at constant volume",
-        *("langevinPiston", "BerendsenPressure", "monteCarloPressure"),
-    )
-    entries.tell(
-        "nothing, at constant volume",
-        *("langevinPistonTarget", "langevinPistonPeriod", "langevinPistonDecay"),
-        *("langevinPistonTemp", "useGroupPressure", "useFlexibleCell", "useConstantArea"),
-        *("useConstantRatio", "BerendsenPressureTarget", "BerendsenPressureFreq"),
-        *("BerendsenPressureCompressibility", "BerendsenPressureRelaxationTime"),
     )
     entries.refuse(
         "not supported",

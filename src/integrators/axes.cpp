@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "integrators/axes.h"
+
+#include <string>
+
+namespace quiltmd {
+namespace {
+
+// Numbers by axis, "pressure_x" and so on.
+void read_axes(const Parameters& parameters, const std::string& name, double (&values)[3]) {
+  const char* const axes[] = {"_x", "_y", "_z"};
+  for (int d = 0; d < 3; ++d) values[d] = parameters.number(name + axes[d]);
+}
+
+}  // namespace
+
+void read_sets(const Parameters& parameters, int (&sets)[3]) {
+  const char* const names[] = {"set_x", "set_y", "set_z"};
+  for (int d = 0; d < 3; ++d) {
+    sets[d] = static_cast<int>(parameters.integer(names[d]));
+    if (sets[d] < 0 || sets[d] > d || sets[sets[d]] != sets[d])
+      throw Error(parameters.kind + ": axes are coupled to themselves or to one before them");
+  }
+}
+
+Barostat barostat_of_axes(const Parameters& parameters) {
+  Barostat barostat;
+  barostat.every = static_cast<int>(parameters.integer("every"));
+  if (barostat.every < 1) throw Error(parameters.kind + ": 'every' must be 1 or more steps");
+  read_axes(parameters, "pressure", barostat.bath.pressure);
+  read_axes(parameters, "compressibility", barostat.bath.mobility);
+  for (const double compressibility : barostat.bath.mobility)
+    if (!(compressibility >= 0))
+      throw Error(parameters.kind + ": a compressibility is not negative");
+  barostat.bath.surface_tension = parameters.number("surface_tension");
+  return barostat;
+}
+
+}  // namespace quiltmd
