@@ -67,7 +67,7 @@ void forces_meet_the_reference(Pair devices) {
 }
 
 // Excluded pairs that are terms: with those the pair forces are the reference's again.
-void pairs_apart_are_left_alone(Pair devices) {
+void long_exclusions_are_left_alone(Pair devices) {
   const Molecules m = make_molecules(kBox, 6);
   PairRank::Choices choices = ewald(2.92);
   System terms;
@@ -76,7 +76,7 @@ void pairs_apart_are_left_alone(Pair devices) {
     const auto pair = m.system.exclusions[k];
     const double given[] = {m.system.charges[pair[0]] * m.system.charges[pair[1]],
                             choices.settings.alpha};
-    choices.apart.push_back(pair);
+    choices.long_exclusions.push_back(pair);
     terms.terms_to_fill(ExcludedPairForm::kForm).add(pair, given);
   }
   Evaluation apart, exact;
@@ -229,15 +229,15 @@ void refused_lists_stay(Pair devices) {
 }  // namespace
 
 std::vector<Case> pair_cases(Pair devices) {
-  return {
-      {"every pair is listed once", [devices] { every_pair_is_listed_once(devices); }},
-      {"pair forces meet the reference", [devices] { forces_meet_the_reference(devices); }},
-      {"excluded pairs apart are left alone", [devices] { pairs_apart_are_left_alone(devices); }},
-      {"pair bits depend on nothing", [devices] { bits_depend_on_nothing(devices); }},
-      {"overlapping atoms stay finite", [devices] { overlapping_atoms_stay_finite(devices); }},
-      {"shells hold what is near", [devices] { shells_hold_what_is_near(devices); }},
-      {"far shells change no bit", [devices] { far_shells_change_no_bit(devices); }},
-      {"no lists after steps to be redone", [devices] { refused_lists_stay(devices); }}};
+  return {{"every pair is listed once", [devices] { every_pair_is_listed_once(devices); }},
+          {"pair forces meet the reference", [devices] { forces_meet_the_reference(devices); }},
+          {"excluded pairs apart are left alone",
+           [devices] { long_exclusions_are_left_alone(devices); }},
+          {"pair bits depend on nothing", [devices] { bits_depend_on_nothing(devices); }},
+          {"overlapping atoms stay finite", [devices] { overlapping_atoms_stay_finite(devices); }},
+          {"shells hold what is near", [devices] { shells_hold_what_is_near(devices); }},
+          {"far shells change no bit", [devices] { far_shells_change_no_bit(devices); }},
+          {"no lists after steps to be redone", [devices] { refused_lists_stay(devices); }}};
 }
 
 }  // namespace quiltmd::test

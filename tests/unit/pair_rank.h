@@ -30,7 +30,7 @@ class PairRank : public OneRank {
     int gap = 0;              // slots left empty in front, to show that slot numbers do not matter
     int pieces = 1;           // parts that a GPU cuts each list into
     int shell = kShells - 1;  // the last one to evaluate
-    std::vector<std::array<int32_t, 2>> apart{};  // excluded pairs to leave alone
+    std::vector<std::array<int32_t, 2>> long_exclusions{};  // excluded pairs to leave alone
   };
 
   PairRank(Device& device, const Molecules& molecules, const Choices& choices);
@@ -96,7 +96,7 @@ inline PairSetup PairRank::setup_of(const System& system, const PackedPairs& pac
   }
   setup.pieces = choices.pieces;
   setup.entries = 4096;
-  setup.apart = choices.apart;
+  setup.long_exclusions = choices.long_exclusions;
   return setup;
 }
 

@@ -313,7 +313,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
     fill_lists<false>(s, first, wanted, list);
     const bool again = wanted && place_list(s, number, list);
     if (__syncthreads_or(again)) fill_again(s, first, again, list);
-    if (op.apart_masks && wanted) note_pairs_apart(op, number);
+    if (op.long_exclusion_masks && wanted) note_long_exclusions(op, number);
   }
 }
 

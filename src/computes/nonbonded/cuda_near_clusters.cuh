@@ -202,14 +202,14 @@ __device__ __noinline__ unsigned search_pairs(const ExclusionTable& table, const
 }
 
 // Once a list of this warp is in its place.
-__device__ __noinline__ void note_pairs_apart(const BuildLists& op, int number) {
+__device__ __noinline__ void note_long_exclusions(const BuildLists& op, int number) {
   __syncwarp();
   const PairList& list = op.lists[number];
   const int32_t* const cluster = op.slots.atom + list.cluster * kClusterSize;
 #pragma unroll 1
   for (int n = list.begin + threadIdx.x % kWarp; n < list.begin + list.masked; n += kWarp)
-    op.apart_masks[n] = static_cast<uint8_t>(
-        search_pairs(op.apart, cluster, op.slots.atom[op.entries[n] & kSlotMask]));
+    op.long_exclusion_masks[n] = static_cast<uint8_t>(
+        search_pairs(op.long_exclusions, cluster, op.slots.atom[op.entries[n] & kSlotMask]));
 }
 
 // Marks of a picked cluster: none if no atom of it is excluded, nor is it the warp's own.

@@ -123,7 +123,8 @@ __device__ __forceinline__ Partner load_partner(const K& k, uint32_t entry, int 
     const uint32_t place =
         entry - own_entry(k);  // below kClusterSize: of this cluster itself, code 0
     j.counts = place < kClusterSize ? (1u << place) - 1 : 0xffu;
-    if (k.op.apart_masks && index < k.list.masked) j.counts &= ~uint32_t{k.op.apart_masks[index]};
+    if (k.op.long_exclusion_masks && index < k.list.masked)
+      j.counts &= ~uint32_t{k.op.long_exclusion_masks[index]};
   }
   return j;
 }

@@ -109,8 +109,9 @@ void set_bits(const PairForces& op, const PairList& list, const Blocks& blocks) 
       const uint32_t entry = op.entries[list.begin + n];
       const bool own = entry / kClusterSize == static_cast<uint32_t>(list.cluster);
       const int counts = own ? (1 << entry % kClusterSize) - 1 : 255;
-      const int apart = op.apart_masks ? op.apart_masks[list.begin + n] : 0;
-      bits[k] = (counts & ~apart) << 8 | op.masks[list.begin + n];
+      const int long_exclusions =
+          op.long_exclusion_masks ? op.long_exclusion_masks[list.begin + n] : 0;
+      bits[k] = (counts & ~long_exclusions) << 8 | op.masks[list.begin + n];
     }
     store(hn::BitCast(df, hn::Load(di, bits)),
           blocks.data + b * ListScratch::kFields * hn::Lanes(df), Field::kBits);

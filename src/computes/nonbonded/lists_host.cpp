@@ -208,11 +208,11 @@ void place_lists(const BuildLists& op, int lists) {
   }
 }
 
-void note_pairs_apart(const BuildLists& op, const PairList& list) {
+void note_long_exclusions(const BuildLists& op, const PairList& list) {
   const int32_t* const cluster = op.slots.atom + list.cluster * kClusterSize;
   for (int n = list.begin; n < list.begin + list.masked; ++n)
-    op.apart_masks[n] =
-        static_cast<uint8_t>(op.apart.bits(cluster, op.slots.atom[op.entries[n] & kSlotMask]));
+    op.long_exclusion_masks[n] = static_cast<uint8_t>(
+        op.long_exclusions.bits(cluster, op.slots.atom[op.entries[n] & kSlotMask]));
 }
 
 }  // namespace
@@ -270,7 +270,7 @@ void build_lists(const BuildLists& op, ThreadGroup& threads) {
       const ListThread& from = *team[drafts[l].thread];
       std::copy_n(from.entries.data() + drafts[l].entry, list.count(), op.entries + list.begin);
       std::copy_n(from.masks.data() + drafts[l].mask, list.masked, op.masks + list.begin);
-      if (op.apart_masks) note_pairs_apart(op, list);
+      if (op.long_exclusion_masks) note_long_exclusions(op, list);
     }
   });
 }

@@ -68,17 +68,18 @@ struct ExclusionTable {
 //
 // Masks: bit i set = j interacts with i-atom i, clear = excluded. Of the pairs inside the i-cluster
 // itself only i < j counts; the kernel knows that from the slots, the bits of i >= j are clear and
-// mean nothing. Padding is never listed as j. Of excluded pairs some are `apart`: they are terms, which
-// kernels of pairs leave alone.
+// mean nothing. Padding is never listed as j. Some excluded pairs may be farther apart than the cutoff:
+// they have a term of the form of excluded pairs instead, and the pair kernels skip them;
+// `long_exclusions` lists them.
 struct BuildLists {
   static constexpr const char* kName = "build_lists";
   Slots slots;
   int slot_capacity;
   const PlacedPatch* patches;
   const ClusterBounds* bounds;
-  ExclusionTable exclusions;    // all of them
-  ExclusionTable apart;         // null where there are none
-  const int32_t* slot_of_atom;  // -1 where the atom is not on this rank
+  ExclusionTable exclusions;       // all of them
+  ExclusionTable long_exclusions;  // null where there are none
+  const int32_t* slot_of_atom;     // -1 where the atom is not on this rank
   GridView grid;
   const int32_t* computes;    // placed-patch index of each compute's patch
   const int32_t* neighbours;  // (computes, codes)
@@ -88,17 +89,18 @@ struct BuildLists {
   PairList* lists;
   int list_capacity;
   uint32_t* entries;
-  uint8_t* masks;        // by entry; valid for masked entries
-  uint8_t* apart_masks;  // likewise: bit i set = j and i-atom i are apart; null where no pairs are
+  uint8_t* masks;  // by entry; valid for masked entries
+  // Likewise: bit i set = j and i-atom i are a long exclusion; null where there are none.
+  uint8_t* long_exclusion_masks;
   int entry_capacity;
   int32_t* entry_count;  // entries spent, up to the last line; zero before
   Faults* faults;
 
   void memory(MemoryUses& uses) const {
-    QMD_USES(kRead, slots.local, slots.atom, patches, bounds, exclusions, apart, slot_of_atom,
-             grid);
+    QMD_USES(kRead, slots.local, slots.atom, patches, bounds, exclusions, long_exclusions,
+             slot_of_atom, grid);
     QMD_USES(kRead, computes, neighbours, first_list);
-    QMD_USES(kWrite, lists, masks, apart_masks);
+    QMD_USES(kWrite, lists, masks, long_exclusion_masks);
     QMD_USES(kReadWrite, entries);
     QMD_USES(kReadWrite, entry_count);
     Faults::reports(uses, faults);
@@ -144,7 +146,7 @@ struct PairForces {
   int shell;  // the last one to evaluate
   const uint32_t* entries;
   const uint8_t* masks;
-  const uint8_t* apart_masks;
+  const uint8_t* long_exclusion_masks;
   const Vec3f* shifts;
   int codes;   // number of shifts
   int pieces;  // GPU only: parts of a list, each summed by itself, so that small systems fill the
@@ -155,7 +157,7 @@ struct PairForces {
 
   void memory(MemoryUses& uses) const {
     QMD_USES(kRead, slots.local, slots.pair_numbers, lists, extent(end, 1), entries, masks,
-             apart_masks, shifts, table);
+             long_exclusion_masks, shifts, table);
     QMD_USES(kAdd, slots.force, energy);
     QMD_USES(kNone, slots);
   }

@@ -40,10 +40,10 @@ PairMemory::PairMemory(const SlotMemory& slots, PairSetup setup)
   const Exclusions exclusions = exclusion_arrays(atoms, slots.system.exclusions);
   exclusion_start_ = make_.filled(exclusions.start);
   excluded_ = make_.filled(exclusions.partners);
-  if (!setup_.apart.empty()) {
-    const Exclusions apart = exclusion_arrays(atoms, setup_.apart);
-    apart_start_ = make_.filled(apart.start);
-    apart_ = make_.filled(apart.partners);
+  if (!setup_.long_exclusions.empty()) {
+    const Exclusions long_exclusions = exclusion_arrays(atoms, setup_.long_exclusions);
+    long_exclusion_start_ = make_.filled(long_exclusions.start);
+    long_excluded_ = make_.filled(long_exclusions.partners);
   }
   table_ = make_.filled(setup_.table);
   entry_count = make_.room<int32_t>(1);
@@ -54,14 +54,14 @@ PairMemory::PairMemory(const SlotMemory& slots, PairSetup setup)
 void PairMemory::make_entries(size_t count) {
   entries = make_.room<uint32_t>(count);
   masks = make_.room<uint8_t>(count);
-  if (!setup_.apart.empty()) apart_masks = make_.room<uint8_t>(count);
+  if (!setup_.long_exclusions.empty()) long_exclusion_masks = make_.room<uint8_t>(count);
 }
 
 void PairMemory::grow_entries(size_t need) {
   const size_t count = more_entries(entries.size(), need);
   make_.drop(entries);
   make_.drop(masks);
-  make_.drop(apart_masks);
+  make_.drop(long_exclusion_masks);
   make_entries(count);
 }
 
@@ -148,7 +148,7 @@ BuildLists PairMemory::build_lists() const {
   op.patches = slots_.patches.data();
   op.bounds = slots_.bounds.data();
   op.exclusions = {exclusion_start_.data(), excluded_.data()};
-  op.apart = {apart_start_.data(), apart_.data()};
+  op.long_exclusions = {long_exclusion_start_.data(), long_excluded_.data()};
   op.slot_of_atom = slots_.slot_of_atom.data();
   op.grid = slots_.grid_view();
   op.computes = computes_.data();
@@ -160,7 +160,7 @@ BuildLists PairMemory::build_lists() const {
   op.list_capacity = static_cast<int>(lists.size());
   op.entries = entries.data();
   op.masks = masks.data();
-  op.apart_masks = apart_masks.data();
+  op.long_exclusion_masks = long_exclusion_masks.data();
   op.entry_capacity = static_cast<int>(entries.size());
   op.entry_count = entry_count.data();
   op.faults = slots_.faults.data();
@@ -179,7 +179,7 @@ PairForces PairMemory::pair_forces(Part part, Energies energies) const {
   op.shell = setup_.ages.shell[static_cast<size_t>(age)];
   op.entries = entries.data();
   op.masks = masks.data();
-  op.apart_masks = apart_masks.data();
+  op.long_exclusion_masks = long_exclusion_masks.data();
   op.shifts = slots_.grid_view().shifts;
   op.codes = slots_.grid_view().codes;
   op.pieces = setup_.pieces;

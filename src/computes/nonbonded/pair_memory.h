@@ -23,7 +23,7 @@ struct PairSetup {
   int pieces;      // PairForces::pieces
   size_t entries;  // room for entries of lists to begin with
   // Of the excluded pairs of the system those that are terms.
-  std::vector<std::array<int32_t, 2>> apart{};
+  std::vector<std::array<int32_t, 2>> long_exclusions{};
 };
 
 // Lists whose patches are all owned; and those that need proxies.
@@ -50,7 +50,7 @@ class PairMemory final : public ForceFamily {
   int age = 0;  // steps since the lists were built
   Buffer<PairList> lists;
   Buffer<uint32_t> entries;
-  Buffer<uint8_t> masks, apart_masks;
+  Buffer<uint8_t> masks, long_exclusion_masks;
   Buffer<int32_t> entry_count, first_list, list_ranges;
 
  private:
@@ -59,7 +59,7 @@ class PairMemory final : public ForceFamily {
   const SlotMemory& slots_;
   PairSetup setup_;
   BufferMaker make_;
-  Buffer<int32_t> exclusion_start_, excluded_, apart_start_, apart_;
+  Buffer<int32_t> exclusion_start_, excluded_, long_exclusion_start_, long_excluded_;
   Buffer<float> table_;
   Buffer<int32_t> computes_, neighbours_;
   int compute_count_ = 0, interior_ = 0;
