@@ -15,7 +15,7 @@ system, state = quiltmd.load(topology, coordinates)
 
 simulation = quiltmd.Simulation(system, state, quiltmd.Nonbonded(cutoff=0.9, pme_tolerance=1e-5))
 for term, value in simulation.energies().items():
-    print(f"{term:12s} {value:14.4f} kJ/mol")
+    print(f"{term:18s} {value:14.4f} kJ/mol")
 
 forces = simulation.forces()
 worst = int(np.linalg.norm(forces, axis=1).argmax())

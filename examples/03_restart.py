@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stop, continue with another number of ranks, and get the same bits.
 
-On the CPU, whether there is a GPU or not: a GPU works for one rank, and rounds otherwise.
+On the CPU, whether there is a GPU or not: GPUs round otherwise, and each has a rank.
 """
 
 import quiltmd

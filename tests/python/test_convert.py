@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import openmm
 import pytest
-from boxes import relative_rms
+from boxes import bare_system, relative_rms
 from command import quiltmd as command
 from invented_parameters import Parameters
 from openmm import app, unit
@@ -18,6 +19,7 @@ from test_inputs_gromacs import BOX, gro, positions, write
 import quiltmd
 from quiltmd import InputError, Nonbonded, QuiltError, State, System
 from quiltmd.commands.system_facts import facts_of_files
+from quiltmd.description.term_forms import TERM_FORMS, TermForm
 from quiltmd.inputs import describe
 from quiltmd.outputs.openmm_system import to_openmm, write_openmm, write_openmm_state
 
@@ -55,6 +57,29 @@ def cases(name: str, folder: Path, mdanalysis_files: Path) -> tuple[System, Stat
     rng = np.random.default_rng(4)
     walk = np.cumsum(rng.normal(0, 0.06, (33, 3)) + np.array([0.1, 0, 0]), axis=0)
     return system, State.start(system, walk, BOX * np.eye(3))
+
+
+@pytest.mark.parametrize("form", TERM_FORMS, ids=[form.name for form in TERM_FORMS])
+def test_every_form_is_written_or_refused(form: TermForm) -> None:
+    """A term that is left out in silence would be an energy that is missing."""
+    bare = bare_system(np.ones(6), np.zeros(6), np.zeros(6, int), [[0.0]], [[0.0]])
+    values = np.full((1, form.columns), form.name != "cmaps", dtype=float)
+    fields: dict[str, Any] = {form.name: [list(range(form.atoms))], form.parameters: values}
+    if form.name == "cmaps":
+        fields["cmap_maps"] = np.ones((1, 4, 4))
+    if form.name == "pairs14":
+        fields["exclusions"] = [[0, 1]]
+    system = replace(bare, **fields)
+    written = xml_or_refusal(system)
+    refused = "cannot be written for OpenMM" in written
+    assert refused or written.count("<") > xml_or_refusal(bare).count("<")
+
+
+def xml_or_refusal(system: System) -> str:
+    try:
+        return str(openmm.XmlSerializer.serialize(to_openmm(system, box=np.eye(3))))
+    except QuiltError as error:
+        return str(error)
 
 
 @pytest.mark.parametrize("name", ["gromacs", "charmm", "nbfix"])

@@ -16,8 +16,10 @@ from fake_engine import FakeEngine
 
 import quiltmd
 from quiltmd import QuiltError
+from quiltmd.commands.report import make_report
 from quiltmd.running import runner, stages
 from quiltmd.running.config import build_config, read_config
+from quiltmd.running.folder import Folder
 
 pytestmark = pytest.mark.filterwarnings("ignore:a cutoff of:quiltmd.QuiltWarning")
 
@@ -87,6 +89,42 @@ def test_each_stage_begins_where_the_one_before_ended(tmp_path: Path) -> None:
     assert last[2:5] == first[2:5]  # potential, kinetic, total
     assert read_config(out / "3-release" / "config.toml")["integrator"]["ensemble"] == "nve"
     assert not (out / "3-release" / "final.ncrst").exists()
+
+
+@pytest.mark.usefixtures("_waters")
+def test_heating_begins_at_its_first_temperature(tmp_path: Path, capsys: Any) -> None:
+    """Neither the temperature of the file nor velocities of the stage before stand in the way."""
+    given = settings(tmp_path)
+    given["integrator"]["temperature"] = 300
+    assert stages.stages_of(given)[1].config.integrator.temperature == 50
+    stages.start(given, engine=FakeEngine)
+    told = [line for line in capsys.readouterr().err.splitlines() if "velocities" in line]
+    assert told == [
+        "velocities drawn at 300 K",
+        "velocities drawn at 50 K",
+        "velocities taken as they are",
+    ]
+    given["stage"][1]["integrator"]["temperature"] = 60
+    with pytest.raises(QuiltError, match=r"\(heat\): .*leave out temperature \(60 K\)"):
+        stages.stages_of(given)
+
+
+def test_compression_begins_at_its_first_pressure(tmp_path: Path) -> None:
+    given = settings(tmp_path)
+    given["integrator"]["ensemble"] = "npt"
+    given["barostat"] = {"pressure": 1}
+    given["stage"] = [{"name": "press", "barostat": {"annealing": [[0, 20], [0.03, 10]]}}]
+    assert stages.stages_of(given)[0].config.barostat.pressure == 20
+
+
+@pytest.mark.usefixtures("_waters")
+def test_the_folder_of_stages_is_not_that_of_a_run(tmp_path: Path) -> None:
+    stages.start(settings(tmp_path), engine=FakeEngine)
+    folder = Folder(tmp_path / "out")
+    with pytest.raises(QuiltError, match=r"has stages: .* such as .*/out/3-release$"):
+        make_report(folder)
+    with pytest.raises(QuiltError, match=r"holds no run: config\.toml is missing"):
+        make_report(Folder(tmp_path / "nothing"))
 
 
 @pytest.mark.usefixtures("_waters")

@@ -4,7 +4,9 @@
 // tests/conformance to see.
 #include <hwy/targets.h>
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
 #include "computes/nonbonded/lorentz_berthelot.h"
 #include "device/host/host_device.h"
@@ -147,7 +149,12 @@ void combination_rules_are_recognised() {
 
 // Nothing keeps atoms apart whose attraction wins everywhere.
 void parameters_without_a_barrier_are_refused() {
-  Molecules m = form_rows(make_molecules(kBox, 1)).back().apply(make_molecules(kBox, 1));
+  const Molecules molecules = make_molecules(kBox, 1);
+  const std::vector<FormRow> rows = form_rows(molecules);
+  const auto row = std::find_if(rows.begin(), rows.end(), [](const FormRow& r) {
+    return r.name == std::string("buckingham");
+  });
+  Molecules m = row->apply(molecules);
   pack_pairs(m.system, {});
   m.system.pair_tables[2][0] = 0.1;
   std::string refused;

@@ -29,9 +29,9 @@ from ..workers.factory import make_engine
 from .options import AsJson, Settings, with_settings
 from .tables import show_table
 
-# Always told, around those kinds of bonded terms that a system may lack.
+# Always told, around those kinds of bonded terms that a system may lack: terms, then sums of them.
 _FIRST = ("bond", "angle", "torsion")
-_LAST = ("nonbonded", "potential", "lj", "lj14", "coulomb", "coulomb14", "pme", "dispersion")
+_LAST = ("lj", "lj14", "coulomb", "coulomb14", "pme", "dispersion", "nonbonded", "potential")
 _OF_MOTION = ("kinetic", "total", "heat", "conserved")
 
 

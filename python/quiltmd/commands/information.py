@@ -19,6 +19,8 @@ from .options import AsJson, Settings, with_settings
 from .system_facts import facts_of_files
 from .tables import out
 
+_UNITS = {"net charge": " e", "mass": " amu", "box": " (nm, degrees)"}  # of facts of files
+
 
 @with_settings("system.parameters", "system.defines")
 def info(
@@ -87,7 +89,8 @@ def _print_nested(facts: dict[str, Any], indent: str = "") -> None:
                 out.print(f"{indent}  {item}", markup=False, soft_wrap=True)
         else:
             shown = " ".join(map(str, value)) if isinstance(value, list) else value
-            out.print(f"{indent}{name}: {shown}", markup=False, soft_wrap=True)
+            unit = _UNITS.get(name, "")
+            out.print(f"{indent}{name}: {shown}{unit}", markup=False, soft_wrap=True)
 
 
 def print_facts(facts: dict[str, Any]) -> None:

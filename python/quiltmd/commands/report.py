@@ -15,7 +15,7 @@ from ..errors import QuiltError
 from ..outputs.files import hash_file, replace_file, writing
 from ..pages.charts import Chart
 from ..pages.html import Row, bars, charts, note, page, table
-from ..running.config import Config, build_config, read_config
+from ..running.config import Config, build_config
 from ..running.folder import Folder
 from ..running.records import Columns, read_log, read_sessions
 from ..running.rmsd import solute_rmsd
@@ -53,7 +53,7 @@ def report(
 
 def make_report(folder: Folder) -> str:
     """The page of a run."""
-    config = build_config(read_config(folder.config), str(folder.config))
+    config = build_config(folder.settings_of_run(), str(folder.config))
     log = read_log(folder.log)
     sessions = read_sessions(folder.sessions)
     steps = int(log["step"][-1]) if len(log["step"]) else 0

@@ -24,6 +24,7 @@ INTERRUPTED = 130  # by Ctrl-C, as shells expect it
 STOPPED = 75  # by another signal, or as its time was up: EX_TEMPFAIL of sysexits.h, try again
 
 # What may change when a run is resumed; also said by the help below.
+_TOLD = 5  # of what a control file asks for in vain; `quiltmd info` tells all
 _MAY_CHANGE = {
     ("run", "steps"),
     ("run", "ranks"),
@@ -133,7 +134,10 @@ def _settings_of(path: Path) -> dict[str, Any]:
     if control is None:
         return read_config(path)
     if control.refused:
-        faults = "; ".join(control.refused)
+        faults = "; ".join(control.refused[:_TOLD])
+        if len(control.refused) > _TOLD:
+            more = len(control.refused) - _TOLD
+            faults += f"; and {more} more, which 'quiltmd info {path}' lists"
         raise QuiltError(f"{path}: cannot be done here: {faults}")
     for note in control.notes:
         say(f"{path}: {note}")

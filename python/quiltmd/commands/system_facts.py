@@ -75,7 +75,7 @@ def system_facts(system: System) -> dict[str, Any]:
     facts: dict[str, Any] = {
         "atoms": system.atoms,
         "residues": len(system.topology.residue_names),
-        "net charge": round(float(system.charges.sum()), 6),
+        "net charge": round(float(system.charges.sum()), 6) + 0.0,
         "mass": round(float(system.masses.sum()), 3),
         "molecules": molecules,
         "three-site waters": len(find_waters(system)),

@@ -21,7 +21,7 @@ from rich.live import Live
 from rich.text import Text
 
 from ..errors import QuiltError
-from ..running.config import Config, build_config, read_config
+from ..running.config import Config, build_config
 from ..running.folder import Folder
 from ..running.records import Columns, read_log
 
@@ -169,7 +169,7 @@ def _is_done(folder: Folder) -> bool:
 
 
 def _config(folder: Folder) -> Config:
-    return build_config(read_config(folder.config), str(folder.config))
+    return build_config(folder.settings_of_run(), str(folder.config))
 
 
 def _number(value: float) -> str:

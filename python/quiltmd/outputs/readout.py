@@ -99,10 +99,10 @@ class Readout(ABC):
     def energies(self) -> dict[str, float]:
         """Energies, kJ/mol.
 
-        bond, angle, torsion, urey_bradley, improper, cmap, lj, lj14, coulomb (direct space),
-        coulomb14, pme (reciprocal space, self and background terms), dispersion; nonbonded (the sum
-        of the last six), potential, kinetic, total; heat (energy added by thermostat and barostat)
-        and conserved = total - heat.
+        bond, angle, torsion, ryckaert_bellemans, urey_bradley, improper, cmap, restraint, lj, lj14,
+        coulomb (direct space), coulomb14, pme (reciprocal space, self and background terms),
+        dispersion; nonbonded (the sum of the last six), potential, kinetic, total; heat (energy
+        added by thermostat and barostat) and conserved = total - heat.
         """
         return dict(self._read("energies"))
 

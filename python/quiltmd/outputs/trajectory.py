@@ -7,8 +7,6 @@ by whole frames, so that a kill in the middle of a write leaves at worst a parti
 which readers ignore and a resume removes, and its length and a checksum of its end are its place in
 a checkpoint.  Libraries encode what is not simple, but none of them writes to the file: they do not
 say when their bytes reach the disk, and most can only begin files.
-
-H5MD does not grow at its end alone: see `h5md.py`.
 """
 
 from __future__ import annotations

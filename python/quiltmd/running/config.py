@@ -100,12 +100,12 @@ class SystemSection(Section):
     """
 
     topology: AbsolutePath = Field(
-        description="Topology file: Amber prmtop (parm7), PSF, OpenMM System XML, or PDB or mmCIF "
-        "with ForceField XML."
+        description="Topology file: Amber prmtop (parm7), PSF, GROMACS top, OpenMM System "
+        "XML, or PDB or mmCIF with ForceField XML."
     )
     coordinates: AbsolutePath = Field(
-        description="Coordinate file: Amber inpcrd, rst7 or NetCDF, PDB, mmCIF, CRD, NAMD binary, "
-        "OpenMM State."
+        description="Coordinate file: Amber inpcrd, rst7 or NetCDF, GROMACS gro or g96, PDB, "
+        "mmCIF, CRD, NAMD binary, OpenMM State."
     )
     parameters: tuple[ParameterFile, ...] = Field(
         default=(),

@@ -155,6 +155,17 @@ class Folder:
             raise QuiltError(f"{self.path} holds no run to resume: {self.config.name} is missing")
         return read_config(self.config)
 
+    def settings_of_run(self) -> dict[str, Any]:
+        """What config.toml says of a single run; QuiltError where it has stages, or is none."""
+        if not self.config.exists():
+            raise QuiltError(f"{self.path} holds no run: {self.config.name} is missing")
+        settings = read_config(self.config)
+        if "stage" in settings:
+            begun = sorted(path.parent for path in self.path.glob("*-*/config.toml"))
+            last = f", such as {begun[-1]}" if begun else ""
+            raise QuiltError(f"{self.path} has stages: give the folder of one{last}")
+        return settings
+
     def write_config(self, config: Config) -> None:
         """Puts config.toml in place, unless it says the same already."""
         text = config.as_toml(self.path).encode()

@@ -41,7 +41,7 @@ def profile_run(
     QuiltError
         Where the folder holds no run with a checkpoint, or its inputs are missing.
     """
-    settings = merge(folder.settings(), {**flags, ("output", "dir"): folder.path})
+    settings = merge(folder.settings_of_run(), {**flags, ("output", "dir"): folder.path})
     config = build_config(settings, str(folder.config))
     find_inputs(config, folder)
     state = read_latest(folder.checkpoint)[0].state

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import tomli_w
 
 from ..description.state import State
@@ -168,6 +169,10 @@ def _merged(common: dict[str, Any], table: dict[str, Any], where: str) -> dict[s
             merged[section] = before | value
         else:
             merged[section] = value
+    for section, begins in (("integrator", "temperature"), ("barostat", "pressure")):
+        value = own.get(section)
+        if isinstance(value, dict) and "annealing" in value and begins not in value:
+            merged[section].pop(begins, None)  # that of the run, with which this does not begin
     return merged
 
 
@@ -208,7 +213,10 @@ def _go(
     begin = None
     if before is not None:
         last = read_latest(before.folder.checkpoint)[0].state
-        begin = State(last.positions, last.velocities, last.box)
+        # Velocities that nothing has moved with yet give way to those of this stage's temperature.
+        moved = last.step > 0 or not before.config.run.minimize
+        velocities = last.velocities if moved else np.zeros_like(last.velocities)
+        begin = State(last.positions, velocities, last.box)
     # What there is without a checkpoint was left by a stop before the first step.
     return runner.start(config, overwrite=True, engine=engine, begin=begin, root=root)
 

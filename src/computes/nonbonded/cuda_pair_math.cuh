@@ -77,7 +77,7 @@ struct Single {
       const float2 n = __ldg(reinterpret_cast<const float2*>(table) + row + __float_as_int(j));
       return {n.x, n.y};
     } else {
-      static_assert(kCount == 4);
+      static_assert(kCount == 4, "kNumbers of a pair form must be 2 or 4");
       const float4 n = __ldg(reinterpret_cast<const float4*>(table) + row + __float_as_int(j));
       return {n.x, n.y, n.z, n.w};
     }

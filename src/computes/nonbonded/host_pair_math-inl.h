@@ -76,7 +76,7 @@ struct Simd {
   }
   template <int kCount, class P>
   static HWY_INLINE Numbers<Simd, kCount> look_up(Row i, Vf j, const P&, const float*) {
-    static_assert(kCount == 2 || kCount == 4);
+    static_assert(kCount == 2 || kCount == 4, "kNumbers of a pair form must be 2 or 4");
     const auto index = hn::ShiftLeft<kCount == 2 ? 1 : 2>(hn::BitCast(di, j));
     Numbers<Simd, kCount> numbers;
     for (int k = 0; k < kCount; ++k) numbers.v[k] = hn::GatherIndex(df, i + k, index);
