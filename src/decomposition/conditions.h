@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What may change while a simulation goes on. It lies in device memory and kernels read it by pointer,
-// so recorded blocks of steps stay valid when it changes. Lambdas are further members, for the
-// operations that read them.
+// so recorded blocks of steps stay valid when it changes.
 //
 // Conditions change only between epochs, before the rebuild: by set_conditions() or by a barostat. The
 // first kernel of a rebuild is not started early, so later kernels may read the conditions before their

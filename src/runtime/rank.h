@@ -12,8 +12,10 @@
 #include "runtime/frame.h"
 #include "runtime/recordings.h"
 #include "runtime/run_state.h"
+#include "schedule/agree.h"
 #include "schedule/executor.h"
 #include "schedule/forces.h"
+#include "schedule/rebuild.h"
 #include "schedule/stage.h"
 
 namespace quiltmd {

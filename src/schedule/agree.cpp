@@ -2,7 +2,7 @@
 // What all ranks come to know: what went wrong in the steps so far, so that all of them take the same
 // decision from the same numbers; and sums over all of them. Sums are integers, so their order does not
 // matter.
-#include "schedule/forces.h"
+#include "schedule/agree.h"
 
 namespace quiltmd {
 

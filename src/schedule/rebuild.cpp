@@ -2,7 +2,7 @@
 // The schedules of a rebuild: hydrogen groups move to the owners of their patches, owned patches are
 // put in canonical order, and what the epoch may have to be redone from is kept; then proxies are laid
 // out, and lists and terms follow. What arrives is put in order by the layout, so it may come in any.
-#include "schedule/forces.h"
+#include "schedule/rebuild.h"
 
 namespace quiltmd {
 namespace {

@@ -16,12 +16,6 @@
 
 namespace quiltmd {
 
-struct ListSettings {
-  int life = 0;       // steps between list builds; 0: automatic
-  double buffer = 0;  // nm beyond the cutoff, for the end of that life; 0: automatic
-  int away = 1;       // reach of the half shell in patches
-};
-
 struct Setup {
   System system;  // with terms of its own: excluded pairs that may be beyond the cutoff
   NonbondedSettings nonbonded;

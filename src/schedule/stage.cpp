@@ -2,6 +2,8 @@
 // A stage of an integrator as tasks of a schedule.
 #include "schedule/stage.h"
 
+#include "schedule/agree.h"
+
 namespace quiltmd {
 namespace {
 

@@ -3,6 +3,7 @@
 // their lowest input index, and every list of the system is rewritten in the new order, so that
 // nothing downstream ever sees a group that is not contiguous.
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <span>
 #include <string>
@@ -147,6 +148,27 @@ System with_groups(const System& input) {
   system.input_index = input.input_index.empty() ? order : permuted(input.input_index, order);
   sort_constraints(system);
   return system;
+}
+
+// The longest of the shortest paths along constraints.
+double group_radius(const System& system) {
+  const double far = std::numeric_limits<double>::max();
+  std::vector<double> path(static_cast<size_t>(system.atom_count()), far);
+  for (int g = 0; g < system.group_count(); ++g)
+    path[static_cast<size_t>(system.group_start[static_cast<size_t>(g)])] = 0;
+  for (bool shorter = true; shorter;) {
+    shorter = false;
+    for (size_t c = 0; c < system.constraints.size(); ++c)
+      for (const int end : {0, 1}) {
+        double& there = path[static_cast<size_t>(system.constraints[c][static_cast<size_t>(end)])];
+        const double here =
+            path[static_cast<size_t>(system.constraints[c][1 - static_cast<size_t>(end)])];
+        if (here == far || here + system.constraint_lengths[c] >= there) continue;
+        there = here + system.constraint_lengths[c];
+        shorter = true;
+      }
+  }
+  return path.empty() ? 0 : *std::max_element(path.begin(), path.end());
 }
 
 }  // namespace quiltmd

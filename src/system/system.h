@@ -62,5 +62,7 @@ struct System {
 // other atom being a group of its own. Throws Error for a set larger than kMaxGroupSize.
 inline constexpr int kMaxGroupSize = 8;
 System with_groups(const System& input);
+// How far atoms of a group can be from its first one, nm.
+double group_radius(const System& system);
 
 }  // namespace quiltmd

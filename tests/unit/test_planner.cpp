@@ -13,6 +13,7 @@
 #include "runtime/planner.h"
 #include "schedule/executor.h"
 #include "schedule/forces.h"
+#include "schedule/rebuild.h"
 #include "transport/local/local_transport.h"
 
 using namespace quiltmd;

@@ -15,8 +15,8 @@
 // Lists hold what is in reach and, for the rounding of the measure, a little beyond.
 #include <bit>
 
+#include "computes/nonbonded/cuda_kernels.h"
 #include "computes/nonbonded/cuda_near_clusters.cuh"
-#include "computes/nonbonded/cuda_operations.h"
 #include "device/cuda/kernels.h"
 #include "device/cuda/launch.h"
 #include "device/cuda/warp.cuh"

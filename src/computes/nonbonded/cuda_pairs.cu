@@ -15,7 +15,7 @@
 // where at most half have it, the other half is evaluated without.
 #include <algorithm>
 
-#include "computes/nonbonded/cuda_operations.h"
+#include "computes/nonbonded/cuda_kernels.h"
 #include "computes/nonbonded/cuda_pair_math.cuh"
 #include "device/cuda/launch.h"
 #include "device/cuda/warp.cuh"

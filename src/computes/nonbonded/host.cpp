@@ -9,8 +9,8 @@
 #include <new>
 #include <vector>
 
+#include "computes/nonbonded/host_lists.h"
 #include "computes/nonbonded/host_pairs.h"
-#include "computes/nonbonded/lists_host.h"
 #include "device/host/kernels.h"
 
 namespace quiltmd {

@@ -8,11 +8,28 @@
 
 namespace quiltmd {
 
+struct ListSettings {
+  int life = 0;       // steps between list builds; 0: automatic
+  double buffer = 0;  // nm beyond the cutoff, for the end of that life; 0: automatic
+  int away = 1;       // reach of the half shell in patches
+};
+
+// What the Verlet buffer depends on.
+struct AtomMotion {
+  double timestep;     // ps
+  double temperature;  // K
+  double fraction;     // of the displacement of the farthest atoms that the buffer covers
+};
+
+// With automatic values filled in.
+ListSettings resolve(ListSettings lists, const AtomMotion& motion);
+
 struct ListAges {
   std::vector<double> buffer;  // by age in steps, 0 to life: nm beyond the cutoff that lists need
   std::vector<double> limit;   // by age, from 1: displacement (nm) beyond which lists are rebuilt
   double reach[kShells];       // nm: what each shell of a list holds
   std::vector<int> shell;      // by age: the last shell to evaluate
 };
+ListAges list_ages(const ListSettings& lists, double cutoff, const AtomMotion& motion);
 
 }  // namespace quiltmd

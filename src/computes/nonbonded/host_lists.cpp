@@ -2,7 +2,7 @@
 // Building pair lists on the CPU. Threads take lists as they come free and write them to buffers of
 // their own; then the lists are laid end to end in order of their numbers and copied there. The
 // copy costs less than searching twice (once to count, once to write) would.
-#include "computes/nonbonded/lists_host.h"
+#include "computes/nonbonded/host_lists.h"
 
 #include <algorithm>
 #include <limits>

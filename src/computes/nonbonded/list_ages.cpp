@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "computes/nonbonded/list_ages.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace quiltmd {
+namespace {
+
+// A list lives about 40 fs: long enough to amortise building it, short enough for a buffer that costs
+// few pairs.
+constexpr double kListTime = 0.040;  // ps
+
+// How far the fastest of two million atoms moves in a time (ps), in nm: hydrogens of water at 300 K,
+// whose speed fades as the molecules turn round. Measured; docs/decisions.md has the figures.
+double farthest(double time, double temperature) {
+  constexpr double kSpeed = 9.0, kFading = 0.0285, kMeasuredAt = 300;
+  const double warmer = std::sqrt(std::max(temperature / kMeasuredAt, 1.0));
+  return warmer * kSpeed * kFading * (1 - std::exp(-time / kFading));
+}
+
+constexpr double kLeastBuffer = 0.05;  // nm; short-lived lists need room for what is unusually hot
+
+}  // namespace
+
+ListSettings resolve(ListSettings lists, const AtomMotion& motion) {
+  const double dt = motion.timestep;
+  if (lists.life == 0)
+    lists.life = std::clamp(static_cast<int>(std::lround(kListTime / dt)), 4, 40);
+  if (lists.buffer == 0)
+    lists.buffer = motion.fraction * farthest(lists.life * dt, motion.temperature);
+  const double first_step = motion.fraction * farthest(dt, motion.temperature);
+  lists.buffer = std::max({lists.buffer, first_step, kLeastBuffer});
+  return lists;
+}
+
+// The buffer that the end of a life is given, scaled down to earlier ages. A displacement calls for new
+// lists when it exceeds by a quarter what the farthest of two million atoms are known to move. Lists
+// live for a step at least: what happens in the first one counts when the second is made.
+ListAges list_ages(const ListSettings& lists, double cutoff, const AtomMotion& motion) {
+  const double part = motion.fraction, allowance = 1.25 / part;
+  const double dt = motion.timestep, whole = farthest(lists.life * dt, 0);
+  const double first_step = farthest(dt, motion.temperature);
+  ListAges ages;
+  for (int age = 0; age <= lists.life; ++age)
+    ages.buffer.push_back(
+        std::max(lists.buffer * farthest(age * dt, 0) / whole, part * first_step));
+  for (const double buffer : ages.buffer) ages.limit.push_back(allowance * buffer);
+  if (lists.life > 1) ages.limit[1] = std::numeric_limits<double>::max();
+  for (int shell = 0; shell < kShells; ++shell) {
+    const int last_age = shell * lists.life / (kShells - 1);
+    ages.reach[shell] = cutoff + ages.buffer[static_cast<size_t>(last_age)];
+    while (static_cast<int>(ages.shell.size()) <= last_age) ages.shell.push_back(shell);
+  }
+  return ages;
+}
+
+}  // namespace quiltmd
