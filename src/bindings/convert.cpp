@@ -119,7 +119,8 @@ static void read_switching(const nb::dict& d, NonbondedSettings& s) {
   const std::pair<const char*, Switching> kinds[] = {{"none", Switching::kNone},
                                                      {"potential", Switching::kPotential},
                                                      {"charmm", Switching::kCharmm},
-                                                     {"charmm-force", Switching::kCharmmForce}};
+                                                     {"charmm-force", Switching::kCharmmForce},
+                                                     {"gromacs-force", Switching::kGromacsForce}};
   const auto* found = std::find_if(std::begin(kinds), std::end(kinds),
                                    [&](const auto& one) { return one.first == kind; });
   if (found == std::end(kinds)) throw Error("unknown switching function '" + kind + "'");

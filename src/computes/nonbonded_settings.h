@@ -8,7 +8,7 @@
 namespace quiltmd {
 
 // How van der Waals interactions end at the cutoff: see forms/lennard_jones_switched.h.
-enum class Switching { kNone, kPotential, kCharmm, kCharmmForce };
+enum class Switching { kNone, kPotential, kCharmm, kCharmmForce, kGromacsForce };
 
 struct NonbondedSettings {
   double cutoff = 0.9;

@@ -24,6 +24,15 @@ FORMS = {
     "charmm-force": "select(step(rs-r), near, far);"
     "near = a*(1/r^12 - 1/(rc*rs)^6) - b*(1/r^6 - 1/(rc*rs)^3);"
     "far = a*rc^6/(rc^6-rs^6)*(1/r^6-1/rc^6)^2 - b*rc^3/(rc^3-rs^3)*(1/r^3-1/rc^3)^2",
+    "gromacs-force": "a*phi12 - b*phi6;"
+    "phi12 = 1/r^12 - c12 - select(step(r-rs), (r-rs)^3*(a12/3 + b12/4*(r-rs)), 0);"
+    "phi6 = 1/r^6 - c6 - select(step(r-rs), (r-rs)^3*(a6/3 + b6/4*(r-rs)), 0);"
+    + ";".join(
+        f"c{m} = 1/rc^{m} - a{m}/3*(rc-rs)^3 - b{m}/4*(rc-rs)^4;"
+        f"a{m} = -{m}*({m + 4}*rc - {m + 1}*rs)/(rc^{m + 2}*(rc-rs)^2);"
+        f"b{m} = {m}*({m + 3}*rc - {m + 1}*rs)/(rc^{m + 2}*(rc-rs)^3)"
+        for m in (12, 6)
+    ),
     "potential": "a/r^12 - b/r^6",  # switched by OpenMM itself
 }
 
@@ -88,7 +97,13 @@ def settings(kind: Any, correction: bool) -> quiltmd.Nonbonded:
 @pytest.mark.parametrize("ranks", [1, 3])
 @pytest.mark.parametrize(
     ("kind", "correction"),
-    [("potential", False), ("potential", True), ("charmm", False), ("charmm-force", False)],
+    [
+        ("potential", False),
+        ("potential", True),
+        ("charmm", False),
+        ("charmm-force", False),
+        ("gromacs-force", False),
+    ],
 )
 def test_switching_is_openmms(kind: str, correction: bool, ranks: int) -> None:
     system, state = argon()
@@ -115,13 +130,24 @@ def energy_at(kind: str, r: float, a: float, b: float) -> float:
     if kind in factors:
         return full if r < START else full * factors[kind]
     s, c = START, CUTOFF
+    if kind == "gromacs-force":
+        # From the slope of the energy, which is the force with its two conditions at the cutoff.
+        energy = 0.0
+        for factor, m in ((a, 12), (-b, 6)):
+            rows = [[(c - s) ** 2, (c - s) ** 3], [2 * (c - s), 3 * (c - s) ** 2]]
+            ends = [-m * c ** -(m + 1), m * (m + 1) * c ** -(m + 2)]
+            second, third = np.linalg.solve(rows, ends)
+            at = [max(x - s, 0) for x in (r, c)]
+            near, far = (second * x**3 / 3 + third * x**4 / 4 for x in at)
+            energy += factor * (r**-m - near - (c**-m - far))
+        return energy
     if r < START:
         return full - a / (c * s) ** 6 + b / (c * s) ** 3
     twelve, six = (r**-6 - c**-6) ** 2, (r**-3 - c**-3) ** 2
     return a * c**6 / (c**6 - s**6) * twelve - b * c**3 / (c**3 - s**3) * six
 
 
-@pytest.mark.parametrize("kind", ["potential", "charmm", "charmm-force"])
+@pytest.mark.parametrize("kind", ["potential", "charmm", "charmm-force", "gromacs-force"])
 def test_correction_is_the_integral_of_what_is_left_out(kind: str) -> None:
     system, state = argon()
     lj_a, lj_b = lj_table(SIGMA, EPSILON)

@@ -101,6 +101,7 @@ inline std::vector<FormRow> form_rows(const Molecules& m) {
           {"lennard-jones", 0, lj, Switching::kPotential},
           {"lennard-jones", 0, lj, Switching::kCharmm},
           {"lennard-jones", 0, lj, Switching::kCharmmForce},
+          {"lennard-jones", 0, lj, Switching::kGromacsForce},
           {"buckingham",
            0,
            {{134e3, 0, 2e5, 0, 0, 0, 2e5, 0, 1e5},

@@ -64,7 +64,8 @@ class Nonbonded:
         are truncated. "potential": the energy is multiplied by 1 - 10 x^3 + 15 x^4 - 6 x^5, x
         linear in r (OpenMM; GROMACS' potential-switch). "charmm": by (1 - x)^2 (1 + 2 x), x linear
         in r^2 (CHARMM's vswitch, NAMD's switching). "charmm-force": the force goes to zero
-        (CHARMM's vfswitch, NAMD's vdwForceSwitching).
+        (CHARMM's vfswitch, NAMD's vdwForceSwitching).  "gromacs-force": likewise, by the function
+        of GROMACS' force-switch.
     switch_distance:
         nm; given together with `switching`.
     """
@@ -105,10 +106,11 @@ class Nonbonded:
         default=False,
         description="Shift the direct-space potentials so that they are zero at the cutoff.",
     )
-    switching: Literal["none", "potential", "charmm", "charmm-force"] = Field(
+    switching: Literal["none", "potential", "charmm", "charmm-force", "gromacs-force"] = Field(
         default="none",
         description="How Lennard-Jones interactions end: none (truncated), potential (OpenMM, "
-        "GROMACS), charmm (vswitch, NAMD) or charmm-force (vfswitch).",
+        "GROMACS), charmm (vswitch, NAMD), charmm-force (vfswitch) or gromacs-force (its "
+        "force-switch).",
     )
     switch_distance: float | None = Field(
         default=None, gt=0, description="Where switching begins, nm; together with it."

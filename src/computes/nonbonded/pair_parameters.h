@@ -4,6 +4,7 @@
 // simulation, from the system and the settings.
 #pragma once
 
+#include <cmath>
 #include <vector>
 
 #include "computes/nonbonded/ewald_polynomial.h"
@@ -21,6 +22,20 @@ struct SwitchConstants {
   Real start2;              // of the switching distance, its square
   Real cutoff_6, cutoff_3;  // 1 / cutoff^6, 1 / cutoff^3
   Real k12, k6, shift_12, shift_6;
+  Real second_12, third_12, second_6, third_6;  // a_m / m and b_m / m of kGromacsForce
+};
+
+// What GROMACS' force-switch adds to 1/r^m, divided by m; and what it subtracts from the energy.
+struct GromacsSwitch {
+  double second, third, shift;
+
+  GromacsSwitch(int m, double start, double cutoff) {
+    const double width = cutoff - start, scale = std::pow(cutoff, -(m + 2)) / (width * width);
+    second = -scale * ((m + 4) * cutoff - (m + 1) * start);
+    third = scale / width * ((m + 3) * cutoff - (m + 1) * start);
+    const double width3 = width * width * width;
+    shift = std::pow(cutoff, -m) - m * width3 * (second / 3 + third * width / 4);
+  }
 };
 
 template <class Real>
@@ -41,11 +56,17 @@ SwitchConstants<Real> switch_constants(const NonbondedSettings& settings) {
     s.cutoff_6 = 1 / cutoff6, s.cutoff_3 = 1 / cutoff3;
     s.k12 = cutoff6 / (cutoff6 - start6), s.k6 = cutoff3 / (cutoff3 - start3);
     s.shift_12 = 1 / (cutoff6 * start6), s.shift_6 = 1 / (cutoff3 * start3);
+  } else if (settings.switching == Switching::kGromacsForce) {
+    const GromacsSwitch of_12(12, start, cutoff), of_6(6, start, cutoff);
+    s.start = start;
+    s.second_12 = of_12.second, s.third_12 = of_12.third, s.shift_12 = of_12.shift;
+    s.second_6 = of_6.second, s.third_6 = of_6.third, s.shift_6 = of_6.shift;
   }
   const auto real = [](double value) { return static_cast<Real>(value); };
-  return {real(s.per_r), real(s.per_r2), real(s.start),    real(s.c2),       real(s.c3),
-          real(s.c4),    real(s.c5),     real(s.start2),   real(s.cutoff_6), real(s.cutoff_3),
-          real(s.k12),   real(s.k6),     real(s.shift_12), real(s.shift_6)};
+  return {real(s.per_r),    real(s.per_r2),   real(s.start),    real(s.c2),       real(s.c3),
+          real(s.c4),       real(s.c5),       real(s.start2),   real(s.cutoff_6), real(s.cutoff_3),
+          real(s.k12),      real(s.k6),       real(s.shift_12), real(s.shift_6),  real(s.second_12),
+          real(s.third_12), real(s.second_6), real(s.third_6)};
 }
 
 struct PairParameters {

@@ -103,6 +103,7 @@ def _thermostat(control: Control, entries: Entries, integrator: str) -> None:
         control.refused.append(f"tcoupl {coupling}: only v-rescale, and sd")
 
 
+_SWITCHES = {"potential-switch": "potential", "force-switch": "gromacs-force"}
 _SCALINGS = {"no": "none", "all": "all", "com": "com"}
 _BAROSTATS = {
     "c-rescale": "cell-rescaling",
@@ -211,11 +212,11 @@ def _modifiers(control: Control, entries: Entries) -> None:
     coulomb = entries.text("coulomb-modifier", "potential-shift").replace("-verlet", "")
     begins = entries.number("rvdw-switch", 0.0)
     entries.tell("nothing, with PME", "rcoulomb-switch")
-    if vdw == "potential-switch":
-        control.set("nonbonded", "switching", "potential")
+    if vdw in _SWITCHES:
+        control.set("nonbonded", "switching", _SWITCHES[vdw])
         control.set("nonbonded", "switch_distance", begins)
     elif vdw not in ("none", "potential-shift"):
-        control.refused.append(f"vdw-modifier {vdw}: only none, Potential-shift, Potential-switch")
+        control.refused.append(f"vdw-modifier {vdw} is not known")
     if coulomb not in ("none", "potential-shift"):
         control.refused.append(f"coulomb-modifier {coulomb}: only none and Potential-shift")
     elif vdw in ("none", "potential-shift") and vdw != coulomb:

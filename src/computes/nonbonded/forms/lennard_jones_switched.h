@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lennard-Jones that ends smoothly: between the switching distance and the cutoff the energy is
 // multiplied by a polynomial (kPotential, kCharmm), or the force goes to zero while below only a
-// constant is added to the energy (kCharmmForce). Parameters are looked up by types: the force fields
+// constant is added to the energy (kCharmmForce, kGromacsForce). Parameters are looked up by types: the force fields
 // made with it have pairs beyond a combination rule (NBFIX).
 
 // E S(x), S = 1 + c2 x^2 + c3 x^3 + c4 x^4 + c5 x^5, x from 0 at the switching distance to 1 at the
@@ -67,6 +67,39 @@ struct LennardJonesForceSwitched : LennardJones {
       lj.energy = N::multiply_subtract(a12 * N::of(1.0 / 12) * twelfth, twelfth,
                                        b6 * N::of(1.0 / 6) * sixth * sixth) -
                   constant;
+    }
+    return lj;
+  }
+};
+
+// kGromacsForce, GROMACS' force-switch (van der Spoel and van Maaren, J. Chem. Theory Comput. 2, 1 (2006);
+// GROMACS Reference Manual, "Modified non-bonded interactions"): to the force m/r^(m+1) of 1/r^m, m = 12
+// and 6, a_m x^2 + b_m x^3 is added, x = r - r_s beyond the switching distance, so that it and its slope
+// vanish at the cutoff; the energy is shifted to end at zero.
+struct LennardJonesGromacsSwitched : LennardJones {
+  static constexpr bool ends_as(Switching kind) { return kind == Switching::kGromacsForce; }
+
+  template <bool kEnergy, class N, class P>
+  static QMD_FORM Interaction<N> formula(const Numbers<N, kNumbers>& n, const Distance<N>& r,
+                                         const P& p) {
+    const auto& s = p.switching;
+    const auto a12 = n.v[0], b6 = n.v[1];
+    const auto inverse6 = cube(r.inverse2), distance = r.square * r.inverse;
+    const auto x = N::maximum(distance - N::of(s.start), N::of(0)), x2 = x * x;
+    const auto twelfth = N::multiply_add(N::of(s.third_12), x, N::of(s.second_12));
+    const auto sixth = N::multiply_add(N::of(s.third_6), x, N::of(s.second_6));
+    const auto full = inverse6 * N::multiply_subtract(a12, inverse6, b6);
+    const auto added = N::multiply_subtract(a12, twelfth, b6 * sixth);
+    Interaction<N> lj{N::multiply_add(distance * x2, added, full), N::of(0)};
+    if constexpr (kEnergy) {
+      const auto x3 = x2 * x, third = N::of(1.0 / 3), fourth = N::of(0.25) * x;
+      const auto of_12 =
+          x3 * N::multiply_add(N::of(s.third_12), fourth, N::of(s.second_12) * third);
+      const auto of_6 = x3 * N::multiply_add(N::of(s.third_6), fourth, N::of(s.second_6) * third);
+      const auto twelve = N::multiply_subtract(inverse6 * N::of(1.0 / 12), inverse6, of_12);
+      const auto six = N::multiply_subtract(inverse6, N::of(1.0 / 6), of_6);
+      lj.energy = N::multiply_subtract(a12, twelve - N::of(s.shift_12 / 12),
+                                       b6 * (six - N::of(s.shift_6 / 6)));
     }
     return lj;
   }

@@ -9,4 +9,4 @@
 
 using PairForms = List<LennardJonesByRule,  //
                        ByTable<LennardJones>, ByTable<Buckingham>, ByTable<LennardJonesSwitched>,
-                       ByTable<LennardJonesForceSwitched>>;
+                       ByTable<LennardJonesForceSwitched>, ByTable<LennardJonesGromacsSwitched>>;
