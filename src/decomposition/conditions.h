@@ -33,6 +33,7 @@ struct Conditions {
   HeatBath bath;
   Box box;
   PressureBath pressure_bath;
+  double restraint_strength;  // that energies and forces of restraints are multiplied by
 };
 
 }  // namespace quiltmd

@@ -37,6 +37,8 @@ constexpr std::pair<std::string_view, Sign> kChangeable[] = {{"temperature", Sig
                                                              {"pressure_y", Sign::kAny},
                                                              {"pressure_z", Sign::kAny}};
 
+constexpr const char* kRestraints = "restraints";
+
 // The part of the dynamics that a value belongs to.
 Parameters& owner_of(const std::string& name, IntegratorSettings& settings) {
   for (auto* part : {&settings.thermostat, &settings.barostat})
@@ -99,11 +101,13 @@ void Engine::set_state(const Box& box, const HostState& state) {
   if (failed_) ranks_.clear();
   grid_changes_ = 0;
   stop_profile();
-  if (ranks_.empty())
+  if (ranks_.empty()) {
     setup_ = std::make_unique<Setup>(
         make_setup(system_, nonbonded_, integrator_, lists_, box, state.patches));
-  else
+    setup_->restraint_strength = restraint_strength_;
+  } else {
     set_box(*setup_, box, state.patches);
+  }
   assign(internal.list_positions.empty() ? internal.positions : internal.list_positions);
   if (ranks_.empty()) create_ranks();
   balanced_at_ = internal.step;
@@ -354,8 +358,8 @@ IntegratorSettings Engine::with_values(const std::map<std::string, double>& valu
                                     [&](const auto& one) { return one.first == name; });
     if (known == std::end(kChangeable))
       throw Error("'" + name +
-                  "' cannot be changed while a simulation goes on: only temperature, friction and "
-                  "pressure can");
+                  "' cannot be changed while a simulation goes on: only temperature, friction, "
+                  "pressure and restraints can");
     Parameters& owner = owner_of(name, changed);
     const auto found = owner.values.find(name);
     if (found == owner.values.end()) throw Error(owner.kind + " has no " + name);
@@ -380,13 +384,19 @@ void Engine::load_again() {
 void Engine::set_conditions(const std::map<std::string, double>& values,
                             const std::optional<Box>& box) {
   require_state();
-  IntegratorSettings changed = with_values(values);
+  std::map<std::string, double> of_dynamics = values;
+  const auto given = of_dynamics.extract(kRestraints);
+  const double strength = given ? given.mapped() : restraint_strength_;
+  if (!std::isfinite(strength) || strength < 0)
+    throw Error("the strength of restraints is a number and not negative");
+  IntegratorSettings changed = with_values(of_dynamics);
   const StepPlan plan =
       make_step_plan(changed, setup_->degrees_of_freedom, setup_->molecules.large());
   const bool moves = box && !same(*box, setup_->grid.box);
   const Int3 cells = setup_->grid.cells;
   if (moves) set_box(*setup_, *box, cells);
   integrator_ = std::move(changed);
+  setup_->restraint_strength = restraint_strength_ = strength;
   setup_->plan.bath = plan.bath;
   setup_->plan.pressure_bath = plan.pressure_bath;
   setup_->plan.temperature = plan.temperature;

@@ -56,7 +56,7 @@ RankMemory::RankMemory(const Setup& shared, Device& on)
 }
 
 void RankMemory::follow_conditions() {
-  slots.set_conditions(setup.plan.bath, setup.plan.pressure_bath);
+  slots.set_conditions(setup.plan.bath, setup.plan.pressure_bath, setup.restraint_strength);
   if (mesh) mesh->follow_grid();
 }
 

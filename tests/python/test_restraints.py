@@ -297,3 +297,63 @@ def test_configurations(tmp_path: Path) -> None:
     before, now = (provenance_of(config, at) for config in (build_config(settings), changed))
     with pytest.raises(QuiltError, match=r"changed restraint.2 \(was .*upper"):
         refuse_changes(before, now)
+
+
+def held_water() -> tuple[System, State]:
+    """Water of which every third molecule is held, rather far from where it is."""
+    system, state = water_box((6, 6, 6), seed=3, spacing=0.32)
+    restraints = [
+        Restraint("position", "index 1-200", 3000.0),
+        Restraint("position", "index 201-300", 5000.0, radius=0.03),
+        Restraint("distance", ("index 400", "index 500"), 2000.0, upper=0.2),
+    ]
+    return restrain(system, restraints, state.positions + 0.1, state.box), state
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_strength_is_a_condition(ranks: int) -> None:
+    """Forces follow at once, and stay so when the engine gets another state."""
+    system, state = held_water()
+    free = quiltmd.Simulation(water_box((6, 6, 6), seed=3, spacing=0.32)[0], state, device="cpu")
+    held = quiltmd.Simulation(system, state, device="cpu", ranks=ranks)
+    without, whole = free.forces(), held.forces()
+    energy = held.energies()["restraint"]
+    for strength in (0.25, 0.0, 2.0):
+        held.set_conditions(restraints=strength)
+        assert held.restraint_strength == strength
+        assert held.energies()["restraint"] == pytest.approx(strength * energy)
+        expected = without + strength * (whole - without)
+        assert relative_rms(held.forces(), expected) < 1e-6
+    held.set_state(State(state.positions + 0.01, state.velocities, 1.01 * state.box))
+    twice = held.energies()["restraint"]
+    held.set_conditions(restraints=1.0)
+    assert twice == pytest.approx(2 * held.energies()["restraint"])
+    for wrong in (-1.0, float("nan")):
+        with pytest.raises(QuiltError, match=r"restraints|finite"):
+            held.set_conditions(restraints=wrong)
+
+
+@pytest.mark.parametrize("scaling", ["com", "all", "none"])
+def test_the_virial_is_minus_the_slope_of_the_energy(scaling: Any) -> None:
+    """By the box: molecules move by their centres of mass, places as their scaling says."""
+    water, state = water_box((6, 6, 6), seed=3, spacing=0.32)
+    places = state.positions + np.array([0.1, -0.05, 0.02])
+    restraints = [Restraint("position", "index 1-200", (3000.0, 1000.0, 0.0))]
+    held = restrain(water, restraints, places, state.box, scaling)
+
+    def simulations(box: Any) -> list[quiltmd.Simulation]:
+        pair = [quiltmd.Simulation(one, state, CHOSEN, device="cpu") for one in (held, water)]
+        for one in pair:
+            one.set_conditions(box=box)
+        return pair
+
+    strain = 1e-5
+    with_restraints, without = simulations(state.box)
+    tensor = np.asarray(with_restraints.virial()) - np.asarray(without.virial())
+    for axis in range(3):
+        energies = []
+        for sign in (1, -1):
+            box = state.box * (1 + sign * strain * (np.arange(3) == axis))
+            energies.append(simulations(box)[0].energies()["restraint"])
+        slope = (energies[0] - energies[1]) / (2 * strain)
+        assert tensor[axis, axis] == pytest.approx(-slope, rel=1e-4, abs=0.2)

@@ -174,7 +174,7 @@ std::vector<double> propagated(double kinetic, double freedom, double thermal, d
   std::vector<double> after;
   const int64_t fixed = to_fixed(kinetic, kEnergyScale);
   for (int64_t step = 0; step < count; ++step) {
-    const Conditions now{{2 * thermal, 1, 0}, {}, {}};
+    const Conditions now{{2 * thermal, 1, 0}, {}, {}, 1};
     const double factor = rescaling_factor({&fixed, nullptr, &now, freedom, keep, 7, &step});
     after.push_back(factor * factor * kinetic);
   }
@@ -243,7 +243,7 @@ void large_systems_relax_exponentially() {
   double kinetic = 2 * target;
   for (int64_t step = 0; step < 10; ++step) {
     const int64_t fixed = to_fixed(kinetic, kEnergyScale);
-    const Conditions now{{2 * kThermal, 1, 0}, {}, {}};
+    const Conditions now{{2 * kThermal, 1, 0}, {}, {}, 1};
     const double factor = rescaling_factor({&fixed, nullptr, &now, kFreedom, keep, 7, &step});
     CHECK_NEAR(factor * factor * kinetic / target, keep * kinetic / target + (1 - keep), 2e-3);
     kinetic *= factor * factor;
@@ -252,7 +252,7 @@ void large_systems_relax_exponentially() {
 
 void atoms_at_rest_stay_at_rest() {
   const int64_t nothing = 0, step = 5;
-  const Conditions now{{2.5, 1, 0}, {}, {}};
+  const Conditions now{{2.5, 1, 0}, {}, {}, 1};
   CHECK(rescaling_factor({&nothing, nullptr, &now, 30, 0.5, 7, &step}) == 1);
 }
 

@@ -255,6 +255,11 @@ class Simulation(Readout):
         with self._changing() as engine:
             engine.draw_velocities(temperature, number)
 
+    @property
+    def restraint_strength(self) -> float:
+        """What energies and forces of restraints are multiplied by."""
+        return self._conditions.get("restraints", 1.0)
+
     def set_conditions(
         self,
         *,
@@ -262,14 +267,15 @@ class Simulation(Readout):
         friction: float | None = None,
         pressure: float | None = None,
         box: npt.ArrayLike | None = None,
+        restraints: float | None = None,
     ) -> None:
-        """Changes baths or box for the steps from here on; the engine goes on as it is.
+        """Changes baths, box or restraints from here on; the engine goes on as it is.
 
-        `integrator`, `thermostat` and `barostat` then say what holds.  Pair lists are built anew,
-        with the Verlet buffer of the temperature at which the simulation was made.  The result is
-        the same, bit for bit, on any number of ranks, and that of a simulation made so from the
-        present state where both temperatures are at most 300 K, below which the buffer does not
-        depend on them.
+        `integrator`, `thermostat`, `barostat` and `restraint_strength` then say what holds.  Pair
+        lists are built anew, with the Verlet buffer of the temperature at which the simulation was
+        made.  The result is the same, bit for bit, on any number of ranks, and that of a simulation
+        made so from the present state where both temperatures are at most 300 K, below which the
+        buffer does not depend on them.
 
         With the box hydrogen groups (atoms joined by constraints) move: their centres of mass keep
         their place in fractions of the box; shape, orientation and velocities stay.  So do Ewald
@@ -287,6 +293,10 @@ class Simulation(Readout):
             Reference pressure of the barostat, bar.
         box:
             (3, 3) nm, rows a, b, c in reduced lower-triangular form.
+        restraints:
+            Strength: what energies and forces of all restraints are multiplied by, 1 at first.
+            The work that a change does is not in `heat`, and a State does not have it: a simulation
+            that goes on from one needs it set again.
 
         Raises
         ------
@@ -312,6 +322,8 @@ class Simulation(Readout):
             changed[owner] = replace(bath, **{name: value})
             number = getattr(changed[owner], name)
             numbers |= pressures(number) if name == "pressure" else {name: number}
+        if restraints is not None:
+            numbers["restraints"] = real_number("restraints", restraints)
         cell = None if box is None else check_box(plain(box))
         with self._changing() as engine, self._naming_atoms(), core_calls:
             engine.set_conditions(numbers, cell)

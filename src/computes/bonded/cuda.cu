@@ -132,7 +132,7 @@ __device__ __forceinline__ void evaluate(const TermForces& op, const TermTable& 
     if constexpr (kAnchored<Form>) r[n] = anchor_position(op, placed[0], r[0], parameters);
 #pragma unroll
     for (int a = 0; a + 1 < points; ++a) b[a] = r[a + 1] - r[a];
-    value = evaluate_form<Form>(b, parameters, table.shared);
+    value = term_value<Form>(op, b, parameters, table.shared);
     if constexpr (kEnergy) virial = term_virial<Form>(b, value, parameters);
     FixedForce rest{0, 0, 0};
 #pragma unroll

@@ -80,7 +80,7 @@ void evaluate(const TermForces& op, const TermTable& table, int begin, int end,
     for (int k = 0; k < n; ++k) r[k] = term_position(op, entry[k]);
     if constexpr (kAnchored<Form>) r[n] = anchor_position(op, entry[0], r[0], parameters);
     for (int k = 0; k + 1 < points; ++k) b[k] = r[k + 1] - r[k];
-    const auto value = evaluate_form<Form>(b, parameters, table.shared);
+    const auto value = term_value<Form>(op, b, parameters, table.shared);
 
     FixedForce rest{0, 0, 0};
     for (int k = 0; k + 1 < points; ++k) {

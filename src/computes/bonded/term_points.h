@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The points that a term is evaluated on, seen from its base patch: the same on hosts and GPUs.
+// The points that a term is evaluated on, seen from its base patch, and its value: the same on hosts
+// and GPUs.
 #pragma once
 
 #include "computes/bonded/operations.h"
@@ -23,6 +24,15 @@ QMD_HD Vec3d anchor_position(const TermForces& op, uint32_t entry, Vec3d atom,
   const Vec3d centre = box.to_cartesian(
       {(cell.x + 0.5) / op.cells.x, (cell.y + 0.5) / op.cells.y, (cell.z + 0.5) / op.cells.z});
   return atom + box.nearest_image(Anchor(parameters).place(box) - centre - atom);
+}
+
+// Energies and forces of a term, under the conditions of the run.
+template <class Form>
+QMD_HD auto term_value(const TermForces& op, const Vec3d* b, const double* parameters,
+                       const double* shared) {
+  auto value = evaluate_form<Form>(b, parameters, shared);
+  if constexpr (kRestrains<Form>) value.scale(op.conditions->restraint_strength);
+  return value;
 }
 
 }  // namespace quiltmd

@@ -10,6 +10,7 @@ namespace quiltmd {
 // E = k/2 max(0, |theta - theta0| - width)^2.
 struct AngleRestraintForm {
   static constexpr int kAtoms = 3;
+  static constexpr bool kRestrains = true;
   static constexpr bool kApart = true;
   static constexpr TermParameter kParameters[] = {
       {"theta0", "rad"}, {"width", "rad"}, {"k", "kJ/mol/rad^2"}};

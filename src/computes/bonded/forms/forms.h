@@ -15,6 +15,8 @@
 //                                           prepared parameters say (Anchor)
 // and where atoms of a term may be anywhere, and not just a few bonds from each other:
 //   kApart = true
+// and where the strength of restraints (conditions.h) counts:
+//   kRestrains = true
 //
 // A form sees b[k] = r[k+1] - r[k], the vectors from each atom of the term to the next, so that it
 // needs neither positions nor the periodic cell, and loses no digits in single precision. No form
@@ -60,6 +62,10 @@ template <class Form>
 inline constexpr int kPointsOf = Form::kAtoms + (kAnchored<Form> ? 1 : 0);
 template <class Form>
 inline constexpr bool kApart = requires { Form::kApart; };
+
+// Whether its terms are restraints, whose strength is one of the conditions.
+template <class Form>
+inline constexpr bool kRestrains = requires { Form::kRestrains; };
 
 template <class Form, class Real>
 QMD_HD auto evaluate_form(const Vec3<Real>* b, const Real* p, const Real* shared) {

@@ -18,6 +18,11 @@ template <class Real, int Atoms, int Energies = 1>
 struct TermValue {
   Real energy[Energies];
   Vec3<Real> force[Atoms - 1];
+
+  QMD_HD void scale(Real factor) {
+    for (Real& one : energy) one *= factor;
+    for (Vec3<Real>& one : force) one = factor * one;
+  }
 };
 
 // sin^2 below which three atoms count as being in line: the square of the precision of Real.

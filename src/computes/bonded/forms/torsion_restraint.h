@@ -11,6 +11,7 @@ namespace quiltmd {
 // Manual, "Dihedral restraints").
 struct TorsionRestraintForm {
   static constexpr int kAtoms = 4;
+  static constexpr bool kRestrains = true;
   static constexpr bool kApart = true;
   static constexpr TermParameter kParameters[] = {
       {"phi0", "rad"}, {"width", "rad"}, {"k", "kJ/mol/rad^2"}};
