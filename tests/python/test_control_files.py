@@ -162,6 +162,29 @@ def test_namd_with_a_thermostat_and_a_box_of_its_own(tmp_path: Path) -> None:
     assert found.settings["run"] == {"steps": 300, "minimize": True}
 
 
+def test_restraints_of_namd(tmp_path: Path) -> None:
+    line = "ATOM  {:5d}  C   ALA A   1       0.000   0.000   0.000{:6.2f}{:6.2f}\n"
+    column = [1.0, 1.0, 0.0, 1.0, 0.5, 1.0]
+    rows = (line.format(k + 1, 9.0, value) for k, value in enumerate(column))
+    (tmp_path / "held.pdb").write_text("".join(rows))
+    asked = "constraints on\nconsref start.pdb\nconskfile held.pdb\nconskcol B\n"
+    found = read(tmp_path, "apoa1.namd", f"{NAMD}{asked}constraintScaling 2.5\n")
+    assert found.refused == []
+    assert found.settings["system"]["reference"] == str(tmp_path / "start.pdb")
+    assert found.settings["restraint"] == [
+        {"kind": "position", "select": "index 5", "k": pytest.approx(2.5 * 418.4)},
+        {"kind": "position", "select": "index 1-2 4 6", "k": pytest.approx(5.0 * 418.4)},
+    ]
+    config = build_config(found.settings)
+    assert config.system.reference_scaling == "none"
+    axes = f"{asked}selectConstraints on\nselectConstrZ on\n"
+    found = read(tmp_path, "apoa1.namd", NAMD + axes)
+    assert found.settings["restraint"][0]["k"] == (0.0, 0.0, pytest.approx(418.4))
+    (tmp_path / "held.pdb").write_text("ATOM    1  C\n")
+    with pytest.raises(InputError, match="line 1: no force constant in columns 61 to 66"):
+        read(tmp_path, "apoa1.namd", NAMD + asked)
+
+
 def test_mdin(tmp_path: Path) -> None:
     found = read(tmp_path, "mdin", MDIN)
     assert found.refused == []
@@ -363,7 +386,9 @@ REFUSED = {
             "langevin on\nlangevinPiston on\nuseConstantArea on": "only with useFlexibleCell",
             "monteCarloPressure on": "not supported",
             "SurfaceTensionTarget 30": "not supported",
-            "constraints on": "not supported",
+            "constraints on": "consref is missing",
+            "constraints on\nconsref a.pdb\nconskfile a.pdb\nconsexp 4": "only 2",
+            "constraints on\nconsref a.pdb\nconskfile a.pdb\nconskcol Q": "only X, Y, Z, O",
             "exclude 1-3": "only scaled1-4",
             "1-4scaling 0.5": "E14FAC",
             "PME off": "electrostatics without PME",

@@ -19,6 +19,7 @@ from ...errors import InputError
 from ..fixed_width import read_bytes
 from ..units import ANGSTROM
 from .entries import Control, Entries, Entry, ewald_alpha, is_one
+from .namd_restraints import take_restraints
 
 _TCL = ("if", "while", "for", "foreach", "proc", "source", "expr", "puts", "print", "exit", "vmd")
 _OUTPUT = "this output is not written"
@@ -43,6 +44,7 @@ def read_namd(file: str) -> Control:
     _dynamics(control, entries)
     _barostat(control, entries)
     _output(control, entries)
+    take_restraints(control, entries)
     _rest(entries)
     entries.finish()
     return control
@@ -308,7 +310,7 @@ def _rest(entries: Entries) -> None:
     )
     entries.refuse(
         "not supported",
-        *("constraints", "fixedAtoms", "colvars", "GBIS", "drude", "eFieldOn", "alch", "FEP"),
+        *("fixedAtoms", "colvars", "GBIS", "drude", "eFieldOn", "alch", "FEP"),
         *("tCouple", "rescaleFreq", "reassignFreq", "tclForces", "extraBonds", "SMD", "IMDon"),
         *("replicaUniformPatchGrids", "cosAngles", "accelMD", "sphericalBC", "cylindricalBC"),
         *("molly", "hbond", "watermodel", "LJPME", "MSM", "FMM", "loweAndersen", "langevinPistonB"),
