@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import physical_validation
 import pytest
 from command import quiltmd as command
 from hypothesis import given, settings
@@ -545,6 +547,32 @@ def test_a_run_from_mdin(alanine: tuple[Path, Path], tmp_path: Path) -> None:
     refused = command(*call, cwd=tmp_path)
     assert refused.returncode == 1
     assert "cannot be done here" in refused.stderr
+
+
+def test_what_grompp_writes(tmp_path: Path) -> None:
+    """mdout.mdp states every option of GROMACS; those of features that are off are no obstacle."""
+    data = Path(physical_validation.__file__).parent / "tests/test_system_database"
+    text = (data / "Water5/gromacs_files/NPT/mdout.mdp").read_text()
+    text = re.sub(r"(?m)^(coulombtype +=).*", r"\1 PME", text)
+    found = read(tmp_path, "mdout.mdp", text)
+    assert found.refused == []
+    assert found.settings["barostat"]["kind"] == "cell-rescaling"
+    for word, value in (("vdw-type", "Switch"), ("electric-field-x", "0 1 0 0"), ("nwall", "2")):
+        changed = re.sub(rf"(?m)^{word} +=.*", f"{word} = {value}", text)
+        (refusal,) = read(tmp_path, "mdout.mdp", changed).refused
+        assert value.lower() in refusal.lower()
+    with pytest.raises(QuiltError, match=r"lists$"):
+        _settings_of_refused(tmp_path, text)
+
+
+def _settings_of_refused(folder: Path, text: str) -> None:
+    """Six things that cannot be done."""
+    from quiltmd.commands.run import _settings_of
+
+    words = ("pull", "awh", "rotation", "adress", "disre", "nwall")
+    kept = [line for line in text.splitlines() if line.split(" ")[0] not in words]
+    (folder / "md.mdp").write_text("\n".join([*kept, *(f"{word} = yes" for word in words)]))
+    _settings_of(folder / "md.mdp")
 
 
 def test_refusals_are_one_line(tmp_path: Path) -> None:

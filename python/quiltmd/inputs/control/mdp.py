@@ -15,6 +15,20 @@ from ..fixed_width import read_bytes
 from .entries import Control, Entries, Entry
 
 _OUTPUT = "this output is not written"
+# What grompp writes into mdout.mdp of features that are off; what switches them on is refused.
+_OF_REFUSED = (
+    *("table-extension", "ewald-rtol-lj", "lj-pme-comb-rule", "rtpi", "simulation-part"),
+    *("nh-chain-length", "print-nose-hoover-chain-variables", "wall-type", "wall-r-linpot"),
+    *("wall-atomtype", "wall-density", "wall-ewald-zfac"),
+    *("disre-weighting", "disre-mixed", "disre-fc", "disre-tau", "nstdisreout", "orire-fc"),
+    *("orire-tau", "orire-fitgrp", "nstorireout", "couple-moltype", "couple-lambda0"),
+    *("couple-lambda1", "couple-intramol", "init-lambda", "init-lambda-state", "delta-lambda"),
+    *("nstdhdl", "fep-lambdas", "mass-lambdas", "coul-lambdas", "vdw-lambdas", "bonded-lambdas"),
+    *("restraint-lambdas", "temperature-lambdas", "calc-lambda-neighbors", "dhdl-print-energy"),
+    *("sc-alpha", "sc-power", "sc-r-power", "sc-sigma", "sc-coul", "separate-dhdl-file"),
+    *("dhdl-derivatives", "dh-hist-size", "dh-hist-spacing", "simulated-tempering-scaling"),
+    *("sim-temp-low", "sim-temp-high"),
+)
 
 
 def is_mdp(head: bytes) -> bool:
@@ -64,7 +78,10 @@ def _dynamics(control: Control, entries: Entries) -> None:
         control.refused.append(f"integrator {kind}: only md, md-vv, sd and minimisations")
     elif kind == "md":
         control.notes.append("integrator md: velocity Verlet takes the place of leap-frog")
-    entries.tell("nothing, without a minimisation", "emtol", "emstep", "nstcgsteep", "niter")
+    entries.tell(
+        "nothing, without a minimisation",
+        *("emtol", "emstep", "nstcgsteep", "niter", "fcstep", "nbfgscorr"),
+    )
     _thermostat(control, entries, kind)
     if entries.switch("gen-vel"):
         temperature = entries.number("gen-temp", 300.0)
@@ -176,7 +193,8 @@ def _nonbonded(control: Control, entries: Entries) -> None:
     )
     if electrostatics != "pme":
         control.refused.append(f"coulombtype {electrostatics}: only PME")
-    vdw_type, cutoff = entries.text("vdwtype", "cut-off"), entries.number("rvdw", 1.0)
+    cutoff = entries.number("rvdw", 1.0)
+    vdw_type = entries.text("vdw-type", entries.text("vdwtype", "cut-off"))
     if vdw_type not in ("cut-off", "cutoff"):
         control.refused.append(f"vdwtype {vdw_type}: only cut-off")
     if coulomb != cutoff:
@@ -195,6 +213,7 @@ def _nonbonded(control: Control, entries: Entries) -> None:
         "the PME grid follows from pme_tolerance",
         *("fourierspacing", "fourier-nx", "fourier-ny", "fourier-nz", "ewald-rtol"),
     )
+    entries.refuse("only 0, a conductor", "epsilon-surface")
     entries.refuse("only 3d", "ewald-geometry", unless=lambda value: value == "3d")
     one = ("1", "1.0", "0", "0.0", "inf")
     entries.refuse("a dielectric constant", "epsilon-r", "epsilon-rf", unless=lambda v: v in one)
@@ -268,7 +287,11 @@ def _output(control: Control, entries: Entries) -> None:
 
 
 def _rest(entries: Entries) -> None:
-    entries.tell("a name", "title", "cpp", "userint1")
+    users = [f"{kind}{number}" for kind in ("userint", "userreal") for number in range(1, 5)]
+    entries.tell("a name", "title", "cpp", *users)
+    entries.tell("nothing, without the features that they belong to", *_OF_REFUSED)
+    fields = ("electric-field-x", "electric-field-y", "electric-field-z")
+    entries.refuse("not supported", *fields, unless=lambda value: not any(_numbers(value)))
     entries.refuse(
         "not supported",
         *("free-energy", "pull", "awh", "rotation", "freezegrps", "freezedim", "annealing"),
@@ -281,8 +304,8 @@ def _rest(entries: Entries) -> None:
             "adress",
             "implicit-solvent",
         ),
-        *("electric-field-x", "electric-field-y", "electric-field-z", "acc-grps", "accelerate"),
-        *("cos-acceleration", "deform", "nwall", "energygrp-excl", "energygrp-table", "mts", "E-x"),
+        *("acc-grps", "accelerate", "periodic-molecules", "cos-acceleration"),
+        *("deform", "nwall", "energygrp-excl", "energygrp-table", "mts", "E-x"),
         *(
             "E-y",
             "E-z",
@@ -292,3 +315,11 @@ def _rest(entries: Entries) -> None:
             "density-guided-simulation-active",
         ),
     )
+
+
+def _numbers(value: str) -> list[float]:
+    """The numbers of a value; of one that has others, something that is not zero."""
+    try:
+        return [float(word) for word in value.split()]
+    except ValueError:
+        return [float("nan")]
