@@ -147,6 +147,7 @@ void SlotMemory::load(const std::vector<Vec3d>& from_positions,
     v.insert(v.end(), &from_velocities[first], &from_velocities[first] + (end - first));
   }
   device.fill(atom.data(), 0xff, atom.bytes(), Stream::kMain);  // no slot holds an atom
+  device.fill(slot_of_atom.data(), 0xff, slot_of_atom.bytes(), Stream::kMain);
   placed.upload(groups);
   position().upload(x);
   velocity().upload(v);

@@ -125,6 +125,20 @@ def test_ranks_and_threads_do_not_matter(
     assert core.force_sum() == (0, 0, 0)
 
 
+def test_another_state_may_put_molecules_on_other_ranks() -> None:
+    """Waters with bonded terms somewhere else in the box, far from the ranks that had them."""
+    system, state = water_box((11, 11, 11), rigid=False)
+    short = quiltmd.Nonbonded(cutoff=0.5, pme_alpha=5.0, pme_grid=(32, 32, 32))
+    states = [State(state.positions + by, 0 * state.positions, state.box) for by in (1.7, 0.6)]
+    core = engine(system, state, short, NVT, ranks=4)
+    for other in states:
+        core.set_state(**other.arrays())
+        core.run(3)
+        fresh = engine(system, other, short, NVT)
+        fresh.run(3)
+        assert digest(core) == digest(fresh)
+
+
 @ENSEMBLES
 @LISTS
 def test_stops_do_not_matter(
