@@ -14,6 +14,7 @@ from ..engine.execution import Execution, is_gpu
 from ..errors import QuiltError
 from ..inputs.standard_systems import SYSTEMS
 from ..running import benchmark
+from ..running.transports import compare_transports
 from .options import AsJson, Settings, with_settings
 from .tables import out, show_table
 
@@ -28,6 +29,12 @@ def bench(
         str | None,
         typer.Option(metavar="NXxNYxNZ", help="Copies along the box vectors, such as 2x2x1."),
     ] = None,
+    transports: Annotated[
+        bool,
+        typer.Option(
+            "--transports", help="Compare the ways to carry messages between ranks (two at least)."
+        ),
+    ] = False,
     steps: Annotated[
         int, typer.Option(min=0, help="Steps to time; 0: as many as take about ten seconds.")
     ] = 0,
@@ -38,6 +45,14 @@ def bench(
     On a GPU, without --system and --tile: a table of DHFR in sizes up to a million atoms.
     """
     chosen = {key: value for (_, key), value in settings.items()}
+    if transports:
+        if chosen.pop("long_range_every", 1) > 1:
+            raise QuiltError("--transports takes steps that are all alike: no --long-range-every")
+        copies = parse_tile(tile or "1x1x1")
+        chosen.setdefault("ranks", 2)
+        found = compare_transports(system or "dhfr", copies, steps, **chosen)
+        _show(found, _print_transports, as_json)
+        return
     where = Execution(chosen.get("device", "auto"), chosen.get("ranks")).resolve()
     if not system and not tile and where["ranks"] == 1 and is_gpu(where["device"]):
         every = chosen.get("long_range_every", 1)
@@ -81,6 +96,37 @@ def _print_result(result: dict[str, Any]) -> None:
     for name, seconds in tasks:
         table.add_row(name, f"{1e3 * seconds / result['steps']:.3f}", f"{seconds / total:.1%}")
     show_table(table)
+
+
+def _print_transports(result: dict[str, Any]) -> None:
+    """A result of `compare_transports` for people, on stdout."""
+    out.print(
+        f"{result['system']} {result['tile']}: {result['atoms']} atoms, {result['device']}, "
+        f"{result['ranks']} ranks of {result['threads']} thread(s); us per step, over all ranks",
+        markup=False,
+    )
+    rows = [row for row in result["transports"] if "note" not in row]
+    agree = len({row["digest"] for row in rows}) == 1
+    table = Table("transport", "messages")
+    for heading in ("number", "kB", "ideal", "on their way", "waited for", "hidden", "us/step"):
+        table.add_column(heading, justify="right")
+    for row in rows:
+        hidden = "" if row["hidden"] is None else f"{row['hidden']:.0%}"
+        table.add_row(row["transport"], *[""] * 6, hidden, f"{row['us_per_step']:.1f}")
+        for edge in row["edges"]:
+            times = (f"{edge[name]:.1f}" for name in ("ideal", "flight", "waited"))
+            size = f"{1e-3 * edge['bytes']:.1f}"
+            table.add_row("", edge["name"], f"{edge['messages']:.1f}", size, *times, "", "")
+    show_table(table)
+    out.print(
+        f"the State has the same bits with all: {rows[0]['digest'][:16]}..."
+        if agree
+        else "THE STATE DIFFERS: " + ", ".join(f"{r['transport']} {r['digest']}" for r in rows),
+        markup=False,
+    )
+    for row in result["transports"]:
+        if "note" in row:
+            out.print(f"{row['transport']}: {row['note']}", markup=False)
 
 
 def print_results(results: list[dict[str, Any]]) -> None:

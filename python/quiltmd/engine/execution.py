@@ -25,8 +25,8 @@ def _check_name(name: str) -> str:
 
 
 Transport = Literal["auto", "peer", "staged", "unix", "tcp"]
-_IN_ONE_PROCESS: tuple[Transport, ...] = ("auto", "peer", "staged")
-_BETWEEN_PROCESSES: tuple[Transport, ...] = ("auto", "unix", "tcp")
+IN_ONE_PROCESS: tuple[Transport, ...] = ("auto", "peer", "staged")
+BETWEEN_PROCESSES: tuple[Transport, ...] = ("auto", "unix", "tcp")
 MeshSharing = Literal["auto", "distributed", "pencils", "replicated"]
 DeviceName = Annotated[str, AfterValidator(_check_name)]
 
@@ -129,7 +129,7 @@ class Execution:
     def _check_transport(self) -> None:
         """QuiltError where the transport that was asked for does not join these ranks."""
         between = has_rank_on_each(self._device_of_ranks())
-        those = _BETWEEN_PROCESSES if between else _IN_ONE_PROCESS
+        those = BETWEEN_PROCESSES if between else IN_ONE_PROCESS
         if self.transport not in those:
             where = "in processes of their own" if between else "of one process"
             raise QuiltError(

@@ -15,7 +15,7 @@ from typing import Any
 
 from ..description.integrators import LangevinMiddle
 from ..engine.core import EngineFactory
-from ..engine.execution import DeviceName, available_cores, is_gpu
+from ..engine.execution import DeviceName, Transport, available_cores, is_gpu
 from ..errors import QuiltError
 from ..inputs import load
 from ..inputs.standard_systems import system_files
@@ -42,6 +42,7 @@ def prepare(
     ranks: int | None = None,
     threads: int | None = None,
     device: DeviceName = "auto",
+    transport: Transport = "auto",
     engine: EngineFactory = make_engine,
 ) -> Simulation:
     """A standard system, tiled, with velocities, ready to be timed."""
@@ -61,6 +62,7 @@ def prepare(
         device=device,
         ranks=ranks,
         threads=threads,
+        transport=transport,
         engine=engine,
     )
     simulation.draw_velocities(_TEMPERATURE)

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`quiltmd bench --transports`: all that there are, the same bits, and what messages cost."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from test_cli import quiltmd
+
+from quiltmd import QuiltError
+from quiltmd.analysis.trace import Message
+from quiltmd.running.transports import EdgeCost, compare_transports, edge_cost
+
+
+def test_what_messages_of_an_edge_cost() -> None:
+    """Two from rank 0 to 1, of which the second takes 3 us longer, and one back."""
+    messages = [
+        Message("forces", 0, 1, 100, 1.0, 1.0 + 2e-6, 1.1),
+        Message("forces", 0, 1, 100, 2.0, 2.0 + 5e-6, 2.1),
+        Message("forces", 1, 0, 40, 1.0, 1.0 + 4e-6, 1.1),
+    ]
+    found = edge_cost("forces", messages, 3e-6, 2)
+    assert (found.name, found.messages, found.bytes) == ("forces", 1.5, 120)
+    assert (found.ideal, found.flight, found.waited) == pytest.approx((4, 5.5, 1.5), abs=1e-3)
+    assert isinstance(found, EdgeCost)
+
+
+def test_transports_on_cpus(openmmtools_data: object) -> None:
+    command = ("bench", "--transports", "--system", "alanine", "--steps", 4, "--device", "cpu")
+    done = quiltmd(*command, "--ranks", 2, "--threads", 1, "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    rows = {row["transport"]: row for row in found["transports"]}
+    assert list(rows) == ["staged", "unix", "tcp", "peer"]
+    assert "kernels reach each other's memory" in rows.pop("peer")["note"]
+    assert len({row["digest"] for row in rows.values()}) == 1
+    sizes = [
+        {edge["name"]: (edge["messages"], edge["bytes"]) for edge in row["edges"]}
+        for row in rows.values()
+    ]
+    assert sizes[0].keys() >= {"positions", "forces", "charges", "spectrum", "agreement"}
+    assert sizes == [sizes[0]] * 3
+    for row in rows.values():
+        assert row["us_per_step"] > 0
+        assert 0 <= row["hidden"] <= 1
+        assert all(0 <= edge["ideal"] <= edge["flight"] for edge in row["edges"])
+
+
+def test_transports_are_between_ranks() -> None:
+    with pytest.raises(QuiltError, match="two at least"):
+        compare_transports("alanine", ranks=1, device="cpu")
