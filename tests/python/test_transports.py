@@ -10,6 +10,7 @@ from test_cli import quiltmd
 
 from quiltmd import QuiltError
 from quiltmd.analysis.trace import Message
+from quiltmd.commands.information import transports_between
 from quiltmd.running.transports import EdgeCost, compare_transports, edge_cost
 
 
@@ -50,3 +51,20 @@ def test_transports_on_cpus(openmmtools_data: object) -> None:
 def test_transports_are_between_ranks() -> None:
     with pytest.raises(QuiltError, match="two at least"):
         compare_transports("alanine", ranks=1, device="cpu")
+
+
+def test_devices_say_how_messages_travel() -> None:
+    def gpu(number: int, *reached: int) -> dict[str, object]:
+        links = [{"ordinal": n, "access": n in reached} for n in range(3) if n != number]
+        return {"kind": "cuda", "ordinal": number, "usable": True, "links": links}
+
+    cpu = {"kind": "cpu"}
+    broken = {"kind": "cuda", "ordinal": 3, "usable": False}
+    assert transports_between([cpu, gpu(0, 1), gpu(1, 0, 2), gpu(2), broken])[:-2] == [
+        "messages between cuda:0 and cuda:1, in one process: peer",
+        "messages between cuda:0 and cuda:2, in one process: staged, not peer: cuda:0 has no "
+        "direct access to cuda:2",
+        "messages between cuda:1 and cuda:2, in one process: staged, not peer: cuda:2 has no "
+        "direct access to cuda:1",
+    ]
+    assert len(transports_between([cpu])) == 2

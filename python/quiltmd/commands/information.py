@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import platform
+from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -60,6 +61,32 @@ def devices(as_json: AsJson = False) -> None:
         print(json.dumps(found))
     else:
         print_devices(found)
+        for line in transports_between(found):
+            out.print(line, markup=False)
+
+
+def transports_between(found: list[dict[str, Any]]) -> list[str]:
+    """For ranks on these devices the transport that would be used, and why not a faster one."""
+    usable = [gpu for gpu in found if gpu["kind"] == "cuda" and gpu.get("usable", True)]
+    reached = {
+        (gpu["ordinal"], link["ordinal"])
+        for gpu in usable
+        for link in gpu["links"]
+        if link["access"]
+    }
+    lines = []
+    for a, b in combinations([gpu["ordinal"] for gpu in usable], 2):
+        missing = [pair for pair in ((a, b), (b, a)) if pair not in reached]
+        used = "peer"
+        if missing:
+            first, second = missing[0]
+            used = f"staged, not peer: cuda:{first} has no direct access to cuda:{second}"
+        lines.append(f"messages between cuda:{a} and cuda:{b}, in one process: {used}")
+    return [
+        *lines,
+        "messages between ranks on the CPU, in one process: staged",
+        "messages between processes: unix on this machine, tcp between machines",
+    ]
 
 
 def describe_installation() -> dict[str, Any]:

@@ -43,6 +43,7 @@ def prepare(
     threads: int | None = None,
     device: DeviceName = "auto",
     transport: Transport = "auto",
+    balance: bool = True,
     engine: EngineFactory = make_engine,
 ) -> Simulation:
     """A standard system, tiled, with velocities, ready to be timed."""
@@ -63,6 +64,7 @@ def prepare(
         ranks=ranks,
         threads=threads,
         transport=transport,
+        balance=balance,
         engine=engine,
     )
     simulation.draw_velocities(_TEMPERATURE)
