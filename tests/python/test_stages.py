@@ -117,6 +117,25 @@ def test_compression_begins_at_its_first_pressure(tmp_path: Path) -> None:
     assert stages.stages_of(given)[0].config.barostat.pressure == 20
 
 
+def test_a_stage_of_another_ensemble_leaves_the_barostat_to_the_others(tmp_path: Path) -> None:
+    given = settings(tmp_path)
+    given["integrator"]["ensemble"] = "npt"
+    given["barostat"] = {"pressure": 10}
+    given["thermostat"] = {"kind": "velocity-rescaling"}
+    given["stage"] = [
+        {"name": "heat", "integrator": {"ensemble": "nvt"}},
+        {"name": "free", "integrator": {"ensemble": "nve"}},
+        {"name": "press"},
+    ]
+    heat, free, press = (stage.config for stage in stages.stages_of(given))
+    assert heat.barostat.build(heat.integrator) is free.barostat.build(free.integrator) is None
+    assert (heat.thermostat.kind, free.thermostat.kind) == ("velocity-rescaling", "langevin")
+    assert press.barostat.pressure == 10
+    given["stage"][0]["barostat"] = {"time_constant": 2}
+    with pytest.raises(QuiltError, match="nvt has no barostat"):
+        stages.stages_of(given)
+
+
 @pytest.mark.usefixtures("_waters")
 def test_the_folder_of_stages_is_not_that_of_a_run(tmp_path: Path) -> None:
     stages.start(settings(tmp_path), engine=FakeEngine)

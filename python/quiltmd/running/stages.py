@@ -39,6 +39,7 @@ _ELSEWHERE = {  # what all stages share, or have from the order of stages
     "system": "all stages are of one system",
     "dir": "each stage has its folder in that of the run",
 }
+_WITHOUT = {"nvt": ("barostat",), "nve": ("barostat", "thermostat")}  # what ensembles do not have
 
 
 @dataclass(frozen=True)
@@ -173,6 +174,11 @@ def _merged(common: dict[str, Any], table: dict[str, Any], where: str) -> dict[s
         value = own.get(section)
         if isinstance(value, dict) and "annealing" in value and begins not in value:
             merged[section].pop(begins, None)  # that of the run, with which this does not begin
+    integrator = own.get("integrator")
+    if isinstance(integrator, dict):  # a stage of another ensemble than the run
+        for section in _WITHOUT.get(integrator.get("ensemble", ""), ()):
+            if section not in own:
+                merged.pop(section, None)
     return merged
 
 
