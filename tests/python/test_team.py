@@ -8,6 +8,7 @@ import signal
 import socket
 import threading
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import pytest
 from test_runner import same_results
 from test_workers import comes_true, is_alive, short, water
 
-from quiltmd import QuiltError
+from quiltmd import QuiltError, SimulationError, Workers, digest
 from quiltmd.running import runner
 from quiltmd.workers.access import ask_for_admission
 from quiltmd.workers.peers import Meeting
@@ -94,6 +95,39 @@ def test_a_worker_that_is_killed_is_named() -> None:
     assert comes_true(lambda: not is_alive(other))
 
 
+def test_a_worker_that_is_stopped_is_named() -> None:
+    team: Any = water(TWO, workers=Workers(silence=6.0))
+    team.draw_velocities(300, seed=2)
+    team.run(2)
+    victim, other = processes_of(team)
+    os.kill(victim, signal.SIGSTOP)
+    with pytest.raises(
+        QuiltError, match=r"rank 0 has not been heard|nothing was heard of it for 6"
+    ):
+        team.run(10**6)
+    team._engine.close()
+    assert comes_true(lambda: not is_alive(other) and not is_alive(victim))
+
+
+def test_an_error_is_that_of_one_process_and_leaves_a_team_of_use() -> None:
+    """A molecule is far too fast: the simulation blows up, on all ranks at the same step."""
+    said, ends = [], []
+    for simulation in (water("cpu", ranks=2), water(TWO)):
+        simulation.draw_velocities(300, seed=2)
+        good = simulation.state()
+        fast = good.velocities.copy()
+        fast[300:303] = 1e4
+        simulation.set_state(replace(good, velocities=fast))
+        with pytest.raises(SimulationError) as error:
+            simulation.run(50)
+        said.append(str(error.value))
+        simulation.set_state(good)
+        simulation.run(5)
+        ends.append(digest(simulation.state()))
+    assert said[0] == said[1]
+    assert ends[0] == ends[1]
+
+
 @pytest.mark.parametrize(
     ("transport", "family"),
     [("tcp", socket.AF_INET), ("unix", socket.AF_UNIX), ("auto", socket.AF_UNIX)],
@@ -160,6 +194,7 @@ def test_devices_are_of_one_architecture() -> None:
         (TWO, {"transport": "peer"}, "does not join ranks in processes .* choose unix or tcp"),
         ("cpu", {"ranks": 2, "transport": "tcp"}, "does not join ranks of one .* peer or staged"),
         ("ranks:", {}, "no such device"),
+        (TWO, {"workers": Workers(verify=3)}, "not a rank of one: leave them out"),
     ],
 )
 def test_what_cannot_be_is_refused(device: str, more: dict[str, Any], said: str) -> None:

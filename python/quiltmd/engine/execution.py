@@ -104,6 +104,7 @@ class Execution:
         For a worker, only the number of ranks is resolved here; the worker resolves the rest.
         """
         ranks = self._rank_count()
+        self._check_workers()
         self._check_transport()
         if self._is_in_workers():
             own = self.settings()
@@ -125,6 +126,15 @@ class Execution:
             "transport": self.transport,
             "mesh": self.mesh,
         }
+
+    def _check_workers(self) -> None:
+        """QuiltError where settings of workers would be ignored."""
+        of_wholes = self.workers.spares or self.workers.verify or self.workers.inject_fault
+        if of_wholes and has_rank_on_each(self._device_of_ranks()):
+            raise QuiltError(
+                "spares, verify and inject_fault are for devices that have a whole simulation, not "
+                "a rank of one: leave them out"
+            )
 
     def _check_transport(self) -> None:
         """QuiltError where the transport that was asked for does not join these ranks."""
