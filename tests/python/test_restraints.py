@@ -357,3 +357,26 @@ def test_the_virial_is_minus_the_slope_of_the_energy(scaling: Any) -> None:
             energies.append(simulations(box)[0].energies()["restraint"])
         slope = (energies[0] - energies[1]) / (2 * strain)
         assert tensor[axis, axis] == pytest.approx(-slope, rel=1e-4, abs=0.2)
+
+
+def test_at_constant_pressure() -> None:
+    """The places follow the box on every rank alike."""
+    system, state = water_box((6, 6, 6), seed=3, spacing=0.32)
+    held = restrain(
+        system, [Restraint("position", "index 1-300", 2000.0)], state.positions, state.box
+    )
+    found = []
+    for ranks in (1, 2):
+        simulation = quiltmd.Simulation(
+            held,
+            state,
+            quiltmd.Nonbonded(cutoff=0.8),
+            quiltmd.LangevinMiddle(timestep=0.0005, seed=4),
+            barostat=quiltmd.CellRescaling(time_constant=0.5, every=5, seed=5),
+            device="cpu",
+            ranks=ranks,
+        )
+        simulation.run(40)
+        found.append(simulation.state())
+    assert quiltmd.digest(found[0]) == quiltmd.digest(found[1])
+    assert not np.allclose(found[0].box, state.box, rtol=1e-6)
