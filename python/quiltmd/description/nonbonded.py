@@ -109,8 +109,7 @@ class Nonbonded:
     switching: Literal["none", "potential", "charmm", "charmm-force", "gromacs-force"] = Field(
         default="none",
         description="How Lennard-Jones interactions end: none (truncated), potential (OpenMM, "
-        "GROMACS), charmm (vswitch, NAMD), charmm-force (vfswitch) or gromacs-force (its "
-        "force-switch).",
+        "GROMACS), charmm (vswitch, NAMD), charmm-force (vfswitch) or gromacs-force.",
     )
     switch_distance: float | None = Field(
         default=None, gt=0, description="Where switching begins, nm; together with it."
