@@ -193,6 +193,7 @@ RunSettings run_from(const nb::dict& d) {
   if (d.contains("rank")) {
     run.rank = value<int>(d, "rank");
     run.sockets = value<std::vector<int>>(d, "sockets");
+    run.of_node = value<int>(d, "of_node");
     run.patience = value<double>(d, "patience");
   }
   return run;

@@ -37,7 +37,8 @@ nb::dict plan(const Planner& planner, int ranks, const std::string& mesh, int of
   for (const PlannedRank& r : found.ranks)
     for (const double value :
          {double(r.patches), double(r.proxies), double(r.computes), double(r.interior_computes),
-          r.atoms, r.proxy_atoms, r.interior_pairs, r.boundary_pairs, r.planes, r.lines})
+          r.atoms, r.proxy_atoms, r.interior_pairs, r.boundary_pairs, r.planes, r.lines,
+          double(r.mesh_row)})
       rows.push_back(value);
   std::vector<int64_t> messages;
   for (const PlannedMessage& m : found.messages)
@@ -47,7 +48,7 @@ nb::dict plan(const Planner& planner, int ranks, const std::string& mesh, int of
   nb::list names;
   for (int edge = 0; edge <= static_cast<int>(Edge::kSums); ++edge) names.append(edge_name(edge));
   nb::dict out;
-  out["ranks"] = to_table(std::move(rows), 10);
+  out["ranks"] = to_table(std::move(rows), 11);
   out["messages"] = to_table(std::move(messages), 4);
   out["edges"] = names;
   out["migrant_bytes"] = found.migrant_words * int64_t(sizeof(MessageWord));

@@ -114,8 +114,14 @@ class Bisection {
     return sum;
   }
 
+  // To one of its ranks. Always the first one would leave most lines of a torus without messages, and
+  // crowd the others.
   void give(const Block& block) {
-    const int rank = first_rank(block.node_low) + block.first;
+    const Int3 sides = block.node_high - block.node_low;
+    const int i = block.patches.empty() ? 0 : block.patches[0] % (sides.x * sides.y * sides.z);
+    const Int3 inside{i / (sides.y * sides.z), i / sides.z % sides.y, i % sides.z};
+    int rank = first_rank(block.node_low + inside) + block.first;
+    if (rank >= machine_.ranks) rank = first_rank(block.node_low) + block.first;
     for (const int p : block.patches) assignment_.patch_rank[static_cast<size_t>(p)] = rank;
   }
 

@@ -61,13 +61,12 @@ std::array<int64_t, 3> Rank::force_sum() const {
   return sum;
 }
 
-double Rank::pair_seconds() const {
-  double seconds = 0;
-  for (const char* name : {"pairs.interior", "pairs.boundary"}) {
-    const auto found = executor_.times().find(name);
-    if (found != executor_.times().end()) seconds += found->second.seconds;
-  }
-  return seconds;
+Rank::Undisturbed Rank::undisturbed() const {
+  Undisturbed found;
+  for (const auto& [name, time] : executor_.times())
+    if (name != "wait")
+      (name.starts_with("pairs.") ? found.pairs : found.others) += time.undisturbed();
+  return found;
 }
 
 std::vector<std::pair<int, int64_t>> Rank::compute_entries() const {

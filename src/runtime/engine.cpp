@@ -20,11 +20,6 @@
 namespace quiltmd {
 namespace {
 
-// Epochs between rebalancings: often while the first measurements come in, then rarely.
-constexpr int kFirstBalance = 4;
-constexpr int kLaterBalance = 100;
-// A rank may be this much busier than the mean before computes move.
-constexpr double kBalanceTolerance = 1.03;
 // Grids up to this many points, divided by the number of GPUs, are transformed by each of them, larger
 // ones by all together.
 constexpr int64_t kReplicatedPoints = 4'000'000;
@@ -110,8 +105,7 @@ void Engine::set_state(const Box& box, const HostState& state) {
   }
   assign(internal.list_positions.empty() ? internal.positions : internal.list_positions);
   if (ranks_.empty()) create_ranks();
-  balanced_at_ = internal.step;
-  balanced_ = false;
+  balancer_.begin(internal.step);
   constraint_loss_.begin(internal.step, setup_->constraint_loss());
   try {
     move_atoms([&](Rank& rank) { rank.load(internal); });
@@ -123,10 +117,11 @@ void Engine::set_state(const Box& box, const HostState& state) {
 void Engine::assign(const std::vector<Vec3d>& positions) {
   const PatchGrid& grid = setup_->grid;
   auto atoms = atoms_per_patch(grid, positions);
-  Assignment assignment = share_patches(grid, atoms, {run_.ranks});
+  Assignment assignment = share_patches(grid, atoms, {run_.ranks, run_.of_node});
   const bool as_before = assignment == assignment_ && same(grid.cells, assigned_cells_);
   if (as_before && (run_.ranks == 1 || atoms == atoms_in_patches_)) return;
   assignment_ = std::move(assignment);
+  balancer_.forget();
   assigned_cells_ = grid.cells;
   atoms_in_patches_ = std::move(atoms);
   replan();
@@ -224,7 +219,7 @@ void Engine::run(int64_t steps) {
     while (steps > 0) {
       int64_t chunk = steps;
       if (run_.balance && run_.ranks > 1)
-        chunk = std::min<int64_t>(chunk, kFirstBalance * setup_->lists.life);
+        chunk = std::min<int64_t>(chunk, Balancer::kSoon * setup_->lists.life);
       run_to(ranks_[0]->step() + chunk);
       steps -= chunk;
       rebalance();
@@ -264,17 +259,14 @@ struct ComputeCost {
 };
 
 std::vector<ComputeCost> costs_of(Rank& rank) {
-  double busy = 0;
-  for (const auto& [name, time] : rank.executor().times())
-    if (name != "wait") busy += time.seconds;
+  const Rank::Undisturbed seconds = rank.undisturbed();
   const auto entries = rank.compute_entries();
   const int64_t all = std::accumulate(entries.begin(), entries.end(), int64_t{0},
                                       [](int64_t sum, const auto& e) { return sum + e.second; });
-  std::vector<ComputeCost> costs{{-1, busy - rank.pair_seconds()}};
+  std::vector<ComputeCost> costs{{-1, seconds.others}};
   for (const auto& [compute, count] : entries)
     costs.push_back(
-        {compute,
-         all ? rank.pair_seconds() * static_cast<double>(count) / static_cast<double>(all) : 0});
+        {compute, all ? seconds.pairs * static_cast<double>(count) / static_cast<double>(all) : 0});
   return costs;
 }
 
@@ -294,18 +286,18 @@ std::vector<std::unique_ptr<Download>> Engine::gather_shares(Contents contents) 
 void Engine::rebalance() {
   if (!run_.balance || run_.ranks < 2 || !devices_.front()->capabilities().host_memory) return;
   const int64_t now = ranks_[0]->step();
-  const int64_t epochs = (now - balanced_at_) / setup_->lists.life;
-  if (epochs < (balanced_ ? kLaterBalance : kFirstBalance)) return;
-  balanced_at_ = now;
-  balanced_ = true;
-  std::vector<double> load, cost(static_cast<size_t>(setup_->grid.size()), 0.0);
-  const auto measured = gather<ComputeCost>(&costs_of);
-  for (const std::vector<ComputeCost>& rank : measured) {
+  if (!balancer_.is_due(now, setup_->lists.life)) return;
+  const double steps = static_cast<double>(now - balancer_.started());
+  MeasuredCosts found{{}, std::vector<double>(static_cast<size_t>(setup_->grid.size()), 0.0)};
+  for (const std::vector<ComputeCost>& rank : gather<ComputeCost>(&costs_of)) {
     for (const ComputeCost& c : rank)
-      if (c.compute >= 0) cost[static_cast<size_t>(c.compute)] = c.seconds;
-    load.push_back(rank.front().seconds);
+      if (c.compute >= 0) found.cost[static_cast<size_t>(c.compute)] = c.seconds / steps;
+    found.load.push_back(rank.front().seconds / steps);
   }
-  assignment_ = refine(setup_->grid, assignment_, load, cost, kBalanceTolerance);
+  for (const auto& rank : ranks_) rank->begin_measurement();
+  Assignment next = balancer_.decide(setup_->grid, assignment_, found, now);
+  if (next == assignment_) return;
+  assignment_ = std::move(next);
   replan();
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "integrators/constraint_loss.h"
+#include "runtime/balancer.h"
 #include "runtime/rank.h"
 #include "runtime/shares.h"
 
@@ -28,6 +29,7 @@ struct RunSettings {
   // the processes of the others, by rank, which the engine takes over.
   int rank = -1;
   std::vector<int> sockets;
+  int of_node = 1;  // how many ranks each host has, in their order; 1 where they differ in that
   double patience = 20;  // seconds that another process may be silent before it has failed
 
   int ranks_here() const { return rank < 0 ? ranks : 1; }
@@ -130,8 +132,7 @@ class Engine {
   Assignment assignment_;
   std::vector<double> atoms_in_patches_;  // when the first assignment was made
   Int3 assigned_cells_{};                 // of the patch grid
-  int64_t balanced_at_ = 0;
-  bool balanced_ = false;     // since the last set_state
+  Balancer balancer_;
   int64_t grid_changes_ = 0;  // since the state was set
   bool failed_ = false;       // a call of the ranks did not end; what they hold is of no use
   bool evaluated_ = false;    // the ranks hold energies and forces of the state as it is

@@ -56,6 +56,8 @@ StepForecast Planner::plan(const MachineShape& machine, MeshSharing mesh) const 
       PlannedRank& rank = forecast.ranks[static_cast<size_t>(r)];
       rank.planes = double(b.x.count) * b.y.count / grid.ny;
       rank.lines = double(b.lines.count) * b.k.count / frequencies;
+      const std::vector<int> row = shares.row_peers(r);
+      rank.mesh_row = row.empty() ? r : std::min(r, row.front());
     }
     add_mesh(shares, forecast);
   }

@@ -20,6 +20,7 @@ struct PlannedRank {
   double atoms = 0, proxy_atoms = 0;              // expected
   double interior_pairs = 0, boundary_pairs = 0;  // of atoms within reach of the lists, expected
   double planes = 0, lines = 0;                   // of the long-range sum; of pencils, as many
+  int mesh_row = 0;  // the first of those with which it exchanges spectra along y: itself, of slabs
 };
 
 struct PlannedMessage {

@@ -49,6 +49,7 @@ void Rank::adopt_next_plan() {
   memory_.adopt(view_);
   build_schedules();
   connect();
+  executor_.begin_measurement();
 }
 
 void Rank::rebuild() { build_lists(Epoch::Cell::kKept); }

@@ -229,9 +229,7 @@ Payload Executor::await(int from, int edge) {
 
 void Executor::note(const std::string& name, Stream stream, double begin) {
   const double end = clock_seconds();
-  TaskTime& time = times_[name];
-  ++time.calls;
-  time.seconds += end - begin;
+  times_[name].add(end - begin);
   if (keeps_spans_) spans_.push_back({name, stream, begin, end});
 }
 

@@ -7,6 +7,7 @@
 // and lowered in one way.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <stdexcept>
 #include <string>
@@ -22,6 +23,18 @@ namespace quiltmd {
 struct TaskTime {
   int64_t calls = 0;
   double seconds = 0;
+  // Since measurements began: calls, and the shortest of them, which nothing else on the machine
+  // interrupted.
+  int64_t recent_calls = 0;
+  double shortest = 0;
+
+  void add(double duration) {
+    ++calls;
+    seconds += duration;
+    shortest = recent_calls++ ? std::min(shortest, duration) : duration;
+  }
+  // What the recent calls would have taken.
+  double undisturbed() const { return static_cast<double>(recent_calls) * shortest; }
 };
 
 // Another rank failed; this one only stops.
@@ -60,6 +73,11 @@ class Executor {
 
   // Time spent, by task name; "wait" is time with nothing to run.
   const std::map<std::string, TaskTime>& times() const { return times_; }
+
+  // From here on calls are recent.
+  void begin_measurement() {
+    for (auto& [name, time] : times_) time.recent_calls = 0;
+  }
 
   // The same one by one, and what happened to messages, from start_spans() on; take_spans() ends it.
   void start_spans();

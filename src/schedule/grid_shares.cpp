@@ -47,6 +47,11 @@ std::vector<int32_t> within(const std::vector<int32_t>& numbers, GridRange range
           std::lower_bound(numbers.begin(), numbers.end(), range.first + range.count)};
 }
 
+bool has_any(const std::vector<int32_t>& numbers, GridRange range) {
+  const auto found = std::lower_bound(numbers.begin(), numbers.end(), range.first);
+  return found != numbers.end() && *found < range.first + range.count;
+}
+
 std::vector<int32_t> all_of(GridRange range) {
   std::vector<int32_t> numbers(static_cast<size_t>(range.count));
   std::iota(numbers.begin(), numbers.end(), range.first);
@@ -58,6 +63,38 @@ std::vector<int> others(const std::vector<int>& ranks, int rank) {
   for (const int other : ranks)
     if (other != rank) found.push_back(other);
   return found;
+}
+
+// The middle of each rank's patches along x and y, counted in patches. Ranks without any are beside the
+// one before.
+std::vector<std::array<double, 2>> middles_of(const PatchGrid& grid,
+                                              const std::vector<RankPlan>& plans) {
+  std::vector<std::array<double, 2>> middles;
+  std::array<double, 2> last{};
+  for (const RankPlan& plan : plans) {
+    if (!plan.owned.empty()) last = {};
+    for (const int patch : plan.owned)
+      for (const int d : {0, 1})
+        last[static_cast<size_t>(d)] +=
+            grid.cell(patch)[d] / static_cast<double>(plan.owned.size());
+    middles.push_back(last);
+  }
+  return middles;
+}
+
+// Ranks [begin, end) by their middles along a dimension, equal ones as they were.
+template <class Iterator>
+void order_along(Iterator begin, Iterator end, const std::vector<std::array<double, 2>>& middles,
+                 size_t dimension) {
+  std::stable_sort(begin, end, [&](int a, int b) {
+    return middles[static_cast<size_t>(a)][dimension] < middles[static_cast<size_t>(b)][dimension];
+  });
+}
+
+std::vector<int> all_ranks(size_t count) {
+  std::vector<int> ranks(count);
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return ranks;
 }
 
 // A rectangle of pencils.
@@ -105,50 +142,61 @@ GridShares::GridShares(const Setup& setup, const PmeGrid& grid, const std::vecto
   blocks_.resize(plans.size());
   places_.resize(plans.size());
   if (mesh == MeshSharing::kPencils)
-    share_pencils();
+    share_pencils(middles_of(setup.grid, plans));
   else
-    share_slabs();
+    share_slabs(middles_of(setup.grid, plans));
 }
 
-void GridShares::share_slabs() {
+void GridShares::share_slabs(const std::vector<Middle>& middles) {
   const int ranks = static_cast<int>(blocks_.size());
+  std::vector<int> order = all_ranks(blocks_.size());
+  order_along(order.begin(), order.end(), middles, 0);
+  std::vector<int> turn(order.size());
+  for (int i = 0; i < ranks; ++i) turn[static_cast<size_t>(order[static_cast<size_t>(i)])] = i;
   columns_.resize(1);
   for (int rank = 0; rank < ranks; ++rank) {
-    const int part = replicated() ? 0 : rank, parts = replicated() ? 1 : ranks;
+    const int part = replicated() ? 0 : turn[static_cast<size_t>(rank)];
+    const int parts = replicated() ? 1 : ranks;
     blocks_[static_cast<size_t>(rank)] = {part_of(grid_.nx, part, parts),
                                           {0, grid_.ny},
                                           {0, frequencies_},
                                           part_of(grid_.ny, part, parts)};
-    places_[static_cast<size_t>(rank)] = {rank, 0};
-    rows_.push_back({rank});
-    columns_[0].push_back(rank);
+    const Block& own = block(rank);
+    const bool has_planes = own.x.count > 0;
+    places_[static_cast<size_t>(rank)] = {has_planes ? static_cast<int>(rows_.size()) : -1, 0};
+    if (has_planes) rows_.push_back({rank});
+    if (has_planes || own.lines.count > 0) columns_[0].push_back(rank);
   }
 }
 
-void GridShares::share_pencils() {
-  const auto ranks = static_cast<int64_t>(blocks_.size());
-  const Rectangle r = choose_rectangle(grid_, static_cast<int>(ranks));
+void GridShares::share_pencils(const std::vector<Middle>& middles) {
+  const int ranks = static_cast<int>(blocks_.size());
+  const Rectangle r = choose_rectangle(grid_, ranks);
+  std::vector<int> order = all_ranks(blocks_.size());
+  order_along(order.begin(), order.end(), middles, 0);
   rows_.resize(static_cast<size_t>(r.rows));
   columns_.resize(static_cast<size_t>(r.columns));
-  for (int row = 0; row < r.rows; ++row)
+  for (int row = 0; row < r.rows; ++row) {
+    const GridRange group = part_of(ranks, row, r.rows);
+    const auto first = order.begin() + group.first;
+    order_along(first, first + group.count, middles, 1);
     for (int column = 0; column < r.columns; ++column) {
-      const int64_t pencil = int64_t{row} * r.columns + column;
-      const auto rank = static_cast<size_t>(pencil * ranks / (int64_t{r.rows} * r.columns));
+      const auto rank = static_cast<size_t>(first[part_of(group.count, column, r.columns).first]);
       blocks_[rank] = {part_of(grid_.nx, row, r.rows), part_of(grid_.ny, column, r.columns),
                        part_of(frequencies_, column, r.columns), part_of(grid_.ny, row, r.rows)};
       places_[rank] = {row, column};
       rows_[static_cast<size_t>(row)].push_back(static_cast<int>(rank));
       columns_[static_cast<size_t>(column)].push_back(static_cast<int>(rank));
     }
+  }
 }
 
 std::vector<int> GridShares::owners(int user) const {
   std::vector<int> found;
   for (const std::vector<int>& row : rows_) {
-    if (within(reached_x_[static_cast<size_t>(user)], block(row[0]).x).empty()) continue;
+    if (!has_any(reached_x_[static_cast<size_t>(user)], block(row[0]).x)) continue;
     for (const int owner : row)
-      if (!within(reached_y_[static_cast<size_t>(user)], block(owner).y).empty())
-        found.push_back(owner);
+      if (has_any(reached_y_[static_cast<size_t>(user)], block(owner).y)) found.push_back(owner);
   }
   return found;
 }
@@ -170,7 +218,8 @@ std::vector<int> GridShares::row_peers(int rank) const {
 }
 
 std::vector<int> GridShares::column_peers(int rank) const {
-  if (replicated() || block(rank).k.count == 0) return {};
+  const Block& own = block(rank);
+  if (replicated() || own.k.count == 0 || (own.x.count == 0 && own.lines.count == 0)) return {};
   return others(columns_[static_cast<size_t>(places_[static_cast<size_t>(rank)].column)], rank);
 }
 

@@ -2,6 +2,7 @@
 // Which part of the grids of the long-range sum each rank works on, and what of them others need.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,7 +31,9 @@ struct GridRuns {
 // Slabs: a rank transforms whole planes (y, z), and lines along x of some y. Replicated: each rank does
 // all. Pencils, for more ranks than planes: ranks form a rectangle; those of a row share a range of x,
 // and exchange the spectrum between the transforms along z and y; those of a column share a range of
-// kz, and exchange it between the transforms along y and x.
+// kz, and exchange it between the transforms along y and x. Ranks take their parts in the order in which
+// their patches lie along x (and pencils, in a row, along y), so that much of the grid that their atoms
+// reach is theirs or their neighbours'.
 class GridShares {
  public:
   // What a rank transforms, empty where it has no part.
@@ -61,16 +64,17 @@ class GridShares {
     int row = 0, column = 0;
   };
 
-  void share_slabs();
-  void share_pencils();
+  using Middle = std::array<double, 2>;
+  void share_slabs(const std::vector<Middle>& middles);
+  void share_pencils(const std::vector<Middle>& middles);
   GridRuns rows(GridRange x, GridRange y, GridRange k) const;
 
   PmeGrid grid_;
   int frequencies_;  // along z
   MeshSharing mesh_;
-  std::vector<Block> blocks_;                                // by rank
-  std::vector<Place> places_;                                // by rank; nowhere without a part
-  std::vector<std::vector<int>> rows_, columns_;             // of the rectangle, the ranks
+  std::vector<Block> blocks_;                     // by rank
+  std::vector<Place> places_;                     // by rank; row -1 or nowhere without one
+  std::vector<std::vector<int>> rows_, columns_;  // of the rectangle, the ranks
   std::vector<std::vector<int32_t>> reached_x_, reached_y_;  // planes, by the atoms of each rank
 };
 

@@ -106,3 +106,11 @@ def test_files_are_those_of_one_process(alanine: tuple[Path, Path], tmp_path: Pa
     runner.start(short(alanine, tmp_path / "alone"))
     runner.start(short(alanine, tmp_path / "hosts", hosts=("localhost:2",)))
     same_results(tmp_path / "alone", tmp_path / "hosts")
+
+
+@pytest.mark.parametrize(
+    ("of_ranks", "expected"),
+    [("aabb", 2), ("aaabbbccc", 3), ("ab", 1), ("aaaa", 1), ("abab", 1), ("aabbb", 1), ("", 1)],
+)
+def test_ranks_of_a_node(of_ranks: str, expected: int) -> None:
+    assert hosts.ranks_of_node(of_ranks) == expected

@@ -76,6 +76,7 @@ std::vector<Row> scheduled(const Case& c, const Planner& planner, int ranks, Mes
   view.plans = plan_ranks(setup.grid, share_patches(setup.grid, atoms, {ranks}), atoms);
   view.mesh = mesh;
   std::vector<Row> rows;
+  const int64_t migrants = planner.plan({ranks}, mesh).migrant_words;
   for (int rank = 0; rank < ranks; ++rank) {
     view.rank = rank;
     NullDevice device;
@@ -92,8 +93,7 @@ std::vector<Row> scheduled(const Case& c, const Planner& planner, int ranks, Mes
                               static_cast<int64_t>(m.words));
     const Schedule migrate = migrate_schedule(memory, view);
     for (const Task& task : migrate.tasks())
-      for (const MessageEnd& m : task.sends)
-        CHECK(static_cast<int64_t>(m.words) == planner.plan({ranks}, mesh).migrant_words);
+      for (const MessageEnd& m : task.sends) CHECK(static_cast<int64_t>(m.words) == migrants);
   }
   std::sort(rows.begin(), rows.end());
   return rows;

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast, get_args
 
 import typer
 from rich.table import Table
@@ -43,8 +43,13 @@ def predict_command(
     tile: Annotated[str, typer.Option(metavar="NxNxN", help="Repeat the box.")] = "1x1x1",
     away: Annotated[int, typer.Option(min=1, max=2, help="Reach of the half shell, patches.")] = 1,
     pme: Annotated[
-        str, typer.Option(metavar="WAY", help="distributed, replicated, or auto: the faster one.")
+        str,
+        typer.Option(metavar="WAY", help="distributed, pencils, replicated; auto: the fastest."),
     ] = "auto",
+    is_placed: Annotated[
+        bool,
+        typer.Option("--placed/--not-placed", help="Heed which ranks are near each other."),
+    ] = True,
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw speed and efficiency (PNG, SVG, PDF).")
     ] = None,
@@ -55,8 +60,8 @@ def predict_command(
     Patches, their assignment and all messages are those of a run; times of tasks come from the
     machine's description, or from a profile; messages are simulated on its network.
     """
-    if pme not in ("auto", "distributed", "replicated"):
-        raise QuiltError(f"--pme is auto, distributed or replicated, not '{pme}'")
+    if pme not in ("auto", *get_args(Sharing)):
+        raise QuiltError(f"--pme is auto, {', '.join(get_args(Sharing))}, not '{pme}'")
     config = build_config(merge(_NOTHING, settings))
     system, state = load_system(config)
     config = config.following(system)
@@ -71,10 +76,8 @@ def predict_command(
     where = read_machine(machine)
     if profile is not None:
         where = calibrated(where, Folder(profile.absolute()).timeline, planner)
-    way: Sharing | None = None
-    if pme != "auto":
-        way = "replicated" if pme == "replicated" else "distributed"
-    found = predict(planner, where, _counts(ranks), way)
+    way = None if pme == "auto" else cast(Sharing, pme)
+    found = predict(planner, where, _counts(ranks), way, is_placed)
     if plot is not None:
         with writing(plot):
             plot_scaling(plot, found, where.name)

@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Annotated
 
 from pydantic import AfterValidator
@@ -56,6 +57,15 @@ class Process:
 
 # All that were started together, this process among them, by rank; none where it was started alone.
 started_together: list[Process] = []
+
+
+def ranks_of_node(hosts: Sequence[str]) -> int:
+    """How many ranks each host has, where all have as many and next to each other; else 1.
+
+    `hosts` are those of the ranks, in order.
+    """
+    runs = [len(list(same)) for _, same in groupby(hosts)]
+    return runs[0] if len(set(runs)) == 1 and 1 < len(runs) == len(set(hosts)) else 1
 
 
 def device_of_ranks(device: str, hosts: Sequence[str] = ()) -> str:

@@ -58,7 +58,7 @@ def calibrated(machine: Machine, timeline: Path, planner: Planner) -> Machine:
         raise QuiltError(f"{timeline} is of another system, box or cutoff: its patches differ")
     times = _medians(events)
     costs = machine.costs.model_dump()
-    for name, cost in _of_tasks(times, _work(plan, planner, loads)).items():
+    for name, cost in _of_tasks(times, _work(plan, loads)).items():
         costs[name] = cost
     costs |= _of_messages(times, document["traceEvents"], events)
     changed: dict[str, Any] = {"costs": costs, "execution": "serial", "name": f"{machine.name}, "}
@@ -74,10 +74,9 @@ def _medians(events: list[dict[str, Any]]) -> dict[str, dict[int, float]]:
     return {name: {rank: median(found) for rank, found in of.items()} for name, of in calls.items()}
 
 
-def _work(plan: Plan, planner: Planner, loads: list[dict[str, Any]]) -> dict[str, list[float]]:
+def _work(plan: Plan, loads: list[dict[str, Any]]) -> dict[str, list[float]]:
     """The work of each rank; computes as they were after balancing."""
     has = {name: values.tolist() for name, values in plan.ranks.items()}
-    nx, ny, nz = planner.grid
     pairs = [a + b for a, b in zip(has["interior_pairs"], has["boundary_pairs"], strict=True)]
     entries = [float(load["list_entries"]) for load in loads]
     if sum(entries) > 0:  # balancing may have moved computes since the plan
@@ -91,8 +90,6 @@ def _work(plan: Plan, planner: Planner, loads: list[dict[str, Any]]) -> dict[str
         **has,
         "pairs": pairs,
         "at_hand": at_hand,
-        "plane_points": [count * ny * nz for count in has["planes"]],
-        "line_points": [count * nx * nz for count in has["lines"]],
     }
 
 

@@ -16,7 +16,7 @@ from ..description.state import State
 from ..description.system import System
 from ..engine.core import load_core
 
-Sharing = Literal["distributed", "replicated"]
+Sharing = Literal["distributed", "pencils", "replicated"]
 Away = Literal[1, 2]
 
 # Columns of what the core tells of each rank.
@@ -31,6 +31,7 @@ COLUMNS = (
     "boundary_pairs",
     "planes",
     "lines",
+    "mesh_row",
 )
 
 
@@ -57,9 +58,11 @@ class Plan:
     Attributes
     ----------
     ranks:
-        By name of `COLUMNS` an array over ranks.
+        By name of `COLUMNS` an array over ranks; and "plane_points" and "line_points" of the PME
+        grid that each transforms.
     messages:
-        By what they carry ("positions") an array (n, 3): sender, receiver, bytes.
+        By what they carry ("positions") an array (n, 3): sender, receiver, bytes.  Spectra of
+        pencils travel as "rows" between transforms along z and y, as "spectrum" to lines along x.
     migrant_bytes, agreement_bytes:
         Of each of the messages from all ranks to all others at a rebuild.
     """
@@ -130,4 +133,12 @@ class Planner:
             for edge, name in enumerate(found["edges"])
             if (rows[:, 0] == edge).any()
         }
+        nx, ny, nz = self.grid
+        columns["plane_points"] = columns["planes"] * ny * nz
+        columns["line_points"] = columns["lines"] * nx * nz
+        for name, of_rows in (("spectrum", "rows"), ("spectrum back", "rows back")):
+            if mesh == "pencils" and name in messages:
+                sent = messages[name]
+                is_in_row = columns["mesh_row"][sent[:, 0]] == columns["mesh_row"][sent[:, 1]]
+                messages[name], messages[of_rows] = sent[~is_in_row], sent[is_in_row]
         return Plan(columns, messages, found["migrant_bytes"], found["agreement_bytes"])

@@ -32,8 +32,11 @@ _PARTS = (
     ("integrate", "integration"),
     ("charges", "messages of PME"),
     ("spectrum", "messages of PME"),
+    ("rows", "messages of PME"),
     ("potential", "messages of PME"),
     ("pme.charges", "messages of PME"),
+    ("pme.rows.back", "transforms of PME"),
+    ("pme.rows.", "messages of PME"),
     ("pme.spectrum", "messages of PME"),
     ("pme.potential", "messages of PME"),
     ("pme.spread", "spreading and gathering"),
@@ -102,8 +105,8 @@ def predict(
     """
     found: list[Prediction] = []
     for count in sorted(ranks):
-        ways: tuple[Sharing, ...] = ("distributed", "replicated") if mesh is None else (mesh,)
-        if count == 1 or count > _MOST_REPLICATED:
+        ways: tuple[Sharing, ...] = _ways(count) if mesh is None else (mesh,)
+        if count == 1:
             ways = ("distributed",)
         shape = shape_of(machine, count) if is_placed else None
         tried = [_predict(planner, machine, planner.plan(count, way, shape)) for way in ways]
@@ -112,6 +115,11 @@ def predict(
         speedup = first.us_per_step * first.ranks / (best.us_per_step * best.ranks)
         found.append(Prediction(**{**asdict(best), "efficiency": speedup}))
     return found
+
+
+def _ways(ranks: int) -> tuple[Sharing, ...]:
+    """The ways of sharing PME among which the fastest may be."""
+    return ("distributed", "replicated" if ranks <= _MOST_REPLICATED else "pencils")
 
 
 def _predict(planner: Planner, machine: Machine, plan: Plan) -> Prediction:
@@ -123,7 +131,7 @@ def _predict(planner: Planner, machine: Machine, plan: Plan) -> Prediction:
     for with_mesh, share in time_by.items():
         if share == 0:
             continue
-        graph = step_graph(plan, machine.costs, planner.grid, machine.overlap, with_mesh)
+        graph = step_graph(plan, machine.costs, machine.overlap, with_mesh)
         for name, us in _simulated(graph, fabric, plan.count, machine).items():
             parts[name] += share * us
         sent += share * len(graph.message_kind())
@@ -241,7 +249,7 @@ def _limiter(plan: Plan, parts: dict[str, float], time: float, idle: int) -> str
         text += f"; the fullest rank has {uneven:.2g} times the mean"
     without_planes = int((plan.ranks["planes"] == 0).sum())
     if name in ("transforms of PME", "messages of PME") and without_planes:
-        text += f"; {without_planes} ranks have no plane of the grid"
+        text += f"; {without_planes} ranks have no part of the grid"
     if idle:
         text += f"; {idle} ranks have no patch"
     return text

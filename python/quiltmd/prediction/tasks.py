@@ -125,10 +125,8 @@ def _of_same_rank(a: Group, b: Group) -> tuple[Numbers, Numbers]:
 
 
 class _Builder:
-    def __init__(
-        self, plan: Plan, costs: Costs, grid: tuple[int, int, int], overlap: float
-    ) -> None:
-        self.plan, self.costs, self.grid, self.overlap = plan, costs, grid, overlap
+    def __init__(self, plan: Plan, costs: Costs, overlap: float) -> None:
+        self.plan, self.costs, self.overlap = plan, costs, overlap
         self.all = np.arange(plan.count, dtype=np.int32)
         self.graph = Graph()
         self.senders: dict[str, Group] = {}
@@ -199,20 +197,31 @@ class _Builder:
         if "charges" not in self.plan.messages and not has["planes"].any():
             return [], []
         place = (LONG_RANGE, MAIN)
-        nx, ny, nz = self.grid
         spread = self._one("pme.spread", place, "spread", has["atoms"], [])
         sent = self._send("charges", "pme.charges.send", place, [spread])
         own = self._at_once("pme.charges.sent", place, [spread, sent])
         charges = self._receive("charges", "pme.charges.receive", place, [own])
-        points = has["planes"] * ny * nz
-        planes = self._one("pme.planes", place, "planes", points, [own, charges])
-        gone = [self._send("spectrum", "pme.spectrum.send", place, [planes])]
+        # In pencils the transforms of planes are two, with an exchange between.
+        pencils, gone = "rows" in self.plan.messages, []
+        points, lines = has["plane_points"] / (2 if pencils else 1), has["line_points"]
+        before = [own, charges]
+        if pencils:
+            done = self._one("pme.rows", place, "planes", points, before)
+            gone.append(self._send("rows", "pme.rows.send", place, [done]))
+            before = [done, self._receive("rows", "pme.rows.receive", place, [done])]
+        name = "pme.columns" if pencils else "pme.planes"
+        done = self._one(name, place, "planes", points, before)
+        gone.append(self._send("spectrum", "pme.spectrum.send", place, [done]))
         came = self._receive("spectrum", "pme.spectrum.receive", place, [])
-        line_points = has["lines"] * nx * nz
-        lines = self._one("pme.lines", place, "lines", line_points, [planes, came])
-        gone.append(self._send("spectrum back", "pme.spectrum.return", place, [lines]))
-        back = self._receive("spectrum back", "pme.spectrum.back", place, [lines])
-        inverse = self._one("pme.inverse", place, "inverse", points, [lines, back])
+        done = self._one("pme.lines", place, "lines", lines, [done, came])
+        gone.append(self._send("spectrum back", "pme.spectrum.return", place, [done]))
+        before = [done, self._receive("spectrum back", "pme.spectrum.back", place, [done])]
+        if pencils:
+            done = self._one("pme.columns.back", place, "inverse", points, before)
+            gone.append(self._send("rows back", "pme.rows.return", place, [done]))
+            before = [done, self._receive("rows back", "pme.rows.came", place, [done])]
+        name = "pme.rows.back" if pencils else "pme.inverse"
+        inverse = self._one(name, place, "inverse", points, before)
         gone.append(self._send("potential", "pme.potential.send", place, [inverse]))
         there = self._receive("potential", "pme.potential.receive", place, [])
         gather = self._one("pme.gather", place, "gather", has["atoms"], [inverse, there, own])
@@ -222,15 +231,9 @@ class _Builder:
 _NONE = np.empty((0, 3), np.int64)
 
 
-def step_graph(
-    plan: Plan,
-    costs: Costs,
-    grid: tuple[int, int, int],
-    overlap: float = 1.0,
-    with_mesh: bool = True,
-) -> Graph:
-    """The tasks of a step on all ranks of a plan, with a PME grid of so many points.
+def step_graph(plan: Plan, costs: Costs, overlap: float = 1.0, with_mesh: bool = True) -> Graph:
+    """The tasks of a step on all ranks of a plan.
 
     `overlap` as of `Machine`; without the mesh: a step between impulses of the long-range sum.
     """
-    return _Builder(plan, costs, grid, overlap).build(with_mesh)
+    return _Builder(plan, costs, overlap).build(with_mesh)

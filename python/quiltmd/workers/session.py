@@ -21,6 +21,7 @@ from typing import Any
 
 from ..engine.core import Captured, Engine, EngineFactory
 from ..engine.execution import Execution, devices, is_gpu
+from ..engine.hosts import ranks_of_node
 from ..engine.injection import Injection, parse_injection
 from ..engine.places import parse_place
 from ..errors import QuiltError, SimulationError
@@ -202,6 +203,7 @@ class Session:
             "ranks": len(sockets),
             "rank": rank,
             "sockets": sockets,
+            "of_node": ranks_of_node([address.machine for address in known]),
             "patience": silence,
         }
 

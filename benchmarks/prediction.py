@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Predictions at scale: what they take, and tables for machines of papers and of today.
+
+    python benchmarks/prediction.py CASE --data FOLDER [--out FILE.json]
+
+FOLDER holds `apoa1/`, the input of that name.  Cases: `cost`, `blue-gene`,
+`gpu-cluster`, `islands`.  Prints Markdown; figures that are in docs/user/scaling.md come from here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import quiltmd
+from quiltmd.description.state import State
+from quiltmd.description.system import System
+from quiltmd.inputs.standard_systems import system_files
+from quiltmd.prediction.machine import Cost, Machine, read_machine
+from quiltmd.prediction.plan import Planner
+from quiltmd.prediction.predict import Prediction, predict
+
+Tile = tuple[int, int, int]
+Row = dict[str, Any]
+_MANY = [512, 1024, 2048, 4096, 8192, 16384]
+
+
+def apoa1(data: Path) -> tuple[System, State]:
+    """Apolipoprotein A1, 92,224 atoms."""
+    folder = data / "apoa1"
+    parameters = [folder / "apoa1_c22_namd.prm"]
+    box = (10.88612, 10.88612, 7.7758)
+    return quiltmd.load(folder / "apoa1.psf", folder / "apoa1.pdb", parameters=parameters, box=box)
+
+
+def million(**options: Any) -> tuple[tuple[System, State], Tile]:
+    """DHFR in water, and how often its box makes as many atoms as STMV has (1,060,110)."""
+    return quiltmd.load(*system_files("dhfr"), **options), (3, 3, 5)
+
+
+def as_published(
+    loaded: tuple[System, State], grid: Tile, every: int, away: int = 1, tile: Tile = (1, 1, 1)
+) -> Planner:
+    """A planner with the settings of the papers: 1.2 nm, PME in one step of `every`."""
+    nonbonded = quiltmd.Nonbonded(cutoff=1.2, pme_alpha=2.57952, pme_grid=grid, pme_order=4)
+    integrator = quiltmd.VelocityVerlet(timestep=0.001, long_range_every=every)
+    return Planner(*loaded, nonbonded, integrator, tile, 2 if away == 2 else 1)
+
+
+def row_of(one: Prediction, **more: Any) -> Row:
+    """What tables show of a prediction."""
+    parts = [f"{name} {us / one.us_per_step:.0%}" for name, us in list(one.parts.items())[:3]]
+    return {
+        **more,
+        "ranks": one.ranks,
+        "ms": one.us_per_step / 1000,
+        "ns_per_day": one.ns_per_day,
+        "messages": one.messages,
+        "hops": one.hops,
+        "hop_megabytes": 1e-6 * one.bytes * one.ranks * one.hops,
+        "idle": one.idle_ranks,
+        "parts": ", ".join(parts),
+    }
+
+
+def cost(data: Path) -> Iterable[Row]:
+    """Processor time and peak memory of a prediction, for more and more ranks and atoms."""
+    machine = read_machine("blue-gene-l")
+    for name, load, tile, grid in (
+        ("ApoA1", apoa1, (1, 1, 1), (108, 108, 80)),
+        ("ApoA1, tiled 3x3x4", apoa1, (3, 3, 4), (324, 324, 320)),
+    ):
+        nonbonded = quiltmd.Nonbonded(cutoff=1.2, pme_alpha=2.57952, pme_grid=grid, pme_order=4)
+        integrator = quiltmd.VelocityVerlet(timestep=0.001, long_range_every=4)
+        loaded = load(data)
+        for away in (1, 2):
+            planner = Planner(*loaded, nonbonded, integrator, tile, 2 if away == 2 else 1)
+            for ranks in (512, 4096, 16384):
+                begin = time.process_time()
+                (one,) = predict(planner, machine, [ranks], "pencils")
+                took = time.process_time() - begin
+                peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+                yield row_of(one, system=name, away=away, seconds=took, gib=peak)
+
+
+def blue_gene(data: Path) -> Iterable[Row]:
+    """ApoA1 on the torus of Blue Gene/L, placed and not, with one-away and two-away patches."""
+    machine, loaded = read_machine("blue-gene-l"), apoa1(data)
+    for away in (1, 2):
+        planner = as_published(loaded, (108, 108, 80), 4, away)
+        (alone,) = predict(planner, machine, [1])
+        yield row_of(alone, away=away, mesh="", placed="", speedup=1.0)
+        for ranks in _MANY if away == 1 else (512, 4096, 16384):
+            for mesh in ("distributed", "pencils") if away == 1 else ("pencils",):
+                for placed in (True, False):
+                    (one,) = predict(planner, machine, [ranks], mesh, placed)
+                    speedup = alone.us_per_step / one.us_per_step
+                    yield row_of(one, away=away, mesh=mesh, placed=placed, speedup=speedup)
+
+
+def gpu_cluster(_data: Path) -> Iterable[Row]:
+    """A million atoms on 4 to 60 GPUs of 2008."""
+    machine = read_machine("gpu-cluster-2008")
+    loaded, tile = million()
+    planner = as_published(loaded, (192, 192, 320), 4, tile=tile)
+    first = None
+    for one in predict(planner, machine, [4, 8, 16, 32, 60]):
+        first = first or one
+        yield row_of(one, speedup=4 * first.us_per_step / one.us_per_step)
+
+
+def islands(_data: Path) -> Iterable[Row]:
+    """One million and 19 million atoms on H200 in islands of eight."""
+    as_is = read_machine("h200-nvlink")
+    shares = as_is.model_copy(
+        update={"costs": as_is.costs.model_copy(update={"elsewhere": Cost()})}
+    )
+    loaded, tile = million(hydrogen_mass=3.0, constraints="h-bonds")
+    for repeated in (tile, (9, 9, 10)):
+        yield from _islands(loaded, repeated, as_is, shares)
+
+
+def _islands(
+    loaded: tuple[System, State], tile: Tile, as_is: Machine, shares: Machine
+) -> Iterable[Row]:
+    every_step = quiltmd.LangevinMiddle(timestep=0.004, seed=1)
+    every_second = replace(every_step, long_range_every=2)
+    choices: list[tuple[str, Machine, Any, Any, Any]] = [
+        ("as it is", as_is, every_step, 1, "distributed"),
+        ("shares", shares, every_step, 1, "distributed"),
+        ("shares, replicated", shares, every_step, 1, "replicated"),
+        ("shares, pencils", shares, every_step, 1, "pencils"),
+        ("shares, two-away", shares, every_step, 2, "pencils"),
+        ("shares, PME every 2", shares, every_second, 1, "pencils"),
+    ]
+    atoms = loaded[0].atoms * tile[0] * tile[1] * tile[2]
+    for name, machine, integrator, away, mesh in choices:
+        planner = Planner(*loaded, quiltmd.Nonbonded(), integrator, tile, away)
+        for ranks in (4, 8, 16, 32, 64, 128, 256, 512, 1024):
+            if mesh == "replicated" and ranks > 64:
+                continue
+            (one,) = predict(planner, machine, [ranks], mesh)
+            yield row_of(one, atoms=atoms, choice=name)
+
+
+CASES: dict[str, Callable[[Path], Iterable[Row]]] = {
+    "cost": cost,
+    "blue-gene": blue_gene,
+    "gpu-cluster": gpu_cluster,
+    "islands": islands,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("case", choices=CASES)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--out", type=Path)
+    given = parser.parse_args()
+    rows: list[Row] = []
+    for row in CASES[given.case](given.data):
+        if not rows:
+            print("| " + " | ".join(row) + " |\n|" + "---|" * len(row))
+        cells = [
+            f"{value:.4g}" if isinstance(value, float) else str(value) for value in row.values()
+        ]
+        print("| " + " | ".join(cells) + " |", flush=True)
+        rows.append(row)
+    if given.out:
+        given.out.write_text(json.dumps(rows, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

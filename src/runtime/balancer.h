@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// When ranks are balanced, and whether what came of it stays. Times are measured on machines that do
+// other things too, so an assignment that replaced another is measured soon, and where it is slower the
+// one before returns.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "decomposition/assignment.h"
+
+namespace quiltmd {
+
+// Seconds of a step, measured.
+struct MeasuredCosts {
+  std::vector<double> load;  // by rank: what does not move
+  std::vector<double> cost;  // by compute
+};
+
+class Balancer {
+ public:
+  // Epochs (lives of lists, some 40 fs) until it looks at times first, and again after a change.
+  static constexpr int kSoon = 4;
+
+  // A run begins at a step, with an assignment of its own.
+  void begin(int64_t step);
+  // Patches have been shared out anew meanwhile.
+  void forget() { before_.reset(); }
+  // Whether it is time, for lists that live so many steps. Measurements begin at started().
+  bool is_due(int64_t step, int life) const { return step - started_ >= epochs_ * int64_t{life}; }
+  int64_t started() const { return started_; }
+
+  // The assignment to go on with at a step, by what was measured of the present one since started().
+  Assignment decide(const PatchGrid& grid, const Assignment& present, const MeasuredCosts& measured,
+                    int64_t step);
+
+ private:
+  struct Before {
+    Assignment assignment;
+    double busiest;  // rank, seconds of a step
+  };
+  int64_t started_ = 0;
+  int epochs_ = 0;                // of lists until it is due
+  std::optional<Before> before_;  // which the present assignment has replaced
+};
+
+}  // namespace quiltmd
