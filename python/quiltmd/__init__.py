@@ -29,7 +29,7 @@ from .description.restraints import Restraint, restrain
 from .description.selection import select
 from .description.state import State
 from .description.system import System
-from .description.thermostats import Thermostat, VelocityRescaling
+from .description.thermostats import BerendsenThermostat, Thermostat, VelocityRescaling
 from .description.topology import Topology
 from .engine.execution import Execution, devices
 from .engine.reference import reference, reference_virial
@@ -65,6 +65,7 @@ __version__ = package_version()
 __all__ = [
     "Barostat",
     "BerendsenBarostat",
+    "BerendsenThermostat",
     "CellRescaling",
     "Checkpoint",
     "CheckpointError",

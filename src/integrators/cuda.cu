@@ -20,7 +20,6 @@ namespace {
 // ---- Stages --------------------------------------------------------------------------------
 
 struct Plain {
-  static constexpr Masses kMasses = Masses::kReal;
   static constexpr Noise kNoise = Noise::kNone;
   static constexpr int kSums = 0;
   static constexpr bool kEveryStep = false, kConditioned = false;
@@ -152,48 +151,6 @@ struct DrawVelocitiesStage : Plain {
   template <class Group>
   __device__ Outcome apply(Group& g, PlacedGroup, Sums&) const {
     return draw_velocities(op, g);
-  }
-};
-
-struct DisplaceAlongForceStage : Plain {
-  DisplaceAlongForce op;
-  static constexpr Masses kMasses = Masses::kUnit;
-  static constexpr Stores kStores = Stores::kPositions;
-  template <class Group>
-  __device__ Outcome apply(Group& g, PlacedGroup placed, Sums&) const {
-    for (int i = 0; i < g.size(); ++i)
-      if (i < g.atoms()) g.position[i] = op.from[placed.slot + i];
-    return displace_along_force(op, g);
-  }
-};
-
-// The largest is found first, then the lowest atom that has it.
-struct LargestForceStage : Plain {
-  LargestForce op;
-  static constexpr Masses kMasses = Masses::kUnit;
-  static constexpr Stores kStores = Stores::kNothing;
-  template <class Group>
-  __device__ Outcome apply(Group& g, PlacedGroup, Sums&) const {
-    const Outcome outcome = project_force(op.work.constraint_tolerance, g);
-    for (int i = 0; i < g.size(); ++i)
-      if (i < g.atoms())
-        atomicMax(
-            reinterpret_cast<unsigned long long*>(op.largest2),
-            static_cast<unsigned long long>(__double_as_longlong(dot(g.force[i], g.force[i]))));
-    return outcome;
-  }
-};
-struct LargestForceAtomStage : Plain {
-  LargestForce op;
-  static constexpr Masses kMasses = Masses::kUnit;
-  static constexpr Stores kStores = Stores::kNothing;
-  template <class Group>
-  __device__ Outcome apply(Group& g, PlacedGroup placed, Sums&) const {
-    const Outcome outcome = project_force(op.work.constraint_tolerance, g);
-    for (int i = 0; i < g.size(); ++i)
-      if (i < g.atoms() && __double_as_longlong(dot(g.force[i], g.force[i])) == *op.largest2)
-        atomicMin(op.atom, op.work.slots.atom[placed.slot + i]);
-    return outcome;
   }
 };
 
@@ -365,17 +322,6 @@ void clear_forces(const ClearForces& op, CudaContext& context) {
          clear_forces_kernel, op);
 }
 
-__global__ void start_atom_search(int32_t* atom) {
-  wait_for_previous();
-  *atom = INT32_MAX;
-}
-
-void largest_force(const LargestForce& op, CudaContext& context) {
-  launch(context, {LargestForce::kName, 1, 1}, start_atom_search, op.atom);
-  launch_stage(context, LargestForceStage{{}, op});
-  launch_stage(context, LargestForceAtomStage{{}, op});
-}
-
 }  // namespace
 
 void add_integrator_kernels(CudaKernels& table) {
@@ -392,8 +338,6 @@ void add_integrator_kernels(CudaKernels& table) {
   table.add<SumMomentum, run_stage<SumMomentumStage, SumMomentum>>();
   table.add<RemoveMomentum, run_stage<RemoveMomentumStage, RemoveMomentum>>();
   table.add<DrawVelocities, run_stage<DrawVelocitiesStage, DrawVelocities>>();
-  table.add<DisplaceAlongForce, run_stage<DisplaceAlongForceStage, DisplaceAlongForce>>();
-  table.add<LargestForce, largest_force>();
   table.add<ScaleGroups, scale_groups>();
   table.add<RescaleCell, rescale_cell_alone>();
   table.add<RescaleGroups, rescale_groups>();

@@ -141,24 +141,22 @@ struct ShapedStar : StarGroup {
 
 // A group's state from `slots`, which may be a copy of the rank's in shared memory.
 __device__ inline void load(const GroupWork& work, const Slots& slots, PlacedGroup placed,
-                            ShapeCode code, Masses masses, ShapedWater& g) {
+                            ShapeCode code, ShapedWater& g) {
   g.shape = work.constants.shapes + code.shape();
   g.position = slots.position + placed.slot;
   g.velocity = slots.velocity + placed.slot;
-  const bool real = masses == Masses::kReal;
-  g.triangle =
-      real ? g.shape->triangle : make_triangle(1.0, 1.0, g.shape->length[0], g.shape->length[2]);
+  g.triangle = g.shape->triangle;
 #pragma unroll
   for (int i = 0; i < 3; ++i) {
     const int like = i == 0 ? 0 : 1;
     g.force[i] = total_force(slots, work.long_range_weight, placed.slot + i);
-    g.mass[i] = real ? g.shape->mass[like] : 1.0;
-    g.inverse_mass[i] = real ? g.shape->inverse_mass[like] : 1.0;
+    g.mass[i] = g.shape->mass[like];
+    g.inverse_mass[i] = g.shape->inverse_mass[like];
   }
 }
 
 __device__ inline void load(const GroupWork& work, const Slots& slots, PlacedGroup placed,
-                            ShapeCode code, Masses masses, ShapedStar& g) {
+                            ShapeCode code, ShapedStar& g) {
   g.shape = work.constants.shapes + code.shape();
   g.home = slots.velocity + placed.slot;
   g.taken = g.shape->atoms;
@@ -166,13 +164,13 @@ __device__ inline void load(const GroupWork& work, const Slots& slots, PlacedGro
   for (int k = 0; k < kStarBonds; ++k) g.length[k] = g.shape->length[k];
 #pragma unroll
   for (int i = 0; i < kStarAtoms; ++i) {
-    const bool exists = i < g.taken, real = masses == Masses::kReal;
+    const bool exists = i < g.taken;
     const int slot = placed.slot + i;
     g.position[i] = exists ? slots.position[slot] : Vec3d{0, 0, 0};
     g.velocity[i] = exists ? slots.velocity[slot] : Vec3d{0, 0, 0};
     g.force[i] = exists ? total_force(slots, work.long_range_weight, slot) : Vec3d{0, 0, 0};
-    g.mass[i] = real ? g.shape->mass[i] : (exists ? 1.0 : 0.0);
-    g.inverse_mass[i] = real ? g.shape->inverse_mass[i] : (exists ? 1.0 : 0.0);
+    g.mass[i] = g.shape->mass[i];
+    g.inverse_mass[i] = g.shape->inverse_mass[i];
   }
 }
 

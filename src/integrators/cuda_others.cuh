@@ -66,7 +66,6 @@ __device__ void run_other(const Stage& stage, const Slots& slots, const BlockGro
                           Sums& sums) {
   const GroupWork& work = stage.op.work;
   const PlacedGroup placed = groups.placed[at];
-  constexpr bool real = Stage::kMasses == Masses::kReal;
   SpreadGroup g;
   g.find(work.constants, placed.group);
   const int i = min(own_place(), g.taken - 1), slot = placed.slot + i;
@@ -74,8 +73,8 @@ __device__ void run_other(const Stage& stage, const Slots& slots, const BlockGro
   g.position.own = slots.position[slot];
   g.velocity.own = slots.velocity[slot];
   g.force.own = total_force(slots, work.long_range_weight, slot);
-  g.mass.own = real ? work.constants.mass[atom] : 1.0;
-  g.inverse_mass.own = real ? work.constants.inverse_mass[atom] : 1.0;
+  g.mass.own = work.constants.mass[atom];
+  g.inverse_mass.own = work.constants.inverse_mass[atom];
   if constexpr (Stage::kNoise != Noise::kNone) g.noise.own = noise_of(stage, groups.step, atom);
 
   Sums of_group{};

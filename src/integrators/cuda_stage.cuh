@@ -13,7 +13,7 @@ enum class Stores { kNothing, kVelocities, kPositions, kBoth };
 
 // A stage is a struct with
 //   op: the operation, with its GroupWork
-//   kMasses, kNoise, kStores, kSums (how many integers it adds up over all groups)
+//   kNoise, kStores, kSums (how many integers it adds up over all groups)
 //   apply(group, placed, sums) -> Outcome, for every group type; adds to sums.value. A stage with
 //     kConditioned takes the heat bath in place of `placed`
 //   kEveryStep: it starts early, and may have a lane an atom; kForcesFollow: no other stage comes

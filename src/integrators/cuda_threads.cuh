@@ -46,7 +46,7 @@ __device__ Sums run_group(const Stage& stage, const BlockSlots& block, const Blo
   Group g;
   Vec3d origin{};
   if constexpr (moves) origin = work.origin[blockIdx.x * kGroups + at];
-  load(work, block.slots, placed, code, Stage::kMasses, g);
+  load(work, block.slots, placed, code, g);
   if constexpr (Stage::kNoise != Noise::kNone)
     set_noise(stage, block.noise, groups.step, placed, g);
   Sums sums{};

@@ -4,7 +4,6 @@
 // they do not depend on the chunks.
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstring>
 
 #include "decomposition/host_faults.h"
@@ -97,11 +96,10 @@ void over_chunks(const GroupWork& work, ThreadGroup& threads, Target target, con
 // Load each group and call stage(group, index, sums), which stores what it changed. For what is not
 // done every step: no lanes.
 template <class Stage>
-void over_groups(const GroupWork& work, ThreadGroup& threads, Masses masses, Target target,
-                 const Stage& stage) {
+void over_groups(const GroupWork& work, ThreadGroup& threads, Target target, const Stage& stage) {
   over_chunks(work, threads, target, [&](int begin, int end, Sums& sums) {
     const auto apply_to = [&](auto& group, int index) {
-      load(work, work.placed[index], masses, group);
+      load(work, work.placed[index], group);
       const Outcome outcome = stage(group, index, sums);
       if (!outcome.converged) report_constraint(work, first_atom(work, index));
     };
@@ -146,7 +144,7 @@ template <class Op, class Group, class Stage>
 int64_t run_group(const Op& op, Stores stores, int index, Group& group, const Stage& stage) {
   const GroupWork& work = op.work;
   const PlacedGroup placed = work.placed[index];
-  load(work, placed, Masses::kReal, group);
+  load(work, placed, group);
   if (clears(op)) clear_forces(work.slots, placed.slot, group.atoms());
   const Outcome outcome = stage(group, index);
   if (!outcome.converged) report_constraint(work, first_atom(work, index));
@@ -177,7 +175,7 @@ int64_t run_chunk(const Op& op, Stores stores, int begin, int end, const Stage& 
   for (int index = begin; index < end; ++index) {
     const PlacedGroup placed = work.placed[index];
     if (is_rigid_water(work.constants, placed.group)) {
-      load(work, placed, Masses::kReal, water);
+      load(work, placed, water);
       if (clears(op)) clear_forces(work.slots, placed.slot, 3);
       lanes.put(lanes.count, water);
       lanes.placed[lanes.count] = index;
@@ -245,14 +243,14 @@ void clear_forces_host(const ClearForces& op, ThreadGroup& threads) {
 
 void kinetic_energy_host(const KineticEnergy& op, ThreadGroup& threads) {
   const Target target{op.energy + kKinetic, kKineticSums};
-  over_groups(op.work, threads, Masses::kReal, target, [&](auto& g, int, Sums& sums) {
+  over_groups(op.work, threads, target, [&](auto& g, int, Sums& sums) {
     add_kinetic(g, sums.data());
     return Outcome{};
   });
 }
 
 void sum_kinetic_energy_host(const SumKineticEnergy& op, ThreadGroup& threads) {
-  over_groups(op.work, threads, Masses::kReal, {op.sum, 1}, [&](auto& g, int, Sums& sums) {
+  over_groups(op.work, threads, {op.sum, 1}, [&](auto& g, int, Sums& sums) {
     sums[0] += to_fixed(kinetic_energy(g), kEnergyScale);
     return Outcome{};
   });
@@ -264,7 +262,7 @@ void draw_rescaling_host(const DrawRescaling& op, ThreadGroup&) {
 
 void scale_velocities_host(const ScaleVelocities& op, ThreadGroup& threads) {
   const Target target{op.energy + kHeat, 1};
-  over_groups(op.work, threads, Masses::kReal, target, [&](auto& g, int index, Sums& sums) {
+  over_groups(op.work, threads, target, [&](auto& g, int index, Sums& sums) {
     const Outcome outcome = scale_velocities(*op.factor, g);
     store_velocities(op.work, index, g.velocity, g.atoms());
     sums[0] += to_fixed(outcome.heat, kEnergyScale);
@@ -322,7 +320,7 @@ void restore_positions_host(const RestorePositions& op, ThreadGroup& threads) {
 }
 
 void sum_momentum_host(const SumMomentum& op, ThreadGroup& threads) {
-  over_groups(op.work, threads, Masses::kReal, {op.momentum, 3}, [&](auto& g, int, Sums& sums) {
+  over_groups(op.work, threads, {op.momentum, 3}, [&](auto& g, int, Sums& sums) {
     for (int i = 0; i < g.size(); ++i) {
       sums[0] += to_fixed(g.mass[i] * g.velocity[i].x, kForceScale);
       sums[1] += to_fixed(g.mass[i] * g.velocity[i].y, kForceScale);
@@ -334,7 +332,7 @@ void sum_momentum_host(const SumMomentum& op, ThreadGroup& threads) {
 
 void remove_momentum_host(const RemoveMomentum& op, ThreadGroup& threads) {
   const Target target = op.energy ? Target{op.energy + kHeat, 1} : Target{};
-  over_groups(op.work, threads, Masses::kReal, target, [&](auto& g, int index, Sums& sums) {
+  over_groups(op.work, threads, target, [&](auto& g, int index, Sums& sums) {
     const Outcome outcome = remove_momentum(op, g);
     store_velocities(op.work, index, g.velocity, g.atoms());
     sums[0] += to_fixed(outcome.heat, kEnergyScale);
@@ -343,7 +341,7 @@ void remove_momentum_host(const RemoveMomentum& op, ThreadGroup& threads) {
 }
 
 void draw_velocities_host(const DrawVelocities& op, ThreadGroup& threads) {
-  over_groups(op.work, threads, Masses::kReal, {}, [&](auto& g, int index, Sums&) {
+  over_groups(op.work, threads, {}, [&](auto& g, int index, Sums&) {
     draw_noise(op.seed, 0, RandomStream::kVelocities, first_atom(op.work, index), g);
     const Outcome outcome = draw_velocities(op, g);
     store_velocities(op.work, index, g.velocity, g.atoms());
@@ -351,35 +349,8 @@ void draw_velocities_host(const DrawVelocities& op, ThreadGroup& threads) {
   });
 }
 
-void displace_along_force_host(const DisplaceAlongForce& op, ThreadGroup& threads) {
-  over_groups(op.work, threads, Masses::kUnit, {}, [&](auto& g, int index, Sums&) {
-    std::copy_n(op.from + op.work.placed[index].slot, g.atoms(), g.position);
-    const Outcome outcome = displace_along_force(op, g);
-    store_positions(op.work, index, g.position, g.atoms());
-    return outcome;
-  });
-}
-
-void largest_force_host(const LargestForce& op, ThreadGroup& threads) {
-  std::mutex mutex;
-  over_groups(op.work, threads, Masses::kUnit, {}, [&](auto& g, int index, Sums&) {
-    const Outcome outcome = project_force(op.work.constraint_tolerance, g);
-    for (int i = 0; i < g.atoms(); ++i) {
-      const auto force2 = std::bit_cast<int64_t>(dot(g.force[i], g.force[i]));
-      const int atom = first_atom(op.work, index) + i;
-      if (force2 < __atomic_load_n(op.largest2, __ATOMIC_RELAXED)) continue;
-      const std::lock_guard lock(mutex);
-      if (force2 > *op.largest2 || (force2 == *op.largest2 && atom < *op.atom)) {
-        __atomic_store_n(op.largest2, force2, __ATOMIC_RELAXED);
-        *op.atom = atom;
-      }
-    }
-    return outcome;
-  });
-}
-
 void set_state_host(const SetState& op, ThreadGroup& threads) {
-  over_groups(op.work, threads, Masses::kReal, {}, [&](auto& g, int index, Sums&) {
+  over_groups(op.work, threads, {}, [&](auto& g, int index, Sums&) {
     const int slot = op.work.placed[index].slot;
     for (int i = 0; i < g.atoms(); ++i)
       store_position(op.work.slots, slot + i, op.work.origin[index], op.position[slot + i]);
@@ -404,8 +375,6 @@ void add_integrator_kernels(HostKernels& table) {
   table.add<SumMomentum, sum_momentum_host>();
   table.add<RemoveMomentum, remove_momentum_host>();
   table.add<DrawVelocities, draw_velocities_host>();
-  table.add<DisplaceAlongForce, displace_along_force_host>();
-  table.add<LargestForce, largest_force_host>();
   table.add<ScaleGroups, scale_groups_host>();
   table.add<RescaleCell, rescale_cell_host>();
   table.add<RescaleGroups, rescale_groups_host>();

@@ -263,37 +263,6 @@ struct DrawVelocities {
   }
 };
 
-// Minimisation: x = from + scale * force (steepest descent), constrained; `from` is by slot.
-struct DisplaceAlongForce {
-  static constexpr const char* kName = "displace_along_force";
-  GroupWork work;
-  const Vec3d* from;
-  double scale;
-
-  void memory(MemoryUses& uses) const {
-    QMD_USES(kNone, work);
-    QMD_USES(kReadWrite, work.slots.position, work.slots.velocity, work.slots.local);
-    QMD_USES(kWrite, work.slots.low);
-    QMD_USES(kRead, work.slots.reference);
-    QMD_USES(kRead, from);
-  }
-};
-
-// Largest |force|^2 over the owned atoms, as the bits of a double (compare as integers), and
-// the atom that has it.
-struct LargestForce {
-  static constexpr const char* kName = "largest_force";
-  GroupWork work;
-  int64_t* largest2;
-  int32_t* atom;
-
-  void memory(MemoryUses& uses) const {
-    QMD_USES(kNone, work);
-    QMD_USES(kRead, work.slots.position, work.slots.velocity);
-    QMD_USES(kReadWrite, largest2, atom);
-  }
-};
-
 // The box has become that of the conditions: hydrogen groups go with it. Their centres of mass keep
 // their place in fractions of the box; shape, orientation and velocities stay. Positions alone are
 // written: a rebuild is to follow.

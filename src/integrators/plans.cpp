@@ -23,6 +23,7 @@ constexpr Named<StepPlan (*)(const Parameters&, const Thermostat*)> kIntegrators
 
 constexpr Named<Thermostat (*)(const Parameters&, const ThermostatInput&)> kThermostats[] = {
     {"velocity_rescaling", velocity_rescaling},
+    {"berendsen", berendsen_thermostat},
 };
 
 constexpr Named<Barostat (*)(const Parameters&, const BarostatInput&)> kBarostats[] = {

@@ -16,6 +16,7 @@ struct ThermostatInput {
   double degrees_of_freedom;  // that the kinetic energy is shared by
 };
 Thermostat velocity_rescaling(const Parameters& parameters, const ThermostatInput& input);
+Thermostat berendsen_thermostat(const Parameters& parameters, const ThermostatInput& input);
 
 // What a barostat knows of integrator and thermostat.
 struct BarostatInput {

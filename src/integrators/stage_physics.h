@@ -20,10 +20,6 @@
 
 namespace quiltmd {
 
-// Which masses weigh the constraints: those of the atoms, or 1 for all (minimisation, where the
-// steepest descent is meant in plain Cartesian space).
-enum class Masses { kReal, kUnit };
-
 // ---- Groups --------------------------------------------------------------------------------
 
 // Each group type knows
@@ -148,38 +144,38 @@ QMD_HD Vec3d total_force(const Slots& s, float long_range_weight, int slot) {
 
 // The atoms of a placed group; its constraints are set by the caller.
 template <class Group>
-QMD_HD void load_atoms(const GroupWork& work, PlacedGroup placed, Masses masses, Group& g) {
+QMD_HD void load_atoms(const GroupWork& work, PlacedGroup placed, Group& g) {
   const int first = work.constants.group_start[placed.group];
   for (int i = 0; i < g.atoms(); ++i) {
     const int slot = placed.slot + i;
     g.position[i] = work.slots.position[slot];
     g.velocity[i] = work.slots.velocity[slot];
     g.force[i] = total_force(work.slots, work.long_range_weight, slot);
-    g.mass[i] = masses == Masses::kReal ? work.constants.mass[first + i] : 1.0;
-    g.inverse_mass[i] = masses == Masses::kReal ? work.constants.inverse_mass[first + i] : 1.0;
+    g.mass[i] = work.constants.mass[first + i];
+    g.inverse_mass[i] = work.constants.inverse_mass[first + i];
   }
 }
 
-QMD_HD void load(const GroupWork& work, PlacedGroup placed, Masses masses, RigidWater& g) {
+QMD_HD void load(const GroupWork& work, PlacedGroup placed, RigidWater& g) {
   const GroupConstraint* k =
       work.constants.constraints + work.constants.constraint_start[placed.group];
   g.leg = k[0].length;
   g.base = k[2].length;
-  load_atoms(work, placed, masses, g);
+  load_atoms(work, placed, g);
 }
 
-QMD_HD void load(const GroupWork& work, PlacedGroup placed, Masses masses, StarGroup& g) {
+QMD_HD void load(const GroupWork& work, PlacedGroup placed, StarGroup& g) {
   const GroupTable& c = work.constants;
   g = {};
   g.taken = c.group_start[placed.group + 1] - c.group_start[placed.group];
   for (int k = 0; k + 1 < g.taken; ++k)
     g.length[k] = c.constraints[c.constraint_start[placed.group] + k].length;
-  load_atoms(work, placed, masses, g);
+  load_atoms(work, placed, g);
 }
 
-QMD_HD void load(const GroupWork& work, PlacedGroup placed, Masses masses, SmallGroup& g) {
+QMD_HD void load(const GroupWork& work, PlacedGroup placed, SmallGroup& g) {
   g.find(work.constants, placed.group);
-  load_atoms(work, placed, masses, g);
+  load_atoms(work, placed, g);
 }
 
 // What a slot holds of an atom's position besides the position itself.
@@ -332,7 +328,7 @@ QMD_HD Outcome draw_velocities(const DrawVelocities& op, Group& g) {
   return {0, g.project(g.velocity, op.work.constraint_tolerance / kDrawTime)};
 }
 
-// Masses::kUnit: removes the force components along the constraints.
+// Minimisation, with masses of 1: removes the force components along the constraints.
 template <class Group>
 QMD_HD Outcome project_force(double tolerance, Group& g) {
   g.make_shape();
@@ -343,17 +339,6 @@ QMD_HD Outcome project_force(double tolerance, Group& g) {
   }
   // Relative to a bond of 0.1 nm.
   return {0, g.project(g.force, tolerance * std::sqrt(largest) / 0.1)};
-}
-
-// Masses::kUnit, positions at the point to start from.
-template <class Group>
-QMD_HD Outcome displace_along_force(const DisplaceAlongForce& op, Group& g) {
-  typename Group::Vectors moved, correction;
-  bool converged = project_force(op.work.constraint_tolerance, g).converged;
-  for (int i = 0; i < g.size(); ++i) moved[i] = op.scale * g.force[i];
-  converged &= g.constrain(moved, correction, op.work.constraint_tolerance);
-  for (int i = 0; i < g.size(); ++i) g.position[i] += moved[i] + correction[i];
-  return {0, converged};
 }
 
 // A group without mass goes with its first atom.

@@ -5,19 +5,20 @@
 #include "math/units.h"
 
 namespace quiltmd {
+namespace {
 
-Thermostat velocity_rescaling(const Parameters& parameters, const ThermostatInput& input) {
+Thermostat rescaling(const Parameters& parameters, const ThermostatInput& input,
+                     VelocityNoise noise) {
   const auto every = static_cast<int>(parameters.integer("every"));
   const double temperature = parameters.number("temperature");
   const double time_constant = parameters.number("time_constant");
-  if (every < 1) throw Error("velocity_rescaling: 'every' must be 1 or more steps");
-  if (!(temperature >= 0)) throw Error("velocity_rescaling: a temperature is not negative");
-  if (!(time_constant > 0)) throw Error("velocity_rescaling: the time constant must be positive");
+  if (every < 1) throw Error(parameters.kind + ": 'every' must be 1 or more steps");
+  if (!(temperature >= 0)) throw Error(parameters.kind + ": a temperature is not negative");
+  if (!(time_constant > 0)) throw Error(parameters.kind + ": the time constant must be positive");
   if (!(input.degrees_of_freedom > 1))
-    throw Error(
-        "velocity_rescaling: besides the motion of the centre of mass this system has no two "
-        "degrees "
-        "of freedom");
+    throw Error(parameters.kind +
+                ": besides the motion of the centre of mass this system has no two degrees of "
+                "freedom");
   const double keep = std::exp(-every * input.timestep / time_constant);
   const double shared_by = input.degrees_of_freedom;
   const uint64_t seed = parameters.seed();
@@ -29,10 +30,20 @@ Thermostat velocity_rescaling(const Parameters& parameters, const ThermostatInpu
                      1};
   const StepTask scale{"thermostat", [=](Device& device, const StepContext& c) {
                          device.launch(DrawRescaling{c.sums, c.numbers, c.groups.conditions,
-                                                     shared_by, keep, seed, c.groups.step});
+                                                     shared_by, keep, noise, seed, c.groups.step});
                          device.launch(ScaleVelocities{c.groups, c.numbers, c.energy});
                        }};
   return {{sum, scale}, every, temperature};
+}
+
+}  // namespace
+
+Thermostat velocity_rescaling(const Parameters& parameters, const ThermostatInput& input) {
+  return rescaling(parameters, input, VelocityNoise::kThermal);
+}
+
+Thermostat berendsen_thermostat(const Parameters& parameters, const ThermostatInput& input) {
+  return rescaling(parameters, input, VelocityNoise::kNone);
 }
 
 }  // namespace quiltmd

@@ -13,7 +13,10 @@
 
 namespace quiltmd {
 
-// One thread: the factor by which all velocities are multiplied.
+enum class VelocityNoise { kNone, kThermal };
+
+// One thread: the factor by which all velocities are multiplied. Without noise it is that of Berendsen et
+// al., J. Chem. Phys. 81, 3684 (1984), over the time between actions.
 struct DrawRescaling {
   static constexpr const char* kName = "draw_rescaling";
   const int64_t* kinetic;  // of the whole system; fixed point, kEnergyScale
@@ -21,6 +24,7 @@ struct DrawRescaling {
   const Conditions* conditions;
   double degrees_of_freedom;  // more than one
   double keep;                // exp(-time / time constant)
+  VelocityNoise noise;
   uint64_t seed;
   const int64_t* step;
 
@@ -64,6 +68,7 @@ QMD_HD double rescaling_factor(const DrawRescaling& op) {
   if (!(kinetic > 0)) return 1;  // at rest there is nothing to scale
   const auto step = static_cast<uint64_t>(*op.step);
   const double share = (1 - op.keep) * (0.5 * op.conditions->bath.thermal) / kinetic;
+  if (op.noise == VelocityNoise::kNone) return std::sqrt(op.keep + share * op.degrees_of_freedom);
   const double normal = gaussian3(op.seed, step, kFirstNormal, RandomStream::kRescaling).x;
   const double first = std::sqrt(op.keep) + std::sqrt(share) * normal;
   const double others = 2 * gamma_number(0.5 * (op.degrees_of_freedom - 1), op.seed, step);

@@ -318,13 +318,22 @@ void Engine::complete(std::vector<Vec3d>& of_atoms) const {
       if (dot(own[a], own[a]) > 0) of_atoms[a] = own[a];
 }
 
+std::vector<Vec3d> Engine::internal_positions() {
+  const std::vector<Vec3d> found = capture({.positions = true})->positions();
+  return reorder(found, system_.input_index, true);
+}
+
+std::vector<Vec3d> Engine::internal_forces() {
+  evaluate();
+  std::vector<Vec3d> found(static_cast<size_t>(system_.atom_count()));
+  for (const auto& rank : ranks_) rank->collect_forces(found, nonbonded_.pme);
+  complete(found);
+  return found;
+}
+
 std::vector<Vec3d> Engine::forces() {
   require_state();
-  evaluate();
-  std::vector<Vec3d> internal(static_cast<size_t>(system_.atom_count()));
-  for (const auto& rank : ranks_) rank->collect_forces(internal, nonbonded_.pme);
-  complete(internal);
-  return reorder(internal, system_.input_index, false);
+  return reorder(internal_forces(), system_.input_index, false);
 }
 
 std::array<int64_t, 3> Engine::force_sum() {

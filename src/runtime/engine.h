@@ -109,6 +109,12 @@ class Engine {
   std::vector<std::vector<T>> gather(const std::function<std::vector<T>(Rank&)>& own) const;
   std::vector<std::unique_ptr<Download>> gather_shares(Contents contents);
   void complete(std::vector<Vec3d>& of_atoms) const;
+  // Of all atoms, in internal order.
+  std::vector<Vec3d> internal_positions();
+  std::vector<Vec3d> internal_forces();
+  // Atoms are moved there; where that is far from where lists were built, to which `listed` is set, these
+  // are built anew.
+  void place(const std::vector<Vec3d>& positions, std::vector<Vec3d>& listed);
   void move_atoms(const std::function<void(Rank&)>& body);  // and forget what was evaluated
   void require_state() const;
   void rebalance();
@@ -116,7 +122,6 @@ class Engine {
   // Energies, tensors and forces of the state as it is, together and once, whoever asks first.
   void evaluate();
   double potential();
-  double largest_force();
 
   System system_;  // internal order
   NonbondedSettings nonbonded_;

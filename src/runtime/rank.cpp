@@ -90,17 +90,8 @@ void Rank::load(const HostState& state, Begin begin) {
   build_lists(goes_on && before.is_rescaled() ? Epoch::Cell::kRescaled : Epoch::Cell::kKept);
   make_room(slots_.faults.download()[0]);
   if (continued) {
-    const auto atoms = slots_.atom.download();
-    std::vector<Vec3d> positions(slots_.room.slots);
-    const auto owned = static_cast<size_t>(slots_.owned_slots.download()[0]);
-    for (size_t s = 0; s < owned; ++s)
-      if (atoms[s] >= 0) positions[s] = state.positions[static_cast<size_t>(atoms[s])];
-    slots_.start_position.upload(positions);
     memory_.pairs.age = setup_.lists.life;
-    stage("state.set", [this] {
-      device_.launch(SetState{memory_.group_work(), slots_.start_position.data(),
-                              slots_.start_velocity.data()});
-    });
+    set_positions(state.positions);
   }
   agree();
   while (agreed_.faults.message_overflow) {

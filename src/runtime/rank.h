@@ -63,12 +63,8 @@ class Rank {
   void collect_forces(std::vector<Vec3d>& forces, bool long_range) const;
   std::array<int64_t, 3> force_sum() const;  // exact, owned slots: short-range and bonded
 
-  // Steepest descent: x = start + scale * force, after which evaluate() applies; keep() makes the
-  // present positions the new start, revert() goes back.
-  double largest_force();
-  void displace(double scale);
-  void keep();
-  void revert();
+  // Minimisation: atoms are moved to positions in internal order, after which evaluate() applies.
+  void place(const std::vector<Vec3d>& positions);
   void relist();  // build lists from the present positions
 
   // A new plan takes effect at the next rebuild.
@@ -148,6 +144,7 @@ class Rank {
   void make_room(const Faults& faults);
   void make_room_for_messages();
   void snapshot();
+  void set_positions(const std::vector<Vec3d>& positions);  // over the layout that there is
   void remove_momentum();
   [[noreturn]] void fail() const;
 

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // What changes the state of a rank other than steps: new velocities, and the moves of a minimisation.
-#include <algorithm>
-#include <cmath>
-
 #include "runtime/rank.h"
 
 namespace quiltmd {
@@ -24,32 +21,23 @@ void Rank::follow_conditions(Atoms atoms) {
   remove_momentum();
 }
 
-double Rank::largest_force() {
-  Buffer<int64_t> largest(device_, 1);
-  Buffer<int32_t> atom(device_, 1);
-  device_.fill(largest.data(), 0, largest.bytes(), Stream::kMain);
-  stage("minimize",
-        [&] { device_.launch(LargestForce{memory_.group_work(), largest.data(), atom.data()}); });
-  double squared;
-  device_.copy_out(&squared, largest.data(), sizeof squared);
-  return std::sqrt(squared);
-}
-
-void Rank::keep() { snapshot(); }
-
-void Rank::displace(double scale) {
-  state_.displace_atoms();
-  memory_.pairs.age = list_age();
-  stage("minimize", [&] {
-    device_.launch(DisplaceAlongForce{memory_.group_work(), slots_.start_position.data(), scale});
-  });
-}
-
-void Rank::revert() {
-  stage("minimize", [&] {
+void Rank::set_positions(const std::vector<Vec3d>& positions) {
+  const auto atoms = slots_.atom.download();
+  std::vector<Vec3d> by_slot(slots_.room.slots);
+  const auto owned = static_cast<size_t>(slots_.owned_slots.download()[0]);
+  for (size_t s = 0; s < owned; ++s)
+    if (atoms[s] >= 0) by_slot[s] = positions[static_cast<size_t>(atoms[s])];
+  slots_.start_position.upload(by_slot);
+  stage("state.set", [this] {
     device_.launch(
         SetState{memory_.group_work(), slots_.start_position.data(), slots_.start_velocity.data()});
   });
+}
+
+void Rank::place(const std::vector<Vec3d>& positions) {
+  state_.displace_atoms();
+  memory_.pairs.age = list_age();
+  set_positions(positions);
 }
 
 void Rank::relist() {

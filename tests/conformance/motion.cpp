@@ -222,28 +222,6 @@ void velocities_and_momentum_agree(Pair devices, const Input& in) {
   for (int kind = kKinetic; kind < kTermEnergies; ++kind) twins.check_energy(kind);
 }
 
-void minimisation_agrees(Pair devices, const Input& in) {
-  Twins twins(devices, in);
-  std::vector<double> largest;
-  std::vector<int32_t> which;
-  twins.both([&](OneRank& r) {
-    const Buffer<int64_t> largest2(r.device, std::vector<int64_t>{0});
-    const Buffer<int32_t> atom(r.device, std::vector<int32_t>{-1});
-    r.device.launch(LargestForce{r.work(), largest2.data(), atom.data()});
-    const int64_t bits = largest2.download()[0];
-    double value;
-    std::memcpy(&value, &bits, sizeof value);
-    largest.push_back(value);
-    which.push_back(atom.download()[0]);
-    const Buffer<Vec3d> from(r.device, r.position().download());
-    r.device.launch(DisplaceAlongForce{r.work(), from.data(), 1e-6});
-    r.device.synchronize();
-  });
-  CHECK_NEAR(largest[0] / largest[1], 1, 1e-6);
-  CHECK(which[0] == which[1]);
-  twins.check(1e-9, 1e-9);
-}
-
 // Groups go with the box on any device, and lie where the layout finds them in the new one.
 void groups_move_with_the_box(Pair devices, const Input& in) {
   Twins twins(devices, in);
@@ -415,8 +393,6 @@ std::vector<Case> motion_cases(Pair devices) {
        [devices] { verlet_agrees(devices, Input(1, kFew, kChains)); }},
       {"Langevin-middle agrees for the largest groups",
        [devices] { langevin_agrees(devices, Input(2, kFew, kChains)); }},
-      {"minimisation of the largest groups agrees",
-       [devices] { minimisation_agrees(devices, Input(7, kFew, kChains)); }},
       {"forces are cleared", [devices] { forces_are_cleared(devices, Input(3)); }},
       {"forces of unlike waters are cleared",
        [devices] { forces_are_cleared(devices, unlike(3)); }},
@@ -427,9 +403,6 @@ std::vector<Case> motion_cases(Pair devices) {
        [devices] { velocities_and_momentum_agree(devices, Input(6)); }},
       {"velocities and momentum of unlike waters agree",
        [devices] { velocities_and_momentum_agree(devices, unlike(6)); }},
-      {"minimisation agrees", [devices] { minimisation_agrees(devices, Input(7)); }},
-      {"minimisation of unlike waters agrees",
-       [devices] { minimisation_agrees(devices, unlike(7)); }},
       {"groups move with the box", [devices] { groups_move_with_the_box(devices, Input(8)); }},
       {"cells are rescaled", [devices] { cells_are_rescaled(devices, Input(8)); }},
       {"cells are proposed", [devices] { cells_are_proposed(devices, Input(8)); }},

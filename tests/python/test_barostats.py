@@ -49,7 +49,7 @@ def water() -> tuple[Any, State]:
     """729 waters, in a box that is cut into three patches, just, along x."""
     system, state = water_box((9, 9, 9), seed=1, spacing=0.3107)
     simulation = Simulation(system, state, PME, LANGEVIN, device="cpu")
-    simulation.minimize(500.0, 20)
+    simulation.minimize(500.0, 10)
     simulation.draw_velocities(300.0, 1)
     simulation.run(20)
     warm = simulation.state()
@@ -164,7 +164,7 @@ def test_steps_that_are_redone_leave_no_trace(water: tuple[Any, State], dynamics
 @BOTH
 def test_the_work_on_the_box_is_counted(water: tuple[Any, State], dynamics: str) -> None:
     """Thousands of kJ/mol of work, fewer patches on the way, and the heat bath beside it."""
-    barostat = CellRescaling(15000.0, time_constant=0.5, seed=3, every=5)
+    barostat = CellRescaling(20000.0, time_constant=0.5, seed=3, every=5)
     short = {"integrator": replace(DYNAMICS[dynamics]["integrator"], timestep=0.0005)}
     alone = make(water, dynamics, None, **short)
     simulation = make(water, dynamics, barostat, **short)

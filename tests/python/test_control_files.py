@@ -411,7 +411,7 @@ REFUSED = {
             "ntp=1, ntt=0": "needs a thermostat",
             "ntp=3, csurften=1": "only 3, surfaces normal to z",
             "csurften=3": "only with ntp = 3",
-            "ntt=1": "only 0, 3",
+            "ntt=2": "only 0, 1",
             "igb=5": "implicit solvent",
             "ntr=1": "only 1, with restraintmask",
             "ntr=1, restraintmask=':1-5<:3.0'": "the mask ':1-5<:3.0' is not understood",
@@ -427,7 +427,7 @@ REFUSED = {
         {
             "pcoupl = MTTK": "constant pressure",
             "pcoupl = C-rescale\npcoupltype = hexagonal": "pcoupltype hexagonal: only isotropic",
-            "tcoupl = berendsen": "only v-rescale",
+            "tcoupl = nose-hoover": "only v-rescale",
             "integrator = bd": "only md, md-vv, sd",
             "constraints = all-bonds": "only none and h-bonds",
             "coulombtype = cut-off": "only PME",

@@ -11,7 +11,15 @@ import pytest
 from boxes import water_box
 
 import quiltmd
-from quiltmd import LangevinMiddle, QuiltError, Simulation, VelocityRescaling, VelocityVerlet
+from quiltmd import (
+    BerendsenThermostat,
+    LangevinMiddle,
+    QuiltError,
+    QuiltWarning,
+    Simulation,
+    VelocityRescaling,
+    VelocityVerlet,
+)
 
 
 @pytest.fixture(scope="module")
@@ -49,6 +57,24 @@ def test_it_heats_in_its_time_and_counts_it(water: tuple[Any, Any], every: int) 
     alone = Simulation(*water, None, VelocityVerlet(), device="cpu")
     alone.run(20)
     assert alone.energies()["heat"] == pytest.approx(0, abs=1e-3)
+
+
+def test_berendsen_relaxes_and_warns(water: tuple[Any, Any]) -> None:
+    """Whatever the seed, on one rank and two; the heat is counted."""
+    ends = []
+    for seed, ranks in ((1, 1), (2, 2)):
+        thermostat = BerendsenThermostat(500, time_constant=0.02, seed=seed, every=2)
+        with pytest.warns(QuiltWarning, match="no known ensemble"):
+            simulation = Simulation(
+                *water, None, VelocityVerlet(), thermostat=thermostat, device="cpu", ranks=ranks
+            )
+        before = simulation.energies()
+        simulation.run(60)
+        after = simulation.energies()
+        assert after["heat"] > 500
+        assert after["conserved"] == pytest.approx(before["conserved"], abs=15)
+        ends.append(simulation.state())
+    assert quiltmd.digest(ends[0]) == quiltmd.digest(ends[1])
 
 
 def test_seeds_differ(water: tuple[Any, Any]) -> None:

@@ -299,47 +299,6 @@ void momentum_is_removed() {
   for (const int64_t p : rank.momentum.download()) CHECK_NEAR(from_fixed(p, kForceScale), 0, 1e-6);
 }
 
-// ---- Minimisation --------------------------------------------------------------------------
-
-void steps_go_down_and_keep_constraints() {
-  Input in = make_input(60, 2, 8);
-  HostDevice device(2, host_kernels());
-  OneRank rank = place(device, in);
-  rank.set_forces(in.forces);
-  const Buffer<Vec3d> from(device, rank.position().download());
-  device.launch(DisplaceAlongForce{rank.work(), from.data(), 1e-6});
-  const auto x = rank.by_atom(rank.position());
-  CHECK(worst_length(in.system, x) < 1e-9);
-  for (int g = 0; g < in.system.group_count(); ++g) {
-    double work = 0;
-    for (int a = in.system.group_start[g]; a < in.system.group_start[g + 1]; ++a)
-      work += dot(in.forces[a], x[a] - in.positions[a]);
-    CHECK(work > 0);
-  }
-}
-
-void largest_force_ignores_what_constraints_hold() {
-  Input in;
-  Random random(9);
-  add_water(in.system, in.positions, {0, 0, 0}, random);
-  add_atom(in.system, 5);
-  in.positions.push_back({1, 1, 1});
-  in.system = with_groups(in.system);
-  in.velocities.assign(4, Vec3d{0, 0, 0});
-  HostDevice device(1, host_kernels());
-  OneRank rank = place(device, in);
-  const Vec3d stretch = 1e5 * (in.positions[1] - in.positions[0]);
-  rank.set_forces({-stretch, stretch, {0, 0, 0}, {3, 0, 4}});
-  const Buffer<int64_t> largest2(device, std::vector<int64_t>{0});
-  const Buffer<int32_t> atom(device, std::vector<int32_t>{-1});
-  device.launch(LargestForce{rank.work(), largest2.data(), atom.data()});
-  double value;
-  const int64_t bits = largest2.download()[0];
-  std::memcpy(&value, &bits, sizeof value);
-  CHECK_NEAR(value, 25, 1e-4);
-  CHECK(atom.download()[0] == 3);
-}
-
 // ---- Promises ------------------------------------------------------------------------------
 
 // Lanes of waters give the bits that scalar code gives, whatever the vectors.
@@ -505,8 +464,6 @@ int main() {
         constraints_that_follow_from_others_take_nothing},
        {"drawn velocities are thermal and tangent", drawn_velocities_are_thermal_and_tangent},
        {"momentum is removed", momentum_is_removed},
-       {"steps go down and keep constraints", steps_go_down_and_keep_constraints},
-       {"largest force ignores what constraints hold", largest_force_ignores_what_constraints_hold},
        {"instruction sets do not matter", instruction_sets_do_not_matter},
        {"threads do not matter", threads_do_not_matter},
        {"positions for force kernels are exact", positions_for_force_kernels_are_exact},

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
+from ..errors import QuiltWarning
 from .checks import user_settings
 from .settings import Seed, Temperature, ThermostatEvery, TimeConstant, draw_seed
 
@@ -49,6 +51,29 @@ class VelocityRescaling:
             "seed": draw_seed() if self.seed is None else self.seed,
             "every": self.every,
         }
+
+
+@user_settings
+@dataclass(frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
+class BerendsenThermostat(VelocityRescaling):
+    """Relaxation to a temperature without noise.
+
+    Berendsen, Postma, van Gunsteren, DiNola and Haak, J. Chem. Phys. 81, 3684 (1984).  The kinetic
+    energy relaxes, but its fluctuations are too small: of no known ensemble.  For equilibration
+    only; `VelocityRescaling` is as robust.  Settings are those of `VelocityRescaling`; the seed is
+    of no use.
+    """
+
+    def resolve(self) -> dict[str, Any]:
+        """Settings for the core."""
+        warnings.warn(
+            QuiltWarning(
+                "the Berendsen thermostat gives no known ensemble: use VelocityRescaling for all "
+                "but equilibration"
+            ),
+            stacklevel=4,
+        )
+        return super().resolve() | {"kind": "berendsen"}
 
 
 Thermostat = VelocityRescaling

@@ -58,7 +58,7 @@ from ..description.settings import (
     draw_seed,
 )
 from ..description.system import System
-from ..description.thermostats import Thermostat, VelocityRescaling
+from ..description.thermostats import BerendsenThermostat, Thermostat, VelocityRescaling
 from ..engine.execution import DeviceName, Execution, MeshSharing, Transport
 from ..engine.hosts import HostEntry
 from ..engine.worker_settings import Workers
@@ -212,14 +212,15 @@ class ThermostatSection(Section):
     """[thermostat]: what keeps the temperature with the ensembles nvt and npt.
 
     Temperature and seed are those of [integrator].  "langevin" is part of the Langevin-middle
-    integrator and has a friction there; "velocity-rescaling" goes with velocity Verlet and has the
-    settings here.
+    integrator and has a friction there; the others go with velocity Verlet and have the settings
+    here.
     """
 
-    kind: Literal["langevin", "velocity-rescaling"] = Field(
+    kind: Literal["langevin", "velocity-rescaling", "berendsen"] = Field(
         default="langevin",
-        description="Thermostat: langevin (friction and noise on each atom) or velocity-rescaling "
-        "(stochastic, of all velocities together).",
+        description="Thermostat: langevin (friction and noise on each atom), velocity-rescaling "
+        "(stochastic, of all velocities together) or berendsen (the same without noise, for "
+        "equilibration only).",
     )
     time_constant: TimeConstant = VelocityRescaling.time_constant
     every: ThermostatEvery = VelocityRescaling.every
@@ -228,9 +229,8 @@ class ThermostatSection(Section):
         """The thermostat of these settings, where it is not part of the integrator."""
         if self.kind == "langevin":
             return None
-        return VelocityRescaling(
-            integrator.hottest(), self.time_constant, integrator.seed, self.every
-        )
+        kind = VelocityRescaling if self.kind == "velocity-rescaling" else BerendsenThermostat
+        return kind(integrator.hottest(), self.time_constant, integrator.seed, self.every)
 
 
 class BarostatSection(Section):

@@ -219,7 +219,7 @@ class Simulation(Readout):
         max_iterations: int = 200,
         watch: Callable[[int, float, float], bool] | None = None,
     ) -> dict[str, Any]:
-        """Minimises the potential energy by steepest descent; velocities are not changed.
+        """Minimises the potential energy by L-BFGS; velocities are not changed.
 
         Parameters
         ----------

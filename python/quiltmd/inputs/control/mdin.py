@@ -101,11 +101,13 @@ def _thermostat(control: Control, entries: Entries) -> None:
     control.set("integrator", "ensemble", "nve" if kind == 0 else "nvt")
     if kind == 3:
         control.set("integrator", "friction", friction or 0.0)
-    elif kind == 11:
-        control.set("thermostat", "kind", "velocity-rescaling")
+    elif kind in (1, 11):
+        control.set("thermostat", "kind", "berendsen" if kind == 1 else "velocity-rescaling")
         control.set("thermostat", "time_constant", coupling)
     elif kind != 0:
-        control.refused.append(f"ntt {kind}: only 0, 3 (Langevin) and 11 (velocity rescaling)")
+        control.refused.append(
+            f"ntt {kind}: only 0, 1 (Berendsen), 3 (Langevin) and 11 (velocity rescaling)"
+        )
 
 
 _COUPLINGS = {1: "isotropic", 2: "anisotropic", 3: "semi-isotropic"}

@@ -113,14 +113,15 @@ def _thermostat(control: Control, entries: Entries, integrator: str) -> None:
     time = times[0] if times else 1.0
     if integrator == "sd":
         control.set("integrator", "friction", 1.0 / time if time > 0 else 0.0)
-    elif coupling == "v-rescale":
-        control.set("thermostat", "kind", "velocity-rescaling")
+    elif coupling in _THERMOSTATS:
+        control.set("thermostat", "kind", _THERMOSTATS[coupling])
         control.set("thermostat", "time_constant", time)
     else:
-        control.refused.append(f"tcoupl {coupling}: only v-rescale, and sd")
+        control.refused.append(f"tcoupl {coupling}: only v-rescale, berendsen, and sd")
 
 
 _SWITCHES = {"potential-switch": "potential", "force-switch": "gromacs-force"}
+_THERMOSTATS = {"v-rescale": "velocity-rescaling", "berendsen": "berendsen"}
 _SCALINGS = {"no": "none", "all": "all", "com": "com"}
 _BAROSTATS = {
     "c-rescale": "cell-rescaling",
