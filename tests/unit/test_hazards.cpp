@@ -273,11 +273,8 @@ void exercise(Rank& rank, const HostState& state) {
   rank.rebuild();
   rank.run(8);
   rank.capture({.energies = true, .positions = true, .state = true});
-  rank.keep();
-  rank.largest_force();
-  rank.displace(1e-9);
+  rank.place(state.positions);
   rank.evaluate();
-  rank.revert();
   rank.relist();
   rank.run(20);
 }
