@@ -122,6 +122,19 @@ def test_commands(done: Path, tmp_path: Path) -> None:
         CliRunner().invoke(app, ["watch", str(tmp_path)], catch_exceptions=False)
 
 
+def test_a_run_that_stopped_is_not_said_to_go_on(done: Path, tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_bytes((done / "config.toml").read_bytes())
+    log = (done / "log.csv").read_text().splitlines(keepends=True)
+    (tmp_path / "log.csv").write_text("".join(log[:3]))
+    for sessions, told in (
+        ([{"to_step": 20}, {"to_step": 30}], "stopped at step 30"),
+        ([{"to_step": 20}, {"to_step": None}], "left"),
+    ):
+        (tmp_path / "sessions.json").write_text(json.dumps(sessions))
+        result = CliRunner().invoke(app, ["watch", str(tmp_path)], env={"COLUMNS": "120"})
+        assert told in result.stdout.splitlines()[0]
+
+
 def test_sessions(done: Path, tmp_path: Path) -> None:
     sessions = read_sessions(done / "sessions.json")
     assert [(one["from_step"], one["to_step"]) for one in sessions] == [(0, 20), (20, 40)]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`quiltmd watch`: a run as it goes on, drawn in the terminal.
 
-Reads the log alone, and never the run: watching cannot disturb it, works on another machine that
-sees the folder, and after the end.  Lines are drawn in Braille patterns, eight dots a character;
+Reads files alone, and never the run: watching cannot disturb it, works on another machine that sees
+the folder, and after the end.  Lines are drawn in Braille patterns, eight dots a character;
 where the output cannot show these, in plain characters.
 """
 
@@ -23,7 +23,7 @@ from rich.text import Text
 from ..errors import QuiltError
 from ..running.config import Config, build_config
 from ..running.folder import Folder
-from ..running.records import Columns, read_log
+from ..running.records import Columns, read_log, read_sessions
 
 _F64 = NDArray[np.float64]
 
@@ -95,17 +95,26 @@ def _headline(folder: Folder, config: Config, log: Columns) -> str:
     done = int(log["step"][-1]) if len(log["step"]) else 0
     total = config.run.steps
     share = f"{done / total:.1%}" if total else "100%"
+    stopped = _stopped_at(folder) if done < total else None
     parts = [folder.path.name, f"step {done} of {total} ({share})"]
     speed = log["ns/day"][log["ns/day"] > 0][-10:]
     if done >= total:
         parts.append("done")
+    elif stopped is not None:
+        parts.append(f"stopped at step {stopped}")
     elif len(speed):
         left = (total - done) * config.integrator.timestep * 1e-3 / np.median(speed) * _DAY
         parts += [f"{np.median(speed):.3g} ns/day", f"{_clock(float(left))} left"]
     quiet = time.time() - folder.log.stat().st_mtime
-    if done < total and quiet > _QUIET_SECONDS:
+    if done < total and stopped is None and quiet > _QUIET_SECONDS:
         parts.append(f"no new row for {_clock(quiet)}")
     return ", ".join(parts)
+
+
+def _stopped_at(folder: Folder) -> int | None:
+    """The step at which the run was left, if nothing is known to advance it since."""
+    sessions = read_sessions(folder.sessions)
+    return None if not sessions else sessions[-1]["to_step"]
 
 
 def _panel(log: Columns, name: str, title: str, width: int, height: int, plain: bool) -> list[str]:

@@ -109,6 +109,11 @@ class Simulation(Readout):
         hosts: tuple[str, ...] = (),
         engine: EngineFactory = make_engine,
     ) -> None:
+        if not isinstance(system, System) or not isinstance(state, State):
+            raise QuiltError(
+                "a simulation is made of a System and a State, in this order, not of "
+                f"{type(system).__name__} and {type(state).__name__}"
+            )
         if len(state.positions) != system.atoms:
             raise QuiltError(
                 f"the state has {len(state.positions)} atoms, the system {system.atoms}"
