@@ -54,6 +54,7 @@ NetworkSettings network_from(const nb::dict& values) {
           number("hop"),
           number("bandwidth"),
           number("injection"),
+          count("ports"),
           count("radix"),
           number("taper"),
           {x, y, z},

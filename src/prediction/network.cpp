@@ -25,7 +25,7 @@ Network::Network(const NetworkSettings& settings, std::optional<Island> island, 
     if (nodes_ > n.x * n.y * n.z) throw Error("the torus has fewer nodes than ranks need");
     nodes_ = n.x * n.y * n.z;
   }
-  first_inner_ = 2 * (int64_t{ranks} + nodes_);
+  first_inner_ = 2 * (int64_t{ranks} + int64_t{nodes_} * settings_.ports);
   int64_t inner = 0;
   if (settings_.topology == Topology::kTorus) inner = 6 * int64_t{nodes_};
   if (settings_.topology == Topology::kFatTree)
@@ -49,9 +49,10 @@ double Network::deliver(double time, int sender, int receiver, double bytes) {
   if (inside) {
     links_ = {{sender, island_->bandwidth}, {int64_t{ranks_} + receiver, island_->bandwidth}};
   } else {
-    links_.push_back({2 * int64_t{ranks_} + from, settings_.injection});
+    links_.push_back({2 * int64_t{ranks_} + port(from, sender), settings_.injection});
     between(from, to, links_);
-    links_.push_back({2 * int64_t{ranks_} + nodes_ + to, settings_.injection});
+    links_.push_back({2 * int64_t{ranks_} + int64_t{nodes_} * settings_.ports + port(to, receiver),
+                      settings_.injection});
   }
   double slowest = 0;
   for (const Link& link : links_) {
@@ -89,7 +90,7 @@ void Network::between(int from, int to, Links& links) const {
 // Links between a switch and the one above count as one, as wide as all its ports below.
 void Network::up_and_down(int from, int to, Links& links) const {
   const size_t begin = links.size();
-  double width = settings_.bandwidth;
+  double width = settings_.bandwidth * settings_.ports;
   int a = from / settings_.radix, b = to / settings_.radix;
   Links down;
   for (size_t level = 0; a != b; ++level) {

@@ -22,7 +22,8 @@ struct NetworkSettings {
   Topology topology = Topology::kFlat;
   double latency = 0, hop = 0;  // us, from end to end and for each hop
   double bandwidth = 1;         // GB/s of a link
-  double injection = 1;         // GB/s in and out of a node
+  double injection = 1;         // GB/s in and out of a port of a node
+  int ports = 1;                // of a node, which its ranks take in turn
   int radix = 1;                // of a fat tree: ports below a switch
   double taper = 1;             // bandwidth above a switch over that below
   Int3 dimensions{};            // of a torus
@@ -52,6 +53,9 @@ class Network {
   };
   using Links = std::vector<Link>;
   int node(int rank) const { return rank / size_; }
+  int64_t port(int node, int rank) const {
+    return int64_t{node} * settings_.ports + rank % settings_.ports;
+  }
   // Between two nodes, those that leave and enter them left out.
   void between(int from, int to, Links& links) const;
   void up_and_down(int from, int to, Links& links) const;

@@ -70,6 +70,14 @@ def test_islands_have_a_network_of_their_own() -> None:
     assert fabric.deliver(0.0, 0, 4, 100_000) == pytest.approx(10 + 1 + 100)
 
 
+def test_ranks_of_an_island_take_ports_in_turn() -> None:
+    for ports, second in ((1, 10 + 1 + 200), (2, 10 + 1 + 100)):
+        island = {"size": 4, "latency": 2.0, "bandwidth": 100.0}
+        fabric = Fabric(machine(island=island, ports=ports), 8)
+        assert fabric.deliver(0.0, 0, 4, 100_000) == pytest.approx(10 + 1 + 100)
+        assert fabric.deliver(0.0, 1, 5, 100_000) == pytest.approx(second)
+
+
 def test_messages_take_a_link_in_turn() -> None:
     fabric = Fabric(machine(), 8)
     assert fabric.deliver(0.0, 0, 1, 5000) == pytest.approx(16)

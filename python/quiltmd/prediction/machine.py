@@ -81,8 +81,9 @@ class Network(_Part):
     hop: float = Field(default=0.0, ge=0, description="us for each hop")
     bandwidth: float = Field(gt=0, description="GB/s of a link, each way")
     injection: float | None = Field(
-        default=None, gt=0, description="GB/s in and out of a node; by default one link's"
+        default=None, gt=0, description="GB/s of a port of a node; by default one link's"
     )
+    ports: int = Field(default=1, ge=1, description="of a node, which its ranks take in turn")
     radix: int = Field(default=16, ge=1)
     taper: float = Field(default=1.0, gt=0, description="bandwidth above a switch over that below")
     dimensions: tuple[int, int, int] | None = None
