@@ -9,8 +9,8 @@ namespace quiltmd {
 // Something happened to an atom in a step: the first step counts, of one step the lowest atom. Rare, so
 // a lock will do. Where only the step is of interest there is no field for the atom.
 static __device__ int fault_lock = 0;
-__device__ __noinline__ void report_fault(const Faults& faults, int64_t* step_field,
-                                          int32_t* atom_field, int64_t step, int32_t atom) {
+static __device__ __noinline__ void report_fault(const Faults& faults, int64_t* step_field,
+                                                 int32_t* atom_field, int64_t step, int32_t atom) {
   if (faults.refused) return;  // these steps are not to count
   while (atomicCAS(&fault_lock, 0, 1) != 0) {
   }
