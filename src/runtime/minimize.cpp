@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Energy minimisation: L-BFGS in Cartesian space, from steepest descent where it knows nothing yet. Forces
 // are projected on the constraints and positions constrained. No atom moves farther than a limit that
-// grows while the energy falls; where it rises, the move is taken back, the limit shrinks, and what is known
-// of the curvature is forgotten. So any start will do, overlapping atoms included, which is what a
-// minimisation before dynamics is for.
+// grows while the energy falls. Where it rises, or a move is too large for the constraints, the move is
+// taken back, the limit shrinks, and what is known of the curvature is forgotten. So any start will do,
+// overlapping atoms included, which is what a minimisation before dynamics is for.
 //
 // The host does all but the forces, over all atoms in the internal order: a minimisation is a few hundred
 // evaluations, and the result has the same bits on any number of ranks.
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <utility>
 
 #include "integrators/group_constraints.h"
 #include "integrators/stage_physics.h"
@@ -50,17 +52,19 @@ class Constrained {
     });
   }
 
-  std::vector<Vec3d> moved(const std::vector<Vec3d>& from, double scale,
-                           const std::vector<Vec3d>& direction) const {
+  // None where the move is too large for the constraints: a bond turned by a right angle or more.
+  std::optional<std::vector<Vec3d>> moved(const std::vector<Vec3d>& from, double scale,
+                                          const std::vector<Vec3d>& direction) const {
     std::vector<Vec3d> to(from.size());
+    bool found = true;
     for (size_t i = 0; i < to.size(); ++i) to[i] = from[i] + scale * direction[i];
     over_groups(from, [&](SmallGroup& g, size_t first) {
       SmallGroup::Vectors by, correction;
       for (int i = 0; i < g.size(); ++i) by[i] = scale * direction[first + static_cast<size_t>(i)];
-      g.constrain(by, correction, tolerance_);
+      found = g.constrain(by, correction, tolerance_) && found;
       for (int i = 0; i < g.size(); ++i) to[first + static_cast<size_t>(i)] += correction[i];
     });
-    return to;
+    return found ? std::optional(std::move(to)) : std::nullopt;
   }
 
  private:
@@ -122,13 +126,16 @@ Minimum Engine::minimize(double tolerance, int max_iterations, const WatchMinimu
     ++minimum.iterations;
     const std::vector<Vec3d> direction = history.direction(at.forces);
     const double scale = limit / largest(direction);
-    std::vector<Vec3d> to =
+    auto to =
         constrained.moved(at.positions, history.empty() ? scale : std::min(1.0, scale), direction);
-    place(to, listed);
-    Point next = evaluated(std::move(to));
-    if (next.energy <= at.energy + kEnergyNoise * std::fabs(at.energy)) {
-      history.add(difference(next.positions, at.positions), difference(at.forces, next.forces));
-      at = std::move(next);
+    std::optional<Point> next;
+    if (to) {
+      place(*to, listed);
+      next = evaluated(std::move(*to));
+    }
+    if (next && next->energy <= at.energy + kEnergyNoise * std::fabs(at.energy)) {
+      history.add(difference(next->positions, at.positions), difference(at.forces, next->forces));
+      at = std::move(*next);
       limit = std::min(kGrowth * limit, kLargestMove);
     } else {
       history.forget();

@@ -21,7 +21,11 @@ INTEGRATORS = {
 }
 
 
-_SQUEEZE = quiltmd.CellRescaling(3000.0, 0.5, seed=3, every=10)
+# Both squeeze the box.
+BAROSTATS = {
+    "cell rescaling": quiltmd.CellRescaling(3000.0, 0.5, seed=3, every=10),
+    "monte carlo": quiltmd.MonteCarloBarostat(9000.0, 1e-4, seed=3, every=10),
+}
 
 
 @dataclass(frozen=True)
@@ -30,9 +34,10 @@ class AtPressure:
 
     integrator: quiltmd.Integrator
     thermostat: quiltmd.Thermostat | None = None
+    barostat: quiltmd.Barostat = BAROSTATS["cell rescaling"]
 
     def resolve(self) -> dict[str, Any]:
-        return resolve_dynamics(self.integrator, self.thermostat, _SQUEEZE)
+        return resolve_dynamics(self.integrator, self.thermostat, self.barostat)
 
 
 AT_PRESSURE = {
@@ -40,6 +45,7 @@ AT_PRESSURE = {
     "verlet": AtPressure(
         INTEGRATORS["nve"], quiltmd.VelocityRescaling(time_constant=0.1, seed=3, every=5)
     ),
+    "monte carlo": AtPressure(INTEGRATORS["nvt"], barostat=BAROSTATS["monte carlo"]),
 }
 both_ensembles = pytest.mark.parametrize("ensemble", INTEGRATORS)
 

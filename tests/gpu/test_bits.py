@@ -102,7 +102,7 @@ def test_constant_pressure(warm: Pair, dynamics: str) -> None:
     runs.append(Run(warm[0], first.state(), squeezed, nonbonded).advance(163))
     assert len({run.digest() for run in runs}) == 1
     before, after = warm[1].box[0, 0], runs[0].state().box[0, 0]
-    assert 0.9 < after / before < 0.995
+    assert 0.9 < after / before < 0.999
     assert first.engine.energies()["heat"] != 0
 
 

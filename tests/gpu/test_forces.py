@@ -113,9 +113,45 @@ def test_impulses_agree_with_the_cpu(jac_system: Pair, ensemble: str) -> None:
 def test_default_settings_agree_with_the_cpu(jac_system: Pair) -> None:
     """Two kinds of device, one physics: 1e-6 in every energy."""
     gpu, cpu = (Run(*jac_system, device=device) for device in ("cuda", "cpu"))
-    errors = energy_errors(gpu.engine.energies(), cpu.engine.energies())
+    check_alike(gpu, cpu)
+
+
+def check_alike(gpu: Run, cpu: Run) -> None:
+    found, expected = gpu.engine.energies(), cpu.engine.energies()
+    errors = {
+        term: abs(value - expected[term]) / max(abs(expected[term]), 1.0)
+        for term, value in found.items()
+    }
     assert max(errors.values()) < 1e-6, errors
     assert relative_error(gpu.engine.forces(), np.asarray(cpu.engine.forces())) < 5e-6
+
+
+@pytest.mark.parametrize("switching", ["potential", "charmm", "charmm-force", "gromacs-force"])
+def test_switching_agrees_with_the_cpu(peptide: Pair, switching: Any) -> None:
+    nonbonded = quiltmd.Nonbonded(cutoff=0.9, switching=switching, switch_distance=0.75)
+    check_alike(*(Run(*peptide, nonbonded=nonbonded, device=device) for device in ("cuda", "cpu")))
+
+
+RESTRAINTS = [
+    quiltmd.Restraint("position", "not water", 500.0),
+    quiltmd.Restraint("position", "index 9", 5000.0, radius=0.01),
+    quiltmd.Restraint("distance", ("index 1", "index 15"), 800.0, upper=0.1, linear=0.2),
+    quiltmd.Restraint("angle", ("index 1", "index 5", "index 9"), 90.0, angle=10.0, width=5.0),
+    quiltmd.Restraint(
+        "torsion", ("index 5", "index 7", "index 9", "index 15"), 70.0, angle=-10.0, width=5.0
+    ),
+]
+
+
+@pytest.mark.parametrize("restraint", RESTRAINTS, ids=lambda one: one.kind)
+def test_restraints_agree_with_the_cpu(peptide: Pair, restraint: quiltmd.Restraint) -> None:
+    """None of them is at rest."""
+    system, state = peptide
+    places = state.positions - [0.05, 0.02, 0.01]
+    held = quiltmd.restrain(system, [restraint], places, state.box)
+    gpu, cpu = (Run(held, state, device=device) for device in ("cuda", "cpu"))
+    check_alike(gpu, cpu)
+    assert gpu.engine.energies()["restraint"] > 1.0
 
 
 def check_virial(pair: Pair, settings: quiltmd.Nonbonded) -> None:

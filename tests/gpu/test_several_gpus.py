@@ -8,18 +8,20 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from running import INTEGRATORS, Pair, gpu_count, thermal
+from running import BAROSTATS, INTEGRATORS, Pair, gpu_count, thermal
 
 import quiltmd
 
 pytestmark = pytest.mark.gpu
 
 STEPS = 400
-RESCALED = "rescaled"
-PLANS: dict[str, Any] = {
-    **INTEGRATORS,
-    "impulses": quiltmd.LangevinMiddle(timestep=0.002, long_range_every=2, seed=3),
-    RESCALED: INTEGRATORS["nve"],
+NVT, NVE = ({"integrator": INTEGRATORS[name]} for name in ("nvt", "nve"))
+PLANS: dict[str, dict[str, Any]] = {
+    "nvt": NVT,
+    "nve": NVE,
+    "impulses": {"integrator": quiltmd.LangevinMiddle(timestep=0.002, long_range_every=2, seed=3)},
+    "rescaled": {**NVE, "thermostat": quiltmd.VelocityRescaling(300, seed=5)},
+    **{name: {**NVT, "barostat": barostat} for name, barostat in BAROSTATS.items()},
 }
 plans = pytest.mark.parametrize("plan", PLANS)
 on_one = pytest.mark.parametrize("device", ["cuda:0,0", "cuda:0,0,0"])
@@ -40,10 +42,7 @@ def warm(dhfr: Pair) -> Pair:
 
 
 def simulation(pair: Pair, plan: str, device: str, **where: Any) -> quiltmd.Simulation:
-    thermostat = quiltmd.VelocityRescaling(300, seed=5) if plan == RESCALED else None
-    return quiltmd.Simulation(
-        *pair, integrator=PLANS[plan], thermostat=thermostat, device=device, **where
-    )
+    return quiltmd.Simulation(*pair, **PLANS[plan], device=device, **where)
 
 
 def digest_of(pair: Pair, plan: str, device: str, **where: Any) -> str:
@@ -106,6 +105,15 @@ def test_energies_are_those_of_one_rank(warm: Pair) -> None:
     assert (two.forces() == one.forces()).all()
 
 
+def test_minimisation_is_that_of_one_rank(warm: Pair) -> None:
+    digests = set()
+    for device in ("cuda:0", "cuda:0,0"):
+        run = simulation(warm, "nvt", device)
+        run.minimize(max_iterations=60)
+        digests.add(quiltmd.digest(run.state()))
+    assert len(digests) == 1
+
+
 @pytest.mark.usefixtures("two_gpus")
 def test_energies_on_two_gpus(warm: Pair) -> None:
     one, two = (simulation(warm, "nvt", device) for device in ("cuda:0", "cuda:0,1"))
@@ -124,7 +132,7 @@ def test_planes_larger_than_a_multiprocessor(warm: Pair) -> None:
         run = quiltmd.Simulation(
             *warm,
             fine,
-            PLANS["nvt"],
+            **NVT,
             device=device,
             mesh="distributed" if "," in device else "auto",
         )

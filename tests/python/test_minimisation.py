@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import benchmark_systems
 import numpy as np
 import pytest
 from boxes import bare_system, constraint_error, lj_table, water_box
@@ -50,6 +51,14 @@ def test_ranks_do_not_matter(
     simulation = make(peptide, ranks=ranks)
     assert simulation.minimize(10.0, 80) == lowered[0]
     assert quiltmd.digest(simulation.state()) == quiltmd.digest(lowered[1])
+
+
+def test_waters_stay_whole() -> None:
+    """From a lattice of waters turned at random, some turn farther than constraints can follow."""
+    system, state = benchmark_systems.water(3.1)
+    simulation = make((system, state), Nonbonded())
+    assert simulation.minimize(200.0, 200)["converged"]
+    assert constraint_error(system, simulation.state().positions) < 1e-5
 
 
 def test_two_atoms_find_the_distance_of_their_minimum() -> None:
