@@ -148,6 +148,19 @@ def test_ranks_and_stops_do_not_matter(
     assert same(simulation.state(), squeezed[dynamics][-1])
 
 
+def test_many_molecules_of_several_groups(peptide: tuple[Any, State]) -> None:
+    """Sums of their positions are more than a message of one block holds."""
+    tiled = [part.tile(3, 2, 2) for part in peptide]
+    digests = []
+    for ranks in (1, 2):
+        settings = {"device": "cpu", "threads": 1, "ranks": ranks, **DYNAMICS["langevin"]}
+        simulation = Simulation(*tiled, Nonbonded(cutoff=0.8), barostat=SQUEEZE, **settings)
+        simulation.run(12)
+        assert (simulation.state().box != tiled[1].box).any()
+        digests.append(quiltmd.digest(simulation.state()))
+    assert digests[0] == digests[1]
+
+
 @BOTH
 def test_a_run_goes_on_from_a_checkpoint(
     peptide: tuple[Any, State], squeezed: dict[str, list[State]], dynamics: str, tmp_path: Path
