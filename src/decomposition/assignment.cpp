@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recursive bisection and ribbons, measured refinement, and the exchange plans that follow from an assignment.
+// Recursive bisection and ribbons, and the exchange plans that follow from an assignment.
 #include "decomposition/assignment.h"
 
 #include <algorithm>
@@ -132,46 +132,36 @@ class Bisection {
   Assignment assignment_;
 };
 
-std::vector<int> patches_of_compute(const PatchGrid& grid, int compute) {
-  std::set<int> patches;
-  for (int code = 0; code < grid.codes(); ++code) patches.insert(grid.neighbour(compute, code));
-  return {patches.begin(), patches.end()};
-}
-
-// For each rank and patch, how many of the rank's computes use the patch.
-std::vector<std::vector<int>> count_uses(const PatchGrid& grid, const Assignment& assignment) {
-  std::vector<std::vector<int>> uses(static_cast<size_t>(assignment.ranks),
-                                     std::vector<int>(static_cast<size_t>(grid.size()), 0));
-  for (int c = 0; c < grid.size(); ++c)
-    for (int p : patches_of_compute(grid, c))
-      ++uses[static_cast<size_t>(assignment.compute_rank[static_cast<size_t>(c)])]
-            [static_cast<size_t>(p)];
-  return uses;
-}
-
-// Proxies that a rank would gain by taking a compute.
-int new_proxies(const PatchGrid& grid, const Assignment& assignment, const std::vector<int>& uses,
-                int compute, int rank) {
-  int count = 0;
-  for (int p : patches_of_compute(grid, compute)) {
-    const auto i = static_cast<size_t>(p);
-    if (assignment.patch_rank[i] != rank && uses[i] == 0) ++count;
-  }
-  return count;
-}
-
 }  // namespace
 
 int MachineShape::hops(int a, int b) const {
-  const Int3 n = dimensions();
   int from = a / of_node, to = b / of_node, sum = 0;
+  if (!torus.x) return from == to ? 0 : 1;
   for (const int d : {2, 1, 0}) {
-    const int apart = std::abs(from % n[d] - to % n[d]);
-    sum += std::min(apart, n[d] - apart);
-    from /= n[d];
-    to /= n[d];
+    const int apart = std::abs(from % torus[d] - to % torus[d]);
+    sum += std::min(apart, torus[d] - apart);
+    from /= torus[d];
+    to /= torus[d];
   }
   return sum;
+}
+
+std::vector<int> MachineShape::near(int rank) const {
+  const int node = rank / of_node;
+  std::vector<int> found;
+  const auto add = [&](int i) {
+    for (int r = i * of_node; r < std::min(ranks, (i + 1) * of_node); ++r) found.push_back(r);
+  };
+  add(node);
+  if (!torus.x) return found;
+  const Int3 place{node / (torus.y * torus.z), node / torus.z % torus.y, node % torus.z};
+  for (int d = 0; d < 3; ++d)
+    for (const int step : {1, torus[d] - 1}) {
+      Int3 other = place;
+      other[d] = (other[d] + step) % torus[d];
+      add((other.x * torus.y + other.y) * torus.z + other.z);
+    }
+  return found;
 }
 
 Assignment bisect(const PatchGrid& grid, const std::vector<double>& weights,
@@ -233,42 +223,10 @@ Assignment share_patches(const PatchGrid& grid, const std::vector<double>& weigh
   return prefer_blocks ? blocks : strips;
 }
 
-Assignment refine(const PatchGrid& grid, const Assignment& start, const std::vector<double>& load,
-                  const std::vector<double>& cost, double tolerance) {
-  Assignment result = start;
-  std::vector<double> total = load;
-  for (int c = 0; c < grid.size(); ++c)
-    total[static_cast<size_t>(result.compute_rank[static_cast<size_t>(c)])] +=
-        cost[static_cast<size_t>(c)];
-  const double mean = std::accumulate(total.begin(), total.end(), 0.0) / result.ranks;
-  auto uses = count_uses(grid, result);
-  for (int moves = 0; moves < grid.size(); ++moves) {
-    const auto busiest = std::max_element(total.begin(), total.end()) - total.begin();
-    const auto idlest = std::min_element(total.begin(), total.end()) - total.begin();
-    const double excess = total[static_cast<size_t>(busiest)] - tolerance * mean;
-    const double gap = total[static_cast<size_t>(busiest)] - total[static_cast<size_t>(idlest)];
-    if (excess <= 0) break;
-    int best = -1, fewest = std::numeric_limits<int>::max();
-    for (int c = 0; c < grid.size(); ++c) {
-      const auto i = static_cast<size_t>(c);
-      if (result.compute_rank[i] != busiest || cost[i] <= 0 || cost[i] >= gap) continue;
-      const int proxies =
-          new_proxies(grid, result, uses[static_cast<size_t>(idlest)], c, static_cast<int>(idlest));
-      if (proxies < fewest) {
-        fewest = proxies;
-        best = c;
-      }
-    }
-    if (best < 0) break;
-    for (int p : patches_of_compute(grid, best)) {
-      --uses[static_cast<size_t>(busiest)][static_cast<size_t>(p)];
-      ++uses[static_cast<size_t>(idlest)][static_cast<size_t>(p)];
-    }
-    result.compute_rank[static_cast<size_t>(best)] = static_cast<int>(idlest);
-    total[static_cast<size_t>(busiest)] -= cost[static_cast<size_t>(best)];
-    total[static_cast<size_t>(idlest)] += cost[static_cast<size_t>(best)];
-  }
-  return result;
+std::vector<int> patches_of_compute(const PatchGrid& grid, int compute) {
+  std::set<int> patches;
+  for (int code = 0; code < grid.codes(); ++code) patches.insert(grid.neighbour(compute, code));
+  return {patches.begin(), patches.end()};
 }
 
 std::vector<RankPlan> plan_ranks(const PatchGrid& grid, const Assignment& assignment,

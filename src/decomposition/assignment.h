@@ -28,8 +28,10 @@ struct MachineShape {
   bool is_flat() const { return of_node == 1 && !torus.x; }
   int nodes() const { return (ranks + of_node - 1) / of_node; }
   Int3 dimensions() const { return torus.x ? torus : Int3{nodes(), 1, 1}; }
-  // Links between the nodes of two ranks.
+  // Links between the nodes of two ranks; without a torus 1, a switch for all of them.
   int hops(int a, int b) const;
+  // The ranks of its node, and of those a link away in a torus.
+  std::vector<int> near(int rank) const;
 };
 
 // Every compute starts at the rank of its patch; weights are atoms of patches.
@@ -50,11 +52,8 @@ Assignment ribbons(const std::vector<double>& weights, int ranks);
 Assignment share_patches(const PatchGrid& grid, const std::vector<double>& weights,
                          const MachineShape& machine);
 
-// Refine from measured times: move computes from the busiest to the least busy ranks, a compute
-// whose move adds the fewest proxies first, until no rank is above `tolerance` times the mean.
-// `load` is each rank's measured time that does not move, `cost` each compute's time.
-Assignment refine(const PatchGrid& grid, const Assignment& start, const std::vector<double>& load,
-                  const std::vector<double>& cost, double tolerance);
+// The patch of a compute and its half shell, ascending.
+std::vector<int> patches_of_compute(const PatchGrid& grid, int compute);
 
 // What one rank holds and exchanges.
 struct Exchange {

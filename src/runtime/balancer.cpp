@@ -27,13 +27,13 @@ void Balancer::begin(int64_t step) {
 }
 
 Assignment Balancer::decide(const PatchGrid& grid, const Assignment& present,
-                            const MeasuredCosts& measured, int64_t step) {
+                            const MeasuredCosts& measured, const Carriage& carriage, int64_t step) {
   started_ = step;
   epochs_ = kLater;
   const double now = busiest(present, measured);
   if (const auto before = std::exchange(before_, std::nullopt); before && now > before->busiest)
     return before->assignment;
-  Assignment refined = refine(grid, present, measured.load, measured.cost, kTolerance);
+  Assignment refined = refine(grid, present, measured, carriage, kTolerance);
   if (kTolerance * busiest(refined, measured) > now) return present;
   epochs_ = kSoon;
   before_ = {present, now};

@@ -6,17 +6,10 @@
 
 #include <cstdint>
 #include <optional>
-#include <vector>
 
-#include "decomposition/assignment.h"
+#include "decomposition/refinement.h"
 
 namespace quiltmd {
-
-// Seconds of a step, measured.
-struct MeasuredCosts {
-  std::vector<double> load;  // by rank: what does not move
-  std::vector<double> cost;  // by compute
-};
 
 class Balancer {
  public:
@@ -33,7 +26,7 @@ class Balancer {
 
   // The assignment to go on with at a step, by what was measured of the present one since started().
   Assignment decide(const PatchGrid& grid, const Assignment& present, const MeasuredCosts& measured,
-                    int64_t step);
+                    const Carriage& carriage, int64_t step);
 
  private:
   struct Before {

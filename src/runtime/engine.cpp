@@ -14,6 +14,7 @@
 #include "runtime/blame.h"
 #include "runtime/devices.h"
 #include "schedule/grid_shares.h"
+#include "schedule/step_messages.h"
 #include "transport/local/local_transport.h"
 #include "transport/stream/stream_transport.h"
 
@@ -117,7 +118,7 @@ void Engine::set_state(const Box& box, const HostState& state) {
 void Engine::assign(const std::vector<Vec3d>& positions) {
   const PatchGrid& grid = setup_->grid;
   auto atoms = atoms_per_patch(grid, positions);
-  Assignment assignment = share_patches(grid, atoms, {run_.ranks, run_.of_node});
+  Assignment assignment = share_patches(*setup_, atoms, machine(), mesh_sharing());
   const bool as_before = assignment == assignment_ && same(grid.cells, assigned_cells_);
   if (as_before && (run_.ranks == 1 || atoms == atoms_in_patches_)) return;
   assignment_ = std::move(assignment);
@@ -295,7 +296,8 @@ void Engine::rebalance() {
     found.load.push_back(rank.front().seconds / steps);
   }
   for (const auto& rank : ranks_) rank->begin_measurement();
-  Assignment next = balancer_.decide(setup_->grid, assignment_, found, now);
+  Assignment next =
+      balancer_.decide(setup_->grid, assignment_, found, {machine(), atoms_in_patches_}, now);
   if (next == assignment_) return;
   assignment_ = std::move(next);
   replan();

@@ -99,6 +99,7 @@ class Engine {
   void create_ranks();
   // Assigns patches to ranks by the atoms in them; with a replan() if the assignment changed.
   void assign(const std::vector<Vec3d>& positions);
+  MachineShape machine() const { return {run_.ranks, run_.of_node}; }
   void replan();  // the present assignment takes effect at the next rebuild
   IntegratorSettings with_values(const std::map<std::string, double>& values) const;
   void load_again();  // the present state, with the patch grid of the setup

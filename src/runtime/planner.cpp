@@ -42,11 +42,11 @@ Planner::Planner(const System& system, const NonbondedSettings& nonbonded,
 StepForecast Planner::plan(const MachineShape& machine, MeshSharing mesh) const {
   const int ranks = machine.ranks;
   if (ranks < 1) throw Error("there is one rank at least");
-  const Assignment assignment = share_patches(setup_.grid, atoms_in_patches_, machine);
+  const Assignment assignment = share_patches(setup_, atoms_in_patches_, machine, mesh);
   const auto plans = plan_ranks(setup_.grid, assignment, atoms_in_patches_);
   StepForecast forecast;
   forecast.ranks = ranks_of(plans);
-  add_halo(plans, forecast);
+  forecast.messages = halo_messages(plans, atoms_);
   if (setup_.nonbonded.pme) {
     const PmeGrid grid = pme_grid(setup_.nonbonded.grid, setup_.nonbonded.order, setup_.grid);
     const GridShares shares(setup_, grid, plans, mesh);
@@ -59,7 +59,8 @@ StepForecast Planner::plan(const MachineShape& machine, MeshSharing mesh) const 
       const std::vector<int> row = shares.row_peers(r);
       rank.mesh_row = row.empty() ? r : std::min(r, row.front());
     }
-    add_mesh(shares, forecast);
+    const auto of_mesh = mesh_messages(shares, ranks);
+    forecast.messages.insert(forecast.messages.end(), of_mesh.begin(), of_mesh.end());
   }
   forecast.migrant_words = migrant_room(groups_, atoms_, ranks, 1).words();
   forecast.agreement_words = kAgreementWords;
@@ -99,44 +100,6 @@ std::vector<PlannedRank> Planner::ranks_of(const std::vector<RankPlan>& plans) c
     ranks.push_back(rank);
   }
   return ranks;
-}
-
-void Planner::add_halo(const std::vector<RankPlan>& plans, StepForecast& forecast) const {
-  for (int r = 0; r < static_cast<int>(plans.size()); ++r) {
-    const RankPlan& plan = plans[static_cast<size_t>(r)];
-    for (const Exchange& e : plan.sends) {
-      PatchExchange view{};
-      view.count = static_cast<int>(e.patches.size());
-      view.atom_room = atom_room(e, atoms_, 1);
-      forecast.messages.push_back({Edge::kPositions, r, e.rank, view.step_words()});
-      forecast.messages.push_back({Edge::kProxies, r, e.rank, view.proxy_words()});
-    }
-    for (const Exchange& e : plan.receives) {
-      PatchExchange view{};
-      view.atom_room = atom_room(e, atoms_, 1);
-      forecast.messages.push_back({Edge::kForces, r, e.rank, view.step_words()});
-    }
-  }
-}
-
-void Planner::add_mesh(const GridShares& shares, StepForecast& forecast) const {
-  const int ranks = static_cast<int>(forecast.ranks.size());
-  const auto add = [&](Edge edge, int from, int to, int64_t words) {
-    if (from != to && words > 0) forecast.messages.push_back({edge, from, to, words});
-  };
-  for (int rank = 0; rank < ranks; ++rank) {
-    for (const int owner : shares.owners(rank)) {
-      const int64_t words = shares.reached(rank, owner).words();
-      add(Edge::kCharges, rank, owner, words);
-      if (!shares.replicated()) add(Edge::kPotential, owner, rank, words);
-    }
-    for (const auto& peers : {shares.row_peers(rank), shares.column_peers(rank)})
-      for (const int peer : peers) {
-        const int64_t words = shares.crossing(rank, peer).words();
-        add(Edge::kSpectrum, rank, peer, words);
-        add(Edge::kSpectrumBack, peer, rank, words);
-      }
-  }
 }
 
 }  // namespace quiltmd

@@ -8,10 +8,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "decomposition/assignment.h"
-#include "schedule/grid_shares.h"
 #include "schedule/rank_memory.h"
-#include "schedule/schedule.h"
+#include "schedule/step_messages.h"
 
 namespace quiltmd {
 
@@ -21,12 +19,6 @@ struct PlannedRank {
   double interior_pairs = 0, boundary_pairs = 0;  // of atoms within reach of the lists, expected
   double planes = 0, lines = 0;                   // of the long-range sum; of pencils, as many
   int mesh_row = 0;  // the first of those with which it exchanges spectra along y: itself, of slabs
-};
-
-struct PlannedMessage {
-  Edge edge;
-  int from, to;
-  int64_t words;  // of 16 bytes
 };
 
 struct StepForecast {
@@ -52,8 +44,6 @@ class Planner {
  private:
   std::vector<PlannedRank> ranks_of(const std::vector<RankPlan>& plans) const;
   double pairs_of(int compute) const;
-  void add_halo(const std::vector<RankPlan>& plans, StepForecast& forecast) const;
-  void add_mesh(const GridShares& shares, StepForecast& forecast) const;
 
   Setup setup_;  // its system is one tile
   int64_t atoms_, groups_;

@@ -15,6 +15,8 @@ namespace {
 const PatchGrid kGrid = make_patch_grid({9, 0, 9, 0, 0, 9}, 0.9, 1.3, 1);
 const auto kPatches = static_cast<size_t>(kGrid.size());
 
+const Carriage kCarriage{{2}, std::vector<double>(kPatches, 1.0)};
+
 Assignment start() { return bisect(kGrid, std::vector<double>(kPatches, 1.0), {2}); }
 
 MeasuredCosts costs(double of_first, double of_second) {
@@ -35,18 +37,18 @@ void computes_move_to_the_rank_that_has_time() {
   Balancer balancer;
   balancer.begin(100);
   CHECK(!balancer.is_due(139, 10) && balancer.is_due(140, 10) && balancer.started() == 100);
-  const Assignment moved = balancer.decide(kGrid, start(), costs(100, 0), 140);
+  const Assignment moved = balancer.decide(kGrid, start(), costs(100, 0), kCarriage, 140);
   CHECK(!(moved == start()) && moved.patch_rank == start().patch_rank);
   CHECK(!balancer.is_due(179, 10) && balancer.is_due(180, 10));  // soon again
   // It is faster, and balanced: it stays, and is looked at rarely.
-  CHECK(balancer.decide(kGrid, moved, costs(100, 0), 180) == moved);
+  CHECK(balancer.decide(kGrid, moved, costs(100, 0), kCarriage, 180) == moved);
   CHECK(!balancer.is_due(1179, 10) && balancer.is_due(1180, 10));
 }
 
 void what_is_balanced_stays() {
   Balancer balancer;
   balancer.begin(0);
-  CHECK(balancer.decide(kGrid, start(), costs(100, 101), 40) == start());
+  CHECK(balancer.decide(kGrid, start(), costs(100, 101), kCarriage, 40) == start());
   CHECK(!balancer.is_due(1039, 10));
 }
 
@@ -54,18 +56,18 @@ void what_is_balanced_stays() {
 void what_is_slower_is_taken_back() {
   Balancer balancer;
   balancer.begin(0);
-  const Assignment moved = balancer.decide(kGrid, start(), costs(150, 0), 40);
+  const Assignment moved = balancer.decide(kGrid, start(), costs(150, 0), kCarriage, 40);
   CHECK(!(moved == start()));
-  CHECK(balancer.decide(kGrid, moved, costs(0, 150), 80) == start());
+  CHECK(balancer.decide(kGrid, moved, costs(0, 150), kCarriage, 80) == start());
   CHECK(!balancer.is_due(1079, 10));
   // A start of its own, or patches that were shared out anew, are not taken back.
   for (const bool begins : {true, false}) {
-    const Assignment again = balancer.decide(kGrid, start(), costs(150, 0), 1080);
+    const Assignment again = balancer.decide(kGrid, start(), costs(150, 0), kCarriage, 1080);
     if (begins)
       balancer.begin(1080);
     else
       balancer.forget();
-    CHECK(!(balancer.decide(kGrid, again, costs(0, 150), 1120) == start()));
+    CHECK(!(balancer.decide(kGrid, again, costs(0, 150), kCarriage, 1120) == start()));
   }
 }
 

@@ -11,8 +11,8 @@
 
 #include "check.h"
 #include "computes/nonbonded/entry_room.h"
-#include "decomposition/assignment.h"
 #include "decomposition/faults.h"
+#include "decomposition/refinement.h"
 #include "math/error.h"
 
 namespace quiltmd {
@@ -338,15 +338,95 @@ void refinement_lowers_the_maximum() {
     std::vector<double> fixed(static_cast<size_t>(ranks), 1.0);
     fixed[0] = 20;
     const Assignment before = bisect(grid, std::vector<double>(cost.size(), 1.0), {ranks});
-    const Assignment after = refine(grid, before, fixed, cost, 1.03);
+    const Carriage flat{{ranks}, cost};
+    const Assignment after = refine(grid, before, {fixed, cost}, flat, 1.03);
     CHECK(after.patch_rank == before.patch_rank);
     const auto was = loads(before, fixed, cost), is = loads(after, fixed, cost);
     const double mean = std::accumulate(is.begin(), is.end(), 0.0) / ranks;
     CHECK(*std::max_element(is.begin(), is.end()) < *std::max_element(was.begin(), was.end()));
     CHECK(*std::max_element(is.begin(), is.end()) < 1.1 * mean);
     check_plans(grid, after);
-    CHECK(refine(grid, after, fixed, cost, 1.2).compute_rank == after.compute_rank);
+    CHECK(refine(grid, after, {fixed, cost}, flat, 1.2).compute_rank == after.compute_rank);
   }
+}
+
+double proxy_atoms(const PatchGrid& grid, const Assignment& a, const std::vector<double>& atoms) {
+  double sum = 0;
+  for (const RankPlan& plan : plan_ranks(grid, a, atoms))
+    for (const int p : plan.proxies) sum += atoms[static_cast<size_t>(p)];
+  return sum;
+}
+
+// Two hosts of four ranks, one of them slow: its computes go to ranks that have their patches, those of
+// its own host rather than of the other. To the least busy one wherever that is, they make more proxies.
+void computes_stay_near_their_patches() {
+  const PatchGrid grid = make_patch_grid({12, 0, 12, 0, 0, 12}, 0.9, 1.0, 1);
+  const std::vector<double> even(static_cast<size_t>(grid.size()), 1.0);
+  const MachineShape hosts{8, 4};
+  const Assignment before = bisect(grid, even, hosts);
+  std::vector<double> fixed(8, 0.0);
+  fixed[0] = 150;
+  const Assignment after = refine(grid, before, {fixed, even}, {hosts, even}, 1.03);
+  const auto was = loads(before, fixed, even), is = loads(after, fixed, even);
+  CHECK(*std::max_element(is.begin(), is.end()) < 0.75 * *std::max_element(was.begin(), was.end()));
+  int moved = 0, to_other_host = 0;
+  for (size_t c = 0; c < even.size(); ++c) {
+    const int from = before.compute_rank[c], to = after.compute_rank[c];
+    moved += from != to;
+    to_other_host += hosts.hops(from, to);
+  }
+  CHECK(moved > 100 && to_other_host < moved / 2);
+  CHECK(proxy_atoms(grid, after, even) < 1.1 * proxy_atoms(grid, before, even));
+}
+
+// Ranks that are neighbours as often as messages say, from an order that knows nothing of them; what
+// each rank has stays together.
+void ranks_trade_places() {
+  const PatchGrid grid = make_patch_grid({8, 0, 8, 0, 0, 8}, 0.9, 1.0, 1);
+  const std::vector<double> even(512, 1.0);
+  const MachineShape torus{64, 1, {4, 4, 4}}, hosts{64, 8};
+  for (const MachineShape& machine : {torus, hosts}) {
+    Assignment mixed = bisect(grid, even, machine);
+    std::mt19937 random(5);
+    std::vector<int> rank_of(64);
+    std::iota(rank_of.begin(), rank_of.end(), 0);
+    std::shuffle(rank_of.begin(), rank_of.end(), random);
+    for (int& rank : mixed.patch_rank) rank = rank_of[static_cast<size_t>(rank)];
+    mixed.compute_rank = mixed.patch_rank;
+    std::vector<Traffic> traffic;
+    const auto plans = plan_ranks(grid, mixed, even);
+    for (int r = 0; r < 64; ++r)
+      for (const Exchange& e : plans[static_cast<size_t>(r)].receives)
+        traffic.push_back({e.rank, r, e.atoms});
+    CHECK_NEAR(hop_bytes(traffic, machine), atom_hops(grid, mixed, machine), 1e-9);
+    const Assignment traded = trade_places(mixed, traffic, machine);
+    const double ideal = atom_hops(grid, bisect(grid, even, machine), machine);
+    CHECK(atom_hops(grid, traded, machine) < 0.8 * atom_hops(grid, mixed, machine));
+    CHECK(atom_hops(grid, traded, machine) < 1.25 * ideal);
+    std::map<int, int> rank_then;
+    for (size_t p = 0; p < even.size(); ++p) {
+      const auto [found, is_new] = rank_then.insert({mixed.patch_rank[p], traded.patch_rank[p]});
+      CHECK(is_new || found->second == traded.patch_rank[p]);
+    }
+    CHECK(traded.compute_rank == traded.patch_rank && rank_then.size() == 64);
+    check_plans(grid, traded);
+  }
+}
+
+// Else those that have some would crowd together.
+void ranks_without_patches_do_not_trade() {
+  const PatchGrid grid = make_patch_grid({4, 0, 4, 0, 0, 4}, 0.9, 1.0, 1);
+  const std::vector<double> even(64, 1.0);
+  const MachineShape torus{512, 1, {8, 8, 8}};
+  const Assignment before = bisect(grid, even, torus);
+  std::vector<Traffic> traffic;
+  for (int r = 0; r < 512; ++r)
+    for (const int p : before.patch_rank) traffic.push_back({r, p, 100});
+  const Assignment after = trade_places(before, traffic, torus);
+  const auto owners = [](const Assignment& a) {
+    return std::set<int>(a.patch_rank.begin(), a.patch_rank.end());
+  };
+  CHECK(owners(before).size() == 64 && owners(after) == owners(before));
 }
 
 // 2^25 slots can be numbered; clusters of 8 are whole in every patch.
@@ -421,6 +501,9 @@ int main() {
       {"assignments follow the machine", assignments_follow_the_machine},
       {"plans fit together", plans_fit_together},
       {"refinement lowers the maximum", refinement_lowers_the_maximum},
+      {"computes stay near their patches", computes_stay_near_their_patches},
+      {"ranks trade places", ranks_trade_places},
+      {"ranks without patches do not trade", ranks_without_patches_do_not_trade},
       {"faults of ranks are merged", faults_of_ranks_are_merged},
   });
 }

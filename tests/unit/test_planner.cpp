@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "check.h"
+#include "computes/pme/setup.h"
 #include "device/null/null_device.h"
 #include "runtime/planner.h"
 #include "schedule/executor.h"
@@ -66,18 +67,24 @@ Planner planner_of(const Case& c, Int3 tile = {1, 1, 1}) {
 
 using Row = std::tuple<int, int, int, int64_t>;  // edge, from, to, words
 
+std::vector<double> atoms_of_patches(const Case& c, const PatchGrid& grid) {
+  std::vector<double> atoms(static_cast<size_t>(grid.size()), 0.0);
+  for (const Vec3d& x : c.positions) atoms[static_cast<size_t>(patch_of(grid, x))] += 1;
+  return atoms;
+}
+
 // As the schedules of ranks with memory have them.
-std::vector<Row> scheduled(const Case& c, const Planner& planner, int ranks, MeshSharing mesh) {
+std::vector<Row> scheduled(const Case& c, const Planner& planner, const MachineShape& machine,
+                           MeshSharing mesh) {
   const Setup& setup = planner.setup();
-  std::vector<double> atoms(static_cast<size_t>(setup.grid.size()), 0.0);
-  for (const Vec3d& x : c.positions) atoms[static_cast<size_t>(patch_of(setup.grid, x))] += 1;
+  const std::vector<double> atoms = atoms_of_patches(c, setup.grid);
   RankView view;
-  view.ranks = ranks;
-  view.plans = plan_ranks(setup.grid, share_patches(setup.grid, atoms, {ranks}), atoms);
+  view.ranks = machine.ranks;
+  view.plans = plan_ranks(setup.grid, share_patches(setup, atoms, machine, mesh), atoms);
   view.mesh = mesh;
   std::vector<Row> rows;
-  const int64_t migrants = planner.plan({ranks}, mesh).migrant_words;
-  for (int rank = 0; rank < ranks; ++rank) {
+  const int64_t migrants = planner.plan(machine, mesh).migrant_words;
+  for (int rank = 0; rank < machine.ranks; ++rank) {
     view.rank = rank;
     NullDevice device;
     RankMemory memory(setup, device);
@@ -99,9 +106,9 @@ std::vector<Row> scheduled(const Case& c, const Planner& planner, int ranks, Mes
   return rows;
 }
 
-std::vector<Row> planned(const Planner& planner, int ranks, MeshSharing mesh) {
+std::vector<Row> planned(const Planner& planner, const MachineShape& machine, MeshSharing mesh) {
   std::vector<Row> rows;
-  for (const PlannedMessage& m : planner.plan({ranks}, mesh).messages)
+  for (const PlannedMessage& m : planner.plan(machine, mesh).messages)
     rows.emplace_back(static_cast<int>(m.edge), m.from, m.to, m.words);
   std::sort(rows.begin(), rows.end());
   return rows;
@@ -113,11 +120,56 @@ void messages_are_those_of_schedules() {
     const Planner planner = planner_of(c);
     for (const MeshSharing mesh :
          {MeshSharing::kDistributed, MeshSharing::kPencils, MeshSharing::kReplicated})
-      for (const int ranks : {1, 2, 3, 13, 40}) {
-        const auto found = planned(planner, ranks, mesh);
-        CHECK(found.empty() == (ranks == 1));
-        CHECK(found == scheduled(c, planner, ranks, mesh));
+      for (const MachineShape& machine :
+           {MachineShape{1}, MachineShape{2}, MachineShape{3}, MachineShape{13}, MachineShape{40},
+            MachineShape{40, 4}, MachineShape{27, 1, {3, 3, 3}}}) {
+        const auto found = planned(planner, machine, mesh);
+        CHECK(found.empty() == (machine.ranks == 1));
+        CHECK(found == scheduled(c, planner, machine, mesh));
       }
+  }
+}
+
+double hop_bytes_of(const Planner& planner, const Assignment& assignment,
+                    const std::vector<double>& atoms, const MachineShape& machine,
+                    MeshSharing mesh) {
+  const Setup& setup = planner.setup();
+  const auto plans = plan_ranks(setup.grid, assignment, atoms);
+  const PmeGrid grid = pme_grid(setup.nonbonded.grid, setup.nonbonded.order, setup.grid);
+  const GridShares shares(setup, grid, plans, mesh);
+  double sum = 0;
+  for (const auto& messages :
+       {halo_messages(plans, planner.atoms()), mesh_messages(shares, machine.ranks)})
+    for (const PlannedMessage& m : messages)
+      if (m.edge != Edge::kProxies)
+        sum += 16.0 * static_cast<double>(m.words) * machine.hops(m.from, m.to);
+  return sum;
+}
+
+// Messages of the halo and of PME pass fewer links where the bisection does not fit, and never more; every
+// rank has as much to do as before.
+void ranks_are_placed_by_their_messages() {
+  const Case c = make_case(12, 20, 2);
+  const Planner planner = planner_of(c);
+  const PatchGrid& grid = planner.setup().grid;
+  const std::vector<double> atoms = atoms_of_patches(c, grid);
+  for (const MachineShape& machine :
+       {MachineShape{60, 1, {3, 4, 5}}, MachineShape{40, 4}, MachineShape{64, 1, {4, 4, 4}}}) {
+    const Assignment first = share_patches(grid, atoms, machine);
+    const MeshSharing mesh = MeshSharing::kPencils;
+    const Assignment placed = share_patches(planner.setup(), atoms, machine, mesh);
+    const double before = hop_bytes_of(planner, first, atoms, machine, mesh);
+    const double after = hop_bytes_of(planner, placed, atoms, machine, mesh);
+    if (machine.ranks == 60) CHECK(after < 0.9 * before);  // the bisection fits the others
+    CHECK(after <= before);
+    const auto sizes = [&](const Assignment& a) {
+      std::vector<size_t> found;
+      for (const RankPlan& plan : plan_ranks(grid, a, atoms))
+        found.push_back(plan.owned.size() * 1000 + plan.proxies.size());
+      std::sort(found.begin(), found.end());
+      return found;
+    };
+    CHECK(sizes(first) == sizes(placed));
   }
 }
 
@@ -165,8 +217,8 @@ void tiles_are_counted() {
   const Planner tiled = planner_of(tile, {2, 2, 2}), whole = planner_of(large);
   CHECK(tiled.atoms() == whole.atoms());
   for (const int ranks : {2, 5})
-    CHECK(planned(tiled, ranks, MeshSharing::kDistributed) ==
-          planned(whole, ranks, MeshSharing::kDistributed));
+    CHECK(planned(tiled, {ranks}, MeshSharing::kDistributed) ==
+          planned(whole, {ranks}, MeshSharing::kDistributed));
 }
 
 // 3 million atoms on 1,024 ranks.
@@ -186,6 +238,7 @@ void thousands_of_ranks_take_seconds() {
 
 int main() {
   return test::run_all({{"messages are those of schedules", messages_are_those_of_schedules},
+                        {"ranks are placed by their messages", ranks_are_placed_by_their_messages},
                         {"work is shared out whole", work_is_shared_out_whole},
                         {"pencils occupy more ranks", pencils_occupy_more_ranks},
                         {"tiles are counted", tiles_are_counted},

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Assignments made better step by step: ranks trade places, so that messages pass fewer links, and
+// computes move from busy ranks to others, preferably where their patches are at hand or near. Links
+// are counted as in Agarwal, Sharma and Kale, "Topology-aware task mapping for reducing communication
+// contention on large parallel machines" (IPDPS 2006): bytes times links, hop-bytes.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "decomposition/assignment.h"
+
+namespace quiltmd {
+
+// What one rank sends another in a step.
+struct Traffic {
+  int from, to;
+  int64_t bytes;
+};
+
+double hop_bytes(const std::vector<Traffic>& traffic, const MachineShape& machine);
+
+// Pairs of ranks trade all that they have, as long as that lowers the hop-bytes of `traffic`, which is
+// that of `start`. No load changes. Ranks without patches stay as they are: where the others crowd
+// together, hop-bytes are fewer and steps longer, as messages wait for the same links.
+Assignment trade_places(const Assignment& start, const std::vector<Traffic>& traffic,
+                        const MachineShape& machine);
+
+// Seconds of a step, measured.
+struct MeasuredCosts {
+  std::vector<double> load;  // by rank: what does not move
+  std::vector<double> cost;  // by compute
+};
+
+// What a proxy costs: its atoms, once for the message and once for each link that it passes.
+struct Carriage {
+  MachineShape machine;
+  std::vector<double> atoms;  // of each patch
+};
+
+// From measured times: computes move from the busiest rank to ranks that have time, each time the one
+// whose proxies cost least more there, until no rank is above `tolerance` times the mean. Then computes
+// move wherever proxies cost less and the rank stays below. What was balanced stays as it is.
+Assignment refine(const PatchGrid& grid, const Assignment& start, const MeasuredCosts& measured,
+                  const Carriage& carriage, double tolerance);
+
+}  // namespace quiltmd

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/step_messages.h"
+
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "computes/pme/setup.h"
+#include "decomposition/refinement.h"
+
+namespace quiltmd {
+namespace {
+
+// Of all steps, the mean.
+std::vector<Traffic> traffic_of(const Setup& setup, const std::vector<double>& atoms,
+                                const Assignment& assignment, MeshSharing mesh) {
+  constexpr int64_t kWord = 16;  // bytes
+  const auto plans = plan_ranks(setup.grid, assignment, atoms);
+  const double sum = std::accumulate(atoms.begin(), atoms.end(), 0.0);
+  std::vector<Traffic> traffic;
+  for (const PlannedMessage& m : halo_messages(plans, std::llround(sum)))
+    if (m.edge != Edge::kProxies) traffic.push_back({m.from, m.to, kWord * m.words});
+  if (!setup.nonbonded.pme) return traffic;
+  const PmeGrid grid = pme_grid(setup.nonbonded.grid, setup.nonbonded.order, setup.grid);
+  const GridShares shares(setup, grid, plans, mesh);
+  for (const PlannedMessage& m : mesh_messages(shares, assignment.ranks))
+    traffic.push_back({m.from, m.to, kWord * m.words / setup.plan.long_range_every});
+  return traffic;
+}
+
+}  // namespace
+
+std::vector<PlannedMessage> halo_messages(const std::vector<RankPlan>& plans, int64_t atoms) {
+  std::vector<PlannedMessage> messages;
+  for (int r = 0; r < static_cast<int>(plans.size()); ++r) {
+    const RankPlan& plan = plans[static_cast<size_t>(r)];
+    for (const Exchange& e : plan.sends) {
+      PatchExchange view{};
+      view.count = static_cast<int>(e.patches.size());
+      view.atom_room = atom_room(e, atoms, 1);
+      messages.push_back({Edge::kPositions, r, e.rank, view.step_words()});
+      messages.push_back({Edge::kProxies, r, e.rank, view.proxy_words()});
+    }
+    for (const Exchange& e : plan.receives) {
+      PatchExchange view{};
+      view.atom_room = atom_room(e, atoms, 1);
+      messages.push_back({Edge::kForces, r, e.rank, view.step_words()});
+    }
+  }
+  return messages;
+}
+
+std::vector<PlannedMessage> mesh_messages(const GridShares& shares, int ranks) {
+  std::vector<PlannedMessage> messages;
+  const auto add = [&](Edge edge, int from, int to, int64_t words) {
+    if (from != to && words > 0) messages.push_back({edge, from, to, words});
+  };
+  for (int rank = 0; rank < ranks; ++rank) {
+    for (const int owner : shares.owners(rank)) {
+      const int64_t words = shares.reached(rank, owner).words();
+      add(Edge::kCharges, rank, owner, words);
+      if (!shares.replicated()) add(Edge::kPotential, owner, rank, words);
+    }
+    for (const auto& peers : {shares.row_peers(rank), shares.column_peers(rank)})
+      for (const int peer : peers) {
+        const int64_t words = shares.crossing(rank, peer).words();
+        add(Edge::kSpectrum, rank, peer, words);
+        add(Edge::kSpectrumBack, peer, rank, words);
+      }
+  }
+  return messages;
+}
+
+Assignment share_patches(const Setup& setup, const std::vector<double>& atoms,
+                         const MachineShape& machine, MeshSharing mesh) {
+  Assignment first = share_patches(setup.grid, atoms, machine);
+  if (machine.is_flat() || machine.ranks <= machine.of_node) return first;
+  const auto before = traffic_of(setup, atoms, first, mesh);
+  Assignment traded = trade_places(first, before, machine);
+  // Parts of the PME grid follow the ranks that patches went to, and may have moved with them.
+  const auto after = traffic_of(setup, atoms, traded, mesh);
+  return hop_bytes(after, machine) < hop_bytes(before, machine) ? std::move(traded)
+                                                                : std::move(first);
+}
+
+}  // namespace quiltmd
