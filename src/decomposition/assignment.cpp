@@ -252,6 +252,9 @@ std::vector<RankPlan> plan_ranks(const PatchGrid& grid, const Assignment& assign
     plan.interior = static_cast<int>(plan.computes.size());
     plan.computes.insert(plan.computes.end(), boundary[r].begin(), boundary[r].end());
     plan.proxies.assign(proxies[r].begin(), proxies[r].end());
+    double owned = 0;
+    for (const int p : plan.owned) owned += atoms[static_cast<size_t>(p)];
+    plan.atoms = static_cast<int>(std::ceil(owned));
     std::map<int, std::vector<int>> by_owner;
     for (const int p : plan.proxies)
       by_owner[assignment.patch_rank[static_cast<size_t>(p)]].push_back(p);

@@ -63,6 +63,7 @@ struct Exchange {
 };
 struct RankPlan {
   std::vector<int> owned;     // patches, ascending
+  int atoms = 0;              // in them, as expected
   std::vector<int> proxies;   // patches of others that its computes need, ascending
   std::vector<int> computes;  // interior ones (all patches owned) first, ascending in each part
   int interior = 0;

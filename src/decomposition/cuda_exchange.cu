@@ -126,7 +126,7 @@ __global__ void __launch_bounds__(kLayoutThreads)
       patch->start = start;
     } else if (present) {
       patch->start = patch->atoms = 0;
-      atomicMax(&op.faults->slot_overflow, start + size);
+      op.faults->share_overflow = 1;
     }
     slot += all;
     used = min(slot, op.slot_capacity);

@@ -93,11 +93,11 @@ __device__ PlacedPatch lay_out(const PlaceGroups& op) {
       groups_in(before), fits ? groups_in(own) : 0, cell_of(op.owned[p], op.bin.grid.cells)};
   if (threadIdx.x != 0 || blockIdx.y != 0) return patch;
   op.patches[p] = patch;
-  if (!fits) atomicMax(&op.faults->slot_overflow, end);
-  if (p == op.owned_count - 1) {
-    *op.slot_count = min(end, op.slot_capacity);
-    if (op.group_count) *op.group_count = groups_in(before) + groups_in(own);
-  }
+  if (p != op.owned_count - 1) return patch;
+  const int groups = groups_in(before) + groups_in(own);
+  *op.slot_count = min(end, op.slot_capacity);
+  if (op.group_count) *op.group_count = groups;
+  if (outgrows_share(op, groups, end)) op.faults->share_overflow = 1;
   return patch;
 }
 

@@ -17,6 +17,8 @@ using MessageRoom = int;
 // Of a system of so many hydrogen groups and atoms, on so many ranks.
 MigrantRoom migrant_room(int64_t groups, int64_t atoms, int ranks, MessageRoom room);
 int atom_room(const Exchange& exchange, int64_t atoms, MessageRoom room);
+// What a rank with this plan, one of `ranks`, may be sent.
+Guests guests(const System& system, const RankPlan& plan, int ranks, MessageRoom room);
 
 class ExchangeMemory {
  public:

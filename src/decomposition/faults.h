@@ -28,10 +28,10 @@ struct Faults {
   int32_t list_overflow;      // entries of pair lists that did not fit: the largest need
   int32_t interior_overflow;  // lists of interior and
   int32_t boundary_overflow;  // of boundary computes that did not fit, likewise
-  int32_t slot_overflow;     // slots that did not fit where there is room for a whole system: a bug
-  int32_t message_overflow;  // bits of MessageKind: a message had no room for all atoms
-  int32_t box;               // bits of BoxFault
-  int32_t refused;           // a rebuild met one of these and left layout, lists and start alone
+  int32_t share_overflow;     // 1: a rank owns many more atoms than when they were shared out
+  int32_t message_overflow;   // bits of MessageKind: a message had no room for all atoms
+  int32_t box;                // bits of BoxFault
+  int32_t refused;            // a rebuild met one of these and left layout, lists and start alone
 
   // What an operation uses that reports faults unless the layout was refused: reports may come in any
   // order, and only a layout writes `refused`.
@@ -51,7 +51,7 @@ QMD_HD bool lists_overflow(const Faults& faults) {
 // last of them did no harm: the next lists are built from where it is then.
 QMD_HD bool must_be_redone(const Faults& faults, int64_t step) {
   return faults.blowup_step || faults.constraint_step || lists_overflow(faults) ||
-         faults.slot_overflow || faults.message_overflow || faults.box ||
+         faults.share_overflow || faults.message_overflow || faults.box ||
          (faults.violation_step && faults.violation_step < step);
 }
 
@@ -76,7 +76,7 @@ QMD_HD void merge_faults(Faults& to, const Faults& from) {
   largest(to.list_overflow, from.list_overflow);
   largest(to.interior_overflow, from.interior_overflow);
   largest(to.boundary_overflow, from.boundary_overflow);
-  largest(to.slot_overflow, from.slot_overflow);
+  to.share_overflow |= from.share_overflow;
   to.message_overflow |= from.message_overflow;
   to.box |= from.box;
 }

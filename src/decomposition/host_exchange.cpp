@@ -11,10 +11,6 @@ namespace {
 constexpr int kAtomGrain = 4096;
 constexpr int kPatchGrain = 4;
 
-void report_overflow(Faults* faults, int need) {
-  faults->slot_overflow = std::max(faults->slot_overflow, need);
-}
-
 // ---- Migrants ------------------------------------------------------------------------------
 
 // Few groups leave, so one thread looks for them.
@@ -96,7 +92,7 @@ void lay_out_proxies(const LayOutProxies& op, ThreadGroup&) {
     PlacedPatch& patch = op.patches[p];
     const int end = slot + whole_clusters(patch.atoms);
     if (end > op.slot_capacity) {
-      report_overflow(op.faults, end);
+      op.faults->share_overflow = 1;
       patch.start = patch.atoms = 0;
       continue;
     }

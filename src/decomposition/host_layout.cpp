@@ -71,8 +71,7 @@ void sort_groups(const PlaceGroups& op, ThreadGroup& threads) {
     // What does not fit is left out, so that nothing is written beyond the end.
     if (slots > op.slot_capacity) patch.start = patch.atoms = patch.groups = 0;
   }
-  if (slots > op.slot_capacity)
-    op.faults->slot_overflow = std::max(op.faults->slot_overflow, slots);
+  if (outgrows_share(op, begin.back(), slots)) op.faults->share_overflow = 1;
   *op.slot_count = std::min(slots, op.slot_capacity);
 }
 

@@ -35,6 +35,11 @@ QMD_HD Place find_place(double fraction, int cells) {
   return p;
 }
 
+// Whether owned groups and slots are more than a rank has room for.
+QMD_HD bool outgrows_share(const PlaceGroups& op, int groups, int slots) {
+  return slots > op.owned_slots_room || groups > op.owned_groups_room;
+}
+
 QMD_HD GroupRecord make_record(const BinGroups& op, PlacedGroup placed) {
   const Box box = op.conditions->box;
   const Vec3d fraction = box.to_fraction(op.position[placed.slot]);

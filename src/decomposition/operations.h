@@ -65,9 +65,10 @@ struct PlaceGroups {
   const int32_t* owned_index;  // by global index: position in `owned`, -1 elsewhere
   PlacedPatch* patches;
   int slot_capacity;
-  int32_t* slot_count;         // slots of the owned patches, padding included
-  int32_t* group_count;        // groups of the owned patches; null: all groups stay
-  int64_t* tally;              // (patches of the grid): zero; a GPU counts groups here
+  int owned_slots_room, owned_groups_room;  // beyond which atoms are shared out anew
+  int32_t* slot_count;                      // slots of the owned patches, padding included
+  int32_t* group_count;                     // groups of the owned patches; null: all groups stay
+  int64_t* tally;                           // (patches of the grid): zero; a GPU counts groups here
   int64_t* next_tally;         // (patches of the grid): a GPU clears it for the next time
   const Vec3d* from_position;  // by source slot
   const Vec3d* from_velocity;

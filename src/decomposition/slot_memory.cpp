@@ -2,22 +2,42 @@
 // Allocation, tables, and the parameter structs of the layout operations.
 #include "decomposition/slot_memory.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "math/units.h"
 
 namespace quiltmd {
 
-SlotRoom whole_system(const System& system, const PatchGrid& grid, int energies) {
-  return {static_cast<size_t>(count_slots(system.atom_count(), grid.size())),
-          static_cast<size_t>(system.group_count()), static_cast<size_t>(energies)};
+namespace {
+
+// Room for atoms beyond those that a rank owned when they were shared out; where they become more, they
+// are shared out anew.
+size_t with_margin(size_t expected) { return expected + expected / 16 + 512; }
+
+}  // namespace
+
+SlotRoom whole_system(const System& system, const PatchGrid& grid) {
+  const auto slots = static_cast<size_t>(count_slots(system.atom_count(), grid.size()));
+  const auto groups = static_cast<size_t>(system.group_count());
+  return {slots, groups, slots, groups};
 }
 
 SlotMemory::SlotMemory(Device& on, const System& simulated, const PatchGrid& grid,
-                       const std::vector<Float2>& numbers, SlotRoom how_much)
-    : device(on), system(simulated), patch_grid(grid), room(how_much), make_(on) {
+                       const std::vector<Float2>& numbers, int energies)
+    : device(on), system(simulated), patch_grid(grid), make_(on) {
   upload_tables(numbers);
-  allocate();
+  start_heat = make_.zeros<int64_t>(1);
+  slot_of_atom = make_.room<int32_t>(static_cast<size_t>(system.atom_count()));
+  device.fill(slot_of_atom.data(), 0xff, slot_of_atom.bytes(), Stream::kMain);
+  group_count = make_.room<int32_t>(1);
+  owned_slots = make_.room<int32_t>(1);
+  all_slots = make_.room<int32_t>(1);
+  step = make_.zeros<int64_t>(2);
+  energy = make_.zeros<int64_t>(static_cast<size_t>(energies));
+  momentum = make_.room<int64_t>(3);
+  faults = make_.zeros<Faults>(1);
+  allocate_patches();
 }
 
 void SlotMemory::upload_tables(const std::vector<Float2>& numbers) {
@@ -59,24 +79,6 @@ CheckPatches SlotMemory::check_patches() {
   return {conditions.data(), box_before.data(), patch_grid.rule, grid_.cells, faults.data()};
 }
 
-void SlotMemory::allocate() {
-  start_heat = make_.zeros<int64_t>(1);
-  slot_of_atom = make_.room<int32_t>(static_cast<size_t>(system.atom_count()));
-  device.fill(slot_of_atom.data(), 0xff, slot_of_atom.bytes(), Stream::kMain);
-  group_count = make_.room<int32_t>(1);
-  owned_slots = make_.room<int32_t>(1);
-  all_slots = make_.room<int32_t>(1);
-  placed = make_.room<PlacedGroup>(room.groups);
-  origin = make_.room<Vec3d>(room.groups);
-  records = make_.room<GroupRecord>(room.groups);
-  step = make_.zeros<int64_t>(2);
-  energy = make_.zeros<int64_t>(room.energies);
-  momentum = make_.room<int64_t>(3);
-  faults = make_.zeros<Faults>(1);
-  allocate_patches();
-  allocate_slots();
-}
-
 void SlotMemory::allocate_patches() {
   const auto count = static_cast<size_t>(patch_grid.size());
   for (Buffer<int64_t>& tally : tally_) make_.renew(tally, count);
@@ -84,18 +86,44 @@ void SlotMemory::allocate_patches() {
   make_.renew(patches, count);
 }
 
-void SlotMemory::allocate_slots() {
+// Of a rank that owns so many. Patches begin with whole clusters.
+SlotRoom SlotMemory::room_for(size_t groups, size_t atoms) const {
+  const SlotRoom all = whole_system(system, patch_grid);
+  if (plan_.owned.size() == static_cast<size_t>(patch_grid.size())) return all;
+  constexpr size_t kPadding = kClusterSize - 1;
+  SlotRoom need;
+  need.owned_groups = std::min(with_margin(groups), all.groups);
+  need.owned_slots = std::min(with_margin(atoms) + kPadding * plan_.owned.size(), all.slots);
+  need.groups = std::min(need.owned_groups + guests_.arriving_groups, all.groups);
+  need.slots =
+      std::min(need.owned_slots + std::max(guests_.arriving_atoms,
+                                           guests_.proxy_atoms + kPadding * plan_.proxies.size()),
+               all.slots);
+  need.slots = (need.slots + kPadding) / kClusterSize * kClusterSize;
+  return need;
+}
+
+void SlotMemory::make_room(const SlotRoom& need) {
+  if (room.holds(need)) return;
+  const bool more_slots = need.slots > room.slots;
+  room = {std::max(room.owned_slots, need.owned_slots),
+          std::max(room.owned_groups, need.owned_groups), std::max(room.slots, need.slots),
+          std::max(room.groups, need.groups)};
   const size_t n = room.slots, clusters = n / kClusterSize;
+  make_.grow(placed, room.groups);
+  make_.grow(origin, room.groups);
+  make_.grow(records, room.groups);
   for (int side = 0; side < 2; ++side) {
-    make_.renew(positions[side], n);
-    make_.renew(velocities[side], n);
+    make_.grow(positions[side], n);
+    make_.grow(velocities[side], n);
   }
-  for (auto* b : {&reference, &start_position, &start_velocity}) make_.renew(*b, n);
-  for (auto* b : {&local, &low, &long_range}) make_.renew(*b, n);
-  make_.renew(pair_numbers, n);
-  make_.renew(atom, n);
-  make_.renew(cluster_patch, clusters);
-  make_.renew(bounds, clusters);
+  for (auto* b : {&reference, &start_position, &start_velocity}) make_.grow(*b, n);
+  for (auto* b : {&local, &low, &long_range}) make_.grow(*b, n);
+  make_.grow(pair_numbers, n);
+  make_.grow(atom, n);
+  make_.grow(cluster_patch, clusters);
+  make_.grow(bounds, clusters);
+  if (!more_slots) return;
   make_.renew(force, 3 * n);
   device.fill(long_range.data(), 0, long_range.bytes(), Stream::kMain);
   device.fill(force.data(), 0, force.bytes(), Stream::kMain);
@@ -106,22 +134,20 @@ void SlotMemory::follow_grid() {
   device.synchronize();
   grid_.cells = patch_grid.cells;
   allocate_patches();
-  const SlotRoom need = whole_system(system, patch_grid, static_cast<int>(room.energies));
-  if (need.slots <= room.slots) return;
-  const std::vector<Vec3d> x = position().download(), v = velocity().download();
-  room = need;
-  allocate_slots();
-  position().upload(x);
-  velocity().upload(v);
 }
 
-void SlotMemory::adopt(const RankPlan& plan) {
+void SlotMemory::adopt(const RankPlan& plan, const Guests& guests) {
   plan_ = plan;
+  guests_ = guests;
   std::vector<int32_t> owned_index(static_cast<size_t>(patch_grid.size()), -1);
   int index = 0;
   for (const int p : plan.owned) owned_index[static_cast<size_t>(p)] = index++;
   owned_ = Buffer<int32_t>(device, plan.owned);
   owned_index_ = Buffer<int32_t>(device, owned_index);
+  const auto atoms = static_cast<size_t>(plan.atoms);
+  make_room(room_for(
+      atoms * static_cast<size_t>(system.group_count()) / static_cast<size_t>(system.atom_count()),
+      atoms));
 }
 
 std::vector<int32_t> SlotMemory::placed_index() const {
@@ -146,6 +172,7 @@ void SlotMemory::load(const std::vector<Vec3d>& from_positions,
     x.insert(x.end(), &from_positions[first], &from_positions[first] + (end - first));
     v.insert(v.end(), &from_velocities[first], &from_velocities[first] + (end - first));
   }
+  make_room(room_for(groups.size(), x.size()));
   device.fill(atom.data(), 0xff, atom.bytes(), Stream::kMain);  // no slot holds an atom
   device.fill(slot_of_atom.data(), 0xff, slot_of_atom.bytes(), Stream::kMain);
   placed.upload(groups);
@@ -197,6 +224,8 @@ PlaceGroups SlotMemory::place_groups(const int32_t* arrived) const {
   op.owned_index = owned_index_.data();
   op.patches = patches.data();
   op.slot_capacity = capacity();
+  op.owned_slots_room = static_cast<int>(room.owned_slots);
+  op.owned_groups_room = static_cast<int>(room.owned_groups);
   op.slot_count = owned_slots.data();
   op.tally = tally_[before].data();
   op.next_tally = tally_[current].data();

@@ -15,23 +15,38 @@
 
 namespace quiltmd {
 
-// For how many slots, hydrogen groups and kinds of energies there is room.
+// For how many slots and hydrogen groups there is room.
 struct SlotRoom {
-  size_t slots, groups, energies;
+  size_t owned_slots = 0, owned_groups = 0;  // of owned patches
+  size_t slots = 0, groups = 0;              // with proxies and what arrives from other ranks
+
+  bool holds(const SlotRoom& need) const {
+    return owned_slots >= need.owned_slots && owned_groups >= need.owned_groups &&
+           slots >= need.slots && groups >= need.groups;
+  }
 };
 // For a whole system, wherever its atoms are. Throws Error when there are more slots than list
 // entries can number.
-SlotRoom whole_system(const System& system, const PatchGrid& grid, int energies);
+SlotRoom whole_system(const System& system, const PatchGrid& grid);
+// What a rank of several holds besides its own atoms.
+struct Guests {
+  size_t arriving_groups = 0, arriving_atoms = 0;  // in one rebuild
+  size_t proxy_atoms = 0;
+};
 
 class SlotMemory {
  public:
-  // `pair_numbers`: by internal index, what Slots::pair_numbers shall hold of each atom. System and
-  // grid must outlive it.
+  // `pair_numbers`: by internal index, what Slots::pair_numbers shall hold of each atom; `energies`: how
+  // many kinds there are. System and grid must outlive it. There is no room for atoms before a plan or
+  // make_room().
   SlotMemory(Device& device, const System& system, const PatchGrid& grid,
-             const std::vector<Float2>& pair_numbers, SlotRoom room);
+             const std::vector<Float2>& pair_numbers, int energies);
 
-  // Take over a plan: which patches are owned and which are proxies.
-  void adopt(const RankPlan& plan);
+  // Take over a plan: which patches are owned and which are proxies. Some buffers are made anew; what
+  // they hold stays.
+  void adopt(const RankPlan& plan, const Guests& guests);
+  // At least so much.
+  void make_room(const SlotRoom& need);
   const RankPlan& plan() const { return plan_; }
   // By global patch index: its index among the placed patches (owned ones, then proxies), or -1.
   std::vector<int32_t> placed_index() const;
@@ -49,7 +64,7 @@ class SlotMemory {
   void follow_grid();
 
   // Start from positions and velocities (internal order, nm and nm/ps) of the groups whose patch is
-  // owned. They have no slots before the next rebuild.
+  // owned. They have no slots before the next rebuild. Buffers are made anew where they are too small.
   void load(const std::vector<Vec3d>& positions, const std::vector<Vec3d>& velocities,
             int64_t at_step);
 
@@ -69,6 +84,7 @@ class SlotMemory {
   const int32_t* group_start() const { return group_start_.data(); }
   const int32_t* used_slots() const;  // how many there are, proxies included
   int capacity() const { return static_cast<int>(room.slots); }
+  int owned_capacity() const { return static_cast<int>(room.owned_slots); }
   int owned_patches() const { return static_cast<int>(plan_.owned.size()); }
   size_t bytes() const { return make_.bytes(); }
 
@@ -110,13 +126,13 @@ class SlotMemory {
   Buffer<Faults> faults;
 
  private:
-  void allocate();
-  void allocate_slots();
+  SlotRoom room_for(size_t groups, size_t atoms) const;
   void allocate_patches();
   void upload_tables(const std::vector<Float2>& numbers);
   BinGroups bin(int from, const int32_t* count) const;
 
   RankPlan plan_;
+  Guests guests_;
   AtomTable table_{};
   GridView grid_{};
   BufferMaker make_;

@@ -2,6 +2,7 @@
 // Makes the buffers of one owner on a device and counts their bytes.
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "device/device.h"
@@ -34,6 +35,16 @@ class BufferMaker {
   void renew(Buffer<T>& buffer, size_t count) {
     drop(buffer);
     buffer = room<T>(count);
+  }
+  // At least so large; what it holds stays.
+  template <class T>
+  void grow(Buffer<T>& buffer, size_t count) {
+    if (count <= buffer.size()) return;
+    Buffer<T> larger = room<T>(count);
+    if (buffer.size()) device_.copy(larger.data(), buffer.data(), buffer.bytes(), Stream::kMain);
+    device_.synchronize();
+    drop(buffer);
+    buffer = std::move(larger);
   }
   template <class T>
   void drop(Buffer<T>& buffer) {

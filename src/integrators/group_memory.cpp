@@ -39,7 +39,7 @@ GroupWork GroupMemory::work(double limit) const {
   work.slots = slots_.slots();
   work.placed = slots_.placed.data();
   work.count = slots_.group_count.data();
-  work.capacity = static_cast<int>(slots_.room.groups);
+  work.capacity = static_cast<int>(slots_.room.owned_groups);
   work.origin = slots_.origin.data();
   work.constants = table_;
   work.constraint_tolerance = tolerance_;

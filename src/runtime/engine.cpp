@@ -233,11 +233,9 @@ void Engine::run(int64_t steps) {
 void Engine::run_to(int64_t target) {
   const Int3 cells = setup_->grid.cells;
   move_atoms([&](Rank& rank) { rank.run_to(target); });
-  if (!setup_->plan.rescale_every) return;
-  const bool needs_grid = ranks_[0]->needs_grid();
-  const Box box = ranks_[0]->box();
-  set_box(*setup_, box, cells);
-  if (!needs_grid) return;
+  const bool needs_plan = ranks_[0]->needs_plan();
+  if (setup_->plan.rescale_every) set_box(*setup_, ranks_[0]->box(), cells);
+  if (!needs_plan) return;
   load_again();
   run_to(target);
 }
@@ -373,9 +371,9 @@ IntegratorSettings Engine::with_values(const std::map<std::string, double>& valu
   return changed;
 }
 
-// Atoms lie in other patches then, on other ranks perhaps: they are given out anew.
+// Atoms lie in other patches, on other ranks perhaps: they are shared out anew.
 void Engine::load_again() {
-  ++grid_changes_;
+  if (!same(assigned_cells_, setup_->grid.cells)) ++grid_changes_;
   HostState now = capture({.state = true})->state();
   now.positions = reorder(now.positions, system_.input_index, true);
   now.velocities = reorder(now.velocities, system_.input_index, true);

@@ -79,7 +79,7 @@ void Rank::load(const HostState& state, Begin begin) {
   const RunState before = std::exchange(state_, RunState(plan_.rebuild, plan_.rescale_every));
   const bool goes_on = begin == Begin::kGoOn;
   last_ = {};
-  needs_grid_ = false;
+  needs_plan_ = false;
   if (begin == Begin::kAnew) {
     device_.fill(slots_.energy.data(), 0, slots_.energy.bytes(), Stream::kMain);
     early_rebuilds_ = 0;
@@ -223,13 +223,13 @@ void Rank::finish_step() {
 void Rank::run_to(int64_t target) {
   using Next = RunState::Next;
   do {
-    for (Next next; !needs_grid_ && (next = state_.next(target)) != Next::kNothing;) {
+    for (Next next; !needs_plan_ && (next = state_.next(target)) != Next::kNothing;) {
       if (next == Next::kStart) start_step();
       if (next == Next::kEndEpoch) end_epoch();
       if (next == Next::kAdvance) advance(std::min(target, state_.epoch().end) - state_.step());
       if (next == Next::kFinish) finish_step();
     }
-  } while (!needs_grid_ && !validate_epoch());
+  } while (!needs_plan_ && !validate_epoch());
 }
 
 void Rank::clear_energies() {

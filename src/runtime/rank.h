@@ -39,11 +39,11 @@ class Rank {
   // that goes on keeps its heat.
   enum class Begin { kAnew, kGoOn };
   void load(const HostState& state, Begin begin = Begin::kAnew);
-  // Up to a step, or to where another patch grid is needed: what a barostat has made of the box calls for
-  // it, and load() is to follow.
+  // Up to a step, or to where atoms must be shared out anew: a barostat has made a box that needs another
+  // patch grid, or a rank owns many more atoms than it did. Then load() is to follow.
   void run_to(int64_t target);
   void run(int64_t steps) { run_to(step() + steps); }
-  bool needs_grid() const { return needs_grid_; }
+  bool needs_plan() const { return needs_plan_; }
   Box box() const;  // that the device has
   void draw_velocities(double temperature, uint64_t seed);
   // The conditions of the setup hold for the steps from here on. Where the box is another one, atoms
@@ -174,7 +174,7 @@ class Rank {
     int buffer = 0;  // of the state at its end
   } last_;
   int64_t early_rebuilds_ = 0;
-  bool needs_grid_ = false;
+  bool needs_plan_ = false;
 };
 
 }  // namespace quiltmd

@@ -5,7 +5,6 @@
 // never on where a run was stopped: when an atom moved beyond the Verlet buffer at step v, the epoch is
 // run again from its start, with new lists in time for the forces at v (RunState::end_before).
 #include <algorithm>
-#include <stdexcept>
 #include <utility>
 
 #include "runtime/rank.h"
@@ -202,12 +201,11 @@ void Rank::undo_epoch() {
       make_room(f);
     return;
   }
-  if (f.box) {
+  if (f.box || f.share_overflow) {
     redo_epoch(state_.epoch().end);
-    needs_grid_ = true;
+    needs_plan_ = true;
     return;
   }
-  if (f.slot_overflow) throw std::logic_error("more slots than the whole system needs");
   // What went wrong after an atom had moved beyond the Verlet buffer may be due to that.
   const auto before_violation = [&](int64_t step) {
     return step && (!f.violation_step || step <= f.violation_step);

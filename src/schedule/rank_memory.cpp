@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gives each family what it needs of the setup.
-//
-// Slot arrays are sized for the whole system on every rank. That spends memory that a rank of many
-// does not need (about 300 bytes per atom), and buys that migration and rebalancing never
-// reallocate; a cluster whose memory is short would size them by its share instead.
 #include "schedule/rank_memory.h"
 
 #include <algorithm>
@@ -26,15 +22,14 @@ std::vector<std::array<int32_t, 2>> excluded_pairs_that_are_terms(const System& 
   return pairs;
 }
 
-PairSetup pair_setup(const Setup& setup, const SlotMemory& slots) {
+PairSetup pair_setup(const Setup& setup) {
   const int atoms = setup.system.atom_count();
   const double reach = setup.nonbonded.cutoff + setup.lists.buffer;
   return {setup.pairs,
           setup.packed_pairs.table,
           setup.ages,
           atoms < kSmallSystem ? 2 : 1,
-          expected_entries(atoms, atoms / setup.grid.box.volume(), reach,
-                           slots.room.slots / kClusterSize),
+          entries_of_list(atoms, atoms / setup.grid.box.volume(), reach),
           excluded_pairs_that_are_terms(setup.system)};
 }
 
@@ -43,11 +38,10 @@ PairSetup pair_setup(const Setup& setup, const SlotMemory& slots) {
 RankMemory::RankMemory(const Setup& shared, Device& on)
     : setup(shared),
       device(on),
-      slots(on, shared.system, shared.grid, shared.packed_pairs.atoms,
-            whole_system(shared.system, shared.grid, kEnergyKinds)),
+      slots(on, shared.system, shared.grid, shared.packed_pairs.atoms, kEnergyKinds),
       exchange(slots, atoms_in_terms(shared.system)),
       groups(slots, atoms_in_terms(shared.system), shared.plan.constraint_tolerance),
-      pairs(slots, pair_setup(shared, slots)),
+      pairs(slots, pair_setup(shared)),
       terms(slots),
       agreement(on, 1) {
   const NonbondedSettings& settings = setup.nonbonded;
@@ -82,7 +76,7 @@ std::vector<int32_t> RankView::owners(int patches) const {
 void RankMemory::adopt(const RankView& view) {
   slots.follow_grid();
   const RankPlan& plan = view.plan();
-  slots.adopt(plan);
+  slots.adopt(plan, guests(setup.system, plan, view.ranks, view.room));
   exchange.adopt(plan, view.ranks, view.owners(slots.patch_grid.size()), view.room);
   for (ForceFamily* family : families) family->adopt(plan);
 }

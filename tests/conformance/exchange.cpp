@@ -174,9 +174,9 @@ bool same(const Faults& a, const Faults& b) {  // but for padding
 
 // The earliest steps with the lowest atoms, the largest needs, all terms; and what concerns a rebuild in the rank's faults.
 void agreements_merge(Device& device) {
-  const Faults here{0, 9, 4, 11, 12, 5, 30, 2, 70, 0, kPatchGridChange, 1},
-      there{6, 8, 4, 21, 10, 3, 20, 6, 80, kProxyMessage, 0, 0};
-  const Faults merged{6, 8, 4, 21, 10, 5, 30, 6, 80, kProxyMessage, kPatchGridChange, 1};
+  const Faults here{0, 9, 4, 11, 12, 5, 30, 2, 0, 0, kPatchGridChange, 1},
+      there{6, 8, 4, 21, 10, 3, 20, 6, 1, kProxyMessage, 0, 0};
+  const Faults merged{6, 8, 4, 21, 10, 5, 30, 6, 1, kProxyMessage, kPatchGridChange, 1};
   const Buffer<Faults> ours(device, std::vector{here}), theirs(device, std::vector{there});
   const Buffer<int32_t> terms(device, std::vector<int32_t>{1, 2, 3});
   const Buffer<uint32_t> overdue(device, std::vector<uint32_t>{17});

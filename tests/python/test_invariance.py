@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from boxes import digest, engine, relative_rms, state_of, through_file, water_box
+from boxes import bare_system, digest, engine, lj_table, relative_rms, state_of, through_file, water_box
 
 import quiltmd
 from quiltmd import (
@@ -88,6 +88,24 @@ def straight(peptide: tuple[Any, Any]) -> Any:
         return found[key]
 
     return run
+
+
+def test_a_drop_that_flies_from_one_rank_to_another() -> None:
+    """The rank comes to own far more atoms than it has room for, and they are shared out anew."""
+    rng = np.random.default_rng(7)
+    places = np.indices((14, 14, 14)).reshape(3, -1).T * 0.36 + 0.2
+    atoms = len(places)
+    a, b = lj_table(np.array([0.34]), np.array([1.0]))
+    zeros = np.zeros(atoms)
+    system = bare_system(np.full(atoms, 40.0), zeros, zeros.astype(int), a, b)
+    velocities = rng.normal(scale=0.1, size=places.shape) + 1.5
+    state = State(places, velocities, np.diag([10.0, 10.0, 10.0]))
+    argon = quiltmd.Nonbonded(cutoff=0.9, method="cutoff")
+    flies = VelocityVerlet(timestep=0.005, remove_com_every=0)
+    cores = [engine(system, state, argon, flies, ranks=ranks) for ranks in (1, 2, 3)]
+    for core in cores:
+        core.run(330)
+    assert len({digest(core) for core in cores}) == 1
 
 
 @ENSEMBLES

@@ -213,14 +213,15 @@ class OneRank : private OneGrid, public SlotMemory {
   // With the Lennard-Jones parameters of atoms and room for more slots; nothing is laid out.
   OneRank(Device& device, const System& system, const PatchGrid& on, std::vector<Float2> numbers,
           int more_slots)
-      : OneGrid{on},
-        SlotMemory(device, system, OneGrid::grid, std::move(numbers),
-                   room_for(system, on, more_slots)) {
+      : OneGrid{on}, SlotMemory(device, system, OneGrid::grid, std::move(numbers), kEnergyKinds) {
+    SlotRoom all = whole_system(system, on);
+    all.slots += static_cast<size_t>(more_slots);
+    make_room(all);
     RankPlan plan;
     for (int p = 0; p < on.size(); ++p) plan.owned.push_back(p);
     plan.computes = plan.owned;
     plan.interior = on.size();
-    adopt(plan);
+    adopt(plan, {});
     set_conditions({0, 0.98, 0.3});
     for (auto* b : {&positions[0], &positions[1], &velocities[0], &velocities[1], &reference})
       device.fill(b->data(), 0, b->bytes(), Stream::kMain);
@@ -250,11 +251,6 @@ class OneRank : private OneGrid, public SlotMemory {
  private:
   static std::vector<Float2> no_lj(const System& system) {
     return std::vector<Float2>(static_cast<size_t>(system.atom_count()), Float2{0, 0});
-  }
-  static SlotRoom room_for(const System& system, const PatchGrid& grid, int more_slots) {
-    SlotRoom room = whole_system(system, grid, kEnergyKinds);
-    room.slots += static_cast<size_t>(more_slots);
-    return room;
   }
 
   bool odd_ = false;  // number of the layout

@@ -95,7 +95,6 @@ inline PairSetup PairRank::setup_of(const System& system, const PackedPairs& pac
     setup.ages.shell.push_back(shell);
   }
   setup.pieces = choices.pieces;
-  setup.entries = 4096;
   setup.long_exclusions = choices.long_exclusions;
   return setup;
 }

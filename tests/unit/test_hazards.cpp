@@ -401,7 +401,7 @@ void recorded_blocks_rescale() {
       Device& device = recorded ? static_cast<Device&>(recording) : cpu;
       velocities[recorded] = end_of_run(device, p, [&](Rank& rank, Prepared&) {
         ends[recorded] = rank.box();
-        CHECK(!rank.needs_grid());
+        CHECK(!rank.needs_plan());
       });
     }
     CHECK(same(velocities[0], velocities[1]));

@@ -183,9 +183,14 @@ void too_many_slots_are_reported() {
   const int need = rank.owned_slots.download()[0];
   rank.swap_state();
   PlaceGroups place = rank.place_groups();
-  place.slot_capacity = 64;
+  place.owned_slots_room = need;
   device.launch(place);
-  CHECK(rank.faults.download()[0].slot_overflow == need);
+  CHECK(rank.faults.download()[0].share_overflow == 0);
+  rank.swap_state();
+  place = rank.place_groups();
+  place.slot_capacity = place.owned_slots_room = 64;
+  device.launch(place);
+  CHECK(rank.faults.download()[0].share_overflow == 1);
   CHECK(rank.owned_slots.download()[0] <= 64);
   for (const PlacedPatch& p : rank.patches.download()) CHECK(p.start + p.atoms <= 64);
 }

@@ -23,11 +23,15 @@ size_t numbered(double wanted) {
 
 // Atoms in half the sphere of the list's reach around a cluster, widened by the cluster's own extent,
 // at the system's mean density.
-size_t expected_entries(int atoms, double density, double reach, size_t clusters) {
+double entries_of_list(int atoms, double density, double reach) {
   const double cluster_radius = 0.5 * std::cbrt(kClusterSize / density);
   const double neighbours = 0.5 * density * 4.0 / 3.0 * kPi * std::pow(reach + cluster_radius, 3);
   const double most = 0.5 * atoms + kClusterSize;
-  return numbered(1.3 * static_cast<double>(clusters) * std::min(neighbours, most) + 4096);
+  return std::min(neighbours, most);
+}
+
+size_t expected_entries(double of_list, size_t lists) {
+  return numbered(1.3 * static_cast<double>(lists) * of_list + 4096);
 }
 
 size_t more_entries(size_t room, size_t need) {

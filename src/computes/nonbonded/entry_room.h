@@ -7,9 +7,11 @@
 
 namespace quiltmd {
 
-// What lists of so many clusters are likely to take, if that can be numbered: of a system of `atoms`
-// at a density (1/nm^3), with all pairs up to `reach` (nm).
-size_t expected_entries(int atoms, double density, double reach, size_t clusters);
+// What the list of a cluster is likely to have, in a system of `atoms` at a density (1/nm^3), with all
+// pairs up to `reach` (nm).
+double entries_of_list(int atoms, double density, double reach);
+// Room for so many lists, if that can be numbered.
+size_t expected_entries(double of_list, size_t lists);
 
 // Where `room` was too little and at least `need` is known to be wanted: some more than that. Throws
 // Error when there is as much room as can be numbered.

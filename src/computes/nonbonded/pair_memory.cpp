@@ -48,21 +48,17 @@ PairMemory::PairMemory(const SlotMemory& slots, PairSetup setup)
   table_ = make_.filled(setup_.table);
   entry_count = make_.room<int32_t>(1);
   list_ranges = make_.room<int32_t>(4);
-  make_entries(setup_.entries);
 }
 
-void PairMemory::make_entries(size_t count) {
-  entries = make_.room<uint32_t>(count);
-  masks = make_.room<uint8_t>(count);
-  if (!setup_.long_exclusions.empty()) long_exclusion_masks = make_.room<uint8_t>(count);
+void PairMemory::make_room_for_entries(size_t count) {
+  if (count <= entries.size()) return;
+  make_.renew(entries, count);
+  make_.renew(masks, count);
+  if (!setup_.long_exclusions.empty()) make_.renew(long_exclusion_masks, count);
 }
 
 void PairMemory::grow_entries(size_t need) {
-  const size_t count = more_entries(entries.size(), need);
-  make_.drop(entries);
-  make_.drop(masks);
-  make_.drop(long_exclusion_masks);
-  make_entries(count);
+  make_room_for_entries(more_entries(entries.size(), need));
 }
 
 void PairMemory::make_room(const Faults& faults) {
@@ -76,15 +72,14 @@ void PairMemory::make_room(const Faults& faults) {
 void PairMemory::make_room_for_lists(size_t interior, size_t boundary) {
   interior_room_ = std::max(interior_room_, interior);
   boundary_room_ = std::max(boundary_room_, boundary);
-  if (interior_room_ + boundary_room_ <= lists.size()) return;
-  make_.drop(lists);
-  lists = make_.room<PairList>(interior_room_ + boundary_room_);
+  if (interior_room_ + boundary_room_ > lists.size())
+    make_.renew(lists, interior_room_ + boundary_room_);
 }
 
 // What so many computes are likely to have at the system's mean density; all of it at most.
 size_t PairMemory::lists_of(int computes) const {
   const int patches = slots_.patch_grid.size();
-  const size_t all = slots_.room.slots / kClusterSize;
+  const size_t all = whole_system(slots_.system, slots_.patch_grid).slots / kClusterSize;
   if (computes == 0 || computes == patches) return computes ? all : 0;
   const double clusters = 1.0 * slots_.system.atom_count() / kClusterSize / patches + 0.5;
   return std::min(with_reserve(clusters * computes), all);
@@ -105,6 +100,7 @@ void PairMemory::adopt(const RankPlan& plan) {
   neighbours_ = Buffer<int32_t>(slots_.device, neighbours);
   first_list = Buffer<int32_t>(slots_.device, computes.size() + 1);
   make_room_for_lists(lists_of(interior_), lists_of(compute_count_ - interior_));
+  make_room_for_entries(expected_entries(setup_.entries_of_list, lists.size()));
 }
 
 std::vector<Work> PairMemory::rebuild_work() {

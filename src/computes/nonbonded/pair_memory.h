@@ -20,8 +20,8 @@ struct PairSetup {
   PairParameters parameters;
   std::vector<float> table;  // PairForces::table
   ListAges ages;
-  int pieces;      // PairForces::pieces
-  size_t entries;  // room for entries of lists to begin with
+  int pieces;              // PairForces::pieces
+  double entries_of_list;  // that are expected
   // Of the excluded pairs of the system those that are terms.
   std::vector<std::array<int32_t, 2>> long_exclusions{};
 };
@@ -54,8 +54,6 @@ class PairMemory final : public ForceFamily {
   Buffer<int32_t> entry_count, first_list, list_ranges;
 
  private:
-  void make_entries(size_t count);
-
   const SlotMemory& slots_;
   PairSetup setup_;
   BufferMaker make_;
@@ -66,6 +64,7 @@ class PairMemory final : public ForceFamily {
   size_t interior_room_ = 0, boundary_room_ = 0;  // lists
 
   void make_room_for_lists(size_t interior, size_t boundary);
+  void make_room_for_entries(size_t count);
   size_t lists_of(int computes) const;
 };
 

@@ -33,7 +33,7 @@ SpreadCharges MeshMemory::spread_charges() const {
           slots_.patches.data(),
           slots_.owned_patches(),
           slots_.owned_slots.data(),
-          slots_.capacity(),
+          slots_.owned_capacity(),
           charges.data()};
 }
 
@@ -63,7 +63,7 @@ GatherForces MeshMemory::gather_forces() const {
           slots_.patches.data(),
           slots_.owned_patches(),
           slots_.owned_slots.data(),
-          slots_.capacity(),
+          slots_.owned_capacity(),
           potential.data(),
           charges.data()};
 }
