@@ -9,7 +9,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from boxes import bare_system, digest, engine, lj_table, relative_rms, state_of, through_file, water_box
+from boxes import (
+    bare_system,
+    digest,
+    engine,
+    lj_table,
+    relative_rms,
+    state_of,
+    through_file,
+    water_box,
+)
 
 import quiltmd
 from quiltmd import (
