@@ -154,6 +154,7 @@ nb::dict describe(const Engine& engine) {
   nb::list devices;
   for (const auto& d : engine.devices()) devices.append(describe_device(d));
   out["devices"] = devices;
+  out["mesh"] = engine.mesh();
   return out;
 }
 

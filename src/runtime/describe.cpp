@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an engine says of itself: figures of the decomposition, devices.
 #include "runtime/engine.h"
+#include "schedule/grid_shares.h"
 
 namespace quiltmd {
 namespace {
@@ -24,6 +25,8 @@ std::vector<DeviceDescription> Engine::devices() const {
   for (const auto& device : devices_) found.push_back(device->describe());
   return found;
 }
+
+const char* Engine::mesh() const { return mesh_sharing_name(mesh_sharing()); }
 
 int64_t Engine::early_rebuilds() const { return ranks_.empty() ? 0 : ranks_[0]->early_rebuilds(); }
 

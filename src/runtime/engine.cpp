@@ -4,8 +4,10 @@
 #include "runtime/engine.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <exception>
+#include <limits>
 #include <numeric>
 #include <string_view>
 #include <thread>
@@ -22,8 +24,14 @@ namespace quiltmd {
 namespace {
 
 // Grids up to this many points, divided by the number of GPUs, are transformed by each of them, larger
-// ones by all together.
-constexpr int64_t kReplicatedPoints = 4'000'000;
+// ones by all together; until both ways have been timed.
+constexpr int64_t kReplicatedPoints = 3'000'000;
+// For how many lives of pair lists either way runs before it is timed, and while it is.
+constexpr int kWarmUpLives = 2, kTimedLives = 8;
+
+double seconds_now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 // What set_conditions() changes.
 enum class Sign { kAny, kNotNegative };
@@ -157,6 +165,7 @@ MeshSharing Engine::mesh_sharing() const {
   if (gpus && named == MeshSharing::kPencils)
     throw Error("pencils of PME are for ranks on the CPU: choose mesh distributed or replicated");
   if (named) return *named;
+  if (timed_mesh_) return *timed_mesh_;
   if (gpus && int64_t{n.x} * n.y * n.z * run_.ranks <= kReplicatedPoints)
     return MeshSharing::kReplicated;
   return run_.ranks > std::min(n.x, n.y) ? MeshSharing::kPencils : MeshSharing::kDistributed;
@@ -217,6 +226,7 @@ void Engine::require_state() const {
 void Engine::run(int64_t steps) {
   require_state();
   try {
+    if (should_time_meshes(steps)) steps -= time_meshes();
     while (steps > 0) {
       int64_t chunk = steps;
       if (run_.balance && run_.ranks > 1)
@@ -228,6 +238,31 @@ void Engine::run(int64_t steps) {
   } catch (const Blowup& blowup) {
     explain(blowup);
   }
+}
+
+// On ranks that record: there either way does the same arithmetic, and the links between GPUs decide.
+bool Engine::should_time_meshes(int64_t steps) const {
+  return run_.ranks > 1 && nonbonded_.pme && run_.mesh == "auto" && !timed_mesh_ &&
+         ranks_[0]->records() && steps >= 2 * (kWarmUpLives + kTimedLives) * setup_->lists.life;
+}
+
+int64_t Engine::time_meshes() {
+  const int64_t begin = ranks_[0]->step(), life = setup_->lists.life;
+  double least = std::numeric_limits<double>::max();
+  for (const MeshSharing mesh : {MeshSharing::kReplicated, MeshSharing::kDistributed}) {
+    for_ranks([mesh](Rank& rank) { rank.share_mesh(mesh); });
+    run_to(ranks_[0]->step() + kWarmUpLives * life);
+    const double began = seconds_now();
+    run_to(ranks_[0]->step() + kTimedLives * life);
+    const double own = seconds_now() - began;
+    double slowest = 0;
+    for (const auto& rank : gather<double>([own](Rank&) { return std::vector{own}; }))
+      slowest = std::max(slowest, rank.front());
+    if (slowest < least) timed_mesh_ = mesh;
+    least = std::min(least, slowest);
+  }
+  for_ranks([mesh = *timed_mesh_](Rank& rank) { rank.share_mesh(mesh); });
+  return ranks_[0]->step() - begin;
 }
 
 void Engine::run_to(int64_t target) {

@@ -91,6 +91,7 @@ class Engine {
   std::vector<RankLoad> loads();                  // of the ranks, as they are now
   std::map<std::string, double> numbers() const;  // figures that describe the run
   std::vector<DeviceDescription> devices() const;
+  const char* mesh() const;  // how the transforms of PME are shared: see mesh_sharing_named()
   int64_t early_rebuilds() const;
 
  private:
@@ -104,6 +105,10 @@ class Engine {
   IntegratorSettings with_values(const std::map<std::string, double>& values) const;
   void load_again();  // the present state, with the patch grid of the setup
   MeshSharing mesh_sharing() const;
+  // Whether a run of so many steps is to find out how PME is shared best; and makes steps in either way,
+  // as many as it returns.
+  bool should_time_meshes(int64_t steps) const;
+  int64_t time_meshes();
   void for_ranks(const std::function<void(Rank&)>& body);
   // What all ranks have, by rank.
   template <class T>
@@ -139,6 +144,7 @@ class Engine {
   std::vector<double> atoms_in_patches_;  // when the first assignment was made
   Int3 assigned_cells_{};                 // of the patch grid
   Balancer balancer_;
+  std::optional<MeshSharing> timed_mesh_;
   int64_t grid_changes_ = 0;  // since the state was set
   bool failed_ = false;       // a call of the ranks did not end; what they hold is of no use
   bool evaluated_ = false;    // the ranks hold energies and forces of the state as it is

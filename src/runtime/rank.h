@@ -67,6 +67,11 @@ class Rank {
   void place(const std::vector<Vec3d>& positions);
   void relist();  // build lists from the present positions
 
+  // The transforms of PME are shared so from here on; all ranks do this together.
+  void share_mesh(MeshSharing mesh);
+  // Whether blocks of steps are recorded and run whole.
+  bool records() const { return records_; }
+
   // A new plan takes effect at the next rebuild.
   void replan(std::vector<RankPlan> plans) { next_plans_ = std::move(plans); }
   // Seconds of tasks since measurements began, without what else the machine did meanwhile.

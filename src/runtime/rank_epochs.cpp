@@ -51,6 +51,14 @@ void Rank::adopt_next_plan() {
   executor_.begin_measurement();
 }
 
+void Rank::share_mesh(MeshSharing mesh) {
+  if (view_.mesh == mesh) return;
+  view_.mesh = mesh;
+  recordings_.forget();
+  build_schedules();
+  connect();
+}
+
 void Rank::rebuild() { build_lists(Epoch::Cell::kKept); }
 
 void Rank::build_lists(Epoch::Cell cell) {

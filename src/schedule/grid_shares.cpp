@@ -123,6 +123,11 @@ Rectangle choose_rectangle(const PmeGrid& grid, int ranks) {
 
 }  // namespace
 
+const char* mesh_sharing_name(MeshSharing mesh) {
+  constexpr const char* kNames[] = {"distributed", "pencils", "replicated"};
+  return kNames[static_cast<int>(mesh)];
+}
+
 std::optional<MeshSharing> mesh_sharing_named(const std::string& name) {
   if (name == "distributed") return MeshSharing::kDistributed;
   if (name == "replicated") return MeshSharing::kReplicated;

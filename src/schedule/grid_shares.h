@@ -14,6 +14,7 @@ namespace quiltmd {
 
 // The way of sharing that is named; none for "auto". Throws Error for what is no name of one.
 std::optional<MeshSharing> mesh_sharing_named(const std::string& name);
+const char* mesh_sharing_name(MeshSharing mesh);
 
 // A GridPart whose numbers of planes are not in device memory yet.
 struct GridRuns {

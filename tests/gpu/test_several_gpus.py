@@ -115,6 +115,18 @@ def test_minimisation_is_that_of_one_rank(warm: Pair) -> None:
 
 
 @pytest.mark.usefixtures("two_gpus")
+def test_both_ways_to_share_pme_are_tried(warm: Pair) -> None:
+    """A long run tries them; its bits are those of one GPU all the same."""
+    digests = set()
+    for device in ("cuda:0", "cuda:0,1"):
+        run = simulation(warm, "nvt", device)
+        run.run(1500)
+        digests.add(quiltmd.digest(run.state()))
+    assert len(digests) == 1
+    assert run.describe()["mesh"] in ("distributed", "replicated")
+
+
+@pytest.mark.usefixtures("two_gpus")
 def test_energies_on_two_gpus(warm: Pair) -> None:
     one, two = (simulation(warm, "nvt", device) for device in ("cuda:0", "cuda:0,1"))
     shared = simulation(warm, "nvt", "cuda:0,1", mesh="distributed")

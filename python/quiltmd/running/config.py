@@ -330,7 +330,8 @@ class RunSection(Section):
         default=Execution.mesh,
         description="How ranks share the transforms of PME: distributed (a slab each), pencils "
         "(for more CPU ranks than planes), replicated (all of them on every rank) or auto (by the "
-        "size of the grid and the number of ranks).",
+        "size of the grid and the number of ranks; on several GPUs the faster way, found while the "
+        "run begins).",
     )
     max_hours: float | None = Field(
         default=None, gt=0, description="Stop with a checkpoint after so many hours."
