@@ -49,6 +49,7 @@ nb::dict plan(const Planner& planner, int ranks, const std::string& mesh, int of
   for (int edge = 0; edge <= static_cast<int>(Edge::kSums); ++edge) names.append(edge_name(edge));
   nb::dict out;
   out["ranks"] = to_table(std::move(rows), 11);
+  out["owners"] = to_table(std::move(found.owners), 1);
   out["messages"] = to_table(std::move(messages), 4);
   out["edges"] = names;
   out["migrant_bytes"] = found.migrant_words * int64_t(sizeof(MessageWord));

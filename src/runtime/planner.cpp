@@ -46,6 +46,7 @@ StepForecast Planner::plan(const MachineShape& machine, MeshSharing mesh) const 
   const auto plans = plan_ranks(setup_.grid, assignment, atoms_in_patches_);
   StepForecast forecast;
   forecast.ranks = ranks_of(plans);
+  forecast.owners = assignment.patch_rank;
   forecast.messages = halo_messages(plans, atoms_);
   if (setup_.nonbonded.pme) {
     const PmeGrid grid = pme_grid(setup_.nonbonded.grid, setup_.nonbonded.order, setup_.grid);

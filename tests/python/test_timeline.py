@@ -100,7 +100,17 @@ def test_what_holds_back_is_said_in_words() -> None:
         "from rank 0."
     )
     assert expected in texts
-    assert any("rank 0 works" in text for text in texts)
+    assert texts[0].startswith("Rank 0 is slow: the same work takes it 3.3 times as long")
+    assert not any("unevenly" in text for text in texts)  # a slow rank has no more to do
+
+
+def test_a_rank_with_more_to_do_is_not_slow() -> None:
+    loads = [{"atoms": atoms, "list_entries": 10 * atoms} for atoms in (1000, 300)]
+    trace = by_hand()
+    texts = [f.text for f in findings(Trace("cpu", 0, 2, trace.spans, trace.messages, loads))]
+    assert texts[0].startswith("Work is shared unevenly: rank 0 works 6,250,000 us of a step")
+    assert "It has 1.54 times as many atoms" in texts[0]
+    assert not any("is slow" in text for text in texts)
 
 
 def test_more_threads_than_cores_come_first() -> None:

@@ -43,10 +43,11 @@ def findings(trace: Trace) -> list[Finding]:
     """What holds the run back: causes, then effects, of each the most expensive first."""
     if not any(trace.work) or trace.seconds <= 0:
         return []
+    slow = _slow_ranks(trace)
     found = [
         *_shared_cores(trace),
-        *_slow_ranks(trace),
-        *_imbalance(trace),
+        *slow.values(),
+        *_imbalance(trace, set(slow)),
         *_waits(trace),
         *_path(trace),
     ]
@@ -74,8 +75,8 @@ def _shared_cores(trace: Trace) -> list[Finding]:
     return [Finding(lost, text, Order.CAUSE)]
 
 
-def _slow_ranks(trace: Trace) -> list[Finding]:
-    """Ranks that take longer than others for as much work, in most of what they do.
+def _slow_ranks(trace: Trace) -> dict[int, Finding]:
+    """By rank: those that take longer than others for as much work, in most of what they do.
 
     By the median of the calls of a task: what interrupts some of them makes no rank a slow one.
     """
@@ -88,7 +89,7 @@ def _slow_ranks(trace: Trace) -> list[Finding]:
             if others := [other for r, other in rates.items() if r != rank]:
                 seconds = len(calls[rank]) * times[rank]
                 ratios[rank].append((seconds, rate / median(others), name))
-    found = []
+    found = {}
     for rank, rows in ratios.items():
         total = sum(seconds for seconds, _, _ in rows)
         without = sum(seconds / ratio for seconds, ratio, _ in rows)
@@ -100,7 +101,7 @@ def _slow_ranks(trace: Trace) -> list[Finding]:
             f"the other ranks, most of all {worst[2]} ({worst[1]:.2g} times). Its device or cores "
             "may be shared with something else, or clocked lower."
         )
-        found.append(Finding((total - without) / trace.steps, text, Order.CAUSE))
+        found[rank] = Finding((total - without) / trace.steps, text, Order.CAUSE)
     return found
 
 
@@ -122,12 +123,13 @@ def _work_of(name: str, trace: Trace) -> list[float]:
     return [1.0] * trace.ranks
 
 
-def _imbalance(trace: Trace) -> list[Finding]:
+def _imbalance(trace: Trace, slow: set[int]) -> list[Finding]:
+    """A rank that has more to do than others; one that is slow has been told of."""
     busy = trace.busy()
     if trace.ranks < 2 or mean(busy) <= 0:
         return []
     most = max(range(trace.ranks), key=lambda rank: busy[rank])
-    if busy[most] < _UNEVEN * mean(busy):
+    if most in slow or busy[most] < _UNEVEN * mean(busy):
         return []
     task, excess = max(
         ((name, s[most] - mean(s)) for name, s in trace.by_task().items()), key=lambda row: row[1]

@@ -60,6 +60,8 @@ class Plan:
     ranks:
         By name of `COLUMNS` an array over ranks; and "plane_points" and "line_points" of the PME
         grid that each transforms.
+    owners:
+        By patch, x slowest and z fastest, its rank.
     messages:
         By what they carry ("positions") an array (n, 3): sender, receiver, bytes.  Spectra of
         pencils travel as "rows" between transforms along z and y, as "spectrum" to lines along x.
@@ -68,6 +70,7 @@ class Plan:
     """
 
     ranks: dict[str, NDArray[np.float64]]
+    owners: NDArray[np.int32]
     messages: dict[str, NDArray[np.int64]]
     migrant_bytes: int
     agreement_bytes: int
@@ -141,4 +144,5 @@ class Planner:
                 sent = messages[name]
                 is_in_row = columns["mesh_row"][sent[:, 0]] == columns["mesh_row"][sent[:, 1]]
                 messages[name], messages[of_rows] = sent[~is_in_row], sent[is_in_row]
-        return Plan(columns, messages, found["migrant_bytes"], found["agreement_bytes"])
+        owners = found["owners"][:, 0]
+        return Plan(columns, owners, messages, found["migrant_bytes"], found["agreement_bytes"])

@@ -1,0 +1,256 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What would lift the limits of some hundred ranks: predictions of what the engine does not do.
+
+    python benchmarks/grain.py --data FOLDER [--ranks 512,4096] [--away 1]
+
+ApoA1 on the torus of Blue Gene/L as in prediction.py, pencils, and the same with
+- `trees`: a patch that many ranks need goes to some of them, which pass it on; forces come back
+  along the same tree and are added on their way;
+- `pairs`: a compute is a pair of patches instead of a patch against its half shell, and is made by
+  any of the ranks that are nearest to one of the two; `split`: those that are more than a rank's
+  share of all pairs in parts;
+- `near`: migrants go to the ranks that exchange proxies, and agreements up and down a tree.
+
+FOLDER holds `apoa1/`.  Prints Markdown; figures in docs/user/scaling.md come from here.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import defaultdict
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from prediction import apoa1, as_published
+
+from quiltmd.description.state import State
+from quiltmd.prediction import predict as predictions
+from quiltmd.prediction.machine import Machine, read_machine
+from quiltmd.prediction.network import Fabric, shape_of
+from quiltmd.prediction.plan import Plan, Planner
+from quiltmd.prediction.tasks import HALO, HALO_STREAM, Graph, Group, Numbers, _Builder
+
+_CHILDREN = 4  # of a rank in a tree
+_SAMPLES = 20_000
+_REACH = 1.2 + 0.1  # nm: cutoff and about what lists have beyond it
+
+Tree = list[tuple[int, int, int, int]]  # from, to, bytes, number of the edge that feeds it or -1
+
+
+def tree_of(root: int, receivers: list[tuple[int, int]], fed_by: int, tree: Tree) -> None:
+    """Adds edges from a rank to receivers (rank, bytes) which are split among its children."""
+    for part in np.array_split(np.arange(len(receivers)), _CHILDREN):
+        if len(part) == 0:
+            continue
+        below = [receivers[i] for i in part]
+        child, size = below[0][0], max(size for _, size in below)
+        tree.append((root, child, size, fed_by))
+        tree_of(child, below[1:], len(tree) - 1, tree)
+
+
+def trees_of(rows: NDArray[np.int64]) -> Tree:
+    """Of messages (sender, receiver, bytes) with a tree for each sender."""
+    receivers: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for sender, receiver, size in sorted(map(tuple, rows.tolist())):
+        receivers[sender].append((receiver, size))
+    tree: Tree = []
+    for sender, found in receivers.items():
+        tree_of(sender, found, -1, tree)
+    return tree
+
+
+class TreeBuilder(_Builder):
+    """Tasks of a step whose halo travels along trees."""
+
+    def build(self, with_mesh: bool) -> Graph:
+        self.tree = trees_of(self.plan.messages["positions"])
+        self.edges = np.array(self.tree)
+        self.fed = np.flatnonzero(self.edges[:, 3] >= 0)
+        self.received: dict[str, Group] = {}
+        return super().build(with_mesh)
+
+    def _rows(self, kind: str) -> NDArray[np.int64]:
+        there = self.edges[:, :3]
+        return there if kind == "positions" else there[:, [1, 0, 2]]
+
+    def _after(self, before: Numbers, after: Numbers) -> None:
+        self.graph._before.append(before)
+        self.graph._after.append(after)
+
+    def _send(self, kind: str, name: str, place: Any, before: list[Group]) -> Group:
+        if kind not in ("positions", "forces"):
+            return super()._send(kind, name, place, before)
+        rows = self._rows(kind)
+        group = self.graph.tasks(name, rows[:, 0], place, *self._times("send", rows[:, 2]))
+        self.graph.order(before, group)
+        self.senders[kind] = group
+        if kind == "forces":  # received before others' forces are added to them and go on
+            self._take(kind, "forces.receive", (HALO, HALO_STREAM), [])
+            self._after(self.received[kind].tasks[self.fed], group.tasks[self.edges[self.fed, 3]])
+        return group
+
+    def _receive(self, kind: str, name: str, place: Any, before: list[Group]) -> Group:
+        if kind not in ("positions", "forces"):
+            return super()._receive(kind, name, place, before)
+        if kind == "positions":
+            self._take(kind, name, place, before)
+            self._after(
+                self.received[kind].tasks[self.edges[self.fed, 3]],
+                self.senders[kind].tasks[self.fed],
+            )
+        return self.received[kind]
+
+    def _take(self, kind: str, name: str, place: Any, before: list[Group]) -> None:
+        rows = self._rows(kind)
+        group = self.graph.tasks(name, rows[:, 1], place, *self._times("receive", rows[:, 2]))
+        self.graph.order(before, group)
+        self.graph.message(kind, self.senders[kind].tasks, group.tasks, rows[:, 2])
+        self.received[kind] = group
+
+
+def with_pairs(plan: Plan, planner: Planner, state: State, fabric: Fabric, is_split: bool) -> Plan:
+    """The plan with a compute for each pair of patches, shared among the ranks near to them."""
+    cells, atoms = np.array(planner.about["cells"]), atoms_of(state, planner)
+    work = pairs_of_offsets(planner, np.diag(state.box) / cells)
+    total = float((plan.ranks["interior_pairs"] + plan.ranks["boundary_pairs"]).sum())
+    places = np.stack(np.unravel_index(np.arange(len(atoms)), cells), axis=1)
+    near = nearest_ranks(plan, fabric)
+    computes = []
+    for offset, fraction in work.items():
+        others = np.ravel_multi_index(tuple(((places + offset) % cells).T), cells)
+        for patch, other in enumerate(others.tolist()):
+            size = atoms[patch] * atoms[other] * fraction * (0.5 if patch == other else 1.0)
+            computes.append((size, patch, other))
+    scale = total / sum(size for size, _, _ in computes)
+    if is_split:
+        share = total / (scale * plan.count)
+        counts = [int(np.ceil(size / share)) for size, _, _ in computes]
+        computes = [
+            (size / count, patch, other)
+            for (size, patch, other), count in zip(computes, counts, strict=True)
+            for _ in range(count)
+        ]
+    load = np.zeros(plan.count)
+    interior, boundary = np.zeros(plan.count), np.zeros(plan.count)
+    needed: dict[tuple[int, int], set[int]] = defaultdict(set)
+    for size, patch, other in sorted(computes, reverse=True):
+        ranks = near[patch] if patch == other else near[patch] + near[other]
+        rank = min(ranks, key=lambda r: load[r])
+        load[rank] += scale * size
+        away = [p for p in {patch, other} if plan.owners[p] != rank]
+        (boundary if away else interior)[rank] += scale * size
+        for p in away:
+            needed[int(plan.owners[p]), rank].add(p)
+    rows = np.array(
+        [(a, b, int(32 * sum(atoms[p] for p in found))) for (a, b), found in needed.items()]
+    )
+    proxies = np.zeros(plan.count)
+    np.add.at(proxies, rows[:, 1], rows[:, 2] / 32)
+    columns = {"interior_pairs": interior, "boundary_pairs": boundary, "proxy_atoms": proxies}
+    halo = {"positions": rows, "forces": rows[:, [1, 0, 2]], "proxies": rows}
+    return replace(plan, ranks=plan.ranks | columns, messages=plan.messages | halo)
+
+
+def atoms_of(state: State, planner: Planner) -> NDArray[np.float64]:
+    """How many atoms each patch has."""
+    cells = np.array(planner.about["cells"])
+    fractions = (state.positions @ np.linalg.inv(state.box)) % 1.0
+    places = np.minimum((fractions * cells).astype(int), cells - 1)
+    numbers = np.ravel_multi_index(tuple(places.T), tuple(cells))
+    return np.bincount(numbers, minlength=int(cells.prod())).astype(float)
+
+
+def pairs_of_offsets(planner: Planner, widths: NDArray[np.float64]) -> dict[tuple[int, ...], float]:
+    """For each offset of the half shell, the share of pairs of atoms that are within reach."""
+    random = np.random.default_rng(1)
+    a, b = random.random((2, _SAMPLES, 3))
+    away = range(-planner.about["away"], planner.about["away"] + 1)
+    found = {}
+    for offset in ((x, y, z) for x in away for y in away for z in away):
+        apart = np.linalg.norm((b + offset - a) * widths, axis=1)
+        share = float((apart < _REACH).mean())
+        if offset >= (0, 0, 0) and share > 0:
+            found[offset] = share
+    return found
+
+
+def nearest_ranks(plan: Plan, fabric: Fabric) -> list[list[int]]:
+    """By patch, the ranks that have no patch's owner nearer than its own."""
+    owners = np.unique(plan.owners)
+    ranks = np.arange(plan.count)
+    hops = np.stack([fabric.hops(np.full(plan.count, o), ranks) for o in owners])
+    nearest = owners[hops.argmin(axis=0)]
+    return [ranks[nearest == plan.owners[patch]].tolist() for patch in range(len(plan.owners))]
+
+
+def rebuild_between_neighbours(plan: Plan, machine: Machine) -> float:
+    """Messages of a rebuild, us, where migrants go to neighbours and agreements along a tree."""
+    costs, halo = machine.costs, plan.messages["proxies"]
+    both = [costs.send.time(size) + costs.receive.time(size) for size in (plan.migrant_bytes,)]
+    sent = np.bincount(halo[:, 0], minlength=plan.count) + np.bincount(
+        halo[:, 1], minlength=plan.count
+    )
+    agreement = costs.send.time(plan.agreement_bytes) + costs.receive.time(plan.agreement_bytes)
+    levels = 2 * np.ceil(np.log2(plan.count))
+    proxies = costs.send.time(float(halo[:, 2].max())) + costs.receive.time(0)
+    return float(
+        2 * machine.network.latency
+        + sent.max() * both[0]
+        + np.bincount(halo[:, 0]).max() * proxies
+        + levels * (machine.network.latency + agreement)
+    )
+
+
+def predicted(planner: Planner, machine: Machine, plan: Plan, ways: set[str]) -> tuple[float, Any]:
+    """Milliseconds of a step, and its parts."""
+    as_it_is = predictions.step_graph
+    if "trees" in ways:
+        predictions.step_graph = lambda plan, costs, overlap, with_mesh: TreeBuilder(
+            plan, costs, overlap
+        ).build(with_mesh)
+    one = predictions._predict(planner, machine, plan)
+    predictions.step_graph = as_it_is
+    parts = dict(one.parts)
+    if "near" in ways:
+        life = planner.about["list_life"]
+        parts["messages of rebuilds"] = rebuild_between_neighbours(plan, machine) / life
+    return 1e-3 * sum(parts.values()), parts
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--ranks", default="512,4096")
+    parser.add_argument("--away", type=int, default=1)
+    given = parser.parse_args()
+    machine, loaded = read_machine("blue-gene-l"), apoa1(given.data)
+    planner = as_published(loaded, (108, 108, 80), 4, given.away)
+    alone, _ = predicted(planner, machine, planner.plan(1), set())
+    choices = ("", "trees", "near", "pairs", "pairs trees", "pairs near", "pairs trees near")
+    choices += ("pairs split near", "pairs split trees near")
+    print("| ranks | with | ms a step | speed-up | halo's most receivers | parts |")
+    print("|---|---|---|---|---|---|")
+    for ranks in map(int, given.ranks.split(",")):
+        plan = planner.plan(ranks, "pencils", shape_of(machine, ranks))
+        fabric = Fabric(machine, ranks)
+        for choice in choices:
+            ways = set(choice.split())
+            used = plan
+            if "pairs" in ways:
+                used = with_pairs(plan, planner, loaded[1], fabric, "split" in ways)
+            ms, parts = predicted(planner, machine, used, ways)
+            most = np.bincount(used.messages["positions"][:, 0]).max()
+            told = sorted(parts.items(), key=lambda item: -item[1])[:3]
+            words = ", ".join(f"{name} {1e-3 * us / ms:.0%}" for name, us in told)
+            print(
+                f"| {ranks} | {choice or 'nothing'} | {ms:.2f} | {alone / ms:.0f} | {most} "
+                f"| {words} |",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()
