@@ -78,6 +78,30 @@ void add_terms(System& s, const nb::dict& d, const TermForm& form) {
   if (count > 0) s.terms.push_back(std::move(terms));
 }
 
+// Of each site the atom and its parents, weights (origin, x and y by parent), and offsets.
+void read_sites(const nb::dict& d, System& s) {
+  constexpr size_t kParents = kMaxSiteParents;
+  const auto atoms = rows<int32_t, 1 + kParents>(d, "sites");
+  const auto weights = rows<double, 3 * kParents>(d, "site_weights");
+  const auto offsets = rows<double, 4>(d, "site_offsets");
+  if (weights.size() != atoms.size() || offsets.size() != atoms.size())
+    throw Error("the arrays 'sites', 'site_weights' and 'site_offsets' do not fit together");
+  for (size_t k = 0; k < atoms.size(); ++k) {
+    Site site{};
+    site.atom = atoms[k][0];
+    for (size_t p = 0; p < kParents && atoms[k][1 + p] >= 0; ++p) {
+      site.parent[p] = atoms[k][1 + p];
+      site.origin[p] = weights[k][p];
+      site.x[p] = weights[k][kParents + p];
+      site.y[p] = weights[k][2 * kParents + p];
+      ++site.parents;
+    }
+    site.local = {offsets[k][0], offsets[k][1], offsets[k][2]};
+    site.cross = offsets[k][3];
+    s.sites.push_back(site);
+  }
+}
+
 // Another form than Lennard-Jones has its tables in one array (parameters, types, types).
 void read_pair_form(const nb::dict& d, System& s) {
   if (d.contains("pair_form")) {
@@ -107,6 +131,7 @@ System system_from(const nb::dict& d) {
   s.exclusions = rows<int32_t, 2>(d, "exclusions");
   s.constraints = rows<int32_t, 2>(d, "constraints");
   s.constraint_lengths = flat<double>(d, "constraint_lengths");
+  read_sites(d, s);
   s.molecules = flat<int32_t>(d, "molecules");
   if (s.molecules.size() != s.masses.size()) throw Error("array 'molecules' has the wrong shape");
   check_atoms(s.exclusions, s.masses.size(), "an exclusion");

@@ -116,10 +116,11 @@ double turning_of_constraints(const System& system) {
   for (size_t g = 0; g + 1 < system.group_start.size(); ++g) {
     const auto atom = static_cast<size_t>(system.group_start[g]);
     const auto first = static_cast<size_t>(constraints.start[g]);
-    const Group group{std::span(system.masses)
-                          .subspan(atom, static_cast<size_t>(system.group_start[g + 1]) - atom),
-                      std::span(constraints.all)
-                          .subspan(first, static_cast<size_t>(constraints.start[g + 1]) - first)};
+    const Group group{
+        std::span(system.masses)
+            .subspan(atom, static_cast<size_t>(system.end_of_masses(static_cast<int>(g))) - atom),
+        std::span(constraints.all)
+            .subspan(first, static_cast<size_t>(constraints.start[g + 1]) - first)};
     if (group.constraints.empty()) continue;
     std::string key(reinterpret_cast<const char*>(group.mass.data()), group.mass.size_bytes());
     key.append(reinterpret_cast<const char*>(group.constraints.data()),

@@ -12,6 +12,7 @@
 #include "integrators/cuda_lanes.cuh"
 #include "integrators/cuda_threads.cuh"
 #include "integrators/monte_carlo.h"
+#include "integrators/site_physics.h"
 #include "integrators/velocity_rescaling.h"
 
 namespace quiltmd {
@@ -154,20 +155,6 @@ struct DrawVelocitiesStage : Plain {
   }
 };
 
-struct SetStateStage : Plain {
-  SetState op;
-  static constexpr Stores kStores = Stores::kBoth;
-  template <class Group>
-  __device__ Outcome apply(Group& g, PlacedGroup placed, Sums&) const {
-    for (int i = 0; i < g.size(); ++i) {
-      if (i >= g.atoms()) continue;
-      g.position[i] = op.position[placed.slot + i];
-      g.velocity[i] = op.velocity[placed.slot + i];
-    }
-    return {};
-  }
-};
-
 // ---- Without stages ------------------------------------------------------------------------
 
 __global__ void __launch_bounds__(kGroups)
@@ -220,6 +207,37 @@ __global__ void __launch_bounds__(kGroups)
   const int at = blockIdx.x * kGroups + threadIdx.x;
   if (*op.accepted != 0 || at >= min(*op.work.count, op.work.capacity)) return;
   restore_group(op, op.work.placed[at]);
+}
+
+__global__ void __launch_bounds__(kGroups) set_state_kernel(const __grid_constant__ SetState op) {
+  const int at = blockIdx.x * kGroups + threadIdx.x;
+  if (at < min(*op.work.count, op.work.capacity)) set_group(op, at);
+}
+
+__global__ void __launch_bounds__(kGroups)
+    place_sites_kernel(const __grid_constant__ PlaceSites op) {
+  wait_for_previous();
+  const GroupWork& work = op.work;
+  const int at = blockIdx.x * kGroups + threadIdx.x;
+  if (at >= min(*work.count, work.capacity)) return;
+  const PlacedGroup placed = work.placed[at];
+  const SiteSet set = sites_of_group(op.sites, placed.group);
+  for (const Site* site = set.begin; site != set.end; ++site)
+    check_displacement(work, *work.step - 1, place_site(op, *site, at), placed, site->atom);
+}
+
+__global__ void __launch_bounds__(kGroups)
+    spread_site_forces_kernel(const __grid_constant__ SpreadSiteForces op) {
+  wait_for_previous();
+  const int at = blockIdx.x * kGroups + threadIdx.x;
+  Symmetric virial{};
+  if (at < min(*op.work.count, op.work.capacity)) virial = spread_sites(op, op.work.placed[at]);
+  if (!op.energy) return;
+#pragma unroll
+  for (int k = 0; k < Symmetric::kParts; ++k) {
+    const int64_t sum = warp_sum(to_fixed(virial[k], kEnergyScale));
+    if (threadIdx.x % kWarp == 0 && sum != 0) add_fixed(op.energy + kVirial + k, sum);
+  }
 }
 
 __global__ void count_step_kernel(int64_t* step) {
@@ -317,6 +335,24 @@ void restore_positions(const RestorePositions& op, CudaContext& context) {
          restore_positions_kernel, op);
 }
 
+void set_state(const SetState& op, CudaContext& context) {
+  launch(context, {SetState::kName, blocks_for(op.work.capacity, kGroups), kGroups},
+         set_state_kernel, op);
+}
+
+void place_sites(const PlaceSites& op, CudaContext& context) {
+  launch(context,
+         {PlaceSites::kName, blocks_for(op.work.capacity, kGroups), kGroups, 0, Start::kEarly},
+         place_sites_kernel, op);
+}
+
+void spread_site_forces(const SpreadSiteForces& op, CudaContext& context) {
+  launch(
+      context,
+      {SpreadSiteForces::kName, blocks_for(op.work.capacity, kGroups), kGroups, 0, Start::kEarly},
+      spread_site_forces_kernel, op);
+}
+
 void clear_forces(const ClearForces& op, CudaContext& context) {
   launch(context, {ClearForces::kName, blocks_for(op.slot_capacity, 256), 256, 0, Start::kEarly},
          clear_forces_kernel, op);
@@ -347,7 +383,9 @@ void add_integrator_kernels(CudaKernels& table) {
   table.add<MoveMolecules, move_molecules>();
   table.add<DecideCell, decide_cell_alone>();
   table.add<RestorePositions, restore_positions>();
-  table.add<SetState, run_stage<SetStateStage, SetState>>();
+  table.add<SetState, set_state>();
+  table.add<PlaceSites, place_sites>();
+  table.add<SpreadSiteForces, spread_site_forces>();
 }
 
 }  // namespace quiltmd

@@ -163,9 +163,9 @@ __device__ inline void find_lane_groups(const GroupWork& work, LaneGroups& group
   const int here = find_groups(work, groups), t = threadIdx.x;
   const ShapeCode code = own_code(work, groups, here);
   if (t < here) {
-    const int32_t* const start = work.constants.group_start + groups.placed[t].group;
-    groups.first_atom[t] = start[0];
-    groups.atoms[t] = start[1] - start[0];
+    const int32_t group = groups.placed[t].group;
+    groups.first_atom[t] = work.constants.group_start[group];
+    groups.atoms[t] = work.constants.mass_end[group] - groups.first_atom[t];
   }
   sort_groups(groups, code, 0, here);
   __syncthreads();

@@ -67,7 +67,10 @@ __device__ void run_other(const Stage& stage, const Slots& slots, const BlockGro
   const GroupWork& work = stage.op.work;
   const PlacedGroup placed = groups.placed[at];
   SpreadGroup g;
-  g.find(work.constants, placed.group);
+  const GroupShape& shape = work.constants.shapes[groups.code[at].shape()];
+  g.taken = shape.atoms;
+  g.constraint_count = shape.constraints;
+  g.constraints = work.constants.constraints + work.constants.constraint_start[placed.group];
   const int i = min(own_place(), g.taken - 1), slot = placed.slot + i;
   const int atom = work.constants.group_start[placed.group] + i;
   g.position.own = slots.position[slot];

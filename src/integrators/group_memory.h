@@ -9,6 +9,7 @@
 #include "device/buffer_maker.h"
 #include "integrators/group_shapes.h"
 #include "integrators/operations.h"
+#include "integrators/sites.h"
 
 namespace quiltmd {
 
@@ -22,6 +23,7 @@ class GroupMemory {
   // for new ones.
   GroupWork work(double limit) const;
   ClearForces clear_forces() const;
+  SiteTable sites() const { return {site_set_.data(), site_set_start_.data(), sites_.data()}; }
   MoleculeTable molecules() const { return {molecule_of_group_.data(), molecule_atoms_.data()}; }
   size_t bytes() const { return make_.bytes(); }
 
@@ -37,6 +39,8 @@ class GroupMemory {
   Buffer<uint32_t> group_shape_;
   Buffer<int32_t> molecule_of_group_, molecule_atoms_;
   Buffer<GroupShape> shapes_;
+  Buffer<int32_t> mass_end_, site_set_, site_set_start_;
+  Buffer<Site> sites_;
 };
 
 }  // namespace quiltmd

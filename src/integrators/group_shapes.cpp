@@ -13,6 +13,7 @@
 namespace quiltmd {
 
 GroupShapes make_group_shapes(std::span<const int32_t> group_start,
+                              std::span<const int32_t> mass_end,
                               std::span<const int32_t> constraint_start,
                               std::span<const GroupConstraint> constraints,
                               std::span<const double> mass, std::span<const double> inverse_mass,
@@ -20,6 +21,7 @@ GroupShapes make_group_shapes(std::span<const int32_t> group_start,
   GroupTable c{};
   c.mass = mass.data();
   c.group_start = group_start.data();
+  c.mass_end = mass_end.data();
   c.constraint_start = constraint_start.data();
   c.constraints = constraints.data();
   GroupShapes result;
@@ -28,7 +30,7 @@ GroupShapes make_group_shapes(std::span<const int32_t> group_start,
     const int first = c.group_start[g], begin = c.constraint_start[g];
     GroupShape shape;
     std::memset(&shape, 0, sizeof shape);
-    shape.atoms = c.group_start[g + 1] - first;
+    shape.atoms = c.mass_end[g] - first;
     shape.constraints = c.constraint_start[g + 1] - begin;
     const GroupConstraint* own = c.constraints + begin;
     GroupClass kind = GroupClass::kOther;

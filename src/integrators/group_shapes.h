@@ -43,6 +43,7 @@ struct GroupShapes {
 // The arrays are those of GroupTable, on the host. `in_terms`: by atom, whether a bonded term has it;
 // empty: all count as if.
 GroupShapes make_group_shapes(std::span<const int32_t> group_start,
+                              std::span<const int32_t> mass_end,
                               std::span<const int32_t> constraint_start,
                               std::span<const GroupConstraint> constraints,
                               std::span<const double> mass, std::span<const double> inverse_mass,

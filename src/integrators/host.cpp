@@ -10,6 +10,7 @@
 #include "device/host/kernels.h"
 #include "integrators/cell_rescaling.h"
 #include "integrators/monte_carlo.h"
+#include "integrators/site_physics.h"
 #include "integrators/stage_physics.h"
 #include "integrators/velocity_rescaling.h"
 #include "integrators/water_lanes.h"
@@ -23,13 +24,13 @@ constexpr int kGrain = 128;
 // ---- Faults --------------------------------------------------------------------------------
 
 // What a displacement from the reference position means.
-void check_displacement(const GroupWork& work, double displacement2, int32_t atom) {
+void check_displacement(const GroupWork& work, int64_t step, double displacement2, int32_t atom) {
   if (displacement2 <= work.buffer_limit2) return;
   if (!(displacement2 <= work.blowup2)) {
-    report_fault(work.faults->blowup_step, work.faults->blowup_atom, *work.step, atom);
+    report_fault(work.faults->blowup_step, work.faults->blowup_atom, step, atom);
   } else {
     int32_t whichever = atom;
-    report_fault(work.faults->violation_step, whichever, *work.step, atom);
+    report_fault(work.faults->violation_step, whichever, step, atom);
   }
 }
 
@@ -43,7 +44,7 @@ void store_positions(const GroupWork& work, int index, const Vec3d* position, in
   const PlacedGroup placed = work.placed[index];
   const int first = work.constants.group_start[placed.group];
   for (int i = 0; i < count; ++i) {
-    check_displacement(work,
+    check_displacement(work, *work.step,
                        store_position(work.slots, placed.slot + i, work.origin[index], position[i]),
                        first + i);
   }
@@ -350,12 +351,32 @@ void draw_velocities_host(const DrawVelocities& op, ThreadGroup& threads) {
 }
 
 void set_state_host(const SetState& op, ThreadGroup& threads) {
-  over_groups(op.work, threads, {}, [&](auto& g, int index, Sums&) {
-    const int slot = op.work.placed[index].slot;
-    for (int i = 0; i < g.atoms(); ++i)
-      store_position(op.work.slots, slot + i, op.work.origin[index], op.position[slot + i]);
-    store_velocities(op.work, index, op.velocity + slot, g.atoms());
-    return Outcome{};
+  over_chunks(op.work, threads, {}, [&](int begin, int end, Sums&) {
+    for (int index = begin; index < end; ++index) set_group(op, index);
+  });
+}
+
+void place_sites_host(const PlaceSites& op, ThreadGroup& threads) {
+  over_chunks(op.work, threads, {}, [&](int begin, int end, Sums&) {
+    for (int index = begin; index < end; ++index) {
+      const PlacedGroup placed = op.work.placed[index];
+      const SiteSet set = sites_of_group(op.sites, placed.group);
+      for (const Site* site = set.begin; site != set.end; ++site)
+        check_displacement(op.work, *op.work.step - 1, place_site(op, *site, index),
+                           first_atom(op.work, index) + site->atom);
+    }
+  });
+}
+
+void spread_site_forces_host(const SpreadSiteForces& op, ThreadGroup& threads) {
+  const Target target =
+      op.energy ? Target{op.energy + kVirial, size_t{Symmetric::kParts}} : Target{};
+  over_chunks(op.work, threads, target, [&](int begin, int end, Sums& sums) {
+    for (int index = begin; index < end; ++index) {
+      const Symmetric virial = spread_sites(op, op.work.placed[index]);
+      for (size_t k = 0; k < target.count; ++k)
+        sums[k] += to_fixed(virial[static_cast<int>(k)], kEnergyScale);
+    }
   });
 }
 
@@ -385,6 +406,8 @@ void add_integrator_kernels(HostKernels& table) {
   table.add<DecideCell, decide_cell_host>();
   table.add<RestorePositions, restore_positions_host>();
   table.add<SetState, set_state_host>();
+  table.add<PlaceSites, place_sites_host>();
+  table.add<SpreadSiteForces, spread_site_forces_host>();
 }
 
 }  // namespace quiltmd

@@ -17,7 +17,8 @@ namespace quiltmd {
 struct GroupTable {
   const double* mass;
   const double* inverse_mass;
-  const int32_t* group_start;       // (groups + 1) first atom of each group
+  const int32_t* group_start;  // (groups + 1) first atom of each group
+  const int32_t* mass_end;     // (groups) where its atoms with masses end; virtual sites follow
   const int32_t* constraint_start;  // (groups + 1)
   const GroupConstraint* constraints;
   const uint32_t* group_shape;  // ShapeCode of each group; GPUs only
@@ -25,8 +26,10 @@ struct GroupTable {
 
   void memory(MemoryUses& uses, Access access) const {
     uses.note(access,
-              "mass, inverse_mass, group_start, constraint_start, constraints, group_shape, shapes",
-              mass, inverse_mass, group_start, constraint_start, constraints, group_shape, shapes);
+              "mass, inverse_mass, group_start, mass_end, constraint_start, constraints, "
+              "group_shape, shapes",
+              mass, inverse_mass, group_start, mass_end, constraint_start, constraints, group_shape,
+              shapes);
   }
 };
 

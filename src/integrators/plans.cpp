@@ -72,6 +72,14 @@ size_t StepPlan::most_sums() const {
   return most;
 }
 
+void place_sites_after_moves(StepPlan& plan) {
+  for (Stage* stage : {&plan.start, &plan.plain.middle, &plan.coupled.middle})
+    if (!stage->empty())
+      stage->push_back({"sites", [](Device& device, const StepContext& c) {
+                          device.launch(PlaceSites{c.groups, c.sites});
+                        }});
+}
+
 StepPlan make_step_plan(const IntegratorSettings& settings, int degrees_of_freedom,
                         int large_molecules) {
   const Parameters& parameters = settings.integrator;

@@ -88,7 +88,7 @@ struct AnyGroup {
   QMD_HD double root_inverse_mass(int i) const { return std::sqrt(inverse_mass[i]); }
   QMD_HD void make_shape() {}
   QMD_HD void find(const GroupTable& c, int group) {
-    taken = c.group_start[group + 1] - c.group_start[group];
+    taken = c.mass_end[group] - c.group_start[group];
     constraints = c.constraints + c.constraint_start[group];
     constraint_count = c.constraint_start[group + 1] - c.constraint_start[group];
   }
@@ -111,8 +111,7 @@ using SmallGroup = AnyGroup<double[kMaxGroupSize], Vec3d[kMaxGroupSize]>;
 // Whether a group is a rigid water that SETTLE can treat: O and two equal H, and lengths to match.
 QMD_HD bool is_rigid_water(const GroupTable& c, int group) {
   const int first = c.group_start[group], begin = c.constraint_start[group];
-  if (c.group_start[group + 1] - first != 3 || c.constraint_start[group + 1] - begin != 3)
-    return false;
+  if (c.mass_end[group] - first != 3 || c.constraint_start[group + 1] - begin != 3) return false;
   const GroupConstraint* k = c.constraints + begin;
   return k[0].first == 0 && k[0].second == 1 && k[1].first == 0 && k[1].second == 2 &&
          k[0].length == k[1].length && c.mass[first + 1] == c.mass[first + 2];
@@ -120,7 +119,7 @@ QMD_HD bool is_rigid_water(const GroupTable& c, int group) {
 
 // Whether the constraints of a group are those of a star.
 QMD_HD bool is_star(const GroupTable& c, int group) {
-  const int atoms = c.group_start[group + 1] - c.group_start[group];
+  const int atoms = c.mass_end[group] - c.group_start[group];
   const int begin = c.constraint_start[group];
   if (atoms > kStarAtoms || c.constraint_start[group + 1] - begin != atoms - 1) return false;
   for (int k = 0; k < atoms - 1; ++k)
@@ -167,7 +166,7 @@ QMD_HD void load(const GroupWork& work, PlacedGroup placed, RigidWater& g) {
 QMD_HD void load(const GroupWork& work, PlacedGroup placed, StarGroup& g) {
   const GroupTable& c = work.constants;
   g = {};
-  g.taken = c.group_start[placed.group + 1] - c.group_start[placed.group];
+  g.taken = c.mass_end[placed.group] - c.group_start[placed.group];
   for (int k = 0; k + 1 < g.taken; ++k)
     g.length[k] = c.constraints[c.constraint_start[placed.group] + k].length;
   load_atoms(work, placed, g);
@@ -361,7 +360,7 @@ QMD_HD void scale_group(const ScaleGroups& op, PlacedGroup placed) {
 QMD_HD double rescale_group(const RescaleGroups& op, PlacedGroup placed) {
   scale_group(ScaleGroups{op.work, op.from}, placed);
   const GroupTable& c = op.work.constants;
-  const int first = c.group_start[placed.group], end = c.group_start[placed.group + 1];
+  const int first = c.group_start[placed.group], end = c.mass_end[placed.group];
   Vec3d* const velocity = op.work.slots.velocity + (placed.slot - first);
   double mass = 0;
   Vec3d momentum{0, 0, 0};
@@ -376,6 +375,16 @@ QMD_HD double rescale_group(const RescaleGroups& op, PlacedGroup placed) {
                     before.z * (from.cz / to.cz)};
   for (int a = first; a < end; ++a) velocity[a] += after - before;
   return 0.5 * mass * (dot(after, after) - dot(before, before));
+}
+
+QMD_HD void set_group(const SetState& op, int index) {
+  const PlacedGroup placed = op.work.placed[index];
+  const GroupTable& c = op.work.constants;
+  const int end = placed.slot + c.group_start[placed.group + 1] - c.group_start[placed.group];
+  for (int slot = placed.slot; slot < end; ++slot) {
+    store_position(op.work.slots, slot, op.work.origin[index], op.position[slot]);
+    op.work.slots.velocity[slot] = op.velocity[slot];
+  }
 }
 
 QMD_HD void count_potential(const CountPotential& op) {

@@ -17,6 +17,7 @@
 #include "device/device.h"
 #include "integrators/operations.h"
 #include "integrators/parameters.h"
+#include "integrators/sites.h"
 
 namespace quiltmd {
 
@@ -40,6 +41,7 @@ struct StepContext {
   int64_t* sums = nullptr;  // StepMemory's
   double* numbers = nullptr;
   CellWork cell{};
+  SiteTable sites{};
 };
 
 struct StepTask {
@@ -116,7 +118,11 @@ struct IntegratorSettings {
   std::optional<Parameters> thermostat, barostat;
 };
 
-// `degrees_of_freedom`: three for each atom less one for each constraint. `large_molecules`: those that have
+// Virtual sites follow their parents: they are placed after every stage that moves atoms and that no
+// rebuild follows.
+void place_sites_after_moves(StepPlan& plan);
+
+// `degrees_of_freedom`: three for each atom with mass less one for each constraint. `large_molecules`: those that have
 // several hydrogen groups. Throws Error that names what is unknown, missing or does not go together.
 StepPlan make_step_plan(const IntegratorSettings& settings, int degrees_of_freedom,
                         int large_molecules = 0);

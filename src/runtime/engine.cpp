@@ -12,6 +12,7 @@
 #include <string_view>
 #include <thread>
 
+#include "integrators/group_sites.h"
 #include "math/error.h"
 #include "runtime/blame.h"
 #include "runtime/devices.h"
@@ -100,8 +101,12 @@ void Engine::set_state(const Box& box, const HostState& state) {
   HostState internal = state;
   internal.positions = reorder(state.positions, system_.input_index, true);
   internal.velocities = reorder(state.velocities, system_.input_index, true);
-  if (!state.list_positions.empty())
+  if (state.list_positions.empty())  // otherwise they are as a run has left them
+    place_sites(system_, internal.positions);
+  else
     internal.list_positions = reorder(state.list_positions, system_.input_index, true);
+  for (const Site& site : system_.sites)
+    internal.velocities[static_cast<size_t>(site.atom)] = {0, 0, 0};
   if (failed_) ranks_.clear();
   grid_changes_ = 0;
   stop_profile();

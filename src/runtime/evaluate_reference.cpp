@@ -4,6 +4,7 @@
 #include "computes/nonbonded/pair_parameters.h"
 #include "computes/pme/setup.h"
 #include "computes/reference.h"
+#include "integrators/group_sites.h"
 
 namespace quiltmd {
 
@@ -13,11 +14,13 @@ ReferenceResult evaluate_reference(const System& input, const NonbondedSettings&
   std::vector<Vec3d> internal;
   for (const int32_t atom : system.input_index)
     internal.push_back(positions[static_cast<size_t>(atom)]);
+  place_sites(system, internal);
   Evaluation out;
   reference_bonded(system, box, internal, out);
   reference_pairs(system, settings, box, internal, out);
   if (settings.pme) reference_pme(system, settings, box, internal, out);
   reference_group_virial(system, box, internal, out);
+  spread_forces(system, internal, out.forces);
 
   const Constant ewald = ewald_constant(system, settings, box.volume());
   const Constant dispersion = dispersion_constant(system, settings, box.volume());

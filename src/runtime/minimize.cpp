@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "integrators/group_constraints.h"
+#include "integrators/group_sites.h"
 #include "integrators/stage_physics.h"
 #include "runtime/engine.h"
 #include "runtime/lbfgs.h"
@@ -64,6 +65,7 @@ class Constrained {
       found = g.constrain(by, correction, tolerance_) && found;
       for (int i = 0; i < g.size(); ++i) to[first + static_cast<size_t>(i)] += correction[i];
     });
+    place_sites(system_, to);
     return found ? std::optional(std::move(to)) : std::nullopt;
   }
 

@@ -122,7 +122,8 @@ const Rank::StepStages& Rank::stages(int64_t step) const {
 void Rank::run_stage(const Schedule& stage, int64_t step, ForcesAfter after) {
   context_ = {memory_.group_work(),     memory_.groups.clear_forces(), after,
               slots_.step.data(),       slots_.energy.data(),          kEnergyKinds,
-              step_memory_.sums.data(), step_memory_.numbers.data(),   cell_work()};
+              step_memory_.sums.data(), step_memory_.numbers.data(),   cell_work(),
+              memory_.groups.sites()};
   context_.groups.long_range_weight =
       reach(step) == Reach::kAll ? static_cast<float>(plan_.long_range_every) : 0;
   executor_.run(stage);

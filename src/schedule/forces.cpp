@@ -6,6 +6,7 @@
 //        +--> charges --> planes --> lines --> planes back --> long-range forces     forces in
 //        +--> interior pairs (fills every gap)
 //
+// At the end the forces on virtual sites, if there are any, go to their parents.
 // Pairs and bonded terms are the work that the families of forces ask for (computes/force_family.h).
 // With one rank the messages vanish and the same tasks remain.
 #include "schedule/forces.h"
@@ -38,6 +39,16 @@ std::vector<Edge> edges_of_step(const RankMemory& memory, Reach reach) {
     for (const Edge edge : {Edge::kCharges, Edge::kSpectrum, Edge::kSpectrumBack, Edge::kPotential})
       edges.push_back(edge);
   return edges;
+}
+
+// The forces on virtual sites to their parents, the long-range force so many times.
+void add_site_forces(Schedule& s, RankMemory& memory, std::vector<TaskId> after, float far,
+                     Energies energies) {
+  if (memory.setup.system.sites.empty()) return;
+  s.add({"sites.forces", Priority::kLocal, Stream::kMain, std::move(after),
+         [&m = memory, far, energies](Post&) {
+           m.device.launch(m.spread_site_forces(far, energies));
+         }});
 }
 
 }  // namespace
@@ -92,6 +103,8 @@ Schedule force_schedule(RankMemory& memory, const RankView& view, Clear clear_fi
                   [launch = work.launch, stream](Post&) { launch(stream); }});
   };
 
+  std::vector<TaskId> added = clear;
+  if (sum) added.push_back(sum->last);
   std::vector<TaskId> proxies_used = proxies;
   auto with_proxies = step_work(memory, energies, Positions::kWithProxies);
   // Kernels of many small blocks last: those of few large ones would find no room among them.
@@ -105,14 +118,17 @@ Schedule force_schedule(RankMemory& memory, const RankView& view, Clear clear_fi
                  m.device.launch(m.exchange.send_forces(e, out), Stream::kHalo);
                });
   for (const Work& work : step_work(memory, energies, Positions::kOwned))
-    add(work, Priority::kLocal, clear);
+    added.push_back(add(work, Priority::kLocal, clear));
 
   for (size_t e = 0; e < plan.sends.size(); ++e)
-    s.add_receive({"forces.receive", Priority::kLocal, Stream::kHalo}, clear,
-                  step_message(memory, Edge::kForces, plan.sends[e]),
-                  [&m = memory, e](const Inlet& in) {
-                    m.device.launch(m.exchange.receive_forces(e, in), Stream::kHalo);
-                  });
+    added.push_back(s.add_receive(
+        {"forces.receive", Priority::kLocal, Stream::kHalo}, clear,
+        step_message(memory, Edge::kForces, plan.sends[e]), [&m = memory, e](const Inlet& in) {
+          m.device.launch(m.exchange.receive_forces(e, in), Stream::kHalo);
+        }));
+
+  added.insert(added.end(), proxies_used.begin(), proxies_used.end());
+  add_site_forces(s, memory, std::move(added), sum ? 1 : 0, energies);
   if (!view.host_carries) s.send_before_waiting();
   return s;
 }

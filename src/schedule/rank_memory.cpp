@@ -86,6 +86,13 @@ GroupWork RankMemory::group_work() const {
   return groups.work(setup.ages.limit[next_age]);
 }
 
+SpreadSiteForces RankMemory::spread_site_forces(float long_range_weight, Energies energies) const {
+  GroupWork work = group_work();
+  work.long_range_weight = long_range_weight;
+  int64_t* const energy = slots.energy.data();
+  return {work, groups.sites(), energies == Energies::kAdd ? energy : nullptr};
+}
+
 size_t RankMemory::bytes() const {
   size_t sum = slots.bytes() + exchange.bytes() + groups.bytes() + (mesh ? mesh->bytes() : 0);
   for (const ForceFamily* family : families) sum += family->bytes();

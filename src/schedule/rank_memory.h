@@ -50,6 +50,8 @@ struct RankMemory {
   const RankPlan& plan() const { return slots.plan(); }
   // For the step after which the lists are a step older than pairs.age.
   GroupWork group_work() const;
+  // Of the long-range force so many times.
+  SpreadSiteForces spread_site_forces(float long_range_weight, Energies energies) const;
   size_t bytes() const;
 
   const Setup& setup;

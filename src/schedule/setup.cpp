@@ -42,15 +42,17 @@ Setup make_setup(System system, const NonbondedSettings& nonbonded,
   if (nonbonded.pme)
     setup.term_span = std::max(setup.term_span,
                                add_excluded_pairs(setup.system, nonbonded.cutoff, nonbonded.alpha));
-  setup.degrees_of_freedom =
-      3 * setup.system.atom_count() - static_cast<int>(setup.system.constraints.size());
+  const System& all = setup.system;
+  setup.degrees_of_freedom = 3 * (all.atom_count() - static_cast<int>(all.sites.size())) -
+                             static_cast<int>(all.constraints.size());
   setup.molecules = molecules_of(setup.system);
   setup.plan = make_step_plan(integrator, setup.degrees_of_freedom, setup.molecules.large());
+  if (!all.sites.empty()) place_sites_after_moves(setup.plan);
   setup.turning = turning_of_constraints(setup.system);
   const AtomMotion motion{setup.plan.timestep, setup.plan.temperature, setup.plan.buffer_fraction};
   setup.lists = resolve(lists, motion);
   setup.ages = list_ages(setup.lists, nonbonded.cutoff, motion);
-  setup.group_radius = group_radius(setup.system);
+  setup.group_radius = std::max(group_radius(all), radius_of_site_groups(all));
   if (nonbonded.pme) check_pme_grid(nonbonded.order, nonbonded.grid);
   find_constants(setup);
   set_box(setup, box, cells);

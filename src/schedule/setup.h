@@ -31,7 +31,7 @@ struct Setup {
   double total_mass = 0;
   Molecules molecules;
   double restraint_strength = 1;
-  int degrees_of_freedom = 0;    // three for each atom less one for each constraint
+  int degrees_of_freedom = 0;    // three for each atom with mass less one for each constraint
   double turning = 0;            // turning_of_constraints(), 1/(amu nm^2)
   double constant_energy = 0;    // Ewald self and background energy, kJ/mol
   double dispersion_energy = 0;  // kJ/mol

@@ -36,16 +36,20 @@ std::vector<int32_t> find_sets(const System& input) {
     }
     return atom;
   };
-  for (const auto& pair : input.constraints) {
-    const int32_t a = root(pair[0]), b = root(pair[1]);
+  const auto join = [&](int32_t one, int32_t other) {
+    const int32_t a = root(one), b = root(other);
     parent[at(std::max(a, b))] = std::min(a, b);
-  }
+  };
+  for (const auto& pair : input.constraints) join(pair[0], pair[1]);
+  for (const Site& site : input.sites)
+    for (int p = 0; p < site.parents; ++p) join(site.atom, site.parent[p]);
   for (int32_t a = 0; a < input.atom_count(); ++a) parent[at(a)] = root(a);
   return parent;
 }
 
 // The new order: groups by lowest atom; in a group the centre first (the atom with the most
-// constraints, of equals the heaviest, then the lowest), the others ascending. Fills group_start.
+// constraints, of equals the heaviest, then the lowest), the others ascending, virtual sites last. Fills
+// group_start.
 std::vector<int32_t> order_atoms(const System& input, std::vector<int32_t>& group_start) {
   const std::vector<int32_t> set = find_sets(input);
   std::vector<int32_t> degree(set.size(), 0), members(set.size(), 0), start(set.size(), 0);
@@ -59,13 +63,16 @@ std::vector<int32_t> order_atoms(const System& input, std::vector<int32_t>& grou
     if (members[at(a)] > kMaxGroupSize)
       throw Error("atom " + std::to_string(a) + " (counted from 0) is in a set of " +
                   std::to_string(members[at(a)]) +
-                  " atoms held together by constraints, and at most " +
+                  " atoms held together by constraints or virtual sites, and at most " +
                   std::to_string(kMaxGroupSize) +
-                  " are possible: only bonds to hydrogen and rigid water may be constrained");
+                  " are possible: only bonds to hydrogen and rigid water may be constrained, and "
+                  "parents of a virtual site must have few hydrogens");
     start[at(a)] = group_start.back();
     group_start.push_back(group_start.back() + members[at(a)]);
   }
 
+  std::vector<char> is_site(set.size(), 0);
+  for (const Site& site : input.sites) is_site[at(site.atom)] = 1;
   std::vector<int32_t> order(set.size()), next = start;
   for (int32_t a = 0; a < input.atom_count(); ++a) order[at(next[at(set[at(a)])]++)] = a;
   for (size_t g = 0; g + 1 < group_start.size(); ++g) {
@@ -75,6 +82,8 @@ std::vector<int32_t> order_atoms(const System& input, std::vector<int32_t>& grou
              std::pair(degree[at(b)], input.masses[at(b)]);
     });
     std::rotate(begin, centre, centre + 1);
+    if (!input.sites.empty())
+      std::stable_partition(begin, end, [&](int32_t a) { return !is_site[at(a)]; });
   }
   return order;
 }
@@ -123,6 +132,32 @@ void sort_constraints(System& system) {
   system.constraint_lengths = std::move(lengths);
 }
 
+void check_sites(const System& input) {
+  std::vector<char> is_site(at(input.atom_count()), 0);
+  for (const Site& site : input.sites) {
+    check_atoms("a virtual site", &site.atom, 1, input.atom_count());
+    const std::string which = "virtual site " + std::to_string(site.atom) + " (counted from 0)";
+    if (site.parents < 1 || site.parents > kMaxSiteParents)
+      throw Error(which + " has " + std::to_string(site.parents) + " parents, not 1 to " +
+                  std::to_string(kMaxSiteParents));
+    check_atoms("a virtual site", site.parent, static_cast<size_t>(site.parents),
+                input.atom_count());
+    if (input.masses[at(site.atom)] != 0) throw Error(which + " has a mass");
+    if (std::exchange(is_site[at(site.atom)], 1)) throw Error(which + " is given twice");
+  }
+  for (const Site& site : input.sites)
+    for (int p = 0; p < site.parents; ++p)
+      if (!(input.masses[at(site.parent[p])] > 0))
+        throw Error("virtual site " + std::to_string(site.atom) +
+                    " (counted from 0) has a parent without mass, atom " +
+                    std::to_string(site.parent[p]));
+  for (const auto& pair : input.constraints)
+    for (const int32_t atom : pair)
+      if (is_site[at(atom)])
+        throw Error("a constraint acts on virtual site " + std::to_string(atom) +
+                    " (counted from 0)");
+}
+
 }  // namespace
 
 System with_groups(const System& input) {
@@ -132,6 +167,7 @@ System with_groups(const System& input) {
     if (pair[0] == pair[1])
       throw Error("atom " + std::to_string(pair[0]) + " is constrained to itself");
   }
+  check_sites(input);
   const std::vector<int32_t> order = order_atoms(input, system.group_start);
   std::vector<int32_t> internal(order.size());
   for (size_t i = 0; i < order.size(); ++i) internal[at(order[i])] = static_cast<int32_t>(i);
@@ -143,6 +179,10 @@ System with_groups(const System& input) {
   for (Terms& terms : system.terms) renumber(terms.form->words, terms.atoms, internal);
   renumber("an exclusion", system.exclusions, internal);
   renumber("a constraint", system.constraints, internal);
+  for (Site& site : system.sites) {
+    site.atom = internal[at(site.atom)];
+    for (int p = 0; p < site.parents; ++p) site.parent[p] = internal[at(site.parent[p])];
+  }
   for (auto& pair : system.exclusions)
     if (pair[0] > pair[1]) std::swap(pair[0], pair[1]);
   system.input_index = input.input_index.empty() ? order : permuted(input.input_index, order);
@@ -150,7 +190,7 @@ System with_groups(const System& input) {
   return system;
 }
 
-// The longest of the shortest paths along constraints.
+// The longest of the shortest paths along constraints. What they do not reach is in a group with sites.
 double group_radius(const System& system) {
   const double far = std::numeric_limits<double>::max();
   std::vector<double> path(static_cast<size_t>(system.atom_count()), far);
@@ -168,7 +208,10 @@ double group_radius(const System& system) {
         shorter = true;
       }
   }
-  return path.empty() ? 0 : *std::max_element(path.begin(), path.end());
+  double longest = 0;
+  for (const double length : path)
+    if (length < far) longest = std::max(longest, length);
+  return longest;
 }
 
 }  // namespace quiltmd

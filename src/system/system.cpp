@@ -35,6 +35,13 @@ int System::term_count() const {
   return total;
 }
 
+int32_t System::end_of_masses(int group) const {
+  const int32_t first = group_start[static_cast<size_t>(group)];
+  int32_t end = group_start[static_cast<size_t>(group) + 1];
+  while (end > first + 1 && masses[static_cast<size_t>(end) - 1] == 0) --end;
+  return end;
+}
+
 const Terms* System::terms_of(const TermForm& form) const {
   for (const Terms& some : terms)
     if (some.form == &form) return &some;

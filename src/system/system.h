@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "math/box.h"
+#include "system/site.h"
 #include "system/term_form.h"
 
 namespace quiltmd {
@@ -43,6 +44,7 @@ struct System {
   std::vector<std::array<int32_t, 2>> exclusions;
   std::vector<std::array<int32_t, 2>> constraints;
   std::vector<double> constraint_lengths;
+  std::vector<Site> sites;
   std::vector<int32_t> molecules;  // of each atom, a number; none: hydrogen groups are molecules
 
   std::vector<int32_t> group_start;  // (groups + 1): internal index of each group's first atom
@@ -51,6 +53,8 @@ struct System {
   int atom_count() const { return static_cast<int>(masses.size()); }
   int group_count() const { return static_cast<int>(group_start.size()) - 1; }
   int term_count() const;
+  // Where the atoms of a group end that have masses; virtual sites follow.
+  int32_t end_of_masses(int group) const;
 
   // The terms of a form: null where there are none; to be added to, made where there are none.
   const Terms* terms_of(const TermForm& form) const;
@@ -58,11 +62,13 @@ struct System {
 };
 
 // Reorder a system given in input order so that hydrogen groups are contiguous, and name the
-// groups: the connected sets of constraints (a heavy atom and its hydrogens, a rigid water), every
-// other atom being a group of its own. Throws Error for a set larger than kMaxGroupSize.
+// groups: the connected sets of constraints (a heavy atom and its hydrogens, a rigid water) and of virtual
+// sites with their parents, every other atom being a group of its own. Sites are the last atoms of their
+// group. Throws Error for a set larger than kMaxGroupSize.
 inline constexpr int kMaxGroupSize = 8;
 System with_groups(const System& input);
-// How far atoms of a group can be from its first one, nm.
+// How far atoms of a group can be from its first one, nm; those that no constraints lead to, in groups with
+// virtual sites, do not count.
 double group_radius(const System& system);
 
 }  // namespace quiltmd

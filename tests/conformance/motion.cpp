@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The stages of a step: from the same state and forces, the motion of the CPU kernels.
+#include <cstdlib>
+#include <numeric>
+
 #include "integrators/cell_rescaling.h"
 #include "integrators/monte_carlo.h"
 #include "one_rank.h"
@@ -43,6 +46,30 @@ Input unlike(uint64_t seed, int molecules = kFew) {
     const int first = in.system.group_start[g];
     if (in.system.group_start[g + 1] - first == 3) in.system.masses[first + 2] *= 1.1;
   }
+  return in;
+}
+
+// Every second water has a virtual site.
+Input with_sites(uint64_t seed, int molecules = kFew) {
+  Input in(seed, molecules);
+  Random random(seed);
+  System given = in.system;
+  for (int g = 0; g < in.system.group_count(); g += 2) {
+    const int first = in.system.group_start[g];
+    if (in.system.group_start[g + 1] - first == 3) add_site(given, in.positions, first);
+  }
+  given.input_index.clear();
+  in.system = with_groups(given);
+  std::vector<Vec3d> positions;
+  in.velocities.clear();
+  in.forces.clear();
+  for (const int32_t atom : in.system.input_index) {
+    positions.push_back(in.positions[static_cast<size_t>(atom)]);
+    const double mass = given.masses[static_cast<size_t>(atom)];
+    in.velocities.push_back(random_vector(random, mass > 0 ? std::sqrt(kThermal / mass) : 0));
+    in.forces.push_back(random_vector(random, 300));
+  }
+  in.positions = positions;
   return in;
 }
 
@@ -240,6 +267,48 @@ void groups_move_with_the_box(Pair devices, const Input& in) {
   CHECK(same_bits(twins.ours.by_atom(twins.ours.position()), moved));
 }
 
+PlaceSites placing(const OneRank& r) { return {r.work(), r.groups.sites()}; }
+
+// Sites go to the same places, and nothing else moves.
+void sites_are_placed(Pair devices, const Input& in) {
+  Twins twins(devices, in);
+  twins.both([](OneRank& r) { r.device.launch(placing(r)); });
+  twins.check(1e-13, 0);
+  const auto placed = twins.ours.by_atom(twins.ours.position());
+  for (int a = 0; a < in.system.atom_count(); ++a)
+    CHECK((norm(placed[a] - in.positions[a]) > 0.005) == (in.system.masses[a] == 0));
+}
+
+// The forces on sites are spread alike; their integer sum stays, and sites are left none.
+void site_forces_are_spread(Pair devices, const Input& in) {
+  Twins twins(devices, in);
+  twins.both([](OneRank& r) { r.device.launch(placing(r)); });
+  const auto total = [](const OneRank& r, int axis) {
+    const auto all = r.fixed_forces(axis);
+    return std::accumulate(all.begin(), all.end(), int64_t{0});
+  };
+  const int64_t before[] = {total(twins.ours, 0), total(twins.ours, 1), total(twins.ours, 2)};
+  twins.both([](OneRank& r) {
+    r.device.launch(SpreadSiteForces{r.work(), r.groups.sites(), r.energy.data()});
+  });
+  for (int axis = 0; axis < 3; ++axis) {
+    CHECK(total(twins.ours, axis) == before[axis]);
+    const auto ours = twins.ours.by_atom(twins.ours.fixed_forces(axis));
+    const auto theirs = twins.theirs.by_atom(twins.theirs.fixed_forces(axis));
+    int64_t apart = 0;
+    for (int a = 0; a < in.system.atom_count(); ++a) {
+      apart = std::max(apart, std::abs(ours[a] - theirs[a]));
+      if (in.system.masses[a] == 0) CHECK(ours[a] == 0);
+    }
+    CHECK(apart < 1000);  // 2e-7 kJ/mol/nm
+  }
+  const auto a = twins.ours.by_atom(twins.ours.long_range);
+  const auto b = twins.theirs.by_atom(twins.theirs.long_range);
+  for (size_t i = 0; i < a.size(); ++i)
+    CHECK(norm(Vec3d{a[i].x - b[i].x, a[i].y - b[i].y, a[i].z - b[i].z}) < 1e-3);
+  for (int k = 0; k < Symmetric::kParts; ++k) twins.check_energy(kVirial + k);
+}
+
 // A barostat on any device: the box, what follows from it, positions, velocities and heat.
 void cells_are_rescaled(Pair devices, const Input& in) {
   Twins twins(devices, in);
@@ -404,6 +473,15 @@ std::vector<Case> motion_cases(Pair devices) {
       {"velocities and momentum of unlike waters agree",
        [devices] { velocities_and_momentum_agree(devices, unlike(6)); }},
       {"groups move with the box", [devices] { groups_move_with_the_box(devices, Input(8)); }},
+      {"sites are placed", [devices] { sites_are_placed(devices, with_sites(10)); }},
+      {"many sites are placed", [devices] { sites_are_placed(devices, with_sites(10, kMany)); }},
+      {"forces on sites are spread",
+       [devices] { site_forces_are_spread(devices, with_sites(11)); }},
+      {"stages leave sites alone", [devices] { langevin_agrees(devices, with_sites(12)); }},
+      {"stages leave many sites alone",
+       [devices] { verlet_agrees(devices, with_sites(12, kMany)); }},
+      {"velocities of sites stay",
+       [devices] { velocities_and_momentum_agree(devices, with_sites(13)); }},
       {"cells are rescaled", [devices] { cells_are_rescaled(devices, Input(8)); }},
       {"cells are proposed", [devices] { cells_are_proposed(devices, Input(8)); }},
       {"states are set", [devices] { states_are_set(devices); }},

@@ -15,11 +15,13 @@ from typing import Any
 import numpy as np
 import pytest
 from boxes import water_box
+from model_waters import MODELS, model_water
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
 import quiltmd
-from quiltmd import LangevinMiddle, Nonbonded, Simulation, State, VelocityVerlet
+from quiltmd import LangevinMiddle, Nonbonded, Simulation, State, System, VelocityVerlet
+from quiltmd.description.sites import site_links
 
 pytestmark = pytest.mark.filterwarnings("ignore:the system has a net charge:quiltmd.QuiltWarning")
 
@@ -38,7 +40,7 @@ CUTOFF = replace(PME, method="cutoff")
 
 def centres(system: Any, values: Any) -> tuple[Any, Any]:
     """The hydrogen group of each atom; for each group the mean of values by mass."""
-    pairs = system.constraints
+    pairs = np.concatenate([system.constraints, site_links(system.sites)])
     links = coo_matrix((np.ones(len(pairs)), pairs.T), shape=(system.atoms, system.atoms))
     group = connected_components(links, directed=False)[1]
     sums = [np.bincount(group, system.masses * value) for value in values.T]
@@ -123,6 +125,18 @@ def test_peptide_in_water(peptide: tuple[Any, State]) -> None:
 def test_triclinic_box(octahedron: tuple[Path, Path]) -> None:
     loaded = quiltmd.load(*octahedron, constraints="h-bonds")
     check_reference(*loaded, PME, [STRAINS[1], STRAINS[0] - STRAINS[2], STRAINS[3] + STRAINS[4]])
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_virtual_sites(model: str) -> None:
+    """Forces on sites are part of the virial where the sites are, wherever they are spread to."""
+    made, state = model_water(model, (6, 6, 6))
+    system = System.from_openmm(made)
+    exact = check_reference(system, state, PME)
+    found = Simulation(system, state, PME, device="cpu", ranks=2).virial()
+    energies = quiltmd.reference(system, state, PME)[0]
+    scale = abs(energies["lj"]) + abs(energies["coulomb"])
+    np.testing.assert_allclose(found, exact, atol=2e-6 * scale)
 
 
 @pytest.mark.parametrize("method", ["pme", "cutoff"])

@@ -66,6 +66,22 @@ inline void add_water(System& s, std::vector<Vec3d>& positions, Vec3d oxygen, Ra
   positions.push_back(oxygen + height * f.x - half * f.y);
 }
 
+// A virtual site of a water, with a number of each kind; its position, which is not the right one, is
+// appended.
+inline void add_site(System& s, std::vector<Vec3d>& positions, int oxygen) {
+  const int atom = s.atom_count();
+  add_atom(s, 0);
+  positions.push_back(positions[static_cast<size_t>(oxygen)]);
+  s.sites.push_back({atom,
+                     3,
+                     {oxygen, oxygen + 1, oxygen + 2},
+                     {0.8, 0.15, 0.05},
+                     {-1, 0.7, 0.3},
+                     {-0.5, -0.2, 0.7},
+                     {0.01, 0.02, -0.03},
+                     1.5});
+}
+
 // A carbon with 1 to 4 constrained hydrogens at tetrahedral directions, lengths 0.109 nm.
 inline void add_carbon(System& s, std::vector<Vec3d>& positions, Vec3d carbon, int hydrogens,
                        double hydrogen_mass, Random& random) {

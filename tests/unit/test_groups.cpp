@@ -117,6 +117,52 @@ void errors_name_the_atom() {
   CHECK(with_groups(repeated).constraints.size() == 9);
 }
 
+// A water whose sites come before it and between its atoms, and a flexible one with a site.
+System with_sites() {
+  System s;
+  for (const double m : {0.0, 1.008, 0.0, 15.999, 1.008, 15.999, 1.008, 1.008, 0.0}) add_atom(s, m);
+  constrain(s, 3, 1, kLeg);
+  constrain(s, 3, 4, kLeg);
+  constrain(s, 1, 4, kBase);
+  for (const int atom : {2, 0}) s.sites.push_back({atom, 3, {3, 4, 1}, {0.8, 0.1, 0.1}});
+  s.sites.push_back({8, 3, {5, 6, 7}, {0.8, 0.1, 0.1}});
+  return s;
+}
+
+void sites_are_last() {
+  const System s = with_groups(with_sites());
+  CHECK((s.input_index == std::vector<int32_t>{3, 1, 4, 0, 2, 5, 6, 7, 8}));
+  CHECK((s.group_start == std::vector<int32_t>{0, 5, 9}));
+  CHECK(s.end_of_masses(0) == 3 && s.end_of_masses(1) == 8);
+  CHECK(s.sites[0].atom == 4 && s.sites[1].atom == 3 && s.sites[2].atom == 8);
+  CHECK(s.sites[0].parent[0] == 0 && s.sites[0].parent[1] == 2 && s.sites[0].parent[2] == 1);
+  CHECK_NEAR(group_radius(s), kLeg, 1e-12);
+}
+
+void errors_name_the_site() {
+  const auto message_of = [](void (*damage)(System&)) -> std::string {
+    System s = with_sites();
+    damage(s);
+    try {
+      with_groups(s);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  const auto says = [](const std::string& message, const char* words) {
+    return message.find(words) != std::string::npos;
+  };
+  CHECK(message_of([](System&) {}).empty());
+  CHECK(says(message_of([](System& s) { s.masses[2] = 1; }), "virtual site 2 "));
+  CHECK(says(message_of([](System& s) { s.sites[1].atom = 2; }), "given twice"));
+  CHECK(says(message_of([](System& s) { s.sites[0].parent[1] = 8; }), "without mass, atom 8"));
+  CHECK(says(message_of([](System& s) { s.sites[0].parents = 8; }), "8 parents"));
+  CHECK(says(message_of([](System& s) { s.sites[2].parent[2] = 99; }), "atom 99"));
+  CHECK(says(message_of([](System& s) { constrain(s, 2, 3, 0.1); }), "acts on virtual site 2"));
+  CHECK(says(message_of([](System& s) { s.sites[0].parent[1] = 6; }), "a set of 9 atoms"));
+}
+
 void a_million_atoms_take_less_than_a_second() {
   Random random(1);
   std::vector<Vec3d> positions;
@@ -135,5 +181,7 @@ int main() {
       {{"order is as promised", order_is_as_promised},
        {"everything follows", everything_follows},
        {"errors name the atom", errors_name_the_atom},
+       {"sites are last", sites_are_last},
+       {"errors name the site", errors_name_the_site},
        {"a million atoms take less than a second", a_million_atoms_take_less_than_a_second}});
 }

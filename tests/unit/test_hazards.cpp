@@ -171,8 +171,11 @@ void add_chain(System& s, std::vector<Vec3d>& positions, Vec3d at) {
     for (const TermRow& row : term_rows()) row.add_last(s, i, first + i);
 }
 
-// Chains with every kind of term, and rigid waters, far enough apart to be at rest.
-System molecules(bool with_terms, std::vector<Vec3d>& positions) {
+enum class Sites { kNone, kSome };
+
+// Chains with every kind of term, and rigid waters, some with virtual sites, far enough apart to be at
+// rest.
+System molecules(bool with_terms, Sites sites, std::vector<Vec3d>& positions) {
   System s;
   Random random(7);
   for (int n = 0; n < 216; ++n) {
@@ -184,6 +187,10 @@ System molecules(bool with_terms, std::vector<Vec3d>& positions) {
       add_water(s, positions, at, random);
       for (const auto& pair : {std::array{0, 1}, std::array{0, 2}, std::array{1, 2}})
         s.exclusions.push_back({first + pair[0], first + pair[1]});
+      if (n % 2 && sites == Sites::kSome) {
+        add_site(s, positions, first);
+        for (int a = 0; a < 3; ++a) s.exclusions.push_back({first + a, first + 3});
+      }
     }
   }
   s.lj_type_count = 1;
@@ -217,9 +224,9 @@ struct Prepared {
   HostState state;
 };
 
-Prepared prepare(const Scenario& c, bool with_terms) {
+Prepared prepare(const Scenario& c, bool with_terms, Sites sites = Sites::kSome) {
   Prepared p;
-  const System system = molecules(with_terms, p.state.positions);
+  const System system = molecules(with_terms, sites, p.state.positions);
   NonbondedSettings nonbonded;
   nonbonded.pme = c.pme;
   nonbonded.alpha = c.pme ? 3 : 0;
@@ -419,8 +426,8 @@ void recorded_blocks_rescale() {
 // All schedules of forces, each after a rebuild and followed by what uses the forces.
 class OneStep {
  public:
-  explicit OneStep(const Scenario& c)
-      : prepared_(prepare(c, true)),
+  explicit OneStep(const Scenario& c, Sites sites = Sites::kSome)
+      : prepared_(prepare(c, true, sites)),
         view_(views_of(prepared_, 1)[0]),
         ends_(make_local_transport(1)),
         executor_(0, 1, device_, *ends_[0]),
@@ -518,7 +525,7 @@ bool names(const std::vector<Hazard>& found, const char* first, const char* seco
 }
 
 void missing_orders_are_found() {
-  OneStep step(kScenarios[0]);
+  OneStep step(kScenarios[0], Sites::kNone);
   const Schedule forces = step.forces(Clear::kYes, Reach::kAll, Energies::kSkip, Follows::kStep);
   const auto joined = Schedule::End::kJoined, open = Schedule::End::kOpen;
   CHECK(step.run(without(forces, "none", joined), Follows::kStep).empty());
@@ -527,6 +534,13 @@ void missing_orders_are_found() {
   const auto unjoined = step.run(without(forces, "none", open), Follows::kStep);
   CHECK(names(unjoined, "pair_forces", "verlet_finish"));
   CHECK(names(unjoined, "term_forces", "verlet_finish"));
+
+  OneStep with_sites(kScenarios[0]);
+  const Schedule spread =
+      with_sites.forces(Clear::kYes, Reach::kAll, Energies::kSkip, Follows::kStep);
+  const auto early = with_sites.run(without(spread, "sites.forces", joined), Follows::kStep);
+  CHECK(names(early, "pair_forces", "spread_site_forces"));
+  CHECK(names(early, "term_forces", "spread_site_forces"));
 }
 
 }  // namespace

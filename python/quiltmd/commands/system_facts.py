@@ -78,7 +78,7 @@ def system_facts(system: System) -> dict[str, Any]:
         "net charge": round(float(system.charges.sum()), 6) + 0.0,
         "mass": round(float(system.masses.sum()), 3),
         "molecules": molecules,
-        "three-site waters": len(find_waters(system)),
+        "waters": len(find_waters(system)),
         "terms": {
             name: len(getattr(system, name)) for name in _TERMS if len(getattr(system, name))
         },

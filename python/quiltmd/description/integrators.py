@@ -132,7 +132,10 @@ def check_impulses(integrator: Integrator, system: System) -> None:
 def fastest_bond(system: System) -> tuple[int, float]:
     """The bond with the shortest harmonic period, and that period, ps; infinite without bonds."""
     masses = system.masses[system.bonds]
-    squared = system.bond_parameters[:, 1] / masses.prod(axis=1) * masses.sum(axis=1)  # 1/ps^2
+    product = masses.prod(axis=1)
+    real = product > 0  # a bond to a virtual site has no period
+    stiffness = np.where(real, system.bond_parameters[:, 1], 0)
+    squared = stiffness / np.where(real, product, 1) * masses.sum(axis=1)  # 1/ps^2
     if not squared.any():
         return 0, float("inf")
     return int(squared.argmax()), float(2 * np.pi / np.sqrt(squared.max()))

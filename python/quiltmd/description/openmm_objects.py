@@ -19,9 +19,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError, QuiltError
-from . import openmm_custom, openmm_maps
+from . import openmm_custom, openmm_maps, openmm_sites
 from .molecules import molecule_of_atom
 from .nonbonded import Nonbonded
+from .sites import site_fields, site_links
 from .topology import Topology
 
 
@@ -80,7 +81,10 @@ def system_fields(
     torsions, twists = _joined(tables, "PeriodicTorsionForce")
     powers, coefficients = _joined(tables, "RBTorsionForce")
     constraints, distances = _terms(openmm_system, "Constraint", 2, 1)
-    molecules = molecule_of_atom(atoms, np.concatenate([bonds, constraints]))
+    sites = site_fields(openmm_sites.sites_of(openmm_system))
+    molecules = molecule_of_atom(
+        atoms, np.concatenate([bonds, constraints, site_links(sites["sites"])])
+    )
     for force, (members, _) in tables:
         _refuse_distant_terms(force, members, molecules)
     strong = twists[:, 2] != 0
@@ -95,6 +99,7 @@ def system_fields(
     return {
         **maps,
         **impropers,
+        **sites,
         **openmm_custom.restraint_fields(forces, molecules),
         "masses": masses,
         "bonds": bonds,
@@ -174,10 +179,6 @@ def _refuse_unsupported(openmm_system: Any, forces: list[Any]) -> None:
         if kind not in _KINDS and kind not in _OTHERS:
             named = kind if force.getName() == kind else f"{kind} ({force.getName()})"
             raise InputError(f"the OpenMM system has a {named}, {_why_unsupported(kind)}")
-    virtual = _reader(openmm_system, "isVirtualSite")
-    for atom in range(openmm_system.getNumParticles()):
-        if virtual(atom):
-            raise InputError("a virtual site of the OpenMM system: not supported", atom=atom)
     force = _nonbonded_force(forces)
     if force.getNumParticleParameterOffsets() or force.getNumExceptionParameterOffsets():
         raise InputError("NonbondedForce: parameter offsets are not supported")

@@ -21,6 +21,7 @@ from .molecules import molecule_of_atom
 from .nonbonded import Nonbonded
 from .openmm_objects import system_fields
 from .parameters import refuse_nonsense
+from .sites import MOST_PARENTS, check_sites, site_links
 from .term_forms import TERM_FORMS
 from .topology import Topology
 
@@ -45,6 +46,9 @@ _LAYOUT: dict[str, tuple[np.dtype[Any], tuple[str | int | None, ...]]] = {
     "exclusions": (_I, (None, 2)),
     "constraints": (_I, (None, 2)),
     "constraint_lengths": (_F, (None,)),
+    "sites": (_I, (None, 1 + MOST_PARENTS)),
+    "site_weights": (_F, (None, 3, MOST_PARENTS)),
+    "site_offsets": (_F, (None, 4)),
 }
 _LENNARD_JONES = "lennard-jones"
 _PARAMETERS_OF = {form.name: form.parameters for form in TERM_FORMS} | {
@@ -63,7 +67,7 @@ class System:
     Attributes
     ----------
     masses:
-        (N,) amu, all positive.
+        (N,) amu, all positive but for virtual sites, which have none.
     charges:
         (N,) e.
     lj_types:
@@ -107,6 +111,12 @@ class System:
     constraints, constraint_lengths:
         (n, 2) int32; (n,) nm. Bonds and angles that constraints fix have no
         term in `bonds` and `angles`.
+    sites, site_weights, site_offsets:
+        Virtual sites. (n, 8) int32: the massless atom, then its one to seven parents, then -1;
+        (n, 3, 7) weights of the parents for the point O (sum 1) and the directions X and Y (sum 0);
+        (n, 4) l_x, l_y, l_z in nm and c in 1/nm: the site is at
+        O + l_x e_x + l_y e_y + l_z e_z + c X x Y, with e_x along X, e_z along X x Y and
+        e_y = e_z x e_x. See `quiltmd.description.sites` for the usual kinds. None if not given.
     topology:
         Names of atoms and residues.
     pair_form, pair_tables:
@@ -160,6 +170,9 @@ class System:
     angle_restraint_parameters: F64 = _NONE
     torsion_restraints: I32 = _NONE
     torsion_restraint_parameters: F64 = _NONE
+    sites: I32 = _NONE
+    site_weights: F64 = _NONE
+    site_offsets: F64 = _NONE
     pair_form: str = "lennard-jones"
     pair_tables: Sequence[npt.ArrayLike] = ()
 
@@ -195,13 +208,13 @@ class System:
 
     @property
     def links(self) -> I32:
-        """(n, 2) int32: the pairs that hold molecules together, bonds and constraints."""
-        return np.concatenate([self.bonds, self.constraints])
+        """(n, 2) int32: what holds molecules together: bonds, constraints, sites and parents."""
+        return np.concatenate([self.bonds, self.constraints, site_links(self.sites)])
 
     @property
     def degrees_of_freedom(self) -> int:
-        """3 N minus the constraints; motion of the centre of mass is not subtracted."""
-        return 3 * self.atoms - len(self.constraints)
+        """3 for each atom with mass minus the constraints; the centre of mass included."""
+        return 3 * (self.atoms - len(self.sites)) - len(self.constraints)
 
     @classmethod
     def from_openmm(
@@ -258,13 +271,16 @@ class System:
         changed: dict[str, Any] = {"topology": self.topology.tile(copies)}
         if self.nonbonded is not None:
             changed["nonbonded"] = self.nonbonded.tile(nx, ny, nz)
-        for name in (*_PARAMETERS_OF.values(), "masses", "charges", "lj_types"):
+        per_copy = (*_PARAMETERS_OF.values(), "masses", "charges", "lj_types")
+        for name in (*per_copy, "site_weights", "site_offsets"):
             array = getattr(self, name)
             changed[name] = np.tile(array, (copies,) + (1,) * (array.ndim - 1))
         offset = np.arange(copies, dtype=np.int32)[:, None, None] * np.int32(self.atoms)
         for name in _TUPLES:
             array = getattr(self, name)
             changed[name] = (array[None] + offset).reshape(-1, array.shape[1])
+        moved = np.where(self.sites >= 0, self.sites + offset, -1)
+        changed["sites"] = moved.reshape(-1, self.sites.shape[1])
         return replace(self, **changed)
 
 
@@ -347,12 +363,7 @@ def _check_atoms(system: System) -> None:
     topology = system.topology
     if system.atoms == 0:
         raise InputError("the system has no atoms")
-    if (system.masses <= 0).any():
-        atom = int(np.argmax(system.masses <= 0))
-        raise InputError(
-            f"{topology.describe(atom)} has mass {system.masses[atom]:g}; massless atoms "
-            "(virtual sites, fixed atoms) are not supported"
-        )
+    check_sites(system)
     types = _types(system)
     if system.lj_types.min() < 0 or system.lj_types.max() >= types:
         atom = int(np.argmax((system.lj_types < 0) | (system.lj_types >= types)))

@@ -104,7 +104,7 @@ def load(
     constraints:
         "none", or "h-bonds" to constrain bonds to hydrogen.
     rigid_water:
-        Constrain all distances in three-site water molecules.
+        Constrain all distances in water molecules, virtual sites apart.
     hydrogen_mass:
         Hydrogen mass repartitioning (HMR): mass in amu of hydrogens outside rigid water, taken
         from the heavy atoms that they are bonded to; None: masses as in the file.

@@ -89,16 +89,19 @@ def _not_yet_rigid(system: System, waters: npt.NDArray[np.int32]) -> npt.NDArray
 
 
 def find_waters(system: System) -> npt.NDArray[np.int32]:
-    """(n, 3) int32: oxygen and both hydrogens of each three-atom water.
+    """(n, 3) int32: oxygen and both hydrogens of each water.
 
-    A water is a residue of three atoms with a water's name, one oxygen and two
-    hydrogens.
+    A water is a residue of three atoms and any virtual sites with a water's
+    name, one oxygen and two hydrogens.
     """
     topology = system.topology
-    sizes = np.bincount(topology.residue_of_atom, minlength=len(topology.residue_names))
+    real = np.ones(system.atoms, dtype=bool)
+    real[system.sites[:, 0]] = False
+    residues = topology.residue_of_atom
+    sizes = np.bincount(residues[real], minlength=len(topology.residue_names))
     watery = (sizes == 3) & np.isin(np.char.upper(topology.residue_names), WATER_NAMES)
-    atoms = np.flatnonzero(watery[topology.residue_of_atom]).astype(np.int32)
-    by_residue = np.argsort(topology.residue_of_atom[atoms], kind="stable")
+    atoms = np.flatnonzero(watery[residues] & real).astype(np.int32)
+    by_residue = np.argsort(residues[atoms], kind="stable")
     triples = atoms[by_residue].reshape(-1, 3)
     oxygen_first = np.argsort(-topology.elements[triples], axis=1, kind="stable")
     triples = np.take_along_axis(triples, oxygen_first, axis=1)
@@ -156,8 +159,9 @@ def _heavy_hydrogens(system: System, waters: npt.NDArray[np.int32], mass: float)
     masses = system.masses.copy()
     np.subtract.at(masses, heavy, mass - masses[light])
     masses[light] = mass
-    if (masses <= 0).any():
-        atom = system.topology.describe(int(np.argmin(masses)))
+    none_left = (masses <= 0) & (system.masses > 0)
+    if none_left.any():
+        atom = system.topology.describe(int(np.argmax(none_left)))
         raise QuiltError(f"hydrogen_mass {mass:g} amu leaves no mass for {atom}")
     return replace(system, masses=masses)
 

@@ -129,7 +129,7 @@ class SystemSection(Section):
         default="h-bonds",
         description="Constrain bonds to hydrogen (h-bonds), or none; for water see rigid_water.",
     )
-    rigid_water: bool = Field(default=True, description="Keep three-site water molecules rigid.")
+    rigid_water: bool = Field(default=True, description="Keep water molecules rigid.")
     reference: AbsolutePath | None = Field(
         default=None,
         description="Coordinate file with the places at which position restraints hold atoms; by "

@@ -4,8 +4,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
+#include <string>
 
 #include "computes/bonded/forms/forms.h"
+#include "math/error.h"
 
 namespace quiltmd {
 namespace {
@@ -20,6 +23,21 @@ double farthest_stretch(double k, double most) {
   const double linear_from = 0.5 * k * most * most;
   return linear_from >= kMostEnergy ? std::sqrt(2 * kMostEnergy / k)
                                     : kMostEnergy / (k * most) + most / 2;
+}
+
+// How far a site can be from its first parent, from which the others are `length`. Of up to three parents
+// the sums are in one plane, to which z and the cross product are perpendicular.
+double farthest(const Site& site, const std::vector<double>& length) {
+  double origin = 0, x = 0, y = 0;
+  for (size_t p = 1; p < length.size(); ++p) {
+    if (length[p] == kInfinite) return kInfinite;
+    origin += std::fabs(site.origin[p]) * length[p];
+    x += std::fabs(site.x[p]) * length[p];
+    y += std::fabs(site.y[p]) * length[p];
+  }
+  const double inside = origin + std::hypot(site.local.x, site.local.y);
+  const double outside = std::fabs(site.local.z) + std::fabs(site.cross) * x * y;
+  return length.size() <= 3 ? std::hypot(inside, outside) : inside + outside;
 }
 
 }  // namespace
@@ -42,6 +60,17 @@ Links::Links(const System& system) : of_(static_cast<size_t>(system.atom_count()
       if (k > 0 && most > 0)
         add(springs->atoms_of(t)[0], springs->atoms_of(t)[1], upper + farthest_stretch(k, most));
     }
+  add_sites(system.sites);
+}
+
+void Links::add_sites(const std::vector<Site>& sites) {
+  std::vector<double> from_parent;
+  Paths paths(*this);
+  for (const Site& site : sites)
+    from_parent.push_back(
+        farthest(site, paths.find(site.parent[0], {site.parent, site.parent + site.parents})));
+  for (size_t k = 0; k < sites.size(); ++k)
+    if (from_parent[k] < kInfinite) add(sites[k].atom, sites[k].parent[0], from_parent[k]);
 }
 
 void Links::add(int32_t i, int32_t j, double length) {
@@ -77,6 +106,31 @@ void Paths::reach(int32_t atom, double length) {
   known = length;
   reached_.push_back(atom);
   open_.emplace(length, atom);
+}
+
+double radius_of_site_groups(const System& system) {
+  if (system.sites.empty()) return 0;
+  const Links links(system);
+  Paths paths(links);
+  double radius = 0;
+  for (int g = 0; g < system.group_count(); ++g) {
+    const int32_t first = system.group_start[static_cast<size_t>(g)];
+    const int32_t end = system.group_start[static_cast<size_t>(g) + 1];
+    if (system.end_of_masses(g) == end) continue;
+    std::vector<int32_t> atoms(static_cast<size_t>(end - first));
+    std::iota(atoms.begin(), atoms.end(), first);
+    const std::vector<double> lengths = paths.find(first, atoms);
+    const auto farthest = std::max_element(lengths.begin(), lengths.end());
+    if (*farthest == kInfinite) {
+      const auto atom = static_cast<size_t>(first + (farthest - lengths.begin()));
+      throw Error("neither bonds nor constraints hold atom " +
+                  std::to_string(system.input_index[atom]) +
+                  " (counted from 0) and the other parents of its virtual site together, or the "
+                  "site and its parents");
+    }
+    radius = std::max(radius, *farthest);
+  }
+  return radius;
 }
 
 double span_of_restraints(const System& system) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How far apart two atoms can be: two atoms are no farther apart than the shortest path along bonds,
-// constraints and restraints of distances is long, each stretched as far as it will ever be.
+// constraints and restraints of distances is long, each stretched as far as it will ever be, and from a
+// virtual site to the first of its parents.
 #pragma once
 
 #include <functional>
@@ -26,6 +27,7 @@ class Links {
 
  private:
   void add(int32_t i, int32_t j, double length);
+  void add_sites(const std::vector<Site>& sites);
   std::vector<std::vector<Link>> of_;
 };
 
@@ -47,6 +49,10 @@ class Paths {
   std::vector<int32_t> reached_;
   std::priority_queue<Place, std::vector<Place>, std::greater<>> open_;
 };
+
+// How far atoms of hydrogen groups with virtual sites can be from the first of their group, nm: 0 without
+// sites. Throws Error where nothing holds the atoms of such a group together.
+double radius_of_site_groups(const System& system);
 
 // How far apart atoms of a restraint can be, nm: 0 without restraints, infinite where nothing holds
 // them together.
