@@ -219,12 +219,13 @@ def test_ranks_without_patches_are_told(water: Planner) -> None:
     assert f"{many.idle_ranks} ranks have no patch" in many.limiter
 
 
-# us per step on one and on two H200, DHFR tiled: benchmarks/notes/several-gpus.md
+# DHFR tiled on one H200, and on two with the transforms of PME shared and on both: us per step; and
+# MiB of a rank on one and two: benchmarks/notes/several-gpus.md.
 MEASURED = {
-    (1, 1, 1): (46.5, 51.3),
-    (2, 2, 1): (118.5, 94.2),
-    (4, 4, 1): (417.6, 274.5),
-    (3, 3, 5): (1112.5, 679.4),
+    (1, 1, 1): ((46.7, 62.2, 51.6), (17, 14)),
+    (2, 2, 1): ((120.7, 98.9, 95.0), (71, 50)),
+    (4, 4, 1): ((424, 259.3, 276), (285, 190)),
+    (3, 3, 5): ((1146, 667, 708), (804, 535)),
 }
 
 
@@ -233,9 +234,14 @@ def test_gpus_as_measured(tile: tuple[int, int, int]) -> None:
     system, state = quiltmd.load(*system_files("dhfr"), hydrogen_mass=3.0)
     integrator = quiltmd.LangevinMiddle(timestep=0.004, seed=1)
     planner = Planner(system, state, quiltmd.Nonbonded(), integrator, tile)
-    found = predict(planner, read_machine("h200-nvlink"), [1, 2])
-    for prediction, measured in zip(found, MEASURED[tile], strict=True):
-        assert prediction.us_per_step == pytest.approx(measured, rel=0.15)
+    machine = read_machine("h200-nvlink")
+    alone, shared = predict(planner, machine, [1, 2], "distributed")
+    (both,) = predict(planner, machine, [2], "replicated")
+    times, memory = MEASURED[tile]
+    for prediction, measured in zip((alone, shared, both), times, strict=True):
+        assert prediction.us_per_step == pytest.approx(measured, rel=0.05)
+    for prediction, measured in zip((alone, shared), memory, strict=True):
+        assert prediction.memory / 2**20 == pytest.approx(measured, rel=0.1)
 
 
 def test_machines_that_make_no_sense_are_refused(tmp_path: Path) -> None:

@@ -40,8 +40,7 @@ class Costs(_Part):
 
     Units: atoms for spread, gather, terms, integrate, clear and rebuild; pairs of atoms within
     reach of the lists for pairs and lists; grid points for planes, lines and inverse; bytes for
-    send and receive; for elsewhere atoms that other ranks own, where launches are sized for the
-    whole system.
+    send and receive.
     """
 
     spread: Cost = Cost()
@@ -57,7 +56,6 @@ class Costs(_Part):
     rebuild: Cost = Cost()
     send: Cost = Cost()
     receive: Cost = Cost()
-    elsewhere: Cost = Cost()
 
 
 class Island(_Part):

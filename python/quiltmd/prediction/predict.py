@@ -18,9 +18,9 @@ from .tasks import Graph, step_graph
 _STEPS = 4  # that are simulated; of the first one ranks begin at once, which they do not later
 _MOST_REPLICATED = 64  # ranks; on more, charges to all of them are never the faster way
 _DAY = 86400e6  # us
-# Bytes of device memory that a rank takes for each atom of the system, and of its own with its
-# proxies (docs/decisions.md, "Slot arrays for the whole system on every rank").
-_PER_ATOM_OF_SYSTEM, _PER_ATOM_AT_HAND = 300, 550
+# Bytes of device memory that a rank takes for each atom of the system (tables by atom, grids), and
+# of its own with its proxies, as on one and two H200 (benchmarks/notes/several-gpus.md).
+_PER_ATOM_OF_SYSTEM, _PER_ATOM_AT_HAND = 195, 600
 
 # Where time on the critical path goes, in words, by what a task's or a message's name begins with.
 _PARTS = (
@@ -42,7 +42,6 @@ _PARTS = (
     ("pme.spread", "spreading and gathering"),
     ("pme.gather", "spreading and gathering"),
     ("pme.", "transforms of PME"),
-    ("launches", "launches for atoms of other ranks"),
 )
 _SHARING = "work of other streams of the device"
 _MESSAGES = ("messages of the halo", "messages of PME", "messages of rebuilds")

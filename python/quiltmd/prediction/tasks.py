@@ -150,9 +150,6 @@ class _Builder:
             "pairs.interior", (LOCAL, SIDE), "pairs", has["interior_pairs"], [clear, *charged]
         )
         taken = self._receive("forces", "forces.receive", (LOCAL, HALO_STREAM), [clear])
-        if self.costs.elsewhere.each:
-            others = has["atoms"].sum() - has["atoms"]
-            mesh = [self._one("launches", local, "elsewhere", others, mesh)]
         before = [sent, clear, *mesh, terms, boundary, given, interior, taken]
         self._one("integrate", local, "integrate", has["atoms"], before)
         return self.graph
