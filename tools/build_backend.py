@@ -25,6 +25,7 @@ CUDA_PACKAGES = [
     "nvidia-nvvm==13.0.*",
     "nvidia-cuda-runtime==13.0.*",
     "nvidia-cuda-cccl==13.0.*",
+    "nvidia-nvtx==13.0.*",  # headers alone are used
 ]
 TOOLKIT = "/usr/local/cuda"
 Settings = dict[str, "str | list[str]"]

@@ -18,6 +18,7 @@
 #include "device/cuda/driver.h"
 #include "device/cuda/kernels.h"
 #include "device/cuda/launch.h"
+#include "device/cuda/profiler_range.h"
 #include "device/cuda/stream_tools.h"
 
 namespace quiltmd {
@@ -301,6 +302,7 @@ void CudaDevice::begin_recording() {
 }
 
 int CudaDevice::end_recording() {
+  const ProfilerRange range("make a graph of a block of steps");
   Impl& d = *impl_;
   d.use();
   d.gather_streams();
@@ -325,6 +327,7 @@ int CudaDevice::end_recording() {
 }
 
 void CudaDevice::run_recording(int recording) {
+  const ProfilerRange range("run a recorded block of steps");
   Impl& d = *impl_;
   d.use();
   if (d.timer) d.timer->run(recording);
@@ -344,6 +347,7 @@ void CudaDevice::drop_recording(int recording) {
 }
 
 void CudaDevice::synchronize() {
+  const ProfilerRange range("wait for the GPU");
   Impl& d = *impl_;
   d.use();
   for (const CudaContext& c : d.contexts)
@@ -376,6 +380,7 @@ void CudaDevice::stop_timing() {
 
 void CudaDevice::launch_raw(const OperationKey& key, const void* parameters, size_t,
                             Stream stream) {
+  const ProfilerRange range(key.name);
   Impl& d = *impl_;
   d.use();
   const auto function = cuda_kernels().find(key);
