@@ -16,6 +16,9 @@ from scipy.io import netcdf_file
 import quiltmd
 from quiltmd import LangevinMiddle, QuiltError, Simulation, TrajectoryReporter
 from quiltmd.description.box import box_from_lengths_angles, lengths_angles
+from quiltmd.errors import InputError
+from quiltmd.inputs import count_frames, read_coordinates
+from quiltmd.inputs.formats import Expected
 from quiltmd.outputs.formats import SUFFIXES, open_trajectory
 from quiltmd.outputs.trajectory import Layout, Snapshot, TrajectoryWriter
 from quiltmd.outputs.wrapping import MoleculeWrapper
@@ -102,6 +105,22 @@ def test_velocities_and_forces(tmp_path: Path, suffix: str) -> None:
     for step, frame in zip(universe.trajectory, frames, strict=True):
         np.testing.assert_allclose(step.velocities / 10, frame.velocities, atol=1e-5)
         np.testing.assert_allclose(step.forces * 10, frame.forces, rtol=1e-5)
+
+
+@pytest.mark.parametrize("suffix", [".xtc", ".dcd"])
+def test_a_simulation_starts_from_a_frame(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"run{suffix}"
+    frames = snapshots(3)
+    write(open_trajectory(path, layout()), frames)
+    for number in (1, -1):
+        found = read_coordinates(path, Expected(ATOMS, number))
+        np.testing.assert_allclose(found.positions, frames[number].positions, atol=6e-4)
+        np.testing.assert_allclose(found.box, BOX, atol=2e-4)
+    with pytest.raises(InputError, match="frame 3 is asked for, but there are 3"):
+        read_coordinates(path, Expected(ATOMS, 3))
+    path.write_bytes(path.read_bytes()[:60])
+    with pytest.raises(InputError):
+        count_frames(path)
 
 
 def test_netcdf_follows_the_convention(tmp_path: Path) -> None:

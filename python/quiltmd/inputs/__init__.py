@@ -21,7 +21,7 @@ from ..description.restraints import Restraint, Scaling, restrain
 from ..description.state import State
 from ..description.system import System
 from ..errors import InputError, QuiltWarning
-from . import amber, charmm, gromacs, openmm_files, pdb
+from . import amber, charmm, frames, gromacs, openmm_files, pdb
 from .amber import coordinates as amber_coordinates
 from .charmm import coordinates as charmm_coordinates
 from .constrain import Constraints, constrain, loose_hydrogens
@@ -68,6 +68,7 @@ COORDINATES: tuple[CoordinateFormat, ...] = (
     gromacs_coordinates.GRO,
     gromacs_coordinates.G96,
     charmm_coordinates.BINARY,
+    frames.TRAJECTORY,
     amber_coordinates.TEXT,
 )
 

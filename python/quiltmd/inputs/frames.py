@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frames of a trajectory of any format that MDAnalysis reads, an optional dependency."""
+"""Frames of trajectories of formats that MDAnalysis reads, an optional dependency.
+
+One frame may be the coordinates that a simulation starts from.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +11,19 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
+from itertools import islice
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError, QuiltError
-from .frames_process import receive
+from .formats import CoordinateFormat, Coordinates, Expected
+from .frames_process import receive, receive_count
 
 
 @dataclass(frozen=True)
@@ -50,24 +56,30 @@ def read_frames(
     QuiltError
         Where MDAnalysis is not installed.
     """
+    file = os.fspath(path)
+    with _reading(file, str(atoms), str(every)) as stream:
+        for frame in receive(stream, atoms):
+            yield TrajectoryFrame(*frame)
+
+
+@contextmanager
+def _reading(file: str, *asked: str) -> Iterator[IO[bytes]]:
+    """What a process sends that reads the file; see frames_process."""
     if find_spec("MDAnalysis") is None:
         raise QuiltError(
             "reading trajectories needs MDAnalysis: pip install 'quiltmd[trajectories]'"
         )
-    file = os.fspath(path)
-    if not Path(path).exists():
+    if not Path(file).exists():
         raise InputError("no such file", file=file)
-    module = "quiltmd.inputs.frames_process"
     process = subprocess.Popen(
-        [sys.executable, "-m", module, file, str(atoms), str(every)],
+        [sys.executable, "-m", "quiltmd.inputs.frames_process", file, *asked],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
     )
     assert process.stdout is not None
     try:
-        for frame in receive(process.stdout, atoms):
-            yield TrajectoryFrame(*frame)
+        yield process.stdout
     except EOFError:
         how = _end(process.wait())
         raise InputError(
@@ -83,3 +95,30 @@ def _end(code: int) -> str:
     with suppress(ValueError):
         return f"crashed on it ({signal.Signals(-code).name})"
     return f"failed on it (exit status {code})"
+
+
+# The first four bytes of XTC (two versions) and TRR; in DCD a word goes before its name.
+_XDR = tuple(number.to_bytes(4, "big") for number in (1995, 2023, 1993))
+
+
+def _is_trajectory(head: bytes) -> bool:
+    return head.startswith(_XDR) or head[4:8] == b"CORD"
+
+
+def _read(path: str, expected: Expected) -> Coordinates:
+    number = expected.frame
+    if number < 0:
+        number += _count(path)
+    found = next(islice(read_frames(path, expected.atoms), max(number, 0), None), None)
+    if number < 0 or found is None:
+        message = f"frame {expected.frame} is asked for, but there are {_count(path)}"
+        raise InputError(message, file=path)
+    return Coordinates(found.positions, box=found.box)
+
+
+def _count(path: str) -> int:
+    with _reading(path, "count") as stream:
+        return receive_count(stream)
+
+
+TRAJECTORY = CoordinateFormat("XTC, TRR or DCD trajectory", _is_trajectory, _read, _count)

@@ -5,9 +5,10 @@ The libraries that read these formats are C code which damaged files can crash. 
 own that ends a reading with an error, not the program.
 
     python -m quiltmd.inputs.frames_process FILE ATOMS EVERY
+    python -m quiltmd.inputs.frames_process FILE count
 
 A record begins with a byte: F, a frame: time, whether it has a box, positions, box (float64); X, an
-error: its length (uint32), its text; E, the end.
+error: its length (uint32), its text; E, the end; N, how many frames there are (uint32).
 """
 
 from __future__ import annotations
@@ -41,7 +42,18 @@ def receive(stream: IO[bytes], atoms: int) -> Iterator[Frame]:
         box = _array(stream, _BOX)
         yield time, positions, box if has_box else None
     if kind == b"X":
-        raise InputError(_exactly(stream, *_LENGTH.unpack(_exactly(stream, _LENGTH.size))).decode())
+        raise InputError(_exactly(stream, _number(stream)).decode())
+
+
+def receive_count(stream: IO[bytes]) -> int:
+    """How many frames there are, as the process says; EOFError where it ends before."""
+    if _exactly(stream, 1) == b"N":
+        return _number(stream)
+    raise InputError(_exactly(stream, _number(stream)).decode())
+
+
+def _number(stream: IO[bytes]) -> int:
+    return int(_LENGTH.unpack(_exactly(stream, _LENGTH.size))[0])
 
 
 def _exactly(stream: IO[bytes], size: int) -> bytes:
@@ -64,11 +76,26 @@ def _send(stream: IO[bytes], frames: Iterator[Frame]) -> None:
             stream.write(np.ascontiguousarray(positions, np.float64).tobytes())
             stream.write(np.ascontiguousarray(cell, np.float64).tobytes())
     except InputError as error:
-        text = str(error).encode()
-        stream.write(b"X" + _LENGTH.pack(len(text)) + text)
+        _send_error(stream, error)
     else:
         stream.write(b"E")
-    stream.flush()
+
+
+def _send_count(stream: IO[bytes], file: str) -> None:
+    from MDAnalysis.lib.formats import libdcd, libmdaxdr
+
+    kinds = {".xtc": libmdaxdr.XTCFile, ".trr": libmdaxdr.TRRFile, ".dcd": libdcd.DCDFile}
+    try:
+        with kinds[Path(file).suffix.lower()](file) as reader:
+            stream.write(b"N" + _LENGTH.pack(len(reader)))
+    except Exception as error:  # of whatever kind: that of a library on a damaged file
+        words = str(error).replace("\n", " ")
+        _send_error(stream, InputError(f"its frames cannot be counted ({words})", file=file))
+
+
+def _send_error(stream: IO[bytes], error: InputError) -> None:
+    text = str(error).encode()
+    stream.write(b"X" + _LENGTH.pack(len(text)) + text)
 
 
 def _frames(file: str, atoms: int, every: int) -> Iterator[Frame]:
@@ -113,11 +140,15 @@ def _box(cell: F64 | None) -> F64 | None:
 
 def main() -> None:
     """Sends the frames to what is standard output at the start; libraries may print elsewhere."""
-    file, atoms, every = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    file, *asked = sys.argv[1:]
     with os.fdopen(os.dup(1), "wb") as stream:
         os.dup2(2, 1)
         warnings.simplefilter("ignore")  # about changes to come in MDAnalysis
-        _send(stream, _frames(file, atoms, every))
+        if asked == ["count"]:
+            _send_count(stream, file)
+        else:
+            atoms, every = map(int, asked)
+            _send(stream, _frames(file, atoms, every))
 
 
 if __name__ == "__main__":
