@@ -102,6 +102,12 @@ auto released(const Function& function) {
   return function();
 }
 
+// An array of the points that a method gives.
+template <auto kMethod, class Self>
+nb::object points_of(Self& self) {
+  return to_array(released([&] { return (self.*kMethod)(); }));
+}
+
 nb::dict frame_state(const Frame& frame) {
   HostState state = released([&] { return frame.state(); });
   nb::dict out;
@@ -289,8 +295,7 @@ NB_MODULE(_core, module) {
       .def_prop_ro("box", [](const Frame& frame) { return to_array(frame.box()); })
       .def("energies", &Frame::energies, nb::call_guard<nb::gil_scoped_release>())
       .def("heat", &Frame::heat, nb::call_guard<nb::gil_scoped_release>())
-      .def("positions",
-           [](const Frame& frame) { return to_array(released([&] { return frame.positions(); })); })
+      .def("positions", &points_of<&Frame::positions, const Frame>)
       .def("tensors", &frame_tensors)
       .def("state", &frame_state);
 
@@ -325,8 +330,7 @@ NB_MODULE(_core, module) {
           },
           "energies"_a = false, "positions"_a = false, "state"_a = false, nb::keep_alive<0, 1>(),
           nb::call_guard<nb::gil_scoped_release>())
-      .def("forces",
-           [](Engine& engine) { return to_array(released([&] { return engine.forces(); })); })
+      .def("forces", &points_of<&Engine::forces, Engine>)
       .def("force_sum",
            [](Engine& engine) {
              const auto sum = engine.force_sum();

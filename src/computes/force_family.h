@@ -19,12 +19,15 @@ namespace quiltmd {
 enum class Positions { kOwned, kWithProxies };
 // Whether it makes or reads the pair lists of this rank.
 enum class Lists { kNotUsed, kUsed };
+// Whether balancing moves it to another rank, in proportion to its list entries, when it moves computes.
+enum class Balance { kMovesWithComputes, kStays };
 
 struct Work {
   const char* name;  // of its task
   Positions positions;
   Lists lists;
   std::function<void(Stream)> launch;
+  Balance balance = Balance::kStays;
 };
 
 class ForceFamily {

@@ -14,7 +14,7 @@ Stage rescaling_stage(const Parameters& parameters, CellNoise noise) {
   RescaleCell rescale{};
   read_sets(parameters, rescale.set_of);
   rescale.noise = noise;
-  rescale.seed = parameters.seed();
+  if (noise == CellNoise::kThermal) rescale.seed = parameters.seed();
   const StepTask sum{"pressure",
                      [](Device& device, const StepContext& c) {
                        device.copy(c.sums, c.energy + kVirial, kTensors * sizeof(int64_t),

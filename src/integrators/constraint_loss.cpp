@@ -86,7 +86,7 @@ std::vector<Weighted> forbidden(const Group& group, const Positions& x) {
 
 // Every allowed velocity turns the forbidden directions. The sum over an orthonormal set of velocities is
 // that over what is allowed of each axis.
-double turning(const Group& group) {
+double rotation_of(const Group& group) {
   constexpr double kStep = 1e-6;  // nm amu^1/2
   const Positions x = fit(group);
   const std::vector<Weighted> at_start = forbidden(group, x);
@@ -109,7 +109,7 @@ double turning(const Group& group) {
 
 }  // namespace
 
-double turning_of_constraints(const System& system) {
+double constraint_rotation(const System& system) {
   const GroupConstraints constraints = constraints_by_group(system);
   std::map<std::string, double> known;  // by the bytes of masses and constraints
   double sum = 0;
@@ -126,7 +126,7 @@ double turning_of_constraints(const System& system) {
     key.append(reinterpret_cast<const char*>(group.constraints.data()),
                group.constraints.size_bytes());
     const auto [found, is_new] = known.try_emplace(std::move(key), 0.0);
-    if (is_new) found->second = turning(group);
+    if (is_new) found->second = rotation_of(group);
     sum += found->second;
   }
   return sum;

@@ -12,11 +12,11 @@
 
 namespace quiltmd {
 
-// Over all hydrogen groups, 1/(amu nm^2): the part of a velocity allowed by the constraints, in
-// directions, that thermal motion at the temperature T makes forbidden in a time h, divided by h^2 kT. Where
-// constraints leave angles open, hydrogens are taken to stand at the corners of a tetrahedron.
-// `system` has its groups.
-double turning_of_constraints(const System& system);
+// Over all hydrogen groups, 1/(amu nm^2): how fast thermal rotation of the constrained bonds takes
+// velocity components out of the allowed subspace. During a time h at temperature T the mean square
+// velocity lost is this times h^2 kT. Where constraints leave angles open, hydrogens are taken to stand at
+// the corners of a tetrahedron. `system` has its groups.
+double constraint_rotation(const System& system);
 
 // The loss so far, kJ/mol. A function of steps alone, so it is the same on any number of ranks.
 class ConstraintLoss {

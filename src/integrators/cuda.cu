@@ -240,9 +240,9 @@ __global__ void __launch_bounds__(kGroups)
   }
 }
 
-__global__ void count_step_kernel(int64_t* step) {
+__global__ void count_step_kernel(const __grid_constant__ CountStep op) {
   wait_for_previous();
-  *step += 1;
+  *op.step += 1;
 }
 
 __global__ void draw_rescaling_kernel(const __grid_constant__ DrawRescaling op) {
@@ -284,73 +284,17 @@ void run_stage(const Op& op, CudaContext& context) {
   launch_stage(context, Stage{{}, op});
 }
 
-void count_step(const CountStep& op, CudaContext& context) {
-  launch(context, {CountStep::kName, 1, 1, 0, Start::kEarly}, count_step_kernel, op.step);
+// A kernel of one thread, and one with a thread for each hydrogen group. Those that start early are in
+// every block of steps; the others are rare, and wait for all that is before them.
+template <class Op, void (*kKernel)(Op), Start start = Start::kAfterPrevious>
+void run_single(const Op& op, CudaContext& context) {
+  launch(context, {Op::kName, 1, 1, 0, start}, kKernel, op);
 }
 
-void draw_rescaling(const DrawRescaling& op, CudaContext& context) {
-  launch(context, {DrawRescaling::kName, 1, 1, 0, Start::kEarly}, draw_rescaling_kernel, op);
-}
-
-void scale_groups(const ScaleGroups& op, CudaContext& context) {
-  launch(context,
-         {ScaleGroups::kName, blocks_for(op.work.capacity, kGroups), kGroups, 0, Start::kEarly},
-         scale_groups_kernel, op);
-}
-
-// These are rare, and wait for all that is before them.
-void rescale_cell_alone(const RescaleCell& op, CudaContext& context) {
-  launch(context, {RescaleCell::kName, 1, 1}, rescale_cell_kernel, op);
-}
-
-void rescale_groups(const RescaleGroups& op, CudaContext& context) {
-  launch(context, {RescaleGroups::kName, blocks_for(op.work.capacity, kGroups), kGroups},
-         rescale_groups_kernel, op);
-}
-
-void count_potential_alone(const CountPotential& op, CudaContext& context) {
-  launch(context, {CountPotential::kName, 1, 1}, count_potential_kernel, op);
-}
-
-void sum_molecules(const SumMolecules& op, CudaContext& context) {
-  launch(context, {SumMolecules::kName, blocks_for(op.work.capacity, kGroups), kGroups},
-         sum_molecules_kernel, op);
-}
-
-void propose_cell_alone(const ProposeCell& op, CudaContext& context) {
-  launch(context, {ProposeCell::kName, 1, 1}, propose_cell_kernel, op);
-}
-
-void move_molecules(const MoveMolecules& op, CudaContext& context) {
-  launch(context, {MoveMolecules::kName, blocks_for(op.work.capacity, kGroups), kGroups},
-         move_molecules_kernel, op);
-}
-
-void decide_cell_alone(const DecideCell& op, CudaContext& context) {
-  launch(context, {DecideCell::kName, 1, 1}, decide_cell_kernel, op);
-}
-
-void restore_positions(const RestorePositions& op, CudaContext& context) {
-  launch(context, {RestorePositions::kName, blocks_for(op.work.capacity, kGroups), kGroups},
-         restore_positions_kernel, op);
-}
-
-void set_state(const SetState& op, CudaContext& context) {
-  launch(context, {SetState::kName, blocks_for(op.work.capacity, kGroups), kGroups},
-         set_state_kernel, op);
-}
-
-void place_sites(const PlaceSites& op, CudaContext& context) {
-  launch(context,
-         {PlaceSites::kName, blocks_for(op.work.capacity, kGroups), kGroups, 0, Start::kEarly},
-         place_sites_kernel, op);
-}
-
-void spread_site_forces(const SpreadSiteForces& op, CudaContext& context) {
-  launch(
-      context,
-      {SpreadSiteForces::kName, blocks_for(op.work.capacity, kGroups), kGroups, 0, Start::kEarly},
-      spread_site_forces_kernel, op);
+template <class Op, void (*kKernel)(Op), Start start = Start::kAfterPrevious>
+void run_by_group(const Op& op, CudaContext& context) {
+  launch(context, {Op::kName, blocks_for(op.work.capacity, kGroups), kGroups, 0, start}, kKernel,
+         op);
 }
 
 void clear_forces(const ClearForces& op, CudaContext& context) {
@@ -365,27 +309,28 @@ void add_integrator_kernels(CudaKernels& table) {
   table.add<VerletFinish, run_stage<VerletFinishStage, VerletFinish>>();
   table.add<VerletStep, run_stage<VerletStepStage, VerletStep>>();
   table.add<LangevinMiddle, run_stage<LangevinMiddleStage, LangevinMiddle>>();
-  table.add<CountStep, count_step>();
+  table.add<CountStep, run_single<CountStep, count_step_kernel, Start::kEarly>>();
   table.add<ClearForces, clear_forces>();
   table.add<KineticEnergy, run_stage<KineticEnergyStage, KineticEnergy>>();
   table.add<SumKineticEnergy, run_stage<SumKineticEnergyStage, SumKineticEnergy>>();
-  table.add<DrawRescaling, draw_rescaling>();
+  table.add<DrawRescaling, run_single<DrawRescaling, draw_rescaling_kernel, Start::kEarly>>();
   table.add<ScaleVelocities, run_stage<ScaleVelocitiesStage, ScaleVelocities>>();
   table.add<SumMomentum, run_stage<SumMomentumStage, SumMomentum>>();
   table.add<RemoveMomentum, run_stage<RemoveMomentumStage, RemoveMomentum>>();
   table.add<DrawVelocities, run_stage<DrawVelocitiesStage, DrawVelocities>>();
-  table.add<ScaleGroups, scale_groups>();
-  table.add<RescaleCell, rescale_cell_alone>();
-  table.add<RescaleGroups, rescale_groups>();
-  table.add<CountPotential, count_potential_alone>();
-  table.add<SumMolecules, sum_molecules>();
-  table.add<ProposeCell, propose_cell_alone>();
-  table.add<MoveMolecules, move_molecules>();
-  table.add<DecideCell, decide_cell_alone>();
-  table.add<RestorePositions, restore_positions>();
-  table.add<SetState, set_state>();
-  table.add<PlaceSites, place_sites>();
-  table.add<SpreadSiteForces, spread_site_forces>();
+  table.add<ScaleGroups, run_by_group<ScaleGroups, scale_groups_kernel, Start::kEarly>>();
+  table.add<RescaleCell, run_single<RescaleCell, rescale_cell_kernel>>();
+  table.add<RescaleGroups, run_by_group<RescaleGroups, rescale_groups_kernel>>();
+  table.add<CountPotential, run_single<CountPotential, count_potential_kernel>>();
+  table.add<SumMolecules, run_by_group<SumMolecules, sum_molecules_kernel>>();
+  table.add<ProposeCell, run_single<ProposeCell, propose_cell_kernel>>();
+  table.add<MoveMolecules, run_by_group<MoveMolecules, move_molecules_kernel>>();
+  table.add<DecideCell, run_single<DecideCell, decide_cell_kernel>>();
+  table.add<RestorePositions, run_by_group<RestorePositions, restore_positions_kernel>>();
+  table.add<SetState, run_by_group<SetState, set_state_kernel>>();
+  table.add<PlaceSites, run_by_group<PlaceSites, place_sites_kernel, Start::kEarly>>();
+  table.add<SpreadSiteForces,
+            run_by_group<SpreadSiteForces, spread_site_forces_kernel, Start::kEarly>>();
 }
 
 }  // namespace quiltmd

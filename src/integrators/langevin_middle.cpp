@@ -19,13 +19,13 @@ StepPlan langevin_middle(const Parameters& parameters, const Thermostat* thermos
   const uint64_t seed = parameters.seed();
   const double thermal = kBoltzmann * temperature;
   StepPlan plan;
-  plan.temperature = temperature;
-  plan.bath.keep = keep;
-  plan.bath.noise_scale = std::sqrt(thermal * (1 - keep * keep));
-  plan.constraint_loss = 0.125 * thermal * thermal * timestep * timestep * (1 - keep * keep);
-  // The bath takes up errors: few pairs of atoms approach each other by more than 0.65 of the farthest
-  // that single atoms move; what they lack is a force at the cutoff, and the 0.05 kJ/mol/ns that each
-  // atom gains by that warm it by some 0.003 K.
+  plan.baths.temperature = temperature;
+  plan.baths.heat.keep = keep;
+  plan.baths.heat.noise_scale = std::sqrt(thermal * (1 - keep * keep));
+  plan.baths.constraint_loss = 0.125 * thermal * thermal * timestep * timestep * (1 - keep * keep);
+  // A smaller Verlet buffer is enough here: few pairs approach each other by more than 0.65 of the
+  // largest displacement of a single atom. What they miss is a force at the cutoff; the resulting 0.05
+  // kJ/mol/ns per atom heats the system by about 0.003 K, which the thermostat removes.
   plan.buffer_fraction = 0.65;
   plan.plain.middle = {{"integrate", [=](Device& device, const StepContext& c) {
                           device.launch(LangevinMiddle{c.groups, timestep, seed, c.energy,

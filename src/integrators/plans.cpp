@@ -46,7 +46,7 @@ Make find(const Named<Make> (&known)[N], std::string_view kind, const char* what
 // Adds the barostat to a plan that is complete otherwise.
 void add_barostat(const Parameters& parameters, int large_molecules, StepPlan& plan) {
   const auto make = find(kBarostats, parameters.kind, "barostat");
-  Barostat barostat = make(parameters, {plan.timestep, plan.temperature, large_molecules});
+  Barostat barostat = make(parameters, {plan.timestep, plan.baths.temperature, large_molecules});
   if (barostat.every % plan.long_range_every != 0)
     throw Error(
         parameters.kind +
@@ -55,7 +55,7 @@ void add_barostat(const Parameters& parameters, int large_molecules, StepPlan& p
   plan.rescale_every = barostat.every;
   plan.rescale = std::move(barostat.stage);
   plan.decide = std::move(barostat.decide);
-  plan.pressure_bath = barostat.bath;
+  plan.baths.pressure = barostat.bath;
 }
 
 }  // namespace
@@ -105,13 +105,13 @@ StepPlan make_step_plan(const IntegratorSettings& settings, int degrees_of_freed
   plan.degrees_of_freedom = shared_by;
   if (thermostat) {
     plan.couple_every = thermostat->every;
-    plan.temperature = thermostat->temperature;
+    plan.baths.temperature = thermostat->temperature;
     if (plan.couple_every % long_range_every != 0)
       throw Error(settings.thermostat->kind +
                   ": between actions of the long-range force the kinetic energy means nothing; "
                   "'every' must be a multiple of long_range_every");
   }
-  plan.bath.thermal = kBoltzmann * plan.temperature;
+  plan.baths.heat.thermal = kBoltzmann * plan.baths.temperature;
   if (settings.barostat) add_barostat(*settings.barostat, large_molecules, plan);
   return plan;
 }

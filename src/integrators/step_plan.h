@@ -6,7 +6,7 @@
 //
 // Every plan counts as heat, in energy[kHeat], what its operations do to the energy other than by
 // forces, so that kinetic energy + potential energy - heat is conserved but for the integrator's error.
-// The one exception is a loss that has a known mean: constraint_loss.
+// The one exception is a loss that has a known mean: BathSettings::constraint_loss.
 #pragma once
 
 #include <cstdint>
@@ -57,18 +57,24 @@ using Stage = std::vector<StepTask>;
 // inside a step to the state at its end.
 enum class RebuildPoint { kBetweenSteps, kInsideSteps };
 
+// What the baths of a plan are at its start. It is all that set_conditions() changes in a plan.
+struct BathSettings {
+  double temperature = 0;  // of the heat bath, K; 0: there is none
+  HeatBath heat{0, 1, 0};
+  // What constraints take in a step from the thermostat: so many kJ/mol amu nm^2 times
+  // constraint_rotation().
+  double constraint_loss = 0;
+  PressureBath pressure{};
+};
+
 struct StepPlan {
   double timestep = 0;              // ps
   double constraint_tolerance = 0;  // relative
   int long_range_every = 1;         // steps; in between the long-range force does not act
   int remove_com_every = 0;         // steps, rounded up to list lifetimes; 0: never
-  double temperature = 0;           // of the bath, K; 0: none
   double degrees_of_freedom = 0;    // that the kinetic energy is shared by
 
-  HeatBath bath{0, 1, 0};  // at the start: none
-  // What constraints take in a step from the thermostat: so many kJ/mol amu nm^2 times
-  // turning_of_constraints().
-  double constraint_loss = 0;
+  BathSettings baths;
 
   // The part of the Verlet buffer that catches every pair which lists are given. With all of it no
   // pair is missed, and energy is conserved.
@@ -88,7 +94,6 @@ struct StepPlan {
   // decide about the box that it has found, they are evaluated there, too, before it does.
   int rescale_every = 0;
   Stage rescale, decide;
-  PressureBath pressure_bath{};
 
   bool rescales(int64_t step) const { return rescale_every > 0 && step % rescale_every == 0; }
   bool couples(int64_t step) const { return couple_every > 0 && step % couple_every == 0; }

@@ -16,12 +16,13 @@ Thermostat rescaling(const Parameters& parameters, const ThermostatInput& input,
   if (!(temperature >= 0)) throw Error(parameters.kind + ": a temperature is not negative");
   if (!(time_constant > 0)) throw Error(parameters.kind + ": the time constant must be positive");
   if (!(input.degrees_of_freedom > 1))
-    throw Error(parameters.kind +
-                ": besides the motion of the centre of mass this system has no two degrees of "
-                "freedom");
+    throw Error(
+        parameters.kind +
+        ": the system has fewer than two degrees of freedom besides the motion of its centre "
+        "of mass");
   const double keep = std::exp(-every * input.timestep / time_constant);
   const double shared_by = input.degrees_of_freedom;
-  const uint64_t seed = parameters.seed();
+  const uint64_t seed = noise == VelocityNoise::kThermal ? parameters.seed() : 0;
   const StepTask sum{"kinetic",
                      [](Device& device, const StepContext& c) {
                        device.fill(c.sums, 0, sizeof(int64_t), Stream::kMain);

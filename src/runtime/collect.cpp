@@ -61,14 +61,6 @@ std::array<int64_t, 3> Rank::force_sum() const {
   return sum;
 }
 
-Rank::Undisturbed Rank::undisturbed() const {
-  Undisturbed found;
-  for (const auto& [name, time] : executor_.times())
-    if (name != "wait")
-      (name.starts_with("pairs.") ? found.pairs : found.others) += time.undisturbed();
-  return found;
-}
-
 std::vector<std::pair<int, int64_t>> Rank::compute_entries() const {
   const auto& computes = memory_.plan().computes;
   const auto first = memory_.pairs.first_list.download();

@@ -291,21 +291,23 @@ std::unique_ptr<Frame> Engine::capture(Contents contents) {
 
 namespace {
 
-// What balancing asks for: first what a rank does besides pairs, then what each compute of it costs.
+// What balancing asks for: first what of a rank's work stays where computes go, then what each compute of
+// it costs.
 struct ComputeCost {
   int compute;  // -1: all else
   double seconds;
 };
 
 std::vector<ComputeCost> costs_of(Rank& rank) {
-  const Rank::Undisturbed seconds = rank.undisturbed();
+  const Executor::Undisturbed seconds = rank.executor().undisturbed();
   const auto entries = rank.compute_entries();
   const int64_t all = std::accumulate(entries.begin(), entries.end(), int64_t{0},
                                       [](int64_t sum, const auto& e) { return sum + e.second; });
-  std::vector<ComputeCost> costs{{-1, seconds.others}};
+  std::vector<ComputeCost> costs{{-1, seconds.staying}};
   for (const auto& [compute, count] : entries)
     costs.push_back(
-        {compute, all ? seconds.pairs * static_cast<double>(count) / static_cast<double>(all) : 0});
+        {compute,
+         all ? seconds.moving * static_cast<double>(count) / static_cast<double>(all) : 0});
   return costs;
 }
 
@@ -431,17 +433,14 @@ void Engine::set_conditions(const std::map<std::string, double>& values,
   if (!std::isfinite(strength) || strength < 0)
     throw Error("the strength of restraints is a number and not negative");
   IntegratorSettings changed = with_values(of_dynamics);
-  const StepPlan plan =
-      make_step_plan(changed, setup_->degrees_of_freedom, setup_->molecules.large());
+  const BathSettings baths =
+      make_step_plan(changed, setup_->degrees_of_freedom, setup_->molecules.large()).baths;
   const bool moves = box && !same(*box, setup_->grid.box);
   const Int3 cells = setup_->grid.cells;
   if (moves) set_box(*setup_, *box, cells);
   integrator_ = std::move(changed);
   setup_->restraint_strength = restraint_strength_ = strength;
-  setup_->plan.bath = plan.bath;
-  setup_->plan.pressure_bath = plan.pressure_bath;
-  setup_->plan.temperature = plan.temperature;
-  setup_->plan.constraint_loss = plan.constraint_loss;
+  setup_->plan.baths = baths;
   constraint_loss_.change(ranks_[0]->step(), setup_->constraint_loss());
   const auto atoms = moves ? Rank::Atoms::kMoveWithBox : Rank::Atoms::kStay;
   const bool same_cells = same(setup_->grid.cells, cells);

@@ -74,11 +74,6 @@ class Rank {
 
   // A new plan takes effect at the next rebuild.
   void replan(std::vector<RankPlan> plans) { next_plans_ = std::move(plans); }
-  // Seconds of tasks since measurements began, without what else the machine did meanwhile.
-  struct Undisturbed {
-    double pairs = 0, others = 0;
-  };
-  Undisturbed undisturbed() const;
   void begin_measurement() { executor_.begin_measurement(); }
   std::vector<std::pair<int, int64_t>> compute_entries() const;  // compute, list entries
 

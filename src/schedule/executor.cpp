@@ -21,6 +21,9 @@ constexpr Stream kOtherStreams[] = {Stream::kSide, Stream::kHalo, Stream::kBound
 // The edges of messages by which ranks tell each other where their inboxes are, and of what they gather.
 constexpr int kAddresses = -1, kGathered = -2;
 
+// What time with nothing to run is called among the tasks.
+constexpr const char* kWait = "wait";
+
 }  // namespace
 
 // The state of one run of a schedule.
@@ -150,7 +153,7 @@ void Executor::run(const Schedule& schedule) {
       auto message = transport_.wait();
       if (!message) throw PeerFailed(transport_.failure());
       run.take(std::move(*message));
-      note("wait", Stream::kMain, begin);
+      note(kWait, Stream::kMain, begin, Balance::kStays);
       continue;
     }
     const TaskId id = run.pop();
@@ -159,7 +162,7 @@ void Executor::run(const Schedule& schedule) {
     task.run(run);
     run.send(id);
     run.mark(id);
-    note(task.name, task.stream, begin);
+    note(task.name, task.stream, begin, task.balance);
     run.finish(id);
     ++done;
   }
@@ -227,14 +230,26 @@ Payload Executor::await(int from, int edge) {
   return std::move(arrived_.extract(expected).mapped());
 }
 
-void Executor::note(const std::string& name, Stream stream, double begin) {
+void Executor::note(const std::string& name, Stream stream, double begin, Balance balance) {
   const double end = clock_seconds();
-  times_[name].add(end - begin);
+  TaskTime& time = times_[name];
+  time.balance = balance;
+  time.add(end - begin);
   if (keeps_spans_) spans_.push_back({name, stream, begin, end});
 }
 
 void Executor::note(MessageEvent::Kind kind, int edge, int peer, int64_t sequence, size_t bytes) {
   if (keeps_spans_) events_.push_back({kind, edge, peer, sequence, bytes, clock_seconds()});
+}
+
+Executor::Undisturbed Executor::undisturbed() const {
+  Undisturbed found;
+  for (const auto& [name, time] : times_) {
+    if (name == kWait) continue;
+    const bool moves = time.balance == Balance::kMovesWithComputes;
+    (moves ? found.moving : found.staying) += time.undisturbed();
+  }
+  return found;
 }
 
 void Executor::start_spans() {

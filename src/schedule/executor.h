@@ -21,6 +21,7 @@
 namespace quiltmd {
 
 struct TaskTime {
+  Balance balance = Balance::kStays;  // of the task
   int64_t calls = 0;
   double seconds = 0;
   // Since measurements began: calls, and the shortest of them, which nothing else on the machine
@@ -78,6 +79,12 @@ class Executor {
   void begin_measurement() {
     for (auto& [name, time] : times_) time.recent_calls = 0;
   }
+  // Seconds of tasks since then, without what else the machine did meanwhile: of work that moves with
+  // computes, and of all other work.
+  struct Undisturbed {
+    double moving = 0, staying = 0;
+  };
+  Undisturbed undisturbed() const;
 
   // The same one by one, and what happened to messages, from start_spans() on; take_spans() ends it.
   void start_spans();
@@ -89,7 +96,7 @@ class Executor {
   void fork(const Run& run);
   void join(const Run& run);
   Payload await(int from, int edge);
-  void note(const std::string& name, Stream stream, double begin);
+  void note(const std::string& name, Stream stream, double begin, Balance balance);
   void note(MessageEvent::Kind kind, int edge, int peer, int64_t sequence, size_t bytes);
 
   int rank_, ranks_;

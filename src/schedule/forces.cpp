@@ -99,8 +99,14 @@ Schedule force_schedule(RankMemory& memory, const RankView& view, Clear clear_fi
     const Stream stream = stream_of(work);
     if (sum && work.positions == Positions::kOwned) after.push_back(sum->charged);
     if (sum && work.lists == Lists::kNotUsed && rebuilt) after.push_back(sum->last);
-    return s.add({work.name, priority, stream, std::move(after),
-                  [launch = work.launch, stream](Post&) { launch(stream); }});
+    return s.add({work.name,
+                  priority,
+                  stream,
+                  std::move(after),
+                  [launch = work.launch, stream](Post&) { launch(stream); },
+                  {},
+                  {},
+                  work.balance});
   };
 
   std::vector<TaskId> added = clear;

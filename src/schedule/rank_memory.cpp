@@ -50,7 +50,7 @@ RankMemory::RankMemory(const Setup& shared, Device& on)
 }
 
 void RankMemory::follow_conditions() {
-  slots.set_conditions(setup.plan.bath, setup.plan.pressure_bath, setup.restraint_strength);
+  slots.set_conditions(setup.plan.baths.heat, setup.plan.baths.pressure, setup.restraint_strength);
   if (mesh) mesh->follow_grid();
 }
 

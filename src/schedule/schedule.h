@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "computes/force_family.h"
 #include "device/device.h"
 #include "device/message.h"
 #include "schedule/operations.h"
@@ -62,6 +63,7 @@ struct Task {
   std::function<void(Post&)> run;
   std::vector<MessageEnd> awaits = {};
   std::vector<MessageEnd> sends = {};
+  Balance balance = Balance::kStays;
 };
 
 // Where a task runs, and how urgently.

@@ -48,8 +48,9 @@ Setup make_setup(System system, const NonbondedSettings& nonbonded,
   setup.molecules = molecules_of(setup.system);
   setup.plan = make_step_plan(integrator, setup.degrees_of_freedom, setup.molecules.large());
   if (!all.sites.empty()) place_sites_after_moves(setup.plan);
-  setup.turning = turning_of_constraints(setup.system);
-  const AtomMotion motion{setup.plan.timestep, setup.plan.temperature, setup.plan.buffer_fraction};
+  setup.constraint_rotation = constraint_rotation(setup.system);
+  const AtomMotion motion{setup.plan.timestep, setup.plan.baths.temperature,
+                          setup.plan.buffer_fraction};
   setup.lists = resolve(lists, motion);
   setup.ages = list_ages(setup.lists, nonbonded.cutoff, motion);
   setup.group_radius = std::max(group_radius(all), radius_of_site_groups(all));

@@ -31,22 +31,24 @@ struct Setup {
   double total_mass = 0;
   Molecules molecules;
   double restraint_strength = 1;
-  int degrees_of_freedom = 0;    // three for each atom with mass less one for each constraint
-  double turning = 0;            // turning_of_constraints(), 1/(amu nm^2)
-  double constant_energy = 0;    // Ewald self and background energy, kJ/mol
-  double dispersion_energy = 0;  // kJ/mol
-  double constant_virial = 0;    // of both, each element of the diagonal, kJ/mol
+  int degrees_of_freedom = 0;      // three for each atom with mass less one for each constraint
+  double constraint_rotation = 0;  // of constraint_loss.h, 1/(amu nm^2)
+  double constant_energy = 0;      // Ewald self and background energy, kJ/mol
+  double dispersion_energy = 0;    // kJ/mol
+  double constant_virial = 0;      // of both, each element of the diagonal, kJ/mol
   // Of which these do not depend on the volume, and these are multiplied by its inverse, kJ/mol nm^3.
   double self_energy = 0;
   Constant background, dispersion;
   double energy_by_density() const { return background.energy + dispersion.energy; }
   double virial_by_density() const { return background.virial + dispersion.virial; }
 
-  double constraint_loss() const { return plan.constraint_loss * turning; }  // kJ/mol, in a step
+  double constraint_loss() const {
+    return plan.baths.constraint_loss * constraint_rotation;
+  }  // kJ/mol, in a step
 };
 
-// Changes the box and what follows from it. `cells`: of the present patch grid, if there is one. Throws Error, and changes nothing, when the box does not suit the cutoff or the
-// lists.
+// Changes the box and what follows from it. `cells`: of the present patch grid, if there is one. Throws
+// Error, and changes nothing, when the box does not suit the cutoff or the lists.
 void set_box(Setup& setup, const Box& box, std::optional<Int3> cells);
 
 // Derive a setup. Throws Error when the box does not suit the cutoff or the lists.

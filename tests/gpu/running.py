@@ -24,7 +24,7 @@ INTEGRATORS = {
 # Both squeeze the box.
 BAROSTATS = {
     "cell rescaling": quiltmd.CellRescaling(3000.0, 0.5, seed=3, every=10),
-    "monte carlo": quiltmd.MonteCarloBarostat(9000.0, 1e-4, seed=3, every=10),
+    "monte carlo": quiltmd.MonteCarloBarostat(9000.0, compressibility=1e-4, seed=3, every=10),
 }
 
 

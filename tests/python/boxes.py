@@ -18,6 +18,8 @@ Array = NDArray[np.float64]
 
 O_H, H_H = 0.09572, 0.15139  # nm, TIP3P
 COULOMB = 138.93545764  # kJ/mol nm / e^2
+BAR = 16.6053906660  # kJ/mol/nm^3 in bar
+BOLTZMANN = 0.00831446261815324  # kJ/mol/K
 
 
 def bare_system(

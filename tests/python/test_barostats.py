@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from boxes import bare_system, through_file, water_box
+from boxes import BAR, BOLTZMANN, bare_system, through_file, water_box
 
 import quiltmd
 from quiltmd import (
@@ -27,8 +27,6 @@ from quiltmd import (
 from quiltmd.running import runner
 from quiltmd.running.config import build_config
 
-BAR = 16.6053906660  # kJ/mol/nm^3 in bar
-BOLTZMANN = 0.00831446261815324  # kJ/mol/K
 PME = Nonbonded(cutoff=0.6, pme_alpha=4.5, pme_grid=(24, 24, 24), pme_order=5)
 LANGEVIN = LangevinMiddle(300.0, 5.0, timestep=0.002, seed=5, remove_com_every=10)
 VERLET = VelocityVerlet(timestep=0.002, remove_com_every=10)
@@ -268,6 +266,8 @@ def test_what_does_not_go_together_is_refused(water: tuple[Any, State]) -> None:
         CellRescaling(compressibility=(1e-5, 1e-5))
     with pytest.raises(QuiltError, match="surface needs"):
         CellRescaling(surface_tension=100.0)
+    with pytest.raises(QuiltError, match="BerendsenBarostat: seed is not a known setting"):
+        BerendsenBarostat(seed=1)  # type: ignore[call-arg]
     with pytest.warns(QuiltWarning, match="no known ensemble"):
         make(water, "langevin", BerendsenBarostat())
 

@@ -41,7 +41,9 @@ def test_velocity_rescaling() -> None:
     settings["thermostat"] = {"kind": "velocity-rescaling", "time_constant": 0.2, "every": 5}
     config = build_config(settings)
     assert config.integrator.build(config.thermostat) == VelocityVerlet(timestep=0.001)
-    assert config.thermostat.build(config.integrator) == VelocityRescaling(310.0, 0.2, 4, 5)
+    assert config.thermostat.build(config.integrator) == VelocityRescaling(
+        310.0, 0.2, seed=4, every=5
+    )
     assert config.physics(np.eye(3) * 4.0)["thermostat.time_constant"] == 0.2
     without = build_config(MINIMAL)
     assert without.thermostat.build(without.integrator) is None

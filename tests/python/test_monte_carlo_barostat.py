@@ -11,7 +11,7 @@ import numpy as np
 import openmm
 import openmm.app
 import pytest
-from boxes import bare_system, through_file
+from boxes import BAR, BOLTZMANN, bare_system, through_file
 from numpy.typing import NDArray
 from openmm import unit
 
@@ -28,8 +28,6 @@ from quiltmd import (
 )
 from quiltmd.running.config import build_config
 
-BAR = 16.6053906660  # kJ/mol/nm^3 in bar
-BOLTZMANN = 0.00831446261815324  # kJ/mol/K
 PME = Nonbonded(cutoff=0.8, pme_alpha=3.9, pme_grid=(27, 27, 27), pme_order=5)
 DYNAMICS: dict[str, dict[str, Any]] = {
     "langevin": {"integrator": LangevinMiddle(300.0, 5.0, seed=5, remove_com_every=10)},

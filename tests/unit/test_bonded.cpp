@@ -15,6 +15,20 @@
 namespace quiltmd::test {
 namespace {
 
+// What the list of forms takes, and forms that it refuses.
+struct TwoEnergies : BondForm {
+  static constexpr const char* kEnergies[] = {"bond", "another"};
+};
+struct OfThreeAtoms : BondForm {
+  static constexpr int kAtoms = 3;
+};
+struct PrivateFormula : BondForm {
+ private:
+  using BondForm::evaluate;
+};
+static_assert(BondedForm<BondForm> && BondedForm<CmapForm> && BondedForm<PositionRestraintForm>);
+static_assert(!BondedForm<TwoEnergies> && !BondedForm<OfThreeAtoms> && !BondedForm<PrivateFormula>);
+
 // ---- forms ----
 
 // A term by itself, on the reference's way: forces and energies.

@@ -378,7 +378,7 @@ void recorded_blocks_follow(const Change& change) {
 
 void recorded_blocks_follow_conditions() {
   recorded_blocks_follow([](Rank& rank, Prepared& p) {
-    p.setup.plan.bath = {kBoltzmann * 200, 0.9, 0.5};
+    p.setup.plan.baths.heat = {kBoltzmann * 200, 0.9, 0.5};
     rank.follow_conditions(Rank::Atoms::kStay);
     rank.rebuild();
   });

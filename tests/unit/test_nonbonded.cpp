@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "computes/nonbonded/lorentz_berthelot.h"
+#include "computes/nonbonded/pair_forms.h"
 #include "device/host/host_device.h"
 #include "device/host/kernels.h"
 #include "math/error.h"
@@ -18,6 +19,14 @@ using namespace quiltmd;
 using namespace quiltmd::test;
 
 namespace {
+
+// What the list of pair forms takes, and a form that it refuses.
+struct WithoutTail : LennardJones {
+  static void tail(const Given&, double);  // gives no energy
+};
+static_assert(PairForm<LennardJonesByRule> && PairForm<ByTable<Buckingham>>);
+static_assert(TabulatedForm<LennardJones> && !TabulatedForm<WithoutTail> &&
+              !PairForm<LennardJones>);
 
 const Box kBox{2.3, 0.6, 2.5, -0.5, 0.8, 2.1};
 

@@ -85,7 +85,7 @@ void langevin_is_one_operation() {
   CHECK(plan.rebuild == RebuildPoint::kBetweenSteps && plan.start.empty());
   CHECK(launches(plan.plain.middle, ForcesAfter::kCleared) == Names{"langevin_middle"});
   CHECK(plan.plain.finish.empty() && !plan.couples(0));
-  CHECK(plan.buffer_fraction == 0.65 && plan.temperature == 310);
+  CHECK(plan.buffer_fraction == 0.65 && plan.baths.temperature == 310);
 }
 
 void verlet_starts_and_finishes() {
@@ -94,7 +94,7 @@ void verlet_starts_and_finishes() {
   CHECK((launches(plan.start, ForcesAfter::kKept) == Names{"verlet_start", "count_step"}));
   CHECK(launches(plan.plain.middle, ForcesAfter::kCleared) == Names{"verlet_step"});
   CHECK(launches(plan.plain.finish, ForcesAfter::kKept) == Names{"verlet_finish"});
-  CHECK(plan.buffer_fraction == 1 && plan.temperature == 0 && plan.degrees_of_freedom == 300);
+  CHECK(plan.buffer_fraction == 1 && plan.baths.temperature == 0 && plan.degrees_of_freedom == 300);
 }
 
 void a_thermostat_acts_on_whole_steps() {
@@ -106,7 +106,7 @@ void a_thermostat_acts_on_whole_steps() {
   CHECK(launches(plan.coupled.middle, ForcesAfter::kCleared) == whole);
   CHECK(launches(plan.coupled.finish, ForcesAfter::kKept) == thermostat);
   CHECK(plan.couples(12) && !plan.couples(13) && plan.period() == 6);
-  CHECK(plan.degrees_of_freedom == 297 && plan.temperature == 310);
+  CHECK(plan.degrees_of_freedom == 297 && plan.baths.temperature == 310);
   int reductions = 0;
   for (const StepTask& task : plan.coupled.middle) reductions += task.reduces;
   CHECK(reductions == 1);
@@ -118,7 +118,7 @@ void a_barostat_acts_before_a_rebuild() {
   CHECK((launches(plan.rescale, ForcesAfter::kKept) == Names{"rescale_cell", "rescale_groups"}));
   CHECK(plan.rescales(24) && !plan.rescales(25) && plan.period() == 2);
   CHECK(plan.rescale.front().reduces == 2 * Symmetric::kParts);
-  CHECK_NEAR(plan.pressure_bath.mobility[2], 7.5e-4 * 12 * 0.002 / 15, 1e-12);
+  CHECK_NEAR(plan.baths.pressure.mobility[2], 7.5e-4 * 12 * 0.002 / 15, 1e-12);
   const StepPlan plain =
       make_step_plan({integrator("velocity_verlet"), std::nullopt, barostat("berendsen")}, 300);
   CHECK((launches(plain.rescale, ForcesAfter::kKept) == Names{"rescale_cell", "scale_groups"}));

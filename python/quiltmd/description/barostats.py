@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from dataclasses import KW_ONLY
+from typing import Any, ClassVar
 
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
@@ -37,7 +38,52 @@ _SETS: dict[str, tuple[int, int, int]] = {
 
 @user_settings
 @dataclass(frozen=True, config=_CONFIG)
-class CellRescaling:
+class _AxisScaling:
+    """What barostats share: a pressure and the axes that are scaled together.
+
+    The same settings mean the same in each; its docstring has them.
+    """
+
+    needs_temperature: ClassVar[bool] = True  # the ensemble that it gives has one
+
+    pressure: Pressure = 1.0
+    _: KW_ONLY
+    compressibility: Compressibility = 4.5e-5
+    coupling: Coupling = "isotropic"
+    surface_tension: SurfaceTension = 0.0
+    every: BarostatEvery = 20
+
+    def __post_init__(self) -> None:
+        """QuiltError where the settings of axes do not go together."""
+        sets = len(set(_SETS[self.coupling]))
+        given = self.compressibility
+        if isinstance(given, tuple) and len(given) != sets:
+            raise QuiltError(
+                f"compressibility: {len(given)} values for {sets} set(s) of axes that "
+                f"'{self.coupling}' coupling scales together"
+            )
+        if self.surface_tension and self.coupling == "isotropic":
+            raise QuiltError("surface_tension: a surface needs semi-isotropic coupling, at least")
+
+    def resolve(self) -> dict[str, Any]:
+        """Settings for the core."""
+        settings = {
+            "surface_tension": self.surface_tension * _BAR,
+            "every": self.every,
+            **pressures(self.pressure),
+        }
+        sets = _SETS[self.coupling]
+        given = self.compressibility
+        for axis, first in zip(_AXES, sets, strict=True):
+            of_set = given[sorted(set(sets)).index(first)] if isinstance(given, tuple) else given
+            settings[f"set_{axis}"] = first
+            settings[f"compressibility_{axis}"] = of_set / _BAR
+        return settings
+
+
+@user_settings
+@dataclass(frozen=True, config=_CONFIG)
+class CellRescaling(_AxisScaling):
     """Constant pressure by stochastic cell rescaling.
 
     Bernetti and Bussi, J. Chem. Phys. 153, 114107 (2020).  The box relaxes towards the pressure as
@@ -64,39 +110,40 @@ class CellRescaling:
         Tension of all surfaces normal to z together, bar nm: it acts against the pressure along x
         and y.  Not with isotropic coupling.
     seed:
-        Of the noise; the same seed gives the same trajectory, bit for bit.  None: a `Simulation`
-        draws one, and its `barostat` tells which.
+        Random seed of the barostat's noise; the same seed gives the same trajectory, bit for bit.
+        None: a `Simulation` draws one, and its `barostat` tells which.
     every:
         Steps between actions; pair lists are built anew at each.  A multiple of the integrator's
         `long_range_every`.
     """
 
-    pressure: Pressure = 1.0
     time_constant: BoxTimeConstant = 5.0
-    compressibility: Compressibility = 4.5e-5
-    coupling: Coupling = "isotropic"
-    surface_tension: SurfaceTension = 0.0
+    _: KW_ONLY
     seed: Seed = None
-    every: BarostatEvery = 20
-
-    def __post_init__(self) -> None:
-        _check(self)
 
     def resolve(self) -> dict[str, Any]:
         """Settings for the core."""
-        return {"kind": "cell_rescaling", "time_constant": self.time_constant, **_numbers(self)}
+        return super().resolve() | {
+            "kind": "cell_rescaling",
+            "time_constant": self.time_constant,
+            "seed": draw_seed() if self.seed is None else self.seed,
+        }
 
 
 @user_settings
 @dataclass(frozen=True, config=_CONFIG)
-class BerendsenBarostat(CellRescaling):
+class BerendsenBarostat(_AxisScaling):
     """Relaxation to a pressure without noise.
 
     Berendsen, Postma, van Gunsteren, DiNola and Haak, J. Chem. Phys. 81, 3684 (1984).  It is robust
     far from equilibrium, but fluctuations of the box are too small: of no known ensemble.  For
-    equilibration only; `CellRescaling` is as robust.  Settings are those of `CellRescaling`; the
-    seed is of no use.
+    equilibration only; `CellRescaling` is as robust.  Settings are those of `CellRescaling`, but
+    for the seed: nothing is random.
     """
+
+    needs_temperature: ClassVar[bool] = False
+
+    time_constant: BoxTimeConstant = 5.0
 
     def resolve(self) -> dict[str, Any]:
         """Settings for the core."""
@@ -107,12 +154,12 @@ class BerendsenBarostat(CellRescaling):
             ),
             stacklevel=4,
         )
-        return super().resolve() | {"kind": "berendsen"}
+        return super().resolve() | {"kind": "berendsen", "time_constant": self.time_constant}
 
 
 @user_settings
 @dataclass(frozen=True, config=_CONFIG)
-class MonteCarloBarostat:
+class MonteCarloBarostat(_AxisScaling):
     """Constant pressure by Monte Carlo moves of the box.
 
     Chow and Ferguson, Comput. Phys. Commun. 91, 283 (1995); Aqvist et al., Chem. Phys. Lett. 384,
@@ -136,59 +183,23 @@ class MonteCarloBarostat:
     surface_tension:
         Tension of all surfaces normal to z together, bar nm.  Not with isotropic coupling.
     seed:
-        Of proposals and decisions; the same seed gives the same trajectory, bit for bit.  None: a
-        `Simulation` draws one, and its `barostat` tells which.
+        Random seed of proposals and decisions; the same seed gives the same trajectory, bit for
+        bit.  None: a `Simulation` draws one, and its `barostat` tells which.
     every:
         Steps between proposals; pair lists are built anew at each.  A multiple of the integrator's
         `long_range_every`.
     """
 
-    pressure: Pressure = 1.0
-    compressibility: Compressibility = 4.5e-5
-    coupling: Coupling = "isotropic"
-    surface_tension: SurfaceTension = 0.0
+    _: KW_ONLY
     seed: Seed = None
-    every: BarostatEvery = 20
-
-    def __post_init__(self) -> None:
-        _check(self)
 
     def resolve(self) -> dict[str, Any]:
         """Settings for the core."""
-        return {"kind": "monte_carlo", **_numbers(self)}
+        seed = draw_seed() if self.seed is None else self.seed
+        return super().resolve() | {"kind": "monte_carlo", "seed": seed}
 
 
-Barostat = CellRescaling | MonteCarloBarostat
-
-
-def _check(barostat: Barostat) -> None:
-    """QuiltError where the settings of axes do not go together."""
-    sets = len(set(_SETS[barostat.coupling]))
-    given = barostat.compressibility
-    if isinstance(given, tuple) and len(given) != sets:
-        raise QuiltError(
-            f"compressibility: {len(given)} values for {sets} set(s) of axes that "
-            f"'{barostat.coupling}' coupling scales together"
-        )
-    if barostat.surface_tension and barostat.coupling == "isotropic":
-        raise QuiltError("surface_tension: a surface needs semi-isotropic coupling, at least")
-
-
-def _numbers(barostat: Barostat) -> dict[str, Any]:
-    """The settings that barostats share, as the core has them."""
-    settings = {
-        "surface_tension": barostat.surface_tension * _BAR,
-        "every": barostat.every,
-        "seed": draw_seed() if barostat.seed is None else barostat.seed,
-        **pressures(barostat.pressure),
-    }
-    sets = _SETS[barostat.coupling]
-    given = barostat.compressibility
-    for axis, first in zip(_AXES, sets, strict=True):
-        of_set = given[sorted(set(sets)).index(first)] if isinstance(given, tuple) else given
-        settings[f"set_{axis}"] = first
-        settings[f"compressibility_{axis}"] = of_set / _BAR
-    return settings
+Barostat = CellRescaling | BerendsenBarostat | MonteCarloBarostat
 
 
 def pressures(pressure: float) -> dict[str, float]:
@@ -204,7 +215,7 @@ def check_barostat(
         return
     name = type(barostat).__name__
     bath = thermostat or (integrator if isinstance(integrator, LangevinMiddle) else None)
-    if not isinstance(barostat, BerendsenBarostat) and (bath is None or bath.temperature == 0):
+    if barostat.needs_temperature and (bath is None or bath.temperature == 0):
         raise QuiltError(
             f"{name}: the fluctuations of the box need a temperature: use LangevinMiddle, or "
             "VelocityVerlet with a thermostat"

@@ -78,7 +78,7 @@ def user_settings(kind: type[Settings]) -> type[Settings]:
         A class made by `pydantic.dataclasses.dataclass`.
     """
     init = kind.__init__
-    names = [field.name for field in fields(kind)]  # type: ignore[arg-type]
+    names = [field.name for field in fields(kind) if not field.kw_only]  # type: ignore[arg-type]
 
     @functools.wraps(init)
     def checked(self: Any, *values: Any, **named: Any) -> None:

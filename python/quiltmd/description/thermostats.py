@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import KW_ONLY
 from typing import Any
 
 from pydantic import ConfigDict
@@ -13,10 +14,34 @@ from ..errors import QuiltWarning
 from .checks import user_settings
 from .settings import Seed, Temperature, ThermostatEvery, TimeConstant, draw_seed
 
+_CONFIG = ConfigDict(extra="forbid", allow_inf_nan=False)
+
 
 @user_settings
-@dataclass(frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
-class VelocityRescaling:
+@dataclass(frozen=True, config=_CONFIG)
+class _VelocityScaling:
+    """What thermostats share that multiply all velocities by one factor.
+
+    The same settings mean the same in each; its docstring has them.
+    """
+
+    temperature: Temperature = 300.0
+    time_constant: TimeConstant = 1.0
+    _: KW_ONLY
+    every: ThermostatEvery = 10
+
+    def resolve(self) -> dict[str, Any]:
+        """Settings for the core."""
+        return {
+            "temperature": self.temperature,
+            "time_constant": self.time_constant,
+            "every": self.every,
+        }
+
+
+@user_settings
+@dataclass(frozen=True, config=_CONFIG)
+class VelocityRescaling(_VelocityScaling):
     """Constant temperature by stochastic velocity rescaling.
 
     Bussi, Donadio and Parrinello, J. Chem. Phys. 126, 014101 (2007).  All velocities are multiplied
@@ -30,38 +55,31 @@ class VelocityRescaling:
     time_constant:
         Relaxation time of the kinetic energy, ps.
     seed:
-        Of the random numbers; the same seed gives the same trajectory, bit for bit.  None: a
-        `Simulation` draws one, and its `thermostat` tells which.
+        Random seed of the thermostat; the same seed gives the same trajectory, bit for bit.  None:
+        a `Simulation` draws one, and its `thermostat` tells which.
     every:
         Steps between actions.  The kinetic energy is propagated exactly for the time between, so
         this changes speed, not the ensemble.  A multiple of the integrator's `long_range_every`.
     """
 
-    temperature: Temperature = 300.0
-    time_constant: TimeConstant = 1.0
+    _: KW_ONLY
     seed: Seed = None
-    every: ThermostatEvery = 10
 
     def resolve(self) -> dict[str, Any]:
         """Settings for the core."""
-        return {
-            "kind": "velocity_rescaling",
-            "temperature": self.temperature,
-            "time_constant": self.time_constant,
-            "seed": draw_seed() if self.seed is None else self.seed,
-            "every": self.every,
-        }
+        seed = draw_seed() if self.seed is None else self.seed
+        return super().resolve() | {"kind": "velocity_rescaling", "seed": seed}
 
 
 @user_settings
-@dataclass(frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
-class BerendsenThermostat(VelocityRescaling):
+@dataclass(frozen=True, config=_CONFIG)
+class BerendsenThermostat(_VelocityScaling):
     """Relaxation to a temperature without noise.
 
     Berendsen, Postma, van Gunsteren, DiNola and Haak, J. Chem. Phys. 81, 3684 (1984).  The kinetic
     energy relaxes, but its fluctuations are too small: of no known ensemble.  For equilibration
-    only; `VelocityRescaling` is as robust.  Settings are those of `VelocityRescaling`; the seed is
-    of no use.
+    only; `VelocityRescaling` is as robust.  Settings are those of `VelocityRescaling`, but for the
+    seed: nothing is random.
     """
 
     def resolve(self) -> dict[str, Any]:
@@ -76,4 +94,4 @@ class BerendsenThermostat(VelocityRescaling):
         return super().resolve() | {"kind": "berendsen"}
 
 
-Thermostat = VelocityRescaling
+Thermostat = VelocityRescaling | BerendsenThermostat

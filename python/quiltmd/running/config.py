@@ -229,8 +229,12 @@ class ThermostatSection(Section):
         """The thermostat of these settings, where it is not part of the integrator."""
         if self.kind == "langevin":
             return None
-        kind = VelocityRescaling if self.kind == "velocity-rescaling" else BerendsenThermostat
-        return kind(integrator.hottest(), self.time_constant, integrator.seed, self.every)
+        temperature = integrator.hottest()
+        if self.kind == "berendsen":
+            return BerendsenThermostat(temperature, self.time_constant, every=self.every)
+        return VelocityRescaling(
+            temperature, self.time_constant, seed=integrator.seed, every=self.every
+        )
 
 
 class BarostatSection(Section):
@@ -284,15 +288,15 @@ class BarostatSection(Section):
             "compressibility": given[0] if len(given) == 1 else given,
             "coupling": self.coupling,
             "surface_tension": self.surface_tension,
-            "seed": seed,
             "every": self.every,
         }
         if self.kind == "monte-carlo":
             if self.time_constant != CellRescaling.time_constant:
                 raise QuiltError("leave out time_constant: the monte-carlo barostat has none")
-            return MonteCarloBarostat(**settings)
-        kinds = {"cell-rescaling": CellRescaling, "berendsen": BerendsenBarostat}
-        return kinds[self.kind](time_constant=self.time_constant, **settings)
+            return MonteCarloBarostat(seed=seed, **settings)
+        if self.kind == "berendsen":
+            return BerendsenBarostat(time_constant=self.time_constant, **settings)
+        return CellRescaling(time_constant=self.time_constant, seed=seed, **settings)
 
 
 class RunSection(Section):

@@ -11,9 +11,9 @@
 #include <optional>
 #include <type_traits>
 
+#include "computes/nonbonded/form_concepts.h"
 #include "computes/nonbonded/lorentz_berthelot.h"
 #include "computes/nonbonded/pair_parameters.h"
-#include "math/list.h"
 #include "math/macros.h"
 
 namespace quiltmd {

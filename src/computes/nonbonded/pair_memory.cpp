@@ -118,9 +118,10 @@ std::vector<Work> PairMemory::step_work(Energies energies) {
   };
   std::vector<Work> work;
   if (compute_count_ > interior_)
-    work.push_back(
-        {"pairs.boundary", Positions::kWithProxies, Lists::kUsed, forces(Part::kBoundary)});
-  work.push_back({"pairs.interior", Positions::kOwned, Lists::kUsed, forces(Part::kInterior)});
+    work.push_back({"pairs.boundary", Positions::kWithProxies, Lists::kUsed,
+                    forces(Part::kBoundary), Balance::kMovesWithComputes});
+  work.push_back({"pairs.interior", Positions::kOwned, Lists::kUsed, forces(Part::kInterior),
+                  Balance::kMovesWithComputes});
   return work;
 }
 

@@ -3,18 +3,13 @@
 #pragma once
 
 #include "computes/bonded/forms/angle.h"
-#include "math/error.h"
+#include "computes/bonded/forms/flat_bottom.h"
 
 namespace quiltmd {
 
 // E = k/2 max(0, |theta - theta0| - width)^2.
-struct AngleRestraintForm {
+struct AngleRestraintForm : FlatBottomForm {
   static constexpr int kAtoms = 3;
-  static constexpr bool kRestrains = true;
-  static constexpr bool kApart = true;
-  static constexpr TermParameter kParameters[] = {
-      {"theta0", "rad"}, {"width", "rad"}, {"k", "kJ/mol/rad^2"}};
-  static constexpr const char* kEnergies[] = {"restraint"};
   static constexpr TermForm kForm{"angle_restraint",
                                   "an angle restraint",
                                   "angle_restraints",
@@ -22,13 +17,6 @@ struct AngleRestraintForm {
                                   kAtoms,
                                   kParameters,
                                   kEnergies};
-
-  static constexpr int kPrepared = 3;
-  static void prepare(const double* given, double* p) {
-    if (!(given[1] >= 0 && given[2] >= 0))
-      throw Error("needs a width and a k that are not negative");
-    for (int i = 0; i < kPrepared; ++i) p[i] = given[i];
-  }
 
   template <class Real>
   QMD_HD static TermValue<Real, 3> evaluate(const Vec3<Real>* b, const Real* p) {

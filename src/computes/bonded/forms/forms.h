@@ -23,6 +23,9 @@
 // divides by a quantity that vanishes in a sane structure.
 #pragma once
 
+#include <concepts>
+#include <vector>
+
 #include "computes/bonded/forms/angle.h"
 #include "computes/bonded/forms/angle_restraint.h"
 #include "computes/bonded/forms/bond.h"
@@ -39,13 +42,6 @@
 #include "math/list.h"
 
 namespace quiltmd {
-
-// In order of cost, and of registers where it counts: kernels that take all terms in one go start with
-// the last, and do without the last ones where a system has none.
-using TermForms = List<BondForm, UreyBradleyForm, Pair14Form, AngleForm, TorsionForm, ImproperForm,
-                       CmapForm, RyckaertBellemansForm, ExcludedPairForm, PositionRestraintForm,
-                       DistanceRestraintForm, AngleRestraintForm, TorsionRestraintForm>;
-inline constexpr int kTermForms = TermForms::kSize;
 
 template <class Form>
 inline constexpr int kEnergiesOf = sizeof(Form::kEnergies) / sizeof(Form::kEnergies[0]);
@@ -66,6 +62,45 @@ inline constexpr bool kApart = requires { Form::kApart; };
 // Whether its terms are restraints, whose strength is one of the conditions.
 template <class Form>
 inline constexpr bool kRestrains = requires { Form::kRestrains; };
+
+// How a form prepares parameters and evaluates a term: by itself, or with data that its terms share.
+template <class Form>
+concept PreparesAlone =
+    !kShares<Form> && requires(const double* given, double* p) { Form::prepare(given, p); };
+template <class Form>
+concept PreparesShared = kShares<Form> && requires(const double* given, double* p, int rows,
+                                                   const std::vector<double>& values) {
+  Form::prepare(given, p, rows);
+  { Form::prepare_shared(values, rows) } -> std::same_as<std::vector<double>>;
+};
+template <class Form>
+using ValueOf = TermValue<double, kPointsOf<Form>, kEnergiesOf<Form>>;
+template <class Form>
+concept EvaluatesAlone = !kShares<Form> && requires(const Vec3d* b, const double* p) {
+  { Form::template evaluate<double>(b, p) } -> std::same_as<ValueOf<Form>>;
+};
+template <class Form>
+concept EvaluatesShared = kShares<Form> && requires(const Vec3d* b, const double* p) {
+  { Form::template evaluate<double>(b, p, p) } -> std::same_as<ValueOf<Form>>;
+};
+
+// What all of the list has: where a form lacks some of it, the error at the list says what.
+template <class Form>
+concept BondedForm =
+    Form::kAtoms >= 1 && Form::kAtoms <= kMaxTermAtoms && Form::kForm.atoms == Form::kAtoms &&
+    Form::kForm.parameters.size() >= 1 && Form::kForm.energies.size() == kEnergiesOf<Form> &&
+    Form::kPrepared >= 1 && (PreparesAlone<Form> || PreparesShared<Form>) &&
+    (EvaluatesAlone<Form> || EvaluatesShared<Form>);
+template <BondedForm... Forms>
+using FormList = List<Forms...>;
+
+// In order of cost, and of registers where it counts: kernels that take all terms in one go start with
+// the last, and do without the last ones where a system has none.
+using TermForms =
+    FormList<BondForm, UreyBradleyForm, Pair14Form, AngleForm, TorsionForm, ImproperForm, CmapForm,
+             RyckaertBellemansForm, ExcludedPairForm, PositionRestraintForm, DistanceRestraintForm,
+             AngleRestraintForm, TorsionRestraintForm>;
+inline constexpr int kTermForms = TermForms::kSize;
 
 template <class Form, class Real>
 QMD_HD auto evaluate_form(const Vec3<Real>* b, const Real* p, const Real* shared) {

@@ -31,12 +31,6 @@ QMD_HD Real in_line() {
   return sizeof(Real) == 4 ? Real(1e-12) : Real(1e-24);
 }
 
-// What of a deviation is outside of a flat bottom, `width` to either side.
-template <class Real>
-QMD_HD Real beyond_width(Real deviation, Real width) {
-  return deviation > width ? deviation - width : (deviation < -width ? deviation + width : Real(0));
-}
-
 // Where a term's only atom is held: a point in fractions of the box vectors, which follows the box, and
 // a distance from there (nm) that does not. The first prepared parameters of a form that is anchored.
 struct Anchor {

@@ -6,6 +6,7 @@
 // `N` is the number type: double in the reference, a float in a thread of a GPU, a vector of floats
 // on a CPU. It has Value, arithmetic by operators and functions (multiply_add(a, b, c) = a b + c, ...),
 // and look_up() for the numbers of a pair of types.
+// form_concepts.h says what a form has besides.
 // N::kFolded: constants are folded into operands in advance, which saves instructions where each of
 // them counts (a GPU) and rounds differently.
 
@@ -33,7 +34,7 @@ QMD_FORM Value cube(Value x) {
 
 // A pair form whose parameters are looked up by the types of two atoms: of F it needs the formula
 // and how its numbers follow from the tables of the system.
-template <class F>
+template <TabulatedForm F>
 struct ByTable : F {
   // Whether an atom with these numbers takes part. Atoms that do not are spared the formula.
   static QMD_FORM bool interacts(Float2) { return true; }

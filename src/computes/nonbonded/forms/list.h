@@ -7,6 +7,7 @@
 #include "computes/nonbonded/forms/lennard_jones.h"
 #include "computes/nonbonded/forms/lennard_jones_switched.h"
 
-using PairForms = List<LennardJonesByRule,  //
-                       ByTable<LennardJones>, ByTable<Buckingham>, ByTable<LennardJonesSwitched>,
-                       ByTable<LennardJonesForceSwitched>, ByTable<LennardJonesGromacsSwitched>>;
+using PairForms =
+    PairFormList<LennardJonesByRule,  //
+                 ByTable<LennardJones>, ByTable<Buckingham>, ByTable<LennardJonesSwitched>,
+                 ByTable<LennardJonesForceSwitched>, ByTable<LennardJonesGromacsSwitched>>;
