@@ -40,8 +40,12 @@ struct Moment {
 };
 
 LangevinMiddle langevin(Bench& b) {
-  return {b.memory.group_work(), b.setup.plan.timestep, 99,
-          b.slots.energy.data(), ForcesAfter::kKept,    nullptr};
+  return {b.memory.group_work(b.list_age()),
+          b.setup.plan.timestep,
+          99,
+          b.slots.energy.data(),
+          ForcesAfter::kKept,
+          nullptr};
 }
 
 // As a block of steps has it.
@@ -100,10 +104,12 @@ void check_stages(Bench& gpu, const Moment& moment) {
   const double dt = gpu.setup.plan.timestep;
   const auto one = [&](const char* name, auto make) { check(name, gpu, moment, cpu, there, make); };
   one("langevin_middle", [](Bench& b) { return langevin(b); });
-  one("verlet_start", [&](Bench& b) { return VerletStart{b.memory.group_work(), dt}; });
-  one("verlet_finish", [&](Bench& b) { return VerletFinish{b.memory.group_work(), dt}; });
-  one("verlet_step",
-      [&](Bench& b) { return VerletStep{b.memory.group_work(), dt, ForcesAfter::kKept, nullptr}; });
+  one("verlet_start", [&](Bench& b) { return VerletStart{b.memory.group_work(b.list_age()), dt}; });
+  one("verlet_finish",
+      [&](Bench& b) { return VerletFinish{b.memory.group_work(b.list_age()), dt}; });
+  one("verlet_step", [&](Bench& b) {
+    return VerletStep{b.memory.group_work(b.list_age()), dt, ForcesAfter::kKept, nullptr};
+  });
 }
 
 void check_terms(Bench& b) {
@@ -153,7 +159,7 @@ void time_stage(const char* name, const Moment& moment, CudaDevice& device, cons
 
 void time_stages(Bench& b, const Moment& moment, CudaDevice& device) {
   const double dt = b.setup.plan.timestep;
-  const GroupWork work = b.memory.group_work();
+  const GroupWork work = b.memory.group_work(b.list_age());
   const VerletStep verlet{work, dt, ForcesAfter::kKept, nullptr};
   const auto time = [&](const char* name, const auto& op) { time_stage(name, moment, device, op); };
   time("langevin_middle", langevin(b));

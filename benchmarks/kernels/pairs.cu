@@ -64,11 +64,11 @@ void check_forces(Bench& b, CudaDevice& device) {
   Evaluation exact;
   reference_pairs(b.setup.system, b.setup.nonbonded, b.setup.grid.box, b.positions(), exact);
   b.clear_sums();
-  device.launch(b.memory.pairs.pair_forces(Part::kInterior, Energies::kSkip));
+  device.launch(b.memory.pairs.pair_forces(Part::kInterior, Energies::kSkip, b.list_age()));
   const std::vector<int64_t> first = b.slots.force.download();
   const double force_error = within(2e-5, relative_error(b.short_range_forces(), exact.forces));
   b.clear_sums();
-  device.launch(b.memory.pairs.pair_forces(Part::kInterior, Energies::kAdd));
+  device.launch(b.memory.pairs.pair_forces(Part::kInterior, Energies::kAdd, b.list_age()));
   std::printf(" force error %.1e, lj %.1e, coulomb %.1e; sum %s, with energies %s\n", force_error,
               within(1e-5, std::abs(b.energy(kPairForm) / exact.energy[kPairForm] - 1)),
               within(1e-5, std::abs(b.energy(kCoulombDirect) / exact.energy[kCoulombDirect] - 1)),
@@ -78,13 +78,13 @@ void check_forces(Bench& b, CudaDevice& device) {
 
 // With the lists at their present age.
 void bench_forces(Bench& b, CudaDevice& device) {
-  PairForces op = b.memory.pairs.pair_forces(Part::kInterior, Energies::kSkip);
-  std::printf("  lists of age %d, shell %d:", b.memory.pairs.age, op.shell);
+  PairForces op = b.memory.pairs.pair_forces(Part::kInterior, Energies::kSkip, b.list_age());
+  std::printf("  lists of age %d, shell %d:", b.list_age(), op.shell);
   for (const int pieces : {1, 2, 3}) {
     op.pieces = pieces;
     std::printf(" %.1f", time_of(device, [&] { device.launch(op); }));
   }
-  op = b.memory.pairs.pair_forces(Part::kInterior, Energies::kAdd);
+  op = b.memory.pairs.pair_forces(Part::kInterior, Energies::kAdd, b.list_age());
   std::printf(" us by pieces, with energies %.1f;", time_of(device, [&] { device.launch(op); }));
   check_forces(b, device);
 }
@@ -93,7 +93,7 @@ void run(Bench& b, CudaDevice& device) {
   print_lists(b);
   const int life = b.setup.lists.life;
   for (const int age : {0, life / 3, 2 * life / 3, life - 1}) {
-    b.rank.run(age - b.memory.pairs.age);
+    b.rank.run(age - b.list_age());
     b.rank.evaluate();
     bench_forces(b, device);
   }

@@ -41,6 +41,7 @@ struct Bench {
   }
 
   int atoms() const { return setup.system.atom_count(); }
+  int list_age() const { return static_cast<int>(rank.step() - rank.list_step()); }
 
   // What lies by slot, of all atoms in internal order.
   std::vector<Vec3d> by_atom(const Buffer<Vec3d>& by_slot) const {

@@ -26,7 +26,7 @@ struct Work {
   const char* name;  // of its task
   Positions positions;
   Lists lists;
-  std::function<void(Stream)> launch;
+  std::function<void(Stream, int list_age)> launch;  // steps since the pair lists were built
   Balance balance = Balance::kStays;
 };
 

@@ -60,8 +60,9 @@ inline constexpr OperationKey kOperationKey{operation_id(Op::kName), Op::kName,
 
 // What a device can do, for those who choose how to use it.
 struct Capabilities {
-  bool records = false;      // it runs recorded sequences with less delay than single launches
-  bool host_memory = false;  // its memory is the host's: kernels read what the host holds
+  bool records = false;  // it runs recorded sequences with less delay than single launches
+  bool runs_at_once =
+      false;  // a launch has ended when it returns: the host's times are those of tasks
 };
 
 // Whether kernels of two devices write to each other's memory: not at all; each on a GPU of its own; or

@@ -162,10 +162,11 @@ void Engine::create_ranks() {
   }
 }
 
-// On GPUs a small grid takes longer to send to and fro than to transform. More ranks than slabs: pencils.
+// Where the host does not wait for kernels (on GPUs) a small grid takes longer to send to and fro than to
+// transform, and there are no kernels for pencils. Elsewhere, more ranks than slabs: pencils.
 MeshSharing Engine::mesh_sharing() const {
   const Int3 n = nonbonded_.grid;
-  const bool gpus = !devices_.front()->capabilities().host_memory;
+  const bool gpus = !devices_.front()->capabilities().runs_at_once;
   const auto named = mesh_sharing_named(run_.mesh);
   if (gpus && named == MeshSharing::kPencils)
     throw Error("pencils of PME are for ranks on the CPU: choose mesh distributed or replicated");
@@ -325,7 +326,7 @@ std::vector<std::unique_ptr<Download>> Engine::gather_shares(Contents contents) 
 }
 
 void Engine::rebalance() {
-  if (!run_.balance || run_.ranks < 2 || !devices_.front()->capabilities().host_memory) return;
+  if (!run_.balance || run_.ranks < 2 || !devices_.front()->capabilities().runs_at_once) return;
   const int64_t now = ranks_[0]->step();
   if (!balancer_.is_due(now, setup_->lists.life)) return;
   const double steps = static_cast<double>(now - balancer_.started());

@@ -89,10 +89,7 @@ void Rank::load(const HostState& state, Begin begin) {
               goes_on ? before.place() : RunState::Place::kState);
   build_lists(goes_on && before.is_rescaled() ? Epoch::Cell::kRescaled : Epoch::Cell::kKept);
   make_room(slots_.faults.download()[0]);
-  if (continued) {
-    memory_.pairs.age = setup_.lists.life;
-    set_positions(state.positions);
-  }
+  if (continued) set_positions(state.positions);
   agree();
   while (agreed_.faults.message_overflow) {
     make_room_for_messages();
@@ -119,10 +116,10 @@ const Rank::StepStages& Rank::stages(int64_t step) const {
   return plan_.couples(step) ? coupled_ : plain_;
 }
 
-void Rank::run_stage(const Schedule& stage, int64_t step, ForcesAfter after) {
-  context_ = {memory_.group_work(),     memory_.groups.clear_forces(), after,
-              slots_.step.data(),       slots_.energy.data(),          kEnergyKinds,
-              step_memory_.sums.data(), step_memory_.numbers.data(),   cell_work(),
+void Rank::run_stage(const Schedule& stage, int64_t step, int list_age, ForcesAfter after) {
+  context_ = {memory_.group_work(list_age), memory_.groups.clear_forces(), after,
+              slots_.step.data(),           slots_.energy.data(),          kEnergyKinds,
+              step_memory_.sums.data(),     step_memory_.numbers.data(),   cell_work(),
               memory_.groups.sites()};
   context_.groups.long_range_weight =
       reach(step) == Reach::kAll ? static_cast<float>(plan_.long_range_every) : 0;
@@ -142,30 +139,27 @@ CellWork Rank::cell_work() {
 }
 
 void Rank::forces() {
-  memory_.pairs.age = list_age();
-  run_forces(forces_, state_.step());
+  run_forces(forces_, state_.step(), list_age());
   state_.set_forces(RunState::Forces::kCurrent);
 }
 
-void Rank::run_forces(const StepForces& forces, int64_t step) {
+void Rank::run_forces(const StepForces& forces, int64_t step, int list_age) {
   const StepKind kind = step_kind(step);
-  executor_.run(forces[kind]);
+  executor_.run(forces[kind], {list_age});
   if (kind == kWithEnergies) count_potential(+1);
 }
 
-void Rank::advance_one(const StepForces& forces, int64_t step, ForcesAfter after) {
-  run_forces(forces, step);
-  run_stage(stages(step).middle, step, after);
+void Rank::advance_one(const StepForces& forces, int later, ForcesAfter after) {
+  const int64_t step = state_.step() + later;
+  run_forces(forces, step, list_age() + later);
+  run_stage(stages(step).middle, step, list_age() + later, after);
 }
 
 void Rank::advance(int64_t steps) {
   if (records_)
     advance_recorded(steps);
   else
-    for (int i = 0; i < steps; ++i) {
-      memory_.pairs.age = list_age() + i;
-      advance_one(forces_, state_.step() + i, ForcesAfter::kKept);
-    }
+    for (int i = 0; i < steps; ++i) advance_one(forces_, i, ForcesAfter::kKept);
   state_.advance(steps);
   state_.set_forces(records_ ? RunState::Forces::kCleared : RunState::Forces::kStale);
 }
@@ -196,18 +190,14 @@ void Rank::run_block(int64_t steps) {
     executor_.run(surround_);
     if (state_.is_rescaled()) device_.launch(slots_.check_patches());
   }
-  for (int i = 0; i < steps; ++i) {
-    memory_.pairs.age = list_age() + i;
-    advance_one(rebuilds && i == 0 ? first_forces_ : block_forces_, state_.step() + i,
-                ForcesAfter::kCleared);
-  }
+  for (int i = 0; i < steps; ++i)
+    advance_one(rebuilds && i == 0 ? first_forces_ : block_forces_, i, ForcesAfter::kCleared);
   if (view_.ranks > 1) executor_.run(agree_);
 }
 
 void Rank::start_step() {
   if (state_.forces() != RunState::Forces::kCurrent) forces();
-  memory_.pairs.age = list_age();
-  run_stage(start_stage_, state_.step(), ForcesAfter::kKept);
+  run_stage(start_stage_, state_.step(), list_age(), ForcesAfter::kKept);
   state_.start_step();
 }
 
@@ -217,7 +207,7 @@ void Rank::finish_step() {
     lay_out(state_.epoch().cell);
   }
   forces();
-  run_stage(stages(state_.step()).finish, state_.step(), ForcesAfter::kKept);
+  run_stage(stages(state_.step()).finish, state_.step(), list_age(), ForcesAfter::kKept);
   state_.finish_step();
 }
 
@@ -241,10 +231,8 @@ void Rank::clear_energies() {
 
 void Rank::evaluate_at(int list_age) {
   clear_energies();
-  memory_.pairs.age = list_age;
-  executor_.run(energies_schedule_);
-  stage("energies",
-        [&] { device_.launch(KineticEnergy{memory_.group_work(), slots_.energy.data()}); });
+  executor_.run(energies_schedule_, {list_age});
+  stage("energies", [&] { device_.launch(KineticEnergy{groups_at_end(), slots_.energy.data()}); });
 }
 
 void Rank::evaluate() {

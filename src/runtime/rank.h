@@ -94,18 +94,20 @@ class Rank {
   void build_schedules();
   void connect();  // all ranks together: room for the messages of the schedules
   void stage(const char* name, const std::function<void()>& body);
-  void run_stage(const Schedule& stage, int64_t step, ForcesAfter after);
+  void run_stage(const Schedule& stage, int64_t step, int list_age, ForcesAfter after);
   CellWork cell_work();
 
   // Steps.
   int list_age() const { return state_.list_age(setup_.lists.life); }
+  // The groups while lists are as old as they may be, as where atoms are moved otherwise than by steps.
+  GroupWork groups_at_end() const { return memory_.group_work(setup_.lists.life); }
   Reach reach(int64_t step) const;
   // Forces of a step: all, all but the long-range ones, or all with energies.
   enum StepKind : size_t { kAllForces, kShortForces, kWithEnergies, kStepKinds };
   using StepForces = std::array<Schedule, kStepKinds>;
   StepKind step_kind(int64_t step) const;
   void forces();
-  void run_forces(const StepForces& forces, int64_t step);
+  void run_forces(const StepForces& forces, int64_t step, int list_age);
   struct StepStages {
     Schedule middle, finish;
   };
@@ -119,7 +121,7 @@ class Rank {
   // Steps of {forces, middle stage}; where the device prefers recorded sequences, one of them together
   // with the rebuild that is due.
   void advance(int64_t steps);
-  void advance_one(const StepForces& forces, int64_t step, ForcesAfter after);
+  void advance_one(const StepForces& forces, int later, ForcesAfter after);  // than the state
   void advance_recorded(int64_t steps);
   void run_block(int64_t steps);
   void start_step();

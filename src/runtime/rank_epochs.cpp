@@ -116,11 +116,11 @@ void Rank::end_epoch() {
 void Rank::rescale_cell() {
   evaluate_at(setup_.lists.life);
   count_potential(-1);
-  run_stage(rescale_, state_.step(), ForcesAfter::kKept);
+  run_stage(rescale_, state_.step(), setup_.lists.life, ForcesAfter::kKept);
   if (!plan_.decide.empty()) {
     stage("barostat", [&] { memory_.follow_box(); });
     evaluate_at(setup_.lists.life);
-    run_stage(decide_, state_.step(), ForcesAfter::kKept);
+    run_stage(decide_, state_.step(), setup_.lists.life, ForcesAfter::kKept);
   }
   stage("barostat", [&] {
     memory_.follow_box();
@@ -136,7 +136,8 @@ void Rank::count_potential(int sign) {
 }
 
 void Rank::remove_momentum() {
-  if (state_.momentum() == RunState::Momentum::kToBeRemoved) executor_.run(momentum_);
+  if (state_.momentum() == RunState::Momentum::kToBeRemoved)
+    executor_.run(momentum_, {setup_.lists.life});
 }
 
 // What was found so far, on its way: by a rank by itself, or by all as they have agreed at the end of a
@@ -227,11 +228,10 @@ void Rank::undo_epoch() {
 
 void Rank::redo_epoch(int64_t end) {
   device_.fill(slots_.faults.data(), 0, slots_.faults.bytes(), Stream::kMain);
-  memory_.pairs.age = setup_.lists.life;
   const int64_t start = state_.epoch().start;
   stage("redo", [&] {
     device_.launch(
-        SetState{memory_.group_work(), slots_.start_position.data(), slots_.start_velocity.data()});
+        SetState{groups_at_end(), slots_.start_position.data(), slots_.start_velocity.data()});
     device_.copy(slots_.energy.data() + kHeat, slots_.start_heat.data(), sizeof(int64_t),
                  Stream::kMain);
     device_.copy_in(slots_.step.data(), &start, sizeof(int64_t));

@@ -5,9 +5,8 @@
 namespace quiltmd {
 
 void Rank::draw_velocities(double temperature, uint64_t seed) {
-  stage("velocities",
-        [&] { device_.launch(DrawVelocities{memory_.group_work(), temperature, seed}); });
-  executor_.run(momentum_schedule(memory_, view_, nullptr));
+  stage("velocities", [&] { device_.launch(DrawVelocities{groups_at_end(), temperature, seed}); });
+  executor_.run(momentum_schedule(memory_, view_, nullptr), {setup_.lists.life});
   snapshot();
 }
 
@@ -15,8 +14,7 @@ void Rank::draw_velocities(double temperature, uint64_t seed) {
 void Rank::follow_conditions(Atoms atoms) {
   memory_.follow_conditions();
   if (atoms == Atoms::kMoveWithBox)
-    stage("box",
-          [&] { device_.launch(ScaleGroups{memory_.group_work(), slots_.box_before.data()}); });
+    stage("box", [&] { device_.launch(ScaleGroups{groups_at_end(), slots_.box_before.data()}); });
   state_.end_epoch(plan_.remove_com_every);
   remove_momentum();
 }
@@ -30,13 +28,12 @@ void Rank::set_positions(const std::vector<Vec3d>& positions) {
   slots_.start_position.upload(by_slot);
   stage("state.set", [this] {
     device_.launch(
-        SetState{memory_.group_work(), slots_.start_position.data(), slots_.start_velocity.data()});
+        SetState{groups_at_end(), slots_.start_position.data(), slots_.start_velocity.data()});
   });
 }
 
 void Rank::place(const std::vector<Vec3d>& positions) {
   state_.displace_atoms();
-  memory_.pairs.age = list_age();
   set_positions(positions);
 }
 

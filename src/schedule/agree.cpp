@@ -45,13 +45,15 @@ TaskId add_reduction(Schedule& s, TaskId after, int reduction, int count, Device
 Schedule momentum_schedule(RankMemory& m, const RankView& view, int64_t* energy) {
   Schedule s({Edge::kSums});
   int64_t* const momentum = m.slots.momentum.data();
-  const TaskId sum = s.add({"momentum", Priority::kHalo, Stream::kMain, {}, [&m, momentum](Post&) {
-                              m.device.fill(momentum, 0, m.slots.momentum.bytes(), Stream::kMain);
-                              m.device.launch(SumMomentum{m.group_work(), momentum});
-                            }});
+  const TaskId sum =
+      s.add({"momentum", Priority::kHalo, Stream::kMain, {}, [&m, momentum](Post& post) {
+               m.device.fill(momentum, 0, m.slots.momentum.bytes(), Stream::kMain);
+               m.device.launch(SumMomentum{m.group_work(post.list_age()), momentum});
+             }});
   const TaskId total = add_reduction(s, sum, 0, 3, m.device, view, [momentum] { return momentum; });
-  s.add({"momentum", Priority::kHalo, Stream::kMain, {total}, [&m, momentum, energy](Post&) {
-           m.device.launch(RemoveMomentum{m.group_work(), momentum, m.setup.total_mass, energy});
+  s.add({"momentum", Priority::kHalo, Stream::kMain, {total}, [&m, momentum, energy](Post& post) {
+           m.device.launch(
+               RemoveMomentum{m.group_work(post.list_age()), momentum, m.setup.total_mass, energy});
          }});
   return s;
 }

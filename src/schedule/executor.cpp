@@ -28,8 +28,12 @@ constexpr const char* kWait = "wait";
 
 // The state of one run of a schedule.
 struct Executor::Run final : Post {
-  Run(Executor& executor, const Schedule& schedule)
-      : owner(executor), tasks(schedule.tasks()), missing(tasks.size()), children(tasks.size()) {
+  Run(Executor& executor, const Schedule& schedule, const RunContext& context)
+      : Post(context),
+        owner(executor),
+        tasks(schedule.tasks()),
+        missing(tasks.size()),
+        children(tasks.size()) {
     for (size_t t = 0; t < tasks.size(); ++t) {
       missing[t] = static_cast<int>(tasks[t].after.size());
       for (const TaskId before : tasks[t].after)
@@ -139,8 +143,8 @@ struct Executor::Run final : Post {
   std::ptrdiff_t outstanding = 0;
 };
 
-void Executor::run(const Schedule& schedule) {
-  Run run(*this, schedule);
+void Executor::run(const Schedule& schedule, const RunContext& context) {
+  Run run(*this, schedule, context);
   fork(run);
   for (size_t done = 0; done < run.tasks.size();) {
     while (run.outstanding > 0) {

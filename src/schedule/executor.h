@@ -67,7 +67,7 @@ class Executor {
   std::vector<Payload> gather(Payload own);
 
   // Run all tasks of a schedule once. Every rank runs its schedule of the same sequence number.
-  void run(const Schedule& schedule);
+  void run(const Schedule& schedule, const RunContext& context = {});
 
   const Mailboxes& mailboxes() const { return mailboxes_; }
   Mailboxes& mailboxes() { return mailboxes_; }

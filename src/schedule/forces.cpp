@@ -103,7 +103,7 @@ Schedule force_schedule(RankMemory& memory, const RankView& view, Clear clear_fi
                   priority,
                   stream,
                   std::move(after),
-                  [launch = work.launch, stream](Post&) { launch(stream); },
+                  [launch = work.launch, stream](Post& post) { launch(stream, post.list_age()); },
                   {},
                   {},
                   work.balance});

@@ -81,13 +81,13 @@ void RankMemory::adopt(const RankView& view) {
   for (ForceFamily* family : families) family->adopt(plan);
 }
 
-GroupWork RankMemory::group_work() const {
-  const auto next_age = static_cast<size_t>(std::min(pairs.age + 1, setup.lists.life));
+GroupWork RankMemory::group_work(int list_age) const {
+  const auto next_age = static_cast<size_t>(std::min(list_age + 1, setup.lists.life));
   return groups.work(setup.ages.limit[next_age]);
 }
 
 SpreadSiteForces RankMemory::spread_site_forces(float long_range_weight, Energies energies) const {
-  GroupWork work = group_work();
+  GroupWork work = group_work(setup.lists.life);  // nothing moves: any age will do
   work.long_range_weight = long_range_weight;
   int64_t* const energy = slots.energy.data();
   return {work, groups.sites(), energies == Energies::kAdd ? energy : nullptr};

@@ -48,8 +48,8 @@ struct RankMemory {
   // computes are made here. Some buffers are made anew.
   void adopt(const RankView& view);
   const RankPlan& plan() const { return slots.plan(); }
-  // For the step after which the lists are a step older than pairs.age.
-  GroupWork group_work() const;
+  // For a step that begins with pair lists of this age.
+  GroupWork group_work(int list_age) const;
   // Of the long-range force so many times.
   SpreadSiteForces spread_site_forces(float long_range_weight, Energies energies) const;
   size_t bytes() const;

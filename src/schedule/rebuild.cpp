@@ -95,7 +95,7 @@ Schedule surround_schedule(RankMemory& memory, const RankView& view) {
     for (const Work& work : family->rebuild_work()) {
       const Stream stream = work.lists == Lists::kUsed ? Stream::kSide : Stream::kMain;
       s.add({work.name, Priority::kLocal, stream, chain.last(),
-             [launch = work.launch, stream](Post&) { launch(stream); }});
+             [launch = work.launch, stream](Post&) { launch(stream, 0); }});
     }
   return s;
 }

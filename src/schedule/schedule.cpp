@@ -8,6 +8,12 @@
 
 namespace quiltmd {
 
+int Post::list_age() const {
+  if (context_.list_age < 0)
+    throw std::logic_error("a task asks for the age of pair lists, and the run was not told");
+  return context_.list_age;
+}
+
 TaskId Schedule::add(Task task) {
   const auto id = static_cast<TaskId>(tasks_.size());
   for (const TaskId before : task.after)

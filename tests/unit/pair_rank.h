@@ -134,8 +134,8 @@ inline void PairRank::build() {
 inline void PairRank::evaluate(bool with_energy) {
   device.fill(force.data(), 0, force.bytes(), Stream::kMain);
   clear_energy();
-  pairs.age = choices.shell;
-  device.launch(pairs.pair_forces(Part::kInterior, with_energy ? Energies::kAdd : Energies::kSkip));
+  const Energies energies = with_energy ? Energies::kAdd : Energies::kSkip;
+  device.launch(pairs.pair_forces(Part::kInterior, energies, choices.shell));
 }
 
 inline std::vector<Vec3d> PairRank::forces() const {

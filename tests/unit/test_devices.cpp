@@ -201,7 +201,7 @@ void numbers_are_made_of_names() {
 
 void devices_say_what_they_can_do() {
   CHECK(!HostDevice(1, kernels()).capabilities().records);
-  CHECK(HostDevice(1, kernels()).capabilities().host_memory);
+  CHECK(HostDevice(1, kernels()).capabilities().runs_at_once);
   CHECK(NullDevice().capabilities().records);
 }
 

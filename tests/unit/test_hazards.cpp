@@ -443,8 +443,8 @@ class OneStep {
     executor_.run(migrate_schedule(memory_, view_));
     executor_.run(surround_schedule(memory_, view_));
     if (follows == Follows::kStep) device_.synchronize();
-    executor_.run(forces);
-    device_.launch(VerletFinish{memory_.group_work(), 0.001});
+    executor_.run(forces, {0});
+    device_.launch(VerletFinish{memory_.group_work(0), 0.001});
     return find_hazards(device_.log().commands());
   }
 

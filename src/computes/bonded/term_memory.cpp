@@ -39,11 +39,11 @@ void TermMemory::adopt(const RankPlan& plan) {
 
 std::vector<Work> TermMemory::rebuild_work() {
   return {{"terms.place", Positions::kWithProxies, Lists::kNotUsed,
-           [this](Stream stream) { slots_.device.launch(place_terms(), stream); }}};
+           [this](Stream stream, int) { slots_.device.launch(place_terms(), stream); }}};
 }
 
 std::vector<Work> TermMemory::step_work(Energies energies) {
-  return {{"terms", Positions::kWithProxies, Lists::kNotUsed, [this, energies](Stream stream) {
+  return {{"terms", Positions::kWithProxies, Lists::kNotUsed, [this, energies](Stream stream, int) {
              slots_.device.launch(term_forces(energies), stream);
            }}};
 }

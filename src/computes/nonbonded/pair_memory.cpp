@@ -104,7 +104,7 @@ void PairMemory::adopt(const RankPlan& plan) {
 }
 
 std::vector<Work> PairMemory::rebuild_work() {
-  return {{"lists.build", Positions::kWithProxies, Lists::kUsed, [this](Stream stream) {
+  return {{"lists.build", Positions::kWithProxies, Lists::kUsed, [this](Stream stream, int) {
              slots_.device.launch(number_lists(), stream);
              slots_.device.launch(build_lists(), stream);
            }}};
@@ -112,8 +112,8 @@ std::vector<Work> PairMemory::rebuild_work() {
 
 std::vector<Work> PairMemory::step_work(Energies energies) {
   const auto forces = [this, energies](Part part) {
-    return [this, energies, part](Stream stream) {
-      slots_.device.launch(pair_forces(part, energies), stream);
+    return [this, energies, part](Stream stream, int list_age) {
+      slots_.device.launch(pair_forces(part, energies, list_age), stream);
     };
   };
   std::vector<Work> work;
@@ -164,7 +164,7 @@ BuildLists PairMemory::build_lists() const {
   return op;
 }
 
-PairForces PairMemory::pair_forces(Part part, Energies energies) const {
+PairForces PairMemory::pair_forces(Part part, Energies energies, int list_age) const {
   PairForces op{};
   op.slots = slots_.slots();
   op.slot_capacity = slots_.capacity();
@@ -173,7 +173,7 @@ PairForces PairMemory::pair_forces(Part part, Energies energies) const {
   op.first = interior ? 0 : static_cast<int>(interior_room_);
   op.end = list_ranges.data() + (interior ? 1 : 3);
   op.capacity = static_cast<int>(interior ? interior_room_ : boundary_room_);
-  op.shell = setup_.ages.shell[static_cast<size_t>(age)];
+  op.shell = setup_.ages.shell[static_cast<size_t>(list_age)];
   op.entries = entries.data();
   op.masks = masks.data();
   op.long_exclusion_masks = long_exclusion_masks.data();

@@ -40,14 +40,13 @@ class PairMemory final : public ForceFamily {
 
   NumberLists number_lists() const;
   BuildLists build_lists() const;
-  PairForces pair_forces(Part part, Energies energies) const;
+  PairForces pair_forces(Part part, Energies energies, int list_age) const;
 
   // Room for so many entries and some more.
   void grow_entries(size_t need);
   // Room for what did not fit, and some more.
   void make_room(const Faults& faults);
 
-  int age = 0;  // steps since the lists were built
   Buffer<PairList> lists;
   Buffer<uint32_t> entries;
   Buffer<uint8_t> masks, long_exclusion_masks;

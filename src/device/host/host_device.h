@@ -35,7 +35,7 @@ class HostDevice final : public Device {
   HostDevice(int threads, const HostKernels& kernels);
 
   DeviceDescription describe() const override;
-  Capabilities capabilities() const override { return {.host_memory = true}; }
+  Capabilities capabilities() const override { return {.runs_at_once = true}; }
   void* allocate(size_t bytes) override;
   void free(void* pointer) override;
   void copy_in(void* to, const void* from, size_t bytes) override;

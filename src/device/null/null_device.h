@@ -15,7 +15,7 @@ namespace quiltmd {
 class NullDevice final : public Device {
  public:
   DeviceDescription describe() const override;
-  Capabilities capabilities() const override { return {.records = true, .host_memory = true}; }
+  Capabilities capabilities() const override { return {.records = true, .runs_at_once = true}; }
   void* allocate(size_t bytes) override;
   void free(void* pointer) override;
   void copy_in(void* to, const void* from, size_t bytes) override;
