@@ -264,10 +264,14 @@ __global__ void __launch_bounds__(kThreads) bound_kernel(const __grid_constant__
 }
 
 __global__ void shift_patches_kernel(const __grid_constant__ ShiftPatches op) {
+  wait_for_previous();
   if (static_cast<int>(threadIdx.x) < op.codes) shift_patch(op, threadIdx.x);
 }
 
-__global__ void check_patches_kernel(const __grid_constant__ CheckPatches op) { check_patches(op); }
+__global__ void check_patches_kernel(const __grid_constant__ CheckPatches op) {
+  wait_for_previous();
+  check_patches(op);
+}
 
 }  // namespace layout
 
@@ -306,11 +310,12 @@ void bound_clusters(const BoundClusters& op, CudaContext& context) {
 }
 
 void shift_patches(const ShiftPatches& op, CudaContext& context) {
-  launch(context, {ShiftPatches::kName, 1, kMaxCodes}, layout::shift_patches_kernel, op);
+  launch(context, {ShiftPatches::kName, 1, kMaxCodes, 0, Start::kEarly},
+         layout::shift_patches_kernel, op);
 }
 
 void check_patches_of_box(const CheckPatches& op, CudaContext& context) {
-  launch(context, {CheckPatches::kName, 1, 1}, layout::check_patches_kernel, op);
+  launch(context, {CheckPatches::kName, 1, 1, 0, Start::kEarly}, layout::check_patches_kernel, op);
 }
 
 }  // namespace

@@ -164,10 +164,14 @@ __global__ void __launch_bounds__(kGroups)
   if (at < min(*op.work.count, op.work.capacity)) scale_group(op, op.work.placed[at]);
 }
 
-__global__ void rescale_cell_kernel(const __grid_constant__ RescaleCell op) { rescale_cell(op); }
+__global__ void rescale_cell_kernel(const __grid_constant__ RescaleCell op) {
+  wait_for_previous();
+  rescale_cell(op);
+}
 
 __global__ void __launch_bounds__(kGroups)
     rescale_groups_kernel(const __grid_constant__ RescaleGroups op) {
+  wait_for_previous();
   const int at = blockIdx.x * kGroups + threadIdx.x;
   const bool present = at < min(*op.work.count, op.work.capacity);
   const int64_t heat = present ? to_fixed(rescale_group(op, op.work.placed[at]), kEnergyScale) : 0;
@@ -176,12 +180,14 @@ __global__ void __launch_bounds__(kGroups)
 }
 
 __global__ void count_potential_kernel(const __grid_constant__ CountPotential op) {
+  wait_for_previous();
   count_potential(op);
 }
 
 // Rare, like those above: the few sums of large molecules are contended, which costs microseconds.
 __global__ void __launch_bounds__(kGroups)
     sum_molecules_kernel(const __grid_constant__ SumMolecules op) {
+  wait_for_previous();
   const int at = blockIdx.x * kGroups + threadIdx.x;
   if (at >= min(*op.work.count, op.work.capacity)) return;
   const PlacedGroup placed = op.work.placed[at];
@@ -192,18 +198,26 @@ __global__ void __launch_bounds__(kGroups)
   for (int d = 0; d < 3; ++d) add_fixed(op.sums + 3 * molecule + d, sums[d]);
 }
 
-__global__ void propose_cell_kernel(const __grid_constant__ ProposeCell op) { propose_cell(op); }
+__global__ void propose_cell_kernel(const __grid_constant__ ProposeCell op) {
+  wait_for_previous();
+  propose_cell(op);
+}
 
 __global__ void __launch_bounds__(kGroups)
     move_molecules_kernel(const __grid_constant__ MoveMolecules op) {
+  wait_for_previous();
   const int at = blockIdx.x * kGroups + threadIdx.x;
   if (at < min(*op.work.count, op.work.capacity)) move_molecule(op, at);
 }
 
-__global__ void decide_cell_kernel(const __grid_constant__ DecideCell op) { decide_cell(op); }
+__global__ void decide_cell_kernel(const __grid_constant__ DecideCell op) {
+  wait_for_previous();
+  decide_cell(op);
+}
 
 __global__ void __launch_bounds__(kGroups)
     restore_positions_kernel(const __grid_constant__ RestorePositions op) {
+  wait_for_previous();
   const int at = blockIdx.x * kGroups + threadIdx.x;
   if (*op.accepted != 0 || at >= min(*op.work.count, op.work.capacity)) return;
   restore_group(op, op.work.placed[at]);
@@ -284,17 +298,16 @@ void run_stage(const Op& op, CudaContext& context) {
   launch_stage(context, Stage{{}, op});
 }
 
-// A kernel of one thread, and one with a thread for each hydrogen group. Those that start early are in
-// every block of steps; the others are rare, and wait for all that is before them.
-template <class Op, void (*kKernel)(Op), Start start = Start::kAfterPrevious>
+// A kernel of one thread, and one with a thread for each hydrogen group.
+template <class Op, void (*kKernel)(Op)>
 void run_single(const Op& op, CudaContext& context) {
-  launch(context, {Op::kName, 1, 1, 0, start}, kKernel, op);
+  launch(context, {Op::kName, 1, 1, 0, Start::kEarly}, kKernel, op);
 }
 
-template <class Op, void (*kKernel)(Op), Start start = Start::kAfterPrevious>
+template <class Op, void (*kKernel)(Op)>
 void run_by_group(const Op& op, CudaContext& context) {
-  launch(context, {Op::kName, blocks_for(op.work.capacity, kGroups), kGroups, 0, start}, kKernel,
-         op);
+  launch(context, {Op::kName, blocks_for(op.work.capacity, kGroups), kGroups, 0, Start::kEarly},
+         kKernel, op);
 }
 
 void clear_forces(const ClearForces& op, CudaContext& context) {
@@ -309,16 +322,16 @@ void add_integrator_kernels(CudaKernels& table) {
   table.add<VerletFinish, run_stage<VerletFinishStage, VerletFinish>>();
   table.add<VerletStep, run_stage<VerletStepStage, VerletStep>>();
   table.add<LangevinMiddle, run_stage<LangevinMiddleStage, LangevinMiddle>>();
-  table.add<CountStep, run_single<CountStep, count_step_kernel, Start::kEarly>>();
+  table.add<CountStep, run_single<CountStep, count_step_kernel>>();
   table.add<ClearForces, clear_forces>();
   table.add<KineticEnergy, run_stage<KineticEnergyStage, KineticEnergy>>();
   table.add<SumKineticEnergy, run_stage<SumKineticEnergyStage, SumKineticEnergy>>();
-  table.add<DrawRescaling, run_single<DrawRescaling, draw_rescaling_kernel, Start::kEarly>>();
+  table.add<DrawRescaling, run_single<DrawRescaling, draw_rescaling_kernel>>();
   table.add<ScaleVelocities, run_stage<ScaleVelocitiesStage, ScaleVelocities>>();
   table.add<SumMomentum, run_stage<SumMomentumStage, SumMomentum>>();
   table.add<RemoveMomentum, run_stage<RemoveMomentumStage, RemoveMomentum>>();
   table.add<DrawVelocities, run_stage<DrawVelocitiesStage, DrawVelocities>>();
-  table.add<ScaleGroups, run_by_group<ScaleGroups, scale_groups_kernel, Start::kEarly>>();
+  table.add<ScaleGroups, run_by_group<ScaleGroups, scale_groups_kernel>>();
   table.add<RescaleCell, run_single<RescaleCell, rescale_cell_kernel>>();
   table.add<RescaleGroups, run_by_group<RescaleGroups, rescale_groups_kernel>>();
   table.add<CountPotential, run_single<CountPotential, count_potential_kernel>>();
@@ -328,9 +341,8 @@ void add_integrator_kernels(CudaKernels& table) {
   table.add<DecideCell, run_single<DecideCell, decide_cell_kernel>>();
   table.add<RestorePositions, run_by_group<RestorePositions, restore_positions_kernel>>();
   table.add<SetState, run_by_group<SetState, set_state_kernel>>();
-  table.add<PlaceSites, run_by_group<PlaceSites, place_sites_kernel, Start::kEarly>>();
-  table.add<SpreadSiteForces,
-            run_by_group<SpreadSiteForces, spread_site_forces_kernel, Start::kEarly>>();
+  table.add<PlaceSites, run_by_group<PlaceSites, place_sites_kernel>>();
+  table.add<SpreadSiteForces, run_by_group<SpreadSiteForces, spread_site_forces_kernel>>();
 }
 
 }  // namespace quiltmd

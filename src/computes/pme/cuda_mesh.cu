@@ -320,11 +320,12 @@ void gather_forces_directly(const GatherForcesDirectly& op, CudaContext& context
 }
 
 static __global__ void put_box_on_mesh_kernel(const __grid_constant__ PutBoxOnMesh op) {
+  wait_for_previous();
   *op.box = box_on_mesh(op.conditions->box, op.points);
 }
 
 static void put_box_on_mesh(const PutBoxOnMesh& op, CudaContext& context) {
-  launch(context, {PutBoxOnMesh::kName, 1, 1}, put_box_on_mesh_kernel, op);
+  launch(context, {PutBoxOnMesh::kName, 1, 1, 0, Start::kEarly}, put_box_on_mesh_kernel, op);
 }
 
 void add_pme_kernels(CudaKernels& table) {
