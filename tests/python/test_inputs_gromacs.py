@@ -337,7 +337,22 @@ BAD = {
     ),
     "average": ("[ pairs ]", "[ distance_restraints ]", "use bonds of type 10"),
     "twist": ("[ pairs ]", "[ dihedral_restraints ]\n1 2 3 4 1 5\n[ pairs ]", "phi, dphi and"),
-    "sites": ("[ pairs ]", "[ virtual_sites3 ]", "virtual sites are not supported"),
+    "sites": (
+        "[ pairs ]",
+        "[ virtual_sites3 ]\n1 2 3 4 5 0.1\n[ pairs ]",
+        r"\[ virtual_sites3 \] of function type 5 are not supported",
+    ),
+    "numbers of sites": (
+        "[ pairs ]",
+        "[ virtual_sites4 ]\n1 2 3 4 5 2 0.1\n[ pairs ]",
+        "expected 3 parameters of a virtual site, found 1",
+    ),
+    "many": (
+        "[ pairs ]",
+        "[ virtual_sitesn ]\n1 4 2 3\n[ pairs ]",
+        "expected a virtual site, 1 or 2 and atoms",
+    ),
+    "massive": ("[ pairs ]", "[ dummies2 ]\n1 2 3 1 0.5\n[ pairs ]", "cannot be a virtual site"),
     "buckingham": ("1 3 yes", "2 3 yes", r"nbfunc 2 \(Buckingham\) is not supported"),
     "rule": ("1 3 yes", "1 4 yes", "the combination rule 4 is not known"),
     "bond": ("1 2 1\n", "1 2 3\n", r"top, line \d+: bonds of function type 3 are not supported"),

@@ -173,6 +173,21 @@ def test_kinds_of_openmm(kind: str, seed: int) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_written_for_openmm(kind: str) -> None:
+    """Those that OpenMM has, whatever weights they are given by."""
+    system, state = molecule(some_sites(np.random.default_rng(4))[kind])
+    if kind in ("2fd", "all"):
+        with pytest.raises(quiltmd.QuiltError, match=r"atom 5 .* cannot be written for OpenMM"):
+            to_openmm(system, SMALL)
+        return
+    made = to_openmm(system, SMALL)
+    check_against_openmm(made, system, Simulation(system, state, SMALL, device="cpu"))
+    again = Simulation(System.from_openmm(made), state, SMALL, device="cpu")
+    before = quiltmd.reference(system, state, SMALL)[0]["potential"]
+    assert again.energies()["potential"] == pytest.approx(before, rel=1e-5)
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_forces_are_derivatives(kind: str) -> None:
     site = some_sites(np.random.default_rng(1))[kind]
     system, state = molecule(site)

@@ -17,7 +17,7 @@ from ..inputs.constrain import find_waters
 from ..inputs.control import read_control
 from ..inputs.formats import Expected
 
-_TERMS = (*(form.name for form in TERM_FORMS), "exclusions", "constraints")
+_TERMS = (*(form.name for form in TERM_FORMS), "exclusions", "constraints", "sites")
 _MOST_KINDS = 12
 
 

@@ -9,6 +9,7 @@ OpenMM itself is needed, and is asked for by name where it is not installed.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -110,10 +111,52 @@ def to_openmm(
         system.constraints.tolist(), system.constraint_lengths.tolist(), strict=True
     ):
         made.addConstraint(i, j, length)
+    for site, kind in _sites(openmm, system):
+        made.setVirtualSite(site, kind)
     forces = (*_bonded(openmm, system), *_restraints(openmm, system, box))
     for force in (*forces, *_pairs(openmm, system, settings)):
         made.addForce(force)
     return made
+
+
+def _sites(openmm: Any, system: System) -> Iterator[tuple[int, Any]]:
+    """The virtual sites, each as one of OpenMM's kinds."""
+    for members, weights, (*local, cross) in zip(
+        system.sites.tolist(),
+        system.site_weights.tolist(),
+        system.site_offsets.tolist(),
+        strict=True,
+    ):
+        site, *parents = [atom for atom in members if atom >= 0]
+        origin, x, y = (of_all[: len(parents)] for of_all in weights)
+        plain = not any(local)
+        if plain and not cross and len(parents) == 2:
+            yield site, openmm.TwoParticleAverageSite(*parents, *origin)
+        elif plain and not cross and len(parents) == 3:
+            yield site, openmm.ThreeParticleAverageSite(*parents, *origin)
+        elif plain and len(parents) == 3:
+            area = cross * (x[1] * y[2] - x[2] * y[1])
+            yield site, openmm.OutOfPlaneSite(*parents, *origin[1:], area)
+        elif not cross and len(parents) >= 3:
+            x, y = _directions(x, y)
+            yield site, openmm.LocalCoordinatesSite(parents, origin, x, y, openmm.Vec3(*local))
+        else:
+            raise QuiltError(
+                f"the virtual site {system.topology.describe(site)} has a kind that cannot be "
+                "written for OpenMM"
+            )
+
+
+def _directions(x: list[float], y: list[float]) -> tuple[list[float], list[float]]:
+    """Weights of directions; where a site needs none or one, others that span a plane."""
+    rest = [0.0] * (len(x) - 3)
+    if not any(x):
+        x = [-1.0, 1.0, 0.0, *rest]
+    if not any(y):
+        choices = [-1.0, 0.0, 1.0], [0.0, -1.0, 1.0]
+        across = [np.linalg.norm(np.cross(x[:3], choice)) for choice in choices]
+        y = [*choices[int(np.argmax(across))], *rest]
+    return x, y
 
 
 def _bonded(openmm: Any, system: System) -> list[Any]:

@@ -28,6 +28,7 @@ from ...description.system import System
 from ...description.topology import Topology, elements_from_masses
 from ..units import ANGSTROM, KCAL
 from .bonded import further_terms
+from .extra_points import place_extra_points
 from .prmtop_file import PrmtopFile
 from .unsupported import refuse_unsupported
 
@@ -41,7 +42,8 @@ _Fields = dict[str, Any]
 def system_from_prmtop(prmtop: PrmtopFile) -> System:
     """The System of an Amber topology, every bond a term and nothing constrained.
 
-    Torsions whose force constant is zero are left out. For constraints see `constrain`.
+    Torsions whose force constant is zero are left out; extra points of water are virtual sites. For
+    constraints see `constrain`.
 
     Raises
     ------
@@ -53,21 +55,24 @@ def system_from_prmtop(prmtop: PrmtopFile) -> System:
     masses = prmtop.reals("MASS", prmtop.counts["NATOM"])
     bonds = _harmonic(prmtop, "bond", 2, KCAL / ANGSTROM**2, ANGSTROM)
     topology = _topology(prmtop, masses, bonds["bonds"])
-    _refuse_massless(prmtop, masses, topology)
+    _refuse_negative(prmtop, masses, topology)
     lennard_jones = _lennard_jones(prmtop, LENNARD_JONES)
     torsions = _torsions(prmtop)
     charges = prmtop.reals("CHARGE", prmtop.counts["NATOM"]) / AMBER_CHARGE
     pairs = _pairs14(prmtop, torsions, charges)
     strong = torsions["torsion_parameters"][:, 2] != 0
-    return System(
-        masses=masses,
-        charges=charges,
+    fields: _Fields = {
+        "masses": masses,
+        "charges": charges,
         **lennard_jones,
         **bonds,
         **_harmonic(prmtop, "angle", 3, KCAL, 1.0),
-        torsions=torsions["torsions"][strong],
-        torsion_parameters=torsions["torsion_parameters"][strong],
+        "torsions": torsions["torsions"][strong],
+        "torsion_parameters": torsions["torsion_parameters"][strong],
         **pairs,
+    }
+    return System(
+        **place_extra_points(prmtop, masses, topology, fields),
         **further_terms(prmtop),
         exclusions=_exclusions(prmtop, pairs["pairs14"]),
         constraints=np.empty((0, 2), dtype=np.int32),
@@ -76,13 +81,12 @@ def system_from_prmtop(prmtop: PrmtopFile) -> System:
     )
 
 
-def _refuse_massless(
+def _refuse_negative(
     prmtop: PrmtopFile, masses: npt.NDArray[np.float64], topology: Topology
 ) -> None:
-    if (masses <= 0).any():
-        atom = int(np.argmax(masses <= 0))
-        message = f"{topology.describe(atom)} has mass {masses[atom]:g}: extra points"
-        raise prmtop.error("MASS", atom, f"{message} (virtual sites) are not supported")
+    if (masses < 0).any():
+        atom = int(np.argmax(masses < 0))
+        raise prmtop.error("MASS", atom, f"{topology.describe(atom)} has mass {masses[atom]:g}")
 
 
 def _topology(

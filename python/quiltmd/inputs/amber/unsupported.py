@@ -52,7 +52,6 @@ _SECTIONS = (  # pattern of the name, and what to say
 _COUNTS = (
     ("IFPERT", "perturbation (IFPERT) is not supported"),
     ("IFCAP", "a solvent cap (IFCAP) is not supported"),
-    ("NUMEXTRA", "extra points (virtual sites, NUMEXTRA) are not supported"),
     ("NPARM", "locally enhanced sampling (NPARM) is not supported"),
 )
 

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...description.restraints import Held
+from ...description.sites import site_fields
 from ...description.system import System
 from ...description.term_forms import TERM_FORMS
 from ...description.topology import Topology, elements_from_masses
@@ -63,6 +64,7 @@ def _read(sources: Sources) -> Described:
         **_lennard_jones(topology, types, parts),
         **fields,
         exclusions=_exclusions(parts),
+        **_sites(parts),
         topology=_topology(topology, parts, masses, names, fields),
     )
     atoms, values = _repeated(parts, _POSITIONS, 1, 5)
@@ -124,6 +126,22 @@ def _exclusions(parts: list[tuple[Molecule, int]]) -> I32:
         one = np.array(sorted(molecule.exclusions), dtype=np.int32).reshape(-1, 2)
         found.append((offsets[:, None, None] + one).reshape(-1, 2))
     return np.concatenate(found)
+
+
+def _sites(parts: list[tuple[Molecule, int]]) -> _Fields:
+    """The virtual sites of all molecules."""
+    found = [site_fields([])]
+    for (molecule, count), offsets in zip(parts, _offsets(parts), strict=True):
+        one = site_fields(molecule.sites)
+        shifted = np.where(one["sites"] >= 0, offsets[:, None, None] + one["sites"], -1)
+        found.append(
+            {
+                "sites": shifted.reshape(-1, one["sites"].shape[1]),
+                "site_weights": np.tile(one["site_weights"], (count, 1, 1)),
+                "site_offsets": np.tile(one["site_offsets"], (count, 1)),
+            }
+        )
+    return {name: np.concatenate([part[name] for part in found]) for name in found[0]}
 
 
 def _lennard_jones(

@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 
 from ...description.restraints import Held
+from ...description.sites import Site
 from ...description.term_forms import TERM_FORMS
 from .preprocess import Line
-from .sections import MoleculeType, TopologyFile, reals
+from .sections import TERM_SECTIONS, MoleculeType, TopologyFile, reals
+from .virtual_sites import site_of, site_of_many, site_of_weights
 
 # Parameters by function type: field of the System, number of parameters in the file.
 _DIHEDRALS = {1: 3, 9: 3, 4: 3, 2: 2, 3: 6, 5: 4}
@@ -44,6 +46,8 @@ class Molecule:
         Of its atoms; residues are (number, name).
     terms:
         Field of the System -> rows of (atoms, parameters).
+    sites:
+        Virtual sites.
     exclusions:
         Excluded pairs.
     """
@@ -60,6 +64,7 @@ class Molecule:
         self.terms: dict[str, list[tuple[tuple[int, ...], tuple[float, ...]]]] = {
             name: [] for name in (*(form.name for form in TERM_FORMS), "constraints")
         }
+        self.sites: list[Site] = []
         self._linked: set[tuple[int, int]] = set()
         for section, take in (
             ("bonds", self._bond),
@@ -74,6 +79,12 @@ class Molecule:
         ):
             for line in kind.terms[section]:
                 take(line)
+        for section in ("virtual_sites1", "virtual_sites2", "virtual_sites3", "virtual_sites4"):
+            for line in kind.terms[section]:
+                parts = self._parts(line, TERM_SECTIONS[section])
+                self._add_site(line, site_of(line, section, parts))
+        for line in kind.terms["virtual_sitesn"]:
+            self._add_site(line, self._site_of_many(line))
         self.exclusions = self._excluded()
         self._check_pairs()
 
@@ -212,6 +223,27 @@ class Molecule:
         phi, width, k = given
         row = (float(np.radians(phi)), float(np.radians(width)), k)
         self.terms["torsion_restraints"].append((atoms, row))
+
+    def _add_site(self, line: Line, site: Site) -> None:
+        if self.masses[site.atom] != 0:
+            raise line.error(
+                f"atom {site.atom + 1} of {self._kind.name} has a mass "
+                f"({self.masses[site.atom]:g}), and so cannot be a virtual site"
+            )
+        self.sites.append(site)
+
+    def _site_of_many(self, line: Line) -> Site:
+        """The site, the function type, then its parents; of type 3 each with a weight."""
+        site, function, *rest = line.words
+        if function not in ("1", "2", "3") or (function == "3" and len(rest) % 2):
+            raise line.error(
+                "expected a virtual site, 1 or 2 and atoms, or 3 and atoms with weights"
+            )
+        parents = rest[::2] if function == "3" else rest
+        atoms = self._atoms(line, [site, *parents])
+        if function == "3":
+            return site_of_weights(line, atoms[0], atoms[1:], rest[1::2])
+        return site_of_many(line, atoms, int(function), self.masses)
 
     def _excluded(self) -> set[tuple[int, int]]:
         """Pairs up to nrexcl bonds apart, and those that are listed."""

@@ -37,15 +37,15 @@ TERM_SECTIONS = {
     "settles": 1,
     "position_restraints": 1,
     "dihedral_restraints": 4,
+    "virtual_sites1": 2,
+    "virtual_sites2": 3,
+    "virtual_sites3": 4,
+    "virtual_sites4": 5,
+    "virtual_sitesn": 1,
 }
+# Older names of sections.
+_RENAMED = {f"dummies{kind}": f"virtual_sites{kind}" for kind in "1234n"}
 _REFUSED = {
-    "virtual_sites1": "virtual sites are not supported",
-    "virtual_sites2": "virtual sites are not supported",
-    "virtual_sites3": "virtual sites are not supported",
-    "virtual_sites4": "virtual sites are not supported",
-    "virtual_sitesn": "virtual sites are not supported",
-    "dummies2": "virtual sites are not supported",
-    "dummies3": "virtual sites are not supported",
     "pairs_nb": "pairs with charges of their own and no cutoff (pairs_nb) are not supported",
     "intermolecular_interactions": "interactions between molecules are not supported",
     "distance_restraints": "averages of distances are not supported; use bonds of type 10",
@@ -116,6 +116,7 @@ class TopologyFile:
         for line in lines:
             if line.words[0].startswith("["):
                 section = "".join(line.words).strip("[]").lower()
+                section = _RENAMED.get(section, section)
                 self._check_section(section, line)
             else:
                 self._take(section, line)
