@@ -53,6 +53,15 @@ class Constrained {
     });
   }
 
+  // Moves atoms until the constraints hold, however far off they are: along the bonds as these change, by
+  // which each length follows Newton's iteration for a square root.
+  void hold(std::vector<Vec3d>& positions) const {
+    over_groups(positions, [&](SmallGroup& g, size_t first) {
+      shake(g.set(), g.position, g.position, tolerance_);
+      for (int i = 0; i < g.size(); ++i) positions[first + static_cast<size_t>(i)] = g.position[i];
+    });
+  }
+
   // None where the move is too large for the constraints: a bond turned by a right angle or more.
   std::optional<std::vector<Vec3d>> moved(const std::vector<Vec3d>& from, double scale,
                                           const std::vector<Vec3d>& direction) const {
@@ -117,9 +126,14 @@ Minimum Engine::minimize(double tolerance, int max_iterations, const WatchMinimu
     constrained.project(point.positions, point.forces);
     return point;
   };
-  Point at = evaluated(internal_positions());
-  std::vector<Vec3d> listed = at.positions;
-  move_atoms([](Rank& rank) { rank.relist(); });
+  std::vector<Vec3d> start = internal_positions();
+  constrained.hold(start);  // or an energy would count that only broken constraints allow
+  std::vector<Vec3d> listed = start;
+  move_atoms([&](Rank& rank) {
+    rank.place(start);
+    rank.relist();
+  });
+  Point at = evaluated(std::move(start));
   Minimum minimum{at.energy, largest(at.forces), 0, false};
   Lbfgs history;
   double limit = kFirstMove;

@@ -61,6 +61,18 @@ def test_waters_stay_whole() -> None:
     assert constraint_error(system, simulation.state().positions) < 1e-5
 
 
+@pytest.mark.parametrize(("stretch", "noise"), [(1.03, 0.0), (1.0, 0.02)])
+def test_constraints_need_not_hold_at_the_start(peptide: Any, stretch: float, noise: float) -> None:
+    """Longer bonds have lower energies than any that constraints allow; noise turns others over."""
+    system, state = peptide
+    positions = state.positions + np.random.default_rng(1).normal(0, noise, state.positions.shape)
+    heavy, light = system.constraints[np.ptp(system.masses[system.constraints], axis=1) > 0].T
+    positions[light] = positions[heavy] + stretch * (positions[light] - positions[heavy])
+    simulation = make((system, State.start(system, positions, state.box)))
+    assert simulation.minimize(10.0, 80)["potential"] < -31000
+    assert constraint_error(system, simulation.state().positions) < 1e-5
+
+
 def test_two_atoms_find_the_distance_of_their_minimum() -> None:
     """From an overlap, where the force is a million times that of any other start."""
     sigma, epsilon = 0.3, 1.0

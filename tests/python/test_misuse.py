@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import _thread
+import copy
+import pickle
 import threading
 import time
 from dataclasses import replace
@@ -197,6 +199,7 @@ def test_a_trajectory_needs_no_simulation_beforehand(fake: Simulation, tmp_path:
         (lambda: VelocityVerlet(timestep=2), "did you mean 0.002"),
         (lambda: Nonbonded(cutoff=-1), "Nonbonded: cutoff"),
         (lambda: Nonbonded(pme_alpha=3.0), "belong together"),
+        (lambda: Nonbonded(pme_alpha=3.0, pme_grid=(32, 32)), "pme_grid: too few values"),  # type: ignore[arg-type]
         (lambda: VelocityRescaling(temperature=-1), "VelocityRescaling: temperature"),
         (lambda: Execution("gpu"), "Execution: device"),  # type: ignore[arg-type]
     ],
@@ -219,10 +222,28 @@ def test_what_would_be_ignored_cannot_be_set(fake: Simulation, name: str) -> Non
         setattr(fake, name, VelocityVerlet())
 
 
-@pytest.mark.parametrize(("name", "value"), [("step", 5), ("box", np.eye(3))])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("step", 5), ("box", np.eye(3)), ("time", 0), ("temperature", 310), ("friction", 2)],
+)
 def test_what_follows_from_a_run_cannot_be_set(fake: Simulation, name: str, value: Any) -> None:
     with pytest.raises(QuiltError, match=f"the {name} of a simulation follows from"):
         setattr(fake, name, value)
+
+
+@pytest.mark.parametrize("name", ["timestep", "run", "temprature"])
+def test_what_is_no_setting_cannot_be_set(fake: Simulation, name: str) -> None:
+    with pytest.raises(QuiltError, match=f"a simulation has no {name} that could be set"):
+        setattr(fake, name, 5)
+
+
+@pytest.mark.parametrize("again", [copy.deepcopy, lambda part: pickle.loads(pickle.dumps(part))])
+def test_copies_are_read_only_too(water: Loaded, again: Any) -> None:
+    """A copy that could be written to would reach the core without checks, and crash it."""
+    system, state = map(again, water)
+    for array in (state.positions, state.box, system.masses, system.topology.residue_of_atom):
+        assert not array.flags.writeable
+    assert quiltmd.digest(state) == quiltmd.digest(water[1])
 
 
 def test_a_checkpoint_that_cannot_be_written_is_named(fake: Simulation, tmp_path: Path) -> None:

@@ -24,9 +24,16 @@ _LARGEST = 2**63 - 1  # that the core counts to
 def frozen(array: npt.NDArray[Kind]) -> npt.NDArray[Kind]:
     """The array, in memory that can never be made writable again."""
     memory: object = array.base
-    if isinstance(memory, bytes):
+    if isinstance(memory, bytes) and not array.flags.writeable:  # one that was pickled is
         return array
     return np.ndarray(array.shape, array.dtype, array.tobytes())
+
+
+class Checked:
+    """Base of frozen dataclasses: copies and unpickled ones pass their checks, read-only again."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), tuple(getattr(self, field.name) for field in fields(self))  # type: ignore[arg-type]
 
 
 def whole_number(name: str, value: Any, minimum: int = 0) -> int:
@@ -107,6 +114,8 @@ def _describe(fault: Any, names: list[str]) -> str:
     name = "" if not place else names[place[0]] if isinstance(place[0], int) else str(place[0])
     if fault["type"] == "unexpected_keyword_argument":
         return f"{name} is not a known setting"
+    if fault["type"] == "missing" and len(place) > 1:
+        return f"{name}: too few values (found {found!r})"
     message = str(fault["msg"]).removeprefix("Value error, ")
     message = message[:1].lower() + message[1:]
     if not name or isinstance(found, dict):

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from ..errors import InputError
 from .box import check_box, reduce_box
-from .checks import LAST_STEP, frozen, whole_number
+from .checks import LAST_STEP, Checked, frozen, whole_number
 from .molecules import make_whole
 from .openmm_objects import plain
 from .system import System
@@ -29,7 +29,7 @@ _MOST_PATCHES = 2**25  # along a dimension: no more can be numbered
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class State:
+class State(Checked):
     """State of N atoms. Units: nm, ps.
 
     Attributes

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
-from .checks import frozen
+from .checks import Checked, frozen
 from .molecules import molecule_of_atom
 from .nonbonded import Nonbonded
 from .openmm_objects import system_fields
@@ -58,7 +58,7 @@ _TUPLES = (*(form.name for form in TERM_FORMS), "exclusions", "constraints")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class System:
+class System(Checked):
     """A molecular system of N atoms with T Lennard-Jones types.
 
     Arrays are converted to the given types, checked, and made read-only.

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
-from .checks import frozen
+from .checks import Checked, frozen
 
 _ELEMENTS = (  # symbol and mass (amu) by atomic number, from hydrogen on, as far as biology needs
     "H 1.008 He 4.003 Li 6.94 Be 9.012 B 10.81 C 12.011 N 14.007 O 15.999 F 18.998 Ne 20.180 "
@@ -25,7 +25,7 @@ MASSES = np.array([0.0, *map(float, _ELEMENTS.split()[1::2])])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Topology:
+class Topology(Checked):
     """Names of N atoms in R residues.
 
     Attributes

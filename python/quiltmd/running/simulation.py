@@ -57,8 +57,18 @@ _COMES_WITH: dict[str, tuple[Need, ...]] = {"tensors": ("energies",), "heat": ()
 _LARGEST_FORCE = 1e6  # kJ/mol/nm; a pair of atoms that exerts more is counted as exerting 2^20
 _PIECE_SECONDS = 0.5
 _FIRST_PIECE = 10  # steps, before the speed is known
-_FIXED = ("system", "nonbonded", "integrator", "thermostat", "barostat", "device")
-_FOLLOWS = {"step": "run or set_state", "box": "set_state or set_conditions"}  # what changes it
+_FIXED = ("system", "nonbonded", "integrator", "thermostat", "barostat", "device", "ranks")
+_FOLLOWS = {  # what changes it
+    "step": "run or set_state",
+    "time": "run or set_state",
+    "positions": "run or set_state",
+    "velocities": "run, set_state or draw_velocities",
+    "box": "set_state or set_conditions",
+    "temperature": "set_conditions or draw_velocities",
+    "friction": "set_conditions",
+    "pressure": "set_conditions",
+    "restraint_strength": "set_conditions",
+}
 _CORE_ATOM = re.compile(r"\batom (\d+)")
 
 
@@ -151,14 +161,17 @@ class Simulation(Readout):
         self._warn(oddities(system, state, self.nonbonded))
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name in _FIXED and getattr(self, "_described", False):
-            raise QuiltError(
-                f"the {name} of a simulation cannot be changed: make another one with "
-                f"Simulation(system, simulation.state(), {name}=...)"
-            )
-        if name in _FOLLOWS and getattr(self, "_described", False):
+        if name.startswith("_") or not getattr(self, "_described", False):
+            super().__setattr__(name, value)
+            return
+        if name in _FOLLOWS:
             raise QuiltError(f"the {name} of a simulation follows from {_FOLLOWS[name]}")
-        super().__setattr__(name, value)
+        if name not in _FIXED:
+            raise QuiltError(f"a simulation has no {name} that could be set")
+        raise QuiltError(
+            f"the {name} of a simulation cannot be changed: make another one with "
+            f"Simulation(system, simulation.state(), {name}=...)"
+        )
 
     def _note(self, step: int, box: NDArray[np.float64] | None = None) -> None:
         """Notes where the engine is now."""
@@ -357,7 +370,7 @@ class Simulation(Readout):
             if self._conditions:
                 engine.set_conditions(self._conditions)
             self._engine, self._execution = engine, execution
-            self.ranks = where["ranks"]
+            super().__setattr__("ranks", where["ranks"])
             super().__setattr__("device", where["device"])
         self.set_state(now.state, now.heat)
 
