@@ -184,43 +184,26 @@ Assignment ribbons(const std::vector<double>& weights, int ranks) {
 
 namespace {
 
-// What sharing costs: the atoms that the fullest rank holds, and how far atoms of proxies travel.
-struct SharingCost {
-  double most_atoms = 0, atom_hops = 0;
-};
-
-SharingCost cost_of(const PatchGrid& grid, const Assignment& assignment,
-                    const std::vector<double>& weights, const MachineShape& machine) {
-  SharingCost cost;
-  const auto plans = plan_ranks(grid, assignment, weights);
-  for (int r = 0; r < machine.ranks; ++r) {
-    const RankPlan& plan = plans[static_cast<size_t>(r)];
+// Atoms that the fullest rank holds, proxies included.
+double most_atoms(const PatchGrid& grid, const Assignment& assignment,
+                  const std::vector<double>& weights) {
+  double most = 0;
+  for (const RankPlan& plan : plan_ranks(grid, assignment, weights)) {
     double atoms = 0;
     for (const auto* patches : {&plan.owned, &plan.proxies})
       for (const int p : *patches) atoms += weights[static_cast<size_t>(p)];
-    cost.most_atoms = std::max(cost.most_atoms, atoms);
-    for (const Exchange& e : plan.receives)
-      cost.atom_hops += 1.0 * e.atoms * machine.hops(r, e.rank);
+    most = std::max(most, atoms);
   }
-  return cost;
+  return most;
 }
 
 }  // namespace
 
-Assignment share_patches(const PatchGrid& grid, const std::vector<double>& weights,
-                         const MachineShape& machine) {
-  constexpr double kAlike = 1.05;
-  Assignment strips = ribbons(weights, machine.ranks);
-  if (machine.ranks == 1) return strips;
-  Assignment blocks = bisect(grid, weights, machine);
-  const SharingCost of_blocks = cost_of(grid, blocks, weights, machine),
-                    of_strips = cost_of(grid, strips, weights, machine);
-  const bool alike = of_blocks.most_atoms <= kAlike * of_strips.most_atoms &&
-                     of_strips.most_atoms <= kAlike * of_blocks.most_atoms;
-  const bool prefer_blocks = alike && !machine.is_flat()
-                                 ? of_blocks.atom_hops < of_strips.atom_hops
-                                 : of_blocks.most_atoms < of_strips.most_atoms;
-  return prefer_blocks ? blocks : strips;
+Assignment share_patches(const PatchGrid& grid, const std::vector<double>& weights, int ranks) {
+  Assignment strips = ribbons(weights, ranks);
+  if (ranks == 1) return strips;
+  Assignment blocks = bisect(grid, weights, {ranks});
+  return most_atoms(grid, blocks, weights) < most_atoms(grid, strips, weights) ? blocks : strips;
 }
 
 std::vector<int> patches_of_compute(const PatchGrid& grid, int compute) {

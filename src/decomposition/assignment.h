@@ -47,10 +47,8 @@ Assignment bisect(const PatchGrid& grid, const std::vector<double>& weights,
 // each holds a slice with large faces.
 Assignment ribbons(const std::vector<double>& weights, int ranks);
 // The one of the two by which the fullest rank holds fewer atoms, proxies included: what it computes
-// and what it receives both grow with them. Where that makes little difference, the one by which atoms
-// of proxies pass fewer links.
-Assignment share_patches(const PatchGrid& grid, const std::vector<double>& weights,
-                         const MachineShape& machine);
+// and what it receives both grow with them. For ranks that are all as near each other.
+Assignment share_patches(const PatchGrid& grid, const std::vector<double>& weights, int ranks);
 
 // The patch of a compute and its half shell, ascending.
 std::vector<int> patches_of_compute(const PatchGrid& grid, int compute);

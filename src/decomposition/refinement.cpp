@@ -235,6 +235,12 @@ double hop_bytes(const std::vector<Traffic>& traffic, const MachineShape& machin
   });
 }
 
+double carried_bytes(const std::vector<Traffic>& traffic, const MachineShape& machine) {
+  return std::accumulate(
+      traffic.begin(), traffic.end(), hop_bytes(traffic, machine),
+      [](double sum, const Traffic& t) { return sum + static_cast<double>(t.bytes); });
+}
+
 Assignment trade_places(const Assignment& start, const std::vector<Traffic>& traffic,
                         const MachineShape& machine) {
   Places places(start, traffic, machine);

@@ -19,6 +19,8 @@ struct Traffic {
 };
 
 double hop_bytes(const std::vector<Traffic>& traffic, const MachineShape& machine);
+// Once for the message and once for each link that it passes.
+double carried_bytes(const std::vector<Traffic>& traffic, const MachineShape& machine);
 
 // Pairs of ranks trade all that they have, as long as that lowers the hop-bytes of `traffic`, which is
 // that of `start`. No load changes. Ranks without patches stay as they are: where the others crowd

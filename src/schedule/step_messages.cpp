@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "schedule/step_messages.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <utility>
 
 #include "computes/pme/setup.h"
 #include "decomposition/refinement.h"
@@ -73,14 +73,20 @@ std::vector<PlannedMessage> mesh_messages(const GridShares& shares, int ranks) {
 
 Assignment share_patches(const Setup& setup, const std::vector<double>& atoms,
                          const MachineShape& machine, MeshSharing mesh) {
-  Assignment first = share_patches(setup.grid, atoms, machine);
-  if (machine.is_flat() || machine.ranks <= machine.of_node) return first;
-  const auto before = traffic_of(setup, atoms, first, mesh);
-  Assignment traded = trade_places(first, before, machine);
-  // Parts of the PME grid follow the ranks that patches went to, and may have moved with them.
-  const auto after = traffic_of(setup, atoms, traded, mesh);
-  return hop_bytes(after, machine) < hop_bytes(before, machine) ? std::move(traded)
-                                                                : std::move(first);
+  if (machine.is_flat() || machine.ranks <= machine.of_node)
+    return share_patches(setup.grid, atoms, machine.ranks);
+  // Parts of the PME grid follow the ranks that patches go to, and may move with them.
+  std::vector<Assignment> choices;
+  for (const Assignment& start :
+       {bisect(setup.grid, atoms, machine), ribbons(atoms, machine.ranks)}) {
+    choices.push_back(start);
+    choices.push_back(trade_places(start, traffic_of(setup, atoms, start, mesh), machine));
+  }
+  std::vector<double> bytes;
+  for (const Assignment& one : choices)
+    bytes.push_back(carried_bytes(traffic_of(setup, atoms, one, mesh), machine));
+  const auto fewest = std::min_element(bytes.begin(), bytes.end()) - bytes.begin();
+  return choices[static_cast<size_t>(fewest)];
 }
 
 }  // namespace quiltmd

@@ -22,8 +22,9 @@ struct PlannedMessage {
 std::vector<PlannedMessage> halo_messages(const std::vector<RankPlan>& plans, int64_t atoms);
 std::vector<PlannedMessage> mesh_messages(const GridShares& shares, int ranks);
 
-// Patches by the atoms in them. Where ranks are not all as near each other they then trade places, if
-// with that the messages of a step, those of the long-range sum included, pass fewer links.
+// Patches by the atoms in them. Where ranks are not all as near each other: in blocks or ribbons, with
+// ranks trading places or not, as the messages of a step, those of the long-range sum included, are
+// carried least.
 Assignment share_patches(const Setup& setup, const std::vector<double>& atoms,
                          const MachineShape& machine, MeshSharing mesh);
 
