@@ -55,7 +55,7 @@ struct Bench {
   std::vector<Vec3d> velocities() const { return by_atom(slots.velocity()); }
   std::vector<Vec3d> short_range_forces() const {
     std::vector<Vec3d> forces(static_cast<size_t>(atoms()));
-    rank.collect_forces(forces, false);
+    collect_forces(memory, Reach::kShort, forces);
     return forces;
   }
   std::vector<Vec3d> long_range_forces() const {

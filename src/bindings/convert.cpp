@@ -11,6 +11,7 @@
 
 #include "computes/bonded/forms/forms.h"
 #include "math/error.h"
+#include "schedule/grid_shares.h"
 
 namespace quiltmd {
 namespace {
@@ -152,8 +153,6 @@ static void read_switching(const nb::dict& d, NonbondedSettings& s) {
   s.switching = found->second;
   if (s.switching == Switching::kNone) return;
   s.switch_distance = value<double>(d, "switch_distance");
-  if (!(s.switch_distance > 0 && s.switch_distance < s.cutoff))
-    throw Error("the switching distance must lie between 0 and the cutoff");
 }
 
 NonbondedSettings nonbonded_from(const nb::dict& d) {
@@ -200,11 +199,7 @@ IntegratorSettings integrator_from(const nb::dict& d) {
 }
 
 ListSettings lists_from(const nb::dict& d) {
-  ListSettings s{value<int>(d, "list_life"), value<double>(d, "list_buffer"),
-                 value<int>(d, "away")};
-  if (s.life < 0 || s.buffer < 0) throw Error("list life and buffer must not be negative");
-  if (s.away != 1 && s.away != 2) throw Error("away must be 1 or 2");
-  return s;
+  return {value<int>(d, "list_life"), value<double>(d, "list_buffer"), value<int>(d, "away")};
 }
 
 RunSettings run_from(const nb::dict& d) {
@@ -213,13 +208,13 @@ RunSettings run_from(const nb::dict& d) {
   run.threads = value<int>(d, "threads");
   run.device = value<std::string>(d, "device");
   run.balance = value<bool>(d, "balance");
-  run.mesh = value<std::string>(d, "mesh");
-  run.transport = value<std::string>(d, "transport");
+  run.mesh = mesh_sharing_named(value<std::string>(d, "mesh"));
   if (d.contains("rank")) {
-    run.rank = value<int>(d, "rank");
-    run.sockets = value<std::vector<int>>(d, "sockets");
+    run.own = OwnRank{value<int>(d, "rank"), value<std::vector<int>>(d, "sockets"),
+                      value<double>(d, "patience")};
     run.of_node = value<int>(d, "of_node");
-    run.patience = value<double>(d, "patience");
+  } else {
+    run.route = message_route_named(value<std::string>(d, "transport"));
   }
   return run;
 }
@@ -238,29 +233,14 @@ std::vector<Vec3d> points_from(const Points& points) {
   return result;
 }
 
-nb::object to_array(std::vector<Vec3d> points) {
-  auto* kept = new std::vector<Vec3d>(std::move(points));
-  nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<Vec3d>*>(p); });
-  return nb::cast(nb::ndarray<nb::numpy, double, nb::shape<-1, 3>>(
-      reinterpret_cast<double*>(kept->data()), {kept->size(), 3}, owner));
-}
-
-namespace {
-
-nb::object matrix_to_array(const std::array<double, 9>& rows) {
-  auto* copy = new std::array<double, 9>(rows);
-  nb::capsule owner(copy, [](void* p) noexcept { delete static_cast<std::array<double, 9>*>(p); });
-  return nb::cast(nb::ndarray<nb::numpy, double, nb::shape<3, 3>>(copy->data(), {3, 3}, owner));
-}
-
-}  // namespace
+nb::object to_array(std::vector<Vec3d> points) { return owned_array<double>(std::move(points), 3); }
 
 nb::object to_array(const Box& b) {
-  return matrix_to_array({b.ax, 0, 0, b.bx, b.by, 0, b.cx, b.cy, b.cz});
+  return owned_array<double>(std::vector{b.ax, 0.0, 0.0, b.bx, b.by, 0.0, b.cx, b.cy, b.cz}, 3);
 }
 
 nb::object to_array(const Symmetric& t) {
-  return matrix_to_array({t[0], t[3], t[4], t[3], t[1], t[5], t[4], t[5], t[2]});
+  return owned_array<double>(std::vector{t[0], t[3], t[4], t[3], t[1], t[5], t[4], t[5], t[2]}, 3);
 }
 
 }  // namespace quiltmd

@@ -23,6 +23,19 @@ RunSettings run_from(const nanobind::dict& values);
 Box box_from(const Matrix& rows);
 std::vector<Vec3d> points_from(const Points& points);
 
+// An array that owns the values: one-dimensional, or rows of so many columns. `Held` is T or made of T.
+template <class T, class Held = T>
+nanobind::object owned_array(std::vector<Held> values, size_t columns = 0) {
+  auto* kept = new std::vector<Held>(std::move(values));
+  nanobind::capsule owner(kept,
+                          [](void* p) noexcept { delete static_cast<std::vector<Held>*>(p); });
+  const size_t count = kept->size() * (sizeof(Held) / sizeof(T));
+  T* const data = reinterpret_cast<T*>(kept->data());
+  using Owned = nanobind::ndarray<nanobind::numpy, T>;
+  if (columns == 0) return nanobind::cast(Owned(data, {count}, owner));
+  return nanobind::cast(Owned(data, {count / columns, columns}, owner));
+}
+
 nanobind::object to_array(std::vector<Vec3d> points);
 nanobind::object to_array(const Box& box);
 nanobind::object to_array(const Symmetric& tensor);

@@ -16,14 +16,6 @@ using namespace nb::literals;
 namespace quiltmd {
 namespace {
 
-template <class T>
-nb::object to_table(std::vector<T> values, size_t columns) {
-  auto* kept = new std::vector<T>(std::move(values));
-  nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-  return nb::cast(nb::ndarray<nb::numpy, T, nb::shape<-1, -1>>(
-      kept->data(), {kept->size() / columns, columns}, owner));
-}
-
 nb::dict plan(const Planner& planner, int ranks, const std::string& mesh, int of_node,
               const std::array<int, 3>& torus) {
   const auto sharing = mesh_sharing_named(mesh);
@@ -48,9 +40,9 @@ nb::dict plan(const Planner& planner, int ranks, const std::string& mesh, int of
   nb::list names;
   for (int edge = 0; edge <= static_cast<int>(Edge::kSums); ++edge) names.append(edge_name(edge));
   nb::dict out;
-  out["ranks"] = to_table(std::move(rows), 11);
-  out["owners"] = to_table(std::move(found.owners), 1);
-  out["messages"] = to_table(std::move(messages), 4);
+  out["ranks"] = owned_array<double>(std::move(rows), 11);
+  out["owners"] = owned_array<int>(std::move(found.owners), 1);
+  out["messages"] = owned_array<int64_t>(std::move(messages), 4);
   out["edges"] = names;
   out["migrant_bytes"] = found.migrant_words * int64_t(sizeof(MessageWord));
   out["agreement_bytes"] = found.agreement_words * int64_t(sizeof(MessageWord));

@@ -8,6 +8,7 @@
 
 #include <string>
 
+#include "bindings/convert.h"
 #include "math/error.h"
 #include "prediction/steps.h"
 
@@ -32,9 +33,7 @@ std::vector<T> values_of(const nb::dict& table, const char* name) {
 
 template <class T>
 nb::object to_array(std::vector<T> values) {
-  auto* kept = new std::vector<T>(std::move(values));
-  nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-  return nb::cast(nb::ndarray<nb::numpy, T, nb::shape<-1>>(kept->data(), {kept->size()}, owner));
+  return owned_array<T>(std::move(values));
 }
 
 Topology topology_from(const std::string& name) {

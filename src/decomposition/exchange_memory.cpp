@@ -49,25 +49,31 @@ void ExchangeMemory::adopt(const RankPlan& plan, int ranks, const std::vector<in
   room_ = room;
   migrant_room_ =
       migrant_room(slots_.system.group_count(), slots_.system.atom_count(), ranks, room);
-  Device& device = slots_.device;
-  owner_ = Buffer<int32_t>(device, owner);
-  groups_ = Buffer<int32_t>(device, static_cast<size_t>(ranks - 1));
-  places_ = Buffer<int32_t>(device, static_cast<size_t>(ranks - 1));
+  make_.renew(owner_, owner);
+  make_.renew(groups_, static_cast<size_t>(ranks - 1));
+  make_.renew(places_, static_cast<size_t>(ranks - 1));
   const std::vector<int32_t> placed_index = slots_.placed_index();
-  sends_.clear();
-  receives_.clear();
+  for (std::vector<Side>* sides : {&sends_, &receives_}) {
+    for (Side& side : *sides) drop(side);
+    sides->clear();
+  }
   for (const Exchange& e : plan.sends) sends_.push_back(side(e, placed_index));
   for (const Exchange& e : plan.receives) receives_.push_back(side(e, placed_index));
 }
 
 ExchangeMemory::Side ExchangeMemory::side(const Exchange& exchange,
-                                          const std::vector<int32_t>& placed_index) const {
+                                          const std::vector<int32_t>& placed_index) {
   std::vector<int32_t> patches;
   for (const int p : exchange.patches) patches.push_back(placed_index[static_cast<size_t>(p)]);
-  Device& device = slots_.device;
-  return {Buffer<int32_t>(device, patches), Buffer<int32_t>(device, exchange.patches),
-          Buffer<uint32_t>(device, static_cast<size_t>(room_for(exchange))),
-          Buffer<int32_t>(device, std::vector<int32_t>{0})};
+  return {make_.filled(patches), make_.filled(exchange.patches),
+          make_.room<uint32_t>(static_cast<size_t>(room_for(exchange))), make_.zeros<int32_t>(1)};
+}
+
+void ExchangeMemory::drop(Side& side) {
+  make_.drop(side.patches);
+  make_.drop(side.numbers);
+  make_.drop(side.slot_of);
+  make_.drop(side.atom_count);
 }
 
 PatchExchange ExchangeMemory::Side::view() const {
@@ -167,14 +173,6 @@ SendForces ExchangeMemory::send_forces(size_t exchange, Outlet out) const {
 }
 ReceiveForces ExchangeMemory::receive_forces(size_t exchange, Inlet in) const {
   return {sends_[exchange].view(), slots_.slots(), in};
-}
-
-size_t ExchangeMemory::bytes() const {
-  size_t total = make_.bytes() + owner_.bytes() + groups_.bytes() + places_.bytes();
-  for (const auto* sides : {&sends_, &receives_})
-    for (const Side& s : *sides)
-      total += s.patches.bytes() + s.numbers.bytes() + s.slot_of.bytes() + s.atom_count.bytes();
-  return total;
 }
 
 }  // namespace quiltmd

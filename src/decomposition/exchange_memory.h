@@ -49,7 +49,7 @@ class ExchangeMemory {
   SendForces send_forces(size_t exchange, Outlet out) const;
   ReceiveForces receive_forces(size_t exchange, Inlet in) const;
 
-  size_t bytes() const;
+  size_t bytes() const { return make_.bytes(); }
 
  private:
   // The patches of one exchange: as placed patches, and in the grid.
@@ -59,7 +59,8 @@ class ExchangeMemory {
     Buffer<int32_t> atom_count;
     PatchExchange view() const;
   };
-  Side side(const Exchange& exchange, const std::vector<int32_t>& placed_index) const;
+  Side side(const Exchange& exchange, const std::vector<int32_t>& placed_index);
+  void drop(Side& side);
   int room_for(const Exchange& exchange) const;
 
   SlotMemory& slots_;

@@ -142,8 +142,8 @@ void SlotMemory::adopt(const RankPlan& plan, const Guests& guests) {
   std::vector<int32_t> owned_index(static_cast<size_t>(patch_grid.size()), -1);
   int index = 0;
   for (const int p : plan.owned) owned_index[static_cast<size_t>(p)] = index++;
-  owned_ = Buffer<int32_t>(device, plan.owned);
-  owned_index_ = Buffer<int32_t>(device, owned_index);
+  make_.renew(owned_, plan.owned);
+  make_.renew(owned_index_, owned_index);
   const auto atoms = static_cast<size_t>(plan.atoms);
   make_room(room_for(
       atoms * static_cast<size_t>(system.group_count()) / static_cast<size_t>(system.atom_count()),

@@ -36,6 +36,11 @@ class BufferMaker {
     drop(buffer);
     buffer = room<T>(count);
   }
+  template <class T>
+  void renew(Buffer<T>& buffer, const std::vector<T>& values) {
+    drop(buffer);
+    buffer = filled(values);
+  }
   // At least so large; what it holds stays.
   template <class T>
   void grow(Buffer<T>& buffer, size_t count) {

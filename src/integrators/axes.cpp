@@ -25,8 +25,11 @@ void read_sets(const Parameters& parameters, int (&sets)[3]) {
 
 Barostat barostat_of_axes(const Parameters& parameters) {
   Barostat barostat;
-  barostat.every = static_cast<int>(parameters.integer("every"));
-  if (barostat.every < 1) throw Error(parameters.kind + ": 'every' must be 1 or more steps");
+  barostat.stage.every = static_cast<int>(parameters.integer("every"));
+  barostat.stage.strain_message =
+      "the barostat would change the box by more than 2 % at once because the pressure is far "
+      "from its reference: equilibrate at constant volume first, or use a longer time constant";
+  if (barostat.stage.every < 1) throw Error(parameters.kind + ": 'every' must be 1 or more steps");
   read_axes(parameters, "pressure", barostat.bath.pressure);
   read_axes(parameters, "compressibility", barostat.bath.mobility);
   for (const double compressibility : barostat.bath.mobility)

@@ -42,8 +42,8 @@ Barostat rescaling(const Parameters& parameters, const BarostatInput& input, Cel
   if (!(time_constant > 0)) throw Error(parameters.kind + ": the time constant must be positive");
   Barostat barostat = barostat_of_axes(parameters);
   for (double& mobility : barostat.bath.mobility)
-    mobility *= barostat.every * input.timestep / (3 * time_constant);
-  barostat.stage = rescaling_stage(parameters, noise);
+    mobility *= barostat.stage.every * input.timestep / (3 * time_constant);
+  barostat.stage.act = rescaling_stage(parameters, noise);
   return barostat;
 }
 

@@ -54,8 +54,8 @@ Barostat monte_carlo_barostat(const Parameters& parameters, const BarostatInput&
   Barostat barostat = barostat_of_axes(parameters);
   AxisSets sets{};
   read_sets(parameters, sets.of);
-  barostat.stage = {sum_centres(input.large_molecules), propose(sets, parameters.seed())};
-  barostat.decide = {sum_change(), decide(sets, parameters.seed())};
+  barostat.stage.act = {sum_centres(input.large_molecules), propose(sets, parameters.seed())};
+  barostat.stage.decide = {sum_change(), decide(sets, parameters.seed())};
   return barostat;
 }
 

@@ -47,14 +47,12 @@ Make find(const Named<Make> (&known)[N], std::string_view kind, const char* what
 void add_barostat(const Parameters& parameters, int large_molecules, StepPlan& plan) {
   const auto make = find(kBarostats, parameters.kind, "barostat");
   Barostat barostat = make(parameters, {plan.timestep, plan.baths.temperature, large_molecules});
-  if (barostat.every % plan.long_range_every != 0)
+  if (barostat.stage.every % plan.long_range_every != 0)
     throw Error(
         parameters.kind +
         ": between actions of the long-range force the pressure means nothing; 'every' must "
         "be a multiple of long_range_every");
-  plan.rescale_every = barostat.every;
-  plan.rescale = std::move(barostat.stage);
-  plan.decide = std::move(barostat.decide);
+  plan.rebuild_stage = std::move(barostat.stage);
   plan.baths.pressure = barostat.bath;
 }
 
@@ -66,8 +64,8 @@ int64_t StepPlan::period() const {
 
 size_t StepPlan::most_sums() const {
   size_t most = kStepSums;
-  for (const Stage* stage :
-       {&plain.middle, &plain.finish, &coupled.middle, &coupled.finish, &rescale, &decide})
+  for (const Stage* stage : {&plain.middle, &plain.finish, &coupled.middle, &coupled.finish,
+                             &rebuild_stage.act, &rebuild_stage.decide})
     for (const StepTask& task : *stage) most = std::max(most, static_cast<size_t>(task.reduces));
   return most;
 }

@@ -26,6 +26,8 @@ inline constexpr size_t kStepSums = 16, kStepNumbers = 4;
 struct StepMemory {
   explicit StepMemory(Device& device, size_t most_sums = kStepSums)
       : sums(device, most_sums), numbers(device, kStepNumbers) {}
+  size_t bytes() const { return sums.bytes() + numbers.bytes(); }
+
   Buffer<int64_t> sums;    // of reductions, fixed point
   Buffer<double> numbers;  // what one task leaves for the next
 };
@@ -67,6 +69,18 @@ struct BathSettings {
   PressureBath pressure{};
 };
 
+// What acts where an epoch ends at a multiple of `every`, before its atoms are laid out anew; epochs end at
+// all of these steps. Before `act` energies, virial and kinetic tensor of the state are evaluated. A stage
+// that decides about the box which it has found then has them evaluated there, too, before `decide`.
+struct RebuildStage {
+  int every = 0;  // steps; 0: there is none
+  Stage act, decide;
+  // Why a box that would change by more than kLargestStrain is refused.
+  const char* strain_message = "";
+
+  bool acts_at(int64_t step) const { return every > 0 && step % every == 0; }
+};
+
 struct StepPlan {
   double timestep = 0;              // ps
   double constraint_tolerance = 0;  // relative
@@ -89,13 +103,8 @@ struct StepPlan {
   Stages plain, coupled;  // without and with the thermostat
   int couple_every = 0;   // the thermostat acts at steps that are multiples of this; 0: at none
 
-  // The barostat acts where an epoch ends at a multiple of this, and epochs end at all of them; 0: there
-  // is none. Before its stage the energies, virial and motion of the state are evaluated. Where it has to
-  // decide about the box that it has found, they are evaluated there, too, before it does.
-  int rescale_every = 0;
-  Stage rescale, decide;
+  RebuildStage rebuild_stage;  // of the barostat
 
-  bool rescales(int64_t step) const { return rescale_every > 0 && step % rescale_every == 0; }
   bool couples(int64_t step) const { return couple_every > 0 && step % couple_every == 0; }
   size_t most_sums() const;  // that a task asks for
   int64_t period() const;    // steps after which the sequence of stages and forces repeats
@@ -112,8 +121,7 @@ struct Thermostat {
 // hydrogen groups of the rank; or it proposes one, over the layout and lists that there are, and decides
 // when it knows the energies there.
 struct Barostat {
-  Stage stage, decide;
-  int every = 1;  // steps
+  RebuildStage stage;
   PressureBath bath{};
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an engine says of itself: figures of the decomposition, devices.
+#include "runtime/collect.h"
 #include "runtime/engine.h"
 #include "schedule/grid_shares.h"
 
@@ -11,9 +12,9 @@ struct RankNumbers {
 };
 
 RankNumbers numbers_of(Rank& rank) {
-  RankNumbers n{static_cast<double>(rank.memory().bytes() + rank.executor().mailboxes().bytes()),
+  RankNumbers n{static_cast<double>(rank.bytes()),
                 static_cast<double>(rank.memory().plan().proxies.size()), 0};
-  for (const auto& [compute, count] : rank.compute_entries())
+  for (const auto& [compute, count] : compute_entries(rank.memory()))
     n.entries += static_cast<double>(count);
   return n;
 }

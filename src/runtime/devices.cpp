@@ -98,10 +98,14 @@ void check_device_can(const std::string& name, const NonbondedSettings& nonbonde
   if (nonbonded.pme && name.starts_with("cuda")) check_gpu_pme_grid(nonbonded.grid);
 }
 
-bool kernels_exchange(const std::string& transport,
-                      const std::vector<std::unique_ptr<Device>>& devices) {
-  if (transport != "auto" && transport != "peer" && transport != "staged")
-    throw Error("unknown transport '" + transport + "': choose auto, peer or staged");
+MessageRoute message_route_named(const std::string& name) {
+  if (name == "auto") return MessageRoute::kAuto;
+  if (name == "peer") return MessageRoute::kPeer;
+  if (name == "staged") return MessageRoute::kStaged;
+  throw Error("unknown transport '" + name + "': choose auto, peer or staged");
+}
+
+bool kernels_exchange(MessageRoute route, const std::vector<std::unique_ptr<Device>>& devices) {
   bool all = true, apart = true;
   for (const auto& a : devices)
     for (const auto& b : devices) {
@@ -110,11 +114,11 @@ bool kernels_exchange(const std::string& transport,
       all = all && access != PeerAccess::kNone;
       apart = apart && access == PeerAccess::kOtherGpu;
     }
-  if (transport == "peer" && !all)
+  if (route == MessageRoute::kPeer && !all)
     throw Error(
         "transport 'peer' needs GPUs whose kernels reach each other's memory: `quiltmd devices` "
         "shows which do; leave it out, or use 'staged'");
-  return transport == "peer" || (transport == "auto" && apart);
+  return route == MessageRoute::kPeer || (route == MessageRoute::kAuto && apart);
 }
 
 DeviceDescription describe_cpu() { return HostDevice(1, host_kernels()).describe(); }

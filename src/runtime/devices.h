@@ -28,13 +28,16 @@ void check_one_architecture(const std::vector<DeviceDescription>& devices);
 // Throws Error where a device of this name cannot do such a simulation, whether there is one or not.
 void check_device_can(const std::string& name, const NonbondedSettings& nonbonded);
 
-// Whether kernels of all ranks exchange messages by writing to each other's memory; otherwise the host
-// carries all of them, for a rank whose host waits for one message cannot have kernels wait for
-// another. By `transport`: "auto", where the devices can, but not where ranks share a GPU, whose
-// kernels may not run at the same time; "staged", never; "peer", always. Throws Error for another name,
-// and where "peer" is impossible.
-bool kernels_exchange(const std::string& transport,
-                      const std::vector<std::unique_ptr<Device>>& devices);
+// How messages travel between ranks of one process: kernels of all of them write to each other's memory
+// (kPeer), or the host carries all (kStaged), for a rank whose host waits for one message cannot have
+// kernels wait for another. kAuto: kernels do where the devices can, but not where ranks share a GPU,
+// whose kernels may not run at the same time.
+enum class MessageRoute { kAuto, kPeer, kStaged };
+// By what a user calls it: "auto", "peer", "staged". Throws Error for another name.
+MessageRoute message_route_named(const std::string& name);
+
+// Whether kernels exchange messages by this route. Throws Error where kPeer is impossible.
+bool kernels_exchange(MessageRoute route, const std::vector<std::unique_ptr<Device>>& devices);
 
 // The processor as a device.
 DeviceDescription describe_cpu();

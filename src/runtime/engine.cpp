@@ -15,6 +15,7 @@
 #include "integrators/group_sites.h"
 #include "math/error.h"
 #include "runtime/blame.h"
+#include "runtime/collect.h"
 #include "runtime/devices.h"
 #include "schedule/grid_shares.h"
 #include "schedule/step_messages.h"
@@ -86,13 +87,14 @@ Engine::Engine(const System& system, const NonbondedSettings& nonbonded,
       lists_(lists),
       run_(run) {
   if (run.ranks < 1 || run.threads < 1) throw Error("ranks and threads must be at least 1");
-  if (run.rank >= run.ranks) throw Error("a rank is less than the number of ranks");
-  if (run.rank >= 0 && run.sockets.size() != static_cast<size_t>(run.ranks))
+  if (run.own && (run.own->rank < 0 || run.own->rank >= run.ranks))
+    throw Error("a rank is less than the number of ranks");
+  if (run.own && run.own->sockets.size() != static_cast<size_t>(run.ranks))
     throw Error("a rank in a process of its own needs a socket to each other rank");
   check_device_can(run.device, nonbonded);
   devices_ = make_devices(run.device, run.ranks_here(), run.threads);
-  if (run.rank >= 0)
-    transport_.push_back(make_stream_transport(run.rank, run.sockets, run.patience));
+  if (run.own)
+    transport_.push_back(make_stream_transport(run.own->rank, run.own->sockets, run.own->patience));
 }
 
 Engine::~Engine() = default;
@@ -150,13 +152,12 @@ void Engine::create_ranks() {
   for (const auto& device : devices_) device->stop_timing();
   failed_ = false;
   const auto plans = plan_ranks(setup_->grid, assignment_, atoms_in_patches_);
-  if (run_.rank < 0)
-    transport_ =
-        make_local_transport(run_.ranks, [peer = kernels_exchange(run_.transport, devices_)](
-                                             int a, int b) { return peer && a != b; });
+  if (!run_.own)
+    transport_ = make_local_transport(run_.ranks, [peer = kernels_exchange(run_.route, devices_)](
+                                                      int a, int b) { return peer && a != b; });
   for (int r = 0; r < run_.ranks_here(); ++r) {
     const auto i = static_cast<size_t>(r);
-    RankView view{run_.rank < 0 ? r : run_.rank, run_.ranks, plans};
+    RankView view{run_.own ? run_.own->rank : r, run_.ranks, plans};
     view.mesh = mesh_sharing();
     ranks_.push_back(std::make_unique<Rank>(*setup_, *devices_[i], *transport_[i], view));
   }
@@ -167,10 +168,9 @@ void Engine::create_ranks() {
 MeshSharing Engine::mesh_sharing() const {
   const Int3 n = nonbonded_.grid;
   const bool gpus = !devices_.front()->capabilities().runs_at_once;
-  const auto named = mesh_sharing_named(run_.mesh);
-  if (gpus && named == MeshSharing::kPencils)
+  if (gpus && run_.mesh == MeshSharing::kPencils)
     throw Error("pencils of PME are for ranks on the CPU: choose mesh distributed or replicated");
-  if (named) return *named;
+  if (run_.mesh) return *run_.mesh;
   if (timed_mesh_) return *timed_mesh_;
   if (gpus && int64_t{n.x} * n.y * n.z * run_.ranks <= kReplicatedPoints)
     return MeshSharing::kReplicated;
@@ -248,8 +248,8 @@ void Engine::run(int64_t steps) {
 
 // On ranks that record: there either way does the same arithmetic, and the links between GPUs decide.
 bool Engine::should_time_meshes(int64_t steps) const {
-  return run_.ranks > 1 && nonbonded_.pme && run_.mesh == "auto" && !timed_mesh_ &&
-         ranks_[0]->records() && steps >= 2 * (kWarmUpLives + kTimedLives) * setup_->lists.life;
+  return run_.ranks > 1 && nonbonded_.pme && !run_.mesh && !timed_mesh_ && ranks_[0]->records() &&
+         steps >= 2 * (kWarmUpLives + kTimedLives) * setup_->lists.life;
 }
 
 int64_t Engine::time_meshes() {
@@ -275,7 +275,7 @@ void Engine::run_to(int64_t target) {
   const Int3 cells = setup_->grid.cells;
   move_atoms([&](Rank& rank) { rank.run_to(target); });
   const bool needs_plan = ranks_[0]->needs_plan();
-  if (setup_->plan.rescale_every) set_box(*setup_, ranks_[0]->box(), cells);
+  if (setup_->plan.rebuild_stage.every) set_box(*setup_, box_of(ranks_[0]->memory()), cells);
   if (!needs_plan) return;
   load_again();
   run_to(target);
@@ -301,7 +301,7 @@ struct ComputeCost {
 
 std::vector<ComputeCost> costs_of(Rank& rank) {
   const Executor::Undisturbed seconds = rank.executor().undisturbed();
-  const auto entries = rank.compute_entries();
+  const auto entries = compute_entries(rank.memory());
   const int64_t all = std::accumulate(entries.begin(), entries.end(), int64_t{0},
                                       [](int64_t sum, const auto& e) { return sum + e.second; });
   std::vector<ComputeCost> costs{{-1, seconds.staying}};
@@ -316,10 +316,11 @@ std::vector<ComputeCost> costs_of(Rank& rank) {
 
 std::vector<std::unique_ptr<Download>> Engine::gather_shares(Contents contents) {
   std::vector<std::unique_ptr<Download>> shares(static_cast<size_t>(run_.ranks));
-  for_ranks(
-      [&](Rank& rank) { shares[static_cast<size_t>(rank.index())] = rank.capture(contents); });
-  if (run_.rank < 0) return shares;
-  const auto packed = ranks_.front()->gather(pack(*shares[static_cast<size_t>(run_.rank)]));
+  for_ranks([&](Rank& rank) {
+    shares[static_cast<size_t>(rank.index())] = quiltmd::capture(rank.memory(), contents);
+  });
+  if (!run_.own) return shares;
+  const auto packed = ranks_.front()->gather(pack(*shares[static_cast<size_t>(run_.own->rank)]));
   for (size_t r = 0; r < packed.size(); ++r)
     if (!shares[r]) shares[r] = unpack(packed[r]);
   return shares;
@@ -354,7 +355,7 @@ double Engine::potential() { return capture({.energies = true})->energies().at("
 
 // Values of atoms, which the ranks of other processes have where they are zero here.
 void Engine::complete(std::vector<Vec3d>& of_atoms) const {
-  if (run_.rank < 0) return;
+  if (!run_.own) return;
   const auto all = gather<Vec3d>([&](Rank&) { return of_atoms; });
   for (const std::vector<Vec3d>& own : all)
     for (size_t a = 0; a < own.size(); ++a)
@@ -369,7 +370,7 @@ std::vector<Vec3d> Engine::internal_positions() {
 std::vector<Vec3d> Engine::internal_forces() {
   evaluate();
   std::vector<Vec3d> found(static_cast<size_t>(system_.atom_count()));
-  for (const auto& rank : ranks_) rank->collect_forces(found, nonbonded_.pme);
+  for (const auto& rank : ranks_) collect_forces(rank->memory(), Reach::kAll, found);
   complete(found);
   return found;
 }
@@ -383,8 +384,9 @@ std::array<int64_t, 3> Engine::force_sum() {
   require_state();
   evaluate();
   std::array<int64_t, 3> sum{};
-  const auto all = gather<std::array<int64_t, 3>>(
-      [](Rank& rank) { return std::vector<std::array<int64_t, 3>>{rank.force_sum()}; });
+  const auto all = gather<std::array<int64_t, 3>>([](Rank& rank) {
+    return std::vector<std::array<int64_t, 3>>{quiltmd::force_sum(rank.memory())};
+  });
   for (const auto& own : all)
     for (size_t d = 0; d < 3; ++d) sum[d] += own[0][d];
   return sum;
@@ -459,7 +461,8 @@ void Engine::set_conditions(const std::map<std::string, double>& values,
 void Engine::explain(const Blowup& blowup) {
   HostState start;
   start.positions.resize(static_cast<size_t>(system_.atom_count()));
-  for (const auto& rank : ranks_) rank->collect_start(start);
+  for (const auto& rank : ranks_) collect_start(rank->memory(), start.positions);
+  start.step = ranks_[0]->epoch_start();
   complete(start.positions);
   ranks_.clear();  // what they hold is of no use, and some may wait for others
   throw SimulationError(blowup.step, blame(*setup_, start, blowup));

@@ -13,26 +13,31 @@
 
 #include "integrators/constraint_loss.h"
 #include "runtime/balancer.h"
+#include "runtime/devices.h"
 #include "runtime/rank.h"
 #include "runtime/shares.h"
 
 namespace quiltmd {
+
+// The only rank of this process, where each has a process of its own.
+struct OwnRank {
+  int rank = 0;
+  // Connected to the other processes, by rank; the engine takes them over.
+  std::vector<int> sockets;
+  double patience = 20;  // seconds that another process may be silent before it has failed
+};
 
 struct RunSettings {
   int ranks = 1;
   int threads = 1;  // per rank
   std::string device = "cpu";
   bool balance = true;
-  std::string mesh = "auto";       // transforms of PME: see mesh_sharing_named()
-  std::string transport = "auto";  // of messages between ranks: see kernels_exchange()
-  // Of all ranks only this one is in this process, or all are (-1). Then sockets that are connected to
-  // the processes of the others, by rank, which the engine takes over.
-  int rank = -1;
-  std::vector<int> sockets;
+  std::optional<MeshSharing> mesh;  // transforms of PME; where none is given the engine chooses
+  MessageRoute route = MessageRoute::kAuto;  // between ranks of this process
   int of_node = 1;  // how many ranks each host has, in their order; 1 where they differ in that
-  double patience = 20;  // seconds that another process may be silent before it has failed
+  std::optional<OwnRank> own;  // none: all ranks are in this process
 
-  int ranks_here() const { return rank < 0 ? ranks : 1; }
+  int ranks_here() const { return own ? 1 : ranks; }
 };
 
 struct Minimum {

@@ -3,6 +3,7 @@
 // on a device that times its launches the launches count, of others the tasks of the executor.
 #include <utility>
 
+#include "runtime/collect.h"
 #include "runtime/engine.h"
 
 namespace quiltmd {
@@ -51,11 +52,10 @@ std::vector<Engine::RankLoad> Engine::loads() {
     double atoms = 0;
     for (const int p : plan.owned) atoms += atoms_in_patches_[static_cast<size_t>(p)];
     int64_t entries = 0;
-    for (const auto& [compute, count] : rank->compute_entries()) entries += count;
+    for (const auto& [compute, count] : compute_entries(rank->memory())) entries += count;
     loads.push_back({static_cast<int>(plan.owned.size()), static_cast<int>(plan.proxies.size()),
                      static_cast<int>(plan.computes.size()), plan.interior,
-                     static_cast<int64_t>(atoms), entries,
-                     static_cast<double>(rank->memory().bytes())});
+                     static_cast<int64_t>(atoms), entries, static_cast<double>(rank->bytes())});
   }
   return loads;
 }

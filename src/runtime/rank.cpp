@@ -19,7 +19,7 @@ Rank::Rank(const Setup& setup, Device& device, Transport& transport, RankView vi
       executor_(view_.rank, view_.ranks, device, transport),
       records_(executor_.kernels_reach_all() && device.capabilities().records),
       recordings_(device, executor_.mailboxes()),
-      state_(setup.plan.rebuild, setup.plan.rescale_every) {
+      state_(setup.plan.rebuild, setup.plan.rebuild_stage.every) {
   view_.host_carries = !executor_.kernels_reach_all();
   memory_.adopt(view_);
   build_schedules();
@@ -31,7 +31,7 @@ void Rank::build_schedules() {
     return force_schedule(memory_, view_, clear, reach, energies, follows);
   };
   for (const StepKind kind : {kAllForces, kShortForces, kWithEnergies}) {
-    if (kind == kWithEnergies && plan_.rescale.empty()) continue;
+    if (kind == kWithEnergies && plan_.rebuild_stage.act.empty()) continue;
     const Reach reach = kind == kShortForces ? Reach::kShort : Reach::kAll;
     const Energies energies = kind == kWithEnergies ? Energies::kAdd : Energies::kSkip;
     forces_[kind] = schedule(Clear::kYes, reach, energies);
@@ -48,8 +48,8 @@ void Rank::build_schedules() {
     return stage_schedule(tasks, device_, view_, context_);
   };
   start_stage_ = stage(plan_.start);
-  rescale_ = stage(plan_.rescale);
-  decide_ = stage(plan_.decide);
+  rescale_ = stage(plan_.rebuild_stage.act);
+  decide_ = stage(plan_.rebuild_stage.decide);
   plain_ = {stage(plan_.plain.middle), stage(plan_.plain.finish)};
   coupled_ = {stage(plan_.coupled.middle), stage(plan_.coupled.finish)};
 }
@@ -64,6 +64,10 @@ void Rank::connect() {
   join_grids(memory_, view_, executor_.mailboxes());
 }
 
+size_t Rank::bytes() const {
+  return memory_.bytes() + step_memory_.bytes() + executor_.mailboxes().bytes();
+}
+
 void Rank::stage(const char* name, const std::function<void()>& body) {
   Schedule one;
   one.add({name, Priority::kHalo, Stream::kMain, {}, [&body](Post&) { body(); }});
@@ -76,10 +80,9 @@ void Rank::load(const HostState& state, Begin begin) {
   next_plans_ ? adopt_next_plan() : connect();
   memory_.follow_conditions();
   device_.fill(slots_.faults.data(), 0, slots_.faults.bytes(), Stream::kMain);
-  const RunState before = std::exchange(state_, RunState(plan_.rebuild, plan_.rescale_every));
+  const RunState before = std::exchange(state_, RunState(plan_.rebuild, plan_.rebuild_stage.every));
   const bool goes_on = begin == Begin::kGoOn;
   last_ = {};
-  needs_plan_ = false;
   if (begin == Begin::kAnew) {
     device_.fill(slots_.energy.data(), 0, slots_.energy.bytes(), Stream::kMain);
     early_rebuilds_ = 0;
@@ -87,7 +90,8 @@ void Rank::load(const HostState& state, Begin begin) {
   slots_.load(continued ? state.list_positions : state.positions, state.velocities, state.step);
   state_.load(state.step, continued ? state.list_step : state.step,
               goes_on ? before.place() : RunState::Place::kState);
-  build_lists(goes_on && before.is_rescaled() ? Epoch::Cell::kRescaled : Epoch::Cell::kKept);
+  build_lists(goes_on && before.opens_with_stage() ? Epoch::Opening::kStage
+                                                   : Epoch::Opening::kPlain);
   make_room(slots_.faults.download()[0]);
   if (continued) set_positions(state.positions);
   agree();
@@ -101,14 +105,14 @@ void Rank::load(const HostState& state, Begin begin) {
 // ---- Steps ---------------------------------------------------------------------------------
 
 // Impulse multiple time stepping (r-RESPA): the long-range force acts at steps that are multiples of
-// `long_range_every`, multiplied by it. Only the number of the step decides, so it does not matter
-// where runs and epochs begin.
+// `long_range_every`, multiplied by it. Only the step number decides, so it does not matter where runs and
+// epochs begin.
 Reach Rank::reach(int64_t step) const {
   return step % plan_.long_range_every == 0 ? Reach::kAll : Reach::kShort;
 }
 
 Rank::StepKind Rank::step_kind(int64_t step) const {
-  if (state_.is_rescaled() && step == state_.step()) return kWithEnergies;
+  if (state_.opens_with_stage() && step == state_.step()) return kWithEnergies;
   return reach(step) == Reach::kAll ? kAllForces : kShortForces;
 }
 
@@ -175,7 +179,7 @@ void Rank::advance_recorded(int64_t steps) {
                     slots_.current,
                     rebuilds,
                     rebuilds && state_.momentum() == RunState::Momentum::kToBeRemoved,
-                    state_.is_rescaled()};
+                    state_.opens_with_stage()};
   recordings_.run(block, [&] { run_block(steps); });
   if (rebuilds) slots_.current = 1 - block.buffer;
   state_.rebuilt();
@@ -184,11 +188,11 @@ void Rank::advance_recorded(int64_t steps) {
 void Rank::run_block(int64_t steps) {
   const bool rebuilds = state_.lists() == RunState::Lists::kRebuildDue;
   if (rebuilds) {
-    if (state_.is_rescaled()) rescale_cell();
+    if (state_.opens_with_stage()) run_rebuild_stage();
     remove_momentum();
     executor_.run(migrate_);
     executor_.run(surround_);
-    if (state_.is_rescaled()) device_.launch(slots_.check_patches());
+    if (state_.opens_with_stage()) device_.launch(slots_.check_patches());
   }
   for (int i = 0; i < steps; ++i)
     advance_one(rebuilds && i == 0 ? first_forces_ : block_forces_, i, ForcesAfter::kCleared);
@@ -204,7 +208,7 @@ void Rank::start_step() {
 void Rank::finish_step() {
   if (state_.lists() == RunState::Lists::kRebuildDue) {
     if (!validate_last_epoch()) return;
-    lay_out(state_.epoch().cell);
+    lay_out(state_.epoch().opening);
   }
   forces();
   run_stage(stages(state_.step()).finish, state_.step(), list_age(), ForcesAfter::kKept);
@@ -214,13 +218,13 @@ void Rank::finish_step() {
 void Rank::run_to(int64_t target) {
   using Next = RunState::Next;
   do {
-    for (Next next; !needs_plan_ && (next = state_.next(target)) != Next::kNothing;) {
+    for (Next next; (next = state_.next(target)) != Next::kNothing;) {
       if (next == Next::kStart) start_step();
       if (next == Next::kEndEpoch) end_epoch();
       if (next == Next::kAdvance) advance(std::min(target, state_.epoch().end) - state_.step());
       if (next == Next::kFinish) finish_step();
     }
-  } while (!needs_plan_ && !validate_epoch());
+  } while (!needs_plan() && !validate_epoch());
 }
 
 void Rank::clear_energies() {

@@ -43,8 +43,7 @@ class Rank {
   // patch grid, or a rank owns many more atoms than it did. Then load() is to follow.
   void run_to(int64_t target);
   void run(int64_t steps) { run_to(step() + steps); }
-  bool needs_plan() const { return needs_plan_; }
-  Box box() const;  // that the device has
+  bool needs_plan() const { return state_.shares() == RunState::Shares::kToBeMade; }
   void draw_velocities(double temperature, uint64_t seed);
   // The conditions of the setup hold for the steps from here on. Where the box is another one, atoms
   // move with it. The epoch ends: rebuild() or load() is to follow.
@@ -54,14 +53,6 @@ class Rank {
 
   // Evaluate forces with energies at the current positions.
   void evaluate();
-
-  // This rank's share of a frame, of the state at which run() returned.
-  std::unique_ptr<Download> capture(Contents contents) const;
-
-  // Write what this rank owns into arrays in internal order.
-  void collect_start(HostState& state) const;  // where the present epoch started
-  void collect_forces(std::vector<Vec3d>& forces, bool long_range) const;
-  std::array<int64_t, 3> force_sum() const;  // exact, owned slots: short-range and bonded
 
   // Minimisation: atoms are moved to positions in internal order, after which evaluate() applies.
   void place(const std::vector<Vec3d>& positions);
@@ -75,7 +66,6 @@ class Rank {
   // A new plan takes effect at the next rebuild.
   void replan(std::vector<RankPlan> plans) { next_plans_ = std::move(plans); }
   void begin_measurement() { executor_.begin_measurement(); }
-  std::vector<std::pair<int, int64_t>> compute_entries() const;  // compute, list entries
 
   const Executor& executor() const { return executor_; }
   // What all ranks have, by rank: for ranks in processes of their own.
@@ -84,10 +74,13 @@ class Rank {
   std::vector<Span> stop_profile();  // what took place since
   std::vector<MessageEvent> take_message_events() { return executor_.take_events(); }
   std::vector<Span> launches() { return device_.take_spans(); }
+  const RankMemory& memory() const { return memory_; }
   RankMemory& memory() { return memory_; }
+  size_t bytes() const;  // on the device
   int index() const { return view_.rank; }
   int64_t step() const { return state_.step(); }
   int64_t list_step() const { return state_.epoch().begin; }
+  int64_t epoch_start() const { return state_.epoch().start; }
   int64_t early_rebuilds() const { return early_rebuilds_; }
 
  private:
@@ -112,9 +105,9 @@ class Rank {
     Schedule middle, finish;
   };
   const StepStages& stages(int64_t step) const;
-  // The barostat: at the end of an epoch, before its atoms are laid out anew; and what the potential
-  // energy has become by it, once forces are there.
-  void rescale_cell();
+  // The rebuild stage of the plan: at the end of an epoch, before its atoms are laid out anew; and what the
+  // potential energy has become by it, once forces are there.
+  void run_rebuild_stage();
   void count_potential(int sign);
   void clear_energies();
   void evaluate_at(int list_age);
@@ -129,9 +122,9 @@ class Rank {
 
   // Epochs.
   void adopt_next_plan();
-  void begin_epoch(Epoch::Cell cell) { state_.begin_epoch(setup_.lists.life, cell); }
-  void build_lists(Epoch::Cell cell);  // of the epoch that begins
-  void lay_out(Epoch::Cell cell);
+  void begin_epoch(Epoch::Opening opening) { state_.begin_epoch(setup_.lists.life, opening); }
+  void build_lists(Epoch::Opening opening);  // of the epoch that begins
+  void lay_out(Epoch::Opening opening);
   void end_epoch();
   // Whether an epoch's steps hold, as far as ranks agree; if not, its start is restored, or the
   // simulation has failed. The present epoch, and the one before it on a device that records.
@@ -176,7 +169,6 @@ class Rank {
     int buffer = 0;  // of the state at its end
   } last_;
   int64_t early_rebuilds_ = 0;
-  bool needs_plan_ = false;
 };
 
 }  // namespace quiltmd

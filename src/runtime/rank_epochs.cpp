@@ -18,12 +18,6 @@ std::string describe_overdue(uint32_t name) {
          " did not come within 20 seconds: its device has failed, or works on something else";
 }
 
-std::string describe_strain_limit(int64_t step) {
-  return "step " + std::to_string(step) +
-         ": the barostat would change the box by more than 2 % at once because the pressure is far "
-         "from its reference: equilibrate at constant volume first, or use a longer time constant";
-}
-
 }  // namespace
 
 void Rank::check_terms() const {
@@ -59,24 +53,24 @@ void Rank::share_mesh(MeshSharing mesh) {
   connect();
 }
 
-void Rank::rebuild() { build_lists(Epoch::Cell::kKept); }
+void Rank::rebuild() { build_lists(Epoch::Opening::kPlain); }
 
-void Rank::build_lists(Epoch::Cell cell) {
+void Rank::build_lists(Epoch::Opening opening) {
   adopt_next_plan();
   executor_.run(migrate_);
   executor_.run(surround_);
   state_.set_forces(RunState::Forces::kStale);
   make_room(slots_.faults.download()[0]);
-  begin_epoch(cell);
+  begin_epoch(opening);
 }
 
 // From the epoch that has ended to one that is under way.
-void Rank::lay_out(Epoch::Cell cell) {
-  const bool rescales = cell == Epoch::Cell::kRescaled;
-  if (rescales) rescale_cell();
+void Rank::lay_out(Epoch::Opening opening) {
+  const bool acts = opening == Epoch::Opening::kStage;
+  if (acts) run_rebuild_stage();
   remove_momentum();
-  build_lists(cell);
-  if (rescales) device_.launch(slots_.check_patches());
+  build_lists(opening);
+  if (acts) device_.launch(slots_.check_patches());
 }
 
 // Lists that did not fit: make room and build them again from the same positions.
@@ -106,18 +100,19 @@ void Rank::end_epoch() {
   if (!(records_ ? validate_last_epoch() : validate_epoch())) return;
   if (records_) last_ = {findings(), state_.epoch(), slots_.current};
   state_.end_epoch(plan_.remove_com_every);
-  const auto cell = plan_.rescales(state_.step()) ? Epoch::Cell::kRescaled : Epoch::Cell::kKept;
-  if (!records_) return lay_out(cell);
-  begin_epoch(cell);
+  const auto opening =
+      plan_.rebuild_stage.acts_at(state_.step()) ? Epoch::Opening::kStage : Epoch::Opening::kPlain;
+  if (!records_) return lay_out(opening);
+  begin_epoch(opening);
   state_.rebuild_later();
 }
 
 // At the end of an epoch the lists are as old as they may be.
-void Rank::rescale_cell() {
+void Rank::run_rebuild_stage() {
   evaluate_at(setup_.lists.life);
   count_potential(-1);
   run_stage(rescale_, state_.step(), setup_.lists.life, ForcesAfter::kKept);
-  if (!plan_.decide.empty()) {
+  if (!plan_.rebuild_stage.decide.empty()) {
     stage("barostat", [&] { memory_.follow_box(); });
     evaluate_at(setup_.lists.life);
     run_stage(decide_, state_.step(), setup_.lists.life, ForcesAfter::kKept);
@@ -196,7 +191,9 @@ bool Rank::holds(int64_t end) const {
 // for these.
 void Rank::undo_epoch() {
   const Faults& f = agreed_.faults;
-  if (f.box & kStrainLimit) throw Error(describe_strain_limit(state_.epoch().start));
+  if (f.box & kStrainLimit)
+    throw Error("step " + std::to_string(state_.epoch().start) + ": " +
+                plan_.rebuild_stage.strain_message);
   if (f.message_overflow & kMigrantMessage)
     throw Error(
         "more atoms moved from one rank to another at once than there was room for: the "
@@ -212,7 +209,7 @@ void Rank::undo_epoch() {
   }
   if (f.box || f.share_overflow) {
     redo_epoch(state_.epoch().end);
-    needs_plan_ = true;
+    state_.share_out_anew();
     return;
   }
   // What went wrong after an atom had moved beyond the Verlet buffer may be due to that.
@@ -237,7 +234,7 @@ void Rank::redo_epoch(int64_t end) {
     device_.copy_in(slots_.step.data(), &start, sizeof(int64_t));
   });
   state_.redo(end);
-  if (state_.is_rescaled()) clear_energies();
+  if (state_.opens_with_stage()) clear_energies();
 }
 
 void Rank::fail() const {

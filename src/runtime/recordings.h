@@ -21,7 +21,7 @@ struct Block {
   int buffer;     // of the state at its start
   bool rebuild;   // lists are built first
   bool momentum;  // and before that, momentum is removed
-  bool rescaled;  // at its start a barostat acts, or has acted
+  bool stage;     // at its start the rebuild stage of the plan acts, or has acted
   auto operator<=>(const Block&) const = default;
 };
 

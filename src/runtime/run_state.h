@@ -18,15 +18,15 @@ struct Epoch {
   // Where it is redone from: the step and the place in it at which the lists were built.
   int64_t start = 0;
   enum class Place { kState, kInsideStep } place = Place::kState;
-  // Whether a barostat acted right before.
-  enum class Cell { kKept, kRescaled } cell = Cell::kKept;
+  // Whether the rebuild stage of the plan acted right before.
+  enum class Opening { kPlain, kStage } opening = Opening::kPlain;
 };
 
 class RunState {
  public:
   // A state, or inside of a step: positions are new, forces and the step's end are to come.
   using Place = Epoch::Place;
-  using Cell = Epoch::Cell;
+  using Opening = Epoch::Opening;
   // The pair lists: good for their age; good, but atoms were moved otherwise than by steps; to be
   // rebuilt by the next block of steps.
   enum class Lists { kValid, kAtomsDisplaced, kRebuildDue };
@@ -34,18 +34,22 @@ class RunState {
   enum class Forces { kStale, kCleared, kCurrent };
   // Motion of the centre of mass, at the rebuild that ends the epoch.
   enum class Momentum { kKept, kToBeRemoved };
+  // Who has which patches: it holds; or atoms must be shared out anew, over another patch grid perhaps,
+  // and a state loaded.
+  enum class Shares { kValid, kToBeMade };
   // What a run does next.
   enum class Next { kStart, kEndEpoch, kAdvance, kFinish, kNothing };
 
-  // Epochs end at all multiples of `rescale_every`, where it is not 0.
-  explicit RunState(RebuildPoint rebuild, int rescale_every = 0)
-      : rebuild_(rebuild), rescale_every_(rescale_every) {}
+  // Epochs end at all multiples of `stage_every`, where it is not 0.
+  explicit RunState(RebuildPoint rebuild, int stage_every = 0)
+      : rebuild_(rebuild), stage_every_(stage_every) {}
 
   int64_t step() const { return step_; }
   Place place() const { return place_; }
   Lists lists() const { return lists_; }
   Forces forces() const { return forces_; }
   Momentum momentum() const { return momentum_; }
+  Shares shares() const { return shares_; }
   const Epoch& epoch() const { return epoch_; }
 
   // Steps since the lists were built; displaced atoms count as at the end of a life.
@@ -55,15 +59,16 @@ class RunState {
   }
 
   Next next(int64_t target) const {
+    if (shares_ == Shares::kToBeMade) return Next::kNothing;
     if (step_ >= target && place_ == Place::kState) return Next::kNothing;
     if (rebuild_ == RebuildPoint::kInsideSteps && place_ == Place::kState) return Next::kStart;
     if (step_ >= epoch_.end) return Next::kEndEpoch;
     return step_ < target ? Next::kAdvance : Next::kFinish;
   }
 
-  // The barostat acted, and the steps from there are not made yet: their forces come with energies.
-  bool is_rescaled() const {
-    return epoch_.cell == Cell::kRescaled && step_ == epoch_.start && place_ == epoch_.place;
+  // The rebuild stage acted, and the steps from there are not made yet: their forces come with energies.
+  bool opens_with_stage() const {
+    return epoch_.opening == Opening::kStage && step_ == epoch_.start && place_ == epoch_.place;
   }
 
   // A state was loaded whose lists were built at `list_step`.
@@ -74,8 +79,8 @@ class RunState {
   }
 
   // Lists are built here, or are so as soon as the next block of steps begins.
-  void begin_epoch(int life, Cell cell = Cell::kKept) {
-    epoch_ = {epoch_.begin, end_of(life), step_, place_, cell};
+  void begin_epoch(int life, Opening opening = Opening::kPlain) {
+    epoch_ = {epoch_.begin, end_of(life), step_, place_, opening};
     lists_ = Lists::kValid;
     forget_forces();
   }
@@ -99,6 +104,7 @@ class RunState {
   void advance(int64_t steps) { step_ += steps; }
   void displace_atoms() { lists_ = Lists::kAtomsDisplaced; }
   void set_forces(Forces now) { forces_ = now; }
+  void share_out_anew() { shares_ = Shares::kToBeMade; }
   void forget_forces() {
     if (forces_ == Forces::kCurrent) forces_ = Forces::kStale;
   }
@@ -125,16 +131,17 @@ class RunState {
  private:
   int64_t end_of(int life) const {
     const int64_t end = epoch_.begin + life;
-    if (rescale_every_ == 0) return end;
-    return std::min(end, (epoch_.begin / rescale_every_ + 1) * rescale_every_);
+    if (stage_every_ == 0) return end;
+    return std::min(end, (epoch_.begin / stage_every_ + 1) * stage_every_);
   }
 
   RebuildPoint rebuild_;
-  int rescale_every_;
+  int stage_every_;
   int64_t step_ = 0;
   Place place_ = Place::kState;
   Lists lists_ = Lists::kValid;
   Forces forces_ = Forces::kStale;
+  Shares shares_ = Shares::kValid;
   Momentum momentum_ = Momentum::kKept;
   Epoch epoch_;
 };

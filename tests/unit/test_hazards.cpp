@@ -15,6 +15,7 @@
 #include "device/host/kernels.h"
 #include "device/null/hazards.h"
 #include "device/null/null_device.h"
+#include "runtime/collect.h"
 #include "runtime/rank.h"
 #include "transport/local/local_transport.h"
 #include "watched_device.h"
@@ -279,7 +280,7 @@ void exercise(Rank& rank, const HostState& state) {
   rank.follow_conditions(Rank::Atoms::kMoveWithBox);
   rank.rebuild();
   rank.run(8);
-  rank.capture({.energies = true, .positions = true, .state = true});
+  capture(rank.memory(), {.energies = true, .positions = true, .state = true});
   rank.place(state.positions);
   rank.evaluate();
   rank.relist();
@@ -407,7 +408,7 @@ void recorded_blocks_rescale() {
     for (int recorded = 0; recorded < 2; ++recorded) {
       Device& device = recorded ? static_cast<Device&>(recording) : cpu;
       velocities[recorded] = end_of_run(device, p, [&](Rank& rank, Prepared&) {
-        ends[recorded] = rank.box();
+        ends[recorded] = box_of(rank.memory());
         CHECK(!rank.needs_plan());
       });
     }

@@ -105,21 +105,21 @@ void epochs_end_where_a_barostat_acts() {
     CHECK(state.epoch().end == 16);
     state.load(15, 13);
     state.begin_epoch(kLife);
-    CHECK(state.epoch().end == 16 && !state.is_rescaled());
+    CHECK(state.epoch().end == 16 && !state.opens_with_stage());
   }
 }
 
 void a_rescaled_epoch_stays_one_when_it_is_redone() {
   RunState state(RebuildPoint::kBetweenSteps, 8);
   state.load(8, 8);
-  state.begin_epoch(kLife, Epoch::Cell::kRescaled);
-  CHECK(state.is_rescaled());
+  state.begin_epoch(kLife, Epoch::Opening::kStage);
+  CHECK(state.opens_with_stage());
   state.advance(3);
-  CHECK(!state.is_rescaled());
+  CHECK(!state.opens_with_stage());
   state.redo(10);
-  CHECK(state.is_rescaled());
+  CHECK(state.opens_with_stage());
   run(state, 11);
-  CHECK(!state.is_rescaled());
+  CHECK(!state.opens_with_stage());
 }
 
 // An epoch that was followed by another before it was found not to hold.

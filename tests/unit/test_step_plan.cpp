@@ -115,27 +115,30 @@ void a_thermostat_acts_on_whole_steps() {
 void a_barostat_acts_before_a_rebuild() {
   const StepPlan plan =
       make_step_plan({integrator("langevin_middle", 2), std::nullopt, barostat()}, 300);
-  CHECK((launches(plan.rescale, ForcesAfter::kKept) == Names{"rescale_cell", "rescale_groups"}));
-  CHECK(plan.rescales(24) && !plan.rescales(25) && plan.period() == 2);
-  CHECK(plan.rescale.front().reduces == 2 * Symmetric::kParts);
+  CHECK((launches(plan.rebuild_stage.act, ForcesAfter::kKept) ==
+         Names{"rescale_cell", "rescale_groups"}));
+  CHECK(plan.rebuild_stage.acts_at(24) && !plan.rebuild_stage.acts_at(25) && plan.period() == 2);
+  CHECK(plan.rebuild_stage.act.front().reduces == 2 * Symmetric::kParts);
   CHECK_NEAR(plan.baths.pressure.mobility[2], 7.5e-4 * 12 * 0.002 / 15, 1e-12);
   const StepPlan plain =
       make_step_plan({integrator("velocity_verlet"), std::nullopt, barostat("berendsen")}, 300);
-  CHECK((launches(plain.rescale, ForcesAfter::kKept) == Names{"rescale_cell", "scale_groups"}));
+  CHECK((launches(plain.rebuild_stage.act, ForcesAfter::kKept) ==
+         Names{"rescale_cell", "scale_groups"}));
 }
 
 void a_proposed_box_is_decided_about() {
   const IntegratorSettings settings{integrator("langevin_middle"), std::nullopt,
                                     barostat("monte_carlo")};
   const StepPlan plan = make_step_plan(settings, 300, 7);
-  CHECK((launches(plan.rescale, ForcesAfter::kKept) ==
+  CHECK((launches(plan.rebuild_stage.act, ForcesAfter::kKept) ==
          Names{"sum_molecules", "propose_cell", "move_molecules", "count_potential"}));
-  CHECK((launches(plan.decide, ForcesAfter::kKept) ==
+  CHECK((launches(plan.rebuild_stage.decide, ForcesAfter::kKept) ==
          Names{"count_potential", "decide_cell", "restore_positions"}));
-  CHECK(plan.rescale.front().reduces == 21 && plan.decide.front().reduces == 1);
+  CHECK(plan.rebuild_stage.act.front().reduces == 21 &&
+        plan.rebuild_stage.decide.front().reduces == 1);
   CHECK(plan.most_sums() == 21);
   const StepPlan waters = make_step_plan(settings, 300);
-  CHECK(launches(waters.rescale, ForcesAfter::kKept).front() == "propose_cell");
+  CHECK(launches(waters.rebuild_stage.act, ForcesAfter::kKept).front() == "propose_cell");
 }
 
 void check_refused(const IntegratorSettings& settings, const char* because) {

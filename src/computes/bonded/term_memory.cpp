@@ -5,36 +5,27 @@
 
 namespace quiltmd {
 
-TermMemory::TermMemory(const SlotMemory& slots)
-    : slots_(slots), placed_count_(slots.device, std::vector<int32_t>(kTermForms, 0)) {
-  Device& device = slots.device;
+TermMemory::TermMemory(const SlotMemory& slots) : slots_(slots), make_(slots.device) {
+  placed_count_ = make_.zeros<int32_t>(kTermForms);
   const auto packed = term_arrays(slots.system);
   TermForms::for_each([&]<class Form>(int k) {
     const TermArrays& from = packed[static_cast<size_t>(k)];
     Arrays& to = arrays_[static_cast<size_t>(k)];
-    to.atoms = Buffer<int32_t>(device, from.atoms);
-    to.first_term = Buffer<int32_t>(device, from.first_term);
-    to.parameters = Buffer<double>(device, from.parameters);
-    to.shared = Buffer<double>(device, from.shared);
-    to.placed = Buffer<uint32_t>(device, static_cast<size_t>(from.count * (Form::kAtoms + 1)));
+    to.atoms = make_.filled(from.atoms);
+    to.first_term = make_.filled(from.first_term);
+    to.parameters = make_.filled(from.parameters);
+    to.shared = make_.filled(from.shared);
+    to.placed = make_.room<uint32_t>(static_cast<size_t>(from.count * (Form::kAtoms + 1)));
     tables_.form[k] = {from.count,       to.atoms.data(),      to.parameters.data(),
                        to.shared.data(), to.first_term.data(), to.placed.data()};
   });
   tables_.placed_count = placed_count_.data();
 }
 
-size_t TermMemory::bytes() const {
-  size_t total = placed_count_.bytes();
-  for (const Arrays& a : arrays_)
-    total += a.atoms.bytes() + a.first_term.bytes() + a.parameters.bytes() + a.shared.bytes() +
-             a.placed.bytes();
-  return total;
-}
-
 void TermMemory::adopt(const RankPlan& plan) {
   std::vector<int8_t> here(static_cast<size_t>(slots_.patch_grid.size()), 0);
   for (const int c : plan.computes) here[static_cast<size_t>(c)] = 1;
-  computed_here_ = Buffer<int8_t>(slots_.device, here);
+  make_.renew(computed_here_, here);
 }
 
 std::vector<Work> TermMemory::rebuild_work() {

@@ -12,6 +12,7 @@
 #include "computes/bonded/operations.h"
 #include "computes/force_family.h"
 #include "decomposition/slot_memory.h"
+#include "device/buffer_maker.h"
 
 namespace quiltmd {
 
@@ -23,7 +24,7 @@ class TermMemory final : public ForceFamily {
   void adopt(const RankPlan& plan) override;
   std::vector<Work> rebuild_work() override;
   std::vector<Work> step_work(Energies energies) override;
-  size_t bytes() const override;
+  size_t bytes() const override { return make_.bytes(); }
 
   PlaceTerms place_terms() const;
   TermForces term_forces(Energies energies) const;
@@ -38,6 +39,7 @@ class TermMemory final : public ForceFamily {
     Buffer<uint32_t> placed;
   };
   const SlotMemory& slots_;
+  BufferMaker make_;
   std::array<Arrays, kTermForms> arrays_;
   Buffer<int32_t> placed_count_;
   Buffer<int8_t> computed_here_;

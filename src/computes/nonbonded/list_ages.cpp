@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "math/error.h"
+
 namespace quiltmd {
 namespace {
 
@@ -25,6 +27,8 @@ constexpr double kLeastBuffer = 0.05;  // nm; short-lived lists need room for wh
 }  // namespace
 
 ListSettings resolve(ListSettings lists, const AtomMotion& motion) {
+  if (lists.life < 0 || lists.buffer < 0) throw Error("list life and buffer must not be negative");
+  if (lists.away != 1 && lists.away != 2) throw Error("away must be 1 or 2");
   const double dt = motion.timestep;
   if (lists.life == 0)
     lists.life = std::clamp(static_cast<int>(std::lround(kListTime / dt)), 4, 40);

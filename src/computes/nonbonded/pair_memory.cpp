@@ -96,9 +96,9 @@ void PairMemory::adopt(const RankPlan& plan) {
   }
   compute_count_ = static_cast<int>(computes.size());
   interior_ = plan.interior;
-  computes_ = Buffer<int32_t>(slots_.device, computes);
-  neighbours_ = Buffer<int32_t>(slots_.device, neighbours);
-  first_list = Buffer<int32_t>(slots_.device, computes.size() + 1);
+  make_.renew(computes_, computes);
+  make_.renew(neighbours_, neighbours);
+  make_.renew(first_list, computes.size() + 1);
   make_room_for_lists(lists_of(interior_), lists_of(compute_count_ - interior_));
   make_room_for_entries(expected_entries(setup_.entries_of_list, lists.size()));
 }

@@ -61,13 +61,15 @@ Missing missing(const typename Form::Given& given, const NonbondedSettings& sett
 }  // namespace
 
 int form_of(const System& system, const NonbondedSettings& settings) {
+  const bool switches = settings.switching != Switching::kNone;
+  if (switches && !(settings.switch_distance > 0 && settings.switch_distance < settings.cutoff))
+    throw Error("the switching distance must lie between 0 and the cutoff");
   for (int form = 0; form < PairForms::kSize; ++form)
     if (PairForms::with(form, [&]<class Form>(Form) { return fits<Form>(system, settings); }))
       return form;
-  const bool switched = settings.switching != Switching::kNone;
   throw Error("no pair form is called '" + system.pair_form + "' and has " +
               std::to_string(system.pair_tables.size()) + " tables of parameters" +
-              (switched ? " and a switching function" : ""));
+              (switches ? " and a switching function" : ""));
 }
 
 // Throws Error for parameters that the form refuses.

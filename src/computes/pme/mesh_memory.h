@@ -54,8 +54,7 @@ class MeshMemory {
   template <class T>
   void renew(Buffer<T>& buffer, const std::vector<T>& values) {
     if (buffer.size() == values.size()) return buffer.upload(values);
-    make_.drop(buffer);
-    buffer = make_.filled(values);
+    make_.renew(buffer, values);
   }
 
   const SlotMemory& slots_;
