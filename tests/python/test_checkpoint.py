@@ -143,3 +143,10 @@ def test_a_full_disk_leaves_the_old_one(tmp_path: Path, monkeypatch: pytest.Monk
         write_checkpoint(path, make(2))
     assert [file.name for file in tmp_path.iterdir()] == ["checkpoint.qmd"]
     assert read_checkpoint(path).state.step == 1
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(CheckpointError, match="pipe: not a quiltmd checkpoint"):
+        read_checkpoint(pipe)
