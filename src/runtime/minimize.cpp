@@ -60,6 +60,7 @@ class Constrained {
       shake(g.set(), g.position, g.position, tolerance_);
       for (int i = 0; i < g.size(); ++i) positions[first + static_cast<size_t>(i)] = g.position[i];
     });
+    place_sites(system_, positions);
   }
 
   // None where the move is too large for the constraints: a bond turned by a right angle or more.
