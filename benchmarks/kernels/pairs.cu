@@ -5,6 +5,7 @@
 //   python3 benchmarks/kernels/build.py pairs && build/kernels/pairs DUMP...
 //
 // build.py makes variants, too: build/kernels/pairs_*.
+#include "computes/reference.h"
 #include "workshop.h"
 
 using namespace workshop;

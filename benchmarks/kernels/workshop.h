@@ -17,6 +17,7 @@
 #include "device/cuda/launch.h"
 #include "dump.h"
 #include "math/fixed.h"
+#include "runtime/collect.h"
 #include "runtime/rank.h"
 #include "transport/local/local_transport.h"
 
@@ -24,7 +25,7 @@ namespace workshop {
 
 inline RankView only_rank(const Setup& setup) {
   const std::vector<double> weights(static_cast<size_t>(setup.grid.size()), 1.0);
-  return {0, 1, plan_ranks(setup.grid, bisect(setup.grid, weights, 1), weights)};
+  return {0, 1, plan_ranks(setup.grid, bisect(setup.grid, weights, {1}), weights)};
 }
 
 // A dump on a device: lists built, terms placed, forces and energies evaluated.
