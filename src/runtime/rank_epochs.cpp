@@ -199,17 +199,18 @@ void Rank::undo_epoch() {
         "more atoms moved from one rank to another at once than there was room for: the "
         "simulation is about to blow up, or was started far from equilibrium; minimise it "
         "first, or run it on one rank until it has settled");
+  // Before all that leaves the atoms where they are: a rank moves no more of them than it has room for.
+  if (f.box || f.share_overflow) {
+    redo_epoch(state_.epoch().end);
+    state_.share_out_anew();
+    return;
+  }
   if (lists_overflow(f) || f.message_overflow) {
     redo_epoch(state_.epoch().end);
     if (f.message_overflow)
       make_room_for_messages();
     else
       make_room(f);
-    return;
-  }
-  if (f.box || f.share_overflow) {
-    redo_epoch(state_.epoch().end);
-    state_.share_out_anew();
     return;
   }
   // What went wrong after an atom had moved beyond the Verlet buffer may be due to that.
