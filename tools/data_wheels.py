@@ -17,6 +17,7 @@ from pathlib import Path
 PACKAGES = Path(__file__).resolve().parents[1] / "tests" / "data-packages.txt"
 KEPT = (
     "openmmtools/__init__.py",
+    "openmmtools/data/T4-lysozyme-L99A-implicit/complex",
     "openmmtools/data/alanine-dipeptide-explicit/",
     "openmmtools/data/alanine-dipeptide-gbsa/",
     "openmmtools/data/dhfr/JAC.",

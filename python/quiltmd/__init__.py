@@ -24,6 +24,7 @@ from .description.barostats import (
     MonteCarloBarostat,
 )
 from .description.integrators import Integrator, LangevinMiddle, VelocityVerlet
+from .description.implicit_solvent import ImplicitSolvent
 from .description.nonbonded import Nonbonded, pme_parameters
 from .description.restraints import Restraint, restrain
 from .description.selection import select
@@ -74,6 +75,7 @@ __all__ = [
     "Execution",
     "Frame",
     "FunctionReporter",
+    "ImplicitSolvent",
     "InputError",
     "Integrator",
     "Iteration",

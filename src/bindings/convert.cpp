@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <span>
 #include <utility>
 
@@ -120,6 +121,26 @@ void read_pair_form(const nb::dict& d, System& s) {
   s.lj_type_count = static_cast<int>(std::lround(std::sqrt(pairs)));
 }
 
+// Rows of born_atoms: radius, offset radius, scaled radius, alpha, beta, gamma, type of neck.
+void read_solvent(const nb::dict& d, System& s) {
+  if (!d.contains("solvent")) return;
+  const nb::dict given = nb::cast<nb::dict>(d["solvent"]);
+  ImplicitSolvent& solvent = s.solvent.emplace();
+  solvent.function = value<bool>(given, "tanh") ? BornFunction::kTanh : BornFunction::kInverse;
+  solvent.dielectric = value<double>(given, "dielectric");
+  solvent.kappa = value<double>(given, "kappa");
+  solvent.surface = value<double>(given, "surface");
+  for (const auto& row : rows<double, 7>(given, "atoms"))
+    solvent.atoms.push_back(
+        {row[0], row[1], row[2], row[3], row[4], row[5], static_cast<int32_t>(row[6])});
+  if (solvent.atoms.size() != s.masses.size())
+    throw Error("the parameters of implicit solvent are not those of all atoms");
+  solvent.neck_distance = flat<double>(given, "neck_distance");
+  solvent.neck_height = flat<double>(given, "neck_height");
+  solvent.neck_types =
+      static_cast<int>(std::lround(std::sqrt(static_cast<double>(solvent.neck_height.size()))));
+}
+
 }  // namespace
 
 System system_from(const nb::dict& d) {
@@ -135,6 +156,7 @@ System system_from(const nb::dict& d) {
   read_sites(d, s);
   s.molecules = flat<int32_t>(d, "molecules");
   if (s.molecules.size() != s.masses.size()) throw Error("array 'molecules' has the wrong shape");
+  read_solvent(d, s);
   check_atoms(s.exclusions, s.masses.size(), "an exclusion");
   check_atoms(s.constraints, s.masses.size(), "a constraint");
   return s;
@@ -159,9 +181,14 @@ NonbondedSettings nonbonded_from(const nb::dict& d) {
   NonbondedSettings s;
   s.cutoff = value<double>(d, "cutoff");
   const auto method = value<std::string>(d, "method");
-  if (method != "pme" && method != "cutoff")
-    throw Error("unknown nonbonded method '" + method + "': choose pme or cutoff");
+  if (method != "pme" && method != "cutoff" && method != "no-cutoff")
+    throw Error("unknown nonbonded method '" + method + "': choose pme, cutoff or no-cutoff");
   s.pme = method == "pme";
+  if (method == "no-cutoff") {
+    s.cutoff = std::numeric_limits<double>::infinity();
+    s.dispersion_correction = false;
+    return s;
+  }
   s.dispersion_correction = value<bool>(d, "dispersion_correction");
   s.potential_shift = value<bool>(d, "potential_shift");
   read_switching(d, s);

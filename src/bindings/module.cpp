@@ -78,14 +78,15 @@ nb::list describe_devices(bool self_test) {
   return out;
 }
 
-void set_state(Engine& engine, int64_t step, const Matrix& box, const Points& positions,
+void set_state(Engine& engine, int64_t step, std::optional<Matrix> box, const Points& positions,
                const Points& velocities, int64_t list_step, std::optional<Points> list_positions,
                std::optional<std::array<int, 3>> patches) {
   HostState state{step, points_from(positions), points_from(velocities), list_step, {}, {}};
   if (patches) state.patches = Int3{(*patches)[0], (*patches)[1], (*patches)[2]};
   if (list_positions) state.list_positions = points_from(*list_positions);
+  const auto cell = box ? std::optional(box_from(*box)) : std::nullopt;
   nb::gil_scoped_release release;
-  engine.set_state(box_from(box), state);
+  engine.set_state(cell, state);
 }
 
 void set_conditions(Engine& engine, const std::map<std::string, double>& values,
@@ -108,11 +109,15 @@ nb::object points_of(Self& self) {
   return to_array(released([&] { return (self.*kMethod)(); }));
 }
 
+nb::object box_of(const Frame& frame) {
+  return frame.box() ? to_array(*frame.box()) : nb::none();
+}
+
 nb::dict frame_state(const Frame& frame) {
   HostState state = released([&] { return frame.state(); });
   nb::dict out;
   out["step"] = state.step;
-  out["box"] = to_array(frame.box());
+  out["box"] = box_of(frame);
   out["positions"] = to_array(std::move(state.positions));
   out["velocities"] = to_array(std::move(state.velocities));
   out["list_step"] = state.list_step;
@@ -249,11 +254,11 @@ nb::list term_forms() {
   return out;
 }
 
-nb::dict reference(const nb::dict& arrays, const nb::dict& nonbonded, const Matrix& box_rows,
-                   const Points& positions) {
+nb::dict reference(const nb::dict& arrays, const nb::dict& nonbonded,
+                   std::optional<Matrix> box_rows, const Points& positions) {
   const System system = system_from(arrays);
   const NonbondedSettings settings = nonbonded_from(nonbonded);
-  const Box box = box_from(box_rows);
+  const auto box = box_rows ? std::optional(box_from(*box_rows)) : std::nullopt;
   const auto points = points_from(positions);
   const ReferenceResult found =
       released([&] { return evaluate_reference(system, settings, box, points); });
@@ -292,7 +297,7 @@ NB_MODULE(_core, module) {
 
   nb::class_<Frame>(module, "Frame")
       .def_prop_ro("step", &Frame::step)
-      .def_prop_ro("box", [](const Frame& frame) { return to_array(frame.box()); })
+      .def_prop_ro("box", &box_of)
       .def("energies", &Frame::energies, nb::call_guard<nb::gil_scoped_release>())
       .def("heat", &Frame::heat, nb::call_guard<nb::gil_scoped_release>())
       .def("positions", &points_of<&Frame::positions, const Frame>)
@@ -313,8 +318,8 @@ NB_MODULE(_core, module) {
             new (engine) Engine(of, forces, dynamics, lists, where);
           },
           "system"_a, "nonbonded"_a, "integrator"_a, "run"_a)
-      .def("set_state", &set_state, "step"_a, "box"_a, "positions"_a, "velocities"_a, "list_step"_a,
-           "list_positions"_a.none(), "patches"_a = nb::none())
+      .def("set_state", &set_state, "step"_a, "box"_a.none(), "positions"_a, "velocities"_a,
+           "list_step"_a, "list_positions"_a.none(), "patches"_a = nb::none())
       .def("run", &Engine::run, "steps"_a, nb::call_guard<nb::gil_scoped_release>())
       .def("state",
            [](Engine& engine) {
@@ -349,7 +354,7 @@ NB_MODULE(_core, module) {
 
   add_planner(module);
   add_prediction(module);
-  module.def("reference", &reference, "system"_a, "nonbonded"_a, "box"_a, "positions"_a);
+  module.def("reference", &reference, "system"_a, "nonbonded"_a, "box"_a.none(), "positions"_a);
   module.def("term_forms", &term_forms);
   module.def("devices", &describe_devices, "self_test"_a = false);
 }

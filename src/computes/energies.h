@@ -32,8 +32,12 @@ struct ConstantEnergies {
   double dispersion;  // long-range dispersion correction
 };
 
-// Potential energies by name, and their sum as "potential".
+enum class Solvent { kNone, kImplicit };
+
+// Potential energies by name, those of an implicit solvent where there is one, and their sum as
+// "potential".
 std::map<std::string, double> potential_energies(const EnergyValues& energy,
-                                                 const ConstantEnergies& constant);
+                                                 const ConstantEnergies& constant,
+                                                 Solvent solvent = Solvent::kNone);
 
 }  // namespace quiltmd

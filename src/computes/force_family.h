@@ -28,6 +28,9 @@ struct Work {
   Lists lists;
   std::function<void(Stream, int list_age)> launch;  // steps since the pair lists were built
   Balance balance = Balance::kStays;
+  // Of a step: work of a phase comes after that of the ones before and after the values that are then
+  // sent to proxies.
+  int phase = 0;
 };
 
 class ForceFamily {
@@ -40,6 +43,9 @@ class ForceFamily {
   virtual std::vector<Work> rebuild_work() = 0;
   // Forces into the accumulators of the slots, energies into theirs.
   virtual std::vector<Work> step_work(Energies energies) = 0;
+  // By slot, and by phase: what its work of the phase gives for owned atoms and that of the next one needs
+  // for proxies.
+  virtual std::vector<float*> values_for_proxies() { return {}; }
   virtual size_t bytes() const = 0;
 };
 

@@ -2,6 +2,8 @@
 // How nonbonded forces are computed, and the type of energies that depend on settings alone.
 #pragma once
 
+#include <cmath>
+
 #include "math/vec3.h"
 #include "system/system.h"
 
@@ -11,7 +13,7 @@ namespace quiltmd {
 enum class Switching { kNone, kPotential, kCharmm, kCharmmForce, kGromacsForce };
 
 struct NonbondedSettings {
-  double cutoff = 0.9;
+  double cutoff = 0.9;  // nm; infinite: none
   bool pme = true;
   double alpha = 0;  // 1/nm
   Int3 grid{0, 0, 0};
@@ -20,6 +22,9 @@ struct NonbondedSettings {
   bool potential_shift = false;
   Switching switching = Switching::kNone;
   double switch_distance = 0;  // nm
+
+  // Without one, every pair of atoms interacts (computes/all_pairs).
+  bool has_cutoff() const { return std::isfinite(cutoff); }
 };
 
 // An energy that does not depend on positions (kJ/mol), as the self energy of Ewald summation or a

@@ -230,6 +230,11 @@ std::vector<RankPlan> plan_ranks(const PatchGrid& grid, const Assignment& assign
     }
     (interior ? plans[rank].computes : boundary[rank]).push_back(c);
   }
+  if (grid.holds == Holds::kAll)
+    for (size_t r = 0; r < ranks; ++r)
+      for (int p = 0; p < grid.size(); ++p)
+        if (assignment.patch_rank[static_cast<size_t>(p)] != static_cast<int>(r))
+          proxies[r].insert(p);
   for (size_t r = 0; r < ranks; ++r) {
     RankPlan& plan = plans[r];
     plan.interior = static_cast<int>(plan.computes.size());

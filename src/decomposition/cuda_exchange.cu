@@ -175,6 +175,24 @@ __global__ void __launch_bounds__(kStepThreads)
 }
 
 __global__ void __launch_bounds__(kStepThreads)
+    send_values_kernel(const __grid_constant__ SendValues op) {
+  release_next();
+  wait_for_previous();
+  const int m = blockIdx.x * kStepThreads + threadIdx.x;
+  if (m < *op.exchange.atom_count)
+    write_value<DeviceWords>(op, op.out.buffer(), op.out.number.get(), m);
+}
+
+__global__ void __launch_bounds__(kStepThreads)
+    receive_values_kernel(const __grid_constant__ ReceiveValues op) {
+  release_next();
+  wait_for_previous();
+  const int m = blockIdx.x * kStepThreads + threadIdx.x;
+  if (m < *op.exchange.atom_count)
+    read_value<DeviceWords>(op, op.in.buffer(), op.in.number.get(), m);
+}
+
+__global__ void __launch_bounds__(kStepThreads)
     send_forces_kernel(const __grid_constant__ SendForces op) {
   release_next();
   wait_for_previous();
@@ -265,6 +283,8 @@ void add_atom_exchange_kernels(CudaKernels& table) {
   table.add<ReceiveProxies, receive_proxies>();
   table.add<SendPositions, for_atoms<SendPositions, exchange::send_positions_kernel>>();
   table.add<ReceivePositions, for_atoms<ReceivePositions, exchange::receive_positions_kernel>>();
+  table.add<SendValues, for_atoms<SendValues, exchange::send_values_kernel>>();
+  table.add<ReceiveValues, for_atoms<ReceiveValues, exchange::receive_values_kernel>>();
   table.add<SendForces, for_atoms<SendForces, exchange::send_forces_kernel>>();
   table.add<ReceiveForces, for_atoms<ReceiveForces, exchange::receive_forces_kernel>>();
 }

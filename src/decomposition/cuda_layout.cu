@@ -273,6 +273,23 @@ __global__ void check_patches_kernel(const __grid_constant__ CheckPatches op) {
   check_patches(op);
 }
 
+// One block.
+__global__ void check_spread_kernel(const __grid_constant__ CheckSpread op) {
+  wait_for_previous();
+  const int layers = op.cells.x + op.cells.y + op.cells.z;
+  for (int k = threadIdx.x; k < layers; k += blockDim.x) op.layers[k] = 0;
+  __syncthreads();
+  for (int p = threadIdx.x; p < op.count; p += blockDim.x) {
+    const PlacedPatch patch = op.patches[p];
+    if (patch.atoms == 0) continue;
+    op.layers[patch.cell.x] = 1;
+    op.layers[op.cells.x + patch.cell.y] = 1;
+    op.layers[op.cells.x + op.cells.y + patch.cell.z] = 1;
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) judge_spread(op);
+}
+
 }  // namespace layout
 
 namespace {
@@ -318,6 +335,10 @@ void check_patches_of_box(const CheckPatches& op, CudaContext& context) {
   launch(context, {CheckPatches::kName, 1, 1, 0, Start::kEarly}, layout::check_patches_kernel, op);
 }
 
+void check_spread(const CheckSpread& op, CudaContext& context) {
+  launch(context, shape(CheckSpread::kName, 1), layout::check_spread_kernel, op);
+}
+
 }  // namespace
 
 void add_layout_kernels(CudaKernels& table) {
@@ -325,6 +346,7 @@ void add_layout_kernels(CudaKernels& table) {
   table.add<BoundClusters, bound_clusters>();
   table.add<ShiftPatches, shift_patches>();
   table.add<CheckPatches, check_patches_of_box>();
+  table.add<CheckSpread, check_spread>();
 }
 
 }  // namespace quiltmd

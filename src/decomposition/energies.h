@@ -16,6 +16,8 @@ enum EnergyKind {
   kPairForm = kPotentialEnergies,
   kCoulombDirect,
   kReciprocal,
+  kPolarisation,  // of implicit solvent
+  kSurface,
   kTermEnergies
 };
 

@@ -164,6 +164,19 @@ QMD_HD void read_position(const ReceivePositions& op, const MessageWord* in, uin
 }
 
 template <class Words>
+QMD_HD void write_value(const SendValues& op, MessageWord* out, uint32_t number, int index) {
+  const int slot = slot_in(op.exchange.slot_of[index]);
+  Words::put(out + index, number, bits_of(op.values[slot]), 0, 0);
+}
+
+template <class Words>
+QMD_HD void read_value(const ReceiveValues& op, const MessageWord* in, uint32_t number,
+                       int index) {
+  const MessageWord word = Words::take(op.in, in + index, number);
+  op.values[slot_in(op.exchange.slot_of[index])] = float_of(word.value[0]);
+}
+
+template <class Words>
 QMD_HD void write_force(const SendForces& op, MessageWord* out, uint32_t number, int index) {
   const int slot = slot_in(op.exchange.slot_of[index]);
   uint32_t half[6];

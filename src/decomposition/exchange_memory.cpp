@@ -168,6 +168,12 @@ SendPositions ExchangeMemory::send_positions(size_t exchange, Outlet out) const 
 ReceivePositions ExchangeMemory::receive_positions(size_t exchange, Inlet in) const {
   return {receives_[exchange].view(), slots_.slots(), in};
 }
+SendValues ExchangeMemory::send_values(size_t exchange, const float* values, Outlet out) const {
+  return {sends_[exchange].view(), values, out};
+}
+ReceiveValues ExchangeMemory::receive_values(size_t exchange, float* values, Inlet in) const {
+  return {receives_[exchange].view(), values, in};
+}
 SendForces ExchangeMemory::send_forces(size_t exchange, Outlet out) const {
   return {receives_[exchange].view(), slots_.slots(), out};
 }

@@ -46,6 +46,8 @@ class ExchangeMemory {
   // A step.
   SendPositions send_positions(size_t exchange, Outlet out) const;
   ReceivePositions receive_positions(size_t exchange, Inlet in) const;
+  SendValues send_values(size_t exchange, const float* values, Outlet out) const;
+  ReceiveValues receive_values(size_t exchange, float* values, Inlet in) const;
   SendForces send_forces(size_t exchange, Outlet out) const;
   ReceiveForces receive_forces(size_t exchange, Inlet in) const;
 

@@ -201,6 +201,33 @@ struct ReceivePositions {
   }
 };
 
+// A number for each atom, which the owner has found.
+struct SendValues {
+  static constexpr const char* kName = "send_values";
+  PatchExchange exchange;
+  const float* values;  // by slot
+  Outlet out;
+
+  void memory(MemoryUses& uses) const {
+    QMD_USES(kRead, exchange.slot_of, exchange.atom_count, values);
+    QMD_USES(kNone, exchange.patches);
+    QMD_USES(kWrite, out);
+  }
+};
+
+struct ReceiveValues {
+  static constexpr const char* kName = "receive_values";
+  PatchExchange exchange;
+  float* values;
+  Inlet in;
+
+  void memory(MemoryUses& uses) const {
+    QMD_USES(kRead, exchange.slot_of, exchange.atom_count, in);
+    QMD_USES(kNone, exchange.patches);
+    QMD_USES(kDisjoint, values);
+  }
+};
+
 // The forces on proxies, whose accumulators are left clear.
 struct SendForces {
   static constexpr const char* kName = "send_forces";

@@ -14,7 +14,8 @@ namespace quiltmd {
 // Messages whose size depends on where atoms are.
 enum MessageKind : int32_t { kProxyMessage = 1, kMigrantMessage = 2 };
 
-// The box after a barostat's step needs another patch grid, or was scaled by the largest strain allowed.
+// The box after a barostat's step, or the spread of atoms without a box, needs another patch grid; or the
+// box was scaled by the largest strain allowed.
 enum BoxFault : int32_t { kPatchGridChange = 1, kStrainLimit = 2 };
 
 // What a step found wrong; checked when a block of steps ends. All zero: all is well.

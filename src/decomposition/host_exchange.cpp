@@ -143,6 +143,18 @@ void receive_positions(const ReceivePositions& op, ThreadGroup& threads) {
   });
 }
 
+void send_values(const SendValues& op, ThreadGroup& threads) {
+  over_atoms(op.exchange, threads, [&op, out = op.out.buffer(), n = op.out.number.get()](int m) {
+    write_value<HostWords>(op, out, n, m);
+  });
+}
+
+void receive_values(const ReceiveValues& op, ThreadGroup& threads) {
+  over_atoms(op.exchange, threads, [&op, in = op.in.buffer(), n = op.in.number.get()](int m) {
+    read_value<HostWords>(op, in, n, m);
+  });
+}
+
 void send_forces(const SendForces& op, ThreadGroup& threads) {
   over_atoms(op.exchange, threads, [&op, out = op.out.buffer(), n = op.out.number.get()](int m) {
     write_force<HostWords>(op, out, n, m);
@@ -175,6 +187,8 @@ void add_atom_exchange_kernels(HostKernels& table) {
   table.add<ReceiveProxies, receive_proxies>();
   table.add<SendPositions, send_positions>();
   table.add<ReceivePositions, receive_positions>();
+  table.add<SendValues, send_values>();
+  table.add<ReceiveValues, receive_values>();
   table.add<SendForces, send_forces>();
   table.add<ReceiveForces, receive_forces>();
 }

@@ -136,6 +136,17 @@ void shift_patches_host(const ShiftPatches& op, ThreadGroup&) {
 
 void check_patches_host(const CheckPatches& op, ThreadGroup&) { check_patches(op); }
 
+void check_spread(const CheckSpread& op, ThreadGroup&) {
+  std::fill_n(op.layers, op.cells.x + op.cells.y + op.cells.z, 0);
+  for (int p = 0; p < op.count; ++p) {
+    const PlacedPatch& patch = op.patches[p];
+    if (patch.atoms == 0) continue;
+    op.layers[patch.cell.x] = op.layers[op.cells.x + patch.cell.y] =
+        op.layers[op.cells.x + op.cells.y + patch.cell.z] = 1;
+  }
+  judge_spread(op);
+}
+
 }  // namespace
 
 void add_layout_kernels(HostKernels& table) {
@@ -143,6 +154,7 @@ void add_layout_kernels(HostKernels& table) {
   table.add<BoundClusters, bound_clusters_host>();
   table.add<ShiftPatches, shift_patches_host>();
   table.add<CheckPatches, check_patches_host>();
+  table.add<CheckSpread, check_spread>();
 }
 
 }  // namespace quiltmd

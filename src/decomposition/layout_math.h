@@ -4,6 +4,7 @@
 #pragma once
 
 #include "decomposition/hilbert.h"
+#include "decomposition/open_box.h"
 #include "decomposition/operations.h"
 #include "math/split.h"
 
@@ -121,6 +122,25 @@ QMD_HD void check_patches(const CheckPatches& op) {
       op.faults->box |= kStrainLimit;
   if (!op.rule.serves(box) || !same(op.rule.cells(box, op.cells), op.cells))
     op.faults->box |= kPatchGridChange;
+}
+
+// How many layers in a row, around the boundary, have all the atoms.
+QMD_HD int layers_in_use(const int32_t* used, int cells) {
+  int longest = 0, empty = 0;
+  for (int k = 0; k < 2 * cells; ++k) {
+    empty = used[k % cells] ? 0 : empty + 1;
+    if (empty > longest) longest = empty;
+  }
+  return longest < cells ? cells - longest : 0;
+}
+
+QMD_HD void judge_spread(const CheckSpread& op) {
+  const int32_t* used = op.layers;
+  for (int d = 0; d < 3; ++d) {
+    if (layers_in_use(used, op.cells[d]) > most_layers(op.cells[d]))
+      op.faults->box |= kPatchGridChange;
+    used += op.cells[d];
+  }
 }
 
 }  // namespace quiltmd

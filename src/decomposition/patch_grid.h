@@ -45,6 +45,9 @@ struct PatchRule {
   }
 };
 
+// Which patches a rank holds: those that its computes need, or all, in a system without a periodic box.
+enum class Holds { kNeighbours, kAll };
+
 // Box and shifts follow a box that changes, as long as its patches are wide enough.
 struct PatchGrid {
   Box box;
@@ -54,7 +57,9 @@ struct PatchGrid {
   std::vector<Int3> offsets;  // the half shell: code -> offset; code 0 is the patch itself
   std::vector<Vec3d> shifts;  // code -> from a patch's centre to that neighbour's, nm
   PatchRule rule;
+  Holds holds = Holds::kNeighbours;
 
+  bool is_open() const { return holds == Holds::kAll; }  // a cell of open_box.h
   int size() const { return cells.x * cells.y * cells.z; }
   int codes() const { return static_cast<int>(offsets.size()); }
   int index(Int3 cell) const { return (cell.x * cells.y + cell.y) * cells.z + cell.z; }

@@ -18,7 +18,9 @@ size_t with_margin(size_t expected) { return expected + expected / 16 + 512; }
 }  // namespace
 
 SlotRoom whole_system(const System& system, const PatchGrid& grid) {
-  const auto slots = static_cast<size_t>(count_slots(system.atom_count(), grid.size()));
+  // In an open cell an eighth of the patches can have atoms.
+  const int patches = grid.is_open() ? grid.size() / 8 : grid.size();
+  const auto slots = static_cast<size_t>(count_slots(system.atom_count(), patches));
   const auto groups = static_cast<size_t>(system.group_count());
   return {slots, groups, slots, groups};
 }
@@ -79,11 +81,18 @@ CheckPatches SlotMemory::check_patches() {
   return {conditions.data(), box_before.data(), patch_grid.rule, grid_.cells, faults.data()};
 }
 
+CheckSpread SlotMemory::check_spread() {
+  const auto placed_patches = static_cast<int>(plan_.owned.size() + plan_.proxies.size());
+  return {patches.data(), placed_patches, grid_.cells, layers_.data(), faults.data()};
+}
+
 void SlotMemory::allocate_patches() {
   const auto count = static_cast<size_t>(patch_grid.size());
   for (Buffer<int64_t>& tally : tally_) make_.renew(tally, count);
   for (Buffer<int64_t>& tally : tally_) device.fill(tally.data(), 0, tally.bytes(), Stream::kMain);
   make_.renew(patches, count);
+  const Int3 cells = patch_grid.cells;
+  if (patch_grid.is_open()) make_.renew(layers_, static_cast<size_t>(cells.x + cells.y + cells.z));
 }
 
 // Of a rank that owns so many. Patches begin with whole clusters.

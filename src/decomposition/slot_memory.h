@@ -59,6 +59,7 @@ class SlotMemory {
   // still suit it.
   ShiftPatches shift_patches();
   CheckPatches check_patches();
+  CheckSpread check_spread();  // of atoms without a periodic box
   // Room for the grid as it is now. The state in use stays where it is by slot; all else that lies by
   // slot or patch is void before the next rebuild.
   void follow_grid();
@@ -140,6 +141,7 @@ class SlotMemory {
   Buffer<Float2> atom_pair_numbers_;
   Buffer<int32_t> group_start_, owned_, owned_index_;
   Buffer<int64_t> tally_[2];
+  Buffer<int32_t> layers_;  // of check_spread()
   Buffer<Int3> offsets_;
   Buffer<Vec3f> shifts_;
   Buffer<Vec3d> exact_shifts_;

@@ -65,12 +65,14 @@ std::array<int64_t, 3> force_sum(const RankMemory& memory) {
   return sum;
 }
 
+// Without a cutoff there are no lists: work is that of owned atoms, and does not move with computes.
 std::vector<std::pair<int, int64_t>> compute_entries(const RankMemory& memory) {
-  const auto& computes = memory.plan().computes;
-  const auto first = memory.pairs.first_list.download();
-  const auto lists = memory.pairs.lists.download(static_cast<size_t>(first.back()));
   std::vector<std::pair<int, int64_t>> result;
-  const auto ranges = memory.pairs.list_ranges.download();
+  if (!memory.pairs) return result;
+  const auto& computes = memory.plan().computes;
+  const auto first = memory.pairs->first_list.download();
+  const auto lists = memory.pairs->lists.download(static_cast<size_t>(first.back()));
+  const auto ranges = memory.pairs->list_ranges.download();
   for (size_t c = 0; c < computes.size(); ++c) {
     int64_t entries = 0;
     const bool is_interior = static_cast<int>(c) < memory.plan().interior;

@@ -99,7 +99,8 @@ Engine::Engine(const System& system, const NonbondedSettings& nonbonded,
 
 Engine::~Engine() = default;
 
-void Engine::set_state(const Box& box, const HostState& state) {
+void Engine::set_state(const std::optional<Box>& box, const HostState& state) {
+  const Cell cell = box ? Cell(*box) : Cell(spread_of(state.positions));
   HostState internal = state;
   internal.positions = reorder(state.positions, system_.input_index, true);
   internal.velocities = reorder(state.velocities, system_.input_index, true);
@@ -109,15 +110,16 @@ void Engine::set_state(const Box& box, const HostState& state) {
     internal.list_positions = reorder(state.list_positions, system_.input_index, true);
   for (const Site& site : system_.sites)
     internal.velocities[static_cast<size_t>(site.atom)] = {0, 0, 0};
-  if (failed_) ranks_.clear();
+  const bool open = !box.has_value();
+  if (failed_ || (setup_ && setup_->grid.is_open() != open)) ranks_.clear();
   grid_changes_ = 0;
   stop_profile();
   if (ranks_.empty()) {
     setup_ = std::make_unique<Setup>(
-        make_setup(system_, nonbonded_, integrator_, lists_, box, state.patches));
+        make_setup(system_, nonbonded_, integrator_, lists_, cell, state.patches));
     setup_->restraint_strength = restraint_strength_;
   } else {
-    set_box(*setup_, box, state.patches);
+    set_box(*setup_, cell, state.patches);
   }
   assign(internal.list_positions.empty() ? internal.positions : internal.list_positions);
   if (ranks_.empty()) create_ranks();
@@ -277,6 +279,8 @@ void Engine::run_to(int64_t target) {
   const bool needs_plan = ranks_[0]->needs_plan();
   if (setup_->plan.rebuild_stage.every) set_box(*setup_, box_of(ranks_[0]->memory()), cells);
   if (!needs_plan) return;
+  if (setup_->grid.is_open() && ranks_[0]->needs_grid())
+    set_box(*setup_, spread_of(internal_positions()), {});
   load_again();
   run_to(target);
 }
@@ -327,7 +331,8 @@ std::vector<std::unique_ptr<Download>> Engine::gather_shares(Contents contents) 
 }
 
 void Engine::rebalance() {
-  if (!run_.balance || run_.ranks < 2 || !devices_.front()->capabilities().runs_at_once) return;
+  if (!run_.balance || run_.ranks < 2 || !nonbonded_.has_cutoff()) return;
+  if (!devices_.front()->capabilities().runs_at_once) return;
   const int64_t now = ranks_[0]->step();
   if (!balancer_.is_due(now, setup_->lists.life)) return;
   const double steps = static_cast<double>(now - balancer_.started());
@@ -430,6 +435,8 @@ void Engine::load_again() {
 void Engine::set_conditions(const std::map<std::string, double>& values,
                             const std::optional<Box>& box) {
   require_state();
+  if (box && setup_->grid.is_open())
+    throw Error("a system without a periodic box has no box to change");
   std::map<std::string, double> of_dynamics = values;
   const auto given = of_dynamics.extract(kRestraints);
   const double strength = given ? given.mapped() : restraint_strength_;

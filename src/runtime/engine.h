@@ -54,7 +54,8 @@ class Engine {
          const IntegratorSettings& integrator, const ListSettings& lists, const RunSettings& run);
   ~Engine();
 
-  void set_state(const Box& box, const HostState& state);  // input order
+  // Without a box the system has no periodic boundary.
+  void set_state(const std::optional<Box>& box, const HostState& state);  // input order
   void run(int64_t steps);
   // The simulation as it is now. Returns while the data travel, and later steps leave the frame
   // alone; it must not outlive the engine.

@@ -4,12 +4,26 @@
 #include "computes/nonbonded/pair_parameters.h"
 #include "computes/pme/setup.h"
 #include "computes/reference.h"
+#include "decomposition/open_box.h"
 #include "integrators/group_sites.h"
 
 namespace quiltmd {
+namespace {
+
+// Twice as wide as atoms are spread and interact: nearest images are the atoms themselves.
+Box box_around(const std::vector<Vec3d>& positions, const NonbondedSettings& settings) {
+  const Spread spread = spread_of(positions);
+  const double reach = settings.has_cutoff() ? settings.cutoff : 0;
+  const Vec3d width = 2.0 * (spread.high - spread.low + Vec3d{reach + 1, reach + 1, reach + 1});
+  return {width.x, 0, width.y, 0, 0, width.z};
+}
+
+}  // namespace
 
 ReferenceResult evaluate_reference(const System& input, const NonbondedSettings& settings,
-                                   const Box& box, const std::vector<Vec3d>& positions) {
+                                   const std::optional<Box>& periodic,
+                                   const std::vector<Vec3d>& positions) {
+  const Box box = periodic ? *periodic : box_around(positions, settings);
   const System system = with_groups(input);
   std::vector<Vec3d> internal;
   for (const int32_t atom : system.input_index)
@@ -18,6 +32,7 @@ ReferenceResult evaluate_reference(const System& input, const NonbondedSettings&
   Evaluation out;
   reference_bonded(system, box, internal, out);
   reference_pairs(system, settings, box, internal, out);
+  reference_solvent(system, internal, out);
   if (settings.pme) reference_pme(system, settings, box, internal, out);
   reference_group_virial(system, box, internal, out);
   spread_forces(system, internal, out.forces);
@@ -25,7 +40,8 @@ ReferenceResult evaluate_reference(const System& input, const NonbondedSettings&
   const Constant ewald = ewald_constant(system, settings, box.volume());
   const Constant dispersion = dispersion_constant(system, settings, box.volume());
   ReferenceResult result;
-  result.energies = potential_energies(out.energy, {ewald.energy, dispersion.energy});
+  result.energies = potential_energies(out.energy, {ewald.energy, dispersion.energy},
+                                       system.solvent ? Solvent::kImplicit : Solvent::kNone);
   result.forces.resize(internal.size());
   for (size_t i = 0; i < internal.size(); ++i)
     result.forces[static_cast<size_t>(system.input_index[i])] = out.forces[i];

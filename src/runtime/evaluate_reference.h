@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,8 +19,10 @@ struct ReferenceResult {
   Symmetric virial{};                      // of hydrogen groups, kJ/mol
 };
 
-// System, positions (nm, any image) and forces in the order of the input.
+// System, positions (nm, any image) and forces in the order of the input. Without a box there is no
+// periodic boundary.
 ReferenceResult evaluate_reference(const System& input, const NonbondedSettings& settings,
-                                   const Box& box, const std::vector<Vec3d>& positions);
+                                   const std::optional<Box>& box,
+                                   const std::vector<Vec3d>& positions);
 
 }  // namespace quiltmd

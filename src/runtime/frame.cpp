@@ -15,12 +15,13 @@ Frame::Frame(const System& system, const Setup& setup, Contents contents, int64_
       contents_(contents),
       step_(step),
       list_step_(list_step),
-      box_(setup.grid.box),
+      box_(setup.grid.is_open() ? std::nullopt : std::optional(setup.grid.box)),
       patches_(setup.grid.cells),
       constraint_loss_(constraint_loss),
       constant_energy_(setup.constant_energy),
       dispersion_energy_(setup.dispersion_energy),
       constant_virial_(setup.constant_virial),
+      solvent_(setup.system.solvent ? Solvent::kImplicit : Solvent::kNone),
       shares_(std::move(shares)) {}
 
 void Frame::require(bool has, const char* what) const {
@@ -46,7 +47,7 @@ double Frame::heat() const { return sum_energies()[kHeat]; }
 std::map<std::string, double> Frame::energies() const {
   require(contents_.energies, "energies");
   const auto e = sum_energies();
-  auto named = potential_energies(e, {constant_energy_, dispersion_energy_});
+  auto named = potential_energies(e, {constant_energy_, dispersion_energy_}, solvent_);
   named["kinetic"] = e[kKinetic];
   named["heat"] = e[kHeat];
   return named;

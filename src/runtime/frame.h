@@ -60,7 +60,7 @@ class Frame {
   Frame(const Frame&) = delete;
 
   int64_t step() const { return step_; }
-  Box box() const { return box_; }
+  std::optional<Box> box() const { return box_; }  // none without a periodic boundary
 
   // Each returns when its data are there, and throws Error where the frame does not have them.
   std::map<std::string, double> energies() const;
@@ -77,10 +77,11 @@ class Frame {
   const std::vector<int32_t>& input_index_;
   Contents contents_;
   int64_t step_, list_step_;
-  Box box_;
+  std::optional<Box> box_;
   Int3 patches_;
   double constraint_loss_;
   double constant_energy_, dispersion_energy_, constant_virial_;
+  Solvent solvent_;
   std::vector<std::unique_ptr<Download>> shares_;  // by rank
 };
 

@@ -112,6 +112,11 @@ struct Point {
 
 void Engine::place(const std::vector<Vec3d>& positions, std::vector<Vec3d>& listed) {
   const bool relists = largest(difference(positions, listed)) > 0.4 * setup_->lists.buffer;
+  if (relists && setup_->grid.is_open()) {
+    const Int3 cells = setup_->grid.cells;
+    set_box(*setup_, spread_of(positions), cells);
+    if (!same(setup_->grid.cells, cells)) load_again();
+  }
   move_atoms([&](Rank& rank) {
     rank.place(positions);
     if (relists) rank.relist();

@@ -77,10 +77,10 @@ void Rank::lay_out(Epoch::Opening opening) {
 void Rank::make_room(const Faults& faults) {
   if (!lists_overflow(faults)) return;
   recordings_.forget();
-  memory_.pairs.make_room(faults);
+  memory_.pairs->make_room(faults);
   device_.fill(slots_.faults.data(), 0, slots_.faults.bytes(), Stream::kMain);
-  device_.launch(memory_.pairs.number_lists());
-  device_.launch(memory_.pairs.build_lists());
+  device_.launch(memory_.pairs->number_lists());
+  device_.launch(memory_.pairs->build_lists());
 }
 
 // Messages that did not fit, of any rank: room for twice as much, and proxies and lists once more.

@@ -7,7 +7,8 @@
 //        +--> interior pairs (fills every gap)
 //
 // At the end the forces on virtual sites, if there are any, go to their parents.
-// Pairs and bonded terms are the work that the families of forces ask for (computes/force_family.h).
+// Pairs and bonded terms are the work that the families of forces ask for (computes/force_family.h). Where
+// a family has several phases (implicit solvent), owners send proxies the values of each for the next one.
 // With one rank the messages vanish and the same tasks remain.
 #include "schedule/forces.h"
 
@@ -29,12 +30,44 @@ std::vector<Work> step_work(RankMemory& memory, Energies energies, Positions pos
   return found;
 }
 
+constexpr Edge kValueEdges[] = {Edge::kValues, Edge::kMoreValues};
+
+// By phase: what owners send to proxies once its work is done. One family has such at most.
+std::vector<float*> values_for_proxies(const RankMemory& memory) {
+  std::vector<float*> values;
+  for (ForceFamily* family : memory.families)
+    for (float* some : family->values_for_proxies()) values.push_back(some);
+  return values;
+}
+
 MessageEnd step_message(const RankMemory& memory, Edge edge, const Exchange& exchange) {
   return {edge, exchange.rank, memory.exchange.step_words(exchange)};
 }
 
+// Values of a phase, once the tasks `done` have made them, to the proxies of others, and those of the
+// proxies here; returns what the next phase waits for.
+std::vector<TaskId> add_values(Schedule& s, RankMemory& memory, const RankPlan& plan, int phase,
+                               float* values, std::vector<TaskId> done) {
+  const Edge edge = kValueEdges[phase];
+  for (size_t e = 0; e < plan.sends.size(); ++e)
+    s.add_send({"values.send", Priority::kHalo, Stream::kHalo}, done,
+               step_message(memory, edge, plan.sends[e]), [&m = memory, e, values](const Outlet& out) {
+                 m.device.launch(m.exchange.send_values(e, values, out), Stream::kHalo);
+               });
+  std::vector<TaskId> ready = std::move(done);
+  for (size_t e = 0; e < plan.receives.size(); ++e)
+    ready.push_back(s.add_receive({"values.receive", Priority::kHalo, Stream::kHalo}, {},
+                                  step_message(memory, edge, plan.receives[e]),
+                                  [&m = memory, e, values](const Inlet& in) {
+                                    m.device.launch(m.exchange.receive_values(e, values, in),
+                                                    Stream::kHalo);
+                                  }));
+  return ready;
+}
+
 std::vector<Edge> edges_of_step(const RankMemory& memory, Reach reach) {
   std::vector<Edge> edges{Edge::kPositions, Edge::kForces};
+  edges.insert(edges.end(), kValueEdges, kValueEdges + values_for_proxies(memory).size());
   if (memory.mesh && reach == Reach::kAll)
     for (const Edge edge : {Edge::kCharges, Edge::kSpectrum, Edge::kSpectrumBack, Edge::kPotential})
       edges.push_back(edge);
@@ -115,8 +148,16 @@ Schedule force_schedule(RankMemory& memory, const RankView& view, Clear clear_fi
   auto with_proxies = step_work(memory, energies, Positions::kWithProxies);
   // Kernels of many small blocks last: those of few large ones would find no room among them.
   if (view.ranks > 1) std::reverse(with_proxies.begin(), with_proxies.end());
-  for (const Work& work : with_proxies)
-    proxies_used.push_back(add(work, Priority::kAwaited, proxies));
+  const std::vector<float*> values = values_for_proxies(memory);
+  std::vector<TaskId> ready = proxies;
+  for (int phase = 0; phase <= static_cast<int>(values.size()); ++phase) {
+    std::vector<TaskId> done;
+    for (const Work& work : with_proxies)
+      if (work.phase == phase) done.push_back(add(work, Priority::kAwaited, ready));
+    proxies_used.insert(proxies_used.end(), done.begin(), done.end());
+    if (const auto k = static_cast<size_t>(phase); k < values.size())
+      ready = add_values(s, memory, plan, phase, values[k], std::move(done));
+  }
   for (size_t e = 0; e < plan.receives.size(); ++e)
     s.add_send({"forces.send", Priority::kHalo, Stream::kHalo}, proxies_used,
                step_message(memory, Edge::kForces, plan.receives[e]),

@@ -41,13 +41,20 @@ RankMemory::RankMemory(const Setup& shared, Device& on)
       slots(on, shared.system, shared.grid, shared.packed_pairs.atoms, kEnergyKinds),
       exchange(slots, atoms_in_terms(shared.system)),
       groups(slots, atoms_in_terms(shared.system), shared.plan.constraint_tolerance),
-      pairs(slots, pair_setup(shared)),
       terms(slots),
-      agreement(on, 1) {
+      agreement(on, 1),
+      families(make_families()) {
   const NonbondedSettings& settings = setup.nonbonded;
   if (settings.pme) mesh.emplace(slots, settings.grid, settings.order, settings.alpha);
   follow_conditions();
 }
+
+std::vector<ForceFamily*> RankMemory::make_families() {
+  if (setup.nonbonded.has_cutoff())
+    return {&pairs.emplace(slots, pair_setup(setup)), &terms};
+  return {&all_pairs.emplace(slots, AllPairsSetup{setup.pairs, setup.packed_pairs.table}), &terms};
+}
+
 
 void RankMemory::follow_conditions() {
   slots.set_conditions(setup.plan.baths.heat, setup.plan.baths.pressure, setup.restraint_strength);

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "computes/all_pairs/all_pairs_memory.h"
 #include "computes/bonded/term_memory.h"
 #include "computes/force_family.h"
 #include "computes/nonbonded/pair_memory.h"
@@ -59,13 +60,17 @@ struct RankMemory {
   SlotMemory slots;
   ExchangeMemory exchange;
   GroupMemory groups;
-  PairMemory pairs;
+  std::optional<PairMemory> pairs;          // with a cutoff
+  std::optional<AllPairsMemory> all_pairs;  // without
   TermMemory terms;
   std::optional<MeshMemory> mesh;  // with PME
   Buffer<Agreement> agreement;     // of all ranks
   // In the order in which their work is added to a step, what other ranks await before what they
   // do not.
-  const std::vector<ForceFamily*> families{&pairs, &terms};
+  const std::vector<ForceFamily*> families;
+
+ private:
+  std::vector<ForceFamily*> make_families();
 };
 
 }  // namespace quiltmd

@@ -90,6 +90,8 @@ Schedule surround_schedule(RankMemory& memory, const RankView& view) {
   Schedule s({Edge::kProxies}, Schedule::End::kOpen);  // the long-range sum need not wait for lists
   Chain chain(s);
   add_proxies(chain, memory, view.plan());
+  if (memory.setup.grid.is_open())
+    chain.add("spread", [&m = memory](Post&) { m.device.launch(m.slots.check_spread()); });
   // What makes lists goes beside the rest: the long-range sum need not wait for it.
   for (ForceFamily* family : memory.families)
     for (const Work& work : family->rebuild_work()) {

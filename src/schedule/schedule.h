@@ -31,6 +31,8 @@ enum class Edge {
   kSpectrum,
   kSpectrumBack,
   kPotential,
+  kValues,      // of the first phase of forces, and
+  kMoreValues,  // of the second one
   kForces,
   kSums,  // and those after it: the reductions of a schedule, in order
 };

@@ -3,12 +3,14 @@
 #include "schedule/setup.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "computes/bonded/bond_paths.h"
 #include "computes/bonded/excluded_pairs.h"
 #include "computes/pme/setup.h"
 #include "integrators/constraint_loss.h"
+#include "math/error.h"
 
 namespace quiltmd {
 namespace {
@@ -20,20 +22,54 @@ void find_constants(Setup& setup) {
   setup.dispersion = dispersion_constant(setup.system, setup.nonbonded, 1);
 }
 
+// Patches of a system in which every pair meets: some 300 atoms, so that little of the last cluster of
+// each is empty and ranks can share them out evenly.
+constexpr double kReachOfAllPairs = 1.2;  // nm
+
+// A little more than the least, lest rounding makes a patch fewer of a box that is so many of them.
+double width_of_open_patches(const Setup& setup, double reach, double span) {
+  if (!std::isfinite(span))
+    throw Error(
+        "a restraint between atoms that nothing else holds together is not supported without a "
+        "periodic box");
+  return std::max(reach, span) / setup.lists.away * (1 + 1e-6);
+}
+
+void refuse_unsuited(const Setup& setup, const Cell& cell) {
+  const bool open = std::holds_alternative<Spread>(cell);
+  const auto& barostat = setup.plan.rescale;
+  if (open && setup.nonbonded.pme) throw Error("PME needs a periodic box");
+  if (open && !barostat.empty()) throw Error("a barostat needs a periodic box");
+  if (!open && !setup.nonbonded.has_cutoff())
+    throw Error("in a periodic box interactions need a cutoff, or PME");
+  if (setup.system.solvent && setup.nonbonded.has_cutoff())
+    throw Error("implicit solvent with a cutoff is not supported: choose the method no-cutoff");
+}
+
 }  // namespace
 
-void set_box(Setup& setup, const Box& box, std::optional<Int3> cells) {
-  const NonbondedSettings& nonbonded = setup.nonbonded;
-  const double reach = nonbonded.cutoff + setup.lists.buffer + 2 * setup.group_radius;
-  setup.grid = make_patch_grid(box, nonbonded.cutoff, reach, setup.lists.away,
-                               setup.term_span + 2 * setup.group_radius, cells);
+void set_box(Setup& setup, const Cell& cell, std::optional<Int3> cells) {
+  const bool open = std::holds_alternative<Spread>(cell);
+  const double cutoff = setup.nonbonded.has_cutoff() ? setup.nonbonded.cutoff : kReachOfAllPairs;
+  const double sticks_out = setup.lists.buffer + 2 * setup.group_radius;
+  const double reach = cutoff + sticks_out, span = setup.term_span + 2 * setup.group_radius;
+  if (open) {
+    const double width = width_of_open_patches(setup, reach, span);
+    cells = open_cells(std::get<Spread>(cell), width, cells);
+    setup.grid = make_patch_grid(open_box(*cells, width), cutoff, reach, setup.lists.away, span, cells);
+    setup.grid.holds = Holds::kAll;
+  } else {
+    setup.grid =
+        make_patch_grid(std::get<Box>(cell), cutoff, reach, setup.lists.away, span, cells);
+  }
+  const Box& box = setup.grid.box;
   setup.constant_energy = setup.self_energy + setup.background.energy / box.volume();
   setup.dispersion_energy = setup.dispersion.energy / box.volume();
   setup.constant_virial = setup.virial_by_density() / box.volume();
 }
 
 Setup make_setup(System system, const NonbondedSettings& nonbonded,
-                 const IntegratorSettings& integrator, const ListSettings& lists, const Box& box,
+                 const IntegratorSettings& integrator, const ListSettings& lists, const Cell& cell,
                  std::optional<Int3> cells) {
   Setup setup;
   setup.system = std::move(system);
@@ -56,7 +92,8 @@ Setup make_setup(System system, const NonbondedSettings& nonbonded,
   setup.group_radius = std::max(group_radius(all), radius_of_site_groups(all));
   if (nonbonded.pme) check_pme_grid(nonbonded.order, nonbonded.grid);
   find_constants(setup);
-  set_box(setup, box, cells);
+  refuse_unsuited(setup, cell);
+  set_box(setup, cell, cells);
   setup.packed_pairs = pack_pairs(setup.system, nonbonded);
   setup.pairs = pair_parameters(setup.system, nonbonded, setup.packed_pairs.form);
   const auto& masses = setup.system.masses;

@@ -5,10 +5,12 @@
 
 #include <cstdint>
 #include <optional>
+#include <variant>
 #include <vector>
 
 #include "computes/nonbonded/list_ages.h"
 #include "computes/nonbonded_settings.h"
+#include "decomposition/open_box.h"
 #include "decomposition/patch_grid.h"
 #include "integrators/step_plan.h"
 #include "system/molecules.h"
@@ -47,13 +49,16 @@ struct Setup {
   }  // kJ/mol, in a step
 };
 
-// Changes the box and what follows from it. `cells`: of the present patch grid, if there is one. Throws
-// Error, and changes nothing, when the box does not suit the cutoff or the lists.
-void set_box(Setup& setup, const Box& box, std::optional<Int3> cells);
+// What atoms lie in: a periodic box, or none (decomposition/open_box.h).
+using Cell = std::variant<Box, Spread>;
+
+// Changes the cell and what follows from it. `cells`: of the present patch grid, if there is one. Throws
+// Error, and changes nothing, when a box does not suit the cutoff or the lists.
+void set_box(Setup& setup, const Cell& cell, std::optional<Int3> cells);
 
 // Derive a setup. Throws Error when the box does not suit the cutoff or the lists.
 Setup make_setup(System system, const NonbondedSettings& nonbonded,
-                 const IntegratorSettings& integrator, const ListSettings& lists, const Box& box,
+                 const IntegratorSettings& integrator, const ListSettings& lists, const Cell& cell,
                  std::optional<Int3> cells = {});
 
 }  // namespace quiltmd

@@ -6,11 +6,13 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "math/box.h"
+#include "system/implicit_solvent.h"
 #include "system/site.h"
 #include "system/term_form.h"
 
@@ -46,6 +48,8 @@ struct System {
   std::vector<double> constraint_lengths;
   std::vector<Site> sites;
   std::vector<int32_t> molecules;  // of each atom, a number; none: hydrogen groups are molecules
+
+  std::optional<ImplicitSolvent> solvent;
 
   std::vector<int32_t> group_start;  // (groups + 1): internal index of each group's first atom
   std::vector<int32_t> input_index;  // internal index -> index in the input

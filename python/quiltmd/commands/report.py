@@ -17,7 +17,7 @@ from ..pages.charts import Chart
 from ..pages.html import Row, bars, charts, note, page, table
 from ..running.config import Config, build_config
 from ..running.folder import Folder
-from ..running.records import Columns, read_log, read_sessions
+from ..running.records import Columns, is_known, read_log, read_sessions
 from ..running.rmsd import solute_rmsd
 from ..running.runner import load_system
 
@@ -77,6 +77,8 @@ def _over_time(config: Config, folder: Folder, log: Columns, steps: int) -> str:
     times, unit = _scaled(log["time"])
     shown = []
     for name, (title, of) in _CHARTED.items():
+        if not is_known(log, name):
+            continue
         first = 1 if name == "ns/day" and len(times) > 1 else 0  # the first row has no speed
         values = log[name][first:]
         values = values - values[0] if name == "conserved" else values
@@ -98,6 +100,8 @@ def _averages(log: Columns) -> str:
     """Mean, standard deviation and drift; of all rows, and of the second half."""
     rows: list[Row] = []
     for name, (title, unit) in _CHARTED.items():
+        if not is_known(log, name):
+            continue
         values, times = log[name], log["time"]
         if name == "ns/day":
             values, times = values[1:], times[1:]

@@ -75,8 +75,13 @@ def check_box(box: npt.ArrayLike) -> Array:
     return rows
 
 
-def lengths_angles(box: Array) -> tuple[Array, Array]:
-    """Edge lengths (nm) and angles alpha, beta, gamma (degrees) of a box."""
+def lengths_angles(box: Array | None) -> tuple[Array, Array]:
+    """Edge lengths (nm) and angles alpha, beta, gamma (degrees) of a box.
+
+    Of none they are 0 and 90, by which files of other programs say so.
+    """
+    if box is None:
+        return np.zeros(3), np.full(3, 90.0)
     lengths = np.linalg.norm(box, axis=1)
     unit = box / lengths[:, None]
     cosines = [unit[1] @ unit[2], unit[0] @ unit[2], unit[0] @ unit[1]]

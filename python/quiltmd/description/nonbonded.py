@@ -45,7 +45,8 @@ class Nonbonded:
     cutoff:
         Direct-space and Lennard-Jones cutoff, nm; at most half the smallest box width.
     method:
-        "pme" (smooth particle mesh Ewald) or "cutoff" (plain truncation, for tests).
+        "pme" (smooth particle mesh Ewald), "cutoff" (plain truncation, for tests), or, without a
+        periodic box, "no-cutoff" (every pair of atoms; `cutoff` is not read).
     pme_order:
         Order of the B-splines, 4 or 5; None: 5, but 4 in boxes below 150 nm^3, where a finer grid
         costs nothing, for tolerances from 1e-4 (and without `pme_grid`).
@@ -75,9 +76,10 @@ class Nonbonded:
         gt=0,
         description="Cutoff of Lennard-Jones and direct-space Coulomb interactions, nm.",
     )
-    method: Literal["pme", "cutoff"] = Field(
+    method: Literal["pme", "cutoff", "no-cutoff"] = Field(
         default="pme",
-        description="Long-range electrostatics: pme, or cutoff (plain truncation, for tests).",
+        description="Long-range electrostatics: pme, cutoff (plain truncation, for tests), or, "
+        "without a periodic box, no-cutoff (every pair of atoms).",
     )
     pme_order: Literal[4, 5] | None = Field(
         default=None,
@@ -128,13 +130,31 @@ class Nonbonded:
                 f"{self.cutoff:g} nm"
             )
 
-    def resolve(self, box: NDArray[np.float64]) -> dict[str, Any]:
-        """Settings for the core, with PME parameters for this box (3, 3), rows in nm.
+    @classmethod
+    def default(cls, box: NDArray[np.float64] | None) -> Nonbonded:
+        """What a simulation follows that is given nothing: without a box, no cutoff."""
+        return cls() if box is not None else cls(method="no-cutoff")
+
+    def resolve(self, box: NDArray[np.float64] | None) -> dict[str, Any]:
+        """Settings for the core, with PME parameters for this box (3, 3), rows in nm, or none.
 
         Raises QuiltError where the cutoff exceeds half the smallest box width or is no distance of
-        atoms, or where PME would need a grid beyond reach.
+        atoms, where PME would need a grid beyond reach, and where the method does not go with the
+        box.
         """
-        width = float(box_widths(box).min())
+        if self.method == "pme" and box is None:
+            raise QuiltError(
+                "PME needs a periodic box, and there is none: give one (box), or choose the method "
+                "no-cutoff"
+            )
+        if self.method == "no-cutoff" and box is not None:
+            raise QuiltError(
+                "the method no-cutoff is for systems without a periodic box, and there is one: "
+                "choose pme"
+            )
+        if self.method == "no-cutoff" and (self.potential_shift or self.switching != "none"):
+            raise QuiltError("without a cutoff nothing is shifted or switched: leave that out")
+        width = math.inf if box is None else float(box_widths(box).min())
         if self.cutoff > 0.5 * width:
             raise QuiltError(
                 f"the cutoff of {self.cutoff:g} nm is too large for this box: half its smallest "
@@ -145,15 +165,17 @@ class Nonbonded:
                 f"a cutoff of {self.cutoff:g} nm is shorter than any distance of atoms that "
                 f"interact; it must be at least {_SHORTEST_CUTOFF} nm, and 0.9 nm is usual"
             )
-        order = self._order(box)
-        alpha, grid = self._ewald(box, order)
+        order, alpha, grid = 5, 0.0, (0, 0, 0)
+        if box is not None:
+            order = self._order(box)
+            alpha, grid = self._ewald(box, order)
         return {
             "cutoff": self.cutoff,
             "method": self.method,
             "pme_order": order,
             "pme_alpha": alpha,
             "pme_grid": grid,
-            "dispersion_correction": self.dispersion_correction,
+            "dispersion_correction": self.dispersion_correction and box is not None,
             "potential_shift": self.potential_shift,
             "switching": self.switching,
             "switch_distance": self.switch_distance or 0.0,

@@ -22,7 +22,9 @@ CLOSEST = 0.02  # nm; no bond is nearly as short
 
 def check_overlaps(system: System, state: State) -> None:
     """Raises InputError naming two atoms that are closer than 0.02 nm, images included."""
-    points, atoms = _with_rim(state.positions, state.box)
+    points, atoms = state.positions, np.arange(len(state.positions))
+    if state.box is not None:
+        points, atoms = _with_rim(state.positions, state.box)
     pairs = cKDTree(points).query_pairs(CLOSEST, output_type="ndarray")
     if len(pairs) == 0:
         return

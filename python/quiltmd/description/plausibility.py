@@ -33,7 +33,9 @@ def oddities(system: System, state: State, nonbonded: Nonbonded) -> Iterator[str
             "background: add counter-ions unless this is meant"
         )
     yield from _missing_exclusions(system)
-    if nonbonded.cutoff < _SHORT and system.lj_b.any():
+    if state.box is None and system.solvent is None:
+        yield "there is no periodic box and no implicit solvent: atoms are simulated in a vacuum"
+    if nonbonded.method != "no-cutoff" and nonbonded.cutoff < _SHORT and system.lj_b.any():
         yield (
             f"a cutoff of {nonbonded.cutoff:g} nm is shorter than force fields of biomolecules are "
             f"made for ({_SHORT} nm and more)"

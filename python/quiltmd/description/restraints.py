@@ -180,7 +180,7 @@ def restrain(
     system: System,
     restraints: Sequence[Restraint],
     positions: npt.ArrayLike,
-    box: npt.ArrayLike,
+    box: npt.ArrayLike | None,
     scaling: Scaling = "com",
     held: Held | None = None,
 ) -> System:
@@ -195,7 +195,7 @@ def restrain(
     positions:
         (N, 3) nm: where position restraints hold atoms, molecules whole.
     box:
-        (3, 3) nm, reduced rows: of the positions.
+        (3, 3) nm, reduced rows: of the positions; None: no periodic boundary.
     scaling:
         What of the places follows the box: "com", their centre of mass; "all", each; or "none".
     held:
@@ -222,7 +222,8 @@ def restrain(
         _add(system, changed, kind, atoms, np.array([values for _, values in terms]))
     together = Held.joined(parts)
     if len(together.atoms):
-        places = _places(system, together, np.asarray(positions), np.asarray(box), scaling)
+        cell = None if box is None else np.asarray(box)
+        places = _places(system, together, np.asarray(positions), cell, scaling)
         values = np.column_stack([places, together.k, together.radius, together.weights])
         _add(system, changed, "position", together.atoms[:, None], values)
     return replace(system, **changed) if changed else system
@@ -236,9 +237,13 @@ def _add(system: System, changed: dict[str, Any], kind: str, atoms: I32, values:
         changed[name] = np.concatenate([getattr(system, name), new])
 
 
-def _places(system: System, held: Held, positions: F64, box: F64, scaling: Scaling) -> F64:
+def _places(
+    system: System, held: Held, positions: F64, box: F64 | None, scaling: Scaling
+) -> F64:
     """(n, 6): the point in fractions of the box that is followed, and the distance from there."""
     places = positions[held.atoms]
+    if box is None:
+        return np.column_stack([np.zeros_like(places), places])
     if scaling == "none":
         followed = np.zeros_like(places)
     elif scaling == "all":

@@ -39,7 +39,7 @@ class State(Checked):
     velocities:
         (N, 3) nm/ps.
     box:
-        (3, 3) nm, rows a, b, c in reduced lower-triangular form.
+        (3, 3) nm, rows a, b, c in reduced lower-triangular form; None: no periodic boundary.
     step:
         Steps done since the start of the simulation.
     list_positions, list_step:
@@ -47,7 +47,7 @@ class State(Checked):
         first time.
     patches:
         How many patches the box is cut into along a, b and c. It depends on earlier boxes where the
-        box has changed, and a run goes on with the same bits with the same patches only; None: as
+        box has changed, or on how atoms have spread without one, and a run goes on with the same bits with the same patches only; None: as
         suits the box.
 
     Raises
@@ -59,14 +59,15 @@ class State(Checked):
 
     positions: F64
     velocities: F64
-    box: F64
+    box: F64 | None
     step: int = 0
     list_positions: F64 | None = None
     list_step: int = 0
     patches: tuple[int, int, int] | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "box", frozen(check_box(self.box)))
+        if self.box is not None:
+            object.__setattr__(self, "box", frozen(check_box(self.box)))
         for name in ("step", "list_step"):
             value = whole_number(name, getattr(self, name))
             if value > LAST_STEP:
@@ -93,7 +94,7 @@ class State(Checked):
         cls,
         system: System,
         positions: npt.ArrayLike,
-        box: npt.ArrayLike,
+        box: npt.ArrayLike | None,
         velocities: npt.ArrayLike | None = None,
     ) -> State:
         """State at step 0 with the system's molecules made whole.
@@ -105,17 +106,21 @@ class State(Checked):
         positions:
             (N, 3) nm; molecules may be cut by the periodic boundary.
         box:
-            (3, 3) nm, reduced rows.
+            (3, 3) nm, reduced rows; None: no periodic boundary, and positions stay as they are.
         velocities:
             (N, 3) nm/ps; zero when left out.
         """
         place = _vectors("positions", positions, system.atoms)
+        speed = np.asarray(np.zeros_like(place) if velocities is None else velocities)
+        if box is None:
+            return cls(place, speed, None)
         cell = check_box(box)
-        speed = np.zeros_like(place) if velocities is None else velocities
-        return cls(make_whole(place, cell, system.links), np.asarray(speed), cell)
+        return cls(make_whole(place, cell, system.links), speed, cell)
 
     @classmethod
-    def from_openmm(cls, system: System, positions: Any, box: Any, velocities: Any = None) -> State:
+    def from_openmm(
+        cls, system: System, positions: Any, box: Any = None, velocities: Any = None
+    ) -> State:
         """State at step 0 from OpenMM quantities, or plain numbers in nm and ps.
 
         Parameters
@@ -126,16 +131,18 @@ class State(Checked):
             As `modeller.positions` or `openmm.State.getPositions()` give them.
         box:
             Three vectors, as `topology.getPeriodicBoxVectors()` or
-            `openmm_system.getDefaultPeriodicBoxVectors()` give them.
+            `openmm_system.getDefaultPeriodicBoxVectors()` give them; None: no periodic boundary.
         """
         speed = None if velocities is None else plain(velocities)
-        return cls.start(system, plain(positions), plain(box), speed)
+        return cls.start(system, plain(positions), None if box is None else plain(box), speed)
 
     def tile(self, nx: int, ny: int, nz: int) -> State:
         """The state repeated along the box vectors, in the order of `System.tile`; step 0."""
         counts = (nx, ny, nz)
         if min(counts) < 1:
             raise InputError(f"cannot tile {nx}x{ny}x{nz}: every count must be at least 1")
+        if self.box is None:
+            raise InputError("a state without a periodic box cannot be tiled")
         cells = np.indices(counts).reshape(3, -1).T @ self.box
         positions = (self.positions[None] + cells[:, None]).reshape(-1, 3)
         velocities = np.tile(self.velocities, (nx * ny * nz, 1))

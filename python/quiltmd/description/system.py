@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from ..errors import InputError
 from .checks import Checked, frozen
+from .implicit_solvent import ImplicitSolvent, check_solvent, solvent_arrays
 from .molecules import molecule_of_atom
 from .nonbonded import Nonbonded
 from .openmm_objects import system_fields
@@ -49,7 +50,10 @@ _LAYOUT: dict[str, tuple[np.dtype[Any], tuple[str | int | None, ...]]] = {
     "sites": (_I, (None, 1 + MOST_PARENTS)),
     "site_weights": (_F, (None, 3, MOST_PARENTS)),
     "site_offsets": (_F, (None, 4)),
+    "born_radii": (_F, (None,)),
+    "born_screening": (_F, (None,)),
 }
+_OF_ATOMS = ("masses", "charges", "lj_types", "born_radii", "born_screening")
 _LENNARD_JONES = "lennard-jones"
 _PARAMETERS_OF = {form.name: form.parameters for form in TERM_FORMS} | {
     "constraints": "constraint_lengths"
@@ -119,6 +123,11 @@ class System(Checked):
         e_y = e_z x e_x. See `quiltmd.description.sites` for the usual kinds. None if not given.
     topology:
         Names of atoms and residues.
+    born_radii, born_screening:
+        (N,) nm and (N,): radii and screening factors for implicit solvent, as an Amber topology has
+        them; none if not given.
+    solvent:
+        Implicit solvent; None: none.
     pair_form, pair_tables:
         Where pairs do not interact by Lennard-Jones: the name of the form, and
         for each of its parameters a symmetric (T, T) table; `lj_a` and `lj_b`
@@ -173,6 +182,9 @@ class System(Checked):
     sites: I32 = _NONE
     site_weights: F64 = _NONE
     site_offsets: F64 = _NONE
+    born_radii: F64 = _NONE
+    born_screening: F64 = _NONE
+    solvent: ImplicitSolvent | None = None
     pair_form: str = "lennard-jones"
     pair_tables: Sequence[npt.ArrayLike] = ()
 
@@ -188,6 +200,7 @@ class System(Checked):
             )
         _check_atoms(self)
         refuse_nonsense(self)
+        check_solvent(self)
 
     def __repr__(self) -> str:
         residues = len(self.topology.residue_names)
@@ -251,6 +264,8 @@ class System(Checked):
             name: np.array(getattr(self, name), order="C") for name in _LAYOUT
         }
         arrays["molecules"] = self.molecules
+        if self.solvent is not None:
+            arrays["solvent"] = solvent_arrays(self)
         if self.pair_form != _LENNARD_JONES:
             arrays["pair_form"] = self.pair_form
             arrays["pair_tables"] = np.stack([np.asarray(table) for table in self.pair_tables])
@@ -271,8 +286,7 @@ class System(Checked):
         changed: dict[str, Any] = {"topology": self.topology.tile(copies)}
         if self.nonbonded is not None:
             changed["nonbonded"] = self.nonbonded.tile(nx, ny, nz)
-        per_copy = (*_PARAMETERS_OF.values(), "masses", "charges", "lj_types")
-        for name in (*per_copy, "site_weights", "site_offsets"):
+        for name in (*_PARAMETERS_OF.values(), *_OF_ATOMS, "site_weights", "site_offsets"):
             array = getattr(self, name)
             changed[name] = np.tile(array, (copies,) + (1,) * (array.ndim - 1))
         offset = np.arange(copies, dtype=np.int32)[:, None, None] * np.int32(self.atoms)
@@ -382,6 +396,7 @@ assert {field.name for field in fields(System)} == {
     *_LAYOUT,
     "topology",
     "nonbonded",
+    "solvent",
     "pair_form",
     "pair_tables",
 }

@@ -38,7 +38,8 @@ def reference_virial(
 
 
 def _reference(system: System, state: State, nonbonded: Nonbonded | None) -> dict[str, Any]:
-    settings = (nonbonded or system.nonbonded or Nonbonded()).resolve(state.box)
+    chosen = nonbonded or system.nonbonded or Nonbonded.default(state.box)
+    settings = chosen.resolve(state.box)
     result: dict[str, Any] = load_core().reference(
         system.arrays(), settings, state.box, state.positions
     )

@@ -109,7 +109,7 @@ class ExchangeConfig(Config):
         """Where replicas run."""
         return self.exchange.devices or (self.run.device,)
 
-    def physics(self, box: NDArray[np.float64]) -> dict[str, Any]:
+    def physics(self, box: NDArray[np.float64] | None) -> dict[str, Any]:
         """Settings that must stay when it is resumed."""
         own = {f"exchange.{key}": getattr(self.exchange, key) for key in _STAYS}
         ladder = {"exchange.temperatures": list(self.exchange.ladder())}

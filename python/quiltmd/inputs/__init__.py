@@ -11,12 +11,15 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
 from ..description.box import box_from_lengths_angles
+from ..description.implicit_solvent import ImplicitSolvent
+from ..description.nonbonded import Nonbonded
 from ..description.restraints import Restraint, Scaling, restrain
 from ..description.state import State
 from ..description.system import System
@@ -87,6 +90,7 @@ def load(
     restraints: Sequence[Restraint] = (),
     reference: Path | None = None,
     reference_scaling: Scaling = "com",
+    solvent: ImplicitSolvent | None = None,
 ) -> tuple[System, State]:
     """Load a system and its state from the files of another program.
 
@@ -118,11 +122,14 @@ def load(
         frame of `coordinates`.
     reference_scaling:
         What becomes of these places in a box that changes; see `restrain`.
+    solvent:
+        Implicit solvent, for a topology that has radii (an Amber prmtop) and no box.
 
     Returns
     -------
     The System, and its State at step 0 with molecules whole; velocities are
-    zero where the file has none.
+    zero where the file has none.  Where neither the files nor `box` have a periodic box, the State
+    has none, and the System states that there is no cutoff.
 
     Raises
     ------
@@ -135,6 +142,8 @@ def load(
         _tell_what_is_fixed(system, constraints, hydrogen_mass, topology)
     else:
         system = constrain(system, constraints, rigid_water, hydrogen_mass)
+    if solvent is not None:
+        system = replace(system, solvent=solvent)
     given = described.box if box is None else _given_box(box)
     read = partial(_state, system, given, box is not None, described.box_angle)
     state = read(coordinates, frame)
@@ -144,6 +153,8 @@ def load(
         system = restrain(
             system, restraints, place.positions, place.box, reference_scaling, described.held
         )
+    if state.box is None and system.nonbonded is None:
+        system = replace(system, nonbonded=Nonbonded.default(None))
     return system, state
 
 
@@ -153,11 +164,6 @@ def _state(
     """A frame of coordinates, in their own box or else in this one, which may count more."""
     found = read_coordinates(file, Expected(system.atoms, frame, angle), system)
     cell = box if box_counts or found.box is None else found.box
-    if cell is None:
-        raise InputError(
-            "no periodic box; only periodic systems can be simulated: give its lengths (box)",
-            file=file,
-        )
     return State.start(system, found.positions, cell, found.velocities)
 
 

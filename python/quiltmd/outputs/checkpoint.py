@@ -151,10 +151,11 @@ def read_latest(path: str | os.PathLike[str]) -> tuple[Checkpoint, str | None]:
 def digest(state: State) -> str:
     """SHA-256, in hexadecimal, of what makes two states equal.
 
-    The bytes are step (int64), box, positions and velocities (float64, C order), little-endian.
+    The bytes are step (int64), box (where there is one), positions and velocities (float64, C order), little-endian.
     """
     sha = hashlib.sha256(struct.pack("<q", state.step))
-    for array in (state.box, state.positions, state.velocities):
+    arrays = (state.box, state.positions, state.velocities)
+    for array in (array for array in arrays if array is not None):
         sha.update(np.ascontiguousarray(array, dtype="<f8").tobytes())
     return sha.hexdigest()
 
@@ -195,7 +196,7 @@ def _decode(data: bytes) -> Checkpoint:
             f"up to {_VERSION}); use that version"
         )
     header = json.loads(data[_PREFIX.size : _PREFIX.size + length])
-    arrays: dict[str, Any] = {"list_positions": None}
+    arrays: dict[str, Any] = {"list_positions": None, "box": None}
     offset = _PREFIX.size + length
     for name, dtype, shape in header["arrays"]:
         count = int(np.prod(shape))

@@ -141,8 +141,8 @@ class DcdWriter:
         """Frames in the file."""
         return self._file.frames
 
-    def write(self, positions: NDArray[np.float64], box: NDArray[np.float64]) -> None:
-        """Appends one frame: positions (N, 3) and box (3, 3), nm."""
+    def write(self, positions: NDArray[np.float64], box: NDArray[np.float64] | None) -> None:
+        """Appends one frame: positions (N, 3) and box (3, 3), nm, or none."""
         step = self.first + self.frames * self._every
         self._file.write(Snapshot(step, step * self._timestep, box, positions))
 

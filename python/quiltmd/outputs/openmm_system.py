@@ -56,12 +56,13 @@ def write_openmm_state(path: str | os.PathLike[str], system: System, state: Stat
     """Writes positions, velocities and box as OpenMM State XML."""
     openmm = _openmm()
     bare = openmm.System()
-    bare.setDefaultPeriodicBoxVectors(*state.box)
+    if state.box is not None:
+        bare.setDefaultPeriodicBoxVectors(*state.box)
     for mass in system.masses:
         bare.addParticle(float(mass))
     # The forces of a State tell whether it is periodic.
     periodic = openmm.HarmonicBondForce()
-    periodic.setUsesPeriodicBoundaryConditions(True)
+    periodic.setUsesPeriodicBoundaryConditions(state.box is not None)
     bare.addForce(periodic)
     integrator = openmm.VerletIntegrator(0.001)
     context = openmm.Context(bare, integrator, openmm.Platform.getPlatformByName("Reference"))
@@ -92,6 +93,8 @@ def to_openmm(
     """
     openmm = _openmm()
     settings = nonbonded or system.nonbonded or Nonbonded()
+    if system.solvent is not None:
+        raise QuiltError("implicit solvent cannot be written for OpenMM")
     if system.pair_form != "lennard-jones":
         raise QuiltError(f"the pair form {system.pair_form!r} cannot be written for OpenMM")
     if settings.switching not in ("none", "potential") or settings.potential_shift:

@@ -42,7 +42,7 @@ class Readout(ABC):
     step:
         Steps done since the start.
     box:
-        (3, 3) nm, rows a, b, c.
+        (3, 3) nm, rows a, b, c; None: no periodic boundary, so no pressure and no density.
     """
 
     system: System
@@ -51,7 +51,7 @@ class Readout(ABC):
     thermostat: Thermostat | None
     barostat: Barostat | None
     step: int
-    box: NDArray[np.float64]
+    box: NDArray[np.float64] | None
 
     _taken_at: float | None = None  # None: it is as now
     _cache: dict[str, Any]
@@ -100,7 +100,7 @@ class Readout(ABC):
         """Energies, kJ/mol.
 
         bond, angle, torsion, ryckaert_bellemans, urey_bradley, improper, cmap, restraint, lj, lj14,
-        coulomb (direct space), coulomb14, pme (reciprocal space, self and background terms),
+        coulomb (direct space), coulomb14, polarisation and surface (of implicit solvent), pme (reciprocal space, self and background terms),
         dispersion; nonbonded (the sum of the last six), potential, kinetic, total; heat (energy
         added by thermostat and barostat) and conserved = total - heat.
         """
@@ -160,6 +160,8 @@ class Readout(ABC):
 
     @property
     def _volume(self) -> float:
+        if self.box is None:
+            raise QuiltError("without a periodic box there is no volume, so no pressure or density")
         return float(np.prod(np.diag(self.box)))
 
     def _read(self, what: str) -> Any:
@@ -190,7 +192,8 @@ class Frame(Readout):
         self.integrator, self.thermostat = of.integrator, of.thermostat
         self.barostat = of.barostat
         self.step = captured.step
-        self.box = np.asarray(captured.box, dtype=np.float64)
+        box = captured.box
+        self.box = None if box is None else np.asarray(box, dtype=np.float64)
         self._taken_at = time.perf_counter()
         self._cache = {} if forces is None else {"forces": forces}
         self._captured = captured

@@ -9,6 +9,7 @@ small, and every tool reads them.
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -133,11 +134,14 @@ class LogReporter:
         energies = frame.energies()
         values = [energies[name] for name in ("potential", "kinetic", "total", "conserved")]
         texts = [f"{value:.6f}" for value in (frame.time, *values)]
-        state = (frame.temperature(), frame.pressure(), frame.density())
+        volume = frame.box is not None
+        pressure, density = (frame.pressure(), frame.density()) if volume else (math.nan, math.nan)
+        state = (frame.temperature(), pressure, density)
         texts += [f"{value:.4f}" for value in state]
         texts += [f"{energies[name]:.6f}" for name in self._terms]
         if self._box:
-            texts += [f"{value:.6f}" for value in frame.box[np.tril_indices(3)]]
+            box = np.full((3, 3), math.nan) if frame.box is None else frame.box
+            texts += [f"{value:.6f}" for value in box[np.tril_indices(3)]]
         self._write(f"{frame.step},{','.join(texts)},{self._speed(frame):.4g}")
         self.start_clock(frame)
 

@@ -52,8 +52,9 @@ def write_restart(path: str | os.PathLike[str], simulation: Readout) -> None:
         velocities = state.velocities * (_ANGSTROM / AMBER_VELOCITY)
         _variable(file, "velocities", ("atom", "spatial"), velocities, "angstrom/picosecond")
         file.variables["velocities"].scale_factor = AMBER_VELOCITY
-        _variable(file, "cell_lengths", ("cell_spatial",), lengths * _ANGSTROM, "angstrom")
-        _variable(file, "cell_angles", ("cell_angular",), angles, "degree")
+        if state.box is not None:
+            _variable(file, "cell_lengths", ("cell_spatial",), lengths * _ANGSTROM, "angstrom")
+            _variable(file, "cell_angles", ("cell_angular",), angles, "degree")
         file.flush()
         content = data.getvalue()
     replace_file(path, content)
@@ -67,12 +68,14 @@ def write_rst7(path: str | os.PathLike[str], simulation: Readout) -> None:
     lengths, angles = lengths_angles(state.box)
     cell = np.concatenate([lengths * _ANGSTROM, angles])
     head = f"quiltmd, step {state.step}\n{len(positions):6d}{simulation.time:15.7e}\n"
-    blocks = (_columns(values) for values in (positions, velocities, cell))
+    blocks = [_columns(values) for values in (positions, velocities)]
+    if state.box is not None:
+        blocks.append(_columns(cell))
     replace_file(path, (head + "".join(blocks)).encode("ascii"))
 
 
 def write_namd(path: str | os.PathLike[str], simulation: Readout) -> None:
-    """Writes NAMD's binary coordinates and velocities, and its extended system.
+    """Writes NAMD's binary coordinates and velocities, and, with a box, its extended system.
 
     Parameters
     ----------
@@ -85,6 +88,9 @@ def write_namd(path: str | os.PathLike[str], simulation: Readout) -> None:
     positions = wrapped(simulation) * _ANGSTROM
     velocities = simulation.state().velocities * (_ANGSTROM * _NAMD_TIME)
     replace_file(path.with_suffix(".vel"), _namd_binary(velocities))
+    replace_file(path, _namd_binary(positions))
+    if simulation.box is None:
+        return
     box = simulation.box * _ANGSTROM
     names = [f"{vector}_{axis}" for vector in "abco" for axis in "xyz"]
     values = np.concatenate([box.ravel(), box.sum(axis=0) / 2])  # the origin is the cell's middle
@@ -94,7 +100,6 @@ def write_namd(path: str | os.PathLike[str], simulation: Readout) -> None:
         f"{simulation.step} {' '.join(f'{value:.10g}' for value in values)}",
     )
     replace_file(path.with_suffix(".xsc"), ("\n".join(lines) + "\n").encode("ascii"))
-    replace_file(path, _namd_binary(positions))
 
 
 def _columns(values: NDArray[np.float64]) -> str:

@@ -66,9 +66,16 @@ def pdb_limit(simulation: Readout, select: str = "all") -> str | None:
         return f"PDB files number no more than {_PDB_RESIDUES} residues"
     if np.char.str_len(topology.residue_names[residues].astype(str)).max() > 3:
         return "PDB files name residues with three letters"
-    if lengths_angles(simulation.box)[0].max() * _ANGSTROM >= _PDB_LENGTH:
+    if _largest_length(simulation) * _ANGSTROM >= _PDB_LENGTH:
         return "PDB files have no room for coordinates of this box"
     return None
+
+
+def _largest_length(simulation: Readout) -> float:
+    """Of the box, nm, or where there is none of the coordinates."""
+    if simulation.box is None:
+        return float(np.abs(simulation.positions()).max())
+    return float(lengths_angles(simulation.box)[0].max())
 
 
 def write_pdb(path: str | os.PathLike[str], simulation: Readout, select: str = "all") -> None:
@@ -91,7 +98,8 @@ def write_pdb(path: str | os.PathLike[str], simulation: Readout, select: str = "
     corners = "".join(f"{angle:7.2f}" for angle in angles)
     step, time = simulation.step, simulation.time
     head = f"REMARK  quiltmd, step {step}, time {time:.4f} ps\n"
-    head += f"CRYST1{edges}{corners} P 1           1\n"
+    if simulation.box is not None:
+        head += f"CRYST1{edges}{corners} P 1           1\n"
     lines = [head, *_atom_lines(simulation, select_atoms(simulation.system, select)), "END\n"]
     replace_file(path, "".join(lines).encode("ascii", errors="replace"))
 
@@ -107,15 +115,20 @@ def write_cif(path: str | os.PathLike[str], simulation: Readout, select: str = "
     document = gemmi.cif.Document()
     block = document.add_new_block("quiltmd")
     block.set_pair("_struct.title", gemmi.cif.quote(f"quiltmd, step {simulation.step}"))
-    lengths, angles = lengths_angles(simulation.box)
+    if simulation.box is not None:
+        _describe_cell(block, simulation.box)
+    table = block.init_loop("_atom_site.", list(_CIF_COLUMNS))
+    table.set_all_values(_cif_columns(simulation, select_atoms(simulation.system, select)))
+    replace_file(path, document.as_string().encode("utf-8"))
+
+
+def _describe_cell(block: gemmi.cif.Block, box: NDArray[np.float64]) -> None:
+    lengths, angles = lengths_angles(box)
     for name, length in zip("abc", lengths, strict=True):
         block.set_pair(f"_cell.length_{name}", f"{length * _ANGSTROM:.5f}")
     for name, angle in zip(("alpha", "beta", "gamma"), angles, strict=True):
         block.set_pair(f"_cell.angle_{name}", f"{angle:.5f}")
     block.set_pair("_symmetry.space_group_name_H-M", "'P 1'")
-    table = block.init_loop("_atom_site.", list(_CIF_COLUMNS))
-    table.set_all_values(_cif_columns(simulation, select_atoms(simulation.system, select)))
-    replace_file(path, document.as_string().encode("utf-8"))
 
 
 def write_gro(path: str | os.PathLike[str], simulation: Readout) -> None:
@@ -140,7 +153,7 @@ def write_gro(path: str | os.PathLike[str], simulation: Readout) -> None:
             + "".join(f"{value:8.4f}" for value in speed)
             + "\n"
         )
-    a, b, c = simulation.box
+    a, b, c = np.zeros((3, 3)) if simulation.box is None else simulation.box
     cell = (a[0], b[1], c[2], a[1], a[2], b[0], b[2], c[0], c[1])
     lines.append(" ".join(f"{value:10.5f}" for value in cell) + "\n")
     replace_file(path, "".join(lines).encode("ascii", errors="replace"))

@@ -37,14 +37,14 @@ class Snapshot:
     step, time:
         Since the start; ps.
     box:
-        (3, 3) nm.
+        (3, 3) nm, or None.
     positions, velocities, forces:
         (n, 3) nm, nm/ps, kJ/mol/nm; None where the file has none.
     """
 
     step: int
     time: float
-    box: _F64
+    box: _F64 | None
     positions: _F64
     velocities: _F64 | None = None
     forces: _F64 | None = None

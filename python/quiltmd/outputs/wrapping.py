@@ -28,8 +28,12 @@ class MoleculeWrapper:
         self._sizes = np.bincount(molecules)[:, None]
         self._central = None if centre is None else np.unique(molecules[centre])
 
-    def wrap(self, positions: NDArray[np.float64], box: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Positions (N, 3) nm with the centre of each molecule inside the cell."""
+    def wrap(
+        self, positions: NDArray[np.float64], box: NDArray[np.float64] | None
+    ) -> NDArray[np.float64]:
+        """Positions (N, 3) nm with the centre of each molecule inside the cell, if there is one."""
+        if box is None:
+            return positions
         sums = np.stack(
             [np.bincount(self._molecules, weights=positions[:, axis]) for axis in range(3)], axis=1
         )

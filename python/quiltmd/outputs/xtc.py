@@ -56,7 +56,9 @@ class XtcFormat(Format):
             with self._writer(path, "w") as file:
                 file.write(
                     snapshot.positions.astype(np.float32),
-                    snapshot.box.astype(np.float32),
+                    np.zeros((3, 3), np.float32)
+                    if snapshot.box is None
+                    else snapshot.box.astype(np.float32),
                     int32(snapshot.step),
                     snapshot.time,
                     self._scale,

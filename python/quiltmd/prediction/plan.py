@@ -15,6 +15,7 @@ from ..description.nonbonded import Nonbonded
 from ..description.state import State
 from ..description.system import System
 from ..engine.core import load_core
+from ..errors import QuiltError
 
 Sharing = Literal["distributed", "pencils", "replicated"]
 Away = Literal[1, 2]
@@ -109,6 +110,8 @@ class Planner:
         tile: tuple[int, int, int] = (1, 1, 1),
         away: Away = 1,
     ) -> None:
+        if state.box is None:
+            raise QuiltError("steps without a periodic box cannot be predicted")
         box = state.box * np.array(tile)[:, None]
         settings = nonbonded.resolve(box)
         self.grid: tuple[int, int, int] = tuple(settings["pme_grid"])

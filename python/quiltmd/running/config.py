@@ -35,6 +35,13 @@ from ..description.barostats import (
     CellRescaling,
     MonteCarloBarostat,
 )
+from ..description.implicit_solvent import (
+    Dielectric,
+    ImplicitSolvent,
+    SaltConcentration,
+    SaltTemperature,
+    Surface,
+)
 from ..description.integrators import Integrator, LangevinMiddle, VelocityVerlet
 from ..description.nonbonded import Nonbonded
 from ..description.restraints import Restraint, Scaling
@@ -140,6 +147,31 @@ class SystemSection(Section):
         description="What of these places follows a box that changes: com (their centre of mass), "
         "all (each place) or none.",
     )
+
+
+class SolventSection(Section):
+    """[solvent]: implicit solvent, for systems without a periodic box; see `ImplicitSolvent`."""
+
+    model: Literal["none", "hct", "obc1", "obc2", "gbn", "gbn2"] = Field(
+        default="none",
+        description="Generalized Born model: hct, obc1, obc2, gbn, gbn2, or none.",
+    )
+    salt_concentration: SaltConcentration = ImplicitSolvent.salt_concentration
+    salt_temperature: SaltTemperature = ImplicitSolvent.salt_temperature
+    dielectric: Dielectric = ImplicitSolvent.dielectric
+    surface: Surface = ImplicitSolvent.surface
+
+    def build(self) -> ImplicitSolvent | None:
+        """The solvent of these settings, if there is one."""
+        if self.model == "none":
+            return None
+        return ImplicitSolvent(
+            self.model,
+            self.salt_concentration,
+            self.salt_temperature,
+            self.dielectric,
+            self.surface,
+        )
 
 
 class IntegratorSection(Section):
@@ -347,6 +379,7 @@ class Config(Section):
 
     system: SystemSection
     nonbonded: Nonbonded = Nonbonded()
+    solvent: SolventSection = SolventSection()
     integrator: IntegratorSection = IntegratorSection()
     thermostat: ThermostatSection = ThermostatSection()
     barostat: BarostatSection = BarostatSection()
@@ -373,6 +406,13 @@ class Config(Section):
             every = 0 if self.trajectory else _TRAJECTORY_EVERY
             output = self.output.model_copy(update={"trajectory_every": every})
             object.__setattr__(self, "output", output)
+        return self
+
+    @model_validator(mode="after")
+    def _solvent_fits(self) -> Config:
+        """Refuses settings that would be ignored."""
+        if self.solvent.model == "none" and self.solvent != SolventSection():
+            raise ValueError("settings of an implicit solvent without a model: choose one")
         return self
 
     @model_validator(mode="after")
@@ -445,10 +485,10 @@ class Config(Section):
             hosts=run.hosts,
         )
 
-    def physics(self, box: NDArray[np.float64]) -> dict[str, Any]:
+    def physics(self, box: NDArray[np.float64] | None) -> dict[str, Any]:
         """Settings that decide the trajectory, as "section.key"; the same run must keep them.
 
-        What is left to the program is as it is chosen for a box (3, 3), nm.
+        What is left to the program is as it is chosen for a box (3, 3), nm, or for none.
         """
         chosen = self.nonbonded.resolve(box)
         settings: dict[str, Any] = {
@@ -466,7 +506,7 @@ class Config(Section):
         settings |= {
             f"nonbonded.{key}": chosen.get(key, value) for key, value in _items(self.nonbonded)
         }
-        for name in ("integrator", "thermostat", "barostat"):
+        for name in ("solvent", "integrator", "thermostat", "barostat"):
             settings |= {f"{name}.{key}": value for key, value in _items(getattr(self, name))}
         plain: dict[str, Any] = json.loads(json.dumps(settings))
         return plain
@@ -476,6 +516,7 @@ class Config(Section):
         """Defaults of settings that a run must keep, as "section.key"."""
         sections = {
             "nonbonded": Nonbonded(),
+            "solvent": SolventSection(),
             "integrator": IntegratorSection(),
             "thermostat": ThermostatSection(),
             "barostat": BarostatSection(),
@@ -500,7 +541,7 @@ class Config(Section):
             given = {"pme_alpha": None, "pme_grid": None, **given}
         return self.model_copy(update={"nonbonded": replace(stated, **given)})
 
-    def with_mesh(self, box: NDArray[np.float64]) -> Config:
+    def with_mesh(self, box: NDArray[np.float64] | None) -> Config:
         """A copy that states what is chosen for a box (3, 3), nm, where a barostat will change it.
 
         A run that is resumed goes on with the Ewald coefficient and the grid with which it began.

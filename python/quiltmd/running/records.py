@@ -44,6 +44,11 @@ def read_log(path: Path) -> Columns:
         raise QuiltError(f"{path}: a row that is no row of a log ({error})") from None
 
 
+def is_known(log: Columns, name: str) -> bool:
+    """Whether a column has numbers: without a periodic box there is no pressure and no density."""
+    return bool(np.isfinite(log[name]).all())
+
+
 class Session:
     """A session of a run, from its begin to its end.
 

@@ -209,6 +209,7 @@ def load_system(config: Config, frame: int = 0) -> tuple[System, State]:
         restraints=config.restraint,
         reference=config.system.reference,
         reference_scaling=config.system.reference_scaling,
+        solvent=config.solvent.build(),
     )
 
 

@@ -132,7 +132,7 @@ class Simulation(Readout):
         self._is_running = False
         self._described = False  # from here on what it is made of stays as it is
         self.system = system
-        self.nonbonded = nonbonded or system.nonbonded or Nonbonded()
+        self.nonbonded = nonbonded or system.nonbonded or Nonbonded.default(state.box)
         self.integrator = with_seed(integrator or LangevinMiddle())
         self.thermostat = with_seed(thermostat)
         self.barostat = with_seed(barostat)
@@ -156,6 +156,7 @@ class Simulation(Readout):
         self._cache: dict[str, Any] = {}
         self._step_oddities = step_oddities(system, self.integrator)  # found by the first run
         self.step = 0
+        self.box = state.box
         self._described = True
         self.set_state(state)
         self._warn(oddities(system, state, self.nonbonded))
@@ -183,7 +184,8 @@ class Simulation(Readout):
         """The box of the engine, where a barostat changes it."""
         if self.barostat is None:
             return None
-        return np.asarray(self._engine.capture().box, dtype=np.float64)
+        box = self._engine.capture().box
+        return None if box is None else np.asarray(box, dtype=np.float64)
 
     def set_state(self, state: State, heat: float = 0.0) -> None:
         """Sets the state of the simulation.
@@ -202,6 +204,13 @@ class Simulation(Readout):
                 f"the state has {len(state.positions)} atoms, the system {self.system.atoms}"
             )
         heat = real_number("heat", heat)
+        if (state.box is None) != (self.box is None):
+            raise QuiltError(
+                "a simulation has a periodic box or none from its beginning to its end: make "
+                "another one for this state"
+            )
+        if self.barostat is not None and state.box is None:
+            raise QuiltError("a barostat needs a periodic box, and the state has none")
         if isinstance(self.barostat, MonteCarloBarostat) and not are_whole(
             state.positions, state.box, self.system.links
         ):

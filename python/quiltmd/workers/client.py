@@ -167,7 +167,7 @@ class WorkerFrame:
     """A frame whose data are on their way from `engine`, which it keeps."""
 
     def __init__(self, engine: WorkerEngine, step: int, box: Any, data: Future[Any]) -> None:
-        self.step, self.box = step, np.asarray(box)
+        self.step, self.box = step, None if box is None else np.asarray(box)
         self._engine, self._data = engine, data
 
     def heat(self) -> float:

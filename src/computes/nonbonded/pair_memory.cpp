@@ -5,29 +5,10 @@
 #include <utility>
 
 #include "computes/nonbonded/entry_room.h"
+#include "computes/nonbonded/exclusion_arrays.h"
 
 namespace quiltmd {
 namespace {
-
-// ExclusionTable as arrays.
-struct Exclusions {
-  std::vector<int32_t> start, partners;
-};
-
-Exclusions exclusion_arrays(int atoms, const std::vector<std::array<int32_t, 2>>& pairs) {
-  std::vector<std::vector<int32_t>> by_atom(static_cast<size_t>(atoms));
-  for (const auto& [i, j] : pairs) {
-    by_atom[static_cast<size_t>(i)].push_back(j);
-    by_atom[static_cast<size_t>(j)].push_back(i);
-  }
-  Exclusions all{{0}, {}};
-  for (auto& list : by_atom) {
-    std::sort(list.begin(), list.end());
-    all.partners.insert(all.partners.end(), list.begin(), list.end());
-    all.start.push_back(static_cast<int32_t>(all.partners.size()));
-  }
-  return all;
-}
 
 // On a rank of several: lists that are expected, and some more.
 size_t with_reserve(double lists) { return static_cast<size_t>(1.1 * lists) + 128; }
@@ -37,11 +18,11 @@ size_t with_reserve(double lists) { return static_cast<size_t>(1.1 * lists) + 12
 PairMemory::PairMemory(const SlotMemory& slots, PairSetup setup)
     : slots_(slots), setup_(std::move(setup)), make_(slots.device) {
   const int atoms = slots.system.atom_count();
-  const Exclusions exclusions = exclusion_arrays(atoms, slots.system.exclusions);
+  const ExclusionArrays exclusions = exclusion_arrays(atoms, slots.system.exclusions);
   exclusion_start_ = make_.filled(exclusions.start);
   excluded_ = make_.filled(exclusions.partners);
   if (!setup_.long_exclusions.empty()) {
-    const Exclusions long_exclusions = exclusion_arrays(atoms, setup_.long_exclusions);
+    const ExclusionArrays long_exclusions = exclusion_arrays(atoms, setup_.long_exclusions);
     long_exclusion_start_ = make_.filled(long_exclusions.start);
     long_excluded_ = make_.filled(long_exclusions.partners);
   }

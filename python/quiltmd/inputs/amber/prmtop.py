@@ -75,10 +75,17 @@ def system_from_prmtop(prmtop: PrmtopFile) -> System:
         **place_extra_points(prmtop, masses, topology, fields),
         **further_terms(prmtop),
         exclusions=_exclusions(prmtop, pairs["pairs14"]),
+        born_radii=_of_atoms(prmtop, "RADII") * ANGSTROM,
+        born_screening=_of_atoms(prmtop, "SCREEN"),
         constraints=np.empty((0, 2), dtype=np.int32),
         constraint_lengths=np.empty(0),
         topology=topology,
     )
+
+
+def _of_atoms(prmtop: PrmtopFile, name: str) -> npt.NDArray[np.float64]:
+    """A number for each atom; none where the file lacks the section."""
+    return prmtop.reals(name, prmtop.counts["NATOM"] if name in prmtop.sections else 0)
 
 
 def _refuse_negative(

@@ -39,7 +39,12 @@ def read_mdin(file: str) -> Control:
         control.set("run", "steps", 0)
         entries.tell("a minimisation runs until it converges", "maxcyc", "ncyc", "drms", "ntmin")
     _dynamics(control, entries)
-    _nonbonded(control, entries)
+    periodic = _solvent(control, entries)
+    if periodic == 0:
+        _no_cutoff(control, entries)
+    else:
+        _barostat(control, entries, periodic)
+        _nonbonded(control, entries)
     _output(control, entries)
     _restraints(control, entries)
     _rest(entries)
@@ -90,8 +95,7 @@ def _dynamics(control: Control, entries: Entries) -> None:
     forces = entries.whole("ntf", constraints)
     if forces != constraints:
         control.refused.append(f"ntf {forces}: only ntf = ntc, so that each bond is there once")
-    _barostat(control, entries)
-    entries.refuse("implicit solvent is not supported", "igb", "ipb", "alpb", "gbsa", "rism")
+    entries.refuse("this solvent is not supported", "ipb", "alpb", "rism")
     entries.tell("velocities are taken from the file where it has any", "irest", "ntx")
 
 
@@ -110,13 +114,62 @@ def _thermostat(control: Control, entries: Entries) -> None:
         )
 
 
+# Of igb; 6 is a vacuum.
+_MODELS = {0: None, 1: "hct", 2: "obc1", 5: "obc2", 6: None, 7: "gbn", 8: "gbn2"}
+
+
+def _solvent(control: Control, entries: Entries) -> int | None:
+    """Implicit solvent; returns ntb, 0 without a periodic box, None where that is not said."""
+    kind = entries.whole("igb", 0)
+    assert kind is not None
+    periodic = entries.whole("ntb", 0 if kind else None)
+    if kind not in _MODELS:
+        control.refused.append(f"igb {kind}: only 0, 1, 2, 5, 6, 7 and 8")
+    if kind and periodic:
+        control.refused.append(f"ntb {periodic} with igb {kind}: only ntb = 0")
+    if _MODELS.get(kind) is None:
+        entries.tell("nothing, without implicit solvent", "gbsa")
+        return periodic
+    control.set("solvent", "model", _MODELS[kind])
+    control.set("solvent", "salt_concentration", entries.number("saltcon"))
+    control.set("solvent", "dielectric", entries.number("extdiel"))
+    entries.refuse("only a solute with the dielectric constant 1", "intdiel", unless=is_one)
+    entries.refuse("the surface energy by LCPO is not supported", "gbsa")
+    entries.tell("radii count atoms at any distance", "rgbmax")
+    entries.tell("that of the surface energy, which there is not", "surften")
+    return 0
+
+
+_ALL_PAIRS = 999.0  # A; from here on a cutoff means that there is none
+
+
+def _no_cutoff(control: Control, entries: Entries) -> None:
+    control.set("nonbonded", "method", "no-cutoff")
+    cutoff = entries.number("cut", _ALL_PAIRS)
+    if cutoff is not None and cutoff < _ALL_PAIRS:
+        control.refused.append(
+            f"cut {cutoff:g} without a periodic box: only without a cutoff, {_ALL_PAIRS:g} or more"
+        )
+    entries.refuse("constant pressure without a periodic box", "ntp")
+    entries.refuse("a dielectric constant", "dielc", unless=is_one)
+    entries.refuse("12-6-4 is not supported", "lj1264", "plj1264")
+    entries.refuse("a switching function without a cutoff", "fswitch", unless=lambda v: v == "-1")
+    entries.tell("of PME, which there is not", *_OF_PME)
+    entries.tell("lists are for the program to say", "skinnb", "nbflag", "nbtell", "nsnb", "tol")
+
+
+_OF_PME = (
+    *("nfft1", "nfft2", "nfft3", "order", "ew_coeff", "dsum_tol", "ew_type", "eedmeth", "netfrc"),
+    *("vdwmeth", "taup", "pres0", "comp", "barostat"),
+)
 _COUPLINGS = {1: "isotropic", 2: "anisotropic", 3: "semi-isotropic"}
 
 
-def _barostat(control: Control, entries: Entries) -> None:
+def _barostat(control: Control, entries: Entries, periodic: int | None) -> None:
     scaled, kind = entries.whole("ntp", 0), entries.whole("barostat", 1)
-    wanted = "1" if scaled == 0 else "2"
-    entries.refuse(f"only ntb = {wanted}", "ntb", unless=lambda value: value == wanted)
+    wanted = 1 if scaled == 0 else 2
+    if periodic is not None and periodic != wanted:
+        control.refused.append(f"ntb {periodic}: only ntb = {wanted}")
     if scaled != 0:
         _constant_pressure(control, entries, scaled, kind)
     entries.tell("nothing, at constant volume", "taup", "pres0", "comp")

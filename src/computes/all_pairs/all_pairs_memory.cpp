@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "computes/all_pairs/all_pairs_memory.h"
+
+#include <utility>
+
+#include "computes/nonbonded/exclusion_arrays.h"
+
+namespace quiltmd {
+namespace {
+
+std::vector<float> single(const std::vector<double>& values) {
+  return {values.begin(), values.end()};
+}
+
+std::vector<BornSite> sites_of(const std::vector<BornAtom>& atoms) {
+  std::vector<BornSite> sites;
+  sites.reserve(atoms.size());
+  for (const BornAtom& a : atoms)
+    sites.push_back({static_cast<float>(a.offset_radius), static_cast<float>(a.scaled_radius),
+                     static_cast<float>(a.radius), a.neck_type});
+  return sites;
+}
+
+}  // namespace
+
+AllPairsMemory::AllPairsMemory(const SlotMemory& slots, AllPairsSetup setup)
+    : slots_(slots), setup_(std::move(setup)), make_(slots.device) {
+  const System& system = slots.system;
+  const ExclusionArrays exclusions = exclusion_arrays(system.atom_count(), system.exclusions);
+  exclusion_start_ = make_.filled(exclusions.start);
+  excluded_ = make_.filled(exclusions.partners);
+  partners_ = make_.room<int32_t>(exclusions.partners.size());
+  table_ = make_.filled(setup_.table);
+  roster_count_ = make_.zeros<int32_t>(1);
+  if (system.solvent) make_solvent(*system.solvent);
+  make_room();
+}
+
+void AllPairsMemory::make_solvent(const ImplicitSolvent& solvent) {
+  constants_ = {solvent.function, 1 / solvent.dielectric, solvent.kappa, solvent.surface};
+  atoms_ = make_.filled(solvent.atoms);
+  site_of_atom_ = make_.filled(sites_of(solvent.atoms));
+  neck_types_ = solvent.neck_types;
+  neck_distance_ = make_.filled(single(solvent.neck_distance));
+  neck_height_ = make_.filled(single(solvent.neck_height));
+}
+
+// What lies by slot: every rank holds all atoms.
+void AllPairsMemory::make_room() {
+  const size_t slots = whole_system(slots_.system, slots_.patch_grid).slots;
+  const size_t clusters = slots / kClusterSize;
+  if (roster_.size() == clusters) return;
+  make_.renew(roster_, clusters);
+  make_.renew(place_of_cluster_, clusters);
+  if (!has_solvent()) return;
+  make_.renew(sites_, slots);
+  make_.renew(sums, slots);
+  make_.renew(derivatives, slots);
+  make_.renew(radii, slots);
+  make_.renew(slopes, slots);
+}
+
+void AllPairsMemory::adopt(const RankPlan&) {
+  placed_index_ = Buffer<int32_t>(slots_.device, slots_.placed_index());
+  make_room();
+}
+
+std::vector<Work> AllPairsMemory::rebuild_work() {
+  return {{"roster", Positions::kWithProxies, Lists::kUsed, [this](Stream stream, int) {
+             slots_.device.launch(lay_out_roster(), stream);
+           }}};
+}
+
+std::vector<Work> AllPairsMemory::step_work(Energies energies) {
+  Device& device = slots_.device;
+  const auto forces = [this, &device, energies](Stream stream, int) {
+    device.launch(all_pair_forces(energies), stream);
+    if (has_solvent()) device.launch(born_slopes(energies), stream);
+  };
+  if (!has_solvent())
+    return {{"pairs.all", Positions::kWithProxies, Lists::kUsed, forces}};
+  const auto radii_of_step = [this, &device](Stream stream, int) {
+    device.launch(born_integrals(), stream);
+    device.launch(born_radii(), stream);
+  };
+  const auto chain = [this, &device](Stream stream, int) { device.launch(born_forces(), stream); };
+  return {{"solvent.radii", Positions::kWithProxies, Lists::kUsed, radii_of_step, Balance::kStays, 0},
+          {"pairs.all", Positions::kWithProxies, Lists::kUsed, forces, Balance::kStays, 1},
+          {"solvent.forces", Positions::kWithProxies, Lists::kUsed, chain, Balance::kStays, 2}};
+}
+
+std::vector<float*> AllPairsMemory::values_for_proxies() {
+  if (!has_solvent()) return {};
+  return {radii.data(), slopes.data()};
+}
+
+AllPairs AllPairsMemory::pairs() const {
+  const PatchGrid& grid = slots_.patch_grid;
+  AllPairs p{};
+  p.slots = slots_.slots();
+  p.owned_slots = slots_.owned_slots.data();
+  p.slot_capacity = slots_.capacity();
+  p.patches = slots_.patches.data();
+  p.roster = roster_.data();
+  p.roster_count = roster_count_.data();
+  p.roster_capacity = static_cast<int>(roster_.size());
+  p.partner_start = exclusion_start_.data();
+  p.partners = partners_.data();
+  p.cells = grid.cells;
+  p.patch_width = {grid.box.ax / grid.cells.x, grid.box.by / grid.cells.y,
+                   grid.box.cz / grid.cells.z};
+  return p;
+}
+
+NeckTables AllPairsMemory::necks() const {
+  return {neck_distance_.data(), neck_height_.data(), neck_types_};
+}
+
+LayOutRoster AllPairsMemory::lay_out_roster() const {
+  LayOutRoster op{};
+  op.slots = slots_.slots();
+  op.patches = slots_.patches.data();
+  op.placed_index = placed_index_.data();
+  op.patch_count = slots_.patch_grid.size();
+  op.roster = roster_.data();
+  op.roster_count = roster_count_.data();
+  op.roster_capacity = static_cast<int>(roster_.size());
+  op.place_of_cluster = place_of_cluster_.data();
+  op.exclusions = {exclusion_start_.data(), excluded_.data()};
+  op.atoms = slots_.system.atom_count();
+  op.slot_of_atom = slots_.slot_of_atom.data();
+  op.partners = partners_.data();
+  op.site_of_atom = site_of_atom_.data();
+  op.sites = sites_.data();
+  op.sums = sums.data();
+  op.derivatives = derivatives.data();
+  op.slot_capacity = slots_.capacity();
+  return op;
+}
+
+BornIntegrals AllPairsMemory::born_integrals() const {
+  return {pairs(), sites_.data(), necks(), sums.data()};
+}
+
+BornRadii AllPairsMemory::born_radii() const {
+  return {slots_.atom.data(), slots_.owned_slots.data(), slots_.capacity(), atoms_.data(),
+          constants_,         sums.data(),               radii.data()};
+}
+
+AllPairForces AllPairsMemory::all_pair_forces(Energies energies) const {
+  return {pairs(),
+          setup_.parameters,
+          table_.data(),
+          has_solvent() ? radii.data() : nullptr,
+          constants_,
+          derivatives.data(),
+          energies == Energies::kAdd ? slots_.energy.data() : nullptr};
+}
+
+BornSlopes AllPairsMemory::born_slopes(Energies energies) const {
+  return {slots_.atom.data(),
+          slots_.owned_slots.data(),
+          slots_.capacity(),
+          atoms_.data(),
+          &slots_.local.data()->w,
+          constants_,
+          sums.data(),
+          derivatives.data(),
+          slopes.data(),
+          energies == Energies::kAdd ? slots_.energy.data() : nullptr};
+}
+
+BornForces AllPairsMemory::born_forces() const {
+  return {pairs(), sites_.data(), necks(), slopes.data()};
+}
+
+}  // namespace quiltmd

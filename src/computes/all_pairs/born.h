@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// Generalized Born: the equations, written once for the reference, hosts and GPUs. docs/theory/solvent.md
+// has them in print, with sources.
+//
+// Atom i has the radius rho_i, less an offset o_i, and the sum of integrals I_i of how much solvent the
+// scaled spheres s_j of all other atoms displace; its Born radius B_i follows from I_i.
+#pragma once
+
+#include <cmath>
+
+#include "math/elementary.h"
+#include "system/implicit_solvent.h"
+
+namespace quiltmd {
+
+// A function of a distance, and its derivative.
+template <class Real>
+struct Curve {
+  Real value, slope;
+};
+
+// The same of spheres that do not overlap, as a series in the scaled radius over the distance, here less
+// than 1/4: the sum over k of k/(2k + 1) x^(2k + 1) / r, to 5e-8 of the whole. Most pairs are so far
+// apart, and all digits would cancel in the difference of logarithms.
+template <class Real>
+QMD_HD Curve<Real> distant_screening(Real per_r, Real x, Real q) {
+  constexpr double kTerms[] = {1. / 3, 2. / 5, 3. / 7, 4. / 9, 5. / 11, 6. / 13};
+  Real value = Real(kTerms[5]), slope = Real(14 * kTerms[5]);
+  for (int k = 4; k >= 0; --k) {
+    value = multiply_add(value, q, Real(kTerms[k]));
+    slope = multiply_add(slope, q, Real((2 * k + 4) * kTerms[k]));
+  }
+  const Real leading = x * q * per_r;
+  return {leading * value, -leading * per_r * slope};
+}
+
+// What screens an atom by another one, less the neck: Hawkins, Cramer and Truhlar, J. Phys. Chem. 100,
+// 19824 (1996), equation 10, with atoms that are inside another one as in Schaefer and Froemmel, J. Mol.
+// Biol. 216, 1045 (1990). `o`: offset radius of the one, `s`: scaled radius of the other; 1/nm.
+template <class Real>
+QMD_HD Curve<Real> screening(Real r, Real per_r, Real o, Real s) {
+  if (!(r + s > o)) return {0, 0};
+  const Real ratio = s * per_r, q = ratio * ratio;
+  if (q < Real(1. / 16) && r - s >= o) return distant_screening(per_r, ratio, q);
+  const Real apart = std::fabs(r - s), lower = apart > o ? apart : o, upper = r + s;
+  const Real l = inverse(lower), u = inverse(upper);
+  const Real log = logarithm(lower * u), difference = (u - l) * (u + l);
+  Curve<Real> found;
+  found.value = Real(0.5) * (l - u + Real(0.25) * multiply_add(-s, ratio, r) * difference +
+                             Real(0.5) * log * per_r);
+  found.slope = Real(0.125) * (1 + q) * difference - Real(0.25) * log * per_r * per_r;
+  if (o < s - r) found.value += inverse(o) - l;
+  return found;
+}
+
+// The space between two atoms that is too narrow for water: Mongan, Simmerling, McCammon, Case and
+// Onufriev, J. Chem. Theory Comput. 3, 156 (2007), equation 13, up to the sum of both radii and 0.68 nm.
+inline constexpr double kNeckReach = 0.68;  // nm
+template <class Real>
+QMD_HD Curve<Real> neck(Real r, Real distance, Real height) {
+  const Real x = r - distance, x2 = x * x, x4 = x2 * x2;
+  const Real bottom = inverse(1 + 100 * x2 + Real(3e5) * x4 * x2);
+  const Real value = height * bottom;
+  return {value, -value * bottom * x * (200 + Real(1.8e6) * x4)};
+}
+
+// Born radius as a function of the sum of integrals: HCT, as above; OBC, Onufriev, Bashford and Case,
+// Proteins 55, 383 (2004), equation 6.
+QMD_HD Curve<double> born_radius(double sum, const BornAtom& atom, BornFunction function) {
+  constexpr double kLargest = 3;  // nm, of atoms that HCT finds buried altogether, as in Amber
+  if (function == BornFunction::kInverse) {
+    const double inverse = 1 / atom.offset_radius - sum;
+    if (!(inverse > 1 / kLargest)) return {kLargest, 0};
+    return {1 / inverse, 1 / (inverse * inverse)};
+  }
+  const double psi = sum * atom.offset_radius;
+  const double t = std::tanh(((atom.gamma * psi - atom.beta) * psi + atom.alpha) * psi);
+  const double radius = 1 / (1 / atom.offset_radius - t / atom.radius);
+  const double inner = atom.alpha + psi * (3 * atom.gamma * psi - 2 * atom.beta);
+  return {radius, radius * radius * (1 - t * t) * inner * atom.offset_radius / atom.radius};
+}
+
+// The polarisation energy of two charges whose product (with 1/(4 pi eps0)) is `qq`, Still et al., J. Am.
+// Chem. Soc. 112, 6127 (1990), with salt as in Srinivasan et al., Theor. Chem. Acc. 101, 426 (1999):
+// E = -qq (1 - exp(-kappa f)/eps) / f, f^2 = r^2 + B_i B_j exp(-r^2/(4 B_i B_j)).
+template <class Real>
+struct Polarisation {
+  Real energy;
+  Real force_over_r;  // -dE/dr / r
+  Real by_product;    // dE/d(B_i B_j)
+};
+template <class Real>
+QMD_HD Polarisation<Real> polarisation(Real r2, Real product, Real qq, Real inverse_dielectric,
+                                       Real kappa) {
+  const Real quarter = Real(0.25) * r2 * inverse(product), decay = exponential(-quarter);
+  const Real f2 = multiply_add(product, decay, r2), per_f = inverse_root(f2);
+  const Real salt = inverse_dielectric * (kappa > 0 ? exponential(-kappa * f2 * per_f) : Real(1));
+  const Real energy = qq * (salt - 1) * per_f;
+  const Real by_f_over_f = -multiply_add(qq * kappa, salt, energy) * per_f * per_f;  // dE/df / f
+  return {energy, -by_f_over_f * multiply_add(Real(-0.25), decay, Real(1)),
+          Real(0.5) * by_f_over_f * decay * (1 + quarter)};
+}
+
+// Energies of an atom by itself and their derivative by its Born radius: polarisation by its own charge
+// (`qq`: its square, with 1/(4 pi eps0)), and the surface term of ACE, Schaefer, Bartels and Karplus, J.
+// Mol. Biol. 284, 835 (1998): E = surface (rho + 0.14 nm)^2 (rho/B)^6.
+struct OfOneAtom {
+  double polarisation, surface, by_radius;
+};
+QMD_HD OfOneAtom energy_of_one(double born, const BornAtom& atom, double qq,
+                               double inverse_dielectric, double kappa, double surface) {
+  constexpr double kProbe = 0.14;  // nm, radius of water
+  const double salt = inverse_dielectric * std::exp(-kappa * born);
+  const double own = -0.5 * qq * (1 - salt) / born;
+  const double ratio = atom.radius / born, ratio3 = ratio * ratio * ratio;
+  const double width = atom.radius + kProbe, area = surface * width * width * ratio3 * ratio3;
+  return {own, area, -(own + 0.5 * qq * kappa * salt + 6 * area) / born};
+}
+
+}  // namespace quiltmd

@@ -1,0 +1,494 @@
+// SPDX-License-Identifier: Apache-2.0
+// All pairs on the GPU. A block has 128 atoms, one in each thread, and passes the roster by them, a chunk
+// of 128 others at a time through shared memory, all threads reading the same one. Sums stay in the
+// registers of their atom: floating-point ones of a chunk, integers above. Where there are few atoms,
+// the chunks are dealt out to several blocks for the same atoms, so that all of the machine has work.
+//
+// Each pair is evaluated twice, once for each atom. Half of the arithmetic could be saved by tiles that
+// serve both atoms, whose sums then travel around the warp: some ten shuffles a pair, at a quarter
+// of the rate of arithmetic, and atomic additions for one side.
+#include <algorithm>
+#include <climits>
+
+#include "computes/all_pairs/operations.h"
+#include "computes/nonbonded/cuda_pair_math.cuh"
+#include "device/cuda/kernels.h"
+#include "device/cuda/launch.h"
+#include "device/cuda/warp.cuh"
+
+namespace quiltmd {
+namespace all_pairs {
+
+using pairs::force_to_fixed;
+using pairs::limited_force;
+using pairs::Single;
+
+constexpr int kThreads = 128;
+constexpr int kChunk = kChunkClusters * kClusterSize;
+static_assert(kChunk == kThreads, "a thread brings an atom of each chunk");
+constexpr int kBlocksPerProcessor = 16;  // that give every multiprocessor enough to do
+
+// ---- The roster ------------------------------------------------------------------------------
+
+constexpr int kScanThreads = 1024;
+
+__global__ void __launch_bounds__(kScanThreads)
+    number_clusters_kernel(const __grid_constant__ LayOutRoster op) {
+  wait_for_previous();
+  int before = 0;
+  for (int base = 0; base < op.patch_count; base += kScanThreads) {
+    const int p = base + threadIdx.x;
+    PlacedPatch patch{};
+    if (p < op.patch_count) patch = op.patches[op.placed_index[p]];
+    const int clusters = (patch.atoms + kClusterSize - 1) / kClusterSize;
+    int all = 0;
+    const int place = before + block_sum(clusters, &all);
+    for (int c = 0; c < clusters && place + c < op.roster_capacity; ++c) {
+      const int cluster = patch.start / kClusterSize + c;
+      op.place_of_cluster[cluster] = place + c;
+      op.roster[place + c] = {cluster, patch.cell};
+    }
+    before += all;
+  }
+  if (threadIdx.x == 0) *op.roster_count = min(before, op.roster_capacity);
+}
+
+// Partners are a dozen, so they are sorted by insertion.
+__device__ void look_up_partners(const LayOutRoster& op, int atom) {
+  const int begin = op.exclusions.start[atom], end = op.exclusions.start[atom + 1];
+  for (int k = begin; k < end; ++k) {
+    const int slot = op.slot_of_atom[op.exclusions.partners[k]];
+    const int place =
+        slot < 0 ? INT_MAX
+                 : op.place_of_cluster[slot / kClusterSize] * kClusterSize + slot % kClusterSize;
+    int at = k;
+    for (; at > begin && op.partners[at - 1] > place; --at) op.partners[at] = op.partners[at - 1];
+    op.partners[at] = place;
+  }
+}
+
+__global__ void __launch_bounds__(kThreads)
+    look_up_kernel(const __grid_constant__ LayOutRoster op) {
+  wait_for_previous();
+  const int n = blockIdx.x * kThreads + threadIdx.x;
+  if (n < op.atoms) look_up_partners(op, n);
+  if (!op.sites || n >= op.slot_capacity) return;
+  op.sums[n] = op.derivatives[n] = 0;
+  const int place = n / kClusterSize;
+  if (place >= *op.roster_count) return;
+  const int slot = op.roster[place].cluster * kClusterSize + n % kClusterSize;
+  const int32_t atom = op.slots.atom[slot];
+  op.sites[slot] = atom < 0 ? BornSite{} : op.site_of_atom[atom];
+}
+
+// ---- Passes over pairs -----------------------------------------------------------------------
+
+// A chunk of the roster in shared memory; `More` is what a pass needs besides places.
+template <class More>
+struct Tile {
+  float4 site[kChunk];
+  More more[kChunk];
+  RosterEntry entry[kChunkClusters];
+};
+
+// The atom of a thread.
+struct Own {
+  int slot;
+  bool counts;  // it is an atom of this rank
+  Int3 cell;
+  float x, y, z;
+};
+
+__device__ __forceinline__ Own own_atom(const AllPairs& p, int slots) {
+  Own own{};
+  own.slot = min(static_cast<int>(blockIdx.x * kThreads + threadIdx.x), slots - 1);
+  own.counts = own.slot == static_cast<int>(blockIdx.x * kThreads + threadIdx.x) &&
+               p.slots.atom[own.slot] >= 0;
+  own.cell = p.patches[p.slots.patch[own.slot / kClusterSize]].cell;
+  const float4 site = *reinterpret_cast<const float4*>(p.slots.local + own.slot);
+  own.x = site.x, own.y = site.y, own.z = site.z;
+  return own;
+}
+
+// Where the excluded atoms of an atom are, from one to the next.
+class Partners {
+ public:
+  __device__ __forceinline__ Partners(const AllPairs& p, const Own& own) : at_(nullptr), end_(nullptr) {
+    if (!own.counts) return;
+    const int32_t atom = p.slots.atom[own.slot];
+    at_ = p.partners + p.partner_start[atom];
+    end_ = p.partners + p.partner_start[atom + 1];
+    load();
+  }
+  // Bits of those among eight places.
+  __device__ __forceinline__ unsigned among(int first) {
+    unsigned bits = 0;
+    while (next_ < first + kClusterSize) {
+      if (next_ >= first) bits |= 1u << (next_ - first);
+      ++at_;
+      load();
+    }
+    return bits;
+  }
+
+ private:
+  __device__ __forceinline__ void load() { next_ = at_ < end_ ? *at_ : INT_MAX; }
+  const int32_t *at_, *end_;
+  int next_ = INT_MAX;
+};
+
+// All atoms of a block against the chunks of this piece. A pass brings an atom into a tile (bring), takes
+// in an atom (add<whether some are excluded>), and ends a chunk.
+template <class Pass>
+__device__ __forceinline__ void meet_all(const AllPairs& p, const Own& own, Pass& pass) {
+  __shared__ Tile<typename Pass::More> tile;
+  const int count = *p.roster_count, chunks = (count + kChunkClusters - 1) / kChunkClusters;
+  Partners partners(p, own);
+#pragma unroll 1
+  for (int chunk = blockIdx.y; chunk < chunks; chunk += gridDim.y) {
+    const int first = chunk * kChunkClusters, clusters = min(count - first, kChunkClusters);
+    __syncthreads();
+    if (static_cast<int>(threadIdx.x) < clusters * kClusterSize) {
+      const RosterEntry entry = p.roster[first + threadIdx.x / kClusterSize];
+      const int slot = entry.cluster * kClusterSize + threadIdx.x % kClusterSize;
+      pass.bring(slot, tile.site[threadIdx.x], tile.more[threadIdx.x]);
+      if (threadIdx.x % kClusterSize == 0) tile.entry[threadIdx.x / kClusterSize] = entry;
+    }
+    __syncthreads();
+#pragma unroll 1
+    for (int c = 0; c < clusters; ++c) {
+      const RosterEntry entry = tile.entry[c];
+      const Vec3d shift = p.shift(own.cell, entry.cell);
+      const float x = own.x - static_cast<float>(shift.x), y = own.y - static_cast<float>(shift.y),
+                  z = own.z - static_cast<float>(shift.z);
+      const bool own_cluster = own.slot / kClusterSize == entry.cluster;
+      const unsigned itself = own_cluster ? 1u << own.slot % kClusterSize : 0;
+      const unsigned excluded = partners.among((first + c) * kClusterSize);
+      const bool special = __any_sync(kAllLanes, excluded | itself);
+      const int base = c * kClusterSize;
+      if (special) {
+#pragma unroll 1
+        for (int a = 0; a < kClusterSize; ++a)
+          if (!(itself >> a & 1u))
+            pass.template add<true>(tile.site[base + a], tile.more[base + a], x, y, z,
+                                    excluded >> a & 1u);
+      } else {
+#pragma unroll 4
+        for (int a = 0; a < kClusterSize; ++a)
+          pass.template add<false>(tile.site[base + a], tile.more[base + a], x, y, z, false);
+      }
+    }
+    pass.end_chunk();
+  }
+}
+
+struct Way {
+  float x, y, z, r2, per_r;
+  __device__ __forceinline__ Way(const float4& site, float from_x, float from_y, float from_z)
+      : x(from_x - site.x), y(from_y - site.y), z(from_z - site.z) {
+    r2 = fmaf(x, x, fmaf(y, y, z * z));
+    per_r = pairs::inverse_sqrt(r2);
+  }
+};
+
+struct Force {
+  float x = 0, y = 0, z = 0;
+  long long total[3] = {0, 0, 0};
+
+  __device__ __forceinline__ void add(float over_r, const Way& way) {
+    x = fmaf(over_r, way.x, x);
+    y = fmaf(over_r, way.y, y);
+    z = fmaf(over_r, way.z, z);
+  }
+  __device__ __forceinline__ void end_chunk() {
+    total[0] += force_to_fixed(limited_force(x));
+    total[1] += force_to_fixed(limited_force(y));
+    total[2] += force_to_fixed(limited_force(z));
+    x = y = z = 0;
+  }
+  __device__ __forceinline__ void hand_over(const Slots& slots, int slot) const {
+#pragma unroll
+    for (int d = 0; d < 3; ++d) add_fixed(slots.force[d] + slot, total[d]);
+  }
+};
+
+__device__ __forceinline__ BornSite load_site(const BornSite* sites, int slot) {
+  const float4 s = *reinterpret_cast<const float4*>(sites + slot);
+  return {s.x, s.y, s.z, __float_as_int(s.w)};
+}
+
+// ---- First pass ----
+
+template <bool kNecks>
+struct IntegralPass {
+  using More = BornSite;
+  const BornIntegrals& op;
+  BornSite own;
+  float sum = 0;
+  long long total = 0;
+
+  __device__ __forceinline__ void bring(int slot, float4& site, BornSite& more) const {
+    site = *reinterpret_cast<const float4*>(op.pairs.slots.local + slot);
+    more = load_site(op.sites, slot);
+  }
+  template <bool>
+  __device__ __forceinline__ void add(const float4& site, const BornSite& more, float x, float y,
+                                      float z, bool) {
+    const Way way(site, x, y, z);
+    const float r = way.r2 * way.per_r;
+    sum += screening<float>(r, way.per_r, own.offset_radius, more.scaled_radius).value;
+    if constexpr (kNecks) sum += neck_of<float>(op.necks, own, more, r).value;
+  }
+  __device__ __forceinline__ void end_chunk() {
+    total += to_fixed(sum, kScreeningScale);
+    sum = 0;
+  }
+};
+
+template <bool kNecks>
+__global__ void __launch_bounds__(kThreads)
+    born_integrals_kernel(const __grid_constant__ BornIntegrals op) {
+  wait_for_previous();
+  const int slots = min(*op.pairs.owned_slots, op.pairs.slot_capacity);
+  if (static_cast<int>(blockIdx.x) * kThreads >= slots) return;
+  const Own own = own_atom(op.pairs, slots);
+  IntegralPass<kNecks> pass{op, load_site(op.sites, own.slot)};
+  meet_all(op.pairs, own, pass);
+  if (own.counts) add_fixed(op.sums + own.slot, pass.total);
+}
+
+__global__ void __launch_bounds__(kThreads)
+    born_radii_kernel(const __grid_constant__ BornRadii op) {
+  wait_for_previous();
+  const int slot = blockIdx.x * kThreads + threadIdx.x;
+  if (slot < min(*op.owned_slots, op.slot_capacity)) set_radius(op, slot);
+}
+
+// ---- Second pass ----
+
+struct Partner {
+  Float2 numbers;
+  float radius, unused;
+};
+
+template <class Form, bool kSolvent, bool kEnergy>
+struct ForcePass {
+  using More = Partner;
+  const AllPairForces& op;
+  typename Form::template Site<Single> site;
+  float charge, radius;
+  float inverse_dielectric, kappa;
+  Force force;
+  float derivative = 0, form = 0, coulomb = 0, polarised = 0;
+  long long derivative_total = 0, form_total = 0, coulomb_total = 0, polarised_total = 0;
+
+  __device__ __forceinline__ void bring(int slot, float4& place, Partner& more) const {
+    place = *reinterpret_cast<const float4*>(op.pairs.slots.local + slot);
+    more.numbers = op.pairs.slots.pair_numbers[slot];
+    more.radius = kSolvent ? op.radii[slot] : 0;
+    // Of padding nothing is known: its charge is zero, and any radius will do.
+    if (kSolvent && op.pairs.slots.atom[slot] < 0) more.radius = 1;
+  }
+
+  template <bool kSpecial>
+  __device__ __forceinline__ void add(const float4& other, const Partner& more, float x, float y,
+                                      float z, bool excluded) {
+    const Way way(other, x, y, z);
+    const Distance<Single> r{way.r2, way.per_r, way.per_r * way.per_r};
+    const float qq = charge * other.w, bare = qq * way.per_r;
+    const auto pair = Form::template evaluate<kEnergy, Single>(site, more.numbers.x, more.numbers.y,
+                                                               r, op.parameters, op.table);
+    float over_r = (pair.force_r + bare) * r.inverse2;
+    if (kSpecial && excluded) over_r = 0;
+    if constexpr (kEnergy) {
+      form += kSpecial && excluded ? 0.0f : pair.energy;
+      coulomb += kSpecial && excluded ? 0.0f : bare;
+    }
+    if constexpr (kSolvent) {
+      const auto solvent = polarisation<float>(way.r2, radius * more.radius, qq, inverse_dielectric,
+                                               kappa);
+      over_r += solvent.force_over_r;
+      derivative = fmaf(solvent.by_product, more.radius, derivative);
+      if constexpr (kEnergy) polarised += solvent.energy;
+    }
+    force.add(over_r, way);
+  }
+
+  __device__ __forceinline__ void end_chunk() {
+    force.end_chunk();
+    if constexpr (kSolvent) derivative_total += force_to_fixed(limited_force(derivative));
+    derivative = 0;
+    if constexpr (kEnergy) {
+      form_total += to_fixed(0.5 * form, kEnergyScale);
+      coulomb_total += to_fixed(0.5 * coulomb, kEnergyScale);
+      polarised_total += to_fixed(0.5 * polarised, kEnergyScale);
+      form = coulomb = polarised = 0;
+    }
+  }
+};
+
+__device__ __forceinline__ void add_energy(int64_t* energy, int kind, bool counts, long long value) {
+  const long long sum = warp_sum(counts ? value : 0);
+  if (threadIdx.x % kWarp == 0) add_fixed(energy + kind, sum);
+}
+
+template <class Form, bool kSolvent, bool kEnergy>
+__global__ void __launch_bounds__(kThreads)
+    all_pair_forces_kernel(const __grid_constant__ AllPairForces op) {
+  wait_for_previous();
+  const Slots& s = op.pairs.slots;
+  const int slots = min(*op.pairs.owned_slots, op.pairs.slot_capacity);
+  if (static_cast<int>(blockIdx.x) * kThreads >= slots) return;
+  const Own own = own_atom(op.pairs, slots);
+  ForcePass<Form, kSolvent, kEnergy> pass{
+      op,
+      Form::template site<Single>(s.pair_numbers[own.slot], op.table, op.parameters.types),
+      s.local[own.slot].w,
+      kSolvent && own.counts ? op.radii[own.slot] : 1.0f,
+      static_cast<float>(op.constants.inverse_dielectric),
+      static_cast<float>(op.constants.kappa),
+      {}};
+  meet_all(op.pairs, own, pass);
+  if (own.counts) {
+    pass.force.hand_over(s, own.slot);
+    if constexpr (kSolvent) add_fixed(op.derivatives + own.slot, pass.derivative_total);
+  }
+  if constexpr (kEnergy) {
+    add_energy(op.energy, kPairForm, own.counts, pass.form_total);
+    add_energy(op.energy, kCoulombDirect, own.counts, pass.coulomb_total);
+    add_energy(op.energy, kPolarisation, own.counts, pass.polarised_total);
+  }
+}
+
+__global__ void __launch_bounds__(kThreads)
+    born_slopes_kernel(const __grid_constant__ BornSlopes op) {
+  wait_for_previous();
+  const int slot = blockIdx.x * kThreads + threadIdx.x;
+  const bool owned = slot < min(*op.owned_slots, op.slot_capacity);
+  const SlopeEnergies own = owned ? set_slope(op, slot) : SlopeEnergies{0, 0};
+  if (!op.energy) return;
+  add_energy(op.energy, kPolarisation, owned, own.polarisation);
+  add_energy(op.energy, kSurface, owned, own.surface);
+}
+
+// ---- Third pass ----
+
+template <bool kNecks>
+struct ChainPass {
+  using More = BornSite;
+  const BornForces& op;
+  BornSite own;
+  float slope;
+  Force force;
+
+  __device__ __forceinline__ void bring(int slot, float4& site, BornSite& more) const {
+    site = *reinterpret_cast<const float4*>(op.pairs.slots.local + slot);
+    site.w = op.pairs.slots.atom[slot] < 0 ? 0.0f : op.slopes[slot];
+    more = load_site(op.sites, slot);
+  }
+  template <bool>
+  __device__ __forceinline__ void add(const float4& site, const BornSite& more, float x, float y,
+                                      float z, bool) {
+    const Way way(site, x, y, z);
+    const float r = way.r2 * way.per_r;
+    float here = screening<float>(r, way.per_r, own.offset_radius, more.scaled_radius).slope;
+    float there = screening<float>(r, way.per_r, more.offset_radius, own.scaled_radius).slope;
+    if constexpr (kNecks) {
+      here += neck_of<float>(op.necks, own, more, r).slope;
+      there += neck_of<float>(op.necks, more, own, r).slope;
+    }
+    force.add(-fmaf(slope, here, site.w * there) * way.per_r, way);
+  }
+  __device__ __forceinline__ void end_chunk() { force.end_chunk(); }
+};
+
+template <bool kNecks>
+__global__ void __launch_bounds__(kThreads)
+    born_forces_kernel(const __grid_constant__ BornForces op) {
+  wait_for_previous();
+  const int slots = min(*op.pairs.owned_slots, op.pairs.slot_capacity);
+  if (static_cast<int>(blockIdx.x) * kThreads >= slots) return;
+  const Own own = own_atom(op.pairs, slots);
+  ChainPass<kNecks> pass{op, load_site(op.sites, own.slot), own.counts ? op.slopes[own.slot] : 0.0f, {}};
+  meet_all(op.pairs, own, pass);
+  if (own.counts) pass.force.hand_over(op.pairs.slots, own.slot);
+}
+
+}  // namespace all_pairs
+
+namespace {
+
+using all_pairs::kThreads;
+
+LaunchShape by_slot(const char* name, int count) {
+  return {name, blocks_for(count, kThreads), kThreads, 0, Start::kEarly};
+}
+
+// Blocks for all atoms that there is room for; those without atoms end at once.
+LaunchShape by_pairs(const char* name, const AllPairs& p, const CudaContext& context) {
+  const unsigned atoms = blocks_for(p.slot_capacity, kThreads);
+  const unsigned chunks = std::max(blocks_for(p.roster_capacity, kChunkClusters), 1u);
+  const auto wanted = static_cast<unsigned>(context.sm_count) * all_pairs::kBlocksPerProcessor;
+  LaunchShape shape{name, atoms, kThreads, 0, Start::kEarly};
+  shape.blocks_y = std::clamp(blocks_for(wanted, std::max(atoms, 1u)), 1u, chunks);
+  return shape;
+}
+
+void lay_out_roster(const LayOutRoster& op, CudaContext& context) {
+  launch(context, {"lay_out_roster.number", 1, all_pairs::kScanThreads},
+         all_pairs::number_clusters_kernel, op);
+  launch(context, by_slot(LayOutRoster::kName, std::max(op.atoms, op.slot_capacity)),
+         all_pairs::look_up_kernel, op);
+}
+
+void born_integrals(const BornIntegrals& op, CudaContext& context) {
+  launch(context, by_pairs(BornIntegrals::kName, op.pairs, context),
+         op.necks.types > 0 ? all_pairs::born_integrals_kernel<true>
+                            : all_pairs::born_integrals_kernel<false>,
+         op);
+}
+
+void born_radii(const BornRadii& op, CudaContext& context) {
+  launch(context, by_slot(BornRadii::kName, op.slot_capacity), all_pairs::born_radii_kernel, op);
+}
+
+using ForceKernel = void (*)(AllPairForces);
+
+template <class Form>
+ForceKernel kernel_of(const AllPairForces& op) {
+  if (op.radii)
+    return op.energy ? all_pairs::all_pair_forces_kernel<Form, true, true>
+                     : all_pairs::all_pair_forces_kernel<Form, true, false>;
+  return op.energy ? all_pairs::all_pair_forces_kernel<Form, false, true>
+                   : all_pairs::all_pair_forces_kernel<Form, false, false>;
+}
+
+void all_pair_forces(const AllPairForces& op, CudaContext& context) {
+  const auto kernel = PairForms::with(op.parameters.form,
+                                      [&]<class Form>(Form) { return kernel_of<Form>(op); });
+  launch(context, by_pairs(AllPairForces::kName, op.pairs, context), kernel, op);
+}
+
+void born_slopes(const BornSlopes& op, CudaContext& context) {
+  launch(context, by_slot(BornSlopes::kName, op.slot_capacity), all_pairs::born_slopes_kernel, op);
+}
+
+void born_forces(const BornForces& op, CudaContext& context) {
+  launch(context, by_pairs(BornForces::kName, op.pairs, context),
+         op.necks.types > 0 ? all_pairs::born_forces_kernel<true>
+                            : all_pairs::born_forces_kernel<false>,
+         op);
+}
+
+}  // namespace
+
+void add_all_pairs_kernels(CudaKernels& table) {
+  table.add<LayOutRoster, lay_out_roster>();
+  table.add<BornIntegrals, born_integrals>();
+  table.add<BornRadii, born_radii>();
+  table.add<AllPairForces, all_pair_forces>();
+  table.add<BornSlopes, born_slopes>();
+  table.add<BornForces, born_forces>();
+}
+
+}  // namespace quiltmd

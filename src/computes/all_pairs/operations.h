@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operations over all pairs of atoms, for systems without a cutoff: Lennard-Jones and Coulomb, and the
+// three passes of generalized Born.
+//
+// A rank holds all patches and computes what its own atoms feel: each pair is evaluated twice, once for
+// each atom, on the ranks of both. That is twice the arithmetic, and in return no force and no derivative
+// goes back to another rank, sums stay in registers, and only radii and slopes travel besides positions.
+//
+// All ranks know all clusters in the same order, that of the roster. Sums of floating-point numbers are
+// those of one atom over one chunk of the roster, in its order; above that sums are integers.
+#pragma once
+
+#include "computes/all_pairs/born.h"
+#include "computes/nonbonded/operations.h"
+#include "computes/nonbonded/pair_parameters.h"
+#include "decomposition/energies.h"
+#include "decomposition/slots.h"
+#include "math/fixed.h"
+
+namespace quiltmd {
+
+inline constexpr int kChunkClusters = 16;
+
+// A cluster of the roster: patches ascending, empty ones left out.
+struct alignas(16) RosterEntry {
+  int32_t cluster;  // slot / kClusterSize
+  Int3 cell;        // of its patch
+};
+
+// What screening needs of an atom, by slot. Padding has no scaled radius, so it screens nothing.
+struct alignas(16) BornSite {
+  float offset_radius, scaled_radius;  // nm
+  float radius;                        // nm
+  int32_t neck_type;
+};
+
+// Sums of integrals in fixed point: 2^-40/nm.
+inline constexpr double kScreeningScale = 1099511627776.0;
+
+// The atoms of a rank and of the roster.
+struct AllPairs {
+  Slots slots;
+  const int32_t* owned_slots;
+  int slot_capacity;
+  const PlacedPatch* patches;
+  const RosterEntry* roster;
+  const int32_t* roster_count;
+  int roster_capacity;
+  const int32_t* partner_start;  // (atoms + 1)
+  const int32_t* partners;       // places in the roster of the atoms that an atom is excluded from, ascending
+  Int3 cells;
+  Vec3d patch_width;  // nm
+
+  // From the centre of a patch to that of another one.
+  QMD_HD Vec3d shift(Int3 from, Int3 to) const {
+    Vec3d found{};
+    for (int d = 0; d < 3; ++d) {
+      int apart = to[d] - from[d];
+      const int half = cells[d] / 2;
+      apart += apart < -half ? cells[d] : apart > half ? -cells[d] : 0;
+      found[d] = apart * patch_width[d];
+    }
+    return found;
+  }
+
+  void memory(MemoryUses& uses, Access access) const {
+    uses.note(access, "owned_slots, patches, roster, roster_count, partner_start, partners",
+              owned_slots, patches, roster, roster_count, partner_start, partners);
+    uses.note(access, "slots.local, slots.atom, slots.patch", slots.local, slots.atom, slots.patch);
+    QMD_USES(kNone, slots);
+  }
+};
+
+// After a layout: number the clusters, look up where excluded atoms are, and clear the sums.
+struct LayOutRoster {
+  static constexpr const char* kName = "lay_out_roster";
+  Slots slots;
+  const PlacedPatch* patches;
+  const int32_t* placed_index;  // by patch of the grid
+  int patch_count;
+  RosterEntry* roster;
+  int32_t* roster_count;
+  int roster_capacity;
+  int32_t* place_of_cluster;
+  ExclusionTable exclusions;
+  int atoms;
+  const int32_t* slot_of_atom;
+  int32_t* partners;
+  const BornSite* site_of_atom;  // null without solvent, as are those that follow
+  BornSite* sites;
+  int64_t *sums, *derivatives;
+  int slot_capacity;
+
+  void memory(MemoryUses& uses) const {
+    QMD_USES(kRead, patches, placed_index, exclusions, slot_of_atom, site_of_atom, slots.atom);
+    QMD_USES(kReadWrite, roster, roster_count, place_of_cluster, partners);
+    QMD_USES(kWrite, sites, sums, derivatives);
+    QMD_USES(kNone, slots);
+  }
+};
+
+// Tables of necks by pair of types, with the height zero where there are none.
+struct NeckTables {
+  const float* distance;
+  const float* height;
+  int types;  // 0: no necks
+
+  void memory(MemoryUses& uses, Access access) const {
+    uses.note(access, "distance, height", distance, height);
+  }
+};
+
+// First pass: the sums of integrals of owned atoms.
+struct BornIntegrals {
+  static constexpr const char* kName = "born_integrals";
+  AllPairs pairs;
+  const BornSite* sites;
+  NeckTables necks;
+  int64_t* sums;  // by slot, zero before
+
+  void memory(MemoryUses& uses) const {
+    QMD_USES(kRead, pairs, sites, necks);
+    QMD_USES(kAdd, sums);
+  }
+};
+
+// What the equations need that is the same for all atoms.
+struct BornConstants {
+  BornFunction function;
+  double inverse_dielectric, kappa, surface;
+};
+
+// From the sums of owned atoms to their Born radii.
+struct BornRadii {
+  static constexpr const char* kName = "born_radii";
+  const int32_t* atom;  // by slot
+  const int32_t* owned_slots;
+  int slot_capacity;
+  const BornAtom* atoms;  // by internal index
+  BornConstants constants;
+  const int64_t* sums;
+  float* radii;  // by slot
+
+  void memory(MemoryUses& uses) const {
+    QMD_USES(kRead, atom, owned_slots, atoms, sums);
+    QMD_USES(kDisjoint, radii);
+  }
+};
+
+// Second pass: Lennard-Jones and Coulomb of all pairs, and with solvent the polarisation energy. Forces on
+// owned atoms, derivatives of the energy by their radii, energies (kPairForm, kCoulombDirect,
+// kPolarisation) where `energy` is not null.
+struct AllPairForces {
+  static constexpr const char* kName = "all_pair_forces";
+  AllPairs pairs;
+  PairParameters parameters;
+  const float* table;  // of the pair form
+  const float* radii;  // null without solvent
+  BornConstants constants;
+  int64_t* derivatives;  // by slot, zero before
+  int64_t* energy;
+
+  void memory(MemoryUses& uses) const {
+    QMD_USES(kRead, pairs, pairs.slots.pair_numbers, table, radii);
+    QMD_USES(kAdd, pairs.slots.force, derivatives, energy);
+  }
+};
+
+// Of owned atoms the derivative of the energy by their sums of integrals; clears sums and derivatives for
+// the next step. Energies (kPolarisation, kSurface) where `energy` is not null.
+struct BornSlopes {
+  static constexpr const char* kName = "born_slopes";
+  const int32_t* atom;
+  const int32_t* owned_slots;
+  int slot_capacity;
+  const BornAtom* atoms;
+  const float* charge;  // by slot, every fourth number; times sqrt(1/(4 pi eps0))
+  BornConstants constants;
+  int64_t *sums, *derivatives;
+  float* slopes;  // by slot
+  int64_t* energy;
+
+  void memory(MemoryUses& uses) const {
+    QMD_USES(kRead, atom, owned_slots, atoms, charge);
+    QMD_USES(kReadWrite, sums, derivatives);
+    QMD_USES(kDisjoint, slopes);
+    QMD_USES(kAdd, energy);
+  }
+};
+
+// Third pass: forces on owned atoms as radii change with distances.
+struct BornForces {
+  static constexpr const char* kName = "born_forces";
+  AllPairs pairs;
+  const BornSite* sites;
+  NeckTables necks;
+  const float* slopes;
+
+  void memory(MemoryUses& uses) const {
+    QMD_USES(kRead, pairs, sites, necks, slopes);
+    QMD_USES(kAdd, pairs.slots.force);
+  }
+};
+
+// ---- What is the same on every kind of device ------------------------------------------------
+
+// The neck of two sites; zero beyond its reach.
+template <class Real>
+QMD_HD Curve<Real> neck_of(const NeckTables& necks, const BornSite& i, const BornSite& j, Real r) {
+  if (!(r < static_cast<Real>(i.radius) + static_cast<Real>(j.radius) + Real(kNeckReach))) return {0, 0};
+  const int pair = i.neck_type * necks.types + j.neck_type;
+  return neck<Real>(r, static_cast<Real>(necks.distance[pair]),
+                    static_cast<Real>(necks.height[pair]));
+}
+
+// How much j screens i.
+template <class Real>
+QMD_HD Curve<Real> screening_of(const NeckTables& necks, const BornSite& i, const BornSite& j,
+                                Real r, Real per_r) {
+  Curve<Real> found = screening<Real>(r, per_r, static_cast<Real>(i.offset_radius),
+                                      static_cast<Real>(j.scaled_radius));
+  if (necks.types > 0) {
+    const Curve<Real> more = neck_of<Real>(necks, i, j, r);
+    found = {found.value + more.value, found.slope + more.slope};
+  }
+  return found;
+}
+
+QMD_HD void set_radius(const BornRadii& op, int slot) {
+  const int32_t atom = op.atom[slot];
+  if (atom < 0) return;
+  const double sum = from_fixed(op.sums[slot], kScreeningScale);
+  op.radii[slot] = static_cast<float>(born_radius(sum, op.atoms[atom], op.constants.function).value);
+}
+
+struct SlopeEnergies {
+  int64_t polarisation, surface;
+};
+QMD_HD SlopeEnergies set_slope(const BornSlopes& op, int slot) {
+  const int32_t atom = op.atom[slot];
+  if (atom < 0) return {0, 0};
+  const BornConstants& c = op.constants;
+  const double charge = op.charge[4 * static_cast<ptrdiff_t>(slot)];
+  const double sum = from_fixed(op.sums[slot], kScreeningScale);
+  const Curve<double> born = born_radius(sum, op.atoms[atom], c.function);
+  const OfOneAtom own = energy_of_one(born.value, op.atoms[atom], charge * charge,
+                                      c.inverse_dielectric, c.kappa, c.surface);
+  const double by_radius = from_fixed(op.derivatives[slot], kForceScale) + own.by_radius;
+  op.slopes[slot] = static_cast<float>(by_radius * born.slope);
+  op.sums[slot] = op.derivatives[slot] = 0;
+  return {to_fixed(own.polarisation, kEnergyScale), to_fixed(own.surface, kEnergyScale)};
+}
+
+}  // namespace quiltmd

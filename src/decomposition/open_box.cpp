@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "decomposition/open_box.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "math/error.h"
+
+namespace quiltmd {
+namespace {
+
+constexpr double kMostCells = 1e6;  // along a dimension; the grid as a whole has a limit of its own
+
+int cells_along(double low, double high, double width) {
+  const double layers = std::floor(high / width) - std::floor(low / width) + 1;
+  if (!(layers < kMostCells))
+    throw Error("the atoms are spread too far apart for a system without a periodic box");
+  const int count = static_cast<int>(layers), spare = 1 + count / 4;
+  return 2 * (count + spare + 1);
+}
+
+}  // namespace
+
+Spread spread_of(const std::vector<Vec3d>& positions) {
+  Spread spread{positions.front(), positions.front()};
+  for (const Vec3d& x : positions)
+    for (int d = 0; d < 3; ++d) {
+      spread.low[d] = std::min(spread.low[d], x[d]);
+      spread.high[d] = std::max(spread.high[d], x[d]);
+    }
+  return spread;
+}
+
+Int3 open_cells(const Spread& spread, double width, std::optional<Int3> before) {
+  const auto serves = [&](int d) {
+    return (*before)[d] >= 6 && spread.high[d] - spread.low[d] < width * ((*before)[d] / 2);
+  };
+  if (before && serves(0) && serves(1) && serves(2)) return *before;
+  Int3 cells{};
+  for (int d = 0; d < 3; ++d) cells[d] = cells_along(spread.low[d], spread.high[d], width);
+  return cells;
+}
+
+Box open_box(Int3 cells, double width) {
+  return {cells.x * width, 0, cells.y * width, 0, 0, cells.z * width};
+}
+
+}  // namespace quiltmd
