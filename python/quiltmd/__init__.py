@@ -23,8 +23,8 @@ from .description.barostats import (
     CellRescaling,
     MonteCarloBarostat,
 )
-from .description.integrators import Integrator, LangevinMiddle, VelocityVerlet
 from .description.implicit_solvent import ImplicitSolvent
+from .description.integrators import Integrator, LangevinMiddle, VelocityVerlet
 from .description.nonbonded import Nonbonded, pme_parameters
 from .description.restraints import Restraint, restrain
 from .description.selection import select

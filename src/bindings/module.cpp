@@ -109,9 +109,7 @@ nb::object points_of(Self& self) {
   return to_array(released([&] { return (self.*kMethod)(); }));
 }
 
-nb::object box_of(const Frame& frame) {
-  return frame.box() ? to_array(*frame.box()) : nb::none();
-}
+nb::object box_of(const Frame& frame) { return frame.box() ? to_array(*frame.box()) : nb::none(); }
 
 nb::dict frame_state(const Frame& frame) {
   HostState state = released([&] { return frame.state(); });

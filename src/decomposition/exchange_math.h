@@ -170,8 +170,7 @@ QMD_HD void write_value(const SendValues& op, MessageWord* out, uint32_t number,
 }
 
 template <class Words>
-QMD_HD void read_value(const ReceiveValues& op, const MessageWord* in, uint32_t number,
-                       int index) {
+QMD_HD void read_value(const ReceiveValues& op, const MessageWord* in, uint32_t number, int index) {
   const MessageWord word = Words::take(op.in, in + index, number);
   op.values[slot_in(op.exchange.slot_of[index])] = float_of(word.value[0]);
 }

@@ -73,9 +73,14 @@ PatchGrid make_patch_grid(const Box& box, double cutoff, double reach, int away,
     throw Error(text);
   }
   refuse_too_many((away / reach) * widths);
-  PatchGrid grid{
-      box, rule.cells(box, cells.value_or(Int3{})), away, reach / away, half_shell(away), {}, rule,
-      Holds::kNeighbours};
+  PatchGrid grid{box,
+                 rule.cells(box, cells.value_or(Int3{})),
+                 away,
+                 reach / away,
+                 half_shell(away),
+                 {},
+                 rule,
+                 Holds::kNeighbours};
   for (const Int3& o : grid.offsets) grid.shifts.push_back(patch_shift(box, grid.cells, o));
   return grid;
 }

@@ -51,17 +51,17 @@ std::vector<TaskId> add_values(Schedule& s, RankMemory& memory, const RankPlan& 
   const Edge edge = kValueEdges[phase];
   for (size_t e = 0; e < plan.sends.size(); ++e)
     s.add_send({"values.send", Priority::kHalo, Stream::kHalo}, done,
-               step_message(memory, edge, plan.sends[e]), [&m = memory, e, values](const Outlet& out) {
+               step_message(memory, edge, plan.sends[e]),
+               [&m = memory, e, values](const Outlet& out) {
                  m.device.launch(m.exchange.send_values(e, values, out), Stream::kHalo);
                });
   std::vector<TaskId> ready = std::move(done);
   for (size_t e = 0; e < plan.receives.size(); ++e)
-    ready.push_back(s.add_receive({"values.receive", Priority::kHalo, Stream::kHalo}, {},
-                                  step_message(memory, edge, plan.receives[e]),
-                                  [&m = memory, e, values](const Inlet& in) {
-                                    m.device.launch(m.exchange.receive_values(e, values, in),
-                                                    Stream::kHalo);
-                                  }));
+    ready.push_back(s.add_receive(
+        {"values.receive", Priority::kHalo, Stream::kHalo}, {},
+        step_message(memory, edge, plan.receives[e]), [&m = memory, e, values](const Inlet& in) {
+          m.device.launch(m.exchange.receive_values(e, values, in), Stream::kHalo);
+        }));
   return ready;
 }
 

@@ -50,11 +50,9 @@ RankMemory::RankMemory(const Setup& shared, Device& on)
 }
 
 std::vector<ForceFamily*> RankMemory::make_families() {
-  if (setup.nonbonded.has_cutoff())
-    return {&pairs.emplace(slots, pair_setup(setup)), &terms};
+  if (setup.nonbonded.has_cutoff()) return {&pairs.emplace(slots, pair_setup(setup)), &terms};
   return {&all_pairs.emplace(slots, AllPairsSetup{setup.pairs, setup.packed_pairs.table}), &terms};
 }
-
 
 void RankMemory::follow_conditions() {
   slots.set_conditions(setup.plan.baths.heat, setup.plan.baths.pressure, setup.restraint_strength);

@@ -56,11 +56,11 @@ void set_box(Setup& setup, const Cell& cell, std::optional<Int3> cells) {
   if (open) {
     const double width = width_of_open_patches(setup, reach, span);
     cells = open_cells(std::get<Spread>(cell), width, cells);
-    setup.grid = make_patch_grid(open_box(*cells, width), cutoff, reach, setup.lists.away, span, cells);
+    setup.grid =
+        make_patch_grid(open_box(*cells, width), cutoff, reach, setup.lists.away, span, cells);
     setup.grid.holds = Holds::kAll;
   } else {
-    setup.grid =
-        make_patch_grid(std::get<Box>(cell), cutoff, reach, setup.lists.away, span, cells);
+    setup.grid = make_patch_grid(std::get<Box>(cell), cutoff, reach, setup.lists.away, span, cells);
   }
   const Box& box = setup.grid.box;
   setup.constant_energy = setup.self_energy + setup.background.energy / box.volume();

@@ -22,9 +22,9 @@ struct BornAtom {
 
 struct ImplicitSolvent {
   BornFunction function = BornFunction::kTanh;
-  double dielectric = 78.5;     // of the solvent; of the solute it is 1
-  double kappa = 0;             // inverse Debye length, 1/nm
-  double surface = 0;           // of the surface term, kJ/mol/nm^2: see born.h
+  double dielectric = 78.5;  // of the solvent; of the solute it is 1
+  double kappa = 0;          // inverse Debye length, 1/nm
+  double surface = 0;        // of the surface term, kJ/mol/nm^2: see born.h
   std::vector<BornAtom> atoms;
   // By pair of neck types, row by row; empty without necks.
   int neck_types = 0;

@@ -70,10 +70,14 @@ def test_atom_counts_differ(alanine: Files, openmmtools_data: Path) -> None:
     refuses("energy", alanine[0], other, saying="2269")
 
 
-def test_no_box(openmmtools_data: Path) -> None:
+def test_no_box(openmmtools_data: Path, alanine: Files, tmp_path: Path) -> None:
     folder = openmmtools_data / "alanine-dipeptide-gbsa"
     files = folder / "alanine-dipeptide.prmtop", folder / "alanine-dipeptide.crd"
-    refuses("energy", *files, saying="box")
+    refuses("energy", *files, "--method", "pme", saying="PME needs a periodic box")
+    text = alanine[1].read_text().rstrip()
+    without = tmp_path / "no_box.crd"
+    without.write_text(text[: text.rindex("\n")] + "\n")
+    refuses("energy", alanine[0], without, saying="no periodic box")
 
 
 def test_cutoff_too_large(alanine: Files) -> None:

@@ -84,7 +84,11 @@ def _picture(folder: Folder, screen: Console) -> Text:
     height = max(3, min(9, (size.lines - 3) // rows - 1))
     panel = (width - 2 * (columns - 1)) // columns
     plain = not (screen.encoding or "").lower().startswith("utf")
-    panels = [_panel(log, name, title, panel, height, plain) for name, title in _SHOWN if is_known(log, name)]
+    panels = [
+        _panel(log, name, title, panel, height, plain)
+        for name, title in _SHOWN
+        if is_known(log, name)
+    ]
     for begin in range(0, len(panels), columns):
         for lines in zip(*panels[begin : begin + columns], strict=True):
             text.append("  ".join(lines).rstrip() + "\n")

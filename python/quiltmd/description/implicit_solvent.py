@@ -8,8 +8,7 @@ Amber prmtop does); a model makes of them what the core computes with.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -19,9 +18,7 @@ from pydantic.dataclasses import dataclass
 from ..errors import InputError
 from . import neck_tables
 from .checks import user_settings
-
-if TYPE_CHECKING:
-    from .system import System
+from .topology import Topology
 
 F64 = npt.NDArray[np.float64]
 Model = Literal["hct", "obc1", "obc2", "gbn", "gbn2"]
@@ -124,84 +121,86 @@ class ImplicitSolvent:
         return _KAPPA * math.sqrt(ratio)
 
 
-def solvent_arrays(system: System) -> dict[str, Any]:
-    """What the core needs of a system's solvent: constants, a row for each atom, necks by type.
+def solvent_arrays(
+    solvent: ImplicitSolvent, radii: F64, screening: F64, topology: Topology
+) -> dict[str, Any]:
+    """What the core needs of a solvent: constants, a row for each atom, necks by type.
 
     A row is radius, offset radius, scaled radius (nm), alpha, beta, gamma, and the type of neck.
     """
-    solvent = system.solvent
-    assert solvent is not None
-    radii, screening = system.born_radii, _screening(system, solvent.model)
+    factors = _screening(screening, topology, solvent.model)
     offset = radii - _OFFSETS.get(solvent.model, _OFFSET)
     types, distance, height = _necks(radii, solvent.model)
-    shapes = _shapes(system, solvent.model)
+    shapes = _shapes(topology, solvent.model)
     return {
         "tanh": solvent.model != "hct",
         "dielectric": solvent.dielectric,
         "kappa": solvent.kappa,
         "surface": 4 * math.pi * _ACE_TENSION if solvent.surface == "ace" else 0.0,
-        "atoms": np.column_stack([radii, offset, screening * offset, shapes, types]),
+        "atoms": np.column_stack([radii, offset, factors * offset, shapes, types]),
         "neck_distance": distance,
         "neck_height": height,
     }
 
 
-def check_solvent(system: System) -> None:
-    """InputError, naming the atom, where a system lacks what its solvent needs."""
-    for name in ("born_radii", "born_screening"):
-        if len(getattr(system, name)) not in (0, system.atoms):
-            raise InputError(f"system.{name} are not those of all {system.atoms} atoms")
-    if system.solvent is None:
+def check_solvent(
+    solvent: ImplicitSolvent | None, radii: F64, screening: F64, topology: Topology
+) -> None:
+    """InputError, naming the atom, where there is not what a solvent needs."""
+    atoms = len(topology.atom_names)
+    for name, values in (("born_radii", radii), ("born_screening", screening)):
+        if len(values) not in (0, atoms):
+            raise InputError(f"system.{name} are not those of all {atoms} atoms")
+    if solvent is None:
         return
-    model = system.solvent.model
-    if len(system.born_radii) == 0:
+    model = solvent.model
+    if len(radii) == 0:
         raise InputError(
             "the topology has no radii for implicit solvent: an Amber prmtop has them in its "
             "section RADII, made by LEaP's 'set default PBRadii'"
         )
-    if model in ("hct", "obc1", "obc2") and len(system.born_screening) == 0:
+    if model in ("hct", "obc1", "obc2") and len(screening) == 0:
         raise InputError(f"the topology has no screening factors, which {model} needs")
     low, high = _OFFSETS.get(model, _OFFSET), math.inf
     if model in _NECK_SCALES:
         low, high = neck_tables.FIRST - 1e-9, neck_tables.FIRST + 20 * neck_tables.STEP + 1e-9
-    wrong = ~((system.born_radii > low) & (system.born_radii <= high))
+    wrong = ~((radii > low) & (radii <= high))
     if wrong.any():
         atom = int(np.argmax(wrong))
-        named = f"{system.topology.describe(atom)} has the radius {system.born_radii[atom]:g} nm"
+        named = f"{topology.describe(atom)} has the radius {radii[atom]:g} nm"
         bounds = "0.1 to 0.2 nm" if model in _NECK_SCALES else f"more than {low:g} nm"
         raise InputError(f"{named}; {model} needs {bounds}")
 
 
-def _is_nucleic(system: System) -> npt.NDArray[np.bool_]:
-    topology = system.topology
+def _is_nucleic(topology: Topology) -> npt.NDArray[np.bool_]:
     names = np.char.strip(topology.residue_names.astype(str))
     found: npt.NDArray[np.bool_] = np.isin(names, _NUCLEIC)[topology.residue_of_atom]
     return found
 
 
-def _by_element(elements: Sequence[int], table: dict[int, Any], other: Any) -> F64:
+def _by_element(elements: npt.NDArray[np.int32], table: dict[int, Any], other: Any) -> F64:
     return np.array([table.get(int(element), other) for element in elements], dtype=np.float64)
 
 
-def _screening(system: System, model: Model) -> F64:
-    elements = system.topology.elements
+def _screening(given: F64, topology: Topology, model: Model) -> F64:
+    elements = topology.elements
     if model == "gbn":
         return _by_element(elements, _GBN_SCREENING, _OTHER_SCREENING)
     if model == "gbn2":
         usual = _by_element(elements, _GBN2_SCREENING, _OTHER_SCREENING)
         nucleic = _by_element(elements, _GBN2_NUCLEIC_SCREENING, _OTHER_SCREENING)
-        return np.where(_is_nucleic(system), nucleic, usual)
-    return system.born_screening
+        return np.where(_is_nucleic(topology), nucleic, usual)
+    return given
 
 
-def _shapes(system: System, model: Model) -> F64:
+def _shapes(topology: Topology, model: Model) -> F64:
     """(N, 3): alpha, beta, gamma of each atom."""
     if model != "gbn2":
-        return np.broadcast_to(np.array(_SHAPES[model]), (system.atoms, 3))
-    elements = system.topology.elements
+        return np.broadcast_to(np.array(_SHAPES[model]), (len(topology.elements), 3))
+    elements = topology.elements
     usual = _by_element(elements, _GBN2_SHAPES, _GBN2_OTHER_SHAPE)
     nucleic = _by_element(elements, _GBN2_NUCLEIC_SHAPES, _GBN2_OTHER_SHAPE)
-    return np.where(_is_nucleic(system)[:, None], nucleic, usual)
+    return np.where(_is_nucleic(topology)[:, None], nucleic, usual)
 
 
 def _necks(radii: F64, model: Model) -> tuple[npt.NDArray[np.intp], F64, F64]:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where the neck between two atoms is largest, and how large: GBn and GBn2.
 
-By the radii of an atom and of one that screens it, 1.0 to 2.0 A in steps of 0.05: the distance (A) at
-which the integral over the space between two spheres that is too narrow for water has its maximum,
-and the maximum (1/A).  Below, a row is a radius of the screening atom.
+By the radii of an atom and of one that screens it, 1.0 to 2.0 A in steps of 0.05: the distance (A)
+at which the integral over the space between two spheres that is too narrow for water has its
+maximum, and the maximum (1/A).  Below, a row is a radius of the screening atom.
 
 Source: Mongan, Simmerling, McCammon, Case and Onufriev, J. Chem. Theory Comput. 3, 156 (2007),
 supporting information; the numbers as in OpenMM's openmm/app/internal/customgbforces.py (MIT

@@ -237,9 +237,7 @@ def _add(system: System, changed: dict[str, Any], kind: str, atoms: I32, values:
         changed[name] = np.concatenate([getattr(system, name), new])
 
 
-def _places(
-    system: System, held: Held, positions: F64, box: F64 | None, scaling: Scaling
-) -> F64:
+def _places(system: System, held: Held, positions: F64, box: F64 | None, scaling: Scaling) -> F64:
     """(n, 6): the point in fractions of the box that is followed, and the distance from there."""
     places = positions[held.atoms]
     if box is None:

@@ -47,8 +47,8 @@ class State(Checked):
         first time.
     patches:
         How many patches the box is cut into along a, b and c. It depends on earlier boxes where the
-        box has changed, or on how atoms have spread without one, and a run goes on with the same bits with the same patches only; None: as
-        suits the box.
+        box has changed, or on how atoms have spread without one, and a run goes on with the same
+        bits with the same patches only; None: as suits the box.
 
     Raises
     ------

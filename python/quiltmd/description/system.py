@@ -200,7 +200,7 @@ class System(Checked):
             )
         _check_atoms(self)
         refuse_nonsense(self)
-        check_solvent(self)
+        check_solvent(self.solvent, self.born_radii, self.born_screening, self.topology)
 
     def __repr__(self) -> str:
         residues = len(self.topology.residue_names)
@@ -265,7 +265,9 @@ class System(Checked):
         }
         arrays["molecules"] = self.molecules
         if self.solvent is not None:
-            arrays["solvent"] = solvent_arrays(self)
+            arrays["solvent"] = solvent_arrays(
+                self.solvent, self.born_radii, self.born_screening, self.topology
+            )
         if self.pair_form != _LENNARD_JONES:
             arrays["pair_form"] = self.pair_form
             arrays["pair_tables"] = np.stack([np.asarray(table) for table in self.pair_tables])

@@ -147,6 +147,10 @@ def load(
     given = described.box if box is None else _given_box(box)
     read = partial(_state, system, given, box is not None, described.box_angle)
     state = read(coordinates, frame)
+    if state.box is None and described.periodic:
+        raise InputError(
+            "no periodic box, but the topology has one: give its lengths (box)", file=coordinates
+        )
     if restraints or described.held is not None:
         first = reference if reference is not None else coordinates if frame else None
         place = state if first is None else read(first, 0)

@@ -58,6 +58,8 @@ class Described:
     complete:
         Whether the files also say what is constrained, as OpenMM Systems do: then no constraints
         and no other masses can be asked for at load.
+    periodic:
+        Whether the topology says that there is a periodic box, which coordinates must then have.
     held:
         Atoms that the topology holds to the places that they have in reference coordinates.
     """
@@ -66,6 +68,7 @@ class Described:
     box: F64 | None = None
     box_angle: float | None = 90.0
     complete: bool = False
+    periodic: bool = False
     held: Held | None = None
 
 

@@ -151,7 +151,8 @@ def read_latest(path: str | os.PathLike[str]) -> tuple[Checkpoint, str | None]:
 def digest(state: State) -> str:
     """SHA-256, in hexadecimal, of what makes two states equal.
 
-    The bytes are step (int64), box (where there is one), positions and velocities (float64, C order), little-endian.
+    The bytes are step (int64), box (where there is one), positions and velocities (float64, C
+    order), little-endian.
     """
     sha = hashlib.sha256(struct.pack("<q", state.step))
     arrays = (state.box, state.positions, state.velocities)

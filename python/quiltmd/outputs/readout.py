@@ -100,9 +100,10 @@ class Readout(ABC):
         """Energies, kJ/mol.
 
         bond, angle, torsion, ryckaert_bellemans, urey_bradley, improper, cmap, restraint, lj, lj14,
-        coulomb (direct space), coulomb14, polarisation and surface (of implicit solvent), pme (reciprocal space, self and background terms),
-        dispersion; nonbonded (the sum of the last six), potential, kinetic, total; heat (energy
-        added by thermostat and barostat) and conserved = total - heat.
+        coulomb (direct space), coulomb14, pme (reciprocal space, self and background terms),
+        dispersion; with implicit solvent polarisation and surface; nonbonded (the sum of those
+        from lj to dispersion), potential, kinetic, total; heat (energy added by thermostat and
+        barostat) and conserved = total - heat.
         """
         return dict(self._read("energies"))
 

@@ -211,8 +211,10 @@ class Simulation(Readout):
             )
         if self.barostat is not None and state.box is None:
             raise QuiltError("a barostat needs a periodic box, and the state has none")
-        if isinstance(self.barostat, MonteCarloBarostat) and not are_whole(
-            state.positions, state.box, self.system.links
+        if (
+            isinstance(self.barostat, MonteCarloBarostat)
+            and state.box is not None
+            and not are_whole(state.positions, state.box, self.system.links)
         ):
             raise QuiltError(
                 "the Monte Carlo barostat moves molecules by their centres, and molecules of this "
@@ -512,7 +514,7 @@ class Simulation(Readout):
         checkpoint = read_checkpoint(path)
         if len(checkpoint.state.positions) != self.system.atoms:
             raise QuiltError(f"{path}: the checkpoint is of another system")
-        if self.barostat is None and not np.array_equal(checkpoint.state.box, self.box):
+        if self.barostat is None and not _same_box(checkpoint.state.box, self.box):
             raise QuiltError(
                 f"{path}: the checkpoint has another box than this simulation, whose PME grid was "
                 "chosen for its own; make a Simulation with the state of read_checkpoint"
@@ -631,3 +633,9 @@ class _AtomNames:
     def _name(self, match: re.Match[str]) -> str:
         index = int(match[1])
         return self._system.topology.describe(index) if index < self._system.atoms else match[0]
+
+
+def _same_box(one: NDArray[np.float64] | None, other: NDArray[np.float64] | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return np.array_equal(one, other)

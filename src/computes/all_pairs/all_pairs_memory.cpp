@@ -66,9 +66,8 @@ void AllPairsMemory::adopt(const RankPlan&) {
 }
 
 std::vector<Work> AllPairsMemory::rebuild_work() {
-  return {{"roster", Positions::kWithProxies, Lists::kUsed, [this](Stream stream, int) {
-             slots_.device.launch(lay_out_roster(), stream);
-           }}};
+  return {{"roster", Positions::kWithProxies, Lists::kUsed,
+           [this](Stream stream, int) { slots_.device.launch(lay_out_roster(), stream); }}};
 }
 
 std::vector<Work> AllPairsMemory::step_work(Energies energies) {
@@ -77,16 +76,16 @@ std::vector<Work> AllPairsMemory::step_work(Energies energies) {
     device.launch(all_pair_forces(energies), stream);
     if (has_solvent()) device.launch(born_slopes(energies), stream);
   };
-  if (!has_solvent())
-    return {{"pairs.all", Positions::kWithProxies, Lists::kUsed, forces}};
+  if (!has_solvent()) return {{"pairs.all", Positions::kWithProxies, Lists::kUsed, forces}};
   const auto radii_of_step = [this, &device](Stream stream, int) {
     device.launch(born_integrals(), stream);
     device.launch(born_radii(), stream);
   };
   const auto chain = [this, &device](Stream stream, int) { device.launch(born_forces(), stream); };
-  return {{"solvent.radii", Positions::kWithProxies, Lists::kUsed, radii_of_step, Balance::kStays, 0},
-          {"pairs.all", Positions::kWithProxies, Lists::kUsed, forces, Balance::kStays, 1},
-          {"solvent.forces", Positions::kWithProxies, Lists::kUsed, chain, Balance::kStays, 2}};
+  return {
+      {"solvent.radii", Positions::kWithProxies, Lists::kUsed, radii_of_step, Balance::kStays, 0},
+      {"pairs.all", Positions::kWithProxies, Lists::kUsed, forces, Balance::kStays, 1},
+      {"solvent.forces", Positions::kWithProxies, Lists::kUsed, chain, Balance::kStays, 2}};
 }
 
 std::vector<float*> AllPairsMemory::values_for_proxies() {
@@ -143,8 +142,10 @@ BornIntegrals AllPairsMemory::born_integrals() const {
 }
 
 BornRadii AllPairsMemory::born_radii() const {
-  return {slots_.atom.data(), slots_.owned_slots.data(), slots_.capacity(), atoms_.data(),
-          constants_,         sums.data(),               radii.data()};
+  return {slots_.atom.data(), slots_.owned_slots.data(),
+          slots_.capacity(),  atoms_.data(),
+          constants_,         sums.data(),
+          radii.data()};
 }
 
 AllPairForces AllPairsMemory::all_pair_forces(Energies energies) const {

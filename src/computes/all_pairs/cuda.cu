@@ -113,7 +113,8 @@ __device__ __forceinline__ Own own_atom(const AllPairs& p, int slots) {
 // Where the excluded atoms of an atom are, from one to the next.
 class Partners {
  public:
-  __device__ __forceinline__ Partners(const AllPairs& p, const Own& own) : at_(nullptr), end_(nullptr) {
+  __device__ __forceinline__ Partners(const AllPairs& p, const Own& own)
+      : at_(nullptr), end_(nullptr) {
     if (!own.counts) return;
     const int32_t atom = p.slots.atom[own.slot];
     at_ = p.partners + p.partner_start[atom];
@@ -305,8 +306,8 @@ struct ForcePass {
       coulomb += kSpecial && excluded ? 0.0f : bare;
     }
     if constexpr (kSolvent) {
-      const auto solvent = polarisation<float>(way.r2, radius * more.radius, qq, inverse_dielectric,
-                                               kappa);
+      const auto solvent =
+          polarisation<float>(way.r2, radius * more.radius, qq, inverse_dielectric, kappa);
       over_r += solvent.force_over_r;
       derivative = fmaf(solvent.by_product, more.radius, derivative);
       if constexpr (kEnergy) polarised += solvent.energy;
@@ -327,7 +328,8 @@ struct ForcePass {
   }
 };
 
-__device__ __forceinline__ void add_energy(int64_t* energy, int kind, bool counts, long long value) {
+__device__ __forceinline__ void add_energy(int64_t* energy, int kind, bool counts,
+                                           long long value) {
   const long long sum = warp_sum(counts ? value : 0);
   if (threadIdx.x % kWarp == 0) add_fixed(energy + kind, sum);
 }
@@ -409,7 +411,8 @@ __global__ void __launch_bounds__(kThreads)
   const int slots = min(*op.pairs.owned_slots, op.pairs.slot_capacity);
   if (static_cast<int>(blockIdx.x) * kThreads >= slots) return;
   const Own own = own_atom(op.pairs, slots);
-  ChainPass<kNecks> pass{op, load_site(op.sites, own.slot), own.counts ? op.slopes[own.slot] : 0.0f, {}};
+  ChainPass<kNecks> pass{
+      op, load_site(op.sites, own.slot), own.counts ? op.slopes[own.slot] : 0.0f, {}};
   meet_all(op.pairs, own, pass);
   if (own.counts) pass.force.hand_over(op.pairs.slots, own.slot);
 }
@@ -464,8 +467,8 @@ ForceKernel kernel_of(const AllPairForces& op) {
 }
 
 void all_pair_forces(const AllPairForces& op, CudaContext& context) {
-  const auto kernel = PairForms::with(op.parameters.form,
-                                      [&]<class Form>(Form) { return kernel_of<Form>(op); });
+  const auto kernel =
+      PairForms::with(op.parameters.form, [&]<class Form>(Form) { return kernel_of<Form>(op); });
   launch(context, by_pairs(AllPairForces::kName, op.pairs, context), kernel, op);
 }
 

@@ -37,9 +37,9 @@ void look_up_partners(const LayOutRoster& op, int atom) {
   const int begin = op.exclusions.start[atom], end = op.exclusions.start[atom + 1];
   for (int k = begin; k < end; ++k) {
     const int slot = op.slot_of_atom[op.exclusions.partners[k]];
-    op.partners[k] = slot < 0 ? std::numeric_limits<int32_t>::max()
-                              : op.place_of_cluster[slot / kClusterSize] * kClusterSize +
-                                    slot % kClusterSize;
+    op.partners[k] =
+        slot < 0 ? std::numeric_limits<int32_t>::max()
+                 : op.place_of_cluster[slot / kClusterSize] * kClusterSize + slot % kClusterSize;
   }
   std::sort(op.partners + begin, op.partners + end);
 }
@@ -53,7 +53,8 @@ void lay_out_roster(const LayOutRoster& op, ThreadGroup& threads) {
   std::fill_n(op.sums, op.slot_capacity, 0);
   std::fill_n(op.derivatives, op.slot_capacity, 0);
   for (int k = 0; k < *op.roster_count; ++k)
-    for (int s = op.roster[k].cluster * kClusterSize; s < (op.roster[k].cluster + 1) * kClusterSize; ++s)
+    for (int s = op.roster[k].cluster * kClusterSize; s < (op.roster[k].cluster + 1) * kClusterSize;
+         ++s)
       op.sites[s] = op.slots.atom[s] < 0 ? BornSite{} : op.site_of_atom[op.slots.atom[s]];
 }
 
@@ -198,8 +199,8 @@ class ForcePass {
     if (!excluded) over_r += interact(other, r2, qq);
     if (op_.radii) {
       const double radius = op_.radii[other];
-      const auto solvent = polarisation<double>(r2, radius_ * radius, qq,
-                                                op_.constants.inverse_dielectric, op_.constants.kappa);
+      const auto solvent = polarisation<double>(
+          r2, radius_ * radius, qq, op_.constants.inverse_dielectric, op_.constants.kappa);
       over_r += solvent.force_over_r;
       derivative_.add(solvent.by_product * radius);
       polarisation_.add(0.5 * solvent.energy);

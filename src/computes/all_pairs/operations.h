@@ -47,7 +47,8 @@ struct AllPairs {
   const int32_t* roster_count;
   int roster_capacity;
   const int32_t* partner_start;  // (atoms + 1)
-  const int32_t* partners;       // places in the roster of the atoms that an atom is excluded from, ascending
+  const int32_t*
+      partners;  // places in the roster of the atoms that an atom is excluded from, ascending
   Int3 cells;
   Vec3d patch_width;  // nm
 
@@ -207,7 +208,8 @@ struct BornForces {
 // The neck of two sites; zero beyond its reach.
 template <class Real>
 QMD_HD Curve<Real> neck_of(const NeckTables& necks, const BornSite& i, const BornSite& j, Real r) {
-  if (!(r < static_cast<Real>(i.radius) + static_cast<Real>(j.radius) + Real(kNeckReach))) return {0, 0};
+  if (!(r < static_cast<Real>(i.radius) + static_cast<Real>(j.radius) + Real(kNeckReach)))
+    return {0, 0};
   const int pair = i.neck_type * necks.types + j.neck_type;
   return neck<Real>(r, static_cast<Real>(necks.distance[pair]),
                     static_cast<Real>(necks.height[pair]));
@@ -230,7 +232,8 @@ QMD_HD void set_radius(const BornRadii& op, int slot) {
   const int32_t atom = op.atom[slot];
   if (atom < 0) return;
   const double sum = from_fixed(op.sums[slot], kScreeningScale);
-  op.radii[slot] = static_cast<float>(born_radius(sum, op.atoms[atom], op.constants.function).value);
+  op.radii[slot] =
+      static_cast<float>(born_radius(sum, op.atoms[atom], op.constants.function).value);
 }
 
 struct SlopeEnergies {

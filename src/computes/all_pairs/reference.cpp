@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Generalized Born in double precision by plain loops over pairs: sums of integrals, radii, energies, and
 // the chain rule.
-#include "computes/all_pairs/born.h"
 #include "computes/reference.h"
+#include "computes/all_pairs/born.h"
 #include "math/units.h"
 
 namespace quiltmd {
@@ -65,9 +65,8 @@ void reference_solvent(const System& system, const std::vector<Vec3d>& positions
     for (size_t j = 0; j < i; ++j) {
       const Vec3d way = positions[i] - positions[j];
       const double r = norm(way);
-      const double slope =
-          by_radius[i] * radii[i].slope * screening_of(solvent, i, j, r).slope +
-          by_radius[j] * radii[j].slope * screening_of(solvent, j, i, r).slope;
+      const double slope = by_radius[i] * radii[i].slope * screening_of(solvent, i, j, r).slope +
+                           by_radius[j] * radii[j].slope * screening_of(solvent, j, i, r).slope;
       push(i, j, -slope / r, way);
     }
 }

@@ -17,7 +17,11 @@ _START = re.compile(rb"%(VERSION|FLAG)|[^\n]*\n([ \d]{6}){12}\s*\n")
 def _read(sources: Sources) -> Described:
     """Everything as the file has it: no constraints."""
     prmtop = PrmtopFile(sources.topology)
-    return Described(system_from_prmtop(prmtop), box_angle=_box_angle(prmtop))
+    return Described(
+        system_from_prmtop(prmtop),
+        box_angle=_box_angle(prmtop),
+        periodic=prmtop.counts["IFBOX"] > 0,
+    )
 
 
 def _box_angle(prmtop: PrmtopFile) -> float | None:

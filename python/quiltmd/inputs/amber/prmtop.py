@@ -85,7 +85,9 @@ def system_from_prmtop(prmtop: PrmtopFile) -> System:
 
 def _of_atoms(prmtop: PrmtopFile, name: str) -> npt.NDArray[np.float64]:
     """A number for each atom; none where the file lacks the section."""
-    return prmtop.reals(name, prmtop.counts["NATOM"] if name in prmtop.sections else 0)
+    if name not in prmtop.sections:
+        return np.empty(0)
+    return prmtop.reals(name, prmtop.counts["NATOM"])
 
 
 def _refuse_negative(
