@@ -115,6 +115,7 @@ class Engine {
   // as many as it returns.
   bool should_time_meshes(int64_t steps) const;
   int64_t time_meshes();
+  double time_of_life(MeshSharing mesh);
   void for_ranks(const std::function<void(Rank&)>& body);
   // What all ranks have, by rank.
   template <class T>

@@ -37,9 +37,8 @@ double width_of_open_patches(const Setup& setup, double reach, double span) {
 
 void refuse_unsuited(const Setup& setup, const Cell& cell) {
   const bool open = std::holds_alternative<Spread>(cell);
-  const auto& barostat = setup.plan.rescale;
   if (open && setup.nonbonded.pme) throw Error("PME needs a periodic box");
-  if (open && !barostat.empty()) throw Error("a barostat needs a periodic box");
+  if (open && setup.plan.rebuild_stage.every > 0) throw Error("a barostat needs a periodic box");
   if (!open && !setup.nonbonded.has_cutoff())
     throw Error("in a periodic box interactions need a cutoff, or PME");
   if (setup.system.solvent && setup.nonbonded.has_cutoff())
