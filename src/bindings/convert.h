@@ -29,7 +29,8 @@ nanobind::object owned_array(std::vector<Held> values, size_t columns = 0) {
   auto* kept = new std::vector<Held>(std::move(values));
   nanobind::capsule owner(kept,
                           [](void* p) noexcept { delete static_cast<std::vector<Held>*>(p); });
-  const size_t count = kept->size() * (sizeof(Held) / sizeof(T));
+  size_t count = kept->size();
+  if constexpr (!std::is_same_v<T, Held>) count *= sizeof(Held) / sizeof(T);
   T* const data = reinterpret_cast<T*>(kept->data());
   using Owned = nanobind::ndarray<nanobind::numpy, T>;
   if (columns == 0) return nanobind::cast(Owned(data, {count}, owner));

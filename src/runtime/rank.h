@@ -44,7 +44,8 @@ class Rank {
   void run_to(int64_t target);
   void run(int64_t steps) { run_to(step() + steps); }
   bool needs_plan() const { return state_.shares() == RunState::Shares::kToBeMade; }
-  bool needs_grid() const { return needs_plan() && agreed_.faults.box; }  // and with another patch grid
+  // And with another patch grid.
+  bool needs_grid() const { return needs_plan() && agreed_.faults.box; }
   void draw_velocities(double temperature, uint64_t seed);
   // The conditions of the setup hold for the steps from here on. Where the box is another one, atoms
   // move with it. The epoch ends: rebuild() or load() is to follow.

@@ -358,8 +358,9 @@ def test_what_is_missing_is_named(ala3: Path, adk: tuple[Path, Path], tmp_path: 
         InputError, match=r"no parameters for the bond of types C-CP1 \(atom 149 \(C of"
     ):
         describe(adk[0], [rtf, prm])
-    with pytest.raises(InputError, match="no periodic box"):
-        quiltmd.load(*adk, parameters=write(tmp_path, Parameters(adk[0])))
+    found = quiltmd.load(*adk, parameters=write(tmp_path, Parameters(adk[0])))
+    with pytest.warns(quiltmd.QuiltWarning, match="there is no periodic box"):
+        quiltmd.Simulation(*found, device="cpu")
 
 
 # Coordinates

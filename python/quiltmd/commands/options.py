@@ -30,6 +30,9 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 # Others are named as their keys.
 _FLAGS: dict[Place, str] = {
     ("output", "dir"): "out",
+    ("solvent", "model"): "solvent",
+    ("solvent", "dielectric"): "solvent_dielectric",
+    ("solvent", "surface"): "solvent_surface",
     ("thermostat", "kind"): "thermostat",
     ("thermostat", "every"): "thermostat_every",
     ("barostat", "kind"): "barostat",

@@ -53,7 +53,15 @@ _MAY_CHANGE = {
 
 
 @with_settings(
-    "system", "nonbonded", "integrator", "thermostat", "barostat", "run", "workers", "output"
+    "system",
+    "nonbonded",
+    "solvent",
+    "integrator",
+    "thermostat",
+    "barostat",
+    "run",
+    "workers",
+    "output",
 )
 def run(
     settings: Settings,
