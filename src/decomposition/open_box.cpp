@@ -33,7 +33,8 @@ Spread spread_of(const std::vector<Vec3d>& positions) {
 
 Int3 open_cells(const Spread& spread, double width, std::optional<Int3> before) {
   const auto serves = [&](int d) {
-    return (*before)[d] >= 6 && spread.high[d] - spread.low[d] < width * std::floor(0.5 * (*before)[d]);
+    return (*before)[d] >= 6 &&
+           spread.high[d] - spread.low[d] < width * std::floor(0.5 * (*before)[d]);
   };
   if (before && serves(0) && serves(1) && serves(2)) return *before;
   Int3 cells{};
