@@ -161,9 +161,7 @@ class Simulation(Readout):
         self.set_state(state)
         self._warn(oddities(system, state, self.nonbonded))
         if self.nonbonded.method == "no-cutoff" and is_gpu(self.device):
-            self._warn(
-                ["pairs without a cutoff are not tested on GPUs yet: compare with cpu"]
-            )
+            self._warn(["pairs without a cutoff are not tested on GPUs yet: compare with cpu"])
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name.startswith("_") or not getattr(self, "_described", False):
