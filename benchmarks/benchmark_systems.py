@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
+from dataclasses import fields
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -112,10 +112,25 @@ def parse(name: str) -> tuple[str, tuple[int, int, int]]:
     return match[1], (x, y, z)
 
 
+def apoa1(inputs: Path, hydrogen_mass: float | None = HYDROGEN_MASS) -> Pair:
+    """Apolipoprotein A1 with lipids in water (92,224 atoms, CHARMM), from NAMD's benchmark."""
+    folder = inputs / "apoa1"
+    return quiltmd.load(
+        folder / "apoa1.psf",
+        folder / "apoa1.pdb",
+        parameters=[folder / "apoa1_c22_namd.prm"],
+        box=(10.88612, 10.88612, 7.7758),
+        constraints="h-bonds",
+        hydrogen_mass=hydrogen_mass,
+    )
+
+
 def build(name: str, inputs: Path, hydrogen_mass: float | None = HYDROGEN_MASS) -> Pair:
-    """A system by name, single: "dhfr", "water<atoms>" or one of `quiltmd bench`; see `parse`."""
+    """A system by name, single: "dhfr", "apoa1", "water<atoms>" or one of `quiltmd bench`."""
     if name == "dhfr":
         return dhfr(inputs, hydrogen_mass)
+    if name == "apoa1":
+        return apoa1(inputs, hydrogen_mass)
     if name.startswith("water"):
         return water(0.3105 * round((int(name.removeprefix("water")) / 3) ** (1 / 3)))
     return standard(name)
@@ -134,7 +149,8 @@ def read(path: Path) -> Pair:
         arrays = {name: file[name] for name in file.files}
     topology = quiltmd.Topology(**{name: arrays.pop(f"topology_{name}") for name in _TOPOLOGY})
     positions, box = arrays.pop("positions"), arrays.pop("box")
-    system = quiltmd.System(**arrays, topology=topology)
+    stated = {field.name for field in fields(quiltmd.System)} & arrays.keys()
+    system = quiltmd.System(**{name: arrays[name] for name in stated}, topology=topology)
     return system, quiltmd.State.start(system, positions, box)
 
 
@@ -152,59 +168,3 @@ def _dhfr_by_openmm(pdb_path: Path) -> Pair:
     system = quiltmd.System.from_openmm(openmm_system, pdb.topology)
     box = openmm_system.getDefaultPeriodicBoxVectors()
     return system, quiltmd.State.from_openmm(system, pdb.positions, box)
-
-
-def openmm_system(system: quiltmd.System, box: np.ndarray, nonbonded: quiltmd.Nonbonded) -> Any:
-    """The OpenMM System of the same arrays (Lorentz-Berthelot types), with CMMotionRemover."""
-    import openmm
-
-    result = openmm.System()
-    for mass in system.masses.tolist():
-        result.addParticle(mass)
-    result.setDefaultPeriodicBoxVectors(*(openmm.Vec3(*row) for row in box.tolist()))
-    for (i, j), length in zip(
-        system.constraints.tolist(), system.constraint_lengths.tolist(), strict=True
-    ):
-        result.addConstraint(i, j, length)
-    bonds, angles = openmm.HarmonicBondForce(), openmm.HarmonicAngleForce()
-    torsions = openmm.PeriodicTorsionForce()
-    for add, atoms, parameters in (
-        (bonds.addBond, system.bonds, system.bond_parameters),
-        (angles.addAngle, system.angles, system.angle_parameters),
-    ):
-        for row, values in zip(atoms.tolist(), parameters.tolist(), strict=True):
-            add(*row, *values)
-    for row, (periodicity, phase, k) in zip(
-        system.torsions.tolist(), system.torsion_parameters.tolist(), strict=True
-    ):
-        torsions.addTorsion(*row, int(periodicity), phase, k)
-    for force in (bonds, angles, torsions, _nonbonded_force(system, nonbonded)):
-        result.addForce(force)
-    result.addForce(openmm.CMMotionRemover(100))
-    return result
-
-
-def _nonbonded_force(system: quiltmd.System, nonbonded: quiltmd.Nonbonded) -> Any:
-    import openmm
-
-    force = openmm.NonbondedForce()
-    force.setNonbondedMethod(openmm.NonbondedForce.PME)
-    force.setCutoffDistance(nonbonded.cutoff)
-    force.setEwaldErrorTolerance(nonbonded.pme_tolerance)
-    force.setUseDispersionCorrection(nonbonded.dispersion_correction)
-    a, b = np.diag(system.lj_a), np.diag(system.lj_b)
-    real = b > 0
-    sigma = np.where(real, (np.where(real, a, 1.0) / np.where(real, b, 1.0)) ** (1 / 6), 1.0)
-    epsilon = np.where(real, b**2 / (4 * np.where(real, a, 1.0)), 0.0)
-    columns = (system.charges, sigma[system.lj_types], epsilon[system.lj_types])
-    for charge, s, e in zip(*(column.tolist() for column in columns), strict=True):
-        force.addParticle(charge, s, e)
-    stated = {tuple(pair) for pair in np.sort(system.pairs14, axis=1).tolist()}
-    for i, j in system.exclusions.tolist():
-        if (i, j) not in stated:
-            force.addException(i, j, 0.0, 1.0, 0.0)
-    for (i, j), values in zip(
-        system.pairs14.tolist(), system.pair14_parameters.tolist(), strict=True
-    ):
-        force.addException(i, j, *values)
-    return force

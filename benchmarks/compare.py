@@ -23,6 +23,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from provenance import ROOT, gpu, provenance
 
 import quiltmd
 from quiltmd.engine.core import load_core
+from quiltmd.outputs.openmm_system import to_openmm
 
 TEMPERATURE = 300.0  # K
 FRICTION = 1.0  # 1/ps
@@ -65,14 +67,18 @@ def parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     add = parser.add_argument
     add("--engines", default=",".join(ENGINES))
-    add("--systems", default="dhfr,dhfr-2x2x1,dhfr-4x4x1,dhfr-3x3x5",
-        help="dhfr, water<atoms>, alanine, trpzip2, dna; each with an optional tiling")  # fmt: skip
+    add(
+        "--systems",
+        default="dhfr,dhfr-2x2x1,dhfr-4x4x1,dhfr-3x3x5",
+        help="dhfr, apoa1, water<atoms>, alanine, trpzip2, dna; each may be tiled: dhfr-2x2x1",
+    )
     add("--inputs", type=Path, default=default_inputs(), help="folder of the DHFR files")
     add("--seconds", type=float, default=10.0, help="timed at least so long")
     add("--timestep", type=float, default=0.004, help="ps")
     add("--hydrogen-mass", type=float, default=benchmark_systems.HYDROGEN_MASS,
         help="amu; 0: as in the force field")  # fmt: skip
     add("--cutoff", type=float, default=0.9, help="nm")
+    add("--switch-distance", type=float, help="nm, where Lennard-Jones is switched off from")
     add("--pme-tolerance", type=float, default=5e-4)
     add("--device", default="cuda", help="of quiltmd: cuda or cpu")
     add("--timeout", type=float, default=300.0, help="seconds for one engine and system")
@@ -118,22 +124,31 @@ def write_reference(name: str, options: argparse.Namespace, folder: Path) -> Pat
     path = folder / f"{single}.npy"
     if not path.exists():
         system, state = benchmark_systems.build(single, options.inputs)
-        np.save(path, converged_forces(system, state, options.cutoff))
+        np.save(path, converged_forces(system, state, options))
     return path
 
 
-def converged_forces(system: quiltmd.System, state: quiltmd.State, cutoff: float) -> np.ndarray:
+def settings_of(options: argparse.Namespace) -> quiltmd.Nonbonded:
+    """Of both programs; Lennard-Jones is switched as OpenMM does it."""
+    switching = "potential" if options.switch_distance else "none"
+    return quiltmd.Nonbonded(
+        cutoff=options.cutoff,
+        pme_tolerance=options.pme_tolerance,
+        switching=switching,
+        switch_distance=options.switch_distance,
+    )
+
+
+def converged_forces(
+    system: quiltmd.System, state: quiltmd.State, options: argparse.Namespace
+) -> np.ndarray:
     """Forces (N, 3), kJ/mol/nm, with Ewald errors below 1e-7 of their rms."""
-    alpha = 4.2 / cutoff  # erfc(4.2) is 3e-9
+    alpha = 4.2 / options.cutoff  # erfc(4.2) is 3e-9
     spacing = 0.22 / alpha
-    settings = {
-        "cutoff": cutoff,
-        "method": "pme",
+    settings = asdict(settings_of(options)) | {
         "pme_order": 8,
         "pme_alpha": alpha,
         "pme_grid": tuple(int(np.ceil(edge / spacing)) for edge in np.diag(state.box)),
-        "dispersion_correction": True,
-        "potential_shift": False,
     }
     found = load_core().reference(system.arrays(), settings, state.box, state.positions)
     return np.asarray(found["forces"])
@@ -184,7 +199,7 @@ def work(options: argparse.Namespace) -> None:
     make = {"quiltmd": QuiltmdRun, "openmm": OpenmmRun}[options.worker]
     run = make(system.tile(*tile), state.tile(*tile), options)
     error = float(np.linalg.norm(run.forces() - reference) / np.linalg.norm(reference))
-    if single.startswith("water"):
+    if single == "apoa1" or single.startswith("water"):
         run.relax()
     run.warm()
     setup = time.perf_counter() - begin
@@ -243,7 +258,7 @@ class QuiltmdRun:
         self.simulation = quiltmd.Simulation(
             system,
             state,
-            quiltmd.Nonbonded(cutoff=options.cutoff, pme_tolerance=options.pme_tolerance),
+            settings_of(options),
             quiltmd.LangevinMiddle(TEMPERATURE, FRICTION, options.timestep, seed=0),
             device=options.device,
         )
@@ -278,12 +293,14 @@ class OpenmmRun:
         preload_cuda_libraries()
         import openmm
 
-        nonbonded = quiltmd.Nonbonded(cutoff=options.cutoff, pme_tolerance=options.pme_tolerance)
+        made = to_openmm(system, settings_of(options), state.box)
+        made.addForce(openmm.CMMotionRemover(100))
+        made.setDefaultPeriodicBoxVectors(*state.box)
         self.openmm = openmm
         self.version = openmm.version.version
         self.integrator = openmm.LangevinMiddleIntegrator(TEMPERATURE, FRICTION, options.timestep)
         self.context = openmm.Context(
-            benchmark_systems.openmm_system(system, state.box, nonbonded),
+            made,
             self.integrator,
             openmm.Platform.getPlatformByName("CUDA"),
             {"Precision": "mixed"},
