@@ -79,7 +79,7 @@ class NullFrame:
         return parts | {"potential": self._potential, "kinetic": 0.0, "heat": 0.0}
 
     def tensors(self) -> dict[str, Any]:
-        return {"virial": np.zeros((3, 3)), "motion": np.zeros((3, 3))}
+        return {"virial": np.zeros((3, 3)), "kinetic": np.zeros((3, 3))}
 
     def state(self) -> dict[str, Any]:
         return self._state

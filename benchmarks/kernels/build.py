@@ -49,7 +49,7 @@ STAGING = "integrators/cuda_staging.cuh"
 PLANES = "computes/pme/cuda_transform.cu"
 CONVOLVE = "computes/pme/cuda_convolve.cu"
 SHAPE = "computes/pme/cuda_shape.cuh"
-MOST_LANES = "kMostLaneBlocks = 2"
+MAX_LANES = "kMaxLaneBlocks = 2"
 TILE_BOUNDS = "__launch_bounds__(kTileThreads)"
 PLANE_SIZE = "kPlaneThreads = 256, kPlaneRegisters = 96"
 
@@ -58,8 +58,8 @@ PAIR_VARIANTS = (
     Variant("no_store", ((PAIRS, STORE, ""),)),
 )
 INTEGRATE_VARIANTS = (
-    Variant("threads", ((STAGES, MOST_LANES, "kMostLaneBlocks = 0"),)),
-    Variant("lanes", ((STAGES, MOST_LANES, "kMostLaneBlocks = 1 << 20"),)),
+    Variant("threads", ((STAGES, MAX_LANES, "kMaxLaneBlocks = 0"),)),
+    Variant("lanes", ((STAGES, MAX_LANES, "kMaxLaneBlocks = 1 << 20"),)),
     Variant("5_blocks", ((STAGING, "EveryStep = 4", "EveryStep = 5"),)),
 )
 PME_VARIANTS = (

@@ -71,7 +71,7 @@ void add_terms(System& s, const nb::dict& d, const TermForm& form) {
       terms.parameters.size() != count * form.parameters.size())
     throw Error(std::string("the arrays '") + form.atom_array + "' and '" + form.parameter_array +
                 "' do not fit together");
-  check_atoms(terms.atoms, s.masses.size(), form.words);
+  check_atoms(terms.atoms, s.masses.size(), form.noun);
   if (form.shared_array) {
     const Array<double> shared = array<double>(d, form.shared_array);
     terms.shared.assign(shared.data(), shared.data() + shared.size());

@@ -128,7 +128,7 @@ nb::dict frame_tensors(const Frame& frame) {
   const Tensors found = released([&] { return frame.tensors(); });
   nb::dict out;
   out["virial"] = to_array(found.virial);
-  out["motion"] = to_array(found.motion);
+  out["kinetic"] = to_array(found.kinetic);
   return out;
 }
 
@@ -232,7 +232,7 @@ nb::dict describe_form(const TermForm& form) {
   for (const char* name : form.energies) energies.append(name);
   nb::dict out;
   out["name"] = form.name;
-  out["words"] = form.words;
+  out["noun"] = form.noun;
   out["atoms"] = form.atoms;
   out["atom_array"] = form.atom_array;
   out["parameter_array"] = form.parameter_array;

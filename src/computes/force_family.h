@@ -38,7 +38,7 @@ class ForceFamily {
   virtual ~ForceFamily() = default;
 
   // Take over a plan: the tables that depend on what this rank computes.
-  virtual void adopt(const RankPlan& plan) = 0;
+  virtual void set_plan(const RankPlan& plan) = 0;
   // Once atoms are laid out, proxies included.
   virtual std::vector<Work> rebuild_work() = 0;
   // Forces into the accumulators of the slots, energies into theirs.

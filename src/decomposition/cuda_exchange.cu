@@ -61,7 +61,7 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 __global__ void __launch_bounds__(kThreads)
-    forget_slots_kernel(const __grid_constant__ ForgetSlots op) {
+    clear_slot_of_atom_kernel(const __grid_constant__ ClearSlotOfAtom op) {
   release_next();
   wait_for_previous();
   const int slot = blockIdx.x * kThreads + threadIdx.x;
@@ -232,10 +232,11 @@ void receive_migrants(const ReceiveMigrants& op, CudaContext& context) {
          exchange::receive_migrants_kernel, op);
 }
 
-void forget_slots(const ForgetSlots& op, CudaContext& context) {
-  launch(context,
-         {ForgetSlots::kName, blocks_for(op.slot_capacity, kThreads), kThreads, 0, Start::kEarly},
-         exchange::forget_slots_kernel, op);
+void clear_slot_of_atom(const ClearSlotOfAtom& op, CudaContext& context) {
+  launch(
+      context,
+      {ClearSlotOfAtom::kName, blocks_for(op.slot_capacity, kThreads), kThreads, 0, Start::kEarly},
+      exchange::clear_slot_of_atom_kernel, op);
 }
 
 void send_proxies(const SendProxies& op, CudaContext& context) {
@@ -276,7 +277,7 @@ void for_atoms(const Op& op, CudaContext& context) {
 void add_atom_exchange_kernels(CudaKernels& table) {
   table.add<SendMigrants, send_migrants>();
   table.add<ReceiveMigrants, receive_migrants>();
-  table.add<ForgetSlots, forget_slots>();
+  table.add<ClearSlotOfAtom, clear_slot_of_atom>();
   table.add<SendProxies, send_proxies>();
   table.add<ReceiveCounts, receive_counts>();
   table.add<LayOutProxies, lay_out_proxies>();

@@ -5,14 +5,14 @@
 namespace quiltmd {
 
 // Accumulators of energies and of what else has their unit, one int64 per kind. The virial and the
-// tensor of motion are symmetric: Symmetric::kParts kinds each, in its order. After these come the
+// kinetic tensor are symmetric: Symmetric::kParts kinds each, in its order. After these come the
 // energies of the forms of bonded terms: see computes/energies.h.
 enum EnergyKind {
   kHeat,  // given by thermostat and barostat; accumulates, while all others are cleared for each step
   kKinetic,
   kVirial,  // of hydrogen groups: minus the derivative of the energy by a strain of the box
-  kMotion = kVirial + 6,             // momentum (x) momentum / mass, summed over hydrogen groups
-  kPotentialEnergies = kMotion + 6,  // all from here on
+  kKineticTensor = kVirial + 6,  // momentum (x) momentum / mass, summed over hydrogen groups
+  kPotentialEnergies = kKineticTensor + 6,  // all from here on
   kPairForm = kPotentialEnergies,
   kCoulombDirect,
   kReciprocal,

@@ -44,8 +44,8 @@ ExchangeMemory::ExchangeMemory(SlotMemory& slots, const std::vector<char>& in_te
   tally_ = make_.zeros<int32_t>(2);
 }
 
-void ExchangeMemory::adopt(const RankPlan& plan, int ranks, const std::vector<int32_t>& owner,
-                           MessageRoom room) {
+void ExchangeMemory::set_plan(const RankPlan& plan, int ranks, const std::vector<int32_t>& owner,
+                              MessageRoom room) {
   room_ = room;
   migrant_room_ =
       migrant_room(slots_.system.group_count(), slots_.system.atom_count(), ranks, room);
@@ -130,7 +130,7 @@ const int32_t* ExchangeMemory::groups_arrived() const {
   return groups_.size() ? groups_.data() + groups_.size() - 1 : nullptr;
 }
 
-ForgetSlots ExchangeMemory::forget_slots() const {
+ClearSlotOfAtom ExchangeMemory::clear_slot_of_atom() const {
   return {slots_.atom.data(),         slots_.used_slots(), slots_.capacity(),
           slots_.slot_of_atom.data(), slots_.step.data(),  slots_.faults.data()};
 }

@@ -25,8 +25,9 @@ class ExchangeMemory {
   // `in_terms`: by internal index, whether a bonded term has the atom.
   ExchangeMemory(SlotMemory& slots, const std::vector<char>& in_terms);
 
-  // Take over a plan, which the slots have adopted: one of `ranks`, of which each patch has an owner.
-  void adopt(const RankPlan& plan, int ranks, const std::vector<int32_t>& owner, MessageRoom room);
+  // Of a plan, which the slots have been given: one of `ranks`, of which each patch has an owner.
+  void set_plan(const RankPlan& plan, int ranks, const std::vector<int32_t>& owner,
+                MessageRoom room);
 
   // Words of messages. Exchanges are numbered as in the plan.
   size_t migrant_words() const { return static_cast<size_t>(migrant_room_.words()); }
@@ -36,7 +37,7 @@ class ExchangeMemory {
   // A rebuild, in order. `peer` counts the other ranks from 0 on.
   SendMigrants send_migrants(int to, Outlet out) const;
   ReceiveMigrants receive_migrants(int peer, Inlet in) const;
-  ForgetSlots forget_slots() const;
+  ClearSlotOfAtom clear_slot_of_atom() const;
   const int32_t* groups_arrived() const;  // how many are there once all have been received
   SendProxies send_proxies(size_t exchange, Outlet out) const;
   ReceiveCounts receive_counts(size_t exchange, Inlet in) const;

@@ -65,8 +65,8 @@ struct ReceiveMigrants {
 };
 
 // Before groups are placed: forget the slots of all atoms. Does nothing where the layout is refused.
-struct ForgetSlots {
-  static constexpr const char* kName = "forget_slots";
+struct ClearSlotOfAtom {
+  static constexpr const char* kName = "clear_slot_of_atom";
   const int32_t* atom;  // by slot
   const int32_t* slot_count;
   int slot_capacity;

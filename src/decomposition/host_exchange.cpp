@@ -42,7 +42,7 @@ void receive_migrants(const ReceiveMigrants& op, ThreadGroup&) {
   count_migrants(op, header);
 }
 
-void forget_slots(const ForgetSlots& op, ThreadGroup& threads) {
+void clear_slot_of_atom(const ClearSlotOfAtom& op, ThreadGroup& threads) {
   if (must_be_redone(*op.faults, *op.step)) return;
   const int slots = std::min(*op.slot_count, op.slot_capacity);
   threads.parallel_for(slots, kAtomGrain, [&](int begin, int end, int) {
@@ -180,7 +180,7 @@ void receive_forces(const ReceiveForces& op, ThreadGroup& threads) {
 void add_atom_exchange_kernels(HostKernels& table) {
   table.add<SendMigrants, send_migrants>();
   table.add<ReceiveMigrants, receive_migrants>();
-  table.add<ForgetSlots, forget_slots>();
+  table.add<ClearSlotOfAtom, clear_slot_of_atom>();
   table.add<SendProxies, send_proxies>();
   table.add<ReceiveCounts, receive_counts>();
   table.add<LayOutProxies, lay_out_proxies>();

@@ -9,11 +9,11 @@
 namespace quiltmd {
 namespace {
 
-constexpr double kMostCells = 1e6;  // along a dimension; the grid as a whole has a limit of its own
+constexpr double kMaxCells = 1e6;  // along a dimension; the grid as a whole has a limit of its own
 
 int cells_along(double low, double high, double width) {
   const double layers = std::floor(high / width) - std::floor(low / width) + 1;
-  if (!(layers < kMostCells))
+  if (!(layers < kMaxCells))
     throw Error("the atoms are spread too far apart for a system without a periodic box");
   const int count = static_cast<int>(layers), spare = 1 + count / 4;
   return 2 * (count + spare + 1);

@@ -138,14 +138,14 @@ void SlotMemory::make_room(const SlotRoom& need) {
   device.fill(force.data(), 0, force.bytes(), Stream::kMain);
 }
 
-void SlotMemory::follow_grid() {
+void SlotMemory::update_grid() {
   if (same(grid_.cells, patch_grid.cells)) return;
   device.synchronize();
   grid_.cells = patch_grid.cells;
   allocate_patches();
 }
 
-void SlotMemory::adopt(const RankPlan& plan, const Guests& guests) {
+void SlotMemory::set_plan(const RankPlan& plan, const Guests& guests) {
   plan_ = plan;
   guests_ = guests;
   std::vector<int32_t> owned_index(static_cast<size_t>(patch_grid.size()), -1);

@@ -44,7 +44,7 @@ class SlotMemory {
 
   // Take over a plan: which patches are owned and which are proxies. Some buffers are made anew; what
   // they hold stays.
-  void adopt(const RankPlan& plan, const Guests& guests);
+  void set_plan(const RankPlan& plan, const Guests& guests);
   // At least so much.
   void make_room(const SlotRoom& need);
   const RankPlan& plan() const { return plan_; }
@@ -62,7 +62,7 @@ class SlotMemory {
   CheckSpread check_spread();  // of atoms without a periodic box
   // Room for the grid as it is now. The state in use stays where it is by slot; all else that lies by
   // slot or patch is void before the next rebuild.
-  void follow_grid();
+  void update_grid();
 
   // Start from positions and velocities (internal order, nm and nm/ps) of the groups whose patch is
   // owned. They have no slots before the next rebuild. Buffers are made anew where they are too small.

@@ -65,11 +65,11 @@ struct Inlet {
 // What is large and needed whole, kernels write straight into the arrays of the other ranks that they
 // reach. A *mark* is a message of one word, which says that all of it is there: the last block of a
 // kernel to end sends one to each rank concerned. Those are on one host, a device each:
-inline constexpr int kMostMarks = 7;
+inline constexpr int kMaxMarks = 7;
 
 struct MarksSent {
   int count;
-  Outlet to[kMostMarks];
+  Outlet to[kMaxMarks];
   uint32_t* blocks;  // that have ended; zero between kernels
 
   void memory(MemoryUses& uses, Access) const {
@@ -80,7 +80,7 @@ struct MarksSent {
 
 struct MarksAwaited {
   int count;
-  Inlet from[kMostMarks];
+  Inlet from[kMaxMarks];
 
   void memory(MemoryUses& uses, Access) const { QMD_USES(kRead, from); }
 };

@@ -7,10 +7,10 @@
 namespace quiltmd {
 namespace {
 
-// Sum virial and motion of the groups over all ranks, and give the box its new shape.
+// Sum virial and kinetic tensor of the groups over all ranks, and give the box its new shape.
 Stage rescaling_stage(const Parameters& parameters, CellNoise noise) {
   constexpr int kTensors = 2 * Symmetric::kParts;
-  static_assert(kMotion == kVirial + Symmetric::kParts && kTensors <= kStepSums);
+  static_assert(kKineticTensor == kVirial + Symmetric::kParts && kTensors <= kStepSums);
   RescaleCell rescale{};
   read_sets(parameters, rescale.set_of);
   rescale.noise = noise;

@@ -25,7 +25,7 @@ enum class CellNoise { kNone, kThermal };
 struct RescaleCell {
   static constexpr const char* kName = "rescale_cell";
   CellWork cell;
-  const int64_t* tensors;  // virial, then motion, of the whole system; fixed point, kEnergyScale
+  const int64_t* tensors;  // virial, then kinetic, of the whole system; fixed point, kEnergyScale
   int set_of[3];           // by axis: the first axis of its set
   CellNoise noise;
   uint64_t seed;

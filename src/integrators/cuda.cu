@@ -274,14 +274,14 @@ __global__ void __launch_bounds__(256) clear_forces_kernel(const __grid_constant
 // ---- Launchers -----------------------------------------------------------------------------
 
 // Blocks on a multiprocessor up to which atoms have lanes of their own.
-constexpr int kMostLaneBlocks = 2;
+constexpr int kMaxLaneBlocks = 2;
 
 template <class Stage>
 void launch_stage(CudaContext& context, const Stage& stage) {
   const unsigned blocks = blocks_for(stage.op.work.capacity, kGroups);
   if constexpr (Stage::kEveryStep) {
     const unsigned each = blocks_for(blocks, context.sm_count);
-    if (context.fast_doubles && each <= kMostLaneBlocks) {
+    if (context.fast_doubles && each <= kMaxLaneBlocks) {
       launch(context, {decltype(stage.op)::kName, blocks, kLaneThreads, 0, Start::kEarly},
              each <= 1 ? over_lanes<Stage, 1> : over_lanes<Stage, 2>, stage);
       return;

@@ -3,7 +3,7 @@
 //
 // A warp whose threads work on different classes of groups does the work of all of them, so a block
 // first sorts its groups by class. Those that are neither waters nor stars are rare; see
-// cuda_others.cuh.
+// cuda_general_groups.cuh.
 #pragma once
 
 #include "decomposition/cuda_faults.cuh"

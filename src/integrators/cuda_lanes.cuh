@@ -9,7 +9,7 @@
 // could, and groups take twice the registers.
 #pragma once
 
-#include "integrators/cuda_others.cuh"
+#include "integrators/cuda_general_groups.cuh"
 
 namespace quiltmd {
 
@@ -54,7 +54,7 @@ struct LaneWater : LaneAtom {
     for (int i = 0; i < 3; ++i) of_atoms[i] = of_place(own, i);
   }
   // To be called before the first of the functions below.
-  __device__ void look_at(const GroupShape& shape) {
+  __device__ void load_shape(const GroupShape& shape) {
     triangle = shape.triangle;
     Vec3d at[3];
     gather(position[0], at);
@@ -108,7 +108,7 @@ struct LaneStar : LaneAtom {
     const double own = place == 1 ? multiplier.x : (place == 2 ? multiplier.y : multiplier.z);
     return (inverse_mass[0] * own) * own_edge;
   }
-  __device__ void look_at(const GroupShape& shape) {
+  __device__ void load_shape(const GroupShape& shape) {
     bonded = place > 0 && place < shape.atoms;
     const double length = bonded ? shape.length[place - 1] : 0.0;
     length2 = length * length;
@@ -204,7 +204,7 @@ __device__ void run_lanes(const Stage& stage, const LaneGroups& groups, GroupCla
     const Vec3d noise = noise_of(stage, groups.step, groups.first_atom[at] + i);
     g.noise[0] = exists ? noise : Vec3d{0, 0, 0};
   }
-  g.look_at(shape);
+  g.load_shape(shape);
 
   wait_for_forces(stage);
   if (Stage::kForcesFollow) release_next();
@@ -252,7 +252,7 @@ __global__ void __launch_bounds__(kLaneThreads, kBlocks)
   } else {
     wait_for_forces(stage);
   }
-  run_others(stage, stage.op.work.slots, groups, sums);
+  run_general_groups(stage, stage.op.work.slots, groups, sums);
   if constexpr (Stage::kSums != 0) add_up<Stage, kLaneThreads>(stage, sums);
 }
 

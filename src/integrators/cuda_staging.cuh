@@ -45,12 +45,12 @@ __device__ inline int end_of_staged(const BlockGroups& groups, int begin, int he
 // `count` of the array at `from`, even.
 template <class T>
 __device__ inline void fetch(T* to, const T* from, int count) {
-  constexpr int kMost = kStagedSlots * static_cast<int>(sizeof(T)) / 16;
+  constexpr int kMaxPieces = kStagedSlots * static_cast<int>(sizeof(T)) / 16;
   const int chunks = count * static_cast<int>(sizeof(T)) / 16;
   auto* const target = reinterpret_cast<Float4*>(to) + threadIdx.x;
   auto* const source = reinterpret_cast<const Float4*>(from) + threadIdx.x;
 #pragma unroll
-  for (int k = 0; k < kMost; k += kThreads)
+  for (int k = 0; k < kMaxPieces; k += kThreads)
     if (static_cast<int>(threadIdx.x) + k < chunks)
       __pipeline_memcpy_async(target + k, source + k, 16);
 }

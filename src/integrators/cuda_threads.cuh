@@ -6,7 +6,7 @@
 // constraints three times in the double-precision units.
 #pragma once
 
-#include "integrators/cuda_others.cuh"
+#include "integrators/cuda_general_groups.cuh"
 #include "integrators/cuda_staging.cuh"
 
 namespace quiltmd {
@@ -82,7 +82,7 @@ __device__ void run_groups(const Stage& stage, const BlockSlots& block, const Bl
   part(GroupClass::kWater,
        [&](int at) { return run_group<ShapedWater>(stage, block, groups, at); });
   part(GroupClass::kStar, [&](int at) { return run_group<ShapedStar>(stage, block, groups, at); });
-  run_others(stage, block.slots, groups, sums);
+  run_general_groups(stage, block.slots, groups, sums);
 }
 
 extern __shared__ float4 staged_memory[];

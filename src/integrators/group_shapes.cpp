@@ -33,7 +33,7 @@ GroupShapes make_group_shapes(std::span<const int32_t> group_start,
     shape.atoms = c.mass_end[g] - first;
     shape.constraints = c.constraint_start[g + 1] - begin;
     const GroupConstraint* own = c.constraints + begin;
-    GroupClass kind = GroupClass::kOther;
+    GroupClass kind = GroupClass::kGeneral;
     if (is_rigid_water(c, g)) {
       kind = GroupClass::kWater;
       shape.triangle =
@@ -46,12 +46,12 @@ GroupShapes make_group_shapes(std::span<const int32_t> group_start,
     for (int i = 0; i < shape.atoms; ++i) {
       const auto atom = static_cast<size_t>(first + i);
       wanted = wanted || in_terms[atom];
-      if (kind == GroupClass::kOther) continue;
+      if (kind == GroupClass::kGeneral) continue;
       shape.mass[i] = mass[atom];
       shape.inverse_mass[i] = inverse_mass[atom];
       shape.root_inverse_mass[i] = std::sqrt(inverse_mass[atom]);
     }
-    for (int k = 0; k < shape.constraints && kind != GroupClass::kOther; ++k)
+    for (int k = 0; k < shape.constraints && kind != GroupClass::kGeneral; ++k)
       shape.length[k] = own[k].length;
     const std::string bytes(reinterpret_cast<const char*>(&shape), sizeof shape);
     const auto [found, is_new] =

@@ -15,7 +15,7 @@
 namespace quiltmd {
 
 // A rigid water; a star (an atom alone, or with up to three hydrogens constrained to it); the rest.
-enum class GroupClass : uint32_t { kWater, kStar, kOther };
+enum class GroupClass : uint32_t { kWater, kStar, kGeneral };
 inline constexpr int kGroupClasses = 3;
 
 // What a group's entry in GroupTable::group_shape says: its shape, whether bonded terms read its

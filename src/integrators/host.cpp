@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stages of a step on the host. Threads share the placed groups in chunks; in a chunk, rigid waters
-// are collected into lanes and everything else goes one by one. Sums over atoms are integers, so
+// are collected into batches and everything else goes one by one. Sums over atoms are integers, so
 // they do not depend on the chunks.
 #include <algorithm>
 #include <array>
@@ -9,16 +9,16 @@
 #include "decomposition/host_faults.h"
 #include "device/host/kernels.h"
 #include "integrators/cell_rescaling.h"
+#include "integrators/host_waters.h"
 #include "integrators/monte_carlo.h"
 #include "integrators/site_physics.h"
 #include "integrators/stage_physics.h"
 #include "integrators/velocity_rescaling.h"
-#include "integrators/water_lanes.h"
 
 namespace quiltmd {
 namespace {
 
-// Groups per chunk: enough to fill lanes, few enough to share evenly.
+// Groups per chunk: enough to fill batches, few enough to share evenly.
 constexpr int kGrain = 128;
 
 // ---- Faults --------------------------------------------------------------------------------
@@ -95,7 +95,7 @@ void over_chunks(const GroupWork& work, ThreadGroup& threads, Target target, con
 }
 
 // Load each group and call stage(group, index, sums), which stores what it changed. For what is not
-// done every step: no lanes.
+// done every step: no waters.
 template <class Stage>
 void over_groups(const GroupWork& work, ThreadGroup& threads, Target target, const Stage& stage) {
   over_chunks(work, threads, target, [&](int begin, int end, Sums& sums) {
@@ -122,20 +122,20 @@ void over_groups(const GroupWork& work, ThreadGroup& threads, Target target, con
 
 enum class Stores { kVelocities, kBoth };
 
-// Write back what the lanes hold; returns their heat.
-int64_t store(const GroupWork& work, Stores stores, const WaterLanes& lanes) {
+// Write back a batch; returns its heat.
+int64_t store(const GroupWork& work, Stores stores, const WaterBatch& waters) {
   int64_t heat = 0;
-  for (int lane = 0; lane < lanes.count; ++lane) {
+  for (int k = 0; k < waters.count; ++k) {
     Vec3d position[3], velocity[3];
     for (int i = 0; i < 3; ++i) {
       for (int d = 0; d < 3; ++d) {
-        position[i][d] = lanes.position[3 * i + d][lane];
-        velocity[i][d] = lanes.velocity[3 * i + d][lane];
+        position[i][d] = waters.position[3 * i + d][k];
+        velocity[i][d] = waters.velocity[3 * i + d][k];
       }
     }
-    store_velocities(work, lanes.placed[lane], velocity, 3);
-    if (stores == Stores::kBoth) store_positions(work, lanes.placed[lane], position, 3);
-    heat += to_fixed(lanes.heat[lane], kEnergyScale);
+    store_velocities(work, waters.placed[k], velocity, 3);
+    if (stores == Stores::kBoth) store_positions(work, waters.placed[k], position, 3);
+    heat += to_fixed(waters.heat[k], kEnergyScale);
   }
   return heat;
 }
@@ -154,34 +154,34 @@ int64_t run_group(const Op& op, Stores stores, int index, Group& group, const St
   return to_fixed(outcome.heat, kEnergyScale);
 }
 
-// One chunk of a stage: waters in lanes, others by `stage(group)`.
+// One chunk of a stage: waters in batches, others by `stage(group)`.
 template <class Op, class Stage>
 int64_t run_chunk(const Op& op, Stores stores, int begin, int end, const Stage& stage) {
   const GroupWork& work = op.work;
-  WaterLanes lanes;
-  RigidWater water{};  // the last one loaded; fills up unused lanes
+  WaterBatch waters;
+  RigidWater water{};  // the last one loaded; fills up a batch
   StarGroup star;
   SmallGroup group;
   int64_t heat = 0;
   const auto flush = [&] {
-    if (lanes.count == 0) return;
-    for (int lane = lanes.count; lane < WaterLanes::kWidth; ++lane) {
-      lanes.put(lane, water);
-      lanes.first_atom[lane] = 0;
+    if (waters.count == 0) return;
+    for (int k = waters.count; k < WaterBatch::kWidth; ++k) {
+      waters.put(k, water);
+      waters.first_atom[k] = 0;
     }
-    apply(op, lanes);
-    heat += store(work, stores, lanes);
-    lanes.count = 0;
+    apply(op, waters);
+    heat += store(work, stores, waters);
+    waters.count = 0;
   };
   for (int index = begin; index < end; ++index) {
     const PlacedGroup placed = work.placed[index];
     if (is_rigid_water(work.constants, placed.group)) {
       load(work, placed, water);
       if (clears(op)) clear_forces(work.slots, placed.slot, 3);
-      lanes.put(lanes.count, water);
-      lanes.placed[lanes.count] = index;
-      lanes.first_atom[lanes.count] = static_cast<uint32_t>(first_atom(work, index));
-      if (++lanes.count == WaterLanes::kWidth) flush();
+      waters.put(waters.count, water);
+      waters.placed[waters.count] = index;
+      waters.first_atom[waters.count] = static_cast<uint32_t>(first_atom(work, index));
+      if (++waters.count == WaterBatch::kWidth) flush();
     } else if (is_star(work.constants, placed.group)) {
       heat += run_group(op, stores, index, star, stage);
     } else {

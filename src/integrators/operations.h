@@ -181,7 +181,7 @@ struct ClearForces {
   }
 };
 
-// Over the owned groups, in fixed point: kinetic energy, atom by atom, and kMotion; and what makes the
+// Over the owned groups, in fixed point: kinetic energy, atom by atom, and kKineticTensor; and what makes the
 // virial that force kernels found for single atoms that of groups, into energy[kVirial ...].
 struct KineticEnergy {
   static constexpr const char* kName = "kinetic_energy";

@@ -215,9 +215,9 @@ QMD_HD double kinetic_energy(const Group& g) {
   return 0.5 * twice;
 }
 
-// What a group adds to energy[kKinetic], [kVirial ...] and [kMotion ...], which follow one another.
+// What a group adds to energy[kKinetic], [kVirial ...] and [kKineticTensor ...], which follow one another.
 inline constexpr int kKineticSums = 1 + 2 * Symmetric::kParts;
-static_assert(kVirial == kKinetic + 1 && kMotion == kVirial + Symmetric::kParts);
+static_assert(kVirial == kKinetic + 1 && kKineticTensor == kVirial + Symmetric::kParts);
 
 // A strain of the box moves a group by its centre of mass, so (r - centre) (x) force of its atoms is
 // not part of the virial.
@@ -233,12 +233,12 @@ QMD_HD void add_kinetic(const Group& g, int64_t* sums) {
   }
   const double per_mass = 1 / mass;
   const Vec3d centre = g.position[0] + per_mass * lever;
-  Symmetric virial{}, motion{};
+  Symmetric virial{}, kinetic{};
   for (int i = 0; i < g.size(); ++i) virial.add_product(centre - g.position[i], g.force[i]);
-  motion.add_product(per_mass * momentum, momentum);
+  kinetic.add_product(per_mass * momentum, momentum);
   for (int k = 0; k < Symmetric::kParts; ++k) {
     sums[1 + k] += to_fixed(virial[k], kEnergyScale);
-    sums[1 + Symmetric::kParts + k] += to_fixed(motion[k], kEnergyScale);
+    sums[1 + Symmetric::kParts + k] += to_fixed(kinetic[k], kEnergyScale);
   }
 }
 

@@ -117,7 +117,7 @@ struct Thermostat {
   double temperature = 0;  // K
 };
 
-// What changes the box: it finds the new one from energy[kVirial ...] and [kMotion ...], and moves the
+// What changes the box: it finds the new one from energy[kVirial ...] and [kKineticTensor ...], and moves the
 // hydrogen groups of the rank; or it proposes one, over the layout and lists that there are, and decides
 // when it knows the energies there.
 struct Barostat {

@@ -12,8 +12,8 @@
 
 #include "integrators/group_sites.h"
 #include "math/error.h"
-#include "runtime/blame.h"
 #include "runtime/collect.h"
+#include "runtime/describe_blowup.h"
 #include "runtime/devices.h"
 #include "schedule/grid_shares.h"
 #include "schedule/step_messages.h"
@@ -463,7 +463,7 @@ void Engine::set_conditions(const std::map<std::string, double>& values,
   const bool same_cells = same(setup_->grid.cells, cells);
   try {
     move_atoms([&](Rank& rank) {
-      rank.follow_conditions(atoms);
+      rank.update_conditions(atoms);
       if (same_cells) rank.rebuild();
     });
     if (!same_cells) load_again();
@@ -479,7 +479,7 @@ void Engine::explain(const Blowup& blowup) {
   start.step = ranks_[0]->epoch_start();
   complete(start.positions);
   ranks_.clear();  // what they hold is of no use, and some may wait for others
-  throw SimulationError(blowup.step, blame(*setup_, start, blowup));
+  throw SimulationError(blowup.step, describe_blowup(*setup_, start, blowup));
 }
 
 }  // namespace quiltmd

@@ -59,7 +59,7 @@ Tensors Frame::tensors() const {
   Tensors tensors;
   for (int k = 0; k < Symmetric::kParts; ++k) {
     tensors.virial[k] = e[static_cast<size_t>(kVirial + k)];
-    tensors.motion[k] = e[static_cast<size_t>(kMotion + k)];
+    tensors.kinetic[k] = e[static_cast<size_t>(kKineticTensor + k)];
   }
   for (int d = 0; d < 3; ++d) tensors.virial[d] += constant_virial_;
   return tensors;

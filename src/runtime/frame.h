@@ -36,9 +36,10 @@ struct Contents {
 };
 
 // Over hydrogen groups, kJ/mol: minus the derivative of the potential energy by a strain that moves
-// their centres of mass with the box, and the sum of momentum (x) momentum / mass.
+// their centres of mass with the box, and the sum of momentum (x) momentum / mass, twice the kinetic energy
+// as a tensor.
 struct Tensors {
-  Symmetric virial, motion;
+  Symmetric virial, kinetic;
 };
 
 // A rank's share travels as these pieces, as many as the contents need.

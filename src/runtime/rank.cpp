@@ -21,7 +21,7 @@ Rank::Rank(const Setup& setup, Device& device, Transport& transport, RankView vi
       recordings_(device, executor_.mailboxes()),
       state_(setup.plan.rebuild, setup.plan.rebuild_stage.every) {
   view_.host_carries = !executor_.kernels_reach_all();
-  memory_.adopt(view_);
+  memory_.set_plan(view_);
   build_schedules();
 }
 
@@ -40,7 +40,7 @@ void Rank::build_schedules() {
   }
   energies_schedule_ = schedule(Clear::kYes, Reach::kAll, Energies::kAdd);
   migrate_ = migrate_schedule(memory_, view_);
-  surround_ = surround_schedule(memory_, view_);
+  proxies_and_lists_ = proxies_and_lists_schedule(memory_, view_);
   agree_ = agree_schedule(memory_, view_, executor_.mailboxes().overdue());
   momentum_ = momentum_schedule(memory_, view_, slots_.energy.data());
 
@@ -55,8 +55,9 @@ void Rank::build_schedules() {
 }
 
 void Rank::connect() {
-  std::vector<const Schedule*> all{&energies_schedule_, &migrate_,     &surround_, &agree_,
-                                   &momentum_,          &start_stage_, &rescale_,  &decide_};
+  std::vector<const Schedule*> all{
+      &energies_schedule_, &migrate_,     &proxies_and_lists_, &agree_,
+      &momentum_,          &start_stage_, &rescale_,           &decide_};
   for (const StepStages* stages : {&plain_, &coupled_})
     all.insert(all.end(), {&stages->middle, &stages->finish});
   offer_grids(memory_, view_, executor_.mailboxes());
@@ -77,8 +78,8 @@ void Rank::stage(const char* name, const std::function<void()>& body) {
 void Rank::load(const HostState& state, Begin begin) {
   const int64_t age = state.step - state.list_step;
   const bool continued = !state.list_positions.empty() && age >= 0 && age <= setup_.lists.life;
-  next_plans_ ? adopt_next_plan() : connect();
-  memory_.follow_conditions();
+  next_plans_ ? use_next_plan() : connect();
+  memory_.update_conditions();
   device_.fill(slots_.faults.data(), 0, slots_.faults.bytes(), Stream::kMain);
   const RunState before = std::exchange(state_, RunState(plan_.rebuild, plan_.rebuild_stage.every));
   const bool goes_on = begin == Begin::kGoOn;
@@ -191,7 +192,7 @@ void Rank::run_block(int64_t steps) {
     if (state_.opens_with_stage()) run_rebuild_stage();
     remove_momentum();
     executor_.run(migrate_);
-    executor_.run(surround_);
+    executor_.run(proxies_and_lists_);
     if (state_.opens_with_stage()) device_.launch(slots_.check_patches());
   }
   for (int i = 0; i < steps; ++i)

@@ -51,7 +51,7 @@ class Rank {
   // The conditions of the setup hold for the steps from here on. Where the box is another one, atoms
   // move with it. The epoch ends: rebuild() or load() is to follow.
   enum class Atoms { kStay, kMoveWithBox };
-  void follow_conditions(Atoms atoms);
+  void update_conditions(Atoms atoms);
   void rebuild();  // atoms to their patches, lists of the epoch that begins
 
   // Evaluate forces with energies at the current positions.
@@ -124,7 +124,7 @@ class Rank {
   void finish_step();
 
   // Epochs.
-  void adopt_next_plan();
+  void use_next_plan();
   void begin_epoch(Epoch::Opening opening) { state_.begin_epoch(setup_.lists.life, opening); }
   void build_lists(Epoch::Opening opening);  // of the epoch that begins
   void lay_out(Epoch::Opening opening);
@@ -158,8 +158,8 @@ class Rank {
   Executor executor_;
   Agreement agreed_;
   StepForces forces_, block_forces_, first_forces_;
-  Schedule energies_schedule_, migrate_, surround_, agree_, momentum_, start_stage_, rescale_,
-      decide_;
+  Schedule energies_schedule_, migrate_, proxies_and_lists_, agree_, momentum_, start_stage_,
+      rescale_, decide_;
   StepStages plain_, coupled_;
 
   const bool records_;

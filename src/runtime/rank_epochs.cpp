@@ -34,12 +34,12 @@ void Rank::snapshot() {
                Stream::kMain);
 }
 
-void Rank::adopt_next_plan() {
+void Rank::use_next_plan() {
   if (!next_plans_) return;
   view_.plans = std::move(*next_plans_);
   next_plans_.reset();
   recordings_.forget();
-  memory_.adopt(view_);
+  memory_.set_plan(view_);
   build_schedules();
   connect();
   executor_.begin_measurement();
@@ -56,9 +56,9 @@ void Rank::share_mesh(MeshSharing mesh) {
 void Rank::rebuild() { build_lists(Epoch::Opening::kPlain); }
 
 void Rank::build_lists(Epoch::Opening opening) {
-  adopt_next_plan();
+  use_next_plan();
   executor_.run(migrate_);
-  executor_.run(surround_);
+  executor_.run(proxies_and_lists_);
   state_.set_forces(RunState::Forces::kStale);
   make_room(slots_.faults.download()[0]);
   begin_epoch(opening);
@@ -87,11 +87,11 @@ void Rank::make_room(const Faults& faults) {
 void Rank::make_room_for_messages() {
   recordings_.forget();
   view_.room *= 2;
-  memory_.adopt(view_);
+  memory_.set_plan(view_);
   build_schedules();
   connect();
   device_.fill(slots_.faults.data(), 0, slots_.faults.bytes(), Stream::kMain);
-  executor_.run(surround_);
+  executor_.run(proxies_and_lists_);
 }
 
 // On a device that records, an epoch is validated when the next one is under way, so that the device
@@ -113,12 +113,12 @@ void Rank::run_rebuild_stage() {
   count_potential(-1);
   run_stage(rescale_, state_.step(), setup_.lists.life, ForcesAfter::kKept);
   if (!plan_.rebuild_stage.decide.empty()) {
-    stage("barostat", [&] { memory_.follow_box(); });
+    stage("barostat", [&] { memory_.update_box(); });
     evaluate_at(setup_.lists.life);
     run_stage(decide_, state_.step(), setup_.lists.life, ForcesAfter::kKept);
   }
   stage("barostat", [&] {
-    memory_.follow_box();
+    memory_.update_box();
     clear_energies();
     device_.launch(memory_.groups.clear_forces());
   });

@@ -11,8 +11,8 @@ void Rank::draw_velocities(double temperature, uint64_t seed) {
 }
 
 // Ends the epoch: if it had to be redone later, that would happen under the new conditions.
-void Rank::follow_conditions(Atoms atoms) {
-  memory_.follow_conditions();
+void Rank::update_conditions(Atoms atoms) {
+  memory_.update_conditions();
   if (atoms == Atoms::kMoveWithBox)
     stage("box", [&] { device_.launch(ScaleGroups{groups_at_end(), slots_.box_before.data()}); });
   state_.end_epoch(plan_.remove_com_every);

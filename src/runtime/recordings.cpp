@@ -7,13 +7,13 @@ namespace quiltmd {
 namespace {
 
 // A run makes a few kinds of blocks: whole epochs, and what output cuts off.
-constexpr size_t kMostBlocks = 64;
+constexpr size_t kMaxBlocks = 64;
 constexpr int kNotRecorded = -1;
 
 }  // namespace
 
 void Recordings::run(const Block& block, const std::function<void()>& body) {
-  if (known_.size() >= kMostBlocks) forget();
+  if (known_.size() >= kMaxBlocks) forget();
   const auto [found, is_new] = known_.try_emplace(block, Recording{kNotRecorded, {}});
   if (is_new) {
     body();

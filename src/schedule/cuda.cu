@@ -63,7 +63,7 @@ void merge_agreement(const MergeAgreement& op, CudaContext& context) {
   launch(context, {MergeAgreement::kName, 1, 1, 0, Start::kEarly}, merge_agreement_kernel, op);
 }
 void count_messages(const CountMessages& op, CudaContext& context) {
-  launch(context, {CountMessages::kName, 1, kMostEdges, 0, Start::kEarly}, count_messages_kernel,
+  launch(context, {CountMessages::kName, 1, kMaxEdges, 0, Start::kEarly}, count_messages_kernel,
          op);
 }
 

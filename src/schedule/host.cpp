@@ -23,7 +23,7 @@ void send_agreement(const SendAgreement& op, ThreadGroup&) { write_agreement<Hos
 void merge_agreement(const MergeAgreement& op, ThreadGroup&) { read_agreement<HostWords>(op); }
 
 void count_messages(const CountMessages& op, ThreadGroup&) {
-  for (int edge = 0; edge < kMostEdges; ++edge) op.numbers[edge] += op.more[edge];
+  for (int edge = 0; edge < kMaxEdges; ++edge) op.numbers[edge] += op.more[edge];
 }
 
 }  // namespace

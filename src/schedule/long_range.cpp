@@ -15,7 +15,7 @@ namespace {
 // Whether kernels write into the grids of all other ranks, and not only into messages.
 bool works_directly(const RankView& view) {
   return view.mesh == MeshSharing::kDistributed && view.ranks > 1 && !view.host_carries &&
-         view.ranks <= kMostMarks + 1;
+         view.ranks <= kMaxMarks + 1;
 }
 
 // Adds tasks for one rank; every hop is one method of those that inherit from this.

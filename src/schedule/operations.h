@@ -84,11 +84,11 @@ struct MergeAgreement {
 };
 
 // At the end of a recording: its messages are no longer to come.
-inline constexpr int kMostEdges = 16;
+inline constexpr int kMaxEdges = 16;
 struct CountMessages {
   static constexpr const char* kName = "count_messages";
-  uint32_t* numbers;          // by edge
-  uint32_t more[kMostEdges];  // messages of each
+  uint32_t* numbers;         // by edge
+  uint32_t more[kMaxEdges];  // messages of each
 
   void memory(MemoryUses& uses) const { QMD_USES(kReadWrite, numbers); }
 };

@@ -46,7 +46,7 @@ RankMemory::RankMemory(const Setup& shared, Device& on)
       families(make_families()) {
   const NonbondedSettings& settings = setup.nonbonded;
   if (settings.pme) mesh.emplace(slots, settings.grid, settings.order, settings.alpha);
-  follow_conditions();
+  update_conditions();
 }
 
 std::vector<ForceFamily*> RankMemory::make_families() {
@@ -54,14 +54,14 @@ std::vector<ForceFamily*> RankMemory::make_families() {
   return {&all_pairs.emplace(slots, AllPairsSetup{setup.pairs, setup.packed_pairs.table}), &terms};
 }
 
-void RankMemory::follow_conditions() {
+void RankMemory::update_conditions() {
   slots.set_conditions(setup.plan.baths.heat, setup.plan.baths.pressure, setup.restraint_strength);
-  if (mesh) mesh->follow_grid();
+  if (mesh) mesh->update_grid();
 }
 
-void RankMemory::follow_box() {
+void RankMemory::update_box() {
   device.launch(slots.shift_patches());
-  if (mesh) device.launch(mesh->follow_box());
+  if (mesh) device.launch(mesh->update_box());
 }
 
 std::vector<int> RankView::peers() const {
@@ -78,12 +78,12 @@ std::vector<int32_t> RankView::owners(int patches) const {
   return owner;
 }
 
-void RankMemory::adopt(const RankView& view) {
-  slots.follow_grid();
+void RankMemory::set_plan(const RankView& view) {
+  slots.update_grid();
   const RankPlan& plan = view.plan();
-  slots.adopt(plan, guests(setup.system, plan, view.ranks, view.room));
-  exchange.adopt(plan, view.ranks, view.owners(slots.patch_grid.size()), view.room);
-  for (ForceFamily* family : families) family->adopt(plan);
+  slots.set_plan(plan, guests(setup.system, plan, view.ranks, view.room));
+  exchange.set_plan(plan, view.ranks, view.owners(slots.patch_grid.size()), view.room);
+  for (ForceFamily* family : families) family->set_plan(plan);
 }
 
 GroupWork RankMemory::group_work(int list_age) const {

@@ -42,12 +42,12 @@ struct RankMemory {
   RankMemory(const Setup& setup, Device& device);
 
   // The conditions are those of the setup from here on.
-  void follow_conditions();
+  void update_conditions();
   // What depends on the box follows that of the conditions, which a barostat has changed.
-  void follow_box();
+  void update_box();
   // Take over a plan for the patch grid of the setup: which patches are owned, which are proxies, which
   // computes are made here. Some buffers are made anew.
-  void adopt(const RankView& view);
+  void set_plan(const RankView& view);
   const RankPlan& plan() const { return slots.plan(); }
   // For a step that begins with pair lists of this age.
   GroupWork group_work(int list_age) const;

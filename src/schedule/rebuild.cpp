@@ -43,7 +43,7 @@ void add_migration(Chain& chain, RankMemory& m, const RankView& view) {
                       [&m, index = index++](const Inlet& in) {
                         m.device.launch(m.exchange.receive_migrants(index, in));
                       });
-  chain.add("layout.forget", [&m](Post&) { m.device.launch(m.exchange.forget_slots()); });
+  chain.add("layout.forget", [&m](Post&) { m.device.launch(m.exchange.clear_slot_of_atom()); });
 }
 
 void add_proxies(Chain& chain, RankMemory& m, const RankPlan& plan) {
@@ -86,7 +86,7 @@ Schedule migrate_schedule(RankMemory& memory, const RankView& view) {
   return s;
 }
 
-Schedule surround_schedule(RankMemory& memory, const RankView& view) {
+Schedule proxies_and_lists_schedule(RankMemory& memory, const RankView& view) {
   Schedule s({Edge::kProxies}, Schedule::End::kOpen);  // the long-range sum need not wait for lists
   Chain chain(s);
   add_proxies(chain, memory, view.plan());

@@ -36,8 +36,8 @@ enum class Edge {
   kForces,
   kSums,  // and those after it: the reductions of a schedule, in order
 };
-inline constexpr int kEdges = kMostEdges;
-inline constexpr int kMostReductions = kEdges - static_cast<int>(Edge::kSums);
+inline constexpr int kEdges = kMaxEdges;
+inline constexpr int kMaxReductions = kEdges - static_cast<int>(Edge::kSums);
 
 // A message that a task sends or awaits: its edge, the other rank, and how large it may be.
 struct MessageEnd {

@@ -13,7 +13,7 @@ std::vector<Edge> edges_of(const Stage& stage) {
   for (const StepTask& task : stage)
     if (task.reduces > 0)
       edges.push_back(static_cast<Edge>(static_cast<size_t>(Edge::kSums) + edges.size()));
-  if (edges.size() > kMostReductions)
+  if (edges.size() > kMaxReductions)
     throw std::logic_error("a stage of an integrator asks for too many reductions");
   return edges;
 }

@@ -177,7 +177,7 @@ System with_groups(const System& input) {
   system.lj_types = permuted(input.lj_types, order);
   if (!input.molecules.empty()) system.molecules = permuted(input.molecules, order);
   if (system.solvent) system.solvent->atoms = permuted(input.solvent->atoms, order);
-  for (Terms& terms : system.terms) renumber(terms.form->words, terms.atoms, internal);
+  for (Terms& terms : system.terms) renumber(terms.form->noun, terms.atoms, internal);
   renumber("an exclusion", system.exclusions, internal);
   renumber("a constraint", system.constraints, internal);
   for (Site& site : system.sites) {

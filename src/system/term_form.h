@@ -15,13 +15,12 @@ struct TermParameter {
 };
 
 struct TermForm {
-  const char* name;        // "bond"
-  const char* words;       // "a bond", for messages
-  const char* atom_array;  // what Python calls the array of its atoms, "bonds", and that of its
-  const char*
-      parameter_array;  // parameters; both null where no input gives terms, but a setup makes
-                        // them
-  int atoms;            // per term, at most kMaxTermAtoms
+  const char* name;  // "bond"
+  const char* noun;  // "a bond", for messages
+  // What Python calls the arrays of its atoms ("bonds") and of its parameters; both null where no input
+  // gives terms, but a setup makes them.
+  const char *atom_array, *parameter_array;
+  int atoms;  // per term, at most kMaxTermAtoms
   std::span<const TermParameter> parameters;
   std::span<const char* const> energies;  // their names in logs
   const char* shared_array = nullptr;     // data that all terms share, in rows; null where none

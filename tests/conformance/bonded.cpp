@@ -95,7 +95,7 @@ void refused_terms_stay(Pair devices) {
   for (Device* device : {&devices.device, &devices.cpu}) {
     OneRank rank(*device, s, grid, positions, positions);
     TermMemory terms(rank);
-    terms.adopt(rank.plan());
+    terms.set_plan(rank.plan());
     device->launch(terms.place_terms());
     const auto count = count_placed(terms, *device);
     CHECK(count == s.term_count());

@@ -167,7 +167,7 @@ def check_virial(pair: Pair, settings: quiltmd.Nonbonded) -> None:
     cpu = Run(pair[0], state, nonbonded=settings, device="cpu")
     again = cpu.engine.capture(energies=True).tensors()
     np.testing.assert_allclose(found["virial"], again["virial"], atol=2e-6 * scale)
-    np.testing.assert_allclose(found["motion"], again["motion"], rtol=1e-7, atol=1e-3)
+    np.testing.assert_allclose(found["kinetic"], again["kinetic"], rtol=1e-7, atol=1e-3)
 
 
 @pytest.mark.parametrize("method", ["pme", "cutoff"])

@@ -151,7 +151,7 @@ class FakeEngine:
         momenta = self._masses * self._velocities
         return {
             "virial": self._stretch().T @ self.forces(),
-            "motion": momenta.T @ self._velocities,
+            "kinetic": momenta.T @ self._velocities,
         }
 
     def forces(self) -> Any:

@@ -58,7 +58,7 @@ inline BondedResult run_bonded(Device& device, const BondedRun& run, const Syste
   OneRank rank(device, s, grid, positions, std::vector<Vec3d>(positions.size()));
   TermMemory terms(rank);
   for (int r = 0; r < run.ranks; ++r) {
-    terms.adopt(computes_of(grid, r, run.ranks));
+    terms.set_plan(computes_of(grid, r, run.ranks));
     device.launch(terms.place_terms());
     device.launch(terms.term_forces(Energies::kAdd));
     device.synchronize();

@@ -30,7 +30,7 @@ struct Mesh : MeshMemory {
 
   Mesh(OneRank& r, const NonbondedSettings& settings)
       : MeshMemory(r, settings.grid, settings.order, settings.alpha), rank(r) {
-    follow_grid();
+    update_grid();
   }
 
   // launch(first, count) for each of `parts` pieces of a whole, as ranks would have them.

@@ -237,7 +237,7 @@ class OneRank : private OneGrid, public SlotMemory {
     for (int p = 0; p < on.size(); ++p) plan.owned.push_back(p);
     plan.computes = plan.owned;
     plan.interior = on.size();
-    adopt(plan, {});
+    set_plan(plan, {});
     set_conditions({0, 0.98, 0.3});
     for (auto* b : {&positions[0], &positions[1], &velocities[0], &velocities[1], &reference})
       device.fill(b->data(), 0, b->bytes(), Stream::kMain);

@@ -74,7 +74,7 @@ inline PairRank::PairRank(Device& on, const Molecules& molecules, const PackedPa
   start_from(molecules.positions, std::vector<Vec3d>(molecules.positions.size()), {});
   lay_out();
   if (chosen.gap) move_slots(chosen.gap);
-  pairs.adopt(plan());
+  pairs.set_plan(plan());
   const auto used = static_cast<size_t>(owned_slots.download()[0]);
   host_local = local.download(used);
   host_atom = atom.download(used);

@@ -444,12 +444,12 @@ void slots_are_counted() {
 
 // Entries of lists have 31 bits for their numbers.
 void entries_are_counted() {
-  constexpr size_t kMost = (size_t{1} << 31) - 32;
+  constexpr size_t kMaxEntries = (size_t{1} << 31) - 32;
   CHECK(more_entries(100, 1000) == 1200);
-  CHECK(more_entries(2'000'000'000, 2'000'000'000) == kMost);
+  CHECK(more_entries(2'000'000'000, 2'000'000'000) == kMaxEntries);
   std::string message;
   try {
-    more_entries(kMost, 2147483647);
+    more_entries(kMaxEntries, 2147483647);
   } catch (const Error& error) {
     message = error.what();
   }
@@ -459,7 +459,7 @@ void entries_are_counted() {
   const auto room = [&](double reach) {
     return expected_entries(entries_of_list(kAtoms, density, reach), 2'700'000);
   };
-  CHECK(room(1.2 + 0.1) == kMost);
+  CHECK(room(1.2 + 0.1) == kMaxEntries);
   const size_t usual = room(0.9 + 0.1);
   CHECK(usual > 1'000'000'000 && usual < 1'500'000'000);
 }

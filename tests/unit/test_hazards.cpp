@@ -277,7 +277,7 @@ void exercise(Rank& rank, const HostState& state) {
   rank.run(45);  // epochs are recorded when they are met again
   rank.evaluate();
   rank.run(7);
-  rank.follow_conditions(Rank::Atoms::kMoveWithBox);
+  rank.update_conditions(Rank::Atoms::kMoveWithBox);
   rank.rebuild();
   rank.run(8);
   capture(rank.memory(), {.energies = true, .positions = true, .state = true});
@@ -380,14 +380,14 @@ void recorded_blocks_follow(const Change& change) {
 void recorded_blocks_follow_conditions() {
   recorded_blocks_follow([](Rank& rank, Prepared& p) {
     p.setup.plan.baths.heat = {kBoltzmann * 200, 0.9, 0.5};
-    rank.follow_conditions(Rank::Atoms::kStay);
+    rank.update_conditions(Rank::Atoms::kStay);
     rank.rebuild();
   });
   recorded_blocks_follow([](Rank& rank, Prepared& p) {
     Box box = p.setup.grid.box;
     box.ax *= 1.01;
     set_box(p.setup, box, p.setup.grid.cells);
-    rank.follow_conditions(Rank::Atoms::kMoveWithBox);
+    rank.update_conditions(Rank::Atoms::kMoveWithBox);
     rank.rebuild();
   });
   recorded_blocks_follow([](Rank& rank, Prepared& p) {
@@ -433,7 +433,7 @@ class OneStep {
         ends_(make_local_transport(1)),
         executor_(0, 1, device_, *ends_[0]),
         memory_(prepared_.setup, device_) {
-    memory_.adopt(view_);
+    memory_.set_plan(view_);
   }
 
   Schedule forces(Clear clear, Reach reach, Energies energies, Follows follows) {
@@ -442,7 +442,7 @@ class OneStep {
   std::vector<Hazard> run(const Schedule& forces, Follows follows) {
     device_.log().clear();
     executor_.run(migrate_schedule(memory_, view_));
-    executor_.run(surround_schedule(memory_, view_));
+    executor_.run(proxies_and_lists_schedule(memory_, view_));
     if (follows == Follows::kStep) device_.synchronize();
     executor_.run(forces, {0});
     device_.launch(VerletFinish{memory_.group_work(0), 0.001});
@@ -485,7 +485,7 @@ void proxies_are_waited_for() {
   const RankView view = views_of(p, 3)[1];
   NullDevice device;
   RankMemory memory(p.setup, device);
-  memory.adopt(view);
+  memory.set_plan(view);
   const auto follows = Follows::kStep;
   const auto energies = Energies::kSkip;
   for (const Reach reach : {Reach::kAll, Reach::kShort}) {

@@ -88,10 +88,10 @@ std::vector<Row> scheduled(const Case& c, const Planner& planner, const MachineS
     view.rank = rank;
     NullDevice device;
     RankMemory memory(setup, device);
-    memory.adopt(view);
+    memory.set_plan(view);
     const Schedule step =
         force_schedule(memory, view, Clear::kYes, Reach::kAll, Energies::kSkip, Follows::kStep);
-    const Schedule rebuild = surround_schedule(memory, view);
+    const Schedule rebuild = proxies_and_lists_schedule(memory, view);
     for (const Schedule* schedule : {&step, &rebuild})
       for (const Task& task : schedule->tasks())
         for (const MessageEnd& m : task.sends)

@@ -33,7 +33,7 @@ class Captured(Protocol):
         """Energies by term, kinetic, potential and heat."""
 
     def tensors(self) -> dict[str, Any]:
-        """(3, 3) arrays: virial of hydrogen groups, and motion, the sum of their p p / m.
+        """(3, 3) arrays of hydrogen groups: `virial`, and `kinetic`, the sum of their p p / m.
 
         They come with the energies.
         """

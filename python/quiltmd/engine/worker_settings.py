@@ -44,7 +44,7 @@ class Workers:
         The command `quiltmd` on hosts reached by `ssh:`, such as /home/me/md/bin/quiltmd; words
         for the shell there.
     silence:
-        Seconds without a sign of life after which a worker counts as lost.
+        Heartbeat timeout: seconds of silence after which a worker counts as lost.
     patience:
         Seconds that a piece of a run may at least take before the device counts as hanging, where
         the run can go on elsewhere; it may also take fifty times as long as expected.
@@ -68,7 +68,7 @@ class Workers:
     silence: float = Field(
         default=10.0,
         ge=2.0,
-        description="Seconds without a sign of life after which a worker counts as lost.",
+        description="Heartbeat timeout: seconds of silence after which a worker counts as lost.",
     )
     patience: float = Field(
         default=10.0,

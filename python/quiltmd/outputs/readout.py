@@ -131,7 +131,7 @@ class Readout(ABC):
         those of half a step before.  Single values fluctuate by hundreds of bar in a small box.
         """
         tensors = self._read("tensors")
-        pressure: NDArray[np.float64] = tensors["motion"] + tensors["virial"]
+        pressure: NDArray[np.float64] = tensors["kinetic"] + tensors["virial"]
         return KJ_MOL_PER_NM3 / self._volume * pressure
 
     def pressure(self) -> float:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A connection that carries messages both ways, and notices when the other end is gone.
 
-Any thread may send, one receives.  A connection that has nothing to say sends a sign of life each
+Any thread may send, one receives.  A connection that has nothing to say sends a heartbeat each
 second; an end that hears nothing for some time takes the other for lost, whether its process was
-stopped, its machine is gone or the network between was cut.  Signs of life also keep a connection
+stopped, its machine is gone or the network between was cut.  Heartbeats also keep a connection
 fast: after an idle time of 10 ms an answer by TCP takes ten times as long.
 """
 
@@ -79,7 +79,7 @@ class Channel:
         self._poll.register(read, select.POLLIN)
 
     def start_heartbeat(self) -> None:
-        """From here on signs of life are sent while nothing else is."""
+        """From here on heartbeats are sent while nothing else is."""
         threading.Thread(target=self._beat, name="quiltmd-heartbeat", daemon=True).start()
 
     def send(self, value: dict[str, Any]) -> None:

@@ -179,7 +179,7 @@ class WorkerFrame:
         return dict(self._has("energies", "energies"))
 
     def tensors(self) -> dict[str, Any]:
-        """Virial and motion."""
+        """Virial and kinetic tensor."""
         return dict(self._has("tensors", "energies"))
 
     def positions(self) -> Any:

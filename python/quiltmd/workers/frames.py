@@ -32,7 +32,7 @@ class SupervisedFrame:
         return self._data().energies()
 
     def tensors(self) -> dict[str, Any]:
-        """Virial and motion."""
+        """Virial and kinetic tensor."""
         return self._data().tensors()
 
     def positions(self) -> Any:

@@ -60,7 +60,7 @@ void AllPairsMemory::make_room() {
   make_.renew(slopes, slots);
 }
 
-void AllPairsMemory::adopt(const RankPlan&) {
+void AllPairsMemory::set_plan(const RankPlan&) {
   placed_index_ = Buffer<int32_t>(slots_.device, slots_.placed_index());
   make_room();
 }

@@ -22,7 +22,7 @@ class AllPairsMemory final : public ForceFamily {
   // With the solvent of the system of the slots.
   AllPairsMemory(const SlotMemory& slots, AllPairsSetup setup);
 
-  void adopt(const RankPlan& plan) override;
+  void set_plan(const RankPlan& plan) override;
   std::vector<Work> rebuild_work() override;
   std::vector<Work> step_work(Energies energies) override;
   std::vector<float*> values_for_proxies() override;

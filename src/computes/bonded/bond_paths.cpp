@@ -16,13 +16,13 @@ namespace {
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
 // That a bond may hold, in kJ/mol: 40 kT at room temperature.
-constexpr double kMostEnergy = 100;
+constexpr double kMaxEnergy = 100;
 
 // How far a spring that pulls with up to k * most is stretched by that energy.
 double farthest_stretch(double k, double most) {
   const double linear_from = 0.5 * k * most * most;
-  return linear_from >= kMostEnergy ? std::sqrt(2 * kMostEnergy / k)
-                                    : kMostEnergy / (k * most) + most / 2;
+  return linear_from >= kMaxEnergy ? std::sqrt(2 * kMaxEnergy / k)
+                                   : kMaxEnergy / (k * most) + most / 2;
 }
 
 // How far a site can be from its first parent, from which the others are `length`. Of up to three parents

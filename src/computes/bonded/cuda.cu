@@ -67,10 +67,10 @@ class ForceTable {
 
  private:
   static constexpr int kPlaces = 256, kLowBits = 24;
-  static constexpr int64_t kMost = int64_t{1} << (kLowBits + 31 - 7);  // of 2^7 threads
+  static constexpr int64_t kMaxValue = int64_t{1} << (kLowBits + 31 - 7);  // of 2^7 threads
   static_assert(kThreads <= 1 << 7);
 
-  __device__ static bool fits(int64_t value) { return value < kMost && value >= -kMost; }
+  __device__ static bool fits(int64_t value) { return value < kMaxValue && value >= -kMaxValue; }
 
   __device__ void clear(int place) {
     slot_[place] = -1;

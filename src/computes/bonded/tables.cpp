@@ -13,7 +13,7 @@ namespace {
 
 // "a torsion (atoms 4, 6, 8, 14, counted from 0)"
 std::string describe(const System& system, const Terms& terms, int term) {
-  std::string text = std::string(terms.form->words) + " (atoms ";
+  std::string text = std::string(terms.form->noun) + " (atoms ";
   for (const int32_t atom : terms.atoms_of(term))
     text += std::to_string(
                 system.input_index.empty() ? atom : system.input_index[static_cast<size_t>(atom)]) +

@@ -22,7 +22,7 @@ TermMemory::TermMemory(const SlotMemory& slots) : slots_(slots), make_(slots.dev
   tables_.placed_count = placed_count_.data();
 }
 
-void TermMemory::adopt(const RankPlan& plan) {
+void TermMemory::set_plan(const RankPlan& plan) {
   std::vector<int8_t> here(static_cast<size_t>(slots_.patch_grid.size()), 0);
   for (const int c : plan.computes) here[static_cast<size_t>(c)] = 1;
   make_.renew(computed_here_, here);

@@ -21,7 +21,7 @@ class TermMemory final : public ForceFamily {
   // Throws Error for parameters that make no sense; see term_arrays.
   explicit TermMemory(const SlotMemory& slots);
 
-  void adopt(const RankPlan& plan) override;
+  void set_plan(const RankPlan& plan) override;
   std::vector<Work> rebuild_work() override;
   std::vector<Work> step_work(Energies energies) override;
   size_t bytes() const override { return make_.bytes(); }

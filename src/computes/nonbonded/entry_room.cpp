@@ -13,10 +13,10 @@
 namespace quiltmd {
 namespace {
 
-constexpr size_t kMost = std::numeric_limits<int32_t>::max() / kListAlign * kListAlign;
+constexpr size_t kMaxEntries = std::numeric_limits<int32_t>::max() / kListAlign * kListAlign;
 
 size_t numbered(double wanted) {
-  return static_cast<size_t>(std::min(wanted, static_cast<double>(kMost)));
+  return static_cast<size_t>(std::min(wanted, static_cast<double>(kMaxEntries)));
 }
 
 }  // namespace
@@ -35,8 +35,9 @@ size_t expected_entries(double of_list, size_t lists) {
 }
 
 size_t more_entries(size_t room, size_t need) {
-  if (room >= kMost)
-    throw Error("the pair lists are too long: they take more than the " + std::to_string(kMost) +
+  if (room >= kMaxEntries)
+    throw Error("the pair lists are too long: they take more than the " +
+                std::to_string(kMaxEntries) +
                 " entries that can be numbered; use a shorter cutoff or simulate fewer atoms");
   return numbered(1.2 * static_cast<double>(need));
 }

@@ -22,7 +22,7 @@ double farthest(double time, double temperature) {
   return warmer * kSpeed * kFading * (1 - std::exp(-time / kFading));
 }
 
-constexpr double kLeastBuffer = 0.05;  // nm; short-lived lists need room for what is unusually hot
+constexpr double kMinBuffer = 0.05;  // nm; short-lived lists need room for what is unusually hot
 
 }  // namespace
 
@@ -35,7 +35,7 @@ ListSettings resolve(ListSettings lists, const AtomMotion& motion) {
   if (lists.buffer == 0)
     lists.buffer = motion.fraction * farthest(lists.life * dt, motion.temperature);
   const double first_step = motion.fraction * farthest(dt, motion.temperature);
-  lists.buffer = std::max({lists.buffer, first_step, kLeastBuffer});
+  lists.buffer = std::max({lists.buffer, first_step, kMinBuffer});
   return lists;
 }
 

@@ -66,7 +66,7 @@ size_t PairMemory::lists_of(int computes) const {
   return std::min(with_reserve(clusters * computes), all);
 }
 
-void PairMemory::adopt(const RankPlan& plan) {
+void PairMemory::set_plan(const RankPlan& plan) {
   const PatchGrid& grid = slots_.patch_grid;
   const std::vector<int32_t> placed_index = slots_.placed_index();
   std::vector<int32_t> computes, neighbours;

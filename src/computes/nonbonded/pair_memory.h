@@ -33,7 +33,7 @@ class PairMemory final : public ForceFamily {
  public:
   PairMemory(const SlotMemory& slots, PairSetup setup);
 
-  void adopt(const RankPlan& plan) override;
+  void set_plan(const RankPlan& plan) override;
   std::vector<Work> rebuild_work() override;
   std::vector<Work> step_work(Energies energies) override;
   size_t bytes() const override { return make_.bytes(); }

@@ -28,12 +28,12 @@ QMD_HD void bspline(Real t, Real* weight, Real* slope) {
   }
 }
 
-// The same weights as polynomials in t: weight j = sum over d of weight[d][j] t^d; lanes beyond
+// The same weights as polynomials in t: weight j = sum over d of weight[d][j] t^d; entries beyond
 // the order are zero.
-inline constexpr int kSplineLanes = 8;
+inline constexpr int kSplineWidth = 8;
 struct SplinePolynomials {
-  float weight[5][kSplineLanes];
-  float slope[4][kSplineLanes];
+  float weight[5][kSplineWidth];
+  float slope[4][kSplineWidth];
 };
 
 template <int Order>

@@ -11,9 +11,9 @@
 namespace quiltmd {
 namespace grid_exchange {
 
-constexpr int kThreads = 32;    // what a block of pairs has: its place is enough
-constexpr int kAtOnce = 4;      // words of a thread that are under way together
-constexpr int kMostBlocks = 2;  // for each multiprocessor
+constexpr int kThreads = 32;   // what a block of pairs has: its place is enough
+constexpr int kAtOnce = 4;     // words of a thread that are under way together
+constexpr int kMaxBlocks = 2;  // for each multiprocessor
 
 // f(plane, word) for the words of this thread, several at once.
 template <class F>
@@ -76,7 +76,7 @@ __global__ void __launch_bounds__(kThreads) add_kernel(const __grid_constant__ A
 
 template <class Op>
 LaunchShape shape(const Op& op, const CudaContext& context) {
-  const unsigned most = kMostBlocks * static_cast<unsigned>(context.sm_count);
+  const unsigned most = kMaxBlocks * static_cast<unsigned>(context.sm_count);
   return {Op::kName, std::min(blocks_for(op.part.words(), kThreads), most), kThreads, 0,
           Start::kEarly};
 }

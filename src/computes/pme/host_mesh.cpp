@@ -29,20 +29,20 @@ namespace HWY_NAMESPACE {
 namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
-using Floats = hn::CappedTag<float, kSplineLanes>;
+using Floats = hn::CappedTag<float, kSplineWidth>;
 using Ints = hn::RebindToSigned<Floats>;
 constexpr int kWidth = static_cast<int>(hn::MaxLanes(Floats()));
-constexpr int kParts = kSplineLanes / kWidth;
+constexpr int kParts = kSplineWidth / kWidth;
 
 template <int Order>
 alignas(64) constexpr SplinePolynomials kSpline = spline_polynomials<Order>();
 
 // sum over d of coefficient[d][lane] t^d, d < Terms, for all lanes.
 template <int Terms>
-HWY_INLINE void polynomial(const float (*coefficient)[kSplineLanes], float t, float* out) {
+HWY_INLINE void polynomial(const float (*coefficient)[kSplineWidth], float t, float* out) {
   const Floats d;
   const auto vt = hn::Set(d, t);
-  for (int k = 0; k < kSplineLanes; k += kWidth) {
+  for (int k = 0; k < kSplineWidth; k += kWidth) {
     auto v = hn::LoadU(d, coefficient[Terms - 1] + k);
     for (int n = Terms - 2; n >= 0; --n)
       v = hn::Add(hn::Mul(v, vt), hn::LoadU(d, coefficient[n] + k));
@@ -61,17 +61,17 @@ struct RowWeights {
 
 // A weight or slope array between zeros, so that it can be read shifted.
 struct Padded {
-  alignas(32) float values[3 * kSplineLanes] = {};
-  float* middle() { return values + kSplineLanes; }
+  alignas(32) float values[3 * kSplineWidth] = {};
+  float* middle() { return values + kSplineWidth; }
 };
 
 template <int Order>
 HWY_INLINE RowWeights row_weights(int first, int nz, Padded& weight, Padded& slope) {
-  const int over = first + kSplineLanes - nz;
+  const int over = first + kSplineWidth - nz;
   if (over <= 0) return {1, {first, 0}, {weight.middle(), nullptr}, {slope.middle(), nullptr}};
-  const int runs = kSplineLanes - over < Order ? 2 : 1;
+  const int runs = kSplineWidth - over < Order ? 2 : 1;
   const float *w = weight.middle() - over, *s = slope.middle() - over;
-  return {runs, {nz - kSplineLanes, 0}, {w, w + kSplineLanes}, {s, s + kSplineLanes}};
+  return {runs, {nz - kSplineWidth, 0}, {w, w + kSplineWidth}, {s, s + kSplineWidth}};
 }
 
 // The grid points that an atom reaches in x or y: Order consecutive ones around the boundary.
@@ -126,7 +126,7 @@ class Spreader {
   HWY_INLINE void add_atom(const Float4& local, float x_fraction, const int (&planes)[Order]) {
     const auto& spline = kSpline<Order>.weight;
     const MeshFrame::Place y = frame_.place(1, local), z = frame_.place(2, local);
-    alignas(32) float wx[kSplineLanes], wy[kSplineLanes];
+    alignas(32) float wx[kSplineWidth], wy[kSplineWidth];
     polynomial<Order>(spline, x_fraction, wx);
     polynomial<Order>(spline, y.fraction, wy);
     polynomial<Order>(spline, z.fraction, wz_.middle());
@@ -145,7 +145,7 @@ class Spreader {
         if (planes[i] < 0) continue;
         const auto weight_x = hn::Set(d, charge * wx[i]);
         int32_t* plane = op_.charges + static_cast<ptrdiff_t>(planes[i]) * ny * nz + row.start[run];
-        for (int k = 0; k < kSplineLanes; k += kWidth) {
+        for (int k = 0; k < kSplineWidth; k += kWidth) {
           const auto weight_xz = hn::Mul(weight_x, hn::LoadU(d, row.weight[run] + k));
           for (int j = 0; j < Order; ++j) {
             int32_t* at = plane + line_at[j] + k;
@@ -262,7 +262,7 @@ class Gatherer {
   // Gradient of the potential in grid coordinates.
   HWY_INLINE Vec3f gradient(const Float4& local) {
     const auto& spline = kSpline<Order>;
-    float w[2][kSplineLanes], s[2][kSplineLanes];
+    float w[2][kSplineWidth], s[2][kSplineWidth];
     MeshFrame::Place place[3];
     for (int d = 0; d < 3; ++d) place[d] = frame_.place(d, local);
     for (int d = 0; d < 2; ++d) {
@@ -289,10 +289,10 @@ class Gatherer {
 
   // Weigh one run of eight points of all rows.
   HWY_INLINE Vec3f weigh(const Rows& rows, const RowWeights& row, int run,
-                         const float (&w)[2][kSplineLanes], const float (&s)[2][kSplineLanes]) {
+                         const float (&w)[2][kSplineWidth], const float (&s)[2][kSplineWidth]) {
     const Floats d;
-    alignas(32) float sum[3][kSplineLanes];
-    for (int k = 0; k < kSplineLanes; k += kWidth) {
+    alignas(32) float sum[3][kSplineWidth];
+    for (int k = 0; k < kSplineWidth; k += kWidth) {
       auto gx = hn::Zero(d), gy = hn::Zero(d), gz = hn::Zero(d);
       for (int i = 0; i < Order; ++i) {
         auto along = hn::Zero(d), across = hn::Zero(d);

@@ -17,12 +17,12 @@ MeshMemory::MeshMemory(const SlotMemory& slots, Int3 points, int order, double a
   box_ = make_.room<BoxOnMesh>(1);
 }
 
-void MeshMemory::follow_grid() {
+void MeshMemory::update_grid() {
   grid = pme_grid({grid.nx, grid.ny, grid.nz}, grid.order, slots_.patch_grid);
   box_.upload({box_on_mesh(slots_.patch_grid.box, {grid.nx, grid.ny, grid.nz})});
 }
 
-PutBoxOnMesh MeshMemory::follow_box() {
+PutBoxOnMesh MeshMemory::update_box() {
   return {slots_.conditions.data(), {grid.nx, grid.ny, grid.nz}, box_.data()};
 }
 

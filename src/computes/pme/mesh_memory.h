@@ -18,9 +18,9 @@ class MeshMemory {
   MeshMemory(const SlotMemory& slots, Int3 points, int order, double alpha);
 
   // The patch grid and its box hold from here on. Addresses stay as they are.
-  void follow_grid();
+  void update_grid();
 
-  PutBoxOnMesh follow_box();  // that a barostat has changed on the device
+  PutBoxOnMesh update_box();  // that a barostat has changed on the device
 
   SpreadCharges spread_charges() const;
   TransformPlanes transform_planes(int first, int count) const;

@@ -69,7 +69,7 @@ class Downloads {
 
  private:
   using OwnedBuffer = std::unique_ptr<DownloadBuffer>;
-  static constexpr size_t kMostSpare = 4;
+  static constexpr size_t kMaxSpare = 4;
 
   class Started final : public Download {
    public:
@@ -118,7 +118,7 @@ class Downloads {
     const std::lock_guard lock(mutex_);
     const size_t bytes = buffer->bytes;
     spare_.emplace(bytes, std::move(buffer));
-    if (spare_.size() > kMostSpare) spare_.erase(spare_.begin());  // the smallest
+    if (spare_.size() > kMaxSpare) spare_.erase(spare_.begin());  // the smallest
   }
 
   int ordinal_;

@@ -8,7 +8,7 @@
 
 namespace quiltmd {
 
-inline constexpr unsigned long long kLongestWait = 20'000'000'000ull;  // ns
+inline constexpr unsigned long long kMessageTimeout = 20'000'000'000ull;  // ns
 
 __device__ __forceinline__ void send_word(MessageWord* to, uint32_t number, uint32_t a, uint32_t b,
                                           uint32_t c) {
@@ -42,7 +42,7 @@ __device__ __noinline__ inline MessageWord wait_for_word(const MessageWord* from
     unsigned long long now;
     asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
     if (start == 0) start = now;
-    if (now - start > kLongestWait) atomicCAS(overdue, 0u, name);
+    if (now - start > kMessageTimeout) atomicCAS(overdue, 0u, name);
     if (*reinterpret_cast<volatile uint32_t*>(overdue) != 0) return word;
   }
 }

@@ -24,8 +24,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kStillHere = -100, kFailed = -101;  // edges of what processes tell each other
-constexpr auto kBetweenSigns = std::chrono::seconds(1);
+constexpr int kHeartbeat = -100, kFailed = -101;  // edges of what processes tell each other
+constexpr auto kHeartbeatInterval = std::chrono::seconds(1);
 constexpr double kStart = 120;  // seconds that a process may take until its first sign
 
 struct Header {
@@ -236,7 +236,7 @@ class StreamTransport final : public Transport {
   bool read_from(int rank) {
     const bool goes_on = peer(rank).receive([&](const Header& header, Payload payload) {
       if (header.edge == kFailed) fail(rank, "has failed");
-      if (header.edge == kFailed || header.edge == kStillHere) return;
+      if (header.edge == kFailed || header.edge == kHeartbeat) return;
       messages_.push_back({rank, header.edge, header.sequence, std::move(payload)});
     });
     if (!goes_on) fail(rank, "has ended");
@@ -258,15 +258,15 @@ class StreamTransport final : public Transport {
   // The helper: flushes what sockets did not take at once, and each second tells the others that this
   // process lives and takes in what has come while its rank computes.
   void help() {
-    auto next_sign = Clock::now();
+    auto next_heartbeat = Clock::now();
     while (!ending_) {
       wait_to_flush();
       for (size_t r = 0; r < peers_.size(); ++r)
         if (peers_[r]->has_more()) flush(static_cast<int>(r));
-      if (Clock::now() < next_sign) continue;
-      next_sign = Clock::now() + kBetweenSigns;
+      if (Clock::now() < next_heartbeat) continue;
+      next_heartbeat = Clock::now() + kHeartbeatInterval;
       for (const auto& peer : peers_)
-        if (peer->socket() >= 0 && !peer->has_more()) peer->send({kStillHere, 0, 0, 0}, {});
+        if (peer->socket() >= 0 && !peer->has_more()) peer->send({kHeartbeat, 0, 0, 0}, {});
       const std::unique_lock lock(reading_, std::try_to_lock);
       if (!lock) continue;  // the rank waits, and does so itself
       read(kNow);
@@ -278,7 +278,7 @@ class StreamTransport final : public Transport {
     std::vector<pollfd> ends{{wake_[0], POLLIN, 0}};
     for (const auto& peer : peers_)
       if (peer->socket() >= 0 && peer->has_more()) ends.push_back({peer->socket(), POLLOUT, 0});
-    constexpr int kLongest = std::chrono::milliseconds(kBetweenSigns).count() / 2;
+    constexpr int kLongest = std::chrono::milliseconds(kHeartbeatInterval).count() / 2;
     ::poll(ends.data(), ends.size(), kLongest);
     char noted[64];
     while (::read(wake_[0], noted, sizeof noted) > 0) {

@@ -21,12 +21,12 @@ struct TorsionForm {
 
   // n, k, k cos(phase), k sin(phase).
   static constexpr int kPrepared = 4;
-  static constexpr int kMostPeriodicity = 64;  // the cost of a torsion is proportional to it
+  static constexpr int kMaxPeriodicity = 64;  // the cost of a torsion is proportional to it
   static void prepare(const double* given, double* p) {
     const double n = given[0], phase = given[1], k = given[2];
-    if (!(n >= 1 && n <= kMostPeriodicity) || n != std::floor(n))
+    if (!(n >= 1 && n <= kMaxPeriodicity) || n != std::floor(n))
       throw Error("has the periodicity " + std::to_string(n) + "; it must be 1, 2, 3, ... or " +
-                  std::to_string(kMostPeriodicity));
+                  std::to_string(kMaxPeriodicity));
     p[0] = n;
     p[1] = k;
     p[2] = k * std::cos(phase);

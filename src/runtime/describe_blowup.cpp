@@ -2,7 +2,7 @@
 // The post-mortem looks at one atom in double precision: each kind of bonded term by the reference
 // evaluation of the terms that hold it, and its closest neighbour among the atoms it is not bound
 // to.
-#include "runtime/blame.h"
+#include "runtime/describe_blowup.h"
 
 #include <algorithm>
 #include <cmath>
@@ -23,13 +23,13 @@ Terms terms_with(int32_t atom, const Terms& all) {
   return some;
 }
 
-struct Suspect {
+struct LargestForce {
   const char* name;
   double force;  // on the atom, kJ/mol/nm
 };
 
-Suspect strongest_term(const Setup& setup, const std::vector<Vec3d>& positions, int32_t atom) {
-  Suspect worst{"nothing bonded", 0};
+LargestForce strongest_term(const Setup& setup, const std::vector<Vec3d>& positions, int32_t atom) {
+  LargestForce worst{"nothing bonded", 0};
   System one;
   one.masses = setup.system.masses;
   for (const Terms& terms : setup.system.terms) {
@@ -37,7 +37,7 @@ Suspect strongest_term(const Setup& setup, const std::vector<Vec3d>& positions, 
     Evaluation out;
     reference_bonded(one, setup.grid.box, positions, out);
     const double force = norm(out.forces[static_cast<size_t>(atom)]);
-    if (force > worst.force) worst = {terms.form->words, force};
+    if (force > worst.force) worst = {terms.form->noun, force};
   }
   return worst;
 }
@@ -65,14 +65,14 @@ Neighbour closest(const Setup& setup, const std::vector<Vec3d>& positions, int32
 
 }  // namespace
 
-std::string blame(const Setup& setup, const HostState& start, const Blowup& blowup) {
+std::string describe_blowup(const Setup& setup, const HostState& start, const Blowup& blowup) {
   if (blowup.cause == Blowup::Cause::kLostTerm)
     return "a bonded term is stretched farther than a patch is wide (1 nm or more): the molecules "
            "are broken; check that coordinates, box and topology belong together";
   const int32_t atom = std::clamp(blowup.atom, 0, setup.system.atom_count() - 1);
   const auto& index = setup.system.input_index;
   const Neighbour near = closest(setup, start.positions, atom);
-  const Suspect term = strongest_term(setup, start.positions, atom);
+  const LargestForce term = strongest_term(setup, start.positions, atom);
   const char* what = blowup.cause == Blowup::Cause::kConstraint
                          ? "its constraints could not be satisfied"
                          : "it moved out of bounds";

@@ -16,14 +16,14 @@ namespace quiltmd {
 
 // ---- Arrays spread over lanes --------------------------------------------------------------
 
-inline constexpr int kOtherLanes = kMaxGroupSize;
+inline constexpr int kGroupLanes = kMaxGroupSize;
 
-__device__ inline int own_place() { return threadIdx.x % kOtherLanes; }
+__device__ inline int own_place() { return threadIdx.x % kGroupLanes; }
 
 // What the lane of atom `i` of the same group has. All lanes of the group come here together.
 __device__ inline double of_atom(double own, int i) {
-  const unsigned first = threadIdx.x & 31u & ~(kOtherLanes - 1u);
-  return __shfl_sync(((1u << kOtherLanes) - 1) << first, own, i, kOtherLanes);
+  const unsigned first = threadIdx.x & 31u & ~(kGroupLanes - 1u);
+  return __shfl_sync(((1u << kGroupLanes) - 1) << first, own, i, kGroupLanes);
 }
 
 struct SpreadNumbers {
@@ -62,8 +62,8 @@ using SpreadGroup = AnyGroup<SpreadNumbers, SpreadVectors>;
 
 // A lane without an atom has what the last one has; nobody asks for it.
 template <class Stage>
-__device__ void run_other(const Stage& stage, const Slots& slots, const BlockGroups& groups, int at,
-                          Sums& sums) {
+__device__ void run_general_group(const Stage& stage, const Slots& slots, const BlockGroups& groups,
+                                  int at, Sums& sums) {
   const GroupWork& work = stage.op.work;
   const PlacedGroup placed = groups.placed[at];
   SpreadGroup g;
@@ -99,12 +99,12 @@ __device__ void run_other(const Stage& stage, const Slots& slots, const BlockGro
 
 // All such groups that were sorted, from the last warp on, which is the least likely to have others.
 template <class Stage>
-__device__ void run_others(const Stage& stage, const Slots& slots, const BlockGroups& groups,
-                           Sums& sums) {
-  const int kind = static_cast<int>(GroupClass::kOther), count = groups.total(kind);
-  const int first = (blockDim.x - 1 - threadIdx.x) / kOtherLanes;
-  for (int k = first; k < count; k += blockDim.x / kOtherLanes)
-    run_other(stage, slots, groups, groups.place[kind][k], sums);
+__device__ void run_general_groups(const Stage& stage, const Slots& slots,
+                                   const BlockGroups& groups, Sums& sums) {
+  const int kind = static_cast<int>(GroupClass::kGeneral), count = groups.total(kind);
+  const int first = (blockDim.x - 1 - threadIdx.x) / kGroupLanes;
+  for (int k = first; k < count; k += blockDim.x / kGroupLanes)
+    run_general_group(stage, slots, groups, groups.place[kind][k], sums);
 }
 
 }  // namespace quiltmd
