@@ -126,10 +126,19 @@ def check_alike(gpu: Run, cpu: Run) -> None:
     assert relative_error(gpu.engine.forces(), np.asarray(cpu.engine.forces())) < 5e-6
 
 
+@pytest.mark.parametrize("by_rule", [True, False])
 @pytest.mark.parametrize("switching", ["potential", "charmm", "charmm-force", "gromacs-force"])
-def test_switching_agrees_with_the_cpu(peptide: Pair, switching: Any) -> None:
+def test_switching_agrees_with_the_cpu(peptide: Pair, switching: Any, by_rule: bool) -> None:
+    """Of tables that follow the combination rules, and of one that does not for a pair of types."""
+    system, state = peptide
+    if not by_rule:
+        table = np.array(system.lj_a)
+        first, second = np.unique(system.lj_types)[:2]
+        table[first, second] = table[second, first] = 1.1 * table[first, second] + 1e-9
+        system = replace(system, lj_a=table)
     nonbonded = quiltmd.Nonbonded(cutoff=0.9, switching=switching, switch_distance=0.75)
-    check_alike(*(Run(*peptide, nonbonded=nonbonded, device=device) for device in ("cuda", "cpu")))
+    runs = [Run(system, state, nonbonded=nonbonded, device=device) for device in ("cuda", "cpu")]
+    check_alike(*runs)
 
 
 RESTRAINTS = [

@@ -45,7 +45,15 @@ def melt() -> tuple[Array, Array, Array]:
     return np.eye(3) * 2.4, positions, (np.arange(len(sites)) % 3).astype(np.int32)
 
 
-def by_openmm(kind: str, correction: bool) -> tuple[float, Array]:
+def tables(by_rule: bool) -> tuple[Array, Array]:
+    """Tables of a and b; those of one pair of types may depart from the combination rules."""
+    a, b = lj_table(SIGMA, EPSILON)
+    if not by_rule:
+        a[0, 1] = a[1, 0] = 1.1 * a[0, 1]
+    return a, b
+
+
+def by_openmm(kind: str, correction: bool, by_rule: bool) -> tuple[float, Array]:
     box, positions, types = melt()
     system = openmm.System()
     system.setDefaultPeriodicBoxVectors(*box)
@@ -53,7 +61,7 @@ def by_openmm(kind: str, correction: bool) -> tuple[float, Array]:
     force.addGlobalParameter("rc", CUTOFF)
     force.addGlobalParameter("rs", START)
     force.addPerParticleParameter("t")
-    for name, table in zip("ab", lj_table(SIGMA, EPSILON), strict=True):
+    for name, table in zip("ab", tables(by_rule), strict=True):
         values = openmm.Discrete2DFunction(3, 3, table.T.ravel().tolist())
         force.addTabulatedFunction(f"t{name}", values)
     for kind_of_atom in types:
@@ -75,12 +83,10 @@ def by_openmm(kind: str, correction: bool) -> tuple[float, Array]:
     )
 
 
-def argon() -> tuple[Any, Any]:
+def argon(by_rule: bool = True) -> tuple[Any, Any]:
     box, positions, types = melt()
     charges = np.zeros(len(types))
-    system = bare_system(
-        np.full(len(types), 16.0), charges, types, *lj_table(SIGMA, EPSILON), exclusions=[]
-    )
+    system = bare_system(np.full(len(types), 16.0), charges, types, *tables(by_rule), exclusions=[])
     return system, quiltmd.State(positions=positions, box=box, velocities=np.zeros_like(positions))
 
 
@@ -94,7 +100,7 @@ def settings(kind: Any, correction: bool) -> quiltmd.Nonbonded:
     )
 
 
-@pytest.mark.parametrize("ranks", [1, 3])
+@pytest.mark.parametrize(("ranks", "by_rule"), [(1, True), (3, True), (1, False)])
 @pytest.mark.parametrize(
     ("kind", "correction"),
     [
@@ -105,11 +111,11 @@ def settings(kind: Any, correction: bool) -> quiltmd.Nonbonded:
         ("gromacs-force", False),
     ],
 )
-def test_switching_is_openmms(kind: str, correction: bool, ranks: int) -> None:
-    system, state = argon()
+def test_switching_is_openmms(kind: str, correction: bool, ranks: int, by_rule: bool) -> None:
+    system, state = argon(by_rule)
     chosen = settings(kind, correction)
     simulation = quiltmd.Simulation(system, state, chosen, device="cpu", ranks=ranks)
-    energy, forces = by_openmm(kind, correction)
+    energy, forces = by_openmm(kind, correction, by_rule)
     assert simulation.energies()["potential"] == pytest.approx(energy, rel=2e-6)
     exact, reference = quiltmd.reference(system, state, chosen)
     assert exact["potential"] == pytest.approx(energy, rel=1e-7)

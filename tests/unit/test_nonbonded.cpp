@@ -24,7 +24,7 @@ namespace {
 struct WithoutTail : LennardJones {
   static void tail(const Given&, double);  // gives no energy
 };
-static_assert(PairForm<LennardJonesByRule> && PairForm<ByTable<Buckingham>>);
+static_assert(PairForm<ByRule<LennardJones>> && PairForm<ByTable<Buckingham>>);
 static_assert(TabulatedForm<LennardJones> && !TabulatedForm<WithoutTail> &&
               !PairForm<LennardJones>);
 

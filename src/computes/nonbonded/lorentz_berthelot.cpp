@@ -2,6 +2,7 @@
 #include "computes/nonbonded/lorentz_berthelot.h"
 
 #include <cmath>
+#include <set>
 
 namespace quiltmd {
 namespace {
@@ -25,8 +26,9 @@ LorentzBerthelot lorentz_berthelot(const System& system) {
     rules.sigma.push_back(interacts ? std::pow(a / b, 1.0 / 6) : 0);
     rules.epsilon.push_back(interacts ? b * b / (4 * a) : 0);
   }
-  for (int s = 0; s < types; ++s) {
-    for (int t = 0; t < types; ++t) {
+  const std::set<int32_t> used(system.lj_types.begin(), system.lj_types.end());
+  for (const int32_t s : used) {
+    for (const int32_t t : used) {
       const double epsilon = std::sqrt(rules.epsilon[s] * rules.epsilon[t]);
       const double sigma6 = std::pow((rules.sigma[s] + rules.sigma[t]) / 2, 6);
       if (!close(lj_a[s * types + t], 4 * epsilon * sigma6 * sigma6) ||

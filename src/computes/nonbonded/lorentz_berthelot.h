@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether a Lennard-Jones table follows the Lorentz-Berthelot rules (arithmetic mean of sigma,
-// geometric mean of epsilon). If so kernels carry two numbers per atom in place of a table look-up
+// geometric mean of epsilon) for the types that atoms have. If so kernels carry two numbers per atom in place of a table look-up
 // per pair. Amber's force fields do; CHARMM's with NBFIX do not.
 #pragma once
 

@@ -14,6 +14,69 @@
 namespace quiltmd {
 namespace {
 
+using Polynomial = double[6];
+
+// From S(x) by powers of x in `c.energy`, with x + start proportional to r^power: what 1/r^m is
+// multiplied by in r times the force, S - power (x + start) S'(x) / m.
+void derive_force(const SwitchConstants<double>& c, int power, int m, Polynomial& force) {
+  for (int k = 0; k < 6; ++k) {
+    const double next = k < 5 ? (k + 1) * c.energy[k + 1] : 0;
+    force[k] = c.energy[k] - power * (k * c.energy[k] + c.start * next) / m;
+  }
+}
+
+SwitchConstants<double> polynomial_switch(const Polynomial& energy, double start, double scale,
+                                          int power) {
+  SwitchConstants<double> c{.scale = scale, .start = start * scale};
+  std::copy(std::begin(energy), std::end(energy), c.energy);
+  derive_force(c, power, 12, c.force_12);
+  derive_force(c, power, 6, c.force_6);
+  return c;
+}
+
+// What GROMACS' force-switch adds to 1/r^m, divided by m; and what it subtracts from the energy.
+struct GromacsSwitch {
+  double second, third, shift;
+
+  GromacsSwitch(int m, double start, double cutoff) {
+    const double width = cutoff - start, scale = std::pow(cutoff, -(m + 2)) / (width * width);
+    second = -scale * ((m + 4) * cutoff - (m + 1) * start);
+    third = scale / width * ((m + 3) * cutoff - (m + 1) * start);
+    const double width3 = width * width * width;
+    shift = std::pow(cutoff, -m) - m * width3 * (second / 3 + third * width / 4);
+  }
+};
+
+SwitchConstants<double> double_constants(const NonbondedSettings& settings) {
+  const double start = settings.switch_distance, cutoff = settings.cutoff;
+  const double start2 = start * start, cutoff2 = cutoff * cutoff;
+  const double start3 = start * start2, cutoff3 = cutoff * cutoff2;
+  const double start6 = start3 * start3, cutoff6 = cutoff3 * cutoff3;
+  SwitchConstants<double> c{};
+  switch (settings.switching) {
+    case Switching::kNone:
+      break;
+    case Switching::kPotential:
+      return polynomial_switch({1, 0, 0, -10, 15, -6}, start, 1 / (cutoff - start), 1);
+    case Switching::kCharmm:
+      return polynomial_switch({1, 0, -3, 2, 0, 0}, start2, 1 / (cutoff2 - start2), 2);
+    case Switching::kCharmmForce:
+      c.start2 = start2;
+      c.cutoff_6 = 1 / cutoff6, c.cutoff_3 = 1 / cutoff3;
+      c.k12 = cutoff6 / (cutoff6 - start6), c.k6 = cutoff3 / (cutoff3 - start3);
+      c.shift_12 = 1 / (cutoff6 * start6), c.shift_6 = 1 / (cutoff3 * start3);
+      break;
+    case Switching::kGromacsForce: {
+      const GromacsSwitch of_12(12, start, cutoff), of_6(6, start, cutoff);
+      c.start = start;
+      c.second_12 = of_12.second, c.third_12 = of_12.third, c.shift_12 = of_12.shift;
+      c.second_6 = of_6.second, c.third_6 = of_6.third, c.shift_6 = of_6.shift;
+      break;
+    }
+  }
+  return c;
+}
+
 template <class Form>
 bool fits(const System& system, const NonbondedSettings& settings) {
   return system.pair_form == Form::kName && system.pair_tables.size() == Form::kTables &&
@@ -59,6 +122,34 @@ Missing missing(const typename Form::Given& given, const NonbondedSettings& sett
 }
 
 }  // namespace
+
+template <>
+SwitchConstants<double> switch_constants(const NonbondedSettings& settings) {
+  return double_constants(settings);
+}
+
+template <>
+SwitchConstants<float> switch_constants(const NonbondedSettings& settings) {
+  const SwitchConstants<double> c = double_constants(settings);
+  const auto real = [](double value) { return static_cast<float>(value); };
+  SwitchConstants<float> rounded{.scale = real(c.scale),
+                                 .start = real(c.start),
+                                 .start2 = real(c.start2),
+                                 .cutoff_6 = real(c.cutoff_6),
+                                 .cutoff_3 = real(c.cutoff_3),
+                                 .k12 = real(c.k12),
+                                 .k6 = real(c.k6),
+                                 .shift_12 = real(c.shift_12),
+                                 .shift_6 = real(c.shift_6),
+                                 .second_12 = real(c.second_12),
+                                 .third_12 = real(c.third_12),
+                                 .second_6 = real(c.second_6),
+                                 .third_6 = real(c.third_6)};
+  std::transform(std::begin(c.force_12), std::end(c.force_12), rounded.force_12, real);
+  std::transform(std::begin(c.force_6), std::end(c.force_6), rounded.force_6, real);
+  std::transform(std::begin(c.energy), std::end(c.energy), rounded.energy, real);
+  return rounded;
+}
 
 int form_of(const System& system, const NonbondedSettings& settings) {
   const bool switches = settings.switching != Switching::kNone;

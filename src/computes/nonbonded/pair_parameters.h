@@ -4,7 +4,6 @@
 // simulation, from the system and the settings.
 #pragma once
 
-#include <cmath>
 #include <vector>
 
 #include "computes/nonbonded/ewald_polynomial.h"
@@ -17,57 +16,21 @@ namespace quiltmd {
 // The constants of switching functions; of those of another kind than the settings' nothing is read.
 template <class Real>
 struct SwitchConstants {
-  Real per_r, per_r2, start;  // x = per_r r + per_r2 r^2 - start
-  Real c2, c3, c4, c5;
+  Real scale, start;  // x = scale r - start, or scale r^2 - start
+  // By powers of x: what 1/r^12 and 1/r^6 are multiplied by in the force, and both in the energy.
+  Real force_12[6], force_6[6], energy[6];
   Real start2;              // of the switching distance, its square
   Real cutoff_6, cutoff_3;  // 1 / cutoff^6, 1 / cutoff^3
   Real k12, k6, shift_12, shift_6;
   Real second_12, third_12, second_6, third_6;  // a_m / m and b_m / m of kGromacsForce
 };
 
-// What GROMACS' force-switch adds to 1/r^m, divided by m; and what it subtracts from the energy.
-struct GromacsSwitch {
-  double second, third, shift;
-
-  GromacsSwitch(int m, double start, double cutoff) {
-    const double width = cutoff - start, scale = std::pow(cutoff, -(m + 2)) / (width * width);
-    second = -scale * ((m + 4) * cutoff - (m + 1) * start);
-    third = scale / width * ((m + 3) * cutoff - (m + 1) * start);
-    const double width3 = width * width * width;
-    shift = std::pow(cutoff, -m) - m * width3 * (second / 3 + third * width / 4);
-  }
-};
-
 template <class Real>
-SwitchConstants<Real> switch_constants(const NonbondedSettings& settings) {
-  const double start = settings.switch_distance, cutoff = settings.cutoff;
-  const double start2 = start * start, cutoff2 = cutoff * cutoff;
-  const double start3 = start * start2, cutoff3 = cutoff * cutoff2;
-  const double start6 = start3 * start3, cutoff6 = cutoff3 * cutoff3;
-  SwitchConstants<double> s{};
-  if (settings.switching == Switching::kPotential) {
-    s = {.per_r = 1 / (cutoff - start), .start = start / (cutoff - start)};
-    s.c3 = -10, s.c4 = 15, s.c5 = -6;
-  } else if (settings.switching == Switching::kCharmm) {
-    s = {.per_r2 = 1 / (cutoff2 - start2), .start = start2 / (cutoff2 - start2)};
-    s.c2 = -3, s.c3 = 2;
-  } else if (settings.switching == Switching::kCharmmForce) {
-    s.start2 = start2;
-    s.cutoff_6 = 1 / cutoff6, s.cutoff_3 = 1 / cutoff3;
-    s.k12 = cutoff6 / (cutoff6 - start6), s.k6 = cutoff3 / (cutoff3 - start3);
-    s.shift_12 = 1 / (cutoff6 * start6), s.shift_6 = 1 / (cutoff3 * start3);
-  } else if (settings.switching == Switching::kGromacsForce) {
-    const GromacsSwitch of_12(12, start, cutoff), of_6(6, start, cutoff);
-    s.start = start;
-    s.second_12 = of_12.second, s.third_12 = of_12.third, s.shift_12 = of_12.shift;
-    s.second_6 = of_6.second, s.third_6 = of_6.third, s.shift_6 = of_6.shift;
-  }
-  const auto real = [](double value) { return static_cast<Real>(value); };
-  return {real(s.per_r),    real(s.per_r2),   real(s.start),    real(s.c2),       real(s.c3),
-          real(s.c4),       real(s.c5),       real(s.start2),   real(s.cutoff_6), real(s.cutoff_3),
-          real(s.k12),      real(s.k6),       real(s.shift_12), real(s.shift_6),  real(s.second_12),
-          real(s.third_12), real(s.second_6), real(s.third_6)};
-}
+SwitchConstants<Real> switch_constants(const NonbondedSettings& settings);
+template <>
+SwitchConstants<double> switch_constants(const NonbondedSettings& settings);
+template <>
+SwitchConstants<float> switch_constants(const NonbondedSettings& settings);
 
 struct PairParameters {
   float cutoff2;

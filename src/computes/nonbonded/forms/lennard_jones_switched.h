@@ -1,106 +1,138 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lennard-Jones that ends smoothly: between the switching distance and the cutoff the energy is
 // multiplied by a polynomial (kPotential, kCharmm), or the force goes to zero while below only a
-// constant is added to the energy (kCharmmForce, kGromacsForce). Parameters are looked up by types: the force fields
-// made with it have pairs beyond a combination rule (NBFIX).
+// constant is added to the energy (kCharmmForce, kGromacsForce).
 
-// E S(x), S = 1 + c2 x^2 + c3 x^3 + c4 x^4 + c5 x^5, x from 0 at the switching distance to 1 at the
-// cutoff. kPotential: S = 1 - 10 x^3 + 15 x^4 - 6 x^5, x linear in r (OpenMM; GROMACS' potential-switch).
-// kCharmm: S = (1 - x)^2 (1 + 2 x), x linear in r^2 (CHARMM's vswitch, Brooks et al., J. Comput. Chem.
-// 4, 187 (1983)).
-struct LennardJonesSwitched : LennardJones {
-  static constexpr bool ends_as(Switching kind) {
-    return kind == Switching::kPotential || kind == Switching::kCharmm;
-  }
-
-  template <bool kEnergy, class N, class P>
-  static QMD_FORM Interaction<N> formula(const Numbers<N, kNumbers>& n, const Distance<N>& r,
-                                         const P& p) {
-    const auto& s = p.switching;
-    const auto a12 = n.v[0], b6 = n.v[1];
-    const auto inverse6 = cube(r.inverse2);
-    const auto energy =
-        inverse6 * N::multiply_subtract(a12 * N::of(1.0 / 12), inverse6, b6 * N::of(1.0 / 6));
-    const auto linear = N::of(s.per_r) * (r.square * r.inverse);
-    const auto square = N::of(s.per_r2) * r.square;
-    const auto x = N::maximum(linear + square - N::of(s.start), N::of(0));
-    const auto higher = N::multiply_add(N::of(s.c5), x, N::of(s.c4));
-    const auto factor = N::multiply_add(
-        x * x, N::multiply_add(x, N::multiply_add(x, higher, N::of(s.c3)), N::of(s.c2)), N::of(1));
-    const auto slope =
-        x * N::multiply_add(x,
-                            N::multiply_add(x, N::multiply_add(N::of(5 * s.c5), x, N::of(4 * s.c4)),
-                                            N::of(3 * s.c3)),
-                            N::of(2 * s.c2));
-    const auto full = inverse6 * N::multiply_subtract(a12, inverse6, b6);
-    Interaction<N> lj{
-        N::multiply_subtract(full, factor, energy * slope * (linear + square + square)), N::of(0)};
-    if constexpr (kEnergy) lj.energy = energy * factor;
-    return lj;
-  }
+// What a/r^12 and b/r^6 are multiplied by in r times the force (12 a/r^12 - 6 b/r^6) and in the
+// energy (a/r^12 - b/r^6), at a distance. It is the same for all pairs, so that a kernel spends little
+// on it.
+template <class N>
+struct Ending {
+  typename N::Value force_12, force_6, energy_12, energy_6;
 };
 
-// kCharmmForce, CHARMM's vfswitch (Steinbach and Brooks, J. Comput. Chem. 15, 667 (1994)): of r^-12 and
-// r^-6 remain beyond the switching distance r_s
-//   k12 (r^-6 - r_c^-6)^2,  k6 (r^-3 - r_c^-3)^2;  k_2n = r_c^n / (r_c^n - r_s^n),
-// and below r^-2n - (r_c r_s)^-n.
-struct LennardJonesForceSwitched : LennardJones {
-  static constexpr bool ends_as(Switching kind) { return kind == Switching::kCharmmForce; }
+// Of E it needs the ending at a distance, of the constants p.switching; `kEnergy`: with energies.
+template <class E>
+struct SwitchedLennardJones : LennardJones {
+  static constexpr bool ends_as(Switching kind) { return kind == E::kKind; }
 
   template <bool kEnergy, class N, class P>
   static QMD_FORM Interaction<N> formula(const Numbers<N, kNumbers>& n, const Distance<N>& r,
                                          const P& p) {
-    const auto& s = p.switching;
-    const auto inverse3 = r.inverse2 * r.inverse, inverse6 = inverse3 * inverse3;
-    const auto start2 = N::of(s.start2);
-    const auto beyond = [&](auto there, auto below) {
-      return N::if_less(r.square, start2, N::of(below), N::of(there));
-    };
-    const auto twelfth = inverse6 - beyond(s.cutoff_6, 0.0f);
-    const auto sixth = inverse3 - beyond(s.cutoff_3, 0.0f);
-    const auto a12 = n.v[0] * beyond(s.k12, 1.0f), b6 = n.v[1] * beyond(s.k6, 1.0f);
-    Interaction<N> lj{N::multiply_subtract(a12 * twelfth, inverse6, b6 * sixth * inverse3),
+    const Ending<N> end = E::template at<kEnergy, N>(r, p.switching);
+    const auto inverse6 = cube(r.inverse2);
+    const auto a12 = n.v[0] * inverse6, b6 = n.v[1];
+    Interaction<N> lj{inverse6 * N::multiply_subtract(a12, end.force_12, b6 * end.force_6),
                       N::of(0)};
     if constexpr (kEnergy) {
-      const auto constant = N::multiply_subtract(n.v[0] * N::of(1.0 / 12), beyond(0.0f, s.shift_12),
-                                                 n.v[1] * N::of(1.0 / 6) * beyond(0.0f, s.shift_6));
-      lj.energy = N::multiply_subtract(a12 * N::of(1.0 / 12) * twelfth, twelfth,
-                                       b6 * N::of(1.0 / 6) * sixth * sixth) -
-                  constant;
+      const auto a = a12 * N::of(1.0 / 12), b = b6 * N::of(1.0 / 6);
+      lj.energy = inverse6 * N::multiply_subtract(a, end.energy_12, b * end.energy_6);
+    }
+    return lj;
+  }
+
+  template <bool kEnergy, class N, class P>
+  static QMD_FORM Interaction<N> by_rule(const ByRulePair<N>& pair, const Distance<N>& r,
+                                         const P& p) {
+    const Ending<N> end = E::template at<kEnergy, N>(r, p.switching);
+    Interaction<N> lj{
+        pair.y * pair.twelve_eps * N::multiply_subtract(pair.y, end.force_12, end.force_6),
+        N::of(0)};
+    if constexpr (kEnergy) {
+      lj.energy = pair.eps * pair.y *
+                  N::multiply_subtract(pair.y, end.energy_12, end.energy_6 + end.energy_6);
     }
     return lj;
   }
 };
 
-// kGromacsForce, GROMACS' force-switch (van der Spoel and van Maaren, J. Chem. Theory Comput. 2, 1 (2006);
-// GROMACS Reference Manual, "Modified non-bonded interactions"): to the force m/r^(m+1) of 1/r^m, m = 12
-// and 6, a_m x^2 + b_m x^3 is added, x = r - r_s beyond the switching distance, so that it and its slope
-// vanish at the cutoff; the energy is shifted to end at zero.
-struct LennardJonesGromacsSwitched : LennardJones {
-  static constexpr bool ends_as(Switching kind) { return kind == Switching::kGromacsForce; }
+// E S(x), x from 0 at the switching distance to 1 at the cutoff. Then r times the force of 1/r^m has
+// the factor S - r (dS/dr) / m, a polynomial in x as well. S = 1 - 10 x^3 + 15 x^4 - 6 x^5, x linear in r (OpenMM; GROMACS' potential-switch).
+struct PotentialSwitch {
+  static constexpr Switching kKind = Switching::kPotential;
 
-  template <bool kEnergy, class N, class P>
-  static QMD_FORM Interaction<N> formula(const Numbers<N, kNumbers>& n, const Distance<N>& r,
-                                         const P& p) {
-    const auto& s = p.switching;
-    const auto a12 = n.v[0], b6 = n.v[1];
-    const auto inverse6 = cube(r.inverse2), distance = r.square * r.inverse;
-    const auto x = N::maximum(distance - N::of(s.start), N::of(0)), x2 = x * x;
-    const auto twelfth = N::multiply_add(N::of(s.third_12), x, N::of(s.second_12));
-    const auto sixth = N::multiply_add(N::of(s.third_6), x, N::of(s.second_6));
-    const auto full = inverse6 * N::multiply_subtract(a12, inverse6, b6);
-    const auto added = N::multiply_subtract(a12, twelfth, b6 * sixth);
-    Interaction<N> lj{N::multiply_add(distance * x2, added, full), N::of(0)};
+  template <bool kEnergy, class N, class C>
+  static QMD_FORM Ending<N> at(const Distance<N>& r, const C& c) {
+    const auto linear = N::multiply_subtract(N::of(c.scale), r.square * r.inverse, N::of(c.start));
+    const auto x = N::maximum(linear, N::of(0)), x2 = x * x;
+    const auto one_and = [&](auto higher) { return N::multiply_add(x2, higher, N::of(1)); };
+    Ending<N> end{one_and(horner<N, 5, 2>(c.force_12, x)), one_and(horner<N, 5, 2>(c.force_6, x)),
+                  N::of(0), N::of(0)};
+    if constexpr (kEnergy) end.energy_12 = end.energy_6 = one_and(horner<N, 5, 2>(c.energy, x));
+    return end;
+  }
+};
+
+// E S(x) likewise, S = (1 - x)^2 (1 + 2 x), x linear in r^2 (CHARMM's vswitch, Brooks et al., J. Comput. Chem. 4, 187
+// (1983)).
+struct CharmmSwitch {
+  static constexpr Switching kKind = Switching::kCharmm;
+
+  template <bool kEnergy, class N, class C>
+  static QMD_FORM Ending<N> at(const Distance<N>& r, const C& c) {
+    const auto linear = N::multiply_subtract(N::of(c.scale), r.square, N::of(c.start));
+    const auto x = N::maximum(linear, N::of(0));
+    Ending<N> end{horner<N, 3>(c.force_12, x), horner<N, 2>(c.force_6, x), N::of(0), N::of(0)};
+    if constexpr (kEnergy) end.energy_12 = end.energy_6 = horner<N, 3>(c.energy, x);
+    return end;
+  }
+};
+
+// CHARMM's vfswitch (Steinbach and Brooks, J. Comput. Chem. 15, 667 (1994)): of r^-12 and r^-6 remain
+// beyond the switching distance r_s
+//   k12 (r^-6 - r_c^-6)^2,  k6 (r^-3 - r_c^-3)^2;  k_2n = r_c^n / (r_c^n - r_s^n),
+// and below r^-2n - (r_c r_s)^-n.
+struct CharmmForceSwitch {
+  static constexpr Switching kKind = Switching::kCharmmForce;
+
+  template <bool kEnergy, class N, class C>
+  static QMD_FORM Ending<N> at(const Distance<N>& r, const C& c) {
+    const auto r3 = r.square * (r.square * r.inverse), r6 = r3 * r3;
+    const auto twelfth = N::multiply_subtract(N::of(-c.cutoff_6), r6, N::of(-1));
+    const auto sixth = N::multiply_subtract(N::of(-c.cutoff_3), r3, N::of(-1));
+    const auto k12 = N::of(c.k12) * twelfth, k6 = N::of(c.k6) * sixth;
+    const auto ended = [&](auto beyond, auto below) {
+      return N::if_less(r.square, N::of(c.start2), below, beyond);
+    };
+    Ending<N> end{ended(k12, N::of(1)), ended(k6, N::of(1)), N::of(0), N::of(0)};
+    if constexpr (kEnergy) {
+      end.energy_12 =
+          ended(k12 * twelfth, N::multiply_subtract(N::of(-c.shift_12), r6 * r6, N::of(-1)));
+      end.energy_6 = ended(k6 * sixth, N::multiply_subtract(N::of(-c.shift_6), r6, N::of(-1)));
+    }
+    return end;
+  }
+};
+
+// GROMACS' force-switch (van der Spoel and van Maaren, J. Chem. Theory Comput. 2, 1 (2006); GROMACS
+// Reference Manual, "Modified non-bonded interactions"): to the force m/r^(m+1) of 1/r^m, m = 12 and
+// 6, a_m x^2 + b_m x^3 is added, x = r - r_s beyond the switching distance, so that it and its slope
+// vanish at the cutoff; the energy is shifted to end at zero.
+struct GromacsForceSwitch {
+  static constexpr Switching kKind = Switching::kGromacsForce;
+
+  template <bool kEnergy, class N, class C>
+  static QMD_FORM Ending<N> at(const Distance<N>& r, const C& c) {
+    const auto distance = r.square * r.inverse, r6 = cube(r.square);
+    const auto x = N::maximum(distance - N::of(c.start), N::of(0)), x2 = x * x;
+    const auto added_6 = distance * x2 * r6, added_12 = added_6 * r6;
+    const auto twelfth = N::multiply_add(N::of(c.third_12), x, N::of(c.second_12));
+    const auto sixth = N::multiply_add(N::of(c.third_6), x, N::of(c.second_6));
+    Ending<N> end{N::multiply_add(added_12, twelfth, N::of(1)),
+                  N::multiply_add(added_6, sixth, N::of(1)), N::of(0), N::of(0)};
     if constexpr (kEnergy) {
       const auto x3 = x2 * x, third = N::of(1.0 / 3), fourth = N::of(0.25) * x;
       const auto of_12 =
-          x3 * N::multiply_add(N::of(s.third_12), fourth, N::of(s.second_12) * third);
-      const auto of_6 = x3 * N::multiply_add(N::of(s.third_6), fourth, N::of(s.second_6) * third);
-      const auto twelve = N::multiply_subtract(inverse6 * N::of(1.0 / 12), inverse6, of_12);
-      const auto six = N::multiply_subtract(inverse6, N::of(1.0 / 6), of_6);
-      lj.energy = N::multiply_subtract(a12, twelve - N::of(s.shift_12 / 12),
-                                       b6 * (six - N::of(s.shift_6 / 6)));
+          x3 * N::multiply_add(N::of(c.third_12), fourth, N::of(c.second_12) * third);
+      const auto of_6 = x3 * N::multiply_add(N::of(c.third_6), fourth, N::of(c.second_6) * third);
+      end.energy_12 = N::of(1) - r6 * r6 * (N::of(12) * of_12 + N::of(c.shift_12));
+      end.energy_6 = N::of(1) - r6 * (N::of(6) * of_6 + N::of(c.shift_6));
     }
-    return lj;
+    return end;
   }
 };
+
+using PotentialSwitched = SwitchedLennardJones<PotentialSwitch>;
+using CharmmSwitched = SwitchedLennardJones<CharmmSwitch>;
+using CharmmForceSwitched = SwitchedLennardJones<CharmmForceSwitch>;
+using GromacsForceSwitched = SwitchedLennardJones<GromacsForceSwitch>;

@@ -3,11 +3,13 @@
 // line in each of these two places.
 #include "computes/nonbonded/forms/basics.h"
 #include "computes/nonbonded/forms/buckingham.h"
+#include "computes/nonbonded/forms/by_rule.h"
 #include "computes/nonbonded/forms/coulomb.h"
 #include "computes/nonbonded/forms/lennard_jones.h"
 #include "computes/nonbonded/forms/lennard_jones_switched.h"
 
 using PairForms =
-    PairFormList<LennardJonesByRule,  //
-                 ByTable<LennardJones>, ByTable<Buckingham>, ByTable<LennardJonesSwitched>,
-                 ByTable<LennardJonesForceSwitched>, ByTable<LennardJonesGromacsSwitched>>;
+    PairFormList<ByRule<LennardJones>, ByTable<LennardJones>, ByTable<Buckingham>,
+                 ByRule<PotentialSwitched>, ByTable<PotentialSwitched>, ByRule<CharmmSwitched>,
+                 ByTable<CharmmSwitched>, ByRule<CharmmForceSwitched>, ByTable<CharmmForceSwitched>,
+                 ByRule<GromacsForceSwitched>, ByTable<GromacsForceSwitched>>;
