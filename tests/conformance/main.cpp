@@ -12,8 +12,8 @@ int main(int count, char** words) {
     const auto cpu = make_device("cpu", 2);
     const Pair devices{*device, *cpu};
     std::vector<Case> all;
-    for (const auto& suite : {layout_cases, pair_cases, bonded_cases, mesh_cases, motion_cases,
-                              exchange_cases, memory_cases}) {
+    for (const auto& suite : {layout_cases, pair_cases, solvent_cases, bonded_cases, mesh_cases,
+                              motion_cases, exchange_cases, memory_cases}) {
       const std::vector<Case> cases = suite(devices);
       all.insert(all.end(), cases.begin(), cases.end());
     }

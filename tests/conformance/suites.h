@@ -20,6 +20,7 @@ struct Pair {
 
 std::vector<Case> layout_cases(Pair devices);
 std::vector<Case> pair_cases(Pair devices);
+std::vector<Case> solvent_cases(Pair devices);
 std::vector<Case> bonded_cases(Pair devices);
 std::vector<Case> mesh_cases(Pair devices);
 std::vector<Case> motion_cases(Pair devices);

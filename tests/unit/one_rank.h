@@ -3,6 +3,7 @@
 // that operations can be launched by hand and their results read by atom.
 #pragma once
 
+#include <algorithm>
 #include <random>
 
 #include "computes/energies.h"
@@ -245,6 +246,9 @@ class OneRank : private OneGrid, public SlotMemory {
     device.fill(momentum.data(), 0, momentum.bytes(), Stream::kMain);
   }
 
+  // As if so many slots of padding had come first.
+  void move_slots(int gap);
+
   void start_from(const std::vector<Vec3d>& x_of_atoms, const std::vector<Vec3d>& v_of_atoms,
                   std::vector<int> group_order) {
     if (group_order.empty())
@@ -275,5 +279,25 @@ class OneRank : private OneGrid, public SlotMemory {
  public:
   const GroupMemory groups{*this, {}, 1e-10};
 };
+
+inline void OneRank::move_slots(int gap) {
+  const auto move = [](auto& buffer, auto filler, int by) {
+    auto values = buffer.download();
+    std::rotate(values.begin(), values.end() - by, values.end());
+    std::fill(values.begin(), values.begin() + by, filler);
+    buffer.upload(values);
+  };
+  move(atom, -1, gap);
+  move(local, Float4{kFarAway, kFarAway, kFarAway, 0}, gap);
+  move(pair_numbers, Float2{0, 0}, gap);
+  move(cluster_patch, 0, gap / kClusterSize);
+  auto placed_patches = patches.download();
+  for (PlacedPatch& patch : placed_patches) patch.start += gap;
+  patches.upload(placed_patches);
+  auto where = slot_of_atom.download();
+  for (int32_t& slot : where) slot += gap;
+  slot_of_atom.upload(where);
+  owned_slots.upload({owned_slots.download()[0] + gap});
+}
 
 }  // namespace quiltmd::test

@@ -60,7 +60,6 @@ class PairRank : public OneRank {
            const Choices& choices);
   static PairSetup setup_of(const System& system, const PackedPairs& packed,
                             const Choices& choices);
-  void move_slots(int gap);
 };
 
 inline PairRank::PairRank(Device& on, const Molecules& molecules, const Choices& chosen)
@@ -97,27 +96,6 @@ inline PairSetup PairRank::setup_of(const System& system, const PackedPairs& pac
   setup.pieces = choices.pieces;
   setup.long_exclusions = choices.long_exclusions;
   return setup;
-}
-
-// As if padding had come first.
-inline void PairRank::move_slots(int gap) {
-  const auto move = [](auto& buffer, auto filler, int by) {
-    auto values = buffer.download();
-    std::rotate(values.begin(), values.end() - by, values.end());
-    std::fill(values.begin(), values.begin() + by, filler);
-    buffer.upload(values);
-  };
-  move(atom, -1, gap);
-  move(local, Float4{kFarAway, kFarAway, kFarAway, 0}, gap);
-  move(pair_numbers, Float2{0, 0}, gap);
-  move(cluster_patch, 0, gap / kClusterSize);
-  auto placed_patches = patches.download();
-  for (PlacedPatch& patch : placed_patches) patch.start += gap;
-  patches.upload(placed_patches);
-  auto where = slot_of_atom.download();
-  for (int32_t& slot : where) slot += gap;
-  slot_of_atom.upload(where);
-  owned_slots.upload({owned_slots.download()[0] + gap});
 }
 
 inline void PairRank::build() {

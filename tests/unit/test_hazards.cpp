@@ -207,6 +207,7 @@ struct Scenario {
   bool thermostat;
   int64_t long_range_every;
   const char* barostat = nullptr;  // that acts every fourth step
+  bool solvent = false;            // implicit, in an open box
 };
 constexpr Scenario kScenarios[] = {
     {"PME, Langevin", true, "langevin_middle", false, 1},
@@ -218,7 +219,18 @@ constexpr Scenario kScenarios[] = {
      "cell_rescaling"},
     {"PME, Langevin and Monte Carlo", true, "langevin_middle", false, 1, "monte_carlo"},
     {"PME, Verlet, velocity rescaling and Monte Carlo", true, "velocity_verlet", true, 2,
-     "monte_carlo"}};
+     "monte_carlo"},
+    {"implicit solvent, Langevin", false, "langevin_middle", false, 1, nullptr, true}};
+
+ImplicitSolvent solvent_of(const System& system) {
+  ImplicitSolvent solvent;
+  for (int a = 0; a < system.atom_count(); ++a)
+    solvent.atoms.push_back({0.15, 0.141, 0.12, 1, 0.8, 4.85, 0});
+  solvent.neck_types = 1;
+  solvent.neck_distance = {0.3};
+  solvent.neck_height = {0.4};
+  return solvent;
+}
 
 struct Prepared {
   Setup setup;
@@ -227,8 +239,13 @@ struct Prepared {
 
 Prepared prepare(const Scenario& c, bool with_terms, Sites sites = Sites::kSome) {
   Prepared p;
-  const System system = molecules(with_terms, sites, p.state.positions);
+  // Sites begin where an oxygen is, which implicit solvent takes for atoms that collide.
+  System system = molecules(with_terms, c.solvent ? Sites::kNone : sites, p.state.positions);
   NonbondedSettings nonbonded;
+  if (c.solvent) {
+    system.solvent = solvent_of(system);
+    nonbonded.cutoff = std::numeric_limits<double>::infinity();
+  }
   nonbonded.pme = c.pme;
   nonbonded.alpha = c.pme ? 3 : 0;
   nonbonded.grid = {32, 32, 32};
@@ -263,9 +280,9 @@ Prepared prepare(const Scenario& c, bool with_terms, Sites sites = Sites::kSome)
   }
   ListSettings lists;
   lists.life = 6;
-  Box box{};
-  box.ax = box.by = box.cz = kBox;
-  p.setup = make_setup(system, nonbonded, integrator, lists, box);
+  Cell cell = Box{kBox, 0, kBox, 0, 0, kBox};
+  if (c.solvent) cell = spread_of(p.state.positions);
+  p.setup = make_setup(system, nonbonded, integrator, lists, cell);
   p.state.velocities.resize(p.state.positions.size(), Vec3d{0, 0, 0});
   return p;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "computes/all_pairs/all_pairs_memory.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "computes/nonbonded/exclusion_arrays.h"
@@ -45,9 +46,10 @@ void AllPairsMemory::make_solvent(const ImplicitSolvent& solvent) {
   neck_height_ = make_.filled(single(solvent.neck_height));
 }
 
-// What lies by slot: every rank holds all atoms.
+// What lies by slot: every rank holds all atoms. Slots may have room from a time of more patches.
 void AllPairsMemory::make_room() {
-  const size_t slots = whole_system(slots_.system, slots_.patch_grid).slots;
+  const size_t slots = std::max(whole_system(slots_.system, slots_.patch_grid).slots,
+                                static_cast<size_t>(slots_.capacity()));
   const size_t clusters = slots / kClusterSize;
   if (roster_.size() == clusters) return;
   make_.renew(roster_, clusters);
