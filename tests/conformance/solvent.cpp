@@ -54,7 +54,7 @@ class AllPairsRank : public OneRank {
     start_from(m.positions, std::vector<Vec3d>(m.positions.size()), {});
     lay_out();
     if (gap) move_slots(gap);
-    all.adopt(plan());
+    all.set_plan(plan());
     for (const Work& work : all.rebuild_work()) work.launch(Stream::kMain, 0);
   }
   static PatchGrid grid_of(const Molecules& m) {
