@@ -120,7 +120,7 @@ QMD_HD void check_patches(const CheckPatches& op) {
   for (const double along : change)
     if (!(along < 1 + 0.99 * kLargestStrain && along > 1 - 0.99 * kLargestStrain))
       op.faults->box |= kStrainLimit;
-  if (!op.rule.serves(box) || !same(op.rule.cells(box, op.cells), op.cells))
+  if (!op.rule.serves(box) || op.rule.cells(box, op.cells) != op.cells)
     op.faults->box |= kPatchGridChange;
 }
 

@@ -77,8 +77,6 @@ QMD_HD Vec3d patch_shift(const Box& box, Int3 cells, Int3 offset) {
                            static_cast<double>(offset.z) / cells.z});
 }
 
-QMD_HD bool same(Int3 a, Int3 b) { return a.x == b.x && a.y == b.y && a.z == b.z; }
-
 // The patch that a point (nm, any image) lies in.
 int patch_of(const PatchGrid& grid, Vec3d point);
 

@@ -139,7 +139,7 @@ void SlotMemory::make_room(const SlotRoom& need) {
 }
 
 void SlotMemory::update_grid() {
-  if (same(grid_.cells, patch_grid.cells)) return;
+  if (grid_.cells == patch_grid.cells) return;
   device.synchronize();
   grid_.cells = patch_grid.cells;
   allocate_patches();

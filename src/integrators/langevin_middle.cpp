@@ -15,7 +15,10 @@ StepPlan langevin_middle(const Parameters& parameters, const Thermostat* thermos
         "velocity_verlet");
   const double timestep = parameters.number("timestep");
   const double temperature = parameters.number("temperature");
-  const double keep = std::exp(-parameters.number("friction") * timestep);
+  const double friction = parameters.number("friction");
+  if (!(temperature >= 0)) throw Error("langevin_middle: a temperature is not negative");
+  if (!(friction >= 0)) throw Error("langevin_middle: a friction is not negative");
+  const double keep = std::exp(-friction * timestep);
   const uint64_t seed = parameters.seed();
   const double thermal = kBoltzmann * temperature;
   StepPlan plan;

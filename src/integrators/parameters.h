@@ -3,6 +3,7 @@
 // field in a struct that everybody shares. Each plan reads what it needs, and misses nothing in silence.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -19,7 +20,10 @@ struct Parameters {
   std::map<std::string, Value> values;
 
   double number(const std::string& name) const {
-    return std::visit([](const auto value) { return static_cast<double>(value); }, at(name));
+    const double found =
+        std::visit([](const auto value) { return static_cast<double>(value); }, at(name));
+    if (!std::isfinite(found)) throw Error(kind + ": '" + name + "' must be a finite number");
+    return found;
   }
   int64_t integer(const std::string& name) const {
     const auto* value = std::get_if<int64_t>(&at(name));

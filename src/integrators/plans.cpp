@@ -4,49 +4,66 @@
 
 #include <algorithm>
 #include <numeric>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "math/units.h"
 
 namespace quiltmd {
 namespace {
 
+constexpr const char* kTemperature[] = {"temperature"};
+constexpr const char* kTemperatureAndFriction[] = {"temperature", "friction"};
+constexpr const char* kPressure[] = {"pressure_x", "pressure_y", "pressure_z"};
+
 template <class Make>
-using Named = std::pair<std::string_view, Make>;
+struct Named {
+  std::string_view name;
+  Make make;
+  std::span<const char* const> conditions;  // parameters that may change while a simulation goes on
+};
 
 constexpr Named<StepPlan (*)(const Parameters&, const Thermostat*)> kIntegrators[] = {
-    {"langevin_middle", langevin_middle},
-    {"velocity_verlet", velocity_verlet},
+    {"langevin_middle", langevin_middle, kTemperatureAndFriction},
+    {"velocity_verlet", velocity_verlet, {}},
 };
 
 constexpr Named<Thermostat (*)(const Parameters&, const ThermostatInput&)> kThermostats[] = {
-    {"velocity_rescaling", velocity_rescaling},
-    {"berendsen", berendsen_thermostat},
+    {"velocity_rescaling", velocity_rescaling, kTemperature},
+    {"berendsen", berendsen_thermostat, kTemperature},
 };
 
 constexpr Named<Barostat (*)(const Parameters&, const BarostatInput&)> kBarostats[] = {
-    {"cell_rescaling", cell_rescaling},
-    {"berendsen", berendsen_barostat},
-    {"monte_carlo", monte_carlo_barostat},
+    {"cell_rescaling", cell_rescaling, kPressure},
+    {"berendsen", berendsen_barostat, kPressure},
+    {"monte_carlo", monte_carlo_barostat, kPressure},
 };
 
+std::string listed(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
 template <class Make, size_t N>
-Make find(const Named<Make> (&known)[N], std::string_view kind, const char* what) {
-  std::string names;
-  for (const auto& [name, make] : known) {
-    if (name == kind) return make;
-    names += (names.empty() ? "" : ", ") + std::string(name);
+const Named<Make>& find(const Named<Make> (&known)[N], std::string_view kind, const char* what) {
+  std::vector<std::string> names;
+  for (const Named<Make>& one : known) {
+    if (one.name == kind) return one;
+    names.emplace_back(one.name);
   }
   throw Error(std::string("unknown ") + what + " '" + std::string(kind) + "': choose from " +
-              names);
+              listed(names));
 }
 
 // Adds the barostat to a plan that is complete otherwise.
 void add_barostat(const Parameters& parameters, int large_molecules, StepPlan& plan) {
-  const auto make = find(kBarostats, parameters.kind, "barostat");
-  Barostat barostat = make(parameters, {plan.timestep, plan.baths.temperature, large_molecules});
+  const auto& known = find(kBarostats, parameters.kind, "barostat");
+  Barostat barostat =
+      known.make(parameters, {plan.timestep, plan.baths.temperature, large_molecules});
   if (barostat.stage.every % plan.long_range_every != 0)
     throw Error(
         parameters.kind +
@@ -70,6 +87,30 @@ size_t StepPlan::most_sums() const {
   return most;
 }
 
+IntegratorSettings with_conditions(IntegratorSettings settings,
+                                   const std::map<std::string, double>& conditions) {
+  std::map<std::string, Parameters*> owner;
+  const auto own = [&](Parameters& part, const auto& known) {
+    for (const char* name : known.conditions) owner.emplace(name, &part);
+  };
+  own(settings.integrator, find(kIntegrators, settings.integrator.kind, "integrator"));
+  if (settings.thermostat)
+    own(*settings.thermostat, find(kThermostats, settings.thermostat->kind, "thermostat"));
+  if (settings.barostat)
+    own(*settings.barostat, find(kBarostats, settings.barostat->kind, "barostat"));
+  for (const auto& [name, value] : conditions) {
+    const auto found = owner.find(name);
+    if (found == owner.end()) {
+      std::vector<std::string> names{"box", "restraints"};
+      for (const auto& [known, part] : owner) names.push_back(known);
+      throw Error("'" + name + "' cannot be changed while this simulation goes on, only " +
+                  listed(names));
+    }
+    found->second->values[name] = value;
+  }
+  return settings;
+}
+
 void place_sites_after_moves(StepPlan& plan) {
   for (Stage* stage : {&plan.start, &plan.plain.middle, &plan.coupled.middle})
     if (!stage->empty())
@@ -81,7 +122,7 @@ void place_sites_after_moves(StepPlan& plan) {
 StepPlan make_step_plan(const IntegratorSettings& settings, int degrees_of_freedom,
                         int large_molecules) {
   const Parameters& parameters = settings.integrator;
-  const auto make = find(kIntegrators, parameters.kind, "integrator");
+  const auto& known = find(kIntegrators, parameters.kind, "integrator");
   const double timestep = parameters.number("timestep");
   if (!(timestep > 0)) throw Error("the time step must be positive");
   const auto long_range_every = static_cast<int>(parameters.integer("long_range_every"));
@@ -93,9 +134,9 @@ StepPlan make_step_plan(const IntegratorSettings& settings, int degrees_of_freed
 
   std::optional<Thermostat> thermostat;
   if (settings.thermostat)
-    thermostat = find(kThermostats, settings.thermostat->kind, "thermostat")(*settings.thermostat,
-                                                                             {timestep, shared_by});
-  StepPlan plan = make(parameters, thermostat ? &*thermostat : nullptr);
+    thermostat = find(kThermostats, settings.thermostat->kind, "thermostat")
+                     .make(*settings.thermostat, {timestep, shared_by});
+  StepPlan plan = known.make(parameters, thermostat ? &*thermostat : nullptr);
   plan.timestep = timestep;
   plan.constraint_tolerance = parameters.number("constraint_tolerance");
   plan.long_range_every = long_range_every;

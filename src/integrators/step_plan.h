@@ -11,7 +11,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "device/device.h"
@@ -130,6 +132,11 @@ struct IntegratorSettings {
   Parameters integrator;
   std::optional<Parameters> thermostat, barostat;
 };
+
+// The settings with other conditions of integrator, thermostat and barostat: what may change while a
+// simulation goes on. Throws Error that names what is none of these; make_step_plan() checks the values.
+IntegratorSettings with_conditions(IntegratorSettings settings,
+                                   const std::map<std::string, double>& conditions);
 
 // Virtual sites follow their parents: they are placed after every stage that moves atoms and that no
 // rebuild follows.

@@ -10,6 +10,8 @@ namespace quiltmd {
 struct Box {
   double ax, bx, by, cx, cy, cz;
 
+  bool operator==(const Box&) const = default;
+
   QMD_HD double volume() const { return ax * by * cz; }
 
   // Fractional coordinates of a Cartesian point.

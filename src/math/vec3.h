@@ -12,6 +12,7 @@ template <class T>
 struct Vec3 {
   T x, y, z;
 
+  bool operator==(const Vec3&) const = default;
   QMD_HD T& operator[](int i) { return i == 0 ? x : (i == 1 ? y : z); }
   QMD_HD const T& operator[](int i) const { return i == 0 ? x : (i == 1 ? y : z); }
 };

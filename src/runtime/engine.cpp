@@ -8,7 +8,6 @@
 #include <exception>
 #include <limits>
 #include <numeric>
-#include <string_view>
 #include <thread>
 
 #include "integrators/group_sites.h"
@@ -34,39 +33,19 @@ constexpr int kMeshTurns = 3, kWarmUpLives = 1, kTimedLives = 3;
 // By how much the way that the size of the grid does not suggest must be faster.
 constexpr double kClearlyFaster = 0.98;
 
-// What set_conditions() changes.
-enum class Sign { kAny, kNotNegative };
-constexpr std::pair<std::string_view, Sign> kChangeable[] = {{"temperature", Sign::kNotNegative},
-                                                             {"friction", Sign::kNotNegative},
-                                                             {"pressure_x", Sign::kAny},
-                                                             {"pressure_y", Sign::kAny},
-                                                             {"pressure_z", Sign::kAny}};
-
+// The condition that is not one of integrator, thermostat or barostat: the strength of restraints.
 constexpr const char* kRestraints = "restraints";
 
-// The part of the dynamics that a value belongs to.
-Parameters& owner_of(const std::string& name, IntegratorSettings& settings) {
-  for (auto* part : {&settings.thermostat, &settings.barostat})
-    if (*part && (*part)->values.count(name)) return **part;
-  return settings.integrator;
-}
-
-std::vector<Vec3d> reorder(const std::vector<Vec3d>& from, const std::vector<int32_t>& index,
-                           bool to_internal) {
+std::vector<Vec3d> to_internal_order(const System& system, const std::vector<Vec3d>& from) {
   std::vector<Vec3d> to(from.size());
-  for (size_t i = 0; i < from.size(); ++i) {
-    const auto j = static_cast<size_t>(index[i]);
-    if (to_internal)
-      to[i] = from[j];
-    else
-      to[j] = from[i];
-  }
+  for (size_t i = 0; i < from.size(); ++i) to[i] = from[static_cast<size_t>(system.input_index[i])];
   return to;
 }
 
-bool same(const Box& a, const Box& b) {
-  return a.ax == b.ax && a.bx == b.bx && a.by == b.by && a.cx == b.cx && a.cy == b.cy &&
-         a.cz == b.cz;
+std::vector<Vec3d> to_input_order(const System& system, const std::vector<Vec3d>& from) {
+  std::vector<Vec3d> to(from.size());
+  for (size_t i = 0; i < from.size(); ++i) to[static_cast<size_t>(system.input_index[i])] = from[i];
+  return to;
 }
 
 std::vector<double> atoms_per_patch(const PatchGrid& grid, const std::vector<Vec3d>& positions) {
@@ -101,12 +80,12 @@ Engine::~Engine() = default;
 void Engine::set_state(const std::optional<Box>& box, const HostState& state) {
   const Cell cell = box ? Cell(*box) : Cell(spread_of(state.positions));
   HostState internal = state;
-  internal.positions = reorder(state.positions, system_.input_index, true);
-  internal.velocities = reorder(state.velocities, system_.input_index, true);
+  internal.positions = to_internal_order(system_, state.positions);
+  internal.velocities = to_internal_order(system_, state.velocities);
   if (state.list_positions.empty())  // otherwise they are as a run has left them
     place_sites(system_, internal.positions);
   else
-    internal.list_positions = reorder(state.list_positions, system_.input_index, true);
+    internal.list_positions = to_internal_order(system_, state.list_positions);
   for (const Site& site : system_.sites)
     internal.velocities[static_cast<size_t>(site.atom)] = {0, 0, 0};
   const bool open = !box.has_value();
@@ -125,7 +104,7 @@ void Engine::set_state(const std::optional<Box>& box, const HostState& state) {
   balancer_.begin(internal.step);
   constraint_loss_.begin(internal.step, setup_->constraint_loss());
   try {
-    move_atoms([&](Rank& rank) { rank.load(internal); });
+    for_ranks([&](Rank& rank) { rank.load(internal); });
   } catch (const Blowup& blowup) {
     explain(blowup);
   }
@@ -135,7 +114,7 @@ void Engine::assign(const std::vector<Vec3d>& positions) {
   const PatchGrid& grid = setup_->grid;
   auto atoms = atoms_per_patch(grid, positions);
   Assignment assignment = share_patches(*setup_, atoms, machine(), mesh_sharing());
-  const bool as_before = assignment == assignment_ && same(grid.cells, assigned_cells_);
+  const bool as_before = assignment == assignment_ && grid.cells == assigned_cells_;
   if (as_before && (run_.ranks == 1 || atoms == atoms_in_patches_)) return;
   assignment_ = std::move(assignment);
   balancer_.forget();
@@ -220,11 +199,6 @@ void Engine::for_ranks(const std::function<void(Rank&)>& body) {
   std::rethrow_exception(*telling);
 }
 
-void Engine::move_atoms(const std::function<void(Rank&)>& body) {
-  evaluated_ = false;
-  for_ranks(body);
-}
-
 void Engine::require_state() const {
   if (ranks_.empty())
     throw Error("the engine has no state, or lost it when the simulation blew up: set one first");
@@ -290,7 +264,7 @@ double Engine::time_of_life(MeshSharing mesh) {
 
 void Engine::run_to(int64_t target) {
   const Int3 cells = setup_->grid.cells;
-  move_atoms([&](Rank& rank) { rank.run_to(target); });
+  for_ranks([&](Rank& rank) { rank.run_to(target); });
   const bool needs_plan = ranks_[0]->needs_plan();
   if (setup_->plan.rebuild_stage.every) set_box(*setup_, box_of(ranks_[0]->memory()), cells);
   if (!needs_plan) return;
@@ -366,9 +340,7 @@ void Engine::rebalance() {
 }
 
 void Engine::evaluate() {
-  if (evaluated_) return;
   for_ranks([](Rank& rank) { rank.evaluate(); });
-  evaluated_ = true;
 }
 
 double Engine::potential() { return capture({.energies = true})->energies().at("potential"); }
@@ -384,7 +356,7 @@ void Engine::complete(std::vector<Vec3d>& of_atoms) const {
 
 std::vector<Vec3d> Engine::internal_positions() {
   const std::vector<Vec3d> found = capture({.positions = true})->positions();
-  return reorder(found, system_.input_index, true);
+  return to_internal_order(system_, found);
 }
 
 std::vector<Vec3d> Engine::internal_forces() {
@@ -397,7 +369,7 @@ std::vector<Vec3d> Engine::internal_forces() {
 
 std::vector<Vec3d> Engine::forces() {
   require_state();
-  return reorder(internal_forces(), system_.input_index, false);
+  return to_input_order(system_, internal_forces());
 }
 
 std::array<int64_t, 3> Engine::force_sum() {
@@ -414,37 +386,18 @@ std::array<int64_t, 3> Engine::force_sum() {
 
 void Engine::draw_velocities(double temperature, uint64_t seed) {
   require_state();
-  move_atoms([&](Rank& rank) { rank.draw_velocities(temperature, seed); });
-}
-
-IntegratorSettings Engine::with_values(const std::map<std::string, double>& values) const {
-  IntegratorSettings changed = integrator_;
-  for (const auto& [name, value] : values) {
-    const auto known = std::find_if(std::begin(kChangeable), std::end(kChangeable),
-                                    [&](const auto& one) { return one.first == name; });
-    if (known == std::end(kChangeable))
-      throw Error("'" + name +
-                  "' cannot be changed while a simulation goes on: only temperature, friction, "
-                  "pressure and restraints can");
-    Parameters& owner = owner_of(name, changed);
-    const auto found = owner.values.find(name);
-    if (found == owner.values.end()) throw Error(owner.kind + " has no " + name);
-    if (!std::isfinite(value) || (value < 0 && known->second == Sign::kNotNegative))
-      throw Error("a " + name + " is a number and not negative");
-    found->second = value;
-  }
-  return changed;
+  for_ranks([&](Rank& rank) { rank.draw_velocities(temperature, seed); });
 }
 
 // Atoms lie in other patches, on other ranks perhaps: they are shared out anew.
 void Engine::load_again() {
-  if (!same(assigned_cells_, setup_->grid.cells)) ++grid_changes_;
+  if (assigned_cells_ != setup_->grid.cells) ++grid_changes_;
   HostState now = capture({.state = true})->state();
-  now.positions = reorder(now.positions, system_.input_index, true);
-  now.velocities = reorder(now.velocities, system_.input_index, true);
+  now.positions = to_internal_order(system_, now.positions);
+  now.velocities = to_internal_order(system_, now.velocities);
   now.list_positions.clear();
   assign(now.positions);
-  move_atoms([&](Rank& rank) { rank.load(now, Rank::Begin::kGoOn); });
+  for_ranks([&](Rank& rank) { rank.load(now, Rank::Begin::kGoOn); });
 }
 
 void Engine::set_conditions(const std::map<std::string, double>& values,
@@ -456,11 +409,11 @@ void Engine::set_conditions(const std::map<std::string, double>& values,
   const auto given = of_dynamics.extract(kRestraints);
   const double strength = given ? given.mapped() : restraint_strength_;
   if (!std::isfinite(strength) || strength < 0)
-    throw Error("the strength of restraints is a number and not negative");
-  IntegratorSettings changed = with_values(of_dynamics);
+    throw Error("the strength of restraints must be a finite number, not negative");
+  IntegratorSettings changed = with_conditions(integrator_, of_dynamics);
   const BathSettings baths =
       make_step_plan(changed, setup_->degrees_of_freedom, setup_->molecules.large()).baths;
-  const bool moves = box && !same(*box, setup_->grid.box);
+  const bool moves = box && *box != setup_->grid.box;
   const Int3 cells = setup_->grid.cells;
   if (moves) set_box(*setup_, *box, cells);
   integrator_ = std::move(changed);
@@ -468,9 +421,9 @@ void Engine::set_conditions(const std::map<std::string, double>& values,
   setup_->plan.baths = baths;
   constraint_loss_.change(ranks_[0]->step(), setup_->constraint_loss());
   const auto atoms = moves ? Rank::Atoms::kMoveWithBox : Rank::Atoms::kStay;
-  const bool same_cells = same(setup_->grid.cells, cells);
+  const bool same_cells = setup_->grid.cells == cells;
   try {
-    move_atoms([&](Rank& rank) {
+    for_ranks([&](Rank& rank) {
       rank.update_conditions(atoms);
       if (same_cells) rank.rebuild();
     });

@@ -107,8 +107,7 @@ class Engine {
   // Assigns patches to ranks by the atoms in them; with a replan() if the assignment changed.
   void assign(const std::vector<Vec3d>& positions);
   MachineShape machine() const { return {run_.ranks, run_.of_node}; }
-  void replan();  // the present assignment takes effect at the next rebuild
-  IntegratorSettings with_values(const std::map<std::string, double>& values) const;
+  void replan();      // the present assignment takes effect at the next rebuild
   void load_again();  // the present state, with the patch grid of the setup
   MeshSharing mesh_sharing() const;
   // Whether a run of so many steps is to find out how PME is shared best; and makes steps in either way,
@@ -125,14 +124,13 @@ class Engine {
   // Of all atoms, in internal order.
   std::vector<Vec3d> internal_positions();
   std::vector<Vec3d> internal_forces();
-  // Atoms are moved there; where that is far from where lists were built, to which `listed` is set, these
-  // are built anew.
+  // Atoms are moved there; where that is far from `listed`, where lists were built (empty: nowhere yet),
+  // these are built anew.
   void place(const std::vector<Vec3d>& positions, std::vector<Vec3d>& listed);
-  void move_atoms(const std::function<void(Rank&)>& body);  // and forget what was evaluated
   void require_state() const;
   void rebalance();
   [[noreturn]] void explain(const Blowup& blowup);
-  // Energies, tensors and forces of the state as it is, together and once, whoever asks first.
+  // Energies, tensors and forces of the state as it is.
   void evaluate();
   double potential();
 
@@ -154,7 +152,6 @@ class Engine {
   std::optional<MeshSharing> timed_mesh_;
   int64_t grid_changes_ = 0;  // since the state was set
   bool failed_ = false;       // a call of the ranks did not end; what they hold is of no use
-  bool evaluated_ = false;    // the ranks hold energies and forces of the state as it is
   double profile_begin_ = 0;
   std::vector<MessageTimes> profiled_messages_;
 };

@@ -201,7 +201,7 @@ void Rank::run_block(int64_t steps) {
 }
 
 void Rank::start_step() {
-  if (state_.forces() != RunState::Forces::kCurrent) forces();
+  if (!state_.has_forces()) forces();
   run_stage(start_stage_, state_.step(), list_age(), ForcesAfter::kKept);
   state_.start_step();
 }
@@ -241,8 +241,9 @@ void Rank::evaluate_at(int list_age) {
 }
 
 void Rank::evaluate() {
+  if (state_.forces() == RunState::Forces::kWithEnergies) return;
   evaluate_at(list_age());
-  state_.set_forces(RunState::Forces::kCurrent);
+  state_.set_forces(RunState::Forces::kWithEnergies);
 }
 
 }  // namespace quiltmd

@@ -54,7 +54,7 @@ class Rank {
   void update_conditions(Atoms atoms);
   void rebuild();  // atoms to their patches, lists of the epoch that begins
 
-  // Evaluate forces with energies at the current positions.
+  // Forces with energies and tensors of the state, where it does not have them yet.
   void evaluate();
 
   // Minimisation: atoms are moved to positions in internal order, after which evaluate() applies.

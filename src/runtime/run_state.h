@@ -30,8 +30,9 @@ class RunState {
   // The pair lists: good for their age; good, but atoms were moved otherwise than by steps; to be
   // rebuilt by the next block of steps.
   enum class Lists { kValid, kAtomsDisplaced, kRebuildDue };
-  // The force accumulators: of other positions; zero; of these positions.
-  enum class Forces { kStale, kCleared, kCurrent };
+  // The force accumulators: of other positions; zero; of these positions; and those of energies and
+  // tensors of this state, too.
+  enum class Forces { kStale, kCleared, kCurrent, kWithEnergies };
   // Motion of the centre of mass, at the rebuild that ends the epoch.
   enum class Momentum { kKept, kToBeRemoved };
   // Who has which patches: it holds; or atoms must be shared out anew, over another patch grid perhaps,
@@ -48,6 +49,9 @@ class RunState {
   Place place() const { return place_; }
   Lists lists() const { return lists_; }
   Forces forces() const { return forces_; }
+  bool has_forces() const {
+    return forces_ == Forces::kCurrent || forces_ == Forces::kWithEnergies;
+  }
   Momentum momentum() const { return momentum_; }
   Shares shares() const { return shares_; }
   const Epoch& epoch() const { return epoch_; }
@@ -99,14 +103,22 @@ class RunState {
   void start_step() {
     ++step_;
     place_ = Place::kInsideStep;
+    forget_forces();
   }
   void finish_step() { place_ = Place::kState; }
   void advance(int64_t steps) { step_ += steps; }
-  void displace_atoms() { lists_ = Lists::kAtomsDisplaced; }
+  void displace_atoms() {
+    lists_ = Lists::kAtomsDisplaced;
+    forget_forces();
+  }
   void set_forces(Forces now) { forces_ = now; }
   void share_out_anew() { shares_ = Shares::kToBeMade; }
   void forget_forces() {
-    if (forces_ == Forces::kCurrent) forces_ = Forces::kStale;
+    if (has_forces()) forces_ = Forces::kStale;
+  }
+  // Velocities changed, or what energies depend on.
+  void forget_energies() {
+    if (forces_ == Forces::kWithEnergies) forces_ = Forces::kCurrent;
   }
 
   // Make an epoch that has ended the present one again; redo() follows, or the run has failed in it.

@@ -90,15 +90,16 @@ void cells_change_with_room_to_spare() {
   for (int n = 0; n <= 400; ++n) {
     const double edge = 3.005 + 0.01 * (n <= 200 ? n : 400 - n);
     const Int3 now = grid_of(edge, cells);
-    CHECK(now.x * kReach <= edge && same(grid_of(edge, now), now));
-    if (cells && !same(now, *cells)) {
+    CHECK(now.x * kReach <= edge && grid_of(edge, now) == now);
+    if (cells && now != *cells) {
       ++changes;
       CHECK(now.x < cells->x ? edge < cells->x * kReach : edge >= 1.03 * now.x * kReach);
     }
     cells = now;
   }
   CHECK(changes == 2 * (static_cast<int>(5.005 / 1.03) - 3));
-  CHECK(same(grid_of(3.005, {}), {3, 3, 3}) && same(grid_of(4.05, {{3, 4, 5}}), {3, 4, 4}));
+  const Int3 finest{3, 3, 3}, kept{3, 4, 4};
+  CHECK(grid_of(3.005, {}) == finest && grid_of(4.05, {{3, 4, 5}}) == kept);
 }
 
 void small_boxes_are_refused() {

@@ -3,6 +3,10 @@
 // back to when an epoch does not hold.
 #include "runtime/run_state.h"
 
+#include <functional>
+#include <string>
+#include <vector>
+
 #include "check.h"
 
 using namespace quiltmd;
@@ -154,6 +158,19 @@ void forces_go_stale() {
   CHECK(state.forces() == RunState::Forces::kCleared);
 }
 
+void energies_go_stale() {
+  RunState state = loaded(RebuildPoint::kInsideSteps, 0, 0);
+  state.set_forces(RunState::Forces::kWithEnergies);
+  state.forget_energies();  // velocities are others, forces are not
+  CHECK(state.forces() == RunState::Forces::kCurrent && state.has_forces());
+  for (const auto& change : std::vector<std::function<void()>>{[&] { state.displace_atoms(); },
+                                                               [&] { state.start_step(); }}) {
+    state.set_forces(RunState::Forces::kWithEnergies);
+    change();
+    CHECK(state.forces() == RunState::Forces::kStale && !state.has_forces());
+  }
+}
+
 void displaced_atoms_age_lists() {
   RunState state = loaded(RebuildPoint::kBetweenSteps, 0, 0);
   state.displace_atoms();
@@ -176,6 +193,7 @@ int main() {
       {"a rescaled epoch stays one", a_rescaled_epoch_stays_one_when_it_is_redone},
       {"an epoch is redone", an_epoch_is_redone},
       {"forces go stale", forces_go_stale},
+      {"energies go stale", energies_go_stale},
       {"displaced atoms age lists", displaced_atoms_age_lists},
   });
 }

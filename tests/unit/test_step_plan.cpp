@@ -169,6 +169,34 @@ void nonsense_is_refused_by_name() {
   check_refused({incomplete, std::nullopt, {}}, "missing setting 'friction'");
 }
 
+// Of each part its own conditions, and nothing else.
+void conditions_belong_to_parts() {
+  const IntegratorSettings settings{integrator("velocity_verlet"), rescaling(), barostat()};
+  const IntegratorSettings changed =
+      with_conditions(settings, {{"temperature", 200}, {"pressure_y", -1.5}});
+  CHECK(changed.integrator.values == settings.integrator.values);
+  CHECK(changed.thermostat->number("temperature") == 200);
+  CHECK(changed.barostat->number("pressure_y") == -1.5);
+  CHECK(make_step_plan(changed, 300).baths.temperature == 200);
+  const auto message = [&](const char* name) {
+    try {
+      with_conditions(settings, {{name, 1}});
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  for (const char* name : {"friction", "seed", "timestep", "humidity"})
+    CHECK(message(name) == "'" + std::string(name) +
+                               "' cannot be changed while this simulation goes on, only box, "
+                               "restraints, pressure_x, pressure_y, pressure_z, temperature");
+  check_refused(with_conditions(settings, {{"temperature", -1}}), "a temperature is not negative");
+  check_refused(with_conditions(settings, {{"pressure_x", std::nan("")}}), "a finite number");
+  const IntegratorSettings langevin{integrator("langevin_middle"), std::nullopt, {}};
+  check_refused(with_conditions(langevin, {{"temperature", -1}}), "a temperature is not negative");
+  check_refused(with_conditions(langevin, {{"friction", -1}}), "a friction is not negative");
+}
+
 // ---- The draw ------------------------------------------------------------------------------
 
 // Kinetic energies after one action each, from `kinetic` (kJ/mol), at steps 0, 1, ...
@@ -419,6 +447,7 @@ int main() {
       {"each set obeys the virial theorem", each_set_obeys_the_virial_theorem},
       {"steps that are redone keep the box", steps_that_are_redone_keep_the_box},
       {"nonsense is refused by name", nonsense_is_refused_by_name},
+      {"conditions belong to parts", conditions_belong_to_parts},
       {"gamma numbers", gamma_numbers},
       {"an action has the right transition", an_action_has_the_right_transition},
       {"the distribution is canonical", the_distribution_is_canonical},

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/descent.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "integrators/group_sites.h"
+#include "integrators/stage_physics.h"
+
+namespace quiltmd {
+namespace {
+
+constexpr double kFirstMove = 0.01;              // nm, of the atom that moves farthest
+constexpr double kLargestMove = 0.05;            // nm
+constexpr double kSmallestMove = 1e-7;           // nm
+constexpr double kGrowth = 1.5, kRetreat = 0.2;  // of the limit
+constexpr double kEnergyNoise = 1e-7;            // relative
+
+}  // namespace
+
+double largest(const std::vector<Vec3d>& vectors) {
+  double squared = 0;
+  for (const Vec3d& v : vectors) squared = std::max(squared, dot(v, v));
+  return std::sqrt(squared);
+}
+
+std::vector<Vec3d> difference(const std::vector<Vec3d>& a, const std::vector<Vec3d>& b) {
+  std::vector<Vec3d> found(a.size());
+  for (size_t i = 0; i < a.size(); ++i) found[i] = a[i] - b[i];
+  return found;
+}
+
+Descent::Descent(const System& system, double tolerance, Evaluate evaluate,
+                 std::vector<Vec3d> start)
+    : system_(system),
+      constraints_(constraints_by_group(system)),
+      tolerance_(tolerance),
+      evaluate_(std::move(evaluate)),
+      at_(evaluated(constrained(std::move(start)))),
+      limit_(kFirstMove) {}
+
+bool Descent::is_stuck() const { return limit_ <= kSmallestMove; }
+
+double Descent::largest_force() const { return largest(at_.forces); }
+
+void Descent::step() {
+  const std::vector<Vec3d> direction = history_.direction(at_.forces);
+  const double scale = limit_ / largest(direction);
+  auto to = moved(history_.empty() ? scale : std::min(1.0, scale), direction);
+  std::optional<Point> next;
+  if (to) next = evaluated(std::move(*to));
+  if (next && next->energy <= at_.energy + kEnergyNoise * std::fabs(at_.energy)) {
+    history_.add(difference(next->positions, at_.positions), difference(at_.forces, next->forces));
+    at_ = std::move(*next);
+    limit_ = std::min(kGrowth * limit_, kLargestMove);
+  } else {
+    history_.forget();
+    limit_ *= kRetreat;
+  }
+}
+
+Descent::Point Descent::evaluated(std::vector<Vec3d> positions) const {
+  Values found = evaluate_(positions);
+  project(positions, found.forces);
+  return {std::move(positions), std::move(found.forces), found.energy};
+}
+
+// ---- Constraints, with atoms of equal masses: the metric of plain Cartesian space ------------
+
+template <class Body>
+void Descent::over_groups(const std::vector<Vec3d>& positions, Body body) const {
+  for (size_t k = 0; k + 1 < constraints_.start.size(); ++k) {
+    const int32_t begin = constraints_.start[k], end = constraints_.start[k + 1];
+    if (begin == end) continue;
+    const auto first = static_cast<size_t>(system_.group_start[k]);
+    SmallGroup g{};
+    g.taken = system_.group_start[k + 1] - system_.group_start[k];
+    g.constraints = constraints_.all.data() + begin;
+    g.constraint_count = end - begin;
+    for (int i = 0; i < g.taken; ++i) {
+      g.position[i] = positions[first + static_cast<size_t>(i)];
+      g.mass[i] = g.inverse_mass[i] = 1;
+    }
+    body(g, first);
+  }
+}
+
+void Descent::project(const std::vector<Vec3d>& positions, std::vector<Vec3d>& forces) const {
+  over_groups(positions, [&](SmallGroup& g, size_t first) {
+    for (int i = 0; i < g.size(); ++i) g.force[i] = forces[first + static_cast<size_t>(i)];
+    project_force(tolerance_, g);
+    for (int i = 0; i < g.size(); ++i) forces[first + static_cast<size_t>(i)] = g.force[i];
+  });
+}
+
+// Along the bonds as these change, by which each length follows Newton's iteration for a square root.
+std::vector<Vec3d> Descent::constrained(std::vector<Vec3d> positions) const {
+  over_groups(positions, [&](SmallGroup& g, size_t first) {
+    shake(g.set(), g.position, g.position, tolerance_);
+    for (int i = 0; i < g.size(); ++i) positions[first + static_cast<size_t>(i)] = g.position[i];
+  });
+  place_sites(system_, positions);
+  return positions;
+}
+
+// None where the move is too large for the constraints: a bond turned by a right angle or more.
+std::optional<std::vector<Vec3d>> Descent::moved(double scale,
+                                                 const std::vector<Vec3d>& direction) const {
+  const std::vector<Vec3d>& from = at_.positions;
+  std::vector<Vec3d> to(from.size());
+  bool found = true;
+  for (size_t i = 0; i < to.size(); ++i) to[i] = from[i] + scale * direction[i];
+  over_groups(from, [&](SmallGroup& g, size_t first) {
+    SmallGroup::Vectors by, correction;
+    for (int i = 0; i < g.size(); ++i) by[i] = scale * direction[first + static_cast<size_t>(i)];
+    found = g.constrain(by, correction, tolerance_) && found;
+    for (int i = 0; i < g.size(); ++i) to[first + static_cast<size_t>(i)] += correction[i];
+  });
+  place_sites(system_, to);
+  return found ? std::optional(std::move(to)) : std::nullopt;
+}
+
+}  // namespace quiltmd
