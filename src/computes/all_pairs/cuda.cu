@@ -12,6 +12,7 @@
 
 #include "computes/all_pairs/operations.h"
 #include "computes/nonbonded/cuda_pair_math.cuh"
+#include "decomposition/patch_grid.h"
 #include "device/cuda/kernels.h"
 #include "device/cuda/launch.h"
 #include "device/cuda/warp.cuh"
@@ -89,6 +90,7 @@ struct Tile {
   float4 site[kChunk];
   More more[kChunk];
   RosterEntry entry[kChunkClusters];
+  float4 sphere[kChunkClusters];  // around the atoms of a cluster: centre, radius
 };
 
 // The atom of a thread.
@@ -109,6 +111,23 @@ __device__ __forceinline__ Own own_atom(const AllPairs& p, int slots) {
   own.x = site.x, own.y = site.y, own.z = site.z;
   return own;
 }
+
+// Widths of patches as two floats each, for the sum of products is as exact as a coordinate.
+struct PatchWidths {
+  float high[3], low[3];
+  __device__ __forceinline__ explicit PatchWidths(const AllPairs& p) {
+#pragma unroll
+    for (int d = 0; d < 3; ++d) {
+      high[d] = static_cast<float>(p.patch_width[d]);
+      low[d] = static_cast<float>(p.patch_width[d] - static_cast<double>(high[d]));
+    }
+  }
+  // A coordinate as seen from a patch that is so many patches away.
+  __device__ __forceinline__ float from(int d, int apart, float x) const {
+    const auto back = static_cast<float>(-apart);
+    return fmaf(back, low[d], fmaf(back, high[d], x));
+  }
+};
 
 // Where the excluded atoms of an atom are, from one to the next.
 class Partners {
@@ -138,36 +157,89 @@ class Partners {
   int next_ = INT_MAX;
 };
 
+struct NoPartners {
+  __device__ __forceinline__ NoPartners(const AllPairs&, const Own&) {}
+  __device__ __forceinline__ unsigned among(int) { return 0; }
+};
+
+// The sphere around the atoms of a cluster that eight lanes hold, padding left out.
+__device__ __forceinline__ float4 sphere_around(float4 site) {
+  const int first = threadIdx.x % kWarp / kClusterSize * kClusterSize;
+  const bool padding = site.x > 0.5f * kFarAway;
+  const float at[3] = {site.x, site.y, site.z};
+  float centre[3], r2 = 0;
+#pragma unroll
+  for (int d = 0; d < 3; ++d) {
+    const float of_first = __shfl_sync(kAllLanes, at[d], first);
+    float low = padding ? of_first : at[d], high = low;
+#pragma unroll
+    for (int step = 1; step < kClusterSize; step *= 2) {
+      low = fminf(low, __shfl_xor_sync(kAllLanes, low, step));
+      high = fmaxf(high, __shfl_xor_sync(kAllLanes, high, step));
+    }
+    centre[d] = 0.5f * (low + high);
+    r2 = fmaf(high - centre[d], high - centre[d], r2);
+  }
+  return {centre[0], centre[1], centre[2], sqrtf(r2)};
+}
+
+// `sphere`: centre, and the square of the radius.
+__device__ __forceinline__ bool lies_outside(const float4& sphere, float x, float y, float z) {
+  const float dx = x - sphere.x, dy = y - sphere.y, dz = z - sphere.z;
+  return fmaf(dx, dx, fmaf(dy, dy, dz * dz)) > sphere.w;
+}
+
 // All atoms of a block against the chunks of this piece. A pass brings an atom into a tile (bring), takes
-// in an atom (add<whether some are excluded>), and ends a chunk.
+// in an atom (add<whether some are excluded>), and ends a chunk. Where it has a formula for distant atoms
+// (kDistant), it takes in the atoms of a cluster by that (add_distant) if the sphere around the cluster
+// is farther away than pass.distant(): which follows from the atom and the cluster alone, so an atom's
+// sum does not depend on those beside it.
 template <class Pass>
 __device__ __forceinline__ void meet_all(const AllPairs& p, const Own& own, Pass& pass) {
   __shared__ Tile<typename Pass::More> tile;
   const int count = *p.roster_count, chunks = (count + kChunkClusters - 1) / kChunkClusters;
-  Partners partners(p, own);
+  const PatchWidths widths(p);
+  typename Pass::Excluded partners(p, own);
+  Int3 seen_from = own.cell;  // and the atom's coordinates as seen from that patch
+  float x = own.x, y = own.y, z = own.z;
 #pragma unroll 1
   for (int chunk = blockIdx.y; chunk < chunks; chunk += gridDim.y) {
     const int first = chunk * kChunkClusters, clusters = min(count - first, kChunkClusters);
     __syncthreads();
-    if (static_cast<int>(threadIdx.x) < clusters * kClusterSize) {
-      const RosterEntry entry = p.roster[first + threadIdx.x / kClusterSize];
-      const int slot = entry.cluster * kClusterSize + threadIdx.x % kClusterSize;
-      pass.bring(slot, tile.site[threadIdx.x], tile.more[threadIdx.x]);
-      if (threadIdx.x % kClusterSize == 0) tile.entry[threadIdx.x / kClusterSize] = entry;
+    float4 site{};
+    const int in_cluster = threadIdx.x % kClusterSize, cluster = threadIdx.x / kClusterSize;
+    if (cluster < clusters) {
+      const RosterEntry entry = p.roster[first + cluster];
+      pass.bring(entry.cluster * kClusterSize + in_cluster, site, tile.more[threadIdx.x]);
+      tile.site[threadIdx.x] = site;
+      if (in_cluster == 0) tile.entry[cluster] = entry;
+    }
+    if constexpr (Pass::kDistant) {
+      float4 sphere = sphere_around(site);
+      const float reach = sphere.w + pass.distant();
+      sphere.w = reach * reach;
+      if (in_cluster == 0 && cluster < clusters) tile.sphere[cluster] = sphere;
     }
     __syncthreads();
 #pragma unroll 1
     for (int c = 0; c < clusters; ++c) {
       const RosterEntry entry = tile.entry[c];
-      const Vec3d shift = p.shift(own.cell, entry.cell);
-      const float x = own.x - static_cast<float>(shift.x), y = own.y - static_cast<float>(shift.y),
-                  z = own.z - static_cast<float>(shift.z);
+      if (!same(entry.cell, seen_from)) {
+        seen_from = entry.cell;
+        x = widths.from(0, p.apart(own.cell, seen_from, 0), own.x);
+        y = widths.from(1, p.apart(own.cell, seen_from, 1), own.y);
+        z = widths.from(2, p.apart(own.cell, seen_from, 2), own.z);
+      }
+      const int base = c * kClusterSize;
       const bool own_cluster = own.slot / kClusterSize == entry.cluster;
       const unsigned itself = own_cluster ? 1u << own.slot % kClusterSize : 0;
       const unsigned excluded = partners.among((first + c) * kClusterSize);
       const bool special = __any_sync(kAllLanes, excluded | itself);
-      const int base = c * kClusterSize;
-      if (special) {
+      if (Pass::kDistant && lies_outside(tile.sphere[c], x, y, z)) {
+#pragma unroll
+        for (int a = 0; a < kClusterSize; ++a)
+          pass.add_distant(tile.site[base + a], tile.more[base + a], x, y, z);
+      } else if (special) {
 #pragma unroll 1
         for (int a = 0; a < kClusterSize; ++a)
           if (!(itself >> a & 1u))
@@ -223,6 +295,8 @@ __device__ __forceinline__ BornSite load_site(const BornSite* sites, int slot) {
 template <bool kNecks>
 struct IntegralPass {
   using More = BornSite;
+  using Excluded = NoPartners;
+  static constexpr bool kDistant = true;
   const BornIntegrals& op;
   BornSite own;
   float sum = 0;
@@ -231,6 +305,14 @@ struct IntegralPass {
   __device__ __forceinline__ void bring(int slot, float4& site, BornSite& more) const {
     site = *reinterpret_cast<const float4*>(op.pairs.slots.local + slot);
     more = load_site(op.sites, slot);
+    site.w = more.scaled_radius;
+  }
+  __device__ __forceinline__ float distant() const { return op.distant; }
+  __device__ __forceinline__ void add_distant(const float4& site, const BornSite&, float x, float y,
+                                              float z) {
+    const Way way(site, x, y, z);
+    const float ratio = site.w * way.per_r;
+    sum += distant_screening<4>(way.per_r, ratio, ratio * ratio).value;
   }
   template <bool>
   __device__ __forceinline__ void add(const float4& site, const BornSite& more, float x, float y,
@@ -269,15 +351,17 @@ __global__ void __launch_bounds__(kThreads)
 
 struct Partner {
   Float2 numbers;
-  float radius, unused;
+  float radius, per_radius;
 };
 
 template <class Form, bool kSolvent, bool kEnergy>
 struct ForcePass {
   using More = Partner;
+  using Excluded = Partners;
+  static constexpr bool kDistant = false;
   const AllPairForces& op;
   typename Form::template Site<Single> site;
-  float charge, radius;
+  float charge, radius, per_radius;
   float inverse_dielectric, kappa;
   Force force;
   float derivative = 0, form = 0, coulomb = 0, polarised = 0;
@@ -289,7 +373,10 @@ struct ForcePass {
     more.radius = kSolvent ? op.radii[slot] : 0;
     // Of padding nothing is known: its charge is zero, and any radius will do.
     if (kSolvent && op.pairs.slots.atom[slot] < 0) more.radius = 1;
+    more.per_radius = kSolvent ? 1 / more.radius : 0;
   }
+
+  __device__ __forceinline__ void add_distant(const float4&, const Partner&, float, float, float) {}
 
   template <bool kSpecial>
   __device__ __forceinline__ void add(const float4& other, const Partner& more, float x, float y,
@@ -307,7 +394,8 @@ struct ForcePass {
     }
     if constexpr (kSolvent) {
       const auto solvent =
-          polarisation<float>(way.r2, radius * more.radius, qq, inverse_dielectric, kappa);
+          polarisation<float>(way.r2, radius * more.radius, per_radius * more.per_radius, qq,
+                              inverse_dielectric, kappa);
       over_r += solvent.force_over_r;
       derivative = fmaf(solvent.by_product, more.radius, derivative);
       if constexpr (kEnergy) polarised += solvent.energy;
@@ -342,11 +430,13 @@ __global__ void __launch_bounds__(kThreads)
   const int slots = min(*op.pairs.owned_slots, op.pairs.slot_capacity);
   if (static_cast<int>(blockIdx.x) * kThreads >= slots) return;
   const Own own = own_atom(op.pairs, slots);
+  const float radius = kSolvent && own.counts ? op.radii[own.slot] : 1.0f;
   ForcePass<Form, kSolvent, kEnergy> pass{
       op,
       Form::template site<Single>(s.pair_numbers[own.slot], op.table, op.parameters.types),
       s.local[own.slot].w,
-      kSolvent && own.counts ? op.radii[own.slot] : 1.0f,
+      radius,
+      1 / radius,
       static_cast<float>(op.constants.inverse_dielectric),
       static_cast<float>(op.constants.kappa),
       {}};
@@ -378,6 +468,8 @@ __global__ void __launch_bounds__(kThreads)
 template <bool kNecks>
 struct ChainPass {
   using More = BornSite;
+  using Excluded = NoPartners;
+  static constexpr bool kDistant = true;
   const BornForces& op;
   BornSite own;
   float slope;
@@ -387,6 +479,15 @@ struct ChainPass {
     site = *reinterpret_cast<const float4*>(op.pairs.slots.local + slot);
     site.w = op.pairs.slots.atom[slot] < 0 ? 0.0f : op.slopes[slot];
     more = load_site(op.sites, slot);
+  }
+  __device__ __forceinline__ float distant() const { return op.distant; }
+  __device__ __forceinline__ void add_distant(const float4& site, const BornSite& more, float x,
+                                              float y, float z) {
+    const Way way(site, x, y, z);
+    const float ratio = more.scaled_radius * way.per_r, back = own.scaled_radius * way.per_r;
+    const float here = distant_screening<4>(way.per_r, ratio, ratio * ratio).slope,
+                there = distant_screening<4>(way.per_r, back, back * back).slope;
+    force.add(-fmaf(slope, here, site.w * there) * way.per_r, way);
   }
   template <bool>
   __device__ __forceinline__ void add(const float4& site, const BornSite& more, float x, float y,

@@ -198,9 +198,9 @@ class ForcePass {
     double over_r = 0;
     if (!excluded) over_r += interact(other, r2, qq);
     if (op_.radii) {
-      const double radius = op_.radii[other];
+      const double radius = op_.radii[other], product = radius_ * radius;
       const auto solvent = polarisation<double>(
-          r2, radius_ * radius, qq, op_.constants.inverse_dielectric, op_.constants.kappa);
+          r2, product, 1 / product, qq, op_.constants.inverse_dielectric, op_.constants.kappa);
       over_r += solvent.force_over_r;
       derivative_.add(solvent.by_product * radius);
       polarisation_.add(0.5 * solvent.energy);

@@ -52,15 +52,15 @@ struct AllPairs {
   Int3 cells;
   Vec3d patch_width;  // nm
 
+  // How many patches a patch is from another one along a dimension.
+  QMD_HD int apart(Int3 from, Int3 to, int d) const {
+    const int found = to[d] - from[d], half = cells[d] / 2;
+    return found + (found < -half ? cells[d] : found > half ? -cells[d] : 0);
+  }
   // From the centre of a patch to that of another one.
   QMD_HD Vec3d shift(Int3 from, Int3 to) const {
     Vec3d found{};
-    for (int d = 0; d < 3; ++d) {
-      int apart = to[d] - from[d];
-      const int half = cells[d] / 2;
-      apart += apart < -half ? cells[d] : apart > half ? -cells[d] : 0;
-      found[d] = apart * patch_width[d];
-    }
+    for (int d = 0; d < 3; ++d) found[d] = apart(from, to, d) * patch_width[d];
     return found;
   }
 
@@ -117,6 +117,7 @@ struct BornIntegrals {
   AllPairs pairs;
   const BornSite* sites;
   NeckTables necks;
+  float distant;  // nm: from here on screening is that of distant_screening<4>() without necks
   int64_t* sums;  // by slot, zero before
 
   void memory(MemoryUses& uses) const {
@@ -195,6 +196,7 @@ struct BornForces {
   AllPairs pairs;
   const BornSite* sites;
   NeckTables necks;
+  float distant;
   const float* slopes;
 
   void memory(MemoryUses& uses) const {

@@ -53,7 +53,8 @@ void reference_solvent(const System& system, const std::vector<Vec3d>& positions
     by_radius[i] += own.by_radius;
     for (size_t j = 0; j < i; ++j) {
       const Vec3d way = positions[i] - positions[j];
-      const auto pair = polarisation(dot(way, way), radii[i].value * radii[j].value,
+      const double product = radii[i].value * radii[j].value;
+      const auto pair = polarisation(dot(way, way), product, 1 / product,
                                      kCoulomb * q * system.charges[j], inverse, solvent.kappa);
       out.energy[kPolarisation] += pair.energy;
       by_radius[i] += pair.by_product * radii[j].value;
