@@ -12,7 +12,6 @@
 
 #include "computes/all_pairs/operations.h"
 #include "computes/nonbonded/cuda_pair_math.cuh"
-#include "decomposition/patch_grid.h"
 #include "device/cuda/kernels.h"
 #include "device/cuda/launch.h"
 #include "device/cuda/warp.cuh"
@@ -224,7 +223,7 @@ __device__ __forceinline__ void meet_all(const AllPairs& p, const Own& own, Pass
 #pragma unroll 1
     for (int c = 0; c < clusters; ++c) {
       const RosterEntry entry = tile.entry[c];
-      if (!same(entry.cell, seen_from)) {
+      if (entry.cell != seen_from) {
         seen_from = entry.cell;
         x = widths.from(0, p.apart(own.cell, seen_from, 0), own.x);
         y = widths.from(1, p.apart(own.cell, seen_from, 1), own.y);
