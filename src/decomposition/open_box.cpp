@@ -31,6 +31,11 @@ Spread spread_of(const std::vector<Vec3d>& positions) {
   return spread;
 }
 
+Box box_around(const Spread& spread, double reach) {
+  const Vec3d width = 2.0 * (spread.high - spread.low + Vec3d{reach + 1, reach + 1, reach + 1});
+  return {width.x, 0, width.y, 0, 0, width.z};
+}
+
 Int3 open_cells(const Spread& spread, double width, std::optional<Int3> before) {
   const auto serves = [&](int d) {
     return (*before)[d] >= 6 &&

@@ -23,6 +23,10 @@ struct Spread {
 };
 Spread spread_of(const std::vector<Vec3d>& positions);
 
+// A periodic box so wide that atoms which are no farther apart than the spread and `reach` meet no image
+// of each other: for plain loops, which need no patches.
+Box box_around(const Spread& spread, double reach = 0);
+
 // The cubic patches of a cell for atoms that are spread so: `before`, where these still do, else as many
 // as leave room to spare.
 Int3 open_cells(const Spread& spread, double width, std::optional<Int3> before);

@@ -15,6 +15,9 @@ constexpr double kLargestMove = 0.05;            // nm
 constexpr double kSmallestMove = 1e-7;           // nm
 constexpr double kGrowth = 1.5, kRetreat = 0.2;  // of the limit
 constexpr double kEnergyNoise = 1e-7;            // relative
+// kJ/mol/nm; where an atom overlaps so much that energies and forces are at the limits of their numbers
+// (math/fixed.h), energies say nothing, and the move along the force is always taken.
+constexpr double kLargestForce = 1e6;
 
 }  // namespace
 
@@ -49,8 +52,13 @@ void Descent::step() {
   auto to = moved(history_.empty() ? scale : std::min(1.0, scale), direction);
   std::optional<Point> next;
   if (to) next = evaluated(std::move(*to));
-  if (next && next->energy <= at_.energy + kEnergyNoise * std::fabs(at_.energy)) {
-    history_.add(difference(next->positions, at_.positions), difference(at_.forces, next->forces));
+  const bool saturated = largest_force() >= kLargestForce;
+  if (next && (saturated || next->energy <= at_.energy + kEnergyNoise * std::fabs(at_.energy))) {
+    if (saturated)
+      history_.forget();
+    else
+      history_.add(difference(next->positions, at_.positions),
+                   difference(at_.forces, next->forces));
     at_ = std::move(*next);
     limit_ = std::min(kGrowth * limit_, kLargestMove);
   } else {

@@ -12,6 +12,7 @@
 
 #include "integrators/group_sites.h"
 #include "math/error.h"
+#include "runtime/coincident.h"
 #include "runtime/collect.h"
 #include "runtime/describe_blowup.h"
 #include "runtime/devices.h"
@@ -78,16 +79,23 @@ Engine::Engine(const System& system, const NonbondedSettings& nonbonded,
 Engine::~Engine() = default;
 
 void Engine::set_state(const std::optional<Box>& box, const HostState& state) {
+  const auto atoms = static_cast<size_t>(system_.atom_count());
+  const bool listed = !state.list_positions.empty();
+  if (state.positions.size() != atoms || state.velocities.size() != atoms ||
+      (listed && state.list_positions.size() != atoms))
+    throw Error("a state of " + std::to_string(state.positions.size()) + " atoms is not one of " +
+                std::to_string(atoms));
   const Cell cell = box ? Cell(*box) : Cell(spread_of(state.positions));
   HostState internal = state;
   internal.positions = to_internal_order(system_, state.positions);
   internal.velocities = to_internal_order(system_, state.velocities);
-  if (state.list_positions.empty())  // otherwise they are as a run has left them
+  if (!listed)  // otherwise they are as a run has left them
     place_sites(system_, internal.positions);
   else
     internal.list_positions = to_internal_order(system_, state.list_positions);
   for (const Site& site : system_.sites)
     internal.velocities[static_cast<size_t>(site.atom)] = {0, 0, 0};
+  check_apart(system_, box ? *box : box_around(std::get<Spread>(cell)), internal);
   const bool open = !box.has_value();
   if (failed_ || (setup_ && setup_->grid.is_open() != open)) ranks_.clear();
   grid_changes_ = 0;

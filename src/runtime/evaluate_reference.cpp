@@ -8,22 +8,11 @@
 #include "integrators/group_sites.h"
 
 namespace quiltmd {
-namespace {
-
-// Twice as wide as atoms are spread and interact: nearest images are the atoms themselves.
-Box box_around(const std::vector<Vec3d>& positions, const NonbondedSettings& settings) {
-  const Spread spread = spread_of(positions);
-  const double reach = settings.has_cutoff() ? settings.cutoff : 0;
-  const Vec3d width = 2.0 * (spread.high - spread.low + Vec3d{reach + 1, reach + 1, reach + 1});
-  return {width.x, 0, width.y, 0, 0, width.z};
-}
-
-}  // namespace
-
 ReferenceResult evaluate_reference(const System& input, const NonbondedSettings& settings,
                                    const std::optional<Box>& periodic,
                                    const std::vector<Vec3d>& positions) {
-  const Box box = periodic ? *periodic : box_around(positions, settings);
+  const double reach = settings.has_cutoff() ? settings.cutoff : 0;
+  const Box box = periodic ? *periodic : box_around(spread_of(positions), reach);
   const System system = with_groups(input);
   std::vector<Vec3d> internal;
   for (const int32_t atom : system.input_index)

@@ -204,3 +204,26 @@ def test_other_settings(peptide: Pair, method: Any, order: Any) -> None:
     run = Run(*peptide, nonbonded=settings)
     assert relative_error(run.engine.forces(), forces) < FORCE_ERROR
     assert max(energy_errors(run.engine.energies(), energies).values()) < ENERGY_ERROR
+
+
+@pytest.mark.parametrize("apart", [0.0, 3e-7])
+def test_atoms_at_the_same_point_are_named(dhfr: Pair, apart: float) -> None:
+    system, state = dhfr
+    positions = state.positions.copy()
+    positions[9] = positions[9000] + apart
+    with pytest.raises(quiltmd.SimulationError, match=r"atom 10 .*atom 9001 .*same point"):
+        quiltmd.Simulation(system, replace(state, positions=positions), device="cuda")
+
+
+def test_overlapping_atoms_are_minimised_or_named(dhfr: Pair) -> None:
+    """One water on another: energies are out of range at first."""
+    system, state = dhfr
+    positions = state.positions.copy()
+    oxygens = np.flatnonzero(system.topology.atom_names == "O")[-2:]
+    group = slice(oxygens[1], oxygens[1] + 3)
+    positions[group] += positions[oxygens[0]] - positions[oxygens[1]] + 1e-4
+    simulation = quiltmd.Simulation(system, replace(state, positions=positions), device="cuda")
+    with pytest.raises(quiltmd.QuiltError, match="overlaps"):
+        simulation.forces()
+    simulation.minimize(1000.0, 100)
+    assert np.isfinite(simulation.forces()).all()

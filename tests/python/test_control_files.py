@@ -457,6 +457,7 @@ def test_what_cannot_be_done_is_named(kind: str, line: str, tmp_path: Path) -> N
 
 
 BROKEN = {
+    "vector": ("namd", NAMD + "cellBasisVector1 30 0\n", "must be three vectors"),
     "tcl": ("namd", NAMD + "if {1} {\n", r"Tcl \('if \{1\} \{'\) is not supported"),
     "variable": ("namd", NAMD + "outputname $other\n", "the variable other is not set"),
     "number": ("namd", NAMD + "timestep fast\n", "timestep must be a number, not 'fast'"),

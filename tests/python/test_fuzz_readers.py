@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import openmm
 import pytest
 from boxes import water_box
 from damage import fuzz
@@ -169,6 +170,69 @@ def test_a_trajectory_that_crashes_its_library(tmp_path: Path) -> None:
 def test_gromacs_topology(tmp_path: Path) -> None:
     path = write_gromacs(tmp_path)
     fuzz(describe, path, path.read_bytes(), FEW)
+
+
+def test_names_of_other_letters(simulation: quiltmd.Simulation, tmp_path: Path) -> None:
+    for name, write in (("a.gro", write_gro), ("a.pdb", write_pdb), ("a.crd", write_crd)):
+        path = tmp_path / name
+        write(path, simulation)
+        path.write_bytes(path.read_bytes().replace(b" C  ", b" \xc5  "))
+        names = read_coordinates(path, Expected(simulation.system.atoms)).names
+        assert names is not None
+        assert "\xc5" in names
+
+
+def test_blank_lines_before_the_number_of_atoms(
+    simulation: quiltmd.Simulation, tmp_path: Path
+) -> None:
+    write_crd(tmp_path / "a.crd", simulation)
+    text = (tmp_path / "a.crd").read_text().replace("*\n", "*\n\n \n", 1)
+    (tmp_path / "a.crd").write_text(text)
+    found = read_coordinates(tmp_path / "a.crd", Expected(simulation.system.atoms))
+    assert len(found.positions) == simulation.system.atoms
+
+
+def test_a_line_of_types_that_ends_too_soon(tmp_path: Path) -> None:
+    path = write_gromacs(tmp_path)
+    path.write_text(path.read_text().replace("HC CT 1 0.109 284512", "HC CT"))
+    with pytest.raises(quiltmd.InputError, match="expected types of atoms and a function type"):
+        describe(path)
+
+
+def test_a_psf_without_sections(tmp_path: Path) -> None:
+    (tmp_path / "a.psf").write_text("PSF\n\n")
+    (tmp_path / "a.prm").write_text("BONDS\n")
+    with pytest.raises(quiltmd.InputError, match=r"a\.psf.*NATOM"):
+        describe(tmp_path / "a.psf", (tmp_path / "a.prm",))
+
+
+@pytest.mark.parametrize("force", ["HarmonicBond", "HarmonicAngle", "PeriodicTorsion", "bonds"])
+def test_terms_of_atoms_that_are_not_there(force: str) -> None:
+    system = openmm.System()
+    for _ in range(4):
+        system.addParticle(12.0)
+    nonbonded = openmm.NonbondedForce()
+    nonbonded.setNonbondedMethod(nonbonded.PME)
+    for _ in range(4):
+        nonbonded.addParticle(0.0, 0.3, 0.5)
+    system.addForce(nonbonded)
+    if force == "bonds":
+        bonds = openmm.CustomBondForce("0.5*k*(r-r0)^2")
+        bonds.addPerBondParameter("k")
+        bonds.addPerBondParameter("r0")
+        bonds.addBond(0, 4, [1000.0, 0.1])
+        system.addForce(bonds)
+    elif force == "HarmonicBond":
+        system.addForce(openmm.HarmonicBondForce())
+        system.getForce(1).addBond(0, 4, 0.1, 1000.0)
+    elif force == "HarmonicAngle":
+        system.addForce(openmm.HarmonicAngleForce())
+        system.getForce(1).addAngle(0, 1, 4, 2.0, 100.0)
+    else:
+        system.addForce(openmm.PeriodicTorsionForce())
+        system.getForce(1).addTorsion(0, 1, 2, 4, 1, 0.0, 1.0)
+    with pytest.raises(quiltmd.InputError, match=f"{force}.*"):
+        quiltmd.System.from_openmm(system)
 
 
 @pytest.mark.parametrize("which", [0, 1, 2])

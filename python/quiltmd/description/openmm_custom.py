@@ -152,6 +152,8 @@ def restraint_fields(forces: list[Any], molecules: npt.NDArray[np.int32]) -> _Fi
     springs: list[tuple[list[int], list[float]]] = []
     for force in _of(forces, _BOND):
         for atoms, k, given in _Rows(force, "Bond").matched(_first(force, _SPRINGS)):
+            if not 0 <= min(atoms) <= max(atoms) < len(molecules):
+                raise InputError(f"{_BOND}: a bond names an atom that does not exist")
             if molecules[atoms[0]] != molecules[atoms[1]] and not (
                 force.usesPeriodicBoundaryConditions()
             ):

@@ -75,20 +75,25 @@ def system_fields(
     settings = nonbonded_from_openmm(openmm_system) if nonbonded is None else nonbonded
     atoms = openmm_system.getNumParticles()
     masses = _numbers(openmm_system, "getParticleMass", atoms, 1)[:, 0]
+    maps = openmm_maps.map_fields(forces)
     tables = [(force, _terms_of(force)) for force in forces if type(force).__name__ in _KINDS]
     bonds, lengths = _joined(tables, "HarmonicBondForce")
     angles, bends = _joined(tables, "HarmonicAngleForce")
     torsions, twists = _joined(tables, "PeriodicTorsionForce")
     powers, coefficients = _joined(tables, "RBTorsionForce")
     constraints, distances = _terms(openmm_system, "Constraint", 2, 1)
+    for owner, (members, _) in tables:
+        _refuse_missing_atoms(type(owner).__name__, members, atoms)
+    _refuse_missing_atoms("constraints", constraints, atoms)
+    _refuse_missing_atoms(openmm_maps.FORCE, maps["cmaps"], atoms)
     sites = site_fields(openmm_sites.sites_of(openmm_system))
+    _refuse_missing_atoms("virtual sites", site_links(sites["sites"]), atoms)
     molecules = molecule_of_atom(
         atoms, np.concatenate([bonds, constraints, site_links(sites["sites"])])
     )
     for force, (members, _) in tables:
         _refuse_distant_terms(force, members, molecules)
     strong = twists[:, 2] != 0
-    maps = openmm_maps.map_fields(forces)
     if (molecules[maps["cmaps"]] != molecules[maps["cmaps"][:, :1]]).any():
         raise InputError(f"{openmm_maps.FORCE}: a term joins different molecules")
     pairs = _nonbonded_fields(_nonbonded_force(forces), _joined(tables, "NonbondedForce"), atoms)
@@ -259,6 +264,13 @@ def _terms(owner: Any, noun: str, arity: int, width: int) -> _Table:
     count = getattr(owner, f"getNum{noun}s")()
     rows = _numbers(owner, f"get{noun}Parameters", count, arity + width)
     return rows[:, :arity].astype(np.int32), rows[:, arity:]
+
+
+def _refuse_missing_atoms(where: str, members: npt.NDArray[np.int32], atoms: int) -> None:
+    missing = ((members < 0) | (members >= atoms)).any(axis=1)
+    if missing.any():
+        row = int(np.argmax(missing))
+        raise InputError(f"{where}: term {row} names an atom that does not exist")
 
 
 def _terms_of(force: Any) -> _Table:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,6 +38,11 @@ def read_bytes(path: str | os.PathLike[str], limit: int = -1) -> bytes:
     if not data:
         raise InputError("the file is empty", file=path)
     return data
+
+
+def decoded(texts: Iterable[bytes]) -> npt.NDArray[np.str_]:
+    """Names as they stand in a file, without blanks around them; a str of each."""
+    return np.char.decode(np.array([text.strip() for text in texts], dtype=np.bytes_), "latin-1")
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from ..description.box import box_from_lengths_angles
 from ..errors import InputError
-from .fixed_width import Columns, read_bytes
+from .fixed_width import Columns, decoded, read_bytes
 from .formats import CoordinateFormat, Coordinates, Expected
 from .units import ANGSTROM
 
@@ -50,7 +50,7 @@ def read_pdb(file: str, expected: Expected) -> Coordinates:
         raise InputError(f"{len(chosen)} atoms, but the topology has {expected.atoms}", file=file)
     block = _Lines(file, "coordinates", 1, [line[30:54] for line in chosen], 3, 8, 3, numbers)
     positions = block.numbers(3 * len(chosen), float).reshape(-1, 3) * ANGSTROM
-    names = np.array([line[12:16].strip() for line in chosen]).astype(str)
+    names = decoded(line[12:16] for line in chosen)
     return Coordinates(positions, None, _cell(file, lines), names)
 
 

@@ -222,7 +222,7 @@ class Simulation(Readout):
                 "the Monte Carlo barostat moves molecules by their centres, and molecules of this "
                 "state are cut by the periodic boundary: State.start makes them whole"
             )
-        with self._changing() as engine:
+        with self._changing() as engine, self._naming_atoms():
             engine.set_state(**state.arrays())
             self._note(state.step, state.box)
             self._heat_before = 0.0

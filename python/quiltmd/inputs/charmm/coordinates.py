@@ -15,7 +15,7 @@ import struct
 import numpy as np
 
 from ...errors import InputError
-from ..fixed_width import Columns, read_bytes
+from ..fixed_width import Columns, decoded, read_bytes
 from ..formats import HEAD, CoordinateFormat, Coordinates, Expected
 from ..units import ANGSTROM
 
@@ -24,12 +24,12 @@ _USUAL, _EXTENDED = (20, 10, 16, 4), (40, 20, 32, 8)
 
 
 def _is_crd(head: bytes) -> bool:
-    return bool(re.match(rb"(\s*\*[^\n]*\n)+\s*\d+(\s+EXT)?\s*\n", head))
+    return bool(re.match(rb"(\s*\*[^\n]*\n)+\s*\d+([ \t]+EXT)?[ \t\r]*\n", head))
 
 
 def _read_crd(file: str, expected: Expected) -> Coordinates:
     lines = read_bytes(file).split(b"\n")
-    start = next(k for k, line in enumerate(lines) if not line.lstrip().startswith(b"*"))
+    start = next(k for k, line in enumerate(lines) if line.strip() and line.lstrip()[:1] != b"*")
     words = lines[start].split()
     count, wide = int(words[0]), b"EXT" in words or int(words[0]) > 99999
     if count != expected.atoms:
@@ -40,7 +40,7 @@ def _read_crd(file: str, expected: Expected) -> Coordinates:
     block = [line[first : first + 3 * width] for line in body]
     columns = Columns(file, "coordinates", start + 2, block, 3, width, 3)
     positions = columns.numbers(3 * count, float).reshape(-1, 3) * ANGSTROM
-    names = np.array([line[name : name + length].strip() for line in body]).astype(str)
+    names = decoded(line[name : name + length] for line in body)
     return Coordinates(positions, names=names)
 
 

@@ -231,9 +231,8 @@ def _sections(file: str, data: bytes) -> Iterator[_Section]:
             headers.append((start, end, int(found[1]), found[2].decode()))
         at = data.find(b"!", end)
     line, before = 1, 0
-    for (start, end, count, name), following in zip(
-        headers, [*(h[0] for h in headers[1:]), len(data)], strict=True
-    ):
+    ends = [*(start for start, *_ in headers), len(data)][1:]
+    for (start, end, count, name), following in zip(headers, ends, strict=True):
         line += data.count(b"\n", before, start)
         before = start
         yield _Section(name, count, line, data[end + 1 : following])

@@ -112,8 +112,9 @@ def _box(control: Control, entries: Entries) -> None:
         vectors = _extended_system(_path(control, extended.value))
     entries.tell("the origin of the cell changes nothing", "cellOrigin")
     if any(vector is not None for vector in vectors):
-        rows = np.array(vectors, dtype=np.float64) if None not in vectors else np.zeros((3, 3))
-        if rows.shape != (3, 3) or abs(np.linalg.det(rows)) < 1e-6:
+        whole = all(vector is not None and len(vector) == 3 for vector in vectors)
+        rows = np.array(vectors, dtype=np.float64) if whole else np.zeros((3, 3))
+        if not abs(np.linalg.det(rows)) >= 1e-6:
             raise InputError(
                 "cellBasisVector1, 2 and 3 must be three vectors that span a volume",
                 file=control.file,

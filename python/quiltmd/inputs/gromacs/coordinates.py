@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ...description.box import reduce_box
 from ...errors import InputError
-from ..fixed_width import Columns, read_bytes
+from ..fixed_width import Columns, decoded, read_bytes
 from ..formats import CoordinateFormat, Coordinates, Expected
 
 F64 = npt.NDArray[np.float64]
@@ -58,7 +58,7 @@ def _read_gro(file: str, expected: Expected) -> Coordinates:
     block = [line[_FIRST : _FIRST + columns * width] for line in body]
     numbers = Columns(file, "coordinates", start + 3, block, columns, width, columns)
     values = numbers.numbers(columns * count, float).reshape(-1, columns)
-    names = np.array([line[10:15].strip() for line in body]).astype(str)
+    names = decoded(line[10:15] for line in body)
     if len(lines) <= start + 2 + count:
         raise InputError("the line of the box is missing", file=file, line=len(lines))
     box = _box(file, start + 3 + count, lines[start + 2 + count].decode("latin-1").split())

@@ -145,6 +145,8 @@ class TopologyFile:
         elif section == "atomtypes":
             self._atom_type(line)
         elif section in TYPE_SECTIONS:
+            if len(line.words) <= TYPE_SECTIONS[section] - 2 * (section == "dihedraltypes"):
+                raise line.error("expected types of atoms and a function type")
             self.types[section].append(line)
         elif section == "moleculetype":
             self._molecule_type(line)
