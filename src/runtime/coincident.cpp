@@ -132,7 +132,7 @@ void check_apart(const System& system, const Box& box, const HostState& state) {
       const auto atoms = terms.atoms_of(t);
       const Pair pair = ordered(atoms[0], atoms[1]);
       if (!has(together, pair) || vanishes(terms, t, box)) continue;
-      refuse(system, state.step, pair, std::string(terms.form->words) + " joins them");
+      refuse(system, state.step, pair, std::string(terms.form->noun) + " joins them");
     }
   }
 }

@@ -231,7 +231,7 @@ def test_terms_of_atoms_that_are_not_there(force: str) -> None:
     else:
         system.addForce(openmm.PeriodicTorsionForce())
         system.getForce(1).addTorsion(0, 1, 2, 4, 1, 0.0, 1.0)
-    with pytest.raises(quiltmd.InputError, match=f"{force}.*"):
+    with pytest.raises(quiltmd.InputError, match="names an atom that does not exist"):
         quiltmd.System.from_openmm(system)
 
 
