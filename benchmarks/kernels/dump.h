@@ -59,10 +59,10 @@ inline System read_system(const DumpFile& file) {
   System s;
   s.masses = file.array<double>("masses");
   s.charges = file.array<double>("charges");
-  s.lj_types = file.array<int32_t>("lj_types");
+  s.pair_types = file.array<int32_t>("lj_types");
   s.pair_tables = {file.array<double>("lj_a"), file.array<double>("lj_b")};
   const auto pairs = static_cast<int>(s.pair_tables[0].size());
-  while (s.lj_type_count * s.lj_type_count < pairs) ++s.lj_type_count;
+  while (s.pair_type_count * s.pair_type_count < pairs) ++s.pair_type_count;
   TermForms::for_each([&]<class Form>(int) {
     const TermForm& form = Form::kForm;
     if (!form.atom_array) return;

@@ -113,12 +113,12 @@ void read_pair_form(const nb::dict& d, System& s) {
     const size_t size = tables.shape(1) * tables.shape(2);
     for (size_t k = 0; k < tables.shape(0); ++k)
       s.pair_tables.emplace_back(tables.data() + k * size, tables.data() + (k + 1) * size);
-    s.lj_type_count = static_cast<int>(tables.shape(1));
+    s.pair_type_count = static_cast<int>(tables.shape(1));
     return;
   }
   s.pair_tables = {flat<double>(d, "lj_a"), flat<double>(d, "lj_b")};
   const auto pairs = static_cast<double>(s.pair_tables[0].size());
-  s.lj_type_count = static_cast<int>(std::lround(std::sqrt(pairs)));
+  s.pair_type_count = static_cast<int>(std::lround(std::sqrt(pairs)));
 }
 
 // Rows of born_atoms: radius, offset radius, scaled radius, alpha, beta, gamma, type of neck.
@@ -147,7 +147,7 @@ System system_from(const nb::dict& d) {
   System s;
   s.masses = flat<double>(d, "masses");
   s.charges = flat<double>(d, "charges");
-  s.lj_types = flat<int32_t>(d, "lj_types");
+  s.pair_types = flat<int32_t>(d, "lj_types");
   read_pair_form(d, s);
   TermForms::for_each([&]<class Form>(int) { add_terms(s, d, Form::kForm); });
   s.exclusions = rows<int32_t, 2>(d, "exclusions");
@@ -183,7 +183,7 @@ NonbondedSettings nonbonded_from(const nb::dict& d) {
   const auto method = value<std::string>(d, "method");
   if (method != "pme" && method != "cutoff" && method != "no-cutoff")
     throw Error("unknown nonbonded method '" + method + "': choose pme, cutoff or no-cutoff");
-  s.pme = method == "pme";
+  s.electrostatics = method == "pme" ? Electrostatics::kPme : Electrostatics::kCutoff;
   if (method == "no-cutoff") {
     s.cutoff = std::numeric_limits<double>::infinity();
     s.dispersion_correction = false;
@@ -192,7 +192,7 @@ NonbondedSettings nonbonded_from(const nb::dict& d) {
   s.dispersion_correction = value<bool>(d, "dispersion_correction");
   s.potential_shift = value<bool>(d, "potential_shift");
   read_switching(d, s);
-  if (!s.pme) return s;
+  if (!s.has_pme()) return s;
   s.order = value<int>(d, "pme_order");
   s.alpha = value<double>(d, "pme_alpha");
   const nb::sequence grid = nb::cast<nb::sequence>(d["pme_grid"]);

@@ -12,9 +12,12 @@ namespace quiltmd {
 // How van der Waals interactions end at the cutoff: see forms/lennard_jones_switched.h.
 enum class Switching { kNone, kPotential, kCharmm, kCharmmForce, kGromacsForce };
 
+// Of charges within the cutoff alone, or of all by particle mesh Ewald.
+enum class Electrostatics { kCutoff, kPme };
+
 struct NonbondedSettings {
   double cutoff = 0.9;  // nm; infinite: none
-  bool pme = true;
+  Electrostatics electrostatics = Electrostatics::kPme;
   double alpha = 0;  // 1/nm
   Int3 grid{0, 0, 0};
   int order = 5;
@@ -25,6 +28,7 @@ struct NonbondedSettings {
 
   // Without one, every pair of atoms interacts (computes/all_pairs).
   bool has_cutoff() const { return std::isfinite(cutoff); }
+  bool has_pme() const { return electrostatics == Electrostatics::kPme; }
 };
 
 // An energy that does not depend on positions (kJ/mol), as the self energy of Ewald summation or a

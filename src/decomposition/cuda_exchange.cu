@@ -119,7 +119,7 @@ __global__ void __launch_bounds__(kLayoutThreads)
     const int p = base + threadIdx.x;
     const bool present = p < op.proxy_count;
     PlacedPatch* const patch = op.patches + op.owned_count + (present ? p : 0);
-    const int size = present ? whole_clusters(patch->atoms) : 0;
+    const int size = present ? padded_slots(patch->atoms) : 0;
     int all;
     const int start = slot + block_sum(size, &all);
     if (present && start + size <= op.slot_capacity) {
@@ -142,7 +142,7 @@ __global__ void __launch_bounds__(kThreads)
   const MessageWord* const in = op.in.buffer();
   const int at = atoms_before(op.exchange, op.patches), index = op.exchange.patches[blockIdx.x];
   const PlacedPatch patch = op.patches[index];
-  const int end = whole_clusters(patch.atoms);
+  const int end = padded_slots(patch.atoms);
   for (int a = threadIdx.x; a < end; a += kThreads) {
     const int slot = patch.start + a;
     if (a < patch.atoms)
@@ -156,61 +156,36 @@ __global__ void __launch_bounds__(kThreads)
 
 // ---- Steps ---------------------------------------------------------------------------------
 
-__global__ void __launch_bounds__(kStepThreads)
-    send_positions_kernel(const __grid_constant__ SendPositions op) {
-  release_next();
-  wait_for_previous();
-  const int m = blockIdx.x * kStepThreads + threadIdx.x;
-  if (m < *op.exchange.atom_count)
-    write_position<DeviceWords>(op, op.out.buffer(), op.out.number.get(), m);
+// What becomes of atom m of a message, by operation.
+__device__ __forceinline__ void exchange_atom(const SendPositions& op, int m) {
+  write_position<DeviceWords>(op, op.out.buffer(), op.out.number.get(), m);
 }
-
-__global__ void __launch_bounds__(kStepThreads)
-    receive_positions_kernel(const __grid_constant__ ReceivePositions op) {
-  release_next();
-  wait_for_previous();
-  const int m = blockIdx.x * kStepThreads + threadIdx.x;
-  if (m < *op.exchange.atom_count)
-    read_position<DeviceWords>(op, op.in.buffer(), op.in.number.get(), m);
+__device__ __forceinline__ void exchange_atom(const ReceivePositions& op, int m) {
+  read_position<DeviceWords>(op, op.in.buffer(), op.in.number.get(), m);
 }
-
-__global__ void __launch_bounds__(kStepThreads)
-    send_values_kernel(const __grid_constant__ SendValues op) {
-  release_next();
-  wait_for_previous();
-  const int m = blockIdx.x * kStepThreads + threadIdx.x;
-  if (m < *op.exchange.atom_count)
-    write_value<DeviceWords>(op, op.out.buffer(), op.out.number.get(), m);
+__device__ __forceinline__ void exchange_atom(const SendValues& op, int m) {
+  write_value<DeviceWords>(op, op.out.buffer(), op.out.number.get(), m);
 }
-
-__global__ void __launch_bounds__(kStepThreads)
-    receive_values_kernel(const __grid_constant__ ReceiveValues op) {
-  release_next();
-  wait_for_previous();
-  const int m = blockIdx.x * kStepThreads + threadIdx.x;
-  if (m < *op.exchange.atom_count)
-    read_value<DeviceWords>(op, op.in.buffer(), op.in.number.get(), m);
+__device__ __forceinline__ void exchange_atom(const ReceiveValues& op, int m) {
+  read_value<DeviceWords>(op, op.in.buffer(), op.in.number.get(), m);
 }
-
-__global__ void __launch_bounds__(kStepThreads)
-    send_forces_kernel(const __grid_constant__ SendForces op) {
-  release_next();
-  wait_for_previous();
-  const int m = blockIdx.x * kStepThreads + threadIdx.x;
-  if (m < *op.exchange.atom_count)
-    write_force<DeviceWords>(op, op.out.buffer(), op.out.number.get(), m);
+__device__ __forceinline__ void exchange_atom(const SendForces& op, int m) {
+  write_force<DeviceWords>(op, op.out.buffer(), op.out.number.get(), m);
 }
-
-__global__ void __launch_bounds__(kStepThreads)
-    receive_forces_kernel(const __grid_constant__ ReceiveForces op) {
-  release_next();
-  wait_for_previous();
-  const int m = blockIdx.x * kStepThreads + threadIdx.x;
-  if (m >= *op.exchange.atom_count) return;
+__device__ __forceinline__ void exchange_atom(const ReceiveForces& op, int m) {
   const ForceParts force = read_force<DeviceWords>(op, op.in.buffer(), op.in.number.get(), m);
   const int slot = slot_in(op.exchange.slot_of[m]);
 #pragma unroll
   for (int d = 0; d < 3; ++d) add_fixed(op.slots.force[d] + slot, force.along[d]);
+}
+
+template <class Op>
+__global__ void __launch_bounds__(kStepThreads)
+    exchange_atoms_kernel(const __grid_constant__ Op op) {
+  release_next();
+  wait_for_previous();
+  const int m = blockIdx.x * kStepThreads + threadIdx.x;
+  if (m < *op.exchange.atom_count) exchange_atom(op, m);
 }
 
 }  // namespace exchange
@@ -264,12 +239,12 @@ void receive_proxies(const ReceiveProxies& op, CudaContext& context) {
       exchange::receive_proxies_kernel, op);
 }
 
-template <class Op, void (*kernel)(Op)>
-void for_atoms(const Op& op, CudaContext& context) {
+template <class Op>
+void exchange_atoms(const Op& op, CudaContext& context) {
   launch(context,
          {Op::kName, blocks_for(op.exchange.atom_room, exchange::kStepThreads),
           exchange::kStepThreads, 0, Start::kEarly},
-         kernel, op);
+         exchange::exchange_atoms_kernel<Op>, op);
 }
 
 }  // namespace
@@ -282,12 +257,12 @@ void add_atom_exchange_kernels(CudaKernels& table) {
   table.add<ReceiveCounts, receive_counts>();
   table.add<LayOutProxies, lay_out_proxies>();
   table.add<ReceiveProxies, receive_proxies>();
-  table.add<SendPositions, for_atoms<SendPositions, exchange::send_positions_kernel>>();
-  table.add<ReceivePositions, for_atoms<ReceivePositions, exchange::receive_positions_kernel>>();
-  table.add<SendValues, for_atoms<SendValues, exchange::send_values_kernel>>();
-  table.add<ReceiveValues, for_atoms<ReceiveValues, exchange::receive_values_kernel>>();
-  table.add<SendForces, for_atoms<SendForces, exchange::send_forces_kernel>>();
-  table.add<ReceiveForces, for_atoms<ReceiveForces, exchange::receive_forces_kernel>>();
+  table.add<SendPositions, exchange_atoms<SendPositions>>();
+  table.add<ReceivePositions, exchange_atoms<ReceivePositions>>();
+  table.add<SendValues, exchange_atoms<SendValues>>();
+  table.add<ReceiveValues, exchange_atoms<ReceiveValues>>();
+  table.add<SendForces, exchange_atoms<SendForces>>();
+  table.add<ReceiveForces, exchange_atoms<ReceiveForces>>();
 }
 
 }  // namespace quiltmd

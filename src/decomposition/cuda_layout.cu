@@ -35,9 +35,7 @@ struct Buckets {
 // A tally has groups in the upper half, atoms in the lower.
 __device__ __forceinline__ int groups_in(long long tally) { return static_cast<int>(tally >> 32); }
 __device__ __forceinline__ int atoms_in(long long tally) { return static_cast<int>(tally); }
-__device__ __forceinline__ int slots_in(long long tally) {
-  return (atoms_in(tally) + kClusterSize - 1) / kClusterSize * kClusterSize;
-}
+__device__ __forceinline__ int slots_in(long long tally) { return padded_slots(atoms_in(tally)); }
 
 // Groups come nearly in order, so the lanes of a warp share few buckets: one addition for each.
 __global__ void __launch_bounds__(kThreads)
@@ -208,7 +206,7 @@ __device__ __forceinline__ ClusterBounds bounds_of(Float4 site, bool atom) {
 __device__ void fill_slots(const PlaceGroups& op, const PlacedPatch& patch, Row row, int first,
                            int stride) {
   const int atoms_end = patch.start + patch.atoms;
-  const int end = (atoms_end + kClusterSize - 1) / kClusterSize * kClusterSize;
+  const int end = padded_slots(atoms_end);
   for (int base = first; base < end; base += stride) {
     const int slot = base + threadIdx.x;
     const bool atom = slot < atoms_end;

@@ -78,10 +78,6 @@ QMD_HD void count_migrants(const ReceiveMigrants& op, const MessageWord& header)
 
 // ---- Proxies -------------------------------------------------------------------------------
 
-QMD_HD int whole_clusters(int atoms) {
-  return (atoms + kClusterSize - 1) / kClusterSize * kClusterSize;
-}
-
 // Patch `k` of an exchange, of which `word` tells the atoms; it has no slots yet.
 QMD_HD PlacedPatch proxy_patch(const ReceiveCounts& op, int k, const MessageWord& word) {
   return {op.numbers[k],

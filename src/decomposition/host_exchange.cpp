@@ -90,7 +90,7 @@ void lay_out_proxies(const LayOutProxies& op, ThreadGroup&) {
   int slot = *op.owned_slots;
   for (int p = op.owned_count; p < op.owned_count + op.proxy_count; ++p) {
     PlacedPatch& patch = op.patches[p];
-    const int end = slot + whole_clusters(patch.atoms);
+    const int end = slot + padded_slots(patch.atoms);
     if (end > op.slot_capacity) {
       op.faults->share_overflow = 1;
       patch.start = patch.atoms = 0;
@@ -112,9 +112,9 @@ void receive_proxies(const ReceiveProxies& op, ThreadGroup& threads) {
       const PlacedPatch& patch = op.patches[index];
       for (int a = 0; a < patch.atoms; ++a)
         read_proxy<HostWords>(op, in, number, before[static_cast<size_t>(k)] + a, patch.start + a);
-      for (int a = patch.atoms; a < whole_clusters(patch.atoms); ++a)
+      for (int a = patch.atoms; a < padded_slots(patch.atoms); ++a)
         place_proxy_padding(op.slots, patch.patch, patch.start + a);
-      for (int a = 0; a < whole_clusters(patch.atoms); a += kClusterSize)
+      for (int a = 0; a < padded_slots(patch.atoms); a += kClusterSize)
         op.slots.patch[(patch.start + a) / kClusterSize] = index;
     }
   });

@@ -67,7 +67,7 @@ void sort_groups(const PlaceGroups& op, ThreadGroup& threads) {
   for (int p = 0; p < op.owned_count; ++p) {
     PlacedPatch& patch = op.patches[p];
     patch.start = slots;
-    slots += (patch.atoms + kClusterSize - 1) / kClusterSize * kClusterSize;
+    slots += padded_slots(patch.atoms);
     // What does not fit is left out, so that nothing is written beyond the end.
     if (slots > op.slot_capacity) patch.start = patch.atoms = patch.groups = 0;
   }

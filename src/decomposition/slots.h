@@ -15,6 +15,9 @@
 namespace quiltmd {
 
 inline constexpr int kClusterSize = 8;
+// Clusters that so many atoms fill, the last one perhaps in part; and the slots of these.
+QMD_HD int clusters_of(int atoms) { return (atoms + kClusterSize - 1) / kClusterSize; }
+QMD_HD int padded_slots(int atoms) { return clusters_of(atoms) * kClusterSize; }
 
 // A list entry or a term's atom: slot | code << kSlotBits, where `code` numbers the offset of the
 // atom's patch as seen from the compute's patch.
@@ -40,6 +43,8 @@ struct PlacedPatch {
   int32_t groups;
   Int3 cell;
 };
+
+QMD_HD int clusters_of(const PlacedPatch& patch) { return clusters_of(patch.atoms); }
 
 struct Slots {
   // State of owned atoms.

@@ -77,8 +77,8 @@ bool interact(const System& system, const Pair& pair) {
   const auto i = static_cast<size_t>(pair[0]), j = static_cast<size_t>(pair[1]);
   if (system.charges[i] * system.charges[j] != 0) return true;
   const auto entry =
-      static_cast<size_t>(system.lj_types[i]) * static_cast<size_t>(system.lj_type_count) +
-      static_cast<size_t>(system.lj_types[j]);
+      static_cast<size_t>(system.pair_types[i]) * static_cast<size_t>(system.pair_type_count) +
+      static_cast<size_t>(system.pair_types[j]);
   return std::any_of(system.pair_tables.begin(), system.pair_tables.end(),
                      [&](const auto& table) { return table[entry] != 0; });
 }

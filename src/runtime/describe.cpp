@@ -59,11 +59,11 @@ std::map<std::string, double> Engine::numbers() const {
           {"early_rebuilds", static_cast<double>(early_rebuilds())},
           {"grid_changes", static_cast<double>(grid_changes_)},
           {"lorentz_berthelot", s.packed_pairs.table.empty() ? 1.0 : 0.0},
-          {"pme_alpha", s.nonbonded.pme ? s.nonbonded.alpha : 0.0},
-          {"pme_order", s.nonbonded.pme ? s.nonbonded.order : 0.0},
-          {"pme_grid_x", s.nonbonded.pme ? s.nonbonded.grid.x : 0.0},
-          {"pme_grid_y", s.nonbonded.pme ? s.nonbonded.grid.y : 0.0},
-          {"pme_grid_z", s.nonbonded.pme ? s.nonbonded.grid.z : 0.0},
+          {"pme_alpha", s.nonbonded.has_pme() ? s.nonbonded.alpha : 0.0},
+          {"pme_order", s.nonbonded.has_pme() ? s.nonbonded.order : 0.0},
+          {"pme_grid_x", s.nonbonded.has_pme() ? s.nonbonded.grid.x : 0.0},
+          {"pme_grid_y", s.nonbonded.has_pme() ? s.nonbonded.grid.y : 0.0},
+          {"pme_grid_z", s.nonbonded.has_pme() ? s.nonbonded.grid.z : 0.0},
           {"bytes_per_atom", bytes / atoms}};
 }
 

@@ -95,7 +95,7 @@ void check_one_architecture(const std::vector<DeviceDescription>& devices) {
 }
 
 void check_device_can(const std::string& name, const NonbondedSettings& nonbonded) {
-  if (nonbonded.pme && name.starts_with("cuda")) check_gpu_pme_grid(nonbonded.grid);
+  if (nonbonded.has_pme() && name.starts_with("cuda")) check_gpu_pme_grid(nonbonded.grid);
 }
 
 MessageRoute message_route_named(const std::string& name) {

@@ -231,7 +231,8 @@ void Engine::run(int64_t steps) {
 
 // On ranks that record: there either way does the same arithmetic, and the links between GPUs decide.
 bool Engine::should_time_meshes(int64_t steps) const {
-  return run_.ranks > 1 && nonbonded_.pme && !run_.mesh && !timed_mesh_ && ranks_[0]->records() &&
+  return run_.ranks > 1 && nonbonded_.has_pme() && !run_.mesh && !timed_mesh_ &&
+         ranks_[0]->records() &&
          steps >= 2 * kMeshTurns * (kWarmUpLives + kTimedLives) * setup_->lists.life;
 }
 

@@ -48,7 +48,7 @@ StepForecast Planner::plan(const MachineShape& machine, MeshSharing mesh) const 
   forecast.ranks = ranks_of(plans);
   forecast.owners = assignment.patch_rank;
   forecast.messages = halo_messages(plans, atoms_);
-  if (setup_.nonbonded.pme) {
+  if (setup_.nonbonded.has_pme()) {
     const PmeGrid grid = pme_grid(setup_.nonbonded.grid, setup_.nonbonded.order, setup_.grid);
     const GridShares shares(setup_, grid, plans, mesh);
     const int frequencies = grid.nz / 2 + 1;

@@ -26,19 +26,19 @@ Rank::Rank(const Setup& setup, Device& device, Transport& transport, RankView vi
 }
 
 void Rank::build_schedules() {
-  const auto schedule = [this](Clear clear, Reach reach, Energies energies,
+  const auto schedule = [this](Accumulators before, Reach reach, Energies energies,
                                Follows follows = Follows::kStep) {
-    return force_schedule(memory_, view_, clear, reach, energies, follows);
+    return force_schedule(memory_, view_, before, reach, energies, follows);
   };
   for (const StepKind kind : {kAllForces, kShortForces, kWithEnergies}) {
     if (kind == kWithEnergies && plan_.rebuild_stage.act.empty()) continue;
     const Reach reach = kind == kShortForces ? Reach::kShort : Reach::kAll;
     const Energies energies = kind == kWithEnergies ? Energies::kAdd : Energies::kSkip;
-    forces_[kind] = schedule(Clear::kYes, reach, energies);
-    block_forces_[kind] = schedule(Clear::kNo, reach, energies);
-    first_forces_[kind] = schedule(Clear::kNo, reach, energies, Follows::kRebuild);
+    forces_[kind] = schedule(Accumulators::kStale, reach, energies);
+    block_forces_[kind] = schedule(Accumulators::kClear, reach, energies);
+    first_forces_[kind] = schedule(Accumulators::kClear, reach, energies, Follows::kRebuild);
   }
-  energies_schedule_ = schedule(Clear::kYes, Reach::kAll, Energies::kAdd);
+  energies_schedule_ = schedule(Accumulators::kStale, Reach::kAll, Energies::kAdd);
   migrate_ = migrate_schedule(memory_, view_);
   proxies_and_lists_ = proxies_and_lists_schedule(memory_, view_);
   agree_ = agree_schedule(memory_, view_, executor_.mailboxes().overdue());

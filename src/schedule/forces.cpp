@@ -86,7 +86,7 @@ void add_site_forces(Schedule& s, RankMemory& memory, std::vector<TaskId> after,
 
 }  // namespace
 
-Schedule force_schedule(RankMemory& memory, const RankView& view, Clear clear_first, Reach reach,
+Schedule force_schedule(RankMemory& memory, const RankView& view, Accumulators before, Reach reach,
                         Energies energies, Follows follows) {
   Schedule s(edges_of_step(memory, reach));
   const RankPlan& plan = view.plan();
@@ -99,7 +99,7 @@ Schedule force_schedule(RankMemory& memory, const RankView& view, Clear clear_fi
                });
 
   std::vector<TaskId> clear;
-  if (clear_first == Clear::kYes)
+  if (before == Accumulators::kStale)
     clear.push_back(s.add({"forces.clear", Priority::kHalo, Stream::kMain, {}, [&memory](Post&) {
                              memory.device.launch(memory.groups.clear_forces());
                            }}));

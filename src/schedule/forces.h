@@ -9,12 +9,12 @@ namespace quiltmd {
 
 // Forces at the current positions into the force accumulators of the owned slots. In a block of
 // steps the integrator has left the accumulators clear.
-enum class Clear { kYes, kNo };
+enum class Accumulators { kStale, kClear };
 // What goes before the forces: other forces, or a rebuild, whose lists the side stream still builds.
 enum class Follows { kStep, kRebuild };
 // All forces, or all but those of the long-range sum.
 enum class Reach { kAll, kShort };
-Schedule force_schedule(RankMemory& memory, const RankView& view, Clear clear, Reach reach,
+Schedule force_schedule(RankMemory& memory, const RankView& view, Accumulators before, Reach reach,
                         Energies energies, Follows follows = Follows::kStep);
 
 }  // namespace quiltmd

@@ -45,7 +45,7 @@ RankMemory::RankMemory(const Setup& shared, Device& on)
       agreement(on, 1),
       families(make_families()) {
   const NonbondedSettings& settings = setup.nonbonded;
-  if (settings.pme) mesh.emplace(slots, settings.grid, settings.order, settings.alpha);
+  if (settings.has_pme()) mesh.emplace(slots, settings.grid, settings.order, settings.alpha);
   update_conditions();
 }
 

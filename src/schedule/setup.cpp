@@ -37,7 +37,7 @@ double width_of_open_patches(const Setup& setup, double reach, double span) {
 
 void refuse_unsuited(const Setup& setup, const Cell& cell) {
   const bool open = std::holds_alternative<Spread>(cell);
-  if (open && setup.nonbonded.pme) throw Error("PME needs a periodic box");
+  if (open && setup.nonbonded.has_pme()) throw Error("PME needs a periodic box");
   if (open && setup.plan.rebuild_stage.every > 0) throw Error("a barostat needs a periodic box");
   if (!open && !setup.nonbonded.has_cutoff())
     throw Error("in a periodic box interactions need a cutoff, or PME");
@@ -74,7 +74,7 @@ Setup make_setup(System system, const NonbondedSettings& nonbonded,
   setup.system = std::move(system);
   setup.nonbonded = nonbonded;
   setup.term_span = span_of_restraints(setup.system);
-  if (nonbonded.pme)
+  if (nonbonded.has_pme())
     setup.term_span = std::max(setup.term_span,
                                add_excluded_pairs(setup.system, nonbonded.cutoff, nonbonded.alpha));
   const System& all = setup.system;
@@ -89,7 +89,7 @@ Setup make_setup(System system, const NonbondedSettings& nonbonded,
   setup.lists = resolve(lists, motion);
   setup.ages = list_ages(setup.lists, nonbonded.cutoff, motion);
   setup.group_radius = std::max(group_radius(all), radius_of_site_groups(all));
-  if (nonbonded.pme) check_pme_grid(nonbonded.order, nonbonded.grid);
+  if (nonbonded.has_pme()) check_pme_grid(nonbonded.order, nonbonded.grid);
   find_constants(setup);
   refuse_unsuited(setup, cell);
   set_box(setup, cell, cells);

@@ -174,7 +174,7 @@ System with_groups(const System& input) {
 
   system.masses = permuted(input.masses, order);
   system.charges = permuted(input.charges, order);
-  system.lj_types = permuted(input.lj_types, order);
+  system.pair_types = permuted(input.pair_types, order);
   if (!input.molecules.empty()) system.molecules = permuted(input.molecules, order);
   if (system.solvent) system.solvent->atoms = permuted(input.solvent->atoms, order);
   for (Terms& terms : system.terms) renumber(terms.form->noun, terms.atoms, internal);

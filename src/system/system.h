@@ -33,10 +33,10 @@ struct Terms {
 };
 
 struct System {
-  std::vector<double> masses;     // amu
-  std::vector<double> charges;    // e
-  std::vector<int32_t> lj_types;  // type of each atom
-  int lj_type_count = 0;
+  std::vector<double> masses;       // amu
+  std::vector<double> charges;      // e
+  std::vector<int32_t> pair_types;  // of each atom its type in the tables of the pair form
+  int pair_type_count = 0;
   // The interaction of pairs besides Coulomb: the name of its form (computes/nonbonded/forms), and
   // for each of the form's parameters a table (types, types). Lennard-Jones: a, b.
   std::string pair_form = "lennard-jones";

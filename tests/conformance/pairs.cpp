@@ -37,7 +37,7 @@ void every_pair_is_listed_once(Pair devices) {
 
 PairRank::Choices ewald(double alpha) {
   PairRank::Choices choices;
-  choices.settings.pme = alpha > 0;
+  choices.settings.electrostatics = alpha > 0 ? Electrostatics::kPme : Electrostatics::kCutoff;
   choices.settings.alpha = alpha;
   choices.reach = 1.2;
   return choices;
@@ -136,7 +136,7 @@ void overlapping_atoms_stay_finite(Pair devices) {
   Molecules m = make_molecules(kBox, 9);
   std::vector<size_t> oxygens;
   for (size_t a = 0; a < m.positions.size(); ++a)
-    if (m.system.lj_types[a] == 0) oxygens.push_back(a);
+    if (m.system.pair_types[a] == 0) oxygens.push_back(a);
   m.positions[oxygens[1]] = m.positions[oxygens[0]];
   m.positions[oxygens[3]] = m.positions[oxygens[2]] + Vec3d{1e-4, 0, 0};
   PairRank rank(devices.device, m, ewald(2.92));

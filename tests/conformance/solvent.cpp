@@ -18,7 +18,7 @@ class AllPairsRank : public OneRank {
 
   static NonbondedSettings settings() {
     NonbondedSettings s;
-    s.pme = false;
+    s.electrostatics = Electrostatics::kCutoff;
     s.cutoff = std::numeric_limits<double>::infinity();
     return s;
   }
@@ -74,7 +74,7 @@ Molecules some_molecules(int atoms, uint64_t seed) {
     m.positions.pop_back();
     s.masses.pop_back();
     s.charges.pop_back();
-    s.lj_types.pop_back();
+    s.pair_types.pop_back();
   }
   std::erase_if(s.exclusions, [&](const auto& pair) { return pair[1] >= atoms; });
   while (s.group_start.back() > atoms) s.group_start.pop_back();

@@ -23,7 +23,7 @@ inline constexpr double kOxygen = 15.9994, kHydrogen = 1.008;
 inline void add_atom(System& s, double mass) {
   s.masses.push_back(mass);
   s.charges.push_back(0);
-  s.lj_types.push_back(0);
+  s.pair_types.push_back(0);
 }
 
 inline void constrain(System& s, int i, int j, double length) {

@@ -35,7 +35,7 @@ inline void add_molecule(Molecules& m, Vec3d at, bool ion, Random& random) {
     m.positions.push_back(k == 0 ? at : at + (0.1 / std::max(norm(arm), 1e-3)) * arm);
     s.masses.push_back(1);
     s.charges.push_back(ion ? 1 : (k == 0 ? -0.834 : 0.417));
-    s.lj_types.push_back(ion ? 2 : (k == 0 ? 0 : 1));
+    s.pair_types.push_back(ion ? 2 : (k == 0 ? 0 : 1));
     for (int other = 0; other < k; ++other) s.exclusions.push_back({first + other, first + k});
   }
   s.group_start.push_back(first + atoms);
@@ -47,7 +47,7 @@ inline Molecules make_molecules(const Box& box, uint64_t seed) {
   Molecules m;
   m.box = box;
   m.system.group_start = {0};
-  m.system.lj_type_count = 3;
+  m.system.pair_type_count = 3;
   const double sigma[3] = {0.315, 0, 0.244}, epsilon[3] = {0.636, 0, 0.366};
   m.system.pair_tables.resize(2);
   for (int s = 0; s < 3; ++s) {

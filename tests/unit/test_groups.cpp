@@ -34,7 +34,7 @@ System scattered() {
        {1.008, 15.999, 1.008, 22.99, 1.008, 1.009, 12.011, 1.010, 16.0, 1.008, 1.008}) {
     add_atom(s, m);
     s.charges.back() = static_cast<double>(s.atom_count());
-    s.lj_types.back() = s.atom_count() % 3;
+    s.pair_types.back() = s.atom_count() % 3;
   }
   constrain(s, 2, 1, kLeg);
   constrain(s, 0, 1, kLeg);
@@ -70,7 +70,7 @@ void everything_follows() {
     const auto from = static_cast<size_t>(after.input_index[i]);
     CHECK(after.masses[i] == before.masses[from]);
     CHECK(after.charges[i] == before.charges[from]);
-    CHECK(after.lj_types[i] == before.lj_types[from]);
+    CHECK(after.pair_types[i] == before.pair_types[from]);
   }
   for (size_t form = 0; form < before.terms.size(); ++form) {
     const auto &internal = after.terms[form].atoms, &input = before.terms[form].atoms;

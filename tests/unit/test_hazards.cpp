@@ -194,7 +194,7 @@ System molecules(bool with_terms, Sites sites, std::vector<Vec3d>& positions) {
       }
     }
   }
-  s.lj_type_count = 1;
+  s.pair_type_count = 1;
   const double s6 = std::pow(0.2, 6), epsilon = 0.3;
   s.pair_tables = {{4 * epsilon * s6 * s6}, {4 * epsilon * s6}};
   return with_groups(s);
@@ -246,7 +246,7 @@ Prepared prepare(const Scenario& c, bool with_terms, Sites sites = Sites::kSome)
     system.solvent = solvent_of(system);
     nonbonded.cutoff = std::numeric_limits<double>::infinity();
   }
-  nonbonded.pme = c.pme;
+  nonbonded.electrostatics = c.pme ? Electrostatics::kPme : Electrostatics::kCutoff;
   nonbonded.alpha = c.pme ? 3 : 0;
   nonbonded.grid = {32, 32, 32};
   IntegratorSettings integrator;
@@ -453,8 +453,8 @@ class OneStep {
     memory_.set_plan(view_);
   }
 
-  Schedule forces(Clear clear, Reach reach, Energies energies, Follows follows) {
-    return force_schedule(memory_, view_, clear, reach, energies, follows);
+  Schedule forces(Accumulators before, Reach reach, Energies energies, Follows follows) {
+    return force_schedule(memory_, view_, before, reach, energies, follows);
   }
   std::vector<Hazard> run(const Schedule& forces, Follows follows) {
     device_.log().clear();
@@ -477,11 +477,11 @@ class OneStep {
 
 template <class Body>
 void for_all_forces(OneStep& step, const Body& body) {
-  for (const Clear clear : {Clear::kYes, Clear::kNo})
+  for (const Accumulators before : {Accumulators::kStale, Accumulators::kClear})
     for (const Reach reach : {Reach::kAll, Reach::kShort})
       for (const Energies energies : {Energies::kSkip, Energies::kAdd})
         for (const Follows follows : {Follows::kStep, Follows::kRebuild})
-          body(step.forces(clear, reach, energies, follows), follows);
+          body(step.forces(before, reach, energies, follows), follows);
 }
 
 void no_forces_have_hazards() {
@@ -506,7 +506,7 @@ void proxies_are_waited_for() {
   const auto follows = Follows::kStep;
   const auto energies = Energies::kSkip;
   for (const Reach reach : {Reach::kAll, Reach::kShort}) {
-    const Schedule s = force_schedule(memory, view, Clear::kNo, reach, energies, follows);
+    const Schedule s = force_schedule(memory, view, Accumulators::kClear, reach, energies, follows);
     std::map<std::string, std::vector<TaskId>> named;
     for (size_t t = 0; t < s.tasks().size(); ++t)
       named[s.tasks()[t].name].push_back(static_cast<TaskId>(t));
@@ -544,7 +544,8 @@ bool names(const std::vector<Hazard>& found, const char* first, const char* seco
 
 void missing_orders_are_found() {
   OneStep step(kScenarios[0], Sites::kNone);
-  const Schedule forces = step.forces(Clear::kYes, Reach::kAll, Energies::kSkip, Follows::kStep);
+  const Schedule forces =
+      step.forces(Accumulators::kStale, Reach::kAll, Energies::kSkip, Follows::kStep);
   const auto joined = Schedule::End::kJoined, open = Schedule::End::kOpen;
   CHECK(step.run(without(forces, "none", joined), Follows::kStep).empty());
   CHECK(names(step.run(without(forces, "terms", joined), Follows::kStep), "clear_forces",
@@ -555,7 +556,7 @@ void missing_orders_are_found() {
 
   OneStep with_sites(kScenarios[0]);
   const Schedule spread =
-      with_sites.forces(Clear::kYes, Reach::kAll, Energies::kSkip, Follows::kStep);
+      with_sites.forces(Accumulators::kStale, Reach::kAll, Energies::kSkip, Follows::kStep);
   const auto early = with_sites.run(without(spread, "sites.forces", joined), Follows::kStep);
   CHECK(names(early, "pair_forces", "spread_site_forces"));
   CHECK(names(early, "term_forces", "spread_site_forces"));

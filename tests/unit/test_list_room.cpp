@@ -35,11 +35,11 @@ Prepared make_gas() {
     p.state.positions.push_back({0.05 + 0.1 * (n / 400), 0.21 * (n / 20 % 20), 0.21 * (n % 20)});
     p.state.velocities.push_back(random_vector(random, 0.5));
   }
-  s.lj_type_count = 1;
+  s.pair_type_count = 1;
   s.pair_tables = {{1e-12}, {1e-6}};
   NonbondedSettings nonbonded;
   nonbonded.cutoff = 0.6;
-  nonbonded.pme = false;
+  nonbonded.electrostatics = Electrostatics::kCutoff;
   nonbonded.alpha = 0;
   IntegratorSettings integrator;
   integrator.integrator = {"velocity_verlet",

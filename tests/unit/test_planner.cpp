@@ -28,10 +28,10 @@ System atoms_on_a_grid(int n, std::vector<Vec3d>& positions) {
   for (int i = 0; i < n * n * n; ++i) {
     s.masses.push_back(12);
     s.charges.push_back(i % 2 ? 0.5 : -0.5);
-    s.lj_types.push_back(0);
+    s.pair_types.push_back(0);
     positions.push_back(kSide * Vec3d{0.5 + i % n, 0.5 + i / n % n, 0.5 + i / n / n});
   }
-  s.lj_type_count = 1;
+  s.pair_type_count = 1;
   s.pair_tables = {{1e-6}, {1e-3}};
   return s;
 }
@@ -48,7 +48,7 @@ struct Case {
 Case make_case(int n, int grid, int away) {
   Case c;
   c.system = atoms_on_a_grid(n, c.positions);
-  c.nonbonded.pme = true;
+  c.nonbonded.electrostatics = Electrostatics::kPme;
   c.nonbonded.alpha = 3;
   c.nonbonded.grid = {grid, grid, grid};
   c.integrator.integrator = {"velocity_verlet",
@@ -89,8 +89,8 @@ std::vector<Row> scheduled(const Case& c, const Planner& planner, const MachineS
     NullDevice device;
     RankMemory memory(setup, device);
     memory.set_plan(view);
-    const Schedule step =
-        force_schedule(memory, view, Clear::kYes, Reach::kAll, Energies::kSkip, Follows::kStep);
+    const Schedule step = force_schedule(memory, view, Accumulators::kStale, Reach::kAll,
+                                         Energies::kSkip, Follows::kStep);
     const Schedule rebuild = proxies_and_lists_schedule(memory, view);
     for (const Schedule* schedule : {&step, &rebuild})
       for (const Task& task : schedule->tasks())
@@ -164,36 +164,6 @@ void ranks_are_placed_by_their_messages() {
   }
 }
 
-// Ranks that are all as near each other: the one with most to send and receive has less than in the other
-// way to share patches, and no less than in the one that is taken.
-void few_bytes_go_through_any_rank() {
-  const Case c = make_case(12, 20, 2);
-  const Planner planner = planner_of(c);
-  const Setup& setup = planner.setup();
-  const std::vector<double> atoms = atoms_of_patches(c, setup.grid);
-  const auto most = [&](const Assignment& assignment, int ranks) {
-    const auto plans = plan_ranks(setup.grid, assignment, atoms);
-    const PmeGrid grid = pme_grid(setup.nonbonded.grid, setup.nonbonded.order, setup.grid);
-    const GridShares shares(setup, grid, plans, MeshSharing::kDistributed);
-    std::vector<int64_t> words(static_cast<size_t>(ranks), 0);
-    for (const auto& messages :
-         {halo_messages(plans, planner.atoms()), mesh_messages(shares, ranks)})
-      for (const PlannedMessage& m : messages)
-        if (m.edge != Edge::kProxies)
-          for (const int rank : {m.from, m.to}) words[static_cast<size_t>(rank)] += m.words;
-    return *std::max_element(words.begin(), words.end());
-  };
-  int of_blocks = 0;
-  for (const int ranks : {2, 8, 64}) {
-    const Assignment taken = share_patches(setup, atoms, {ranks}, MeshSharing::kDistributed);
-    const Assignment blocks = bisect(setup.grid, atoms, {ranks}), strips = ribbons(atoms, ranks);
-    CHECK(most(taken, ranks) == std::min(most(blocks, ranks), most(strips, ranks)));
-    CHECK(taken == blocks || taken == strips);
-    of_blocks += taken == blocks && !(blocks == strips);
-  }
-  CHECK(of_blocks < 3);
-}
-
 void work_is_shared_out_whole() {
   const Case c = make_case(12, 20, 1);
   const Planner planner = planner_of(c);
@@ -260,7 +230,6 @@ void thousands_of_ranks_take_seconds() {
 int main() {
   return test::run_all({{"messages are those of schedules", messages_are_those_of_schedules},
                         {"ranks are placed by their messages", ranks_are_placed_by_their_messages},
-                        {"few bytes go through any rank", few_bytes_go_through_any_rank},
                         {"work is shared out whole", work_is_shared_out_whole},
                         {"pencils occupy more ranks", pencils_occupy_more_ranks},
                         {"tiles are counted", tiles_are_counted},

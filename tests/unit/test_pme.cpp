@@ -163,9 +163,9 @@ void dispersion_is_the_mean_of_all_pairs() {
   System s;
   for (int a = 0; a < 7; ++a) {
     add_atom(s, 12);
-    s.lj_types.back() = a % 3;
+    s.pair_types.back() = a % 3;
   }
-  s.lj_type_count = 3;
+  s.pair_type_count = 3;
   s.pair_tables = {{1, 2, 3, 2, 4, 5, 3, 5, 6}, {9, 8, 7, 8, 6, 5, 7, 5, 4}};
   double a = 0, b = 0, pairs = 0;
   for (size_t i = 0; i < 7; ++i)

@@ -12,7 +12,7 @@ from pydantic.dataclasses import dataclass
 
 from ..errors import QuiltError, QuiltWarning
 from .checks import user_settings
-from .integrators import Integrator, LangevinMiddle
+from .integrators import Integrator
 from .settings import (
     BarostatEvery,
     BoxTimeConstant,
@@ -214,8 +214,8 @@ def check_barostat(
     if barostat is None:
         return
     name = type(barostat).__name__
-    bath = thermostat or (integrator if isinstance(integrator, LangevinMiddle) else None)
-    if barostat.needs_temperature and (bath is None or bath.temperature == 0):
+    bath = integrator if integrator.is_thermostat else thermostat
+    if barostat.needs_temperature and not getattr(bath, "temperature", 0):
         raise QuiltError(
             f"{name}: the fluctuations of the box need a temperature: use LangevinMiddle, or "
             "VelocityVerlet with a thermostat"

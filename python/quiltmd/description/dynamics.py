@@ -7,7 +7,7 @@ from typing import Any
 
 from ..errors import QuiltError
 from .barostats import Barostat, check_barostat
-from .integrators import Integrator, VelocityVerlet
+from .integrators import Integrator
 from .thermostats import Thermostat
 
 
@@ -32,7 +32,7 @@ def _check_thermostat(thermostat: Thermostat | None, integrator: Integrator) -> 
     if thermostat is None:
         return
     name = type(thermostat).__name__
-    if not isinstance(integrator, VelocityVerlet):
+    if integrator.is_thermostat:
         raise QuiltError(
             f"{name} does not go with {type(integrator).__name__}, which is a thermostat by "
             "itself: use it with VelocityVerlet, or leave it out"

@@ -7,7 +7,7 @@ mistake; the core receives both as one flat dictionary.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from pydantic import ConfigDict, Field
@@ -48,6 +48,8 @@ class VelocityVerlet:
         conserved from one of these steps to the next, but not defined at steps between them.
     """
 
+    is_thermostat: ClassVar[bool] = False  # by itself; else one may be given beside it
+
     timestep: Timestep = _TIMESTEP
     constraint_tolerance: float = Field(default=1e-8, gt=0)
     remove_com_every: int = Field(default=_COM_EVERY, ge=0)
@@ -55,13 +57,7 @@ class VelocityVerlet:
 
     def resolve(self) -> dict[str, Any]:
         """Settings for the core."""
-        return {
-            "kind": "velocity_verlet",
-            "timestep": self.timestep,
-            "constraint_tolerance": self.constraint_tolerance,
-            "remove_com_every": self.remove_com_every,
-            "long_range_every": self.long_range_every,
-        }
+        return _shared(self) | {"kind": "velocity_verlet"}
 
 
 @user_settings
@@ -91,6 +87,8 @@ class LangevinMiddle:
         8 fs may lie between, 4 fs where bonds to hydrogen are flexible.
     """
 
+    is_thermostat: ClassVar[bool] = True
+
     temperature: Temperature = 300.0
     friction: Friction = 1.0
     timestep: Timestep = _TIMESTEP
@@ -101,19 +99,21 @@ class LangevinMiddle:
 
     def resolve(self) -> dict[str, Any]:
         """Settings for the core."""
-        return {
+        return _shared(self) | {
             "kind": "langevin_middle",
-            "timestep": self.timestep,
             "temperature": self.temperature,
             "friction": self.friction,
             "seed": draw_seed() if self.seed is None else self.seed,
-            "constraint_tolerance": self.constraint_tolerance,
-            "remove_com_every": self.remove_com_every,
-            "long_range_every": self.long_range_every,
         }
 
 
 Integrator = VelocityVerlet | LangevinMiddle
+
+
+def _shared(integrator: Integrator) -> dict[str, Any]:
+    """Settings for the core that all integrators have."""
+    names = ("timestep", "constraint_tolerance", "remove_com_every", "long_range_every")
+    return {name: getattr(integrator, name) for name in names}
 
 
 def check_impulses(integrator: Integrator, system: System) -> None:

@@ -40,7 +40,7 @@ __global__ void __launch_bounds__(kScanThreads)
     const int p = base + threadIdx.x;
     PlacedPatch patch{};
     if (p < op.patch_count) patch = op.patches[op.placed_index[p]];
-    const int clusters = (patch.atoms + kClusterSize - 1) / kClusterSize;
+    const int clusters = clusters_of(patch.atoms);
     int all = 0;
     const int place = before + block_sum(clusters, &all);
     for (int c = 0; c < clusters && place + c < op.roster_capacity; ++c) {
@@ -278,7 +278,7 @@ struct Force {
     total[2] += force_to_fixed(limited_force(z));
     x = y = z = 0;
   }
-  __device__ __forceinline__ void hand_over(const Slots& slots, int slot) const {
+  __device__ __forceinline__ void add_to_totals(const Slots& slots, int slot) const {
 #pragma unroll
     for (int d = 0; d < 3; ++d) add_fixed(slots.force[d] + slot, total[d]);
   }
@@ -441,7 +441,7 @@ __global__ void __launch_bounds__(kThreads)
       {}};
   meet_all(op.pairs, own, pass);
   if (own.counts) {
-    pass.force.hand_over(s, own.slot);
+    pass.force.add_to_totals(s, own.slot);
     if constexpr (kSolvent) add_fixed(op.derivatives + own.slot, pass.derivative_total);
   }
   if constexpr (kEnergy) {
@@ -514,7 +514,7 @@ __global__ void __launch_bounds__(kThreads)
   ChainPass<kNecks> pass{
       op, load_site(op.sites, own.slot), own.counts ? op.slopes[own.slot] : 0.0f, {}};
   meet_all(op.pairs, own, pass);
-  if (own.counts) pass.force.hand_over(op.pairs.slots, own.slot);
+  if (own.counts) pass.force.add_to_totals(op.pairs.slots, own.slot);
 }
 
 }  // namespace all_pairs

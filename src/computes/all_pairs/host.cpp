@@ -23,7 +23,7 @@ void number_clusters(const LayOutRoster& op) {
   for (int p = 0; p < op.patch_count; ++p) {
     const PlacedPatch& patch = op.patches[op.placed_index[p]];
     const int first = patch.start / kClusterSize;
-    const int clusters = (patch.atoms + kClusterSize - 1) / kClusterSize;
+    const int clusters = clusters_of(patch.atoms);
     for (int c = first; c < first + clusters && count < op.roster_capacity; ++c) {
       op.place_of_cluster[c] = count;
       op.roster[count++] = {c, patch.cell};
@@ -114,7 +114,7 @@ class ForceSum {
   void end_chunk() {
     for (ChunkedSum& sum : sums_) sum.end_chunk();
   }
-  void hand_over(const Slots& slots, int slot) const {
+  void add_to_totals(const Slots& slots, int slot) const {
     for (int d = 0; d < 3; ++d) slots.force[d][slot] += sums_[d].total();
   }
 
@@ -213,8 +213,8 @@ class ForcePass {
     for (ChunkedSum* sum : {&derivative_, &form_, &coulomb_, &polarisation_}) sum->end_chunk();
   }
 
-  void hand_over(int slot) const {
-    force_.hand_over(slots_, slot);
+  void add_to_totals(int slot) const {
+    force_.add_to_totals(slots_, slot);
     if (op_.radii) op_.derivatives[slot] += derivative_.total();
     if (!op_.energy) return;
     add_energy(op_.energy[kPairForm], form_.total());
@@ -249,7 +249,7 @@ void all_pair_forces(const AllPairForces& op, ThreadGroup& threads) {
     over_owned(p.owned_slots, p.slot_capacity, p.slots.atom, threads, [&](int slot) {
       ForcePass<Form> pass(op, slot);
       meet_all(p, slot, pass);
-      pass.hand_over(slot);
+      pass.add_to_totals(slot);
     });
   });
 }
@@ -285,7 +285,7 @@ void born_forces(const BornForces& op, ThreadGroup& threads) {
   over_owned(p.owned_slots, p.slot_capacity, p.slots.atom, threads, [&](int slot) {
     ChainPass pass{op, op.sites[slot], op.slopes[slot]};
     meet_all(p, slot, pass);
-    pass.force.hand_over(p.slots, slot);
+    pass.force.add_to_totals(p.slots, slot);
   });
 }
 

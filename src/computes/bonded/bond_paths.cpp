@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
 #include <string>
 
@@ -13,17 +12,10 @@
 namespace quiltmd {
 namespace {
 
-constexpr double kInfinite = std::numeric_limits<double>::infinity();
+constexpr double kInfinite = kUnbounded;
 
 // That a bond may hold, in kJ/mol: 40 kT at room temperature.
 constexpr double kMaxEnergy = 100;
-
-// How far a spring that pulls with up to k * most is stretched by that energy.
-double farthest_stretch(double k, double most) {
-  const double linear_from = 0.5 * k * most * most;
-  return linear_from >= kMaxEnergy ? std::sqrt(2 * kMaxEnergy / k)
-                                   : kMaxEnergy / (k * most) + most / 2;
-}
 
 // How far a site can be from its first parent, from which the others are `length`. Of up to three parents
 // the sums are in one plane, to which z and the cross product are perpendicular.
@@ -45,22 +37,19 @@ double farthest(const Site& site, const std::vector<double>& length) {
 Links::Links(const System& system) : of_(static_cast<size_t>(system.atom_count())) {
   for (size_t c = 0; c < system.constraints.size(); ++c)
     add(system.constraints[c][0], system.constraints[c][1], system.constraint_lengths[c]);
-  for (const TermForm* form : {&BondForm::kForm, &UreyBradleyForm::kForm})
-    if (const Terms* bonds = system.terms_of(*form))
-      for (int t = 0; t < bonds->count(); ++t) {
-        const double length = bonds->parameters_of(t)[0], k = bonds->parameters_of(t)[1];
-        if (k > 0)
-          add(bonds->atoms_of(t)[0], bonds->atoms_of(t)[1],
-              length + farthest_stretch(k, kInfinite));
-      }
-  if (const Terms* springs = system.terms_of(DistanceRestraintForm::kForm))
-    for (int t = 0; t < springs->count(); ++t) {
-      const auto p = springs->parameters_of(t);
-      const double upper = p[1], most = p[2] - upper, k = p[3];
-      if (k > 0 && most > 0)
-        add(springs->atoms_of(t)[0], springs->atoms_of(t)[1], upper + farthest_stretch(k, most));
-    }
+  TermForms::for_each([&]<class Form>(int) {
+    if constexpr (kHoldsAtoms<Form>)
+      if (const Terms* terms = system.terms_of(Form::kForm)) add_terms<Form>(*terms);
+  });
   add_sites(system.sites);
+}
+
+template <class Form>
+void Links::add_terms(const Terms& terms) {
+  for (int t = 0; t < terms.count(); ++t) {
+    const double length = Form::longest(terms.parameters_of(t).data(), kMaxEnergy);
+    if (length < kInfinite) add(terms.atoms_of(t)[0], terms.atoms_of(t)[1], length);
+  }
 }
 
 void Links::add_sites(const std::vector<Site>& sites) {

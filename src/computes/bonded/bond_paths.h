@@ -27,6 +27,8 @@ class Links {
 
  private:
   void add(int32_t i, int32_t j, double length);
+  template <class Form>
+  void add_terms(const Terms& terms);
   void add_sites(const std::vector<Site>& sites);
   std::vector<std::vector<Link>> of_;
 };

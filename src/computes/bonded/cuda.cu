@@ -203,11 +203,9 @@ auto kernel_for(const TermForces& op) {
 }
 
 auto kernel_with(int forms, const TermForces& op) {
-  constexpr int kUsual = TermForms::index_of<TorsionForm>() + 1;  // what nearly every system has
-  constexpr int kForceFields = TermForms::index_of<CmapForm>() + 1;
-  return forms <= kUsual         ? kernel_for<kUsual>(op)
-         : forms <= kForceFields ? kernel_for<kForceFields>(op)
-                                 : kernel_for<kTermForms>(op);
+  return forms <= kUsualForms        ? kernel_for<kUsualForms>(op)
+         : forms <= kForceFieldForms ? kernel_for<kForceFieldForms>(op)
+                                     : kernel_for<kTermForms>(op);
 }
 
 void term_forces(const TermForces& op, CudaContext& context) {

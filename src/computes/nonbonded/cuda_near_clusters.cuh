@@ -120,10 +120,6 @@ struct Search {
   __device__ const float3& origin() const { return table.common.centre; }
 };
 
-__device__ __forceinline__ int clusters_of(const PlacedPatch& patch) {
-  return (patch.atoms + kClusterSize - 1) / kClusterSize;
-}
-
 // One warp's work.
 __device__ void load_shell(const BuildLists& op, int compute, Neighbour* shell, int lane) {
   const int codes = op.grid.codes;

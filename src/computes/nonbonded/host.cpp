@@ -27,7 +27,7 @@ void ForceAccumulator::reserve(int slots) {
   records_ = static_cast<ForceRecord*>(std::align(64, bytes, start, space));
 }
 
-void ForceAccumulator::hand_over(int block, int slots, int64_t* const (&totals)[3]) {
+void ForceAccumulator::add_to_totals(int block, int slots, int64_t* const (&totals)[3]) {
   if (!touched_[block]) return;
   touched_[block] = 0;
   const int begin = block << kBlockBits, end = std::min(slots, begin + (1 << kBlockBits));
@@ -49,19 +49,14 @@ void ListScratch::reserve(size_t entries) {
 
 namespace {
 
-using Team = std::vector<std::unique_ptr<PairThread>>;
-
-// The working memory of the threads that serve the calling rank. It is all zero between calls.
-Team& team_of(const ThreadGroup& threads, const PairForces& op) {
-  thread_local Team team;
-  while (static_cast<int>(team.size()) < threads.size()) {
-    team.push_back(std::make_unique<PairThread>());
-  }
-  for (auto& thread : team) {
-    thread->forces.reserve(op.slot_capacity);
+// The working memory of the threads. Its sums are zero between calls.
+std::vector<PairThread>& pair_threads(ThreadGroup& threads, const PairForces& op) {
+  std::vector<PairThread>& team = threads.scratch<PairThread>();
+  for (PairThread& thread : team) {
+    thread.forces.reserve(op.slot_capacity);
     for (int code = 0; code < op.codes; ++code) {
       const Vec3f shift = op.shifts[code];
-      thread->shifts[code] = {shift.x, shift.y, shift.z, 0};
+      thread.shifts[code] = {shift.x, shift.y, shift.z, 0};
     }
   }
   return team;
@@ -70,25 +65,25 @@ Team& team_of(const ThreadGroup& threads, const PairForces& op) {
 void pair_forces(const PairForces& op, ThreadGroup& threads) {
   const int first = op.first, count = std::min(*op.end - first, op.capacity);
   if (count <= 0) return;
-  Team& team = team_of(threads, op);
+  std::vector<PairThread>& team = pair_threads(threads, op);
   const int grain = std::clamp(count / (threads.size() * 16), 1, 64);
   threads.parallel_for(count, grain, [&](int begin, int end, int thread) {
-    evaluate_lists(op, first + begin, first + end, *team[thread]);
+    evaluate_lists(op, first + begin, first + end, team[static_cast<size_t>(thread)]);
   });
   const int slots = op.slot_capacity, blocks = (slots >> ForceAccumulator::kBlockBits) + 1;
   threads.parallel_for(blocks, 8, [&](int begin, int end, int) {
     for (int block = begin; block < end; ++block) {
-      for (auto& thread : team) thread->forces.hand_over(block, slots, op.slots.force);
+      for (PairThread& thread : team) thread.forces.add_to_totals(block, slots, op.slots.force);
     }
   });
-  for (auto& thread : team) {
+  for (PairThread& thread : team) {
     if (op.energy) {
-      op.energy[kPairForm] += thread->form;
-      op.energy[kCoulombDirect] += thread->coulomb;
-      for (int k = 0; k < Symmetric::kParts; ++k) op.energy[kVirial + k] += thread->virial[k];
+      op.energy[kPairForm] += thread.form;
+      op.energy[kCoulombDirect] += thread.coulomb;
+      for (int k = 0; k < Symmetric::kParts; ++k) op.energy[kVirial + k] += thread.virial[k];
     }
-    thread->form = thread->coulomb = 0;
-    std::fill_n(thread->virial, Symmetric::kParts, 0);
+    thread.form = thread.coulomb = 0;
+    std::fill_n(thread.virial, Symmetric::kParts, 0);
   }
 }
 

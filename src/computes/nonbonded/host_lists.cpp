@@ -14,14 +14,10 @@
 namespace quiltmd {
 namespace {
 
-int cluster_count(const PlacedPatch& patch) {
-  return (patch.atoms + kClusterSize - 1) / kClusterSize;
-}
-
 int first_cluster(const PlacedPatch& patch) { return patch.start / kClusterSize; }
 
 // What one thread has to itself while lists are built.
-struct ListThread {
+struct alignas(64) ListThread {
   std::vector<uint32_t> entries;  // finished lists, one after the other
   std::vector<uint8_t> masks;     // of their masked entries
   // The list being made.
@@ -165,7 +161,7 @@ PairList make_list(const BuildLists& op, const BoundColumns& columns, int c, int
   for (int code = 0; code < op.grid.codes; ++code) {
     const PlacedPatch& patch = op.patches[op.neighbours[c * op.grid.codes + code]];
     const int first = code == 0 ? cluster + 1 : first_cluster(patch);
-    const int last = first_cluster(patch) + cluster_count(patch);
+    const int last = first_cluster(patch) + clusters_of(patch);
     add_range(op, i, {op.slots.local, columns, first, last, op.grid.shifts[code]}, code, thread);
   }
   for_exclusions(op, cluster, [&](int slot, int) { thread.excluded[slot] = 0; });
@@ -174,19 +170,14 @@ PairList make_list(const BuildLists& op, const BoundColumns& columns, int c, int
   return list;
 }
 
-// The working memory of the threads that serve the calling rank.
-using Team = std::vector<std::unique_ptr<ListThread>>;
-Team& team_of(const ThreadGroup& threads, int slot_capacity) {
-  thread_local Team team;
-  while (static_cast<int>(team.size()) < threads.size()) {
-    team.push_back(std::make_unique<ListThread>());
-  }
-  for (auto& thread : team) {
-    thread->entries.clear();
-    thread->masks.clear();
-    if (thread->excluded.size() < static_cast<size_t>(slot_capacity)) {
-      thread->excluded.resize(slot_capacity);
-    }
+// The working memory of the threads.
+std::vector<ListThread>& list_threads(ThreadGroup& threads, int slot_capacity) {
+  std::vector<ListThread>& team = threads.scratch<ListThread>();
+  for (ListThread& thread : team) {
+    thread.entries.clear();
+    thread.masks.clear();
+    if (thread.excluded.size() < static_cast<size_t>(slot_capacity))
+      thread.excluded.resize(static_cast<size_t>(slot_capacity));
   }
   return team;
 }
@@ -222,7 +213,7 @@ void number_lists(const NumberLists& op, ThreadGroup&) {
   const auto number = [&](int begin, int end, int lists) {
     for (int c = begin; c < end; ++c) {
       op.first_list[c] = lists;
-      lists += cluster_count(op.patches[op.computes[c]]);
+      lists += clusters_of(op.patches[op.computes[c]]);
     }
     return lists;
   };
@@ -245,12 +236,12 @@ void build_lists(const BuildLists& op, ThreadGroup& threads) {
   if (op.faults->refused) return;
   const int wanted = op.first_list[op.compute_count];
   const int lists = std::min(wanted, op.list_capacity);
-  Team& team = team_of(threads, op.slot_capacity);
+  std::vector<ListThread>& team = list_threads(threads, op.slot_capacity);
   BoundColumns columns;
   const std::vector<float> storage = columns_of(op, threads, columns);
   std::vector<Draft> drafts(lists);
   threads.parallel_for(lists, 16, [&](int begin, int end, int t) {
-    ListThread& thread = *team[t];
+    ListThread& thread = team[t];
     const int32_t* next = std::upper_bound(op.first_list, op.first_list + op.compute_count, begin);
     int c = std::max(static_cast<int>(next - op.first_list) - 1, 0);
     for (int l = begin; l < end; ++l) {
@@ -258,7 +249,7 @@ void build_lists(const BuildLists& op, ThreadGroup& threads) {
       const PlacedPatch& patch = op.patches[op.computes[c]];
       const int at = l - op.first_list[c];
       drafts[l] = {t, thread.entries.size(), thread.masks.size()};
-      const bool is_list = at >= 0 && at < cluster_count(patch);  // not in room that is left over
+      const bool is_list = at >= 0 && at < clusters_of(patch);  // not in room that is left over
       op.lists[l] =
           is_list ? make_list(op, columns, c, first_cluster(patch) + at, thread) : PairList{};
     }
@@ -267,7 +258,7 @@ void build_lists(const BuildLists& op, ThreadGroup& threads) {
   threads.parallel_for(lists, 64, [&](int begin, int end, int) {
     for (int l = begin; l < end; ++l) {
       const PairList& list = op.lists[l];
-      const ListThread& from = *team[drafts[l].thread];
+      const ListThread& from = team[drafts[l].thread];
       std::copy_n(from.entries.data() + drafts[l].entry, list.count(), op.entries + list.begin);
       std::copy_n(from.masks.data() + drafts[l].mask, list.masked, op.masks + list.begin);
       if (op.long_exclusion_masks) note_long_exclusions(op, list);

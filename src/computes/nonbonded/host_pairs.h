@@ -31,7 +31,7 @@ class ForceAccumulator {
   uint8_t* touched() const { return touched_.get(); }
   // Add a block to the totals, which have `slots` slots (a larger system may have come before), and
   // clear it.
-  void hand_over(int block, int slots, int64_t* const (&totals)[3]);
+  void add_to_totals(int block, int slots, int64_t* const (&totals)[3]);
 
  private:
   struct Free {
@@ -57,7 +57,7 @@ struct ListScratch {
 };
 
 // What one thread has to itself.
-struct PairThread {
+struct alignas(64) PairThread {
   ListScratch scratch;
   ForceAccumulator forces;
   Float4 shifts[kMaxCodes];

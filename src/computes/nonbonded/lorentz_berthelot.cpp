@@ -17,7 +17,7 @@ bool close(double value, double expected) {
 }  // namespace
 
 LorentzBerthelot lorentz_berthelot(const System& system) {
-  const int types = system.lj_type_count;
+  const int types = system.pair_type_count;
   const std::vector<double>&lj_a = system.pair_tables[0], &lj_b = system.pair_tables[1];
   LorentzBerthelot rules;
   for (int t = 0; t < types; ++t) {
@@ -26,7 +26,7 @@ LorentzBerthelot lorentz_berthelot(const System& system) {
     rules.sigma.push_back(interacts ? std::pow(a / b, 1.0 / 6) : 0);
     rules.epsilon.push_back(interacts ? b * b / (4 * a) : 0);
   }
-  const std::set<int32_t> used(system.lj_types.begin(), system.lj_types.end());
+  const std::set<int32_t> used(system.pair_types.begin(), system.pair_types.end());
   for (const int32_t s : used) {
     for (const int32_t t : used) {
       const double epsilon = std::sqrt(rules.epsilon[s] * rules.epsilon[t]);

@@ -23,7 +23,7 @@ template <class F>
 typename F::Given given_tables(const System& system, int s, int t) {
   typename F::Given given{};
   const auto at =
-      static_cast<size_t>(s) * static_cast<size_t>(system.lj_type_count) + static_cast<size_t>(t);
+      static_cast<size_t>(s) * static_cast<size_t>(system.pair_type_count) + static_cast<size_t>(t);
   for (size_t k = 0; k < given.size(); ++k) given[k] = system.pair_tables[k][at];
   return given;
 }

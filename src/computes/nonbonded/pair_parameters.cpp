@@ -166,8 +166,8 @@ int form_of(const System& system, const NonbondedSettings& settings) {
 // Throws Error for parameters that the form refuses.
 static void check_tables(const System& system, const NonbondedSettings& settings) {
   PairForms::with(form_of(system, settings), [&]<class Form>(Form) {
-    for (int s = 0; s < system.lj_type_count; ++s)
-      for (int t = s; t < system.lj_type_count; ++t)
+    for (int s = 0; s < system.pair_type_count; ++s)
+      for (int t = s; t < system.pair_type_count; ++t)
         if (const char* problem = Form::problem(given_tables<Form>(system, s, t)))
           throw Error(std::string("the ") + Form::kName + " parameters of types " +
                       std::to_string(s) + " and " + std::to_string(t) + ": " + problem);
@@ -189,7 +189,7 @@ PackedPairs pack_pairs(const System& system, const NonbondedSettings& settings, 
 }
 
 PairParameters pair_parameters(const System& system, const NonbondedSettings& settings, int form) {
-  const double cutoff = settings.cutoff, alpha = settings.pme ? settings.alpha : 0.0;
+  const double cutoff = settings.cutoff, alpha = settings.has_pme() ? settings.alpha : 0.0;
   PairParameters p{};
   p.cutoff2 = static_cast<float>(cutoff * cutoff);
   p.t_scale = static_cast<float>(2 / (cutoff * cutoff));
@@ -198,7 +198,7 @@ PairParameters pair_parameters(const System& system, const NonbondedSettings& se
     p.coulomb_shift = static_cast<float>(std::erfc(alpha * cutoff) / cutoff);
   }
   p.form = form;
-  p.types = system.lj_type_count;
+  p.types = system.pair_type_count;
   p.ewald = fit_ewald(alpha, cutoff);
   p.switching = switch_constants<float>(settings);
   return p;
@@ -210,10 +210,10 @@ PairParameters pair_parameters(const System& system, const NonbondedSettings& se
 // Liquids, section 2.8): the integral of -r^3 dE/dr is that of 3 E r^2, plus r^3 E at the cutoff.
 Constant dispersion_constant(const System& system, const NonbondedSettings& settings,
                              double volume) {
-  const auto types = static_cast<size_t>(system.lj_type_count);
-  if (!settings.dispersion_correction || system.lj_types.empty()) return {};
+  const auto types = static_cast<size_t>(system.pair_type_count);
+  if (!settings.dispersion_correction || system.pair_types.empty()) return {};
   std::vector<double> count(types, 0.0);
-  for (const int32_t type : system.lj_types) count[static_cast<size_t>(type)] += 1;
+  for (const int32_t type : system.pair_types) count[static_cast<size_t>(type)] += 1;
   const double cutoff = settings.cutoff;
   double tail = 0, at_cutoff = 0;
   PairForms::with(form_of(system, settings), [&]<class Form>(Form) {
@@ -226,7 +226,7 @@ Constant dispersion_constant(const System& system, const NonbondedSettings& sett
         at_cutoff += pairs * jump;
       }
   });
-  const auto atoms = static_cast<double>(system.lj_types.size());
+  const auto atoms = static_cast<double>(system.pair_types.size());
   const double factor = 2 * kPi * atoms * atoms / volume / (0.5 * atoms * (atoms + 1));
   return {factor * tail, factor * (tail + cutoff * cutoff * cutoff * at_cutoff / 3)};
 }

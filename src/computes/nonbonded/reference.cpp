@@ -114,7 +114,7 @@ struct Physics {
 
   Physics(const System& s, const NonbondedSettings& settings)
       : system(s),
-        alpha(settings.pme ? settings.alpha : 0),
+        alpha(settings.has_pme() ? settings.alpha : 0),
         cutoff(settings.cutoff),
         switching(switch_constants<double>(settings)) {
     if (settings.potential_shift) {
@@ -129,7 +129,7 @@ struct Physics {
 
   Pair interacting(int i, int j, double r) const {
     const auto [form_r, energy] =
-        form(system.lj_types[i], system.lj_types[j], {r * r, 1 / r, 1 / (r * r)});
+        form(system.pair_types[i], system.pair_types[j], {r * r, 1 / r, 1 / (r * r)});
     const double qq = charges(i, j), screened = qq * std::erfc(alpha * r) / r;
     return {energy, screened - qq * coulomb_shift, form_r + screened + qq * gaussian(r)};
   }

@@ -92,7 +92,7 @@ struct SlotRange {
 
 // The slots of this block.
 __device__ __forceinline__ SlotRange find_slots(const PlacedPatch& patch, const Bricks& b) {
-  const int clusters = (patch.atoms + kClusterSize - 1) / kClusterSize, piece = blockIdx.y;
+  const int clusters = clusters_of(patch.atoms), piece = blockIdx.y;
   return {patch.start + b.by_pieces(clusters * piece) * kClusterSize,
           patch.start + min(b.by_pieces(clusters * (piece + 1)) * kClusterSize, patch.atoms)};
 }

@@ -98,7 +98,7 @@ void check_gpu_pme_grid(Int3 grid) {
 }
 
 Constant ewald_constant(const System& system, const NonbondedSettings& settings, double volume) {
-  if (!settings.pme) return {};
+  if (!settings.has_pme()) return {};
   double total = 0, squares = 0;
   for (const double q : system.charges) {
     total += q;

@@ -5,7 +5,10 @@
 
 #include <cstring>
 #include <functional>
+#include <map>
 #include <memory>
+#include <typeindex>
+#include <typeinfo>
 #include <vector>
 
 #include "device/device.h"
@@ -23,9 +26,19 @@ class ThreadGroup {
   // Call body(begin, end, thread) over [0, count) in chunks of `grain`, taken dynamically.
   void parallel_for(int count, int grain, const std::function<void(int, int, int)>& body);
 
+  // What each thread has to itself from one call of a kernel to the next: a T by thread, made when first
+  // asked for. It lasts as long as the group.
+  template <class T>
+  std::vector<T>& scratch() {
+    std::shared_ptr<void>& made = scratch_[typeid(T)];
+    if (!made) made = std::make_shared<std::vector<T>>(static_cast<size_t>(size()));
+    return *static_cast<std::vector<T>*>(made.get());
+  }
+
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;
+  std::map<std::type_index, std::shared_ptr<void>> scratch_;
 };
 
 using HostKernels = KernelTable<ThreadGroup>;

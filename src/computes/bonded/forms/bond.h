@@ -2,6 +2,7 @@
 // Harmonic bond.
 #pragma once
 
+#include "computes/bonded/forms/longest.h"
 #include "computes/bonded/forms/term_value.h"
 
 namespace quiltmd {
@@ -18,6 +19,10 @@ struct BondForm {
   static void prepare(const double* given, double* p) {
     p[0] = given[0];
     p[1] = given[1];
+  }
+
+  static double longest(const double* given, double energy) {
+    return given[0] + farthest_stretch(given[1], kUnbounded, energy);
   }
 
   template <class Real>

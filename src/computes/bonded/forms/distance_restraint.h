@@ -2,6 +2,7 @@
 // Distance restraint: nothing between two distances, a spring below and above, in the end linear.
 #pragma once
 
+#include "computes/bonded/forms/longest.h"
 #include "computes/bonded/forms/term_value.h"
 #include "math/error.h"
 
@@ -30,6 +31,10 @@ struct DistanceRestraintForm {
     if (!(given[0] >= 0 && given[0] <= given[1] && given[1] <= given[2] && given[3] >= 0))
       throw Error("needs distances 0 <= lower <= upper <= linear and a k that is not negative");
     for (int i = 0; i < kPrepared; ++i) p[i] = given[i];
+  }
+
+  static double longest(const double* given, double energy) {
+    return given[1] + farthest_stretch(given[3], given[2] - given[1], energy);
   }
 
   template <class Real>

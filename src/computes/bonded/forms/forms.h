@@ -59,6 +59,13 @@ inline constexpr int kPointsOf = Form::kAtoms + (kAnchored<Form> ? 1 : 0);
 template <class Form>
 inline constexpr bool kApart = requires { Form::kApart; };
 
+// Whether it keeps two atoms together: then it tells how far apart (nm) terms with the given parameters
+// let them be at an energy (kJ/mol), kUnbounded where they do not.
+template <class Form>
+inline constexpr bool kHoldsAtoms = Form::kAtoms == 2 && requires(const double* given) {
+  { Form::longest(given, 1.0) } -> std::same_as<double>;
+};
+
 // Whether its terms are restraints, whose strength is one of the conditions.
 template <class Form>
 inline constexpr bool kRestrains = requires { Form::kRestrains; };
@@ -101,6 +108,10 @@ using TermForms =
              RyckaertBellemansForm, ExcludedPairForm, PositionRestraintForm, DistanceRestraintForm,
              AngleRestraintForm, TorsionRestraintForm>;
 inline constexpr int kTermForms = TermForms::kSize;
+// For how many of the first forms kernels are compiled apart: what nearly every system has, and what
+// force fields have.
+inline constexpr int kUsualForms = TermForms::index_of<TorsionForm>() + 1;
+inline constexpr int kForceFieldForms = TermForms::index_of<CmapForm>() + 1;
 
 template <class Form, class Real>
 QMD_HD auto evaluate_form(const Vec3<Real>* b, const Real* p, const Real* shared) {

@@ -59,10 +59,10 @@ struct ByTable : F {
 
   static std::optional<PackedPairs> pack(const System& system, const NonbondedSettings& settings) {
     PackedPairs packed;
-    for (const int32_t type : system.lj_types)
+    for (const int32_t type : system.pair_types)
       packed.atoms.push_back({std::bit_cast<float>(type), 0});
-    for (int s = 0; s < system.lj_type_count; ++s)
-      for (int t = 0; t < system.lj_type_count; ++t)
+    for (int s = 0; s < system.pair_type_count; ++s)
+      for (int t = 0; t < system.pair_type_count; ++t)
         for (const double number : F::numbers(given_tables<F>(system, s, t), settings))
           packed.table.push_back(static_cast<float>(number));
     return packed;

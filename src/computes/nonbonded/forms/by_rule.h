@@ -71,7 +71,7 @@ struct ByRule : F {
     const LorentzBerthelot rules = lorentz_berthelot(system);
     if (!rules.holds) return {};
     PackedPairs packed;
-    for (const int32_t t : system.lj_types) {
+    for (const int32_t t : system.pair_types) {
       const auto type = static_cast<size_t>(t);
       packed.atoms.push_back({static_cast<float>(rules.sigma[type] / 2),
                               static_cast<float>(2 * std::sqrt(rules.epsilon[type]))});
