@@ -182,30 +182,6 @@ Assignment ribbons(const std::vector<double>& weights, int ranks) {
   return assignment;
 }
 
-namespace {
-
-// Atoms that the fullest rank holds, proxies included.
-double most_atoms(const PatchGrid& grid, const Assignment& assignment,
-                  const std::vector<double>& weights) {
-  double most = 0;
-  for (const RankPlan& plan : plan_ranks(grid, assignment, weights)) {
-    double atoms = 0;
-    for (const auto* patches : {&plan.owned, &plan.proxies})
-      for (const int p : *patches) atoms += weights[static_cast<size_t>(p)];
-    most = std::max(most, atoms);
-  }
-  return most;
-}
-
-}  // namespace
-
-Assignment share_patches(const PatchGrid& grid, const std::vector<double>& weights, int ranks) {
-  Assignment strips = ribbons(weights, ranks);
-  if (ranks == 1) return strips;
-  Assignment blocks = bisect(grid, weights, {ranks});
-  return most_atoms(grid, blocks, weights) < most_atoms(grid, strips, weights) ? blocks : strips;
-}
-
 std::vector<int> patches_of_compute(const PatchGrid& grid, int compute) {
   std::set<int> patches;
   for (int code = 0; code < grid.codes(); ++code) patches.insert(grid.neighbour(compute, code));

@@ -46,9 +46,6 @@ Assignment bisect(const PatchGrid& grid, const std::vector<double>& weights,
 // proxies on one side only, and the planes of the long-range sum that it reaches are few; of many ranks
 // each holds a slice with large faces.
 Assignment ribbons(const std::vector<double>& weights, int ranks);
-// The one of the two by which the fullest rank holds fewer atoms, proxies included: what it computes
-// and what it receives both grow with them. For ranks that are all as near each other.
-Assignment share_patches(const PatchGrid& grid, const std::vector<double>& weights, int ranks);
 
 // The patch of a compute and its half shell, ascending.
 std::vector<int> patches_of_compute(const PatchGrid& grid, int compute);

@@ -28,6 +28,15 @@ std::vector<Traffic> traffic_of(const Setup& setup, const std::vector<double>& a
   return traffic;
 }
 
+// What the rank with most of it sends and receives.
+int64_t most_bytes(const std::vector<Traffic>& traffic, int ranks) {
+  std::vector<int64_t> bytes(static_cast<size_t>(ranks), 0);
+  for (const Traffic& message : traffic)
+    for (const int rank : {message.from, message.to})
+      bytes[static_cast<size_t>(rank)] += message.bytes;
+  return *std::max_element(bytes.begin(), bytes.end());
+}
+
 }  // namespace
 
 std::vector<PlannedMessage> halo_messages(const std::vector<RankPlan>& plans, int64_t atoms) {
@@ -73,18 +82,21 @@ std::vector<PlannedMessage> mesh_messages(const GridShares& shares, int ranks) {
 
 Assignment share_patches(const Setup& setup, const std::vector<double>& atoms,
                          const MachineShape& machine, MeshSharing mesh) {
-  if (machine.is_flat() || machine.ranks <= machine.of_node)
-    return share_patches(setup.grid, atoms, machine.ranks);
+  std::vector<Assignment> choices{bisect(setup.grid, atoms, machine),
+                                  ribbons(atoms, machine.ranks)};
+  if (machine.ranks == 1) return choices[0];
+  const bool even = machine.is_flat() || machine.ranks <= machine.of_node;
   // Parts of the PME grid follow the ranks that patches go to, and may move with them.
-  std::vector<Assignment> choices;
-  for (const Assignment& start :
-       {bisect(setup.grid, atoms, machine), ribbons(atoms, machine.ranks)}) {
-    choices.push_back(start);
-    choices.push_back(trade_places(start, traffic_of(setup, atoms, start, mesh), machine));
-  }
+  if (!even)
+    for (const size_t start : {0, 1})
+      choices.push_back(
+          trade_places(choices[start], traffic_of(setup, atoms, choices[start], mesh), machine));
   std::vector<double> bytes;
-  for (const Assignment& one : choices)
-    bytes.push_back(carried_bytes(traffic_of(setup, atoms, one, mesh), machine));
+  for (const Assignment& one : choices) {
+    const std::vector<Traffic> traffic = traffic_of(setup, atoms, one, mesh);
+    bytes.push_back(even ? static_cast<double>(most_bytes(traffic, machine.ranks))
+                         : carried_bytes(traffic, machine));
+  }
   const auto fewest = std::min_element(bytes.begin(), bytes.end()) - bytes.begin();
   return choices[static_cast<size_t>(fewest)];
 }

@@ -22,9 +22,9 @@ struct PlannedMessage {
 std::vector<PlannedMessage> halo_messages(const std::vector<RankPlan>& plans, int64_t atoms);
 std::vector<PlannedMessage> mesh_messages(const GridShares& shares, int ranks);
 
-// Patches by the atoms in them. Where ranks are not all as near each other: in blocks or ribbons, with
-// ranks trading places or not, as the messages of a step, those of the long-range sum included, are
-// carried least.
+// Patches by the atoms in them, in blocks or ribbons, by the messages of a step, those of the long-range
+// sum included: as the rank with most of them has least; where ranks are not all as near each other, as
+// all are carried least, with ranks trading places or not.
 Assignment share_patches(const Setup& setup, const std::vector<double>& atoms,
                          const MachineShape& machine, MeshSharing mesh);
 

@@ -16,6 +16,7 @@ from rich.table import Table
 from quiltmd import QuiltError
 from quiltmd.commands import demo, tables
 from quiltmd.commands.options import flag_of
+from quiltmd.engine import execution
 from quiltmd.engine.execution import Execution
 from quiltmd.running.config import build_config, setting_fields, single_sections
 
@@ -82,7 +83,22 @@ def test_more_ranks_than_cores_are_warned_about() -> None:
     warning = Execution("cpu", ranks=10_000, threads=1).warning()
     assert warning is not None
     assert "10000 rank(s)" in warning
+    assert "or fewer are faster" in warning
     assert Execution("cpu").warning() is None
+
+
+def test_far_more_ranks_than_cores_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(execution, "available_cores", lambda: 2)
+    assert Execution("cpu", ranks=64).resolve()["ranks"] == 64
+    with pytest.raises(QuiltError, match=r"65 ranks .* 2 core\(s\).* at most 64 .* 2 or fewer"):
+        Execution("cpu", ranks=65).resolve()
+    monkeypatch.setattr(execution, "available_cores", lambda: 96)
+    assert Execution("cpu", ranks=96).resolve()["threads"] == 1
+
+
+def test_ranks_of_other_processes_have_no_such_limit() -> None:
+    places = "ranks:" + ",".join(["ssh:a/cpu"] * 100)
+    assert Execution(places).resolve()["ranks"] == 100  # type: ignore[arg-type]
 
 
 def test_the_demo_needs_matplotlib_from_the_start(

@@ -98,6 +98,24 @@ def test_a_state_does_not_follow_the_arrays_it_was_made_from(water: Loaded) -> N
     assert np.isfinite(state.positions).all()
 
 
+@pytest.mark.parametrize("name", ["positions", "velocities"])
+def test_masked_values_are_refused(water: Loaded, name: str) -> None:
+    values = getattr(water[1], name)
+    assert len(replace(water[1], **{name: np.ma.masked_array(values)}).positions) == len(values)
+    mask = np.zeros(values.shape, bool)
+    mask[3, 1] = True
+    with pytest.raises(InputError, match=f"{name}: some values are masked"):
+        replace(water[1], **{name: np.ma.masked_array(values, mask)})
+    with pytest.raises(InputError, match="masses: some values are masked"):
+        replace(water[0], masses=np.ma.masked_array(water[0].masses, mask[:, 1]))
+
+
+@pytest.mark.parametrize("atoms", [[[0, 1.5]], [[0, 2**32 + 1]], [["0", "1"]], [[True, False]]])
+def test_atoms_that_are_no_whole_numbers_are_refused(water: Loaded, atoms: Any) -> None:
+    with pytest.raises(InputError, match=r"system\.exclusions"):
+        replace(water[0], exclusions=atoms)
+
+
 def test_names_are_read_only(water: Loaded) -> None:
     with pytest.raises(ValueError, match="read-only"):
         water[0].topology.atom_names[0] = "Y"
@@ -201,6 +219,10 @@ def test_a_trajectory_needs_no_simulation_beforehand(fake: Simulation, tmp_path:
         (lambda: Nonbonded(pme_alpha=3.0), "belong together"),
         (lambda: Nonbonded(pme_alpha=3.0, pme_grid=(32, 32)), "pme_grid: too few values"),  # type: ignore[arg-type]
         (lambda: VelocityRescaling(temperature=-1), "VelocityRescaling: temperature"),
+        (lambda: LangevinMiddle(seed=True), "seed: must be a number"),
+        (lambda: VelocityRescaling(300, True), "time_constant: must be a number"),
+        (lambda: Nonbonded(cutoff=True), "cutoff: must be a number"),
+        (lambda: Execution(ranks=True), "ranks: must be a number"),
         (lambda: Execution("gpu"), "Execution: device"),  # type: ignore[arg-type]
     ],
 )

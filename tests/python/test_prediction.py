@@ -266,6 +266,26 @@ def predicted(*words: Any) -> Any:
     return CliRunner().invoke(app, ["predict", *map(str, words)])
 
 
+def test_choices_side_by_side(alanine: tuple[Path, Path]) -> None:
+    """Each time is that of a prediction with the same choice."""
+    inputs = ["--topology", alanine[0], "--coordinates", alanine[1], "--timestep", 0.001]
+    given = [*inputs, "--cutoff", 0.9, "--ranks", "1,3,100"]
+    done = predicted(*given, "--choices", "--json")
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)["choices"]
+    for name, options in (
+        ("pencils", ["--pme", "pencils"]),
+        ("two-away patches", ["--pme", "distributed", "--away", 2]),
+        ("PME half as often", ["--pme", "distributed", "--long-range-every", 2]),
+        ("ranks not placed", ["--pme", "distributed", "--not-placed"]),
+    ):
+        assert (
+            found[name] == json.loads(predicted(*given, *options, "--json").stdout)["predictions"]
+        )
+    assert [one["ranks"] for one in found["replicated PME"]] == [1, 3]
+    assert "two-away, pencils" in predicted(*given, "--choices").stdout
+
+
 def test_from_the_command_line_with_a_profile(alanine: tuple[Path, Path], tmp_path: Path) -> None:
     settings = {
         "system": {"topology": alanine[0], "coordinates": alanine[1]},

@@ -194,6 +194,30 @@ def test_a_signal_in_a_stage(tmp_path: Path, capsys: Any) -> None:
 
 
 @pytest.mark.usefixtures("_waters")
+@pytest.mark.parametrize("missing", [0, 1])
+def test_the_folder_of_an_earlier_stage_is_missed(tmp_path: Path, missing: int) -> None:
+    """It is not run again in silence, from other random numbers than those of later stages."""
+    stages.start(settings(tmp_path), engine=FakeEngine)
+    (tmp_path / "out" / NAMES[missing]).rename(tmp_path / "aside")
+    message = f"stage .* has no checkpoint in .*{NAMES[missing]}, .*stage .*{NAMES[missing + 1]}"
+    with pytest.raises(QuiltError, match=message):
+        stages.resume(tmp_path / "out", engine=FakeEngine)
+    assert not (tmp_path / "out" / NAMES[missing]).exists()
+    (tmp_path / "aside").rename(tmp_path / "out" / NAMES[missing])
+    assert not stages.resume(tmp_path / "out", engine=FakeEngine).interrupted
+
+
+@pytest.mark.usefixtures("_waters")
+def test_the_checkpoint_before_the_last_serves_a_stage(tmp_path: Path) -> None:
+    stages.start(settings(tmp_path), engine=FakeEngine)
+    whole = results(tmp_path / "out")
+    (tmp_path / "out" / NAMES[2] / "checkpoint.qmd").unlink()
+    stages.resume(tmp_path / "out", engine=FakeEngine)
+    assert results(tmp_path / "out") == whole
+    assert not list((tmp_path / "out").rglob("backup.*"))
+
+
+@pytest.mark.usefixtures("_waters")
 def test_overwriting_keeps_earlier_stages(tmp_path: Path) -> None:
     stages.start(settings(tmp_path), engine=FakeEngine)
     with pytest.raises(QuiltError, match=r"already has files .*1-minimise.*--overwrite"):

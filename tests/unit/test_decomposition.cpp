@@ -181,25 +181,25 @@ double most_held(const PatchGrid& grid, const Assignment& a) {
   return static_cast<double>(most);
 }
 
-// A few ranks share a box in ribbons, which have proxies on one side; very many in blocks. Both are as
-// even as whole patches allow, also where a layer of patches is no whole number of shares.
+// Ribbons have proxies on one side: of a few ranks none holds more than in blocks. Both are as even as
+// whole patches allow, also where a layer of patches is no whole number of shares.
 void patches_are_shared_well() {
   const PatchGrid grid = make_patch_grid({11, 0, 11, 0, 0, 11}, 0.9, 1.0, 1);
   const std::vector<double> even(static_cast<size_t>(grid.size()), 1.0);
   CHECK(grid.size() == 1331);
-  const auto owner = [&](int ranks) { return share_patches(grid, even, ranks).patch_rank; };
-  for (const int ranks : {2, 3, 4}) {
-    const Assignment strips = ribbons(even, ranks);
-    CHECK(owner(ranks) == strips.patch_rank);
-    const double of_blocks = most_held(grid, bisect(grid, even, {ranks}));
-    CHECK(ranks < 4 ? most_held(grid, strips) <= of_blocks : most_held(grid, strips) < of_blocks);
-    for (int r = 0; r < ranks; ++r)
-      CHECK_NEAR(1.0 * ranks / 1331 *
-                     static_cast<double>(
-                         std::count(strips.patch_rank.begin(), strips.patch_rank.end(), r)),
-                 1.0, 0.01);
+  for (const int ranks : {2, 3, 4, 64}) {
+    const Assignment strips = ribbons(even, ranks), blocks = bisect(grid, even, {ranks});
+    const double of_strips = most_held(grid, strips), of_blocks = most_held(grid, blocks);
+    CHECK(ranks < 4    ? of_strips <= of_blocks
+          : ranks == 4 ? of_strips < of_blocks
+                       : of_strips > of_blocks);
+    for (const Assignment* one : {&strips, &blocks})
+      for (int r = 0; r < ranks; ++r)
+        CHECK_NEAR(
+            1.0 * ranks / 1331 *
+                static_cast<double>(std::count(one->patch_rank.begin(), one->patch_rank.end(), r)),
+            1.0, ranks < 5 ? 0.01 : 0.1);
   }
-  CHECK(owner(64) == bisect(grid, even, {64}).patch_rank);
   const auto plans = plan_ranks(grid, ribbons(even, 11), even);
   for (int r = 0; r < 11; ++r) {  // a layer each, and the next one as proxies
     const RankPlan& plan = plans[static_cast<size_t>(r)];

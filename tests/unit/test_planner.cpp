@@ -164,6 +164,36 @@ void ranks_are_placed_by_their_messages() {
   }
 }
 
+// Ranks that are all as near each other: the one with most to send and receive has less than in the other
+// way to share patches, and no less than in the one that is taken.
+void few_bytes_go_through_any_rank() {
+  const Case c = make_case(12, 20, 2);
+  const Planner planner = planner_of(c);
+  const Setup& setup = planner.setup();
+  const std::vector<double> atoms = atoms_of_patches(c, setup.grid);
+  const auto most = [&](const Assignment& assignment, int ranks) {
+    const auto plans = plan_ranks(setup.grid, assignment, atoms);
+    const PmeGrid grid = pme_grid(setup.nonbonded.grid, setup.nonbonded.order, setup.grid);
+    const GridShares shares(setup, grid, plans, MeshSharing::kDistributed);
+    std::vector<int64_t> words(static_cast<size_t>(ranks), 0);
+    for (const auto& messages :
+         {halo_messages(plans, planner.atoms()), mesh_messages(shares, ranks)})
+      for (const PlannedMessage& m : messages)
+        if (m.edge != Edge::kProxies)
+          for (const int rank : {m.from, m.to}) words[static_cast<size_t>(rank)] += m.words;
+    return *std::max_element(words.begin(), words.end());
+  };
+  int of_blocks = 0;
+  for (const int ranks : {2, 8, 64}) {
+    const Assignment taken = share_patches(setup, atoms, {ranks}, MeshSharing::kDistributed);
+    const Assignment blocks = bisect(setup.grid, atoms, {ranks}), strips = ribbons(atoms, ranks);
+    CHECK(most(taken, ranks) == std::min(most(blocks, ranks), most(strips, ranks)));
+    CHECK(taken == blocks || taken == strips);
+    of_blocks += taken == blocks && !(blocks == strips);
+  }
+  CHECK(of_blocks < 3);
+}
+
 void work_is_shared_out_whole() {
   const Case c = make_case(12, 20, 1);
   const Planner planner = planner_of(c);
@@ -230,6 +260,7 @@ void thousands_of_ranks_take_seconds() {
 int main() {
   return test::run_all({{"messages are those of schedules", messages_are_those_of_schedules},
                         {"ranks are placed by their messages", ranks_are_placed_by_their_messages},
+                        {"few bytes go through any rank", few_bytes_go_through_any_rank},
                         {"work is shared out whole", work_is_shared_out_whole},
                         {"pencils occupy more ranks", pencils_occupy_more_ranks},
                         {"tiles are counted", tiles_are_counted},

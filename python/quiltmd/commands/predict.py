@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, cast, get_args
 
@@ -13,8 +14,9 @@ from rich.table import Table
 from ..errors import QuiltError
 from ..outputs.files import writing
 from ..prediction.calibrate import calibrated
+from ..prediction.choices import compare
 from ..prediction.machine import Machine, read_machine
-from ..prediction.plan import Planner, Sharing
+from ..prediction.plan import Away, Planner, Sharing
 from ..prediction.plot import plot_scaling
 from ..prediction.predict import Prediction, predict
 from ..running.config import build_config, merge
@@ -50,6 +52,10 @@ def predict_command(
         bool,
         typer.Option("--placed/--not-placed", help="Heed which ranks are near each other."),
     ] = True,
+    choices: Annotated[
+        bool,
+        typer.Option("--choices", help="Compare ways to share PME, two-away patches, and more."),
+    ] = False,
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw speed and efficiency (PNG, SVG, PDF).")
     ] = None,
@@ -65,18 +71,22 @@ def predict_command(
     config = build_config(merge(_NOTHING, settings))
     system, state = load_system(config)
     config = config.following(system)
-    planner = Planner(
-        system,
-        state,
-        config.nonbonded,
-        config.integrator.build(config.thermostat),
-        _tile(tile),
-        2 if away == 2 else 1,
-    )
+    integrator = config.integrator.build(config.thermostat)
+
+    def planner_of(reach: Away, times_less_pme: int = 1) -> Planner:
+        every = integrator.long_range_every * times_less_pme
+        rarer = replace(integrator, long_range_every=every)
+        return Planner(system, state, config.nonbonded, rarer, _tile(tile), reach)
+
+    planner = planner_of(2 if away == 2 else 1)
     where = read_machine(machine)
     if profile is not None:
         where = calibrated(where, Folder(profile.absolute()).timeline, planner)
     way = None if pme == "auto" else cast(Sharing, pme)
+    if choices:
+        compared = compare(planner_of, where, _counts(ranks))
+        about = {**planner.about, "machine": where.name}
+        return _print_choices(compared, about, as_json)
     found = predict(planner, where, _counts(ranks), way, is_placed)
     if plot is not None:
         with writing(plot):
@@ -86,6 +96,41 @@ def predict_command(
         print(json.dumps({**about, "predictions": [one.as_dict() for one in found]}))
     else:
         _show(found, where, planner.about)
+
+
+def _print_choices(
+    found: dict[str, dict[int, Prediction]], about: dict[str, Any], as_json: bool
+) -> None:
+    """Microseconds of a step, a row for each choice."""
+    if as_json:
+        rows = {
+            name: [one.as_dict() for one in by_ranks.values()] for name, by_ranks in found.items()
+        }
+        print(json.dumps({**about, "choices": rows}))
+        return
+    counts = next(iter(found.values()))
+    fastest = {
+        ranks: min(by_ranks[ranks].us_per_step for by_ranks in found.values() if ranks in by_ranks)
+        for ranks in counts
+    }
+    table = Table(
+        title=f"{about['atoms']} atoms on {about['machine']}: us/step by number of ranks",
+        title_justify="left",
+    )
+    table.add_column("choice")
+    for ranks in counts:
+        table.add_column(str(ranks), justify="right")
+    for name, by_ranks in found.items():
+        cells = []
+        for ranks in counts:
+            one = by_ranks.get(ranks)
+            text = f"{one.us_per_step:.1f}" if one else ""
+            cells.append(
+                f"[bold]{text}[/bold]" if one and one.us_per_step == fastest[ranks] else text
+            )
+        table.add_row(name, *cells)
+    show_table(table)
+    out.print("bold: the fastest; rows after the first differ from it as they say", style="dim")
 
 
 def _counts(text: str) -> list[int]:

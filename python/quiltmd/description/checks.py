@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import ValidationError
 
-from ..errors import QuiltError
+from ..errors import InputError, QuiltError
 
 Settings = TypeVar("Settings")
 Kind = TypeVar("Kind", bound=np.generic)
@@ -34,6 +34,25 @@ class Checked:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), tuple(getattr(self, field.name) for field in fields(self))  # type: ignore[arg-type]
+
+
+def numbers(name: str, value: npt.ArrayLike, wanted: str) -> npt.NDArray[Any]:
+    """The value as an array of integers or real numbers; `wanted` says what it should be.
+
+    Raises
+    ------
+    InputError
+        If it is anything else, or values of it are masked.
+    """
+    try:
+        array = np.asarray(value)
+    except ValueError:  # rows of different lengths
+        array = np.array(None)
+    if array.dtype.kind not in "fiu" and array.size:
+        raise InputError(f"{name} must be {wanted}")
+    if np.ma.is_masked(value):
+        raise InputError(f"{name}: some values are masked; give numbers for them")
+    return array
 
 
 def whole_number(name: str, value: Any, minimum: int = 0) -> int:
@@ -91,6 +110,12 @@ def user_settings(kind: type[Settings]) -> type[Settings]:
     def checked(self: Any, *values: Any, **named: Any) -> None:
         try:
             init(self, *map(plain, values), **{key: plain(value) for key, value in named.items()})
+            given = dict(zip(names, values, strict=False)) | named
+            for name in (name for name, value in given.items() if isinstance(value, bool)):
+                if not isinstance(getattr(self, name), bool):
+                    raise QuiltError(
+                        f"{kind.__name__}: {name}: must be a number (found {given[name]!r})"
+                    )
         except ValidationError as error:
             faults = "; ".join(_describe(fault, names) for fault in error.errors())
             raise QuiltError(f"{kind.__name__}: {faults}") from None

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from ..errors import InputError
 from .box import check_box, reduce_box
-from .checks import LAST_STEP, Checked, frozen, whole_number
+from .checks import LAST_STEP, Checked, frozen, numbers, whole_number
 from .molecules import make_whole
 from .openmm_objects import plain
 from .system import System
@@ -149,14 +149,9 @@ class State(Checked):
         return State(positions, velocities, reduce_box(self.box * np.array(counts)[:, None]))
 
 
-def _vectors(name: str, value: npt.ArrayLike | None, atoms: int | None = None) -> F64:
+def _vectors(name: str, value: npt.ArrayLike, atoms: int | None = None) -> F64:
     rows = "N" if atoms is None else atoms
-    try:
-        given = np.asarray(value)
-    except ValueError:  # rows of different lengths
-        given = np.array(None)
-    if given.dtype.kind not in "fiu":
-        raise InputError(f"{name} must be an array of real numbers, shape ({rows}, 3)")
+    given = numbers(name, value, f"an array of real numbers, shape ({rows}, 3)")
     array = np.ascontiguousarray(given, dtype=np.float64)
     if array.shape != (len(array) if atoms is None else atoms, 3):
         raise InputError(f"{name} have shape {array.shape}, not ({rows}, 3)")

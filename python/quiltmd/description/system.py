@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
-from .checks import Checked, frozen
+from .checks import Checked, frozen, numbers
 from .implicit_solvent import ImplicitSolvent, check_solvent, solvent_arrays
 from .molecules import molecule_of_atom
 from .nonbonded import Nonbonded
@@ -308,7 +308,7 @@ def _frozen(
     sizes: dict[str, int],
 ) -> npt.NDArray[Any]:
     """The value as a read-only array of the right type and shape; an own copy if need be."""
-    array = np.asarray(value)
+    array = numbers(f"system.{name}", value, "an array of numbers")
     wanted = [sizes[size] if isinstance(size, str) else size for size in shape]
     if array.size == 0:  # so that [] is understood
         array = array.reshape([size or 0 for size in wanted])
@@ -320,7 +320,11 @@ def _frozen(
     if not np.isfinite(array).all():
         row = int(np.argwhere(~np.isfinite(array))[0][0])
         raise InputError(f"system.{name}[{row}] is not a finite number")
-    return frozen(np.asarray(array, dtype=dtype))
+    converted = np.asarray(array, dtype=dtype)
+    if dtype.kind == "i" and (converted != array).any():
+        row = int(np.argwhere(converted != array)[0][0])
+        raise InputError(f"system.{name}[{row}] is not a whole number, or too large for one")
+    return frozen(converted)
 
 
 def _types(system: System) -> int:

@@ -27,6 +27,7 @@ def _check_name(name: str) -> str:
 Transport = Literal["auto", "peer", "staged", "unix", "tcp"]
 IN_ONE_PROCESS: tuple[Transport, ...] = ("auto", "peer", "staged")
 BETWEEN_PROCESSES: tuple[Transport, ...] = ("auto", "unix", "tcp")
+_MOST_RANKS = 64  # where there are fewer cores; of 2,300 atoms they take 1.5 GB
 MeshSharing = Literal["auto", "distributed", "pencils", "replicated"]
 DeviceName = Annotated[str, AfterValidator(_check_name)]
 
@@ -95,7 +96,7 @@ class Execution:
             return None
         return (
             f"{ranks} rank(s) of {self.threads or 1} thread(s) share {cores} core(s) and will "
-            "wait for each other; fewer are faster"
+            f"wait for each other; {cores} or fewer are faster"
         )
 
     def resolve(self) -> dict[str, Any]:
@@ -115,6 +116,7 @@ class Execution:
                 "execution": own,
                 "workers": workers,
             }
+        _check_number(ranks)
         return {
             "device": choose_device(self.device, ranks),
             "ranks": ranks,
@@ -165,6 +167,17 @@ class Execution:
                 "one for each rank, or leave out the number of ranks"
             )
         return self.ranks or listed or 1
+
+
+def _check_number(ranks: int) -> None:
+    """QuiltError for more ranks than one process should hold: each has memory and threads."""
+    cores = available_cores()
+    most = max(_MOST_RANKS, cores)
+    if ranks > most:
+        raise QuiltError(
+            f"{ranks} ranks are more than one machine with {cores} core(s) can use: at most {most} "
+            f"are accepted here, and {cores} or fewer are fastest"
+        )
 
 
 def core_numbers() -> list[int]:

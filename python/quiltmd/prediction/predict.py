@@ -16,7 +16,7 @@ from .simulate import Simulator, Step, message_cause
 from .tasks import Graph, step_graph
 
 _STEPS = 4  # that are simulated; of the first one ranks begin at once, which they do not later
-_MOST_REPLICATED = 64  # ranks; on more, charges to all of them are never the faster way
+MOST_REPLICATED = 64  # ranks; on more, charges to all of them are never the faster way
 _DAY = 86400e6  # us
 # Bytes of device memory that a rank takes for each atom of the system (tables by atom, grids), and
 # of its own with its proxies, as on one and two H200 (benchmarks/notes/several-gpus.md).
@@ -118,7 +118,7 @@ def predict(
 
 def _ways(ranks: int) -> tuple[Sharing, ...]:
     """The ways of sharing PME among which the fastest may be."""
-    return ("distributed", "replicated" if ranks <= _MOST_REPLICATED else "pencils")
+    return ("distributed", "replicated" if ranks <= MOST_REPLICATED else "pencils")
 
 
 def _predict(planner: Planner, machine: Machine, plan: Plan) -> Prediction:

@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ import tomli_w
 from ..description.state import State
 from ..engine.core import EngineFactory
 from ..errors import QuiltError
-from ..outputs.checkpoint import read_latest
+from ..outputs.checkpoint import previous_path, read_latest
 from ..outputs.files import remove, replace_file, writing
 from ..workers.factory import make_engine
 from . import runner
@@ -65,7 +66,8 @@ class Stage:
 
     def is_begun(self) -> bool:
         """Whether it has a checkpoint to go on from."""
-        return self.folder.checkpoint.exists()
+        path = self.folder.checkpoint
+        return path.exists() or previous_path(path).exists()
 
 
 def start(
@@ -126,7 +128,21 @@ def resume(
     folder = Folder(root)
     with folder.owned():
         settings = merge(read_config(folder.config), {**flags, ("output", "dir"): root})
-        return _run(stages_of(settings, str(folder.config)), flags, root, engine)
+        stages = stages_of(settings, str(folder.config))
+        _refuse_gaps(stages)
+        return _run(stages, flags, root, engine)
+
+
+def _refuse_gaps(stages: list[Stage]) -> None:
+    """QuiltError where a stage has no checkpoint and a later one, which began at its end, has."""
+    for stage, following in pairwise(stages):
+        if following.is_begun() and not stage.is_begun():
+            raise QuiltError(
+                f"stage {stage.name} has no checkpoint in {stage.config.output.dir}, but stage "
+                f"{following.name}, which began where it ended, has one: put it back; or move "
+                "the folders of later stages away to run all from there again; or resume "
+                f"{following.config.output.dir} by itself"
+            )
 
 
 def has_stages(folder: Path) -> bool:

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How ways to share PME, the reach of patches, multiple time steps and placement compare."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from .machine import Machine
+from .plan import Away, Planner, Sharing
+from .predict import MOST_REPLICATED, Prediction, predict
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One way to run; what it does not say is as in the first one."""
+
+    name: str
+    mesh: Sharing = "distributed"
+    away: Away = 1
+    times_less_pme: int = 1  # PME in fewer steps by this factor
+    is_placed: bool = True
+    most_ranks: int | None = None
+
+
+CHOICES = (
+    Choice("slabs"),
+    Choice("pencils", mesh="pencils"),
+    Choice("replicated PME", mesh="replicated", most_ranks=MOST_REPLICATED),
+    Choice("two-away patches", away=2),
+    Choice("two-away, pencils", mesh="pencils", away=2),
+    Choice("PME half as often", times_less_pme=2),
+    Choice("ranks not placed", is_placed=False),
+)
+
+
+def compare(
+    planner_of: Callable[[Away, int], Planner], machine: Machine, ranks: list[int]
+) -> dict[str, dict[int, Prediction]]:
+    """Predictions by choice and number of ranks.
+
+    Parameters
+    ----------
+    planner_of:
+        The planner of a reach of patches and of PME in fewer steps by a factor.
+    machine, ranks:
+        As for `predict`.
+
+    Raises
+    ------
+    QuiltError
+        As `predict`.
+    """
+    planners: dict[tuple[Away, int], Planner] = {}
+    found: dict[str, dict[int, Prediction]] = {}
+    for choice in CHOICES:
+        key = (choice.away, choice.times_less_pme)
+        planner = planners.get(key) or planners.setdefault(key, planner_of(*key))
+        if not planner.has_mesh and (choice.mesh != "distributed" or choice.times_less_pme > 1):
+            continue
+        counts = [n for n in ranks if choice.most_ranks is None or n <= choice.most_ranks]
+        rows = predict(planner, machine, counts, choice.mesh, choice.is_placed)
+        found[choice.name] = {one.ranks: one for one in rows}
+    return found
