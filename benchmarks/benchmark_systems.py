@@ -13,6 +13,7 @@ import re
 from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -125,6 +126,17 @@ def apoa1(inputs: Path, hydrogen_mass: float | None = HYDROGEN_MASS) -> Pair:
     )
 
 
+def membrane(cache: Path, hydrogen_mass: float | None = 2 * HYDROGEN_MASS) -> Pair:
+    """128 POPC in TIP3P (32,512 atoms, lipid17), bonds to hydrogen constrained, at rest.
+
+    Read from `cache`; where there is no such file, OpenMM builds the system, and it is written.
+    """
+    if not cache.is_file():
+        write(cache, *from_openmm(*openmm_membrane()))
+    system, state = read(cache)
+    return constrain(system, "h-bonds", True, hydrogen_mass), state
+
+
 def build(name: str, inputs: Path, hydrogen_mass: float | None = HYDROGEN_MASS) -> Pair:
     """A system by name, single: "dhfr", "apoa1", "water<atoms>" or one of `quiltmd bench`."""
     if name == "dhfr":
@@ -154,17 +166,38 @@ def read(path: Path) -> Pair:
     return system, quiltmd.State.start(system, positions, box)
 
 
+def openmm_membrane() -> tuple[Any, Any]:
+    """POPC in water as an OpenMM System without constraints, and its PDBFile.
+
+    The coordinates are the patch in the package openmm from which `Modeller.addMembrane` makes
+    bilayers: 64 lipids in each leaflet, 40 waters for each lipid, no ions.
+    """
+    from openmm import app
+
+    patch = Path(app.__file__).parent / "data" / "POPC.pdb"
+    return _openmm_system(patch, "amber14/lipid17.xml", "amber14/tip3p.xml")
+
+
+def from_openmm(openmm_system: Any, pdb: Any) -> Pair:
+    """An OpenMM System and the positions of its PDBFile, at rest."""
+    system = quiltmd.System.from_openmm(openmm_system, pdb.topology)
+    box = openmm_system.getDefaultPeriodicBoxVectors()
+    return system, quiltmd.State.from_openmm(system, pdb.positions, box)
+
+
 def _dhfr_by_openmm(pdb_path: Path) -> Pair:
+    return from_openmm(*_openmm_system(pdb_path, "amber99sb.xml", "tip3p.xml"))
+
+
+def _openmm_system(pdb_path: Path, *force_field: str) -> tuple[Any, Any]:
+    """An OpenMM System without constraints, with PME, and the PDBFile that it is made from."""
     from openmm import app, unit
 
     pdb = app.PDBFile(str(pdb_path))
-    force_field = app.ForceField("amber99sb.xml", "tip3p.xml")
-    openmm_system = force_field.createSystem(
+    openmm_system = app.ForceField(*force_field).createSystem(
         pdb.topology,
         nonbondedMethod=app.PME,
         nonbondedCutoff=0.9 * unit.nanometer,
         rigidWater=False,
     )
-    system = quiltmd.System.from_openmm(openmm_system, pdb.topology)
-    box = openmm_system.getDefaultPeriodicBoxVectors()
-    return system, quiltmd.State.from_openmm(system, pdb.positions, box)
+    return openmm_system, pdb
