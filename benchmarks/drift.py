@@ -133,8 +133,8 @@ def fit(times: NDArray[np.float64], values: NDArray[np.float64]) -> tuple[float,
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Energy drift of DHFR or ApoA1.")
-    parser.add_argument("--topology", type=Path, default=system_files("dhfr")[0])
-    parser.add_argument("--coordinates", type=Path, default=system_files("dhfr")[1])
+    parser.add_argument("--topology", type=Path, default=None, help="of DHFR")
+    parser.add_argument("--coordinates", type=Path, default=None)
     parser.add_argument("--apoa1", type=Path, default=None, help="folder that holds apoa1/")
     parser.add_argument("--picoseconds", type=float, default=100.0)
     parser.add_argument("--every", type=int, default=25)
@@ -151,9 +151,12 @@ def main() -> None:
         system, state = benchmark_systems.apoa1(choice.apoa1, hydrogen_mass)
         name, nonbonded = "apoa1", APOA1
     else:
-        files = (choice.topology, choice.coordinates)
-        system, state = quiltmd.load(*files, constraints="h-bonds", hydrogen_mass=hydrogen_mass)
-        name, nonbonded = choice.topology.name, DHFR
+        topology = choice.topology or system_files("dhfr")[0]
+        coordinates = choice.coordinates or system_files("dhfr")[1]
+        system, state = quiltmd.load(
+            topology, coordinates, constraints="h-bonds", hydrogen_mass=hydrogen_mass
+        )
+        name, nonbonded = topology.name, DHFR
 
     def engine(system: Any, nonbonded: Any, integrator: Any, run: dict[str, Any]) -> Engine:
         lists = {"list_life": choice.list_life, "list_buffer": choice.list_buffer}
