@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bindings/convert.h"
 
+#include <nanobind/stl/array.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -226,7 +227,8 @@ IntegratorSettings integrator_from(const nb::dict& d) {
 }
 
 ListSettings lists_from(const nb::dict& d) {
-  return {value<int>(d, "list_life"), value<double>(d, "list_buffer"), value<int>(d, "away")};
+  const auto away = value<std::array<int, 3>>(d, "away");
+  return {value<int>(d, "list_life"), value<double>(d, "list_buffer"), {away[0], away[1], away[2]}};
 }
 
 RunSettings run_from(const nb::dict& d) {

@@ -55,7 +55,7 @@ nb::dict describe(const Planner& planner) {
   out["atoms"] = planner.atoms();
   out["patches"] = setup.grid.size();
   out["cells"] = nb::make_tuple(setup.grid.cells.x, setup.grid.cells.y, setup.grid.cells.z);
-  out["away"] = setup.grid.away;
+  out["away"] = nb::make_tuple(setup.grid.away.x, setup.grid.away.y, setup.grid.away.z);
   out["list_life"] = setup.lists.life;
   out["list_buffer"] = setup.lists.buffer;
   out["volume"] = setup.grid.box.volume();

@@ -19,11 +19,11 @@ namespace {
 
 int wrapped(int i, int n) { return ((i % n) + n) % n; }
 
-std::vector<Int3> half_shell(int away) {
+std::vector<Int3> half_shell(Int3 away) {
   std::vector<Int3> offsets{{0, 0, 0}};
-  for (int x = 0; x <= away; ++x)
-    for (int y = -away; y <= away; ++y)
-      for (int z = -away; z <= away; ++z)
+  for (int x = 0; x <= away.x; ++x)
+    for (int y = -away.y; y <= away.y; ++y)
+      for (int z = -away.z; z <= away.z; ++z)
         if (x > 0 || y > 0 || (y == 0 && z > 0)) offsets.push_back({x, y, z});
   return offsets;
 }
@@ -60,7 +60,7 @@ int patch_of(const PatchGrid& grid, Vec3d point) {
   return grid.index(cell);
 }
 
-PatchGrid make_patch_grid(const Box& box, double cutoff, double reach, int away, double span,
+PatchGrid make_patch_grid(const Box& box, double cutoff, double reach, Int3 away, double span,
                           std::optional<Int3> cells) {
   const Vec3d widths = box.widths();
   const PatchRule rule{std::max(2 * cutoff, reach), reach, span, away};
@@ -72,11 +72,12 @@ PatchGrid make_patch_grid(const Box& box, double cutoff, double reach, int away,
                   std::min({widths.x, widths.y, widths.z}), cutoff, rule.narrowest);
     throw Error(text);
   }
-  refuse_too_many((away / reach) * widths);
+  refuse_too_many(
+      {away.x * widths.x / reach, away.y * widths.y / reach, away.z * widths.z / reach});
   PatchGrid grid{box,
                  rule.cells(box, cells.value_or(Int3{})),
                  away,
-                 reach / away,
+                 {reach / away.x, reach / away.y, reach / away.z},
                  half_shell(away),
                  {},
                  rule,

@@ -11,12 +11,14 @@
 
 namespace quiltmd {
 
+inline constexpr Int3 kOneAway{1, 1, 1}, kTwoAway{2, 2, 2};
+
 // Into how many patches a box is cut: the same on the host and where a barostat changes the box.
 struct PatchRule {
   double narrowest;  // width that a box must have, nm
   double reach;      // of the half shell, nm
   double span;       // of bonded terms, nm
-  int away;          // reach of the half shell in patches: 1 (one-away) or 2 (two-away)
+  Int3 away;  // reach of the half shell in patches along x, y, z: 1 (one-away) or 2 (two-away)
 
   QMD_HD bool serves(const Box& box) const {
     const Vec3d widths = box.widths();
@@ -29,7 +31,7 @@ struct PatchRule {
     for (int d = 0; d < 3; ++d) {
       const double half = widths[d] / 2, apart = span < half ? span : half;
       const double least = reach > apart ? reach : apart;
-      found[d] = cells_along(widths[d] * away / least, before[d]);
+      found[d] = cells_along(widths[d] * away[d] / least, before[d]);
     }
     return found;
   }
@@ -52,8 +54,8 @@ enum class Holds { kNeighbours, kAll };
 struct PatchGrid {
   Box box;
   Int3 cells;
-  int away;                   // as in the rule
-  double least_width;         // nm; patches that are narrower do not serve
+  Int3 away;                  // as in the rule
+  Vec3d least_width;          // nm; patches that are narrower do not serve
   std::vector<Int3> offsets;  // the half shell: code -> offset; code 0 is the patch itself
   std::vector<Vec3d> shifts;  // code -> from a patch's centre to that neighbour's, nm
   PatchRule rule;
@@ -80,8 +82,8 @@ QMD_HD Vec3d patch_shift(const Box& box, Int3 cells, Int3 offset) {
 // The patch that a point (nm, any image) lies in.
 int patch_of(const PatchGrid& grid, Vec3d point);
 
-// Patches as narrow as `reach / away` allows: any two atoms closer than `reach` are then in patches
-// at most `away` apart. `reach` covers cutoff, list buffer and what hydrogen groups stick out.
+// Patches as narrow as `reach / away` allows along each dimension: any two atoms closer than `reach` are
+// then in patches at most `away` apart. `reach` covers cutoff, list buffer and what hydrogen groups stick out.
 // Atoms of one bonded term are at most `span` apart, or half the box, beyond which another image is
 // nearer; where that is more than the reach, patches are wider.
 // Throws Error when the box is narrower than twice the cutoff.
@@ -89,7 +91,7 @@ int patch_of(const PatchGrid& grid, Vec3d point);
 // A box that has changed keeps the `cells` that it had while they are wide enough. They become fewer as
 // soon as they are not, but more only with 3 % to spare: a box that fluctuates about a limit does
 // not change them again and again. So cells depend on what boxes came before, and are part of a State.
-PatchGrid make_patch_grid(const Box& box, double cutoff, double reach, int away, double span = 0,
+PatchGrid make_patch_grid(const Box& box, double cutoff, double reach, Int3 away, double span = 0,
                           std::optional<Int3> cells = {});
 
 // Upper bound on the slots of so many atoms, however they are spread: every patch is padded to whole

@@ -8,11 +8,16 @@
 #include "system/molecules.h"
 
 namespace quiltmd {
+static double squared_half_of_narrowest(Vec3d widths) {
+  const double narrowest = std::min({widths.x, widths.y, widths.z});
+  return 0.25 * narrowest * narrowest;
+}
+
 GroupMemory::GroupMemory(const SlotMemory& slots, const std::vector<char>& in_terms,
                          double constraint_tolerance)
     : slots_(slots),
       tolerance_(constraint_tolerance),
-      blowup2_(0.25 * slots.patch_grid.least_width * slots.patch_grid.least_width),
+      blowup2_(squared_half_of_narrowest(slots.patch_grid.least_width)),
       make_(slots.device) {
   const System& system = slots.system;
   std::vector<double> inverse_mass;

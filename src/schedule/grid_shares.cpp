@@ -19,7 +19,8 @@ std::vector<int32_t> planes_reached(const Setup& setup, const PmeGrid& grid, con
   const int cells = patches.cells[dimension];
   const auto n = static_cast<size_t>(Int3{grid.nx, grid.ny, grid.nz}[dimension]);
   const double margin = setup.group_radius + setup.ages.limit.back();
-  const double beyond = margin / (cells * patches.least_width);  // in any box that serves
+  const double beyond =
+      margin / (cells * patches.least_width[dimension]);  // in any box that serves
   std::vector<char> has_cell(static_cast<size_t>(cells), 0);
   for (const int patch : plan.owned)
     has_cell[static_cast<size_t>(patches.cell(patch)[dimension])] = 1;

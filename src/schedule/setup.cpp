@@ -27,12 +27,12 @@ void find_constants(Setup& setup) {
 constexpr double kReachOfAllPairs = 1.2;  // nm
 
 // A little more than the least, lest rounding makes a patch fewer of a box that is so many of them.
-double width_of_open_patches(const Setup& setup, double reach, double span) {
+double width_of_open_patches(int away, double reach, double span) {
   if (!std::isfinite(span))
     throw Error(
         "a restraint between atoms that nothing else holds together is not supported without a "
         "periodic box");
-  return std::max(reach, span) / setup.lists.away * (1 + 1e-6);
+  return std::max(reach, span) / away * (1 + 1e-6);
 }
 
 void refuse_unsuited(const Setup& setup, const Cell& cell) {
@@ -53,10 +53,12 @@ void set_box(Setup& setup, const Cell& cell, std::optional<Int3> cells) {
   const double sticks_out = setup.lists.buffer + 2 * setup.group_radius;
   const double reach = cutoff + sticks_out, span = setup.term_span + 2 * setup.group_radius;
   if (open) {
-    const double width = width_of_open_patches(setup, reach, span);
+    const Int3 away = setup.lists.away;
+    const int least = std::min({away.x, away.y, away.z});  // open cells are cubes
+    const double width = width_of_open_patches(least, reach, span);
     cells = open_cells(std::get<Spread>(cell), width, cells);
     setup.grid =
-        make_patch_grid(open_box(*cells, width), cutoff, reach, setup.lists.away, span, cells);
+        make_patch_grid(open_box(*cells, width), cutoff, reach, {least, least, least}, span, cells);
     setup.grid.holds = Holds::kAll;
   } else {
     setup.grid = make_patch_grid(std::get<Box>(cell), cutoff, reach, setup.lists.away, span, cells);

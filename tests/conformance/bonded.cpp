@@ -13,7 +13,7 @@ void forces_meet_the_reference(Pair devices) {
     Random random(2);
     std::vector<Vec3d> positions;
     const System s = chains(60, 20, box, positions, random);
-    const BondedResult result = run_bonded(devices.device, {box, 1, 1}, s, positions);
+    const BondedResult result = run_bonded(devices.device, {box, kOneAway, 1}, s, positions);
     Evaluation expected;
     reference_bonded(s, box, positions, expected);
     CHECK(result.faults.list_overflow == 0 && result.faults.blowup_step == 0);
@@ -42,9 +42,9 @@ void bits_depend_on_nothing(Pair devices) {
     Random random(3);
     std::vector<Vec3d> positions;
     const System s = chains(300, 12, box, positions, random);
-    const BondedResult one = run_bonded(devices.device, {box, 1, 1}, s, positions);
+    const BondedResult one = run_bonded(devices.device, {box, kOneAway, 1}, s, positions);
     for (const int ranks : {1, 4, 7}) {
-      const BondedResult other = run_bonded(devices.device, {box, 1, ranks}, s, positions);
+      const BondedResult other = run_bonded(devices.device, {box, kOneAway, ranks}, s, positions);
       CHECK(other.energy == one.energy);
       for (int d = 0; d < 3; ++d) CHECK(other.force[d] == one.force[d]);
     }
@@ -55,8 +55,8 @@ void two_away_agrees(Pair devices) {
   Random random(4);
   std::vector<Vec3d> positions;
   const System s = chains(60, 12, kBoxes[1], positions, random);
-  const BondedResult ours = run_bonded(devices.device, {kBoxes[1], 2, 3}, s, positions);
-  const BondedResult theirs = run_bonded(devices.cpu, {kBoxes[1], 1, 1}, s, positions);
+  const BondedResult ours = run_bonded(devices.device, {kBoxes[1], kTwoAway, 3}, s, positions);
+  const BondedResult theirs = run_bonded(devices.cpu, {kBoxes[1], kOneAway, 1}, s, positions);
   double worst = 0, largest = 0;
   for (int d = 0; d < 3; ++d)
     for (size_t a = 0; a < positions.size(); ++a) {
@@ -76,7 +76,7 @@ void terms_that_reach_too_far_are_reported(Pair devices) {
   s.terms_to_fill(BondForm::kForm).add(atoms, parameters);
   const Box box{5, 0, 5, 0, 0, 5};
   const BondedResult result =
-      run_bonded(devices.device, {box, 1, 1}, with_groups(s), {{0.5, 0, 0}, {2.9, 0, 0}});
+      run_bonded(devices.device, {box, kOneAway, 1}, with_groups(s), {{0.5, 0, 0}, {2.9, 0, 0}});
   CHECK(result.faults.blowup_step != 0);
 }
 
@@ -91,7 +91,7 @@ void refused_terms_stay(Pair devices) {
   Random random(5);
   std::vector<Vec3d> positions;
   const System s = chains(20, 12, kBoxes[1], positions, random);
-  const PatchGrid grid = make_patch_grid(kBoxes[1], 0.5, 0.9, 1);
+  const PatchGrid grid = make_patch_grid(kBoxes[1], 0.5, 0.9, kOneAway);
   for (Device* device : {&devices.device, &devices.cpu}) {
     OneRank rank(*device, s, grid, positions, positions);
     TermMemory terms(rank);

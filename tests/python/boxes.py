@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 import quiltmd
 from quiltmd import _core
 from quiltmd.description.topology import Topology
+from quiltmd.engine.execution import REACHES, Away
 
 Array = NDArray[np.float64]
 
@@ -111,7 +112,7 @@ def engine(
     *,
     ranks: int = 1,
     threads: int = 1,
-    away: int = 1,
+    away: Away = 1,
     balance: bool = True,
     mesh: str = "auto",
     list_life: int = 0,
@@ -130,7 +131,7 @@ def engine(
             "ranks": ranks,
             "threads": threads,
             "device": "cpu",
-            "away": away,
+            "away": REACHES[away],
             "balance": balance,
             "transport": "auto",
             "mesh": mesh,

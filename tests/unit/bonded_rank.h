@@ -42,7 +42,8 @@ struct BondedResult {
 // The box, the reach of the half shell, and into how many ranks' computes the terms are cut.
 struct BondedRun {
   Box box;
-  int away, ranks;
+  Int3 away;
+  int ranks;
 };
 
 // The computes of one rank of several: every so many-th patch.
@@ -76,7 +77,7 @@ inline void check_that_forces_cancel(Device& device, const Box& box) {
   std::vector<Vec3d> positions;
   System s = chains(40, 20, box, positions, random);
   std::erase_if(s.terms, [](const Terms& terms) { return terms.form->atoms == 1; });
-  const BondedResult result = run_bonded(device, {box, 1, 1}, s, positions);
+  const BondedResult result = run_bonded(device, {box, kOneAway, 1}, s, positions);
   for (const auto& force : result.force)
     CHECK(std::accumulate(force.begin(), force.end(), int64_t{0}) == 0);
 }

@@ -25,7 +25,7 @@ class PairRank : public OneRank {
     NonbondedSettings settings;
     double reach = 1.0;
     double grid_reach = 0;  // that patches are made for; 0: the same
-    int away = 1;
+    Int3 away = kOneAway;
     int form = 0;             // the first of PairForms that may be taken
     int gap = 0;              // slots left empty in front, to show that slot numbers do not matter
     int pieces = 1;           // parts that a GPU cuts each list into

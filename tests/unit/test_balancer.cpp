@@ -12,7 +12,7 @@ using namespace quiltmd;
 
 namespace {
 
-const PatchGrid kGrid = make_patch_grid({9, 0, 9, 0, 0, 9}, 0.9, 1.3, 1);
+const PatchGrid kGrid = make_patch_grid({9, 0, 9, 0, 0, 9}, 0.9, 1.3, kOneAway);
 const auto kPatches = static_cast<size_t>(kGrid.size());
 
 const Carriage kCarriage{{2}, std::vector<double>(kPatches, 1.0)};

@@ -185,7 +185,7 @@ void kernels_meet_reference() {
     Random random(2);
     std::vector<Vec3d> positions;
     const System s = chains(40, 20, box, positions, random);
-    const BondedResult result = run_kernels({box, 1, 1}, s, positions);
+    const BondedResult result = run_kernels({box, kOneAway, 1}, s, positions);
     Evaluation expected;
     reference_bonded(s, box, positions, expected);
     CHECK(result.faults.list_overflow == 0 && result.faults.blowup_atom == 0);
@@ -213,9 +213,9 @@ void nothing_depends_on_threads_or_ranks() {
     Random random(3);
     std::vector<Vec3d> positions;
     const System s = chains(200, 12, box, positions, random);
-    const BondedResult one = run_kernels({box, 1, 1}, s, positions);
+    const BondedResult one = run_kernels({box, kOneAway, 1}, s, positions);
     for (const int ranks : {1, 4, 7}) {
-      const BondedResult other = run_kernels({box, 1, ranks}, s, positions, 1 + ranks % 3);
+      const BondedResult other = run_kernels({box, kOneAway, ranks}, s, positions, 1 + ranks % 3);
       CHECK(other.energy == one.energy);
       for (int d = 0; d < 3; ++d) CHECK(other.force[d] == one.force[d]);
     }
@@ -227,10 +227,12 @@ void two_away_agrees() {
   Random random(4);
   std::vector<Vec3d> positions;
   const System s = chains(40, 12, kBoxes[1], positions, random);
-  const BondedResult one = run_kernels({kBoxes[1], 1, 1}, s, positions);
-  const BondedResult two = run_kernels({kBoxes[1], 2, 3}, s, positions);
-  for (size_t a = 0; a < positions.size(); ++a)
-    CHECK_NEAR(from_fixed(two.force[0][a] - one.force[0][a], kForceScale), 0, 1e-6);
+  const BondedResult one = run_kernels({kBoxes[1], kOneAway, 1}, s, positions);
+  for (const Int3 away : {kTwoAway, Int3{2, 1, 1}, Int3{2, 2, 1}, Int3{1, 1, 2}}) {
+    const BondedResult two = run_kernels({kBoxes[1], away, 3}, s, positions);
+    for (size_t a = 0; a < positions.size(); ++a)
+      CHECK_NEAR(from_fixed(two.force[0][a] - one.force[0][a], kForceScale), 0, 1e-6);
+  }
 }
 
 void odd_periodicities_are_refused() {

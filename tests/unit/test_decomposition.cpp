@@ -20,9 +20,11 @@ namespace {
 
 const Box kSlanted{6.0, 1.5, 5.0, -2.0, 1.0, 4.0};
 
+constexpr Int3 kReaches[] = {kOneAway, {2, 1, 1}, {2, 2, 1}, kTwoAway};
+
 std::vector<PatchGrid> some_grids() {
   std::vector<PatchGrid> grids;
-  for (const int away : {1, 2})
+  for (const Int3 away : kReaches)
     for (const double reach : {0.9, 1.3, 1.9, 2.4})
       grids.push_back(make_patch_grid(kSlanted, 0.8, reach, away));
   return grids;
@@ -39,10 +41,10 @@ std::vector<double> random_weights(const PatchGrid& grid, unsigned seed) {
 // The patches are as wide as the reach of the lists asks for.
 void patches_are_wide_enough() {
   for (const double reach : {0.9, 1.3, 1.9, 2.4}) {
-    for (const int away : {1, 2}) {
+    for (const Int3 away : kReaches) {
       const PatchGrid grid = make_patch_grid(kSlanted, 0.8, reach, away);
       const Vec3d widths = grid.box.widths();
-      for (int d = 0; d < 3; ++d) CHECK(away * widths[d] / grid.cells[d] >= reach - 1e-12);
+      for (int d = 0; d < 3; ++d) CHECK(away[d] * widths[d] / grid.cells[d] >= reach - 1e-12);
     }
   }
 }
@@ -55,8 +57,8 @@ void half_shell_is_half() {
       CHECK(seen.insert({o.x, o.y, o.z}).second);
       CHECK(seen.insert({-o.x, -o.y, -o.z}).second || (o.x == 0 && o.y == 0 && o.z == 0));
     }
-    const int side = 2 * grid.away + 1;
-    CHECK(static_cast<int>(seen.size()) == side * side * side);
+    const Int3 a = grid.away;
+    CHECK(static_cast<int>(seen.size()) == (2 * a.x + 1) * (2 * a.y + 1) * (2 * a.z + 1));
   }
 }
 
@@ -83,7 +85,7 @@ void shifts_lead_to_neighbours() {
 void cells_change_with_room_to_spare() {
   constexpr double kReach = 1.0;
   const auto grid_of = [](double edge, std::optional<Int3> before) {
-    return make_patch_grid({edge, 0, edge, 0, 0, edge}, 0.5, kReach, 1, 0, before).cells;
+    return make_patch_grid({edge, 0, edge, 0, 0, edge}, 0.5, kReach, kOneAway, 0, before).cells;
   };
   std::optional<Int3> cells;
   int changes = 0;
@@ -105,7 +107,7 @@ void cells_change_with_room_to_spare() {
 void small_boxes_are_refused() {
   bool refused = false;
   try {
-    make_patch_grid({2.0, 0, 2.0, 0, 0, 1.5}, 0.8, 1.0, 1);
+    make_patch_grid({2.0, 0, 2.0, 0, 0, 1.5}, 0.8, 1.0, kOneAway);
   } catch (const Error&) {
     refused = true;
   }
@@ -117,7 +119,7 @@ void large_boxes_are_refused() {
   for (const double edge : {600.0, 5000.0, 1e12}) {
     std::string message;
     try {
-      make_patch_grid({edge, 0, edge, 0, 0, edge}, 0.9, 1.0, 1);
+      make_patch_grid({edge, 0, edge, 0, 0, edge}, 0.9, 1.0, kOneAway);
     } catch (const Error& error) {
       message = error.what();
     }
@@ -135,13 +137,13 @@ void bisection_covers_all() {
       for (const int rank : a.patch_rank) CHECK(rank >= 0 && rank < ranks);
     }
   }
-  const PatchGrid odd = make_patch_grid({11, 0, 11, 0, 0, 11}, 0.9, 1.0, 1);
+  const PatchGrid odd = make_patch_grid({11, 0, 11, 0, 0, 11}, 0.9, 1.0, kOneAway);
   for (const int ranks : {3, 10, 50}) {
     const Assignment a = bisect(odd, std::vector<double>(1331, 1.0), {ranks});
     for (int r = 0; r < ranks; ++r)
       CHECK_NEAR(std::count(a.patch_rank.begin(), a.patch_rank.end(), r), 1331.0 / ranks, 2.0);
   }
-  const PatchGrid grid = make_patch_grid({8, 0, 8, 0, 0, 8}, 0.9, 1.0, 1);
+  const PatchGrid grid = make_patch_grid({8, 0, 8, 0, 0, 8}, 0.9, 1.0, kOneAway);
   CHECK(grid.size() == 512);
   for (const int ranks : {2, 4, 8, 16}) {
     const std::vector<double> even(512, 1.0);
@@ -168,7 +170,7 @@ void ribbons_are_even() {
         own[static_cast<size_t>(a.patch_rank[p])] += weights[p];
       for (const double atoms : own) CHECK(std::abs(atoms - share) <= 1.000001 * largest);
     }
-  const PatchGrid grid = make_patch_grid({11, 0, 11, 0, 0, 11}, 0.9, 1.0, 1);
+  const PatchGrid grid = make_patch_grid({11, 0, 11, 0, 0, 11}, 0.9, 1.0, kOneAway);
   const std::vector<double> none(static_cast<size_t>(grid.size()), 0.0);
   CHECK(ribbons(none, 3).patch_rank == std::vector<int>(none.size(), 0));
 }
@@ -184,7 +186,7 @@ double most_held(const PatchGrid& grid, const Assignment& a) {
 // Ribbons have proxies on one side: of a few ranks none holds more than in blocks. Both are as even as
 // whole patches allow, also where a layer of patches is no whole number of shares.
 void patches_are_shared_well() {
-  const PatchGrid grid = make_patch_grid({11, 0, 11, 0, 0, 11}, 0.9, 1.0, 1);
+  const PatchGrid grid = make_patch_grid({11, 0, 11, 0, 0, 11}, 0.9, 1.0, kOneAway);
   const std::vector<double> even(static_cast<size_t>(grid.size()), 1.0);
   CHECK(grid.size() == 1331);
   for (const int ranks : {2, 3, 4, 64}) {
@@ -282,7 +284,7 @@ void hops_are_shortest() {
 // On a torus neighbours among patches are neighbours among nodes, and hosts share whole blocks; all
 // patches have an owner that exists, also where nodes are left over.
 void assignments_follow_the_machine() {
-  const PatchGrid grid = make_patch_grid({8, 0, 8, 0, 0, 8}, 0.9, 1.0, 1);
+  const PatchGrid grid = make_patch_grid({8, 0, 8, 0, 0, 8}, 0.9, 1.0, kOneAway);
   const std::vector<double> even(512, 1.0);
   const MachineShape torus{512, 1, {8, 8, 8}};
   const Assignment placed = bisect(grid, even, torus);
@@ -331,7 +333,7 @@ std::vector<double> loads(const Assignment& a, const std::vector<double>& fixed,
 
 // Patches stay, the busiest rank gets less busy, and what is balanced is left alone.
 void refinement_lowers_the_maximum() {
-  const PatchGrid grid = make_patch_grid({9, 0, 9, 0, 0, 9}, 0.9, 1.3, 1);
+  const PatchGrid grid = make_patch_grid({9, 0, 9, 0, 0, 9}, 0.9, 1.3, kOneAway);
   for (unsigned seed = 0; seed < 20; ++seed) {
     const int ranks = 2 + static_cast<int>(seed % 5);
     const std::vector<double> cost = random_weights(grid, seed);
@@ -360,7 +362,7 @@ double proxy_atoms(const PatchGrid& grid, const Assignment& a, const std::vector
 // Two hosts of four ranks, one of them slow: its computes go to ranks that have their patches, those of
 // its own host rather than of the other. To the least busy one wherever that is, they make more proxies.
 void computes_stay_near_their_patches() {
-  const PatchGrid grid = make_patch_grid({12, 0, 12, 0, 0, 12}, 0.9, 1.0, 1);
+  const PatchGrid grid = make_patch_grid({12, 0, 12, 0, 0, 12}, 0.9, 1.0, kOneAway);
   const std::vector<double> even(static_cast<size_t>(grid.size()), 1.0);
   const MachineShape hosts{8, 4};
   const Assignment before = bisect(grid, even, hosts);
@@ -382,7 +384,7 @@ void computes_stay_near_their_patches() {
 // Ranks that are neighbours as often as messages say, from an order that knows nothing of them; what
 // each rank has stays together.
 void ranks_trade_places() {
-  const PatchGrid grid = make_patch_grid({8, 0, 8, 0, 0, 8}, 0.9, 1.0, 1);
+  const PatchGrid grid = make_patch_grid({8, 0, 8, 0, 0, 8}, 0.9, 1.0, kOneAway);
   const std::vector<double> even(512, 1.0);
   const MachineShape torus{64, 1, {4, 4, 4}}, hosts{64, 8};
   for (const MachineShape& machine : {torus, hosts}) {
@@ -415,7 +417,7 @@ void ranks_trade_places() {
 
 // Else those that have some would crowd together.
 void ranks_without_patches_do_not_trade() {
-  const PatchGrid grid = make_patch_grid({4, 0, 4, 0, 0, 4}, 0.9, 1.0, 1);
+  const PatchGrid grid = make_patch_grid({4, 0, 4, 0, 0, 4}, 0.9, 1.0, kOneAway);
   const std::vector<double> even(64, 1.0);
   const MachineShape torus{512, 1, {8, 8, 8}};
   const Assignment before = bisect(grid, even, torus);

@@ -56,7 +56,7 @@ Case make_case(int n, int grid, int away) {
                               {"long_range_every", int64_t{1}},
                               {"remove_com_every", int64_t{0}},
                               {"constraint_tolerance", 1e-6}}};
-  c.lists.away = away;
+  c.lists.away = {away, away, away};
   c.box.ax = c.box.by = c.box.cz = kSide * n;
   return c;
 }

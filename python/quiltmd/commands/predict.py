@@ -11,12 +11,13 @@ from typing import Annotated, Any, cast, get_args
 import typer
 from rich.table import Table
 
+from ..engine.execution import REACHES, Away
 from ..errors import QuiltError
 from ..outputs.files import writing
 from ..prediction.calibrate import calibrated
 from ..prediction.choices import compare
 from ..prediction.machine import Machine, read_machine
-from ..prediction.plan import Away, Planner, Sharing
+from ..prediction.plan import Planner, Sharing
 from ..prediction.plot import plot_scaling
 from ..prediction.predict import Prediction, predict
 from ..running.config import build_config, merge
@@ -43,7 +44,9 @@ def predict_command(
         typer.Option(metavar="RUN", help="Take times of tasks from a profiled run of the system."),
     ] = None,
     tile: Annotated[str, typer.Option(metavar="NxNxN", help="Repeat the box.")] = "1x1x1",
-    away: Annotated[int, typer.Option(min=1, max=2, help="Reach of the half shell, patches.")] = 1,
+    away: Annotated[
+        str, typer.Option(metavar="N|AXES", help="Reach in patches, 1 or 2; x, xy: 2 along these.")
+    ] = "1",
     pme: Annotated[
         str,
         typer.Option(metavar="WAY", help="distributed, pencils, replicated; auto: the fastest."),
@@ -78,7 +81,7 @@ def predict_command(
         rarer = replace(integrator, long_range_every=every)
         return Planner(system, state, config.nonbonded, rarer, _tile(tile), reach)
 
-    planner = planner_of(2 if away == 2 else 1)
+    planner = planner_of(_away(away))
     where = read_machine(machine)
     if profile is not None:
         where = calibrated(where, Folder(profile.absolute()).timeline, planner)
@@ -149,6 +152,13 @@ def _counts(text: str) -> list[int]:
     if not found or found[0] < 1 or found[-1] > _MOST_RANKS:
         raise QuiltError(f"--ranks is N,N,... or N..N from 1 to {_MOST_RANKS}, not '{text}'")
     return found
+
+
+def _away(text: str) -> Away:
+    known = {str(away): away for away in REACHES}
+    if text not in known:
+        raise QuiltError(f"--away is {', '.join(known)}, not '{text}'")
+    return known[text]
 
 
 def _tile(text: str) -> tuple[int, int, int]:

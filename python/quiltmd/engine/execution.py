@@ -29,6 +29,14 @@ IN_ONE_PROCESS: tuple[Transport, ...] = ("auto", "peer", "staged")
 BETWEEN_PROCESSES: tuple[Transport, ...] = ("auto", "unix", "tcp")
 _MOST_RANKS = 64  # where there are fewer cores; of 2,300 atoms they take 1.5 GB
 MeshSharing = Literal["auto", "distributed", "pencils", "replicated"]
+Away = Literal[1, 2, "x", "xy"]
+# In patches along x, y and z.
+REACHES: dict[Away, tuple[int, int, int]] = {
+    1: (1, 1, 1),
+    2: (2, 2, 2),
+    "x": (2, 1, 1),
+    "xy": (2, 2, 1),
+}
 DeviceName = Annotated[str, AfterValidator(_check_name)]
 
 
@@ -66,8 +74,9 @@ class Execution:
         which spares messages on small grids; "auto" decides by the size of the grid and the number
         of ranks.
     away:
-        Patches between which computes reach, 1 or 2: 2 gives more, smaller patches.  Forces
-        are then rounded differently, so that energies differ in their last digits.
+        Patches between which computes reach: 1; 2, which gives more patches, half as wide; or 2
+        along some dimensions alone, "x" or "xy".  Forces are then rounded differently, so that
+        energies differ in their last digits.
     workers:
         How workers are reached.
     """
@@ -78,7 +87,7 @@ class Execution:
     balance: bool = True
     transport: Transport = "auto"
     mesh: MeshSharing = "auto"
-    away: Literal[1, 2] = 1
+    away: Away = 1
     workers: Workers = Workers()
     hosts: tuple[HostEntry, ...] = ()
 
@@ -123,7 +132,7 @@ class Execution:
             "threads": self.threads or max(1, available_cores() // ranks),
             "list_life": 0,
             "list_buffer": 0.0,
-            "away": self.away,
+            "away": REACHES[self.away],
             "balance": self.balance,
             "transport": self.transport,
             "mesh": self.mesh,

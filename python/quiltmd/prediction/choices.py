@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from ..engine.execution import Away
 from .machine import Machine
-from .plan import Away, Planner, Sharing
+from .plan import Planner, Sharing
 from .predict import MOST_REPLICATED, Prediction, predict
 
 
@@ -27,6 +28,8 @@ CHOICES = (
     Choice("slabs"),
     Choice("pencils", mesh="pencils"),
     Choice("replicated PME", mesh="replicated", most_ranks=MOST_REPLICATED),
+    Choice("two-away along x", away="x"),
+    Choice("two-away along x, y", away="xy"),
     Choice("two-away patches", away=2),
     Choice("two-away, pencils", mesh="pencils", away=2),
     Choice("PME half as often", times_less_pme=2),

@@ -15,10 +15,10 @@ from ..description.nonbonded import Nonbonded
 from ..description.state import State
 from ..description.system import System
 from ..engine.core import load_core
+from ..engine.execution import REACHES, Away
 from ..errors import QuiltError
 
 Sharing = Literal["distributed", "pencils", "replicated"]
-Away = Literal[1, 2]
 
 # Columns of what the core tells of each rank.
 COLUMNS = (
@@ -98,7 +98,7 @@ class Planner:
     tile:
         The box repeated so many times in each dimension.
     away:
-        Reach of the half shell in patches.
+        As in `Execution`.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class Planner:
             system.arrays(),
             settings,
             resolve_dynamics(integrator, None),
-            {"list_life": 0, "list_buffer": 0.0, "away": away},
+            {"list_life": 0, "list_buffer": 0.0, "away": REACHES[away]},
             state.box,
             state.positions,
             list(tile),

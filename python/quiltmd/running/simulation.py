@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -40,7 +40,7 @@ from ..description.state import State
 from ..description.system import System
 from ..description.thermostats import Thermostat
 from ..engine.core import Engine, EngineFactory
-from ..engine.execution import DeviceName, Execution, MeshSharing, Transport, is_gpu
+from ..engine.execution import Away, DeviceName, Execution, MeshSharing, Transport, is_gpu
 from ..engine.worker_settings import Workers
 from ..errors import QuiltError, QuiltWarning, SimulationError
 from ..outputs.checkpoint import read_checkpoint, write_checkpoint
@@ -114,7 +114,7 @@ class Simulation(Readout):
         balance: bool = True,
         transport: Transport = "auto",
         mesh: MeshSharing = "auto",
-        away: Literal[1, 2] = 1,
+        away: Away = 1,
         workers: Workers | None = None,
         hosts: tuple[str, ...] = (),
         engine: EngineFactory = make_engine,

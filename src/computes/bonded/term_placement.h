@@ -9,10 +9,9 @@ namespace quiltmd {
 
 // The code of an offset that is nowhere negative, -1 beyond the reach. The half shell lists offsets
 // in lexicographic order from (0, 0, 0) on, so the code is the distance in that order.
-QMD_HD int forward_code(Int3 offset, int away) {
-  const int side = 2 * away + 1;
-  if (offset.x > away || offset.y > away || offset.z > away) return -1;
-  return (offset.x * side + offset.y) * side + offset.z;
+QMD_HD int forward_code(Int3 offset, Int3 away) {
+  if (offset.x > away.x || offset.y > away.y || offset.z > away.z) return -1;
+  return (offset.x * (2 * away.y + 1) + offset.y) * (2 * away.z + 1) + offset.z;
 }
 
 enum class Found { kHere, kElsewhere, kTooWide };
@@ -88,8 +87,8 @@ class TermPlacer {
   // out of theirs; then the other one.
   QMD_HD Int3 within_reach(Int3 offset) const {
     for (int d = 0; d < 3; ++d) {
-      if (offset[d] > op_.grid.away) offset[d] -= op_.grid.cells[d];
-      if (offset[d] < -op_.grid.away) offset[d] += op_.grid.cells[d];
+      if (offset[d] > op_.grid.away[d]) offset[d] -= op_.grid.cells[d];
+      if (offset[d] < -op_.grid.away[d]) offset[d] += op_.grid.cells[d];
     }
     return offset;
   }

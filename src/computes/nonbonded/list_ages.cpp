@@ -28,7 +28,8 @@ constexpr double kMinBuffer = 0.05;  // nm; short-lived lists need room for what
 
 ListSettings resolve(ListSettings lists, const AtomMotion& motion) {
   if (lists.life < 0 || lists.buffer < 0) throw Error("list life and buffer must not be negative");
-  if (lists.away != 1 && lists.away != 2) throw Error("away must be 1 or 2");
+  for (int d = 0; d < 3; ++d)
+    if (lists.away[d] != 1 && lists.away[d] != 2) throw Error("away must be 1 or 2 along x, y, z");
   const double dt = motion.timestep;
   if (lists.life == 0)
     lists.life = std::clamp(static_cast<int>(std::lround(kListTime / dt)), 4, 40);
