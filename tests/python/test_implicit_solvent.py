@@ -313,3 +313,142 @@ def test_refusals(dipeptide: tuple[Path, Path], make: Any, words: str) -> None:
     system, state = quiltmd.load(*dipeptide, solvent=ImplicitSolvent("obc2"))
     with pytest.raises((QuiltError, InputError), match=words):
         make(system, state)
+
+
+# ---- Of OpenMM Systems -------------------------------------------------------------------------
+
+
+def their_energy(system: Any, positions: Any) -> tuple[float, Any]:
+    platform = openmm.Platform.getPlatformByName("Reference")
+    context = openmm.Context(system, openmm.VerletIntegrator(0.001), platform)
+    context.setPositions(positions)
+    found = context.getState(getEnergy=True, getForces=True)
+    forces = found.getForces(asNumpy=True).value_in_unit(unit.kilojoule_per_mole / unit.nanometer)
+    return found.getPotentialEnergy().value_in_unit(unit.kilojoule_per_mole), forces
+
+
+def agrees_with(system: Any, topology: Any, positions: Any) -> quiltmd.System:
+    read = quiltmd.System.from_openmm(system, topology)
+    plain = np.array(positions.value_in_unit(unit.nanometer))
+    energy, forces = their_energy(system, positions)
+    simulation = Simulation(read, State.start(read, plain, None), device="cpu")
+    assert simulation.energies()["potential"] == pytest.approx(energy, rel=SAME_CONSTANT)
+    assert relative_rms(simulation.forces(), forces) < 2e-6
+    return read
+
+
+@pytest.mark.parametrize("surface", ["ACE", None])
+@pytest.mark.parametrize("salt", [0.0, 0.15])
+@pytest.mark.parametrize("model", [*MODELS, None])
+def test_systems_of_openmm(
+    dipeptide: tuple[Path, Path], model: Any, salt: float, surface: Any
+) -> None:
+    prmtop = app.AmberPrmtopFile(str(dipeptide[0]))
+    settings: Any = {"sasaMethod": surface, "implicitSolvent": MODELS[model]} if model else {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        system = prmtop.createSystem(
+            nonbondedMethod=app.NoCutoff, implicitSolventSaltConc=salt * unit.molar, **settings
+        )
+    places = app.AmberInpcrdFile(str(dipeptide[1])).positions
+    read = agrees_with(system, prmtop.topology, places)
+    if model is None:
+        assert read.solvent is None
+        return
+    assert read.solvent is not None
+    assert read.solvent.model == model
+    assert read.solvent.salt_concentration == pytest.approx(salt, rel=1e-9)
+    assert read.solvent.surface == ("ace" if surface else "none")
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_force_fields_of_openmm(dipeptide: tuple[Path, Path], model: str) -> None:
+    """implicit/*.xml"""
+    topology = app.AmberPrmtopFile(str(dipeptide[0])).topology
+    files = ("amber14/protein.ff14SB.xml", f"implicit/{model}.xml")
+    system = app.ForceField(*files).createSystem(topology, nonbondedMethod=app.NoCutoff)
+    agrees_with(system, topology, app.AmberInpcrdFile(str(dipeptide[1])).positions)
+
+
+def custom_force(system: Any) -> Any:
+    return next(force for force in system.getForces() if isinstance(force, openmm.CustomGBForce))
+
+
+def with_particle(force: Any, column: int, value: float) -> None:
+    row = list(force.getParticleParameters(3))
+    row[column] = value
+    force.setParticleParameters(3, row)
+
+
+def with_value(force: Any, which: int, old: str, new: str) -> None:
+    name, text, kind = force.getComputedValueParameters(which)
+    assert old in text
+    force.setComputedValueParameters(which, name, text.replace(old, new), kind)
+
+
+def with_term(force: Any, which: int, old: str, new: str) -> None:
+    text, kind = force.getEnergyTermParameters(which)
+    assert old in text
+    force.setEnergyTermParameters(which, text.replace(old, new), kind)
+
+
+def with_table(force: Any, which: int) -> None:
+    table = force.getTabulatedFunction(which)
+    across, down, values = table.getFunctionParameters()
+    table.setFunctionParameters(across, down, [1.01 * value for value in values])
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda f: f.setNonbondedMethod(1), "only the method NoCutoff"),
+        (lambda f: with_particle(f, 0, 0.123), "charge is not that in NonbondedForce"),
+        (lambda f: with_particle(f, 1, 0.13), "parameters are not those of gbn2"),
+        (lambda f: with_particle(f, 2, 0.1), "parameters are not those of gbn2"),
+        (lambda f: with_particle(f, 3, 0.9), "parameters are not those of gbn2"),
+        (lambda f: with_particle(f, 5, 0.9), "parameters are not those of gbn2"),
+        (lambda f: with_particle(f, 6, 1.0), "its table getd0 is not that"),
+        (lambda f: with_value(f, 0, "neckCut=0.68", "neckCut=0.7"), "expressions are not"),
+        (lambda f: with_value(f, 0, "0.826836", "0.8"), "expressions are not"),
+        (lambda f: with_value(f, 1, "beta*psi^2", "beta*psi^3"), "expressions are not"),
+        (lambda f: with_term(f, 0, "138.935485", "138.9"), "expressions are not"),
+        (lambda f: with_term(f, 0, "=78.5", "=80"), "expressions are not"),
+        (lambda f: with_term(f, 1, "0.14", "0.15"), "expressions are not"),
+        (lambda f: with_term(f, 2, "offset=0.0195141", "offset=0.009"), "expressions are not"),
+        (lambda f: f.addGlobalParameter("more", 1.0), "expressions are not"),
+        (lambda f: f.addExclusion(0, 1), "expressions are not"),
+        (lambda f: f.addEnergyTerm("B", f.SingleParticle), "expressions are not"),
+        (lambda f: with_table(f, 0), "its table getd0 is not that"),
+        (lambda f: with_table(f, 1), "its table getm0 is not that"),
+    ],
+)
+def test_other_custom_forces_are_refused(
+    dipeptide: tuple[Path, Path], change: Any, words: str
+) -> None:
+    prmtop = app.AmberPrmtopFile(str(dipeptide[0]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        system = prmtop.createSystem(
+            nonbondedMethod=app.NoCutoff, implicitSolvent=app.GBn2, sasaMethod="ACE"
+        )
+    change(custom_force(system))
+    with pytest.raises(InputError, match=words):
+        quiltmd.System.from_openmm(system, prmtop.topology)
+
+
+def test_other_dielectric_constants(dipeptide: tuple[Path, Path]) -> None:
+    prmtop = app.AmberPrmtopFile(str(dipeptide[0]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        systems = [
+            prmtop.createSystem(
+                nonbondedMethod=app.NoCutoff, implicitSolvent=app.HCT, **{f"{kind}Dielectric": 4.0}
+            )
+            for kind in ("solvent", "solute")
+        ]
+    places = app.AmberInpcrdFile(str(dipeptide[1])).positions
+    assert agrees_with(systems[0], prmtop.topology, places).solvent == ImplicitSolvent(
+        "hct", dielectric=4.0, surface="ace"
+    )
+    with pytest.raises(InputError, match="soluteDielectric 4 is not 1"):
+        quiltmd.System.from_openmm(systems[1], prmtop.topology)

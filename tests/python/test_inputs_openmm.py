@@ -92,7 +92,7 @@ def test_box_of_the_system_where_coordinates_have_none(
 
 
 FORCES = {
-    "GBSAOBCForce": openmm.GBSAOBCForce,
+    "GayBerneForce": openmm.GayBerneForce,
     "DrudeForce": openmm.DrudeForce,
     "MonteCarloBarostat": lambda: openmm.MonteCarloBarostat(1, 300),
     "AmoebaMultipoleForce": openmm.AmoebaMultipoleForce,

@@ -98,16 +98,33 @@ def theirs(system: Any) -> np.ndarray:
     return np.asarray(forces.value_in_unit_system(unit.md_unit_system))
 
 
+def open_system() -> Any:
+    """The same without a periodic box, in implicit solvent."""
+    system = small_system()
+    pairs, solvent = force_of(system, "NonbondedForce"), openmm.GBSAOBCForce()
+    pairs.setNonbondedMethod(openmm.NonbondedForce.NoCutoff)
+    pairs.setSwitchingDistance(0.5 * CUTOFF)  # which OpenMM checks even where it is not used
+    for atom in range(system.getNumParticles()):
+        charge = pairs.getParticleParameters(atom)[0]
+        solvent.addParticle(charge, 0.12 + 0.01 * (atom % 5), 0.7 + 0.1 * (atom % 3))
+    solvent.setNonbondedMethod(openmm.GBSAOBCForce.NoCutoff)
+    system.addForce(solvent)
+    return system
+
+
 def ours(system: Any) -> np.ndarray:
     """Our forces of the System with nothing said beside it."""
     described = quiltmd.System.from_openmm(system)
-    state = quiltmd.State.start(described, positions(), EDGE * np.eye(3))
+    is_open = described.nonbonded == quiltmd.Nonbonded(method="no-cutoff")
+    state = quiltmd.State.start(described, positions(), None if is_open else EDGE * np.eye(3))
     return quiltmd.Simulation(described, state, device="cpu", threads=1).forces()
 
 
-def is_honoured(change: Change, tolerance: float = TOLERANCE) -> str | None:
+def is_honoured(
+    change: Change, tolerance: float = TOLERANCE, make: Callable[[], Any] = small_system
+) -> str | None:
     """Checks that a changed System is simulated as OpenMM does, or gives the words of refusal."""
-    system = small_system()
+    system = make()
     change(system)
     try:
         found = ours(system)
@@ -133,9 +150,9 @@ def other_values(value: Any) -> list[Any]:
     return [0.5 * value + 0.07, 1.2 * value + 0.02] if isinstance(value, float) else ["changed"]
 
 
-def changes_of(name: str) -> Iterator[tuple[str, Change]]:
+def changes_of(name: str, make: Callable[[], Any] = small_system) -> Iterator[tuple[str, Change]]:
     """All the ways to give one argument of one setter of a class another value."""
-    system = small_system()  # which owns the force
+    system = make()  # which owns the force
     force = force_of(system, name)
     for setter in sorted(member for member in dir(force) if member.startswith("set")):
         noun = setter.removeprefix("set")
@@ -152,7 +169,8 @@ def changes_of(name: str) -> Iterator[tuple[str, Change]]:
             continue  # of something that there is none of: see test_what_is_added
         row = list(value) if isinstance(value, (list, tuple)) else [value]
         for at, item in enumerate(row):
-            values = range(6) if noun == "NonbondedMethod" else other_values(item)
+            methods = range(6 if name == "NonbondedForce" else 3)
+            values = methods if noun == "NonbondedMethod" else other_values(item)
             for other in values:
                 if noun == "PMEParameters":  # together or not at all
                     arguments = [3.9, 32, 32, 32]
@@ -172,8 +190,24 @@ ALL_CHANGES = [
 ]
 
 
+OPEN_CHANGES = [
+    pytest.param(change, id=f"{name}.{label}")
+    for name in (*READ, "GBSAOBCForce")
+    for label, change in changes_of(name, open_system)
+]
+
+
 def test_the_system_itself_agrees() -> None:
     assert is_honoured(lambda system: None) is None
+    assert is_honoured(lambda system: None, make=open_system) is None
+
+
+@pytest.mark.parametrize("change", OPEN_CHANGES)
+def test_settings_without_a_box_are_honoured_or_refused(change: Change) -> None:
+    refused = is_honoured(change, make=open_system)
+    assert refused is None or any(
+        word in refused for word in (*READ, "GBSAOBCForce", "system.", "cutoff", "radius")
+    )
 
 
 @pytest.mark.parametrize("change", ALL_CHANGES)
@@ -191,7 +225,8 @@ def test_every_other_class_is_refused_by_name(name: str) -> None:
     # Maps: test_torsion_maps.py. Custom forces that say what ours do are read, others are not:
     # test_inputs_against_openmm.py, test_restraints.py.
     custom = ("CustomNonbondedForce", "CustomTorsionForce", "CustomExternalForce")
-    sometimes = ("CMAPTorsionForce", "CustomBondForce", *custom)
+    solvents = ("GBSAOBCForce", "CustomGBForce")  # of the latter: test_implicit_solvent.py
+    sometimes = ("CMAPTorsionForce", "CustomBondForce", *custom, *solvents)
     if name in (*READ, *sometimes, "CMMotionRemover"):
         return
     force = type(name, (), {"getName": lambda self: name})()
@@ -224,7 +259,7 @@ def test_refusals_say_what_to_do(name: str, words: str) -> None:
         *[
             (lambda force, method=method: force.setNonbondedMethod(method), name)
             for method, name in enumerate(
-                ("NoCutoff", "CutoffNonPeriodic", "CutoffPeriodic", None, None, "LJPME")
+                (None, "CutoffNonPeriodic", "CutoffPeriodic", None, None, "LJPME")
             )
             if name is not None
         ],

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError, QuiltError
-from . import openmm_custom, openmm_maps, openmm_sites
+from . import openmm_custom, openmm_maps, openmm_sites, openmm_solvent
 from .molecules import molecule_of_atom
 from .nonbonded import Nonbonded
 from .sites import site_fields, site_links
@@ -45,7 +45,7 @@ _BONDED = {
 _NONBONDED = _Kind("Exception", 2, 3, "getExceptionsUsePeriodicBoundaryConditions")
 _KINDS = {**_BONDED, "NonbondedForce": _NONBONDED}
 # CMMotionRemover keeps the centre of mass at rest; here that is a setting of the integrator.
-_OTHERS = ("CMMotionRemover", openmm_maps.FORCE, *openmm_custom.FORCES)
+_OTHERS = ("CMMotionRemover", openmm_maps.FORCE, *openmm_custom.FORCES, *openmm_solvent.FORCES)
 _METHODS = ("NoCutoff", "CutoffNonPeriodic", "CutoffPeriodic", "Ewald", "PME", "LJPME")
 _REPLACE = "pass nonbonded= to System.from_openmm to simulate it with settings of your own"
 
@@ -92,11 +92,15 @@ def system_fields(
         atoms, np.concatenate([bonds, constraints, site_links(sites["sites"])])
     )
     for force, (members, _) in tables:
-        _refuse_distant_terms(force, members, molecules)
+        if _method(forces) == "NoCutoff":
+            _refuse_images(force)
+        else:
+            _refuse_distant_terms(force, members, molecules)
     strong = twists[:, 2] != 0
     if (molecules[maps["cmaps"]] != molecules[maps["cmaps"][:, :1]]).any():
         raise InputError(f"{openmm_maps.FORCE}: a term joins different molecules")
     pairs = _nonbonded_fields(_nonbonded_force(forces), _joined(tables, "NonbondedForce"), atoms)
+    named = _topology(topology, masses)
     impropers, cosines = openmm_custom.torsion_fields(forces)
     by_types = openmm_custom.pair_fields(forces, _nonbonded_force(forces), pairs["exclusions"])
     if by_types and nonbonded is None:
@@ -106,6 +110,7 @@ def system_fields(
         **impropers,
         **sites,
         **openmm_custom.restraint_fields(forces, molecules),
+        **openmm_solvent.solvent_fields(forces, pairs["charges"], named),
         "masses": masses,
         "bonds": bonds,
         "bond_parameters": lengths,
@@ -117,7 +122,7 @@ def system_fields(
         "ryckaert_bellemans_parameters": coefficients,
         "constraints": constraints,
         "constraint_lengths": distances[:, 0],
-        "topology": _topology(topology, masses),
+        "topology": named,
         "nonbonded": settings,
         **pairs,
         **by_types,
@@ -146,19 +151,22 @@ def nonbonded_from_openmm(openmm_system: Any) -> Nonbonded:
     -------
     Cutoff, switching function, tail correction and error tolerance as in the force; the Ewald
     parameter and grid where `setPMEParameters` states them. The method Ewald becomes PME of the
-    same tolerance.
+    same tolerance, NoCutoff all pairs of atoms.
 
     Raises
     ------
     InputError
-        If the force does what has no counterpart here: no cutoff, a reaction field
-        (CutoffPeriodic), Lennard-Jones PME.
+        If the force does what has no counterpart here: a reaction field (CutoffPeriodic and
+        CutoffNonPeriodic), Lennard-Jones PME.
     """
     force = _nonbonded_force(openmm_system.getForces())
-    method = _METHODS[force.getNonbondedMethod()]
+    method = _method(openmm_system.getForces())
+    if method == "NoCutoff":
+        return Nonbonded(method="no-cutoff")
     if method not in ("PME", "Ewald"):
         raise InputError(
-            f"NonbondedForce: the method {method} is not supported; use PME, or {_REPLACE}"
+            f"NonbondedForce: the method {method} is not supported; use PME, or NoCutoff for a "
+            f"system without a periodic box, or {_REPLACE}"
         )
     switched = force.getUseSwitchingFunction()
     alpha, *grid = (_value(parameter) for parameter in force.getPMEParameters())
@@ -220,6 +228,20 @@ def _refuse_distant_terms(
             f"{name}: the {kind.noun.lower()} of atoms {names} joins different molecules; its "
             f"atoms are taken as nearest images here, in OpenMM only with {setter}(True)"
         )
+
+
+def _refuse_images(force: Any) -> None:
+    """Refuse terms between nearest images where there is no periodic box."""
+    kind = _KINDS[type(force).__name__]
+    if getattr(force, kind.periodic)():
+        raise InputError(
+            f"{type(force).__name__}: its terms use periodic boundary conditions, but "
+            "NonbondedForce has the method NoCutoff, which is for systems without a periodic box"
+        )
+
+
+def _method(forces: list[Any]) -> str:
+    return _METHODS[_nonbonded_force(forces).getNonbondedMethod()]
 
 
 def _nonbonded_force(forces: list[Any]) -> Any:

@@ -243,7 +243,8 @@ class System(Checked):
         openmm_system:
             Its forces may be HarmonicBondForce, HarmonicAngleForce,
             PeriodicTorsionForce, RBTorsionForce, CMAPTorsionForce (several of
-            each), one NonbondedForce with the method PME or Ewald, and
+            each), one NonbondedForce with the method PME, Ewald or NoCutoff,
+            GBSAOBCForce or the CustomGBForce of a model of `openmm.app`, and
             CMMotionRemover, in whose place the integrator has `remove_com_every`.
         topology:
             `openmm.app.Topology`, for names.
