@@ -55,6 +55,33 @@ std::vector<double> atoms_per_patch(const PatchGrid& grid, const std::vector<Vec
   return weights;
 }
 
+constexpr double kFarthest = 1e7;  // nm; ten times what a State may have
+
+bool is_within_reach(const Vec3d& r) {
+  return std::fabs(r.x) < kFarthest && std::fabs(r.y) < kFarthest && std::fabs(r.z) < kFarthest;
+}
+
+// One for each atom, in the order of the input, and of sane numbers.
+void check_vectors(const std::vector<Vec3d>& vectors, const System& system, const char* what) {
+  const auto atoms = static_cast<size_t>(system.atom_count());
+  if (vectors.size() != atoms)
+    throw Error("a state of " + std::to_string(vectors.size()) + " atoms is not one of " +
+                std::to_string(atoms));
+  const auto strange = std::find_if_not(vectors.begin(), vectors.end(), is_within_reach);
+  if (strange != vectors.end())
+    throw Error("the " + std::string(what) + " of atom " +
+                std::to_string(strange - vectors.begin() + 1) + " is out of range");
+}
+
+void place_sites_within_reach(const System& system, int64_t step, std::vector<Vec3d>& positions) {
+  place_sites(system, positions);
+  for (const Site& site : system.sites)
+    if (const auto a = static_cast<size_t>(site.atom); !is_within_reach(positions[a]))
+      throw SimulationError(
+          step, "the virtual site atom " + std::to_string(system.input_index[a]) +
+                    " has no place: the atoms that it is placed by lie in a line or at a point, or its weights are too large");
+}
+
 }  // namespace
 
 Engine::Engine(const System& system, const NonbondedSettings& nonbonded,
@@ -79,18 +106,16 @@ Engine::Engine(const System& system, const NonbondedSettings& nonbonded,
 Engine::~Engine() = default;
 
 void Engine::set_state(const std::optional<Box>& box, const HostState& state) {
-  const auto atoms = static_cast<size_t>(system_.atom_count());
   const bool listed = !state.list_positions.empty();
-  if (state.positions.size() != atoms || state.velocities.size() != atoms ||
-      (listed && state.list_positions.size() != atoms))
-    throw Error("a state of " + std::to_string(state.positions.size()) + " atoms is not one of " +
-                std::to_string(atoms));
+  check_vectors(state.positions, system_, "position");
+  check_vectors(state.velocities, system_, "velocity");
+  if (listed) check_vectors(state.list_positions, system_, "position of the pair lists");
   const Cell cell = box ? Cell(*box) : Cell(spread_of(state.positions));
   HostState internal = state;
   internal.positions = to_internal_order(system_, state.positions);
   internal.velocities = to_internal_order(system_, state.velocities);
   if (!listed)  // otherwise they are as a run has left them
-    place_sites(system_, internal.positions);
+    place_sites_within_reach(system_, state.step, internal.positions);
   else
     internal.list_positions = to_internal_order(system_, state.list_positions);
   for (const Site& site : system_.sites)

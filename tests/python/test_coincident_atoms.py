@@ -10,6 +10,7 @@ import pytest
 from boxes import bare_system, engine, lj_table
 
 from quiltmd import Nonbonded, QuiltError, Simulation, SimulationError, State
+from quiltmd.description.sites import Site, site_fields
 
 BOX = np.array([[3.0, 0, 0], [0.7, 3.0, 0], [-0.4, 0.9, 3.0]])
 PLACES = np.array([[0.1, 0.2, 0.3], [1.0, 1.2, 1.9], [2.0, 0.4, 1.5], [0.1, 0.2, 0.3]])  # 0 and 3
@@ -111,6 +112,19 @@ def test_where_something_acts_it_is_named(why: str) -> None:
         simulation(REFUSED[why])
 
 
+@pytest.mark.parametrize("name", ["positions", "velocities", "list_positions"])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -1e300])
+def test_an_engine_refuses_numbers_that_are_none(name: str, value: float) -> None:
+    places = PLACES + np.arange(4)[:, None] * [0.1, 0, 0]
+    core = engine(make(), State(places, np.zeros((4, 3)), BOX), Nonbonded(cutoff=0.9))
+    wrong = core.state()
+    wrong[name] = wrong[name].copy()
+    wrong[name][2, 1] = value
+    with pytest.raises(QuiltError, match="of atom 3 is out of range"):
+        core.set_state(**wrong)
+    core.run(2)
+
+
 @pytest.mark.parametrize("ranks", [1, 3])
 @pytest.mark.parametrize("name", ["positions", "velocities", "list_positions"])
 @pytest.mark.parametrize("count", [0, 3, 5, 500])
@@ -125,3 +139,30 @@ def test_an_engine_refuses_states_of_other_sizes(ranks: int, name: str, count: i
     with pytest.raises(QuiltError, match="atoms"):
         core.set_state(**wrong)
     core.run(2)
+
+
+def test_a_site_whose_parents_lie_in_a_line_is_named() -> None:
+    """Its frame has no direction there; the core crashed."""
+    site = Site(3, (0, 1, 2), (1, 0, 0), (-1, 1, 0), (-1, 0, 1), (0.02, 0.01, 0.03))
+    table = lj_table(np.array([0.3]), np.array([0.5]))
+    system = bare_system(
+        *([16.0, 16.0, 16.0, 0.0], [0.3, -0.6, 0.0, 0.3], np.zeros(4, int), *table),
+        exclusions=[[i, j] for j in range(4) for i in range(j)],
+        bonds=[[0, 1], [1, 2]],
+        bond_parameters=[[0.1, 2e5]] * 2,
+        **site_fields([site]),
+    )
+
+    def at(bent: float) -> State:
+        places = np.array([[0.5, 0.5, 0.5], [0.6, 0.5, 0.5], [0.7, 0.5 + bent, 0.5], [0, 0, 0]])
+        return State(places, np.zeros((4, 3)), np.eye(3) * 3)
+
+    settings = Nonbonded(cutoff=0.9)
+    running = Simulation(system, at(0.02), settings, device="cpu")
+    running.run(5)
+    message = r"virtual site atom 4 \(A3 .*has no place.*a line"
+    with pytest.raises(SimulationError, match=message):
+        running.set_state(at(0.0))
+    running.run(5)
+    with pytest.raises(SimulationError, match=message):
+        Simulation(system, at(0.0), settings, device="cpu")
