@@ -405,6 +405,7 @@ REFUSED = {
     "mdin": (
         MDIN.replace(" /\n &ewald", "  {more}\n /\n &ewald"),
         {
+            "imin=5": "imin 5: 0, dynamics, and 1, minimisation",
             "ntp=4": "only 0, 1, 2 and 3",
             "ntp=1": "only ntb = 2",
             "ntp=1, barostat=2": "only 1 (Berendsen)",
@@ -428,6 +429,7 @@ REFUSED = {
     "mdp": (
         MDP,
         {
+            "epsilon_r = 0": "a dielectric constant",  # which stands for infinity
             "pcoupl = MTTK": "constant pressure",
             "pcoupl = C-rescale\npcoupltype = hexagonal": "pcoupltype hexagonal: only isotropic",
             "tcoupl = nose-hoover": "only v-rescale",
@@ -458,6 +460,20 @@ def test_what_cannot_be_done_is_named(kind: str, line: str, tmp_path: Path) -> N
 
 BROKEN = {
     "vector": ("namd", NAMD + "cellBasisVector1 30 0\n", "must be three vectors"),
+    "turned": (
+        "namd",
+        NAMD.replace("108.8612 0.0 0.0", "0.0 108.8612 0.0", 1).replace(
+            "cellBasisVector2     0.0 108.8612 0.0", "cellBasisVector2 108.8612 0.0 0.0"
+        ),
+        "cellBasisVector1 must be along x",
+    ),
+    "left-handed": ("namd", NAMD.replace("77.758", "-77.758"), "z > 0 of the third"),
+    "negative cutoff": ("namd", NAMD.replace("cutoff\t12", "cutoff -12"), "cutoff of -12 .*sense"),
+    "tolerance": ("namd", NAMD + "PMETolerance 2\n", "PME tolerance of 2 make no sense"),
+    "run": ("namd", NAMD + "run for\n", "run must be a number, not 'for'"),
+    "half a run": ("namd", NAMD + "run 100\nrun -0.5\n", "run must be a number of steps"),
+    "underscore": ("namd", NAMD + "timestep 1_0\n", "timestep must be a number"),
+    "no cutoff": ("mdin", MDIN.replace("cut = 9.0", "cut = 0"), "cutoff of 0 .*make no sense"),
     "tcl": ("namd", NAMD + "if {1} {\n", r"Tcl \('if \{1\} \{'\) is not supported"),
     "variable": ("namd", NAMD + "outputname $other\n", "the variable other is not set"),
     "number": ("namd", NAMD + "timestep fast\n", "timestep must be a number, not 'fast'"),

@@ -21,6 +21,14 @@ def system(openmmtools_data: Path) -> Any:
     return quiltmd.load(*files, constraints="h-bonds")[0]
 
 
+@pytest.mark.parametrize(
+    "text", ["(" * 3000 + "all" + ")" * 3000, "not " * 5000 + "all", "index " + "1" * 5000]
+)
+def test_very_long_ones_are_refused(system: Any, text: str) -> None:
+    with pytest.raises(QuiltError, match=r"more than 200|takes numbers"):
+        select(system, text)
+
+
 def test_kinds(system: Any) -> None:
     assert select(system, "solute").tolist() == list(range(22))
     assert select(system, "protein").tolist() == list(range(22))

@@ -67,6 +67,9 @@ def select(system: System, text: str) -> npt.NDArray[np.int64]:
     return np.flatnonzero(mask)
 
 
+_MOST_NESTED = 200  # each calls functions within functions, of which Python allows some 1,000
+
+
 class _Parser:
     """Reads a selection by recursive descent: or, and, not, then keywords with their values."""
 
@@ -77,6 +80,11 @@ class _Parser:
     def whole(self) -> _Mask:
         if not self._tokens:
             raise QuiltError("an empty selection: 'all' selects all atoms")
+        if self._tokens.count("(") + self._tokens.count("not") > _MOST_NESTED:
+            raise QuiltError(
+                f"the selection {self._text[:40]!r}... has more than {_MOST_NESTED} parentheses "
+                "and 'not'"
+            )
         mask = self._any_of()
         if self._tokens:
             raise self._fault(self._tokens[0])
@@ -125,7 +133,7 @@ class _Parser:
     def _numbers(self, field: str, found: npt.NDArray[np.integer], values: list[str]) -> _Mask:
         mask = np.zeros(len(found), dtype=bool)
         for value in values:
-            match = re.fullmatch(r"(-?\d+)(?:-(-?\d+))?", value)
+            match = re.fullmatch(r"(-?\d{1,18})(?:-(-?\d{1,18}))?", value)
             if match is None:
                 raise QuiltError(
                     f"the selection {self._text!r}: '{field}' takes numbers and ranges such as "

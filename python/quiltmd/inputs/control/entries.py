@@ -107,6 +107,14 @@ class Entries:
             raise self._error(entry, f"{entry.name} must be a whole number, not {entry.value}")
         return int(value)
 
+    def counts(self, name: str) -> list[int]:
+        """The values of all entries of a name, whole numbers of at least 0."""
+        found = [(entry, self._number(entry, entry.value)) for entry in self.take_all(name)]
+        for entry, value in found:
+            if value != round(value) or value < 0:
+                raise self._error(entry, f"{name} must be a number of steps, not {entry.value}")
+        return [int(value) for _, value in found]
+
     def switch(self, name: str, default: bool = False) -> bool:
         """The value of a keyword that is on or off."""
         entry = self.take(name)
@@ -144,7 +152,7 @@ class Entries:
 
     def _number(self, entry: Entry, word: str) -> float:
         try:
-            value = float(word.lower().replace("d", "e"))
+            value = float(word.lower().replace("d", "e").replace("_", "?"))
         except ValueError:
             value = float("nan")
         if not np.isfinite(value):
@@ -168,12 +176,17 @@ def is_one(value: str) -> bool:
         return False
 
 
-def ewald_alpha(cutoff: float, tolerance: float, per_distance: bool) -> float:
-    """Alpha (1/nm) such that erfc(alpha cutoff), divided by the cutoff if so, is the tolerance."""
-    divisor = cutoff if per_distance else 1.0
-    return float(
-        brentq(lambda alpha: erfc(alpha * cutoff) / divisor - tolerance, 1e-3, 30 / cutoff)
-    )
+def ewald_alpha(cutoff: float, tolerance: float, file: str) -> float:
+    """Alpha such that erfc(alpha cutoff) / cutoff is the tolerance; InputError if none is."""
+
+    def excess(alpha: float) -> float:
+        return float(erfc(alpha * cutoff)) / cutoff - tolerance
+
+    if not (cutoff > 0 and 0 < tolerance < excess(1e-3) + tolerance):
+        raise InputError(
+            f"a cutoff of {cutoff:g} and a PME tolerance of {tolerance:g} make no sense", file=file
+        )
+    return float(brentq(excess, 1e-3, 30 / cutoff))
 
 
 def _plain(name: str) -> str:

@@ -34,7 +34,10 @@ def read_mdin(file: str) -> Control:
     """The settings of an mdin; see `Control`."""
     control = Control(file)
     entries = Entries(control, _namelists(file))
-    if entries.whole("imin", 0):
+    kind = entries.whole("imin", 0)
+    if kind not in (0, 1):
+        control.refused.append(f"imin {kind}: 0, dynamics, and 1, minimisation, are supported")
+    elif kind == 1:
         control.set("run", "minimize", True)
         control.set("run", "steps", 0)
         entries.tell("a minimisation runs until it converges", "maxcyc", "ncyc", "drms", "ntmin")
@@ -224,7 +227,7 @@ def _nonbonded(control: Control, entries: Entries) -> None:
     alpha, tolerance = entries.number("ew_coeff"), entries.number("dsum_tol", 1e-5)
     if None not in sizes:
         assert tolerance is not None
-        found = alpha or ewald_alpha(cutoff, tolerance, per_distance=True)
+        found = alpha or ewald_alpha(cutoff, tolerance, control.file)
         control.set("nonbonded", "pme_grid", sizes)
         control.set("nonbonded", "pme_alpha", round(found / ANGSTROM, 9))
         control.set("nonbonded", "pme_order", order)

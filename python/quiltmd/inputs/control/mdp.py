@@ -12,7 +12,7 @@ import re
 
 from ...errors import InputError
 from ..fixed_width import read_bytes
-from .entries import Control, Entries, Entry
+from .entries import Control, Entries, Entry, is_one
 
 _OUTPUT = "this output is not written"
 # What grompp writes into mdout.mdp of features that are off; what switches them on is refused.
@@ -216,8 +216,8 @@ def _nonbonded(control: Control, entries: Entries) -> None:
     )
     entries.refuse("only 0, a conductor", "epsilon-surface")
     entries.refuse("only 3d", "ewald-geometry", unless=lambda value: value == "3d")
-    one = ("1", "1.0", "0", "0.0", "inf")
-    entries.refuse("a dielectric constant", "epsilon-r", "epsilon-rf", unless=lambda v: v in one)
+    entries.refuse("a dielectric constant", "epsilon-r", unless=is_one)  # 0 stands for infinity
+    entries.tell("there is no reaction field", "epsilon-rf")
     entries.refuse("only xyz", "pbc", unless=lambda value: value == "xyz")
     entries.tell(
         "pair lists are set up by this program",

@@ -119,6 +119,13 @@ def _box(control: Control, entries: Entries) -> None:
                 "cellBasisVector1, 2 and 3 must be three vectors that span a volume",
                 file=control.file,
             )
+        edges = np.linalg.norm(rows, axis=1)
+        if np.abs(np.triu(rows, 1)).max() > 1e-6 * edges.max() or rows.diagonal().min() <= 0:
+            raise InputError(
+                "cellBasisVector1 must be along x and cellBasisVector2 in the xy plane, with y > 0 "
+                "and z > 0 of the third: turn cell and coordinates",
+                file=control.file,
+            )
         lengths, angles = lengths_angles(rows * ANGSTROM)
         control.set("system", "box", [*map(float, lengths), *map(float, angles)])
 
@@ -170,7 +177,7 @@ def _ewald(control: Control, entries: Entries, cutoff: float) -> None:
         assert tolerance is not None
         control.set("nonbonded", "pme_order", order)
         control.set("nonbonded", "pme_grid", sizes)
-        alpha = ewald_alpha(cutoff, tolerance, per_distance=True) / ANGSTROM
+        alpha = ewald_alpha(cutoff, tolerance, control.file) / ANGSTROM
         control.set("nonbonded", "pme_alpha", round(alpha, 9))
     elif spacing is not None:
         control.notes.append(f"PMEGridSpacing {spacing:g}: the grid follows from pme_tolerance")
@@ -193,7 +200,7 @@ def _dynamics(control: Control, entries: Entries) -> None:
     temperature = entries.number("temperature")
     _thermostat(control, entries, temperature)
     steps = entries.whole("numsteps", 0)
-    runs = [int(float(entry.value)) for entry in entries.take_all("run")]
+    runs = entries.counts("run")
     if len(runs) > 1:
         control.notes.append(f"run {runs}: one run of {sum(runs)} steps")
     control.set("run", "steps", sum(runs) if runs else steps)
