@@ -84,6 +84,25 @@ def test_energy_of_frames(octahedron: Files, tmp_path: Path) -> None:
     assert quiltmd("energy", *octahedron, "--frame", 10).returncode == 1
 
 
+@pytest.mark.parametrize(("frame", "index"), [(None, 0), (-1, 9), (3, 3), (10, None)])
+def test_a_run_begins_from_a_frame(
+    octahedron: Files, tmp_path: Path, frame: int | None, index: int | None
+) -> None:
+    flags = [] if frame is None else ["--frame", frame]
+    files = ["--topology", octahedron[0], "--coordinates", octahedron[1]]
+    where = ["--device", "cpu", "--out", tmp_path / "out"]
+    done = quiltmd("run", *files, *where, "--steps", 0, *flags)
+    assert ("begins from the first (--frame chooses another)" in done.stderr) == (frame is None)
+    if index is None:
+        assert done.returncode == 1
+        assert "no frame 10" in done.stderr
+        return
+    assert done.returncode == 0, done.stderr
+    begun = library.read_checkpoint(tmp_path / "out" / "checkpoint.qmd").state
+    wanted = library.load(*octahedron, frame=index)[1]
+    assert (begun.positions == wanted.positions).all()
+
+
 def test_energy_without_json_is_a_table(alanine: Files) -> None:
     done = quiltmd("energy", *alanine, "--pme-alpha", 3, "--pme-grid", "40,40,40")
     assert done.returncode == 0, done.stderr

@@ -112,7 +112,12 @@ class SystemSection(Section):
     )
     coordinates: AbsolutePath = Field(
         description="Coordinate file: Amber inpcrd, rst7 or NetCDF, GROMACS gro or g96, PDB, "
-        "mmCIF, CRD, NAMD binary, OpenMM State."
+        "mmCIF, CRD, NAMD binary, OpenMM State, or a trajectory: DCD, XTC, TRR, NetCDF."
+    )
+    frame: int | None = Field(
+        default=None,
+        description="Frame of the coordinates to begin from, counted from 0, or from the end if "
+        "negative; by default the first.",
     )
     parameters: tuple[ParameterFile, ...] = Field(
         default=(),

@@ -189,12 +189,17 @@ def _same_run(config: Config, folder: Folder, checkpoint: Checkpoint) -> dict[st
 
 
 def _tell_frames(config: Config) -> None:
+    if config.system.frame is not None:
+        return
     frames = count_frames(config.system.coordinates)
     if frames > 1:
-        warn(f"{config.system.coordinates} has {frames} frames; the run begins from the first")
+        warn(
+            f"{config.system.coordinates} has {frames} frames; the run begins from the first "
+            "(--frame chooses another)"
+        )
 
 
-def load_system(config: Config, frame: int = 0) -> tuple[System, State]:
+def load_system(config: Config, frame: int | None = None) -> tuple[System, State]:
     """The system of a run, and its state at the start: a frame of the coordinates."""
     return load(
         config.system.topology,
@@ -205,7 +210,7 @@ def load_system(config: Config, frame: int = 0) -> tuple[System, State]:
         constraints=config.system.constraints,
         rigid_water=config.system.rigid_water,
         hydrogen_mass=REPARTITIONED_HYDROGEN_MASS if config.system.hmr else None,
-        frame=frame,
+        frame=(config.system.frame or 0) if frame is None else frame,
         restraints=config.restraint,
         reference=config.system.reference,
         reference_scaling=config.system.reference_scaling,
