@@ -189,6 +189,32 @@ void solvent_bits_depend_on_nothing(Pair devices) {
   }
 }
 
+// A rank that owns the first slots alone, and has the radii and slopes of the others by messages, finds
+// the same bits for its atoms.
+void shares_have_the_same_bits(Pair devices) {
+  Molecules m = some_molecules(600, 13);
+  for (const bool solvent : {false, true}) {
+    if (solvent) m.system.solvent = solvent_of(m.system, BornFunction::kTanh, 0.5, Necks::kSome, 1);
+    AllPairsRank whole(devices.device, m), part(devices.device, m);
+    whole.evaluate(Energies::kSkip);
+    const int slots = whole.owned_slots.download()[0];
+    for (const int owned : {8, 136, slots / 16 * 8}) {
+      part.owned_slots.upload({owned});
+      part.device.fill(part.force.data(), 0, part.force.bytes(), Stream::kMain);
+      for (const Work& work : part.all.step_work(Energies::kSkip)) {
+        work.launch(Stream::kMain, 0);
+        if (solvent) part.all.radii.upload(whole.all.radii.download());
+        if (solvent && work.phase == 1) part.all.slopes.upload(whole.all.slopes.download());
+      }
+      for (int axis = 0; axis < 3; ++axis) {
+        auto expected = whole.fixed_forces(axis);
+        std::fill(expected.begin() + owned, expected.end(), 0);
+        CHECK(part.fixed_forces(axis) == expected);
+      }
+    }
+  }
+}
+
 // Far from the origin, and where atoms lie on both sides of the boundary of the cell.
 void the_place_of_the_cell_does_not_matter(Pair devices) {
   Molecules m = some_molecules(300, 12);
@@ -200,13 +226,15 @@ void the_place_of_the_cell_does_not_matter(Pair devices) {
 }  // namespace
 
 std::vector<Case> solvent_cases(Pair devices) {
-  return {{"all pairs in a vacuum", [devices] { a_vacuum_meets_the_reference(devices); }},
-          {"implicit solvents", [devices] { solvents_meet_the_reference(devices); }},
-          {"solvent of distant atoms", [devices] { distant_atoms_meet_the_reference(devices); }},
-          {"bits of all pairs depend on nothing",
-           [devices] { solvent_bits_depend_on_nothing(devices); }},
-          {"all pairs anywhere in the cell",
-           [devices] { the_place_of_the_cell_does_not_matter(devices); }}};
+  return {
+      {"all pairs in a vacuum", [devices] { a_vacuum_meets_the_reference(devices); }},
+      {"implicit solvents", [devices] { solvents_meet_the_reference(devices); }},
+      {"solvent of distant atoms", [devices] { distant_atoms_meet_the_reference(devices); }},
+      {"bits of all pairs depend on nothing",
+       [devices] { solvent_bits_depend_on_nothing(devices); }},
+      {"shares of all pairs have the same bits", [devices] { shares_have_the_same_bits(devices); }},
+      {"all pairs anywhere in the cell",
+       [devices] { the_place_of_the_cell_does_not_matter(devices); }}};
 }
 
 }  // namespace quiltmd::test

@@ -22,7 +22,7 @@ std::vector<BornSite> sites_of(const std::vector<BornAtom>& atoms) {
   return sites;
 }
 
-// From which distance on, in nm, four terms of distant_screening() are right for all pairs, and no neck
+// From which distance on, in nm, three terms of distant_screening() are right for all pairs, and no neck
 // reaches.
 float distant_from(const ImplicitSolvent& solvent) {
   double offset = 0, scaled = 0, radius = 0;
@@ -32,7 +32,7 @@ float distant_from(const ImplicitSolvent& solvent) {
     radius = std::max(radius, a.radius);
   }
   const double necks = solvent.neck_types > 0 ? 2 * radius + kNeckReach : 0;
-  return static_cast<float>(std::max({8 * scaled, offset + scaled, necks}));
+  return static_cast<float>(std::max({10 * scaled, offset + scaled, necks}));
 }
 
 }  // namespace

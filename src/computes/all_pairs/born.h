@@ -21,7 +21,7 @@ struct Curve {
 
 // The same of spheres that do not overlap, as a series in the scaled radius over the distance x, q = x^2:
 // the sum over k of k/(2k + 1) x^(2k + 1) / r. Six terms are good to 5e-8 of the whole for x up to 1/4,
-// four for x up to 1/8. Most pairs are so far apart, and all digits would cancel in the difference of
+// three to 1e-6 for x up to 1/10 and 8e-8 up to 1/16. Most pairs are so far apart, and all digits would cancel in the difference of
 // logarithms.
 template <int kTerms, class Real>
 QMD_HD Curve<Real> distant_screening(Real per_r, Real x, Real q) {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// All pairs on the GPU. A block has 128 atoms, one in each thread, and passes the roster by them, a chunk
-// of 128 others at a time through shared memory, all threads reading the same one. Sums stay in the
+// All pairs on the GPU. A block has 128 atoms of the roster, a row, one in each thread, and passes chunks
+// of 64 others by them through shared memory, all threads reading the same one. Sums stay in the
 // registers of their atom: floating-point ones of a chunk, integers above. Where there are few atoms,
-// the chunks are dealt out to several blocks for the same atoms, so that all of the machine has work.
+// the chunks of a row are dealt out to several blocks, so that all of the machine has work.
 //
-// Each pair is evaluated twice, once for each atom. Half of the arithmetic could be saved by tiles that
-// serve both atoms, whose sums then travel around the warp: some ten shuffles a pair, at a quarter
-// of the rate of arithmetic, and atomic additions for one side.
+// The forces of a pair are found once and given to both atoms: a row meets the chunks behind it, and the
+// sums over the atoms of a warp, for eight atoms of the chunk at a time, are taken by a transposition.
+// A row with itself, energies, and the sums of integrals, of which both atoms of a pair have their own, are
+// found for each atom by itself. With several ranks each does the rows and chunks in which it has atoms.
 #include <algorithm>
 #include <climits>
 
@@ -24,8 +25,9 @@ using pairs::limited_force;
 using pairs::Single;
 
 constexpr int kThreads = 128;
-constexpr int kChunk = kChunkClusters * kClusterSize;
-static_assert(kChunk == kThreads, "a thread brings an atom of each chunk");
+constexpr int kRow = kThreads / kClusterSize;  // clusters
+constexpr int kChunk = 8;                      // clusters
+static_assert(kRow % kChunk == 0, "a row is so many chunks, too");
 constexpr int kBlocksPerProcessor = 16;  // that give every multiprocessor enough to do
 
 // ---- The roster ------------------------------------------------------------------------------
@@ -86,28 +88,37 @@ __global__ void __launch_bounds__(kThreads)
 // A chunk of the roster in shared memory; `More` is what a pass needs besides places.
 template <class More>
 struct Tile {
-  float4 site[kChunk];
-  More more[kChunk];
-  RosterEntry entry[kChunkClusters];
-  float4 sphere[kChunkClusters];  // around the atoms of a cluster: centre, radius
+  float4 site[kChunk * kClusterSize];
+  More more[kChunk * kClusterSize];
+  RosterEntry entry[kChunk];
+  float4 sphere[kChunk];  // around the atoms of a cluster: centre, radius
 };
 
-// The atom of a thread.
+// The atom of a thread. Behind the end of the roster there is none, as far away as padding.
 struct Own {
   int slot;
+  bool exists;
   bool counts;  // it is an atom of this rank
   Int3 cell;
   float x, y, z;
 };
 
-__device__ __forceinline__ Own own_atom(const AllPairs& p, int slots) {
+__device__ __forceinline__ int slots_of_this_rank(const AllPairs& p) {
+  return min(*p.owned_slots, p.slot_capacity);
+}
+
+__device__ __forceinline__ Own own_atom(const AllPairs& p) {
   Own own{};
-  own.slot = min(static_cast<int>(blockIdx.x * kThreads + threadIdx.x), slots - 1);
-  own.counts = own.slot == static_cast<int>(blockIdx.x * kThreads + threadIdx.x) &&
-               p.slots.atom[own.slot] >= 0;
-  own.cell = p.patches[p.slots.patch[own.slot / kClusterSize]].cell;
+  const int place = blockIdx.x * kThreads + threadIdx.x, cluster = place / kClusterSize;
+  const RosterEntry entry = p.roster[min(cluster, *p.roster_count - 1)];
+  own.slot = entry.cluster * kClusterSize + place % kClusterSize;
+  own.exists = cluster < *p.roster_count && p.slots.atom[own.slot] >= 0;
+  own.counts = own.exists && own.slot < slots_of_this_rank(p);
+  own.cell = entry.cell;
   const float4 site = *reinterpret_cast<const float4*>(p.slots.local + own.slot);
-  own.x = site.x, own.y = site.y, own.z = site.z;
+  own.x = own.exists ? site.x : kFarAway;
+  own.y = own.exists ? site.y : kFarAway;
+  own.z = own.exists ? site.z : kFarAway;
   return own;
 }
 
@@ -133,7 +144,7 @@ class Partners {
  public:
   __device__ __forceinline__ Partners(const AllPairs& p, const Own& own)
       : at_(nullptr), end_(nullptr) {
-    if (!own.counts) return;
+    if (!own.exists) return;
     const int32_t atom = p.slots.atom[own.slot];
     at_ = p.partners + p.partner_start[atom];
     end_ = p.partners + p.partner_start[atom + 1];
@@ -188,28 +199,62 @@ __device__ __forceinline__ bool lies_outside(const float4& sphere, float x, floa
   return fmaf(dx, dx, fmaf(dy, dy, dz * dz)) > sphere.w;
 }
 
-// All atoms of a block against the chunks of this piece. A pass brings an atom into a tile (bring), takes
-// in an atom (add<whether some are excluded>), and ends a chunk. Where it has a formula for distant atoms
-// (kDistant), it takes in the atoms of a cluster by that (add_distant) if the sphere around the cluster
-// is farther away than pass.distant(): which follows from the atom and the cluster alone, so an atom's
-// sum does not depend on those beside it.
+// What the atoms of a warp give to eight others: up to four numbers each.
+struct Reactions {
+  float of[kWarp];
+
+  template <int kNumber>
+  __device__ __forceinline__ void set(int other, float value) {
+    of[kNumber * kClusterSize + other] = value;
+  }
+  // To each lane the sum over all lanes of the number of that lane, always in the same order.
+  template <int kHalf = kWarp / 2>
+  __device__ __forceinline__ float sum() {
+    const bool upper = threadIdx.x & kHalf;
+#pragma unroll
+    for (int k = 0; k < kHalf; ++k) {
+      const float kept = upper ? of[k + kHalf] : of[k], given = upper ? of[k] : of[k + kHalf];
+      of[k] = kept + __shfl_xor_sync(kAllLanes, given, kHalf);
+    }
+    if constexpr (kHalf > 1) {
+      return sum<kHalf / 2>();
+    } else {
+      return of[0];
+    }
+  }
+};
+
+// The atoms of a row against the chunks of this piece: those behind it, or where a pass finds each atom's
+// sums by itself (kFirst), from the first one on. A pass brings an atom into a tile (bring), takes in an
+// atom (add, add_distant), ends a chunk, and says where what the other atoms get goes for this lane
+// (gift). Where it has a formula for distant atoms (kDistant), it takes in the atoms of a cluster by that
+// if the sphere around the cluster is farther away than pass.distant(): which follows from the atom
+// and the cluster alone, so an atom's sum does not depend on those beside it.
 template <class Pass>
 __device__ __forceinline__ void meet_all(const AllPairs& p, const Own& own, Pass& pass) {
   __shared__ Tile<typename Pass::More> tile;
-  const int count = *p.roster_count, chunks = (count + kChunkClusters - 1) / kChunkClusters;
+  const int row = blockIdx.x * (kRow / kChunk), behind = row + kRow / kChunk;  // by chunks
+  const int slots = slots_of_this_rank(p);
+  const int count = *p.roster_count, chunks = (count + kChunk - 1) / kChunk;
+  const bool row_counts = __syncthreads_or(own.counts);
+  if (!row_counts && !Pass::kGivesBack) return;
   const PatchWidths widths(p);
   typename Pass::Excluded partners(p, own);
   Int3 seen_from = own.cell;  // and the atom's coordinates as seen from that patch
   float x = own.x, y = own.y, z = own.z;
 #pragma unroll 1
-  for (int chunk = blockIdx.y; chunk < chunks; chunk += gridDim.y) {
-    const int first = chunk * kChunkClusters, clusters = min(count - first, kChunkClusters);
+  for (int chunk = (Pass::kFirst ? 0 : row) + blockIdx.y; chunk < chunks; chunk += gridDim.y) {
+    const int first = chunk * kChunk, clusters = min(count - first, kChunk);
+    const bool both = Pass::kGivesBack && chunk >= behind;
     __syncthreads();
     float4 site{};
     const int in_cluster = threadIdx.x % kClusterSize, cluster = threadIdx.x / kClusterSize;
+    bool theirs_count = false;
     if (cluster < clusters) {
       const RosterEntry entry = p.roster[first + cluster];
-      pass.bring(entry.cluster * kClusterSize + in_cluster, site, tile.more[threadIdx.x]);
+      const int slot = entry.cluster * kClusterSize + in_cluster;
+      theirs_count = both && slot < slots;
+      pass.bring(slot, site, tile.more[threadIdx.x]);
       tile.site[threadIdx.x] = site;
       if (in_cluster == 0) tile.entry[cluster] = entry;
     }
@@ -219,7 +264,8 @@ __device__ __forceinline__ void meet_all(const AllPairs& p, const Own& own, Pass
       sphere.w = reach * reach;
       if (in_cluster == 0 && cluster < clusters) tile.sphere[cluster] = sphere;
     }
-    __syncthreads();
+    const bool chunk_counts = __syncthreads_or(theirs_count);
+    if (!row_counts && !chunk_counts) continue;
 #pragma unroll 1
     for (int c = 0; c < clusters; ++c) {
       const RosterEntry entry = tile.entry[c];
@@ -234,23 +280,31 @@ __device__ __forceinline__ void meet_all(const AllPairs& p, const Own& own, Pass
       const unsigned itself = own_cluster ? 1u << own.slot % kClusterSize : 0;
       const unsigned excluded = partners.among((first + c) * kClusterSize);
       const bool special = __any_sync(kAllLanes, excluded | itself);
+      Reactions back{};
       if (Pass::kDistant && lies_outside(tile.sphere[c], x, y, z)) {
 #pragma unroll
         for (int a = 0; a < kClusterSize; ++a)
-          pass.add_distant(tile.site[base + a], tile.more[base + a], x, y, z);
-      } else if (special) {
-#pragma unroll 1
+          pass.add_distant(tile.site[base + a], tile.more[base + a], x, y, z, back, a);
+      } else if (special || Pass::kDistant) {
+#pragma unroll
         for (int a = 0; a < kClusterSize; ++a)
           if (!(itself >> a & 1u))
-            pass.template add<true>(tile.site[base + a], tile.more[base + a], x, y, z,
-                                    excluded >> a & 1u);
+            pass.add(tile.site[base + a], tile.more[base + a], x, y, z, excluded >> a & 1u, back,
+                     a);
       } else {
-#pragma unroll 4
+#pragma unroll
         for (int a = 0; a < kClusterSize; ++a)
-          pass.template add<false>(tile.site[base + a], tile.more[base + a], x, y, z, false);
+          pass.add(tile.site[base + a], tile.more[base + a], x, y, z, false, back, a);
+      }
+      if constexpr (Pass::kGivesBack) {
+        if (!both) continue;
+        const float sum = back.sum();
+        const int slot = entry.cluster * kClusterSize + in_cluster;
+        if (slot < slots && pass.gift)
+          add_fixed(pass.gift + slot, force_to_fixed(limited_force(sum)));
       }
     }
-    pass.end_chunk();
+    pass.end_chunk(chunk >= row);
   }
 }
 
@@ -267,10 +321,13 @@ struct Force {
   float x = 0, y = 0, z = 0;
   long long total[3] = {0, 0, 0};
 
-  __device__ __forceinline__ void add(float over_r, const Way& way) {
+  __device__ __forceinline__ void add(float over_r, const Way& way, Reactions& back, int a) {
     x = fmaf(over_r, way.x, x);
     y = fmaf(over_r, way.y, y);
     z = fmaf(over_r, way.z, z);
+    back.set<0>(a, -over_r * way.x);
+    back.set<1>(a, -over_r * way.y);
+    back.set<2>(a, -over_r * way.z);
   }
   __device__ __forceinline__ void end_chunk() {
     total[0] += force_to_fixed(limited_force(x));
@@ -284,6 +341,15 @@ struct Force {
   }
 };
 
+// Where the number of a lane goes that atoms are given back: forces, and what is added to `fourth`.
+__device__ __forceinline__ int64_t* gift_of_lane(const Slots& slots, int64_t* fourth) {
+  const int number = threadIdx.x % kWarp / kClusterSize;
+  return number == 0   ? slots.force[0]
+         : number == 1 ? slots.force[1]
+         : number == 2 ? slots.force[2]
+                       : fourth;
+}
+
 __device__ __forceinline__ BornSite load_site(const BornSite* sites, int slot) {
   const float4 s = *reinterpret_cast<const float4*>(sites + slot);
   return {s.x, s.y, s.z, __float_as_int(s.w)};
@@ -295,7 +361,7 @@ template <bool kNecks>
 struct IntegralPass {
   using More = BornSite;
   using Excluded = NoPartners;
-  static constexpr bool kDistant = true;
+  static constexpr bool kDistant = true, kGivesBack = false, kFirst = true;
   const BornIntegrals& op;
   BornSite own;
   float sum = 0;
@@ -308,20 +374,19 @@ struct IntegralPass {
   }
   __device__ __forceinline__ float distant() const { return op.distant; }
   __device__ __forceinline__ void add_distant(const float4& site, const BornSite&, float x, float y,
-                                              float z) {
+                                              float z, Reactions&, int) {
     const Way way(site, x, y, z);
     const float ratio = site.w * way.per_r;
-    sum += distant_screening<4>(way.per_r, ratio, ratio * ratio).value;
+    sum += distant_screening<3>(way.per_r, ratio, ratio * ratio).value;
   }
-  template <bool>
   __device__ __forceinline__ void add(const float4& site, const BornSite& more, float x, float y,
-                                      float z, bool) {
+                                      float z, bool, Reactions&, int) {
     const Way way(site, x, y, z);
     const float r = way.r2 * way.per_r;
     sum += screening<float>(r, way.per_r, own.offset_radius, more.scaled_radius).value;
     if constexpr (kNecks) sum += neck_of<float>(op.necks, own, more, r).value;
   }
-  __device__ __forceinline__ void end_chunk() {
+  __device__ __forceinline__ void end_chunk(bool) {
     total += to_fixed(sum, kScreeningScale);
     sum = 0;
   }
@@ -331,9 +396,8 @@ template <bool kNecks>
 __global__ void __launch_bounds__(kThreads)
     born_integrals_kernel(const __grid_constant__ BornIntegrals op) {
   wait_for_previous();
-  const int slots = min(*op.pairs.owned_slots, op.pairs.slot_capacity);
-  if (static_cast<int>(blockIdx.x) * kThreads >= slots) return;
-  const Own own = own_atom(op.pairs, slots);
+  if (static_cast<int>(blockIdx.x) * kRow >= *op.pairs.roster_count) return;
+  const Own own = own_atom(op.pairs);
   IntegralPass<kNecks> pass{op, load_site(op.sites, own.slot)};
   meet_all(op.pairs, own, pass);
   if (own.counts) add_fixed(op.sums + own.slot, pass.total);
@@ -357,11 +421,12 @@ template <class Form, bool kSolvent, bool kEnergy>
 struct ForcePass {
   using More = Partner;
   using Excluded = Partners;
-  static constexpr bool kDistant = false;
+  static constexpr bool kDistant = false, kGivesBack = true, kFirst = kEnergy;
   const AllPairForces& op;
   typename Form::template Site<Single> site;
   float charge, radius, per_radius;
   float inverse_dielectric, kappa;
+  int64_t* gift;
   Force force;
   float derivative = 0, form = 0, coulomb = 0, polarised = 0;
   long long derivative_total = 0, form_total = 0, coulomb_total = 0, polarised_total = 0;
@@ -375,21 +440,20 @@ struct ForcePass {
     more.per_radius = kSolvent ? 1 / more.radius : 0;
   }
 
-  __device__ __forceinline__ void add_distant(const float4&, const Partner&, float, float, float) {}
+  __device__ __forceinline__ void add_distant(const float4&, const Partner&, float, float, float,
+                                              Reactions&, int) {}
 
-  template <bool kSpecial>
   __device__ __forceinline__ void add(const float4& other, const Partner& more, float x, float y,
-                                      float z, bool excluded) {
+                                      float z, bool excluded, Reactions& back, int a) {
     const Way way(other, x, y, z);
     const Distance<Single> r{way.r2, way.per_r, way.per_r * way.per_r};
     const float qq = charge * other.w, bare = qq * way.per_r;
     const auto pair = Form::template evaluate<kEnergy, Single>(site, more.numbers.x, more.numbers.y,
                                                                r, op.parameters, op.table);
-    float over_r = (pair.force_r + bare) * r.inverse2;
-    if (kSpecial && excluded) over_r = 0;
+    float over_r = excluded ? 0.0f : (pair.force_r + bare) * r.inverse2;
     if constexpr (kEnergy) {
-      form += kSpecial && excluded ? 0.0f : pair.energy;
-      coulomb += kSpecial && excluded ? 0.0f : bare;
+      form += excluded ? 0.0f : pair.energy;
+      coulomb += excluded ? 0.0f : bare;
     }
     if constexpr (kSolvent) {
       const auto solvent =
@@ -397,15 +461,19 @@ struct ForcePass {
                               inverse_dielectric, kappa);
       over_r += solvent.force_over_r;
       derivative = fmaf(solvent.by_product, more.radius, derivative);
+      back.set<3>(a, solvent.by_product * radius);
       if constexpr (kEnergy) polarised += solvent.energy;
     }
-    force.add(over_r, way);
+    force.add(over_r, way, back, a);
   }
 
-  __device__ __forceinline__ void end_chunk() {
-    force.end_chunk();
-    if constexpr (kSolvent) derivative_total += force_to_fixed(limited_force(derivative));
-    derivative = 0;
+  // Forces by a chunk in front of the row are what that one's row gives back.
+  __device__ __forceinline__ void end_chunk(bool forces_count) {
+    if (!kEnergy || forces_count) {
+      force.end_chunk();
+      if constexpr (kSolvent) derivative_total += force_to_fixed(limited_force(derivative));
+    }
+    force.x = force.y = force.z = derivative = 0;
     if constexpr (kEnergy) {
       form_total += to_fixed(0.5 * form, kEnergyScale);
       coulomb_total += to_fixed(0.5 * coulomb, kEnergyScale);
@@ -426,18 +494,19 @@ __global__ void __launch_bounds__(kThreads)
     all_pair_forces_kernel(const __grid_constant__ AllPairForces op) {
   wait_for_previous();
   const Slots& s = op.pairs.slots;
-  const int slots = min(*op.pairs.owned_slots, op.pairs.slot_capacity);
-  if (static_cast<int>(blockIdx.x) * kThreads >= slots) return;
-  const Own own = own_atom(op.pairs, slots);
-  const float radius = kSolvent && own.counts ? op.radii[own.slot] : 1.0f;
+  if (static_cast<int>(blockIdx.x) * kRow >= *op.pairs.roster_count) return;
+  const Own own = own_atom(op.pairs);
+  const float radius = kSolvent && own.exists ? op.radii[own.slot] : 1.0f;
+  const Float2 numbers = own.exists ? s.pair_numbers[own.slot] : Float2{0, 0};
   ForcePass<Form, kSolvent, kEnergy> pass{
       op,
-      Form::template site<Single>(s.pair_numbers[own.slot], op.table, op.parameters.types),
-      s.local[own.slot].w,
+      Form::template site<Single>(numbers, op.table, op.parameters.types),
+      own.exists ? s.local[own.slot].w : 0.0f,
       radius,
       1 / radius,
       static_cast<float>(op.constants.inverse_dielectric),
       static_cast<float>(op.constants.kappa),
+      gift_of_lane(s, kSolvent ? op.derivatives : nullptr),
       {}};
   meet_all(op.pairs, own, pass);
   if (own.counts) {
@@ -468,11 +537,12 @@ template <bool kNecks>
 struct ChainPass {
   using More = BornSite;
   using Excluded = NoPartners;
-  static constexpr bool kDistant = true;
+  static constexpr bool kDistant = true, kGivesBack = true, kFirst = false;
   const BornForces& op;
   BornSite own;
   float slope;
-  Force force;
+  int64_t* gift;
+  Force force{};
 
   __device__ __forceinline__ void bring(int slot, float4& site, BornSite& more) const {
     site = *reinterpret_cast<const float4*>(op.pairs.slots.local + slot);
@@ -481,16 +551,15 @@ struct ChainPass {
   }
   __device__ __forceinline__ float distant() const { return op.distant; }
   __device__ __forceinline__ void add_distant(const float4& site, const BornSite& more, float x,
-                                              float y, float z) {
+                                              float y, float z, Reactions& back, int a) {
     const Way way(site, x, y, z);
-    const float ratio = more.scaled_radius * way.per_r, back = own.scaled_radius * way.per_r;
-    const float here = distant_screening<4>(way.per_r, ratio, ratio * ratio).slope,
-                there = distant_screening<4>(way.per_r, back, back * back).slope;
-    force.add(-fmaf(slope, here, site.w * there) * way.per_r, way);
+    const float ratio = more.scaled_radius * way.per_r, other = own.scaled_radius * way.per_r;
+    const float here = distant_screening<3>(way.per_r, ratio, ratio * ratio).slope,
+                there = distant_screening<3>(way.per_r, other, other * other).slope;
+    force.add(-fmaf(slope, here, site.w * there) * way.per_r, way, back, a);
   }
-  template <bool>
   __device__ __forceinline__ void add(const float4& site, const BornSite& more, float x, float y,
-                                      float z, bool) {
+                                      float z, bool, Reactions& back, int a) {
     const Way way(site, x, y, z);
     const float r = way.r2 * way.per_r;
     float here = screening<float>(r, way.per_r, own.offset_radius, more.scaled_radius).slope;
@@ -499,20 +568,20 @@ struct ChainPass {
       here += neck_of<float>(op.necks, own, more, r).slope;
       there += neck_of<float>(op.necks, more, own, r).slope;
     }
-    force.add(-fmaf(slope, here, site.w * there) * way.per_r, way);
+    force.add(-fmaf(slope, here, site.w * there) * way.per_r, way, back, a);
   }
-  __device__ __forceinline__ void end_chunk() { force.end_chunk(); }
+  __device__ __forceinline__ void end_chunk(bool) { force.end_chunk(); }
 };
 
 template <bool kNecks>
 __global__ void __launch_bounds__(kThreads)
     born_forces_kernel(const __grid_constant__ BornForces op) {
   wait_for_previous();
-  const int slots = min(*op.pairs.owned_slots, op.pairs.slot_capacity);
-  if (static_cast<int>(blockIdx.x) * kThreads >= slots) return;
-  const Own own = own_atom(op.pairs, slots);
-  ChainPass<kNecks> pass{
-      op, load_site(op.sites, own.slot), own.counts ? op.slopes[own.slot] : 0.0f, {}};
+  if (static_cast<int>(blockIdx.x) * kRow >= *op.pairs.roster_count) return;
+  const Own own = own_atom(op.pairs);
+  ChainPass<kNecks> pass{op, own.exists ? load_site(op.sites, own.slot) : BornSite{},
+                         own.exists ? op.slopes[own.slot] : 0.0f,
+                         gift_of_lane(op.pairs.slots, nullptr)};
   meet_all(op.pairs, own, pass);
   if (own.counts) pass.force.add_to_totals(op.pairs.slots, own.slot);
 }
@@ -529,11 +598,11 @@ LaunchShape by_slot(const char* name, int count) {
 
 // Blocks for all atoms that there is room for; those without atoms end at once.
 LaunchShape by_pairs(const char* name, const AllPairs& p, const CudaContext& context) {
-  const unsigned atoms = blocks_for(p.slot_capacity, kThreads);
-  const unsigned chunks = std::max(blocks_for(p.roster_capacity, kChunkClusters), 1u);
+  const unsigned rows = std::max(blocks_for(p.roster_capacity, all_pairs::kRow), 1u);
+  const unsigned chunks = std::max(blocks_for(p.roster_capacity, all_pairs::kChunk), 1u);
   const auto wanted = static_cast<unsigned>(context.sm_count) * all_pairs::kBlocksPerProcessor;
-  LaunchShape shape{name, atoms, kThreads, 0, Start::kEarly};
-  shape.blocks_y = std::clamp(blocks_for(wanted, std::max(atoms, 1u)), 1u, chunks);
+  LaunchShape shape{name, rows, kThreads, 0, Start::kEarly};
+  shape.blocks_y = std::min(blocks_for(wanted, rows), chunks);
   return shape;
 }
 

@@ -15,6 +15,7 @@ namespace quiltmd {
 namespace {
 
 constexpr int kSlotGrain = 8;
+constexpr int kChunkClusters = 16;
 
 // ---- The roster ----------------------------------------------------------------------------
 

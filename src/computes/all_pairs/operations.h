@@ -2,12 +2,13 @@
 // Operations over all pairs of atoms, for systems without a cutoff: Lennard-Jones and Coulomb, and the
 // three passes of generalized Born.
 //
-// A rank holds all patches and computes what its own atoms feel: each pair is evaluated twice, once for
-// each atom, on the ranks of both. That is twice the arithmetic, and in return no force and no derivative
-// goes back to another rank, sums stay in registers, and only radii and slopes travel besides positions.
+// A rank holds all patches and computes what its own atoms feel: a pair of atoms of two ranks is
+// evaluated on both. In return no force and no derivative goes back to another rank, and only radii and
+// slopes travel besides positions.
 //
 // All ranks know all clusters in the same order, that of the roster. Sums of floating-point numbers are
-// those of one atom over one chunk of the roster, in its order; above that sums are integers.
+// those of one atom over a piece of the roster, whoever owns the atoms of that; above that sums are
+// integers.
 #pragma once
 
 #include "computes/all_pairs/born.h"
@@ -18,8 +19,6 @@
 #include "math/fixed.h"
 
 namespace quiltmd {
-
-inline constexpr int kChunkClusters = 16;
 
 // A cluster of the roster: patches ascending, empty ones left out.
 struct alignas(16) RosterEntry {
@@ -117,7 +116,7 @@ struct BornIntegrals {
   AllPairs pairs;
   const BornSite* sites;
   NeckTables necks;
-  float distant;  // nm: from here on screening is that of distant_screening<4>() without necks
+  float distant;  // nm: from here on screening is that of distant_screening<3>() without necks
   int64_t* sums;  // by slot, zero before
 
   void memory(MemoryUses& uses) const {
