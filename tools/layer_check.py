@@ -75,6 +75,21 @@ def violations(src: Path) -> Iterator[str]:
                 yield f"src/{file}:{line}: {layer} must not include {header} ({other})"
 
 
+def unused_grants(src: Path) -> Iterator[str]:
+    """One line per layer that another one may include and does not."""
+    table = read_table((src / "CMakeLists.txt").read_text())
+    used: dict[str, set[str | None]] = {layer: {layer} for layer in table}
+    for full in (p for p in src.rglob("*") if p.suffix in SUFFIXES):
+        file = full.relative_to(src)
+        layer = layer_of(file, table)
+        found = (resolve(match[1], file, src) for match in INCLUDE.finditer(full.read_text()))
+        if layer is not None:
+            used[layer] |= {layer_of(header, table) for header in found if header is not None}
+    for layer in sorted(set(table) - {TOP}):
+        for other in sorted(table[layer] - used[layer]):
+            yield f"src/CMakeLists.txt: {layer} need not see {other}"
+
+
 def main() -> int:
     """Print every violation; the number of them decides the exit status."""
     found = list(violations(Path(__file__).resolve().parent.parent / "src"))

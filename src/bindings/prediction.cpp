@@ -36,11 +36,11 @@ nb::object to_array(std::vector<T> values) {
   return owned_array<T>(std::move(values));
 }
 
-Topology topology_from(const std::string& name) {
-  if (name == "flat") return Topology::kFlat;
-  if (name == "fat-tree") return Topology::kFatTree;
-  if (name == "torus") return Topology::kTorus;
-  if (name == "dragonfly") return Topology::kDragonfly;
+NetworkTopology topology_from(const std::string& name) {
+  if (name == "flat") return NetworkTopology::kFlat;
+  if (name == "fat-tree") return NetworkTopology::kFatTree;
+  if (name == "torus") return NetworkTopology::kTorus;
+  if (name == "dragonfly") return NetworkTopology::kDragonfly;
   throw Error("unknown topology '" + name + "': choose flat, fat-tree, torus or dragonfly");
 }
 
@@ -116,7 +116,7 @@ void add_prediction(nb::module_& module) {
           "__init__",
           [](StepSimulator* self, const nb::dict& graph, int ranks, bool is_serial) {
             new (self) StepSimulator(graph_from(graph), ranks,
-                                     is_serial ? Execution::kSerial : Execution::kStreams);
+                                     is_serial ? RankModel::kSerial : RankModel::kStreams);
           },
           "graph"_a, "ranks"_a, "is_serial"_a)
       .def("run", &run, "network"_a, "starts"_a);

@@ -29,6 +29,15 @@ namespace quiltmd {
 // between main and side.
 enum class Stream { kMain = 0, kSide = 1, kHalo = 2, kBoundary = 3 };
 inline constexpr int kStreamCount = 4;
+// Blocks of a stream go before those of the streams after it: messages, for which other GPUs wait; the
+// chain of small kernels on the main stream; what other GPUs wait for later; all else.
+inline constexpr Stream kByUrgency[kStreamCount] = {Stream::kHalo, Stream::kMain, Stream::kBoundary,
+                                                    Stream::kSide};
+constexpr int urgency_of(Stream stream) {
+  int place = 0;
+  while (kByUrgency[place] != stream) ++place;
+  return place;
+}
 
 // The number of an operation, made of its name: the same in every process. (FNV-1a, 32 bits; tables of
 // kernels refuse two names with one number.)

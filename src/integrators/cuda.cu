@@ -123,11 +123,7 @@ struct SumMomentumStage : Plain {
   __device__ int64_t* target() const { return op.momentum; }
   template <class Group>
   __device__ Outcome apply(Group& g, PlacedGroup, Sums& sums) const {
-    for (int i = 0; i < g.size(); ++i) {
-      sums.value[0] += to_fixed(g.mass[i] * g.velocity[i].x, kForceScale);
-      sums.value[1] += to_fixed(g.mass[i] * g.velocity[i].y, kForceScale);
-      sums.value[2] += to_fixed(g.mass[i] * g.velocity[i].z, kForceScale);
-    }
+    add_momentum(g, sums.value);
     return {};
   }
 };

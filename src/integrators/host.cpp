@@ -322,11 +322,7 @@ void restore_positions_host(const RestorePositions& op, ThreadGroup& threads) {
 
 void sum_momentum_host(const SumMomentum& op, ThreadGroup& threads) {
   over_groups(op.work, threads, {op.momentum, 3}, [&](auto& g, int, Sums& sums) {
-    for (int i = 0; i < g.size(); ++i) {
-      sums[0] += to_fixed(g.mass[i] * g.velocity[i].x, kForceScale);
-      sums[1] += to_fixed(g.mass[i] * g.velocity[i].y, kForceScale);
-      sums[2] += to_fixed(g.mass[i] * g.velocity[i].z, kForceScale);
-    }
+    add_momentum(g, sums.data());
     return Outcome{};
   });
 }

@@ -215,6 +215,16 @@ QMD_HD double kinetic_energy(const Group& g) {
   return 0.5 * twice;
 }
 
+// Into sums[0 ... 2], scale kForceScale.
+template <class Group>
+QMD_HD void add_momentum(const Group& g, int64_t* sums) {
+  for (int i = 0; i < g.size(); ++i) {
+    sums[0] += to_fixed(g.mass[i] * g.velocity[i].x, kForceScale);
+    sums[1] += to_fixed(g.mass[i] * g.velocity[i].y, kForceScale);
+    sums[2] += to_fixed(g.mass[i] * g.velocity[i].z, kForceScale);
+  }
+}
+
 // What a group adds to energy[kKinetic], [kVirial ...] and [kKineticTensor ...], which follow one another.
 inline constexpr int kKineticSums = 1 + 2 * Symmetric::kParts;
 static_assert(kVirial == kKinetic + 1 && kKineticTensor == kVirial + Symmetric::kParts);

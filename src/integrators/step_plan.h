@@ -55,6 +55,12 @@ struct StepTask {
 };
 using Stage = std::vector<StepTask>;
 
+// What leads from one step to the next, and what ends a step: see RebuildPoint.
+template <class T>
+struct Stages {
+  T middle, finish;
+};
+
 // Where in a step pair lists are rebuilt: between steps, or inside of one, when positions are new
 // and forces are not. In the first case a run goes from state to state by `middle` alone; in the second
 // `start` leads from a state into a step, `middle` from inside one step into the next, and `finish` from
@@ -99,11 +105,8 @@ struct StepPlan {
 
   // After the forces of a step have been computed; `start` also where they are known from before.
   Stage start;
-  struct Stages {
-    Stage middle, finish;
-  };
-  Stages plain, coupled;  // without and with the thermostat
-  int couple_every = 0;   // the thermostat acts at steps that are multiples of this; 0: at none
+  Stages<Stage> plain, coupled;  // without and with the thermostat
+  int couple_every = 0;  // the thermostat acts at steps that are multiples of this; 0: at none
 
   RebuildStage rebuild_stage;  // of the barostat
 

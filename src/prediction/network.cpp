@@ -21,20 +21,20 @@ Network::Network(const NetworkSettings& settings, std::optional<Island> island, 
       ranks_(ranks),
       nodes_(divided_up(ranks, size_)) {
   const Int3 n = settings_.dimensions;
-  if (settings_.topology == Topology::kTorus) {
+  if (settings_.topology == NetworkTopology::kTorus) {
     if (nodes_ > n.x * n.y * n.z) throw Error("the torus has fewer nodes than ranks need");
     nodes_ = n.x * n.y * n.z;
   }
   first_inner_ = 2 * (int64_t{ranks} + int64_t{nodes_} * settings_.ports);
   int64_t inner = 0;
-  if (settings_.topology == Topology::kTorus) inner = 6 * int64_t{nodes_};
-  if (settings_.topology == Topology::kFatTree)
+  if (settings_.topology == NetworkTopology::kTorus) inner = 6 * int64_t{nodes_};
+  if (settings_.topology == NetworkTopology::kFatTree)
     for (int switches = divided_up(nodes_, settings_.radix); switches > 1;
          switches = divided_up(switches, settings_.radix)) {
       first_level_.push_back(inner);
       inner += 2 * int64_t{switches};
     }
-  if (settings_.topology == Topology::kDragonfly) {
+  if (settings_.topology == NetworkTopology::kDragonfly) {
     groups_ = divided_up(divided_up(nodes_, settings_.hosts), settings_.routers);
     inner = int64_t{groups_} * (settings_.routers * settings_.routers + groups_);
   }
@@ -76,13 +76,13 @@ int Network::hops(int sender, int receiver) const {
 
 void Network::between(int from, int to, Links& links) const {
   switch (settings_.topology) {
-    case Topology::kFlat:
+    case NetworkTopology::kFlat:
       return;
-    case Topology::kFatTree:
+    case NetworkTopology::kFatTree:
       return up_and_down(from, to, links);
-    case Topology::kTorus:
+    case NetworkTopology::kTorus:
       return around(from, to, links);
-    case Topology::kDragonfly:
+    case NetworkTopology::kDragonfly:
       return by_groups(from, to, links);
   }
 }

@@ -16,10 +16,10 @@
 
 namespace quiltmd {
 
-enum class Topology { kFlat, kFatTree, kTorus, kDragonfly };
+enum class NetworkTopology { kFlat, kFatTree, kTorus, kDragonfly };
 
 struct NetworkSettings {
-  Topology topology = Topology::kFlat;
+  NetworkTopology topology = NetworkTopology::kFlat;
   double latency = 0, hop = 0;  // us, from end to end and for each hop
   double bandwidth = 1;         // GB/s of a link
   double injection = 1;         // GB/s in and out of a port of a node

@@ -179,22 +179,19 @@ class StreamsRun : public StepRun {
   }
 
  private:
-  static constexpr int kStreams = 4;
   struct Queue {
     std::vector<int32_t> tasks;
     size_t done = 0;
   };
   using Active = std::pair<int, int32_t>;  // urgency, task
   struct RankState {
-    Queue streams[kStreams];
+    Queue streams[kStreamCount];
     std::priority_queue<Active, std::vector<Active>, std::greater<>> active;
     double since = 0;
   };
 
-  // Streams of a GPU have priorities: halo, main, boundary, side.
   int urgency(int32_t task) const {
-    static constexpr int kUrgency[kStreams] = {1, 3, 0, 2};
-    return kUrgency[graph_.stream[index(task)]];
+    return urgency_of(static_cast<Stream>(graph_.stream[index(task)]));
   }
   Queue& queue(int32_t task) {
     return ranks_[index(rank(task))].streams[graph_.stream[index(task)]];
@@ -269,8 +266,8 @@ StepSimulator::Lists StepSimulator::grouped(const std::vector<int32_t>& by,
   return lists;
 }
 
-StepSimulator::StepSimulator(TaskGraph graph, int ranks, Execution execution)
-    : graph_(std::move(graph)), ranks_(ranks), execution_(execution) {
+StepSimulator::StepSimulator(TaskGraph graph, int ranks, RankModel model)
+    : graph_(std::move(graph)), ranks_(ranks), model_(model) {
   check();
   const size_t n = graph_.tasks();
   std::vector<int32_t> numbers(std::max(n, graph_.messages()));
@@ -299,14 +296,15 @@ void StepSimulator::check() const {
                        [end](int32_t i) { return i >= 0 && i < end; });
   };
   const auto tasks = static_cast<int64_t>(n);
-  if (!within(graph_.rank, ranks_) || !within(graph_.stream, 4) || !within(graph_.before, tasks) ||
-      !within(graph_.after, tasks) || !within(graph_.source, tasks) || !within(graph_.user, tasks))
+  if (!within(graph_.rank, ranks_) || !within(graph_.stream, kStreamCount) ||
+      !within(graph_.before, tasks) || !within(graph_.after, tasks) ||
+      !within(graph_.source, tasks) || !within(graph_.user, tasks))
     throw Error("a task names a rank, a stream or a task that does not exist");
 }
 
 StepTimes StepSimulator::run(Network& network, const std::vector<double>& starts) const {
   if (starts.size() != static_cast<size_t>(ranks_)) throw Error("each rank has one start");
-  if (execution_ == Execution::kSerial) return SerialRun(*this, network, starts).run();
+  if (model_ == RankModel::kSerial) return SerialRun(*this, network, starts).run();
   return StreamsRun(*this, network, starts).run();
 }
 

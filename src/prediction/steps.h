@@ -10,15 +10,18 @@
 #include <cstdint>
 #include <vector>
 
+#include "device/device.h"
 #include "prediction/network.h"
 
 namespace quiltmd {
 
-enum class Execution { kSerial, kStreams };
+// How a rank does its tasks: one at a time, or by streams side by side.
+enum class RankModel { kSerial, kStreams };
 
 // Tasks by number, times in us. Those of a rank are in the order of their streams.
 struct TaskGraph {
-  std::vector<int32_t> rank, priority, stream;  // priority: the lowest is the most urgent
+  std::vector<int32_t> rank, priority,
+      stream;  // priority: the lowest is the most urgent; stream: Stream
   std::vector<double> fixed, work;
   // Task `before[i]` ends before task `after[i]` starts.
   std::vector<int32_t> before, after;
@@ -41,7 +44,7 @@ struct StepTimes {
 class StepSimulator {
  public:
   // Throws Error when numbers of the graph are out of range or its tasks wait for each other.
-  StepSimulator(TaskGraph graph, int ranks, Execution execution);
+  StepSimulator(TaskGraph graph, int ranks, RankModel model);
 
   // A step that rank r begins at starts[r].
   StepTimes run(Network& network, const std::vector<double>& starts) const;
@@ -51,7 +54,7 @@ class StepSimulator {
 
   TaskGraph graph_;
   int ranks_;
-  Execution execution_;
+  RankModel model_;
   // By task: the tasks that wait for it, the messages it sends, by rank its tasks; each a list of lists.
   struct Lists {
     std::vector<int64_t> first;

@@ -58,7 +58,7 @@ void Rank::connect() {
   std::vector<const Schedule*> all{
       &energies_schedule_, &migrate_,     &proxies_and_lists_, &agree_,
       &momentum_,          &start_stage_, &rescale_,           &decide_};
-  for (const StepStages* stages : {&plain_, &coupled_})
+  for (const Stages<Schedule>* stages : {&plain_, &coupled_})
     all.insert(all.end(), {&stages->middle, &stages->finish});
   offer_grids(memory_, view_, executor_.mailboxes());
   executor_.connect(all);
@@ -117,7 +117,7 @@ Rank::StepKind Rank::step_kind(int64_t step) const {
   return reach(step) == Reach::kAll ? kAllForces : kShortForces;
 }
 
-const Rank::StepStages& Rank::stages(int64_t step) const {
+const Stages<Schedule>& Rank::stages(int64_t step) const {
   return plan_.couples(step) ? coupled_ : plain_;
 }
 

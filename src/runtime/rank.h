@@ -104,10 +104,7 @@ class Rank {
   StepKind step_kind(int64_t step) const;
   void forces();
   void run_forces(const StepForces& forces, int64_t step, int list_age);
-  struct StepStages {
-    Schedule middle, finish;
-  };
-  const StepStages& stages(int64_t step) const;
+  const Stages<Schedule>& stages(int64_t step) const;
   // The rebuild stage of the plan: at the end of an epoch, before its atoms are laid out anew; and what the
   // potential energy has become by it, once forces are there.
   void run_rebuild_stage();
@@ -160,7 +157,7 @@ class Rank {
   StepForces forces_, block_forces_, first_forces_;
   Schedule energies_schedule_, migrate_, proxies_and_lists_, agree_, momentum_, start_stage_,
       rescale_, decide_;
-  StepStages plain_, coupled_;
+  Stages<Schedule> plain_, coupled_;
 
   const bool records_;
   Recordings recordings_;

@@ -1,15 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """The layer check finds what it must find: it is run on small source trees with planted faults."""
 
+import importlib.util
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 CHECK = ROOT / "tools" / "layer_check.py"
 TABLE = (ROOT / "src" / "CMakeLists.txt").read_text()
+
+
+def layer_check() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("layer_check", CHECK)
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def run_check(root: Path) -> subprocess.CompletedProcess[str]:
@@ -35,6 +46,20 @@ def plant(root: Path, files: dict[str, str]) -> Path:
 def test_project_obeys_its_layers() -> None:
     done = subprocess.run([sys.executable, CHECK], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
+
+
+def test_no_layer_sees_more_than_it_needs() -> None:
+    """Else the table loosens until it says nothing."""
+    assert list(layer_check().unused_grants(ROOT / "src")) == []
+
+
+def test_a_grant_that_nothing_uses_is_found(tmp_path: Path) -> None:
+    table = "quiltmd_layer(math)\nquiltmd_layer(system SEES math)\n"
+    plant(tmp_path, {"CMakeLists.txt": table, "system/system.h": "", "math/box.h": ""})
+    unused = layer_check().unused_grants
+    assert list(unused(tmp_path / "src")) == ["src/CMakeLists.txt: system need not see math"]
+    plant(tmp_path, {"CMakeLists.txt": table, "system/system.h": '#include "math/box.h"\n'})
+    assert list(unused(tmp_path / "src")) == []
 
 
 @pytest.mark.parametrize(

@@ -86,12 +86,8 @@ struct CudaDevice::Impl {
   }
 };
 
-// Blocks of a stream go before those of the streams after it: messages, for which other GPUs wait;
-// the chain of small kernels on the main stream; what other GPUs wait for later; all else.
 int priority_of(Stream stream, int lowest, int highest) {
-  constexpr Stream kOrder[] = {Stream::kHalo, Stream::kMain, Stream::kBoundary, Stream::kSide};
-  const auto place = std::find(std::begin(kOrder), std::end(kOrder), stream) - std::begin(kOrder);
-  return stream == Stream::kSide ? lowest : std::min(highest + static_cast<int>(place), lowest);
+  return stream == Stream::kSide ? lowest : std::min(highest + urgency_of(stream), lowest);
 }
 
 CudaDevice::CudaDevice(int ordinal) : impl_(std::make_unique<Impl>()) {
