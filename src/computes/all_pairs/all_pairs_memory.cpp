@@ -2,6 +2,7 @@
 #include "computes/all_pairs/all_pairs_memory.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "computes/nonbonded/exclusion_arrays.h"
@@ -22,17 +23,17 @@ std::vector<BornSite> sites_of(const std::vector<BornAtom>& atoms) {
   return sites;
 }
 
-// From which distance on, in nm, three terms of distant_screening() are right for all pairs, and no neck
-// reaches.
-float distant_from(const ImplicitSolvent& solvent) {
+SeriesReach reach_of_series(const ImplicitSolvent& solvent) {
   double offset = 0, scaled = 0, radius = 0;
   for (const BornAtom& a : solvent.atoms) {
     offset = std::max(offset, a.offset_radius);
-    scaled = std::max(scaled, a.scaled_radius);
+    scaled = std::max(scaled, std::fabs(a.scaled_radius));
     radius = std::max(radius, a.radius);
   }
   const double necks = solvent.neck_types > 0 ? 2 * radius + kNeckReach : 0;
-  return static_cast<float>(std::max({10 * scaled, offset + scaled, necks}));
+  const double apart = std::max(offset + scaled, necks);
+  return {static_cast<float>(std::max(4.001 * scaled, apart)),
+          static_cast<float>(std::max(10 * scaled, apart))};
 }
 
 }  // namespace
@@ -52,7 +53,7 @@ AllPairsMemory::AllPairsMemory(const SlotMemory& slots, AllPairsSetup setup)
 
 void AllPairsMemory::make_solvent(const ImplicitSolvent& solvent) {
   constants_ = {solvent.function, 1 / solvent.dielectric, solvent.kappa, solvent.surface};
-  distant_ = distant_from(solvent);
+  reach_ = reach_of_series(solvent);
   atoms_ = make_.filled(solvent.atoms);
   site_of_atom_ = make_.filled(sites_of(solvent.atoms));
   neck_types_ = solvent.neck_types;
@@ -154,7 +155,7 @@ LayOutRoster AllPairsMemory::lay_out_roster() const {
 }
 
 BornIntegrals AllPairsMemory::born_integrals() const {
-  return {pairs(), sites_.data(), necks(), distant_, sums.data()};
+  return {pairs(), sites_.data(), necks(), reach_, sums.data()};
 }
 
 BornRadii AllPairsMemory::born_radii() const {
@@ -188,7 +189,7 @@ BornSlopes AllPairsMemory::born_slopes(Energies energies) const {
 }
 
 BornForces AllPairsMemory::born_forces() const {
-  return {pairs(), sites_.data(), necks(), distant_, slopes.data()};
+  return {pairs(), sites_.data(), necks(), reach_, slopes.data()};
 }
 
 }  // namespace quiltmd

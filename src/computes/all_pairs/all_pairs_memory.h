@@ -48,7 +48,7 @@ class AllPairsMemory final : public ForceFamily {
   const SlotMemory& slots_;
   AllPairsSetup setup_;
   BornConstants constants_{};
-  float distant_ = 0;
+  SeriesReach reach_{};
   BufferMaker make_;
   Buffer<int32_t> exclusion_start_, excluded_, partners_;
   Buffer<float> table_;

@@ -193,10 +193,11 @@ __device__ __forceinline__ float4 sphere_around(float4 site) {
   return {centre[0], centre[1], centre[2], sqrtf(r2)};
 }
 
-// `sphere`: centre, and the square of the radius.
-__device__ __forceinline__ bool lies_outside(const float4& sphere, float x, float y, float z) {
-  const float dx = x - sphere.x, dy = y - sphere.y, dz = z - sphere.z;
-  return fmaf(dx, dx, fmaf(dy, dy, dz * dz)) > sphere.w;
+// Whether a point is farther than `reach` from all of a sphere.
+__device__ __forceinline__ bool lies_beyond(float reach, const float4& sphere, float x, float y,
+                                            float z) {
+  const float dx = x - sphere.x, dy = y - sphere.y, dz = z - sphere.z, least = sphere.w + reach;
+  return fmaf(dx, dx, fmaf(dy, dy, dz * dz)) > least * least;
 }
 
 // What the atoms of a warp give to eight others: up to four numbers each.
@@ -228,8 +229,8 @@ struct Reactions {
 // sums by itself (kFirst), from the first one on. A pass brings an atom into a tile (bring), takes in an
 // atom (add, add_distant), ends a chunk, and says where what the other atoms get goes for this lane
 // (gift). Where it has a formula for distant atoms (kDistant), it takes in the atoms of a cluster by that
-// if the sphere around the cluster is farther away than pass.distant(): which follows from the atom
-// and the cluster alone, so an atom's sum does not depend on those beside it.
+// if the sphere around the cluster is far enough away: which follows from the atom and the cluster
+// alone, so an atom's sum does not depend on those beside it.
 template <class Pass>
 __device__ __forceinline__ void meet_all(const AllPairs& p, const Own& own, Pass& pass) {
   __shared__ Tile<typename Pass::More> tile;
@@ -259,9 +260,7 @@ __device__ __forceinline__ void meet_all(const AllPairs& p, const Own& own, Pass
       if (in_cluster == 0) tile.entry[cluster] = entry;
     }
     if constexpr (Pass::kDistant) {
-      float4 sphere = sphere_around(site);
-      const float reach = sphere.w + pass.distant();
-      sphere.w = reach * reach;
+      const float4 sphere = sphere_around(site);
       if (in_cluster == 0 && cluster < clusters) tile.sphere[cluster] = sphere;
     }
     const bool chunk_counts = __syncthreads_or(theirs_count);
@@ -281,10 +280,20 @@ __device__ __forceinline__ void meet_all(const AllPairs& p, const Own& own, Pass
       const unsigned excluded = partners.among((first + c) * kClusterSize);
       const bool special = __any_sync(kAllLanes, excluded | itself);
       Reactions back{};
-      if (Pass::kDistant && lies_outside(tile.sphere[c], x, y, z)) {
+      int terms = 0;
+      if constexpr (Pass::kDistant) {
+        const SeriesReach& reach = pass.op.reach;
+        if (lies_beyond(reach.six_terms, tile.sphere[c], x, y, z)) terms = 6;
+        if (lies_beyond(reach.three_terms, tile.sphere[c], x, y, z)) terms = 3;
+      }
+      if (terms == 3) {
 #pragma unroll
         for (int a = 0; a < kClusterSize; ++a)
-          pass.add_distant(tile.site[base + a], tile.more[base + a], x, y, z, back, a);
+          pass.template add_distant<3>(tile.site[base + a], tile.more[base + a], x, y, z, back, a);
+      } else if (terms == 6) {
+#pragma unroll
+        for (int a = 0; a < kClusterSize; ++a)
+          pass.template add_distant<6>(tile.site[base + a], tile.more[base + a], x, y, z, back, a);
       } else if (special || Pass::kDistant) {
 #pragma unroll
         for (int a = 0; a < kClusterSize; ++a)
@@ -372,12 +381,12 @@ struct IntegralPass {
     more = load_site(op.sites, slot);
     site.w = more.scaled_radius;
   }
-  __device__ __forceinline__ float distant() const { return op.distant; }
+  template <int kTerms>
   __device__ __forceinline__ void add_distant(const float4& site, const BornSite&, float x, float y,
                                               float z, Reactions&, int) {
     const Way way(site, x, y, z);
     const float ratio = site.w * way.per_r;
-    sum += distant_screening<3>(way.per_r, ratio, ratio * ratio).value;
+    sum += distant_screening<kTerms>(way.per_r, ratio, ratio * ratio).value;
   }
   __device__ __forceinline__ void add(const float4& site, const BornSite& more, float x, float y,
                                       float z, bool, Reactions&, int) {
@@ -440,6 +449,7 @@ struct ForcePass {
     more.per_radius = kSolvent ? 1 / more.radius : 0;
   }
 
+  template <int kTerms>
   __device__ __forceinline__ void add_distant(const float4&, const Partner&, float, float, float,
                                               Reactions&, int) {}
 
@@ -549,13 +559,13 @@ struct ChainPass {
     site.w = op.pairs.slots.atom[slot] < 0 ? 0.0f : op.slopes[slot];
     more = load_site(op.sites, slot);
   }
-  __device__ __forceinline__ float distant() const { return op.distant; }
+  template <int kTerms>
   __device__ __forceinline__ void add_distant(const float4& site, const BornSite& more, float x,
                                               float y, float z, Reactions& back, int a) {
     const Way way(site, x, y, z);
     const float ratio = more.scaled_radius * way.per_r, other = own.scaled_radius * way.per_r;
-    const float here = distant_screening<3>(way.per_r, ratio, ratio * ratio).slope,
-                there = distant_screening<3>(way.per_r, other, other * other).slope;
+    const float here = distant_screening<kTerms>(way.per_r, ratio, ratio * ratio).slope,
+                there = distant_screening<kTerms>(way.per_r, other, other * other).slope;
     force.add(-fmaf(slope, here, site.w * there) * way.per_r, way, back, a);
   }
   __device__ __forceinline__ void add(const float4& site, const BornSite& more, float x, float y,

@@ -110,13 +110,19 @@ struct NeckTables {
   }
 };
 
+// From which distances on (nm) so many terms of distant_screening() are right for all pairs, and no neck
+// reaches.
+struct SeriesReach {
+  float six_terms, three_terms;
+};
+
 // First pass: the sums of integrals of owned atoms.
 struct BornIntegrals {
   static constexpr const char* kName = "born_integrals";
   AllPairs pairs;
   const BornSite* sites;
   NeckTables necks;
-  float distant;  // nm: from here on screening is that of distant_screening<3>() without necks
+  SeriesReach reach;
   int64_t* sums;  // by slot, zero before
 
   void memory(MemoryUses& uses) const {
@@ -195,7 +201,7 @@ struct BornForces {
   AllPairs pairs;
   const BornSite* sites;
   NeckTables necks;
-  float distant;
+  SeriesReach reach;
   const float* slopes;
 
   void memory(MemoryUses& uses) const {
