@@ -40,13 +40,15 @@ def _number(word: str) -> float | None:
 
 
 def commit() -> str:
-    """Of the working tree; from the variable COMMIT where it is no git checkout."""
+    """The variable COMMIT where it is set, as on a machine with a copy; else of the working tree."""
+    if stated := os.environ.get("COMMIT"):
+        return stated
     try:
         done = subprocess.run(
             ["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True
         )
     except (OSError, subprocess.CalledProcessError):
-        return os.environ.get("COMMIT", "unknown")
+        return "unknown"
     return done.stdout.strip()
 
 
