@@ -40,7 +40,7 @@ def _number(word: str) -> float | None:
 
 
 def commit() -> str:
-    """The variable COMMIT where it is set, as on a machine with a copy; else of the working tree."""
+    """The variable COMMIT where it is set, as beside a mere copy; else that of the working tree."""
     if stated := os.environ.get("COMMIT"):
         return stated
     try:
