@@ -372,6 +372,18 @@ def test_constant_pressure_of_mdin(tmp_path: Path) -> None:
         "time_constant": 2.0,
         "compressibility": (4.5e-5,),
     }
+    monte_carlo = npt.replace("barostat=1", "barostat=2")
+    for words, every in ((monte_carlo, 100), (f"{monte_carlo}, mcbarint=50", 50)):
+        found = read(tmp_path, "mdin", MDIN.replace("ntb=1, ntp=0", words))
+        assert found.refused == []
+        assert found.settings["barostat"] == {
+            "kind": "monte-carlo",
+            "coupling": "isotropic",
+            "pressure": 1.013,
+            "compressibility": (4.5e-5,),
+            "every": every,
+        }
+        assert any("taup" in note for note in found.notes)
     membrane = "ntb=2, ntp=3, csurften=3, gamma_ten=17.0, ninterface=2"
     found = read(tmp_path, "mdin", MDIN.replace("ntb=1, ntp=0", membrane))
     assert found.refused == []
@@ -408,7 +420,7 @@ REFUSED = {
             "imin=5": "imin 5: 0, dynamics, and 1, minimisation",
             "ntp=4": "only 0, 1, 2 and 3",
             "ntp=1": "only ntb = 2",
-            "ntp=1, barostat=2": "only 1 (Berendsen)",
+            "ntp=1, barostat=3": "only 1 (Berendsen) and 2 (Monte Carlo)",
             "ntp=1, ntt=0": "needs a thermostat",
             "ntp=3, csurften=1": "only 3, surfaces normal to z",
             "csurften=3": "only with ntp = 3",

@@ -186,11 +186,13 @@ class MonteCarloBarostat(_AxisScaling):
         Random seed of proposals and decisions; the same seed gives the same trajectory, bit for
         bit.  None: a `Simulation` draws one, and its `barostat` tells which.
     every:
-        Steps between proposals; pair lists are built anew at each.  A multiple of the integrator's
-        `long_range_every`.
+        Steps between proposals, a multiple of the integrator's `long_range_every`; by default as in
+        Amber.  Pair lists are built and energies found anew at each, so that a proposal costs as
+        much as several steps, and the ensemble is the same for any interval.
     """
 
     _: KW_ONLY
+    every: BarostatEvery = 100
     seed: Seed = None
 
     def resolve(self) -> dict[str, Any]:

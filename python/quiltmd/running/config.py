@@ -293,7 +293,11 @@ class BarostatSection(Section):
     )
     coupling: Coupling = CellRescaling.coupling
     surface_tension: SurfaceTension = CellRescaling.surface_tension
-    every: BarostatEvery = CellRescaling.every
+    every: BarostatEvery | None = Field(
+        default=None,
+        description=f"Steps between actions of the barostat: {CellRescaling.every} by default, "
+        f"with monte-carlo {MonteCarloBarostat.every}.",
+    )
     annealing: Points | None = Field(
         default=None,
         description="Reference pressures over time, piecewise linear: ps and bar of each point.",
@@ -325,8 +329,9 @@ class BarostatSection(Section):
             "compressibility": given[0] if len(given) == 1 else given,
             "coupling": self.coupling,
             "surface_tension": self.surface_tension,
-            "every": self.every,
         }
+        if self.every is not None:
+            settings["every"] = self.every
         if self.kind == "monte-carlo":
             if self.time_constant != CellRescaling.time_constant:
                 raise QuiltError("leave out time_constant: the monte-carlo barostat has none")

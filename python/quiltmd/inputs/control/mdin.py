@@ -186,19 +186,24 @@ def _constant_pressure(
 ) -> None:
     if scaled not in _COUPLINGS:
         control.refused.append(f"ntp {scaled}: only 0, 1, 2 and 3")
-    if kind != 1:
-        control.refused.append(f"barostat {kind}: only 1 (Berendsen)")
+    if kind not in (1, 2):
+        control.refused.append(f"barostat {kind}: only 1 (Berendsen) and 2 (Monte Carlo)")
     if control.settings["integrator"]["ensemble"] != "nvt":
         control.refused.append("ntp: constant pressure needs a thermostat, ntt = 3 or 11")
     control.set("integrator", "ensemble", "npt")
-    control.set("barostat", "kind", "berendsen")
     control.set("barostat", "coupling", _COUPLINGS.get(scaled or 0))
     control.set("barostat", "pressure", entries.number("pres0", 1.0))
-    control.set("barostat", "time_constant", entries.number("taup", 1.0))
     compressibility = entries.number("comp", 44.6)
     assert compressibility is not None
     control.set("barostat", "compressibility", (round(compressibility * 1e-6, 15),))
-    control.notes.append("barostat: pressure and scaling are those of hydrogen groups")
+    if kind == 2:
+        control.set("barostat", "kind", "monte-carlo")
+        control.set("barostat", "every", entries.whole("mcbarint", 100))
+        entries.tell("the Monte Carlo barostat has no time constant", "taup")
+    else:
+        control.set("barostat", "kind", "berendsen")
+        control.set("barostat", "time_constant", entries.number("taup", 1.0))
+        control.notes.append("barostat: pressure and scaling are those of hydrogen groups")
     if scaled == 3:
         _surface(control, entries)
 
