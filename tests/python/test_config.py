@@ -49,6 +49,14 @@ def test_velocity_rescaling() -> None:
     assert without.thermostat.build(without.integrator) is None
 
 
+@pytest.mark.parametrize("setting", [{"time_constant": 0.2}, {"every": 5}])
+@pytest.mark.parametrize("ensemble", ["nvt", "npt", "nve"])
+def test_settings_of_another_thermostat_are_refused(setting: dict[str, Any], ensemble: str) -> None:
+    settings = changed("integrator", ensemble=ensemble) | {"thermostat": setting}
+    with pytest.raises(QuiltError, match="'langevin' has neither time_constant nor every"):
+        build_config(settings)
+
+
 @pytest.mark.parametrize(
     ("keys", "because"),
     [

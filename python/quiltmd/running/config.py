@@ -429,6 +429,11 @@ class Config(Section):
     def _thermostat_fits(self) -> Config:
         """Refuses settings that would be ignored."""
         if self.thermostat.kind == "langevin":
+            if self.thermostat != ThermostatSection():
+                raise ValueError(
+                    "the thermostat 'langevin' has neither time_constant nor every, but the "
+                    "friction of [integrator]: choose another kind, or leave them out"
+                )
             return self
         name = f"thermostat '{self.thermostat.kind}'"
         if self.integrator.ensemble == "nve":
