@@ -62,19 +62,12 @@ nb::dict describe_gpu(const CudaDeviceReport& d) {
   return out;
 }
 
-// The processor, then the GPUs; where there is none, an unusable entry says why.
+// The processor, then the GPUs.
 nb::list describe_devices(bool self_test) {
   nb::list out;
   out.append(describe_device(describe_cpu()));
-  std::string why_none;
-  const auto gpus = cuda_devices(self_test ? SelfTest::kRun : SelfTest::kSkip, &why_none);
-  for (const auto& gpu : gpus) out.append(describe_gpu(gpu));
-  if (gpus.empty()) {
-    CudaDeviceReport none;
-    none.ordinal = -1;
-    none.problem = why_none;
-    out.append(describe_gpu(none));
-  }
+  for (const auto& gpu : cuda_devices(self_test ? SelfTest::kRun : SelfTest::kSkip))
+    out.append(describe_gpu(gpu));
   return out;
 }
 

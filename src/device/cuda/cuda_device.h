@@ -68,7 +68,7 @@ void enable_peer_access(const std::vector<int>& ordinals);
 
 // One GPU as `quiltmd devices` shows it.
 struct CudaDeviceReport {
-  int ordinal = 0;
+  int ordinal = 0;  // -1: there is no GPU
   std::string name;
   std::string architecture;  // compute capability, "9.0"
   size_t memory = 0;         // bytes
@@ -83,7 +83,13 @@ struct CudaDeviceReport {
 
 enum class SelfTest { kSkip, kRun };  // takes about a second a GPU
 
-// The GPUs of this machine; empty without a driver. `why_none` then says what is missing.
-std::vector<CudaDeviceReport> cuda_devices(SelfTest test, std::string* why_none = nullptr);
+// The GPUs of this machine; where there is none, one entry whose problem says what is missing.
+std::vector<CudaDeviceReport> cuda_devices(SelfTest test);
+inline CudaDeviceReport no_gpu(const std::string& why) {
+  CudaDeviceReport none;
+  none.ordinal = -1;
+  none.problem = why;
+  return none;
+}
 
 }  // namespace quiltmd

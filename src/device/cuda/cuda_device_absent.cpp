@@ -42,9 +42,6 @@ void CudaDevice::launch_raw(const OperationKey&, const void*, size_t, Stream) { 
 
 void enable_peer_access(const std::vector<int>&) { refuse(); }
 
-std::vector<CudaDeviceReport> cuda_devices(SelfTest, std::string* why_none) {
-  if (why_none) *why_none = kAbsent;
-  return {};
-}
+std::vector<CudaDeviceReport> cuda_devices(SelfTest) { return {no_gpu(kAbsent)}; }
 
 }  // namespace quiltmd

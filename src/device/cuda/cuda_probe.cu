@@ -146,10 +146,12 @@ void fill_report(CudaDeviceReport& report, int count, SelfTest test) {
 
 }  // namespace
 
-std::vector<CudaDeviceReport> cuda_devices(SelfTest test, std::string* why_none) {
-  const int count = count_gpus(why_none);
+std::vector<CudaDeviceReport> cuda_devices(SelfTest test) {
+  std::string why_none;
+  const int count = count_gpus(&why_none);
+  if (count == 0) return {no_gpu(why_none)};
   int before = 0;
-  if (count > 0) cuda_check(cudaGetDevice(&before), "ask for the thread's GPU");
+  cuda_check(cudaGetDevice(&before), "ask for the thread's GPU");
   std::vector<CudaDeviceReport> reports(static_cast<size_t>(count));
   for (int ordinal = 0; ordinal < count; ++ordinal) {
     CudaDeviceReport& report = reports[static_cast<size_t>(ordinal)];
@@ -160,7 +162,7 @@ std::vector<CudaDeviceReport> cuda_devices(SelfTest test, std::string* why_none)
       report.problem = error.what();
     }
   }
-  if (count > 0) cudaSetDevice(before);  // another user of GPUs in this thread goes on with its own
+  cudaSetDevice(before);  // another user of GPUs in this thread goes on with its own
   return reports;
 }
 
