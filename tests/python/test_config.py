@@ -70,6 +70,11 @@ def test_a_thermostat_that_does_not_fit(keys: dict[str, Any], because: str) -> N
         build_config(settings)
 
 
+def test_constant_energy_has_no_friction() -> None:
+    with pytest.raises(QuiltError, match="the ensemble nve has no friction"):
+        build_config(changed("integrator", ensemble="nve", friction=2.0))
+
+
 @pytest.mark.parametrize(("ensemble", "kind"), [("nve", VelocityVerlet), ("nvt", LangevinMiddle)])
 def test_impulses_are_part_of_the_physics(ensemble: str, kind: Any) -> None:
     """They reach the integrator, and a resumed run must keep them."""

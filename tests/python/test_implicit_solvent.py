@@ -307,6 +307,8 @@ def test_minimisation_may_spread_atoms() -> None:
         ),
         (lambda s, x: ImplicitSolvent("gb"), "model"),
         (lambda s, x: ImplicitSolvent(salt_concentration=-1), "salt_concentration"),
+        (lambda s, x: ImplicitSolvent(salt_concentration=1e9), "salt_concentration"),
+        (lambda s, x: ImplicitSolvent(dielectric=1e300), "dielectric"),
     ],
 )
 def test_refusals(dipeptide: tuple[Path, Path], make: Any, words: str) -> None:

@@ -23,13 +23,14 @@ from .topology import Topology
 F64 = npt.NDArray[np.float64]
 Model = Literal["hct", "obc1", "obc2", "gbn", "gbn2"]
 SaltConcentration = Annotated[
-    float, Field(ge=0, description="Concentration of monovalent ions in implicit solvent, mol/l.")
+    float,
+    Field(ge=0, le=10, description="Concentration of monovalent ions in implicit solvent, mol/l."),
 ]
 SaltTemperature = Annotated[
     float, Field(gt=0, description="Temperature at which the Debye length is taken, K.")
 ]
 Dielectric = Annotated[
-    float, Field(ge=1, description="Dielectric constant of an implicit solvent.")
+    float, Field(ge=1, le=10000, description="Dielectric constant of an implicit solvent.")
 ]
 Surface = Annotated[
     Literal["none", "ace"],

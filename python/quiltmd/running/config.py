@@ -428,6 +428,11 @@ class Config(Section):
     @model_validator(mode="after")
     def _thermostat_fits(self) -> Config:
         """Refuses settings that would be ignored."""
+        if (
+            self.integrator.ensemble == "nve"
+            and self.integrator.friction != LangevinMiddle.friction
+        ):
+            raise ValueError("the ensemble nve has no friction: choose nvt, or leave friction out")
         if self.thermostat.kind == "langevin":
             if self.thermostat != ThermostatSection():
                 raise ValueError(
