@@ -70,6 +70,19 @@ def test_a_thermostat_that_does_not_fit(keys: dict[str, Any], because: str) -> N
         build_config(settings)
 
 
+@pytest.mark.parametrize(
+    "section",
+    [
+        {"nonbonded": {"cutoff": True}},
+        {"restraint": [{"kind": "position", "select": "all", "k": True}]},
+        {"restraint": [{"kind": "position", "select": "all", "k": [1.0, True, 2.0]}]},
+    ],
+)
+def test_truth_values_are_no_numbers(section: dict[str, Any]) -> None:
+    with pytest.raises(QuiltError, match=r"must be a number"):
+        build_config(changed("integrator") | section)
+
+
 def test_constant_energy_has_no_friction() -> None:
     with pytest.raises(QuiltError, match="the ensemble nve has no friction"):
         build_config(changed("integrator", ensemble="nve", friction=2.0))

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,9 +27,20 @@ class Section(BaseModel):
     @classmethod
     def _no_truth_for_a_number(cls, value: Any, validate: ValidatorFunctionWrapHandler) -> Any:
         found = validate(value)
-        if isinstance(value, bool) and isinstance(found, int | float) and found is not value:
-            raise ValueError("must be a number")
+        refuse_truth_values(value, found)
         return found
+
+
+def refuse_truth_values(given: Any, found: Any, name: str = "") -> None:
+    """ValueError where a truth value has become a number, in sections within this one, too."""
+    if isinstance(given, bool) and isinstance(found, int | float) and found is not given:
+        raise ValueError(f"{name}must be a number")
+    if isinstance(given, Mapping) and is_dataclass(found):
+        for key, value in given.items():
+            refuse_truth_values(value, getattr(found, key), f"{key}: ")
+    elif isinstance(given, list | tuple) and isinstance(found, tuple):
+        for value, one in zip(given, found, strict=False):
+            refuse_truth_values(value, one, name)
 
 
 def absolute(path: str | Path) -> Path:
