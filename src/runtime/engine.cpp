@@ -77,9 +77,9 @@ void place_sites_within_reach(const System& system, int64_t step, std::vector<Ve
   place_sites(system, positions);
   for (const Site& site : system.sites)
     if (const auto a = static_cast<size_t>(site.atom); !is_within_reach(positions[a]))
-      throw SimulationError(
-          step, "the virtual site atom " + std::to_string(system.input_index[a]) +
-                    " has no place: the atoms that it is placed by lie in a line or at a point, or its weights are too large");
+      throw SimulationError(step, "the virtual site atom " + std::to_string(system.input_index[a]) +
+                                      " has no place: the atoms that it is placed by lie in a line "
+                                      "or at a point, or its weights are too large");
 }
 
 }  // namespace
