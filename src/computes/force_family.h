@@ -14,7 +14,7 @@
 
 namespace quiltmd {
 
-// Of which atoms a piece of work reads positions. Work that reads those of all patches at hand adds
+// Of which atoms a piece of work reads positions. Work that reads those of owned patches and proxies adds
 // forces to proxies, too, which are sent to their owners.
 enum class Positions { kOwned, kWithProxies };
 // Whether it makes or reads the pair lists of this rank.

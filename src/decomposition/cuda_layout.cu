@@ -285,7 +285,7 @@ __global__ void check_spread_kernel(const __grid_constant__ CheckSpread op) {
     op.layers[op.cells.x + op.cells.y + patch.cell.z] = 1;
   }
   __syncthreads();
-  if (threadIdx.x == 0) judge_spread(op);
+  if (threadIdx.x == 0) note_spread(op);
 }
 
 }  // namespace layout

@@ -28,11 +28,11 @@ int atom_room(const Exchange& exchange, int64_t atoms, MessageRoom room) {
   return static_cast<int>(std::min<int64_t>(int64_t{room} * expected, atoms));
 }
 
-Guests guests(const System& system, const RankPlan& plan, int ranks, MessageRoom room) {
+RemoteRoom remote_room(const System& system, const RankPlan& plan, int ranks, MessageRoom room) {
   const auto peers = static_cast<size_t>(ranks - 1);
   const MigrantRoom of_peer = migrant_room(system.group_count(), system.atom_count(), ranks, room);
-  Guests all{peers * static_cast<size_t>(of_peer.groups),
-             peers * static_cast<size_t>(of_peer.atoms), 0};
+  RemoteRoom all{peers * static_cast<size_t>(of_peer.groups),
+                 peers * static_cast<size_t>(of_peer.atoms), 0};
   for (const Exchange& e : plan.receives)
     all.proxy_atoms += static_cast<size_t>(atom_room(e, system.atom_count(), room));
   return all;

@@ -18,7 +18,7 @@ using MessageRoom = int;
 MigrantRoom migrant_room(int64_t groups, int64_t atoms, int ranks, MessageRoom room);
 int atom_room(const Exchange& exchange, int64_t atoms, MessageRoom room);
 // What a rank with this plan, one of `ranks`, may be sent.
-Guests guests(const System& system, const RankPlan& plan, int ranks, MessageRoom room);
+RemoteRoom remote_room(const System& system, const RankPlan& plan, int ranks, MessageRoom room);
 
 class ExchangeMemory {
  public:

@@ -144,7 +144,7 @@ void check_spread(const CheckSpread& op, ThreadGroup&) {
     op.layers[patch.cell.x] = op.layers[op.cells.x + patch.cell.y] =
         op.layers[op.cells.x + op.cells.y + patch.cell.z] = 1;
   }
-  judge_spread(op);
+  note_spread(op);
 }
 
 }  // namespace

@@ -134,7 +134,7 @@ QMD_HD int layers_in_use(const int32_t* used, int cells) {
   return longest < cells ? cells - longest : 0;
 }
 
-QMD_HD void judge_spread(const CheckSpread& op) {
+QMD_HD void note_spread(const CheckSpread& op) {
   const int32_t* used = op.layers;
   for (int d = 0; d < 3; ++d) {
     if (layers_in_use(used, op.cells[d]) > most_layers(op.cells[d]))

@@ -103,11 +103,11 @@ SlotRoom SlotMemory::room_for(size_t groups, size_t atoms) const {
   SlotRoom need;
   need.owned_groups = std::min(with_margin(groups), all.groups);
   need.owned_slots = std::min(with_margin(atoms) + kPadding * plan_.owned.size(), all.slots);
-  need.groups = std::min(need.owned_groups + guests_.arriving_groups, all.groups);
-  need.slots =
-      std::min(need.owned_slots + std::max(guests_.arriving_atoms,
-                                           guests_.proxy_atoms + kPadding * plan_.proxies.size()),
-               all.slots);
+  need.groups = std::min(need.owned_groups + remote_room_.arriving_groups, all.groups);
+  need.slots = std::min(
+      need.owned_slots + std::max(remote_room_.arriving_atoms,
+                                  remote_room_.proxy_atoms + kPadding * plan_.proxies.size()),
+      all.slots);
   need.slots = (need.slots + kPadding) / kClusterSize * kClusterSize;
   return need;
 }
@@ -145,9 +145,9 @@ void SlotMemory::update_grid() {
   allocate_patches();
 }
 
-void SlotMemory::set_plan(const RankPlan& plan, const Guests& guests) {
+void SlotMemory::set_plan(const RankPlan& plan, const RemoteRoom& remote_room) {
   plan_ = plan;
-  guests_ = guests;
+  remote_room_ = remote_room;
   std::vector<int32_t> owned_index(static_cast<size_t>(patch_grid.size()), -1);
   int index = 0;
   for (const int p : plan.owned) owned_index[static_cast<size_t>(p)] = index++;

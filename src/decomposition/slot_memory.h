@@ -29,7 +29,7 @@ struct SlotRoom {
 // entries can number.
 SlotRoom whole_system(const System& system, const PatchGrid& grid);
 // What a rank of several holds besides its own atoms.
-struct Guests {
+struct RemoteRoom {
   size_t arriving_groups = 0, arriving_atoms = 0;  // in one rebuild
   size_t proxy_atoms = 0;
 };
@@ -44,7 +44,7 @@ class SlotMemory {
 
   // Take over a plan: which patches are owned and which are proxies. Some buffers are made anew; what
   // they hold stays.
-  void set_plan(const RankPlan& plan, const Guests& guests);
+  void set_plan(const RankPlan& plan, const RemoteRoom& remote_room);
   // At least so much.
   void make_room(const SlotRoom& need);
   const RankPlan& plan() const { return plan_; }
@@ -133,7 +133,7 @@ class SlotMemory {
   BinGroups bin(int from, const int32_t* count) const;
 
   RankPlan plan_;
-  Guests guests_;
+  RemoteRoom remote_room_;
   AtomTable table_{};
   GridView grid_{};
   BufferMaker make_;

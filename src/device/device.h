@@ -25,12 +25,12 @@ namespace quiltmd {
 // Independent queues of one device. Work on one stream runs in order; events order streams among each
 // other. What decides how long a step takes on a small system is the chain of short kernels on the
 // main stream: long-range sum, integration. The large kernels go beside it: pair lists, short-range
-// forces. Messages have a stream that goes before both; what waits for positions of other ranks, one
+// forces. Messages have a stream that goes before both; work on proxies has a fourth one, with a priority
 // between main and side.
 enum class Stream { kMain = 0, kSide = 1, kHalo = 2, kBoundary = 3 };
 inline constexpr int kStreamCount = 4;
-// Blocks of a stream go before those of the streams after it: messages, for which other GPUs wait; the
-// chain of small kernels on the main stream; what other GPUs wait for later; all else.
+// Streams by priority, highest first: messages, for which other GPUs wait; the chain of small kernels on
+// the main stream; what other GPUs wait for later; all else.
 inline constexpr Stream kByUrgency[kStreamCount] = {Stream::kHalo, Stream::kMain, Stream::kBoundary,
                                                     Stream::kSide};
 constexpr int urgency_of(Stream stream) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Named numbers of an integrator or a thermostat, as Python's classes give them: an addition needs no
+// Named numbers of an integrator, a thermostat or a barostat, as Python's classes give them: an addition needs no
 // field in a struct that everybody shares. Each plan reads what it needs, and misses nothing in silence.
 #pragma once
 

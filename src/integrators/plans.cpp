@@ -81,7 +81,7 @@ int64_t StepPlan::period() const {
 
 size_t StepPlan::most_sums() const {
   size_t most = kStepSums;
-  for (const Stage* stage : {&plain.middle, &plain.finish, &coupled.middle, &coupled.finish,
+  for (const Stage* stage : {&start, &plain.middle, &plain.finish, &coupled.middle, &coupled.finish,
                              &rebuild_stage.act, &rebuild_stage.decide})
     for (const StepTask& task : *stage) most = std::max(most, static_cast<size_t>(task.reduces));
   return most;

@@ -23,7 +23,8 @@
 
 namespace quiltmd {
 
-// Memory of a step on the device of one rank.
+// Memory of a step on the device of one rank. Nothing in it outlives a step: what an epoch that is redone,
+// a checkpoint and another number of ranks begin from are positions, velocities, heat and the step alone.
 inline constexpr size_t kStepSums = 16, kStepNumbers = 4;
 struct StepMemory {
   explicit StepMemory(Device& device, size_t most_sums = kStepSums)

@@ -21,18 +21,18 @@ using Pair = std::array<int32_t, 2>;
 
 Pair ordered(int32_t a, int32_t b) { return {std::min(a, b), std::max(a, b)}; }
 
-struct Seat {
+struct Place {
   uint64_t cube;
   int32_t atom;
 };
 
-std::vector<Seat> seats_of(const Box& box, const std::vector<Vec3d>& positions) {
+std::vector<Place> places_of(const Box& box, const std::vector<Vec3d>& positions) {
   const Vec3d widths = box.widths();
   std::array<int64_t, 3> cubes{};
   for (int d = 0; d < 3; ++d)
     cubes[static_cast<size_t>(d)] = std::max<int64_t>(1, std::llround(widths[d] / kCube));
-  std::vector<Seat> seats;
-  seats.reserve(positions.size());
+  std::vector<Place> places;
+  places.reserve(positions.size());
   for (size_t a = 0; a < positions.size(); ++a) {
     const Vec3d fraction = box.to_fraction(positions[a]);
     std::array<uint64_t, 8> found{};
@@ -51,22 +51,22 @@ std::vector<Seat> seats_of(const Box& box, const std::vector<Vec3d>& positions) 
         if (high != low) found[number++] = row + high;
       }
     }
-    for (size_t k = 0; k < number; ++k) seats.push_back({found[k], static_cast<int32_t>(a)});
+    for (size_t k = 0; k < number; ++k) places.push_back({found[k], static_cast<int32_t>(a)});
   }
-  std::sort(seats.begin(), seats.end(),
-            [](const Seat& a, const Seat& b) { return a.cube < b.cube; });
-  return seats;
+  std::sort(places.begin(), places.end(),
+            [](const Place& a, const Place& b) { return a.cube < b.cube; });
+  return places;
 }
 
 // In order, each once.
 std::vector<Pair> coincident_pairs(const Box& box, const std::vector<Vec3d>& positions) {
-  const std::vector<Seat> seats = seats_of(box, positions);
+  const std::vector<Place> places = places_of(box, positions);
   std::vector<Pair> found;
-  for (size_t a = 0; a < seats.size(); ++a)
-    for (size_t b = a + 1; b < seats.size() && seats[b].cube == seats[a].cube; ++b) {
-      const auto i = static_cast<size_t>(seats[a].atom), j = static_cast<size_t>(seats[b].atom);
+  for (size_t a = 0; a < places.size(); ++a)
+    for (size_t b = a + 1; b < places.size() && places[b].cube == places[a].cube; ++b) {
+      const auto i = static_cast<size_t>(places[a].atom), j = static_cast<size_t>(places[b].atom);
       if (norm(box.nearest_image(positions[i] - positions[j])) < kSamePoint)
-        found.push_back(ordered(seats[a].atom, seats[b].atom));
+        found.push_back(ordered(places[a].atom, places[b].atom));
     }
   std::sort(found.begin(), found.end());
   found.erase(std::unique(found.begin(), found.end()), found.end());

@@ -61,16 +61,16 @@ bool is_within_reach(const Vec3d& r) {
   return std::fabs(r.x) < kFarthest && std::fabs(r.y) < kFarthest && std::fabs(r.z) < kFarthest;
 }
 
-// One for each atom, in the order of the input, and of sane numbers.
+// One for each atom, in the order of the input, finite and within range.
 void check_vectors(const std::vector<Vec3d>& vectors, const System& system, const char* what) {
   const auto atoms = static_cast<size_t>(system.atom_count());
   if (vectors.size() != atoms)
     throw Error("a state of " + std::to_string(vectors.size()) + " atoms is not one of " +
                 std::to_string(atoms));
-  const auto strange = std::find_if_not(vectors.begin(), vectors.end(), is_within_reach);
-  if (strange != vectors.end())
+  const auto out_of_range = std::find_if_not(vectors.begin(), vectors.end(), is_within_reach);
+  if (out_of_range != vectors.end())
     throw Error("the " + std::string(what) + " of atom " +
-                std::to_string(strange - vectors.begin() + 1) + " is out of range");
+                std::to_string(out_of_range - vectors.begin() + 1) + " is out of range");
 }
 
 void place_sites_within_reach(const System& system, int64_t step, std::vector<Vec3d>& positions) {
@@ -224,12 +224,12 @@ void Engine::for_ranks(const std::function<void(Rank&)>& body) {
   for (size_t r = 1; r < ranks_.size(); ++r) threads.emplace_back(guarded, r);
   guarded(0);
   for (std::thread& thread : threads) thread.join();
-  const auto telling =
+  const auto most_specific =
       std::max_element(errors.begin(), errors.end(),
                        [](const auto& a, const auto& b) { return weight_of(a) < weight_of(b); });
-  if (!*telling) return;
+  if (!*most_specific) return;
   failed_ = true;
-  std::rethrow_exception(*telling);
+  std::rethrow_exception(*most_specific);
 }
 
 void Engine::require_state() const {

@@ -40,7 +40,7 @@ class Rank {
   enum class Begin { kAnew, kGoOn };
   void load(const HostState& state, Begin begin = Begin::kAnew);
   // Up to a step, or to where atoms must be shared out anew: a barostat has made a box that needs another
-  // patch grid, or atoms without a box have spread, or a rank owns many more atoms than it did. Then load()
+  // patch grid, or atoms of an open system left the patch grid, or a rank outgrew its share. Then load()
   // is to follow.
   void run_to(int64_t target);
   void run(int64_t steps) { run_to(step() + steps); }

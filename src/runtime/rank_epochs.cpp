@@ -199,7 +199,8 @@ void Rank::undo_epoch() {
         "more atoms moved from one rank to another at once than there was room for: the "
         "simulation is about to blow up, or was started far from equilibrium; minimise it "
         "first, or run it on one rank until it has settled");
-  // Before all that leaves the atoms where they are: a rank moves no more of them than it has room for.
+  // First, since what follows keeps the assignment of patches: a rank takes no more atoms than it has room
+  // for.
   if (f.box || f.share_overflow) {
     redo_epoch(state_.epoch().end);
     state_.share_out_anew();

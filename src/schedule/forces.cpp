@@ -13,7 +13,10 @@
 #include "schedule/forces.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
+#include <stdexcept>
+#include <string>
 #include <utility>
 
 #include "schedule/long_range.h"
@@ -21,23 +24,33 @@
 namespace quiltmd {
 namespace {
 
-// The work of all families in a step that reads positions of these.
-std::vector<Work> step_work(RankMemory& memory, Energies energies, Positions positions) {
-  std::vector<Work> found;
-  for (ForceFamily* family : memory.families)
-    for (Work& work : family->step_work(energies))
-      if (work.positions == positions) found.push_back(std::move(work));
-  return found;
-}
-
 constexpr Edge kValueEdges[] = {Edge::kValues, Edge::kMoreValues};
 
 // By phase: what owners send to proxies once its work is done. One family has such at most.
 std::vector<float*> values_for_proxies(const RankMemory& memory) {
   std::vector<float*> values;
-  for (ForceFamily* family : memory.families)
-    for (float* some : family->values_for_proxies()) values.push_back(some);
+  for (ForceFamily* family : memory.families) {
+    std::vector<float*> own = family->values_for_proxies();
+    if (own.empty()) continue;
+    if (!values.empty()) throw std::logic_error("two families of forces send values to proxies");
+    values = std::move(own);
+  }
+  if (values.size() > std::size(kValueEdges))
+    throw std::logic_error("a family of forces has more phases than there are kinds of messages");
   return values;
+}
+
+// The work of all families in a step that reads positions of these.
+std::vector<Work> step_work(RankMemory& memory, Energies energies, Positions positions) {
+  const int phases = static_cast<int>(values_for_proxies(memory).size());
+  std::vector<Work> found;
+  for (ForceFamily* family : memory.families)
+    for (Work& work : family->step_work(energies)) {
+      if (work.phase > (work.positions == Positions::kOwned ? 0 : phases))
+        throw std::logic_error(std::string(work.name) + " belongs to a phase that does not exist");
+      if (work.positions == positions) found.push_back(std::move(work));
+    }
+  return found;
 }
 
 MessageEnd step_message(const RankMemory& memory, Edge edge, const Exchange& exchange) {
@@ -114,7 +127,7 @@ Schedule force_schedule(RankMemory& memory, const RankView& view, Accumulators b
                                     }));
 
   // The chain of the long-range sum leads on the main stream, all else goes beside it; work that no
-  // other rank awaits starts when charges are on the grid and the kernels behind that have found room.
+  // other rank awaits starts when charges are on the grid and the next kernels of the chain have been placed on the GPU.
   // After a rebuild the lists are still being built on the side stream: what needs none then ends the
   // main one.
   std::optional<LongRangeTasks> sum;

@@ -81,7 +81,7 @@ std::vector<int32_t> RankView::owners(int patches) const {
 void RankMemory::set_plan(const RankView& view) {
   slots.update_grid();
   const RankPlan& plan = view.plan();
-  slots.set_plan(plan, guests(setup.system, plan, view.ranks, view.room));
+  slots.set_plan(plan, remote_room(setup.system, plan, view.ranks, view.room));
   exchange.set_plan(plan, view.ranks, view.owners(slots.patch_grid.size()), view.room);
   for (ForceFamily* family : families) family->set_plan(plan);
 }

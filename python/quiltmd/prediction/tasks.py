@@ -231,6 +231,6 @@ _NONE = np.empty((0, 3), np.int64)
 def step_graph(plan: Plan, costs: Costs, overlap: float = 1.0, with_mesh: bool = True) -> Graph:
     """The tasks of a step on all ranks of a plan.
 
-    `overlap` as of `Machine`; without the mesh: a step between impulses of the long-range sum.
+    `overlap` as of `Machine`; without the mesh: a step without the long-range sum.
     """
     return _Builder(plan, costs, overlap).build(with_mesh)
