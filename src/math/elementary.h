@@ -27,22 +27,26 @@ QMD_HD float inverse_root(float x) {
   asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 }
-QMD_HD float exponential(float x) {
+QMD_HD float exponential2(float x) {
   float y;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x * 1.44269504f));
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 }
-QMD_HD float logarithm(float x) {
+QMD_HD float exponential(float x) { return exponential2(x * 1.44269504f); }
+QMD_HD float logarithm2(float x) {
   float y;
   asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y * 0.693147181f;
+  return y;
 }
+QMD_HD float logarithm(float x) { return logarithm2(x) * 0.693147181f; }
 QMD_HD float multiply_add(float a, float b, float c) { return fmaf(a, b, c); }
 #else
 QMD_HD float inverse(float x) { return 1 / x; }
 QMD_HD float inverse_root(float x) { return 1 / std::sqrt(x); }
 QMD_HD float exponential(float x) { return std::exp(x); }
+QMD_HD float exponential2(float x) { return std::exp2(x); }
 QMD_HD float logarithm(float x) { return std::log(x); }
+QMD_HD float logarithm2(float x) { return std::log2(x); }
 QMD_HD float multiply_add(float a, float b, float c) { return a * b + c; }
 #endif
 

@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "math/elementary.h"
+#include "math/vec3.h"
 #include "system/implicit_solvent.h"
 
 namespace quiltmd {
@@ -21,12 +22,12 @@ struct Curve {
 
 // The same of spheres that do not overlap, as a series in the scaled radius over the distance x, q = x^2:
 // the sum over k of k/(2k + 1) x^(2k + 1) / r. Six terms are good to 5e-8 of the whole for x up to 1/4,
-// three to 1e-6 for x up to 1/10 and 8e-8 up to 1/16. Most pairs are so far apart, and all digits would cancel in the difference of
-// logarithms.
-template <int kTerms, class Real>
+// three to 1e-6 for x up to 1/10 and 8e-8 up to 1/16. Most pairs are so far apart, and all digits would
+// cancel in the difference of logarithms.
+template <class Real>
 QMD_HD Curve<Real> distant_screening(Real per_r, Real x, Real q) {
   constexpr double kFactors[] = {1. / 3, 2. / 5, 3. / 7, 4. / 9, 5. / 11, 6. / 13};
-  constexpr int kLast = kTerms - 1;
+  constexpr int kLast = 5;
   Real value = Real(kFactors[kLast]), slope = Real((2 * kLast + 4) * kFactors[kLast]);
   for (int k = kLast - 1; k >= 0; --k) {
     value = multiply_add(value, q, Real(kFactors[k]));
@@ -36,6 +37,42 @@ QMD_HD Curve<Real> distant_screening(Real per_r, Real x, Real q) {
   return {leading * value, -leading * per_r * slope};
 }
 
+// The same in powers of t = 1/r^2 for one screening atom: t^2 times these for the value, t^3 times these for
+// the slope over -r. Which of the two `leading`, `second` and `third` say.
+struct ScreeningSeries {
+  float leading, second, third;
+
+  static QMD_HD ScreeningSeries of_value(float scaled_radius) {
+    return of(scaled_radius, {1. / 3, 2. / 5, 3. / 7});
+  }
+  static QMD_HD ScreeningSeries of_slope(float scaled_radius) {
+    return of(scaled_radius, {4. / 3, 12. / 5, 24. / 7});
+  }
+  QMD_HD float three_terms(float t) const {
+    return multiply_add(multiply_add(third, t, second), t, leading);
+  }
+
+ private:
+  static QMD_HD ScreeningSeries of(float s, Vec3d factors) {
+    const float q = s * s, cube = s * q;
+    return {cube * static_cast<float>(factors.x), cube * q * static_cast<float>(factors.y),
+            cube * q * q * static_cast<float>(factors.z)};
+  }
+};
+// Six terms over the leading one, q = s^2/r^2.
+QMD_HD float six_values(float q) {
+  float sum = 18.0f / 13;
+  for (const float factor : {15.0f / 11, 4.0f / 3, 9.0f / 7, 6.0f / 5, 1.0f})
+    sum = multiply_add(sum, q, factor);
+  return sum;
+}
+QMD_HD float six_slopes(float q) {
+  float sum = 63.0f / 13;
+  for (const float factor : {45.0f / 11, 10.0f / 3, 18.0f / 7, 9.0f / 5, 1.0f})
+    sum = multiply_add(sum, q, factor);
+  return sum;
+}
+
 // What screens an atom by another one, less the neck: Hawkins, Cramer and Truhlar, J. Phys. Chem. 100,
 // 19824 (1996), equation 10, with atoms that are inside another one as in Schaefer and Froemmel, J. Mol.
 // Biol. 216, 1045 (1990). `o`: offset radius of the one, `s`: scaled radius of the other; 1/nm.
@@ -43,7 +80,7 @@ template <class Real>
 QMD_HD Curve<Real> screening(Real r, Real per_r, Real o, Real s) {
   if (!(r + s > o)) return {0, 0};
   const Real ratio = s * per_r, q = ratio * ratio;
-  if (q < Real(1. / 16) && r - s >= o) return distant_screening<6>(per_r, ratio, q);
+  if (q < Real(1. / 16) && r - s >= o) return distant_screening(per_r, ratio, q);
   const Real apart = std::fabs(r - s), lower = apart > o ? apart : o, upper = r + s;
   const Real l = inverse(lower), u = inverse(upper);
   const Real log = logarithm(lower * u), difference = (u - l) * (u + l);
@@ -53,6 +90,21 @@ QMD_HD Curve<Real> screening(Real r, Real per_r, Real o, Real s) {
   found.slope = Real(0.125) * (1 + q) * difference - Real(0.25) * log * per_r * per_r;
   if (o < s - r) found.value += inverse(o) - l;
   return found;
+}
+
+// The same in single precision where neither sphere is inside of the other, |o - s| <= r, in fewer
+// instructions and without a series: what rounding leaves of a distant atom's digits, some 1e-8/nm, is
+// little beside the sum over atoms nearby.
+QMD_HD Curve<float> screening_nearby(float r, float per_r, float o, float s) {
+  const float lower = std::fmax(std::fabs(r - s), o), upper = r + s;
+  const float product = inverse(lower * upper);
+  const float difference = (upper - lower) * product, sum = (upper + lower) * product;
+  constexpr float kQuarterLog = 0.25f * 0.693147181f;
+  const float log = logarithm2(lower * lower * product) * (kQuarterLog * per_r), q = s * s * per_r;
+  const float value = multiply_add(difference, multiply_add((r - q) * sum, -0.125f, 0.5f), log);
+  const float slope =
+      multiply_add(difference * sum, multiply_add(q * per_r, 0.125f, 0.125f), log * per_r);
+  return {value, -slope};
 }
 
 // The space between two atoms that is too narrow for water: Mongan, Simmerling, McCammon, Case and

@@ -1,17 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// All pairs on the GPU. A block has 128 atoms of the roster, a row, one in each thread, and passes chunks
-// of 64 others by them through shared memory, all threads reading the same one. Sums stay in the
-// registers of their atom: floating-point ones of a chunk, integers above. Where there are few atoms,
-// the chunks of a row are dealt out to several blocks, so that all of the machine has work.
-//
-// The forces of a pair are found once and given to both atoms: a row meets the chunks behind it, and the
-// sums over the atoms of a warp, for eight atoms of the chunk at a time, are taken by a transposition.
-// A row with itself, energies, and the sums of integrals, of which both atoms of a pair have their own, are
-// found for each atom by itself. With several ranks each does the rows and chunks in which it has atoms.
+// All pairs on the GPU: the roster, and the passes over its tiles (cuda_tiles.cuh). The two atoms of a
+// pair get forces, derivatives and integrals from one evaluation. Which formula serves a tile follows
+// from the places of its atoms, so all ranks that evaluate a tile find the same bits.
 #include <algorithm>
-#include <climits>
 
-#include "computes/all_pairs/operations.h"
+#include "computes/all_pairs/cuda_tiles.cuh"
 #include "computes/nonbonded/cuda_pair_math.cuh"
 #include "device/cuda/kernels.h"
 #include "device/cuda/launch.h"
@@ -24,11 +17,8 @@ using pairs::force_to_fixed;
 using pairs::limited_force;
 using pairs::Single;
 
-constexpr int kThreads = 128;
-constexpr int kRow = kThreads / kClusterSize;  // clusters
-constexpr int kChunk = 8;                      // clusters
-static_assert(kRow % kChunk == 0, "a row is so many chunks, too");
-constexpr int kBlocksPerProcessor = 16;  // that give every multiprocessor enough to do
+constexpr int kBlocksPerProcessor = 24;  // several times what runs at once, for an even end
+constexpr double kLog2E = 1.44269504088896341;
 
 // ---- The roster ------------------------------------------------------------------------------
 
@@ -85,331 +75,214 @@ __global__ void __launch_bounds__(kThreads)
 
 // ---- Passes over pairs -----------------------------------------------------------------------
 
-// A chunk of the roster in shared memory; `More` is what a pass needs besides places.
-template <class More>
-struct Tile {
-  float4 site[kChunk * kClusterSize];
-  More more[kChunk * kClusterSize];
-  RosterEntry entry[kChunk];
-  float4 sphere[kChunk];  // around the atoms of a cluster: centre, radius
-};
-
-// The atom of a thread. Behind the end of the roster there is none, as far away as padding.
-struct Own {
-  int slot;
-  bool exists;
-  bool counts;  // it is an atom of this rank
-  Int3 cell;
-  float x, y, z;
-};
-
-__device__ __forceinline__ int slots_of_this_rank(const AllPairs& p) {
-  return min(*p.owned_slots, p.slot_capacity);
-}
-
-__device__ __forceinline__ Own own_atom(const AllPairs& p) {
-  Own own{};
-  const int place = blockIdx.x * kThreads + threadIdx.x, cluster = place / kClusterSize;
-  const RosterEntry entry = p.roster[min(cluster, *p.roster_count - 1)];
-  own.slot = entry.cluster * kClusterSize + place % kClusterSize;
-  own.exists = cluster < *p.roster_count && p.slots.atom[own.slot] >= 0;
-  own.counts = own.exists && own.slot < slots_of_this_rank(p);
-  own.cell = entry.cell;
-  const float4 site = *reinterpret_cast<const float4*>(p.slots.local + own.slot);
-  own.x = own.exists ? site.x : kFarAway;
-  own.y = own.exists ? site.y : kFarAway;
-  own.z = own.exists ? site.z : kFarAway;
-  return own;
-}
-
-// Widths of patches as two floats each, for the sum of products is as exact as a coordinate.
-struct PatchWidths {
-  float high[3], low[3];
-  __device__ __forceinline__ explicit PatchWidths(const AllPairs& p) {
-#pragma unroll
-    for (int d = 0; d < 3; ++d) {
-      high[d] = static_cast<float>(p.patch_width[d]);
-      low[d] = static_cast<float>(p.patch_width[d] - static_cast<double>(high[d]));
-    }
-  }
-  // A coordinate as seen from a patch that is so many patches away.
-  __device__ __forceinline__ float from(int d, int apart, float x) const {
-    const auto back = static_cast<float>(-apart);
-    return fmaf(back, low[d], fmaf(back, high[d], x));
-  }
-};
-
-// Where the excluded atoms of an atom are, from one to the next.
-class Partners {
- public:
-  __device__ __forceinline__ Partners(const AllPairs& p, const Own& own)
-      : at_(nullptr), end_(nullptr) {
-    if (!own.exists) return;
-    const int32_t atom = p.slots.atom[own.slot];
-    at_ = p.partners + p.partner_start[atom];
-    end_ = p.partners + p.partner_start[atom + 1];
-    load();
-  }
-  // Bits of those among eight places.
-  __device__ __forceinline__ unsigned among(int first) {
-    unsigned bits = 0;
-    while (next_ < first + kClusterSize) {
-      if (next_ >= first) bits |= 1u << (next_ - first);
-      ++at_;
-      load();
-    }
-    return bits;
-  }
-
- private:
-  __device__ __forceinline__ void load() { next_ = at_ < end_ ? *at_ : INT_MAX; }
-  const int32_t *at_, *end_;
-  int next_ = INT_MAX;
-};
-
-struct NoPartners {
-  __device__ __forceinline__ NoPartners(const AllPairs&, const Own&) {}
-  __device__ __forceinline__ unsigned among(int) { return 0; }
-};
-
-// The sphere around the atoms of a cluster that eight lanes hold, padding left out.
-__device__ __forceinline__ float4 sphere_around(float4 site) {
-  const int first = threadIdx.x % kWarp / kClusterSize * kClusterSize;
-  const bool padding = site.x > 0.5f * kFarAway;
-  const float at[3] = {site.x, site.y, site.z};
-  float centre[3], r2 = 0;
-#pragma unroll
-  for (int d = 0; d < 3; ++d) {
-    const float of_first = __shfl_sync(kAllLanes, at[d], first);
-    float low = padding ? of_first : at[d], high = low;
-#pragma unroll
-    for (int step = 1; step < kClusterSize; step *= 2) {
-      low = fminf(low, __shfl_xor_sync(kAllLanes, low, step));
-      high = fmaxf(high, __shfl_xor_sync(kAllLanes, high, step));
-    }
-    centre[d] = 0.5f * (low + high);
-    r2 = fmaf(high - centre[d], high - centre[d], r2);
-  }
-  return {centre[0], centre[1], centre[2], sqrtf(r2)};
-}
-
-// Whether a point is farther than `reach` from all of a sphere.
-__device__ __forceinline__ bool lies_beyond(float reach, const float4& sphere, float x, float y,
-                                            float z) {
-  const float dx = x - sphere.x, dy = y - sphere.y, dz = z - sphere.z, least = sphere.w + reach;
-  return fmaf(dx, dx, fmaf(dy, dy, dz * dz)) > least * least;
-}
-
-// What the atoms of a warp give to eight others: up to four numbers each.
-struct Reactions {
-  float of[kWarp];
-
-  template <int kNumber>
-  __device__ __forceinline__ void set(int other, float value) {
-    of[kNumber * kClusterSize + other] = value;
-  }
-  // To each lane the sum over all lanes of the number of that lane, always in the same order.
-  template <int kHalf = kWarp / 2>
-  __device__ __forceinline__ float sum() {
-    const bool upper = threadIdx.x & kHalf;
-#pragma unroll
-    for (int k = 0; k < kHalf; ++k) {
-      const float kept = upper ? of[k + kHalf] : of[k], given = upper ? of[k] : of[k + kHalf];
-      of[k] = kept + __shfl_xor_sync(kAllLanes, given, kHalf);
-    }
-    if constexpr (kHalf > 1) {
-      return sum<kHalf / 2>();
-    } else {
-      return of[0];
-    }
-  }
-};
-
-// The atoms of a row against the chunks of this piece: those behind it, or where a pass finds each atom's
-// sums by itself (kFirst), from the first one on. A pass brings an atom into a tile (bring), takes in an
-// atom (add, add_distant), ends a chunk, and says where what the other atoms get goes for this lane
-// (gift). Where it has a formula for distant atoms (kDistant), it takes in the atoms of a cluster by that
-// if the sphere around the cluster is far enough away: which follows from the atom and the cluster
-// alone, so an atom's sum does not depend on those beside it.
-template <class Pass>
-__device__ __forceinline__ void meet_all(const AllPairs& p, const Own& own, Pass& pass) {
-  __shared__ Tile<typename Pass::More> tile;
-  const int row = blockIdx.x * (kRow / kChunk), behind = row + kRow / kChunk;  // by chunks
-  const int slots = slots_of_this_rank(p);
-  const int count = *p.roster_count, chunks = (count + kChunk - 1) / kChunk;
-  const bool row_counts = __syncthreads_or(own.counts);
-  if (!row_counts && !Pass::kGivesBack) return;
-  const PatchWidths widths(p);
-  typename Pass::Excluded partners(p, own);
-  Int3 seen_from = own.cell;  // and the atom's coordinates as seen from that patch
-  float x = own.x, y = own.y, z = own.z;
-#pragma unroll 1
-  for (int chunk = (Pass::kFirst ? 0 : row) + blockIdx.y; chunk < chunks; chunk += gridDim.y) {
-    const int first = chunk * kChunk, clusters = min(count - first, kChunk);
-    const bool both = Pass::kGivesBack && chunk >= behind;
-    __syncthreads();
-    float4 site{};
-    const int in_cluster = threadIdx.x % kClusterSize, cluster = threadIdx.x / kClusterSize;
-    bool theirs_count = false;
-    if (cluster < clusters) {
-      const RosterEntry entry = p.roster[first + cluster];
-      const int slot = entry.cluster * kClusterSize + in_cluster;
-      theirs_count = both && slot < slots;
-      pass.bring(slot, site, tile.more[threadIdx.x]);
-      tile.site[threadIdx.x] = site;
-      if (in_cluster == 0) tile.entry[cluster] = entry;
-    }
-    if constexpr (Pass::kDistant) {
-      const float4 sphere = sphere_around(site);
-      if (in_cluster == 0 && cluster < clusters) tile.sphere[cluster] = sphere;
-    }
-    const bool chunk_counts = __syncthreads_or(theirs_count);
-    if (!row_counts && !chunk_counts) continue;
-#pragma unroll 1
-    for (int c = 0; c < clusters; ++c) {
-      const RosterEntry entry = tile.entry[c];
-      if (entry.cell != seen_from) {
-        seen_from = entry.cell;
-        x = widths.from(0, p.apart(own.cell, seen_from, 0), own.x);
-        y = widths.from(1, p.apart(own.cell, seen_from, 1), own.y);
-        z = widths.from(2, p.apart(own.cell, seen_from, 2), own.z);
-      }
-      const int base = c * kClusterSize;
-      const bool own_cluster = own.slot / kClusterSize == entry.cluster;
-      const unsigned itself = own_cluster ? 1u << own.slot % kClusterSize : 0;
-      const unsigned excluded = partners.among((first + c) * kClusterSize);
-      const bool special = __any_sync(kAllLanes, excluded | itself);
-      Reactions back{};
-      int terms = 0;
-      if constexpr (Pass::kDistant) {
-        const SeriesReach& reach = pass.op.reach;
-        if (lies_beyond(reach.six_terms, tile.sphere[c], x, y, z)) terms = 6;
-        if (lies_beyond(reach.three_terms, tile.sphere[c], x, y, z)) terms = 3;
-      }
-      if (terms == 3) {
-#pragma unroll
-        for (int a = 0; a < kClusterSize; ++a)
-          pass.template add_distant<3>(tile.site[base + a], tile.more[base + a], x, y, z, back, a);
-      } else if (terms == 6) {
-#pragma unroll
-        for (int a = 0; a < kClusterSize; ++a)
-          pass.template add_distant<6>(tile.site[base + a], tile.more[base + a], x, y, z, back, a);
-      } else if (special || Pass::kDistant) {
-#pragma unroll
-        for (int a = 0; a < kClusterSize; ++a)
-          if (!(itself >> a & 1u))
-            pass.add(tile.site[base + a], tile.more[base + a], x, y, z, excluded >> a & 1u, back,
-                     a);
-      } else {
-#pragma unroll
-        for (int a = 0; a < kClusterSize; ++a)
-          pass.add(tile.site[base + a], tile.more[base + a], x, y, z, false, back, a);
-      }
-      if constexpr (Pass::kGivesBack) {
-        if (!both) continue;
-        const float sum = back.sum();
-        const int slot = entry.cluster * kClusterSize + in_cluster;
-        if (slot < slots && pass.gift)
-          add_fixed(pass.gift + slot, force_to_fixed(limited_force(sum)));
-      }
-    }
-    pass.end_chunk(chunk >= row);
-  }
-}
-
+// From another atom.
 struct Way {
-  float x, y, z, r2, per_r;
-  __device__ __forceinline__ Way(const float4& site, float from_x, float from_y, float from_z)
-      : x(from_x - site.x), y(from_y - site.y), z(from_z - site.z) {
+  float x, y, z, r2;
+  template <class Other>
+  __device__ __forceinline__ Way(const Point& own, const Other& other)
+      : x(own.x - other.place.x), y(own.y - other.place.y), z(own.z - other.place.z) {
     r2 = fmaf(x, x, fmaf(y, y, z * z));
-    per_r = pairs::inverse_sqrt(r2);
   }
 };
 
-struct Force {
-  float x = 0, y = 0, z = 0;
-  long long total[3] = {0, 0, 0};
-
-  __device__ __forceinline__ void add(float over_r, const Way& way, Reactions& back, int a) {
+struct ForceSum {
+  float x, y, z;
+  __device__ __forceinline__ void add(float over_r, const Way& way) {
     x = fmaf(over_r, way.x, x);
     y = fmaf(over_r, way.y, y);
     z = fmaf(over_r, way.z, z);
-    back.set<0>(a, -over_r * way.x);
-    back.set<1>(a, -over_r * way.y);
-    back.set<2>(a, -over_r * way.z);
   }
-  __device__ __forceinline__ void end_chunk() {
-    total[0] += force_to_fixed(limited_force(x));
-    total[1] += force_to_fixed(limited_force(y));
-    total[2] += force_to_fixed(limited_force(z));
-    x = y = z = 0;
+  __device__ __forceinline__ void take(float over_r, const Way& way) {
+    x = fmaf(-over_r, way.x, x);
+    y = fmaf(-over_r, way.y, y);
+    z = fmaf(-over_r, way.z, z);
   }
-  __device__ __forceinline__ void add_to_totals(const Slots& slots, int slot) const {
-#pragma unroll
-    for (int d = 0; d < 3; ++d) add_fixed(slots.force[d] + slot, total[d]);
+  __device__ __forceinline__ void pass_on() {
+    x = from_next_lane(x);
+    y = from_next_lane(y);
+    z = from_next_lane(z);
+  }
+  __device__ __forceinline__ void give(const Slots& slots, int slot) const {
+    add_fixed(slots.force[0] + slot, force_to_fixed(limited_force(x)));
+    add_fixed(slots.force[1] + slot, force_to_fixed(limited_force(y)));
+    add_fixed(slots.force[2] + slot, force_to_fixed(limited_force(z)));
   }
 };
 
-// Where the number of a lane goes that atoms are given back: forces, and what is added to `fourth`.
-__device__ __forceinline__ int64_t* gift_of_lane(const Slots& slots, int64_t* fourth) {
-  const int number = threadIdx.x % kWarp / kClusterSize;
-  return number == 0   ? slots.force[0]
-         : number == 1 ? slots.force[1]
-         : number == 2 ? slots.force[2]
-                       : fourth;
-}
+// The force on an atom over several tiles.
+struct ForceTotal {
+  long long along[3] = {0, 0, 0};
+
+  __device__ __forceinline__ void take(ForceSum& sum) {
+    along[0] += force_to_fixed(limited_force(sum.x));
+    along[1] += force_to_fixed(limited_force(sum.y));
+    along[2] += force_to_fixed(limited_force(sum.z));
+    sum = {};
+  }
+  __device__ __forceinline__ void give(const Slots& slots, int slot) const {
+#pragma unroll
+    for (int d = 0; d < 3; ++d) add_fixed(slots.force[d] + slot, along[d]);
+  }
+};
 
 __device__ __forceinline__ BornSite load_site(const BornSite* sites, int slot) {
   const float4 s = *reinterpret_cast<const float4*>(sites + slot);
   return {s.x, s.y, s.z, __float_as_int(s.w)};
 }
 
+// ---- Screening: what first and third pass share ----
+
+// Formulas of a tile: three or six terms of the series for atoms that are so far apart, else logarithms.
+struct ThreeTerms {
+  static constexpr int kUnroll = 8;
+};
+struct SixTerms {
+  static constexpr int kUnroll = 4;
+};
+struct Logarithms {
+  static constexpr int kUnroll = 2;
+};
+
+// An atom that screens others.
+struct Screen {
+  BornSite site;
+  ScreeningSeries series;
+};
+
+// How two atoms screen each other.
+struct MutualScreening {
+  Curve<float> here, there;
+
+  template <bool kNecks>
+  static __device__ __forceinline__ MutualScreening of(const NeckTables& necks, const BornSite& i,
+                                                       const BornSite& j, float r, float per_r) {
+    MutualScreening found;
+    const float least =
+        fmaxf(fabsf(i.offset_radius - j.scaled_radius), fabsf(j.offset_radius - i.scaled_radius));
+    if (least > r) {  // one sphere is inside of the other
+      found = {screening<float>(r, per_r, i.offset_radius, j.scaled_radius),
+               screening<float>(r, per_r, j.offset_radius, i.scaled_radius)};
+    } else {
+      found = {screening_nearby(r, per_r, i.offset_radius, j.scaled_radius),
+               screening_nearby(r, per_r, j.offset_radius, i.scaled_radius)};
+    }
+    if constexpr (kNecks) {
+      const auto here = neck_of<float>(necks, i, j, r), there = neck_of<float>(necks, j, i, r);
+      found.here = {found.here.value + here.value, found.here.slope + here.slope};
+      found.there = {found.there.value + there.value, found.there.slope + there.slope};
+    }
+    return found;
+  }
+};
+
+template <class Turn>
+__device__ __forceinline__ void choose_terms(const SeriesReach& reach, const GroupBox& box,
+                                             const Point (&at)[kOwn], const Turn& turn) {
+  float r2 = box.distance2(at[0]);
+#pragma unroll
+  for (int n = 1; n < kOwn; ++n) r2 = fminf(r2, box.distance2(at[n]));
+  if (__all_sync(kAllLanes, r2 > reach.three_terms * reach.three_terms)) {
+    turn(ThreeTerms{});
+  } else if (__all_sync(kAllLanes, r2 > reach.six_terms * reach.six_terms)) {
+    turn(SixTerms{});
+  } else {
+    turn(Logarithms{});
+  }
+}
+
 // ---- First pass ----
 
 template <bool kNecks>
 struct IntegralPass {
-  using More = BornSite;
-  using Excluded = NoPartners;
-  static constexpr bool kDistant = true, kGivesBack = false, kFirst = true;
+  struct Other {
+    float4 place;  // and the scaled radius
+    ScreeningSeries series;
+    float offset_radius, radius;
+    int neck_type;
+  };
+  struct Back {
+    float sum;
+    __device__ __forceinline__ void pass_on() { sum = from_next_lane(sum); }
+    __device__ __forceinline__ void give(const IntegralPass& pass, int slot) const {
+      add_fixed(pass.op.sums + slot, to_fixed(sum, kScreeningScale));
+    }
+  };
   const BornIntegrals& op;
-  BornSite own;
-  float sum = 0;
-  long long total = 0;
+  Point at[kOwn];
+  Screen own[kOwn];
+  float sum[kOwn];
+  long long total[kOwn];
 
-  __device__ __forceinline__ void bring(int slot, float4& site, BornSite& more) const {
-    site = *reinterpret_cast<const float4*>(op.pairs.slots.local + slot);
-    more = load_site(op.sites, slot);
-    site.w = more.scaled_radius;
+  __device__ __forceinline__ explicit IntegralPass(const BornIntegrals& o) : op(o) {}
+  __device__ __forceinline__ Screen screen_of(const Placed& atom) const {
+    const BornSite site = atom.exists ? load_site(op.sites, atom.slot) : BornSite{};
+    return {site, ScreeningSeries::of_value(site.scaled_radius)};
   }
-  template <int kTerms>
-  __device__ __forceinline__ void add_distant(const float4& site, const BornSite&, float x, float y,
-                                              float z, Reactions&, int) {
-    const Way way(site, x, y, z);
-    const float ratio = site.w * way.per_r;
-    sum += distant_screening<kTerms>(way.per_r, ratio, ratio * ratio).value;
+  __device__ __forceinline__ void load(const Placed (&atoms)[kOwn]) {
+#pragma unroll
+    for (int n = 0; n < kOwn; ++n) {
+      own[n] = screen_of(atoms[n]);
+      sum[n] = 0;
+      total[n] = 0;
+    }
   }
-  __device__ __forceinline__ void add(const float4& site, const BornSite& more, float x, float y,
-                                      float z, bool, Reactions&, int) {
-    const Way way(site, x, y, z);
-    const float r = way.r2 * way.per_r;
-    sum += screening<float>(r, way.per_r, own.offset_radius, more.scaled_radius).value;
-    if constexpr (kNecks) sum += neck_of<float>(op.necks, own, more, r).value;
+  __device__ __forceinline__ unsigned excluded(int, int) { return 0; }
+  __device__ __forceinline__ Other bring(const Placed& atom, const Point& point) const {
+    const Screen s = screen_of(atom);
+    return {{point.x, point.y, point.z, s.site.scaled_radius},
+            s.series,
+            s.site.offset_radius,
+            s.site.radius,
+            s.site.neck_type};
   }
-  __device__ __forceinline__ void end_chunk(bool) {
-    total += to_fixed(sum, kScreeningScale);
-    sum = 0;
+  template <class Turn>
+  __device__ __forceinline__ void choose(const GroupBox& box, const Other&, bool, const Turns&,
+                                         const Turn& turn) const {
+    choose_terms(op.reach, box, at, turn);
+  }
+  __device__ __forceinline__ void pair(ThreeTerms, int n, const Other& other, bool, bool,
+                                       Back& back) {
+    const float t = inverse(Way(at[n], other).r2), t2 = t * t;
+    sum[n] = fmaf(t2, other.series.three_terms(t), sum[n]);
+    back.sum = fmaf(t2, own[n].series.three_terms(t), back.sum);
+  }
+  __device__ __forceinline__ void pair(SixTerms, int n, const Other& other, bool, bool,
+                                       Back& back) {
+    const float t = inverse(Way(at[n], other).r2), t2 = t * t;
+    const float theirs = other.place.w, mine = own[n].site.scaled_radius;
+    sum[n] = fmaf(t2 * other.series.leading, six_values(theirs * theirs * t), sum[n]);
+    back.sum = fmaf(t2 * own[n].series.leading, six_values(mine * mine * t), back.sum);
+  }
+  __device__ __forceinline__ void pair(Logarithms, int n, const Other& other, bool itself, bool,
+                                       Back& back) {
+    if (itself) return;
+    const float r2 = Way(at[n], other).r2, per_r = inverse_root(r2);
+    const BornSite theirs{other.offset_radius, other.place.w, other.radius, other.neck_type};
+    const auto found =
+        MutualScreening::of<kNecks>(op.necks, own[n].site, theirs, r2 * per_r, per_r);
+    sum[n] += found.here.value;
+    back.sum += found.there.value;
+  }
+  __device__ __forceinline__ void end_tile(bool) {
+#pragma unroll
+    for (int n = 0; n < kOwn; ++n) {
+      total[n] += to_fixed(sum[n], kScreeningScale);
+      sum[n] = 0;
+    }
+  }
+  __device__ __forceinline__ void end_row(const Placed (&atoms)[kOwn]) const {
+#pragma unroll
+    for (int n = 0; n < kOwn; ++n)
+      if (atoms[n].counts) add_fixed(op.sums + atoms[n].slot, total[n]);
   }
 };
 
 template <bool kNecks>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, 6)
     born_integrals_kernel(const __grid_constant__ BornIntegrals op) {
   wait_for_previous();
-  if (static_cast<int>(blockIdx.x) * kRow >= *op.pairs.roster_count) return;
-  const Own own = own_atom(op.pairs);
-  IntegralPass<kNecks> pass{op, load_site(op.sites, own.slot)};
-  meet_all(op.pairs, own, pass);
-  if (own.counts) add_fixed(op.sums + own.slot, pass.total);
+  IntegralPass<kNecks> pass(op);
+  meet_all(op.pairs, pass);
 }
 
 __global__ void __launch_bounds__(kThreads)
@@ -421,112 +294,256 @@ __global__ void __launch_bounds__(kThreads)
 
 // ---- Second pass ----
 
-struct Partner {
-  Float2 numbers;
-  float radius, per_radius;
+enum class Medium { kVacuum, kSolvent, kSaltSolution };
+
+// Formulas of a tile. Where radii are small beside the distance, r^2 is all of f^2 to rounding; there the
+// atoms behave as charges in the solvent do.
+struct Far {
+  static constexpr int kUnroll = 4;
 };
+struct Near {
+  static constexpr int kUnroll = 4;
+};
+// With itself or excluded atoms.
+struct Special {
+  static constexpr int kUnroll = 1;
+};
+// From r^2 = 4 q B_i B_j on: exp(-q)/(4q) is 2e-9, and (1 + q) exp(-q) 2e-6 of what derivatives by
+// radii are nearby, beside a force of another charge that is (4q)^(3/2) = 512 times weaker.
+constexpr float kFarRatio = 4 * 16;
 
-template <class Form, bool kSolvent, bool kEnergy>
+template <class Form, Medium kMedium, bool kEnergy>
 struct ForcePass {
-  using More = Partner;
-  using Excluded = Partners;
-  static constexpr bool kDistant = false, kGivesBack = true, kFirst = kEnergy;
+  static constexpr bool kSolvent = kMedium != Medium::kVacuum,
+                        kSalt = kMedium == Medium::kSaltSolution;
+  static constexpr float kSomeRadius = 0.1f;  // nm, of padding, which has no charge
+  struct Other {
+    float4 place;  // and the charge
+    Float2 numbers;
+    float radius, per_radius;
+    float unused;  // 48 bytes in all: of eight neighbours each has memory banks of its own
+  };
+  struct Back {
+    ForceSum force;
+    float derivative;
+    __device__ __forceinline__ void pass_on() {
+      force.pass_on();
+      if constexpr (kSolvent) derivative = from_next_lane(derivative);
+    }
+    __device__ __forceinline__ void give(const ForcePass& pass, int slot) const {
+      force.give(pass.op.pairs.slots, slot);
+      if constexpr (kSolvent)
+        add_fixed(pass.op.derivatives + slot, derivative_to_fixed(derivative));
+    }
+  };
+  struct Own {
+    typename Form::template Site<Single> site;
+    float charge, radius;
+    float decay_rate;  // -log2(e) / (4 B)
+  };
+  struct Energy {
+    float form, coulomb, polarised;
+  };
+  struct EnergyTotal {
+    long long form, coulomb, polarised;
+  };
   const AllPairForces& op;
-  typename Form::template Site<Single> site;
-  float charge, radius, per_radius;
-  float inverse_dielectric, kappa;
-  int64_t* gift;
-  Force force;
-  float derivative = 0, form = 0, coulomb = 0, polarised = 0;
-  long long derivative_total = 0, form_total = 0, coulomb_total = 0, polarised_total = 0;
+  // Charges in the solvent: 2^(rate f + log) is exp(-kappa f)/eps.
+  float inverse_dielectric, kappa, rate, log;
+  Point at[kOwn];
+  Own own[kOwn];
+  Partners partners[kOwn];
+  ForceSum force[kOwn];
+  ForceTotal total[kOwn];
+  float derivative[kOwn];
+  long long derivative_total[kOwn];
+  bool counts[kOwn];
+  Energy energy[kOwn];
+  EnergyTotal energy_total{};
 
-  __device__ __forceinline__ void bring(int slot, float4& place, Partner& more) const {
-    place = *reinterpret_cast<const float4*>(op.pairs.slots.local + slot);
-    more.numbers = op.pairs.slots.pair_numbers[slot];
-    more.radius = kSolvent ? op.radii[slot] : 0;
-    // Of padding nothing is known: its charge is zero, and any radius will do.
-    if (kSolvent && op.pairs.slots.atom[slot] < 0) more.radius = 1;
-    more.per_radius = kSolvent ? 1 / more.radius : 0;
+  __device__ __forceinline__ explicit ForcePass(const AllPairForces& o)
+      : op(o),
+        inverse_dielectric(static_cast<float>(op.constants.inverse_dielectric)),
+        kappa(static_cast<float>(op.constants.kappa)),
+        rate(static_cast<float>(-kLog2E * op.constants.kappa)),
+        log(log2f(inverse_dielectric)) {}
+
+  // dE/dB is summed without its factor of -1/2.
+  static __device__ __forceinline__ long long derivative_to_fixed(float value) {
+    return force_to_fixed(limited_force(-0.5f * value));
   }
-
-  template <int kTerms>
-  __device__ __forceinline__ void add_distant(const float4&, const Partner&, float, float, float,
-                                              Reactions&, int) {}
-
-  __device__ __forceinline__ void add(const float4& other, const Partner& more, float x, float y,
-                                      float z, bool excluded, Reactions& back, int a) {
-    const Way way(other, x, y, z);
-    const Distance<Single> r{way.r2, way.per_r, way.per_r * way.per_r};
-    const float qq = charge * other.w, bare = qq * way.per_r;
-    const auto pair = Form::template evaluate<kEnergy, Single>(site, more.numbers.x, more.numbers.y,
-                                                               r, op.parameters, op.table);
-    float over_r = excluded ? 0.0f : (pair.force_r + bare) * r.inverse2;
-    if constexpr (kEnergy) {
-      form += excluded ? 0.0f : pair.energy;
-      coulomb += excluded ? 0.0f : bare;
+  __device__ __forceinline__ float radius_of(const Placed& atom) const {
+    return kSolvent && atom.exists ? op.radii[atom.slot] : kSomeRadius;
+  }
+  __device__ __forceinline__ Float2 numbers_of(const Placed& atom) const {
+    return atom.exists ? op.pairs.slots.pair_numbers[atom.slot] : Float2{0, 0};
+  }
+  __device__ __forceinline__ float charge_of(const Placed& atom) const {
+    return atom.exists ? op.pairs.slots.local[atom.slot].w : 0.0f;
+  }
+  __device__ __forceinline__ void load(const Placed (&atoms)[kOwn]) {
+#pragma unroll
+    for (int n = 0; n < kOwn; ++n) {
+      const float radius = radius_of(atoms[n]);
+      own[n] = {Form::template site<Single>(numbers_of(atoms[n]), op.table, op.parameters.types),
+                charge_of(atoms[n]), radius, static_cast<float>(-0.25 * kLog2E) / radius};
+      partners[n] = Partners(op.pairs, atoms[n]);
+      force[n] = {};
+      total[n] = {};
+      derivative[n] = 0;
+      derivative_total[n] = 0;
+      counts[n] = atoms[n].counts;
+      energy[n] = {};
+    }
+  }
+  __device__ __forceinline__ unsigned excluded(int n, int first) {
+    return partners[n].among(op.pairs, first);
+  }
+  __device__ __forceinline__ Other bring(const Placed& atom, const Point& point) const {
+    const float radius = radius_of(atom);
+    return {{point.x, point.y, point.z, charge_of(atom)}, numbers_of(atom), radius, 1 / radius, 0};
+  }
+  template <class Turn>
+  __device__ __forceinline__ void choose(const GroupBox& box, const Other& brought, bool exists,
+                                         const Turns& turns, const Turn& turn) const {
+    unsigned special = 0;
+#pragma unroll
+    for (int n = 0; n < kOwn; ++n) special |= turns.itself[n] | turns.excluded[n];
+    if (__any_sync(kAllLanes, special)) {
+      turn(Special{});
+      return;
     }
     if constexpr (kSolvent) {
-      const auto solvent =
-          polarisation<float>(way.r2, radius * more.radius, per_radius * more.per_radius, qq,
-                              inverse_dielectric, kappa);
-      over_r += solvent.force_over_r;
-      derivative = fmaf(solvent.by_product, more.radius, derivative);
-      back.set<3>(a, solvent.by_product * radius);
-      if constexpr (kEnergy) polarised += solvent.energy;
+      const float largest =
+          __int_as_float(__reduce_max_sync(kAllLanes, exists ? __float_as_int(brought.radius) : 0));
+      bool far = true;
+#pragma unroll
+      for (int n = 0; n < kOwn; ++n)
+        far = far && box.distance2(at[n]) > kFarRatio * own[n].radius * largest;
+      if (__all_sync(kAllLanes, far)) {
+        turn(Far{});
+        return;
+      }
     }
-    force.add(over_r, way, back, a);
+    turn(Near{});
   }
 
-  // Forces by a chunk in front of the row are what that one's row gives back.
-  __device__ __forceinline__ void end_chunk(bool forces_count) {
-    if (!kEnergy || forces_count) {
-      force.end_chunk();
-      if constexpr (kSolvent) derivative_total += force_to_fixed(limited_force(derivative));
+  __device__ __forceinline__ auto interact(int n, const Other& other,
+                                           const Distance<Single>& r) const {
+    return Form::template evaluate<kEnergy, Single>(own[n].site, other.numbers.x, other.numbers.y,
+                                                    r, op.parameters, op.table);
+  }
+  __device__ __forceinline__ float in_salt(float f) const {
+    return exponential2(fmaf(rate, f, log));
+  }
+  __device__ __forceinline__ void act(int n, float over_r, const Way& way, Back& back) {
+    force[n].add(over_r, way);
+    back.force.take(over_r, way);
+  }
+
+  __device__ __forceinline__ void pair(Far, int n, const Other& other, bool, bool, Back& back) {
+    const Way way(at[n], other);
+    const float per_r = inverse_root(way.r2);
+    const Distance<Single> r{way.r2, per_r, per_r * per_r};
+    const auto found = interact(n, other, r);
+    const float qq = own[n].charge * other.place.w;
+    float part = inverse_dielectric, rest = per_r;  // of a charge that the solvent leaves
+    if constexpr (kSalt) {
+      part = in_salt(way.r2 * per_r);
+      rest = per_r + kappa;
     }
-    force.x = force.y = force.z = derivative = 0;
+    act(n, fmaf(qq * part, rest, found.force_r) * r.inverse2, way, back);
     if constexpr (kEnergy) {
-      form_total += to_fixed(0.5 * form, kEnergyScale);
-      coulomb_total += to_fixed(0.5 * coulomb, kEnergyScale);
-      polarised_total += to_fixed(0.5 * polarised, kEnergyScale);
-      form = coulomb = polarised = 0;
+      energy[n].form += found.energy;
+      energy[n].coulomb += qq * per_r;
+      energy[n].polarised += qq * (part - 1) * per_r;
     }
+  }
+  __device__ __forceinline__ void pair(Near, int n, const Other& other, bool, bool, Back& back) {
+    pair_nearby(n, other, false, back);
+  }
+  __device__ __forceinline__ void pair(Special, int n, const Other& other, bool itself,
+                                       bool excluded, Back& back) {
+    if (!itself) pair_nearby(n, other, excluded, back);
+  }
+  __device__ __forceinline__ void pair_nearby(int n, const Other& other, bool excluded,
+                                              Back& back) {
+    const Way way(at[n], other);
+    const float per_r = inverse_root(way.r2);
+    const Distance<Single> r{way.r2, per_r, per_r * per_r};
+    const auto found = interact(n, other, r);
+    const float qq = own[n].charge * other.place.w, bare = qq * per_r;
+    const float direct = excluded ? 0.0f : found.force_r + bare;
+    if constexpr (kEnergy) {
+      energy[n].form += excluded ? 0.0f : found.energy;
+      energy[n].coulomb += excluded ? 0.0f : bare;
+    }
+    const float polarised = kSolvent ? polarise(n, other, way.r2, qq, back) : 0.0f;
+    act(n, fmaf(direct, r.inverse2, polarised), way, back);
+  }
+  // As polarisation() has it; returns the force over r.
+  __device__ __forceinline__ float polarise(int n, const Other& other, float r2, float qq,
+                                            Back& back) {
+    const float exponent = r2 * (own[n].decay_rate * other.per_radius);
+    const float decay = exponential2(exponent);
+    const float f2 = fmaf(own[n].radius * other.radius, decay, r2), per_f = inverse_root(f2);
+    float part = inverse_dielectric, rest = (inverse_dielectric - 1) * per_f;
+    if constexpr (kSalt) {
+      part = in_salt(f2 * per_f);
+      rest = fmaf(part, per_f + kappa, -per_f);
+    }
+    const float by_f_over_f = qq * rest * (per_f * per_f), decaying = by_f_over_f * decay;
+    const float by_product = decaying * fmaf(static_cast<float>(-1 / kLog2E), exponent, 1.0f);
+    derivative[n] = fmaf(by_product, other.radius, derivative[n]);
+    back.derivative = fmaf(by_product, own[n].radius, back.derivative);
+    if constexpr (kEnergy) energy[n].polarised += qq * (part - 1) * per_f;
+    return fmaf(-0.25f, decaying, by_f_over_f);
+  }
+
+  __device__ __forceinline__ void end_tile(bool both) {
+#pragma unroll
+    for (int n = 0; n < kOwn; ++n) {
+      total[n].take(force[n]);
+      if constexpr (kSolvent) {
+        derivative_total[n] += derivative_to_fixed(derivative[n]);
+        derivative[n] = 0;
+      }
+      if constexpr (kEnergy) {
+        if (counts[n]) {
+          const double share = both ? 1 : 0.5;
+          energy_total.form += to_fixed(share * energy[n].form, kEnergyScale);
+          energy_total.coulomb += to_fixed(share * energy[n].coulomb, kEnergyScale);
+          energy_total.polarised += to_fixed(share * energy[n].polarised, kEnergyScale);
+        }
+        energy[n] = {};
+      }
+    }
+  }
+  __device__ __forceinline__ void end_row(const Placed (&atoms)[kOwn]) const {
+#pragma unroll
+    for (int n = 0; n < kOwn; ++n)
+      if (atoms[n].counts) {
+        total[n].give(op.pairs.slots, atoms[n].slot);
+        if constexpr (kSolvent) add_fixed(op.derivatives + atoms[n].slot, derivative_total[n]);
+      }
   }
 };
 
-__device__ __forceinline__ void add_energy(int64_t* energy, int kind, bool counts,
-                                           long long value) {
-  const long long sum = warp_sum(counts ? value : 0);
+__device__ __forceinline__ void add_energy(int64_t* energy, int kind, long long value) {
+  const long long sum = warp_sum(value);
   if (threadIdx.x % kWarp == 0) add_fixed(energy + kind, sum);
 }
 
-template <class Form, bool kSolvent, bool kEnergy>
-__global__ void __launch_bounds__(kThreads)
+template <class Form, Medium kMedium, bool kEnergy>
+__global__ void __launch_bounds__(kThreads, kEnergy ? 3 : 5)
     all_pair_forces_kernel(const __grid_constant__ AllPairForces op) {
   wait_for_previous();
-  const Slots& s = op.pairs.slots;
-  if (static_cast<int>(blockIdx.x) * kRow >= *op.pairs.roster_count) return;
-  const Own own = own_atom(op.pairs);
-  const float radius = kSolvent && own.exists ? op.radii[own.slot] : 1.0f;
-  const Float2 numbers = own.exists ? s.pair_numbers[own.slot] : Float2{0, 0};
-  ForcePass<Form, kSolvent, kEnergy> pass{
-      op,
-      Form::template site<Single>(numbers, op.table, op.parameters.types),
-      own.exists ? s.local[own.slot].w : 0.0f,
-      radius,
-      1 / radius,
-      static_cast<float>(op.constants.inverse_dielectric),
-      static_cast<float>(op.constants.kappa),
-      gift_of_lane(s, kSolvent ? op.derivatives : nullptr),
-      {}};
-  meet_all(op.pairs, own, pass);
-  if (own.counts) {
-    pass.force.add_to_totals(s, own.slot);
-    if constexpr (kSolvent) add_fixed(op.derivatives + own.slot, pass.derivative_total);
-  }
+  ForcePass<Form, kMedium, kEnergy> pass(op);
+  meet_all(op.pairs, pass);
   if constexpr (kEnergy) {
-    add_energy(op.energy, kPairForm, own.counts, pass.form_total);
-    add_energy(op.energy, kCoulombDirect, own.counts, pass.coulomb_total);
-    add_energy(op.energy, kPolarisation, own.counts, pass.polarised_total);
+    add_energy(op.energy, kPairForm, pass.energy_total.form);
+    add_energy(op.energy, kCoulombDirect, pass.energy_total.coulomb);
+    add_energy(op.energy, kPolarisation, pass.energy_total.polarised);
   }
 }
 
@@ -537,63 +554,114 @@ __global__ void __launch_bounds__(kThreads)
   const bool owned = slot < min(*op.owned_slots, op.slot_capacity);
   const SlopeEnergies own = owned ? set_slope(op, slot) : SlopeEnergies{0, 0};
   if (!op.energy) return;
-  add_energy(op.energy, kPolarisation, owned, own.polarisation);
-  add_energy(op.energy, kSurface, owned, own.surface);
+  add_energy(op.energy, kPolarisation, own.polarisation);
+  add_energy(op.energy, kSurface, own.surface);
 }
 
 // ---- Third pass ----
 
 template <bool kNecks>
 struct ChainPass {
-  using More = BornSite;
-  using Excluded = NoPartners;
-  static constexpr bool kDistant = true, kGivesBack = true, kFirst = false;
-  const BornForces& op;
-  BornSite own;
-  float slope;
-  int64_t* gift;
-  Force force{};
-
-  __device__ __forceinline__ void bring(int slot, float4& site, BornSite& more) const {
-    site = *reinterpret_cast<const float4*>(op.pairs.slots.local + slot);
-    site.w = op.pairs.slots.atom[slot] < 0 ? 0.0f : op.slopes[slot];
-    more = load_site(op.sites, slot);
-  }
-  template <int kTerms>
-  __device__ __forceinline__ void add_distant(const float4& site, const BornSite& more, float x,
-                                              float y, float z, Reactions& back, int a) {
-    const Way way(site, x, y, z);
-    const float ratio = more.scaled_radius * way.per_r, other = own.scaled_radius * way.per_r;
-    const float here = distant_screening<kTerms>(way.per_r, ratio, ratio * ratio).slope,
-                there = distant_screening<kTerms>(way.per_r, other, other * other).slope;
-    force.add(-fmaf(slope, here, site.w * there) * way.per_r, way, back, a);
-  }
-  __device__ __forceinline__ void add(const float4& site, const BornSite& more, float x, float y,
-                                      float z, bool, Reactions& back, int a) {
-    const Way way(site, x, y, z);
-    const float r = way.r2 * way.per_r;
-    float here = screening<float>(r, way.per_r, own.offset_radius, more.scaled_radius).slope;
-    float there = screening<float>(r, way.per_r, more.offset_radius, own.scaled_radius).slope;
-    if constexpr (kNecks) {
-      here += neck_of<float>(op.necks, own, more, r).slope;
-      there += neck_of<float>(op.necks, more, own, r).slope;
+  struct Other {
+    float4 place;  // and the slope
+    ScreeningSeries series;
+    float scaled_radius, offset_radius, radius;
+    int neck_type;
+  };
+  struct Back {
+    ForceSum force;
+    __device__ __forceinline__ void pass_on() { force.pass_on(); }
+    __device__ __forceinline__ void give(const ChainPass& pass, int slot) const {
+      force.give(pass.op.pairs.slots, slot);
     }
-    force.add(-fmaf(slope, here, site.w * there) * way.per_r, way, back, a);
+  };
+  const BornForces& op;
+  Point at[kOwn];
+  Screen own[kOwn];
+  float slope[kOwn];
+  ForceSum force[kOwn];
+  ForceTotal total[kOwn];
+
+  __device__ __forceinline__ explicit ChainPass(const BornForces& o) : op(o) {}
+  __device__ __forceinline__ Screen screen_of(const Placed& atom) const {
+    const BornSite site = atom.exists ? load_site(op.sites, atom.slot) : BornSite{};
+    return {site, ScreeningSeries::of_slope(site.scaled_radius)};
   }
-  __device__ __forceinline__ void end_chunk(bool) { force.end_chunk(); }
+  __device__ __forceinline__ float slope_of(const Placed& atom) const {
+    return atom.exists ? op.slopes[atom.slot] : 0.0f;
+  }
+  __device__ __forceinline__ void load(const Placed (&atoms)[kOwn]) {
+#pragma unroll
+    for (int n = 0; n < kOwn; ++n) {
+      own[n] = screen_of(atoms[n]);
+      slope[n] = slope_of(atoms[n]);
+      force[n] = {};
+      total[n] = {};
+    }
+  }
+  __device__ __forceinline__ unsigned excluded(int, int) { return 0; }
+  __device__ __forceinline__ Other bring(const Placed& atom, const Point& point) const {
+    const Screen s = screen_of(atom);
+    return {{point.x, point.y, point.z, slope_of(atom)},
+            s.series,
+            s.site.scaled_radius,
+            s.site.offset_radius,
+            s.site.radius,
+            s.site.neck_type};
+  }
+  template <class Turn>
+  __device__ __forceinline__ void choose(const GroupBox& box, const Other&, bool, const Turns&,
+                                         const Turn& turn) const {
+    choose_terms(op.reach, box, at, turn);
+  }
+  __device__ __forceinline__ void act(int n, float over_r, const Way& way, Back& back) {
+    force[n].add(over_r, way);
+    back.force.take(over_r, way);
+  }
+  __device__ __forceinline__ void pair(ThreeTerms, int n, const Other& other, bool, bool,
+                                       Back& back) {
+    const Way way(at[n], other);
+    const float t = inverse(way.r2);
+    const float here = slope[n] * other.series.three_terms(t);
+    act(n, fmaf(other.place.w, own[n].series.three_terms(t), here) * (t * t * t), way, back);
+  }
+  __device__ __forceinline__ void pair(SixTerms, int n, const Other& other, bool, bool,
+                                       Back& back) {
+    const Way way(at[n], other);
+    const float t = inverse(way.r2);
+    const float theirs = other.scaled_radius, mine = own[n].site.scaled_radius;
+    const float here = slope[n] * other.series.leading * six_slopes(theirs * theirs * t);
+    const float there = other.place.w * own[n].series.leading;
+    act(n, fmaf(there, six_slopes(mine * mine * t), here) * (t * t * t), way, back);
+  }
+  __device__ __forceinline__ void pair(Logarithms, int n, const Other& other, bool itself, bool,
+                                       Back& back) {
+    if (itself) return;
+    const Way way(at[n], other);
+    const float per_r = inverse_root(way.r2);
+    const BornSite theirs{other.offset_radius, other.scaled_radius, other.radius, other.neck_type};
+    const auto found =
+        MutualScreening::of<kNecks>(op.necks, own[n].site, theirs, way.r2 * per_r, per_r);
+    const float both = fmaf(slope[n], found.here.slope, other.place.w * found.there.slope);
+    act(n, -both * per_r, way, back);
+  }
+  __device__ __forceinline__ void end_tile(bool) {
+#pragma unroll
+    for (int n = 0; n < kOwn; ++n) total[n].take(force[n]);
+  }
+  __device__ __forceinline__ void end_row(const Placed (&atoms)[kOwn]) const {
+#pragma unroll
+    for (int n = 0; n < kOwn; ++n)
+      if (atoms[n].counts) total[n].give(op.pairs.slots, atoms[n].slot);
+  }
 };
 
 template <bool kNecks>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, 6)
     born_forces_kernel(const __grid_constant__ BornForces op) {
   wait_for_previous();
-  if (static_cast<int>(blockIdx.x) * kRow >= *op.pairs.roster_count) return;
-  const Own own = own_atom(op.pairs);
-  ChainPass<kNecks> pass{op, own.exists ? load_site(op.sites, own.slot) : BornSite{},
-                         own.exists ? op.slopes[own.slot] : 0.0f,
-                         gift_of_lane(op.pairs.slots, nullptr)};
-  meet_all(op.pairs, own, pass);
-  if (own.counts) pass.force.add_to_totals(op.pairs.slots, own.slot);
+  ChainPass<kNecks> pass(op);
+  meet_all(op.pairs, pass);
 }
 
 }  // namespace all_pairs
@@ -606,14 +674,13 @@ LaunchShape by_slot(const char* name, int count) {
   return {name, blocks_for(count, kThreads), kThreads, 0, Start::kEarly};
 }
 
-// Blocks for all atoms that there is room for; those without atoms end at once.
-LaunchShape by_pairs(const char* name, const AllPairs& p, const CudaContext& context) {
-  const unsigned rows = std::max(blocks_for(p.roster_capacity, all_pairs::kRow), 1u);
-  const unsigned chunks = std::max(blocks_for(p.roster_capacity, all_pairs::kChunk), 1u);
-  const auto wanted = static_cast<unsigned>(context.sm_count) * all_pairs::kBlocksPerProcessor;
-  LaunchShape shape{name, rows, kThreads, 0, Start::kEarly};
-  shape.blocks_y = std::min(blocks_for(wanted, rows), chunks);
-  return shape;
+// A warp for each tile that there is room for, or so many blocks for each multiprocessor.
+LaunchShape by_tiles(const char* name, const AllPairs& p, const CudaContext& context) {
+  using namespace all_pairs;
+  const Triangle all{static_cast<int>(blocks_for(p.roster_capacity, kGroup / kClusterSize))};
+  const int64_t most = int64_t{context.sm_count} * kBlocksPerProcessor;
+  const auto blocks = std::min<int64_t>(blocks_for(all.tiles(), kWarps), most);
+  return {name, static_cast<unsigned>(blocks), kThreads, 0, Start::kEarly};
 }
 
 void lay_out_roster(const LayOutRoster& op, CudaContext& context) {
@@ -624,7 +691,7 @@ void lay_out_roster(const LayOutRoster& op, CudaContext& context) {
 }
 
 void born_integrals(const BornIntegrals& op, CudaContext& context) {
-  launch(context, by_pairs(BornIntegrals::kName, op.pairs, context),
+  launch(context, by_tiles(BornIntegrals::kName, op.pairs, context),
          op.necks.types > 0 ? all_pairs::born_integrals_kernel<true>
                             : all_pairs::born_integrals_kernel<false>,
          op);
@@ -636,19 +703,24 @@ void born_radii(const BornRadii& op, CudaContext& context) {
 
 using ForceKernel = void (*)(AllPairForces);
 
+template <class Form, all_pairs::Medium kMedium>
+ForceKernel kernel_in(const AllPairForces& op) {
+  return op.energy ? all_pairs::all_pair_forces_kernel<Form, kMedium, true>
+                   : all_pairs::all_pair_forces_kernel<Form, kMedium, false>;
+}
+
 template <class Form>
 ForceKernel kernel_of(const AllPairForces& op) {
-  if (op.radii)
-    return op.energy ? all_pairs::all_pair_forces_kernel<Form, true, true>
-                     : all_pairs::all_pair_forces_kernel<Form, true, false>;
-  return op.energy ? all_pairs::all_pair_forces_kernel<Form, false, true>
-                   : all_pairs::all_pair_forces_kernel<Form, false, false>;
+  using all_pairs::Medium;
+  if (!op.radii) return kernel_in<Form, Medium::kVacuum>(op);
+  return op.constants.kappa > 0 ? kernel_in<Form, Medium::kSaltSolution>(op)
+                                : kernel_in<Form, Medium::kSolvent>(op);
 }
 
 void all_pair_forces(const AllPairForces& op, CudaContext& context) {
   const auto kernel =
       PairForms::with(op.parameters.form, [&]<class Form>(Form) { return kernel_of<Form>(op); });
-  launch(context, by_pairs(AllPairForces::kName, op.pairs, context), kernel, op);
+  launch(context, by_tiles(AllPairForces::kName, op.pairs, context), kernel, op);
 }
 
 void born_slopes(const BornSlopes& op, CudaContext& context) {
@@ -656,7 +728,7 @@ void born_slopes(const BornSlopes& op, CudaContext& context) {
 }
 
 void born_forces(const BornForces& op, CudaContext& context) {
-  launch(context, by_pairs(BornForces::kName, op.pairs, context),
+  launch(context, by_tiles(BornForces::kName, op.pairs, context),
          op.necks.types > 0 ? all_pairs::born_forces_kernel<true>
                             : all_pairs::born_forces_kernel<false>,
          op);
