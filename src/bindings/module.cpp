@@ -194,6 +194,9 @@ nb::list profiled_messages(const Engine& engine) {
     row["name"] = message.name;
     row["from"] = message.from;
     row["to"] = message.to;
+    row["carrier"] = message.carrier == Carrier::kHost ? "host" : "kernels";
+    row["from_stream"] = static_cast<int>(message.from_stream);
+    row["to_stream"] = static_cast<int>(message.to_stream);
     row["bytes"] = message.bytes;
     row["sent"] = message.sent;
     row["arrived"] = message.arrived;

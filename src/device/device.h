@@ -94,6 +94,7 @@ struct Span {
   std::string name;
   Stream stream;
   double begin, end;
+  int label = 0;  // of the launch (Device::label_launches)
 };
 
 // A piece of device memory.
@@ -168,6 +169,8 @@ class Device {
   virtual void start_timing() {}
   virtual std::vector<Span> take_spans() { return {}; }  // since the last call
   virtual void stop_timing() {}
+  // Spans of launches from here on bear this label, whenever they run: a recording keeps those of its own.
+  virtual void label_launches(int) {}
 
   template <Operation Op>
   void launch(const Op& operation, Stream stream = Stream::kMain) {

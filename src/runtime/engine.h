@@ -86,7 +86,7 @@ class Engine {
   // ranks, in the time of rank 0's start. A new state ends it.
   void start_profile();
   std::vector<RankSpan> stop_profile();
-  // Messages of the last profile that the host carried; times as of its spans.
+  // Messages of the last profile; times as of its spans.
   const std::vector<MessageTimes>& profiled_messages() const { return profiled_messages_; }
   struct RankLoad {
     int patches, proxies, computes, interior_computes;

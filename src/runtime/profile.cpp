@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the time of a run goes: sums at any time, single spans while a profile is taken. Of a rank
 // on a device that times its launches the launches count, of others the tasks of the executor.
+#include <map>
 #include <utility>
 
 #include "runtime/collect.h"
@@ -14,12 +15,13 @@ void Rank::start_profile() {
   device_.start_timing();
 }
 
-std::vector<Span> Rank::stop_profile() {
-  const auto tasks = executor_.take_spans();
-  const auto launches = device_.take_spans();
+Rank::Profile Rank::stop_profile() {
+  std::vector<Span> tasks = executor_.take_spans();
+  std::vector<Span> launches = device_.take_spans();
+  std::vector<MessageEvent> messages = executor_.take_events(launches);
   device_.stop_timing();
   recordings_.set(Recordings::Timing::kOff);
-  return launches.empty() ? tasks : launches;
+  return {std::move(launches.empty() ? tasks : launches), std::move(messages)};
 }
 
 void Engine::start_profile() {
@@ -31,17 +33,25 @@ void Engine::start_profile() {
 std::vector<Engine::RankSpan> Engine::stop_profile() {
   std::vector<RankSpan> spans;
   if (ranks_.empty() || failed_) return spans;
-  for (const auto& rank : ranks_)
-    for (Span& span : rank->stop_profile()) spans.push_back({rank->index(), std::move(span)});
-  auto events = gather<MessageEvent>([](Rank& rank) { return rank.take_message_events(); });
+  std::map<int, Rank::Profile> profiles;
+  for (const auto& rank : ranks_) profiles[rank->index()] = rank->stop_profile();
+  auto events = gather<MessageEvent>(
+      [&](Rank& rank) { return std::move(profiles.at(rank.index()).messages); });
   const double begin =
       gather<double>([this](Rank&) { return std::vector{profile_begin_}; }).front().front();
-  const std::vector<double> leads = clock_leads(events);
+  const std::vector<double> hosts = clock_leads(events, Carrier::kHost);
+  const std::vector<double> devices = clock_leads(events, Carrier::kKernels);
   for (size_t r = 0; r < events.size(); ++r)
-    for (MessageEvent& event : events[r]) event.time -= leads[r] + begin;
-  for (auto& [rank, span] : spans)
-    for (double* time : {&span.begin, &span.end}) *time -= leads[static_cast<size_t>(rank)] + begin;
+    for (MessageEvent& event : events[r])
+      event.time -= begin + hosts[r] + (event.carrier == Carrier::kKernels ? devices[r] : 0);
   profiled_messages_ = join_events(events);
+  for (auto& [rank, profile] : profiles) {
+    const auto r = static_cast<size_t>(rank);
+    for (Span& span : profile.spans) {
+      for (double* time : {&span.begin, &span.end}) *time -= begin + hosts[r] + devices[r];
+      spans.push_back({rank, std::move(span)});
+    }
+  }
   return spans;
 }
 

@@ -74,8 +74,11 @@ class Rank {
   // What all ranks have, by rank: for ranks in processes of their own.
   std::vector<Payload> gather(Payload own) { return executor_.gather(std::move(own)); }
   void start_profile();
-  std::vector<Span> stop_profile();  // what took place since
-  std::vector<MessageEvent> take_message_events() { return executor_.take_events(); }
+  struct Profile {  // what took place since
+    std::vector<Span> spans;
+    std::vector<MessageEvent> messages;
+  };
+  Profile stop_profile();
   std::vector<Span> launches() { return device_.take_spans(); }
   const RankMemory& memory() const { return memory_; }
   RankMemory& memory() { return memory_; }

@@ -8,6 +8,7 @@
 #include "schedule/executor.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace quiltmd {
 namespace {
@@ -63,8 +64,8 @@ struct Executor::Run final : Post {
 
   void take(Message message) {
     const Key k{message.sequence, {message.edge, message.from}};
-    owner.note(MessageEvent::Kind::kArrived, message.edge, message.from, message.sequence,
-               message.payload.size());
+    owner.note({MessageEvent::Kind::kArrived, Carrier::kHost, Stream::kMain, message.edge,
+                message.from, message.sequence, message.payload.size()});
     owner.arrived_[k] = std::move(message.payload);
     const auto found = waiting.find(k);
     if (found == waiting.end()) return;  // for a later run
@@ -94,20 +95,21 @@ struct Executor::Run final : Post {
     for (const MessageEnd& m : task.awaits)
       if (!owner.mailboxes_.kernels_reach(m.peer)) {
         const Payload& payload = owner.arrived_.at(key(m.edge, m.peer));
-        owner.note(MessageEvent::Kind::kUsed, static_cast<int>(m.edge), m.peer, owner.sequence_,
-                   payload.size());
+        owner.note({MessageEvent::Kind::kUsed, Carrier::kHost, task.stream,
+                    static_cast<int>(m.edge), m.peer, owner.sequence_, payload.size()});
         owner.mailboxes_.deliver(m, payload);
       }
   }
 
   // Send what the task has written, where that takes the host.
   void send(TaskId id) const {
-    for (const MessageEnd& m : tasks[static_cast<size_t>(id)].sends)
+    const Task& task = tasks[static_cast<size_t>(id)];
+    for (const MessageEnd& m : task.sends)
       if (!owner.mailboxes_.kernels_reach(m.peer)) {
         Message message{owner.rank_, static_cast<int>(m.edge), owner.sequence_,
                         owner.mailboxes_.collect(m)};
-        owner.note(MessageEvent::Kind::kSent, message.edge, m.peer, message.sequence,
-                   message.payload.size());
+        owner.note({MessageEvent::Kind::kSent, Carrier::kHost, task.stream, message.edge, m.peer,
+                    message.sequence, message.payload.size()});
         owner.transport_.send(m.peer, std::move(message));
       }
   }
@@ -163,7 +165,9 @@ void Executor::run(const Schedule& schedule, const RunContext& context) {
     const TaskId id = run.pop();
     const Task& task = run.tasks[static_cast<size_t>(id)];
     run.start(id);
+    device_.label_launches(label_of(task));
     task.run(run);
+    device_.label_launches(0);
     run.send(id);
     run.mark(id);
     note(task.name, task.stream, begin, task.balance);
@@ -242,8 +246,23 @@ void Executor::note(const std::string& name, Stream stream, double begin, Balanc
   if (keeps_spans_) spans_.push_back({name, stream, begin, end});
 }
 
-void Executor::note(MessageEvent::Kind kind, int edge, int peer, int64_t sequence, size_t bytes) {
-  if (keeps_spans_) events_.push_back({kind, edge, peer, sequence, bytes, clock_seconds()});
+void Executor::note(MessageEvent event) {
+  if (!keeps_spans_) return;
+  event.time = clock_seconds();
+  events_.push_back(event);
+}
+
+// 0 where its kernels neither write nor read messages of other devices, or nobody wants to know.
+int Executor::label_of(const Task& task) {
+  if (!keeps_spans_) return 0;
+  KernelMessages messages;
+  for (const auto& [ends, own] :
+       {std::pair{&task.awaits, &messages.awaits}, std::pair{&task.sends, &messages.sends}})
+    std::copy_if(ends->begin(), ends->end(), std::back_inserter(*own),
+                 [this](const MessageEnd& m) { return mailboxes_.kernels_reach(m.peer); });
+  if (messages.awaits.empty() && messages.sends.empty()) return 0;
+  labelled_.push_back(std::move(messages));
+  return static_cast<int>(labelled_.size());
 }
 
 Executor::Undisturbed Executor::undisturbed() const {
@@ -267,6 +286,11 @@ std::vector<Span> Executor::take_spans() {
   return std::exchange(spans_, {});
 }
 
-std::vector<MessageEvent> Executor::take_events() { return std::exchange(events_, {}); }
+std::vector<MessageEvent> Executor::take_events(const std::vector<Span>& launches) {
+  const std::vector<MessageEvent> of_kernels = kernel_events(launches, labelled_);
+  events_.insert(events_.end(), of_kernels.begin(), of_kernels.end());
+  labelled_.clear();
+  return std::exchange(events_, {});
+}
 
 }  // namespace quiltmd

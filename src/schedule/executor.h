@@ -89,7 +89,9 @@ class Executor {
   // The same one by one, and what happened to messages, from start_spans() on; take_spans() ends it.
   void start_spans();
   std::vector<Span> take_spans();
-  std::vector<MessageEvent> take_events();  // after take_spans()
+  // After take_spans(). `launches`: what the device has timed since start_spans(); those of tasks whose
+  // kernels write or read messages tell of these.
+  std::vector<MessageEvent> take_events(const std::vector<Span>& launches);
 
  private:
   struct Run;
@@ -97,7 +99,8 @@ class Executor {
   void join(const Run& run);
   Payload await(int from, int edge);
   void note(const std::string& name, Stream stream, double begin, Balance balance);
-  void note(MessageEvent::Kind kind, int edge, int peer, int64_t sequence, size_t bytes);
+  void note(MessageEvent event);  // at this time
+  int label_of(const Task& task);
 
   int rank_, ranks_;
   Device& device_;
@@ -110,6 +113,7 @@ class Executor {
   bool keeps_spans_ = false;
   std::vector<Span> spans_;
   std::vector<MessageEvent> events_;
+  std::vector<KernelMessages> labelled_;  // by label - 1, tasks whose launches bear it
 };
 
 }  // namespace quiltmd

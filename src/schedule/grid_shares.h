@@ -27,6 +27,7 @@ struct GridRuns {
     return {numbers, static_cast<int>(planes.size()), plane_size, begin, length};
   }
   int64_t words() const { return part(nullptr).words(); }
+  size_t bytes() const { return planes.size() * static_cast<size_t>(length) * sizeof(uint32_t); }
 };
 
 // Slabs: a rank transforms whole planes (y, z), and lines along x of some y. Replicated: each rank does

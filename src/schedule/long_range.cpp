@@ -209,10 +209,16 @@ class Directly : LongRange {
   }
 
  private:
-  // A mark to or from each of these.
+  // A mark from each of these; and one to each, of this part of its grid.
   static std::vector<MessageEnd> marks(Edge edge, const std::vector<int>& peers) {
     std::vector<MessageEnd> ends;
     for (const int peer : peers) ends.push_back({edge, peer, 1});
+    return ends;
+  }
+  template <class Part>
+  static std::vector<MessageEnd> marks(Edge edge, const std::vector<int>& peers, Part part) {
+    std::vector<MessageEnd> ends = marks(edge, peers);
+    for (MessageEnd& end : ends) end.beside = part(end.peer).bytes();
     return ends;
   }
   static void put(MarksSent& marks, const Post& post, Edge edge, const std::vector<int>& to) {
@@ -246,7 +252,9 @@ class Directly : LongRange {
           put(op.marks, post, Edge::kSpectrum, all);
           m.device.launch(op);
         },
-        {}, marks(Edge::kSpectrum, view_.peers()));
+        {}, marks(Edge::kSpectrum, view_.peers(), [this](int peer) {
+          return shares_.crossing(view_.rank, peer);
+        }));
   }
 
   TaskId convolve(TaskId after) {
@@ -258,7 +266,9 @@ class Directly : LongRange {
           put(op.marks, post, Edge::kSpectrumBack, all);
           m.device.launch(op);
         },
-        marks(Edge::kSpectrum, view_.peers()), marks(Edge::kSpectrumBack, view_.peers()));
+        marks(Edge::kSpectrum, view_.peers()),
+        marks(Edge::kSpectrumBack, view_.peers(),
+              [this](int peer) { return shares_.crossing(peer, view_.rank); }));
   }
 
   TaskId inverse(TaskId after) {
@@ -270,7 +280,9 @@ class Directly : LongRange {
           put(op.marks, post, Edge::kPotential, to);
           m.device.launch(op);
         },
-        marks(Edge::kSpectrumBack, view_.peers()), marks(Edge::kPotential, users()));
+        marks(Edge::kSpectrumBack, view_.peers()),
+        marks(Edge::kPotential, users(),
+              [this](int peer) { return shares_.reached(peer, view_.rank); }));
   }
 
   TaskId gather(TaskId last) {

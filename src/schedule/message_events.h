@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What happened to messages while a rank was profiled. Each rank notes what it sees of them; joined,
-// the notes of both ends tell when a message was sent, arrived and was used. Messages that kernels
-// write into other devices' memory are not seen by the host, and not noted.
+// the notes of both ends tell when a message was sent, arrived and was used. Of messages that the host
+// carries it is the host that notes. Messages that kernels write into other devices' memory it does not
+// see: there the times of the kernels at both ends tell.
 #pragma once
 
 #include <cstddef>
@@ -9,35 +10,60 @@
 #include <string>
 #include <vector>
 
+#include "schedule/schedule.h"
+
 namespace quiltmd {
+
+// Who takes a message to its receiver.
+enum class Carrier { kHost, kKernels };
 
 // What one rank noted, at one end of a message.
 struct MessageEvent {
   enum class Kind { kSent, kArrived, kUsed };
   Kind kind;
+  Carrier carrier;
+  Stream stream;  // of the task; meaningless where a message arrived
   int edge;
   int peer;
-  int64_t sequence;  // the run of the schedule
+  int64_t sequence;  // the run of the schedule; of messages of kernels, how many went before
   size_t bytes;
-  double time;  // s
+  double time = 0;  // s
 };
 
 // A message from its sending to its use: seconds of the clock of its ranks.
 struct MessageTimes {
   std::string name;  // of its edge
   int from, to;
+  Carrier carrier;
+  Stream from_stream, to_stream;  // of the tasks that send and use it
   size_t bytes;
-  double sent;     // it is handed to the transport
+  double sent;     // it is handed to the transport, or the kernel that writes it ends
   double arrived;  // the receiver has it
-  double used;     // the task that awaits it begins
+  double used;     // the task that awaits it begins, or its kernel need wait no longer
 };
 
 std::string edge_name(int edge);
 
-// How far the clock of each rank is ahead of rank 0's, s, from the messages between the two: the fastest
-// each way take equally long. 0 where that is less than a second, as clocks of one machine are the same
-// and those of two count from when each was started; and where nothing is known.
-std::vector<double> clock_leads(const std::vector<std::vector<MessageEvent>>& events);
+// The messages that one task's kernels await and send.
+struct KernelMessages {
+  std::vector<MessageEnd> awaits, sends;
+};
+
+// What the times of launches tell of these messages: those of a task have its place in `tasks`, counted
+// from 1, as label, and follow each other. A message is noted as sent when the last kernel of its task
+// ends, as used when the first one of the task that awaits it begins, and as arrived when that ends, which
+// is the latest that it can have been.
+std::vector<MessageEvent> kernel_events(const std::vector<Span>& launches,
+                                        const std::vector<KernelMessages>& tasks);
+
+// How far the clock of each rank is ahead of rank 0's, s, from the messages between the two.
+//
+// Hosts: the fastest messages each way take equally long. 0 where that is less than a second, as clocks of
+// one machine are the same and those of two count from when each was started; and where nothing is known.
+// Devices: as little as leaves no message of kernels arriving before it was sent. Their clocks were set by
+// that of one host, which takes some microseconds.
+std::vector<double> clock_leads(const std::vector<std::vector<MessageEvent>>& events,
+                                Carrier carrier);
 
 // Messages of which all three events are known, in the order of their sending. `events`: by rank.
 std::vector<MessageTimes> join_events(const std::vector<std::vector<MessageEvent>>& events);

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import numpy as np
 import pytest
-from running import Run, thermal
+from running import Run, gpu_count, thermal
 
 import quiltmd
 from quiltmd.running.profiling import run_profiled
@@ -38,6 +39,38 @@ def test_kernels_of_every_step(peptide: Pair) -> None:
         spans.sort(key=lambda span: span.begin)
         assert spans[0].begin >= 0
         assert all(a.end <= b.begin + GRAIN for a, b in pairwise(spans))
+
+
+@pytest.mark.parametrize("mesh", ["distributed", "replicated"])
+def test_messages_that_kernels_write(dhfr: Pair, mesh: str) -> None:
+    """Each step's are seen, from the kernel that writes them to the one that waits for them."""
+    if gpu_count() < 2:
+        pytest.skip("this machine has one GPU")
+    system, state = dhfr
+    warm = thermal(system, state)
+    simulation = quiltmd.Simulation(
+        system, warm, integrator=INTEGRATOR, device="cuda:0,1", mesh=mesh
+    )
+    profile = run_profiled(simulation, 1000)
+    trace = profile.trace
+    of_steps = {"positions", "forces", "charges"}
+    if mesh == "distributed":
+        of_steps |= {"spectrum", "spectrum back", "potential"}
+    for name in of_steps:
+        for sender in (0, 1):
+            found = [m for m in trace.messages if (m.name, m.sender) == (name, sender)]
+            assert len(found) == profile.steps, (name, sender)
+    assert {message.carrier for message in trace.messages} == {"kernels"}
+    assert all(m.sent == m.arrived <= m.used and m.bytes > 16 for m in trace.messages)
+    assert trace.waits
+    assert all(wait.message is not None for wait in trace.waits)
+    ends = {
+        (rank, stream): np.array([s.end for s in spans if s.stream == stream])
+        for rank, spans in enumerate(trace.work)
+        for stream in range(4)
+    }
+    for message in trace.messages:
+        assert np.abs(ends[message.sender, message.sent_on] - message.sent).min() < 1e-9
 
 
 def test_a_profile_changes_no_bit(peptide: Pair) -> None:

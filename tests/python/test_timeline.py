@@ -34,8 +34,8 @@ def by_hand() -> Trace:
         Span(1, SIDE, "pairs.boundary", 11.0, 15.0),
     ]
     messages = [
-        Message("sums", 0, 1, 8, 4.0, 6.0, 11.0),
-        Message("positions", 0, 1, 64, 10.25, 11.0, 11.0),
+        Message("sums", 0, 1, 8, 4.0, 6.0, 11.0, MAIN, SIDE),
+        Message("positions", 0, 1, 64, 10.25, 11.0, 11.0, HALO, SIDE),
     ]
     return Trace("cpu", 0, 2, spans, messages)
 
@@ -91,6 +91,66 @@ def test_streams_of_a_gpu_run_side_by_side() -> None:
     assert trace.busy() == [pytest.approx(8.5)]
     assert slack(trace) == {}
     assert "pair_forces on rank 0" in " ".join(f.text for f in findings(trace))
+
+
+def two_gpus() -> Trace:
+    """Rank 1's kernel waits from 4 to 7 s for one of rank 0, and until 6 s pairs run beside it."""
+    spans = [
+        (0, MAIN, "transform_planes", 0.0, 7.0),
+        (0, SIDE, "pair_forces", 0.0, 6.5),
+        (1, SIDE, "pair_forces", 0.0, 6.0),
+        (1, MAIN, "transform_planes", 0.0, 4.0),
+        (1, MAIN, "convolve_lines", 4.0, 9.0),
+        (0, MAIN, "convolve_lines", 7.0, 8.0),
+    ]
+    messages = [
+        ("spectrum", 0, 1, 4096, 7.0, 7.0, 7.0),
+        ("spectrum", 1, 0, 4096, 4.0, 4.0, 7.0),
+    ]
+    keys = ("name", "from", "to", "bytes", "sent", "arrived", "used")
+    carried = {"from_stream": MAIN, "to_stream": MAIN, "carrier": "kernels"}
+    return make_trace(
+        {"device": "cuda", "first_step": 0, "steps": 1},
+        (
+            dict(zip(("rank", "stream", "name", "begin", "end"), span, strict=True))
+            for span in spans
+        ),
+        (dict(zip(keys, message, strict=True)) | carried for message in messages),
+    )
+
+
+def test_a_kernel_waits_until_the_one_that_writes_its_message_ends() -> None:
+    trace = two_gpus()
+    (wait,) = trace.waits
+    assert (wait.rank, wait.stream, wait.begin, wait.end) == (1, MAIN, 4.0, 7.0)
+    assert wait.name == "wait for spectrum of rank 0"
+    assert trace.by_task()["convolve_lines"] == [1.0, 2.0]
+    assert trace.busy() == [8.0, 8.0]
+    assert trace.idle() == [0.0, 1.0]
+    expected = (
+        "Rank 1 waits 3,000,000 us of the 9,000,000 us of a step for PME's transpose, from rank 0, "
+        "1,000,000 us of it without other work."
+    )
+    assert expected in [finding.text for finding in findings(trace)]
+
+
+def test_the_critical_path_follows_messages_of_kernels_back() -> None:
+    path = critical_path(two_gpus())
+    assert [(part.kind, part.name, part.rank, part.begin, part.end) for part in path] == [
+        ("task", "transform_planes", 0, 0.0, 7.0),
+        ("message", "spectrum", 1, 7.0, 7.0),
+        ("task", "convolve_lines", 1, 7.0, 9.0),
+    ]
+
+
+def test_messages_of_kernels_are_arrows_between_their_spans() -> None:
+    found = events(two_gpus())
+    for arrow, name in (("s", "transform_planes"), ("f", "convolve_lines")):
+        for end in (event for event in found if event["ph"] == arrow):
+            track = (end["pid"], end["tid"])
+            spans = [e for e in found if e["ph"] == "X" and (e["pid"], e["tid"]) == track]
+            (span,) = (e for e in spans if e["ts"] <= end["ts"] < e["ts"] + e["dur"])
+            assert span["name"] == name
 
 
 def test_what_holds_back_is_said_in_words() -> None:

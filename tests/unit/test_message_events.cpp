@@ -62,9 +62,9 @@ Profile run_rank(int rank, Transport& transport) {
   for (int step = 0; step < kSteps; ++step) executor.run(s);
   Profile profile;
   profile.spans = executor.take_spans();
-  profile.events = executor.take_events();
+  profile.events = executor.take_events({});
   executor.run(s);  // is not watched
-  CHECK(executor.take_spans().empty() && executor.take_events().empty());
+  CHECK(executor.take_spans().empty() && executor.take_events({}).empty());
   return profile;
 }
 
@@ -105,29 +105,76 @@ void messages_are_sent_then_arrive_then_are_used(const std::vector<Profile>& pro
   }
 }
 
+MessageEvent event(MessageEvent::Kind kind, int peer, int64_t sequence, double time) {
+  return {kind, Carrier::kHost, Stream::kHalo, static_cast<int>(Edge::kForces), peer, sequence, 8,
+          time};
+}
+
 void halves_of_messages_are_left_out() {
-  using Kind = MessageEvent::Kind;
-  const int edge = static_cast<int>(Edge::kForces);
-  const auto joined =
-      join_events({{{Kind::kSent, edge, 1, 0, 8, 1.0}, {Kind::kSent, edge, 1, 1, 8, 2.0}},
-                   {{Kind::kArrived, edge, 0, 0, 8, 3.0},
-                    {Kind::kUsed, edge, 0, 0, 8, 4.0},
-                    {Kind::kArrived, edge, 0, 1, 8, 5.0}}});
+  using enum MessageEvent::Kind;
+  const auto joined = join_events(
+      {{event(kSent, 1, 0, 1.0), event(kSent, 1, 1, 2.0)},
+       {event(kArrived, 0, 0, 3.0), event(kUsed, 0, 0, 4.0), event(kArrived, 0, 1, 5.0)}});
   CHECK(joined.size() == 1 && joined[0].name == "forces");
   CHECK(joined[0].sent == 1 && joined[0].arrived == 3 && joined[0].used == 4);
+}
+
+// Two steps of two ranks on GPUs that reach each other: each transforms planes, whose last kernel sends a
+// mark and 100 bytes, and makes lines once the mark of the other is there. Rank 1 transforms for 3 s, rank 0
+// for one.
+std::vector<std::vector<MessageEvent>> events_of_kernels(double lead) {
+  std::vector<std::vector<MessageEvent>> events;
+  for (const int rank : {0, 1}) {
+    const std::vector<KernelMessages> tasks{{{}, {{Edge::kSpectrum, 1 - rank, 1, 100}}},
+                                            {{{Edge::kSpectrum, 1 - rank, 1}}, {}}};
+    const double ahead = rank == 1 ? lead : 0, took = rank == 1 ? 3 : 1;
+    std::vector<Span> launches;
+    for (const double step : {0.0, 10.0}) {
+      const double begin = step + ahead, sent = begin + took;
+      launches.push_back({"pairs", Stream::kSide, begin, begin + 4, 0});
+      launches.push_back({"planes y", Stream::kMain, begin, begin + took / 2, 1});
+      launches.push_back({"planes z", Stream::kMain, begin + took / 2, sent, 1});
+      launches.push_back({"lines", Stream::kMain, sent, begin + 5, 2});
+    }
+    events.push_back(kernel_events(launches, tasks));
+  }
+  return events;
+}
+
+void messages_of_kernels_are_known_by_their_times() {
+  const auto messages = join_events(events_of_kernels(0));
+  CHECK(messages.size() == 4);
+  for (size_t step : {0, 1}) {
+    const double begin = 10.0 * static_cast<double>(step);
+    const MessageTimes &first = messages[2 * step], &second = messages[2 * step + 1];
+    CHECK(first.from == 0 && first.to == 1 && first.name == "spectrum");
+    CHECK(first.bytes == sizeof(MessageWord) + 100 && first.carrier == Carrier::kKernels);
+    CHECK(first.from_stream == Stream::kMain && first.to_stream == Stream::kMain);
+    CHECK(first.sent == begin + 1 && first.arrived == begin + 1 && first.used == begin + 3);
+    // Rank 0's kernel begins at 1 and waits until 3.
+    CHECK(second.from == 1 && second.sent == begin + 3 && second.used == begin + 3);
+  }
+}
+
+// No message of kernels arrives before it is sent; a clock that allows that stays as it is.
+void clocks_of_devices_are_compared() {
+  for (const double lead : {0.0, 1.5, -3.5})
+    CHECK(clock_leads(events_of_kernels(lead), Carrier::kKernels)[1] == 0);
+  CHECK_NEAR(clock_leads(events_of_kernels(6), Carrier::kKernels)[1], 4, 1e-12);
+  CHECK_NEAR(clock_leads(events_of_kernels(-6), Carrier::kKernels)[1], -2, 1e-12);
 }
 
 // On a machine of its own rank 1 is 5 s ahead and rank 2 is behind.
 void clocks_of_machines_are_compared(const std::vector<Profile>& profiles) {
   std::vector<std::vector<MessageEvent>> events;
   for (const Profile& profile : profiles) events.push_back(profile.events);
-  for (const double lead : clock_leads(events)) CHECK(lead == 0);
+  for (const double lead : clock_leads(events, Carrier::kHost)) CHECK(lead == 0);
   const double ahead[] = {0, 5, -70};
   for (size_t r = 0; r < events.size(); ++r)
     for (MessageEvent& event : events[r]) event.time += ahead[r];
-  const auto leads = clock_leads(events);
+  const auto leads = clock_leads(events, Carrier::kHost);
   for (size_t r = 0; r < leads.size(); ++r) CHECK_NEAR(leads[r], ahead[r], kSlowness * 0.1);
-  CHECK(clock_leads({{}, {}, {}}) == std::vector<double>(3, 0.0));
+  CHECK(clock_leads({{}, {}, {}}, Carrier::kHost) == std::vector<double>(3, 0.0));
 }
 
 void print(const std::vector<Profile>& profiles) {
@@ -145,8 +192,10 @@ void print(const std::vector<Profile>& profiles) {
   for (const MessageTimes& m : messages_of(profiles)) {
     std::printf(
         "%s{\"name\": \"%s\", \"from\": %d, \"to\": %d, \"bytes\": %zu, \"sent\": %.9f, "
-        "\"arrived\": %.9f, \"used\": %.9f}",
-        comma, m.name.c_str(), m.from, m.to, m.bytes, m.sent, m.arrived, m.used);
+        "\"arrived\": %.9f, \"used\": %.9f, \"from_stream\": %d, \"to_stream\": %d, "
+        "\"carrier\": \"host\"}",
+        comma, m.name.c_str(), m.from, m.to, m.bytes, m.sent, m.arrived, m.used,
+        static_cast<int>(m.from_stream), static_cast<int>(m.to_stream));
     comma = ", ";
   }
   std::printf("]}\n");
@@ -165,5 +214,8 @@ int main(int arguments, char**) {
       {{"messages are sent, arrive, and are used",
         [&] { messages_are_sent_then_arrive_then_are_used(profiles); }},
        {"clocks of machines are compared", [&] { clocks_of_machines_are_compared(profiles); }},
+       {"messages of kernels are known by their times",
+        messages_of_kernels_are_known_by_their_times},
+       {"clocks of devices are compared", clocks_of_devices_are_compared},
        {"halves of messages are left out", halves_of_messages_are_left_out}});
 }

@@ -6,7 +6,8 @@ back to the task that sent the message, any other to the one before it on its ra
 is not on the path gains nothing.  (Böhme et al., SC 2012; Yang and Miller, ICDCS 1988.)
 
 On a GPU, whose streams run side by side, the span before is the one that ended last before this one
-began, on whichever stream: what it waited for, or what made room.
+began, on whichever stream: what it waited for, or what made room.  A kernel that waited for a
+message goes back to the one that wrote it.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def critical_path(trace: Trace) -> list[Part]:
     """The parts of the path, in the order of time; together they are as long as the stretch."""
     if not any(trace.work):
         return []
-    return _side_by_side(trace) if trace.side_by_side else _Walk(trace).path()
+    return (_Streams(trace) if trace.side_by_side else _Walk(trace)).path()
 
 
 def shares(path: list[Part]) -> dict[tuple[str, str, int], float]:
@@ -169,30 +170,54 @@ def _typical_lag(trace: Trace) -> float:
     return median(lags) if lags else 0.0
 
 
-def _side_by_side(trace: Trace) -> list[Part]:
-    found: list[Part] = []
-    for rank, spans in enumerate(trace.work):
-        if spans and max(span.end for span in spans) == trace.end:
-            found = _last_enders(rank, spans)
-    return found
+class _Streams:
+    """Spans of ranks whose streams run side by side, and the messages that kernels waited for."""
 
+    def __init__(self, trace: Trace) -> None:
+        self._by_end = [sorted(spans, key=lambda span: span.end) for spans in trace.work]
+        self._ends = [[span.end for span in spans] for spans in self._by_end]
+        self._wait_before = {
+            (wait.rank, wait.stream, wait.end): wait.message
+            for wait in trace.waits
+            if wait.message is not None
+        }
 
-def _last_enders(rank: int, spans: list[Span]) -> list[Part]:
-    by_end = sorted(spans, key=lambda span: span.end)
-    ends = [span.end for span in by_end]
-    span, until = by_end[-1], by_end[-1].end
-    found: list[Part] = []
-    while True:
-        found.append(Part("task", span.name, rank, span.stream, span.begin, until))
-        place = bisect_right(ends, span.begin + _GRAIN) - 1
-        while place >= 0 and by_end[place].begin >= span.begin:
-            place -= 1
-        if place < 0:
-            break
-        before = by_end[place]
-        if before.end < span.begin:
-            found.append(
-                Part("between", "between kernels", rank, span.stream, before.end, span.begin)
-            )
-        span, until = before, min(before.end, span.begin)
-    return found[::-1]
+    def path(self) -> list[Part]:
+        """As `critical_path`."""
+        span = max((spans[-1] for spans in self._by_end if spans), key=lambda span: span.end)
+        until = span.end
+        found: list[Part] = []
+        while True:
+            place = (span.rank, span.stream)
+            found.append(Part("task", span.name, *place, span.begin, until))
+            message = self._wait_before.get((*place, span.begin))
+            before = self._sender(message) if message is not None else None
+            if message is not None and before is not None and before.begin < span.begin:
+                found.append(Part("message", message.name, *place, message.sent, span.begin))
+                span, until = before, message.sent
+                continue
+            before = self._before(span)
+            if before is None:
+                return found[::-1]
+            if before.end < span.begin:
+                found.append(Part("between", "between kernels", *place, before.end, span.begin))
+            span, until = before, min(before.end, span.begin)
+
+    def _before(self, span: Span) -> Span | None:
+        """The one that ended last before this one began, on whichever stream of its rank."""
+        by_end = self._by_end[span.rank]
+        for place in range(bisect_right(self._ends[span.rank], span.begin + _GRAIN) - 1, -1, -1):
+            if by_end[place].begin < span.begin:
+                return by_end[place]
+        return None
+
+    def _sender(self, message: Message) -> Span | None:
+        """The kernel that wrote a message: it ended when that was sent."""
+        by_end = self._by_end[message.sender]
+        for place in range(bisect_left(self._ends[message.sender], message.sent), len(by_end)):
+            span = by_end[place]
+            if span.end > message.sent:
+                return None
+            if span.stream == message.sent_on:
+                return span
+        return None

@@ -8,7 +8,6 @@ One HTML file with its script and its data inside, nothing to fetch.  The timeli
 from __future__ import annotations
 
 import json
-from bisect import bisect_right
 from html import escape
 from importlib.resources import files
 from statistics import mean, median
@@ -145,7 +144,7 @@ def _timeline(trace: Trace) -> str:
 def _data(trace: Trace) -> tuple[dict[str, Any], bool]:
     """What the script needs, and whether some of it was left out."""
     shown = [(s.rank, s.stream, s.name, s.begin, s.end) for s in trace.spans if s.name != WAIT]
-    shown += [(w.rank, 0, w.name, w.begin, w.end) for w in trace.waits]
+    shown += [(w.rank, w.stream, w.name, w.begin, w.end) for w in trace.waits]
     shown.sort(key=lambda row: row[3])
     is_cut = len(shown) > _MOST_SPANS
     shown = shown[:_MOST_SPANS]
@@ -186,15 +185,9 @@ def _us(time: float, trace: Trace) -> float:
 def _message_rows(
     trace: Trace, end: float, names: dict[str, int], tracks: dict[tuple[int, int], int]
 ) -> list[float]:
-    begins = [[span.begin for span in spans] for spans in trace.work]
-
-    def track_at(rank: int, time: float) -> int | None:
-        place = bisect_right(begins[rank], time) - 1
-        return tracks.get((rank, trace.work[rank][place].stream)) if place >= 0 else None
-
     found: list[float] = []
     for m in trace.messages:
-        sender, user = track_at(m.sender, m.sent), track_at(m.receiver, m.used)
+        sender, user = tracks.get((m.sender, m.sent_on)), tracks.get((m.receiver, m.used_on))
         if m.used > end or sender is None or user is None:
             continue
         name = names.setdefault(m.name, len(names))
@@ -262,9 +255,7 @@ def _balance(trace: Trace) -> str:
     if trace.ranks < 2:
         return note("One rank: there is nothing to balance.")
     busy = trace.busy()
-    waited = [0.0] * trace.ranks
-    for wait in trace.waits:
-        waited[wait.rank] += wait.seconds
+    waited = trace.idle()
     headings = ["rank", "", "works, us a step", "waits", "else"]
     before = trace.busy_before
     if before:
@@ -316,12 +307,7 @@ def _tasks(trace: Trace) -> str:
 
 def _messages(trace: Trace) -> str:
     if not trace.messages:
-        if trace.ranks > 1:
-            return note(
-                "None was seen: kernels write messages into the memory of other GPUs, and the time "
-                "of those that receive includes the wait for them."
-            )
-        return note("One rank sends none.")
+        return note("None was sent." if trace.ranks > 1 else "One rank sends none.")
     matrix: dict[tuple[int, int], list[int]] = {}
     kinds: dict[str, list[Message]] = {}
     for message in trace.messages:

@@ -4,13 +4,17 @@
 Times are seconds since the beginning of the stretch, of one clock for all ranks.  On a CPU a span
 is a task, and a rank does one at a time, whatever its stream; on a GPU it is a kernel, and streams
 run side by side.
+
+Where kernels write messages into the memory of other GPUs, and others wait for them, the waiting
+is a span of its own: until the kernel that writes the message has ended.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -27,6 +31,7 @@ CONTENTS = {
     "potential": "PME's potential",
     "migrants": "atoms that change their rank",
     "proxies": "the layout of the halo",
+    "values": "values of the halo",
     "agreement": "the agreement of all ranks",
     "sums": "sums over all ranks",
 }
@@ -50,7 +55,11 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message: handed over at `sent`, with the receiver at `arrived`, read at `used`."""
+    """A message: handed over at `sent`, with the receiver at `arrived`, read at `used`.
+
+    `sent_on` and `used_on` are the streams of the tasks, or kernels, that send and use it.  A
+    message that kernels carry is sent, and has arrived, when the kernel that writes it ends.
+    """
 
     name: str
     sender: int
@@ -59,16 +68,23 @@ class Message:
     sent: float
     arrived: float
     used: float
+    sent_on: int = 0
+    used_on: int = 0
+    carrier: str = "host"  # or "kernels"
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Time in which a rank had nothing to run, and the message that ended it, if known."""
+    """Time in which a rank, or a stream of a GPU, had nothing to run.
+
+    `message` is what ended it, if known.
+    """
 
     rank: int
     begin: float
     end: float
     message: Message | None
+    stream: int = 0
 
     @property
     def seconds(self) -> float:
@@ -96,7 +112,7 @@ class Trace:
     spans:
         Of all ranks, waits included.
     messages:
-        Those that the host carried; kernels that write to other devices' memory leave none.
+        Those that came to their use in the stretch.
     loads:
         What each rank holds: patches, proxies, atoms, list_entries.
     busy_before:
@@ -160,6 +176,8 @@ class Trace:
     @cached_property
     def waits(self) -> list[Wait]:
         """Waits of all ranks; those with nothing between them are one."""
+        if self.side_by_side:
+            return self._waits_of_kernels()
         ended_by: dict[int, list[Message]] = defaultdict(list)
         for message in sorted(self.messages, key=lambda message: message.arrived):
             ended_by[message.receiver].append(message)
@@ -171,9 +189,34 @@ class Trace:
             found += _waits_of(rank, spans, ended_by[rank])
         return found
 
+    def _waits_of_kernels(self) -> list[Wait]:
+        ended_by = {(m.receiver, m.used_on, m.used): m for m in self.messages}
+        return [
+            Wait(s.rank, s.begin, s.end, ended_by.get((s.rank, s.stream, s.end)), s.stream)
+            for s in self.spans
+            if s.name == WAIT
+        ]
+
     def busy(self) -> list[float]:
         """Seconds in which each rank worked: on several streams at once they count once."""
         return [_covered(spans) for spans in self.work]
+
+    def idle(self) -> list[float]:
+        """Seconds in which each rank waited and did nothing else."""
+        waits: list[list[Span]] = [[] for _ in range(self.ranks)]
+        for span in self.spans:
+            if span.name == WAIT:
+                waits[span.rank].append(span)
+        found = []
+        for waiting, working in zip(waits, self.work, strict=True):
+            both = sorted(waiting + working, key=lambda span: span.begin)
+            found.append(_covered(both) - _covered(working))
+        return found
+
+    def idle_in_waits(self) -> list[float]:
+        """Of each of `waits`, the seconds in which its rank did nothing else."""
+        work = [_merged(spans) for spans in self.work]
+        return [wait.seconds - _overlap(wait, work[wait.rank]) for wait in self.waits]
 
     def by_task(self) -> dict[str, list[float]]:
         """Seconds of each task on each rank, the longest task first."""
@@ -193,14 +236,42 @@ def make_trace(
 
     `about` has the other fields of `Trace`.
     """
-    return Trace(
-        **about,
-        spans=[Span(s["rank"], s["stream"], s["name"], s["begin"], s["end"]) for s in spans],
-        messages=[
-            Message(m["name"], m["from"], m["to"], m["bytes"], m["sent"], m["arrived"], m["used"])
-            for m in messages
-        ],
-    )
+    found = [Span(s["rank"], s["stream"], s["name"], s["begin"], s["end"]) for s in spans]
+    sent = [
+        Message(
+            *(m["name"], m["from"], m["to"], m["bytes"], m["sent"], m["arrived"], m["used"]),
+            *(m["from_stream"], m["to_stream"], m["carrier"]),
+        )
+        for m in messages
+    ]
+    trace = Trace(**about, spans=found, messages=sent)
+    if trace.side_by_side:
+        trace = replace(trace, spans=_apart_from_waits(found, sent))
+    return trace
+
+
+def _apart_from_waits(spans: list[Span], messages: list[Message]) -> list[Span]:
+    """Spans, with those of kernels that wait for messages in two: a wait, and the rest."""
+    tracks: dict[tuple[int, int], list[int]] = defaultdict(list)
+    for place in sorted(range(len(spans)), key=lambda place: spans[place].begin):
+        tracks[spans[place].rank, spans[place].stream].append(place)
+    begins = {key: [spans[place].begin for place in track] for key, track in tracks.items()}
+    until: dict[int, float] = {}  # by place of the kernel
+    for message in messages:
+        if message.carrier != "kernels":
+            continue
+        key = message.receiver, message.used_on
+        at = bisect_right(begins.get(key, []), message.used) - 1
+        if at >= 0 and message.used <= spans[tracks[key][at]].end:
+            place = tracks[key][at]
+            until[place] = max(until.get(place, message.used), message.used)
+    found = list(spans)
+    for place, end in until.items():
+        kernel = spans[place]
+        if end > kernel.begin:
+            found[place] = replace(kernel, begin=end)
+            found.append(replace(kernel, name=WAIT, end=end))
+    return found
 
 
 def _waits_of(rank: int, spans: list[Span], arrivals: list[Message]) -> list[Wait]:
@@ -224,9 +295,26 @@ def _waits_of(rank: int, spans: list[Span], arrivals: list[Message]) -> list[Wai
     return found
 
 
-def _covered(spans: list[Span]) -> float:
-    total, until = 0.0, float("-inf")
+def _merged(spans: list[Span]) -> list[tuple[float, float]]:
+    """The time that spans, in the order of their begin, cover: intervals in order."""
+    found: list[tuple[float, float]] = []
     for span in spans:
-        total += max(0.0, span.end - max(span.begin, until))
-        until = max(until, span.end)
+        if found and span.begin <= found[-1][1]:
+            found[-1] = found[-1][0], max(found[-1][1], span.end)
+        else:
+            found.append((span.begin, span.end))
+    return found
+
+
+def _covered(spans: list[Span]) -> float:
+    return sum(end - begin for begin, end in _merged(spans))
+
+
+def _overlap(wait: Wait, intervals: list[tuple[float, float]]) -> float:
+    first = bisect_right(intervals, wait.begin, key=lambda interval: interval[1])
+    total = 0.0
+    for begin, end in intervals[first:]:
+        if begin >= wait.end:
+            break
+        total += min(end, wait.end) - max(begin, wait.begin)
     return total

@@ -156,18 +156,21 @@ def _loads_of(trace: Trace, rank: int) -> str:
 def _waits(trace: Trace) -> list[Finding]:
     """Waits by rank, message and sender."""
     rows: dict[tuple[int, str, int], float] = defaultdict(float)
-    for wait in trace.waits:
+    alone: dict[tuple[int, str, int], float] = defaultdict(float)
+    for wait, idle in zip(trace.waits, trace.idle_in_waits(), strict=True):
         if wait.message is not None:
             rows[wait.rank, wait.message.name, wait.message.sender] += wait.seconds
+            alone[wait.rank, wait.message.name, wait.message.sender] += idle
     step = trace.seconds_per_step
     found = []
     for (rank, name, sender), seconds in rows.items():
-        per_step = seconds / trace.steps
+        per_step, idle = seconds / trace.steps, alone[rank, name, sender] / trace.steps
         text = (
             f"Rank {rank} waits {_us(per_step)} of the {_us(step)} of a step for "
-            f"{CONTENTS.get(name, name)}, from rank {sender}."
+            f"{CONTENTS.get(name, name)}, from rank {sender}"
         )
-        found.append(Finding(per_step, text))
+        meanwhile = f", {_us(idle)} of it without other work" if trace.side_by_side else ""
+        found.append(Finding(idle, f"{text}{meanwhile}."))
     return found
 
 

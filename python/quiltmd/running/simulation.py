@@ -489,11 +489,10 @@ class Simulation(Readout):
     def profiled_messages(self) -> list[dict[str, Any]]:
         """Messages between ranks during the profile that ended last.
 
-        Those that the host carried: kernels that write into other GPUs' memory leave none.
-
         Returns
         -------
-        name, from, to (ranks), bytes, and s since the `start_profile`: sent, arrived, used.
+        name, from, to (ranks), from_stream, to_stream, bytes, carrier ("host", or "kernels", which
+        write into the memory of other GPUs), and s since the `start_profile`: sent, arrived, used.
         """
         with self._owned() as engine:
             return engine.profiled_messages()

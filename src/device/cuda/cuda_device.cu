@@ -374,6 +374,10 @@ void CudaDevice::stop_timing() {
   d.timer.reset();
 }
 
+void CudaDevice::label_launches(int label) {
+  if (impl_->timer) impl_->timer->label(label);
+}
+
 void CudaDevice::launch_raw(const OperationKey& key, const void* parameters, size_t,
                             Stream stream) {
   const ProfilerRange range(key.name);

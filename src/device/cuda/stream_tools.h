@@ -60,12 +60,15 @@ class EventTimer final : public LaunchTimer {
 
   void begin(const char* name, const CudaContext& context) override {
     auto& launches = is_capturing(context.stream) ? captured_ : direct_;
-    launches.push_back({name, context.which, create(), create()});
+    launches.push_back({name, context.which, create(), create(), label_});
     record(launches.back().begin, context.stream);
   }
   void end(const CudaContext& context) override {
     record((is_capturing(context.stream) ? captured_ : direct_).back().end, context.stream);
   }
+
+  // Of launches from here on.
+  void label(int label) { label_ = label; }
 
   // A recording: made, about to run, dropped.
   void keep(int recording) { recorded_[recording] = std::exchange(captured_, {}); }
@@ -89,6 +92,7 @@ class EventTimer final : public LaunchTimer {
     std::string name;
     Stream stream;
     cudaEvent_t begin, end;
+    int label;
   };
 
   void collect() {
@@ -101,8 +105,8 @@ class EventTimer final : public LaunchTimer {
     for (const Launch& launch : launches) {
       cuda_check(cudaEventSynchronize(launch.end), "wait for an event");
       const double begin = start_ + elapsed(origin_, launch.begin);
-      spans_.push_back(
-          {launch.name, launch.stream, begin, begin + elapsed(launch.begin, launch.end)});
+      spans_.push_back({launch.name, launch.stream, begin,
+                        begin + elapsed(launch.begin, launch.end), launch.label});
     }
   }
   static double elapsed(cudaEvent_t from, cudaEvent_t to) {
@@ -134,6 +138,7 @@ class EventTimer final : public LaunchTimer {
 
   cudaEvent_t origin_;
   double start_ = 0;  // of the origin
+  int label_ = 0;
   std::vector<Launch> direct_, captured_;
   std::map<int, std::vector<Launch>> recorded_;
   std::set<int> unread_;  // recordings that ran
