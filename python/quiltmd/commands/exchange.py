@@ -17,7 +17,6 @@ from ..exchange.config import ExchangeConfig
 from ..outputs.files import writing
 from ..running.config import build_config_of, read_config
 from ..running.progress import say
-from ..running.stopping import ignore_further_signals
 from .options import AsJson
 from .run import exit_as_stopped
 from .tables import out, show_table
@@ -67,7 +66,6 @@ def exchange(
         settings = read_config(config)
         made = build_config_of(ExchangeConfig, settings, str(config))
         outcome = runner.start(made, overwrite)
-    ignore_further_signals()
     exit_as_stopped(outcome)
 
 

@@ -15,7 +15,6 @@ from ..inputs.control import read_control
 from ..running import runner, stages
 from ..running.config import build_config, merge, read_config
 from ..running.progress import say
-from ..running.stopping import ignore_further_signals
 from ..workers import mpi
 from .options import Settings, with_settings
 
@@ -119,7 +118,6 @@ def run(
             outcome = stages.start(merged, source, overwrite)
         else:
             outcome = runner.start(build_config(merged, source), overwrite)
-    ignore_further_signals()
     exit_as_stopped(outcome)
 
 

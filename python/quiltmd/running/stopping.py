@@ -90,7 +90,7 @@ class Stopping:
 
 
 def ignore_further_signals() -> None:
-    """For the end of a process whose run is over: its exit status must tell of the run alone."""
+    """For the end of a process: its exit status must tell of the command that it was for alone."""
     for kind in SIGNALS:
         if kind != signal.SIGINT:
             signal.signal(kind, signal.SIG_IGN)
