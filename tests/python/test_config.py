@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tomli_w
 
 from quiltmd import LangevinMiddle, Nonbonded, QuiltError, VelocityRescaling, VelocityVerlet
-from quiltmd.running.config import build_config, merge, read_config
+from quiltmd.running.config import build_config, merge, read_config, read_resolved
 
 MINIMAL: dict[str, Any] = {
     "system": {"topology": "a.prmtop", "coordinates": "a.inpcrd"},
@@ -49,25 +50,65 @@ def test_velocity_rescaling() -> None:
     assert without.thermostat.build(without.integrator) is None
 
 
-@pytest.mark.parametrize("setting", [{"time_constant": 0.2}, {"every": 5}])
-@pytest.mark.parametrize("ensemble", ["nvt", "npt", "nve"])
-def test_settings_of_another_thermostat_are_refused(setting: dict[str, Any], ensemble: str) -> None:
-    settings = changed("integrator", ensemble=ensemble) | {"thermostat": setting}
-    with pytest.raises(QuiltError, match="'langevin' has neither time_constant nor every"):
-        build_config(settings)
+UNUSED: list[tuple[dict[str, Any], str]] = [
+    ({"barostat": {"pressure": 1.0}}, "the ensemble nvt has no barostat: .* leave out pressure of"),
+    ({"thermostat": {"time_constant": 1.0}}, "'langevin' has the friction of .*time_constant of"),
+    ({"thermostat": {"every": 10}}, "'langevin' has the friction of .* leave out every of"),
+    ({"solvent": {"dielectric": 78.5}}, "no implicit solvent: choose a model, or .* dielectric of"),
+    ({"integrator": {"annealing_every": 200}}, "nothing is annealed: .* leave out annealing_every"),
+    (
+        {"integrator": {"ensemble": "nve"}, "thermostat": {"kind": "langevin"}},
+        "the ensemble nve has no thermostat",
+    ),
+    ({"integrator": {"ensemble": "nve", "friction": 1.0}}, "the ensemble nve has no friction"),
+    (
+        {"integrator": {"friction": 1.0}, "thermostat": {"kind": "velocity-rescaling"}},
+        "'velocity-rescaling' has no friction",
+    ),
+    (
+        {
+            "integrator": {"ensemble": "npt"},
+            "barostat": {"kind": "monte-carlo", "time_constant": 5.0},
+        },
+        "monte-carlo barostat has no time constant",
+    ),
+    ({"integrator": {"ensemble": "npt"}, "barostat": {"annealing_every": 200}}, "is annealed"),
+]
 
 
-@pytest.mark.parametrize(
-    ("keys", "because"),
-    [
-        ({"ensemble": "nve"}, "the ensemble nve has no thermostat"),
-        ({"friction": 2.0}, "no friction"),
-    ],
-)
-def test_a_thermostat_that_does_not_fit(keys: dict[str, Any], because: str) -> None:
-    settings = changed("integrator", **keys) | {"thermostat": {"kind": "velocity-rescaling"}}
+@pytest.mark.parametrize(("sections", "because"), UNUSED)
+def test_settings_without_a_use_are_refused(sections: dict[str, Any], because: str) -> None:
+    """At their default values too; the files of runs, which state defaults, leave them out."""
     with pytest.raises(QuiltError, match=because):
-        build_config(settings)
+        build_config(MINIMAL | sections)
+
+
+@pytest.mark.parametrize("ensemble", ["nve", "nvt", "npt"])
+def test_the_resolved_copy_has_what_has_a_use(tmp_path: Path, ensemble: str) -> None:
+    config = build_config(changed("integrator", ensemble=ensemble))
+    (tmp_path / "config.toml").write_text(config.as_toml(tmp_path))
+    found = read_config(tmp_path / "config.toml")
+    assert ("barostat" in found) == (ensemble == "npt")
+    assert ("friction" in found["integrator"]) == ("thermostat" in found) == (ensemble != "nve")
+    assert found["solvent"] == {"model": "none"}
+    assert build_config(found) == config
+
+
+def test_copies_of_earlier_versions_are_read(tmp_path: Path) -> None:
+    """They have the defaults of all settings."""
+    everything = MINIMAL | {
+        "thermostat": {"kind": "langevin", "time_constant": 1.0, "every": 10},
+        "barostat": {"pressure": 1.0, "compressibility": [4.5e-5], "annealing_every": 200},
+        "integrator": {"friction": 1.0, "annealing_every": 200},
+    }
+    (tmp_path / "config.toml").write_text(tomli_w.dumps(everything))
+    (tmp_path / "minimal.toml").write_text(tomli_w.dumps(MINIMAL))
+    minimal = build_config(read_config(tmp_path / "minimal.toml"))
+    assert build_config(read_resolved(tmp_path / "config.toml")) == minimal
+    everything["barostat"]["pressure"] = 2.0
+    (tmp_path / "config.toml").write_text(tomli_w.dumps(everything))
+    with pytest.raises(QuiltError, match="leave out pressure of"):
+        build_config(read_resolved(tmp_path / "config.toml"))
 
 
 @pytest.mark.parametrize(
@@ -81,11 +122,6 @@ def test_a_thermostat_that_does_not_fit(keys: dict[str, Any], because: str) -> N
 def test_truth_values_are_no_numbers(section: dict[str, Any]) -> None:
     with pytest.raises(QuiltError, match=r"must be a number"):
         build_config(changed("integrator") | section)
-
-
-def test_constant_energy_has_no_friction() -> None:
-    with pytest.raises(QuiltError, match="the ensemble nve has no friction"):
-        build_config(changed("integrator", ensemble="nve", friction=2.0))
 
 
 @pytest.mark.parametrize(("ensemble", "kind"), [("nve", VelocityVerlet), ("nvt", LangevinMiddle)])

@@ -136,6 +136,25 @@ def test_a_stage_of_another_ensemble_leaves_the_barostat_to_the_others(tmp_path:
         stages.stages_of(given)
 
 
+def test_common_settings_are_for_the_stages_that_have_a_use_for_them(tmp_path: Path) -> None:
+    """Whatever the ensemble of the file itself; but one of them must."""
+    given = settings(tmp_path)
+    given["barostat"] = {"pressure": 10}
+    given["integrator"] = {"friction": 2.0}
+    given["stage"] = [
+        {"name": "heat"},
+        {"name": "press", "integrator": {"ensemble": "npt"}},
+        {"name": "free", "integrator": {"ensemble": "nve"}},
+    ]
+    heat, press, free = (stage.config for stage in stages.stages_of(given))
+    assert press.barostat.pressure == 10
+    assert heat.integrator.friction == press.integrator.friction == 2.0
+    assert free.barostat.build(free.integrator) is heat.barostat.build(heat.integrator) is None
+    given["stage"][1]["integrator"]["ensemble"] = "nvt"
+    with pytest.raises(QuiltError, match=r"no stage has a use for pressure of \[barostat\]"):
+        stages.stages_of(given)
+
+
 @pytest.mark.usefixtures("_waters")
 def test_the_folder_of_stages_is_not_that_of_a_run(tmp_path: Path) -> None:
     stages.start(settings(tmp_path), engine=FakeEngine)

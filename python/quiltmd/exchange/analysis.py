@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import QuiltError
-from ..running.config import build_config_of, read_config
+from ..running.config import build_config_of, read_resolved
 from .config import ExchangeConfig
 from .mixing import pairs_of
 from .record import ENERGIES, WALKERS, read_table
@@ -169,7 +169,7 @@ def read_history(folder: str | os.PathLike[str]) -> History:
     path = Path(folder)
     if not (path / WALKERS).exists():
         raise QuiltError(f"{path}: no folder of a replica exchange: {WALKERS} is missing")
-    config = build_config_of(ExchangeConfig, read_config(path / "config.toml"), str(path))
+    config = build_config_of(ExchangeConfig, read_resolved(path / "config.toml"), str(path))
     states = config.exchange.states()
     _, walkers = read_table(path / WALKERS)
     _, energies = read_table(path / ENERGIES)

@@ -77,6 +77,7 @@ from .annealing import Annealing, Curve, Points, check_points
 from .faults import describe
 from .output_sections import TRAJECTORY, OutputSection, TrajectorySection
 from .section import AbsolutePath, Section, absolute
+from .unused import Unused, unused_settings
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -333,8 +334,6 @@ class BarostatSection(Section):
         if self.every is not None:
             settings["every"] = self.every
         if self.kind == "monte-carlo":
-            if self.time_constant != CellRescaling.time_constant:
-                raise QuiltError("leave out time_constant: the monte-carlo barostat has none")
             return MonteCarloBarostat(seed=seed, **settings)
         if self.kind == "berendsen":
             return BerendsenBarostat(time_constant=self.time_constant, **settings)
@@ -419,43 +418,18 @@ class Config(Section):
         return self
 
     @model_validator(mode="after")
-    def _solvent_fits(self) -> Config:
-        """Refuses settings that would be ignored."""
-        if self.solvent.model == "none" and self.solvent != SolventSection():
-            raise ValueError("settings of an implicit solvent without a model: choose one")
+    def _nothing_is_ignored(self) -> Config:
+        """Refuses settings that this run has no use for."""
+        for unused in self._unused():
+            stated = unused.among(getattr(self, unused.section).model_fields_set)
+            if stated:
+                names = ", ".join(sorted(stated))
+                raise ValueError(f"{unused.why}, or leave out {names} of [{unused.section}]")
         return self
 
-    @model_validator(mode="after")
-    def _thermostat_fits(self) -> Config:
-        """Refuses settings that would be ignored."""
-        if (
-            self.integrator.ensemble == "nve"
-            and self.integrator.friction != LangevinMiddle.friction
-        ):
-            raise ValueError("the ensemble nve has no friction: choose nvt, or leave friction out")
-        if self.thermostat.kind == "langevin":
-            if self.thermostat != ThermostatSection():
-                raise ValueError(
-                    "the thermostat 'langevin' has neither time_constant nor every, but the "
-                    "friction of [integrator]: choose another kind, or leave them out"
-                )
-            return self
-        name = f"thermostat '{self.thermostat.kind}'"
-        if self.integrator.ensemble == "nve":
-            raise ValueError(f"the ensemble nve has no thermostat: leave out the {name}")
-        if self.integrator.friction != LangevinMiddle.friction:
-            raise ValueError(f"the {name} has no friction: give time_constant")
-        return self
-
-    @model_validator(mode="after")
-    def _barostat_fits(self) -> Config:
-        """Refuses settings that would be ignored."""
-        if self.integrator.ensemble != "npt" and self.barostat != BarostatSection():
-            raise ValueError(
-                f"the ensemble {self.integrator.ensemble} has no barostat: choose npt, or leave "
-                "out its settings"
-            )
-        return self
+    def _unused(self) -> Iterator[Unused]:
+        names = ("integrator", "thermostat", "barostat", "solvent")
+        return unused_settings({name: dict(_items(getattr(self, name))) for name in names})
 
     def __eq__(self, other: object) -> bool:
         """Whether all settings agree, be they stated or defaults."""
@@ -610,7 +584,7 @@ class Config(Section):
         return self.model_copy(update={"system": self.system.model_copy(update=paths)})
 
     def as_toml(self, folder: Path) -> str:
-        """All settings, defaults too, for a file in that folder.
+        """All settings that have a use, defaults too, for a file in that folder.
 
         Inputs inside the folder get relative paths, so that it can be moved.
         """
@@ -623,9 +597,13 @@ class Config(Section):
         for name in type(self).model_fields:
             section = system if name == "system" else getattr(self, name)
             several = isinstance(section, tuple)
+            unused = [one for one in self._unused() if one.section == name]
             for one in section if several else [section]:
-                title = f"[[{name}]]" if several else f"[{name}]"
-                lines += [f"\n{title}\n", *_toml_lines(one)]
+                settings = dict(_items(one))
+                used = [key for key in settings if not any(u.among([key]) for u in unused)]
+                if used:
+                    title = f"[[{name}]]" if several else f"[{name}]"
+                    lines += [f"\n{title}\n", *_toml_lines({key: settings[key] for key in used})]
         return "".join(lines)
 
 
@@ -654,6 +632,22 @@ def read_config(path: str | os.PathLike[str]) -> dict[str, Any]:
                 os.path.normpath(folder / item) if isinstance(item, str) else item
                 for item in value[key]
             ]
+    return settings
+
+
+def read_resolved(path: Path) -> dict[str, Any]:
+    """The settings in the folder of a run.
+
+    Earlier versions stated defaults there that the run has no use for; these are left out.
+    """
+    settings = read_config(path)
+    defaults = Config.defaults()
+    sections = {name: value for name, value in settings.items() if isinstance(value, dict)}
+    for unused in unused_settings(sections):
+        section = sections.get(unused.section, {})
+        for key in unused.among(list(section)):
+            if section[key] == _plain_value(defaults[f"{unused.section}.{key}"]):
+                del section[key]
     return settings
 
 
@@ -714,9 +708,9 @@ def _items(section: Any) -> Iterable[tuple[str, Any]]:
     return ((field.name, getattr(section, field.name)) for field in fields(section))
 
 
-def _toml_lines(section: Any) -> Iterator[str]:
-    """A section's settings as TOML, unset keys left out."""
-    for key, value in _items(section):
+def _toml_lines(settings: dict[str, Any]) -> Iterator[str]:
+    """Settings of a section as TOML, unset keys left out."""
+    for key, value in settings.items():
         if value is not None:
             yield tomli_w.dumps({key: _plain_value(value)})
 

@@ -27,7 +27,7 @@ from ..outputs.files import (
     sync_folder,
     writing,
 )
-from .config import Config, read_config
+from .config import Config, read_resolved
 from .output_sections import TRAJECTORY, earlier_names
 from .progress import say, warn
 
@@ -153,13 +153,13 @@ class Folder:
         """What config.toml says; QuiltError where there is none."""
         if not self.config.exists():
             raise QuiltError(f"{self.path} holds no run to resume: {self.config.name} is missing")
-        return read_config(self.config)
+        return read_resolved(self.config)
 
     def settings_of_run(self) -> dict[str, Any]:
         """What config.toml says of a single run; QuiltError where it has stages, or is none."""
         if not self.config.exists():
             raise QuiltError(f"{self.path} holds no run: {self.config.name} is missing")
-        settings = read_config(self.config)
+        settings = read_resolved(self.config)
         if "stage" in settings:
             begun = sorted(path.parent for path in self.path.glob("*-*/config.toml"))
             last = f", such as {begun[-1]}" if begun else ""

@@ -34,13 +34,13 @@ from .folder import Folder
 from .output_sections import stage_folder
 from .progress import say
 from .runner import Outcome
+from .unused import unused_settings
 
 _NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*")
 _ELSEWHERE = {  # what all stages share, or have from the order of stages
     "system": "all stages are of one system",
     "dir": "each stage has its folder in that of the run",
 }
-_WITHOUT = {"nvt": ("barostat",), "nve": ("barostat", "thermostat")}  # what ensembles do not have
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ def resume(
         )
     folder = Folder(root)
     with folder.owned():
-        settings = merge(read_config(folder.config), {**flags, ("output", "dir"): root})
+        settings = merge(folder.settings(), {**flags, ("output", "dir"): root})
         stages = stages_of(settings, str(folder.config))
         _refuse_gaps(stages)
         return _run(stages, flags, root, engine)
@@ -158,6 +158,7 @@ def stages_of(settings: dict[str, Any], source: str = "") -> list[Stage]:
         raise QuiltError(f"{source}: stages are tables, each headed [[stage]]".lstrip(": "))
     common = {name: section for name, section in settings.items() if name != "stage"}
     stages: list[Stage] = []
+    useless: list[set[str]] = []
     for number, table in enumerate(tables, 1):
         name = table.get("name")
         where = f"{source}: [[stage]] {number}".lstrip(": ")
@@ -166,9 +167,12 @@ def stages_of(settings: dict[str, Any], source: str = "") -> list[Stage]:
         if name in [stage.name for stage in stages]:
             raise QuiltError(f"{where}: there are two stages named {name!r}")
         merged = _merged(common, table, where)
+        useless.append(_leave_out_unused(merged, table))
         if isinstance(merged.get("output"), dict) and "dir" in merged["output"]:
             merged["output"]["dir"] = Path(merged["output"]["dir"]) / stage_folder(number, name)
         stages.append(Stage(name, build_config(merged, f"{where} ({name})")))
+    if names := ", ".join(sorted(set.intersection(*useless))):
+        raise QuiltError(f"{source}: no stage has a use for {names}: leave it out".lstrip(": "))
     return stages
 
 
@@ -190,12 +194,22 @@ def _merged(common: dict[str, Any], table: dict[str, Any], where: str) -> dict[s
         value = own.get(section)
         if isinstance(value, dict) and "annealing" in value and begins not in value:
             merged[section].pop(begins, None)  # that of the run, with which this does not begin
-    integrator = own.get("integrator")
-    if isinstance(integrator, dict):  # a stage of another ensemble than the run
-        for section in _WITHOUT.get(integrator.get("ensemble", ""), ()):
-            if section not in own:
-                merged.pop(section, None)
     return merged
+
+
+def _leave_out_unused(merged: dict[str, Any], own: dict[str, Any]) -> set[str]:
+    """Leaves out common settings that a stage has no use for, such as those of a barostat.
+
+    Returns their names.  What the stage itself states stays, and is refused.
+    """
+    found = set()
+    sections = {name: value for name, value in merged.items() if isinstance(value, dict)}
+    for unused in unused_settings(sections):
+        section, stated = sections.get(unused.section, {}), own.get(unused.section, {})
+        for key in unused.among([key for key in section if key not in stated]):
+            del section[key]
+            found.add(f"{key} of [{unused.section}]")
+    return found
 
 
 def _run(

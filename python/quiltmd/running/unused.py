@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Settings that a run has no use for, such as a pressure at constant volume.
+
+Whoever states one expects that it acts, so it is refused, at its default value too; the resolved
+configuration of a run does not have it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Unused:
+    """Settings of a section, all (`keys` None) or some, and in words why they have no use."""
+
+    section: str
+    keys: tuple[str, ...] | None
+    why: str
+
+    def among(self, names: Iterable[str]) -> list[str]:
+        """Those of these names of settings that have no use, in their order."""
+        return [name for name in names if self.keys is None or name in self.keys]
+
+
+def unused_settings(choices: Mapping[str, Mapping[str, Any]]) -> Iterator[Unused]:
+    """What has no use with the choices of a run: its sections and their keys, defaults left out."""
+    integrator, barostat = choices.get("integrator", {}), choices.get("barostat", {})
+    ensemble = integrator.get("ensemble", "nvt")
+    thermostat = choices.get("thermostat", {}).get("kind", "langevin")
+    if ensemble != "npt":
+        yield Unused("barostat", None, f"the ensemble {ensemble} has no barostat: choose npt")
+    if ensemble == "nve":
+        yield Unused("thermostat", None, "the ensemble nve has no thermostat: choose nvt or npt")
+        yield Unused("integrator", ("friction",), "the ensemble nve has no friction: choose nvt")
+    elif thermostat == "langevin":
+        why = "the thermostat 'langevin' has the friction of [integrator] alone: choose another"
+        yield Unused("thermostat", ("time_constant", "every"), why)
+    else:
+        why = f"the thermostat '{thermostat}' has no friction: give time_constant"
+        yield Unused("integrator", ("friction",), why)
+    if barostat.get("kind") == "monte-carlo":
+        why = "the monte-carlo barostat has no time constant: choose another"
+        yield Unused("barostat", ("time_constant",), why)
+    for name, section in (("integrator", integrator), ("barostat", barostat)):
+        if section.get("annealing") is None:
+            yield Unused(name, ("annealing_every",), "nothing is annealed: give annealing")
+    if choices.get("solvent", {}).get("model", "none") == "none":
+        keys = ("salt_concentration", "salt_temperature", "dielectric", "surface")
+        yield Unused("solvent", keys, "there is no implicit solvent: choose a model")
