@@ -88,7 +88,8 @@ Setup make_setup(System system, const NonbondedSettings& nonbonded,
   setup.constraint_rotation = constraint_rotation(setup.system);
   const AtomMotion motion{setup.plan.timestep, setup.plan.baths.temperature,
                           setup.plan.buffer_fraction};
-  setup.lists = resolve(lists, motion);
+  setup.lists =
+      resolve(lists, motion, nonbonded.has_cutoff() ? BuiltAnew::kLists : BuiltAnew::kLayout);
   setup.ages = list_ages(setup.lists, nonbonded.cutoff, motion);
   setup.group_radius = std::max(group_radius(all), radius_of_site_groups(all));
   if (nonbonded.has_pme()) check_pme_grid(nonbonded.order, nonbonded.grid);

@@ -70,6 +70,7 @@ void AllPairsMemory::make_room() {
   make_.renew(roster_, clusters);
   make_.renew(place_of_cluster_, clusters);
   if (!has_solvent()) return;
+  make_.renew(visits_, clusters);
   make_.renew(sites_, slots);
   make_.renew(sums, slots);
   make_.renew(derivatives, slots);
@@ -91,11 +92,9 @@ std::vector<Work> AllPairsMemory::step_work(Energies energies) {
   Device& device = slots_.device;
   const auto forces = [this, &device, energies](Stream stream, int) {
     device.launch(all_pair_forces(energies), stream);
-    if (has_solvent()) device.launch(born_slopes(energies), stream);
   };
   if (!has_solvent()) return {{"pairs.all", Positions::kWithProxies, Lists::kUsed, forces}};
   const auto radii_of_step = [this, &device](Stream stream, int) {
-    device.launch(born_integrals(), stream);
     device.launch(born_radii(), stream);
   };
   const auto chain = [this, &device](Stream stream, int) { device.launch(born_forces(), stream); };
@@ -150,41 +149,24 @@ LayOutRoster AllPairsMemory::lay_out_roster() const {
   op.sites = sites_.data();
   op.sums = sums.data();
   op.derivatives = derivatives.data();
+  op.visits = visits_.data();
   op.slot_capacity = slots_.capacity();
   return op;
 }
 
-BornIntegrals AllPairsMemory::born_integrals() const {
-  return {pairs(), sites_.data(), necks(), reach_, sums.data()};
+BornRadii AllPairsMemory::born_radii() const {
+  return {pairs(),    sites_.data(), necks(),        reach_,      atoms_.data(),
+          constants_, sums.data(),   visits_.data(), radii.data()};
 }
 
-BornRadii AllPairsMemory::born_radii() const {
-  return {slots_.atom.data(), slots_.owned_slots.data(),
-          slots_.capacity(),  atoms_.data(),
-          constants_,         sums.data(),
-          radii.data()};
+BornSlopes AllPairsMemory::born_slopes() const {
+  if (!has_solvent()) return {};
+  return {radii.data(),       atoms_.data(),  constants_,   sums.data(),
+          derivatives.data(), visits_.data(), slopes.data()};
 }
 
 AllPairForces AllPairsMemory::all_pair_forces(Energies energies) const {
-  return {pairs(),
-          setup_.parameters,
-          table_.data(),
-          has_solvent() ? radii.data() : nullptr,
-          constants_,
-          derivatives.data(),
-          energies == Energies::kAdd ? slots_.energy.data() : nullptr};
-}
-
-BornSlopes AllPairsMemory::born_slopes(Energies energies) const {
-  return {slots_.atom.data(),
-          slots_.owned_slots.data(),
-          slots_.capacity(),
-          atoms_.data(),
-          &slots_.local.data()->w,
-          constants_,
-          sums.data(),
-          derivatives.data(),
-          slopes.data(),
+  return {pairs(), setup_.parameters, table_.data(), born_slopes(),
           energies == Energies::kAdd ? slots_.energy.data() : nullptr};
 }
 

@@ -29,10 +29,8 @@ class AllPairsMemory final : public ForceFamily {
   size_t bytes() const override { return make_.bytes(); }
 
   LayOutRoster lay_out_roster() const;
-  BornIntegrals born_integrals() const;
   BornRadii born_radii() const;
   AllPairForces all_pair_forces(Energies energies) const;
-  BornSlopes born_slopes(Energies energies) const;
   BornForces born_forces() const;
 
   bool has_solvent() const { return slots_.system.solvent.has_value(); }
@@ -44,6 +42,7 @@ class AllPairsMemory final : public ForceFamily {
   void make_room();
   AllPairs pairs() const;
   NeckTables necks() const;
+  BornSlopes born_slopes() const;
 
   const SlotMemory& slots_;
   AllPairsSetup setup_;
@@ -52,7 +51,7 @@ class AllPairsMemory final : public ForceFamily {
   BufferMaker make_;
   Buffer<int32_t> exclusion_start_, excluded_, partners_;
   Buffer<float> table_;
-  Buffer<int32_t> placed_index_, place_of_cluster_, roster_count_;
+  Buffer<int32_t> placed_index_, place_of_cluster_, roster_count_, visits_;
   Buffer<RosterEntry> roster_;
   Buffer<BornSite> site_of_atom_, sites_;
   Buffer<BornAtom> atoms_;

@@ -17,7 +17,7 @@ using pairs::force_to_fixed;
 using pairs::limited_force;
 using pairs::Single;
 
-constexpr int kBlocksPerProcessor = 24;  // several times what runs at once, for an even end
+constexpr int kBlocksPerProcessor = 32;  // several times what runs at once, for an even end
 constexpr double kLog2E = 1.44269504088896341;
 
 // ---- The roster ------------------------------------------------------------------------------
@@ -64,6 +64,7 @@ __global__ void __launch_bounds__(kThreads)
   wait_for_previous();
   const int n = blockIdx.x * kThreads + threadIdx.x;
   if (n < op.atoms) look_up_partners(op, n);
+  if (op.sites && n < op.roster_capacity) op.visits[n] = 0;
   if (!op.sites || n >= op.slot_capacity) return;
   op.sums[n] = op.derivatives[n] = 0;
   const int place = n / kClusterSize;
@@ -193,7 +194,8 @@ __device__ __forceinline__ void choose_terms(const SeriesReach& reach, const Gro
 // ---- First pass ----
 
 template <bool kNecks>
-struct IntegralPass {
+struct RadiusPass {
+  static constexpr bool kEndsAtoms = true;
   struct Other {
     float4 place;  // and the scaled radius
     ScreeningSeries series;
@@ -203,17 +205,17 @@ struct IntegralPass {
   struct Back {
     float sum;
     __device__ __forceinline__ void pass_on() { sum = from_next_lane(sum); }
-    __device__ __forceinline__ void give(const IntegralPass& pass, int slot) const {
+    __device__ __forceinline__ void give(const RadiusPass& pass, int slot) const {
       add_fixed(pass.op.sums + slot, to_fixed(sum, kScreeningScale));
     }
   };
-  const BornIntegrals& op;
+  const BornRadii& op;
   Point at[kOwn];
   Screen own[kOwn];
   float sum[kOwn];
   long long total[kOwn];
 
-  __device__ __forceinline__ explicit IntegralPass(const BornIntegrals& o) : op(o) {}
+  __device__ __forceinline__ explicit RadiusPass(const BornRadii& o) : op(o) {}
   __device__ __forceinline__ Screen screen_of(const Placed& atom) const {
     const BornSite site = atom.exists ? load_site(op.sites, atom.slot) : BornSite{};
     return {site, ScreeningSeries::of_value(site.scaled_radius)};
@@ -275,21 +277,19 @@ struct IntegralPass {
     for (int n = 0; n < kOwn; ++n)
       if (atoms[n].counts) add_fixed(op.sums + atoms[n].slot, total[n]);
   }
+  __device__ __forceinline__ int32_t* visits() const { return op.visits; }
+  __device__ __forceinline__ void end_atom(const Placed& atom) const {
+    if (atom.counts) set_radius(op, atom.slot);
+  }
 };
 
 template <bool kNecks>
 __global__ void __launch_bounds__(kThreads, 6)
-    born_integrals_kernel(const __grid_constant__ BornIntegrals op) {
-  wait_for_previous();
-  IntegralPass<kNecks> pass(op);
-  meet_all(op.pairs, pass);
-}
-
-__global__ void __launch_bounds__(kThreads)
     born_radii_kernel(const __grid_constant__ BornRadii op) {
   wait_for_previous();
-  const int slot = blockIdx.x * kThreads + threadIdx.x;
-  if (slot < min(*op.owned_slots, op.slot_capacity)) set_radius(op, slot);
+  release_next();
+  RadiusPass<kNecks> pass(op);
+  meet_all(op.pairs, pass);
 }
 
 // ---- Second pass ----
@@ -314,6 +314,7 @@ constexpr float kFarRatio = 4 * 16;
 
 template <class Form, Medium kMedium, bool kEnergy>
 struct ForcePass {
+  static constexpr bool kEndsAtoms = kMedium != Medium::kVacuum;
   static constexpr bool kSolvent = kMedium != Medium::kVacuum,
                         kSalt = kMedium == Medium::kSaltSolution;
   static constexpr float kSomeRadius = 0.1f;  // nm, of padding, which has no charge
@@ -333,7 +334,7 @@ struct ForcePass {
     __device__ __forceinline__ void give(const ForcePass& pass, int slot) const {
       force.give(pass.op.pairs.slots, slot);
       if constexpr (kSolvent)
-        add_fixed(pass.op.derivatives + slot, derivative_to_fixed(derivative));
+        add_fixed(pass.op.born.derivatives + slot, derivative_to_fixed(derivative));
     }
   };
   struct Own {
@@ -345,7 +346,7 @@ struct ForcePass {
     float form, coulomb, polarised;
   };
   struct EnergyTotal {
-    long long form, coulomb, polarised;
+    long long form, coulomb, polarised, surface;
   };
   const AllPairForces& op;
   // Charges in the solvent: 2^(rate f + log) is exp(-kappa f)/eps.
@@ -363,9 +364,9 @@ struct ForcePass {
 
   __device__ __forceinline__ explicit ForcePass(const AllPairForces& o)
       : op(o),
-        inverse_dielectric(static_cast<float>(op.constants.inverse_dielectric)),
-        kappa(static_cast<float>(op.constants.kappa)),
-        rate(static_cast<float>(-kLog2E * op.constants.kappa)),
+        inverse_dielectric(static_cast<float>(op.born.constants.inverse_dielectric)),
+        kappa(static_cast<float>(op.born.constants.kappa)),
+        rate(static_cast<float>(-kLog2E * op.born.constants.kappa)),
         log(log2f(inverse_dielectric)) {}
 
   // dE/dB is summed without its factor of -1/2.
@@ -373,7 +374,7 @@ struct ForcePass {
     return force_to_fixed(limited_force(-0.5f * value));
   }
   __device__ __forceinline__ float radius_of(const Placed& atom) const {
-    return kSolvent && atom.exists ? op.radii[atom.slot] : kSomeRadius;
+    return kSolvent && atom.exists ? op.born.radii[atom.slot] : kSomeRadius;
   }
   __device__ __forceinline__ Float2 numbers_of(const Placed& atom) const {
     return atom.exists ? op.pairs.slots.pair_numbers[atom.slot] : Float2{0, 0};
@@ -524,8 +525,17 @@ struct ForcePass {
     for (int n = 0; n < kOwn; ++n)
       if (atoms[n].counts) {
         total[n].give(op.pairs.slots, atoms[n].slot);
-        if constexpr (kSolvent) add_fixed(op.derivatives + atoms[n].slot, derivative_total[n]);
+        if constexpr (kSolvent) add_fixed(op.born.derivatives + atoms[n].slot, derivative_total[n]);
       }
+  }
+  __device__ __forceinline__ int32_t* visits() const { return op.born.visits; }
+  __device__ __forceinline__ void end_atom(const Placed& atom) {
+    if (!atom.counts) return;
+    const SlopeEnergies own = set_slope(op.born, op.pairs.slots, atom.slot);
+    if constexpr (kEnergy) {
+      energy_total.polarised += own.polarisation;
+      energy_total.surface += own.surface;
+    }
   }
 };
 
@@ -538,30 +548,22 @@ template <class Form, Medium kMedium, bool kEnergy>
 __global__ void __launch_bounds__(kThreads, kEnergy ? 3 : 5)
     all_pair_forces_kernel(const __grid_constant__ AllPairForces op) {
   wait_for_previous();
+  release_next();
   ForcePass<Form, kMedium, kEnergy> pass(op);
   meet_all(op.pairs, pass);
   if constexpr (kEnergy) {
     add_energy(op.energy, kPairForm, pass.energy_total.form);
     add_energy(op.energy, kCoulombDirect, pass.energy_total.coulomb);
     add_energy(op.energy, kPolarisation, pass.energy_total.polarised);
+    add_energy(op.energy, kSurface, pass.energy_total.surface);
   }
-}
-
-__global__ void __launch_bounds__(kThreads)
-    born_slopes_kernel(const __grid_constant__ BornSlopes op) {
-  wait_for_previous();
-  const int slot = blockIdx.x * kThreads + threadIdx.x;
-  const bool owned = slot < min(*op.owned_slots, op.slot_capacity);
-  const SlopeEnergies own = owned ? set_slope(op, slot) : SlopeEnergies{0, 0};
-  if (!op.energy) return;
-  add_energy(op.energy, kPolarisation, own.polarisation);
-  add_energy(op.energy, kSurface, own.surface);
 }
 
 // ---- Third pass ----
 
 template <bool kNecks>
 struct ChainPass {
+  static constexpr bool kEndsAtoms = false;
   struct Other {
     float4 place;  // and the slope
     ScreeningSeries series;
@@ -660,6 +662,7 @@ template <bool kNecks>
 __global__ void __launch_bounds__(kThreads, 6)
     born_forces_kernel(const __grid_constant__ BornForces op) {
   wait_for_previous();
+  release_next();
   ChainPass<kNecks> pass(op);
   meet_all(op.pairs, pass);
 }
@@ -690,15 +693,11 @@ void lay_out_roster(const LayOutRoster& op, CudaContext& context) {
          all_pairs::look_up_kernel, op);
 }
 
-void born_integrals(const BornIntegrals& op, CudaContext& context) {
-  launch(context, by_tiles(BornIntegrals::kName, op.pairs, context),
-         op.necks.types > 0 ? all_pairs::born_integrals_kernel<true>
-                            : all_pairs::born_integrals_kernel<false>,
-         op);
-}
-
 void born_radii(const BornRadii& op, CudaContext& context) {
-  launch(context, by_slot(BornRadii::kName, op.slot_capacity), all_pairs::born_radii_kernel, op);
+  launch(
+      context, by_tiles(BornRadii::kName, op.pairs, context),
+      op.necks.types > 0 ? all_pairs::born_radii_kernel<true> : all_pairs::born_radii_kernel<false>,
+      op);
 }
 
 using ForceKernel = void (*)(AllPairForces);
@@ -712,19 +711,15 @@ ForceKernel kernel_in(const AllPairForces& op) {
 template <class Form>
 ForceKernel kernel_of(const AllPairForces& op) {
   using all_pairs::Medium;
-  if (!op.radii) return kernel_in<Form, Medium::kVacuum>(op);
-  return op.constants.kappa > 0 ? kernel_in<Form, Medium::kSaltSolution>(op)
-                                : kernel_in<Form, Medium::kSolvent>(op);
+  if (!op.born.radii) return kernel_in<Form, Medium::kVacuum>(op);
+  return op.born.constants.kappa > 0 ? kernel_in<Form, Medium::kSaltSolution>(op)
+                                     : kernel_in<Form, Medium::kSolvent>(op);
 }
 
 void all_pair_forces(const AllPairForces& op, CudaContext& context) {
   const auto kernel =
       PairForms::with(op.parameters.form, [&]<class Form>(Form) { return kernel_of<Form>(op); });
   launch(context, by_tiles(AllPairForces::kName, op.pairs, context), kernel, op);
-}
-
-void born_slopes(const BornSlopes& op, CudaContext& context) {
-  launch(context, by_slot(BornSlopes::kName, op.slot_capacity), all_pairs::born_slopes_kernel, op);
 }
 
 void born_forces(const BornForces& op, CudaContext& context) {
@@ -738,10 +733,8 @@ void born_forces(const BornForces& op, CudaContext& context) {
 
 void add_all_pairs_kernels(CudaKernels& table) {
   table.add<LayOutRoster, lay_out_roster>();
-  table.add<BornIntegrals, born_integrals>();
   table.add<BornRadii, born_radii>();
   table.add<AllPairForces, all_pair_forces>();
-  table.add<BornSlopes, born_slopes>();
   table.add<BornForces, born_forces>();
 }
 

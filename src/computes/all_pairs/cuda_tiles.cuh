@@ -12,7 +12,7 @@
 //
 // A pass says what it needs of its own atoms (load), of others (Other, bring), which formula serves a
 // tile (choose), what a pair adds (pair), what goes to others (Back) and where sums go (end_tile,
-// end_row).
+// end_row). Where kEndsAtoms, all of an atom's sums are complete when end_atom is called for it.
 #pragma once
 
 #include <climits>
@@ -165,6 +165,11 @@ struct Triangle {
     while (before(row + 1) <= tile) ++row;
     return row;
   }
+  // How many tiles a group is in.
+  __device__ __forceinline__ int tiles_of(int group) const {
+    const int row = group / kOwn;
+    return row + groups - kOwn * row;
+  }
 };
 
 // What is special about a tile, by own atom: the turn in which it meets itself or an excluded atom.
@@ -197,6 +202,40 @@ __device__ __forceinline__ float from_next_lane(float value) {
   return __shfl_sync(kAllLanes, value, (threadIdx.x + 1) % kWarp);
 }
 
+// What a warp does of one row without a break: some tiles, of which those that gave something to atoms of
+// this rank in the other group are marked. At most 32.
+struct Run {
+  int row, begin, tiles;
+  unsigned given;
+};
+
+// Once all that a run gave is visible, its tiles are counted for their groups. Who does the last tile of a
+// group ends its atoms. Groups without atoms of this rank are not counted, for it leaves out tiles.
+template <class Pass>
+__device__ __forceinline__ void end_groups(const AllPairs& p, const Triangle& triangle,
+                                           const Run& run, const Placed (&own)[kOwn], Pass& pass) {
+  const int lane = threadIdx.x % kWarp;
+  const auto count = [&](int group, int tiles) {
+    return atomicAdd(pass.visits() + group, tiles) + tiles == triangle.tiles_of(group);
+  };
+  const auto end = [&](int group) {
+    if (lane == 0) pass.visits()[group] = 0;
+    pass.end_atom(Placed(p, group * kGroup + lane, kFarAway));
+  };
+  __threadfence();
+  __syncwarp();
+  unsigned last = __ballot_sync(kAllLanes, run.given >> lane & 1u && count(run.begin + lane, 1));
+  unsigned last_own = 0;
+#pragma unroll
+  for (int n = 0; n < kOwn; ++n)
+    if (__any_sync(kAllLanes, own[n].counts))
+      last_own |= __ballot_sync(kAllLanes, lane == n && count(run.row * kOwn + n, run.tiles));
+  if (!(last | last_own)) return;
+  __threadfence();
+  for (; last; last &= last - 1) end(run.begin + __ffs(last) - 1);
+  for (; last_own; last_own &= last_own - 1) end(run.row * kOwn + __ffs(last_own) - 1);
+}
+
 template <class Pass>
 __device__ __forceinline__ void meet_all(const AllPairs& p, Pass& pass) {
   using Other = typename Pass::Other;
@@ -205,14 +244,16 @@ __device__ __forceinline__ void meet_all(const AllPairs& p, Pass& pass) {
   Other* const ring = rings[warp] + lane;
   const Triangle triangle{(*p.roster_count * kClusterSize + kGroup - 1) / kGroup};
   const long long tiles = triangle.tiles(), warps = gridDim.x * kWarps;
-  const long long mine = blockIdx.x * kWarps + warp, end = tiles * (mine + 1) / warps;
+  const long long share = (tiles + warps - 1) / warps, mine = (blockIdx.x * kWarps + warp) * share;
+  const long long end = min(mine + share, tiles);
   const PatchWidths widths(p);
 #pragma unroll 1
-  for (long long tile = tiles * mine / warps; tile < end;) {
+  for (long long tile = mine; tile < end;) {
     const int row = triangle.row_of(tile), first = row * kOwn;
     const int begin = first + static_cast<int>(tile - triangle.before(row));
-    const int stop =
-        static_cast<int>(min(static_cast<long long>(triangle.groups), begin + end - tile));
+    const int most = static_cast<int>(min(end - tile, static_cast<long long>(kWarp)));
+    const int stop = min(triangle.groups, begin + most);
+    Run run{row, begin, stop - begin, 0};
     const Placed own[kOwn] = {Placed(p, first * kGroup + lane, -kFarAway),
                               Placed(p, (first + 1) * kGroup + lane, -kFarAway)};
     const bool row_counts = __any_sync(kAllLanes, own[0].counts || own[1].counts);
@@ -221,7 +262,8 @@ __device__ __forceinline__ void meet_all(const AllPairs& p, Pass& pass) {
     for (int group = begin; group < stop; ++group) {
       const Placed other(p, group * kGroup + lane, kFarAway);
       const bool both = group >= first + kOwn;
-      if (!row_counts && !__any_sync(kAllLanes, both && other.counts)) continue;
+      const bool gives = __any_sync(kAllLanes, both && other.counts);
+      if (!row_counts && !gives) continue;
       const Int3 cell = {__shfl_sync(kAllLanes, other.cell.x, 0),
                          __shfl_sync(kAllLanes, other.cell.y, 0),
                          __shfl_sync(kAllLanes, other.cell.z, 0)};
@@ -243,9 +285,11 @@ __device__ __forceinline__ void meet_all(const AllPairs& p, Pass& pass) {
                   [&](auto formula) { take_turns(formula, pass, ring, turns, back); });
       pass.end_tile(both);
       if (both && other.counts) back.give(pass, other.slot);
+      if (gives) run.given |= 1u << (group - begin);
     }
     pass.end_row(own);
-    tile += stop - begin;
+    if constexpr (Pass::kEndsAtoms) end_groups(p, triangle, run, own, pass);
+    tile += run.tiles;
   }
 }
 

@@ -53,6 +53,7 @@ void lay_out_roster(const LayOutRoster& op, ThreadGroup& threads) {
   if (!op.sites) return;
   std::fill_n(op.sums, op.slot_capacity, 0);
   std::fill_n(op.derivatives, op.slot_capacity, 0);
+  std::fill_n(op.visits, op.roster_capacity, 0);
   for (int k = 0; k < *op.roster_count; ++k)
     for (int s = op.roster[k].cluster * kClusterSize; s < (op.roster[k].cluster + 1) * kClusterSize;
          ++s)
@@ -140,7 +141,7 @@ void add_energy(int64_t& to, int64_t value) {
 // ---- First pass ----
 
 struct IntegralPass {
-  const BornIntegrals& op;
+  const BornRadii& op;
   const BornSite& own;
   ChunkedSum sum{kScreeningScale};
 
@@ -151,18 +152,14 @@ struct IntegralPass {
   void end_chunk() { sum.end_chunk(); }
 };
 
-void born_integrals(const BornIntegrals& op, ThreadGroup& threads) {
+void born_radii(const BornRadii& op, ThreadGroup& threads) {
   const AllPairs& p = op.pairs;
   over_owned(p.owned_slots, p.slot_capacity, p.slots.atom, threads, [&](int slot) {
     IntegralPass pass{op, op.sites[slot]};
     meet_all(p, slot, pass);
     op.sums[slot] += pass.sum.total();
+    set_radius(op, slot);
   });
-}
-
-void born_radii(const BornRadii& op, ThreadGroup& threads) {
-  over_owned(op.owned_slots, op.slot_capacity, op.atom, threads,
-             [&](int slot) { set_radius(op, slot); });
 }
 
 // ---- Second pass ----
@@ -190,7 +187,7 @@ class ForcePass {
       : op_(op),
         slots_(op.pairs.slots),
         charge_(slots_.local[slot].w),
-        radius_(op.radii ? op.radii[slot] : 0),
+        radius_(op.born.radii ? op.born.radii[slot] : 0),
         site_(Form::template site<TableNumber>(slots_.pair_numbers[slot], op.table,
                                                op.parameters.types)) {}
 
@@ -198,10 +195,11 @@ class ForcePass {
     const double r2 = dot(way, way), qq = charge_ * slots_.local[other].w;
     double over_r = 0;
     if (!excluded) over_r += interact(other, r2, qq);
-    if (op_.radii) {
-      const double radius = op_.radii[other], product = radius_ * radius;
-      const auto solvent = polarisation<double>(
-          r2, product, 1 / product, qq, op_.constants.inverse_dielectric, op_.constants.kappa);
+    if (op_.born.radii) {
+      const BornConstants& constants = op_.born.constants;
+      const double radius = op_.born.radii[other], product = radius_ * radius;
+      const auto solvent = polarisation<double>(r2, product, 1 / product, qq,
+                                                constants.inverse_dielectric, constants.kappa);
       over_r += solvent.force_over_r;
       derivative_.add(solvent.by_product * radius);
       polarisation_.add(0.5 * solvent.energy);
@@ -216,7 +214,7 @@ class ForcePass {
 
   void add_to_totals(int slot) const {
     force_.add_to_totals(slots_, slot);
-    if (op_.radii) op_.derivatives[slot] += derivative_.total();
+    if (op_.born.radii) op_.born.derivatives[slot] += derivative_.total();
     if (!op_.energy) return;
     add_energy(op_.energy[kPairForm], form_.total());
     add_energy(op_.energy[kCoulombDirect], coulomb_.total());
@@ -244,6 +242,13 @@ class ForcePass {
       polarisation_{kEnergyScale};
 };
 
+void find_slope(const AllPairForces& op, int slot) {
+  const SlopeEnergies own = set_slope(op.born, op.pairs.slots, slot);
+  if (!op.energy) return;
+  add_energy(op.energy[kPolarisation], own.polarisation);
+  add_energy(op.energy[kSurface], own.surface);
+}
+
 void all_pair_forces(const AllPairForces& op, ThreadGroup& threads) {
   const AllPairs& p = op.pairs;
   PairForms::with(op.parameters.form, [&]<class Form>(Form) {
@@ -251,16 +256,8 @@ void all_pair_forces(const AllPairForces& op, ThreadGroup& threads) {
       ForcePass<Form> pass(op, slot);
       meet_all(p, slot, pass);
       pass.add_to_totals(slot);
+      if (op.born.radii) find_slope(op, slot);
     });
-  });
-}
-
-void born_slopes(const BornSlopes& op, ThreadGroup& threads) {
-  over_owned(op.owned_slots, op.slot_capacity, op.atom, threads, [&](int slot) {
-    const SlopeEnergies own = set_slope(op, slot);
-    if (!op.energy) return;
-    add_energy(op.energy[kPolarisation], own.polarisation);
-    add_energy(op.energy[kSurface], own.surface);
   });
 }
 
@@ -294,10 +291,8 @@ void born_forces(const BornForces& op, ThreadGroup& threads) {
 
 void add_all_pairs_kernels(HostKernels& table) {
   table.add<LayOutRoster, lay_out_roster>();
-  table.add<BornIntegrals, born_integrals>();
   table.add<BornRadii, born_radii>();
   table.add<AllPairForces, all_pair_forces>();
-  table.add<BornSlopes, born_slopes>();
   table.add<BornForces, born_forces>();
 }
 

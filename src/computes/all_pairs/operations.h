@@ -89,12 +89,13 @@ struct LayOutRoster {
   const BornSite* site_of_atom;  // null without solvent, as are those that follow
   BornSite* sites;
   int64_t *sums, *derivatives;
+  int32_t* visits;
   int slot_capacity;
 
   void memory(MemoryUses& uses) const {
     QMD_USES(kRead, patches, placed_index, exclusions, slot_of_atom, site_of_atom, slots.atom);
     QMD_USES(kReadWrite, roster, roster_count, place_of_cluster, partners);
-    QMD_USES(kWrite, sites, sums, derivatives);
+    QMD_USES(kWrite, sites, sums, derivatives, visits);
     QMD_USES(kNone, slots);
   }
 };
@@ -116,82 +117,65 @@ struct SeriesReach {
   float six_terms, three_terms;
 };
 
-// First pass: the sums of integrals of owned atoms.
-struct BornIntegrals {
-  static constexpr const char* kName = "born_integrals";
-  AllPairs pairs;
-  const BornSite* sites;
-  NeckTables necks;
-  SeriesReach reach;
-  int64_t* sums;  // by slot, zero before
-
-  void memory(MemoryUses& uses) const {
-    QMD_USES(kRead, pairs, sites, necks);
-    QMD_USES(kAdd, sums);
-  }
-};
-
 // What the equations need that is the same for all atoms.
 struct BornConstants {
   BornFunction function;
   double inverse_dielectric, kappa, surface;
 };
 
-// From the sums of owned atoms to their Born radii.
+// First pass: the sums of integrals of owned atoms, and their Born radii.
 struct BornRadii {
   static constexpr const char* kName = "born_radii";
-  const int32_t* atom;  // by slot
-  const int32_t* owned_slots;
-  int slot_capacity;
+  AllPairs pairs;
+  const BornSite* sites;
+  NeckTables necks;
+  SeriesReach reach;
   const BornAtom* atoms;  // by internal index
   BornConstants constants;
-  const int64_t* sums;
+  int64_t* sums;  // by slot, zero before
+  int32_t*
+      visits;    // by cluster of the roster at most, zero before and after: for kernels that count
   float* radii;  // by slot
 
   void memory(MemoryUses& uses) const {
-    QMD_USES(kRead, atom, owned_slots, atoms, sums);
+    QMD_USES(kRead, pairs, sites, necks, atoms);
+    QMD_USES(kReadWrite, sums, visits);
     QMD_USES(kDisjoint, radii);
   }
 };
 
+// With solvent, what the second pass needs besides: from radii and derivatives of the energy by them it
+// finds those by the sums of integrals, and clears sums and derivatives for the next step.
+struct BornSlopes {
+  const float* radii;  // by slot; null without solvent, as are all others
+  const BornAtom* atoms;
+  BornConstants constants;
+  int64_t *sums, *derivatives;  // by slot; derivatives zero before
+  int32_t* visits;
+  float* slopes;  // by slot
+
+  void memory(MemoryUses& uses, Access) const {
+    uses.note(Access::kRead, "radii, atoms", radii, atoms);
+    uses.note(Access::kReadWrite, "sums, derivatives, visits", sums, derivatives, visits);
+    uses.note(Access::kDisjoint, "slopes", slopes);
+  }
+};
+
 // Second pass: Lennard-Jones and Coulomb of all pairs, and with solvent the polarisation energy. Forces on
-// owned atoms, derivatives of the energy by their radii, energies (kPairForm, kCoulombDirect,
-// kPolarisation) where `energy` is not null.
+// owned atoms, slopes, energies (kPairForm, kCoulombDirect, kPolarisation, kSurface) where `energy` is not
+// null.
 struct AllPairForces {
   static constexpr const char* kName = "all_pair_forces";
   AllPairs pairs;
   PairParameters parameters;
   const float* table;  // of the pair form
-  const float* radii;  // null without solvent
-  BornConstants constants;
-  int64_t* derivatives;  // by slot, zero before
+  BornSlopes born;
   int64_t* energy;
 
   void memory(MemoryUses& uses) const {
-    QMD_USES(kRead, pairs, pairs.slots.pair_numbers, table, radii);
-    QMD_USES(kAdd, pairs.slots.force, derivatives, energy);
-  }
-};
-
-// Of owned atoms the derivative of the energy by their sums of integrals; clears sums and derivatives for
-// the next step. Energies (kPolarisation, kSurface) where `energy` is not null.
-struct BornSlopes {
-  static constexpr const char* kName = "born_slopes";
-  const int32_t* atom;
-  const int32_t* owned_slots;
-  int slot_capacity;
-  const BornAtom* atoms;
-  const float* charge;  // by slot, every fourth number; times sqrt(1/(4 pi eps0))
-  BornConstants constants;
-  int64_t *sums, *derivatives;
-  float* slopes;  // by slot
-  int64_t* energy;
-
-  void memory(MemoryUses& uses) const {
-    QMD_USES(kRead, atom, owned_slots, atoms, charge);
-    QMD_USES(kReadWrite, sums, derivatives);
-    QMD_USES(kDisjoint, slopes);
-    QMD_USES(kAdd, energy);
+    QMD_USES(kRead, pairs, pairs.slots.pair_numbers, table);
+    QMD_USES(kReadWrite, born);
+    QMD_USES(kAdd, pairs.slots.force, energy);
   }
 };
 
@@ -236,7 +220,7 @@ QMD_HD Curve<Real> screening_of(const NeckTables& necks, const BornSite& i, cons
 }
 
 QMD_HD void set_radius(const BornRadii& op, int slot) {
-  const int32_t atom = op.atom[slot];
+  const int32_t atom = op.pairs.slots.atom[slot];
   if (atom < 0) return;
   const double sum = from_fixed(op.sums[slot], kScreeningScale);
   op.radii[slot] =
@@ -246,11 +230,11 @@ QMD_HD void set_radius(const BornRadii& op, int slot) {
 struct SlopeEnergies {
   int64_t polarisation, surface;
 };
-QMD_HD SlopeEnergies set_slope(const BornSlopes& op, int slot) {
-  const int32_t atom = op.atom[slot];
+QMD_HD SlopeEnergies set_slope(const BornSlopes& op, const Slots& slots, int slot) {
+  const int32_t atom = slots.atom[slot];
   if (atom < 0) return {0, 0};
   const BornConstants& c = op.constants;
-  const double charge = op.charge[4 * static_cast<ptrdiff_t>(slot)];
+  const double charge = slots.local[slot].w;
   const double sum = from_fixed(op.sums[slot], kScreeningScale);
   const Curve<double> born = born_radius(sum, op.atoms[atom], c.function);
   const OfOneAtom own = energy_of_one(born.value, op.atoms[atom], charge * charge,

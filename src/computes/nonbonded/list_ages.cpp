@@ -13,6 +13,10 @@ namespace {
 // A list lives about 40 fs: long enough to amortise building it, short enough for a buffer that costs
 // few pairs.
 constexpr double kListTime = 0.040;  // ps
+// A buffer for a layout alone costs nothing.
+constexpr double kLayoutTime = 0.200;  // ps
+// However short a step is, no more of them than of this length.
+constexpr double kLeastStep = 0.001;  // ps
 
 // How far the fastest of two million atoms moves in a time (ps), in nm: hydrogens of water at 300 K,
 // whose speed fades as the molecules turn round. Measured; docs/decisions.md has the figures.
@@ -26,13 +30,14 @@ constexpr double kMinBuffer = 0.05;  // nm; short-lived lists need room for what
 
 }  // namespace
 
-ListSettings resolve(ListSettings lists, const AtomMotion& motion) {
+ListSettings resolve(ListSettings lists, const AtomMotion& motion, BuiltAnew what) {
   if (lists.life < 0 || lists.buffer < 0) throw Error("list life and buffer must not be negative");
   for (int d = 0; d < 3; ++d)
     if (lists.away[d] != 1 && lists.away[d] != 2) throw Error("away must be 1 or 2 along x, y, z");
   const double dt = motion.timestep;
+  const double time = what == BuiltAnew::kLists ? kListTime : kLayoutTime;
   if (lists.life == 0)
-    lists.life = std::clamp(static_cast<int>(std::lround(kListTime / dt)), 4, 40);
+    lists.life = std::max(static_cast<int>(std::lround(time / std::max(dt, kLeastStep))), 4);
   if (lists.buffer == 0)
     lists.buffer = motion.fraction * farthest(lists.life * dt, motion.temperature);
   const double first_step = motion.fraction * farthest(dt, motion.temperature);

@@ -21,8 +21,11 @@ struct AtomMotion {
   double fraction;     // of the displacement of the farthest atoms that the buffer covers
 };
 
+// What is built anew at the end of a life: pair lists with the layout of atoms, or that layout alone.
+enum class BuiltAnew { kLists, kLayout };
+
 // With automatic values filled in.
-ListSettings resolve(ListSettings lists, const AtomMotion& motion);
+ListSettings resolve(ListSettings lists, const AtomMotion& motion, BuiltAnew what);
 
 struct ListAges {
   std::vector<double> buffer;  // by age in steps, 0 to life: nm beyond the cutoff that lists need
