@@ -9,7 +9,8 @@ restraints of the nucleosome's control file are left out.  Both programs run Lan
 300 K and 1/ps with 2 fs and bonds to hydrogen constrained, OpenMM on its CUDA platform in mixed
 precision.  Each program and system is a process of its own, one after the other, as often as
 --rounds says; a time is the best of them, and each is a mean over whole blocks with all periodic
-work.  With the times go both programs' potential energies at the start.
+work.  With the times go both programs' potential energies at the start, and how long each kernel of
+quiltmd takes by itself, from a profile after the timed steps.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ TEMPERATURE, FRICTION = 300.0, 1.0  # K, 1/ps
 TIMESTEP = 0.002  # ps
 MINIMISED_TO, ITERATIONS = 100.0, 100  # kJ/mol/nm
 WARM_UP_STEPS = 200
+PROFILED_STEPS = 200
 
 
 def main() -> None:
@@ -95,6 +97,8 @@ def show(name: str, engine: str, row: dict[str, Any]) -> None:
         f"{row['ns_per_day']:8.1f} ns/day, {row['potential']:.2f} kJ/mol at the start",
         flush=True,
     )
+    for kernel, seconds in list(row.get("kernels", {}).items())[:12]:
+        print(f"    {kernel:32} {1e6 * seconds:9.2f} us a step", flush=True)
 
 
 def time_quiltmd(name: str, options: argparse.Namespace) -> dict[str, Any]:
@@ -112,7 +116,20 @@ def time_quiltmd(name: str, options: argparse.Namespace) -> dict[str, Any]:
     simulation.draw_velocities(TEMPERATURE, seed=1)
     simulation.run(WARM_UP_STEPS)
     seconds = seconds_of_a_step(simulation.run, options.seconds)
-    return result(system.atoms, potential, seconds, simulation.temperature())
+    temperature = simulation.temperature()
+    kernels = seconds_of_kernels(simulation)
+    return {**result(system.atoms, potential, seconds, temperature), "kernels": kernels}
+
+
+def seconds_of_kernels(simulation: quiltmd.Simulation) -> dict[str, float]:
+    """Seconds a step by name, the longest first."""
+    simulation.start_profile()
+    simulation.run(PROFILED_STEPS)
+    seconds: dict[str, float] = {}
+    for call in simulation.stop_profile():
+        took = (call["end"] - call["begin"]) / PROFILED_STEPS
+        seconds[call["name"]] = seconds.get(call["name"], 0.0) + took
+    return dict(sorted(seconds.items(), key=lambda named: -named[1]))
 
 
 def time_openmm(name: str, options: argparse.Namespace) -> dict[str, Any]:
