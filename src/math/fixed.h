@@ -17,6 +17,10 @@ inline constexpr double kEnergyScale = 268435456.0;
 // A single contribution is clamped to this many units, so that overlapping atoms give a huge
 // but finite sum that the blow-up check sees, never an undefined conversion.
 inline constexpr double kFixedLimit = 4503599627370496.0;  // 2^52
+// kJ/mol/nm. A larger sum of forces may hold a limited contribution and says only that atoms overlap;
+// every limit of a contribution, that of pairs on GPUs too, lies above it.
+inline constexpr double kLargestForce = 5e5;
+static_assert(kLargestForce * kForceScale < kFixedLimit);
 
 // Round a value to fixed point (nearest, ties to even); NaN becomes the limit.
 QMD_HD int64_t to_fixed(double value, double scale) {

@@ -6,6 +6,7 @@
 
 #include "integrators/group_sites.h"
 #include "integrators/stage_physics.h"
+#include "math/fixed.h"
 
 namespace quiltmd {
 namespace {
@@ -15,9 +16,6 @@ constexpr double kLargestMove = 0.05;            // nm
 constexpr double kSmallestMove = 1e-7;           // nm
 constexpr double kGrowth = 1.5, kRetreat = 0.2;  // of the limit
 constexpr double kEnergyNoise = 1e-7;            // relative
-// kJ/mol/nm; where an atom overlaps so much that energies and forces are at the limits of their numbers
-// (math/fixed.h), energies say nothing, and the move along the force is always taken.
-constexpr double kLargestForce = 1e6;
 
 }  // namespace
 
@@ -52,6 +50,7 @@ void Descent::step() {
   auto to = moved(history_.empty() ? scale : std::min(1.0, scale), direction);
   std::optional<Point> next;
   if (to) next = evaluated(std::move(*to));
+  // Energies that are at the limits of their numbers say nothing: the move along the force is taken.
   const bool saturated = largest_force() >= kLargestForce;
   if (next && (saturated || next->energy <= at_.energy + kEnergyNoise * std::fabs(at_.energy))) {
     if (saturated)

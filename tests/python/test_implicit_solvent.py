@@ -13,6 +13,7 @@ import numpy as np
 import openmm
 import pytest
 from boxes import bare_system, lj_table, relative_rms
+from clouds import cloud, flying_apart
 from openmm import app, unit
 
 import quiltmd
@@ -109,27 +110,6 @@ def test_a_protein_agrees_with_openmm_and_amber(lysozyme: tuple[Path, Path, Path
         assert found[term] == pytest.approx(printed[name], rel=1e-6), name
 
 
-def cloud(solvent: ImplicitSolvent, seed: int = 3) -> tuple[Any, Any]:
-    """Atoms of many kinds at random places, some inside of another one's sphere."""
-    rng = np.random.default_rng(seed)
-    atoms = 40
-    kinds = rng.integers(0, 3, atoms)
-    a, b = lj_table(np.array([0.3, 0.2, 0.34]), np.array([0.1, 0.3, 0.0]))
-    system = bare_system(np.full(atoms, 12.0), rng.normal(0, 0.4, atoms), kinds, 1e-6 * a, 1e-6 * b)
-    elements = rng.choice([1, 6, 7, 8, 15, 16], atoms).astype(np.int32)
-    radii = rng.choice([0.1, 0.12, 0.137, 0.155, 0.17, 0.2], atoms)
-    system = replace(
-        system,
-        topology=replace(system.topology, elements=elements),
-        born_radii=radii,
-        born_screening=rng.choice([0.7, 0.85, 1.3], atoms),
-        solvent=solvent,
-    )
-    places = rng.uniform(0, 0.9, (atoms, 3))
-    places[1] = places[0] + [0.04, 0.02, 0.01]  # one within the other
-    return system, State.start(system, places, None)
-
-
 @pytest.mark.parametrize("solvent", SOLVENTS, ids=MODELS)
 def test_forces_are_the_gradient(solvent: ImplicitSolvent) -> None:
     system, state = cloud(solvent)
@@ -212,18 +192,9 @@ def test_ranks_and_stops_do_not_matter(dipeptide: tuple[Path, Path], integrator:
     assert len(digests) == 1
 
 
-def flying_apart() -> tuple[Any, Any]:
-    """Pieces that leave in all directions, at 1 nm in 4 ps."""
-    rng = np.random.default_rng(5)
-    system, state = cloud(SOLVENTS[2])
-    directions = rng.normal(size=(system.atoms, 3))
-    speeds = 0.25 * directions / np.linalg.norm(directions, axis=1)[:, None]
-    return system, State.start(system, 3 * state.positions, None, 10 * speeds)
-
-
 def test_atoms_that_spread_get_room() -> None:
     """The cell of the engine grows, at the same steps on any number of ranks and after a stop."""
-    system, state = flying_apart()
+    system, state = flying_apart(SOLVENTS[2])
     digests, patches = set(), set()
     for ranks in (1, 2, 3):
         simulation = Simulation(system, state, integrator=NVE, device="cpu", ranks=ranks)

@@ -54,7 +54,7 @@ from .writer import Writer
 
 _EVERYTHING: tuple[Need, ...] = ("energies", "state")
 _COMES_WITH: dict[str, tuple[Need, ...]] = {"tensors": ("energies",), "heat": ()}
-_LARGEST_FORCE = 1e6  # kJ/mol/nm; a pair of atoms that exerts more is counted as exerting 2^20
+_LARGEST_FORCE = 5e5  # kJ/mol/nm; kLargestForce of src/math/fixed.h
 _PIECE_SECONDS = 0.5
 _FIRST_PIECE = 10  # steps, before the speed is known
 _FIXED = ("system", "nonbonded", "integrator", "thermostat", "barostat", "device", "ranks")

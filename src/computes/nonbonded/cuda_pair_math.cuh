@@ -18,6 +18,7 @@ __device__ __forceinline__ float inverse_sqrt(float x) {
 
 // Forces in fixed point are limited to this magnitude, 2^51 units.
 constexpr float kForceLimit = 524288.0f;
+static_assert(kLargestForce < kForceLimit);
 
 // The clamp turns a NaN into the lower limit.
 __device__ __forceinline__ float limited_force(float value) {
