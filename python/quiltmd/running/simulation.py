@@ -40,7 +40,7 @@ from ..description.state import State
 from ..description.system import System
 from ..description.thermostats import Thermostat
 from ..engine.core import Engine, EngineFactory
-from ..engine.execution import Away, DeviceName, Execution, MeshSharing, Transport, is_gpu
+from ..engine.execution import Away, DeviceName, Execution, MeshSharing, Transport
 from ..engine.worker_settings import Workers
 from ..errors import QuiltError, QuiltWarning, SimulationError
 from ..outputs.checkpoint import read_checkpoint, write_checkpoint
@@ -160,8 +160,6 @@ class Simulation(Readout):
         self._described = True
         self.set_state(state)
         self._warn(oddities(system, state, self.nonbonded))
-        if self.nonbonded.method == "no-cutoff" and is_gpu(self.device):
-            self._warn(["pairs without a cutoff are not tested on GPUs yet: compare with cpu"])
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name.startswith("_") or not getattr(self, "_described", False):
