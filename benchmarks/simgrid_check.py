@@ -1,120 +1,218 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The halo messages of a step on a torus, by the core's network and by SimGrid.
+"""Steps on a torus by the core, as `quiltmd predict` simulates them, and by SimGrid.
 
-    .venv/bin/python benchmarks/simgrid_check.py plan --data FOLDER --ranks 512 --out step.json
-    python3 benchmarks/simgrid_check.py simgrid step.json
+    .venv/bin/python benchmarks/simgrid_check.py plan --data FOLDER --ranks 64 --out step.json
+    /usr/bin/python3 benchmarks/simgrid_check.py simgrid step.json
 
-The first makes ApoA1's messages of positions (two-away patches, Blue Gene/L's torus), all sent at
-once, and lets the core deliver them; the second, by a Python that has SimGrid (Debian's
-python3-simgrid), has SimGrid deliver the same ones and compares.
+The first plans a step of ApoA1 on Blue Gene/L's torus (two-away patches, PME in pencils), and has
+the core simulate it: first the messages of positions alone, all sent at once, then the whole step.
+The second, by a Python that has SimGrid (Debian's python3-simgrid), has SimGrid simulate the same
+and compares.  It needs nothing else, and tests run it.
 """
 
 from __future__ import annotations
 
 import argparse
+import heapq
 import json
-import resource
+import multiprocessing
+import sys
 import time
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-_LATENCY = 0.1e-6  # s of a link; that from end to end is left out on both sides
+_LATENCY = 0.1  # us, of a link; that from end to end is left out on both sides
 
 
-def plan(data: Path, ranks: int, out: Path) -> None:
+def document_of(planner: Any, machine: Any, ranks: int) -> dict[str, Any]:
+    """What SimGrid is given, and under "core" what the core makes of it.  Times in us."""
     import numpy as np
-    from prediction import apoa1, as_published
 
-    from quiltmd.prediction.machine import read_machine
     from quiltmd.prediction.network import Fabric, shape_of
+    from quiltmd.prediction.simulate import Simulator
+    from quiltmd.prediction.tasks import step_graph
 
-    machine = read_machine("blue-gene-l")
-    network = machine.network.model_copy(update={"latency": 0.0})
+    network = machine.network.model_copy(update={"latency": 0.0, "hop": _LATENCY})
     machine = machine.model_copy(update={"network": network})
     shape = shape_of(machine, ranks)
-    planner = as_published(apoa1(data), (108, 108, 80), 4, away=2)
-    rows = planner.plan(ranks, "pencils", shape).messages["positions"]
-    begin = time.process_time()
+    plan = planner.plan(ranks, "pencils", shape)
+    rows = plan.messages["positions"]
     fabric = Fabric(machine, ranks)
+    begin = time.process_time()
     arrived = [fabric.deliver(0.0, *map(int, row)) for row in rows]
-    took = time.process_time() - begin
-    values = np.array(arrived)
-    document = {
+    between = time.process_time()
+    graph = step_graph(plan, machine.costs)
+    step = Simulator(graph, Fabric(machine, ranks), ranks, True).run(np.zeros(ranks))
+    end = time.process_time()
+    tables = graph.arrays()
+    tables["time"] = tables.pop("fixed") + tables.pop("work")
+    return {
         "torus": shape.torus,
-        "bandwidth": 1e9 * network.bandwidth,
-        "injection": 1e9 * (network.injection or network.bandwidth),
-        "messages": rows.tolist(),
-        "core": {"last": values.max(), "mean": values.mean(), "seconds": took},
+        "bandwidth": network.bandwidth,  # GB/s
+        "injection": network.injection or network.bandwidth,
+        "positions": rows.tolist(),
+        "step": {name: values.tolist() for name, values in tables.items()},
+        "core": {
+            "positions": {"us": arrived, "took": between - begin},
+            "step": {"us": step.rank_end.tolist(), "took": end - between},
+        },
     }
-    out.write_text(json.dumps(document))
 
 
-def simgrid(path: Path) -> None:
-    from simgrid import Actor, ClusterCallbacks, Comm, Engine, Link, NetZone
+class Torus:
+    """SimGrid's engine with the nodes of a torus.  A process can have one."""
 
-    document = json.loads(path.read_text())
-    arguments = ["check", "--cfg=network/model:CM02", "--cfg=network/TCP-gamma:0"]
-    engine = Engine([*arguments, "--cfg=network/crosstraffic:0", "--log=root.thresh:error"])
-    hosts: list[Any] = []
+    def __init__(self, document: dict[str, Any]) -> None:
+        from simgrid import ClusterCallbacks, Engine, Link, NetZone
 
-    def make_host(zone: Any, _coordinates: Any, number: int) -> tuple[Any, Any]:
-        host = zone.create_host(f"node{number}", [1e9]).seal()
-        hosts.append(host)
-        return host.netpoint, None
+        arguments = ["check", "--cfg=network/model:CM02", "--cfg=network/TCP-gamma:0"]
+        self.engine = Engine(
+            [*arguments, "--cfg=network/crosstraffic:0", "--log=root.thresh:error"]
+        )
+        self.hosts: list[Any] = []
 
-    def make_loopback(zone: Any, _coordinates: Any, number: int) -> Any:
-        return zone.create_link(f"loopback{number}", 1e12).seal()
+        def make_host(zone: Any, _coordinates: Any, number: int) -> tuple[Any, Any]:
+            host = zone.create_host(f"node{number}", [1e9]).seal()
+            self.hosts.append(host)
+            return host.netpoint, None
 
-    def make_port(zone: Any, _coordinates: Any, number: int) -> Any:
-        return zone.create_link(f"port{number}", document["injection"]).seal()
+        def make_loopback(zone: Any, _coordinates: Any, number: int) -> Any:
+            return zone.create_link(f"loopback{number}", 1e12).seal()
 
-    zone = NetZone.create_torus_zone(
-        "torus",
-        None,
-        list(document["torus"]),
-        ClusterCallbacks(make_host, make_loopback, make_port),
-        document["bandwidth"],
-        _LATENCY,
-        Link.SharingPolicy.SPLITDUPLEX,
-    )
-    zone.seal()
-    finished: list[float] = []
+        def make_port(zone: Any, _coordinates: Any, number: int) -> Any:
+            return zone.create_link(f"port{number}", 1e9 * document["injection"]).seal()
+
+        NetZone.create_torus_zone(
+            *("torus", None, list(document["torus"])),
+            ClusterCallbacks(make_host, make_loopback, make_port),
+            *(1e9 * document["bandwidth"], 1e-6 * _LATENCY, Link.SharingPolicy.SPLITDUPLEX),
+        ).seal()
+
+
+def positions(document: dict[str, Any]) -> list[float]:
+    """When each message of positions has arrived, all sent at once."""
+    from simgrid import Actor, Comm
+
+    torus = Torus(document)
+    hosts, finished = torus.hosts, []
 
     def send() -> None:
         messages = [
             Comm.sendto_async(hosts[sender], hosts[receiver], size)
-            for sender, receiver, size in document["messages"]
+            for sender, receiver, size in document["positions"]
         ]
         for message in messages:
             message.wait()
-            finished.append(message.finish_time)
+            finished.append(1e6 * message.finish_time)
 
     Actor.create("sender", hosts[0], send)
+    torus.engine.run()
+    return finished
+
+
+def step(document: dict[str, Any]) -> list[float]:
+    """When each rank is done: it does one task at a time, the most urgent that is ready."""
+    from simgrid import Actor, Comm, Engine, Semaphore, this_actor
+
+    torus, tasks = Torus(document), document["step"]
+    hosts, rank_of = torus.hosts, tasks["rank"]
+    ranks = max(rank_of) + 1
+    missing = [0] * len(rank_of)
+    next_, sends = defaultdict(list), defaultdict(list)
+    for before, after in zip(tasks["before"], tasks["after"], strict=True):
+        next_[before].append(after)
+        missing[after] += 1
+    for message, (source, user) in enumerate(zip(tasks["source"], tasks["user"], strict=True)):
+        sends[source].append(message)
+        missing[user] += 1
+    left = [rank_of.count(rank) for rank in range(ranks)]
+    ready: list[list[tuple[int, int]]] = [[] for _ in range(ranks)]
+    something = [Semaphore(0) for _ in range(ranks)]
+    ends = [0.0] * ranks
+
+    def release(task: int) -> None:
+        missing[task] -= 1
+        if missing[task] == 0:
+            heapq.heappush(ready[rank_of[task]], (tasks["priority"][task], task))
+            something[rank_of[task]].release()
+
+    def deliver(communication: Any, user: int) -> None:
+        communication.wait()
+        release(user)
+
+    def finish(task: int) -> None:
+        for message in sends[task]:
+            user = tasks["user"][message]
+            there = hosts[rank_of[user]]
+            size = max(1, int(tasks["bytes"][message]))
+            communication = Comm.sendto_async(hosts[rank_of[task]], there, size)
+            Actor.create(f"message{message}", there, deliver, communication, user)
+        for other in next_[task]:
+            release(other)
+
+    def work(rank: int) -> None:
+        while left[rank]:
+            while not ready[rank]:
+                something[rank].acquire()
+            task = heapq.heappop(ready[rank])[1]
+            this_actor.sleep_for(1e-6 * tasks["time"][task])
+            left[rank] -= 1
+            finish(task)
+        ends[rank] = 1e6 * Engine.clock
+
+    for task, count in enumerate(missing):
+        if count == 0:
+            heapq.heappush(ready[rank_of[task]], (tasks["priority"][task], task))
+    for rank in range(ranks):
+        Actor.create(f"rank{rank}", hosts[rank], work, rank)
+    torus.engine.run()
+    return ends
+
+
+def compare(document: dict[str, Any]) -> dict[str, Any]:
+    """Last and mean times by SimGrid and the core, us, and the processor time they took, s."""
+    found = {}
+    for what, simulate in (("positions", positions), ("step", step)):
+        with multiprocessing.get_context("fork").Pool(1) as process:  # an engine is one a process
+            times, took = process.apply(_timed, (simulate, document))
+        core = document["core"][what]
+        found[what] = {
+            "simgrid": {"last": max(times), "mean": sum(times) / len(times), "took": took},
+            "core": {
+                "last": max(core["us"]),
+                "mean": sum(core["us"]) / len(core["us"]),
+                "took": core["took"],
+            },
+        }
+    return found
+
+
+def _timed(simulate: Any, document: dict[str, Any]) -> tuple[list[float], float]:
     begin = time.process_time()
-    engine.run()
-    took = time.process_time() - begin
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    core = document["core"]
-    print(f"{len(hosts)} nodes, {len(finished)} messages")
-    print(f"core:    last {core['last']:.1f} us, mean {core['mean']:.1f}, {core['seconds']:.2f} s")
-    mean = sum(finished) / len(finished)
-    print(f"SimGrid: last {1e6 * max(finished):.1f} us, mean {1e6 * mean:.1f}, {took:.2f} s")
-    print(f"SimGrid's peak memory: {peak:.2f} GiB")
+    return simulate(document), time.process_time() - begin
 
 
 def main() -> None:
+    """One of the commands."""
     parser = argparse.ArgumentParser(description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     first = commands.add_parser("plan")
     first.add_argument("--data", type=Path, required=True)
-    first.add_argument("--ranks", type=int, default=512)
+    first.add_argument("--ranks", type=int, default=64)
     first.add_argument("--out", type=Path, required=True)
     commands.add_parser("simgrid").add_argument("path", type=Path)
     given = parser.parse_args()
     if given.command == "plan":
-        plan(given.data, given.ranks, given.out)
+        from prediction import apoa1, as_published
+
+        from quiltmd.prediction.machine import read_machine
+
+        planner = as_published(apoa1(given.data), (108, 108, 80), 4, away=2)
+        document = document_of(planner, read_machine("blue-gene-l"), given.ranks)
+        given.out.write_text(json.dumps(document))
     else:
-        simgrid(given.path)
+        json.dump(compare(json.loads(given.path.read_text())), sys.stdout, indent=1)
 
 
 if __name__ == "__main__":
