@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ensembles at constant pressure: volumes and energies at two pressures and two temperatures.
+
+Rigid water (990 molecules, 2 fs) and a protein in water (DHFR, 23,558 atoms, hydrogens of 1.5 amu,
+4 fs), each with stochastic cell rescaling and with the Monte Carlo barostat, at a pressure and a
+temperature, at a higher pressure, and at a higher temperature.  physical_validation compares pairs
+of runs: the ratio of two distributions must be that of the Boltzmann factors, of volumes at two
+pressures and of enthalpies at two temperatures (P. T. Merz and M. R. Shirts, PLoS ONE 13, e0202764,
+2018).  It says how many standard errors the slope is away; likewise mean and width of the kinetic
+energies.  The differences are such that distributions lie about a standard deviation apart.
+
+    python benchmarks/ensembles.py FOLDER [--device cuda] [--systems water,protein]
+        [--lengthen 1] [--json benchmarks/results/ensembles.json]
+
+FOLDER has or gets the cached protein, as for the other benchmarks.  The twelve runs of 400 ps of
+water and 500 ps of the protein take some three minutes on an H200.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import benchmark_systems
+import numpy as np
+from numpy.typing import NDArray
+from provenance import provenance
+
+import quiltmd
+
+TEMPERATURE, PRESSURE = 300.0, 1.0  # K, bar
+FRICTION = 2.0  # 1/ps
+EVERY = 100  # steps from one record to the next
+EQUILIBRATE = 30.0  # ps, of each run
+LIMIT = 4.0  # standard errors
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A system and how it is run."""
+
+    system: quiltmd.System
+    state: quiltmd.State
+    timestep: float  # ps
+    picoseconds: float  # of each run
+    warmer: float  # K, at which the third run is
+    squeezed: float  # bar, at which the second run is
+    nonbonded: quiltmd.Nonbonded | None = None
+
+
+@dataclass(frozen=True)
+class Run:
+    """Volumes (nm^3) and energies (kJ/mol) at one condition."""
+
+    system: quiltmd.System
+    temperature: float
+    pressure: float
+    timestep: float
+    degrees_of_freedom: float
+    volume: Array
+    potential: Array
+    kinetic: Array
+
+
+def water() -> Case:
+    return Case(*benchmark_systems.water(3.1), 0.002, 400.0, TEMPERATURE + 6, PRESSURE + 170)
+
+
+def protein_of(system: quiltmd.System, state: quiltmd.State) -> Case:
+    return Case(system, state, 0.004, 500.0, TEMPERATURE + 2, PRESSURE + 60)
+
+
+def barostat(kind: str, pressure: float) -> quiltmd.Barostat:
+    if kind == "rescaling":
+        return quiltmd.CellRescaling(pressure, 1.0, seed=2)
+    return quiltmd.MonteCarloBarostat(pressure, seed=2)
+
+
+BAROSTATS = ("rescaling", "monte-carlo")
+
+
+class Series:
+    """Volume, potential and kinetic energy every so many steps."""
+
+    needs = ("energies",)
+
+    def __init__(self, every: int) -> None:
+        self.every = every
+        self.rows: list[tuple[float, float, float]] = []
+
+    def report(self, frame: quiltmd.Readout, /) -> None:
+        assert frame.box is not None
+        energies = frame.energies()
+        volume = float(np.linalg.det(frame.box))
+        self.rows.append((volume, energies["potential"], energies["kinetic"]))
+
+
+def sample(
+    case: Case, start: quiltmd.State, kind: str, temperature: float, pressure: float, device: Any
+) -> Run:
+    """A run from `start`, less its beginning."""
+    simulation = quiltmd.Simulation(
+        case.system,
+        start,
+        case.nonbonded,
+        quiltmd.LangevinMiddle(temperature, FRICTION, case.timestep, seed=1),
+        barostat=barostat(kind, pressure),
+        device=device,
+    )
+    simulation.run(round(EQUILIBRATE / case.timestep))
+    series = Series(EVERY)
+    simulation.run(round(case.picoseconds / case.timestep), [series])
+    columns = np.array(series.rows).T
+    degrees = simulation.degrees_of_freedom
+    return Run(case.system, temperature, pressure, case.timestep, degrees, *columns)
+
+
+def warmed(case: Case, device: Any) -> quiltmd.State:
+    """Relaxed, at temperature and pressure."""
+    langevin = quiltmd.LangevinMiddle(TEMPERATURE, FRICTION, case.timestep, seed=1)
+    bath = barostat("rescaling", PRESSURE)
+    simulation = quiltmd.Simulation(
+        case.system, case.state, case.nonbonded, langevin, barostat=bath, device=device
+    )
+    simulation.minimize(200.0)
+    simulation.draw_velocities(TEMPERATURE, 1)
+    simulation.run(round(EQUILIBRATE / case.timestep))
+    state = simulation.state()
+    return quiltmd.State(state.positions, state.velocities, state.box)
+
+
+def runs(case: Case, kind: str, start: quiltmd.State, device: Any) -> tuple[Run, Run, Run]:
+    """At temperature and pressure, at the higher pressure, and at the higher temperature."""
+    conditions = (
+        (TEMPERATURE, PRESSURE),
+        (TEMPERATURE, case.squeezed),
+        (case.warmer, PRESSURE),
+    )
+    first, second, third = (sample(case, start, kind, *each, device) for each in conditions)
+    return first, second, third
+
+
+def deviations(first: Run, squeezed: Run, warmer: Run) -> dict[str, Any]:
+    """In standard errors, by physical_validation; means beside them."""
+    import physical_validation as pv
+
+    np.random.seed(1)  # physical_validation draws its bootstrap from numpy's global state
+    base, dense, warm = (validation_data(pv, run) for run in (first, squeezed, warmer))
+    check = {"total_energy": False, "verbosity": 0}
+    kinetic = [
+        [float(x) for x in pv.kinetic_energy.distribution(data, strict=False, verbosity=0)]
+        for data in (base, dense, warm)
+    ]
+    return {
+        "pressures_sigma": [float(x) for x in pv.ensemble.check(base, dense, **check)],
+        "temperatures_sigma": [float(x) for x in pv.ensemble.check(base, warm, **check)],
+        "kinetic_mean_and_width_sigma": kinetic,
+        "volume_nm3": [float(run.volume.mean()) for run in (first, squeezed, warmer)],
+        "volume_deviation_nm3": [float(run.volume.std()) for run in (first, squeezed, warmer)],
+    }
+
+
+def largest(found: dict[str, Any]) -> float:
+    """The largest of all deviations, in standard errors."""
+    return max(float(np.abs(found[name]).max()) for name in found if name.endswith("_sigma"))
+
+
+def validation_data(pv: Any, run: Run) -> Any:
+    atoms, constraints = run.system.atoms, len(run.system.constraints)
+    return pv.data.SimulationData(
+        units=pv.data.UnitData.units("GROMACS"),
+        dt=run.timestep * EVERY,
+        system=pv.data.SystemData(
+            natoms=atoms,
+            nconstraints=constraints,
+            ndof_reduction_tra=3 * atoms - constraints - run.degrees_of_freedom,
+            ndof_reduction_rot=0,
+        ),
+        ensemble=pv.data.EnsembleData(
+            "NPT", natoms=atoms, pressure=run.pressure, temperature=run.temperature
+        ),
+        observables=pv.data.ObservableData(
+            volume=run.volume,
+            potential_energy=run.potential,
+            kinetic_energy=run.kinetic,
+            total_energy=run.potential + run.kinetic,
+        ),
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("folder", type=Path, help="of the cached protein")
+    parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
+    parser.add_argument("--systems", default="water,protein")
+    parser.add_argument("--lengthen", type=float, default=1.0, help="all runs, by this factor")
+    parser.add_argument("--json", type=Path, default=None)
+    choice = parser.parse_args()
+    results: dict[str, Any] = {**provenance()}
+    for name in choice.systems.split(","):
+        case = water() if name == "water" else protein_of(*benchmark_systems.dhfr(choice.folder))
+        longer = Case(**{**vars(case), "picoseconds": choice.lengthen * case.picoseconds})
+        began = time.monotonic()
+        start = warmed(longer, choice.device)
+        for kind in BAROSTATS:
+            found = deviations(*runs(longer, kind, start, choice.device))
+            results[f"{name}, {kind}"] = found
+            seconds = time.monotonic() - began
+            print(f"{name}, {kind}: at most {largest(found):.2f} of {LIMIT:g} ({seconds:.0f} s)")
+            print(f"  {json.dumps(found)}", flush=True)
+    if choice.json:
+        choice.json.parent.mkdir(parents=True, exist_ok=True)
+        choice.json.write_text(json.dumps(results, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
