@@ -73,8 +73,10 @@ nb::list describe_devices(bool self_test) {
 
 void set_state(Engine& engine, int64_t step, std::optional<Matrix> box, const Points& positions,
                const Points& velocities, int64_t list_step, std::optional<Points> list_positions,
-               std::optional<std::array<int, 3>> patches) {
-  HostState state{step, points_from(positions), points_from(velocities), list_step, {}, {}};
+               std::optional<std::array<int, 3>> patches,
+               const std::map<std::string, double>& variables) {
+  HostState state{step,     points_from(positions), points_from(velocities), list_step, {}, {},
+                  variables};
   if (patches) state.patches = Int3{(*patches)[0], (*patches)[1], (*patches)[2]};
   if (list_positions) state.list_positions = points_from(*list_positions);
   const auto cell = box ? std::optional(box_from(*box)) : std::nullopt;
@@ -114,6 +116,7 @@ nb::dict frame_state(const Frame& frame) {
   out["list_step"] = state.list_step;
   out["list_positions"] = to_array(std::move(state.list_positions));
   out["patches"] = nb::make_tuple(state.patches->x, state.patches->y, state.patches->z);
+  out["variables"] = state.variables;
   return out;
 }
 
@@ -313,7 +316,8 @@ NB_MODULE(_core, module) {
           },
           "system"_a, "nonbonded"_a, "integrator"_a, "run"_a)
       .def("set_state", &set_state, "step"_a, "box"_a.none(), "positions"_a, "velocities"_a,
-           "list_step"_a, "list_positions"_a.none(), "patches"_a = nb::none())
+           "list_step"_a, "list_positions"_a.none(), "patches"_a = nb::none(),
+           "variables"_a = std::map<std::string, double>())
       .def("run", &Engine::run, "steps"_a, nb::call_guard<nb::gil_scoped_release>())
       .def("state",
            [](Engine& engine) {

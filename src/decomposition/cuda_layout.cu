@@ -235,7 +235,7 @@ __global__ void __launch_bounds__(kThreads)
   for (int p = number; p < patches; p += gridDim.x * gridDim.y * kThreads) op.next_tally[p] = 0;
   if (number == 0) {
     op.faults->violation_step = 0;
-    *op.start.heat = *op.heat;
+    copy_numbers(op.numbers, op.start.numbers);
   }
   const PlacedPatch patch = lay_out(op);
   if (static_cast<int>(blockIdx.y) * kThreads >= patch.atoms) return;

@@ -115,7 +115,7 @@ void place_groups_host(const PlaceGroups& op, ThreadGroup& threads) {
     return;
   }
   op.faults->violation_step = 0;
-  *op.start.heat = *op.heat;
+  copy_numbers(op.numbers, op.start.numbers);
   make_records(op.bin, threads);
   sort_groups(op, threads);
   threads.parallel_for(op.owned_count, kPatchGrain, [&](int begin, int end, int) {

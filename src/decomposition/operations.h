@@ -39,13 +39,30 @@ struct ClusterBounds {
   Vec3f centre, half;
 };
 
-// Copies of what an epoch starts from, should it have to be redone: by slot, and the heat.
-struct EpochStart {
-  Vec3d *position, *velocity;
+// What goes on from step to step besides the atoms: the heat of the rank, and the variables of the step
+// plan (integrators/step_plan.h), the same on all ranks.
+struct RunNumbers {
   int64_t* heat;
+  double* variables;
+  int variable_count;
 
   void memory(MemoryUses& uses, Access access) const {
-    uses.note(access, "position, velocity, heat", position, velocity, heat);
+    uses.note(access, "heat, variables", extent(heat, 1), extent(variables, variable_count));
+  }
+};
+
+QMD_HD void copy_numbers(const RunNumbers& from, const RunNumbers& to) {
+  *to.heat = *from.heat;
+  for (int k = 0; k < from.variable_count; ++k) to.variables[k] = from.variables[k];
+}
+
+// Copies of what an epoch starts from, should it have to be redone: the state by slot, and the numbers.
+struct EpochStart {
+  Vec3d *position, *velocity;
+  RunNumbers numbers;
+
+  void memory(MemoryUses& uses, Access access) const {
+    uses.note(access, "position, velocity, numbers", position, velocity, numbers);
   }
 };
 
@@ -78,7 +95,7 @@ struct PlaceGroups {
   int32_t* slot_of_atom;  // by internal index
   ClusterBounds* bounds;
   const int64_t* step;  // steps made so far
-  const int64_t* heat;  // that a thermostat gave so far
+  RunNumbers numbers;
   EpochStart start;
   Faults* faults;
 
@@ -86,7 +103,7 @@ struct PlaceGroups {
     QMD_USES(kRead, bin.placed, bin.count, bin.position, bin.conditions, bin.grid);
     QMD_USES(kRead, table, owned, owned_index);
     QMD_USES(kReadWrite, bin.records, tally);
-    QMD_USES(kRead, from_position, from_velocity, extent(step, 1), extent(heat, 1));
+    QMD_USES(kRead, from_position, from_velocity, extent(step, 1), numbers);
     QMD_USES(kReadWrite, slots.position, slots.velocity, slots.reference, slots.local, slots.low);
     QMD_USES(kReadWrite, slots.pair_numbers, slots.atom, slots.patch, patches, placed, origin,
              bounds);

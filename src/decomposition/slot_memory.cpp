@@ -26,10 +26,13 @@ SlotRoom whole_system(const System& system, const PatchGrid& grid) {
 }
 
 SlotMemory::SlotMemory(Device& on, const System& simulated, const PatchGrid& grid,
-                       const std::vector<Float2>& numbers, int energies)
+                       const std::vector<Float2>& pair_numbers_of_atoms, int energies,
+                       size_t plan_variables)
     : device(on), system(simulated), patch_grid(grid), make_(on) {
-  upload_tables(numbers);
-  start_heat = make_.zeros<int64_t>(1);
+  upload_tables(pair_numbers_of_atoms);
+  variables = make_.room<double>(plan_variables);
+  start_variables_ = make_.room<double>(plan_variables);
+  start_heat_ = make_.zeros<int64_t>(1);
   slot_of_atom = make_.room<int32_t>(static_cast<size_t>(system.atom_count()));
   device.fill(slot_of_atom.data(), 0xff, slot_of_atom.bytes(), Stream::kMain);
   group_count = make_.room<int32_t>(1);
@@ -194,6 +197,27 @@ void SlotMemory::load(const std::vector<Vec3d>& from_positions,
   device.copy_in(step.data(), &at_step, sizeof at_step);
 }
 
+RunNumbers SlotMemory::numbers() const {
+  return {energy.data() + kHeat, variables.data(), static_cast<int>(variables.size())};
+}
+
+RunNumbers SlotMemory::start_numbers() const {
+  return {start_heat_.data(), start_variables_.data(), static_cast<int>(start_variables_.size())};
+}
+
+void SlotMemory::copy(const RunNumbers& from, const RunNumbers& to) {
+  device.copy(to.heat, from.heat, sizeof(int64_t), Stream::kMain);
+  if (variables.size()) device.copy(to.variables, from.variables, variables.bytes(), Stream::kMain);
+}
+
+void SlotMemory::save_start() {
+  device.copy(start_position.data(), position().data(), start_position.bytes(), Stream::kMain);
+  device.copy(start_velocity.data(), velocity().data(), start_velocity.bytes(), Stream::kMain);
+  copy(numbers(), start_numbers());
+}
+
+void SlotMemory::restore_numbers() { copy(start_numbers(), numbers()); }
+
 Slots SlotMemory::slots() const {
   const size_t n = room.slots;
   return {position().data(),
@@ -246,8 +270,8 @@ PlaceGroups SlotMemory::place_groups(const int32_t* arrived) const {
   op.slot_of_atom = slot_of_atom.data();
   op.bounds = bounds.data();
   op.step = step.data();
-  op.heat = energy.data() + kHeat;
-  op.start = {start_position.data(), start_velocity.data(), start_heat.data()};
+  op.numbers = numbers();
+  op.start = {start_position.data(), start_velocity.data(), start_numbers()};
   op.faults = faults.data();
   return op;
 }

@@ -37,10 +37,10 @@ struct RemoteRoom {
 class SlotMemory {
  public:
   // `pair_numbers`: by internal index, what Slots::pair_numbers shall hold of each atom; `energies`: how
-  // many kinds there are. System and grid must outlive it. There is no room for atoms before a plan or
-  // make_room().
+  // many kinds there are; `variables`: how many the step plan has. System and grid must outlive it. There
+  // is no room for atoms before a plan or make_room().
   SlotMemory(Device& device, const System& system, const PatchGrid& grid,
-             const std::vector<Float2>& pair_numbers, int energies);
+             const std::vector<Float2>& pair_numbers, int energies, size_t variables = 0);
 
   // Take over a plan: which patches are owned and which are proxies. Some buffers are made anew; what
   // they hold stays.
@@ -71,6 +71,11 @@ class SlotMemory {
 
   // The groups as they lie, to find out which patches they belong to.
   BinGroups bin_groups() const { return bin(current, group_count.data()); }
+  // What an epoch starts from, if it may have to be redone: the present state and numbers; and the
+  // numbers as they were. The state itself is restored by SetState.
+  void save_start();
+  void restore_numbers();
+
   // The other set of positions and velocities becomes the one in use: what is laid out next is
   // written there.
   void swap_state() { current = 1 - current; }
@@ -107,7 +112,6 @@ class SlotMemory {
   Buffer<Vec3d> reference;  // positions when the lists were built
   // What an epoch may have to be redone from.
   Buffer<Vec3d> start_position, start_velocity;
-  Buffer<int64_t> start_heat;
   // What force kernels read and write, proxies included (Slots).
   Buffer<Float4> local, low, long_range;
   Buffer<Float2> pair_numbers;
@@ -125,8 +129,12 @@ class SlotMemory {
   Buffer<int64_t> energy;    // by EnergyKind
   Buffer<int64_t> momentum;  // of the owned atoms, or of the whole system
   Buffer<Faults> faults;
+  Buffer<double> variables;  // of the step plan
 
  private:
+  RunNumbers numbers() const;
+  RunNumbers start_numbers() const;
+  void copy(const RunNumbers& from, const RunNumbers& to);
   SlotRoom room_for(size_t groups, size_t atoms) const;
   void allocate_patches();
   void upload_tables(const std::vector<Float2>& numbers);
@@ -140,6 +148,8 @@ class SlotMemory {
   Buffer<float> charge_;
   Buffer<Float2> atom_pair_numbers_;
   Buffer<int32_t> group_start_, owned_, owned_index_;
+  Buffer<int64_t> start_heat_;
+  Buffer<double> start_variables_;
   Buffer<int64_t> tally_[2];
   Buffer<int32_t> layers_;  // of check_spread()
   Buffer<Int3> offsets_;

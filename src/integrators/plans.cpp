@@ -79,6 +79,16 @@ int64_t StepPlan::period() const {
   return std::lcm<int64_t>(long_range_every, couple_every > 0 ? couple_every : 1);
 }
 
+std::vector<double> values_of(const std::vector<Variable>& variables,
+                              const std::map<std::string, double>& by_name) {
+  std::vector<double> values;
+  for (const Variable& variable : variables) {
+    const auto given = by_name.find(variable.name);
+    values.push_back(given == by_name.end() ? variable.initial : given->second);
+  }
+  return values;
+}
+
 size_t StepPlan::most_sums() const {
   size_t most = kStepSums;
   for (const Stage* stage : {&start, &plain.middle, &plain.finish, &coupled.middle, &coupled.finish,
@@ -144,6 +154,7 @@ StepPlan make_step_plan(const IntegratorSettings& settings, int degrees_of_freed
   plan.degrees_of_freedom = shared_by;
   if (thermostat) {
     plan.couple_every = thermostat->every;
+    plan.variables = thermostat->variables;
     plan.baths.temperature = thermostat->temperature;
     if (plan.couple_every % long_range_every != 0)
       throw Error(settings.thermostat->kind +

@@ -23,8 +23,19 @@
 
 namespace quiltmd {
 
-// Memory of a step on the device of one rank. Nothing in it outlives a step: what an epoch that is redone,
-// a checkpoint and another number of ranks begin from are positions, velocities, heat and the step alone.
+// A number of the plan's own that goes on from step to step, such as the position of a thermostat. Every
+// rank has it in device memory (StepContext::variables) and changes it alike, as by an operation of one
+// thread after a sum over all ranks. Epochs that are redone, checkpoints and other ranks begin from it, as
+// from positions and velocities.
+struct Variable {
+  std::string name;    // in a State: the kind of what it belongs to, a dot, and what it is
+  double initial = 0;  // where the State has none of this name
+};
+// The values by name in the order of the variables.
+std::vector<double> values_of(const std::vector<Variable>& variables,
+                              const std::map<std::string, double>& by_name);
+
+// Memory of a step on the device of one rank. Nothing in it outlives a step; what does is a Variable.
 inline constexpr size_t kStepSums = 16, kStepNumbers = 4;
 struct StepMemory {
   explicit StepMemory(Device& device, size_t most_sums = kStepSums)
@@ -47,6 +58,8 @@ struct StepContext {
   double* numbers = nullptr;
   CellWork cell{};
   SiteTable sites{};
+  double* variables = nullptr;     // StepPlan::variables
+  int64_t* shared_heat = nullptr;  // receives heat of the whole system; null on all ranks but one
 };
 
 struct StepTask {
@@ -110,6 +123,7 @@ struct StepPlan {
   int couple_every = 0;  // the thermostat acts at steps that are multiples of this; 0: at none
 
   RebuildStage rebuild_stage;  // of the barostat
+  std::vector<Variable> variables;
 
   bool couples(int64_t step) const { return couple_every > 0 && step % couple_every == 0; }
   size_t most_sums() const;  // that a task asks for
@@ -119,8 +133,9 @@ struct StepPlan {
 // A thermostat that acts between steps of an integrator.
 struct Thermostat {
   Stage stage;
-  int every = 1;           // steps
-  double temperature = 0;  // K
+  int every = 1;                    // steps
+  double temperature = 0;           // K
+  std::vector<Variable> variables;  // the first of the plan
 };
 
 // What changes the box: it finds the new one from energy[kVirial ...] and [kKineticTensor ...], and moves the

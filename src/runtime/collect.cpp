@@ -23,6 +23,7 @@ std::unique_ptr<Download> capture(const RankMemory& memory, Contents contents) {
     if (contents.state) {
       pieces.push_back({slots.velocity().data(), bytes});
       pieces.push_back({slots.reference.data(), bytes});
+      pieces.push_back({slots.variables.data(), slots.variables.bytes()});
     }
   }
   return memory.device.start_download(pieces);

@@ -17,6 +17,7 @@ Frame::Frame(const System& system, const Setup& setup, Contents contents, int64_
       list_step_(list_step),
       box_(setup.grid.is_open() ? std::nullopt : std::optional(setup.grid.box)),
       patches_(setup.grid.cells),
+      variables_(setup.plan.variables),
       constraint_loss_(constraint_loss),
       constant_energy_(setup.constant_energy),
       dispersion_energy_(setup.dispersion_energy),
@@ -85,8 +86,11 @@ std::vector<Vec3d> Frame::positions() const {
 
 HostState Frame::state() const {
   require(contents_.state, "velocities and list positions");
-  return {step_,      by_input(kFramePositions),     by_input(kFrameVelocities),
-          list_step_, by_input(kFrameListPositions), patches_};
+  HostState state{step_,      by_input(kFramePositions),     by_input(kFrameVelocities),
+                  list_step_, by_input(kFrameListPositions), patches_};
+  const auto values = shares_.front()->values<double>(kFrameVariables);  // all ranks have the same
+  for (size_t k = 0; k < variables_.size(); ++k) state.variables[variables_[k].name] = values[k];
+  return state;
 }
 
 }  // namespace quiltmd

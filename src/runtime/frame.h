@@ -26,13 +26,15 @@ struct HostState {
   int64_t list_step = 0;
   std::vector<Vec3d> list_positions;  // empty: build lists from the positions
   std::optional<Int3> patches;        // cells of the patch grid; none: as suits the box
+  std::map<std::string, double> variables =
+      {};  // of the step plan, by name; those missing: as at its start
 };
 
 // What of it a frame has; the heat of the thermostat it always has.
 struct Contents {
   bool energies = false;  // and tensors; costs an evaluation of the forces
   bool positions = false;
-  bool state = false;  // positions, velocities, and positions at which lists were built
+  bool state = false;  // positions, velocities, positions at which lists were built, variables
 };
 
 // Over hydrogen groups, kJ/mol: minus the derivative of the potential energy by a strain that moves
@@ -49,7 +51,8 @@ enum FramePiece : size_t {
   kFrameAtoms,
   kFramePositions,
   kFrameVelocities,
-  kFrameListPositions
+  kFrameListPositions,
+  kFrameVariables
 };
 
 class Frame {
@@ -80,6 +83,7 @@ class Frame {
   int64_t step_, list_step_;
   std::optional<Box> box_;
   Int3 patches_;
+  std::vector<Variable> variables_;
   double constraint_loss_;
   double constant_energy_, dispersion_energy_, constant_virial_;
   Solvent solvent_;

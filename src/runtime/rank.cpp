@@ -89,6 +89,7 @@ void Rank::load(const HostState& state, Begin begin) {
     early_rebuilds_ = 0;
   }
   slots_.load(continued ? state.list_positions : state.positions, state.velocities, state.step);
+  slots_.variables.upload(values_of(plan_.variables, state.variables));
   state_.load(state.step, continued ? state.list_step : state.step,
               goes_on ? before.place() : RunState::Place::kState);
   build_lists(goes_on && before.opens_with_stage() ? Epoch::Opening::kStage
@@ -122,10 +123,18 @@ const Stages<Schedule>& Rank::stages(int64_t step) const {
 }
 
 void Rank::run_stage(const Schedule& stage, int64_t step, int list_age, ForcesAfter after) {
-  context_ = {memory_.group_work(list_age), memory_.groups.clear_forces(), after,
-              slots_.step.data(),           slots_.energy.data(),          kEnergyKinds,
-              step_memory_.sums.data(),     step_memory_.numbers.data(),   cell_work(),
-              memory_.groups.sites()};
+  context_ = {memory_.group_work(list_age),
+              memory_.groups.clear_forces(),
+              after,
+              slots_.step.data(),
+              slots_.energy.data(),
+              kEnergyKinds,
+              step_memory_.sums.data(),
+              step_memory_.numbers.data(),
+              cell_work(),
+              memory_.groups.sites(),
+              slots_.variables.data(),
+              view_.rank == 0 ? slots_.energy.data() + kHeat : nullptr};
   context_.groups.long_range_weight =
       reach(step) == Reach::kAll ? static_cast<float>(plan_.long_range_every) : 0;
   executor_.run(stage);

@@ -141,7 +141,6 @@ class Rank {
   void check_terms() const;
   void make_room(const Faults& faults);
   void make_room_for_messages();
-  void snapshot();
   void set_positions(const std::vector<Vec3d>& positions);  // over the layout that there is
   void remove_momentum();
   [[noreturn]] void fail() const;

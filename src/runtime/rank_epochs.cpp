@@ -25,15 +25,6 @@ void Rank::check_terms() const {
     throw Blowup(list_step(), 0, Blowup::Cause::kLostTerm);
 }
 
-void Rank::snapshot() {
-  device_.copy(slots_.start_position.data(), slots_.position().data(),
-               slots_.start_position.bytes(), Stream::kMain);
-  device_.copy(slots_.start_velocity.data(), slots_.velocity().data(),
-               slots_.start_velocity.bytes(), Stream::kMain);
-  device_.copy(slots_.start_heat.data(), slots_.energy.data() + kHeat, sizeof(int64_t),
-               Stream::kMain);
-}
-
 void Rank::use_next_plan() {
   if (!next_plans_) return;
   view_.plans = std::move(*next_plans_);
@@ -231,8 +222,7 @@ void Rank::redo_epoch(int64_t end) {
   stage("redo", [&] {
     device_.launch(
         SetState{groups_at_end(), slots_.start_position.data(), slots_.start_velocity.data()});
-    device_.copy(slots_.energy.data() + kHeat, slots_.start_heat.data(), sizeof(int64_t),
-                 Stream::kMain);
+    slots_.restore_numbers();
     device_.copy_in(slots_.step.data(), &start, sizeof(int64_t));
   });
   state_.redo(end);

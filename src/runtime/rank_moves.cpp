@@ -8,7 +8,7 @@ void Rank::draw_velocities(double temperature, uint64_t seed) {
   stage("velocities", [&] { device_.launch(DrawVelocities{groups_at_end(), temperature, seed}); });
   executor_.run(momentum_schedule(memory_, view_, nullptr), {setup_.lists.life});
   state_.forget_energies();
-  snapshot();
+  slots_.save_start();
 }
 
 // Ends the epoch: if it had to be redone later, that would happen under the new conditions.

@@ -38,7 +38,8 @@ PairSetup pair_setup(const Setup& setup) {
 RankMemory::RankMemory(const Setup& shared, Device& on)
     : setup(shared),
       device(on),
-      slots(on, shared.system, shared.grid, shared.packed_pairs.atoms, kEnergyKinds),
+      slots(on, shared.system, shared.grid, shared.packed_pairs.atoms, kEnergyKinds,
+            shared.plan.variables.size()),
       exchange(slots, atoms_in_terms(shared.system)),
       groups(slots, atoms_in_terms(shared.system), shared.plan.constraint_tolerance),
       terms(slots),

@@ -9,7 +9,7 @@ continued run rebuilds the same lists.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from ..errors import InputError
 from .box import check_box, reduce_box
-from .checks import LAST_STEP, Checked, frozen, numbers, whole_number
+from .checks import LAST_STEP, Checked, frozen, numbers, real_number, whole_number
 from .molecules import make_whole
 from .openmm_objects import plain
 from .system import System
@@ -49,6 +49,9 @@ class State(Checked):
         How many patches the box is cut into along a, b and c. It depends on earlier boxes where the
         box has changed, or on how atoms have spread without one, and a run goes on with the same
         bits with the same patches only; None: as suits the box.
+    variables:
+        Of a thermostat that has some (`NoseHooverChain`), by name.  A simulation goes on from those
+        that it has itself; others it begins anew, and what is not its own it leaves out.
 
     Raises
     ------
@@ -64,6 +67,7 @@ class State(Checked):
     list_positions: F64 | None = None
     list_step: int = 0
     patches: tuple[int, int, int] | None = None
+    variables: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.box is not None:
@@ -75,6 +79,8 @@ class State(Checked):
             object.__setattr__(self, name, value)
         if self.patches is not None:
             object.__setattr__(self, "patches", _counts(self.patches))
+        values = {name: real_number(name, value) for name, value in self.variables.items()}
+        object.__setattr__(self, "variables", values)
         positions = _vectors("positions", self.positions)
         object.__setattr__(self, "positions", positions)
         for name in ("velocities", "list_positions"):

@@ -60,6 +60,7 @@ class Engine(Protocol):
         list_step: int,
         list_positions: Any,
         patches: tuple[int, int, int] | None = None,
+        variables: dict[str, float] = ...,
     ) -> None:
         """Sets the state.
 

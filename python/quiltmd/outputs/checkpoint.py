@@ -4,10 +4,10 @@
 One flat file, so that a checksum covers every byte of it:
 
     8 bytes   magic "QUILTMD" and a newline
-    uint32    version of the format (3)
+    uint32    version of the format (4)
     uint64    length of the header
-    header    JSON: step, list_step, patches, heat, stage, outputs, provenance, and name, dtype,
-              shape of each array
+    header    JSON: step, list_step, patches, variables, heat, stage, outputs, provenance, and name,
+              dtype, shape of each array
     arrays    raw, C order: box, positions, velocities and, where lists exist, list_positions
     32 bytes  SHA-256 of all the above, in every version
 
@@ -15,7 +15,8 @@ Integers and floats are little-endian.  A file is written beside its final name,
 the one before it is kept.  HDF5 would be self-describing for other tools, but its files can be left
 broken by a kill, and the point of a checkpoint is that it cannot.  Version 1 lacks stage and
 outputs; it is read as a checkpoint of the dynamics that says nothing about other files.  Versions 1
-and 2 lack patches: those that suit the box, which until then was the only one.
+and 2 lack patches: those that suit the box, which until then was the only one.  Versions 1 to 3
+lack variables: until then no thermostat had any.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ from .files import (
 )
 
 _MAGIC = b"QUILTMD\n"
-_VERSION = 3
+_VERSION = 4
 _PREFIX = struct.Struct("<8sIQ")
 _CHECKSUM = 32
 
@@ -151,13 +152,15 @@ def read_latest(path: str | os.PathLike[str]) -> tuple[Checkpoint, str | None]:
 def digest(state: State) -> str:
     """SHA-256, in hexadecimal, of what makes two states equal.
 
-    The bytes are step (int64), box (where there is one), positions and velocities (float64, C
-    order), little-endian.
+    The bytes are step (int64), box (where there is one), positions, velocities (float64, C order)
+    and variables in the order of their names, little-endian.
     """
     sha = hashlib.sha256(struct.pack("<q", state.step))
     arrays = (state.box, state.positions, state.velocities)
     for array in (array for array in arrays if array is not None):
         sha.update(np.ascontiguousarray(array, dtype="<f8").tobytes())
+    for name in sorted(state.variables):
+        sha.update(struct.pack("<d", state.variables[name]))
     return sha.hexdigest()
 
 
@@ -171,6 +174,7 @@ def _encode(checkpoint: Checkpoint) -> bytes:
         "step": checkpoint.state.step,
         "list_step": checkpoint.state.list_step,
         "patches": checkpoint.state.patches,
+        "variables": checkpoint.state.variables,
         "heat": checkpoint.heat,
         "stage": checkpoint.stage,
         "outputs": {name: asdict(mark) for name, mark in checkpoint.outputs.items()},
@@ -208,6 +212,7 @@ def _decode(data: bytes) -> Checkpoint:
         step=header["step"],
         list_step=header["list_step"],
         patches=header.get("patches"),
+        variables=header.get("variables", {}),
         **arrays,
     )
     outputs = {name: Mark(**mark) for name, mark in header.get("outputs", {}).items()}

@@ -27,7 +27,10 @@ from .disagreement import resolve_disagreement
 from .frames import SupervisedFrame
 from .pool import Event, PoolWorker, Result, SavedState, WorkerPool
 
-_STATE = ("step", "box", "positions", "velocities", "list_step", "list_positions", "patches")
+_STATE = (
+    *("step", "box", "positions", "velocities", "list_step", "list_positions", "patches"),
+    "variables",
+)
 _SAVE_EVERY = 1.0  # s, between States that are saved
 _SAVE_SHARE = 50  # times as long as it takes to fetch one
 _EXPECTED = 50  # times as long as expected before a device counts as hanging
