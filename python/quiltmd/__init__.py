@@ -30,7 +30,12 @@ from .description.restraints import Restraint, restrain
 from .description.selection import select
 from .description.state import State
 from .description.system import System
-from .description.thermostats import BerendsenThermostat, Thermostat, VelocityRescaling
+from .description.thermostats import (
+    BerendsenThermostat,
+    NoseHooverChain,
+    Thermostat,
+    VelocityRescaling,
+)
 from .description.topology import Topology
 from .engine.execution import Execution, devices
 from .engine.reference import reference, reference_virial
@@ -84,6 +89,7 @@ __all__ = [
     "LostError",
     "MonteCarloBarostat",
     "Nonbonded",
+    "NoseHooverChain",
     "QuiltError",
     "QuiltWarning",
     "Readout",

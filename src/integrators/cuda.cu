@@ -12,6 +12,7 @@
 #include "integrators/cuda_lanes.cuh"
 #include "integrators/cuda_threads.cuh"
 #include "integrators/monte_carlo.h"
+#include "integrators/nose_hoover.h"
 #include "integrators/site_physics.h"
 #include "integrators/velocity_rescaling.h"
 
@@ -107,7 +108,7 @@ struct ScaleVelocitiesStage : Plain {
   ScaleVelocities op;
   static constexpr Stores kStores = Stores::kVelocities;
   static constexpr int kSums = 1;
-  __device__ int64_t* target() const { return op.energy + kHeat; }
+  __device__ int64_t* target() const { return op.energy ? op.energy + kHeat : nullptr; }
   template <class Group>
   __device__ Outcome apply(Group& g, PlacedGroup, Sums& sums) const {
     const Outcome outcome = scale_velocities(*op.factor, g);
@@ -260,6 +261,11 @@ __global__ void draw_rescaling_kernel(const __grid_constant__ DrawRescaling op) 
   *op.factor = rescaling_factor(op);
 }
 
+__global__ void advance_chain_kernel(const __grid_constant__ AdvanceChain op) {
+  wait_for_previous();
+  advance_chain(op);
+}
+
 __global__ void __launch_bounds__(256) clear_forces_kernel(const __grid_constant__ ClearForces op) {
   wait_for_previous();
   const int slot = blockIdx.x * 256 + threadIdx.x;
@@ -323,6 +329,7 @@ void add_integrator_kernels(CudaKernels& table) {
   table.add<KineticEnergy, run_stage<KineticEnergyStage, KineticEnergy>>();
   table.add<SumKineticEnergy, run_stage<SumKineticEnergyStage, SumKineticEnergy>>();
   table.add<DrawRescaling, run_single<DrawRescaling, draw_rescaling_kernel>>();
+  table.add<AdvanceChain, run_single<AdvanceChain, advance_chain_kernel>>();
   table.add<ScaleVelocities, run_stage<ScaleVelocitiesStage, ScaleVelocities>>();
   table.add<SumMomentum, run_stage<SumMomentumStage, SumMomentum>>();
   table.add<RemoveMomentum, run_stage<RemoveMomentumStage, RemoveMomentum>>();

@@ -11,6 +11,7 @@
 #include "integrators/cell_rescaling.h"
 #include "integrators/host_waters.h"
 #include "integrators/monte_carlo.h"
+#include "integrators/nose_hoover.h"
 #include "integrators/site_physics.h"
 #include "integrators/stage_physics.h"
 #include "integrators/velocity_rescaling.h"
@@ -261,8 +262,10 @@ void draw_rescaling_host(const DrawRescaling& op, ThreadGroup&) {
   *op.factor = rescaling_factor(op);
 }
 
+void advance_chain_host(const AdvanceChain& op, ThreadGroup&) { advance_chain(op); }
+
 void scale_velocities_host(const ScaleVelocities& op, ThreadGroup& threads) {
-  const Target target{op.energy + kHeat, 1};
+  const Target target = op.energy ? Target{op.energy + kHeat, 1} : Target{};
   over_groups(op.work, threads, target, [&](auto& g, int index, Sums& sums) {
     const Outcome outcome = scale_velocities(*op.factor, g);
     store_velocities(op.work, index, g.velocity, g.atoms());
@@ -388,6 +391,7 @@ void add_integrator_kernels(HostKernels& table) {
   table.add<KineticEnergy, kinetic_energy_host>();
   table.add<SumKineticEnergy, sum_kinetic_energy_host>();
   table.add<DrawRescaling, draw_rescaling_host>();
+  table.add<AdvanceChain, advance_chain_host>();
   table.add<ScaleVelocities, scale_velocities_host>();
   table.add<SumMomentum, sum_momentum_host>();
   table.add<RemoveMomentum, remove_momentum_host>();

@@ -213,7 +213,7 @@ struct ScaleVelocities {
   static constexpr const char* kName = "scale_velocities";
   GroupWork work;
   const double* factor;
-  int64_t* energy;
+  int64_t* energy;  // heat; null: not counted
 
   void memory(MemoryUses& uses) const {
     QMD_USES(kNone, work);

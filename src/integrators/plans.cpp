@@ -33,6 +33,7 @@ constexpr Named<StepPlan (*)(const Parameters&, const Thermostat*)> kIntegrators
 
 constexpr Named<Thermostat (*)(const Parameters&, const ThermostatInput&)> kThermostats[] = {
     {"velocity_rescaling", velocity_rescaling, kTemperature},
+    {"nose_hoover", nose_hoover, kTemperature},
     {"berendsen", berendsen_thermostat, kTemperature},
 };
 

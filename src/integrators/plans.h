@@ -15,7 +15,9 @@ struct ThermostatInput {
   double timestep;            // ps
   double degrees_of_freedom;  // that the kinetic energy is shared by
 };
+StepTask sum_kinetic_energy();  // of all ranks, into sums[0]
 Thermostat velocity_rescaling(const Parameters& parameters, const ThermostatInput& input);
+Thermostat nose_hoover(const Parameters& parameters, const ThermostatInput& input);
 Thermostat berendsen_thermostat(const Parameters& parameters, const ThermostatInput& input);
 
 // What a barostat knows of integrator and thermostat.

@@ -23,21 +23,24 @@ Thermostat rescaling(const Parameters& parameters, const ThermostatInput& input,
   const double keep = std::exp(-every * input.timestep / time_constant);
   const double shared_by = input.degrees_of_freedom;
   const uint64_t seed = noise == VelocityNoise::kThermal ? parameters.seed() : 0;
-  const StepTask sum{"kinetic",
-                     [](Device& device, const StepContext& c) {
-                       device.fill(c.sums, 0, sizeof(int64_t), Stream::kMain);
-                       device.launch(SumKineticEnergy{c.groups, c.sums});
-                     },
-                     1};
   const StepTask scale{"thermostat", [=](Device& device, const StepContext& c) {
                          device.launch(DrawRescaling{c.sums, c.numbers, c.groups.conditions,
                                                      shared_by, keep, noise, seed, c.groups.step});
                          device.launch(ScaleVelocities{c.groups, c.numbers, c.energy});
                        }};
-  return {{sum, scale}, every, temperature};
+  return {{sum_kinetic_energy(), scale}, every, temperature, {}};
 }
 
 }  // namespace
+
+StepTask sum_kinetic_energy() {
+  return {"kinetic",
+          [](Device& device, const StepContext& c) {
+            device.fill(c.sums, 0, sizeof(int64_t), Stream::kMain);
+            device.launch(SumKineticEnergy{c.groups, c.sums});
+          },
+          1};
+}
 
 Thermostat velocity_rescaling(const Parameters& parameters, const ThermostatInput& input) {
   return rescaling(parameters, input, VelocityNoise::kThermal);

@@ -12,7 +12,13 @@ import pytest
 from running import Pair, relaxed, thermal
 
 import quiltmd
-from quiltmd import LangevinMiddle, Simulation, VelocityRescaling, VelocityVerlet
+from quiltmd import (
+    LangevinMiddle,
+    NoseHooverChain,
+    Simulation,
+    VelocityRescaling,
+    VelocityVerlet,
+)
 
 pytestmark = [
     pytest.mark.gpu,
@@ -34,6 +40,12 @@ def water() -> Pair:
     """990 waters, relaxed, 300 K."""
     system, state = benchmark_systems.water(3.1)
     return system, relaxed(system, state)
+
+
+def chained(pair: Pair, every: int = 5, temperature: float = 350.0) -> Simulation:
+    verlet = VelocityVerlet(0.004 if pair[0].atoms > 10000 else 0.002)
+    thermostat = NoseHooverChain(temperature, 0.1, every=every)
+    return Simulation(*pair, None, verlet, thermostat=thermostat, device="cuda")
 
 
 def rescaling(pair: Pair, every: int, temperature: float = 300.0, **settings: Any) -> Simulation:
@@ -60,6 +72,34 @@ def test_rescaling_goes_on_from_a_state(warm: Pair) -> None:
     first = rescaling(warm, 4)
     first.run(97)
     assert cut(rescaling((warm[0], first.state()), 4), (143,))[0] == whole
+
+
+def test_a_chain_in_any_blocks_and_from_a_state(warm: Pair) -> None:
+    """Its variables are kept by recorded blocks, epochs that are redone, and States."""
+    ends = {cut(chained(warm), blocks) for blocks in CUTS}
+    assert len(ends) == 1, ends
+    first = chained(warm)
+    first.run(98)
+    assert any(first.state().variables.values())
+    assert cut(chained((warm[0], first.state())), (142,))[0] == ends.pop()[0]
+
+
+def test_a_chain_acts_as_on_the_cpu(water: Pair) -> None:
+    """Kinetic energies and the chain follow those of the cpu while rounding has not yet grown."""
+    thermostat = NoseHooverChain(400.0, 0.02, every=1)
+    verlet = VelocityVerlet(0.002)
+    runs = [
+        Simulation(*water, None, verlet, thermostat=thermostat, device=device)
+        for device in ("cuda", "cpu")
+    ]
+    for _ in range(5):
+        kinetic, chains = [], []
+        for run in runs:
+            run.run(4)
+            kinetic.append(run.energies()["kinetic"])
+            chains.append(run.state().variables)
+        assert kinetic[0] == pytest.approx(kinetic[1], rel=1e-4)
+        assert chains[0] == pytest.approx(chains[1], rel=1e-3, abs=1e-3)
 
 
 def test_rescaling_acts_as_on_the_cpu(water: Pair) -> None:

@@ -21,6 +21,7 @@ PLANS: dict[str, dict[str, Any]] = {
     "nve": NVE,
     "impulses": {"integrator": quiltmd.LangevinMiddle(timestep=0.002, long_range_every=2, seed=3)},
     "rescaled": {**NVE, "thermostat": quiltmd.VelocityRescaling(300, seed=5)},
+    "chain": {**NVE, "thermostat": quiltmd.NoseHooverChain(300, 0.2, every=5)},
     **{name: {**NVT, "barostat": barostat} for name, barostat in BAROSTATS.items()},
 }
 plans = pytest.mark.parametrize("plan", PLANS)

@@ -84,6 +84,7 @@ class FakeEngine:
         list_step: int,
         list_positions: Any,
         patches: Any = None,
+        variables: Any = None,
     ) -> None:
         self._step, self._box = step, box
         self._positions, self._velocities = positions.copy(), velocities.copy()

@@ -30,13 +30,15 @@ def make(step: int = 7, lists: bool = True) -> Checkpoint:
         positions + 0.1 if lists else None,
         max(step - 2, 0) if lists else 0,
         (2, 3, 1) if lists else None,
+        {"a.velocity": 1 / 7, "a.position": -0.0} if lists else {},
     )
     return Checkpoint(state, heat=1 / 3, provenance={"topology": "abc"})
 
 
 def same(a: State, b: State) -> bool:
     arrays = ("positions", "velocities", "box", "list_positions")
-    return (a.step, a.list_step, a.patches) == (b.step, b.list_step, b.patches) and all(
+    numbers = ("step", "list_step", "patches", "variables")
+    return all(getattr(a, name) == getattr(b, name) for name in numbers) and all(
         np.array_equal(getattr(a, name), getattr(b, name)) for name in arrays
     )
 
@@ -55,27 +57,33 @@ def test_round_trip_keeps_every_bit(tmp_path: Path, lists: bool) -> None:
         assert read.state.patches is None
 
 
-def test_format_2_is_read(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("version", "lacks"), [(2, ["patches", "variables"]), (3, ["variables"])])
+def test_earlier_formats_are_read(tmp_path: Path, version: int, lacks: list[str]) -> None:
     path = tmp_path / "checkpoint.qmd"
     checkpoint = make()
     write_checkpoint(path, checkpoint)
     data = path.read_bytes()
     length = struct.unpack_from("<8sIQ", data)[2]
     header = json.loads(data[20 : 20 + length])
-    assert tuple(header.pop("patches")) == checkpoint.state.patches
+    for name in lacks:
+        assert header.pop(name)
     text = json.dumps(header).encode()
-    body = struct.pack("<8sIQ", b"QUILTMD\n", 2, len(text)) + text + data[20 + length : -32]
+    body = struct.pack("<8sIQ", b"QUILTMD\n", version, len(text)) + text + data[20 + length : -32]
     path.write_bytes(body + hashlib.sha256(body).digest())
     state = read_checkpoint(path).state
-    assert state.patches is None
-    assert same(replace(state, patches=checkpoint.state.patches), checkpoint.state)
+    assert state.variables == {}
+    assert (state.patches is None) == ("patches" in lacks)
+    kept = {name: getattr(checkpoint.state, name) for name in lacks}
+    assert same(replace(state, **kept), checkpoint.state)
 
 
-def test_digest_is_of_step_box_positions_velocities() -> None:
+def test_digest_is_of_what_makes_states_equal() -> None:
+    """Step, box, positions, velocities, and variables by name."""
     state = make().state
     expected = hashlib.sha256(struct.pack("<q", 7))
     for array in (state.box, state.positions, state.velocities):
         expected.update(array.astype("<f8").tobytes())
+    expected.update(struct.pack("<2d", -0.0, 1 / 7))
     assert digest(state) == expected.hexdigest()
 
 

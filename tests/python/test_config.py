@@ -10,7 +10,14 @@ import numpy as np
 import pytest
 import tomli_w
 
-from quiltmd import LangevinMiddle, Nonbonded, QuiltError, VelocityRescaling, VelocityVerlet
+from quiltmd import (
+    LangevinMiddle,
+    Nonbonded,
+    NoseHooverChain,
+    QuiltError,
+    VelocityRescaling,
+    VelocityVerlet,
+)
 from quiltmd.running.config import build_config, merge, read_config, read_resolved
 
 MINIMAL: dict[str, Any] = {
@@ -50,9 +57,22 @@ def test_velocity_rescaling() -> None:
     assert without.thermostat.build(without.integrator) is None
 
 
+def test_nose_hoover_chain() -> None:
+    """It has no seed; the length of the chain is a setting of no other thermostat."""
+    settings = changed("integrator", temperature=310.0, seed=4)
+    settings["thermostat"] = {"kind": "nose-hoover", "time_constant": 0.2, "chain_length": 4}
+    config = build_config(settings)
+    assert config.thermostat.build(config.integrator) == NoseHooverChain(310.0, 0.2, chain_length=4)
+    assert config.physics(np.eye(3) * 4.0)["thermostat.chain_length"] == 4
+
+
 UNUSED: list[tuple[dict[str, Any], str]] = [
     ({"barostat": {"pressure": 1.0}}, "the ensemble nvt has no barostat: .* leave out pressure of"),
     ({"thermostat": {"time_constant": 1.0}}, "'langevin' has the friction of .*time_constant of"),
+    (
+        {"thermostat": {"kind": "berendsen", "chain_length": 3}},
+        "'berendsen' is no chain: choose nose-hoover, or leave out chain_length",
+    ),
     ({"thermostat": {"every": 10}}, "'langevin' has the friction of .* leave out every of"),
     ({"solvent": {"dielectric": 78.5}}, "no implicit solvent: choose a model, or .* dielectric of"),
     ({"integrator": {"annealing_every": 200}}, "nothing is annealed: .* leave out annealing_every"),

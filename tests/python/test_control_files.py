@@ -235,6 +235,21 @@ def inputs(files: tuple[Path, Path]) -> dict[str, Any]:
     return {"system": {"topology": files[0], "coordinates": files[1]}}
 
 
+@pytest.mark.parametrize(
+    ("more", "length"), [("", 1), ("integrator = md-vv\n", 10), ("nh-chain-length = 4\n", 1)]
+)
+def test_mdp_with_a_nose_hoover_chain(tmp_path: Path, more: str, length: int) -> None:
+    """tau-t is the period; with the leap-frog integrator GROMACS has no chain, whatever is said."""
+    found = read(tmp_path, "md.mdp", f"{MDP}tcoupl = nose-hoover\ntau-t = 0.628318530718\n{more}")
+    assert found.refused == []
+    assert found.settings["thermostat"] == {
+        "kind": "nose-hoover",
+        "time_constant": pytest.approx(0.1),
+        "chain_length": length,
+    }
+    assert told(found, "a single thermostat") == (length == 1)
+
+
 def test_mdp(tmp_path: Path) -> None:
     found = read(tmp_path, "md.mdp", MDP)
     assert found.refused == []
@@ -444,7 +459,7 @@ REFUSED = {
             "epsilon_r = 0": "a dielectric constant",  # which stands for infinity
             "pcoupl = MTTK": "constant pressure",
             "pcoupl = C-rescale\npcoupltype = hexagonal": "pcoupltype hexagonal: only isotropic",
-            "tcoupl = nose-hoover": "only v-rescale",
+            "tcoupl = andersen": "only v-rescale, nose-hoover",
             "integrator = bd": "only md, md-vv, sd",
             "constraints = all-bonds": "only none and h-bonds",
             "coulombtype = cut-off": "only PME",

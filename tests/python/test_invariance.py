@@ -24,6 +24,7 @@ import quiltmd
 from quiltmd import (
     LangevinMiddle,
     Nonbonded,
+    NoseHooverChain,
     Simulation,
     State,
     VelocityRescaling,
@@ -44,7 +45,7 @@ class Rescaled:
     """NVT by a reduction over all ranks inside of steps."""
 
     integrator: VelocityVerlet
-    thermostat: VelocityRescaling
+    thermostat: VelocityRescaling | NoseHooverChain
 
     def resolve(self) -> dict[str, Any]:
         return resolve_dynamics(self.integrator, self.thermostat)
@@ -53,11 +54,12 @@ class Rescaled:
 RESCALED = [
     Rescaled(NVE, VelocityRescaling(time_constant=0.1, seed=5, every=1)),
     Rescaled(IMPULSES[0], VelocityRescaling(time_constant=0.1, seed=5, every=6)),
+    Rescaled(IMPULSES[0], NoseHooverChain(350, time_constant=0.05, every=3)),
 ]
 ENSEMBLES = pytest.mark.parametrize(
     "integrator",
     [NVE, NVT, *IMPULSES, *RESCALED],
-    ids=["nve", "nvt", "nve-3", "nvt-2", "rescaled", "rescaled-6"],
+    ids=["nve", "nvt", "nve-3", "nvt-2", "rescaled", "rescaled-6", "chain"],
 )
 # Lists that live as long as they are meant to, and lists whose buffer atoms leave again and again.
 CALM: dict[str, Any] = {"list_life": 7, "list_buffer": 0.1}

@@ -204,23 +204,24 @@ struct Scenario {
   const char* name;
   bool pme;
   const char* integrator;
-  bool thermostat;
+  const char* thermostat;  // that acts every second step
   int64_t long_range_every;
   const char* barostat = nullptr;  // that acts every fourth step
   bool solvent = false;            // implicit, in an open box
 };
 constexpr Scenario kScenarios[] = {
-    {"PME, Langevin", true, "langevin_middle", false, 1},
-    {"PME every second step, Verlet", true, "velocity_verlet", false, 2},
-    {"PME, Verlet and velocity rescaling", true, "velocity_verlet", true, 1},
-    {"cutoff, Langevin", false, "langevin_middle", false, 1},
-    {"PME, Langevin and cell rescaling", true, "langevin_middle", false, 1, "cell_rescaling"},
-    {"PME, Verlet, velocity and cell rescaling", true, "velocity_verlet", true, 2,
+    {"PME, Langevin", true, "langevin_middle", nullptr, 1},
+    {"PME every second step, Verlet", true, "velocity_verlet", nullptr, 2},
+    {"PME, Verlet and velocity rescaling", true, "velocity_verlet", "velocity_rescaling", 1},
+    {"PME, Verlet and a Nose-Hoover chain", true, "velocity_verlet", "nose_hoover", 2},
+    {"cutoff, Langevin", false, "langevin_middle", nullptr, 1},
+    {"PME, Langevin and cell rescaling", true, "langevin_middle", nullptr, 1, "cell_rescaling"},
+    {"PME, Verlet, velocity and cell rescaling", true, "velocity_verlet", "velocity_rescaling", 2,
      "cell_rescaling"},
-    {"PME, Langevin and Monte Carlo", true, "langevin_middle", false, 1, "monte_carlo"},
-    {"PME, Verlet, velocity rescaling and Monte Carlo", true, "velocity_verlet", true, 2,
-     "monte_carlo"},
-    {"implicit solvent, Langevin", false, "langevin_middle", false, 1, nullptr, true}};
+    {"PME, Langevin and Monte Carlo", true, "langevin_middle", nullptr, 1, "monte_carlo"},
+    {"PME, Verlet, velocity rescaling and Monte Carlo", true, "velocity_verlet",
+     "velocity_rescaling", 2, "monte_carlo"},
+    {"implicit solvent, Langevin", false, "langevin_middle", nullptr, 1, nullptr, true}};
 
 ImplicitSolvent solvent_of(const System& system) {
   ImplicitSolvent solvent;
@@ -259,8 +260,9 @@ Prepared prepare(const Scenario& c, bool with_terms, Sites sites = Sites::kSome)
                             {"friction", 10.0},
                             {"seed", int64_t{3}}}};
   if (c.thermostat)
-    integrator.thermostat = Parameters{"velocity_rescaling",
+    integrator.thermostat = Parameters{c.thermostat,
                                        {{"every", int64_t{2}},
+                                        {"chain_length", int64_t{3}},
                                         {"temperature", 300.0},
                                         {"time_constant", 0.1},
                                         {"seed", int64_t{3}}}};

@@ -10,6 +10,7 @@
 #include "device/null/null_device.h"
 #include "integrators/cell_rescaling.h"
 #include "integrators/monte_carlo.h"
+#include "integrators/nose_hoover.h"
 #include "integrators/step_plan.h"
 #include "integrators/velocity_rescaling.h"
 
@@ -34,6 +35,14 @@ Parameters rescaling(int every = 10) {
            {"time_constant", 0.5},
            {"seed", int64_t{3}},
            {"every", int64_t{every}}}};
+}
+
+Parameters chain(int64_t length = 3, double time_constant = 0.5) {
+  return {"nose_hoover",
+          {{"temperature", 310.0},
+           {"time_constant", time_constant},
+           {"chain_length", length},
+           {"every", int64_t{10}}}};
 }
 
 Parameters barostat(const char* kind = "cell_rescaling", int every = 12) {
@@ -112,6 +121,38 @@ void a_thermostat_acts_on_whole_steps() {
   CHECK(reductions == 1);
 }
 
+// Those that a State has go on, others begin where the plan says.
+void a_chain_has_variables() {
+  const StepPlan plan = make_step_plan({integrator("velocity_verlet"), chain(2), {}}, 300);
+  CHECK((launches(plan.coupled.finish, ForcesAfter::kKept) ==
+         Names{"verlet_finish", "sum_kinetic_energy", "advance_chain", "scale_velocities"}));
+  CHECK(plan.variables.size() == 4 && plan.variables[2].name == "nose_hoover.velocity_1");
+  CHECK((values_of(plan.variables, {{"nose_hoover.position_2", 0.25}, {"other.position_1", 3}}) ==
+         std::vector<double>{0, 0.25, 0, 0}));
+  CHECK((values_of({{"a", 1.5}, {"b", 2}}, {{"b", -1}}) == std::vector<double>{1.5, -1}));
+}
+
+// Up to rounding, the chain that has gone on for a time with velocities turned comes back.
+void a_chain_is_reversible() {
+  const int64_t kinetic = to_fixed(500, kEnergyScale);
+  const Conditions now{{2.5, 1, 0}, {}, {}, 1};
+  const std::array<double, 6> start{0.1, -0.2, 0.3, 2, -1.5, 0.7};
+  std::array<double, 6> variables = start;
+  double there = 0, back = 0;
+  int64_t heat = 0;
+  AdvanceChain op{{variables.data(), 3, 297, 0.3}, 0.02, 2, &kinetic, &there, &now, &heat};
+  advance_chain(op);
+  CHECK(std::fabs(there - 1) > 1e-3 && heat != 0);
+  for (size_t k = 3; k < 6; ++k) variables[k] = -variables[k];
+  const int64_t scaled = to_fixed(500 * there * there, kEnergyScale);
+  op.kinetic = &scaled;
+  op.factor = &back;
+  advance_chain(op);
+  CHECK_NEAR(there * back, 1, 1e-9);
+  CHECK(std::llabs(heat) < 10);
+  for (size_t k = 0; k < 6; ++k) CHECK_NEAR(variables[k], k < 3 ? start[k] : -start[k], 1e-7);
+}
+
 void a_barostat_acts_before_a_rebuild() {
   const StepPlan plan =
       make_step_plan({integrator("langevin_middle", 2), std::nullopt, barostat()}, 300);
@@ -157,6 +198,9 @@ void nonsense_is_refused_by_name() {
   check_refused({integrator("velocity_verlet", 4), rescaling(10), {}},
                 "multiple of long_range_every");
   check_refused({integrator("velocity_verlet"), rescaling(0), {}}, "'every'");
+  check_refused({integrator("langevin_middle"), chain(), {}}, "a thermostat by itself");
+  check_refused({integrator("velocity_verlet"), chain(0), {}}, "1 to 32 thermostats");
+  check_refused({integrator("velocity_verlet"), chain(3, 0.07), {}}, "raise 'time_constant'");
   check_refused({integrator("velocity_verlet"), std::nullopt, barostat()}, "needs a temperature");
   check_refused({integrator("langevin_middle", 5), std::nullopt, barostat()},
                 "multiple of long_range_every");
@@ -440,6 +484,8 @@ int main() {
       {"Langevin-middle is one operation", langevin_is_one_operation},
       {"velocity Verlet starts and finishes", verlet_starts_and_finishes},
       {"a thermostat acts on whole steps", a_thermostat_acts_on_whole_steps},
+      {"a chain has variables", a_chain_has_variables},
+      {"a chain is reversible", a_chain_is_reversible},
       {"a barostat acts before a rebuild", a_barostat_acts_before_a_rebuild},
       {"a proposed box is decided about", a_proposed_box_is_decided_about},
       {"volumes are those of the ensemble", volumes_are_those_of_the_ensemble},

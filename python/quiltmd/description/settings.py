@@ -62,11 +62,16 @@ Threads = Annotated[
 ]
 TimeConstant = Annotated[
     float,
-    Field(gt=0, description="Relaxation time of the kinetic energy (velocity rescaling), ps."),
+    Field(
+        gt=0,
+        description="Relaxation time of the kinetic energy, or of a Nose-Hoover chain that by "
+        "which its masses are given, ps.",
+    ),
 ]
 ThermostatEvery = Annotated[
-    int, Field(ge=1, description="Steps between actions of the thermostat (velocity rescaling).")
+    int, Field(ge=1, description="Steps between actions of a thermostat other than langevin.")
 ]
+ChainLength = Annotated[int, Field(ge=1, le=32, description="Thermostats in a Nose-Hoover chain.")]
 HIGHEST_PRESSURE = 1e5  # bar
 Pressure = Annotated[
     float,

@@ -12,7 +12,7 @@ from pydantic.dataclasses import dataclass
 
 from ..errors import QuiltWarning
 from .checks import user_settings
-from .settings import Seed, Temperature, ThermostatEvery, TimeConstant, draw_seed
+from .settings import ChainLength, Seed, Temperature, ThermostatEvery, TimeConstant, draw_seed
 
 _CONFIG = ConfigDict(extra="forbid", allow_inf_nan=False)
 
@@ -73,6 +73,38 @@ class VelocityRescaling(_VelocityScaling):
 
 @user_settings
 @dataclass(frozen=True, config=_CONFIG)
+class NoseHooverChain(_VelocityScaling):
+    """Constant temperature by a chain of Nose-Hoover thermostats: deterministic, and canonical.
+
+    Martyna, Klein and Tuckerman, J. Chem. Phys. 97, 2635 (1992).  The kinetic energy swings about
+    its mean, so a system that is far from its temperature comes there sooner with another
+    thermostat.  Nothing is random.  The `variables` of a `State` are those of the chain, and its
+    energy is part of the conserved quantity.
+
+    Attributes
+    ----------
+    temperature:
+        K; more than zero.
+    time_constant:
+        ps; the inverse of OpenMM's collision frequency, and GROMACS' tau-t divided by 2 pi.  The
+        kinetic energy swings with a period of 4.4 times as long.  At least four times as long as
+        `every` steps.
+    chain_length:
+        How many thermostats; each but the first controls the one before it.
+    every:
+        Steps between actions.  A multiple of the integrator's `long_range_every`.
+    """
+
+    _: KW_ONLY
+    chain_length: ChainLength = 3
+
+    def resolve(self) -> dict[str, Any]:
+        """Settings for the core."""
+        return super().resolve() | {"kind": "nose_hoover", "chain_length": self.chain_length}
+
+
+@user_settings
+@dataclass(frozen=True, config=_CONFIG)
 class BerendsenThermostat(_VelocityScaling):
     """Relaxation to a temperature without noise.
 
@@ -94,4 +126,4 @@ class BerendsenThermostat(_VelocityScaling):
         return super().resolve() | {"kind": "berendsen"}
 
 
-Thermostat = VelocityRescaling | BerendsenThermostat
+Thermostat = VelocityRescaling | NoseHooverChain | BerendsenThermostat

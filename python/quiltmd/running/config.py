@@ -50,6 +50,7 @@ from ..description.settings import (
     HOTTEST,
     BarostatEvery,
     BoxTimeConstant,
+    ChainLength,
     Coupling,
     Friction,
     LongRangeEvery,
@@ -65,7 +66,12 @@ from ..description.settings import (
     draw_seed,
 )
 from ..description.system import System
-from ..description.thermostats import BerendsenThermostat, Thermostat, VelocityRescaling
+from ..description.thermostats import (
+    BerendsenThermostat,
+    NoseHooverChain,
+    Thermostat,
+    VelocityRescaling,
+)
 from ..engine.execution import DeviceName, Execution, MeshSharing, Transport
 from ..engine.hosts import HostEntry
 from ..engine.worker_settings import Workers
@@ -254,14 +260,15 @@ class ThermostatSection(Section):
     here.
     """
 
-    kind: Literal["langevin", "velocity-rescaling", "berendsen"] = Field(
+    kind: Literal["langevin", "velocity-rescaling", "nose-hoover", "berendsen"] = Field(
         default="langevin",
         description="Thermostat: langevin (friction and noise on each atom), velocity-rescaling "
-        "(stochastic, of all velocities together) or berendsen (the same without noise, for "
-        "equilibration only).",
+        "(stochastic, of all velocities together), nose-hoover (a chain, nothing random) or "
+        "berendsen (velocity-rescaling without noise, for equilibration only).",
     )
     time_constant: TimeConstant = VelocityRescaling.time_constant
     every: ThermostatEvery = VelocityRescaling.every
+    chain_length: ChainLength = NoseHooverChain.chain_length
 
     def build(self, integrator: IntegratorSection) -> Thermostat | None:
         """The thermostat of these settings, where it is not part of the integrator."""
@@ -270,6 +277,10 @@ class ThermostatSection(Section):
         temperature = integrator.hottest()
         if self.kind == "berendsen":
             return BerendsenThermostat(temperature, self.time_constant, every=self.every)
+        if self.kind == "nose-hoover":
+            return NoseHooverChain(
+                temperature, self.time_constant, every=self.every, chain_length=self.chain_length
+            )
         return VelocityRescaling(
             temperature, self.time_constant, seed=integrator.seed, every=self.every
         )

@@ -37,10 +37,13 @@ def unused_settings(choices: Mapping[str, Mapping[str, Any]]) -> Iterator[Unused
         yield Unused("integrator", ("friction",), "the ensemble nve has no friction: choose nvt")
     elif thermostat == "langevin":
         why = "the thermostat 'langevin' has the friction of [integrator] alone: choose another"
-        yield Unused("thermostat", ("time_constant", "every"), why)
+        yield Unused("thermostat", ("time_constant", "every", "chain_length"), why)
     else:
         why = f"the thermostat '{thermostat}' has no friction: give time_constant"
         yield Unused("integrator", ("friction",), why)
+        if thermostat != "nose-hoover":
+            why = f"the thermostat '{thermostat}' is no chain: choose nose-hoover"
+            yield Unused("thermostat", ("chain_length",), why)
     if barostat.get("kind") == "monte-carlo":
         why = "the monte-carlo barostat has no time constant: choose another"
         yield Unused("barostat", ("time_constant",), why)

@@ -8,6 +8,7 @@ Source: GROMACS User Guide, "Molecular dynamics parameters (.mdp options)".
 
 from __future__ import annotations
 
+import math
 import re
 
 from ...errors import InputError
@@ -116,8 +117,21 @@ def _thermostat(control: Control, entries: Entries, integrator: str) -> None:
     elif coupling in _THERMOSTATS:
         control.set("thermostat", "kind", _THERMOSTATS[coupling])
         control.set("thermostat", "time_constant", time)
+    elif coupling == "nose-hoover":
+        _nose_hoover(control, entries, integrator, time)
     else:
-        control.refused.append(f"tcoupl {coupling}: only v-rescale, berendsen, and sd")
+        control.refused.append(f"tcoupl {coupling}: only v-rescale, nose-hoover, berendsen, and sd")
+
+
+def _nose_hoover(control: Control, entries: Entries, integrator: str, period: float) -> None:
+    """With the leap-frog integrator GROMACS has no chain but a single thermostat."""
+    length = entries.whole("nh-chain-length", 10)
+    if integrator != "md-vv" and length != 1:
+        control.notes.append("tcoupl nose-hoover: a single thermostat, as with integrator md there")
+        length = 1
+    control.set("thermostat", "kind", "nose-hoover")
+    control.set("thermostat", "time_constant", round(period / (2 * math.pi), 12))
+    control.set("thermostat", "chain_length", length)
 
 
 _SWITCHES = {"potential-switch": "potential", "force-switch": "gromacs-force"}
