@@ -16,9 +16,10 @@ from scipy.io import netcdf_file
 import quiltmd
 from quiltmd import LangevinMiddle, QuiltError, Simulation, TrajectoryReporter
 from quiltmd.description.box import box_from_lengths_angles, lengths_angles
-from quiltmd.errors import InputError
+from quiltmd.errors import InputError, QuiltWarning
 from quiltmd.inputs import count_frames, read_coordinates
 from quiltmd.inputs.formats import Expected
+from quiltmd.inputs.frames import read_frames
 from quiltmd.outputs.formats import SUFFIXES, open_trajectory
 from quiltmd.outputs.trajectory import Layout, Snapshot, TrajectoryWriter
 from quiltmd.outputs.wrapping import MoleculeWrapper
@@ -51,6 +52,15 @@ def write(writer: TrajectoryWriter, frames: list[Snapshot]) -> None:
     for frame in frames:
         writer.write(frame)
     writer.close()
+
+
+def write_trr(path: Path, count: int) -> None:
+    with MDAnalysis.Writer(str(path), ATOMS) as writer:
+        universe = MDAnalysis.Universe.empty(ATOMS, trajectory=True)
+        for frame in snapshots(count):
+            universe.atoms.positions = frame.positions * 10
+            universe.dimensions = [*lengths_angles(BOX)[0] * 10, *lengths_angles(BOX)[1]]
+            writer.write(universe)
 
 
 def read(path: Path) -> Any:
@@ -120,6 +130,47 @@ def test_a_simulation_starts_from_a_frame(tmp_path: Path, suffix: str) -> None:
         read_coordinates(path, Expected(ATOMS, 3))
     path.write_bytes(path.read_bytes()[:60])
     with pytest.raises(InputError):
+        count_frames(path)
+
+
+@pytest.mark.parametrize("suffix", [".dcd", ".xtc", ".trr"])
+def test_a_frame_that_is_cut_off_is_named(tmp_path: Path, suffix: str) -> None:
+    """Wherever it ends; the frames before serve."""
+    path = tmp_path / f"run{suffix}"
+    if suffix == ".trr":
+        write_trr(path, 3)
+    else:
+        write(open_trajectory(path, layout()), snapshots(3))
+    whole = path.read_bytes()
+    head = whole[196:252] if suffix == ".dcd" else whole[:8]  # the same in every frame
+    frame = len(whole) - whole.rindex(head)
+    named = rf"run\{suffix}: frame 2 \(from 0\), the last, is incomplete and left out"
+    path.write_bytes(whole[:-1])
+    with pytest.warns(QuiltWarning, match=named):
+        assert len(list(read_frames(path, ATOMS))) == 2
+    path.write_bytes(whole[: 2 - frame])  # two bytes of it, of its head
+    with pytest.warns(QuiltWarning, match=named):
+        last = read_coordinates(path, Expected(ATOMS, -1))
+    np.testing.assert_allclose(last.positions, snapshots(2)[1].positions, atol=6e-4)
+
+
+def test_damage_before_the_last_frame_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "run.xtc"
+    write(open_trajectory(path, layout()), snapshots(3))
+    whole = path.read_bytes()
+    second = whole.index(whole[:8], 8)  # the same magic number and number of atoms
+    path.write_bytes(whole[:second] + b"\xff" * 4 + whole[second + 4 :])
+    with pytest.raises(InputError, match=r"run\.xtc: frame 1 \(from 0\) cannot be read"):
+        list(read_frames(path, ATOMS))
+
+
+def test_netcdf_that_is_cut_off_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "run.nc"
+    write(open_trajectory(path, layout()), snapshots(3))
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(InputError, match=r"run\.nc: not a trajectory"):
+        list(read_frames(path, ATOMS))
+    with pytest.raises(InputError, match=r"run\.nc: damaged or truncated"):
         count_frames(path)
 
 

@@ -8,7 +8,11 @@ own that ends a reading with an error, not the program.
     python -m quiltmd.inputs.frames_process FILE count
 
 A record begins with a byte: F, a frame: time, whether it has a box, positions, box (float64); X, an
-error: its length (uint32), its text; E, the end; N, how many frames there are (uint32).
+error: its length (uint32), its text; W, a warning: the same; E, the end; N, how many whole frames
+there are (uint32).
+
+A file that was cut off, while it was written or copied, ends in the middle of a frame.  The frames
+before are read, with a warning; the libraries would pass over the rest in silence, or give up.
 """
 
 from __future__ import annotations
@@ -19,37 +23,49 @@ import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..description.box import box_from_lengths_angles, reduce_box
-from ..errors import InputError
+from ..errors import InputError, QuiltWarning
 
 F64 = npt.NDArray[np.float64]
 Frame = tuple[float, F64, F64 | None]  # ps, (N, 3) nm, (3, 3) nm
 
 _HEAD, _LENGTH = struct.Struct("<d?"), struct.Struct("<I")
 _BOX = (3, 3)
+_COUNTED = (".dcd", ".xtc", ".trr")
 
 
 def receive(stream: IO[bytes], atoms: int) -> Iterator[Frame]:
     """The frames that the process sends; EOFError where it ends in their middle."""
-    while (kind := _exactly(stream, 1)) == b"F":
+    while (kind := _kind(stream)) == b"F":
         time, has_box = _HEAD.unpack(_exactly(stream, _HEAD.size))
         positions = _array(stream, (atoms, 3))
         box = _array(stream, _BOX)
         yield time, positions, box if has_box else None
     if kind == b"X":
-        raise InputError(_exactly(stream, _number(stream)).decode())
+        raise InputError(_text(stream))
 
 
 def receive_count(stream: IO[bytes]) -> int:
-    """How many frames there are, as the process says; EOFError where it ends before."""
-    if _exactly(stream, 1) == b"N":
+    """How many whole frames there are, as the process says; EOFError where it ends before."""
+    if _kind(stream) == b"N":
         return _number(stream)
-    raise InputError(_exactly(stream, _number(stream)).decode())
+    raise InputError(_text(stream))
+
+
+def _kind(stream: IO[bytes]) -> bytes:
+    """With what the next record begins; passes warnings on."""
+    while (kind := _exactly(stream, 1)) == b"W":
+        warnings.warn(_text(stream), QuiltWarning, stacklevel=2)
+    return kind
+
+
+def _text(stream: IO[bytes]) -> str:
+    return _exactly(stream, _number(stream)).decode()
 
 
 def _number(stream: IO[bytes]) -> int:
@@ -68,42 +84,49 @@ def _array(stream: IO[bytes], shape: tuple[int, int]) -> F64:
     return np.frombuffer(data, np.float64).reshape(shape)
 
 
-def _send(stream: IO[bytes], frames: Iterator[Frame]) -> None:
+def _send(stream: IO[bytes], file: str, atoms: int, every: int) -> None:
     try:
-        for time, positions, box in frames:
+        for time, positions, box in _frames(file, atoms, every):
             cell = np.zeros(_BOX) if box is None else box
             stream.write(b"F" + _HEAD.pack(time, box is not None))
             stream.write(np.ascontiguousarray(positions, np.float64).tobytes())
             stream.write(np.ascontiguousarray(cell, np.float64).tobytes())
+        if Path(file).suffix.lower() in _COUNTED:
+            _send_cut(stream, file, *_whole_frames(file))
     except InputError as error:
-        _send_error(stream, error)
+        _send_text(stream, b"X", str(error))
     else:
         stream.write(b"E")
 
 
 def _send_count(stream: IO[bytes], file: str) -> None:
-    from MDAnalysis.lib.formats import libdcd, libmdaxdr
-
-    kinds = {".xtc": libmdaxdr.XTCFile, ".trr": libmdaxdr.TRRFile, ".dcd": libdcd.DCDFile}
     try:
-        with kinds[Path(file).suffix.lower()](file) as reader:
-            stream.write(b"N" + _LENGTH.pack(len(reader)))
+        count, is_cut = _whole_frames(file)
     except Exception as error:  # of whatever kind: that of a library on a damaged file
         words = str(error).replace("\n", " ")
-        _send_error(stream, InputError(f"its frames cannot be counted ({words})", file=file))
+        _send_text(stream, b"X", f"{file}: its frames cannot be counted ({words})")
+    else:
+        _send_cut(stream, file, count, is_cut)
+        stream.write(b"N" + _LENGTH.pack(count))
 
 
-def _send_error(stream: IO[bytes], error: InputError) -> None:
-    text = str(error).encode()
-    stream.write(b"X" + _LENGTH.pack(len(text)) + text)
+def _send_cut(stream: IO[bytes], file: str, frames: int, is_cut: bool) -> None:
+    if is_cut:
+        message = f"{file}: frame {frames} (from 0), the last, is incomplete and left out"
+        _send_text(stream, b"W", message)
+
+
+def _send_text(stream: IO[bytes], kind: bytes, message: str) -> None:
+    text = message.encode()
+    stream.write(kind + _LENGTH.pack(len(text)) + text)
 
 
 def _frames(file: str, atoms: int, every: int) -> Iterator[Frame]:
+    """Each so many-th frame up to one that is cut off."""
     from MDAnalysis.coordinates.core import get_reader_for
-    from MDAnalysis.lib.formats import libmdaxdr
 
-    # The readers of XTC and TRR would leave an index beside the file; those beneath them do not.
-    plain = {".xtc": libmdaxdr.XTCFile, ".trr": libmdaxdr.TRRFile}.get(Path(file).suffix.lower())
+    plain = _xdr(file)
+    done = 0
     try:
         if plain is None:
             with get_reader_for(file)(file, n_atoms=atoms) as reader:
@@ -113,14 +136,52 @@ def _frames(file: str, atoms: int, every: int) -> Iterator[Frame]:
                     )
         else:
             with plain(file) as reader:
-                for number, frame in enumerate(reader):
-                    if number % every == 0:
+                for done, frame in enumerate(reader, 1):
+                    if (done - 1) % every == 0:
                         yield _checked(file, frame.x, atoms, frame.time, frame.box)
     except InputError:
         raise
     except Exception as error:  # of whatever kind: that of a library on a damaged file
+        if done and _whole_frames(file) == (done, True):
+            return
         words = str(error).replace("\n", " ")
-        raise InputError(f"not a trajectory of {atoms} atoms ({words})", file=file) from None
+        what = f"not a trajectory of {atoms} atoms"
+        if done:
+            what = f"frame {done} (from 0) cannot be read"
+        raise InputError(f"{what} ({words})", file=file) from None
+
+
+def _xdr(file: str) -> Any:
+    """The reader of XTC or TRR, None for other formats.
+
+    Those that MDAnalysis lays over them would leave an index beside the file.
+    """
+    from MDAnalysis.lib.formats import libmdaxdr
+
+    kinds = {".xtc": libmdaxdr.XTCFile, ".trr": libmdaxdr.TRRFile}
+    return kinds.get(Path(file).suffix.lower())
+
+
+def _whole_frames(file: str) -> tuple[int, bool]:
+    """The number of whole frames of a DCD, XTC or TRR file, and whether a part of one follows."""
+    from MDAnalysis.lib.formats import libdcd
+
+    size = os.path.getsize(file)
+    if plain := _xdr(file):
+        with plain(file) as reader:
+            count = len(reader)
+            if count == 0:
+                return 0, size > 0
+            reader.seek(count - 1)
+            try:
+                reader.read()
+            except OSError:
+                return count - 1, True
+            return count, reader._bytes_tell() < size
+    with libdcd.DCDFile(file) as reader:
+        count = reader.n_frames
+        frames = reader._firstframesize + (count - 1) * reader._framesize if count else 0
+        return count, reader._header_size + frames < size
 
 
 def _checked(file: str, positions: F64, atoms: int, time: float, cell: F64 | None) -> Frame:
@@ -148,7 +209,7 @@ def main() -> None:
             _send_count(stream, file)
         else:
             atoms, every = map(int, asked)
-            _send(stream, _frames(file, atoms, every))
+            _send(stream, file, atoms, every)
 
 
 if __name__ == "__main__":
