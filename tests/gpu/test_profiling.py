@@ -19,6 +19,7 @@ pytestmark = [
 
 Pair = tuple[quiltmd.System, quiltmd.State]
 GRAIN = 2e-6  # s, of the events' clock
+LATE = 2e-5  # s, of an event after its kernel has ended, and of the clocks of GPUs
 INTEGRATOR = quiltmd.LangevinMiddle(timestep=0.004, seed=3)
 
 
@@ -28,8 +29,9 @@ def test_kernels_of_every_step(peptide: Pair) -> None:
         system, thermal(system, state), integrator=INTEGRATOR, device="cuda"
     )
     life = simulation.describe()["list_life"]
-    profile = run_profiled(simulation, 1000)
-    assert (profile.steps, simulation.step) == (10 * life, 15 * life)
+    profile = run_profiled(simulation, 100 * simulation.describe()["list_life"])
+    assert (profile.steps, simulation.step) == (10 * life, 60 * life)
+    assert 0 < profile.trace.plain_step < profile.trace.seconds_per_step
     calls = {row.name: row.calls for row in profile.rows()}
     assert sum(count == profile.steps for count in calls.values()) >= 5, calls
     assert all(row.us_per_call > 0 for row in profile.rows())
@@ -51,7 +53,7 @@ def test_messages_that_kernels_write(dhfr: Pair, mesh: str) -> None:
     simulation = quiltmd.Simulation(
         system, warm, integrator=INTEGRATOR, device="cuda:0,1", mesh=mesh
     )
-    profile = run_profiled(simulation, 1000)
+    profile = run_profiled(simulation, 100 * simulation.describe()["list_life"])
     trace = profile.trace
     of_steps = {"positions", "forces", "charges"}
     if mesh == "distributed":
@@ -70,7 +72,7 @@ def test_messages_that_kernels_write(dhfr: Pair, mesh: str) -> None:
         for stream in range(4)
     }
     for message in trace.messages:
-        assert np.abs(ends[message.sender, message.sent_on] - message.sent).min() < 1e-9
+        assert np.abs(ends[message.sender, message.sent_on] - message.sent).min() < LATE
 
 
 def test_a_profile_changes_no_bit(peptide: Pair) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -132,6 +133,13 @@ def test_a_kernel_waits_until_the_one_that_writes_its_message_ends() -> None:
         "1,000,000 us of it without other work."
     )
     assert expected in [finding.text for finding in findings(trace)]
+
+
+def test_a_step_is_told_recorded_and_not() -> None:
+    trace = replace(two_gpus(), plain_step=5.0)
+    assert trace.step_in_words == "9,000,000.0 us a step while profiled, 5,000,000.0 us before"
+    assert trace.step_in_words in timeline_page(trace, "two")
+    assert "before" not in two_gpus().step_in_words
 
 
 def test_the_critical_path_follows_messages_of_kernels_back() -> None:

@@ -75,8 +75,7 @@ def timeline_page(trace: Trace, title: str) -> str:
     first, last = trace.first_step, trace.first_step + trace.steps
     what = "kernels" if trace.side_by_side else "tasks"
     summary = [
-        f"steps {first} to {last} on {trace.ranks} rank(s) ({trace.device}): "
-        f"{1e6 * trace.seconds_per_step:,.1f} us a step while profiled",
+        f"steps {first} to {last} on {trace.ranks} rank(s) ({trace.device}): {trace.step_in_words}",
         f"{len(trace.spans):,} {what} and waits, {len(trace.messages):,} messages",
     ]
     sections = [

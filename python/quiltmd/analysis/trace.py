@@ -117,6 +117,8 @@ class Trace:
         What each rank holds: patches, proxies, atoms, list_entries.
     busy_before:
         Seconds per step that each rank worked before the stretch, when work had not been balanced.
+    plain_step:
+        Seconds of a step just before, while nothing was recorded; 0 where that is not known.
     threads, cores:
         Threads of all ranks and the cores that they share; 0 where ranks have other devices.
     """
@@ -128,6 +130,7 @@ class Trace:
     messages: list[Message] = field(default_factory=list)
     loads: list[dict[str, Any]] = field(default_factory=list)
     busy_before: list[float] = field(default_factory=list)
+    plain_step: float = 0.0
     threads: int = 0
     cores: int = 0
 
@@ -161,6 +164,12 @@ class Trace:
     def seconds_per_step(self) -> float:
         """Length of a step."""
         return self.seconds / max(self.steps, 1)
+
+    @property
+    def step_in_words(self) -> str:
+        """How long a step takes, recorded and not."""
+        plain = f", {1e6 * self.plain_step:,.1f} us before" if self.plain_step else ""
+        return f"{1e6 * self.seconds_per_step:,.1f} us a step while profiled{plain}"
 
     @cached_property
     def work(self) -> list[list[Span]]:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Profile of a short stretch of a run, as a table and as a timeline.
 
-Only a stretch is timed, since timing has a cost: a GPU's kernels no longer overlap at their ends,
-each seems about 3 us longer (on an H200), and times are read between blocks of steps.  The speed of
-a run is what its log says.
+Only a stretch is timed, since timing has a cost on GPUs: kernels do not overlap at their ends, each
+has an event behind it, and times are read between blocks of steps.  So a step is timed before as
+well, and the profile tells both.
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ import csv
 import io
 import json
 import os
+import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from rich.table import Table
 
@@ -29,10 +31,12 @@ from .folder import Folder
 from .progress import console
 from .simulation import Simulation
 
-# Pair-list lifetimes. After four of them work is balanced for the first time; after five a GPU
-# replays recorded blocks of steps.
-_UNBALANCED, _WARM_UP = 4, 5
 _STRETCH = 10  # pair-list lifetimes
+# Those before. Ranks of a CPU have balanced their work after four. Several GPUs try ways to share
+# PME in the first run of 24, the third piece of a simulation; then ten are timed as they run
+# otherwise, and in three blocks of steps are recorded anew, with what times their kernels.
+_UNBALANCED, _WARM_UP = 4, 5
+_SETTLING, _PLAIN, _ANEW = 37, 10, 3
 
 
 @dataclass(frozen=True)
@@ -114,7 +118,8 @@ class Profile:
         """Prints the table on stderr."""
         end = self.first_step + self.steps
         table = Table(
-            title=f"steps {self.first_step} to {end} on {self.device}", title_justify="left"
+            title=f"steps {self.first_step} to {end} on {self.device}: {self.trace.step_in_words}",
+            title_justify="left",
         )
         table.add_column("kernel" if is_gpu(self.device) else "task")
         for heading in ("calls", "us/call", "us/step", "share"):
@@ -134,7 +139,9 @@ def run_profiled(
     watch: Callable[[int], bool] | None = None,
     stretch: int | None = None,
 ) -> Profile:
-    """Runs and profiles ten pair-list lifetimes after a warm-up of five, or fewer if steps run out.
+    """Runs and profiles ten pair-list lifetimes after a warm-up, or fewer if steps run out.
+
+    The warm-up takes five lifetimes on a CPU, and fifty on GPUs.
 
     Parameters
     ----------
@@ -149,8 +156,8 @@ def run_profiled(
     """
     life = int(simulation.describe()["list_life"])
     stretch = min(stretch or _STRETCH * life, steps)
-    warm_up = min(_WARM_UP * life, steps - stretch)
-    return record(simulation, stretch, reporters, watch, warm_up)
+    lives = _SETTLING + _PLAIN + _ANEW if is_gpu(simulation.device) else _WARM_UP
+    return record(simulation, stretch, reporters, watch, min(lives * life, steps - stretch))
 
 
 def record(
@@ -161,33 +168,80 @@ def record(
     warm_up: int = 0,
 ) -> Profile:
     """Runs `warm_up` steps, then profiles the next `steps`; otherwise as `run_profiled`."""
-    before: list[float] = []
-    simulation.start_profile()
+    recording = _Recording(simulation, reporters, watch)
     try:
-        begin = simulation.step
-        unbalanced = min(_UNBALANCED * int(simulation.describe()["list_life"]), warm_up)
-        simulation.run(unbalanced, reporters, watch)
-        is_balanced = simulation.ranks > 1 and not is_gpu(simulation.device)
-        if unbalanced and is_balanced and simulation.step == begin + unbalanced:
-            before = _busy(simulation, unbalanced)
-            simulation.start_profile()
-        if simulation.step == begin + unbalanced:
-            simulation.run(warm_up - unbalanced, reporters, watch)
-        if simulation.step == begin + warm_up:
-            begin = simulation.step
-            simulation.start_profile()
-            simulation.run(steps, reporters, watch)
+        if is_gpu(simulation.device):
+            before = recording.warm_up_of_gpus(warm_up)
+        else:
+            before = recording.warm_up_of_cpus(warm_up)
+        recording.start()
+        recording.run(steps)
     finally:
         spans = simulation.stop_profile()
     about = {
         "device": simulation.device,
-        "first_step": begin,
-        "steps": simulation.step - begin,
+        "first_step": recording.begin,
+        "steps": simulation.step - recording.begin,
         "loads": simulation.loads(),
-        "busy_before": before,
+        **before,
         **_cores(simulation),
     }
     return Profile(make_trace(about, spans, simulation.profiled_messages()))
+
+
+class _Recording:
+    """Stretches of a simulation, until `watch` ends one; then nothing more is run or begun."""
+
+    def __init__(
+        self,
+        simulation: Simulation,
+        reporters: Sequence[Reporter],
+        watch: Callable[[int], bool] | None,
+    ) -> None:
+        self._simulation, self._reporters, self._watch = simulation, reporters, watch
+        self._stopped = False
+        self.begin = simulation.step  # of the profile
+
+    def start(self) -> None:
+        """What follows is recorded, and what was is forgotten."""
+        if not self._stopped:
+            self._simulation.start_profile()
+            self.begin = self._simulation.step
+
+    def run(self, steps: int) -> None:
+        """The next steps."""
+        if not self._stopped:
+            target = self._simulation.step + steps
+            self._simulation.run(steps, self._reporters, self._watch)
+            self._stopped = self._simulation.step < target
+
+    def warm_up_of_cpus(self, steps: int) -> dict[str, Any]:
+        """Returns how long each rank worked before work was balanced."""
+        before: list[float] = []
+        unbalanced = min(_UNBALANCED * self._life(), steps)
+        self.start()
+        self.run(unbalanced)
+        if unbalanced and self._simulation.ranks > 1 and not self._stopped:
+            before = _busy(self._simulation, unbalanced)
+            self.start()
+        self.run(steps - unbalanced)
+        return {"busy_before": before}
+
+    def warm_up_of_gpus(self, steps: int) -> dict[str, Any]:
+        """Returns how long a step takes that is not recorded."""
+        anew = min(_ANEW * self._life(), steps)
+        plain = min(_PLAIN * self._life(), steps - anew)
+        self.run(steps - anew - plain)
+        began = time.perf_counter()
+        self.run(plain)
+        seconds = time.perf_counter() - began
+        is_full = plain == _PLAIN * self._life() and not self._stopped
+        self.start()
+        self.run(anew)
+        return {"plain_step": seconds / plain if is_full else 0.0}
+
+    def _life(self) -> int:
+        return int(self._simulation.describe()["list_life"])
 
 
 def _cores(simulation: Simulation) -> dict[str, int]:

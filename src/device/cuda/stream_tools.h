@@ -2,6 +2,7 @@
 // What the device puts into the context of a stream: scratch memory and the timer of launches.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <string>
@@ -42,8 +43,9 @@ class StreamScratch final : public Scratch {
 };
 
 // Events around launches. Those of a recording stay in its graph and are written anew by each run,
-// so they are read before the next. Times count from an event recorded while the GPU was idle, whose
-// place on the host's clock is known.
+// so they are read before the next; there a launch that follows another on its stream begins when that
+// ends, as one more event would take longer than the time between them. Times count from an event recorded
+// while the GPU was idle, whose place on the host's clock is known.
 class EventTimer final : public LaunchTimer {
  public:
   explicit EventTimer(cudaStream_t stream) : origin_(create()) {
@@ -59,19 +61,30 @@ class EventTimer final : public LaunchTimer {
   }
 
   void begin(const char* name, const CudaContext& context) override {
-    auto& launches = is_capturing(context.stream) ? captured_ : direct_;
-    launches.push_back({name, context.which, create(), create(), label_});
-    record(launches.back().begin, context.stream);
+    const bool in_recording = is_capturing(context.stream);
+    auto& launches = in_recording ? captured_ : direct_;
+    const cudaEvent_t before = in_recording ? ended_[index(context.which)] : nullptr;
+    launches.push_back(
+        {name, context.which, before ? before : create(), create(), label_, before != nullptr});
+    if (!before) record(launches.back().begin, context.stream);
   }
   void end(const CudaContext& context) override {
-    record((is_capturing(context.stream) ? captured_ : direct_).back().end, context.stream);
+    const bool in_recording = is_capturing(context.stream);
+    const Launch& launch = (in_recording ? captured_ : direct_).back();
+    record(launch.end, context.stream);
+    if (in_recording) ended_[index(context.which)] = launch.end;
   }
+  // The next launch on the stream does not follow the last one at once.
+  void interrupt(Stream stream) { ended_[index(stream)] = nullptr; }
 
   // Of launches from here on.
   void label(int label) { label_ = label; }
 
   // A recording: made, about to run, dropped.
-  void keep(int recording) { recorded_[recording] = std::exchange(captured_, {}); }
+  void keep(int recording) {
+    recorded_[recording] = std::exchange(captured_, {});
+    std::fill_n(ended_, kStreamCount, nullptr);
+  }
   void run(int recording) {
     if (unread_.count(recording)) collect();
     if (recorded_.count(recording)) unread_.insert(recording);
@@ -93,6 +106,7 @@ class EventTimer final : public LaunchTimer {
     Stream stream;
     cudaEvent_t begin, end;
     int label;
+    bool follows;  // `begin` is the end of another launch
   };
 
   void collect() {
@@ -116,11 +130,12 @@ class EventTimer final : public LaunchTimer {
   }
   static void destroy(std::vector<Launch>& launches) {
     for (const Launch& launch : launches) {
-      cudaEventDestroy(launch.begin);
+      if (!launch.follows) cudaEventDestroy(launch.begin);
       cudaEventDestroy(launch.end);
     }
     launches.clear();
   }
+  static size_t index(Stream stream) { return static_cast<size_t>(stream); }
   static cudaEvent_t create() {
     cudaEvent_t event = nullptr;
     cuda_check(cudaEventCreate(&event), "create an event");
@@ -139,6 +154,7 @@ class EventTimer final : public LaunchTimer {
   cudaEvent_t origin_;
   double start_ = 0;  // of the origin
   int label_ = 0;
+  cudaEvent_t ended_[kStreamCount]{};  // of the last launch of each stream, while recording
   std::vector<Launch> direct_, captured_;
   std::map<int, std::vector<Launch>> recorded_;
   std::set<int> unread_;  // recordings that ran
