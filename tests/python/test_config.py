@@ -152,6 +152,14 @@ def test_impulses_are_part_of_the_physics(ensemble: str, kind: Any) -> None:
     assert config.physics(np.eye(3) * 4.0)["integrator.long_range_every"] == 2
 
 
+@pytest.mark.parametrize(("given", "away"), [(2, 2), ("2", 2), ("x", "x"), (1, 1)])
+def test_how_far_computes_reach_is_part_of_the_physics(given: Any, away: Any) -> None:
+    config = build_config(changed("run", away=given))
+    assert config.execution().away == away
+    assert config.physics(np.eye(3) * 4.0)["run.away"] == str(away)
+    assert config.defaults()["run.away"] == build_config(MINIMAL).run.away
+
+
 @pytest.mark.parametrize("name", ['odd "name" \\ ü', "a\x7fb", "tab\tnewline\n"])
 def test_the_resolved_copy_reads_back(tmp_path: Path, name: str) -> None:
     settings = changed("nonbonded", pme_alpha=3.0, pme_grid=[32, 36, 40], cutoff=0.8)

@@ -11,7 +11,7 @@ from typing import Annotated, Any, cast, get_args
 import typer
 from rich.table import Table
 
-from ..engine.execution import REACHES, Away
+from ..engine.execution import AWAY_BY_NAME, Away
 from ..errors import QuiltError
 from ..outputs.files import writing
 from ..prediction.calibrate import calibrated
@@ -155,10 +155,9 @@ def _counts(text: str) -> list[int]:
 
 
 def _away(text: str) -> Away:
-    known = {str(away): away for away in REACHES}
-    if text not in known:
-        raise QuiltError(f"--away is {', '.join(known)}, not '{text}'")
-    return known[text]
+    if text not in AWAY_BY_NAME:
+        raise QuiltError(f"--away is {', '.join(AWAY_BY_NAME)}, not '{text}'")
+    return AWAY_BY_NAME[text]
 
 
 def _tile(text: str) -> tuple[int, int, int]:

@@ -37,6 +37,7 @@ REACHES: dict[Away, tuple[int, int, int]] = {
     "x": (2, 1, 1),
     "xy": (2, 2, 1),
 }
+AWAY_BY_NAME = {str(away): away for away in REACHES}
 DeviceName = Annotated[str, AfterValidator(_check_name)]
 
 

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     Field,
     PrivateAttr,
     ValidationError,
@@ -72,7 +73,7 @@ from ..description.thermostats import (
     Thermostat,
     VelocityRescaling,
 )
-from ..engine.execution import DeviceName, Execution, MeshSharing, Transport
+from ..engine.execution import AWAY_BY_NAME, DeviceName, Execution, MeshSharing, Transport
 from ..engine.hosts import HostEntry
 from ..engine.worker_settings import Workers
 from ..errors import QuiltError
@@ -352,7 +353,7 @@ class BarostatSection(Section):
 
 
 class RunSection(Section):
-    """[run]: how far and where; all but `minimize` may change when a run is resumed.
+    """[run]: how far and where; all but `minimize` and `away` may change when a run is resumed.
 
     After `max_hours` a run stops with a checkpoint.
     """
@@ -388,6 +389,11 @@ class RunSection(Section):
         "(for more CPU ranks than planes), replicated (all of them on every rank) or auto (by the "
         "size of the grid and the number of ranks; on several GPUs the faster way, found while the "
         "run begins).",
+    )
+    away: Annotated[Literal["1", "2", "x", "xy"], BeforeValidator(str)] = Field(
+        default="1",
+        description="Reach of computes in patches: 1, or 2 for patches half as wide, of which more "
+        "ranks can have one; x, xy: 2 along these axes alone.",
     )
     max_hours: float | None = Field(
         default=None, gt=0, description="Stop with a checkpoint after so many hours."
@@ -486,6 +492,7 @@ class Config(Section):
             run.balance,
             run.transport,
             run.mesh,
+            AWAY_BY_NAME[run.away],
             workers=self.workers,
             hosts=run.hosts,
         )
@@ -498,6 +505,7 @@ class Config(Section):
         chosen = self.nonbonded.resolve(box)
         settings: dict[str, Any] = {
             "run.minimize": self.run.minimize,
+            "run.away": self.run.away,
             "system.hmr": self.system.hmr,
             "system.constraints": self.system.constraints,
             "system.box": self.system.box,
@@ -526,7 +534,7 @@ class Config(Section):
             "thermostat": ThermostatSection(),
             "barostat": BarostatSection(),
         }
-        added = {"system.reference_scaling": "com"}
+        added = {"system.reference_scaling": "com", "run.away": "1"}
         return {"output.log_terms": False, "output.log_box": False, **added} | {
             f"{name}.{key}": value
             for name, found in sections.items()
