@@ -6,15 +6,13 @@ namespace quiltmd {
 std::map<std::string, double> potential_energies(const EnergyValues& energy,
                                                  const ConstantEnergies& constant,
                                                  Solvent solvent) {
-  std::map<std::string, double> named{{"lj", energy[kPairForm]},
-                                      {"coulomb", energy[kCoulombDirect]},
-                                      {"pme", energy[kReciprocal] + constant.ewald},
-                                      {"dispersion", constant.dispersion}};
-  if (solvent == Solvent::kImplicit) {
-    named["polarisation"] = energy[kPolarisation];
-    named["surface"] = energy[kSurface];
+  std::map<std::string, double> named{{"dispersion", constant.dispersion}};
+  size_t kind = kPotentialEnergies;
+  for (const auto& [name, of] : kFamilyEnergies) {
+    if (of == Solvent::kNone || of == solvent) named[name] = energy[kind];
+    ++kind;
   }
-  size_t kind = kTermEnergies;
+  named[kFamilyEnergies[kReciprocal - kPotentialEnergies].name] += constant.ewald;
   TermForms::for_each([&]<class Form>(int) {
     for (const char* name : Form::kEnergies) named[name] += energy[kind++];
   });

@@ -32,8 +32,6 @@ struct ConstantEnergies {
   double dispersion;  // long-range dispersion correction
 };
 
-enum class Solvent { kNone, kImplicit };
-
 // Potential energies by name, those of an implicit solvent where there is one, and their sum as
 // "potential".
 std::map<std::string, double> potential_energies(const EnergyValues& energy,

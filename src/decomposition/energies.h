@@ -2,6 +2,8 @@
 // The accumulators of energies, virial and kinetic energy that operations add to.
 #pragma once
 
+#include <iterator>
+
 namespace quiltmd {
 
 // Accumulators of energies and of what else has their unit, one int64 per kind. The virial and the
@@ -20,6 +22,22 @@ enum EnergyKind {
   kSurface,
   kTermEnergies
 };
+
+// Where energies are told: always, or of a system in implicit solvent.
+enum class Solvent { kNone, kImplicit };
+
+// Names in logs of the potential energies that families add to themselves; a family's are told here alone.
+// kPairForm has the name of its first form, Lennard-Jones, for every form (docs/decisions.md).
+struct FamilyEnergy {
+  const char* name;
+  Solvent of = Solvent::kNone;
+};
+inline constexpr FamilyEnergy kFamilyEnergies[] = {{"lj"},
+                                                   {"coulomb"},
+                                                   {"pme"},
+                                                   {"polarisation", Solvent::kImplicit},
+                                                   {"surface", Solvent::kImplicit}};
+static_assert(std::size(kFamilyEnergies) == kTermEnergies - kPotentialEnergies);
 
 // Whether force operations add energies and virial, too.
 enum class Energies { kSkip, kAdd };

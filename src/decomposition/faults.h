@@ -18,6 +18,9 @@ enum MessageKind : int32_t { kProxyMessage = 1, kMigrantMessage = 2 };
 // box was scaled by the largest strain allowed.
 enum BoxFault : int32_t { kPatchGridChange = 1, kStrainLimit = 2 };
 
+// What may turn out to have too little room, and is made larger then: ForceFamily::make_room.
+enum Room { kListEntries, kInteriorLists, kBoundaryLists, kRooms };
+
 // What a step found wrong; checked when a block of steps ends. All zero: all is well.
 struct Faults {
   int64_t violation_step;   // first step (plus 1) at which an atom moved beyond the Verlet buffer
@@ -26,13 +29,11 @@ struct Faults {
   int64_t constraint_step;  // first step (plus 1) at which constraints did not converge
   int32_t blowup_atom;      // internal indices
   int32_t constraint_atom;
-  int32_t list_overflow;      // entries of pair lists that did not fit: the largest need
-  int32_t interior_overflow;  // lists of interior and
-  int32_t boundary_overflow;  // of boundary computes that did not fit, likewise
-  int32_t share_overflow;     // 1: a rank owns many more atoms than when they were shared out
-  int32_t message_overflow;   // bits of MessageKind: a message had no room for all atoms
-  int32_t box;                // bits of BoxFault
-  int32_t refused;            // a rebuild met one of these and left layout, lists and start alone
+  int32_t room_needed[kRooms];  // for what did not fit: the largest need of any rank
+  int32_t share_overflow;       // 1: a rank owns many more atoms than when they were shared out
+  int32_t message_overflow;     // bits of MessageKind: a message had no room for all atoms
+  int32_t box;                  // bits of BoxFault
+  int32_t refused;              // a rebuild met one of these and left layout, lists and start alone
 
   // What an operation uses that reports faults unless the layout was refused: reports may come in any
   // order, and only a layout writes `refused`.
@@ -43,15 +44,16 @@ struct Faults {
   }
 };
 
-// Whether pair lists or their entries had too little room.
-QMD_HD bool lists_overflow(const Faults& faults) {
-  return faults.list_overflow || faults.interior_overflow || faults.boundary_overflow;
+QMD_HD bool lacks_room(const Faults& faults) {
+  for (const int32_t need : faults.room_needed)
+    if (need) return true;
+  return false;
 }
 
 // Whether the steps up to this one must be redone. An atom that moved beyond the Verlet buffer in the
 // last of them did no harm: the next lists are built from where it is then.
 QMD_HD bool must_be_redone(const Faults& faults, int64_t step) {
-  return faults.blowup_step || faults.constraint_step || lists_overflow(faults) ||
+  return faults.blowup_step || faults.constraint_step || lacks_room(faults) ||
          faults.share_overflow || faults.message_overflow || faults.box ||
          (faults.violation_step && faults.violation_step < step);
 }
@@ -73,10 +75,8 @@ QMD_HD void merge_faults(Faults& to, const Faults& from) {
   to.violation_step = earlier_step(to.violation_step, from.violation_step);
   merge_event(to.blowup_step, to.blowup_atom, from.blowup_step, from.blowup_atom);
   merge_event(to.constraint_step, to.constraint_atom, from.constraint_step, from.constraint_atom);
-  const auto largest = [](int32_t& need, int32_t other) { need = need < other ? other : need; };
-  largest(to.list_overflow, from.list_overflow);
-  largest(to.interior_overflow, from.interior_overflow);
-  largest(to.boundary_overflow, from.boundary_overflow);
+  for (int k = 0; k < kRooms; ++k)
+    if (to.room_needed[k] < from.room_needed[k]) to.room_needed[k] = from.room_needed[k];
   to.share_overflow |= from.share_overflow;
   to.message_overflow |= from.message_overflow;
   to.box |= from.box;

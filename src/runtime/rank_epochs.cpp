@@ -64,14 +64,12 @@ void Rank::lay_out(Epoch::Opening opening) {
   if (acts) device_.launch(slots_.check_patches());
 }
 
-// Lists that did not fit: make room and build them again from the same positions.
+// For what did not fit; it is made again from the same positions.
 void Rank::make_room(const Faults& faults) {
-  if (!lists_overflow(faults)) return;
+  if (!lacks_room(faults)) return;
   recordings_.forget();
-  memory_.pairs->make_room(faults);
   device_.fill(slots_.faults.data(), 0, slots_.faults.bytes(), Stream::kMain);
-  device_.launch(memory_.pairs->number_lists());
-  device_.launch(memory_.pairs->build_lists());
+  for (ForceFamily* family : memory_.families) family->make_room(faults);
 }
 
 // Messages that did not fit, of any rank: room for twice as much, and proxies and lists once more.
@@ -197,7 +195,7 @@ void Rank::undo_epoch() {
     state_.share_out_anew();
     return;
   }
-  if (lists_overflow(f) || f.message_overflow) {
+  if (lacks_room(f) || f.message_overflow) {
     redo_epoch(state_.epoch().end);
     if (f.message_overflow)
       make_room_for_messages();

@@ -118,7 +118,7 @@ void refused_after_faults(Pair devices) {
     };
     for (Faults faults :
          {Faults{.violation_step = 6}, Faults{.blowup_step = 7, .blowup_atom = 1},
-          Faults{.constraint_step = 7, .constraint_atom = 1}, Faults{.list_overflow = 100}}) {
+          Faults{.constraint_step = 7, .constraint_atom = 1}, Faults{.room_needed = {100}}}) {
       CHECK(!after(faults));
       CHECK(rank.faults.download()[0].refused);
     }

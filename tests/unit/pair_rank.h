@@ -105,7 +105,7 @@ inline void PairRank::build() {
     device.fill(faults.data(), 0, faults.bytes(), Stream::kMain);
     device.launch(pairs.number_lists());
     device.launch(pairs.build_lists());
-    need = faults.download()[0].list_overflow;
+    need = faults.download()[0].room_needed[kListEntries];
   }
 }
 

@@ -167,7 +167,8 @@ __device__ int reserve_entries(const BuildLists& op, int count, int lane) {
   begin = __shfl_sync(kAllLanes, begin, 0);
   if (begin >= 0 && begin <= op.entry_capacity - lines) return begin;
   // A sum that has become negative needs more than can be numbered.
-  if (lane == 0) atomicMax(&op.faults->list_overflow, begin < 0 ? 0x7fffffff : begin + lines);
+  if (lane == 0)
+    atomicMax(&op.faults->room_needed[kListEntries], begin < 0 ? 0x7fffffff : begin + lines);
   return -1;
 }
 
@@ -371,8 +372,9 @@ __global__ void __launch_bounds__(kNumberThreads)
   op.ranges[2] = interior_end + gap;
   op.ranges[3] = all + gap;
   const int boundary = all - interior_end;
-  if (interior_end > op.interior_room) atomicMax(&op.faults->interior_overflow, interior_end);
-  if (boundary > op.boundary_room) atomicMax(&op.faults->boundary_overflow, boundary);
+  if (interior_end > op.interior_room)
+    atomicMax(&op.faults->room_needed[kInteriorLists], interior_end);
+  if (boundary > op.boundary_room) atomicMax(&op.faults->room_needed[kBoundaryLists], boundary);
 }
 
 }  // namespace lists

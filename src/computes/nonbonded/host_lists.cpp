@@ -194,8 +194,8 @@ void place_lists(const BuildLists& op, int lists) {
   *op.entry_count = static_cast<int32_t>(std::min<int64_t>(need, op.entry_capacity));
   if (need > op.entry_capacity) {
     const int64_t most = std::numeric_limits<int32_t>::max();
-    op.faults->list_overflow =
-        std::max(op.faults->list_overflow, static_cast<int32_t>(std::min(need, most)));
+    op.faults->room_needed[kListEntries] =
+        std::max(op.faults->room_needed[kListEntries], static_cast<int32_t>(std::min(need, most)));
   }
 }
 
@@ -228,8 +228,8 @@ void number_lists(const NumberLists& op, ThreadGroup&) {
   const auto report = [](int32_t& overflow, int need, int room) {
     if (need > room) overflow = std::max(overflow, need);
   };
-  report(op.faults->interior_overflow, interior, op.interior_room);
-  report(op.faults->boundary_overflow, end - first, op.boundary_room);
+  report(op.faults->room_needed[kInteriorLists], interior, op.interior_room);
+  report(op.faults->room_needed[kBoundaryLists], end - first, op.boundary_room);
 }
 
 void build_lists(const BuildLists& op, ThreadGroup& threads) {

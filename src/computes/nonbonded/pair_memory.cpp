@@ -43,9 +43,12 @@ void PairMemory::grow_entries(size_t need) {
 }
 
 void PairMemory::make_room(const Faults& faults) {
-  make_room_for_lists(faults.interior_overflow ? with_reserve(faults.interior_overflow) : 0,
-                      faults.boundary_overflow ? with_reserve(faults.boundary_overflow) : 0);
-  if (faults.list_overflow) grow_entries(static_cast<size_t>(faults.list_overflow));
+  const int32_t* const need = faults.room_needed;
+  const auto lists_for = [](int32_t count) { return count ? with_reserve(count) : 0; };
+  make_room_for_lists(lists_for(need[kInteriorLists]), lists_for(need[kBoundaryLists]));
+  if (need[kListEntries]) grow_entries(static_cast<size_t>(need[kListEntries]));
+  slots_.device.launch(number_lists());
+  slots_.device.launch(build_lists());
 }
 
 // Interior lists come first, and boundary lists behind the room for these: kernels are launched for

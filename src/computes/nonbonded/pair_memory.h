@@ -36,6 +36,7 @@ class PairMemory final : public ForceFamily {
   void set_plan(const RankPlan& plan) override;
   std::vector<Work> rebuild_work() override;
   std::vector<Work> step_work(Energies energies) override;
+  void make_room(const Faults& faults) override;
   size_t bytes() const override { return make_.bytes(); }
 
   NumberLists number_lists() const;
@@ -44,9 +45,6 @@ class PairMemory final : public ForceFamily {
 
   // Room for so many entries and some more.
   void grow_entries(size_t need);
-  // Room for what did not fit, and some more.
-  void make_room(const Faults& faults);
-
   Buffer<PairList> lists;
   Buffer<uint32_t> entries;
   Buffer<uint8_t> masks, long_exclusion_masks;
