@@ -137,8 +137,8 @@ def test_misspelt_keys_and_flags(alanine: Files, tmp_path: Path) -> None:
     refuses("energy", *alanine, "--cutof", 1, saying="--cutoff")
     refuses("energy", *alanine, "--pme-grid", "40,40", saying="NX,NY,NZ")
     refuses("energy", *alanine, "--pme-alpha", 3, saying="belong together")
-    refuses("run", "--topology", alanine[0], saying="coordinates is missing")
-    refuses("run", saying="nothing to run")
+    refuses("run", "--topology", alanine[0], saying="also --coordinates, --steps, --out")
+    refuses("run", saying="nothing to run: give a configuration file, or also --topology, ")
     refuses("bench", "--tile", "2x2", saying="2x2x1")
     refuses("bench", "--system", "dhrf", saying="there are dhfr")
 

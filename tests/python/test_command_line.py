@@ -46,6 +46,15 @@ def test_every_setting_is_an_option_with_help() -> None:
     assert max(map(len, text.splitlines())) <= 80
 
 
+def test_the_guide_has_the_options_that_are_named_otherwise_than_their_keys() -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "user" / "commands.md").read_text()
+    for section in single_sections():
+        for key in setting_fields(section):
+            option = flag_of((section, key))
+            if option != f"--{key.replace('_', '-')}":
+                assert re.search(rf"^\| .*`{key}`.* \| .*`{option}`", guide, re.MULTILINE), option
+
+
 def test_help_needs_no_unicode() -> None:
     for command in ((), ("run",), ("energy",), ("bench",)):
         assert help_of(*command, "--help", PYTHONIOENCODING="ascii").isascii()

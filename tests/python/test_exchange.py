@@ -406,6 +406,16 @@ def test_configurations_that_are_refused(section: str, key: str, value: Any, bec
         build_config_of(ExchangeConfig, merge(settings, {(section, key): value}), "")
 
 
+def test_a_configuration_without_its_section() -> None:
+    single = {
+        "system": {"topology": "a", "coordinates": "b"},
+        "run": {"steps": 1},
+        "output": {"dir": "c"},
+    }
+    with pytest.raises(QuiltError, match=r"^x: the section \[exchange\] is missing$"):
+        build_config_of(ExchangeConfig, single, "x")
+
+
 def test_the_command(alanine: tuple[Path, Path], tmp_path: Path, capsys: Any) -> None:
     (tmp_path / "c.toml").write_text(
         f'[system]\ntopology = "{alanine[0]}"\ncoordinates = "{alanine[1]}"\n'

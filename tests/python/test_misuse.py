@@ -274,9 +274,10 @@ def test_a_checkpoint_that_cannot_be_written_is_named(fake: Simulation, tmp_path
         fake.save_checkpoint(target)
 
 
-def test_descriptions_print_in_a_line(water: Loaded) -> None:
+def test_descriptions_print_in_a_line(water: Loaded, fake: Simulation) -> None:
     for part in (*water, water[0].topology):
         assert len(repr(part)) < 100
+    assert repr(fake) == f"<Simulation: {water[0].atoms} atoms at step 0, cpu>"
 
 
 def test_absurd_temperatures_are_refused(fake: Simulation) -> None:

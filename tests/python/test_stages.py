@@ -16,6 +16,7 @@ from fake_engine import FakeEngine
 
 import quiltmd
 from quiltmd import QuiltError
+from quiltmd.commands.digest import digest
 from quiltmd.commands.report import make_report
 from quiltmd.running import runner, stages
 from quiltmd.running.config import build_config, read_config
@@ -159,8 +160,9 @@ def test_common_settings_are_for_the_stages_that_have_a_use_for_them(tmp_path: P
 def test_the_folder_of_stages_is_not_that_of_a_run(tmp_path: Path) -> None:
     stages.start(settings(tmp_path), engine=FakeEngine)
     folder = Folder(tmp_path / "out")
-    with pytest.raises(QuiltError, match=r"has stages: .* such as .*/out/3-release$"):
-        make_report(folder)
+    for command in (make_report, lambda folder: digest(folder.path)):
+        with pytest.raises(QuiltError, match=r"has stages: .* such as .*/out/3-release$"):
+            command(folder)
     with pytest.raises(QuiltError, match=r"holds no run: config\.toml is missing"):
         make_report(Folder(tmp_path / "nothing"))
 

@@ -10,6 +10,7 @@ import typer
 
 from ..outputs.checkpoint import digest as digest_of
 from ..outputs.checkpoint import read_checkpoint
+from ..running.folder import Folder
 
 
 def digest(
@@ -18,5 +19,10 @@ def digest(
     ],
 ) -> None:
     """SHA-256 of a checkpoint's step, box, positions and velocities."""
-    path = checkpoint / "checkpoint.qmd" if checkpoint.is_dir() else checkpoint
+    path = checkpoint
+    if checkpoint.is_dir():
+        folder = Folder(checkpoint.absolute())
+        path = folder.checkpoint
+        if not path.exists():
+            folder.settings_of_run()  # says why there is none
     print(digest_of(read_checkpoint(path).state))

@@ -110,7 +110,9 @@ def _print_nested(facts: dict[str, Any], indent: str = "") -> None:
         if isinstance(value, dict):
             out.print(f"{indent}{name}:", markup=False)
             _print_nested(value, indent + "  ")
-        elif isinstance(value, list) and value and isinstance(value[0], str):
+        elif isinstance(value, list) and not value:
+            out.print(f"{indent}{name}: nothing", markup=False)
+        elif isinstance(value, list) and isinstance(value[0], str):
             out.print(f"{indent}{name}:", markup=False)
             for item in value:
                 out.print(f"{indent}  {item}", markup=False, soft_wrap=True)

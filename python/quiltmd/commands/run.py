@@ -13,10 +13,10 @@ from ..engine.hosts import started_together
 from ..errors import QuiltError
 from ..inputs.control import read_control
 from ..running import runner, stages
-from ..running.config import build_config, merge, read_config
+from ..running.config import build_config, merge, read_config, required_settings
 from ..running.progress import say
 from ..workers import mpi
-from .options import Settings, with_settings
+from .options import Settings, flag_of, with_settings
 
 # Exit statuses of a run that stopped before its last step, with a checkpoint.
 INTERRUPTED = 130  # by Ctrl-C, as shells expect it
@@ -107,10 +107,8 @@ def run(
         carry_on = stages.resume if stages.has_stages(resume.absolute()) else runner.resume
         outcome = carry_on(resume, settings)
     else:
-        if config is None and ("system", "topology") not in settings:
-            raise QuiltError(
-                "nothing to run: give a configuration file, or --topology and the rest"
-            )
+        if config is None:
+            _refuse_if_incomplete(settings)
         in_file = _settings_of(config) if config is not None else {}
         source = str(config) if config is not None else ""
         merged = merge(in_file, settings)
@@ -119,6 +117,15 @@ def run(
         else:
             outcome = runner.start(build_config(merged, source), overwrite)
     exit_as_stopped(outcome)
+
+
+def _refuse_if_incomplete(settings: Settings) -> None:
+    """QuiltError that names the options without which there is nothing to run."""
+    sections = ("system", "run", "output")
+    places = [(name, key) for name in sections for key in required_settings(name)]
+    missing = ", ".join(flag_of(place) for place in places if place not in settings)
+    if missing:
+        raise QuiltError(f"nothing to run: give a configuration file, or also {missing}")
 
 
 def _on_the_hosts_of_the_launcher(settings: Settings) -> Settings:

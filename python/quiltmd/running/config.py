@@ -715,6 +715,11 @@ def setting_fields(section: str, config: type[Config] = Config) -> dict[str, Fie
     return found
 
 
+def required_settings(section: str) -> list[str]:
+    """Keys of a section that have no default."""
+    return [key for key, field in setting_fields(section).items() if field.is_required()]
+
+
 def single_sections() -> list[str]:
     """Sections that a configuration has once; keys of others have no options."""
     kinds = {name: field.annotation for name, field in Config.model_fields.items()}

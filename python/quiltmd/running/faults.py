@@ -43,7 +43,7 @@ def _missing(place: str, needed: Mapping[str, FieldInfo] | None, found: Any) -> 
     if needed is None:
         return f"{place} is missing"
     required = ", ".join(name for name, field in needed.items() if field.is_required())
-    return f"the section {place} is missing; it needs {required}"
+    return f"the section {place} is missing" + (f"; it needs {required}" if required else "")
 
 
 def _hint(section: str, key: str, known: Known) -> str:

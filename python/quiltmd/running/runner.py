@@ -464,7 +464,8 @@ def _finish(run: _Run, speed: float) -> Outcome:
     folder, simulation = run.folder, run.simulation
     write_final(run.config.output.final, folder, simulation)
     _tell_layout(simulation)
-    say(f"done: step {simulation.step}, {speed:.3g} ns/day; results in {folder.path}")
+    steps = f"step {simulation.step}" + (f", {speed:.3g} ns/day" if speed > 0 else "")
+    say(f"done: {steps}; results in {folder.path}")
     return Outcome(simulation.step, False, speed)
 
 

@@ -174,6 +174,10 @@ class Simulation(Readout):
             f"Simulation(system, simulation.state(), {name}=...)"
         )
 
+    def __repr__(self) -> str:
+        ranks = f", {self.ranks} ranks" if self.ranks > 1 else ""
+        return f"<Simulation: {self.system.atoms} atoms at step {self.step}, {self.device}{ranks}>"
+
     def _note(self, step: int, box: NDArray[np.float64] | None = None) -> None:
         """Notes where the engine is now."""
         super().__setattr__("step", step)
