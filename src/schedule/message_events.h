@@ -60,8 +60,9 @@ std::vector<MessageEvent> kernel_events(const std::vector<Span>& launches,
 //
 // Hosts: the fastest messages each way take equally long. 0 where that is less than a second, as clocks of
 // one machine are the same and those of two count from when each was started; and where nothing is known.
-// Devices: as little as leaves no message of kernels arriving before it was sent. Their clocks were set by
-// that of one host, which takes some microseconds.
+// Devices: as little as leaves no message of kernels arriving before it was sent, or the middle where that
+// cannot be. Their clocks were set by that of one host, and events come after their kernels, by some
+// microseconds.
 std::vector<double> clock_leads(const std::vector<std::vector<MessageEvent>>& events,
                                 Carrier carrier);
 
