@@ -14,7 +14,8 @@ constexpr int kNotRecorded = -1;
 
 void Recordings::run(const Block& block, const std::function<void()>& body) {
   if (known_.size() >= kMaxBlocks) forget();
-  const auto [found, is_new] = known_.try_emplace(block, Recording{kNotRecorded, {}});
+  const int turn = timing_ == Timing::kOn ? turn_++ % 2 : 0;
+  const auto [found, is_new] = known_.try_emplace({block, turn}, Recording{kNotRecorded, {}});
   if (is_new) {
     body();
     return;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <utility>
 
 #include "device/device.h"
 #include "schedule/mailboxes.h"
@@ -36,7 +37,9 @@ class Recordings {
   void drop();
   // Destroys the recordings and forgets all blocks: sizes or addresses of buffers have changed.
   void forget();
-  // What was recorded before is not timed, and what is recorded while timing must not run after it.
+  // What was recorded before is not timed, and what is recorded while timing must not run after it. Of a
+  // timed block there are two recordings, which take turns: the device's times of one are read before it
+  // runs again, while the other one runs.
   enum class Timing { kOff, kOn };
   void set(Timing timing);
 
@@ -50,7 +53,8 @@ class Recordings {
   Device& device_;
   Mailboxes& mailboxes_;
   Timing timing_ = Timing::kOff;
-  std::map<Block, Recording> known_;
+  int turn_ = 0;
+  std::map<std::pair<Block, int>, Recording> known_;  // by block and turn
 };
 
 }  // namespace quiltmd

@@ -34,9 +34,9 @@ from .simulation import Simulation
 _STRETCH = 10  # pair-list lifetimes
 # Those before. Ranks of a CPU have balanced their work after four. Several GPUs try ways to share
 # PME in the first run of 24, the third piece of a simulation; then ten are timed as they run
-# otherwise, and in three blocks of steps are recorded anew, with what times their kernels.
+# otherwise, and in four blocks of steps are recorded anew, with what times their kernels.
 _UNBALANCED, _WARM_UP = 4, 5
-_SETTLING, _PLAIN, _ANEW = 37, 10, 3
+_SETTLING, _PLAIN, _ANEW = 36, 10, 4
 
 
 @dataclass(frozen=True)

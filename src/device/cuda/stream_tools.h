@@ -86,7 +86,7 @@ class EventTimer final : public LaunchTimer {
     std::fill_n(ended_, kStreamCount, nullptr);
   }
   void run(int recording) {
-    if (unread_.count(recording)) collect();
+    if (unread_.count(recording)) read(recorded_.at(recording));
     if (recorded_.count(recording)) unread_.insert(recording);
   }
   void drop(int recording) {
@@ -116,11 +116,20 @@ class EventTimer final : public LaunchTimer {
     unread_.clear();
   }
   void read(const std::vector<Launch>& launches) {
+    if (launches.empty()) return;
+    cudaEvent_t last[kStreamCount]{};
+    for (const Launch& launch : launches) last[index(launch.stream)] = launch.end;
+    for (cudaEvent_t event : last)
+      if (event) cuda_check(cudaEventSynchronize(event), "wait for an event");
+    // Counted from the first of them, as an interval is a float.
+    const cudaEvent_t first = launches.front().begin;
+    const double start = start_ + elapsed(origin_, first);
+    double ended[kStreamCount]{};
     for (const Launch& launch : launches) {
-      cuda_check(cudaEventSynchronize(launch.end), "wait for an event");
-      const double begin = start_ + elapsed(origin_, launch.begin);
-      spans_.push_back({launch.name, launch.stream, begin,
-                        begin + elapsed(launch.begin, launch.end), launch.label});
+      double& end = ended[index(launch.stream)];
+      const double begin = launch.follows ? end : start + elapsed(first, launch.begin);
+      end = start + elapsed(first, launch.end);
+      spans_.push_back({launch.name, launch.stream, begin, end, launch.label});
     }
   }
   static double elapsed(cudaEvent_t from, cudaEvent_t to) {
