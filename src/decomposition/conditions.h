@@ -28,12 +28,25 @@ struct PressureBath {
   double surface_tension;  // of all surfaces normal to c together, kJ/mol/nm^2
 };
 
+// What energies and forces of some terms are multiplied by, 1 at first; and the names by which
+// set_conditions() knows them. Another one is a row here, where it acts, and a keyword in Python.
+enum Strength { kRestraintStrength, kStrengths };
+inline constexpr const char* kStrengthNames[kStrengths] = {"restraints"};
+struct Strengths {
+  double of[kStrengths];
+};
+constexpr Strengths full_strengths() {
+  Strengths full{};
+  for (double& one : full.of) one = 1;
+  return full;
+}
+
 // No initialisers: a GPU keeps a copy of the heat bath in shared memory.
 struct Conditions {
   HeatBath bath;
   Box box;
   PressureBath pressure_bath;
-  double restraint_strength;  // that energies and forces of restraints are multiplied by
+  Strengths strengths;
 };
 
 }  // namespace quiltmd

@@ -112,7 +112,8 @@ IntegratorSettings with_conditions(IntegratorSettings settings,
   for (const auto& [name, value] : conditions) {
     const auto found = owner.find(name);
     if (found == owner.end()) {
-      std::vector<std::string> names{"box", "restraints"};
+      std::vector<std::string> names{"box"};
+      names.insert(names.end(), std::begin(kStrengthNames), std::end(kStrengthNames));
       for (const auto& [known, part] : owner) names.push_back(known);
       throw Error("'" + name + "' cannot be changed while this simulation goes on, only " +
                   listed(names));

@@ -34,8 +34,17 @@ constexpr int kMeshTurns = 3, kWarmUpLives = 1, kTimedLives = 3;
 // By how much the way that the size of the grid does not suggest must be faster.
 constexpr double kClearlyFaster = 0.98;
 
-// The condition that is not one of integrator, thermostat or barostat: the strength of restraints.
-constexpr const char* kRestraints = "restraints";
+// Takes the strengths out of the values of conditions; those that are not there stay.
+Strengths take_strengths(std::map<std::string, double>& values, Strengths strengths) {
+  for (size_t k = 0; k < kStrengths; ++k) {
+    const auto given = values.extract(kStrengthNames[k]);
+    if (!given) continue;
+    if (!std::isfinite(given.mapped()) || given.mapped() < 0)
+      throw Error("the strength of " + given.key() + " must be a finite number, not negative");
+    strengths.of[k] = given.mapped();
+  }
+  return strengths;
+}
 
 std::vector<Vec3d> to_internal_order(const System& system, const std::vector<Vec3d>& from) {
   std::vector<Vec3d> to(from.size());
@@ -128,7 +137,7 @@ void Engine::set_state(const std::optional<Box>& box, const HostState& state) {
   if (ranks_.empty()) {
     setup_ = std::make_unique<Setup>(
         make_setup(system_, nonbonded_, integrator_, lists_, cell, state.patches));
-    setup_->restraint_strength = restraint_strength_;
+    setup_->strengths = strengths_;
   } else {
     set_box(*setup_, cell, state.patches);
   }
@@ -440,10 +449,7 @@ void Engine::set_conditions(const std::map<std::string, double>& values,
   if (box && setup_->grid.is_open())
     throw Error("a system without a periodic box has no box to change");
   std::map<std::string, double> of_dynamics = values;
-  const auto given = of_dynamics.extract(kRestraints);
-  const double strength = given ? given.mapped() : restraint_strength_;
-  if (!std::isfinite(strength) || strength < 0)
-    throw Error("the strength of restraints must be a finite number, not negative");
+  const Strengths strengths = take_strengths(of_dynamics, strengths_);
   IntegratorSettings changed = with_conditions(integrator_, of_dynamics);
   const BathSettings baths =
       make_step_plan(changed, setup_->degrees_of_freedom, setup_->molecules.large()).baths;
@@ -451,7 +457,7 @@ void Engine::set_conditions(const std::map<std::string, double>& values,
   const Int3 cells = setup_->grid.cells;
   if (moves) set_box(*setup_, *box, cells);
   integrator_ = std::move(changed);
-  setup_->restraint_strength = restraint_strength_ = strength;
+  setup_->strengths = strengths_ = strengths;
   setup_->plan.baths = baths;
   constraint_loss_.change(ranks_[0]->step(), setup_->constraint_loss());
   const auto atoms = moves ? Rank::Atoms::kMoveWithBox : Rank::Atoms::kStay;

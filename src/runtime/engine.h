@@ -137,7 +137,7 @@ class Engine {
   System system_;  // internal order
   NonbondedSettings nonbonded_;
   IntegratorSettings integrator_;
-  double restraint_strength_ = 1;
+  Strengths strengths_ = full_strengths();
   ListSettings lists_;
   RunSettings run_;
   std::unique_ptr<Setup> setup_;

@@ -56,7 +56,7 @@ std::vector<ForceFamily*> RankMemory::make_families() {
 }
 
 void RankMemory::update_conditions() {
-  slots.set_conditions(setup.plan.baths.heat, setup.plan.baths.pressure, setup.restraint_strength);
+  slots.set_conditions(setup.plan.baths.heat, setup.plan.baths.pressure, setup.strengths);
   if (mesh) mesh->update_grid();
 }
 

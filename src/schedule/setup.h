@@ -32,7 +32,7 @@ struct Setup {
                          // apart, nm
   double total_mass = 0;
   Molecules molecules;
-  double restraint_strength = 1;
+  Strengths strengths = full_strengths();
   int degrees_of_freedom = 0;      // three for each atom with mass less one for each constraint
   double constraint_rotation = 0;  // of constraint_loss.h, 1/(amu nm^2)
   double constant_energy = 0;      // Ewald self and background energy, kJ/mol
