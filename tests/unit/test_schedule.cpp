@@ -19,6 +19,7 @@
 #include "check.h"
 #include "device/null/hazards.h"
 #include "device/null/null_device.h"
+#include "runtime/recordings.h"
 #include "schedule/executor.h"
 #include "transport/local/local_transport.h"
 
@@ -450,6 +451,29 @@ void kernels_write_to_other_inboxes() {
   for (const auto& end : r.ends) CHECK(!end->poll());
 }
 
+// Each time that the block is written it signals another event. While times are taken two recordings of it
+// take turns, and none of them runs later.
+void recordings_of_timed_blocks_take_turns() {
+  NullDevice device;
+  const auto ends = make_local_transport(1);
+  Mailboxes mailboxes(device, *ends[0]);
+  Recordings recordings(device, mailboxes);
+  int written = 0;
+  const auto run = [&](int times) {
+    for (int k = 0; k < times; ++k)
+      recordings.run(Block{}, [&] { device.signal(++written, Stream::kMain); });
+  };
+  run(3);  // directly, recorded, again
+  recordings.set(Recordings::Timing::kOn);
+  run(6);
+  recordings.set(Recordings::Timing::kOff);
+  run(2);
+  std::vector<int> ran;
+  for (const Command& command : device.log().commands())
+    if (command.kind == Command::Kind::kSignal) ran.push_back(command.event);
+  CHECK((ran == std::vector<int>{1, 2, 2, 3, 4, 3, 5, 3, 5, 6, 6}));
+}
+
 // What is recorded takes its numbers from the device, which each run of the recording counts up; null
 // runs no operation, so this test counts in its place.
 void recordings_count_their_messages() {
@@ -539,6 +563,7 @@ int main() {
        {"two ranks exchange messages", two_ranks_exchange_messages},
        {"kernels write to other inboxes", kernels_write_to_other_inboxes},
        {"recordings count their messages", recordings_count_their_messages},
+       {"recordings of timed blocks take turns", recordings_of_timed_blocks_take_turns},
        {"ranks send before they wait", ranks_send_before_they_wait},
        {"a failing rank wakes the others", a_failing_rank_wakes_the_others}});
 }
