@@ -19,6 +19,8 @@ from fake_engine import FakeEngine
 
 import quiltmd
 from quiltmd import Checkpoint, QuiltError, State, read_checkpoint, write_checkpoint
+from quiltmd.commands.options import flag_of
+from quiltmd.commands.run import MAY_CHANGE, run
 from quiltmd.outputs import checkpoint as checkpoints
 from quiltmd.outputs import files
 from quiltmd.running import runner
@@ -194,6 +196,21 @@ def test_a_checkpoint_of_a_newer_version_is_neither_replaced_nor_passed_over(
 
 
 # ---- what may change on resume
+
+
+def test_what_may_be_given_with_resume_is_said(inputs: Any, tmp_path: Path) -> None:
+    """By the help and the guide; among it is what a message about moved inputs asks for."""
+    guide = (Path(__file__).parents[2] / "docs" / "user" / "files.md").read_text()
+    every = dict.fromkeys(("topology", "coordinates", "reference", "parameters-1"), inputs[0])
+    names = make_config(inputs, tmp_path).with_inputs(every).input_files()
+    assert {("system", name.removesuffix("-1")) for name in names} <= MAY_CHANGE
+    for section, key in MAY_CHANGE:
+        option = flag_of((section, key))
+        if section == "workers":
+            assert "settings of workers" in " ".join(str(run.__doc__).split())
+        else:
+            assert option in str(run.__doc__)
+            assert f"`{key}`" in guide or f"`{option}`" in guide, option
 
 
 @pytest.mark.parametrize(("key", "old", "new"), [("log_every", 4, 5), ("trajectory_every", 6, 3)])

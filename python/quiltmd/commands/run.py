@@ -22,9 +22,10 @@ from .options import Settings, flag_of, with_settings
 INTERRUPTED = 130  # by Ctrl-C, as shells expect it
 STOPPED = 75  # by another signal, or as its time was up: EX_TEMPFAIL of sysexits.h, try again
 
-# What may change when a run is resumed; also said by the help below.
 _TOLD = 5  # of what a control file asks for in vain; `quiltmd info` tells all
-_MAY_CHANGE = {
+
+# What may be given with --resume; also said by the help below and by docs/user/files.md.
+MAY_CHANGE = {
     ("run", "steps"),
     ("run", "ranks"),
     ("run", "threads"),
@@ -41,6 +42,7 @@ _MAY_CHANGE = {
     ("system", "topology"),
     ("system", "coordinates"),
     ("system", "parameters"),
+    ("system", "reference"),
     ("workers", "key"),
     ("workers", "command"),
     ("workers", "silence"),
@@ -91,8 +93,8 @@ def run(
 
     With --resume only --steps, --max-hours, --ranks, --threads, --device, --hosts, --balance,
     --transport, --mesh, --profile, --final, --checkpoint-every, --checkpoint-minutes and the
-    settings of workers may change; --topology, --coordinates and --parameters name the same files
-    at other places.
+    settings of workers may change; --topology, --coordinates, --parameters and --reference name
+    the same files at other places.
 
     Started by mpirun, each process has a rank of the simulation; the first reads and writes.
 
@@ -160,7 +162,7 @@ def _settings_of(path: Path) -> dict[str, Any]:
 
 def _refuse_with_resume(config: Path | None, settings: Settings, overwrite: bool) -> None:
     """A resumed run takes its settings from its folder; saying otherwise is a mistake."""
-    given = [f"{section}.{key}" for section, key in settings if (section, key) not in _MAY_CHANGE]
+    given = [f"{section}.{key}" for section, key in settings if (section, key) not in MAY_CHANGE]
     if config is not None:
         given.append(str(config))
     if overwrite:
