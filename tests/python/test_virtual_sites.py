@@ -36,8 +36,11 @@ from quiltmd import (
     VelocityVerlet,
 )
 from quiltmd.description import sites
+from quiltmd.description.overlaps import check_overlaps
 from quiltmd.description.sites import Site, site_fields
-from quiltmd.outputs.openmm_system import to_openmm
+from quiltmd.outputs.openmm_system import to_openmm, write_openmm_state
+from quiltmd.running import runner
+from quiltmd.running.config import build_config
 
 SMALL = Nonbonded(cutoff=0.8, pme_order=5, pme_alpha=3.8, pme_grid=(45, 45, 45))
 
@@ -82,6 +85,28 @@ def test_water_models(model: str) -> None:
     check_against_openmm(made, system, simulation)
     forces = quiltmd.reference(system, simulation.state(), system.nonbonded)[1]
     assert relative_rms(simulation.forces(), forces) < 2e-5
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_files_of_water_models_are_run(model: str, tmp_path: Path) -> None:
+    """Sites that lie very near their parents are no overlapping atoms; two oxygens still are."""
+    made, start = model_water(model, (6, 6, 6))
+    system = System.from_openmm(made)
+    (tmp_path / "system.xml").write_text(openmm.XmlSerializer.serialize(made))
+    write_openmm_state(tmp_path / "state.xml", system, start)
+    files = {"topology": tmp_path / "system.xml", "coordinates": tmp_path / "state.xml"}
+    settings = {
+        "system": files,
+        "run": {"steps": 0, "device": "cpu"},
+        "output": {"dir": tmp_path / "out"},
+    }
+    assert runner.start(build_config(settings)).step == 0
+    oxygens = np.flatnonzero(system.masses > 10)
+    places = start.positions.copy()
+    places[oxygens[1]] = places[oxygens[0]] + 0.01
+    first, second = (f"atom {oxygen + 1} " for oxygen in oxygens[:2])
+    with pytest.raises(quiltmd.InputError, match=f"overlapping atoms: {first}.*{second}"):
+        check_overlaps(system, State(places, start.velocities, start.box))
 
 
 # ---- Single kinds ---------------------------------------------------------------------------

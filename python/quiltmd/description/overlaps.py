@@ -21,10 +21,15 @@ CLOSEST = 0.02  # nm; no bond is nearly as short
 
 
 def check_overlaps(system: System, state: State) -> None:
-    """Raises InputError naming two atoms that are closer than 0.02 nm, images included."""
-    points, atoms = state.positions, np.arange(len(state.positions))
+    """Raises InputError naming two atoms that are closer than 0.02 nm, images included.
+
+    Virtual sites do not count: some lie as near to their parents, and none can be moved.
+    """
+    atoms = np.setdiff1d(np.arange(system.atoms), system.sites[:, 0])
+    points = state.positions[atoms]
     if state.box is not None:
-        points, atoms = _with_rim(state.positions, state.box)
+        points, of = _with_rim(points, state.box)
+        atoms = atoms[of]
     pairs = cKDTree(points).query_pairs(CLOSEST, output_type="ndarray")
     if len(pairs) == 0:
         return
@@ -40,13 +45,13 @@ def check_overlaps(system: System, state: State) -> None:
 def _with_rim(
     positions: NDArray[np.float64], box: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-    """Positions in the cell and images just beyond its upper faces, and whose they are."""
+    """Positions in the cell and images just beyond its upper faces, and of which each is."""
     fractions = (positions @ np.linalg.inv(box)) % 1.0
-    atoms = np.arange(len(positions))
+    of = np.arange(len(positions))
     for axis, margin in enumerate(CLOSEST / box_widths(box)):
         low = fractions[:, axis] < margin
         images = fractions[low].copy()
         images[:, axis] += 1.0
         fractions = np.concatenate([fractions, images])
-        atoms = np.concatenate([atoms, atoms[low]])
-    return fractions @ box, atoms
+        of = np.concatenate([of, of[low]])
+    return fractions @ box, of
