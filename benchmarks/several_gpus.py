@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several GPUs of one machine, in one call: speed, memory, bits, transports, replicas, lost GPUs.
+
+    python benchmarks/several_gpus.py [--gpus 1,2,4,8] [--tiles 1x1x1,2x2x1,4x4x1,3x3x5,8x8x13]
+        [--parts speed,bits,transports,replicas,faults] [--device cuda] [--seconds 3]
+        [--minutes 9.5] [--json benchmarks/results/several-gpus.json]
+
+Numbers of GPUs that the machine lacks are left out, and said to be.  Each part is
+printed and, with --json, written as soon as it is known; what does not begin before --minutes have
+passed is left out as well.  What each part shows:
+
+speed       us per step of DHFR in water, repeated (4 fs, as `quiltmd bench`), beside what
+            `quiltmd predict` expects of H200s with NVLink; memory of the fullest GPU; and whether
+            a State of the first number is carried on bit for bit as there.
+bits        10,000 steps of DHFR in three ensembles on every number of GPUs and with GPUs shared.
+transports  `quiltmd bench --transports` on the largest number, of the second size.
+replicas    16 replicas of DHFR over all GPUs: ns/day of all together.
+faults      redundancy where one GPU of two errs and a third decides, and a killed process whose
+            run goes on on a spare: the bits of an undisturbed run, and the seconds lost.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import replicas
+from provenance import provenance
+
+import quiltmd
+from quiltmd import LangevinMiddle, Simulation, VelocityVerlet, Workers
+from quiltmd.commands.bench import parse_tile
+from quiltmd.engine.execution import devices
+from quiltmd.inputs import load
+from quiltmd.inputs.standard_systems import system_files
+from quiltmd.prediction.machine import read_machine
+from quiltmd.prediction.plan import Planner
+from quiltmd.prediction.predict import predict
+from quiltmd.running.benchmark import prepare, time_steps
+from quiltmd.running.config import REPARTITIONED_HYDROGEN_MASS
+from quiltmd.running.transports import compare_transports
+
+INTEGRATORS = {
+    "nvt": LangevinMiddle(timestep=0.004, seed=1),
+    "nve": VelocityVerlet(timestep=0.002),
+    "multiple time steps": LangevinMiddle(timestep=0.002, seed=1, long_range_every=2),
+}
+CARRIED_ON = 500  # steps from another number's State
+Row = dict[str, Any]
+
+
+def dhfr() -> tuple[quiltmd.System, quiltmd.State]:
+    return load(
+        *system_files("dhfr"), constraints="h-bonds", hydrogen_mass=REPARTITIONED_HYDROGEN_MASS
+    )
+
+
+def places(kind: str, gpus: int) -> dict[str, Any]:
+    """So many devices of a kind, as settings of a Simulation."""
+    if kind == "cpu":
+        return {"device": "cpu", "ranks": gpus}
+    return {"device": "cuda:" + ",".join(map(str, range(gpus)))}
+
+
+def predicted(tile: tuple[int, int, int], gpus: int) -> float:
+    """In us per step."""
+    system, state = dhfr()
+    planner = Planner(system, state, quiltmd.Nonbonded(), INTEGRATORS["nvt"], tile)
+    return predict(planner, read_machine("h200-nvlink"), [gpus])[0].us_per_step
+
+
+def speed(options: argparse.Namespace) -> Iterator[Row]:
+    for tile in map(parse_tile, options.tiles):
+        origin, expected = None, None
+        for gpus in options.gpus:
+            row, begin, end = measure(tile, gpus, origin, options)
+            origin, expected = origin or begin, expected or end
+            yield row | {"same_bits": end == expected}
+
+
+def measure(
+    tile: tuple[int, int, int], gpus: int, origin: Any, options: argparse.Namespace
+) -> tuple[Row, quiltmd.State, str]:
+    """One size on one number of GPUs.
+
+    Its figures, the State that is then carried on (`origin`, where there is one), and the digest of
+    the State that it is carried on to.
+    """
+    simulation = prepare("dhfr", tile, **places(options.device, gpus))
+    origin = origin or simulation.state()
+    steps = 100
+    steps = max(100, round(steps * options.seconds / 3 / time_steps(simulation, steps)))
+    times = [1e6 * time_steps(simulation, steps) / steps for _ in range(3)]
+    memory = max(load.get("device_bytes", 0) for load in simulation.loads())
+    simulation.set_state(origin)
+    simulation.run(CARRIED_ON)
+    row = {
+        "atoms": simulation.system.atoms,
+        "gpus": gpus,
+        "us_per_step": round(statistics.median(times), 1),
+        "predicted_us": round(predicted(tile, gpus), 1),
+        "memory_mib": round(memory / 2**20),
+    }
+    return row, origin, quiltmd.digest(simulation.state())
+
+
+def bits(options: argparse.Namespace) -> Iterator[Row]:
+    system, state = dhfr()
+    most = options.gpus[-1]
+    shared = [",".join(2 * [str(gpu)]) for gpu in range(most)]
+    where = [places(options.device, gpus) for gpus in options.gpus]
+    if options.device == "cuda":
+        where.append({"device": "cuda:" + ",".join(shared)})
+    for name, integrator in INTEGRATORS.items():
+        found = {}
+        for settings in where:
+            simulation = Simulation(system, state, integrator=integrator, **settings)
+            simulation.draw_velocities(300, 3)
+            simulation.run(options.steps)
+            found[simulation.device, simulation.ranks] = quiltmd.digest(simulation.state())
+        yield {
+            "ensemble": name,
+            "where": [f"{device}, ranks: {ranks}" for device, ranks in found],
+            "digests": sorted({digest[:16] for digest in found.values()}),
+            "same_bits": len({*found.values()}) == 1,
+        }
+
+
+def transports(options: argparse.Namespace) -> Iterator[Row]:
+    most = options.gpus[-1]
+    if most < 2:
+        return
+    settings = places(options.device, most) | {"ranks": most}
+    found = compare_transports("dhfr", parse_tile(options.tiles[:2][-1]), **settings)
+    yield from found["transports"]
+
+
+def replicas_on_all(options: argparse.Namespace) -> Iterator[Row]:
+    names = [f"{options.device}:{gpu}" for gpu in range(options.gpus[-1])]
+    if options.device == "cpu":
+        names = ["cpu"]
+    system, state = replicas.start("dhfr", names[0])
+    for count in {1: names[:1], len(names): names}.values():
+        settings = argparse.Namespace(
+            replicas=16, every=250, iterations=options.iterations, devices=";".join(count)
+        )
+        yield {"gpus": len(count), **replicas.replicas(system, state, settings, 4)}
+
+
+def faults(options: argparse.Namespace) -> Iterator[Row]:
+    """With fewer than three GPUs, those that there are take several parts."""
+    system, state = dhfr()
+    names = (
+        ["cpu"] if options.device == "cpu" else [f"cuda:{gpu}" for gpu in range(options.gpus[-1])]
+    )
+    half = options.steps // 2
+    one, two, three = (names[at % len(names)] for at in range(3))
+    cases = {
+        "undisturbed": (one, Workers()),
+        "two devices": (f"redundant:{one},{two}", Workers()),
+        "a flipped bit, a third device decides": (
+            f"redundant:{one},{two}",
+            Workers(spares=(three,), inject_fault=(f"flip@{half}:1:velocities:320040",)),
+        ),
+        "a killed process, a spare": (
+            one,
+            Workers(spares=(three,), inject_fault=(f"kill@{half}",)),
+        ),
+    }  # fmt: skip
+    expected, undisturbed = None, 0.0
+    for name, (device, workers) in cases.items():
+        integrator = INTEGRATORS["nvt"]
+        simulation = Simulation(
+            system, state, integrator=integrator, device=device, workers=workers
+        )
+        simulation.draw_velocities(300, 3)
+        seconds = time_steps(simulation, options.steps)
+        found = quiltmd.digest(simulation.state())
+        expected, undisturbed = expected or found, undisturbed or seconds
+        yield {
+            "case": name,
+            "seconds": round(seconds, 2),
+            "lost": round(seconds - undisturbed, 2),
+            "same_bits": found == expected,
+        }
+
+
+PARTS: dict[str, Callable[[argparse.Namespace], Iterator[Row]]] = {
+    "speed": speed,
+    "bits": bits,
+    "transports": transports,
+    "replicas": replicas_on_all,
+    "faults": faults,
+}
+
+
+def words(text: str) -> list[str]:
+    return text.split(",")
+
+
+def chosen_options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Several GPUs of one machine.")
+    parser.add_argument("--gpus", type=words, default=words("1,2,4,8"))
+    parser.add_argument("--tiles", type=words, default=words("1x1x1,2x2x1,4x4x1,3x3x5,8x8x13"))
+    parser.add_argument("--parts", type=words, default=list(PARTS))
+    parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
+    parser.add_argument("--seconds", type=float, default=3.0, help="timed, of each size")
+    parser.add_argument("--steps", type=int, default=10_000, help="of bits and faults")
+    parser.add_argument("--iterations", type=int, default=20, help="of replica exchange")
+    parser.add_argument("--minutes", type=float, default=9.5, help="after which nothing begins")
+    parser.add_argument("--json", type=Path, default=None)
+    options = parser.parse_args()
+    options.gpus = sorted(map(int, options.gpus))
+    if options.device == "cuda":
+        there = sum(row["kind"] == "cuda" and row["usable"] for row in devices())
+        missing = [gpus for gpus in options.gpus if gpus > there]
+        if missing:
+            print(f"not run, as this machine has {there}: {missing} GPUs")
+        options.gpus = [gpus for gpus in options.gpus if gpus <= there]
+    return options
+
+
+def main() -> None:
+    options = chosen_options()
+    end = time.monotonic() + 60 * options.minutes
+    warnings.simplefilter("ignore", quiltmd.QuiltWarning)
+    results: dict[str, Any] = {"provenance": provenance(), **dict.fromkeys(options.parts)}
+    for part in options.parts:
+        results[part] = []
+        rows = PARTS[part](options)
+        while time.monotonic() < end:
+            try:
+                row = next(rows, None)
+            except quiltmd.QuiltError as error:
+                row, rows = {"error": str(error)}, iter(())
+            if row is None:
+                break
+            results[part].append(row)
+            print(part, row, flush=True)
+            if options.json:
+                options.json.write_text(json.dumps(results, indent=1) + "\n")
+        else:
+            print(f"{part}: not run to its end, as {options.minutes:g} minutes have passed")
+
+
+if __name__ == "__main__":
+    main()
