@@ -47,6 +47,13 @@ def test_waits_are_named_by_what_ended_them() -> None:
     assert wait.name == "wait for positions of rank 0"
 
 
+def test_ranks_in_workers_do_one_task_at_a_time_as_others_on_cpus() -> None:
+    trace = replace(by_hand(), device="ranks:worker:cpu,worker:cpu")
+    assert trace.waits == by_hand().waits
+    assert critical_path(trace) == critical_path(by_hand())
+    assert replace(trace, device="ranks:ssh:a/cuda:0,ssh:b/cuda:0").side_by_side
+
+
 def test_a_wait_without_a_known_message_has_no_cause() -> None:
     spans = [Span(0, 0, "a", 0, 1), Span(0, 0, "wait", 1, 2), Span(0, 0, "a", 2, 3)]
     (wait,) = Trace("cpu", 0, 1, spans).waits

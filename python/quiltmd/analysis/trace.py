@@ -106,7 +106,7 @@ class Trace:
     Attributes
     ----------
     device:
-        The kind of device, "cpu" or "cuda".
+        The device as it is named: "cpu", "cuda:0,1", "ranks:worker:cpu,worker:cpu", ...
     first_step, steps:
         The stretch.
     spans:
@@ -143,7 +143,7 @@ class Trace:
     @property
     def side_by_side(self) -> bool:
         """Whether streams of a rank run at once."""
-        return self.device != "cpu"
+        return "cuda" in self.device
 
     @cached_property
     def begin(self) -> float:
