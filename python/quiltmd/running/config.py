@@ -20,7 +20,6 @@ import numpy as np
 import tomli_w
 from numpy.typing import NDArray
 from pydantic import (
-    AfterValidator,
     BaseModel,
     BeforeValidator,
     Field,
@@ -30,60 +29,26 @@ from pydantic import (
 )
 from pydantic.fields import FieldInfo
 
-from ..description.barostats import (
-    Barostat,
-    BerendsenBarostat,
-    CellRescaling,
-    MonteCarloBarostat,
-)
-from ..description.implicit_solvent import (
-    Dielectric,
-    ImplicitSolvent,
-    SaltConcentration,
-    SaltTemperature,
-    Surface,
-)
-from ..description.integrators import Integrator, LangevinMiddle, VelocityVerlet
 from ..description.nonbonded import Nonbonded
-from ..description.restraints import Restraint, Scaling
+from ..description.restraints import Restraint
 from ..description.settings import (
-    HIGHEST_PRESSURE,
-    HOTTEST,
-    BarostatEvery,
-    BoxTimeConstant,
-    ChainLength,
-    Coupling,
-    Friction,
-    LongRangeEvery,
-    Pressure,
     Ranks,
-    Seed,
-    SurfaceTension,
-    Temperature,
-    ThermostatEvery,
     Threads,
-    TimeConstant,
-    Timestep,
     draw_seed,
 )
 from ..description.system import System
-from ..description.thermostats import (
-    BerendsenThermostat,
-    NoseHooverChain,
-    Thermostat,
-    VelocityRescaling,
-)
 from ..engine.execution import AWAY_BY_NAME, DeviceName, Execution, MeshSharing, Transport
 from ..engine.hosts import HostEntry
 from ..engine.worker_settings import Workers
 from ..errors import QuiltError
 from ..inputs import included_files
-from ..inputs.openmm_files import find_force_field
 from ..outputs.files import read_file, reading
-from .annealing import Annealing, Curve, Points, check_points
+from .annealing import Annealing, Curve
+from .dynamics_sections import BarostatSection, IntegratorSection, ThermostatSection
 from .faults import describe
 from .output_sections import TRAJECTORY, OutputSection, TrajectorySection
-from .section import AbsolutePath, Section, absolute
+from .section import Section
+from .system_sections import SolventSection, SystemSection
 from .unused import Unused, unused_settings
 
 if sys.version_info >= (3, 11):
@@ -102,254 +67,6 @@ _PATHS = (
     ("output", "dir"),
     ("workers", "key"),
 )
-
-
-ParameterFile = Annotated[Path, AfterValidator(lambda path: find_force_field(absolute(path)))]
-
-
-class SystemSection(Section):
-    """[system]: input files and how they become a System.
-
-    `hmr` moves mass from heavy atoms to their hydrogens (3.024 amu each, water excepted), so that
-    4 fs steps are stable.
-    """
-
-    topology: AbsolutePath = Field(
-        description="Topology file: Amber prmtop (parm7), PSF, GROMACS top, OpenMM System "
-        "XML, or PDB or mmCIF with ForceField XML."
-    )
-    coordinates: AbsolutePath = Field(
-        description="Coordinate file: Amber inpcrd, rst7 or NetCDF, GROMACS gro or g96, PDB, "
-        "mmCIF, CRD, NAMD binary, OpenMM State, or a trajectory: DCD, XTC, TRR, NetCDF."
-    )
-    frame: int | None = Field(
-        default=None,
-        description="Frame of the coordinates to begin from, counted from 0, or from the end if "
-        "negative; by default the first.",
-    )
-    parameters: tuple[ParameterFile, ...] = Field(
-        default=(),
-        description="Parameter files of the topology, in order: of CHARMM or X-PLOR, or OpenMM "
-        "ForceField XML.",
-    )
-    defines: tuple[str, ...] = Field(
-        default=(),
-        description="Names for the preprocessor of a GROMACS topology: NAME or NAME=value.",
-    )
-    box: tuple[float, ...] | None = Field(
-        default=None,
-        description="Box, A,B,C in nm, or A,B,C,ALPHA,BETA,GAMMA with degrees, in place of that in "
-        "the files.",
-    )
-    hmr: bool = Field(
-        default=False,
-        description="Hydrogen mass repartitioning (HMR), water excepted, for time steps of 4 fs.",
-    )
-    constraints: Literal["h-bonds", "none"] = Field(
-        default="h-bonds",
-        description="Constrain bonds to hydrogen (h-bonds), or none; for water see rigid_water.",
-    )
-    rigid_water: bool = Field(default=True, description="Keep water molecules rigid.")
-    reference: AbsolutePath | None = Field(
-        default=None,
-        description="Coordinate file with the places at which position restraints hold atoms; by "
-        "default the coordinates.",
-    )
-    reference_scaling: Scaling = Field(
-        default="com",
-        description="What of these places follows a box that changes: com (their centre of mass), "
-        "all (each place) or none.",
-    )
-
-
-class SolventSection(Section):
-    """[solvent]: implicit solvent, for systems without a periodic box; see `ImplicitSolvent`."""
-
-    model: Literal["none", "hct", "obc1", "obc2", "gbn", "gbn2"] = Field(
-        default="none",
-        description="Generalized Born model: hct, obc1, obc2, gbn, gbn2, or none.",
-    )
-    salt_concentration: SaltConcentration = ImplicitSolvent.salt_concentration
-    salt_temperature: SaltTemperature = ImplicitSolvent.salt_temperature
-    dielectric: Dielectric = ImplicitSolvent.dielectric
-    surface: Surface = ImplicitSolvent.surface
-
-    def build(self) -> ImplicitSolvent | None:
-        """The solvent of these settings, if there is one."""
-        if self.model == "none":
-            return None
-        return ImplicitSolvent(
-            self.model,
-            self.salt_concentration,
-            self.salt_temperature,
-            self.dielectric,
-            self.surface,
-        )
-
-
-class IntegratorSection(Section):
-    """[integrator]: the ensemble and its settings; K, 1/ps, ps.
-
-    `temperature` also sets the start velocities, and `seed` draws them; without a seed a run draws
-    one and records it.
-    """
-
-    ensemble: Literal["nve", "nvt", "npt"] = Field(
-        default="nvt",
-        description="Ensemble: nvt (Langevin-middle integrator), npt (the same with a barostat) or "
-        "nve (velocity Verlet).",
-    )
-    temperature: Temperature = LangevinMiddle.temperature
-    friction: Friction = LangevinMiddle.friction
-    timestep: Timestep = LangevinMiddle.timestep
-    seed: Seed = LangevinMiddle.seed
-    long_range_every: LongRangeEvery = LangevinMiddle.long_range_every
-    annealing: Points | None = Field(
-        default=None,
-        description="Temperatures of the heat bath over time, piecewise linear: ps and K of each "
-        "point.",
-    )
-    annealing_every: int = Field(
-        default=200, ge=1, description="Steps between changes of temperature in annealing."
-    )
-
-    @model_validator(mode="after")
-    def _begin_annealing(self) -> IntegratorSection:
-        """Checks the points; `temperature` is that with which they begin."""
-        if self.annealing is None:
-            return self
-        check_points(self.annealing, "temperatures", 0, HOTTEST, "K")
-        if self.ensemble == "nve":
-            raise ValueError("annealing: the ensemble nve has no heat bath")
-        _begin_with(self, "temperature", self.annealing[0][1], "K")
-        return self
-
-    def hottest(self) -> float:
-        """The highest temperature of the heat bath, for which the Verlet buffer is made."""
-        points = self.annealing or ()
-        return max([self.temperature, *(temperature for _, temperature in points)])
-
-    def build(self, thermostat: ThermostatSection | None = None) -> Integrator:
-        """The integrator of these settings, and of those of the thermostat."""
-        coupled = thermostat is not None and thermostat.kind != "langevin"
-        if self.ensemble == "nve" or coupled:
-            return VelocityVerlet(self.timestep, long_range_every=self.long_range_every)
-        return LangevinMiddle(
-            self.hottest(),
-            self.friction,
-            self.timestep,
-            self.seed,
-            long_range_every=self.long_range_every,
-        )
-
-
-def _begin_with(section: Section, name: str, first: float, unit: str) -> None:
-    """Has a setting be the first value of an annealing; ValueError where it is given otherwise."""
-    given = getattr(section, name)
-    if name in section.model_fields_set and given != first:
-        raise ValueError(
-            f"leave out {name} ({given:g} {unit}): annealing begins with {first:g} {unit}"
-        )
-    object.__setattr__(section, name, first)
-
-
-class ThermostatSection(Section):
-    """[thermostat]: what keeps the temperature with the ensembles nvt and npt.
-
-    Temperature and seed are those of [integrator].  "langevin" is part of the Langevin-middle
-    integrator and has a friction there; the others go with velocity Verlet and have the settings
-    here.
-    """
-
-    kind: Literal["langevin", "velocity-rescaling", "nose-hoover", "berendsen"] = Field(
-        default="langevin",
-        description="Thermostat: langevin (friction and noise on each atom), velocity-rescaling "
-        "(stochastic, of all velocities together), nose-hoover (a chain, nothing random) or "
-        "berendsen (velocity-rescaling without noise, for equilibration only).",
-    )
-    time_constant: TimeConstant = VelocityRescaling.time_constant
-    every: ThermostatEvery = VelocityRescaling.every
-    chain_length: ChainLength = NoseHooverChain.chain_length
-
-    def build(self, integrator: IntegratorSection) -> Thermostat | None:
-        """The thermostat of these settings, where it is not part of the integrator."""
-        if self.kind == "langevin":
-            return None
-        temperature = integrator.hottest()
-        if self.kind == "berendsen":
-            return BerendsenThermostat(temperature, self.time_constant, every=self.every)
-        if self.kind == "nose-hoover":
-            return NoseHooverChain(
-                temperature, self.time_constant, every=self.every, chain_length=self.chain_length
-            )
-        return VelocityRescaling(
-            temperature, self.time_constant, seed=integrator.seed, every=self.every
-        )
-
-
-class BarostatSection(Section):
-    """[barostat]: what keeps the pressure with the ensemble npt; its seed is that of [integrator].
-
-    `compressibility` has one value, or one for each set of axes that are scaled together.
-    """
-
-    kind: Literal["cell-rescaling", "monte-carlo", "berendsen"] = Field(
-        default="cell-rescaling",
-        description="Barostat: cell-rescaling (stochastic), monte-carlo, or berendsen (without "
-        "noise, for equilibration only).",
-    )
-    pressure: Pressure = CellRescaling.pressure
-    time_constant: BoxTimeConstant = CellRescaling.time_constant
-    compressibility: tuple[float, ...] = Field(
-        default=(4.5e-5,),
-        description="Isothermal compressibility, 1/bar; 0 keeps axes as they are.",
-    )
-    coupling: Coupling = CellRescaling.coupling
-    surface_tension: SurfaceTension = CellRescaling.surface_tension
-    every: BarostatEvery | None = Field(
-        default=None,
-        description=f"Steps between actions of the barostat: {CellRescaling.every} by default, "
-        f"with monte-carlo {MonteCarloBarostat.every}.",
-    )
-    annealing: Points | None = Field(
-        default=None,
-        description="Reference pressures over time, piecewise linear: ps and bar of each point.",
-    )
-    annealing_every: int = Field(
-        default=200, ge=1, description="Steps between changes of pressure in annealing."
-    )
-
-    @model_validator(mode="after")
-    def _check(self) -> BarostatSection:
-        """Lets the barostat itself check what it is given; `pressure` is that of the start."""
-        if self.annealing is not None:
-            check_points(self.annealing, "pressures", -HIGHEST_PRESSURE, HIGHEST_PRESSURE, "bar")
-            _begin_with(self, "pressure", self.annealing[0][1], "bar")
-        try:
-            self._made(None)
-        except QuiltError as error:
-            raise ValueError(str(error)) from None
-        return self
-
-    def build(self, integrator: IntegratorSection) -> Barostat | None:
-        """The barostat of these settings, if the ensemble has one."""
-        return self._made(integrator.seed) if integrator.ensemble == "npt" else None
-
-    def _made(self, seed: int | None) -> Barostat:
-        given = self.compressibility
-        settings: dict[str, Any] = {
-            "pressure": self.pressure,
-            "compressibility": given[0] if len(given) == 1 else given,
-            "coupling": self.coupling,
-            "surface_tension": self.surface_tension,
-        }
-        if self.every is not None:
-            settings["every"] = self.every
-        if self.kind == "monte-carlo":
-            return MonteCarloBarostat(seed=seed, **settings)
-        if self.kind == "berendsen":
-            return BerendsenBarostat(time_constant=self.time_constant, **settings)
-        return CellRescaling(time_constant=self.time_constant, seed=seed, **settings)
 
 
 class RunSection(Section):

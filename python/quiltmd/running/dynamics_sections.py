@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How atoms move: the sections [integrator], [thermostat] and [barostat] of a configuration."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
+
+from ..description.barostats import (
+    Barostat,
+    BerendsenBarostat,
+    CellRescaling,
+    MonteCarloBarostat,
+)
+from ..description.integrators import Integrator, LangevinMiddle, VelocityVerlet
+from ..description.settings import (
+    HIGHEST_PRESSURE,
+    HOTTEST,
+    BarostatEvery,
+    BoxTimeConstant,
+    ChainLength,
+    Coupling,
+    Friction,
+    LongRangeEvery,
+    Pressure,
+    Seed,
+    SurfaceTension,
+    Temperature,
+    ThermostatEvery,
+    TimeConstant,
+    Timestep,
+)
+from ..description.thermostats import (
+    BerendsenThermostat,
+    NoseHooverChain,
+    Thermostat,
+    VelocityRescaling,
+)
+from ..errors import QuiltError
+from .annealing import Points, check_points
+from .section import Section
+
+
+class IntegratorSection(Section):
+    """[integrator]: the ensemble and its settings; K, 1/ps, ps.
+
+    `temperature` also sets the start velocities, and `seed` draws them; without a seed a run draws
+    one and records it.
+    """
+
+    ensemble: Literal["nve", "nvt", "npt"] = Field(
+        default="nvt",
+        description="Ensemble: nvt (Langevin-middle integrator), npt (the same with a barostat) or "
+        "nve (velocity Verlet).",
+    )
+    temperature: Temperature = LangevinMiddle.temperature
+    friction: Friction = LangevinMiddle.friction
+    timestep: Timestep = LangevinMiddle.timestep
+    seed: Seed = LangevinMiddle.seed
+    long_range_every: LongRangeEvery = LangevinMiddle.long_range_every
+    annealing: Points | None = Field(
+        default=None,
+        description="Temperatures of the heat bath over time, piecewise linear: ps and K of each "
+        "point.",
+    )
+    annealing_every: int = Field(
+        default=200, ge=1, description="Steps between changes of temperature in annealing."
+    )
+
+    @model_validator(mode="after")
+    def _begin_annealing(self) -> IntegratorSection:
+        """Checks the points; `temperature` is that with which they begin."""
+        if self.annealing is None:
+            return self
+        check_points(self.annealing, "temperatures", 0, HOTTEST, "K")
+        if self.ensemble == "nve":
+            raise ValueError("annealing: the ensemble nve has no heat bath")
+        _begin_with(self, "temperature", self.annealing[0][1], "K")
+        return self
+
+    def hottest(self) -> float:
+        """The highest temperature of the heat bath, for which the Verlet buffer is made."""
+        points = self.annealing or ()
+        return max([self.temperature, *(temperature for _, temperature in points)])
+
+    def build(self, thermostat: ThermostatSection | None = None) -> Integrator:
+        """The integrator of these settings, and of those of the thermostat."""
+        coupled = thermostat is not None and thermostat.kind != "langevin"
+        if self.ensemble == "nve" or coupled:
+            return VelocityVerlet(self.timestep, long_range_every=self.long_range_every)
+        return LangevinMiddle(
+            self.hottest(),
+            self.friction,
+            self.timestep,
+            self.seed,
+            long_range_every=self.long_range_every,
+        )
+
+
+def _begin_with(section: Section, name: str, first: float, unit: str) -> None:
+    """Has a setting be the first value of an annealing; ValueError where it is given otherwise."""
+    given = getattr(section, name)
+    if name in section.model_fields_set and given != first:
+        raise ValueError(
+            f"leave out {name} ({given:g} {unit}): annealing begins with {first:g} {unit}"
+        )
+    object.__setattr__(section, name, first)
+
+
+class ThermostatSection(Section):
+    """[thermostat]: what keeps the temperature with the ensembles nvt and npt.
+
+    Temperature and seed are those of [integrator].  "langevin" is part of the Langevin-middle
+    integrator and has a friction there; the others go with velocity Verlet and have the settings
+    here.
+    """
+
+    kind: Literal["langevin", "velocity-rescaling", "nose-hoover", "berendsen"] = Field(
+        default="langevin",
+        description="Thermostat: langevin (friction and noise on each atom), velocity-rescaling "
+        "(stochastic, of all velocities together), nose-hoover (a chain, nothing random) or "
+        "berendsen (velocity-rescaling without noise, for equilibration only).",
+    )
+    time_constant: TimeConstant = VelocityRescaling.time_constant
+    every: ThermostatEvery = VelocityRescaling.every
+    chain_length: ChainLength = NoseHooverChain.chain_length
+
+    def build(self, integrator: IntegratorSection) -> Thermostat | None:
+        """The thermostat of these settings, where it is not part of the integrator."""
+        if self.kind == "langevin":
+            return None
+        temperature = integrator.hottest()
+        if self.kind == "berendsen":
+            return BerendsenThermostat(temperature, self.time_constant, every=self.every)
+        if self.kind == "nose-hoover":
+            return NoseHooverChain(
+                temperature, self.time_constant, every=self.every, chain_length=self.chain_length
+            )
+        return VelocityRescaling(
+            temperature, self.time_constant, seed=integrator.seed, every=self.every
+        )
+
+
+class BarostatSection(Section):
+    """[barostat]: what keeps the pressure with the ensemble npt; its seed is that of [integrator].
+
+    `compressibility` has one value, or one for each set of axes that are scaled together.
+    """
+
+    kind: Literal["cell-rescaling", "monte-carlo", "berendsen"] = Field(
+        default="cell-rescaling",
+        description="Barostat: cell-rescaling (stochastic), monte-carlo, or berendsen (without "
+        "noise, for equilibration only).",
+    )
+    pressure: Pressure = CellRescaling.pressure
+    time_constant: BoxTimeConstant = CellRescaling.time_constant
+    compressibility: tuple[float, ...] = Field(
+        default=(4.5e-5,),
+        description="Isothermal compressibility, 1/bar; 0 keeps axes as they are.",
+    )
+    coupling: Coupling = CellRescaling.coupling
+    surface_tension: SurfaceTension = CellRescaling.surface_tension
+    every: BarostatEvery | None = Field(
+        default=None,
+        description=f"Steps between actions of the barostat: {CellRescaling.every} by default, "
+        f"with monte-carlo {MonteCarloBarostat.every}.",
+    )
+    annealing: Points | None = Field(
+        default=None,
+        description="Reference pressures over time, piecewise linear: ps and bar of each point.",
+    )
+    annealing_every: int = Field(
+        default=200, ge=1, description="Steps between changes of pressure in annealing."
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> BarostatSection:
+        """Lets the barostat itself check what it is given; `pressure` is that of the start."""
+        if self.annealing is not None:
+            check_points(self.annealing, "pressures", -HIGHEST_PRESSURE, HIGHEST_PRESSURE, "bar")
+            _begin_with(self, "pressure", self.annealing[0][1], "bar")
+        try:
+            self._made(None)
+        except QuiltError as error:
+            raise ValueError(str(error)) from None
+        return self
+
+    def build(self, integrator: IntegratorSection) -> Barostat | None:
+        """The barostat of these settings, if the ensemble has one."""
+        return self._made(integrator.seed) if integrator.ensemble == "npt" else None
+
+    def _made(self, seed: int | None) -> Barostat:
+        given = self.compressibility
+        settings: dict[str, Any] = {
+            "pressure": self.pressure,
+            "compressibility": given[0] if len(given) == 1 else given,
+            "coupling": self.coupling,
+            "surface_tension": self.surface_tension,
+        }
+        if self.every is not None:
+            settings["every"] = self.every
+        if self.kind == "monte-carlo":
+            return MonteCarloBarostat(seed=seed, **settings)
+        if self.kind == "berendsen":
+            return BerendsenBarostat(time_constant=self.time_constant, **settings)
+        return CellRescaling(time_constant=self.time_constant, seed=seed, **settings)

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a run simulates: the sections [system] and [solvent] of a configuration."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from ..description.implicit_solvent import (
+    Dielectric,
+    ImplicitSolvent,
+    SaltConcentration,
+    SaltTemperature,
+    Surface,
+)
+from ..description.restraints import Scaling
+from ..inputs.openmm_files import find_force_field
+from .section import AbsolutePath, Section, absolute
+
+ParameterFile = Annotated[Path, AfterValidator(lambda path: find_force_field(absolute(path)))]
+
+
+class SystemSection(Section):
+    """[system]: input files and how they become a System.
+
+    `hmr` moves mass from heavy atoms to their hydrogens (3.024 amu each, water excepted), so that
+    4 fs steps are stable.
+    """
+
+    topology: AbsolutePath = Field(
+        description="Topology file: Amber prmtop (parm7), PSF, GROMACS top, OpenMM System "
+        "XML, or PDB or mmCIF with ForceField XML."
+    )
+    coordinates: AbsolutePath = Field(
+        description="Coordinate file: Amber inpcrd, rst7 or NetCDF, GROMACS gro or g96, PDB, "
+        "mmCIF, CRD, NAMD binary, OpenMM State, or a trajectory: DCD, XTC, TRR, NetCDF."
+    )
+    frame: int | None = Field(
+        default=None,
+        description="Frame of the coordinates to begin from, counted from 0, or from the end if "
+        "negative; by default the first.",
+    )
+    parameters: tuple[ParameterFile, ...] = Field(
+        default=(),
+        description="Parameter files of the topology, in order: of CHARMM or X-PLOR, or OpenMM "
+        "ForceField XML.",
+    )
+    defines: tuple[str, ...] = Field(
+        default=(),
+        description="Names for the preprocessor of a GROMACS topology: NAME or NAME=value.",
+    )
+    box: tuple[float, ...] | None = Field(
+        default=None,
+        description="Box, A,B,C in nm, or A,B,C,ALPHA,BETA,GAMMA with degrees, in place of that in "
+        "the files.",
+    )
+    hmr: bool = Field(
+        default=False,
+        description="Hydrogen mass repartitioning (HMR), water excepted, for time steps of 4 fs.",
+    )
+    constraints: Literal["h-bonds", "none"] = Field(
+        default="h-bonds",
+        description="Constrain bonds to hydrogen (h-bonds), or none; for water see rigid_water.",
+    )
+    rigid_water: bool = Field(default=True, description="Keep water molecules rigid.")
+    reference: AbsolutePath | None = Field(
+        default=None,
+        description="Coordinate file with the places at which position restraints hold atoms; by "
+        "default the coordinates.",
+    )
+    reference_scaling: Scaling = Field(
+        default="com",
+        description="What of these places follows a box that changes: com (their centre of mass), "
+        "all (each place) or none.",
+    )
+
+
+class SolventSection(Section):
+    """[solvent]: implicit solvent, for systems without a periodic box; see `ImplicitSolvent`."""
+
+    model: Literal["none", "hct", "obc1", "obc2", "gbn", "gbn2"] = Field(
+        default="none",
+        description="Generalized Born model: hct, obc1, obc2, gbn, gbn2, or none.",
+    )
+    salt_concentration: SaltConcentration = ImplicitSolvent.salt_concentration
+    salt_temperature: SaltTemperature = ImplicitSolvent.salt_temperature
+    dielectric: Dielectric = ImplicitSolvent.dielectric
+    surface: Surface = ImplicitSolvent.surface
+
+    def build(self) -> ImplicitSolvent | None:
+        """The solvent of these settings, if there is one."""
+        if self.model == "none":
+            return None
+        return ImplicitSolvent(
+            self.model,
+            self.salt_concentration,
+            self.salt_temperature,
+            self.dielectric,
+            self.surface,
+        )
