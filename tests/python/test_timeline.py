@@ -139,7 +139,12 @@ def test_a_kernel_waits_until_the_one_that_writes_its_message_ends() -> None:
         "Rank 1 waits 3,000,000 us of the 9,000,000 us of a step for PME's transpose, from rank 0, "
         "1,000,000 us of it without other work."
     )
-    assert expected in [finding.text for finding in findings(trace)]
+    texts = [finding.text for finding in findings(trace)]
+    assert expected in texts
+    idle = "device has no kernel on any stream"
+    assert [text for text in texts if idle in text] == [
+        f"Rank 0's {idle} for 1,000,000 us of a step."
+    ]
 
 
 def test_a_step_is_told_recorded_and_not() -> None:

@@ -235,8 +235,8 @@ def _is_pme(name: str) -> bool:
 
 def _idle_device(trace: Trace) -> list[Finding]:
     found = []
-    for rank, seconds in enumerate(trace.busy()):
-        idle = (trace.seconds - seconds) / trace.steps
+    for rank, (busy, waits) in enumerate(zip(trace.busy(), trace.idle(), strict=True)):
+        idle = (trace.seconds - busy - waits) / trace.steps
         text = f"Rank {rank}'s device has no kernel on any stream for {_us(idle)} of a step."
         found.append(Finding(idle, text))
     return found
