@@ -47,7 +47,7 @@ def test_missing_files(alanine: Files, tmp_path: Path) -> None:
     refuses("energy", alanine[0], tmp_path, saying="directory")
     refuses("run", tmp_path / "no.toml", saying="no.toml: no such file")
     refuses("digest", tmp_path / "no.qmd", saying="no.qmd: no such file")
-    refuses("run", "--resume", tmp_path, saying="holds no run to resume")
+    refuses("run", "--resume", tmp_path, saying="holds no run")
 
 
 @pytest.mark.parametrize("which", [0, 1])

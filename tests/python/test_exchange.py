@@ -22,7 +22,9 @@ from test_workers import water
 
 import quiltmd
 from quiltmd import LangevinMiddle, QuiltError, ReplicaExchange, ReplicaState, VelocityVerlet
+from quiltmd.commands.digest import digest
 from quiltmd.commands.exchange import exchange as command
+from quiltmd.commands.report import make_report
 from quiltmd.engine.places import Place
 from quiltmd.exchange import runner
 from quiltmd.exchange.analysis import History, read_history
@@ -31,7 +33,9 @@ from quiltmd.exchange.mixing import log_ratio, pairs_of, swaps, uniform
 from quiltmd.exchange.replicas import Iteration
 from quiltmd.exchange.scaling import scale_solute
 from quiltmd.exchange.states import geometric, rest2_states, temperature_states
+from quiltmd.running import runner as runs
 from quiltmd.running.config import build_config_of, merge
+from quiltmd.running.folder import Folder
 
 pytestmark = pytest.mark.filterwarnings("ignore::quiltmd.QuiltWarning")
 UNIFORM = [0.7337459554446363, 0.930492527325139, 0.41048862999259594, 0.6851228382924437]
@@ -432,6 +436,9 @@ def test_the_command(alanine: tuple[Path, Path], tmp_path: Path, capsys: Any) ->
     assert (tmp_path / "out" / "exchange.png").stat().st_size > 1000
     command(analyse=tmp_path / "out")
     assert "300 K, solute at 310 K" in capsys.readouterr().out
+    for single in (runs.resume, digest, lambda path: make_report(Folder(path))):
+        with pytest.raises(QuiltError, match="/out holds a replica exchange: 'quiltmd exchange'"):
+            single(tmp_path / "out")
     with pytest.raises(QuiltError, match="give one of"):
         command()
     with pytest.raises(QuiltError, match="no folder of a replica exchange"):

@@ -229,7 +229,7 @@ def test_two_runs_in_one_folder(config: Config) -> None:
 
 
 def test_nothing_to_resume(tmp_path: Path, config: Config) -> None:
-    with pytest.raises(QuiltError, match="holds no run to resume"):
+    with pytest.raises(QuiltError, match="holds no run"):
         runner.resume(tmp_path / "none", engine=FakeEngine)
     runner.start(config, engine=FakeEngine)
     for name in ("checkpoint.qmd", "checkpoint.prev.qmd"):

@@ -152,14 +152,17 @@ class Folder:
     def settings(self) -> dict[str, Any]:
         """What config.toml says; QuiltError where there is none."""
         if not self.config.exists():
-            raise QuiltError(f"{self.path} holds no run to resume: {self.config.name} is missing")
+            raise QuiltError(f"{self.path} holds no run: {self.config.name} is missing")
         return read_resolved(self.config)
 
     def settings_of_run(self) -> dict[str, Any]:
-        """What config.toml says of a single run; QuiltError where it has stages, or is none."""
-        if not self.config.exists():
-            raise QuiltError(f"{self.path} holds no run: {self.config.name} is missing")
-        settings = read_resolved(self.config)
+        """What config.toml says of a single run; QuiltError where it is of stages or replicas."""
+        settings = self.settings()
+        if "exchange" in settings:
+            raise QuiltError(
+                f"{self.path} holds a replica exchange: 'quiltmd exchange' has --analyse and "
+                "--resume for it"
+            )
         if "stage" in settings:
             begun = sorted(path.parent for path in self.path.glob("*-*/config.toml"))
             last = f", such as {begun[-1]}" if begun else ""

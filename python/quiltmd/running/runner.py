@@ -154,7 +154,7 @@ def resume(
     """
     begun = time.monotonic()
     folder = Folder(Path(directory).absolute())
-    folder.settings()  # before a folder is made for nothing
+    folder.settings_of_run()  # before a folder is made for nothing
     with folder.owned(), ExitStack() as stack:
         settings = merge(folder.settings(), {**(flags or {}), ("output", "dir"): folder.path})
         config = build_config(settings, str(folder.config))

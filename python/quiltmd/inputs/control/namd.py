@@ -150,7 +150,9 @@ def _nonbonded(control: Control, entries: Entries) -> None:
     force = entries.switch("vdwForceSwitching")
     if entries.switch("switching", True):
         if begins is None:
-            raise InputError("switching needs switchdist", file=control.file)
+            raise InputError(
+                "switching, which is on by default, needs switchdist", file=control.file
+            )
         control.set("nonbonded", "switching", "charmm-force" if force else "charmm")
         control.set("nonbonded", "switch_distance", round(begins * ANGSTROM, 12))
     control.set("nonbonded", "dispersion_correction", entries.switch("LJcorrection"))
