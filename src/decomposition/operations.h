@@ -82,7 +82,7 @@ struct PlaceGroups {
   const int32_t* owned_index;  // by global index: position in `owned`, -1 elsewhere
   PlacedPatch* patches;
   int slot_capacity;
-  int owned_slots_room, owned_groups_room;  // beyond which atoms are shared out anew
+  int owned_slots_room, owned_groups_room;  // beyond which patches are assigned again
   int32_t* slot_count;                      // slots of the owned patches, padding included
   int32_t* group_count;                     // groups of the owned patches; null: all groups stay
   int64_t* tally;                           // (patches of the grid): zero; a GPU counts groups here

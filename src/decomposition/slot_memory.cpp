@@ -11,8 +11,8 @@ namespace quiltmd {
 
 namespace {
 
-// Room for atoms beyond those that a rank owned when they were shared out; where they become more, they
-// are shared out anew.
+// Room for atoms beyond those that a rank owned when patches were assigned; where they become more,
+// patches are assigned again.
 size_t with_margin(size_t expected) { return expected + expected / 16 + 512; }
 
 }  // namespace

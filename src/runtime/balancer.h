@@ -18,7 +18,7 @@ class Balancer {
 
   // A run begins at a step, with an assignment of its own.
   void begin(int64_t step);
-  // Patches have been shared out anew meanwhile.
+  // Patches have been assigned again meanwhile.
   void forget() { before_.reset(); }
   // Whether it is time, for lists that live so many steps. Measurements begin at started().
   bool is_due(int64_t step, int life) const { return step - started_ >= epochs_ * int64_t{life}; }

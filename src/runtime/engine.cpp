@@ -432,7 +432,7 @@ void Engine::draw_velocities(double temperature, uint64_t seed) {
   for_ranks([&](Rank& rank) { rank.draw_velocities(temperature, seed); });
 }
 
-// Atoms lie in other patches, on other ranks perhaps: they are shared out anew.
+// Atoms lie in other patches, on other ranks perhaps.
 void Engine::load_again() {
   if (assigned_cells_ != setup_->grid.cells) ++grid_changes_;
   HostState now = capture({.state = true})->state();

@@ -39,12 +39,12 @@ class Rank {
   // that goes on keeps its heat.
   enum class Begin { kAnew, kGoOn };
   void load(const HostState& state, Begin begin = Begin::kAnew);
-  // Up to a step, or to where atoms must be shared out anew: a barostat has made a box that needs another
-  // patch grid, or atoms of an open system left the patch grid, or a rank outgrew its share. Then load()
-  // is to follow.
+  // Up to a step, or to where patches must be assigned to ranks again: a barostat has made a box that needs
+  // another patch grid, or atoms of an open system left the patch grid, or a rank outgrew its share. Then
+  // load() is to follow.
   void run_to(int64_t target);
   void run(int64_t steps) { run_to(step() + steps); }
-  bool needs_plan() const { return state_.shares() == RunState::Shares::kToBeMade; }
+  bool needs_plan() const { return state_.patches() == RunState::Patches::kToBeAssigned; }
   // And with another patch grid.
   bool needs_grid() const { return needs_plan() && agreed_.faults.box; }
   void draw_velocities(double temperature, uint64_t seed);

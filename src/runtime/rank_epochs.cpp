@@ -192,7 +192,7 @@ void Rank::undo_epoch() {
   // for.
   if (f.box || f.share_overflow) {
     redo_epoch(state_.epoch().end);
-    state_.share_out_anew();
+    state_.require_assignment();
     return;
   }
   if (lacks_room(f) || f.message_overflow) {

@@ -35,9 +35,9 @@ class RunState {
   enum class Forces { kStale, kCleared, kCurrent, kWithEnergies };
   // Motion of the centre of mass, at the rebuild that ends the epoch.
   enum class Momentum { kKept, kToBeRemoved };
-  // Who has which patches: it holds; or atoms must be shared out anew, over another patch grid perhaps,
-  // and a state loaded.
-  enum class Shares { kValid, kToBeMade };
+  // Those of the grid: assigned to ranks; or to be assigned again, of another grid perhaps, and a state
+  // loaded.
+  enum class Patches { kAssigned, kToBeAssigned };
   // What a run does next.
   enum class Next { kStart, kEndEpoch, kAdvance, kFinish, kNothing };
 
@@ -53,7 +53,7 @@ class RunState {
     return forces_ == Forces::kCurrent || forces_ == Forces::kWithEnergies;
   }
   Momentum momentum() const { return momentum_; }
-  Shares shares() const { return shares_; }
+  Patches patches() const { return patches_; }
   const Epoch& epoch() const { return epoch_; }
 
   // Steps since the lists were built; displaced atoms count as at the end of a life.
@@ -63,7 +63,7 @@ class RunState {
   }
 
   Next next(int64_t target) const {
-    if (shares_ == Shares::kToBeMade) return Next::kNothing;
+    if (patches_ == Patches::kToBeAssigned) return Next::kNothing;
     if (step_ >= target && place_ == Place::kState) return Next::kNothing;
     if (rebuild_ == RebuildPoint::kInsideSteps && place_ == Place::kState) return Next::kStart;
     if (step_ >= epoch_.end) return Next::kEndEpoch;
@@ -112,7 +112,7 @@ class RunState {
     forget_forces();
   }
   void set_forces(Forces now) { forces_ = now; }
-  void share_out_anew() { shares_ = Shares::kToBeMade; }
+  void require_assignment() { patches_ = Patches::kToBeAssigned; }
   void forget_forces() {
     if (has_forces()) forces_ = Forces::kStale;
   }
@@ -153,7 +153,7 @@ class RunState {
   Place place_ = Place::kState;
   Lists lists_ = Lists::kValid;
   Forces forces_ = Forces::kStale;
-  Shares shares_ = Shares::kValid;
+  Patches patches_ = Patches::kAssigned;
   Momentum momentum_ = Momentum::kKept;
   Epoch epoch_;
 };

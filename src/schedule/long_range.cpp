@@ -13,7 +13,7 @@ namespace quiltmd {
 namespace {
 
 // Whether kernels write into the grids of all other ranks, and not only into messages.
-bool works_directly(const RankView& view) {
+bool writes_to_grids_of_peers(const RankView& view) {
   return view.mesh == MeshSharing::kDistributed && view.ranks > 1 && !view.host_carries &&
          view.ranks <= kMaxMarks + 1;
 }
@@ -197,7 +197,7 @@ class Pencils : ThroughMessages {
 };
 
 // Kernels write into the spectra and potentials of other ranks, and marks say when they have.
-class Directly : LongRange {
+class SlabsInPeerMemory : LongRange {
  public:
   using LongRange::LongRange;
 
@@ -303,19 +303,20 @@ class Directly : LongRange {
 
 LongRangeTasks add_long_range(Schedule& schedule, RankMemory& memory, const RankView& view,
                               Energies energies) {
-  if (works_directly(view)) return Directly(schedule, memory, view, energies).add();
+  if (writes_to_grids_of_peers(view))
+    return SlabsInPeerMemory(schedule, memory, view, energies).add();
   if (view.mesh == MeshSharing::kPencils) return Pencils(schedule, memory, view, energies).add();
   return Slabs(schedule, memory, view, energies).add();
 }
 
 void offer_grids(const RankMemory& memory, const RankView& view, Mailboxes& mailboxes) {
-  if (!memory.mesh || !works_directly(view)) return;
+  if (!memory.mesh || !writes_to_grids_of_peers(view)) return;
   mailboxes.offer(Edge::kSpectrum, memory.mesh->spectrum.data());
   mailboxes.offer(Edge::kPotential, memory.mesh->potential.data());
 }
 
 void join_grids(RankMemory& memory, const RankView& view, const Mailboxes& mailboxes) {
-  if (!memory.mesh || !works_directly(view)) return;
+  if (!memory.mesh || !writes_to_grids_of_peers(view)) return;
   MeshMemory& mesh = *memory.mesh;
   const GridShares shares(memory.setup, mesh.grid, view.plans, view.mesh);
   const SpectrumOf own{mesh.spectrum.data()};

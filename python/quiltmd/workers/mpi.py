@@ -173,10 +173,10 @@ def _first_admitted(listener: socket.socket) -> socket.socket:
     while (left := end - time.monotonic()) > 0:
         listener.settimeout(left)
         with suppress(AccessError, OSError):
-            visitor, _ = listener.accept()
-            admit(visitor, _secret, lambda: True)
+            connection, _ = listener.accept()
+            admit(connection, _secret, lambda: True)
             listener.settimeout(None)
-            return visitor
+            return connection
     raise QuiltError(
         f"process 0 has not come to {socket.gethostname()}:{listener.getsockname()[1]} within a "
         "minute: has it ended, or can its host not reach that port?"
@@ -186,15 +186,15 @@ def _first_admitted(listener: socket.socket) -> socket.socket:
 def _admit_all(listener: socket.socket) -> None:
     while True:
         with suppress(OSError):
-            visitor, _ = listener.accept()
-            threading.Thread(target=_serve_session, args=(visitor,), daemon=True).start()
+            connection, _ = listener.accept()
+            threading.Thread(target=_serve_session, args=(connection,), daemon=True).start()
 
 
-def _serve_session(visitor: socket.socket) -> None:
+def _serve_session(connection: socket.socket) -> None:
     """One engine; another may be made before this one is given up."""
-    with visitor, suppress(AccessError, OSError):
-        admit(visitor, _secret, lambda: True)
-        visitor.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        number = visitor.fileno()
-        close = partial(visitor.shutdown, socket.SHUT_RDWR)
+    with connection, suppress(AccessError, OSError):
+        admit(connection, _secret, lambda: True)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        number = connection.fileno()
+        close = partial(connection.shutdown, socket.SHUT_RDWR)
         Session(Channel(number, number, close, _CLIENT_GONE), make_engine).serve()

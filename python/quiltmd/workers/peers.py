@@ -86,20 +86,20 @@ class Meeting:
                 stack.callback(door.join)
                 stack.callback(listener.shutdown, socket.SHUT_RDWR)  # nobody is let in any more
             for other in range(rank):
-                found[other] = self._visit(other, addresses[other], rank, secret, transport)
+                found[other] = self._connect(other, addresses[other], rank, secret, transport)
             while len(found) < len(addresses) - 1:
                 try:
-                    other, visitor = came.get(timeout=max(end - time.monotonic(), 0.01))
+                    other, connection = came.get(timeout=max(end - time.monotonic(), 0.01))
                 except Empty:
                     missing = sorted(set(range(len(addresses))) - {rank, *found})
                     raise QuiltError(
                         f"rank {rank} waited a minute for ranks {missing}: can their hosts reach "
                         f"port {self.address.port} of this one?"
                     ) from None
-                found[other] = visitor
+                found[other] = connection
         return [_descriptor(found[r]) if r != rank else -1 for r in range(len(addresses))]
 
-    def _visit(
+    def _connect(
         self, other: int, address: Address, rank: int, secret: bytes, transport: str
     ) -> socket.socket:
         is_near = address.machine == self.address.machine
@@ -128,16 +128,16 @@ class Meeting:
         secret: bytes,
         came: SimpleQueue[tuple[int, socket.socket]],
     ) -> None:
-        """Until the listener is shut; each visitor by itself, as some say nothing."""
+        """Until the listener is shut; each connection by itself, as some say nothing."""
 
-        def admit_one(visitor: socket.socket) -> None:
+        def admit_one(connection: socket.socket) -> None:
             with suppress(AccessError, OSError):  # somebody else
-                came.put((_admitted(visitor, secret), visitor))
+                came.put((_admitted(connection, secret), connection))
 
         with suppress(OSError):
             while True:
-                visitor, _ = listener.accept()
-                threading.Thread(target=admit_one, args=(visitor,), daemon=True).start()
+                connection, _ = listener.accept()
+                threading.Thread(target=admit_one, args=(connection,), daemon=True).start()
 
 
 def _machine() -> str:
@@ -149,16 +149,16 @@ def _machine() -> str:
         return secrets.token_hex(16)
 
 
-def _admitted(visitor: socket.socket, secret: bytes) -> int:
+def _admitted(connection: socket.socket, secret: bytes) -> int:
     """The rank of who has come; AccessError where it is not one of us."""
     try:
-        admit(visitor, secret, lambda: True)
-        visitor.settimeout(_ONE)
-        number = visitor.recv(_NUMBER, socket.MSG_WAITALL)
+        admit(connection, secret, lambda: True)
+        connection.settimeout(_ONE)
+        number = connection.recv(_NUMBER, socket.MSG_WAITALL)
         if len(number) < _NUMBER:
             raise AccessError("it has ended the connection")
     except BaseException:
-        visitor.close()
+        connection.close()
         raise
     return int.from_bytes(number, "little")
 

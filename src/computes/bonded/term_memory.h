@@ -3,7 +3,7 @@
 // and the operations that place and evaluate them.
 //
 // Every rank has the tables of the whole system, some 60 bytes a term: so terms need not travel when
-// atoms migrate or computes are shared out anew.
+// atoms migrate or computes are assigned again.
 #pragma once
 
 #include <array>

@@ -82,7 +82,7 @@ QMD_HD void store_grid_word(const Op& op, const MessageWord& w, int index, int w
     if (3 * word + k < op.part.length) store(to[3 * word + k], w.value[k]);
 }
 
-// ---- Directly ------------------------------------------------------------------------------
+// ---- Into the memory of other ranks --------------------------------------------------------
 
 // Where kernels reach the grids of other ranks, those that make a spectrum or a potential write what
 // others use into theirs, and those that use one wait for marks. (Charges, which are sums, are messages
