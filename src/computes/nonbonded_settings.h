@@ -26,10 +26,20 @@ struct NonbondedSettings {
   Switching switching = Switching::kNone;
   double switch_distance = 0;  // nm
 
-  // Without one, every pair of atoms interacts (computes/all_pairs).
   bool has_cutoff() const { return std::isfinite(cutoff); }
   bool has_pme() const { return electrostatics == Electrostatics::kPme; }
 };
+
+// Without pair lists all pairs of atoms are looked at (computes/all_pairs): where every one interacts, and
+// in an implicit solvent, in which radii come before forces.
+inline bool uses_lists(const System& system, const NonbondedSettings& settings) {
+  return settings.has_cutoff() && !system.solvent;
+}
+
+// Whether energies of charges are zero at the cutoff. In an implicit solvent that is so, as in OpenMM.
+inline bool shifts_charges(const System& system, const NonbondedSettings& settings) {
+  return settings.potential_shift || (settings.has_cutoff() && system.solvent);
+}
 
 // An energy that does not depend on positions (kJ/mol), as the self energy of Ewald summation or a
 // long-range dispersion correction.

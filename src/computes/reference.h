@@ -28,7 +28,8 @@ void reference_bonded(const System& system, const Box& box, const std::vector<Ve
 void reference_pairs(const System& system, const NonbondedSettings& settings, const Box& box,
                      const std::vector<Vec3d>& positions, Evaluation& out);
 // Implicit solvent, where the system has one: no periodic box.
-void reference_solvent(const System& system, const std::vector<Vec3d>& positions, Evaluation& out);
+void reference_solvent(const System& system, const NonbondedSettings& settings,
+                       const std::vector<Vec3d>& positions, Evaluation& out);
 void reference_pme(const System& system, const NonbondedSettings& settings, const Box& box,
                    const std::vector<Vec3d>& positions, Evaluation& out);
 

@@ -363,7 +363,7 @@ std::vector<std::unique_ptr<Download>> Engine::gather_shares(Contents contents) 
 }
 
 void Engine::rebalance() {
-  if (!run_.balance || run_.ranks < 2 || !nonbonded_.has_cutoff()) return;
+  if (!run_.balance || run_.ranks < 2 || !uses_lists(setup_->system, nonbonded_)) return;
   if (!devices_.front()->capabilities().runs_at_once) return;
   const int64_t now = ranks_[0]->step();
   if (!balancer_.is_due(now, setup_->lists.life)) return;

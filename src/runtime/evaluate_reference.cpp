@@ -21,7 +21,7 @@ ReferenceResult evaluate_reference(const System& input, const NonbondedSettings&
   Evaluation out;
   reference_bonded(system, box, internal, out);
   reference_pairs(system, settings, box, internal, out);
-  reference_solvent(system, internal, out);
+  reference_solvent(system, settings, internal, out);
   if (settings.has_pme()) reference_pme(system, settings, box, internal, out);
   reference_group_virial(system, box, internal, out);
   spread_forces(system, internal, out.forces);

@@ -51,7 +51,8 @@ RankMemory::RankMemory(const Setup& shared, Device& on)
 }
 
 std::vector<ForceFamily*> RankMemory::make_families() {
-  if (setup.nonbonded.has_cutoff()) return {&pairs.emplace(slots, pair_setup(setup)), &terms};
+  if (uses_lists(setup.system, setup.nonbonded))
+    return {&pairs.emplace(slots, pair_setup(setup)), &terms};
   return {&all_pairs.emplace(slots, AllPairsSetup{setup.pairs, setup.packed_pairs.table}), &terms};
 }
 

@@ -41,15 +41,18 @@ void refuse_unsuited(const Setup& setup, const Cell& cell) {
   if (open && setup.plan.rebuild_stage.every > 0) throw Error("a barostat needs a periodic box");
   if (!open && !setup.nonbonded.has_cutoff())
     throw Error("in a periodic box interactions need a cutoff, or PME");
-  if (setup.system.solvent && setup.nonbonded.has_cutoff())
-    throw Error("implicit solvent with a cutoff is not supported: choose the method no-cutoff");
+  if (setup.system.solvent && !open)
+    throw Error(
+        "implicit solvent needs a system without a periodic box: leave out the box, and choose the "
+        "method no-cutoff, or cutoff");
 }
 
 }  // namespace
 
 void set_box(Setup& setup, const Cell& cell, std::optional<Int3> cells) {
   const bool open = std::holds_alternative<Spread>(cell);
-  const double cutoff = setup.nonbonded.has_cutoff() ? setup.nonbonded.cutoff : kReachOfAllPairs;
+  const bool lists = uses_lists(setup.system, setup.nonbonded);
+  const double cutoff = lists ? setup.nonbonded.cutoff : kReachOfAllPairs;
   const double sticks_out = setup.lists.buffer + 2 * setup.group_radius;
   const double reach = cutoff + sticks_out, span = setup.term_span + 2 * setup.group_radius;
   if (open) {
@@ -88,8 +91,8 @@ Setup make_setup(System system, const NonbondedSettings& nonbonded,
   setup.constraint_rotation = constraint_rotation(setup.system);
   const AtomMotion motion{setup.plan.timestep, setup.plan.baths.temperature,
                           setup.plan.buffer_fraction};
-  setup.lists =
-      resolve(lists, motion, nonbonded.has_cutoff() ? BuiltAnew::kLists : BuiltAnew::kLayout);
+  setup.lists = resolve(
+      lists, motion, uses_lists(setup.system, nonbonded) ? BuiltAnew::kLists : BuiltAnew::kLayout);
   setup.ages = list_ages(setup.lists, nonbonded.cutoff, motion);
   setup.group_radius = std::max(group_radius(all), radius_of_site_groups(all));
   if (nonbonded.has_pme()) check_pme_grid(nonbonded.order, nonbonded.grid);

@@ -13,13 +13,14 @@ constexpr double kWidth = 1.3;  // of patches, nm
 // A rank that owns all patches, with the memory of all pairs.
 class AllPairsRank : public OneRank {
  public:
-  AllPairsRank(Device& on, const Molecules& m, int form = 0, int gap = 0)
-      : AllPairsRank(on, m, pack_pairs(m.system, settings(), form), gap) {}
+  AllPairsRank(Device& on, const Molecules& m, int form = 0, int gap = 0, double cutoff = kNone)
+      : AllPairsRank(on, m, settings(cutoff), pack_pairs(m.system, settings(cutoff), form), gap) {}
 
-  static NonbondedSettings settings() {
+  static constexpr double kNone = std::numeric_limits<double>::infinity();
+  static NonbondedSettings settings(double cutoff) {
     NonbondedSettings s;
     s.electrostatics = Electrostatics::kCutoff;
-    s.cutoff = std::numeric_limits<double>::infinity();
+    s.cutoff = cutoff;
     return s;
   }
 
@@ -48,9 +49,10 @@ class AllPairsRank : public OneRank {
   AllPairsMemory all;
 
  private:
-  AllPairsRank(Device& on, const Molecules& m, const PackedPairs& packed, int gap)
+  AllPairsRank(Device& on, const Molecules& m, const NonbondedSettings& settings,
+               const PackedPairs& packed, int gap)
       : OneRank(on, m.system, grid_of(m), packed.atoms, gap),
-        all(*this, {pair_parameters(m.system, settings(), packed.form), packed.table}) {
+        all(*this, {pair_parameters(m.system, settings, packed.form), packed.table}) {
     start_from(m.positions, std::vector<Vec3d>(m.positions.size()), {});
     lay_out();
     if (gap) move_slots(gap);
@@ -121,12 +123,14 @@ double force_error(const AllPairsRank& rank, const Evaluation& exact) {
 }
 
 // Forces and energies, twice, for sums are cleared for the next step.
-void meets_reference(Pair devices, const Molecules& m, int form = 0) {
+void meets_reference(Pair devices, const Molecules& m, int form = 0,
+                     double cutoff = AllPairsRank::kNone) {
+  const NonbondedSettings settings = AllPairsRank::settings(cutoff);
   Evaluation exact;
   exact.forces.resize(m.positions.size());
-  reference_pairs(m.system, AllPairsRank::settings(), m.box, m.positions, exact);
-  reference_solvent(m.system, m.positions, exact);
-  AllPairsRank rank(devices.device, m, form);
+  reference_pairs(m.system, settings, m.box, m.positions, exact);
+  reference_solvent(m.system, settings, m.positions, exact);
+  AllPairsRank rank(devices.device, m, form, 0, cutoff);
   for (int repeat = 0; repeat < 2; ++repeat) {
     rank.evaluate(Energies::kAdd);
     CHECK_NEAR(force_error(rank, exact), 0, bound(devices, 1e-5, 1e-5));
@@ -161,6 +165,22 @@ void solvents_meet_the_reference(Pair devices) {
         m.system.solvent = solvent_of(m.system, function, kappa, necks, 8);
         meets_reference(devices, m);
       }
+}
+
+// Pairs beyond the cutoff count for neither radii nor energies; tiles and patches that are beyond it
+// altogether, too: every third group is some widths of patches away.
+void solvents_with_a_cutoff_meet_the_reference(Pair devices) {
+  Molecules m = some_molecules(500, 15);
+  const auto& starts = m.system.group_start;
+  for (size_t g = 0; g + 1 < starts.size(); g += 3)
+    for (int a = starts[g]; a < starts[g + 1]; ++a)
+      m.positions[static_cast<size_t>(a)].z += 3.3 * kWidth;
+  m.box = cube(12 * kWidth);
+  for (const double kappa : {0.0, 1.2})
+    for (const Necks necks : {Necks::kNone, Necks::kSome}) {
+      m.system.solvent = solvent_of(m.system, BornFunction::kTanh, kappa, necks, 16);
+      meets_reference(devices, m, 0, 1.1);
+    }
 }
 
 // Atoms in all the patches of a cell that is wider than small spheres reach.
@@ -229,6 +249,8 @@ std::vector<Case> solvent_cases(Pair devices) {
   return {
       {"all pairs in a vacuum", [devices] { a_vacuum_meets_the_reference(devices); }},
       {"implicit solvents", [devices] { solvents_meet_the_reference(devices); }},
+      {"implicit solvents with a cutoff",
+       [devices] { solvents_with_a_cutoff_meet_the_reference(devices); }},
       {"solvent of distant atoms", [devices] { distant_atoms_meet_the_reference(devices); }},
       {"bits of all pairs depend on nothing",
        [devices] { solvent_bits_depend_on_nothing(devices); }},

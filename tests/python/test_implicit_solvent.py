@@ -53,10 +53,11 @@ def lysozyme(openmmtools_data: Path) -> tuple[Path, Path, Path]:
 
 def openmm_found(files: tuple[Path, ...], model: Any, **settings: Any) -> tuple[float, Any]:
     """Potential energy and forces by OpenMM's reference platform."""
+    method = settings.pop("nonbondedMethod", app.NoCutoff)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # radii that are not those of the model's authors
         system = app.AmberPrmtopFile(str(files[0])).createSystem(
-            nonbondedMethod=app.NoCutoff, implicitSolvent=model, **settings
+            nonbondedMethod=method, implicitSolvent=model, **settings
         )
     platform = openmm.Platform.getPlatformByName("Reference")
     context = openmm.Context(system, openmm.VerletIntegrator(0.001), platform)
@@ -87,6 +88,50 @@ def test_models_agree_with_openmm(
     simulation = Simulation(system, state, device="cpu")
     assert simulation.energies()["potential"] == pytest.approx(energy, rel=SAME_CONSTANT)
     assert relative_rms(simulation.forces(), forces) < 2e-6
+
+
+@pytest.mark.parametrize("salt", [0.0, 0.15])
+@pytest.mark.parametrize("model", MODELS)
+def test_models_with_a_cutoff_agree_with_openmm(
+    dipeptide: tuple[Path, Path], model: Any, salt: float
+) -> None:
+    """Radii, polarisation, charges and Lennard-Jones end at the cutoff; energies of charges are
+    shifted."""
+    system, state = quiltmd.load(*dipeptide, solvent=ImplicitSolvent(model, salt))
+    energy, forces = openmm_found(
+        dipeptide,
+        MODELS[model],
+        nonbondedMethod=app.CutoffNonPeriodic,
+        nonbondedCutoff=0.47 * unit.nanometer,
+        implicitSolventSaltConc=salt * unit.molar,
+        sasaMethod=None,
+    )
+    short = Nonbonded(method="cutoff", cutoff=0.47)
+    exact, exact_forces = quiltmd.reference(system, state, short)
+    assert exact["potential"] == pytest.approx(energy, rel=SAME_CONSTANT)
+    assert relative_rms(exact_forces, forces) < 1e-6
+    found = [
+        Simulation(system, state, short, device="cpu", ranks=ranks).forces() for ranks in (1, 2)
+    ]
+    assert relative_rms(found[0], forces) < 2e-6
+    assert (found[0] == found[1]).all()
+
+
+def test_a_protein_with_a_cutoff_agrees_with_openmm(lysozyme: tuple[Path, Path, Path]) -> None:
+    """A cutoff that is short beside the protein, so that whole patches are beyond it."""
+    system, state = quiltmd.load(*lysozyme[:2], solvent=ImplicitSolvent("obc2", 0.1))
+    energy, forces = openmm_found(
+        lysozyme,
+        app.OBC2,
+        nonbondedMethod=app.CutoffNonPeriodic,
+        nonbondedCutoff=1.2 * unit.nanometer,
+        implicitSolventSaltConc=0.1 * unit.molar,
+        sasaMethod=None,
+    )
+    short = Nonbonded(method="cutoff", cutoff=1.2)
+    simulation = Simulation(system, state, short, device="cpu")
+    assert simulation.energies()["potential"] == pytest.approx(energy, rel=2e-6)
+    assert relative_rms(simulation.forces(), forces) < 1e-5
 
 
 def test_a_protein_agrees_with_openmm_and_amber(lysozyme: tuple[Path, Path, Path]) -> None:
@@ -255,8 +300,8 @@ def test_minimisation_may_spread_atoms() -> None:
             "for systems without a periodic box",
         ),
         (
-            lambda s, x: Simulation(s, x, Nonbonded(method="cutoff")),
-            "implicit solvent with a cutoff",
+            lambda s, x: Simulation(s, replace(x, box=4 * np.eye(3)), Nonbonded(method="cutoff")),
+            "implicit solvent needs a system without a periodic box",
         ),
         (
             lambda s, x: Simulation(s, x, barostat=quiltmd.CellRescaling()),

@@ -45,7 +45,8 @@ class Nonbonded:
     cutoff:
         Direct-space and Lennard-Jones cutoff, nm; at most half the smallest box width.
     method:
-        "pme" (smooth particle mesh Ewald), "cutoff" (plain truncation, for tests), or, without a
+        "pme" (smooth particle mesh Ewald), "cutoff" (plain truncation, for tests and implicit
+        solvent, where energies of charges are shifted to zero at the cutoff), or, without a
         periodic box, "no-cutoff" (every pair of atoms; `cutoff` is not read).
     pme_order:
         Order of the B-splines, 4 or 5; None: 5, but 4 in boxes below 150 nm^3, where a finer grid
@@ -78,8 +79,8 @@ class Nonbonded:
     )
     method: Literal["pme", "cutoff", "no-cutoff"] = Field(
         default="pme",
-        description="Long-range electrostatics: pme, cutoff (plain truncation, for tests), or, "
-        "without a periodic box, no-cutoff (every pair of atoms).",
+        description="Long-range electrostatics: pme, cutoff (plain truncation, for tests and "
+        "implicit solvent), or, without a periodic box, no-cutoff (every pair of atoms).",
     )
     pme_order: Literal[4, 5] | None = Field(
         default=None,

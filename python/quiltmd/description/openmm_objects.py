@@ -92,7 +92,7 @@ def system_fields(
         atoms, np.concatenate([bonds, constraints, site_links(sites["sites"])])
     )
     for force, (members, _) in tables:
-        if _method(forces) == "NoCutoff":
+        if _method(forces) in ("NoCutoff", "CutoffNonPeriodic"):
             _refuse_images(force)
         else:
             _refuse_distant_terms(force, members, molecules)
@@ -151,18 +151,21 @@ def nonbonded_from_openmm(openmm_system: Any) -> Nonbonded:
     -------
     Cutoff, switching function, tail correction and error tolerance as in the force; the Ewald
     parameter and grid where `setPMEParameters` states them. The method Ewald becomes PME of the
-    same tolerance, NoCutoff all pairs of atoms.
+    same tolerance, NoCutoff all pairs of atoms, and CutoffNonPeriodic beside implicit solvent, if
+    its reaction field has the dielectric constant 1, the method "cutoff".
 
     Raises
     ------
     InputError
-        If the force does what has no counterpart here: a reaction field (CutoffPeriodic and
-        CutoffNonPeriodic), Lennard-Jones PME.
+        If the force does what has no counterpart here: a reaction field (CutoffPeriodic, and
+        other CutoffNonPeriodic), Lennard-Jones PME.
     """
     force = _nonbonded_force(openmm_system.getForces())
     method = _method(openmm_system.getForces())
     if method == "NoCutoff":
         return Nonbonded(method="no-cutoff")
+    if method == "CutoffNonPeriodic" and _is_truncated(openmm_system, force):
+        return _truncated(force)
     if method not in ("PME", "Ewald"):
         raise InputError(
             f"NonbondedForce: the method {method} is not supported; use PME, or NoCutoff for a "
@@ -179,6 +182,26 @@ def nonbonded_from_openmm(openmm_system: Any) -> Nonbonded:
             pme_tolerance=force.getEwaldErrorTolerance(),
             pme_alpha=alpha if stated else None,
             pme_grid=(int(grid[0]), int(grid[1]), int(grid[2])) if stated else None,
+            switching="potential" if switched else "none",
+            switch_distance=_value(force.getSwitchingDistance()) if switched else None,
+        )
+    except QuiltError as error:
+        raise InputError(f"NonbondedForce: {error}") from None
+
+
+def _is_truncated(openmm_system: Any, force: Any) -> bool:
+    """Whether charges end at the cutoff as ours in implicit solvent, without a reaction field."""
+    solvents = openmm_solvent.FORCES
+    in_solvent = any(type(other).__name__ in solvents for other in openmm_system.getForces())
+    return in_solvent and force.getReactionFieldDielectric() == 1
+
+
+def _truncated(force: Any) -> Nonbonded:
+    switched = force.getUseSwitchingFunction()
+    try:
+        return Nonbonded(
+            method="cutoff",
+            cutoff=_value(force.getCutoffDistance()),
             switching="potential" if switched else "none",
             switch_distance=_value(force.getSwitchingDistance()) if switched else None,
         )

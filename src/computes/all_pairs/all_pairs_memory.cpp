@@ -52,7 +52,8 @@ AllPairsMemory::AllPairsMemory(const SlotMemory& slots, AllPairsSetup setup)
 }
 
 void AllPairsMemory::make_solvent(const ImplicitSolvent& solvent) {
-  constants_ = {solvent.function, 1 / solvent.dielectric, solvent.kappa, solvent.surface};
+  constants_ = {solvent.function, 1 / solvent.dielectric, solvent.kappa, solvent.surface,
+                1 / std::sqrt(static_cast<double>(setup_.parameters.cutoff2))};
   reach_ = reach_of_series(solvent);
   atoms_ = make_.filled(solvent.atoms);
   site_of_atom_ = make_.filled(sites_of(solvent.atoms));
@@ -124,6 +125,7 @@ AllPairs AllPairsMemory::pairs() const {
   p.cells = grid.cells;
   p.patch_width = {grid.box.ax / grid.cells.x, grid.box.by / grid.cells.y,
                    grid.box.cz / grid.cells.z};
+  p.cutoff2 = setup_.parameters.cutoff2;
   return p;
 }
 

@@ -92,19 +92,36 @@ QMD_HD Curve<Real> screening(Real r, Real per_r, Real o, Real s) {
   return found;
 }
 
-// The same in single precision where neither sphere is inside of the other, |o - s| <= r, in fewer
-// instructions and without a series: what rounding leaves of a distant atom's digits, some 1e-8/nm, is
-// little beside the sum over atoms nearby.
-QMD_HD Curve<float> screening_nearby(float r, float per_r, float o, float s) {
-  const float lower = std::fmax(std::fabs(r - s), o), upper = r + s;
-  const float product = inverse(lower * upper);
-  const float difference = (upper - lower) * product, sum = (upper + lower) * product;
-  constexpr float kQuarterLog = 0.25f * 0.693147181f;
-  const float log = logarithm2(lower * lower * product) * (kQuarterLog * per_r), q = s * s * per_r;
-  const float value = multiply_add(difference, multiply_add((r - q) * sum, -0.125f, 0.5f), log);
-  const float slope =
-      multiply_add(difference * sum, multiply_add(q * per_r, 0.125f, 0.125f), log * per_r);
-  return {value, -slope};
+// The same in single precision for any two atoms, without branches: all cases are found and one is chosen.
+struct ScreeningLogarithms {
+  float upper, product, difference, sum, log;
+
+  QMD_HD ScreeningLogarithms(float r, float per_r, float o, float s) : upper(r + s) {
+    const float lower = std::fmax(std::fabs(r - s), o);
+    product = inverse(lower * upper);
+    difference = (upper - lower) * product;
+    sum = (upper + lower) * product;
+    constexpr float kQuarterLog = 0.25f * 0.693147181f;
+    log = logarithm2(lower * lower * product) * (kQuarterLog * per_r);
+  }
+};
+// `per_o`: 1/o; `leading`: of the series. An instruction for logarithms leaves 4e-8/nm too much or too
+// little, always the same, which would add up over the many atoms at a middle distance.
+QMD_HD float screening_value(float r, float per_r, float o, float per_o, float s, float leading) {
+  const ScreeningLogarithms found(r, per_r, o, s);
+  const float t = per_r * per_r, ratio = s * per_r, q = ratio * ratio;
+  float value = multiply_add(found.difference,
+                             multiply_add((r - s * ratio) * found.sum, -0.125f, 0.5f), found.log);
+  value += s - r > o ? per_o - found.upper * found.product : 0.0f;
+  value = r + s > o ? value : 0.0f;
+  return q < 1.0f / 16 && r - s >= o ? leading * (t * t) * six_values(q) : value;
+}
+QMD_HD float screening_slope(float r, float per_r, float o, float s) {
+  const ScreeningLogarithms found(r, per_r, o, s);
+  const float ratio = s * per_r;
+  const float slope = -multiply_add(found.difference * found.sum,
+                                    multiply_add(ratio * ratio, 0.125f, 0.125f), found.log * per_r);
+  return r + s > o ? slope : 0.0f;
 }
 
 // The space between two atoms that is too narrow for water: Mongan, Simmerling, McCammon, Case and
@@ -136,23 +153,24 @@ QMD_HD Curve<double> born_radius(double sum, const BornAtom& atom, BornFunction 
 
 // The polarisation energy of two charges whose product (with 1/(4 pi eps0)) is `qq`, Still et al., J. Am.
 // Chem. Soc. 112, 6127 (1990), with salt as in Srinivasan et al., Theor. Chem. Acc. 101, 426 (1999):
-// E = -qq (1 - exp(-kappa f)/eps) / f, f^2 = r^2 + B_i B_j exp(-r^2/(4 B_i B_j)).
+// E = -qq (1 - exp(-kappa f)/eps) (1/f - 1/cutoff), f^2 = r^2 + B_i B_j exp(-r^2/(4 B_i B_j)).
 template <class Real>
 struct Polarisation {
   Real energy;
   Real force_over_r;  // -dE/dr / r
   Real by_product;    // dE/d(B_i B_j)
 };
-// `product`: B_i B_j; `per_product`: its inverse.
+// `product`: B_i B_j; `per_product`: its inverse; `per_cutoff`: zero without a cutoff.
 template <class Real>
 QMD_HD Polarisation<Real> polarisation(Real r2, Real product, Real per_product, Real qq,
-                                       Real inverse_dielectric, Real kappa) {
+                                       Real inverse_dielectric, Real kappa, Real per_cutoff) {
   const Real quarter = Real(0.25) * r2 * per_product, decay = exponential(-quarter);
   const Real f2 = multiply_add(product, decay, r2), per_f = inverse_root(f2);
   const Real salt = inverse_dielectric * (kappa > 0 ? exponential(-kappa * f2 * per_f) : Real(1));
-  const Real energy = qq * (salt - 1) * per_f;
-  const Real by_f_over_f = -multiply_add(qq * kappa, salt, energy) * per_f * per_f;  // dE/df / f
-  return {energy, -by_f_over_f * multiply_add(Real(-0.25), decay, Real(1)),
+  const Real energy = qq * (salt - 1) * per_f, inside = 1 - per_cutoff * f2 * per_f;
+  const Real by_f_over_f =
+      -multiply_add(qq * kappa * inside, salt, energy) * per_f * per_f;  // dE/df / f
+  return {energy * inside, -by_f_over_f * multiply_add(Real(-0.25), decay, Real(1)),
           Real(0.5) * by_f_over_f * decay * (1 + quarter)};
 }
 

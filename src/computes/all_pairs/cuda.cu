@@ -3,6 +3,7 @@
 // pair get forces, derivatives and integrals from one evaluation. Which formula serves a tile follows
 // from the places of its atoms, so all ranks that evaluate a tile find the same bits.
 #include <algorithm>
+#include <cmath>
 
 #include "computes/all_pairs/cuda_tiles.cuh"
 #include "computes/nonbonded/cuda_pair_math.cuh"
@@ -76,6 +77,9 @@ __global__ void __launch_bounds__(kThreads)
 
 // ---- Passes over pairs -----------------------------------------------------------------------
 
+// Of pairs: any, or up to a cutoff.
+enum class Range { kAny, kCutoff };
+
 // From another atom.
 struct Way {
   float x, y, z, r2;
@@ -85,6 +89,11 @@ struct Way {
     r2 = fmaf(x, x, fmaf(y, y, z * z));
   }
 };
+
+template <bool kCutoff>
+__device__ __forceinline__ bool is_beyond(const AllPairs& p, float r2) {
+  return kCutoff && r2 >= p.cutoff2;
+}
 
 struct ForceSum {
   float x, y, z;
@@ -141,7 +150,7 @@ struct SixTerms {
   static constexpr int kUnroll = 4;
 };
 struct Logarithms {
-  static constexpr int kUnroll = 2;
+  static constexpr int kUnroll = 4;
 };
 
 // An atom that screens others.
@@ -150,31 +159,10 @@ struct Screen {
   ScreeningSeries series;
 };
 
-// How two atoms screen each other.
-struct MutualScreening {
-  Curve<float> here, there;
-
-  template <bool kNecks>
-  static __device__ __forceinline__ MutualScreening of(const NeckTables& necks, const BornSite& i,
-                                                       const BornSite& j, float r, float per_r) {
-    MutualScreening found;
-    const float least =
-        fmaxf(fabsf(i.offset_radius - j.scaled_radius), fabsf(j.offset_radius - i.scaled_radius));
-    if (least > r) {  // one sphere is inside of the other
-      found = {screening<float>(r, per_r, i.offset_radius, j.scaled_radius),
-               screening<float>(r, per_r, j.offset_radius, i.scaled_radius)};
-    } else {
-      found = {screening_nearby(r, per_r, i.offset_radius, j.scaled_radius),
-               screening_nearby(r, per_r, j.offset_radius, i.scaled_radius)};
-    }
-    if constexpr (kNecks) {
-      const auto here = neck_of<float>(necks, i, j, r), there = neck_of<float>(necks, j, i, r);
-      found.here = {found.here.value + here.value, found.here.slope + here.slope};
-      found.there = {found.there.value + there.value, found.there.slope + there.slope};
-    }
-    return found;
-  }
-};
+// An atom is to itself as far away as nothing else is.
+__device__ __forceinline__ float unless_itself(float r2, bool itself) {
+  return itself ? 1.0e20f : r2;
+}
 
 template <class Turn>
 __device__ __forceinline__ void choose_terms(const SeriesReach& reach, const GroupBox& box,
@@ -193,13 +181,13 @@ __device__ __forceinline__ void choose_terms(const SeriesReach& reach, const Gro
 
 // ---- First pass ----
 
-template <bool kNecks>
+template <bool kNecks, Range kRange>
 struct RadiusPass {
-  static constexpr bool kEndsAtoms = true;
+  static constexpr bool kEndsAtoms = true, kCutoff = kRange == Range::kCutoff;
   struct Other {
     float4 place;  // and the scaled radius
     ScreeningSeries series;
-    float offset_radius, radius;
+    float offset_radius, per_offset, radius;
     int neck_type;
   };
   struct Back {
@@ -212,6 +200,7 @@ struct RadiusPass {
   const BornRadii& op;
   Point at[kOwn];
   Screen own[kOwn];
+  float per_offset[kOwn];
   float sum[kOwn];
   long long total[kOwn];
 
@@ -224,6 +213,7 @@ struct RadiusPass {
 #pragma unroll
     for (int n = 0; n < kOwn; ++n) {
       own[n] = screen_of(atoms[n]);
+      per_offset[n] = 1 / own[n].site.offset_radius;
       sum[n] = 0;
       total[n] = 0;
     }
@@ -234,6 +224,7 @@ struct RadiusPass {
     return {{point.x, point.y, point.z, s.site.scaled_radius},
             s.series,
             s.site.offset_radius,
+            1 / s.site.offset_radius,
             s.site.radius,
             s.site.neck_type};
   }
@@ -244,26 +235,34 @@ struct RadiusPass {
   }
   __device__ __forceinline__ void pair(ThreeTerms, int n, const Other& other, bool, bool,
                                        Back& back) {
-    const float t = inverse(Way(at[n], other).r2), t2 = t * t;
+    const float r2 = Way(at[n], other).r2, t = inverse(r2), t2 = t * t;
+    if (is_beyond<kCutoff>(op.pairs, r2)) return;
     sum[n] = fmaf(t2, other.series.three_terms(t), sum[n]);
     back.sum = fmaf(t2, own[n].series.three_terms(t), back.sum);
   }
   __device__ __forceinline__ void pair(SixTerms, int n, const Other& other, bool, bool,
                                        Back& back) {
-    const float t = inverse(Way(at[n], other).r2), t2 = t * t;
+    const float r2 = Way(at[n], other).r2, t = inverse(r2), t2 = t * t;
+    if (is_beyond<kCutoff>(op.pairs, r2)) return;
     const float theirs = other.place.w, mine = own[n].site.scaled_radius;
     sum[n] = fmaf(t2 * other.series.leading, six_values(theirs * theirs * t), sum[n]);
     back.sum = fmaf(t2 * own[n].series.leading, six_values(mine * mine * t), back.sum);
   }
   __device__ __forceinline__ void pair(Logarithms, int n, const Other& other, bool itself, bool,
                                        Back& back) {
-    if (itself) return;
-    const float r2 = Way(at[n], other).r2, per_r = inverse_root(r2);
+    const float r2 = unless_itself(Way(at[n], other).r2, itself), per_r = inverse_root(r2);
+    if (is_beyond<kCutoff>(op.pairs, r2)) return;
+    const float r = r2 * per_r;
+    const BornSite& mine = own[n].site;
     const BornSite theirs{other.offset_radius, other.place.w, other.radius, other.neck_type};
-    const auto found =
-        MutualScreening::of<kNecks>(op.necks, own[n].site, theirs, r2 * per_r, per_r);
-    sum[n] += found.here.value;
-    back.sum += found.there.value;
+    sum[n] += screening_value(r, per_r, mine.offset_radius, per_offset[n], theirs.scaled_radius,
+                              other.series.leading);
+    back.sum += screening_value(r, per_r, theirs.offset_radius, other.per_offset,
+                                mine.scaled_radius, own[n].series.leading);
+    if constexpr (kNecks) {
+      sum[n] += neck_of<float>(op.necks, mine, theirs, r).value;
+      back.sum += neck_of<float>(op.necks, theirs, mine, r).value;
+    }
   }
   __device__ __forceinline__ void end_tile(bool) {
 #pragma unroll
@@ -283,12 +282,12 @@ struct RadiusPass {
   }
 };
 
-template <bool kNecks>
+template <bool kNecks, Range kRange>
 __global__ void __launch_bounds__(kThreads, 6)
     born_radii_kernel(const __grid_constant__ BornRadii op) {
   wait_for_previous();
   release_next();
-  RadiusPass<kNecks> pass(op);
+  RadiusPass<kNecks, kRange> pass(op);
   meet_all(op.pairs, pass);
 }
 
@@ -306,15 +305,15 @@ struct Near {
 };
 // With itself or excluded atoms.
 struct Special {
-  static constexpr int kUnroll = 1;
+  static constexpr int kUnroll = 4;
 };
 // From r^2 = 4 q B_i B_j on: exp(-q)/(4q) is 2e-9, and (1 + q) exp(-q) 2e-6 of what derivatives by
 // radii are nearby, beside a force of another charge that is (4q)^(3/2) = 512 times weaker.
 constexpr float kFarRatio = 4 * 16;
 
-template <class Form, Medium kMedium, bool kEnergy>
+template <class Form, Medium kMedium, Range kRange, bool kEnergy>
 struct ForcePass {
-  static constexpr bool kEndsAtoms = kMedium != Medium::kVacuum;
+  static constexpr bool kEndsAtoms = kMedium != Medium::kVacuum, kCutoff = kRange == Range::kCutoff;
   static constexpr bool kSolvent = kMedium != Medium::kVacuum,
                         kSalt = kMedium == Medium::kSaltSolution;
   static constexpr float kSomeRadius = 0.1f;  // nm, of padding, which has no charge
@@ -350,7 +349,7 @@ struct ForcePass {
   };
   const AllPairForces& op;
   // Charges in the solvent: 2^(rate f + log) is exp(-kappa f)/eps.
-  float inverse_dielectric, kappa, rate, log;
+  float inverse_dielectric, kappa, rate, log, per_cutoff;
   Point at[kOwn];
   Own own[kOwn];
   Partners partners[kOwn];
@@ -367,7 +366,8 @@ struct ForcePass {
         inverse_dielectric(static_cast<float>(op.born.constants.inverse_dielectric)),
         kappa(static_cast<float>(op.born.constants.kappa)),
         rate(static_cast<float>(-kLog2E * op.born.constants.kappa)),
-        log(log2f(inverse_dielectric)) {}
+        log(log2f(inverse_dielectric)),
+        per_cutoff(static_cast<float>(op.born.constants.per_cutoff)) {}
 
   // dE/dB is summed without its factor of -1/2.
   static __device__ __forceinline__ long long derivative_to_fixed(float value) {
@@ -437,6 +437,10 @@ struct ForcePass {
   __device__ __forceinline__ float in_salt(float f) const {
     return exponential2(fmaf(rate, f, log));
   }
+  // kappa (1 - f / cutoff), by which salt adds to 1/f.
+  __device__ __forceinline__ float rising(float f) const {
+    return kCutoff ? fmaf(-kappa * per_cutoff, f, kappa) : kappa;
+  }
   __device__ __forceinline__ void act(int n, float over_r, const Way& way, Back& back) {
     force[n].add(over_r, way);
     back.force.take(over_r, way);
@@ -444,6 +448,7 @@ struct ForcePass {
 
   __device__ __forceinline__ void pair(Far, int n, const Other& other, bool, bool, Back& back) {
     const Way way(at[n], other);
+    if (is_beyond<kCutoff>(op.pairs, way.r2)) return;
     const float per_r = inverse_root(way.r2);
     const Distance<Single> r{way.r2, per_r, per_r * per_r};
     const auto found = interact(n, other, r);
@@ -451,33 +456,35 @@ struct ForcePass {
     float part = inverse_dielectric, rest = per_r;  // of a charge that the solvent leaves
     if constexpr (kSalt) {
       part = in_salt(way.r2 * per_r);
-      rest = per_r + kappa;
+      rest = per_r + rising(way.r2 * per_r);
     }
     act(n, fmaf(qq * part, rest, found.force_r) * r.inverse2, way, back);
     if constexpr (kEnergy) {
       energy[n].form += found.energy;
-      energy[n].coulomb += qq * per_r;
-      energy[n].polarised += qq * (part - 1) * per_r;
+      energy[n].coulomb += qq * (per_r - op.parameters.coulomb_shift);
+      energy[n].polarised += qq * (part - 1) * (per_r - per_cutoff);
     }
   }
   __device__ __forceinline__ void pair(Near, int n, const Other& other, bool, bool, Back& back) {
-    pair_nearby(n, other, false, back);
+    pair_nearby(n, other, false, false, back);
   }
   __device__ __forceinline__ void pair(Special, int n, const Other& other, bool itself,
                                        bool excluded, Back& back) {
-    if (!itself) pair_nearby(n, other, excluded, back);
+    pair_nearby(n, other, itself, excluded || itself, back);
   }
-  __device__ __forceinline__ void pair_nearby(int n, const Other& other, bool excluded,
+  __device__ __forceinline__ void pair_nearby(int n, const Other& other, bool itself, bool excluded,
                                               Back& back) {
-    const Way way(at[n], other);
+    Way way(at[n], other);
+    way.r2 = unless_itself(way.r2, itself);
+    if (is_beyond<kCutoff>(op.pairs, way.r2)) return;
     const float per_r = inverse_root(way.r2);
     const Distance<Single> r{way.r2, per_r, per_r * per_r};
     const auto found = interact(n, other, r);
-    const float qq = own[n].charge * other.place.w, bare = qq * per_r;
+    const float qq = itself ? 0.0f : own[n].charge * other.place.w, bare = qq * per_r;
     const float direct = excluded ? 0.0f : found.force_r + bare;
     if constexpr (kEnergy) {
       energy[n].form += excluded ? 0.0f : found.energy;
-      energy[n].coulomb += excluded ? 0.0f : bare;
+      energy[n].coulomb += excluded ? 0.0f : fmaf(-qq, op.parameters.coulomb_shift, bare);
     }
     const float polarised = kSolvent ? polarise(n, other, way.r2, qq, back) : 0.0f;
     act(n, fmaf(direct, r.inverse2, polarised), way, back);
@@ -491,13 +498,13 @@ struct ForcePass {
     float part = inverse_dielectric, rest = (inverse_dielectric - 1) * per_f;
     if constexpr (kSalt) {
       part = in_salt(f2 * per_f);
-      rest = fmaf(part, per_f + kappa, -per_f);
+      rest = fmaf(part, per_f + rising(f2 * per_f), -per_f);
     }
     const float by_f_over_f = qq * rest * (per_f * per_f), decaying = by_f_over_f * decay;
     const float by_product = decaying * fmaf(static_cast<float>(-1 / kLog2E), exponent, 1.0f);
     derivative[n] = fmaf(by_product, other.radius, derivative[n]);
     back.derivative = fmaf(by_product, own[n].radius, back.derivative);
-    if constexpr (kEnergy) energy[n].polarised += qq * (part - 1) * per_f;
+    if constexpr (kEnergy) energy[n].polarised += qq * (part - 1) * (per_f - per_cutoff);
     return fmaf(-0.25f, decaying, by_f_over_f);
   }
 
@@ -544,12 +551,12 @@ __device__ __forceinline__ void add_energy(int64_t* energy, int kind, long long 
   if (threadIdx.x % kWarp == 0) add_fixed(energy + kind, sum);
 }
 
-template <class Form, Medium kMedium, bool kEnergy>
+template <class Form, Medium kMedium, Range kRange, bool kEnergy>
 __global__ void __launch_bounds__(kThreads, kEnergy ? 3 : 5)
     all_pair_forces_kernel(const __grid_constant__ AllPairForces op) {
   wait_for_previous();
   release_next();
-  ForcePass<Form, kMedium, kEnergy> pass(op);
+  ForcePass<Form, kMedium, kRange, kEnergy> pass(op);
   meet_all(op.pairs, pass);
   if constexpr (kEnergy) {
     add_energy(op.energy, kPairForm, pass.energy_total.form);
@@ -561,9 +568,9 @@ __global__ void __launch_bounds__(kThreads, kEnergy ? 3 : 5)
 
 // ---- Third pass ----
 
-template <bool kNecks>
+template <bool kNecks, Range kRange>
 struct ChainPass {
-  static constexpr bool kEndsAtoms = false;
+  static constexpr bool kEndsAtoms = false, kCutoff = kRange == Range::kCutoff;
   struct Other {
     float4 place;  // and the slope
     ScreeningSeries series;
@@ -623,6 +630,7 @@ struct ChainPass {
   __device__ __forceinline__ void pair(ThreeTerms, int n, const Other& other, bool, bool,
                                        Back& back) {
     const Way way(at[n], other);
+    if (is_beyond<kCutoff>(op.pairs, way.r2)) return;
     const float t = inverse(way.r2);
     const float here = slope[n] * other.series.three_terms(t);
     act(n, fmaf(other.place.w, own[n].series.three_terms(t), here) * (t * t * t), way, back);
@@ -630,6 +638,7 @@ struct ChainPass {
   __device__ __forceinline__ void pair(SixTerms, int n, const Other& other, bool, bool,
                                        Back& back) {
     const Way way(at[n], other);
+    if (is_beyond<kCutoff>(op.pairs, way.r2)) return;
     const float t = inverse(way.r2);
     const float theirs = other.scaled_radius, mine = own[n].site.scaled_radius;
     const float here = slope[n] * other.series.leading * six_slopes(theirs * theirs * t);
@@ -638,14 +647,19 @@ struct ChainPass {
   }
   __device__ __forceinline__ void pair(Logarithms, int n, const Other& other, bool itself, bool,
                                        Back& back) {
-    if (itself) return;
-    const Way way(at[n], other);
-    const float per_r = inverse_root(way.r2);
+    Way way(at[n], other);
+    way.r2 = unless_itself(way.r2, itself);
+    if (is_beyond<kCutoff>(op.pairs, way.r2)) return;
+    const float per_r = inverse_root(way.r2), r = way.r2 * per_r;
+    const BornSite& mine = own[n].site;
     const BornSite theirs{other.offset_radius, other.scaled_radius, other.radius, other.neck_type};
-    const auto found =
-        MutualScreening::of<kNecks>(op.necks, own[n].site, theirs, way.r2 * per_r, per_r);
-    const float both = fmaf(slope[n], found.here.slope, other.place.w * found.there.slope);
-    act(n, -both * per_r, way, back);
+    float here = screening_slope(r, per_r, mine.offset_radius, theirs.scaled_radius),
+          there = screening_slope(r, per_r, theirs.offset_radius, mine.scaled_radius);
+    if constexpr (kNecks) {
+      here += neck_of<float>(op.necks, mine, theirs, r).slope;
+      there += neck_of<float>(op.necks, theirs, mine, r).slope;
+    }
+    act(n, -fmaf(slope[n], here, other.place.w * there) * per_r, way, back);
   }
   __device__ __forceinline__ void end_tile(bool) {
 #pragma unroll
@@ -658,12 +672,12 @@ struct ChainPass {
   }
 };
 
-template <bool kNecks>
+template <bool kNecks, Range kRange>
 __global__ void __launch_bounds__(kThreads, 6)
     born_forces_kernel(const __grid_constant__ BornForces op) {
   wait_for_previous();
   release_next();
-  ChainPass<kNecks> pass(op);
+  ChainPass<kNecks, kRange> pass(op);
   meet_all(op.pairs, pass);
 }
 
@@ -693,27 +707,45 @@ void lay_out_roster(const LayOutRoster& op, CudaContext& context) {
          all_pairs::look_up_kernel, op);
 }
 
+// The kernel of these necks and this range, of four.
+template <class Kernel>
+Kernel choose(const NeckTables& necks, const AllPairs& p, Kernel any, Kernel cut, Kernel any_necks,
+              Kernel cut_necks) {
+  const bool is_cut = std::isfinite(p.cutoff2);
+  if (necks.types > 0) return is_cut ? cut_necks : any_necks;
+  return is_cut ? cut : any;
+}
+
 void born_radii(const BornRadii& op, CudaContext& context) {
-  launch(
-      context, by_tiles(BornRadii::kName, op.pairs, context),
-      op.necks.types > 0 ? all_pairs::born_radii_kernel<true> : all_pairs::born_radii_kernel<false>,
-      op);
+  using namespace all_pairs;
+  const auto kernel = choose<void (*)(BornRadii)>(
+      op.necks, op.pairs, born_radii_kernel<false, Range::kAny>,
+      born_radii_kernel<false, Range::kCutoff>, born_radii_kernel<true, Range::kAny>,
+      born_radii_kernel<true, Range::kCutoff>);
+  launch(context, by_tiles(BornRadii::kName, op.pairs, context), kernel, op);
 }
 
 using ForceKernel = void (*)(AllPairForces);
 
-template <class Form, all_pairs::Medium kMedium>
+template <class Form, all_pairs::Medium kMedium, all_pairs::Range kRange>
 ForceKernel kernel_in(const AllPairForces& op) {
-  return op.energy ? all_pairs::all_pair_forces_kernel<Form, kMedium, true>
-                   : all_pairs::all_pair_forces_kernel<Form, kMedium, false>;
+  return op.energy ? all_pairs::all_pair_forces_kernel<Form, kMedium, kRange, true>
+                   : all_pairs::all_pair_forces_kernel<Form, kMedium, kRange, false>;
+}
+
+template <class Form, all_pairs::Range kRange>
+ForceKernel kernel_in_solvent(const AllPairForces& op) {
+  using all_pairs::Medium;
+  return op.born.constants.kappa > 0 ? kernel_in<Form, Medium::kSaltSolution, kRange>(op)
+                                     : kernel_in<Form, Medium::kSolvent, kRange>(op);
 }
 
 template <class Form>
 ForceKernel kernel_of(const AllPairForces& op) {
-  using all_pairs::Medium;
-  if (!op.born.radii) return kernel_in<Form, Medium::kVacuum>(op);
-  return op.born.constants.kappa > 0 ? kernel_in<Form, Medium::kSaltSolution>(op)
-                                     : kernel_in<Form, Medium::kSolvent>(op);
+  using all_pairs::Medium, all_pairs::Range;
+  if (!op.born.radii) return kernel_in<Form, Medium::kVacuum, Range::kAny>(op);
+  return std::isfinite(op.pairs.cutoff2) ? kernel_in_solvent<Form, Range::kCutoff>(op)
+                                         : kernel_in_solvent<Form, Range::kAny>(op);
 }
 
 void all_pair_forces(const AllPairForces& op, CudaContext& context) {
@@ -723,10 +755,12 @@ void all_pair_forces(const AllPairForces& op, CudaContext& context) {
 }
 
 void born_forces(const BornForces& op, CudaContext& context) {
-  launch(context, by_tiles(BornForces::kName, op.pairs, context),
-         op.necks.types > 0 ? all_pairs::born_forces_kernel<true>
-                            : all_pairs::born_forces_kernel<false>,
-         op);
+  using namespace all_pairs;
+  const auto kernel = choose<void (*)(BornForces)>(
+      op.necks, op.pairs, born_forces_kernel<false, Range::kAny>,
+      born_forces_kernel<false, Range::kCutoff>, born_forces_kernel<true, Range::kAny>,
+      born_forces_kernel<true, Range::kCutoff>);
+  launch(context, by_tiles(BornForces::kName, op.pairs, context), kernel, op);
 }
 
 }  // namespace

@@ -114,6 +114,14 @@ class GroupBox {
     return r2;
   }
 
+  // Whether anything of it may be within a distance, squared, of these atoms of any lane.
+  __device__ __forceinline__ bool is_near(float reach2, const Point (&from)[kOwn]) const {
+    bool near = false;
+#pragma unroll
+    for (int n = 0; n < kOwn; ++n) near = near || distance2(from[n]) < reach2;
+    return __any_sync(kAllLanes, near);
+  }
+
  private:
   float centre_[3], half_[3];
 };
@@ -203,7 +211,8 @@ __device__ __forceinline__ float from_next_lane(float value) {
 }
 
 // What a warp does of one row without a break: some tiles, of which those that gave something to atoms of
-// this rank in the other group are marked. At most 32.
+// this rank in the other group are marked.
+constexpr int kLongestRun = kWarp - kOwn;  // a lane for each tile and each own group
 struct Run {
   int row, begin, tiles;
   unsigned given;
@@ -214,26 +223,25 @@ struct Run {
 template <class Pass>
 __device__ __forceinline__ void end_groups(const AllPairs& p, const Triangle& triangle,
                                            const Run& run, const Placed (&own)[kOwn], Pass& pass) {
-  const int lane = threadIdx.x % kWarp;
-  const auto count = [&](int group, int tiles) {
-    return atomicAdd(pass.visits() + group, tiles) + tiles == triangle.tiles_of(group);
-  };
-  const auto end = [&](int group) {
-    if (lane == 0) pass.visits()[group] = 0;
-    pass.end_atom(Placed(p, group * kGroup + lane, kFarAway));
-  };
-  __threadfence();
-  __syncwarp();
-  unsigned last = __ballot_sync(kAllLanes, run.given >> lane & 1u && count(run.begin + lane, 1));
-  unsigned last_own = 0;
+  const int lane = threadIdx.x % kWarp, which = lane - kLongestRun;  // of the own groups
+  bool counts = run.given >> lane & 1u;
 #pragma unroll
   for (int n = 0; n < kOwn; ++n)
-    if (__any_sync(kAllLanes, own[n].counts))
-      last_own |= __ballot_sync(kAllLanes, lane == n && count(run.row * kOwn + n, run.tiles));
-  if (!(last | last_own)) return;
+    counts = __any_sync(kAllLanes, own[n].counts) && which == n || counts;
+  const int group = which < 0 ? run.begin + lane : run.row * kOwn + which;
+  const int tiles = which < 0 ? 1 : run.tiles;
   __threadfence();
-  for (; last; last &= last - 1) end(run.begin + __ffs(last) - 1);
-  for (; last_own; last_own &= last_own - 1) end(run.row * kOwn + __ffs(last_own) - 1);
+  __syncwarp();
+  const bool is_last =
+      counts && atomicAdd(pass.visits() + group, tiles) + tiles == triangle.tiles_of(group);
+  unsigned last = __ballot_sync(kAllLanes, is_last);
+  if (!last) return;
+  __threadfence();
+  if (is_last) pass.visits()[group] = 0;
+  for (; last; last &= last - 1) {
+    const int done = __shfl_sync(kAllLanes, group, __ffs(last) - 1);
+    pass.end_atom(Placed(p, done * kGroup + lane, kFarAway));
+  }
 }
 
 template <class Pass>
@@ -251,7 +259,7 @@ __device__ __forceinline__ void meet_all(const AllPairs& p, Pass& pass) {
   for (long long tile = mine; tile < end;) {
     const int row = triangle.row_of(tile), first = row * kOwn;
     const int begin = first + static_cast<int>(tile - triangle.before(row));
-    const int most = static_cast<int>(min(end - tile, static_cast<long long>(kWarp)));
+    const int most = static_cast<int>(min(end - tile, static_cast<long long>(kLongestRun)));
     const int stop = min(triangle.groups, begin + most);
     Run run{row, begin, stop - begin, 0};
     const Placed own[kOwn] = {Placed(p, first * kGroup + lane, -kFarAway),
@@ -264,6 +272,7 @@ __device__ __forceinline__ void meet_all(const AllPairs& p, Pass& pass) {
       const bool both = group >= first + kOwn;
       const bool gives = __any_sync(kAllLanes, both && other.counts);
       if (!row_counts && !gives) continue;
+      if (gives) run.given |= 1u << (group - begin);
       const Int3 cell = {__shfl_sync(kAllLanes, other.cell.x, 0),
                          __shfl_sync(kAllLanes, other.cell.y, 0),
                          __shfl_sync(kAllLanes, other.cell.z, 0)};
@@ -276,16 +285,17 @@ __device__ __forceinline__ void meet_all(const AllPairs& p, Pass& pass) {
         turns.excluded[n] = __funnelshift_r(excluded, excluded, lane);
         turns.itself[n] = group == first + n ? 1u : 0u;
       }
+      const GroupBox box(at, other.exists);
+      if (Pass::kCutoff && !box.is_near(p.cutoff2, pass.at)) continue;
       const Other brought = pass.bring(other, at);
       __syncwarp();
       ring[0] = ring[kGroup] = brought;
       __syncwarp();
       typename Pass::Back back{};
-      pass.choose(GroupBox(at, other.exists), brought, other.exists, turns,
+      pass.choose(box, brought, other.exists, turns,
                   [&](auto formula) { take_turns(formula, pass, ring, turns, back); });
       pass.end_tile(both);
       if (both && other.counts) back.give(pass, other.slot);
-      if (gives) run.given |= 1u << (group - begin);
     }
     pass.end_row(own);
     if constexpr (Pass::kEndsAtoms) end_groups(p, triangle, run, own, pass);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
+#include <cmath>
 #include <limits>
 
 #include "computes/all_pairs/operations.h"
@@ -67,7 +68,16 @@ Vec3d point(const Slots& slots, int slot) {
   return {at.x, at.y, at.z};
 }
 
-// One atom against all others: pass.add(slot of the other one, way from there, whether excluded), and
+// Whether no atom of a patch is within the cutoff of a point, which is so far from its centre: atoms are
+// within a width of that.
+bool is_beyond_cutoff(const AllPairs& pairs, Vec3d from) {
+  const double cutoff = std::sqrt(static_cast<double>(pairs.cutoff2));
+  for (int d = 0; d < 3; ++d)
+    if (std::fabs(from[d]) > cutoff + pairs.patch_width[d]) return true;
+  return false;
+}
+
+// One atom against all others within the cutoff: pass.add(slot of the other one, way from there, whether excluded), and
 // pass.end_chunk() after each chunk.
 template <class Pass>
 void meet_all(const AllPairs& pairs, int slot, Pass& pass) {
@@ -81,12 +91,15 @@ void meet_all(const AllPairs& pairs, int slot, Pass& pass) {
     if (k > 0 && k % kChunkClusters == 0) pass.end_chunk();
     const RosterEntry entry = pairs.roster[k];
     const Vec3d from = here - pairs.shift(cell, entry.cell);
+    if (is_beyond_cutoff(pairs, from)) continue;
+    while (partner < last && *partner < k * kClusterSize) ++partner;
     for (int a = 0; a < kClusterSize; ++a) {
       const int other = entry.cluster * kClusterSize + a, place = k * kClusterSize + a;
       const bool excluded = partner < last && *partner == place;
       while (partner < last && *partner == place) ++partner;
       if (slots.atom[other] < 0 || other == slot) continue;
-      pass.add(other, from - point(slots, other), excluded);
+      const Vec3d way = from - point(slots, other);
+      if (dot(way, way) < pairs.cutoff2) pass.add(other, way, excluded);
     }
   }
   pass.end_chunk();
@@ -198,8 +211,9 @@ class ForcePass {
     if (op_.born.radii) {
       const BornConstants& constants = op_.born.constants;
       const double radius = op_.born.radii[other], product = radius_ * radius;
-      const auto solvent = polarisation<double>(r2, product, 1 / product, qq,
-                                                constants.inverse_dielectric, constants.kappa);
+      const auto solvent =
+          polarisation<double>(r2, product, 1 / product, qq, constants.inverse_dielectric,
+                               constants.kappa, constants.per_cutoff);
       over_r += solvent.force_over_r;
       derivative_.add(solvent.by_product * radius);
       polarisation_.add(0.5 * solvent.energy);
@@ -229,7 +243,7 @@ class ForcePass {
     const auto pair = Form::template evaluate<true, TableNumber>(site_, numbers.x, numbers.y, r,
                                                                  op_.parameters, op_.table);
     form_.add(0.5 * pair.energy);
-    coulomb_.add(0.5 * qq * inverse);
+    coulomb_.add(0.5 * qq * (inverse - op_.parameters.coulomb_shift));
     return (pair.force_r + qq * inverse) * r.inverse2;
   }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operations over all pairs of atoms, for systems without a cutoff: Lennard-Jones and Coulomb, and the
-// three passes of generalized Born.
+// Operations over all pairs of atoms, for systems without a cutoff or in an implicit solvent: Lennard-Jones
+// and Coulomb, and the three passes of generalized Born. With a cutoff, pairs beyond it count for none of
+// them.
 //
 // A rank holds all patches and computes what its own atoms feel: a pair of atoms of two ranks is
 // evaluated on both. In return no force and no derivative goes back to another rank, and only radii and
@@ -50,6 +51,7 @@ struct AllPairs {
       partners;  // places in the roster of the atoms that an atom is excluded from, ascending
   Int3 cells;
   Vec3d patch_width;  // nm
+  float cutoff2;      // nm^2; infinite without one
 
   // How many patches a patch is from another one along a dimension.
   QMD_HD int apart(Int3 from, Int3 to, int d) const {
@@ -121,6 +123,7 @@ struct SeriesReach {
 struct BornConstants {
   BornFunction function;
   double inverse_dielectric, kappa, surface;
+  double per_cutoff;  // 1/nm; zero without one
 };
 
 // First pass: the sums of integrals of owned atoms, and their Born radii.

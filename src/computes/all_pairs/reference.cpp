@@ -19,13 +19,15 @@ Curve<double> screening_of(const ImplicitSolvent& solvent, size_t i, size_t j, d
   return found;
 }
 
-std::vector<Curve<double>> radii_of(const ImplicitSolvent& solvent,
+std::vector<Curve<double>> radii_of(const ImplicitSolvent& solvent, double cutoff,
                                     const std::vector<Vec3d>& positions) {
   std::vector<Curve<double>> radii;
   for (size_t i = 0; i < positions.size(); ++i) {
     double sum = 0;
-    for (size_t j = 0; j < positions.size(); ++j)
-      if (j != i) sum += screening_of(solvent, i, j, norm(positions[i] - positions[j])).value;
+    for (size_t j = 0; j < positions.size(); ++j) {
+      const double r = norm(positions[i] - positions[j]);
+      if (j != i && r < cutoff) sum += screening_of(solvent, i, j, r).value;
+    }
     radii.push_back(born_radius(sum, solvent.atoms[i], solvent.function));
   }
   return radii;
@@ -33,12 +35,13 @@ std::vector<Curve<double>> radii_of(const ImplicitSolvent& solvent,
 
 }  // namespace
 
-void reference_solvent(const System& system, const std::vector<Vec3d>& positions, Evaluation& out) {
+void reference_solvent(const System& system, const NonbondedSettings& settings,
+                       const std::vector<Vec3d>& positions, Evaluation& out) {
   if (!system.solvent) return;
   const ImplicitSolvent& solvent = *system.solvent;
   const size_t atoms = positions.size();
-  const double inverse = 1 / solvent.dielectric;
-  const auto radii = radii_of(solvent, positions);
+  const double inverse = 1 / solvent.dielectric, cutoff = settings.cutoff;
+  const auto radii = radii_of(solvent, cutoff, positions);
   std::vector<double> by_radius(atoms, 0.0);
   const auto push = [&](size_t i, size_t j, double over_r, Vec3d way) {
     out.forces[i] += over_r * way;
@@ -53,9 +56,11 @@ void reference_solvent(const System& system, const std::vector<Vec3d>& positions
     by_radius[i] += own.by_radius;
     for (size_t j = 0; j < i; ++j) {
       const Vec3d way = positions[i] - positions[j];
+      if (norm(way) >= cutoff) continue;
       const double product = radii[i].value * radii[j].value;
-      const auto pair = polarisation(dot(way, way), product, 1 / product,
-                                     kCoulomb * q * system.charges[j], inverse, solvent.kappa);
+      const auto pair =
+          polarisation(dot(way, way), product, 1 / product, kCoulomb * q * system.charges[j],
+                       inverse, solvent.kappa, 1 / cutoff);
       out.energy[kPolarisation] += pair.energy;
       by_radius[i] += pair.by_product * radii[j].value;
       by_radius[j] += pair.by_product * radii[i].value;
@@ -66,6 +71,7 @@ void reference_solvent(const System& system, const std::vector<Vec3d>& positions
     for (size_t j = 0; j < i; ++j) {
       const Vec3d way = positions[i] - positions[j];
       const double r = norm(way);
+      if (r >= cutoff) continue;
       const double slope = by_radius[i] * radii[i].slope * screening_of(solvent, i, j, r).slope +
                            by_radius[j] * radii[j].slope * screening_of(solvent, j, i, r).slope;
       push(i, j, -slope / r, way);

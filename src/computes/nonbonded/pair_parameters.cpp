@@ -193,10 +193,9 @@ PairParameters pair_parameters(const System& system, const NonbondedSettings& se
   PairParameters p{};
   p.cutoff2 = static_cast<float>(cutoff * cutoff);
   p.t_scale = static_cast<float>(2 / (cutoff * cutoff));
-  if (settings.potential_shift) {
-    p.shift_6 = static_cast<float>(std::pow(cutoff, -6));
+  if (settings.potential_shift) p.shift_6 = static_cast<float>(std::pow(cutoff, -6));
+  if (shifts_charges(system, settings))
     p.coulomb_shift = static_cast<float>(std::erfc(alpha * cutoff) / cutoff);
-  }
   p.form = form;
   p.types = system.pair_type_count;
   p.ewald = fit_ewald(alpha, cutoff);

@@ -117,10 +117,8 @@ struct Physics {
         alpha(settings.has_pme() ? settings.alpha : 0),
         cutoff(settings.cutoff),
         switching(switch_constants<double>(settings)) {
-    if (settings.potential_shift) {
-      shift_6 = std::pow(cutoff, -6);
-      coulomb_shift = std::erfc(alpha * cutoff) / cutoff;
-    }
+    if (settings.potential_shift) shift_6 = std::pow(cutoff, -6);
+    if (shifts_charges(system, settings)) coulomb_shift = std::erfc(alpha * cutoff) / cutoff;
     PairForms::with(form_of(system, settings),
                     [&]<class Form>(Form) { form = formula_of<Form>(settings); });
   }
