@@ -274,6 +274,32 @@ def test_a_checkpoint_that_cannot_be_written_is_named(fake: Simulation, tmp_path
         fake.save_checkpoint(target)
 
 
+def test_parts_in_the_wrong_place_are_named(water: Loaded) -> None:
+    with pytest.raises(QuiltError, match="not LangevinMiddle: give it as integrator="):
+        Simulation(*water, LangevinMiddle(), engine=FakeEngine)  # type: ignore[arg-type]
+    with pytest.raises(
+        QuiltError, match="integrator must be VelocityVerlet or LangevinMiddle, not"
+    ):
+        Simulation(*water, integrator=water[0], engine=FakeEngine)  # type: ignore[arg-type]
+    with pytest.raises(QuiltError, match=r"barostat must be .*CellRescaling.*, not str"):
+        Simulation(*water, barostat="x", engine=FakeEngine)  # type: ignore[arg-type]
+
+
+def test_a_single_reporter_is_no_list(fake: Simulation, tmp_path: Path) -> None:
+    reporter = quiltmd.LogReporter(tmp_path / "log.csv", every=1)
+    with pytest.raises(QuiltError, match="must be a list of reporters, not LogReporter"):
+        fake.run(1, reporter)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("write", [quiltmd.write_cif, quiltmd.write_pdb, quiltmd.write_rst7])
+def test_a_structure_that_cannot_be_written_is_named(
+    fake: Simulation, tmp_path: Path, write: Any
+) -> None:
+    target = tmp_path / "missing" / "x"
+    with pytest.raises(QuiltError, match=f"cannot write {target}: No such file"):
+        write(target, fake)
+
+
 def test_descriptions_print_in_a_line(water: Loaded, fake: Simulation) -> None:
     for part in (*water, water[0].topology):
         assert len(repr(part)) < 100

@@ -12,7 +12,7 @@ import numpy as np
 import typer
 
 from ..errors import QuiltError
-from ..outputs.files import hash_file, replace_file, writing
+from ..outputs.files import hash_file, replace_file
 from ..pages.charts import Chart
 from ..pages.html import Row, bars, charts, note, page, table
 from ..running.config import Config, build_config
@@ -46,8 +46,7 @@ def report(
     """
     place = Folder(folder.absolute())
     path = place.report if out is None else out
-    with writing(path):
-        replace_file(path, make_report(place).encode())
+    replace_file(path, make_report(place).encode())
     print(path)
 
 

@@ -58,12 +58,13 @@ def read_file(path: str | os.PathLike[str], size: int | None = None) -> bytes:
 def replace_file(path: str | os.PathLike[str], data: bytes) -> None:
     """Makes `path` a file of these bytes; at every instant it is the old file or the new one.
 
-    Raises QuiltError where there is a folder or a device of this name, OSError where the disk
-    refuses; what was there then stays as it was.
+    Raises QuiltError, which names it, where there is a folder or a device of this name or where the
+    disk refuses; what was there then stays as it was.
     """
     path = Path(path)
-    refuse_other_than_file(path)
-    put_in_place(write_beside(path, data), path)
+    with writing(path):
+        refuse_other_than_file(path)
+        put_in_place(write_beside(path, data), path)
 
 
 def refuse_other_than_file(path: Path) -> None:

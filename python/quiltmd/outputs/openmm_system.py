@@ -21,7 +21,7 @@ from ..description.state import State
 from ..description.system import System
 from ..description.term_forms import TERM_FORMS
 from ..errors import QuiltError
-from .files import replace_file, writing
+from .files import replace_file
 
 F64 = npt.NDArray[np.float64]
 
@@ -315,8 +315,7 @@ def _sigma_epsilon(system: System) -> tuple[F64, F64] | None:
 
 
 def _write(path: str | os.PathLike[str], made: Any) -> None:
-    with writing(path):
-        replace_file(path, _openmm().XmlSerializer.serialize(made).encode())
+    replace_file(path, _openmm().XmlSerializer.serialize(made).encode())
 
 
 def _openmm() -> Any:

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from ..outputs.files import writing
 from ..outputs.readout import Readout
 from ..outputs.restarts import write_namd, write_restart, write_rst7
 from ..outputs.structures import pdb_limit, write_cif, write_gro, write_pdb
@@ -28,8 +27,6 @@ def write_final(kinds: Iterable[str], folder: Folder, simulation: Readout) -> No
     for kind in kinds:
         limit = pdb_limit(simulation) if kind == "pdb" else None
         if limit is None:
-            path = folder.final(kind)
-            with writing(path):
-                _WRITERS[kind](path, simulation)
+            _WRITERS[kind](folder.final(kind), simulation)
         else:
             say(f"no {folder.final(kind).name}: {limit}; mmCIF has room ('cif' in final)")

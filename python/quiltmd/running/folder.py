@@ -218,8 +218,7 @@ def _copy(source: Path, to: Path) -> None:
         make_folder(to.parent)
     with reading(source):
         data = read_file(source)
-    with writing(to):
-        replace_file(to, data)
+    replace_file(to, data)
 
 
 def _moved(path: Path, files: list[Path], backup: Path) -> Path:

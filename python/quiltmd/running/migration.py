@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ..engine.execution import Execution
 from ..errors import QuiltError
-from ..outputs.files import read_file, replace_file, writing
+from ..outputs.files import read_file, replace_file
 from .progress import say, warn
 from .simulation import Simulation
 
@@ -56,8 +56,7 @@ def ask_to_migrate(folder: Path, device: str) -> None:
             f"{folder}: nothing is running there; a run that has stopped is continued by "
             f"'quiltmd run --resume {folder} --device {device}'"
         )
-    with writing(folder / _NAME):
-        replace_file(folder / _NAME, f"{device}\n".encode())
+    replace_file(folder / _NAME, f"{device}\n".encode())
 
 
 def _is_in_use(folder: Path) -> bool:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import QuiltError
-from ..outputs.files import read_file, reading, replace_file, writing
+from ..outputs.files import read_file, reading, replace_file
 from ..version import package_version
 from .progress import warn
 from .simulation import Simulation
@@ -88,8 +88,7 @@ class Session:
         self._write()
 
     def _write(self) -> None:
-        with writing(self._path):
-            replace_file(self._path, json.dumps([*self._earlier, self._about], indent=1).encode())
+        replace_file(self._path, json.dumps([*self._earlier, self._about], indent=1).encode())
 
 
 def read_sessions(path: Path) -> list[dict[str, Any]]:

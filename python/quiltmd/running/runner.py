@@ -437,8 +437,7 @@ def _write_selected(run: _Run) -> None:
             continue
         fits = pdb_limit(run.simulation, section.select) is None
         path = run.folder.path / f"{name}.{'pdb' if fits else 'cif'}"
-        with writing(path):
-            (write_pdb if fits else write_cif)(path, run.simulation, section.select)
+        (write_pdb if fits else write_cif)(path, run.simulation, section.select)
 
 
 def _first_reports(

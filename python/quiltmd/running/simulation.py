@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -128,6 +128,9 @@ class Simulation(Readout):
             raise QuiltError(
                 f"the state has {len(state.positions)} atoms, the system {system.atoms}"
             )
+        _refuse_other_kinds(
+            nonbonded=nonbonded, integrator=integrator, thermostat=thermostat, barostat=barostat
+        )
         self._lock = threading.RLock()
         self._is_running = False
         self._described = False  # from here on what it is made of stays as it is
@@ -421,13 +424,7 @@ class Simulation(Readout):
         steps = whole_number("steps", steps)
         if self.step + steps > LAST_STEP:
             raise QuiltError(f"step {self.step + steps} is beyond the last step, {LAST_STEP}")
-        for reporter in reporters:
-            if not callable(getattr(reporter, "report", None)):
-                raise QuiltError(
-                    f"{reporter!r} is no reporter, which has `every` and `report(frame)`; "
-                    "FunctionReporter makes one of a function"
-                )
-            whole_number("every", getattr(reporter, "every", None))
+        _refuse_other_than_reporters(reporters)
         with self._running(), interrupt_deferred() as interrupted, Writer() as writer:
             self._warn(self._step_oddities)
             end = self.step + steps  # known only here: another thread's run may have just ended
@@ -597,6 +594,38 @@ class Simulation(Readout):
 
     def _naming_atoms(self) -> _AtomNames:
         return _AtomNames(self.system)
+
+
+_KINDS: dict[str, Any] = {
+    "nonbonded": Nonbonded,
+    "integrator": Integrator,
+    "thermostat": Thermostat,
+    "barostat": Barostat,
+}
+
+
+def _refuse_other_kinds(**given: object) -> None:
+    """QuiltError where a part of a simulation is none of the classes that it can be."""
+    for name, part in given.items():
+        if part is None or isinstance(part, _KINDS[name]):
+            continue
+        meant = [other for other, kind in _KINDS.items() if isinstance(part, kind)]
+        hint = f": give it as {meant[0]}=" if meant else ""
+        classes = " or ".join(kind.__name__ for kind in get_args(_KINDS[name]) or [_KINDS[name]])
+        raise QuiltError(f"{name} must be {classes}, not {type(part).__name__}{hint}")
+
+
+def _refuse_other_than_reporters(reporters: object) -> None:
+    """QuiltError where these are not several reporters."""
+    if not isinstance(reporters, Sequence):
+        raise QuiltError(f"reporters must be a list of reporters, not {type(reporters).__name__}")
+    for reporter in reporters:
+        if not callable(getattr(reporter, "report", None)):
+            raise QuiltError(
+                f"{reporter!r} is no reporter, which has `every` and `report(frame)`; "
+                "FunctionReporter makes one of a function"
+            )
+        whole_number("every", getattr(reporter, "every", None))
 
 
 def _made(

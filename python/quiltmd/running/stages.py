@@ -26,7 +26,7 @@ from ..description.state import State
 from ..engine.core import EngineFactory
 from ..errors import QuiltError
 from ..outputs.checkpoint import previous_path, read_latest
-from ..outputs.files import remove, replace_file, writing
+from ..outputs.files import remove, replace_file
 from ..workers.factory import make_engine
 from . import runner
 from .config import Config, build_config, merge, read_config
@@ -94,8 +94,7 @@ def start(
             settings = _with_inputs(settings, moved)
         else:
             folder.refuse_to_replace()
-        with writing(folder.config):
-            replace_file(folder.config, _as_toml(settings))
+        replace_file(folder.config, _as_toml(settings))
         try:
             return _run(stages_of(settings, source), {}, root, engine)
         except BaseException:
