@@ -10,12 +10,7 @@ import ensembles
 import pytest
 from running import Pair
 
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.slow,
-    pytest.mark.timeout(1800),
-    pytest.mark.filterwarnings("ignore:a time step of 4 fs is long:quiltmd.QuiltWarning"),
-]
+pytestmark = [pytest.mark.gpu, pytest.mark.slow, pytest.mark.timeout(1800)]
 Started = tuple[ensembles.Case, Any]
 
 
