@@ -164,6 +164,21 @@ def test_namd_with_a_thermostat_and_a_box_of_its_own(tmp_path: Path) -> None:
     assert found.settings["run"] == {"steps": 300, "minimize": True}
 
 
+@pytest.mark.parametrize(("scaling", "done"), [("0.833333", True), ("1.0", False), ("x", False)])
+def test_namd_with_files_of_amber(tmp_path: Path, scaling: str, done: bool) -> None:
+    """They have the scaling of 1-4 interactions that NAMD must be told."""
+    text = (
+        "amber on\nparmfile a.prmtop\nambercoor a.inpcrd\ncutoff 9\nswitching off\nPME on\n"
+        f"PMEGridSpacing 1\nexclude scaled1-4\n1-4scaling {scaling}\ntimestep 1\nrun 10\n"
+    )
+    (tmp_path / "in.namd").write_text(text)
+    control = read_control(tmp_path / "in.namd")
+    assert control is not None
+    assert control.settings["system"]["topology"] == str(tmp_path / "a.prmtop")
+    told = [f"line 9, 1-4scaling {scaling}: a topology of Amber has its own scaling"]
+    assert [text.split(", for which")[0] for text in control.refused] == ([] if done else told)
+
+
 def test_restraints_of_namd(tmp_path: Path) -> None:
     line = "ATOM  {:5d}  C   ALA A   1       0.000   0.000   0.000{:6.2f}{:6.2f}\n"
     column = [1.0, 1.0, 0.0, 1.0, 0.5, 1.0]

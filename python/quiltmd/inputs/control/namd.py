@@ -90,6 +90,9 @@ def _files(control: Control, entries: Entries) -> None:
     amber, gromacs = entries.switch("amber"), entries.switch("gromacs")
     names = ("parmfile", "ambercoor") if amber else ("structure", "coordinates")
     names = ("grotopfile", "grocoorfile") if gromacs else names
+    if amber:  # whose topologies have the factors themselves (SCEE)
+        why = "a topology of Amber has its own scaling, for which NAMD is told 0.833333"
+        entries.refuse(why, "1-4scaling", "oneFourScaling", unless=_is_ambers)
     for name, key in zip(names, ("topology", "coordinates"), strict=True):
         entry = entries.take(name)
         if entry is not None:
@@ -103,6 +106,14 @@ def _files(control: Control, entries: Entries) -> None:
     entries.tell("parameter files are recognised by content", "paraTypeCharmm", "paraTypeXplor")
     entries.refuse("velocities from a file of their own", "velocities", "binvelocities")
     entries.tell("paths are relative to this file in any case", "cwd")
+
+
+def _is_ambers(scaling: str) -> bool:
+    """Whether a factor of electrostatic 1-4 interactions is that of Amber's force fields, 1/1.2."""
+    try:
+        return abs(float(scaling) - 1 / 1.2) < 1e-3
+    except ValueError:
+        return False
 
 
 def _box(control: Control, entries: Entries) -> None:
