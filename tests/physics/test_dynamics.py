@@ -17,6 +17,7 @@ import quiltmd
 from quiltmd import (
     LangevinMiddle,
     Nonbonded,
+    NoseHooverChain,
     Readout,
     Simulation,
     State,
@@ -278,7 +279,7 @@ def test_kinetic_energy_over_a_long_run(water: tuple[Any, Any]) -> None:
 def rescaled(
     water: tuple[Any, Any],
     picoseconds: float,
-    thermostat: VelocityRescaling,
+    thermostat: VelocityRescaling | NoseHooverChain,
     every: float = 0.2,
     timestep: float = 0.002,
 ) -> Series:
@@ -337,6 +338,19 @@ def test_rescaled_ensemble_over_a_long_run(water: tuple[Any, Any]) -> None:
     """200 ps with a time constant of 0.2 ps; the conserved quantity drifts no more than at constant
     energy, and kinetic energies are canonical."""
     series = rescaled(water, 200, VelocityRescaling(300, time_constant=0.2, seed=5))
+    mean, width = validate(water, series)
+    assert abs(mean) < 4
+    assert abs(width) < 4
+    slope = 1000 * np.polyfit(series.columns[0], series.columns[3], 1)[0] / water[0].atoms
+    assert abs(slope) < 0.03
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_the_ensemble_of_a_chain(water: tuple[Any, Any]) -> None:
+    """100 ps of rigid water with a time constant of 0.05 ps: canonical kinetic energies, and the
+    energy of water and chain drifts no more than that of water at constant energy."""
+    series = rescaled(water, 100, NoseHooverChain(300, time_constant=0.05, every=2))
     mean, width = validate(water, series)
     assert abs(mean) < 4
     assert abs(width) < 4
