@@ -458,7 +458,6 @@ REFUSED = {
             "igb=3": "only 0, 1, 2, 5, 6, 7 and 8",
             "igb=5, ntb=1": "only ntb = 0",
             "igb=5, gbsa=1": "LCPO",
-            "igb=5, cut=12.0": "only without a cutoff",
             "ntr=1": "only 1, with restraintmask",
             "ntr=1, restraintmask=':1-5<:3.0'": "the mask ':1-5<:3.0' is not understood",
             "ntc=3": "all bonds constrained",
@@ -488,6 +487,16 @@ REFUSED = {
         },
     ),
 }
+
+
+def test_a_cutoff_without_a_box_is_for_implicit_solvent(tmp_path: Path) -> None:
+    text = "title\n &cntrl\n  {}, ntb=0, cut=12.0, ntt=3, gamma_ln=1.0,\n /\n"
+    solvent = read(tmp_path, "control.mdin", text.format("igb=5"))
+    assert solvent.settings["nonbonded"]["method"] == "cutoff"
+    assert solvent.settings["nonbonded"]["cutoff"] == pytest.approx(1.2)
+    assert any("shifted" in note for note in solvent.notes)
+    vacuum = read(tmp_path, "control.mdin", text.format("igb=6"))
+    assert any("only without a cutoff" in refused for refused in vacuum.refused)
 
 
 @pytest.mark.parametrize(

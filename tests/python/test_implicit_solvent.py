@@ -379,6 +379,33 @@ def test_systems_of_openmm(
     assert read.solvent.surface == ("ace" if surface else "none")
 
 
+@pytest.mark.parametrize("salt", [0.0, 0.15])
+@pytest.mark.parametrize("model", MODELS)
+def test_systems_of_openmm_with_a_cutoff(
+    dipeptide: tuple[Path, Path], model: str, salt: float
+) -> None:
+    """OBC2 without salt is a GBSAOBCForce, all others are a CustomGBForce."""
+    prmtop = app.AmberPrmtopFile(str(dipeptide[0]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        system = prmtop.createSystem(
+            nonbondedMethod=app.CutoffNonPeriodic,
+            nonbondedCutoff=4.7 * unit.angstrom,
+            implicitSolvent=MODELS[model],
+            implicitSolventSaltConc=salt * unit.molar,
+        )
+    places = app.AmberInpcrdFile(str(dipeptide[1])).positions
+    read = agrees_with(system, prmtop.topology, places)
+    assert read.nonbonded is not None
+    assert read.nonbonded.method == "cutoff"
+    assert read.nonbonded.cutoff == pytest.approx(0.47, rel=1e-12)
+    for force in system.getForces():
+        if isinstance(force, (openmm.GBSAOBCForce, openmm.CustomGBForce)):
+            force.setCutoffDistance(0.5)
+    with pytest.raises(InputError, match="with the same cutoff"):
+        quiltmd.System.from_openmm(system, prmtop.topology)
+
+
 @pytest.mark.parametrize("model", MODELS)
 def test_force_fields_of_openmm(dipeptide: tuple[Path, Path], model: str) -> None:
     """implicit/*.xml"""

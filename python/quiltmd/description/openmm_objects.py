@@ -110,7 +110,7 @@ def system_fields(
         **impropers,
         **sites,
         **openmm_custom.restraint_fields(forces, molecules),
-        **openmm_solvent.solvent_fields(forces, pairs["charges"], named),
+        **openmm_solvent.solvent_fields(forces, pairs["charges"], named, settings),
         "masses": masses,
         "bonds": bonds,
         "bond_parameters": lengths,

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from ..errors import InputError
 from .implicit_solvent import ImplicitSolvent, Model, solvent_arrays
+from .nonbonded import Nonbonded
 from .topology import Topology
 
 OBC, CUSTOM = "GBSAOBCForce", "CustomGBForce"
@@ -82,7 +83,10 @@ _SURFACE = "28.3919551*(radius+0.14)^2*(radius/B)^6;radius=or+offset"
 
 
 def solvent_fields(
-    forces: list[Any], charges: npt.NDArray[np.float64], topology: Topology
+    forces: list[Any],
+    charges: npt.NDArray[np.float64],
+    topology: Topology,
+    nonbonded: Nonbonded,
 ) -> dict[str, Any]:
     """The fields `born_radii`, `born_screening`, `solvent` of `System`; {} without such a force.
 
@@ -94,6 +98,8 @@ def solvent_fields(
         (N,) of its NonbondedForce, which those here must be.
     topology:
         For elements and residues, by which GBn and GBn2 choose parameters.
+    nonbonded:
+        With whose cutoff the solvent ends, or without one.
 
     Raises
     ------
@@ -107,8 +113,7 @@ def solvent_fields(
         raise InputError(f"the OpenMM system has {len(found)} forces of implicit solvent")
     (force,) = found
     kind = type(force).__name__
-    if force.getNonbondedMethod() != 0:
-        raise InputError(f"{kind}: only the method NoCutoff is supported")
+    _check_cutoff(force, nonbonded)
     if force.getNumParticles() != len(charges):
         raise InputError(f"{kind} has {force.getNumParticles()} particles, not {len(charges)}")
     solvent, rows = _obc(force) if kind == OBC else _custom(force)
@@ -124,6 +129,37 @@ def solvent_fields(
         "born_radii": rows[:, 1] + _OFFSETS.get(solvent.model, _OFFSET),
         "born_screening": rows[:, 2] / rows[:, 1],
     }
+
+
+def _check_cutoff(force: Any, nonbonded: Nonbonded) -> None:
+    kind, is_cut = type(force).__name__, nonbonded.method == "cutoff"
+    same = not is_cut or np.isclose(force.getCutoffDistance()._value, nonbonded.cutoff, rtol=1e-9)
+    if force.getNonbondedMethod() != (1 if is_cut else 0) or not same:
+        raise InputError(
+            f"{kind}: only the method NoCutoff is supported, and CutoffNonPeriodic where "
+            "NonbondedForce has that too, with the same cutoff and a reaction field of the "
+            "dielectric constant 1"
+        )
+
+
+def _without_cutoff(force: Any, text: str) -> str:
+    """An energy as it is spelled without a cutoff, where this one has the force's."""
+    if force.getNonbondedMethod() == 0:
+        return text
+    cutoff = force.getCutoffDistance()._value
+    places = [(r";cutoff=([^;]+)$", "", cutoff)]
+    if "charge1" in text:
+        places.append((r"\*\(1/f-([^();]+)\);", "/f;", 1 / cutoff))
+    for pattern, plain, value in places:
+        found = re.search(pattern, text)
+        try:
+            same = found is not None and np.isclose(float(found[1]), value, rtol=1e-9)
+        except ValueError:
+            same = False
+        if found is None or not same:
+            raise _unknown(force)
+        text = text[: found.start()] + plain + text[found.end() :]
+    return text
 
 
 def _rows(force: Any) -> npt.NDArray[np.float64]:
@@ -201,7 +237,7 @@ def _settings(
     force: Any, text: str, kind: int, expected: tuple[str, ...], of: int
 ) -> tuple[float, ...]:
     """Dielectric constants of solvent and solute, kappa, and offset, as an energy term has them."""
-    squeezed = _squeezed(text)
+    squeezed = _without_cutoff(force, _squeezed(text))
     head, mark, tail = squeezed.partition(";solventDielectric=")
     found = re.fullmatch(_SETTINGS, mark + tail)
     if found is None or kind != of or head not in expected:

@@ -44,7 +44,7 @@ def read_mdin(file: str) -> Control:
     _dynamics(control, entries)
     periodic = _solvent(control, entries)
     if periodic == 0:
-        _no_cutoff(control, entries)
+        _no_box(control, entries)
     else:
         _barostat(control, entries, periodic)
         _nonbonded(control, entries)
@@ -138,7 +138,7 @@ def _solvent(control: Control, entries: Entries) -> int | None:
     control.set("solvent", "dielectric", entries.number("extdiel"))
     entries.refuse("only a solute with the dielectric constant 1", "intdiel", unless=is_one)
     entries.refuse("the surface energy by LCPO is not supported", "gbsa")
-    entries.tell("radii count atoms at any distance", "rgbmax")
+    entries.tell("radii count atoms at any distance, or up to the cutoff if there is one", "rgbmax")
     entries.tell("that of the surface energy, which there is not", "surften")
     return 0
 
@@ -146,12 +146,19 @@ def _solvent(control: Control, entries: Entries) -> int | None:
 _ALL_PAIRS = 999.0  # A; from here on a cutoff means that there is none
 
 
-def _no_cutoff(control: Control, entries: Entries) -> None:
-    control.set("nonbonded", "method", "no-cutoff")
+def _no_box(control: Control, entries: Entries) -> None:
     cutoff = entries.number("cut", _ALL_PAIRS)
-    if cutoff is not None and cutoff < _ALL_PAIRS:
+    assert cutoff is not None
+    if cutoff >= _ALL_PAIRS:
+        control.set("nonbonded", "method", "no-cutoff")
+    elif "solvent" in control.settings:
+        control.set("nonbonded", "method", "cutoff")
+        control.set("nonbonded", "cutoff", cutoff * ANGSTROM)
+        control.notes.append(f"cut {cutoff:g}: energies of charges are shifted to zero there")
+    else:
         control.refused.append(
-            f"cut {cutoff:g} without a periodic box: only without a cutoff, {_ALL_PAIRS:g} or more"
+            f"cut {cutoff:g} without a periodic box and implicit solvent: only without a cutoff, "
+            f"{_ALL_PAIRS:g} or more"
         )
     entries.refuse("constant pressure without a periodic box", "ntp")
     entries.refuse("a dielectric constant", "dielc", unless=is_one)
