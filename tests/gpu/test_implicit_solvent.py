@@ -41,10 +41,15 @@ def lysozyme(data: Path, **settings: Any) -> Pair:
     return load(data / "T4-lysozyme-L99A-implicit", names, **settings)
 
 
-def agrees(system: quiltmd.System, state: State, device: str = "cuda") -> None:
+def agrees(
+    system: quiltmd.System,
+    state: State,
+    device: str = "cuda",
+    nonbonded: quiltmd.Nonbonded | None = None,
+) -> None:
     """Each energy and the forces, against the reference and the cpu."""
-    energies, forces = quiltmd.reference(system, state)
-    simulations = [Simulation(system, state, device=kind) for kind in (device, "cpu")]
+    energies, forces = quiltmd.reference(system, state, nonbonded)
+    simulations = [Simulation(system, state, nonbonded, device=kind) for kind in (device, "cpu")]
     found = simulations[0].energies()
     for term in (*TERMS, "surface", "potential"):
         assert (term in found) == (term in energies)
@@ -71,6 +76,19 @@ def test_a_protein(openmmtools_data: Path, model: Any, device: str) -> None:
     rng = np.random.default_rng(2)  # forces of a minimised structure nearly cancel
     shaken = state.positions + rng.normal(0, 0.003, state.positions.shape)
     agrees(system, replace(state, positions=shaken), device)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("salt", [0.0, 0.1])
+@pytest.mark.parametrize("model", ["obc2", "gbn2"])
+def test_a_protein_with_a_cutoff(
+    openmmtools_data: Path, model: Any, salt: float, device: str
+) -> None:
+    system, state = lysozyme(openmmtools_data, solvent=ImplicitSolvent(model, salt))
+    rng = np.random.default_rng(2)
+    shaken = state.positions + rng.normal(0, 0.003, state.positions.shape)
+    short = quiltmd.Nonbonded(method="cutoff", cutoff=1.2)
+    agrees(system, replace(state, positions=shaken), device, short)
 
 
 @pytest.mark.parametrize("far", [0.0, -7.3e3])
