@@ -354,6 +354,8 @@ def test_annealing_has_the_same_bits_after_stops(
                     "seed": 3,
                     "annealing": [[0, 100], [0.04, 300]],
                     "annealing_every": 8,
+                    "restraint_annealing": [[0, 1], [0.02, 3], [0.05, 0]],
+                    "restraint_annealing_every": 5,
                 },
                 "thermostat": {"kind": thermostat},
                 "barostat": {
@@ -361,6 +363,7 @@ def test_annealing_has_the_same_bits_after_stops(
                     "annealing_every": 6,
                     "every": 5,
                 },
+                "restraint": [{"kind": "position", "select": "index 1", "k": 1000.0}],
                 "run": {"steps": steps, "device": "cpu"},
                 "output": {"dir": tmp_path / out, "checkpoint_every": 0},
             }
@@ -376,6 +379,22 @@ def test_annealing_has_the_same_bits_after_stops(
     ]
     assert quiltmd.digest(states[0]) == quiltmd.digest(states[1])
     assert np.array_equal(states[0].box, states[1].box)
+
+
+@pytest.mark.parametrize(
+    ("integrator", "message"),
+    [
+        ({"restraint_annealing": [[0, -1]]}, "strengths must be from 0 to 1000"),
+        ({"restraint_annealing": [[0, 1]]}, "there are no restraints"),
+        ({"restraint_annealing_every": 5}, "the strength of restraints stays"),
+    ],
+)
+def test_mistakes_in_annealing_of_restraints(tmp_path: Path, integrator: Any, message: str) -> None:
+    given = settings(tmp_path)
+    del given["stage"]
+    given["integrator"] = integrator
+    with pytest.raises(QuiltError, match=message):
+        build_config(given)
 
 
 @pytest.mark.usefixtures("_waters")

@@ -79,8 +79,8 @@ class Nonbonded:
     )
     method: Literal["pme", "cutoff", "no-cutoff"] = Field(
         default="pme",
-        description="Long-range electrostatics: pme, cutoff (plain truncation, for tests and "
-        "implicit solvent), or, without a periodic box, no-cutoff (every pair of atoms).",
+        description="Long-range electrostatics: pme, cutoff (truncation, for tests and implicit "
+        "solvent), or, without a box, no-cutoff (every pair of atoms).",
     )
     pme_order: Literal[4, 5] | None = Field(
         default=None,

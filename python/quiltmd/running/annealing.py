@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Annealing: temperature of the heat bath and pressure of the barostat over time, piecewise linear.
+"""Annealing: temperature, pressure and strength of restraints over time, piecewise linear.
 
 They are set at steps that are multiples of an interval, since each change ends an epoch and builds
 the pair lists anew.  Which steps these are, and what is set, follows from the step number alone, so
@@ -18,15 +18,16 @@ from ..description.checks import LAST_STEP
 from .simulation import Simulation
 
 Points = tuple[tuple[float, float], ...]
+Condition = Literal["temperature", "pressure", "restraints"]
 
 
-def check_points(points: Points, what: str, least: float, most: float, unit: str) -> None:
+def check_points(points: Points, what: str, least: float, most: float, unit: str = "") -> None:
     """ValueError unless times are not negative and ascend, and values are within limits."""
     times, values = zip(*points, strict=True) if points else ((), ())
     if not times or times[0] < 0 or any(a >= b for a, b in pairwise(times)):
         raise ValueError("annealing: needs points whose times, ps, are positive and ascend")
     if min(values) < least or max(values) > most:
-        raise ValueError(f"annealing: {what} must be from {least:g} to {most:g} {unit}")
+        raise ValueError(f"annealing: {what} must be from {least:g} to {most:g} {unit}".rstrip())
 
 
 @dataclass(frozen=True)
@@ -38,12 +39,13 @@ class Curve:
     condition:
         As `Simulation.set_conditions` names it.
     points:
-        Times (ps) and values (K or bar); before the first and after the last it stays as there.
+        Times (ps) and values (K, bar, or a factor); before the first and after the last it stays
+        as there.
     every:
         Steps between changes.
     """
 
-    condition: Literal["temperature", "pressure"]
+    condition: Condition
     points: Points
     every: int
 

@@ -43,7 +43,7 @@ from ..engine.worker_settings import Workers
 from ..errors import QuiltError
 from ..inputs import included_files
 from ..outputs.files import read_file, reading
-from .annealing import Annealing, Curve
+from .annealing import Annealing, Condition, Curve, Points
 from .dynamics_sections import BarostatSection, IntegratorSection, ThermostatSection
 from .faults import describe
 from .output_sections import TRAJECTORY, OutputSection, TrajectorySection
@@ -159,6 +159,8 @@ class Config(Section):
             if stated:
                 names = ", ".join(sorted(stated))
                 raise ValueError(f"{unused.why}, or leave out {names} of [{unused.section}]")
+        if self.integrator.restraint_annealing is not None and not self.restraint:
+            raise ValueError("restraint_annealing: there are no restraints, give a [[restraint]]")
         return self
 
     def _unused(self) -> Iterator[Unused]:
@@ -171,16 +173,22 @@ class Config(Section):
 
     def annealing(self) -> Annealing:
         """The conditions that change over time."""
-        conditions: tuple[tuple[Literal["temperature", "pressure"], Any], ...] = (
-            ("temperature", self.integrator),
-            ("pressure", self.barostat),
+        integrator, barostat = self.integrator, self.barostat
+        conditions: tuple[tuple[Condition, Points | None, int], ...] = (
+            ("temperature", integrator.annealing, integrator.annealing_every),
+            ("pressure", barostat.annealing, barostat.annealing_every),
+            (
+                "restraints",
+                integrator.restraint_annealing,
+                integrator.restraint_annealing_every,
+            ),
         )
         curves = (
-            Curve(condition, section.annealing, section.annealing_every)
-            for condition, section in conditions
-            if section.annealing is not None
+            Curve(condition, points, every)
+            for condition, points, every in conditions
+            if points is not None
         )
-        return Annealing(tuple(curves), self.integrator.timestep)
+        return Annealing(tuple(curves), integrator.timestep)
 
     def trajectories(self) -> dict[str, TrajectorySection]:
         """All trajectories of the run, by the names of their files."""

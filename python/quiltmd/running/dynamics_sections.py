@@ -41,6 +41,8 @@ from ..errors import QuiltError
 from .annealing import Points, check_points
 from .section import Section
 
+_STRONGEST = 1000.0  # that restraints may become, times what they are
+
 
 class IntegratorSection(Section):
     """[integrator]: the ensemble and its settings; K, 1/ps, ps.
@@ -67,6 +69,20 @@ class IntegratorSection(Section):
     annealing_every: int = Field(
         default=200, ge=1, description="Steps between changes of temperature in annealing."
     )
+    restraint_annealing: Points | None = Field(
+        default=None,
+        description="Strengths of all restraints over time, piecewise linear: ps and the factor of "
+        "their energies at each point.",
+    )
+    restraint_annealing_every: int = Field(
+        default=200, ge=1, description="Steps between changes of strength in restraint_annealing."
+    )
+
+    @model_validator(mode="after")
+    def _check_strengths(self) -> IntegratorSection:
+        if self.restraint_annealing is not None:
+            check_points(self.restraint_annealing, "strengths", 0, _STRONGEST)
+        return self
 
     @model_validator(mode="after")
     def _begin_annealing(self) -> IntegratorSection:

@@ -50,6 +50,9 @@ def unused_settings(choices: Mapping[str, Mapping[str, Any]]) -> Iterator[Unused
     for name, section in (("integrator", integrator), ("barostat", barostat)):
         if section.get("annealing") is None:
             yield Unused(name, ("annealing_every",), "nothing is annealed: give annealing")
+    if integrator.get("restraint_annealing") is None:
+        why = "the strength of restraints stays: give restraint_annealing"
+        yield Unused("integrator", ("restraint_annealing_every",), why)
     if choices.get("solvent", {}).get("model", "none") == "none":
         keys = ("salt_concentration", "salt_temperature", "dielectric", "surface")
         yield Unused("solvent", keys, "there is no implicit solvent: choose a model")
