@@ -97,6 +97,8 @@ def show(name: str, engine: str, row: dict[str, Any]) -> None:
         f"{row['ns_per_day']:8.1f} ns/day, {row['potential']:.2f} kJ/mol at the start",
         flush=True,
     )
+    if row.get("redone"):
+        print(f"    {row['redone']:.0f} stretches of steps were redone", flush=True)
     for kernel, seconds in list(row.get("kernels", {}).items())[:12]:
         print(f"    {kernel:32} {1e6 * seconds:9.2f} us a step", flush=True)
 
@@ -118,7 +120,9 @@ def time_quiltmd(name: str, options: argparse.Namespace) -> dict[str, Any]:
     seconds = seconds_of_a_step(simulation.run, options.seconds)
     temperature = simulation.temperature()
     kernels = seconds_of_kernels(simulation)
-    return {**result(system.atoms, potential, seconds, temperature), "kernels": kernels}
+    redone = simulation.describe()["early_rebuilds"]
+    found = result(system.atoms, potential, seconds, temperature)
+    return {**found, "redone": redone, "kernels": kernels}
 
 
 def seconds_of_kernels(simulation: quiltmd.Simulation) -> dict[str, float]:
