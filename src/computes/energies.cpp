@@ -8,8 +8,8 @@ std::map<std::string, double> potential_energies(const EnergyValues& energy,
                                                  Solvent solvent) {
   std::map<std::string, double> named{{"dispersion", constant.dispersion}};
   size_t kind = kPotentialEnergies;
-  for (const auto& [name, of] : kFamilyEnergies) {
-    if (of == Solvent::kNone || of == solvent) named[name] = energy[kind];
+  for (const auto& [name, least] : kFamilyEnergies) {
+    if (solvent >= least) named[name] = energy[kind];
     ++kind;
   }
   named[kFamilyEnergies[kReciprocal - kPotentialEnergies].name] += constant.ewald;

@@ -44,8 +44,8 @@ class ForceFamily {
   virtual std::vector<Work> rebuild_work() = 0;
   // Forces into the accumulators of the slots, energies into theirs.
   virtual std::vector<Work> step_work(Energies energies) = 0;
-  // More room, and some to spare, for what of the last rebuild did not fit as the faults say, and that part
-  // of the rebuild once more. What needs room of its own is a kind of Room.
+  // More room, and some to spare, for what of the last rebuild did not fit as the faults say, and the rebuild
+  // of this family once more. What needs room of its own is a kind of Room.
   virtual void make_room(const Faults&) {}
   // By slot, and by phase: what its work of the phase gives for owned atoms and that of the next one needs
   // for proxies.

@@ -23,14 +23,14 @@ enum EnergyKind {
   kTermEnergies
 };
 
-// Where energies are told: always, or of a system in implicit solvent.
+// What is around the molecules of a system, besides what is simulated as atoms.
 enum class Solvent { kNone, kImplicit };
 
-// Names in logs of the potential energies that families add to themselves; a family's are told here alone.
+// Names in logs of the potential energies that force families add to, each where the system has `least`.
 // kPairForm has the name of its first form, Lennard-Jones, for every form (docs/decisions.md).
 struct FamilyEnergy {
   const char* name;
-  Solvent of = Solvent::kNone;
+  Solvent least = Solvent::kNone;
 };
 inline constexpr FamilyEnergy kFamilyEnergies[] = {{"lj"},
                                                    {"coulomb"},

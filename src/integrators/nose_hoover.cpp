@@ -9,8 +9,6 @@ namespace {
 constexpr int kLongestChain = 32;
 // Actions in a time constant, at least: below, the impulses of the chain heat or cool the system.
 constexpr int kLeastActions = 4;
-// Parts in a time constant that an action is made in, at least: they have the chain right to 1e-6 or so.
-constexpr int kLeastParts = 16;
 
 std::vector<Variable> variables_of_chain(int length) {
   std::vector<Variable> variables;
@@ -42,10 +40,9 @@ Thermostat nose_hoover(const Parameters& parameters, const ThermostatInput& inpu
         "mass");
   const ThermostatChain chain{nullptr, static_cast<int>(length), input.degrees_of_freedom,
                               time_constant};
-  const auto parts = static_cast<int>(std::ceil(kLeastParts * time / time_constant));
   const StepTask act{"thermostat", [=](Device& device, const StepContext& c) {
-                       AdvanceChain advance{chain,     time / parts,        parts,        c.sums,
-                                            c.numbers, c.groups.conditions, c.shared_heat};
+                       AdvanceChain advance{
+                           chain, time, c.sums, c.numbers, c.groups.conditions, c.shared_heat};
                        advance.chain.variables = c.variables;
                        device.launch(advance);
                        device.launch(ScaleVelocities{c.groups, c.numbers, nullptr});

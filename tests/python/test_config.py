@@ -93,6 +93,19 @@ UNUSED: list[tuple[dict[str, Any], str]] = [
         "monte-carlo barostat has no time constant",
     ),
     ({"integrator": {"ensemble": "npt"}, "barostat": {"annealing_every": 200}}, "is annealed"),
+    (
+        {"integrator": {"restraint_annealing": [[0, 1]]}},
+        "no restraints: .* leave out restraint_ann",
+    ),
+    (
+        {
+            "integrator": {"restraint_annealing_every": 5},
+            "restraint": [{"kind": "position", "select": "all", "k": 1.0}],
+        },
+        "strength of restraints stays: give restraint_annealing, or leave out",
+    ),
+    ({"nonbonded": {"method": "cutoff", "pme_order": 4}}, "cutoff has no PME: leave out pme_order"),
+    ({"nonbonded": {"method": "no-cutoff", "pme_tolerance": 1e-5}}, "leave out pme_tolerance"),
 ]
 
 
@@ -101,6 +114,12 @@ def test_settings_without_a_use_are_refused(sections: dict[str, Any], because: s
     """At their default values too; the files of runs, which state defaults, leave them out."""
     with pytest.raises(QuiltError, match=because):
         build_config(MINIMAL | sections)
+
+
+@pytest.mark.parametrize("setting", [{"temperature": 0.0}, {"annealing": [[0, 300], [10, 0]]}])
+def test_a_chain_needs_a_temperature(setting: dict[str, Any]) -> None:
+    with pytest.raises(QuiltError, match="Nose-Hoover chain needs temperatures above 0 K"):
+        build_config(MINIMAL | {"integrator": setting, "thermostat": {"kind": "nose-hoover"}})
 
 
 @pytest.mark.parametrize("ensemble", ["nve", "nvt", "npt"])

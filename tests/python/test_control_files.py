@@ -265,6 +265,12 @@ def test_mdp_with_a_nose_hoover_chain(tmp_path: Path, more: str, length: int) ->
     assert told(found, "a single thermostat") == (length == 1)
 
 
+def test_mdp_with_a_short_period(tmp_path: Path) -> None:
+    """Actions of a chain come four times in its time constant, 0.5 ps / 2 pi."""
+    found = read(tmp_path, "md.mdp", f"{MDP}tcoupl = nose-hoover\ntau-t = 0.5\n")
+    assert found.settings["thermostat"]["every"] == 9  # of 2 fs
+
+
 def test_mdp(tmp_path: Path) -> None:
     found = read(tmp_path, "md.mdp", MDP)
     assert found.refused == []

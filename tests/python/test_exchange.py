@@ -393,6 +393,7 @@ def test_another_exchange_is_not_carried_on(whole: tuple[Any, Path], tmp_path: P
         ("run", "steps", 42, "must be a multiple of"),
         ("integrator", "temperature", 310.0, r"leave out \[integrator\] temperature"),
         ("integrator", "ensemble", "nve", "canonical"),
+        ("integrator", "restraint_annealing", [[0, 1]], "restraint_annealing"),
         ("exchange", "lowest", 300.0, "give either"),
         ("exchange", "temperatures", (310.0, 300.0), "ascend"),
         ("exchange", "kinds", 3, "not a known key"),

@@ -255,5 +255,10 @@ def test_nonsense_is_refused(water: tuple[Any, State]) -> None:
                 thermostat=NoseHooverChain(**settings),  # type: ignore[arg-type]
                 device="cpu",
             )
-    with pytest.raises(QuiltError, match=r"variables|a"):
-        replace(water[1], variables={"a": float("nan")})
+    for variables, words in (
+        ({"a": float("nan")}, r"variables\['a'\] must be"),
+        ({1: 2.0}, "variables must be numbers by name"),
+        ([1.0], "variables must be numbers by name"),
+    ):
+        with pytest.raises(QuiltError, match=words):
+            replace(water[1], variables=variables)

@@ -156,6 +156,19 @@ def test_common_settings_are_for_the_stages_that_have_a_use_for_them(tmp_path: P
         stages.stages_of(given)
 
 
+def test_a_common_schedule_is_for_the_stages_with_restraints(tmp_path: Path) -> None:
+    given = settings(tmp_path)
+    given["restraint"] = []
+    given["integrator"] = {"restraint_annealing": [[0, 1], [1, 0]]}
+    given["stage"] = [
+        {"name": "release", "restraint": [{"kind": "position", "select": "water", "k": 1.0}]},
+        {"name": "free"},
+    ]
+    release, free = (stage.config for stage in stages.stages_of(given))
+    assert release.integrator.restraint_annealing == ((0, 1), (1, 0))
+    assert free.integrator.restraint_annealing is None
+
+
 @pytest.mark.usefixtures("_waters")
 def test_the_folder_of_stages_is_not_that_of_a_run(tmp_path: Path) -> None:
     stages.start(settings(tmp_path), engine=FakeEngine)
@@ -284,8 +297,8 @@ def test_mistakes_in_stages(tmp_path: Path, change: Any, message: str) -> None:
 @pytest.mark.parametrize(
     ("integrator", "message"),
     [
-        ({"annealing": []}, "needs points whose times, ps, are positive and ascend"),
-        ({"annealing": [[5, 10], [5, 20]]}, "times, ps, are positive and ascend"),
+        ({"annealing": []}, "needs points whose times, ps, are not negative and ascend"),
+        ({"annealing": [[5, 10], [5, 20]]}, "times, ps, are not negative and ascend"),
         ({"annealing": [[0, -1]]}, "temperatures must be from 0 to"),
         ({"annealing": [[0, 10]], "temperature": 20}, r"leave out temperature \(20 K\)"),
         ({"annealing": [[0, 10]], "ensemble": "nve"}, "nve has no heat bath"),
@@ -302,7 +315,7 @@ def test_mistakes_in_annealing(tmp_path: Path, integrator: Any, message: str) ->
 @pytest.mark.parametrize(
     ("barostat", "message"),
     [
-        ({"annealing": [[-1, 10]]}, "times, ps, are positive and ascend"),
+        ({"annealing": [[-1, 10]]}, "times, ps, are not negative and ascend"),
         ({"annealing": [[0, 1e6]]}, r"pressures must be from -100000 to 100000 bar"),
         ({"annealing": [[0, 10]], "pressure": 20}, r"leave out pressure \(20 bar\)"),
     ],
@@ -386,7 +399,7 @@ def test_annealing_has_the_same_bits_after_stops(
     [
         ({"restraint_annealing": [[0, -1]]}, "strengths must be from 0 to 1000"),
         ({"restraint_annealing": [[0, 1]]}, "there are no restraints"),
-        ({"restraint_annealing_every": 5}, "the strength of restraints stays"),
+        ({"restraint_annealing_every": 5}, "there are no restraints"),
     ],
 )
 def test_mistakes_in_annealing_of_restraints(tmp_path: Path, integrator: Any, message: str) -> None:

@@ -140,7 +140,7 @@ void a_chain_is_reversible() {
   std::array<double, 6> variables = start;
   double there = 0, back = 0;
   int64_t heat = 0;
-  AdvanceChain op{{variables.data(), 3, 297, 0.3}, 0.02, 2, &kinetic, &there, &now, &heat};
+  AdvanceChain op{{variables.data(), 3, 297, 0.3}, 0.012, &kinetic, &there, &now, &heat};
   advance_chain(op);
   CHECK(std::fabs(there - 1) > 1e-3 && heat != 0);
   for (size_t k = 3; k < 6; ++k) variables[k] = -variables[k];
@@ -151,6 +151,25 @@ void a_chain_is_reversible() {
   CHECK_NEAR(there * back, 1, 1e-9);
   CHECK(std::llabs(heat) < 10);
   for (size_t k = 0; k < 6; ++k) CHECK_NEAR(variables[k], k < 3 ? start[k] : -start[k], 1e-7);
+}
+
+// The second thermostat is a hundred times faster here than the time constant.
+void a_chain_far_from_its_temperature_conserves_energy() {
+  constexpr double kFreedom = 200000, kThermal = 2.5;
+  const Conditions now{{kThermal, 1, 0}, {}, {}, 1};
+  std::array<double, 6> variables{};
+  double factor = 1, energy = 0.25 * kFreedom * kThermal, largest = 0;
+  const double start = energy;
+  int64_t heat = 0;
+  for (int action = 0; action < 300; ++action) {
+    const int64_t kinetic = to_fixed(energy, kEnergyScale);
+    advance_chain({{variables.data(), 3, kFreedom, 0.5}, 0.02, &kinetic, &factor, &now, &heat});
+    energy *= factor * factor;
+    const double lost = energy - from_fixed(heat, kEnergyScale) - start;
+    largest = std::fmax(largest, std::fabs(lost) / (kFreedom * kThermal));
+  }
+  CHECK(energy > 1.05 * start && std::isfinite(energy));
+  CHECK(largest < 1e-5);
 }
 
 void a_barostat_acts_before_a_rebuild() {
@@ -486,6 +505,8 @@ int main() {
       {"a thermostat acts on whole steps", a_thermostat_acts_on_whole_steps},
       {"a chain has variables", a_chain_has_variables},
       {"a chain is reversible", a_chain_is_reversible},
+      {"a chain far from its temperature conserves energy",
+       a_chain_far_from_its_temperature_conserves_energy},
       {"a barostat acts before a rebuild", a_barostat_acts_before_a_rebuild},
       {"a proposed box is decided about", a_proposed_box_is_decided_about},
       {"volumes are those of the ensemble", volumes_are_those_of_the_ensemble},

@@ -123,6 +123,8 @@ class Nonbonded:
             raise ValueError("pme_alpha and pme_grid belong together: give both or neither")
         if self.pme_grid is not None and min(self.pme_grid) < _SMALLEST_GRID:
             raise ValueError(f"pme_grid needs at least {_SMALLEST_GRID} points in each direction")
+        if self.method != "pme":
+            self._refuse_pme()
         if (self.switching == "none") != (self.switch_distance is None):
             raise ValueError("switching and switch_distance belong together: give both or neither")
         if self.switch_distance is not None and self.switch_distance >= self.cutoff:
@@ -130,6 +132,11 @@ class Nonbonded:
                 f"switch_distance {self.switch_distance:g} nm must be less than the cutoff, "
                 f"{self.cutoff:g} nm"
             )
+
+    def _refuse_pme(self) -> None:
+        for name in ("pme_order", "pme_tolerance", "pme_alpha", "pme_grid"):
+            if getattr(self, name) != getattr(Nonbonded, name):
+                raise ValueError(f"the method {self.method} has no PME: leave out {name}")
 
     @classmethod
     def default(cls, box: NDArray[np.float64] | None) -> Nonbonded:

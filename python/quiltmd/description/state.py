@@ -8,7 +8,7 @@ continued run rebuilds the same lists.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -79,8 +79,7 @@ class State(Checked):
             object.__setattr__(self, name, value)
         if self.patches is not None:
             object.__setattr__(self, "patches", _counts(self.patches))
-        values = {name: real_number(name, value) for name, value in self.variables.items()}
-        object.__setattr__(self, "variables", values)
+        object.__setattr__(self, "variables", _by_name(self.variables))
         positions = _vectors("positions", self.positions)
         object.__setattr__(self, "positions", positions)
         for name in ("velocities", "list_positions"):
@@ -168,6 +167,12 @@ def _vectors(name: str, value: npt.ArrayLike, atoms: int | None = None) -> F64:
         atom = int(np.abs(array).max(axis=1).argmax())
         raise InputError(f"{name} beyond {_LARGEST:g} (nm, ps) are out of range", atom=atom)
     return frozen(array)
+
+
+def _by_name(variables: Any) -> dict[str, float]:
+    if not isinstance(variables, Mapping) or not all(isinstance(name, str) for name in variables):
+        raise InputError(f"variables must be numbers by name, not {variables!r}")
+    return {name: real_number(f"variables['{name}']", value) for name, value in variables.items()}
 
 
 def _counts(patches: Sequence[int]) -> tuple[int, ...]:

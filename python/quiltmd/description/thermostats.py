@@ -87,8 +87,9 @@ class NoseHooverChain(_VelocityScaling):
         K; more than zero.
     time_constant:
         ps; the inverse of OpenMM's collision frequency, and GROMACS' tau-t divided by 2 pi.  The
-        kinetic energy swings with a period of 4.4 times as long.  At least four times as long as
-        `every` steps.
+        kinetic energy swings with a period between 4.4 and 2 pi times as long, the longer the more
+        of its energy goes on to the potential energy.  At least four times as long as `every`
+        steps.
     chain_length:
         How many thermostats; each but the first controls the one before it.
     every:

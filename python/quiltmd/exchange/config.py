@@ -94,6 +94,8 @@ class ExchangeConfig(Config):
             )
         if self.integrator.ensemble != "nvt" or self.integrator.annealing is not None:
             raise ValueError("replica exchange is between canonical ensembles: ensemble = 'nvt'")
+        if self.integrator.restraint_annealing is not None:
+            raise ValueError("restraint_annealing is of single runs: restraints of replicas stay")
         if self.integrator.temperature not in (
             LangevinMiddle.temperature,
             self.exchange.ladder()[0],

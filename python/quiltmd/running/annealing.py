@@ -21,13 +21,15 @@ Points = tuple[tuple[float, float], ...]
 Condition = Literal["temperature", "pressure", "restraints"]
 
 
-def check_points(points: Points, what: str, least: float, most: float, unit: str = "") -> None:
-    """ValueError unless times are not negative and ascend, and values are within limits."""
+def check_points(
+    setting: str, points: Points, what: str, least: float, most: float, unit: str = ""
+) -> None:
+    """ValueError, which names the setting, unless times ascend from 0 on and values have limits."""
     times, values = zip(*points, strict=True) if points else ((), ())
     if not times or times[0] < 0 or any(a >= b for a, b in pairwise(times)):
-        raise ValueError("annealing: needs points whose times, ps, are positive and ascend")
+        raise ValueError(f"{setting}: needs points whose times, ps, are not negative and ascend")
     if min(values) < least or max(values) > most:
-        raise ValueError(f"annealing: {what} must be from {least:g} to {most:g} {unit}".rstrip())
+        raise ValueError(f"{setting}: {what} must be from {least:g} to {most:g} {unit}".rstrip())
 
 
 @dataclass(frozen=True)

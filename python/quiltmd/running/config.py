@@ -159,13 +159,19 @@ class Config(Section):
             if stated:
                 names = ", ".join(sorted(stated))
                 raise ValueError(f"{unused.why}, or leave out {names} of [{unused.section}]")
-        if self.integrator.restraint_annealing is not None and not self.restraint:
-            raise ValueError("restraint_annealing: there are no restraints, give a [[restraint]]")
+        return self
+
+    @model_validator(mode="after")
+    def _chain_is_warm(self) -> Config:
+        chained = self.integrator.ensemble != "nve" and self.thermostat.kind == "nose-hoover"
+        if chained and self.integrator.coldest() <= 0:
+            raise ValueError("a Nose-Hoover chain needs temperatures above 0 K")
         return self
 
     def _unused(self) -> Iterator[Unused]:
         names = ("integrator", "thermostat", "barostat", "solvent")
-        return unused_settings({name: dict(_items(getattr(self, name))) for name in names})
+        sections = {name: dict(_items(getattr(self, name))) for name in names}
+        return unused_settings({**sections, "restraint": self.restraint})
 
     def __eq__(self, other: object) -> bool:
         """Whether all settings agree, be they stated or defaults."""
@@ -387,7 +393,7 @@ def read_resolved(path: Path) -> dict[str, Any]:
     settings = read_config(path)
     defaults = Config.defaults()
     sections = {name: value for name, value in settings.items() if isinstance(value, dict)}
-    for unused in unused_settings(sections):
+    for unused in unused_settings(settings):
         section = sections.get(unused.section, {})
         for key in unused.among(list(section)):
             if section[key] == _plain_value(defaults[f"{unused.section}.{key}"]):

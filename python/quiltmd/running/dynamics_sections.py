@@ -81,7 +81,9 @@ class IntegratorSection(Section):
     @model_validator(mode="after")
     def _check_strengths(self) -> IntegratorSection:
         if self.restraint_annealing is not None:
-            check_points(self.restraint_annealing, "strengths", 0, _STRONGEST)
+            check_points(
+                "restraint_annealing", self.restraint_annealing, "strengths", 0, _STRONGEST
+            )
         return self
 
     @model_validator(mode="after")
@@ -89,7 +91,7 @@ class IntegratorSection(Section):
         """Checks the points; `temperature` is that with which they begin."""
         if self.annealing is None:
             return self
-        check_points(self.annealing, "temperatures", 0, HOTTEST, "K")
+        check_points("annealing", self.annealing, "temperatures", 0, HOTTEST, "K")
         if self.ensemble == "nve":
             raise ValueError("annealing: the ensemble nve has no heat bath")
         _begin_with(self, "temperature", self.annealing[0][1], "K")
@@ -97,8 +99,14 @@ class IntegratorSection(Section):
 
     def hottest(self) -> float:
         """The highest temperature of the heat bath, for which the Verlet buffer is made."""
-        points = self.annealing or ()
-        return max([self.temperature, *(temperature for _, temperature in points)])
+        return max(self._temperatures())
+
+    def coldest(self) -> float:
+        """The lowest temperature of the heat bath."""
+        return min(self._temperatures())
+
+    def _temperatures(self) -> list[float]:
+        return [self.temperature, *(temperature for _, temperature in self.annealing or ())]
 
     def build(self, thermostat: ThermostatSection | None = None) -> Integrator:
         """The integrator of these settings, and of those of the thermostat."""
@@ -194,7 +202,9 @@ class BarostatSection(Section):
     def _check(self) -> BarostatSection:
         """Lets the barostat itself check what it is given; `pressure` is that of the start."""
         if self.annealing is not None:
-            check_points(self.annealing, "pressures", -HIGHEST_PRESSURE, HIGHEST_PRESSURE, "bar")
+            check_points(
+                "annealing", self.annealing, "pressures", -HIGHEST_PRESSURE, HIGHEST_PRESSURE, "bar"
+            )
             _begin_with(self, "pressure", self.annealing[0][1], "bar")
         try:
             self._made(None)

@@ -203,7 +203,7 @@ def _leave_out_unused(merged: dict[str, Any], own: dict[str, Any]) -> set[str]:
     """
     found = set()
     sections = {name: value for name, value in merged.items() if isinstance(value, dict)}
-    for unused in unused_settings(sections):
+    for unused in unused_settings(merged):
         section, stated = sections.get(unused.section, {}), own.get(unused.section, {})
         for key in unused.among([key for key in section if key not in stated]):
             del section[key]

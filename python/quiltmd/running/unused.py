@@ -25,11 +25,15 @@ class Unused:
         return [name for name in names if self.keys is None or name in self.keys]
 
 
-def unused_settings(choices: Mapping[str, Mapping[str, Any]]) -> Iterator[Unused]:
-    """What has no use with the choices of a run: its sections and their keys, defaults left out."""
-    integrator, barostat = choices.get("integrator", {}), choices.get("barostat", {})
+def unused_settings(choices: Mapping[str, Any]) -> Iterator[Unused]:
+    """What has no use with the choices of a run: its sections and their keys, defaults left out.
+
+    Sections that are none are passed over, as those who check them name them.
+    """
+    sections = {name: found for name, found in choices.items() if isinstance(found, Mapping)}
+    integrator, barostat = sections.get("integrator", {}), sections.get("barostat", {})
     ensemble = integrator.get("ensemble", "nvt")
-    thermostat = choices.get("thermostat", {}).get("kind", "langevin")
+    thermostat = sections.get("thermostat", {}).get("kind", "langevin")
     if ensemble != "npt":
         yield Unused("barostat", None, f"the ensemble {ensemble} has no barostat: choose npt")
     if ensemble == "nve":
@@ -50,9 +54,12 @@ def unused_settings(choices: Mapping[str, Mapping[str, Any]]) -> Iterator[Unused
     for name, section in (("integrator", integrator), ("barostat", barostat)):
         if section.get("annealing") is None:
             yield Unused(name, ("annealing_every",), "nothing is annealed: give annealing")
-    if integrator.get("restraint_annealing") is None:
+    if not choices.get("restraint"):
+        schedule = ("restraint_annealing", "restraint_annealing_every")
+        yield Unused("integrator", schedule, "there are no restraints: give a [[restraint]]")
+    elif integrator.get("restraint_annealing") is None:
         why = "the strength of restraints stays: give restraint_annealing"
         yield Unused("integrator", ("restraint_annealing_every",), why)
-    if choices.get("solvent", {}).get("model", "none") == "none":
+    if sections.get("solvent", {}).get("model", "none") == "none":
         keys = ("salt_concentration", "salt_temperature", "dielectric", "surface")
         yield Unused("solvent", keys, "there is no implicit solvent: choose a model")

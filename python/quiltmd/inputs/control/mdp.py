@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import re
 
+from ...description.thermostats import NoseHooverChain
 from ...errors import InputError
 from ..fixed_width import read_bytes
 from .entries import Control, Entries, Entry, is_one
@@ -130,7 +131,11 @@ def _nose_hoover(control: Control, entries: Entries, integrator: str, period: fl
         control.notes.append("tcoupl nose-hoover: a single thermostat, as with integrator md there")
         length = 1
     control.set("thermostat", "kind", "nose-hoover")
-    control.set("thermostat", "time_constant", round(period / (2 * math.pi), 12))
+    time_constant = round(period / (2 * math.pi), 12)
+    longest = time_constant / (4 * control.settings["integrator"]["timestep"])  # between actions
+    control.set("thermostat", "time_constant", time_constant)
+    if longest < NoseHooverChain.every:
+        control.set("thermostat", "every", max(1, math.floor(longest)))
     control.set("thermostat", "chain_length", length)
 
 
