@@ -26,8 +26,8 @@ struct HostState {
   int64_t list_step = 0;
   std::vector<Vec3d> list_positions;  // empty: build lists from the positions
   std::optional<Int3> patches;        // cells of the patch grid; none: as suits the box
-  std::map<std::string, double> variables =
-      {};  // of the step plan, by name; those missing: as at its start
+  // Of the step plan, by name; those missing: as at its start.
+  std::map<std::string, double> variables = {};
 };
 
 // What of it a frame has; the heat of the thermostat it always has.

@@ -44,8 +44,8 @@ struct MessageEnd {
   Edge edge;
   int peer;
   size_t words;
-  size_t beside =
-      0;  // of one that is sent: bytes that kernels write into arrays of the receiver beside it
+  // Of one that is sent: bytes that kernels write into arrays of the receiver beside it.
+  size_t beside = 0;
 
   size_t bytes() const { return words * sizeof(MessageWord) + beside; }
 };
