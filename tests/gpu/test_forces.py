@@ -193,13 +193,14 @@ def test_virial_in_a_truncated_octahedron(octahedron: tuple[Path, Path]) -> None
     check_virial(pair, quiltmd.Nonbonded(cutoff=0.9))
 
 
-@pytest.mark.parametrize("method", ["pme", "cutoff"])
-@pytest.mark.parametrize("order", [4, 5])
-def test_other_settings(peptide: Pair, method: Any, order: Any) -> None:
-    settings = quiltmd.Nonbonded(
-        cutoff=0.8, method=method, pme_order=order, pme_alpha=3.2, pme_grid=(40, 42, 40),
-        potential_shift=True,
-    )  # fmt: skip
+MESH: dict[str, Any] = {"pme_alpha": 3.2, "pme_grid": (40, 42, 40)}
+
+
+@pytest.mark.parametrize(
+    "long_range", [MESH | {"pme_order": 4}, MESH | {"pme_order": 5}, {"method": "cutoff"}]
+)
+def test_other_settings(peptide: Pair, long_range: dict[str, Any]) -> None:
+    settings = quiltmd.Nonbonded(cutoff=0.8, potential_shift=True, **long_range)
     energies, forces = quiltmd.reference(*peptide, settings)
     run = Run(*peptide, nonbonded=settings)
     assert relative_error(run.engine.forces(), forces) < FORCE_ERROR

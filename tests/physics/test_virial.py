@@ -35,7 +35,7 @@ PME = Nonbonded(
     potential_shift=True,
     dispersion_correction=False,
 )
-CUTOFF = replace(PME, method="cutoff")
+CUTOFF = Nonbonded(cutoff=0.8, method="cutoff", potential_shift=True, dispersion_correction=False)
 
 
 def centres(system: Any, values: Any) -> tuple[Any, Any]:
