@@ -40,7 +40,7 @@ from .description.topology import Topology
 from .engine.execution import Execution, devices
 from .engine.reference import reference, reference_virial
 from .engine.worker_settings import Workers
-from .errors import InputError, QuiltError, QuiltWarning, SimulationError
+from .errors import InputError, LostError, QuiltError, QuiltWarning, SimulationError
 from .exchange.replicas import Iteration, ReplicaExchange
 from .exchange.states import ReplicaState, rest2_states, temperature_states
 from .inputs import load
@@ -64,7 +64,6 @@ from .outputs.restarts import write_namd, write_restart, write_rst7
 from .outputs.structures import write_cif, write_gro, write_pdb
 from .running.simulation import Simulation
 from .version import package_version
-from .workers.channel import LostError
 
 __version__ = package_version()
 

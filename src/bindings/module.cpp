@@ -266,7 +266,7 @@ nb::dict reference(const nb::dict& arrays, const nb::dict& nonbonded,
   return result;
 }
 
-// Error becomes quiltmd.QuiltError, SimulationError quiltmd.SimulationError(step, message).
+// Error becomes quiltmd.QuiltError, LostError quiltmd.LostError, SimulationError quiltmd.SimulationError(step, message).
 void translate(const std::exception_ptr& p, void*) {
   const auto raise = [](const char* name, nb::object argument, const char* message) {
     const nb::object type = nb::module_::import_("quiltmd.errors").attr(name);
@@ -277,6 +277,8 @@ void translate(const std::exception_ptr& p, void*) {
     std::rethrow_exception(p);
   } catch (const SimulationError& e) {
     raise("SimulationError", nb::cast(e.step), e.what());
+  } catch (const LostError& e) {
+    raise("LostError", nb::none(), e.what());
   } catch (const Error& e) {
     raise("QuiltError", nb::none(), e.what());
   }
@@ -354,5 +356,7 @@ NB_MODULE(_core, module) {
   add_prediction(module);
   module.def("reference", &reference, "system"_a, "nonbonded"_a, "box"_a.none(), "positions"_a);
   module.def("term_forms", &term_forms);
+  module.def("poison_gpu", &poison_gpu, "ordinal"_a);
+  module.def("occupy_gpu", &occupy_gpu, "ordinal"_a);
   module.def("devices", &describe_devices, "self_test"_a = false);
 }

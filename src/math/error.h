@@ -14,6 +14,12 @@ class Error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// A device is of no use any more to this process, whatever is asked of it.
+class LostError : public Error {
+ public:
+  using Error::Error;
+};
+
 // The simulation broke at a step: atoms flew apart, energies are not numbers.
 class SimulationError : public Error {
  public:

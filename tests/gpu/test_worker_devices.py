@@ -60,6 +60,22 @@ def test_a_process_that_is_killed_leaves_no_trace(warm: Pair, expected: str) -> 
     assert quiltmd.digest(run.state()) == expected
 
 
+@pytest.mark.parametrize(
+    ("fault", "said"), [("sticky@1234", "illegal memory access"), ("hang@1234", "hangs")]
+)
+def test_a_gpu_that_fails_leaves_no_trace(
+    warm: Pair, expected: str, record_property: Any, fault: str, said: str
+) -> None:
+    """Lost for its process, or busy for ever: the same GPU goes on in another process."""
+    run = simulation(warm, spares=("cuda:0",), inject_fault=(fault,), patience=5.0)
+    run.run(STEPS // 2)
+    begin = time.perf_counter()
+    with pytest.warns(quiltmd.QuiltWarning, match=f"{said}.*continuing on worker:cuda:0"):
+        run.run(STEPS // 2)
+    record_property("seconds", time.perf_counter() - begin)
+    assert quiltmd.digest(run.state()) == expected
+
+
 @pytest.mark.parametrize("buffer", ["positions", "velocities", "list_positions"])
 def test_a_flipped_bit_is_found(warm: Pair, expected: str, buffer: str) -> None:
     fault = f"flip@1234:1:{buffer}:{64 * 5000 + 40}"

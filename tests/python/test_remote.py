@@ -21,7 +21,7 @@ from proxy import Proxy
 from test_workers import EXAMPLES, channel_of, comes_true, is_alive, process_of, water
 
 import quiltmd
-from quiltmd import QuiltError, Workers
+from quiltmd import LostError, QuiltError, Workers
 from quiltmd.engine.places import parse_place
 from quiltmd.workers.access import (
     AccessError,
@@ -31,7 +31,6 @@ from quiltmd.workers.access import (
     make_key,
     read_key,
 )
-from quiltmd.workers.channel import LostError
 from quiltmd.workers.launch import connect
 from quiltmd.workers.server import Server
 
@@ -253,7 +252,8 @@ def test_what_is_announced_and_does_not_come_takes_no_memory() -> None:
     """One without keys changes a length on the way: 2 GiB are announced, 30 bytes come."""
     code = (
         "import resource, socket\n"
-        "from quiltmd.workers.channel import Channel, LostError\n"
+        "from quiltmd.errors import LostError\n"
+        "from quiltmd.workers.channel import Channel\n"
         "a, b = socket.socketpair()\n"
         "b.sendall(b'QMW1' + b''.join(n.to_bytes(4, 'little') for n in (2, 2**31, 0, 0, 0)))\n"
         "b.close()\n"

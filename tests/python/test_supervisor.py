@@ -19,13 +19,12 @@ from test_runner import same_results
 from test_workers import FORCES, INTEGRATOR, channel_of, short
 
 import quiltmd
-from quiltmd import QuiltError, QuiltWarning, Simulation, Workers
+from quiltmd import LostError, QuiltError, QuiltWarning, Simulation, Workers
 from quiltmd.engine.injection import parse_injection
 from quiltmd.engine.places import Place, parse_device, parse_place
 from quiltmd.outputs.reporters import LogReporter, TrajectoryReporter
 from quiltmd.running import runner
 from quiltmd.workers import supervisor as module
-from quiltmd.workers.channel import LostError
 from quiltmd.workers.client import Connection, WorkerEngine
 from quiltmd.workers.diagnosis import Diagnosis, diagnose
 from quiltmd.workers.digest import digest
@@ -196,6 +195,33 @@ def test_a_hang_between_runs_is_noticed(wanted: str) -> None:
         one.run(10)
     assert simulation.energies() == reference.energies()
     assert ["hangs; continuing on" in text for text in workers.told()] == [True]
+
+
+def test_a_device_that_fails_for_all_of_its_process_is_replaced() -> None:
+    fails = [True]
+
+    class Poisoned(FakeEngine):
+        def run(self, steps: int) -> None:
+            if self._step + steps > 15 and fails and fails.pop():
+                raise LostError("an illegal memory access was encountered")
+            super().run(steps)
+
+    workers = FakeWorkers([B], [A])
+    workers.engine = Poisoned
+    simulation, reference = workers.simulation(), plain()
+    for one in (simulation, reference):
+        one.run(10)
+        one.run(10)
+    assert quiltmd.digest(simulation.state()) == quiltmd.digest(reference.state())
+    assert workers.told() == [
+        f"the device of {A} is lost: an illegal memory access was encountered; "
+        f"continuing on {B} from step 0"
+    ]
+
+
+def test_a_cpu_has_no_context_to_be_lost() -> None:
+    with pytest.raises(QuiltError, match="'sticky' is one of GPUs"):
+        FakeWorkers([B], [A], inject_fault=("sticky@5",)).simulation()
 
 
 def test_a_worker_that_is_lost_at_its_start_is_replaced() -> None:

@@ -22,12 +22,20 @@ from fake_engine import FakeEngine
 from test_runner import make_config, same_results
 
 import quiltmd
-from quiltmd import LangevinMiddle, Nonbonded, QuiltError, Simulation, SimulationError, Workers
+from quiltmd import (
+    LangevinMiddle,
+    LostError,
+    Nonbonded,
+    QuiltError,
+    Simulation,
+    SimulationError,
+    Workers,
+)
 from quiltmd.engine.places import parse_place
 from quiltmd.running import runner
 from quiltmd.running.config import Config
 from quiltmd.workers import client
-from quiltmd.workers.channel import Channel, LostError
+from quiltmd.workers.channel import Channel
 from quiltmd.workers.client import Connection, WorkerEngine, shake_hands
 from quiltmd.workers.launch import connect
 from quiltmd.workers.session import Session

@@ -3,7 +3,8 @@
 
     kill@500            the worker's process is killed
     stop@500:1          that of the second device is stopped, as by SIGSTOP
-    hang@500            the device never finishes
+    hang@500            the device never finishes; a GPU is busy for ever
+    sticky@500          a kernel of the GPU writes to an illegal address: every later call fails
     drop@500            the connection is cut
     nan@500             a velocity is no number
     flip@500:1:positions:77     one bit of an array is another
@@ -19,7 +20,7 @@ from dataclasses import dataclass
 
 BUFFERS = ("positions", "velocities", "list_positions")
 _FORM = re.compile(
-    "(?P<always>always-)?(?P<kind>kill|stop|hang|drop|nan|flip)@(?P<step>[0-9]{1,18})"
+    "(?P<always>always-)?(?P<kind>kill|stop|hang|drop|sticky|nan|flip)@(?P<step>[0-9]{1,18})"
     f"(?::(?P<device>[0-9]{{1,3}}))?(?::(?P<buffer>{'|'.join(BUFFERS)}):(?P<bit>[0-9]{{1,18}}))?"
 )
 
@@ -41,8 +42,8 @@ def parse_injection(text: str) -> Injection:
     found = _FORM.fullmatch(text)
     if found is None or bool(found["buffer"]) != (found["kind"] == "flip"):
         raise ValueError(
-            f"'{text}' is no fault to inject: kill, stop, hang, drop or nan@STEP[:DEVICE], or "
-            f"flip@STEP[:DEVICE]:BUFFER:BIT with one of {', '.join(BUFFERS)}"
+            f"'{text}' is no fault to inject: kill, stop, hang, drop, sticky or nan@STEP[:DEVICE], "
+            f"or flip@STEP[:DEVICE]:BUFFER:BIT with one of {', '.join(BUFFERS)}"
         )
     return Injection(
         found["kind"],

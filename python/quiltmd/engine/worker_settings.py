@@ -86,6 +86,6 @@ class Workers:
     )
     inject_fault: tuple[_Fault, ...] = Field(
         default=(),
-        description="Faults on purpose: kill, stop, hang, drop or nan@STEP[:DEVICE], "
+        description="Faults on purpose: kill, stop, hang, drop, sticky or nan@STEP[:DEVICE], "
         "flip@STEP[:DEVICE]:BUFFER:BIT.",
     )

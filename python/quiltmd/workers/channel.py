@@ -19,17 +19,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..errors import QuiltError
+from ..errors import LostError
 from . import wire
 
 HEARTBEAT = 1.0  # s
 _ALIVE = {"alive": True}
 _START = 120.0  # s
 _PIECE = 2**20  # bytes read or written at once
-
-
-class LostError(QuiltError):
-    """The other end of a connection is gone, or does not answer any more."""
 
 
 class Seal(Protocol):

@@ -19,8 +19,8 @@ from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
-from ..errors import QuiltError, SimulationError
-from .channel import Channel, LostError
+from ..errors import LostError, QuiltError, SimulationError
+from .channel import Channel
 from .session import Message, about
 
 Value = TypeVar("Value")
@@ -130,6 +130,8 @@ class Connection:
         text = str(error.get("text"))
         if error.get("kind") == "simulation":
             return SimulationError(int(error["step"]), text)
+        if error.get("kind") == "lost":
+            return LostError(f"the device of {self.name} is lost: {text}")
         if error.get("kind") == "memory":
             return MemoryError(text)
         if error.get("kind") == "user":

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import time
 
-from ..errors import QuiltError, SimulationError
-from .channel import LostError
+from ..errors import LostError, QuiltError, SimulationError
 from .diagnosis import Diagnosis, diagnose
 from .pool import PoolWorker, WorkerPool
 

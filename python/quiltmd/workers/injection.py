@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from ..engine.core import load_core
 from ..engine.injection import Injection
 
 
 def do(
-    injection: Injection, state: dict[str, Any], cut: Callable[[], object]
+    injection: Injection, state: dict[str, Any], cut: Callable[[], object], gpu: int | None
 ) -> dict[str, Any] | None:
     """Does it; the state to go on with where that has changed.
 
@@ -27,12 +28,18 @@ def do(
         Of the simulation now.
     cut:
         Ends the connection.
+    gpu:
+        The number of the GPU, where the device is one.
     """
     if injection.kind == "kill":
         os.kill(os.getpid(), signal.SIGKILL)
     if injection.kind == "stop":
         os.kill(os.getpid(), signal.SIGSTOP)
-    if injection.kind == "hang":
+    if injection.kind == "sticky":
+        load_core().poison_gpu(gpu)
+    if injection.kind == "hang" and gpu is not None:
+        load_core().occupy_gpu(gpu)
+    elif injection.kind == "hang":
         threading.Event().wait()
     if injection.kind == "drop":
         cut()

@@ -19,8 +19,7 @@ from typing import Any, NoReturn, TypeVar
 from ..engine.injection import parse_injection
 from ..engine.places import Place
 from ..engine.worker_settings import Workers
-from ..errors import QuiltError, QuiltWarning
-from .channel import LostError
+from ..errors import LostError, QuiltError, QuiltWarning
 from .client import WorkerEngine
 from .frames import SupervisedFrame
 

@@ -24,9 +24,9 @@ from ..engine.execution import Execution, devices, is_gpu
 from ..engine.hosts import ranks_of_node
 from ..engine.injection import Injection, parse_injection
 from ..engine.places import parse_place
-from ..errors import QuiltError, SimulationError
+from ..errors import LostError, QuiltError, SimulationError
 from ..version import package_version
-from .channel import Channel, LostError
+from .channel import Channel
 from .digest import digest
 from .injection import do
 from .peers import Address, Meeting
@@ -110,6 +110,7 @@ class Session:
         self._heat = 0.0  # before the engine began to count, kJ/mol
         self._start: tuple[Message, float] | None = None  # of what may be done again
         self._injections: list[Injection] = []
+        self._gpu: int | None = None
 
     def serve(self, gone: Callable[[], object] | None = None) -> None:
         """Answers calls until the client is gone.
@@ -184,6 +185,8 @@ class Session:
         if execution.get("threads") is None:
             run["threads"] = max(1, run["threads"] // beside)
         self._engine = self._factory(system, nonbonded, integrator, run)
+        if is_gpu(run["device"]):
+            self._gpu = next(iter(parse_place(run["device"]).ordinals()), 0)
         return {"device": run["device"], "architecture": architecture_of(run["device"])}
 
     def _listen(self, everywhere: bool) -> Message:
@@ -251,7 +254,7 @@ class Session:
 
     def _do(self, injection: Injection) -> None:
         state = self._made().capture(state=True)
-        changed = do(injection, state.state(), self._channel.close)
+        changed = do(injection, state.state(), self._channel.close, self._gpu)
         if changed is not None:
             self._restore(changed, {}, state.heat() + self._heat)
 
@@ -260,6 +263,8 @@ class Session:
 
     def _inject(self, faults: list[str]) -> None:
         self._injections = [parse_injection(fault) for fault in faults]
+        if self._gpu is None and any(one.kind == "sticky" for one in self._injections):
+            raise QuiltError("the fault 'sticky' is one of GPUs, and this device is none")
 
     def _digest(self) -> str:
         """Of the state: equal where everything that decides the trajectory is."""
@@ -316,6 +321,8 @@ def described(error: Exception) -> Message:
         prefix = f"step {error.step}: "
         text = str(error).removeprefix(prefix)
         return {"kind": "simulation", "step": error.step, "text": text}
+    if isinstance(error, LostError):
+        return {"kind": "lost", "text": str(error)}
     if isinstance(error, QuiltError):
         return {"kind": "user", "text": str(error)}
     if isinstance(error, MemoryError):

@@ -20,8 +20,7 @@ from typing import Any
 
 from ..engine.places import Place
 from ..engine.worker_settings import Workers
-from ..errors import QuiltError, SimulationError
-from .channel import LostError
+from ..errors import LostError, QuiltError, SimulationError
 from .client import WorkerEngine, WorkerFrame
 from .disagreement import resolve_disagreement
 from .frames import SupervisedFrame

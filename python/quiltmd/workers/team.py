@@ -17,9 +17,8 @@ from typing import Any
 
 from ..engine.hosts import started_together
 from ..engine.places import Place
-from ..errors import QuiltError
+from ..errors import LostError, QuiltError
 from . import mpi
-from .channel import LostError
 from .client import Connection, WorkerEngine, WorkerFrame
 
 _SECRET = 32  # bytes

@@ -26,14 +26,19 @@ inline std::string current_gpu() {
   return "GPU " + std::to_string(ordinal) + " (" + properties.name + ")";
 }
 
-// Throw quiltmd::Error when a call of the CUDA runtime failed; `what` is what was being done.
+// Throw quiltmd::Error when a call of the CUDA runtime failed; `what` is what was being done. LostError
+// where every later call of this process will fail, too, as after an illegal address.
 inline void cuda_check(cudaError_t status, const char* what) {
   if (status == cudaSuccess) return;
   cudaGetLastError();  // or it would be reported again
-  if (status != cudaErrorMemoryAllocation)
-    throw Error(std::string("CUDA failed to ") + what + ": " + cudaGetErrorString(status) + ".");
   size_t free = 0, total = 0;
-  cudaMemGetInfo(&free, &total);
+  const bool is_lost = cudaMemGetInfo(&free, &total) != cudaSuccess;
+  if (is_lost || status != cudaErrorMemoryAllocation) {
+    const std::string message =
+        std::string("CUDA failed to ") + what + ": " + cudaGetErrorString(status);
+    if (is_lost) throw LostError(message + "; this process cannot use the GPU any more.");
+    throw Error(message + ".");
+  }
   throw Error(current_gpu() + " is out of memory: it could not " + what + ", " + mebibytes(free) +
               " of " + mebibytes(total) +
               " are free. Free what other programs hold (nvidia-smi lists them), take a GPU with "

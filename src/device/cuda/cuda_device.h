@@ -56,6 +56,11 @@ class CudaDevice final : public Device {
   std::unique_ptr<Impl> impl_;
 };
 
+// Faults on purpose: a kernel writes where there is no memory, after which every call of this process
+// fails; kernels that never end take all of the GPU.
+void poison_gpu(int ordinal);
+void occupy_gpu(int ordinal);
+
 // How one GPU uses the memory of another.
 struct GpuLink {
   int to = 0;            // ordinal

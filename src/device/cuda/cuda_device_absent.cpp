@@ -41,6 +41,9 @@ void CudaDevice::label_launches(int) { refuse(); }
 CudaContext& CudaDevice::context(Stream) { refuse(); }
 void CudaDevice::launch_raw(const OperationKey&, const void*, size_t, Stream) { refuse(); }
 
+void poison_gpu(int) { refuse(); }
+void occupy_gpu(int) { refuse(); }
+
 void enable_peer_access(const std::vector<int>&) { refuse(); }
 
 std::vector<CudaDeviceReport> cuda_devices(SelfTest) { return {no_gpu(kAbsent)}; }
