@@ -13,6 +13,7 @@
 #include "bindings/planner.h"
 #include "bindings/prediction.h"
 #include "device/cuda/cuda_device.h"
+#include "device/remote/server.h"
 #include "math/error.h"
 #include "runtime/devices.h"
 #include "runtime/evaluate_reference.h"
@@ -356,6 +357,13 @@ NB_MODULE(_core, module) {
   add_prediction(module);
   module.def("reference", &reference, "system"_a, "nonbonded"_a, "box"_a.none(), "positions"_a);
   module.def("term_forms", &term_forms);
+  module.def(
+      "serve_device",
+      [](const std::string& name, int threads, int socket) {
+        const auto device = make_device(name, threads);
+        remote::serve_device(*device, socket);
+      },
+      "device"_a, "threads"_a, "socket"_a, nb::call_guard<nb::gil_scoped_release>());
   module.def("poison_gpu", &poison_gpu, "ordinal"_a);
   module.def("occupy_gpu", &occupy_gpu, "ordinal"_a);
   module.def("devices", &describe_devices, "self_test"_a = false);

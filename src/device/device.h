@@ -67,6 +67,12 @@ inline constexpr OperationKey kOperationKey{operation_id(Op::kName), Op::kName,
                                               return uses;
                                             }};
 
+// An operation that a device has a kernel for.
+struct KnownOperation {
+  OperationKey key;
+  size_t bytes;  // of its parameters
+};
+
 // What a device can do, for those who choose how to use it.
 struct Capabilities {
   bool records = false;  // it runs recorded sequences with less delay than single launches
@@ -110,6 +116,8 @@ class Download {
   virtual ~Download() = default;
 
   size_t pieces() const { return places_.size(); }
+  // All pieces one after the other, each in a place of whole kPieceAlignment.
+  std::span<const std::byte> buffer() const { return {wait(), bytes_}; }
   // The values of a piece, which are there on return. Any thread may ask.
   template <class T>
   std::span<const T> values(size_t piece) const {
@@ -179,6 +187,8 @@ class Device {
   // The same of parameters that are only known as bytes.
   virtual void launch_raw(const OperationKey& key, const void* parameters, size_t bytes,
                           Stream stream) = 0;
+  // The operation of a number, for launches that come from another process; null: there is none.
+  virtual const KnownOperation* find_operation(uint32_t) const { return nullptr; }
 };
 
 // The kernels of one kind of device: operation -> function. `Context` is what a kernel of that
@@ -192,9 +202,9 @@ class KernelTable {
   void add() {
     const auto [entry, is_new] = entries_.try_emplace(operation_id(Op::kName));
     if (!is_new)
-      throw std::logic_error(std::string("operations ") + entry->second.name + " and " + Op::kName +
-                             " have one number: rename one");
-    entry->second = {Op::kName, [](const void* parameters, Context& context) {
+      throw std::logic_error(std::string("operations ") + entry->second.operation.key.name +
+                             " and " + Op::kName + " have one number: rename one");
+    entry->second = {{kOperationKey<Op>, sizeof(Op)}, [](const void* parameters, Context& context) {
                        kernel(*static_cast<const Op*>(parameters), context);
                      }};
   }
@@ -203,10 +213,14 @@ class KernelTable {
     const auto found = entries_.find(key.id);
     return found == entries_.end() ? nullptr : found->second.kernel;
   }
+  const KnownOperation* operation(uint32_t id) const {
+    const auto found = entries_.find(id);
+    return found == entries_.end() ? nullptr : &found->second.operation;
+  }
 
  private:
   struct Entry {
-    const char* name;
+    KnownOperation operation;
     Function kernel;
   };
   std::map<uint32_t, Entry> entries_;

@@ -9,13 +9,14 @@
 #include "device/cuda/cuda_device.h"
 #include "device/host/kernels.h"
 #include "device/null/null_device.h"
+#include "device/remote/client.h"
 #include "math/error.h"
 
 namespace quiltmd {
 
 namespace {
 
-constexpr std::string_view kGpus = "cuda:";
+constexpr std::string_view kGpus = "cuda:", kSocket = "socket:";
 
 // The number that text begins with, which is taken off. -1: there is none.
 int take_number(std::string_view& text) {
@@ -23,6 +24,16 @@ int take_number(std::string_view& text) {
   const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || number < 0) return -1;
   text.remove_prefix(static_cast<size_t>(rest - text.data()));
+  return number;
+}
+
+// The socket of a name such as "socket:7".
+int socket_in(const std::string& name) {
+  std::string_view text = name;
+  text.remove_prefix(kSocket.size());
+  const int number = take_number(text);
+  if (number < 0 || !text.empty())
+    throw Error("device '" + name + "' names no socket by its number");
   return number;
 }
 
@@ -46,12 +57,14 @@ std::unique_ptr<Device> make_device(const std::string& name, int threads) {
   const std::string device = devices_of_ranks(name, 1).front();
   if (device == "cpu") return std::make_unique<HostDevice>(threads, host_kernels());
   if (device == "null") return std::make_unique<NullDevice>();
+  if (device.starts_with(kSocket)) return std::make_unique<RemoteDevice>(socket_in(device));
   return std::make_unique<CudaDevice>(ordinals_in(device).front());
 }
 
 std::vector<std::string> devices_of_ranks(const std::string& name, int ranks) {
   const auto count = static_cast<size_t>(ranks);
   if (name == "cpu" || name == "null") return std::vector<std::string>(count, name);
+  if (name.starts_with(kSocket) && ranks == 1) return {name};
   std::vector<int> ordinals(count);
   if (name.starts_with(kGpus))
     ordinals = ordinals_in(name);

@@ -11,7 +11,8 @@
 
 namespace quiltmd {
 
-// "cpu" (with `threads` threads), "cuda" or "cuda:N", "null". Throws Error for an unknown name or a
+// "cpu" (with `threads` threads), "cuda" or "cuda:N", "null", or "socket:N": a device served at the other
+// end of that socket, which is taken over. Throws Error for an unknown name or a
 // device that cannot be used.
 std::unique_ptr<Device> make_device(const std::string& name, int threads);
 

@@ -17,7 +17,8 @@ pytestmark = pytest.mark.gpu
 
 
 @pytest.mark.timeout(900)  # compiles and links seven sources
-def test_every_operation(record_property: Any) -> None:
+@pytest.mark.parametrize("words", [["cuda"], ["cuda", "remote"]])
+def test_every_operation(record_property: Any, words: list[str]) -> None:
     cache = BUILD / "CMakeCache.txt"
     if not cache.is_file():
         pytest.fail("build/core is absent: run `make build` first")
@@ -29,6 +30,6 @@ def test_every_operation(record_property: Any) -> None:
     built = subprocess.run([*command, *jobs], capture_output=True, text=True)
     assert built.returncode == 0, built.stdout[-6000:] + built.stderr[-6000:]
     suite = BUILD / "tests" / "conformance" / "quiltmd_conformance"
-    done = subprocess.run([suite, "cuda"], capture_output=True, text=True, timeout=300)
+    done = subprocess.run([suite, *words], capture_output=True, text=True, timeout=300)
     record_property("cases", sum(line.startswith("ok") for line in done.stdout.splitlines()))
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]

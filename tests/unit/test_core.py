@@ -23,8 +23,9 @@ def test_program(built: Path, program: str) -> None:
     run(built / "unit" / program)
 
 
-def test_conformance(built: Path) -> None:
-    run(built / "conformance" / "quiltmd_conformance", "cpu")
+@pytest.mark.parametrize("words", [["cpu"], ["cpu", "remote"]])
+def test_conformance(built: Path, words: list[str]) -> None:
+    run(built / "conformance" / "quiltmd_conformance", *words)
 
 
 def run(program: Path, *words: str) -> None:

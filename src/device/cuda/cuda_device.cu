@@ -399,4 +399,8 @@ void CudaDevice::launch_raw(const OperationKey& key, const void* parameters, siz
   function(parameters, context(stream));
 }
 
+const KnownOperation* CudaDevice::find_operation(uint32_t id) const {
+  return cuda_kernels().operation(id);
+}
+
 }  // namespace quiltmd

@@ -47,6 +47,7 @@ class CudaDevice final : public Device {
   void label_launches(int label) override;
   void launch_raw(const OperationKey& key, const void* parameters, size_t bytes,
                   Stream stream) override;
+  const KnownOperation* find_operation(uint32_t id) const override;
 
   // The CUDA stream and the GPU's properties, for code that knows CUDA.
   CudaContext& context(Stream stream);

@@ -40,6 +40,7 @@ void CudaDevice::stop_timing() { refuse(); }
 void CudaDevice::label_launches(int) { refuse(); }
 CudaContext& CudaDevice::context(Stream) { refuse(); }
 void CudaDevice::launch_raw(const OperationKey&, const void*, size_t, Stream) { refuse(); }
+const KnownOperation* CudaDevice::find_operation(uint32_t) const { refuse(); }
 
 void poison_gpu(int) { refuse(); }
 void occupy_gpu(int) { refuse(); }

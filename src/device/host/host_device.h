@@ -64,6 +64,9 @@ class HostDevice final : public Device {
   void synchronize() override {}
   void launch_raw(const OperationKey& key, const void* parameters, size_t bytes,
                   Stream stream) override;
+  const KnownOperation* find_operation(uint32_t id) const override {
+    return kernels_.operation(id);
+  }
 
  private:
   void run_or_record(std::function<void()> action);

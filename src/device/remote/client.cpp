@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/remote/client.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstring>
+#include <future>
+#include <map>
+#include <mutex>
+#include <new>
+#include <sstream>
+#include <thread>
+#include <utility>
+
+#include "device/remote/wire.h"
+
+namespace quiltmd {
+namespace {
+
+using remote::Bytes;
+using remote::Head;
+using remote::Piece;
+using remote::Verb;
+
+constexpr size_t kArena = size_t{1} << 42;  // bytes of addresses
+constexpr size_t kAlignment = 256;          // as GPUs have it, and room between allocations
+constexpr size_t kSendAtOnce = 64 << 10;    // bytes of commands
+constexpr const char* kGone = "The connection to the device has ended.";
+
+uint64_t address_of(const void* pointer) { return reinterpret_cast<uint64_t>(pointer); }
+
+[[noreturn]] void raise(Verb verb, const std::string& text) {
+  if (verb == Verb::kLost) throw LostError(text);
+  if (verb == Verb::kNoMemory) throw std::bad_alloc();
+  throw Error(text);
+}
+
+// Addresses without memory.
+class Arena {
+ public:
+  Arena()
+      : begin_(::mmap(nullptr, kArena, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+                      0)) {
+    if (begin_ == MAP_FAILED) throw Error("This process has no addresses left for a device.");
+  }
+  Arena(const Arena&) = delete;
+  ~Arena() { ::munmap(begin_, kArena); }
+
+  void* take(size_t bytes) {
+    const size_t room = (bytes / kAlignment + 2) * kAlignment;
+    if (bytes > kArena || room > kArena - used_)
+      throw Error("This process has no addresses left for memory of the device.");
+    return static_cast<std::byte*>(begin_) + std::exchange(used_, used_ + room);
+  }
+
+ private:
+  void* begin_;
+  size_t used_ = 0;
+};
+
+}  // namespace
+
+struct RemoteDevice::Impl {
+  explicit Impl(int descriptor) : socket(descriptor), reader([this] { read(); }) {}
+  ~Impl() {
+    socket.shut_down();
+    reader.join();
+  }
+
+  void command(const Head& head, const void* payload = nullptr) {
+    const std::lock_guard lock(sending);
+    append(&head, sizeof head);
+    append(payload, head.payload);
+    // A device that has nothing to do is given what there is.
+    if (head.verb == Verb::kRunRecording || outgoing.size() >= kSendAtOnce) flush();
+  }
+
+  std::future<Bytes> ask(Head head, const void* payload = nullptr) {
+    std::promise<Bytes> promise;
+    auto answer = promise.get_future();
+    {
+      const std::lock_guard lock(waiting);
+      head.number = next_question++;
+      if (gone)
+        promise.set_exception(std::make_exception_ptr(LostError(kGone)));
+      else
+        questions.emplace(head.number, std::move(promise));
+    }
+    const std::lock_guard lock(sending);
+    append(&head, sizeof head);
+    append(payload, head.payload);
+    flush();
+    return answer;
+  }
+
+  void append(const void* data, size_t bytes) {
+    const auto* const from = static_cast<const std::byte*>(data);
+    if (bytes) outgoing.insert(outgoing.end(), from, from + bytes);
+  }
+  void flush() {
+    socket.send(outgoing.data(), outgoing.size());  // the reader finds out where nobody is there
+    outgoing.clear();
+  }
+
+  // Gives answers to those who wait for them.
+  void read() {
+    Head head;
+    while (socket.receive(&head, sizeof head)) {
+      Bytes payload(head.payload);
+      if (!socket.receive(payload.data(), payload.size())) break;
+      const std::lock_guard lock(waiting);
+      const auto found = questions.extract(head.number);
+      if (found.empty()) break;
+      if (head.verb == Verb::kAnswer) {
+        found.mapped().set_value(std::move(payload));
+        continue;
+      }
+      try {
+        raise(head.verb, {reinterpret_cast<const char*>(payload.data()), payload.size()});
+      } catch (...) {
+        found.mapped().set_exception(std::current_exception());
+      }
+    }
+    const std::lock_guard lock(waiting);
+    gone = true;
+    for (auto& [number, promise] : questions)
+      promise.set_exception(std::make_exception_ptr(LostError(kGone)));
+    questions.clear();
+  }
+
+  Arena arena;
+  int next_recording = 0;
+  DeviceDescription description;
+  remote::Socket socket;
+  std::mutex sending;
+  Bytes outgoing;
+  std::mutex waiting;
+  std::map<uint64_t, std::promise<Bytes>> questions;
+  uint64_t next_question = 0;
+  bool gone = false;
+  std::thread reader;
+};
+
+namespace {
+
+DeviceDescription description_in(const Bytes& text) {
+  std::istringstream lines({reinterpret_cast<const char*>(text.data()), text.size()});
+  DeviceDescription d;
+  std::getline(lines, d.kind);
+  std::getline(lines, d.name);
+  std::getline(lines, d.architecture);
+  lines >> d.memory >> d.processors;
+  return d;
+}
+
+class RemoteDownload final : public Download {
+ public:
+  RemoteDownload(const std::vector<MemoryPiece>& pieces, std::future<Bytes> answer)
+      : Download(pieces), answer_(answer.share()) {}
+
+ private:
+  const std::byte* wait() const override {
+    const Bytes& found = answer_.get();
+    if (found.size() != bytes()) throw Error("The device sent another amount of data than asked.");
+    return found.data();
+  }
+  std::shared_future<Bytes> answer_;
+};
+
+}  // namespace
+
+RemoteDevice::RemoteDevice(int socket) : impl_(std::make_unique<Impl>(socket)) {
+  impl_->description = description_in(impl_->ask({.verb = Verb::kDescribe}).get());
+}
+
+RemoteDevice::~RemoteDevice() = default;
+
+DeviceDescription RemoteDevice::describe() const { return impl_->description; }
+
+void* RemoteDevice::allocate(size_t bytes) {
+  if (bytes == 0) return nullptr;
+  void* const pointer = impl_->arena.take(bytes);
+  impl_->ask({.verb = Verb::kAllocate, .to = address_of(pointer), .bytes = bytes}).get();
+  return pointer;
+}
+
+void RemoteDevice::free(void* pointer) {
+  if (pointer) impl_->command({.verb = Verb::kFree, .to = address_of(pointer)});
+}
+
+void RemoteDevice::copy_in(void* to, const void* from, size_t bytes) {
+  for (size_t at = 0; at < bytes; at += remote::kLargestPayload) {
+    const size_t now = std::min<size_t>(remote::kLargestPayload, bytes - at);
+    impl_->command({.verb = Verb::kCopyIn, .to = address_of(to) + at, .payload = now},
+                   static_cast<const std::byte*>(from) + at);
+  }
+}
+
+void RemoteDevice::copy_out(void* to, const void* from, size_t bytes) {
+  if (bytes == 0) return;
+  const auto download = start_download({{from, bytes}});
+  std::memcpy(to, download->values<std::byte>(0).data(), bytes);
+}
+
+void RemoteDevice::copy(void* to, const void* from, size_t bytes, Stream stream) {
+  if (bytes == 0) return;
+  impl_->command({.verb = Verb::kCopy,
+                  .stream = static_cast<uint32_t>(stream),
+                  .to = address_of(to),
+                  .from = address_of(from),
+                  .bytes = bytes});
+}
+
+void RemoteDevice::fill(void* to, int byte, size_t bytes, Stream stream) {
+  if (bytes == 0) return;
+  impl_->command({.verb = Verb::kFill,
+                  .stream = static_cast<uint32_t>(stream),
+                  .to = address_of(to),
+                  .bytes = bytes,
+                  .value = static_cast<uint64_t>(byte)});
+}
+
+std::unique_ptr<Download> RemoteDevice::start_download(const std::vector<MemoryPiece>& pieces) {
+  std::vector<Piece> list;
+  for (const MemoryPiece& piece : pieces)
+    if (piece.bytes) list.push_back({address_of(piece.from), piece.bytes});
+  const Head head{.verb = Verb::kDownload, .payload = list.size() * sizeof(Piece)};
+  return std::make_unique<RemoteDownload>(pieces, impl_->ask(head, list.data()));
+}
+
+void RemoteDevice::signal(int event, Stream stream) {
+  impl_->command({.verb = Verb::kSignal,
+                  .stream = static_cast<uint32_t>(stream),
+                  .value = static_cast<uint64_t>(event)});
+}
+
+void RemoteDevice::wait(int event, Stream stream) {
+  impl_->command({.verb = Verb::kWait,
+                  .stream = static_cast<uint32_t>(stream),
+                  .value = static_cast<uint64_t>(event)});
+}
+
+void RemoteDevice::begin_recording() { impl_->command({.verb = Verb::kBeginRecording}); }
+
+int RemoteDevice::end_recording() {
+  const int recording = impl_->next_recording++;
+  impl_->command({.verb = Verb::kEndRecording, .number = static_cast<uint64_t>(recording)});
+  return recording;
+}
+
+void RemoteDevice::run_recording(int recording) {
+  impl_->command({.verb = Verb::kRunRecording, .number = static_cast<uint64_t>(recording)});
+}
+
+void RemoteDevice::drop_recording(int recording) {
+  impl_->command({.verb = Verb::kDropRecording, .number = static_cast<uint64_t>(recording)});
+}
+
+void RemoteDevice::synchronize() { impl_->ask({.verb = Verb::kSynchronize}).get(); }
+
+void RemoteDevice::launch_raw(const OperationKey& key, const void* parameters, size_t bytes,
+                              Stream stream) {
+  impl_->command({.verb = Verb::kLaunch,
+                  .stream = static_cast<uint32_t>(stream),
+                  .number = key.id,
+                  .payload = bytes},
+                 parameters);
+}
+
+}  // namespace quiltmd
