@@ -156,7 +156,8 @@ nb::dict minimize(Engine& engine, double tolerance, int max_iterations, const nb
 
 nb::dict describe(const Engine& engine) {
   nb::dict out;
-  for (const auto& [name, number] : engine.numbers()) out[name.c_str()] = number;
+  for (const auto& [name, number] : released([&] { return engine.numbers(); }))
+    out[name.c_str()] = number;
   nb::list devices;
   for (const auto& d : engine.devices()) devices.append(describe_device(d));
   out["devices"] = devices;
@@ -166,7 +167,7 @@ nb::dict describe(const Engine& engine) {
 
 nb::list profile(Engine& engine) {
   nb::list out;
-  for (const auto& task : engine.profile()) {
+  for (const auto& task : released([&] { return engine.profile(); })) {
     nb::dict row;
     row["rank"] = task.rank;
     row["name"] = task.name;
@@ -179,7 +180,7 @@ nb::list profile(Engine& engine) {
 
 nb::list stop_profile(Engine& engine) {
   nb::list out;
-  for (const auto& [rank, span] : engine.stop_profile()) {
+  for (const auto& [rank, span] : released([&] { return engine.stop_profile(); })) {
     nb::dict row;
     row["rank"] = rank;
     row["stream"] = static_cast<int>(span.stream);
@@ -212,7 +213,7 @@ nb::list profiled_messages(const Engine& engine) {
 
 nb::list loads(Engine& engine) {
   nb::list out;
-  for (const Engine::RankLoad& load : engine.loads()) {
+  for (const Engine::RankLoad& load : released([&] { return engine.loads(); })) {
     nb::dict row;
     row["patches"] = load.patches;
     row["proxies"] = load.proxies;
@@ -339,7 +340,7 @@ NB_MODULE(_core, module) {
       .def("forces", &points_of<&Engine::forces, Engine>)
       .def("force_sum",
            [](Engine& engine) {
-             const auto sum = engine.force_sum();
+             const auto sum = released([&] { return engine.force_sum(); });
              return nb::make_tuple(sum[0], sum[1], sum[2]);
            })
       .def("minimize", &minimize, "tolerance"_a, "max_iterations"_a, "watch"_a = nb::none())
@@ -347,7 +348,7 @@ NB_MODULE(_core, module) {
       .def("draw_velocities", &Engine::draw_velocities, "temperature"_a, "seed"_a,
            nb::call_guard<nb::gil_scoped_release>())
       .def("describe", &describe)
-      .def("start_profile", &Engine::start_profile)
+      .def("start_profile", &Engine::start_profile, nb::call_guard<nb::gil_scoped_release>())
       .def("stop_profile", &stop_profile)
       .def("profiled_messages", &profiled_messages)
       .def("loads", &loads)
@@ -357,13 +358,9 @@ NB_MODULE(_core, module) {
   add_prediction(module);
   module.def("reference", &reference, "system"_a, "nonbonded"_a, "box"_a.none(), "positions"_a);
   module.def("term_forms", &term_forms);
-  module.def(
-      "serve_device",
-      [](const std::string& name, int threads, int socket) {
-        const auto device = make_device(name, threads);
-        remote::serve_device(*device, socket);
-      },
-      "device"_a, "threads"_a, "socket"_a, nb::call_guard<nb::gil_scoped_release>());
+  nb::class_<Device>(module, "Device")
+      .def("serve", &remote::serve_device, "socket"_a, nb::call_guard<nb::gil_scoped_release>());
+  module.def("make_device", &make_device, "name"_a, "threads"_a);
   module.def("poison_gpu", &poison_gpu, "ordinal"_a);
   module.def("occupy_gpu", &occupy_gpu, "ordinal"_a);
   module.def("devices", &describe_devices, "self_test"_a = false);

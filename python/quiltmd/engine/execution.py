@@ -15,7 +15,7 @@ from ..description.settings import Ranks, Threads
 from ..errors import QuiltError
 from .core import load_core
 from .hosts import HostEntry, device_of_ranks
-from .places import has_rank_on_each, parse_device, parse_place
+from .places import has_rank_on_each, is_forwarded, parse_device, parse_place
 from .worker_settings import Workers
 
 
@@ -147,6 +147,15 @@ class Execution:
                 "spares, verify and inject_fault are for devices that have a whole simulation, not "
                 "a rank of one: leave them out"
             )
+        if not is_forwarded(self.device):
+            return
+        if of_wholes:
+            raise QuiltError(
+                "spares, verify and inject_fault are for devices that have the engine as well: "
+                f"leave them out, or take {self.device.removeprefix('forward:')}"
+            )
+        if self._rank_count() > 1:
+            raise QuiltError(f"device '{self.device}' has one rank: leave out the number of ranks")
 
     def _check_transport(self) -> None:
         """QuiltError where the transport that was asked for does not join these ranks."""

@@ -7,6 +7,7 @@ ssh:host/cuda:0, ssh:me@host/cuda:0    on another, by OpenSSH
 remote:host:7411/cuda:0                on another, where `quiltmd serve` listens on that port
 redundant:cuda:0,cuda:1                two that do the same and are compared; or three
 ranks:ssh:a/cuda:0,ssh:b/cuda:0        a rank of one simulation on each
+forward:ssh:host/cuda:0                one in a worker, whose engine is in this process
 mpi:1/cuda:0                           in process 1 of those that mpirun has started together
 """
 
@@ -79,7 +80,8 @@ def parse_place(name: str) -> Place:
             "`quiltmd devices` shows, such as cuda:1, a GPU for each rank, such as cuda:0,1, or "
             "one of these in a worker: worker:cuda:1, ssh:host/cuda:1, remote:host:7411/cuda:1, or "
             "two of all these that are compared: redundant:cuda:0,ssh:host/cuda:0, or that have a "
-            "rank of the simulation each: ranks:ssh:a/cuda:0,ssh:b/cuda:0"
+            "rank of the simulation each: ranks:ssh:a/cuda:0,ssh:b/cuda:0, or one to which "
+            "commands are forwarded: forward:ssh:host/cuda:0"
         )
     device = found["device"]
     if found["ssh"]:
@@ -94,6 +96,11 @@ def parse_place(name: str) -> Place:
 def parse_device(name: str) -> list[Place]:
     """The places of a name of a device: one, those that are compared, or one for each rank."""
     kind, _, listed = name.partition(":")
+    if kind == "forward":
+        place = parse_place(listed).in_worker()
+        if len(place.ordinals()) > 1:
+            raise ValueError("forward: has one device, such as forward:ssh:host/cuda:0")
+        return [place]
     if kind not in ("redundant", "ranks"):
         return [parse_place(name)]
     places = [parse_place(one) for one in re.split(",(?=[a-z])", listed)]
@@ -102,6 +109,11 @@ def parse_device(name: str) -> list[Place]:
     if kind == "ranks" and any(len(place.ordinals()) > 1 for place in places):
         raise ValueError("ranks: has one device for each rank, such as ranks:cuda:0,cuda:1")
     return places
+
+
+def is_forwarded(name: str) -> bool:
+    """Whether commands to the device are forwarded by an engine in this process."""
+    return name.startswith("forward:")
 
 
 def has_rank_on_each(name: str) -> bool:

@@ -21,6 +21,7 @@ import numpy as np
 
 from ..errors import LostError, QuiltError, SimulationError
 from .channel import Channel
+from .forwarding import FORWARDED, Relay
 from .session import Message, about
 
 Value = TypeVar("Value")
@@ -49,6 +50,7 @@ class Connection:
         self._to_end = threading.Lock()  # taken once, by the thread that ends it
         self._ended: QuiltError | None = None
         self._questions: SimpleQueue[list[Any] | None] = SimpleQueue()
+        self._relay: Relay | None = None
         threading.Thread(target=self._read, name="quiltmd-replies", daemon=True).start()
         channel.start_heartbeat()
 
@@ -95,6 +97,13 @@ class Connection:
             raise raised
         return found.result()
 
+    def forward(self, device: str, threads: int | None) -> int:
+        """A socket behind which the worker serves a device; the worker ends when it is closed."""
+        self._relay = Relay(self._channel, self.close)
+        self.call("serve_device", device, threads)
+        self._relay.start()
+        return self._relay.outer.detach()
+
     def close(self) -> None:
         """Ends the connection and the worker."""
         self._end(QuiltError(f"the worker on {self.name} was told to end"))
@@ -111,6 +120,9 @@ class Connection:
             self._end(error)
 
     def _take(self, message: Message) -> None:
+        if FORWARDED in message and self._relay is not None:
+            self._relay.take(message[FORWARDED])
+            return
         if "ask" in message:
             self._questions.put(list(message["ask"]))
             return
@@ -149,6 +161,8 @@ class Connection:
             waiting, self._waiting = list(self._waiting.values()), {}
         for future in waiting:
             future.set_exception(self._ended)
+        if self._relay is not None:
+            self._relay.close()
 
 
 def shake_hands(connection: Connection) -> None:

@@ -8,9 +8,11 @@ from typing import Any
 
 from ..engine import core
 from ..engine.core import Engine
+from ..engine.execution import Execution
 from ..engine.hosts import started_together
-from ..engine.places import Place, has_rank_on_each, parse_device, parse_place
+from ..engine.places import Place, has_rank_on_each, is_forwarded, parse_device, parse_place
 from ..engine.worker_settings import Workers
+from ..errors import QuiltError
 from .client import Connection, WorkerEngine
 from .launch import connect
 from .supervisor import Supervisor
@@ -28,6 +30,9 @@ def make_engine(
         return core.make_engine(system, nonbonded, integrator, run)
     settings: Workers = run["workers"]
     places = [place.in_worker() for place in parse_device(run["device"])]
+    if is_forwarded(run["device"]):
+        here = _forwarding(places[0], settings, run["execution"])
+        return core.make_engine(system, nonbonded, integrator, here)
     is_team = has_rank_on_each(run["device"])
     is_supervised = not is_team and bool(len(places) > 1 or settings.spares or settings.verify)
     patience = settings.patience if is_supervised else None
@@ -48,6 +53,18 @@ def make_engine(
     if settings.inject_fault:
         engine.inject(list(settings.inject_fault))
     return engine
+
+
+def _forwarding(place: Place, settings: Workers, execution: dict[str, Any]) -> dict[str, Any]:
+    """Settings of an engine in this process whose device is in a worker, which ends with it."""
+    connection = connect(place, settings)
+    try:
+        own = Execution(**{**execution, "device": "cpu"}).resolve()
+        socket = connection.forward(place.device, execution["threads"])
+    except QuiltError:
+        connection.close()
+        raise
+    return {**own, "device": f"socket:{socket}"}
 
 
 def _team(

@@ -19,7 +19,7 @@ from dataclasses import asdict
 from queue import SimpleQueue
 from typing import Any
 
-from ..engine.core import Captured, Engine, EngineFactory
+from ..engine.core import Captured, Engine, EngineFactory, load_core
 from ..engine.execution import Execution, devices, is_gpu
 from ..engine.hosts import ranks_of_node
 from ..engine.injection import Injection, parse_injection
@@ -28,6 +28,7 @@ from ..errors import LostError, QuiltError, SimulationError
 from ..version import package_version
 from .channel import Channel
 from .digest import digest
+from .forwarding import FORWARDED, Relay
 from .injection import do
 from .peers import Address, Meeting
 
@@ -92,6 +93,7 @@ class Session:
         self._own: dict[str, Callable[..., Any]] = {
             "hello": lambda: {**about(), "host": platform.node(), "process": os.getpid()},
             "create": self._create,
+            "serve_device": self._serve_device,
             "set_state": self._set_state,
             "restore": self._restore,
             "run": self._run,
@@ -111,6 +113,7 @@ class Session:
         self._start: tuple[Message, float] | None = None  # of what may be done again
         self._injections: list[Injection] = []
         self._gpu: int | None = None
+        self._relay: Relay | None = None
 
     def serve(self, gone: Callable[[], object] | None = None) -> None:
         """Answers calls until the client is gone.
@@ -137,7 +140,9 @@ class Session:
         try:
             while True:
                 message = self._channel.receive()
-                if "answer" in message:
+                if FORWARDED in message and self._relay is not None:
+                    self._relay.take(message[FORWARDED])
+                elif "answer" in message:
                     self._answers.put(bool(message["answer"]))
                 else:
                     self._calls.put(message)
@@ -188,6 +193,15 @@ class Session:
         if is_gpu(run["device"]):
             self._gpu = next(iter(parse_place(run["device"]).ordinals()), 0)
         return {"device": run["device"], "architecture": architecture_of(run["device"])}
+
+    def _serve_device(self, device: str, threads: int | None) -> None:
+        """Serves a device to an engine of the client, whose commands come by this connection."""
+        run = Execution(device, threads=threads).resolve()
+        served = load_core().make_device(run["device"], run["threads"])
+        self._relay = Relay(self._channel, self._channel.close)
+        self._relay.start()
+        descriptor = self._relay.outer.detach()
+        threading.Thread(target=served.serve, args=(descriptor,), daemon=True).start()
 
     def _listen(self, everywhere: bool) -> Message:
         """Waits for other workers, where it says."""
