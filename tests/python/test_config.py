@@ -66,6 +66,7 @@ def test_nose_hoover_chain() -> None:
     assert config.physics(np.eye(3) * 4.0)["thermostat.chain_length"] == 4
 
 
+MESH = {"pme_alpha": 3.0, "pme_grid": (32, 32, 32)}
 UNUSED: list[tuple[dict[str, Any], str]] = [
     ({"barostat": {"pressure": 1.0}}, "the ensemble nvt has no barostat: .* leave out pressure of"),
     ({"thermostat": {"time_constant": 1.0}}, "'langevin' has the friction of .*time_constant of"),
@@ -106,6 +107,9 @@ UNUSED: list[tuple[dict[str, Any], str]] = [
     ),
     ({"nonbonded": {"method": "cutoff", "pme_order": 4}}, "cutoff has no PME: leave out pme_order"),
     ({"nonbonded": {"method": "no-cutoff", "pme_tolerance": 1e-5}}, "leave out pme_tolerance"),
+    ({"nonbonded": {"method": "cutoff", "pme_tolerance": 5e-4}}, "leave out pme_tolerance of"),
+    ({"nonbonded": MESH | {"pme_tolerance": 1e-5}}, "pme_grid replace pme_tolerance: leave it out"),
+    ({"nonbonded": MESH | {"pme_tolerance": 5e-4}}, "replace pme_tolerance, or leave out pme_tol"),
 ]
 
 

@@ -328,6 +328,6 @@ def test_copies_keep_the_settings() -> None:
     force_of(system, "NonbondedForce").setPMEParameters(3.9, 24, 25, 28)
     described = quiltmd.System.from_openmm(system)
     assert described.nonbonded == quiltmd.Nonbonded(
-        cutoff=CUTOFF, pme_order=5, pme_tolerance=TOLERANCE, pme_alpha=3.9, pme_grid=(24, 25, 28)
+        cutoff=CUTOFF, pme_order=5, pme_alpha=3.9, pme_grid=(24, 25, 28)
     )
     assert described.tile(2, 1, 3).nonbonded.pme_grid == (48, 25, 84)

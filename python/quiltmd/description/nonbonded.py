@@ -52,7 +52,7 @@ class Nonbonded:
         Order of the B-splines, 4 or 5; None: 5, but 4 in boxes below 150 nm^3, where a finer grid
         costs nothing, for tolerances from 1e-4 (and without `pme_grid`).
     pme_tolerance:
-        Relative rms error of forces that chooses alpha and grid.
+        Relative rms error of forces that chooses alpha and grid, where these are not given.
     pme_alpha:
         Ewald splitting parameter, 1/nm; given together with `pme_grid`.
     pme_grid:
@@ -123,6 +123,8 @@ class Nonbonded:
             raise ValueError("pme_alpha and pme_grid belong together: give both or neither")
         if self.pme_grid is not None and min(self.pme_grid) < _SMALLEST_GRID:
             raise ValueError(f"pme_grid needs at least {_SMALLEST_GRID} points in each direction")
+        if self.pme_grid is not None and self.pme_tolerance != Nonbonded.pme_tolerance:
+            raise ValueError("pme_alpha and pme_grid replace pme_tolerance: leave it out")
         if self.method != "pme":
             self._refuse_pme()
         if (self.switching == "none") != (self.switch_distance is None):

@@ -179,7 +179,7 @@ def nonbonded_from_openmm(openmm_system: Any) -> Nonbonded:
             cutoff=_value(force.getCutoffDistance()),
             dispersion_correction=bool(force.getUseDispersionCorrection()),
             pme_order=5 if stated else None,  # as OpenMM, of whose splines these are
-            pme_tolerance=force.getEwaldErrorTolerance(),
+            pme_tolerance=Nonbonded.pme_tolerance if stated else force.getEwaldErrorTolerance(),
             pme_alpha=alpha if stated else None,
             pme_grid=(int(grid[0]), int(grid[1]), int(grid[2])) if stated else None,
             switching="potential" if switched else "none",

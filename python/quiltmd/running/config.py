@@ -131,9 +131,11 @@ class Config(Section):
     workers: Workers = Workers()
     trajectory: tuple[TrajectorySection, ...] = ()
     restraint: tuple[Restraint, ...] = ()
-    _stated: frozenset[str] = PrivateAttr(
-        default=frozenset()
-    )  # keys of [nonbonded] that were given
+    _stated: frozenset[str] = PrivateAttr(default=frozenset())  # keys given in [nonbonded]
+
+    def model_post_init(self, context: Any) -> None:
+        """Notes which keys of [nonbonded], a dataclass that does not know them, were given."""
+        self._stated = context or frozenset()
 
     @model_validator(mode="after")
     def _settle_trajectories(self) -> Config:
@@ -155,7 +157,8 @@ class Config(Section):
     def _nothing_is_ignored(self) -> Config:
         """Refuses settings that this run has no use for."""
         for unused in self._unused():
-            stated = unused.among(getattr(self, unused.section).model_fields_set)
+            section = getattr(self, unused.section)
+            stated = unused.among(getattr(section, "model_fields_set", self._stated))
             if stated:
                 names = ", ".join(sorted(stated))
                 raise ValueError(f"{unused.why}, or leave out {names} of [{unused.section}]")
@@ -169,7 +172,7 @@ class Config(Section):
         return self
 
     def _unused(self) -> Iterator[Unused]:
-        names = ("integrator", "thermostat", "barostat", "solvent")
+        names = ("nonbonded", "integrator", "thermostat", "barostat", "solvent")
         sections = {name: dict(_items(getattr(self, name))) for name in names}
         return unused_settings({**sections, "restraint": self.restraint})
 
@@ -275,7 +278,8 @@ class Config(Section):
     def following(self, system: System) -> Config:
         """A copy with the nonbonded settings that the inputs state, but for those given here.
 
-        A tolerance given here also replaces the Ewald coefficient and grid of the inputs.
+        A tolerance given here also replaces the Ewald coefficient and grid of the inputs, and these
+        replace a tolerance.
         """
         stated = system.nonbonded
         if stated is None:
@@ -283,6 +287,8 @@ class Config(Section):
         given: dict[str, Any] = {key: getattr(self.nonbonded, key) for key in self._stated}
         if "pme_tolerance" in given:
             given = {"pme_alpha": None, "pme_grid": None, **given}
+        elif "pme_grid" in given:
+            given = {"pme_tolerance": Nonbonded.pme_tolerance, **given}
         return self.model_copy(update={"nonbonded": replace(stated, **given)})
 
     def with_mesh(self, box: NDArray[np.float64] | None) -> Config:
@@ -296,6 +302,7 @@ class Config(Section):
         stated = replace(
             self.nonbonded,
             pme_order=chosen["pme_order"],
+            pme_tolerance=Nonbonded.pme_tolerance,
             pme_alpha=chosen["pme_alpha"],
             pme_grid=tuple(chosen["pme_grid"]),
         )
@@ -427,14 +434,14 @@ def build_config(settings: dict[str, Any], source: str = "") -> Config:
 
 def build_config_of(kind: type[AnyConfig], settings: dict[str, Any], source: str) -> AnyConfig:
     """The same of a configuration with further sections."""
+    nonbonded = settings.get("nonbonded", {})
+    stated = frozenset(nonbonded) if isinstance(nonbonded, dict) else frozenset()
     try:
-        config = kind.model_validate(settings)
+        config = kind.model_validate(settings, context=stated)
     except ValidationError as error:
         known = {name: setting_fields(name, kind) for name in kind.model_fields}
         faults = "; ".join(describe(fault, known) for fault in error.errors())
         raise QuiltError(f"{source}: {faults}" if source else faults) from None
-    nonbonded = settings.get("nonbonded", {})
-    config._stated = frozenset(nonbonded) if isinstance(nonbonded, dict) else frozenset()
     return config
 
 

@@ -31,6 +31,7 @@ def unused_settings(choices: Mapping[str, Any]) -> Iterator[Unused]:
     Sections that are none are passed over, as those who check them name them.
     """
     sections = {name: found for name, found in choices.items() if isinstance(found, Mapping)}
+    yield from _unused_of_pme(sections.get("nonbonded", {}))
     integrator, barostat = sections.get("integrator", {}), sections.get("barostat", {})
     ensemble = integrator.get("ensemble", "nvt")
     thermostat = sections.get("thermostat", {}).get("kind", "langevin")
@@ -63,3 +64,13 @@ def unused_settings(choices: Mapping[str, Any]) -> Iterator[Unused]:
     if sections.get("solvent", {}).get("model", "none") == "none":
         keys = ("salt_concentration", "salt_temperature", "dielectric", "surface")
         yield Unused("solvent", keys, "there is no implicit solvent: choose a model")
+
+
+def _unused_of_pme(nonbonded: Mapping[str, Any]) -> Iterator[Unused]:
+    method = nonbonded.get("method", "pme")
+    if method != "pme":
+        keys = ("pme_order", "pme_tolerance", "pme_alpha", "pme_grid")
+        yield Unused("nonbonded", keys, f"the method {method} has no PME")
+    elif nonbonded.get("pme_grid") is not None:
+        why = "pme_alpha and pme_grid replace pme_tolerance"
+        yield Unused("nonbonded", ("pme_tolerance",), why)
