@@ -55,7 +55,20 @@ def test_runs_sample_volumes_and_energies(
 ) -> None:
     monkeypatch.setattr(ensembles, "EQUILIBRATE", 0.2)
     start = ensembles.warmed(case, "cpu")
-    for run in ensembles.runs(case, kind, start, "cpu"):
+    runs = ensembles.runs(case, kind, start, 1.0, "cpu")
+    divided = ensembles.runs(case, kind, start, 0.5, "cpu")
+    for run, twice in zip(runs, divided, strict=True):
+        np.testing.assert_array_equal(twice.kinetic, 2 * run.kinetic)
         assert len(run.volume) == 2 == len(run.potential) == len(run.kinetic)
         assert run.volume[0] == pytest.approx(np.prod(np.diag(start.box)), rel=0.1)
         assert 6 * 64 - 3 <= run.degrees_of_freedom <= 6 * 64
+
+
+@pytest.mark.filterwarnings("ignore:a cutoff of 0.6 nm:quiltmd.QuiltWarning")
+def test_kinetic_energy_at_constant_volume(
+    case: ensembles.Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Near what the temperature demands: eight records of 381 degrees of freedom, hardly settled."""
+    monkeypatch.setattr(ensembles, "EQUILIBRATE", 0.2)
+    start = ensembles.warmed(case, "cpu")
+    assert ensembles.kinetic_ratio(case, start, "cpu") == pytest.approx(1, abs=0.3)
