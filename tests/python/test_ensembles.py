@@ -68,7 +68,7 @@ def test_runs_sample_volumes_and_energies(
 def test_kinetic_energy_at_constant_volume(
     case: ensembles.Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Near what the temperature demands: eight records of 381 degrees of freedom, hardly settled."""
+    """Near what the temperature demands: eight records of a small box, hardly settled."""
     monkeypatch.setattr(ensembles, "EQUILIBRATE", 0.2)
     start = ensembles.warmed(case, "cpu")
     assert ensembles.kinetic_ratio(case, start, "cpu") == pytest.approx(1, abs=0.3)

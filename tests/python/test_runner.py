@@ -171,7 +171,8 @@ def test_a_damaged_checkpoint_falls_back(
     config = make_config(whole[0], tmp_path / "out", steps=30)
     runner.start(config, engine=FakeEngine)
     path = config.output.dir / "checkpoint.qmd"
-    path.write_bytes(path.read_bytes()[:-1] + b"?")
+    whole_file = path.read_bytes()
+    path.write_bytes(whole_file[:-1] + bytes([whole_file[-1] ^ 1]))
     runner.resume(config.output.dir, {("run", "steps"): STEPS}, engine=FakeEngine)
     assert "falling back to the previous checkpoint, step 20" in capsys.readouterr().err
     same_results(tmp_path / "out", whole[1])
