@@ -83,9 +83,7 @@ def protein_of(system: quiltmd.System, state: quiltmd.State) -> Case:
     return Case(system, state, 0.002, 400.0, TEMPERATURE + 2, PRESSURE + 60)
 
 
-def barostat(kind: str | None, pressure: float) -> quiltmd.Barostat | None:
-    if kind is None:
-        return None
+def barostat(kind: str, pressure: float) -> quiltmd.Barostat:
     if kind == "rescaling":
         return quiltmd.CellRescaling(pressure, 1.0, seed=2)
     return quiltmd.MonteCarloBarostat(pressure, seed=2, every=PROPOSALS)
@@ -113,18 +111,18 @@ class Series:
 def sample(
     case: Case,
     start: quiltmd.State,
-    kind: str | None,
+    bath: quiltmd.Barostat | None,
     temperature: float,
     pressure: float,
     device: Any,
 ) -> Run:
-    """A run from `start`, less its beginning."""
+    """A run from `start`, less its beginning; without a barostat, at constant volume."""
     simulation = quiltmd.Simulation(
         case.system,
         start,
         case.nonbonded,
         quiltmd.LangevinMiddle(temperature, FRICTION, case.timestep, seed=1),
-        barostat=barostat(kind, pressure),
+        barostat=bath,
         device=device,
     )
     simulation.run(round(EQUILIBRATE / case.timestep))
@@ -169,7 +167,10 @@ def runs(
         (TEMPERATURE, case.squeezed),
         (case.warmer, PRESSURE),
     )
-    found = (sample(case, start, kind, *each, device) for each in conditions)
+    found = (
+        sample(case, start, barostat(kind, pressure), temperature, pressure, device)
+        for temperature, pressure in conditions
+    )
     first, second, third = (replace(run, kinetic=run.kinetic / ratio) for run in found)
     return first, second, third
 

@@ -268,7 +268,8 @@ nb::dict reference(const nb::dict& arrays, const nb::dict& nonbonded,
   return result;
 }
 
-// Error becomes quiltmd.QuiltError, LostError quiltmd.LostError, SimulationError quiltmd.SimulationError(step, message).
+// Error becomes quiltmd.QuiltError, LostError quiltmd.LostError, SimulationError
+// quiltmd.SimulationError(step, message).
 void translate(const std::exception_ptr& p, void*) {
   const auto raise = [](const char* name, nb::object argument, const char* message) {
     const nb::object type = nb::module_::import_("quiltmd.errors").attr(name);

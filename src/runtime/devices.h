@@ -12,8 +12,8 @@
 namespace quiltmd {
 
 // "cpu" (with `threads` threads), "cuda" or "cuda:N", "null", or "socket:N": a device served at the other
-// end of that socket, which is taken over. Throws Error for an unknown name or a
-// device that cannot be used.
+// end of that socket, which is taken over. Throws Error for an unknown name or a device that cannot be
+// used.
 std::unique_ptr<Device> make_device(const std::string& name, int threads);
 
 // What a name means for so many ranks, a device for each of them: "cpu" and "null" are one of a kind

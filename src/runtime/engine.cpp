@@ -108,7 +108,7 @@ Engine::Engine(const System& system, const NonbondedSettings& nonbonded,
     throw Error("a rank in a process of its own needs a socket to each other rank");
   check_device_can(run.device, nonbonded);
   devices_ = make_devices(run.device, run.ranks_here(), run.threads);
-  check_device_can(devices_.front()->describe().kind, nonbonded);  // of another process
+  check_device_can(devices_.front()->describe().kind, nonbonded);  // known now, behind a socket
   if (run.own)
     transport_.push_back(make_stream_transport(run.own->rank, run.own->sockets, run.own->patience));
 }
