@@ -40,6 +40,7 @@ from .final import write_final
 from .folder import Folder
 from .identity import provenance_of, refuse_changes
 from .migration import MigrationRequest
+from .one_gpu import OneGpuTrial
 from .profiling import Profile, run_profiled
 from .progress import MinimizeProgress, RunProgress, say, warn
 from .records import Session
@@ -386,17 +387,20 @@ def _advance(
     interval = 60 * run.config.output.checkpoint_minutes or float("inf")
 
     request = MigrationRequest(run.folder.path)
+    trial = OneGpuTrial(simulation, run.config.execution())
 
     def is_due() -> bool:
         return time.monotonic() >= checkpoints.written_at + interval
 
     def watch(step: int) -> bool:
         progress.update(step)
-        return bool(run.stopping) or is_due() or request.is_pending()
+        asked = bool(run.stopping) or is_due() or request.is_pending()
+        return trial.is_due(step) or asked
 
     while simulation.step < steps and not run.stopping:
         simulation.run(stretch(), reporters, watch)
         request.carry_out(simulation)
+        trial.carry_out(simulation)
         if is_due():
             checkpoints.report(simulation)
     return profile
