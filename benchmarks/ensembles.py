@@ -17,7 +17,7 @@ constant volume: they are divided by the ratio there of the mean and its expecta
         [--lengthen 1] [--json benchmarks/results/ensembles.json]
 
 FOLDER has or gets the cached protein, as for the other benchmarks.  The twelve runs of 400 ps and
-the two of 1,600 take five and a half minutes on an H200.
+the two of 1,600 take three and a half minutes on an H200.
 """
 
 from __future__ import annotations
