@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import signal
 from pathlib import Path
@@ -180,6 +181,100 @@ def test_the_folder_of_stages_is_not_that_of_a_run(tmp_path: Path) -> None:
         make_report(Folder(tmp_path / "nothing"))
 
 
+def chained(files: tuple[Path, Path], out: Path, *stages: dict[str, Any]) -> dict[str, Any]:
+    """Stages with a chain of thermostats, which are named by their order."""
+    return {
+        "system": {"topology": str(files[0]), "coordinates": str(files[1])},
+        "integrator": {"seed": 5},
+        "thermostat": {"kind": "nose-hoover", "time_constant": 0.05, "every": 3},
+        "run": {"steps": 9, "device": "cpu"},
+        "output": {"dir": out, "checkpoint_every": 0, "final": []},
+        "stage": [{"name": str(number), **stage} for number, stage in enumerate(stages, 1)],
+    }
+
+
+def end_of(out: Path, stage: int) -> quiltmd.State:
+    return quiltmd.read_checkpoint(out / f"{stage}-{stage}" / "checkpoint.qmd").state
+
+
+@pytest.mark.parametrize(
+    ("change", "goes_on"),
+    [
+        ({}, True),
+        ({"integrator": {"temperature": 350.0}, "thermostat": {"every": 2}}, True),
+        ({"integrator": {"ensemble": "npt"}}, True),
+        ({"run": {"minimize": True}}, False),
+        ({"thermostat": {"time_constant": 0.06}}, False),
+        ({"thermostat": {"chain_length": 4}}, False),
+    ],
+)
+def test_a_chain_goes_on_in_the_next_stage(
+    alanine: tuple[Path, Path], tmp_path: Path, change: dict[str, Any], goes_on: bool
+) -> None:
+    """Where thermostat and velocities do; else it begins at rest."""
+    second = change | {"run": {"steps": 0, **change.get("run", {})}}
+    stages.start(chained(alanine, tmp_path, {}, second))
+    before, after = end_of(tmp_path, 1).variables, end_of(tmp_path, 2).variables
+    assert any(before.values())
+    assert (after == before) if goes_on else not any(after.values())
+
+
+def test_a_chain_is_that_of_one_run(alanine: tuple[Path, Path], tmp_path: Path) -> None:
+    """Bit by bit after stops, and but for the order of sums that of a run without stages."""
+    stages.start(chained(alanine, tmp_path / "one", {"run": {"steps": 18}}))
+    stages.start(chained(alanine, tmp_path / "two", {}, {}))
+    one, two = end_of(tmp_path / "one", 1), end_of(tmp_path / "two", 2)
+    np.testing.assert_allclose(two.velocities, one.velocities, atol=1e-4)
+    assert two.variables == pytest.approx(one.variables, rel=1e-5)
+
+    short = chained(alanine, tmp_path / "stopped", {}, {"run": {"steps": 4}})
+    stages.start(short)
+    runner.resume(tmp_path / "stopped" / "2-2", {("run", "steps"): 9, ("run", "ranks"): 3})
+    assert quiltmd.digest(end_of(tmp_path / "stopped", 2)) == quiltmd.digest(two)
+
+
+def test_stages_share_no_noise(tmp_path: Path) -> None:
+    """It is a function of seed and step, and every stage begins with step 0."""
+    given = settings(tmp_path)
+    given["stage"] = [{"name": name} for name in ("a", "b", "c")]
+    given["stage"].append({"name": "d", "integrator": {"seed": 3}})
+    seeds = [stage.config.integrator.seed for stage in stages.stages_of(given)]
+    assert seeds[0] == seeds[3] == 3  # as stated
+    assert len(set(seeds)) == 3
+    assert seeds == [stage.config.integrator.seed for stage in stages.stages_of(given)]
+
+
+@pytest.mark.parametrize("stopped", [False, True])
+def test_a_minimisation_has_restraints_as_the_schedule_begins(
+    alanine: tuple[Path, Path], tmp_path: Path, stopped: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And so has the first row of the log; also where the minimisation begins again."""
+    hold = {"kind": "distance", "select": ["index 1", "index 20"], "lower": 3.0, "k": 1e4}
+    given = chained(alanine, tmp_path / "free", {"run": {"steps": 0, "minimize": True}})
+    given["output"]["log_terms"] = True
+    stages.start(given)
+    given["output"]["dir"] = tmp_path / "held"
+    given["integrator"]["restraint_annealing"] = [[0, 0], [1, 1]]
+    given["restraint"] = [hold]
+    if stopped:
+        minimize = quiltmd.Simulation.minimize
+
+        def stop(self: quiltmd.Simulation, **options: Any) -> dict[str, Any]:
+            os.kill(os.getpid(), signal.SIGTERM)
+            return minimize(self, **options)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(quiltmd.Simulation, "minimize", stop)
+            assert stages.start(given).interrupted
+        stages.resume(tmp_path / "held")
+    else:
+        stages.start(given)
+    free, held = (end_of(tmp_path / out, 1) for out in ("free", "held"))
+    assert np.array_equal(free.positions, held.positions)
+    (row,) = csv.DictReader((tmp_path / "held" / "1-1" / "log.csv").read_text().splitlines())
+    assert float(row["restraint"]) == 0.0
+
+
 @pytest.mark.usefixtures("_waters")
 def test_kills_between_and_within_stages_change_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -346,9 +441,7 @@ def test_temperatures_follow_the_schedule(tmp_path: Path, monkeypatch: pytest.Mo
     config = build_config(given)
     assert config.integrator.temperature == 100
     runner.start(config, engine=FakeEngine)
-    steps, temperatures = zip(*set_at, strict=True)
-    assert steps == (0, 5, 10, 15)
-    np.testing.assert_allclose(temperatures, [100, 150, 200, 150])
+    assert dict(set_at) == pytest.approx({0: 100, 5: 150, 10: 200, 15: 150})
     assert build_config(read_config(config.output.dir / "config.toml")) == config
 
 
@@ -419,13 +512,13 @@ def test_pressures_follow_the_schedule(tmp_path: Path, monkeypatch: pytest.Monke
     given["integrator"]["annealing_every"] = 10
     given["barostat"] = {"annealing": [[0.01, 100.0], [0.03, 300.0]], "annealing_every": 5}
     given["barostat"]["every"] = 5
-    set_at: list[tuple[int, list[str]]] = []
-    pressures = []
+    set_at: dict[int, list[str]] = {}
+    pressures: dict[int, float] = {}
     real = FakeEngine.set_conditions
 
     def note(self: FakeEngine, values: dict[str, float], *rest: Any) -> None:
-        set_at.append((self._step, sorted(values)))
-        pressures.append(values["pressure_x"] * 16.6053906660)
+        set_at[self._step] = sorted(values)
+        pressures[self._step] = values["pressure_x"] * 16.6053906660
         real(self, values, *rest)
 
     monkeypatch.setattr(FakeEngine, "set_conditions", note)
@@ -434,6 +527,6 @@ def test_pressures_follow_the_schedule(tmp_path: Path, monkeypatch: pytest.Monke
     runner.start(config, engine=FakeEngine)
     axes = ["pressure_x", "pressure_y", "pressure_z"]
     both = [*axes, "temperature"]
-    assert set_at == [(0, both), (5, axes), (10, both), (15, axes)]
-    np.testing.assert_allclose(pressures, [100, 100, 200, 300])
+    assert set_at == {0: both, 5: axes, 10: both, 15: axes}
+    assert pressures == pytest.approx({0: 100, 5: 100, 10: 200, 15: 300})
     assert build_config(read_config(config.output.dir / "config.toml")).barostat == config.barostat

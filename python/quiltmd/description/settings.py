@@ -10,6 +10,7 @@ import secrets
 from dataclasses import replace
 from typing import Annotated, Any, Literal, TypeVar
 
+import numpy as np
 from pydantic import AfterValidator, Field
 
 _LONGEST_TIMESTEP = 0.05  # ps: ten times what all-atom models bear; beyond, fs were meant
@@ -103,11 +104,18 @@ SurfaceTension = Annotated[
 BarostatEvery = Annotated[int, Field(ge=1, description="Steps between actions of the barostat.")]
 
 Described = TypeVar("Described")
+_SEED_BITS = 53
 
 
 def draw_seed() -> int:
     """A random seed; of 53 bits, which every reader of numbers keeps."""
-    return secrets.randbits(53)
+    return secrets.randbits(_SEED_BITS)
+
+
+def derived_seed(seed: int, number: int) -> int:
+    """A seed that follows from another and a number; different numbers have different noise."""
+    raw = np.random.Philox(key=seed, counter=[number, 0, 0, 1]).random_raw()
+    return int(raw) >> (64 - _SEED_BITS)
 
 
 def with_seed(description: Described) -> Described:

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..description.integrators import Integrator, LangevinMiddle
-from ..description.settings import draw_seed
+from ..description.settings import derived_seed, draw_seed
 from ..description.state import State
 from ..description.system import System
 from ..description.thermostats import Thermostat
@@ -31,8 +31,6 @@ from ..running.simulation import Simulation
 from .mixing import Energies, pairs_of, swaps
 from .scaling import scale_solute
 from .states import ReplicaState
-
-_SEED_BITS = 53
 
 
 @dataclass(frozen=True)
@@ -128,8 +126,8 @@ class ReplicaExchange:
             Simulation(
                 system if solute is None else scale_solute(system, solute, state.scale),
                 starts[k],
-                integrator=_at(integrator or LangevinMiddle(), state, self._seed_of(k)),
-                thermostat=_at(thermostat, state, self._seed_of(k)),
+                integrator=_at(integrator or LangevinMiddle(), state, derived_seed(self.seed, k)),
+                thermostat=_at(thermostat, state, derived_seed(self.seed, k)),
                 device=devices[k % len(devices)],
                 **settings,
             )
@@ -140,7 +138,7 @@ class ReplicaExchange:
         """New velocities in each state, at its temperature."""
         self._everywhere(
             lambda k, simulation: simulation.draw_velocities(
-                self.states[k].temperature, self._seed_of(k)
+                self.states[k].temperature, derived_seed(self.seed, k)
             )
         )
 
@@ -263,11 +261,6 @@ class ReplicaExchange:
         for future in waiting:
             future.result()
         return results
-
-    def _seed_of(self, state: int) -> int:
-        """For velocities and thermostat of a state: another one for each."""
-        raw = np.random.Philox(key=self.seed, counter=[state, 0, 0, 1]).random_raw()
-        return int(raw) >> (64 - _SEED_BITS)
 
 
 def _at(dynamics: Any, state: ReplicaState, seed: int) -> Any:

@@ -276,7 +276,8 @@ def _introduce(config: Config, simulation: Simulation) -> None:
 
 
 def _from_the_start(run: _Run, state: State) -> Outcome:
-    """Minimises where asked, then runs from step 0."""
+    """Minimises where asked, then runs from step 0; both with the conditions of time 0."""
+    run.config.annealing().set_at(run.simulation)
     if run.config.run.minimize:
         checkpoint = Checkpoint(state, provenance=run.provenance, stage="minimize")
         with writing(run.folder.checkpoint):

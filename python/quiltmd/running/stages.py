@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 import tomli_w
 
+from ..description.settings import derived_seed
 from ..description.state import State
 from ..engine.core import EngineFactory
 from ..errors import QuiltError
@@ -169,7 +170,10 @@ def stages_of(settings: dict[str, Any], source: str = "") -> list[Stage]:
         useless.append(_leave_out_unused(merged, table))
         if isinstance(merged.get("output"), dict) and "dir" in merged["output"]:
             merged["output"]["dir"] = Path(merged["output"]["dir"]) / stage_folder(number, name)
-        stages.append(Stage(name, build_config(merged, f"{where} ({name})")))
+        config = build_config(merged, f"{where} ({name})")
+        if "seed" not in table.get("integrator", {}):
+            config = _with_other_noise(config, number)
+        stages.append(Stage(name, config))
     if names := ", ".join(sorted(set.intersection(*useless))):
         raise QuiltError(f"{source}: no stage has a use for {names}: leave it out".lstrip(": "))
     return stages
@@ -194,6 +198,18 @@ def _merged(common: dict[str, Any], table: dict[str, Any], where: str) -> dict[s
         if isinstance(value, dict) and "annealing" in value and begins not in value:
             merged[section].pop(begins, None)  # that of the run, with which this does not begin
     return merged
+
+
+def _with_other_noise(config: Config, number: int) -> Config:
+    """A stage with a seed of its own that follows from that of the run, but for the first.
+
+    Noise is a function of seed and step, and every stage begins with step 0.
+    """
+    seed = config.integrator.seed
+    if seed is None or number == 1:
+        return config
+    integrator = config.integrator.model_copy(update={"seed": derived_seed(seed, number)})
+    return config.model_copy(update={"integrator": integrator})
 
 
 def _leave_out_unused(merged: dict[str, Any], own: dict[str, Any]) -> set[str]:
@@ -245,15 +261,26 @@ def _go(
         return runner.resume(stage.config.output.dir, flags | limits, engine, root)
     section = stage.config.run.model_copy(update={"max_hours": hours})
     config = stage.config.model_copy(update={"run": section})
-    begin = None
-    if before is not None:
-        last = read_latest(before.folder.checkpoint)[0].state
-        # Velocities that nothing has moved with yet give way to those of this stage's temperature.
-        moved = last.step > 0 or not before.config.run.minimize
-        velocities = last.velocities if moved else np.zeros_like(last.velocities)
-        begin = State(last.positions, velocities, last.box)
+    begin = None if before is None else _end_of(before, stage)
     # What there is without a checkpoint was left by a stop before the first step.
     return runner.start(config, overwrite=True, engine=engine, begin=begin, root=root)
+
+
+def _end_of(before: Stage, stage: Stage) -> State:
+    """What a stage takes over from the end of the stage before it."""
+    last = read_latest(before.folder.checkpoint)[0].state
+    if last.step == 0 and before.config.run.minimize:
+        # Nothing has moved with its velocities: they give way to those of this stage's temperature.
+        return State(last.positions, np.zeros_like(last.velocities), last.box)
+    goes_on = not stage.config.run.minimize and _chain(stage) == _chain(before)
+    variables = last.variables if goes_on else {}
+    return State(last.positions, last.velocities, last.box, variables=variables)
+
+
+def _chain(stage: Stage) -> tuple[str, float, int]:
+    """What the variables of a thermostat are of; they hold at any temperature and time step."""
+    thermostat = stage.config.thermostat
+    return thermostat.kind, thermostat.time_constant, thermostat.chain_length
 
 
 def _hours_left(stage: Stage, begun: float) -> float | None:
