@@ -265,6 +265,29 @@ def test_mdp_with_a_nose_hoover_chain(tmp_path: Path, more: str, length: int) ->
     assert told(found, "a single thermostat") == (length == 1)
 
 
+def test_annealing_of_mdp(tmp_path: Path) -> None:
+    """Of several groups too, where all have the same; in place of ref-t."""
+    groups = (
+        "annealing = single single\nannealing-npoints = 2 2\nannealing-time = 0 50 0 50\n"
+        "annealing-temp = 10 300 10 300\ngen-vel = yes\ngen-temp = 10\n"
+    )
+    found = read(tmp_path, "md.mdp", MDP + groups)
+    assert found.refused == []
+    dynamics = build_config(found.settings | FILES).integrator
+    assert dynamics.annealing == ((0, 10), (50, 300))
+    assert dynamics.temperature == 10
+    for old, new, words in (
+        ("single single", "single periodic", "only single, for all groups"),
+        ("0 50 0 50", "0 50 0 40", "only one bath"),
+        ("0 50 0 50", "0 50 0", "say 4 points, 3 times and 4 temperatures"),
+    ):
+        found = read(tmp_path, "md.mdp", MDP + groups.replace(old, new))
+        assert any(words in refused for refused in found.refused)
+    off = read(tmp_path, "md.mdp", MDP + "annealing = no no\nannealing-npoints = 2 2\n")
+    assert off.refused == []
+    assert told(off, "without annealing")
+
+
 def test_mdp_with_a_short_period(tmp_path: Path) -> None:
     """Actions of a chain come four times in its time constant, 0.5 ps / 2 pi."""
     found = read(tmp_path, "md.mdp", f"{MDP}tcoupl = nose-hoover\ntau-t = 0.5\n")
@@ -377,6 +400,22 @@ def test_constant_pressure_of_namd(tmp_path: Path) -> None:
     assert area["compressibility"] == (0.0, 4.5e-5)
     found, often = barostat(PISTON + "fullElectFrequency 3\n")
     assert often["every"] == 21
+    found, proposals = barostat(
+        PISTON.replace("langevinPiston ", "monteCarloPressure ")
+        .replace("langevinPistonTarget", "monteCarloPressureTarget")
+        .replace("langevinPistonTemp", "monteCarloTemp")
+        + "useFlexibleCell yes\nuseConstantRatio yes\nmonteCarloAdjustmentFreq 1000\n"
+    )
+    assert proposals == {
+        "kind": "monte-carlo",
+        "coupling": "semi-isotropic",
+        "pressure": 1.01325,
+    }
+    assert told(found, "width of proposals", "move with their centres", "langevinPistonPeriod")
+    monte_carlo = "langevin on\nmonteCarloPressure on\nmonteCarloPressureFreq 50\n"
+    assert barostat(monte_carlo)[1]["every"] == 50
+    found, often = barostat("langevin on\nmonteCarloPressure on\nfullElectFrequency 3\n")
+    assert often["every"] == 102
     berendsen = """
 stochRescale                      on
 BerendsenPressure                 on
@@ -434,8 +473,11 @@ REFUSED = {
             "langevinPiston on": "needs langevin or stochRescale",
             "langevin on\nlangevinPiston on\nlangevinPistonTemp 310": "only that of the thermostat",
             "langevin on\nlangevinPiston on\nuseConstantArea on": "only with useFlexibleCell",
-            "monteCarloPressure on": "not supported",
-            "SurfaceTensionTarget 30": "not supported",
+            "monteCarloPressure on": "needs langevin or stochRescale",
+            "langevin on\nmonteCarloPressure on\nmonteCarloTemp 310": "only that of the thermostat",
+            "langevin on\nstochRescale on": "only one thermostat",
+            "monteCarloPressure on\nlangevinPiston on": "only one barostat",
+            "SurfaceTensionTarget 30": "say it as surface_tension",
             "constraints on": "consref is missing",
             "constraints on\nconsref a.pdb\nconskfile a.pdb\nconsexp 4": "only 2",
             "constraints on\nconsref a.pdb\nconskfile a.pdb\nconskcol Q": "only X, Y, Z, O",
@@ -480,6 +522,8 @@ REFUSED = {
             "pcoupl = MTTK": "constant pressure",
             "pcoupl = C-rescale\npcoupltype = hexagonal": "pcoupltype hexagonal: only isotropic",
             "tcoupl = andersen": "only v-rescale, nose-hoover",
+            "tau-t = -1": "only a bath that acts",
+            "tcoupl = no\nannealing = single": "needs a thermostat",
             "integrator = bd": "only md, md-vv, sd",
             "constraints = all-bonds": "only none and h-bonds",
             "coulombtype = cut-off": "only PME",
@@ -503,6 +547,45 @@ def test_a_cutoff_without_a_box_is_for_implicit_solvent(tmp_path: Path) -> None:
     assert any("shifted" in note for note in solvent.notes)
     vacuum = read(tmp_path, "control.mdin", text.format("igb=6"))
     assert any("only without a cutoff" in refused for refused in vacuum.refused)
+
+
+# Of temperature and pressure, as the manuals have them, each with a value that is not its default.
+OF_BATHS = {
+    "namd": """langevinTemp 310, langevinDamping 2, langevinHydrogen off, langevinFile a.pdb,
+        langevinCol O, langevinBAOAB on, tCouple on, tCoupleTemp 310, tCoupleFile a.pdb,
+        tCoupleCol O, rescaleFreq 10, rescaleTemp 310, reassignFreq 10, reassignTemp 310,
+        reassignIncr 1, reassignHold 320, loweAndersen on, loweAndersenTemp 310,
+        loweAndersenCutoff 3, loweAndersenRate 40, stochRescaleTemp 310, stochRescalePeriod 2,
+        stochRescaleFreq 10, stochRescaleHeat on, useGroupPressure yes, useFlexibleCell yes,
+        useConstantRatio yes, useConstantArea yes, BerendsenPressureTarget 2,
+        BerendsenPressureCompressibility 1e-5, BerendsenPressureRelaxationTime 50,
+        BerendsenPressureFreq 8, langevinPistonTarget 2, langevinPistonPeriod 50,
+        langevinPistonDecay 25, langevinPistonTemp 310, langevinPistonBarrier off,
+        monteCarloPressureTarget 2, monteCarloTemp 310, monteCarloPressureFreq 8,
+        SurfaceTensionTarget 3, StrainRate 1, excludeFromPressure on, multigrator on""",
+    "mdin": """temp0 280, tempi 3, tautp 2, gamma_ln 3, vrand 100, vlimit 10, ig 5, idistr 1,
+        sinrtau 2, nkija 2, therm_par 1, middle_scheme 1, barostat 2, mcbarint 50, pres0 2,
+        comp 40, taup 2, csurften 3, gamma_ten 10, ninterface 3""",
+    "mdp": """nsttcouple 5, nh-chain-length 3, print-nose-hoover-chain-variables yes,
+        tc-grps System, tau-t 2, ref-t 310, nstpcouple 5, pcoupltype anisotropic, tau-p 3,
+        compressibility 1e-5, ref-p 2, refcoord-scaling all, annealing-npoints 1, annealing-time 0,
+        annealing-temp 5, ensemble-temperature-setting constant, ensemble-temperature 300,
+        gen-temp 5""",
+}
+
+
+@pytest.mark.parametrize("kind", OF_BATHS)
+def test_settings_of_baths_are_known(kind: str, tmp_path: Path) -> None:
+    """Each by itself: it changes settings, is told, or is refused with a reason."""
+    text = REFUSED[kind][0]
+    plain = read(tmp_path, f"control.{kind}", text.replace("{more}", ""))
+    pattern = {"namd": "{} {}\n", "mdin": "{} = {},", "mdp": "{} = {}\n"}[kind]
+    for setting in OF_BATHS[kind].split(","):
+        line = pattern.format(*setting.split())
+        full = text.format(more=line) if kind == "mdin" else text + line
+        found = read(tmp_path, f"control.{kind}", full)
+        assert not any("not known" in why for why in found.refused), setting
+        assert found != plain, setting
 
 
 @pytest.mark.parametrize(

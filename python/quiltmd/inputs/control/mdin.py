@@ -104,17 +104,20 @@ def _dynamics(control: Control, entries: Entries) -> None:
 
 def _thermostat(control: Control, entries: Entries) -> None:
     kind = entries.whole("ntt", 0)
-    friction, coupling = entries.number("gamma_ln"), entries.number("tautp", 1.0)
     control.set("integrator", "ensemble", "nve" if kind == 0 else "nvt")
     if kind == 3:
-        control.set("integrator", "friction", friction or 0.0)
+        control.set("integrator", "friction", entries.number("gamma_ln", 0.0))
     elif kind in (1, 11):
         control.set("thermostat", "kind", "berendsen" if kind == 1 else "velocity-rescaling")
-        control.set("thermostat", "time_constant", coupling)
+        control.set("thermostat", "time_constant", entries.number("tautp", 1.0))
     elif kind != 0:
         control.refused.append(
             f"ntt {kind}: only 0, 1 (Berendsen), 3 (Langevin) and 11 (velocity rescaling)"
         )
+    entries.tell(
+        "nothing, without the thermostat that it is of",
+        *("gamma_ln", "tautp", "vrand", "idistr", "sinrtau", "nkija"),
+    )
 
 
 # Of igb; 6 is a vacuum.
@@ -176,21 +179,20 @@ _COUPLINGS = {1: "isotropic", 2: "anisotropic", 3: "semi-isotropic"}
 
 
 def _barostat(control: Control, entries: Entries, periodic: int | None) -> None:
-    scaled, kind = entries.whole("ntp", 0), entries.whole("barostat", 1)
+    scaled = entries.whole("ntp", 0)
     wanted = 1 if scaled == 0 else 2
     if periodic is not None and periodic != wanted:
         control.refused.append(f"ntb {periodic}: only ntb = {wanted}")
     if scaled != 0:
-        _constant_pressure(control, entries, scaled, kind)
-    entries.tell("nothing, at constant volume", "taup", "pres0", "comp")
+        _constant_pressure(control, entries, scaled)
+    entries.tell("nothing, at constant volume", "barostat", "taup", "pres0", "comp")
     entries.tell("nothing, without the Monte Carlo barostat", "mcbarint")
     entries.tell("nothing, without csurften", "gamma_ten", "ninterface")
     entries.refuse("only with ntp = 3", "csurften")
 
 
-def _constant_pressure(
-    control: Control, entries: Entries, scaled: int | None, kind: int | None
-) -> None:
+def _constant_pressure(control: Control, entries: Entries, scaled: int | None) -> None:
+    kind = entries.whole("barostat", 1)
     if scaled not in _COUPLINGS:
         control.refused.append(f"ntp {scaled}: only 0, 1, 2 and 3")
     if kind not in (1, 2):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import re
+from itertools import accumulate, pairwise
 
 from ...description.thermostats import NoseHooverChain
 from ...errors import InputError
@@ -87,7 +88,9 @@ def _dynamics(control: Control, entries: Entries) -> None:
     _thermostat(control, entries, kind)
     if entries.switch("gen-vel"):
         temperature = entries.number("gen-temp", 300.0)
-        target = control.settings["integrator"].setdefault("temperature", temperature)
+        dynamics = control.settings["integrator"]
+        annealed = dynamics.get("annealing")
+        target = annealed[0][1] if annealed else dynamics.setdefault("temperature", temperature)
         if target != temperature:
             control.notes.append(f"gen-temp {temperature:g}: velocities are drawn at {target:g} K")
     else:
@@ -100,20 +103,27 @@ def _dynamics(control: Control, entries: Entries) -> None:
 
 def _thermostat(control: Control, entries: Entries, integrator: str) -> None:
     coupling = entries.text("tcoupl", "no")
-    groups = entries.text("tc-grps").split()
-    times, targets = entries.numbers("tau-t") or [], entries.numbers("ref-t") or []
     entries.tell("how often is for the program to say", "nsttcouple")
+    entries.tell("that of the bath", "ensemble-temperature-setting", "ensemble-temperature")
     if integrator != "sd" and coupling == "no":
         control.set("integrator", "ensemble", "nve")
+        entries.refuse("needs a thermostat", "annealing", unless=_is_no_annealing)
+        entries.tell("nothing, without a thermostat", "tc-grps", "tau-t", "ref-t", *_OF_ANNEALING)
         return
+    groups = entries.text("tc-grps").split()
+    times, targets = entries.numbers("tau-t") or [], entries.numbers("ref-t") or []
     control.set("integrator", "ensemble", "nvt")
     if len(set(targets)) > 1 or len(set(times)) > 1:
         control.refused.append("tc-grps with temperatures or times of their own: only one bath")
     elif len(groups) > 1:
         control.notes.append(f"tc-grps {' '.join(groups)}: one bath for all")
-    control.set("integrator", "temperature", targets[0] if targets else None)
+    _annealing(control, entries)
+    if "annealing" not in control.settings["integrator"]:
+        control.set("integrator", "temperature", targets[0] if targets else None)
     time = times[0] if times else 1.0
-    if integrator == "sd":
+    if time <= 0 and integrator != "sd":
+        control.refused.append(f"tau-t {time:g}: only a bath that acts, with a positive time")
+    elif integrator == "sd":
         control.set("integrator", "friction", 1.0 / time if time > 0 else 0.0)
     elif coupling in _THERMOSTATS:
         control.set("thermostat", "kind", _THERMOSTATS[coupling])
@@ -122,6 +132,36 @@ def _thermostat(control: Control, entries: Entries, integrator: str) -> None:
         _nose_hoover(control, entries, integrator, time)
     else:
         control.refused.append(f"tcoupl {coupling}: only v-rescale, nose-hoover, berendsen, and sd")
+
+
+_OF_ANNEALING = ("annealing-npoints", "annealing-time", "annealing-temp")
+
+
+def _annealing(control: Control, entries: Entries) -> None:
+    """A schedule of the temperature, the same for all groups; `ref-t` then has no effect."""
+    kinds = entries.text("annealing", "no")
+    if _is_no_annealing(kinds):
+        entries.tell("nothing, without annealing", *_OF_ANNEALING)
+        return
+    counts, times, temperatures = (entries.numbers(name) or [] for name in _OF_ANNEALING)
+    points = list(zip(times, temperatures, strict=False))
+    ends = [0, *accumulate(map(int, counts))]
+    curves = [points[begin:end] for begin, end in pairwise(ends)]
+    if set(kinds.split()) != {"single"}:
+        control.refused.append(f"annealing {kinds}: only single, for all groups")
+    elif not len(times) == len(temperatures) == ends[-1] > 0:
+        control.refused.append(
+            f"annealing: {', '.join(_OF_ANNEALING)} say {ends[-1]} points, {len(times)} times and "
+            f"{len(temperatures)} temperatures"
+        )
+    elif any(curve != curves[0] for curve in curves):
+        control.refused.append("annealing of groups by schedules of their own: only one bath")
+    else:
+        control.set("integrator", "annealing", curves[0])
+
+
+def _is_no_annealing(kinds: str) -> bool:
+    return set(kinds.split()) <= {"no"}
 
 
 def _nose_hoover(control: Control, entries: Entries, integrator: str, period: float) -> None:
@@ -314,7 +354,7 @@ def _rest(entries: Entries) -> None:
     entries.refuse("not supported", *fields, unless=lambda value: not any(_numbers(value)))
     entries.refuse(
         "not supported",
-        *("free-energy", "pull", "awh", "rotation", "freezegrps", "freezedim", "annealing"),
+        *("free-energy", "pull", "awh", "rotation", "freezegrps", "freezedim"),
         *(
             "simulated-tempering",
             "disre",

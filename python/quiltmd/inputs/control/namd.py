@@ -14,6 +14,7 @@ import re
 
 import numpy as np
 
+from ...description.barostats import CellRescaling, MonteCarloBarostat
 from ...description.box import lengths_angles
 from ...errors import InputError
 from ..fixed_width import read_bytes
@@ -25,7 +26,6 @@ _TCL = ("if", "while", "for", "foreach", "proc", "source", "expr", "puts", "prin
 _OUTPUT = "this output is not written"
 _LISTS = "pair lists are set up by this program"
 _WATER = 4.5e-5  # compressibility, 1/bar
-_EVERY = 20  # steps between actions of the barostat, by default
 
 
 def is_namd(head: bytes) -> bool:
@@ -227,64 +227,113 @@ def _dynamics(control: Control, entries: Entries) -> None:
 
 
 def _thermostat(control: Control, entries: Entries, temperature: float | None) -> None:
-    names = ("langevinTemp", "langevinDamping", "stochRescaleTemp", "stochRescalePeriod")
-    bath, damping, target, period = (entries.number(name) for name in names)
     langevin, rescale = entries.switch("langevin"), entries.switch("stochRescale")
-    entries.tell("noise acts on all atoms", "langevinHydrogen")
-    if langevin:
-        control.set("integrator", "friction", damping)
-        temperature = bath if bath is not None else temperature
+    if langevin and rescale:
+        control.refused.append("langevin, stochRescale: only one thermostat")
+    elif langevin:
+        control.set("integrator", "friction", entries.number("langevinDamping"))
+        temperature = entries.number("langevinTemp", temperature)
     elif rescale:
         control.set("thermostat", "kind", "velocity-rescaling")
-        control.set("thermostat", "time_constant", period)
-        temperature = target if target is not None else temperature
+        control.set("thermostat", "time_constant", entries.number("stochRescalePeriod"))
+        temperature = entries.number("stochRescaleTemp", temperature)
     control.set("integrator", "ensemble", "nvt" if langevin or rescale else "nve")
     control.set("integrator", "temperature", temperature)
+    entries.tell("noise acts on all atoms", "langevinHydrogen")
+    entries.tell("the integrator is Langevin-middle in any case", "langevinBAOAB")
     entries.tell("how often is for the program to say", "stochRescaleFreq")
+    if langevin:
+        entries.refuse("one friction for all atoms: langevinDamping", "langevinFile", "langevinCol")
+    entries.tell(
+        "nothing, without the thermostat that it is of",
+        *("langevinTemp", "langevinDamping", "stochRescaleTemp", "stochRescalePeriod"),
+        *("langevinFile", "langevinCol", "tCoupleFile", "tCoupleCol", "tCoupleTemp"),
+        *("rescaleTemp", "reassignTemp", "reassignIncr", "reassignHold"),
+        *("loweAndersenTemp", "loweAndersenCutoff", "loweAndersenRate"),
+    )
 
 
 def _barostat(control: Control, entries: Entries) -> None:
-    piston, berendsen = entries.switch("langevinPiston"), entries.switch("BerendsenPressure")
-    entries.refuse("this barostat is not supported", "monteCarloPressure")
-    if piston or berendsen:
-        _constant_pressure(control, entries, "BerendsenPressure" if berendsen else "langevinPiston")
+    found = [name for name in _BAROSTATS if entries.switch(name)]
+    if len(found) > 1:
+        control.refused.append(f"{', '.join(found)}: only one barostat")
+    elif found:
+        _constant_pressure(control, entries, found[0])
     entries.tell(
         "nothing, without the barostat that it is of",
         *("langevinPistonTarget", "langevinPistonPeriod", "langevinPistonDecay"),
         *("langevinPistonTemp", "BerendsenPressureTarget", "BerendsenPressureFreq"),
         *("BerendsenPressureCompressibility", "BerendsenPressureRelaxationTime"),
+        *("monteCarloPressureTarget", "monteCarloTemp", "monteCarloPressureFreq"),
+        *_OF_PROPOSALS,
         *("useGroupPressure", "useFlexibleCell", "useConstantArea", "useConstantRatio"),
     )
-    entries.refuse("not supported", "SurfaceTensionTarget", "StrainRate", "excludeFromPressure")
+    entries.refuse("say it as surface_tension in [barostat] of a TOML file", "SurfaceTensionTarget")
+    entries.refuse("not supported", "StrainRate", "excludeFromPressure", "multigrator")
 
 
-def _constant_pressure(control: Control, entries: Entries, kind: str) -> None:
+def _constant_pressure(control: Control, entries: Entries, name: str) -> None:
     dynamics = control.settings["integrator"]
     if dynamics["ensemble"] != "nvt":
-        control.refused.append(f"{kind}: constant pressure needs langevin or stochRescale")
+        control.refused.append(f"{name}: constant pressure needs langevin or stochRescale")
     dynamics["ensemble"] = "npt"
-    compressibility = entries.number("BerendsenPressureCompressibility")
-    _cell_axes(control, entries, compressibility)
+    _cell_axes(control, entries, entries.number("BerendsenPressureCompressibility"))
+    control.set("barostat", "pressure", entries.number(f"{name}Target"))
+    _BAROSTATS[name](control, entries)
     entries.tell("pressure and scaling are those of hydrogen groups", "useGroupPressure")
-    control.set("barostat", "pressure", entries.number(f"{kind}Target"))
-    if kind == "BerendsenPressure":
-        control.set("barostat", "kind", "berendsen")
-        time = _picoseconds(entries.number("BerendsenPressureRelaxationTime"))
-        control.set("barostat", "time_constant", time)
-        control.set("barostat", "every", entries.whole("BerendsenPressureFreq"))
-        return
+
+
+def _berendsen(control: Control, entries: Entries) -> None:
+    control.set("barostat", "kind", "berendsen")
+    time = _picoseconds(entries.number("BerendsenPressureRelaxationTime"))
+    control.set("barostat", "time_constant", time)
+    control.set("barostat", "every", entries.whole("BerendsenPressureFreq"))
+
+
+def _piston(control: Control, entries: Entries) -> None:
     control.set("barostat", "kind", "cell-rescaling")
-    bath, temperature = entries.number("langevinPistonTemp"), dynamics.get("temperature")
-    if bath is not None and bath != temperature:
-        control.refused.append(f"langevinPistonTemp {bath:g}: only that of the thermostat")
+    _refuse_another_temperature(control, entries, "langevinPistonTemp")
     control.notes.append(
         "langevinPiston: stochastic cell rescaling takes its place; it has the same ensemble, and "
         "a time constant of its own"
     )
-    entries.tell("nothing, of stochastic cell rescaling", *(f"{kind}Period", f"{kind}Decay"))
-    often = dynamics.get("long_range_every", 1)
-    if _EVERY % often:
-        control.set("barostat", "every", often * (_EVERY // often + 1))
+    entries.tell(
+        "nothing, of stochastic cell rescaling", "langevinPistonPeriod", "langevinPistonDecay"
+    )
+    _act_every(control, CellRescaling.every)
+
+
+def _monte_carlo(control: Control, entries: Entries) -> None:
+    control.set("barostat", "kind", "monte-carlo")
+    _refuse_another_temperature(control, entries, "monteCarloTemp")
+    entries.tell("the width of proposals follows from the compressibility", *_OF_PROPOSALS)
+    entries.tell("molecules move with their centres", "useGroupPressure")
+    often = entries.whole("monteCarloPressureFreq")
+    if often is None:
+        _act_every(control, MonteCarloBarostat.every)
+    else:
+        control.set("barostat", "every", often)
+
+
+_BAROSTATS = {
+    "langevinPiston": _piston,
+    "BerendsenPressure": _berendsen,
+    "monteCarloPressure": _monte_carlo,
+}
+_OF_PROPOSALS = ("monteCarloAcceptanceRate", "monteCarloAdjustmentFreq")
+
+
+def _refuse_another_temperature(control: Control, entries: Entries, name: str) -> None:
+    given = entries.number(name)
+    if given is not None and given != control.settings["integrator"].get("temperature"):
+        control.refused.append(f"{name} {given:g}: only that of the thermostat")
+
+
+def _act_every(control: Control, steps: int) -> None:
+    """Has the barostat act at a multiple of the steps between impulses, near those by default."""
+    often = control.settings["integrator"].get("long_range_every", 1)
+    if steps % often:
+        control.set("barostat", "every", often * (steps // often + 1))
 
 
 def _cell_axes(control: Control, entries: Entries, compressibility: float | None) -> None:
@@ -317,6 +366,7 @@ def _output(control: Control, entries: Entries) -> None:
         *("outputTiming", "outputPressure", "xstFreq", "xstfile", "DCDfile", "restartname"),
         *("binaryoutput", "binaryrestart", "DCDUnitCell", "restartsave", "velDCDfile"),
         *("velDCDfreq", "forceDCDfile", "forceDCDfreq", "outputMomenta", "mergeCrossterms"),
+        "stochRescaleHeat",
         *("wrapAll", "wrapWater", "wrapNearest", "outputPairlists"),
     )
 
@@ -328,13 +378,14 @@ def _rest(entries: Entries) -> None:
         *("pairlistGrow", "pairlistTrigger", "hgroupCutoff", "splitPatch", "twoAwayX"),
         *("twoAwayY", "twoAwayZ", "ldbPeriod", "ldBalancer", "CUDASOAintegrate", "GPUresident"),
         *("usePMECUDA", "useDeviceMigration", "bondedCUDA", "DeviceMigration"),
+        "langevinPistonBarrier",
     )
     entries.refuse(
         "not supported",
         *("fixedAtoms", "colvars", "GBIS", "drude", "eFieldOn", "alch", "FEP"),
         *("tCouple", "rescaleFreq", "reassignFreq", "tclForces", "extraBonds", "SMD", "IMDon"),
         *("replicaUniformPatchGrids", "cosAngles", "accelMD", "sphericalBC", "cylindricalBC"),
-        *("molly", "hbond", "watermodel", "LJPME", "MSM", "FMM", "loweAndersen", "langevinPistonB"),
+        *("molly", "hbond", "watermodel", "LJPME", "MSM", "FMM", "loweAndersen"),
     )
 
 
