@@ -11,11 +11,11 @@ Langevin-middle at 303 K; stochastic cell rescaling at 1 bar, x with y and z by 
 tension.  The time constant of the box is 1 ps: an area is softer than a volume (some 300 bar, not
 22,000, for a relative change of one), and relaxes that much more slowly.
 
-After a minimisation and `EQUILIBRATE` ps at constant volume, box and phosphorus atoms are recorded
-every `--every` steps.  Area per lipid: that of the box divided by the 64 lipids of a leaflet.
-Thickness: distance along z between the mean phosphorus atoms of the two leaflets.  Printed are
-means over each tenth of the run (a nanosecond of ten) and over the last eight of them, and the
-slope of a straight line fitted to the areas of these eight by least squares.
+After a minimisation and 100 ps at constant volume (`--equilibrate`), box and phosphorus atoms are
+recorded every `--every` steps.  Area per lipid: that of the box divided by the 64 lipids of a
+leaflet.  Thickness: distance along z between the mean phosphorus atoms of the two leaflets.
+Printed are means over each tenth of the run (a nanosecond of ten) and over the last eight of them,
+and the slope of a straight line fitted to the areas of these eight by least squares.
 
 Areas are correlated over nanoseconds, so errors come from means of blocks: for a tenth of the run
 its fifths, which are too short for all of that, for the eight tenths each of them, and for the
@@ -58,8 +58,8 @@ from quiltmd.outputs.openmm_system import to_openmm
 TEMPERATURE = 303.0  # K
 FRICTION = 1.0  # 1/ps
 TIMESTEP = 0.004  # ps
-EQUILIBRATE = 100.0  # ps at constant volume
 LARGEST_FORCE = 200.0  # kJ/mol/nm, to which the patch is relaxed first
+ITERATIONS = 200  # at most, of that
 PARTS, UNFITTED = 10, 2  # of the run; those that come before it is judged
 EXPERIMENT = 0.643  # nm^2, see above
 NONBONDED = quiltmd.Nonbonded(cutoff=1.0, pme_tolerance=1e-4)
@@ -160,6 +160,7 @@ def run(choice: argparse.Namespace) -> dict[str, Any]:
         "lipids": int((system.topology.elements == 15).sum()),
         "timestep_ps": TIMESTEP,
         "nanoseconds": steps * TIMESTEP / 1000,
+        "equilibrated_ps": choice.equilibrate,
         "ns_per_day": steps * TIMESTEP / 1000 / found["seconds"] * 86400,
         **found,
         **analyse(record),
@@ -175,9 +176,9 @@ def run_quiltmd(
 ) -> dict[str, Any]:
     thermostat = quiltmd.LangevinMiddle(TEMPERATURE, FRICTION, TIMESTEP, seed=1)
     warm = quiltmd.Simulation(system, state, NONBONDED, thermostat, device=choice.device)
-    minimised = warm.minimize(LARGEST_FORCE)
+    minimised = warm.minimize(LARGEST_FORCE, ITERATIONS)
     warm.draw_velocities(TEMPERATURE, 1)
-    warm.run(round(EQUILIBRATE / TIMESTEP))
+    warm.run(round(choice.equilibrate / TIMESTEP))
     warmed = warm.state()
     start = quiltmd.State(warmed.positions, warmed.velocities, warmed.box)
     simulation = quiltmd.Simulation(
@@ -210,9 +211,9 @@ def run_openmm(
     )
     warm = openmm_context(system, state, choice.platform)
     warm.setPositions(state.positions)
-    openmm.LocalEnergyMinimizer.minimize(warm, LARGEST_FORCE)
+    openmm.LocalEnergyMinimizer.minimize(warm, LARGEST_FORCE, ITERATIONS)
     warm.setVelocitiesToTemperature(TEMPERATURE, 1)
-    warm.getIntegrator().step(round(EQUILIBRATE / TIMESTEP))
+    warm.getIntegrator().step(round(choice.equilibrate / TIMESTEP))
     warmed = warm.getState(positions=True, velocities=True)
     del warm
     context = openmm_context(system, state, choice.platform, barostat)
@@ -292,6 +293,7 @@ def main() -> None:
     parser.add_argument("--platform", default="CUDA", help="of OpenMM")
     parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
     parser.add_argument("--nanoseconds", type=float, default=10.0)
+    parser.add_argument("--equilibrate", type=float, default=100.0, help="ps at constant volume")
     parser.add_argument("--every", type=int, default=1000, help="steps")
     parser.add_argument("--json", type=Path, default=None)
     choice = parser.parse_args()

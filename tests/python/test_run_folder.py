@@ -20,11 +20,12 @@ from fake_engine import FakeEngine
 import quiltmd
 from quiltmd import Checkpoint, QuiltError, State, read_checkpoint, write_checkpoint
 from quiltmd.commands.options import flag_of
-from quiltmd.commands.run import MAY_CHANGE, run
+from quiltmd.commands.run import run
 from quiltmd.outputs import checkpoint as checkpoints
 from quiltmd.outputs import files
 from quiltmd.running import runner
 from quiltmd.running.config import Config, build_config, merge, read_config
+from quiltmd.running.identity import MAY_CHANGE
 from quiltmd.running.stopping import SIGNALS, Stopping
 
 pytestmark = pytest.mark.filterwarnings("ignore:a cutoff of:quiltmd.QuiltWarning")

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 import signal
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import tomli_w
 from boxes import water_box
 from disk import Faults, Killed
 from fake_engine import FakeEngine
@@ -344,6 +346,85 @@ def test_the_checkpoint_before_the_last_serves_a_stage(tmp_path: Path) -> None:
     stages.resume(tmp_path / "out", engine=FakeEngine)
     assert results(tmp_path / "out") == whole
     assert not list((tmp_path / "out").rglob("backup.*"))
+
+
+def stopping_at(step: int) -> type[FakeEngine]:
+    """An engine that has a run end soon after a step."""
+
+    class Stopping(FakeEngine):
+        def run(self, steps: int) -> None:
+            super().run(steps)
+            if self._step >= step:
+                os.kill(os.getpid(), signal.SIGTERM)
+
+    return Stopping
+
+
+def stopped_in_the_second(tmp_path: Path) -> tuple[Path, dict[str, Any]]:
+    """A run that stopped in its second stage, and its settings, to edit."""
+
+    assert stages.start(settings(tmp_path), engine=stopping_at(8)).interrupted
+    return tmp_path / "out", read_config(tmp_path / "out" / "config.toml")
+
+
+def edit(out: Path, given: dict[str, Any]) -> None:
+    (out / "config.toml").write_text(tomli_w.dumps(given))
+
+
+@pytest.mark.usefixtures("_waters")
+@pytest.mark.parametrize(
+    ("number", "section", "change", "message"),
+    [
+        (1, "integrator", {"annealing_every": 6}, "annealing_every (was 5, is 6)"),
+        (1, "integrator", {"annealing": [[0, 50]]}, "integrator.annealing (was"),
+        (1, "output", {"log_every": 2}, "output.log_every (was 4, is 2)"),
+        (1, "nonbonded", {"pme_tolerance": 1e-4}, "nonbonded.pme_tolerance (was"),
+        (0, "run", {"minimize": False}, "run.minimize (was True, is False)"),
+        (0, "run", {"steps": 3}, "run.steps (stage heat began before step 3)"),
+    ],
+)
+def test_what_has_begun_cannot_be_edited(
+    tmp_path: Path, number: int, section: str, change: dict[str, Any], message: str
+) -> None:
+    """A stage goes on as it began, so another description of it would be ignored."""
+    out, given = stopped_in_the_second(tmp_path)
+    table = given["stage"][number]
+    table[section] = table.get(section, {}) | change
+    edit(out, given)
+    with pytest.raises(
+        QuiltError, match=r"stage \w+ has begun otherwise than .*" + re.escape(message)
+    ):
+        stages.resume(out, engine=FakeEngine)
+
+
+@pytest.mark.usefixtures("_waters")
+def test_what_is_yet_to_come_can_be_edited(tmp_path: Path) -> None:
+    """A later stage, and of the one that goes on what may change."""
+    out, given = stopped_in_the_second(tmp_path)
+    given["stage"][1]["run"] = {"steps": 30, "threads": 1}
+    given["stage"][2]["integrator"]["timestep"] = 0.001
+    given["stage"].append({"name": "more", "run": {"steps": 2}})
+    edit(out, given)
+    assert not stages.resume(out, engine=FakeEngine).interrupted
+    ends = [
+        quiltmd.read_checkpoint(path).state.step for path in sorted(out.glob("*/checkpoint.qmd"))
+    ]
+    assert ends == [0, 30, 20, 2]
+    assert read_config(out / NAMES[1] / "config.toml")["run"]["threads"] == 1
+    assert read_config(out / NAMES[2] / "config.toml")["integrator"]["timestep"] == 0.001
+
+
+@pytest.mark.usefixtures("_waters")
+def test_a_stage_that_was_made_longer_by_itself(tmp_path: Path) -> None:
+    """Stopped on its way it goes on to its own end before the next begins."""
+    stages.start(settings(tmp_path), engine=FakeEngine)
+    out = tmp_path / "out"
+    (out / NAMES[2]).rename(tmp_path / "aside")
+    found = runner.resume(out / NAMES[1], {("run", "steps"): 26}, stopping_at(21))
+    assert (found.interrupted, found.step) == (True, 21)
+    stages.resume(out, engine=FakeEngine)
+    ends = [quiltmd.read_checkpoint(out / name / "checkpoint.qmd").state.step for name in NAMES]
+    assert ends == [0, 26, 20]
 
 
 @pytest.mark.usefixtures("_waters")

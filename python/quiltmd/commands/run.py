@@ -14,6 +14,7 @@ from ..errors import QuiltError
 from ..inputs.control import read_control
 from ..running import runner, stages
 from ..running.config import build_config, merge, read_config, required_settings
+from ..running.identity import MAY_CHANGE
 from ..running.progress import say
 from ..workers import mpi
 from .options import Settings, flag_of, with_settings
@@ -23,34 +24,6 @@ INTERRUPTED = 130  # by Ctrl-C, as shells expect it
 STOPPED = 75  # by another signal, or as its time was up: EX_TEMPFAIL of sysexits.h, try again
 
 _TOLD = 5  # of what a control file asks for in vain; `quiltmd info` tells all
-
-# What may be given with --resume; also said by the help below and by docs/user/files.md.
-MAY_CHANGE = {
-    ("run", "steps"),
-    ("run", "ranks"),
-    ("run", "threads"),
-    ("run", "device"),
-    ("run", "hosts"),
-    ("run", "balance"),
-    ("run", "transport"),
-    ("run", "mesh"),
-    ("run", "max_hours"),
-    ("output", "profile"),
-    ("output", "final"),
-    ("output", "checkpoint_every"),
-    ("output", "checkpoint_minutes"),
-    ("system", "topology"),
-    ("system", "coordinates"),
-    ("system", "parameters"),
-    ("system", "reference"),
-    ("workers", "key"),
-    ("workers", "command"),
-    ("workers", "silence"),
-    ("workers", "patience"),
-    ("workers", "spares"),
-    ("workers", "verify"),
-    ("workers", "inject_fault"),
-}
 
 
 @with_settings(

@@ -258,6 +258,12 @@ class Config(Section):
         plain: dict[str, Any] = json.loads(json.dumps(settings))
         return plain
 
+    def open_settings(self) -> set[str]:
+        """Those of `physics` that are left to chance, to the inputs or to the box of the start."""
+        unstated = {key for key, _ in _items(self.nonbonded)} - self._stated
+        of_box = {"pme_tolerance"} if self.integrator.ensemble == "npt" else set()  # see with_mesh
+        return {"integrator.seed", *(f"nonbonded.{key}" for key in unstated | of_box)}
+
     @classmethod
     def defaults(cls) -> dict[str, Any]:
         """Defaults of settings that a run must keep, as "section.key"."""

@@ -16,6 +16,34 @@ from ..inputs import included_files
 from ..outputs.files import hash_file, reading
 from .config import Config
 
+# Settings that may change on resume; also said by the help of `quiltmd run` and docs/user/files.md.
+MAY_CHANGE = {  # section, key
+    ("run", "steps"),
+    ("run", "ranks"),
+    ("run", "threads"),
+    ("run", "device"),
+    ("run", "hosts"),
+    ("run", "balance"),
+    ("run", "transport"),
+    ("run", "mesh"),
+    ("run", "max_hours"),
+    ("output", "profile"),
+    ("output", "final"),
+    ("output", "checkpoint_every"),
+    ("output", "checkpoint_minutes"),
+    ("system", "topology"),
+    ("system", "coordinates"),
+    ("system", "parameters"),
+    ("system", "reference"),
+    ("workers", "key"),
+    ("workers", "command"),
+    ("workers", "silence"),
+    ("workers", "patience"),
+    ("workers", "spares"),
+    ("workers", "verify"),
+    ("workers", "inject_fault"),
+}
+
 # Names of inputs in a provenance, and how messages name them.
 _FILES = {
     "topology": "the topology file",
@@ -43,16 +71,11 @@ def provenance_of(config: Config, state: State) -> dict[str, Any]:
 
 
 def refuse_changes(before: dict[str, Any], now: dict[str, Any]) -> None:
-    """QuiltError that names what differs from the run that a checkpoint is of.
-
-    A setting that an older checkpoint does not know had its default then.
-    """
+    """QuiltError that names what differs from the run that a checkpoint is of."""
     # What checkpoints of earlier versions do not have; they did not know of includes.
     before = {"parameters": [], "includes": now["includes"], "reference": None, **before}
     changes = [words for name, words in _FILES.items() if before[name] != now[name]]
-    for group in ("physics", "outputs"):
-        if group in before:
-            changes += _differences(before[group], now[group])
+    changes += changed_settings(before, now)
     if changes:
         names = ", ".join(changes)
         raise QuiltError(f"cannot resume, the run would not be the same: changed {names}")
@@ -62,6 +85,15 @@ def file_hash(path: Path) -> str:
     """SHA-256 of an input, in hexadecimal; QuiltError where it cannot be read."""
     with reading(path):
         return hash_file(path)
+
+
+def changed_settings(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
+    """In words, settings of which two provenances say different things.
+
+    A setting that an older checkpoint does not know had its default then.
+    """
+    groups = [group for group in ("physics", "outputs") if group in before]
+    return [words for group in groups for words in _differences(before[group], now[group])]
 
 
 def _differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:

@@ -32,6 +32,7 @@ from ..workers.factory import make_engine
 from . import runner
 from .config import Config, build_config, merge, read_config
 from .folder import Folder
+from .identity import MAY_CHANGE, changed_settings
 from .output_sections import stage_folder
 from .progress import say
 from .runner import Outcome
@@ -46,10 +47,11 @@ _ELSEWHERE = {  # what all stages share, or have from the order of stages
 
 @dataclass(frozen=True)
 class Stage:
-    """A stage: its name, and its run."""
+    """A stage: its name, its run, and the settings of which this is made."""
 
     name: str
     config: Config
+    settings: dict[str, Any]
 
     @property
     def folder(self) -> Folder:
@@ -60,10 +62,29 @@ class Stage:
         """Whether it has reached its last step and written its last structures."""
         if not self.is_begun():
             return False
-        checkpoint, _ = read_latest(self.folder.checkpoint)
-        at_end = checkpoint.stage == "dynamics" and checkpoint.state.step >= self.config.run.steps
         kinds = [kind for kind in self.config.output.final if kind != "pdb"]  # which may not fit
-        return at_end and all(self.folder.final(kind).exists() for kind in kinds)
+        return self.is_at_end() and all(self.folder.final(kind).exists() for kind in kinds)
+
+    def is_at_end(self) -> bool:
+        """Whether one that has begun has reached its last step."""
+        checkpoint, _ = read_latest(self.folder.checkpoint)
+        return checkpoint.stage == "dynamics" and checkpoint.state.step >= self.steps()
+
+    def steps(self) -> int:
+        """Number of steps; a stage that was resumed by itself may have more than it began with."""
+        path = self.folder.config
+        own = self.folder.settings()["run"]["steps"] if path.exists() else 0
+        return max(own, self.config.run.steps)
+
+    def changes(self) -> dict[tuple[str, str], Any]:
+        """What is stated of it now and may change while it goes on."""
+        stated = {
+            (section, key): value
+            for section in ("run", "output", "workers")
+            for key, value in self.settings.get(section, {}).items()
+        }
+        may_change = {at: stated[at] for at in stated.keys() & MAY_CHANGE}
+        return may_change | {("run", "steps"): self.steps()}
 
     def is_begun(self) -> bool:
         """Whether it has a checkpoint to go on from."""
@@ -130,6 +151,7 @@ def resume(
         settings = merge(folder.settings(), {**flags, ("output", "dir"): root})
         stages = stages_of(settings, str(folder.config))
         _refuse_gaps(stages)
+        _refuse_edits(stages)
         return _run(stages, flags, root, engine)
 
 
@@ -142,6 +164,32 @@ def _refuse_gaps(stages: list[Stage]) -> None:
                 f"{following.name}, which began where it ended, has one: put it back; or move "
                 "the folders of later stages away to run all from there again; or resume "
                 f"{following.config.output.dir} by itself"
+            )
+
+
+def _refuse_edits(stages: list[Stage]) -> None:
+    """QuiltError where a stage that has begun is described otherwise now: it would be ignored."""
+    for stage, following in zip(stages, [*stages[1:], None], strict=True):
+        if not stage.is_begun():
+            continue
+        checkpoint, _ = read_latest(stage.folder.checkpoint)
+        config, left = stage.config, stage.config.open_settings()
+        now = {"physics": config.physics(checkpoint.state.box), "outputs": config.outputs()}
+        found = [
+            {
+                group: {key: value for key, value in settings[group].items() if key not in left}
+                for group in now.keys() & settings.keys()
+            }
+            for settings in (checkpoint.provenance, now)
+        ]
+        changes = changed_settings(*found)
+        if following is not None and following.is_begun() and not stage.is_at_end():
+            changes.append(f"run.steps (stage {following.name} began before step {stage.steps()})")
+        if changes:
+            raise QuiltError(
+                f"stage {stage.name} has begun otherwise than config.toml of all stages now says: "
+                f"{', '.join(changes)}; put that back, or move {config.output.dir} and the folders "
+                "of later stages away to run all from there again"
             )
 
 
@@ -173,7 +221,7 @@ def stages_of(settings: dict[str, Any], source: str = "") -> list[Stage]:
         config = build_config(merged, f"{where} ({name})")
         if "seed" not in table.get("integrator", {}):
             config = _with_other_noise(config, number)
-        stages.append(Stage(name, config))
+        stages.append(Stage(name, config, merged))
     if names := ", ".join(sorted(set.intersection(*useless))):
         raise QuiltError(f"{source}: no stage has a use for {names}: leave it out".lstrip(": "))
     return stages
@@ -258,7 +306,8 @@ def _go(
     """One stage, from its checkpoint or from the end of the stage before it."""
     if stage.is_begun():
         limits = {} if hours is None else {("run", "max_hours"): hours}
-        return runner.resume(stage.config.output.dir, flags | limits, engine, root)
+        changes = stage.changes() | flags | limits
+        return runner.resume(stage.config.output.dir, changes, engine, root)
     section = stage.config.run.model_copy(update={"max_hours": hours})
     config = stage.config.model_copy(update={"run": section})
     begin = None if before is None else _end_of(before, stage)
