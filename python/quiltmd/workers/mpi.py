@@ -38,6 +38,7 @@ _SECRET = 32  # bytes
 _LIMIT = 60.0  # s, until process 0 comes
 _CLIENT_GONE = 60.0  # s; between machines a connection may be cut without an end
 _REACH = 10.0  # s
+_LATER = 0.5  # s after process 0, whose exit status is that of all, do the others end
 # Signals that ask a run to stop; batch systems send them to all processes.
 _FOR_PROCESS_0 = (
     signal.SIGINT,
@@ -49,7 +50,6 @@ _FOR_PROCESS_0 = (
 )
 
 _secret = b""  # of these processes
-_lifelines: list[socket.socket] = []  # of process 0, to each of the others
 
 
 def launched() -> int:
@@ -80,7 +80,10 @@ def join() -> None:
         _serve(listener)
     listener.close()
     started_together[:] = processes
-    _lifelines[:] = [reach(number) for number in range(1, count)]
+    for number in range(1, count):
+        # Closed by the system alone, when this process has ended: the launcher of MPICH kills what
+        # is left, process 0 too, once another one has ended.
+        reach(number).detach()
 
 
 def reach(number: int) -> socket.socket:
@@ -156,6 +159,7 @@ def _serve(listener: socket.socket) -> NoReturn:
     _watch(lifeline)
     with suppress(OSError):
         lifeline.recv(1)
+    time.sleep(_LATER)
     os._exit(0)
 
 
