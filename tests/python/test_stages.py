@@ -29,6 +29,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:a cutoff of:quiltmd.QuiltWarning
 
 MODULES = ("quiltmd.outputs.files.os", "quiltmd.running.folder.os")
 NAMES = ("1-minimise", "2-heat", "3-release")
+RESCALING = {"kind": "velocity-rescaling", "every": 5}
 
 
 @pytest.fixture
@@ -460,6 +461,7 @@ def test_an_error_names_its_stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         ({"name": "b", "output": {"dir": "x"}}, "leave out dir: each stage has its folder"),
         ({"name": "b", "integrater": {}}, r"\(b\): \[integrater\] is not a known section"),
         ({"name": "b", "run": {"stepz": 1}}, r"\(b\): \[run\] stepz is not a known key"),
+        ({"name": "b", "minimize": True}, r"known section \(a key of \[run\]\?\)"),
     ],
 )
 def test_mistakes_in_stages(tmp_path: Path, change: Any, message: str) -> None:
@@ -467,6 +469,38 @@ def test_mistakes_in_stages(tmp_path: Path, change: Any, message: str) -> None:
     given["stage"] = [{"name": "minimise"}, change]
     with pytest.raises(QuiltError, match=message):
         stages.start(given, "x.toml")
+    assert not (tmp_path / "out").exists()
+
+
+def test_stages_by_another_name(tmp_path: Path) -> None:
+    given = settings(tmp_path)
+    given["stages"] = given.pop("stage")
+    with pytest.raises(QuiltError, match=r"known section \(did you mean 'stage'\?\)"):
+        build_config(given)
+
+
+@pytest.mark.usefixtures("_waters")
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"trajectory": [{"file": "a.dcd", "every": 5, "select": "protein"}]}, "'protein' has no"),
+        (
+            {"restraint": [{"kind": "position", "select": "protein", "k": 1}]},
+            "restraint 1: the sel",
+        ),
+        ({"nonbonded": {"cutoff": 0.7}}, "cutoff"),
+        ({"thermostat": {"kind": "nose-hoover", "time_constant": 0.05}}, "lower 'every'"),
+        ({"integrator": {"long_range_every": 2}, "thermostat": RESCALING}, "must be a multiple of"),
+    ],
+)
+def test_mistakes_of_later_stages_show_at_once(
+    tmp_path: Path, change: dict[str, Any], message: str
+) -> None:
+    """Not when their turn comes, hours later."""
+    given = settings(tmp_path)
+    given["stage"].append({"name": "last", **change})
+    with pytest.raises(QuiltError, match=rf"last.*: .*{message}"):
+        stages.start(given, engine=FakeEngine)
     assert not (tmp_path / "out").exists()
 
 

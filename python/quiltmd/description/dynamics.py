@@ -8,7 +8,9 @@ from typing import Any
 from ..errors import QuiltError
 from .barostats import Barostat, check_barostat
 from .integrators import Integrator
-from .thermostats import Thermostat
+from .thermostats import NoseHooverChain, Thermostat
+
+_ACTIONS = 4  # of a chain in its time constant, at least: with fewer it heats or cools
 
 
 def resolve_dynamics(
@@ -42,4 +44,11 @@ def _check_thermostat(thermostat: Thermostat | None, integrator: Integrator) -> 
             f"{name}: every = {thermostat.every} must be a multiple of long_range_every = "
             f"{integrator.long_range_every}, since between reciprocal-space evaluations the "
             "kinetic energy lacks part of an impulse"
+        )
+    time = thermostat.every * integrator.timestep
+    if isinstance(thermostat, NoseHooverChain) and thermostat.time_constant < _ACTIONS * time:
+        raise QuiltError(
+            f"{name}: the time constant, {thermostat.time_constant:g} ps, must be at least "
+            f"{_ACTIONS} times as long as the time between actions, {time:g} ps: lower 'every', or "
+            "raise 'time_constant'"
         )

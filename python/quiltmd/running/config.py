@@ -29,6 +29,7 @@ from pydantic import (
 )
 from pydantic.fields import FieldInfo
 
+from ..description.dynamics import resolve_dynamics
 from ..description.nonbonded import Nonbonded
 from ..description.restraints import Restraint
 from ..description.settings import (
@@ -162,6 +163,17 @@ class Config(Section):
             if stated:
                 names = ", ".join(sorted(stated))
                 raise ValueError(f"{unused.why}, or leave out {names} of [{unused.section}]")
+        return self
+
+    @model_validator(mode="after")
+    def _parts_go_together(self) -> Config:
+        """Integrator, thermostat and barostat."""
+        integrator = self.integrator.build(self.thermostat)
+        thermostat = self.thermostat.build(self.integrator)
+        try:
+            resolve_dynamics(integrator, thermostat, self.barostat.build(self.integrator))
+        except QuiltError as error:
+            raise ValueError(str(error)) from None
         return self
 
     @model_validator(mode="after")

@@ -48,8 +48,9 @@ def _missing(place: str, needed: Mapping[str, FieldInfo] | None, found: Any) -> 
 
 def _hint(section: str, key: str, known: Known) -> str:
     """What is not known, and what was probably meant."""
+    owners = [name for name in known if (key or section) in known[name]]
     if not key:
-        return f"section{nearest(section, known)}"
-    owners = [name for name in known if key in known[name]]
+        meant = f" (a key of [{owners[0]}]?)" if owners else nearest(section, [*known, "stage"])
+        return f"section{meant}"
     hint = f" (it belongs in [{owners[0]}])" if owners else nearest(key, known[section])
     return f"key{hint}"

@@ -114,7 +114,7 @@ def start(
             state = begin
         config = config.with_mesh(state.box)
         check_overlaps(system, state)
-        _check_selections(config, system)
+        check_selections(config, system)
         simulation = make_simulation(config, system, state, engine)
         stopping.take_interrupts()
         config = folder.move_aside(config)
@@ -219,7 +219,7 @@ def load_system(config: Config, frame: int | None = None) -> tuple[System, State
     )
 
 
-def _check_selections(config: Config, system: System) -> None:
+def check_selections(config: Config, system: System) -> None:
     """QuiltError where a trajectory has no atoms, before anything is written."""
     for section in config.trajectories().values():
         for text in filter(None, (section.select, section.center)):

@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import re
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,6 +23,8 @@ from typing import Any
 import numpy as np
 import tomli_w
 
+from ..description.integrators import check_impulses
+from ..description.restraints import restrain
 from ..description.settings import derived_seed
 from ..description.state import State
 from ..engine.core import EngineFactory
@@ -108,6 +111,7 @@ def start(
         As for `build_config` and `runner.start`.
     """
     stages = stages_of(settings, source)
+    _refuse_later_mistakes(stages)
     root = stages[0].config.output.dir.parent
     folder = Folder(root, [stage.config.output.dir.name for stage in stages])
     with folder.owned():
@@ -123,6 +127,23 @@ def start(
             if not stages[0].folder.config.exists():  # it did not even load
                 remove(folder.config)
             raise
+
+
+def _refuse_later_mistakes(stages: list[Stage]) -> None:
+    """QuiltError where a stage after the first does not suit the system, before any begins."""
+    if len(stages) == 1:
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the first stage warns
+        system, state = runner.load_system(stages[0].config)
+    for stage in stages[1:]:
+        with _naming(stage):
+            config = stage.config.following(system)
+            runner.check_selections(config, system)
+            restrain(system, config.restraint, state.positions, state.box)
+            config.nonbonded.resolve(state.box)
+            if config.nonbonded.method == "pme":
+                check_impulses(config.integrator.build(config.thermostat), system)
 
 
 def resume(
