@@ -295,7 +295,6 @@ class OpenmmRun:
 
         made = to_openmm(system, settings_of(options), state.box)
         made.addForce(openmm.CMMotionRemover(100))
-        made.setDefaultPeriodicBoxVectors(*state.box)
         self.openmm = openmm
         self.version = openmm.version.version
         self.integrator = openmm.LangevinMiddleIntegrator(TEMPERATURE, FRICTION, options.timestep)

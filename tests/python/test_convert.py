@@ -103,6 +103,9 @@ def test_written_for_openmm_and_read_again(
     theirs = by_openmm(to_openmm(system, chosen), state)
     assert theirs[0] == pytest.approx(energy, rel=1e-6)
     assert relative_rms(theirs[1], forces) < 1e-6
+    vectors = to_openmm(system, chosen, state.box).getDefaultPeriodicBoxVectors()
+    found = [vector.value_in_unit(unit.nanometer) for vector in vectors]
+    np.testing.assert_allclose(found, state.box)
     write_openmm(tmp_path / "system.xml", system, chosen, state.box)
     write_openmm_state(tmp_path / "state.xml", system, state)
     again, place = quiltmd.load(tmp_path / "system.xml", tmp_path / "state.xml")

@@ -46,10 +46,7 @@ def write_openmm(
     box: npt.ArrayLike | None = None,
 ) -> None:
     """Writes the System as OpenMM System XML, with a default box (3, 3), nm; see `to_openmm`."""
-    made = to_openmm(system, nonbonded, box)
-    if box is not None:
-        made.setDefaultPeriodicBoxVectors(*np.asarray(box))
-    _write(path, made)
+    _write(path, to_openmm(system, nonbonded, box))
 
 
 def write_openmm_state(path: str | os.PathLike[str], system: System, state: State) -> None:
@@ -83,8 +80,8 @@ def to_openmm(
     nonbonded:
         Settings; by default those that the system states, else the defaults of `Nonbonded`.
     box:
-        (3, 3) nm, where position restraints follow it: in OpenMM their places are those in this
-        box, whatever a barostat does.
+        (3, 3) nm: the default box.  Position restraints that follow the box have their places in
+        this one, whatever a barostat does.
 
     Raises
     ------
@@ -108,6 +105,8 @@ def to_openmm(
                 f"{form.name.replace('_', ' ')} of the system cannot be written for OpenMM"
             )
     made = openmm.System()
+    if box is not None:
+        made.setDefaultPeriodicBoxVectors(*np.asarray(box))
     for mass in system.masses:
         made.addParticle(float(mass))
     for (i, j), length in zip(
