@@ -23,6 +23,7 @@ from .description.barostats import (
     CellRescaling,
     MonteCarloBarostat,
 )
+from .description.electric_field import apply_electric_field
 from .description.implicit_solvent import ImplicitSolvent
 from .description.integrators import Integrator, LangevinMiddle, VelocityVerlet
 from .description.nonbonded import Nonbonded, pme_parameters
@@ -106,6 +107,7 @@ __all__ = [
     "VelocityRescaling",
     "VelocityVerlet",
     "Workers",
+    "apply_electric_field",
     "devices",
     "digest",
     "load",

@@ -163,6 +163,14 @@ def test_restraints_agree_with_the_cpu(peptide: Pair, restraint: quiltmd.Restrai
     assert gpu.engine.energies()["restraint"] > 1.0
 
 
+def test_an_electric_field_agrees_with_the_cpu(peptide: Pair) -> None:
+    system, state = peptide
+    pulled = quiltmd.apply_electric_field(system, (0.3, -0.7, 1.1))
+    gpu, cpu = (Run(pulled, state, device=device) for device in ("cuda", "cpu"))
+    check_alike(gpu, cpu)
+    assert abs(gpu.engine.energies()["external"]) > 1.0
+
+
 def check_virial(pair: Pair, settings: quiltmd.Nonbonded) -> None:
     """Against double precision; the parts cancel, so errors are held against the energies."""
     run = Run(*pair, nonbonded=settings)

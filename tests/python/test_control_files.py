@@ -202,6 +202,22 @@ def test_restraints_of_namd(tmp_path: Path) -> None:
         read(tmp_path, "apoa1.namd", NAMD + asked)
 
 
+def test_electric_fields(tmp_path: Path) -> None:
+    """The same field in V/nm, from kcal/(mol A e) and from V/nm."""
+    found = read(tmp_path, "in.namd", f"{NAMD}eFieldOn on\neField 0 0.5 -1\neFieldFreq 0\n")
+    assert found.refused == []
+    volt = 1.602176634e-19 * 6.02214076e23 / 4184 / 10  # kcal/(mol A) on a charge of 1 e by 1 V/nm
+    assert found.settings["system"]["electric_field"] == pytest.approx([0, 0.5 / volt, -1 / volt])
+    found = read(tmp_path, "in.namd", f"{NAMD}eFieldOn off\neField 0 0.5 -1\n")
+    assert "electric_field" not in found.settings["system"]
+    assert any("eField 0 0.5 -1: nothing, without eFieldOn" in note for note in found.notes)
+    with pytest.raises(InputError, match="three numbers for eField"):
+        read(tmp_path, "in.namd", f"{NAMD}eFieldOn on\neField 1\n")
+    found = read(tmp_path, "md.mdp", f"{MDP}electric-field-z = 0.05 0 0 0\n")
+    assert found.refused == []
+    assert found.settings["system"]["electric_field"] == [0.0, 0.0, 0.05]
+
+
 def test_mdin(tmp_path: Path) -> None:
     found = read(tmp_path, "mdin", MDIN)
     assert found.refused == []
@@ -488,6 +504,8 @@ REFUSED = {
             "rigidBonds some": "only none, water and all",
             "nonbondedFreq 2": "other than 1",
             "colvars on": "not supported",
+            "eFieldOn on\neField 0 0 1\neFieldFreq 5": "a field that does not stay the same",
+            "eFieldOn on\neField 0 0 1\neFieldNormalized on": "only a field in kcal/(mol A e)",
             "firsttimestep 100": "steps before the first",
             "wrapEverything on": "this keyword is not known here",
         },

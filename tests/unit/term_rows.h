@@ -142,6 +142,20 @@ inline const std::vector<TermRow>& term_rows() {
              std::remainder(textbook_torsion(r[0], r[1], r[2], r[3]) - p[0], 2 * kPi);
          return 0.5 * p[2] * std::pow(std::max(0.0, std::fabs(off) - p[1]), 2);
        }},
+      {ConstantForceForm::kForm,
+       {0},
+       [](int i) {
+         return Values{0.001, 0.003 * (i % 3), -0.002, 0.1, -0.2, 0.03 * i, 9.6, -4.0 * (i % 2), 2};
+       },
+       [](const Points& r, const Values& p) {
+         const Vec3d place{kTermBox.ax * p[0] + p[3], kTermBox.by * p[1] + p[4],
+                           kTermBox.cz * p[2] + p[5]};
+         return -dot(Vec3d{p[6], p[7], p[8]}, r[0] - place);
+       }},
+      {OppositeForcesForm::kForm,
+       {0, 1},
+       [](int i) { return Values{9.6, -4.0 * (i % 2), 2.0 * (i % 3)}; },
+       [](const Points& r, const Values& p) { return dot(Vec3d{p[0], p[1], p[2]}, r[0] - r[1]); }},
       {ImproperForm::kForm,
        {0, 1, 2, 3},
        [](int i) { return Values{0.2 * (i % 3), 80}; },

@@ -204,9 +204,18 @@ def _parse_box(text: str) -> list[float]:
         ) from None
 
 
+def _parse_vector(text: str) -> list[float]:
+    try:
+        x, y, z = map(float, text.split(","))
+    except ValueError:
+        raise typer.BadParameter(f"expected X,Y,Z, found {text!r}") from None
+    return [x, y, z]
+
+
 # Settings of several numbers: their types, how an option gives them, and what help calls them.
 _PARSERS: dict[tuple[Any, ...], tuple[Callable[[str], Any], str]] = {
     (int, int, int): (_parse_grid, "NX,NY,NZ"),
+    (float, float, float): (_parse_vector, "X,Y,Z"),
     (float, ...): (_parse_box, "A,B,C,..."),
     (HostEntry, ...): (_parse_words, "HOST,..."),
     (tuple[float, float], ...): (_parse_points, "PS:VALUE,..."),

@@ -63,7 +63,7 @@ def make_whole(
     inverse = np.linalg.inv(box)
     if not _images(positions, inverse, links[:, 0], links[:, 1]).any():
         return positions.copy()
-    parent = _spanning_forest(len(positions), links)
+    _, parent = spanning_forest(len(positions), links)
     shift = _images(positions, inverse, parent, np.arange(len(positions)))
     # Add up the shifts from each atom to its root, doubling the stride each time.
     while (parent != parent[parent]).any():
@@ -99,12 +99,25 @@ def _images(
     return images
 
 
-def _spanning_forest(atoms: int, links: npt.NDArray[np.integer]) -> npt.NDArray[np.intp]:
-    """Parent of each atom in a walk from its molecule's first atom, which is its own parent."""
+def spanning_forest(
+    atoms: int, links: npt.NDArray[np.integer]
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Walks along links from the first atom of each molecule.
+
+    Parameters
+    ----------
+    atoms, links:
+        As of `molecule_of_atom`.
+
+    Returns
+    -------
+    (N,) the atoms in an order in which parents come before their children, and (N,) the parent of
+    each; a first atom is its own parent.
+    """
     _, first = np.unique(molecule_of_atom(atoms, links), return_index=True)
     to_roots = np.column_stack([np.full(len(first), atoms), first])
     graph = _graph(atoms + 1, np.concatenate([np.asarray(links, dtype=np.intp), to_roots]))
-    _, parent = breadth_first_order(graph, atoms, directed=False)
+    order, parent = breadth_first_order(graph, atoms, directed=False)
     forest: npt.NDArray[np.intp] = parent[:atoms].astype(np.intp)
     forest[first] = first
-    return forest
+    return order[1:].astype(np.intp), forest

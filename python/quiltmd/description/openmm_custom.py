@@ -49,6 +49,11 @@ _SPRINGS = (
     _spring(r"\(max\(0,r-{upper}\)\^2\+max\(0,{lower}-r\)\^2\)"),
     _spring(r"step\(r-{upper}\)\*\(r-(?P=upper)\)\^2"),
 )
+# A sum of products, and one in parentheses with factors before it: -q*(Ex*x+Ey*y).
+_AXES = ("x", "y", "z")
+_PRODUCT = re.compile(r"([+-]?)([\w.]+(?:\*[\w.]+)*)")
+_SUM = re.compile(r"[+-]?[\w.]+(?:[+*-][\w.]+)*")
+_FACTORED = re.compile(r"(?P<common>[+-]?(?:[\w.]+\*)*)\((?P<sum>[^()]*)\)")
 _IMPROPERS = (
     _spring(r"min\(dtheta,2\*pi-dtheta\)\^2;dtheta=abs\(theta-{theta0}\);" + _PI),
     _spring(r"dtheta\^2;dtheta=min\(diff,2\*pi-diff\);diff=abs\(theta-{theta0}\);" + _PI),
@@ -84,15 +89,16 @@ class _Rows:
         """Atoms of each term, k of E = k/2 (...)^2, and the values that an expression names."""
         words = {name: word for name, word in found.groupdict().items() if word and name != "half"}
         for atoms, values in self:
-            given = {name: self._value(word, values) for name, word in words.items()}
+            given = {name: _value(self.force, word, values) for name, word in words.items()}
             k = given.pop("k") if "k" in given else given.pop("halved") / 2
             yield atoms, (1.0 if found["half"] else 2.0) * k, given
 
-    def _value(self, word: str, values: dict[str, float]) -> float:
-        try:
-            return values[word] if word in values else float(word)
-        except ValueError:
-            raise _unknown(self.force) from None
+
+def _value(force: Any, word: str, values: dict[str, float]) -> float:
+    try:
+        return values[word] if word in values else float(word)
+    except ValueError:
+        raise _unknown(force) from None
 
 
 def torsion_fields(forces: list[Any]) -> tuple[_Fields, _Fields]:
@@ -128,6 +134,56 @@ def torsion_fields(forces: list[Any]) -> tuple[_Fields, _Fields]:
     )
 
 
+def constant_forces(forces: list[Any], atoms: int) -> npt.NDArray[np.float64]:
+    """The sum of what CustomExternalForces that are linear in x, y and z do to each atom.
+
+    Parameters
+    ----------
+    forces:
+        Of the OpenMM System.
+    atoms:
+        Their number, N.
+
+    Returns
+    -------
+    (N, 3) kJ/mol/nm.
+
+    Raises
+    ------
+    InputError
+        Where a force names an atom that does not exist, or something that is no parameter.
+    """
+    total = np.zeros((atoms, 3))
+    for force in _of(forces, _EXTERNAL):
+        products = _linear(force)
+        for (atom,), values in _Rows(force, "Particle") if products else ():
+            if not 0 <= atom < atoms:
+                raise InputError(f"{_EXTERNAL}: names atom {atom}, which does not exist")
+            for axis, factors in products:
+                slope = [_value(force, word, values) for word in factors]
+                total[atom, axis] -= np.prod(slope)
+    return total
+
+
+def _linear(force: Any) -> list[tuple[int, list[str]]]:
+    """Products in an expression that is linear in x, y and z: axis, and factors; else none."""
+    expression = _squeezed(force.getEnergyFunction()).removesuffix(";")
+    found = _FACTORED.fullmatch(expression)
+    common, inside = (found["common"], found["sum"]) if found else ("", expression)
+    if not _SUM.fullmatch(inside):
+        return []
+    outer = ["-1"] * common.startswith("-") + list(filter(None, common.strip("+-").split("*")))
+    products = []
+    for sign, product in _PRODUCT.findall(inside):
+        words = product.split("*")
+        places = [word for word in words if word in _AXES]
+        if len(places) != 1:
+            return []
+        words.remove(places[0])
+        products.append((_AXES.index(places[0]), [*outer, *["-1"] * (sign == "-"), *words]))
+    return [] if set(outer) & set(_AXES) else products
+
+
 def restraint_fields(forces: list[Any], molecules: npt.NDArray[np.int32]) -> _Fields:
     """The fields of position and distance restraints of `System`; places do not follow the box.
 
@@ -146,6 +202,8 @@ def restraint_fields(forces: list[Any], molecules: npt.NDArray[np.int32]) -> _Fi
     """
     held: list[tuple[list[int], list[float]]] = []
     for force in _of(forces, _EXTERNAL):
+        if _linear(force):  # see constant_forces
+            continue
         for atoms, k, given in _Rows(force, "Particle").matched(_first(force, _HELD)):
             place = [given[name] for name in ("x0", "y0", "z0")]
             held.append((atoms, [0, 0, 0, *place, k, given.get("radius", 0), 1, 1, 1]))

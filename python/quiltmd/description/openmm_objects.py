@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from ..errors import InputError, QuiltError
 from . import openmm_custom, openmm_maps, openmm_sites, openmm_solvent
+from .constant_forces import force_fields
 from .molecules import molecule_of_atom
 from .nonbonded import Nonbonded
 from .sites import site_fields, site_links
@@ -88,9 +89,8 @@ def system_fields(
     _refuse_missing_atoms(openmm_maps.FORCE, maps["cmaps"], atoms)
     sites = site_fields(openmm_sites.sites_of(openmm_system))
     _refuse_missing_atoms("virtual sites", site_links(sites["sites"]), atoms)
-    molecules = molecule_of_atom(
-        atoms, np.concatenate([bonds, constraints, site_links(sites["sites"])])
-    )
+    links = np.concatenate([bonds, constraints, site_links(sites["sites"])])
+    molecules = molecule_of_atom(atoms, links)
     for force, (members, _) in tables:
         if _method(forces) in ("NoCutoff", "CutoffNonPeriodic"):
             _refuse_images(force)
@@ -110,6 +110,7 @@ def system_fields(
         **impropers,
         **sites,
         **openmm_custom.restraint_fields(forces, molecules),
+        **force_fields(links, openmm_custom.constant_forces(forces, atoms)),
         **openmm_solvent.solvent_fields(forces, pairs["charges"], named, settings),
         "masses": masses,
         "bonds": bonds,

@@ -105,6 +105,12 @@ class System(Checked):
     angle_restraints, angle_restraint_parameters, torsion_restraints, torsion_restraint_parameters:
         (n, 3) or (n, 4) int32; (n, 3) theta0, width and k in kJ/mol/rad^2;
         E = k/2 max(0, |theta - theta0| - width)^2.
+    constant_forces, constant_force_parameters:
+        (n, 1) int32; (n, 9): a place as of `position_restraints`, and a force in kJ/mol/nm;
+        E = -F (r - place), of the nearest image of the atom; none if not given.
+    opposite_forces, opposite_force_parameters:
+        (n, 2) int32; (n, 3) the force on the second atom in kJ/mol/nm, minus that is on the first;
+        E = -F (r2 - r1); see `apply_electric_field`; none if not given.
     cmaps, cmap_parameters, cmap_maps:
         (n, 5) int32; (n, 1) number of the map; (maps, m, m) energies in kJ/mol at the
         torsions phi = 2 pi i/m of the first four atoms and psi = 2 pi j/m of the last
@@ -179,6 +185,10 @@ class System(Checked):
     angle_restraint_parameters: F64 = _NONE
     torsion_restraints: I32 = _NONE
     torsion_restraint_parameters: F64 = _NONE
+    constant_forces: I32 = _NONE
+    constant_force_parameters: F64 = _NONE
+    opposite_forces: I32 = _NONE
+    opposite_force_parameters: F64 = _NONE
     sites: I32 = _NONE
     site_weights: F64 = _NONE
     site_offsets: F64 = _NONE

@@ -46,4 +46,6 @@ TERM_FORMS = (
     TermForm("distance_restraints", 2, "distance_restraint_parameters", 4, ()),
     TermForm("angle_restraints", 3, "angle_restraint_parameters", 3, ()),
     TermForm("torsion_restraints", 4, "torsion_restraint_parameters", 3, ()),
+    TermForm("constant_forces", 1, "constant_force_parameters", 9, ()),
+    TermForm("opposite_forces", 2, "opposite_force_parameters", 3, ()),
 )

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..description.box import box_from_lengths_angles
+from ..description.electric_field import apply_electric_field
 from ..description.implicit_solvent import ImplicitSolvent
 from ..description.nonbonded import Nonbonded
 from ..description.restraints import Restraint, Scaling, restrain
@@ -91,6 +92,7 @@ def load(
     reference: Path | None = None,
     reference_scaling: Scaling = "com",
     solvent: ImplicitSolvent | None = None,
+    electric_field: Sequence[float] | None = None,
 ) -> tuple[System, State]:
     """Load a system and its state from the files of another program.
 
@@ -124,6 +126,8 @@ def load(
         What becomes of these places in a box that changes; see `restrain`.
     solvent:
         Implicit solvent, for a topology that has radii (an Amber prmtop) and no box.
+    electric_field:
+        Uniform electric field, V/nm; see `apply_electric_field`.
 
     Returns
     -------
@@ -157,6 +161,8 @@ def load(
         system = restrain(
             system, restraints, place.positions, place.box, reference_scaling, described.held
         )
+    if electric_field is not None:
+        system = apply_electric_field(system, electric_field)
     if state.box is None and system.nonbonded is None:
         system = replace(system, nonbonded=Nonbonded.default(None))
     return system, state

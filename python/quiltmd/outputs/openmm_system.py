@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..description.electric_field import forces_of
 from ..description.nonbonded import Nonbonded
 from ..description.restraints import NEVER_LINEAR
 from ..description.state import State
@@ -29,12 +30,14 @@ _WRITTEN = frozenset(
     (
         *("bonds", "angles", "urey_bradleys", "torsions", "ryckaert_bellemans", "impropers"),
         *("cmaps", "pairs14", "position_restraints", "distance_restraints"),
+        *("constant_forces", "opposite_forces"),
     )
 )
 
 # As OpenMM's own readers of CHARMM's files write them.
 IMPROPER = "k*min(dtheta, 2*pi-dtheta)^2; dtheta = abs(theta-theta0); pi = 3.141592653589793"
 HELD = "k*max(0, periodicdistance(x, y, z, x0, y0, z0)-radius)^2"
+PULLED = "-(fx*x+fy*y+fz*z)"
 SPRING = "k*(max(0, r-upper)^2+max(0, lower-r)^2)"
 BY_TYPES = "(a/r6)^2-b/r6; r6=r^6; a=acoef(type1, type2); b=bcoef(type1, type2)"
 
@@ -115,7 +118,7 @@ def to_openmm(
         made.addConstraint(i, j, length)
     for site, kind in _sites(openmm, system):
         made.setVirtualSite(site, kind)
-    forces = (*_bonded(openmm, system), *_restraints(openmm, system, box))
+    forces = (*_bonded(openmm, system), *_external(openmm, system, box))
     for force in (*forces, *_pairs(openmm, system, settings)):
         made.addForce(force)
     return made
@@ -212,10 +215,18 @@ def _maps(openmm: Any, system: System) -> list[Any]:
     return [force]
 
 
-def _restraints(openmm: Any, system: System, box: npt.ArrayLike | None) -> list[Any]:
+def _external(openmm: Any, system: System, box: npt.ArrayLike | None) -> list[Any]:
     forces = []
     if len(system.position_restraints):
         forces.append(_held(openmm, system, box))
+    pulls = forces_of(system)
+    if pulls.any():
+        force = openmm.CustomExternalForce(PULLED)
+        for name in ("fx", "fy", "fz"):
+            force.addPerParticleParameter(name)
+        for atom in np.flatnonzero(pulls.any(axis=1)).tolist():
+            force.addParticle(atom, pulls[atom].tolist())
+        forces.append(force)
     if len(system.distance_restraints):
         force = openmm.CustomBondForce(SPRING)
         force.setUsesPeriodicBoundaryConditions(True)

@@ -99,11 +99,11 @@ class Readout(ABC):
     def energies(self) -> dict[str, float]:
         """Energies, kJ/mol.
 
-        bond, angle, torsion, ryckaert_bellemans, urey_bradley, improper, cmap, restraint, lj, lj14,
-        coulomb (direct space), coulomb14, pme (reciprocal space, self and background terms),
-        dispersion; with implicit solvent polarisation and surface; nonbonded (the sum of those
-        from lj to dispersion), potential, kinetic, total; heat (energy added by thermostat and
-        barostat) and conserved = total - heat.
+        bond, angle, torsion, ryckaert_bellemans, urey_bradley, improper, cmap, restraint, external,
+        lj, lj14, coulomb (direct space), coulomb14, pme (reciprocal space, self and background
+        terms), dispersion; with implicit solvent polarisation and surface; nonbonded (the sum of
+        those from lj to dispersion), potential, kinetic, total; heat (energy added by thermostat
+        and barostat) and conserved = total - heat.
         """
         return dict(self._read("energies"))
 

@@ -258,6 +258,7 @@ class Config(Section):
             "system.defines": self.system.defines,
             "system.rigid_water": self.system.rigid_water,
             "system.reference_scaling": self.system.reference_scaling,
+            "system.electric_field": self.system.electric_field,
         }
         settings |= {
             f"restraint.{number}": dict(_items(one)) for number, one in enumerate(self.restraint, 1)
@@ -286,7 +287,11 @@ class Config(Section):
             "thermostat": ThermostatSection(),
             "barostat": BarostatSection(),
         }
-        added = {"system.reference_scaling": "com", "run.away": "1"}
+        added = {
+            "system.reference_scaling": "com",
+            "system.electric_field": None,
+            "run.away": "1",
+        }
         return {"output.log_terms": False, "output.log_box": False, **added} | {
             f"{name}.{key}": value
             for name, found in sections.items()

@@ -216,6 +216,7 @@ def load_system(config: Config, frame: int | None = None) -> tuple[System, State
         reference=config.system.reference,
         reference_scaling=config.system.reference_scaling,
         solvent=config.solvent.build(),
+        electric_field=config.system.electric_field,
     )
 
 

@@ -75,6 +75,9 @@ class SystemSection(Section):
         description="What of these places follows a box that changes: com (their centre of mass), "
         "all (each place) or none.",
     )
+    electric_field: tuple[float, float, float] | None = Field(
+        default=None, description="Uniform electric field, EX,EY,EZ in V/nm."
+    )
 
 
 class SolventSection(Section):

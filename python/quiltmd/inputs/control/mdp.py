@@ -48,6 +48,7 @@ def read_mdp(file: str) -> Control:
     _dynamics(control, entries)
     _nonbonded(control, entries)
     _system(control, entries)
+    _electric_field(control, entries)
     _output(control, entries)
     _rest(entries)
     entries.finish()
@@ -334,6 +335,20 @@ def _system(control: Control, entries: Entries) -> None:
     entries.refuse("only linear", "comm-mode", unless=lambda value: value == "linear")
 
 
+def _electric_field(control: Control, entries: Entries) -> None:
+    """A constant field, V/nm; further numbers are frequency, time and width of a pulse."""
+    field = []
+    for axis in "xyz":
+        name = f"electric-field-{axis}"
+        values = entries.numbers(name) or [0.0]
+        if any(values[1:]):
+            words = " ".join(f"{value:g}" for value in values)
+            control.refused.append(f"{name} {words}: a field that does not stay the same")
+        field.append(values[0])
+    if any(field):
+        control.set("system", "electric_field", field)
+
+
 def _output(control: Control, entries: Entries) -> None:
     energies = [entries.whole("nstenergy"), entries.whole("nstlog")]
     control.set("output", "log_every", next((every for every in energies if every), None))
@@ -350,8 +365,6 @@ def _rest(entries: Entries) -> None:
     users = [f"{kind}{number}" for kind in ("userint", "userreal") for number in range(1, 5)]
     entries.tell("a name", "title", "cpp", *users)
     entries.tell("nothing, without the features that they belong to", *_OF_REFUSED)
-    fields = ("electric-field-x", "electric-field-y", "electric-field-z")
-    entries.refuse("not supported", *fields, unless=lambda value: not any(_numbers(value)))
     entries.refuse(
         "not supported",
         *("free-energy", "pull", "awh", "rotation", "freezegrps", "freezedim"),
@@ -375,11 +388,3 @@ def _rest(entries: Entries) -> None:
             "density-guided-simulation-active",
         ),
     )
-
-
-def _numbers(value: str) -> list[float]:
-    """The numbers of a value; of one that has others, something that is not zero."""
-    try:
-        return [float(word) for word in value.split()]
-    except ValueError:
-        return [float("nan")]

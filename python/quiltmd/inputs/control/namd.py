@@ -16,9 +16,10 @@ import numpy as np
 
 from ...description.barostats import CellRescaling, MonteCarloBarostat
 from ...description.box import lengths_angles
+from ...description.electric_field import ELECTRONVOLT
 from ...errors import InputError
 from ..fixed_width import read_bytes
-from ..units import ANGSTROM
+from ..units import ANGSTROM, KCAL
 from .entries import Control, Entries, Entry, ewald_alpha, is_one
 from .namd_restraints import take_restraints
 
@@ -45,6 +46,7 @@ def read_namd(file: str) -> Control:
     _barostat(control, entries)
     _output(control, entries)
     take_restraints(control, entries)
+    _electric_field(control, entries)
     _rest(entries)
     entries.finish()
     return control
@@ -351,6 +353,23 @@ def _cell_axes(control: Control, entries: Entries, compressibility: float | None
         control.set("barostat", "compressibility", (compressibility,))
 
 
+def _electric_field(control: Control, entries: Entries) -> None:
+    """A constant field; E in kcal/(mol A e)."""
+    if not entries.switch("eFieldOn"):
+        entries.tell(
+            "nothing, without eFieldOn",
+            *("eField", "eFieldFreq", "eFieldPhase", "eFieldNormalized"),
+        )
+        return
+    entries.refuse("a field that does not stay the same", "eFieldFreq", "eFieldPhase")
+    entries.refuse("only a field in kcal/(mol A e)", "eFieldNormalized")
+    field = entries.numbers("eField")
+    if field is None or len(field) != 3:
+        raise InputError("eFieldOn needs three numbers for eField", file=control.file)
+    volts = [round(one * KCAL / ANGSTROM / ELECTRONVOLT, 12) for one in field]
+    control.set("system", "electric_field", volts)
+
+
 def _output(control: Control, entries: Entries) -> None:
     name = entries.take("outputname")
     if name is not None:
@@ -382,7 +401,7 @@ def _rest(entries: Entries) -> None:
     )
     entries.refuse(
         "not supported",
-        *("fixedAtoms", "colvars", "GBIS", "drude", "eFieldOn", "alch", "FEP"),
+        *("fixedAtoms", "colvars", "GBIS", "drude", "alch", "FEP"),
         *("tCouple", "rescaleFreq", "reassignFreq", "tclForces", "extraBonds", "SMD", "IMDon"),
         *("replicaUniformPatchGrids", "cosAngles", "accelMD", "sphericalBC", "cylindricalBC"),
         *("molly", "hbond", "watermodel", "LJPME", "MSM", "FMM", "loweAndersen"),

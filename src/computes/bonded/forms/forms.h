@@ -30,9 +30,11 @@
 #include "computes/bonded/forms/angle_restraint.h"
 #include "computes/bonded/forms/bond.h"
 #include "computes/bonded/forms/cmap.h"
+#include "computes/bonded/forms/constant_force.h"
 #include "computes/bonded/forms/distance_restraint.h"
 #include "computes/bonded/forms/excluded_pair.h"
 #include "computes/bonded/forms/improper.h"
+#include "computes/bonded/forms/opposite_forces.h"
 #include "computes/bonded/forms/pair14.h"
 #include "computes/bonded/forms/position_restraint.h"
 #include "computes/bonded/forms/ryckaert_bellemans.h"
@@ -106,7 +108,7 @@ using FormList = List<Forms...>;
 using TermForms =
     FormList<BondForm, UreyBradleyForm, Pair14Form, AngleForm, TorsionForm, ImproperForm, CmapForm,
              RyckaertBellemansForm, ExcludedPairForm, PositionRestraintForm, DistanceRestraintForm,
-             AngleRestraintForm, TorsionRestraintForm>;
+             AngleRestraintForm, TorsionRestraintForm, ConstantForceForm, OppositeForcesForm>;
 inline constexpr int kTermForms = TermForms::kSize;
 // For how many of the first forms kernels are compiled apart: what nearly every system has, and what
 // force fields have.

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A uniform electric field: a constant force on every charge."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import InputError
+from .constant_forces import force_fields
+from .system import System
+
+F64 = npt.NDArray[np.float64]
+
+ELECTRONVOLT = 96.48533212331001  # kJ/mol, CODATA 2018: a field of 1 V/nm pulls a charge of 1 e so
+
+
+def apply_electric_field(system: System, field: Sequence[float]) -> System:
+    """The system in a uniform electric field, besides the forces that it has.
+
+    Parameters
+    ----------
+    system:
+        Whose charges; as it will be simulated, with its constraints.
+    field:
+        (3,) V/nm.
+
+    Raises
+    ------
+    InputError
+        Where the field is not three finite numbers.
+    """
+    vector = np.asarray(field, dtype=np.float64)
+    if vector.shape != (3,) or not np.isfinite(vector).all():
+        raise InputError(f"an electric field is three numbers, V/nm, not {field}")
+    found = force_fields(system.links, ELECTRONVOLT * system.charges[:, None] * vector)
+    changed: dict[str, Any] = {
+        name: np.concatenate([getattr(system, name), rows]) for name, rows in found.items()
+    }
+    return replace(system, **changed)
+
+
+def forces_of(system: System) -> F64:
+    """(N, 3) kJ/mol/nm: the sum of the constant forces on each atom."""
+    forces = np.zeros((system.atoms, 3))
+    np.add.at(forces, system.constant_forces[:, 0], system.constant_force_parameters[:, 6:])
+    np.add.at(forces, system.opposite_forces[:, 1], system.opposite_force_parameters)
+    np.subtract.at(forces, system.opposite_forces[:, 0], system.opposite_force_parameters)
+    return forces
