@@ -24,6 +24,7 @@ from scipy.io import netcdf_file
 from test_control_files import REFUSED
 from test_formats import layout, snapshots
 from test_formats import write as write_frames
+from test_inputs_charmm import with_lone_pairs
 from test_inputs_gromacs import write as write_gromacs
 
 import quiltmd
@@ -237,8 +238,8 @@ def test_terms_of_atoms_that_are_not_there(force: str) -> None:
 
 @pytest.mark.parametrize("which", [0, 1, 2])
 def test_charmm_topology(which: int, mdanalysis_files: Path, tmp_path: Path) -> None:
-    """PSF, topology file, parameter file."""
-    psf = mdanalysis_files / "parmed_ala3.psf"
+    """PSF with lone pairs, topology file, parameter file."""
+    psf = with_lone_pairs(mdanalysis_files / "parmed_ala3.psf", tmp_path)
     made = Parameters(psf)
     texts = (psf.read_text(), made.rtf(), made.prm())
     files = [tmp_path / name for name in ("bad.psf", "bad.rtf", "bad.prm")]

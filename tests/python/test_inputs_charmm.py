@@ -90,6 +90,7 @@ def by_openmm(psf: Path, parameters: list[Path], state: State) -> tuple[dict[str
     platform = openmm.Platform.getPlatformByName("Reference")
     context = openmm.Context(original, openmm.VerletIntegrator(0.001), platform)
     context.setPositions(state.positions)
+    context.computeVirtualSites()
     energies: dict[str, float] = dict.fromkeys([*TERMS.values(), "nonbonded"], 0.0)
     bonds = 0
     for index, force in enumerate(original.getForces()):
@@ -283,6 +284,69 @@ def test_later_files_override(ala3: Path, tmp_path: Path) -> None:
 
 # What is wrong with a file is said with its line.
 
+LONE_PAIRS = """\
+         4        15 !NUMLP NUMLPH
+         2         1   F     0.300000       0.00000       0.00000
+         3         4   F     0.350000       110.000       90.0000
+         3         8   F     -0.400000      30.0000       45.0000
+         3        12   F     0.350000       110.000      -90.0000
+        34        12        11        35        22        21        23        36
+        31        32        33        37        22        21        23
+"""
+
+
+def with_lone_pairs(psf: Path, folder: Path) -> Path:
+    """The peptide with lone pairs of each kind, two of them at one oxygen."""
+    text = psf.read_text().replace("      33 !NATOM", "      37 !NATOM")
+    line = "      {} AAL  1    ALA  LP{}    99   {:.6f}       0.00000          -1   0.0     0.0\n"
+    rows = "".join(line.format(34 + k, k, 0.05 + 0.1 * k) for k in range(4))
+    text = text.replace("\n      32 !NBOND", f"{rows}\n      33 !NBOND")
+    # A bond of a lone pair, which has no parameters, has no effect.
+    lines = text.split("\n")
+    bonds = next(k for k, one in enumerate(lines) if "!NBOND" in one)
+    end = next(k for k in range(bonds, len(lines)) if not lines[k].strip())
+    lines.insert(end, "      34      12")
+    text = "\n".join(lines).replace("       0       0 !NUMLP NUMLPH\n", LONE_PAIRS)
+    (folder / "pairs.psf").write_text(text)
+    return folder / "pairs.psf"
+
+
+def test_lone_pairs(ala3: Path, tmp_path: Path) -> None:
+    psf = with_lone_pairs(ala3, tmp_path)
+    files = write(tmp_path, Parameters(psf), e14fac=0.7)
+    system = describe(psf, files).system
+    assert system.sites[:, 0].tolist() == [33, 34, 35, 36]
+    state = State.start(system, walk(37, 4.5), 4.5 * np.eye(3))
+    expected = by_openmm(psf, files, state)  # which places the sites itself
+    expected[1][33:] = 0.0  # forces on sites are spread over their parents
+    placed = quiltmd.Simulation(system, state, device="cpu").positions()
+    state = State.start(system, placed, 4.5 * np.eye(3))
+    assert_agrees(system, state, expected, exact=True)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("F     0.300000       0.0", "F     0.300000       1.0", "a scaled distance"),
+        ("F     0.300000", "T     0.300000", r"line 150: !NUMLP: .* weighted by masses"),
+        ("F     0.300000", "F     0.3x0000", "this is no lone pair"),
+        ("F     0.350000", "F     0.000000", "of 3 atoms at the distance 0: only colinear"),
+        ("         2         1   F", "         1         1   F", "of 1 atoms at the distance"),
+        ("         3        12   F", "         3        13   F", "3 hosts are not in the list"),
+        ("        34        12        11", "        34        12        99", "its list of hosts"),
+        ("        34        12        11", "        33        12        11", "IMOVE"),
+    ],
+)
+def test_bad_lone_pairs(old: str, new: str, words: str, ala3: Path, tmp_path: Path) -> None:
+    psf = with_lone_pairs(ala3, tmp_path)
+    files = write(tmp_path, Parameters(psf))
+    text = psf.read_text()
+    assert old in text
+    psf.write_text(text.replace(old, new, 1))
+    with pytest.raises(InputError, match=words):
+        describe(psf, files)
+
+
 BAD_PARAMETERS = {
     "no such type": (("T56 ", "T57x "), "no parameters for the bond of types"),
     "word": (("BONDS", "SPRINGS"), r"made_up\.prm, line 5: 'SPRINGS' is not known"),
@@ -323,7 +387,7 @@ def test_bad_parameters(name: str, ala3: Path, tmp_path: Path) -> None:
 
 BAD_PSF = {
     "drude": (("PSF CMAP CHEQ", "PSF CMAP DRUDE"), r"Drude \(polarizable\) models"),
-    "lone pairs": (("0       0 !NUMLP", "3       0 !NUMLP"), r"!NUMLP: lone pairs"),
+    "lone pairs": (("0       0 !NUMLP", "3       0 !NUMLP"), r"!NUMLP: this is no lone pair"),
     "section": (("5 !NDON", "5 !NWALL"), "!NWALL: this section is not known"),
     "cut": (("32 !NBOND", "31 !NBOND"), r"line 50: !NBOND: should have 62 numbers, but has 64"),
     "atom": (("33 !NATOM", "34 !NATOM"), "!NATOM: should have 34 atoms, but has fewer"),

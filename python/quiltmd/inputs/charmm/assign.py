@@ -13,11 +13,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import coo_matrix, csr_matrix
+from scipy.sparse import coo_matrix, csr_matrix, identity
 
 from ...description.parameters import HIGHEST_PERIODICITY
+from ...description.sites import Site, site_fields
 from ...description.system import System
 from ...errors import InputError
+from .lone_pairs import sites_of
 from .parameters import Parameters, Types
 from .psf import PsfFile
 
@@ -36,14 +38,16 @@ def assemble(psf: PsfFile, parameters: Parameters) -> System:
         Names the atoms and types of a term that has no parameters, and what is not supported.
     """
     kinds = _Kinds(psf, parameters)
-    bonds, bond_parameters = kinds.table("NBOND", "bond", kinds.bond)
+    sites = sites_of(psf)
+    bonds, bond_parameters = kinds.table("NBOND", "bond", kinds.bond, _without(sites))
     angles, angle_values = kinds.table("NTHETA", "angle", kinds.angle)
     torsions = _torsions(kinds)
     impropers, improper_values = kinds.table("NIMPHI", "improper", parameters.improper_of)
     periodic = improper_values[:, 0] > 0
-    exclusions, pairs14 = _neighbours(psf, bonds)
+    exclusions, pairs14 = _neighbours(psf, bonds, sites)
     bent = angle_values[:, 3] != 0
-    fields = {
+    fields: _Fields = {
+        **site_fields(sites),
         "torsions": np.concatenate([torsions[0], impropers[periodic]]),
         "torsion_parameters": np.concatenate([torsions[1], improper_values[periodic]]),
         **_pairs(kinds, pairs14),
@@ -92,10 +96,14 @@ class _Kinds:
         return self.parameters.angles.get(min(types, types[::-1]))
 
     def table(
-        self, section: str, noun: str, look_up: Callable[[Types], Sequence[float] | None]
+        self,
+        section: str,
+        noun: str,
+        look_up: Callable[[Types], Sequence[float] | None],
+        chosen: Callable[[I32], I32] = lambda terms: terms,
     ) -> tuple[I32, F64]:
-        """Terms of a section of the PSF (n, atoms), and the parameters of each (n, values)."""
-        terms = self.psf.terms(section)
+        """Terms of a section of the PSF (n, atoms), those chosen, and the parameters of each."""
+        terms = chosen(self.psf.terms(section))
         found, inverse = self.looked_up(terms, noun, look_up)
         width = len(found[0]) if found else {"bond": 2, "angle": 4, "improper": 3}[noun]
         return terms, np.array(found, dtype=np.float64).reshape(-1, width)[inverse]
@@ -127,6 +135,12 @@ class _Kinds:
                 file=self.psf.file,
             )
         return found
+
+
+def _without(sites: list[Site]) -> Callable[[I32], I32]:
+    """Terms without those of lone pairs, which are bonded to atoms in the PSF alone."""
+    atoms = [site.atom for site in sites]
+    return lambda terms: terms[~np.isin(terms, atoms).any(axis=1)] if atoms else terms
 
 
 def _torsions(kinds: _Kinds) -> tuple[I32, F64]:
@@ -192,8 +206,11 @@ def _maps(kinds: _Kinds) -> _Fields:
     }
 
 
-def _neighbours(psf: PsfFile, bonds: I32) -> tuple[I32, I32]:
-    """Excluded pairs (1-4 pairs and those that the file lists among them), and 1-4 pairs."""
+def _neighbours(psf: PsfFile, bonds: I32, sites: list[Site]) -> tuple[I32, I32]:
+    """Excluded pairs (1-4 pairs and those that the file lists among them), and 1-4 pairs.
+
+    A lone pair is excluded from what its first host is, and from that, but has no 1-4 pairs.
+    """
     atoms = psf.atoms
     ends = np.concatenate([bonds, bonds[:, ::-1]])
     ones = np.ones(len(ends), dtype=np.int8)
@@ -201,7 +218,9 @@ def _neighbours(psf: PsfFile, bonds: I32) -> tuple[I32, I32]:
     bonded.data[:] = 1
     second = _ones(bonded @ bonded)
     listed = np.sort(psf.exclusions, axis=1)
-    near = _merged(_keys(bonded), _keys(second), listed[:, 0] * atoms + listed[:, 1])
+    joined = bonded + second + identity(atoms, dtype=np.int8, format="csr") if sites else None
+    of_sites = [] if joined is None else [_keys(_as_their_hosts(joined, sites))]
+    near = _merged(_keys(bonded), _keys(second), *of_sites, listed[:, 0] * atoms + listed[:, 1])
     third = _keys(_ones(second @ bonded))
     third = third[~_within(third, near)]
     pairs = [
@@ -209,6 +228,13 @@ def _neighbours(psf: PsfFile, bonds: I32) -> tuple[I32, I32]:
         for keys in (_merged(near, third), third)
     ]
     return pairs[0], pairs[1]
+
+
+def _as_their_hosts(joined: csr_matrix, sites: list[Site]) -> csr_matrix:
+    """Which atoms are joined where lone pairs count as their first hosts."""
+    host = np.arange(joined.shape[0])
+    host[[site.atom for site in sites]] = [site.parents[0] for site in sites]
+    return _ones(joined[host][:, host])
 
 
 def _merged(*parts: I64) -> I64:

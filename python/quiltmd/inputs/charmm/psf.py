@@ -10,6 +10,7 @@ Sources: CHARMM documentation, struct.doc and io.doc ("PSF file format"); X-PLOR
 
 from __future__ import annotations
 
+import math
 import re
 import warnings
 from collections.abc import Iterator
@@ -27,10 +28,10 @@ I64 = npt.NDArray[np.int64]
 _Bytes = npt.NDArray[np.bytes_]
 
 # Sections that are read, sections without energy terms, and why others are refused unless empty.
+_LONE_PAIRS = "NUMLP"
 _TERMS = {"NBOND": 2, "NTHETA": 3, "NPHI": 4, "NIMPHI": 4, "NCRTERM": 8}
 _HARMLESS = {"NTITLE", "NDON", "NACC", "NGRP", "MOLNT"}
 _REFUSED = {
-    "NUMLP": "lone pairs (virtual sites) are not supported",
     "NUMANISO": "anisotropic polarizability (Drude) is not supported",
 }
 _UNKNOWN = "this section is not known, and ignoring it could make energies wrong"
@@ -54,6 +55,19 @@ class _Section:
     body: bytes
 
 
+@dataclass(frozen=True)
+class LonePair:
+    """A lone pair: its place in the list, its atom and its hosts, from 0.
+
+    `values` are a distance (A), an angle and a dihedral (degrees), whatever they mean for its kind.
+    """
+
+    row: int
+    atom: int
+    hosts: tuple[int, ...]
+    values: tuple[float, float, float]
+
+
 class PsfFile:
     """Atoms and terms of a PSF file.
 
@@ -64,6 +78,8 @@ class PsfFile:
     type_names, type_of_atom:
         Atom types as they stand in the file, names or numbers, each once; and (N,) which of them
         each atom has.
+    lone_pairs:
+        In the order of the file.
     charges, masses:
         (N,) e, amu.
     topology:
@@ -77,6 +93,7 @@ class PsfFile:
         self._flags = set(first.decode("latin-1").upper().split()[1:])
         self._sections = {section.name: section for section in _sections(path, data)}
         self._refuse()
+        self.lone_pairs = self._read_lone_pairs()
         self._read_atoms()
 
     @property
@@ -117,9 +134,41 @@ class PsfFile:
             message = "no section !NATOM: the file is truncated or not a PSF"
             raise InputError(message, file=self.file)
         for section in self._sections.values():
-            known = section.name in _TERMS or section.name in _HARMLESS | {"NATOM", "NNB"}
+            known = section.name in _TERMS or section.name in _HARMLESS | {
+                *("NATOM", "NNB", _LONE_PAIRS)
+            }
             if section.count and not known:
                 raise self._error(section, -1, _REFUSED.get(section.name, _UNKNOWN))
+
+    def lone_pair_error(self, row: int, message: str) -> InputError:
+        """About a lone pair, counted from 0."""
+        line = self._sections[_LONE_PAIRS].line + 1 + row
+        return InputError(f"!{_LONE_PAIRS}: {message}", file=self.file, line=line)
+
+    def _read_lone_pairs(self) -> list[LonePair]:
+        """A line for each (number of hosts, place in the list, F, three values), then the list."""
+        section = self._sections.get(_LONE_PAIRS)
+        if section is None or section.count == 0:
+            return []
+        lines = [line.split() for line in section.body.decode("latin-1").split("\n")]
+        atoms = self._sections["NATOM"].count
+        listed = [word for line in lines[section.count :] for word in line]
+        if not all(word.isdigit() and 1 <= int(word) <= atoms for word in listed):
+            raise self._error(section, -1, "its list of hosts has something else than atoms")
+        found = []
+        for row, words in enumerate(lines[: section.count]):
+            try:
+                hosts, place = int(words[0]), int(words[1])
+                x, y, z = map(float, words[3:])
+            except (IndexError, ValueError):
+                raise self.lone_pair_error(row, "this is no lone pair") from None
+            if words[2] != "F" or not all(map(math.isfinite, (x, y, z))):
+                raise self.lone_pair_error(row, "a lone pair weighted by masses (not F)")
+            its = [int(word) - 1 for word in listed[max(place - 1, 0) :][: hosts + 1]]
+            if place < 1 or hosts < 1 or len(its) != hosts + 1:
+                raise self.lone_pair_error(row, f"its {hosts} hosts are not in the list")
+            found.append(LonePair(row, its[0], tuple(its[1:]), (x, y, z)))
+        return found
 
     def _read_atoms(self) -> None:
         section = self._sections["NATOM"]
@@ -131,10 +180,15 @@ class PsfFile:
         self.type_names = [str(name) for name in _decoded(names)]
         self.charges = self._reals(section, "charge", columns[5])
         self.masses = self._reals(section, "mass", columns[6])
-        fixed = np.flatnonzero(columns[7] != b"0")
-        if len(fixed):
-            first = int(fixed[0])
-            message = "fixed atoms, lone pairs and Drude particles (column IMOVE) are not supported"
+        fixed = columns[7] != b"0"
+        for pair in self.lone_pairs:
+            fixed[pair.atom] &= columns[7][pair.atom] != b"-1"
+        if fixed.any():
+            first = int(np.argmax(fixed))
+            message = (
+                "fixed atoms, Drude particles (column IMOVE) and lone pairs that are not listed as "
+                "such (!NUMLP) are not supported"
+            )
             raise InputError(message, file=self.file, line=section.line + 1 + first, atom=first)
         self.topology = self._topology(*columns[:4])
 
