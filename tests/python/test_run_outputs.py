@@ -139,10 +139,15 @@ def test_a_selection_is_read_before_anything_is_written(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_a_missing_library_is_named(tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setitem(sys.modules, "MDAnalysis.lib.formats.libmdaxdr", None)
+@pytest.mark.parametrize(
+    ("suffix", "library"), [("xtc", "MDAnalysis.lib.formats.libmdaxdr"), ("h5md", "h5py")]
+)
+def test_a_missing_library_is_named(
+    tmp_path: Path, monkeypatch: Any, suffix: str, library: str
+) -> None:
+    monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(QuiltError, match=r"pip install 'quiltmd\[trajectories\]'"):
-        make_config(tmp_path)
+        make_config(tmp_path, [{"file": f"a.{suffix}", "every": 5}])
 
 
 def test_terms_and_box_in_the_log(tmp_path: Path) -> None:

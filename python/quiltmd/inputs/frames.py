@@ -102,7 +102,8 @@ _XDR = tuple(number.to_bytes(4, "big") for number in (1995, 2023, 1993))
 
 
 def _is_trajectory(head: bytes) -> bool:
-    return head.startswith(_XDR) or head[4:8] == b"CORD"
+    is_h5md = head.startswith(b"\x89HDF") and b"h5md" in head
+    return is_h5md or head.startswith(_XDR) or head[4:8] == b"CORD"
 
 
 def _read(path: str, expected: Expected) -> Coordinates:
@@ -121,4 +122,4 @@ def _count(path: str) -> int:
         return receive_count(stream)
 
 
-TRAJECTORY = CoordinateFormat("XTC, TRR or DCD trajectory", _is_trajectory, _read, _count)
+TRAJECTORY = CoordinateFormat("XTC, TRR, DCD or H5MD trajectory", _is_trajectory, _read, _count)

@@ -163,9 +163,18 @@ def _xdr(file: str) -> Any:
 
 
 def _whole_frames(file: str) -> tuple[int, bool]:
-    """The number of whole frames of a DCD, XTC or TRR file, and whether a part of one follows."""
+    """The number of whole frames of a trajectory, and, but for H5MD, whether a part of one follows.
+
+    Of formats that are not `_COUNTED` H5MD alone is asked for.
+    """
     from MDAnalysis.lib.formats import libdcd
 
+    if Path(file).suffix.lower() not in _COUNTED:
+        import h5py
+
+        with h5py.File(file) as found:
+            group = next(iter(found["particles"].values()))
+            return len(group["position/value"]), False
     size = os.path.getsize(file)
     if plain := _xdr(file):
         with plain(file) as reader:

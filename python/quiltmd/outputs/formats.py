@@ -12,6 +12,7 @@ from pathlib import Path
 from ..errors import QuiltError
 from .dcd import DcdFormat
 from .files import Mark
+from .h5md import H5mdFormat
 from .netcdf import NetcdfFormat
 from .trajectory import Format, Layout, TrajectoryFile, TrajectoryWriter
 from .xtc import XtcFormat
@@ -20,6 +21,7 @@ _FORMATS: dict[str, type[Format]] = {
     ".dcd": DcdFormat,
     ".xtc": XtcFormat,
     ".nc": NetcdfFormat,
+    ".h5md": H5mdFormat,
 }
 SUFFIXES = tuple(_FORMATS)
 
@@ -36,7 +38,7 @@ def check_contents(name: str, velocities: bool, forces: bool, precision: float |
             f"{name}: {form.name} has no {' and '.join(missing)}: choose one of {', '.join(able)}"
         )
     if precision is not None and form is not XtcFormat:
-        raise QuiltError(f"{name}: {form.name} has single precision; only .xtc takes a precision")
+        raise QuiltError(f"{name}: only .xtc takes a precision")
 
 
 def open_trajectory(

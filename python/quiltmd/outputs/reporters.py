@@ -174,7 +174,8 @@ class TrajectoryReporter:
     Parameters
     ----------
     path:
-        The file; its suffix names the format: .dcd, .xtc, .nc (NetCDF by Amber's conventions).
+        The file; its suffix names the format: .dcd, .xtc, .nc (NetCDF by Amber's conventions),
+        .h5md.
     every:
         Steps between frames; the first is of step `every`.
     simulation:
@@ -192,7 +193,7 @@ class TrajectoryReporter:
         Whether molecules are put into the cell by their centres; else they are where they have
         moved to.
     velocities, forces:
-        Whether frames have them, where the format does (.nc).
+        Whether frames have them, where the format does (.nc, .h5md).
     precision:
         Resolution of positions, nm, of .xtc (0.001).
     """

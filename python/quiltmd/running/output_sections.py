@@ -67,7 +67,7 @@ class OutputSection(Section):
 class TrajectorySection(Section):
     """[[trajectory]]: a file of frames; all of it stays when a run is resumed.
 
-    The suffix of `file` names the format: .dcd, .xtc, .nc (NetCDF by Amber's conventions).
+    The suffix of `file` names the format: .dcd, .xtc, .nc (NetCDF by Amber's conventions), .h5md.
     """
 
     file: str = Field(description="Name of the file; its suffix names the format.")
@@ -77,8 +77,10 @@ class TrajectorySection(Section):
     center: str | None = Field(
         default=None, description="Atoms to keep in the middle of the cell, such as 'protein'."
     )
-    velocities: bool = Field(default=False, description="Velocities too (.nc).")
-    forces: bool = Field(default=False, description="Forces too (.nc); the run waits for them.")
+    velocities: bool = Field(default=False, description="Velocities too (.nc, .h5md).")
+    forces: bool = Field(
+        default=False, description="Forces too (.nc, .h5md); the run waits for them."
+    )
     precision: float | None = Field(
         default=None, gt=0, description="Resolution of positions, nm (.xtc; 0.001 by default)."
     )

@@ -80,9 +80,12 @@ def _read(path: str, expected: Expected) -> Coordinates:
     return read_coordinates(path, expected.atoms, expected.frame, expected.box_angle)
 
 
-NETCDF = CoordinateFormat(
-    "Amber NetCDF", lambda head: head.startswith((b"CDF", b"\x89HDF")), _read, count_frames
-)
+def _is_netcdf(head: bytes) -> bool:
+    """Whether a file that begins so is NetCDF; version 4 is HDF5, of which H5MD is another kind."""
+    return head.startswith(b"CDF") or (head.startswith(b"\x89HDF") and b"h5md" not in head)
+
+
+NETCDF = CoordinateFormat("Amber NetCDF", _is_netcdf, _read, count_frames)
 # The format has no signature: a file that matches no other format is read as this one.
 TEXT = CoordinateFormat("Amber inpcrd or rst7", lambda _: True, _read)
 
