@@ -19,7 +19,7 @@ import quiltmd
 from quiltmd import QuiltError
 from quiltmd.commands.cli import app
 from quiltmd.commands.report import make_report
-from quiltmd.commands.watch import draw
+from quiltmd.commands.watch import draw, is_done
 from quiltmd.inputs.frames import read_frames
 from quiltmd.pages.charts import Chart
 from quiltmd.running import runner
@@ -133,6 +133,18 @@ def test_a_run_that_stopped_is_not_said_to_go_on(done: Path, tmp_path: Path) -> 
         (tmp_path / "sessions.json").write_text(json.dumps(sessions))
         result = CliRunner().invoke(app, ["watch", str(tmp_path)], env={"COLUMNS": "120"})
         assert told in result.stdout.splitlines()[0]
+
+
+def test_a_run_is_done_whatever_its_last_row_is(done: Path, tmp_path: Path) -> None:
+    """As where log_every does not divide its steps; a watch would never end."""
+    for name in ("config.toml", "sessions.json"):
+        (tmp_path / name).write_bytes((done / name).read_bytes())
+    rows = (done / "log.csv").read_text().splitlines(keepends=True)
+    (tmp_path / "log.csv").write_text("".join(rows[:-1]))
+    result = CliRunner().invoke(app, ["watch", str(tmp_path)], env={"COLUMNS": "120"})
+    assert "step 40 of 40 (100.0%), done" in result.stdout.splitlines()[0]
+    assert is_done(Folder(tmp_path))
+    assert "40 of 40 steps" in make_report(Folder(tmp_path))
 
 
 def test_sessions(done: Path, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from ..pages.charts import Chart
 from ..pages.html import Row, bars, charts, note, page, table
 from ..running.config import Config, build_config
 from ..running.folder import Folder
-from ..running.records import Columns, is_known, read_log, read_sessions
+from ..running.records import Columns, is_known, read_log, read_sessions, steps_done
 from ..running.rmsd import solute_rmsd
 from ..running.runner import load_system
 
@@ -55,7 +55,7 @@ def make_report(folder: Folder) -> str:
     config = build_config(folder.settings_of_run(), str(folder.config))
     log = read_log(folder.log)
     sessions = read_sessions(folder.sessions)
-    steps = int(log["step"][-1]) if len(log["step"]) else 0
+    steps = steps_done(log, folder.sessions)
     summary = [
         f"{steps} of {config.run.steps} steps of {1000 * config.integrator.timestep:g} fs, "
         f"{_span(steps * config.integrator.timestep)}",

@@ -23,7 +23,7 @@ from rich.text import Text
 from ..errors import QuiltError
 from ..running.config import Config, build_config
 from ..running.folder import Folder
-from ..running.records import Columns, is_known, read_log, read_sessions
+from ..running.records import Columns, is_known, read_log, read_sessions, steps_done
 
 _F64 = NDArray[np.float64]
 
@@ -59,7 +59,7 @@ def watch(
         try:
             while True:
                 live.update(_picture(place, screen), refresh=True)
-                if _is_done(place):
+                if is_done(place):
                     break
                 time.sleep(seconds)
         except KeyboardInterrupt:
@@ -96,7 +96,7 @@ def _picture(folder: Folder, screen: Console) -> Text:
 
 
 def _headline(folder: Folder, config: Config, log: Columns) -> str:
-    done = int(log["step"][-1]) if len(log["step"]) else 0
+    done = steps_done(log, folder.sessions)
     total = config.run.steps
     share = f"{done / total:.1%}" if total else "100%"
     stopped = _stopped_at(folder) if done < total else None
@@ -176,9 +176,11 @@ def _join(dots: NDArray[np.bool_], begin: tuple[int, int] | None, end: tuple[int
     dots[rows, columns] = True
 
 
-def _is_done(folder: Folder) -> bool:
+def is_done(folder: Folder) -> bool:
+    """Whether the run has done its steps."""
     log = read_log(folder.log) if folder.log.exists() else {"step": np.empty(0)}
-    return bool(len(log["step"])) and log["step"][-1] >= _config(folder).run.steps
+    begun = len(log["step"]) > 0
+    return begun and steps_done(log, folder.sessions) >= _config(folder).run.steps
 
 
 def _config(folder: Folder) -> Config:

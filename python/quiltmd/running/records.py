@@ -107,6 +107,12 @@ def read_sessions(path: Path) -> list[dict[str, Any]]:
     return found
 
 
+def steps_done(log: Columns, sessions: Path) -> int:
+    """The step that a run is known to have reached: by its log, or by the end of a session."""
+    logged = int(log["step"][-1]) if len(log["step"]) else 0
+    return max([logged, *(one.get("to_step") or 0 for one in read_sessions(sessions))])
+
+
 def _time_of_ranks(tasks: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Of each rank: seconds by task, and of waiting for messages."""
     ranks: dict[int, dict[str, float]] = {}
