@@ -16,6 +16,7 @@
 // of offsets for each type would be faster, but could not know that an optional pointer is null.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -40,6 +41,7 @@ struct MemoryUse {
   const void* pointer;  // what it points to, null where the operation can do without
   size_t bytes;         // from there; kToTheEnd: whatever was allocated
   Access access;
+  size_t alignment = 1;  // of its elements
 };
 
 // A pointer field of which only `count` elements are used.
@@ -71,7 +73,7 @@ class MemoryUses {
   void note_part(Access access, const std::string& name, T* const& field, size_t begin,
                  size_t bytes) {
     add(access, name, static_cast<const void*>(&field),
-        field ? reinterpret_cast<const std::byte*>(field) + begin : nullptr, bytes);
+        field ? reinterpret_cast<const std::byte*>(field) + begin : nullptr, bytes, alignof(T));
   }
 
   const std::vector<MemoryUse>& all() const { return all_; }
@@ -80,7 +82,7 @@ class MemoryUses {
   template <class Field>
   void note_field(Access access, const std::string& name, const Field& field) {
     if constexpr (std::is_pointer_v<Field>) {
-      add(access, name, static_cast<const void*>(&field), field, kToTheEnd);
+      add(access, name, static_cast<const void*>(&field), field, kToTheEnd, alignment_of(field));
     } else if constexpr (std::is_array_v<Field>) {
       int index = 0;
       for (const auto& element : field)
@@ -93,14 +95,25 @@ class MemoryUses {
   }
   template <class T>
   void note_field(Access access, const std::string& name, const Extent<T>& part) {
-    const auto count = static_cast<size_t>(part.count > 0 ? part.count : 0);
-    add(access, name, static_cast<const void*>(&part.pointer), part.pointer, count * sizeof(T));
+    constexpr int64_t kMost = std::numeric_limits<int64_t>::max() / sizeof(T);
+    const auto count = static_cast<size_t>(std::clamp<int64_t>(part.count, 0, kMost));
+    add(access, name, static_cast<const void*>(&part.pointer), part.pointer, count * sizeof(T),
+        alignof(T));
+  }
+
+  template <class T>
+  static constexpr size_t alignment_of(const T* /*pointer*/) {
+    if constexpr (std::is_void_v<T>)
+      return 1;
+    else
+      return alignof(T);
   }
 
   void add(Access access, const std::string& name, const void* field, const void* pointer,
-           size_t bytes) {
+           size_t bytes, size_t alignment) {
     const auto offset = static_cast<const std::byte*>(field) - parameters_;
-    all_.push_back({prefix_ + name, static_cast<size_t>(offset), pointer, bytes, access});
+    all_.push_back(
+        {prefix_ + name, static_cast<size_t>(offset), pointer, bytes, access, alignment});
   }
 
   // Takes the first of names separated by commas outside brackets.

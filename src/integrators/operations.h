@@ -10,6 +10,7 @@
 #include "decomposition/energies.h"
 #include "decomposition/faults.h"
 #include "decomposition/slots.h"
+#include "integrators/group_shapes.h"
 
 namespace quiltmd {
 
@@ -22,7 +23,7 @@ struct GroupTable {
   const int32_t* constraint_start;  // (groups + 1)
   const GroupConstraint* constraints;
   const uint32_t* group_shape;  // ShapeCode of each group; GPUs only
-  const struct GroupShape* shapes;
+  const GroupShape* shapes;
 
   void memory(MemoryUses& uses, Access access) const {
     uses.note(access,

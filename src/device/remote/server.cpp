@@ -116,8 +116,7 @@ void CommandServer::obey(const Head& head, std::span<const std::byte> payload) {
     case Verb::kCopyIn:
       return device_.copy_in(memory_at(head.to, payload.size()), payload.data(), payload.size());
     case Verb::kCopy:
-      return device_.copy(memory_at(head.to, head.bytes), memory_at(head.from, head.bytes),
-                          head.bytes, stream_of(head));
+      return copy(head);
     case Verb::kFill:
       return device_.fill(memory_at(head.to, head.bytes), static_cast<int>(head.value & 255u),
                           head.bytes, stream_of(head));
@@ -126,6 +125,7 @@ void CommandServer::obey(const Head& head, std::span<const std::byte> payload) {
     case Verb::kWait:
       return device_.wait(event_of(head), stream_of(head));
     case Verb::kBeginRecording:
+      if (tape_) throw Error("a recording begins within another one");
       device_.begin_recording();
       tape_.emplace();
       return;
@@ -163,6 +163,14 @@ void CommandServer::free(const Head& head) {
   allocations_.erase(found);
 }
 
+void CommandServer::copy(const Head& head) {
+  std::byte* const to = memory_at(head.to, head.bytes);
+  const std::byte* const from = memory_at(head.from, head.bytes);
+  const uint64_t apart = head.to > head.from ? head.to - head.from : head.from - head.to;
+  if (apart < head.bytes) throw Error("a copy is between pieces of memory that overlap");
+  device_.copy(to, from, head.bytes, stream_of(head));
+}
+
 std::vector<MemoryPiece> CommandServer::pieces(std::span<const std::byte> payload) {
   if (payload.size() % sizeof(Piece) != 0 || payload.size() / sizeof(Piece) > kMostPieces)
     throw Error("a download lists no pieces of memory");
@@ -196,11 +204,13 @@ void CommandServer::launch(const Head& head, std::span<const std::byte> payload)
   device_.launch_raw(operation->key, parameters.data(), payload.size(), stream);
 }
 
-// Where an operation's pointer points to here: null, or into memory that has what it uses.
+// Where an operation's pointer points to here: null, or to elements in memory that has what it uses.
 void* CommandServer::relocated(const MemoryUse& use, uint64_t address) {
   if (address == 0) return nullptr;
   if (use.access == Access::kNone && !find(address)) return nullptr;
   void* const memory = memory_at(address, 0);
+  if (reinterpret_cast<uintptr_t>(memory) % use.alignment != 0)
+    throw Error("a pointer of an operation is not aligned as its elements are");
   if (use.access != Access::kNone && use.bytes != kToTheEnd)
     memory_at(reinterpret_cast<uint64_t>(use.pointer), use.bytes);
   return memory;

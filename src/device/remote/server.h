@@ -50,6 +50,7 @@ class CommandServer {
   void obey(const Head& head, std::span<const std::byte> payload);
   void allocate(const Head& head);
   void free(const Head& head);
+  void copy(const Head& head);
   void launch(const Head& head, std::span<const std::byte> payload);
   std::vector<MemoryPiece> pieces(std::span<const std::byte> payload);
   void end_recording(uint64_t number);
