@@ -58,6 +58,25 @@ def test_energies_are_those_of_the_log(alanine: Files, ran: Path) -> None:
     assert np.sqrt(((forces - written) ** 2).mean() / (written**2).mean()) < 1e-4
 
 
+def test_energies_in_implicit_solvent(openmmtools_data: Path, tmp_path: Path) -> None:
+    folder = openmmtools_data / "alanine-dipeptide-gbsa"
+    files = [folder / f"alanine-dipeptide.{suffix}" for suffix in ("prmtop", "crd")]
+    solvent = quiltmd.ImplicitSolvent("obc2", salt_concentration=0.1)
+    system, state = quiltmd.load(*files, solvent=solvent)
+    simulation = Simulation(system, state, integrator=LangevinMiddle(seed=0), device="cpu")
+    log = LogReporter(tmp_path / "log.csv", 5)
+    frames = TrajectoryReporter(tmp_path / "x.h5md", 5, simulation)
+    simulation.run(10, [log, frames])
+    frames.close()
+    command = ["energy", *map(str, files), "--trajectory", str(tmp_path / "x.h5md")]
+    asked = ["--solvent", "obc2", "--salt-concentration", "0.1"]
+    result = CliRunner().invoke(app, [*command, *asked], catch_exceptions=False)
+    found = [float(row["potential"]) for row in csv.DictReader(io.StringIO(result.stdout))]
+    with open(tmp_path / "log.csv", newline="") as file:
+        logged = [float(row["potential"]) for row in csv.DictReader(file)]
+    assert found == pytest.approx(logged, abs=1e-3)
+
+
 def test_each_frame_has_its_own_box(alanine: Files, tmp_path: Path) -> None:
     system, state = quiltmd.load(*alanine, constraints="none")
     layout = Layout(system.atoms, 10, 0.002)

@@ -41,6 +41,7 @@ _OF_MOTION = ("kinetic", "total", "heat", "conserved")
     "system.box",
     "system.rigid_water",
     "nonbonded",
+    "solvent",
     "run.ranks",
     "run.threads",
     "run.device",
