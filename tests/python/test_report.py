@@ -214,6 +214,20 @@ def test_a_long_chart_is_small_and_keeps_its_extremes() -> None:
     assert 'class="level"' in flat
 
 
+@pytest.mark.parametrize("size", [10.0**power for power in range(-4, 6)])
+@pytest.mark.parametrize("top", [7.0, 9.0, 12.0, 25.0, 45.0])
+def test_ticks_say_where_they_are(top: float, size: float) -> None:
+    """Their texts, read as numbers, are as far apart as their lines."""
+    svg = Chart("A", "nm", np.arange(3.0), np.array([0, top, 1]) * size, "ps").svg()
+    found = re.findall(r'<text [^>]*y="([\d.]+)"[^>]*text-anchor="end"[^>]*>([^<a-z]+)</text>', svg)
+    ticks = [(float(y), float(text.replace(chr(0x202F), ""))) for y, text in found]
+    assert len(ticks) >= 4
+    places, values = np.array(ticks).T
+    steps = np.diff(values)
+    np.testing.assert_allclose(steps, steps[0], rtol=1e-9)
+    np.testing.assert_allclose(np.diff(places), places[1] - places[0], atol=0.2)
+
+
 @pytest.mark.parametrize("plain", [False, True])
 def test_a_line_in_characters(plain: bool) -> None:
     x = np.arange(100.0)

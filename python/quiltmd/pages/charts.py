@@ -123,7 +123,7 @@ def _text(value: float, ticks: list[float]) -> str:
     """A number with the digits that tell ticks apart."""
     step = ticks[1] - ticks[0] if len(ticks) > 1 else 1.0
     digits = int(max(0, -np.floor(np.log10(step) + 1e-9)))
-    if digits and abs(step * 10**digits - round(step * 10**digits)) > 1e-6:
+    if abs(step * 10**digits - round(step * 10**digits)) > 1e-6:
         digits += 1
     text = f"{value:,.{digits}f}".replace(",", "\u202f")
     return text.replace("-", "\u2212") if float(f"{value:.{digits}f}") else f"{0:.{digits}f}"
