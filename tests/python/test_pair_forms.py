@@ -22,6 +22,29 @@ BUCKINGHAM = np.array(
         [[0.0169, 0.005, 0], [0.005, 0, 0], [0, 0, 0]],
     ]
 )
+# Morse: D, a, r0.
+MORSE = np.array(
+    [
+        [[1.5, 0.8, 0], [0.8, 0.3, 0], [0, 0, 0]],
+        [[12.0, 14, 0], [14, 9, 0], [0, 0, 0]],
+        [[0.35, 0.3, 0], [0.3, 0.45, 0], [0, 0, 0]],
+    ]
+)
+# Mie: epsilon, sigma, n, m.
+MIE = np.array(
+    [
+        [[0.8, 0.5, 0], [0.5, 0.3, 0], [0, 0, 0]],
+        [[0.3, 0.25, 1], [0.25, 0.2, 1], [1, 1, 1]],
+        [[14, 12.4, 12], [12.4, 9, 12], [12, 12, 12]],
+        [[6, 6.6, 6], [6.6, 5, 6], [6, 6, 6]],
+    ]
+)
+# Tables, and the energy in OpenMM's words.
+FORMS = {
+    "buckingham": (BUCKINGHAM, "a*exp(-b*{r}) - c/{r}^6"),
+    "morse": (MORSE, "a*((1 - exp(-b*({r} - c)))^2 - 1)"),
+    "mie": (MIE, "c/(c-d)*(c/d)^(d/(c-d))*a*((b/{r})^c - (b/{r})^d)"),
+}
 
 
 def melt() -> tuple[Array, Array, Array, Array, Array]:
@@ -36,26 +59,32 @@ def melt() -> tuple[Array, Array, Array, Array, Array]:
     return np.eye(3) * 2.4, positions, charges, types, np.stack([first, first + 1], 1)
 
 
-def openmm_reference(shift: bool, correction: bool) -> tuple[float, Array]:
-    """Energy and forces with CustomNonbondedForce, Coulomb by a reaction field of nothing."""
+def openmm_reference(
+    tables: Array, form: str, shift: bool, correction: bool
+) -> tuple[float, Array]:
+    """Energy and forces with CustomNonbondedForce, Coulomb by a reaction field of nothing.
+
+    `form` names the tables a, b, c, d and the distance {r}.
+    """
     box, positions, charges, types, exclusions = melt()
     system = openmm.System()
     system.setDefaultPeriodicBoxVectors(*box)
-    form = "a*exp(-b*r) - c/r^6" + ("- (a*exp(-b*rc) - c/rc^6)" if shift else "")
+    names = "abcd"[: len(tables)]
+    expression = form.format(r="r") + (f" - ({form.format(r='rc')})" if shift else "")
     coulomb = "138.93545764438198*q1*q2*(1/r" + (" - 1/rc)" if shift else ")")
-    tables = "; a=ta(t1,t2); b=tb(t1,t2); c=tc(t1,t2)"
-    for expression, corrected in ((form + tables, correction), (coulomb, False)):
-        force = openmm.CustomNonbondedForce(expression)
+    by_types = "".join(f"; {name}=t{name}(t1,t2)" for name in names)
+    for words, corrected in ((expression + by_types, correction), (coulomb, False)):
+        force = openmm.CustomNonbondedForce(words)
         force.addGlobalParameter("rc", CUTOFF)
-        if corrected or "ta(" in expression:
+        if "ta(" in words:
             force.addPerParticleParameter("t")
-            for name, table in zip("abc", BUCKINGHAM, strict=True):
+            for name, table in zip(names, tables, strict=True):
                 force.addTabulatedFunction(
                     f"t{name}", openmm.Discrete2DFunction(3, 3, table.T.ravel().tolist())
                 )
         else:
             force.addPerParticleParameter("q")
-        values: Any = types.astype(float) if "ta(" in expression else charges
+        values: Any = types.astype(float) if "ta(" in words else charges
         for value in values:
             force.addParticle([float(value)])
         for i, j in exclusions:
@@ -78,7 +107,7 @@ def openmm_reference(shift: bool, correction: bool) -> tuple[float, Array]:
     )
 
 
-def buckingham() -> tuple[Any, Any]:
+def melt_of(form: str, tables: Array) -> tuple[Any, Any]:
     box, positions, charges, types, exclusions = melt()
     system = bare_system(
         np.full(len(types), 16.0),
@@ -87,16 +116,20 @@ def buckingham() -> tuple[Any, Any]:
         [],
         [],
         exclusions=exclusions,
-        pair_form="buckingham",
-        pair_tables=list(BUCKINGHAM),
+        pair_form=form,
+        pair_tables=list(tables),
     )
     return system, quiltmd.State(positions=positions, box=box, velocities=np.zeros_like(positions))
 
 
 @pytest.mark.parametrize("ranks", [1, 3])
 @pytest.mark.parametrize(("shift", "correction"), [(False, True), (True, False)])
-def test_buckingham_is_openmms(ranks: int, shift: bool, correction: bool) -> None:
-    system, state = buckingham()
+@pytest.mark.parametrize("form", FORMS)
+def test_energy_and_forces_are_openmms(
+    form: str, ranks: int, shift: bool, correction: bool
+) -> None:
+    tables, words = FORMS[form]
+    system, state = melt_of(form, tables)
     nonbonded = quiltmd.Nonbonded(
         method="cutoff",
         cutoff=CUTOFF,
@@ -104,7 +137,7 @@ def test_buckingham_is_openmms(ranks: int, shift: bool, correction: bool) -> Non
         dispersion_correction=correction,
     )
     simulation = quiltmd.Simulation(system, state, nonbonded, device="cpu", ranks=ranks)
-    energy, forces = openmm_reference(shift, correction)
+    energy, forces = openmm_reference(tables, words, shift, correction)
     found = simulation.energies()
     # Terms of a plain cutoff cancel: single precision is measured against what they amount to.
     size = abs(found["lj"]) + abs(found["coulomb"])
@@ -115,10 +148,11 @@ def test_buckingham_is_openmms(ranks: int, shift: bool, correction: bool) -> Non
     assert difference < 3e-6 * np.sqrt((forces**2).mean())
 
 
-def test_trajectories_are_the_same_on_any_ranks() -> None:
+@pytest.mark.parametrize("form", FORMS)
+def test_trajectories_are_the_same_on_any_ranks(form: str) -> None:
     ends = []
     for ranks in (1, 2, 3):
-        system, state = buckingham()
+        system, state = melt_of(form, FORMS[form][0])
         simulation = quiltmd.Simulation(
             system,
             state,
@@ -133,12 +167,33 @@ def test_trajectories_are_the_same_on_any_ranks() -> None:
 
 
 def test_what_no_form_can_do_is_refused() -> None:
-    system, state = buckingham()
+    system, state = melt_of("buckingham", BUCKINGHAM)
     masses, charges, types = system.masses, system.charges, system.lj_types
     tables = system.pair_tables
-    bad = bare_system(masses, charges, types, [], [], pair_form="morse", pair_tables=tables)
-    with pytest.raises(quiltmd.QuiltError, match="no pair form is called 'morse'"):
+    bad = bare_system(masses, charges, types, [], [], pair_form="yukawa", pair_tables=tables)
+    with pytest.raises(quiltmd.QuiltError, match="no pair form is called 'yukawa'"):
         quiltmd.Simulation(bad, state, quiltmd.Nonbonded(method="cutoff"), device="cpu")
     form = {"pair_form": "buckingham", "pair_tables": tables}
     with pytest.raises(quiltmd.QuiltError, match="must be empty"):
         bare_system(masses, charges, types, [[1.0]], [[1.0]], **form)
+
+
+@pytest.mark.parametrize(
+    ("form", "table", "value", "words"),
+    [
+        ("morse", 0, -1.0, "D and r0 must not be negative"),
+        ("morse", 1, 0.0, "a must be positive"),
+        ("morse", 1, 200.0, "a times r0 must not be above 40"),
+        ("mie", 1, 0.0, "sigma must be positive"),
+        ("mie", 2, 5.0, "the exponents must be n > m > 3"),
+        ("mie", 3, 3.0, "the exponents must be n > m > 3"),
+    ],
+)
+def test_parameters_without_a_meaning_are_refused(
+    form: str, table: int, value: float, words: str
+) -> None:
+    tables = FORMS[form][0].copy()
+    tables[table, 0, 0] = value
+    system, state = melt_of(form, tables)
+    with pytest.raises(quiltmd.QuiltError, match=f"types 0 and 0: .*{words}"):
+        quiltmd.Simulation(system, state, quiltmd.Nonbonded(method="cutoff"), device="cpu")

@@ -138,7 +138,10 @@ class System(Checked):
         Where pairs do not interact by Lennard-Jones: the name of the form, and
         for each of its parameters a symmetric (T, T) table; `lj_a` and `lj_b`
         are then empty. "buckingham": A, B, C of E = A exp(-B r) - C/r^6, in
-        kJ/mol, 1/nm, kJ/mol nm^6.
+        kJ/mol, 1/nm, kJ/mol nm^6.  "morse": D, a, r0 of E = D (x^2 - 2 x),
+        x = exp(-a (r - r0)), in kJ/mol, 1/nm, nm.  "mie": epsilon, sigma, n, m of
+        E = c epsilon ((sigma/r)^n - (sigma/r)^m), c = n/(n - m) (n/m)^(m/(n - m)), in
+        kJ/mol, nm.
     nonbonded:
         The nonbonded settings that the input states, which a `Simulation` follows where it is given
         none; None where it states none, as in Amber's files.

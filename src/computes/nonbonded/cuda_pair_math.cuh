@@ -56,6 +56,12 @@ struct Single {
     const float fraction = exp2_fraction<Single>(least - (shifted - 12582912.0f));
     return __int_as_float(__float_as_int(fraction) + (__float_as_int(shifted) << 23));
   }
+  // For positive normal x: the exponent such that the rest is from sqrt(1/2) to sqrt(2).
+  static __device__ __forceinline__ float log2(float x) {
+    const int bits = __float_as_int(x), exponent = (bits - 0x3f3504f3) >> 23;
+    const float rest = __int_as_float(bits - (exponent << 23));
+    return static_cast<float>(exponent) + log2_fraction<Single>(rest - 1.0f);
+  }
   static QMD_HD float maximum(float a, float b) { return fmaxf(a, b); }
   static QMD_HD float if_less(float x, float y, float yes, float no) { return x < y ? yes : no; }
   static QMD_HD float choose(Always, float a, float) { return a; }

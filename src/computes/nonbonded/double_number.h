@@ -15,6 +15,7 @@ struct Double {
   static double negative(double a) { return -a; }
   static double multiply_subtract(double a, double b, double c) { return a * b - c; }
   static double exp2(double x) { return std::exp2(x); }
+  static double log2(double x) { return std::log2(x); }
   static double maximum(double a, double b) { return std::max(a, b); }
   static double if_less(double x, double y, double yes, double no) { return x < y ? yes : no; }
 };

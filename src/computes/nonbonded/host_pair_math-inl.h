@@ -53,6 +53,14 @@ struct Simd {
     const auto exponent = hn::ShiftLeft<23>(hn::BitCast(di, shifted));
     return hn::BitCast(df, hn::Add(hn::BitCast(di, fraction), exponent));
   }
+  // For positive normal x: the exponent such that the rest is from sqrt(1/2) to sqrt(2).
+  static HWY_INLINE Vf log2(Vf x) {
+    const auto bits = hn::BitCast(di, x);
+    const auto exponent = hn::ShiftRight<23>(hn::Sub(bits, hn::Set(di, 0x3f3504f3)));
+    const Vf rest = hn::BitCast(df, hn::Sub(bits, hn::ShiftLeft<23>(exponent)));
+    return hn::Add(hn::ConvertTo(df, exponent),
+                   log2_fraction<Simd>(hn::Sub(rest, hn::Set(df, 1.0f))));
+  }
   static HWY_INLINE Vf multiply_add(Vf a, Vf b, Vf c) { return hn::MulAdd(a, b, c); }
   static HWY_INLINE Vf multiply_subtract(Vf a, Vf b, Vf c) { return hn::MulSub(a, b, c); }
   static HWY_INLINE Vf negative_multiply_add(Vf a, Vf b, Vf c) { return hn::NegMulAdd(a, b, c); }

@@ -92,3 +92,13 @@ QMD_FORM typename N::Value exp2_fraction(typename N::Value f) {
                                      0.0001533757750f};
   return horner<N, 6>(kCoefficients, f);
 }
+
+// log2(1 + f) for 1 + f from sqrt(1/2) to sqrt(2), to 3e-8 of itself and the rounding of single
+// precision (least squares in Chebyshev polynomials).
+template <class N>
+QMD_FORM typename N::Value log2_fraction(typename N::Value f) {
+  constexpr float kCoefficients[] = {1.442695022f,   -0.721347332f,  0.4809105992f,
+                                     -0.3607048392f, 0.2879183292f,  -0.2389203459f,
+                                     0.2156698555f,  -0.2074210346f, 0.1261484623f};
+  return f * horner<N, 8>(kCoefficients, f);
+}

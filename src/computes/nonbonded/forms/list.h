@@ -7,9 +7,12 @@
 #include "computes/nonbonded/forms/coulomb.h"
 #include "computes/nonbonded/forms/lennard_jones.h"
 #include "computes/nonbonded/forms/lennard_jones_switched.h"
+#include "computes/nonbonded/forms/mie.h"
+#include "computes/nonbonded/forms/morse.h"
 
 using PairForms =
     PairFormList<ByRule<LennardJones>, ByTable<LennardJones>, ByTable<Buckingham>,
                  ByRule<PotentialSwitched>, ByTable<PotentialSwitched>, ByRule<CharmmSwitched>,
                  ByTable<CharmmSwitched>, ByRule<CharmmForceSwitched>, ByTable<CharmmForceSwitched>,
-                 ByRule<GromacsForceSwitched>, ByTable<GromacsForceSwitched>>;
+                 ByRule<GromacsForceSwitched>, ByTable<GromacsForceSwitched>, ByTable<Morse>,
+                 ByTable<Mie>>;
