@@ -409,7 +409,12 @@ def test_constant_pressure_of_namd(tmp_path: Path) -> None:
 
     found, piston = barostat(PISTON)
     assert told(found, "takes its place", "langevinPistonDecay", "useGroupPressure")
-    assert piston == {"kind": "cell-rescaling", "coupling": "isotropic", "pressure": 1.01325}
+    assert piston == {
+        "kind": "cell-rescaling",
+        "coupling": "isotropic",
+        "pressure": 1.01325,
+        "every": 20,
+    }
     found, flexible = barostat(PISTON + "useFlexibleCell yes\nuseConstantRatio yes\n")
     assert flexible["coupling"] == "semi-isotropic"
     found, area = barostat(PISTON + "useFlexibleCell yes\nuseConstantArea yes\n")
@@ -426,10 +431,11 @@ def test_constant_pressure_of_namd(tmp_path: Path) -> None:
         "kind": "monte-carlo",
         "coupling": "semi-isotropic",
         "pressure": 1.01325,
+        "every": 100,
     }
     assert told(found, "width of proposals", "move with their centres", "langevinPistonPeriod")
     monte_carlo = "langevin on\nmonteCarloPressure on\nmonteCarloPressureFreq 50\n"
-    assert barostat(monte_carlo)[1]["every"] == 50
+    assert barostat(monte_carlo)[1]["every"] == 52  # a multiple of fullElectFrequency
     found, often = barostat("langevin on\nmonteCarloPressure on\nfullElectFrequency 3\n")
     assert often["every"] == 102
     berendsen = """
@@ -449,6 +455,7 @@ BerendsenPressureFreq             4
         "time_constant": 0.1,
         "every": 4,
     }
+    assert found.settings["thermostat"] == {"kind": "velocity-rescaling", "every": 12}
 
 
 def test_constant_pressure_of_mdin(tmp_path: Path) -> None:
@@ -751,6 +758,34 @@ def _settings_of_refused(folder: Path, text: str) -> None:
     kept = [line for line in text.splitlines() if line.split(" ")[0] not in words]
     (folder / "md.mdp").write_text("\n".join([*kept, *(f"{word} = yes" for word in words)]))
     _settings_of(folder / "md.mdp")
+
+
+def test_what_later_versions_of_grompp_write(tmp_path: Path) -> None:
+    """GROMACS 2022 to 2025: options of modules, all of which are off."""
+    off = """
+mts = no
+mts-levels = 2
+mts-level2-forces = longrange-nonbonded
+mts-level2-factor = 2
+ensemble-temperature-setting = auto
+ensemble-temperature = -1
+deform-init-flow = no
+qmmm-cp2k-active = false
+qmmm-cp2k-qmgroup = System
+colvars-active = false
+colvars-seed = -1
+nnpot-active = false
+nnpot-modelfile = model.pt
+density-guided-simulation-active = false
+density-guided-simulation-group = protein
+"""
+    assert read(tmp_path, "mdout.mdp", MDP + off).refused == []
+    for line in off.split("\n"):
+        name, _, value = line.partition(" = ")
+        if value in ("no", "false"):
+            on = MDP + off.replace(line, f"{name} = yes")
+            (refusal,) = read(tmp_path, "mdout.mdp", on).refused
+            assert name in refusal
 
 
 def test_refusals_are_one_line(tmp_path: Path) -> None:

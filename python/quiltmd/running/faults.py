@@ -31,7 +31,8 @@ def describe(fault: Any, known: Known) -> str:
         needed = None if key else known.get(section, {})
         return _missing(place, needed, fault["input"] if len(where) > 2 else None)
     message = fault["msg"].removeprefix("Value error, ")
-    message = message[:1].lower() + message[1:]
+    if not any(letter.isupper() for letter in message.partition(" ")[0][1:]):  # no name of a class
+        message = message[:1].lower() + message[1:]
     value = "" if isinstance(fault["input"], dict) else f" (found {fault['input']!r})"
     return f"{place}: {message}{value}" if section else message
 

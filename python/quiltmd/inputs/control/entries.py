@@ -79,6 +79,10 @@ class Entries:
         """All entries of a name."""
         return self._left.pop(_plain(name), [])
 
+    def names(self, prefix: str) -> list[str]:
+        """Those that begin so, and are still to be handled."""
+        return [name for name in self._left if name.startswith(prefix)]
+
     def text(self, name: str, default: str = "") -> str:
         """The value of a keyword in lower case."""
         entry = self.take(name)

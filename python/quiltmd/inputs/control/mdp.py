@@ -30,8 +30,9 @@ _OF_REFUSED = (
     *("restraint-lambdas", "temperature-lambdas", "calc-lambda-neighbors", "dhdl-print-energy"),
     *("sc-alpha", "sc-power", "sc-r-power", "sc-sigma", "sc-coul", "separate-dhdl-file"),
     *("dhdl-derivatives", "dh-hist-size", "dh-hist-spacing", "simulated-tempering-scaling"),
-    *("sim-temp-low", "sim-temp-high"),
+    *("sim-temp-low", "sim-temp-high", "mts-levels", "mts-level2-forces", "mts-level2-factor"),
 )
+_MODULES = ("qmmm-cp2k", "colvars", "nnpot", "density-guided-simulation")  # each with many options
 
 
 def is_mdp(head: bytes) -> bool:
@@ -364,7 +365,9 @@ def _output(control: Control, entries: Entries) -> None:
 def _rest(entries: Entries) -> None:
     users = [f"{kind}{number}" for kind in ("userint", "userreal") for number in range(1, 5)]
     entries.tell("a name", "title", "cpp", *users)
-    entries.tell("nothing, without the features that they belong to", *_OF_REFUSED)
+    entries.refuse("not supported", *(f"{module}-active" for module in _MODULES))
+    of_modules = [name for module in _MODULES for name in entries.names(f"{module}-")]
+    entries.tell("nothing, without the features that they belong to", *_OF_REFUSED, *of_modules)
     entries.refuse(
         "not supported",
         *("free-energy", "pull", "awh", "rotation", "freezegrps", "freezedim"),
@@ -385,6 +388,6 @@ def _rest(entries: Entries) -> None:
             "bd-fric",
             "user1-grps",
             "lambda-dynamics",
-            "density-guided-simulation-active",
+            "deform-init-flow",
         ),
     )

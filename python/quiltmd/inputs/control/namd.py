@@ -14,9 +14,10 @@ import re
 
 import numpy as np
 
-from ...description.barostats import CellRescaling, MonteCarloBarostat
+from ...description.barostats import BerendsenBarostat, CellRescaling, MonteCarloBarostat
 from ...description.box import lengths_angles
 from ...description.electric_field import ELECTRONVOLT
+from ...description.thermostats import VelocityRescaling
 from ...errors import InputError
 from ..fixed_width import read_bytes
 from ..units import ANGSTROM, KCAL
@@ -238,6 +239,7 @@ def _thermostat(control: Control, entries: Entries, temperature: float | None) -
     elif rescale:
         control.set("thermostat", "kind", "velocity-rescaling")
         control.set("thermostat", "time_constant", entries.number("stochRescalePeriod"))
+        _act_every(control, "thermostat", VelocityRescaling.every)
         temperature = entries.number("stochRescaleTemp", temperature)
     control.set("integrator", "ensemble", "nvt" if langevin or rescale else "nve")
     control.set("integrator", "temperature", temperature)
@@ -289,7 +291,7 @@ def _berendsen(control: Control, entries: Entries) -> None:
     control.set("barostat", "kind", "berendsen")
     time = _picoseconds(entries.number("BerendsenPressureRelaxationTime"))
     control.set("barostat", "time_constant", time)
-    control.set("barostat", "every", entries.whole("BerendsenPressureFreq"))
+    _act_every(control, "barostat", entries.whole("BerendsenPressureFreq", BerendsenBarostat.every))
 
 
 def _piston(control: Control, entries: Entries) -> None:
@@ -302,7 +304,7 @@ def _piston(control: Control, entries: Entries) -> None:
     entries.tell(
         "nothing, of stochastic cell rescaling", "langevinPistonPeriod", "langevinPistonDecay"
     )
-    _act_every(control, CellRescaling.every)
+    _act_every(control, "barostat", CellRescaling.every)
 
 
 def _monte_carlo(control: Control, entries: Entries) -> None:
@@ -310,11 +312,9 @@ def _monte_carlo(control: Control, entries: Entries) -> None:
     _refuse_another_temperature(control, entries, "monteCarloTemp")
     entries.tell("the width of proposals follows from the compressibility", *_OF_PROPOSALS)
     entries.tell("molecules move with their centres", "useGroupPressure")
-    often = entries.whole("monteCarloPressureFreq")
-    if often is None:
-        _act_every(control, MonteCarloBarostat.every)
-    else:
-        control.set("barostat", "every", often)
+    _act_every(
+        control, "barostat", entries.whole("monteCarloPressureFreq", MonteCarloBarostat.every)
+    )
 
 
 _BAROSTATS = {
@@ -331,11 +331,11 @@ def _refuse_another_temperature(control: Control, entries: Entries, name: str) -
         control.refused.append(f"{name} {given:g}: only that of the thermostat")
 
 
-def _act_every(control: Control, steps: int) -> None:
-    """Has the barostat act at a multiple of the steps between impulses, near those by default."""
+def _act_every(control: Control, section: str, steps: int | None) -> None:
+    """Has a bath act every so many steps, or at the next multiple of those between impulses."""
+    assert steps is not None
     often = control.settings["integrator"].get("long_range_every", 1)
-    if steps % often:
-        control.set("barostat", "every", often * (steps // often + 1))
+    control.set(section, "every", -(-steps // often) * often)
 
 
 def _cell_axes(control: Control, entries: Entries, compressibility: float | None) -> None:
