@@ -10,8 +10,10 @@ import openmm
 import pytest
 from boxes import Array, bare_system
 from openmm import unit
+from test_convert import by_openmm
 
 import quiltmd
+from quiltmd.outputs.openmm_system import to_openmm
 
 CUTOFF = 0.9
 # By pair of types: A, B, C of A exp(-B r) - C / r^6; the third type has charges only.
@@ -197,3 +199,49 @@ def test_parameters_without_a_meaning_are_refused(
     system, state = melt_of(form, tables)
     with pytest.raises(quiltmd.QuiltError, match=f"types 0 and 0: .*{words}"):
         quiltmd.Simulation(system, state, quiltmd.Nonbonded(method="cutoff"), device="cpu")
+
+
+def written(form: str) -> tuple[Any, Any, Any]:
+    """The melt, and as an OpenMM System, with excluded pairs that nothing holds together."""
+    system, state = melt_of(form, FORMS[form][0])
+    chosen = quiltmd.Nonbonded(
+        cutoff=CUTOFF, pme_alpha=3.2, pme_grid=(32, 32, 32), pme_order=5, dispersion_correction=True
+    )
+    made = to_openmm(system, chosen, state.box)
+    (force,) = (one for one in made.getForces() if isinstance(one, openmm.NonbondedForce))
+    force.setExceptionsUsePeriodicBoundaryConditions(True)
+    return system, state, made
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_openmm_systems_have_the_forms(form: str) -> None:
+    """Written for OpenMM they have its energy, and are read again as they were."""
+    system, state, made = written(form)
+    energy, forces = by_openmm(made, state)
+    read = quiltmd.System.from_openmm(made)
+    assert read.pair_form == form
+    exact, ours = quiltmd.reference(read, state, read.nonbonded)
+    assert exact["potential"] == pytest.approx(energy, rel=1e-6)
+    assert np.abs(ours - forces).max() < 1e-5 * np.abs(forces).max()
+    used = system.pair_tables[0] != 0
+    for again, table in zip(read.pair_tables, system.pair_tables, strict=True):
+        assert (again[used] == table[used]).all()
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("D*((1", "2*D*((1"),
+        ("a=table_a(type1, type2)", "a=table_a(type1, type1)"),
+        ("a=table_a(type1, type2)", "a=12"),
+        ("r0=table_r0", "r1=table_r0"),
+        ("^2-1)", "^2)"),
+    ],
+)
+def test_other_expressions_are_refused(old: str, new: str) -> None:
+    made = written("morse")[2]
+    (force,) = (one for one in made.getForces() if isinstance(one, openmm.CustomNonbondedForce))
+    assert old in force.getEnergyFunction()
+    force.setEnergyFunction(force.getEnergyFunction().replace(old, new))
+    with pytest.raises(quiltmd.InputError, match=r"CustomNonbondedForce.*not one that is known"):
+        quiltmd.System.from_openmm(made)

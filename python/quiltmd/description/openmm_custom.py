@@ -53,6 +53,25 @@ _SPRINGS = (
 _AXES = ("x", "y", "z")
 _PRODUCT = re.compile(r"([+-]?)([\w.]+(?:\*[\w.]+)*)")
 _SUM = re.compile(r"[+-]?[\w.]+(?:[+*-][\w.]+)*")
+# Pair forms by tables of types: the tables in the order of `System.pair_tables`, and spellings.
+PAIR_FORMS = {
+    "buckingham": (("A", "B", "C"), ("{A}*exp(-{B}*r)-{C}/r^6",)),
+    "morse": (
+        ("D", "a", "r0"),
+        (
+            "{D}*((1-exp(-{a}*(r-{r0})))^2-1)",
+            "{D}*(exp(-2*{a}*(r-{r0}))-2*exp(-{a}*(r-{r0})))",
+        ),
+    ),
+    "mie": (
+        ("epsilon", "sigma", "n", "m"),
+        (
+            "{n}/({n}-{m})*({n}/{m})^({m}/({n}-{m}))*{epsilon}*(({sigma}/r)^{n}-({sigma}/r)^{m})",
+            "{epsilon}*{n}/({n}-{m})*({n}/{m})^({m}/({n}-{m}))*(({sigma}/r)^{n}-({sigma}/r)^{m})",
+        ),
+    ),
+}
+_LOOKED_UP = re.compile(r"(\w+)=(\w+)\((\w+)1,(\w+)2\)")
 _FACTORED = re.compile(r"(?P<common>[+-]?(?:[\w.]+\*)*)\((?P<sum>[^()]*)\)")
 _IMPROPERS = (
     _spring(r"min\(dtheta,2\*pi-dtheta\)\^2;dtheta=abs\(theta-{theta0}\);" + _PI),
@@ -258,8 +277,8 @@ def _numbered(atoms: list[int]) -> str:
 
 def pair_fields(
     forces: list[Any], nonbonded: Any, exclusions: npt.NDArray[np.int32]
-) -> dict[str, npt.NDArray[Any]]:
-    """The fields `lj_types`, `lj_a`, `lj_b` of `System` from a table of pairs; {} without one.
+) -> dict[str, Any]:
+    """The fields of `System` for a pair form by tables of types; {} without one.
 
     Parameters
     ----------
@@ -282,7 +301,6 @@ def pair_fields(
     force = found[0]
     known = (
         len(found) == 1
-        and _TABLE.fullmatch(_squeezed(force.getEnergyFunction()))
         and force.getNumPerParticleParameters() == 1
         and force.getNumGlobalParameters() == force.getNumInteractionGroups() == 0
         and force.getNonbondedMethod() == force.CutoffPeriodic
@@ -290,10 +308,7 @@ def pair_fields(
     if not known:
         raise _unknown(force)
     _refuse_other_settings(force, nonbonded)
-    tables = {
-        force.getTabulatedFunctionName(k): _tabulated(force, k)
-        for k in range(force.getNumTabulatedFunctions())
-    }
+    fields = _pair_tables(force)
     atoms = range(force.getNumParticles())
     types = np.array([force.getParticleParameters(atom)[0] for atom in atoms])
     pairs = [sorted(force.getExclusionParticles(k)) for k in range(force.getNumExclusions())]
@@ -302,11 +317,44 @@ def pair_fields(
         raise InputError(f"{PAIRS}: other pairs are excluded than in the NonbondedForce")
     if any(nonbonded.getParticleParameters(atom)[2]._value for atom in atoms):
         raise InputError(f"{PAIRS}: atoms have Lennard-Jones interactions in NonbondedForce too")
-    return {
-        "lj_types": types.astype(np.int32),
-        "lj_a": tables["acoef"] ** 2,
-        "lj_b": tables["bcoef"],
+    return {"lj_types": types.astype(np.int32), **fields}
+
+
+def _pair_tables(force: Any) -> dict[str, Any]:
+    """The form and its tables; InputError where the expression is not known."""
+    expression = _squeezed(force.getEnergyFunction())
+    tables = {
+        force.getTabulatedFunctionName(k): _tabulated(force, k)
+        for k in range(force.getNumTabulatedFunctions())
     }
+    if _TABLE.fullmatch(expression) and {"acoef", "bcoef"} <= set(tables):
+        return {"lj_a": tables["acoef"] ** 2, "lj_b": tables["bcoef"]}
+    head, *definitions = expression.removesuffix(";").split(";")
+    kind = force.getPerParticleParameterName(0)
+    looked_up = {}
+    for definition in definitions:
+        found = _LOOKED_UP.fullmatch(definition)
+        if not found or {found[3], found[4]} != {kind} or found[2] not in tables:
+            raise _unknown(force)
+        looked_up[found[1]] = tables[found[2]]
+    for form, (names, spellings) in PAIR_FORMS.items():
+        for spelling in spellings:
+            words = _by_names(spelling).fullmatch(head)
+            if words and {words[name] for name in names} == set(looked_up):
+                chosen = [looked_up[words[name]] for name in names]
+                return {"pair_form": form, "pair_tables": chosen, "lj_a": [], "lj_b": []}
+    raise _unknown(force)
+
+
+def _by_names(spelling: str) -> re.Pattern[str]:
+    """A spelling whose words in braces are any names, the same in every place."""
+    pattern = ""
+    for k, part in enumerate(re.split(r"\{(\w+)\}", spelling)):
+        if k % 2 == 0:
+            pattern += re.escape(part)
+        else:
+            pattern += f"(?P={part})" if f"?P<{part}>" in pattern else f"(?P<{part}>[A-Za-z_]\\w*)"
+    return re.compile(pattern)
 
 
 def _refuse_other_settings(force: Any, nonbonded: Any) -> None:
@@ -319,7 +367,10 @@ def _refuse_other_settings(force: Any, nonbonded: Any) -> None:
 
 
 def _tabulated(force: Any, number: int) -> npt.NDArray[np.float64]:
-    size, other, values = force.getTabulatedFunction(number).getFunctionParameters()
+    function = force.getTabulatedFunction(number)
+    if type(function).__name__ != "Discrete2DFunction":
+        raise _unknown(force)
+    size, other, values = function.getFunctionParameters()
     return np.array(values, dtype=np.float64).reshape(other, size)
 
 

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from ..description.electric_field import forces_of
 from ..description.nonbonded import Nonbonded
+from ..description.openmm_custom import PAIR_FORMS
 from ..description.restraints import NEVER_LINEAR
 from ..description.state import State
 from ..description.system import System
@@ -95,7 +96,7 @@ def to_openmm(
     settings = nonbonded or system.nonbonded or Nonbonded()
     if system.solvent is not None:
         raise QuiltError("implicit solvent cannot be written for OpenMM")
-    if system.pair_form != "lennard-jones":
+    if system.pair_form != "lennard-jones" and system.pair_form not in PAIR_FORMS:
         raise QuiltError(f"the pair form {system.pair_form!r} cannot be written for OpenMM")
     if settings.switching not in ("none", "potential") or settings.potential_shift:
         raise QuiltError(
@@ -267,7 +268,7 @@ def _held(openmm: Any, system: System, box: npt.ArrayLike | None) -> Any:
 
 def _pairs(openmm: Any, system: System, settings: Nonbonded) -> list[Any]:
     force = openmm.NonbondedForce()
-    by_rule = _sigma_epsilon(system)
+    by_rule = _sigma_epsilon(system) if system.pair_form == "lennard-jones" else None
     sigma, epsilon = by_rule if by_rule is not None else (np.ones(1), np.zeros(1))
     types = system.lj_types if by_rule is not None else np.zeros_like(system.lj_types)
     for charge, kind in zip(system.charges.tolist(), types.tolist(), strict=True):
@@ -296,12 +297,12 @@ def _pairs(openmm: Any, system: System, settings: Nonbonded) -> list[Any]:
 
 
 def _by_types(openmm: Any, system: System) -> Any:
-    """Lennard-Jones of pairs of types."""
-    force = openmm.CustomNonbondedForce(BY_TYPES)
-    count = len(system.lj_a)
-    for name, table in (("acoef", np.sqrt(system.lj_a)), ("bcoef", system.lj_b)):
+    """The pair form, by tables of types."""
+    expression, tables = _form_by_types(system)
+    force = openmm.CustomNonbondedForce(expression)
+    for name, table in tables.items():
         values = table.ravel().tolist()
-        force.addTabulatedFunction(name, openmm.Discrete2DFunction(count, count, values))
+        force.addTabulatedFunction(name, openmm.Discrete2DFunction(*table.shape, values))
     force.addPerParticleParameter("type")
     for kind in system.lj_types.tolist():
         force.addParticle([kind])
@@ -309,6 +310,21 @@ def _by_types(openmm: Any, system: System) -> Any:
         force.addExclusion(i, j)
     force.setNonbondedMethod(force.CutoffPeriodic)
     return force
+
+
+def _form_by_types(system: System) -> tuple[str, dict[str, F64]]:
+    """The energy of a pair, and its tables by their names there."""
+    if system.pair_form == "lennard-jones":
+        return BY_TYPES, {"acoef": np.sqrt(system.lj_a), "bcoef": system.lj_b}
+    names, spellings = PAIR_FORMS[system.pair_form]
+    tables = [np.asarray(table) for table in system.pair_tables]
+    if system.pair_form == "mie":  # whose exponents OpenMM divides by, where epsilon is zero too
+        empty = tables[0] == 0
+        for k, value in ((1, 1.0), (2, 12.0), (3, 6.0)):
+            tables[k] = np.where(empty, value, tables[k])
+    words = [spellings[0].format(**{name: name for name in names})]
+    words += [f"{name}=table_{name}(type1, type2)" for name in names]
+    return "; ".join(words), {f"table_{n}": one for n, one in zip(names, tables, strict=True)}
 
 
 def _sigma_epsilon(system: System) -> tuple[F64, F64] | None:
