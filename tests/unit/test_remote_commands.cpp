@@ -150,6 +150,9 @@ void allocations() {
   CHECK(says(Client().error_of({.verb = Verb::kFree, .to = kHere + 8}), "not asked for"));
   Client client;
   client.tell({.verb = Verb::kFree, .to = kHere});
+  // Rounded up to whole lines of a cache, these bytes would be none.
+  const uint64_t bytes = std::numeric_limits<uint64_t>::max() - 2;
+  CHECK(says(client.ask({.verb = Verb::kAllocate, .to = 1, .bytes = bytes}), "too little memory"));
   CHECK(says(client.error_of({.verb = Verb::kFree, .to = kHere}), "not asked for"));
 }
 
@@ -201,6 +204,7 @@ void words_that_are_none() {
     CHECK(says(Client().error_of({.verb = static_cast<Verb>(verb)}), "none of its commands"));
   const Bytes half(sizeof(Piece) - 1);
   CHECK(says(Client().ask({.verb = Verb::kDownload}, half), "lists no pieces"));
+  CHECK(says(Client().error_of({.verb = Verb::kFree, .to = kHere}, half), "does not take"));
   for (const uint64_t event : {uint64_t{1} << 20, uint64_t{1} << 32, ~uint64_t{0}})
     for (const Verb verb : {Verb::kSignal, Verb::kWait})
       CHECK(says(Client().error_of({.verb = verb, .value = event}), "event"));

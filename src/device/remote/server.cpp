@@ -38,6 +38,10 @@ int event_of(const Head& head) {
   return static_cast<int>(head.value);
 }
 
+bool has_payload(Verb verb) {
+  return verb == Verb::kDownload || verb == Verb::kCopyIn || verb == Verb::kLaunch;
+}
+
 // The same parameters, aligned as strictly as any.
 std::vector<std::max_align_t> aligned(std::span<const std::byte> bytes) {
   std::vector<std::max_align_t> copy(bytes.size() / sizeof(std::max_align_t) + 1);
@@ -73,6 +77,8 @@ void CommandServer::take(const Head& head, std::span<const std::byte> payload) {
     failed = Answer{failure_->head, failure_->payload, nullptr};
   } else {
     try {
+      if (!payload.empty() && !has_payload(head.verb))
+        throw Error("a command has data with it that it does not take");
       if (is_question(head.verb))
         answer(head, payload);
       else
@@ -150,6 +156,8 @@ void CommandServer::allocate(const Head& head) {
   const uint64_t end = next == allocations_.end() ? kEnd : next->first;
   const bool is_free = head.to != 0 && head.bytes != 0 && head.bytes < end - head.to;
   if (!is_free || find(head.to)) throw Error("memory is asked for at an address that is taken");
+  // Devices round sizes up, which must not overflow.
+  if (head.bytes > std::numeric_limits<int64_t>::max()) throw std::bad_alloc();
   auto* const memory = static_cast<std::byte*>(device_.allocate(head.bytes));
   allocations_[head.to] = {head.bytes, memory, allocated_};
   alive_.insert(allocated_++);
