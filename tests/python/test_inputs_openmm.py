@@ -16,6 +16,7 @@ from openmm import app, unit
 
 import quiltmd
 from quiltmd import InputError, QuiltWarning, State, System
+from quiltmd.inputs.openmm_files import find_force_field
 from quiltmd.running import runner
 from quiltmd.running.config import build_config, read_config
 
@@ -265,3 +266,47 @@ def test_a_run_with_parameter_files(structures: Files, tmp_path: Path) -> None:
     copy.unlink()
     with pytest.raises(quiltmd.QuiltError, match=r"inputs .* missing .* --parameters FILE"):
         runner.resume(out, {("run", "steps"): 6})
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_a_rhombic_dodecahedron(ranks: int, tmp_path: Path) -> None:
+    """Water and ions in one, through a PDB: no pair and no image of one is missed or doubled."""
+    box = 2.8 * np.array([[1, 0, 0], [0, 1, 0], [0.5, 0.5, np.sqrt(0.5)]])
+    names = ("amber14-all.xml", "amber14/tip3p.xml")
+    modeller = app.Modeller(app.Topology(), [])
+    vectors = tuple(openmm.Vec3(*row) for row in box) * unit.nanometer
+    salt = 0.3 * unit.molar
+    modeller.addSolvent(app.ForceField(*names), boxVectors=vectors, ionicStrength=salt)
+    pdb = tmp_path / "dodecahedron.pdb"
+    with open(pdb, "w") as file:
+        app.PDBFile.writeFile(modeller.topology, modeller.positions, file)
+    parameters = [find_force_field(Path(name)) for name in names]
+    system, state = quiltmd.load(pdb, pdb, parameters=parameters)
+    lattice = np.linalg.solve(box.T, state.box.T)  # the same one by other vectors
+    np.testing.assert_allclose(lattice, np.round(lattice), atol=1e-3)
+    chosen = quiltmd.Nonbonded(cutoff=0.9)
+    simulation = quiltmd.Simulation(system, state, chosen, device="cpu", ranks=ranks)
+    expected = lennard_jones(system, state, 0.9)
+    assert simulation.energies()["lj"] == pytest.approx(expected, rel=3e-6)
+
+
+def lennard_jones(system: System, state: State, cutoff: float) -> float:
+    """The energy of all pairs of atoms of different molecules, over all images, one by one."""
+    some = np.flatnonzero(np.diag(system.lj_a)[system.lj_types] > 0)  # one of each molecule
+    types, x = system.lj_types[some], state.positions[some]
+    x = x - np.floor(x @ np.linalg.inv(state.box)) @ state.box
+    a, b = (table[np.ix_(types, types)] for table in (system.lj_a, system.lj_b))
+    total = 0.0
+    for image in np.ndindex(5, 5, 5):
+        shift = (np.array(image) - 2) @ state.box
+        square = ((x[:, None] - x - shift) ** 2).sum(axis=-1)
+        near = (square > 0) & (square < cutoff**2)
+        total += float((a[near] / square[near] ** 6 - b[near] / square[near] ** 3).sum()) / 2
+    return total
+
+
+def test_force_fields_are_found_in_their_folders() -> None:
+    for name in ("amber14/tip3p.xml", "tip3p.xml", "amber14-all.xml"):
+        found = find_force_field(Path("/nowhere") / name)
+        assert found.is_file()
+        assert found.parts[-len(Path(name).parts) - 1 :] == ("data", *Path(name).parts)

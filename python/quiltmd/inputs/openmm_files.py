@@ -36,7 +36,7 @@ def find_force_field(path: Path) -> Path:
     spec = None if path.exists() else find_spec("openmm")
     if spec is not None and spec.origin is not None:
         data = Path(spec.origin).parent / "app" / "data"
-        for parts in range(1, 3):
+        for parts in (2, 1):  # amber14/tip3p.xml is another file than tip3p.xml
             found = data.joinpath(*path.parts[-parts:])
             if path.suffix == ".xml" and found.is_file():
                 return found
