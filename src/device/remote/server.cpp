@@ -202,7 +202,8 @@ void CommandServer::launch(const Head& head, std::span<const std::byte> payload)
   const Stream stream = stream_of(head);
   const auto given = aligned(payload);
   auto parameters = given;
-  for (const MemoryUse& use : operation->key.memory(given.data()).all()) {
+  const MemoryUses uses = operation->key.memory(given.data());
+  for (const MemoryUse& use : uses.all()) {
     uint64_t address = 0;
     std::memcpy(&address, payload.data() + use.offset, sizeof address);
     void* const memory = relocated(use, address);
