@@ -28,7 +28,7 @@ struct ThermostatChain {
   QMD_HD double& position(int k) const { return variables[k]; }
   QMD_HD double& velocity(int k) const { return variables[length + k]; }
   void memory(MemoryUses& uses, Access access) const {
-    uses.note(access, "variables", extent(variables, 2 * length));
+    uses.note(access, "variables", extent(variables, 2 * int64_t{length}));
   }
 };
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <cstdio>
 #include <cstring>
 #include <deque>
 #include <limits>
@@ -68,6 +69,11 @@ Answer failure() {
 }  // namespace
 
 CommandServer::~CommandServer() {
+  try {
+    if (tape_) device_.end_recording();  // the client is gone in the middle of one
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+  }
   for (const auto& [address, allocation] : allocations_) device_.free(allocation.memory);
 }
 
