@@ -101,6 +101,17 @@ def read(folder: Path, name: str, text: str) -> Control:
     return found
 
 
+def changed(text: str, lines: str) -> str:
+    """A control file with these lines, in place of what it says of the same keywords."""
+
+    def keyword(line: str) -> str:
+        return line.replace("=", " ").replace("_", "-").split(None, 1)[0] if line.strip() else ""
+
+    others = {keyword(line) for line in lines.splitlines()}
+    kept = [line for line in text.splitlines() if not keyword(line) or keyword(line) not in others]
+    return "\n".join([*kept, lines])
+
+
 def told(control: Control, *words: str) -> bool:
     return all(any(word in note for note in control.notes) for word in words)
 
@@ -244,6 +255,32 @@ def test_mdin(tmp_path: Path) -> None:
     assert told(found, "irest 1", "tempi 100", "ioutfm")
 
 
+def test_velocities_of_mdin(alanine: tuple[Path, Path], tmp_path: Path) -> None:
+    """Amber reads those of the file where ntx is 5; without, it draws them."""
+    assert "draw_velocities" not in read(tmp_path, "mdin", MDIN).settings["run"]
+    without = MDIN.replace("ntx = 5, irest = 1,", "")
+    assert read(tmp_path, "mdin", without).settings["run"]["draw_velocities"]
+    other = read(tmp_path, "mdin", MDIN.replace("ntx = 5", "ntx = 1"))
+    assert "irest 1, ntx 1" in other.refused[0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("run.namd", NAMD + "cutoff 7.0\n"),
+        ("md.mdp", MDP + "dt = 0.001\n"),
+        ("mdin", MDIN.replace("ntx = 5", "ntx = 5, temp0 = 10.0")),
+    ],
+)
+def test_a_keyword_with_two_values_is_refused(tmp_path: Path, kind: str, text: str) -> None:
+    assert "has another value: keep one of them" in read(tmp_path, kind, text).refused[0]
+
+
+def test_a_number_is_one_word(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"dt must be a number, not '0.002 0.004'"):
+        read(tmp_path, "md.mdp", changed(MDP, "dt = 0.002 0.004\n"))
+
+
 def test_restraints_of_mdin(alanine: tuple[Path, Path], tmp_path: Path) -> None:
     text = REFUSED["mdin"][0].format(
         more="ntr=1, restraint_wt=5.0, restraintmask=':1-2@CA,N,C=|(!:WAT&@/O)',"
@@ -271,7 +308,9 @@ def inputs(files: tuple[Path, Path]) -> dict[str, Any]:
 )
 def test_mdp_with_a_nose_hoover_chain(tmp_path: Path, more: str, length: int) -> None:
     """tau-t is the period; with the leap-frog integrator GROMACS has no chain, whatever is said."""
-    found = read(tmp_path, "md.mdp", f"{MDP}tcoupl = nose-hoover\ntau-t = 0.628318530718\n{more}")
+    found = read(
+        tmp_path, "md.mdp", changed(MDP, f"tcoupl = nose-hoover\ntau-t = 0.628318530718\n{more}")
+    )
     assert found.refused == []
     assert found.settings["thermostat"] == {
         "kind": "nose-hoover",
@@ -287,17 +326,18 @@ def test_annealing_of_mdp(tmp_path: Path) -> None:
         "annealing = single single\nannealing-npoints = 2 2\nannealing-time = 0 50 0 50\n"
         "annealing-temp = 10 300 10 300\ngen-vel = yes\ngen-temp = 10\n"
     )
-    found = read(tmp_path, "md.mdp", MDP + groups)
+    found = read(tmp_path, "md.mdp", changed(MDP, groups))
     assert found.refused == []
     dynamics = build_config(found.settings | FILES).integrator
     assert dynamics.annealing == ((0, 10), (50, 300))
     assert dynamics.temperature == 10
+    assert found.settings["run"]["draw_velocities"]
     for old, new, words in (
         ("single single", "single periodic", "only single, for all groups"),
         ("0 50 0 50", "0 50 0 40", "only one bath"),
         ("0 50 0 50", "0 50 0", "say 4 points, 3 times and 4 temperatures"),
     ):
-        found = read(tmp_path, "md.mdp", MDP + groups.replace(old, new))
+        found = read(tmp_path, "md.mdp", changed(MDP, groups.replace(old, new)))
         assert any(words in refused for refused in found.refused)
     off = read(tmp_path, "md.mdp", MDP + "annealing = no no\nannealing-npoints = 2 2\n")
     assert off.refused == []
@@ -306,7 +346,7 @@ def test_annealing_of_mdp(tmp_path: Path) -> None:
 
 def test_mdp_with_a_short_period(tmp_path: Path) -> None:
     """Actions of a chain come four times in its time constant, 0.5 ps / 2 pi."""
-    found = read(tmp_path, "md.mdp", f"{MDP}tcoupl = nose-hoover\ntau-t = 0.5\n")
+    found = read(tmp_path, "md.mdp", changed(MDP, "tcoupl = nose-hoover\ntau-t = 0.5\n"))
     assert found.settings["thermostat"]["every"] == 9  # of 2 fs
 
 
@@ -401,7 +441,7 @@ useGroupPressure         yes
 
 def test_constant_pressure_of_namd(tmp_path: Path) -> None:
     def barostat(text: str) -> tuple[Control, dict[str, Any]]:
-        found = read(tmp_path, "run.namd", NAMD.replace("langevinPiston       off", text))
+        found = read(tmp_path, "run.namd", changed(NAMD, text))
         assert found.refused == []
         build_config(found.settings)
         assert found.settings["integrator"]["ensemble"] == "npt"

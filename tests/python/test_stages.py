@@ -114,6 +114,15 @@ def test_heating_begins_at_its_first_temperature(tmp_path: Path, capsys: Any) ->
         stages.stages_of(given)
 
 
+@pytest.mark.usefixtures("_waters")
+def test_a_stage_may_draw_velocities_anew(tmp_path: Path, capsys: Any) -> None:
+    given = settings(tmp_path)
+    given["stage"][2].setdefault("run", {})["draw_velocities"] = True
+    stages.start(given, engine=FakeEngine)
+    told = [line for line in capsys.readouterr().err.splitlines() if "velocities" in line]
+    assert [line.partition(" at ")[0] for line in told] == ["velocities drawn"] * 3
+
+
 def test_compression_begins_at_its_first_pressure(tmp_path: Path) -> None:
     given = settings(tmp_path)
     given["integrator"]["ensemble"] = "npt"

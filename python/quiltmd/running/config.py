@@ -71,13 +71,17 @@ _PATHS = (
 
 
 class RunSection(Section):
-    """[run]: how far and where; all but `minimize` and `away` may change when a run is resumed.
+    """[run]: how far and where; on resume all but `minimize`, `draw_velocities`, `away` may change.
 
     After `max_hours` a run stops with a checkpoint.
     """
 
     steps: int = Field(ge=0, description="Number of steps, counted from the start of the run.")
     minimize: bool = Field(default=False, description="Minimise the energy before the dynamics.")
+    draw_velocities: bool = Field(
+        default=False,
+        description="Draw velocities at the temperature, whatever the coordinates have.",
+    )
     ranks: Ranks = Execution.ranks
     threads: Threads = Execution.threads
     device: DeviceName = Field(
@@ -251,6 +255,7 @@ class Config(Section):
         chosen = self.nonbonded.resolve(box)
         settings: dict[str, Any] = {
             "run.minimize": self.run.minimize,
+            "run.draw_velocities": self.run.draw_velocities,
             "run.away": self.run.away,
             "system.hmr": self.system.hmr,
             "system.constraints": self.system.constraints,

@@ -140,8 +140,9 @@ def resume(
     directory:
         The output folder of the run; it may have been moved.
     flags:
-        Settings that change: all of [run] but `minimize`, where `steps` counts in all; of [output]
-        intervals of checkpoints and `profile`; of [system] new paths to the same inputs.
+        Settings that change: all of [run] but `minimize` and `draw_velocities`, where `steps`
+        counts in all; of [output] intervals of checkpoints and `profile`; of [system] new paths to
+        the same inputs.
     engine:
         As for `Simulation`.
     root:
@@ -317,7 +318,8 @@ def _minimize(run: _Run) -> None:
 def _give_velocities(run: _Run) -> None:
     """Draws velocities where the input has none that still fit."""
     integrator = run.config.integrator
-    if run.config.run.minimize or not run.simulation.state().velocities.any():
+    asked = run.config.run.minimize or run.config.run.draw_velocities
+    if asked or not run.simulation.state().velocities.any():
         run.simulation.draw_velocities(integrator.temperature, integrator.seed)
         say(f"velocities drawn at {integrator.temperature:g} K")
     else:

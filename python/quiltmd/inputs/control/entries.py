@@ -71,9 +71,14 @@ class Entries:
             self._left.setdefault(_plain(entry.name), []).append(entry)
 
     def take(self, name: str) -> Entry | None:
-        """The entry of this name, the last if there are several; marked as handled."""
+        """The entry of this name, marked as handled; several with other values are refused."""
         found = self._left.pop(_plain(name), None)
-        return None if found is None else found[-1]
+        if found is None:
+            return None
+        for other in found[:-1]:
+            if other.value.split() != found[-1].value.split():
+                self._refuse(other, f"line {found[-1].line} has another value: keep one of them")
+        return found[-1]
 
     def take_all(self, name: str) -> list[Entry]:
         """All entries of a name."""
@@ -93,7 +98,7 @@ class Entries:
         entry = self.take(name)
         if entry is None:
             return default
-        return self._number(entry, entry.value.split()[0] if entry.value.split() else "")
+        return self._number(entry, entry.value.strip())
 
     def numbers(self, name: str) -> list[float] | None:
         """The values of a keyword as numbers."""

@@ -40,7 +40,10 @@ def read_mdin(file: str) -> Control:
     elif kind == 1:
         control.set("run", "minimize", True)
         control.set("run", "steps", 0)
-        entries.tell("a minimisation runs until it converges", "maxcyc", "ncyc", "drms", "ntmin")
+        entries.tell(
+            "a minimisation ends when it converges, or after 200 iterations",
+            *("maxcyc", "ncyc", "drms", "ntmin"),
+        )
     _dynamics(control, entries)
     periodic = _solvent(control, entries)
     if periodic == 0:
@@ -99,7 +102,15 @@ def _dynamics(control: Control, entries: Entries) -> None:
     if forces != constraints:
         control.refused.append(f"ntf {forces}: only ntf = ntc, so that each bond is there once")
     entries.refuse("this solvent is not supported", "ipb", "alpb", "rism")
-    entries.tell("velocities are taken from the file where it has any", "irest", "ntx")
+    restart, read = entries.whole("irest", 0), entries.whole("ntx", 1)
+    if restart not in (0, 1) or read not in (1, 5) or (restart == 1 and read == 1):
+        control.refused.append(f"irest {restart}, ntx {read}: 0 and 1, 0 and 5, 1 and 5 are known")
+    elif read == 5:
+        control.notes.append(
+            f"irest {restart}, ntx 5: velocities are taken from the file where it has any"
+        )
+    elif "minimize" not in control.settings["run"]:
+        control.set("run", "draw_velocities", True)
 
 
 def _thermostat(control: Control, entries: Entries) -> None:

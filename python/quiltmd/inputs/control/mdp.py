@@ -78,7 +78,12 @@ def _dynamics(control: Control, entries: Entries) -> None:
     if kind in ("steep", "cg", "l-bfgs"):
         control.set("run", "minimize", True)
         control.set("run", "steps", 0)
-        entries.tell("a minimisation runs until it converges", "emtol", "emstep", "nstcgsteep")
+        entries.tell(
+            "a minimisation ends when it converges, or after 200 iterations",
+            "emtol",
+            "emstep",
+            "nstcgsteep",
+        )
     elif kind not in ("md", "md-vv", "sd"):
         control.refused.append(f"integrator {kind}: only md, md-vv, sd and minimisations")
     elif kind == "md":
@@ -89,6 +94,7 @@ def _dynamics(control: Control, entries: Entries) -> None:
     )
     _thermostat(control, entries, kind)
     if entries.switch("gen-vel"):
+        control.set("run", "draw_velocities", True)
         temperature = entries.number("gen-temp", 300.0)
         dynamics = control.settings["integrator"]
         annealed = dynamics.get("annealing")

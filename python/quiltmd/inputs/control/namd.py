@@ -224,7 +224,9 @@ def _dynamics(control: Control, entries: Entries) -> None:
         entry = entries.take(name)
         if entry is not None and entry.value.lower() not in ("off", "no"):
             control.set("run", "minimize", True)
-            control.notes.append(f"{name} {entry.value}: until it converges")
+            control.notes.append(
+                f"{name} {entry.value}: before the run, until it converges or for 200 iterations"
+            )
     entries.refuse("steps before the first", "firsttimestep")
     entries.tell("motion of the centre of mass is removed", "zeroMomentum", "COMmotion")
 
