@@ -108,6 +108,10 @@ UNUSED: list[tuple[dict[str, Any], str]] = [
     ({"nonbonded": {"method": "cutoff", "pme_order": 4}}, "cutoff has no PME: leave out pme_order"),
     ({"nonbonded": {"method": "no-cutoff", "pme_tolerance": 1e-5}}, "leave out pme_tolerance"),
     ({"nonbonded": {"method": "cutoff", "pme_tolerance": 5e-4}}, "leave out pme_tolerance of"),
+    (
+        {"nonbonded": {"method": "cutoff"}, "integrator": {"long_range_every": 2}},
+        "no PME, or leave out long_range_every",
+    ),
     ({"nonbonded": MESH | {"pme_tolerance": 1e-5}}, "pme_grid replace pme_tolerance: leave it out"),
     ({"nonbonded": MESH | {"pme_tolerance": 5e-4}}, "replace pme_tolerance, or leave out pme_tol"),
 ]

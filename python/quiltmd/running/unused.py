@@ -71,6 +71,7 @@ def _unused_of_pme(nonbonded: Mapping[str, Any]) -> Iterator[Unused]:
     if method != "pme":
         keys = ("pme_order", "pme_tolerance", "pme_alpha", "pme_grid")
         yield Unused("nonbonded", keys, f"the method {method} has no PME")
+        yield Unused("integrator", ("long_range_every",), f"the method {method} has no PME")
     elif nonbonded.get("pme_grid") is not None:
         why = "pme_alpha and pme_grid replace pme_tolerance"
         yield Unused("nonbonded", ("pme_tolerance",), why)
