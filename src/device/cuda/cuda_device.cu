@@ -336,9 +336,10 @@ void CudaDevice::run_recording(int recording) {
   const ProfilerRange range("run a recorded block of steps");
   Impl& d = *impl_;
   d.use();
-  if (d.timer) d.timer->run(recording);
+  if (d.timer) d.timer->about_to_run(recording);
   d.gather_streams();
   cuda_check(cudaGraphLaunch(d.recordings.at(recording), d.main()), "run a graph");
+  if (d.timer) d.timer->runs(recording, d.main());
   d.scatter_streams();
 }
 

@@ -60,7 +60,7 @@ void launch(const CudaContext& context, const LaunchShape& shape, void (*kernel)
   config.dynamicSmemBytes = shape.shared;
   config.stream = context.stream;
   config.attrs = &early;
-  config.numAttrs = shape.start == Start::kEarly && context.early_start && !context.timer;
+  config.numAttrs = shape.start == Start::kEarly && context.early_start;
   if (context.timer) context.timer->begin(shape.name, context);
   const cudaError_t status =
       cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)...);

@@ -42,14 +42,14 @@ class StreamScratch final : public Scratch {
   size_t size_ = 0;
 };
 
-// Events around launches. Those of a recording stay in its graph and are written anew by each run,
-// so they are read before the next; there a launch that follows another on its stream begins when that
-// ends, as one more event would take longer than the time between them. Times count from an event recorded
-// while the GPU was idle, whose place on the host's clock is known.
+// Events around launches. Those of a recording are nodes of its graph beside its kernels, for which
+// nothing waits, so that kernels start early as they do otherwise; there a launch that follows another
+// on its stream begins when that ends. Each run writes them anew, so they are read before the next.
+// Times count from an event recorded while the GPU was idle, whose place on the host's clock is known.
 class EventTimer final : public LaunchTimer {
  public:
   explicit EventTimer(cudaStream_t stream) : origin_(create()) {
-    record(origin_, stream);
+    cuda_check(cudaEventRecord(origin_, stream), "record an event");
     cuda_check(cudaEventSynchronize(origin_), "wait for an event");
     start_ = clock_seconds();
   }
@@ -57,21 +57,20 @@ class EventTimer final : public LaunchTimer {
     cudaEventDestroy(origin_);
     destroy(direct_);
     destroy(captured_);
-    for (auto& [id, launches] : recorded_) destroy(launches);
+    for (auto& [id, recording] : recorded_) recording.destroy();
   }
 
   void begin(const char* name, const CudaContext& context) override {
     const bool in_recording = is_capturing(context.stream);
-    auto& launches = in_recording ? captured_ : direct_;
     const cudaEvent_t before = in_recording ? ended_[index(context.which)] : nullptr;
-    launches.push_back(
-        {name, context.which, before ? before : create(), create(), label_, before != nullptr});
-    if (!before) record(launches.back().begin, context.stream);
+    (in_recording ? captured_ : direct_)
+        .push_back({name, context.which, before ? before : now(context.stream), nullptr, label_,
+                    before != nullptr});
   }
   void end(const CudaContext& context) override {
     const bool in_recording = is_capturing(context.stream);
-    const Launch& launch = (in_recording ? captured_ : direct_).back();
-    record(launch.end, context.stream);
+    Launch& launch = (in_recording ? captured_ : direct_).back();
+    launch.end = now(context.stream);
     if (in_recording) ended_[index(context.which)] = launch.end;
   }
   // The next launch on the stream does not follow the last one at once.
@@ -80,19 +79,26 @@ class EventTimer final : public LaunchTimer {
   // Of launches from here on.
   void label(int label) { label_ = label; }
 
-  // A recording: made, about to run, dropped.
+  // A recording: made; about to run; put on this stream; dropped.
   void keep(int recording) {
-    recorded_[recording] = std::exchange(captured_, {});
+    recorded_[recording] = {std::exchange(captured_, {}), create()};
     std::fill_n(ended_, kStreamCount, nullptr);
   }
-  void run(int recording) {
-    if (unread_.count(recording)) read(recorded_.at(recording));
-    if (recorded_.count(recording)) unread_.insert(recording);
+  void about_to_run(int recording) {
+    if (unread_.erase(recording)) read(recorded_.at(recording));
+  }
+  void runs(int recording, cudaStream_t stream) {
+    const auto found = recorded_.find(recording);
+    if (found == recorded_.end()) return;  // made before the timer was
+    cuda_check(cudaEventRecord(found->second.ran, stream), "record an event");
+    unread_.insert(recording);
   }
   void drop(int recording) {
     collect();
-    destroy(recorded_[recording]);
-    recorded_.erase(recording);
+    const auto found = recorded_.find(recording);
+    if (found == recorded_.end()) return;
+    found->second.destroy();
+    recorded_.erase(found);
   }
 
   std::vector<Span> take() {
@@ -108,27 +114,43 @@ class EventTimer final : public LaunchTimer {
     int label;
     bool follows;  // `begin` is the end of another launch
   };
+  struct Recording {
+    std::vector<Launch> launches;
+    cudaEvent_t ran;  // all of it, and so each of its events
+    void destroy() {
+      EventTimer::destroy(launches);
+      cudaEventDestroy(ran);
+    }
+  };
 
   void collect() {
-    read(direct_);
-    destroy(direct_);
+    if (!direct_.empty()) {
+      cudaEvent_t last[kStreamCount]{};
+      for (const Launch& launch : direct_) last[index(launch.stream)] = launch.end;
+      for (cudaEvent_t event : last)
+        if (event) cuda_check(cudaEventSynchronize(event), "wait for an event");
+      read(direct_);
+      destroy(direct_);
+    }
     for (const int recording : unread_) read(recorded_.at(recording));
     unread_.clear();
   }
+  void read(const Recording& recording) {
+    cuda_check(cudaEventSynchronize(recording.ran), "wait for an event");
+    read(recording.launches);
+  }
   void read(const std::vector<Launch>& launches) {
     if (launches.empty()) return;
-    cudaEvent_t last[kStreamCount]{};
-    for (const Launch& launch : launches) last[index(launch.stream)] = launch.end;
-    for (cudaEvent_t event : last)
-      if (event) cuda_check(cudaEventSynchronize(event), "wait for an event");
     // Counted from the first of them, as an interval is a float.
     const cudaEvent_t first = launches.front().begin;
     const double start = start_ + elapsed(origin_, first);
     double ended[kStreamCount]{};
     for (const Launch& launch : launches) {
       double& end = ended[index(launch.stream)];
-      const double begin = launch.follows ? end : start + elapsed(first, launch.begin);
-      end = start + elapsed(first, launch.end);
+      // Events beside kernels may be written late, so the next can seem to be the earlier one.
+      const double begin =
+          launch.follows ? end : std::max(end, start + elapsed(first, launch.begin));
+      end = std::max(begin, start + elapsed(first, launch.end));
       spans_.push_back({launch.name, launch.stream, begin, end, launch.label});
     }
   }
@@ -155,9 +177,24 @@ class EventTimer final : public LaunchTimer {
     cuda_check(cudaStreamIsCapturing(stream, &status), "look at a stream");
     return status != cudaStreamCaptureStatusNone;
   }
-  static void record(cudaEvent_t event, cudaStream_t stream) {
-    const unsigned flags = is_capturing(stream) ? cudaEventRecordExternal : cudaEventRecordDefault;
-    cuda_check(cudaEventRecordWithFlags(event, stream, flags), "record an event");
+  // An event when all that the stream holds so far has ended; while the stream is captured, beside it.
+  static cudaEvent_t now(cudaStream_t stream) {
+    const cudaEvent_t event = create();
+    if (!is_capturing(stream)) {
+      cuda_check(cudaEventRecord(event, stream), "record an event");
+      return event;
+    }
+    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    cudaGraph_t graph = nullptr;
+    const cudaGraphNode_t* nodes = nullptr;
+    const cudaGraphEdgeData* edges = nullptr;
+    size_t count = 0;
+    cuda_check(
+        cudaStreamGetCaptureInfo(stream, &status, nullptr, &graph, &nodes, &edges, &count),
+        "look at a stream");
+    cudaGraphNode_t node = nullptr;
+    cuda_check(cudaGraphAddEventRecordNode(&node, graph, nodes, count, event), "record an event");
+    return event;
   }
 
   cudaEvent_t origin_;
@@ -165,7 +202,7 @@ class EventTimer final : public LaunchTimer {
   int label_ = 0;
   cudaEvent_t ended_[kStreamCount]{};  // of the last launch of each stream, while recording
   std::vector<Launch> direct_, captured_;
-  std::map<int, std::vector<Launch>> recorded_;
+  std::map<int, Recording> recorded_;
   std::set<int> unread_;  // recordings that ran
   std::vector<Span> spans_;
 };
