@@ -55,11 +55,6 @@ struct CudaDevice::Impl {
     if (recording) throw Error(std::string("A recording cannot ") + what + ".");
   }
 
-  // What comes next on a stream is not right behind its last launch.
-  void interrupt(Stream which) const {
-    if (timer) timer->interrupt(which);
-  }
-
   // The main stream goes on when all others have come here; then all others go on from there. Each
   // costs calls that the GPU may be waiting for, and is done for streams that are used, when it makes
   // a difference.
@@ -71,7 +66,6 @@ struct CudaDevice::Impl {
       if (!std::exchange(has_worked[index], false)) continue;
       cuda_check(cudaEventRecord(marks[index], contexts[index].stream), "record an event");
       cuda_check(cudaStreamWaitEvent(main(), marks[index]), "wait for an event");
-      interrupt(Stream::kMain);
     }
   }
   void scatter_streams() {
@@ -89,7 +83,6 @@ struct CudaDevice::Impl {
     if (std::exchange(follows[index], true)) return;
     mark_fork();
     cuda_check(cudaStreamWaitEvent(stream(which), marks[0]), "wait for an event");
-    interrupt(which);
   }
 };
 
@@ -249,7 +242,6 @@ void CudaDevice::copy(void* to, const void* from, size_t bytes, Stream stream) {
   d.enter(stream);
   cuda_check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, d.stream(stream)),
              "copy on the GPU");
-  d.interrupt(stream);
 }
 
 void CudaDevice::fill(void* to, int byte, size_t bytes, Stream stream) {
@@ -258,7 +250,6 @@ void CudaDevice::fill(void* to, int byte, size_t bytes, Stream stream) {
   if (bytes == 0) return;
   d.enter(stream);
   cuda_check(cudaMemsetAsync(to, byte, bytes, d.stream(stream)), "fill memory");
-  d.interrupt(stream);
 }
 
 std::unique_ptr<Download> CudaDevice::start_download(const std::vector<MemoryPiece>& pieces) {
@@ -290,7 +281,6 @@ void CudaDevice::wait(int event, Stream stream) {
   if (d.recording && !d.recorded_events.count(event)) return;
   d.enter(stream);
   cuda_check(cudaStreamWaitEvent(d.stream(stream), found->second), "wait for an event");
-  d.interrupt(stream);
 }
 
 void CudaDevice::begin_recording() {

@@ -42,10 +42,11 @@ class StreamScratch final : public Scratch {
   size_t size_ = 0;
 };
 
-// Events around launches. Those of a recording are nodes of its graph beside its kernels, for which
-// nothing waits, so that kernels start early as they do otherwise; there a launch that follows another
-// on its stream begins when that ends. Each run writes them anew, so they are read before the next.
-// Times count from an event recorded while the GPU was idle, whose place on the host's clock is known.
+// Events around launches. In a recording they are nodes of its graph beside its kernels, for which
+// nothing waits, so that kernels start early as they do otherwise; there a launch begins when those
+// have ended that it follows, and needs an event for that only where it follows something else. Each
+// run writes them anew, so they are read before the next. Times count from an event recorded while the
+// GPU was idle, whose place on the host's clock is known.
 class EventTimer final : public LaunchTimer {
  public:
   explicit EventTimer(cudaStream_t stream) : origin_(create()) {
@@ -61,20 +62,17 @@ class EventTimer final : public LaunchTimer {
   }
 
   void begin(const char* name, const CudaContext& context) override {
-    const bool in_recording = is_capturing(context.stream);
-    const cudaEvent_t before = in_recording ? ended_[index(context.which)] : nullptr;
-    (in_recording ? captured_ : direct_)
-        .push_back({name, context.which, before ? before : now(context.stream), nullptr, label_,
-                    before != nullptr});
+    Launch launch{name, context.which, label_};
+    const Capture capture(context.stream);
+    if (!capture.is_on() || !follows(capture, launch.after)) launch.begin = capture.now();
+    (capture.is_on() ? captured_ : direct_).push_back(std::move(launch));
   }
   void end(const CudaContext& context) override {
-    const bool in_recording = is_capturing(context.stream);
-    Launch& launch = (in_recording ? captured_ : direct_).back();
-    launch.end = now(context.stream);
-    if (in_recording) ended_[index(context.which)] = launch.end;
+    const Capture capture(context.stream);
+    auto& launches = capture.is_on() ? captured_ : direct_;
+    launches.back().end = capture.now();
+    for (const cudaGraphNode_t node : capture.nodes) captured_at_[node] = launches.size() - 1;
   }
-  // The next launch on the stream does not follow the last one at once.
-  void interrupt(Stream stream) { ended_[index(stream)] = nullptr; }
 
   // Of launches from here on.
   void label(int label) { label_ = label; }
@@ -82,7 +80,7 @@ class EventTimer final : public LaunchTimer {
   // A recording: made; about to run; put on this stream; dropped.
   void keep(int recording) {
     recorded_[recording] = {std::exchange(captured_, {}), create()};
-    std::fill_n(ended_, kStreamCount, nullptr);
+    captured_at_.clear();
   }
   void about_to_run(int recording) {
     if (unread_.erase(recording)) read(recorded_.at(recording));
@@ -110,9 +108,10 @@ class EventTimer final : public LaunchTimer {
   struct Launch {
     std::string name;
     Stream stream;
-    cudaEvent_t begin, end;
     int label;
-    bool follows;  // `begin` is the end of another launch
+    std::vector<size_t> after;    // launches of the recording
+    cudaEvent_t begin = nullptr;  // null: when those have ended
+    cudaEvent_t end = nullptr;
   };
   struct Recording {
     std::vector<Launch> launches;
@@ -122,11 +121,47 @@ class EventTimer final : public LaunchTimer {
       cudaEventDestroy(ran);
     }
   };
+  // What a stream is recorded into, and the nodes that its next one will follow.
+  struct Capture {
+    explicit Capture(cudaStream_t of) : stream(of) {
+      const cudaGraphNode_t* first = nullptr;
+      const cudaGraphEdgeData* edges = nullptr;
+      size_t count = 0;
+      cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+      cuda_check(cudaStreamGetCaptureInfo(stream, &status, nullptr, &graph, &first, &edges, &count),
+                 "look at a stream");
+      if (is_on()) nodes.assign(first, first + count);
+    }
+    bool is_on() const { return graph != nullptr; }
+    // A new event for when all that the stream holds so far has ended.
+    cudaEvent_t now() const {
+      const cudaEvent_t event = create();
+      cudaGraphNode_t beside = nullptr;
+      cuda_check(
+          is_on() ? cudaGraphAddEventRecordNode(&beside, graph, nodes.data(), nodes.size(), event)
+                  : cudaEventRecord(event, stream),
+          "record an event");
+      return event;
+    }
+    cudaStream_t stream;
+    cudaGraph_t graph = nullptr;
+    std::vector<cudaGraphNode_t> nodes;
+  };
+
+  // Whether what comes next follows launches alone, and which.
+  bool follows(const Capture& capture, std::vector<size_t>& launches) const {
+    for (const cudaGraphNode_t node : capture.nodes) {
+      const auto found = captured_at_.find(node);
+      if (found == captured_at_.end()) return false;
+      launches.push_back(found->second);
+    }
+    return !launches.empty();
+  }
 
   void collect() {
     if (!direct_.empty()) {
       cudaEvent_t last[kStreamCount]{};
-      for (const Launch& launch : direct_) last[index(launch.stream)] = launch.end;
+      for (const Launch& launch : direct_) last[static_cast<size_t>(launch.stream)] = launch.end;
       for (cudaEvent_t event : last)
         if (event) cuda_check(cudaEventSynchronize(event), "wait for an event");
       read(direct_);
@@ -144,14 +179,17 @@ class EventTimer final : public LaunchTimer {
     // Counted from the first of them, as an interval is a float.
     const cudaEvent_t first = launches.front().begin;
     const double start = start_ + elapsed(origin_, first);
-    double ended[kStreamCount]{};
+    std::vector<double> ended;
+    double free[kStreamCount]{};  // since when each stream is
     for (const Launch& launch : launches) {
-      double& end = ended[index(launch.stream)];
-      // Events beside kernels may be written late, so the next can seem to be the earlier one.
-      const double begin =
-          launch.follows ? end : std::max(end, start + elapsed(first, launch.begin));
-      end = std::max(begin, start + elapsed(first, launch.end));
-      spans_.push_back({launch.name, launch.stream, begin, end, launch.label});
+      double& stream = free[static_cast<size_t>(launch.stream)];
+      // An event beside a kernel may be late, so that the next one can seem to be the earlier.
+      double begin = launch.begin ? start + elapsed(first, launch.begin) : 0;
+      begin = std::max(begin, stream);
+      for (const size_t before : launch.after) begin = std::max(begin, ended[before]);
+      stream = std::max(begin, start + elapsed(first, launch.end));
+      ended.push_back(stream);
+      spans_.push_back({launch.name, launch.stream, begin, stream, launch.label});
     }
   }
   static double elapsed(cudaEvent_t from, cudaEvent_t to) {
@@ -161,47 +199,22 @@ class EventTimer final : public LaunchTimer {
   }
   static void destroy(std::vector<Launch>& launches) {
     for (const Launch& launch : launches) {
-      if (!launch.follows) cudaEventDestroy(launch.begin);
+      if (launch.begin) cudaEventDestroy(launch.begin);
       cudaEventDestroy(launch.end);
     }
     launches.clear();
   }
-  static size_t index(Stream stream) { return static_cast<size_t>(stream); }
   static cudaEvent_t create() {
     cudaEvent_t event = nullptr;
     cuda_check(cudaEventCreate(&event), "create an event");
-    return event;
-  }
-  static bool is_capturing(cudaStream_t stream) {
-    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-    cuda_check(cudaStreamIsCapturing(stream, &status), "look at a stream");
-    return status != cudaStreamCaptureStatusNone;
-  }
-  // An event when all that the stream holds so far has ended; while the stream is captured, beside it.
-  static cudaEvent_t now(cudaStream_t stream) {
-    const cudaEvent_t event = create();
-    if (!is_capturing(stream)) {
-      cuda_check(cudaEventRecord(event, stream), "record an event");
-      return event;
-    }
-    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-    cudaGraph_t graph = nullptr;
-    const cudaGraphNode_t* nodes = nullptr;
-    const cudaGraphEdgeData* edges = nullptr;
-    size_t count = 0;
-    cuda_check(
-        cudaStreamGetCaptureInfo(stream, &status, nullptr, &graph, &nodes, &edges, &count),
-        "look at a stream");
-    cudaGraphNode_t node = nullptr;
-    cuda_check(cudaGraphAddEventRecordNode(&node, graph, nodes, count, event), "record an event");
     return event;
   }
 
   cudaEvent_t origin_;
   double start_ = 0;  // of the origin
   int label_ = 0;
-  cudaEvent_t ended_[kStreamCount]{};  // of the last launch of each stream, while recording
   std::vector<Launch> direct_, captured_;
+  std::map<cudaGraphNode_t, size_t> captured_at_;  // in captured_
   std::map<int, Recording> recorded_;
   std::set<int> unread_;  // recordings that ran
   std::vector<Span> spans_;

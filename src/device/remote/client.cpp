@@ -4,12 +4,13 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 #include <future>
 #include <map>
 #include <mutex>
 #include <new>
-#include <sstream>
+#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -144,13 +145,28 @@ struct RemoteDevice::Impl {
 
 namespace {
 
-DeviceDescription description_in(const Bytes& text) {
-  std::istringstream lines({reinterpret_cast<const char*>(text.data()), text.size()});
+std::string_view take_line(std::string_view& text) {
+  const size_t end = std::min(text.find('\n'), text.size());
+  const std::string_view line = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return line;
+}
+
+template <class Number>
+Number take_number(std::string_view& text) {
+  const std::string_view line = take_line(text);
+  Number number{};
+  if (std::from_chars(line.data(), line.data() + line.size(), number).ec != std::errc())
+    throw Error("The device describes itself in a way that is not known here.");
+  return number;
+}
+
+DeviceDescription description_in(const Bytes& bytes) {
+  std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   DeviceDescription d;
-  std::getline(lines, d.kind);
-  std::getline(lines, d.name);
-  std::getline(lines, d.architecture);
-  lines >> d.memory >> d.processors;
+  for (std::string* line : {&d.kind, &d.name, &d.architecture}) *line = take_line(text);
+  d.memory = take_number<decltype(d.memory)>(text);
+  d.processors = take_number<decltype(d.processors)>(text);
   return d;
 }
 
