@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Profile of a short stretch of a run, as a table and as a timeline.
 
-Only a stretch is timed, since timing has a cost on GPUs: kernels do not overlap at their ends, each
-has an event behind it, and times are read between blocks of steps.  So a step is timed before as
-well, and the profile tells both.
+Only a stretch is timed, since timing has a cost on GPUs: each kernel has an event beside it, and
+times are read between blocks of steps.  So a step is timed before as well, and the profile tells
+both.
 """
 
 from __future__ import annotations
