@@ -20,8 +20,11 @@ class Balancer {
   void begin(int64_t step);
   // Patches have been assigned again meanwhile.
   void forget() { before_.reset(); }
-  // Whether it is time, for lists that live so many steps. Measurements begin at started().
-  bool is_due(int64_t step, int life) const { return step - started_ >= epochs_ * int64_t{life}; }
+  // Steps until it is time, none or less: it is, for lists that live so many steps. Measurements begin
+  // at started().
+  int64_t steps_left(int64_t step, int life) const {
+    return started_ + epochs_ * int64_t{life} - step;
+  }
   int64_t started() const { return started_; }
 
   // The assignment to go on with at a step, by what was measured of the present one since started().

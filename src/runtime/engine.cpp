@@ -252,12 +252,14 @@ void Engine::run(int64_t steps) {
   try {
     if (should_time_meshes(steps)) steps -= time_meshes();
     while (steps > 0) {
-      int64_t chunk = steps;
-      if (run_.balance && run_.ranks > 1)
-        chunk = std::min<int64_t>(chunk, Balancer::kSoon * setup_->lists.life);
-      run_to(ranks_[0]->step() + chunk);
+      const int64_t now = ranks_[0]->step(), life = setup_->lists.life;
+      const int64_t chunk =
+          balances()
+              ? std::min(steps, std::max(life, balancer_.steps_left(now, setup_->lists.life)))
+              : steps;
+      run_to(now + chunk);
       steps -= chunk;
-      rebalance();
+      if (balances()) rebalance();
     }
   } catch (const Blowup& blowup) {
     explain(blowup);
@@ -363,11 +365,15 @@ std::vector<std::unique_ptr<Download>> Engine::gather_shares(Contents contents) 
   return shares;
 }
 
+// Where tasks can be timed one by one. Elsewhere ranks are not stopped to look.
+bool Engine::balances() const {
+  return run_.balance && run_.ranks > 1 && uses_lists(setup_->system, nonbonded_) &&
+         devices_.front()->capabilities().runs_at_once;
+}
+
 void Engine::rebalance() {
-  if (!run_.balance || run_.ranks < 2 || !uses_lists(setup_->system, nonbonded_)) return;
-  if (!devices_.front()->capabilities().runs_at_once) return;
   const int64_t now = ranks_[0]->step();
-  if (!balancer_.is_due(now, setup_->lists.life)) return;
+  if (balancer_.steps_left(now, setup_->lists.life) > 0) return;
   const double steps = static_cast<double>(now - balancer_.started());
   MeasuredCosts found{{}, std::vector<double>(static_cast<size_t>(setup_->grid.size()), 0.0)};
   for (const std::vector<ComputeCost>& rank : gather<ComputeCost>(&costs_of)) {

@@ -128,6 +128,7 @@ class Engine {
   // these are built anew.
   void place(const std::vector<Vec3d>& positions, std::vector<Vec3d>& listed);
   void require_state() const;
+  bool balances() const;
   void rebalance();
   [[noreturn]] void explain(const Blowup& blowup);
   // Energies, tensors and forces of the state as it is.

@@ -36,20 +36,21 @@ void interrupted_calls_do_not_count() {
 void computes_move_to_the_rank_that_has_time() {
   Balancer balancer;
   balancer.begin(100);
-  CHECK(!balancer.is_due(139, 10) && balancer.is_due(140, 10) && balancer.started() == 100);
+  CHECK(balancer.steps_left(139, 10) == 1 && balancer.steps_left(140, 10) == 0 &&
+        balancer.started() == 100);
   const Assignment moved = balancer.decide(kGrid, start(), costs(100, 0), kCarriage, 140);
   CHECK(!(moved == start()) && moved.patch_rank == start().patch_rank);
-  CHECK(!balancer.is_due(179, 10) && balancer.is_due(180, 10));  // soon again
+  CHECK(balancer.steps_left(179, 10) == 1 && balancer.steps_left(180, 10) == 0);  // soon again
   // It is faster, and balanced: it stays, and is looked at rarely.
   CHECK(balancer.decide(kGrid, moved, costs(100, 0), kCarriage, 180) == moved);
-  CHECK(!balancer.is_due(1179, 10) && balancer.is_due(1180, 10));
+  CHECK(balancer.steps_left(1179, 10) == 1 && balancer.steps_left(1180, 10) == 0);
 }
 
 void what_is_balanced_stays() {
   Balancer balancer;
   balancer.begin(0);
   CHECK(balancer.decide(kGrid, start(), costs(100, 101), kCarriage, 40) == start());
-  CHECK(!balancer.is_due(1039, 10));
+  CHECK(balancer.steps_left(1039, 10) == 1);
 }
 
 // Once the first rank seemed slow, and gave away computes; then it is seen that it was not.
@@ -59,7 +60,7 @@ void what_is_slower_is_taken_back() {
   const Assignment moved = balancer.decide(kGrid, start(), costs(150, 0), kCarriage, 40);
   CHECK(!(moved == start()));
   CHECK(balancer.decide(kGrid, moved, costs(0, 150), kCarriage, 80) == start());
-  CHECK(!balancer.is_due(1079, 10));
+  CHECK(balancer.steps_left(1079, 10) == 1);
   // A start of its own, or patches that were shared out anew, are not taken back.
   for (const bool begins : {true, false}) {
     const Assignment again = balancer.decide(kGrid, start(), costs(150, 0), kCarriage, 1080);
