@@ -128,23 +128,24 @@ Schedule force_schedule(RankMemory& memory, const RankView& view, Accumulators b
 
   // The chain of the long-range sum leads on the main stream, all else goes beside it; work that no
   // other rank awaits starts when charges are on the grid and the next kernels of the chain have been placed on the GPU.
-  // After a rebuild the lists are still being built on the side stream: what needs none then ends the
-  // main one.
+  // After a rebuild the lists are still being built on the side stream: what needs none and no other rank
+  // awaits then ends the main one.
   std::optional<LongRangeTasks> sum;
   if (memory.mesh && reach == Reach::kAll) sum = add_long_range(s, memory, view, energies);
   const bool rebuilt = follows == Follows::kRebuild;
   // Without that sum pairs are the longest chain, and lead; not behind lists that are being built. What
-  // reads proxies has a stream of its own, unless lists are being built where others go.
+  // reads proxies has a stream of its own, but for pairs while lists are being built where others go.
   const bool pairs_lead = reach == Reach::kShort && !rebuilt && view.ranks == 1;
   const auto stream_of = [&](const Work& work) {
-    if (work.lists == Lists::kUsed ? pairs_lead : rebuilt) return Stream::kMain;
-    const bool apart = view.ranks > 1 && !rebuilt && work.positions == Positions::kWithProxies;
-    return apart ? Stream::kBoundary : Stream::kSide;
+    const bool listed = work.lists == Lists::kUsed;
+    const bool awaited = view.ranks > 1 && work.positions == Positions::kWithProxies;
+    if (awaited && !(listed && rebuilt)) return Stream::kBoundary;
+    return (listed ? pairs_lead : rebuilt) ? Stream::kMain : Stream::kSide;
   };
   const auto add = [&](const Work& work, Priority priority, std::vector<TaskId> after) {
     const Stream stream = stream_of(work);
     if (sum && work.positions == Positions::kOwned) after.push_back(sum->charged);
-    if (sum && work.lists == Lists::kNotUsed && rebuilt) after.push_back(sum->last);
+    if (sum && rebuilt && stream == Stream::kMain) after.push_back(sum->last);
     return s.add({work.name,
                   priority,
                   stream,
