@@ -92,6 +92,19 @@ QMD_HD Curve<Real> screening(Real r, Real per_r, Real o, Real s) {
   return found;
 }
 
+// Both numbers are found and one is chosen: left to itself, the GPU's compiler makes a branch of it.
+QMD_HD float choose(bool first, float a, float b) {
+#ifdef __CUDA_ARCH__
+  float chosen;
+  asm("{.reg .pred p; setp.ne.s32 p, %3, 0; selp.f32 %0, %1, %2, p;}"
+      : "=f"(chosen)
+      : "f"(a), "f"(b), "r"(static_cast<int>(first)));
+  return chosen;
+#else
+  return first ? a : b;
+#endif
+}
+
 // The same in single precision for any two atoms, without branches: all cases are found and one is chosen.
 struct ScreeningLogarithms {
   float upper, product, difference, sum, log;
@@ -112,9 +125,10 @@ QMD_HD float screening_value(float r, float per_r, float o, float per_o, float s
   const float t = per_r * per_r, ratio = s * per_r, q = ratio * ratio;
   float value = multiply_add(found.difference,
                              multiply_add((r - s * ratio) * found.sum, -0.125f, 0.5f), found.log);
-  value += s - r > o ? per_o - found.upper * found.product : 0.0f;
-  value = r + s > o ? value : 0.0f;
-  return q < 1.0f / 16 && r - s >= o ? leading * (t * t) * six_values(q) : value;
+  value += choose(s - r > o, per_o - found.upper * found.product, 0.0f);
+  value = choose(r + s > o, value, 0.0f);
+  const bool apart = (q < 1.0f / 16) & (r - s >= o);
+  return choose(apart, leading * (t * t) * six_values(q), value);
 }
 QMD_HD float screening_slope(float r, float per_r, float o, float s) {
   const ScreeningLogarithms found(r, per_r, o, s);
