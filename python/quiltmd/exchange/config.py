@@ -60,8 +60,18 @@ class ExchangeSection(Section):
         if self.temperatures is None and None in ends:
             raise ValueError("a ladder needs lowest, highest and replicas")
         ladder = self.ladder()
-        if len(ladder) < 1 or min(ladder) <= 0 or any(np.diff(ladder) < 0):
+        if len(ladder) < 1 or min(ladder) <= 0 or any(np.diff(ladder) <= 0):
             raise ValueError("temperatures must be positive and ascend")
+        return self
+
+    @model_validator(mode="after")
+    def _is_used(self) -> ExchangeSection:
+        if self.kind == "temperature":
+            for name in ("solute", "full_rows"):
+                if getattr(self, name) != type(self).model_fields[name].default:
+                    raise ValueError(
+                        f"{name} is for kind = 'rest2': leave it out, or set kind to 'rest2'"
+                    )
         return self
 
     def ladder(self) -> tuple[float, ...]:
