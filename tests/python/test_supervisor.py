@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import threading
 import warnings
@@ -20,14 +19,18 @@ from test_workers import FORCES, INTEGRATOR, channel_of, short
 
 import quiltmd
 from quiltmd import LostError, QuiltError, QuiltWarning, Simulation, Workers
+from quiltmd.commands.report import make_report
 from quiltmd.engine.injection import parse_injection
 from quiltmd.engine.places import Place, parse_device, parse_place
 from quiltmd.outputs.reporters import LogReporter, TrajectoryReporter
 from quiltmd.running import runner
+from quiltmd.running.folder import Folder
+from quiltmd.running.records import read_sessions
 from quiltmd.workers import supervisor as module
 from quiltmd.workers.client import Connection, WorkerEngine
 from quiltmd.workers.diagnosis import Diagnosis, diagnose
 from quiltmd.workers.digest import digest
+from quiltmd.workers.pool import PHASES
 from quiltmd.workers.session import Session
 from quiltmd.workers.supervisor import Supervisor
 
@@ -122,7 +125,15 @@ def test_many_faults_in_a_row(faults: int, tmp_path: Path, saves_often: None) ->
     assert written(workers.simulation(), tmp_path / "a", stretches) == written(
         plain(), tmp_path / "b", stretches
     )
-    assert len(workers.told()) >= faults
+    events = workers.supervisor.events
+    assert len(events) >= faults
+    assert all(tuple(event.phases) == PHASES for event in events)
+    after = [sum(list(event.phases.values())[1:]) - event.seconds for event in events]
+    assert max(map(abs, after)) < 0.05
+    print(f"{len(events)} faults; median and longest ms of")
+    for phase in PHASES:
+        taken = [1e3 * event.phases[phase] for event in events]
+        print(f"  {phase}: {np.median(taken):.2f}, {max(taken):.2f}")
 
 
 @pytest.mark.parametrize("faults", [6, pytest.param(100, marks=pytest.mark.slow)])
@@ -433,4 +444,12 @@ def test_runs_of_real_devices(
     assert sum(said in str(one.message) for one in caught if one.category is QuiltWarning) == 1
     runner.start(short(alanine, tmp_path / "reference", steps=16))
     same_results(tmp_path / "out", tmp_path / "reference")
-    assert os.listdir(tmp_path / "out")
+    faults = read_sessions(tmp_path / "out" / "sessions.json")[0]["faults"]
+    assert [said in fault["text"] for fault in faults] == [True]
+    if "continuing" in faults[0]["text"]:
+        assert tuple(faults[0]["phases"]) == PHASES
+        assert faults[0]["phases"]["started"] > 0
+    page = make_report(Folder(tmp_path / "out"))
+    assert "Faults of devices" in page
+    assert said in page
+    assert "Faults of devices" not in make_report(Folder(tmp_path / "reference"))

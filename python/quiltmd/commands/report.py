@@ -20,6 +20,7 @@ from ..running.folder import Folder
 from ..running.records import Columns, is_known, read_log, read_sessions, steps_done
 from ..running.rmsd import solute_rmsd
 from ..running.runner import load_system
+from ..workers.pool import PHASES
 
 # Column of the log -> title and unit of its chart.
 _CHARTED = {
@@ -65,6 +66,8 @@ def make_report(folder: Folder) -> str:
     sections.append(("Averages", _averages(log)))
     sections.append(("Balance of ranks", _balance(sessions)))
     sections.append(("What ran on what", _sessions(sessions)))
+    if faults := _faults(sessions):
+        sections.append(("Faults of devices", faults))
     sections.append(("Inputs", table(("file", "SHA-256"), _inputs(config))))
     sections.append(("Settings", table(("setting", "value"), _settings(config))))
     return page(f"Run {folder.path.name}", summary, sections)
@@ -162,6 +165,17 @@ def _sessions(sessions: list[dict[str, Any]]) -> str:
         )
     headings = ("begun", "ended", "steps", "device", "host", "quiltmd", "ns/day")
     return table(headings, rows, 6)
+
+
+def _faults(sessions: list[dict[str, Any]]) -> str:
+    """What went wrong, and the seconds that each phase of going on took; empty where nothing."""
+    rows: list[Row] = []
+    for fault in (fault for session in sessions for fault in session.get("faults", ())):
+        phases = (fault["phases"].get(name) for name in PHASES)
+        times = ("" if seconds is None else f"{seconds:.3f}" for seconds in phases)
+        rows.append((str(fault["step"]), fault["text"], f"{fault['seconds']:.3f}", *times))
+    headings = ("step", "fault", "s", *(f"{name}, s" for name in PHASES))
+    return table(headings, rows, 2) if rows else ""
 
 
 def _inputs(config: Config) -> Iterator[Row]:

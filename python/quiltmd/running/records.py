@@ -2,14 +2,15 @@
 """What a run tells of itself: its log as columns, and the sessions in which it was run.
 
 A session is one process that advanced the run: on which machine and devices, from which step to
-which, how fast, and how long each rank worked and waited.  One without an end was killed, or still
-goes on.
+which, how fast, how long each rank worked and waited, and which devices failed.  One without an
+end was killed, or still goes on.
 """
 
 from __future__ import annotations
 
 import json
 import platform
+from dataclasses import asdict
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -84,6 +85,7 @@ class Session:
             "to_step": self._simulation.step,
             "speed": speed,
             "time_of_ranks": _time_of_ranks(self._simulation.profile()),
+            "faults": [asdict(fault) for fault in self._simulation.faults],
         }
         self._write()
 

@@ -48,6 +48,7 @@ from ..outputs.files import writing
 from ..outputs.readout import Frame, Readout
 from ..outputs.reporters import Need, Reporter
 from ..workers.factory import make_engine
+from ..workers.pool import Event
 from .interrupts import interrupt_deferred
 from .shutdown import core_calls
 from .writer import Writer
@@ -153,6 +154,7 @@ class Simulation(Readout):
         )
         self._make = partial(_made, engine, system, *physics)
         self._engine: Engine = self._make(where)
+        self._earlier_faults: list[Event] = []  # of devices that it has left
         self._conditions: dict[str, float] = {}  # that have changed since
         self._piece = _FIRST_PIECE
         self._heat_before = 0.0
@@ -369,6 +371,11 @@ class Simulation(Readout):
         for owner, bath in changed.items():
             super().__setattr__(owner, bath)  # not an assignment by the user, which is refused
 
+    @property
+    def faults(self) -> list[Event]:
+        """What went wrong with devices so far, of simulations that go on elsewhere then."""
+        return [*self._earlier_faults, *getattr(self._engine, "events", ())]
+
     def migrate(self, device: DeviceName) -> None:
         """Continues on another device, with the same bits where it is of the same kind.
 
@@ -387,6 +394,7 @@ class Simulation(Readout):
             engine.set_state(**now.state.arrays())
             if self._conditions:
                 engine.set_conditions(self._conditions)
+            self._earlier_faults = self.faults
             self._engine, self._execution = engine, execution
             super().__setattr__("ranks", where["ranks"])
             super().__setattr__("device", where["device"])

@@ -40,7 +40,7 @@ def resolve_disagreement(pool: WorkerPool, target: int, digests: list[str]) -> N
         try:
             repeated.append(_repeat(pool, worker, target))
         except LostError as error:
-            pool.replace([(worker, str(error))])
+            pool.replace([(worker, str(error))], begun)
             return  # with another device in its place all are compared again
     diagnosis = diagnose(digests, repeated)
     if diagnosis.kind == "undecided" and (extra := _tie_breaker(pool, target)) is not None:

@@ -13,7 +13,7 @@ import warnings
 import weakref
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NoReturn, TypeVar
 
 from ..engine.injection import parse_injection
@@ -51,11 +51,39 @@ class SavedState:
 
 @dataclass(frozen=True)
 class Event:
-    """Something that went wrong: at which step, what, and the seconds until the run continued."""
+    """Something that went wrong: at which step, what, and the seconds until the run continued.
+
+    Attributes
+    ----------
+    step, text, seconds:
+        At which step, what, and how long it took from when it was known until the run continued.
+    phases:
+        Where another device took over, seconds by `PHASES`.
+    """
 
     step: int
     text: str
     seconds: float
+    phases: dict[str, float] = field(default_factory=dict)
+
+
+# What a lost device costs: the call that it failed, from its begin until the loss was known (steps
+# in vain, and waiting); a spare started; the State set there; steps repeated up to where all were.
+PHASES = ("noticed", "started", "restored", "repeated")
+
+
+class _Stopwatch:
+    """How long the phases of a replacement take."""
+
+    def __init__(self, called: float) -> None:
+        self.begun = self._last = time.monotonic()
+        self.phases = {"noticed": self.begun - called}
+
+    def note(self, phase: str) -> None:
+        """Counts the time since the phase before to this one."""
+        now = time.monotonic()
+        self.phases[phase] = self.phases.get(phase, 0.0) + now - self._last
+        self._last = now
 
 
 class WorkerPool:
@@ -120,6 +148,7 @@ class WorkerPool:
         """Has all workers do something, again where one was lost and replaced meanwhile."""
         while True:
             self.refuse_if_over()
+            called = time.monotonic()
             results, lost = [], []
             for worker in self.workers:
                 try:
@@ -128,17 +157,17 @@ class WorkerPool:
                     lost.append((worker, str(error)))
             if not lost:
                 return results
-            self.replace(lost)
+            self.replace(lost, called)
 
     def on_first(self, action: Callable[[PoolWorker], Result]) -> Result:
         """Has the first worker do something; another one where that one is lost."""
         while True:
             self.refuse_if_over()
-            worker = self.workers[0]
+            worker, called = self.workers[0], time.monotonic()
             try:
                 return action(worker)
             except LostError as error:
-                self.replace([(worker, str(error))])
+                self.replace([(worker, str(error))], called)
 
     def on_first_engine(self, action: Callable[[WorkerEngine], Result]) -> Result:
         """The same, of its engine."""
@@ -150,8 +179,8 @@ class WorkerPool:
         if self._over is not None:
             raise self._over
 
-    def replace(self, lost: list[tuple[PoolWorker, str]]) -> None:
-        """Others take the place of workers that are lost."""
+    def replace(self, lost: list[tuple[PoolWorker, str]], called: float) -> None:
+        """Others take the place of workers that are lost, in a call that began at this time."""
         if self.step > self.furthest:
             self.furthest, self.faults = self.step, 0
         for worker, reason in lost:
@@ -160,26 +189,27 @@ class WorkerPool:
             self.faults += 1
             if self.faults > self._faults_in_a_row:
                 self._end(f"{reason}; after {self.faults} faults the run gets no further")
-            begun = time.monotonic()
             if self._has_spares:
                 self.spares.append(worker.place)
-            self._continue_without(worker, reason, begun)
+            self._continue_without(worker, reason, called)
+            called = time.monotonic()
 
     def retire(self, worker: PoolWorker, reason: str) -> None:
         """A spare takes the place of a worker that is not to be trusted any more."""
-        begun = time.monotonic()
         self.workers.remove(worker)
         worker.engine.close()
-        self._continue_without(worker, reason, begun)
+        self._continue_without(worker, reason, time.monotonic())
 
-    def _continue_without(self, worker: PoolWorker, reason: str, begun: float) -> None:
-        found = self._add_spare(worker.number)
+    def _continue_without(self, worker: PoolWorker, reason: str, called: float) -> None:
+        watch = _Stopwatch(called)
+        found = self._add_spare(worker.number, watch)
         if found is not None:
             came_from = 0 if self.saved is None else self.saved.step
-            self.report(f"{reason}; continuing on {found.place} from step {came_from}", begun)
+            text = f"{reason}; continuing on {found.place} from step {came_from}"
+            self.report(text, watch.begun, watch.phases)
         elif self.workers:
             left = ", ".join(str(other.place) for other in self.workers)
-            self.report(f"{reason}; continuing on {left} alone", begun)
+            self.report(f"{reason}; continuing on {left} alone", watch.begun, watch.phases)
         else:
             self._end(reason + "; no spare could take its place" * self._has_spares)
 
@@ -189,14 +219,15 @@ class WorkerPool:
         self.workers, self._over = [], LostError(reason)
         raise self._over
 
-    def _add_spare(self, number: int) -> PoolWorker | None:
+    def _add_spare(self, number: int, watch: _Stopwatch) -> PoolWorker | None:
         """A spare becomes the worker of this number, as far as the others; None without one."""
         for _ in range(len(self.spares)):
             place = self.spares.popleft()
             try:
                 found = self.start_worker(place, number)
+                watch.note("started")
                 if self.saved is not None:
-                    self._catch_up(found)
+                    self._catch_up(found, watch)
             except QuiltError as error:
                 self.spares.append(place)  # another time, perhaps
                 self.report(f"{place} cannot be used: {error}", time.monotonic())
@@ -206,9 +237,10 @@ class WorkerPool:
             return found
         return None
 
-    def _catch_up(self, worker: PoolWorker) -> None:
+    def _catch_up(self, worker: PoolWorker, watch: _Stopwatch) -> None:
         """Restores a worker, captures frames that were lost, and runs it as far as the others."""
         self.restore(worker)
+        watch.note("restored")
         frames = [frame for ref in self.pending if (frame := ref()) and not frame.is_safe()]
         for frame in sorted(frames, key=lambda one: one.step):
             if worker.step <= frame.step <= self.step:
@@ -218,18 +250,20 @@ class WorkerPool:
         if self.step > worker.step:
             worker.engine.run(self.step - worker.step)
             worker.step = self.step
+        watch.note("repeated")
 
     def _start_first(self, place: Place, number: int) -> None:
         """Starts a worker, or a spare where that one is lost at once."""
+        called = time.monotonic()
         try:
             self.workers.append(self.start_worker(place, number))
         except LostError as error:
-            begun = time.monotonic()
-            found = self._add_spare(number)
+            watch = _Stopwatch(called)
+            found = self._add_spare(number, watch)
             if found is None:
                 raise
             self.spares.append(place)
-            self.report(f"{error}; starting on {found.place}", begun)
+            self.report(f"{error}; starting on {found.place}", watch.begun, watch.phases)
 
     def start_worker(self, place: Place, number: int) -> PoolWorker:
         """A worker; QuiltError where it does not start, or where its device is of another kind."""
@@ -267,7 +301,7 @@ class WorkerPool:
         self._errors[worker.place] += 1
         return self._errors[worker.place]
 
-    def report(self, text: str, begun: float) -> None:
+    def report(self, text: str, begun: float, phases: dict[str, float] | None = None) -> None:
         """Notes an event, and warns the user."""
-        self.events.append(Event(self.step, text, time.monotonic() - begun))
+        self.events.append(Event(self.step, text, time.monotonic() - begun, phases or {}))
         warnings.warn(QuiltWarning(f"step {self.step}: {text}"), stacklevel=2)

@@ -219,7 +219,7 @@ class Supervisor:
             except LostError as error:
                 lost.append((self._pool.workers[0], str(error)))
         if lost:
-            self._pool.replace(lost)
+            self._pool.replace(lost, begun)
             return None
         self._pace.note(target - first, time.monotonic() - begun)
         return outcomes
