@@ -315,6 +315,27 @@ def test_a_flip_is_found_and_mended(buffer: str, tmp_path: Path) -> None:
         ]
 
 
+class Refusing(FakeEngine):
+    """As the core does, it takes no positions that are far out."""
+
+    def set_state(self, *values: Any, **named: Any) -> None:
+        positions = named.get("positions", values[2] if len(values) > 2 else None)
+        if np.abs(positions).max() > 1e6:
+            raise QuiltError("the position of an atom is out of range")
+        super().set_state(*values, **named)
+
+
+def test_a_flip_that_one_device_refuses_is_mended() -> None:
+    """An exponent: that device has an error of its own, not the simulation."""
+    workers = FakeWorkers([], [A, B], inject_fault=("flip@8:1:positions:62",))
+    workers.engine = Refusing
+    simulation, reference = workers.simulation(), plain()
+    for one in (simulation, reference):
+        one.run(12)
+    assert quiltmd.digest(simulation.state()) == quiltmd.digest(reference.state())
+    assert ["transient error" in text for text in workers.told()] == [True]
+
+
 def test_without_comparison_a_flip_is_not_found(tmp_path: Path) -> None:
     """What the test above finds is there."""
     workers = FakeWorkers([B], [A], inject_fault=("flip@13:0:velocities:51",))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 
-from ..errors import LostError, QuiltError, SimulationError
+from ..errors import LostError, QuiltError
 from .diagnosis import Diagnosis, diagnose
 from .pool import PoolWorker, WorkerPool
 
@@ -120,7 +120,9 @@ def _run_to(worker: PoolWorker, target: int) -> str:
     """Runs a worker by itself; its outcome."""
     try:
         worker.engine.run(target - worker.step)
-    except (SimulationError, MemoryError) as error:
+    except LostError:
+        raise
+    except (QuiltError, MemoryError) as error:
         return str(error)
     worker.step = target
     return _outcome(worker)

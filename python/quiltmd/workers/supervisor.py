@@ -20,7 +20,7 @@ from typing import Any
 
 from ..engine.places import Place
 from ..engine.worker_settings import Workers
-from ..errors import LostError, QuiltError, SimulationError
+from ..errors import LostError, QuiltError
 from .client import WorkerEngine, WorkerFrame
 from .disagreement import resolve_disagreement
 from .frames import SupervisedFrame
@@ -209,7 +209,7 @@ class Supervisor:
                 outcomes.append("" if digest is None else worker.engine.result(digest))
             except LostError as error:
                 lost.append((worker, str(error)))
-            except (SimulationError, MemoryError) as error:
+            except (QuiltError, MemoryError) as error:  # also what only one refuses
                 outcomes.append(error)
         if verified and not lost and not isinstance(outcomes[0], Exception):
             try:
