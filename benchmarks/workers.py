@@ -28,6 +28,7 @@ from provenance import provenance
 import quiltmd
 from quiltmd import LangevinMiddle, Nonbonded, ReplicaExchange, Simulation, Workers
 from quiltmd.engine.places import parse_place
+from quiltmd.exchange.record import Tables
 from quiltmd.inputs import load
 from quiltmd.inputs.standard_systems import system_files
 from quiltmd.workers.access import make_key, read_key
@@ -54,9 +55,8 @@ class NullEngine:
     def __init__(self, system: Any, nonbonded: Any, integrator: Any, run: Any) -> None:
         self._noise = np.random.default_rng(integrator["seed"])
 
-    def set_state(self, *state: Any) -> None:
-        names = ("step", "box", "positions", "velocities", "list_step", "list_positions")
-        self._state = dict(zip(names, state, strict=False))
+    def set_state(self, **state: Any) -> None:
+        self._state = state
 
     def run(self, steps: int) -> None:
         self._state["step"] += steps
@@ -171,13 +171,55 @@ def argon() -> tuple[quiltmd.System, quiltmd.State]:
     return system, quiltmd.State.start(system, places, np.diag([3.0, 3.0, 3.0]))
 
 
+class TimedExchange(ReplicaExchange):
+    """Tells the time of advancing all replicas (energies included) and of swaps that are done."""
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        self.spent = {"advance": 0.0, "swap": 0.0}
+
+    def _everywhere(self, action: Callable[[int, Simulation], Any]) -> list[Any]:
+        begin = time.perf_counter()
+        found = super()._everywhere(action)
+        if action.__name__ == "advance":
+            self.spent["advance"] += time.perf_counter() - begin
+        return found
+
+    def _swap(self, *arguments: Any) -> None:
+        begin = time.perf_counter()
+        super()._swap(*arguments)
+        self.spent["swap"] += time.perf_counter() - begin
+
+
+def timed_run(made: TimedExchange, iterations: int) -> dict[str, float]:
+    """Seconds of each part of so many iterations: advance, decide, swap, write."""
+    written = 0.0
+    with tempfile.TemporaryDirectory() as folder:
+        tables = Tables(Path(folder), len(made.states), None)
+
+        def write(iteration: Any) -> None:
+            nonlocal written
+            begin = time.perf_counter()
+            tables.add(iteration)
+            written += time.perf_counter() - begin
+
+        made.run(1)
+        made.spent = dict.fromkeys(made.spent, 0.0)
+        begin = time.perf_counter()
+        made.run(iterations, record=write)
+        seconds = time.perf_counter() - begin
+        tables.close()
+    decided = seconds - written - sum(made.spent.values())
+    return {**made.spent, "decide": decided, "write": written}
+
+
 def exchange(iterations: int) -> list[dict[str, Any]]:
-    """Iterations per second of replicas that take no time."""
+    """Iterations per second of replicas that take no time, and where it goes."""
     system, state = argon()
     rows = []
     for count in REPLICAS:
         ladder = quiltmd.temperature_states(np.linspace(300, 400, count).tolist())
-        made = ReplicaExchange(
+        made = TimedExchange(
             system,
             state,
             ladder,
@@ -187,14 +229,14 @@ def exchange(iterations: int) -> list[dict[str, Any]]:
             engine=NullEngine,
             devices=("cpu",),
         )
-        begin = time.perf_counter()
-        made.run(iterations)
-        seconds = (time.perf_counter() - begin) / iterations
+        parts = timed_run(made, iterations)
+        seconds = sum(parts.values()) / iterations
         rows.append(
             {
                 "replicas": count,
                 "iterations_per_second": round(1 / seconds, 2),
                 "us_per_replica": round(1e6 * seconds / count, 1),
+                "ms_by_part": {name: round(1e3 * s / iterations, 3) for name, s in parts.items()},
             }
         )
         print(rows[-1])

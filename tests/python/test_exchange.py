@@ -30,6 +30,7 @@ from quiltmd.exchange import runner
 from quiltmd.exchange.analysis import History, read_history
 from quiltmd.exchange.config import ExchangeConfig
 from quiltmd.exchange.mixing import log_ratio, pairs_of, swaps, uniform
+from quiltmd.exchange.record import Tables
 from quiltmd.exchange.replicas import Iteration
 from quiltmd.exchange.scaling import scale_solute
 from quiltmd.exchange.states import geometric, rest2_states, temperature_states
@@ -447,3 +448,17 @@ def test_the_command(alanine: tuple[Path, Path], tmp_path: Path, capsys: Any) ->
         command()
     with pytest.raises(QuiltError, match="no folder of a replica exchange"):
         command(analyse=tmp_path)
+
+
+def test_energies_are_written_to_the_last_bit(tmp_path: Path) -> None:
+    """Of rows that are alike, of -0.0 beside 0.0, and of what is not known."""
+    rng = np.random.default_rng(3)
+    energies = np.array([rng.normal(size=3)] * 2 + [[0.0, np.nan, -0.0]])
+    for table in (energies, energies[[2, 0, 1]], np.abs(energies)):
+        (tmp_path / f"{id(table)}").mkdir()
+        tables = Tables(tmp_path / f"{id(table)}", 3, None)
+        tables.add(Iteration(7, 70, table, np.arange(3, dtype=np.int32)))
+        tables.close()
+        last = (tmp_path / f"{id(table)}" / "energies.csv").read_text().splitlines()[-1]
+        cells = ["" if np.isnan(one) else repr(one) for one in table.reshape(-1).tolist()]
+        assert last == ",".join(["7", *cells])

@@ -11,7 +11,7 @@ are kept.  So whenever a process is killed, there is a generation of which all p
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ from ..outputs.files import (
     writing,
 )
 from ..running.progress import warn
+from .mixing import Energies
 from .replicas import Iteration
 
 MANIFEST, PREVIOUS = "manifest.json", "manifest.prev.json"
@@ -98,8 +99,7 @@ class Tables:
     def add(self, iteration: Iteration) -> None:
         """A row in each; an energy that is not known is left empty."""
         walkers = ",".join(map(str, iteration.walkers))
-        values = iteration.energies.reshape(-1).tolist()
-        energies = ",".join("" if np.isnan(value) else repr(value) for value in values)
+        energies = ",".join(_row_texts(iteration.energies))
         self._append(WALKERS, f"{iteration.number},{iteration.step},{walkers}")
         self._append(ENERGIES, f"{iteration.number},{energies}")
 
@@ -116,6 +116,17 @@ class Tables:
 
     def _append(self, name: str, row: str) -> None:
         self._files[name].append(f"{row}\n".encode("ascii"))
+
+
+def _row_texts(energies: Energies) -> Iterator[str]:
+    """The numbers of each row; rows that are alike, as all are by temperature, are written once."""
+    texts: dict[bytes, str] = {}
+    for row in energies:
+        key = row.tobytes()
+        if key not in texts:
+            # A number that is not known is not equal to itself.
+            texts[key] = ",".join(repr(x) if x == x else "" for x in row.tolist())
+        yield texts[key]
 
 
 def write_generation(folder: Path, generation: Generation) -> None:
