@@ -16,20 +16,17 @@ import argparse
 import json
 import statistics
 import sys
-import tempfile
-import threading
 import time
 from pathlib import Path
 from typing import Any
 
 from provenance import ROOT, provenance
+from workers import server_here
 
 import quiltmd
 from quiltmd import LangevinMiddle, Nonbonded, Simulation, Workers
 from quiltmd.inputs import load
 from quiltmd.inputs.standard_systems import system_files
-from quiltmd.workers.access import make_key, read_key
-from quiltmd.workers.server import Server
 
 sys.path.insert(0, str(ROOT / "tests" / "python"))
 from boxes import water_box
@@ -55,12 +52,15 @@ def start(name: str) -> tuple[quiltmd.System, quiltmd.State, Nonbonded]:
     return *load(*system_files(name)), Nonbonded()
 
 
-def measure(chosen: argparse.Namespace, server: Server, key: Path) -> list[dict[str, Any]]:
-    """A row for each device: us a step, and the overhead over the device without a worker."""
+def measure(chosen: argparse.Namespace, server: int, key: Path) -> list[dict[str, Any]]:
+    """A row for each device: us a step, and the overhead over the device without a worker.
+
+    `server` is the port of a server.
+    """
     system, state, nonbonded = start(chosen.system)
     rows: list[dict[str, Any]] = [{"level": "local", "delay_ms": 0.0, "device": chosen.device}]
     for delay in DELAYS:
-        port = Proxy(server.port, 1e-3 * delay).port
+        port = Proxy(server, 1e-3 * delay).port
         there = f"remote:127.0.0.1:{port}/{chosen.device}"
         for level, device in (("engine", there), ("device", f"forward:{there}")):
             row = {"level": level, "delay_ms": delay, "slept_ms": slept(delay)}
@@ -99,17 +99,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--out", type=Path)
     chosen = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        key = Path(folder) / "key"
-        make_key(key)
-        server = Server("127.0.0.1", 0, read_key(key), 16, lambda text: None)
-        thread = threading.Thread(target=server.serve)
-        thread.start()
-        try:
-            rows = measure(chosen, server, key)
-        finally:
-            server.close()
-            thread.join()
+    with server_here() as (port, key):
+        rows = measure(chosen, port, key)
     print(f"{'level':8}{'delay, ms':>10}{'us a step':>12}{'overhead':>10}")
     for row in rows:
         print(

@@ -18,7 +18,8 @@ import tempfile
 import threading
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -86,22 +87,31 @@ class NullFrame:
         return self._state
 
 
-def round_trips(times: int) -> list[dict[str, Any]]:
-    """A question and its answer, without data."""
-    rows = []
+@contextmanager
+def server_here() -> Iterator[tuple[int, Path]]:
+    """A server of this machine: its port, and the file of its key."""
     with tempfile.TemporaryDirectory() as folder:
         key = Path(folder) / "key"
         make_key(key)
-        server = Server("127.0.0.1", 0, read_key(key), 4, lambda text: None)
+        server = Server("127.0.0.1", 0, read_key(key), 16, lambda text: None)
         thread = threading.Thread(target=server.serve)
         thread.start()
-        for name in ("worker:cpu", f"remote:127.0.0.1:{server.port}/cpu"):
+        try:
+            yield server.port, key
+        finally:
+            server.close()
+            thread.join()
+
+
+def round_trips(times: int) -> list[dict[str, Any]]:
+    """A question and its answer, without data."""
+    rows = []
+    with server_here() as (port, key):
+        for name in ("worker:cpu", f"remote:127.0.0.1:{port}/cpu"):
             connection = connect(parse_place(name), Workers(key=key))
             us = 1e6 * median(lambda c=connection: c.call("inject", []), times)
             rows.append({"device": name.split(":")[0], "round_trip_us": round(us, 1)})
             connection.close()
-        server.close()
-        thread.join()
     return rows
 
 

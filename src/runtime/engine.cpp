@@ -252,11 +252,11 @@ void Engine::run(int64_t steps) {
   try {
     if (should_time_meshes(steps)) steps -= time_meshes();
     while (steps > 0) {
-      const int64_t now = ranks_[0]->step(), life = setup_->lists.life;
-      const int64_t chunk =
-          balances()
-              ? std::min(steps, std::max(life, balancer_.steps_left(now, setup_->lists.life)))
-              : steps;
+      const int64_t now = ranks_[0]->step();
+      const int life = setup_->lists.life;
+      int64_t chunk = steps;
+      if (balances())
+        chunk = std::min(steps, std::max<int64_t>(life, balancer_.steps_left(now, life)));
       run_to(now + chunk);
       steps -= chunk;
       if (balances()) rebalance();

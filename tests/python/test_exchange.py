@@ -398,8 +398,8 @@ def test_another_exchange_is_not_carried_on(whole: tuple[Any, Path], tmp_path: P
         ("exchange", "lowest", 300.0, "give either"),
         ("exchange", "temperatures", (310.0, 300.0), "ascend"),
         ("exchange", "temperatures", (300.0, 300.0), "ascend"),
-        ("exchange", "solute", "protein", "solute is for kind = 'rest2'"),
-        ("exchange", "full_rows", True, "full_rows is for kind = 'rest2'"),
+        ("exchange", "solute", "protein", "leave out solute of"),
+        ("exchange", "full_rows", True, "leave out full_rows of"),
         ("exchange", "kinds", 3, "not a known key"),
         ("output", "profile", True, "of single runs"),
     ],
@@ -454,11 +454,12 @@ def test_energies_are_written_to_the_last_bit(tmp_path: Path) -> None:
     """Of rows that are alike, of -0.0 beside 0.0, and of what is not known."""
     rng = np.random.default_rng(3)
     energies = np.array([rng.normal(size=3)] * 2 + [[0.0, np.nan, -0.0]])
-    for table in (energies, energies[[2, 0, 1]], np.abs(energies)):
-        (tmp_path / f"{id(table)}").mkdir()
-        tables = Tables(tmp_path / f"{id(table)}", 3, None)
+    for name, table in enumerate((energies, energies[[2, 0, 1]], np.abs(energies))):
+        folder = tmp_path / str(name)
+        folder.mkdir()
+        tables = Tables(folder, 3, None)
         tables.add(Iteration(7, 70, table, np.arange(3, dtype=np.int32)))
         tables.close()
-        last = (tmp_path / f"{id(table)}" / "energies.csv").read_text().splitlines()[-1]
+        last = (folder / "energies.csv").read_text().splitlines()[-1]
         cells = ["" if np.isnan(one) else repr(one) for one in table.reshape(-1).tolist()]
         assert last == ",".join(["7", *cells])

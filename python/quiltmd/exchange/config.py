@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
@@ -13,6 +14,7 @@ from ..description.integrators import LangevinMiddle
 from ..engine.execution import DeviceName
 from ..running.config import Config
 from ..running.section import Section
+from ..running.unused import Unused
 from .states import ReplicaState, geometric, rest2_states, temperature_states
 
 _STAYS = ("kind", "every", "solute", "full_rows")
@@ -64,16 +66,6 @@ class ExchangeSection(Section):
             raise ValueError("temperatures must be positive and ascend")
         return self
 
-    @model_validator(mode="after")
-    def _is_used(self) -> ExchangeSection:
-        if self.kind == "temperature":
-            for name in ("solute", "full_rows"):
-                if getattr(self, name) != type(self).model_fields[name].default:
-                    raise ValueError(
-                        f"{name} is for kind = 'rest2': leave it out, or set kind to 'rest2'"
-                    )
-        return self
-
     def ladder(self) -> tuple[float, ...]:
         """Temperatures, K, the lowest first."""
         if self.temperatures is not None:
@@ -116,6 +108,16 @@ class ExchangeConfig(Config):
         if self.run.hosts:
             raise ValueError("[run] hosts are of single runs: name [exchange] devices")
         return self
+
+    def _unused(self) -> Iterator[Unused]:
+        yield from super()._unused()
+        if self.exchange.kind == "temperature":
+            # At their defaults they are in the folders of exchanges that go on.
+            fields = ExchangeSection.model_fields
+            keys = ("solute", "full_rows")
+            changed = [key for key in keys if getattr(self.exchange, key) != fields[key].default]
+            why = "states of kind temperature scale no solute: choose kind = 'rest2'"
+            yield Unused("exchange", tuple(changed), why)
 
     def devices(self) -> tuple[str, ...]:
         """Where replicas run."""

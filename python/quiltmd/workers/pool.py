@@ -51,7 +51,7 @@ class SavedState:
 
 @dataclass(frozen=True)
 class Event:
-    """Something that went wrong: at which step, what, and the seconds until the run continued.
+    """Something that went wrong.
 
     Attributes
     ----------
