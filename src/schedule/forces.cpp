@@ -135,7 +135,7 @@ Schedule force_schedule(RankMemory& memory, const RankView& view, Accumulators b
   const bool rebuilt = follows == Follows::kRebuild;
   // Without that sum pairs are the longest chain, and lead; not behind lists that are being built. What
   // reads proxies has a stream of its own, but for pairs while lists are being built where others go.
-  const bool pairs_lead = reach == Reach::kShort && !rebuilt && view.ranks == 1;
+  const bool pairs_lead = !sum && !rebuilt && view.ranks == 1;
   const auto stream_of = [&](const Work& work) {
     const bool listed = work.lists == Lists::kUsed;
     const bool awaited = view.ranks > 1 && work.positions == Positions::kWithProxies;

@@ -3,12 +3,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 #include <utility>
 
 #include "computes/nonbonded/exclusion_arrays.h"
+#include "math/error.h"
 
 namespace quiltmd {
 namespace {
+
+constexpr size_t kPlacesAtOnce = 64;      // of kernels
+constexpr size_t kMostSlots = 2'000'000;  // more tiles of pairs could not be counted
 
 std::vector<float> single(const std::vector<double>& values) {
   return {values.begin(), values.end()};
@@ -68,8 +73,15 @@ void AllPairsMemory::make_room() {
                                 static_cast<size_t>(slots_.capacity()));
   const size_t clusters = slots / kClusterSize;
   if (roster_.size() == clusters) return;
+  if (slots > kMostSlots)
+    throw Error("without a cutoff, or in implicit solvent, at most " + std::to_string(kMostSlots) +
+                " atoms are supported, with empty places among them; this system takes " +
+                std::to_string(slots));
   make_.renew(roster_, clusters);
   make_.renew(place_of_cluster_, clusters);
+  const size_t places = (slots + kPlacesAtOnce - 1) / kPlacesAtOnce * kPlacesAtOnce;
+  make_.renew(roster_atoms_, places);
+  make_.renew(partner_ranges_, places);
   if (!has_solvent()) return;
   make_.renew(visits_, clusters);
   make_.renew(sites_, slots);
@@ -122,10 +134,13 @@ AllPairs AllPairsMemory::pairs() const {
   p.roster_capacity = static_cast<int>(roster_.size());
   p.partner_start = exclusion_start_.data();
   p.partners = partners_.data();
+  p.roster_atoms = roster_atoms_.data();
+  p.partner_ranges = partner_ranges_.data();
   p.cells = grid.cells;
   p.patch_width = {grid.box.ax / grid.cells.x, grid.box.by / grid.cells.y,
                    grid.box.cz / grid.cells.z};
   p.cutoff2 = setup_.parameters.cutoff2;
+  p.atoms = slots_.system.atom_count();
   return p;
 }
 
@@ -147,6 +162,9 @@ LayOutRoster AllPairsMemory::lay_out_roster() const {
   op.atoms = slots_.system.atom_count();
   op.slot_of_atom = slots_.slot_of_atom.data();
   op.partners = partners_.data();
+  op.roster_atoms = roster_atoms_.data();
+  op.partner_ranges = partner_ranges_.data();
+  op.places = static_cast<int>(roster_atoms_.size());
   op.site_of_atom = site_of_atom_.data();
   op.sites = sites_.data();
   op.sums = sums.data();

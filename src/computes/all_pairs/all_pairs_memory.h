@@ -53,6 +53,8 @@ class AllPairsMemory final : public ForceFamily {
   Buffer<float> table_;
   Buffer<int32_t> placed_index_, place_of_cluster_, roster_count_, visits_;
   Buffer<RosterEntry> roster_;
+  Buffer<RosterAtom> roster_atoms_;
+  Buffer<PartnerRange> partner_ranges_;
   Buffer<BornSite> site_of_atom_, sites_;
   Buffer<BornAtom> atoms_;
   Buffer<float> neck_distance_, neck_height_;

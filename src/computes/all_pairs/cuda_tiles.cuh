@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // All pairs of the roster by tiles, each pair once. A group is 32 atoms, four clusters of the roster; a
-// row is two groups, of which a lane of a warp holds one atom each. A warp takes one group after another
-// through its row: each lane begins with the atom of its own number and goes on to the next one in each
-// turn, so that after 32 turns all have met, and what the atoms of the group get is passed from lane to
-// lane beside them. A row meets the groups behind it; its own two it meets atom by atom, each pair from
-// both sides.
+// row is one group or two (kOwn), of which a lane of a warp holds one atom each. A warp takes one group
+// after another through its row: each lane begins with the atom of its own number and goes on to the next
+// one in each turn, so that after 32 turns all have met, and what the atoms of the group get is passed from
+// lane to lane beside them. A row meets the groups behind it; its own it meets atom by atom, each pair from
+// both sides. Rows of two groups take fewer instructions for a pair; rows of one make twice as many tiles,
+// for systems in which a warp has no second one.
 //
 // The tiles of all rows in their order are dealt out to warps in equal runs. Sums over a tile are
 // floating-point numbers of a set and an order that the roster alone decides, which all ranks know alike;
@@ -12,18 +13,20 @@
 //
 // A pass says what it needs of its own atoms (load), of others (Other, bring), which formula serves a
 // tile (choose), what a pair adds (pair), what goes to others (Back) and where sums go (end_tile,
-// end_row). Where kEndsAtoms, all of an atom's sums are complete when end_atom is called for it.
+// end_row). Where kEndsAtoms, all of an atom's sums are complete when end_atom is called for it. Where
+// kStartsBefore, the places of atoms are final before the previous kernel begins, so they are read while
+// that one ends.
 #pragma once
 
-#include <climits>
+#include <utility>
 
 #include "computes/all_pairs/operations.h"
+#include "device/cuda/launch.h"
 #include "device/cuda/warp.cuh"
 
 namespace quiltmd::all_pairs {
 
 constexpr int kGroup = kWarp;  // atoms
-constexpr int kOwn = 2;        // groups of a row
 constexpr int kWarps = 4;      // of a block
 constexpr int kThreads = kWarps * kWarp;
 
@@ -34,18 +37,20 @@ struct Placed {
   bool counts;  // it is an atom of this rank
   Int3 cell;
   float x, y, z;  // from the centre of its patch; `nowhere` if it does not exist
+  float charge;
 
   __device__ __forceinline__ Placed(const AllPairs& p, int at, float nowhere) : place(at) {
-    const int cluster = place / kClusterSize;
-    const RosterEntry entry = p.roster[min(cluster, *p.roster_count - 1)];
-    slot = entry.cluster * kClusterSize + place % kClusterSize;
-    cell = entry.cell;
-    exists = cluster < *p.roster_count && p.slots.atom[slot] >= 0;
+    const int4 atom = *reinterpret_cast<const int4*>(p.roster_atoms + place);
+    slot = atom.x;
+    cell = {atom.y, atom.z, atom.w};
+    exists = slot >= 0;
     counts = exists && slot < min(*p.owned_slots, p.slot_capacity);
-    const float4 site = *reinterpret_cast<const float4*>(p.slots.local + slot);
-    x = exists ? site.x : nowhere;
-    y = exists ? site.y : nowhere;
-    z = exists ? site.z : nowhere;
+    const float4 site = exists ? *reinterpret_cast<const float4*>(p.slots.local + slot)
+                               : make_float4(nowhere, nowhere, nowhere, 0);
+    x = site.x;
+    y = site.y;
+    z = site.z;
+    charge = site.w;
   }
 };
 
@@ -115,6 +120,7 @@ class GroupBox {
   }
 
   // Whether anything of it may be within a distance, squared, of these atoms of any lane.
+  template <int kOwn>
   __device__ __forceinline__ bool is_near(float reach2, const Point (&from)[kOwn]) const {
     bool near = false;
 #pragma unroll
@@ -126,45 +132,38 @@ class GroupBox {
   float centre_[3], half_[3];
 };
 
-// Where the excluded atoms of an atom are, from one group to the next.
+// Where the excluded atoms of an atom are.
 class Partners {
  public:
   Partners() = default;
-  __device__ __forceinline__ Partners(const AllPairs& p, const Placed& own) {
-    if (!own.exists) return;
-    const int32_t atom = p.slots.atom[own.slot];
-    at_ = p.partner_start[atom];
-    end_ = p.partner_start[atom + 1];
-    load(p);
+  __device__ __forceinline__ Partners(const AllPairs& p, const Placed& own)
+      : range_(*reinterpret_cast<const int4*>(p.partner_ranges + own.place)) {
+    if (!own.exists) range_.w = -1;
   }
   // Bits of those in a group that begins at this place.
-  __device__ __forceinline__ unsigned among(const AllPairs& p, int first) {
+  __device__ __forceinline__ unsigned among(const AllPairs& p, int first) const {
+    if (range_.z >= first + kGroup || range_.w < first) return 0;
     unsigned bits = 0;
-    while (next_ < first + kGroup) {
-      if (next_ >= first) bits |= 1u << (next_ - first);
-      ++at_;
-      load(p);
+#pragma unroll 4
+    for (int k = range_.x; k < range_.y; ++k) {
+      const int way = p.partners[k] - first;
+      if (0 <= way && way < kGroup) bits |= 1u << way;
     }
     return bits;
   }
 
  private:
-  __device__ __forceinline__ void load(const AllPairs& p) {
-    next_ = at_ < end_ ? p.partners[at_] : INT_MAX;
-  }
-  int at_ = 0, end_ = 0, next_ = INT_MAX;
+  int4 range_{};  // as PartnerRange
 };
 
 // The tiles of all rows: those of row r are r and the groups behind it, kOwn * r to the last.
+template <int kOwn>
 struct Triangle {
   int groups;
 
-  QMD_HD long long before(int row) const {
-    return static_cast<long long>(row) * groups -
-           static_cast<long long>(row) * (row - 1) / 2 * kOwn;
-  }
-  QMD_HD long long tiles() const { return before((groups + kOwn - 1) / kOwn); }
-  __device__ __forceinline__ int row_of(long long tile) const {
+  QMD_HD int before(int row) const { return row * groups - row * (row - 1) / 2 * kOwn; }
+  QMD_HD int tiles() const { return before((groups + kOwn - 1) / kOwn); }
+  __device__ __forceinline__ int row_of(int tile) const {
     constexpr float kHalf = 0.5f * kOwn;
     const float b = static_cast<float>(groups) + kHalf,
                 root = sqrtf(fmaxf(b * b - 2 * kOwn * static_cast<float>(tile), 0.0f));
@@ -181,6 +180,7 @@ struct Triangle {
 };
 
 // What is special about a tile, by own atom: the turn in which it meets itself or an excluded atom.
+template <int kOwn>
 struct Turns {
   unsigned itself[kOwn], excluded[kOwn];
   __device__ __forceinline__ bool itself_in(int n, int turn) const {
@@ -194,13 +194,14 @@ struct Turns {
 // The turns of a tile by one formula. `ring`: the group twice over, from the atom of this lane on.
 template <class Formula, class Pass>
 __device__ __forceinline__ void take_turns(Formula formula, Pass& pass,
-                                           const typename Pass::Other* ring, const Turns& turns,
+                                           const typename Pass::Other* ring,
+                                           const Turns<Pass::kOwn>& turns,
                                            typename Pass::Back& back) {
 #pragma unroll Formula::kUnroll
   for (int turn = 0; turn < kGroup; ++turn) {
     const typename Pass::Other other = ring[turn];
 #pragma unroll
-    for (int n = 0; n < kOwn; ++n)
+    for (int n = 0; n < Pass::kOwn; ++n)
       pass.pair(formula, n, other, turns.itself_in(n, turn), turns.excluded_in(n, turn), back);
     back.pass_on();
   }
@@ -212,6 +213,7 @@ __device__ __forceinline__ float from_next_lane(float value) {
 
 // What a warp does of one row without a break: some tiles, of which those that gave something to atoms of
 // this rank in the other group are marked.
+template <int kOwn>
 constexpr int kLongestRun = kWarp - kOwn;  // a lane for each tile and each own group
 struct Run {
   int row, begin, tiles;
@@ -220,10 +222,10 @@ struct Run {
 
 // Once all that a run gave is visible, its tiles are counted for their groups. Who does the last tile of a
 // group ends its atoms. Groups without atoms of this rank are not counted, for it leaves out tiles.
-template <class Pass>
-__device__ __forceinline__ void end_groups(const AllPairs& p, const Triangle& triangle,
+template <int kOwn, class Pass>
+__device__ __forceinline__ void end_groups(const AllPairs& p, const Triangle<kOwn>& triangle,
                                            const Run& run, const Placed (&own)[kOwn], Pass& pass) {
-  const int lane = threadIdx.x % kWarp, which = lane - kLongestRun;  // of the own groups
+  const int lane = threadIdx.x % kWarp, which = lane - kLongestRun<kOwn>;  // of the own groups
   bool counts = run.given >> lane & 1u;
 #pragma unroll
   for (int n = 0; n < kOwn; ++n)
@@ -244,28 +246,55 @@ __device__ __forceinline__ void end_groups(const AllPairs& p, const Triangle& tr
   }
 }
 
+// The atoms of a row.
+template <int kOwn>
+struct Row {
+  Placed atoms[kOwn];
+};
+template <int... kNumbers>
+__device__ __forceinline__ Row<sizeof...(kNumbers)> row_at(
+    const AllPairs& p, int place, std::integer_sequence<int, kNumbers...>) {
+  return {{Placed(p, place + kNumbers * kGroup, -kFarAway)...}};
+}
+
+// Runs of one warp after another lie side by side in long rows. In few tiles those near each other, which
+// take longest, would come to one multiprocessor, so runs are dealt out to blocks in turn.
+template <class Pass>
+__device__ __forceinline__ int number_of_run() {
+  const int warp = threadIdx.x / kWarp;
+  return Pass::kOwn == 1 ? warp * gridDim.x + blockIdx.x : blockIdx.x * kWarps + warp;
+}
+
 template <class Pass>
 __device__ __forceinline__ void meet_all(const AllPairs& p, Pass& pass) {
   using Other = typename Pass::Other;
+  constexpr int kOwn = Pass::kOwn;
   __shared__ Other rings[kWarps][2 * kGroup];
-  const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
-  Other* const ring = rings[warp] + lane;
-  const Triangle triangle{(*p.roster_count * kClusterSize + kGroup - 1) / kGroup};
-  const long long tiles = triangle.tiles(), warps = gridDim.x * kWarps;
-  const long long share = (tiles + warps - 1) / warps, mine = (blockIdx.x * kWarps + warp) * share;
-  const long long end = min(mine + share, tiles);
+  const int lane = threadIdx.x % kWarp;
+  Other* const ring = rings[threadIdx.x / kWarp] + lane;
+  const Triangle<kOwn> triangle{(*p.roster_count * kClusterSize + kGroup - 1) / kGroup};
+  const int tiles = triangle.tiles(), warps = static_cast<int>(gridDim.x) * kWarps;
+  const int share = (tiles + warps - 1) / warps, mine = number_of_run<Pass>() * share;
+  const int end = min(mine + share, tiles);
   const PatchWidths widths(p);
+  bool waits = Pass::kStartsBefore;
 #pragma unroll 1
-  for (long long tile = mine; tile < end;) {
+  for (int tile = mine; tile < end;) {
     const int row = triangle.row_of(tile), first = row * kOwn;
-    const int begin = first + static_cast<int>(tile - triangle.before(row));
-    const int most = static_cast<int>(min(end - tile, static_cast<long long>(kLongestRun)));
-    const int stop = min(triangle.groups, begin + most);
+    const int begin = first + tile - triangle.before(row);
+    const int stop = min(triangle.groups, begin + min(end - tile, kLongestRun<kOwn>));
     Run run{row, begin, stop - begin, 0};
-    const Placed own[kOwn] = {Placed(p, first * kGroup + lane, -kFarAway),
-                              Placed(p, (first + 1) * kGroup + lane, -kFarAway)};
-    const bool row_counts = __any_sync(kAllLanes, own[0].counts || own[1].counts);
-    pass.load(own);
+    const Row<kOwn> own = row_at(p, first * kGroup + lane, std::make_integer_sequence<int, kOwn>{});
+    if (waits) {
+      wait_for_previous();
+      release_next();
+      waits = false;
+    }
+    bool counts = false;
+#pragma unroll
+    for (int n = 0; n < kOwn; ++n) counts = counts || own.atoms[n].counts;
+    const bool row_counts = __any_sync(kAllLanes, counts);
+    pass.load(own.atoms);
 #pragma unroll 1
     for (int group = begin; group < stop; ++group) {
       const Placed other(p, group * kGroup + lane, kFarAway);
@@ -277,10 +306,10 @@ __device__ __forceinline__ void meet_all(const AllPairs& p, Pass& pass) {
                          __shfl_sync(kAllLanes, other.cell.y, 0),
                          __shfl_sync(kAllLanes, other.cell.z, 0)};
       const Point at = seen_from(p, widths, cell, other);
-      Turns turns;
+      Turns<kOwn> turns;
 #pragma unroll
       for (int n = 0; n < kOwn; ++n) {
-        pass.at[n] = seen_from(p, widths, cell, own[n]);
+        pass.at[n] = seen_from(p, widths, cell, own.atoms[n]);
         const unsigned excluded = pass.excluded(n, group * kGroup);
         turns.excluded[n] = __funnelshift_r(excluded, excluded, lane);
         turns.itself[n] = group == first + n ? 1u : 0u;
@@ -297,10 +326,11 @@ __device__ __forceinline__ void meet_all(const AllPairs& p, Pass& pass) {
       pass.end_tile(both);
       if (both && other.counts) back.give(pass, other.slot);
     }
-    pass.end_row(own);
-    if constexpr (Pass::kEndsAtoms) end_groups(p, triangle, run, own, pass);
+    pass.end_row(own.atoms);
+    if constexpr (Pass::kEndsAtoms) end_groups(p, triangle, run, own.atoms, pass);
     tile += run.tiles;
   }
+  if (waits) wait_for_previous();
 }
 
 }  // namespace quiltmd::all_pairs

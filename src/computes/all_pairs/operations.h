@@ -27,6 +27,16 @@ struct alignas(16) RosterEntry {
   Int3 cell;        // of its patch
 };
 
+// An atom of the roster, by its place, and where its partners are: for kernels that begin anywhere, on GPUs.
+struct alignas(16) RosterAtom {
+  int32_t slot;  // -1: none
+  Int3 cell;     // of its patch
+};
+struct alignas(16) PartnerRange {
+  int32_t begin, end;   // in `partners`
+  int32_t first, last;  // of these places; last < first without any
+};
+
 // What screening needs of an atom, by slot. Padding has no scaled radius, so it screens nothing.
 struct alignas(16) BornSite {
   float offset_radius, scaled_radius;  // nm
@@ -49,9 +59,12 @@ struct AllPairs {
   const int32_t* partner_start;  // (atoms + 1)
   const int32_t*
       partners;  // places in the roster of the atoms that an atom is excluded from, ascending
+  const RosterAtom* roster_atoms;      // by place
+  const PartnerRange* partner_ranges;  // by place, where there is an atom
   Int3 cells;
   Vec3d patch_width;  // nm
   float cutoff2;      // nm^2; infinite without one
+  int atoms;          // of the system
 
   // How many patches a patch is from another one along a dimension.
   QMD_HD int apart(Int3 from, Int3 to, int d) const {
@@ -68,6 +81,7 @@ struct AllPairs {
   void memory(MemoryUses& uses, Access access) const {
     uses.note(access, "owned_slots, patches, roster, roster_count, partner_start, partners",
               owned_slots, patches, roster, roster_count, partner_start, partners);
+    uses.note(access, "roster_atoms, partner_ranges", roster_atoms, partner_ranges);
     uses.note(access, "slots.local, slots.atom, slots.patch", slots.local, slots.atom, slots.patch);
     QMD_USES(kNone, slots);
   }
@@ -88,6 +102,9 @@ struct LayOutRoster {
   int atoms;
   const int32_t* slot_of_atom;
   int32_t* partners;
+  RosterAtom* roster_atoms;
+  PartnerRange* partner_ranges;
+  int places;                    // that these two have room for
   const BornSite* site_of_atom;  // null without solvent, as are those that follow
   BornSite* sites;
   int64_t *sums, *derivatives;
@@ -97,7 +114,7 @@ struct LayOutRoster {
   void memory(MemoryUses& uses) const {
     QMD_USES(kRead, patches, placed_index, exclusions, slot_of_atom, site_of_atom, slots.atom);
     QMD_USES(kReadWrite, roster, roster_count, place_of_cluster, partners);
-    QMD_USES(kWrite, sites, sums, derivatives, visits);
+    QMD_USES(kWrite, roster_atoms, partner_ranges, sites, sums, derivatives, visits);
     QMD_USES(kNone, slots);
   }
 };

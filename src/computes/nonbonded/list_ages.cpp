@@ -13,8 +13,10 @@ namespace {
 // A list lives about 40 fs: long enough to amortise building it, short enough for a buffer that costs
 // few pairs.
 constexpr double kListTime = 0.040;  // ps
-// A buffer for a layout alone costs nothing.
+// A buffer for a layout alone costs next to nothing; without water around them atoms go farther in this time
+// than they would there.
 constexpr double kLayoutTime = 0.200;  // ps
+constexpr double kLayoutSpread = 2;
 // However short a step is, no more of them than of this length.
 constexpr double kLeastStep = 0.001;  // ps
 
@@ -35,11 +37,12 @@ ListSettings resolve(ListSettings lists, const AtomMotion& motion, BuiltAnew wha
   for (int d = 0; d < 3; ++d)
     if (lists.away[d] != 1 && lists.away[d] != 2) throw Error("away must be 1 or 2 along x, y, z");
   const double dt = motion.timestep;
-  const double time = what == BuiltAnew::kLists ? kListTime : kLayoutTime;
+  const bool lists_too = what == BuiltAnew::kLists;
+  const double time = lists_too ? kListTime : kLayoutTime, spread = lists_too ? 1 : kLayoutSpread;
   if (lists.life == 0)
     lists.life = std::max(static_cast<int>(std::lround(time / std::max(dt, kLeastStep))), 4);
   if (lists.buffer == 0)
-    lists.buffer = motion.fraction * farthest(lists.life * dt, motion.temperature);
+    lists.buffer = spread * motion.fraction * farthest(lists.life * dt, motion.temperature);
   const double first_step = motion.fraction * farthest(dt, motion.temperature);
   lists.buffer = std::max({lists.buffer, first_step, kMinBuffer});
   return lists;
