@@ -36,6 +36,8 @@ class Proxy:
             while True:
                 near, _ = self._listener.accept()
                 far = socket.create_connection(("127.0.0.1", self._target))
+                for end in (near, far):  # or small messages would wait for acknowledgements
+                    end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 self._ends += [near, far]
                 for ends in ((near, far), (far, near)):
                     threading.Thread(target=self._pass_on, args=ends, daemon=True).start()
