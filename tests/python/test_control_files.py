@@ -147,7 +147,7 @@ def test_namd(tmp_path: Path) -> None:
             "timestep": 0.001,
             "long_range_every": 4,
         },
-        "run": {"steps": 500},
+        "run": {"steps": 500, "start_temperature": 300.0},
         "output": {"dir": str(tmp_path / "out/apoa1"), "log_every": 50},
     }
     assert told(found, "cellOrigin", "pairlistdist", "stepspercycle 20", "outputtiming")
@@ -158,8 +158,9 @@ def test_namd_with_a_thermostat_and_a_box_of_its_own(tmp_path: Path) -> None:
         "# NAMD extended system\n#$LABELS step a_x\n500 60 0 0 0 61 0 20 0 62 0 0 0 0\n"
     )
     more = "extendedSystem run.xsc\nlangevin on\nlangevinTemp 310\nlangevinDamping 5\n"
-    more += "rigidBonds all\nvdwForceSwitching on\nrun 300\nminimize 100\nLJcorrection yes\n"
-    text = "\n".join(line for line in NAMD.splitlines() if "Basis" not in line)
+    more += "rigidBonds all\nvdwForceSwitching on\nminimize 100\nrun 300\nLJcorrection yes\n"
+    kept = [line for line in NAMD.splitlines() if "Basis" not in line and "numsteps" not in line]
+    text = "\n".join(kept)
     found = read(tmp_path, "run.namd", f"{text}\n{more}")
     assert found.refused == []
     system, dynamics = found.settings["system"], found.settings["integrator"]
@@ -172,7 +173,12 @@ def test_namd_with_a_thermostat_and_a_box_of_its_own(tmp_path: Path) -> None:
     assert (dynamics["temperature"], dynamics["friction"]) == (310, 5)
     assert found.settings["nonbonded"]["switching"] == "charmm-force"
     assert found.settings["nonbonded"]["dispersion_correction"]
-    assert found.settings["run"] == {"steps": 300, "minimize": True}
+    assert found.settings["run"] == {
+        "steps": 300,
+        "minimize": True,
+        "minimize_iterations": 100,
+        "start_temperature": 300,  # which is not that of the bath
+    }
 
 
 @pytest.mark.parametrize(("scaling", "done"), [("0.833333", True), ("1.0", False), ("x", False)])
@@ -256,10 +262,13 @@ def test_mdin(tmp_path: Path) -> None:
 
 
 def test_velocities_of_mdin(alanine: tuple[Path, Path], tmp_path: Path) -> None:
-    """Amber reads those of the file where ntx is 5; without, it draws them."""
-    assert "draw_velocities" not in read(tmp_path, "mdin", MDIN).settings["run"]
+    """Amber reads those of the file where ntx is 5; without, it draws them, at 0 K by default."""
+    assert read(tmp_path, "mdin", MDIN).settings["run"] == {"steps": 1000}
     without = MDIN.replace("ntx = 5, irest = 1,", "")
-    assert read(tmp_path, "mdin", without).settings["run"]["draw_velocities"]
+    assert read(tmp_path, "mdin", without).settings["run"]["start_temperature"] == 100
+    cold = read(tmp_path, "mdin", without.replace("tempi=100.0,", ""))
+    assert cold.settings["run"]["start_temperature"] == 0
+    assert told(cold, "tempi 0: atoms start at rest")
     other = read(tmp_path, "mdin", MDIN.replace("ntx = 5", "ntx = 1"))
     assert "irest 1, ntx 1" in other.refused[0]
 
@@ -331,7 +340,7 @@ def test_annealing_of_mdp(tmp_path: Path) -> None:
     dynamics = build_config(found.settings | FILES).integrator
     assert dynamics.annealing == ((0, 10), (50, 300))
     assert dynamics.temperature == 10
-    assert found.settings["run"]["draw_velocities"]
+    assert found.settings["run"]["start_temperature"] == 10
     for old, new, words in (
         ("single single", "single periodic", "only single, for all groups"),
         ("0 50 0 50", "0 50 0 40", "only one bath"),
@@ -554,6 +563,10 @@ REFUSED = {
             "eFieldOn on\neField 0 0 1\neFieldFreq 5": "a field that does not stay the same",
             "eFieldOn on\neField 0 0 1\neFieldNormalized on": "only a field in kcal/(mol A e)",
             "firsttimestep 100": "steps before the first",
+            "run 10\nminimize 10": "a minimisation after a run",
+            "minimize 10": "steps after it are those of run",
+            "minimization on\nrun 10": "not beside run and minimize",
+            "PMEInterpOrder 6": "only the orders 4 and 5",
             "wrapEverything on": "this keyword is not known here",
         },
     ),
@@ -572,7 +585,8 @@ REFUSED = {
             "igb=5, ntb=1": "only ntb = 0",
             "igb=5, gbsa=1": "LCPO",
             "ntr=1": "only 1, with restraintmask",
-            "ntr=1, restraintmask=':1-5<:3.0'": "the mask ':1-5<:3.0' is not understood",
+            "ntr=1, restraintmask=':1-5'": "restraint_wt is missing or 0",
+            "ntr=1, restraint_wt=1, restraintmask=':1-5<:3.0'": "':1-5<:3.0' is not understood",
             "ntc=3": "all bonds constrained",
             "lj1264=1": "12-6-4",
             "ntf=1": "only ntf = ntc",
@@ -594,6 +608,8 @@ REFUSED = {
             "coulombtype = cut-off": "only PME",
             "vdw-modifier = exact-cutoff": "exact-cutoff is not known",
             "rvdw = 0.9": "both must be the same",
+            "vdwtype = cut-off\nvdw-type = shift": "has another value: keep one of them",
+            "rvdw-switch = 0": "Potential-switch: needs rvdw-switch, above 0".lower(),
             "ref-t = 300 310": "only one bath",
             "free-energy = yes": "not supported",
             "freezegrps = Protein": "not supported",
@@ -836,3 +852,98 @@ def test_refusals_are_one_line(tmp_path: Path) -> None:
         _settings_of(tmp_path / "bad.namd")
     assert "\n" not in str(caught.value)
     assert "colvars on: not supported; line" in str(caught.value)
+
+
+def test_a_grid_of_pme_is_whole(tmp_path: Path) -> None:
+    """Of three numbers; what is said of PME without a grid is told."""
+    for name, text, key in (
+        ("run.namd", re.sub("PMEGridSize[YZ].*\n", "", NAMD), "PMEGridSizeX 108"),
+        ("mdin", MDIN.replace(" nfft2=60, nfft3=48,", ""), "nfft1 64"),
+    ):
+        (refused,) = read(tmp_path, name, text).refused
+        assert f", {key}: " in refused
+        assert refused.endswith("belong together: give all or none")
+    namd = re.sub("PMEGridSize.*\n", "", NAMD)
+    found = read(tmp_path, "run.namd", f"{namd}PMETolerance 1e-7\nPMEInterpOrder 5\n")
+    assert told(found, "PMETolerance 1e-7: without PMEGridSizeX and so on grid and Ewald")
+    assert found.settings["nonbonded"]["pme_order"] == 5
+    mdin = MDIN.replace("nfft1=64, nfft2=60, nfft3=48,", "dsum_tol=1e-6, ew_coeff=0.3,")
+    found = read(tmp_path, "mdin", mdin)
+    assert told(found, "ew_coeff 0.3, dsum_tol 1e-6: without nfft1")
+    assert "pme_alpha" not in found.settings["nonbonded"]
+    (refused,) = read(tmp_path, "mdin", MDIN.replace("order=4", "order=6")).refused
+    assert "order 6: only the orders 4 and 5" in refused
+    both = MDIN.replace("order=4", "order=4, ew_coeff=0.3, dsum_tol=1e-6")
+    found = read(tmp_path, "mdin", both)
+    assert found.settings["nonbonded"]["pme_alpha"] == pytest.approx(3.0)
+    assert told(found, "dsum_tol 1e-6: replaced")
+
+
+def test_how_often_and_how_long_namd_runs(tmp_path: Path) -> None:
+    found = read(tmp_path, "run.namd", f"{NAMD}run 200\n")
+    assert found.settings["run"]["steps"] == 200
+    assert told(found, "numsteps 500: run says")
+    found = read(tmp_path, "run.namd", f"{NAMD}minimization on\n")
+    assert found.settings["run"] == {
+        "steps": 0,
+        "minimize": True,
+        "minimize_iterations": 500,
+        "start_temperature": 300.0,
+    }
+    text = NAMD.replace("numsteps             500", "minimize 20\nminimize 30\nrun 10")
+    assert read(tmp_path, "run.namd", text).settings["run"]["minimize_iterations"] == 50
+    off = read(tmp_path, "run.namd", changed(NAMD, "switching off"))
+    assert told(off, "switchdist 10: nothing, without switching")
+
+
+def test_minimisations_of_control_files(tmp_path: Path) -> None:
+    """How long they may go on is taken over."""
+    text = REFUSED["mdin"][0].format(more="imin=1, maxcyc=5000, ncyc=50,")
+    found = read(tmp_path, "mdin", text)
+    assert found.settings["run"] == {"steps": 0, "minimize": True, "minimize_iterations": 5000}
+    assert told(found, "ncyc 50: minimisations are by L-BFGS", "nstlim 1000, irest 1, ntx 5, tempi")
+    for steps, iterations in ((300, 300), (-1, 2**31 - 1)):
+        found = read(
+            tmp_path, "md.mdp", changed(MDP, f"integrator = steep\nnsteps = {steps}\nemtol = 50\n")
+        )
+        assert found.settings["run"] == {
+            "steps": 0,
+            "minimize": True,
+            "minimize_iterations": iterations,
+            "minimize_tolerance": 50.0,
+        }
+        assert build_config(found.settings | FILES).run.minimize_tolerance == 50
+    found = read(tmp_path, "md.mdp", changed(MDP, "integrator = md\nemtol = 50\n"))
+    assert told(found, "emtol 50: nothing, without a minimisation")
+
+
+def test_rival_options_of_mdp(tmp_path: Path) -> None:
+    """The one that holds is taken over, and the others are told."""
+    text = "nstlog = 100\nnstxout = 50\ngen-vel = yes\ngen-temp = 200\ngen-seed = 5\nld-seed = 6\n"
+    found = read(tmp_path, "md.mdp", changed(MDP, text))
+    assert found.settings["output"] == {"log_every": 250, "trajectory_every": 500}
+    assert found.settings["integrator"]["seed"] == 5
+    assert found.settings["run"]["start_temperature"] == 200
+    assert told(found, "nstlog 100: one log", "nstxout 50: one trajectory", "ld-seed 6: one seed")
+    without = changed(MDP, "gen-seed = 5\nld-seed = 6\nnstxtcout = 500\n")
+    found = read(tmp_path, "md.mdp", without)
+    assert found.settings["integrator"]["seed"] == 6
+    assert told(found, "gen-seed 5: nothing, without gen-vel")
+    found = read(tmp_path, "md.mdp", changed(MDP, "vdw_modifier = Potential-shift\n"))
+    assert told(found, "rvdw-switch 0.85: nothing, without a vdw-modifier that switches")
+
+
+def test_a_run_begins_at_a_temperature_of_its_own(
+    alanine: tuple[Path, Path], tmp_path: Path
+) -> None:
+    """Velocities of tempi, and the bath of temp0; a minimisation of maxcyc iterations before."""
+    text = MDIN.replace("ntx = 5, irest = 1,", "").replace("cut = 9.0", "cut = 8.0")
+    text = text.replace("nstlim = 1000", "nstlim = 2").replace("nfft1=64, nfft2=60, nfft3=48,", "")
+    (tmp_path / "mdin").write_text(text)
+    call: list[Any] = ["run", "mdin", "-p", alanine[0], "-c", alanine[1], "--device", "cpu"]
+    found = command(*call, "--minimize", "--minimize-iterations", "3", cwd=tmp_path)
+    assert found.returncode == 0, found.stderr
+    assert "minimised in 3 iterations" in found.stderr
+    assert "velocities drawn at 100 K" in found.stderr
+    log = np.genfromtxt(tmp_path / "mdin-quilt" / "log.csv", delimiter=",", names=True)
+    assert 85 < np.atleast_1d(log["temperature"])[0] < 115

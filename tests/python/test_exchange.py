@@ -35,7 +35,7 @@ from quiltmd.exchange.replicas import Iteration
 from quiltmd.exchange.scaling import scale_solute
 from quiltmd.exchange.states import geometric, rest2_states, temperature_states
 from quiltmd.running import runner as runs
-from quiltmd.running.config import build_config_of, merge
+from quiltmd.running.config import build_config_of, merge, read_resolved
 from quiltmd.running.folder import Folder
 
 pytestmark = pytest.mark.filterwarnings("ignore::quiltmd.QuiltWarning")
@@ -392,7 +392,8 @@ def test_another_exchange_is_not_carried_on(whole: tuple[Any, Path], tmp_path: P
     ("section", "key", "value", "because"),
     [
         ("run", "steps", 42, "must be a multiple of"),
-        ("integrator", "temperature", 310.0, r"leave out \[integrator\] temperature"),
+        ("integrator", "temperature", 310.0, r"leave out temperature of \[integrator\]"),
+        ("run", "start_temperature", 310.0, r"leave out \[run\] start_temperature"),
         ("integrator", "ensemble", "nve", "canonical"),
         ("integrator", "restraint_annealing", [[0, 1]], "restraint_annealing"),
         ("exchange", "lowest", 300.0, "give either"),
@@ -413,6 +414,25 @@ def test_configurations_that_are_refused(section: str, key: str, value: Any, bec
     }
     with pytest.raises(QuiltError, match=because):
         build_config_of(ExchangeConfig, merge(settings, {(section, key): value}), "")
+
+
+def test_the_default_temperature_is_refused_too(tmp_path: Path) -> None:
+    """The lowest of the states is not; folders of exchanges do not state another."""
+    settings: dict[str, Any] = {
+        "system": {"topology": "a", "coordinates": "b"},
+        "exchange": {"temperatures": (310.0, 320.0)},
+        "run": {"steps": 500},
+        "output": {"dir": "out"},
+    }
+    config = build_config_of(ExchangeConfig, settings, "")
+    assert "temperature =" not in config.as_toml(tmp_path).partition("[exchange]")[0]
+    stated = merge(settings, {("integrator", "temperature"): 310.0})
+    assert "temperature = 310" in build_config_of(ExchangeConfig, stated, "").as_toml(tmp_path)
+    wrong = merge(settings, {("integrator", "temperature"): 300.0})
+    with pytest.raises(QuiltError, match=r"own: leave out temperature of \[integrator\]"):
+        build_config_of(ExchangeConfig, wrong, "")
+    (tmp_path / "config.toml").write_text("[exchange]\n[integrator]\ntemperature = 300.0\n")
+    assert read_resolved(tmp_path / "config.toml")["integrator"] == {}
 
 
 def test_a_configuration_without_its_section() -> None:

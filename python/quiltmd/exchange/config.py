@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from ..description.integrators import LangevinMiddle
 from ..engine.execution import DeviceName
 from ..running.config import Config
 from ..running.section import Section
@@ -98,11 +97,8 @@ class ExchangeConfig(Config):
             raise ValueError("replica exchange is between canonical ensembles: ensemble = 'nvt'")
         if self.integrator.restraint_annealing is not None:
             raise ValueError("restraint_annealing is of single runs: restraints of replicas stay")
-        if self.integrator.temperature not in (
-            LangevinMiddle.temperature,
-            self.exchange.ladder()[0],
-        ):
-            raise ValueError("leave out [integrator] temperature: the states have theirs")
+        if self.run.start_temperature is not None:
+            raise ValueError("leave out [run] start_temperature: the states have theirs")
         if self.output.profile:
             raise ValueError("[output] profile is of single runs")
         if self.run.hosts:
@@ -111,13 +107,16 @@ class ExchangeConfig(Config):
 
     def _unused(self) -> Iterator[Unused]:
         yield from super()._unused()
+        if self.integrator.temperature != self.exchange.ladder()[0]:
+            why = "the states have temperatures of their own"
+            yield Unused("integrator", ("temperature",), why, "give the lowest of them")
         if self.exchange.kind == "temperature":
             # At their defaults they are in the folders of exchanges that go on.
             fields = ExchangeSection.model_fields
             keys = ("solute", "full_rows")
             changed = [key for key in keys if getattr(self.exchange, key) != fields[key].default]
-            why = "states of kind temperature scale no solute: choose kind = 'rest2'"
-            yield Unused("exchange", tuple(changed), why)
+            why = "states of kind temperature scale no solute"
+            yield Unused("exchange", tuple(changed), why, "choose kind = 'rest2'")
 
     def devices(self) -> tuple[str, ...]:
         """Where replicas run."""

@@ -160,12 +160,12 @@ def _prepare(config: ExchangeConfig, exchange: ReplicaExchange) -> None:
     """Minimises where asked, one replica for all, and draws velocities where there are none."""
     first = exchange.simulations[0]
     if config.run.minimize:
-        found = first.minimize()
+        found = first.minimize(config.run.minimize_tolerance, config.run.minimize_iterations)
         say(f"minimised in {found['iterations']} iterations to {found['potential']:.1f} kJ/mol")
         minimum = first.state()
         for simulation in exchange.simulations[1:]:
             simulation.set_state(minimum)
-    if config.run.minimize or not first.state().velocities.any():
+    if config.run.begins_anew() or not first.state().velocities.any():
         exchange.draw_velocities()
 
 

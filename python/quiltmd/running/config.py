@@ -33,6 +33,7 @@ from ..description.dynamics import resolve_dynamics
 from ..description.nonbonded import Nonbonded
 from ..description.restraints import Restraint
 from ..description.settings import (
+    HOTTEST,
     Ranks,
     Threads,
     draw_seed,
@@ -71,16 +72,32 @@ _PATHS = (
 
 
 class RunSection(Section):
-    """[run]: how far and where; on resume all but `minimize`, `draw_velocities`, `away` may change.
+    """[run]: how far and where; on resume all may change but how it begins, and `away`.
 
-    After `max_hours` a run stops with a checkpoint.
+    It begins with `minimize`, `draw_velocities` and what belongs to them.  After `max_hours` a run
+    stops with a checkpoint.
     """
 
     steps: int = Field(ge=0, description="Number of steps, counted from the start of the run.")
     minimize: bool = Field(default=False, description="Minimise the energy before the dynamics.")
+    minimize_iterations: int = Field(
+        default=200, ge=0, description="Largest number of iterations of the minimisation."
+    )
+    minimize_tolerance: float = Field(
+        default=100.0,
+        ge=0,
+        description="Largest force on an atom at which the minimisation ends, kJ/mol/nm.",
+    )
     draw_velocities: bool = Field(
         default=False,
         description="Draw velocities at the temperature, whatever the coordinates have.",
+    )
+    start_temperature: float | None = Field(
+        default=None,
+        ge=0,
+        le=HOTTEST,
+        description="Draw velocities at this temperature instead, K, whatever the coordinates "
+        "have.",
     )
     ranks: Ranks = Execution.ranks
     threads: Threads = Execution.threads
@@ -120,6 +137,10 @@ class RunSection(Section):
     max_hours: float | None = Field(
         default=None, gt=0, description="Stop with a checkpoint after so many hours."
     )
+
+    def begins_anew(self) -> bool:
+        """Whether velocities are drawn, whatever the coordinates or the stage before have."""
+        return self.minimize or self.draw_velocities or self.start_temperature is not None
 
 
 class Config(Section):
@@ -166,7 +187,8 @@ class Config(Section):
             stated = unused.among(getattr(section, "model_fields_set", self._stated))
             if stated:
                 names = ", ".join(sorted(stated))
-                raise ValueError(f"{unused.why}, or leave out {names} of [{unused.section}]")
+                of = f"leave out {names} of [{unused.section}]"
+                raise ValueError(f"{unused.why}: {of}, or {unused.remedy}")
         return self
 
     @model_validator(mode="after")
@@ -188,7 +210,7 @@ class Config(Section):
         return self
 
     def _unused(self) -> Iterator[Unused]:
-        names = ("nonbonded", "integrator", "thermostat", "barostat", "solvent")
+        names = ("nonbonded", "integrator", "thermostat", "barostat", "solvent", "run", "output")
         sections = {name: dict(_items(getattr(self, name))) for name in names}
         return unused_settings({**sections, "restraint": self.restraint})
 
@@ -255,7 +277,10 @@ class Config(Section):
         chosen = self.nonbonded.resolve(box)
         settings: dict[str, Any] = {
             "run.minimize": self.run.minimize,
+            "run.minimize_iterations": self.run.minimize_iterations,
+            "run.minimize_tolerance": self.run.minimize_tolerance,
             "run.draw_velocities": self.run.draw_velocities,
+            "run.start_temperature": self.run.start_temperature,
             "run.away": self.run.away,
             "system.hmr": self.system.hmr,
             "system.constraints": self.system.constraints,
@@ -295,6 +320,9 @@ class Config(Section):
         added = {
             "system.reference_scaling": "com",
             "system.electric_field": None,
+            "run.minimize_iterations": 200,
+            "run.minimize_tolerance": 100.0,
+            "run.start_temperature": None,
             "run.away": "1",
         }
         return {"output.log_terms": False, "output.log_box": False, **added} | {

@@ -140,9 +140,9 @@ def resume(
     directory:
         The output folder of the run; it may have been moved.
     flags:
-        Settings that change: all of [run] but `minimize` and `draw_velocities`, where `steps`
-        counts in all; of [output] intervals of checkpoints and `profile`; of [system] new paths to
-        the same inputs.
+        Settings that change: all of [run] but `away` and how it begins, where `steps` counts in
+        all; of [output] intervals of checkpoints and `profile`; of [system] new paths to the same
+        inputs.
     engine:
         As for `Simulation`.
     root:
@@ -300,7 +300,12 @@ def _minimize(run: _Run) -> None:
             progress.update(iteration, potential, largest_force)
             return bool(run.stopping)
 
-        found = simulation.minimize(watch=watch)
+        asked = run.config.run
+        found = simulation.minimize(
+            tolerance=asked.minimize_tolerance,
+            max_iterations=asked.minimize_iterations,
+            watch=watch,
+        )
     if run.stopping:
         return
     end = (
@@ -317,11 +322,11 @@ def _minimize(run: _Run) -> None:
 
 def _give_velocities(run: _Run) -> None:
     """Draws velocities where the input has none that still fit."""
-    integrator = run.config.integrator
-    asked = run.config.run.minimize or run.config.run.draw_velocities
-    if asked or not run.simulation.state().velocities.any():
-        run.simulation.draw_velocities(integrator.temperature, integrator.seed)
-        say(f"velocities drawn at {integrator.temperature:g} K")
+    integrator, stated = run.config.integrator, run.config.run.start_temperature
+    if run.config.run.begins_anew() or not run.simulation.state().velocities.any():
+        temperature = integrator.temperature if stated is None else stated
+        run.simulation.draw_velocities(temperature, integrator.seed)
+        say(f"velocities drawn at {temperature:g} K")
     else:
         say("velocities taken as they are")
 

@@ -342,8 +342,7 @@ def _end_of(before: Stage, stage: Stage) -> State:
     if last.step == 0 and before.config.run.minimize:
         # Nothing has moved with its velocities: they give way to those of this stage's temperature.
         return State(last.positions, np.zeros_like(last.velocities), last.box)
-    begins_anew = stage.config.run.minimize or stage.config.run.draw_velocities
-    goes_on = not begins_anew and _chain(stage) == _chain(before)
+    goes_on = not stage.config.run.begins_anew() and _chain(stage) == _chain(before)
     variables = last.variables if goes_on else {}
     return State(last.positions, last.velocities, last.box, variables=variables)
 

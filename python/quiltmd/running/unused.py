@@ -11,14 +11,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+_Sections = Mapping[str, Mapping[str, Any]]
+
 
 @dataclass(frozen=True)
 class Unused:
-    """Settings of a section, all (`keys` None) or some, and in words why they have no use."""
+    """Settings of a section, all (`keys` None) or some; why without use, and what gives one."""
 
     section: str
     keys: tuple[str, ...] | None
     why: str
+    remedy: str
 
     def among(self, names: Iterable[str]) -> list[str]:
         """Those of these names of settings that have no use, in their order."""
@@ -32,46 +35,64 @@ def unused_settings(choices: Mapping[str, Any]) -> Iterator[Unused]:
     """
     sections = {name: found for name, found in choices.items() if isinstance(found, Mapping)}
     yield from _unused_of_pme(sections.get("nonbonded", {}))
-    integrator, barostat = sections.get("integrator", {}), sections.get("barostat", {})
-    ensemble = integrator.get("ensemble", "nvt")
-    thermostat = sections.get("thermostat", {}).get("kind", "langevin")
-    if ensemble != "npt":
-        yield Unused("barostat", None, f"the ensemble {ensemble} has no barostat: choose npt")
-    if ensemble == "nve":
-        yield Unused("thermostat", None, "the ensemble nve has no thermostat: choose nvt or npt")
-        yield Unused("integrator", ("friction",), "the ensemble nve has no friction: choose nvt")
-    elif thermostat == "langevin":
-        why = "the thermostat 'langevin' has the friction of [integrator] alone: choose another"
-        yield Unused("thermostat", ("time_constant", "every", "chain_length"), why)
-    else:
-        why = f"the thermostat '{thermostat}' has no friction: give time_constant"
-        yield Unused("integrator", ("friction",), why)
-        if thermostat != "nose-hoover":
-            why = f"the thermostat '{thermostat}' is no chain: choose nose-hoover"
-            yield Unused("thermostat", ("chain_length",), why)
-    if barostat.get("kind") == "monte-carlo":
-        why = "the monte-carlo barostat has no time constant: choose another"
-        yield Unused("barostat", ("time_constant",), why)
-    for name, section in (("integrator", integrator), ("barostat", barostat)):
-        if section.get("annealing") is None:
-            yield Unused(name, ("annealing_every",), "nothing is annealed: give annealing")
-    if not choices.get("restraint"):
-        schedule = ("restraint_annealing", "restraint_annealing_every")
-        yield Unused("integrator", schedule, "there are no restraints: give a [[restraint]]")
-    elif integrator.get("restraint_annealing") is None:
-        why = "the strength of restraints stays: give restraint_annealing"
-        yield Unused("integrator", ("restraint_annealing_every",), why)
+    yield from _unused_of_baths(sections)
+    yield from _unused_of_schedules(sections, bool(choices.get("restraint")))
+    if not sections.get("run", {}).get("minimize", False):
+        limits = ("minimize_iterations", "minimize_tolerance")
+        yield Unused("run", limits, "nothing is minimised", "say minimize = true")
+    if sections.get("output", {}).get("log_every") == 0:
+        yield Unused("output", ("log_terms", "log_box"), "there is no log", "give log_every")
+    if "exchange" in choices:
+        why = "the states of an exchange have temperatures of their own"
+        yield Unused("integrator", ("temperature",), why, "give the lowest of them")
     if sections.get("solvent", {}).get("model", "none") == "none":
         keys = ("salt_concentration", "salt_temperature", "dielectric", "surface")
-        yield Unused("solvent", keys, "there is no implicit solvent: choose a model")
+        yield Unused("solvent", keys, "there is no implicit solvent", "choose a model")
+
+
+def _unused_of_baths(sections: _Sections) -> Iterator[Unused]:
+    ensemble = sections.get("integrator", {}).get("ensemble", "nvt")
+    thermostat = sections.get("thermostat", {}).get("kind", "langevin")
+    if ensemble != "npt":
+        yield Unused("barostat", None, f"the ensemble {ensemble} has no barostat", "choose npt")
+    if ensemble == "nve":
+        none, remedy = "the ensemble nve has no", "choose nvt or npt"
+        yield Unused("thermostat", None, f"{none} thermostat", remedy)
+        yield Unused("integrator", ("friction",), f"{none} friction", remedy)
+    elif thermostat == "langevin":
+        why = "the thermostat 'langevin' has the friction of [integrator] alone"
+        keys = ("time_constant", "every", "chain_length")
+        yield Unused("thermostat", keys, why, "choose another kind")
+    else:
+        why = f"the thermostat '{thermostat}' has no friction"
+        yield Unused("integrator", ("friction",), why, "give time_constant in its place")
+        if thermostat != "nose-hoover":
+            why = f"the thermostat '{thermostat}' is no chain"
+            yield Unused("thermostat", ("chain_length",), why, "choose nose-hoover")
+    if sections.get("barostat", {}).get("kind") == "monte-carlo":
+        why = "the monte-carlo barostat has no time constant"
+        yield Unused("barostat", ("time_constant",), why, "choose another kind")
+
+
+def _unused_of_schedules(sections: _Sections, restrained: bool) -> Iterator[Unused]:
+    for name in ("integrator", "barostat"):
+        if sections.get(name, {}).get("annealing") is None:
+            yield Unused(name, ("annealing_every",), "nothing is annealed", "give annealing")
+    if not restrained:
+        schedule = ("restraint_annealing", "restraint_annealing_every")
+        yield Unused("integrator", schedule, "there are no restraints", "give a [[restraint]]")
+    elif sections.get("integrator", {}).get("restraint_annealing") is None:
+        why = "the strength of restraints stays"
+        yield Unused("integrator", ("restraint_annealing_every",), why, "give restraint_annealing")
 
 
 def _unused_of_pme(nonbonded: Mapping[str, Any]) -> Iterator[Unused]:
     method = nonbonded.get("method", "pme")
     if method != "pme":
         keys = ("pme_order", "pme_tolerance", "pme_alpha", "pme_grid")
-        yield Unused("nonbonded", keys, f"the method {method} has no PME")
-        yield Unused("integrator", ("long_range_every",), f"the method {method} has no PME")
+        yield Unused("nonbonded", keys, f"the method {method} has no PME", "choose pme")
+        why = f"the method {method} has no PME"
+        yield Unused("integrator", ("long_range_every",), why, "choose pme")
     elif nonbonded.get("pme_grid") is not None:
         why = "pme_alpha and pme_grid replace pme_tolerance"
-        yield Unused("nonbonded", ("pme_tolerance",), why)
+        yield Unused("nonbonded", ("pme_tolerance",), why, "leave out both of these")

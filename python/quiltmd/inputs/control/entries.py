@@ -7,13 +7,11 @@ change the physics), or refused.  Unknown keywords are refused too: nothing is i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.special import erfc
 
 from ...errors import InputError
 
@@ -62,13 +60,20 @@ class Control:
 
 
 class Entries:
-    """The keywords of a control file, taken one by one; names are case-insensitive."""
+    """The keywords of a control file, taken one by one.
 
-    def __init__(self, control: Control, entries: Iterable[Entry]) -> None:
+    In names neither case nor "-" and "_" count; `aliases` has other names of a keyword.
+    """
+
+    def __init__(
+        self, control: Control, entries: Iterable[Entry], aliases: Mapping[str, str] | None = None
+    ) -> None:
         self.control = control
+        names = {_plain(other): _plain(name) for other, name in (aliases or {}).items()}
         self._left: dict[str, list[Entry]] = {}
         for entry in entries:
-            self._left.setdefault(_plain(entry.name), []).append(entry)
+            name = _plain(entry.name)
+            self._left.setdefault(names.get(name, name), []).append(entry)
 
     def take(self, name: str) -> Entry | None:
         """The entry of this name, marked as handled; several with other values are refused."""
@@ -77,8 +82,12 @@ class Entries:
             return None
         for other in found[:-1]:
             if other.value.split() != found[-1].value.split():
-                self._refuse(other, f"line {found[-1].line} has another value: keep one of them")
+                self.reject(other, f"line {found[-1].line} has another value: keep one of them")
         return found[-1]
+
+    def peek(self, name: str) -> list[Entry]:
+        """All entries of a name, which are still to be handled."""
+        return list(self._left.get(_plain(name), []))
 
     def take_all(self, name: str) -> list[Entry]:
         """All entries of a name."""
@@ -86,7 +95,11 @@ class Entries:
 
     def names(self, prefix: str) -> list[str]:
         """Those that begin so, and are still to be handled."""
-        return [name for name in self._left if name.startswith(prefix)]
+        return [name for name in self._left if name.startswith(_plain(prefix))]
+
+    def has(self, name: str) -> bool:
+        """Whether a keyword is there, and still to be handled."""
+        return _plain(name) in self._left
 
     def text(self, name: str, default: str = "") -> str:
         """The value of a keyword in lower case."""
@@ -136,7 +149,10 @@ class Entries:
 
     def tell(self, why: str, *names: str) -> None:
         """Keywords without a counterpart that do not change the physics: noted where present."""
-        found = [entry for name in names for entry in self.take_all(name)]
+        self.note(why, *(entry for name in names for entry in self.take_all(name)))
+
+    def note(self, why: str, *found: Entry) -> None:
+        """What becomes of entries that were taken, in one line."""
         if found:
             words = ", ".join(dict.fromkeys(f"{one.name} {one.value}".strip() for one in found))
             self.control.notes.append(f"{words}: {why}")
@@ -147,16 +163,17 @@ class Entries:
         for name in names:
             for entry in self.take_all(name):
                 if not harmless(entry.value.strip().lower()):
-                    self._refuse(entry, why)
+                    self.reject(entry, why)
 
     def finish(self) -> None:
         """Refuses every keyword that is left."""
         for entries in self._left.values():
             for entry in entries:
-                self._refuse(entry, "this keyword is not known here")
+                self.reject(entry, "this keyword is not known here")
         self._left = {}
 
-    def _refuse(self, entry: Entry, why: str) -> None:
+    def reject(self, entry: Entry, why: str) -> None:
+        """Refuses an entry, with its line."""
         self.control.refused.append(f"line {entry.line}, {entry.name} {entry.value}: {why}")
 
     def _number(self, entry: Entry, word: str) -> float:
@@ -185,18 +202,5 @@ def is_one(value: str) -> bool:
         return False
 
 
-def ewald_alpha(cutoff: float, tolerance: float, file: str) -> float:
-    """Alpha such that erfc(alpha cutoff) / cutoff is the tolerance; InputError if none is."""
-
-    def excess(alpha: float) -> float:
-        return float(erfc(alpha * cutoff)) / cutoff - tolerance
-
-    if not (cutoff > 0 and 0 < tolerance < excess(1e-3) + tolerance):
-        raise InputError(
-            f"a cutoff of {cutoff:g} and a PME tolerance of {tolerance:g} make no sense", file=file
-        )
-    return float(brentq(excess, 1e-3, 30 / cutoff))
-
-
 def _plain(name: str) -> str:
-    return name.lower().replace("_", "-")
+    return name.lower().replace("_", "").replace("-", "")

@@ -14,7 +14,8 @@ from ...errors import InputError
 from ..amber.mask import selection_of_mask
 from ..fixed_width import read_bytes
 from ..units import ANGSTROM, KCAL
-from .entries import Control, Entries, Entry, ewald_alpha, is_one
+from .entries import Control, Entries, Entry, is_one
+from .mesh import MeshWords, take_mesh
 
 _NAMELIST = re.compile(r"(?m)^\s*[&$](\w+)(.*?)(?:^\s*[&$]end\b|(?<![\w'\"])/\s*$)", re.I | re.S)
 _PAIR = re.compile(
@@ -22,6 +23,13 @@ _PAIR = re.compile(
 )
 _COMMENT = re.compile(r"('[^'\n]*'|\"[^\"\n]*\")|![^\n]*")  # none in a string
 _KNOWN = ("cntrl", "ewald")
+_MESH = MeshWords(
+    sizes=("nfft1", "nfft2", "nfft3"),
+    order="order",
+    tolerance="dsum_tol",
+    default_tolerance=1e-5,
+    coefficient="ew_coeff",
+)
 _DYN_PER_CM = 10.0  # bar nm
 
 
@@ -39,11 +47,12 @@ def read_mdin(file: str) -> Control:
         control.refused.append(f"imin {kind}: 0, dynamics, and 1, minimisation, are supported")
     elif kind == 1:
         control.set("run", "minimize", True)
+        control.set("run", "minimize_iterations", entries.whole("maxcyc", 1))
         control.set("run", "steps", 0)
-        entries.tell(
-            "a minimisation ends when it converges, or after 200 iterations",
-            *("maxcyc", "ncyc", "drms", "ntmin"),
-        )
+        entries.tell("minimisations are by L-BFGS", "ncyc", "ntmin")
+        entries.tell("a minimisation ends by its largest force, minimize_tolerance", "drms")
+        entries.tell("nothing, in a minimisation", "nstlim", "irest", "ntx", "tempi")
+    entries.tell("nothing, without a minimisation", "maxcyc", "ncyc", "ntmin", "drms")
     _dynamics(control, entries)
     periodic = _solvent(control, entries)
     if periodic == 0:
@@ -82,14 +91,11 @@ def _namelists(file: str) -> list[Entry]:
 
 
 def _dynamics(control: Control, entries: Entries) -> None:
-    control.settings.setdefault("run", {}).setdefault("steps", entries.whole("nstlim", 1))
-    entries.take("nstlim")
+    if "run" not in control.settings:
+        control.set("run", "steps", entries.whole("nstlim", 1))
     control.set("integrator", "timestep", entries.number("dt", 0.001))
     temperature = entries.number("temp0", 300.0)
     control.set("integrator", "temperature", temperature)
-    initial = entries.number("tempi")
-    if initial is not None and initial not in (0.0, temperature):
-        control.notes.append(f"tempi {initial:g}: velocities are drawn at temp0")
     seed = entries.whole("ig", -1)
     control.set("integrator", "seed", seed if seed is not None and seed >= 0 else None)
     _thermostat(control, entries)
@@ -102,6 +108,12 @@ def _dynamics(control: Control, entries: Entries) -> None:
     if forces != constraints:
         control.refused.append(f"ntf {forces}: only ntf = ntc, so that each bond is there once")
     entries.refuse("this solvent is not supported", "ipb", "alpb", "rism")
+    if "minimize" not in control.settings["run"]:
+        _velocities(control, entries)
+
+
+def _velocities(control: Control, entries: Entries) -> None:
+    """Those of the start; drawn at 0 K they are those of tempi = 0, the default."""
     restart, read = entries.whole("irest", 0), entries.whole("ntx", 1)
     if restart not in (0, 1) or read not in (1, 5) or (restart == 1 and read == 1):
         control.refused.append(f"irest {restart}, ntx {read}: 0 and 1, 0 and 5, 1 and 5 are known")
@@ -109,8 +121,14 @@ def _dynamics(control: Control, entries: Entries) -> None:
         control.notes.append(
             f"irest {restart}, ntx 5: velocities are taken from the file where it has any"
         )
-    elif "minimize" not in control.settings["run"]:
-        control.set("run", "draw_velocities", True)
+        entries.tell("velocities are those of the file", "tempi")
+    else:
+        initial = entries.number("tempi", 0.0)
+        control.set("run", "start_temperature", initial)
+        if initial == 0:
+            control.notes.append(
+                "tempi 0: atoms start at rest; tempi = temp0 starts them at that temperature"
+            )
 
 
 def _thermostat(control: Control, entries: Entries) -> None:
@@ -247,16 +265,8 @@ def _nonbonded(control: Control, entries: Entries) -> None:
     if begins is not None and begins > 0:
         control.set("nonbonded", "switching", "charmm-force")
         control.set("nonbonded", "switch_distance", round(begins * ANGSTROM, 12))
-    sizes = [entries.whole(f"nfft{k}") for k in (1, 2, 3)]
-    order = entries.whole("order", 4)
-    alpha, tolerance = entries.number("ew_coeff"), entries.number("dsum_tol", 1e-5)
-    if None not in sizes:
-        assert tolerance is not None
-        found = alpha or ewald_alpha(cutoff, tolerance, control.file)
-        control.set("nonbonded", "pme_grid", sizes)
-        control.set("nonbonded", "pme_alpha", round(found / ANGSTROM, 9))
-        control.set("nonbonded", "pme_order", order)
-    else:
+    take_mesh(entries, _MESH, cutoff)
+    if "pme_grid" not in control.settings["nonbonded"]:
         control.notes.append("the PME grid is not given (nfft1, 2, 3): it follows pme_tolerance")
     entries.refuse("12-6-4 is not supported", "lj1264", "plj1264")
     entries.refuse("only PME", "ew_type", "eedmeth", unless=lambda value: value in ("0", "1"))
@@ -320,7 +330,9 @@ def _restraints(control: Control, entries: Entries) -> None:
     if kind != 1 or mask is None:
         control.refused.append(f"ntr {kind}: only 1, with restraintmask")
         return
-    assert weight is not None
+    if not weight:
+        control.refused.append(f"ntr {kind}: restraint_wt is missing or 0, which restrains nothing")
+        return
     text = mask.value.strip("'\"")
     k = round(2 * weight * KCAL / ANGSTROM**2, 9)
     try:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from itertools import accumulate, pairwise
 
 from ...description.thermostats import NoseHooverChain
@@ -17,6 +18,13 @@ from ...errors import InputError
 from ..fixed_width import read_bytes
 from .entries import Control, Entries, Entry, is_one
 
+_OLD_NAMES = {  # and what they are called now
+    "nstxtcout": "nstxout-compressed",
+    "xtc-precision": "compressed-x-precision",
+    "xtc-grps": "compressed-x-grps",
+    "unconstrained-start": "continuation",
+}
+_UNLIMITED = 2**31 - 1  # iterations, of -1
 _OUTPUT = "this output is not written"
 # What grompp writes into mdout.mdp of features that are off; what switches them on is refused.
 _OF_REFUSED = (
@@ -45,7 +53,7 @@ def is_mdp(head: bytes) -> bool:
 def read_mdp(file: str) -> Control:
     """The settings of an mdp file; see `Control`."""
     control = Control(file)
-    entries = Entries(control, _options(file))
+    entries = Entries(control, _options(file), _OLD_NAMES)
     _dynamics(control, entries)
     _nonbonded(control, entries)
     _system(control, entries)
@@ -77,13 +85,10 @@ def _dynamics(control: Control, entries: Entries) -> None:
     control.set("run", "steps", steps)
     if kind in ("steep", "cg", "l-bfgs"):
         control.set("run", "minimize", True)
+        control.set("run", "minimize_iterations", _UNLIMITED if steps == -1 else steps)
+        control.set("run", "minimize_tolerance", entries.number("emtol", 10.0))
         control.set("run", "steps", 0)
-        entries.tell(
-            "a minimisation ends when it converges, or after 200 iterations",
-            "emtol",
-            "emstep",
-            "nstcgsteep",
-        )
+        entries.tell("minimisations are by L-BFGS", "emstep", "nstcgsteep", "nbfgscorr")
     elif kind not in ("md", "md-vv", "sd"):
         control.refused.append(f"integrator {kind}: only md, md-vv, sd and minimisations")
     elif kind == "md":
@@ -93,20 +98,40 @@ def _dynamics(control: Control, entries: Entries) -> None:
         *("emtol", "emstep", "nstcgsteep", "niter", "fcstep", "nbfgscorr"),
     )
     _thermostat(control, entries, kind)
-    if entries.switch("gen-vel"):
-        control.set("run", "draw_velocities", True)
-        temperature = entries.number("gen-temp", 300.0)
-        dynamics = control.settings["integrator"]
-        annealed = dynamics.get("annealing")
-        target = annealed[0][1] if annealed else dynamics.setdefault("temperature", temperature)
-        if target != temperature:
-            control.notes.append(f"gen-temp {temperature:g}: velocities are drawn at {target:g} K")
-    else:
-        entries.tell("nothing, without gen-vel", "gen-temp")
-    seeds = [entries.whole("gen-seed"), entries.whole("ld-seed")]
-    control.set("integrator", "seed", next((s for s in seeds if s is not None and s >= 0), None))
+    _velocities(control, entries)
     entries.refuse("only from step 0 at time 0", "tinit", "init-step")
     _barostat(control, entries)
+
+
+def _velocities(control: Control, entries: Entries) -> None:
+    """Those of the start, and the one seed, which is that of velocities where these are drawn."""
+    if not entries.switch("gen-vel"):
+        entries.tell("nothing, without gen-vel", "gen-temp", "gen-seed")
+        if "minimize" not in control.settings["run"]:
+            control.notes.append(
+                "gen-vel no: velocities are those of the coordinates; where they have none, they "
+                "are drawn at the temperature of the bath"
+            )
+    else:
+        control.set("run", "start_temperature", entries.number("gen-temp", 300.0))
+    one = "one seed for velocities and noise: gen-seed holds"
+    seed = _chosen(entries, one, lambda value: value >= 0, "gen-seed", "ld-seed")
+    control.set("integrator", "seed", seed)
+
+
+def _chosen(entries: Entries, why: str, counts: Callable[[int], bool], *names: str) -> int | None:
+    """The value of the first keyword that has one that counts; others are told."""
+    chosen: int | None = None
+    for name in names:
+        found = entries.peek(name)
+        value = entries.whole(name)
+        if value is None or not counts(value):
+            continue
+        if chosen is None:
+            chosen = value
+        elif value != chosen:
+            entries.note(why, found[-1])
+    return chosen
 
 
 def _thermostat(control: Control, entries: Entries, integrator: str) -> None:
@@ -262,7 +287,7 @@ def _nonbonded(control: Control, entries: Entries) -> None:
     if electrostatics != "pme":
         control.refused.append(f"coulombtype {electrostatics}: only PME")
     cutoff = entries.number("rvdw", 1.0)
-    vdw_type = entries.text("vdw-type", entries.text("vdwtype", "cut-off"))
+    vdw_type = entries.text("vdwtype", "cut-off")
     if vdw_type not in ("cut-off", "cutoff"):
         control.refused.append(f"vdwtype {vdw_type}: only cut-off")
     if coulomb != cutoff:
@@ -297,9 +322,11 @@ def _nonbonded(control: Control, entries: Entries) -> None:
 def _modifiers(control: Control, entries: Entries) -> None:
     vdw = entries.text("vdw-modifier", "potential-shift").replace("-verlet", "")
     coulomb = entries.text("coulomb-modifier", "potential-shift").replace("-verlet", "")
-    begins = entries.number("rvdw-switch", 0.0)
     entries.tell("nothing, with PME", "rcoulomb-switch")
     if vdw in _SWITCHES:
+        begins = entries.number("rvdw-switch", 0.0)
+        if not begins:
+            control.refused.append(f"vdw-modifier {vdw}: needs rvdw-switch, above 0")
         control.set("nonbonded", "switching", _SWITCHES[vdw])
         control.set("nonbonded", "switch_distance", begins)
     elif vdw not in ("none", "potential-shift"):
@@ -311,6 +338,7 @@ def _modifiers(control: Control, entries: Entries) -> None:
             f"vdw-modifier {vdw}, coulomb-modifier {coulomb}: energies are shifted as {vdw} says, "
             "forces are the same"
         )
+    entries.tell("nothing, without a vdw-modifier that switches", "rvdw-switch")
     control.set("nonbonded", "potential_shift", vdw == "potential-shift")
 
 
@@ -323,7 +351,7 @@ def _system(control: Control, entries: Entries) -> None:
     entries.tell(
         "waters are rigid where the topology has [ settles ]; other constraints use SHAKE",
         *("constraint-algorithm", "lincs-order", "lincs-iter", "lincs-warnangle", "shake-tol"),
-        *("Shake-SOR", "morse", "continuation", "unconstrained-start"),
+        *("Shake-SOR", "morse", "continuation"),
     )
     define = entries.take("define")
     if define is not None:
@@ -357,14 +385,15 @@ def _electric_field(control: Control, entries: Entries) -> None:
 
 
 def _output(control: Control, entries: Entries) -> None:
-    energies = [entries.whole("nstenergy"), entries.whole("nstlog")]
-    control.set("output", "log_every", next((every for every in energies if every), None))
-    frames = [entries.whole(name) for name in ("nstxout-compressed", "nstxtcout", "nstxout")]
-    control.set("output", "trajectory_every", next((every for every in frames if every), 0))
+    one, wanted = "one log, of energies: nstenergy holds", bool
+    control.set("output", "log_every", _chosen(entries, one, wanted, "nstenergy", "nstlog"))
+    one = "one trajectory: nstxout-compressed holds"
+    frames = _chosen(entries, one, wanted, "nstxout-compressed", "nstxout")
+    control.set("output", "trajectory_every", frames or 0)
     entries.tell(
         _OUTPUT,
-        *("nstvout", "nstfout", "nstcalcenergy", "compressed-x-precision", "xtc-precision"),
-        *("compressed-x-grps", "xtc-grps", "energygrps"),
+        *("nstvout", "nstfout", "nstcalcenergy", "compressed-x-precision"),
+        *("compressed-x-grps", "energygrps"),
     )
 
 

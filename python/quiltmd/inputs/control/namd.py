@@ -21,12 +21,20 @@ from ...description.thermostats import VelocityRescaling
 from ...errors import InputError
 from ..fixed_width import read_bytes
 from ..units import ANGSTROM, KCAL
-from .entries import Control, Entries, Entry, ewald_alpha, is_one
+from .entries import Control, Entries, Entry, is_one
+from .mesh import MeshWords, take_mesh
 from .namd_restraints import take_restraints
 
 _TCL = ("if", "while", "for", "foreach", "proc", "source", "expr", "puts", "print", "exit", "vmd")
 _OUTPUT = "this output is not written"
 _LISTS = "pair lists are set up by this program"
+_MESH = MeshWords(
+    sizes=("PMEGridSizeX", "PMEGridSizeY", "PMEGridSizeZ"),
+    order="PMEInterpOrder",
+    tolerance="PMETolerance",
+    default_tolerance=1e-6,
+    spacing="PMEGridSpacing",
+)
 _WATER = 4.5e-5  # compressibility, 1/bar
 
 
@@ -160,15 +168,16 @@ def _nonbonded(control: Control, entries: Entries) -> None:
     if cutoff is None:
         raise InputError("the keyword cutoff is missing", file=control.file)
     control.set("nonbonded", "cutoff", round(cutoff * ANGSTROM, 12))
-    begins = entries.number("switchdist")
-    force = entries.switch("vdwForceSwitching")
     if entries.switch("switching", True):
+        begins = entries.number("switchdist")
+        force = entries.switch("vdwForceSwitching")
         if begins is None:
             raise InputError(
                 "switching, which is on by default, needs switchdist", file=control.file
             )
         control.set("nonbonded", "switching", "charmm-force" if force else "charmm")
         control.set("nonbonded", "switch_distance", round(begins * ANGSTROM, 12))
+    entries.tell("nothing, without switching", "switchdist", "vdwForceSwitching")
     control.set("nonbonded", "dispersion_correction", entries.switch("LJcorrection"))
     entries.refuse("only scaled1-4", "exclude", unless=lambda value: value == "scaled1-4")
     for name in ("1-4scaling", "oneFourScaling"):
@@ -180,23 +189,9 @@ def _nonbonded(control: Control, entries: Entries) -> None:
 
 
 def _ewald(control: Control, entries: Entries, cutoff: float) -> None:
-    wanted = entries.switch("PME")
-    order = entries.whole("PMEInterpOrder", 4)
-    tolerance = entries.number("PMETolerance", 1e-6)
-    sizes = [entries.whole(f"PMEGridSize{axis}") for axis in "XYZ"]
-    spacing = entries.number("PMEGridSpacing")
-    if not wanted:
+    if not entries.switch("PME"):
         control.refused.append("PME off: electrostatics without PME are not supported")
-    elif order not in (4, 5):
-        control.refused.append(f"PMEInterpOrder {order}: 4 and 5 are supported")
-    elif None not in sizes:
-        assert tolerance is not None
-        control.set("nonbonded", "pme_order", order)
-        control.set("nonbonded", "pme_grid", sizes)
-        alpha = ewald_alpha(cutoff, tolerance, control.file) / ANGSTROM
-        control.set("nonbonded", "pme_alpha", round(alpha, 9))
-    elif spacing is not None:
-        control.notes.append(f"PMEGridSpacing {spacing:g}: the grid follows from pme_tolerance")
+    take_mesh(entries, _MESH, cutoff)
     entries.tell("for the program to say", "PMEProcessors", "PMEPencils", "FFTWUseWisdom")
 
 
@@ -213,22 +208,36 @@ def _dynamics(control: Control, entries: Entries) -> None:
     )
     seed = entries.whole("seed")
     control.set("integrator", "seed", seed)
-    temperature = entries.number("temperature")
-    _thermostat(control, entries, temperature)
-    steps = entries.whole("numsteps", 0)
-    runs = entries.counts("run")
-    if len(runs) > 1:
-        control.notes.append(f"run {runs}: one run of {sum(runs)} steps")
-    control.set("run", "steps", sum(runs) if runs else steps)
-    for name in ("minimize", "minimization"):
-        entry = entries.take(name)
-        if entry is not None and entry.value.lower() not in ("off", "no"):
-            control.set("run", "minimize", True)
-            control.notes.append(
-                f"{name} {entry.value}: before the run, until it converges or for 200 iterations"
-            )
+    initial = entries.number("temperature")
+    control.set("run", "start_temperature", initial)
+    _thermostat(control, entries, initial)
+    _steps(control, entries)
     entries.refuse("steps before the first", "firsttimestep")
     entries.tell("motion of the centre of mass is removed", "zeroMomentum", "COMmotion")
+
+
+def _steps(control: Control, entries: Entries) -> None:
+    """Commands come in the order of a script; here a minimisation is before the dynamics."""
+    minimized, run = entries.peek("minimize"), entries.peek("run")
+    for entry in minimized:
+        if run and entry.line > run[0].line:
+            entries.reject(entry, "a minimisation after a run: make it a run of its own, before it")
+    iterations, runs = entries.counts("minimize"), entries.counts("run")
+    if len(runs) > 1:
+        control.notes.append(f"run {runs}: one run of {sum(runs)} steps")
+    if entries.switch("minimization"):
+        if runs or iterations:
+            control.refused.append("minimization on: not beside run and minimize, say minimize N")
+        iterations = [entries.whole("numsteps", 0) or 0]
+    elif runs:
+        entries.tell("run says how many steps", "numsteps")
+    elif iterations:
+        entries.refuse("beside minimize the steps after it are those of run", "numsteps")
+    if iterations:
+        control.set("run", "minimize", True)
+        control.set("run", "minimize_iterations", sum(iterations))
+    steps = sum(runs) if runs or iterations else entries.whole("numsteps", 0)
+    control.set("run", "steps", steps)
 
 
 def _thermostat(control: Control, entries: Entries, temperature: float | None) -> None:
