@@ -35,7 +35,7 @@ class SystemSection(Section):
     )
     coordinates: AbsolutePath = Field(
         description="Coordinate file: Amber inpcrd, rst7 or NetCDF, GROMACS gro or g96, PDB, "
-        "mmCIF, CRD, NAMD binary, OpenMM State, or a trajectory: DCD, XTC, TRR, NetCDF."
+        "mmCIF, CRD, NAMD binary, OpenMM State, or a trajectory: DCD, XTC, TRR, NetCDF, H5MD."
     )
     frame: int | None = Field(
         default=None,
