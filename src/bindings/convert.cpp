@@ -182,9 +182,15 @@ NonbondedSettings nonbonded_from(const nb::dict& d) {
   NonbondedSettings s;
   s.cutoff = value<double>(d, "cutoff");
   const auto method = value<std::string>(d, "method");
-  if (method != "pme" && method != "cutoff" && method != "no-cutoff")
-    throw Error("unknown nonbonded method '" + method + "': choose pme, cutoff or no-cutoff");
-  s.electrostatics = method == "pme" ? Electrostatics::kPme : Electrostatics::kCutoff;
+  if (method == "pme")
+    s.electrostatics = Electrostatics::kPme;
+  else if (method == "reaction-field")
+    s.electrostatics = Electrostatics::kReactionField;
+  else if (method == "cutoff" || method == "no-cutoff")
+    s.electrostatics = Electrostatics::kCutoff;
+  else
+    throw Error("unknown nonbonded method '" + method +
+                "': choose pme, reaction-field, cutoff or no-cutoff");
   if (method == "no-cutoff") {
     s.cutoff = std::numeric_limits<double>::infinity();
     s.dispersion_correction = false;
@@ -193,6 +199,11 @@ NonbondedSettings nonbonded_from(const nb::dict& d) {
   s.dispersion_correction = value<bool>(d, "dispersion_correction");
   s.potential_shift = value<bool>(d, "potential_shift");
   read_switching(d, s);
+  if (s.has_reaction_field()) {
+    const auto dielectric = value<double>(d, "dielectric");
+    s.dielectric = dielectric > 0 ? dielectric : std::numeric_limits<double>::infinity();
+    s.field_of_excluded = value<bool>(d, "field_of_excluded");
+  }
   if (!s.has_pme()) return s;
   s.order = value<int>(d, "pme_order");
   s.alpha = value<double>(d, "pme_alpha");

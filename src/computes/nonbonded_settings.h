@@ -12,8 +12,9 @@ namespace quiltmd {
 // How van der Waals interactions end at the cutoff: see forms/lennard_jones_switched.h.
 enum class Switching { kNone, kPotential, kCharmm, kCharmmForce, kGromacsForce };
 
-// Of charges within the cutoff alone, or of all by particle mesh Ewald.
-enum class Electrostatics { kCutoff, kPme };
+// Of charges within the cutoff alone, with the field of a uniform medium beyond it, or of all by particle
+// mesh Ewald.
+enum class Electrostatics { kCutoff, kReactionField, kPme };
 
 struct NonbondedSettings {
   double cutoff = 0.9;  // nm; infinite: none
@@ -25,9 +26,27 @@ struct NonbondedSettings {
   bool potential_shift = false;
   Switching switching = Switching::kNone;
   double switch_distance = 0;  // nm
+  // Of the medium beyond the cutoff; infinite for a conductor. Whether excluded pairs within the cutoff, and
+  // each charge by itself, feel its field, as in GROMACS; in OpenMM they do not.
+  double dielectric = 78.3;
+  bool field_of_excluded = true;
 
   bool has_cutoff() const { return std::isfinite(cutoff); }
   bool has_pme() const { return electrostatics == Electrostatics::kPme; }
+  bool has_reaction_field() const { return electrostatics == Electrostatics::kReactionField; }
+};
+
+// Energy of a pair of charges: qq (1/r + strength r^2 - shift), zero at the cutoff (Tironi et al., J. Chem.
+// Phys. 102, 5451 (1995), with the constant of GROMACS and OpenMM).
+struct ReactionField {
+  double strength, shift;
+
+  explicit ReactionField(const NonbondedSettings& settings) {
+    const double rest = 1.5 / (2 * settings.dielectric + 1);  // 0 for a conductor
+    const double cutoff = settings.cutoff;
+    strength = (0.5 - rest) / (cutoff * cutoff * cutoff);
+    shift = 1 / cutoff + strength * cutoff * cutoff;
+  }
 };
 
 // Without pair lists all pairs of atoms are looked at (computes/all_pairs): where every one interacts, and
@@ -36,8 +55,10 @@ inline bool uses_lists(const System& system, const NonbondedSettings& settings) 
   return settings.has_cutoff() && !system.solvent;
 }
 
-// Whether energies of charges are zero at the cutoff. In an implicit solvent that is so, as in OpenMM.
+// Whether energies of charges are shifted to zero at the cutoff. In an implicit solvent that is so, as in
+// OpenMM; those with a reaction field are zero there by themselves.
 inline bool shifts_charges(const System& system, const NonbondedSettings& settings) {
+  if (settings.has_reaction_field()) return false;
   return settings.potential_shift || (settings.has_cutoff() && system.solvent);
 }
 

@@ -26,17 +26,17 @@ ReferenceResult evaluate_reference(const System& input, const NonbondedSettings&
   reference_group_virial(system, box, internal, out);
   spread_forces(system, internal, out.forces);
 
-  const Constant ewald = ewald_constant(system, settings, box.volume());
+  const Constant charges = constant_of_charges(system, settings, box.volume());
   const Constant dispersion = dispersion_constant(system, settings, box.volume());
   ReferenceResult result;
-  result.energies = potential_energies(out.energy, {ewald.energy, dispersion.energy},
+  result.energies = potential_energies(out.energy, {charges.energy, dispersion.energy},
                                        system.solvent ? Solvent::kImplicit : Solvent::kNone);
   result.forces.resize(internal.size());
   for (size_t i = 0; i < internal.size(); ++i)
     result.forces[static_cast<size_t>(system.input_index[i])] = out.forces[i];
   for (int k = 0; k < Symmetric::kParts; ++k)
     result.virial[k] = out.energy[static_cast<size_t>(kVirial + k)] +
-                       (k < 3 ? ewald.virial + dispersion.virial : 0);
+                       (k < 3 ? charges.virial + dispersion.virial : 0);
   return result;
 }
 

@@ -14,7 +14,10 @@ namespace {
 // Below this many atoms the lists alone do not fill a large GPU evenly, and are cut in two.
 constexpr int kSmallSystem = 50000;
 
-std::vector<std::array<int32_t, 2>> excluded_pairs_that_are_terms(const System& system) {
+// Excluded pairs that pair kernels skip: those that are terms; all, where they feel no reaction field.
+std::vector<std::array<int32_t, 2>> pairs_to_skip(const System& system,
+                                                  const NonbondedSettings& settings) {
+  if (settings.has_reaction_field() && !settings.field_of_excluded) return system.exclusions;
   std::vector<std::array<int32_t, 2>> pairs;
   if (const Terms* terms = system.terms_of(ExcludedPairForm::kForm))
     for (int t = 0; t < terms->count(); ++t)
@@ -30,7 +33,7 @@ PairSetup pair_setup(const Setup& setup) {
           setup.ages,
           atoms < kSmallSystem ? 2 : 1,
           entries_of_list(atoms, atoms / setup.grid.box.volume(), reach),
-          excluded_pairs_that_are_terms(setup.system)};
+          pairs_to_skip(setup.system, setup.nonbonded)};
 }
 
 }  // namespace

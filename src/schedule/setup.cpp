@@ -16,9 +16,9 @@ namespace quiltmd {
 namespace {
 
 void find_constants(Setup& setup) {
-  const Constant ewald = ewald_constant(setup.system, setup.nonbonded, 1);
-  setup.self_energy = ewald.energy - ewald.virial;
-  setup.background = {ewald.virial, ewald.virial};
+  const Constant charges = constant_of_charges(setup.system, setup.nonbonded, 1);
+  setup.self_energy = charges.energy - charges.virial;
+  setup.background = {charges.virial, charges.virial};
   setup.dispersion = dispersion_constant(setup.system, setup.nonbonded, 1);
 }
 
@@ -38,6 +38,8 @@ double width_of_open_patches(int away, double reach, double span) {
 void refuse_unsuited(const Setup& setup, const Cell& cell) {
   const bool open = std::holds_alternative<Spread>(cell);
   if (open && setup.nonbonded.has_pme()) throw Error("PME needs a periodic box");
+  if (open && setup.nonbonded.has_reaction_field())
+    throw Error("a reaction field needs a periodic box");
   if (open && setup.plan.rebuild_stage.every > 0) throw Error("a barostat needs a periodic box");
   if (!open && !setup.nonbonded.has_cutoff())
     throw Error("in a periodic box interactions need a cutoff, or PME");

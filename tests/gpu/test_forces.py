@@ -100,6 +100,13 @@ def test_small_box(peptide: Pair, record_property: Any) -> None:
     check_single(peptide, record_property)
 
 
+@pytest.mark.parametrize("felt", [True, False])
+def test_reaction_field(dhfr: Pair, felt: bool, record_property: Any) -> None:
+    settings = quiltmd.Nonbonded(method="reaction-field", field_of_excluded=felt)
+    energies, forces = quiltmd.reference(*dhfr, settings)
+    check(Run(*dhfr, nonbonded=settings), energies, forces, record_property)
+
+
 @both_ensembles
 def test_impulses_agree_with_the_cpu(jac_system: Pair, ensemble: str) -> None:
     """Seven steps with three impulses of thrice the long-range force.  With that force in every

@@ -605,7 +605,7 @@ REFUSED = {
             "tcoupl = no\nannealing = single": "needs a thermostat",
             "integrator = bd": "only md, md-vv, sd",
             "constraints = all-bonds": "only none and h-bonds",
-            "coulombtype = cut-off": "only PME",
+            "coulombtype = P3M-AD": "only PME, reaction-field and cut-off",
             "vdw-modifier = exact-cutoff": "exact-cutoff is not known",
             "rvdw = 0.9": "both must be the same",
             "vdwtype = cut-off\nvdw-type = shift": "has another value: keep one of them",
@@ -788,6 +788,22 @@ def test_a_run_from_mdin(alanine: tuple[Path, Path], tmp_path: Path) -> None:
     refused = command(*call, cwd=tmp_path)
     assert refused.returncode == 1
     assert "cannot be done here" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "dielectric"),
+    [
+        ("Reaction-Field\nepsilon-rf = 78", 78.0),
+        ("reaction-field", 0.0),  # infinite, as there
+        ("cut-off\nepsilon-rf = 78", 1.0),
+    ],
+)
+def test_a_reaction_field_of_an_mdp_file(tmp_path: Path, words: str, dielectric: float) -> None:
+    found = read(tmp_path, "md.mdp", changed(MDP, f"coulombtype = {words}"))
+    assert found.refused == []
+    assert found.settings["nonbonded"]["method"] == "reaction-field"
+    assert found.settings["nonbonded"]["dielectric"] == dielectric
+    assert "pme_order" not in found.settings["nonbonded"]
 
 
 def test_what_grompp_writes(tmp_path: Path) -> None:

@@ -45,9 +45,15 @@ class Nonbonded:
     cutoff:
         Direct-space and Lennard-Jones cutoff, nm; at most half the smallest box width.
     method:
-        "pme" (smooth particle mesh Ewald), "cutoff" (plain truncation, for tests and implicit
+        "pme" (smooth particle mesh Ewald), "reaction-field" (charges within the cutoff, and the
+        field of a uniform medium beyond it), "cutoff" (plain truncation, for tests and implicit
         solvent, where energies of charges are shifted to zero at the cutoff), or, without a
         periodic box, "no-cutoff" (every pair of atoms; `cutoff` is not read).
+    dielectric:
+        Of the medium beyond the cutoff, with the method reaction-field; 0: infinite, a conductor.
+    field_of_excluded:
+        With the method reaction-field: whether excluded pairs within the cutoff, and each charge by
+        itself, feel the field (GROMACS), or not (OpenMM, for which pair forces take longer).
     pme_order:
         Order of the B-splines, 4 or 5; None: 5, but 4 in boxes below 150 nm^3, where a finer grid
         costs nothing, for tolerances from 1e-4 (and without `pme_grid`).
@@ -77,10 +83,20 @@ class Nonbonded:
         gt=0,
         description="Cutoff of Lennard-Jones and direct-space Coulomb interactions, nm.",
     )
-    method: Literal["pme", "cutoff", "no-cutoff"] = Field(
+    method: Literal["pme", "reaction-field", "cutoff", "no-cutoff"] = Field(
         default="pme",
-        description="Long-range electrostatics: pme, cutoff (truncation, for tests and implicit "
-        "solvent), or, without a box, no-cutoff (every pair of atoms).",
+        description="Long-range electrostatics: pme, reaction-field, cutoff (truncation, for tests "
+        "and implicit solvent), or, without a box, no-cutoff (every pair of atoms).",
+    )
+    dielectric: float = Field(
+        default=78.3,
+        ge=0,
+        description="Dielectric constant beyond the cutoff, of a reaction field; 0: infinite.",
+    )
+    field_of_excluded: bool = Field(
+        default=True,
+        description="Whether excluded pairs feel the reaction field, as in GROMACS; in OpenMM "
+        "they do not.",
     )
     pme_order: Literal[4, 5] | None = Field(
         default=None,
@@ -127,12 +143,24 @@ class Nonbonded:
             raise ValueError("pme_alpha and pme_grid replace pme_tolerance: leave it out")
         if self.method != "pme":
             self._refuse_pme()
+        self._check_field()
         if (self.switching == "none") != (self.switch_distance is None):
             raise ValueError("switching and switch_distance belong together: give both or neither")
         if self.switch_distance is not None and self.switch_distance >= self.cutoff:
             raise ValueError(
                 f"switch_distance {self.switch_distance:g} nm must be less than the cutoff, "
                 f"{self.cutoff:g} nm"
+            )
+
+    def _check_field(self) -> None:
+        if self.method != "reaction-field":
+            for name in ("dielectric", "field_of_excluded"):
+                if getattr(self, name) != getattr(Nonbonded, name):
+                    raise ValueError(f"{name} is for the method reaction-field: leave it out")
+        elif 0 < self.dielectric < 1:
+            raise ValueError(
+                f"the dielectric constant of a medium is at least 1, not {self.dielectric:g}; "
+                "0 stands for an infinite one"
             )
 
     def _refuse_pme(self) -> None:
@@ -156,6 +184,11 @@ class Nonbonded:
             raise QuiltError(
                 "PME needs a periodic box, and there is none: give one (box), or choose the method "
                 "no-cutoff"
+            )
+        if self.method == "reaction-field" and box is None:
+            raise QuiltError(
+                "a reaction field needs a periodic box, and there is none: give one (box), or "
+                "choose the method no-cutoff"
             )
         if self.method == "no-cutoff" and box is not None:
             raise QuiltError(
@@ -187,6 +220,8 @@ class Nonbonded:
             "pme_grid": grid,
             "dispersion_correction": self.dispersion_correction and box is not None,
             "potential_shift": self.potential_shift,
+            "dielectric": self.dielectric,
+            "field_of_excluded": self.field_of_excluded,
             "switching": self.switching,
             "switch_distance": self.switch_distance or 0.0,
         }

@@ -152,42 +152,45 @@ def nonbonded_from_openmm(openmm_system: Any) -> Nonbonded:
     -------
     Cutoff, switching function, tail correction and error tolerance as in the force; the Ewald
     parameter and grid where `setPMEParameters` states them. The method Ewald becomes PME of the
-    same tolerance, NoCutoff all pairs of atoms, and CutoffNonPeriodic beside implicit solvent, if
-    its reaction field has the dielectric constant 1, the method "cutoff".
+    same tolerance, CutoffPeriodic a reaction field that excluded pairs do not feel, NoCutoff all
+    pairs of atoms, and CutoffNonPeriodic beside implicit solvent, if its reaction field has the
+    dielectric constant 1, the method "cutoff".
 
     Raises
     ------
     InputError
-        If the force does what has no counterpart here: a reaction field (CutoffPeriodic, and
-        other CutoffNonPeriodic), Lennard-Jones PME.
+        If the force does what has no counterpart here: a reaction field without a periodic box
+        (other CutoffNonPeriodic), Lennard-Jones PME.
     """
     force = _nonbonded_force(openmm_system.getForces())
     method = _method(openmm_system.getForces())
     if method == "NoCutoff":
         return Nonbonded(method="no-cutoff")
     if method == "CutoffNonPeriodic" and _is_truncated(openmm_system, force):
-        return _truncated(force)
+        return _settings_of(force, method="cutoff")
+    if method == "CutoffPeriodic":
+        return _settings_of(
+            force,
+            method="reaction-field",
+            dielectric=float(force.getReactionFieldDielectric()),
+            field_of_excluded=False,
+            dispersion_correction=bool(force.getUseDispersionCorrection()),
+        )
     if method not in ("PME", "Ewald"):
         raise InputError(
-            f"NonbondedForce: the method {method} is not supported; use PME, or NoCutoff for a "
-            f"system without a periodic box, or {_REPLACE}"
+            f"NonbondedForce: the method {method} is not supported; use PME, CutoffPeriodic, or "
+            f"NoCutoff for a system without a periodic box, or {_REPLACE}"
         )
-    switched = force.getUseSwitchingFunction()
     alpha, *grid = (_value(parameter) for parameter in force.getPMEParameters())
     stated = method == "PME" and alpha > 0
-    try:
-        return Nonbonded(
-            cutoff=_value(force.getCutoffDistance()),
-            dispersion_correction=bool(force.getUseDispersionCorrection()),
-            pme_order=5 if stated else None,  # as OpenMM, of whose splines these are
-            pme_tolerance=Nonbonded.pme_tolerance if stated else force.getEwaldErrorTolerance(),
-            pme_alpha=alpha if stated else None,
-            pme_grid=(int(grid[0]), int(grid[1]), int(grid[2])) if stated else None,
-            switching="potential" if switched else "none",
-            switch_distance=_value(force.getSwitchingDistance()) if switched else None,
-        )
-    except QuiltError as error:
-        raise InputError(f"NonbondedForce: {error}") from None
+    return _settings_of(
+        force,
+        dispersion_correction=bool(force.getUseDispersionCorrection()),
+        pme_order=5 if stated else None,  # as OpenMM, of whose splines these are
+        pme_tolerance=Nonbonded.pme_tolerance if stated else force.getEwaldErrorTolerance(),
+        pme_alpha=alpha if stated else None,
+        pme_grid=(int(grid[0]), int(grid[1]), int(grid[2])) if stated else None,
+    )
 
 
 def _is_truncated(openmm_system: Any, force: Any) -> bool:
@@ -197,14 +200,15 @@ def _is_truncated(openmm_system: Any, force: Any) -> bool:
     return in_solvent and force.getReactionFieldDielectric() == 1
 
 
-def _truncated(force: Any) -> Nonbonded:
+def _settings_of(force: Any, **others: Any) -> Nonbonded:
+    """Settings with the cutoff and the switching function of a force."""
     switched = force.getUseSwitchingFunction()
     try:
         return Nonbonded(
-            method="cutoff",
             cutoff=_value(force.getCutoffDistance()),
             switching="potential" if switched else "none",
             switch_distance=_value(force.getSwitchingDistance()) if switched else None,
+            **others,
         )
     except QuiltError as error:
         raise InputError(f"NonbondedForce: {error}") from None

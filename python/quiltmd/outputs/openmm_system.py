@@ -27,6 +27,7 @@ from .files import replace_file
 
 F64 = npt.NDArray[np.float64]
 
+_CONDUCTOR = 1e12  # a dielectric constant that is as good as infinite
 _WRITTEN = frozenset(
     (
         *("bonds", "angles", "urey_bradleys", "torsions", "ryckaert_bellemans", "impropers"),
@@ -280,7 +281,7 @@ def _pairs(openmm: Any, system: System, settings: Nonbonded) -> list[Any]:
     for i, j in system.exclusions.tolist():
         product, s, e = special.get((i, j), (0.0, 1.0, 0.0))
         force.addException(i, j, product, s if e else 1.0, e)
-    force.setNonbondedMethod(force.PME if settings.method == "pme" else force.CutoffPeriodic)
+    _set_method(force, settings)
     force.setEwaldErrorTolerance(settings.pme_tolerance)
     if settings.pme_alpha is not None and settings.pme_grid is not None:
         force.setPMEParameters(settings.pme_alpha, *settings.pme_grid)
@@ -294,6 +295,21 @@ def _pairs(openmm: Any, system: System, settings: Nonbonded) -> list[Any]:
     if by_rule is None:
         forces[1].setUseLongRangeCorrection(settings.dispersion_correction)
     return forces
+
+
+def _set_method(force: Any, settings: Nonbonded) -> None:
+    if settings.method == "cutoff" or (
+        settings.method == "reaction-field" and settings.field_of_excluded
+    ):
+        raise QuiltError(
+            f"the method {settings.method} with these settings cannot be written for OpenMM: "
+            "choose reaction-field with field_of_excluded = false"
+        )
+    if settings.method == "reaction-field":
+        force.setNonbondedMethod(force.CutoffPeriodic)
+        force.setReactionFieldDielectric(settings.dielectric or _CONDUCTOR)
+    else:
+        force.setNonbondedMethod(force.PME if settings.method == "pme" else force.NoCutoff)
 
 
 def _by_types(openmm: Any, system: System) -> Any:

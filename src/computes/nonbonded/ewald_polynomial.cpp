@@ -161,4 +161,14 @@ EwaldPolynomial fit_ewald(double alpha, double cutoff) {
   return polynomial;
 }
 
+EwaldPolynomial polynomial_of_field(double strength, double shift, double cutoff) {
+  const double half = 0.5 * strength * cutoff * cutoff;  // strength r^2 = half (1 + t)
+  EwaldPolynomial p{};
+  p.force_degree = kEwaldLowDegree;
+  p.force[0] = static_cast<float>(2 * strength);
+  p.energy[0] = static_cast<float>(shift - half);
+  p.energy[1] = static_cast<float>(-half);
+  return p;
+}
+
 }  // namespace quiltmd

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The smooth part of the Coulomb interaction, as polynomials in r^2: for PME, P and Q of
 // forms/coulomb.h are fitted to the erf part (Essmann et al., J. Chem. Phys. 103, 8577 (1995), eq.
-// 2.5-2.6), so that no kernel evaluates erfc or exp. For a plain cutoff P = Q = 0.
+// 2.5-2.6), so that no kernel evaluates erfc or exp. For a plain cutoff P = Q = 0; a reaction field is
+// such a polynomial itself.
 #pragma once
 
 namespace quiltmd {
@@ -24,5 +25,8 @@ struct EwaldPolynomial {
 // Fit the polynomials for the Ewald coefficient alpha (1/nm; 0 for a plain cutoff). Throws Error where
 // alpha * cutoff is too large for a good fit.
 EwaldPolynomial fit_ewald(double alpha, double cutoff);
+
+// P = 2 strength, Q = shift - strength r^2.
+EwaldPolynomial polynomial_of_field(double strength, double shift, double cutoff);
 
 }  // namespace quiltmd

@@ -69,8 +69,8 @@ struct ExclusionTable {
 // Masks: bit i set = j interacts with i-atom i, clear = excluded. Of the pairs inside the i-cluster
 // itself only i < j counts; the kernel knows that from the slots, the bits of i >= j are clear and
 // mean nothing. Padding is never listed as j. Some excluded pairs may be farther apart than the cutoff:
-// they have a term of the form of excluded pairs instead, and the pair kernels skip them;
-// `long_exclusions` lists them.
+// they have a term of the form of excluded pairs instead, and the pair kernels skip them, as they skip all
+// where excluded pairs feel no reaction field; `long_exclusions` lists them.
 struct BuildLists {
   static constexpr const char* kName = "build_lists";
   Slots slots;

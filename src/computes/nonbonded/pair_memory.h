@@ -22,7 +22,7 @@ struct PairSetup {
   ListAges ages;
   int pieces;              // PairForces::pieces
   double entries_of_list;  // that are expected
-  // Of the excluded pairs of the system those that are terms.
+  // Of the excluded pairs of the system those that kernels skip.
   std::vector<std::array<int32_t, 2>> long_exclusions{};
 };
 

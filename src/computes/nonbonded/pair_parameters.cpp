@@ -198,7 +198,12 @@ PairParameters pair_parameters(const System& system, const NonbondedSettings& se
     p.coulomb_shift = static_cast<float>(std::erfc(alpha * cutoff) / cutoff);
   p.form = form;
   p.types = system.pair_type_count;
-  p.ewald = fit_ewald(alpha, cutoff);
+  if (settings.has_reaction_field()) {
+    const ReactionField field(settings);
+    p.ewald = polynomial_of_field(field.strength, field.shift, cutoff);
+  } else {
+    p.ewald = fit_ewald(alpha, cutoff);
+  }
   p.switching = switch_constants<float>(settings);
   return p;
 }

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cmath>
 #include <functional>
+#include <optional>
 #include <set>
 #include <thread>
 
@@ -100,6 +101,8 @@ struct Physics {
   double alpha, cutoff, coulomb_shift = 0;
   double shift_6 = 0;  // this and the next are what pair forms read
   SwitchConstants<double> switching;
+  std::optional<ReactionField> field;
+  bool acts_on_excluded;
   std::function<Interaction<Double>(int s, int t, const Distance<Double>&)> form;  // by two types
 
   template <class Form>
@@ -116,7 +119,10 @@ struct Physics {
       : system(s),
         alpha(settings.has_pme() ? settings.alpha : 0),
         cutoff(settings.cutoff),
-        switching(switch_constants<double>(settings)) {
+        switching(switch_constants<double>(settings)),
+        acts_on_excluded(settings.has_pme() ||
+                         (settings.has_reaction_field() && settings.field_of_excluded)) {
+    if (settings.has_reaction_field()) field.emplace(settings);
     if (settings.potential_shift) shift_6 = std::pow(cutoff, -6);
     if (shifts_charges(system, settings)) coulomb_shift = std::erfc(alpha * cutoff) / cutoff;
     PairForms::with(form_of(system, settings),
@@ -128,12 +134,24 @@ struct Physics {
   Pair interacting(int i, int j, double r) const {
     const auto [form_r, energy] =
         form(system.pair_types[i], system.pair_types[j], {r * r, 1 / r, 1 / (r * r)});
-    const double qq = charges(i, j), screened = qq * std::erfc(alpha * r) / r;
+    const double qq = charges(i, j);
+    if (field) {
+      const Pair of_field = in_field(qq, r);
+      return {energy, qq / r + of_field.coulomb, form_r + qq / r + of_field.force};
+    }
+    const double screened = qq * std::erfc(alpha * r) / r;
     return {energy, screened - qq * coulomb_shift, form_r + screened + qq * gaussian(r)};
   }
 
-  // What the reciprocal sum holds of an excluded pair, taken back.
+  // What the medium beyond the cutoff adds.
+  Pair in_field(double qq, double r) const {
+    const double part = qq * field->strength * r * r;
+    return {0, part - qq * field->shift, -2 * part};
+  }
+
+  // Of an excluded pair: what the reciprocal sum holds of it, taken back; or the reaction field.
   Pair excluded(int i, int j, double r) const {
+    if (field) return r < cutoff ? in_field(charges(i, j), r) : Pair{};
     const double qq = charges(i, j), smooth = qq * std::erf(alpha * r) / r;
     return {0, -smooth, qq * gaussian(r) - smooth};
   }
@@ -171,7 +189,8 @@ CellEnergy evaluate_cell(const Physics& physics, const Exclusions& exclusions, c
         add(i, physics.interacting(i, j, norm(d)), d);
       }
     }
-    for (int e = exclusions.start[i]; e < exclusions.start[i + 1] && physics.alpha > 0; ++e) {
+    for (int e = exclusions.start[i]; e < exclusions.start[i + 1] && physics.acts_on_excluded;
+         ++e) {
       const int j = exclusions.partner[e];
       const Vec3d d = box.nearest_image(positions[i] - positions[j]);
       add(i, physics.excluded(i, j, norm(d)), d);

@@ -97,13 +97,16 @@ void check_gpu_pme_grid(Int3 grid) {
       ": choose another grid, or device cpu.");
 }
 
-Constant ewald_constant(const System& system, const NonbondedSettings& settings, double volume) {
-  if (!settings.has_pme()) return {};
+Constant constant_of_charges(const System& system, const NonbondedSettings& settings,
+                             double volume) {
   double total = 0, squares = 0;
   for (const double q : system.charges) {
     total += q;
     squares += q * q;
   }
+  if (settings.has_reaction_field() && settings.field_of_excluded)
+    return {-0.5 * kCoulomb * ReactionField(settings).shift * squares, 0};
+  if (!settings.has_pme()) return {};
   const double alpha = settings.alpha;
   const double self = -alpha / std::sqrt(kPi) * squares;
   const double background = -kPi / (2 * volume * alpha * alpha) * total * total;

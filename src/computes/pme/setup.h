@@ -23,8 +23,10 @@ PmeGrid pme_grid(Int3 points, int order, const PatchGrid& patches);
 // none sticks out of its patch by more than `beyond`, a fraction of the box. Modulo the grid.
 GridRange pme_reach(const PmeGrid& grid, int dimension, int cell, double beyond);
 
-// Self energy and neutralising background of Ewald summation.
-Constant ewald_constant(const System& system, const NonbondedSettings& settings, double volume);
+// The energy of charges that does not depend on where they are: self energy and neutralising background of
+// Ewald summation; of a reaction field, what each charge makes by itself.
+Constant constant_of_charges(const System& system, const NonbondedSettings& settings,
+                             double volume);
 
 // The smallest numbers of grid points that the kernels accept.
 inline constexpr int kMinPmeGrid = 8;

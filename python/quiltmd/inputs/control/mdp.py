@@ -284,8 +284,7 @@ def _nonbonded(control: Control, entries: Entries) -> None:
         entries.text("coulombtype", "cut-off"),
         entries.number("rcoulomb", 1.0),
     )
-    if electrostatics != "pme":
-        control.refused.append(f"coulombtype {electrostatics}: only PME")
+    _electrostatics(control, entries, electrostatics)
     cutoff = entries.number("rvdw", 1.0)
     vdw_type = entries.text("vdwtype", "cut-off")
     if vdw_type not in ("cut-off", "cutoff"):
@@ -298,18 +297,7 @@ def _nonbonded(control: Control, entries: Entries) -> None:
     control.set("nonbonded", "dispersion_correction", correction != "no")
     if correction not in ("no", "enerpres"):
         control.refused.append(f"DispCorr {correction}: only no and EnerPres")
-    order = entries.whole("pme-order", 4)
-    if order not in (4, 5):
-        control.refused.append(f"pme-order {order}: 4 and 5 are supported")
-    control.set("nonbonded", "pme_order", order if order in (4, 5) else None)
-    entries.tell(
-        "the PME grid follows from pme_tolerance",
-        *("fourierspacing", "fourier-nx", "fourier-ny", "fourier-nz", "ewald-rtol"),
-    )
-    entries.refuse("only 0, a conductor", "epsilon-surface")
-    entries.refuse("only 3d", "ewald-geometry", unless=lambda value: value == "3d")
     entries.refuse("a dielectric constant", "epsilon-r", unless=is_one)  # 0 stands for infinity
-    entries.tell("there is no reaction field", "epsilon-rf")
     entries.refuse("only xyz", "pbc", unless=lambda value: value == "xyz")
     entries.tell(
         "pair lists are set up by this program",
@@ -317,6 +305,27 @@ def _nonbonded(control: Control, entries: Entries) -> None:
         *("verlet-buffer-pressure-tolerance", "nstcalclr", "fourier-spacing"),
     )
     entries.refuse("only Verlet", "cutoff-scheme", unless=lambda value: value == "verlet")
+
+
+def _electrostatics(control: Control, entries: Entries, kind: str) -> None:
+    """PME, or a reaction field: a plain cutoff is one of vacuum, as GROMACS has it."""
+    of_pme = ("pme-order", "fourierspacing", "fourier-nx", "fourier-ny", "fourier-nz", "ewald-rtol")
+    if kind != "pme":
+        dielectric = entries.number("epsilon-rf", 0.0)
+        if kind not in ("reaction-field", "cut-off", "cutoff"):
+            control.refused.append(f"coulombtype {kind}: only PME, reaction-field and cut-off")
+        control.set("nonbonded", "method", "reaction-field")
+        control.set("nonbonded", "dielectric", dielectric if kind == "reaction-field" else 1.0)
+        entries.tell(f"coulombtype {kind} has no PME", *of_pme, "epsilon-surface", "ewald-geometry")
+        return
+    entries.tell("there is no reaction field", "epsilon-rf")
+    order = entries.whole("pme-order", 4)
+    if order not in (4, 5):
+        control.refused.append(f"pme-order {order}: 4 and 5 are supported")
+    control.set("nonbonded", "pme_order", order if order in (4, 5) else None)
+    entries.tell("the PME grid follows from pme_tolerance", *of_pme[1:])
+    entries.refuse("only 0, a conductor", "epsilon-surface")
+    entries.refuse("only 3d", "ewald-geometry", unless=lambda value: value == "3d")
 
 
 def _modifiers(control: Control, entries: Entries) -> None:
