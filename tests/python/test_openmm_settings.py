@@ -329,3 +329,23 @@ def test_copies_keep_the_settings() -> None:
         cutoff=CUTOFF, pme_order=5, pme_alpha=3.9, pme_grid=(24, 25, 28)
     )
     assert described.tile(2, 1, 3).nonbonded.pme_grid == (48, 25, 84)
+
+
+def test_settings_given_replace_what_goes_with_them() -> None:
+    """A method without PME all of PME, a cutoff the coefficient, no switching its distance."""
+    mesh = {"pme_order": 5, "pme_alpha": 3.9, "pme_grid": (24, 25, 28)}
+    stated = quiltmd.Nonbonded(cutoff=CUTOFF, switching="potential", switch_distance=0.5, **mesh)
+    truncated = stated.overridden({"method": "cutoff"})
+    assert truncated == quiltmd.Nonbonded(
+        cutoff=CUTOFF, method="cutoff", switching="potential", switch_distance=0.5
+    )
+    assert stated.overridden({"method": "no-cutoff"}).resolve(None)["method"] == "no-cutoff"
+    assert stated.overridden({"switching": "none"}) == quiltmd.Nonbonded(cutoff=CUTOFF, **mesh)
+    shorter = stated.overridden({"cutoff": 0.6})
+    assert (shorter.pme_alpha, shorter.pme_grid, shorter.switching) == (None, None, "potential")
+    assert stated.overridden({"cutoff": CUTOFF}) == stated
+    own = {"pme_alpha": 4.5, "pme_grid": (32, 32, 32)}
+    assert stated.overridden({"cutoff": 0.6, **own}).pme_alpha == 4.5
+    assert stated.overridden({"pme_tolerance": 1e-4}).pme_grid is None
+    with pytest.raises(quiltmd.QuiltError, match=r"switch_distance 0\.5 nm must be less"):
+        stated.overridden({"cutoff": 0.4})

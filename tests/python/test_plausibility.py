@@ -128,6 +128,16 @@ def test_a_short_cutoff(water: Any) -> None:
     assert "a cutoff of 0.6 nm is shorter" in text
 
 
+def test_a_coefficient_for_another_cutoff(water: Any) -> None:
+    """That of NAMD for 1.2 nm will do for 1 nm, and is too small for 0.8 nm."""
+    mesh = {"pme_alpha": 2.58, "pme_grid": (32, 32, 32)}
+    near, far = (quiltmd.Nonbonded(cutoff=cutoff, **mesh) for cutoff in (0.8, 1.0))
+    (words,) = said(*water, near)
+    assert "an Ewald coefficient of 2.58 1/nm is small for a cutoff of 0.8 nm" in words
+    assert "errors of about 0.009;" in words
+    assert said(*water, far) == []
+
+
 def test_atoms_far_away(water: Any) -> None:
     system, state = water
     positions = state.positions.copy()

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import csv
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,9 @@ from boxes import water_box
 from fake_engine import FakeEngine
 from mdtraj import formats
 
-from quiltmd import QuiltError
+from quiltmd import Nonbonded, QuiltError
 from quiltmd.running import runner
+from quiltmd.running.before import tell_what_is_in_vain
 from quiltmd.running.config import Config, build_config, read_config
 
 pytestmark = pytest.mark.filterwarnings("ignore:a cutoff of:quiltmd.QuiltWarning")
@@ -163,3 +165,31 @@ def test_terms_and_box_in_the_log(tmp_path: Path) -> None:
         assert float(row["c_z"]) == pytest.approx(0.9321, abs=1e-4)
         assert float(row["b_x"]) == 0
     assert list(rows[0])[-1] == "ns/day"
+
+
+def test_what_a_run_has_no_use_for_is_told(tmp_path: Path, capsys: Any) -> None:
+    """Trajectories that it is too short for, and places for restraints that it lacks."""
+
+    def told(config: Config, nonbonded: Nonbonded | None = None) -> str:
+        system = replace(water_box((3, 3, 3))[0], nonbonded=nonbonded)
+        tell_what_is_in_vain(config.following(system), system)
+        return " ".join(capsys.readouterr().err.split())
+
+    late = [{"file": "late.xtc", "every": 21}, {"file": "last.xtc", "every": 20}]
+    config = make_config(tmp_path, late, trajectory_every=50)
+    assert told(config) == (
+        "warning: late.xtc will have no frames: one is due every 21 steps, and the run has 20 "
+        "warning: trajectory.dcd will have no frames: one is due every 50 steps, and the run has 20"
+    )
+    config = make_config(tmp_path, [])
+    assert told(config) == ""
+    for value, words in (("all", "reference_scaling of [system] has no use"), ("none", "")):
+        system = config.system.model_validate(
+            config.system.model_dump(include={"topology", "coordinates"})
+            | {"reference_scaling": value}
+        )
+        assert words in told(config.model_copy(update={"system": system}))
+    theirs = Nonbonded(cutoff=0.5, pme_alpha=5.0, pme_grid=(16, 16, 16))
+    assert "of the inputs are for their cutoff of 0.5 nm" in told(config, theirs)
+    runner.start(make_config(tmp_path, late), engine=FakeEngine)
+    assert "late.xtc will have no frames" in " ".join(capsys.readouterr().err.split())

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import tomli_w
 from boxes import water_box
+from command import quiltmd as quiltmd_command
 from disk import Faults, Killed
 from fake_engine import FakeEngine
 
@@ -511,6 +512,38 @@ def test_mistakes_of_later_stages_show_at_once(
     with pytest.raises(QuiltError, match=rf"last.*: .*{message}"):
         stages.start(given, engine=FakeEngine)
     assert not (tmp_path / "out").exists()
+
+
+def test_what_every_stage_replaces_is_told(tmp_path: Path) -> None:
+    """As an option it is refused; what one stage follows is neither."""
+    given = settings(tmp_path)
+    assert stages.replaced_in_all(given) == []
+    for stage in given["stage"]:
+        stage.setdefault("run", {})["steps"] = 10
+        stage["restraint"] = []
+    given["restraint"] = [{"kind": "position", "select": "all", "k": 1.0}]
+    assert stages.replaced_in_all(given) == [("restraint", ""), ("run", "steps")]
+    given["integrator"]["temperature"] = 250.0
+    given["stage"] = [{"name": "a", "integrator": {"annealing": [[0, 50], [0.03, 250]]}}]
+    assert stages.replaced_in_all(given) == [("integrator", "temperature")]
+    given["stage"].append({"name": "b"})
+    assert stages.replaced_in_all(given) == []
+
+
+@pytest.mark.usefixtures("_waters")
+def test_options_that_every_stage_replaces(tmp_path: Path, capsys: Any) -> None:
+    given = settings(tmp_path)
+    for stage in given["stage"]:
+        stage.setdefault("run", {})["steps"] = 0
+    stages.start(given, engine=FakeEngine)
+    told = " ".join(capsys.readouterr().err.split())
+    assert "every stage has its own steps of [run]: none follows that of the run" in told
+    given["output"]["dir"] = str(tmp_path / "other")
+    (tmp_path / "all.toml").write_text(tomli_w.dumps(given))
+    found = quiltmd_command("run", "all.toml", "--steps", 5, cwd=tmp_path)
+    assert found.returncode == 1
+    assert "every stage has its own of --steps" in " ".join(found.stderr.split())
+    assert not (tmp_path / "other").exists()
 
 
 @pytest.mark.parametrize(

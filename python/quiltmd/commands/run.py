@@ -88,6 +88,7 @@ def run(
         source = str(config) if config is not None else ""
         merged = merge(in_file, settings)
         if "stage" in merged:
+            _refuse_without_effect(merged, settings)
             outcome = stages.start(merged, source, overwrite)
         else:
             outcome = runner.start(build_config(merged, source), overwrite)
@@ -101,6 +102,17 @@ def _refuse_if_incomplete(settings: Settings) -> None:
     missing = ", ".join(flag_of(place) for place in places if place not in settings)
     if missing:
         raise QuiltError(f"nothing to run: give a configuration file, or also {missing}")
+
+
+def _refuse_without_effect(merged: dict[str, Any], options: Settings) -> None:
+    """QuiltError where every stage has its own of what an option sets."""
+    replaced = [flag_of(at) for at in stages.replaced_in_all(merged) if at in options]
+    if replaced:
+        names = ", ".join(replaced)
+        raise QuiltError(
+            f"every stage has its own of {names}, which an option does not change: leave it out, "
+            "and edit the tables of the stages"
+        )
 
 
 def _on_the_hosts_of_the_launcher(settings: Settings) -> Settings:

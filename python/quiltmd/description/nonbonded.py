@@ -9,7 +9,7 @@ pair (alpha, grid) reproduces the settings of another program.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -23,6 +23,7 @@ from .checks import user_settings
 
 _SHORTEST_CUTOFF = 0.1  # nm; no two atoms that interact are closer
 _LARGEST_GRID = 2**31  # points; beyond, they cannot be numbered
+_OF_PME = ("pme_order", "pme_tolerance", "pme_alpha", "pme_grid")
 _GRID_FACTORS = (2, 3, 5, 7)
 _SMALLEST_GRID = 8
 # Relative rms errors of forces in water: of the direct sum, _DIRECT exp(-(alpha cutoff)^2), and of
@@ -164,9 +165,28 @@ class Nonbonded:
             )
 
     def _refuse_pme(self) -> None:
-        for name in ("pme_order", "pme_tolerance", "pme_alpha", "pme_grid"):
+        for name in _OF_PME:
             if getattr(self, name) != getattr(Nonbonded, name):
                 raise ValueError(f"the method {self.method} has no PME: leave out {name}")
+
+    def overridden(self, given: Mapping[str, Any]) -> Nonbonded:
+        """These settings, of inputs, with others in place of them and of what goes with them.
+
+        A tolerance or another cutoff replaces Ewald coefficient and grid too, these a tolerance; a
+        method without PME all that is of PME, and the end of switching its distance.
+        """
+        replaced: dict[str, Any] = {}
+        if given.get("method", "pme") != "pme":
+            replaced = {name: getattr(Nonbonded, name) for name in _OF_PME}
+        elif "pme_grid" in given:
+            replaced = {"pme_tolerance": Nonbonded.pme_tolerance}
+        elif "pme_tolerance" in given or given.get("cutoff", self.cutoff) != self.cutoff:
+            replaced = {"pme_alpha": None, "pme_grid": None}
+        if given.get("switching") == "none" or given.get("method") == "no-cutoff":
+            replaced |= {"switching": "none", "switch_distance": None}
+        if given.get("method") == "no-cutoff":
+            replaced["potential_shift"] = False
+        return replace(self, **{**replaced, **given})
 
     @classmethod
     def default(cls, box: NDArray[np.float64] | None) -> Nonbonded:
@@ -246,6 +266,11 @@ class Nonbonded:
             _refuse_large_grid(self.pme_grid)
             return self.pme_alpha, self.pme_grid
         return pme_parameters(box, self.cutoff, self.pme_tolerance, order)
+
+
+def direct_error(alpha: float, cutoff: float) -> float:
+    """Relative rms error of forces by the end of the direct sum at the cutoff (1/nm, nm)."""
+    return _DIRECT * math.exp(-((alpha * cutoff) ** 2))
 
 
 def box_widths(box: NDArray[np.float64]) -> NDArray[np.float64]:

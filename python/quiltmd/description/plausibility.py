@@ -12,13 +12,14 @@ from collections.abc import Iterator
 import numpy as np
 
 from .integrators import Integrator, fastest_bond
-from .nonbonded import Nonbonded
+from .nonbonded import Nonbonded, direct_error
 from .parameters import names
 from .state import State
 from .system import System
 
 _FAR = 1e3  # nm; beyond, coordinates no longer fit the columns of PDB and Amber files
 _CHARGED = 0.01  # e; charges rounded in a file add up to less
+_INACCURATE = 5e-3  # relative error of forces, ten times the default tolerance
 _SHORT = 0.8  # nm; the shortest cutoff that a common force field of biomolecules was made for
 _FEWEST_PER_PERIOD = 5  # steps in the period of the fastest bond; Verlet blows up at pi
 _LIGHT, _LIGHT_STEP = 2.0, 0.0025  # amu, ps: bends of a light hydrogen have periods of some 20 fs
@@ -39,6 +40,14 @@ def oddities(system: System, state: State, nonbonded: Nonbonded) -> Iterator[str
         yield (
             f"a cutoff of {nonbonded.cutoff:g} nm is shorter than force fields of biomolecules are "
             f"made for ({_SHORT} nm and more)"
+        )
+    alpha = nonbonded.pme_alpha
+    if alpha is not None and direct_error(alpha, nonbonded.cutoff) > _INACCURATE:
+        yield (
+            f"an Ewald coefficient of {alpha:g} 1/nm is small for a cutoff of "
+            f"{nonbonded.cutoff:g} nm: forces have relative errors of about "
+            f"{direct_error(alpha, nonbonded.cutoff):.1g}; leave out pme_alpha and pme_grid, or "
+            "give those of this cutoff"
         )
     distance = np.abs(state.positions).max(axis=1)
     if distance.max() > _FAR:

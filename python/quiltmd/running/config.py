@@ -14,15 +14,13 @@ import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
+from typing import Any, TypeVar, get_args, get_origin
 
 import numpy as np
 import tomli_w
 from numpy.typing import NDArray
 from pydantic import (
     BaseModel,
-    BeforeValidator,
-    Field,
     PrivateAttr,
     ValidationError,
     model_validator,
@@ -33,14 +31,10 @@ from ..description.dynamics import resolve_dynamics
 from ..description.nonbonded import Nonbonded
 from ..description.restraints import Restraint
 from ..description.settings import (
-    HOTTEST,
-    Ranks,
-    Threads,
     draw_seed,
 )
 from ..description.system import System
-from ..engine.execution import AWAY_BY_NAME, DeviceName, Execution, MeshSharing, Transport
-from ..engine.hosts import HostEntry
+from ..engine.execution import AWAY_BY_NAME, Execution
 from ..engine.worker_settings import Workers
 from ..errors import QuiltError
 from ..inputs import included_files
@@ -49,6 +43,7 @@ from .annealing import Annealing, Condition, Curve, Points
 from .dynamics_sections import BarostatSection, IntegratorSection, ThermostatSection
 from .faults import describe
 from .output_sections import TRAJECTORY, OutputSection, TrajectorySection
+from .run_section import RunSection
 from .section import Section
 from .system_sections import SolventSection, SystemSection
 from .unused import Unused, unused_settings
@@ -69,78 +64,6 @@ _PATHS = (
     ("output", "dir"),
     ("workers", "key"),
 )
-
-
-class RunSection(Section):
-    """[run]: how far and where; on resume all may change but how it begins, and `away`.
-
-    It begins with `minimize`, `draw_velocities` and what belongs to them.  After `max_hours` a run
-    stops with a checkpoint.
-    """
-
-    steps: int = Field(ge=0, description="Number of steps, counted from the start of the run.")
-    minimize: bool = Field(default=False, description="Minimise the energy before the dynamics.")
-    minimize_iterations: int = Field(
-        default=200, ge=0, description="Largest number of iterations of the minimisation."
-    )
-    minimize_tolerance: float = Field(
-        default=100.0,
-        ge=0,
-        description="Largest force on an atom at which the minimisation ends, kJ/mol/nm.",
-    )
-    draw_velocities: bool = Field(
-        default=False,
-        description="Draw velocities at the temperature, whatever the coordinates have.",
-    )
-    start_temperature: float | None = Field(
-        default=None,
-        ge=0,
-        le=HOTTEST,
-        description="Draw velocities at this temperature instead, K, whatever the coordinates "
-        "have.",
-    )
-    ranks: Ranks = Execution.ranks
-    threads: Threads = Execution.threads
-    device: DeviceName = Field(
-        default=Execution.device,
-        description="Where to run: auto (a usable GPU, else the CPU), cpu, cuda, one GPU of "
-        "several, such as cuda:1 (`quiltmd devices` shows them), the GPU of each rank, such as "
-        "cuda:0,1, or one of these in a worker: worker:cuda:0, ssh:HOST/cuda:0, "
-        "remote:HOST:PORT/cuda:0.",
-    )
-    hosts: tuple[HostEntry, ...] = Field(
-        default=Execution.hosts,
-        description="Hosts, reached by ssh, that share the simulation, with the number of ranks on "
-        "each where it is not one: a:2,b:2.",
-    )
-    balance: bool = Field(
-        default=Execution.balance, description="Dynamic load balancing between ranks."
-    )
-    transport: Transport = Field(
-        default=Execution.transport,
-        description="How messages travel between ranks: peer (kernels write to the other GPU's "
-        "memory), staged (the host carries them), between processes unix (on one machine) or tcp; "
-        "auto (the fastest that each pair allows).",
-    )
-    mesh: MeshSharing = Field(
-        default=Execution.mesh,
-        description="How ranks share the transforms of PME: distributed (a slab each), pencils "
-        "(for more CPU ranks than planes), replicated (all of them on every rank) or auto (by the "
-        "size of the grid and the number of ranks; on several GPUs the faster way, found while the "
-        "run begins).",
-    )
-    away: Annotated[Literal["1", "2", "x", "xy"], BeforeValidator(str)] = Field(
-        default="1",
-        description="Reach of computes in patches: 1, or 2 for patches half as wide, of which more "
-        "ranks can have one; x, xy: 2 along these axes alone.",
-    )
-    max_hours: float | None = Field(
-        default=None, gt=0, description="Stop with a checkpoint after so many hours."
-    )
-
-    def begins_anew(self) -> bool:
-        """Whether velocities are drawn, whatever the coordinates or the stage before have."""
-        return self.minimize or self.draw_velocities or self.start_temperature is not None
 
 
 class Config(Section):
@@ -175,7 +98,8 @@ class Config(Section):
                 )
         if self.output.trajectory_every is None:
             every = 0 if self.trajectory else _TRAJECTORY_EVERY
-            output = self.output.model_copy(update={"trajectory_every": every})
+            output = self.output.model_copy()  # which does not count it as given
+            object.__setattr__(output, "trajectory_every", every)
             object.__setattr__(self, "output", output)
         return self
 
@@ -332,20 +256,11 @@ class Config(Section):
         }
 
     def following(self, system: System) -> Config:
-        """A copy with the nonbonded settings that the inputs state, but for those given here.
-
-        A tolerance given here also replaces the Ewald coefficient and grid of the inputs, and these
-        replace a tolerance.
-        """
-        stated = system.nonbonded
-        if stated is None:
+        """A copy with the nonbonded settings that the inputs state, but for those given here."""
+        if system.nonbonded is None:
             return self
         given: dict[str, Any] = {key: getattr(self.nonbonded, key) for key in self._stated}
-        if "pme_tolerance" in given:
-            given = {"pme_alpha": None, "pme_grid": None, **given}
-        elif "pme_grid" in given:
-            given = {"pme_tolerance": Nonbonded.pme_tolerance, **given}
-        return self.model_copy(update={"nonbonded": replace(stated, **given)})
+        return self.model_copy(update={"nonbonded": system.nonbonded.overridden(given)})
 
     def with_mesh(self, box: NDArray[np.float64] | None) -> Config:
         """A copy that states what is chosen for a box (3, 3), nm, where a barostat will change it.

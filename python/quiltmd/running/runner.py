@@ -18,12 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from ..description.overlaps import check_overlaps
-from ..description.selection import select
 from ..description.state import State
 from ..description.system import System
 from ..engine.core import EngineFactory
 from ..errors import QuiltError
-from ..inputs import count_frames, load
+from ..inputs import load
 from ..outputs.checkpoint import Checkpoint, write_checkpoint
 from ..outputs.files import writing
 from ..outputs.reporters import (
@@ -35,6 +34,7 @@ from ..outputs.reporters import (
 )
 from ..outputs.structures import pdb_limit, write_cif, write_pdb
 from ..workers.factory import make_engine
+from .before import check_selections, tell_frames, tell_what_is_in_vain
 from .config import REPARTITIONED_HYDROGEN_MASS, Config, build_config, merge
 from .final import write_final
 from .folder import Folder
@@ -108,8 +108,9 @@ def start(
             folder.refuse_to_replace()
         system, state = load_system(config)
         config = config.following(system)
+        tell_what_is_in_vain(config, system)
         if begin is None:
-            _tell_frames(config)
+            tell_frames(config)
         else:
             state = begin
         config = config.with_mesh(state.box)
@@ -190,17 +191,6 @@ def _same_run(config: Config, folder: Folder, checkpoint: Checkpoint) -> dict[st
     return provenance
 
 
-def _tell_frames(config: Config) -> None:
-    if config.system.frame is not None:
-        return
-    frames = count_frames(config.system.coordinates)
-    if frames > 1:
-        warn(
-            f"{config.system.coordinates} has {frames} frames; the run begins from the first "
-            "(--frame chooses another)"
-        )
-
-
 def load_system(config: Config, frame: int | None = None) -> tuple[System, State]:
     """The system of a run, and its state at the start: a frame of the coordinates."""
     return load(
@@ -219,13 +209,6 @@ def load_system(config: Config, frame: int | None = None) -> tuple[System, State
         solvent=config.solvent.build(),
         electric_field=config.system.electric_field,
     )
-
-
-def check_selections(config: Config, system: System) -> None:
-    """QuiltError where a trajectory has no atoms, before anything is written."""
-    for section in config.trajectories().values():
-        for text in filter(None, (section.select, section.center)):
-            select(system, text)
 
 
 def find_inputs(config: Config, folder: Folder) -> None:

@@ -33,15 +33,17 @@ from ..outputs.checkpoint import previous_path, read_latest
 from ..outputs.files import remove, replace_file
 from ..workers.factory import make_engine
 from . import runner
+from .before import check_selections
 from .config import Config, build_config, merge, read_config
 from .folder import Folder
 from .identity import MAY_CHANGE, changed_settings
 from .output_sections import stage_folder
-from .progress import say
+from .progress import say, warn
 from .runner import Outcome
 from .unused import unused_settings
 
 _NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*")
+_BEGINS = {"integrator": "temperature", "barostat": "pressure"}  # what annealing begins with
 _ELSEWHERE = {  # what all stages share, or have from the order of stages
     "system": "all stages are of one system",
     "dir": "each stage has its folder in that of the run",
@@ -111,6 +113,9 @@ def start(
         As for `build_config` and `runner.start`.
     """
     stages = stages_of(settings, source)
+    if replaced := replaced_in_all(settings):
+        names = ", ".join(f"{key} of [{name}]" if key else f"[[{name}]]" for name, key in replaced)
+        warn(f"every stage has its own {names}: none follows that of the run")
     _refuse_later_mistakes(stages)
     root = stages[0].config.output.dir.parent
     folder = Folder(root, [stage.config.output.dir.name for stage in stages])
@@ -129,6 +134,27 @@ def start(
             raise
 
 
+def replaced_in_all(settings: dict[str, Any]) -> list[tuple[str, str]]:
+    """Settings of a run (section, key) that every stage replaces; lists of tables have no key."""
+    kept: set[tuple[str, str]] = set()
+    given = {
+        (section, key)
+        for section, value in settings.items()
+        for key in (value if isinstance(value, dict) else [""])
+    }
+    for table in settings["stage"]:
+        own = {name: dict(value) for name, value in table.items() if isinstance(value, dict)}
+        for section, begins in _BEGINS.items():
+            if "annealing" in own.get(section, {}):
+                own[section].setdefault(begins, None)
+        kept |= {
+            (section, key)
+            for section, key in given
+            if section not in table or (key and key not in own.get(section, {}))
+        }
+    return sorted(given - kept - {("stage", "")})
+
+
 def _refuse_later_mistakes(stages: list[Stage]) -> None:
     """QuiltError where a stage after the first does not suit the system, before any begins."""
     if len(stages) == 1:
@@ -139,7 +165,7 @@ def _refuse_later_mistakes(stages: list[Stage]) -> None:
     for stage in stages[1:]:
         with _naming(stage):
             config = stage.config.following(system)
-            runner.check_selections(config, system)
+            check_selections(config, system)
             restrain(system, config.restraint, state.positions, state.box)
             config.nonbonded.resolve(state.box)
             if config.nonbonded.method == "pme":
@@ -262,7 +288,7 @@ def _merged(common: dict[str, Any], table: dict[str, Any], where: str) -> dict[s
             merged[section] = before | value
         else:
             merged[section] = value
-    for section, begins in (("integrator", "temperature"), ("barostat", "pressure")):
+    for section, begins in _BEGINS.items():
         value = own.get(section)
         if isinstance(value, dict) and "annealing" in value and begins not in value:
             merged[section].pop(begins, None)  # that of the run, with which this does not begin

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is looked at before a run begins: outputs without atoms, and what was asked for in vain."""
+
+from __future__ import annotations
+
+from ..description.selection import select
+from ..description.system import System
+from ..inputs import count_frames
+from .config import Config
+from .output_sections import TRAJECTORY
+from .progress import warn
+
+
+def tell_frames(config: Config) -> None:
+    """Warns where the coordinates have several frames and none is chosen."""
+    if config.system.frame is not None:
+        return
+    frames = count_frames(config.system.coordinates)
+    if frames > 1:
+        warn(
+            f"{config.system.coordinates} has {frames} frames; the run begins from the first "
+            "(--frame chooses another)"
+        )
+
+
+def check_selections(config: Config, system: System) -> None:
+    """QuiltError where a trajectory has no atoms, before anything is written."""
+    for section in config.trajectories().values():
+        for text in filter(None, (section.select, section.center)):
+            select(system, text)
+
+
+def tell_what_is_in_vain(config: Config, system: System) -> None:
+    """Warns of what inputs or settings say without effect.
+
+    Outputs that a run is too short for, places for restraints that there are not, and the Ewald
+    coefficient of inputs whose cutoff is replaced.
+    """
+    steps, stated = config.run.steps, config.output.model_fields_set
+    for name, section in config.trajectories().items():
+        asked = name != TRAJECTORY or "trajectory_every" in stated
+        if asked and 0 < steps < section.every:
+            warn(
+                f"{name} will have no frames: one is due every {section.every} steps, and the run "
+                f"has {steps}"
+            )
+    given = config.system.model_fields_set & {"reference", "reference_scaling"}
+    if config.system.reference_scaling == "none":
+        given.discard("reference_scaling")
+    if given and not len(system.position_restraints):
+        warn(f"there are no position restraints: {', '.join(sorted(given))} of [system] has no use")
+    theirs, chosen = system.nonbonded, config.nonbonded
+    if theirs is None or theirs.pme_grid is None or theirs.cutoff == chosen.cutoff:
+        return
+    if chosen.method == "pme" and chosen.pme_grid is None:
+        warn(
+            "the Ewald coefficient and the PME grid of the inputs are for their cutoff of "
+            f"{theirs.cutoff:g} nm: with that of {chosen.cutoff:g} nm both follow from "
+            "pme_tolerance"
+        )

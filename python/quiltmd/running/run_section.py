@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a run begins, how far it goes and where: the section [run] of a configuration."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field
+
+from ..description.settings import HOTTEST, Ranks, Threads
+from ..engine.execution import DeviceName, Execution, MeshSharing, Transport
+from ..engine.hosts import HostEntry
+from .section import Section
+
+
+class RunSection(Section):
+    """[run]: how far and where; on resume all may change but how it begins, and `away`.
+
+    It begins with `minimize`, `draw_velocities` and what belongs to them.  After `max_hours` a run
+    stops with a checkpoint.
+    """
+
+    steps: int = Field(ge=0, description="Number of steps, counted from the start of the run.")
+    minimize: bool = Field(default=False, description="Minimise the energy before the dynamics.")
+    minimize_iterations: int = Field(
+        default=200, ge=0, description="Largest number of iterations of the minimisation."
+    )
+    minimize_tolerance: float = Field(
+        default=100.0,
+        ge=0,
+        description="Largest force on an atom at which the minimisation ends, kJ/mol/nm.",
+    )
+    draw_velocities: bool = Field(
+        default=False,
+        description="Draw velocities at the temperature, whatever the coordinates have.",
+    )
+    start_temperature: float | None = Field(
+        default=None,
+        ge=0,
+        le=HOTTEST,
+        description="Draw velocities at this temperature instead, K, whatever the coordinates "
+        "have.",
+    )
+    ranks: Ranks = Execution.ranks
+    threads: Threads = Execution.threads
+    device: DeviceName = Field(
+        default=Execution.device,
+        description="Where to run: auto (a usable GPU, else the CPU), cpu, cuda, one GPU of "
+        "several, such as cuda:1 (`quiltmd devices` shows them), the GPU of each rank, such as "
+        "cuda:0,1, or one of these in a worker: worker:cuda:0, ssh:HOST/cuda:0, "
+        "remote:HOST:PORT/cuda:0.",
+    )
+    hosts: tuple[HostEntry, ...] = Field(
+        default=Execution.hosts,
+        description="Hosts, reached by ssh, that share the simulation, with the number of ranks on "
+        "each where it is not one: a:2,b:2.",
+    )
+    balance: bool = Field(
+        default=Execution.balance, description="Dynamic load balancing between ranks."
+    )
+    transport: Transport = Field(
+        default=Execution.transport,
+        description="How messages travel between ranks: peer (kernels write to the other GPU's "
+        "memory), staged (the host carries them), between processes unix (on one machine) or tcp; "
+        "auto (the fastest that each pair allows).",
+    )
+    mesh: MeshSharing = Field(
+        default=Execution.mesh,
+        description="How ranks share the transforms of PME: distributed (a slab each), pencils "
+        "(for more CPU ranks than planes), replicated (all of them on every rank) or auto (by the "
+        "size of the grid and the number of ranks; on several GPUs the faster way, found while the "
+        "run begins).",
+    )
+    away: Annotated[Literal["1", "2", "x", "xy"], BeforeValidator(str)] = Field(
+        default="1",
+        description="Reach of computes in patches: 1, or 2 for patches half as wide, of which more "
+        "ranks can have one; x, xy: 2 along these axes alone.",
+    )
+    max_hours: float | None = Field(
+        default=None, gt=0, description="Stop with a checkpoint after so many hours."
+    )
+
+    def begins_anew(self) -> bool:
+        """Whether velocities are drawn, whatever the coordinates or the stage before have."""
+        return self.minimize or self.draw_velocities or self.start_temperature is not None
