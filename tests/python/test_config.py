@@ -114,6 +114,7 @@ UNUSED: list[tuple[dict[str, Any], str]] = [
     ),
     ({"nonbonded": MESH | {"pme_tolerance": 1e-5}}, "pme_grid replace pme_tolerance: leave it out"),
     ({"nonbonded": MESH | {"pme_tolerance": 5e-4}}, "replace pme_tolerance: leave out pme_tol"),
+    ({"nonbonded": {"dielectric": 78.3}}, "pme has no reaction field: leave out dielectric of"),
     (
         {"run": {"steps": 1, "minimize_iterations": 200}},
         "nothing is minimised: leave out minimize_",

@@ -307,6 +307,16 @@ def whole(openmmtools_data: Path, tmp_path_factory: pytest.TempPathFactory) -> t
     return files, out
 
 
+def test_an_exchange_tells_what_it_has_no_use_for(
+    whole: tuple[Any, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As a run does."""
+    config = config_of(whole[0], tmp_path / "out")
+    late = config.output.model_copy(update={"trajectory_every": 50})
+    runner.start(config.model_copy(update={"output": late}), engine=FakeEngine)
+    assert "trajectory.dcd will have no frames" in " ".join(capsys.readouterr().err.split())
+
+
 def test_an_exchange_leaves_what_it_promises(whole: tuple[Any, Path]) -> None:
     out = whole[1]
     manifest = json.loads((out / "manifest.json").read_text())

@@ -340,6 +340,9 @@ def test_settings_given_replace_what_goes_with_them() -> None:
         cutoff=CUTOFF, method="cutoff", switching="potential", switch_distance=0.5
     )
     assert stated.overridden({"method": "no-cutoff"}).resolve(None)["method"] == "no-cutoff"
+    field = quiltmd.Nonbonded(cutoff=CUTOFF, method="reaction-field", dielectric=2)
+    assert field.overridden({"method": "pme"}) == quiltmd.Nonbonded(cutoff=CUTOFF)
+    assert field.overridden({"cutoff": 0.6}).dielectric == 2
     assert stated.overridden({"switching": "none"}) == quiltmd.Nonbonded(cutoff=CUTOFF, **mesh)
     shorter = stated.overridden({"cutoff": 0.6})
     assert (shorter.pme_alpha, shorter.pme_grid, shorter.switching) == (None, None, "potential")

@@ -24,6 +24,7 @@ from .checks import user_settings
 _SHORTEST_CUTOFF = 0.1  # nm; no two atoms that interact are closer
 _LARGEST_GRID = 2**31  # points; beyond, they cannot be numbered
 _OF_PME = ("pme_order", "pme_tolerance", "pme_alpha", "pme_grid")
+_OF_FIELD = ("dielectric", "field_of_excluded")
 _GRID_FACTORS = (2, 3, 5, 7)
 _SMALLEST_GRID = 8
 # Relative rms errors of forces in water: of the direct sum, _DIRECT exp(-(alpha cutoff)^2), and of
@@ -155,7 +156,7 @@ class Nonbonded:
 
     def _check_field(self) -> None:
         if self.method != "reaction-field":
-            for name in ("dielectric", "field_of_excluded"):
+            for name in _OF_FIELD:
                 if getattr(self, name) != getattr(Nonbonded, name):
                     raise ValueError(f"{name} is for the method reaction-field: leave it out")
         elif 0 < self.dielectric < 1:
@@ -172,19 +173,22 @@ class Nonbonded:
     def overridden(self, given: Mapping[str, Any]) -> Nonbonded:
         """These settings, of inputs, with others in place of them and of what goes with them.
 
-        A tolerance or another cutoff replaces Ewald coefficient and grid too, these a tolerance; a
-        method without PME all that is of PME, and the end of switching its distance.
+        A tolerance or another cutoff replaces Ewald coefficient and grid too, these a tolerance;
+        a method what is of another method, and the end of switching its distance.
         """
         replaced: dict[str, Any] = {}
-        if given.get("method", "pme") != "pme":
+        method = given.get("method", self.method)
+        if method != "pme":
             replaced = {name: getattr(Nonbonded, name) for name in _OF_PME}
         elif "pme_grid" in given:
             replaced = {"pme_tolerance": Nonbonded.pme_tolerance}
         elif "pme_tolerance" in given or given.get("cutoff", self.cutoff) != self.cutoff:
             replaced = {"pme_alpha": None, "pme_grid": None}
-        if given.get("switching") == "none" or given.get("method") == "no-cutoff":
+        if method != "reaction-field":
+            replaced |= {name: getattr(Nonbonded, name) for name in _OF_FIELD}
+        if given.get("switching") == "none" or method == "no-cutoff":
             replaced |= {"switching": "none", "switch_distance": None}
-        if given.get("method") == "no-cutoff":
+        if method == "no-cutoff":
             replaced["potential_shift"] = False
         return replace(self, **{**replaced, **given})
 

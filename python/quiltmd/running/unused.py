@@ -34,7 +34,7 @@ def unused_settings(choices: Mapping[str, Any]) -> Iterator[Unused]:
     Sections that are none are passed over, as those who check them name them.
     """
     sections = {name: found for name, found in choices.items() if isinstance(found, Mapping)}
-    yield from _unused_of_pme(sections.get("nonbonded", {}))
+    yield from _unused_of_methods(sections.get("nonbonded", {}))
     yield from _unused_of_baths(sections)
     yield from _unused_of_schedules(sections, bool(choices.get("restraint")))
     if not sections.get("run", {}).get("minimize", False):
@@ -86,8 +86,11 @@ def _unused_of_schedules(sections: _Sections, restrained: bool) -> Iterator[Unus
         yield Unused("integrator", ("restraint_annealing_every",), why, "give restraint_annealing")
 
 
-def _unused_of_pme(nonbonded: Mapping[str, Any]) -> Iterator[Unused]:
+def _unused_of_methods(nonbonded: Mapping[str, Any]) -> Iterator[Unused]:
     method = nonbonded.get("method", "pme")
+    if method != "reaction-field":
+        why = f"the method {method} has no reaction field"
+        yield Unused("nonbonded", ("dielectric", "field_of_excluded"), why, "choose reaction-field")
     if method != "pme":
         keys = ("pme_order", "pme_tolerance", "pme_alpha", "pme_grid")
         yield Unused("nonbonded", keys, f"the method {method} has no PME", "choose pme")
