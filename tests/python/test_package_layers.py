@@ -17,7 +17,7 @@ SEES = {
     "inputs": {"description"},
     "outputs": {"description", "engine"},
     "pages": set[str](),
-    "analysis": {"pages"},
+    "analysis": {"engine", "pages"},
     "running": {"description", "engine", "workers", "inputs", "outputs", "pages", "analysis"},
     "exchange": {"description", "engine", "workers", "inputs", "outputs", "running"},
     "prediction": {"description", "engine", "outputs", "running"},

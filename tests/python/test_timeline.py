@@ -52,6 +52,7 @@ def test_ranks_in_workers_do_one_task_at_a_time_as_others_on_cpus() -> None:
     assert trace.waits == by_hand().waits
     assert critical_path(trace) == critical_path(by_hand())
     assert replace(trace, device="ranks:ssh:a/cuda:0,ssh:b/cuda:0").side_by_side
+    assert not replace(trace, device="ranks:ssh:cuda-1/cpu,ssh:cuda-2/cpu").side_by_side
 
 
 def test_a_wait_without_a_known_message_has_no_cause() -> None:

@@ -18,6 +18,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from ..engine.execution import is_gpu
+
 STREAMS = ("main", "side", "halo", "boundary")
 WAIT = "wait"  # the name of spans in which a rank has nothing to run
 
@@ -143,7 +145,7 @@ class Trace:
     @property
     def side_by_side(self) -> bool:
         """Whether streams of a rank run at once."""
-        return "cuda" in self.device
+        return is_gpu(self.device)
 
     @cached_property
     def begin(self) -> float:
