@@ -135,9 +135,9 @@ def test_dynamics_conserve_energy_and_turn_dipoles() -> None:
 
 def test_a_field_needs_three_numbers() -> None:
     system, _ = water_box((6, 6, 6))
-    for field in ((1.0,), (1.0, np.nan, 0.0)):
-        with pytest.raises(InputError, match="three numbers"):
-            apply_electric_field(system, field)
+    for field in ((1.0,), (1.0, np.nan, 0.0), "along z", ("0", "0", "1"), (1.0, (0.0, 1.0), 0.0)):
+        with pytest.raises(InputError, match=r"field must be three .*numbers, V/nm"):
+            apply_electric_field(system, field)  # type: ignore[arg-type]
 
 
 def test_a_run_in_a_field(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
+from .checks import numbers
 from .constant_forces import force_fields
 from .system import System
 
@@ -34,9 +35,9 @@ def apply_electric_field(system: System, field: Sequence[float]) -> System:
     InputError
         Where the field is not three finite numbers.
     """
-    vector = np.asarray(field, dtype=np.float64)
+    vector = numbers("field", field, "three numbers, V/nm")
     if vector.shape != (3,) or not np.isfinite(vector).all():
-        raise InputError(f"an electric field is three numbers, V/nm, not {field}")
+        raise InputError(f"field must be three finite numbers, V/nm, not {field}")
     found = force_fields(system.links, ELECTRONVOLT * system.charges[:, None] * vector)
     changed: dict[str, Any] = {
         name: np.concatenate([getattr(system, name), rows]) for name, rows in found.items()
