@@ -139,7 +139,11 @@ def test_misspelt_keys_and_flags(alanine: Files, tmp_path: Path) -> None:
     refuses("energy", *alanine, "--pme-alpha", 3, saying="belong together")
     refuses("run", "--topology", alanine[0], saying="also --coordinates, --steps, --out")
     refuses("run", saying="nothing to run: give a configuration file, or also --topology, ")
-    refuses("bench", "--tile", "2x2", saying="2x2x1")
+    refuses("energy", *alanine, "--pme-grid", "40,40,4²", saying="NX,NY,NZ")
+    for tile in ("2x2", "2x2x0", "2x2x2²"):
+        refuses("bench", "--tile", tile, saying="2x2x1")
+    files = ("--topology", alanine[0], "--coordinates", alanine[1])
+    refuses("predict", *files, "--tile", "2x2x2²", saying="2x2x1")
     refuses("bench", "--system", "dhrf", saying="there are dhfr")
 
 

@@ -177,7 +177,7 @@ def _shown(default: Any) -> str:
 
 def _parse_grid(text: str) -> list[int]:
     parts = text.split(",")
-    if len(parts) != 3 or not all(part.strip().isdigit() for part in parts):
+    if len(parts) != 3 or not all(part.strip().isdecimal() for part in parts):
         raise typer.BadParameter(f"expected three whole numbers NX,NY,NZ, found {text!r}")
     return [int(part) for part in parts]
 

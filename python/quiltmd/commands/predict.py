@@ -23,6 +23,7 @@ from ..prediction.predict import Prediction, predict
 from ..running.config import build_config, merge
 from ..running.folder import Folder
 from ..running.runner import load_system
+from .bench import parse_tile
 from .options import AsJson, Settings, with_settings
 from .tables import out, show_table
 
@@ -79,7 +80,7 @@ def predict_command(
     def planner_of(reach: Away, times_less_pme: int = 1) -> Planner:
         every = integrator.long_range_every * times_less_pme
         rarer = replace(integrator, long_range_every=every)
-        return Planner(system, state, config.nonbonded, rarer, _tile(tile), reach)
+        return Planner(system, state, config.nonbonded, rarer, parse_tile(tile), reach)
 
     planner = planner_of(_away(away))
     where = read_machine(machine)
@@ -158,13 +159,6 @@ def _away(text: str) -> Away:
     if text not in AWAY_BY_NAME:
         raise QuiltError(f"--away is {', '.join(AWAY_BY_NAME)}, not '{text}'")
     return AWAY_BY_NAME[text]
-
-
-def _tile(text: str) -> tuple[int, int, int]:
-    parts = text.split("x")
-    if len(parts) != 3 or not all(part.isdigit() and int(part) for part in parts):
-        raise QuiltError(f"--tile is three whole numbers such as 2x2x1, not '{text}'")
-    return int(parts[0]), int(parts[1]), int(parts[2])
 
 
 def _show(found: list[Prediction], machine: Machine, about: dict[str, Any]) -> None:
