@@ -54,6 +54,7 @@ from provenance import provenance
 
 import quiltmd
 from quiltmd.outputs.openmm_system import to_openmm
+from quiltmd.outputs.readout import AMU_PER_NM3, BOLTZMANN
 
 TEMPERATURE = 303.0  # K
 FRICTION = 1.0  # 1/ps
@@ -65,8 +66,6 @@ EXPERIMENT = 0.643  # nm^2, see above
 NONBONDED = quiltmd.Nonbonded(cutoff=1.0, pme_tolerance=1e-4)
 BAROSTAT = quiltmd.CellRescaling(1.0, 1.0, coupling="semi-isotropic", seed=1)
 OPENMM_PROPOSALS = 25  # steps between those of its barostat: its default
-GAS = 0.00831446261815324  # kJ/mol/K
-DALTON_PER_NM3 = 1.66053906660  # kg/m^3
 COLUMNS = ("area", "z", "thickness", "temperature", "density")
 UNITS = ("nm^2", "nm", "nm", "K", "kg/m^3")
 
@@ -258,12 +257,12 @@ def openmm_frames(
         state = context.getState(positions=True, energy=True)
         edges = np.diag(np.array(state.getPeriodicBoxVectors(asNumpy=True)._value))
         kinetic = state.getKineticEnergy()._value
-        density = system.masses.sum() / np.prod(edges) * DALTON_PER_NM3
+        density = system.masses.sum() / np.prod(edges) * AMU_PER_NM3
         yield (
             step * TIMESTEP,
             edges,
             np.array(state.getPositions(asNumpy=True)._value),
-            2 * kinetic / (degrees * GAS),
+            2 * kinetic / (degrees * BOLTZMANN),
             float(density),
         )
 

@@ -25,7 +25,7 @@ from provenance import provenance
 
 import quiltmd
 from quiltmd import LangevinMiddle, ReplicaExchange, Simulation
-from quiltmd.exchange.states import geometric
+from quiltmd.exchange.states import BOLTZMANN, geometric
 from quiltmd.running.config import REPARTITIONED_HYDROGEN_MASS
 
 TIMESTEP = 0.004  # ps
@@ -143,7 +143,7 @@ def draw(path: Path, found: dict[str, Angles]) -> None:
     edges = np.linspace(-180, 180, 61)
     for axis, (name, values) in zip(axes, found.items(), strict=True):
         density = np.histogram2d(*values.T, bins=(edges, edges))[0].T
-        free = -0.00831446 * TEMPERATURES[0] * np.log(np.where(density > 0, density, np.nan))
+        free = -BOLTZMANN * TEMPERATURES[0] * np.log(np.where(density > 0, density, np.nan))
         shown = axis.pcolormesh(edges, edges, free - np.nanmin(free), vmin=0, vmax=20)
         axis.set(title=name, xlabel="phi (degrees)")
     axes[0].set_ylabel("psi (degrees)")

@@ -27,12 +27,12 @@ import numpy as np
 import provenance
 
 import quiltmd
+from quiltmd.outputs.readout import BOLTZMANN
 
 TEMPERATURES = (298.15, 308.15)  # K
 TIMESTEP = 0.002  # ps
 SAMPLES, BETWEEN = 1500, 160  # of energies; steps from one to the next
 FRAMES, FRAME_STEPS = 200, 250  # of oxygens at constant energy
-GAS = 0.00831446261815324  # kJ/mol/K
 VISCOSITY = 3.21e-4  # of TIP3P, Pa s
 FIRST_LAG = 10  # frames: shorter displacements are not yet diffusive
 
@@ -91,7 +91,7 @@ def check(path: Path) -> dict[str, Any]:
         "diffusion_m2_s": diffusion(saved["oxygens"], float(saved["edge"])),
         "potential_kj_mol": energy,
         "standard_error": float(blocks.std(ddof=1) / np.sqrt(len(blocks))),
-        "heat_of_vaporisation_kj_mol": GAS * TEMPERATURES[0] - energy,
+        "heat_of_vaporisation_kj_mol": BOLTZMANN * TEMPERATURES[0] - energy,
     }
 
 
@@ -100,7 +100,7 @@ def validation_data(pv: Any, saved: dict[str, Any], temperature: float) -> Any:
     potential, kinetic = saved[f"energies_{temperature}"].T
     ones = {f"{name}_conversion": 1.0 for name in _UNITS}
     return pv.data.SimulationData(
-        units=pv.data.UnitData(kb=GAS, **{f"{k}_str": v for k, v in _UNITS.items()}, **ones),
+        units=pv.data.UnitData(kb=BOLTZMANN, **{f"{k}_str": v for k, v in _UNITS.items()}, **ones),
         dt=TIMESTEP,
         system=pv.data.SystemData(
             natoms=3 * waters,
