@@ -55,10 +55,11 @@ build: $(BUILT)
 	@touch $@
 
 .venv/.built: .venv/.made tests/data-packages.txt $(SOURCES)
+	@touch $@.begun  # what changes while this compiles is newer, and compiled the next time
 	@echo 'Compiling: some minutes the first time; without a GPU, CUDA=OFF is quicker.'
 	$(RUN) -m $(INSTALL) $(BUILD) -e '.[test,lint]'
 	$(RUN) -m $(INSTALL) --no-deps -r tests/data-packages.txt
-	@touch $@
+	@mv $@.begun $@
 
 build/site/.built: $(RECIPE) $(SOURCES) $(shell find python -name '*.py')
 	@$(PYTHON) tools/build_backend.py check
