@@ -87,8 +87,8 @@ class Nonbonded:
     )
     method: Literal["pme", "reaction-field", "cutoff", "no-cutoff"] = Field(
         default="pme",
-        description="Long-range electrostatics: pme, reaction-field, cutoff (truncation, for tests "
-        "and implicit solvent), or, without a box, no-cutoff (every pair of atoms).",
+        description="Long-range electrostatics: pme, cutoff (truncation, for tests and implicit "
+        "solvent), reaction-field, or, without a box, no-cutoff (every pair of atoms).",
     )
     dielectric: float = Field(
         default=78.3,
