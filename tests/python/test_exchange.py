@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -315,6 +316,30 @@ def test_an_exchange_tells_what_it_has_no_use_for(
     late = config.output.model_copy(update={"trajectory_every": 50})
     runner.start(config.model_copy(update={"output": late}), engine=FakeEngine)
     assert "trajectory.dcd will have no frames" in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize("asked", [False, True])
+def test_an_exchange_draws_velocities_where_asked(
+    whole: tuple[Any, Path], tmp_path: Path, asked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though the coordinates have some."""
+    drawn = []
+    load, draw = runner.load_system, ReplicaExchange.draw_velocities
+
+    def with_velocities(config: Any) -> Any:
+        system, state = load(config)
+        return system, replace(state, velocities=np.full_like(state.velocities, 0.1))
+
+    def count(self: ReplicaExchange) -> None:
+        drawn.append(self)
+        draw(self)
+
+    monkeypatch.setattr(runner, "load_system", with_velocities)
+    monkeypatch.setattr(ReplicaExchange, "draw_velocities", count)
+    config = config_of(whole[0], tmp_path / "out")
+    run = config.run.model_copy(update={"draw_velocities": asked})
+    runner.start(config.model_copy(update={"run": run}), engine=FakeEngine)
+    assert len(drawn) == asked
 
 
 def test_an_exchange_leaves_what_it_promises(whole: tuple[Any, Path]) -> None:
