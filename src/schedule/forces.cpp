@@ -127,7 +127,8 @@ Schedule force_schedule(RankMemory& memory, const RankView& view, Accumulators b
                                     }));
 
   // The chain of the long-range sum leads on the main stream, all else goes beside it; work that no
-  // other rank awaits starts when charges are on the grid and the next kernels of the chain have been placed on the GPU.
+  // other rank awaits starts when charges are on the grid and the next kernels of the chain have been placed
+  // on the GPU.
   // After a rebuild the lists are still being built on the side stream: what needs none and no other rank
   // awaits then ends the main one.
   std::optional<LongRangeTasks> sum;

@@ -334,6 +334,7 @@ def test_lone_pairs(ala3: Path, tmp_path: Path) -> None:
         ("         2         1   F", "         1         1   F", "of 1 atoms at the distance"),
         ("         3        12   F", "         3        13   F", "3 hosts are not in the list"),
         ("        34        12        11", "        34        12        99", "its list of hosts"),
+        ("        34        12        11", "        34        12        1²", "its list of hosts"),
         ("        34        12        11", "        33        12        11", "IMOVE"),
     ],
 )

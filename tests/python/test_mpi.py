@@ -147,6 +147,8 @@ def test_how_many_a_launcher_has_started(no_launcher: pytest.MonkeyPatch) -> Non
     assert mpi.launched() == 8
     no_launcher.setenv("OMPI_COMM_WORLD_SIZE", "1")
     assert mpi.launched() == 1
+    no_launcher.setenv("OMPI_COMM_WORLD_SIZE", "")  # left empty by a script: as if not set
+    assert mpi.launched() == 2
 
 
 def test_without_mpi4py_several_processes_are_refused(no_launcher: pytest.MonkeyPatch) -> None:

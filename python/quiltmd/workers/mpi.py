@@ -55,7 +55,7 @@ _secret = b""  # of these processes
 def launched() -> int:
     """How many processes a launcher says that it has started together, this one among them."""
     for name in _COUNTS:
-        if name in os.environ:
+        if os.environ.get(name, "").isdecimal():
             return int(os.environ[name])
     return 1
 

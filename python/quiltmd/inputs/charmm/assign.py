@@ -79,7 +79,7 @@ class _Kinds:
     def __init__(self, psf: PsfFile, parameters: Parameters) -> None:
         self.psf, self.parameters = psf, parameters
         names, self.of_atom = [name.upper() for name in psf.type_names], psf.type_of_atom
-        by_number = all(name.isdigit() for name in names)
+        by_number = all(name.isdecimal() for name in names)
         missing = [name for name in names if by_number and name not in parameters.names]
         if missing:
             raise InputError(

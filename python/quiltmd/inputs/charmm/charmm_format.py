@@ -198,7 +198,7 @@ def read_charmm(file: str, into: Parameters) -> None:
 
 def _opens_topology(words: list[str]) -> bool:
     """The version numbers or the first MASS of a topology file."""
-    return words[0].upper() in ("MASS", "DECL") or all(word.isdigit() for word in words)
+    return words[0].upper() in ("MASS", "DECL") or all(word.isdecimal() for word in words)
 
 
 def _statements(file: str) -> Iterator[tuple[list[str], int]]:

@@ -153,7 +153,7 @@ class PsfFile:
         lines = [line.split() for line in section.body.decode("latin-1").split("\n")]
         atoms = self._sections["NATOM"].count
         listed = [word for line in lines[section.count :] for word in line]
-        if not all(word.isdigit() and 1 <= int(word) <= atoms for word in listed):
+        if not all(word.isdecimal() and 1 <= int(word) <= atoms for word in listed):
             raise self._error(section, -1, "its list of hosts has something else than atoms")
         found = []
         for row, words in enumerate(lines[: section.count]):

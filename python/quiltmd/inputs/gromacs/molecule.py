@@ -276,7 +276,7 @@ class Molecule:
     def _parts(self, line: Line, arity: int) -> tuple[tuple[int, ...], int, list[float]]:
         """Atoms, function type and parameters of the line of a term."""
         words = line.words
-        if len(words) <= arity or not words[arity].isdigit():
+        if len(words) <= arity or not words[arity].isdecimal():
             raise line.error(f"expected {arity} atoms and a function type")
         return (
             self._atoms(line, words[:arity]),
@@ -286,7 +286,7 @@ class Molecule:
 
     def _atoms(self, line: Line, words: list[str]) -> tuple[int, ...]:
         for word in words:
-            if not word.isdigit() or not 1 <= int(word) <= len(self.names):
+            if not word.isdecimal() or not 1 <= int(word) <= len(self.names):
                 raise line.error(f"'{word}' is not an atom of the molecule type {self._kind.name}")
         return tuple(int(word) - 1 for word in words)
 
@@ -419,7 +419,7 @@ class TypeTables:
         key = tuple(row.words[:5])
         if key not in self._numbers:
             size, other, *energies = row.words[6:]
-            count = int(size) if size.isdigit() else 0
+            count = int(size) if size.isdecimal() else 0
             if size != other or count < 4 or count % 2 or len(energies) != count**2:
                 raise row.error("a torsion map needs an even number of energies, the same each way")
             table = np.array(reals(energies, row)).reshape(count, count)
@@ -445,13 +445,13 @@ def _from_fourier(row: list[float]) -> tuple[float, ...]:
 
 def _names_in(line: Line) -> int:
     """Types at the beginning of a line of [ dihedraltypes ]: four, or two in older files."""
-    return 2 if len(line.words) > 2 and line.words[2].isdigit() else 4
+    return 2 if len(line.words) > 2 and line.words[2].isdecimal() else 4
 
 
 def _dihedral_type(line: Line) -> tuple[tuple[str, ...], int, Line]:
     """Four types and the function type; where there are two, the middle or the outer ones."""
     names = _names_in(line)
-    if len(line.words) <= names or not line.words[names].isdigit():
+    if len(line.words) <= names or not line.words[names].isdecimal():
         raise line.error("expected types of atoms and a function type")
     function = int(line.words[names])
     kinds = tuple(line.words[:names])

@@ -192,13 +192,13 @@ class TopologyFile:
         if len(words) > kind + 3:
             raise line.error("more than two Lennard-Jones parameters of an atom type")
         between = words[1 : kind - 2]
-        numeric = between[-1:] if between and between[-1].lstrip("-").isdigit() else []
+        numeric = between[-1:] if between and between[-1].lstrip("-").isdecimal() else []
         bonded = between[0] if len(between) > len(numeric) else words[0]
         number = int(numeric[0]) if numeric else 0
         self.atom_types[words[0]] = AtomType(bonded, mass, charge, number, first, second)
 
     def _molecule_type(self, line: Line) -> None:
-        if len(line.words) != 2 or not line.words[1].isdigit():
+        if len(line.words) != 2 or not line.words[1].isdecimal():
             raise line.error("expected the name of a molecule type and nrexcl")
         name = line.words[0]
         if name in self.molecule_types:
@@ -207,7 +207,7 @@ class TopologyFile:
         self.molecule_types[name] = self._current
 
     def _molecule(self, line: Line) -> None:
-        if len(line.words) != 2 or not line.words[1].isdigit():
+        if len(line.words) != 2 or not line.words[1].isdecimal():
             raise line.error("expected the name of a molecule type and a number")
         if line.words[0] not in self.molecule_types:
             raise line.error(f"there is no molecule type {line.words[0]}")
