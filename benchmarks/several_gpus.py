@@ -2,7 +2,7 @@
 """Several GPUs of one machine, in one call: speed, memory, bits, transports, replicas, lost GPUs.
 
     python benchmarks/several_gpus.py [--gpus 1,2,4,8] [--tiles 1x1x1,2x2x1,4x4x1,3x3x5,8x8x13]
-        [--parts speed,bits,transports,replicas,faults] [--device cuda] [--seconds 3]
+        [--parts speed,bits,transports,replicas,workers,faults] [--device cuda] [--seconds 3]
         [--minutes 9.5] [--json benchmarks/results/several-gpus.json]
 
 Numbers of GPUs that the machine lacks are left out, and said to be.  Each part is
@@ -15,6 +15,8 @@ speed       us per step of DHFR in water, repeated (4 fs, as `quiltmd bench`), b
 bits        10,000 steps of DHFR in three ensembles on every number of GPUs and with GPUs shared.
 transports  `quiltmd bench --transports` on the largest number, of the second size.
 replicas    16 replicas of DHFR over all GPUs: ns/day of all together.
+workers     us per step of the first two sizes on a device of this process, of another one, by
+            commands to another one, and with a second device that computes the same.
 faults      redundancy where one GPU of two errs and a third decides, and a killed process whose
             run goes on on a spare: the bits of an undisturbed run, and the seconds lost.
 """
@@ -52,6 +54,7 @@ INTEGRATORS = {
     "multiple time steps": LangevinMiddle(timestep=0.002, seed=1, long_range_every=2),
 }
 CARRIED_ON = 500  # steps from another number's State
+TURNS = 4
 Row = dict[str, Any]
 
 
@@ -153,12 +156,45 @@ def replicas_on_all(options: argparse.Namespace) -> Iterator[Row]:
         yield {"gpus": len(count), **replicas.replicas(system, state, settings, 4)}
 
 
+def names_of_devices(options: argparse.Namespace) -> list[str]:
+    if options.device == "cpu":
+        return ["cpu"]
+    return [f"cuda:{gpu}" for gpu in range(options.gpus[-1])]
+
+
+def workers(options: argparse.Namespace) -> Iterator[Row]:
+    """In turns, of which the fastest counts."""
+    names = names_of_devices(options)
+    one, other = names[0], names[-1]
+    for tile in options.tiles[:2]:
+        start = prepare("dhfr", parse_tile(tile), device=one)
+        system, state = start.system, start.state()
+        del start
+        places = (one, f"worker:{one}", f"forward:worker:{one}", f"redundant:{one},{other}")
+        simulations = [
+            Simulation(system, state, integrator=INTEGRATORS["nvt"], device=place)
+            for place in places
+        ]
+        trial = options.steps // 4
+        once, *_ = [time_steps(each, trial) for each in simulations]
+        steps = max(int(options.seconds / TURNS * trial / once), 1)
+        turns = [[time_steps(each, steps) for each in simulations] for _ in range(TURNS)]
+        least = [min(taken) / steps for taken in zip(*turns, strict=True)]
+        same = len({quiltmd.digest(simulation.state()) for simulation in simulations}) == 1
+        for place, seconds in zip(places, least, strict=True):
+            yield {
+                "atoms": system.atoms,
+                "device": place,
+                "us_per_step": round(1e6 * seconds, 2),
+                "more_percent": round(100 * (seconds / least[0] - 1), 2),
+                "same_bits": same,
+            }
+
+
 def faults(options: argparse.Namespace) -> Iterator[Row]:
     """With fewer than three GPUs, those that there are take several parts."""
     system, state = dhfr()
-    names = (
-        ["cpu"] if options.device == "cpu" else [f"cuda:{gpu}" for gpu in range(options.gpus[-1])]
-    )
+    names = names_of_devices(options)
     half = options.steps // 2
     one, two, three = (names[at % len(names)] for at in range(3))
     cases = {
@@ -196,6 +232,7 @@ PARTS: dict[str, Callable[[argparse.Namespace], Iterator[Row]]] = {
     "bits": bits,
     "transports": transports,
     "replicas": replicas_on_all,
+    "workers": workers,
     "faults": faults,
 }
 
