@@ -25,7 +25,8 @@ from provenance import provenance
 
 import quiltmd
 from quiltmd import LangevinMiddle, ReplicaExchange, Simulation
-from quiltmd.exchange.states import BOLTZMANN, geometric
+from quiltmd.exchange.states import geometric
+from quiltmd.outputs.readout import BOLTZMANN
 from quiltmd.running.config import REPARTITIONED_HYDROGEN_MASS
 
 TIMESTEP = 0.004  # ps

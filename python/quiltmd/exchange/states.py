@@ -12,8 +12,7 @@ from pydantic.dataclasses import dataclass
 from ..description.checks import user_settings
 from ..description.settings import HOTTEST
 from ..errors import QuiltError
-
-BOLTZMANN = 0.00831446261815324  # kJ/mol/K
+from ..outputs.readout import BOLTZMANN
 
 
 @user_settings

@@ -241,13 +241,14 @@ class Config(Section):
             "thermostat": ThermostatSection(),
             "barostat": BarostatSection(),
         }
+        run = RunSection(steps=0)
         added = {
             "system.reference_scaling": "com",
             "system.electric_field": None,
-            "run.minimize_iterations": 200,
-            "run.minimize_tolerance": 100.0,
-            "run.start_temperature": None,
-            "run.away": "1",
+            "run.minimize_iterations": run.minimize_iterations,
+            "run.minimize_tolerance": run.minimize_tolerance,
+            "run.start_temperature": run.start_temperature,
+            "run.away": run.away,
         }
         return {"output.log_terms": False, "output.log_box": False, **added} | {
             f"{name}.{key}": value
