@@ -605,6 +605,7 @@ REFUSED = {
             "tcoupl = no\nannealing = single": "needs a thermostat",
             "integrator = bd": "only md, md-vv, sd",
             "constraints = all-bonds": "only none and h-bonds",
+            "vdwtype = PME": "only cut-off, with DispCorr = EnerPres",
             "coulombtype = P3M-AD": "only PME, reaction-field and cut-off",
             "vdw-modifier = exact-cutoff": "exact-cutoff is not known",
             "rvdw = 0.9": "both must be the same",

@@ -48,7 +48,11 @@ _KINDS = {**_BONDED, "NonbondedForce": _NONBONDED}
 # CMMotionRemover keeps the centre of mass at rest; here that is a setting of the integrator.
 _OTHERS = ("CMMotionRemover", openmm_maps.FORCE, *openmm_custom.FORCES, *openmm_solvent.FORCES)
 _METHODS = ("NoCutoff", "CutoffNonPeriodic", "CutoffPeriodic", "Ewald", "PME", "LJPME")
-_REPLACE = "pass nonbonded= to System.from_openmm to simulate it with settings of your own"
+# What to do about a method that has no counterpart.
+_INSTEAD = {
+    "LJPME": "set PME, with setUseDispersionCorrection(True) for what is beyond the cutoff",
+    "CutoffNonPeriodic": "set NoCutoff, or give it a periodic box and set PME or CutoffPeriodic",
+}
 
 _Table = tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]
 
@@ -176,10 +180,10 @@ def nonbonded_from_openmm(openmm_system: Any) -> Nonbonded:
             field_of_excluded=False,
             dispersion_correction=bool(force.getUseDispersionCorrection()),
         )
-    if method not in ("PME", "Ewald"):
+    if method in _INSTEAD:
         raise InputError(
-            f"NonbondedForce: the method {method} is not supported; use PME, CutoffPeriodic, or "
-            f"NoCutoff for a system without a periodic box, or {_REPLACE}"
+            f"NonbondedForce: the method {method} is not supported; {_INSTEAD[method]} (from "
+            "Python, System.from_openmm takes other settings as nonbonded=)"
         )
     alpha, *grid = (_value(parameter) for parameter in force.getPMEParameters())
     stated = method == "PME" and alpha > 0

@@ -288,7 +288,8 @@ def _nonbonded(control: Control, entries: Entries) -> None:
     cutoff = entries.number("rvdw", 1.0)
     vdw_type = entries.text("vdwtype", "cut-off")
     if vdw_type not in ("cut-off", "cutoff"):
-        control.refused.append(f"vdwtype {vdw_type}: only cut-off")
+        hint = ", with DispCorr = EnerPres for what is beyond it" if vdw_type == "pme" else ""
+        control.refused.append(f"vdwtype {vdw_type}: only cut-off{hint}")
     if coulomb != cutoff:
         control.refused.append(f"rcoulomb {coulomb:g}, rvdw {cutoff:g}: both must be the same")
     control.set("nonbonded", "cutoff", cutoff)
