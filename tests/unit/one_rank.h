@@ -134,7 +134,13 @@ inline System make_mixture(int molecules, int carbon_every, const Box& box,
 }
 
 // A grid of patches that have no neighbours.
-inline PatchGrid lone_patches(const Box& box, Int3 cells) { return {box, cells, 1, 0, {}, {}, {}}; }
+inline PatchGrid lone_patches(const Box& box, Int3 cells) {
+  PatchGrid grid;
+  grid.box = box;
+  grid.cells = cells;
+  grid.away = {1, 1, 1};
+  return grid;
+}
 
 // What OneRank's memory refers to.
 struct OneGrid {

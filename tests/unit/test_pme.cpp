@@ -105,7 +105,7 @@ void split_does_not_matter() {
     settings.alpha = i ? 4.5 : 3.3;
     total[i] = direct_real(s, kTilted, positions, settings.alpha) +
                direct_reciprocal(s, kTilted, positions, settings.alpha) +
-               ewald_constant(s, settings, kTilted.volume()).energy;
+               constant_of_charges(s, settings, kTilted.volume()).energy;
   }
   CHECK_NEAR(total[0] / total[1], 1, 1e-9);
 }
@@ -129,7 +129,7 @@ void rock_salt_has_its_madelung_energy() {
   Evaluation out;
   reference_pme(s, settings, box, positions, out);
   const double energy = out.energy[kReciprocal] + direct_real(s, box, positions, settings.alpha) +
-                        ewald_constant(s, settings, box.volume()).energy;
+                        constant_of_charges(s, settings, box.volume()).energy;
   const double madelung = -energy / (n * n * n / 2) * spacing / kCoulomb;
   CHECK_NEAR(madelung, 1.747564594633, 1e-8);
 }
