@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""GROMACS' mdp: what is taken over, noted and refused."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import physical_validation
+import pytest
+from control_examples import FILES, MDP, changed, noted, read
+
+from quiltmd.errors import QuiltError
+from quiltmd.running.config import build_config
+
+
+@pytest.mark.parametrize(
+    ("more", "length"), [("", 1), ("integrator = md-vv\n", 10), ("nh-chain-length = 4\n", 1)]
+)
+def test_mdp_with_a_nose_hoover_chain(tmp_path: Path, more: str, length: int) -> None:
+    """tau-t is the period; with the leap-frog integrator GROMACS has no chain, whatever is said."""
+    found = read(
+        tmp_path, "md.mdp", changed(MDP, f"tcoupl = nose-hoover\ntau-t = 0.628318530718\n{more}")
+    )
+    assert found.refused == []
+    assert found.settings["thermostat"] == {
+        "kind": "nose-hoover",
+        "time_constant": pytest.approx(0.1),
+        "chain_length": length,
+    }
+    assert noted(found, "a single thermostat") == (length == 1)
+
+
+def test_annealing_of_mdp(tmp_path: Path) -> None:
+    """Of several groups too, where all have the same; in place of ref-t."""
+    groups = (
+        "annealing = single single\nannealing-npoints = 2 2\nannealing-time = 0 50 0 50\n"
+        "annealing-temp = 10 300 10 300\ngen-vel = yes\ngen-temp = 10\n"
+    )
+    found = read(tmp_path, "md.mdp", changed(MDP, groups))
+    assert found.refused == []
+    dynamics = build_config(found.settings | FILES).integrator
+    assert dynamics.annealing == ((0, 10), (50, 300))
+    assert dynamics.temperature == 10
+    assert found.settings["run"]["start_temperature"] == 10
+    for old, new, words in (
+        ("single single", "single periodic", "only single, for all groups"),
+        ("0 50 0 50", "0 50 0 40", "only one bath"),
+        ("0 50 0 50", "0 50 0", "say 4 points, 3 times and 4 temperatures"),
+    ):
+        found = read(tmp_path, "md.mdp", changed(MDP, groups.replace(old, new)))
+        assert any(words in refused for refused in found.refused)
+    off = read(tmp_path, "md.mdp", MDP + "annealing = no no\nannealing-npoints = 2 2\n")
+    assert off.refused == []
+    assert noted(off, "without annealing")
+
+
+def test_mdp_with_a_short_period(tmp_path: Path) -> None:
+    """Actions of a chain come four times in its time constant, 0.5 ps / 2 pi."""
+    found = read(tmp_path, "md.mdp", changed(MDP, "tcoupl = nose-hoover\ntau-t = 0.5\n"))
+    assert found.settings["thermostat"]["every"] == 9  # of 2 fs
+
+
+def test_mdp(tmp_path: Path) -> None:
+    found = read(tmp_path, "md.mdp", MDP)
+    assert found.refused == []
+    assert found.settings == {
+        "integrator": {"timestep": 0.002, "ensemble": "nvt", "temperature": 300.0},
+        "thermostat": {"kind": "velocity-rescaling", "time_constant": 0.5},
+        "run": {"steps": 5000},
+        "nonbonded": {
+            "cutoff": 1.1,
+            "switching": "potential",
+            "switch_distance": 0.85,
+            "potential_shift": False,
+            "dispersion_correction": True,
+            "pme_order": 4,
+        },
+        "system": {
+            "constraints": "h-bonds",
+            "rigid_water": False,
+            "defines": ["POSRES_NOT", "FLEX=2"],
+            "reference_scaling": "none",
+        },
+        "output": {"log_every": 250, "trajectory_every": 500},
+    }
+    assert noted(found, "leap-frog", "tc-grps", "nstlist")
+
+
+def test_constant_pressure_of_mdp(tmp_path: Path) -> None:
+    membrane = """
+pcoupl           = C-rescale
+pcoupltype       = semiisotropic
+tau-p            = 4.0
+ref-p            = 1.0 1.0
+compressibility  = 4.5e-5 3e-5
+nstpcouple       = 10
+refcoord-scaling = com
+"""
+    found = read(tmp_path, "membrane.mdp", MDP.replace("pcoupl                   = no", membrane))
+    assert found.refused == []
+    assert found.settings["integrator"]["ensemble"] == "npt"
+    assert found.settings["system"]["reference_scaling"] == "com"
+    assert found.settings["barostat"] == {
+        "kind": "cell-rescaling",
+        "coupling": "semi-isotropic",
+        "pressure": 1.0,
+        "time_constant": 4.0,
+        "compressibility": (4.5e-5, 3e-5),
+        "every": 10,
+    }
+    tension = membrane.replace("semiisotropic", "surface-tension").replace("1.0 1.0", "500 2.0")
+    found = read(tmp_path, "tension.mdp", MDP.replace("pcoupl                   = no", tension))
+    assert found.settings["barostat"]["surface_tension"] == 500
+    assert found.settings["barostat"]["pressure"] == 2.0
+    unlike = membrane.replace("1.0 1.0", "1.0 2.0")
+    found = read(tmp_path, "unlike.mdp", MDP.replace("pcoupl                   = no", unlike))
+    assert any("only one pressure" in refused for refused in found.refused)
+
+    rahman = membrane.replace("C-rescale", "Parrinello-Rahman").replace(
+        "semiisotropic", "anisotropic"
+    )
+    six = rahman.replace("1.0 1.0", "1 1 1 0 0 0").replace("3e-5", "3e-5 2e-5 0 0 0")
+    # The last three pressures are those of angles, which stay.
+    found = read(tmp_path, "rahman.mdp", MDP.replace("pcoupl                   = no", six))
+    assert found.refused == []
+    assert noted(found, "takes its place")
+    assert found.settings["barostat"]["coupling"] == "anisotropic"
+    assert found.settings["barostat"]["compressibility"] == (4.5e-5, 3e-5, 2e-5)
+    build_config(found.settings | FILES)
+    tilted = six.replace("2e-5 0 0 0", "2e-5 1e-5 0 0")
+    found = read(tmp_path, "tilted.mdp", MDP.replace("pcoupl                   = no", tilted))
+    assert any("angles of the box" in refused for refused in found.refused)
+
+
+@pytest.mark.parametrize(
+    ("words", "dielectric"),
+    [
+        ("Reaction-Field\nepsilon-rf = 78", 78.0),
+        ("reaction-field", 0.0),  # infinite, as there
+        ("cut-off\nepsilon-rf = 78", 1.0),
+    ],
+)
+def test_a_reaction_field_of_an_mdp_file(tmp_path: Path, words: str, dielectric: float) -> None:
+    found = read(tmp_path, "md.mdp", changed(MDP, f"coulombtype = {words}"))
+    assert found.refused == []
+    assert found.settings["nonbonded"]["method"] == "reaction-field"
+    assert found.settings["nonbonded"]["dielectric"] == dielectric
+    assert "pme_order" not in found.settings["nonbonded"]
+
+
+def test_what_grompp_writes(tmp_path: Path) -> None:
+    """mdout.mdp states every option of GROMACS; those of features that are off are no obstacle."""
+    data = Path(physical_validation.__file__).parent / "tests/test_system_database"
+    text = (data / "Water5/gromacs_files/NPT/mdout.mdp").read_text()
+    text = re.sub(r"(?m)^(coulombtype +=).*", r"\1 PME", text)
+    found = read(tmp_path, "mdout.mdp", text)
+    assert found.refused == []
+    assert found.settings["barostat"]["kind"] == "cell-rescaling"
+    for word, value in (("vdw-type", "Switch"), ("electric-field-x", "0 1 0 0"), ("nwall", "2")):
+        changed = re.sub(rf"(?m)^{word} +=.*", f"{word} = {value}", text)
+        (refusal,) = read(tmp_path, "mdout.mdp", changed).refused
+        assert value.lower() in refusal.lower()
+    with pytest.raises(QuiltError, match=r"lists$"):
+        _settings_of_refused(tmp_path, text)
+
+
+def _settings_of_refused(folder: Path, text: str) -> None:
+    """Six things that cannot be done."""
+    from quiltmd.commands.run import _settings_of
+
+    words = ("pull", "awh", "rotation", "adress", "disre", "nwall")
+    kept = [line for line in text.splitlines() if line.split(" ")[0] not in words]
+    (folder / "md.mdp").write_text("\n".join([*kept, *(f"{word} = yes" for word in words)]))
+    _settings_of(folder / "md.mdp")
+
+
+def test_what_later_versions_of_grompp_write(tmp_path: Path) -> None:
+    """GROMACS 2022 to 2025: options of modules, all of which are off."""
+    off = """
+mts = no
+mts-levels = 2
+mts-level2-forces = longrange-nonbonded
+mts-level2-factor = 2
+ensemble-temperature-setting = auto
+ensemble-temperature = -1
+deform-init-flow = no
+qmmm-cp2k-active = false
+qmmm-cp2k-qmgroup = System
+colvars-active = false
+colvars-seed = -1
+nnpot-active = false
+nnpot-modelfile = model.pt
+density-guided-simulation-active = false
+density-guided-simulation-group = protein
+"""
+    assert read(tmp_path, "mdout.mdp", MDP + off).refused == []
+    for line in off.split("\n"):
+        name, _, value = line.partition(" = ")
+        if value in ("no", "false"):
+            on = MDP + off.replace(line, f"{name} = yes")
+            (refusal,) = read(tmp_path, "mdout.mdp", on).refused
+            assert name in refusal
+
+
+def test_rival_options_of_mdp(tmp_path: Path) -> None:
+    """The one that holds is taken over, and the others are noted."""
+    text = "nstlog = 100\nnstxout = 50\ngen-vel = yes\ngen-temp = 200\ngen-seed = 5\nld-seed = 6\n"
+    found = read(tmp_path, "md.mdp", changed(MDP, text))
+    assert found.settings["output"] == {"log_every": 250, "trajectory_every": 500}
+    assert found.settings["integrator"]["seed"] == 5
+    assert found.settings["run"]["start_temperature"] == 200
+    assert noted(found, "nstlog 100: one log", "nstxout 50: one trajectory", "ld-seed 6: one seed")
+    without = changed(MDP, "gen-seed = 5\nld-seed = 6\nnstxtcout = 500\n")
+    found = read(tmp_path, "md.mdp", without)
+    assert found.settings["integrator"]["seed"] == 6
+    assert noted(found, "gen-seed 5: nothing, without gen-vel")
+    found = read(tmp_path, "md.mdp", changed(MDP, "vdw_modifier = Potential-shift\n"))
+    assert noted(found, "rvdw-switch 0.85: nothing, without a vdw-modifier that switches")

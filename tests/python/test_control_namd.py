@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NAMD configurations: what is taken over, noted and refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from control_examples import NAMD, changed, noted, read
+from scipy.special import erfc
+
+from quiltmd.errors import InputError
+from quiltmd.inputs.control import Control, read_control
+from quiltmd.running.config import build_config
+
+
+def test_namd(tmp_path: Path) -> None:
+    found = read(tmp_path, "apoa1.namd", NAMD)
+    assert found.refused == []
+    build_config(found.settings)
+    alpha = found.settings["nonbonded"].pop("pme_alpha")
+    assert erfc(alpha * 1.2) / 12 == pytest.approx(1e-6)
+    assert alpha == pytest.approx(2.57952, rel=1e-5)  # as NAMD's log says
+    assert found.settings == {
+        "system": {
+            "topology": str(tmp_path / "apoa1.psf"),
+            "coordinates": str(tmp_path / "apoa1.pdb"),
+            "parameters": [str(tmp_path / "lipid.xplor"), str(tmp_path / "popc.xplor")],
+            "box": pytest.approx([10.88612, 10.88612, 7.7758, 90, 90, 90]),
+            "constraints": "none",
+            "rigid_water": False,
+        },
+        "nonbonded": {
+            "cutoff": 1.2,
+            "switching": "charmm",
+            "switch_distance": 1.0,
+            "dispersion_correction": False,
+            "pme_order": 4,
+            "pme_grid": [108, 108, 80],
+        },
+        "integrator": {
+            "ensemble": "nve",
+            "temperature": 300.0,
+            "seed": 74269,
+            "timestep": 0.001,
+            "long_range_every": 4,
+        },
+        "run": {"steps": 500, "start_temperature": 300.0},
+        "output": {"dir": str(tmp_path / "out/apoa1"), "log_every": 50},
+    }
+    assert noted(found, "cellOrigin", "pairlistdist", "stepspercycle 20", "outputtiming")
+
+
+def test_namd_with_a_thermostat_and_a_box_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "run.xsc").write_text(
+        "# NAMD extended system\n#$LABELS step a_x\n500 60 0 0 0 61 0 20 0 62 0 0 0 0\n"
+    )
+    more = "extendedSystem run.xsc\nlangevin on\nlangevinTemp 310\nlangevinDamping 5\n"
+    more += "rigidBonds all\nvdwForceSwitching on\nminimize 100\nrun 300\nLJcorrection yes\n"
+    kept = [line for line in NAMD.splitlines() if "Basis" not in line and "numsteps" not in line]
+    text = "\n".join(kept)
+    found = read(tmp_path, "run.namd", f"{text}\n{more}")
+    assert found.refused == []
+    system, dynamics = found.settings["system"], found.settings["integrator"]
+    assert system["constraints"] == "h-bonds"
+    assert system["rigid_water"]
+    beta = np.degrees(np.arctan2(62, 20))
+    lengths = [6.0, 6.1, np.hypot(2.0, 6.2)]
+    assert system["box"] == pytest.approx([*lengths, 90, beta, 90])
+    assert dynamics["ensemble"] == "nvt"
+    assert (dynamics["temperature"], dynamics["friction"]) == (310, 5)
+    assert found.settings["nonbonded"]["switching"] == "charmm-force"
+    assert found.settings["nonbonded"]["dispersion_correction"]
+    assert found.settings["run"] == {
+        "steps": 300,
+        "minimize": True,
+        "minimize_iterations": 100,
+        "start_temperature": 300,  # which is not that of the bath
+    }
+
+
+@pytest.mark.parametrize(("scaling", "done"), [("0.833333", True), ("1.0", False), ("x", False)])
+def test_namd_with_files_of_amber(tmp_path: Path, scaling: str, done: bool) -> None:
+    """They have the scaling of 1-4 interactions that NAMD must be told."""
+    text = (
+        "amber on\nparmfile a.prmtop\nambercoor a.inpcrd\ncutoff 9\nswitching off\nPME on\n"
+        f"PMEGridSpacing 1\nexclude scaled1-4\n1-4scaling {scaling}\ntimestep 1\nrun 10\n"
+    )
+    (tmp_path / "in.namd").write_text(text)
+    control = read_control(tmp_path / "in.namd")
+    assert control is not None
+    assert control.settings["system"]["topology"] == str(tmp_path / "a.prmtop")
+    refused = [f"line 9, 1-4scaling {scaling}: a topology of Amber has its own scaling"]
+    assert [text.split(", for which")[0] for text in control.refused] == ([] if done else refused)
+
+
+def test_restraints_of_namd(tmp_path: Path) -> None:
+    line = "ATOM  {:5d}  C   ALA A   1       0.000   0.000   0.000{:6.2f}{:6.2f}\n"
+    column = [1.0, 1.0, 0.0, 1.0, 0.5, 1.0]
+    rows = (line.format(k + 1, 9.0, value) for k, value in enumerate(column))
+    (tmp_path / "held.pdb").write_text("".join(rows))
+    asked = "constraints on\nconsref start.pdb\nconskfile held.pdb\nconskcol B\n"
+    found = read(tmp_path, "apoa1.namd", f"{NAMD}{asked}constraintScaling 2.5\n")
+    assert found.refused == []
+    assert found.settings["system"]["reference"] == str(tmp_path / "start.pdb")
+    assert found.settings["restraint"] == [
+        {"kind": "position", "select": "index 5", "k": pytest.approx(2.5 * 418.4)},
+        {"kind": "position", "select": "index 1-2 4 6", "k": pytest.approx(5.0 * 418.4)},
+    ]
+    config = build_config(found.settings)
+    assert config.system.reference_scaling == "none"
+    axes = f"{asked}selectConstraints on\nselectConstrZ on\n"
+    found = read(tmp_path, "apoa1.namd", NAMD + axes)
+    assert found.settings["restraint"][0]["k"] == (0.0, 0.0, pytest.approx(418.4))
+    (tmp_path / "held.pdb").write_text("ATOM    1  C\n")
+    with pytest.raises(InputError, match="line 1: no force constant in columns 61 to 66"):
+        read(tmp_path, "apoa1.namd", NAMD + asked)
+
+
+PISTON = """
+langevin                 on
+langevinTemp             300
+langevinDamping          1
+langevinPiston           on
+langevinPistonTarget     1.01325
+langevinPistonPeriod     100
+langevinPistonDecay      50
+langevinPistonTemp       300
+useGroupPressure         yes
+"""
+
+
+def test_constant_pressure_of_namd(tmp_path: Path) -> None:
+    def barostat(text: str) -> tuple[Control, dict[str, Any]]:
+        found = read(tmp_path, "run.namd", changed(NAMD, text))
+        assert found.refused == []
+        build_config(found.settings)
+        assert found.settings["integrator"]["ensemble"] == "npt"
+        return found, found.settings["barostat"]
+
+    found, piston = barostat(PISTON)
+    assert noted(found, "takes its place", "langevinPistonDecay", "useGroupPressure")
+    assert piston == {
+        "kind": "cell-rescaling",
+        "coupling": "isotropic",
+        "pressure": 1.01325,
+        "every": 20,
+    }
+    found, flexible = barostat(PISTON + "useFlexibleCell yes\nuseConstantRatio yes\n")
+    assert flexible["coupling"] == "semi-isotropic"
+    found, area = barostat(PISTON + "useFlexibleCell yes\nuseConstantArea yes\n")
+    assert area["compressibility"] == (0.0, 4.5e-5)
+    found, often = barostat(PISTON + "fullElectFrequency 3\n")
+    assert often["every"] == 21
+    found, proposals = barostat(
+        PISTON.replace("langevinPiston ", "monteCarloPressure ")
+        .replace("langevinPistonTarget", "monteCarloPressureTarget")
+        .replace("langevinPistonTemp", "monteCarloTemp")
+        + "useFlexibleCell yes\nuseConstantRatio yes\nmonteCarloAdjustmentFreq 1000\n"
+    )
+    assert proposals == {
+        "kind": "monte-carlo",
+        "coupling": "semi-isotropic",
+        "pressure": 1.01325,
+        "every": 100,
+    }
+    assert noted(found, "width of proposals", "move with their centres", "langevinPistonPeriod")
+    monte_carlo = "langevin on\nmonteCarloPressure on\nmonteCarloPressureFreq 50\n"
+    assert barostat(monte_carlo)[1]["every"] == 52  # a multiple of fullElectFrequency
+    found, often = barostat("langevin on\nmonteCarloPressure on\nfullElectFrequency 3\n")
+    assert often["every"] == 102
+    berendsen = """
+stochRescale                      on
+BerendsenPressure                 on
+BerendsenPressureTarget           1.0
+BerendsenPressureCompressibility  4.57E-5
+BerendsenPressureRelaxationTime   100
+BerendsenPressureFreq             4
+"""
+    found, relaxed = barostat(berendsen)
+    assert relaxed == {
+        "kind": "berendsen",
+        "coupling": "isotropic",
+        "pressure": 1.0,
+        "compressibility": (4.57e-5,),
+        "time_constant": 0.1,
+        "every": 4,
+    }
+    assert found.settings["thermostat"] == {"kind": "velocity-rescaling", "every": 12}
+
+
+def test_how_often_and_how_long_namd_runs(tmp_path: Path) -> None:
+    found = read(tmp_path, "run.namd", f"{NAMD}run 200\n")
+    assert found.settings["run"]["steps"] == 200
+    assert noted(found, "numsteps 500: run says")
+    found = read(tmp_path, "run.namd", f"{NAMD}minimization on\n")
+    assert found.settings["run"] == {
+        "steps": 0,
+        "minimize": True,
+        "minimize_iterations": 500,
+        "start_temperature": 300.0,
+    }
+    text = NAMD.replace("numsteps             500", "minimize 20\nminimize 30\nrun 10")
+    assert read(tmp_path, "run.namd", text).settings["run"]["minimize_iterations"] == 50
+    off = read(tmp_path, "run.namd", changed(NAMD, "switching off"))
+    assert noted(off, "switchdist 10: nothing, without switching")
