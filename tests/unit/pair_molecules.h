@@ -94,6 +94,21 @@ struct FormRow {
   }
 };
 
+// Of Lennard-Jones at equal distances, as the form "tabulated" takes it.
+inline std::vector<std::vector<double>> tabulated(const std::vector<std::vector<double>>& lj) {
+  constexpr double kFirst = 0.17, kLast = 1.25;
+  constexpr int kPoints = 541;
+  const size_t pairs = lj[0].size();
+  std::vector<std::vector<double>> tables{std::vector(pairs, kFirst), std::vector(pairs, kLast)};
+  for (int n = 0; n < kPoints; ++n) {
+    const double r = kFirst + (kLast - kFirst) * n / (kPoints - 1), inverse6 = std::pow(r, -6);
+    tables.emplace_back();
+    for (size_t p = 0; p < pairs; ++p)
+      tables.back().push_back(lj[0][p] * inverse6 * inverse6 - lj[1][p] * inverse6);
+  }
+  return tables;
+}
+
 inline std::vector<FormRow> form_rows(const Molecules& m) {
   const auto& lj = m.system.pair_tables;
   return {{"lennard-jones", 0, lj},
@@ -117,7 +132,8 @@ inline std::vector<FormRow> form_rows(const Molecules& m) {
            {{0.8, 0, 0.5, 0, 0, 0, 0.5, 0, 0.3},
             {0.3, 0, 0.25, 0, 0, 0, 0.25, 0, 0.2},
             {14, 0, 12.4, 0, 0, 0, 12.4, 0, 9},
-            {6, 0, 6.6, 0, 0, 0, 6.6, 0, 5}}}};
+            {6, 0, 6.6, 0, 0, 0, 6.6, 0, 5}}},
+          {"tabulated", 0, tabulated(lj)}};
 }
 
 using PairCounts = std::map<std::pair<int, int>, int>;

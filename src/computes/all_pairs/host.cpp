@@ -186,10 +186,10 @@ struct TableNumber : Double {
   }
   template <int kCount, class P>
   static Numbers<TableNumber, kCount> look_up(Row row, double j, const P&, const float*) {
-    const auto type = std::bit_cast<int32_t>(static_cast<float>(j));
-    Numbers<TableNumber, kCount> found;
-    for (int k = 0; k < kCount; ++k) found.v[k] = row[type * kCount + k];
-    return found;
+    return read<kCount, TableNumber>(row, std::bit_cast<int32_t>(static_cast<float>(j)));
+  }
+  static Numbers<TableNumber, 4> knot(const float* table, double place) {
+    return read<4, TableNumber>(table, static_cast<int>(place));
   }
 };
 

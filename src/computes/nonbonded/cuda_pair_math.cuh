@@ -62,6 +62,8 @@ struct Single {
     const float rest = __int_as_float(bits - (exponent << 23));
     return static_cast<float>(exponent) + log2_fraction<Single>(rest - 1.0f);
   }
+  static QMD_HD float floor(float x) { return floorf(x); }
+  static QMD_HD float minimum(float a, float b) { return fminf(a, b); }
   static QMD_HD float maximum(float a, float b) { return fmaxf(a, b); }
   static QMD_HD float if_less(float x, float y, float yes, float no) { return x < y ? yes : no; }
   static QMD_HD float choose(Always, float a, float) { return a; }
@@ -85,9 +87,15 @@ struct Single {
       return {n.x, n.y};
     } else {
       static_assert(kCount == 4, "kNumbers of a pair form must be 2 or 4");
-      const float4 n = __ldg(reinterpret_cast<const float4*>(table) + row + __float_as_int(j));
-      return {n.x, n.y, n.z, n.w};
+      return four(table, row + __float_as_int(j));
     }
+  }
+  static __device__ __forceinline__ Numbers<Single, 4> knot(const float* table, float place) {
+    return four(table, static_cast<int>(place));
+  }
+  static __device__ __forceinline__ Numbers<Single, 4> four(const float* table, int place) {
+    const float4 n = __ldg(reinterpret_cast<const float4*>(table) + place);
+    return {n.x, n.y, n.z, n.w};
   }
 };
 

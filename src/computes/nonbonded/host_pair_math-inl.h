@@ -64,6 +64,8 @@ struct Simd {
   static HWY_INLINE Vf multiply_add(Vf a, Vf b, Vf c) { return hn::MulAdd(a, b, c); }
   static HWY_INLINE Vf multiply_subtract(Vf a, Vf b, Vf c) { return hn::MulSub(a, b, c); }
   static HWY_INLINE Vf negative_multiply_add(Vf a, Vf b, Vf c) { return hn::NegMulAdd(a, b, c); }
+  static HWY_INLINE Vf floor(Vf x) { return hn::Floor(x); }
+  static HWY_INLINE Vf minimum(Vf a, Vf b) { return hn::Min(a, b); }
   static HWY_INLINE Vf maximum(Vf a, Vf b) { return hn::Max(a, b); }
   static HWY_INLINE Vf if_less(Vf x, Vf y, Vf yes, Vf no) {
     return hn::IfThenElse(hn::Lt(x, y), yes, no);
@@ -86,8 +88,15 @@ struct Simd {
   static HWY_INLINE Numbers<Simd, kCount> look_up(Row i, Vf j, const P&, const float*) {
     static_assert(kCount == 2 || kCount == 4, "kNumbers of a pair form must be 2 or 4");
     const auto index = hn::ShiftLeft<kCount == 2 ? 1 : 2>(hn::BitCast(di, j));
+    return gather<kCount>(i, index);
+  }
+  static HWY_INLINE Numbers<Simd, 4> knot(const float* table, Vf place) {
+    return gather<4>(table, hn::ShiftLeft<2>(hn::ConvertTo(di, place)));
+  }
+  template <int kCount>
+  static HWY_INLINE Numbers<Simd, kCount> gather(const float* from, hn::Vec<Di> index) {
     Numbers<Simd, kCount> numbers;
-    for (int k = 0; k < kCount; ++k) numbers.v[k] = hn::GatherIndex(df, i + k, index);
+    for (int k = 0; k < kCount; ++k) numbers.v[k] = hn::GatherIndex(df, from + k, index);
     return numbers;
   }
 };
@@ -138,14 +147,16 @@ struct Polynomial {
 
 template <class V>
 struct Parameters {
-  explicit HWY_INLINE Parameters(const PairParameters& p)
-      : cutoff2(hn::Set(df, p.cutoff2)),
+  HWY_INLINE Parameters(const PairParameters& p, const float* of_form)
+      : table(of_form),
+        cutoff2(hn::Set(df, p.cutoff2)),
         t_scale(hn::Set(df, p.t_scale)),
         shift_6(hn::Set(df, p.shift_6)),
         coulomb_shift(hn::Set(df, p.coulomb_shift)),
         force(p.ewald.force),
         energy(p.ewald.energy),
         switching(p.switching) {}
+  const float* table;
   Vf cutoff2, t_scale, shift_6, coulomb_shift;
   Polynomial<V::degree> force;
   Polynomial<V::energy ? kEwaldDegree : 0> energy;
@@ -184,7 +195,7 @@ HWY_INLINE void add_block(const IAtom<typename V::Form>& i, float* j, const Para
   const Vf qq = hn::Mul(i.charge, load(j, Field::kCharge));
   const Vf t = hn::MulSub(r2, p.t_scale, hn::Set(df, 1.0f));
   const auto pair = V::Form::template evaluate<V::energy, Simd>(
-      i.form, load(j, Field::kFirst), load(j, Field::kSecond), r, p, nullptr);
+      i.form, load(j, Field::kFirst), load(j, Field::kSecond), r, p, p.table);
 
   Mf counts = hn::Lt(r2, p.cutoff2);
   std::conditional_t<masked, Mf, Always> interacts;

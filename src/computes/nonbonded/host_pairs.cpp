@@ -39,9 +39,9 @@ struct Blocks {
 
 template <class Form, int degree, bool energy>
 HWY_NOINLINE ISums add_i_atom(const IAtom<Form>& atom, const Blocks& list,
-                              const PairParameters& given) {
+                              const PairForces& op) {
   const IAtom<Form> i = atom;  // copies of what the loops use, lest stores seem to change it
-  const Parameters<Variant<Form, degree, energy>> p(given);
+  const Parameters<Variant<Form, degree, energy>> p(op.parameters, op.table);
   const Vf zero = hn::Zero(df);
   ISums sums{zero, zero, zero, zero, zero};
   constexpr size_t kStride = ListScratch::kFields * hn::Lanes(df);
@@ -211,7 +211,7 @@ struct IResult {
 template <class Form, int degree, bool energy>
 void add_slot(const PairForces& op, uint32_t slot, const Blocks& blocks, IResult& result) {
   const ISums sums =
-      add_i_atom<Form, degree, energy>(load_i_atom<Form>(op, slot), blocks, op.parameters);
+      add_i_atom<Form, degree, energy>(load_i_atom<Form>(op, slot), blocks, op);
   float* const force = result.force + 4 * (slot % kClusterSize);
   force[0] = hn::ReduceSum(df, sums.x);
   force[1] = hn::ReduceSum(df, sums.y);

@@ -13,19 +13,42 @@
 
 #include "computes/nonbonded/form_concepts.h"
 #include "computes/nonbonded/lorentz_berthelot.h"
+#include "computes/nonbonded/natural_spline.h"
 #include "computes/nonbonded/pair_parameters.h"
 #include "math/macros.h"
 
 namespace quiltmd {
 
 // The tables of a system for a pair of types.
-template <class F>
+template <PairFormula F>
 typename F::Given given_tables(const System& system, int s, int t) {
   typename F::Given given{};
+  if constexpr (takes_any_tables<F>) given.resize(system.pair_tables.size());
   const auto at =
       static_cast<size_t>(s) * static_cast<size_t>(system.pair_type_count) + static_cast<size_t>(t);
   for (size_t k = 0; k < given.size(); ++k) given[k] = system.pair_tables[k][at];
   return given;
+}
+
+// What kernels look up: the numbers of all pairs of types, then the knots, four numbers each.
+template <TypedForm F, class Real>
+std::vector<Real> table_of(const System& system, const NonbondedSettings& settings) {
+  const int types = system.pair_type_count;
+  std::vector<Real> table, knots;
+  const auto place = [&] { return static_cast<double>(types * types + std::ssize(knots) / 4); };
+  for (int s = 0; s < types; ++s)
+    for (int t = 0; t < types; ++t) {
+      const auto given = given_tables<F>(system, s, t);
+      auto numbers = F::numbers(given, settings);
+      if constexpr (FormWithKnots<F>) {
+        numbers.back() = place();
+        for (const auto& knot : F::knots(given, settings))
+          knots.insert(knots.end(), knot.begin(), knot.end());
+      }
+      table.insert(table.end(), numbers.begin(), numbers.end());
+    }
+  table.insert(table.end(), knots.begin(), knots.end());
+  return table;
 }
 
 #define QMD_FORM QMD_HD

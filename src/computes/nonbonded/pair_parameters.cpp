@@ -79,8 +79,9 @@ SwitchConstants<double> double_constants(const NonbondedSettings& settings) {
 
 template <class Form>
 bool fits(const System& system, const NonbondedSettings& settings) {
-  return system.pair_form == Form::kName && system.pair_tables.size() == Form::kTables &&
-         Form::ends_as(settings.switching);
+  if constexpr (!takes_any_tables<Form>)
+    if (system.pair_tables.size() != Form::kTables) return false;
+  return system.pair_form == Form::kName && Form::ends_as(settings.switching);
 }
 
 // What a form reads besides its numbers.
@@ -104,10 +105,11 @@ Missing missing(const typename Form::Given& given, const NonbondedSettings& sett
   Numbers<Double, Form::kNumbers> numbers{};
   const auto packed = Form::numbers(given, settings);
   std::copy(packed.begin(), packed.end(), numbers.v);
+  const double* const no_table = nullptr;  // no form with knots is switched
   const auto difference = [&](double r) {
     const Distance<Double> distance{r * r, 1 / r, 1 / (r * r)};
     return Form::energy(given, r) -
-           Form::template formula<true, Double>(numbers, distance, constants).energy;
+           by_formula<Form, true, Double>(numbers, distance, constants, no_table).energy;
   };
   // Below the switching distance it is a constant.
   double sum = difference(start) * start * start * start / 3;
@@ -168,7 +170,7 @@ static void check_tables(const System& system, const NonbondedSettings& settings
   PairForms::with(form_of(system, settings), [&]<class Form>(Form) {
     for (int s = 0; s < system.pair_type_count; ++s)
       for (int t = s; t < system.pair_type_count; ++t)
-        if (const char* problem = Form::problem(given_tables<Form>(system, s, t)))
+        if (const char* problem = Form::problem(given_tables<Form>(system, s, t), settings))
           throw Error(std::string("the ") + Form::kName + " parameters of types " +
                       std::to_string(s) + " and " + std::to_string(t) + ": " + problem);
   });

@@ -107,11 +107,11 @@ struct Physics {
 
   template <class Form>
   auto formula_of(const NonbondedSettings& settings) const {
-    return [this, settings](int s, int t, const Distance<Double>& r) {
-      Numbers<Double, Form::kNumbers> numbers{};
-      const auto given = Form::numbers(given_tables<Form>(system, s, t), settings);
-      std::copy(given.begin(), given.end(), numbers.v);
-      return Form::template formula<true, Double>(numbers, r, *this);
+    return [this, table = table_of<Form, double>(system, settings)](int s, int t,
+                                                                    const Distance<Double>& r) {
+      const auto numbers =
+          Double::read<Form::kNumbers>(table.data(), s * system.pair_type_count + t);
+      return by_formula<Form, true, Double>(numbers, r, *this, table.data());
     };
   }
 

@@ -32,9 +32,20 @@ QMD_FORM Value cube(Value x) {
   return x * x * x;
 }
 
+// What a pair's formula gives; `table`: as table_of() makes it.
+template <TypedForm F, bool kEnergy, class N, class P, class Real>
+QMD_FORM Interaction<N> by_formula(const Numbers<N, F::kNumbers>& numbers, const Distance<N>& r,
+                                   const P& p, const Real* table) {
+  if constexpr (FormWithKnots<F>) {
+    return F::template formula<kEnergy, N>(numbers, r, p, table);
+  } else {
+    return F::template formula<kEnergy, N>(numbers, r, p);
+  }
+}
+
 // A pair form whose parameters are looked up by the types of two atoms: of F it needs the formula
 // and how its numbers follow from the tables of the system.
-template <TabulatedForm F>
+template <TypedForm F>
 struct ByTable : F {
   // Whether an atom with these numbers takes part. Atoms that do not are spared the formula.
   static QMD_FORM bool interacts(Float2) { return true; }
@@ -54,17 +65,14 @@ struct ByTable : F {
                                           typename N::Value, const Distance<N>& r, const P& p,
                                           const float* table) {
     const Numbers<N, F::kNumbers> numbers = N::template look_up<F::kNumbers>(i, first, p, table);
-    return F::template formula<kEnergy, N>(numbers, r, p);
+    return by_formula<F, kEnergy, N>(numbers, r, p, table);
   }
 
   static std::optional<PackedPairs> pack(const System& system, const NonbondedSettings& settings) {
     PackedPairs packed;
     for (const int32_t type : system.pair_types)
       packed.atoms.push_back({std::bit_cast<float>(type), 0});
-    for (int s = 0; s < system.pair_type_count; ++s)
-      for (int t = 0; t < system.pair_type_count; ++t)
-        for (const double number : F::numbers(given_tables<F>(system, s, t), settings))
-          packed.table.push_back(static_cast<float>(number));
+    packed.table = table_of<F, float>(system, settings);
     return packed;
   }
 };

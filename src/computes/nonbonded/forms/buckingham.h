@@ -9,7 +9,7 @@ struct Buckingham {
   using Given = std::array<double, kTables>;  // A, B, C
 
   static constexpr bool ends_as(Switching kind) { return kind == Switching::kNone; }
-  static const char* problem(const Given& abc) {
+  static const char* problem(const Given& abc, const NonbondedSettings&) {
     const auto [a, b, c] = abc;
     if (a < 0 || c < 0 || (a > 0 && b <= 0))
       return "A and C must not be negative, and B must be positive";

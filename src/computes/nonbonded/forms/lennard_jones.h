@@ -9,7 +9,7 @@ struct LennardJones {
 
   static constexpr bool ends_as(Switching kind) { return kind == Switching::kNone; }
   // Why parameters are refused, or null.
-  static const char* problem(const Given&) { return nullptr; }
+  static const char* problem(const Given&, const NonbondedSettings&) { return nullptr; }
 
   static std::array<double, kNumbers> numbers(const Given& ab, const NonbondedSettings&) {
     return {12 * ab[0], 6 * ab[1]};

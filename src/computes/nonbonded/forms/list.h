@@ -9,10 +9,11 @@
 #include "computes/nonbonded/forms/lennard_jones_switched.h"
 #include "computes/nonbonded/forms/mie.h"
 #include "computes/nonbonded/forms/morse.h"
+#include "computes/nonbonded/forms/tabulated.h"
 
 using PairForms =
     PairFormList<ByRule<LennardJones>, ByTable<LennardJones>, ByTable<Buckingham>,
                  ByRule<PotentialSwitched>, ByTable<PotentialSwitched>, ByRule<CharmmSwitched>,
                  ByTable<CharmmSwitched>, ByRule<CharmmForceSwitched>, ByTable<CharmmForceSwitched>,
                  ByRule<GromacsForceSwitched>, ByTable<GromacsForceSwitched>, ByTable<Morse>,
-                 ByTable<Mie>>;
+                 ByTable<Mie>, ByTable<Tabulated>>;

@@ -9,7 +9,7 @@ struct Mie {
   using Given = std::array<double, kTables>;  // epsilon, sigma, n, m
 
   static constexpr bool ends_as(Switching kind) { return kind == Switching::kNone; }
-  static const char* problem(const Given& given) {
+  static const char* problem(const Given& given, const NonbondedSettings&) {
     const auto [epsilon, sigma, n, m] = given;
     if (epsilon < 0 || (epsilon > 0 && sigma <= 0))
       return "epsilon must not be negative, and sigma must be positive";

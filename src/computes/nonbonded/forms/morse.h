@@ -8,7 +8,7 @@ struct Morse {
   using Given = std::array<double, kTables>;  // D, a, r0
 
   static constexpr bool ends_as(Switching kind) { return kind == Switching::kNone; }
-  static const char* problem(const Given& given) {
+  static const char* problem(const Given& given, const NonbondedSettings&) {
     const auto [depth, steepness, bottom] = given;
     if (depth < 0 || bottom < 0 || (depth > 0 && steepness <= 0))
       return "D and r0 must not be negative, and a must be positive";
