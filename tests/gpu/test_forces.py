@@ -148,6 +148,23 @@ def test_switching_agrees_with_the_cpu(peptide: Pair, switching: Any, by_rule: b
     check_alike(*runs)
 
 
+def test_tabulated_pairs_agree_with_the_cpu(peptide: Pair) -> None:
+    """Lennard-Jones at a thousand distances."""
+    system, state = peptide
+    distances = np.linspace(0.08, 1.0, 1000)
+    inverse6 = distances[:, None, None] ** -6
+    energies = system.lj_a * inverse6**2 - system.lj_b * inverse6
+    ends = [np.full_like(system.lj_a, end) for end in (0.08, 1.0)]
+    tabulated = replace(
+        system, lj_a=[], lj_b=[], pair_form="tabulated", pair_tables=[*ends, *energies]
+    )
+    nonbonded = quiltmd.Nonbonded(dispersion_correction=False)
+    runs = [Run(tabulated, state, nonbonded=nonbonded, device=device) for device in ("cuda", "cpu")]
+    check_alike(*runs)
+    exact = Run(system, state, nonbonded=nonbonded, device="cpu").engine.energies()["lj"]
+    assert runs[0].engine.energies()["lj"] == pytest.approx(exact, rel=1e-3)
+
+
 RESTRAINTS = [
     quiltmd.Restraint("position", "not water", 500.0),
     quiltmd.Restraint("position", "index 9", 5000.0, radius=0.01),

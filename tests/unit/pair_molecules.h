@@ -94,17 +94,20 @@ struct FormRow {
   }
 };
 
-// Of Lennard-Jones at equal distances, as the form "tabulated" takes it.
+// Of Lennard-Jones at equal distances, less what it is at the last, as "tabulated" takes it.
 inline std::vector<std::vector<double>> tabulated(const std::vector<std::vector<double>>& lj) {
   constexpr double kFirst = 0.17, kLast = 1.25;
   constexpr int kPoints = 541;
   const size_t pairs = lj[0].size();
   std::vector<std::vector<double>> tables{std::vector(pairs, kFirst), std::vector(pairs, kLast)};
-  for (int n = 0; n < kPoints; ++n) {
+  const auto energy = [&](size_t pair, int n) {
     const double r = kFirst + (kLast - kFirst) * n / (kPoints - 1), inverse6 = std::pow(r, -6);
+    return lj[0][pair] * inverse6 * inverse6 - lj[1][pair] * inverse6;
+  };
+  for (int n = 0; n < kPoints; ++n) {
     tables.emplace_back();
     for (size_t p = 0; p < pairs; ++p)
-      tables.back().push_back(lj[0][p] * inverse6 * inverse6 - lj[1][p] * inverse6);
+      tables.back().push_back(energy(p, n) - energy(p, kPoints - 1));
   }
   return tables;
 }

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
+from . import openmm_tabulated
 
 PAIRS = "CustomNonbondedForce"
 _EXTERNAL, _BOND, _TORSION = "CustomExternalForce", "CustomBondForce", "CustomTorsionForce"
@@ -299,9 +300,10 @@ def pair_fields(
     if not found:
         return {}
     force = found[0]
+    every = openmm_tabulated.ONE.fullmatch(_squeezed(force.getEnergyFunction()))
     known = (
         len(found) == 1
-        and force.getNumPerParticleParameters() == 1
+        and force.getNumPerParticleParameters() == (0 if every else 1)
         and force.getNumGlobalParameters() == force.getNumInteractionGroups() == 0
         and force.getNonbondedMethod() == force.CutoffPeriodic
     )
@@ -310,7 +312,7 @@ def pair_fields(
     _refuse_other_settings(force, nonbonded)
     fields = _pair_tables(force)
     atoms = range(force.getNumParticles())
-    types = np.array([force.getParticleParameters(atom)[0] for atom in atoms])
+    types = np.array([(*force.getParticleParameters(atom), 0)[0] for atom in atoms])
     pairs = [sorted(force.getExclusionParticles(k)) for k in range(force.getNumExclusions())]
     theirs = np.unique(np.array(pairs, dtype=np.int64).reshape(-1, 2), axis=0)
     if theirs.shape != exclusions.shape or (theirs != exclusions).any():
@@ -323,6 +325,11 @@ def pair_fields(
 def _pair_tables(force: Any) -> dict[str, Any]:
     """The form and its tables; InputError where the expression is not known."""
     expression = _squeezed(force.getEnergyFunction())
+    if openmm_tabulated.is_tabulated(expression):
+        by_distance = openmm_tabulated.read_tables(force, expression)
+        if by_distance is None:
+            raise _unknown(force)
+        return {"pair_form": "tabulated", "pair_tables": by_distance, "lj_a": [], "lj_b": []}
     tables = {
         force.getTabulatedFunctionName(k): _tabulated(force, k)
         for k in range(force.getNumTabulatedFunctions())

@@ -141,7 +141,8 @@ class System(Checked):
         kJ/mol, 1/nm, kJ/mol nm^6.  "morse": D, a, r0 of E = D (x^2 - 2 x),
         x = exp(-a (r - r0)), in kJ/mol, 1/nm, nm.  "mie": epsilon, sigma, n, m of
         E = c epsilon ((sigma/r)^n - (sigma/r)^m), c = n/(n - m) (n/m)^(m/(n - m)), in
-        kJ/mol, nm.
+        kJ/mol, nm.  "tabulated": the first and the last distance, and four or more
+        energies at equal distances from there to there, in nm, kJ/mol.
     nonbonded:
         The nonbonded settings that the input states, which a `Simulation` follows where it is given
         none; None where it states none, as in Amber's files.

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..description import openmm_tabulated
 from ..description.electric_field import forces_of
 from ..description.nonbonded import Nonbonded
 from ..description.openmm_custom import PAIR_FORMS
@@ -97,7 +98,7 @@ def to_openmm(
     settings = nonbonded or system.nonbonded or Nonbonded()
     if system.solvent is not None:
         raise QuiltError("implicit solvent cannot be written for OpenMM")
-    if system.pair_form != "lennard-jones" and system.pair_form not in PAIR_FORMS:
+    if system.pair_form not in ("lennard-jones", "tabulated", *PAIR_FORMS):
         raise QuiltError(f"the pair form {system.pair_form!r} cannot be written for OpenMM")
     if settings.switching not in ("none", "potential") or settings.potential_shift:
         raise QuiltError(
@@ -314,11 +315,15 @@ def _set_method(force: Any, settings: Nonbonded) -> None:
 
 def _by_types(openmm: Any, system: System) -> Any:
     """The pair form, by tables of types."""
-    expression, tables = _form_by_types(system)
-    force = openmm.CustomNonbondedForce(expression)
-    for name, table in tables.items():
-        values = table.ravel().tolist()
-        force.addTabulatedFunction(name, openmm.Discrete2DFunction(*table.shape, values))
+    if system.pair_form == "tabulated":
+        force = openmm.CustomNonbondedForce(openmm_tabulated.EXPRESSION)
+        openmm_tabulated.add_functions(openmm, force, [np.asarray(t) for t in system.pair_tables])
+    else:
+        expression, tables = _form_by_types(system)
+        force = openmm.CustomNonbondedForce(expression)
+        for name, table in tables.items():
+            values = table.ravel().tolist()
+            force.addTabulatedFunction(name, openmm.Discrete2DFunction(*table.shape, values))
     force.addPerParticleParameter("type")
     for kind in system.lj_types.tolist():
         force.addParticle([kind])

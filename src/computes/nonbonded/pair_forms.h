@@ -15,6 +15,7 @@
 #include "computes/nonbonded/lorentz_berthelot.h"
 #include "computes/nonbonded/natural_spline.h"
 #include "computes/nonbonded/pair_parameters.h"
+#include "math/error.h"
 #include "math/macros.h"
 
 namespace quiltmd {
@@ -47,6 +48,8 @@ std::vector<Real> table_of(const System& system, const NonbondedSettings& settin
       }
       table.insert(table.end(), numbers.begin(), numbers.end());
     }
+  constexpr double kMost = 1 << 24;  // places are floats
+  if (place() > kMost) throw Error("tables of pairs have more than 16 million energies in all");
   table.insert(table.end(), knots.begin(), knots.end());
   return table;
 }

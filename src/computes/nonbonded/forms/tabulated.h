@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tabulated: energies by pair of types at equal distances, between which natural cubic splines go
-// (natural_spline.h). Below the first distance the force stays what it is there.
+// (natural_spline.h). Below the first distance the force stays what it is there; beyond the last there
+// is none.
 
 struct Tabulated {
   static constexpr const char* kName = "tabulated";
@@ -13,24 +14,26 @@ struct Tabulated {
     if (given.size() < 6) return "a table has two distances and at least four energies";
     if (!(given[0] >= 0 && given[0] < given[1]))
       return "the first distance must not be negative, and the last must be larger";
-    if (given[1] < settings.cutoff)
-      return "the table ends before the cutoff: choose a shorter one, or go on with the table";
+    if (given[1] < settings.cutoff && given.back() != 0)
+      return "the table ends before the cutoff with an energy that is not zero";
     return nullptr;
   }
 
-  // The first distance, intervals per nm, the number of the last interval; room for the place of
-  // the first knot.
+  // The first distance, intervals per nm, their number; room for the place of the first knot.
   static std::array<double, kNumbers> numbers(const Given& given, const NonbondedSettings&) {
-    const auto last = static_cast<double>(given.size() - 4);
-    return {given[0], (last + 1) / (given[1] - given[0]), last, 0};
+    const auto intervals = static_cast<double>(given.size() - 3);
+    return {given[0], intervals / (given[1] - given[0]), intervals, 0};
   }
-  // Of each interval the energy at its beginning and minus its derivative by the fraction.
+  // Of each interval the energy at its beginning and minus its derivative by the fraction; of what
+  // is beyond, nothing.
   static std::vector<std::array<double, 4>> knots(const Given& given,
                                                   const NonbondedSettings& settings) {
     const double shift = settings.potential_shift ? energy(given, settings.cutoff) : 0;
+    const NaturalSpline through = spline(given);
     std::vector<std::array<double, 4>> found;
-    for (const auto& [value, slope] : spline(given).pieces())
+    for (const auto& [value, slope] : through.pieces())
       found.push_back({value - shift, -slope[0], -slope[1], -slope[2]});
+    found.push_back({-shift, 0, 0, 0});
     return found;
   }
 
