@@ -25,8 +25,7 @@ struct WithoutTail : LennardJones {
   static void tail(const Given&, double);  // gives no energy
 };
 static_assert(PairForm<ByRule<LennardJones>> && PairForm<ByTable<Buckingham>>);
-static_assert(TypedForm<LennardJones> && !TypedForm<WithoutTail> &&
-              !PairForm<LennardJones>);
+static_assert(TypedForm<LennardJones> && !TypedForm<WithoutTail> && !PairForm<LennardJones>);
 
 const Box kBox{2.3, 0.6, 2.5, -0.5, 0.8, 2.1};
 

@@ -19,25 +19,25 @@ constexpr bool takes_any_tables = std::same_as<typename Form::Given, std::vector
 
 // An interaction by its name, tables and formula.
 template <class Form>
-concept PairFormula =
-    (takes_any_tables<Form> ||
-     std::same_as<typename Form::Given, std::array<double, Form::kTables>>) &&
-    requires(const typename Form::Given& given, const NonbondedSettings& settings, Switching kind,
-             double distance) {
-      { Form::kName } -> std::convertible_to<const char*>;
-      { Form::ends_as(kind) } -> std::same_as<bool>;
-      { Form::problem(given, settings) } -> std::same_as<const char*>;
-      { Form::energy(given, distance) } -> std::same_as<double>;
-      { Form::tail(given, distance) } -> std::same_as<double>;
-    };
+concept PairFormula = (takes_any_tables<Form> ||
+                       std::same_as<typename Form::Given, std::array<double, Form::kTables>>) &&
+                      requires(const typename Form::Given& given, const NonbondedSettings& settings,
+                               Switching kind, double distance) {
+                        { Form::kName } -> std::convertible_to<const char*>;
+                        { Form::ends_as(kind) } -> std::same_as<bool>;
+                        { Form::problem(given, settings) } -> std::same_as<const char*>;
+                        { Form::energy(given, distance) } -> std::same_as<double>;
+                        { Form::tail(given, distance) } -> std::same_as<double>;
+                      };
 
 // One whose numbers kernels look up by the types of two atoms, for ByTable.
 template <class Form>
-concept TypedForm =
-    PairFormula<Form> && (Form::kNumbers == 2 || Form::kNumbers == 4) &&
-    requires(const typename Form::Given& given, const NonbondedSettings& settings) {
-      { Form::numbers(given, settings) } -> std::same_as<std::array<double, Form::kNumbers>>;
-    };
+concept TypedForm = PairFormula<Form> && (Form::kNumbers == 2 || Form::kNumbers == 4) &&
+                    requires(const typename Form::Given& given, const NonbondedSettings& settings) {
+                      {
+                        Form::numbers(given, settings)
+                      } -> std::same_as<std::array<double, Form::kNumbers>>;
+                    };
 
 // One with knots between which its formula interpolates, behind the numbers; the place of a pair's
 // first knot is added to the last of its numbers.

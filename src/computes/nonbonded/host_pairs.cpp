@@ -38,8 +38,7 @@ struct Blocks {
 };
 
 template <class Form, int degree, bool energy>
-HWY_NOINLINE ISums add_i_atom(const IAtom<Form>& atom, const Blocks& list,
-                              const PairForces& op) {
+HWY_NOINLINE ISums add_i_atom(const IAtom<Form>& atom, const Blocks& list, const PairForces& op) {
   const IAtom<Form> i = atom;  // copies of what the loops use, lest stores seem to change it
   const Parameters<Variant<Form, degree, energy>> p(op.parameters, op.table);
   const Vf zero = hn::Zero(df);
@@ -210,8 +209,7 @@ struct IResult {
 
 template <class Form, int degree, bool energy>
 void add_slot(const PairForces& op, uint32_t slot, const Blocks& blocks, IResult& result) {
-  const ISums sums =
-      add_i_atom<Form, degree, energy>(load_i_atom<Form>(op, slot), blocks, op);
+  const ISums sums = add_i_atom<Form, degree, energy>(load_i_atom<Form>(op, slot), blocks, op);
   float* const force = result.force + 4 * (slot % kClusterSize);
   force[0] = hn::ReduceSum(df, sums.x);
   force[1] = hn::ReduceSum(df, sums.y);

@@ -28,8 +28,7 @@ NaturalSpline::NaturalSpline(double first, double last, std::span<const double> 
   const std::vector<double> m = second_derivatives(values);
   for (size_t k = 0; k + 1 < values.size(); ++k) {
     const double rise = values[k + 1] - values[k];
-    pieces_.push_back(
-        {values[k], {rise - (2 * m[k] + m[k + 1]) / 6, m[k], (m[k + 1] - m[k]) / 2}});
+    pieces_.push_back({values[k], {rise - (2 * m[k] + m[k + 1]) / 6, m[k], (m[k + 1] - m[k]) / 2}});
   }
 }
 

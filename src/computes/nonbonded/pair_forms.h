@@ -35,22 +35,23 @@ typename F::Given given_tables(const System& system, int s, int t) {
 template <TypedForm F, class Real>
 std::vector<Real> table_of(const System& system, const NonbondedSettings& settings) {
   const int types = system.pair_type_count;
-  std::vector<Real> table, knots;
-  const auto place = [&] { return static_cast<double>(types * types + std::ssize(knots) / 4); };
+  std::vector<Real> table;
+  std::vector<std::array<double, 4>> knots;
   for (int s = 0; s < types; ++s)
     for (int t = 0; t < types; ++t) {
       const auto given = given_tables<F>(system, s, t);
       auto numbers = F::numbers(given, settings);
       if constexpr (FormWithKnots<F>) {
-        numbers.back() = place();
-        for (const auto& knot : F::knots(given, settings))
-          knots.insert(knots.end(), knot.begin(), knot.end());
+        numbers.back() = types * types + static_cast<double>(knots.size());
+        const auto of_pair = F::knots(given, settings);
+        knots.insert(knots.end(), of_pair.begin(), of_pair.end());
       }
       table.insert(table.end(), numbers.begin(), numbers.end());
     }
-  constexpr double kMost = 1 << 24;  // places are floats
-  if (place() > kMost) throw Error("tables of pairs have more than 16 million energies in all");
-  table.insert(table.end(), knots.begin(), knots.end());
+  constexpr size_t kMost = 1 << 24;  // places are floats
+  if (table.size() / 4 + knots.size() > kMost)
+    throw Error("tables of pairs have more than 16 million energies in all");
+  for (const auto& knot : knots) table.insert(table.end(), knot.begin(), knot.end());
   return table;
 }
 
