@@ -89,3 +89,15 @@ def octahedron(
     topology = tmp_path_factory.mktemp("octahedron") / "tz2.parm7"
     topology.write_bytes(bz2.decompress(packed))
     return topology, amber_test_files / "tz2.truncoct.nc"
+
+
+@pytest.fixture
+def _waters(monkeypatch: pytest.MonkeyPatch) -> None:
+    """27 rigid waters in place of whatever files a run names."""
+    from boxes import water_box
+
+    from quiltmd.running import runner
+
+    loaded = water_box((3, 3, 3))
+    monkeypatch.setattr(runner, "load", lambda *files, **options: loaded)
+    monkeypatch.setattr(runner, "check_overlaps", lambda *loaded: None)
