@@ -30,7 +30,7 @@ struct Faults {
   int32_t blowup_atom;      // internal indices
   int32_t constraint_atom;
   int32_t room_needed[kRooms];  // for what did not fit: the largest need of any rank
-  int32_t share_overflow;       // 1: a rank owns many more atoms than when they were shared out
+  int32_t share_overflow;       // 1: a rank owns many more atoms than it was assigned
   int32_t message_overflow;     // bits of MessageKind: a message had no room for all atoms
   int32_t box;                  // bits of BoxFault
   int32_t refused;              // a rebuild met one of these and left layout, lists and start alone

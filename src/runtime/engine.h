@@ -90,7 +90,7 @@ class Engine {
   const std::vector<MessageTimes>& profiled_messages() const { return profiled_messages_; }
   struct RankLoad {
     int patches, proxies, computes, interior_computes;
-    int64_t atoms;         // owned, as expected when patches were shared out
+    int64_t atoms;         // owned, as expected when patches were assigned
     int64_t list_entries;  // pairs of clusters
     double device_bytes;
   };

@@ -10,7 +10,7 @@ namespace quiltmd {
 
 int Post::list_age() const {
   if (context_.list_age < 0)
-    throw std::logic_error("a task asks for the age of pair lists, and the run was not told");
+    throw std::logic_error("a task asks for the age of pair lists, which this run was not given");
   return context_.list_age;
 }
 

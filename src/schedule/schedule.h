@@ -50,18 +50,18 @@ struct MessageEnd {
   size_t bytes() const { return words * sizeof(MessageWord) + beside; }
 };
 
-// What a schedule is told each time that it runs.
+// What differs from one run of a schedule to the next.
 struct RunContext {
   int list_age = -1;  // steps since the pair lists were built; negative: none of its tasks may ask
 };
 
 // What a running task may do with its messages: have kernels write those that it sends, and read those
-// that it awaited; and what the run was told.
+// that it awaited; and what this run was given.
 class Post {
  public:
   explicit Post(const RunContext& context) : context_(context) {}
   virtual ~Post() = default;
-  // Throws std::logic_error where the run was not told.
+  // Throws std::logic_error where the run was not given it.
   int list_age() const;
   virtual Outlet outlet(Edge edge, int to) const = 0;
   virtual Inlet inlet(Edge edge, int from) const = 0;

@@ -200,3 +200,17 @@ def test_command(tmp_path: Path) -> None:
     assert len(system.constraints) == 15
     np.testing.assert_allclose(state.positions, positions(), atol=1e-3)
     assert "give --overwrite" in " ".join(command(*call).stderr.split())
+
+
+def test_info_of_a_run_names_the_command_for_it(tmp_path: Path) -> None:
+    with pytest.raises(QuiltError, match="is a folder: give a topology, and coordinates"):
+        facts_of_files([tmp_path], (), ())
+    config = tmp_path / "config.toml"
+    config.write_text("[run]\nsteps = 1\n")
+    with pytest.raises(QuiltError, match=f"folder of a run: 'quiltmd report {tmp_path}'"):
+        facts_of_files([tmp_path], (), ())
+    with pytest.raises(QuiltError, match="is a configuration: give the topology and the coord"):
+        facts_of_files([config], (), ())
+    config.write_text("[[stage]]\nname = 'a'\n")
+    with pytest.raises(QuiltError, match="has stages: give the folder of one"):
+        facts_of_files([tmp_path], (), ())

@@ -17,7 +17,7 @@ from mdtraj import formats
 
 from quiltmd import Nonbonded, QuiltError
 from quiltmd.running import runner
-from quiltmd.running.before import tell_what_is_in_vain
+from quiltmd.running.before import warn_of_no_effect
 from quiltmd.running.config import Config, build_config, read_config
 
 pytestmark = pytest.mark.filterwarnings("ignore:a cutoff of:quiltmd.QuiltWarning")
@@ -172,7 +172,7 @@ def test_what_a_run_has_no_use_for_is_told(tmp_path: Path, capsys: Any) -> None:
 
     def told(config: Config, nonbonded: Nonbonded | None = None) -> str:
         system = replace(water_box((3, 3, 3))[0], nonbonded=nonbonded)
-        tell_what_is_in_vain(config.following(system), system)
+        warn_of_no_effect(config.following(system), system)
         return " ".join(capsys.readouterr().err.split())
 
     late = [{"file": "late.xtc", "every": 21}, {"file": "last.xtc", "every": 20}]

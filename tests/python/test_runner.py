@@ -17,7 +17,7 @@ from fake_engine import FakeEngine
 import quiltmd
 from quiltmd import LogReporter, QuiltError
 from quiltmd.outputs.trajectory import Snapshot, TrajectoryFile
-from quiltmd.running import runner
+from quiltmd.running import progress, runner
 from quiltmd.running.config import Config, build_config, merge
 
 STEPS = 60
@@ -305,3 +305,16 @@ def test_no_outputs(alanine: tuple[Path, Path], tmp_path: Path) -> None:
     runner.start(build_config(settings), engine=FakeEngine)
     assert quiltmd.read_checkpoint(tmp_path / "out" / "checkpoint.qmd").state.step == 3
     assert not (tmp_path / "out" / "log.csv").exists()
+
+
+def test_no_line_of_progress_is_said_twice(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The last step has its line from `update`, or at the end, where lines are rare."""
+    for seconds in (0.0, 1e9):
+        monkeypatch.setattr(progress, "_LINE_SECONDS", seconds)
+        with progress.RunProgress(0, 4, 0.002) as run:
+            run.update(2)
+            run.update(4)
+        said = [line.split(",")[0] for line in capsys.readouterr().err.splitlines()]
+        assert said == (["step 2 of 4"] if seconds == 0 else []) + ["step 4 of 4"]

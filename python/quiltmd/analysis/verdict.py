@@ -24,7 +24,7 @@ _MOST = 8  # findings
 
 
 class Order(IntEnum):
-    """What is told first: causes, then what follows from them."""
+    """What is reported first: causes, then what follows from them."""
 
     CAUSE = 0
     EFFECT = 1
@@ -124,7 +124,7 @@ def _work_of(name: str, trace: Trace) -> list[float]:
 
 
 def _imbalance(trace: Trace, slow: set[int]) -> list[Finding]:
-    """A rank that has more to do than others; one that is slow has been told of."""
+    """A rank that has more to do than others; one that is slow is reported as such."""
     busy = trace.busy()
     if trace.ranks < 2 or mean(busy) <= 0:
         return []

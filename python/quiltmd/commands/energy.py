@@ -29,7 +29,7 @@ from ..workers.factory import make_engine
 from .options import AsJson, Settings, with_settings
 from .tables import show_table
 
-# Always told, around those kinds of bonded terms that a system may lack: terms, then sums of them.
+# Always listed, around those kinds of bonded terms that a system may lack: terms, then their sums.
 _FIRST = ("bond", "angle", "torsion")
 _LAST = ("lj", "lj14", "coulomb", "coulomb14", "pme", "dispersion", "nonbonded", "potential")
 _OF_MOTION = ("kinetic", "total", "heat", "conserved")

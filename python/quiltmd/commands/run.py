@@ -23,7 +23,7 @@ from .options import Settings, flag_of, with_settings
 INTERRUPTED = 130  # by Ctrl-C, as shells expect it
 STOPPED = 75  # by another signal, or as its time was up: EX_TEMPFAIL of sysexits.h, try again
 
-_TOLD = 5  # of what a control file asks for in vain; `quiltmd info` tells all
+_LISTED = 5  # of what a control file asks for and cannot have; `quiltmd info` lists all
 
 
 @with_settings(
@@ -134,9 +134,9 @@ def _settings_of(path: Path) -> dict[str, Any]:
     if control is None:
         return read_config(path)
     if control.refused:
-        faults = "; ".join(control.refused[:_TOLD])
-        if len(control.refused) > _TOLD:
-            more = len(control.refused) - _TOLD
+        faults = "; ".join(control.refused[:_LISTED])
+        if len(control.refused) > _LISTED:
+            more = len(control.refused) - _LISTED
             faults += f"; and {more} more, which 'quiltmd info {path}' lists"
         raise QuiltError(f"{path}: cannot be done here: {faults}")
     for note in control.notes:

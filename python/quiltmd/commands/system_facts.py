@@ -16,6 +16,7 @@ from ..inputs import count_frames, describe, read_coordinates
 from ..inputs.constrain import find_waters
 from ..inputs.control import read_control
 from ..inputs.formats import Expected
+from ..running.folder import Folder
 
 _TERMS = (*(form.name for form in TERM_FORMS), "exclusions", "constraints", "sites")
 _MOST_KINDS = 12
@@ -29,8 +30,11 @@ def facts_of_files(
     Raises
     ------
     QuiltError
-        Names what of the files is not supported.
+        Names what of the files is not supported; for a folder or a configuration, the command that
+        is for it.
     """
+    for path in files:
+        _refuse_other_than_inputs(path)
     control = read_control(files[0]) if len(files) == 1 else None
     if control is not None:
         return {
@@ -56,6 +60,25 @@ def facts_of_files(
         lengths, angles = lengths_angles(box)
         facts["box"] = [round(float(x), 6) for x in (*lengths, *angles)]
     return facts
+
+
+def _refuse_other_than_inputs(path: Path) -> None:
+    """QuiltError where this is a folder or a configuration; it says which command is for that."""
+    if path.suffix == ".toml":
+        raise QuiltError(
+            f"{path} is a configuration: give the topology and the coordinates that its [system] "
+            "names"
+        )
+    if not path.is_dir():
+        return
+    folder = Folder(path)
+    if not folder.config.exists():
+        raise QuiltError(f"{path} is a folder: give a topology, and coordinates")
+    folder.settings_of_run()  # which says what to do with stages and replicas
+    raise QuiltError(
+        f"{path} is the folder of a run: 'quiltmd report {path}' makes a page of it, "
+        f"'quiltmd watch {path}' shows it in the terminal"
+    )
 
 
 def system_facts(system: System) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 """Constant forces on atoms, as terms whose energy does not depend on periodic images.
 
 The energy of a force that is the same everywhere, -F r, depends on which periodic images of atoms
-are meant.  What does not is the energy of a molecule's dipole: so the forces on a molecule are told
+are meant.  What does not is the energy of a molecule's dipole: so the forces on a molecule are kept
 as opposite forces on atoms that are linked to each other, and as one force on its first atom, which
 is the sum of all and zero where the molecule has no charge.
 """

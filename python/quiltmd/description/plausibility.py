@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is odd about a simulation but may be meant: told, not refused.
+"""What is odd about a simulation but may be meant: warned about, not refused.
 
 A net charge or a long time step has its uses: a `QuiltWarning` says it once, and the run goes on.
 What has no meaning at all is refused in `parameters`.  Thresholds stand beside their reasons.

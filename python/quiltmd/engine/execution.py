@@ -110,7 +110,7 @@ class Execution:
         )
 
     def resolve(self) -> dict[str, Any]:
-        """Settings for the core, the device chosen and the cores shared out.
+        """Settings for the core, the device chosen and the cores divided among ranks.
 
         For a worker, only the number of ranks is resolved here; the worker resolves the rest.
         """

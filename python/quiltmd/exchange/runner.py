@@ -23,7 +23,7 @@ from ..engine.core import EngineFactory
 from ..errors import QuiltError
 from ..outputs.files import make_folder, writing
 from ..outputs.reporters import LogReporter, Output, TrajectoryReporter
-from ..running.before import tell_what_is_in_vain
+from ..running.before import warn_of_no_effect
 from ..running.config import build_config_of, merge
 from ..running.final import write_final
 from ..running.folder import Folder
@@ -75,7 +75,7 @@ def start(
             folder.refuse_to_replace()
         system, state = load_system(config)
         config = _with(config, config.following(system))
-        tell_what_is_in_vain(config, system)
+        warn_of_no_effect(config, system)
         check_overlaps(system, state)
         made = _exchange(config, system, state, engine)
         stopping.take_interrupts()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is looked at before a run begins: outputs without atoms, and what was asked for in vain."""
+"""What is looked at before a run begins: outputs without atoms, and settings without effect."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .output_sections import TRAJECTORY
 from .progress import warn
 
 
-def tell_frames(config: Config) -> None:
+def warn_of_frames(config: Config) -> None:
     """Warns where the coordinates have several frames and none is chosen."""
     if config.system.frame is not None:
         return
@@ -30,7 +30,7 @@ def check_selections(config: Config, system: System) -> None:
             select(system, text)
 
 
-def tell_what_is_in_vain(config: Config, system: System) -> None:
+def warn_of_no_effect(config: Config, system: System) -> None:
     """Warns of what inputs or settings say without effect.
 
     Outputs that a run is too short for, places for restraints that there are not, and the Ewald

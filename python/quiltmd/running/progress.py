@@ -94,7 +94,7 @@ class RunProgress:
     def __init__(self, step: int, total: int, timestep: float) -> None:
         self._first, self._total, self._timestep = step, total, timestep
         self._begin = self._last_line = time.perf_counter()
-        self._step = step
+        self._step = self._said = step
         self._bar: Progress | None = None
 
     def __enter__(self) -> RunProgress:
@@ -116,7 +116,7 @@ class RunProgress:
     ) -> None:
         if self._bar is not None:
             self._bar.stop()
-        elif error is None and self._step > self._first:
+        elif error is None and self._step != self._said:
             self._line()
 
     def update(self, step: int) -> None:
@@ -133,7 +133,7 @@ class RunProgress:
         return (self._step - self._first) * self._timestep * 1e-3 * _DAY / seconds
 
     def _line(self) -> None:
-        self._last_line = time.perf_counter()
+        self._last_line, self._said = time.perf_counter(), self._step
         done = self._step - self._first
         left = (self._last_line - self._begin) / max(done, 1) * (self._total - self._step)
         say(f"step {self._step} of {self._total}, {self.speed():.3g} ns/day, {_clock(left)} left")

@@ -34,7 +34,7 @@ from ..outputs.reporters import (
 )
 from ..outputs.structures import pdb_limit, write_cif, write_pdb
 from ..workers.factory import make_engine
-from .before import check_selections, tell_frames, tell_what_is_in_vain
+from .before import check_selections, warn_of_frames, warn_of_no_effect
 from .config import REPARTITIONED_HYDROGEN_MASS, Config, build_config, merge
 from .final import write_final
 from .folder import Folder
@@ -108,9 +108,9 @@ def start(
             folder.refuse_to_replace()
         system, state = load_system(config)
         config = config.following(system)
-        tell_what_is_in_vain(config, system)
+        warn_of_no_effect(config, system)
         if begin is None:
-            tell_frames(config)
+            warn_of_frames(config)
         else:
             state = begin
         config = config.with_mesh(state.box)

@@ -67,8 +67,8 @@ class Event:
     phases: dict[str, float] = field(default_factory=dict)
 
 
-# What a lost device costs: the call that it failed, from its begin until the loss was known (steps
-# in vain, and waiting); a spare started; the State set there; steps repeated up to where all were.
+# What a lost device costs: the call that it failed, from its begin until the loss was known (lost
+# steps, and waiting); a spare started; the State set there; steps repeated up to where all were.
 PHASES = ("noticed", "started", "restored", "repeated")
 
 

@@ -291,6 +291,6 @@ class Supervisor:
         for ref in self._pool.pending:
             frame = ref()
             if frame is not None:
-                with suppress(QuiltError):  # told to who reads it
+                with suppress(QuiltError):  # raised again where it is read
                     frame._data()
         self._pool.pending = []

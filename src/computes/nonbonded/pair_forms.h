@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pair forms, for double precision and for GPUs; what a form has to offer is told by
+// The pair forms, for double precision and for GPUs; what a form has to offer is stated in
 // forms/basics.h and forms/lennard_jones.h. Instruction sets of a CPU get theirs from
 // host_pair_math-inl.h.
 #pragma once

@@ -23,7 +23,7 @@ class Nvml {
     if (library_) dlclose(library_);
   }
 
-  // "NVLink" or "PCIe"; empty where it cannot be told.
+  // "NVLink" or "PCIe"; empty where it is not known.
   std::string kind_of_link(int from, int to) const {
     constexpr int kNvLink = 2;  // NVML_P2P_CAPS_INDEX_NVLINK
     auto* const get_status =

@@ -205,7 +205,7 @@ class StreamTransport final : public Transport {
     if (peer(to).flush() == Peer::Sent::kNever) fail(to, "has ended");
   }
 
-  // The first failure is the one that is told.
+  // The first failure is the one that is reported.
   void fail(int rank, const std::string& how) {
     const std::lock_guard lock(failing_);
     if (failure_.empty()) failure_ = "rank " + std::to_string(rank) + " " + how;

@@ -120,7 +120,7 @@ def _velocities(control: Control, entries: Entries) -> None:
 
 
 def _chosen(entries: Entries, why: str, counts: Callable[[int], bool], *names: str) -> int | None:
-    """The value of the first keyword that has one that counts; others are told."""
+    """The value of the first keyword that has one that counts; others are noted."""
     chosen: int | None = None
     for name in names:
         found = entries.peek(name)

@@ -2,7 +2,7 @@
 """The PME grid of NAMD and Amber, whose Ewald coefficient follows from a tolerance.
 
 Grid and coefficient are taken over together or not at all: without a grid both follow the
-tolerance of this program, which is another measure, and whatever was said of them is told.
+tolerance of this program, which is another measure, and whatever was said of them is noted.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ namespace quiltmd {
 
 // E = -F (r - place), (r - place) the vector from the place to the nearest image of the atom. In a
 // periodic cell this energy has no meaning of its own: it jumps where the atom passes half a box from
-// the place. The force does not. The place is told as that of a position restraint.
+// the place. The force does not. The place is stored as that of a position restraint.
 struct ConstantForceForm {
   static constexpr int kAtoms = 1;
   static constexpr bool kAnchored = true;
