@@ -12,7 +12,7 @@ std::map<std::string, double> potential_energies(const EnergyValues& energy,
     if (solvent >= least) named[name] = energy[kind];
     ++kind;
   }
-  named[kFamilyEnergies[kReciprocal - kPotentialEnergies].name] += constant.ewald;
+  named[kFamilyEnergies[constant.of_charges - kPotentialEnergies].name] += constant.charges;
   TermForms::for_each([&]<class Form>(int) {
     for (const char* name : Form::kEnergies) named[name] += energy[kind++];
   });

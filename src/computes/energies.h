@@ -28,8 +28,9 @@ using EnergyValues = std::array<double, kEnergyKinds>;  // kJ/mol
 
 // Energies that depend on the box alone, kJ/mol.
 struct ConstantEnergies {
-  double ewald;       // self energy and neutralising background
-  double dispersion;  // long-range dispersion correction
+  double charges = 0;                   // see constant_of_charges
+  EnergyKind of_charges = kReciprocal;  // what it is counted as
+  double dispersion = 0;                // long-range dispersion correction
 };
 
 // Potential energies by name, those of an implicit solvent where there is one, and their sum as

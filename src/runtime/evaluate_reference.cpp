@@ -29,8 +29,9 @@ ReferenceResult evaluate_reference(const System& input, const NonbondedSettings&
   const Constant charges = constant_of_charges(system, settings, box.volume());
   const Constant dispersion = dispersion_constant(system, settings, box.volume());
   ReferenceResult result;
-  result.energies = potential_energies(out.energy, {charges.energy, dispersion.energy},
-                                       system.solvent ? Solvent::kImplicit : Solvent::kNone);
+  result.energies = potential_energies(
+      out.energy, {charges.energy, kind_of_constant(settings), dispersion.energy},
+      system.solvent ? Solvent::kImplicit : Solvent::kNone);
   result.forces.resize(internal.size());
   for (size_t i = 0; i < internal.size(); ++i)
     result.forces[static_cast<size_t>(system.input_index[i])] = out.forces[i];

@@ -19,8 +19,7 @@ Frame::Frame(const System& system, const Setup& setup, Contents contents, int64_
       patches_(setup.grid.cells),
       variables_(setup.plan.variables),
       constraint_loss_(constraint_loss),
-      constant_energy_(setup.constant_energy),
-      dispersion_energy_(setup.dispersion_energy),
+      constants_(setup.constants),
       constant_virial_(setup.constant_virial),
       solvent_(setup.system.solvent ? Solvent::kImplicit : Solvent::kNone),
       shares_(std::move(shares)) {}
@@ -48,7 +47,7 @@ double Frame::heat() const { return sum_energies()[kHeat]; }
 std::map<std::string, double> Frame::energies() const {
   require(contents_.energies, "energies");
   const auto e = sum_energies();
-  auto named = potential_energies(e, {constant_energy_, dispersion_energy_}, solvent_);
+  auto named = potential_energies(e, constants_, solvent_);
   named["kinetic"] = e[kKinetic];
   named["heat"] = e[kHeat];
   return named;

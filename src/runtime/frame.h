@@ -85,7 +85,8 @@ class Frame {
   Int3 patches_;
   std::vector<Variable> variables_;
   double constraint_loss_;
-  double constant_energy_, dispersion_energy_, constant_virial_;
+  ConstantEnergies constants_;
+  double constant_virial_;
   Solvent solvent_;
   std::vector<std::unique_ptr<Download>> shares_;  // by rank
 };

@@ -69,8 +69,8 @@ void set_box(Setup& setup, const Cell& cell, std::optional<Int3> cells) {
     setup.grid = make_patch_grid(std::get<Box>(cell), cutoff, reach, setup.lists.away, span, cells);
   }
   const Box& box = setup.grid.box;
-  setup.constant_energy = setup.self_energy + setup.background.energy / box.volume();
-  setup.dispersion_energy = setup.dispersion.energy / box.volume();
+  setup.constants = {setup.self_energy + setup.background.energy / box.volume(),
+                     kind_of_constant(setup.nonbonded), setup.dispersion.energy / box.volume()};
   setup.constant_virial = setup.virial_by_density() / box.volume();
 }
 

@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "computes/energies.h"
 #include "computes/nonbonded/list_ages.h"
 #include "computes/nonbonded_settings.h"
 #include "decomposition/open_box.h"
@@ -35,9 +36,8 @@ struct Setup {
   Strengths strengths = full_strengths();
   int degrees_of_freedom = 0;      // three for each atom with mass less one for each constraint
   double constraint_rotation = 0;  // of constraint_loss.h, 1/(amu nm^2)
-  double constant_energy = 0;      // Ewald self and background energy, kJ/mol
-  double dispersion_energy = 0;    // kJ/mol
-  double constant_virial = 0;      // of both, each element of the diagonal, kJ/mol
+  ConstantEnergies constants;
+  double constant_virial = 0;  // of both, each element of the diagonal, kJ/mol
   // Of which these do not depend on the volume, and these are multiplied by its inverse, kJ/mol nm^3.
   double self_energy = 0;
   Constant background, dispersion;

@@ -36,6 +36,7 @@ PME = Nonbonded(
     dispersion_correction=False,
 )
 CUTOFF = Nonbonded(cutoff=0.8, method="cutoff", potential_shift=True, dispersion_correction=False)
+FIELD = replace(CUTOFF, method="reaction-field", dielectric=20.0)
 
 
 def centres(system: Any, values: Any) -> tuple[Any, Any]:
@@ -101,7 +102,7 @@ def peptide(request: pytest.FixtureRequest, alanine: tuple[Path, Path]) -> tuple
     return quiltmd.load(*alanine, constraints=request.param)
 
 
-@pytest.mark.parametrize("settings", [PME, CUTOFF], ids=["pme", "cutoff"])
+@pytest.mark.parametrize("settings", [PME, CUTOFF, FIELD], ids=["pme", "cutoff", "field"])
 def test_pairs_of_groups(water: tuple[Any, State], settings: Nonbonded) -> None:
     check_reference(*water, settings)
 
@@ -122,6 +123,11 @@ def test_peptide_in_water(peptide: tuple[Any, State]) -> None:
     check_reference(*peptide, PME)
 
 
+@pytest.mark.parametrize("felt", [True, False])
+def test_excluded_pairs_in_a_reaction_field(peptide: tuple[Any, State], felt: bool) -> None:
+    check_reference(*peptide, replace(FIELD, field_of_excluded=felt))
+
+
 def test_triclinic_box(octahedron: tuple[Path, Path]) -> None:
     loaded = quiltmd.load(*octahedron, constraints="h-bonds")
     check_reference(*loaded, PME, [STRAINS[1], STRAINS[0] - STRAINS[2], STRAINS[3] + STRAINS[4]])
@@ -139,7 +145,7 @@ def test_virtual_sites(model: str) -> None:
     np.testing.assert_allclose(found, exact, atol=2e-6 * scale)
 
 
-@pytest.mark.parametrize("method", ["pme", "cutoff"])
+@pytest.mark.parametrize("method", ["pme", "reaction-field", "cutoff"])
 @pytest.mark.parametrize("case", ["water", "alanine", "octahedron"])
 def test_engine_agrees_with_the_reference(
     request: pytest.FixtureRequest, case: str, method: Any

@@ -147,6 +147,11 @@ def test_a_reaction_field_of_an_mdp_file(tmp_path: Path, words: str, dielectric:
     assert found.settings["nonbonded"]["method"] == "reaction-field"
     assert found.settings["nonbonded"]["dielectric"] == dielectric
     assert "pme_order" not in found.settings["nonbonded"]
+    without = changed(MDP, f"coulombtype = {words}\ncoulomb-modifier = none\nvdw-modifier = none\n")
+    found = read(tmp_path, "md.mdp", without)
+    assert noted(found, "zero at the cutoff nevertheless") == words.startswith("cut-off")
+    shifted = without.replace("vdw-modifier = none", "vdw-modifier = potential-shift")
+    assert not noted(read(tmp_path, "md.mdp", shifted), "energies are shifted as")
 
 
 def test_what_grompp_writes(tmp_path: Path) -> None:

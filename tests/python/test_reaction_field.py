@@ -109,7 +109,9 @@ def test_gromacs_s_field_acts_on_excluded_pairs_and_charges_too(dielectric: floa
     energy, forces = of_openmm(reference)
     more, pull = excluded_in_field(system, dielectric)
     assert relative_rms(simulation.forces(), forces + pull) < 2e-6
-    assert simulation.energies()["potential"] == pytest.approx(energy + more, abs=ROUNDING)
+    energies = simulation.energies()
+    assert energies["potential"] == pytest.approx(energy + more, abs=ROUNDING)
+    assert energies["pme"] == 0  # there is none: what charges make by themselves is of "coulomb"
 
 
 def system_corrects(reference: Any) -> bool:
@@ -123,7 +125,9 @@ def test_double_precision_has_the_same(felt: bool) -> None:
     energies, forces = quiltmd.reference(system, state_here(), settings)
     simulation = Simulation(system, state_here(), device="cpu")
     assert relative_rms(simulation.forces(), forces) < 2e-6
-    assert simulation.energies()["coulomb"] == pytest.approx(energies["coulomb"], abs=ROUNDING)
+    found = simulation.energies()
+    assert found["coulomb"] == pytest.approx(energies["coulomb"], abs=ROUNDING)
+    assert found["pme"] == energies["pme"] == 0
 
 
 def test_forces_are_the_slope_of_the_energy() -> None:
@@ -157,7 +161,7 @@ def test_any_number_of_ranks_gives_the_same_bits(felt: bool) -> None:
 
 
 def test_what_makes_no_sense_is_refused() -> None:
-    with pytest.raises(QuiltError, match="dielectric is for the method reaction-field"):
+    with pytest.raises(QuiltError, match="method reaction-field: choose that as well, or"):
         Nonbonded(dielectric=4.0)
     with pytest.raises(QuiltError, match=r"at least 1, not 0\.5"):
         Nonbonded(method="reaction-field", dielectric=0.5)
@@ -172,5 +176,7 @@ def test_a_converted_system_keeps_its_field() -> None:
     written = quiltmd.System.from_openmm(to_openmm(system, box=EDGE * np.eye(3)))
     assert written.nonbonded == system.nonbonded
     felt = Nonbonded(cutoff=CUTOFF, method="reaction-field")
-    with pytest.raises(QuiltError, match="field_of_excluded = false"):
+    with pytest.raises(QuiltError, match=r"do not feel .* field_of_excluded = false"):
         to_openmm(system, felt, EDGE * np.eye(3))
+    with pytest.raises(QuiltError, match=r"plain cutoff cannot be written .* reaction-field"):
+        to_openmm(system, Nonbonded(cutoff=CUTOFF, method="cutoff"), EDGE * np.eye(3))

@@ -158,7 +158,10 @@ class Nonbonded:
         if self.method != "reaction-field":
             for name in _OF_FIELD:
                 if getattr(self, name) != getattr(Nonbonded, name):
-                    raise ValueError(f"{name} is for the method reaction-field: leave it out")
+                    raise ValueError(
+                        f"{name} is for the method reaction-field: choose that as well, or leave "
+                        f"{name} out"
+                    )
         elif 0 < self.dielectric < 1:
             raise ValueError(
                 f"the dielectric constant of a medium is at least 1, not {self.dielectric:g}; "

@@ -299,12 +299,15 @@ def _pairs(openmm: Any, system: System, settings: Nonbonded) -> list[Any]:
 
 
 def _set_method(force: Any, settings: Nonbonded) -> None:
-    if settings.method == "cutoff" or (
-        settings.method == "reaction-field" and settings.field_of_excluded
-    ):
+    if settings.method == "cutoff":
         raise QuiltError(
-            f"the method {settings.method} with these settings cannot be written for OpenMM: "
-            "choose reaction-field with field_of_excluded = false"
+            "a plain cutoff cannot be written for OpenMM: choose the method reaction-field with "
+            "field_of_excluded = false (--no-field-of-excluded)"
+        )
+    if settings.method == "reaction-field" and settings.field_of_excluded:
+        raise QuiltError(
+            "in OpenMM excluded pairs do not feel the reaction field: choose field_of_excluded = "
+            "false (--no-field-of-excluded)"
         )
     if settings.method == "reaction-field":
         force.setNonbondedMethod(force.CutoffPeriodic)

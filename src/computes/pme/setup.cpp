@@ -97,6 +97,10 @@ void check_gpu_pme_grid(Int3 grid) {
       ": choose another grid, or device cpu.");
 }
 
+EnergyKind kind_of_constant(const NonbondedSettings& settings) {
+  return settings.has_pme() ? kReciprocal : kCoulombDirect;
+}
+
 Constant constant_of_charges(const System& system, const NonbondedSettings& settings,
                              double volume) {
   double total = 0, squares = 0;

@@ -7,6 +7,7 @@
 
 #include "computes/nonbonded_settings.h"
 #include "computes/pme/operations.h"
+#include "decomposition/energies.h"
 #include "decomposition/patch_grid.h"
 
 namespace quiltmd {
@@ -27,6 +28,8 @@ GridRange pme_reach(const PmeGrid& grid, int dimension, int cell, double beyond)
 // Ewald summation; of a reaction field, what each charge makes by itself.
 Constant constant_of_charges(const System& system, const NonbondedSettings& settings,
                              double volume);
+// What it is counted as: of PME with the reciprocal sum, else with the pairs.
+EnergyKind kind_of_constant(const NonbondedSettings& settings);
 
 // The smallest numbers of grid points that the kernels accept.
 inline constexpr int kMinPmeGrid = 8;

@@ -293,7 +293,7 @@ def _nonbonded(control: Control, entries: Entries) -> None:
     if coulomb != cutoff:
         control.refused.append(f"rcoulomb {coulomb:g}, rvdw {cutoff:g}: both must be the same")
     control.set("nonbonded", "cutoff", cutoff)
-    _modifiers(control, entries)
+    _modifiers(control, entries, electrostatics)
     correction = entries.text("DispCorr", "no")
     control.set("nonbonded", "dispersion_correction", correction != "no")
     if correction not in ("no", "enerpres"):
@@ -329,10 +329,10 @@ def _electrostatics(control: Control, entries: Entries, kind: str) -> None:
     entries.refuse("only 3d", "ewald-geometry", unless=lambda value: value == "3d")
 
 
-def _modifiers(control: Control, entries: Entries) -> None:
+def _modifiers(control: Control, entries: Entries, electrostatics: str) -> None:
     vdw = entries.text("vdw-modifier", "potential-shift").replace("-verlet", "")
     coulomb = entries.text("coulomb-modifier", "potential-shift").replace("-verlet", "")
-    entries.tell("nothing, with PME", "rcoulomb-switch")
+    entries.tell("nothing, as interactions of charges are not switched", "rcoulomb-switch")
     if vdw in _SWITCHES:
         begins = entries.number("rvdw-switch", 0.0)
         if not begins:
@@ -343,7 +343,12 @@ def _modifiers(control: Control, entries: Entries) -> None:
         control.refused.append(f"vdw-modifier {vdw} is not known")
     if coulomb not in ("none", "potential-shift"):
         control.refused.append(f"coulomb-modifier {coulomb}: only none and Potential-shift")
-    elif vdw in ("none", "potential-shift") and vdw != coulomb:
+    elif electrostatics in ("cut-off", "cutoff") and coulomb == "none":
+        control.notes.append(
+            "coulomb-modifier none: energies of charges are zero at the cutoff nevertheless, "
+            "forces are the same"
+        )
+    elif electrostatics == "pme" and vdw in ("none", "potential-shift") and vdw != coulomb:
         control.notes.append(
             f"vdw-modifier {vdw}, coulomb-modifier {coulomb}: energies are shifted as {vdw} says, "
             "forces are the same"
