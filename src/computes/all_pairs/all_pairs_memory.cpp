@@ -74,9 +74,12 @@ void AllPairsMemory::make_room() {
   const size_t clusters = slots / kClusterSize;
   if (roster_.size() == clusters) return;
   if (slots > kMostSlots)
-    throw Error("without a cutoff, or in implicit solvent, at most " + std::to_string(kMostSlots) +
-                " atoms are supported, with empty places among them; this system takes " +
-                std::to_string(slots));
+    throw Error(
+        "without a cutoff, or in implicit solvent, all pairs of atoms are looked at, which is done "
+        "for up to " +
+        std::to_string(kMostSlots) + " places of atoms; this system of " +
+        std::to_string(slots_.system.atom_count()) + " atoms takes " + std::to_string(slots) +
+        ": choose a cutoff, and no implicit solvent");
   make_.renew(roster_, clusters);
   make_.renew(place_of_cluster_, clusters);
   const size_t places = (slots + kPlacesAtOnce - 1) / kPlacesAtOnce * kPlacesAtOnce;

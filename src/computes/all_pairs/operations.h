@@ -56,10 +56,9 @@ struct AllPairs {
   const RosterEntry* roster;
   const int32_t* roster_count;
   int roster_capacity;
-  const int32_t* partner_start;  // (atoms + 1)
-  const int32_t*
-      partners;  // places in the roster of the atoms that an atom is excluded from, ascending
-  const RosterAtom* roster_atoms;      // by place
+  const int32_t* partner_start;    // (atoms + 1)
+  const int32_t* partners;         // places of the atoms that an atom is excluded from, ascending
+  const RosterAtom* roster_atoms;  // by place
   const PartnerRange* partner_ranges;  // by place, where there is an atom
   Int3 cells;
   Vec3d patch_width;  // nm
@@ -152,10 +151,9 @@ struct BornRadii {
   SeriesReach reach;
   const BornAtom* atoms;  // by internal index
   BornConstants constants;
-  int64_t* sums;  // by slot, zero before
-  int32_t*
-      visits;    // by cluster of the roster at most, zero before and after: for kernels that count
-  float* radii;  // by slot
+  int64_t* sums;    // by slot, zero before
+  int32_t* visits;  // of groups of the roster, zero before and after: for kernels that count them
+  float* radii;     // by slot
 
   void memory(MemoryUses& uses) const {
     QMD_USES(kRead, pairs, sites, necks, atoms);
