@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Implicit solvent without a cutoff, quiltmd and OpenMM side by side on one GPU.
 
-    python benchmarks/implicit_solvent.py FOLDER [--json benchmarks/results/implicit_solvent.json]
+    python benchmarks/implicit_solvent.py FOLDER [--json benchmarks/results/implicit-solvent.json]
 
 FOLDER has Amber's two benchmarks of generalized Born: myoglobin_gb (2,492 atoms, HCT) and
 nucleosome_gb (25,095 atoms, OBC2 with 0.1 mol/l of salt), each with a topology and coordinates; the

@@ -171,6 +171,13 @@ def test_what_makes_no_sense_is_refused() -> None:
         Nonbonded(method="reaction-field").resolve(None)
 
 
+@pytest.mark.parametrize("dielectric", [0.0, 0.5])
+def test_a_dielectric_constant_of_openmm_is_no_less_than_one(dielectric: float) -> None:
+    """OpenMM takes 0 as it is; in mdp files and here it stands for infinity."""
+    with pytest.raises(quiltmd.InputError, match=f"at least 1, not {dielectric:g}: set another"):
+        quiltmd.System.from_openmm(box_in_field(dielectric))
+
+
 def test_a_converted_system_keeps_its_field() -> None:
     system = quiltmd.System.from_openmm(box_in_field(2.5))
     written = quiltmd.System.from_openmm(to_openmm(system, box=EDGE * np.eye(3)))

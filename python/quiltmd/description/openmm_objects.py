@@ -176,7 +176,7 @@ def nonbonded_from_openmm(openmm_system: Any) -> Nonbonded:
         return _settings_of(
             force,
             method="reaction-field",
-            dielectric=float(force.getReactionFieldDielectric()),
+            dielectric=_dielectric(force),
             field_of_excluded=False,
             dispersion_correction=bool(force.getUseDispersionCorrection()),
         )
@@ -195,6 +195,17 @@ def nonbonded_from_openmm(openmm_system: Any) -> Nonbonded:
         pme_alpha=alpha if stated else None,
         pme_grid=(int(grid[0]), int(grid[1]), int(grid[2])) if stated else None,
     )
+
+
+def _dielectric(force: Any) -> float:
+    """Of the medium beyond the cutoff; 0, which stands for infinity elsewhere, is 0 in OpenMM."""
+    found = float(force.getReactionFieldDielectric())
+    if found < 1:
+        raise InputError(
+            f"NonbondedForce: the dielectric constant of a medium is at least 1, not {found:g}: "
+            "set another one by setReactionFieldDielectric"
+        )
+    return found
 
 
 def _is_truncated(openmm_system: Any, force: Any) -> bool:
