@@ -234,7 +234,9 @@ IntegratorSettings integrator_from(const nb::dict& d) {
     const bool has = d.contains(name) && !d[name].is_none();
     return has ? std::optional(parameters_from(nb::cast<nb::dict>(d[name]))) : std::nullopt;
   };
-  return {parameters_from(d), part("thermostat"), part("barostat")};
+  IntegratorSettings settings{parameters_from(d), part("thermostat"), part("barostat")};
+  if (d.contains("bath_of_atom")) settings.bath_of_atom = flat<uint8_t>(d, "bath_of_atom");
+  return settings;
 }
 
 ListSettings lists_from(const nb::dict& d) {

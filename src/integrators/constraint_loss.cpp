@@ -109,11 +109,11 @@ double rotation_of(const Group& group) {
 
 }  // namespace
 
-double constraint_rotation(const System& system) {
+std::vector<double> constraint_rotation(const System& system) {
   const GroupConstraints constraints = constraints_by_group(system);
   std::map<std::string, double> known;  // by the bytes of masses and constraints
-  double sum = 0;
-  for (size_t g = 0; g + 1 < system.group_start.size(); ++g) {
+  std::vector<double> of_group(system.group_start.size() - 1, 0.0);
+  for (size_t g = 0; g < of_group.size(); ++g) {
     const auto atom = static_cast<size_t>(system.group_start[g]);
     const auto first = static_cast<size_t>(constraints.start[g]);
     const Group group{
@@ -127,9 +127,9 @@ double constraint_rotation(const System& system) {
                group.constraints.size_bytes());
     const auto [found, is_new] = known.try_emplace(std::move(key), 0.0);
     if (is_new) found->second = rotation_of(group);
-    sum += found->second;
+    of_group[g] = found->second;
   }
-  return sum;
+  return of_group;
 }
 
 }  // namespace quiltmd

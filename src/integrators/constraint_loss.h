@@ -7,16 +7,17 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "system/system.h"
 
 namespace quiltmd {
 
-// Over all hydrogen groups, 1/(amu nm^2): how fast thermal rotation of the constrained bonds takes
+// By hydrogen group, 1/(amu nm^2): how fast thermal rotation of the constrained bonds takes
 // velocity components out of the allowed subspace. During a time h at temperature T the mean square
 // velocity lost is this times h^2 kT. Where constraints leave angles open, hydrogens are taken to stand at
 // the corners of a tetrahedron. `system` has its groups.
-double constraint_rotation(const System& system);
+std::vector<double> constraint_rotation(const System& system);
 
 // The loss so far, kJ/mol. A function of steps alone, so it is the same on any number of ranks.
 class ConstraintLoss {

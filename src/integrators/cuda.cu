@@ -7,6 +7,8 @@
 // block counts, and atoms have a lane each (cuda_lanes.cuh). With more groups it is the time of many
 // blocks on a multiprocessor, and groups have a thread each (cuda_threads.cuh), as in all other stages
 // and where double precision is slow. Both give the same bits.
+#include <type_traits>
+
 #include "device/cuda/kernels.h"
 #include "integrators/cell_rescaling.h"
 #include "integrators/cuda_lanes.cuh"
@@ -63,11 +65,13 @@ struct VerletStepStage : EveryStep {
   }
 };
 
-struct LangevinMiddleStage : EveryStep {
-  LangevinMiddle op;
+// With one heat bath, which the block has in shared memory, or with those of groups.
+template <class Op>
+struct LangevinStage : EveryStep {
+  Op op;
   __device__ bool clears() const { return op.forces_after == ForcesAfter::kCleared; }
   __device__ int64_t* counter() const { return op.counter; }
-  static constexpr bool kConditioned = true;
+  static constexpr bool kConditioned = std::is_same_v<Op, LangevinMiddle>;
   static constexpr Noise kNoise = Noise::kThermostat;
   static constexpr Stores kStores = Stores::kBoth;
   static constexpr int kSums = 1;
@@ -77,6 +81,11 @@ struct LangevinMiddleStage : EveryStep {
     const Outcome outcome = langevin_middle(op, bath, g);
     sums.value[0] += to_fixed(outcome.heat, kEnergyScale);
     return outcome;
+  }
+  template <class Group>
+  __device__ Outcome apply(Group& g, PlacedGroup placed, Sums& sums) const {
+    const HeatBath bath = op.baths.of(placed.group);
+    return apply(g, bath, sums);
   }
 };
 
@@ -323,7 +332,9 @@ void add_integrator_kernels(CudaKernels& table) {
   table.add<VerletStart, run_stage<VerletStartStage, VerletStart>>();
   table.add<VerletFinish, run_stage<VerletFinishStage, VerletFinish>>();
   table.add<VerletStep, run_stage<VerletStepStage, VerletStep>>();
-  table.add<LangevinMiddle, run_stage<LangevinMiddleStage, LangevinMiddle>>();
+  table.add<LangevinMiddle, run_stage<LangevinStage<LangevinMiddle>, LangevinMiddle>>();
+  table.add<LangevinMiddleGroups,
+            run_stage<LangevinStage<LangevinMiddleGroups>, LangevinMiddleGroups>>();
   table.add<CountStep, run_single<CountStep, count_step_kernel>>();
   table.add<ClearForces, clear_forces>();
   table.add<KineticEnergy, run_stage<KineticEnergyStage, KineticEnergy>>();

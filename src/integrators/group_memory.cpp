@@ -14,7 +14,7 @@ static double squared_half_of_narrowest(Vec3d widths) {
 }
 
 GroupMemory::GroupMemory(const SlotMemory& slots, const std::vector<char>& in_terms,
-                         double constraint_tolerance)
+                         double constraint_tolerance, const GroupBaths& baths)
     : slots_(slots),
       tolerance_(constraint_tolerance),
       blowup2_(squared_half_of_narrowest(slots.patch_grid.least_width)),
@@ -47,6 +47,8 @@ GroupMemory::GroupMemory(const SlotMemory& slots, const std::vector<char>& in_te
   const Molecules molecules = molecules_of(system);
   molecule_of_group_ = make_.filled(molecules.of_group);
   molecule_atoms_ = make_.filled(molecules.atoms);
+  bath_of_group_ = make_.filled(baths.of_group);
+  baths_ = make_.filled(baths.baths);
   table_ = {mass_.data(),
             inverse_mass_.data(),
             slots.group_start(),

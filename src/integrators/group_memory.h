@@ -8,6 +8,7 @@
 #include "decomposition/slot_memory.h"
 #include "device/buffer_maker.h"
 #include "integrators/group_shapes.h"
+#include "integrators/heat_baths.h"
 #include "integrators/operations.h"
 #include "integrators/sites.h"
 
@@ -17,7 +18,7 @@ class GroupMemory {
  public:
   // `in_terms`: as make_group_shapes() takes it. The tolerance of constraints is relative.
   GroupMemory(const SlotMemory& slots, const std::vector<char>& in_terms,
-              double constraint_tolerance);
+              double constraint_tolerance, const GroupBaths& baths = {});
 
   // An atom that is moved farther than `limit` (nm) from where it was when the lists were built calls
   // for new ones.
@@ -25,6 +26,7 @@ class GroupMemory {
   ClearForces clear_forces() const;
   SiteTable sites() const { return {site_set_.data(), site_set_start_.data(), sites_.data()}; }
   MoleculeTable molecules() const { return {molecule_of_group_.data(), molecule_atoms_.data()}; }
+  BathTable baths() const { return {bath_of_group_.data(), baths_.data()}; }
   size_t bytes() const { return make_.bytes(); }
 
  private:
@@ -41,6 +43,8 @@ class GroupMemory {
   Buffer<GroupShape> shapes_;
   Buffer<int32_t> mass_end_, site_set_, site_set_start_;
   Buffer<Site> sites_;
+  Buffer<uint8_t> bath_of_group_;
+  Buffer<HeatBath> baths_;
 };
 
 }  // namespace quiltmd

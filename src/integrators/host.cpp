@@ -63,6 +63,13 @@ bool clears(const Op& op) {
   return op.forces_after == ForcesAfter::kCleared;
 }
 
+// The waters of a batch have one heat bath.
+int bath_of(const LangevinMiddleGroups& op, int32_t group) { return op.baths.of_group[group]; }
+template <class Op>
+int bath_of(const Op&, int32_t) {
+  return 0;
+}
+
 void clear_forces(const Slots& slots, int first, int count) {
   for (int64_t* component : slots.force) std::fill_n(component + first, count, int64_t{0});
 }
@@ -177,6 +184,9 @@ int64_t run_chunk(const Op& op, Stores stores, int begin, int end, const Stage& 
   for (int index = begin; index < end; ++index) {
     const PlacedGroup placed = work.placed[index];
     if (is_rigid_water(work.constants, placed.group)) {
+      const int bath = bath_of(op, placed.group);
+      if (bath != waters.bath) flush();
+      waters.bath = bath;
       load(work, placed, water);
       if (clears(op)) clear_forces(work.slots, placed.slot, 3);
       waters.put(waters.count, water);
@@ -221,16 +231,26 @@ void verlet_step_host(const VerletStep& op, ThreadGroup& threads) {
   count_step(op.counter);
 }
 
-void langevin_middle_host(const LangevinMiddle& op, ThreadGroup& threads) {
+// With the bath of each group: `bath_of_placed(index)`.
+template <class Op, class Bath>
+void run_langevin(const Op& op, ThreadGroup& threads, const Bath& bath_of_placed) {
   const auto step = static_cast<uint64_t>(*op.work.step);
-  const HeatBath bath = op.work.conditions->bath;
   over_chunks(op.work, threads, {op.energy + kHeat, 1}, [&](int begin, int end, Sums& sums) {
     sums[0] = run_chunk(op, Stores::kBoth, begin, end, [&](auto& g, int index) {
       draw_noise(op.seed, step, RandomStream::kThermostat, first_atom(op.work, index), g);
-      return langevin_middle(op, bath, g);
+      return langevin_middle(op, bath_of_placed(index), g);
     });
   });
   count_step(op.counter);
+}
+
+void langevin_middle_host(const LangevinMiddle& op, ThreadGroup& threads) {
+  const HeatBath bath = op.work.conditions->bath;
+  run_langevin(op, threads, [&](int) { return bath; });
+}
+
+void langevin_middle_groups_host(const LangevinMiddleGroups& op, ThreadGroup& threads) {
+  run_langevin(op, threads, [&](int index) { return op.baths.of(op.work.placed[index].group); });
 }
 
 void count_step_host(const CountStep& op, ThreadGroup&) { count_step(op.step); }
@@ -386,6 +406,7 @@ void add_integrator_kernels(HostKernels& table) {
   table.add<VerletFinish, verlet_finish_host>();
   table.add<VerletStep, verlet_step_host>();
   table.add<LangevinMiddle, langevin_middle_host>();
+  table.add<LangevinMiddleGroups, langevin_middle_groups_host>();
   table.add<CountStep, count_step_host>();
   table.add<ClearForces, clear_forces_host>();
   table.add<KineticEnergy, kinetic_energy_host>();

@@ -81,10 +81,18 @@ QMD_FLAT void step(VerletStep op, WaterBatch& waters) {
   over_waters(waters, [op](RigidWater& g) { return verlet_step(op, g); });
 }
 
-QMD_FLAT void langevin(LangevinMiddle op, WaterBatch& waters) {
+template <class Op>
+QMD_FLAT void langevin_of(Op op, HeatBath bath, WaterBatch& waters) {
   draw_noise(op.seed, static_cast<uint64_t>(*op.work.step), waters);
-  const HeatBath bath = op.work.conditions->bath;
   over_waters(waters, [op, bath](RigidWater& g) { return langevin_middle(op, bath, g); });
+}
+
+QMD_FLAT void langevin(LangevinMiddle op, WaterBatch& waters) {
+  langevin_of(op, op.work.conditions->bath, waters);
+}
+
+QMD_FLAT void langevin_groups(LangevinMiddleGroups op, WaterBatch& waters) {
+  langevin_of(op, op.baths.baths[waters.bath], waters);
 }
 
 }  // namespace
@@ -99,12 +107,16 @@ HWY_EXPORT(start);
 HWY_EXPORT(finish);
 HWY_EXPORT(step);
 HWY_EXPORT(langevin);
+HWY_EXPORT(langevin_groups);
 
 void apply(const VerletStart& op, WaterBatch& waters) { HWY_DYNAMIC_DISPATCH(start)(op, waters); }
 void apply(const VerletFinish& op, WaterBatch& waters) { HWY_DYNAMIC_DISPATCH(finish)(op, waters); }
 void apply(const VerletStep& op, WaterBatch& waters) { HWY_DYNAMIC_DISPATCH(step)(op, waters); }
 void apply(const LangevinMiddle& op, WaterBatch& waters) {
   HWY_DYNAMIC_DISPATCH(langevin)(op, waters);
+}
+void apply(const LangevinMiddleGroups& op, WaterBatch& waters) {
+  HWY_DYNAMIC_DISPATCH(langevin_groups)(op, waters);
 }
 
 }  // namespace quiltmd

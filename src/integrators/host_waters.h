@@ -19,6 +19,7 @@ struct WaterBatch {
   alignas(64) Values<double> apex_mass, base_mass, leg, base, heat;
   alignas(64) Values<uint32_t> first_atom;  // internal index
   int count = 0;
+  int bath = 0;        // of all of them
   Values<int> placed;  // index of the placed group
 
   void put(int k, const RigidWater& g) {
@@ -41,5 +42,6 @@ void apply(const VerletStart& op, WaterBatch& waters);
 void apply(const VerletFinish& op, WaterBatch& waters);
 void apply(const VerletStep& op, WaterBatch& waters);
 void apply(const LangevinMiddle& op, WaterBatch& waters);
+void apply(const LangevinMiddleGroups& op, WaterBatch& waters);
 
 }  // namespace quiltmd

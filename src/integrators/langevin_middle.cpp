@@ -1,38 +1,84 @@
 // SPDX-License-Identifier: Apache-2.0
 // Langevin-middle (Zhang et al., J. Phys. Chem. A 123, 6056 (2019)): one operation a step, from state
-// to state.
+// to state, with one heat bath or with several for groups of atoms.
+#include <algorithm>
 #include <cmath>
+#include <string>
 
 #include "integrators/plans.h"
 #include "math/units.h"
 
 namespace quiltmd {
+namespace {
 
-StepPlan langevin_middle(const Parameters& parameters, const Thermostat* thermostat) {
-  if (thermostat)
-    throw Error(
-        "langevin_middle is a thermostat by itself: leave out the other one, or choose "
-        "velocity_verlet");
+// The heat bath of these numbers, whose names end in `suffix`, and what constraints take from it.
+struct LangevinBath {
+  double temperature;
+  HeatBath heat;
+  double constraint_loss;
+};
+
+LangevinBath read_bath(const Parameters& parameters, const std::string& suffix) {
   const double timestep = parameters.number("timestep");
-  const double temperature = parameters.number("temperature");
-  const double friction = parameters.number("friction");
-  if (!(temperature >= 0)) throw Error("langevin_middle: a temperature is not negative");
-  if (!(friction >= 0)) throw Error("langevin_middle: a friction is not negative");
+  const double temperature = parameters.number("temperature" + suffix);
+  const double friction = parameters.number("friction" + suffix);
+  if (!(temperature >= 0)) throw Error(parameters.kind + ": a temperature is not negative");
+  if (!(friction >= 0)) throw Error(parameters.kind + ": a friction is not negative");
   const double keep = std::exp(-friction * timestep);
-  const uint64_t seed = parameters.seed();
   const double thermal = kBoltzmann * temperature;
+  return {temperature,
+          {thermal, keep, std::sqrt(thermal * (1 - keep * keep))},
+          0.125 * thermal * thermal * timestep * timestep * (1 - keep * keep)};
+}
+
+// What does not depend on how many baths there are.
+StepPlan plan_without_baths(const Parameters& parameters, const Thermostat* thermostat) {
+  if (thermostat)
+    throw Error(parameters.kind +
+                " is a thermostat by itself: leave out the other one, or choose velocity_verlet");
   StepPlan plan;
-  plan.baths.temperature = temperature;
-  plan.baths.heat.keep = keep;
-  plan.baths.heat.noise_scale = std::sqrt(thermal * (1 - keep * keep));
-  plan.baths.constraint_loss = 0.125 * thermal * thermal * timestep * timestep * (1 - keep * keep);
   // A smaller Verlet buffer is enough here: few pairs approach each other by more than 0.65 of the
   // largest displacement of a single atom. What they miss is a force at the cutoff; the resulting 0.05
   // kJ/mol/ns per atom heats the system by about 0.003 K, which the thermostat removes.
   plan.buffer_fraction = 0.65;
+  return plan;
+}
+
+}  // namespace
+
+StepPlan langevin_middle(const Parameters& parameters, const Thermostat* thermostat) {
+  StepPlan plan = plan_without_baths(parameters, thermostat);
+  const LangevinBath bath = read_bath(parameters, "");
+  plan.baths.temperature = bath.temperature;
+  plan.baths.heat = bath.heat;
+  plan.baths.constraint_loss = {bath.constraint_loss};
+  const double timestep = parameters.number("timestep");
+  const uint64_t seed = parameters.seed();
   plan.plain.middle = {{"integrate", [=](Device& device, const StepContext& c) {
                           device.launch(LangevinMiddle{c.groups, timestep, seed, c.energy,
                                                        c.forces_after, c.counter});
+                        }}};
+  return plan;
+}
+
+StepPlan langevin_middle_groups(const Parameters& parameters, const Thermostat* thermostat) {
+  StepPlan plan = plan_without_baths(parameters, thermostat);
+  const int64_t baths = parameters.integer("baths");
+  if (baths < 1 || baths > kMaxHeatBaths)
+    throw Error("langevin_middle_groups: there may be 1 to " + std::to_string(kMaxHeatBaths) +
+                " heat baths, not " + std::to_string(baths));
+  for (int64_t k = 0; k < baths; ++k) {
+    const LangevinBath bath = read_bath(parameters, "_" + std::to_string(k));
+    if (k > 0 && bath.temperature != plan.baths.temperature) plan.baths.one_temperature = false;
+    plan.baths.temperature = std::max(plan.baths.temperature, bath.temperature);
+    plan.baths.of_groups.push_back(bath.heat);
+    plan.baths.constraint_loss.push_back(bath.constraint_loss);
+  }
+  const double timestep = parameters.number("timestep");
+  const uint64_t seed = parameters.seed();
+  plan.plain.middle = {{"integrate", [=](Device& device, const StepContext& c) {
+                          device.launch(LangevinMiddleGroups{c.groups, timestep, seed, c.energy,
+                                                             c.forces_after, c.counter, c.baths});
                         }}};
   return plan;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operations that move atoms: one per stage of a step, over the hydrogen groups of a rank. Each
 // reads forces, updates velocities and positions with constraints satisfied, and writes what the
-// force kernels read next. After VerletStart, VerletStep and LangevinMiddle other operations come
-// before the next stage: on a GPU its beginning would overlap with their end.
+// force kernels read next. After VerletStart, VerletStep, LangevinMiddle and LangevinMiddleGroups other
+// operations come before the next stage: on a GPU its beginning would overlap with their end.
 #pragma once
 
 #include "computes/constraints/group_constraint.h"
@@ -11,6 +11,7 @@
 #include "decomposition/faults.h"
 #include "decomposition/slots.h"
 #include "integrators/group_shapes.h"
+#include "integrators/heat_baths.h"
 
 namespace quiltmd {
 
@@ -154,6 +155,29 @@ struct LangevinMiddle {
     QMD_USES(kReadWrite, work.slots.position, work.slots.velocity, work.slots.local);
     QMD_USES(kWrite, work.slots.low);
     QMD_USES(kRead, work.slots.reference);
+    if (forces_after == ForcesAfter::kCleared) QMD_USES(kWrite, work.slots.force);
+    QMD_USES(kReadWrite, extent(counter, 2));
+    QMD_USES(kAdd, energy);
+  }
+};
+
+// The same where groups of atoms have heat baths of their own. Of atoms in a bath like that of the
+// conditions it gives the bits of LangevinMiddle.
+struct LangevinMiddleGroups {
+  static constexpr const char* kName = "langevin_middle_groups";
+  GroupWork work;
+  double timestep;
+  uint64_t seed;
+  int64_t* energy;
+  ForcesAfter forces_after;
+  int64_t* counter;  // as above
+  BathTable baths;
+
+  void memory(MemoryUses& uses) const {
+    QMD_USES(kNone, work);
+    QMD_USES(kReadWrite, work.slots.position, work.slots.velocity, work.slots.local);
+    QMD_USES(kWrite, work.slots.low);
+    QMD_USES(kRead, work.slots.reference, baths);
     if (forces_after == ForcesAfter::kCleared) QMD_USES(kWrite, work.slots.force);
     QMD_USES(kReadWrite, extent(counter, 2));
     QMD_USES(kAdd, energy);

@@ -28,6 +28,7 @@ struct Named {
 
 constexpr Named<StepPlan (*)(const Parameters&, const Thermostat*)> kIntegrators[] = {
     {"langevin_middle", langevin_middle, kTemperatureAndFriction},
+    {"langevin_middle_groups", langevin_middle_groups, {}},
     {"velocity_verlet", velocity_verlet, {}},
 };
 
@@ -63,8 +64,8 @@ const Named<Make>& find(const Named<Make> (&known)[N], std::string_view kind, co
 // Adds the barostat to a plan that is complete otherwise.
 void add_barostat(const Parameters& parameters, int large_molecules, StepPlan& plan) {
   const auto& known = find(kBarostats, parameters.kind, "barostat");
-  Barostat barostat =
-      known.make(parameters, {plan.timestep, plan.baths.temperature, large_molecules});
+  const double temperature = plan.baths.one_temperature ? plan.baths.temperature : 0;
+  Barostat barostat = known.make(parameters, {plan.timestep, temperature, large_molecules});
   if (barostat.stage.every % plan.long_range_every != 0)
     throw Error(
         parameters.kind +

@@ -9,6 +9,7 @@ namespace quiltmd {
 // `thermostat` is null where there is none; an integrator that takes none refuses it by name.
 StepPlan velocity_verlet(const Parameters& parameters, const Thermostat* thermostat);
 StepPlan langevin_middle(const Parameters& parameters, const Thermostat* thermostat);
+StepPlan langevin_middle_groups(const Parameters& parameters, const Thermostat* thermostat);
 
 // What a thermostat knows of the integrator that it goes with.
 struct ThermostatInput {
@@ -23,7 +24,7 @@ Thermostat berendsen_thermostat(const Parameters& parameters, const ThermostatIn
 // What a barostat knows of integrator and thermostat.
 struct BarostatInput {
   double timestep;      // ps
-  double temperature;   // K; 0: there is no heat bath
+  double temperature;   // K; 0: there is no heat bath, or several that differ
   int large_molecules;  // those that have several hydrogen groups
 };
 Barostat cell_rescaling(const Parameters& parameters, const BarostatInput& input);

@@ -301,9 +301,10 @@ QMD_HD Outcome verlet_step(const VerletStep& op, Group& g) {
 inline constexpr double kHeatTolerance = 1e-3;
 
 // `g.noise` holds standard normal numbers. The thermostat's change of the velocities comes in two
-// equal parts u, before and after the drift, as docs/theory/integrators.md derives.
-template <class Group>
-QMD_HD Outcome langevin_middle(const LangevinMiddle& op, const HeatBath& bath, Group& g) {
+// equal parts u, before and after the drift, as docs/theory/integrators.md derives. `Op`: of one bath or
+// of several, of which `bath` is the group's.
+template <class Op, class Group>
+QMD_HD Outcome langevin_middle(const Op& op, const HeatBath& bath, Group& g) {
   g.make_shape();
   kick(g, op.timestep);
   const double lose = 0.5 * (bath.keep - 1), scale = 0.5 * bath.noise_scale;

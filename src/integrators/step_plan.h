@@ -60,6 +60,7 @@ struct StepContext {
   SiteTable sites{};
   double* variables = nullptr;     // StepPlan::variables
   int64_t* shared_heat = nullptr;  // receives heat of the whole system; null on all ranks but one
+  BathTable baths{};
 };
 
 struct StepTask {
@@ -83,11 +84,14 @@ enum class RebuildPoint { kBetweenSteps, kInsideSteps };
 
 // What the baths of a plan are at its start. It is all that set_conditions() changes in a plan.
 struct BathSettings {
-  double temperature = 0;  // of the heat bath, K; 0: there is none
+  double temperature = 0;  // of the heat bath, K, the highest of several; 0: there is none
   HeatBath heat{0, 1, 0};
-  // What constraints take in a step from the thermostat: so many kJ/mol amu nm^2 times
+  // Of groups of atoms, in place of the bath above; and whether all have the temperature above.
+  std::vector<HeatBath> of_groups;
+  bool one_temperature = true;
+  // By heat bath, what constraints take in a step from the thermostat: so many kJ/mol amu nm^2 times
   // constraint_rotation().
-  double constraint_loss = 0;
+  std::vector<double> constraint_loss;
   PressureBath pressure{};
 };
 
@@ -150,6 +154,7 @@ struct Barostat {
 struct IntegratorSettings {
   Parameters integrator;
   std::optional<Parameters> thermostat, barostat;
+  std::vector<uint8_t> bath_of_atom = {};  // order of the input; where groups have heat baths
 };
 
 // The settings with other conditions of integrator, thermostat and barostat: what may change while a

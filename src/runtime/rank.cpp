@@ -134,7 +134,8 @@ void Rank::run_stage(const Schedule& stage, int64_t step, int list_age, ForcesAf
               cell_work(),
               memory_.groups.sites(),
               slots_.variables.data(),
-              view_.rank == 0 ? slots_.energy.data() + kHeat : nullptr};
+              view_.rank == 0 ? slots_.energy.data() + kHeat : nullptr,
+              memory_.groups.baths()};
   context_.groups.long_range_weight =
       reach(step) == Reach::kAll ? static_cast<float>(plan_.long_range_every) : 0;
   executor_.run(stage);

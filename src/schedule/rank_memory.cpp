@@ -44,7 +44,8 @@ RankMemory::RankMemory(const Setup& shared, Device& on)
       slots(on, shared.system, shared.grid, shared.packed_pairs.atoms, kEnergyKinds,
             shared.plan.variables.size()),
       exchange(slots, atoms_in_terms(shared.system)),
-      groups(slots, atoms_in_terms(shared.system), shared.plan.constraint_tolerance),
+      groups(slots, atoms_in_terms(shared.system), shared.plan.constraint_tolerance,
+             {shared.plan.baths.of_groups, shared.bath_of_group}),
       terms(slots),
       agreement(on, 1),
       families(make_families()) {

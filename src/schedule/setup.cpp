@@ -49,7 +49,24 @@ void refuse_unsuited(const Setup& setup, const Cell& cell) {
         "method no-cutoff, or cutoff");
 }
 
+// Of each hydrogen group the heat bath, and of each bath how the constraints in it turn.
+void find_baths(Setup& setup, const std::vector<uint8_t>& bath_of_atom) {
+  const size_t baths = setup.plan.baths.of_groups.size();
+  if (baths > 0) setup.bath_of_group = baths_of_groups(setup.system, bath_of_atom, baths);
+  setup.constraint_rotation.assign(std::max<size_t>(baths, 1), 0.0);
+  const std::vector<double> of_group = constraint_rotation(setup.system);
+  for (size_t g = 0; g < of_group.size(); ++g)
+    setup.constraint_rotation[baths > 0 ? setup.bath_of_group[g] : 0] += of_group[g];
+}
+
 }  // namespace
+
+double Setup::constraint_loss() const {
+  double sum = 0;
+  for (size_t b = 0; b < plan.baths.constraint_loss.size(); ++b)
+    sum += plan.baths.constraint_loss[b] * constraint_rotation[b];
+  return sum;
+}
 
 void set_box(Setup& setup, const Cell& cell, std::optional<Int3> cells) {
   const bool open = std::holds_alternative<Spread>(cell);
@@ -90,7 +107,7 @@ Setup make_setup(System system, const NonbondedSettings& nonbonded,
   setup.molecules = molecules_of(setup.system);
   setup.plan = make_step_plan(integrator, setup.degrees_of_freedom, setup.molecules.large());
   if (!all.sites.empty()) place_sites_after_moves(setup.plan);
-  setup.constraint_rotation = constraint_rotation(setup.system);
+  find_baths(setup, integrator.bath_of_atom);
   const AtomMotion motion{setup.plan.timestep, setup.plan.baths.temperature,
                           setup.plan.buffer_fraction};
   setup.lists = resolve(

@@ -13,6 +13,7 @@
 #include "computes/nonbonded_settings.h"
 #include "decomposition/open_box.h"
 #include "decomposition/patch_grid.h"
+#include "integrators/heat_baths.h"
 #include "integrators/step_plan.h"
 #include "system/molecules.h"
 #include "system/system.h"
@@ -34,8 +35,9 @@ struct Setup {
   double total_mass = 0;
   Molecules molecules;
   Strengths strengths = full_strengths();
-  int degrees_of_freedom = 0;      // three for each atom with mass less one for each constraint
-  double constraint_rotation = 0;  // of constraint_loss.h, 1/(amu nm^2)
+  std::vector<uint8_t> bath_of_group;       // empty: one heat bath has all
+  std::vector<double> constraint_rotation;  // by heat bath: of constraint_loss.h, 1/(amu nm^2)
+  int degrees_of_freedom = 0;  // three for each atom with mass less one for each constraint
   ConstantEnergies constants;
   double constant_virial = 0;  // of both, each element of the diagonal, kJ/mol
   // Of which these do not depend on the volume, and these are multiplied by its inverse, kJ/mol nm^3.
@@ -44,9 +46,7 @@ struct Setup {
   double energy_by_density() const { return background.energy + dispersion.energy; }
   double virial_by_density() const { return background.virial + dispersion.virial; }
 
-  double constraint_loss() const {
-    return plan.baths.constraint_loss * constraint_rotation;
-  }  // kJ/mol, in a step
+  double constraint_loss() const;  // kJ/mol, in a step
 };
 
 // What atoms lie in: a periodic box, or none (decomposition/open_box.h).

@@ -150,6 +150,31 @@ void langevin_agrees(Pair devices, const Input& in) {
   twins.check_energy(kHeat);
 }
 
+// Groups in turn in a cold bath, a hot one, and none.
+void langevin_of_groups_agrees(Pair devices, const Input& in) {
+  Twins twins(devices, in);
+  const double keep = std::exp(-0.02), noise = std::sqrt(kThermal * (1 - keep * keep));
+  std::vector<uint8_t> of_group;
+  for (int g = 0; g < in.system.group_count(); ++g) of_group.push_back(static_cast<uint8_t>(g % 3));
+  for (int n = 0; n < 20; ++n)
+    twins.both([&](OneRank& r) {
+      const Buffer<uint8_t> of(r.device, of_group);
+      const Buffer<HeatBath> baths(
+          r.device, {{kThermal, keep, noise}, {2 * kThermal, keep, 2 * noise}, {0, 1, 0}});
+      r.take(LangevinMiddleGroups{r.work(),
+                                  0.002,
+                                  11,
+                                  r.energy.data(),
+                                  ForcesAfter::kKept,
+                                  r.step.data(),
+                                  {of.data(), baths.data()}});
+      r.device.synchronize();
+    });
+  CHECK(twins.ours.step.download()[0] == 20);
+  twins.check(1e-9, 1e-6);
+  twins.check_energy(kHeat);
+}
+
 // A stage that clears the forces behind it leaves none; the motion has the same bits.
 void forces_are_cleared(Pair devices, const Input& in) {
   Twins kept(devices, in), cleared(devices, in);
@@ -477,6 +502,12 @@ std::vector<Case> motion_cases(Pair devices) {
       {"many sites are placed", [devices] { sites_are_placed(devices, with_sites(10, kMany)); }},
       {"forces on sites are spread",
        [devices] { site_forces_are_spread(devices, with_sites(11)); }},
+      {"Langevin-middle of groups agrees",
+       [devices] { langevin_of_groups_agrees(devices, Input(2)); }},
+      {"Langevin-middle of many groups agrees",
+       [devices] { langevin_of_groups_agrees(devices, Input(2, kMany)); }},
+      {"Langevin-middle of groups with chains agrees",
+       [devices] { langevin_of_groups_agrees(devices, Input(2, kFew, kChains)); }},
       {"stages leave sites alone", [devices] { langevin_agrees(devices, with_sites(12)); }},
       {"stages leave many sites alone",
        [devices] { verlet_agrees(devices, with_sites(12, kMany)); }},

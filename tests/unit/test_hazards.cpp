@@ -221,6 +221,7 @@ constexpr Scenario kScenarios[] = {
     {"PME, Langevin and Monte Carlo", true, "langevin_middle", nullptr, 1, "monte_carlo"},
     {"PME, Verlet, velocity rescaling and Monte Carlo", true, "velocity_verlet",
      "velocity_rescaling", 2, "monte_carlo"},
+    {"PME, Langevin of two baths", true, "langevin_middle_groups", nullptr, 2},
     {"implicit solvent, Langevin", false, "langevin_middle", nullptr, 1, nullptr, true}};
 
 ImplicitSolvent solvent_of(const System& system) {
@@ -259,6 +260,14 @@ Prepared prepare(const Scenario& c, bool with_terms, Sites sites = Sites::kSome)
                             {"temperature", 300.0},
                             {"friction", 10.0},
                             {"seed", int64_t{3}}}};
+  if (integrator.integrator.kind == "langevin_middle_groups") {
+    integrator.bath_of_atom.assign(system.masses.size(), 1);
+    integrator.integrator.values["baths"] = int64_t{2};
+    for (const char* bath : {"_0", "_1"}) {
+      integrator.integrator.values[std::string("temperature") + bath] = 300.0;
+      integrator.integrator.values[std::string("friction") + bath] = 10.0;
+    }
+  }
   if (c.thermostat)
     integrator.thermostat = Parameters{c.thermostat,
                                        {{"every", int64_t{2}},

@@ -255,9 +255,15 @@ void what_turned_constraints_take_is_known() {
       CHECK(rattle(group.set(), to, u, 1e-10));
       lost += before - group.energy(u);
     }
-    const double expected = 0.5 * kStep * kStep * constraint_rotation(s);
+    const double expected = 0.5 * kStep * kStep * constraint_rotation(s)[0];
     CHECK_NEAR(lost / kSamples / expected, 1, 0.04);
   }
+}
+
+double rotation_of(const System& s) {
+  double sum = 0;
+  for (const double of_group : constraint_rotation(s)) sum += of_group;
+  return sum;
 }
 
 void constraints_that_follow_from_others_take_nothing() {
@@ -265,9 +271,9 @@ void constraints_that_follow_from_others_take_nothing() {
   System s;
   std::vector<Vec3d> x;
   add_water(s, x, {0, 0, 0}, random);
-  const double water = constraint_rotation(with_groups(s));
+  const double water = rotation_of(with_groups(s));
   constrain(s, 0, 1, kLeg);  // once more
-  CHECK_NEAR(constraint_rotation(with_groups(s)) / water, 1, 1e-6);
+  CHECK_NEAR(rotation_of(with_groups(s)) / water, 1, 1e-6);
 }
 
 void drawn_velocities_are_thermal_and_tangent() {

@@ -88,6 +88,32 @@ void langevin_is_one_operation() {
   CHECK(plan.buffer_fraction == 0.65 && plan.baths.temperature == 310);
 }
 
+Parameters of_groups(double second = 280) {
+  Parameters made = integrator("langevin_middle_groups");
+  made.values.erase("temperature");
+  made.values.erase("friction");
+  made.values["baths"] = int64_t{2};
+  made.values["temperature_0"] = 280.0;
+  made.values["friction_0"] = 1.0;
+  made.values["temperature_1"] = second;
+  made.values["friction_1"] = 5.0;
+  return made;
+}
+
+// The hottest bath says how far atoms move; one bath has the numbers of langevin_middle.
+void groups_have_baths() {
+  const StepPlan plan = make_step_plan({of_groups(310), std::nullopt, {}}, 300);
+  CHECK(launches(plan.plain.middle, ForcesAfter::kCleared) == Names{"langevin_middle_groups"});
+  CHECK(plan.baths.temperature == 310 && !plan.baths.one_temperature);
+  CHECK(plan.baths.of_groups.size() == 2 && plan.buffer_fraction == 0.65);
+  Parameters one = integrator("langevin_middle");
+  one.values["friction"] = 5.0;
+  const BathSettings alone = make_step_plan({one, std::nullopt, {}}, 300).baths;
+  CHECK(plan.baths.of_groups[1].keep == alone.heat.keep &&
+        plan.baths.of_groups[1].noise_scale == alone.heat.noise_scale &&
+        plan.baths.constraint_loss[1] == alone.constraint_loss[0]);
+}
+
 void verlet_starts_and_finishes() {
   const StepPlan plan = make_step_plan({integrator("velocity_verlet", 3), std::nullopt, {}}, 300);
   CHECK(plan.rebuild == RebuildPoint::kInsideSteps && plan.period() == 3);
@@ -163,7 +189,8 @@ void check_refused(const IntegratorSettings& settings, const char* because) {
 }
 
 void nonsense_is_refused_by_name() {
-  check_refused({integrator("verlet"), std::nullopt, {}}, "langevin_middle, velocity_verlet");
+  check_refused({integrator("verlet"), std::nullopt, {}},
+                "langevin_middle, langevin_middle_groups, velocity_verlet");
   check_refused({integrator("langevin_middle"), rescaling(), {}}, "a thermostat by itself");
   check_refused({integrator("velocity_verlet", 4), rescaling(10), {}},
                 "multiple of long_range_every");
@@ -178,6 +205,12 @@ void nonsense_is_refused_by_name() {
                 "cell_rescaling, berendsen, monte_carlo");
   check_refused({integrator("velocity_verlet"), std::nullopt, barostat("monte_carlo")},
                 "needs a temperature");
+  check_refused({of_groups(), rescaling(), {}}, "a thermostat by itself");
+  check_refused({of_groups(310), std::nullopt, barostat()}, "needs a temperature");
+  CHECK(make_step_plan({of_groups(), std::nullopt, barostat()}, 300).baths.one_temperature);
+  Parameters many = of_groups();
+  many.values["baths"] = int64_t{17};
+  check_refused({many, std::nullopt, {}}, "1 to 16 heat baths, not 17");
   Parameters incomplete = integrator("langevin_middle");
   incomplete.values.erase("friction");
   check_refused({incomplete, std::nullopt, {}}, "missing setting 'friction'");
@@ -216,6 +249,7 @@ void conditions_belong_to_parts() {
 int main() {
   return test::run_all({
       {"Langevin-middle is one operation", langevin_is_one_operation},
+      {"groups have baths", groups_have_baths},
       {"velocity Verlet starts and finishes", verlet_starts_and_finishes},
       {"a thermostat acts on whole steps", a_thermostat_acts_on_whole_steps},
       {"a chain has variables", a_chain_has_variables},
