@@ -2,15 +2,19 @@
 """Charges within a cutoff, and the field of a uniform medium beyond it.
 
 As OpenMM has it (excluded pairs feel nothing) against its Reference platform, and as GROMACS has it
-(they do, and each charge by itself) against the formula, pair by pair.
+(they do, and each charge by itself) against the formula, pair by pair, and against energies that
+GROMACS 2021 has written.
 """
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import openmm
+import physical_validation
 import pytest
 from boxes import COULOMB, relative_rms
 from numpy.typing import NDArray
@@ -20,6 +24,7 @@ from test_openmm_settings import CUTOFF, EDGE, force_of, positions, small_system
 import quiltmd
 from quiltmd import Nonbonded, Simulation, VelocityVerlet
 from quiltmd.errors import QuiltError
+from quiltmd.inputs.control import read_control
 from quiltmd.outputs.openmm_system import to_openmm
 
 pytestmark = [
@@ -187,3 +192,48 @@ def test_a_converted_system_keeps_its_field() -> None:
         to_openmm(system, felt, EDGE * np.eye(3))
     with pytest.raises(QuiltError, match=r"plain cutoff cannot be written .* reaction-field"):
         to_openmm(system, Nonbonded(cutoff=CUTOFF, method="cutoff"), EDGE * np.eye(3))
+
+
+# SPC as in GROMACS' force fields.
+FIVE_WATERS = """
+[ defaults ]
+1 2
+[ atomtypes ]
+OW 8 15.9994 -0.82 A 3.16557e-01 6.50629e-01
+HW 1  1.0080  0.41 A 0           0
+[ moleculetype ]
+SOL 2
+[ atoms ]
+1 OW 1 SOL OW  1 -0.82 15.9994
+2 HW 1 SOL HW1 1  0.41  1.0080
+3 HW 1 SOL HW2 1  0.41  1.0080
+[ settles ]
+1 1 0.1 0.16330
+[ exclusions ]
+1 2 3
+2 1 3
+3 1 2
+[ system ]
+Five waters
+[ molecules ]
+SOL 5
+"""
+
+
+@pytest.mark.parametrize("ensemble", ["NVT", "NPT"])
+def test_energies_are_those_that_gromacs_wrote(tmp_path: Path, ensemble: str) -> None:
+    """Of the first and the last frame, with the settings of the run: coulombtype cut-off."""
+    data = Path(physical_validation.__file__).parent / "tests/test_system_database"
+    folder = data / "Water5" / "gromacs_files" / ensemble
+    written = re.findall(
+        r"LJ \(SR\)   Coulomb \(SR\).*\n +(\S+) +(\S+)", (folder / "md.log").read_text()
+    )
+    control = read_control(folder / "mdout.mdp")
+    assert control is not None
+    settings = Nonbonded(**control.settings["nonbonded"])
+    (tmp_path / "water.top").write_text(FIVE_WATERS)
+    for frame in (0, 1):
+        system, state = quiltmd.load(tmp_path / "water.top", folder / "traj.trr", frame=frame)
+        energies = Simulation(system, state, settings, device="cpu").energies()
+        found = [energies["lj"], energies["coulomb"]]
+        assert found == pytest.approx([float(word) for word in written[frame]], rel=1e-5)
