@@ -214,3 +214,48 @@ def test_info_of_a_run_names_the_command_for_it(tmp_path: Path) -> None:
     config.write_text("[[stage]]\nname = 'a'\n")
     with pytest.raises(QuiltError, match="has stages: give the folder of one"):
         facts_of_files([tmp_path], (), ())
+
+
+@pytest.mark.parametrize("name", ["gromacs", "nbfix"])
+def test_written_and_read_again_without_a_box(
+    name: str, tmp_path: Path, mdanalysis_files: Path
+) -> None:
+    """No force of the written System is periodic or ends at a cutoff."""
+    system, boxed = cases(name, tmp_path, mdanalysis_files)
+    held = [
+        quiltmd.Restraint("distance", ["index 1", "index 12"], lower=0.2, upper=0.3, k=500.0),
+        quiltmd.Restraint("position", "index 3", k=50.0),
+    ]
+    places = boxed.positions
+    system = quiltmd.restrain(system, held, places, None)
+    settings = Nonbonded(method="no-cutoff")
+    moved = State(places + np.linspace(0, 0.1, places.size).reshape(-1, 3), 0 * places, None)
+    energy, forces = both(system, moved, settings)
+    made = to_openmm(system, settings)
+    assert not made.usesPeriodicBoundaryConditions()
+    context = openmm.Context(
+        made, openmm.VerletIntegrator(0.001), openmm.Platform.getPlatformByName("Reference")
+    )
+    context.setPositions(moved.positions)
+    found = context.getState(getEnergy=True).getPotentialEnergy()
+    assert found.value_in_unit(unit.kilojoule_per_mole) == pytest.approx(energy, rel=1e-6)
+    write_openmm(tmp_path / "system.xml", system, settings)
+    write_openmm_state(tmp_path / "state.xml", system, moved)
+    again, place = quiltmd.load(tmp_path / "system.xml", tmp_path / "state.xml")
+    assert place.box is None
+    same = both(again, place, settings)
+    assert same[0] == pytest.approx(energy, rel=1e-9)
+    assert relative_rms(same[1], forces) < 1e-9
+
+
+def test_pairs_by_types_end_as_charges_do(tmp_path: Path, mdanalysis_files: Path) -> None:
+    system, _ = cases("nbfix", tmp_path, mdanalysis_files)
+    for settings, others, wanted in (
+        (Nonbonded(method="no-cutoff"), "CutoffPeriodic", "NoCutoff, as that"),
+        (CHOSEN, "NoCutoff", "CutoffPeriodic, beside a cutoff"),
+    ):
+        made = to_openmm(system, settings)
+        (force,) = (f for f in made.getForces() if isinstance(f, openmm.CustomNonbondedForce))
+        force.setNonbondedMethod(getattr(force, others))
+        with pytest.raises(InputError, match=f"its method must be {wanted} of NonbondedForce"):
+            System.from_openmm(made)

@@ -16,6 +16,7 @@ from openmm import app, unit
 
 import quiltmd
 from quiltmd import InputError, QuiltWarning, State, System
+from quiltmd.commands.system_facts import facts_of_files
 from quiltmd.inputs.openmm_files import find_force_field
 from quiltmd.running import runner
 from quiltmd.running.config import build_config, read_config
@@ -310,3 +311,28 @@ def test_force_fields_are_found_in_their_folders() -> None:
         found = find_force_field(Path("/nowhere") / name)
         assert found.is_file()
         assert found.parts[-len(Path(name).parts) - 1 :] == ("data", *Path(name).parts)
+
+
+@pytest.mark.parametrize("model", [None, app.OBC2])
+def test_a_system_without_a_periodic_box(
+    openmmtools_data: Path, tmp_path: Path, model: Any
+) -> None:
+    """OpenMM writes boxes of 2 nm into both files, which mean nothing where no force uses them."""
+    folder = openmmtools_data / "alanine-dipeptide-gbsa"
+    prmtop = app.AmberPrmtopFile(str(folder / "alanine-dipeptide.prmtop"))
+    made = prmtop.createSystem(implicitSolvent=model)
+    platform = openmm.Platform.getPlatformByName("Reference")
+    context = openmm.Context(made, openmm.VerletIntegrator(0.001), platform)
+    context.setPositions(app.AmberInpcrdFile(str(folder / "alanine-dipeptide.crd")).positions)
+    found = context.getState(getPositions=True, getEnergy=True)
+    files = tmp_path / "system.xml", tmp_path / "state.xml"
+    files[0].write_text(openmm.XmlSerializer.serialize(made))
+    files[1].write_text(openmm.XmlSerializer.serialize(found))
+    system, state = quiltmd.load(*files)
+    assert state.box is None
+    assert "box" not in facts_of_files(list(files), (), ())
+    energy = quiltmd.Simulation(system, state, device="cpu").energies()["potential"]
+    expected = found.getPotentialEnergy().value_in_unit(unit.kilojoule_per_mole)
+    assert energy == pytest.approx(expected, abs=1e-3)
+    boxed = quiltmd.load(*files, box=(3.0, 3.0, 3.0))[1]
+    assert boxed.box is not None

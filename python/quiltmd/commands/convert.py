@@ -60,4 +60,5 @@ def convert(
         say(f"{made.atoms} atoms in {system}")
     if state is not None:
         write_openmm_state(state, made, place)
-        say(f"positions, velocities and box in {state}")
+        box = " and box" if place.box is not None else ""
+        say(f"positions, velocities{box} in {state}")

@@ -55,7 +55,8 @@ def facts_of_files(
         found = read_coordinates(files[1], expected, described.system)
         facts["frames"] = count_frames(files[1])
         facts["velocities"] = found.velocities is not None
-        box = found.box if found.box is not None else box
+        if found.box is not None and described.periodic is not False:
+            box = found.box
     if box is not None:
         lengths, angles = lengths_angles(box)
         facts["box"] = [round(float(x), 6) for x in (*lengths, *angles)]

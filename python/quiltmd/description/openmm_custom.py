@@ -218,8 +218,9 @@ def restraint_fields(forces: list[Any], molecules: npt.NDArray[np.int32]) -> _Fi
     ------
     InputError
         Where a CustomExternalForce or CustomBondForce is no spring of the usual spellings, or one
-        between molecules does not use periodic boundaries.
+        between molecules in a periodic box does not use periodic boundaries.
     """
+    in_box = any(force.usesPeriodicBoundaryConditions() for force in forces)
     held: list[tuple[list[int], list[float]]] = []
     for force in _of(forces, _EXTERNAL):
         if _linear(force):  # see constant_forces
@@ -232,9 +233,8 @@ def restraint_fields(forces: list[Any], molecules: npt.NDArray[np.int32]) -> _Fi
         for atoms, k, given in _Rows(force, "Bond").matched(_first(force, _SPRINGS)):
             if not 0 <= min(atoms) <= max(atoms) < len(molecules):
                 raise InputError(f"{_BOND}: a bond names an atom that does not exist")
-            if molecules[atoms[0]] != molecules[atoms[1]] and not (
-                force.usesPeriodicBoundaryConditions()
-            ):
+            joins = molecules[atoms[0]] != molecules[atoms[1]]
+            if joins and in_box and not force.usesPeriodicBoundaryConditions():
                 raise InputError(
                     f"{_BOND}: the bond of atoms {_numbered(atoms)} joins different molecules; its "
                     "atoms are taken as nearest images here, in OpenMM only with "
@@ -305,7 +305,6 @@ def pair_fields(
         len(found) == 1
         and force.getNumPerParticleParameters() == (0 if every else 1)
         and force.getNumGlobalParameters() == force.getNumInteractionGroups() == 0
-        and force.getNonbondedMethod() == force.CutoffPeriodic
     )
     if not known:
         raise _unknown(force)
@@ -365,6 +364,12 @@ def _by_names(spelling: str) -> re.Pattern[str]:
 
 
 def _refuse_other_settings(force: Any, nonbonded: Any) -> None:
+    everywhere = nonbonded.getNonbondedMethod() == nonbonded.NoCutoff
+    if force.getNonbondedMethod() != (force.NoCutoff if everywhere else force.CutoffPeriodic):
+        wanted = "NoCutoff, as that" if everywhere else "CutoffPeriodic, beside a cutoff"
+        raise InputError(f"{PAIRS}: its method must be {wanted} of NonbondedForce")
+    if everywhere:
+        return
     for getter in ("getCutoffDistance", "getUseSwitchingFunction", "getSwitchingDistance"):
         ours, theirs = getattr(nonbonded, getter)(), getattr(force, getter)()
         used = getter != "getSwitchingDistance" or force.getUseSwitchingFunction()

@@ -149,7 +149,8 @@ def load(
     if solvent is not None:
         system = replace(system, solvent=solvent)
     given = described.box if box is None else _given_box(box)
-    read = partial(_state, system, given, box is not None, described.box_angle)
+    counts = box is not None or described.periodic is False
+    read = partial(_state, system, given, counts, described.box_angle)
     state = read(coordinates, frame)
     if state.box is None and described.periodic:
         raise InputError(
@@ -171,7 +172,7 @@ def load(
 def _state(
     system: System, box: _Box | None, box_counts: bool, angle: float | None, file: Path, frame: int
 ) -> State:
-    """A frame of coordinates, in their own box or else in this one, which may count more."""
+    """A frame of coordinates, in their own box, or else in this (or none), which may count more."""
     found = read_coordinates(file, Expected(system.atoms, frame, angle), system)
     cell = box if box_counts or found.box is None else found.box
     return State.start(system, found.positions, cell, found.velocities)

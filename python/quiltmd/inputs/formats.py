@@ -59,7 +59,8 @@ class Described:
         Whether the files also say what is constrained, as OpenMM Systems do: then no constraints
         and no other masses can be asked for at load.
     periodic:
-        Whether the topology says that there is a periodic box, which coordinates must then have.
+        Whether the topology says that there is a periodic box, which coordinates must then have, or
+        that there is none, so that theirs means nothing; None if it does not say.
     held:
         Atoms that the topology holds to the places that they have in reference coordinates.
     """
@@ -68,7 +69,7 @@ class Described:
     box: F64 | None = None
     box_angle: float | None = 90.0
     complete: bool = False
-    periodic: bool = False
+    periodic: bool | None = None
     held: Held | None = None
 
 

@@ -47,8 +47,11 @@ def _read_system(sources: Sources) -> Described:
     system = _deserialize(sources.topology)
     if type(system).__name__ != "System":
         raise InputError(f"holds an OpenMM {type(system).__name__}", file=sources.topology)
+    translated = _translated(system, None, sources.topology, None)
+    if not system.usesPeriodicBoundaryConditions():  # the box that it has nevertheless is of no use
+        return Described(translated, complete=True, periodic=False)
     box = _box(system.getDefaultPeriodicBoxVectors(), sources.topology)
-    return Described(_translated(system, None, sources.topology, None), box, complete=True)
+    return Described(translated, box, complete=True)
 
 
 def _read_state(file: str, expected: Expected) -> Coordinates:

@@ -40,6 +40,7 @@ _WRITTEN = frozenset(
 # As OpenMM's own readers of CHARMM's files write them.
 IMPROPER = "k*min(dtheta, 2*pi-dtheta)^2; dtheta = abs(theta-theta0); pi = 3.141592653589793"
 HELD = "k*max(0, periodicdistance(x, y, z, x0, y0, z0)-radius)^2"
+HELD_WITHOUT_BOX = "k*((x-x0)^2+(y-y0)^2+(z-z0)^2)"
 PULLED = "-(fx*x+fy*y+fz*z)"
 SPRING = "k*(max(0, r-upper)^2+max(0, lower-r)^2)"
 BY_TYPES = "(a/r6)^2-b/r6; r6=r^6; a=acoef(type1, type2); b=bcoef(type1, type2)"
@@ -121,7 +122,7 @@ def to_openmm(
         made.addConstraint(i, j, length)
     for site, kind in _sites(openmm, system):
         made.setVirtualSite(site, kind)
-    forces = (*_bonded(openmm, system), *_external(openmm, system, box))
+    forces = (*_bonded(openmm, system), *_external(openmm, system, box, settings))
     for force in (*forces, *_pairs(openmm, system, settings)):
         made.addForce(force)
     return made
@@ -218,10 +219,12 @@ def _maps(openmm: Any, system: System) -> list[Any]:
     return [force]
 
 
-def _external(openmm: Any, system: System, box: npt.ArrayLike | None) -> list[Any]:
+def _external(
+    openmm: Any, system: System, box: npt.ArrayLike | None, settings: Nonbonded
+) -> list[Any]:
     forces = []
     if len(system.position_restraints):
-        forces.append(_held(openmm, system, box))
+        forces.append(_held(openmm, system, box, settings))
     pulls = forces_of(system)
     if pulls.any():
         force = openmm.CustomExternalForce(PULLED)
@@ -232,7 +235,7 @@ def _external(openmm: Any, system: System, box: npt.ArrayLike | None) -> list[An
         forces.append(force)
     if len(system.distance_restraints):
         force = openmm.CustomBondForce(SPRING)
-        force.setUsesPeriodicBoundaryConditions(True)
+        force.setUsesPeriodicBoundaryConditions(settings.method != "no-cutoff")
         for name in ("k", "lower", "upper"):
             force.addPerBondParameter(name)
         for atoms, (lower, upper, linear, k) in zip(
@@ -249,7 +252,7 @@ def _external(openmm: Any, system: System, box: npt.ArrayLike | None) -> list[An
     return forces
 
 
-def _held(openmm: Any, system: System, box: npt.ArrayLike | None) -> Any:
+def _held(openmm: Any, system: System, box: npt.ArrayLike | None, settings: Nonbonded) -> Any:
     values = system.position_restraint_parameters
     if (values[:, :3] != 0).any() and box is None:
         raise QuiltError("position restraints that follow the box cannot be written without a box")
@@ -258,13 +261,20 @@ def _held(openmm: Any, system: System, box: npt.ArrayLike | None) -> Any:
             "position restraints that differ between axes cannot be written for OpenMM"
         )
     places = values[:, 3:6] if box is None else values[:, :3] @ np.asarray(box) + values[:, 3:6]
-    force = openmm.CustomExternalForce(HELD)
-    for name in ("k", "x0", "y0", "z0", "radius"):
+    names, energy = ["k", "x0", "y0", "z0", "radius"], HELD
+    if settings.method == "no-cutoff":
+        names, energy = names[:4], HELD_WITHOUT_BOX
+        if values[:, 7].any():
+            raise QuiltError(
+                "position restraints with a flat bottom cannot be written without a box"
+            )
+    force = openmm.CustomExternalForce(energy)
+    for name in names:
         force.addPerParticleParameter(name)
     for (atom,), place, (k, radius) in zip(
         system.position_restraints.tolist(), places.tolist(), values[:, 6:8].tolist(), strict=True
     ):
-        force.addParticle(atom, [k / 2, *place, radius])
+        force.addParticle(atom, [k / 2, *place, radius][: len(names)])
     return force
 
 
@@ -294,7 +304,10 @@ def _pairs(openmm: Any, system: System, settings: Nonbonded) -> list[Any]:
             one.setSwitchingDistance(settings.switch_distance)
     force.setUseDispersionCorrection(settings.dispersion_correction and by_rule is not None)
     if by_rule is None:
-        forces[1].setUseLongRangeCorrection(settings.dispersion_correction)
+        periodic = settings.method != "no-cutoff"
+        by_types = forces[1]
+        by_types.setNonbondedMethod(by_types.CutoffPeriodic if periodic else by_types.NoCutoff)
+        by_types.setUseLongRangeCorrection(settings.dispersion_correction and periodic)
     return forces
 
 
@@ -332,7 +345,6 @@ def _by_types(openmm: Any, system: System) -> Any:
         force.addParticle([kind])
     for i, j in system.exclusions.tolist():
         force.addExclusion(i, j)
-    force.setNonbondedMethod(force.CutoffPeriodic)
     return force
 
 

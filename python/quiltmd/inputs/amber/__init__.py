@@ -20,7 +20,7 @@ def _read(sources: Sources) -> Described:
     return Described(
         system_from_prmtop(prmtop),
         box_angle=_box_angle(prmtop),
-        periodic=prmtop.counts["IFBOX"] > 0,
+        periodic=prmtop.counts["IFBOX"] > 0 or None,
     )
 
 
