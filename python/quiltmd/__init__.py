@@ -24,8 +24,14 @@ from .description.barostats import (
     MonteCarloBarostat,
 )
 from .description.electric_field import apply_electric_field
+from .description.heat_baths import BathGroup
 from .description.implicit_solvent import ImplicitSolvent
-from .description.integrators import Integrator, LangevinMiddle, VelocityVerlet
+from .description.integrators import (
+    Integrator,
+    LangevinMiddle,
+    LangevinMiddleGroups,
+    VelocityVerlet,
+)
 from .description.nonbonded import Nonbonded, pme_parameters
 from .description.restraints import Restraint, restrain
 from .description.selection import select
@@ -70,6 +76,7 @@ __version__ = package_version()
 
 __all__ = [
     "Barostat",
+    "BathGroup",
     "BerendsenBarostat",
     "BerendsenThermostat",
     "CellRescaling",
@@ -85,6 +92,7 @@ __all__ = [
     "Integrator",
     "Iteration",
     "LangevinMiddle",
+    "LangevinMiddleGroups",
     "LogReporter",
     "LostError",
     "MonteCarloBarostat",

@@ -13,7 +13,9 @@ from running import Pair, relaxed, thermal
 
 import quiltmd
 from quiltmd import (
+    BathGroup,
     LangevinMiddle,
+    LangevinMiddleGroups,
     NoseHooverChain,
     Simulation,
     VelocityRescaling,
@@ -116,6 +118,62 @@ def test_rescaling_acts_as_on_the_cpu(water: Pair) -> None:
             run.run(4)
             kinetic.append(run.energies()["kinetic"])
         assert kinetic[0] == pytest.approx(kinetic[1], rel=1e-4)
+
+
+def of_groups(pair: Pair, *baths: tuple[float, float]) -> LangevinMiddleGroups:
+    """As many groups of consecutive molecules of about one size."""
+    molecules = pair[0].molecules
+    cuts = np.linspace(0, molecules.max() + 1, len(baths) + 1).astype(int)
+    ends = np.searchsorted(molecules, cuts)
+    groups = (
+        BathGroup(f"index {begin + 1}-{end}", *bath)
+        for begin, end, bath in zip(ends, ends[1:], baths, strict=False)
+    )
+    timestep = 0.004 if pair[0].atoms > 10000 else 0.002
+    return LangevinMiddleGroups(tuple(groups), timestep, seed=3)
+
+
+@pytest.fixture(scope="module")
+def waters(water: Pair) -> list[Pair]:
+    """A box that has a lane for each atom, and one so large that each group has a thread."""
+    system, state = benchmark_systems.water(9.4)
+    return [water, (system, relaxed(system, state))]
+
+
+@pytest.mark.parametrize("size", [0, 1])
+def test_baths_that_are_alike_are_one(waters: list[Pair], size: int) -> None:
+    several = of_groups(waters[size], (310.0, 5.0), (310.0, 5.0), (310.0, 5.0))
+    one = LangevinMiddle(310.0, 5.0, several.timestep, seed=3)
+    ends = [
+        cut(Simulation(*waters[size], None, bath, device="cuda"), (60,)) for bath in (one, several)
+    ]
+    assert ends[0][0] == ends[1][0]
+    assert ends[0][1] == pytest.approx(ends[1][1], abs=1e-6)
+
+
+@pytest.mark.parametrize("size", [0, 1])
+def test_groups_follow_those_of_the_cpu(waters: list[Pair], size: int) -> None:
+    """Temperatures of groups and heat, while rounding has not yet grown."""
+    bath = of_groups(waters[size], (100.0, 50.0), (600.0, 50.0), (300.0, 0.0))
+    runs = [Simulation(*waters[size], None, bath, device=device) for device in ("cuda", "cpu")]
+    for _ in range(4):
+        for run in runs:
+            run.run(4)
+        here, there = (run.group_temperatures() for run in runs)
+        assert here == pytest.approx(there, rel=1e-4)
+        assert runs[0].heat() == pytest.approx(runs[1].heat(), rel=1e-3, abs=1.0)
+    assert here[1] > here[2] + 20
+    assert here[0] < here[2] - 20
+
+
+def test_groups_in_any_blocks_and_from_a_state(water: Pair) -> None:
+    bath = of_groups(water, (250.0, 2.0), (350.0, 20.0))
+    ends = {cut(Simulation(*water, None, bath, device="cuda"), blocks) for blocks in CUTS}
+    assert len(ends) == 1, ends
+    first = Simulation(*water, None, bath, device="cuda")
+    first.run(98)
+    second = Simulation(water[0], first.state(), None, bath, device="cuda")
+    assert cut(second, (142,))[0] == ends.pop()[0]
 
 
 def moments(simulation: Simulation, samples: int, every: int) -> tuple[float, float]:

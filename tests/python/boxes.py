@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 import quiltmd
 from quiltmd import _core
+from quiltmd.description.dynamics import resolve_dynamics
 from quiltmd.description.topology import Topology
 from quiltmd.engine.execution import REACHES, Away
 
@@ -123,10 +124,12 @@ def engine(
 
     `process`: rank, sockets and patience, where others have the other ranks.
     """
+    integrator = integrator or quiltmd.VelocityVerlet()
+    of_groups = isinstance(integrator, quiltmd.LangevinMiddleGroups)
     core = _core.Engine(
         system.arrays(),
         (nonbonded or quiltmd.Nonbonded()).resolve(state.box),
-        (integrator or quiltmd.VelocityVerlet()).resolve(),
+        resolve_dynamics(integrator, None, system=system) if of_groups else integrator.resolve(),
         {
             "ranks": ranks,
             "threads": threads,

@@ -22,7 +22,9 @@ from boxes import (
 
 import quiltmd
 from quiltmd import (
+    BathGroup,
     LangevinMiddle,
+    LangevinMiddleGroups,
     Nonbonded,
     NoseHooverChain,
     Simulation,
@@ -36,6 +38,12 @@ from quiltmd.inputs.standard_systems import system_files
 STEPS = 64
 NVE = VelocityVerlet(timestep=0.002, remove_com_every=10)
 NVT = LangevinMiddle(timestep=0.002, seed=5, remove_com_every=10)
+GROUPS = LangevinMiddleGroups(
+    (BathGroup("solute", 400, 20), BathGroup("index 23-400", 250, 5), BathGroup("index 401-2269")),
+    timestep=0.002,
+    seed=5,
+    remove_com_every=10,
+)
 # With the long-range force every so many steps, too, which fit neither lists nor stops.
 IMPULSES = [replace(NVE, long_range_every=3), replace(NVT, long_range_every=2)]
 
@@ -58,8 +66,8 @@ RESCALED = [
 ]
 ENSEMBLES = pytest.mark.parametrize(
     "integrator",
-    [NVE, NVT, *IMPULSES, *RESCALED],
-    ids=["nve", "nvt", "nve-3", "nvt-2", "rescaled", "rescaled-6", "chain"],
+    [NVE, NVT, GROUPS, *IMPULSES, *RESCALED],
+    ids=["nve", "nvt", "groups", "nve-3", "nvt-2", "rescaled", "rescaled-6", "chain"],
 )
 # Lists that live as long as they are meant to, and lists whose buffer atoms leave again and again.
 CALM: dict[str, Any] = {"list_life": 7, "list_buffer": 0.1}

@@ -278,7 +278,8 @@ def test_parts_in_the_wrong_place_are_named(water: Loaded) -> None:
     with pytest.raises(QuiltError, match="not LangevinMiddle: give it as integrator="):
         Simulation(*water, LangevinMiddle(), engine=FakeEngine)  # type: ignore[arg-type]
     with pytest.raises(
-        QuiltError, match="integrator must be VelocityVerlet or LangevinMiddle, not"
+        QuiltError,
+        match="integrator must be VelocityVerlet or LangevinMiddle or LangevinMiddleGroups, not",
     ):
         Simulation(*water, integrator=water[0], engine=FakeEngine)  # type: ignore[arg-type]
     with pytest.raises(QuiltError, match=r"barostat must be .*CellRescaling.*, not str"):

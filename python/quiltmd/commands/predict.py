@@ -75,7 +75,7 @@ def predict_command(
     config = build_config(merge(_NOTHING, settings))
     system, state = load_system(config)
     config = config.following(system)
-    integrator = config.integrator.build(config.thermostat)
+    integrator = config.make_integrator()
 
     def planner_of(reach: Away, times_less_pme: int = 1) -> Planner:
         every = integrator.long_range_every * times_less_pme

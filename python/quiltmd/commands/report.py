@@ -85,7 +85,7 @@ def _over_time(config: Config, folder: Folder, log: Columns, steps: int) -> str:
         values = log[name][first:]
         values = values - values[0] if name == "conserved" else values
         bath = config.integrator
-        steady = bath.ensemble != "nve" and bath.annealing is None
+        steady = bath.ensemble != "nve" and bath.annealing is None and not config.bath
         level = bath.temperature if steady and name == "temperature" else None
         of += "" if level is None else f"; dashed: heat bath, {level:g} K"
         shown.append(Chart(title, of, times[first:], values, unit, level))

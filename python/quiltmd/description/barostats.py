@@ -12,7 +12,7 @@ from pydantic.dataclasses import dataclass
 
 from ..errors import QuiltError, QuiltWarning
 from .checks import user_settings
-from .integrators import Integrator
+from .integrators import Integrator, LangevinMiddleGroups
 from .settings import (
     BarostatEvery,
     BoxTimeConstant,
@@ -209,6 +209,20 @@ def pressures(pressure: float) -> dict[str, float]:
     return {f"pressure_{axis}": pressure * _BAR for axis in _AXES}
 
 
+def _temperature(name: str, bath: Integrator | Thermostat | None) -> float:
+    """That of a heat bath, 0 without one; QuiltError where there are several that differ."""
+    if not isinstance(bath, LangevinMiddleGroups):
+        return getattr(bath, "temperature", 0.0)
+    found = sorted(set(bath.temperatures()))
+    if len(found) > 1:
+        raise QuiltError(
+            f"{name}: the fluctuations of the box need one temperature, and groups of atoms have "
+            f"{', '.join(f'{one:g}' for one in found)} K: give them the same one, use the "
+            "Berendsen barostat, which has no fluctuations of its own, or leave the barostat out"
+        )
+    return found[0]
+
+
 def check_barostat(
     barostat: Barostat | None, integrator: Integrator, thermostat: Thermostat | None
 ) -> None:
@@ -217,7 +231,7 @@ def check_barostat(
         return
     name = type(barostat).__name__
     bath = integrator if integrator.is_thermostat else thermostat
-    if barostat.needs_temperature and not getattr(bath, "temperature", 0):
+    if barostat.needs_temperature and not _temperature(name, bath):
         raise QuiltError(
             f"{name}: the fluctuations of the box need a temperature: use LangevinMiddle, or "
             "VelocityVerlet with a thermostat"

@@ -7,16 +7,23 @@ from typing import Any
 
 from ..errors import QuiltError
 from .barostats import Barostat, check_barostat
-from .integrators import Integrator
+from .heat_baths import baths_of_atoms
+from .integrators import Integrator, LangevinMiddleGroups
+from .system import System
 from .thermostats import NoseHooverChain, Thermostat
 
 _ACTIONS = 4  # of a chain in its time constant, at least: with fewer it heats or cools
 
 
 def resolve_dynamics(
-    integrator: Integrator, thermostat: Thermostat | None, barostat: Barostat | None = None
+    integrator: Integrator,
+    thermostat: Thermostat | None,
+    barostat: Barostat | None = None,
+    system: System | None = None,
 ) -> dict[str, Any]:
     """Settings for the core of an integrator and what goes with it.
+
+    Where groups of atoms have heat baths, an engine needs the system whose atoms they select.
 
     Raises
     ------
@@ -26,7 +33,11 @@ def resolve_dynamics(
     _check_thermostat(thermostat, integrator)
     check_barostat(barostat, integrator, thermostat)
     parts = {"thermostat": thermostat, "barostat": barostat}
-    resolved = {name: part.resolve() for name, part in parts.items() if part is not None}
+    resolved: dict[str, Any] = {
+        name: part.resolve() for name, part in parts.items() if part is not None
+    }
+    if system is not None and isinstance(integrator, LangevinMiddleGroups):
+        resolved["bath_of_atom"] = baths_of_atoms(system, integrator.groups)
     return integrator.resolve() | resolved
 
 

@@ -15,6 +15,7 @@ from pydantic.dataclasses import dataclass
 
 from ..errors import QuiltError
 from .checks import user_settings
+from .heat_baths import MOST_BATHS, BathGroup
 from .settings import Friction, LongRangeEvery, Seed, Temperature, Timestep, draw_seed
 from .system import System
 
@@ -107,7 +108,59 @@ class LangevinMiddle:
         }
 
 
-Integrator = VelocityVerlet | LangevinMiddle
+@user_settings
+@dataclass(frozen=True, config=_CONFIG)
+class LangevinMiddleGroups:
+    """Langevin-middle where groups of atoms have heat baths of their own.
+
+    Each atom is in one of the groups, and atoms joined by constraints are in the same one.  Groups
+    of different temperatures have no ensemble in common: heat flows through what joins them.  With
+    equal temperatures the ensemble is NVT, and groups with equal frictions, too, have the same
+    trajectory as `LangevinMiddle`, bit for bit.
+
+    Attributes
+    ----------
+    groups:
+        1 to 16 groups; they stay as they are for the whole simulation.
+    timestep, seed, constraint_tolerance, remove_com_every, long_range_every:
+        As for `LangevinMiddle`.
+    """
+
+    is_thermostat: ClassVar[bool] = True
+
+    groups: tuple[BathGroup, ...]
+    timestep: Timestep = _TIMESTEP
+    seed: Seed = None
+    constraint_tolerance: float = Field(default=1e-6, gt=0)
+    remove_com_every: int = Field(default=_COM_EVERY, ge=0)
+    long_range_every: LongRangeEvery = 1
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.groups) <= MOST_BATHS:
+            raise QuiltError(
+                f"LangevinMiddleGroups: there may be 1 to {MOST_BATHS} groups of atoms with heat "
+                f"baths, not {len(self.groups)}"
+            )
+
+    def temperatures(self) -> tuple[float, ...]:
+        """Those of the groups, K."""
+        return tuple(group.temperature for group in self.groups)
+
+    def resolve(self) -> dict[str, Any]:
+        """Settings for the core, which needs `bath_of_atom` besides (`resolve_dynamics`)."""
+        baths = {}
+        for number, group in enumerate(self.groups):
+            baths[f"temperature_{number}"] = group.temperature
+            baths[f"friction_{number}"] = group.friction
+        return _shared(self) | {
+            "kind": "langevin_middle_groups",
+            "baths": len(self.groups),
+            **baths,
+            "seed": draw_seed() if self.seed is None else self.seed,
+        }
+
+
+Integrator = VelocityVerlet | LangevinMiddle | LangevinMiddleGroups
 
 
 def _shared(integrator: Integrator) -> dict[str, Any]:

@@ -95,6 +95,10 @@ class ExchangeConfig(Config):
             )
         if self.integrator.ensemble != "nvt" or self.integrator.annealing is not None:
             raise ValueError("replica exchange is between canonical ensembles: ensemble = 'nvt'")
+        if self.bath:
+            raise ValueError(
+                "leave out [[bath]]: each replica of an exchange has one temperature for all atoms"
+            )
         if self.integrator.restraint_annealing is not None:
             raise ValueError("restraint_annealing is of single runs: restraints of replicas stay")
         if self.run.start_temperature is not None:

@@ -147,7 +147,7 @@ def _exchange(
         every=section.every,
         seed=config.integrator.seed,
         solute=select(system, section.solute) if section.kind == "rest2" else None,
-        integrator=config.integrator.build(config.thermostat),
+        integrator=config.make_integrator(),
         thermostat=config.thermostat.build(config.integrator),
         devices=config.devices(),
         together=section.together,

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..description.barostats import Barostat
-from ..description.integrators import Integrator
+from ..description.heat_baths import BathGroup, baths_of_atoms, degrees_of_freedom
+from ..description.integrators import Integrator, LangevinMiddleGroups
 from ..description.nonbonded import Nonbonded
 from ..description.state import State
 from ..description.system import System
@@ -55,6 +56,7 @@ class Readout(ABC):
 
     _taken_at: float | None = None  # None: it is as now
     _cache: dict[str, Any]
+    _bath_of_atom: NDArray[np.uint8] | None = None
 
     @property
     def clock(self) -> float:
@@ -73,13 +75,34 @@ class Readout(ABC):
         The noise of a Langevin integrator sets it in motion again: a time t after its motion was
         removed 3 exp(-2 friction t) are missing.
         """
-        every = self.integrator.remove_com_every
-        if not every and self.thermostat is None:
+        if isinstance(self.integrator, LangevinMiddleGroups):
+            return float(self.group_degrees_of_freedom().sum())
+        if not self.integrator.remove_com_every and self.thermostat is None:
             return float(self.system.degrees_of_freedom)
         friction = getattr(self.integrator, "friction", 0.0)
-        steps = (self.step - 1) % every + 1 if every and self.step else 0  # since it was removed
-        resting = 3 * math.exp(-2 * friction * steps * self.integrator.timestep)
-        return max(0.0, self.system.degrees_of_freedom - resting)
+        return max(0.0, self.system.degrees_of_freedom - 3 * self._resting(friction))
+
+    def group_degrees_of_freedom(self) -> NDArray[np.float64]:
+        """Of each group of `LangevinMiddleGroups`: see `group_temperatures`."""
+        groups, bath = self._baths()
+        rests = self.integrator.remove_com_every > 0
+        resting = [self._resting(group.friction) if rests else 0.0 for group in groups]
+        return degrees_of_freedom(self.system, bath, np.array(resting))
+
+    def _resting(self, friction: float) -> float:
+        """How much of the motion of the centre of mass is missing since it was removed."""
+        every = self.integrator.remove_com_every
+        steps = (self.step - 1) % every + 1 if every and self.step else 0
+        return math.exp(-2 * friction * steps * self.integrator.timestep)
+
+    def _baths(self) -> tuple[tuple[BathGroup, ...], NDArray[np.uint8]]:
+        """The groups with heat baths of their own, and that of each atom."""
+        if not isinstance(self.integrator, LangevinMiddleGroups):
+            raise QuiltError(f"{type(self.integrator).__name__} has no groups of atoms")
+        groups = self.integrator.groups
+        if self._bath_of_atom is None:
+            self._bath_of_atom = baths_of_atoms(self.system, groups)
+        return groups, self._bath_of_atom
 
     def positions(self) -> NDArray[np.float64]:
         """(N, 3) nm, unwrapped, molecules whole, in the order of the input."""
@@ -151,6 +174,18 @@ class Readout(ABC):
             return 0.0
         return 2 * self.energies()["kinetic"] / (self.degrees_of_freedom * BOLTZMANN)
 
+    def group_temperatures(self) -> NDArray[np.float64]:
+        """Kinetic temperature of each group of `LangevinMiddleGroups`, K; 0 where nothing can move.
+
+        A group has 3 degrees of freedom for each atom with mass, minus its constraints, minus what
+        it has of the three of the centre of mass, in the proportion of its mass.
+        """
+        degrees = self.group_degrees_of_freedom()
+        twice = self.system.masses * (self.state().velocities ** 2).sum(axis=1)
+        sums = np.bincount(self._baths()[1], twice, len(degrees))
+        found: NDArray[np.float64] = np.zeros(len(degrees))
+        return np.divide(sums, BOLTZMANN * degrees, out=found, where=degrees > 0)
+
     def density(self) -> float:
         """Mass density, kg/m^3."""
         return float(self.system.masses.sum()) / self._volume * AMU_PER_NM3
@@ -199,6 +234,7 @@ class Frame(Readout):
         self._cache = {} if forces is None else {"forces": forces}
         self._captured = captured
         self._heat_before = heat_before
+        self._bath_of_atom = of._bath_of_atom
 
     def _fetch(self, what: str) -> Any:
         if what == "forces":

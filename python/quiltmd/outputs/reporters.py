@@ -93,9 +93,10 @@ class LogReporter:
         gives all.
     box:
         Whether to write the box: a_x, b_x, b_y, c_x, c_y, c_z, nm; the rest of it is zero.
+    groups:
+        How many groups `LangevinMiddleGroups` has: as many columns temperature_1 ..., K, after the
+        terms.
     """
-
-    needs: tuple[Need, ...] = ("energies",)
 
     def __init__(
         self,
@@ -106,11 +107,15 @@ class LogReporter:
         *,
         terms: Sequence[str] = (),
         box: bool = False,
+        groups: int = 0,
     ) -> None:
         self.path = Path(path)
         self.every = whole_number("every", every)
-        self._terms, self._box = tuple(terms), box
-        header = ",".join((*LOG_COLUMNS, *self._terms, *(BOX_COLUMNS if box else ()), LOG_SPEED))
+        self._terms, self._box, self._groups = tuple(terms), box, groups
+        self.needs: tuple[Need, ...] = ("energies", "state") if groups else ("energies",)
+        of_groups = tuple(f"temperature_{number}" for number in range(1, groups + 1))
+        of_box = BOX_COLUMNS if box else ()
+        header = ",".join((*LOG_COLUMNS, *self._terms, *of_groups, *of_box, LOG_SPEED))
         self._mark: tuple[int, float] | None = None
         new = after is None or (mark is not None and mark.length == 0)
         self._file = GrowingFile(self.path, new)
@@ -139,6 +144,8 @@ class LogReporter:
         state = (frame.temperature(), pressure, density)
         texts += [f"{value:.4f}" for value in state]
         texts += [f"{energies[name]:.6f}" for name in self._terms]
+        if self._groups:
+            texts += [f"{value:.4f}" for value in frame.group_temperatures()]
         if self._box:
             box = np.full((3, 3), math.nan) if frame.box is None else frame.box
             texts += [f"{value:.6f}" for value in box[np.tril_indices(3)]]

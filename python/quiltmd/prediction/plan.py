@@ -120,7 +120,7 @@ class Planner:
         self._core = load_core().Planner(
             system.arrays(),
             settings,
-            resolve_dynamics(integrator, None),
+            resolve_dynamics(integrator, None, system=system),
             {"list_life": 0, "list_buffer": 0.0, "away": REACHES[away]},
             state.box,
             state.positions,

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from ..description.heat_baths import baths_of_atoms
 from ..description.selection import select
 from ..description.system import System
 from ..inputs import count_frames
@@ -24,7 +25,12 @@ def warn_of_frames(config: Config) -> None:
 
 
 def check_selections(config: Config, system: System) -> None:
-    """QuiltError where a trajectory has no atoms, before anything is written."""
+    """QuiltError where a trajectory has no atoms, or an atom no heat bath.
+
+    Before anything is written.
+    """
+    if config.bath:
+        baths_of_atoms(system, config.bath)
     for section in config.trajectories().values():
         for text in filter(None, (section.select, section.center)):
             select(system, text)

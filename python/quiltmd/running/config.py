@@ -28,6 +28,8 @@ from pydantic import (
 from pydantic.fields import FieldInfo
 
 from ..description.dynamics import resolve_dynamics
+from ..description.heat_baths import BathGroup
+from ..description.integrators import Integrator
 from ..description.nonbonded import Nonbonded
 from ..description.restraints import Restraint
 from ..description.settings import (
@@ -40,7 +42,12 @@ from ..errors import QuiltError
 from ..inputs import included_files
 from ..outputs.files import read_file, reading
 from .annealing import Annealing, Condition, Curve, Points
-from .dynamics_sections import BarostatSection, IntegratorSection, ThermostatSection
+from .dynamics_sections import (
+    BarostatSection,
+    IntegratorSection,
+    ThermostatSection,
+    check_baths,
+)
 from .faults import describe
 from .output_sections import TRAJECTORY, OutputSection, TrajectorySection
 from .run_section import RunSection
@@ -80,6 +87,7 @@ class Config(Section):
     workers: Workers = Workers()
     trajectory: tuple[TrajectorySection, ...] = ()
     restraint: tuple[Restraint, ...] = ()
+    bath: tuple[BathGroup, ...] = ()
     _stated: frozenset[str] = PrivateAttr(default=frozenset())  # keys given in [nonbonded]
 
     def model_post_init(self, context: Any) -> None:
@@ -118,10 +126,11 @@ class Config(Section):
     @model_validator(mode="after")
     def _parts_go_together(self) -> Config:
         """Integrator, thermostat and barostat."""
-        integrator = self.integrator.build(self.thermostat)
+        check_baths(self.bath, self.integrator, self.thermostat)
         thermostat = self.thermostat.build(self.integrator)
         try:
-            resolve_dynamics(integrator, thermostat, self.barostat.build(self.integrator))
+            barostat = self.barostat.build(self.integrator)
+            resolve_dynamics(self.make_integrator(), thermostat, barostat)
         except QuiltError as error:
             raise ValueError(str(error)) from None
         return self
@@ -133,10 +142,14 @@ class Config(Section):
             raise ValueError("a Nose-Hoover chain needs temperatures above 0 K")
         return self
 
+    def make_integrator(self) -> Integrator:
+        """The integrator, with the heat baths that it has."""
+        return self.integrator.build(self.thermostat, self.bath)
+
     def _unused(self) -> Iterator[Unused]:
         names = ("nonbonded", "integrator", "thermostat", "barostat", "solvent", "run", "output")
         sections = {name: dict(_items(getattr(self, name))) for name in names}
-        return unused_settings({**sections, "restraint": self.restraint})
+        return unused_settings({**sections, "restraint": self.restraint, "bath": self.bath})
 
     def __eq__(self, other: object) -> bool:
         """Whether all settings agree, be they stated or defaults."""
@@ -215,7 +228,9 @@ class Config(Section):
             "system.electric_field": self.system.electric_field,
         }
         settings |= {
-            f"restraint.{number}": dict(_items(one)) for number, one in enumerate(self.restraint, 1)
+            f"{name}.{number}": dict(_items(one))
+            for name in ("restraint", "bath")
+            for number, one in enumerate(getattr(self, name), 1)
         }
         settings |= {
             f"nonbonded.{key}": chosen.get(key, value) for key, value in _items(self.nonbonded)

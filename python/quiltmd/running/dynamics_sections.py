@@ -13,7 +13,13 @@ from ..description.barostats import (
     CellRescaling,
     MonteCarloBarostat,
 )
-from ..description.integrators import Integrator, LangevinMiddle, VelocityVerlet
+from ..description.heat_baths import BathGroup
+from ..description.integrators import (
+    Integrator,
+    LangevinMiddle,
+    LangevinMiddleGroups,
+    VelocityVerlet,
+)
 from ..description.settings import (
     HIGHEST_PRESSURE,
     HOTTEST,
@@ -108,8 +114,14 @@ class IntegratorSection(Section):
     def _temperatures(self) -> list[float]:
         return [self.temperature, *(temperature for _, temperature in self.annealing or ())]
 
-    def build(self, thermostat: ThermostatSection | None = None) -> Integrator:
-        """The integrator of these settings, and of those of the thermostat."""
+    def build(
+        self, thermostat: ThermostatSection | None = None, baths: tuple[BathGroup, ...] = ()
+    ) -> Integrator:
+        """The integrator of these settings, and of those of the thermostat and of [[bath]]."""
+        if baths:
+            return LangevinMiddleGroups(
+                baths, self.timestep, self.seed, long_range_every=self.long_range_every
+            )
         coupled = thermostat is not None and thermostat.kind != "langevin"
         if self.ensemble == "nve" or coupled:
             return VelocityVerlet(self.timestep, long_range_every=self.long_range_every)
@@ -119,6 +131,26 @@ class IntegratorSection(Section):
             self.timestep,
             self.seed,
             long_range_every=self.long_range_every,
+        )
+
+
+def check_baths(
+    baths: tuple[BathGroup, ...], integrator: IntegratorSection, thermostat: ThermostatSection
+) -> None:
+    """ValueError where heat baths of groups, [[bath]], do not go with other settings."""
+    if not baths:
+        return
+    if integrator.ensemble == "nve":
+        raise ValueError("[[bath]]: the ensemble nve has no heat bath: choose nvt or npt")
+    if thermostat.kind != "langevin":
+        raise ValueError(
+            f"[[bath]]: the thermostat '{thermostat.kind}' is one bath for all atoms: choose "
+            "langevin, or leave out [[bath]]"
+        )
+    if integrator.annealing is not None:
+        raise ValueError(
+            "[[bath]]: annealing is of one bath for all atoms: leave it out, and give the baths "
+            "other temperatures in stages ([[stage.bath]])"
         )
 
 

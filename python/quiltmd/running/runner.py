@@ -234,7 +234,7 @@ def make_simulation(
         system,
         state,
         config.nonbonded,
-        config.integrator.build(config.thermostat),
+        config.make_integrator(),
         thermostat=config.thermostat.build(config.integrator),
         barostat=config.barostat.build(config.integrator),
         engine=engine,
@@ -248,6 +248,8 @@ def _introduce(config: Config, simulation: Simulation) -> None:
     names = dict.fromkeys(str(found["name"]) for found in simulation.describe()["devices"])
     integrator = config.integrator
     bath = "" if integrator.ensemble == "nve" else f" at {integrator.temperature:g} K"
+    if config.bath:
+        bath = f" at {', '.join(f'{one.temperature:g}' for one in config.bath)} K"
     if integrator.annealing is not None:
         bath = f" from {integrator.temperature:g} to {integrator.annealing[-1][1]:g} K"
     if integrator.ensemble == "npt":
@@ -307,9 +309,10 @@ def _give_velocities(run: _Run) -> None:
     """Draws velocities where the input has none that still fit."""
     integrator, stated = run.config.integrator, run.config.run.start_temperature
     if run.config.run.begins_anew() or not run.simulation.state().velocities.any():
-        temperature = integrator.temperature if stated is None else stated
-        run.simulation.draw_velocities(temperature, integrator.seed)
-        say(f"velocities drawn at {temperature:g} K")
+        given = integrator.temperature if stated is None and not run.config.bath else stated
+        run.simulation.draw_velocities(given, integrator.seed)
+        of_baths = "the temperatures of the heat baths"
+        say(f"velocities drawn at {of_baths if given is None else f'{given:g} K'}")
     else:
         say("velocities taken as they are")
 
@@ -407,7 +410,13 @@ def _open_outputs(run: _Run, resumed: Checkpoint | None, stack: ExitStack) -> li
         terms = simulation.terms() if output.log_terms else ()
         mark = marks.get(folder.log.name)
         log = LogReporter(
-            folder.log, output.log_every, after, mark, terms=terms, box=output.log_box
+            folder.log,
+            output.log_every,
+            after,
+            mark,
+            terms=terms,
+            box=output.log_box,
+            groups=len(run.config.bath),
         )
         log.start_clock(simulation)
         stack.callback(log.close)

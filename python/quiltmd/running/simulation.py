@@ -31,7 +31,13 @@ from ..description.barostats import Barostat, MonteCarloBarostat, pressures
 from ..description.box import check_box
 from ..description.checks import LAST_STEP, plain, real_number, whole_number
 from ..description.dynamics import resolve_dynamics
-from ..description.integrators import Integrator, LangevinMiddle, check_impulses
+from ..description.integrators import (
+    Integrator,
+    LangevinMiddle,
+    LangevinMiddleGroups,
+    VelocityVerlet,
+    check_impulses,
+)
 from ..description.molecules import are_whole
 from ..description.nonbonded import Nonbonded
 from ..description.plausibility import oddities, step_oddities
@@ -83,7 +89,8 @@ class Simulation(Readout):
     nonbonded:
         Cutoff and PME settings; left out: those that the system came with, else the defaults.
     integrator:
-        `LangevinMiddle` (NVT, the default) or `VelocityVerlet` (NVE).
+        `LangevinMiddle` (NVT, the default), `LangevinMiddleGroups` (a heat bath for each of
+        several groups of atoms) or `VelocityVerlet` (NVE).
     thermostat:
         `VelocityRescaling`, for NVT with `VelocityVerlet`.
     barostat:
@@ -150,7 +157,7 @@ class Simulation(Readout):
         self.ranks: int = where["ranks"]
         physics = (
             self.nonbonded.resolve(state.box),
-            resolve_dynamics(self.integrator, self.thermostat, self.barostat),
+            resolve_dynamics(self.integrator, self.thermostat, self.barostat, system),
         )
         self._make = partial(_made, engine, system, *physics)
         self._engine: Engine = self._make(where)
@@ -280,18 +287,39 @@ class Simulation(Readout):
         with self._changing() as engine, self._naming_atoms(), core_calls:
             return engine.minimize(largest, iterations, watch)
 
-    def draw_velocities(self, temperature: float, seed: int | None = None) -> None:
+    def draw_velocities(self, temperature: float | None = None, seed: int | None = None) -> None:
         """New velocities from the Maxwell-Boltzmann distribution at `temperature` (K).
 
-        They satisfy the constraints and leave the centre of mass at rest.  At most 1e6 K.  The same
-        seed gives the same velocities; without one, they are others each time.
+        They satisfy the constraints and leave the centre of mass at rest.  At most 1e6 K; None:
+        that of the heat bath, of each group its own.  The same seed gives the same velocities;
+        without one, they are others each time.
         """
+        if temperature is None:
+            self._draw_of_baths(seed)
+            return
         temperature = real_number("temperature", temperature)
         if not 0 <= temperature <= HOTTEST:
             raise QuiltError(f"temperature must be from 0 to {HOTTEST:g} K, not {temperature!r}")
         number = draw_seed() if seed is None else whole_number("seed", seed)
         with self._changing() as engine:
             engine.draw_velocities(temperature, number)
+
+    def _draw_of_baths(self, seed: int | None) -> None:
+        """Velocities at the temperatures of the heat baths."""
+        bath = self.integrator if self.thermostat is None else self.thermostat
+        if not isinstance(bath, LangevinMiddleGroups):
+            if isinstance(bath, VelocityVerlet):
+                raise QuiltError("there is no heat bath: give a temperature for the velocities")
+            self.draw_velocities(bath.temperature, seed)
+            return
+        found = np.array(bath.temperatures())
+        self.draw_velocities(found.max(), seed)
+        if (found == found.max()).all():
+            return
+        state, masses = self.state(), self.system.masses[:, None]
+        velocities = state.velocities * np.sqrt(found / found.max())[self._baths()[1]][:, None]
+        velocities -= (masses > 0) * (masses * velocities).sum(axis=0) / masses.sum()
+        self.set_state(replace(state, velocities=velocities), self.heat())
 
     @property
     def restraint_strength(self) -> float:

@@ -169,7 +169,7 @@ def _refuse_later_mistakes(stages: list[Stage]) -> None:
             restrain(system, config.restraint, state.positions, state.box)
             config.nonbonded.resolve(state.box)
             if config.nonbonded.method == "pme":
-                check_impulses(config.integrator.build(config.thermostat), system)
+                check_impulses(config.make_integrator(), system)
 
 
 def resume(

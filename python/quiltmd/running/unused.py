@@ -36,6 +36,9 @@ def unused_settings(choices: Mapping[str, Any]) -> Iterator[Unused]:
     sections = {name: found for name, found in choices.items() if isinstance(found, Mapping)}
     yield from _unused_of_methods(sections.get("nonbonded", {}))
     yield from _unused_of_baths(sections)
+    if choices.get("bath"):
+        why = "each [[bath]] has its own temperature and friction"
+        yield Unused("integrator", ("temperature", "friction"), why, "leave out [[bath]]")
     yield from _unused_of_schedules(sections, bool(choices.get("restraint")))
     if not sections.get("run", {}).get("minimize", False):
         limits = ("minimize_iterations", "minimize_tolerance")
