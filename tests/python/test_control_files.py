@@ -115,7 +115,7 @@ REFUSED = {
         "rvdw = 0.9": "both must be the same",
         "vdwtype = cut-off\nvdw-type = shift": "has another value: keep one of them",
         "rvdw-switch = 0": "Potential-switch: needs rvdw-switch, above 0".lower(),
-        "ref-t = 300 310": "only one bath",
+        "ref-t = 300 310": "only one bath; integrator sd",
         "free-energy = yes": "not supported",
         "freezegrps = Protein": "not supported",
         "refcoord-scaling = most": "only no, all and com",

@@ -10,6 +10,7 @@ import physical_validation
 import pytest
 from control_examples import FILES, MDP, changed, noted, read
 
+from quiltmd.description.heat_baths import BathGroup
 from quiltmd.errors import QuiltError
 from quiltmd.running.config import build_config
 
@@ -53,6 +54,44 @@ def test_annealing_of_mdp(tmp_path: Path) -> None:
     off = read(tmp_path, "md.mdp", MDP + "annealing = no no\nannealing-npoints = 2 2\n")
     assert off.refused == []
     assert noted(off, "without annealing")
+
+
+def test_temperature_groups_of_mdp(tmp_path: Path) -> None:
+    """With sd each has its bath; groups of GROMACS' own and those named after residues."""
+    groups = (
+        "integrator = sd\ntcoupl = no\ntc-grps = Protein_LIG Water_and_ions\n"
+        "tau-t = 0.5 2\nref-t = 310 300\n"
+    )
+    found = read(tmp_path, "md.mdp", changed(MDP, groups))
+    assert found.refused == []
+    assert found.settings["bath"] == [
+        {"select": "protein or resname LIG", "temperature": 310, "friction": 2},
+        {"select": "water or ions", "temperature": 300, "friction": 0.5},
+    ]
+    assert noted(found, "tc-grps Protein_LIG: taken as 'protein or resname LIG'")
+    assert not noted(found, "Water_and_ions")
+    assert "temperature" not in found.settings["integrator"]
+    config = build_config(found.settings | FILES)
+    assert config.bath == (
+        BathGroup("protein or resname LIG", 310, 2),
+        BathGroup("water or ions", 300, 0.5),
+    )
+    for old, new, words in (
+        (
+            "integrator = sd\ntcoupl = no",
+            "tcoupl = v-rescale",
+            "integrator sd has one for each group",
+        ),
+        ("310 300", "310", "2 groups, with 1 values of ref-t and 2 of tau-t"),
+        ("310 300", "310 300\nannealing = single single", "annealing single single"),
+        ("310 300", "310 300\npcoupl = C-rescale\nref-p = 1", "needs one ref-t for all groups"),
+    ):
+        refused = read(tmp_path, "md.mdp", changed(MDP, groups.replace(old, new))).refused
+        assert any(words in why for why in refused), (words, refused)
+    alike = groups.replace("310 300", "300 300") + "pcoupl = C-rescale\nref-p = 1\n"
+    found = read(tmp_path, "md.mdp", changed(MDP, alike + "compressibility = 4.5e-5\n"))
+    assert found.refused == []
+    assert build_config(found.settings | FILES).integrator.ensemble == "npt"
 
 
 def test_mdp_with_a_short_period(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from ...description.thermostats import NoseHooverChain
 from ...errors import InputError
 from ..fixed_width import read_bytes
 from .entries import Control, Entries, Entry, is_one
+from .mdp_groups import add_baths
 
 _OLD_NAMES = {  # and what they are called now
     "nstxtcout": "nstxout-compressed",
@@ -143,12 +144,14 @@ def _thermostat(control: Control, entries: Entries, integrator: str) -> None:
         entries.refuse("needs a thermostat", "annealing", unless=_is_no_annealing)
         entries.tell("nothing, without a thermostat", "tc-grps", "tau-t", "ref-t", *_OF_ANNEALING)
         return
-    groups = entries.text("tc-grps").split()
+    stated = entries.take("tc-grps")
+    groups = [] if stated is None else stated.value.split()
     times, targets = entries.numbers("tau-t") or [], entries.numbers("ref-t") or []
     control.set("integrator", "ensemble", "nvt")
     if len(set(targets)) > 1 or len(set(times)) > 1:
-        control.refused.append("tc-grps with temperatures or times of their own: only one bath")
-    elif len(groups) > 1:
+        _groups_of_their_own(control, entries, integrator, (groups, targets, times))
+        return
+    if len(groups) > 1:
         control.notes.append(f"tc-grps {' '.join(groups)}: one bath for all")
     _annealing(control, entries)
     if "annealing" not in control.settings["integrator"]:
@@ -165,6 +168,26 @@ def _thermostat(control: Control, entries: Entries, integrator: str) -> None:
         _nose_hoover(control, entries, integrator, time)
     else:
         control.refused.append(f"tcoupl {coupling}: only v-rescale, nose-hoover, berendsen, and sd")
+
+
+def _groups_of_their_own(
+    control: Control,
+    entries: Entries,
+    integrator: str,
+    given: tuple[list[str], list[float], list[float]],
+) -> None:
+    """Names, temperatures and times of groups that differ: heat baths, where friction acts."""
+    entries.refuse(
+        "of groups with baths of their own: not supported", "annealing", unless=_is_no_annealing
+    )
+    entries.tell("nothing, without annealing", *_OF_ANNEALING)
+    if integrator == "sd":
+        add_baths(control, *given)
+    else:
+        control.refused.append(
+            f"tc-grps with temperatures or times of their own: integrator {integrator} has a "
+            "thermostat of only one bath; integrator sd has one for each group"
+        )
 
 
 _OF_ANNEALING = ("annealing-npoints", "annealing-time", "annealing-temp")
@@ -243,6 +266,11 @@ def _barostat(control: Control, entries: Entries) -> None:
         )
     elif control.settings["integrator"].get("ensemble") != "nvt":
         control.refused.append(f"pcoupl {kind}: needs a thermostat")
+    elif (
+        kind != "berendsen"
+        and len({bath["temperature"] for bath in control.settings.get("bath", [])}) > 1
+    ):
+        control.refused.append(f"pcoupl {kind}: needs one ref-t for all groups, unlike Berendsen")
     if kind == "parrinello-rahman":
         control.notes.append(
             "pcoupl Parrinello-Rahman: stochastic cell rescaling takes its place; it has the same "
