@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from boxes import bare_system, water_box
+from model_waters import model_water
 
 import quiltmd
 from quiltmd import (
@@ -103,6 +104,27 @@ def test_each_atom_has_one_bath(
     bath = LangevinMiddleGroups(tuple(BathGroup(text) for text in selections))
     with pytest.raises(QuiltError, match=message):
         Simulation(system, state, integrator=bath, device="cpu")
+
+
+def test_virtual_sites_go_with_their_parents() -> None:
+    """Sites have no temperature of their own; a box that changes leaves the baths as they are."""
+    made, state = model_water("tip4pew", (6, 6, 6))
+    system = quiltmd.System.from_openmm(made)
+    cut = LangevinMiddleGroups((BathGroup("index 4"), BathGroup("not index 4")))
+    with pytest.raises(QuiltError, match=r"atom 4 .* different heat baths, of 'index 4' and"):
+        Simulation(system, state, system.nonbonded, cut, device="cpu")
+    bath = LangevinMiddleGroups(in_halves(system, (250, 5), (350, 5)), seed=1)
+    ends = []
+    for ranks in (1, 3):
+        simulation = Simulation(system, state, system.nonbonded, bath, device="cpu", ranks=ranks)
+        assert simulation.group_degrees_of_freedom() == pytest.approx([6 * 108 - 1.5] * 2)
+        simulation.minimize(500.0, 60)
+        simulation.draw_velocities(seed=2)
+        simulation.run(15)
+        simulation.set_conditions(box=state.box * 1.001)
+        simulation.run(15)
+        ends.append((quiltmd.digest(simulation.state()), simulation.heat()))
+    assert ends[0] == ends[1]
 
 
 def test_as_many_as_there_may_be() -> None:
