@@ -21,10 +21,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 TARGETS = ("quiltmd_unit_tests", "quiltmd_conformance", "_core")
 LIBRARIES = {"address": "libasan.so", "thread": "libtsan.so"}
+# Tests ask for more memory than there can be, which is an error of ours and none of the sanitizer.
 OPTIONS = {
-    "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=1",
+    "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=1:allocator_may_return_null=1",
     "UBSAN_OPTIONS": "print_stacktrace=1",
-    "TSAN_OPTIONS": "halt_on_error=1",
+    "TSAN_OPTIONS": "halt_on_error=1:allocator_may_return_null=1",
 }
 # A run of the engine on ranks with the core of a build tree, in place of the installed one.
 SIMULATION = """
