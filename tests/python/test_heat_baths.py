@@ -197,22 +197,22 @@ def test_waters_in_contact_exchange_heat(water: tuple[Any, Any]) -> None:
 
 
 def test_what_turned_constraints_take_is_counted_by_bath() -> None:
-    """Rigid waters that turn freely, 4 fs: uncounted, that would be some -40 kJ/mol/ns per atom."""
-    drifts = []
-    for baths in (((300, 5), (300, 5)), ((200, 20), (400, 5))):
-        system, state = free_waters()
-        bath = LangevinMiddleGroups(
-            in_halves(system, *baths), timestep=0.004, seed=3, remove_com_every=0
-        )
-        simulation = Simulation(system, state, PLAIN, bath, device="cpu")
-        simulation.draw_velocities(seed=1)
-        simulation.run(50)
-        begun = simulation.energies()["conserved"]
-        simulation.run(500)
-        ended = simulation.energies()["conserved"]
-        drifts.append(1000 * (ended - begun) / system.atoms / (0.004 * 500))
-    assert abs(drifts[0]) < 5 * 0.25
-    assert abs(drifts[1]) < 5 * 0.5
+    """Rigid waters that turn freely, 4 fs, a quarter of them in a hot bath with much friction.
+
+    Uncounted, that would be some -36 kJ/mol/ns per atom, and -94 with the baths exchanged.
+    """
+    system, state = free_waters()
+    quarter = f"index 1-{system.atoms // 4}"
+    groups = BathGroup(quarter, 400, 20), BathGroup(f"not {quarter}", 200, 5)
+    bath = LangevinMiddleGroups(groups, timestep=0.004, seed=5, remove_com_every=0)
+    simulation = Simulation(system, state, PLAIN, bath, device="cpu")
+    simulation.draw_velocities(seed=1)
+    simulation.run(50)  # leaves the velocities of the start, which fit the positions too well
+    begun = simulation.energies()["conserved"]
+    simulation.run(500)
+    ended = simulation.energies()["conserved"]
+    drift = 1000 * (ended - begun) / system.atoms / (0.004 * 500)
+    assert abs(drift) < 5 * 0.5
 
 
 def test_the_conserved_quantity_drifts_no_more_than_with_one_bath(water: tuple[Any, Any]) -> None:
@@ -298,7 +298,7 @@ def test_what_needs_one_bath_is_refused(water: tuple[Any, Any]) -> None:
         )
     simulation.run(20)
     simulation = Simulation(*water, integrator=unlike, device="cpu")
-    with pytest.raises(QuiltError, match="LangevinMiddleGroups has no temperature"):
+    with pytest.raises(QuiltError, match="has no temperature: its baths stay; make another"):
         simulation.set_conditions(temperature=310)
     with pytest.raises(QuiltError, match="replica exchange is between canonical ensembles"):
         ReplicaExchange(*water, temperature_states((300.0, 310.0)), integrator=unlike, every=10)

@@ -384,7 +384,9 @@ class Simulation(Readout):
             if bath is None:
                 raise QuiltError(f"the simulation has no {owner}, so no {name} to change")
             if not hasattr(bath, name):
-                raise QuiltError(f"{type(bath).__name__} has no {name}")
+                groups = isinstance(bath, LangevinMiddleGroups)
+                hint = ": its baths stay; make another Simulation with its state" if groups else ""
+                raise QuiltError(f"{type(bath).__name__} has no {name}{hint}")
             changed[owner] = replace(bath, **{name: value})
             number = getattr(changed[owner], name)
             numbers |= pressures(number) if name == "pressure" else {name: number}
