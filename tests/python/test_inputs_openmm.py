@@ -330,7 +330,9 @@ def test_a_system_without_a_periodic_box(
     files[1].write_text(openmm.XmlSerializer.serialize(found))
     system, state = quiltmd.load(*files)
     assert state.box is None
-    assert "box" not in facts_of_files(list(files), (), ())
+    facts = facts_of_files(list(files), (), ())
+    assert "box" not in facts
+    assert facts["stated settings"] == {"method": "no-cutoff"}
     energy = quiltmd.Simulation(system, state, device="cpu").energies()["potential"]
     expected = found.getPotentialEnergy().value_in_unit(unit.kilojoule_per_mole)
     assert energy == pytest.approx(expected, abs=1e-3)

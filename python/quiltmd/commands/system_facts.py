@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..description.box import lengths_angles
+from ..description.nonbonded import Nonbonded
 from ..description.system import System
 from ..description.term_forms import TERM_FORMS
 from ..errors import QuiltError
@@ -109,5 +111,10 @@ def system_facts(system: System) -> dict[str, Any]:
         "Lennard-Jones types": len(np.unique(system.lj_types)),
     }
     if system.nonbonded is not None:
-        facts["stated settings"] = repr(system.nonbonded)
+        always = ("method",) if system.nonbonded.method == "no-cutoff" else ("method", "cutoff")
+        facts["stated settings"] = {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in asdict(system.nonbonded).items()
+            if name in always or value != getattr(Nonbonded, name)
+        }
     return facts
