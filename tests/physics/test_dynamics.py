@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from boxes import bare_system, constraint_error, momentum, residual_stretch, water_box
+from boxes import bare_system, constraint_error, free_waters, momentum, residual_stretch, water_box
 
 import quiltmd
 from quiltmd import (
@@ -153,22 +153,6 @@ def test_heat_balances_the_energy(water: tuple[Any, Any]) -> None:
     gained = (kinetic + potential)[-1] - (kinetic + potential)[0]
     assert gained > 2000
     assert np.ptp(conserved) < 0.02 * gained
-
-
-def free_waters() -> tuple[Any, Any]:
-    """512 rigid waters without charges and Lennard-Jones."""
-    system, state = water_box((8, 8, 8))
-    free = bare_system(
-        system.masses,
-        np.zeros(system.atoms),
-        np.zeros(system.atoms, int),
-        [[0.0]],
-        [[0.0]],
-        exclusions=system.exclusions,
-        constraints=system.constraints,
-        constraint_lengths=system.constraint_lengths,
-    )
-    return free, state
 
 
 def test_heat_lacks_what_constraints_take_from_the_thermostat() -> None:

@@ -186,3 +186,19 @@ def residual_stretch(system: Any, state: Any) -> float:
 def momentum(system: Any, velocities: Any) -> float:
     """Speed of the centre of mass, nm/ps."""
     return float(np.linalg.norm(system.masses @ velocities) / system.masses.sum())
+
+
+def free_waters() -> tuple[Any, Any]:
+    """512 rigid waters without charges and Lennard-Jones."""
+    system, state = water_box((8, 8, 8))
+    free = bare_system(
+        system.masses,
+        np.zeros(system.atoms),
+        np.zeros(system.atoms, int),
+        [[0.0]],
+        [[0.0]],
+        exclusions=system.exclusions,
+        constraints=system.constraints,
+        constraint_lengths=system.constraint_lengths,
+    )
+    return free, state

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from boxes import bare_system, water_box
+from boxes import bare_system, free_waters, water_box
 from model_waters import model_water
 
 import quiltmd
@@ -61,22 +61,6 @@ def gas(atoms: int = 1000) -> tuple[Any, Any]:
     )
     places = np.random.default_rng(3).uniform(0, 6, (atoms, 3))
     return system, State(places, np.zeros((atoms, 3)), np.eye(3) * 6)
-
-
-def free_waters() -> tuple[Any, Any]:
-    """512 rigid waters that do not interact."""
-    system, state = water_box((8, 8, 8))
-    free = bare_system(
-        system.masses,
-        np.zeros(system.atoms),
-        np.zeros(system.atoms, int),
-        [[0.0]],
-        [[0.0]],
-        exclusions=system.exclusions,
-        constraints=system.constraints,
-        constraint_lengths=system.constraint_lengths,
-    )
-    return free, state
 
 
 # ---- which atoms

@@ -154,6 +154,7 @@ def test_below_the_first_distance_the_force_stays() -> None:
         (lambda t: t[:5], "two distances and at least four energies"),
         (lambda t: [t[0] - 0.2, *t[1:]], "the first distance must not be negative"),
         (lambda t: [t[1], t[0], *t[2:]], "the last must be larger"),
+        (lambda t: [t[0] + 0.9, *t[1:]], "the table begins beyond the cutoff"),
         (
             lambda t: [t[0], t[1] - 0.5, *(t[2:] + 1)],
             "before the cutoff with an energy that is not zero",

@@ -40,7 +40,7 @@ concept TypedForm = PairFormula<Form> && (Form::kNumbers == 2 || Form::kNumbers 
                     };
 
 // One with knots between which its formula interpolates, behind the numbers; the place of a pair's
-// first knot is added to the last of its numbers.
+// first knot becomes the last of its numbers.
 template <class Form>
 concept FormWithKnots =
     TypedForm<Form> && Form::kNumbers == 4 &&

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace quiltmd {
 namespace {
@@ -35,15 +36,16 @@ NaturalSpline::NaturalSpline(double first, double last, std::span<const double> 
 double NaturalSpline::operator()(double x) const {
   const double place = (x - first_) / width_;
   if (place < 0) return pieces_[0].value + place * pieces_[0].slope[0];
-  const auto interval = static_cast<size_t>(place);
-  if (interval < pieces_.size()) return pieces_[interval].at(place - static_cast<double>(interval));
-  return place > static_cast<double>(pieces_.size()) ? 0 : pieces_.back().at(1);
+  if (place > static_cast<double>(pieces_.size())) return 0;
+  const size_t interval = std::min(static_cast<size_t>(place), pieces_.size() - 1);
+  return pieces_[interval].at(place - static_cast<double>(interval));
 }
 
 // Gauss' rule of three points is exact for each interval: the integrand has degree five.
 double NaturalSpline::second_moment(double begin) const {
   const double from = (begin - first_) / width_, node = std::sqrt(0.6);
   double sum = 0;
+  if (from > static_cast<double>(pieces_.size())) return sum;
   for (auto k = static_cast<size_t>(from); k < pieces_.size(); ++k) {
     const double low = std::max(from - static_cast<double>(k), 0.0), half = (1 - low) / 2;
     for (const auto& [at, weight] : {std::pair{-node, 5.0}, {0.0, 8.0}, {node, 5.0}}) {

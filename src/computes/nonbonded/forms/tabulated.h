@@ -14,6 +14,7 @@ struct Tabulated {
     if (given.size() < 6) return "a table has two distances and at least four energies";
     if (!(given[0] >= 0 && given[0] < given[1]))
       return "the first distance must not be negative, and the last must be larger";
+    if (given[0] >= settings.cutoff) return "the table begins beyond the cutoff";
     if (given[1] < settings.cutoff && given.back() != 0)
       return "the table ends before the cutoff with an energy that is not zero";
     return nullptr;
