@@ -21,6 +21,7 @@ struct Double {
   static double floor(double x) { return std::floor(x); }
   static double minimum(double a, double b) { return std::min(a, b); }
   static double maximum(double a, double b) { return std::max(a, b); }
+  static double saturated(double x) { return std::clamp(x, 0.0, 1.0); }
   template <int kCount, class N = Double, class Real>
   static Numbers<N, kCount> read(const Real* table, int place) {
     Numbers<N, kCount> found;

@@ -67,6 +67,7 @@ struct Simd {
   static HWY_INLINE Vf floor(Vf x) { return hn::Floor(x); }
   static HWY_INLINE Vf minimum(Vf a, Vf b) { return hn::Min(a, b); }
   static HWY_INLINE Vf maximum(Vf a, Vf b) { return hn::Max(a, b); }
+  static HWY_INLINE Vf saturated(Vf x) { return minimum(maximum(x, of(0)), of(1)); }
   static HWY_INLINE Vf if_less(Vf x, Vf y, Vf yes, Vf no) {
     return hn::IfThenElse(hn::Lt(x, y), yes, no);
   }

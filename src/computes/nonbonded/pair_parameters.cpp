@@ -16,21 +16,20 @@ namespace {
 
 using Polynomial = double[6];
 
-// From S(x) by powers of x in `c.energy`, with x + start proportional to r^power: what 1/r^m is
-// multiplied by in r times the force, S - power (x + start) S'(x) / m.
-void derive_force(const SwitchConstants<double>& c, int power, int m, Polynomial& force) {
+// From S(x) by powers of x in `c.energy`, with x + start proportional to r: what 1/r^m is multiplied
+// by in r times the force, S - (x + start) S'(x) / m.
+void derive_force(const SwitchConstants<double>& c, int m, Polynomial& force) {
   for (int k = 0; k < 6; ++k) {
     const double next = k < 5 ? (k + 1) * c.energy[k + 1] : 0;
-    force[k] = c.energy[k] - power * (k * c.energy[k] + c.start * next) / m;
+    force[k] = c.energy[k] - (k * c.energy[k] + c.start * next) / m;
   }
 }
 
-SwitchConstants<double> polynomial_switch(const Polynomial& energy, double start, double scale,
-                                          int power) {
+SwitchConstants<double> polynomial_switch(const Polynomial& energy, double start, double scale) {
   SwitchConstants<double> c{.scale = scale, .start = start * scale};
   std::copy(std::begin(energy), std::end(energy), c.energy);
-  derive_force(c, power, 12, c.force_12);
-  derive_force(c, power, 6, c.force_6);
+  derive_force(c, 12, c.force_12);
+  derive_force(c, 6, c.force_6);
   return c;
 }
 
@@ -57,9 +56,12 @@ SwitchConstants<double> double_constants(const NonbondedSettings& settings) {
     case Switching::kNone:
       break;
     case Switching::kPotential:
-      return polynomial_switch({1, 0, 0, -10, 15, -6}, start, 1 / (cutoff - start), 1);
+      return polynomial_switch({1, 0, 0, -10, 15, -6}, start, 1 / (cutoff - start));
     case Switching::kCharmm:
-      return polynomial_switch({1, 0, -3, 2, 0, 0}, start2, 1 / (cutoff2 - start2), 2);
+      c.scale = 1 / (cutoff2 - start2);
+      c.start = start2 * c.scale;
+      c.slope_6 = 1 + 2 * c.start;
+      break;
     case Switching::kCharmmForce:
       c.start2 = start2;
       c.cutoff_6 = 1 / cutoff6, c.cutoff_3 = 1 / cutoff3;
@@ -146,7 +148,8 @@ SwitchConstants<float> switch_constants(const NonbondedSettings& settings) {
                                  .second_12 = real(c.second_12),
                                  .third_12 = real(c.third_12),
                                  .second_6 = real(c.second_6),
-                                 .third_6 = real(c.third_6)};
+                                 .third_6 = real(c.third_6),
+                                 .slope_6 = real(c.slope_6)};
   std::transform(std::begin(c.force_12), std::end(c.force_12), rounded.force_12, real);
   std::transform(std::begin(c.force_6), std::end(c.force_6), rounded.force_6, real);
   std::transform(std::begin(c.energy), std::end(c.energy), rounded.energy, real);

@@ -23,6 +23,7 @@ struct SwitchConstants {
   Real cutoff_6, cutoff_3;  // 1 / cutoff^6, 1 / cutoff^3
   Real k12, k6, shift_12, shift_6;
   Real second_12, third_12, second_6, third_6;  // a_m / m and b_m / m of kGromacsForce
+  Real slope_6;                                 // 1 + 2 start, of kCharmm
 };
 
 template <class Real>

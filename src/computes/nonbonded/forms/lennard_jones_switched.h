@@ -54,7 +54,7 @@ struct PotentialSwitch {
   template <bool kEnergy, class N, class C>
   static QMD_FORM Ending<N> at(const Distance<N>& r, const C& c) {
     const auto linear = N::multiply_subtract(N::of(c.scale), r.square * r.inverse, N::of(c.start));
-    const auto x = N::maximum(linear, N::of(0)), x2 = x * x;
+    const auto x = N::saturated(linear), x2 = x * x;
     const auto one_and = [&](auto higher) { return N::multiply_add(x2, higher, N::of(1)); };
     Ending<N> end{one_and(horner<N, 5, 2>(c.force_12, x)), one_and(horner<N, 5, 2>(c.force_6, x)),
                   N::of(0), N::of(0)};
@@ -63,17 +63,20 @@ struct PotentialSwitch {
   }
 };
 
-// E S(x) likewise, S = (1 - x)^2 (1 + 2 x), x linear in r^2 (CHARMM's vswitch, Brooks et al., J. Comput. Chem. 4, 187
-// (1983)).
+// E S(x) likewise, S = (1 - x)^2 (1 + 2 x), x linear in r^2 (CHARMM's vswitch, Brooks et al., J.
+// Comput. Chem. 4, 187 (1983)). The factors of the force are (1 - x) (1 + (1 + 2 s) x) of 1/r^6 and,
+// less by (x + s) x (1 - x), of 1/r^12; s: x + s is proportional to r^2.
 struct CharmmSwitch {
   static constexpr Switching kKind = Switching::kCharmm;
 
   template <bool kEnergy, class N, class C>
   static QMD_FORM Ending<N> at(const Distance<N>& r, const C& c) {
-    const auto linear = N::multiply_subtract(N::of(c.scale), r.square, N::of(c.start));
-    const auto x = N::maximum(linear, N::of(0));
-    Ending<N> end{horner<N, 3>(c.force_12, x), horner<N, 2>(c.force_6, x), N::of(0), N::of(0)};
-    if constexpr (kEnergy) end.energy_12 = end.energy_6 = horner<N, 3>(c.energy, x);
+    const auto x = N::saturated(N::multiply_subtract(N::of(c.scale), r.square, N::of(c.start)));
+    const auto rest = N::of(1) - x, product = x * rest;
+    const auto sixth = N::multiply_add(product, N::of(c.slope_6), rest);
+    const auto twelfth = N::multiply_add(N::negative(x + N::of(c.start)), product, sixth);
+    Ending<N> end{twelfth, sixth, N::of(0), N::of(0)};
+    if constexpr (kEnergy) end.energy_12 = end.energy_6 = rest * (rest + (product + product));
     return end;
   }
 };
