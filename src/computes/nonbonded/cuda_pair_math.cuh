@@ -63,7 +63,7 @@ struct Single {
     return static_cast<float>(exponent) + log2_fraction<Single>(rest - 1.0f);
   }
   static QMD_HD float floor(float x) { return floorf(x); }
-  // Within [0, 1].
+  // Clamped to [0, 1], which costs nothing after a multiply-add.
   static __device__ __forceinline__ float saturated(float x) { return __saturatef(x); }
   static QMD_HD float minimum(float a, float b) { return fminf(a, b); }
   static QMD_HD float maximum(float a, float b) { return fmaxf(a, b); }

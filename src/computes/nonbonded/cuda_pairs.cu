@@ -31,8 +31,9 @@ constexpr int kHalf = kClusterSize / 2;
 constexpr int kEnergyPlaces = 64, kEnergySums = 2 + Symmetric::kParts;
 // 64 registers, so that 32 warps fit on a multiprocessor: more is worth more than fewer instructions.
 constexpr int kWarpsPerProcessor = 32;
-// Of so many i atoms the instructions are interleaved: of more, values spill out of 64 registers.
-constexpr int kInterleaved = 2;
+// i atoms between two barriers, which keep the compiler from mixing the instructions of more: their
+// registers would spill to memory.
+constexpr int kAtomsAtOnce = 2;
 
 // The i-cluster of a block, atoms with the pair form first.
 template <class Form>
@@ -185,7 +186,7 @@ __device__ __forceinline__ void meet_cluster(const K& k, const Partner& j, Sums&
         sums.force[i][2] = fmaf(force, dz, sums.force[i][2]);
       }
     }
-    if (i % kInterleaved == kInterleaved - 1) __syncwarp();
+    if (i % kAtomsAtOnce == kAtomsAtOnce - 1) __syncwarp();
   }
   if constexpr (kEnergy) {
     sums.form += energy_form;

@@ -25,9 +25,10 @@ void derive_force(const SwitchConstants<double>& c, int m, Polynomial& force) {
   }
 }
 
-SwitchConstants<double> polynomial_switch(const Polynomial& energy, double start, double scale) {
-  SwitchConstants<double> c{.scale = scale, .start = start * scale};
-  std::copy(std::begin(energy), std::end(energy), c.energy);
+SwitchConstants<double> potential_switch(double start, double cutoff) {
+  const double scale = 1 / (cutoff - start);
+  SwitchConstants<double> c{
+      .scale = scale, .start = start * scale, .energy = {1, 0, 0, -10, 15, -6}};
   derive_force(c, 12, c.force_12);
   derive_force(c, 6, c.force_6);
   return c;
@@ -56,7 +57,7 @@ SwitchConstants<double> double_constants(const NonbondedSettings& settings) {
     case Switching::kNone:
       break;
     case Switching::kPotential:
-      return polynomial_switch({1, 0, 0, -10, 15, -6}, start, 1 / (cutoff - start));
+      return potential_switch(start, cutoff);
     case Switching::kCharmm:
       c.scale = 1 / (cutoff2 - start2);
       c.start = start2 * c.scale;

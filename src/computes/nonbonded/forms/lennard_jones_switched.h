@@ -64,8 +64,8 @@ struct PotentialSwitch {
 };
 
 // E S(x) likewise, S = (1 - x)^2 (1 + 2 x), x linear in r^2 (CHARMM's vswitch, Brooks et al., J.
-// Comput. Chem. 4, 187 (1983)). The factors of the force are (1 - x) (1 + (1 + 2 s) x) of 1/r^6 and,
-// less by (x + s) x (1 - x), of 1/r^12; s: x + s is proportional to r^2.
+// Comput. Chem. 4, 187 (1983)). With s such that x + s is proportional to r^2, the force has the
+// factor f = (1 - x) (1 + (1 + 2 s) x) for 1/r^6 and f - (x + s) x (1 - x) for 1/r^12.
 struct CharmmSwitch {
   static constexpr Switching kKind = Switching::kCharmm;
 
