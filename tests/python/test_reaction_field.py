@@ -25,7 +25,7 @@ import quiltmd
 from quiltmd import Nonbonded, Simulation, VelocityVerlet
 from quiltmd.errors import QuiltError
 from quiltmd.inputs.control import read_control
-from quiltmd.outputs.openmm_system import to_openmm
+from quiltmd.outputs.openmm_system import to_openmm, write_openmm
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:a cutoff of:quiltmd.QuiltWarning"),
@@ -176,8 +176,8 @@ def test_what_makes_no_sense_is_refused() -> None:
         Nonbonded(method="reaction-field").resolve(None)
 
 
-@pytest.mark.parametrize("dielectric", [0.0, 0.5])
-def test_a_dielectric_constant_of_openmm_is_no_less_than_one(dielectric: float) -> None:
+@pytest.mark.parametrize("dielectric", [0.0, 0.5, float("inf")])
+def test_a_dielectric_constant_of_openmm_is_a_number_from_one_on(dielectric: float) -> None:
     """OpenMM takes 0 as it is; in mdp files and here it stands for infinity."""
     with pytest.raises(quiltmd.InputError, match=f"at least 1, not {dielectric:g}: set another"):
         quiltmd.System.from_openmm(box_in_field(dielectric))
@@ -192,6 +192,25 @@ def test_a_converted_system_keeps_its_field() -> None:
         to_openmm(system, felt, EDGE * np.eye(3))
     with pytest.raises(QuiltError, match=r"plain cutoff cannot be written .* reaction-field"):
         to_openmm(system, Nonbonded(cutoff=CUTOFF, method="cutoff"), EDGE * np.eye(3))
+
+
+def test_a_conductor_stays_one_in_openmm_s_files(tmp_path: Path) -> None:
+    """Infinity has no number there: one is written that has the same field to the last bit."""
+    settings = Nonbonded(
+        cutoff=CUTOFF, method="reaction-field", dielectric=0.0, field_of_excluded=False
+    )
+    system = quiltmd.System.from_openmm(box_in_field(2.5), nonbonded=settings)
+    made = to_openmm(system, settings, EDGE * np.eye(3))
+    number = force_of(made, "NonbondedForce").getReactionFieldDielectric()
+    assert (number - 1) / (2 * number + 1) == 0.5
+    assert 3 * number / (2 * number + 1) == 1.5
+    energies, forces = quiltmd.reference(system, state_here(), settings)
+    energy, theirs = of_openmm(made)
+    assert energy == pytest.approx(energies["potential"], rel=1e-9)
+    assert relative_rms(theirs, forces) < 1e-9
+    write_openmm(tmp_path / "system.xml", system, settings, EDGE * np.eye(3))
+    read = openmm.XmlSerializer.deserialize((tmp_path / "system.xml").read_text())
+    assert quiltmd.System.from_openmm(read).nonbonded == settings
 
 
 # SPC as in GROMACS' force fields.

@@ -8,6 +8,7 @@ module works on the objects that it is given and imports nothing of OpenMM.
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -48,6 +49,9 @@ _KINDS = {**_BONDED, "NonbondedForce": _NONBONDED}
 # CMMotionRemover keeps the centre of mass at rest; here that is a setting of the integrator.
 _OTHERS = ("CMMotionRemover", openmm_maps.FORCE, *openmm_custom.FORCES, *openmm_solvent.FORCES)
 _METHODS = ("NoCutoff", "CutoffNonPeriodic", "CutoffPeriodic", "Ewald", "PME", "LJPME")
+# A dielectric constant of which OpenMM's (e - 1) / (2 e + 1) and 3 e / (2 e + 1) are 1/2 and 3/2 in
+# double precision, as for an infinite one, which makes no number there.
+CONDUCTOR = 1e18
 # What to do about a method that has no counterpart.
 _INSTEAD = {
     "LJPME": "set PME, with setUseDispersionCorrection(True) for what is beyond the cutoff",
@@ -198,14 +202,15 @@ def nonbonded_from_openmm(openmm_system: Any) -> Nonbonded:
 
 
 def _dielectric(force: Any) -> float:
-    """Of the medium beyond the cutoff; 0, which stands for infinity elsewhere, is 0 in OpenMM."""
+    """Of the medium beyond the cutoff; 0, which stands for infinity here, is 0 in OpenMM."""
     found = float(force.getReactionFieldDielectric())
-    if found < 1:
+    if not 1 <= found < math.inf:
         raise InputError(
-            f"NonbondedForce: the dielectric constant of a medium is at least 1, not {found:g}: "
-            "set another one by setReactionFieldDielectric"
+            f"NonbondedForce: the dielectric constant of a medium is finite and at least 1, not "
+            f"{found:g}: set another one by setReactionFieldDielectric, for a conductor "
+            f"{CONDUCTOR:g}"
         )
-    return found
+    return 0.0 if found >= CONDUCTOR else found
 
 
 def _is_truncated(openmm_system: Any, force: Any) -> bool:

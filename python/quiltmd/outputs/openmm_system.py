@@ -19,6 +19,7 @@ from ..description import openmm_tabulated
 from ..description.electric_field import forces_of
 from ..description.nonbonded import Nonbonded
 from ..description.openmm_custom import PAIR_FORMS
+from ..description.openmm_objects import CONDUCTOR
 from ..description.restraints import NEVER_LINEAR
 from ..description.state import State
 from ..description.system import System
@@ -28,7 +29,6 @@ from .files import replace_file
 
 F64 = npt.NDArray[np.float64]
 
-_CONDUCTOR = 1e12  # a dielectric constant that is as good as infinite
 _WRITTEN = frozenset(
     (
         *("bonds", "angles", "urey_bradleys", "torsions", "ryckaert_bellemans", "impropers"),
@@ -324,7 +324,7 @@ def _set_method(force: Any, settings: Nonbonded) -> None:
         )
     if settings.method == "reaction-field":
         force.setNonbondedMethod(force.CutoffPeriodic)
-        force.setReactionFieldDielectric(settings.dielectric or _CONDUCTOR)
+        force.setReactionFieldDielectric(settings.dielectric or CONDUCTOR)
     else:
         force.setNonbondedMethod(force.PME if settings.method == "pme" else force.NoCutoff)
 
