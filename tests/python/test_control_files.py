@@ -183,7 +183,7 @@ BROKEN = {
     "half a run": ("namd", NAMD + "run 100\nrun -0.5\n", "run must be a number of steps"),
     "underscore": ("namd", NAMD + "timestep 1_0\n", "timestep must be a number"),
     "no cutoff": ("mdin", MDIN.replace("cut = 9.0", "cut = 0"), "cutoff of 0 .*make no sense"),
-    "tcl": ("namd", NAMD + "if {1} {\n", r"Tcl \('if \{1\} \{'\) is not supported"),
+    "tcl": ("namd", NAMD + "while {1} {\n", r"Tcl \('while \{1\} \{'\) is not supported"),
     "variable": ("namd", NAMD + "outputname $other\n", "the variable other is not set"),
     "number": ("namd", NAMD + "timestep fast\n", "timestep must be a number, not 'fast'"),
     "switch": ("namd", NAMD + "PME maybe\n", "PME must be on or off, not 'maybe'"),
@@ -276,6 +276,10 @@ def test_a_grid_of_pme_is_whole(tmp_path: Path) -> None:
         assert f", {key}: " in refused
         assert refused.endswith("belong together: give all or none")
     namd = re.sub("PMEGridSize.*\n", "", NAMD)
+    found = read(tmp_path, "run.namd", f"{namd}PMEInterpOrder 6\n")
+    assert found.refused == []
+    assert "pme_order" not in found.settings["nonbonded"]
+    assert noted(found, "PMEInterpOrder 6: without a grid the order follows from pme_tolerance")
     found = read(tmp_path, "run.namd", f"{namd}PMETolerance 1e-7\nPMEInterpOrder 5\n")
     assert noted(found, "PMETolerance 1e-7: without PMEGridSizeX and so on grid and Ewald")
     assert found.settings["nonbonded"]["pme_order"] == 5

@@ -48,7 +48,11 @@ def test_namd(tmp_path: Path) -> None:
             "long_range_every": 4,
         },
         "run": {"steps": 500, "start_temperature": 300.0},
-        "output": {"dir": str(tmp_path / "out/apoa1"), "log_every": 50},
+        "output": {
+            "dir": str(tmp_path / "out/apoa1"),
+            "log_every": 50,
+            "trajectory_every": 0,  # without dcdfreq
+        },
     }
     assert noted(found, "cellOrigin", "pairlistdist", "stepspercycle 20", "outputtiming")
 
@@ -58,7 +62,8 @@ def test_namd_with_a_thermostat_and_a_box_of_its_own(tmp_path: Path) -> None:
         "# NAMD extended system\n#$LABELS step a_x\n500 60 0 0 0 61 0 20 0 62 0 0 0 0\n"
     )
     more = "extendedSystem run.xsc\nlangevin on\nlangevinTemp 310\nlangevinDamping 5\n"
-    more += "rigidBonds all\nvdwForceSwitching on\nminimize 100\nrun 300\nLJcorrection yes\n"
+    more += "rigidBonds all\nvdwForceSwitching on\nLJcorrection yes\nminimize 100\n"
+    more += "reinitvels 250\nrun 300\n"
     kept = [line for line in NAMD.splitlines() if "Basis" not in line and "numsteps" not in line]
     text = "\n".join(kept)
     found = read(tmp_path, "run.namd", f"{text}\n{more}")
@@ -77,8 +82,96 @@ def test_namd_with_a_thermostat_and_a_box_of_its_own(tmp_path: Path) -> None:
         "steps": 300,
         "minimize": True,
         "minimize_iterations": 100,
-        "start_temperature": 300,  # which is not that of the bath
+        "start_temperature": 250,  # which is not that of the bath
     }
+
+
+def test_velocities_after_a_minimisation_of_namd(tmp_path: Path) -> None:
+    """It leaves atoms at rest, whatever `temperature` was before; reinitvels draws them."""
+    found = read(tmp_path, "run.namd", NAMD + "minimize 100\nrun 300\n")
+    assert found.settings["run"]["start_temperature"] == 0
+    assert noted(found, "at rest after it", "the largest force is minimize_tolerance")
+    drawn = read(tmp_path, "run.namd", NAMD + "minimize 100\nreinitvels 280\nrun 300\n")
+    assert drawn.settings["run"]["start_temperature"] == 280
+    assert not noted(drawn, "at rest after it")
+    assert drawn.refused == []
+    alone = read(tmp_path, "run.namd", NAMD.replace("numsteps", "#") + "minimize 100\n")
+    assert not noted(alone, "at rest after it")
+    for commands, words in (
+        (
+            "run 10\nreinitvels 300\nrun 10\n",
+            "line 33, reinitvels 300: velocities drawn after a run",
+        ),
+        ("reinitvels 300\nminimize 10\nrun 10\n", "line 32, reinitvels 300: no effect before"),
+    ):
+        assert words in read(tmp_path, "run.namd", NAMD + commands).refused[0]
+
+
+def test_settings_between_runs_of_namd_are_refused(tmp_path: Path) -> None:
+    """They would hold for the later steps alone, even those that were not said before."""
+    text = NAMD + "minimize 10\nnumsteps 500\nlangevin on\nlangevinTemp 300\nrun 10\n"
+    refused = read(tmp_path, "run.namd", text).refused
+    assert [why.split(": ")[0] for why in refused] == [
+        "line 34, langevin on",
+        "line 35, langevinTemp 300",
+    ]
+    assert all("after the first run or minimize" in why for why in refused)
+
+
+def test_blocks_of_namd_that_are_on_or_off(tmp_path: Path) -> None:
+    blocks = """
+set restart 0
+if {$restart} {
+  binCoordinates old.coor
+  foreach file {a b} {
+    parameters $file
+  }
+} else {
+  langevin on; langevinTemp 280   ;# in one line
+  langevinDamping 2
+}
+if { 1 } {
+  outputPressure 10
+}
+"""
+    found = read(tmp_path, "run.namd", NAMD + blocks)
+    assert found.refused == []
+    assert found.settings["system"]["coordinates"] == str(tmp_path / "apoa1.pdb")
+    assert found.settings["integrator"]["friction"] == 2
+    assert found.settings["integrator"]["temperature"] == 280
+    assert noted(found, "lines 34 to 39: left out, as their condition is 0", "outputPressure 10")
+    for old, new, words in (
+        ("{$restart}", "{$restart == 0}", r"line 34: Tcl \('if \{\$restart == 0\} \{'\)"),
+        ("{$restart}", "{$missing}", "line 34: the variable missing is not set"),
+        ("{ 1 }", "{ 2 }", "line 43: .* but for conditions 0 and 1"),
+        ("} else {", "} elseif {1} {", "line 34: this block of Tcl has no '}'"),
+        ("outputPressure 10\n}", "outputPressure 10", "line 43: this block of Tcl has no '}'"),
+        ("outputPressure 10\n}", "outputPressure 10\n}\n}", r"line 46: Tcl \('\}'\)"),
+    ):
+        with pytest.raises(InputError, match=words):
+            read(tmp_path, "run.namd", NAMD + blocks.replace(old, new))
+
+
+def test_variables_of_namd(tmp_path: Path) -> None:
+    text = 'set temp\t{310}\nset other "$temp";\nlangevin on\nlangevinTemp ${other}\n'
+    found = read(tmp_path, "run.namd", NAMD + text)
+    assert found.settings["integrator"]["temperature"] == 310
+
+
+def test_a_topology_of_another_program_scales_1_4_interactions_itself(tmp_path: Path) -> None:
+    """NAMD's default would not; what is said beside a topology of GROMACS is told."""
+    for program, files in (
+        ("amber", "parmfile a.prmtop\nambercoor a.inpcrd"),
+        ("gromacs", "grotopfile a.top\ngrocoorfile a.gro"),
+    ):
+        text = f"{program} on\n{files}\ncutoff 9\nswitching off\nPME on\nPMEGridSpacing 1\n"
+        text += "exclude scaled1-4\ntimestep 1\nrun 10\n"
+        found = read(tmp_path, "run.namd", text)
+        assert found.refused == []
+        assert noted(found, "1-4scaling is not given: 1-4 interactions are scaled as the topology")
+    found = read(tmp_path, "run.namd", text.replace("timestep", "1-4scaling 0.5\ntimestep"))
+    assert found.refused == []
+    assert noted(found, "1-4scaling 0.5: 1-4 interactions are scaled as the topology says")
 
 
 @pytest.mark.parametrize(("scaling", "done"), [("0.833333", True), ("1.0", False), ("x", False)])

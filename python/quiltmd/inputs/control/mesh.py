@@ -35,9 +35,13 @@ def take_mesh(entries: Entries, words: MeshWords, cutoff: float) -> None:
     """Grid, order and Ewald coefficient; the cutoff is in A."""
     control = entries.control
     of_order, order = entries.peek(words.order), entries.whole(words.order)
-    if order not in (None, 4, 5):
-        entries.reject(of_order[-1], "only the orders 4 and 5")
     given = [name for name in words.sizes if entries.has(name)]
+    if order not in (None, 4, 5):
+        if given:
+            entries.reject(of_order[-1], "only the orders 4 and 5")
+        else:
+            entries.note("without a grid the order follows from pme_tolerance too", of_order[-1])
+        order = None
     if given and len(given) < len(words.sizes):
         for name in given:
             for entry in entries.take_all(name):

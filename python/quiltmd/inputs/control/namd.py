@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """NAMD configurations: what ApoA1- and STMV-like runs say, as settings of a run here.
 
-A configuration is a Tcl script.  Keywords with values, `set` with plain values, `run` and
-`minimize` are understood, any other Tcl is refused.
+A configuration is a Tcl script, which `namd_script` reads.  Of its commands `minimize`,
+`reinitvels` and `run` are understood, in this order.
 
 Source: NAMD User's Guide, version 3.0.
 """
@@ -24,8 +24,8 @@ from ..units import ANGSTROM, KCAL
 from .entries import Control, Entries, Entry, is_one
 from .mesh import MeshWords, take_mesh
 from .namd_restraints import take_restraints
+from .namd_script import statements
 
-_TCL = ("if", "while", "for", "foreach", "proc", "source", "expr", "puts", "print", "exit", "vmd")
 _OUTPUT = "this output is not written"
 _LISTS = "pair lists are set up by this program"
 _MESH = MeshWords(
@@ -47,7 +47,7 @@ def is_namd(head: bytes) -> bool:
 def read_namd(file: str) -> Control:
     """The settings of a NAMD configuration; see `Control`."""
     control = Control(file)
-    entries = Entries(control, _statements(file))
+    entries = Entries(control, statements(control))
     _files(control, entries)
     _box(control, entries)
     _nonbonded(control, entries)
@@ -61,38 +61,6 @@ def read_namd(file: str) -> Control:
     return control
 
 
-def _statements(file: str) -> list[Entry]:
-    found: list[Entry] = []
-    variables: dict[str, str] = {}
-    text = read_bytes(file).decode("latin-1")
-    for number, raw in enumerate(text.split("\n"), start=1):
-        line = raw.split("#", 1)[0].strip().rstrip(";").strip()
-        if not line:
-            continue
-        word, *rest = line.split(None, 1)
-        value = "".join(rest).strip().strip('"').strip("{}").strip()
-        if word.lower() == "set":
-            name, _, value = value.partition(" ")
-            variables[name] = _replaced(file, number, value.strip(), variables)
-        elif word.lower() in _TCL or "[" in value or word in ("}", "{"):
-            raise InputError(f"Tcl ('{line}') is not supported", file=file, line=number)
-        else:
-            value = _replaced(file, number, value, variables)
-            # "=" may stand between keyword and value.
-            found.append(Entry(word.rstrip("="), value.removeprefix("=").strip(), number))
-    return found
-
-
-def _replaced(file: str, line: int, value: str, variables: dict[str, str]) -> str:
-    def one(match: re.Match[str]) -> str:
-        name = match[1] or match[2]
-        if name not in variables:
-            raise InputError(f"the variable {name} is not set", file=file, line=line)
-        return variables[name]
-
-    return re.sub(r"\$(?:\{(\w+)\}|(\w+))", one, value)
-
-
 def _path(control: Control, value: str) -> str:
     return os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(control.file)), value))
 
@@ -101,9 +69,8 @@ def _files(control: Control, entries: Entries) -> None:
     amber, gromacs = entries.switch("amber"), entries.switch("gromacs")
     names = ("parmfile", "ambercoor") if amber else ("structure", "coordinates")
     names = ("grotopfile", "grocoorfile") if gromacs else names
-    if amber:  # whose topologies have the factors themselves (SCEE)
-        why = "a topology of Amber has its own scaling, for which NAMD is told 0.833333"
-        entries.refuse(why, "1-4scaling", "oneFourScaling", unless=_is_ambers)
+    if amber or gromacs:
+        _scaling(control, entries, amber)
     for name, key in zip(names, ("topology", "coordinates"), strict=True):
         entry = entries.take(name)
         if entry is not None:
@@ -117,6 +84,21 @@ def _files(control: Control, entries: Entries) -> None:
     entries.tell("parameter files are recognised by content", "paraTypeCharmm", "paraTypeXplor")
     entries.refuse("velocities from a file of their own", "velocities", "binvelocities")
     entries.tell("paths are relative to this file in any case", "cwd")
+
+
+def _scaling(control: Control, entries: Entries, amber: bool) -> None:
+    """Of electrostatic 1-4 interactions: these topologies have the factors themselves."""
+    names = ("1-4scaling", "oneFourScaling")
+    if not any(entries.has(name) for name in names):
+        control.notes.append(
+            "1-4scaling is not given: 1-4 interactions are scaled as the topology says, while NAMD "
+            "would not scale those of charges"
+        )
+    elif amber:  # SCEE
+        why = "a topology of Amber has its own scaling, for which NAMD is told 0.833333"
+        entries.refuse(why, *names, unless=_is_ambers)
+    else:
+        entries.tell("1-4 interactions are scaled as the topology says (fudgeQQ)", *names)
 
 
 def _is_ambers(scaling: str) -> bool:
@@ -222,6 +204,7 @@ def _steps(control: Control, entries: Entries) -> None:
     for entry in minimized:
         if run and entry.line > run[0].line:
             entries.reject(entry, "a minimisation after a run: make it a run of its own, before it")
+    _velocities(control, entries, minimized, run)
     iterations, runs = entries.counts("minimize"), entries.counts("run")
     if len(runs) > 1:
         control.notes.append(f"run {runs}: one run of {sum(runs)} steps")
@@ -236,8 +219,30 @@ def _steps(control: Control, entries: Entries) -> None:
     if iterations:
         control.set("run", "minimize", True)
         control.set("run", "minimize_iterations", sum(iterations))
+        control.notes.append(
+            "minimize: by L-BFGS, which ends before where the largest force is minimize_tolerance"
+        )
     steps = sum(runs) if runs or iterations else entries.whole("numsteps", 0)
     control.set("run", "steps", steps)
+
+
+def _velocities(
+    control: Control, entries: Entries, minimized: list[Entry], runs: list[Entry]
+) -> None:
+    """Those of `reinitvels`; a minimisation leaves atoms at rest, whatever `temperature` says."""
+    drawn = entries.peek("reinitvels")
+    for entry in drawn:
+        if runs and entry.line > runs[0].line:
+            entries.reject(entry, "velocities drawn after a run: make what follows it another run")
+        elif minimized and entry.line < minimized[-1].line:
+            entries.reject(entry, "no effect before a minimisation, after which atoms are at rest")
+    if drawn:
+        control.set("run", "start_temperature", entries.number("reinitvels"))
+    elif minimized and runs:
+        control.set("run", "start_temperature", 0.0)
+        control.notes.append(
+            "minimize: atoms are at rest after it, as there is no reinitvels before run"
+        )
 
 
 def _thermostat(control: Control, entries: Entries, temperature: float | None) -> None:
@@ -391,13 +396,18 @@ def _output(control: Control, entries: Entries) -> None:
         ("restartfreq", "checkpoint_every"),
     ):
         control.set("output", key, entries.whole(keyword))
+    control.settings.setdefault("output", {}).setdefault("trajectory_every", 0)
+    entries.tell(
+        "in the trajectory molecules are whole, in the cell",
+        *("wrapAll", "wrapWater", "wrapNearest"),
+    )
+    entries.tell("files of a run have their names and formats", "DCDfile", "DCDUnitCell")
     entries.tell(
         _OUTPUT,
-        *("outputTiming", "outputPressure", "xstFreq", "xstfile", "DCDfile", "restartname"),
-        *("binaryoutput", "binaryrestart", "DCDUnitCell", "restartsave", "velDCDfile"),
+        *("outputTiming", "outputPressure", "xstFreq", "xstfile", "restartname"),
+        *("binaryoutput", "binaryrestart", "restartsave", "velDCDfile", "outputPairlists"),
         *("velDCDfreq", "forceDCDfile", "forceDCDfreq", "outputMomenta", "mergeCrossterms"),
         "stochRescaleHeat",
-        *("wrapAll", "wrapWater", "wrapNearest", "outputPairlists"),
     )
 
 
@@ -416,6 +426,10 @@ def _rest(entries: Entries) -> None:
         *("tCouple", "rescaleFreq", "reassignFreq", "tclForces", "extraBonds", "SMD", "IMDon"),
         *("replicaUniformPatchGrids", "cosAngles", "accelMD", "sphericalBC", "cylindricalBC"),
         *("molly", "hbond", "watermodel", "LJPME", "MSM", "FMM", "loweAndersen"),
+    )
+    entries.tell(
+        "nothing, without the features that they belong to",
+        *("fixedAtomsFile", "fixedAtomsCol", "fixedAtomsForces", "colvarsConfig", "extraBondsFile"),
     )
 
 
