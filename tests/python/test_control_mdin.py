@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from command import quiltmd as command
-from control_examples import MDIN, noted, read, with_line
+from control_examples import FILES, MDIN, noted, read, with_line
 from scipy.special import erfc
 
 import quiltmd
@@ -39,7 +39,85 @@ def test_mdin(tmp_path: Path) -> None:
         },
         "output": {"log_every": 100, "trajectory_every": 200, "checkpoint_every": 500},
     }
-    assert noted(found, "irest 1", "tempi 100", "ioutfm")
+    assert noted(found, "irest 1", "tempi 100", "ioutfm 1: files are of the formats")
+    silent = read(tmp_path, "mdin", MDIN.replace("ntwx=200,", ""))
+    assert silent.settings["output"]["trajectory_every"] == 0
+
+
+def test_namelists_end_as_fortran_has_it(tmp_path: Path) -> None:
+    """By a slash or &end, wherever it stands outside of strings and comments."""
+    found = read(
+        tmp_path,
+        "min.in",
+        "min, 1/2 of it\n&cntrl imin=1, maxcyc=250, ! don't end / here &end\n"
+        " cut=9.d0, restraintmask='@C/N &!:WAT', ntb=1/ nothing here\n&ewald order=4 &end\n",
+    )
+    assert found.refused == []
+    assert found.settings["run"]["minimize_iterations"] == 250
+    assert found.settings["nonbonded"]["cutoff"] == 0.9
+    assert noted(found, "restraintmask '@C/N &!:WAT': nothing, without restraints")
+    assert noted(found, "imin 1: a minimisation ends where the largest force is minimize_tolerance")
+
+
+HEAT = """heat
+ &cntrl
+  irest=0, ntx=1, nstlim=20000, dt=0.002, ntc=2, ntf=2, cut=8.0, ntb=1,
+  ntt=3, gamma_ln=2.0, tempi=0.0, temp0=280.0, nmropt=1, ig=5, iwrap=1, nscm=0, scee=1.2,
+ /
+ &wt type='TEMP0', istep1=0, istep2=9000, value1=0.0, value2=300.0 /
+ &wt TYPE='TEMP0', istep1=9001, istep2=10000, value1=300.0, value2=310.0, &end
+ &wt type='END' /
+LISTOUT=POUT
+"""
+
+
+def test_heating_of_mdin(tmp_path: Path) -> None:
+    """Changes of TEMP0 are a schedule, which goes on with the last temperature."""
+    found = read(tmp_path, "heat.in", HEAT)
+    assert found.refused == []
+    assert found.settings["run"] == {"steps": 20000, "start_temperature": 0}
+    dynamics = build_config(found.settings | {"output": {"dir": "out"}, **FILES}).integrator
+    assert dynamics.annealing == ((0, 0), (18, 300), (18.002, 300), (20, 310))
+    assert noted(found, "every 200 steps", "LISTOUT=POUT: this output", "nscm 0: motion of the")
+    assert noted(found, "iwrap 1: in the trajectory molecules are whole")
+
+    def points(changes: str) -> list[tuple[float, float]]:
+        head = HEAT.split(" &wt")[0]
+        made = read(tmp_path, "heat.in", head + changes)
+        assert made.refused == []
+        return list(made.settings["integrator"]["annealing"])
+
+    one = " &wt type='TEMP0', istep1={}, istep2={}, value1={}, value2={} /\n".format
+    # temp0 until the first change; a value that stays; a pause in which it stays; two in a row.
+    assert points(one(501, 1000, 10, 20)) == [(0, 280), (1, 280), (1.002, 10), (2, 20)]
+    assert points(one(501, 0, 10, 20)) == [(0, 280), (1, 280), (1.002, 10)]
+    pause = points(one(1, 500, 10, 20) + one(1001, 1500, 30, 40))
+    assert pause == [(0, 10), (1, 20), (2, 20), (2.002, 30), (3, 40)]
+    assert points(one(0, 500, 1, 20) + one(500, 1000, 20, 30)) == [(0, 1), (1, 20), (2, 30)]
+
+
+def test_other_changes_of_mdin(tmp_path: Path) -> None:
+    for old, new, words in (
+        ("type='TEMP0'", "type='CUT'", "line 6, &wt cut: only TEMP0 may change"),
+        ("value1=0.0", "imult=1, value1=0.0", "imult 1: only changes that are linear"),
+        ("value1=0.0", "valeu1=0.0", "valeu1 0.0: this keyword is not known here"),
+        ("istep1=9001", "istep1=8000", "changes must follow each other"),
+        ("ntt=3, gamma_ln=2.0", "ntt=0", "&wt TEMP0: needs a thermostat"),
+        ("LISTOUT=POUT", "DISANG=rst.dist", "line 9, DISANG=rst.dist: restraints of distances"),
+    ):
+        assert old in HEAT
+        (refused,) = read(tmp_path, "heat.in", HEAT.replace(old, new)).refused
+        assert words in refused
+    off = read(tmp_path, "heat.in", HEAT.replace("nmropt=1", "nmropt=0"))
+    assert off.refused == []
+    assert off.settings["integrator"]["temperature"] == 280
+    assert noted(off, "line 6, &wt: nothing, without nmropt = 1")
+    minimised = read(tmp_path, "heat.in", HEAT.replace("irest=0", "imin=1"))
+    assert minimised.refused == []
+    assert noted(minimised, "line 6, &wt: nothing, in a minimisation")
+    none = read(tmp_path, "heat.in", HEAT.split(" &wt")[0])
+    assert none.refused == []
+    assert noted(none, "nmropt 1: nothing is changed")
 
 
 def test_velocities_of_mdin(alanine: tuple[Path, Path], tmp_path: Path) -> None:
@@ -68,6 +146,9 @@ def test_restraints_of_mdin(alanine: tuple[Path, Path], tmp_path: Path) -> None:
     wanted = (residues < 2) & (np.isin(names, ["CA", "N"]) | np.char.startswith(names, "C"))
     wanted |= ~water & (topology.elements == 8)
     assert quiltmd.select(system, str(restraint.select)).tolist() == np.flatnonzero(wanted).tolist()
+    assert not noted(found, "where Amber moves those of each molecule")
+    pressed = read(tmp_path, "mdin", text.replace("ntb=1, ntp=0", "ntb=2, ntp=1"))
+    assert noted(pressed, "where Amber moves those of each molecule")
 
 
 def inputs(files: tuple[Path, Path]) -> dict[str, Any]:

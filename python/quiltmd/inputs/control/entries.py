@@ -177,10 +177,7 @@ class Entries:
         self.control.refused.append(f"line {entry.line}, {entry.name} {entry.value}: {why}")
 
     def _number(self, entry: Entry, word: str) -> float:
-        try:
-            value = float(word.lower().replace("d", "e").replace("_", "?"))
-        except ValueError:
-            value = float("nan")
+        value = number_of(word)
         if not np.isfinite(value):
             raise self._error(entry, f"{entry.name} must be a number, not '{entry.value}'")
         return value
@@ -191,15 +188,25 @@ class Entries:
 
 def is_off(value: str) -> bool:
     """Whether a value says that something is not wanted."""
-    return value in (*OFF, "0.0", "")
+    return value in (*OFF, "") or number_of(value) == 0
 
 
 def is_one(value: str) -> bool:
     """Whether a value is the number 1."""
+    return number_of(value) == 1
+
+
+def is_not_positive(value: str) -> bool:
+    """Whether a value is a number of at most 0."""
+    return number_of(value) <= 0
+
+
+def number_of(word: str) -> float:
+    """The number that a word is, also with Fortran's exponents (1.d0); nan where it is none."""
     try:
-        return float(value) == 1
+        return float(word.lower().replace("d", "e").replace("_", "?"))
     except ValueError:
-        return False
+        return float("nan")
 
 
 def _plain(name: str) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Amber's mdin: the namelists &cntrl and &ewald as settings of a run here.
+"""Amber's mdin: the namelists &cntrl, &ewald and &wt as settings of a run here.
 
 Topology and coordinates are named beside it, as for Amber's programs.
 
@@ -12,17 +12,15 @@ import re
 
 from ...errors import InputError
 from ..amber.mask import selection_of_mask
-from ..fixed_width import read_bytes
+from ..amber.prmtop import DEFAULT_SCEE, DEFAULT_SCNB
 from ..units import ANGSTROM, KCAL
-from .entries import Control, Entries, Entry, is_one
+from .entries import Control, Entries, Entry, is_not_positive, is_one, number_of
+from .mdin_changes import take_changes
 from .mesh import MeshWords, take_mesh
+from .namelists import Namelist, read_namelists
 
-_NAMELIST = re.compile(r"(?m)^\s*[&$](\w+)(.*?)(?:^\s*[&$]end\b|(?<![\w'\"])/\s*$)", re.I | re.S)
-_PAIR = re.compile(
-    r"([A-Za-z]\w*(?:\(\s*\d+\s*\))?)\s*=\s*('[^']*'|\"[^\"]*\"|[^=]*?)\s*,?\s*(?=[A-Za-z]\w*(?:\(\s*\d+\s*\))?\s*=|$)"
-)
-_COMMENT = re.compile(r"('[^'\n]*'|\"[^\"\n]*\")|![^\n]*")  # none in a string
-_KNOWN = ("cntrl", "ewald")
+_CHANGE = "wt"
+_KNOWN = ("cntrl", "ewald", _CHANGE)
 _MESH = MeshWords(
     sizes=("nfft1", "nfft2", "nfft3"),
     order="order",
@@ -41,7 +39,8 @@ def is_mdin(head: bytes) -> bool:
 def read_mdin(file: str) -> Control:
     """The settings of an mdin; see `Control`."""
     control = Control(file)
-    entries = Entries(control, _namelists(file))
+    keywords, changes, after = _keywords(control)
+    entries = Entries(control, keywords)
     kind = entries.whole("imin", 0)
     if kind not in (0, 1):
         control.refused.append(f"imin {kind}: 0, dynamics, and 1, minimisation, are supported")
@@ -49,11 +48,16 @@ def read_mdin(file: str) -> Control:
         control.set("run", "minimize", True)
         control.set("run", "minimize_iterations", entries.whole("maxcyc", 1))
         control.set("run", "steps", 0)
-        entries.tell("minimisations are by L-BFGS", "ncyc", "ntmin")
-        entries.tell("a minimisation ends by its largest force, minimize_tolerance", "drms")
+        entries.tell("minimisations are by L-BFGS", "ncyc", "ntmin", "dx0")
+        entries.tell("replaced by minimize_tolerance", "drms")
+        control.notes.append(
+            "imin 1: a minimisation ends where the largest force is minimize_tolerance, if maxcyc "
+            "iterations lead there"
+        )
         entries.tell("nothing, in a minimisation", "nstlim", "irest", "ntx", "tempi")
-    entries.tell("nothing, without a minimisation", "maxcyc", "ncyc", "ntmin", "drms")
+    entries.tell("nothing, without a minimisation", "maxcyc", "ncyc", "ntmin", "drms", "dx0")
     _dynamics(control, entries)
+    take_changes(control, entries, changes, after)
     periodic = _solvent(control, entries)
     if periodic == 0:
         _no_box(control, entries)
@@ -67,27 +71,17 @@ def read_mdin(file: str) -> Control:
     return control
 
 
-def _namelists(file: str) -> list[Entry]:
-    text = read_bytes(file).decode("latin-1")
-    found = []
-    for namelist in _NAMELIST.finditer(text):
-        name = namelist[1].lower()
-        line = text.count("\n", 0, namelist.start(1)) + 1
-        if name not in _KNOWN:
-            raise InputError(f"the namelist &{name} is not supported", file=file, line=line)
-        body = _COMMENT.sub(lambda found: found[1] or " " * len(found[0]), namelist[2])
-        at = 0
-        flat = body.replace("\n", " ")
-        for pair in _PAIR.finditer(flat):
-            between = flat[at : pair.start()].strip(" ,\t\r")
-            if between:
-                raise InputError(f"'{between}' in &{name} is not understood", file=file, line=line)
-            number = line + body.count("\n", 0, pair.start())
-            found.append(Entry(pair[1], pair[2].strip().rstrip(","), number))
-            at = pair.end()
+def _keywords(control: Control) -> tuple[list[Entry], list[Namelist], list[tuple[int, str]]]:
+    """The keywords of &cntrl and &ewald, the groups &wt, and what stands after the first group."""
+    groups, after = read_namelists(control.file)
+    for group in groups:
+        if group.name not in _KNOWN:
+            message = f"the namelist &{group.name} is not supported"
+            raise InputError(message, file=control.file, line=group.line)
+    found = [entry for group in groups if group.name != _CHANGE for entry in group.entries]
     if not found:
-        raise InputError("no namelist &cntrl with values that can be read", file=file)
-    return found
+        raise InputError("no namelist &cntrl with values that can be read", file=control.file)
+    return found, [group for group in groups if group.name == _CHANGE], after
 
 
 def _dynamics(control: Control, entries: Entries) -> None:
@@ -104,6 +98,8 @@ def _dynamics(control: Control, entries: Entries) -> None:
         control.refused.append(f"ntc {constraints}: all bonds constrained is not supported")
     control.set("system", "constraints", "h-bonds" if constraints == 2 else "none")
     control.set("system", "rigid_water", constraints == 2)
+    if constraints == 2 and not entries.has("ntf"):
+        control.notes.append("ntf is not given: bonds that are constrained have no energy, as by 2")
     forces = entries.whole("ntf", constraints)
     if forces != constraints:
         control.refused.append(f"ntf {forces}: only ntf = ntc, so that each bond is there once")
@@ -195,11 +191,12 @@ def _no_box(control: Control, entries: Entries) -> None:
     entries.refuse("constant pressure without a periodic box", "ntp")
     entries.refuse("a dielectric constant", "dielc", unless=is_one)
     entries.refuse("12-6-4 is not supported", "lj1264", "plj1264")
-    entries.refuse("a switching function without a cutoff", "fswitch", unless=lambda v: v == "-1")
+    entries.refuse("a switching function without a cutoff", "fswitch", unless=is_not_positive)
     entries.tell("of PME, which there is not", *_OF_PME)
-    entries.tell("lists are for the program to say", "skinnb", "nbflag", "nbtell", "nsnb", "tol")
+    entries.tell("lists are for the program to say", *_OF_LISTS)
 
 
+_OF_LISTS = ("skinnb", "nbflag", "nbtell", "nsnb")
 _OF_PME = (
     *("nfft1", "nfft2", "nfft3", "order", "ew_coeff", "dsum_tol", "ew_type", "eedmeth", "netfrc"),
     *("vdwmeth", "taup", "pres0", "comp", "barostat"),
@@ -272,7 +269,7 @@ def _nonbonded(control: Control, entries: Entries) -> None:
     entries.refuse("only PME", "ew_type", "eedmeth", unless=lambda value: value in ("0", "1"))
     entries.refuse("a dielectric constant", "dielc", unless=is_one)
     entries.tell("forces sum up to zero without it", "netfrc")
-    entries.tell("lists are for the program to say", "skinnb", "nbflag", "nbtell", "nsnb", "tol")
+    entries.tell("lists are for the program to say", *_OF_LISTS)
 
 
 def _output(control: Control, entries: Entries) -> None:
@@ -283,18 +280,25 @@ def _output(control: Control, entries: Entries) -> None:
     ):
         value = entries.whole(keyword)
         control.set("output", key, None if value is None else abs(value))
-    entries.tell(
-        "this output is not written",
-        *("ntwe", "ntwv", "ntwf", "ntave", "ioutfm", "ntxo", "iwrap", "ntwprt", "ntrx", "idecomp"),
-    )
+    control.settings.setdefault("output", {}).setdefault("trajectory_every", 0)
+    entries.tell("files are of the formats that [output] says", "ioutfm", "ntxo", "ntrx")
+    entries.tell("in the trajectory molecules are whole, in the cell", "iwrap")
+    entries.tell("the trajectory has all atoms; [[trajectory]] selects", "ntwprt")
+    entries.tell("this output is not written", "ntwe", "ntwv", "ntwf", "ntave", "idecomp")
 
 
 def _rest(entries: Entries) -> None:
-    entries.tell("for the program to say", "nscm", "vlimit", "jfastw", "mdinfo_flush_interval", "t")
-    entries.tell("nothing, without implicit solvent", "saltcon", "extdiel", "intdiel", "rgbmax")
+    entries.tell("motion of the centre of mass is removed in any case", "nscm")
+    entries.tell("constraints have their own tolerance", "tol")
+    entries.tell("waters are known by their atoms", "watnam", "owtnm", "hwtnm1", "hwtnm2")
+    entries.tell("for the program to say", "vlimit", "jfastw", "mdinfo_flush_interval", "t")
+    entries.refuse("forces act in every step", "nrespa", unless=is_one)
+    why = "factors are those of the topology, else 1.2 and 2"
+    entries.refuse(why, "scee", unless=lambda word: number_of(word) == DEFAULT_SCEE)
+    entries.refuse(why, "scnb", unless=lambda word: number_of(word) == DEFAULT_SCNB)
     entries.refuse(
         "not supported",
-        *("ibelly", "nmropt", "ifqnt", "icfe", "ipol", "iamd", "igamd", "iemap", "isgld"),
+        *("ibelly", "ifqnt", "icfe", "ipol", "iamd", "igamd", "iemap", "isgld"),
         *(
             "ifsc",
             "numexchg",
@@ -328,11 +332,17 @@ def _restraints(control: Control, entries: Entries) -> None:
     weight = entries.number("restraint_wt", 0.0)
     mask = entries.take("restraintmask")
     if kind != 1 or mask is None:
-        control.refused.append(f"ntr {kind}: only 1, with restraintmask")
+        why = "only 1, with restraintmask and restraint_wt instead of groups after &cntrl"
+        control.refused.append(f"ntr {kind}: {why}")
         return
     if not weight:
         control.refused.append(f"ntr {kind}: restraint_wt is missing or 0, which restrains nothing")
         return
+    if control.settings["integrator"]["ensemble"] == "npt":
+        control.notes.append(
+            "ntr 1: the places of restrained atoms follow the box with the centre of mass of all "
+            "(reference_scaling), where Amber moves those of each molecule with its own"
+        )
     text = mask.value.strip("'\"")
     k = round(2 * weight * KCAL / ANGSTROM**2, 9)
     try:
