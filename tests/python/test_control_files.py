@@ -108,7 +108,7 @@ REFUSED = {
         "pcoupl = MTTK": "constant pressure",
         "pcoupl = C-rescale\npcoupltype = hexagonal": "pcoupltype hexagonal: only isotropic",
         "tcoupl = andersen": "only v-rescale, nose-hoover",
-        "tau-t = -1": "only a bath that acts",
+        "tau-t = -1 -1": "only a bath that acts",
         "tcoupl = no\nannealing = single": "needs a thermostat",
         "integrator = bd": "only md, md-vv, sd",
         "constraints = all-bonds": "only none and h-bonds",

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import physical_validation
 import pytest
@@ -20,8 +21,9 @@ from quiltmd.running.config import build_config
 )
 def test_mdp_with_a_nose_hoover_chain(tmp_path: Path, more: str, length: int) -> None:
     """tau-t is the period; with the leap-frog integrator GROMACS has no chain, whatever is said."""
+    period = 0.628318530718
     found = read(
-        tmp_path, "md.mdp", changed(MDP, f"tcoupl = nose-hoover\ntau-t = 0.628318530718\n{more}")
+        tmp_path, "md.mdp", changed(MDP, f"tcoupl = nose-hoover\ntau-t = {period} {period}\n{more}")
     )
     assert found.refused == []
     assert found.settings["thermostat"] == {
@@ -96,7 +98,7 @@ def test_temperature_groups_of_mdp(tmp_path: Path) -> None:
 
 def test_mdp_with_a_short_period(tmp_path: Path) -> None:
     """Actions of a chain come four times in its time constant, 0.5 ps / 2 pi."""
-    found = read(tmp_path, "md.mdp", changed(MDP, "tcoupl = nose-hoover\ntau-t = 0.5\n"))
+    found = read(tmp_path, "md.mdp", changed(MDP, "tcoupl = nose-hoover\ntau-t = 0.5 0.5\n"))
     assert found.settings["thermostat"]["every"] == 9  # of 2 fs
 
 
@@ -124,6 +126,100 @@ def test_mdp(tmp_path: Path) -> None:
         "output": {"log_every": 250, "trajectory_every": 500},
     }
     assert noted(found, "leap-frog", "tc-grps", "nstlist")
+
+
+def test_spellings_of_mdp(tmp_path: Path) -> None:
+    """Neither case nor "-" and "_" count in a choice, as there; others are refused as spelt."""
+    wanted = """
+tcoupl = v-rescale
+pcoupl = Parrinello-Rahman
+pcoupltype = semiisotropic
+ref-p = 1 1
+compressibility = 4e-5 4e-5
+constraints = h-bonds
+coulombtype = Reaction-Field
+vdwtype = Cut-off
+vdw-modifier = Force-switch
+coulomb-modifier = Potential-shift-Verlet
+DispCorr = EnerPres
+"""
+    loose = wanted
+    for old, new in (
+        ("v-rescale", "V_Rescale"),
+        ("Parrinello-Rahman", "ParrinelloRahman"),
+        ("semiisotropic", "semi_isotropic"),
+        ("h-bonds", "hbonds"),
+        ("Reaction-Field", "reaction_field"),
+        ("Cut-off", "CutOff"),
+        ("Force-switch", "force_switch"),
+        ("Potential-shift-Verlet", "potential_shift"),
+        ("EnerPres", "Ener-Pres"),
+    ):
+        loose = loose.replace(old, new)
+    found = read(tmp_path, "md.mdp", changed(MDP, loose))
+    assert found.refused == []
+    assert found.settings == read(tmp_path, "md.mdp", changed(MDP, wanted)).settings
+    (refused,) = read(tmp_path, "md.mdp", changed(MDP, "constraints = all_bonds\n")).refused
+    assert refused.startswith("constraints all-bonds: only none and h-bonds")
+
+
+def test_values_that_mdp_must_give(tmp_path: Path) -> None:
+    """Where grompp finds an error there is no default here either."""
+    pressure = "pcoupl = C-rescale\npcoupltype = semiisotropic\n"
+    both = "ref-p = 1 1\ncompressibility = 4e-5 4e-5\n"
+    assert read(tmp_path, "md.mdp", changed(MDP, pressure + both)).refused == []
+    for lines, words in (
+        ("ref-t = 300\n", "tc-grps: 2 groups, with 1 values of ref-t and 2 of tau-t"),
+        ("tc-grps =\n", "tc-grps: 0 groups, with 2 values of ref-t"),
+        ("tau-t =\n", "2 values of ref-t and 0 of tau-t"),
+        (pressure + "ref-p = 1 1\n", "compressibility: 0 values, where semiisotropic has 2"),
+        (pressure + both.replace("4e-5 4e-5", "4e-5"), "compressibility: 1 values, where semiis"),
+        (pressure + both.replace("1 1", "1"), "ref-p: 1 values, where semiisotropic has 2"),
+        ("nsteps = -1\n", "nsteps -1: dynamics need a number of steps"),
+        ("define = -DPOSRES -I../itp\n", "only -DNAME and -DNAME=VALUE"),
+        (
+            "ensemble-temperature-setting = constant\nensemble-temperature = 310\n",
+            "ensemble-temperature 310: only that of the bath",
+        ),
+    ):
+        (refused,) = read(tmp_path, "md.mdp", changed(MDP, lines)).refused
+        assert words in refused
+    same = "ensemble-temperature-setting = constant\nensemble-temperature = 300\n"
+    assert read(tmp_path, "md.mdp", changed(MDP, same)).refused == []
+
+
+def test_notes_of_mdp_say_what_is_the_case(tmp_path: Path) -> None:
+    def notes(lines: str, *words: str) -> dict[str, Any]:
+        found = read(tmp_path, "md.mdp", changed(MDP, lines))
+        assert found.refused == []
+        assert noted(found, *words), found.notes
+        return found.settings
+
+    order = notes("pme-order = 6\n", "pme-order 6: the order follows from pme_tolerance")
+    assert "pme_order" not in order["nonbonded"]
+    notes("integrator = sd\n", "tcoupl V-rescale: integrator sd has friction and noise")
+    notes("define = -DPOSRES\n", "define -DPOSRES: atoms are held at the places in `reference`")
+    notes("comm-grps = Protein SOL\n", "comm-grps Protein SOL: motion of the centre of mass of all")
+    notes(
+        "compressed-x-grps = Protein\n", "compressed-x-grps Protein: the trajectory has all atoms"
+    )
+    notes("", "beside vdw-modifier potential-switch energies of charges are not shifted")
+    silent = notes("coulomb-modifier = none\n", "nstlist")
+    assert silent["nonbonded"]["switching"] == "potential"
+    for lines, often in (
+        ("nstenergy = 0\nnstlog = 0\n", 0),
+        ("nstenergy = 0\nnstlog = 50\n", 50),
+        ("nstenergy =\n", 1000),  # the default there
+    ):
+        assert notes(lines, "nstlist")["output"]["log_every"] == often
+
+
+def test_a_minimisation_of_mdp_has_no_coupling(tmp_path: Path) -> None:
+    lines = "integrator = steep\npcoupl = MTTK\nref-p = 1\ntau-t = 1\n"
+    found = read(tmp_path, "em.mdp", changed(MDP, lines))
+    assert found.refused == []
+    assert found.settings["integrator"] == {"timestep": 0.002, "ensemble": "nve"}
+    assert noted(found, "pcoupl MTTK, tc-grps Protein Water", "nothing, in a minimisation")
 
 
 def test_constant_pressure_of_mdp(tmp_path: Path) -> None:

@@ -118,6 +118,11 @@ class Entries:
         entry = self.take(name)
         return None if entry is None else [self._number(entry, w) for w in entry.value.split()]
 
+    def words(self, name: str) -> list[str]:
+        """The words of a keyword; none where it is not there."""
+        entry = self.take(name)
+        return [] if entry is None else entry.value.split()
+
     def whole(self, name: str, default: int | None = None) -> int | None:
         """The value of a keyword as a whole number."""
         entry = self._left.get(_plain(name), [None])[-1]

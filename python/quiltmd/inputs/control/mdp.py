@@ -8,16 +8,14 @@ Source: GROMACS User Guide, "Molecular dynamics parameters (.mdp options)".
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable
-from itertools import accumulate, pairwise
 
-from ...description.thermostats import NoseHooverChain
 from ...errors import InputError
 from ..fixed_width import read_bytes
 from .entries import Control, Entries, Entry, is_one
-from .mdp_groups import add_baths
+from .mdp_coupling import take_coupling
+from .mdp_words import choice
 
 _OLD_NAMES = {  # and what they are called now
     "nstxtcout": "nstxout-compressed",
@@ -27,6 +25,7 @@ _OLD_NAMES = {  # and what they are called now
 }
 _UNLIMITED = 2**31 - 1  # iterations, of -1
 _OUTPUT = "this output is not written"
+_LOG_EVERY = 1000  # steps, the default of both
 # What grompp writes into mdout.mdp of features that are off; what switches them on is refused.
 _OF_REFUSED = (
     *("table-extension", "ewald-rtol-lj", "lj-pme-comb-rule", "rtpi", "simulation-part"),
@@ -80,7 +79,7 @@ def _options(file: str) -> list[Entry]:
 
 
 def _dynamics(control: Control, entries: Entries) -> None:
-    kind = entries.text("integrator", "md")
+    kind = choice(entries, "integrator", "md")
     control.set("integrator", "timestep", entries.number("dt", 0.001))
     steps = entries.whole("nsteps", 0)
     control.set("run", "steps", steps)
@@ -92,16 +91,17 @@ def _dynamics(control: Control, entries: Entries) -> None:
         entries.tell("minimisations are by L-BFGS", "emstep", "nstcgsteep", "nbfgscorr")
     elif kind not in ("md", "md-vv", "sd"):
         control.refused.append(f"integrator {kind}: only md, md-vv, sd and minimisations")
+    elif steps == -1:
+        control.refused.append("nsteps -1: dynamics need a number of steps")
     elif kind == "md":
         control.notes.append("integrator md: velocity Verlet takes the place of leap-frog")
     entries.tell(
         "nothing, without a minimisation",
         *("emtol", "emstep", "nstcgsteep", "niter", "fcstep", "nbfgscorr"),
     )
-    _thermostat(control, entries, kind)
+    take_coupling(control, entries, kind)
     _velocities(control, entries)
     entries.refuse("only from step 0 at time 0", "tinit", "init-step")
-    _barostat(control, entries)
 
 
 def _velocities(control: Control, entries: Entries) -> None:
@@ -135,194 +135,24 @@ def _chosen(entries: Entries, why: str, counts: Callable[[int], bool], *names: s
     return chosen
 
 
-def _thermostat(control: Control, entries: Entries, integrator: str) -> None:
-    coupling = entries.text("tcoupl", "no")
-    entries.tell("how often is for the program to say", "nsttcouple")
-    entries.tell("that of the bath", "ensemble-temperature-setting", "ensemble-temperature")
-    if integrator != "sd" and coupling == "no":
-        control.set("integrator", "ensemble", "nve")
-        entries.refuse("needs a thermostat", "annealing", unless=_is_no_annealing)
-        entries.tell("nothing, without a thermostat", "tc-grps", "tau-t", "ref-t", *_OF_ANNEALING)
-        return
-    stated = entries.take("tc-grps")
-    groups = [] if stated is None else stated.value.split()
-    times, targets = entries.numbers("tau-t") or [], entries.numbers("ref-t") or []
-    control.set("integrator", "ensemble", "nvt")
-    if len(set(targets)) > 1 or len(set(times)) > 1:
-        _groups_of_their_own(control, entries, integrator, (groups, targets, times))
-        return
-    if len(groups) > 1:
-        control.notes.append(f"tc-grps {' '.join(groups)}: one bath for all")
-    _annealing(control, entries)
-    if "annealing" not in control.settings["integrator"]:
-        control.set("integrator", "temperature", targets[0] if targets else None)
-    time = times[0] if times else 1.0
-    if time <= 0 and integrator != "sd":
-        control.refused.append(f"tau-t {time:g}: only a bath that acts, with a positive time")
-    elif integrator == "sd":
-        control.set("integrator", "friction", 1.0 / time if time > 0 else 0.0)
-    elif coupling in _THERMOSTATS:
-        control.set("thermostat", "kind", _THERMOSTATS[coupling])
-        control.set("thermostat", "time_constant", time)
-    elif coupling == "nose-hoover":
-        _nose_hoover(control, entries, integrator, time)
-    else:
-        control.refused.append(f"tcoupl {coupling}: only v-rescale, nose-hoover, berendsen, and sd")
-
-
-def _groups_of_their_own(
-    control: Control,
-    entries: Entries,
-    integrator: str,
-    given: tuple[list[str], list[float], list[float]],
-) -> None:
-    """Names, temperatures and times of groups that differ: heat baths, where friction acts."""
-    entries.refuse(
-        "of groups with baths of their own: not supported", "annealing", unless=_is_no_annealing
-    )
-    entries.tell("nothing, without annealing", *_OF_ANNEALING)
-    if integrator == "sd":
-        add_baths(control, *given)
-    else:
-        control.refused.append(
-            f"tc-grps with temperatures or times of their own: integrator {integrator} has a "
-            "thermostat of only one bath; integrator sd has one for each group"
-        )
-
-
-_OF_ANNEALING = ("annealing-npoints", "annealing-time", "annealing-temp")
-
-
-def _annealing(control: Control, entries: Entries) -> None:
-    """A schedule of the temperature, the same for all groups; `ref-t` then has no effect."""
-    kinds = entries.text("annealing", "no")
-    if _is_no_annealing(kinds):
-        entries.tell("nothing, without annealing", *_OF_ANNEALING)
-        return
-    counts, times, temperatures = (entries.numbers(name) or [] for name in _OF_ANNEALING)
-    points = list(zip(times, temperatures, strict=False))
-    ends = [0, *accumulate(map(int, counts))]
-    curves = [points[begin:end] for begin, end in pairwise(ends)]
-    if set(kinds.split()) != {"single"}:
-        control.refused.append(f"annealing {kinds}: only single, for all groups")
-    elif not len(times) == len(temperatures) == ends[-1] > 0:
-        control.refused.append(
-            f"annealing: {', '.join(_OF_ANNEALING)} say {ends[-1]} points, {len(times)} times and "
-            f"{len(temperatures)} temperatures"
-        )
-    elif any(curve != curves[0] for curve in curves):
-        control.refused.append("annealing of groups by schedules of their own: only one bath")
-    else:
-        control.set("integrator", "annealing", curves[0])
-
-
-def _is_no_annealing(kinds: str) -> bool:
-    return set(kinds.split()) <= {"no"}
-
-
-def _nose_hoover(control: Control, entries: Entries, integrator: str, period: float) -> None:
-    """With the leap-frog integrator GROMACS has no chain but a single thermostat."""
-    length = entries.whole("nh-chain-length", 10)
-    if integrator != "md-vv" and length != 1:
-        control.notes.append("tcoupl nose-hoover: a single thermostat, as with integrator md there")
-        length = 1
-    control.set("thermostat", "kind", "nose-hoover")
-    time_constant = round(period / (2 * math.pi), 12)
-    longest = time_constant / (4 * control.settings["integrator"]["timestep"])  # between actions
-    control.set("thermostat", "time_constant", time_constant)
-    if longest < NoseHooverChain.every:
-        control.set("thermostat", "every", max(1, math.floor(longest)))
-    control.set("thermostat", "chain_length", length)
-
-
 _SWITCHES = {"potential-switch": "potential", "force-switch": "gromacs-force"}
-_THERMOSTATS = {"v-rescale": "velocity-rescaling", "berendsen": "berendsen"}
 _SCALINGS = {"no": "none", "all": "all", "com": "com"}
-_BAROSTATS = {
-    "c-rescale": "cell-rescaling",
-    "parrinello-rahman": "cell-rescaling",
-    "berendsen": "berendsen",
-}
-_COUPLINGS = {  # and how many values they have
-    "isotropic": ("isotropic", 1),
-    "semiisotropic": ("semi-isotropic", 2),
-    "surface-tension": ("semi-isotropic", 2),
-    "anisotropic": ("anisotropic", 6),
-}
-
-
-def _barostat(control: Control, entries: Entries) -> None:
-    kind = entries.text("pcoupl", "no")
-    if kind == "no":
-        entries.tell(
-            "nothing, at constant volume",
-            *("pcoupltype", "tau-p", "ref-p", "compressibility", "nstpcouple"),
-        )
-        return
-    every, time = entries.whole("nstpcouple", -1), entries.number("tau-p", 5.0)
-    if kind not in _BAROSTATS:
-        control.refused.append(
-            f"pcoupl {kind}: of constant pressure only C-rescale, Parrinello-Rahman and Berendsen"
-        )
-    elif control.settings["integrator"].get("ensemble") != "nvt":
-        control.refused.append(f"pcoupl {kind}: needs a thermostat")
-    elif (
-        kind != "berendsen"
-        and len({bath["temperature"] for bath in control.settings.get("bath", [])}) > 1
-    ):
-        control.refused.append(f"pcoupl {kind}: needs one ref-t for all groups, unlike Berendsen")
-    if kind == "parrinello-rahman":
-        control.notes.append(
-            "pcoupl Parrinello-Rahman: stochastic cell rescaling takes its place; it has the same "
-            "ensemble"
-        )
-    control.set("integrator", "ensemble", "npt")
-    control.set("barostat", "kind", _BAROSTATS.get(kind))
-    control.set("barostat", "time_constant", time)
-    control.set("barostat", "every", every if every and every > 0 else None)
-    _cell_axes(control, entries)
-
-
-def _cell_axes(control: Control, entries: Entries) -> None:
-    name = entries.text("pcoupltype", "isotropic")
-    pressures = entries.numbers("ref-p") or []
-    compressibilities = entries.numbers("compressibility") or []
-    if name not in _COUPLINGS:
-        control.refused.append(f"pcoupltype {name}: only {', '.join(_COUPLINGS)}")
-        return
-    coupling, values = _COUPLINGS[name]
-    if len(pressures) != values:
-        control.refused.append(f"ref-p: {len(pressures)} values do not suit {name} coupling")
-        return
-    if name == "anisotropic":
-        if any(compressibilities[3:]):
-            control.refused.append("compressibility: of angles of the box only 0")
-        pressures, compressibilities = pressures[:3], compressibilities[:3]
-    if name == "surface-tension":
-        control.set("barostat", "surface_tension", pressures[0])
-    elif len(set(pressures)) > 1:
-        control.refused.append("ref-p: only one pressure, along all axes")
-    control.set("barostat", "coupling", coupling)
-    control.set("barostat", "pressure", pressures[-1])
-    control.set("barostat", "compressibility", tuple(compressibilities) or None)
 
 
 def _nonbonded(control: Control, entries: Entries) -> None:
-    electrostatics, coulomb = (
-        entries.text("coulombtype", "cut-off"),
-        entries.number("rcoulomb", 1.0),
-    )
+    electrostatics = choice(entries, "coulombtype", "cut-off")
+    coulomb = entries.number("rcoulomb", 1.0)
     _electrostatics(control, entries, electrostatics)
     cutoff = entries.number("rvdw", 1.0)
-    vdw_type = entries.text("vdwtype", "cut-off")
-    if vdw_type not in ("cut-off", "cutoff"):
+    vdw_type = choice(entries, "vdwtype", "cut-off")
+    if vdw_type != "cut-off":
         hint = ", with DispCorr = EnerPres for what is beyond it" if vdw_type == "pme" else ""
         control.refused.append(f"vdwtype {vdw_type}: only cut-off{hint}")
     if coulomb != cutoff:
         control.refused.append(f"rcoulomb {coulomb:g}, rvdw {cutoff:g}: both must be the same")
     control.set("nonbonded", "cutoff", cutoff)
     _modifiers(control, entries, electrostatics)
-    correction = entries.text("DispCorr", "no")
+    correction = choice(entries, "DispCorr", "no")
     control.set("nonbonded", "dispersion_correction", correction != "no")
     if correction not in ("no", "enerpres"):
         control.refused.append(f"DispCorr {correction}: only no and EnerPres")
@@ -341,25 +171,26 @@ def _electrostatics(control: Control, entries: Entries, kind: str) -> None:
     of_pme = ("pme-order", "fourierspacing", "fourier-nx", "fourier-ny", "fourier-nz", "ewald-rtol")
     if kind != "pme":
         dielectric = entries.number("epsilon-rf", 0.0)
-        if kind not in ("reaction-field", "cut-off", "cutoff"):
+        if kind not in ("reaction-field", "cut-off"):
             control.refused.append(f"coulombtype {kind}: only PME, reaction-field and cut-off")
         control.set("nonbonded", "method", "reaction-field")
         control.set("nonbonded", "dielectric", dielectric if kind == "reaction-field" else 1.0)
         entries.tell(f"coulombtype {kind} has no PME", *of_pme, "epsilon-surface", "ewald-geometry")
         return
     entries.tell("there is no reaction field", "epsilon-rf")
-    order = entries.whole("pme-order", 4)
-    if order not in (4, 5):
-        control.refused.append(f"pme-order {order}: 4 and 5 are supported")
-    control.set("nonbonded", "pme_order", order if order in (4, 5) else None)
+    stated, order = entries.peek("pme-order"), entries.whole("pme-order", 4)
+    if order in (4, 5):
+        control.set("nonbonded", "pme_order", order)
+    else:
+        entries.note("the order follows from pme_tolerance, too", *stated)
     entries.tell("the PME grid follows from pme_tolerance", *of_pme[1:])
     entries.refuse("only 0, a conductor", "epsilon-surface")
     entries.refuse("only 3d", "ewald-geometry", unless=lambda value: value == "3d")
 
 
 def _modifiers(control: Control, entries: Entries, electrostatics: str) -> None:
-    vdw = entries.text("vdw-modifier", "potential-shift").replace("-verlet", "")
-    coulomb = entries.text("coulomb-modifier", "potential-shift").replace("-verlet", "")
+    vdw = choice(entries, "vdw-modifier", "potential-shift")
+    coulomb = choice(entries, "coulomb-modifier", "potential-shift")
     entries.tell("nothing, as interactions of charges are not switched", "rcoulomb-switch")
     if vdw in _SWITCHES:
         begins = entries.number("rvdw-switch", 0.0)
@@ -371,7 +202,7 @@ def _modifiers(control: Control, entries: Entries, electrostatics: str) -> None:
         control.refused.append(f"vdw-modifier {vdw} is not known")
     if coulomb not in ("none", "potential-shift"):
         control.refused.append(f"coulomb-modifier {coulomb}: only none and Potential-shift")
-    elif electrostatics in ("cut-off", "cutoff") and coulomb == "none":
+    elif electrostatics == "cut-off" and coulomb == "none":
         control.notes.append(
             "coulomb-modifier none: energies of charges are zero at the cutoff nevertheless, "
             "forces are the same"
@@ -381,12 +212,17 @@ def _modifiers(control: Control, entries: Entries, electrostatics: str) -> None:
             f"vdw-modifier {vdw}, coulomb-modifier {coulomb}: energies are shifted as {vdw} says, "
             "forces are the same"
         )
+    elif electrostatics == "pme" and vdw in _SWITCHES and coulomb != "none":
+        control.notes.append(
+            f"coulomb-modifier {coulomb}: beside vdw-modifier {vdw} energies of charges are not "
+            "shifted, forces are the same"
+        )
     entries.tell("nothing, without a vdw-modifier that switches", "rvdw-switch")
     control.set("nonbonded", "potential_shift", vdw == "potential-shift")
 
 
 def _system(control: Control, entries: Entries) -> None:
-    constraints = entries.text("constraints", "none")
+    constraints = choice(entries, "constraints", "none")
     if constraints not in ("none", "h-bonds"):
         control.refused.append(f"constraints {constraints}: only none and h-bonds")
     control.set("system", "constraints", "h-bonds" if constraints == "h-bonds" else "none")
@@ -396,9 +232,7 @@ def _system(control: Control, entries: Entries) -> None:
         *("constraint-algorithm", "lincs-order", "lincs-iter", "lincs-warnangle", "shake-tol"),
         *("Shake-SOR", "morse", "continuation"),
     )
-    define = entries.take("define")
-    if define is not None:
-        control.set("system", "defines", [word.removeprefix("-D") for word in define.value.split()])
+    _defines(control, entries)
     entries.refuse("-I in include", "include")
     scaling = entries.text("refcoord-scaling", "no")
     if scaling not in _SCALINGS:
@@ -409,8 +243,23 @@ def _system(control: Control, entries: Entries) -> None:
         control.set("system", "hmr", True)
         if factor != 3:
             control.refused.append(f"mass-repartition-factor {factor:g}: only 3")
-    entries.tell("the centre of mass is kept at rest", "nstcomm", "comm-grps")
+    entries.tell("motion of the centre of mass of all atoms is removed", "nstcomm", "comm-grps")
     entries.refuse("only linear", "comm-mode", unless=lambda value: value == "linear")
+
+
+def _defines(control: Control, entries: Entries) -> None:
+    define = entries.take("define")
+    words = [] if define is None else define.value.split()
+    if define is not None and not all(word.startswith("-D") for word in words):
+        entries.reject(define, "only -DNAME and -DNAME=VALUE")
+    elif words:
+        control.set("system", "defines", [word.removeprefix("-D") for word in words])
+    if define is not None and "POSRES" in define.value:
+        entries.note(
+            "atoms are held at the places in `reference` (--reference, grompp's -r), by default "
+            "those of the coordinates",
+            define,
+        )
 
 
 def _electric_field(control: Control, entries: Entries) -> None:
@@ -429,15 +278,15 @@ def _electric_field(control: Control, entries: Entries) -> None:
 
 def _output(control: Control, entries: Entries) -> None:
     one, wanted = "one log, of energies: nstenergy holds", bool
-    control.set("output", "log_every", _chosen(entries, one, wanted, "nstenergy", "nstlog"))
+    never = all(entries.has(name) for name in ("nstenergy", "nstlog"))
+    often = _chosen(entries, one, wanted, "nstenergy", "nstlog")
+    control.set("output", "log_every", often or (0 if never else _LOG_EVERY))
     one = "one trajectory: nstxout-compressed holds"
     frames = _chosen(entries, one, wanted, "nstxout-compressed", "nstxout")
     control.set("output", "trajectory_every", frames or 0)
-    entries.tell(
-        _OUTPUT,
-        *("nstvout", "nstfout", "nstcalcenergy", "compressed-x-precision"),
-        *("compressed-x-grps", "energygrps"),
-    )
+    entries.tell("energies are those of logged steps", "nstcalcenergy")
+    entries.tell("the trajectory has all atoms; [[trajectory]] selects", "compressed-x-grps")
+    entries.tell(_OUTPUT, "nstvout", "nstfout", "compressed-x-precision", "energygrps")
 
 
 def _rest(entries: Entries) -> None:

@@ -28,12 +28,6 @@ def add_baths(
     control: Control, groups: list[str], temperatures: list[float], times: list[float]
 ) -> None:
     """A [[bath]] for each group, with a friction that is the inverse of its time, ps."""
-    if not len(groups) == len(temperatures) == len(times):
-        control.refused.append(
-            f"tc-grps: {len(groups)} groups, with {len(temperatures)} values of ref-t and "
-            f"{len(times)} of tau-t"
-        )
-        return
     for group, temperature, time in zip(groups, temperatures, times, strict=True):
         select = _selection(group)
         if group.lower() not in _DEFAULT_GROUPS:
