@@ -57,6 +57,18 @@ def test_namelists_end_as_fortran_has_it(tmp_path: Path) -> None:
     assert found.settings["nonbonded"]["cutoff"] == 0.9
     assert noted(found, "restraintmask '@C/N &!:WAT': nothing, without restraints")
     assert noted(found, "imin 1: a minimisation ends where the largest force is minimize_tolerance")
+    both = read(tmp_path, "min.in", " &cntrl\n imin=1, ntb=1,\n&end\n/\n&end\n")
+    assert both.refused == []
+
+
+def test_bonds_that_are_constrained_and_in_the_list_of_forces(tmp_path: Path) -> None:
+    """The dynamics are those of ntf = 2: constraint forces take up what the bonds add."""
+    found = read(tmp_path, "mdin", MDIN.replace("ntf=2", "ntf=1"))
+    assert found.refused == []
+    assert noted(found, "ntf 1: bonds that are constrained have no energy")
+    assert noted(read(tmp_path, "mdin", MDIN.replace("ntf=2,", "")), "ntf is not given: bonds that")
+    (refused,) = read(tmp_path, "mdin", MDIN.replace("ntc=2", "ntc=1")).refused
+    assert "ntf 2: only 1 or ntf = ntc" in refused
 
 
 HEAT = """heat
@@ -103,7 +115,7 @@ def test_other_changes_of_mdin(tmp_path: Path) -> None:
         ("value1=0.0", "valeu1=0.0", "valeu1 0.0: this keyword is not known here"),
         ("istep1=9001", "istep1=8000", "changes must follow each other"),
         ("ntt=3, gamma_ln=2.0", "ntt=0", "&wt TEMP0: needs a thermostat"),
-        ("LISTOUT=POUT", "DISANG=rst.dist", "line 9, DISANG=rst.dist: restraints of distances"),
+        ("LISTOUT=POUT", "disang = rst.dist", "line 9, disang = rst.dist: restraints of distances"),
     ):
         assert old in HEAT
         (refused,) = read(tmp_path, "heat.in", HEAT.replace(old, new)).refused
@@ -115,6 +127,10 @@ def test_other_changes_of_mdin(tmp_path: Path) -> None:
     minimised = read(tmp_path, "heat.in", HEAT.replace("irest=0", "imin=1"))
     assert minimised.refused == []
     assert noted(minimised, "line 6, &wt: nothing, in a minimisation")
+    weights = HEAT.replace(" &wt type='END'", " &wt type='REST', value1=1.0 /\n &wt type='END'")
+    weighted = read(tmp_path, "heat.in", weights)
+    assert weighted.refused == []
+    assert noted(weighted, "line 8, &wt REST: of restraints that nmropt brings")
     none = read(tmp_path, "heat.in", HEAT.split(" &wt")[0])
     assert none.refused == []
     assert noted(none, "nmropt 1: nothing is changed")
@@ -146,9 +162,45 @@ def test_restraints_of_mdin(alanine: tuple[Path, Path], tmp_path: Path) -> None:
     wanted = (residues < 2) & (np.isin(names, ["CA", "N"]) | np.char.startswith(names, "C"))
     wanted |= ~water & (topology.elements == 8)
     assert quiltmd.select(system, str(restraint.select)).tolist() == np.flatnonzero(wanted).tolist()
+    assert noted(found, "ntr 1: atoms are held at the places in `reference`")
     assert not noted(found, "where Amber moves those of each molecule")
     pressed = read(tmp_path, "mdin", text.replace("ntb=1, ntp=0", "ntb=2, ntp=1"))
     assert noted(pressed, "where Amber moves those of each molecule")
+
+
+GROUPS = """Keep the solute
+5.0
+RES 1 2
+ATOM 30 32 40 40
+END
+and an ion
+2.5
+RES 9 9
+END
+END
+"""
+
+
+def test_groups_of_restrained_atoms_of_mdin(alanine: tuple[Path, Path], tmp_path: Path) -> None:
+    """After the namelists, as before there was restraintmask."""
+    text = with_line("mdin", "ntr=1,") + "LISTOUT=POUT\n/\n"
+    found = read(tmp_path, "mdin", text + GROUPS)
+    assert found.refused == []
+    first, second = found.settings["restraint"]
+    assert first["k"] == pytest.approx(2 * 5.0 * 418.4)
+    assert second == {"kind": "position", "select": "residue 9-9", "k": pytest.approx(2092)}
+    system, _ = quiltmd.load(*alanine)
+    residues = system.topology.residue_of_atom
+    wanted = [*np.flatnonzero(residues < 2), 29, 30, 31, 39]
+    assert quiltmd.select(system, first["select"]).tolist() == wanted
+    for old, new, words in (
+        ("RES 1 2", "FIND", "line 16, FIND: only RES and ATOM with pairs of numbers"),
+        ("RES 1 2", "RES 1", "line 16, RES 1: only RES and ATOM"),
+        ("5.0\n", "", "line 14, Keep the solute: a group of atoms is a title, a weight"),
+        ("END\nEND\n", "", "line 19, and an ion: a group of atoms is a title, a weight"),
+    ):
+        assert words in read(tmp_path, "mdin", text + GROUPS.replace(old, new)).refused[0]
+    assert read(tmp_path, "mdin", MDIN + GROUPS).refused == []  # nothing, without ntr
 
 
 def inputs(files: tuple[Path, Path]) -> dict[str, Any]:

@@ -322,6 +322,12 @@ mts = no
 mts-levels = 2
 mts-level2-forces = longrange-nonbonded
 mts-level2-factor = 2
+implicit-solvent = No
+gb-algorithm = Still
+sa-surface-tension = -1
+QMMM = no
+QMMMscheme = normal
+tinit = 0.000
 ensemble-temperature-setting = auto
 ensemble-temperature = -1
 deform-init-flow = no
@@ -337,7 +343,7 @@ density-guided-simulation-group = protein
     assert read(tmp_path, "mdout.mdp", MDP + off).refused == []
     for line in off.split("\n"):
         name, _, value = line.partition(" = ")
-        if value in ("no", "false"):
+        if value in ("no", "No", "false"):
             on = MDP + off.replace(line, f"{name} = yes")
             (refusal,) = read(tmp_path, "mdout.mdp", on).refused
             assert name in refusal

@@ -141,15 +141,39 @@ if { 1 } {
     assert found.settings["integrator"]["temperature"] == 280
     assert noted(found, "lines 34 to 39: left out, as their condition is 0", "outputPressure 10")
     for old, new, words in (
-        ("{$restart}", "{$restart == 0}", r"line 34: Tcl \('if \{\$restart == 0\} \{'\)"),
+        ("{$restart}", "{$restart && 1}", r"line 34: Tcl \('if \{\$restart && 1\} \{'\)"),
+        ("{$restart}", "{[file exists a]}", r"line 34: Tcl \('if \{\[file exists a\]\} \{'\)"),
         ("{$restart}", "{$missing}", "line 34: the variable missing is not set"),
-        ("{ 1 }", "{ 2 }", "line 43: .* but for conditions 0 and 1"),
+        ("{ 1 }", "{ 2 }", "line 43: .* but for conditions 0, 1 and comparisons"),
         ("} else {", "} elseif {1} {", "line 34: this block of Tcl has no '}'"),
         ("outputPressure 10\n}", "outputPressure 10", "line 43: this block of Tcl has no '}'"),
         ("outputPressure 10\n}", "outputPressure 10\n}\n}", r"line 46: Tcl \('\}'\)"),
     ):
         with pytest.raises(InputError, match=words):
             read(tmp_path, "run.namd", NAMD + blocks.replace(old, new))
+
+
+@pytest.mark.parametrize(
+    ("condition", "holds"),
+    [
+        ("{$a == 3}", True),
+        ("{ $a == 3.0 }", True),
+        ("{$a != 3}", False),
+        ("{$a < 3}", False),
+        ("{$a <= ${b}}", True),
+        ("{$a > $b}", False),
+        ("{$a>=2}", True),
+        ("{$c eq npt}", True),
+        ('{$c == "npt"}', True),
+        ('{$c ne "npt"}', False),
+        ("{$on} then", True),
+    ],
+)
+def test_conditions_of_namd(condition: str, holds: bool, tmp_path: Path) -> None:
+    text = f"set a 3\nset b 10\nset c npt\nset on 1\nif {condition} {{\noutputPressure 10\n}}\n"
+    found = read(tmp_path, "run.namd", NAMD + text)
+    assert found.refused == []
+    assert noted(found, "outputPressure 10") == holds
 
 
 def test_variables_of_namd(tmp_path: Path) -> None:

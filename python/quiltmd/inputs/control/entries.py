@@ -192,8 +192,8 @@ class Entries:
 
 
 def is_off(value: str) -> bool:
-    """Whether a value says that something is not wanted."""
-    return value in (*OFF, "") or number_of(value) == 0
+    """Whether each word of a value says that something is not wanted."""
+    return all(word in OFF or number_of(word) == 0 for word in value.split())
 
 
 def is_one(value: str) -> bool:

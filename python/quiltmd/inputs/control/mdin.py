@@ -11,11 +11,11 @@ from __future__ import annotations
 import re
 
 from ...errors import InputError
-from ..amber.mask import selection_of_mask
 from ..amber.prmtop import DEFAULT_SCEE, DEFAULT_SCNB
-from ..units import ANGSTROM, KCAL
+from ..units import ANGSTROM
 from .entries import Control, Entries, Entry, is_not_positive, is_one, number_of
 from .mdin_changes import take_changes
+from .mdin_restraints import take_restraints
 from .mesh import MeshWords, take_mesh
 from .namelists import Namelist, read_namelists
 
@@ -65,7 +65,7 @@ def read_mdin(file: str) -> Control:
         _barostat(control, entries, periodic)
         _nonbonded(control, entries)
     _output(control, entries)
-    _restraints(control, entries)
+    take_restraints(control, entries, after)
     _rest(entries)
     entries.finish()
     return control
@@ -101,8 +101,12 @@ def _dynamics(control: Control, entries: Entries) -> None:
     if constraints == 2 and not entries.has("ntf"):
         control.notes.append("ntf is not given: bonds that are constrained have no energy, as by 2")
     forces = entries.whole("ntf", constraints)
-    if forces != constraints:
-        control.refused.append(f"ntf {forces}: only ntf = ntc, so that each bond is there once")
+    if forces == 1 and constraints == 2:
+        control.notes.append("ntf 1: bonds that are constrained have no energy, as by 2")
+    elif forces != constraints:
+        control.refused.append(
+            f"ntf {forces}: only 1 or ntf = ntc, so that each bond is there once"
+        )
     entries.refuse("this solvent is not supported", "ipb", "alpb", "rism")
     if "minimize" not in control.settings["run"]:
         _velocities(control, entries)
@@ -322,30 +326,3 @@ def _rest(entries: Entries) -> None:
         ),
     )
     entries.tell("nothing, without restraints", "restraint_wt", "restraintmask", "bellymask")
-
-
-def _restraints(control: Control, entries: Entries) -> None:
-    """Position restraints: E = weight (x - reference)^2, in kcal/mol/A^2, without a half."""
-    kind = entries.whole("ntr", 0)
-    if kind == 0:
-        return
-    weight = entries.number("restraint_wt", 0.0)
-    mask = entries.take("restraintmask")
-    if kind != 1 or mask is None:
-        why = "only 1, with restraintmask and restraint_wt instead of groups after &cntrl"
-        control.refused.append(f"ntr {kind}: {why}")
-        return
-    if not weight:
-        control.refused.append(f"ntr {kind}: restraint_wt is missing or 0, which restrains nothing")
-        return
-    if control.settings["integrator"]["ensemble"] == "npt":
-        control.notes.append(
-            "ntr 1: the places of restrained atoms follow the box with the centre of mass of all "
-            "(reference_scaling), where Amber moves those of each molecule with its own"
-        )
-    text = mask.value.strip("'\"")
-    k = round(2 * weight * KCAL / ANGSTROM**2, 9)
-    try:
-        control.add("restraint", kind="position", select=selection_of_mask(text), k=k)
-    except InputError as error:
-        control.refused.append(f"line {mask.line}, restraintmask: {error}")

@@ -53,6 +53,9 @@ def _change(control: Control, group: Namelist) -> tuple[float, ...] | None:
     if kind == "end":
         entries.finish()
         return None
+    if kind == "rest":
+        control.notes.append(f"line {group.line}, &wt REST: of restraints that nmropt brings")
+        return None
     if kind != "temp0":
         control.refused.append(f"line {group.line}, &wt {kind}: only TEMP0 may change")
         return None

@@ -38,6 +38,17 @@ _OF_REFUSED = (
     *("restraint-lambdas", "temperature-lambdas", "calc-lambda-neighbors", "dhdl-print-energy"),
     *("sc-alpha", "sc-power", "sc-r-power", "sc-sigma", "sc-coul", "separate-dhdl-file"),
     *("dhdl-derivatives", "dh-hist-size", "dh-hist-spacing", "simulated-tempering-scaling"),
+    *(
+        "gb-algorithm",
+        "nstgbradii",
+        "rgbradii",
+        "gb-epsilon-solvent",
+        "gb-saltconc",
+        "gb-obc-alpha",
+    ),
+    *("gb-obc-beta", "gb-obc-gamma", "gb-dielectric-offset", "sa-algorithm", "sa-surface-tension"),
+    *("QMMM-grps", "QMmethod", "QMMMscheme", "QMbasis", "QMcharge", "QMmult", "SH", "CASorbitals"),
+    *("CASelectrons", "SAon", "SAoff", "SAsteps", "MMChargeScaleFactor", "bOPT", "bTS"),
     *("sim-temp-low", "sim-temp-high", "mts-levels", "mts-level2-forces", "mts-level2-factor"),
 )
 _MODULES = ("qmmm-cp2k", "colvars", "nnpot", "density-guided-simulation")  # each with many options

@@ -431,6 +431,7 @@ def _rest(entries: Entries) -> None:
         "nothing, without the features that they belong to",
         *("fixedAtomsFile", "fixedAtomsCol", "fixedAtomsForces", "colvarsConfig", "extraBondsFile"),
     )
+    entries.tell("minimisations are by L-BFGS", "minTinyStep", "minBabyStep", "minLineGoal")
 
 
 def _picoseconds(femtoseconds: float | None) -> float | None:

@@ -2,22 +2,31 @@
 """The Tcl of NAMD configurations: statements, variables, and blocks that are on or off.
 
 Understood are keywords with values, several of them in a line with ";" between, `set` with plain
-values, and `if {1} {`, `if {0} {`, `} else {` and `}` on lines of their own, as templates have them
-for choices.  Any other Tcl is refused, since what it does would have to be guessed.
+values, and `if {1} {`, `if {0} {`, `if {$a == b} {`, `} else {` and `}` on lines of their own, as
+templates have them for choices.  Any other Tcl is refused, since what it does would have to be
+guessed.
 
 Source: NAMD User's Guide, version 3.0, "NAMD configuration file".
 """
 
 from __future__ import annotations
 
+import math
+import operator
 import re
+from collections.abc import Callable
+from typing import Any
 
 from ...errors import InputError
 from ..fixed_width import read_bytes
-from .entries import Control, Entry
+from .entries import Control, Entry, number_of
 
 _TCL = ("if", "while", "for", "foreach", "proc", "source", "expr", "puts", "print", "exit", "vmd")
-_CHOICE = re.compile(r"if\s*\{?\s*(\S+?)\s*\}?\s*(?:then\s*)?\{", re.I)
+_COMPARED = re.compile(r"(\S+?)\s*(==|!=|<=|>=|<|>|\beq\b|\bne\b)\s*(\S+)")
+_COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
+    **{"==": operator.eq, "eq": operator.eq, "!=": operator.ne, "ne": operator.ne},
+    **{"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge},
+}
 _ELSE = re.compile(r"\}\s*else\s*\{", re.I)
 _COMMANDS = ("run", "minimize", "reinitvels", "numsteps")
 
@@ -71,8 +80,8 @@ class _Script:
         elif not self._is_done():
             if part.endswith("{"):  # a block in a block that is left out
                 self.blocks.append((line, False))
-        elif word.lower().startswith("if") and (choice := _CHOICE.fullmatch(part)):
-            self.blocks.append((line, self._choice(line, part, choice[1])))
+        elif re.match(r"if\b", part, re.I) and part.endswith("{"):
+            self.blocks.append((line, self._choice(line, part)))
         else:
             self._statement(line, part, word, "".join(rest))
 
@@ -92,11 +101,20 @@ class _Script:
             # "=" may stand between keyword and value.
             self.found.append(Entry(word.rstrip("="), value.removeprefix("=").strip(), line))
 
-    def _choice(self, line: int, part: str, condition: str) -> bool:
-        value = self._replaced(line, condition)
-        if value not in ("0", "1"):
-            raise self._error(line, f"Tcl ('{part}') is not supported, but for conditions 0 and 1")
-        return value == "1"
+    def _choice(self, line: int, part: str) -> bool:
+        """Whether the condition of an `if` holds: 0, 1, or a comparison."""
+        value = self._replaced(line, _bare(part[2:-1].strip().removesuffix("then")))
+        compared = _COMPARED.fullmatch(value)
+        if value in ("0", "1"):
+            return value == "1"
+        if compared is None:
+            message = f"Tcl ('{part}') is not supported, but for conditions 0, 1 and comparisons"
+            raise self._error(line, message)
+        left, sign, right = compared.groups()
+        numbers = number_of(left), number_of(right)
+        is_text = sign in ("eq", "ne") or any(map(math.isnan, numbers))
+        sides = (left.strip('"'), right.strip('"')) if is_text else numbers
+        return _COMPARISONS[sign](*sides)
 
     def _is_done(self) -> bool:
         return all(done for _, done in self.blocks)

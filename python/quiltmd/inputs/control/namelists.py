@@ -13,7 +13,7 @@ from ...errors import InputError
 from ..fixed_width import read_bytes
 from .entries import Entry
 
-_BEGIN = re.compile(r"^[ \t]*[&$](\w+)", re.M)
+_BEGIN = re.compile(r"^[ \t]*[&$](?!end\b)(\w+)", re.M | re.I)
 # Strings, comments, and all else up to the end of a group.
 _BODY = re.compile(
     r"((?:'[^']*'|\"[^\"]*\"|!.*(?=\n|\Z)|[^'\"!/&$])*)(?:/|[&$]end\b)", re.IGNORECASE
