@@ -199,6 +199,8 @@ def test_notes_of_mdp_say_what_is_the_case(tmp_path: Path) -> None:
     assert "pme_order" not in order["nonbonded"]
     notes("integrator = sd\n", "tcoupl V-rescale: integrator sd has friction and noise")
     notes("define = -DPOSRES\n", "define -DPOSRES: atoms are held at the places in `reference`")
+    heavy = notes("mass-repartition-factor = 3\n", "factor 3: hydrogens weigh 3.024 amu, but not")
+    assert heavy["system"]["hmr"]
     notes("comm-grps = Protein SOL\n", "comm-grps Protein SOL: motion of the centre of mass of all")
     notes(
         "compressed-x-grps = Protein\n", "compressed-x-grps Protein: the trajectory has all atoms"

@@ -194,12 +194,15 @@ def test_command(tmp_path: Path) -> None:
     call = ("convert", path, conf, "--system", out, "--state", tmp_path / "state.xml")
     found = command(*call, "--cutoff", "1.0")
     assert found.returncode == 0, found.stderr
+    assert "pme_order" not in found.stderr
     system, state = quiltmd.load(out, tmp_path / "state.xml")
     assert system.nonbonded is not None
     assert system.nonbonded.cutoff == 1.0
     assert len(system.constraints) == 15
     np.testing.assert_allclose(state.positions, positions(), atol=1e-3)
     assert "give --overwrite" in " ".join(command(*call).stderr.split())
+    order = command(*call, "--overwrite", "--pme-order", "4")
+    assert "pme_order 4 is not written" in " ".join(order.stderr.split())
 
 
 def test_info_of_a_run_names_the_command_for_it(tmp_path: Path) -> None:

@@ -58,6 +58,8 @@ def convert(
         chosen: Nonbonded = config.following(made).nonbonded
         write_openmm(system, made, chosen, place.box)
         say(f"{made.atoms} atoms in {system}")
+        if chosen.pme_order == 4:
+            say("pme_order 4 is not written: splines of OpenMM's PME have order 5")
     if state is not None:
         write_openmm_state(state, made, place)
         box = " and box" if place.box is not None else ""

@@ -249,9 +249,11 @@ def _system(control: Control, entries: Entries) -> None:
     if scaling not in _SCALINGS:
         control.refused.append(f"refcoord-scaling {scaling}: only no, all and com")
     control.set("system", "reference_scaling", _SCALINGS.get(scaling))
+    stated = entries.peek("mass-repartition-factor")
     factor = entries.number("mass-repartition-factor", 1.0)
     if factor is not None and factor != 1:
         control.set("system", "hmr", True)
+        entries.note("hydrogens weigh 3.024 amu, but not those of water", *stated)
         if factor != 3:
             control.refused.append(f"mass-repartition-factor {factor:g}: only 3")
     entries.tell("motion of the centre of mass of all atoms is removed", "nstcomm", "comm-grps")
