@@ -90,7 +90,13 @@ def test_heating_of_mdin(tmp_path: Path) -> None:
     assert found.settings["run"] == {"steps": 20000, "start_temperature": 0}
     dynamics = build_config(found.settings | {"output": {"dir": "out"}, **FILES}).integrator
     assert dynamics.annealing == ((0, 0), (18, 300), (18.002, 300), (20, 310))
-    assert noted(found, "every 200 steps", "LISTOUT=POUT: this output", "nscm 0: motion of the")
+    assert noted(
+        found,
+        "TEMP0: temp0 280 counts until",
+        "every 200 steps",
+        "LISTOUT=POUT: this output",
+        "nscm 0: motion of the",
+    )
     assert noted(found, "iwrap 1: in the trajectory molecules are whole")
 
     def points(changes: str) -> list[tuple[float, float]]:

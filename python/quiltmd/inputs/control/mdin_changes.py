@@ -71,14 +71,16 @@ def _schedule(control: Control, changes: list[tuple[float, ...]]) -> None:
     if dynamics["ensemble"] == "nve":
         control.refused.append("&wt TEMP0: needs a thermostat")
         return
-    points = _points(dynamics.pop("temperature"), changes)
+    before = dynamics.pop("temperature")
+    points = _points(before, changes)
     if any(a[0] >= b[0] for a, b in pairwise(points)):
         control.refused.append("&wt TEMP0: changes must follow each other, step by step")
         return
     timestep = dynamics["timestep"]
     dynamics["annealing"] = [(round(step * timestep, 9), value) for step, value in points]
     control.notes.append(
-        f"&wt TEMP0: the temperature changes every {_STEPS} steps (annealing_every), not in each"
+        f"&wt TEMP0: temp0 {before:g} counts until the first change; the temperature changes every "
+        f"{_STEPS} steps (annealing_every), not in each"
     )
 
 

@@ -76,7 +76,7 @@ def _thermostat(control: Control, entries: Entries, integrator: str) -> None:
     if len(set(targets)) > 1 or len(set(times)) > 1:
         _groups_of_their_own(control, entries, integrator, (groups, targets, times))
         return
-    if len(groups) > 1:
+    if [group.lower() for group in groups] != ["system"]:
         control.notes.append(f"tc-grps {' '.join(groups)}: one bath for all")
     _annealing(control, entries)
     if "annealing" not in control.settings["integrator"]:
