@@ -29,10 +29,9 @@ int run_on(Device& device) {
 int run_behind_a_connection(Device& device) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) throw Error("there are no sockets");
-  std::thread server([&] { remote::serve_device(device, ends[1]); });
-  const int failed = run_on(*make_device("socket:" + std::to_string(ends[0]), 1));
-  server.join();
-  return failed;
+  // It ends with the connection, so with the device, whether that passes or an error leaves this.
+  const std::jthread server([&] { remote::serve_device(device, ends[1]); });
+  return run_on(*make_device("socket:" + std::to_string(ends[0]), 1));
 }
 
 }  // namespace

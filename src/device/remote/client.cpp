@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <exception>
 #include <future>
 #include <map>
 #include <mutex>
 #include <new>
+#include <string>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -27,14 +29,15 @@ using remote::Verb;
 constexpr size_t kArena = size_t{1} << 42;  // bytes of addresses
 constexpr size_t kAlignment = 256;          // as GPUs have it, and room between allocations
 constexpr size_t kSendAtOnce = 64 << 10;    // bytes of commands
+constexpr size_t kLongestText = 64 << 10;   // bytes of a description or an error
 constexpr const char* kGone = "The connection to the device has ended.";
 
 uint64_t address_of(const void* pointer) { return reinterpret_cast<uint64_t>(pointer); }
 
-[[noreturn]] void raise(Verb verb, const std::string& text) {
-  if (verb == Verb::kLost) throw LostError(text);
-  if (verb == Verb::kNoMemory) throw std::bad_alloc();
-  throw Error(text);
+std::exception_ptr error_of(Verb verb, const std::string& text) {
+  if (verb == Verb::kLost) return std::make_exception_ptr(LostError(text));
+  if (verb == Verb::kNoMemory) return std::make_exception_ptr(std::bad_alloc());
+  return std::make_exception_ptr(Error(text));
 }
 
 // Addresses without memory.
@@ -60,6 +63,12 @@ class Arena {
   size_t used_ = 0;
 };
 
+// What waits for an answer of at most so many bytes.
+struct Question {
+  std::promise<Bytes> answer;
+  size_t most;
+};
+
 }  // namespace
 
 struct RemoteDevice::Impl {
@@ -77,16 +86,17 @@ struct RemoteDevice::Impl {
     if (head.verb == Verb::kRunRecording || outgoing.size() >= kSendAtOnce) flush();
   }
 
-  std::future<Bytes> ask(Head head, const void* payload = nullptr) {
+  // An answer that is no error has at most `most` bytes.
+  std::future<Bytes> ask(Head head, size_t most, const void* payload = nullptr) {
     std::promise<Bytes> promise;
     auto answer = promise.get_future();
     {
       const std::lock_guard lock(waiting);
       head.number = next_question++;
-      if (gone)
-        promise.set_exception(std::make_exception_ptr(LostError(kGone)));
+      if (ended)
+        promise.set_exception(ended);
       else
-        questions.emplace(head.number, std::move(promise));
+        questions.emplace(head.number, Question{std::move(promise), most});
     }
     const std::lock_guard lock(sending);
     append(&head, sizeof head);
@@ -104,30 +114,49 @@ struct RemoteDevice::Impl {
     outgoing.clear();
   }
 
-  // Gives answers to those who wait for them.
+  // Gives answers to those who wait for them, until one cannot be understood or none comes any more.
   void read() {
-    Head head;
-    while (socket.receive(&head, sizeof head)) {
-      Bytes payload(head.payload);
-      if (!socket.receive(payload.data(), payload.size())) break;
+    try {
+      for (;;) take_answer();
+    } catch (...) {
       const std::lock_guard lock(waiting);
-      const auto found = questions.extract(head.number);
-      if (found.empty()) break;
-      if (head.verb == Verb::kAnswer) {
-        found.mapped().set_value(std::move(payload));
-        continue;
-      }
-      try {
-        raise(head.verb, {reinterpret_cast<const char*>(payload.data()), payload.size()});
-      } catch (...) {
-        found.mapped().set_exception(std::current_exception());
-      }
+      ended = std::current_exception();
+      for (auto& [number, question] : questions) question.answer.set_exception(ended);
+      questions.clear();
     }
+  }
+
+  void take_answer() {
+    Head head;
+    receive(&head, sizeof head);
+    Question& question = asked(head.number);
+    const size_t most = head.verb == Verb::kAnswer ? question.most : kLongestText;
+    if (head.payload > most)
+      throw LostError("The connection to the device was ended: an answer of " +
+                      std::to_string(head.payload) + " bytes came where " + std::to_string(most) +
+                      " at most were expected.");
+    Bytes payload(head.payload);
+    receive(payload.data(), payload.size());
+    if (head.verb == Verb::kAnswer)
+      question.answer.set_value(std::move(payload));
+    else
+      question.answer.set_exception(
+          error_of(head.verb, {reinterpret_cast<const char*>(payload.data()), payload.size()}));
     const std::lock_guard lock(waiting);
-    gone = true;
-    for (auto& [number, promise] : questions)
-      promise.set_exception(std::make_exception_ptr(LostError(kGone)));
-    questions.clear();
+    questions.erase(head.number);
+  }
+
+  void receive(void* data, size_t bytes) {
+    if (!socket.receive(data, bytes)) throw LostError(kGone);
+  }
+
+  // It stays where it is until the reader, who asks for it, is done with it.
+  Question& asked(uint64_t number) {
+    const std::lock_guard lock(waiting);
+    const auto found = questions.find(number);
+    if (found == questions.end())
+      throw LostError("The connection to the device was ended: an answer came to no question.");
+    return found->second;
   }
 
   Arena arena;
@@ -137,9 +166,9 @@ struct RemoteDevice::Impl {
   std::mutex sending;
   Bytes outgoing;
   std::mutex waiting;
-  std::map<uint64_t, std::promise<Bytes>> questions;
+  std::map<uint64_t, Question> questions;
   uint64_t next_question = 0;
-  bool gone = false;
+  std::exception_ptr ended;  // why the connection has
   std::thread reader;
 };
 
@@ -172,13 +201,17 @@ DeviceDescription description_in(const Bytes& bytes) {
 
 class RemoteDownload final : public Download {
  public:
-  RemoteDownload(const std::vector<MemoryPiece>& pieces, std::future<Bytes> answer)
-      : Download(pieces), answer_(answer.share()) {}
+  // ask(bytes of the answer), which are more than those of the pieces where they are padded
+  template <class Ask>
+  RemoteDownload(const std::vector<MemoryPiece>& pieces, const Ask& ask)
+      : Download(pieces), answer_(ask(bytes()).share()) {}
 
  private:
   const std::byte* wait() const override {
     const Bytes& found = answer_.get();
-    if (found.size() != bytes()) throw Error("The device sent another amount of data than asked.");
+    if (found.size() != bytes())
+      throw Error("The device sent " + std::to_string(found.size()) + " bytes of data, not the " +
+                  std::to_string(bytes()) + " that were asked for.");
     return found.data();
   }
   std::shared_future<Bytes> answer_;
@@ -187,7 +220,7 @@ class RemoteDownload final : public Download {
 }  // namespace
 
 RemoteDevice::RemoteDevice(int socket) : impl_(std::make_unique<Impl>(socket)) {
-  impl_->description = description_in(impl_->ask({.verb = Verb::kDescribe}).get());
+  impl_->description = description_in(impl_->ask({.verb = Verb::kDescribe}, kLongestText).get());
 }
 
 RemoteDevice::~RemoteDevice() = default;
@@ -197,7 +230,7 @@ DeviceDescription RemoteDevice::describe() const { return impl_->description; }
 void* RemoteDevice::allocate(size_t bytes) {
   if (bytes == 0) return nullptr;
   void* const pointer = impl_->arena.take(bytes);
-  impl_->ask({.verb = Verb::kAllocate, .to = address_of(pointer), .bytes = bytes}).get();
+  impl_->ask({.verb = Verb::kAllocate, .to = address_of(pointer), .bytes = bytes}, 0).get();
   return pointer;
 }
 
@@ -242,7 +275,8 @@ std::unique_ptr<Download> RemoteDevice::start_download(const std::vector<MemoryP
   for (const MemoryPiece& piece : pieces)
     if (piece.bytes) list.push_back({address_of(piece.from), piece.bytes});
   const Head head{.verb = Verb::kDownload, .payload = list.size() * sizeof(Piece)};
-  return std::make_unique<RemoteDownload>(pieces, impl_->ask(head, list.data()));
+  return std::make_unique<RemoteDownload>(
+      pieces, [&](size_t bytes) { return impl_->ask(head, bytes, list.data()); });
 }
 
 void RemoteDevice::signal(int event, Stream stream) {
@@ -273,7 +307,7 @@ void RemoteDevice::drop_recording(int recording) {
   impl_->command({.verb = Verb::kDropRecording, .number = static_cast<uint64_t>(recording)});
 }
 
-void RemoteDevice::synchronize() { impl_->ask({.verb = Verb::kSynchronize}).get(); }
+void RemoteDevice::synchronize() { impl_->ask({.verb = Verb::kSynchronize}, 0).get(); }
 
 void RemoteDevice::launch_raw(const OperationKey& key, const void* parameters, size_t bytes,
                               Stream stream) {
