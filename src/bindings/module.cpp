@@ -105,6 +105,13 @@ nb::object points_of(Self& self) {
   return to_array(released([&] { return (self.*kMethod)(); }));
 }
 
+// A sum of forces that a method gives.
+template <auto kMethod, class Self>
+nb::tuple sum_of(Self& self) {
+  const auto sum = released([&] { return (self.*kMethod)(); });
+  return nb::make_tuple(sum[0], sum[1], sum[2]);
+}
+
 nb::object box_of(const Frame& frame) { return frame.box() ? to_array(*frame.box()) : nb::none(); }
 
 nb::dict frame_state(const Frame& frame) {
@@ -339,11 +346,8 @@ NB_MODULE(_core, module) {
           "energies"_a = false, "positions"_a = false, "state"_a = false, nb::keep_alive<0, 1>(),
           nb::call_guard<nb::gil_scoped_release>())
       .def("forces", &points_of<&Engine::forces, Engine>)
-      .def("force_sum",
-           [](Engine& engine) {
-             const auto sum = released([&] { return engine.force_sum(); });
-             return nb::make_tuple(sum[0], sum[1], sum[2]);
-           })
+      .def("force_sum", &sum_of<&Engine::force_sum, Engine>)
+      .def("last_force_sum", &sum_of<&Engine::last_force_sum, const Engine>)
       .def("minimize", &minimize, "tolerance"_a, "max_iterations"_a, "watch"_a = nb::none())
       .def("set_conditions", &set_conditions, "values"_a, "box"_a = nb::none())
       .def("draw_velocities", &Engine::draw_velocities, "temperature"_a, "seed"_a,
@@ -353,6 +357,12 @@ NB_MODULE(_core, module) {
       .def("stop_profile", &stop_profile)
       .def("profiled_messages", &profiled_messages)
       .def("loads", &loads)
+      .def(
+          "inject_flip",
+          [](Engine& engine, int rank, const std::string& operation, const std::string& field,
+             int64_t launch,
+             uint64_t bit) { engine.inject(rank, {operation, field, launch, bit}); },
+          "rank"_a, "operation"_a, "field"_a, "launch"_a, "bit"_a)
       .def("profile", &profile);
 
   add_planner(module);

@@ -42,7 +42,8 @@ __global__ void send_header_kernel(const __grid_constant__ SendMigrants op) {
   const int groups = op.tally[0], atoms = op.tally[1];
   const bool fits = groups <= op.room.groups && atoms <= op.room.atoms;
   if (!fits) op.faults->message_overflow |= kMigrantMessage;
-  DeviceWords::put(op.out.buffer(), op.out.number.get(), fits ? groups : 0, fits ? atoms : 0, 0);
+  const Migrants sent = fits ? Migrants{groups, atoms} : Migrants{0, 0};
+  write_migrant_count<DeviceWords>(op.out.buffer(), op.out.number.get(), sent);
   op.tally[0] = op.tally[1] = 0;
 }
 
@@ -52,12 +53,11 @@ __global__ void __launch_bounds__(kThreads)
   wait_for_previous();
   const uint32_t number = op.in.number.get();
   const MessageWord* const in = op.in.buffer();
-  const MessageWord header = DeviceWords::take(op.in, in, number);
-  const int groups = min(static_cast<int>(header.value[0]), op.room.groups);
+  const Migrants arrived = read_migrant_count<DeviceWords>(op, in, number);
   const int thread = blockIdx.x * kThreads + threadIdx.x;
-  for (int g = thread; g < groups; g += gridDim.x * kThreads)
+  for (int g = thread; g < arrived.groups; g += gridDim.x * kThreads)
     read_migrant<DeviceWords>(op, in, number, g);
-  if (thread == 0) count_migrants(op, header);
+  if (thread == 0) count_migrants(op, arrived);
 }
 
 __global__ void __launch_bounds__(kThreads)
@@ -95,7 +95,7 @@ __global__ void __launch_bounds__(kThreads)
   for (int a = threadIdx.x; a < atoms; a += kThreads)
     write_proxy<DeviceWords>(op, out, number, at + a, patch.start + a);
   if (threadIdx.x != 0) return;
-  DeviceWords::put(out + blockIdx.x, number, static_cast<uint32_t>(atoms), 0, 0);
+  write_proxy_count<DeviceWords>(out, number, blockIdx.x, atoms);
   if (blockIdx.x == gridDim.x - 1) *op.exchange.atom_count = at + atoms;
   if (atoms != patch.atoms) op.faults->message_overflow |= kProxyMessage;
 }
@@ -146,7 +146,7 @@ __global__ void __launch_bounds__(kThreads)
   for (int a = threadIdx.x; a < end; a += kThreads) {
     const int slot = patch.start + a;
     if (a < patch.atoms)
-      read_proxy<DeviceWords>(op, in, number, at + a, slot);
+      read_proxy<DeviceWords>(op, in, number, at + a, slot, patch.patch);
     else
       place_proxy_padding(op.slots, patch.patch, slot);
     if (a % kClusterSize == 0) op.slots.patch[slot / kClusterSize] = index;

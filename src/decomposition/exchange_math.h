@@ -8,6 +8,12 @@
 
 namespace quiltmd {
 
+// Whether a word came as it was sent; a fault where not.
+QMD_HD bool is_whole(const MessageWord& word, const Inlet& in, Faults& faults) {
+  if (is_damaged(word)) faults.damaged = in.name;
+  return !is_damaged(word);
+}
+
 // ---- Migrants ------------------------------------------------------------------------------
 
 QMD_HD int64_t migrant_group_word(int index) { return 1 + index; }
@@ -45,11 +51,30 @@ template <class Words>
 QMD_HD void write_migrant(const SendMigrants& op, MessageWord* out, uint32_t number,
                           PlacedGroup group, int index, int first_atom) {
   const int atoms = op.group_start[group.group + 1] - op.group_start[group.group];
-  Words::put(out + migrant_group_word(index), number, static_cast<uint32_t>(group.group),
-             static_cast<uint32_t>(first_atom), static_cast<uint32_t>(atoms));
+  const auto which = static_cast<uint32_t>(group.group), first = static_cast<uint32_t>(first_atom);
+  Words::put(out + migrant_group_word(index), number, which, first, check_of(which, first));
   for (int a = 0; a < atoms; ++a)
     write_migrant_atom<Words>(out + migrant_atom_word(op.room, first_atom + a), number,
                               op.bin.position[group.slot + a], op.velocity[group.slot + a]);
+}
+
+struct Migrants {
+  int groups, atoms;
+};
+
+template <class Words>
+QMD_HD void write_migrant_count(MessageWord* out, uint32_t number, const Migrants& sent) {
+  const auto groups = static_cast<uint32_t>(sent.groups), atoms = static_cast<uint32_t>(sent.atoms);
+  Words::put(out, number, groups, atoms, check_of(groups, atoms));
+}
+
+// How many a message has; none where that is not known.
+template <class Words>
+QMD_HD Migrants read_migrant_count(const ReceiveMigrants& op, const MessageWord* in,
+                                   uint32_t number) {
+  const MessageWord word = Words::take(op.in, in, number);
+  if (!is_whole(word, op.in, *op.faults)) return {0, 0};
+  return {static_cast<int>(word.value[0]), static_cast<int>(word.value[1])};
 }
 
 // The places of group `index` of the message; those for which there is no room are left out.
@@ -57,19 +82,21 @@ template <class Words>
 QMD_HD void read_migrant(const ReceiveMigrants& op, const MessageWord* in, uint32_t number,
                          int index) {
   const MessageWord word = Words::take(op.in, in + migrant_group_word(index), number);
-  const int first = static_cast<int>(word.value[1]), atoms = static_cast<int>(word.value[2]);
+  if (!is_whole(word, op.in, *op.faults)) return;
+  const int group = static_cast<int>(word.value[0]), first = static_cast<int>(word.value[1]);
+  const int atoms = op.group_start[group + 1] - op.group_start[group];
   const int slot = *op.slots_before + first, place = *op.groups_before + index;
   if (place >= op.group_capacity || slot + atoms > op.slot_capacity) return;
-  op.placed[place] = {slot, static_cast<int32_t>(word.value[0])};
+  op.placed[place] = {slot, group};
   for (int a = 0; a < atoms; ++a)
     read_migrant_atom<Words>(op.in, in + migrant_atom_word(op.room, first + a), number,
                              op.position[slot + a], op.velocity[slot + a]);
 }
 
 // What is there once all have been appended.
-QMD_HD void count_migrants(const ReceiveMigrants& op, const MessageWord& header) {
-  const int groups = *op.groups_before + static_cast<int>(header.value[0]);
-  const int slots = *op.slots_before + static_cast<int>(header.value[1]);
+QMD_HD void count_migrants(const ReceiveMigrants& op, const Migrants& arrived) {
+  const int groups = *op.groups_before + arrived.groups;
+  const int slots = *op.slots_before + arrived.atoms;
   const bool fits = groups <= op.group_capacity && slots <= op.slot_capacity;
   if (!fits) op.faults->message_overflow |= kMigrantMessage;
   *op.groups_after = fits ? groups : *op.groups_before;
@@ -78,14 +105,17 @@ QMD_HD void count_migrants(const ReceiveMigrants& op, const MessageWord& header)
 
 // ---- Proxies -------------------------------------------------------------------------------
 
+template <class Words>
+QMD_HD void write_proxy_count(MessageWord* out, uint32_t number, int k, int atoms) {
+  const auto count = static_cast<uint32_t>(atoms);
+  Words::put(out + k, number, count, 0, check_of(count, 0));
+}
+
 // Patch `k` of an exchange, of which `word` tells the atoms; it has no slots yet.
 QMD_HD PlacedPatch proxy_patch(const ReceiveCounts& op, int k, const MessageWord& word) {
-  return {op.numbers[k],
-          0,
-          static_cast<int32_t>(word.value[0]),
-          0,
-          0,
-          cell_of(op.numbers[k], op.cells)};
+  const bool known = is_whole(word, op.in, *op.faults);
+  const int atoms = known ? static_cast<int>(word.value[0]) : 0;
+  return {op.numbers[k], 0, atoms, 0, 0, cell_of(op.numbers[k], op.cells)};
 }
 
 // What a padding slot of a proxy holds, as place_padding() does for owned patches.
@@ -108,25 +138,28 @@ QMD_HD void write_proxy(const SendProxies& op, MessageWord* out, uint32_t number
                         int slot) {
   const Float4 site = op.slots.local[slot], low = op.slots.low[slot];
   const int32_t atom = op.slots.atom[slot];
+  const auto which = static_cast<uint32_t>(atom);
   MessageWord* const to = out + op.exchange.count + int64_t{3} * index;
-  Words::put(to, number, static_cast<uint32_t>(atom), bits_of(site.x), bits_of(site.y));
-  Words::put(to + 1, number, bits_of(site.z), bits_of(low.x), bits_of(low.y));
-  Words::put(to + 2, number, bits_of(low.z), 0, 0);
+  Words::put(to, number, bits_of(site.x), bits_of(site.y), bits_of(site.z));
+  Words::put(to + 1, number, bits_of(low.x), bits_of(low.y), bits_of(low.z));
+  Words::put(to + 2, number, which, 0, check_of(which, 0));
   op.exchange.slot_of[index] = message_slot(slot, op.in_terms[atom]);
 }
 
 template <class Words>
 QMD_HD void read_proxy(const ReceiveProxies& op, const MessageWord* in, uint32_t number, int index,
-                       int slot) {
+                       int slot, int patch) {
   const MessageWord* const from = in + op.exchange.count + int64_t{3} * index;
-  const MessageWord a = Words::take(op.in, from, number);
-  const MessageWord b = Words::take(op.in, from + 1, number);
-  const MessageWord c = Words::take(op.in, from + 2, number);
-  const auto atom = static_cast<int32_t>(a.value[0]);
+  const MessageWord site = Words::take(op.in, from, number);
+  const MessageWord low = Words::take(op.in, from + 1, number);
+  const MessageWord which = Words::take(op.in, from + 2, number);
+  op.exchange.slot_of[index] = message_slot(slot, false);
+  if (!is_whole(which, op.in, *op.faults)) return place_proxy_padding(op.slots, patch, slot);
+  const auto atom = static_cast<int32_t>(which.value[0]);
   const Slots& s = op.slots;
-  s.local[slot] = {float_of(a.value[1]), float_of(a.value[2]), float_of(b.value[0]),
+  s.local[slot] = {float_of(site.value[0]), float_of(site.value[1]), float_of(site.value[2]),
                    op.table.charge[atom]};
-  s.low[slot] = {float_of(b.value[1]), float_of(b.value[2]), float_of(c.value[0]), 0};
+  s.low[slot] = {float_of(low.value[0]), float_of(low.value[1]), float_of(low.value[2]), 0};
   s.pair_numbers[slot] = op.table.pair_numbers[atom];
   s.atom[slot] = atom;
   op.slot_of_atom[atom] = slot;

@@ -114,6 +114,7 @@ ReceiveMigrants ExchangeMemory::receive_migrants(int peer, Inlet in) const {
   const auto before = static_cast<size_t>(peer) - 1, after = static_cast<size_t>(peer);
   return {in,
           migrant_room_,
+          slots_.group_start(),
           peer ? groups_.data() + before : slots_.group_count.data(),
           peer ? places_.data() + before : slots_.owned_slots.data(),
           groups_.data() + after,
@@ -142,7 +143,8 @@ SendProxies ExchangeMemory::send_proxies(size_t exchange, Outlet out) const {
 
 ReceiveCounts ExchangeMemory::receive_counts(size_t exchange, Inlet in) const {
   const Side& side = receives_[exchange];
-  return {side.view(), side.numbers.data(), slots_.patch_grid.cells, in, slots_.patches.data()};
+  return {side.view(), side.numbers.data(),   slots_.patch_grid.cells,
+          in,          slots_.patches.data(), slots_.faults.data()};
 }
 
 LayOutProxies ExchangeMemory::lay_out_proxies() const {
@@ -159,7 +161,7 @@ ReceiveProxies ExchangeMemory::receive_proxies(size_t exchange, Inlet in) const 
   return {receives_[exchange].view(), in,
           slots_.patches.data(),      slots_.atom_table(),
           in_terms_.data(),           slots_.slots(),
-          slots_.slot_of_atom.data()};
+          slots_.slot_of_atom.data(), slots_.faults.data()};
 }
 
 SendPositions ExchangeMemory::send_positions(size_t exchange, Outlet out) const {

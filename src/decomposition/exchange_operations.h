@@ -13,8 +13,8 @@ namespace quiltmd {
 // ---- Migrants ------------------------------------------------------------------------------
 
 // A message of migrants: a word with the numbers of groups and atoms; from word 1 on a word for each
-// group (group, its first atom in the message, its atoms); from word 1 + groups on four words for each
-// atom (position and velocity). So many there is room for:
+// group (group, its first atom in the message); from word 1 + groups on four words for each atom
+// (position and velocity). So many there is room for:
 struct MigrantRoom {
   int groups, atoms;
   QMD_HD int64_t words() const { return 1 + groups + int64_t{4} * atoms; }
@@ -44,11 +44,13 @@ struct SendMigrants {
   }
 };
 
-// Append the groups that arrive to those that are there: so many before, so many after.
+// Append the groups that arrive to those that are there: so many before, so many after. Numbers that
+// are not as they were sent are a fault.
 struct ReceiveMigrants {
   static constexpr const char* kName = "receive_migrants";
   Inlet in;
   MigrantRoom room;
+  const int32_t* group_start;
   const int32_t *groups_before, *slots_before;
   int32_t *groups_after, *slots_after;
   int group_capacity, slot_capacity;
@@ -57,7 +59,7 @@ struct ReceiveMigrants {
   Faults* faults;
 
   void memory(MemoryUses& uses) const {
-    QMD_USES(kRead, in, extent(groups_before, 1), extent(slots_before, 1));
+    QMD_USES(kRead, in, group_start, extent(groups_before, 1), extent(slots_before, 1));
     QMD_USES(kWrite, extent(groups_after, 1), extent(slots_after, 1));
     QMD_USES(kReadWrite, placed, position, velocity);
     Faults::reports(uses, faults);
@@ -91,7 +93,7 @@ struct PatchExchange {
   int32_t* atom_count;  // atoms of a message
   int atom_room;
 
-  // A word for each patch (its atoms), then three for each atom.
+  // A word for each patch (its atoms), then three for each atom (number, local, low).
   QMD_HD int64_t proxy_words() const { return count + int64_t{3} * atom_room; }
   // Positions: a word for each atom, then one where `low` is sent. Forces: two for each atom.
   QMD_HD int64_t step_words() const { return int64_t{2} * atom_room; }
@@ -127,11 +129,13 @@ struct ReceiveCounts {
   Int3 cells;
   Inlet in;
   PlacedPatch* patches;
+  Faults* faults;
 
   void memory(MemoryUses& uses) const {
     QMD_USES(kRead, exchange.patches, numbers, in);
     QMD_USES(kNone, exchange.slot_of, exchange.atom_count);
     QMD_USES(kReadWrite, patches);
+    Faults::reports(uses, faults);
   }
 };
 
@@ -162,12 +166,14 @@ struct ReceiveProxies {
   const int8_t* in_terms;
   Slots slots;
   int32_t* slot_of_atom;
+  Faults* faults;
 
   void memory(MemoryUses& uses) const {
     QMD_USES(kRead, exchange.patches, in, patches, table, in_terms);
     QMD_USES(kWrite, exchange.slot_of, exchange.atom_count, slot_of_atom);
     QMD_USES(kWrite, slots.local, slots.low, slots.pair_numbers, slots.atom, slots.patch);
     QMD_USES(kNone, slots);
+    Faults::reports(uses, faults);
   }
 };
 

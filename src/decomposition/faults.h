@@ -33,6 +33,7 @@ struct Faults {
   int32_t share_overflow;       // 1: a rank owns many more atoms than it was assigned
   int32_t message_overflow;     // bits of MessageKind: a message had no room for all atoms
   int32_t box;                  // bits of BoxFault
+  uint32_t damaged;             // the inlet of a message that is not as it was sent
   int32_t refused;              // a rebuild met one of these and left layout, lists and start alone
 
   // What an operation uses that reports faults unless the layout was refused: reports may come in any
@@ -54,7 +55,7 @@ QMD_HD bool lacks_room(const Faults& faults) {
 // last of them did no harm: the next lists are built from where it is then.
 QMD_HD bool must_be_redone(const Faults& faults, int64_t step) {
   return faults.blowup_step || faults.constraint_step || lacks_room(faults) ||
-         faults.share_overflow || faults.message_overflow || faults.box ||
+         faults.share_overflow || faults.message_overflow || faults.box || faults.damaged ||
          (faults.violation_step && faults.violation_step < step);
 }
 
@@ -80,6 +81,7 @@ QMD_HD void merge_faults(Faults& to, const Faults& from) {
   to.share_overflow |= from.share_overflow;
   to.message_overflow |= from.message_overflow;
   to.box |= from.box;
+  if (to.damaged < from.damaged) to.damaged = from.damaged;
 }
 
 }  // namespace quiltmd

@@ -30,16 +30,15 @@ void send_migrants(const SendMigrants& op, ThreadGroup&) {
     ++groups;
     atoms_sent += atoms;
   }
-  HostWords::put(out, number, static_cast<uint32_t>(groups), static_cast<uint32_t>(atoms_sent), 0);
+  write_migrant_count<HostWords>(out, number, {groups, atoms_sent});
 }
 
 void receive_migrants(const ReceiveMigrants& op, ThreadGroup&) {
   const uint32_t number = op.in.number.get();
   const MessageWord* const in = op.in.buffer();
-  const MessageWord header = HostWords::take(op.in, in, number);
-  for (int g = 0; g < static_cast<int>(header.value[0]); ++g)
-    read_migrant<HostWords>(op, in, number, g);
-  count_migrants(op, header);
+  const Migrants arrived = read_migrant_count<HostWords>(op, in, number);
+  for (int g = 0; g < arrived.groups; ++g) read_migrant<HostWords>(op, in, number, g);
+  count_migrants(op, arrived);
 }
 
 void clear_slot_of_atom(const ClearSlotOfAtom& op, ThreadGroup& threads) {
@@ -70,7 +69,7 @@ void send_proxies(const SendProxies& op, ThreadGroup& threads) {
     for (int k = first; k < last; ++k) {
       const PlacedPatch& patch = op.patches[op.exchange.patches[k]];
       const int at = before[static_cast<size_t>(k)], atoms = std::clamp(room - at, 0, patch.atoms);
-      HostWords::put(out + k, number, static_cast<uint32_t>(atoms), 0, 0);
+      write_proxy_count<HostWords>(out, number, k, atoms);
       for (int a = 0; a < atoms; ++a)
         write_proxy<HostWords>(op, out, number, at + a, patch.start + a);
     }
@@ -111,7 +110,8 @@ void receive_proxies(const ReceiveProxies& op, ThreadGroup& threads) {
       const int index = op.exchange.patches[k];
       const PlacedPatch& patch = op.patches[index];
       for (int a = 0; a < patch.atoms; ++a)
-        read_proxy<HostWords>(op, in, number, before[static_cast<size_t>(k)] + a, patch.start + a);
+        read_proxy<HostWords>(op, in, number, before[static_cast<size_t>(k)] + a, patch.start + a,
+                              patch.patch);
       for (int a = patch.atoms; a < padded_slots(patch.atoms); ++a)
         place_proxy_padding(op.slots, patch.patch, patch.start + a);
       for (int a = 0; a < padded_slots(patch.atoms); a += kClusterSize)

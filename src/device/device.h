@@ -217,6 +217,11 @@ class KernelTable {
     const auto found = entries_.find(id);
     return found == entries_.end() ? nullptr : &found->second.operation;
   }
+  std::vector<const char*> names() const {
+    std::vector<const char*> all;
+    for (const auto& [id, entry] : entries_) all.push_back(entry.operation.key.name);
+    return all;
+  }
 
  private:
   struct Entry {

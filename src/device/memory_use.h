@@ -44,7 +44,7 @@ struct MemoryUse {
   size_t alignment = 1;  // of its elements
 };
 
-// A pointer field of which only `count` elements are used.
+// A pointer field of which only `count` elements are used. Its name is that of the pointer.
 template <class T>
 struct Extent {
   T* const& pointer;
@@ -97,8 +97,11 @@ class MemoryUses {
   void note_field(Access access, const std::string& name, const Extent<T>& part) {
     constexpr int64_t kMost = std::numeric_limits<int64_t>::max() / sizeof(T);
     const auto count = static_cast<size_t>(std::clamp<int64_t>(part.count, 0, kMost));
-    add(access, name, static_cast<const void*>(&part.pointer), part.pointer, count * sizeof(T),
-        alignof(T));
+    std::string_view of = name;
+    if (constexpr std::string_view kExtent = "extent("; of.starts_with(kExtent))
+      of.remove_prefix(kExtent.size());
+    add(access, next_name(of), static_cast<const void*>(&part.pointer), part.pointer,
+        count * sizeof(T), alignof(T));
   }
 
   template <class T>

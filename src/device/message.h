@@ -60,6 +60,13 @@ struct Inlet {
   }
 };
 
+// The third value of a word whose first two say where others are or how many: read with a flipped bit,
+// they would lead anywhere.
+QMD_HD uint32_t check_of(uint32_t a, uint32_t b) { return ~(a ^ b); }
+QMD_HD bool is_damaged(const MessageWord& word) {
+  return word.value[2] != check_of(word.value[0], word.value[1]);
+}
+
 // ---- Marks ---------------------------------------------------------------------------------
 
 // What is large and needed whole, kernels write straight into the arrays of the other ranks that they

@@ -422,18 +422,6 @@ std::vector<Vec3d> Engine::forces() {
   return to_input_order(system_, internal_forces());
 }
 
-std::array<int64_t, 3> Engine::force_sum() {
-  require_state();
-  evaluate();
-  std::array<int64_t, 3> sum{};
-  const auto all = gather<std::array<int64_t, 3>>([](Rank& rank) {
-    return std::vector<std::array<int64_t, 3>>{quiltmd::force_sum(rank.memory())};
-  });
-  for (const auto& own : all)
-    for (size_t d = 0; d < 3; ++d) sum[d] += own[0][d];
-  return sum;
-}
-
 void Engine::draw_velocities(double temperature, uint64_t seed) {
   require_state();
   for_ranks([&](Rank& rank) { rank.draw_velocities(temperature, seed); });

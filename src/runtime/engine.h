@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "device/host/flipping_device.h"
 #include "integrators/constraint_loss.h"
 #include "runtime/balancer.h"
 #include "runtime/devices.h"
@@ -61,7 +62,10 @@ class Engine {
   // alone; it must not outlive the engine.
   std::unique_ptr<Frame> capture(Contents contents);
   std::vector<Vec3d> forces();
+  // Of short-range and bonded forces, fixed point: zero. Of the present positions; or as the last step has
+  // left them, on a device that does not clear them for the next one.
   std::array<int64_t, 3> force_sum();
+  std::array<int64_t, 3> last_force_sum() const;
   // `watch` sees the minimum so far before each iteration, and returns true to stop there.
   using WatchMinimum = std::function<bool(const Minimum&)>;
   Minimum minimize(double tolerance, int max_iterations, const WatchMinimum& watch);
@@ -99,6 +103,10 @@ class Engine {
   std::vector<DeviceDescription> devices() const;
   const char* mesh() const;  // how the transforms of PME are shared: see mesh_sharing_named()
   int64_t early_rebuilds() const;
+
+  // Have a bit flip in the memory of a rank of this process, on the CPU, once the next state is set; the
+  // present one is gone.
+  void inject(int rank, const Flip& flip);
 
  private:
   // With other patches where a barostat has made them necessary.

@@ -101,6 +101,7 @@ void Rank::load(const HostState& state, Begin begin) {
     make_room_for_messages();
     agree();
   }
+  check_messages();
   check_terms();
 }
 

@@ -138,6 +138,7 @@ class Rank {
   void undo_epoch();
   void redo_epoch(int64_t end);
   void agree();
+  void check_messages() const;  // throws where one came too late or damaged
   void check_terms() const;
   void make_room(const Faults& faults);
   void make_room_for_messages();

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "runtime/rank.h"
+#include "schedule/message_events.h"
 
 namespace quiltmd {
 namespace {
@@ -16,6 +17,13 @@ std::string describe_overdue(uint32_t name) {
   const int from = static_cast<int>(name - 1) / kEdges;
   return "a message of rank " + std::to_string(from) +
          " did not come within 20 seconds: its device has failed, or works on something else";
+}
+
+std::string describe_damaged(uint32_t name) {
+  const int from = static_cast<int>(name - 1) / kEdges, edge = static_cast<int>(name - 1) % kEdges;
+  return "a message of rank " + std::to_string(from) + " (" + edge_name(edge) +
+         ") did not arrive as it was sent: memory, a device or a network changed its numbers; "
+         "resume from the last checkpoint, on other devices if it happens again";
 }
 
 }  // namespace
@@ -169,8 +177,13 @@ bool Rank::validate_epoch() {
   return true;
 }
 
-bool Rank::holds(int64_t end) const {
+void Rank::check_messages() const {
   if (agreed_.overdue) throw MessageOverdue(describe_overdue(agreed_.overdue));
+  if (agreed_.faults.damaged) throw Error(describe_damaged(agreed_.faults.damaged));
+}
+
+bool Rank::holds(int64_t end) const {
+  check_messages();
   if (must_be_redone(agreed_.faults, end)) return false;
   check_terms();
   return true;

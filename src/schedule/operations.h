@@ -41,8 +41,9 @@ struct Agreement {
   uint32_t overdue;  // the name of an inlet that waited for too long
   uint32_t unused;
 };
+// Its values, and their check.
 inline constexpr int kAgreementValues = sizeof(Agreement) / sizeof(uint32_t);
-inline constexpr int kAgreementWords = (kAgreementValues + 2) / 3;
+inline constexpr int kAgreementWords = (kAgreementValues + 1 + 2) / 3;
 
 // Write down what this rank found.
 struct NoteAgreement {
@@ -112,6 +113,12 @@ QMD_HD void read_sum(const ReceiveSums& op, const MessageWord* in, uint32_t numb
 union AgreementValues {
   Agreement agreement;
   uint32_t value[3 * kAgreementWords];
+
+  QMD_HD uint32_t check() const {
+    uint32_t all = ~0u;
+    for (int k = 0; k < kAgreementValues; ++k) all ^= value[k];
+    return all;
+  }
 };
 
 QMD_HD void note_own(const NoteAgreement& op) {
@@ -124,6 +131,7 @@ template <class Words>
 QMD_HD void write_agreement(const SendAgreement& op) {
   AgreementValues all{};
   all.agreement = *op.agreement;
+  all.value[kAgreementValues] = all.check();
   for (int w = 0; w < kAgreementWords; ++w)
     Words::put(op.out.buffer() + w, op.out.number.get(), all.value[3 * w], all.value[3 * w + 1],
                all.value[3 * w + 2]);
@@ -136,6 +144,10 @@ QMD_HD void read_agreement(const MergeAgreement& op) {
   for (int w = 0; w < kAgreementWords; ++w) {
     const MessageWord word = Words::take(op.in, op.in.buffer() + w, number);
     for (int k = 0; k < 3; ++k) all.value[3 * w + k] = word.value[k];
+  }
+  if (all.value[kAgreementValues] != all.check()) {
+    all = {};
+    all.agreement.faults.damaged = op.in.name;
   }
   Agreement& to = *op.agreement;
   merge_faults(to.faults, all.agreement.faults);

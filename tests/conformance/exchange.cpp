@@ -28,6 +28,12 @@ class Loop {
     for (size_t w = 0; w < words.size(); ++w) count[w >= words.size() / 2] += words[w].number == 44;
     return count;
   }
+  // Of the message that is there.
+  void flip(int value, uint32_t bits) {
+    auto words = words_.download();
+    words[static_cast<size_t>(value / 3)].value[value % 3] ^= bits;
+    words_.upload(words);
+  }
 
  private:
   int64_t stride() const { return static_cast<int64_t>(words_.size() / 2); }
@@ -174,9 +180,9 @@ bool same(const Faults& a, const Faults& b) {  // but for padding
 
 // The earliest steps with the lowest atoms, the largest needs, all terms; and what concerns a rebuild in the rank's faults.
 void agreements_merge(Device& device) {
-  const Faults here{0, 9, 4, 11, 12, 5, 30, 2, 0, 0, kPatchGridChange, 1},
-      there{6, 8, 4, 21, 10, 3, 20, 6, 1, kProxyMessage, 0, 0};
-  const Faults merged{6, 8, 4, 21, 10, 5, 30, 6, 1, kProxyMessage, kPatchGridChange, 1};
+  const Faults here{0, 9, 4, 11, 12, 5, 30, 2, 0, 0, kPatchGridChange, 0, 1},
+      there{6, 8, 4, 21, 10, 3, 20, 6, 1, kProxyMessage, 0, 0, 0};
+  const Faults merged{6, 8, 4, 21, 10, 5, 30, 6, 1, kProxyMessage, kPatchGridChange, 0, 1};
   const Buffer<Faults> ours(device, std::vector{here}), theirs(device, std::vector{there});
   const Buffer<int32_t> terms(device, std::vector<int32_t>{1, 2, 3});
   const Buffer<uint32_t> overdue(device, std::vector<uint32_t>{17});
@@ -193,6 +199,22 @@ void agreements_merge(Device& device) {
   CHECK(same(ours.download()[0], merged));
 }
 
+// A fault that names the inlet, whichever bit has changed, and none of the other faults.
+void damaged_agreements_are_faults(Device& device) {
+  const Buffer<Faults> faults(device, std::vector{Faults{}});
+  const Buffer<Agreement> sent(device, std::vector{Agreement{{6, 8, 4}, 17, 0, 0}});
+  for (int value = 0; value <= kAgreementValues; ++value) {
+    const Buffer<Agreement> own(device, std::vector{Agreement{}});
+    Loop loop(device, kAgreementWords);
+    device.launch(SendAgreement{sent.data(), loop.out()});
+    loop.flip(value, 1u << value);
+    device.launch(MergeAgreement{own.data(), faults.data(), loop.in()});
+    const Faults expected{.damaged = 1};
+    CHECK(same(own.download()[0].faults, expected) && same(faults.download()[0], expected));
+    CHECK(own.download()[0].terms == 0);
+  }
+}
+
 }  // namespace
 
 std::vector<Case> exchange_cases(Pair devices) {
@@ -201,7 +223,8 @@ std::vector<Case> exchange_cases(Pair devices) {
           {"positions arrive", [&device] { positions_arrive(device); }},
           {"forces are added", [&device] { forces_are_added(device); }},
           {"sums are exact", [&device] { sums_are_exact(device); }},
-          {"agreements merge", [&device] { agreements_merge(device); }}};
+          {"agreements merge", [&device] { agreements_merge(device); }},
+          {"damaged agreements are faults", [&device] { damaged_agreements_are_faults(device); }}};
 }
 
 }  // namespace quiltmd::test

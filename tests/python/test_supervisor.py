@@ -435,7 +435,7 @@ def test_names_of_several() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["kill", "kill@", "flip@3", "kill@3:0:positions:3", "flip@3:a:b:1"]
+    "text", ["kill", "kill@", "flip@3", "kill@3:0:positions:3", "flip@3:a:b:1", "flip@3:0/a/b:1"]
 )
 def test_faults_that_are_none(text: str) -> None:
     with pytest.raises(QuiltError, match="no fault to inject"):
@@ -453,6 +453,11 @@ def test_faults_that_are_none(text: str) -> None:
             "nothing was heard",
         ),
         ("redundant:cpu,cpu", {"inject_fault": ["flip@9:1:velocities:70"]}, "a transient error"),
+        (
+            "redundant:cpu,cpu",
+            {"inject_fault": ["flip@9:1:0/langevin_middle/2/work.slots.force[1]:70"]},
+            "a transient error",
+        ),
     ],
 )
 def test_runs_of_real_devices(

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "check.h"
-#include "device/host/host_device.h"
+#include "device/host/flipping_device.h"
 #include "device/null/null_device.h"
 #include "math/error.h"
 
@@ -118,6 +118,31 @@ void cpu_runs_and_replays() {
   device.drop_recording(recording);
 }
 
+// One bit, before one launch, from where the field points to.
+void memory_fails_once_on_purpose() {
+  FlippingDevice device(1, kernels(), {"add_to", "values", 1, 32 + 4});
+  const Buffer<int> values(device, std::vector<int>(4, 0));
+  for (int launch = 0; launch < 3; ++launch) device.launch(AddTo{values.data() + 1, 3, 1});
+  CHECK((values.download() == std::vector<int>{0, 3, 3 + 16, 3}));
+}
+
+std::string refusal(const Flip& flip) {
+  try {
+    FlippingDevice device(1, kernels(), flip);
+    const Buffer<int> values(device, std::vector<int>(4, 0));
+    device.launch(AddTo{values.data(), 4, 1});
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+void flips_name_what_there_is() {
+  CHECK(refusal({"add", "values"}).find("choose from add_to") != std::string::npos);
+  CHECK(refusal({"add_to", "count"}).find("choose from values") != std::string::npos);
+  CHECK(refusal({"add_to", "values"}).empty());
+}
+
 void downloads_are_taken_when_started(Device& device) {
   Buffer<int> values(device, std::vector<int>(100, 1));
   Buffer<char> letter(device, std::vector<char>{'a'});
@@ -213,6 +238,8 @@ int main() {
                         {"groups live side by side", groups_live_side_by_side},
                         {"failures come back", failures_come_back},
                         {"cpu runs and replays", cpu_runs_and_replays},
+                        {"memory fails once on purpose", memory_fails_once_on_purpose},
+                        {"flips name what there is", flips_name_what_there_is},
                         {"plain devices download", plain_devices_download},
                         {"cpu describes itself", cpu_describes_itself},
                         {"cpu names what it cannot do", cpu_names_what_it_cannot_do},

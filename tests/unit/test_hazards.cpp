@@ -65,7 +65,7 @@ void conflicts_need_an_order() {
   const std::vector<Hazard> found = find_hazards(device.log().commands());
   CHECK(found.size() == 1);
   CHECK(found[0].describe() ==
-        "touch writes extent(to, count), touch reads the same memory as extent(from, count), and "
+        "touch writes to, touch reads the same memory as from, and "
         "nothing puts one before the other");
 
   device.log().clear();

@@ -16,14 +16,20 @@ from ..engine.injection import Injection
 
 
 def do(
-    injection: Injection, state: dict[str, Any], cut: Callable[[], object], gpu: int | None
+    injection: Injection,
+    engine: Any,
+    state: dict[str, Any],
+    cut: Callable[[], object],
+    gpu: int | None,
 ) -> dict[str, Any] | None:
-    """Does it; the state to go on with where that has changed.
+    """Does it; the state to go on with where that is to be set.
 
     Parameters
     ----------
     injection:
         What.
+    engine:
+        Of the compiled core, where bits are to flip inside of it.
     state:
         Of the simulation now.
     cut:
@@ -44,6 +50,9 @@ def do(
     if injection.kind == "drop":
         cut()
         threading.Event().wait()
+    if inside := injection.inside():
+        engine.inject_flip(*inside, injection.bit)
+        return state
     array = np.array(state[injection.buffer])
     if injection.kind == "nan":
         array[0, 0] = np.nan

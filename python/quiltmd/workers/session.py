@@ -267,8 +267,9 @@ class Session:
         return self._digest()
 
     def _do(self, injection: Injection) -> None:
-        state = self._made().capture(state=True)
-        changed = do(injection, state.state(), self._channel.close, self._gpu)
+        engine = self._made()
+        state = engine.capture(state=True)
+        changed = do(injection, engine, state.state(), self._channel.close, self._gpu)
         if changed is not None:
             self._restore(changed, {}, state.heat() + self._heat)
 

@@ -43,7 +43,7 @@ class ThreadGroup {
 
 using HostKernels = KernelTable<ThreadGroup>;
 
-class HostDevice final : public Device {
+class HostDevice : public Device {
  public:
   HostDevice(int threads, const HostKernels& kernels);
 
