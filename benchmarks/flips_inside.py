@@ -6,7 +6,8 @@
 A run of 648 atoms of water on two ranks of the CPU, through two rebuilds of the pair lists.  Right
 before one launch of one operation, one bit flips in what one of its fields points to, unused room
 included; `in.words` is a message that has come.  For each operation of the run and each field that
-it reads, so many times, at any bit, launch and rank:
+it reads, so many times (ten times as many where that is a message, most of whose room is empty), at
+any bit, launch and rank:
 
 changed      the State after the run is another; or the run ended with
 error        an error, or
@@ -48,6 +49,7 @@ sys.path.insert(0, str(ROOT / "tests" / "python"))
 from boxes import water_box
 
 RANKS, CALM, STEPS = 2, 200, 45  # steps before a run, and of it
+OF_MESSAGES = 10  # times as many flips
 PATIENCE, MEMORY = 10, 8 << 30  # of a run: seconds, bytes
 SYSTEM, STATE = water_box((6, 6, 6))
 Flip = tuple[int, str, str, int, int]  # rank, operation, field, launch, bit
@@ -73,6 +75,27 @@ BUFFERS = {
     "faults and agreement": "faults faults->refused agreement overdue placed_count placed_terms",
     "counters of messages": "before",
 }
+MESSAGES = {
+    "merge_agreement": "agreement",
+    "receive_migrants": "migrants",
+    "receive_counts": "proxies",
+    "receive_proxies": "proxies",
+    "receive_positions": "positions",
+    "receive_forces": "forces",
+    "add_grid": "charges on the grid",
+    "receive_grid": "spectrum, potential",
+    "receive_sums": "sums",
+}
+COUNTS = (
+    "flips",
+    "changed",
+    "error",
+    "crash",
+    "redundancy",
+    "force_sum",
+    "silent",
+    "silent_force_sum",
+)
 BUFFER_OF = {field: buffer for buffer, fields in BUFFERS.items() for field in fields.split()}
 
 
@@ -176,7 +199,7 @@ def flips(start: dict[str, Any], each: int, rng: np.random.Generator) -> dict[Fi
         counts = [launches(start, rank, operation) if fields[rank] else 0 for rank in range(RANKS)]
         for field in sorted({*fields[0], *fields[1]}):
             ranks = [rank for rank in range(RANKS) if field in fields[rank]]
-            for rank in rng.choice(ranks, each):
+            for rank in rng.choice(ranks, each * (OF_MESSAGES if field == "in.words" else 1)):
                 launch, bit = int(rng.integers(counts[rank])), int(rng.integers(1 << 60))
                 those.setdefault((operation, field), []).append(
                     (int(rank), operation, field, launch, bit)
@@ -206,9 +229,18 @@ def trial(start: dict[str, Any], undisturbed: Outcome, flip: Flip) -> Counter[st
 def kind(operation: str, field: str) -> str:
     """The row of the table."""
     if field == "in.words":
-        return f"message: {operation}"
-    last = field.split(".")[-1].split("[")[0]
-    return BUFFER_OF[last]
+        return f"message: {MESSAGES[operation]}"
+    return BUFFER_OF[field.split(".")[-1].split("[")[0]]
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    """Of the kinds of what flipped, in Markdown."""
+    kinds = [*BUFFERS, *(f"message: {name}" for name in dict.fromkeys(MESSAGES.values()))]
+    lines = [["", *COUNTS], ["---"] * (1 + len(COUNTS))]
+    for of in kinds:
+        those = [row for row in rows if row["kind"] == of]
+        lines.append([of, *(str(sum(row[count] for row in those)) for count in COUNTS)])
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def main() -> None:
@@ -225,9 +257,10 @@ def main() -> None:
     with ProcessPoolExecutor(max_workers=os.cpu_count()) as pool:
         for (operation, field), those in flips(start, chosen.flips, rng).items():
             counts = sum(pool.map(partial(trial, start, undisturbed), those), Counter[str]())
-            of = kind(operation, field)
-            rows.append({"kind": of, "operation": operation, "field": field, **counts})
+            row = {"kind": kind(operation, field), "operation": operation, "field": field}
+            rows.append(row | {count: counts[count] for count in COUNTS})
             print(rows[-1], flush=True)
+    print(table(rows))
     if chosen.out:
         result = {"provenance": provenance(), "atoms": SYSTEM.atoms, "rows": rows}
         chosen.out.write_text(json.dumps(result, indent=1) + "\n")
