@@ -17,6 +17,7 @@ from ..running.progress import console, show_warnings
 from ..running.stopping import ignore_further_signals
 from ..version import package_version
 from .bench import bench
+from .bench_workers import bench_workers
 from .convert import convert
 from .demo import demo
 from .digest import digest
@@ -76,6 +77,7 @@ _COMMANDS = (
 for _command in _COMMANDS:
     app.command(cls=SectionedCommand)(_command)
 app.command("predict", cls=SectionedCommand)(predict_command)
+app.add_typer(bench_workers, name="bench-workers")
 
 
 def main() -> None:

@@ -178,11 +178,7 @@ class ReplicaExchange:
                 return
 
     def _iterate(self, reporters: Sequence[Sequence[Reporter]]) -> Iteration:
-        def advance(k: int, simulation: Simulation) -> dict[str, float]:
-            simulation.run(self.every, reporters[k])
-            return simulation.energies()
-
-        own = self._everywhere(advance)
+        own = self._advance(reporters)
         energies = self._energies(own)
         accepted = swaps(self.states, energies, self.seed, self.iteration)
         self._swap(accepted, own, energies)
@@ -190,6 +186,15 @@ class ReplicaExchange:
         done = Iteration(self.iteration, step, energies, self.walkers.copy())
         self.iteration += 1
         return done
+
+    def _advance(self, reporters: Sequence[Sequence[Reporter]]) -> list[dict[str, float]]:
+        """Runs all replicas up to the next swaps; their energies there."""
+
+        def advance(k: int, simulation: Simulation) -> dict[str, float]:
+            simulation.run(self.every, reporters[k])
+            return simulation.energies()
+
+        return self._everywhere(advance)
 
     def _energies(self, own: list[dict[str, float]]) -> Energies:
         """(K, K): of each Hamiltonian at the positions of each state, as far as needed."""

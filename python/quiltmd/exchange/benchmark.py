@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What replica exchange costs besides dynamics: `quiltmd bench-workers exchange`.
+
+Replicas of eight atoms whose engines compute nothing (`null_engine.py`), so what is measured is the
+exchange itself: calls, energies, decisions, swaps, and the rows of its tables.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import nullcontext
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..description.nonbonded import Nonbonded
+from ..description.state import State
+from ..description.system import System
+from ..description.topology import Topology
+from ..engine.core import Engine, EngineFactory
+from ..outputs.reporters import Reporter
+from .null_engine import NullEngine, null_workers
+from .record import Tables
+from .replicas import Iteration, ReplicaExchange
+from .states import temperature_states
+
+PARTS = ("run", "energies", "decide", "swap", "write")
+_LOWEST, _HIGHEST = 300.0, 400.0  # K
+_EVERY = 250  # steps
+_CELL, _CUTOFF = 3.0, 0.9  # nm
+
+
+def bench_exchange(
+    replicas: int, iterations: int = 10, *, processes: bool = True, milliseconds: float = 0.0
+) -> dict[str, Any]:
+    """Times iterations of an exchange by temperature.
+
+    Parameters
+    ----------
+    replicas:
+        How many.
+    iterations:
+        How many are timed, after a first one.
+    processes:
+        Each replica in a worker of its own, and all at the same time; else all in this process, one
+        after the other.
+    milliseconds:
+        How long the steps between swaps take.
+
+    Returns
+    -------
+    Names and numbers: `iterations_per_second`, and `milliseconds` of an iteration by `PARTS`: run,
+    the mean over replicas of the calls that advance them (in this process, their sum); energies,
+    until those of the last replica have arrived; decide; swap, states fetched and set; write, the
+    rows of the tables.
+    """
+    seconds = 1e-3 * milliseconds
+    workers = null_workers(replicas, seconds) if processes else nullcontext(None)
+    with workers as here:
+        factory: Any = here or partial(NullEngine, seconds=seconds)
+        made = _TimedExchange(replicas, factory, replicas if processes else 1)
+        spent = _time(made, iterations)
+    total = sum(spent.values()) / iterations
+    return {
+        "replicas": replicas,
+        "where": "processes" if processes else "this process",
+        "iterations": iterations,
+        "iterations_per_second": 1 / total,
+        "milliseconds": {part: 1e3 * spent[part] / iterations for part in PARTS},
+    }
+
+
+class _TimedEngine:
+    """An engine whose runs are timed."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine, self.seconds = engine, 0.0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._engine, name)
+
+    def run(self, steps: int) -> None:
+        begin = time.perf_counter()
+        self._engine.run(steps)
+        self.seconds += time.perf_counter() - begin
+
+
+class _TimedExchange(ReplicaExchange):
+    """Tells how long its replicas take to advance and to be swapped, all threads together."""
+
+    def __init__(self, count: int, factory: EngineFactory, threads: int) -> None:
+        self._engines: list[_TimedEngine] = []
+        self._threads = threads
+        self.advanced = self.swapped = 0.0
+
+        def timed(*settings: Any) -> _TimedEngine:
+            self._engines.append(_TimedEngine(factory(*settings)))
+            return self._engines[-1]
+
+        system, state = _argon()
+        super().__init__(
+            system,
+            state,
+            temperature_states(np.linspace(_LOWEST, _HIGHEST, count).tolist()),
+            every=_EVERY,
+            seed=1,
+            nonbonded=Nonbonded(method="cutoff", cutoff=_CUTOFF),
+            devices=["cpu"] * threads,
+            engine=timed,
+        )
+
+    def ran(self) -> float:
+        """Seconds that its engines ran for, in the mean over threads."""
+        return sum(engine.seconds for engine in self._engines) / self._threads
+
+    def _advance(self, reporters: Sequence[Sequence[Reporter]]) -> list[dict[str, float]]:
+        begin = time.perf_counter()
+        found = super()._advance(reporters)
+        self.advanced += time.perf_counter() - begin
+        return found
+
+    def _swap(self, *arguments: Any) -> None:
+        begin = time.perf_counter()
+        super()._swap(*arguments)
+        self.swapped += time.perf_counter() - begin
+
+
+def _time(made: _TimedExchange, iterations: int) -> dict[str, float]:
+    """Seconds of so many iterations, by `PARTS`."""
+    written = 0.0
+    with tempfile.TemporaryDirectory() as folder:
+        tables = Tables(Path(folder), len(made.states), None)
+
+        def write(iteration: Iteration) -> None:
+            nonlocal written
+            begin = time.perf_counter()
+            tables.add(iteration)
+            written += time.perf_counter() - begin
+
+        made.run(1)
+        ran, advanced, swapped = made.ran(), made.advanced, made.swapped
+        begin = time.perf_counter()
+        made.run(iterations, record=write)
+        seconds = time.perf_counter() - begin
+        tables.close()
+    ran, advanced, swapped = made.ran() - ran, made.advanced - advanced, made.swapped - swapped
+    return {
+        "run": ran,
+        "energies": advanced - ran,
+        "decide": seconds - advanced - swapped - written,
+        "swap": swapped,
+        "write": written,
+    }
+
+
+def _argon() -> tuple[System, State]:
+    """Eight atoms in a cube."""
+    count = 8
+    names = ("bonds", "angles", "torsions", "pairs14", "constraints", "exclusions")
+    terms: dict[str, Any] = {name: [] for name in (*names, "constraint_lengths")}
+    terms |= {f"{name}_parameters": [] for name in ("bond", "angle", "torsion", "pair14")}
+    topology = Topology(
+        np.array(["Ar"] * count),
+        np.full(count, 18, np.int32),
+        np.zeros(count, np.int32),
+        np.array(["Ar"]),
+        np.array([1], np.int32),
+        np.array([""]),
+    )
+    types = np.zeros(count, np.int32)
+    a, b = np.full((1, 1), 1e-5), np.full((1, 1), 1e-3)
+    system = System(np.full(count, 39.9), np.zeros(count), types, a, b, topology=topology, **terms)
+    places = np.indices((2, 2, 2)).reshape(3, -1).T * _CELL / 2
+    return system, State.start(system, places, np.diag([_CELL] * 3))
