@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, ClassVar
@@ -120,6 +121,32 @@ def test_commands(done: Path, tmp_path: Path) -> None:
     assert max(map(len, result.stdout.splitlines())) <= 120
     with pytest.raises(QuiltError, match=r"holds no run: config\.toml is missing"):
         CliRunner().invoke(app, ["watch", str(tmp_path)], catch_exceptions=False)
+
+
+def test_temperatures_of_groups(openmmtools_data: Path, tmp_path: Path) -> None:
+    """Each group with a heat bath has a chart and a panel, which says the last value."""
+    files = openmmtools_data / "alanine-dipeptide-explicit"
+    water = "water and not (" + " or ".join(f"index {atom}" for atom in range(12)) + ")"
+    run = {
+        "system": {
+            "topology": files / "alanine-dipeptide.prmtop",
+            "coordinates": files / "alanine-dipeptide.crd",
+        },
+        "bath": [{"select": f"not ({water})", "temperature": 310}, {"select": water}],
+        "run": {"steps": 4, "device": "cpu", "threads": 1},
+        "output": {"dir": tmp_path / "run", "log_every": 2},
+    }
+    runner.start(build_config(run))
+    page = make_report(Folder(tmp_path / "run"))
+    found = re.findall(r"<figcaption>Temperature of ([^<]*) <span>([^<]*)</span>", page)
+    assert [escape(f"'not ({water})'"), escape(f"'{water}'")] == [select for select, _ in found]
+    assert [unit.split()[-2] for _, unit in found] == ["310", "300"]
+    assert page.count(f"<td>Temperature of {escape(repr(water))}</td>") == 1  # of the averages
+    last = read_log(tmp_path / "run" / "log.csv")["temperature_2"][-1]
+    shown = CliRunner().invoke(app, ["watch", str(tmp_path / "run")], env={"COLUMNS": "120"})
+    assert "temperature of 'not (water" in shown.stdout
+    assert f": {last:.6g}" in shown.stdout
+    assert max(map(len, shown.stdout.splitlines())) <= 120
 
 
 def test_a_run_that_stopped_is_not_said_to_go_on(done: Path, tmp_path: Path) -> None:

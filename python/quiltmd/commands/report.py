@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,6 +14,7 @@ import typer
 
 from ..errors import QuiltError
 from ..outputs.files import hash_file, replace_file
+from ..outputs.reporters import LOG_SPEED, group_column
 from ..pages.charts import Chart
 from ..pages.html import Row, bars, charts, note, page, table
 from ..running.config import Config, build_config
@@ -22,17 +24,33 @@ from ..running.rmsd import solute_rmsd
 from ..running.runner import load_system
 from ..workers.pool import PHASES
 
-# Column of the log -> title and unit of its chart.
-_CHARTED = {
-    "potential": ("Potential energy", "kJ/mol"),
-    "kinetic": ("Kinetic energy", "kJ/mol"),
-    "conserved": ("Conserved quantity, change since the start", "kJ/mol"),
-    "temperature": ("Temperature", "K"),
-    "pressure": ("Pressure", "bar"),
-    "density": ("Density", "kg/m\u00b3"),
-    "ns/day": ("Speed", "ns/day"),
-}
 _TASKS = 8  # the longest, in the table
+
+
+@dataclass(frozen=True)
+class _Quantity:
+    """What a column of the log has, and the temperature of the heat bath that holds it steady."""
+
+    column: str
+    title: str
+    unit: str
+    bath: float | None = None
+
+
+def _quantities(config: Config) -> Iterator[_Quantity]:
+    """In the order in which they are shown."""
+    yield _Quantity("potential", "Potential energy", "kJ/mol")
+    yield _Quantity("kinetic", "Kinetic energy", "kJ/mol")
+    yield _Quantity("conserved", "Conserved quantity", "kJ/mol")
+    bath = config.integrator
+    steady = bath.ensemble != "nve" and bath.annealing is None and not config.bath
+    yield _Quantity("temperature", "Temperature", "K", bath.temperature if steady else None)
+    for number, group in enumerate(config.bath, 1):
+        title = f"Temperature of '{group.select}'"
+        yield _Quantity(group_column(number), title, "K", group.temperature)
+    yield _Quantity("pressure", "Pressure", "bar")
+    yield _Quantity("density", "Density", "kg/m\u00b3")
+    yield _Quantity(LOG_SPEED, "Speed", "ns/day")
 
 
 def report(
@@ -63,7 +81,7 @@ def make_report(folder: Folder) -> str:
         str(folder.path),
     ]
     sections = [("Over time", _over_time(config, folder, log, steps))]
-    sections.append(("Averages", _averages(log)))
+    sections.append(("Averages", _averages(config, log)))
     sections.append(("Balance of ranks", _balance(sessions)))
     sections.append(("What ran on what", _sessions(sessions)))
     if faults := _faults(sessions):
@@ -78,17 +96,16 @@ def _over_time(config: Config, folder: Folder, log: Columns, steps: int) -> str:
         return note("The log has no rows yet.")
     times, unit = _scaled(log["time"])
     shown = []
-    for name, (title, of) in _CHARTED.items():
-        if not is_known(log, name):
+    for one in _quantities(config):
+        if not is_known(log, one.column):
             continue
-        first = 1 if name == "ns/day" and len(times) > 1 else 0  # the first row has no speed
-        values = log[name][first:]
-        values = values - values[0] if name == "conserved" else values
-        bath = config.integrator
-        steady = bath.ensemble != "nve" and bath.annealing is None and not config.bath
-        level = bath.temperature if steady and name == "temperature" else None
-        of += "" if level is None else f"; dashed: heat bath, {level:g} K"
-        shown.append(Chart(title, of, times[first:], values, unit, level))
+        first = 1 if one.column == LOG_SPEED and len(times) > 1 else 0  # the first row has no speed
+        values, of = log[one.column][first:], one.unit
+        if one.column == "conserved":
+            values, of = values - values[0], f"{of}; change since the start"
+        if one.bath is not None:
+            of += f"; dashed: heat bath, {one.bath:g} K"
+        shown.append(Chart(one.title, of, times[first:], values, unit, one.bath))
     try:
         found = solute_rmsd(load_system(config)[0], folder.path, config.trajectories(), steps)
     except QuiltError as error:
@@ -98,14 +115,14 @@ def _over_time(config: Config, folder: Folder, log: Columns, steps: int) -> str:
     return charts([*shown, Chart("RMSD of the solute", of, times, found.values, unit)])
 
 
-def _averages(log: Columns) -> str:
+def _averages(config: Config, log: Columns) -> str:
     """Mean, standard deviation and drift; of all rows, and of the second half."""
     rows: list[Row] = []
-    for name, (title, unit) in _CHARTED.items():
-        if not is_known(log, name):
+    for one in _quantities(config):
+        if not is_known(log, one.column):
             continue
-        values, times = log[name], log["time"]
-        if name == "ns/day":
+        values, times = log[one.column], log["time"]
+        if one.column == LOG_SPEED:
             values, times = values[1:], times[1:]
         if len(values) < 2:
             continue
@@ -114,8 +131,8 @@ def _averages(log: Columns) -> str:
         slope = np.polyfit(times - times[0], values - values[0], 1)[0] if np.ptp(times) else 0.0
         rows.append(
             (
-                title.split(",")[0],
-                unit,
+                one.title,
+                one.unit,
                 f"{values.mean():.6g}",
                 f"{deviation:.3g}",
                 f"{values[half:].mean():.6g}",

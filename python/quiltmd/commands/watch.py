@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import shutil
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -21,20 +22,13 @@ from rich.live import Live
 from rich.text import Text
 
 from ..errors import QuiltError
+from ..outputs.reporters import LOG_SPEED, group_column
 from ..running.config import Config, build_config
 from ..running.folder import Folder
 from ..running.records import Columns, is_known, read_log, read_sessions, steps_done
 
 _F64 = NDArray[np.float64]
 
-_SHOWN = (
-    ("potential", "potential energy, kJ/mol"),
-    ("conserved", "conserved quantity, kJ/mol"),
-    ("temperature", "temperature, K"),
-    ("pressure", "pressure, bar"),
-    ("density", "density, kg/m\u00b3"),
-    ("ns/day", "speed, ns/day"),
-)
 _DAY = 86400.0
 _QUIET_SECONDS = 60.0  # without a new row; then it is said how long
 # Dots of a character, by row from the top and by column, as bits of U+2800.
@@ -67,6 +61,18 @@ def watch(
     screen.print(_picture(place, screen), end="")
 
 
+def _shown(config: Config) -> Iterator[tuple[str, str]]:
+    """Columns of the log and their titles."""
+    yield "potential", "potential energy, kJ/mol"
+    yield "conserved", "conserved quantity, kJ/mol"
+    yield "temperature", "temperature, K"
+    for number, group in enumerate(config.bath, 1):
+        yield group_column(number), f"temperature of '{group.select}', K"
+    yield "pressure", "pressure, bar"
+    yield "density", "density, kg/m\u00b3"
+    yield LOG_SPEED, "speed, ns/day"
+
+
 def _picture(folder: Folder, screen: Console) -> Text:
     """The whole screen."""
     config = _config(folder)
@@ -80,15 +86,12 @@ def _picture(folder: Folder, screen: Console) -> Text:
     if len(log["step"]) == 0:
         return text.append("no rows in the log yet\n")
     columns = 2 if width >= 100 else 1
-    rows = -(-len(_SHOWN) // columns)
+    shown = [(name, title) for name, title in _shown(config) if is_known(log, name)]
+    rows = -(-len(shown) // columns)
     height = max(3, min(9, (size.lines - 3) // rows - 1))
     panel = (width - 2 * (columns - 1)) // columns
     plain = not (screen.encoding or "").lower().startswith("utf")
-    panels = [
-        _panel(log, name, title, panel, height, plain)
-        for name, title in _SHOWN
-        if is_known(log, name)
-    ]
+    panels = [_panel(log, name, title, panel, height, plain) for name, title in shown]
     for begin in range(0, len(panels), columns):
         for lines in zip(*panels[begin : begin + columns], strict=True):
             text.append("  ".join(lines).rstrip() + "\n")
@@ -101,7 +104,7 @@ def _headline(folder: Folder, config: Config, log: Columns) -> str:
     share = f"{done / total:.1%}" if total else "100%"
     stopped = _stopped_at(folder) if done < total else None
     parts = [folder.path.name, f"step {done} of {total} ({share})"]
-    speed = log["ns/day"][log["ns/day"] > 0][-10:]
+    speed = log[LOG_SPEED][log[LOG_SPEED] > 0][-10:]
     if done >= total:
         parts.append("done")
     elif stopped is not None:
@@ -124,7 +127,7 @@ def _stopped_at(folder: Folder) -> int | None:
 def _panel(log: Columns, name: str, title: str, width: int, height: int, plain: bool) -> list[str]:
     """A title with the last value, and a plot below it, as lines of that width."""
     x, y = log["time"], log[name]
-    if name == "ns/day" and len(x) > 1:
+    if name == LOG_SPEED and len(x) > 1:
         x, y = x[1:], y[1:]
     title = title.replace("\u00b3", "^3") if plain else title
     low, high = float(y.min()), float(y.max())
@@ -132,7 +135,8 @@ def _panel(log: Columns, name: str, title: str, width: int, height: int, plain: 
     drawn = draw(x, y, width - margin, height, plain)
     labels = [""] * height
     labels[0], labels[-1] = _number(high), _number(low)
-    lines = [f"{title}: {_number(float(y[-1]))}"]
+    last = _number(float(y[-1]))
+    lines = [f"{title[: width - len(last) - 2]}: {last}"]
     lines += [f"{label:>{margin - 1}} {line}" for label, line in zip(labels, drawn, strict=True)]
     return [f"{line[:width]:<{width}}" for line in lines]
 

@@ -45,6 +45,11 @@ LOG_SPEED = "ns/day"
 _DAY = 86400.0
 
 
+def group_column(number: int) -> str:
+    """The column of a log with the temperature of a group that has a heat bath, from 1."""
+    return f"temperature_{number}"
+
+
 Need = Literal["energies", "positions", "state", "forces"]
 _Opened = tuple[TrajectoryWriter, Any, MoleculeWrapper | None]  # with the atoms that are written
 
@@ -113,7 +118,7 @@ class LogReporter:
         self.every = whole_number("every", every)
         self._terms, self._box, self._groups = tuple(terms), box, groups
         self.needs: tuple[Need, ...] = ("energies", "state") if groups else ("energies",)
-        of_groups = tuple(f"temperature_{number}" for number in range(1, groups + 1))
+        of_groups = tuple(group_column(number) for number in range(1, groups + 1))
         of_box = BOX_COLUMNS if box else ()
         header = ",".join((*LOG_COLUMNS, *self._terms, *of_groups, *of_box, LOG_SPEED))
         self._mark: tuple[int, float] | None = None
