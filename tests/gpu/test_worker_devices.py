@@ -82,6 +82,7 @@ def test_a_flipped_bit_is_found(warm: Pair, expected: str, buffer: str) -> None:
     run = simulation(warm, "redundant:cuda:0,cuda:0", inject_fault=(fault,))
     with pytest.warns(quiltmd.QuiltWarning, match="transient error of worker:cuda:0"):
         run.run(1236, [])
+        run.energies()
     run.run(STEPS - 1236)
     assert quiltmd.digest(run.state()) == expected
 

@@ -359,8 +359,49 @@ def test_a_third_device_decides_between_two_that_repeat_themselves() -> None:
 def test_without_a_third_device_both_are_named() -> None:
     workers = FakeWorkers([], [A, B], inject_fault=("always-flip@3:1:positions:9",))
     simulation = workers.simulation()
-    with pytest.raises(QuiltError, match=rf"{A} and {B} came to different states between steps 0"):
-        simulation.run(10)
+    simulation.run(10)  # and is compared while the next piece runs, or before anything is read
+    for act in (simulation.state, simulation.energies, lambda: simulation.run(1)):
+        with pytest.raises(QuiltError, match=rf"{A} and {B} came to different states .* steps 0"):
+            act()
+
+
+def test_devices_do_not_wait_to_be_compared() -> None:
+    """They go on; what was captured is given out once they are known to agree."""
+    held = threading.Event()
+
+    class HeldFrame(FakeFrame):
+        def state(self) -> dict[str, Any]:
+            held.wait()
+            return super().state()
+
+    class Held(FakeEngine):
+        def capture(self, **contents: bool) -> FakeFrame:
+            found = super().capture(**contents)
+            found.__class__ = HeldFrame
+            return found
+
+    workers = FakeWorkers([], [A, B])
+    workers.engine = Held
+    simulation, reference = workers.simulation(), plain()
+    for one in (simulation, reference):
+        one.run(10)
+    frame = simulation._engine.capture(energies=True)
+    read: list[Any] = []
+    reader = threading.Thread(target=lambda: read.append(frame.energies()))
+    reader.start()
+    runner_of_more = threading.Thread(target=lambda: simulation.run(5))
+    runner_of_more.start()
+    pool = workers.supervisor._pool
+    reader.join(0.3)
+    assert not read
+    assert [worker.step for worker in pool.workers] == [15, 15]
+    assert pool.step == 10
+    held.set()
+    for thread in (reader, runner_of_more):
+        thread.join(20)
+    assert read == [reference._engine.capture(energies=True).energies()]
+    reference.run(5)
+    assert quiltmd.digest(simulation.state()) == quiltmd.digest(reference.state())
 
 
 def test_of_two_devices_one_may_be_lost() -> None:

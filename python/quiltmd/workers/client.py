@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as TookTooLong
@@ -185,6 +186,8 @@ class WorkerFrame:
     def __init__(self, engine: WorkerEngine, step: int, box: Any, data: Future[Any]) -> None:
         self.step, self.box = step, None if box is None else np.asarray(box)
         self._engine, self._data = engine, data
+        times = self._times = [time.monotonic()]  # captured, arrived
+        data.add_done_callback(lambda _: times.append(time.monotonic()))  # keeps no frame alive
 
     def heat(self) -> float:
         """Heat added by the thermostat."""
@@ -206,6 +209,10 @@ class WorkerFrame:
     def state(self) -> dict[str, Any]:
         """The fields of `State`."""
         return dict(self._has("state", "velocities and list positions"))
+
+    def seconds(self) -> float:
+        """That its data, which have arrived, took."""
+        return self._times[-1] - self._times[0]
 
     def has_arrived(self) -> bool:
         """Whether its data are here, or will never be."""

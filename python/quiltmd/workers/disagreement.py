@@ -19,7 +19,8 @@ def resolve_disagreement(pool: WorkerPool, target: int, digests: list[str]) -> N
     Parameters
     ----------
     pool:
-        Its workers are at step `target`; afterwards those that remain are, with the right state.
+        Its workers have come to step `target` or beyond; afterwards those that remain are there,
+        with the right state.
     target:
         The step of the different states.
     digests:
@@ -41,6 +42,7 @@ def resolve_disagreement(pool: WorkerPool, target: int, digests: list[str]) -> N
             repeated.append(_repeat(pool, worker, target))
         except LostError as error:
             pool.replace([(worker, str(error))], begun)
+            pool.on_all(lambda one: _return(pool, one, target))
             return  # with another device in its place all are compared again
     diagnosis = diagnose(digests, repeated)
     if diagnosis.kind == "undecided" and (extra := _tie_breaker(pool, target)) is not None:
@@ -101,6 +103,13 @@ def _repeat(pool: WorkerPool, worker: PoolWorker, target: int) -> str:
     worker.engine, worker.step = renewed.engine, renewed.step
     pool.restore(worker)
     return _run_to(worker, target)
+
+
+def _return(pool: WorkerPool, worker: PoolWorker, target: int) -> None:
+    """Has a worker that is beyond a step come to it again."""
+    if worker.step > target:
+        pool.restore(worker)
+        _run_to(worker, target)
 
 
 def _tie_breaker(pool: WorkerPool, target: int) -> PoolWorker | None:

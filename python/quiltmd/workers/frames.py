@@ -3,24 +3,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from ..errors import QuiltError
 from .client import WorkerFrame
+from .comparison import Comparison
 
-Recapture = Callable[["SupervisedFrame", list[WorkerFrame]], None]
+
+class Owner(Protocol):
+    """What a frame asks of the engine that captured it."""
+
+    def recapture(self, frame: SupervisedFrame, lost: list[WorkerFrame]) -> None:
+        """Captures the frame again, whose sources were lost."""
+
+    def settle(self, frame: SupervisedFrame) -> None:
+        """Has the workers agree on the state that the frame is of; QuiltError where they cannot."""
 
 
 class SupervisedFrame:
-    """A frame that is captured again where the worker that had it is lost."""
+    """A frame whose data are given once all workers agree on the state that it is of.
+
+    It is captured again where the worker that had it is lost, or where one of them was wrong.
+
+    Parameters
+    ----------
+    owner:
+        The engine of the workers.
+    sources:
+        The frame as each of them has captured it.
+    contents:
+        What it has.
+    comparison:
+        Of the workers' states; None where nothing is compared.
+    """
 
     def __init__(
-        self, recapture: Recapture, sources: list[WorkerFrame], contents: dict[str, bool]
+        self,
+        owner: Owner,
+        sources: list[WorkerFrame],
+        contents: dict[str, bool],
+        comparison: Comparison | None,
     ) -> None:
         self.step, self.box = sources[0].step, sources[0].box
-        self.sources, self.contents = sources, contents
-        self._recapture = recapture
+        self.sources, self.contents, self.comparison = sources, contents, comparison
+        self._owner = owner
         self._chosen: WorkerFrame | None = None
 
     def heat(self) -> float:
@@ -44,12 +70,18 @@ class SupervisedFrame:
         return self._data().state()
 
     def is_safe(self) -> bool:
-        """Whether a source has arrived."""
-        return self._chosen is not None or any(source.has_data() for source in self.sources)
+        """Whether a source has arrived, and is known to be right."""
+        if self._chosen is not None:
+            return True
+        agreed = self.comparison is None or self.comparison.is_agreed
+        return agreed and any(source.has_data() for source in self.sources)
 
     def _data(self) -> WorkerFrame:
         """The source that has arrived; QuiltError where two have different data."""
         while self._chosen is None:
+            if self.comparison is not None and not self.comparison.agrees():
+                self._owner.settle(self)
+                continue
             sources = list(self.sources)
             good = [source for source in sources if source.wait()]
             for other in good[1:]:
@@ -61,5 +93,5 @@ class SupervisedFrame:
             if good:
                 self._chosen, self.sources = good[0], []
             else:
-                self._recapture(self, sources)
+                self._owner.recapture(self, sources)
         return self._chosen

@@ -2,8 +2,8 @@
 """The worker's side: one engine, which does what messages ask for.
 
 Calls are done one after the other, in order.  A frame that was captured is sent by a thread of its
-own once its data have come from the device, while the next steps run; frames arrive in the order in
-which they were captured.
+own once its data have come from the device, while the next steps run, and so is the digest of a
+state; both arrive in the order in which they were captured.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ import threading
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from functools import partial
 from queue import SimpleQueue
 from typing import Any
 
@@ -49,7 +50,13 @@ PASSED_ON = frozenset(
     }
 )
 Message = dict[str, Any]
-_Frame = tuple[int, Captured, dict[str, bool], float]
+
+
+@dataclass(frozen=True)
+class Later:
+    """What a call gives once it has been made, while later calls are done."""
+
+    make: Callable[[], Any]
 
 
 def about() -> dict[str, Any]:
@@ -88,7 +95,7 @@ class Session:
         self._channel, self._factory = channel, factory
         self._calls: SimpleQueue[Message | None] = SimpleQueue()
         self._answers: SimpleQueue[bool] = SimpleQueue()
-        self._frames: SimpleQueue[_Frame | None] = SimpleQueue()
+        self._later: SimpleQueue[tuple[Message, Callable[[], Any]] | None] = SimpleQueue()
         self._engine: Engine | None = None
         self._own: dict[str, Callable[..., Any]] = {
             "hello": lambda: {**about(), "host": platform.node(), "process": os.getpid()},
@@ -124,7 +131,7 @@ class Session:
             Called in another thread as soon as that is noticed, even in the middle of a call.
         """
         reader = threading.Thread(target=self._read, args=(gone,), name="quiltmd-reader")
-        sender = threading.Thread(target=self._send_frames, name="quiltmd-frames")
+        sender = threading.Thread(target=self._send_later, name="quiltmd-frames")
         for thread in (reader, sender):
             thread.daemon = True
             thread.start()
@@ -132,7 +139,7 @@ class Session:
         while (call := self._calls.get()) is not None:
             self._reply(call)
             del call  # and the arrays in it
-        self._frames.put(None)
+        self._later.put(None)
         sender.join()
 
     def _read(self, gone: Callable[[], object] | None) -> None:
@@ -156,7 +163,11 @@ class Session:
     def _reply(self, call: Message) -> None:
         reply: Message = {"id": call.get("id")}
         try:
-            reply["value"] = self._done(call)
+            value = self._done(call)
+            if isinstance(value, Later):
+                self._later.put((reply, value.make))
+                return
+            reply["value"] = value
         except Exception as error:
             reply["error"] = described(error)
         self._send(reply)
@@ -264,7 +275,7 @@ class Session:
         state, heat = self._start
         self._restore(state, {}, heat)
         self._run(steps)
-        return self._digest()
+        return digest(self._made().capture(state=True).state())
 
     def _do(self, injection: Injection) -> None:
         engine = self._made()
@@ -281,14 +292,15 @@ class Session:
         if self._gpu is None and any(one.kind == "sticky" for one in self._injections):
             raise QuiltError("the fault 'sticky' is one of GPUs, and this device is none")
 
-    def _digest(self) -> str:
+    def _digest(self) -> Later:
         """Of the state: equal where everything that decides the trajectory is."""
-        return digest(self._made().capture(state=True).state())
+        captured = self._made().capture(state=True)
+        return Later(lambda: digest(captured.state()))
 
     def _capture(self, number: int, **contents: bool) -> Message:
         """Captures a frame, whose data follow; its step and box."""
         captured = self._made().capture(**contents)
-        self._frames.put((number, captured, contents, self._heat))
+        self._later.put(({"frame": number}, partial(_data, captured, contents, self._heat)))
         return {"step": captured.step, "box": captured.box}
 
     def _minimize(self, tolerance: float, max_iterations: int, watched: bool) -> Message:
@@ -300,15 +312,14 @@ class Session:
 
         return self._made().minimize(tolerance, max_iterations, ask if watched else None)
 
-    def _send_frames(self) -> None:
-        while (frame := self._frames.get()) is not None:
-            number, captured, contents, heat = frame
-            message: Message = {"frame": number}
+    def _send_later(self) -> None:
+        while (due := self._later.get()) is not None:
+            message, make = due
             try:
-                message["value"] = _data(captured, contents, heat)
+                message["value"] = make()
             except Exception as error:
                 message["error"] = described(error)
-            del frame, captured
+            del due, make  # and the frame it holds
             self._send(message)
 
     def _send(self, message: Message) -> None:

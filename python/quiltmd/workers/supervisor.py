@@ -6,7 +6,9 @@ its connection cut, its device hanging), another one continues from that State; 
 changes no bit, and frames that had not arrived are captured again, nothing that is written shows
 it.  With several workers at once all do the same steps, and digests of their States are compared
 after each piece of a run and before anything is written; `disagreement.py` finds out who is right
-when they differ.
+when they differ.  A piece is compared while the next one runs, so no device waits for a digest:
+what was captured after a piece is given out once its comparison has come out well, and captured
+again where it has not.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from __future__ import annotations
 import time
 import weakref
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +25,7 @@ from ..engine.places import Place
 from ..engine.worker_settings import Workers
 from ..errors import LostError, QuiltError
 from .client import WorkerEngine, WorkerFrame
+from .comparison import Comparison, Outcome, same
 from .disagreement import resolve_disagreement
 from .frames import SupervisedFrame
 from .pool import Event, PoolWorker, Result, SavedState, WorkerPool
@@ -53,6 +57,18 @@ class _Pace:
         return max(least, _EXPECTED * steps * self.seconds)
 
 
+@dataclass(frozen=True)
+class _Saving:
+    """A State on its way, which counts once the workers are known to agree on it."""
+
+    frame: WorkerFrame
+    comparison: Comparison | None
+
+    def is_done(self) -> bool:
+        agreed = self.comparison is None or self.comparison.is_agreed
+        return agreed and self.frame.has_arrived()
+
+
 class Supervisor:
     """An engine of workers; see `quiltmd.engine.core.Engine`, whose methods these are.
 
@@ -73,7 +89,8 @@ class Supervisor:
     ) -> None:
         self._pool = WorkerPool(places, spares, start, settings)
         self._settings = settings
-        self._saving: tuple[WorkerFrame, float] | None = None
+        self._comparison: Comparison | None = None  # of the step that all have reached
+        self._saving: _Saving | None = None
         self._saved_at = self._save_every = 0.0
         self._pace = _Pace()
         self._pieces = 0
@@ -86,6 +103,7 @@ class Supervisor:
     def set_state(self, *values: Any, **named: Any) -> None:
         """Sets the state."""
         with self._pool.lock:
+            self._agree()
             self._await_frames()
             state = {**dict(zip(_STATE, values, strict=False)), **named}
             self._save(SavedState(state, 0.0))
@@ -93,20 +111,11 @@ class Supervisor:
             self._pool.on_all(self._pool.restore)
 
     def run(self, steps: int) -> None:
-        """Advances all, and goes on when they agree."""
+        """Advances all; whether they agree on where they are is found out during the next run."""
         with self._pool.lock:
             target = self._pool.step + steps
-            while True:
-                outcomes = self._advance(target)
-                if outcomes is None:
-                    continue
-                texts = [str(outcome) for outcome in outcomes]
-                if len(set(texts)) == 1:
-                    break
-                resolve_disagreement(self._pool, target, texts)
-            if isinstance(outcomes[0], Exception):
-                raise outcomes[0]
-            self._pool.step = target
+            while not self._reach(target):
+                pass
             self._save_now_and_then()
 
     def capture(
@@ -115,8 +124,8 @@ class Supervisor:
         """Captures data, of all that are compared."""
         contents = {"energies": energies, "positions": positions, "state": state}
         with self._pool.lock:
-            sources = self._pool.on_all(lambda worker: worker.engine.capture(**contents))
-            frame = SupervisedFrame(self.recapture, sources, contents)
+            sources = self._capture_of_all(contents)
+            frame = SupervisedFrame(self, sources, contents, self._comparison)
             for worker in self._pool.workers:  # also where the last run was broken off
                 self._pool.step = worker.step = frame.step
             alive = [(ref, ref()) for ref in self._pool.pending]
@@ -128,11 +137,11 @@ class Supervisor:
 
     def forces(self) -> Any:
         """Forces (N, 3)."""
-        return self._pool.on_first_engine(lambda engine: engine.forces())
+        return self._of_agreed(lambda engine: engine.forces())
 
     def force_sum(self) -> tuple[int, int, int]:
         """Sum of forces as integers."""
-        return self._pool.on_first_engine(lambda engine: engine.force_sum())
+        return self._of_agreed(lambda engine: engine.force_sum())
 
     def minimize(
         self,
@@ -184,49 +193,150 @@ class Supervisor:
             if frame.sources == lost:
                 raise LostError(f"the data of step {frame.step} are lost")
 
-    def _advance(self, target: int) -> list[str | Exception] | None:
-        """What became of each: the digest of its state, or its error; None where one was lost."""
-        at_start = all(worker.step == self._pool.step < target for worker in self._pool.workers)
-        verified = at_start and self._is_verified()
-        if verified:
+    def settle(self, frame: SupervisedFrame) -> None:
+        """Finds out who is right about the state that a frame is of, unless that was done."""
+        with self._pool.lock:
+            if frame.comparison is self._comparison:
+                self._settle()
+
+    def _of_agreed(self, action: Callable[[WorkerEngine], Result]) -> Result:
+        """What one worker gives, once all agree."""
+        with self._pool.lock:
+            self._agree()
+            return self._pool.on_first_engine(action)
+
+    def _reach(self, target: int) -> bool:
+        """Advances all; False where they have to be told again, with others or from earlier on."""
+        self._pool.refuse_if_over()
+        self._include_replaced()
+        workers = list(self._pool.workers)
+        is_verified = self._is_verified(target)
+        if is_verified:
             self._pool.on_all(lambda worker: worker.engine.save_start())
         begun = time.monotonic()
-        first = min(worker.step for worker in self._pool.workers)
-        compared = len(self._pool.workers) > 1 or verified
-        runs = [
-            (worker, worker.engine.begin_run(target - worker.step)) for worker in self._pool.workers
-        ]
-        digests = [
-            worker.engine.begin_digest() if compared else None for worker in self._pool.workers
-        ]
-        outcomes: list[str | Exception] = []
-        lost = []
-        for (worker, run), digest in zip(runs, digests, strict=True):
-            try:
-                limit = self._pace.limit(target - worker.step, self._settings.patience)
-                worker.engine.result(run, limit)
-                worker.step = target
-                outcomes.append("" if digest is None else worker.engine.result(digest))
-            except LostError as error:
-                lost.append((worker, str(error)))
-            except (QuiltError, MemoryError) as error:  # also what only one refuses
-                outcomes.append(error)
-        if verified and not lost and not isinstance(outcomes[0], Exception):
-            try:
-                engine, steps = self._pool.workers[0].engine, target - self._pool.step
-                limit = self._pace.limit(steps, self._settings.patience)
-                outcomes.append(engine.result(engine.begin_rerun(steps), limit))
-            except LostError as error:
-                lost.append((self._pool.workers[0], str(error)))
-        if lost:
-            self._pool.replace(lost, begun)
-            return None
+        first = min(worker.step for worker in workers)
+        runs = [(worker, worker.engine.begin_run(target - worker.step)) for worker in workers]
+        comparison = None
+        if len(workers) > 1 or is_verified:
+            comparison = Comparison(target, [worker.engine for worker in workers])
+        errors = [self._await_run(worker, run, target) for worker, run in runs]
+        if not self._settle():  # of the step before, by digests that have long been here
+            return False
+        if self._replace_lost(errors, begun):
+            return False
+        if any(errors) or is_verified:
+            return self._compare_now(target, errors, comparison, is_verified)
         self._pace.note(target - first, time.monotonic() - begun)
-        return outcomes
+        self._pool.step, self._comparison = target, comparison
+        return True
 
-    def _is_verified(self) -> bool:
-        """Whether this piece of the run is done twice on the same device."""
-        if not self._settings.verify or len(self._pool.workers) > 1:
+    def _await_run(self, worker: PoolWorker, run: Future[Any], target: int) -> Exception | None:
+        """The error of a worker's run, if there is one."""
+        try:
+            limit = self._pace.limit(target - worker.step, self._settings.patience)
+            worker.engine.result(run, limit)
+        except (QuiltError, MemoryError) as error:  # also what only one refuses
+            return error
+        worker.step = target
+        return None
+
+    def _compare_now(
+        self,
+        target: int,
+        errors: Sequence[Exception | None],
+        comparison: Comparison | None,
+        is_verified: bool,
+    ) -> bool:
+        """Compares errors, or the results of one worker that does the piece twice; as `_reach`."""
+        begun = time.monotonic()
+        outcomes: list[Outcome] = [error for error in errors if error]
+        if comparison is not None:
+            digests = comparison.outcomes()
+            outcomes = [error or found for error, found in zip(errors, digests, strict=True)]
+        if is_verified and isinstance(outcomes[0], str):
+            outcomes.append(self._rerun(target))
+        if self._replace_lost(outcomes, begun):
+            return False
+        if not same(outcomes):
+            resolve_disagreement(self._pool, target, [str(outcome) for outcome in outcomes])
+            return False
+        if isinstance(outcomes[0], Exception):
+            raise outcomes[0]
+        self._pool.step = target
+        return True
+
+    def _rerun(self, target: int) -> Outcome:
+        """What the only worker comes to when it does a piece again."""
+        engine, steps = self._pool.workers[0].engine, target - self._pool.step
+        try:
+            limit = self._pace.limit(steps, self._settings.patience)
+            return engine.result(engine.begin_rerun(steps), limit)
+        except (QuiltError, MemoryError) as error:
+            return error
+
+    def _replace_lost(self, outcomes: Sequence[Outcome | None], called: float) -> bool:
+        """Whether there were LostErrors among what became of the workers, whom others replace."""
+        lost = [
+            (worker, str(outcome))
+            for worker, outcome in zip(self._pool.workers, outcomes, strict=False)
+            if isinstance(outcome, LostError)
+        ]
+        if lost:
+            self._pool.replace(lost, called)
+        return bool(lost)
+
+    def _settle(self) -> bool:
+        """Whether all agree on the step that they had reached; else they may, when asked again."""
+        comparison = self._comparison
+        if comparison is None:
+            return True
+        if comparison.failure is not None:
+            raise comparison.failure
+        self._include_replaced()
+        begun = time.monotonic()
+        outcomes = comparison.outcomes()
+        if self._replace_lost(outcomes, begun):
+            return False
+        if not same(outcomes):
+            self._resolve(comparison, outcomes)
+            return False
+        comparison.is_agreed, self._comparison = True, None
+        if isinstance(outcomes[0], Exception):
+            raise outcomes[0]
+        return True
+
+    def _resolve(self, comparison: Comparison, outcomes: Sequence[Outcome]) -> None:
+        """Sets right those that were wrong, and captures again what was captured of them."""
+        self._saving = None
+        try:
+            resolve_disagreement(self._pool, comparison.step, [str(one) for one in outcomes])
+        except QuiltError as error:
+            comparison.failure = error
+            raise
+        engines = [worker.engine for worker in self._pool.workers]
+        self._comparison = Comparison(comparison.step, engines)
+        for frame in filter(None, (ref() for ref in self._pool.pending)):
+            if frame.comparison is comparison:
+                frame.sources = self._capture_of_all(frame.contents)
+                frame.comparison = self._comparison
+
+    def _capture_of_all(self, contents: dict[str, bool]) -> list[WorkerFrame]:
+        return self._pool.on_all(lambda worker: worker.engine.capture(**contents))
+
+    def _include_replaced(self) -> None:
+        """Also workers that have taken the place of others are compared."""
+        if self._comparison is not None:
+            self._comparison.include([worker.engine for worker in self._pool.workers])
+
+    def _agree(self) -> None:
+        """Returns when all agree on the step that they have reached."""
+        while not self._settle():
+            pass
+
+    def _is_verified(self, target: int) -> bool:
+        """Whether the piece up to this step is done twice on the same device."""
+        at_start = all(worker.step == self._pool.step < target for worker in self._pool.workers)
+        if not at_start or not self._settings.verify or len(self._pool.workers) > 1:
             return False
         self._pieces += 1
         return self._pieces % self._settings.verify == 0
@@ -239,16 +349,16 @@ class Supervisor:
         """Fetches the state once in a while; it counts when it has arrived, after older frames."""
         now = time.monotonic()
         if self._saving is not None:
-            frame, asked = self._saving
-            if not frame.has_arrived():
+            if not self._saving.is_done():
                 return
-            self._saving = None
+            frame, self._saving = self._saving.frame, None
             with suppress(LostError):
                 self._pool.saved = SavedState(frame.state(), frame.heat())
-                self._saved_at, self._save_every = now, _SAVE_SHARE * (now - asked)
+                self._saved_at, self._save_every = now, _SAVE_SHARE * frame.seconds()
         if now - self._saved_at >= max(_SAVE_EVERY, self._save_every):
             with suppress(LostError):  # the next call finds out
-                self._saving = (self._pool.workers[0].engine.capture(state=True), now)
+                captured = self._pool.workers[0].engine.capture(state=True)
+                self._saving = _Saving(captured, self._comparison)
 
     def _change(
         self, action: Callable[[WorkerEngine], Result], conditions: dict[str, float] | None = None
@@ -262,6 +372,7 @@ class Supervisor:
             return found, SavedState(frame.state(), frame.heat())
 
         with self._pool.lock:
+            self._agree()
             self._await_frames()
             self._save_now()
             found, saved = self._pool.on_first(changed)
