@@ -354,6 +354,17 @@ density-guided-simulation-group = protein
             assert name in refusal
 
 
+def test_steps_of_mdp_count_from_time_zero(tmp_path: Path) -> None:
+    both = "tinit = 1\ninit-step = 30"
+    for lines, first in (("init-step = 30", 30), ("tinit = 1", 500), (both, 530)):
+        found = read(tmp_path, "md.mdp", MDP + lines)
+        assert found.settings["run"] == {"steps": 5000, "first_step": first}
+        assert noted(found, f"the first step is {first}") == ("tinit" in lines)
+    for time in ("-1", "0.0011"):
+        (refusal,) = read(tmp_path, "md.mdp", MDP + f"tinit = {time}").refused
+        assert "only a whole number of steps of dt after time 0" in refusal
+
+
 def test_rival_options_of_mdp(tmp_path: Path) -> None:
     """The one that holds is taken over, and the others are noted."""
     text = "nstlog = 100\nnstxout = 50\ngen-vel = yes\ngen-temp = 200\ngen-seed = 5\nld-seed = 6\n"

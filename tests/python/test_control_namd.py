@@ -107,6 +107,34 @@ def test_velocities_after_a_minimisation_of_namd(tmp_path: Path) -> None:
         assert words in read(tmp_path, "run.namd", NAMD + commands).refused[0]
 
 
+RESTART = """
+bincoordinates old.coor
+binvelocities old.vel
+firsttimestep 400
+"""
+
+
+def test_restart_of_namd(tmp_path: Path) -> None:
+    cold = changed(NAMD, "").replace("temperature          300", "")
+    found = read(tmp_path, "run.namd", cold + RESTART)
+    assert found.refused == []
+    assert found.settings["system"]["coordinates"] == str(tmp_path / "old.coor")
+    assert found.settings["system"]["velocities"] == str(tmp_path / "old.vel")
+    assert found.settings["run"] == {"first_step": 400, "steps": 100}  # numsteps counts from 0
+    build_config(found.settings)
+    assert noted(found, "coordinates apoa1.pdb: the binary coordinates are used instead")
+    more = read(tmp_path, "run.namd", cold + RESTART + "velocities old.pdb\nrun 30\n")
+    assert more.settings["run"] == {"first_step": 400, "steps": 30}
+    assert noted(more, "velocities old.pdb: the binary velocities are used instead")
+    text = read(tmp_path, "run.namd", cold + "velocities old.pdb\n")
+    assert text.settings["system"]["velocities"] == str(tmp_path / "old.pdb")
+    assert noted(read(tmp_path, "run.namd", cold), "neither temperature nor velocities")
+    for commands in ("minimize 10\nrun 5\n", "reinitvels 300\nrun 5\n", "minimization on\n"):
+        drawn = read(tmp_path, "run.namd", cold + RESTART + commands)
+        assert "velocities" not in drawn.settings["system"]
+        assert noted(drawn, "old.vel: nothing, as minimize or reinitvels gives others")
+
+
 def test_settings_between_runs_of_namd_are_refused(tmp_path: Path) -> None:
     """They would hold for the later steps alone, even those that were not said before."""
     text = NAMD + "minimize 10\nnumsteps 500\nlangevin on\nlangevinTemp 300\nrun 10\n"

@@ -144,7 +144,7 @@ def test_restarts_for_other_programs(alanine: Any, tmp_path: Path) -> None:
     namd = MDAnalysis.coordinates.NAMDBIN.NAMDBINReader(str(tmp_path / "x.coor"))
     in_cell(namd.ts.positions / 10)
     speeds = np.fromfile(tmp_path / "x.vel", dtype="<f8", offset=4).reshape(-1, 3)
-    np.testing.assert_allclose(speeds / 0.04888821 / 10, state.velocities, atol=1e-12)
+    np.testing.assert_allclose(speeds * 20.45482706 / 10, state.velocities, atol=1e-12)
     cell = [float(word) for word in (tmp_path / "x.xsc").read_text().splitlines()[2].split()]
     assert cell[0] == 0
     np.testing.assert_allclose(np.reshape(cell[1:10], (3, 3)), state.box * 10, atol=1e-6)

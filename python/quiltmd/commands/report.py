@@ -74,7 +74,7 @@ def make_report(folder: Folder) -> str:
     config = build_config(folder.settings_of_run(), str(folder.config))
     log = read_log(folder.log)
     sessions = read_sessions(folder.sessions)
-    steps = steps_done(log, folder.sessions)
+    steps = max(0, steps_done(log, folder.sessions) - config.run.first_step)
     summary = [
         f"{steps} of {config.run.steps} steps of {1000 * config.integrator.timestep:g} fs, "
         f"{_span(steps * config.integrator.timestep)}",

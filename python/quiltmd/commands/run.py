@@ -66,8 +66,8 @@ def run(
 
     With --resume only --steps, --max-hours, --ranks, --threads, --device, --hosts, --balance,
     --transport, --mesh, --profile, --final, --checkpoint-every, --checkpoint-minutes and the
-    settings of workers may change; --topology, --coordinates, --parameters and --reference name
-    the same files at other places.
+    settings of workers may change; --topology, --coordinates, --velocities, --parameters and
+    --reference name the same files at other places.
 
     Started by mpirun, each process has a rank of the simulation; the first reads and writes.
 

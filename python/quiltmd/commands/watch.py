@@ -99,21 +99,21 @@ def _picture(folder: Folder, screen: Console) -> Text:
 
 
 def _headline(folder: Folder, config: Config, log: Columns) -> str:
-    done = steps_done(log, folder.sessions)
-    total = config.run.steps
-    share = f"{done / total:.1%}" if total else "100%"
-    stopped = _stopped_at(folder) if done < total else None
-    parts = [folder.path.name, f"step {done} of {total} ({share})"]
+    first, steps, last = config.run.first_step, config.run.steps, config.run.last_step
+    done = max(first, steps_done(log, folder.sessions))
+    share = f"{(done - first) / steps:.1%}" if steps else "100%"
+    stopped = _stopped_at(folder) if done < last else None
+    parts = [folder.path.name, f"step {done} of {last} ({share})"]
     speed = log[LOG_SPEED][log[LOG_SPEED] > 0][-10:]
-    if done >= total:
+    if done >= last:
         parts.append("done")
     elif stopped is not None:
         parts.append(f"stopped at step {stopped}")
     elif len(speed):
-        left = (total - done) * config.integrator.timestep * 1e-3 / np.median(speed) * _DAY
+        left = (last - done) * config.integrator.timestep * 1e-3 / np.median(speed) * _DAY
         parts += [f"{np.median(speed):.3g} ns/day", f"{_clock(float(left))} left"]
     quiet = time.time() - folder.log.stat().st_mtime
-    if done < total and stopped is None and quiet > _QUIET_SECONDS:
+    if done < last and stopped is None and quiet > _QUIET_SECONDS:
         parts.append(f"no new row for {_clock(quiet)}")
     return ", ".join(parts)
 
@@ -184,7 +184,7 @@ def is_done(folder: Folder) -> bool:
     """Whether the run has done its steps."""
     log = read_log(folder.log) if folder.log.exists() else {"step": np.empty(0)}
     begun = len(log["step"]) > 0
-    return begun and steps_done(log, folder.sessions) >= _config(folder).run.steps
+    return begun and steps_done(log, folder.sessions) >= _config(folder).run.last_step
 
 
 def _config(folder: Folder) -> Config:

@@ -101,6 +101,8 @@ class ExchangeConfig(Config):
             )
         if self.integrator.restraint_annealing is not None:
             raise ValueError("restraint_annealing is of single runs: restraints of replicas stay")
+        if self.run.first_step:
+            raise ValueError("leave out [run] first_step: an exchange begins at step 0")
         if self.run.start_temperature is not None:
             raise ValueError("leave out [run] start_temperature: the states have theirs")
         if self.output.profile:

@@ -51,6 +51,7 @@ __all__ = [
     "included_files",
     "load",
     "read_coordinates",
+    "read_velocities",
 ]
 
 _Box = npt.NDArray[np.float64]
@@ -93,6 +94,7 @@ def load(
     reference_scaling: Scaling = "com",
     solvent: ImplicitSolvent | None = None,
     electric_field: Sequence[float] | None = None,
+    velocities: Path | None = None,
 ) -> tuple[System, State]:
     """Load a system and its state from the files of another program.
 
@@ -128,6 +130,8 @@ def load(
         Implicit solvent, for a topology that has radii (an Amber prmtop) and no box.
     electric_field:
         Uniform electric field, V/nm; see `apply_electric_field`.
+    velocities:
+        File of velocities that hold instead of those of `coordinates`; see `read_velocities`.
 
     Returns
     -------
@@ -152,6 +156,8 @@ def load(
     counts = box is not None or described.periodic is False
     read = partial(_state, system, given, counts, described.box_angle)
     state = read(coordinates, frame)
+    if velocities is not None:
+        state = replace(state, velocities=read_velocities(velocities, system.atoms))
     if state.box is None and described.periodic:
         raise InputError(
             "no periodic box, but the topology has one: give its lengths (box)", file=coordinates
@@ -221,6 +227,35 @@ def read_coordinates(
     if system is not None and found.names is not None:
         _compare_names(system, found.names, file)
     return found
+
+
+def read_velocities(file: Path, atoms: int) -> npt.NDArray[np.float64]:
+    """Velocities (N, 3), nm/ps, from a file of velocities alone, or of coordinates that has some.
+
+    Files of velocities alone are NAMD's: binary ones in its unit, PDB files in angstrom/ps.
+
+    Parameters
+    ----------
+    file:
+        Of a format of `COORDINATES`, with a single frame.
+    atoms:
+        Number of atoms that it must have.
+
+    Raises
+    ------
+    InputError
+        Where it has no velocities, or several frames, and as `read_coordinates`.
+    """
+    reader = _coordinate_format(os.fspath(file))
+    frames = count_frames(file)
+    if frames != 1:
+        raise InputError(f"velocities are taken from a single frame, this has {frames}", file=file)
+    found = read_coordinates(file, Expected(atoms))
+    if found.velocities is not None:
+        return found.velocities
+    if not reader.of_velocities:
+        raise InputError(f"{reader.name} without velocities", file=file)
+    return found.positions * reader.of_velocities
 
 
 def count_frames(coordinates: Path) -> int:

@@ -144,12 +144,24 @@ class TopologyFormat:
 
 @dataclass(frozen=True)
 class CoordinateFormat:
-    """A format of coordinates: as for `TopologyFormat`; `frames` counts those of a file."""
+    """A format of coordinates.
+
+    Attributes
+    ----------
+    name, matches, read:
+        As for `TopologyFormat`.
+    frames:
+        Counts the frames of a file.
+    of_velocities:
+        Where such a file may hold velocities in the place of positions: what they are in nm/ps when
+        `read` gives 1 nm; 0 where there are no such files.
+    """
 
     name: str
     matches: Callable[[bytes], bool]
     read: Callable[[str, Expected], Coordinates]
     frames: Callable[[str], int] = lambda _: 1
+    of_velocities: float = 0.0
 
 
 Path = str | os.PathLike[str]

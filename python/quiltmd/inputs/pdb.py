@@ -142,5 +142,5 @@ def _count_models(file: str) -> int:
     return len(_models(read_bytes(file).split(b"\n")))
 
 
-PDB = CoordinateFormat("PDB", is_pdb, read_pdb, _count_models)
+PDB = CoordinateFormat("PDB", is_pdb, read_pdb, _count_models, of_velocities=1.0)  # A/ps
 MMCIF = CoordinateFormat("mmCIF", is_mmcif, read_mmcif)

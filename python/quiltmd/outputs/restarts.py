@@ -24,7 +24,7 @@ from .readout import Readout
 from .wrapping import wrapped
 
 _ANGSTROM = 10.0  # per nm
-_NAMD_TIME = 0.04888821  # ps: its internal unit of time
+_NAMD_VELOCITY = 20.45482706  # A/ps in its unit, as its User's Guide has it ("File formats")
 
 
 def write_restart(path: str | os.PathLike[str], simulation: Readout) -> None:
@@ -86,7 +86,7 @@ def write_namd(path: str | os.PathLike[str], simulation: Readout) -> None:
     """
     path = Path(path)
     positions = wrapped(simulation) * _ANGSTROM
-    velocities = simulation.state().velocities * (_ANGSTROM * _NAMD_TIME)
+    velocities = simulation.state().velocities * (_ANGSTROM / _NAMD_VELOCITY)
     replace_file(path.with_suffix(".vel"), _namd_binary(velocities))
     replace_file(path, _namd_binary(positions))
     if simulation.box is None:

@@ -66,6 +66,7 @@ REPARTITIONED_HYDROGEN_MASS = 3.024  # amu: three times hydrogen's, as Hopkins e
 _PATHS = (
     ("system", "topology"),
     ("system", "coordinates"),
+    ("system", "velocities"),
     ("system", "parameters"),
     ("system", "reference"),
     ("output", "dir"),
@@ -148,7 +149,7 @@ class Config(Section):
 
     def _unused(self) -> Iterator[Unused]:
         names = ("nonbonded", "integrator", "thermostat", "barostat", "solvent", "run", "output")
-        sections = {name: dict(_items(getattr(self, name))) for name in names}
+        sections = {name: dict(_items(getattr(self, name))) for name in ("system", *names)}
         return unused_settings({**sections, "restraint": self.restraint, "bath": self.bath})
 
     def __eq__(self, other: object) -> bool:
@@ -218,6 +219,7 @@ class Config(Section):
             "run.minimize_tolerance": self.run.minimize_tolerance,
             "run.draw_velocities": self.run.draw_velocities,
             "run.start_temperature": self.run.start_temperature,
+            "run.first_step": self.run.first_step,
             "run.away": self.run.away,
             "system.hmr": self.system.hmr,
             "system.constraints": self.system.constraints,
@@ -258,11 +260,13 @@ class Config(Section):
         }
         run = RunSection(steps=0)
         added = {
+            "system.velocities": None,
             "system.reference_scaling": "com",
             "system.electric_field": None,
             "run.minimize_iterations": run.minimize_iterations,
             "run.minimize_tolerance": run.minimize_tolerance,
             "run.start_temperature": run.start_temperature,
+            "run.first_step": run.first_step,
             "run.away": run.away,
         }
         return {"output.log_terms": False, "output.log_box": False, **added} | {
@@ -306,8 +310,9 @@ class Config(Section):
         """Every input by a name of its own: topology, coordinates, parameters-1, ..."""
         system = self.system
         numbered = {f"parameters-{k}": file for k, file in enumerate(system.parameters, start=1)}
-        held = {} if system.reference is None else {"reference": system.reference}
-        return {"topology": system.topology, "coordinates": system.coordinates, **held, **numbered}
+        optional = {"velocities": system.velocities, "reference": system.reference}
+        given = {name: file for name, file in optional.items() if file is not None}
+        return {"topology": system.topology, "coordinates": system.coordinates, **given, **numbered}
 
     def included_files(self) -> dict[str, Path]:
         """Files that the topology includes from its own folder, by their names there."""
@@ -320,7 +325,7 @@ class Config(Section):
 
     def with_inputs(self, files: dict[str, Path]) -> Config:
         """A copy with other paths to the inputs, named as by `input_files`."""
-        single = ("topology", "coordinates", "reference")
+        single = ("topology", "coordinates", "velocities", "reference")
         paths: dict[str, Any] = {name: files[name] for name in single if name in files}
         paths["parameters"] = tuple(
             file for name, file in files.items() if name.startswith("parameters-")

@@ -33,6 +33,7 @@ MAY_CHANGE = {  # section, key
     ("output", "checkpoint_minutes"),
     ("system", "topology"),
     ("system", "coordinates"),
+    ("system", "velocities"),
     ("system", "parameters"),
     ("system", "reference"),
     ("workers", "key"),
@@ -50,6 +51,7 @@ _FILES = {
     "coordinates": "the coordinates file",
     "parameters": "the parameters file",
     "includes": "a file that the topology includes",
+    "velocities": "the velocities file",
     "reference": "the reference file",
 }
 
@@ -64,6 +66,7 @@ def provenance_of(config: Config, state: State) -> dict[str, Any]:
         "includes": [
             file_hash(Path(file)) for file in included_files(system.topology, system.defines)
         ],
+        "velocities": None if system.velocities is None else file_hash(system.velocities),
         "reference": None if system.reference is None else file_hash(system.reference),
         "physics": config.physics(state.box),
         "outputs": config.outputs(),
@@ -73,7 +76,8 @@ def provenance_of(config: Config, state: State) -> dict[str, Any]:
 def refuse_changes(before: dict[str, Any], now: dict[str, Any]) -> None:
     """QuiltError that names what differs from the run that a checkpoint is of."""
     # What checkpoints of earlier versions do not have; they did not know of includes.
-    before = {"parameters": [], "includes": now["includes"], "reference": None, **before}
+    absent = {"parameters": [], "includes": now["includes"], "velocities": None, "reference": None}
+    before = absent | before
     changes = [words for name, words in _FILES.items() if before[name] != now[name]]
     changes += changed_settings(before, now)
     if changes:

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
+from ..description.checks import LAST_STEP
 from ..description.settings import HOTTEST, Ranks, Threads
 from ..engine.execution import DeviceName, Execution, MeshSharing, Transport
 from ..engine.hosts import HostEntry
@@ -21,6 +22,13 @@ class RunSection(Section):
     """
 
     steps: int = Field(ge=0, description="Number of steps, counted from the start of the run.")
+    first_step: int = Field(
+        default=0,
+        ge=0,
+        le=LAST_STEP,
+        description="Step at the start, for a run that goes on from another one: steps and times "
+        "in log and trajectories count from it.",
+    )
     minimize: bool = Field(default=False, description="Minimise the energy before the dynamics.")
     minimize_iterations: int = Field(
         default=200, ge=0, description="Largest number of iterations of the minimisation."
@@ -79,6 +87,11 @@ class RunSection(Section):
     max_hours: float | None = Field(
         default=None, gt=0, description="Stop with a checkpoint after so many hours."
     )
+
+    @property
+    def last_step(self) -> int:
+        """The step at which the run ends."""
+        return self.first_step + self.steps
 
     def begins_anew(self) -> bool:
         """Whether velocities are drawn, whatever the coordinates or the stage before have."""

@@ -13,7 +13,7 @@ import signal
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +113,7 @@ def start(
             warn_of_frames(config)
         else:
             state = begin
+        state = replace(state, step=config.run.first_step)
         config = config.with_mesh(state.box)
         check_overlaps(system, state)
         check_selections(config, system)
@@ -184,9 +185,10 @@ def _same_run(config: Config, folder: Folder, checkpoint: Checkpoint) -> dict[st
     provenance = provenance_of(config, checkpoint.state)
     refuse_changes(checkpoint.provenance, provenance)
     step = checkpoint.state.step
-    if config.run.steps < step:
+    if config.run.last_step < step:
         raise QuiltError(
-            f"the run is already at step {step}, beyond the {config.run.steps} steps asked for"
+            f"the run is already at step {step}, beyond step {config.run.last_step}, at which the "
+            "steps asked for end"
         )
     return provenance
 
@@ -204,6 +206,7 @@ def load_system(config: Config, frame: int | None = None) -> tuple[System, State
         hydrogen_mass=REPARTITIONED_HYDROGEN_MASS if config.system.hmr else None,
         frame=(config.system.frame or 0) if frame is None else frame,
         restraints=config.restraint,
+        velocities=config.system.velocities,
         reference=config.system.reference,
         reference_scaling=config.system.reference_scaling,
         solvent=config.solvent.build(),
@@ -332,11 +335,11 @@ def _run(run: _Run, resumed: Checkpoint | None) -> Outcome:
             checkpoints.last_step = simulation.step
             folder.write_config(config)
             _introduce(config, simulation)
-            say(f"resuming at step {simulation.step} of {config.run.steps}")
+            say(f"resuming at step {simulation.step} of {config.run.last_step}")
         session = None
-        if simulation.step < config.run.steps:
+        if simulation.step < config.run.last_step:
             session = Session(folder.sessions, simulation)
-        progress = RunProgress(simulation.step, config.run.steps, config.integrator.timestep)
+        progress = RunProgress(simulation.step, config.run.last_step, config.integrator.timestep)
         try:
             with progress:
                 profile = _advance(run, [*outputs, checkpoints], checkpoints, progress)
@@ -348,7 +351,7 @@ def _run(run: _Run, resumed: Checkpoint | None) -> Outcome:
             session.end(progress.speed())
     if profile is not None:
         profile.show()
-    if simulation.step < config.run.steps:
+    if simulation.step < config.run.last_step:
         return _interrupted(run, progress.speed())
     return _finish(run, progress.speed())
 
@@ -363,15 +366,15 @@ def _advance(
 
     Checkpoints that are due by the clock are written between two stretches.
     """
-    simulation, steps = run.simulation, run.config.run.steps
+    simulation, last = run.simulation, run.config.run.last_step
     annealing = run.config.annealing()
 
     def stretch() -> int:
         """Steps for which conditions stay as they are, which are set here."""
-        return min(steps, annealing.set_at(simulation)) - simulation.step
+        return min(last, annealing.set_at(simulation)) - simulation.step
 
     profile = None
-    if run.config.output.profile and simulation.step < steps:
+    if run.config.output.profile and simulation.step < last:
 
         def watch_profile(step: int) -> bool:
             progress.update(step)
@@ -392,7 +395,7 @@ def _advance(
         asked = bool(run.stopping) or is_due() or request.is_pending()
         return trial.is_due(step) or asked
 
-    while simulation.step < steps and not run.stopping:
+    while simulation.step < last and not run.stopping:
         simulation.run(stretch(), reporters, watch)
         request.carry_out(simulation)
         trial.carry_out(simulation)

@@ -73,13 +73,17 @@ class Stage:
     def is_at_end(self) -> bool:
         """Whether one that has begun has reached its last step."""
         checkpoint, _ = read_latest(self.folder.checkpoint)
-        return checkpoint.stage == "dynamics" and checkpoint.state.step >= self.steps()
+        return checkpoint.stage == "dynamics" and checkpoint.state.step >= self.last_step()
 
     def steps(self) -> int:
         """Number of steps; a stage that was resumed by itself may have more than it began with."""
         path = self.folder.config
         own = self.folder.settings()["run"]["steps"] if path.exists() else 0
         return max(own, self.config.run.steps)
+
+    def last_step(self) -> int:
+        """The step at which it ends."""
+        return self.config.run.first_step + self.steps()
 
     def changes(self) -> dict[tuple[str, str], Any]:
         """What is stated of it now and may change while it goes on."""
@@ -231,7 +235,8 @@ def _refuse_edits(stages: list[Stage]) -> None:
         ]
         changes = changed_settings(*found)
         if following is not None and following.is_begun() and not stage.is_at_end():
-            changes.append(f"run.steps (stage {following.name} began before step {stage.steps()})")
+            last = stage.last_step()
+            changes.append(f"run.steps (stage {following.name} began before step {last})")
         if changes:
             raise QuiltError(
                 f"stage {stage.name} has begun otherwise than config.toml of all stages now says: "
@@ -263,6 +268,10 @@ def stages_of(settings: dict[str, Any], source: str = "") -> list[Stage]:
             raise QuiltError(f"{where}: there are two stages named {name!r}")
         merged = _merged(common, table, where)
         useless.append(_leave_out_unused(merged, table))
+        system = merged.get("system")
+        if number > 1 and isinstance(system, dict) and "velocities" in system:
+            del system["velocities"]  # they are of the start, as the coordinates are
+            useless[-1].add("velocities of [system]")
         if isinstance(merged.get("output"), dict) and "dir" in merged["output"]:
             merged["output"]["dir"] = Path(merged["output"]["dir"]) / stage_folder(number, name)
         config = build_config(merged, f"{where} ({name})")
@@ -365,7 +374,7 @@ def _go(
 def _end_of(before: Stage, stage: Stage) -> State:
     """What a stage takes over from the end of the stage before it."""
     last = read_latest(before.folder.checkpoint)[0].state
-    if last.step == 0 and before.config.run.minimize:
+    if last.step == before.config.run.first_step and before.config.run.minimize:
         # Nothing has moved with its velocities: they give way to those of this stage's temperature.
         return State(last.positions, np.zeros_like(last.velocities), last.box)
     goes_on = not stage.config.run.begins_anew() and _chain(stage) == _chain(before)
@@ -397,7 +406,7 @@ def _naming(stage: Stage) -> Iterator[None]:
 def _with_inputs(settings: dict[str, Any], moved: Config) -> dict[str, Any]:
     """Settings with inputs where they are now."""
     system = moved.system
-    names = ("topology", "coordinates", "reference")
+    names = ("topology", "coordinates", "velocities", "reference")
     flags = {("system", name): getattr(system, name) for name in names}
     if system.parameters:
         flags["system", "parameters"] = list(system.parameters)

@@ -42,6 +42,11 @@ class SystemSection(Section):
         description="Frame of the coordinates to begin from, counted from 0, or from the end if "
         "negative; by default the first.",
     )
+    velocities: AbsolutePath | None = Field(
+        default=None,
+        description="File of velocities, in place of those of the coordinates: NAMD binary or "
+        "PDB, or a coordinate file that has some.",
+    )
     parameters: tuple[ParameterFile, ...] = Field(
         default=(),
         description="Parameter files of the topology, in order: of CHARMM or X-PLOR, or OpenMM "

@@ -40,7 +40,12 @@ def unused_settings(choices: Mapping[str, Any]) -> Iterator[Unused]:
         why = "each [[bath]] has its own temperature and friction"
         yield Unused("integrator", ("temperature", "friction"), why, "leave out [[bath]]")
     yield from _unused_of_schedules(sections, bool(choices.get("restraint")))
-    if not sections.get("run", {}).get("minimize", False):
+    run = sections.get("run", {})
+    anew = run.get("start_temperature") is not None
+    if anew or run.get("minimize", False) or run.get("draw_velocities", False):
+        why = "velocities are drawn (minimize, draw_velocities, start_temperature of [run])"
+        yield Unused("system", ("velocities",), why, "leave these out")
+    if not run.get("minimize", False):
         limits = ("minimize_iterations", "minimize_tolerance")
         yield Unused("run", limits, "nothing is minimised", "say minimize = true")
     if sections.get("output", {}).get("log_every") == 0:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Coordinates as CHARMM and NAMD write them: CRD (COR, CARD) files, and NAMD's binary ones.
 
-Neither has a box.
+Neither has a box.  NAMD writes velocities in files of the same kind.
 
 Sources: CHARMM documentation, io.doc ("CARD file format"); NAMD User's Guide, "Binary coordinates".
 """
@@ -17,7 +17,7 @@ import numpy as np
 from ...errors import InputError
 from ..fixed_width import Columns, decoded, read_bytes
 from ..formats import HEAD, CoordinateFormat, Coordinates, Expected
-from ..units import ANGSTROM
+from ..units import AKMA_VELOCITY, ANGSTROM
 
 # First column and width of x, y and z, and of the atom's name: usual and extended.
 _USUAL, _EXTENDED = (20, 10, 16, 4), (40, 20, 32, 8)
@@ -80,4 +80,4 @@ def _read_binary(file: str, expected: Expected) -> Coordinates:
 
 
 CRD = CoordinateFormat("CHARMM CRD (COR)", _is_crd, _read_crd)
-BINARY = CoordinateFormat("NAMD binary", _is_binary, _read_binary)
+BINARY = CoordinateFormat("NAMD binary", _is_binary, _read_binary, of_velocities=AKMA_VELOCITY)

@@ -112,7 +112,20 @@ def _dynamics(control: Control, entries: Entries) -> None:
     )
     take_coupling(control, entries, kind)
     _velocities(control, entries)
-    entries.refuse("only from step 0 at time 0", "tinit", "init-step")
+    _first_step(control, entries)
+
+
+def _first_step(control: Control, entries: Entries) -> None:
+    """Steps here count from time 0, so that tinit is a number of steps, too."""
+    step, time = entries.whole("init-step", 0) or 0, entries.number("tinit", 0.0) or 0.0
+    before = time / (control.settings["integrator"]["timestep"] or 1.0)
+    if time < 0 or abs(before - round(before)) > 1e-3:
+        control.refused.append(f"tinit {time:g}: only a whole number of steps of dt after time 0")
+    elif time:
+        control.notes.append(
+            f"tinit {time:g}: the first step is {step + round(before)}, as steps count from time 0"
+        )
+    control.set("run", "first_step", step + max(0, round(before)) or None)
 
 
 def _velocities(control: Control, entries: Entries) -> None:

@@ -71,18 +71,16 @@ def _files(control: Control, entries: Entries) -> None:
     names = ("grotopfile", "grocoorfile") if gromacs else names
     if amber or gromacs:
         _scaling(control, entries, amber)
-    for name, key in zip(names, ("topology", "coordinates"), strict=True):
-        entry = entries.take(name)
+    topology, text = (entries.take(name) for name in names)
+    binary = entries.take("bincoordinates")
+    if binary is not None and text is not None:
+        entries.note("the binary coordinates are used instead", text)
+    for entry, key in ((topology, "topology"), (binary or text, "coordinates")):
         if entry is not None:
             control.set("system", key, _path(control, entry.value))
-    binary = entries.take("bincoordinates")
-    if binary is not None:
-        control.set("system", "coordinates", _path(control, binary.value))
-        entries.tell("the binary coordinates are used instead", "coordinates")
     parameters = [_path(control, entry.value) for entry in entries.take_all("parameters")]
     control.set("system", "parameters", parameters or None)
     entries.tell("parameter files are recognised by content", "paraTypeCharmm", "paraTypeXplor")
-    entries.refuse("velocities from a file of their own", "velocities", "binvelocities")
     entries.tell("paths are relative to this file in any case", "cwd")
 
 
@@ -113,6 +111,8 @@ def _box(control: Control, entries: Entries) -> None:
     vectors = [entries.numbers(f"cellBasisVector{k}") for k in (1, 2, 3)]
     extended = entries.take("extendedSystem")
     if extended is not None:
+        if any(vectors):
+            control.notes.append("cellBasisVector: the cell is that of extendedSystem")
         vectors = _extended_system(_path(control, extended.value))
     entries.tell("the origin of the cell changes nothing", "cellOrigin")
     if any(vector is not None for vector in vectors):
@@ -190,11 +190,9 @@ def _dynamics(control: Control, entries: Entries) -> None:
     )
     seed = entries.whole("seed")
     control.set("integrator", "seed", seed)
-    initial = entries.number("temperature")
-    control.set("run", "start_temperature", initial)
+    initial = _velocities(control, entries)
     _thermostat(control, entries, initial)
     _steps(control, entries)
-    entries.refuse("steps before the first", "firsttimestep")
     entries.tell("motion of the centre of mass is removed", "zeroMomentum", "COMmotion")
 
 
@@ -204,7 +202,9 @@ def _steps(control: Control, entries: Entries) -> None:
     for entry in minimized:
         if run and entry.line > run[0].line:
             entries.reject(entry, "a minimisation after a run: make it a run of its own, before it")
-    _velocities(control, entries, minimized, run)
+    _new_velocities(control, entries, minimized, run)
+    first = entries.whole("firsttimestep", 0) or 0
+    control.set("run", "first_step", first or None)
     iterations, runs = entries.counts("minimize"), entries.counts("run")
     if len(runs) > 1:
         control.notes.append(f"run {runs}: one run of {sum(runs)} steps")
@@ -222,14 +222,50 @@ def _steps(control: Control, entries: Entries) -> None:
         control.notes.append(
             "minimize: by L-BFGS, which ends before where the largest force is minimize_tolerance"
         )
-    steps = sum(runs) if runs or iterations else entries.whole("numsteps", 0)
-    control.set("run", "steps", steps)
+    steps = sum(runs)
+    if not (runs or iterations):
+        last = entries.whole("numsteps", first) or 0  # which counts from 0
+        steps = last - first
+        if steps < 0:
+            control.refused.append(f"numsteps {last}: before firsttimestep {first}")
+    control.set("run", "steps", max(0, steps))
+    _initial_velocities(control)
 
 
-def _velocities(
+def _velocities(control: Control, entries: Entries) -> float | None:
+    """Those of the start, by `temperature`, which is returned, or from a file, as of a restart."""
+    text, binary = entries.take("velocities"), entries.take("binvelocities")
+    temperature = entries.peek("temperature")
+    initial = entries.number("temperature")
+    file = binary or text
+    if file is None:
+        control.set("run", "start_temperature", initial)
+        return initial
+    if temperature:
+        entries.reject(temperature[-1], f"not beside {file.name}: leave out one of them")
+    if text is not None and binary is not None:
+        entries.note("the binary velocities are used instead", text)
+    control.set("system", "velocities", _path(control, file.value))
+    return None
+
+
+def _initial_velocities(control: Control) -> None:
+    """Says what becomes of a file of velocities, and where they come from if nothing says so."""
+    system, run = control.settings["system"], control.settings["run"]
+    if run.get("minimize", False) or "start_temperature" in run:
+        if (file := system.pop("velocities", None)) is not None:
+            control.notes.append(f"{file}: nothing, as minimize or reinitvels gives others")
+    elif "velocities" not in system and run["steps"]:
+        control.notes.append(
+            "neither temperature nor velocities: they are drawn at the temperature of the "
+            "thermostat, else at 300 K"
+        )
+
+
+def _new_velocities(
     control: Control, entries: Entries, minimized: list[Entry], runs: list[Entry]
 ) -> None:
-    """Those of `reinitvels`; a minimisation leaves atoms at rest, whatever `temperature` says."""
+    """Those of `reinitvels`; a minimisation leaves atoms at rest, whatever they were before."""
     drawn = entries.peek("reinitvels")
     for entry in drawn:
         if runs and entry.line > runs[0].line:
