@@ -8,19 +8,18 @@ namespace {
 
 // A run makes a few kinds of blocks: whole epochs, and what output cuts off.
 constexpr size_t kMaxBlocks = 64;
-constexpr int kNotRecorded = -1;
 
 }  // namespace
 
 void Recordings::run(const Block& block, const std::function<void()>& body) {
   if (known_.size() >= kMaxBlocks) forget();
-  const int turn = timing_ == Timing::kOn ? turn_++ % 2 : 0;
-  const auto [found, is_new] = known_.try_emplace({block, turn}, Recording{kNotRecorded, {}});
+  const auto [found, is_new] = known_.try_emplace(block);
   if (is_new) {
     body();
     return;
   }
-  Recording& recording = found->second;
+  Known& known = found->second;
+  Recording& recording = known.recordings[timing_ == Timing::kOn ? known.turn++ % kTimed : 0];
   mailboxes_.upload_counts();
   if (recording.id == kNotRecorded) recording = record(body);
   device_.run_recording(recording.id);
@@ -35,9 +34,10 @@ Recordings::Recording Recordings::record(const std::function<void()>& body) {
 }
 
 void Recordings::drop() {
-  for (auto& [block, recording] : known_)
-    if (recording.id != kNotRecorded)
-      device_.drop_recording(std::exchange(recording.id, kNotRecorded));
+  for (auto& [block, known] : known_)
+    for (Recording& recording : known.recordings)
+      if (recording.id != kNotRecorded)
+        device_.drop_recording(std::exchange(recording.id, kNotRecorded));
 }
 
 void Recordings::forget() {
@@ -47,6 +47,7 @@ void Recordings::forget() {
 
 void Recordings::set(Timing timing) {
   if (std::exchange(timing_, timing) != timing) drop();
+  for (auto& [block, known] : known_) known.turn = 0;
 }
 
 }  // namespace quiltmd

@@ -3,11 +3,11 @@
 // a block is run as it is when first met, recorded when met again, and replayed from then on.
 #pragma once
 
+#include <array>
 #include <compare>
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <utility>
 
 #include "device/device.h"
 #include "schedule/mailboxes.h"
@@ -38,23 +38,29 @@ class Recordings {
   // Destroys the recordings and forgets all blocks: sizes or addresses of buffers have changed.
   void forget();
   // What was recorded before is not timed, and what is recorded while timing must not run after it. Of a
-  // timed block there are two recordings, which take turns: the device's times of one are read before it
-  // runs again, while the other one runs.
+  // timed block there are so many recordings, which take turns, and begin anew when timing is set on again:
+  // the host reads the times of one before it runs again, which takes longer than a block of a small system
+  // runs.
+  static constexpr size_t kTimed = 12;
   enum class Timing { kOff, kOn };
   void set(Timing timing);
 
  private:
+  static constexpr int kNotRecorded = -1;
   struct Recording {
-    int id;
-    Mailboxes::Counts messages;
+    int id = kNotRecorded;
+    Mailboxes::Counts messages{};
   };
   Recording record(const std::function<void()>& body);
 
   Device& device_;
   Mailboxes& mailboxes_;
   Timing timing_ = Timing::kOff;
-  int turn_ = 0;
-  std::map<std::pair<Block, int>, Recording> known_;  // by block and turn
+  struct Known {
+    std::array<Recording, kTimed> recordings;  // the first of them while nothing is timed
+    size_t turn = 0;
+  };
+  std::map<Block, Known> known_;
 };
 
 }  // namespace quiltmd

@@ -451,8 +451,8 @@ void kernels_write_to_other_inboxes() {
   for (const auto& end : r.ends) CHECK(!end->poll());
 }
 
-// Each time that the block is written it signals another event. While times are taken two recordings of it
-// take turns, and none of them runs later.
+// Each time that the block is written it signals another event. While times are taken several recordings of
+// it take turns, and none of them runs later.
 void recordings_of_timed_blocks_take_turns() {
   NullDevice device;
   const auto ends = make_local_transport(1);
@@ -465,13 +465,18 @@ void recordings_of_timed_blocks_take_turns() {
   };
   run(3);  // directly, recorded, again
   recordings.set(Recordings::Timing::kOn);
-  run(6);
+  constexpr int kTimed = Recordings::kTimed;
+  run(kTimed + 2);
+  recordings.set(Recordings::Timing::kOn);
+  run(1);
   recordings.set(Recordings::Timing::kOff);
   run(2);
-  std::vector<int> ran;
+  std::vector<int> ran, expected{1, 2, 2};
+  for (int k = 0; k < kTimed; ++k) expected.push_back(3 + k);
+  expected.insert(expected.end(), {3, 4, 3, 3 + kTimed, 3 + kTimed});
   for (const Command& command : device.log().commands())
     if (command.kind == Command::Kind::kSignal) ran.push_back(command.event);
-  CHECK((ran == std::vector<int>{1, 2, 2, 3, 4, 3, 5, 3, 5, 6, 6}));
+  CHECK(ran == expected);
 }
 
 // What is recorded takes its numbers from the device, which each run of the recording counts up; null

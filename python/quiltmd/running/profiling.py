@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Profile of a short stretch of a run, as a table and as a timeline.
 
-Only a stretch is timed, since timing has a cost on GPUs: each kernel has an event beside it, and
-times are read between blocks of steps.  So a step is timed before as well, and the profile tells
-both.
+Only a stretch is timed, since timing has a cost on GPUs: each kernel has an event beside it.  So a
+step is timed before as well, and the profile tells both.
 """
 
 from __future__ import annotations
@@ -34,9 +33,10 @@ from .simulation import Simulation
 _STRETCH = 10  # pair-list lifetimes
 # Those before. Ranks of a CPU have balanced their work after four. Several GPUs try ways to share
 # PME in the first run of 24, the third piece of a simulation; then ten are timed as they run
-# otherwise, and in four blocks of steps are recorded anew, with what times their kernels.
+# otherwise, and in twelve blocks of steps are recorded anew, with what times their kernels: one for each
+# lifetime of the stretch, so that none has to be read before the end.
 _UNBALANCED, _WARM_UP = 4, 5
-_SETTLING, _PLAIN, _ANEW = 36, 10, 4
+_SETTLING, _PLAIN, _ANEW = 36, 10, 12
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ def run_profiled(
 ) -> Profile:
     """Runs and profiles ten pair-list lifetimes after a warm-up, or fewer if steps run out.
 
-    The warm-up takes five lifetimes on a CPU, and fifty on GPUs.
+    The warm-up takes five lifetimes on a CPU, and 58 on GPUs.
 
     Parameters
     ----------
