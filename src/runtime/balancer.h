@@ -13,7 +13,7 @@ namespace quiltmd {
 
 class Balancer {
  public:
-  // Epochs (lives of lists, some 40 fs) until it looks at times first, and again after a change.
+  // Epochs (lives of lists) until it looks at times first, and again after a change.
   static constexpr int kSoon = 4;
 
   // A run begins at a step, with an assignment of its own.

@@ -10,9 +10,12 @@
 namespace quiltmd {
 namespace {
 
-// A list lives about 40 fs: long enough to amortise building it, short enough for a buffer that costs
-// few pairs.
-constexpr double kListTime = 0.040;  // ps
+// How far atoms move has been measured up to this time.
+constexpr double kLongestLife = 0.060;  // ps
+constexpr int kFewestSteps = 4, kMostSteps = 40;
+// Building a list takes as long as evaluating all of it so many times. Fitted to times of steps on one GPU
+// (benchmarks/notes/step.md), where the least is broad: 10 to 20 steps differ by 2 %.
+constexpr double kBuilding = 2.6;
 // A buffer for a layout alone costs next to nothing; without water around them atoms go farther in this time
 // than they would there.
 constexpr double kLayoutTime = 0.200;  // ps
@@ -30,22 +33,54 @@ double farthest(double time, double temperature) {
 
 constexpr double kMinBuffer = 0.05;  // nm; short-lived lists need room for what is unusually hot
 
-}  // namespace
-
-ListSettings resolve(ListSettings lists, const AtomMotion& motion, BuiltAnew what) {
-  if (lists.life < 0 || lists.buffer < 0) throw Error("list life and buffer must not be negative");
-  for (int d = 0; d < 3; ++d)
-    if (lists.away[d] != 1 && lists.away[d] != 2) throw Error("away must be 1 or 2 along x, y, z");
+ListSettings with_buffer(ListSettings lists, const AtomMotion& motion, double spread) {
   const double dt = motion.timestep;
-  const bool lists_too = what == BuiltAnew::kLists;
-  const double time = lists_too ? kListTime : kLayoutTime, spread = lists_too ? 1 : kLayoutSpread;
-  if (lists.life == 0)
-    lists.life = std::max(static_cast<int>(std::lround(time / std::max(dt, kLeastStep))), 4);
   if (lists.buffer == 0)
     lists.buffer = spread * motion.fraction * farthest(lists.life * dt, motion.temperature);
   const double first_step = motion.fraction * farthest(dt, motion.temperature);
   lists.buffer = std::max({lists.buffer, first_step, kMinBuffer});
   return lists;
+}
+
+// Of a step, in the units of kBuilding: pairs go with the cube of the reach.
+double cost(int life, const AtomMotion& motion, const Rebuilds& rebuilds) {
+  const ListAges ages = list_ages(with_buffer({life, 0}, motion, 1), rebuilds.cutoff, motion);
+  const auto pairs = [&](int shell) { return std::pow(ages.reach[shell], 3); };
+  const auto epoch = [&](int steps) {
+    double sum = steps > 0 ? kBuilding * pairs(kShells - 1) : 0;
+    for (int age = 0; age < steps; ++age) sum += pairs(ages.shell[static_cast<size_t>(age)]);
+    return sum;
+  };
+  const int steps = rebuilds.every > 0 ? rebuilds.every : life;
+  return (steps / life * epoch(life) + epoch(steps % life)) / steps;
+}
+
+int cheapest_life(const AtomMotion& motion, const Rebuilds& rebuilds) {
+  int best = kFewestSteps;
+  double least = cost(best, motion, rebuilds);
+  const auto longest = static_cast<int>(kLongestLife / motion.timestep + 1e-6);
+  for (int life = best + 1; life <= std::min(longest, kMostSteps); ++life) {
+    const double now = cost(life, motion, rebuilds);
+    if (now < least) {
+      best = life;
+      least = now;
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+ListSettings resolve(ListSettings lists, const AtomMotion& motion, const Rebuilds& rebuilds) {
+  if (lists.life < 0 || lists.buffer < 0) throw Error("list life and buffer must not be negative");
+  for (int d = 0; d < 3; ++d)
+    if (lists.away[d] != 1 && lists.away[d] != 2) throw Error("away must be 1 or 2 along x, y, z");
+  const bool layout = rebuilds.what == Rebuilds::What::kLayout;
+  const double step = std::max(motion.timestep, kLeastStep);
+  if (lists.life == 0)
+    lists.life = layout ? std::max(static_cast<int>(std::lround(kLayoutTime / step)), kFewestSteps)
+                        : cheapest_life(motion, rebuilds);
+  return with_buffer(lists, motion, layout ? kLayoutSpread : 1);
 }
 
 // The buffer that the end of a life is given, scaled down to earlier ages. A displacement calls for new

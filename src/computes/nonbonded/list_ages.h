@@ -21,11 +21,16 @@ struct AtomMotion {
   double fraction;     // of the displacement of the farthest atoms that the buffer covers
 };
 
-// What is built anew at the end of a life: pair lists with the layout of atoms, or that layout alone.
-enum class BuiltAnew { kLists, kLayout };
+// What is built anew at the end of a life: pair lists that reach beyond a cutoff (nm) with the layout of
+// atoms, or that layout alone; and at multiples of how many steps it is in any case (0: of none).
+struct Rebuilds {
+  enum class What { kLists, kLayout } what = What::kLists;
+  double cutoff = 0;
+  int every = 0;
+};
 
-// With automatic values filled in.
-ListSettings resolve(ListSettings lists, const AtomMotion& motion, BuiltAnew what);
+// With automatic values filled in: of lists, the life for which building and evaluating them costs least.
+ListSettings resolve(ListSettings lists, const AtomMotion& motion, const Rebuilds& rebuilds);
 
 struct ListAges {
   std::vector<double> buffer;  // by age in steps, 0 to life: nm beyond the cutoff that lists need
