@@ -21,6 +21,7 @@ from ..description.overlaps import check_overlaps
 from ..description.state import State
 from ..description.system import System
 from ..engine.core import EngineFactory
+from ..engine.execution import is_gpu
 from ..errors import QuiltError
 from ..inputs import load
 from ..outputs.checkpoint import Checkpoint, write_checkpoint
@@ -36,6 +37,7 @@ from ..outputs.structures import pdb_limit, write_cif, write_pdb
 from ..workers.factory import make_engine
 from .before import check_selections, warn_of_frames, warn_of_no_effect
 from .config import REPARTITIONED_HYDROGEN_MASS, Config, build_config, merge
+from .costs import costs
 from .final import write_final
 from .folder import Folder
 from .identity import provenance_of, refuse_changes
@@ -248,7 +250,8 @@ def make_simulation(
 def _introduce(config: Config, simulation: Simulation) -> None:
     if warning := config.execution().warning():
         warn(warning)
-    names = dict.fromkeys(str(found["name"]) for found in simulation.describe()["devices"])
+    about = simulation.describe()
+    names = dict.fromkeys(str(found["name"]) for found in about["devices"])
     integrator = config.integrator
     bath = "" if integrator.ensemble == "nve" else f" at {integrator.temperature:g} K"
     if config.bath:
@@ -263,6 +266,8 @@ def _introduce(config: Config, simulation: Simulation) -> None:
         f"{integrator.timestep * 1000:g} fs steps, seed {integrator.seed}, on {simulation.device} "
         f"({', '.join(names)}), {simulation.ranks} rank(s)"
     )
+    if is_gpu(simulation.device) and (longer := costs(config, simulation.system, about)):
+        say(f"what makes steps longer, as measured on one H200: {'; '.join(longer)}")
 
 
 def _from_the_start(run: _Run, state: State) -> Outcome:

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the features of a run cost on a GPU, as far as it has been measured.
+
+Times of whole steps on one H200: ApoA1 (92,224 atoms, 1.2 nm, 2 fs) in benchmarks/notes/pairs.md,
+JAC (23,558 atoms, 4 fs) in benchmarks/notes/step.md.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..description.system import System
+from .config import Config
+
+# How Lennard-Jones interactions end: per cent that a step takes longer than with a plain cutoff and
+# parameters by combination rule.  First with those, None where it was not timed; then by a table.
+_ENDS: dict[str, tuple[int | None, int]] = {
+    "none": (0, 11),
+    "potential": (18, 40),
+    "charmm": (12, 25),
+    "charmm-force": (16, 26),
+    "gromacs-force": (None, 39),
+}
+_BAROSTATS = {"cell-rescaling": 12, "berendsen": 12, "monte-carlo": 21}  # acting every 20 steps
+_EVERY = 20
+
+
+def costs(config: Config, system: System, layout: dict[str, Any]) -> list[str]:
+    """Features that make steps on a GPU longer, in words; `layout` is `Simulation.describe()`."""
+    found = []
+    if system.pair_form != "lennard-jones":
+        found.append(f"pair potentials of the form {system.pair_form} (not timed)")
+    else:
+        switching, tabulated = config.nonbonded.switching, not layout["lorentz_berthelot"]
+        names = [] if switching == "none" else [f"switching = {switching}"]
+        names += ["Lennard-Jones parameters by pairs of types"] if tabulated else []
+        share = _ENDS[switching][tabulated]
+        if names:
+            by = "(not timed)" if share is None else f"{share} %"
+            found.append(f"{' with '.join(names)} {by}")
+    barostat = config.barostat.build(config.integrator)
+    if barostat is not None:
+        share = round(_BAROSTATS[config.barostat.kind] * _EVERY / barostat.every)
+        found.append(f"barostat every {barostat.every} steps {share} %")
+    if len(system.sites):
+        found.append("virtual sites, two kernels more (not timed)")
+    return found
