@@ -273,6 +273,27 @@ def test_a_run_from_mdin(alanine: tuple[Path, Path], tmp_path: Path) -> None:
     assert "cannot be done here" in refused.stderr
 
 
+HELD = """held
+ &cntrl
+  {what}, cut=8.0, ntc=2, ntf=2, ntr=1, restraintmask=':1-3', restraint_wt=5.0,
+ /
+"""
+
+
+def test_what_a_run_says_before_it_begins(alanine: tuple[Path, Path], tmp_path: Path) -> None:
+    """What it does; a warning once; that atoms are at rest; -r is --reference, as of grompp."""
+    files: list[Any] = ["-p", alanine[0], "-c", alanine[1], "-r", alanine[1], "--device", "cpu"]
+    (tmp_path / "min").write_text(HELD.format(what="imin=1, maxcyc=2, ntb=1"))
+    found = command("run", "min", *files, cwd=tmp_path)
+    assert "2269 atoms, a minimisation, on cpu" in found.stderr, found.stderr
+    assert read_config(tmp_path / "min-quilt" / "config.toml")["system"]["reference"]
+    (tmp_path / "npt").write_text(HELD.format(what="nstlim=2, ntt=3, gamma_ln=1.0, ntb=2, ntp=1"))
+    found = command("run", "npt", *files, cwd=tmp_path)
+    assert "2269 atoms, NPT at 300 K and 1 bar, 1 fs steps" in found.stderr, found.stderr
+    assert found.stderr.count("gives no known ensemble") == 1
+    assert "atoms start at rest" in found.stderr.splitlines()
+
+
 def test_a_run_begins_at_a_temperature_of_its_own(
     alanine: tuple[Path, Path], tmp_path: Path
 ) -> None:

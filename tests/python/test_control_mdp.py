@@ -365,6 +365,12 @@ def test_steps_of_mdp_count_from_time_zero(tmp_path: Path) -> None:
         assert "only a whole number of steps of dt after time 0" in refusal
 
 
+def test_output_that_is_off_is_not_noted(tmp_path: Path) -> None:
+    found = read(tmp_path, "md.mdp", changed(MDP, "nstvout = 0\nnstfout = 10\n"))
+    assert noted(found, "nstfout 10: this output is not written")
+    assert not noted(found, "nstvout")
+
+
 def test_rival_options_of_mdp(tmp_path: Path) -> None:
     """The one that holds is taken over, and the others are noted."""
     text = "nstlog = 100\nnstxout = 50\ngen-vel = yes\ngen-temp = 200\ngen-seed = 5\nld-seed = 6\n"

@@ -13,6 +13,7 @@ from scipy.special import erfc
 
 from quiltmd.errors import InputError
 from quiltmd.inputs.control import Control, read_control
+from quiltmd.inputs.control.namd_script import arithmetic
 from quiltmd.running.config import build_config
 
 
@@ -133,6 +134,71 @@ def test_restart_of_namd(tmp_path: Path) -> None:
         drawn = read(tmp_path, "run.namd", cold + RESTART + commands)
         assert "velocities" not in drawn.settings["system"]
         assert noted(drawn, "old.vel: nothing, as minimize or reinitvels gives others")
+
+
+# As CHARMM-GUI and many others have it, but for the numbers.
+FIRST_STEP = """
+set inputname old
+proc get_first_ts { xscfile } {
+  set fd [open $xscfile r]
+  gets $fd
+  gets $fd
+  gets $fd line
+  if { $line == 1 } {
+    puts nothing
+  }
+  set ts [lindex $line 0]
+  close $fd
+  return $ts
+}
+bincoordinates $inputname.coor
+binvelocities $inputname.vel
+set first [get_first_ts $inputname.xsc]
+firsttimestep $first
+run [expr 1000 - $first]
+"""
+
+
+def test_first_step_of_an_extended_system(tmp_path: Path) -> None:
+    (tmp_path / "old.xsc").write_text("# NAMD\n#$LABELS step\n400 60 0 0 0 61 0 0 0 62 0 0 0\n")
+    cold = NAMD.replace("temperature          300", "")
+    found = read(tmp_path, "run.namd", cold + FIRST_STEP)
+    assert found.refused == []
+    assert found.settings["run"] == {"first_step": 400, "steps": 600}
+    begin, end = (cold + FIRST_STEP).split("\n").index("proc get_first_ts { xscfile } {") + 1, 11
+    left_out = f"lines {begin} to {begin + end}: left out, the procedure get_first_ts"
+    assert noted(found, left_out, "get_first_ts: 400, the step in old.xsc")
+    for old, new in (
+        ("proc get_first_ts", "proc another"),
+        ("[get_first_ts", "[another"),
+        ("[expr 1000 - $first]", "[expr rand() * 1000]"),
+        ("[expr 1000 - $first]", "[expr 1000 / 0]"),
+        ("[expr 1000 - $first]", "[expr " + 200 * "1+" + "1]"),
+    ):
+        with pytest.raises(InputError, match="is not supported: write what it does in its place"):
+            read(tmp_path, "run.namd", cold + FIRST_STEP.replace(old, new))
+    (tmp_path / "old.xsc").write_text("# NAMD\n")
+    with pytest.raises(InputError, match=r"old.xsc: no NAMD extended system"):
+        read(tmp_path, "run.namd", cold + FIRST_STEP)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("7 / 2", "3"),
+        ("-7 / 2", "-4"),
+        ("7 / 2.", "3.5"),
+        ("2 * (3 - 1.5)", "3.0"),
+        ("[expr 50000 / 2] * 2", None),
+        ("a + 1", None),
+        ("2 ** 9", None),
+        ("True + 1", None),
+        ("__import__('os')", None),
+        ("(" * 150 + "1", None),
+    ],
+)
+def test_arithmetic_of_tcl(text: str, value: str | None) -> None:
+    assert arithmetic(text) == value
 
 
 def test_settings_between_runs_of_namd_are_refused(tmp_path: Path) -> None:

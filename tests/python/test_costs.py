@@ -11,7 +11,7 @@ from model_waters import model_water
 
 import quiltmd
 from quiltmd import System
-from quiltmd.running import runner
+from quiltmd.running import introduction, runner
 from quiltmd.running.config import Config, build_config, setting_fields
 from quiltmd.running.costs import costs
 
@@ -59,7 +59,7 @@ def test_a_run_says_them(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(runner, "is_gpu", lambda device: gpu)
+    monkeypatch.setattr(introduction, "is_gpu", lambda device: gpu)
     pairs = {"switching": "charmm", "switch_distance": 0.8}
     runner.start(config(alanine, tmp_path / "out", nonbonded=pairs))
     said = "what makes steps longer, as measured on one H200: switching = charmm 12 %"

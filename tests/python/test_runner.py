@@ -140,7 +140,7 @@ def test_resuming_a_finished_run_changes_nothing(config: Config) -> None:
 
 def test_fewer_steps_than_done(config: Config) -> None:
     runner.start(config, engine=FakeEngine)
-    with pytest.raises(QuiltError, match="already at step 60, beyond the 50"):
+    with pytest.raises(QuiltError, match="already at step 60, beyond step 50"):
         runner.resume(config.output.dir, {("run", "steps"): 50}, engine=FakeEngine)
 
 

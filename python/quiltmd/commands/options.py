@@ -47,6 +47,7 @@ _FLAGS: dict[Place, str] = {
 _SHORT: dict[Place, tuple[str, ...]] = {
     ("system", "topology"): ("-p",),
     ("system", "coordinates"): ("-c",),
+    ("system", "reference"): ("-r",),
 }
 
 

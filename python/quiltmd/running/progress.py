@@ -76,14 +76,15 @@ def warn(message: str) -> None:
 
 
 def show_warnings() -> None:
-    """Lets warnings about a simulation appear as `warn` says them; others stay as they are."""
-    before = warnings.showwarning
+    """Has warnings about a simulation appear as `warn` says them, once each; others stay."""
+    before, said = warnings.showwarning, set[str]()
 
     def show(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
-        if issubclass(category, QuiltWarning):
-            warn(str(message))
-        else:
+        if not issubclass(category, QuiltWarning):
             before(message, category, *rest, **more)
+        elif str(message) not in said:
+            said.add(str(message))
+            warn(str(message))
 
     warnings.showwarning = show
 

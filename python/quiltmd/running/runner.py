@@ -21,7 +21,6 @@ from ..description.overlaps import check_overlaps
 from ..description.state import State
 from ..description.system import System
 from ..engine.core import EngineFactory
-from ..engine.execution import is_gpu
 from ..errors import QuiltError
 from ..inputs import load
 from ..outputs.checkpoint import Checkpoint, write_checkpoint
@@ -37,14 +36,14 @@ from ..outputs.structures import pdb_limit, write_cif, write_pdb
 from ..workers.factory import make_engine
 from .before import check_selections, warn_of_frames, warn_of_no_effect
 from .config import REPARTITIONED_HYDROGEN_MASS, Config, build_config, merge
-from .costs import costs
 from .final import write_final
 from .folder import Folder
 from .identity import provenance_of, refuse_changes
+from .introduction import introduce
 from .migration import MigrationRequest
 from .one_gpu import OneGpuTrial
 from .profiling import Profile, run_profiled
-from .progress import MinimizeProgress, RunProgress, say, warn
+from .progress import MinimizeProgress, RunProgress, say
 from .records import Session
 from .simulation import Simulation
 from .stopping import Stopping
@@ -125,7 +124,7 @@ def start(
         if config.output.copy_inputs:
             config = folder.copy_inputs(config)
         folder.write_config(config)
-        _introduce(config, simulation)
+        introduce(config, simulation)
         provenance = provenance_of(config, state)
         run = _Run(config, folder, simulation, provenance, stopping, root or folder.path)
         return _from_the_start(run, state)
@@ -176,7 +175,7 @@ def resume(
         if checkpoint.stage == "dynamics":
             return _run(run, checkpoint)
         folder.write_config(config)
-        _introduce(config, simulation)
+        introduce(config, simulation)
         say("beginning again with the minimisation")
         return _from_the_start(run, checkpoint.state)
 
@@ -247,29 +246,6 @@ def make_simulation(
     )
 
 
-def _introduce(config: Config, simulation: Simulation) -> None:
-    if warning := config.execution().warning():
-        warn(warning)
-    about = simulation.describe()
-    names = dict.fromkeys(str(found["name"]) for found in about["devices"])
-    integrator = config.integrator
-    bath = "" if integrator.ensemble == "nve" else f" at {integrator.temperature:g} K"
-    if config.bath:
-        bath = f" at {', '.join(f'{one.temperature:g}' for one in config.bath)} K"
-    if integrator.annealing is not None:
-        bath = f" from {integrator.temperature:g} to {integrator.annealing[-1][1]:g} K"
-    if integrator.ensemble == "npt":
-        first, points = config.barostat.pressure, config.barostat.annealing
-        bath += f" and {first:g}" + ("" if points is None else f" to {points[-1][1]:g}") + " bar"
-    say(
-        f"{simulation.system.atoms} atoms, {integrator.ensemble.upper()}{bath}, "
-        f"{integrator.timestep * 1000:g} fs steps, seed {integrator.seed}, on {simulation.device} "
-        f"({', '.join(names)}), {simulation.ranks} rank(s)"
-    )
-    if is_gpu(simulation.device) and (longer := costs(config, simulation.system, about)):
-        say(f"what makes steps longer, as measured on one H200: {'; '.join(longer)}")
-
-
 def _from_the_start(run: _Run, state: State) -> Outcome:
     """Minimises where asked, then runs from step 0; both with the conditions of time 0."""
     run.config.annealing().set_at(run.simulation)
@@ -320,7 +296,8 @@ def _give_velocities(run: _Run) -> None:
         given = integrator.temperature if stated is None and not run.config.bath else stated
         run.simulation.draw_velocities(given, integrator.seed)
         of_baths = "the temperatures of the heat baths"
-        say(f"velocities drawn at {of_baths if given is None else f'{given:g} K'}")
+        drawn = f"velocities drawn at {of_baths if given is None else f'{given:g} K'}"
+        say("atoms start at rest" if given == 0 else drawn)
     else:
         say("velocities taken as they are")
 
@@ -339,7 +316,7 @@ def _run(run: _Run, resumed: Checkpoint | None) -> Outcome:
         else:
             checkpoints.last_step = simulation.step
             folder.write_config(config)
-            _introduce(config, simulation)
+            introduce(config, simulation)
             say(f"resuming at step {simulation.step} of {config.run.last_step}")
         session = None
         if simulation.step < config.run.last_step:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from ...errors import InputError
 from ..fixed_width import read_bytes
-from .entries import Control, Entries, Entry, is_one
+from .entries import Control, Entries, Entry, is_off, is_one
 from .mdp_coupling import take_coupling
 from .mdp_words import choice
 
@@ -312,12 +312,14 @@ def _output(control: Control, entries: Entries) -> None:
     control.set("output", "trajectory_every", frames or 0)
     entries.tell("energies are those of logged steps", "nstcalcenergy")
     entries.tell("the trajectory has all atoms; [[trajectory]] selects", "compressed-x-grps")
-    entries.tell(_OUTPUT, "nstvout", "nstfout", "compressed-x-precision", "energygrps")
+    unwritten = ("nstvout", "nstfout", "compressed-x-precision", "energygrps")
+    stated = [entry for name in unwritten for entry in entries.take_all(name)]
+    entries.note(_OUTPUT, *(entry for entry in stated if not is_off(entry.value)))
 
 
 def _rest(entries: Entries) -> None:
     users = [f"{kind}{number}" for kind in ("userint", "userreal") for number in range(1, 5)]
-    entries.tell("a name", "title", "cpp", *users)
+    entries.tell("no effect", "title", "cpp", *users)
     entries.refuse("not supported", *(f"{module}-active" for module in _MODULES))
     of_modules = [name for module in _MODULES for name in entries.names(f"{module}-")]
     entries.tell("nothing, without the features that they belong to", *_OF_REFUSED, *of_modules)

@@ -19,10 +19,10 @@ from ...description.box import lengths_angles
 from ...description.electric_field import ELECTRONVOLT
 from ...description.thermostats import VelocityRescaling
 from ...errors import InputError
-from ..fixed_width import read_bytes
 from ..units import ANGSTROM, KCAL
 from .entries import Control, Entries, Entry, is_one
 from .mesh import MeshWords, take_mesh
+from .namd_cell import read_cell
 from .namd_restraints import take_restraints
 from .namd_script import statements
 
@@ -113,7 +113,7 @@ def _box(control: Control, entries: Entries) -> None:
     if extended is not None:
         if any(vectors):
             control.notes.append("cellBasisVector: the cell is that of extendedSystem")
-        vectors = _extended_system(_path(control, extended.value))
+        vectors = read_cell(_path(control, extended.value))
     entries.tell("the origin of the cell changes nothing", "cellOrigin")
     if any(vector is not None for vector in vectors):
         whole = all(vector is not None and len(vector) == 3 for vector in vectors)
@@ -132,17 +132,6 @@ def _box(control: Control, entries: Entries) -> None:
             )
         lengths, angles = lengths_angles(rows * ANGSTROM)
         control.set("system", "box", [*map(float, lengths), *map(float, angles)])
-
-
-def _extended_system(file: str) -> list[list[float] | None]:
-    """The cell of an XSC file: its last line has the step, three vectors and the origin."""
-    lines = [line.split() for line in read_bytes(file).decode("latin-1").splitlines()]
-    rows = [words for words in lines if words and not words[0].startswith("#")]
-    try:
-        numbers = [float(word) for word in rows[-1]]
-        return [numbers[1:4], numbers[4:7], numbers[7:10]]
-    except (IndexError, ValueError):
-        raise InputError("no NAMD extended system (XSC)", file=file) from None
 
 
 def _nonbonded(control: Control, entries: Entries) -> None:

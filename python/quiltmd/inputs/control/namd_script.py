@@ -3,16 +3,19 @@
 
 Understood are keywords with values, several of them in a line with ";" between, `set` with plain
 values, and `if {1} {`, `if {0} {`, `if {$a == b} {`, `} else {` and `}` on lines of their own, as
-templates have them for choices.  Any other Tcl is refused, since what it does would have to be
-guessed.
+templates have them for choices; `[expr ...]` with numbers; and `[get_first_ts FILE]`, a procedure
+that scripts define for the step in an XSC file.  Any other Tcl is refused, since what it does would
+have to be guessed.
 
 Source: NAMD User's Guide, version 3.0, "NAMD configuration file".
 """
 
 from __future__ import annotations
 
+import ast
 import math
 import operator
+import os
 import re
 from collections.abc import Callable
 from typing import Any
@@ -20,6 +23,7 @@ from typing import Any
 from ...errors import InputError
 from ..fixed_width import read_bytes
 from .entries import Control, Entry, number_of
+from .namd_cell import read_step
 
 _TCL = ("if", "while", "for", "foreach", "proc", "source", "expr", "puts", "print", "exit", "vmd")
 _COMPARED = re.compile(r"(\S+?)\s*(==|!=|<=|>=|<|>|\beq\b|\bne\b)\s*(\S+)")
@@ -27,6 +31,14 @@ _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     **{"==": operator.eq, "eq": operator.eq, "!=": operator.ne, "ne": operator.ne},
     **{"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge},
 }
+_PROCEDURE = re.compile(r"proc\s+(\w+)\s.*\{", re.I)
+_SUBSTITUTED = re.compile(r"\[\s*(\w+)\s+([^\[\]]*)\]")  # one without another in it
+_OPERATIONS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+}
+_LONGEST = 200  # characters of an expression
 _ELSE = re.compile(r"\}\s*else\s*\{", re.I)
 _COMMANDS = ("run", "minimize", "reinitvels", "numsteps")
 
@@ -67,7 +79,9 @@ class _Script:
         self.control = control
         self.found: list[Entry] = []
         self.variables: dict[str, str] = {}
-        self.blocks: list[tuple[int, bool]] = []  # where each begins, and whether it is done
+        self.procedures: set[str] = set()
+        # Where each begins, whether it is done, and why it would not be.
+        self.blocks: list[tuple[int, bool, str]] = []
 
     def read(self, line: int, part: str) -> None:
         """One statement, or the beginning or the end of a block."""
@@ -76,12 +90,15 @@ class _Script:
             self._close(line)
         elif _ELSE.fullmatch(part) and self.blocks:
             done = self._close(line)
-            self.blocks.append((line, not done))
+            self._open(line, not done)
         elif not self._is_done():
             if part.endswith("{"):  # a block in a block that is left out
-                self.blocks.append((line, False))
+                self._open(line, False)
         elif re.match(r"if\b", part, re.I) and part.endswith("{"):
-            self.blocks.append((line, self._choice(line, part)))
+            self._open(line, self._choice(line, part))
+        elif procedure := _PROCEDURE.fullmatch(part):
+            self.procedures.add(procedure[1])
+            self._open(line, False, f"left out, the procedure {procedure[1]}")
         else:
             self._statement(line, part, word, "".join(rest))
 
@@ -91,19 +108,19 @@ class _Script:
             raise self._error(self.blocks[-1][0], "this block of Tcl has no '}' of its own line")
 
     def _statement(self, line: int, part: str, word: str, rest: str) -> None:
-        if word.lower() in _TCL or "[" in rest or word.startswith(("}", "{")):
-            raise self._error(line, f"Tcl ('{part}') is not supported")
+        if word.lower() in _TCL or word.startswith(("}", "{")):
+            raise self._unknown(line, part)
         if word.lower() == "set":
             name, *values = rest.split(None, 1) or [""]
-            self.variables[name] = self._replaced(line, _bare("".join(values)))
+            self.variables[name] = self._replaced(line, part, _bare("".join(values)))
         else:
-            value = self._replaced(line, _bare(rest))
+            value = self._replaced(line, part, _bare(rest))
             # "=" may stand between keyword and value.
             self.found.append(Entry(word.rstrip("="), value.removeprefix("=").strip(), line))
 
     def _choice(self, line: int, part: str) -> bool:
         """Whether the condition of an `if` holds: 0, 1, or a comparison."""
-        value = self._replaced(line, _bare(part[2:-1].strip().removesuffix("then")))
+        value = self._replaced(line, part, _bare(part[2:-1].strip().removesuffix("then")))
         compared = _COMPARED.fullmatch(value)
         if value in ("0", "1"):
             return value == "1"
@@ -117,17 +134,42 @@ class _Script:
         return _COMPARISONS[sign](*sides)
 
     def _is_done(self) -> bool:
-        return all(done for _, done in self.blocks)
+        return all(done for _, done, _ in self.blocks)
+
+    def _open(self, line: int, done: bool, why: str = "left out, as their condition is 0") -> None:
+        self.blocks.append((line, done, why))
 
     def _close(self, line: int) -> bool:
         """Ends the innermost block; whether it was done."""
-        outside = all(done for _, done in self.blocks[:-1])
-        begin, done = self.blocks.pop()
+        outside = all(done for _, done, _ in self.blocks[:-1])
+        begin, done, why = self.blocks.pop()
         if outside and not done and line > begin + 1:
-            self.control.notes.append(f"lines {begin} to {line}: left out, as their condition is 0")
+            self.control.notes.append(f"lines {begin} to {line}: {why}")
         return done
 
-    def _replaced(self, line: int, value: str) -> str:
+    def _replaced(self, line: int, part: str, value: str) -> str:
+        """With the values of variables and of commands in brackets, of which few are known."""
+        value = self._with_variables(line, value)
+        while found := _SUBSTITUTED.search(value):
+            result = self._result(found[1], found[2].strip())
+            if result is None:
+                break
+            value = value[: found.start()] + result + value[found.end() :]
+        if "[" in value:
+            raise self._unknown(line, part)
+        return value
+
+    def _result(self, command: str, arguments: str) -> str | None:
+        """What a command gives; None for one that is not known."""
+        if command == "expr":
+            return arithmetic(_bare(arguments))
+        if command == "get_first_ts" and command in self.procedures:
+            step = read_step(os.path.join(os.path.dirname(self.control.file), arguments))
+            self.control.notes.append(f"get_first_ts: {step}, the step in {arguments}")
+            return str(step)
+        return None
+
+    def _with_variables(self, line: int, value: str) -> str:
         def one(match: re.Match[str]) -> str:
             name = match[1] or match[2]
             if name not in self.variables:
@@ -136,8 +178,39 @@ class _Script:
 
         return re.sub(r"\$(?:\{(\w+)\}|(\w+))", one, value)
 
+    def _unknown(self, line: int, part: str) -> InputError:
+        message = f"Tcl ('{part}') is not supported: write what it does in its place"
+        return self._error(line, message)
+
     def _error(self, line: int, message: str) -> InputError:
         return InputError(message, file=self.control.file, line=line)
+
+
+def arithmetic(text: str) -> str | None:
+    """The result of numbers joined by +, -, *, / and parentheses; None for anything else.
+
+    As in Tcl a quotient of whole numbers is rounded down.
+    """
+
+    def value(node: ast.expr) -> int | float:
+        if isinstance(node, ast.Constant) and type(node.value) in (int, float):
+            return node.value  # type: ignore[return-value]
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+            return -value(node.operand)
+        if not isinstance(node, ast.BinOp):
+            raise ValueError("not arithmetic")
+        left, right = value(node.left), value(node.right)
+        if isinstance(node.op, ast.Div):
+            whole = isinstance(left, int) and isinstance(right, int)
+            return left // right if whole else left / right
+        return _OPERATIONS[type(node.op)](left, right)  # type: ignore[no-any-return]
+
+    if len(text) > _LONGEST:
+        return None
+    try:
+        return str(value(ast.parse(text.strip(), mode="eval").body))
+    except (SyntaxError, ValueError, KeyError, ArithmeticError, RecursionError, MemoryError):
+        return None
 
 
 def _bare(value: str) -> str:

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a run says before it begins: what is simulated, how and where."""
+
+from __future__ import annotations
+
+from ..engine.execution import is_gpu
+from .config import Config
+from .costs import costs
+from .progress import say, warn
+from .simulation import Simulation
+
+
+def introduce(config: Config, simulation: Simulation) -> None:
+    """Says what runs where, and on a GPU what makes steps longer."""
+    if warning := config.execution().warning():
+        warn(warning)
+    about = simulation.describe()
+    names = dict.fromkeys(str(found["name"]) for found in about["devices"])
+    say(
+        f"{simulation.system.atoms} atoms, {_what(config)}, on {simulation.device} "
+        f"({', '.join(names)}), {simulation.ranks} rank(s)"
+    )
+    if is_gpu(simulation.device) and (longer := costs(config, simulation.system, about)):
+        say(f"what makes steps longer, as measured on one H200: {'; '.join(longer)}")
+
+
+def _what(config: Config) -> str:
+    """A minimisation alone, or the ensemble with its conditions, the time step and the seed."""
+    integrator = config.integrator
+    if config.run.minimize and not config.run.steps:
+        return "a minimisation"
+    bath = "" if integrator.ensemble == "nve" else f" at {integrator.temperature:g} K"
+    if config.bath:
+        bath = f" at {', '.join(f'{one.temperature:g}' for one in config.bath)} K"
+    if integrator.annealing is not None:
+        bath = f" from {integrator.temperature:g} to {integrator.annealing[-1][1]:g} K"
+    if integrator.ensemble == "npt":
+        first, points = config.barostat.pressure, config.barostat.annealing
+        bath += f" and {first:g}" + ("" if points is None else f" to {points[-1][1]:g}") + " bar"
+    return (
+        f"{integrator.ensemble.upper()}{bath}, {integrator.timestep * 1000:g} fs steps, "
+        f"seed {integrator.seed}"
+    )
