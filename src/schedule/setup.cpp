@@ -110,10 +110,9 @@ Setup make_setup(System system, const NonbondedSettings& nonbonded,
   find_baths(setup, integrator.bath_of_atom);
   const AtomMotion motion{setup.plan.timestep, setup.plan.baths.temperature,
                           setup.plan.buffer_fraction};
-  using What = Rebuilds::What;
-  setup.lists = resolve(lists, motion,
-                        {uses_lists(setup.system, nonbonded) ? What::kLists : What::kLayout,
-                         nonbonded.cutoff, setup.plan.rebuild_stage.every});
+  const BuiltAnew what =
+      uses_lists(setup.system, nonbonded) ? BuiltAnew::kLists : BuiltAnew::kLayout;
+  setup.lists = resolve(lists, motion, {what, nonbonded.cutoff, setup.plan.rebuild_stage.every});
   setup.ages = list_ages(setup.lists, nonbonded.cutoff, motion);
   setup.group_radius = std::max(group_radius(all), radius_of_site_groups(all));
   if (nonbonded.has_pme()) check_pme_grid(nonbonded.order, nonbonded.grid);

@@ -11,7 +11,7 @@ using namespace quiltmd::test;
 namespace {
 
 constexpr double kThin = 0.65, kWhole = 1;  // of the distance that atoms move
-constexpr auto kLists = Rebuilds::What::kLists;
+constexpr auto kLists = BuiltAnew::kLists;
 
 int life(double timestep, double fraction, int every = 0, double cutoff = 0.9) {
   return resolve({}, {timestep, 300, fraction}, {kLists, cutoff, every}).life;

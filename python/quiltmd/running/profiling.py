@@ -33,8 +33,8 @@ from .simulation import Simulation
 _STRETCH = 10  # pair-list lifetimes
 # Those before. Ranks of a CPU have balanced their work after four. Several GPUs try ways to share
 # PME in the first run of 24, the third piece of a simulation; then ten are timed as they run
-# otherwise, and in twelve blocks of steps are recorded anew, with what times their kernels: one for each
-# lifetime of the stretch, so that none has to be read before the end.
+# otherwise, and in twelve blocks of steps are recorded anew, with what times their kernels: one for
+# each lifetime of the stretch, so that none has to be read before the end.
 _UNBALANCED, _WARM_UP = 4, 5
 _SETTLING, _PLAIN, _ANEW = 36, 10, 12
 

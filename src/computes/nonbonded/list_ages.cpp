@@ -51,8 +51,8 @@ double cost(int life, const AtomMotion& motion, const Rebuilds& rebuilds) {
     for (int age = 0; age < steps; ++age) sum += pairs(ages.shell[static_cast<size_t>(age)]);
     return sum;
   };
-  const int steps = rebuilds.every > 0 ? rebuilds.every : life;
-  return (steps / life * epoch(life) + epoch(steps % life)) / steps;
+  const int steps = rebuilds.every > 0 ? rebuilds.every : life, lives = steps / life;
+  return (lives * epoch(life) + epoch(steps % life)) / steps;
 }
 
 int cheapest_life(const AtomMotion& motion, const Rebuilds& rebuilds) {
@@ -75,7 +75,7 @@ ListSettings resolve(ListSettings lists, const AtomMotion& motion, const Rebuild
   if (lists.life < 0 || lists.buffer < 0) throw Error("list life and buffer must not be negative");
   for (int d = 0; d < 3; ++d)
     if (lists.away[d] != 1 && lists.away[d] != 2) throw Error("away must be 1 or 2 along x, y, z");
-  const bool layout = rebuilds.what == Rebuilds::What::kLayout;
+  const bool layout = rebuilds.what == BuiltAnew::kLayout;
   const double step = std::max(motion.timestep, kLeastStep);
   if (lists.life == 0)
     lists.life = layout ? std::max(static_cast<int>(std::lround(kLayoutTime / step)), kFewestSteps)

@@ -21,12 +21,12 @@ struct AtomMotion {
   double fraction;     // of the displacement of the farthest atoms that the buffer covers
 };
 
-// What is built anew at the end of a life: pair lists that reach beyond a cutoff (nm) with the layout of
-// atoms, or that layout alone; and at multiples of how many steps it is in any case (0: of none).
+// What is built anew at the end of a life: pair lists with the layout of atoms, or that layout alone.
+enum class BuiltAnew { kLists, kLayout };
 struct Rebuilds {
-  enum class What { kLists, kLayout } what = What::kLists;
-  double cutoff = 0;
-  int every = 0;
+  BuiltAnew what;
+  double cutoff;  // nm
+  int every;      // steps, at whose multiples things are built anew in any case; 0: at none
 };
 
 // With automatic values filled in: of lists, the life for which building and evaluating them costs least.
