@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several GPUs of one machine, in one call: speed, memory, bits, transports, replicas, lost GPUs.
+"""Several GPUs of one machine, in one call: speed, memory, bits, transports.
 
     python benchmarks/several_gpus.py [--gpus 1,2,4,8] [--tiles 1x1x1,2x2x1,4x4x1,3x3x5,8x8x13]
-        [--parts speed,bits,transports,replicas,workers,faults] [--device cuda] [--seconds 3]
+        [--parts speed,bits,transports] [--device cuda] [--seconds 3]
         [--minutes 9.5] [--json benchmarks/results/several-gpus.json]
 
 Numbers of GPUs that the machine lacks are left out, and said to be.  Each part is
@@ -14,11 +14,8 @@ speed       us per step of DHFR in water, repeated (4 fs, as `quiltmd bench`), b
             a State of the first number is carried on bit for bit as there.
 bits        10,000 steps of DHFR in three ensembles on every number of GPUs and with GPUs shared.
 transports  `quiltmd bench --transports` on the largest number, of the second size.
-replicas    16 replicas of DHFR over all GPUs: ns/day of all together.
-workers     us per step of the first two sizes on a device of this process, of another one, by
-            commands to another one, and with a second device that computes the same.
-faults      redundancy where one GPU of two errs and a third decides, and a killed process whose
-            run goes on on a spare: the bits of an undisturbed run, and the seconds lost.
+
+Replicas on several GPUs: `benchmarks/replicas.py`; what workers cost: `quiltmd bench-workers`.
 """
 
 from __future__ import annotations
@@ -32,11 +29,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import replicas
 from provenance import provenance
 
 import quiltmd
-from quiltmd import LangevinMiddle, Simulation, VelocityVerlet, Workers
+from quiltmd import LangevinMiddle, Simulation, VelocityVerlet
 from quiltmd.commands.bench import parse_tile
 from quiltmd.engine.execution import devices
 from quiltmd.inputs import load
@@ -54,7 +50,6 @@ INTEGRATORS = {
     "multiple time steps": LangevinMiddle(timestep=0.002, seed=1, long_range_every=2),
 }
 CARRIED_ON = 500  # steps from another number's State
-TURNS = 4
 Row = dict[str, Any]
 
 
@@ -144,96 +139,10 @@ def transports(options: argparse.Namespace) -> Iterator[Row]:
     yield from found["transports"]
 
 
-def replicas_on_all(options: argparse.Namespace) -> Iterator[Row]:
-    names = [f"{options.device}:{gpu}" for gpu in range(options.gpus[-1])]
-    if options.device == "cpu":
-        names = ["cpu"]
-    system, state = replicas.start("dhfr", names[0])
-    for count in {1: names[:1], len(names): names}.values():
-        settings = argparse.Namespace(
-            replicas=16, every=250, iterations=options.iterations, devices=";".join(count)
-        )
-        yield {"gpus": len(count), **replicas.replicas(system, state, settings, 4)}
-
-
-def names_of_devices(options: argparse.Namespace) -> list[str]:
-    if options.device == "cpu":
-        return ["cpu"]
-    return [f"cuda:{gpu}" for gpu in range(options.gpus[-1])]
-
-
-def workers(options: argparse.Namespace) -> Iterator[Row]:
-    """In turns, of which the fastest counts."""
-    names = names_of_devices(options)
-    one, other = names[0], names[-1]
-    for tile in options.tiles[:2]:
-        start = prepare("dhfr", parse_tile(tile), device=one)
-        system, state = start.system, start.state()
-        del start
-        places = (one, f"worker:{one}", f"forward:worker:{one}", f"redundant:{one},{other}")
-        simulations = [
-            Simulation(system, state, integrator=INTEGRATORS["nvt"], device=place)
-            for place in places
-        ]
-        trial = options.steps // 4
-        once, *_ = [time_steps(each, trial) for each in simulations]
-        steps = max(int(options.seconds / TURNS * trial / once), 1)
-        turns = [[time_steps(each, steps) for each in simulations] for _ in range(TURNS)]
-        least = [min(taken) / steps for taken in zip(*turns, strict=True)]
-        same = len({quiltmd.digest(simulation.state()) for simulation in simulations}) == 1
-        for place, seconds in zip(places, least, strict=True):
-            yield {
-                "atoms": system.atoms,
-                "device": place,
-                "us_per_step": round(1e6 * seconds, 2),
-                "more_percent": round(100 * (seconds / least[0] - 1), 2),
-                "same_bits": same,
-            }
-
-
-def faults(options: argparse.Namespace) -> Iterator[Row]:
-    """With fewer than three GPUs, those that there are take several parts."""
-    system, state = dhfr()
-    names = names_of_devices(options)
-    half = options.steps // 2
-    one, two, three = (names[at % len(names)] for at in range(3))
-    cases = {
-        "undisturbed": (one, Workers()),
-        "two devices": (f"redundant:{one},{two}", Workers()),
-        "a flipped bit, a third device decides": (
-            f"redundant:{one},{two}",
-            Workers(spares=(three,), inject_fault=(f"flip@{half}:1:velocities:320040",)),
-        ),
-        "a killed process, a spare": (
-            one,
-            Workers(spares=(three,), inject_fault=(f"kill@{half}",)),
-        ),
-    }  # fmt: skip
-    expected, undisturbed = None, 0.0
-    for name, (device, workers) in cases.items():
-        integrator = INTEGRATORS["nvt"]
-        simulation = Simulation(
-            system, state, integrator=integrator, device=device, workers=workers
-        )
-        simulation.draw_velocities(300, 3)
-        seconds = time_steps(simulation, options.steps)
-        found = quiltmd.digest(simulation.state())
-        expected, undisturbed = expected or found, undisturbed or seconds
-        yield {
-            "case": name,
-            "seconds": round(seconds, 2),
-            "lost": round(seconds - undisturbed, 2),
-            "same_bits": found == expected,
-        }
-
-
 PARTS: dict[str, Callable[[argparse.Namespace], Iterator[Row]]] = {
     "speed": speed,
     "bits": bits,
     "transports": transports,
-    "replicas": replicas_on_all,
-    "workers": workers,
-    "faults": faults,
 }
 
 
@@ -248,8 +157,7 @@ def chosen_options() -> argparse.Namespace:
     parser.add_argument("--parts", type=words, default=list(PARTS))
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     parser.add_argument("--seconds", type=float, default=3.0, help="timed, of each size")
-    parser.add_argument("--steps", type=int, default=10_000, help="of bits and faults")
-    parser.add_argument("--iterations", type=int, default=20, help="of replica exchange")
+    parser.add_argument("--steps", type=int, default=10_000, help="of bits")
     parser.add_argument("--minutes", type=float, default=9.5, help="after which nothing begins")
     parser.add_argument("--json", type=Path, default=None)
     options = parser.parse_args()

@@ -5,22 +5,104 @@ from __future__ import annotations
 
 import json
 import os
+from typing import Any
 
 import pytest
 from command import quiltmd
 from test_workers import comes_true, is_alive
 
 from quiltmd import LostError
-from quiltmd.exchange.benchmark import PARTS
-from quiltmd.exchange.null_engine import null_workers
+from quiltmd.bench_workers.exchange import PARTS
+from quiltmd.bench_workers.null_engine import null_workers
+from quiltmd.engine.injection import BUFFERS
+from quiltmd.version import package_version
+from quiltmd.workers.pool import PHASES
+
+
+def measured(*words: Any) -> dict[str, Any]:
+    """What a command gives as JSON, which says how and where it was measured."""
+    done = quiltmd("bench-workers", *words, "--json")
+    assert done.returncode == 0, done.stderr
+    result: dict[str, Any] = json.loads(done.stdout)
+    assert result["command"].startswith(f"quiltmd bench-workers {words[0]}")
+    assert result["provenance"]["version"] == package_version()
+    return result
+
+
+def test_messages_there_and_back() -> None:
+    result = measured("remote", "--sizes", "8,1M", "--gaps", "0,30", "--targets", "2,3")
+    rows = [
+        (row["connection"], row["workers"], row["bytes"], row["gap_ms"]) for row in result["rows"]
+    ]
+    one = [(1, 8, 0), (1, 1 << 20, 0), (1, 8, 30)]
+    expected = [(name, *those) for name in ("worker", "remote") for those in one]
+    assert rows == [*expected, ("worker", 2, 8, 0), ("worker", 3, 8, 0)]
+    for row in result["rows"]:
+        assert 5 < row["microseconds"] < 1e6  # and without the gap
+        both_ways = 2 * row["bytes"] * row["workers"] / row["microseconds"]
+        assert row["megabytes_per_second"] == pytest.approx(both_ways)
+
+
+def test_steps_here_and_elsewhere() -> None:
+    """A step waits for a slow network; all lead to the same State."""
+    rows = measured("step", "--steps", 3, "--delays", "20")["rows"]
+    levels = [(row["level"], row["connection"], row.get("delay_ms")) for row in rows]
+    assert levels == [
+        ("here", "", None),
+        ("engine", "worker", None),
+        ("device", "worker", None),
+        ("engine", "remote", 20),
+        ("device", "remote", 20),
+    ]
+    assert len({row["digest"] for row in rows}) == 1
+    for row in rows[3:]:
+        assert row["slept_ms"] >= 20
+        assert row["us_per_step"] > 40e3 / 3  # a call and its answer, at least
+    assert rows[0]["more_percent"] == 0
+
+
+def test_engines_that_are_compared() -> None:
+    rows = measured("redundancy", "--atoms", "500,2K", "--milliseconds", 30)["rows"]
+    names = ("here", "worker", "redundant")
+    assert [(row["atoms"], row["engine"]) for row in rows] == [
+        (atoms, name) for atoms in (500, 2048) for name in names
+    ]
+    for row in rows:
+        assert row["milliseconds"] >= 30
+    assert rows[0]["more_percent"] == rows[3]["more_percent"] == 0
+
+
+def test_devices_that_are_compared() -> None:
+    command = ("redundancy", "--devices", "cpu;cpu", "--system", "alanine", "--tiles", "1x1x1")
+    rows = measured(*command, "--seconds", 0.1)["rows"]
+    assert [row["device"] for row in rows] == ["cpu", "worker:cpu", "redundant:cpu,cpu"]
+    assert len({row["digest"] for row in rows}) == 1
+
+
+def test_lost_devices_by_phase() -> None:
+    result = measured("migration", "--kinds", "kill,drop", "--faults", 3, "--steps", 20)
+    assert result["same_bits"]
+    assert (result["faults"], result["survived"], result["steps"]) == (3, 3, 60)
+    assert sum(row["faults"] for row in result["rows"]) == 3
+    for row in result["rows"]:
+        for times in (row["median_ms"], row["longest_ms"]):
+            assert tuple(times) == PHASES
+            assert times["started"] > 50  # a new process
+
+
+def test_flipped_bits() -> None:
+    rows = measured("flips", "--flips", 2)["rows"]
+    assert [row["buffer"] for row in rows] == list(BUFFERS)
+    for row in rows:
+        assert row["flips"] == row["found"] == row["mended"] == 2
+        assert row["missed"] == 0
+    assert rows[0]["changed"] == rows[1]["changed"] == 2
 
 
 @pytest.mark.parametrize("where", ["--processes", "--no-processes"])
 def test_where_the_time_of_an_exchange_goes(where: str) -> None:
-    command = ("bench-workers", "exchange", "--replicas", 1, "--replicas", 3, "--iterations", 2)
-    done = quiltmd(*command, "--milliseconds", 40, where, "--json")
-    assert done.returncode == 0, done.stderr
-    rows = json.loads(done.stdout)
+    command = ("exchange", "--replicas", "1,3", "--iterations", 2, "--milliseconds", 40)
+    rows = measured(*command, where)["rows"]
     assert [row["replicas"] for row in rows] == [1, 3]
     for row in rows:
         parts = row["milliseconds"]
@@ -35,6 +117,24 @@ def test_a_table_for_people() -> None:
     done = quiltmd("bench-workers", "exchange", "--replicas", 2, "--iterations", 1)
     assert done.returncode == 0, done.stderr
     assert all(f"{part}, ms" in done.stdout for part in PARTS)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("remote", "--sizes", "8,-1"), "--sizes: expected numbers such as 1,64 or 4K,1M"),
+        (("remote", "--targets", "0"), "--targets: expected numbers"),
+        (("remote", "--gaps", "nan"), "expected milliseconds such as 0,0.1,10, found 'nan'"),
+        (("step", "--delays", "-1"), "expected milliseconds"),
+        (("step", "--system", "nothing"), "no standard system 'nothing'"),
+        (("redundancy", "--devices", "cpu"), "--devices: expected two"),
+        (("migration", "--kinds", "kill,flip"), "--kinds: 'flip' is none of kill, drop"),
+    ],
+)
+def test_refusals(words: tuple[str, ...], said: str) -> None:
+    done = quiltmd("bench-workers", *words)
+    assert done.returncode == 1
+    assert said in " ".join(done.stderr.split())
 
 
 def test_null_workers_end_with_their_context() -> None:

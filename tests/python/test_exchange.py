@@ -233,6 +233,33 @@ def test_results_do_not_depend_on_devices(states: Any, settings: Any) -> None:
         )
 
 
+@pytest.mark.parametrize(
+    ("settings", "threads"),
+    [
+        ({"devices": ("cpu",)}, 12),
+        ({"devices": ("cpu", "cpu"), "threads": None}, 6),
+        ({"devices": ("cpu",) * 5}, 4),  # three replicas
+        ({"together": 2}, 6),
+        ({"devices": ("cpu", "cpu"), "ranks": 2}, 3),
+        ({"devices": ("cpu", "cpu"), "threads": 5}, 5),
+    ],
+)
+def test_replicas_that_run_at_the_same_time_share_the_cores(
+    settings: Any, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("engine.execution", "exchange.replicas"):
+        monkeypatch.setattr(f"quiltmd.{module}.available_cores", lambda: 12)
+    found: list[int] = []
+
+    class Noting(HarmonicEngine):
+        def __init__(self, system: Any, nonbonded: Any, integrator: Any, run: Any) -> None:
+            found.append(run["threads"])
+            super().__init__(system, nonbonded, integrator, run)
+
+    exchange_of(HOT, engine=Noting, **settings)
+    assert found == [threads] * 3
+
+
 def test_an_exchange_outlives_its_devices() -> None:
     """Every replica loses its device some time."""
     fakes: list[FakeWorkers] = []

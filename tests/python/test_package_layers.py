@@ -21,8 +21,10 @@ SEES = {
     "running": {"description", "engine", "workers", "inputs", "outputs", "pages", "analysis"},
     "exchange": {"description", "engine", "workers", "inputs", "outputs", "running"},
     "prediction": {"description", "engine", "outputs", "running"},
+    "bench_workers": {"description", "engine", "workers", "inputs", "outputs", "running"}
+    | {"exchange"},
     "commands": {"description", "engine", "workers", "inputs", "outputs", "pages", "analysis"}
-    | {"running", "exchange", "prediction"},
+    | {"running", "exchange", "prediction", "bench_workers"},
 }
 SHARED = {"errors", "version"}
 

@@ -4,30 +4,199 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated
+import shlex
+import sys
+from collections.abc import Callable, Iterable
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 
-from ..exchange.benchmark import PARTS, bench_exchange
+from ..bench_workers.exchange import PARTS, bench_exchange
+from ..bench_workers.flips import COUNTS, count_flips
+from ..bench_workers.migration import KINDS, time_faults
+from ..bench_workers.redundancy import compare_devices, compare_null_engines
+from ..bench_workers.remote import time_messages
+from ..bench_workers.step import compare_levels
+from ..errors import QuiltError
+from ..inputs.standard_systems import SYSTEMS
 from ..running.progress import say
+from ..running.provenance import provenance
+from ..workers.pool import PHASES
+from .bench import parse_tile
 from .options import AsJson
 from .tables import show_table
 
-bench_workers = typer.Typer(no_args_is_help=True, help="What workers cost, without dynamics.")
+bench_workers = typer.Typer(no_args_is_help=True, help="What workers cost.")
+
+_UNITS = {"K": 1 << 10, "M": 1 << 20}
+Row = dict[str, Any]
+Column = tuple[str, Callable[[Row], object]]  # its heading, and what a row has there
+
+Device = Annotated[str, typer.Option(help="Device, without a worker: cpu, cuda:0, ...")]
+System = Annotated[str, typer.Option(help=f"One of {', '.join(SYSTEMS)}.")]
 
 
-@bench_workers.callback()
-def _common() -> None:
-    pass
+@bench_workers.command()
+def remote(
+    sizes: Annotated[str, typer.Option(help="Bytes, there and back.")] = "8,4K,64K,1M,16M",
+    gaps: Annotated[str, typer.Option(help="Silence before a message, ms.")] = "0,1,10,100",
+    targets: Annotated[
+        str, typer.Option(help="Workers that are asked at the same time.")
+    ] = "1,4,16,64",
+    as_json: AsJson = False,
+) -> None:
+    """What a message to a worker takes, there and back.
+
+    Workers are processes of this machine, by a Unix socket (worker) and by TCP with sealed messages
+    (remote). Sizes, gaps and targets are varied one at a time: the others are 8 bytes, no gap, one.
+    """
+    columns: list[Column] = [
+        ("connection", lambda row: row["connection"]),
+        ("workers", lambda row: row["workers"]),
+        ("bytes", lambda row: row["bytes"]),
+        ("gap, ms", lambda row: f"{row['gap_ms']:g}"),
+        ("us", lambda row: f"{row['microseconds']:.0f}"),
+        ("messages/s", lambda row: f"{1e6 * row['workers'] / row['microseconds']:.0f}"),
+        ("MB/s", lambda row: f"{row['megabytes_per_second']:.1f}"),
+    ]
+    asked = _whole("sizes", sizes), _numbers(gaps), _whole("targets", targets)
+    rows = _told(time_messages(*asked), columns)
+    _show({"rows": rows}, "a message there and back", columns, as_json)
+
+
+@bench_workers.command()
+def step(
+    device: Device = "cpu",
+    system: System = "alanine",
+    tile: Annotated[str, typer.Option(help="Copies along the box vectors.")] = "1x1x1",
+    delays: Annotated[
+        str, typer.Option(help="Of the network, in each direction, ms.")
+    ] = "0,0.02,0.1,0.5,2",
+    steps: Annotated[
+        int, typer.Option(min=0, help="Steps of each turn of four; 0: about half a second of them.")
+    ] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """What a step takes here, with the engine in a worker, and with the device alone in one.
+
+    Workers are reached by a Unix socket (worker), and by TCP through a proxy that is slow (remote).
+    """
+    rows = compare_levels(device, system, parse_tile(tile), _numbers(delays), steps=steps)
+    columns: list[Column] = [
+        ("elsewhere", lambda row: "nothing" if row["level"] == "here" else row["level"]),
+        ("connection", lambda row: row["connection"]),
+        ("delay, ms", lambda row: f"{row['delay_ms']:g}" if "delay_ms" in row else ""),
+        ("us/step", lambda row: f"{row['us_per_step']:.1f}"),
+        ("more", lambda row: f"{row['more_percent']:.1f} %"),
+    ]
+    title = f"{system} {tile}, {rows[0]['atoms']} atoms, {device}: {_same_bits(rows)}"
+    _show({"rows": rows}, title, columns, as_json)
+
+
+@bench_workers.command()
+def redundancy(
+    devices: Annotated[
+        str, typer.Option(help="Two, such as 'cuda:0;cuda:1'; none: engines that compute nothing.")
+    ] = "",
+    system: System = "dhfr",
+    tiles: Annotated[str, typer.Option(help="With --devices: copies.")] = "1x1x1,2x2x1",
+    seconds: Annotated[
+        float, typer.Option(min=0.1, help="With --devices: of each turn of four.")
+    ] = 2.0,
+    atoms: Annotated[str, typer.Option(help="Without --devices.")] = "23558,94232",
+    milliseconds: Annotated[
+        float, typer.Option(min=1, help="Without --devices: what the steps of a call take.")
+    ] = 500.0,
+    as_json: AsJson = False,
+) -> None:
+    """What it costs that two devices do the same and are compared, beside one in a worker."""
+    if not devices:
+        rows = [
+            row
+            for count in _whole("atoms", atoms)
+            for row in compare_null_engines(count, milliseconds=milliseconds)
+        ]
+        columns: list[Column] = [
+            ("atoms", lambda row: row["atoms"]),
+            ("engine", lambda row: row["engine"]),
+            ("ms a call", lambda row: f"{row['milliseconds']:.2f}"),
+            ("more", lambda row: f"{row['more_percent']:.2f} %"),
+        ]
+        _show({"rows": rows}, "engines that compute nothing", columns, as_json)
+        return
+    one, _, other = devices.partition(";")
+    if not other:
+        raise QuiltError(f"--devices: expected two, such as 'cuda:0;cuda:1', found {devices!r}")
+    columns = [
+        ("atoms", lambda row: row["atoms"]),
+        ("device", lambda row: row["device"]),
+        ("us/step", lambda row: f"{row['us_per_step']:.2f}"),
+        ("more", lambda row: f"{row['more_percent']:.2f} %"),
+    ]
+    rows = []
+    for tile in tiles.split(","):
+        rows += _told(compare_devices(one, other, system, parse_tile(tile), seconds), columns)
+    _show({"rows": rows}, f"{system}: {_same_bits(rows)}", columns, as_json)
+
+
+@bench_workers.command()
+def flips(
+    number: Annotated[int, typer.Option("--flips", min=1, help="Of each array of the State.")] = 4,
+    seed: Annotated[int, typer.Option(help="Random seed of bits.")] = 1,
+    as_json: AsJson = False,
+) -> None:
+    """Which flipped bits of a State are found by two devices, and by the sum of forces.
+
+    Of alanine dipeptide in water on the CPU. changed: State or error at the end are others; found:
+    by redundant:; missed: changed and not found; mended: to the bits of an undisturbed run.
+    """
+    columns: list[Column] = [
+        (name.replace("_", " "), lambda row, name=name: row[name])  # type: ignore[misc]
+        for name in ("buffer", "flips", *COUNTS)
+    ]
+    rows = _told(count_flips(number, seed), columns)
+    _show({"rows": rows}, "flipped bits", columns, as_json)
+
+
+@bench_workers.command()
+def migration(
+    device: Device = "cpu",
+    system: System = "alanine",
+    kinds: Annotated[
+        str, typer.Option(help=f"Of faults, at random: of {', '.join(KINDS)}.")
+    ] = "kill,drop",
+    faults: Annotated[int, typer.Option(min=1, help="How many.")] = 4,
+    steps: Annotated[int, typer.Option(min=1, help="From one to the next, about.")] = 50,
+    seed: Annotated[int, typer.Option(help="Random seed of kinds and steps.")] = 1,
+    as_json: AsJson = False,
+) -> None:
+    """What a lost device costs until the run goes on in another process, by phase.
+
+    noticed: the call that failed, from its begin until the loss was known; started: another worker;
+    restored: the State sent there; repeated: steps up to where all had been.
+    """
+    chosen = kinds.split(",")
+    if wrong := [kind for kind in chosen if kind not in KINDS]:
+        raise QuiltError(f"--kinds: {wrong[0]!r} is none of {', '.join(KINDS)}")
+    found = time_faults(device, system, chosen, faults, steps=steps, seed=seed, tell=say)
+    columns: list[Column] = [
+        ("fault", lambda row: row["kind"]),
+        ("number", lambda row: row["faults"]),
+    ]
+    for phase in PHASES:
+        columns.append((f"{phase}, ms", lambda row, phase=phase: _median(row, phase)))  # type: ignore[misc]
+    end = "that of an undisturbed run" if found["same_bits"] else "ANOTHER THAN UNDISTURBED"
+    title = (
+        f"{system}, {found['atoms']} atoms, {device}: {found['faults']} faults in "
+        f"{found['steps']} steps, the State is {end}; median (longest)"
+    )
+    _show(found, title, columns, as_json)
 
 
 @bench_workers.command()
 def exchange(
-    replicas: Annotated[
-        list[int] | None,
-        typer.Option(min=1, help="Replicas; several times for several. [default: 1, 4, 16, 64]"),
-    ] = None,
+    replicas: Annotated[str, typer.Option(help="Numbers of replicas.")] = "1,4,16,64",
     iterations: Annotated[int, typer.Option(min=1, help="Iterations to time.")] = 10,
     milliseconds: Annotated[
         float, typer.Option(min=0, help="How long the steps between two swaps take.")
@@ -43,18 +212,72 @@ def exchange(
     have arrived), decide, swap (states fetched and set) and write (rows of the tables).
     """
     rows = []
-    for count in replicas or (1, 4, 16, 64):
+    for count in _whole("replicas", replicas):
         say(f"{count} replicas ...")
         rows.append(
             bench_exchange(count, iterations, processes=processes, milliseconds=milliseconds)
         )
+    columns: list[Column] = [
+        ("replicas", lambda row: row["replicas"]),
+        ("iterations/s", lambda row: f"{row['iterations_per_second']:.1f}"),
+    ]
+    for part in PARTS:
+        columns.append((f"{part}, ms", lambda row, part=part: f"{row['milliseconds'][part]:.2f}"))  # type: ignore[misc]
+    _show({"rows": rows}, f"workers: {rows[0]['where']}", columns, as_json)
+
+
+def _show(result: Row, title: str, columns: list[Column], as_json: bool) -> None:
+    """A result with `rows`, as a table, or as JSON with where it was measured."""
     if as_json:
-        print(json.dumps(rows))
+        command = shlex.join(["quiltmd", *sys.argv[1:]])
+        print(json.dumps({"command": command, "provenance": provenance(), **result}))
         return
-    table = Table("replicas", title=f"workers: {rows[0]['where']}", title_justify="left")
-    for heading in ("iterations/s", *(f"{part}, ms" for part in PARTS)):
+    table = Table(title=title, title_justify="left")
+    for heading, _ in columns:
         table.add_column(heading, justify="right")
-    for row in rows:
-        parts = [f"{row['milliseconds'][part]:.2f}" for part in PARTS]
-        table.add_row(str(row["replicas"]), f"{row['iterations_per_second']:.1f}", *parts)
+    for row in result["rows"]:
+        table.add_row(*(str(cell(row)) for _, cell in columns))
     show_table(table)
+
+
+def _told(rows: Iterable[Row], columns: list[Column]) -> list[Row]:
+    """The rows, each told of when it is known."""
+    found = []
+    for row in rows:
+        found.append(row)
+        say(", ".join(f"{heading} {cell(row)}" for heading, cell in columns))
+    return found
+
+
+def _same_bits(rows: list[Row]) -> str:
+    """Whether all States of a size are the same."""
+    digests = {(row["atoms"], row["digest"]) for row in rows}
+    sizes = {row["atoms"] for row in rows}
+    return "the State has the same bits in all" if len(digests) == len(sizes) else "STATES DIFFER"
+
+
+def _median(row: Row, phase: str) -> str:
+    return f"{row['median_ms'][phase]:.0f} ({row['longest_ms'][phase]:.0f})"
+
+
+def _whole(name: str, text: str) -> list[int]:
+    """Whole numbers, at least 1, from text such as "8,64K,1M"."""
+    numbers = []
+    for word in text.split(","):
+        unit = _UNITS.get(word[-1:], 1)
+        digits = word if unit == 1 else word[:-1]
+        if not (digits.isascii() and digits.isdecimal() and int(digits) > 0):
+            raise QuiltError(f"--{name}: expected numbers such as 1,64 or 4K,1M, found {text!r}")
+        numbers.append(unit * int(digits))
+    return numbers
+
+
+def _numbers(text: str) -> list[float]:
+    """Numbers, 0 or more, from text such as "0,0.1"."""
+    try:
+        numbers = [float(word) for word in text.split(",")]
+    except ValueError:
+        numbers = [-1.0]
+    if not all(0 <= number < 1e6 for number in numbers):
+        raise QuiltError(f"expected milliseconds such as 0,0.1,10, found {text!r}")
+    return numbers

@@ -25,6 +25,8 @@ from ..description.settings import derived_seed, draw_seed
 from ..description.state import State
 from ..description.system import System
 from ..description.thermostats import Thermostat
+from ..engine.execution import available_cores, choose_device, is_gpu
+from ..engine.places import parse_device
 from ..errors import QuiltError
 from ..outputs.reporters import Reporter
 from ..running.simulation import Simulation
@@ -79,7 +81,8 @@ class ReplicaExchange:
     devices:
         Names of devices, among which replicas are dealt out.
     together:
-        Replicas that a device runs at the same time.
+        Replicas that a device runs at the same time.  Those that run at the same time on the CPU of
+        this machine share its cores, unless `threads` says how many each has.
     full_rows:
         Evaluate every replica with every Hamiltonian at each swap, as `u_kn` needs it where scales
         differ; else only the pairs that are tried.
@@ -122,13 +125,17 @@ class ReplicaExchange:
         self._scaled = len({state.scale for state in states}) > 1
         self._groups = _groups(len(states), len(devices), together)
         self._pool = ThreadPoolExecutor(len(self._groups))
+        own = [devices[k % len(devices)] for k in range(len(states))]
+        at_once = sum(_on_cpu_here(own[group[0]]) for group in self._groups)
+        ranks, threads = settings.get("ranks") or 1, settings.pop("threads", None)
         self.simulations = [
             Simulation(
                 system if solute is None else scale_solute(system, solute, state.scale),
                 starts[k],
                 integrator=_at(integrator or LangevinMiddle(), state, derived_seed(self.seed, k)),
                 thermostat=_at(thermostat, state, derived_seed(self.seed, k)),
-                device=devices[k % len(devices)],
+                device=own[k],
+                threads=threads or _threads(own[k], at_once, ranks),
                 **settings,
             )
             for k, state in enumerate(states)
@@ -282,6 +289,19 @@ def _groups(count: int, devices: int, together: int) -> list[list[int]]:
         own = list(range(device, count, devices))
         groups += [own[start::together] for start in range(min(together, len(own)))]
     return groups
+
+
+def _on_cpu_here(device: str) -> int:
+    """How many workers of a device compute on the CPU of this machine."""
+    places = [place for place in parse_device(device) if place.kind in ("here", "worker")]
+    return sum(not is_gpu(choose_device(place.device)) for place in places)
+
+
+def _threads(device: str, at_once: int, ranks: int) -> int | None:
+    """Of each rank of a replica, where so many use the cores of this machine; None: the default."""
+    if at_once < 2 or not _on_cpu_here(device):
+        return None
+    return max(1, available_cores() // (at_once * ranks))
 
 
 def _check(

@@ -68,7 +68,7 @@ def prepare(
         engine=engine,
     )
     simulation.draw_velocities(_TEMPERATURE)
-    simulation.run(_warm_up_steps(simulation))
+    simulation.run(warm_up_steps(simulation))
     return simulation
 
 
@@ -123,7 +123,7 @@ def bench(
         engine=engine,
     )
     if steps == 0:
-        some = _warm_up_steps(simulation)
+        some = warm_up_steps(simulation)
         steps = max(some, int(some * _SECONDS / time_steps(simulation, some)))
     before = _task_seconds(simulation)
     seconds = time_steps(simulation, steps)
@@ -185,7 +185,8 @@ def bench_gpu(
     return results
 
 
-def _warm_up_steps(simulation: Simulation) -> int:
+def warm_up_steps(simulation: Simulation) -> int:
+    """Steps after which its speed is that of all further ones."""
     if not is_gpu(simulation.device):
         return _WARM_UP_STEPS
     return _WARM_UP_LIVES * int(simulation.describe()["list_life"])
@@ -193,7 +194,7 @@ def _warm_up_steps(simulation: Simulation) -> int:
 
 def _kernel_seconds(simulation: Simulation, steps: int) -> dict[str, float]:
     """Time of each kernel in `steps` steps, from a few that are profiled."""
-    profile = run_profiled(simulation, _warm_up_steps(simulation))
+    profile = run_profiled(simulation, warm_up_steps(simulation))
     return {row.name: 1e-6 * steps * row.us_per_step for row in profile.rows()}
 
 

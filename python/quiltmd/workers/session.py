@@ -98,6 +98,7 @@ class Session:
         self._later: SimpleQueue[tuple[Message, Callable[[], Any]] | None] = SimpleQueue()
         self._engine: Engine | None = None
         self._own: dict[str, Callable[..., Any]] = {
+            "echo": lambda data: data,
             "hello": lambda: {**about(), "host": platform.node(), "process": os.getpid()},
             "create": self._create,
             "serve_device": self._serve_device,

@@ -161,6 +161,10 @@ class Supervisor:
         more = () if box is None else (box,)
         self._change(lambda engine: engine.set_conditions(values, *more), values)
 
+    def inject(self, faults: list[str]) -> None:
+        """Has faults happen in the first worker: see `injection.py`."""
+        self._pool.on_first_engine(lambda engine: engine.inject(faults))
+
     def describe(self) -> dict[str, Any]:
         """Layout of the run."""
         return self._pool.on_first_engine(lambda engine: engine.describe())

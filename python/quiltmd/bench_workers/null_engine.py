@@ -5,7 +5,7 @@ Workers are processes of this machine, forked from one that has imported all tha
 start at once, and share the memory of what they have in common.  So a thousand fit where processes
 with a device of their own would not.
 
-    python -m quiltmd.exchange.null_engine MILLISECONDS DESCRIPTOR...
+    python -m quiltmd.bench_workers.null_engine MILLISECONDS DESCRIPTOR...
 
 is that process; the descriptors are of sockets, one for each worker.
 """
@@ -87,19 +87,24 @@ class NullFrame:
 
 
 class NullWorkers:
-    """The factory of engines in so many workers, one each, in the order in which they are asked."""
+    """So many workers; called as a factory of engines, each is in the next of them."""
 
     def __init__(self, sockets: list[socket.socket]) -> None:
         self._sockets = sockets
         self._next = iter(range(len(sockets)))
 
+    def connect(self) -> Connection:
+        """To the next worker."""
+        number = next(self._next)
+        connection = Connection(channel_of(self._sockets[number]), f"worker {number}", lambda: "")
+        shake_hands(connection)
+        return connection
+
     def __call__(
         self, system: Any, nonbonded: Any, integrator: Any, run: dict[str, Any]
     ) -> WorkerEngine:
         """The engine of the next worker."""
-        number = next(self._next)
-        connection = Connection(_channel(self._sockets[number]), f"worker {number}", lambda: "")
-        shake_hands(connection)
+        connection = self.connect()
         execution = {"device": "cpu", "threads": 1}
         return WorkerEngine(connection, system, nonbonded, integrator, execution)
 
@@ -124,7 +129,8 @@ def null_workers(count: int, seconds: float = 0.0) -> Iterator[NullWorkers]:
         process.wait()
 
 
-def _channel(end: socket.socket) -> Channel:
+def channel_of(end: socket.socket) -> Channel:
+    """Messages over a socket."""
     number = end.fileno()
     return Channel(number, number, partial(end.shutdown, socket.SHUT_RDWR))
 
@@ -140,7 +146,7 @@ def main() -> None:
                 if end is not own:
                     end.close()
             factory: Any = partial(NullEngine, seconds=seconds)
-            Session(_channel(own), factory).serve(gone=partial(os._exit, 0))
+            Session(channel_of(own), factory).serve(gone=partial(os._exit, 0))
     for end in ends:
         end.close()
     for _ in ends:

@@ -22,11 +22,11 @@ from ..description.state import State
 from ..description.system import System
 from ..description.topology import Topology
 from ..engine.core import Engine, EngineFactory
+from ..exchange.record import Tables
+from ..exchange.replicas import Iteration, ReplicaExchange
+from ..exchange.states import temperature_states
 from ..outputs.reporters import Reporter
 from .null_engine import NullEngine, null_workers
-from .record import Tables
-from .replicas import Iteration, ReplicaExchange
-from .states import temperature_states
 
 PARTS = ("run", "energies", "decide", "swap", "write")
 _LOWEST, _HIGHEST = 300.0, 400.0  # K
