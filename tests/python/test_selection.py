@@ -3,14 +3,18 @@
 
 from __future__ import annotations
 
+import dataclasses
+import warnings
 from pathlib import Path
 from typing import Any
 
+import MDAnalysis
 import numpy as np
 import pytest
 
 import quiltmd
 from quiltmd import QuiltError, select
+from quiltmd.description.topology import SYMBOLS
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +55,28 @@ def test_fields_and_joins(system: Any) -> None:
     assert system.topology.atom_names[grouped].tolist() == ["N", "CA"]
     everything = select(system, "hydrogen or heavy")
     np.testing.assert_array_equal(everything, np.arange(system.atoms))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "protein and not name H*",
+        "resid 1:2 or (resname NME and name C CA)",
+        "(resnum 2-3 or bynum 1:4 100-103) and not backbone",
+        "segid SYSTEM and element O and not protein",
+    ],
+)
+def test_what_mdanalysis_selects(system: Any, openmmtools_data: Path, text: str) -> None:
+    file = openmmtools_data / "alanine-dipeptide-explicit" / "alanine-dipeptide.prmtop"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        universe = MDAnalysis.Universe(file)
+        universe.add_TopologyAttr("elements", np.array(SYMBOLS)[system.topology.elements])
+    chains = dataclasses.replace(
+        system.topology, chain_ids=np.full(len(system.topology.residue_names), "SYSTEM")
+    )
+    named = dataclasses.replace(system, topology=chains)
+    assert select(named, text).tolist() == universe.select_atoms(text).indices.tolist()
 
 
 @pytest.mark.parametrize(

@@ -251,7 +251,10 @@ def _why_unsupported(kind: str) -> str:
     if kind.endswith("Thermostat"):
         return "which is not supported: remove it, the integrator is the thermostat here"
     if kind.endswith("Barostat"):
-        return "which is not supported: remove it to simulate at constant volume"
+        return (
+            "which is not supported: remove it, and give the simulation a barostat (ensemble = "
+            "'npt' in a configuration), or it is at constant volume"
+        )
     return "which is not supported"
 
 

@@ -49,7 +49,8 @@ def select(system: System, text: str) -> npt.NDArray[np.int64]:
         backbone (N, CA, C, O of a protein), hydrogen, heavy; `name CA CB`, `resname LIG`, `resid
         1-10 12`, `residue 1-10` (residues counted from 1 in their order), `chain A`, `element C N`,
         `index 1-100` (atoms counted from 1); joined by and, or, not and parentheses.  Names may
-        have the wildcards * and ?.
+        have the wildcards * and ?, and ranges a colon.  `bynum` is index, `resnum` resid, `segid`
+        and `chainID` are chain.
 
     Returns
     -------
@@ -133,7 +134,7 @@ class _Parser:
     def _numbers(self, field: str, found: npt.NDArray[np.integer], values: list[str]) -> _Mask:
         mask = np.zeros(len(found), dtype=bool)
         for value in values:
-            match = re.fullmatch(r"(-?\d{1,18})(?:-(-?\d{1,18}))?", value)
+            match = re.fullmatch(r"(-?\d{1,18})(?:[-:](-?\d{1,18}))?", value)
             if match is None:
                 raise QuiltError(
                     f"the selection {self._text!r}: '{field}' takes numbers and ranges such as "
@@ -209,3 +210,6 @@ _FIELDS: dict[str, Callable[[System], npt.NDArray[np.generic]]] = {
     "element": lambda system: np.array(SYMBOLS)[system.topology.elements],
     "index": lambda system: np.arange(1, system.atoms + 1),
 }
+# Names that they have in MDAnalysis, whose own `index` counts from 0.
+_OTHER_NAMES = {"bynum": "index", "resnum": "resid", "segid": "chain", "chainID": "chain"}
+_FIELDS |= {other: _FIELDS[name] for other, name in _OTHER_NAMES.items()}
