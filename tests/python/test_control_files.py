@@ -275,7 +275,7 @@ def test_refusals_are_one_line(tmp_path: Path) -> None:
     with warnings.catch_warnings(), pytest.raises(QuiltError) as caught:
         _settings_of(tmp_path / "bad.namd")
     assert "\n" not in str(caught.value)
-    assert "colvars on: not supported; line" in str(caught.value)
+    assert "colvars on: not supported: leave it out" in str(caught.value)
 
 
 def test_a_grid_of_pme_is_whole(tmp_path: Path) -> None:

@@ -306,9 +306,11 @@ def lennard_jones(system: System, state: State, cutoff: float) -> float:
     return total
 
 
-def test_force_fields_are_found_in_their_folders() -> None:
+def test_force_fields_are_found_in_their_folders(tmp_path: Path) -> None:
+    for name in ("nowhere/tip3p.xml", "amber14-all.xml,amber14/tip3p.xml"):
+        assert find_force_field(tmp_path / name) == tmp_path / name
     for name in ("amber14/tip3p.xml", "tip3p.xml", "amber14-all.xml"):
-        found = find_force_field(Path("/nowhere") / name)
+        found = find_force_field(tmp_path / name)
         assert found.is_file()
         assert found.parts[-len(Path(name).parts) - 1 :] == ("data", *Path(name).parts)
 

@@ -135,15 +135,17 @@ def _option(
     kind = _plain(field.annotation)
     parts = get_args(kind) if get_origin(kind) is tuple else ()
     parser, metavar = _PARSERS.get(parts, (None, None))
+    again = ""
     if parts and get_origin(parts[0]) is Literal:
         parser, metavar = _parse_words, "WORD,..."
     elif parts and parser is None:  # several values: the option is given several times
         of = _plain(parts[0])
         kind, metavar = list[of], "FILE" if of is Path else "NAME"  # type: ignore[valid-type]
+        again = " Once for each."
     option = typer.Option(
         f"{flag}/--no-{flag[2:]}" if kind is bool else flag,
         *_SHORT.get(place, ()),
-        help=f"{field.description}{_shown(default)}",
+        help=f"{field.description}{again}{_shown(default)}",
         rich_help_panel=f"[{section}]",
         show_default=False,
         parser=parser,

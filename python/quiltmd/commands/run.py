@@ -11,6 +11,7 @@ import typer
 
 from ..engine.hosts import started_together
 from ..errors import QuiltError
+from ..inputs import topology_format
 from ..inputs.control import read_control
 from ..running import runner, stages
 from ..running.config import build_config, merge, read_config, required_settings
@@ -82,11 +83,11 @@ def run(
         carry_on = stages.resume if stages.has_stages(resume.absolute()) else runner.resume
         outcome = carry_on(resume, settings)
     else:
-        if config is None:
-            _refuse_if_incomplete(settings)
         in_file = _settings_of(config) if config is not None else {}
         source = str(config) if config is not None else ""
         merged = merge(in_file, settings)
+        if config is None or config.suffix != ".toml":
+            _refuse_if_incomplete(merged, source)
         if "stage" in merged:
             _refuse_without_effect(merged, settings)
             outcome = stages.start(merged, source, overwrite)
@@ -95,11 +96,16 @@ def run(
     exit_as_stopped(outcome)
 
 
-def _refuse_if_incomplete(settings: Settings) -> None:
-    """QuiltError that names the options without which there is nothing to run."""
+def _refuse_if_incomplete(settings: dict[str, Any], source: str) -> None:
+    """QuiltError that names the options without which there is nothing to run.
+
+    Control files of other programs may leave topology and coordinates to options, as there.
+    """
     sections = ("system", "run", "output")
     places = [(name, key) for name in sections for key in required_settings(name)]
-    missing = ", ".join(flag_of(place) for place in places if place not in settings)
+    missing = ", ".join(flag_of(at) for at in places if at[1] not in settings.get(at[0], {}))
+    if missing and source:
+        raise QuiltError(f"{source}: give also {missing}")
     if missing:
         raise QuiltError(f"nothing to run: give a configuration file, or also {missing}")
 
@@ -132,6 +138,7 @@ def _settings_of(path: Path) -> dict[str, Any]:
     """Settings of a TOML file, or of a control file of another program."""
     control = read_control(path) if path.suffix != ".toml" else None
     if control is None:
+        _refuse_topology(path)
         return read_config(path)
     if control.refused:
         faults = "; ".join(control.refused[:_LISTED])
@@ -143,6 +150,16 @@ def _settings_of(path: Path) -> dict[str, Any]:
         say(f"{path}: {note}")
     control.settings.setdefault("output", {}).setdefault("dir", f"{path.stem}-quilt")
     return control.settings
+
+
+def _refuse_topology(path: Path) -> None:
+    """QuiltError where a topology stands in the place of a configuration."""
+    kind = topology_format(path) if path.suffix != ".toml" and path.is_file() else None
+    if kind is not None:
+        raise QuiltError(
+            f"{path} is a topology ({kind.name}): give it as {flag_of(('system', 'topology'))}, "
+            "beside a configuration or options"
+        )
 
 
 def _refuse_with_resume(config: Path | None, settings: Settings, overwrite: bool) -> None:

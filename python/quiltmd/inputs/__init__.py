@@ -52,6 +52,7 @@ __all__ = [
     "load",
     "read_coordinates",
     "read_velocities",
+    "topology_format",
 ]
 
 _Box = npt.NDArray[np.float64]
@@ -188,8 +189,7 @@ def describe(
     topology: Path, parameters: Sequence[Path] = (), defines: Sequence[str] = ()
 ) -> Described:
     """What a topology says, by the reader of its format; see `load`."""
-    head = read_bytes(topology, limit=HEAD)
-    reader = next((reader for reader in TOPOLOGIES if reader.matches(head)), None)
+    reader = topology_format(topology)
     if reader is None:
         known = "; ".join(reader.name for reader in TOPOLOGIES)
         raise InputError(
@@ -203,11 +203,16 @@ def describe(
     return reader.read(Sources(os.fspath(topology), files, tuple(defines)))
 
 
+def topology_format(topology: Path) -> TopologyFormat | None:
+    """The format of a topology, by how it begins; None where it is none that is known."""
+    head = read_bytes(topology, limit=HEAD)
+    return next((reader for reader in TOPOLOGIES if reader.matches(head)), None)
+
+
 def included_files(topology: Path, defines: Sequence[str] = ()) -> tuple[str, ...]:
     """Files that a topology includes, in order; InputError where one is missing."""
-    head = read_bytes(topology, limit=HEAD)
     sources = Sources(os.fspath(topology), (), tuple(defines))
-    reader = next((reader for reader in TOPOLOGIES if reader.matches(head)), None)
+    reader = topology_format(topology)
     return () if reader is None else reader.includes(sources)
 
 

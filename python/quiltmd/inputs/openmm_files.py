@@ -32,11 +32,16 @@ _FORCE_FIELD = re.compile((_ROOT % "ForceField").encode(), re.DOTALL)
 
 
 def find_force_field(path: Path) -> Path:
-    """A ForceField file: as named, else the one of that name that comes with OpenMM."""
+    """A ForceField file: as named, else the one of that name that comes with OpenMM.
+
+    Where the path names a folder of its own that is not there, it is not found: whoever writes
+    `old/tip3p.xml` does not mean that of OpenMM.
+    """
     spec = None if path.exists() else find_spec("openmm")
     if spec is not None and spec.origin is not None:
         data = Path(spec.origin).parent / "app" / "data"
-        for parts in (2, 1):  # amber14/tip3p.xml is another file than tip3p.xml
+        # amber14/tip3p.xml is another file than tip3p.xml.
+        for parts in (2, 1) if path.absolute().parent.is_dir() else (2,):
             found = data.joinpath(*path.parts[-parts:])
             if path.suffix == ".xml" and found.is_file():
                 return found

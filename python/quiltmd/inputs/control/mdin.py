@@ -95,7 +95,10 @@ def _dynamics(control: Control, entries: Entries) -> None:
     _thermostat(control, entries)
     constraints = entries.whole("ntc", 1)
     if constraints not in (1, 2):
-        control.refused.append(f"ntc {constraints}: all bonds constrained is not supported")
+        control.refused.append(
+            f"ntc {constraints}: all bonds constrained is not supported; ntc = 2 is, with which "
+            "steps may be as long"
+        )
     control.set("system", "constraints", "h-bonds" if constraints == 2 else "none")
     control.set("system", "rigid_water", constraints == 2)
     if constraints == 2 and not entries.has("ntf"):

@@ -248,7 +248,8 @@ def _modifiers(control: Control, entries: Entries, electrostatics: str) -> None:
 def _system(control: Control, entries: Entries) -> None:
     constraints = choice(entries, "constraints", "none")
     if constraints not in ("none", "h-bonds"):
-        control.refused.append(f"constraints {constraints}: only none and h-bonds")
+        also = ", with which steps may be as long" if constraints == "all-bonds" else ""
+        control.refused.append(f"constraints {constraints}: only none and h-bonds{also}")
     control.set("system", "constraints", "h-bonds" if constraints == "h-bonds" else "none")
     control.set("system", "rigid_water", False)
     entries.tell(

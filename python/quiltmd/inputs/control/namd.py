@@ -446,9 +446,13 @@ def _rest(entries: Entries) -> None:
         "langevinPistonBarrier",
     )
     entries.refuse(
+        "not supported: leave it out, and say in [[restraint]] of a TOML file what it holds",
+        *("fixedAtoms", "colvars", "extraBonds"),
+    )
+    entries.refuse(
         "not supported",
-        *("fixedAtoms", "colvars", "GBIS", "drude", "alch", "FEP"),
-        *("tCouple", "rescaleFreq", "reassignFreq", "tclForces", "extraBonds", "SMD", "IMDon"),
+        *("GBIS", "drude", "alch", "FEP"),
+        *("tCouple", "rescaleFreq", "reassignFreq", "tclForces", "SMD", "IMDon"),
         *("replicaUniformPatchGrids", "cosAngles", "accelMD", "sphericalBC", "cylindricalBC"),
         *("molly", "hbond", "watermodel", "LJPME", "MSM", "FMM", "loweAndersen"),
     )
