@@ -260,6 +260,36 @@ def test_replicas_that_run_at_the_same_time_share_the_cores(
     assert found == [threads] * 3
 
 
+def test_any_hamiltonians_can_be_exchanged() -> None:
+    """A System for each state: those that REST2 makes are exchanged as by REST2, bit for bit."""
+    system, state = oscillators()
+    solute = np.arange(ATOMS)
+    systems = [scale_solute(system, solute, one.scale) for one in SOFT]
+    settings = {"every": 1, "seed": 5, "nonbonded": FORCES, "engine": HarmonicEngine}
+    given = ReplicaExchange(
+        systems, state, temperature_states([300.0] * 3), devices=("cpu",), **settings
+    )
+    one, other = exchange_of(SOFT), given
+    a, b = recorded(one, 40), recorded(other, 40)
+    assert len({tuple(row) for row in a.walkers}) > 1
+    assert np.array_equal(a.walkers, b.walkers)
+    assert np.array_equal(a.energies, b.energies, equal_nan=True)
+    for k in range(3):
+        assert quiltmd.digest(one.simulations[k].state()) == quiltmd.digest(
+            other.simulations[k].state()
+        )
+
+
+def test_systems_that_cannot_be_exchanged() -> None:
+    system, state = oscillators()
+    heavy = replace(system, masses=2 * system.masses)
+    settings = {"nonbonded": FORCES, "engine": HarmonicEngine, "devices": ("cpu",)}
+    with pytest.raises(QuiltError, match="between states 0 and 1, whose systems have other masses"):
+        ReplicaExchange([system, heavy], state, HOT[:2], **settings)
+    with pytest.raises(QuiltError, match="3 states need one system, or as many, not 2"):
+        ReplicaExchange([system, system], state, HOT, **settings)
+
+
 def test_an_exchange_outlives_its_devices() -> None:
     """Every replica loses its device some time."""
     fakes: list[FakeWorkers] = []

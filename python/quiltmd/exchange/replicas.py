@@ -64,7 +64,8 @@ class ReplicaExchange:
     Parameters
     ----------
     system:
-        What is simulated.
+        What is simulated; or that of each state, with the same atoms, masses and constraints and
+        any other difference: Hamiltonian replica exchange.
     start:
         The state of all replicas at the start, or of each; without velocities these are drawn, at
         the temperature of the state.
@@ -101,7 +102,7 @@ class ReplicaExchange:
 
     def __init__(
         self,
-        system: System,
+        system: System | Sequence[System],
         start: State | Sequence[State],
         states: Sequence[ReplicaState],
         *,
@@ -116,13 +117,16 @@ class ReplicaExchange:
         **settings: Any,
     ) -> None:
         starts = [start] * len(states) if isinstance(start, State) else list(start)
+        systems = [system] * len(states) if isinstance(system, System) else list(system)
         _check(states, starts, every, devices, together, integrator, thermostat)
+        _check_systems(systems, len(states))
         self.states, self.every = tuple(states), every
         self.seed = draw_seed() if seed is None else seed
         self.iteration = 0
         self.walkers = np.arange(len(states), dtype=np.int32)
         self.full_rows = full_rows
-        self._scaled = len({state.scale for state in states}) > 1
+        scales = {state.scale for state in states}
+        self._one_hamiltonian = len(scales) == 1 and all(one is systems[0] for one in systems)
         self._groups = _groups(len(states), len(devices), together)
         self._pool = ThreadPoolExecutor(len(self._groups))
         own = [devices[k % len(devices)] for k in range(len(states))]
@@ -130,7 +134,7 @@ class ReplicaExchange:
         ranks, threads = settings.get("ranks") or 1, settings.pop("threads", None)
         self.simulations = [
             Simulation(
-                system if solute is None else scale_solute(system, solute, state.scale),
+                systems[k] if solute is None else scale_solute(systems[k], solute, state.scale),
                 starts[k],
                 integrator=_at(integrator or LangevinMiddle(), state, derived_seed(self.seed, k)),
                 thermostat=_at(thermostat, state, derived_seed(self.seed, k)),
@@ -208,7 +212,7 @@ class ReplicaExchange:
         count = len(own)
         energies = np.full((count, count), np.nan)
         np.fill_diagonal(energies, [one["potential"] for one in own])
-        if not self._scaled:
+        if self._one_hamiltonian:
             return np.broadcast_to(np.diagonal(energies), (count, count)).copy()
         wanted: list[list[int]] = [[] for _ in range(count)]
         if self.full_rows:
@@ -302,6 +306,20 @@ def _threads(device: str, at_once: int, ranks: int) -> int | None:
     if at_once < 2 or not _on_cpu_here(device):
         return None
     return max(1, available_cores() // (at_once * ranks))
+
+
+def _check_systems(systems: Sequence[System], states: int) -> None:
+    """QuiltError where what one state simulates cannot be swapped with what another does."""
+    if len(systems) != states:
+        raise QuiltError(f"{states} states need one system, or as many, not {len(systems)}")
+    first = systems[0]
+    for k, other in enumerate(systems):
+        for name in ("masses", "constraints", "constraint_lengths"):
+            if not np.array_equal(getattr(first, name), getattr(other, name)):
+                raise QuiltError(
+                    f"replicas cannot be swapped between states 0 and {k}, whose systems have "
+                    f"other {name.replace('_', ' ')}"
+                )
 
 
 def _check(
