@@ -39,9 +39,12 @@ from .description.state import State
 from .description.system import System
 from .description.thermostats import (
     BerendsenThermostat,
+    BerendsenThermostatGroups,
     NoseHooverChain,
+    NoseHooverChainGroups,
     Thermostat,
     VelocityRescaling,
+    VelocityRescalingGroups,
 )
 from .description.topology import Topology
 from .engine.execution import Execution, devices
@@ -79,6 +82,7 @@ __all__ = [
     "BathGroup",
     "BerendsenBarostat",
     "BerendsenThermostat",
+    "BerendsenThermostatGroups",
     "CellRescaling",
     "Checkpoint",
     "CheckpointError",
@@ -98,6 +102,7 @@ __all__ = [
     "MonteCarloBarostat",
     "Nonbonded",
     "NoseHooverChain",
+    "NoseHooverChainGroups",
     "QuiltError",
     "QuiltWarning",
     "Readout",
@@ -113,6 +118,7 @@ __all__ = [
     "Topology",
     "TrajectoryReporter",
     "VelocityRescaling",
+    "VelocityRescalingGroups",
     "VelocityVerlet",
     "Workers",
     "apply_electric_field",

@@ -185,6 +185,35 @@ __global__ void __launch_bounds__(kGroups)
   if (threadIdx.x % kWarp == 0 && sum != 0) add_fixed(op.energy + kHeat, sum);
 }
 
+__global__ void __launch_bounds__(kGroups)
+    sum_kinetic_energy_groups_kernel(const __grid_constant__ SumKineticEnergyGroups op) {
+  wait_for_previous();
+  const int at = blockIdx.x * kGroups + threadIdx.x;
+  int own = -1;
+  int64_t kinetic = 0;
+  if (at < min(*op.work.count, op.work.capacity)) {
+    const PlacedGroup placed = op.work.placed[at];
+    own = op.table.of_group[placed.group];
+    kinetic = to_fixed(kinetic_energy(op.work, placed), kEnergyScale);
+  }
+  for (int bath = 0; bath < op.baths; ++bath) {
+    const int64_t sum = warp_sum(own == bath ? kinetic : 0);
+    if (threadIdx.x % kWarp == 0 && sum != 0) add_fixed(op.sums + bath, sum);
+  }
+}
+
+__global__ void __launch_bounds__(kGroups)
+    scale_velocities_groups_kernel(const __grid_constant__ ScaleVelocitiesGroups op) {
+  wait_for_previous();
+  const int at = blockIdx.x * kGroups + threadIdx.x;
+  const bool present = at < min(*op.work.count, op.work.capacity);
+  const int64_t heat =
+      present ? to_fixed(scale_velocities(op, op.work.placed[at]), kEnergyScale) : 0;
+  if (!op.energy) return;
+  const int64_t sum = warp_sum(heat);
+  if (threadIdx.x % kWarp == 0 && sum != 0) add_fixed(op.energy + kHeat, sum);
+}
+
 __global__ void count_potential_kernel(const __grid_constant__ CountPotential op) {
   wait_for_previous();
   count_potential(op);
@@ -270,9 +299,25 @@ __global__ void draw_rescaling_kernel(const __grid_constant__ DrawRescaling op) 
   *op.factor = rescaling_factor(op);
 }
 
+__global__ void __launch_bounds__(kMaxHeatBaths)
+    draw_rescaling_groups_kernel(const __grid_constant__ DrawRescalingGroups op) {
+  wait_for_previous();
+  const int bath = threadIdx.x;
+  if (bath < op.baths) op.factor[bath] = rescaling_factor(op, bath);
+}
+
 __global__ void advance_chain_kernel(const __grid_constant__ AdvanceChain op) {
   wait_for_previous();
   advance_chain(op);
+}
+
+__global__ void __launch_bounds__(kMaxHeatBaths)
+    advance_chains_kernel(const __grid_constant__ AdvanceChains op) {
+  wait_for_previous();
+  const int bath = threadIdx.x;
+  if (bath >= op.baths) return;
+  const int64_t heat = advance_chain(op, bath);
+  if (op.heat) add_fixed(op.heat, heat);
 }
 
 __global__ void __launch_bounds__(256) clear_forces_kernel(const __grid_constant__ ClearForces op) {
@@ -309,10 +354,15 @@ void run_stage(const Op& op, CudaContext& context) {
   launch_stage(context, Stage{{}, op});
 }
 
-// A kernel of one thread, and one with a thread for each hydrogen group.
+// A kernel of one thread, one with a thread for each heat bath, and one with a thread for each hydrogen group.
 template <class Op, void (*kKernel)(Op)>
 void run_single(const Op& op, CudaContext& context) {
   launch(context, {Op::kName, 1, 1, 0, Start::kEarly}, kKernel, op);
+}
+
+template <class Op, void (*kKernel)(Op)>
+void run_by_bath(const Op& op, CudaContext& context) {
+  launch(context, {Op::kName, 1, kMaxHeatBaths, 0, Start::kEarly}, kKernel, op);
 }
 
 template <class Op, void (*kKernel)(Op)>
@@ -339,9 +389,15 @@ void add_integrator_kernels(CudaKernels& table) {
   table.add<ClearForces, clear_forces>();
   table.add<KineticEnergy, run_stage<KineticEnergyStage, KineticEnergy>>();
   table.add<SumKineticEnergy, run_stage<SumKineticEnergyStage, SumKineticEnergy>>();
+  table.add<SumKineticEnergyGroups,
+            run_by_group<SumKineticEnergyGroups, sum_kinetic_energy_groups_kernel>>();
   table.add<DrawRescaling, run_single<DrawRescaling, draw_rescaling_kernel>>();
+  table.add<DrawRescalingGroups, run_by_bath<DrawRescalingGroups, draw_rescaling_groups_kernel>>();
   table.add<AdvanceChain, run_single<AdvanceChain, advance_chain_kernel>>();
+  table.add<AdvanceChains, run_by_bath<AdvanceChains, advance_chains_kernel>>();
   table.add<ScaleVelocities, run_stage<ScaleVelocitiesStage, ScaleVelocities>>();
+  table.add<ScaleVelocitiesGroups,
+            run_by_group<ScaleVelocitiesGroups, scale_velocities_groups_kernel>>();
   table.add<SumMomentum, run_stage<SumMomentumStage, SumMomentum>>();
   table.add<RemoveMomentum, run_stage<RemoveMomentumStage, RemoveMomentum>>();
   table.add<DrawVelocities, run_stage<DrawVelocitiesStage, DrawVelocities>>();

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "integrators/heat_baths.h"
 
+#include <numeric>
 #include <string>
 
+#include "integrators/group_constraints.h"
 #include "math/error.h"
 
 namespace quiltmd {
@@ -27,6 +29,27 @@ std::vector<uint8_t> baths_of_groups(const System& system, const std::vector<uin
     of_group.push_back(bath(first));
   }
   return of_group;
+}
+
+DegreesOfFreedom degrees_of_freedom(const System& system, const std::vector<uint8_t>& bath_of_group,
+                                    size_t baths) {
+  const double total = std::accumulate(system.masses.begin(), system.masses.end(), 0.0);
+  const GroupConstraints constraints = constraints_by_group(system);
+  std::vector<Freedom> of_baths(baths, Freedom{0, 0});
+  double all = 0;
+  for (int g = 0; g < system.group_count(); ++g) {
+    const auto group = static_cast<size_t>(g);
+    const int first = system.group_start[group], end = system.end_of_masses(g);
+    const double degrees =
+        3.0 * (end - first) - (constraints.start[group + 1] - constraints.start[group]);
+    all += degrees;
+    if (baths == 0) continue;
+    Freedom& own = of_baths[bath_of_group[group]];
+    own.degrees += degrees;
+    for (int atom = first; atom < end; ++atom)
+      own.mass_part += system.masses[static_cast<size_t>(atom)] / total;
+  }
+  return {all, std::move(of_baths)};
 }
 
 }  // namespace quiltmd

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Heat baths of groups of atoms, each with a temperature and a friction of its own. A hydrogen group is
-// in one bath as a whole: its constraints share out what each of its atoms is given. The baths stay as they
-// are for a whole simulation, so they lie beside the tables of hydrogen groups and not in the conditions.
+// Heat baths of groups of atoms, each with a temperature and a friction or a time constant of its own. A
+// hydrogen group is in one bath as a whole: its constraints share out what each of its atoms is given. Baths
+// change when conditions do (decomposition/conditions.h); they lie beside the tables of hydrogen groups, since
+// only kernels of thermostats of groups read them.
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "decomposition/conditions.h"
@@ -32,6 +34,27 @@ struct GroupBaths {
   std::vector<HeatBath> baths;
   std::vector<uint8_t> of_group;
 };
+
+// Of some atoms: three for each atom with mass less one for each constraint; and what part of the mass of all
+// they have, which is their part of the three of the centre of mass.
+struct Freedom {
+  double degrees;
+  double mass_part = 1;
+
+  double shared_by(bool centre_rests) const {
+    return centre_rests ? degrees - 3 * mass_part : degrees;
+  }
+};
+// Of all atoms, and of those in each heat bath where groups have baths.
+struct DegreesOfFreedom {
+  DegreesOfFreedom(double of_all = 0, std::vector<Freedom> by_bath = {})
+      : all{of_all}, of_baths(std::move(by_bath)) {}
+  Freedom all;
+  std::vector<Freedom> of_baths;
+};
+// `bath_of_group`: empty where one bath has all groups.
+DegreesOfFreedom degrees_of_freedom(const System& system, const std::vector<uint8_t>& bath_of_group,
+                                    size_t baths);
 
 // By hydrogen group, from the bath of each atom in the order of the input. Throws Error, which names an
 // atom, where a group has atoms of several baths or an atom has one beyond `baths`.

@@ -85,7 +85,7 @@ int first_atom(const GroupWork& work, int index) {
 }
 
 // What the groups of a chunk add up to, in fixed point, and where that is added to in the end.
-using Sums = std::array<int64_t, kKineticSums>;
+using Sums = std::array<int64_t, std::max(kKineticSums, kMaxHeatBaths)>;
 struct Target {
   int64_t* values = nullptr;
   size_t count = 0;
@@ -278,11 +278,33 @@ void sum_kinetic_energy_host(const SumKineticEnergy& op, ThreadGroup& threads) {
   });
 }
 
+void sum_kinetic_energy_groups_host(const SumKineticEnergyGroups& op, ThreadGroup& threads) {
+  const Target target{op.sums, static_cast<size_t>(op.baths)};
+  over_chunks(op.work, threads, target, [&](int begin, int end, Sums& sums) {
+    for (int index = begin; index < end; ++index) {
+      const PlacedGroup placed = op.work.placed[index];
+      sums[op.table.of_group[placed.group]] +=
+          to_fixed(kinetic_energy(op.work, placed), kEnergyScale);
+    }
+  });
+}
+
 void draw_rescaling_host(const DrawRescaling& op, ThreadGroup&) {
   *op.factor = rescaling_factor(op);
 }
 
+void draw_rescaling_groups_host(const DrawRescalingGroups& op, ThreadGroup&) {
+  for (int bath = 0; bath < op.baths; ++bath) op.factor[bath] = rescaling_factor(op, bath);
+}
+
 void advance_chain_host(const AdvanceChain& op, ThreadGroup&) { advance_chain(op); }
+
+void advance_chains_host(const AdvanceChains& op, ThreadGroup&) {
+  for (int bath = 0; bath < op.baths; ++bath) {
+    const int64_t heat = advance_chain(op, bath);
+    if (op.heat) *op.heat += heat;
+  }
+}
 
 void scale_velocities_host(const ScaleVelocities& op, ThreadGroup& threads) {
   const Target target = op.energy ? Target{op.energy + kHeat, 1} : Target{};
@@ -291,6 +313,14 @@ void scale_velocities_host(const ScaleVelocities& op, ThreadGroup& threads) {
     store_velocities(op.work, index, g.velocity, g.atoms());
     sums[0] += to_fixed(outcome.heat, kEnergyScale);
     return outcome;
+  });
+}
+
+void scale_velocities_groups_host(const ScaleVelocitiesGroups& op, ThreadGroup& threads) {
+  const Target target = op.energy ? Target{op.energy + kHeat, 1} : Target{};
+  over_chunks(op.work, threads, target, [&](int begin, int end, Sums& sums) {
+    for (int index = begin; index < end; ++index)
+      sums[0] += to_fixed(scale_velocities(op, op.work.placed[index]), kEnergyScale);
   });
 }
 
@@ -411,9 +441,13 @@ void add_integrator_kernels(HostKernels& table) {
   table.add<ClearForces, clear_forces_host>();
   table.add<KineticEnergy, kinetic_energy_host>();
   table.add<SumKineticEnergy, sum_kinetic_energy_host>();
+  table.add<SumKineticEnergyGroups, sum_kinetic_energy_groups_host>();
   table.add<DrawRescaling, draw_rescaling_host>();
+  table.add<DrawRescalingGroups, draw_rescaling_groups_host>();
   table.add<AdvanceChain, advance_chain_host>();
+  table.add<AdvanceChains, advance_chains_host>();
   table.add<ScaleVelocities, scale_velocities_host>();
+  table.add<ScaleVelocitiesGroups, scale_velocities_groups_host>();
   table.add<SumMomentum, sum_momentum_host>();
   table.add<RemoveMomentum, remove_momentum_host>();
   table.add<DrawVelocities, draw_velocities_host>();

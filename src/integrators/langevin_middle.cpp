@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Langevin-middle (Zhang et al., J. Phys. Chem. A 123, 6056 (2019)): one operation a step, from state
 // to state, with one heat bath or with several for groups of atoms.
-#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -63,15 +62,9 @@ StepPlan langevin_middle(const Parameters& parameters, const Thermostat* thermos
 
 StepPlan langevin_middle_groups(const Parameters& parameters, const Thermostat* thermostat) {
   StepPlan plan = plan_without_baths(parameters, thermostat);
-  const int64_t baths = parameters.integer("baths");
-  if (baths < 1 || baths > kMaxHeatBaths)
-    throw Error("langevin_middle_groups: there may be 1 to " + std::to_string(kMaxHeatBaths) +
-                " heat baths, not " + std::to_string(baths));
-  for (int64_t k = 0; k < baths; ++k) {
-    const LangevinBath bath = read_bath(parameters, "_" + std::to_string(k));
-    if (k > 0 && bath.temperature != plan.baths.temperature) plan.baths.one_temperature = false;
-    plan.baths.temperature = std::max(plan.baths.temperature, bath.temperature);
-    plan.baths.of_groups.push_back(bath.heat);
+  for (int64_t k = 0; k < parameters.integer("baths"); ++k) {
+    const LangevinBath bath = read_bath(parameters, bath_suffix(k));
+    plan.baths.add_group(bath.temperature, bath.heat);
     plan.baths.constraint_loss.push_back(bath.constraint_loss);
   }
   const double timestep = parameters.number("timestep");

@@ -8,7 +8,7 @@
 //
 // where the last has no u_(k+1). The chain is propagated by the splitting of Martyna, Tuckerman, Tobias and
 // Klein, Mol. Phys. 87, 1117 (1996). The kinetic energy is an exact sum, so every rank finds the same chain
-// and the same factor by itself.
+// and the same factor by itself. Groups of atoms with baths of their own have a chain each.
 #pragma once
 
 #include <cmath>
@@ -46,6 +46,29 @@ struct AdvanceChain {
     QMD_USES(kReadWrite, chain, extent(heat, 1));
     QMD_USES(kRead, extent(kinetic, 1), conditions);
     QMD_USES(kWrite, extent(factor, 1));
+  }
+};
+
+// One thread for each bath: its chain and the factor of its atoms.
+struct AdvanceChains {
+  static constexpr const char* kName = "advance_chains";
+  double* variables;  // those of one chain after the other
+  int baths, length;
+  double degrees_of_freedom[kMaxHeatBaths], time_constant[kMaxHeatBaths];
+  double time;             // ps
+  const int64_t* kinetic;  // by bath; fixed point, kEnergyScale
+  double* factor;          // by bath, receives it
+  const HeatBath* bath;
+  int64_t* heat;  // receives what the chains gave; null on all ranks but one
+
+  QMD_HD ThermostatChain chain(int of) const {
+    return {variables + 2 * length * of, length, degrees_of_freedom[of], time_constant[of]};
+  }
+  void memory(MemoryUses& uses) const {
+    QMD_USES(kReadWrite, extent(variables, int64_t{2} * length * baths));
+    QMD_USES(kRead, extent(kinetic, baths), extent(bath, baths));
+    QMD_USES(kWrite, extent(factor, baths));
+    QMD_USES(kAdd, extent(heat, 1));
   }
 };
 
@@ -118,22 +141,41 @@ QMD_HD void step_chain(const ThermostatChain& chain, double time, double& kineti
   for (int k = 0; k < chain.length; ++k) kick_chain(chain, k, 0.5 * time, kinetic);
 }
 
-QMD_HD void advance_chain(const AdvanceChain& op) {
-  constexpr int kMostSubsteps = 4096;
-  const ThermostatChain& chain = op.chain;
-  const double thermal = op.conditions->bath.thermal;
+// In units of N kT / 2, of a kinetic energy in fixed point.
+QMD_HD double relative_kinetic(const ThermostatChain& chain, double thermal, int64_t kinetic) {
   const double shared = 0.5 * chain.degrees_of_freedom * thermal;
-  double kinetic = from_fixed(*op.kinetic, kEnergyScale) / shared;
-  const double before = energy_of_chain(chain);
-  double factor = 1, left = op.time;
+  return from_fixed(kinetic, kEnergyScale) / shared;
+}
+
+// The chain goes on for a time, ps; returns the factor of velocities. `kinetic` in units of N kT / 2.
+QMD_HD double advance(const ThermostatChain& chain, double time, double kinetic) {
+  constexpr int kMostSubsteps = 4096;
+  double factor = 1, left = time;
   while (left > 0) {
-    const double time = substep(chain, kinetic, left, op.time / kMostSubsteps);
+    const double now = substep(chain, kinetic, left, time / kMostSubsteps);
     for (int step = 0; step < kChainSteps; ++step)
-      step_chain(chain, chain_weight(step) * time, kinetic, factor);
-    left = time < left ? left - time : 0;
+      step_chain(chain, chain_weight(step) * now, kinetic, factor);
+    left = now < left ? left - now : 0;
   }
-  *op.factor = factor;
-  if (op.heat) *op.heat -= to_fixed(thermal * (energy_of_chain(chain) - before), kEnergyScale);
+  return factor;
+}
+
+QMD_HD void advance_chain(const AdvanceChain& op) {
+  const double thermal = op.conditions->bath.thermal;
+  const double kinetic = relative_kinetic(op.chain, thermal, *op.kinetic);
+  const double before = energy_of_chain(op.chain);
+  *op.factor = advance(op.chain, op.time, kinetic);
+  if (op.heat) *op.heat -= to_fixed(thermal * (energy_of_chain(op.chain) - before), kEnergyScale);
+}
+
+// Returns the heat that the chain of a bath gave, in fixed point.
+QMD_HD int64_t advance_chain(const AdvanceChains& op, int bath) {
+  const ThermostatChain chain = op.chain(bath);
+  const double thermal = op.bath[bath].thermal;
+  const double kinetic = relative_kinetic(chain, thermal, op.kinetic[bath]);
+  const double before = energy_of_chain(chain);
+  op.factor[bath] = advance(chain, op.time, kinetic);
+  return -to_fixed(thermal * (energy_of_chain(chain) - before), kEnergyScale);
 }
 
 }  // namespace quiltmd

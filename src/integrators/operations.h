@@ -248,6 +248,37 @@ struct ScaleVelocities {
   }
 };
 
+// The same of atoms in each heat bath of groups.
+struct SumKineticEnergyGroups {
+  static constexpr const char* kName = "sum_kinetic_energy_groups";
+  GroupWork work;
+  int64_t* sums;  // by bath
+  BathTable table;
+  int baths;
+
+  void memory(MemoryUses& uses) const {
+    QMD_USES(kNone, work);
+    QMD_USES(kRead, work.slots.velocity, table);
+    QMD_USES(kAdd, extent(sums, baths));
+  }
+};
+
+struct ScaleVelocitiesGroups {
+  static constexpr const char* kName = "scale_velocities_groups";
+  GroupWork work;
+  const double* factor;  // by bath
+  int64_t* energy;       // heat; null: not counted
+  BathTable table;
+  int baths;
+
+  void memory(MemoryUses& uses) const {
+    QMD_USES(kNone, work);
+    QMD_USES(kReadWrite, work.slots.velocity);
+    QMD_USES(kRead, extent(factor, baths), table);
+    QMD_USES(kAdd, energy);
+  }
+};
+
 // Momentum of the owned atoms (fixed point, kForceScale) into momentum[3].
 struct SumMomentum {
   static constexpr const char* kName = "sum_momentum";

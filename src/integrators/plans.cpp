@@ -23,19 +23,23 @@ template <class Make>
 struct Named {
   std::string_view name;
   Make make;
-  std::span<const char* const> conditions;  // parameters that may change while a simulation goes on
+  // Parameters that may change while a simulation goes on, of each heat bath where groups have baths.
+  std::span<const char* const> conditions;
 };
 
 constexpr Named<StepPlan (*)(const Parameters&, const Thermostat*)> kIntegrators[] = {
     {"langevin_middle", langevin_middle, kTemperatureAndFriction},
-    {"langevin_middle_groups", langevin_middle_groups, {}},
+    {"langevin_middle_groups", langevin_middle_groups, kTemperatureAndFriction},
     {"velocity_verlet", velocity_verlet, {}},
 };
 
 constexpr Named<Thermostat (*)(const Parameters&, const ThermostatInput&)> kThermostats[] = {
     {"velocity_rescaling", velocity_rescaling, kTemperature},
+    {"velocity_rescaling_groups", velocity_rescaling_groups, kTemperature},
     {"nose_hoover", nose_hoover, kTemperature},
+    {"nose_hoover_groups", nose_hoover_groups, kTemperature},
     {"berendsen", berendsen_thermostat, kTemperature},
+    {"berendsen_groups", berendsen_groups, kTemperature},
 };
 
 constexpr Named<Barostat (*)(const Parameters&, const BarostatInput&)> kBarostats[] = {
@@ -81,6 +85,12 @@ int64_t StepPlan::period() const {
   return std::lcm<int64_t>(long_range_every, couple_every > 0 ? couple_every : 1);
 }
 
+void BathSettings::add_group(double its_temperature, const HeatBath& its_heat) {
+  if (!of_groups.empty() && its_temperature != temperature) one_temperature = false;
+  temperature = std::max(temperature, its_temperature);
+  of_groups.push_back(its_heat);
+}
+
 std::vector<double> values_of(const std::vector<Variable>& variables,
                               const std::map<std::string, double>& by_name) {
   std::vector<double> values;
@@ -103,7 +113,11 @@ IntegratorSettings with_conditions(IntegratorSettings settings,
                                    const std::map<std::string, double>& conditions) {
   std::map<std::string, Parameters*> owner;
   const auto own = [&](Parameters& part, const auto& known) {
-    for (const char* name : known.conditions) owner.emplace(name, &part);
+    for (const char* name : known.conditions) {
+      if (part.values.contains(name)) owner.emplace(name, &part);
+      for (int64_t k = 0; part.values.contains(name + bath_suffix(k)); ++k)
+        owner.emplace(name + bath_suffix(k), &part);
+    }
   };
   own(settings.integrator, find(kIntegrators, settings.integrator.kind, "integrator"));
   if (settings.thermostat)
@@ -132,7 +146,17 @@ void place_sites_after_moves(StepPlan& plan) {
                         }});
 }
 
-StepPlan make_step_plan(const IntegratorSettings& settings, int degrees_of_freedom,
+size_t baths_of_groups(const IntegratorSettings& settings) {
+  const Parameters& part = settings.thermostat ? *settings.thermostat : settings.integrator;
+  if (!part.values.contains("baths")) return 0;
+  const int64_t baths = part.integer("baths");
+  if (baths < 1 || baths > kMaxHeatBaths)
+    throw Error(part.kind + ": there may be 1 to " + std::to_string(kMaxHeatBaths) +
+                " heat baths, not " + std::to_string(baths));
+  return static_cast<size_t>(baths);
+}
+
+StepPlan make_step_plan(const IntegratorSettings& settings, const DegreesOfFreedom& freedom,
                         int large_molecules) {
   const Parameters& parameters = settings.integrator;
   const auto& known = find(kIntegrators, parameters.kind, "integrator");
@@ -141,14 +165,19 @@ StepPlan make_step_plan(const IntegratorSettings& settings, int degrees_of_freed
   const auto long_range_every = static_cast<int>(parameters.integer("long_range_every"));
   if (long_range_every < 1) throw Error("the long-range force must act every 1 or more steps");
   const auto remove_com_every = static_cast<int>(parameters.integer("remove_com_every"));
-  // A thermostat that scales velocities leaves a centre of mass at rest as it is.
-  const bool com_rests = remove_com_every > 0 || settings.thermostat;
-  const double shared_by = degrees_of_freedom - (com_rests ? 3 : 0);
+  // A thermostat that scales all velocities alike leaves a centre of mass at rest as it is.
+  const size_t baths = baths_of_groups(settings);
+  const bool scales_all = settings.thermostat && baths <= 1;
+  const bool com_rests = remove_com_every > 0 || scales_all;
+  const double shared_by = freedom.all.shared_by(com_rests);
 
   std::optional<Thermostat> thermostat;
-  if (settings.thermostat)
+  if (settings.thermostat) {
+    ThermostatInput input{timestep, shared_by, {}};
+    for (const Freedom& one : freedom.of_baths) input.of_baths.push_back(one.shared_by(com_rests));
     thermostat = find(kThermostats, settings.thermostat->kind, "thermostat")
-                     .make(*settings.thermostat, {timestep, shared_by});
+                     .make(*settings.thermostat, input);
+  }
   StepPlan plan = known.make(parameters, thermostat ? &*thermostat : nullptr);
   plan.timestep = timestep;
   plan.constraint_tolerance = parameters.number("constraint_tolerance");
@@ -158,7 +187,7 @@ StepPlan make_step_plan(const IntegratorSettings& settings, int degrees_of_freed
   if (thermostat) {
     plan.couple_every = thermostat->every;
     plan.variables = thermostat->variables;
-    plan.baths.temperature = thermostat->temperature;
+    plan.baths = thermostat->baths;
     if (plan.couple_every % long_range_every != 0)
       throw Error(settings.thermostat->kind +
                   ": between actions of the long-range force the kinetic energy means nothing; "

@@ -2,9 +2,16 @@
 // The integrators, thermostats and barostats there are: one line each here and in plans.cpp, one file each beside.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "integrators/step_plan.h"
 
 namespace quiltmd {
+
+// Of a heat bath of groups, by its number from 0: how the names of its parameters end, and what errors call it.
+inline std::string bath_suffix(int64_t bath) { return "_" + std::to_string(bath); }
+inline std::string bath_name(int64_t bath) { return "heat bath " + std::to_string(bath + 1); }
 
 // `thermostat` is null where there is none; an integrator that takes none refuses it by name.
 StepPlan velocity_verlet(const Parameters& parameters, const Thermostat* thermostat);
@@ -13,13 +20,19 @@ StepPlan langevin_middle_groups(const Parameters& parameters, const Thermostat* 
 
 // What a thermostat knows of the integrator that it goes with.
 struct ThermostatInput {
-  double timestep;            // ps
-  double degrees_of_freedom;  // that the kinetic energy is shared by
+  double timestep;               // ps
+  double degrees_of_freedom;     // that the kinetic energy is shared by
+  std::vector<double> of_baths;  // the same by heat bath of groups
 };
-StepTask sum_kinetic_energy();  // of all ranks, into sums[0]
+int steps_between_actions(const Parameters& parameters);
+StepTask sum_kinetic_energy();                     // of all ranks, into sums[0]
+StepTask sum_kinetic_energy_of_groups(int baths);  // into the first of `sums`, by heat bath
 Thermostat velocity_rescaling(const Parameters& parameters, const ThermostatInput& input);
+Thermostat velocity_rescaling_groups(const Parameters& parameters, const ThermostatInput& input);
 Thermostat nose_hoover(const Parameters& parameters, const ThermostatInput& input);
+Thermostat nose_hoover_groups(const Parameters& parameters, const ThermostatInput& input);
 Thermostat berendsen_thermostat(const Parameters& parameters, const ThermostatInput& input);
+Thermostat berendsen_groups(const Parameters& parameters, const ThermostatInput& input);
 
 // What a barostat knows of integrator and thermostat.
 struct BarostatInput {

@@ -411,6 +411,27 @@ QMD_HD Outcome scale_velocities(double factor, Group& g) {
   return {kinetic_energy(g) - before, true};
 }
 
+// The same of a group where it lies, for baths of groups: the bits of a group that has been loaded.
+QMD_HD double kinetic_energy(const GroupWork& work, PlacedGroup placed) {
+  const GroupTable& c = work.constants;
+  const int first = c.group_start[placed.group], end = c.mass_end[placed.group];
+  const Vec3d* const velocity = work.slots.velocity + (placed.slot - first);
+  double twice = 0;
+  for (int a = first; a < end; ++a) twice += c.mass[a] * dot(velocity[a], velocity[a]);
+  return 0.5 * twice;
+}
+
+// Returns the change of the kinetic energy.
+QMD_HD double scale_velocities(const ScaleVelocitiesGroups& op, PlacedGroup placed) {
+  const GroupTable& c = op.work.constants;
+  const int first = c.group_start[placed.group], end = c.mass_end[placed.group];
+  Vec3d* const velocity = op.work.slots.velocity + (placed.slot - first);
+  const double factor = op.factor[op.table.of_group[placed.group]];
+  const double before = kinetic_energy(op.work, placed);
+  for (int a = first; a < end; ++a) velocity[a] = factor * velocity[a];
+  return kinetic_energy(op.work, placed) - before;
+}
+
 template <class Group>
 QMD_HD Outcome remove_momentum(const RemoveMomentum& op, Group& g) {
   const double per_mass = 1 / (kForceScale * op.total_mass);

@@ -36,7 +36,7 @@ std::vector<double> values_of(const std::vector<Variable>& variables,
                               const std::map<std::string, double>& by_name);
 
 // Memory of a step on the device of one rank. Nothing in it outlives a step; what does is a Variable.
-inline constexpr size_t kStepSums = 16, kStepNumbers = 4;
+inline constexpr size_t kStepSums = 16, kStepNumbers = size_t{kMaxHeatBaths};
 struct StepMemory {
   explicit StepMemory(Device& device, size_t most_sums = kStepSums)
       : sums(device, most_sums), numbers(device, kStepNumbers) {}
@@ -93,6 +93,8 @@ struct BathSettings {
   // constraint_rotation().
   std::vector<double> constraint_loss;
   PressureBath pressure{};
+
+  void add_group(double its_temperature, const HeatBath& its_heat);
 };
 
 // What acts where an epoch ends at a multiple of `every`, before its atoms are laid out anew; epochs end at
@@ -137,8 +139,8 @@ struct StepPlan {
 // A thermostat that acts between steps of an integrator.
 struct Thermostat {
   Stage stage;
-  int every = 1;                    // steps
-  double temperature = 0;           // K
+  int every = 1;  // steps
+  BathSettings baths;
   std::vector<Variable> variables;  // the first of the plan
 };
 
@@ -166,9 +168,13 @@ IntegratorSettings with_conditions(IntegratorSettings settings,
 // rebuild follows.
 void place_sites_after_moves(StepPlan& plan);
 
-// `degrees_of_freedom`: three for each atom with mass less one for each constraint. `large_molecules`: those that have
-// several hydrogen groups. Throws Error that names what is unknown, missing or does not go together.
-StepPlan make_step_plan(const IntegratorSettings& settings, int degrees_of_freedom,
+// How many heat baths groups of atoms have; 0: one bath has all, or there is none. Throws Error where there
+// are more than kMaxHeatBaths.
+size_t baths_of_groups(const IntegratorSettings& settings);
+
+// `large_molecules`: those that have several hydrogen groups. Throws Error that names what is unknown, missing
+// or does not go together.
+StepPlan make_step_plan(const IntegratorSettings& settings, const DegreesOfFreedom& freedom,
                         int large_molecules = 0);
 
 }  // namespace quiltmd

@@ -1,34 +1,83 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "integrators/velocity_rescaling.h"
 
+#include <string>
+
 #include "integrators/plans.h"
 #include "math/units.h"
 
 namespace quiltmd {
 namespace {
 
-Thermostat rescaling(const Parameters& parameters, const ThermostatInput& input,
-                     VelocityNoise noise) {
-  const auto every = static_cast<int>(parameters.integer("every"));
-  const double temperature = parameters.number("temperature");
-  const double time_constant = parameters.number("time_constant");
-  if (every < 1) throw Error(parameters.kind + ": 'every' must be 1 or more steps");
+// What one bath does over the time between actions (ps); its numbers have names that end in `suffix`.
+struct RescalingBath {
+  double temperature;
+  HeatBath heat;
+};
+
+RescalingBath read_bath(const Parameters& parameters, const std::string& suffix, double time) {
+  const double temperature = parameters.number("temperature" + suffix);
+  const double time_constant = parameters.number("time_constant" + suffix);
   if (!(temperature >= 0)) throw Error(parameters.kind + ": a temperature is not negative");
   if (!(time_constant > 0)) throw Error(parameters.kind + ": the time constant must be positive");
-  if (!(input.degrees_of_freedom > 1))
-    throw Error(
-        parameters.kind +
-        ": the system has fewer than two degrees of freedom besides the motion of its centre "
-        "of mass");
-  const double keep = std::exp(-every * input.timestep / time_constant);
+  return {temperature, {kBoltzmann * temperature, std::exp(-time / time_constant), 0}};
+}
+
+void check_freedom(const Parameters& parameters, const std::string& whose, double degrees) {
+  if (!(degrees > 1))
+    throw Error(parameters.kind + ": " + whose +
+                " has fewer than two degrees of freedom besides the motion of the centre of mass");
+}
+
+uint64_t seed_of(const Parameters& parameters, VelocityNoise noise) {
+  return noise == VelocityNoise::kThermal ? parameters.seed() : 0;
+}
+
+Thermostat rescaling(const Parameters& parameters, const ThermostatInput& input,
+                     VelocityNoise noise) {
+  const int every = steps_between_actions(parameters);
   const double shared_by = input.degrees_of_freedom;
-  const uint64_t seed = noise == VelocityNoise::kThermal ? parameters.seed() : 0;
+  const RescalingBath bath = read_bath(parameters, "", every * input.timestep);
+  check_freedom(parameters, "the system", shared_by);
+  const double keep = bath.heat.keep;
+  const uint64_t seed = seed_of(parameters, noise);
   const StepTask scale{"thermostat", [=](Device& device, const StepContext& c) {
                          device.launch(DrawRescaling{c.sums, c.numbers, c.groups.conditions,
                                                      shared_by, keep, noise, seed, c.groups.step});
                          device.launch(ScaleVelocities{c.groups, c.numbers, c.energy});
                        }};
-  return {{sum_kinetic_energy(), scale}, every, temperature, {}};
+  Thermostat made{{sum_kinetic_energy(), scale}, every, {}, {}};
+  made.baths.temperature = bath.temperature;
+  return made;
+}
+
+Thermostat rescaling_groups(const Parameters& parameters, const ThermostatInput& input,
+                            VelocityNoise noise) {
+  const int every = steps_between_actions(parameters);
+  const auto baths = static_cast<int>(parameters.integer("baths"));
+  Thermostat made{{}, every, {}, {}};
+  DrawRescalingGroups draw{};
+  draw.baths = baths;
+  draw.noise = noise;
+  draw.seed = seed_of(parameters, noise);
+  for (int k = 0; k < baths; ++k) {
+    const RescalingBath bath = read_bath(parameters, bath_suffix(k), every * input.timestep);
+    made.baths.add_group(bath.temperature, bath.heat);
+    draw.degrees_of_freedom[k] = input.of_baths.at(static_cast<size_t>(k));
+    check_freedom(parameters, bath_name(k), draw.degrees_of_freedom[k]);
+  }
+  const StepTask scale{
+      "thermostat", [=](Device& device, const StepContext& c) {
+        DrawRescalingGroups now = draw;
+        now.kinetic = c.sums;
+        now.factor = c.numbers;
+        now.bath = c.baths.baths;
+        now.step = c.groups.step;
+        device.launch(now);
+        device.launch(ScaleVelocitiesGroups{c.groups, c.numbers, c.energy, c.baths, baths});
+      }};
+  made.stage = {sum_kinetic_energy_of_groups(baths), scale};
+  return made;
 }
 
 }  // namespace
@@ -42,12 +91,35 @@ StepTask sum_kinetic_energy() {
           1};
 }
 
+StepTask sum_kinetic_energy_of_groups(int baths) {
+  return {"kinetic",
+          [baths](Device& device, const StepContext& c) {
+            device.fill(c.sums, 0, static_cast<size_t>(baths) * sizeof(int64_t), Stream::kMain);
+            device.launch(SumKineticEnergyGroups{c.groups, c.sums, c.baths, baths});
+          },
+          baths};
+}
+
+int steps_between_actions(const Parameters& parameters) {
+  const auto every = static_cast<int>(parameters.integer("every"));
+  if (every < 1) throw Error(parameters.kind + ": 'every' must be 1 or more steps");
+  return every;
+}
+
 Thermostat velocity_rescaling(const Parameters& parameters, const ThermostatInput& input) {
   return rescaling(parameters, input, VelocityNoise::kThermal);
 }
 
 Thermostat berendsen_thermostat(const Parameters& parameters, const ThermostatInput& input) {
   return rescaling(parameters, input, VelocityNoise::kNone);
+}
+
+Thermostat velocity_rescaling_groups(const Parameters& parameters, const ThermostatInput& input) {
+  return rescaling_groups(parameters, input, VelocityNoise::kThermal);
+}
+
+Thermostat berendsen_groups(const Parameters& parameters, const ThermostatInput& input) {
+  return rescaling_groups(parameters, input, VelocityNoise::kNone);
 }
 
 }  // namespace quiltmd

@@ -62,6 +62,7 @@ std::vector<ForceFamily*> RankMemory::make_families() {
 
 void RankMemory::update_conditions() {
   slots.set_conditions(setup.plan.baths.heat, setup.plan.baths.pressure, setup.strengths);
+  groups.set_baths(setup.plan.baths.of_groups);
   if (mesh) mesh->update_grid();
 }
 

@@ -49,10 +49,13 @@ void refuse_unsuited(const Setup& setup, const Cell& cell) {
         "method no-cutoff, or cutoff");
 }
 
-// Of each hydrogen group the heat bath, and of each bath how the constraints in it turn.
-void find_baths(Setup& setup, const std::vector<uint8_t>& bath_of_atom) {
-  const size_t baths = setup.plan.baths.of_groups.size();
-  if (baths > 0) setup.bath_of_group = baths_of_groups(setup.system, bath_of_atom, baths);
+// Of each hydrogen group the heat bath; of each bath the degrees of freedom, and how the constraints in it
+// turn.
+void find_baths(Setup& setup, const IntegratorSettings& integrator) {
+  const size_t baths = baths_of_groups(integrator);
+  if (baths > 0)
+    setup.bath_of_group = baths_of_groups(setup.system, integrator.bath_of_atom, baths);
+  setup.degrees_of_freedom = degrees_of_freedom(setup.system, setup.bath_of_group, baths);
   setup.constraint_rotation.assign(std::max<size_t>(baths, 1), 0.0);
   const std::vector<double> of_group = constraint_rotation(setup.system);
   for (size_t g = 0; g < of_group.size(); ++g)
@@ -102,12 +105,10 @@ Setup make_setup(System system, const NonbondedSettings& nonbonded,
     setup.term_span = std::max(setup.term_span,
                                add_excluded_pairs(setup.system, nonbonded.cutoff, nonbonded.alpha));
   const System& all = setup.system;
-  setup.degrees_of_freedom = 3 * (all.atom_count() - static_cast<int>(all.sites.size())) -
-                             static_cast<int>(all.constraints.size());
+  find_baths(setup, integrator);
   setup.molecules = molecules_of(setup.system);
   setup.plan = make_step_plan(integrator, setup.degrees_of_freedom, setup.molecules.large());
   if (!all.sites.empty()) place_sites_after_moves(setup.plan);
-  find_baths(setup, integrator.bath_of_atom);
   const AtomMotion motion{setup.plan.timestep, setup.plan.baths.temperature,
                           setup.plan.buffer_fraction};
   const BuiltAnew what =

@@ -37,7 +37,7 @@ struct Setup {
   Strengths strengths = full_strengths();
   std::vector<uint8_t> bath_of_group;       // empty: one heat bath has all
   std::vector<double> constraint_rotation;  // by heat bath: of constraint_loss.h, 1/(amu nm^2)
-  int degrees_of_freedom = 0;  // three for each atom with mass less one for each constraint
+  DegreesOfFreedom degrees_of_freedom;
   ConstantEnergies constants;
   double constant_virial = 0;  // of both, each element of the diagonal, kJ/mol
   // Of which these do not depend on the volume, and these are multiplied by its inverse, kJ/mol nm^3.

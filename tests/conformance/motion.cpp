@@ -5,6 +5,8 @@
 
 #include "integrators/cell_rescaling.h"
 #include "integrators/monte_carlo.h"
+#include "integrators/nose_hoover.h"
+#include "integrators/velocity_rescaling.h"
 #include "one_rank.h"
 #include "suites.h"
 
@@ -173,6 +175,60 @@ void langevin_of_groups_agrees(Pair devices, const Input& in) {
   CHECK(twins.ours.step.download()[0] == 20);
   twins.check(1e-9, 1e-6);
   twins.check_energy(kHeat);
+}
+
+// What thermostats of groups do: sums by bath, factors drawn from them, or chains, and velocities scaled.
+void groups_are_scaled_alike(Pair devices, const Input& in) {
+  for (const bool chained : {false, true}) {
+    Twins twins(devices, in);
+    std::vector<uint8_t> of_group;
+    for (int g = 0; g < in.system.group_count(); ++g)
+      of_group.push_back(static_cast<uint8_t>(g % 3));
+    std::vector<std::vector<int64_t>> sums;
+    std::vector<std::vector<double>> factors;
+    twins.both([&](OneRank& r) {
+      const Buffer<uint8_t> of(r.device, of_group);
+      const Buffer<HeatBath> baths(
+          r.device, {{kThermal, 0.9, 0}, {2 * kThermal, 0.5, 0}, {0.5 * kThermal, 0, 0}});
+      const BathTable table{of.data(), baths.data()};
+      Buffer<int64_t> sum(r.device, std::vector<int64_t>(3, 0));
+      Buffer<double> factor(r.device, std::vector<double>(3, 0)),
+          variables(r.device, std::vector<double>(18, 0.1));
+      r.device.launch(SumKineticEnergyGroups{r.work(), sum.data(), table, 3});
+      if (chained) {
+        r.device.launch(AdvanceChains{variables.data(),
+                                      3,
+                                      3,
+                                      {50, 70, 40},
+                                      {0.1, 0.2, 0.3},
+                                      0.01,
+                                      sum.data(),
+                                      factor.data(),
+                                      baths.data(),
+                                      r.energy.data() + kHeat});
+      } else {
+        r.device.launch(DrawRescalingGroups{sum.data(),
+                                            factor.data(),
+                                            baths.data(),
+                                            3,
+                                            {50, 70, 40},
+                                            VelocityNoise::kThermal,
+                                            9,
+                                            r.step.data()});
+      }
+      r.device.launch(ScaleVelocitiesGroups{r.work(), factor.data(),
+                                            chained ? nullptr : r.energy.data(), table, 3});
+      sums.push_back(sum.download());
+      factors.push_back(factor.download());
+    });
+    for (size_t b = 0; b < 3; ++b) {
+      CHECK(sums[0][b] == sums[1][b] && sums[0][b] > 0);
+      CHECK_NEAR(factors[0][b], factors[1][b], 1e-12);
+      CHECK(factors[0][b] != 1);
+    }
+    twins.check(0, 1e-10);
+    twins.check_energy(kHeat);
+  }
 }
 
 // A stage that clears the forces behind it leaves none; the motion has the same bits.
@@ -508,6 +564,11 @@ std::vector<Case> motion_cases(Pair devices) {
        [devices] { langevin_of_groups_agrees(devices, Input(2, kMany)); }},
       {"Langevin-middle of groups with chains agrees",
        [devices] { langevin_of_groups_agrees(devices, Input(2, kFew, kChains)); }},
+      {"groups are scaled alike", [devices] { groups_are_scaled_alike(devices, Input(13)); }},
+      {"many groups are scaled alike",
+       [devices] { groups_are_scaled_alike(devices, Input(13, kMany, kChains)); }},
+      {"groups with sites are scaled alike",
+       [devices] { groups_are_scaled_alike(devices, with_sites(13)); }},
       {"stages leave sites alone", [devices] { langevin_agrees(devices, with_sites(12)); }},
       {"stages leave many sites alone",
        [devices] { verlet_agrees(devices, with_sites(12, kMany)); }},

@@ -122,14 +122,16 @@ def engine(
 ) -> Any:
     """A core engine at a state, with the settings of lists that `Simulation` leaves alone.
 
-    `process`: rank, sockets and patience, where others have the other ranks.
+    `integrator` may be something that has one and a thermostat.  `process`: rank, sockets and
+    patience, where others have the other ranks.
     """
     integrator = integrator or quiltmd.VelocityVerlet()
-    of_groups = isinstance(integrator, quiltmd.LangevinMiddleGroups)
+    thermostat = getattr(integrator, "thermostat", None)
+    integrator = getattr(integrator, "integrator", integrator)
     core = _core.Engine(
         system.arrays(),
         (nonbonded or quiltmd.Nonbonded()).resolve(state.box),
-        resolve_dynamics(integrator, None, system=system) if of_groups else integrator.resolve(),
+        resolve_dynamics(integrator, thermostat, system=system),
         {
             "ranks": ranks,
             "threads": threads,

@@ -281,9 +281,6 @@ def test_what_needs_one_bath_is_refused(water: tuple[Any, Any]) -> None:
             *water, integrator=unlike, barostat=BerendsenBarostat(), device="cpu"
         )
     simulation.run(20)
-    simulation = Simulation(*water, integrator=unlike, device="cpu")
-    with pytest.raises(QuiltError, match="has no temperature: its baths stay; make another"):
-        simulation.set_conditions(temperature=310)
     with pytest.raises(QuiltError, match="replica exchange is between canonical ensembles"):
         ReplicaExchange(*water, temperature_states((300.0, 310.0)), integrator=unlike, every=10)
 
@@ -336,6 +333,49 @@ def test_a_run_with_groups_goes_on_and_refuses_others(
         runner.resume(tmp_path / "short", {("run", "steps"): 30})
 
 
+@pytest.mark.parametrize("kind", ["langevin", "velocity-rescaling", "nose-hoover"])
+def test_a_run_with_annealed_groups(alanine: tuple[Path, Path], tmp_path: Path, kind: str) -> None:
+    """One group is heated while the other stays; the same after a stop, on other ranks."""
+    ends = []
+    for name, ranks in (("whole", 1), ("short", 3)):
+        given = settings(alanine, tmp_path / name)
+        given["thermostat"] = {"kind": kind} | ({} if kind == "langevin" else {"every": 2})
+        given["integrator"]["annealing_every"] = 4
+        del given["run"]["minimize"], given["run"]["minimize_iterations"]
+        given["bath"] = [
+            {"select": "solute", "annealing": [[0.0, 250.0], [0.01, 350.0]]},
+            {"select": "not solute", "temperature": 280.0},
+        ]
+        given["run"] |= {"steps": 20 if name == "whole" else 10, "ranks": ranks}
+        config = build_config(given)
+        bath = config.make_integrator() if kind == "langevin" else config.make_thermostat()
+        assert bath.temperatures() == (350, 280)  # type: ignore[union-attr]
+        runner.start(config)
+        if name == "short":
+            runner.resume(tmp_path / name, {("run", "steps"): 20, ("run", "ranks"): 2})
+        end = quiltmd.read_checkpoint(tmp_path / name / "checkpoint.qmd")
+        ends.append(quiltmd.digest(end.state))
+    assert ends[0] == ends[1]
+    annealing = config.annealing()
+    assert [curve.value(0.005) for curve in annealing.curves] == [(300.0, 280.0)]
+
+
+def test_a_barostat_needs_one_annealing(alanine: tuple[Path, Path], tmp_path: Path) -> None:
+    given = settings(alanine, tmp_path)
+    given["integrator"]["ensemble"] = "npt"
+    one, other = ([[0.0, begin], [10.0, 300.0]] for begin in (100.0, 200.0))
+    for first, second in ((one, other), (one, one)):
+        given["bath"] = [
+            {"select": "solute", "annealing": first},
+            {"select": "not solute", "annealing": second},
+        ]
+        if first is second:
+            assert build_config(given).integrator.ensemble == "npt"
+            continue
+        with pytest.raises(QuiltError, match="one temperature of all groups at any time"):
+            build_config(given)
+
+
 def test_stages_replace_the_baths(alanine: tuple[Path, Path], tmp_path: Path) -> None:
     given = settings(alanine, tmp_path)
     given["stage"] = [{"name": "groups"}, {"name": "one", "bath": []}]
@@ -347,10 +387,19 @@ def test_stages_replace_the_baths(alanine: tuple[Path, Path], tmp_path: Path) ->
     ("section", "change", "message"),
     [
         ("integrator", {"ensemble": "nve"}, r"\[\[bath\]\]: the ensemble nve has no heat bath"),
-        ("integrator", {"annealing": [[0, 300]]}, r"\[\[bath\]\]: annealing is of one bath"),
+        ("integrator", {"annealing": [[0, 300]]}, r"annealing of .integrator. is of one bath"),
         ("integrator", {"friction": 2}, "leave out friction of .integrator., or leave out"),
         ("integrator", {"temperature": 310}, "leave out temperature of .integrator."),
-        ("thermostat", {"kind": "nose-hoover"}, "the thermostat 'nose-hoover' is one bath"),
+        ("thermostat", {"kind": "nose-hoover"}, "'solute' has a time_constant and no friction"),
+        ("thermostat", {"kind": "berendsen", "time_constant": 2}, "leave out time_constant of"),
+        ("bath", [{"select": "all", "time_constant": 2}], "has a friction and no time_constant"),
+        ("bath", [{"select": "all", "annealing": [[0, 9], [0, 9]]}], "times, ps, are not negative"),
+        (
+            "bath",
+            [{"select": "all", "temperature": 9, "annealing": [[0, 8]]}],
+            "leave out temperature",
+        ),
+        ("integrator", {"annealing_every": 50}, "nothing is annealed"),
         ("integrator", {"ensemble": "npt"}, "CellRescaling: .* one temperature"),
         ("bath", [{"select": "all", "temperature": -1}], "temperature"),
         ("bath", [{"select": "all", "colour": 1}], "colour"),

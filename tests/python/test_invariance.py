@@ -27,22 +27,29 @@ from quiltmd import (
     LangevinMiddleGroups,
     Nonbonded,
     NoseHooverChain,
+    NoseHooverChainGroups,
     Simulation,
     State,
+    Thermostat,
     VelocityRescaling,
+    VelocityRescalingGroups,
     VelocityVerlet,
 )
-from quiltmd.description.dynamics import resolve_dynamics
 from quiltmd.inputs.standard_systems import system_files
 
 STEPS = 64
 NVE = VelocityVerlet(timestep=0.002, remove_com_every=10)
 NVT = LangevinMiddle(timestep=0.002, seed=5, remove_com_every=10)
+PARTS = ("solute", "index 23-400", "index 401-2269")
 GROUPS = LangevinMiddleGroups(
-    (BathGroup("solute", 400, 20), BathGroup("index 23-400", 250, 5), BathGroup("index 401-2269")),
+    (BathGroup(PARTS[0], 400, 20), BathGroup(PARTS[1], 250, 5), BathGroup(PARTS[2])),
     timestep=0.002,
     seed=5,
     remove_com_every=10,
+)
+SCALED = tuple(
+    BathGroup(part, kelvin, time_constant=0.1)
+    for part, kelvin in zip(PARTS, (400, 250, 300), strict=True)
 )
 # With the long-range force every so many steps, too, which fit neither lists nor stops.
 IMPULSES = [replace(NVE, long_range_every=3), replace(NVT, long_range_every=2)]
@@ -53,21 +60,23 @@ class Rescaled:
     """NVT by a reduction over all ranks inside of steps."""
 
     integrator: VelocityVerlet
-    thermostat: VelocityRescaling | NoseHooverChain
-
-    def resolve(self) -> dict[str, Any]:
-        return resolve_dynamics(self.integrator, self.thermostat)
+    thermostat: Thermostat
 
 
 RESCALED = [
     Rescaled(NVE, VelocityRescaling(time_constant=0.1, seed=5, every=1)),
     Rescaled(IMPULSES[0], VelocityRescaling(time_constant=0.1, seed=5, every=6)),
     Rescaled(IMPULSES[0], NoseHooverChain(350, time_constant=0.05, every=3)),
+    Rescaled(NVE, VelocityRescalingGroups(SCALED, seed=5, every=4)),
+    Rescaled(IMPULSES[0], NoseHooverChainGroups(SCALED, every=3)),
 ]
 ENSEMBLES = pytest.mark.parametrize(
     "integrator",
     [NVE, NVT, GROUPS, *IMPULSES, *RESCALED],
-    ids=["nve", "nvt", "groups", "nve-3", "nvt-2", "rescaled", "rescaled-6", "chain"],
+    ids=[
+        *("nve", "nvt", "groups", "nve-3", "nvt-2", "rescaled", "rescaled-6", "chain"),
+        *("rescaled-groups", "chains"),
+    ],
 )
 # Lists that live as long as they are meant to, and lists whose buffer atoms leave again and again.
 CALM: dict[str, Any] = {"list_life": 7, "list_buffer": 0.1}
@@ -218,7 +227,11 @@ def test_a_stopped_run_shows_states_of_the_straight_one(
         assert digest(core) == digest(stepping), f"step {step}"
 
 
-@pytest.mark.parametrize("integrator", [NVT, RESCALED[0]], ids=["langevin", "rescaled"])
+@pytest.mark.parametrize(
+    "integrator",
+    [NVT, RESCALED[0], *RESCALED[-2:]],
+    ids=["langevin", "rescaled", "rescaled-groups", "chains"],
+)
 def test_heat_goes_on_across_ranks(peptide: tuple[Any, Any], integrator: Any) -> None:
     heats = []
     for ranks in (1, 3):

@@ -15,9 +15,11 @@ from numpy.typing import NDArray
 
 import quiltmd
 from quiltmd import (
+    BathGroup,
     LangevinMiddle,
     Nonbonded,
     NoseHooverChain,
+    NoseHooverChainGroups,
     QuiltError,
     Simulation,
     State,
@@ -64,20 +66,22 @@ def forces(positions: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.stack([pull, -pull], axis=1).reshape(-1, 3)
 
 
-def kinetic_energy(velocities: NDArray[np.float64]) -> float:
-    return float(0.5 * MASSES @ (velocities**2).sum(axis=1))
-
-
 def chain_for(
-    time: float, length: int, freedom: int, tau: float
+    time: float,
+    length: int,
+    freedom: float,
+    tau: float,
+    atoms: slice = slice(None),
+    temperature: float = TEMPERATURE,
 ) -> Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]]:
     """Equations 2.9 of Martyna, Klein and Tuckerman by Runge and Kutta, velocities among them."""
-    kt = BOLTZMANN * TEMPERATURE
+    kt, of_atoms = BOLTZMANN * temperature, MASSES[atoms]
     masses = kt * tau**2 * np.array([freedom] + (length - 1) * [1])
 
     def slope(y: NDArray[np.float64]) -> NDArray[np.float64]:
         u, v = y[length : 2 * length], y[2 * length :].reshape(-1, 3)
-        twice = np.concatenate([[2 * kinetic_energy(v) - freedom * kt], masses * u**2 - kt])
+        scattered = of_atoms @ (v**2).sum(axis=1) - freedom * kt
+        twice = np.concatenate([[scattered], masses * u**2 - kt])
         du = twice[:-1] / masses
         du[:-1] -= u[:-1] * u[1:]
         return np.concatenate([u, du, (-u[0] * v).ravel()])
@@ -124,6 +128,59 @@ def test_trajectory_of_its_equations(
     np.testing.assert_allclose(
         [found.variables[name] for name in names], chain, rtol=1e-4, atol=1e-4 * np.abs(chain).max()
     )
+
+
+@pytest.mark.parametrize("remove_com_every", [0, 2])
+def test_trajectory_of_a_chain_for_each_group(
+    oscillators: tuple[Any, State], remove_com_every: int
+) -> None:
+    """One pair and two pairs, at other temperatures with other time constants.
+
+    Without removal all of the kinetic energy is shared; with it each group has its part by mass of
+    the three degrees of freedom of the centre of mass.
+    """
+    length, every, state = 3, 2, oscillators[1]
+    groups = slice(0, 2), slice(2, 6)
+    kelvin, taus = (200.0, 450.0), (0.02, 0.03)
+    baths = (
+        BathGroup(f"index {group.start + 1}-{group.stop}", temperature, time_constant=tau)
+        for group, temperature, tau in zip(groups, kelvin, taus, strict=True)
+    )
+    run = Simulation(
+        *oscillators,
+        Nonbonded(method="cutoff", cutoff=0.9),
+        VelocityVerlet(TIMESTEP, remove_com_every=remove_com_every),
+        thermostat=NoseHooverChainGroups(tuple(baths), every=every, chain_length=length),
+        device="cpu",
+    )
+    x, v = state.positions.copy(), state.velocities.copy()
+    chains = [np.zeros(2 * length) for _ in groups]
+    steps = 200 if not remove_com_every else every  # then lists would have to be built as often
+    run.run(steps)
+    for step in range(1, steps + 1):
+        v = v + TIMESTEP / 2 * forces(x) / MASSES[:, None]
+        x = x + TIMESTEP * v
+        v = v + TIMESTEP / 2 * forces(x) / MASSES[:, None]
+        if step % every:
+            continue
+        for k, group in enumerate(groups):
+            resting = 3 * MASSES[group].sum() / MASSES.sum() if remove_com_every else 0
+            freedom = 3 * len(MASSES[group]) - resting
+            advance = chain_for(every * TIMESTEP, length, freedom, taus[k], group, kelvin[k])
+            y = advance(chains[k], v[group])
+            chains[k], v[group] = y[: 2 * length], y[2 * length :].reshape(-1, 3)
+    found = run.state()
+    assert np.abs(found.positions - x).max() < 1e-6
+    assert np.abs(found.velocities - v).max() < 1e-4 * np.abs(v).max()
+    for number, chain in enumerate(chains, 1):
+        names = [
+            f"nose_hoover.bath_{number}_{what}_{k + 1}"
+            for what in ("position", "velocity")
+            for k in range(length)
+        ]
+        values = [found.variables[name] for name in names]
+        np.testing.assert_allclose(values, chain, rtol=1e-4, atol=1e-4 * np.abs(chain).max())
+    assert len(found.variables) == 4 * length
 
 
 def test_the_energy_of_the_chain_is_the_heat(oscillators: tuple[Any, State]) -> None:

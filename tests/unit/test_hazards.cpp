@@ -222,6 +222,9 @@ constexpr Scenario kScenarios[] = {
     {"PME, Verlet, velocity rescaling and Monte Carlo", true, "velocity_verlet",
      "velocity_rescaling", 2, "monte_carlo"},
     {"PME, Langevin of two baths", true, "langevin_middle_groups", nullptr, 2},
+    {"PME, Verlet and velocity rescaling of two baths", true, "velocity_verlet",
+     "velocity_rescaling_groups", 2, "cell_rescaling"},
+    {"PME, Verlet and two Nose-Hoover chains", true, "velocity_verlet", "nose_hoover_groups", 1},
     {"implicit solvent, Langevin", false, "langevin_middle", nullptr, 1, nullptr, true}};
 
 ImplicitSolvent solvent_of(const System& system) {
@@ -232,6 +235,21 @@ ImplicitSolvent solvent_of(const System& system) {
   solvent.neck_distance = {0.3};
   solvent.neck_height = {0.4};
   return solvent;
+}
+
+// Half of the hydrogen groups in each.
+void in_two_baths(const System& system, Parameters& parameters, std::vector<uint8_t>& of_atom) {
+  of_atom.resize(system.masses.size());
+  for (int g = 0; g < system.group_count(); ++g)
+    for (int a = system.group_start[static_cast<size_t>(g)];
+         a < system.group_start[static_cast<size_t>(g) + 1]; ++a)
+      of_atom[static_cast<size_t>(system.input_index[static_cast<size_t>(a)])] =
+          static_cast<uint8_t>(g % 2);
+  parameters.values["baths"] = int64_t{2};
+  for (const char* name : {"temperature", "friction", "time_constant"})
+    if (parameters.values.contains(name))
+      for (const char* bath : {"_0", "_1"})
+        parameters.values[std::string(name) + bath] = parameters.values.at(name);
 }
 
 struct Prepared {
@@ -260,14 +278,6 @@ Prepared prepare(const Scenario& c, bool with_terms, Sites sites = Sites::kSome)
                             {"temperature", 300.0},
                             {"friction", 10.0},
                             {"seed", int64_t{3}}}};
-  if (integrator.integrator.kind == "langevin_middle_groups") {
-    integrator.bath_of_atom.assign(system.masses.size(), 1);
-    integrator.integrator.values["baths"] = int64_t{2};
-    for (const char* bath : {"_0", "_1"}) {
-      integrator.integrator.values[std::string("temperature") + bath] = 300.0;
-      integrator.integrator.values[std::string("friction") + bath] = 10.0;
-    }
-  }
   if (c.thermostat)
     integrator.thermostat = Parameters{c.thermostat,
                                        {{"every", int64_t{2}},
@@ -275,6 +285,8 @@ Prepared prepare(const Scenario& c, bool with_terms, Sites sites = Sites::kSome)
                                         {"temperature", 300.0},
                                         {"time_constant", 0.1},
                                         {"seed", int64_t{3}}}};
+  Parameters& bath = c.thermostat ? *integrator.thermostat : integrator.integrator;
+  if (bath.kind.ends_with("_groups")) in_two_baths(system, bath, integrator.bath_of_atom);
   if (c.barostat) {
     integrator.barostat = Parameters{c.barostat,
                                      {{"every", int64_t{4}},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Langevin-middle with heat baths of groups: each group feels its own, baths that are alike are one, and
-// groups that a selection cuts are refused.
+// Heat baths of groups: with Langevin-middle each group feels its own, and baths that are alike are one;
+// other thermostats scale each group by its own factor; groups that a selection cuts are refused.
 #include <cstring>
 
 #include "check.h"
@@ -151,6 +151,45 @@ void baths_heat_their_own_groups() {
   CHECK_NEAR((kinetic(rank) - before) / heat, 1, 0.02);  // but for what turned constraints take
 }
 
+// Kinetic energies by bath; each bath's velocities are scaled by its own factor, and the heat is what that
+// changes.
+void groups_are_scaled_by_their_factors() {
+  const Molecules in(301, 25);
+  HostDevice device(2, host_kernels());
+  OneRank rank = in.place(device);
+  const Buffer<uint8_t> of_group(device, Baths::in_turn(in.system, 3));
+  const BathTable table{of_group.data(), nullptr};
+  Buffer<int64_t> sums(device, std::vector<int64_t>(3, 0));
+  const Buffer<double> factors(device, std::vector<double>{0.5, 1, 2});
+  device.launch(SumKineticEnergyGroups{rank.work(), sums.data(), table, 3});
+  const auto before = sums.download();
+  const auto slow = rank.by_atom(rank.velocity());
+  CHECK(before[0] > 0 && before[1] > 0 && before[2] > 0);
+  CHECK_NEAR(from_fixed(before[0] + before[1] + before[2], kEnergyScale), kinetic(rank), 1e-5);
+  rank.clear_energy();
+  device.launch(ScaleVelocitiesGroups{rank.work(), factors.data(), rank.energy.data(), table, 3});
+  const double heat = rank.energy_of(kHeat);
+  CHECK_NEAR(heat, from_fixed(3 * before[2] - before[0] * 3 / 4, kEnergyScale), 1e-5);
+  const auto fast = rank.by_atom(rank.velocity());
+  const double factor[] = {0.5, 1, 2};
+  for (int g = 0; g < in.system.group_count(); ++g)
+    for (int a = in.system.group_start[g]; a < in.system.group_start[g + 1]; ++a)
+      CHECK(norm(fast[static_cast<size_t>(a)] - factor[g % 3] * slow[static_cast<size_t>(a)]) == 0);
+}
+
+void degrees_of_freedom_by_bath() {
+  const Molecules in(301, 26);
+  const auto of = Baths::in_turn(in.system, 2);
+  const DegreesOfFreedom found = degrees_of_freedom(in.system, of, 2);
+  const auto constraints = static_cast<double>(in.system.constraints.size());
+  CHECK(found.all.degrees == 3.0 * in.system.atom_count() - constraints);
+  CHECK(found.of_baths[0].degrees + found.of_baths[1].degrees == found.all.degrees);
+  CHECK_NEAR(found.of_baths[0].mass_part + found.of_baths[1].mass_part, 1, 1e-12);
+  CHECK_NEAR(found.of_baths[0].shared_by(true),
+             found.of_baths[0].degrees - 3 * found.of_baths[0].mass_part, 1e-12);
+  CHECK(degrees_of_freedom(in.system, {}, 0).of_baths.empty());
+}
+
 void groups_that_are_cut_are_refused() {
   const Molecules in(20, 24);
   std::vector<uint8_t> of_atom(in.system.masses.size(), 1);
@@ -180,5 +219,7 @@ int main() {
   return run_all({{"baths that are alike are one", baths_that_are_alike_are_one},
                   {"each group has its own bath", each_group_has_its_own_bath},
                   {"baths heat their own groups", baths_heat_their_own_groups},
+                  {"groups are scaled by their factors", groups_are_scaled_by_their_factors},
+                  {"degrees of freedom by bath", degrees_of_freedom_by_bath},
                   {"groups that are cut are refused", groups_that_are_cut_are_refused}});
 }

@@ -149,6 +149,47 @@ void a_chain_has_variables() {
   CHECK((values_of({{"a", 1.5}, {"b", 2}}, {{"b", -1}}) == std::vector<double>{1.5, -1}));
 }
 
+// Two baths, of 280 K and another temperature, with other time constants.
+Parameters scaling_groups(Parameters made, double second = 280) {
+  made.kind += "_groups";
+  made.values["baths"] = int64_t{2};
+  for (const char* name : {"temperature", "time_constant"}) {
+    made.values[std::string(name) + "_0"] = made.values.at(name);
+    made.values[std::string(name) + "_1"] = made.values.at(name);
+    made.values.erase(name);
+  }
+  made.values["temperature_0"] = 280.0;
+  made.values["temperature_1"] = second;
+  return made;
+}
+
+const DegreesOfFreedom kOfTwo{300, {{100, 0.25}, {200, 0.75}}};
+
+// Each has a sum of its own. Without removal the centre of mass does not rest, as it does with one bath.
+void a_thermostat_of_groups_scales_each() {
+  const IntegratorSettings settings{
+      integrator("velocity_verlet", 1, 100), scaling_groups(rescaling(), 310), {}};
+  const StepPlan plan = make_step_plan(settings, kOfTwo);
+  CHECK((launches(plan.coupled.finish, ForcesAfter::kKept) ==
+         Names{"verlet_finish", "sum_kinetic_energy_groups", "draw_rescaling_groups",
+               "scale_velocities_groups"}));
+  int reductions = 0;
+  for (const StepTask& task : plan.coupled.middle) reductions += task.reduces;
+  CHECK(reductions == 2 && plan.degrees_of_freedom == 297);
+  CHECK(plan.baths.temperature == 310 && !plan.baths.one_temperature);
+  CHECK_NEAR(plan.baths.of_groups[1].keep, std::exp(-10 * 0.002 / 0.5), 1e-15);
+  CHECK(make_step_plan({integrator("velocity_verlet"), scaling_groups(rescaling()), {}}, kOfTwo)
+            .degrees_of_freedom == 300);
+  const StepPlan chains =
+      make_step_plan({integrator("velocity_verlet"), scaling_groups(chain(2)), {}}, kOfTwo);
+  CHECK((launches(chains.coupled.finish, ForcesAfter::kKept) ==
+         Names{"verlet_finish", "sum_kinetic_energy_groups", "advance_chains",
+               "scale_velocities_groups"}));
+  CHECK(chains.variables.size() == 8 &&
+        chains.variables[6].name == "nose_hoover.bath_2_velocity_1" &&
+        chains.baths.one_temperature);
+}
+
 void a_barostat_acts_before_a_rebuild() {
   const StepPlan plan =
       make_step_plan({integrator("langevin_middle", 2), std::nullopt, barostat()}, 300);
@@ -178,9 +219,10 @@ void a_proposed_box_is_decided_about() {
   CHECK(launches(waters.rebuild_stage.act, ForcesAfter::kKept).front() == "propose_cell");
 }
 
-void check_refused(const IntegratorSettings& settings, const char* because) {
+void check_refused(const IntegratorSettings& settings, const char* because,
+                   const DegreesOfFreedom& freedom = 300) {
   try {
-    make_step_plan(settings, 300);
+    make_step_plan(settings, freedom);
   } catch (const Error& error) {
     CHECK(std::string(error.what()).find(because) != std::string::npos);
     return;
@@ -211,6 +253,14 @@ void nonsense_is_refused_by_name() {
   Parameters many = of_groups();
   many.values["baths"] = int64_t{17};
   check_refused({many, std::nullopt, {}}, "1 to 16 heat baths, not 17");
+  const Parameters verlet = integrator("velocity_verlet"), groups = scaling_groups(rescaling());
+  check_refused({verlet, groups, {}}, "heat bath 2 has fewer than two degrees of freedom",
+                {300, {{299}, {1}}});
+  check_refused({verlet, scaling_groups(chain()), {}}, "heat bath 1 has no degree of freedom",
+                {300, {{0}, {300}}});
+  check_refused({verlet, scaling_groups(rescaling(), 310), barostat()}, "needs a temperature",
+                kOfTwo);
+  CHECK(make_step_plan({verlet, groups, barostat()}, kOfTwo).baths.one_temperature);
   Parameters incomplete = integrator("langevin_middle");
   incomplete.values.erase("friction");
   check_refused({incomplete, std::nullopt, {}}, "missing setting 'friction'");
@@ -239,6 +289,15 @@ void conditions_belong_to_parts() {
                                "restraints, pressure_x, pressure_y, pressure_z, temperature");
   check_refused(with_conditions(settings, {{"temperature", -1}}), "a temperature is not negative");
   check_refused(with_conditions(settings, {{"pressure_x", std::nan("")}}), "a finite number");
+  const IntegratorSettings groups{integrator("velocity_verlet"), scaling_groups(rescaling()), {}};
+  const StepPlan warmed = make_step_plan(with_conditions(groups, {{"temperature_1", 320}}), kOfTwo);
+  CHECK(warmed.baths.of_groups[1].thermal > warmed.baths.of_groups[0].thermal);
+  for (const char* name : {"temperature", "temperature_2", "time_constant_1"}) try {
+      with_conditions(groups, {{name, 320}});
+      CHECK(!"refused");
+    } catch (const Error& error) {
+      CHECK(std::string(error.what()).ends_with("restraints, temperature_0, temperature_1"));
+    }
   const IntegratorSettings langevin{integrator("langevin_middle"), std::nullopt, {}};
   check_refused(with_conditions(langevin, {{"temperature", -1}}), "a temperature is not negative");
   check_refused(with_conditions(langevin, {{"friction", -1}}), "a friction is not negative");
@@ -253,6 +312,7 @@ int main() {
       {"velocity Verlet starts and finishes", verlet_starts_and_finishes},
       {"a thermostat acts on whole steps", a_thermostat_acts_on_whole_steps},
       {"a chain has variables", a_chain_has_variables},
+      {"a thermostat of groups scales each", a_thermostat_of_groups_scales_each},
       {"a barostat acts before a rebuild", a_barostat_acts_before_a_rebuild},
       {"a proposed box is decided about", a_proposed_box_is_decided_about},
       {"nonsense is refused by name", nonsense_is_refused_by_name},

@@ -59,6 +59,32 @@ void a_chain_far_from_its_temperature_conserves_energy() {
   CHECK(largest < 1e-5);
 }
 
+// Each chain goes on as if it were alone, from its own kinetic energy.
+void chains_of_groups_are_those_of_one() {
+  const int64_t kinetic[] = {to_fixed(500, kEnergyScale), to_fixed(900, kEnergyScale)};
+  const HeatBath bath[] = {{2.5, 1, 0}, {3.5, 1, 0}};
+  const std::array<double, 8> start{0.1, -0.2, 2, -1.5, 0.3, 0.4, -0.5, 0.6};
+  std::array<double, 8> together = start, alone = start;
+  double factors[2] = {0, 0};
+  const AdvanceChains op{together.data(), 2,       2,       {297, 90}, {0.3, 0.1},
+                         0.012,           kinetic, factors, &bath[0],  nullptr};
+  for (int b = 0; b < 2; ++b) {
+    const int64_t gave = advance_chain(op, b);
+    const Conditions now{bath[b], {}, {}, 1};
+    double factor = 0;
+    int64_t heat = 0;
+    advance_chain(
+        AdvanceChain{{alone.data() + 4 * b, 2, op.degrees_of_freedom[b], op.time_constant[b]},
+                     0.012,
+                     &kinetic[b],
+                     &factor,
+                     &now,
+                     &heat});
+    CHECK(factor == factors[b] && heat == gave && heat != 0);
+  }
+  CHECK(together == alone && together != start);
+}
+
 // ---- Velocity rescaling ------------------------------------------------------------------------
 
 // Kinetic energies after one action each, from `kinetic` (kJ/mol), at steps 0, 1, ...
@@ -82,7 +108,7 @@ void gamma_numbers() {
     std::vector<double> x;
     double third = 0;
     for (uint64_t step = 0; step < kDraws; ++step) {
-      x.push_back(gamma_number(shape, 11, step));
+      x.push_back(gamma_number(shape, RescalingNumbers{11, step}));
       third += std::pow(x.back() - shape, 3) / kDraws;
     }
     const double error = std::sqrt(1.0 / kDraws);
@@ -103,6 +129,39 @@ void an_action_has_the_right_transition() {
     CHECK_NEAR(mean_of(after), mean, 5 * std::sqrt(variance / 1e5));
     CHECK_NEAR(variance_of(after), variance, 0.04 * variance);
   }
+}
+
+// Each bath has the transition of its own temperature, degrees of freedom and time constant, with random
+// numbers of its own; the first has those of one bath for all.
+void baths_of_groups_draw_by_themselves() {
+  constexpr int64_t kDraws = 40000;
+  const int64_t kinetic[] = {to_fixed(90, kEnergyScale), to_fixed(40, kEnergyScale),
+                             to_fixed(90, kEnergyScale)};
+  const HeatBath bath[] = {{2.5, 0.5, 0}, {4, 0.9, 0}, {2.5, 0.5, 0}};
+  int64_t step = 0;
+  DrawRescalingGroups op{kinetic, nullptr, bath, 3, {30, 7, 30}, VelocityNoise::kThermal, 7, &step};
+  std::array<std::vector<double>, 3> after;
+  double common = 0;
+  for (; step < kDraws; ++step) {
+    for (size_t b = 0; b < 3; ++b) {
+      const double factor = rescaling_factor(op, static_cast<int>(b));
+      after[b].push_back(factor * factor * from_fixed(kinetic[b], kEnergyScale));
+    }
+    const Conditions now{bath[0], {}, {}, 1};
+    CHECK(rescaling_factor(DrawRescaling{&kinetic[0], nullptr, &now, 30, 0.5,
+                                         VelocityNoise::kThermal, 7, &step}) ==
+          rescaling_factor(op, 0));
+  }
+  for (size_t b = 0; b < 3; ++b) {
+    const double c = bath[b].keep, half = 0.5 * bath[b].thermal;
+    const double from = from_fixed(kinetic[b], kEnergyScale), n = op.degrees_of_freedom[b];
+    const double variance = 2 * (1 - c) * (1 - c) * n * half * half + 4 * c * (1 - c) * from * half;
+    CHECK_NEAR(mean_of(after[b]), c * from + (1 - c) * n * half, 5 * std::sqrt(variance / kDraws));
+    CHECK_NEAR(variance_of(after[b]), variance, 0.06 * variance);
+  }
+  const double first = mean_of(after[0]), third = mean_of(after[2]);
+  for (size_t k = 0; k < kDraws; ++k) common += (after[0][k] - first) * (after[2][k] - third);
+  CHECK_NEAR(common / kDraws / variance_of(after[0]), 0, 5 / std::sqrt(1.0 * kDraws));
 }
 
 // Without memory each draw is canonical: Kolmogorov-Smirnov against the gamma distribution of shape 3.
@@ -153,6 +212,8 @@ int main() {
       {"a chain is reversible", a_chain_is_reversible},
       {"a chain far from its temperature conserves energy",
        a_chain_far_from_its_temperature_conserves_energy},
+      {"chains of groups are those of one", chains_of_groups_are_those_of_one},
+      {"baths of groups draw by themselves", baths_of_groups_draw_by_themselves},
       {"gamma numbers", gamma_numbers},
       {"an action has the right transition", an_action_has_the_right_transition},
       {"the distribution is canonical", the_distribution_is_canonical},

@@ -47,7 +47,8 @@ def _quantities(config: Config) -> Iterator[_Quantity]:
     yield _Quantity("temperature", "Temperature", "K", bath.temperature if steady else None)
     for number, group in enumerate(config.bath, 1):
         title = f"Temperature of '{group.select}'"
-        yield _Quantity(group_column(number), title, "K", group.temperature)
+        steady_group = group.temperature if group.annealing is None else None
+        yield _Quantity(group_column(number), title, "K", steady_group)
     yield _Quantity("pressure", "Pressure", "bar")
     yield _Quantity("density", "Density", "kg/m\u00b3")
     yield _Quantity(LOG_SPEED, "Speed", "ns/day")

@@ -12,7 +12,8 @@ from pydantic.dataclasses import dataclass
 
 from ..errors import QuiltError, QuiltWarning
 from .checks import user_settings
-from .integrators import Integrator, LangevinMiddleGroups
+from .heat_baths import Grouped
+from .integrators import Integrator
 from .settings import (
     BarostatEvery,
     BoxTimeConstant,
@@ -211,7 +212,7 @@ def pressures(pressure: float) -> dict[str, float]:
 
 def _temperature(name: str, bath: Integrator | Thermostat | None) -> float:
     """That of a heat bath, 0 without one; QuiltError where there are several that differ."""
-    if not isinstance(bath, LangevinMiddleGroups):
+    if not isinstance(bath, Grouped):
         return getattr(bath, "temperature", 0.0)
     found = sorted(set(bath.temperatures()))
     if len(found) > 1:

@@ -3,14 +3,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
 
 from ..errors import QuiltError
-from .barostats import Barostat, check_barostat
-from .heat_baths import baths_of_atoms
-from .integrators import Integrator, LangevinMiddleGroups
+from .barostats import Barostat, check_barostat, pressures
+from .heat_baths import BathGroup, Grouped, baths_of_atoms
+from .integrators import Integrator
 from .system import System
-from .thermostats import NoseHooverChain, Thermostat
+from .thermostats import NoseHooverChain, NoseHooverChainGroups, Thermostat
+
+Part = TypeVar("Part", bound=Integrator | Thermostat | Barostat)
 
 _ACTIONS = 4  # of a chain in its time constant, at least: with fewer it heats or cools
 
@@ -36,9 +41,42 @@ def resolve_dynamics(
     resolved: dict[str, Any] = {
         name: part.resolve() for name, part in parts.items() if part is not None
     }
-    if system is not None and isinstance(integrator, LangevinMiddleGroups):
-        resolved["bath_of_atom"] = baths_of_atoms(system, integrator.groups)
+    groups = groups_with_baths(integrator, thermostat)
+    if system is not None and groups:
+        resolved["bath_of_atom"] = baths_of_atoms(system, groups)
     return integrator.resolve() | resolved
+
+
+def groups_with_baths(
+    integrator: Integrator, thermostat: Thermostat | None
+) -> tuple[BathGroup, ...]:
+    """Groups of atoms that have heat baths of their own; none where one bath has all atoms."""
+    bath = integrator if thermostat is None else thermostat
+    return bath.groups if isinstance(bath, Grouped) else ()
+
+
+def with_condition(
+    part: Part, name: str, value: float | Sequence[float]
+) -> tuple[Part, dict[str, float]]:
+    """Integrator, thermostat or barostat with another temperature, friction or pressure.
+
+    With it come the numbers that the core has to be told.
+
+    Raises
+    ------
+    QuiltError
+        Where it has none, or, of groups of atoms, another number of them.
+    """
+    if isinstance(part, Grouped):
+        grouped: Any = part.with_each(name, value)
+        of_groups = enumerate(getattr(group, name) for group in grouped.groups)
+        return grouped, {f"{name}_{number}": found for number, found in of_groups}
+    if not hasattr(part, name):
+        raise QuiltError(f"{type(part).__name__} has no {name}")
+    settings: dict[str, Any] = {name: value}
+    changed = replace(part, **settings)
+    found: float = getattr(changed, name)
+    return changed, pressures(found) if name == "pressure" else {name: found}
 
 
 def _check_thermostat(thermostat: Thermostat | None, integrator: Integrator) -> None:
@@ -56,10 +94,19 @@ def _check_thermostat(thermostat: Thermostat | None, integrator: Integrator) -> 
             f"{integrator.long_range_every}, since between reciprocal-space evaluations the "
             "kinetic energy lacks part of an impulse"
         )
-    time = thermostat.every * integrator.timestep
-    if isinstance(thermostat, NoseHooverChain) and thermostat.time_constant < _ACTIONS * time:
+    time, shortest = thermostat.every * integrator.timestep, _shortest_of_chains(thermostat)
+    if shortest < _ACTIONS * time:
         raise QuiltError(
-            f"{name}: the time constant, {thermostat.time_constant:g} ps, must be at least "
+            f"{name}: the time constant, {shortest:g} ps, must be at least "
             f"{_ACTIONS} times as long as the time between actions, {time:g} ps: lower 'every', or "
             "raise 'time_constant'"
         )
+
+
+def _shortest_of_chains(thermostat: Thermostat) -> float:
+    """The shortest time constant of a thermostat's chains, ps; infinite where it has none."""
+    if isinstance(thermostat, NoseHooverChain):
+        return thermostat.time_constant
+    if isinstance(thermostat, NoseHooverChainGroups):
+        return min(group.time_constant or 0.0 for group in thermostat.groups)
+    return math.inf

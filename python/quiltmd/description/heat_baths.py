@@ -8,6 +8,8 @@ since a constraint shares out what a thermostat gives to one of its atoms.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +19,13 @@ from pydantic.dataclasses import dataclass
 from ..errors import QuiltError
 from .checks import user_settings
 from .selection import select
-from .settings import Friction, Temperature
+from .settings import Friction, Temperature, TimeConstant
 from .sites import site_links
 from .system import System
 
 MOST_BATHS = 16  # kMaxHeatBaths of src/integrators/heat_baths.h
+Strength = Literal["friction", "time_constant"]  # of a bath: how it acts
+STRENGTHS: dict[Strength, float] = {"friction": 1.0, "time_constant": 1.0}  # unless given
 
 
 @user_settings
@@ -36,12 +40,75 @@ class BathGroup:
     temperature:
         Temperature of the bath, K.
     friction:
-        Friction coefficient, 1/ps.
+        Of `LangevinMiddleGroups`: friction coefficient, 1/ps; by default 1.
+    time_constant:
+        Of other thermostats: as the thermostat for all atoms has it, ps; by default 1.
     """
 
     select: str = Field(description="Atoms, in the words of a selection.")
     temperature: Temperature = 300.0
-    friction: Friction = 1.0
+    friction: Friction | None = None
+    time_constant: TimeConstant | None = None
+
+
+_Grouped = TypeVar("_Grouped", bound="Grouped")
+_Described = TypeVar("_Described")
+
+
+class Grouped:
+    """What an integrator or thermostat has whose baths are those of groups of atoms."""
+
+    groups: tuple[BathGroup, ...]
+
+    def _settle(self, own: Strength) -> None:
+        """Checks the groups of a new description, and has each state the strength of its bath."""
+        name = type(self).__name__
+        if not 1 <= len(self.groups) <= MOST_BATHS:
+            raise QuiltError(
+                f"{name}: there may be 1 to {MOST_BATHS} groups of atoms with heat baths, not "
+                f"{len(self.groups)}"
+            )
+        for group in self.groups:
+            for other in STRENGTHS:
+                if other != own and getattr(group, other) is not None:
+                    raise QuiltError(
+                        f"{name}: the bath of {group.select!r} has a {own} and no {other}: leave "
+                        f"it out"
+                    )
+        settled = (
+            group if getattr(group, own) is not None else _changed(group, own, STRENGTHS[own])
+            for group in self.groups
+        )
+        object.__setattr__(self, "groups", tuple(settled))
+
+    def temperatures(self) -> tuple[float, ...]:
+        """Those of the groups, K."""
+        return tuple(group.temperature for group in self.groups)
+
+    def with_each(self: _Grouped, name: str, value: float | Sequence[float]) -> _Grouped:
+        """With another temperature or friction: one of all groups, or one for each."""
+        if getattr(self.groups[0], name, None) is None:
+            raise QuiltError(f"{type(self).__name__} has no {name}")
+        several = isinstance(value, list | tuple | np.ndarray)
+        values = list(value) if several else [value] * len(self.groups)  # type: ignore[arg-type]
+        if len(values) != len(self.groups):
+            raise QuiltError(f"{name}: {len(values)} values for {len(self.groups)} groups of atoms")
+        pairs = zip(self.groups, values, strict=True)
+        return _changed(self, "groups", tuple(_changed(group, name, one) for group, one in pairs))
+
+    def _resolve_groups(self, own: Strength) -> dict[str, Any]:
+        """Settings of the groups for the core, which needs `bath_of_atom` besides."""
+        settings: dict[str, Any] = {"baths": len(self.groups)}
+        for number, group in enumerate(self.groups):
+            settings[f"temperature_{number}"] = group.temperature
+            settings[f"{own}_{number}"] = getattr(group, own)
+        return settings
+
+
+def _changed(description: _Described, name: str, value: Any) -> _Described:
+    changed: Any = description
+    made: _Described = replace(changed, **{name: value})
+    return made
 
 
 def baths_of_atoms(system: System, groups: Sequence[BathGroup]) -> NDArray[np.uint8]:

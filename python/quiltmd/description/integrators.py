@@ -15,7 +15,7 @@ from pydantic.dataclasses import dataclass
 
 from ..errors import QuiltError
 from .checks import user_settings
-from .heat_baths import MOST_BATHS, BathGroup
+from .heat_baths import BathGroup, Grouped
 from .settings import Friction, LongRangeEvery, Seed, Temperature, Timestep, draw_seed
 from .system import System
 
@@ -110,7 +110,7 @@ class LangevinMiddle:
 
 @user_settings
 @dataclass(frozen=True, config=_CONFIG)
-class LangevinMiddleGroups:
+class LangevinMiddleGroups(Grouped):
     """Langevin-middle where groups of atoms have heat baths of their own.
 
     Each atom is in one of the groups, and atoms joined by constraints are in the same one.  Groups
@@ -136,26 +136,13 @@ class LangevinMiddleGroups:
     long_range_every: LongRangeEvery = 1
 
     def __post_init__(self) -> None:
-        if not 1 <= len(self.groups) <= MOST_BATHS:
-            raise QuiltError(
-                f"LangevinMiddleGroups: there may be 1 to {MOST_BATHS} groups of atoms with heat "
-                f"baths, not {len(self.groups)}"
-            )
-
-    def temperatures(self) -> tuple[float, ...]:
-        """Those of the groups, K."""
-        return tuple(group.temperature for group in self.groups)
+        self._settle("friction")
 
     def resolve(self) -> dict[str, Any]:
         """Settings for the core, which needs `bath_of_atom` besides (`resolve_dynamics`)."""
-        baths = {}
-        for number, group in enumerate(self.groups):
-            baths[f"temperature_{number}"] = group.temperature
-            baths[f"friction_{number}"] = group.friction
         return _shared(self) | {
             "kind": "langevin_middle_groups",
-            "baths": len(self.groups),
-            **baths,
+            **self._resolve_groups("friction"),
             "seed": draw_seed() if self.seed is None else self.seed,
         }
 

@@ -12,6 +12,7 @@ from pydantic.dataclasses import dataclass
 
 from ..errors import QuiltWarning
 from .checks import user_settings
+from .heat_baths import BathGroup, Grouped
 from .settings import ChainLength, Seed, Temperature, ThermostatEvery, TimeConstant, draw_seed
 
 _CONFIG = ConfigDict(extra="forbid", allow_inf_nan=False)
@@ -117,14 +118,104 @@ class BerendsenThermostat(_VelocityScaling):
 
     def resolve(self) -> dict[str, Any]:
         """Settings for the core."""
-        warnings.warn(
-            QuiltWarning(
-                "the Berendsen thermostat gives no known ensemble: use VelocityRescaling for all "
-                "but equilibration"
-            ),
-            stacklevel=4,
-        )
+        _warn_of_no_ensemble()
         return super().resolve() | {"kind": "berendsen"}
 
 
-Thermostat = VelocityRescaling | NoseHooverChain | BerendsenThermostat
+def _warn_of_no_ensemble() -> None:
+    warnings.warn(
+        QuiltWarning(
+            "the Berendsen thermostat gives no known ensemble: use VelocityRescaling for all but "
+            "equilibration"
+        ),
+        stacklevel=5,
+    )
+
+
+@user_settings
+@dataclass(frozen=True, config=_CONFIG)
+class _GroupScaling(Grouped):
+    """What thermostats share that multiply the velocities of each group by a factor of its own.
+
+    The same settings mean the same in each; the docstring of `VelocityRescalingGroups` has them.
+    """
+
+    groups: tuple[BathGroup, ...]
+    _: KW_ONLY
+    every: ThermostatEvery = 10
+
+    def __post_init__(self) -> None:
+        self._settle("time_constant")
+
+    def resolve(self) -> dict[str, Any]:
+        """Settings for the core."""
+        return self._resolve_groups("time_constant") | {"every": self.every}
+
+
+@user_settings
+@dataclass(frozen=True, config=_CONFIG)
+class VelocityRescalingGroups(_GroupScaling):
+    """Stochastic velocity rescaling where groups of atoms have heat baths of their own.
+
+    The velocities of each group are multiplied by a factor that follows from its own kinetic energy
+    as in `VelocityRescaling`.  Each atom is in one of the groups, and atoms joined by constraints
+    are in the same one.  Factors that differ set the centre of mass in motion, which the
+    integrator's `remove_com_every` removes again.
+
+    Attributes
+    ----------
+    groups:
+        1 to 16 groups with a `time_constant` each.  With one temperature for all the ensemble is
+        NVT; groups of different temperatures have none in common.
+    seed, every:
+        As for `VelocityRescaling`.  One group of all atoms has the same trajectory as with it, bit
+        for bit.
+    """
+
+    _: KW_ONLY
+    seed: Seed = None
+
+    def resolve(self) -> dict[str, Any]:
+        """Settings for the core."""
+        seed = draw_seed() if self.seed is None else self.seed
+        return super().resolve() | {"kind": "velocity_rescaling_groups", "seed": seed}
+
+
+@user_settings
+@dataclass(frozen=True, config=_CONFIG)
+class NoseHooverChainGroups(_GroupScaling):
+    """A chain of Nose-Hoover thermostats for each of several groups of atoms.
+
+    `groups` and `every` are as for `VelocityRescalingGroups`, the chains as `NoseHooverChain`.
+    """
+
+    _: KW_ONLY
+    chain_length: ChainLength = 3
+
+    def resolve(self) -> dict[str, Any]:
+        """Settings for the core."""
+        return super().resolve() | {"kind": "nose_hoover_groups", "chain_length": self.chain_length}
+
+
+@user_settings
+@dataclass(frozen=True, config=_CONFIG)
+class BerendsenThermostatGroups(_GroupScaling):
+    """Relaxation of each group of atoms to its temperature without noise, for equilibration only.
+
+    `groups` and `every` are as for `VelocityRescalingGroups`; see `BerendsenThermostat`.
+    """
+
+    def resolve(self) -> dict[str, Any]:
+        """Settings for the core."""
+        _warn_of_no_ensemble()
+        return super().resolve() | {"kind": "berendsen_groups"}
+
+
+Thermostat = (
+    VelocityRescaling
+    | NoseHooverChain
+    | BerendsenThermostat
+    | VelocityRescalingGroups
+    | NoseHooverChainGroups
+    | BerendsenThermostatGroups
+)

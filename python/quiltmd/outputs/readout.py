@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..description.barostats import Barostat
+from ..description.dynamics import groups_with_baths
 from ..description.heat_baths import BathGroup, baths_of_atoms, degrees_of_freedom
-from ..description.integrators import Integrator, LangevinMiddleGroups
+from ..description.integrators import Integrator
 from ..description.nonbonded import Nonbonded
 from ..description.state import State
 from ..description.system import System
@@ -75,7 +76,7 @@ class Readout(ABC):
         The noise of a Langevin integrator sets it in motion again: a time t after its motion was
         removed 3 exp(-2 friction t) are missing.
         """
-        if isinstance(self.integrator, LangevinMiddleGroups):
+        if groups_with_baths(self.integrator, self.thermostat):
             return float(self.group_degrees_of_freedom().sum())
         if not self.integrator.remove_com_every and self.thermostat is None:
             return float(self.system.degrees_of_freedom)
@@ -83,10 +84,11 @@ class Readout(ABC):
         return max(0.0, self.system.degrees_of_freedom - 3 * self._resting(friction))
 
     def group_degrees_of_freedom(self) -> NDArray[np.float64]:
-        """Of each group of `LangevinMiddleGroups`: see `group_temperatures`."""
+        """Of each group with a heat bath of its own: see `group_temperatures`."""
         groups, bath = self._baths()
-        rests = self.integrator.remove_com_every > 0
-        resting = [self._resting(group.friction) if rests else 0.0 for group in groups]
+        scaled_alike = self.thermostat is not None and len(groups) == 1
+        rests = self.integrator.remove_com_every > 0 or scaled_alike
+        resting = [self._resting(group.friction or 0.0) if rests else 0.0 for group in groups]
         return degrees_of_freedom(self.system, bath, np.array(resting))
 
     def _resting(self, friction: float) -> float:
@@ -97,9 +99,10 @@ class Readout(ABC):
 
     def _baths(self) -> tuple[tuple[BathGroup, ...], NDArray[np.uint8]]:
         """The groups with heat baths of their own, and that of each atom."""
-        if not isinstance(self.integrator, LangevinMiddleGroups):
-            raise QuiltError(f"{type(self.integrator).__name__} has no groups of atoms")
-        groups = self.integrator.groups
+        groups = groups_with_baths(self.integrator, self.thermostat)
+        if not groups:
+            bath = self.integrator if self.thermostat is None else self.thermostat
+            raise QuiltError(f"{type(bath).__name__} has no groups of atoms")
         if self._bath_of_atom is None:
             self._bath_of_atom = baths_of_atoms(self.system, groups)
         return groups, self._bath_of_atom
@@ -175,7 +178,7 @@ class Readout(ABC):
         return 2 * self.energies()["kinetic"] / (self.degrees_of_freedom * BOLTZMANN)
 
     def group_temperatures(self) -> NDArray[np.float64]:
-        """Kinetic temperature of each group of `LangevinMiddleGroups`, K; 0 where nothing can move.
+        """Kinetic temperature of each group with a heat bath, K; 0 where nothing can move.
 
         A group has 3 degrees of freedom for each atom with mass, minus its constraints, minus what
         it has of the three of the centre of mass, in the proportion of its mass.

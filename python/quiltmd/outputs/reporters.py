@@ -99,8 +99,8 @@ class LogReporter:
     box:
         Whether to write the box: a_x, b_x, b_y, c_x, c_y, c_z, nm; the rest of it is zero.
     groups:
-        How many groups `LangevinMiddleGroups` has: as many columns temperature_1 ..., K, after the
-        terms.
+        How many groups have heat baths of their own: as many columns temperature_1 ..., K, after
+        the terms.
     """
 
     def __init__(

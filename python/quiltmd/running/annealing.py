@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -58,6 +58,29 @@ class Curve:
 
 
 @dataclass(frozen=True)
+class TemperaturesOfGroups:
+    """The temperatures over time of groups of atoms that have heat baths of their own.
+
+    Attributes
+    ----------
+    points:
+        Of each group, in their order: times (ps) and temperatures (K), as those of a `Curve`.
+    every:
+        Steps between changes.
+    """
+
+    points: tuple[Points, ...]
+    every: int
+    condition: ClassVar[Condition] = "temperature"
+
+    def value(self, time: float) -> tuple[float, ...]:
+        """The temperatures at a time, ps."""
+        return tuple(
+            Curve(self.condition, points, self.every).value(time) for points in self.points
+        )
+
+
+@dataclass(frozen=True)
 class Annealing:
     """All conditions of a run that change over time; perhaps none.
 
@@ -69,7 +92,7 @@ class Annealing:
         ps.
     """
 
-    curves: tuple[Curve, ...]
+    curves: tuple[Curve | TemperaturesOfGroups, ...]
     timestep: float
 
     def set_at(self, simulation: Simulation) -> int:
@@ -83,8 +106,10 @@ class Annealing:
         last = max(0, step - 1)
         self._set(simulation, {curve: last - last % curve.every for curve in self.curves})
 
-    def _set(self, simulation: Simulation, steps: dict[Curve, int]) -> None:
+    def _set(self, simulation: Simulation, steps: dict[Curve | TemperaturesOfGroups, int]) -> None:
         """Sets conditions to their values at these steps."""
-        values = {c.condition: c.value(step * self.timestep) for c, step in steps.items()}
+        values: dict[str, Any] = {
+            c.condition: c.value(step * self.timestep) for c, step in steps.items()
+        }
         if values:
             simulation.set_conditions(**values)

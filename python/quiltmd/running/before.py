@@ -30,7 +30,7 @@ def check_selections(config: Config, system: System) -> None:
     Before anything is written.
     """
     if config.bath:
-        baths_of_atoms(system, config.bath)
+        baths_of_atoms(system, config.make_groups())
     for section in config.trajectories().values():
         for text in filter(None, (section.select, section.center)):
             select(system, text)

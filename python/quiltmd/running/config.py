@@ -36,14 +36,16 @@ from ..description.settings import (
     draw_seed,
 )
 from ..description.system import System
+from ..description.thermostats import Thermostat
 from ..engine.execution import AWAY_BY_NAME, Execution
 from ..engine.worker_settings import Workers
 from ..errors import QuiltError
 from ..inputs import included_files
 from ..outputs.files import read_file, reading
-from .annealing import Annealing, Condition, Curve, Points
+from .annealing import Annealing, Condition, Curve, Points, TemperaturesOfGroups
 from .dynamics_sections import (
     BarostatSection,
+    BathSection,
     IntegratorSection,
     ThermostatSection,
     check_baths,
@@ -88,7 +90,7 @@ class Config(Section):
     workers: Workers = Workers()
     trajectory: tuple[TrajectorySection, ...] = ()
     restraint: tuple[Restraint, ...] = ()
-    bath: tuple[BathGroup, ...] = ()
+    bath: tuple[BathSection, ...] = ()
     _stated: frozenset[str] = PrivateAttr(default=frozenset())  # keys given in [nonbonded]
 
     def model_post_init(self, context: Any) -> None:
@@ -127,25 +129,33 @@ class Config(Section):
     @model_validator(mode="after")
     def _parts_go_together(self) -> Config:
         """Integrator, thermostat and barostat."""
-        check_baths(self.bath, self.integrator, self.thermostat)
-        thermostat = self.thermostat.build(self.integrator)
         try:
             barostat = self.barostat.build(self.integrator)
-            resolve_dynamics(self.make_integrator(), thermostat, barostat)
+            resolve_dynamics(self.make_integrator(), self.make_thermostat(), barostat)
         except QuiltError as error:
             raise ValueError(str(error)) from None
+        check_baths(self.bath, self.integrator, barostat)
         return self
 
     @model_validator(mode="after")
     def _chain_is_warm(self) -> Config:
         chained = self.integrator.ensemble != "nve" and self.thermostat.kind == "nose-hoover"
-        if chained and self.integrator.coldest() <= 0:
+        groups = [kelvin for bath in self.bath for _, kelvin in bath.points()]
+        if chained and min(groups or [self.integrator.coldest()]) <= 0:
             raise ValueError("a Nose-Hoover chain needs temperatures above 0 K")
         return self
 
+    def make_groups(self) -> tuple[BathGroup, ...]:
+        """Groups of atoms that have heat baths of their own."""
+        return tuple(bath.build() for bath in self.bath)
+
     def make_integrator(self) -> Integrator:
         """The integrator, with the heat baths that it has."""
-        return self.integrator.build(self.thermostat, self.bath)
+        return self.integrator.build(self.thermostat, self.make_groups())
+
+    def make_thermostat(self) -> Thermostat | None:
+        """The thermostat, with the heat baths that it has."""
+        return self.thermostat.build(self.integrator, self.make_groups())
 
     def _unused(self) -> Iterator[Unused]:
         names = ("nonbonded", "integrator", "thermostat", "barostat", "solvent", "run", "output")
@@ -168,11 +178,14 @@ class Config(Section):
                 integrator.restraint_annealing_every,
             ),
         )
-        curves = (
+        curves: list[Curve | TemperaturesOfGroups] = [
             Curve(condition, points, every)
             for condition, points, every in conditions
             if points is not None
-        )
+        ]
+        if any(bath.annealing for bath in self.bath):
+            points_of_groups = tuple(bath.points() for bath in self.bath)
+            curves.append(TemperaturesOfGroups(points_of_groups, integrator.annealing_every))
         return Annealing(tuple(curves), integrator.timestep)
 
     def trajectories(self) -> dict[str, TrajectorySection]:

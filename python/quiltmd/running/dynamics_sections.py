@@ -39,9 +39,12 @@ from ..description.settings import (
 )
 from ..description.thermostats import (
     BerendsenThermostat,
+    BerendsenThermostatGroups,
     NoseHooverChain,
+    NoseHooverChainGroups,
     Thermostat,
     VelocityRescaling,
+    VelocityRescalingGroups,
 )
 from ..errors import QuiltError
 from .annealing import Points, check_points
@@ -115,16 +118,16 @@ class IntegratorSection(Section):
         return [self.temperature, *(temperature for _, temperature in self.annealing or ())]
 
     def build(
-        self, thermostat: ThermostatSection | None = None, baths: tuple[BathGroup, ...] = ()
+        self, thermostat: ThermostatSection | None = None, groups: tuple[BathGroup, ...] = ()
     ) -> Integrator:
         """The integrator of these settings, and of those of the thermostat and of [[bath]]."""
-        if baths:
-            return LangevinMiddleGroups(
-                baths, self.timestep, self.seed, long_range_every=self.long_range_every
-            )
         coupled = thermostat is not None and thermostat.kind != "langevin"
         if self.ensemble == "nve" or coupled:
             return VelocityVerlet(self.timestep, long_range_every=self.long_range_every)
+        if groups:
+            return LangevinMiddleGroups(
+                groups, self.timestep, self.seed, long_range_every=self.long_range_every
+            )
         return LangevinMiddle(
             self.hottest(),
             self.friction,
@@ -134,23 +137,58 @@ class IntegratorSection(Section):
         )
 
 
+class BathSection(Section):
+    """[[bath]]: a group of atoms with a heat bath of its own; K, 1/ps, ps.
+
+    How often annealing changes its temperature is for `annealing_every` of [integrator] to say.
+    """
+
+    select: str = Field(description="Atoms, in the words of a selection.")
+    temperature: Temperature = BathGroup.temperature
+    friction: Friction | None = BathGroup.friction
+    time_constant: TimeConstant | None = BathGroup.time_constant
+    annealing: Points | None = Field(
+        default=None,
+        description="Temperatures of this bath over time, piecewise linear: ps and K of each "
+        "point.",
+    )
+
+    @model_validator(mode="after")
+    def _begin_annealing(self) -> BathSection:
+        """Checks the points; `temperature` is that with which they begin."""
+        if self.annealing is not None:
+            check_points("annealing", self.annealing, "temperatures", 0, HOTTEST, "K")
+            _begin_with(self, "temperature", self.annealing[0][1], "K")
+        return self
+
+    def points(self) -> Points:
+        """Its temperatures over time."""
+        return self.annealing or ((0.0, self.temperature),)
+
+    def build(self) -> BathGroup:
+        """The group, at its highest temperature, for which the Verlet buffer is made."""
+        hottest = max(temperature for _, temperature in self.points())
+        return BathGroup(self.select, hottest, self.friction, self.time_constant)
+
+
 def check_baths(
-    baths: tuple[BathGroup, ...], integrator: IntegratorSection, thermostat: ThermostatSection
+    baths: tuple[BathSection, ...], integrator: IntegratorSection, barostat: Barostat | None
 ) -> None:
     """ValueError where heat baths of groups, [[bath]], do not go with other settings."""
     if not baths:
         return
     if integrator.ensemble == "nve":
         raise ValueError("[[bath]]: the ensemble nve has no heat bath: choose nvt or npt")
-    if thermostat.kind != "langevin":
-        raise ValueError(
-            f"[[bath]]: the thermostat '{thermostat.kind}' is one bath for all atoms: choose "
-            "langevin, or leave out [[bath]]"
-        )
     if integrator.annealing is not None:
         raise ValueError(
-            "[[bath]]: annealing is of one bath for all atoms: leave it out, and give the baths "
-            "other temperatures in stages ([[stage.bath]])"
+            "[[bath]]: annealing of [integrator] is of one bath for all atoms: leave it out, and "
+            "give each [[bath]] its own annealing"
+        )
+    needs_one = barostat is not None and barostat.needs_temperature
+    if needs_one and len({bath.points() for bath in baths}) > 1:
+        raise ValueError(
+            "[[bath]]: the fluctuations of the box need one temperature of all groups at any time: "
+            "give all baths the same annealing, or choose the barostat 'berendsen'"
         )
 
 
@@ -182,10 +220,14 @@ class ThermostatSection(Section):
     every: ThermostatEvery = VelocityRescaling.every
     chain_length: ChainLength = NoseHooverChain.chain_length
 
-    def build(self, integrator: IntegratorSection) -> Thermostat | None:
+    def build(
+        self, integrator: IntegratorSection, groups: tuple[BathGroup, ...] = ()
+    ) -> Thermostat | None:
         """The thermostat of these settings, where it is not part of the integrator."""
         if self.kind == "langevin":
             return None
+        if groups:
+            return self._of_groups(integrator, groups)
         temperature = integrator.hottest()
         if self.kind == "berendsen":
             return BerendsenThermostat(temperature, self.time_constant, every=self.every)
@@ -196,6 +238,15 @@ class ThermostatSection(Section):
         return VelocityRescaling(
             temperature, self.time_constant, seed=integrator.seed, every=self.every
         )
+
+    def _of_groups(
+        self, integrator: IntegratorSection, groups: tuple[BathGroup, ...]
+    ) -> Thermostat:
+        if self.kind == "berendsen":
+            return BerendsenThermostatGroups(groups, every=self.every)
+        if self.kind == "nose-hoover":
+            return NoseHooverChainGroups(groups, every=self.every, chain_length=self.chain_length)
+        return VelocityRescalingGroups(groups, seed=integrator.seed, every=self.every)
 
 
 class BarostatSection(Section):

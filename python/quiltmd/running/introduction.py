@@ -31,7 +31,8 @@ def _what(config: Config) -> str:
         return "a minimisation"
     bath = "" if integrator.ensemble == "nve" else f" at {integrator.temperature:g} K"
     if config.bath:
-        bath = f" at {', '.join(f'{one.temperature:g}' for one in config.bath)} K"
+        begin, end = (", ".join(f"{one.points()[k][1]:g}" for one in config.bath) for k in (0, -1))
+        bath = f" at {begin} K" if begin == end else f" from {begin} to {end} K"
     if integrator.annealing is not None:
         bath = f" from {integrator.temperature:g} to {integrator.annealing[-1][1]:g} K"
     if integrator.ensemble == "npt":

@@ -239,7 +239,7 @@ def make_simulation(
         state,
         config.nonbonded,
         config.make_integrator(),
-        thermostat=config.thermostat.build(config.integrator),
+        thermostat=config.make_thermostat(),
         barostat=config.barostat.build(config.integrator),
         engine=engine,
         **config.execution().settings(),

@@ -27,14 +27,14 @@ import numpy as np
 import numpy.typing as npt
 from numpy.typing import NDArray
 
-from ..description.barostats import Barostat, MonteCarloBarostat, pressures
+from ..description.barostats import Barostat, MonteCarloBarostat, check_barostat
 from ..description.box import check_box
 from ..description.checks import LAST_STEP, plain, real_number, whole_number
-from ..description.dynamics import resolve_dynamics
+from ..description.dynamics import resolve_dynamics, with_condition
+from ..description.heat_baths import Grouped
 from ..description.integrators import (
     Integrator,
     LangevinMiddle,
-    LangevinMiddleGroups,
     VelocityVerlet,
     check_impulses,
 )
@@ -60,6 +60,7 @@ from .shutdown import core_calls
 from .writer import Writer
 
 _EVERYTHING: tuple[Need, ...] = ("energies", "state")
+_DYNAMICS = ("barostat", "integrator", "thermostat")
 _COMES_WITH: dict[str, tuple[Need, ...]] = {"tensors": ("energies",), "heat": ()}
 _LARGEST_FORCE = 5e5  # kJ/mol/nm; kLargestForce of src/math/fixed.h
 _PIECE_SECONDS = 0.5
@@ -92,7 +93,8 @@ class Simulation(Readout):
         `LangevinMiddle` (NVT, the default), `LangevinMiddleGroups` (a heat bath for each of
         several groups of atoms) or `VelocityVerlet` (NVE).
     thermostat:
-        `VelocityRescaling`, for NVT with `VelocityVerlet`.
+        `VelocityRescaling`, `NoseHooverChain`, or these with a heat bath for each of several groups
+        (`VelocityRescalingGroups`, `NoseHooverChainGroups`): for NVT with `VelocityVerlet`.
     barostat:
         `CellRescaling` or `MonteCarloBarostat`, for constant pressure.
     device, ranks, threads, balance, transport, mesh, away, workers, hosts:
@@ -307,9 +309,9 @@ class Simulation(Readout):
     def _draw_of_baths(self, seed: int | None) -> None:
         """Velocities at the temperatures of the heat baths."""
         bath = self.integrator if self.thermostat is None else self.thermostat
-        if not isinstance(bath, LangevinMiddleGroups):
-            if isinstance(bath, VelocityVerlet):
-                raise QuiltError("there is no heat bath: give a temperature for the velocities")
+        if isinstance(bath, VelocityVerlet):
+            raise QuiltError("there is no heat bath: give a temperature for the velocities")
+        if not isinstance(bath, Grouped):
             self.draw_velocities(bath.temperature, seed)
             return
         found = np.array(bath.temperatures())
@@ -329,8 +331,8 @@ class Simulation(Readout):
     def set_conditions(
         self,
         *,
-        temperature: float | None = None,
-        friction: float | None = None,
+        temperature: float | Sequence[float] | None = None,
+        friction: float | Sequence[float] | None = None,
         pressure: float | None = None,
         box: npt.ArrayLike | None = None,
         restraints: float | None = None,
@@ -352,9 +354,10 @@ class Simulation(Readout):
         Parameters
         ----------
         temperature:
-            Temperature of the heat bath, K.
+            Temperature of the heat bath, K; where groups of atoms have baths of their own, that of
+            all, or one for each in their order.
         friction:
-            Friction coefficient, 1/ps.
+            Friction coefficient, 1/ps; of groups likewise.
         pressure:
             Reference pressure of the barostat, bar.
         box:
@@ -380,16 +383,13 @@ class Simulation(Readout):
         ):
             if value is None:
                 continue
-            bath = changed.get(owner, getattr(self, owner))
-            if bath is None:
+            part = changed.get(owner, getattr(self, owner))
+            if part is None:
                 raise QuiltError(f"the simulation has no {owner}, so no {name} to change")
-            if not hasattr(bath, name):
-                groups = isinstance(bath, LangevinMiddleGroups)
-                hint = ": its baths stay; make another Simulation with its state" if groups else ""
-                raise QuiltError(f"{type(bath).__name__} has no {name}{hint}")
-            changed[owner] = replace(bath, **{name: value})
-            number = getattr(changed[owner], name)
-            numbers |= pressures(number) if name == "pressure" else {name: number}
+            changed[owner], its_numbers = with_condition(part, name, value)
+            numbers |= its_numbers
+        parts = (changed.get(name, getattr(self, name)) for name in _DYNAMICS)
+        check_barostat(*parts)
         if restraints is not None:
             numbers["restraints"] = real_number("restraints", restraints)
         cell = None if box is None else check_box(plain(box))
@@ -398,8 +398,8 @@ class Simulation(Readout):
             self._conditions |= numbers
             if cell is not None:
                 self._note(self.step, cell)
-        for owner, bath in changed.items():
-            super().__setattr__(owner, bath)  # not an assignment by the user, which is refused
+        for owner, part in changed.items():
+            super().__setattr__(owner, part)  # not an assignment by the user, which is refused
 
     @property
     def faults(self) -> list[Event]:

@@ -382,10 +382,11 @@ def _end_of(before: Stage, stage: Stage) -> State:
     return State(last.positions, last.velocities, last.box, variables=variables)
 
 
-def _chain(stage: Stage) -> tuple[str, float, int]:
+def _chain(stage: Stage) -> tuple[Any, ...]:
     """What the variables of a thermostat are of; they hold at any temperature and time step."""
     thermostat = stage.config.thermostat
-    return thermostat.kind, thermostat.time_constant, thermostat.chain_length
+    groups = [(group.select, group.time_constant) for group in stage.config.make_groups()]
+    return thermostat.kind, thermostat.time_constant, thermostat.chain_length, groups
 
 
 def _hours_left(stage: Stage, begun: float) -> float | None:

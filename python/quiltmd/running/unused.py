@@ -36,10 +36,14 @@ def unused_settings(choices: Mapping[str, Any]) -> Iterator[Unused]:
     sections = {name: found for name, found in choices.items() if isinstance(found, Mapping)}
     yield from _unused_of_methods(sections.get("nonbonded", {}))
     yield from _unused_of_baths(sections)
-    if choices.get("bath"):
+    baths = choices.get("bath", ())
+    if baths:
         why = "each [[bath]] has its own temperature and friction"
         yield Unused("integrator", ("temperature", "friction"), why, "leave out [[bath]]")
-    yield from _unused_of_schedules(sections, bool(choices.get("restraint")))
+        why = "each [[bath]] has its own time_constant"
+        yield Unused("thermostat", ("time_constant",), why, "leave out [[bath]]")
+    annealed = any(_annealing_of(bath) is not None for bath in baths)
+    yield from _unused_of_schedules(sections, bool(choices.get("restraint")), annealed)
     run = sections.get("run", {})
     anew = run.get("start_temperature") is not None
     if anew or run.get("minimize", False) or run.get("draw_velocities", False):
@@ -56,6 +60,11 @@ def unused_settings(choices: Mapping[str, Any]) -> Iterator[Unused]:
     if sections.get("solvent", {}).get("model", "none") == "none":
         keys = ("salt_concentration", "salt_temperature", "dielectric", "surface")
         yield Unused("solvent", keys, "there is no implicit solvent", "choose a model")
+
+
+def _annealing_of(bath: Any) -> Any:
+    is_table = isinstance(bath, Mapping)
+    return bath.get("annealing") if is_table else getattr(bath, "annealing", None)
 
 
 def _unused_of_baths(sections: _Sections) -> Iterator[Unused]:
@@ -82,9 +91,12 @@ def _unused_of_baths(sections: _Sections) -> Iterator[Unused]:
         yield Unused("barostat", ("time_constant",), why, "choose another kind")
 
 
-def _unused_of_schedules(sections: _Sections, restrained: bool) -> Iterator[Unused]:
+def _unused_of_schedules(
+    sections: _Sections, restrained: bool, annealed_baths: bool
+) -> Iterator[Unused]:
     for name in ("integrator", "barostat"):
-        if sections.get(name, {}).get("annealing") is None:
+        annealed = annealed_baths and name == "integrator"
+        if sections.get(name, {}).get("annealing") is None and not annealed:
             yield Unused(name, ("annealing_every",), "nothing is annealed", "give annealing")
     if not restrained:
         schedule = ("restraint_annealing", "restraint_annealing_every")
