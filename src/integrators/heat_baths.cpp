@@ -3,6 +3,7 @@
 
 #include <numeric>
 #include <string>
+#include <utility>
 
 #include "integrators/group_constraints.h"
 #include "math/error.h"
@@ -49,7 +50,7 @@ DegreesOfFreedom degrees_of_freedom(const System& system, const std::vector<uint
     for (int atom = first; atom < end; ++atom)
       own.mass_part += system.masses[static_cast<size_t>(atom)] / total;
   }
-  return {all, std::move(of_baths)};
+  return {{all}, std::move(of_baths)};
 }
 
 }  // namespace quiltmd

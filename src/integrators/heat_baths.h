@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 #include "decomposition/conditions.h"
@@ -38,7 +37,7 @@ struct GroupBaths {
 // Of some atoms: three for each atom with mass less one for each constraint; and what part of the mass of all
 // they have, which is their part of the three of the centre of mass.
 struct Freedom {
-  double degrees;
+  double degrees = 0;
   double mass_part = 1;
 
   double shared_by(bool centre_rests) const {
@@ -47,8 +46,6 @@ struct Freedom {
 };
 // Of all atoms, and of those in each heat bath where groups have baths.
 struct DegreesOfFreedom {
-  DegreesOfFreedom(double of_all = 0, std::vector<Freedom> by_bath = {})
-      : all{of_all}, of_baths(std::move(by_bath)) {}
   Freedom all;
   std::vector<Freedom> of_baths;
 };

@@ -121,7 +121,7 @@ REFUSED = {
         "rvdw = 0.9": "both must be the same",
         "vdwtype = cut-off\nvdw-type = shift": "has another value: keep one of them",
         "rvdw-switch = 0": "Potential-switch: needs rvdw-switch, above 0".lower(),
-        "ref-t = 300 310": "only one bath; integrator sd",
+        "ref-t = 300 310 320": "2 groups, with 3 values of ref-t and 2 of tau-t",
         "free-energy = yes": "not supported",
         "freezegrps = Protein": "not supported",
         "refcoord-scaling = most": "only no, all and com",

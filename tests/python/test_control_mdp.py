@@ -7,12 +7,19 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import physical_validation
 import pytest
 from control_examples import FILES, MDP, changed, noted, read
 
 from quiltmd.description.heat_baths import BathGroup
+from quiltmd.description.thermostats import (
+    BerendsenThermostatGroups,
+    NoseHooverChainGroups,
+    VelocityRescalingGroups,
+)
 from quiltmd.errors import QuiltError
+from quiltmd.inputs.control import read_control
 from quiltmd.running.config import build_config
 
 
@@ -26,11 +33,8 @@ def test_mdp_with_a_nose_hoover_chain(tmp_path: Path, more: str, length: int) ->
         tmp_path, "md.mdp", changed(MDP, f"tcoupl = nose-hoover\ntau-t = {period} {period}\n{more}")
     )
     assert found.refused == []
-    assert found.settings["thermostat"] == {
-        "kind": "nose-hoover",
-        "time_constant": pytest.approx(0.1),
-        "chain_length": length,
-    }
+    assert found.settings["thermostat"] == {"kind": "nose-hoover", "chain_length": length}
+    assert [bath["time_constant"] for bath in found.settings["bath"]] == pytest.approx([0.1] * 2)
     assert noted(found, "a single thermostat") == (length == 1)
 
 
@@ -43,12 +47,27 @@ def test_annealing_of_mdp(tmp_path: Path) -> None:
     found = read(tmp_path, "md.mdp", changed(MDP, groups))
     assert found.refused == []
     dynamics = build_config(found.settings | FILES).integrator
-    assert dynamics.annealing == ((0, 10), (50, 300))
-    assert dynamics.temperature == 10
+    assert dynamics.annealing is None
+    baths = build_config(found.settings | FILES).bath
+    assert [bath.annealing for bath in baths] == [((0, 10), (50, 300))] * 2
+    assert [bath.temperature for bath in baths] == [10, 10]
     assert found.settings["run"]["start_temperature"] == 10
+    sd = read(tmp_path, "md.mdp", changed(MDP, groups + "integrator = sd\ntcoupl = no\n"))
+    assert sd.refused == []
+    assert "bath" not in sd.settings
+    assert build_config(sd.settings | FILES).integrator.annealing == ((0, 10), (50, 300))
+    for old, new, curves in (
+        ("0 50 0 50", "0 50 0 40", [((0, 10), (50, 300)), ((0, 10), (40, 300))]),
+        ("single single\nannealing-npoints = 2 2", "single no\nannealing-npoints = 2 2",
+         [((0, 10), (50, 300)), None]),
+    ):  # fmt: skip
+        found = read(tmp_path, "md.mdp", changed(MDP, groups.replace(old, new)))
+        assert found.refused == []
+        assert [bath.annealing for bath in build_config(found.settings | FILES).bath] == curves
+    assert build_config(found.settings | FILES).bath[1].temperature == 300
     for old, new, words in (
-        ("single single", "single periodic", "only single, for all groups"),
-        ("0 50 0 50", "0 50 0 40", "only one bath"),
+        ("single single", "single periodic", "annealing single periodic: only single, and no"),
+        ("single single", "single", "1 kinds and 2 numbers of points, where tc-grps has 2 groups"),
         ("0 50 0 50", "0 50 0", "say 4 points, 3 times and 4 temperatures"),
     ):
         found = read(tmp_path, "md.mdp", changed(MDP, groups.replace(old, new)))
@@ -74,18 +93,12 @@ def test_temperature_groups_of_mdp(tmp_path: Path) -> None:
     assert not noted(found, "Water_and_ions")
     assert "temperature" not in found.settings["integrator"]
     config = build_config(found.settings | FILES)
-    assert config.bath == (
+    assert config.make_groups() == (
         BathGroup("protein or resname LIG", 310, 2),
         BathGroup("water or ions", 300, 0.5),
     )
     for old, new, words in (
-        (
-            "integrator = sd\ntcoupl = no",
-            "tcoupl = v-rescale",
-            "integrator sd has one for each group",
-        ),
         ("310 300", "310", "2 groups, with 1 values of ref-t and 2 of tau-t"),
-        ("310 300", "310 300\nannealing = single single", "annealing single single"),
         ("310 300", "310 300\npcoupl = C-rescale\nref-p = 1", "needs one ref-t for all groups"),
     ):
         refused = read(tmp_path, "md.mdp", changed(MDP, groups.replace(old, new))).refused
@@ -96,9 +109,81 @@ def test_temperature_groups_of_mdp(tmp_path: Path) -> None:
     assert build_config(found.settings | FILES).integrator.ensemble == "npt"
 
 
+@pytest.mark.filterwarnings("ignore:the Berendsen thermostat:quiltmd.QuiltWarning")
+def test_groups_of_each_thermostat(tmp_path: Path) -> None:
+    """The usual Protein and Non-Protein: a bath each, though they are alike."""
+    groups = "tc-grps = Protein Non-Protein\ntau-t = 0.1 0.2\nref-t = 300 300\n"
+    for coupling, kind, strengths in (
+        ("V-rescale", VelocityRescalingGroups, (0.1, 0.2)),
+        ("berendsen", BerendsenThermostatGroups, (0.1, 0.2)),
+        ("nose-hoover", NoseHooverChainGroups, (0.1 / (2 * np.pi), 0.2 / (2 * np.pi))),
+    ):
+        found = read(tmp_path, "md.mdp", changed(MDP, f"{groups}tcoupl = {coupling}\n"))
+        assert found.refused == []
+        assert not noted(found, "one bath")
+        config = build_config(found.settings | FILES)
+        made = config.make_thermostat()
+        assert isinstance(made, kind)
+        assert [group.select for group in made.groups] == ["protein", "not protein"]
+        assert [group.time_constant for group in made.groups] == pytest.approx(strengths)
+        if coupling == "nose-hoover":
+            assert made.every == 1  # four times in 0.1 ps / 2 pi, in steps of 2 fs
+    alike = changed(MDP, groups.replace("0.1 0.2", "0.1 0.1"))
+    found = read(tmp_path, "md.mdp", alike)
+    assert len(found.settings["bath"]) == 2
+    assert "time_constant" not in found.settings["thermostat"]
+    npt = changed(alike, "pcoupl = C-rescale\nref-p = 1\ncompressibility = 4.5e-5\n")
+    assert build_config(read(tmp_path, "md.mdp", npt).settings | FILES).integrator.ensemble == "npt"
+    unlike = npt.replace("ref-t = 300 300", "ref-t = 300 310")
+    assert "needs one ref-t for all groups" in read(tmp_path, "md.mdp", unlike).refused[0]
+    stated = "ensemble-temperature-setting = constant\nensemble-temperature = "
+    for kelvin, count in (("300", 0), ("310", 1)):
+        assert len(read(tmp_path, "md.mdp", alike + stated + kelvin).refused) == count
+    sd = changed(alike, "integrator = sd\ntcoupl = no\n")
+    assert noted(read(tmp_path, "md.mdp", sd), "tc-grps Protein Non-Protein: one bath for all")
+
+
+def test_groups_of_an_index_file(tmp_path: Path) -> None:
+    """CHARMM-GUI's groups have names that only an index file explains."""
+    lines = "tc-grps = SOLU MEMB SOLV\ntau-t = 1 1 1\nref-t = 303.15 303.15 303.15\n"
+    mdp = tmp_path / "step6.mdp"
+    mdp.write_text(changed(MDP, lines))
+    index = tmp_path / "index.ndx"
+    index.write_text(
+        "; made by hand\n[ System ]\n1 2 3 4\n5 6 7 8 9\n[ SOLU ]\n3 2 1\n[ MEMB ]\n4 6\n 8\n"
+        "[ solv ]\n5 7 9\n[ SOLV ]\n1\n"
+    )
+    found = read_control(mdp, index)
+    assert found is not None
+    assert found.refused == []
+    assert [bath["select"] for bath in found.settings["bath"]] == [
+        *("index 1-3", "index 4 6 8", "index 5 7 9")
+    ]
+    assert build_config(found.settings | FILES).make_thermostat() is not None
+    without = read_control(mdp)
+    assert without is not None
+    assert noted(without, "SOLU MEMB SOLV: one bath for all; give the index file (--index)")
+    assert without.settings["integrator"]["temperature"] == 303.15
+    mdp.write_text(changed(MDP, lines.replace("MEMB", "PROT")))
+    refused = read_control(mdp, index)
+    assert refused is not None
+    assert "PROT: not in the index file, which has system, solu, memb" in refused.refused[0]
+    for content, words in (
+        ("1 2\n[ a ]", "line 1: atoms before the first"),
+        ("[ a ]\n1 x", "line 2: 'x' is no number of an atom"),
+        ("[ a ]\n0", "'0' is no number of an atom"),
+    ):
+        index.write_text(content)
+        with pytest.raises(QuiltError, match=words):
+            read_control(mdp, index)
+    mdp.write_text("set a 1\ncutoff 12\n")
+    with pytest.raises(QuiltError, match="an index file goes with an mdp file"):
+        read_control(mdp, index)
+
+
 def test_mdp_with_a_short_period(tmp_path: Path) -> None:
     """Actions of a chain come four times in its time constant, 0.5 ps / 2 pi."""
-    found = read(tmp_path, "md.mdp", changed(MDP, "tcoupl = nose-hoover\ntau-t = 0.5 0.5\n"))
+    found = read(tmp_path, "md.mdp", changed(MDP, "tcoupl = nose-hoover\ntau-t = 0.5 0.6\n"))
     assert found.settings["thermostat"]["every"] == 9  # of 2 fs
 
 
@@ -106,8 +191,12 @@ def test_mdp(tmp_path: Path) -> None:
     found = read(tmp_path, "md.mdp", MDP)
     assert found.refused == []
     assert found.settings == {
-        "integrator": {"timestep": 0.002, "ensemble": "nvt", "temperature": 300.0},
-        "thermostat": {"kind": "velocity-rescaling", "time_constant": 0.5},
+        "integrator": {"timestep": 0.002, "ensemble": "nvt"},
+        "thermostat": {"kind": "velocity-rescaling"},
+        "bath": [
+            {"select": select, "temperature": 300.0, "time_constant": 0.5}
+            for select in ("protein", "water")
+        ],
         "run": {"steps": 5000},
         "nonbonded": {
             "cutoff": 1.1,
@@ -125,7 +214,7 @@ def test_mdp(tmp_path: Path) -> None:
         },
         "output": {"log_every": 250, "trajectory_every": 500},
     }
-    assert noted(found, "leap-frog", "tc-grps", "nstlist")
+    assert noted(found, "leap-frog", "nstlist")
 
 
 def test_spellings_of_mdp(tmp_path: Path) -> None:

@@ -303,9 +303,11 @@ TEMPLATES = {
         LYSOZYME,
         {
             "integrator.ensemble": "npt",
-            "integrator.temperature": 300,
             "thermostat.kind": "velocity-rescaling",
-            "thermostat.time_constant": 0.1,
+            "bath": [
+                {"select": select, "temperature": 300, "time_constant": 0.1}
+                for select in ("protein", "not protein")
+            ],
             "barostat.kind": "cell-rescaling",
             "barostat.time_constant": 2,
             "barostat.compressibility": (4.5e-5,),
@@ -319,7 +321,7 @@ TEMPLATES = {
             "system.reference_scaling": "com",
             "output.trajectory_every": 500,
         },
-        ("Protein Non-Protein: one bath", "--reference", "gen-vel no: velocities are those of"),
+        ("--reference", "gen-vel no: velocities are those of"),
     ),
     "membrane.mdp": Template(
         MEMBRANE,

@@ -9,6 +9,8 @@ using namespace quiltmd;
 
 namespace {
 
+const DegreesOfFreedom kFreedom{{300}, {}};
+
 Parameters integrator(const char* kind, int long_range_every = 1, int remove_com_every = 0) {
   return {kind,
           {{"timestep", 0.002},
@@ -81,7 +83,7 @@ std::vector<std::string> launches(const Stage& stage, ForcesAfter after) {
 using Names = std::vector<std::string>;
 
 void langevin_is_one_operation() {
-  const StepPlan plan = make_step_plan({integrator("langevin_middle"), std::nullopt, {}}, 300);
+  const StepPlan plan = make_step_plan({integrator("langevin_middle"), std::nullopt, {}}, kFreedom);
   CHECK(plan.rebuild == RebuildPoint::kBetweenSteps && plan.start.empty());
   CHECK(launches(plan.plain.middle, ForcesAfter::kCleared) == Names{"langevin_middle"});
   CHECK(plan.plain.finish.empty() && !plan.couples(0));
@@ -102,20 +104,21 @@ Parameters of_groups(double second = 280) {
 
 // The hottest bath says how far atoms move; one bath has the numbers of langevin_middle.
 void groups_have_baths() {
-  const StepPlan plan = make_step_plan({of_groups(310), std::nullopt, {}}, 300);
+  const StepPlan plan = make_step_plan({of_groups(310), std::nullopt, {}}, kFreedom);
   CHECK(launches(plan.plain.middle, ForcesAfter::kCleared) == Names{"langevin_middle_groups"});
   CHECK(plan.baths.temperature == 310 && !plan.baths.one_temperature);
   CHECK(plan.baths.of_groups.size() == 2 && plan.buffer_fraction == 0.65);
   Parameters one = integrator("langevin_middle");
   one.values["friction"] = 5.0;
-  const BathSettings alone = make_step_plan({one, std::nullopt, {}}, 300).baths;
+  const BathSettings alone = make_step_plan({one, std::nullopt, {}}, kFreedom).baths;
   CHECK(plan.baths.of_groups[1].keep == alone.heat.keep &&
         plan.baths.of_groups[1].noise_scale == alone.heat.noise_scale &&
         plan.baths.constraint_loss[1] == alone.constraint_loss[0]);
 }
 
 void verlet_starts_and_finishes() {
-  const StepPlan plan = make_step_plan({integrator("velocity_verlet", 3), std::nullopt, {}}, 300);
+  const StepPlan plan =
+      make_step_plan({integrator("velocity_verlet", 3), std::nullopt, {}}, kFreedom);
   CHECK(plan.rebuild == RebuildPoint::kInsideSteps && plan.period() == 3);
   CHECK((launches(plan.start, ForcesAfter::kKept) == Names{"verlet_start", "count_step"}));
   CHECK(launches(plan.plain.middle, ForcesAfter::kCleared) == Names{"verlet_step"});
@@ -124,7 +127,8 @@ void verlet_starts_and_finishes() {
 }
 
 void a_thermostat_acts_on_whole_steps() {
-  const StepPlan plan = make_step_plan({integrator("velocity_verlet", 2), rescaling(6), {}}, 300);
+  const StepPlan plan =
+      make_step_plan({integrator("velocity_verlet", 2), rescaling(6), {}}, kFreedom);
   const Names thermostat{"verlet_finish", "sum_kinetic_energy", "draw_rescaling",
                          "scale_velocities"};
   Names whole = thermostat;
@@ -140,7 +144,7 @@ void a_thermostat_acts_on_whole_steps() {
 
 // Those that a State has go on, others begin where the plan says.
 void a_chain_has_variables() {
-  const StepPlan plan = make_step_plan({integrator("velocity_verlet"), chain(2), {}}, 300);
+  const StepPlan plan = make_step_plan({integrator("velocity_verlet"), chain(2), {}}, kFreedom);
   CHECK((launches(plan.coupled.finish, ForcesAfter::kKept) ==
          Names{"verlet_finish", "sum_kinetic_energy", "advance_chain", "scale_velocities"}));
   CHECK(plan.variables.size() == 4 && plan.variables[2].name == "nose_hoover.velocity_1");
@@ -163,7 +167,7 @@ Parameters scaling_groups(Parameters made, double second = 280) {
   return made;
 }
 
-const DegreesOfFreedom kOfTwo{300, {{100, 0.25}, {200, 0.75}}};
+const DegreesOfFreedom kOfTwo{{300}, {{100, 0.25}, {200, 0.75}}};
 
 // Each has a sum of its own. Without removal the centre of mass does not rest, as it does with one bath.
 void a_thermostat_of_groups_scales_each() {
@@ -192,14 +196,14 @@ void a_thermostat_of_groups_scales_each() {
 
 void a_barostat_acts_before_a_rebuild() {
   const StepPlan plan =
-      make_step_plan({integrator("langevin_middle", 2), std::nullopt, barostat()}, 300);
+      make_step_plan({integrator("langevin_middle", 2), std::nullopt, barostat()}, kFreedom);
   CHECK((launches(plan.rebuild_stage.act, ForcesAfter::kKept) ==
          Names{"rescale_cell", "rescale_groups"}));
   CHECK(plan.rebuild_stage.acts_at(24) && !plan.rebuild_stage.acts_at(25) && plan.period() == 2);
   CHECK(plan.rebuild_stage.act.front().reduces == 2 * Symmetric::kParts);
   CHECK_NEAR(plan.baths.pressure.mobility[2], 7.5e-4 * 12 * 0.002 / 15, 1e-12);
-  const StepPlan plain =
-      make_step_plan({integrator("velocity_verlet"), std::nullopt, barostat("berendsen")}, 300);
+  const StepPlan plain = make_step_plan(
+      {integrator("velocity_verlet"), std::nullopt, barostat("berendsen")}, kFreedom);
   CHECK((launches(plain.rebuild_stage.act, ForcesAfter::kKept) ==
          Names{"rescale_cell", "scale_groups"}));
 }
@@ -207,7 +211,7 @@ void a_barostat_acts_before_a_rebuild() {
 void a_proposed_box_is_decided_about() {
   const IntegratorSettings settings{integrator("langevin_middle"), std::nullopt,
                                     barostat("monte_carlo")};
-  const StepPlan plan = make_step_plan(settings, 300, 7);
+  const StepPlan plan = make_step_plan(settings, kFreedom, 7);
   CHECK((launches(plan.rebuild_stage.act, ForcesAfter::kKept) ==
          Names{"sum_molecules", "propose_cell", "move_molecules", "count_potential"}));
   CHECK((launches(plan.rebuild_stage.decide, ForcesAfter::kKept) ==
@@ -215,12 +219,12 @@ void a_proposed_box_is_decided_about() {
   CHECK(plan.rebuild_stage.act.front().reduces == 21 &&
         plan.rebuild_stage.decide.front().reduces == 1);
   CHECK(plan.most_sums() == 21);
-  const StepPlan waters = make_step_plan(settings, 300);
+  const StepPlan waters = make_step_plan(settings, kFreedom);
   CHECK(launches(waters.rebuild_stage.act, ForcesAfter::kKept).front() == "propose_cell");
 }
 
 void check_refused(const IntegratorSettings& settings, const char* because,
-                   const DegreesOfFreedom& freedom = 300) {
+                   const DegreesOfFreedom& freedom = kFreedom) {
   try {
     make_step_plan(settings, freedom);
   } catch (const Error& error) {
@@ -249,15 +253,15 @@ void nonsense_is_refused_by_name() {
                 "needs a temperature");
   check_refused({of_groups(), rescaling(), {}}, "a thermostat by itself");
   check_refused({of_groups(310), std::nullopt, barostat()}, "needs a temperature");
-  CHECK(make_step_plan({of_groups(), std::nullopt, barostat()}, 300).baths.one_temperature);
+  CHECK(make_step_plan({of_groups(), std::nullopt, barostat()}, kFreedom).baths.one_temperature);
   Parameters many = of_groups();
   many.values["baths"] = int64_t{17};
   check_refused({many, std::nullopt, {}}, "1 to 16 heat baths, not 17");
   const Parameters verlet = integrator("velocity_verlet"), groups = scaling_groups(rescaling());
   check_refused({verlet, groups, {}}, "heat bath 2 has fewer than two degrees of freedom",
-                {300, {{299}, {1}}});
+                {{300}, {{299}, {1}}});
   check_refused({verlet, scaling_groups(chain()), {}}, "heat bath 1 has no degree of freedom",
-                {300, {{0}, {300}}});
+                {{300}, {{0}, {300}}});
   check_refused({verlet, scaling_groups(rescaling(), 310), barostat()}, "needs a temperature",
                 kOfTwo);
   CHECK(make_step_plan({verlet, groups, barostat()}, kOfTwo).baths.one_temperature);
@@ -274,7 +278,7 @@ void conditions_belong_to_parts() {
   CHECK(changed.integrator.values == settings.integrator.values);
   CHECK(changed.thermostat->number("temperature") == 200);
   CHECK(changed.barostat->number("pressure_y") == -1.5);
-  CHECK(make_step_plan(changed, 300).baths.temperature == 200);
+  CHECK(make_step_plan(changed, kFreedom).baths.temperature == 200);
   const auto message = [&](const char* name) {
     try {
       with_conditions(settings, {{name, 1}});

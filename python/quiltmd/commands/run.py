@@ -48,6 +48,12 @@ def run(
             "options override it.",
         ),
     ] = None,
+    index: Annotated[
+        Path | None,
+        typer.Option(
+            "--index", "-n", metavar="FILE", help="GROMACS index file with the groups of an mdp."
+        ),
+    ] = None,
     resume: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Continue the run in this folder from its checkpoint."),
@@ -79,11 +85,13 @@ def run(
     if started_together:
         settings = _on_the_hosts_of_the_launcher(settings)
     if resume is not None:
-        _refuse_with_resume(config, settings, overwrite)
+        _refuse_with_resume(config, settings, overwrite, index)
         carry_on = stages.resume if stages.has_stages(resume.absolute()) else runner.resume
         outcome = carry_on(resume, settings)
     else:
-        in_file = _settings_of(config) if config is not None else {}
+        if config is None and index is not None:
+            raise QuiltError("leave out --index: it goes with an mdp file")
+        in_file = _settings_of(config, index) if config is not None else {}
         source = str(config) if config is not None else ""
         merged = merge(in_file, settings)
         if config is None or config.suffix != ".toml":
@@ -134,11 +142,13 @@ def exit_as_stopped(outcome: runner.Outcome) -> None:
         raise typer.Exit(INTERRUPTED if outcome.signal == signal.SIGINT else STOPPED)
 
 
-def _settings_of(path: Path) -> dict[str, Any]:
+def _settings_of(path: Path, index: Path | None = None) -> dict[str, Any]:
     """Settings of a TOML file, or of a control file of another program."""
-    control = read_control(path) if path.suffix != ".toml" else None
+    control = read_control(path, index) if path.suffix != ".toml" else None
     if control is None:
         _refuse_topology(path)
+        if index is not None:
+            raise QuiltError(f"leave out --index: it goes with an mdp file, which {path} is not")
         return read_config(path)
     if control.refused:
         faults = "; ".join(control.refused[:_LISTED])
@@ -162,13 +172,17 @@ def _refuse_topology(path: Path) -> None:
         )
 
 
-def _refuse_with_resume(config: Path | None, settings: Settings, overwrite: bool) -> None:
+def _refuse_with_resume(
+    config: Path | None, settings: Settings, overwrite: bool, index: Path | None
+) -> None:
     """A resumed run takes its settings from its folder; saying otherwise is a mistake."""
     given = [f"{section}.{key}" for section, key in settings if (section, key) not in MAY_CHANGE]
     if config is not None:
         given.append(str(config))
     if overwrite:
         given.append("--overwrite")
+    if index is not None:
+        given.append("--index")
     if given:
         names = ", ".join(given)
         raise QuiltError(f"--resume takes its settings from the run's folder; leave out {names}")

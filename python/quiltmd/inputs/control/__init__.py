@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ...errors import InputError
 from ..fixed_width import read_bytes
 from ..formats import HEAD, Path
+from ..gromacs.index import read_index
 from .entries import Control
 from .mdin import is_mdin, read_mdin
 from .mdp import is_mdp, read_mdp
@@ -24,14 +26,25 @@ _FORMATS: tuple[tuple[Callable[[bytes], bool], Callable[[str], Control]], ...] =
 )
 
 
-def read_control(path: Path) -> Control | None:
+def read_control(path: Path, index: Path | None = None) -> Control | None:
     """The content of a control file of another program; None where it is not one.
+
+    Parameters
+    ----------
+    path:
+        The file.
+    index:
+        An index file of GROMACS, whose groups of atoms an mdp names.
 
     Raises
     ------
     InputError
-        With file and line: what is not understood.
+        With file and line: what is not understood; an index file beside another format.
     """
     head = read_bytes(path, limit=HEAD)
+    if index is not None:
+        if not is_mdp(head):
+            raise InputError("an index file goes with an mdp file, which this is not", file=path)
+        return read_mdp(str(path), read_index(index))
     reader = next((reader for matches, reader in _FORMATS if matches(head)), None)
     return None if reader is None else reader(str(path))

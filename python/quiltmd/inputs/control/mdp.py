@@ -15,6 +15,7 @@ from ...errors import InputError
 from ..fixed_width import read_bytes
 from .entries import Control, Entries, Entry, is_off, is_one
 from .mdp_coupling import take_coupling
+from .mdp_groups import Index
 from .mdp_words import choice
 
 _OLD_NAMES = {  # and what they are called now
@@ -61,11 +62,11 @@ def is_mdp(head: bytes) -> bool:
     return len({word.lower() for word in found}) >= 2
 
 
-def read_mdp(file: str) -> Control:
-    """The settings of an mdp file; see `Control`."""
+def read_mdp(file: str, index: Index | None = None) -> Control:
+    """The settings of an mdp file; see `Control`.  `index`: groups of an index file."""
     control = Control(file)
     entries = Entries(control, _options(file), _OLD_NAMES)
-    _dynamics(control, entries)
+    _dynamics(control, entries, index)
     _nonbonded(control, entries)
     _system(control, entries)
     _electric_field(control, entries)
@@ -89,7 +90,7 @@ def _options(file: str) -> list[Entry]:
     return found
 
 
-def _dynamics(control: Control, entries: Entries) -> None:
+def _dynamics(control: Control, entries: Entries, index: Index | None) -> None:
     kind = choice(entries, "integrator", "md")
     control.set("integrator", "timestep", entries.number("dt", 0.001))
     steps = entries.whole("nsteps", 0)
@@ -110,7 +111,7 @@ def _dynamics(control: Control, entries: Entries) -> None:
         "nothing, without a minimisation",
         *("emtol", "emstep", "nstcgsteep", "niter", "fcstep", "nbfgscorr"),
     )
-    take_coupling(control, entries, kind)
+    take_coupling(control, entries, kind, index)
     _velocities(control, entries)
     _first_step(control, entries)
 

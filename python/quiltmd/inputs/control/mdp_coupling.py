@@ -7,18 +7,24 @@ Source: GROMACS User Guide, "Molecular dynamics parameters (.mdp options)".
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from itertools import accumulate, pairwise
+from typing import Any
 
 from ...description.thermostats import NoseHooverChain
 from .entries import Control, Entries, number_of
-from .mdp_groups import add_baths
+from .mdp_groups import Curve, Index, TemperatureGroup, add_baths, has_known_part
 from .mdp_words import choice
 
 _OF_ANNEALING = ("annealing-npoints", "annealing-time", "annealing-temp")
 _OF_A_BATH = ("tc-grps", "tau-t", "ref-t", *_OF_ANNEALING)
 _OF_A_BAROSTAT = ("pcoupltype", "tau-p", "ref-p", "compressibility", "nstpcouple")
 _OF_AN_ENSEMBLE = ("ensemble-temperature-setting", "ensemble-temperature")
-_THERMOSTATS = {"v-rescale": "velocity-rescaling", "berendsen": "berendsen"}
+_THERMOSTATS = {
+    "v-rescale": "velocity-rescaling",
+    "nose-hoover": "nose-hoover",
+    "berendsen": "berendsen",
+}
 _BAROSTATS = {
     "c-rescale": "cell-rescaling",
     "parrinello-rahman": "cell-rescaling",
@@ -32,7 +38,7 @@ _COUPLINGS = {  # how many pressures, and compressibilities, they have
 }
 
 
-def take_coupling(control: Control, entries: Entries, integrator: str) -> None:
+def take_coupling(control: Control, entries: Entries, integrator: str, index: Index | None) -> None:
     """Heat baths and pressure; a minimisation has neither."""
     entries.tell("how often is for the program to say", "nsttcouple")
     if "minimize" in control.settings["run"]:
@@ -40,7 +46,7 @@ def take_coupling(control: Control, entries: Entries, integrator: str) -> None:
         words = ("tcoupl", "pcoupl", "annealing", *_OF_A_BATH, *_OF_A_BAROSTAT)
         entries.tell("nothing, in a minimisation", *words, *_OF_AN_ENSEMBLE)
         return
-    _thermostat(control, entries, integrator)
+    _thermostat(control, entries, integrator, index)
     _ensemble(control, entries)
     _barostat(control, entries)
 
@@ -48,14 +54,15 @@ def take_coupling(control: Control, entries: Entries, integrator: str) -> None:
 def _ensemble(control: Control, entries: Entries) -> None:
     """The temperature by which a barostat goes: that of the bath, whatever else is said."""
     is_stated = any(one.value.lower() == "constant" for one in entries.peek(_OF_AN_ENSEMBLE[0]))
-    bath = control.settings["integrator"].get("temperature")
+    own = {control.settings["integrator"].get("temperature")}
+    baths = {bath.get("temperature") for bath in control.settings.get("bath", ())} or own
     for entry in entries.peek(_OF_AN_ENSEMBLE[1]):
-        if is_stated and bath is not None and number_of(entry.value) != bath:
+        if is_stated and baths - {None, number_of(entry.value)}:
             entries.reject(entry, "only that of the bath")
     entries.tell("that of the bath", *_OF_AN_ENSEMBLE)
 
 
-def _thermostat(control: Control, entries: Entries, integrator: str) -> None:
+def _thermostat(control: Control, entries: Entries, integrator: str, index: Index | None) -> None:
     stated, coupling = entries.peek("tcoupl"), choice(entries, "tcoupl", "no")
     if integrator != "sd" and coupling == "no":
         control.set("integrator", "ensemble", "nve")
@@ -64,97 +71,122 @@ def _thermostat(control: Control, entries: Entries, integrator: str) -> None:
         return
     if integrator == "sd" and coupling != "no":
         entries.note("integrator sd has friction and noise in its place", *stated)
-    groups = entries.words("tc-grps")
-    times, targets = entries.numbers("tau-t") or [], entries.numbers("ref-t") or []
     control.set("integrator", "ensemble", "nvt")
-    if not len(groups) == len(targets) == len(times) > 0:
+    groups = _groups(control, entries)
+    if not groups:
+        return
+    kind = "langevin" if integrator == "sd" else _THERMOSTATS.get(coupling, "")
+    shortest = min(group.time for group in groups)
+    if not kind:
+        control.refused.append(f"tcoupl {coupling}: only v-rescale, nose-hoover, berendsen, and sd")
+    elif shortest <= 0 and kind != "langevin":
+        control.refused.append(f"tau-t {shortest:g}: only a bath that acts, with a positive time")
+    else:
+        if kind != "langevin":
+            control.set("thermostat", "kind", kind)
+        if kind == "nose-hoover":
+            _nose_hoover(control, entries, integrator, shortest)
+        _set_baths(control, groups, kind, index)
+
+
+def _set_baths(
+    control: Control, groups: list[TemperatureGroup], kind: str, index: Index | None
+) -> None:
+    """A bath for each group; one for all where that is the same, or atoms of groups are not known.
+
+    Friction and noise act on each atom, so groups whose baths are alike have one.
+    """
+    names, first = [group.name for group in groups], groups[0]
+    setting, of_time = _STRENGTHS[kind]
+    alike = all(group.is_alike(first) for group in groups)
+    known = index is not None or any(map(has_known_part, names))
+    if not alike or (len(groups) > 1 and known and kind != "langevin"):
+        add_baths(control, groups, lambda time: (setting, of_time(time)), index)
+        return
+    if [name.lower() for name in names] != ["system"]:
+        hint = "" if known else "; give the index file (--index) for one each"
+        control.notes.append(f"tc-grps {' '.join(names)}: one bath for all{hint}")
+    if first.annealing is None:
+        control.set("integrator", "temperature", first.temperature)
+    control.set("integrator", "annealing", first.annealing)
+    section = "integrator" if kind == "langevin" else "thermostat"
+    control.set(section, setting, of_time(first.time))
+
+
+def _groups(control: Control, entries: Entries) -> list[TemperatureGroup]:
+    """The temperature groups; none where they are refused."""
+    names = entries.words("tc-grps")
+    times, targets = entries.numbers("tau-t") or [], entries.numbers("ref-t") or []
+    if not len(names) == len(targets) == len(times) > 0:
         control.refused.append(
-            f"tc-grps: {len(groups)} groups, with {len(targets)} values of ref-t and {len(times)} "
+            f"tc-grps: {len(names)} groups, with {len(targets)} values of ref-t and {len(times)} "
             "of tau-t: each group needs one of both"
         )
-        return
-    if len(set(targets)) > 1 or len(set(times)) > 1:
-        _groups_of_their_own(control, entries, integrator, (groups, targets, times))
-        return
-    if [group.lower() for group in groups] != ["system"]:
-        control.notes.append(f"tc-grps {' '.join(groups)}: one bath for all")
-    _annealing(control, entries)
-    if "annealing" not in control.settings["integrator"]:
-        control.set("integrator", "temperature", targets[0])
-    time = times[0]
-    if time <= 0 and integrator != "sd":
-        control.refused.append(f"tau-t {time:g}: only a bath that acts, with a positive time")
-    elif integrator == "sd":
-        control.set("integrator", "friction", 1.0 / time if time > 0 else 0.0)
-    elif coupling in _THERMOSTATS:
-        control.set("thermostat", "kind", _THERMOSTATS[coupling])
-        control.set("thermostat", "time_constant", time)
-    elif coupling == "nose-hoover":
-        _nose_hoover(control, entries, integrator, time)
-    else:
-        control.refused.append(f"tcoupl {coupling}: only v-rescale, nose-hoover, berendsen, and sd")
+        return []
+    curves = _annealing(control, entries, len(names))
+    return [TemperatureGroup(*one) for one in zip(names, targets, times, curves, strict=True)]
 
 
-def _groups_of_their_own(
-    control: Control,
-    entries: Entries,
-    integrator: str,
-    given: tuple[list[str], list[float], list[float]],
-) -> None:
-    """Names, temperatures and times of groups that differ: heat baths, where friction acts."""
-    entries.refuse(
-        "of groups with baths of their own: not supported", "annealing", unless=_is_no_annealing
-    )
-    entries.tell("nothing, without annealing", *_OF_ANNEALING)
-    if integrator == "sd":
-        add_baths(control, *given)
-    else:
-        control.refused.append(
-            f"tc-grps with temperatures or times of their own: integrator {integrator} has a "
-            "thermostat of only one bath; integrator sd has one for each group"
-        )
-
-
-def _annealing(control: Control, entries: Entries) -> None:
-    """A schedule of the temperature, the same for all groups; `ref-t` then has no effect."""
-    kinds = entries.text("annealing", "no")
-    if _is_no_annealing(kinds):
+def _annealing(control: Control, entries: Entries, groups: int) -> list[Curve | None]:
+    """The schedule of the temperature of each group, in place of its `ref-t`; None without one."""
+    kinds = entries.text("annealing", "no").split()
+    if set(kinds) <= {"no"}:
         entries.tell("nothing, without annealing", *_OF_ANNEALING)
-        return
+        return [None] * groups
     counts, times, temperatures = (entries.numbers(name) or [] for name in _OF_ANNEALING)
-    points = list(zip(times, temperatures, strict=False))
     ends = [0, *accumulate(map(int, counts))]
-    curves = [points[begin:end] for begin, end in pairwise(ends)]
-    if set(kinds.split()) != {"single"}:
-        control.refused.append(f"annealing {kinds}: only single, for all groups")
+    if not set(kinds) <= {"no", "single"}:
+        control.refused.append(f"annealing {' '.join(kinds)}: only single, and no")
+    elif not len(kinds) == len(counts) == groups:
+        control.refused.append(
+            f"annealing: {len(kinds)} kinds and {len(counts)} numbers of points, where tc-grps has "
+            f"{groups} groups"
+        )
     elif not len(times) == len(temperatures) == ends[-1] > 0:
         control.refused.append(
             f"annealing: {', '.join(_OF_ANNEALING)} say {ends[-1]} points, {len(times)} times and "
             f"{len(temperatures)} temperatures"
         )
-    elif any(curve != curves[0] for curve in curves):
-        control.refused.append("annealing of groups by schedules of their own: only one bath")
     else:
-        control.set("integrator", "annealing", curves[0])
+        points = tuple(zip(times, temperatures, strict=True))
+        curves = (points[begin:end] for begin, end in pairwise(ends))
+        return [
+            curve if kind == "single" and curve else None
+            for kind, curve in zip(kinds, curves, strict=True)
+        ]
+    return [None] * groups
 
 
 def _is_no_annealing(kinds: str) -> bool:
     return set(kinds.split()) <= {"no"}
 
 
-def _nose_hoover(control: Control, entries: Entries, integrator: str, period: float) -> None:
-    """With the leap-frog integrator GROMACS has no chain but a single thermostat."""
+def _nose_hoover(control: Control, entries: Entries, integrator: str, shortest: float) -> None:
+    """With the leap-frog integrator GROMACS has no chain but a single thermostat.
+
+    `shortest`: of the periods, ps.
+    """
     length = entries.whole("nh-chain-length", 10)
     if integrator != "md-vv" and length != 1:
         control.notes.append("tcoupl nose-hoover: a single thermostat, as with integrator md there")
         length = 1
-    control.set("thermostat", "kind", "nose-hoover")
-    time_constant = round(period / (2 * math.pi), 12)
-    longest = time_constant / (4 * control.settings["integrator"]["timestep"])  # between actions
-    control.set("thermostat", "time_constant", time_constant)
+    longest = _of_period(shortest) / (4 * control.settings["integrator"]["timestep"])  # in steps
     if longest < NoseHooverChain.every:
         control.set("thermostat", "every", max(1, math.floor(longest)))
     control.set("thermostat", "chain_length", length)
+
+
+def _of_period(period: float) -> float:
+    return round(period / (2 * math.pi), 12)
+
+
+# What tau-t sets: the setting, and its value.
+_STRENGTHS: dict[str, tuple[str, Callable[[float], float]]] = {
+    "langevin": ("friction", lambda time: 1.0 / time if time > 0 else 0.0),
+    "velocity-rescaling": ("time_constant", lambda time: time),
+    "berendsen": ("time_constant", lambda time: time),
+    "nose-hoover": ("time_constant", _of_period),
+}
 
 
 def _barostat(control: Control, entries: Entries) -> None:
@@ -171,7 +203,7 @@ def _barostat(control: Control, entries: Entries) -> None:
         control.refused.append(f"pcoupl {kind}: needs a thermostat")
     elif (
         kind != "berendsen"
-        and len({bath["temperature"] for bath in control.settings.get("bath", [])}) > 1
+        and len({_schedule(bath) for bath in control.settings.get("bath", [])}) > 1
     ):
         control.refused.append(f"pcoupl {kind}: needs one ref-t for all groups, unlike Berendsen")
     if kind == "parrinello-rahman":
@@ -184,6 +216,10 @@ def _barostat(control: Control, entries: Entries) -> None:
     control.set("barostat", "time_constant", time)
     control.set("barostat", "every", every if every and every > 0 else None)
     _cell_axes(control, entries)
+
+
+def _schedule(bath: dict[str, Any]) -> Any:
+    return bath.get("annealing") or bath["temperature"]
 
 
 def _cell_axes(control: Control, entries: Entries) -> None:
