@@ -4,6 +4,7 @@ simulation made so, and the ensemble that was asked for."""
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import benchmark_systems
@@ -17,8 +18,10 @@ from quiltmd import (
     LangevinMiddle,
     LangevinMiddleGroups,
     NoseHooverChain,
+    NoseHooverChainGroups,
     Simulation,
     VelocityRescaling,
+    VelocityRescalingGroups,
     VelocityVerlet,
 )
 
@@ -120,17 +123,41 @@ def test_rescaling_acts_as_on_the_cpu(water: Pair) -> None:
         assert kinetic[0] == pytest.approx(kinetic[1], rel=1e-4)
 
 
-def of_groups(pair: Pair, *baths: tuple[float, float]) -> LangevinMiddleGroups:
-    """As many groups of consecutive molecules of about one size."""
+def parts(pair: Pair, count: int) -> list[str]:
+    """Selections of as many groups of consecutive molecules of about one size."""
     molecules = pair[0].molecules
-    cuts = np.linspace(0, molecules.max() + 1, len(baths) + 1).astype(int)
+    cuts = np.linspace(0, molecules.max() + 1, count + 1).astype(int)
     ends = np.searchsorted(molecules, cuts)
+    return [f"index {begin + 1}-{end}" for begin, end in pairwise(ends)]
+
+
+def of_groups(pair: Pair, *baths: tuple[float, float]) -> LangevinMiddleGroups:
+    """As many groups with temperatures and frictions."""
     groups = (
-        BathGroup(f"index {begin + 1}-{end}", *bath)
-        for begin, end, bath in zip(ends, ends[1:], baths, strict=False)
+        BathGroup(part, *bath) for part, bath in zip(parts(pair, len(baths)), baths, strict=True)
     )
     timestep = 0.004 if pair[0].atoms > 10000 else 0.002
     return LangevinMiddleGroups(tuple(groups), timestep, seed=3)
+
+
+SCALINGS = pytest.mark.parametrize("kind", ["rescaling", "chains"])
+
+
+def scaled(
+    pair: Pair, kind: str, *kelvin: float, every: int = 2, device: str = "cuda"
+) -> Simulation:
+    """Velocities of as many groups are scaled to temperatures, with 0.05 ps."""
+    groups = tuple(
+        BathGroup(part, temperature, time_constant=0.05)
+        for part, temperature in zip(parts(pair, len(kelvin)), kelvin, strict=True)
+    )
+    thermostat = (
+        NoseHooverChainGroups(groups, every=every)
+        if kind == "chains"
+        else VelocityRescalingGroups(groups, seed=5, every=every)
+    )
+    verlet = VelocityVerlet(0.002)
+    return Simulation(*pair, None, verlet, thermostat=thermostat, device=device)
 
 
 @pytest.fixture(scope="module")
@@ -174,6 +201,74 @@ def test_groups_in_any_blocks_and_from_a_state(water: Pair) -> None:
     first.run(98)
     second = Simulation(water[0], first.state(), None, bath, device="cuda")
     assert cut(second, (142,))[0] == ends.pop()[0]
+
+
+@SCALINGS
+def test_one_group_of_all_atoms_is_one_bath(waters: list[Pair], kind: str) -> None:
+    for water in waters:
+        grouped = scaled(water, kind, 350.0)
+        single = (
+            NoseHooverChain(350.0, 0.05, every=2)
+            if kind == "chains"
+            else VelocityRescaling(350.0, 0.05, seed=5, every=2)
+        )
+        alone = Simulation(*water, None, VelocityVerlet(0.002), thermostat=single, device="cuda")
+        for run in (grouped, alone):
+            run.run(60)
+        one, other = grouped.state(), alone.state()
+        assert (one.velocities == other.velocities).all()
+        assert [*one.variables.values()] == [*other.variables.values()]
+        assert grouped.heat() == pytest.approx(alone.heat(), abs=1e-6)
+
+
+@SCALINGS
+@pytest.mark.parametrize("size", [0, 1])
+def test_scaled_groups_follow_those_of_the_cpu(waters: list[Pair], kind: str, size: int) -> None:
+    """Temperatures of groups and heat, while rounding has not yet grown."""
+    runs = [scaled(waters[size], kind, 100.0, 600.0, 300.0, device=one) for one in ("cuda", "cpu")]
+    for _ in range(4):
+        for run in runs:
+            run.run(4)
+        here, there = (run.group_temperatures() for run in runs)
+        assert here == pytest.approx(there, rel=1e-4)
+        assert runs[0].heat() == pytest.approx(runs[1].heat(), rel=1e-3, abs=1.0)
+    assert here[0] < here[2] - 20
+    assert here[1] > here[2] + 20
+
+
+@SCALINGS
+def test_scaled_groups_in_any_blocks_and_from_a_state(water: Pair, kind: str) -> None:
+    ends = {cut(scaled(water, kind, 250.0, 350.0, every=5), blocks) for blocks in CUTS}
+    assert len(ends) == 1, ends
+    first = scaled(water, kind, 250.0, 350.0, every=5)
+    first.run(98)
+    second = scaled((water[0], first.state()), kind, 250.0, 350.0, every=5)
+    assert cut(second, (142,))[0] == ends.pop()[0]
+
+
+@SCALINGS
+def test_temperatures_of_groups_change(water: Pair, kind: str) -> None:
+    """Recorded blocks of steps go on with the new ones, as a simulation that is made so."""
+    changed = scaled(water, kind, 250.0, 290.0)
+    changed.run(60)
+    changed.set_conditions(temperature=(200.0, 280.0))
+    made = scaled((water[0], changed.state()), kind, 200.0, 280.0)
+    assert cut(changed, (90,))[0] == cut(made, (10,) * 9)[0]
+
+
+@SCALINGS
+def test_groups_keep_their_temperatures(water: Pair, kind: str) -> None:
+    """Halves of a box of water in contact; heat flows from one to the other, none is lost."""
+    simulation = scaled(water, kind, 280.0, 320.0)
+    simulation.run(2000)
+    found, conserved = [], []
+    for _ in range(200):
+        simulation.run(50)
+        found.append(simulation.group_temperatures())
+        conserved.append(simulation.energies()["conserved"])
+    assert np.mean(found, axis=0) == pytest.approx([280.0, 320.0], abs=3.0)
+    drift = np.polyfit(np.arange(200) * 0.1, conserved, 1)[0]  # kJ/mol/ps
+    assert abs(drift) < 1e-3 * water[0].atoms
 
 
 def moments(simulation: Simulation, samples: int, every: int) -> tuple[float, float]:

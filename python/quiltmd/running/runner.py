@@ -442,6 +442,7 @@ def _first_reports(
 
 def _interrupted(run: _Run, speed: float, where: str = "") -> Outcome:
     step = run.simulation.step
+    _tell_layout(run.simulation)
     say(
         f"stopped at step {step}{where} ({run.stopping.reason()}); carry on with: "
         f"quiltmd run --resume {run.root}"
@@ -461,7 +462,11 @@ def _finish(run: _Run, speed: float) -> Outcome:
 def _tell_layout(simulation: Simulation) -> None:
     about = simulation.describe()
     if changes := int(about["grid_changes"]):
-        say(f"the box changed so much that it was cut into other patches {changes} time(s)")
+        patches = " x ".join(f"{about[f'patches_{axis}']:.0f}" for axis in "xyz")
+        say(
+            f"the box changed so much that it was cut into other patches {changes} time(s), at "
+            f"last into {patches}"
+        )
     if redone := int(about["early_rebuilds"]):
         say(
             f"{redone} time(s) an atom moved beyond the Verlet buffer; the steps since the pair "
