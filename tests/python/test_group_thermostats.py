@@ -94,7 +94,7 @@ def test_one_group_of_all_atoms_is_one_bath(
     assert (alone.state().velocities == grouped.state().velocities).all()
     assert [*alone.state().variables.values()] == [*grouped.state().variables.values()]
     assert alone.heat() == pytest.approx(grouped.heat(), abs=1e-9)
-    assert abs(alone.heat()) > 10
+    assert abs(alone.heat()) > 1
     assert grouped.degrees_of_freedom == alone.degrees_of_freedom
     assert grouped.group_temperatures() == pytest.approx([alone.temperature()], rel=1e-6)
 
