@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 from provenance import provenance
 
 import quiltmd
-from quiltmd.outputs.readout import BOLTZMANN
+from quiltmd.description.settings import BOLTZMANN
 
 TEMPERATURE, PRESSURE = 300.0, 1.0  # K, bar
 FRICTION = 2.0  # 1/ps

@@ -54,8 +54,9 @@ from numpy.typing import NDArray
 from provenance import provenance
 
 import quiltmd
+from quiltmd.description.settings import BOLTZMANN
 from quiltmd.outputs.openmm_system import to_openmm
-from quiltmd.outputs.readout import AMU_PER_NM3, BOLTZMANN
+from quiltmd.outputs.readout import AMU_PER_NM3
 
 TEMPERATURE = 303.0  # K
 FRICTION = 1.0  # 1/ps

@@ -25,8 +25,8 @@ from provenance import provenance
 
 import quiltmd
 from quiltmd import LangevinMiddle, ReplicaExchange, Simulation
+from quiltmd.description.settings import BOLTZMANN
 from quiltmd.exchange.states import geometric
-from quiltmd.outputs.readout import BOLTZMANN
 from quiltmd.running.config import REPARTITIONED_HYDROGEN_MASS
 
 TIMESTEP = 0.004  # ps

@@ -27,7 +27,7 @@ import numpy as np
 import provenance
 
 import quiltmd
-from quiltmd.outputs.readout import BOLTZMANN
+from quiltmd.description.settings import BOLTZMANN
 
 TEMPERATURES = (298.15, 308.15)  # K
 TIMESTEP = 0.002  # ps

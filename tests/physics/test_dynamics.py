@@ -24,7 +24,7 @@ from quiltmd import (
     VelocityRescaling,
     VelocityVerlet,
 )
-from quiltmd.outputs.readout import BOLTZMANN
+from quiltmd.description.settings import BOLTZMANN
 
 SMOOTH = Nonbonded(cutoff=0.8, pme_alpha=3.9, pme_grid=(32, 32, 32), potential_shift=True)
 

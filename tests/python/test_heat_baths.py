@@ -30,8 +30,8 @@ from quiltmd import (
     VelocityVerlet,
     temperature_states,
 )
+from quiltmd.description.settings import BOLTZMANN
 from quiltmd.exchange.config import ExchangeConfig
-from quiltmd.outputs.readout import BOLTZMANN
 from quiltmd.running import runner, stages
 from quiltmd.running.config import build_config, build_config_of
 

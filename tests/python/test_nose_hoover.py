@@ -26,7 +26,7 @@ from quiltmd import (
     VelocityRescaling,
     VelocityVerlet,
 )
-from quiltmd.outputs.readout import BOLTZMANN
+from quiltmd.description.settings import BOLTZMANN
 
 TEMPERATURE, TIMESTEP = 300.0, 0.001
 FORCE_CONSTANTS = np.array([4e4, 9e4, 2e4])  # kJ/mol/nm^2

@@ -138,6 +138,19 @@ def test_a_coefficient_for_another_cutoff(water: Any) -> None:
     assert said(*water, far) == []
 
 
+def test_positions_in_place_of_velocities(alanine: Files, tmp_path: Path) -> None:
+    simulation = quiltmd.Simulation(*load(*alanine), device="cpu")
+    quiltmd.write_pdb(tmp_path / "x.pdb", simulation)
+    simulation.draw_velocities(1500, 1)
+    quiltmd.write_namd(tmp_path / "x.coor", simulation)
+    for name in ("x.pdb", "x.coor"):
+        with pytest.warns(QuiltWarning, match=r"velocities are those of .* K: they may be of"):
+            quiltmd.Simulation(*load(*alanine, velocities=tmp_path / name), device="cpu")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", QuiltWarning)
+        quiltmd.Simulation(*load(*alanine, velocities=tmp_path / "x.vel"), device="cpu")
+
+
 def test_atoms_far_away(water: Any) -> None:
     system, state = water
     positions = state.positions.copy()

@@ -14,10 +14,12 @@ import numpy as np
 from .integrators import Integrator, fastest_bond
 from .nonbonded import Nonbonded, direct_error
 from .parameters import names
+from .settings import BOLTZMANN
 from .state import State
 from .system import System
 
 _FAR = 1e3  # nm; beyond, coordinates no longer fit the columns of PDB and Amber files
+_HOT = 2000.0  # K; positions in angstrom taken for velocities give far more
 _CHARGED = 0.01  # e; charges rounded in a file add up to less
 _INACCURATE = 5e-3  # relative error of forces, ten times the default tolerance
 _SHORT = 0.8  # nm; the shortest cutoff that a common force field of biomolecules was made for
@@ -48,6 +50,13 @@ def oddities(system: System, state: State, nonbonded: Nonbonded) -> Iterator[str
             f"{nonbonded.cutoff:g} nm: forces have relative errors of about "
             f"{direct_error(alpha, nonbonded.cutoff):.1g}; leave out pme_alpha and pme_grid, or "
             "give those of this cutoff"
+        )
+    kinetic = 0.5 * float(system.masses @ (state.velocities**2).sum(axis=1))
+    temperature = 2 * kinetic / (max(1, system.degrees_of_freedom) * BOLTZMANN)
+    if temperature > _HOT:
+        yield (
+            f"the velocities are those of {temperature:.4g} K: they may be of other units, or "
+            "positions"
         )
     distance = np.abs(state.positions).max(axis=1)
     if distance.max() > _FAR:

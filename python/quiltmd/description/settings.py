@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, TypeVar
 import numpy as np
 from pydantic import AfterValidator, Field
 
+BOLTZMANN = 0.00831446261815324  # kJ/mol/K
 _LONGEST_TIMESTEP = 0.05  # ps: ten times what all-atom models bear; beyond, fs were meant
 
 

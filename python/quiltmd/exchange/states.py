@@ -10,9 +10,8 @@ from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
 from ..description.checks import user_settings
-from ..description.settings import HOTTEST
+from ..description.settings import BOLTZMANN, HOTTEST
 from ..errors import QuiltError
-from ..outputs.readout import BOLTZMANN
 
 
 @user_settings

@@ -21,6 +21,7 @@ from ..description.dynamics import groups_with_baths
 from ..description.heat_baths import BathGroup, baths_of_atoms, degrees_of_freedom
 from ..description.integrators import Integrator
 from ..description.nonbonded import Nonbonded
+from ..description.settings import BOLTZMANN
 from ..description.state import State
 from ..description.system import System
 from ..description.thermostats import Thermostat
@@ -28,7 +29,6 @@ from ..engine.core import Captured
 from ..errors import QuiltError
 from .checkpoint import Checkpoint
 
-BOLTZMANN = 0.00831446261815324  # kJ/mol/K
 AMU_PER_NM3 = 1.66053906660  # kg/m^3
 _SUMS = ("potential", "kinetic", "nonbonded", "total", "heat", "conserved")
 KJ_MOL_PER_NM3 = 16.6053906660  # bar
