@@ -3,14 +3,17 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
+import MDAnalysis
 import numpy as np
 import pytest
 from control_examples import NAMD, changed, noted, read
 from scipy.special import erfc
 
+import quiltmd
 from quiltmd.errors import InputError
 from quiltmd.inputs.control import Control, read_control
 from quiltmd.inputs.control.namd_script import arithmetic
@@ -328,6 +331,62 @@ def test_restraints_of_namd(tmp_path: Path) -> None:
     (tmp_path / "held.pdb").write_text("ATOM    1  C\n")
     with pytest.raises(InputError, match="line 1: no force constant in columns 61 to 66"):
         read(tmp_path, "apoa1.namd", NAMD + asked)
+
+
+EXTRA = """# kind, atoms from 0, k, reference
+bond 4 6 10.0 2.5
+WALL 4 6 2.0 2.0 3.5   # free between
+angle 4 6 8 5.0 110.0
+dihedral 4 6 8 14 20.0 -60.0
+improper 6 4 8 7 1.5 0 25.0
+"""
+
+
+def test_extra_bonds_of_namd(alanine: tuple[Path, Path], tmp_path: Path) -> None:
+    """Energies are k (x - x0)^2 in kcal/mol, with x as MDAnalysis measures it."""
+    (tmp_path / "extra.txt").write_text(EXTRA)
+    asked = "extraBonds on\nextraBondsFile extra.txt\n"
+    (refusal,) = read(tmp_path, "run.namd", NAMD + asked).refused
+    assert "line 33, extraBondsFile extra.txt: line 4: NAMD takes extra angles by" in refusal
+    found = read(tmp_path, "run.namd", f"{NAMD}{asked}extraBondsCosAngles off\n")
+    assert found.refused == []
+    assert noted(found, "extraBonds: their energy is that of restraints")
+    restraints = build_config(found.settings).restraint
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        universe = MDAnalysis.Universe(*alanine, topology_format="PRMTOP", format="INPCRD")
+    atoms = universe.atoms
+    distance = np.linalg.norm(atoms[4].position - atoms[6].position)
+    phi = np.radians(atoms[[4, 6, 8, 14]].dihedral.value() + 60)
+    expected = [
+        10.0 * (distance - 2.5) ** 2,
+        2.0 * (max(0, 2.0 - distance) + max(0, distance - 3.5)) ** 2,
+        5.0 * np.radians(atoms[[4, 6, 8]].angle.value() - 110) ** 2,
+        20.0 * np.arctan2(np.sin(phi), np.cos(phi)) ** 2,
+        1.5 * np.radians(atoms[[6, 4, 8, 7]].improper.value() - 25) ** 2,
+    ]
+    for restraint, energy in zip(restraints, expected, strict=True):
+        simulation = quiltmd.Simulation(
+            *quiltmd.load(*alanine, restraints=[restraint]), device="cpu"
+        )
+        assert simulation.energies()["restraint"] == pytest.approx(4.184 * energy, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("bond 4 6 10.0", "'bond 4 6 10.0' is no extra bond"),
+        ("spring 4 6 10.0 2", "'spring 4 6 10.0 2' is no extra bond"),
+        ("bond 4 x 10.0 2", "is no extra bond"),
+        ("angle 1 2 3", "is no extra bond"),
+        ("dihedral 1 2 3 4 1.0 3 180", "a dihedral of periodicity 3: only harmonic ones"),
+    ],
+)
+def test_extra_bonds_that_are_none(line: str, words: str, tmp_path: Path) -> None:
+    (tmp_path / "extra.txt").write_text(f"\n{line}\n")
+    asked = "extraBonds on\nextraBondsFile extra.txt\nextraBondsCosAngles off\n"
+    with pytest.raises(InputError, match=f"extra.txt, line 2: .*{words}"):
+        read(tmp_path, "run.namd", NAMD + asked)
 
 
 PISTON = """

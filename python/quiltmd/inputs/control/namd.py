@@ -23,6 +23,7 @@ from ..units import ANGSTROM, KCAL
 from .entries import Control, Entries, Entry, is_one
 from .mesh import MeshWords, take_mesh
 from .namd_cell import read_cell
+from .namd_extra_bonds import take_extra_bonds
 from .namd_restraints import take_restraints
 from .namd_script import statements
 
@@ -55,6 +56,7 @@ def read_namd(file: str) -> Control:
     _barostat(control, entries)
     _output(control, entries)
     take_restraints(control, entries)
+    take_extra_bonds(control, entries)
     _electric_field(control, entries)
     _rest(entries)
     entries.finish()
@@ -447,7 +449,7 @@ def _rest(entries: Entries) -> None:
     )
     entries.refuse(
         "not supported: leave it out, and say in [[restraint]] of a TOML file what it holds",
-        *("fixedAtoms", "colvars", "extraBonds"),
+        *("fixedAtoms", "colvars"),
     )
     entries.refuse(
         "not supported",
@@ -458,7 +460,7 @@ def _rest(entries: Entries) -> None:
     )
     entries.tell(
         "nothing, without the features that they belong to",
-        *("fixedAtomsFile", "fixedAtomsCol", "fixedAtomsForces", "colvarsConfig", "extraBondsFile"),
+        *("fixedAtomsFile", "fixedAtomsCol", "fixedAtomsForces", "colvarsConfig"),
     )
     entries.tell("minimisations are by L-BFGS", "minTinyStep", "minBabyStep", "minLineGoal")
 
