@@ -449,8 +449,8 @@ def test_steps_of_mdp_count_from_time_zero(tmp_path: Path) -> None:
         found = read(tmp_path, "md.mdp", MDP + lines)
         assert found.settings["run"] == {"steps": 5000, "first_step": first}
         assert noted(found, f"the first step is {first}") == ("tinit" in lines)
-    for time in ("-1", "0.0011"):
-        (refusal,) = read(tmp_path, "md.mdp", MDP + f"tinit = {time}").refused
+    for time in ("-1", "0.0011", "1e300\ndt = 1e-300"):
+        (refusal,) = read(tmp_path, "md.mdp", changed(MDP, f"tinit = {time}")).refused
         assert "only a whole number of steps of dt after time 0" in refusal
 
 

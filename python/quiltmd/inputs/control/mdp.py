@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from ...description.checks import LAST_STEP
 from ...errors import InputError
 from ..fixed_width import read_bytes
 from .entries import Control, Entries, Entry, is_off, is_one
@@ -120,13 +121,14 @@ def _first_step(control: Control, entries: Entries) -> None:
     """Steps here count from time 0, so that tinit is a number of steps, too."""
     step, time = entries.whole("init-step", 0) or 0, entries.number("tinit", 0.0) or 0.0
     before = time / (control.settings["integrator"]["timestep"] or 1.0)
-    if time < 0 or abs(before - round(before)) > 1e-3:
+    if not 0 <= before <= LAST_STEP or abs(before - round(before)) > 1e-3:
         control.refused.append(f"tinit {time:g}: only a whole number of steps of dt after time 0")
-    elif time:
+        return
+    if time:
         control.notes.append(
             f"tinit {time:g}: the first step is {step + round(before)}, as steps count from time 0"
         )
-    control.set("run", "first_step", step + max(0, round(before)) or None)
+    control.set("run", "first_step", step + round(before) or None)
 
 
 def _velocities(control: Control, entries: Entries) -> None:
