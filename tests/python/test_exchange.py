@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 from dataclasses import replace
 from functools import partial
@@ -30,14 +31,19 @@ from quiltmd.engine.places import Place
 from quiltmd.exchange import runner
 from quiltmd.exchange.analysis import History, read_history
 from quiltmd.exchange.config import ExchangeConfig
+from quiltmd.exchange.demux import demultiplex, sort_frames
 from quiltmd.exchange.mixing import log_ratio, pairs_of, swaps, uniform
 from quiltmd.exchange.record import Tables
 from quiltmd.exchange.replicas import Iteration
 from quiltmd.exchange.scaling import scale_solute
 from quiltmd.exchange.states import geometric, rest2_states, temperature_states
+from quiltmd.inputs.frames import read_frames
+from quiltmd.outputs.reporters import TrajectoryReporter
+from quiltmd.outputs.trajectory import Layout
 from quiltmd.running import runner as runs
 from quiltmd.running.config import build_config_of, merge, read_resolved
 from quiltmd.running.folder import Folder
+from quiltmd.running.output_sections import TrajectorySection
 
 pytestmark = pytest.mark.filterwarnings("ignore::quiltmd.QuiltWarning")
 UNIFORM = [0.7337459554446363, 0.930492527325139, 0.41048862999259594, 0.6851228382924437]
@@ -537,6 +543,76 @@ def test_a_configuration_without_its_section() -> None:
         build_config_of(ExchangeConfig, single, "x")
 
 
+class Still(HarmonicEngine):
+    """Atoms stay where they are, so replicas can be told apart; each swap is accepted."""
+
+    def run(self, steps: int) -> None:
+        self._step += steps
+
+    def _potential(self) -> float:
+        return 0.0
+
+
+def replicas_that_stay(folder: Path, every: int) -> NDArray[np.int32]:
+    """Trajectories of three states between which replica k, at +0.1 k nm, goes; its walkers."""
+    system, state = oscillators()
+    starts = [replace(state, positions=state.positions + 0.1 * k) for k in range(3)]
+    settings = {"every": 10, "seed": 5, "nonbonded": FORCES, "engine": Still}
+    exchange = ReplicaExchange(system, starts, HOT, devices=("cpu",), **settings)
+    reporters = []
+    for k, simulation in enumerate(exchange.simulations):
+        (folder / f"state-{k:02d}").mkdir()
+        path = folder / f"state-{k:02d}" / "trajectory.xtc"
+        reporters.append([TrajectoryReporter(path, every, simulation, wrap=False)])
+    rows: list[Iteration] = []
+    exchange.run(12, reporters, record=rows.append)
+    for (reporter,) in reporters:
+        reporter.close()
+    return np.array([row.walkers for row in rows])
+
+
+@pytest.mark.parametrize("every", [3, 10, 25])
+def test_frames_are_sorted_by_replica(tmp_path: Path, every: int) -> None:
+    walkers = replicas_that_stay(tmp_path, every)
+    assert len({tuple(row) for row in walkers.tolist()}) > 2
+    history = History(HOT, 0, np.arange(12.0), walkers, np.zeros((12, 3, 3)))
+    section = TrajectorySection(file="trajectory.xtc", every=every)
+    written = sort_frames(tmp_path, history, section, 10, Layout(ATOMS, every, 0.002))
+    _, state = oscillators()
+    for k, path in enumerate(written):
+        frames = list(read_frames(path, ATOMS))
+        assert len(frames) == 120 // every
+        for number, frame in enumerate(frames, 1):
+            assert frame.time == pytest.approx(0.002 * every * number, rel=1e-5)
+            assert frame.positions == pytest.approx(state.positions + 0.1 * k, abs=2e-3)
+
+
+def test_demux_has_each_frame_once(whole: tuple[Any, Path], tmp_path: Path) -> None:
+    """To the last bit; what was there before is replaced."""
+    out = tmp_path / "out"
+    shutil.copytree(whole[1], out)
+    written = demultiplex(out)
+    assert written == demultiplex(out)
+    assert written == [out / f"replica-{k:02d}" / "trajectory.dcd" for k in range(3)]
+    frames = {
+        kind: [
+            list(read_frames(out / f"{kind}-{k:02d}" / "trajectory.dcd", 2269)) for k in range(3)
+        ]
+        for kind in ("state", "replica")
+    }
+    for at in range(4):
+        of_states, of_replicas = (
+            sorted(one[at].positions.tobytes() for one in frames[kind])
+            for kind in ("state", "replica")
+        )
+        assert of_states == of_replicas
+    assert [len(one) for one in frames["replica"]] == [4, 4, 4]
+    for k in range(3):
+        (out / f"state-{k:02d}" / "trajectory.dcd").unlink()
+    with pytest.raises(QuiltError, match="the states of this exchange have no trajectories"):
+        demultiplex(out)
+
+
 def test_the_command(alanine: tuple[Path, Path], tmp_path: Path, capsys: Any) -> None:
     (tmp_path / "c.toml").write_text(
         f'[system]\ntopology = "{alanine[0]}"\ncoordinates = "{alanine[1]}"\n'
@@ -558,8 +634,9 @@ def test_the_command(alanine: tuple[Path, Path], tmp_path: Path, capsys: Any) ->
             single(tmp_path / "out")
     with pytest.raises(QuiltError, match="give one of"):
         command()
-    with pytest.raises(QuiltError, match="no folder of a replica exchange"):
-        command(analyse=tmp_path)
+    for act in (lambda: command(analyse=tmp_path), lambda: command(demux=tmp_path)):
+        with pytest.raises(QuiltError, match="no folder of a replica exchange"):
+            act()
 
 
 def test_energies_are_written_to_the_last_bit(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from ..errors import QuiltError
 from ..exchange import runner
 from ..exchange.analysis import History, read_history
 from ..exchange.config import ExchangeConfig
+from ..exchange.demux import demultiplex
 from ..outputs.files import writing
 from ..running.config import build_config_of, read_config
 from ..running.progress import say
@@ -33,6 +34,10 @@ def exchange(
         Path | None,
         typer.Option(metavar="DIR", help="Say what the exchange in this folder did so far."),
     ] = None,
+    demux: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Write the trajectory of each replica in this folder."),
+    ] = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Move results in the folder to DIR/backup.N.")
     ] = False,
@@ -48,10 +53,15 @@ def exchange(
     """Replica exchange: copies of a system at several temperatures or Hamiltonians, which swap.
 
     The configuration is that of quiltmd run with a section [exchange].  Exit statuses are those of
-    quiltmd run.  --analyse prints acceptance and round trips and draws exchange.png.
+    quiltmd run.  --analyse prints acceptance and round trips and draws exchange.png.  --demux
+    writes trajectories of replicas, which go from state to state, from those of the states.
     """
-    if sum(one is not None for one in (config, resume, analyse)) != 1:
-        raise QuiltError("give one of: a configuration, --resume DIR, --analyse DIR")
+    if sum(one is not None for one in (config, resume, analyse, demux)) != 1:
+        raise QuiltError("give one of: a configuration, --resume DIR, --analyse DIR, --demux DIR")
+    if demux is not None:
+        for path in demultiplex(demux):
+            print(path)
+        return
     if analyse is not None:
         _analyse(analyse, as_json)
         return
