@@ -45,11 +45,12 @@ class Program:
 PAIRS = "computes/nonbonded/cuda_pairs.cu"
 STORE = "    add_fixed(k.op.slots.force[c] + j.slot, fixed);\n"
 STAGES = "integrators/cuda.cu"
-STAGING = "integrators/cuda_staging.cuh"
+TILES = "integrators/cuda_tiles.cuh"
 PLANES = "computes/pme/cuda_transform.cu"
 CONVOLVE = "computes/pme/cuda_convolve.cu"
 SHAPE = "computes/pme/cuda_shape.cuh"
 MAX_LANES = "kMaxLaneBlocks = 2"
+TILES_SERVE = "return context.early_start"
 TILE_BOUNDS = "__launch_bounds__(kTileThreads)"
 PLANE_SIZE = "kPlaneThreads = 256, kPlaneRegisters = 96"
 
@@ -58,10 +59,13 @@ PAIR_VARIANTS = (
     Variant("no_store", ((PAIRS, STORE, ""),)),
 )
 INTEGRATE_VARIANTS = (
-    Variant("threads", ((STAGES, MAX_LANES, "kMaxLaneBlocks = 0"),)),
+    Variant("threads", ((STAGES, MAX_LANES, "kMaxLaneBlocks = 0"),
+                        (STAGES, TILES_SERVE, "return false && context.early_start"))),
+    Variant("tiles", ((STAGES, MAX_LANES, "kMaxLaneBlocks = 0"),)),
     Variant("lanes", ((STAGES, MAX_LANES, "kMaxLaneBlocks = 1 << 20"),)),
-    Variant("5_blocks", ((STAGING, "EveryStep = 4", "EveryStep = 5"),)),
-)
+    Variant("5_blocks", ((TILES, "kTileBlocks = 4", "kTileBlocks = 5"),
+                         (TILES, "kTileSlots = 4 * kTileGroups", "kTileSlots = 104"))),
+)  # fmt: skip
 PME_VARIANTS = (
     Variant("3_tiles", ((PLANES, TILE_BOUNDS, "__launch_bounds__(kTileThreads, 3)"),
                        (CONVOLVE, TILE_BOUNDS, "__launch_bounds__(kTileThreads, 3)"),

@@ -3,16 +3,20 @@
 // through the multiprocessor once: forces are summed, the group moves, and what the force kernels
 // read is written.
 //
-// Stages of every step have two kernels. While the machine works on all groups at once the time of one
-// block counts, and atoms have a lane each (cuda_lanes.cuh). With more groups it is the time of many
-// blocks on a multiprocessor, and groups have a thread each (cuda_threads.cuh), as in all other stages
-// and where double precision is slow. Both give the same bits.
+// Stages of every step have three kernels. While the machine works on all groups at once the time of
+// one block counts, and atoms have a lane each (cuda_lanes.cuh). With more groups it is how much a
+// multiprocessor does at a time, and warps fetch the next groups while they work on these
+// (cuda_tiles.cuh). Where shared memory has no room for that or double precision is slow, groups have a
+// thread each and a block comes after the other (cuda_threads.cuh), as in all other stages. All give
+// the same bits.
+#include <algorithm>
 #include <type_traits>
 
 #include "device/cuda/kernels.h"
 #include "integrators/cell_rescaling.h"
 #include "integrators/cuda_lanes.cuh"
 #include "integrators/cuda_threads.cuh"
+#include "integrators/cuda_tiles.cuh"
 #include "integrators/monte_carlo.h"
 #include "integrators/nose_hoover.h"
 #include "integrators/site_physics.h"
@@ -332,6 +336,19 @@ __global__ void __launch_bounds__(256) clear_forces_kernel(const __grid_constant
 // Blocks on a multiprocessor up to which atoms have lanes of their own.
 constexpr int kMaxLaneBlocks = 2;
 
+constexpr size_t kTileBlockMemory = kTileWarps * sizeof(TileMemory);
+
+// Whether tiles are faster than a thread a group, of which there would be `each` blocks on a
+// multiprocessor. They are slower where more than a few groups are neither waters nor stars, and where
+// all blocks are there at once and atoms stay where they are.
+template <class Stage>
+bool tiles_serve(const CudaContext& context, const Stage& stage, unsigned each) {
+  const GroupWork& work = stage.op.work;
+  const auto room = static_cast<size_t>(context.shared_memory);
+  return context.early_start && kTileBlocks * kTileBlockMemory <= room &&
+         work.other_groups <= work.capacity / 1000 && (kMoves<Stage> || each > kBlocksEveryStep);
+}
+
 template <class Stage>
 void launch_stage(CudaContext& context, const Stage& stage) {
   const unsigned blocks = blocks_for(stage.op.work.capacity, kGroups);
@@ -340,6 +357,15 @@ void launch_stage(CudaContext& context, const Stage& stage) {
     if (context.fast_doubles && each <= kMaxLaneBlocks) {
       launch(context, {decltype(stage.op)::kName, blocks, kLaneThreads, 0, Start::kEarly},
              each <= 1 ? over_lanes<Stage, 1> : over_lanes<Stage, 2>, stage);
+      return;
+    }
+    if (tiles_serve(context, stage, each)) {
+      const unsigned needed = blocks_for(stage.op.work.capacity, kTileGroups * kTileWarps);
+      launch(context,
+             {decltype(stage.op)::kName,
+              std::min(needed, static_cast<unsigned>(kTileBlocks * context.sm_count)), kTileThreads,
+              kTileBlockMemory, Start::kEarly},
+             over_tiles<Stage>, stage);
       return;
     }
   }

@@ -60,14 +60,15 @@ using SpreadGroup = AnyGroup<SpreadNumbers, SpreadVectors>;
 
 // ---- The loop ------------------------------------------------------------------------------
 
-// A lane without an atom has what the last one has; nobody asks for it.
+// A group through a stage, the `index`th of the rank. A lane without an atom has what the last one
+// has; nobody asks for it.
 template <class Stage>
-__device__ void run_general_group(const Stage& stage, const Slots& slots, const BlockGroups& groups,
-                                  int at, Sums& sums) {
+__device__ void run_general_group(const Stage& stage, const Slots& slots,
+                                  const StageUniforms& uniforms, PlacedGroup placed, ShapeCode code,
+                                  int index, Sums& sums) {
   const GroupWork& work = stage.op.work;
-  const PlacedGroup placed = groups.placed[at];
   SpreadGroup g;
-  const GroupShape& shape = work.constants.shapes[groups.code[at].shape()];
+  const GroupShape& shape = work.constants.shapes[code.shape()];
   g.taken = shape.atoms;
   g.constraint_count = shape.constraints;
   g.constraints = work.constants.constraints + work.constants.constraint_start[placed.group];
@@ -78,20 +79,19 @@ __device__ void run_general_group(const Stage& stage, const Slots& slots, const 
   g.force.own = total_force(slots, work.long_range_weight, slot);
   g.mass.own = work.constants.mass[atom];
   g.inverse_mass.own = work.constants.inverse_mass[atom];
-  if constexpr (Stage::kNoise != Noise::kNone) g.noise.own = noise_of(stage, groups.step, atom);
+  if constexpr (Stage::kNoise != Noise::kNone) g.noise.own = noise_of(stage, uniforms.step, atom);
 
   Sums of_group{};
-  const Outcome outcome = apply_stage(stage, groups, placed, g, of_group);
+  const Outcome outcome = apply_stage(stage, uniforms, placed, g, of_group);
   if (own_place() == 0) {
     for (int k = 0; k < Stage::kSums; ++k) sums.value[k] += of_group.value[k];
-    if (!outcome.converged) report_constraint(work, groups.step, placed);
+    if (!outcome.converged) report_constraint(work, uniforms.step, placed);
   }
   if (own_place() >= g.taken) return;
   if (kSpeeds<Stage>) slots.velocity[slot] = g.velocity.own;
   if constexpr (kMoves<Stage>) {
     slots.position[slot] = g.position.own;
-    note_position(work, slots, groups.step, placed, groups.code[at],
-                  work.origin[blockIdx.x * kGroups + at], i, g.position.own);
+    note_position(work, slots, uniforms.step, placed, code, work.origin[index], i, g.position.own);
   }
   if (stage.clears())  // where slots are a staged copy this does no harm: all of the run is cleared
     for (int64_t* component : slots.force) component[slot] = 0;
@@ -103,8 +103,11 @@ __device__ void run_general_groups(const Stage& stage, const Slots& slots,
                                    const BlockGroups& groups, Sums& sums) {
   const int kind = static_cast<int>(GroupClass::kGeneral), count = groups.total(kind);
   const int first = (blockDim.x - 1 - threadIdx.x) / kGroupLanes;
-  for (int k = first; k < count; k += blockDim.x / kGroupLanes)
-    run_general_group(stage, slots, groups, groups.place[kind][k], sums);
+  for (int k = first; k < count; k += blockDim.x / kGroupLanes) {
+    const int at = groups.place[kind][k];
+    run_general_group(stage, slots, groups, groups.placed[at], groups.code[at],
+                      blockIdx.x * kGroups + at, sums);
+  }
 }
 
 }  // namespace quiltmd

@@ -18,14 +18,26 @@ inline constexpr int kGroups = 64;
 
 // ---- Groups of a block ---------------------------------------------------------------------
 
-struct BlockGroups {
+// What all groups of a kernel need: a word a lane copies it.
+struct StageUniforms {
+  int64_t step;  // before it is counted
+  HeatBath bath;
+};
+inline constexpr int kUniformWords = sizeof(StageUniforms) / sizeof(int64_t);
+static_assert(offsetof(StageUniforms, bath) == sizeof(int64_t));
+
+__device__ inline void copy_uniforms(const GroupWork& work, int word, StageUniforms& to) {
+  if (word < 0 || word >= kUniformWords) return;
+  const auto* const bath = reinterpret_cast<const int64_t*>(&work.conditions->bath);
+  (&to.step)[word] = *(word == 0 ? work.step : bath + (word - 1));
+}
+
+struct BlockGroups : StageUniforms {
   PlacedGroup placed[kGroups];
   ShapeCode code[kGroups];
   int start[kGroups + 1];                  // first slots, and where the next block's begin
   int count[kGroups / 32][kGroupClasses];  // of each warp that looked at 32 groups
   int place[kGroupClasses][kGroups];       // by class: which of the block's groups
-  int64_t step;                            // before it is counted; copied together with
-  HeatBath bath;
 
   __device__ int total(int kind) const {
     int sum = 0;
@@ -33,10 +45,6 @@ struct BlockGroups {
     return sum;
   }
 };
-
-// The step and the heat bath, a word a lane.
-inline constexpr int kUniformWords = 1 + sizeof(HeatBath) / sizeof(int64_t);
-static_assert(offsetof(BlockGroups, bath) == offsetof(BlockGroups, step) + sizeof(int64_t));
 
 // Looks up the groups of the block; returns how many. Ends with a barrier. Slots up to the next
 // group's count as a group's: padding is in nobody else's run.
@@ -47,10 +55,7 @@ __device__ inline int find_groups(const GroupWork& work, BlockGroups& groups) {
   if (t < kGroups) groups.placed[t] = own;  // whatever the count, which is on its way as well
   if (t < here) groups.start[t] = own.slot;
   const int lane = t - kGroups;  // of the warp without groups, which looks up all else meanwhile
-  if (lane >= 0 && lane < kUniformWords) {
-    const auto* const bath = reinterpret_cast<const int64_t*>(&work.conditions->bath);
-    (&groups.step)[lane] = *(lane == 0 ? work.step : bath + (lane - 1));
-  }
+  copy_uniforms(work, lane, groups);
   if (lane == 31 && here > 0) {
     const PlacedGroup last = work.placed[first + here - (left == here)];
     const int32_t* start = work.constants.group_start + last.group;

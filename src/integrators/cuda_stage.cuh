@@ -35,20 +35,28 @@ inline constexpr bool kSpeeds =
     Stage::kStores == Stores::kBoth || Stage::kStores == Stores::kVelocities;
 
 template <class Stage, class Group>
-__device__ __forceinline__ Outcome apply_stage(const Stage& stage, const BlockGroups& groups,
+__device__ __forceinline__ Outcome apply_stage(const Stage& stage, const StageUniforms& uniforms,
                                                PlacedGroup placed, Group& g, Sums& sums) {
   if constexpr (Stage::kConditioned)
-    return stage.apply(g, groups.bath, sums);
+    return stage.apply(g, uniforms.bath, sums);
   else
     return stage.apply(g, placed, sums);
 }
 
+// The second word of a counter {step, 0} is two numbers that are 0 between kernels: of blocks that
+// have read the step, and of tiles that have been drawn (cuda_tiles.cuh).
+__device__ unsigned* readers_of(int64_t* counter) {
+  return reinterpret_cast<unsigned*>(counter + 1);
+}
+__device__ int32_t* drawn_of(int64_t* counter) {
+  return reinterpret_cast<int32_t*>(counter + 1) + 1;
+}
+
 // The step is counted by the last block to say that it has read it.
 __device__ void count_when_all_have_read(int64_t* counter) {
-  auto* const tickets = reinterpret_cast<unsigned long long*>(counter + 1);
-  if (atomicAdd(tickets, 1ull) + 1 < gridDim.x) return;
+  if (atomicAdd(readers_of(counter), 1u) + 1 < gridDim.x) return;
   counter[0] += 1;
-  counter[1] = 0;
+  *readers_of(counter) = 0;
 }
 
 // The last warp, which is the least likely to have groups, waits for the answer.
@@ -69,19 +77,19 @@ __device__ Vec3d noise_of(const Stage& stage, int64_t step, int atom) {
 // Adds what the threads of a block have to the target.
 template <class Stage, int kBlockThreads>
 __device__ void add_up(const Stage& stage, const Sums& sums) {
-  __shared__ Sums sums_of_warp[kBlockThreads / 32];
+  __shared__ int64_t sums_of_warp[kBlockThreads / 32][Stage::kSums];
   const int lane = threadIdx.x & 31, warp = threadIdx.x / 32;
 #pragma unroll
   for (int k = 0; k < Stage::kSums; ++k) {
     const int64_t sum = warp_sum(sums.value[k]);
-    if (lane == 0) sums_of_warp[warp].value[k] = sum;
+    if (lane == 0) sums_of_warp[warp][k] = sum;
   }
   __syncthreads();
   if (threadIdx.x != 0 || !stage.target()) return;
 #pragma unroll
   for (int k = 0; k < Stage::kSums; ++k) {
     int64_t sum = 0;
-    for (const auto& of_warp : sums_of_warp) sum += of_warp.value[k];
+    for (const auto& of_warp : sums_of_warp) sum += of_warp[k];
     if (sum != 0) add_fixed(stage.target() + k, sum);
   }
 }

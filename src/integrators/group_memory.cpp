@@ -28,6 +28,8 @@ GroupMemory::GroupMemory(const SlotMemory& slots, const std::vector<char>& in_te
   const GroupShapes shapes =
       make_group_shapes(system.group_start, mass_end, constraints.start, constraints.all,
                         system.masses, inverse_mass, in_terms);
+  for (const uint32_t code : shapes.codes)
+    other_groups_ += ShapeCode{code}.group_class() == GroupClass::kGeneral;
   mass_ = make_.filled(system.masses);
   inverse_mass_ = make_.filled(inverse_mass);
   constraint_start_ = make_.filled(constraints.start);
@@ -65,6 +67,7 @@ GroupWork GroupMemory::work(double limit) const {
   work.placed = slots_.placed.data();
   work.count = slots_.group_count.data();
   work.capacity = static_cast<int>(slots_.room.owned_groups);
+  work.other_groups = other_groups_;
   work.origin = slots_.origin.data();
   work.constants = table_;
   work.constraint_tolerance = tolerance_;

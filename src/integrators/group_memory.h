@@ -35,6 +35,7 @@ class GroupMemory {
   const SlotMemory& slots_;
   double tolerance_;
   double blowup2_;  // square of a displacement that makes no sense: half the least width of a patch
+  int other_groups_ = 0;
   GroupTable table_{};
   BufferMaker make_;
   Buffer<double> mass_, inverse_mass_;

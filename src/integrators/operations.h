@@ -42,6 +42,7 @@ struct GroupWork {
   const int32_t* count;
   int capacity;
   float long_range_weight = 1;  // times that the long-range force counts; 0: it is not read
+  int other_groups;             // of the system: neither waters nor stars
   const Vec3d* origin;          // by placed group
   GroupTable constants;
   double constraint_tolerance;  // relative
