@@ -251,12 +251,13 @@ RunSettings run_from(const nb::dict& d) {
   run.device = value<std::string>(d, "device");
   run.balance = value<bool>(d, "balance");
   run.mesh = mesh_sharing_named(value<std::string>(d, "mesh"));
+  run.route = message_route_named(value<std::string>(d, "transport"));
   if (d.contains("rank")) {
     run.own = OwnRank{value<int>(d, "rank"), value<std::vector<int>>(d, "sockets"),
-                      value<double>(d, "patience")};
+                      value<double>(d, "patience"),
+                      LinkSettings{run.route, value<std::vector<int>>(d, "machines"),
+                                   value<std::string>(d, "nccl")}};
     run.of_node = value<int>(d, "of_node");
-  } else {
-    run.route = message_route_named(value<std::string>(d, "transport"));
   }
   return run;
 }

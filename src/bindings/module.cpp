@@ -169,6 +169,8 @@ nb::dict describe(const Engine& engine) {
   for (const auto& d : engine.devices()) devices.append(describe_device(d));
   out["devices"] = devices;
   out["mesh"] = engine.mesh();
+  out["route"] = engine.route();
+  out["why_not_faster"] = engine.why_not_faster();
   return out;
 }
 

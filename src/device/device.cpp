@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The clock of spans, and downloads where a copy is all that they take.
+// The clock of spans, and what devices do unless they say otherwise.
 #include "device/device.h"
 
 #include <chrono>
+
+#include "math/error.h"
 
 namespace quiltmd {
 namespace {
@@ -34,6 +36,16 @@ Download::Download(const std::vector<MemoryPiece>& pieces) {
 std::unique_ptr<Download> Device::start_download(const std::vector<MemoryPiece>& pieces) {
   return std::make_unique<CopiedDownload>(*this, pieces);
 }
+
+MemoryHandle Device::share(const void*) const {
+  throw Error("the memory of a " + describe().kind + " device is not shared with other processes");
+}
+
+void* Device::open(const MemoryHandle&) {
+  throw Error("a " + describe().kind + " device does not reach memory of other processes");
+}
+
+void Device::enqueue(const char*, Stream, const std::function<void(void*)>& work) { work(nullptr); }
 
 double clock_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();

@@ -9,6 +9,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -90,6 +91,7 @@ struct DeviceDescription {
   std::string architecture;  // instruction set or compute capability
   size_t memory = 0;         // bytes
   int processors = 1;        // threads of a cpu or multiprocessors of a GPU
+  std::string identity;      // the same for two that are one piece of hardware; empty: not known
 };
 
 // Seconds of a clock that never jumps.
@@ -102,6 +104,17 @@ struct Span {
   double begin, end;
   int label = 0;  // of the launch (Device::label_launches)
 };
+
+// By what another process of the machine finds memory of a device.
+using MemoryHandle = std::vector<std::byte>;
+
+// Processes share whole pages of this size: what is in memory that is shared must fill its pages.
+inline constexpr size_t kSharedPage = 2 << 20;  // bytes
+// At least `count` of T, which do.
+template <class T>
+constexpr size_t filling_pages(size_t count) {
+  return (count * sizeof(T) + kSharedPage - 1) / kSharedPage * kSharedPage / sizeof(T);
+}
 
 // A piece of device memory.
 struct MemoryPiece {
@@ -155,6 +168,15 @@ class Device {
   virtual void copy(void* to, const void* from, size_t bytes, Stream stream) = 0;
   virtual void fill(void* to, int byte, size_t bytes, Stream stream) = 0;
 
+  // Memory for kernels of devices of other processes: what allocate() gave, of whole pages; and memory of
+  // such a device, until it is closed. Throw Error, which says why, where this is impossible.
+  virtual MemoryHandle share(const void* pointer) const;
+  virtual void* open(const MemoryHandle& handle);
+  virtual void close(void*) {}
+  // Writes a number beside all work under way, so that kernels see it that wait for what will not come.
+  // Any thread may call this; never throws. Nothing to do where kernels never wait.
+  virtual void write_beside(uint32_t*, uint32_t) noexcept {}
+
   // Copies these pieces to the host after all work launched so far, and returns at once: later launches
   // may overwrite them. Where memory is the host's, a plain copy.
   virtual std::unique_ptr<Download> start_download(const std::vector<MemoryPiece>& pieces);
@@ -170,6 +192,11 @@ class Device {
   virtual void drop_recording(int recording) = 0;
 
   virtual void synchronize() = 0;
+
+  // Work that another library puts on a stream, of which it is given what CUDA knows it by
+  // (cudaStream_t); null where it is to be done at once.
+  virtual void enqueue(const char* name, Stream stream,
+                       const std::function<void(void* cuda_stream)>& work);
 
   // Devices that work on their own time what follows start_timing(), launch by launch; where
   // launches run at once the caller's clock says as much. Recordings made before the first start

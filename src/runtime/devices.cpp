@@ -114,11 +114,14 @@ void check_device_can(const std::string& name, const NonbondedSettings& nonbonde
 MessageRoute message_route_named(const std::string& name) {
   if (name == "auto") return MessageRoute::kAuto;
   if (name == "peer") return MessageRoute::kPeer;
-  if (name == "staged") return MessageRoute::kStaged;
-  throw Error("unknown transport '" + name + "': choose auto, peer or staged");
+  if (name == "nccl") return MessageRoute::kNccl;
+  if (name == "staged" || name == "unix" || name == "tcp") return MessageRoute::kStaged;
+  throw Error("unknown transport '" + name + "': choose auto, peer, nccl, staged, unix or tcp");
 }
 
 bool kernels_exchange(MessageRoute route, const std::vector<std::unique_ptr<Device>>& devices) {
+  if (route == MessageRoute::kNccl)
+    throw Error("transport 'nccl' is for ranks in processes of their own");
   bool all = true, apart = true;
   for (const auto& a : devices)
     for (const auto& b : devices) {

@@ -29,15 +29,16 @@ void check_one_architecture(const std::vector<DeviceDescription>& devices);
 // Throws Error where a device of this name cannot do such a simulation, whether there is one or not.
 void check_device_can(const std::string& name, const NonbondedSettings& nonbonded);
 
-// How messages travel between ranks of one process: kernels of all of them write to each other's memory
-// (kPeer), or the host carries all (kStaged), for a rank whose host waits for one message cannot have
-// kernels wait for another. kAuto: kernels do where the devices can, but not where ranks share a GPU,
-// whose kernels may not run at the same time.
-enum class MessageRoute { kAuto, kPeer, kStaged };
-// By what a user calls it: "auto", "peer", "staged". Throws Error for another name.
+// How messages travel between ranks: kernels of all of them write to each other's memory (kPeer), NCCL
+// takes them from GPU to GPU (kNccl, between processes), or the host carries all (kStaged), for a rank
+// whose host waits for one message cannot have kernels wait for another. kAuto: without the host where the
+// devices can, but not where ranks share a GPU, whose kernels may not run at the same time.
+enum class MessageRoute { kAuto, kPeer, kNccl, kStaged };
+// By what a user calls it: "auto", "peer", "nccl"; "staged", or between processes "unix", "tcp". Throws
+// Error for another name.
 MessageRoute message_route_named(const std::string& name);
 
-// Whether kernels exchange messages by this route. Throws Error where kPeer is impossible.
+// Whether kernels of ranks of this process exchange messages by this route. Throws Error where kPeer is impossible.
 bool kernels_exchange(MessageRoute route, const std::vector<std::unique_ptr<Device>>& devices);
 
 // The processor as a device.

@@ -104,8 +104,10 @@ Engine::Engine(const System& system, const NonbondedSettings& nonbonded,
   if (run.ranks < 1 || run.threads < 1) throw Error("ranks and threads must be at least 1");
   if (run.own && (run.own->rank < 0 || run.own->rank >= run.ranks))
     throw Error("a rank is less than the number of ranks");
-  if (run.own && run.own->sockets.size() != static_cast<size_t>(run.ranks))
-    throw Error("a rank in a process of its own needs a socket to each other rank");
+  if (run.own && (run.own->sockets.size() != static_cast<size_t>(run.ranks) ||
+                  run.own->links.machines.size() != static_cast<size_t>(run.ranks)))
+    throw Error(
+        "a rank in a process of its own needs a socket to each other rank, and its machine");
   check_device_can(run.device, nonbonded);
   devices_ = make_devices(run.device, run.ranks_here(), run.threads);
   check_device_can(devices_.front()->describe().kind, nonbonded);  // known now, behind a socket
@@ -175,15 +177,33 @@ void Engine::create_ranks() {
   for (const auto& device : devices_) device->stop_timing();
   failed_ = false;
   const auto plans = plan_ranks(setup_->grid, assignment_, atoms_in_patches_);
-  if (!run_.own)
-    transport_ = make_local_transport(run_.ranks, [peer = kernels_exchange(run_.route, devices_)](
-                                                      int a, int b) { return peer && a != b; });
+  if (!run_.own) transport_ = make_local_transport(run_.ranks);
+  const bool reach = !run_.own && kernels_exchange(run_.route, devices_);
   for (int r = 0; r < run_.ranks_here(); ++r) {
     const auto i = static_cast<size_t>(r);
-    RankView view{run_.own ? run_.own->rank : r, run_.ranks, plans};
+    RankView view;
+    view.rank = run_.own ? run_.own->rank : r;
+    view.ranks = run_.ranks;
+    view.plans = plans;
     view.mesh = mesh_sharing();
-    ranks_.push_back(std::make_unique<Rank>(*setup_, *devices_[i], *transport_[i], view));
+    const auto links = [&](Executor& executor) {
+      if (run_.own) return find_links(executor, run_.own->rank, *devices_[i], run_.own->links);
+      return links_by(reach ? Carrier::kKernels : Carrier::kHost, run_.ranks);
+    };
+    ranks_.push_back(std::make_unique<Rank>(*setup_, *devices_[i], *transport_[i], view, links));
   }
+}
+
+std::string Engine::route() const {
+  if (run_.ranks == 1 || ranks_.empty()) return "";
+  const RankView& view = ranks_[0]->view();
+  if (view.has(Carrier::kHost)) return "host";
+  const bool peer = view.has(Carrier::kKernels), nccl = view.has(Carrier::kCommunicator);
+  return peer && nccl ? "peer and nccl" : peer ? "peer" : "nccl";
+}
+
+std::string Engine::why_not_faster() const {
+  return ranks_.empty() ? "" : ranks_[0]->executor().links().why_not_faster;
 }
 
 // Where the host does not wait for kernels (on GPUs) a small grid takes longer to send to and fro than to

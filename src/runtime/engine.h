@@ -15,6 +15,7 @@
 #include "integrators/constraint_loss.h"
 #include "runtime/balancer.h"
 #include "runtime/devices.h"
+#include "runtime/link_finder.h"
 #include "runtime/rank.h"
 #include "runtime/shares.h"
 
@@ -26,6 +27,7 @@ struct OwnRank {
   // Connected to the other processes, by rank; the engine takes them over.
   std::vector<int> sockets;
   double patience = 20;  // seconds that another process may be silent before it has failed
+  LinkSettings links = {};
 };
 
 struct RunSettings {
@@ -101,6 +103,10 @@ class Engine {
   std::vector<RankLoad> loads();                  // of the ranks, as they are now
   std::map<std::string, double> numbers() const;  // figures that describe the run
   std::vector<DeviceDescription> devices() const;
+  // How messages travel ("peer", "nccl", "peer and nccl", "host"; empty: there are none), and why not
+  // faster.
+  std::string route() const;
+  std::string why_not_faster() const;
   const char* mesh() const;  // how the transforms of PME are shared: see mesh_sharing_named()
   int64_t early_rebuilds() const;
 

@@ -9,7 +9,8 @@
 
 namespace quiltmd {
 
-Rank::Rank(const Setup& setup, Device& device, Transport& transport, RankView view)
+Rank::Rank(const Setup& setup, Device& device, Transport& transport, RankView view,
+           const FindLinks& find_links)
     : setup_(setup),
       plan_(setup.plan),
       device_(device),
@@ -17,10 +18,11 @@ Rank::Rank(const Setup& setup, Device& device, Transport& transport, RankView vi
       memory_(setup, device),
       step_memory_(device, setup.plan.most_sums()),
       executor_(view_.rank, view_.ranks, device, transport),
-      records_(executor_.kernels_reach_all() && device.capabilities().records),
       recordings_(device, executor_.mailboxes()),
       state_(setup.plan.rebuild, setup.plan.rebuild_stage.every) {
-  view_.host_carries = !executor_.kernels_reach_all();
+  executor_.use(find_links(executor_));
+  view_.carriers = executor_.links().carriers;
+  records_ = !view_.has(Carrier::kHost) && device.capabilities().records;
   memory_.set_plan(view_);
   build_schedules();
 }
@@ -28,7 +30,7 @@ Rank::Rank(const Setup& setup, Device& device, Transport& transport, RankView vi
 void Rank::build_schedules() {
   const auto schedule = [this](Accumulators before, Reach reach, Energies energies,
                                Follows follows = Follows::kStep) {
-    return force_schedule(memory_, view_, before, reach, energies, follows);
+    return carried(force_schedule(memory_, view_, before, reach, energies, follows));
   };
   for (const StepKind kind : {kAllForces, kShortForces, kWithEnergies}) {
     if (kind == kWithEnergies && plan_.rebuild_stage.act.empty()) continue;
@@ -39,19 +41,28 @@ void Rank::build_schedules() {
     first_forces_[kind] = schedule(Accumulators::kClear, reach, energies, Follows::kRebuild);
   }
   energies_schedule_ = schedule(Accumulators::kStale, Reach::kAll, Energies::kAdd);
-  migrate_ = migrate_schedule(memory_, view_);
-  proxies_and_lists_ = proxies_and_lists_schedule(memory_, view_);
-  agree_ = agree_schedule(memory_, view_, executor_.mailboxes().overdue());
-  momentum_ = momentum_schedule(memory_, view_, slots_.energy.data());
+  migrate_ = carried(migrate_schedule(memory_, view_));
+  proxies_and_lists_ = carried(proxies_and_lists_schedule(memory_, view_));
+  agree_ = carried(agree_schedule(memory_, view_, executor_.mailboxes().overdue()));
+  momentum_ = carried(momentum_schedule(memory_, view_, slots_.energy.data()));
 
   const auto stage = [this](const Stage& tasks) {
-    return stage_schedule(tasks, device_, view_, context_);
+    return carried(stage_schedule(tasks, device_, view_, context_));
   };
   start_stage_ = stage(plan_.start);
   rescale_ = stage(plan_.rebuild_stage.act);
   decide_ = stage(plan_.rebuild_stage.decide);
   plain_ = {stage(plan_.plain.middle), stage(plan_.plain.finish)};
   coupled_ = {stage(plan_.coupled.middle), stage(plan_.coupled.finish)};
+}
+
+Schedule Rank::carried(Schedule schedule) const {
+  if (view_.has(Carrier::kCommunicator))
+    schedule = schedule.with_exchanges([&links = executor_.links()](int peer) {
+      return links.to(peer) == Carrier::kCommunicator;
+    });
+  if (!view_.has(Carrier::kHost)) schedule.send_before_waiting();
+  return schedule;
 }
 
 void Rank::connect() {

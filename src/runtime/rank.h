@@ -33,7 +33,11 @@ struct Blowup : std::runtime_error {
 
 class Rank {
  public:
-  Rank(const Setup& setup, Device& device, Transport& transport, RankView view);
+  // Finds out how messages go; all ranks do so together.
+  using FindLinks = std::function<Links(Executor&)>;
+  Rank(
+      const Setup& setup, Device& device, Transport& transport, RankView view,
+      const FindLinks& find_links = [](Executor&) { return Links{}; });
 
   // Start from a state, under the conditions of the setup and with the plan of the last replan(). A run
   // that goes on keeps its heat.
@@ -83,6 +87,7 @@ class Rank {
   const RankMemory& memory() const { return memory_; }
   RankMemory& memory() { return memory_; }
   size_t bytes() const;  // on the device
+  const RankView& view() const { return view_; }
   int index() const { return view_.rank; }
   int64_t step() const { return state_.step(); }
   int64_t list_step() const { return state_.epoch().begin; }
@@ -91,6 +96,7 @@ class Rank {
 
  private:
   void build_schedules();
+  Schedule carried(Schedule schedule) const;  // in an order that suits the carriers of its messages
   void connect();  // all ranks together: room for the messages of the schedules
   void stage(const char* name, const std::function<void()>& body);
   void run_stage(const Schedule& stage, int64_t step, int list_age, ForcesAfter after);
@@ -162,7 +168,7 @@ class Rank {
       rescale_, decide_;
   Stages<Schedule> plain_, coupled_;
 
-  const bool records_;
+  bool records_ = false;
   Recordings recordings_;
   RunState state_;
   // The epoch before the present one, until it is validated.

@@ -89,6 +89,7 @@ void Rank::make_room_for_messages() {
   connect();
   device_.fill(slots_.faults.data(), 0, slots_.faults.bytes(), Stream::kMain);
   executor_.run(proxies_and_lists_);
+  device_.synchronize();  // what follows may be no step that follows a rebuild
 }
 
 // On a device that records, an epoch is validated when the next one is under way, so that the device
@@ -178,7 +179,11 @@ bool Rank::validate_epoch() {
 }
 
 void Rank::check_messages() const {
-  if (agreed_.overdue) throw MessageOverdue(describe_overdue(agreed_.overdue));
+  if (agreed_.overdue) {
+    executor_.check_failure();
+    if (agreed_.overdue == Mailboxes::kStopped) throw PeerFailed("another rank failed");
+    throw MessageOverdue(describe_overdue(agreed_.overdue));
+  }
   if (agreed_.faults.damaged) throw Error(describe_damaged(agreed_.faults.damaged));
 }
 

@@ -6,7 +6,7 @@ namespace quiltmd {
 
 void Rank::draw_velocities(double temperature, uint64_t seed) {
   stage("velocities", [&] { device_.launch(DrawVelocities{groups_at_end(), temperature, seed}); });
-  executor_.run(momentum_schedule(memory_, view_, nullptr), {setup_.lists.life});
+  executor_.run(carried(momentum_schedule(memory_, view_, nullptr)), {setup_.lists.life});
   state_.forget_energies();
   slots_.save_start();
 }

@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "math/error.h"
+
 namespace quiltmd {
 namespace {
 
@@ -31,6 +33,13 @@ Recordings::Recording Recordings::record(const std::function<void()>& body) {
   body();
   const Mailboxes::Counts messages = mailboxes_.end_recording();
   return {device_.end_recording(), messages};
+}
+
+Recordings::~Recordings() {
+  try {
+    drop();
+  } catch (const Error&) {  // of a device that is lost
+  }
 }
 
 void Recordings::drop() {

@@ -29,6 +29,8 @@ struct Block {
 class Recordings {
  public:
   Recordings(Device& device, Mailboxes& mailboxes) : device_(device), mailboxes_(mailboxes) {}
+  ~Recordings();  // before a communicator ends whose messages are in them
+  Recordings(const Recordings&) = delete;
 
   // Runs `body`: directly the first time that a block like this occurs, recorded the second time,
   // replayed after that.

@@ -40,7 +40,7 @@ struct Executor::Run final : Post {
       for (const TaskId before : tasks[t].after)
         children[static_cast<size_t>(before)].push_back(static_cast<TaskId>(t));
       for (const MessageEnd& m : tasks[t].awaits) {
-        if (owner.mailboxes_.kernels_reach(m.peer)) continue;
+        if (!host_carries(m)) continue;
         ++missing[t];
         waiting[key(m.edge, m.peer)] = t;
       }
@@ -53,10 +53,28 @@ struct Executor::Run final : Post {
     });
   }
 
+  bool host_carries(const MessageEnd& m) const { return owner.links_.to(m.peer) == Carrier::kHost; }
+
   Key key(Edge edge, int from) const { return {owner.sequence_, {static_cast<int>(edge), from}}; }
 
   Outlet outlet(Edge edge, int to) const override { return owner.mailboxes_.outlet(edge, to); }
   Inlet inlet(Edge edge, int from) const override { return owner.mailboxes_.inlet(edge, from); }
+  void exchange(const std::vector<MessageEnd>& sends, const std::vector<MessageEnd>& awaits,
+                Stream stream) const override {
+    std::vector<Parcel> out, in;
+    for (const MessageEnd& m : sends) out.push_back(owner.mailboxes_.outgoing(m));
+    for (const MessageEnd& m : awaits) in.push_back(owner.mailboxes_.incoming(m));
+    try {
+      owner.device_.enqueue("exchange", stream,
+                            [out = std::move(out), in = std::move(in),
+                             communicator = owner.links_.communicator.get()](void* cuda_stream) {
+                              communicator->exchange(out, in, cuda_stream);
+                            });
+    } catch (const Error&) {
+      owner.check_failure();  // says more, where a rank has failed
+      throw;
+    }
+  }
 
   void arrive(size_t task) {
     if (--missing[task] == 0) ready.push_back(static_cast<TaskId>(task));
@@ -93,7 +111,7 @@ struct Executor::Run final : Post {
       if (tasks[static_cast<size_t>(before)].stream != task.stream)
         owner.device_.wait(kFirstTaskEvent + before, task.stream);
     for (const MessageEnd& m : task.awaits)
-      if (!owner.mailboxes_.kernels_reach(m.peer)) {
+      if (host_carries(m)) {
         const Payload& payload = owner.arrived_.at(key(m.edge, m.peer));
         owner.note({MessageEvent::Kind::kUsed, Carrier::kHost, task.stream,
                     static_cast<int>(m.edge), m.peer, owner.sequence_, payload.size()});
@@ -105,7 +123,7 @@ struct Executor::Run final : Post {
   void send(TaskId id) const {
     const Task& task = tasks[static_cast<size_t>(id)];
     for (const MessageEnd& m : task.sends)
-      if (!owner.mailboxes_.kernels_reach(m.peer)) {
+      if (host_carries(m)) {
         Message message{owner.rank_, static_cast<int>(m.edge), owner.sequence_,
                         owner.mailboxes_.collect(m)};
         owner.note({MessageEvent::Kind::kSent, Carrier::kHost, task.stream, message.edge, m.peer,
@@ -198,14 +216,31 @@ void Executor::join(const Run& run) {
   }
 }
 
-bool Executor::kernels_reach_all() const {
-  for (int peer = 0; peer < ranks_; ++peer)
-    if (peer != rank_ && !transport_.kernels_reach(peer)) return false;
-  return true;
+void Executor::use(Links links) {
+  links_ = std::move(links);
+  if (links_.carriers.empty() || ranks_ == 1) return;
+  // What waits on the device for others, does so without the host.
+  transport_.on_failure([this] {
+    mailboxes_.stop_waiting();
+    if (links_.communicator) links_.communicator->abort();
+  });
+  if (links_.communicator) links_.communicator->on_failure([this] { mailboxes_.stop_waiting(); });
+}
+
+Executor::~Executor() {
+  transport_.on_failure({});
+  if (links_.communicator) links_.communicator->on_failure({});
+}
+
+void Executor::check_failure() const {
+  if (const std::string failed = transport_.failure(); !failed.empty()) throw PeerFailed(failed);
+  if (!links_.communicator) return;
+  if (const std::string failed = links_.communicator->failure(); !failed.empty())
+    throw Error(failed);
 }
 
 void Executor::connect(const std::vector<const Schedule*>& schedules) {
-  for (const Schedule* schedule : schedules) mailboxes_.make_room(*schedule);
+  mailboxes_.make_room(schedules);
   device_.synchronize();  // inboxes are clear before others write to them
   for (int peer = 0; peer < ranks_; ++peer) {
     if (peer == rank_ || !mailboxes_.kernels_reach(peer)) continue;
@@ -214,6 +249,9 @@ void Executor::connect(const std::vector<const Schedule*>& schedules) {
   for (int peer = 0; peer < ranks_; ++peer)
     if (peer != rank_ && mailboxes_.kernels_reach(peer))
       mailboxes_.learn_addresses(peer, await(peer, kAddresses));
+  mailboxes_.end_learning();
+  // A process that maps memory may wait for its GPU, whose kernels must not wait for others meanwhile.
+  if (!links_.are_in_one_process) gather({});
 }
 
 std::vector<Payload> Executor::gather(Payload own) {
@@ -252,14 +290,14 @@ void Executor::note(MessageEvent event) {
   events_.push_back(event);
 }
 
-// 0 where its kernels neither write nor read messages of other devices, or nobody wants to know.
+// 0 where nothing that it launches writes or reads messages of other devices, or nobody wants to know.
 int Executor::label_of(const Task& task) {
   if (!keeps_spans_) return 0;
   KernelMessages messages;
   for (const auto& [ends, own] :
        {std::pair{&task.awaits, &messages.awaits}, std::pair{&task.sends, &messages.sends}})
     std::copy_if(ends->begin(), ends->end(), std::back_inserter(*own),
-                 [this](const MessageEnd& m) { return mailboxes_.kernels_reach(m.peer); });
+                 [this](const MessageEnd& m) { return links_.to(m.peer) != Carrier::kHost; });
   if (messages.awaits.empty() && messages.sends.empty()) return 0;
   labelled_.push_back(std::move(messages));
   return static_cast<int>(labelled_.size());

@@ -50,19 +50,26 @@ struct MessageOverdue : Error {
 
 class Executor {
  public:
-  Executor(int rank, int ranks, Device& device, Transport& transport)
+  Executor(int rank, int ranks, Device& device, Transport& transport, Links links = {})
       : rank_(rank),
         ranks_(ranks),
         device_(device),
         transport_(transport),
-        mailboxes_(device, transport) {}
+        links_(std::move(links)),
+        mailboxes_(device, links_) {}
+  ~Executor();
+  Executor(const Executor&) = delete;
+
+  // Before there are schedules: how messages go from here on.
+  void use(Links links);
+  const Links& links() const { return links_; }
+  // Throws PeerFailed where a rank has failed, Error where messages have.
+  void check_failure() const;
+  std::string failure() const { return transport_.failure(); }
 
   // Make room for the messages of schedules before they run. All ranks do so together: those whose
   // kernels reach each other tell where their inboxes are.
   void connect(const std::vector<const Schedule*>& schedules);
-  // Whether the host is not involved in any message.
-  bool kernels_reach_all() const;
-
   // What all ranks have, by rank. All call this together, while none runs a schedule.
   std::vector<Payload> gather(Payload own);
 
@@ -105,6 +112,7 @@ class Executor {
   int rank_, ranks_;
   Device& device_;
   Transport& transport_;
+  Links links_;
   Mailboxes mailboxes_;
   int64_t sequence_ = 0;
   using Key = std::pair<int64_t, std::pair<int, int>>;  // sequence, (edge, sender)

@@ -191,7 +191,6 @@ Schedule force_schedule(RankMemory& memory, const RankView& view, Accumulators b
 
   added.insert(added.end(), proxies_used.begin(), proxies_used.end());
   add_site_forces(s, memory, std::move(added), sum ? 1 : 0, energies);
-  if (!view.host_carries) s.send_before_waiting();
   return s;
 }
 

@@ -14,7 +14,8 @@ namespace {
 
 // Whether kernels write into the grids of all other ranks, and not only into messages.
 bool writes_to_grids_of_peers(const RankView& view) {
-  return view.mesh == MeshSharing::kDistributed && view.ranks > 1 && !view.host_carries &&
+  const bool kernels_reach_all = !view.has(Carrier::kHost) && !view.has(Carrier::kCommunicator);
+  return view.mesh == MeshSharing::kDistributed && view.ranks > 1 && kernels_reach_all &&
          view.ranks <= kMaxMarks + 1;
 }
 
@@ -136,7 +137,7 @@ class ThroughMessages : protected LongRange {
 
   // Where kernels wait for messages, those behind have found room once the charges are there.
   TaskId charged(const std::vector<TaskId>& ready) const {
-    return view_.host_carries ? ready.front() : ready.back();
+    return view_.has(Carrier::kHost) ? ready.front() : ready.back();
   }
 };
 

@@ -9,44 +9,74 @@
 namespace quiltmd {
 namespace {
 
+constexpr size_t kLongestHandle = 64;
+
 // An inbox, or an array that is offered, as another rank is told of it.
 struct Address {
   int32_t edge;
   int32_t is_inbox;
-  uint64_t memory;  // the pointer as a number
+  uint64_t memory;  // the pointer as a number; in another process there is a handle instead
   int64_t stride;   // of an inbox
+  uint64_t handle_bytes;
+  std::byte handle[kLongestHandle];
 };
+
+void put_handle(const MemoryHandle& handle, Address& address) {
+  if (handle.size() > kLongestHandle) throw std::logic_error("a handle of memory is too long");
+  address.handle_bytes = handle.size();
+  std::copy(handle.begin(), handle.end(), address.handle);
+}
 
 }  // namespace
 
-Mailboxes::Mailboxes(Device& device, Transport& transport)
+Mailboxes::Mailboxes(Device& device, const Links& links)
     : device_(device),
-      transport_(transport),
+      links_(links),
       numbers_(device, std::vector<uint32_t>(kEdges, 0)),
       overdue_(device, std::vector<uint32_t>{0}) {}
 
-void Mailboxes::make_room(const Schedule& schedule) {
-  for (const Task& task : schedule.tasks()) {
-    for (const MessageEnd& m : task.sends)
-      if (!kernels_reach(m.peer)) grow(outboxes_[{m.edge, m.peer}], m.words);
-    for (const MessageEnd& m : task.awaits) grow(inboxes_[{m.edge, m.peer}], m.words);
-  }
+Mailboxes::~Mailboxes() {
+  for (const auto& [handle, opened] : opened_) device_.close(opened.memory);
 }
 
-void Mailboxes::grow(Mailbox& box, size_t words) {
-  if (box.words.size() >= 2 * words) return;
-  box.words = Buffer<MessageWord>(device_, 2 * words);
+void Mailboxes::make_room(const std::vector<const Schedule*>& schedules) {
+  for (const Schedule* schedule : schedules)
+    for (const Task& task : schedule->tasks()) {
+      for (const MessageEnd& m : task.sends)
+        if (!kernels_reach(m.peer)) fit(outboxes_[{m.edge, m.peer}], m);
+      for (const MessageEnd& m : task.awaits) fit(inboxes_[{m.edge, m.peer}], m);
+    }
+}
+
+// Kernels and the host find every other message in a second buffer. A communicator has the same one for
+// all: what it is told is recorded, and the order of its stream keeps messages apart.
+void Mailboxes::fit(Mailbox& box, const MessageEnd& message) {
+  if (message.words <= box.room) return;
+  box.room = message.words;
+  const bool has_two = links_.to(message.peer) != Carrier::kCommunicator;
+  box.stride = has_two ? static_cast<int64_t>(box.room) : 0;
+  size_t all = has_two ? 2 * box.room : box.room;
+  if (!links_.are_in_one_process) {
+    if (kernels_reach(message.peer)) all = filling_pages<MessageWord>(all);
+    replaced_.push_back(std::move(box.words));
+  }
+  box.words = Buffer<MessageWord>(device_, all);
   device_.fill(box.words.data(), 0, box.words.bytes(), Stream::kMain);
 }
 
 Payload Mailboxes::addresses(int for_rank) const {
   std::vector<Address> all;
+  const auto add = [&](Edge edge, bool is_inbox, const void* memory, int64_t stride) {
+    Address address{static_cast<int32_t>(edge), is_inbox, 0, stride, 0, {}};
+    if (links_.are_in_one_process)
+      address.memory = reinterpret_cast<uint64_t>(memory);
+    else
+      put_handle(device_.share(memory), address);
+    all.push_back(address);
+  };
   for (const auto& [key, box] : inboxes_)
-    if (key.second == for_rank)
-      all.push_back({static_cast<int32_t>(key.first), 1,
-                     reinterpret_cast<uint64_t>(box.words.data()), box.stride()});
-  for (const auto& [edge, array] : offered_)
-    all.push_back({static_cast<int32_t>(edge), 0, reinterpret_cast<uint64_t>(array), 0});
+    if (key.second == for_rank) add(key.first, true, box.words.data(), box.stride);
+  for (const auto& [edge, array] : offered_) add(edge, false, array, 0);
   Payload payload(all.size() * sizeof(Address));
   if (!all.empty()) std::memcpy(payload.data(), all.data(), payload.size());
   return payload;
@@ -56,12 +86,35 @@ void Mailboxes::learn_addresses(int of_rank, const Payload& addresses) {
   for (size_t at = 0; at < addresses.size(); at += sizeof(Address)) {
     Address a;
     std::memcpy(&a, addresses.data() + at, sizeof a);
+    if (a.handle_bytes > 0)
+      a.memory = reinterpret_cast<uint64_t>(
+          open(of_rank, MemoryHandle(a.handle, a.handle + a.handle_bytes)));
     const Key key{static_cast<Edge>(a.edge), of_rank};
     if (a.is_inbox)
       remote_[key] = {reinterpret_cast<MessageWord*>(a.memory), a.stride};
     else
       remote_arrays_[key] = reinterpret_cast<void*>(a.memory);
   }
+}
+
+void* Mailboxes::open(int of_rank, const MemoryHandle& handle) {
+  const auto [found, is_new] = opened_.try_emplace({of_rank, handle}, Opened{nullptr, true});
+  if (is_new) found->second.memory = device_.open(handle);
+  found->second.is_named = true;
+  return found->second.memory;
+}
+
+void Mailboxes::end_learning() {
+  for (auto opened = opened_.begin(); opened != opened_.end();) {
+    if (std::exchange(opened->second.is_named, false)) {
+      ++opened;
+      continue;
+    }
+    device_.close(opened->second.memory);
+    opened = opened_.erase(opened);
+  }
+  // Who has told addresses has closed what was replaced before they were last told.
+  long_replaced_ = std::exchange(replaced_, {});
 }
 
 uint32_t Mailboxes::current(Edge edge) const {
@@ -80,20 +133,18 @@ Outlet Mailboxes::outlet(Edge edge, int to) const {
     return {box.words, box.stride, number(edge)};
   }
   const Mailbox& box = outboxes_.at({edge, to});
-  return {box.words.data(), box.stride(), number(edge)};
+  return {box.words.data(), box.stride, number(edge)};
 }
 
 Inlet Mailboxes::inlet(Edge edge, int from) const {
   const Mailbox& box = inboxes_.at({edge, from});
   const auto name = static_cast<uint32_t>(from * kEdges + static_cast<int>(edge) + 1);
-  return {box.words.data(), box.stride(), number(edge), overdue_.data(), name};
+  return {box.words.data(), box.stride, number(edge), overdue_.data(), name};
 }
 
 Payload Mailboxes::collect(const MessageEnd& sent) const {
-  const Mailbox& box = outboxes_.at({sent.edge, sent.peer});
   Payload payload(sent.words * sizeof(MessageWord));
-  device_.copy_out(payload.data(),
-                   box.words.data() + (current(sent.edge) & 1u) * static_cast<size_t>(box.stride()),
+  device_.copy_out(payload.data(), outboxes_.at({sent.edge, sent.peer}).at(current(sent.edge)),
                    payload.size());
   return payload;
 }
@@ -101,9 +152,18 @@ Payload Mailboxes::collect(const MessageEnd& sent) const {
 void Mailboxes::deliver(const MessageEnd& awaited, const Payload& payload) {
   if (payload.size() != awaited.words * sizeof(MessageWord))
     throw std::logic_error("a message is longer or shorter than the receiver expects");
+  device_.copy_in(inboxes_.at({awaited.edge, awaited.peer}).at(current(awaited.edge)),
+                  payload.data(), payload.size());
+}
+
+Parcel Mailboxes::outgoing(const MessageEnd& sent) const {
+  const Mailbox& box = outboxes_.at({sent.edge, sent.peer});
+  return {sent.peer, box.words.data(), sent.words * sizeof(MessageWord)};
+}
+
+Parcel Mailboxes::incoming(const MessageEnd& awaited) const {
   const Mailbox& box = inboxes_.at({awaited.edge, awaited.peer});
-  const size_t at = (current(awaited.edge) & 1u) * static_cast<size_t>(box.stride());
-  device_.copy_in(box.words.data() + at, payload.data(), payload.size());
+  return {awaited.peer, box.words.data(), awaited.words * sizeof(MessageWord)};
 }
 
 void Mailboxes::count(const std::vector<Edge>& edges) {

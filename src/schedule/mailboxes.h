@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the messages of one rank lie on its device: an inbox for each edge and sender; for each edge
-// and receiver the inbox over there, where kernels reach it, or an outbox from which the host carries
-// them. And the numbers of messages, by which kernels know what they wait for.
+// and receiver the inbox over there, where kernels reach it, or an outbox from which the host or a
+// communicator carries them. And the numbers of messages, by which kernels know what they wait for.
 #pragma once
 
 #include <array>
@@ -11,25 +11,30 @@
 #include <vector>
 
 #include "device/device.h"
+#include "schedule/links.h"
 #include "schedule/schedule.h"
-#include "transport/transport.h"
 
 namespace quiltmd {
 
 class Mailboxes {
  public:
-  Mailboxes(Device& device, Transport& transport);
+  Mailboxes(Device& device, const Links& links);
+  ~Mailboxes();
+  Mailboxes(const Mailboxes&) = delete;
 
-  // Room for the messages of a schedule.
-  void make_room(const Schedule& schedule);
-  // An array into which kernels of other ranks write what messages of an edge stand for.
+  // Room for the messages of schedules.
+  void make_room(const std::vector<const Schedule*>& schedules);
+  // An array into which kernels of other ranks write what messages of an edge stand for: memory of whole
+  // pages, as allocate() gave it.
   void offer(Edge edge, void* array) { offered_[edge] = array; }
   // What kernels of other ranks need to know to write here; and what is known of theirs. Between the
   // two, every rank tells every other that its kernels reach.
   Payload addresses(int for_rank) const;
   void learn_addresses(int of_rank, const Payload& addresses);
+  // All addresses have been learnt, so nobody writes any more to what was replaced before the last time.
+  void end_learning();
 
-  bool kernels_reach(int peer) const { return transport_.kernels_reach(peer); }
+  bool kernels_reach(int peer) const { return links_.kernels_reach(peer); }
   void* offered(Edge edge, int by) const { return remote_arrays_.at({edge, by}); }
 
   // For messages of the schedule that runs: `edges` counts those of each edge that went before.
@@ -38,6 +43,9 @@ class Mailboxes {
   Payload collect(const MessageEnd& sent) const;  // from the outbox
   // Into the inbox. Throws std::logic_error for another length than was awaited.
   void deliver(const MessageEnd& awaited, const Payload& payload);
+  // For the communicator: from the outbox, into the inbox.
+  Parcel outgoing(const MessageEnd& sent) const;
+  Parcel incoming(const MessageEnd& awaited) const;
 
   // The schedule has run: it had messages of these edges.
   void count(const std::vector<Edge>& edges);
@@ -49,28 +57,41 @@ class Mailboxes {
   void ran(const Counts& recorded);
 
   const uint32_t* overdue() const { return overdue_.data(); }
+  // Has kernels wait no longer for messages: a rank has failed. Any thread may call this.
+  static constexpr uint32_t kStopped = ~0u;
+  void stop_waiting() noexcept { device_.write_beside(overdue_.data(), kStopped); }
   size_t bytes() const;
 
  private:
+  using Key = std::pair<Edge, int>;
   struct Mailbox {
-    Buffer<MessageWord> words;  // two messages
-    int64_t stride() const { return static_cast<int64_t>(words.size() / 2); }
+    Buffer<MessageWord> words;
+    int64_t stride = 0;  // from one message to the next
+    size_t room = 0;     // of one message
+    MessageWord* at(uint32_t number) const { return words.data() + (number & 1u) * stride; }
   };
   struct Remote {
     MessageWord* words;
     int64_t stride;
   };
-  using Key = std::pair<Edge, int>;
-  void grow(Mailbox& box, size_t words);
+  struct Opened {
+    void* memory;
+    bool is_named;  // by what was learnt last
+  };
+  void fit(Mailbox& box, const MessageEnd& message);
+  void* open(int of_rank, const MemoryHandle& handle);
   MessageNumber number(Edge edge) const;
   uint32_t current(Edge edge) const;  // of the message under way
 
   Device& device_;
-  Transport& transport_;
+  const Links& links_;
   std::map<Key, Mailbox> inboxes_, outboxes_;
+  // What other processes may have open: replaced now, and before.
+  std::vector<Buffer<MessageWord>> replaced_, long_replaced_;
   std::map<Key, Remote> remote_;
   std::map<Edge, void*> offered_;
   std::map<Key, void*> remote_arrays_;
+  std::map<std::pair<int, MemoryHandle>, Opened> opened_;
   Buffer<uint32_t> numbers_;  // by edge; what recordings have counted
   Counts counted_{};          // the same, as the host knows it
   Counts more_{};             // since

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What happened to messages while a rank was profiled. Each rank notes what it sees of them; joined,
 // the notes of both ends tell when a message was sent, arrived and was used. Of messages that the host
-// carries it is the host that notes. Messages that kernels write into other devices' memory it does not
-// see: there the times of the kernels at both ends tell.
+// carries it is the host that notes. Messages that kernels write into other devices' memory, or a
+// communicator takes there, it does not see: the times of the kernels at both ends tell, and of the
+// exchanges, which count as kernels.
 #pragma once
 
 #include <cstddef>
@@ -10,12 +11,10 @@
 #include <string>
 #include <vector>
 
+#include "schedule/links.h"
 #include "schedule/schedule.h"
 
 namespace quiltmd {
-
-// Who takes a message to its receiver.
-enum class Carrier { kHost, kKernels };
 
 // What one rank noted, at one end of a message.
 struct MessageEvent {

@@ -78,6 +78,13 @@ std::vector<int> RankView::peers() const {
   return others;
 }
 
+bool RankView::has(Carrier carrier) const {
+  for (const int peer : peers())
+    if ((carriers.empty() ? Carrier::kHost : carriers[static_cast<size_t>(peer)]) == carrier)
+      return true;
+  return false;
+}
+
 std::vector<int32_t> RankView::owners(int patches) const {
   std::vector<int32_t> owner(static_cast<size_t>(patches), -1);
   for (int r = 0; r < ranks; ++r)

@@ -14,6 +14,7 @@
 #include "decomposition/exchange_memory.h"
 #include "decomposition/slot_memory.h"
 #include "integrators/group_memory.h"
+#include "schedule/links.h"
 #include "schedule/operations.h"
 #include "schedule/setup.h"
 
@@ -30,11 +31,13 @@ struct RankView {
   int ranks = 1;
   std::vector<RankPlan> plans;  // by rank
   MessageRoom room = 1;
-  bool host_carries = true;  // messages, at least some of them
+  std::vector<Carrier> carriers = {};  // of messages, by rank; empty: the host
   MeshSharing mesh = MeshSharing::kDistributed;
 
   const RankPlan& plan() const { return plans[static_cast<size_t>(rank)]; }
-  std::vector<int> peers() const;                  // the other ranks
+  std::vector<int> peers() const;  // the other ranks
+  // Whether there are messages to others which this carries.
+  bool has(Carrier carrier) const;
   std::vector<int32_t> owners(int patches) const;  // the rank of each patch
 };
 

@@ -4,7 +4,9 @@
 #include "schedule/schedule.h"
 
 #include <algorithm>
+#include <map>
 #include <stdexcept>
+#include <utility>
 
 namespace quiltmd {
 
@@ -57,6 +59,97 @@ TaskId Schedule::add_receive(const TaskPlace& place, std::vector<TaskId> after,
               {from}});
 }
 
+namespace {
+
+// What with_exchanges() makes of the tasks of a schedule: first those that there are, then an exchange for
+// each edge.
+class WithExchanges {
+ public:
+  WithExchanges(const std::vector<Task>& tasks, const std::function<bool(int peer)>& concerned)
+      : tasks_(tasks) {
+    for (size_t t = 0; t < tasks.size(); ++t) {
+      places_.push_back(2 * t);
+      const std::vector<MessageEnd> awaits = std::exchange(tasks_[t].awaits, {});
+      for (const MessageEnd& m : awaits)
+        (concerned(m.peer) ? stages_[m.edge].awaits : tasks_[t].awaits).push_back(m);
+      for (const MessageEnd& m : awaits)
+        if (concerned(m.peer)) stages_[m.edge].readers.push_back(t);
+      for (const MessageEnd& m : tasks_[t].sends) {
+        if (!concerned(m.peer)) continue;
+        stages_[m.edge].sends.push_back(m);
+        stages_[m.edge].writers.push_back(t);
+      }
+    }
+    for (const auto& [edge, stage] : stages_) add(stage);
+  }
+
+  // In an order in which each task comes after those that it waits for; otherwise as described, an exchange
+  // behind the last task that writes for it.
+  std::vector<Task> ordered() {
+    std::vector<TaskId> id(tasks_.size(), -1);
+    std::vector<Task> found;
+    while (found.size() < tasks_.size()) {
+      const size_t next = next_of(id);
+      Task task = tasks_[next];
+      for (TaskId& before : task.after) before = id[static_cast<size_t>(before)];
+      id[next] = static_cast<TaskId>(found.size());
+      found.push_back(std::move(task));
+    }
+    return found;
+  }
+
+ private:
+  struct Stage {
+    std::vector<MessageEnd> sends, awaits;
+    std::vector<size_t> writers, readers;
+  };
+
+  void add(const Stage& stage) {
+    const auto id = static_cast<TaskId>(tasks_.size());
+    const Task& like = tasks_[stage.writers.empty() ? stage.readers.front() : stage.writers.back()];
+    Task exchange{"exchange", like.priority, like.stream, {}, {}, stage.awaits};
+    exchange.passes_on = stage.sends;
+    exchange.run = [sends = stage.sends, awaits = stage.awaits, stream = like.stream](Post& post) {
+      post.exchange(sends, awaits, stream);
+    };
+    for (const size_t writer : stage.writers) exchange.after.push_back(static_cast<TaskId>(writer));
+    if (last_ >= 0) exchange.after.push_back(last_);
+    for (const size_t reader : stage.readers) tasks_[reader].after.push_back(id);
+    places_.push_back(stage.writers.empty() ? 0 : 2 * stage.writers.back() + 1);
+    tasks_.push_back(std::move(exchange));
+    last_ = id;
+  }
+
+  // The first, by place, of the tasks that have no number yet, and wait for none that has not.
+  size_t next_of(const std::vector<TaskId>& id) const {
+    size_t best = tasks_.size();
+    for (size_t t = 0; t < tasks_.size(); ++t) {
+      const auto& after = tasks_[t].after;
+      const bool is_ready =
+          id[t] < 0 && std::all_of(
+                           after.begin(), after.end(),
+                           [&](TaskId before) { return id[static_cast<size_t>(before)] >= 0; });
+      if (is_ready && (best == tasks_.size() || places_[t] < places_[best])) best = t;
+    }
+    if (best == tasks_.size())
+      throw std::logic_error("a message depends on one of the same edge or a later one");
+    return best;
+  }
+
+  std::vector<Task> tasks_;
+  std::vector<size_t> places_;
+  std::map<Edge, Stage> stages_;
+  TaskId last_ = -1;
+};
+
+}  // namespace
+
+Schedule Schedule::with_exchanges(const std::function<bool(int peer)>& concerned) const {
+  Schedule all(edges_, end_);
+  all.tasks_ = WithExchanges(tasks_, concerned).ordered();
+  return all;
+}
+
 void Schedule::send_before_waiting() {
   const size_t n = tasks_.size();
   // follows[a][b]: task a comes after task b
@@ -71,7 +164,10 @@ void Schedule::send_before_waiting() {
     if (tasks_[t].awaits.empty()) continue;
     const Edge stage = last_edge(tasks_[t].awaits);
     for (size_t s = 0; s < n; ++s) {
-      const bool goes_first = !tasks_[s].sends.empty() && last_edge(tasks_[s].sends) <= stage;
+      const auto is_due = [stage](const std::vector<MessageEnd>& ends) {
+        return !ends.empty() && last_edge(ends) <= stage;
+      };
+      const bool goes_first = is_due(tasks_[s].sends) || is_due(tasks_[s].passes_on);
       if (s == t || !goes_first || follows[s][t] || follows[t][s]) continue;
       tasks_[t].after.push_back(static_cast<TaskId>(s));
       put_after(t, s);

@@ -65,6 +65,9 @@ class Post {
   int list_age() const;
   virtual Outlet outlet(Edge edge, int to) const = 0;
   virtual Inlet inlet(Edge edge, int from) const = 0;
+  // Has the communicator exchange messages on a stream.
+  virtual void exchange(const std::vector<MessageEnd>& sends, const std::vector<MessageEnd>& awaits,
+                        Stream stream) const = 0;
 
  private:
   RunContext context_;
@@ -81,6 +84,8 @@ struct Task {
   std::vector<MessageEnd> awaits = {};
   std::vector<MessageEnd> sends = {};
   Balance balance = Balance::kStays;
+  // Messages that other tasks have written, and this one hands to the communicator.
+  std::vector<MessageEnd> passes_on = {};
 };
 
 // Where a task runs, and how urgently.
@@ -105,6 +110,11 @@ class Schedule {
                   std::function<void(const Outlet&)> write);
   TaskId add_receive(const TaskPlace& place, std::vector<TaskId> after, const MessageEnd& from,
                      std::function<void(const Inlet&)> read);
+  // The same with a task for each edge that has the communicator exchange what goes to and comes from
+  // these ranks: after all tasks that write such messages of the edge, before all that read them, which
+  // await nothing themselves any more. Exchanges are in the order of edges, on all ranks alike; so as a
+  // message depends on earlier edges alone, they end whatever the order of all else.
+  Schedule with_exchanges(const std::function<bool(int peer)>& concerned) const;
   // Have each task that awaits messages come after all tasks that send messages of its stage or an
   // earlier one, but for those that themselves come after it. Where waiting is a kernel's work, no rank
   // then waits before it has sent all that others may need to go on.

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// How messages get from rank to rank. A transport moves bytes and knows nothing of what they mean. It
-// also knows between which ranks kernels move them, by writing to the memory of the other's device.
+// How messages get from rank to rank. A transport moves bytes of the host and knows nothing of what they
+// mean; a communicator moves what lies in the memory of devices.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace quiltmd {
@@ -33,10 +36,56 @@ class Transport {
   virtual std::optional<Message> wait() = 0;
   // Wake all ranks that wait: this one has failed.
   virtual void close() = 0;
-  // After wait() without a message: which rank failed, as far as is known.
-  virtual std::string failure() const { return "another rank failed"; }
-  // Whether kernels of this rank write to memory of that one's device, and the other way round.
-  virtual bool kernels_reach(int peer) const = 0;
+  // Which rank failed, as far as is known; empty: none has.
+  virtual std::string failure() const = 0;
+  // What is to be done, by any thread, as soon as it is known that a rank has failed; at once where one
+  // has. Nothing is done any more once the next one is set.
+  virtual void on_failure(std::function<void()> act) = 0;
+};
+
+// What a transport does about a failure. Only the first is told.
+class FailureWatch {
+ public:
+  void set(std::function<void()> act, bool has_failed) {
+    const std::lock_guard lock(mutex_);
+    act_ = std::move(act);
+    if (has_failed) tell_locked();
+  }
+  void tell() {
+    const std::lock_guard lock(mutex_);
+    tell_locked();
+  }
+
+ private:
+  void tell_locked() {
+    if (const auto act = std::exchange(act_, {})) act();
+  }
+  std::mutex mutex_;
+  std::function<void()> act_;
+};
+
+// A piece of the memory of a device, to or from another rank's.
+struct Parcel {
+  int peer;
+  void* memory;
+  size_t bytes;
+};
+
+// Moves messages between the memory of devices in the order of a stream, without the host.
+class Communicator {
+ public:
+  virtual ~Communicator() = default;
+  // Puts sends and receives on a stream of the device (a cudaStream_t), none of which waits for another;
+  // where there is none, has them done. Ranks that exchange something all call this, in the same order.
+  // Throws Error.
+  virtual void exchange(const std::vector<Parcel>& sends, const std::vector<Parcel>& receives,
+                        void* stream) = 0;
+  // Ends what is under way and all that follows. Any thread may call this.
+  virtual void abort() noexcept = 0;
+  // What went wrong with messages under way; empty: nothing. And what is then to be done, as of a
+  // transport.
+  virtual std::string failure() const = 0;
+  virtual void on_failure(std::function<void()> act) = 0;
 };
 
 }  // namespace quiltmd

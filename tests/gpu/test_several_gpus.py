@@ -3,8 +3,13 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
+import time
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,6 +32,7 @@ PLANS: dict[str, dict[str, Any]] = {
 plans = pytest.mark.parametrize("plan", PLANS)
 on_one = pytest.mark.parametrize("device", ["cuda:0,0", "cuda:0,0,0"])
 on_two = pytest.mark.parametrize("device", ["cuda:0,1", "cuda:1,0,1"])
+PROCESSES = "ranks:worker:cuda:0,worker:cuda:1"
 Digest = Callable[[str], str]
 
 
@@ -155,10 +161,61 @@ def test_planes_larger_than_a_multiprocessor(warm: Pair) -> None:
 
 
 @plans
+@pytest.mark.parametrize("transport", ["peer", "nccl", "unix"])
 @pytest.mark.usefixtures("two_gpus")
-def test_two_gpus_in_processes_of_their_own(warm: Pair, expected: Digest, plan: str) -> None:
-    """Messages go from GPU to host, by a socket to the other process, and to its GPU."""
-    assert digest_of(warm, plan, "ranks:worker:cuda:0,worker:cuda:1") == expected(plan)
+def test_two_gpus_in_processes_of_their_own(
+    warm: Pair, expected: Digest, plan: str, transport: str
+) -> None:
+    """Messages go from GPU to GPU; or to the host, by a socket to the other process, to its GPU."""
+    assert digest_of(warm, plan, PROCESSES, transport=transport) == expected(plan)
+
+
+@pytest.mark.usefixtures("two_gpus")
+def test_processes_take_the_fastest_way(warm: Pair, expected: Digest) -> None:
+    run = simulation(warm, "nvt", PROCESSES)
+    run.run(STEPS)
+    about = run.describe()
+    assert (about["route"], about["why_not_faster"]) == ("peer", "")
+    assert quiltmd.digest(run.state()) == expected("nvt")
+
+
+def test_two_processes_on_one_gpu_go_by_the_host_and_say_so(warm: Pair, expected: Digest) -> None:
+    run = simulation(warm, "nvt", "ranks:worker:cuda:0,worker:cuda:0")
+    run.run(STEPS)
+    about = run.describe()
+    assert about["route"] == "host"
+    assert "ranks 0 and 1 share a GPU" in about["why_not_faster"]
+    assert quiltmd.digest(run.state()) == expected("nvt")
+    with pytest.raises(quiltmd.QuiltError, match=r"'nccl' is not possible: .* share a GPU"):
+        simulation(warm, "nvt", "ranks:worker:cuda:0,worker:cuda:0", transport="nccl").run(1)
+
+
+@pytest.mark.parametrize("transport", ["peer", "nccl", "unix"])
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
+@pytest.mark.usefixtures("two_gpus")
+def test_a_process_that_ends_or_stops_ends_all(
+    warm: Pair, transport: str, how: signal.Signals
+) -> None:
+    """In the middle of recorded blocks: soon, with its name, and nothing stays behind.
+
+    Of NCCL, GPUs have been seen to wait for the 20 s that end all waiting for words.
+    """
+    workers = quiltmd.Workers(silence=6.0)
+    run: Any = simulation(warm, "nvt", PROCESSES, transport=transport, workers=workers)
+    run.run(STEPS)
+    victim, other = (connection.process for connection in run._engine._connections)
+    threading.Timer(0.5, os.kill, (victim, how)).start()
+    start = time.monotonic()
+    with pytest.raises(
+        quiltmd.QuiltError, match=r"killed by SIGKILL|rank 0 has not|nothing was heard"
+    ):
+        run.run(10**7)
+    assert time.monotonic() - start < (30 if transport == "nccl" else 15)
+    run._engine.close()
+    end = time.monotonic() + 10
+    while any(Path(f"/proc/{process}").exists() for process in (victim, other)):
+        assert time.monotonic() < end
+        time.sleep(0.1)
 
 
 @pytest.mark.usefixtures("two_gpus")

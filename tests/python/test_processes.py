@@ -48,6 +48,7 @@ class Ranks:
                     if end >= 0:
                         os.close(end)
             process = {"rank": rank, "sockets": sockets[rank], "patience": patience, "of_node": 2}
+            process |= {"machines": [0] * ranks, "nccl": ""}
             try:
                 core = engine(system, state, ranks=ranks, **settings, **process)
                 self.queue.put((rank, job(core, rank)))
@@ -161,7 +162,10 @@ def test_a_rank_that_fails_ends_all(peptide: tuple[Any, Any]) -> None:
 
 
 def test_sockets_are_those_of_the_ranks(peptide: tuple[Any, Any]) -> None:
+    own = {"patience": 20.0, "of_node": 1, "machines": [0, 0], "nccl": ""}
     with pytest.raises(QuiltError, match="socket to each other rank"):
-        engine(*peptide, ranks=2, rank=0, sockets=[], patience=20.0, of_node=1)
+        engine(*peptide, ranks=2, rank=0, sockets=[], **own)
+    with pytest.raises(QuiltError, match="and its machine"):
+        engine(*peptide, ranks=2, rank=0, sockets=[-1, -1], **{**own, "machines": [0]})
     with pytest.raises(QuiltError, match="less than the number of ranks"):
-        engine(*peptide, ranks=2, rank=2, sockets=[-1, -1], patience=20.0, of_node=1)
+        engine(*peptide, ranks=2, rank=2, sockets=[-1, -1], **own)

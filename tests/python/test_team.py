@@ -191,7 +191,10 @@ def test_devices_are_of_one_architecture() -> None:
     [
         ("ranks:cuda:0,1", {}, "one device for each rank"),
         (TWO, {"ranks": 3}, "lists 2 device"),
-        (TWO, {"transport": "peer"}, "does not join ranks in processes .* choose unix or tcp"),
+        (TWO, {"transport": "staged"}, "does not join ranks in processes .* nccl or unix or tcp"),
+        (TWO, {"transport": "peer"}, "'peer' joins GPUs, and worker:cpu is none"),
+        (TWO, {"transport": "nccl"}, "'nccl' joins GPUs, and worker:cpu is none"),
+        ("cpu", {"ranks": 2, "transport": "nccl"}, "does not join ranks of one process"),
         ("cpu", {"ranks": 2, "transport": "tcp"}, "does not join ranks of one .* peer or staged"),
         ("ranks:", {}, "no such device"),
         (TWO, {"workers": Workers(verify=3)}, "not a rank of one: leave them out"),

@@ -33,8 +33,10 @@ def test_transports_on_cpus(openmmtools_data: object) -> None:
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     rows = {row["transport"]: row for row in found["transports"]}
-    assert list(rows) == ["staged", "unix", "tcp", "peer"]
+    assert list(rows) == ["staged", "unix", "tcp", "peer", "peer, processes", "nccl"]
     assert "kernels reach each other's memory" in rows.pop("peer")["note"]
+    assert "'peer' joins GPUs" in rows.pop("peer, processes")["note"]
+    assert "'nccl' joins GPUs" in rows.pop("nccl")["note"]
     assert len({row["digest"] for row in rows.values()}) == 1
     sizes = [
         {edge["name"]: (edge["messages"], edge["bytes"]) for edge in row["edges"]}
@@ -63,7 +65,10 @@ def test_devices_say_how_messages_travel() -> None:
 
     cpu = {"kind": "cpu"}
     broken = {"kind": "cuda", "ordinal": 3, "usable": False}
-    assert transports_between([cpu, gpu(0, 1), gpu(1, 0, 2), gpu(2), broken])[:-2] == [
+    *lines, of_processes, _, _ = transports_between([cpu, gpu(0, 1), gpu(1, 0, 2), gpu(2), broken])
+    assert "a process each: as in one process on this machine" in of_processes
+    assert "nccl" in of_processes
+    assert lines == [
         "messages between cuda:0 and cuda:1, in one process: peer",
         "messages between cuda:0 and cuda:2, in one process: staged, not peer: cuda:0 has no "
         "direct access to cuda:2",

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <functional>
 #include <map>
+#include <mutex>
 #include <set>
 #include <thread>
 
@@ -16,6 +17,7 @@
 #include "device/null/hazards.h"
 #include "device/null/null_device.h"
 #include "runtime/collect.h"
+#include "runtime/link_finder.h"
 #include "runtime/rank.h"
 #include "transport/local/local_transport.h"
 #include "watched_device.h"
@@ -364,6 +366,61 @@ void no_run_has_hazards(int ranks, MeshSharing mesh) {
   }
 }
 
+bool same(const std::vector<Vec3d>& a, const std::vector<Vec3d>& b) {
+  return std::memcmp(a.data(), b.data(), a.size() * sizeof(Vec3d)) == 0;
+}
+
+// Positions and velocities of the atoms that a rank owns, after all that it does.
+void add_owned(const SlotMemory& slots, HostState& to) {
+  const auto owned = static_cast<size_t>(slots.owned_slots.download()[0]);
+  const auto atoms = slots.atom.download(owned);
+  const auto x = slots.position().download(owned), v = slots.velocity().download(owned);
+  for (size_t n = 0; n < owned; ++n) {
+    if (atoms[n] < 0) continue;
+    to.positions[static_cast<size_t>(atoms[n])] = x[n];
+    to.velocities[static_cast<size_t>(atoms[n])] = v[n];
+  }
+}
+
+// Ranks whose messages are exchanged in the order of streams, so that whole blocks are recorded, or carried
+// by the host.
+HostState end_of(const Scenario& c, int ranks, MeshSharing mesh, MessageRoute route) {
+  const Prepared p = prepare(c, true);
+  const auto views = views_of(p, ranks, mesh);
+  auto ends = make_local_transport(ranks);
+  HostState end = p.state;
+  std::mutex ending;
+  const auto run = [&](size_t r) {
+    HostDevice cpu(1, host_kernels());
+    WatchedDevice device(cpu);
+    const LinkSettings settings{route, std::vector<int>(static_cast<size_t>(ranks)), FAKE_NCCL};
+    Rank rank(p.setup, device, *ends[r], views[r], [&](Executor& executor) {
+      Links links = find_links(executor, static_cast<int>(r), device, settings);
+      if (links.communicator)
+        links.communicator = std::make_shared<WatchedCommunicator>(links.communicator);
+      return links;
+    });
+    exercise(rank, p.state);
+    expect_none(device.log().commands(), c.name);
+    CHECK((device.recordings_run() > 3) == (route == MessageRoute::kNccl));
+    const std::lock_guard lock(ending);
+    add_owned(rank.memory().slots, end);
+  };
+  std::vector<std::thread> threads;
+  for (size_t r = 0; r < ends.size(); ++r) threads.emplace_back(run, r);
+  for (std::thread& thread : threads) thread.join();
+  return end;
+}
+
+void a_communicator_leaves_hazards_none_and_bits_alone(int ranks, MeshSharing mesh) {
+  for (const Scenario& c : kScenarios) {
+    const HostState a = end_of(c, ranks, mesh, MessageRoute::kStaged);
+    const HostState b = end_of(c, ranks, mesh, MessageRoute::kNccl);
+    CHECK(same(a.positions, b.positions) && same(a.velocities, b.velocities));
+    CHECK(!same(a.positions, prepare(c, true).state.positions));
+  }
+}
+
 void null_finds_none_either() {
   for (const Scenario& c : kScenarios) {
     const Prepared p = prepare(c, false);  // null finds no bonded terms, and runs do not go without
@@ -394,10 +451,6 @@ std::vector<Vec3d> end_of_run(Device& device, Prepared p, const Change& change) 
   for (const int32_t slot : rank.memory().slots.slot_of_atom.download())
     result.push_back(by_slot[static_cast<size_t>(slot)]);
   return result;
-}
-
-bool same(const std::vector<Vec3d>& a, const std::vector<Vec3d>& b) {
-  return std::memcmp(a.data(), b.data(), a.size() * sizeof(Vec3d)) == 0;
 }
 
 // Blocks that were recorded before a change do as launches do, and are replayed.
@@ -603,5 +656,9 @@ int main() {
        {"a rank by itself has none", [] { no_run_has_hazards(1, MeshSharing::kDistributed); }},
        {"two ranks have none", [] { no_run_has_hazards(2, MeshSharing::kDistributed); }},
        {"three ranks have none", [] { no_run_has_hazards(3, MeshSharing::kDistributed); }},
+       {"two ranks with a communicator",
+        [] { a_communicator_leaves_hazards_none_and_bits_alone(2, MeshSharing::kReplicated); }},
+       {"three ranks with a communicator",
+        [] { a_communicator_leaves_hazards_none_and_bits_alone(3, MeshSharing::kDistributed); }},
        {"pencils have none", [] { no_run_has_hazards(4, MeshSharing::kPencils); }}});
 }

@@ -4,6 +4,7 @@
 // order of events matters, the test itself plays the other ranks; some cases run ranks as threads.
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <functional>
@@ -61,7 +62,8 @@ struct WatchedEnd final : Transport {
     return end.wait();
   }
   void close() override { end.close(); }
-  bool kernels_reach(int peer) const override { return end.kernels_reach(peer); }
+  std::string failure() const override { return end.failure(); }
+  void on_failure(std::function<void()> act) override { end.on_failure(std::move(act)); }
 
   Transport& end;
   std::function<void()> before_wait;
@@ -396,10 +398,11 @@ void two_ranks_exchange_messages() {
 
 // Two ranks whose kernels reach each other, and their executors; connecting takes both.
 struct ReachingRanks {
-  std::vector<std::unique_ptr<Transport>> ends =
-      make_local_transport(2, [](int a, int b) { return a != b; });
+  std::vector<std::unique_ptr<Transport>> ends = make_local_transport(2);
   NullDevice devices[2];
-  Executor executors[2] = {{0, 2, devices[0], *ends[0]}, {1, 2, devices[1], *ends[1]}};
+  Links links = links_by(Carrier::kKernels, 2);
+  Executor executors[2] = {{0, 2, devices[0], *ends[0], links},
+                           {1, 2, devices[1], *ends[1], links}};
   Schedule schedules[2] = {Schedule({Edge::kPositions}), Schedule({Edge::kPositions})};
   MessageNumber sent{}, received{};
   const MessageWord* inbox = nullptr;
@@ -439,7 +442,6 @@ struct ReachingRanks {
 // buffers take turns.
 void kernels_write_to_other_inboxes() {
   ReachingRanks r;
-  CHECK(r.executors[0].kernels_reach_all());
   const MessageWord* before = nullptr;
   for (uint32_t n = 1; n <= 4; ++n) {
     r.run();
@@ -455,8 +457,8 @@ void kernels_write_to_other_inboxes() {
 // it take turns, and none of them runs later.
 void recordings_of_timed_blocks_take_turns() {
   NullDevice device;
-  const auto ends = make_local_transport(1);
-  Mailboxes mailboxes(device, *ends[0]);
+  const Links links;
+  Mailboxes mailboxes(device, links);
   Recordings recordings(device, mailboxes);
   int written = 0;
   const auto run = [&](int times) {
@@ -500,6 +502,53 @@ void recordings_count_their_messages() {
   r.executors[0].run(r.schedules[0]);
   boxes.upload_counts();
   CHECK(*counted == 1 + 2 * 3 + 1);
+}
+
+// Messages to and from rank 1 are exchanged, edge by edge; rank 2's stay as they are. What is described
+// before what it now waits for moves behind it.
+void exchanges_come_in_the_order_of_edges() {
+  Schedule s;
+  const auto add = [&](const char* name, std::vector<TaskId> after, std::vector<MessageEnd> awaits,
+                       std::vector<MessageEnd> sends) {
+    return s.add({name, Priority::kLongRange, Stream::kHalo, std::move(after), [](Post&) {},
+                  std::move(awaits), std::move(sends)});
+  };
+  const Edge first = Edge::kPositions, second = Edge::kCharges, third = Edge::kForces;
+  add("send forces", {}, {}, {one_word(third, 1)});
+  add("read", {}, {one_word(second, 1), one_word(second, 2)}, {});
+  add("send", {}, {}, {one_word(second, 1), one_word(second, 2)});
+  add("only read", {}, {one_word(first, 1)}, {});
+  const Schedule all = s.with_exchanges([](int peer) { return peer == 1; });
+  std::map<std::string, size_t> place;
+  std::vector<size_t> exchanges;
+  const auto& tasks = all.tasks();
+  for (size_t t = 0; t < tasks.size(); ++t) {
+    place[tasks[t].name] = t;
+    if (tasks[t].name == "exchange") exchanges.push_back(t);
+  }
+  CHECK(tasks.size() == 7 && exchanges.size() == 3);
+  const auto waits = [&](size_t task, size_t before) {
+    const auto& after = tasks[task].after;
+    return std::find(after.begin(), after.end(), static_cast<TaskId>(before)) != after.end();
+  };
+  CHECK(waits(exchanges[1], exchanges[0]) && waits(exchanges[2], exchanges[1]));
+  CHECK(waits(place["only read"], exchanges[0]) && tasks[place["only read"]].awaits.empty());
+  CHECK(waits(exchanges[1], place["send"]) && waits(place["read"], exchanges[1]));
+  CHECK(waits(exchanges[2], place["send forces"]));
+  CHECK(tasks[place["read"]].awaits.size() == 1 && tasks[place["read"]].awaits[0].peer == 2);
+  CHECK(tasks[place["send"]].sends.size() == 2);
+  const Task& exchange = tasks[exchanges[1]];
+  CHECK(exchange.awaits.size() == 1 && exchange.awaits[0].peer == 1);
+  CHECK(exchange.passes_on.size() == 1 && exchange.passes_on[0].edge == second);
+  CHECK(exchange.stream == Stream::kHalo && exchange.priority == Priority::kLongRange);
+
+  Schedule endless;  // a message that depends on one of its own edge
+  const TaskId read =
+      endless.add({"read", Priority::kHalo, Stream::kHalo, {}, [](Post&) {}, {one_word(first, 1)}});
+  endless.add(
+      {"send", Priority::kHalo, Stream::kHalo, {read}, [](Post&) {}, {}, {one_word(first, 1)}});
+  CHECK(thrown<std::logic_error>([&] { endless.with_exchanges([](int) { return true; }); }) ==
+        "a message depends on one of the same edge or a later one");
 }
 
 // Of messages of stages up to that of an awaited one, those that do not depend on it are sent first.
@@ -570,5 +619,6 @@ int main() {
        {"recordings count their messages", recordings_count_their_messages},
        {"recordings of timed blocks take turns", recordings_of_timed_blocks_take_turns},
        {"ranks send before they wait", ranks_send_before_they_wait},
+       {"exchanges come in the order of edges", exchanges_come_in_the_order_of_edges},
        {"a failing rank wakes the others", a_failing_rank_wakes_the_others}});
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -132,11 +133,20 @@ void rounds_of_answers(const Ends& ends) {
 }
 
 void a_rank_that_fails_wakes_all(const Ends& ends) {
+  std::atomic<int> told{0}, told_later{0};
+  for (const auto& end : ends) {
+    CHECK(end->failure().empty());
+    end->on_failure([&] { ++told; });
+  }
   on_all(ends, [&](int rank, Transport& transport) {
     if (rank == 1) return transport.close();
     CHECK(!transport.wait());
     CHECK(!transport.failure().empty());
   });
+  CHECK(told == kRanks);
+  for (const auto& end : ends) end->on_failure([&] { ++told_later; });
+  CHECK(told_later == kRanks);
+  for (const auto& end : ends) end->on_failure({});
 }
 
 void the_end_of_a_process_is_told() {

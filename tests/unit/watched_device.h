@@ -4,9 +4,14 @@
 // inside, as on a GPU.
 #pragma once
 
+#include <functional>
+#include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "device/null/command_log.h"
+#include "transport/transport.h"
 
 namespace quiltmd::test {
 
@@ -75,6 +80,16 @@ class WatchedDevice final : public Device {
     log_.barrier("synchronize");
     device_.synchronize();
   }
+  // Work is also given itself to note (`Noted`) what memory it uses, in place of a stream.
+  struct Noted {
+    CommandLog& log;
+    Stream stream;
+  };
+  void enqueue(const char* name, Stream stream, const std::function<void(void*)>& work) override {
+    Noted noted{log_, stream};
+    work(&noted);
+    device_.enqueue(name, stream, work);
+  }
   void launch_raw(const OperationKey& key, const void* parameters, size_t bytes,
                   Stream stream) override {
     log_.launch(key, parameters, bytes, stream);
@@ -89,6 +104,25 @@ class WatchedDevice final : public Device {
   CommandLog log_;
   std::map<int, int> numbers_;  // of recordings: the device's to the log's
   int recordings_run_ = 0;
+};
+
+// A communicator of ranks on such devices: the memory that it uses is noted, too.
+class WatchedCommunicator final : public Communicator {
+ public:
+  explicit WatchedCommunicator(std::shared_ptr<Communicator> of) : of_(std::move(of)) {}
+  void exchange(const std::vector<Parcel>& sends, const std::vector<Parcel>& receives,
+                void* stream) override {
+    if (!stream) return of_->exchange(sends, receives, nullptr);
+    const auto& [log, on] = *static_cast<WatchedDevice::Noted*>(stream);
+    for (const Parcel& p : sends) log.copy(nullptr, p.memory, p.bytes, on);
+    for (const Parcel& p : receives) log.fill(p.memory, p.bytes, on);
+  }
+  void abort() noexcept override { of_->abort(); }
+  std::string failure() const override { return of_->failure(); }
+  void on_failure(std::function<void()> act) override { of_->on_failure(std::move(act)); }
+
+ private:
+  std::shared_ptr<Communicator> of_;
 };
 
 }  // namespace quiltmd::test

@@ -13,6 +13,7 @@ import typer
 
 from ..engine.execution import available_cores
 from ..engine.execution import devices as find_devices
+from ..engine.nccl import why_none
 from ..errors import QuiltError
 from ..inputs.openmm_files import find_force_field
 from ..version import package_version
@@ -82,10 +83,17 @@ def transports_between(found: list[dict[str, Any]]) -> list[str]:
             first, second = missing[0]
             used = f"staged, not peer: cuda:{first} has no direct access to cuda:{second}"
         lines.append(f"messages between cuda:{a} and cuda:{b}, in one process: {used}")
+    if usable:
+        missing_nccl = why_none()
+        between = f"tcp, not nccl: {missing_nccl}" if missing_nccl else "nccl"
+        lines += [
+            "messages between GPUs, a process each: as in one process on this machine, where a "
+            f"test of each pair passes; else and between machines: {between}"
+        ]
     return [
         *lines,
         "messages between ranks on the CPU, in one process: staged",
-        "messages between processes: unix on this machine, tcp between machines",
+        "messages between processes on CPUs: unix on this machine, tcp between machines",
     ]
 
 

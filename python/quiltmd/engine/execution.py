@@ -24,9 +24,9 @@ def _check_name(name: str) -> str:
     return name
 
 
-Transport = Literal["auto", "peer", "staged", "unix", "tcp"]
+Transport = Literal["auto", "peer", "nccl", "staged", "unix", "tcp"]
 IN_ONE_PROCESS: tuple[Transport, ...] = ("auto", "peer", "staged")
-BETWEEN_PROCESSES: tuple[Transport, ...] = ("auto", "unix", "tcp")
+BETWEEN_PROCESSES: tuple[Transport, ...] = ("auto", "peer", "nccl", "unix", "tcp")
 _MOST_RANKS = 64  # where there are fewer cores; of 2,300 atoms they take 1.5 GB
 MeshSharing = Literal["auto", "distributed", "pencils", "replicated"]
 Away = Literal[1, 2, "x", "xy"]
@@ -65,10 +65,11 @@ class Execution:
     balance:
         Move computes from the busiest rank to the least busy one.
     transport:
-        How messages travel.  Between ranks of one process: "peer", written by kernels into the
-        memory of the other GPU, or "staged", carried by the host, as always on CPUs.  Between
-        processes: "unix", by Unix sockets on one machine, or "tcp".  "auto": the fastest that each
-        pair of ranks allows ("staged" between two ranks on one GPU).
+        How messages travel.  "peer": written by kernels into the memory of the other GPU, of this
+        process or of another on the machine.  "nccl", between processes: from GPU to GPU by NCCL.
+        Else the host carries them, as always on CPUs: "staged" in one process, between processes
+        "unix", by Unix sockets on one machine, or "tcp".  "auto": the fastest that each pair of
+        ranks allows; by the host all, where one pair needs it (as two ranks on one GPU do).
     mesh:
         How ranks share the transforms of PME: "distributed", a slab of planes each; "pencils",
         for more ranks on the CPU than there are planes; "replicated", all of them on every rank,
@@ -159,7 +160,8 @@ class Execution:
 
     def _check_transport(self) -> None:
         """QuiltError where the transport that was asked for does not join these ranks."""
-        between = has_rank_on_each(self._device_of_ranks())
+        device = self._device_of_ranks()
+        between, places = has_rank_on_each(device), parse_device(device)
         those = BETWEEN_PROCESSES if between else IN_ONE_PROCESS
         if self.transport not in those:
             where = "in processes of their own" if between else "of one process"
@@ -167,6 +169,13 @@ class Execution:
                 f"transport '{self.transport}' does not join ranks {where}: leave it out, or "
                 f"choose {' or '.join(those[1:])}"
             )
+        if between and self.transport in ("peer", "nccl"):
+            on_cpu = [str(place) for place in places if place.device == "cpu"]
+            if on_cpu:
+                raise QuiltError(
+                    f"transport '{self.transport}' joins GPUs, and {on_cpu[0]} is none: leave it "
+                    "out"
+                )
 
     def _device_of_ranks(self) -> str:
         return device_of_ranks(self.device, self.hosts)

@@ -15,6 +15,8 @@ def introduce(config: Config, simulation: Simulation) -> None:
     if warning := config.execution().warning():
         warn(warning)
     about = simulation.describe()
+    if reason := about.get("why_not_faster"):
+        warn(str(reason))
     names = dict.fromkeys(str(found["name"]) for found in about["devices"])
     say(
         f"{simulation.system.atoms} atoms, {_what(config)}, on {simulation.device} "

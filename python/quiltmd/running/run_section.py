@@ -69,8 +69,9 @@ class RunSection(Section):
     transport: Transport = Field(
         default=Execution.transport,
         description="How messages travel between ranks: peer (kernels write to the other GPU's "
-        "memory), staged (the host carries them), between processes unix (on one machine) or tcp; "
-        "auto (the fastest that each pair allows).",
+        "memory), between processes nccl (from GPU to GPU, on any hosts); carried by the host: "
+        "staged in one process, between processes unix (on one machine) or tcp; auto (the fastest "
+        "that each pair allows).",
     )
     mesh: MeshSharing = Field(
         default=Execution.mesh,

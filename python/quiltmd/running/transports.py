@@ -3,8 +3,7 @@
 
 The same steps with every transport that joins ranks on this machine, in turn and several times
 over, so that all see the same load of the machine; they must lead to the same State.  A stretch is
-profiled afterwards for the messages.  Those that kernels write to other GPUs' memory are not
-recorded: then only the time of a step is known.
+profiled afterwards for the messages.
 """
 
 from __future__ import annotations
@@ -75,9 +74,10 @@ def compare_transports(
 
     Returns
     -------
-    Names and numbers, and `transports`: of each its name and median us per step, the digest of the
-    State that it has led to, its `edges` (`EdgeCost`) and the share of their flight that is hidden
-    behind work; of one that cannot be used its name and, as `note`, why.
+    Names and numbers, and `transports`: of each its name (with ", processes" where one within a
+    process has that name, too) and median us per step, the digest of the State that it has led to,
+    its `edges` (`EdgeCost`) and the share of their flight that is hidden behind work; of one that
+    cannot be used its name and, as `note`, why.
     """
     if ranks < 2:
         raise QuiltError("transports are between ranks: there must be two at least")
@@ -85,16 +85,19 @@ def compare_transports(
     threads = threads or max(1, available_cores() // ranks)
     # Balancing goes by times that were measured: each transport would have other messages.
     common: dict[str, Any] = {"threads": threads, "balance": False, "engine": engine}
-    runs: dict[Transport, Simulation] = {}
+    ways: list[tuple[str, Transport, str]] = [(one, one, chosen) for one in IN_ONE_PROCESS[1:]]
+    for transport in BETWEEN_PROCESSES[1:]:
+        name = f"{transport}, processes" if transport in IN_ONE_PROCESS else transport
+        ways.append((name, transport, _in_processes(chosen, ranks)))
+    runs: dict[str, Simulation] = {}
     notes: list[dict[str, Any]] = []
-    for transport in (*IN_ONE_PROCESS[1:], *BETWEEN_PROCESSES[1:]):
-        places = chosen if transport in IN_ONE_PROCESS else _in_processes(chosen, ranks)
+    for name, transport, places in ways:
         try:
-            runs[transport] = prepare(
+            runs[name] = prepare(
                 system, tile, device=places, ranks=ranks, transport=transport, **common
             )
         except QuiltError as error:
-            notes.append({"transport": transport, "note": str(error)})
+            notes.append({"transport": name, "note": str(error)})
     seconds, steps = _time_in_turn(list(runs.values()), steps)
     return {
         "system": system,
@@ -106,12 +109,12 @@ def compare_transports(
         "steps": _ROUNDS * steps,
         "transports": [
             {
-                "transport": transport,
+                "transport": name,
                 "us_per_step": 1e6 * median(of_run) / steps,
                 "digest": digest(simulation.state()),
                 **_messages(record(simulation, _PROFILED * _life(simulation)).trace),
             }
-            for (transport, simulation), of_run in zip(runs.items(), seconds, strict=True)
+            for (name, simulation), of_run in zip(runs.items(), seconds, strict=True)
         ]
         + notes,
     }

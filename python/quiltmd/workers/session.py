@@ -24,6 +24,7 @@ from ..engine.core import Captured, Engine, EngineFactory, load_core
 from ..engine.execution import Execution, devices, is_gpu
 from ..engine.hosts import ranks_of_node
 from ..engine.injection import Injection, parse_injection
+from ..engine.nccl import library_path
 from ..engine.places import parse_place
 from ..errors import LostError, QuiltError, SimulationError
 from ..version import package_version
@@ -227,13 +228,18 @@ class Session:
         if self._meeting is None:
             raise QuiltError("a worker meets others only where it has listened")
         known = [Address(**address) for address in addresses]
-        sockets = self._meeting.meet(rank, known, bytes.fromhex(secret), transport)
+        by_sockets = transport if transport in ("unix", "tcp") else "auto"
+        sockets = self._meeting.meet(rank, known, bytes.fromhex(secret), by_sockets)
+        machines = [address.machine for address in known]
         self._peers = {
             "ranks": len(sockets),
             "rank": rank,
             "sockets": sockets,
-            "of_node": ranks_of_node([address.machine for address in known]),
+            "of_node": ranks_of_node(machines),
             "patience": silence,
+            "transport": transport,
+            "machines": [machines.index(machine) for machine in machines],
+            "nccl": library_path(),
         }
 
     def _contribute(self, **contents: bool) -> None:

@@ -31,7 +31,7 @@ def introduce(
     """Has workers connect to each other, a rank for each in this order.
 
     Who is not heard of for `silence` seconds will count as lost among them.  `transport` is that of
-    `Meeting.meet`.
+    `Execution`, between processes.
     """
     hosts = _hosts(places)
     everywhere = set(hosts) != {_LOCAL}

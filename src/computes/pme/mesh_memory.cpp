@@ -11,8 +11,10 @@ MeshMemory::MeshMemory(const SlotMemory& slots, Int3 points, int order, double a
       make_(slots.device) {
   const auto rows = static_cast<size_t>(points.x) * static_cast<size_t>(points.y);
   charges = make_.zeros<int32_t>(rows * static_cast<size_t>(points.z));
-  potential = make_.room<float>(rows * static_cast<size_t>(points.z));
-  spectrum = make_.room<Complex>(rows * static_cast<size_t>(points.z / 2 + 1));
+  // Kernels of other processes may write to these.
+  potential = make_.room<float>(filling_pages<float>(rows * static_cast<size_t>(points.z)));
+  const auto frequencies = static_cast<size_t>(points.z / 2 + 1);
+  spectrum = make_.room<Complex>(filling_pages<Complex>(rows * frequencies));
   for (int d = 0; d < 3; ++d) moduli_[d] = make_.filled(spline_moduli(points[d], order));
   box_ = make_.room<BoxOnMesh>(1);
 }

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <mutex>
 #include <set>
 #include <utility>
 
@@ -44,6 +45,9 @@ struct CudaDevice::Impl {
   std::unique_ptr<Downloads> downloads;
   char* staging = nullptr;
   cudaEvent_t staged[2]{};
+  std::mutex beside;  // of the two below, of which any thread makes use
+  cudaStream_t beside_stream = nullptr;
+  uint32_t* beside_value = nullptr;  // page-locked
 
   cudaStream_t stream(Stream which) const { return contexts[static_cast<int>(which)].stream; }
   cudaStream_t main() const { return stream(Stream::kMain); }
@@ -131,6 +135,9 @@ CudaDevice::CudaDevice(int ordinal) : impl_(std::make_unique<Impl>()) {
   d.downloads = std::make_unique<Downloads>(ordinal);
   for (cudaEvent_t& event : d.staged)
     cuda_check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "create an event");
+  cuda_check(cudaStreamCreateWithPriority(&d.beside_stream, cudaStreamNonBlocking, highest),
+             "create a stream");
+  d.beside_value = static_cast<uint32_t*>(allocate_pinned(sizeof(uint32_t)));
 }
 
 CudaDevice::~CudaDevice() {
@@ -148,6 +155,8 @@ CudaDevice::~CudaDevice() {
   }
   for (void* pointer : d.allocations) cudaFree(pointer);
   cudaFreeHost(d.staging);
+  cudaStreamDestroy(d.beside_stream);
+  cudaFreeHost(d.beside_value);
 }
 
 CudaContext& CudaDevice::context(Stream stream) {
@@ -156,7 +165,12 @@ CudaContext& CudaDevice::context(Stream stream) {
 
 DeviceDescription CudaDevice::describe() const {
   const cudaDeviceProp& p = impl_->properties;
-  return {"cuda", p.name, architecture_of(p), p.totalGlobalMem, p.multiProcessorCount};
+  return {"cuda",
+          p.name,
+          architecture_of(p),
+          p.totalGlobalMem,
+          p.multiProcessorCount,
+          std::string(p.uuid.bytes, sizeof p.uuid.bytes)};
 }
 
 PeerAccess CudaDevice::peer_access(const Device& other) const {
@@ -250,6 +264,41 @@ void CudaDevice::fill(void* to, int byte, size_t bytes, Stream stream) {
   if (bytes == 0) return;
   d.enter(stream);
   cuda_check(cudaMemsetAsync(to, byte, bytes, d.stream(stream)), "fill memory");
+}
+
+MemoryHandle CudaDevice::share(const void* pointer) const {
+  const Impl& d = *impl_;
+  d.use();
+  cudaIpcMemHandle_t handle;
+  cuda_check(cudaIpcGetMemHandle(&handle, const_cast<void*>(pointer)),
+             "share memory with other processes");
+  const auto* const bytes = reinterpret_cast<const std::byte*>(&handle);
+  return {bytes, bytes + sizeof handle};
+}
+
+void* CudaDevice::open(const MemoryHandle& bytes) {
+  cudaIpcMemHandle_t handle;
+  if (bytes.size() != sizeof handle) throw Error("memory of another process is not that of a GPU");
+  std::memcpy(&handle, bytes.data(), sizeof handle);
+  impl_->use();
+  void* pointer = nullptr;
+  cuda_check(cudaIpcOpenMemHandle(&pointer, handle, cudaIpcMemLazyEnablePeerAccess),
+             "reach the memory of another process's GPU");
+  return pointer;
+}
+
+void CudaDevice::close(void* pointer) {
+  cudaSetDevice(impl_->ordinal);
+  cudaIpcCloseMemHandle(pointer);
+}
+
+void CudaDevice::write_beside(uint32_t* to, uint32_t value) noexcept {
+  Impl& d = *impl_;
+  const std::lock_guard lock(d.beside);
+  cudaSetDevice(d.ordinal);
+  cudaStreamSynchronize(d.beside_stream);
+  *d.beside_value = value;
+  cudaMemcpyAsync(to, d.beside_value, sizeof value, cudaMemcpyHostToDevice, d.beside_stream);
 }
 
 std::unique_ptr<Download> CudaDevice::start_download(const std::vector<MemoryPiece>& pieces) {
@@ -350,6 +399,18 @@ void CudaDevice::synchronize() {
   for (const CudaContext& c : d.contexts)
     if (c.which == Stream::kMain || d.has_worked[static_cast<int>(c.which)])
       cuda_check(cudaStreamSynchronize(c.stream), "finish its work");
+}
+
+void CudaDevice::enqueue(const char* name, Stream stream,
+                         const std::function<void(void* cuda_stream)>& work) {
+  const ProfilerRange range(name);
+  Impl& d = *impl_;
+  d.use();
+  d.enter(stream);
+  const CudaContext& on = context(stream);
+  if (d.timer) d.timer->begin(name, on);
+  work(on.stream);
+  if (d.timer) d.timer->end(on);
 }
 
 void CudaDevice::start_timing() {

@@ -30,6 +30,10 @@ class CudaDevice final : public Device {
   void copy_out(void* to, const void* from, size_t bytes) override;
   void copy(void* to, const void* from, size_t bytes, Stream stream) override;
   void fill(void* to, int byte, size_t bytes, Stream stream) override;
+  MemoryHandle share(const void* pointer) const override;
+  void* open(const MemoryHandle& handle) override;
+  void close(void* pointer) override;
+  void write_beside(uint32_t* to, uint32_t value) noexcept override;
   std::unique_ptr<Download> start_download(const std::vector<MemoryPiece>& pieces) override;
   void signal(int event, Stream stream) override;
   void wait(int event, Stream stream) override;
@@ -38,6 +42,8 @@ class CudaDevice final : public Device {
   void run_recording(int recording) override;
   void drop_recording(int recording) override;
   void synchronize() override;
+  void enqueue(const char* name, Stream stream,
+               const std::function<void(void* cuda_stream)>& work) override;
 
   // Time every launch that follows, those of recordings at each run; this costs a wait for the
   // device before a recording runs again.

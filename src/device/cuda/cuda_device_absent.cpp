@@ -26,6 +26,10 @@ void CudaDevice::copy_in(void*, const void*, size_t) { refuse(); }
 void CudaDevice::copy_out(void*, const void*, size_t) { refuse(); }
 void CudaDevice::copy(void*, const void*, size_t, Stream) { refuse(); }
 void CudaDevice::fill(void*, int, size_t, Stream) { refuse(); }
+MemoryHandle CudaDevice::share(const void*) const { refuse(); }
+void* CudaDevice::open(const MemoryHandle&) { refuse(); }
+void CudaDevice::close(void*) {}
+void CudaDevice::write_beside(uint32_t*, uint32_t) noexcept {}
 std::unique_ptr<Download> CudaDevice::start_download(const std::vector<MemoryPiece>&) { refuse(); }
 void CudaDevice::signal(int, Stream) { refuse(); }
 void CudaDevice::wait(int, Stream) { refuse(); }
@@ -34,6 +38,7 @@ int CudaDevice::end_recording() { refuse(); }
 void CudaDevice::run_recording(int) { refuse(); }
 void CudaDevice::drop_recording(int) { refuse(); }
 void CudaDevice::synchronize() { refuse(); }
+void CudaDevice::enqueue(const char*, Stream, const std::function<void(void*)>&) { refuse(); }
 void CudaDevice::start_timing() { refuse(); }
 std::vector<Span> CudaDevice::take_spans() { refuse(); }
 void CudaDevice::stop_timing() { refuse(); }

@@ -9,6 +9,9 @@
 namespace quiltmd {
 
 inline constexpr unsigned long long kMessageTimeout = 20'000'000'000ull;  // ns
+// Who waits sees each so many looks whether nobody is to wait any longer; for the first time soon, as each
+// word of what follows is then waited for, too.
+inline constexpr int kLooks = 4096, kFirstLooks = 64;
 
 __device__ __forceinline__ void send_word(MessageWord* to, uint32_t number, uint32_t a, uint32_t b,
                                           uint32_t c) {
@@ -38,7 +41,7 @@ __device__ __noinline__ inline MessageWord wait_for_word(const MessageWord* from
   for (int looks = 1;; ++looks) {
     const MessageWord word = look_at_word(from);
     if (word.number == number) return word;
-    if (looks % 4096 != 0) continue;
+    if (looks % kLooks != kFirstLooks) continue;
     unsigned long long now;
     asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
     if (start == 0) start = now;

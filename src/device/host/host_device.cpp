@@ -96,6 +96,10 @@ void HostDevice::drop_recording(int recording) {
   recordings_.at(static_cast<size_t>(recording)) = {};
 }
 
+void HostDevice::enqueue(const char*, Stream, const std::function<void(void*)>& work) {
+  run_or_record([work] { work(nullptr); });
+}
+
 void HostDevice::launch_raw(const OperationKey& key, const void* parameters, size_t bytes, Stream) {
   const HostKernels::Function kernel = kernels_.find(key);
   if (!kernel) throw Error(std::string("the cpu device has no kernel for ") + key.name);

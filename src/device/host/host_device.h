@@ -62,6 +62,8 @@ class HostDevice : public Device {
   void run_recording(int recording) override;
   void drop_recording(int recording) override;
   void synchronize() override {}
+  void enqueue(const char* name, Stream stream,
+               const std::function<void(void* cuda_stream)>& work) override;
   void launch_raw(const OperationKey& key, const void* parameters, size_t bytes,
                   Stream stream) override;
   const KnownOperation* find_operation(uint32_t id) const override {

@@ -15,15 +15,14 @@ struct Inbox {
   std::condition_variable arrived;
   std::deque<Message> messages;
   bool closed = false;
+  FailureWatch watch;
 };
 using Inboxes = std::vector<std::unique_ptr<Inbox>>;
 
 class LocalTransport final : public Transport {
  public:
-  LocalTransport(int rank, std::shared_ptr<Inboxes> inboxes, std::vector<char> reached)
-      : inboxes_(std::move(inboxes)),
-        own_(*(*inboxes_)[static_cast<size_t>(rank)]),
-        reached_(std::move(reached)) {}
+  LocalTransport(int rank, std::shared_ptr<Inboxes> inboxes)
+      : inboxes_(std::move(inboxes)), own_(*(*inboxes_)[static_cast<size_t>(rank)]) {}
 
   void send(int to, Message message) override {
     Inbox& inbox = *(*inboxes_)[static_cast<size_t>(to)];
@@ -45,7 +44,14 @@ class LocalTransport final : public Transport {
     return take();
   }
 
-  bool kernels_reach(int peer) const override { return reached_[static_cast<size_t>(peer)] != 0; }
+  std::string failure() const override {
+    const std::lock_guard lock(own_.mutex);
+    return own_.closed ? "another rank failed" : "";
+  }
+
+  void on_failure(std::function<void()> act) override {
+    own_.watch.set(std::move(act), !failure().empty());
+  }
 
   void close() override {
     for (auto& inbox : *inboxes_) {
@@ -54,6 +60,7 @@ class LocalTransport final : public Transport {
         inbox->closed = true;
       }
       inbox->arrived.notify_all();
+      inbox->watch.tell();
     }
   }
 
@@ -67,21 +74,15 @@ class LocalTransport final : public Transport {
 
   std::shared_ptr<Inboxes> inboxes_;
   Inbox& own_;
-  std::vector<char> reached_;  // by rank
 };
 
 }  // namespace
 
-std::vector<std::unique_ptr<Transport>> make_local_transport(
-    int ranks, const std::function<bool(int, int)>& kernels_reach) {
+std::vector<std::unique_ptr<Transport>> make_local_transport(int ranks) {
   auto inboxes = std::make_shared<Inboxes>();
   for (int r = 0; r < ranks; ++r) inboxes->push_back(std::make_unique<Inbox>());
   std::vector<std::unique_ptr<Transport>> ends;
-  for (int r = 0; r < ranks; ++r) {
-    std::vector<char> reached;
-    for (int peer = 0; peer < ranks; ++peer) reached.push_back(kernels_reach(r, peer));
-    ends.push_back(std::make_unique<LocalTransport>(r, inboxes, std::move(reached)));
-  }
+  for (int r = 0; r < ranks; ++r) ends.push_back(std::make_unique<LocalTransport>(r, inboxes));
   return ends;
 }
 

@@ -177,8 +177,6 @@ class StreamTransport final : public Transport {
     return take();
   }
 
-  bool kernels_reach(int) const override { return false; }
-
   void close() override {
     for (size_t r = 0; r < peers_.size(); ++r)
       if (peers_[r]->socket() >= 0) put(static_cast<int>(r), {kFailed, 0, 0, 0}, {});
@@ -188,6 +186,10 @@ class StreamTransport final : public Transport {
   std::string failure() const override {
     const std::lock_guard lock(failing_);
     return failure_;
+  }
+
+  void on_failure(std::function<void()> act) override {
+    watch_.set(std::move(act), !failure().empty());
   }
 
  private:
@@ -207,8 +209,12 @@ class StreamTransport final : public Transport {
 
   // The first failure is the one that is reported.
   void fail(int rank, const std::string& how) {
-    const std::lock_guard lock(failing_);
-    if (failure_.empty()) failure_ = "rank " + std::to_string(rank) + " " + how;
+    {
+      const std::lock_guard lock(failing_);
+      if (!failure_.empty()) return;
+      failure_ = "rank " + std::to_string(rank) + " " + how;
+    }
+    watch_.tell();
   }
 
   // What follows is for who holds reading_.
@@ -292,6 +298,7 @@ class StreamTransport final : public Transport {
   std::atomic<bool> ending_{false};
   mutable std::mutex failing_;
   std::string failure_;
+  FailureWatch watch_;
   std::mutex reading_;      // of what follows
   std::vector<char> open_;  // by rank: whether more may come
   std::vector<pollfd> ends_;

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// NCCL knows nothing of ranks that have died: its kernels wait for them until the communicator is aborted,
+// and who aborts it waits until all graphs with its kernels are gone. So a thread of its own does that.
+#include "transport/nccl/nccl_communicator.h"
+
+#include <chrono>
+#include <condition_variable>
+#include <cstring>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+#include "math/error.h"
+
+namespace quiltmd {
+namespace {
+
+constexpr nccl::Result kInProgress = 7;  // ncclInProgress
+constexpr auto kLook = std::chrono::milliseconds(200);
+constexpr auto kPatience =
+    std::chrono::seconds(5);  // with a call that is under way, before an abort
+
+class NcclCommunicator final : public Communicator {
+ public:
+  NcclCommunicator(const nccl::Library& library, nccl::Comm comm)
+      : library_(library), comm_(comm), watcher_([this] { watch(); }) {}
+  ~NcclCommunicator() override {
+    abort();
+    watcher_.join();
+  }
+
+  void exchange(const std::vector<Parcel>& sends, const std::vector<Parcel>& receives,
+                void* stream) override {
+    const std::lock_guard lock(calling_);
+    if (is_aborted()) throw Error("messages between GPUs were given up");
+    library_.check(library_.group_start(), "begin a group");
+    for (const Parcel& p : sends)
+      library_.check(library_.send(p.memory, p.bytes, nccl::kBytes, p.peer, comm_, stream),
+                     "send a message");
+    for (const Parcel& p : receives)
+      library_.check(library_.receive(p.memory, p.bytes, nccl::kBytes, p.peer, comm_, stream),
+                     "receive a message");
+    library_.check(library_.group_end(), "exchange messages");
+  }
+
+  void abort() noexcept override {
+    const std::lock_guard lock(ending_);
+    is_aborted_ = true;
+    ended_.notify_all();
+  }
+
+  std::string failure() const override {
+    const std::lock_guard lock(ending_);
+    return failure_;
+  }
+  void on_failure(std::function<void()> act) override {
+    watch_.set(std::move(act), !failure().empty());
+  }
+
+ private:
+  bool is_aborted() const {
+    const std::lock_guard lock(ending_);
+    return is_aborted_;
+  }
+
+  // Looks for errors of messages under way, until it is to abort.
+  void watch() {
+    std::unique_lock lock(ending_);
+    while (!ended_.wait_for(lock, kLook, [this] { return is_aborted_; })) {
+      nccl::Result error = 0;
+      library_.comm_get_async_error(comm_, &error);
+      if (error == 0 || error == kInProgress) continue;
+      failure_ = std::string("NCCL reports: ") + library_.get_error_string(error);
+      is_aborted_ = true;
+      lock.unlock();
+      watch_.tell();
+      lock.lock();
+    }
+    lock.unlock();
+    std::unique_lock calling(calling_, std::defer_lock);
+    [[maybe_unused]] const bool is_idle = calling.try_lock_for(kPatience);
+    library_.comm_abort(comm_);
+  }
+
+  const nccl::Library& library_;
+  const nccl::Comm comm_;
+  std::timed_mutex calling_;
+  mutable std::mutex ending_;  // of what follows
+  std::condition_variable ended_;
+  bool is_aborted_ = false;
+  std::string failure_;
+  FailureWatch watch_;
+  std::thread watcher_;
+};
+
+// What a thread makes, which may outlive who waits for it.
+struct Joining {
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool is_done = false;
+  nccl::Comm comm = nullptr;
+  std::exception_ptr error;
+};
+
+}  // namespace
+
+CommunicatorId make_communicator_id(const nccl::Library& library) {
+  nccl::Id id{};
+  library.check(library.get_unique_id(&id), "make ready for others");
+  const auto* const bytes = reinterpret_cast<const std::byte*>(id.bytes);
+  return {bytes, bytes + sizeof id.bytes};
+}
+
+std::shared_ptr<Communicator> make_nccl_communicator(const nccl::Library& library,
+                                                     const CommunicatorId& bytes, int rank,
+                                                     int ranks, Device& device,
+                                                     const std::function<std::string()>& failure) {
+  nccl::Id id{};
+  if (bytes.size() != sizeof id.bytes) throw Error("NCCL was given no identity of the ranks");
+  std::memcpy(id.bytes, bytes.data(), sizeof id.bytes);
+  const auto joining = std::make_shared<Joining>();
+  std::thread([&library, &device, id, rank, ranks, joining] {
+    nccl::Comm comm = nullptr;
+    std::exception_ptr error;
+    try {
+      device.enqueue("join ranks", Stream::kMain, [&](void*) {
+        library.check(library.comm_init_rank(&comm, ranks, id, rank), "join the ranks");
+      });
+    } catch (...) {
+      error = std::current_exception();
+    }
+    const std::lock_guard lock(joining->mutex);
+    joining->comm = comm;
+    joining->error = error;
+    joining->is_done = true;
+    joining->changed.notify_all();
+  }).detach();
+  std::unique_lock lock(joining->mutex);
+  while (!joining->changed.wait_for(lock, kLook, [&] { return joining->is_done; }))
+    if (const std::string failed = failure(); !failed.empty()) throw Error(failed);
+  if (joining->error) std::rethrow_exception(joining->error);
+  return std::make_shared<NcclCommunicator>(library, joining->comm);
+}
+
+}  // namespace quiltmd

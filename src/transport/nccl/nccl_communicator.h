@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages from GPU to GPU by NCCL, in the order of a stream, so that they may be part of a recorded CUDA
+// graph. Sends and receives of one exchange are one group, in which none waits for another.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "device/device.h"
+#include "transport/nccl/nccl_library.h"
+#include "transport/transport.h"
+
+namespace quiltmd {
+
+// What all ranks must be given alike, made by one of them.
+using CommunicatorId = std::vector<std::byte>;
+CommunicatorId make_communicator_id(const nccl::Library& library);
+
+// The end of `rank`, whose GPU is `device`. All ranks call this together. Throws Error where they cannot
+// be joined, or `failure` says meanwhile that one of them has failed.
+std::shared_ptr<Communicator> make_nccl_communicator(const nccl::Library& library,
+                                                     const CommunicatorId& id, int rank, int ranks,
+                                                     Device& device,
+                                                     const std::function<std::string()>& failure);
+
+}  // namespace quiltmd
