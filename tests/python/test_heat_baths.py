@@ -22,11 +22,14 @@ from quiltmd import (
     LangevinMiddleGroups,
     LogReporter,
     Nonbonded,
+    NoseHooverChain,
+    NoseHooverChainGroups,
     QuiltError,
     ReplicaExchange,
     Simulation,
     State,
     VelocityRescaling,
+    VelocityRescalingGroups,
     VelocityVerlet,
     temperature_states,
 )
@@ -281,7 +284,7 @@ def test_what_needs_one_bath_is_refused(water: tuple[Any, Any]) -> None:
             *water, integrator=unlike, barostat=BerendsenBarostat(), device="cpu"
         )
     simulation.run(20)
-    with pytest.raises(QuiltError, match="replica exchange is between canonical ensembles"):
+    with pytest.raises(QuiltError, match=r"canonical ensembles, .* have 280, 350 K: give them"):
         ReplicaExchange(*water, temperature_states((300.0, 310.0)), integrator=unlike, every=10)
 
 
@@ -418,8 +421,45 @@ def test_what_a_configuration_may_not_say(
 def test_an_exchange_has_one_bath(alanine: tuple[Path, Path], tmp_path: Path) -> None:
     given = settings(alanine, tmp_path)
     given["exchange"] = {"temperatures": [300.0, 310.0], "every": 10}
-    with pytest.raises(QuiltError, match=r"leave out \[\[bath\]\]: each replica of an exchange"):
-        build_config_of(ExchangeConfig, given, "")
+    for second in ({"temperature": 280.0}, {"annealing": [[0.0, 300.0], [1.0, 310.0]]}):
+        given["bath"] = [{"select": "solute"}, {"select": "not solute"} | second]
+        with pytest.raises(QuiltError, match=r"each replica of an exchange has .* lowest, 300 K"):
+            build_config_of(ExchangeConfig, given, "")
+    given["bath"] = [{"select": "solute"}, {"select": "not solute"}]
+    build_config_of(ExchangeConfig, given, "")
+
+
+def test_replicas_with_groups(water: tuple[Any, Any]) -> None:
+    """All groups have the temperature of the state; the same on other ranks."""
+    half = f"index 1-{water[0].atoms // 2}"
+    groups = BathGroup(half), BathGroup(f"not {half}")
+    states = temperature_states((300.0, 320.0))
+    for bath in (
+        LangevinMiddleGroups(groups),
+        VelocityRescalingGroups(groups, every=5),
+        NoseHooverChainGroups(groups, every=5),
+        NoseHooverChain(every=5),
+    ):
+        ends = []
+        for ranks in (1, 2):
+            parts: dict[str, Any] = {"integrator": bath}
+            if not isinstance(bath, LangevinMiddleGroups):
+                parts = {"integrator": VelocityVerlet(), "thermostat": bath}
+            replicas = ReplicaExchange(
+                *water, states, every=10, seed=4, devices=("cpu",), ranks=ranks, **parts
+            )
+            replicas.draw_velocities()
+            replicas.run(3)
+            ends.append([quiltmd.digest(one.state()) for one in replicas.simulations])
+        assert ends[0] == ends[1]
+        owner = "thermostat" if "thermostat" in parts else "integrator"
+        own = [getattr(one, owner) for one in replicas.simulations]
+        if isinstance(bath, NoseHooverChain):
+            assert [one.temperature for one in own] == [300, 320]
+        else:
+            assert [one.temperatures() for one in own] == [(300, 300), (320, 320)]
+        if not isinstance(bath, NoseHooverChain | NoseHooverChainGroups):
+            assert own[0].seed != own[1].seed
 
 
 def test_an_atom_without_a_bath_stops_a_run_before_it_begins(

@@ -135,6 +135,25 @@ def test_a_chain_goes_on_in_the_next_stage(
     assert (after == before) if goes_on else not any(after.values())
 
 
+def test_chains_of_groups_go_on_where_groups_stay(
+    alanine: tuple[Path, Path], tmp_path: Path
+) -> None:
+    baths = [
+        {"select": select, "temperature": 300.0, "time_constant": 0.05}
+        for select in ("solute", "not solute")
+    ]
+    warmer = [bath | {"temperature": 320.0} for bath in baths]
+    slower = [baths[0], baths[1] | {"time_constant": 0.07}]
+    for name, second, goes_on in (("warm", warmer, True), ("slow", slower, False)):
+        given = chained(alanine, tmp_path / name, {}, {"bath": second, "run": {"steps": 0}})
+        del given["thermostat"]["time_constant"]
+        stages.start(given | {"bath": baths})
+        before, after = (end_of(tmp_path / name, stage).variables for stage in (1, 2))
+        assert len(before) == 12
+        assert any(before.values())
+        assert (after == before) if goes_on else not any(after.values())
+
+
 def test_a_chain_is_that_of_one_run(alanine: tuple[Path, Path], tmp_path: Path) -> None:
     """Bit by bit after stops, and but for the order of sums that of a run without stages."""
     stages.start(chained(alanine, tmp_path / "one", {"run": {"steps": 18}}))

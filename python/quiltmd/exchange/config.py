@@ -95,9 +95,11 @@ class ExchangeConfig(Config):
             )
         if self.integrator.ensemble != "nvt" or self.integrator.annealing is not None:
             raise ValueError("replica exchange is between canonical ensembles: ensemble = 'nvt'")
-        if self.bath:
+        lowest = self.exchange.ladder()[0]
+        if any(bath.annealing or bath.temperature != lowest for bath in self.bath):
             raise ValueError(
-                "leave out [[bath]]: each replica of an exchange has one temperature for all atoms"
+                "[[bath]]: each replica of an exchange has one temperature for all atoms, that of "
+                f"its state: give each bath that of the lowest, {lowest:g} K"
             )
         if self.integrator.restraint_annealing is not None:
             raise ValueError("restraint_annealing is of single runs: restraints of replicas stay")

@@ -20,7 +20,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..description.integrators import Integrator, LangevinMiddle
+from ..description.dynamics import groups_with_baths, with_condition
+from ..description.heat_baths import Grouped
+from ..description.integrators import Integrator, LangevinMiddle, VelocityVerlet
 from ..description.settings import derived_seed, draw_seed
 from ..description.state import State
 from ..description.system import System
@@ -281,9 +283,10 @@ class ReplicaExchange:
 
 def _at(dynamics: Any, state: ReplicaState, seed: int) -> Any:
     """An integrator or thermostat at the temperature of a state; as it is if it has none."""
-    if not hasattr(dynamics, "temperature"):
+    if not (hasattr(dynamics, "temperature") or isinstance(dynamics, Grouped)):
         return dynamics
-    return replace(dynamics, temperature=state.temperature, seed=seed)
+    changed, _ = with_condition(dynamics, "temperature", state.temperature)
+    return replace(changed, seed=seed) if hasattr(changed, "seed") else changed
 
 
 def _groups(count: int, devices: int, together: int) -> list[list[int]]:
@@ -335,7 +338,14 @@ def _check(
         raise QuiltError(f"{len(states)} states need as many starts, not {len(starts)}")
     if every < 1 or together < 1 or not devices:
         raise QuiltError("replica exchange needs a device, and at least one step between swaps")
-    if not (integrator is None or hasattr(integrator, "temperature") or thermostat):
+    if isinstance(integrator, VelocityVerlet) and thermostat is None:
         raise QuiltError(
             "replica exchange is between canonical ensembles: use LangevinMiddle, or a thermostat"
+        )
+    baths = groups_with_baths(integrator or LangevinMiddle(), thermostat)
+    found = sorted({group.temperature for group in baths})
+    if len(found) > 1:
+        raise QuiltError(
+            "replica exchange is between canonical ensembles, and groups of atoms have "
+            f"{', '.join(f'{one:g}' for one in found)} K: give them the same temperature"
         )

@@ -148,7 +148,7 @@ def _exchange(
         seed=config.integrator.seed,
         solute=select(system, section.solute) if section.kind == "rest2" else None,
         integrator=config.make_integrator(),
-        thermostat=config.thermostat.build(config.integrator),
+        thermostat=config.make_thermostat(),
         devices=config.devices(),
         together=section.together,
         full_rows=section.full_rows,

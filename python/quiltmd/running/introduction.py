@@ -33,7 +33,7 @@ def _what(config: Config) -> str:
         return "a minimisation"
     bath = "" if integrator.ensemble == "nve" else f" at {integrator.temperature:g} K"
     if config.bath:
-        begin, end = (", ".join(f"{one.points()[k][1]:g}" for one in config.bath) for k in (0, -1))
+        begin, end = (_listed([one.points()[k][1] for one in config.bath]) for k in (0, -1))
         bath = f" at {begin} K" if begin == end else f" from {begin} to {end} K"
     if integrator.annealing is not None:
         bath = f" from {integrator.temperature:g} to {integrator.annealing[-1][1]:g} K"
@@ -44,3 +44,9 @@ def _what(config: Config) -> str:
         f"{integrator.ensemble.upper()}{bath}, {integrator.timestep * 1000:g} fs steps, "
         f"seed {integrator.seed}"
     )
+
+
+def _listed(temperatures: list[float]) -> str:
+    """Those of groups, or the one that all have."""
+    shown = temperatures[:1] if len(set(temperatures)) == 1 else temperatures
+    return ", ".join(f"{one:g}" for one in shown)
