@@ -94,6 +94,7 @@ std::vector<int32_t> RankView::owners(int patches) const {
 
 void RankMemory::set_plan(const RankView& view) {
   slots.update_grid();
+  if (mesh) mesh->update_patches();  // ranks share the mesh by what their patches reach of it
   const RankPlan& plan = view.plan();
   slots.set_plan(plan, remote_room(setup.system, plan, view.ranks, view.room));
   exchange.set_plan(plan, view.ranks, view.owners(slots.patch_grid.size()), view.room);

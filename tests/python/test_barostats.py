@@ -27,14 +27,14 @@ from quiltmd import (
 from quiltmd.running import runner
 from quiltmd.running.config import build_config
 
-PME = Nonbonded(cutoff=0.6, pme_alpha=4.5, pme_grid=(24, 24, 24), pme_order=5)
+PME = Nonbonded(cutoff=0.66, pme_alpha=4.5, pme_grid=(24, 24, 24), pme_order=5)
 LANGEVIN = LangevinMiddle(300.0, 5.0, timestep=0.002, seed=5, remove_com_every=10)
 VERLET = VelocityVerlet(timestep=0.002, remove_com_every=10)
 BATH = VelocityRescaling(300.0, time_constant=0.1, seed=5, every=4)
 # It squeezes the box so fast that patches become fewer within some steps.
 SQUEEZE = CellRescaling(6000.0, time_constant=0.1, seed=7, every=8)
 # Its Verlet buffer is larger, its cutoff is smaller: the patches are the same.
-FOR_VERLET = replace(PME, cutoff=0.53, pme_alpha=5.1)
+FOR_VERLET = replace(PME, cutoff=0.61, pme_alpha=4.7)
 DYNAMICS: dict[str, dict[str, Any]] = {
     "langevin": {"integrator": LANGEVIN},
     "verlet": {"integrator": VERLET, "thermostat": BATH},

@@ -46,9 +46,9 @@ def start() -> State:
     return made.state()
 
 
-# Along x the least width of a patch is 0.917 nm, the box 2.49: two patches; three from 2.75 on, for
-# a box that had two before from 2.83 on.
-WIDER, WIDE = 1.16, 1.12
+# Along x the box is 2.49 nm: two patches; three from 2.65 on, for a box that had two before from
+# 2.73 on.
+WIDER, WIDE = 1.13, 1.085
 
 
 def stages(made: Simulation, state: State) -> list[State]:

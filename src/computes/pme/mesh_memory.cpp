@@ -19,8 +19,12 @@ MeshMemory::MeshMemory(const SlotMemory& slots, Int3 points, int order, double a
   box_ = make_.room<BoxOnMesh>(1);
 }
 
-void MeshMemory::update_grid() {
+void MeshMemory::update_patches() {
   grid = pme_grid({grid.nx, grid.ny, grid.nz}, grid.order, slots_.patch_grid);
+}
+
+void MeshMemory::update_grid() {
+  update_patches();
   box_.upload({box_on_mesh(slots_.patch_grid.box, {grid.nx, grid.ny, grid.nz})});
 }
 

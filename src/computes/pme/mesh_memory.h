@@ -19,6 +19,7 @@ class MeshMemory {
 
   // The patch grid and its box hold from here on. Addresses stay as they are.
   void update_grid();
+  void update_patches();  // those of the patch grid; the box stays
 
   PutBoxOnMesh update_box();  // that a barostat has changed on the device
 
