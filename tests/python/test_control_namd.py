@@ -375,11 +375,18 @@ def test_extra_bonds_of_namd(alanine: tuple[Path, Path], tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("bond 4 6 10.0", "'bond 4 6 10.0' is no extra bond"),
-        ("spring 4 6 10.0 2", "'spring 4 6 10.0 2' is no extra bond"),
-        ("bond 4 x 10.0 2", "is no extra bond"),
-        ("angle 1 2 3", "is no extra bond"),
-        ("dihedral 1 2 3 4 1.0 3 180", "a dihedral of periodicity 3: only harmonic ones"),
+        ("bond 4 6 10.0", "'bond 4 6 10.0' is not an extra bond: expected bond ATOM ATOM K LENGTH"),
+        ("spring 4 6 10.0 2", "expected bond or wall or angle or dihedral or improper"),
+        ("bond 4 x 10.0 2", "expected bond ATOM ATOM K LENGTH"),
+        ("bond -1 6 10.0 2", "atoms must be different numbers, counted from 0"),
+        ("bond 4 4 10.0 2", "atoms must be different numbers"),
+        ("bond 4 6 -10.0 2", "the force constant not negative"),
+        ("bond 4 6 nan 2", "numbers must be finite"),
+        ("bond 4 6 10.0 inf", "numbers must be finite"),
+        ("bond 4 6 10.0 -2", "lengths must be positive"),
+        ("wall 4 6 10.0 5 2", "the lower one first"),
+        ("angle 1 2 3", "expected angle ATOM ATOM ATOM K ANGLE"),
+        ("dihedral 1 2 3 4 1.0 3 180", "dihedral with periodicity 3: only harmonic ones"),
     ],
 )
 def test_extra_bonds_that_are_none(line: str, words: str, tmp_path: Path) -> None:

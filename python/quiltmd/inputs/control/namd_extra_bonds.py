@@ -9,6 +9,7 @@ Source: NAMD User's Guide, version 2.14, "Extra bond, angle, and dihedral restra
 
 from __future__ import annotations
 
+import math
 import os
 
 from ...errors import InputError
@@ -18,9 +19,17 @@ from .entries import Control, Entries
 
 _ATOMS = {"bond": 2, "wall": 2, "angle": 3, "dihedral": 4, "improper": 4}
 _NUMBERS = {"wall": (3,), "dihedral": (2, 3), "improper": (2, 3)}  # behind the atoms; else 2
+_FORMS = {
+    "bond": "bond ATOM ATOM K LENGTH",
+    "wall": "wall ATOM ATOM K LOWER UPPER",
+    "angle": "angle ATOM ATOM ATOM K ANGLE",
+    "dihedral": "dihedral ATOM ATOM ATOM ATOM K [0] ANGLE",
+    "improper": "improper ATOM ATOM ATOM ATOM K [0] ANGLE",
+}
 _LENGTH = 2 * KCAL / ANGSTROM**2  # k with a half, of kJ/mol/nm^2
 _COSINE = (
-    "NAMD takes extra angles by their cosines unless extraBondsCosAngles is off; only harmonic ones"
+    "NAMD takes extra angles by their cosines unless extraBondsCosAngles is off; only harmonic "
+    "angles are supported"
 )
 
 
@@ -51,21 +60,34 @@ def take_extra_bonds(control: Control, entries: Entries) -> None:
 
 
 def _add(control: Control, file: str, line: int, words: list[str]) -> None:
-    """The restraint of a line; InputError where it is none."""
+    """Adds the restraint of a line; InputError where the line cannot be one."""
     kind, rest = words[0].lower(), words[1:]
     count = _ATOMS.get(kind, 0)
     try:
         atoms, values = [int(word) for word in rest[:count]], [float(word) for word in rest[count:]]
     except ValueError:
-        atoms = []
+        atoms, values = [], []
+    problem = ""
     if len(atoms) != count or not atoms or len(values) not in _NUMBERS.get(kind, (2,)):
-        raise InputError(f"'{' '.join(words)}' is no extra bond", file=file, line=line)
+        problem = f"expected {_FORMS.get(kind) or ' or '.join(_FORMS)}"
+    elif min(atoms) < 0 or len(set(atoms)) < count:
+        problem = "atoms must be different numbers, counted from 0"
+    elif not all(map(math.isfinite, values)) or values[0] < 0:
+        problem = "numbers must be finite, and the force constant not negative"
+    elif kind in ("bond", "wall") and not 0 <= values[1] <= values[-1]:
+        problem = "lengths must be positive, the lower one first"
+    if problem:
+        raise InputError(
+            f"'{' '.join(words)}' is not an extra bond: {problem}", file=file, line=line
+        )
     select = [f"index {atom + 1}" for atom in atoms]
     k = values[0]
     if len(values) == 3 and kind != "wall":
         if values[1] != 0:
             raise InputError(
-                f"a {kind} of periodicity {values[1]:g}: only harmonic ones", file=file, line=line
+                f"{kind} with periodicity {values[1]:g}: only harmonic ones (0)",
+                file=file,
+                line=line,
             )
         del values[1]
     if kind in ("bond", "wall"):
