@@ -124,8 +124,11 @@ def test_a_table_for_people() -> None:
     [
         (("remote", "--sizes", "8,-1"), "--sizes: expected numbers such as 1,64 or 4K,1M"),
         (("remote", "--targets", "0"), "--targets: expected numbers"),
-        (("remote", "--gaps", "nan"), "expected milliseconds such as 0,0.1,10, found 'nan'"),
-        (("step", "--delays", "-1"), "expected milliseconds"),
+        (
+            ("remote", "--gaps", "nan"),
+            "--gaps: expected milliseconds such as 0,0.1,10, found 'nan'",
+        ),
+        (("step", "--delays", "-1"), "--delays: expected milliseconds"),
         (("step", "--system", "nothing"), "no standard system 'nothing'"),
         (("redundancy", "--devices", "cpu"), "--devices: expected two"),
         (("migration", "--kinds", "kill,flip"), "--kinds: 'flip' is none of kill, drop"),

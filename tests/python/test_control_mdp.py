@@ -66,7 +66,7 @@ def test_annealing_of_mdp(tmp_path: Path) -> None:
         assert [bath.annealing for bath in build_config(found.settings | FILES).bath] == curves
     assert build_config(found.settings | FILES).bath[1].temperature == 300
     for old, new, words in (
-        ("single single", "single periodic", "annealing single periodic: only single, and no"),
+        ("single single", "single periodic", "annealing single periodic: only single and no"),
         ("single single", "single", "1 kinds and 2 numbers of points, where tc-grps has 2 groups"),
         ("0 50 0 50", "0 50 0", "say 4 points, 3 times and 4 temperatures"),
     ):

@@ -276,9 +276,11 @@ def test_a_barostat_needs_one_temperature(water: tuple[Any, Any]) -> None:
 
 def test_nonsense_is_refused(water: tuple[Any, Any]) -> None:
     groups = (BathGroup("index 1-3", 300, 5.0), BathGroup("not index 1-3"))
-    with pytest.raises(QuiltError, match="bath of 'index 1-3' has a time_constant and no friction"):
+    with pytest.raises(
+        QuiltError, match="bath of 'index 1-3' takes a time_constant, not a friction"
+    ):
         VelocityRescalingGroups(groups)
-    with pytest.raises(QuiltError, match="has a friction and no time_constant"):
+    with pytest.raises(QuiltError, match="takes a friction, not a time_constant"):
         LangevinMiddleGroups((BathGroup("all", time_constant=1.0),))
     with pytest.raises(QuiltError, match="VelocityRescalingGroups: there may be 1 to 16 groups"):
         VelocityRescalingGroups(())

@@ -393,9 +393,9 @@ def test_stages_replace_the_baths(alanine: tuple[Path, Path], tmp_path: Path) ->
         ("integrator", {"annealing": [[0, 300]]}, r"annealing of .integrator. is of one bath"),
         ("integrator", {"friction": 2}, "leave out friction of .integrator., or leave out"),
         ("integrator", {"temperature": 310}, "leave out temperature of .integrator."),
-        ("thermostat", {"kind": "nose-hoover"}, "'solute' has a time_constant and no friction"),
+        ("thermostat", {"kind": "nose-hoover"}, "'solute' takes a time_constant, not a friction"),
         ("thermostat", {"kind": "berendsen", "time_constant": 2}, "leave out time_constant of"),
-        ("bath", [{"select": "all", "time_constant": 2}], "has a friction and no time_constant"),
+        ("bath", [{"select": "all", "time_constant": 2}], "takes a friction, not a time_constant"),
         ("bath", [{"select": "all", "annealing": [[0, 9], [0, 9]]}], "times, ps, are not negative"),
         (
             "bath",

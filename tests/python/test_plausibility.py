@@ -144,7 +144,7 @@ def test_positions_in_place_of_velocities(alanine: Files, tmp_path: Path) -> Non
     simulation.draw_velocities(1500, 1)
     quiltmd.write_namd(tmp_path / "x.coor", simulation)
     for name in ("x.pdb", "x.coor"):
-        with pytest.warns(QuiltWarning, match=r"velocities are those of .* K: they may be of"):
+        with pytest.warns(QuiltWarning, match=r"velocities correspond to .* K: they may be in"):
             quiltmd.Simulation(*load(*alanine, velocities=tmp_path / name), device="cpu")
     with warnings.catch_warnings():
         warnings.simplefilter("error", QuiltWarning)

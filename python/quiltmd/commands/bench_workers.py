@@ -39,10 +39,12 @@ System = Annotated[str, typer.Option(help=f"One of {', '.join(SYSTEMS)}.")]
 
 @bench_workers.command()
 def remote(
-    sizes: Annotated[str, typer.Option(help="Bytes, there and back.")] = "8,4K,64K,1M,16M",
-    gaps: Annotated[str, typer.Option(help="Silence before a message, ms.")] = "0,1,10,100",
+    sizes: Annotated[
+        str, typer.Option(help="Sizes of the message and of its answer, bytes.")
+    ] = "8,4K,64K,1M,16M",
+    gaps: Annotated[str, typer.Option(help="Idle times before a message, ms.")] = "0,1,10,100",
     targets: Annotated[
-        str, typer.Option(help="Workers that are asked at the same time.")
+        str, typer.Option(help="Numbers of workers asked at the same time.")
     ] = "1,4,16,64",
     as_json: AsJson = False,
 ) -> None:
@@ -60,7 +62,7 @@ def remote(
         ("messages/s", lambda row: f"{1e6 * row['workers'] / row['microseconds']:.0f}"),
         ("MB/s", lambda row: f"{row['megabytes_per_second']:.1f}"),
     ]
-    asked = _whole("sizes", sizes), _numbers(gaps), _whole("targets", targets)
+    asked = _whole("sizes", sizes), _numbers("gaps", gaps), _whole("targets", targets)
     rows = _told(time_messages(*asked), columns)
     _show({"rows": rows}, "a message there and back", columns, as_json)
 
@@ -71,10 +73,10 @@ def step(
     system: System = "alanine",
     tile: Annotated[str, typer.Option(help="Copies along the box vectors.")] = "1x1x1",
     delays: Annotated[
-        str, typer.Option(help="Of the network, in each direction, ms.")
+        str, typer.Option(help="Delays of the network in each direction, ms.")
     ] = "0,0.02,0.1,0.5,2",
     steps: Annotated[
-        int, typer.Option(min=0, help="Steps of each turn of four; 0: about half a second of them.")
+        int, typer.Option(min=0, help="Steps in each of four repeats; 0: about half a second.")
     ] = 0,
     as_json: AsJson = False,
 ) -> None:
@@ -82,7 +84,7 @@ def step(
 
     Workers are reached by a Unix socket (worker), and by TCP through a proxy that is slow (remote).
     """
-    rows = compare_levels(device, system, parse_tile(tile), _numbers(delays), steps=steps)
+    rows = compare_levels(device, system, parse_tile(tile), _numbers("delays", delays), steps=steps)
     columns: list[Column] = [
         ("elsewhere", lambda row: "nothing" if row["level"] == "here" else row["level"]),
         ("connection", lambda row: row["connection"]),
@@ -97,20 +99,27 @@ def step(
 @bench_workers.command()
 def redundancy(
     devices: Annotated[
-        str, typer.Option(help="Two, such as 'cuda:0;cuda:1'; none: engines that compute nothing.")
+        str,
+        typer.Option(
+            help="Two devices, such as 'cuda:0;cuda:1'; by default engines that compute nothing."
+        ),
     ] = "",
     system: System = "dhfr",
-    tiles: Annotated[str, typer.Option(help="With --devices: copies.")] = "1x1x1,2x2x1",
+    tiles: Annotated[
+        str, typer.Option(help="With --devices: copies along the box vectors.")
+    ] = "1x1x1,2x2x1",
     seconds: Annotated[
-        float, typer.Option(min=0.1, help="With --devices: of each turn of four.")
+        float, typer.Option(min=0.1, help="With --devices: seconds in each of four repeats.")
     ] = 2.0,
-    atoms: Annotated[str, typer.Option(help="Without --devices.")] = "23558,94232",
+    atoms: Annotated[
+        str, typer.Option(help="Without --devices: numbers of atoms in the State.")
+    ] = "23558,94232",
     milliseconds: Annotated[
-        float, typer.Option(min=1, help="Without --devices: what the steps of a call take.")
+        float, typer.Option(min=1, help="Without --devices: duration of each call.")
     ] = 500.0,
     as_json: AsJson = False,
 ) -> None:
-    """What it costs that two devices do the same and are compared, beside one in a worker."""
+    """What it costs to run the same steps on two devices and compare them."""
     if not devices:
         rows = [
             row
@@ -142,14 +151,17 @@ def redundancy(
 
 @bench_workers.command()
 def flips(
-    number: Annotated[int, typer.Option("--flips", min=1, help="Of each array of the State.")] = 4,
-    seed: Annotated[int, typer.Option(help="Random seed of bits.")] = 1,
+    number: Annotated[
+        int, typer.Option("--flips", min=1, help="Bits to flip in each array of the State.")
+    ] = 4,
+    seed: Annotated[int, typer.Option(help="Random seed that chooses the bits.")] = 1,
     as_json: AsJson = False,
 ) -> None:
     """Which flipped bits of a State are found by two devices, and by the sum of forces.
 
-    Of alanine dipeptide in water on the CPU. changed: State or error at the end are others; found:
-    by redundant:; missed: changed and not found; mended: to the bits of an undisturbed run.
+    Alanine dipeptide in water on the CPU. changed: the final State differs, or the run failed;
+    found: by redundant:; missed: changed but not found; mended: the final State has the same bits
+    as without the flip.
     """
     columns: list[Column] = [
         (name.replace("_", " "), lambda row, name=name: row[name])  # type: ignore[misc]
@@ -164,17 +176,17 @@ def migration(
     device: Device = "cpu",
     system: System = "alanine",
     kinds: Annotated[
-        str, typer.Option(help=f"Of faults, at random: of {', '.join(KINDS)}.")
+        str, typer.Option(help=f"Faults to choose from at random: {', '.join(KINDS)}.")
     ] = "kill,drop",
-    faults: Annotated[int, typer.Option(min=1, help="How many.")] = 4,
-    steps: Annotated[int, typer.Option(min=1, help="From one to the next, about.")] = 50,
-    seed: Annotated[int, typer.Option(help="Random seed of kinds and steps.")] = 1,
+    faults: Annotated[int, typer.Option(min=1, help="Number of faults.")] = 4,
+    steps: Annotated[int, typer.Option(min=1, help="Average number of steps between faults.")] = 50,
+    seed: Annotated[int, typer.Option(help="Random seed that chooses kinds and steps.")] = 1,
     as_json: AsJson = False,
 ) -> None:
     """What a lost device costs until the run goes on in another process, by phase.
 
-    noticed: the call that failed, from its begin until the loss was known; started: another worker;
-    restored: the State sent there; repeated: steps up to where all had been.
+    noticed: from the start of the failed call until the loss is known; started: starting another
+    worker; restored: sending the State to it; repeated: redoing the steps that were lost.
     """
     chosen = kinds.split(",")
     if wrong := [kind for kind in chosen if kind not in KINDS]:
@@ -186,10 +198,14 @@ def migration(
     ]
     for phase in PHASES:
         columns.append((f"{phase}, ms", lambda row, phase=phase: _median(row, phase)))  # type: ignore[misc]
-    end = "that of an undisturbed run" if found["same_bits"] else "ANOTHER THAN UNDISTURBED"
+    end = (
+        "the same as without faults"
+        if found["same_bits"]
+        else "DIFFERENT FROM A RUN WITHOUT FAULTS"
+    )
     title = (
         f"{system}, {found['atoms']} atoms, {device}: {found['faults']} faults in "
-        f"{found['steps']} steps, the State is {end}; median (longest)"
+        f"{found['steps']} steps, the final State is {end}; median (longest)"
     )
     _show(found, title, columns, as_json)
 
@@ -241,7 +257,7 @@ def _show(result: Row, title: str, columns: list[Column], as_json: bool) -> None
 
 
 def _told(rows: Iterable[Row], columns: list[Column]) -> list[Row]:
-    """The rows, each told of when it is known."""
+    """The rows, each printed as soon as it is measured."""
     found = []
     for row in rows:
         found.append(row)
@@ -272,12 +288,12 @@ def _whole(name: str, text: str) -> list[int]:
     return numbers
 
 
-def _numbers(text: str) -> list[float]:
+def _numbers(name: str, text: str) -> list[float]:
     """Numbers, 0 or more, from text such as "0,0.1"."""
     try:
         numbers = [float(word) for word in text.split(",")]
     except ValueError:
         numbers = [-1.0]
     if not all(0 <= number < 1e6 for number in numbers):
-        raise QuiltError(f"expected milliseconds such as 0,0.1,10, found {text!r}")
+        raise QuiltError(f"--{name}: expected milliseconds such as 0,0.1,10, found {text!r}")
     return numbers

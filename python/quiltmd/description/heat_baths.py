@@ -24,8 +24,8 @@ from .sites import site_links
 from .system import System
 
 MOST_BATHS = 16  # kMaxHeatBaths of src/integrators/heat_baths.h
-Strength = Literal["friction", "time_constant"]  # of a bath: how it acts
-STRENGTHS: dict[Strength, float] = {"friction": 1.0, "time_constant": 1.0}  # unless given
+Strength = Literal["friction", "time_constant"]  # how strongly a bath couples: 1/ps, ps
+STRENGTHS: dict[Strength, float] = {"friction": 1.0, "time_constant": 1.0}  # defaults
 
 
 @user_settings
@@ -56,12 +56,12 @@ _Described = TypeVar("_Described")
 
 
 class Grouped:
-    """What an integrator or thermostat has whose baths are those of groups of atoms."""
+    """Base of integrators and thermostats with a heat bath for each of several groups of atoms."""
 
     groups: tuple[BathGroup, ...]
 
-    def _settle(self, own: Strength) -> None:
-        """Checks the groups of a new description, and has each state the strength of its bath."""
+    def _complete_groups(self, own: Strength) -> None:
+        """Checks the groups, and gives those without a friction or time constant the default."""
         name = type(self).__name__
         if not 1 <= len(self.groups) <= MOST_BATHS:
             raise QuiltError(
@@ -72,21 +72,21 @@ class Grouped:
             for other in STRENGTHS:
                 if other != own and getattr(group, other) is not None:
                     raise QuiltError(
-                        f"{name}: the bath of {group.select!r} has a {own} and no {other}: leave "
-                        f"it out"
+                        f"{name}: the bath of {group.select!r} takes a {own}, not a {other}: give "
+                        f"{own} instead"
                     )
-        settled = (
+        completed = (
             group if getattr(group, own) is not None else _changed(group, own, STRENGTHS[own])
             for group in self.groups
         )
-        object.__setattr__(self, "groups", tuple(settled))
+        object.__setattr__(self, "groups", tuple(completed))
 
     def temperatures(self) -> tuple[float, ...]:
         """Those of the groups, K."""
         return tuple(group.temperature for group in self.groups)
 
     def with_each(self: _Grouped, name: str, value: float | Sequence[float]) -> _Grouped:
-        """With another temperature or friction: one of all groups, or one for each."""
+        """A copy with another temperature or friction: one for all groups, or one for each."""
         if getattr(self.groups[0], name, None) is None:
             raise QuiltError(f"{type(self).__name__} has no {name}")
         several = isinstance(value, list | tuple | np.ndarray)

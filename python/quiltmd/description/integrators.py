@@ -136,7 +136,7 @@ class LangevinMiddleGroups(Grouped):
     long_range_every: LongRangeEvery = 1
 
     def __post_init__(self) -> None:
-        self._settle("friction")
+        self._complete_groups("friction")
 
     def resolve(self) -> dict[str, Any]:
         """Settings for the core, which needs `bath_of_atom` besides (`resolve_dynamics`)."""

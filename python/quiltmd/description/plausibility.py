@@ -55,8 +55,8 @@ def oddities(system: System, state: State, nonbonded: Nonbonded) -> Iterator[str
     temperature = 2 * kinetic / (max(1, system.degrees_of_freedom) * BOLTZMANN)
     if temperature > _HOT:
         yield (
-            f"the velocities are those of {temperature:.4g} K: they may be of other units, or "
-            "positions"
+            f"the velocities correspond to {temperature:.4g} K: they may be in other units than "
+            "nm/ps, or positions"
         )
     distance = np.abs(state.positions).max(axis=1)
     if distance.max() > _FAR:

@@ -145,7 +145,7 @@ class _GroupScaling(Grouped):
     every: ThermostatEvery = 10
 
     def __post_init__(self) -> None:
-        self._settle("time_constant")
+        self._complete_groups("time_constant")
 
     def resolve(self) -> dict[str, Any]:
         """Settings for the core."""

@@ -11,7 +11,7 @@ from .simulation import Simulation
 
 
 def introduce(config: Config, simulation: Simulation) -> None:
-    """Says what runs where, and on a GPU what makes steps longer."""
+    """Says what runs where, and on a GPU which features slow it."""
     if warning := config.execution().warning():
         warn(warning)
     about = simulation.describe()
@@ -23,7 +23,7 @@ def introduce(config: Config, simulation: Simulation) -> None:
         f"({', '.join(names)}), {simulation.ranks} rank(s)"
     )
     if is_gpu(simulation.device) and (longer := costs(config, simulation.system, about)):
-        say(f"what makes steps longer, as measured on one H200: {'; '.join(longer)}")
+        say(f"features that slow this run, with the cost measured on one H200: {'; '.join(longer)}")
 
 
 def _what(config: Config) -> str:

@@ -16,7 +16,7 @@ class Owner(Protocol):
     def recapture(self, frame: SupervisedFrame, lost: list[WorkerFrame]) -> None:
         """Captures the frame again, whose sources were lost."""
 
-    def settle(self, frame: SupervisedFrame) -> None:
+    def agree_on(self, frame: SupervisedFrame) -> None:
         """Has the workers agree on the state that the frame is of; QuiltError where they cannot."""
 
 
@@ -80,7 +80,7 @@ class SupervisedFrame:
         """The source that has arrived; QuiltError where two have different data."""
         while self._chosen is None:
             if self.comparison is not None and not self.comparison.agrees():
-                self._owner.settle(self)
+                self._owner.agree_on(self)
                 continue
             sources = list(self.sources)
             good = [source for source in sources if source.wait()]

@@ -197,11 +197,11 @@ class Supervisor:
             if frame.sources == lost:
                 raise LostError(f"the data of step {frame.step} are lost")
 
-    def settle(self, frame: SupervisedFrame) -> None:
+    def agree_on(self, frame: SupervisedFrame) -> None:
         """Finds out who is right about the state that a frame is of, unless that was done."""
         with self._pool.lock:
             if frame.comparison is self._comparison:
-                self._settle()
+                self._try_to_agree()
 
     def _of_agreed(self, action: Callable[[WorkerEngine], Result]) -> Result:
         """What one worker gives, once all agree."""
@@ -224,7 +224,7 @@ class Supervisor:
         if len(workers) > 1 or is_verified:
             comparison = Comparison(target, [worker.engine for worker in workers])
         errors = [self._await_run(worker, run, target) for worker, run in runs]
-        if not self._settle():  # of the step before, by digests that have long been here
+        if not self._try_to_agree():  # of the step before, by digests that have long been here
             return False
         if self._replace_lost(errors, begun):
             return False
@@ -289,8 +289,8 @@ class Supervisor:
             self._pool.replace(lost, called)
         return bool(lost)
 
-    def _settle(self) -> bool:
-        """Whether all agree on the step that they had reached; else they may, when asked again."""
+    def _try_to_agree(self) -> bool:
+        """Compares the workers; where False, those lost or wrong were replaced: ask again."""
         comparison = self._comparison
         if comparison is None:
             return True
@@ -334,7 +334,7 @@ class Supervisor:
 
     def _agree(self) -> None:
         """Returns when all agree on the step that they have reached."""
-        while not self._settle():
+        while not self._try_to_agree():
             pass
 
     def _is_verified(self, target: int) -> bool:

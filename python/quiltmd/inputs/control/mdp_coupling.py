@@ -92,9 +92,10 @@ def _thermostat(control: Control, entries: Entries, integrator: str, index: Inde
 def _set_baths(
     control: Control, groups: list[TemperatureGroup], kind: str, index: Index | None
 ) -> None:
-    """A bath for each group; one for all where that is the same, or atoms of groups are not known.
+    """A bath for each group, or one bath for all.
 
-    Friction and noise act on each atom, so groups whose baths are alike have one.
+    Groups with the same bath share one with Langevin dynamics, which acts on each atom by itself,
+    and where the atoms of no group are known.
     """
     names, first = [group.name for group in groups], groups[0]
     setting, of_time = _STRENGTHS[kind]
@@ -129,14 +130,15 @@ def _groups(control: Control, entries: Entries) -> list[TemperatureGroup]:
 
 def _annealing(control: Control, entries: Entries, groups: int) -> list[Curve | None]:
     """The schedule of the temperature of each group, in place of its `ref-t`; None without one."""
-    kinds = entries.text("annealing", "no").split()
-    if set(kinds) <= {"no"}:
+    stated = entries.text("annealing", "no")
+    kinds = stated.split()
+    if _is_no_annealing(stated):
         entries.tell("nothing, without annealing", *_OF_ANNEALING)
         return [None] * groups
     counts, times, temperatures = (entries.numbers(name) or [] for name in _OF_ANNEALING)
     ends = [0, *accumulate(map(int, counts))]
     if not set(kinds) <= {"no", "single"}:
-        control.refused.append(f"annealing {' '.join(kinds)}: only single, and no")
+        control.refused.append(f"annealing {stated}: only single and no are supported")
     elif not len(kinds) == len(counts) == groups:
         control.refused.append(
             f"annealing: {len(kinds)} kinds and {len(counts)} numbers of points, where tc-grps has "
