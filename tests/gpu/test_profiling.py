@@ -30,7 +30,7 @@ def test_kernels_of_every_step(peptide: Pair) -> None:
     )
     life = simulation.describe()["list_life"]
     profile = run_profiled(simulation, 100 * simulation.describe()["list_life"])
-    assert (profile.steps, simulation.step) == (10 * life, 60 * life)
+    assert (profile.steps, simulation.step) == (10 * life, 68 * life)
     assert profile.trace.plain_step > 0
     calls = {row.name: row.calls for row in profile.rows()}
     assert sum(count == profile.steps for count in calls.values()) >= 5, calls
