@@ -237,9 +237,9 @@ def test_a_page_needs_no_network_and_cannot_be_broken_out_of() -> None:
 
 @pytest.fixture(scope="module")
 def two_ranks() -> Trace:
-    """Ten steps of water on two ranks."""
+    """Ten steps of water on two ranks, in which no lists are built."""
     system, state = boxes.water_box((14, 7, 7))
-    core = boxes.engine(system, state, ranks=2)
+    core = boxes.engine(system, state, ranks=2, list_life=20)
     core.run(3)
     core.start_profile()
     core.run(10)
