@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from boxes import water_box
+from boxes import COULOMB, water_box
 from running import INTEGRATORS, Pair, Run, both_ensembles, energy_errors, relative_error, thermal
 
 import quiltmd
@@ -119,9 +119,13 @@ def test_virial(waters: dict[str, Pair], model: str) -> None:
     settings = quiltmd.Nonbonded(cutoff=1.0)
     exact = quiltmd.reference_virial(system, state, settings)
     energies, _ = quiltmd.reference(system, state, settings)
-    found = quiltmd.Simulation(system, state, settings, device="cuda").virial()
-    scale = abs(energies["lj"]) + abs(energies["coulomb"])
-    np.testing.assert_allclose(found, exact, atol=2e-6 * scale)
+    simulation = quiltmd.Simulation(system, state, settings, device="cuda")
+    alpha = float(simulation.describe()["pme_alpha"])
+    # What the mesh adds up has the size of the charges' energies with themselves, which cancel: in
+    # the model with five sites they are larger than all that remains.
+    own = COULOMB * alpha / np.sqrt(np.pi) * np.sum(system.charges**2)
+    scale = abs(energies["lj"]) + abs(energies["coulomb"]) + own
+    np.testing.assert_allclose(simulation.virial(), exact, atol=9e-7 * scale)
 
 
 def dynamics(ensemble: str) -> Any:
