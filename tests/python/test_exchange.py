@@ -27,8 +27,10 @@ from quiltmd import LangevinMiddle, QuiltError, ReplicaExchange, ReplicaState, V
 from quiltmd.commands.digest import digest
 from quiltmd.commands.exchange import exchange as command
 from quiltmd.commands.report import make_report
+from quiltmd.engine import hosts
+from quiltmd.engine.hosts import Process
 from quiltmd.engine.places import Place
-from quiltmd.exchange import runner
+from quiltmd.exchange import replicas, runner
 from quiltmd.exchange.analysis import History, read_history
 from quiltmd.exchange.config import ExchangeConfig
 from quiltmd.exchange.demux import demultiplex, sort_frames
@@ -254,7 +256,7 @@ def test_replicas_that_run_at_the_same_time_share_the_cores(
     settings: Any, threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for module in ("engine.execution", "exchange.replicas"):
-        monkeypatch.setattr(f"quiltmd.{module}.available_cores", lambda: 12)
+        monkeypatch.setattr(f"quiltmd.{module}.core_numbers", lambda: list(range(12)))
     found: list[int] = []
 
     class Noting(HarmonicEngine):
@@ -264,6 +266,27 @@ def test_replicas_that_run_at_the_same_time_share_the_cores(
 
     exchange_of(HOT, engine=Noting, **settings)
     assert found == [threads] * 3
+
+
+def test_replicas_in_processes_of_a_launcher_share_their_cores(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Two processes of one host have the same eight cores, a third has four of another."""
+    shared = tuple(range(8))
+    found = [("a", shared), ("a", shared), ("b", (0, 1, 2, 3))]
+    started = [Process(host, 7000, cores, (0,)) for host, cores in found]
+    monkeypatch.setattr(hosts, "started_together", started)
+    devices = hosts.devices_of_processes("cpu")
+    assert devices == ["mpi:0/cpu", "mpi:1/cpu", "mpi:2/cpu"]
+    for groups, expected in (
+        (devices, [4, 4, None]),
+        (devices * 2, [2, 2, 2]),
+        (hosts.devices_of_processes("cuda:0,1"), [None] * 3),
+    ):
+        shares = replicas._shares_of_cores(groups, 1)
+        assert list(shares.values()) == expected
+    with pytest.raises(QuiltError, match="says itself where it is"):
+        hosts.devices_of_processes("worker:cpu")
 
 
 def test_any_hamiltonians_can_be_exchanged() -> None:
@@ -462,6 +485,20 @@ def test_a_signal_stops_an_exchange_that_can_be_carried_on(
     assert files_of(tmp_path / "out") == files_of(whole[1])
 
 
+def test_an_exchange_that_fails_says_what_is_kept(whole: tuple[Any, Path], tmp_path: Path) -> None:
+    class Failing(FakeEngine):
+        def run(self, steps: int) -> None:
+            super().run(steps)
+            if self._step == 20:
+                raise QuiltError("the device is lost")
+
+    said = r"lost; what was done up to iteration 2 is kept: 'quiltmd exchange --resume .*/out'"
+    with pytest.raises(QuiltError, match=said):
+        runner.start(config_of(whole[0], tmp_path / "out"), engine=Failing)
+    runner.resume(tmp_path / "out", engine=FakeEngine)
+    assert files_of(tmp_path / "out") == files_of(whole[1])
+
+
 def test_a_damaged_generation_is_not_taken(
     whole: tuple[Any, Path], tmp_path: Path, capsys: Any
 ) -> None:
@@ -622,8 +659,8 @@ def test_the_command(alanine: tuple[Path, Path], tmp_path: Path, capsys: Any) ->
     done = quiltmd_command("exchange", tmp_path / "c.toml")
     assert done.returncode == 0, done.stderr
     assert "2 replicas of 2269 atoms from 300 K to 300 K, solute at 310 K" in done.stderr
-    command(resume=tmp_path / "out", steps=8, devices="cpu;cpu")
-    capsys.readouterr()
+    command(resume=tmp_path / "out", steps=8, devices="cpu;cpu;worker:cpu")
+    assert "without a replica: worker:cpu" in capsys.readouterr().err
     command(analyse=tmp_path / "out", as_json=True)
     assert json.loads(capsys.readouterr().out)["iterations"] == 2
     assert (tmp_path / "out" / "exchange.png").stat().st_size > 1000

@@ -64,11 +64,11 @@ def processes(*found: tuple[str, tuple[int, ...], tuple[int, ...]]) -> list[Proc
 @pytest.mark.parametrize(
     ("device", "gpus", "expected"),
     [
-        ("cpu", [(), (), ()], "worker:cpu,mpi:1/cpu,mpi:2/cpu"),
-        ("auto", [(0, 1), (0, 1), ()], "worker:cpu,mpi:1/cpu,mpi:2/cpu"),
-        ("auto", [(0, 1), (0, 1), (0,)], "worker:cuda:0,mpi:1/cuda:1,mpi:2/cuda:0"),
-        ("cuda", [(0,), (0,), (3,)], "worker:cuda:0,mpi:1/cuda:0,mpi:2/cuda:3"),
-        ("cuda:4,5", [(0,), (0,), (3,)], "worker:cuda:4,mpi:1/cuda:5,mpi:2/cuda:4"),
+        ("cpu", [(), (), ()], "mpi:0/cpu,mpi:1/cpu,mpi:2/cpu"),
+        ("auto", [(0, 1), (0, 1), ()], "mpi:0/cpu,mpi:1/cpu,mpi:2/cpu"),
+        ("auto", [(0, 1), (0, 1), (0,)], "mpi:0/cuda:0,mpi:1/cuda:1,mpi:2/cuda:0"),
+        ("cuda", [(0,), (0,), (3,)], "mpi:0/cuda:0,mpi:1/cuda:0,mpi:2/cuda:3"),
+        ("cuda:4,5", [(0,), (0,), (3,)], "mpi:0/cuda:4,mpi:1/cuda:5,mpi:2/cuda:4"),
     ],
 )
 def test_ranks_of_processes_that_were_started_together(

@@ -56,6 +56,36 @@ def run_arguments(files: tuple[Path, Path], out: Path, steps: int) -> list[Any]:
     ]
 
 
+EXCHANGE = """
+[system]
+topology = "{0}"
+coordinates = "{1}"
+[exchange]
+kind = "temperature"
+temperatures = [300, 301, 302, 303]
+every = 4
+[run]
+steps = {2}
+device = "cpu"
+threads = 1
+[integrator]
+seed = 3
+[output]
+dir = "{3}"
+log_every = 2
+"""
+
+
+def exchanged(files: tuple[Path, Path], folder: Path, name: str, steps: int) -> Path:
+    """The configuration of an exchange."""
+    (folder / f"{name}.toml").write_text(EXCHANGE.format(*files, steps, folder / name))
+    return folder / f"{name}.toml"
+
+
+def without_launcher() -> dict[str, str]:
+    return {k: v for k, v in os.environ.items() if k not in mpi._COUNTS}
+
+
 def processes_with(text: str) -> list[int]:
     """Those of `quiltmd` that have a text in their arguments, without launchers."""
     found = []
@@ -82,6 +112,34 @@ def test_files_are_those_of_one_process(alanine: tuple[Path, Path], tmp_path: Pa
     subprocess.run([sys.executable, "-c", alone, *resume], check=True)
     runner.start(short(alanine, tmp_path / "alone"))
     same_results(tmp_path / "alone", tmp_path / "mpi")
+
+
+@needs_mpirun
+def test_replicas_are_dealt_out_to_processes(alanine: tuple[Path, Path], tmp_path: Path) -> None:
+    """The first eight steps in three processes and the rest in two, beside all in one."""
+    config = exchanged(alanine, tmp_path, "mpi", 8)
+    for count, arguments in (3, [config]), (2, ["--resume", tmp_path / "mpi", "--steps", 16]):
+        with mpirun(count, "exchange", *arguments) as process:
+            said, _ = process.communicate()
+        assert process.returncode == 0, said
+        assert "on mpi:0/cpu: 0, " in said
+        assert "on mpi:1/cpu: 1" in said
+    alone = exchanged(alanine, tmp_path, "alone", 16)
+    subprocess.run([*COMMAND, "exchange", alone], check=True, env=without_launcher())
+    for name in ("manifest.json", "exchange.csv", "energies.csv"):
+        assert (tmp_path / "alone" / name).read_bytes() == (tmp_path / "mpi" / name).read_bytes()
+
+
+@needs_mpirun
+def test_devices_of_an_exchange_in_processes_are_refused(
+    alanine: tuple[Path, Path], tmp_path: Path
+) -> None:
+    config = exchanged(alanine, tmp_path, "mpi", 8)
+    config.write_text(config.read_text().replace("every = 4", 'every = 4\ndevices = ["cpu"]'))
+    with mpirun(2, "exchange", config) as process:
+        said, _ = process.communicate()
+    assert process.returncode != 0
+    assert "leave out [exchange] devices" in " ".join(said.split())
 
 
 @needs_mpirun
@@ -177,5 +235,4 @@ def test_one_process_loads_no_mpi(alanine: tuple[Path, Path], tmp_path: Path) ->
         "    assert not end.code and not [name for name in sys.modules if 'mpi4py' in name]\n"
     )
     arguments = [str(a) for a in run_arguments(alanine, tmp_path / "out", 2)]
-    environment = {k: v for k, v in os.environ.items() if k not in mpi._COUNTS}
-    subprocess.run([sys.executable, "-c", code, *arguments], env=environment, check=True)
+    subprocess.run([sys.executable, "-c", code, *arguments], env=without_launcher(), check=True)

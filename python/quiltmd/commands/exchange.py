@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
+from ..engine.hosts import started_together
 from ..errors import QuiltError
 from ..exchange import runner
 from ..exchange.analysis import History, read_history
@@ -18,6 +19,7 @@ from ..exchange.demux import demultiplex
 from ..outputs.files import writing
 from ..running.config import build_config_of, read_config
 from ..running.progress import say
+from ..workers import mpi
 from .options import AsJson
 from .run import exit_as_stopped
 from .tables import out, show_table
@@ -53,9 +55,11 @@ def exchange(
     """Replica exchange: copies of a system at several temperatures or Hamiltonians, which swap.
 
     The configuration is that of quiltmd run with a section [exchange].  Exit statuses are those of
-    quiltmd run.  --analyse prints acceptance and round trips and draws exchange.png.  --demux
+    quiltmd run.  Started by mpirun, its processes have replicas dealt out among them; the first
+    reads and writes.  --analyse prints acceptance and round trips and draws exchange.png.  --demux
     writes trajectories of replicas, which go from state to state, from those of the states.
     """
+    mpi.join()
     if sum(one is not None for one in (config, resume, analyse, demux)) != 1:
         raise QuiltError("give one of: a configuration, --resume DIR, --analyse DIR, --demux DIR")
     if demux is not None:
@@ -67,7 +71,7 @@ def exchange(
         return
     if resume is not None:
         flags: dict[tuple[str, str], Any] = {("run", "steps"): steps}
-        flags[("exchange", "devices")] = devices.split(";") if devices else None
+        flags[("exchange", "devices")] = _devices(devices)
         outcome = runner.resume(resume, flags)
     else:
         if steps is not None or devices is not None:
@@ -77,6 +81,13 @@ def exchange(
         made = build_config_of(ExchangeConfig, settings, str(config))
         outcome = runner.start(made, overwrite)
     exit_as_stopped(outcome)
+
+
+def _devices(listed: str | None) -> list[str] | None:
+    """Those that replace the configuration's; None: those hold.  Of MPI, the launcher chooses."""
+    if started_together and listed is None:
+        return []
+    return None if listed is None else listed.split(";")
 
 
 def _analyse(folder: Path, as_json: bool) -> None:

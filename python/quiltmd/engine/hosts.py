@@ -73,18 +73,35 @@ def device_of_ranks(device: str, hosts: Sequence[str] = ()) -> str:
 
     Where there are neither, that is `device`.  QuiltError where ranks cannot be made of it.
     """
-    if not hosts and not started_together:
+    if not hosts and (not started_together or parse_device(device)[0].kind == "mpi"):
         return device
-    asked, *more = parse_device(device)
-    if more or asked.kind != "here" or str(asked) != device:
-        raise QuiltError(
-            f"device '{device}' says itself where it is: for ranks on several hosts name what each "
-            "has there: cpu, cuda, or the GPUs of a host such as cuda:0,1"
-        )
+    asked = _what_each_has(device)
     if hosts and started_together:
         raise QuiltError("leave out the hosts: the launcher of MPI has chosen them")
     places = _on_hosts(asked, hosts) if hosts else _in_processes(asked)
     return "ranks:" + ",".join(map(str, places))
+
+
+def devices_of_processes(device: str) -> list[str]:
+    """`device` in each of the processes of a launcher; QuiltError where one does not have it."""
+    return [str(place) for place in _in_processes(_what_each_has(device))]
+
+
+def cores_of(place: Place) -> tuple[str, tuple[int, ...]]:
+    """The host on which a process of a launcher is, and the cores that it may use there."""
+    process = started_together[place.process]
+    return process.host, process.cores
+
+
+def _what_each_has(device: str) -> Place:
+    """A device that does not say where it is; QuiltError where it does."""
+    asked, *more = parse_device(device)
+    if more or asked.kind != "here" or str(asked) != device:
+        raise QuiltError(
+            f"device '{device}' says itself where it is: for several hosts or processes name what "
+            "each has there: cpu, cuda, or the GPUs of a host such as cuda:0,1"
+        )
+    return asked
 
 
 def _on_hosts(asked: Place, entries: Sequence[str]) -> list[Place]:
@@ -110,7 +127,7 @@ def _on_hosts(asked: Place, entries: Sequence[str]) -> list[Place]:
 
 
 def _in_processes(asked: Place) -> list[Place]:
-    """Rank 0 is that of a worker beside process 0, which reads inputs and writes files."""
+    """A place in each process; what is in process 0, which writes files, is a worker beside it."""
     hosts = [process.host for process in started_together]
     has_gpus = all(process.gpus for process in started_together)
     devices = ["cpu"] * len(hosts)
@@ -119,11 +136,7 @@ def _in_processes(asked: Place) -> list[Place]:
     elif asked.device == "cuda" or (asked.device == "auto" and has_gpus):
         turns = zip(started_together, _turns(hosts), strict=True)
         devices = [_gpu_of(process, turn) for process, turn in turns]
-    first, *others = devices
-    return [
-        Place("worker", first),
-        *(Place("mpi", device, process=1 + n) for n, device in enumerate(others)),
-    ]
+    return [Place("mpi", own, process=number) for number, own in enumerate(devices)]
 
 
 def _turns(hosts: list[str]) -> list[int]:

@@ -8,7 +8,8 @@ remote:host:7411/cuda:0                on another, where `quiltmd serve` listens
 redundant:cuda:0,cuda:1                two that do the same and are compared; or three
 ranks:ssh:a/cuda:0,ssh:b/cuda:0        a rank of one simulation on each
 forward:ssh:host/cuda:0                one in a worker, whose engine is in this process
-mpi:1/cuda:0                           in process 1 of those that mpirun has started together
+mpi:1/cuda:0                           in process 1 of those that mpirun has started together; what
+                                       is in process 0 is in a worker beside it
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from ..engine.execution import DeviceName
+from ..engine.hosts import devices_of_processes, started_together
 from ..running.config import Config
 from ..running.section import Section
 from ..running.unused import Unused
@@ -43,7 +44,8 @@ class ExchangeSection(Section):
     every: int = Field(default=500, ge=1, description="Steps between swaps.")
     devices: tuple[DeviceName, ...] = Field(
         default=(),
-        description="Devices among which replicas are dealt out; by default that of [run].",
+        description="Devices among which replicas are dealt out; by default that of [run], under a "
+        "launcher of MPI in each of its processes.",
     )
     together: int = Field(
         default=1, ge=1, description="Replicas that a device runs at the same time."
@@ -111,6 +113,11 @@ class ExchangeConfig(Config):
             raise ValueError("[output] profile is of single runs")
         if self.run.hosts:
             raise ValueError("[run] hosts are of single runs: name [exchange] devices")
+        if self.exchange.devices and started_together:
+            raise ValueError(
+                "leave out [exchange] devices: under a launcher of MPI each of its processes has "
+                "[run] device"
+            )
         return self
 
     def _unused(self) -> Iterator[Unused]:
@@ -128,6 +135,8 @@ class ExchangeConfig(Config):
 
     def devices(self) -> tuple[str, ...]:
         """Where replicas run."""
+        if started_together:
+            return tuple(devices_of_processes(self.run.device))
         return self.exchange.devices or (self.run.device,)
 
     def physics(self, box: NDArray[np.float64] | None) -> dict[str, Any]:

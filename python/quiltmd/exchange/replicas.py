@@ -12,6 +12,7 @@ several together.  Results do not depend on the number of devices, nor on which 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
@@ -27,7 +28,8 @@ from ..description.settings import derived_seed, draw_seed
 from ..description.state import State
 from ..description.system import System
 from ..description.thermostats import Thermostat
-from ..engine.execution import available_cores, choose_device, is_gpu
+from ..engine.execution import choose_device, core_numbers, is_gpu
+from ..engine.hosts import cores_of
 from ..engine.places import parse_device
 from ..errors import QuiltError
 from ..outputs.reporters import Reporter
@@ -132,8 +134,8 @@ class ReplicaExchange:
         self._groups = _groups(len(states), len(devices), together)
         self._pool = ThreadPoolExecutor(len(self._groups))
         own = [devices[k % len(devices)] for k in range(len(states))]
-        at_once = sum(_on_cpu_here(own[group[0]]) for group in self._groups)
         ranks, threads = settings.get("ranks") or 1, settings.pop("threads", None)
+        shares = _shares_of_cores([own[group[0]] for group in self._groups], ranks)
         self.simulations = [
             Simulation(
                 systems[k] if solute is None else scale_solute(systems[k], solute, state.scale),
@@ -141,7 +143,7 @@ class ReplicaExchange:
                 integrator=_at(integrator or LangevinMiddle(), state, derived_seed(self.seed, k)),
                 thermostat=_at(thermostat, state, derived_seed(self.seed, k)),
                 device=own[k],
-                threads=threads or _threads(own[k], at_once, ranks),
+                threads=threads or shares[own[k]],
                 **settings,
             )
             for k, state in enumerate(states)
@@ -298,17 +300,27 @@ def _groups(count: int, devices: int, together: int) -> list[list[int]]:
     return groups
 
 
-def _on_cpu_here(device: str) -> int:
-    """How many workers of a device compute on the CPU of this machine."""
-    places = [place for place in parse_device(device) if place.kind in ("here", "worker")]
-    return sum(not is_gpu(choose_device(place.device)) for place in places)
+def _cores(device: str) -> list[tuple[str, tuple[int, ...]]]:
+    """Of each place of a device that computes on a CPU of known cores: its machine, and these."""
+    places = parse_device(device)
+    here = [place for place in places if place.kind in ("here", "worker")]
+    own = "", tuple(core_numbers())
+    found = [own for place in here if not is_gpu(choose_device(place.device))]
+    return found + [cores_of(p) for p in places if p.kind == "mpi" and p.device == "cpu"]
 
 
-def _threads(device: str, at_once: int, ranks: int) -> int | None:
-    """Of each rank of a replica, where so many use the cores of this machine; None: the default."""
-    if at_once < 2 or not _on_cpu_here(device):
-        return None
-    return max(1, available_cores() // (at_once * ranks))
+def _shares_of_cores(devices: Sequence[str], ranks: int) -> dict[str, int | None]:
+    """Of each device, threads for each rank of what it runs; None: the default.
+
+    `devices` are those of all that runs at the same time.
+    """
+    users = Counter(cores for device in devices for cores in _cores(device))
+    shares: dict[str, int | None] = {}
+    for device in devices:
+        crowded = [cores for cores in _cores(device) if users[cores] > 1]
+        least = [max(1, len(cores[1]) // (users[cores] * ranks)) for cores in crowded]
+        shares[device] = min(least, default=None)
+    return shares
 
 
 def _check_systems(systems: Sequence[System], states: int) -> None:

@@ -188,7 +188,13 @@ def _run(run: _Run, resumed: Generation | None) -> Outcome:
         timestep = config.integrator.timestep
         with RunProgress(step, config.run.steps, timestep) as progress:
             saving = _Saving(run, tables, outputs, progress)
-            exchange.run(left, outputs, saving.record)
+            try:
+                exchange.run(left, outputs, saving.record)
+            except QuiltError as error:
+                raise QuiltError(
+                    f"{error}; what was done up to iteration {saving.saved_at} is kept: 'quiltmd "
+                    f"exchange --resume {run.folder.path}' goes on from there"
+                ) from error
         if saving.saved_at != exchange.iteration:
             _save(run, tables, outputs)
     return _finish(run, progress.speed())
@@ -284,6 +290,8 @@ def _introduce(run: _Run, resumed: Generation | None) -> None:
     for name in dict.fromkeys(simulation.device for simulation in exchange.simulations):
         own = [str(k) for k, one in enumerate(exchange.simulations) if one.device == name]
         say(f"on {name}: {', '.join(own)}")
+    if idle := run.config.devices()[len(exchange.states) :]:
+        say(f"without a replica: {', '.join(idle)}")
     if resumed is not None:
         step = exchange.simulations[0].step
         say(f"resuming at iteration {exchange.iteration}, step {step} of {run.config.run.steps}")

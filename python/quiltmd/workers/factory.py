@@ -9,7 +9,7 @@ from typing import Any
 from ..engine import core
 from ..engine.core import Engine
 from ..engine.execution import Execution
-from ..engine.hosts import started_together
+from ..engine.hosts import cores_of, started_together
 from ..engine.places import Place, has_rank_on_each, is_forwarded, parse_device, parse_place
 from ..engine.worker_settings import Workers
 from ..errors import QuiltError
@@ -87,10 +87,7 @@ def _team(
 def sharing_cores(places: list[Place]) -> list[int]:
     """How many of the places have the cores that each has."""
     if started_together:
-        cores = [
-            (process.host, process.cores)
-            for process in (started_together[place.process] for place in places)
-        ]
+        cores = [cores_of(place) for place in places]
         return [cores.count(own) for own in cores]
     hosts = [place.host for place in places]
     return [hosts.count(host) for host in hosts]

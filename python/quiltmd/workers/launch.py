@@ -12,7 +12,6 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from ..engine.hosts import started_together
 from ..engine.places import Place
 from ..engine.worker_settings import Workers
 from ..errors import QuiltError
@@ -29,13 +28,13 @@ _SSH_FAILED, _NOT_FOUND = 255, 127
 def connect(place: Place, settings: Workers) -> Connection:
     """A worker at a place, ready to make an engine; QuiltError where there will be none."""
     name = str(place)
+    if place.kind == "mpi":
+        name = f"rank {place.process} ({mpi.started(place.process).host})"
     if place.kind == "remote":
         ours, seal = _admitted(place, settings)
         connection = Connection(_channel(ours, settings, seal), name, lambda: "")
-    elif place.kind == "mpi":
-        ours = mpi.reach(place.process)
-        name = f"rank {place.process} ({started_together[place.process].host})"
-        connection = Connection(_channel(ours, settings), name, lambda: "")
+    elif place.kind == "mpi" and place.process > 0:
+        connection = Connection(_channel(mpi.reach(place.process), settings), name, lambda: "")
     else:
         ours, theirs = socket.socketpair()
         with theirs:

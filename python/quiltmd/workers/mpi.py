@@ -3,7 +3,8 @@
 
 MPI is there to meet: processes learn where the others are, and share a secret.  Then it is ended,
 and process 0 has the others as workers, over TCP, as if ssh had started them: it reads inputs and
-writes files, has rank 0 computed by a worker beside itself, and the others end when it does.  So a
+writes files, has its own share computed by a worker beside itself, and the others end when it does.
+They are the ranks of one simulation, or have replicas of an exchange dealt out among them.  So a
 process that dies is found out and named here, whatever the MPI, and none waits in a loop of MPI's
 for messages, on a core that forces need.
 """
@@ -86,11 +87,16 @@ def join() -> None:
         reach(number).detach()
 
 
-def reach(number: int) -> socket.socket:
-    """A new connection to a session of one of them; QuiltError where there is none."""
-    if not 0 < number < len(started_together):
+def started(number: int) -> Process:
+    """One of them; QuiltError where there is none of that number."""
+    if number >= len(started_together):
         raise QuiltError(f"no launcher has started a process mpi:{number} together with this one")
-    process = started_together[number]
+    return started_together[number]
+
+
+def reach(number: int) -> socket.socket:
+    """A new connection to a session of one of the others; QuiltError where there is none."""
+    process = started(number)
     try:
         ours = socket.create_connection((address_of(process), process.port), timeout=_REACH)
         ask_for_admission(ours, _secret)
