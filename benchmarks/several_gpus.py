@@ -12,7 +12,8 @@ passed is left out as well.  What each part shows:
 speed       us per step of DHFR in water, repeated (4 fs, as `quiltmd bench`), beside what
             `quiltmd predict` expects of H200s with NVLink; memory of the fullest GPU; and whether
             a State of the first number is carried on bit for bit as there.
-bits        10,000 steps of DHFR in three ensembles on every number of GPUs and with GPUs shared.
+bits        10,000 steps of DHFR in three ensembles on every number of GPUs, and with two and four
+            ranks on each.
 transports  `quiltmd bench --transports` on the largest number, of the second size.
 
 Replicas on several GPUs: `benchmarks/replicas.py`; what workers cost: `quiltmd bench-workers`.
@@ -111,9 +112,9 @@ def measure(
 def bits(options: argparse.Namespace) -> Iterator[Row]:
     system, state = dhfr()
     most = options.gpus[-1]
-    shared = [",".join(2 * [str(gpu)]) for gpu in range(most)]
     where = [places(options.device, gpus) for gpus in options.gpus]
-    if options.device == "cuda":
+    for ranks in (2, 4) if options.device == "cuda" else ():  # of each GPU
+        shared = [str(gpu) for gpu in range(most) for _ in range(ranks)]
         where.append({"device": "cuda:" + ",".join(shared)})
     for name, integrator in INTEGRATORS.items():
         found = {}
