@@ -60,6 +60,7 @@ std::map<std::string, double> Engine::numbers() const {
           {"list_entries", entries},
           {"early_rebuilds", static_cast<double>(early_rebuilds())},
           {"grid_changes", static_cast<double>(grid_changes_)},
+          {"grid_changed_at", static_cast<double>(grid_changed_at_)},
           {"lorentz_berthelot", s.packed_pairs.table.empty() ? 1.0 : 0.0},
           {"pme_alpha", s.nonbonded.has_pme() ? s.nonbonded.alpha : 0.0},
           {"pme_order", s.nonbonded.has_pme() ? s.nonbonded.order : 0.0},

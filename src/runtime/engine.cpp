@@ -135,7 +135,7 @@ void Engine::set_state(const std::optional<Box>& box, const HostState& state) {
   check_apart(system_, box ? *box : box_around(std::get<Spread>(cell)), internal);
   const bool open = !box.has_value();
   if (failed_ || (setup_ && setup_->grid.is_open() != open)) ranks_.clear();
-  grid_changes_ = 0;
+  grid_changes_ = grid_changed_at_ = 0;
   stop_profile();
   if (ranks_.empty()) {
     setup_ = std::make_unique<Setup>(
@@ -449,8 +449,11 @@ void Engine::draw_velocities(double temperature, uint64_t seed) {
 
 // Atoms lie in other patches, on other ranks perhaps.
 void Engine::load_again() {
-  if (assigned_cells_ != setup_->grid.cells) ++grid_changes_;
   HostState now = capture({.state = true})->state();
+  if (assigned_cells_ != setup_->grid.cells) {
+    ++grid_changes_;
+    grid_changed_at_ = now.step;
+  }
   now.positions = to_internal_order(system_, now.positions);
   now.velocities = to_internal_order(system_, now.velocities);
   now.list_positions.clear();

@@ -186,6 +186,7 @@ class FakeEngine:
             "ranks": self._run["ranks"],
             "early_rebuilds": 0,
             "grid_changes": 0,
+            "grid_changed_at": 0,
             "list_life": _LIST_LIFE,
             "bytes_per_atom": 100.0,
             "devices": [{"name": "toy"}],

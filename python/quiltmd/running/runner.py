@@ -464,8 +464,8 @@ def _tell_layout(simulation: Simulation) -> None:
     if changes := int(about["grid_changes"]):
         patches = " x ".join(f"{about[f'patches_{axis}']:.0f}" for axis in "xyz")
         say(
-            f"the box changed so much that it was cut into other patches {changes} time(s), at "
-            f"last into {patches}"
+            f"the box changed so much that it was divided into other patches {changes} time(s), "
+            f"last at step {about['grid_changed_at']:.0f} into {patches}"
         )
     if redone := int(about["early_rebuilds"]):
         say(
