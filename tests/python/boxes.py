@@ -96,6 +96,17 @@ def water_box(
     return system, quiltmd.State.start(system, positions.reshape(-1, 3), box)
 
 
+def warm_water(
+    molecules: tuple[int, int, int], temperature: float
+) -> tuple[quiltmd.System, quiltmd.State]:
+    """TIP3P water, relaxed, with velocities of this temperature, K."""
+    system, state = water_box(molecules, seed=1)
+    simulation = quiltmd.Simulation(system, state, device="cpu")
+    simulation.minimize(500.0, 60)
+    simulation.draw_velocities(temperature, 1)
+    return system, simulation.state()
+
+
 def random_box(rng: np.random.Generator, width: float, skew: float = 1.0) -> Array:
     """A triclinic cell in reduced form whose faces are at least `width` apart."""
     box = np.diag(rng.uniform(1.0, 1.8, 3))

@@ -14,6 +14,7 @@ from boxes import bare_system, relative_rms
 from command import quiltmd as command
 from invented_parameters import Parameters
 from openmm import app, unit
+from openmm_reference import energy_and_forces
 from test_inputs_gromacs import BOX, gro, positions, write
 
 import quiltmd
@@ -33,15 +34,8 @@ def both(system: System, state: State, settings: Nonbonded) -> tuple[Any, Any]:
 
 
 def by_openmm(made: Any, state: State) -> tuple[Any, Any]:
-    platform = openmm.Platform.getPlatformByName("Reference")
     made.setDefaultPeriodicBoxVectors(*state.box)
-    context = openmm.Context(made, openmm.VerletIntegrator(0.001), platform)
-    context.setPositions(state.positions)
-    found = context.getState(getEnergy=True, getForces=True)
-    return (
-        found.getPotentialEnergy().value_in_unit(unit.kilojoule_per_mole),
-        found.getForces(asNumpy=True).value_in_unit(unit.kilojoule_per_mole / unit.nanometer),
-    )
+    return energy_and_forces(made, state.positions)
 
 
 def cases(name: str, folder: Path, mdanalysis_files: Path) -> tuple[System, State]:

@@ -10,6 +10,7 @@ import numpy as np
 import openmm
 import pytest
 from boxes import COULOMB, Array, bare_system, engine, lj_table, random_rotations, relative_rms
+from openmm_reference import energy_and_forces
 
 import quiltmd
 
@@ -68,14 +69,7 @@ def openmm_reference(system: Any, state: Any) -> tuple[float, Array]:
         bonds.addBond(int(i), int(j), length, k)
     theirs.addForce(pairs)
     theirs.addForce(bonds)
-    platform = openmm.Platform.getPlatformByName("Reference")
-    context = openmm.Context(theirs, openmm.VerletIntegrator(0.001), platform)
-    context.setPositions(state.positions)
-    found = context.getState(getEnergy=True, getForces=True)
-    return (
-        found.getPotentialEnergy()._value,
-        np.array(found.getForces(asNumpy=True)._value),
-    )
+    return energy_and_forces(theirs, state.positions)
 
 
 @pytest.mark.parametrize(("ranks", "away"), [(1, 1), (3, 1), (2, 2)])

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from boxes import bare_system, momentum, water_box
+from boxes import bare_system, momentum, warm_water
 from scipy import stats
 
 import quiltmd
@@ -38,11 +38,7 @@ PLAIN = Nonbonded(method="cutoff", cutoff=0.9)
 @pytest.fixture(scope="module")
 def water() -> tuple[Any, Any]:
     """344 waters, relaxed, drawn at 300 K."""
-    system, state = water_box((7, 7, 8), seed=1)
-    simulation = Simulation(system, state, device="cpu")
-    simulation.minimize(500.0, 60)
-    simulation.draw_velocities(300, 1)
-    return system, simulation.state()
+    return warm_water((7, 7, 8), 300)
 
 
 def in_halves(system: Any, one: float, other: float, time_constant: float = 0.05) -> Any:

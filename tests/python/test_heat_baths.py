@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from boxes import bare_system, free_waters, water_box
+from boxes import bare_system, free_waters, warm_water
 from model_waters import model_water
 
 import quiltmd
@@ -50,11 +50,7 @@ def in_halves(system: Any, one: tuple[float, float], other: tuple[float, float])
 @pytest.fixture(scope="module")
 def water() -> tuple[Any, Any]:
     """344 waters, relaxed, drawn at 300 K."""
-    system, state = water_box((7, 7, 8), seed=1)
-    simulation = Simulation(system, state, device="cpu")
-    simulation.minimize(500.0, 60)
-    simulation.draw_velocities(300, 1)
-    return system, simulation.state()
+    return warm_water((7, 7, 8), 300)
 
 
 def gas(atoms: int = 1000) -> tuple[Any, Any]:

@@ -15,6 +15,7 @@ import pytest
 from boxes import bare_system, lj_table, relative_rms
 from clouds import cloud, flying_apart
 from openmm import app, unit
+from openmm_reference import energy_and_forces
 
 import quiltmd
 from quiltmd import ImplicitSolvent, LangevinMiddle, Nonbonded, Simulation, State, VelocityVerlet
@@ -59,12 +60,7 @@ def openmm_found(files: tuple[Path, ...], model: Any, **settings: Any) -> tuple[
         system = app.AmberPrmtopFile(str(files[0])).createSystem(
             nonbondedMethod=method, implicitSolvent=model, **settings
         )
-    platform = openmm.Platform.getPlatformByName("Reference")
-    context = openmm.Context(system, openmm.VerletIntegrator(0.001), platform)
-    context.setPositions(app.AmberInpcrdFile(str(files[1])).positions)
-    found = context.getState(getEnergy=True, getForces=True)
-    forces = found.getForces(asNumpy=True).value_in_unit(unit.kilojoule_per_mole / unit.nanometer)
-    return found.getPotentialEnergy().value_in_unit(unit.kilojoule_per_mole), forces
+    return energy_and_forces(system, app.AmberInpcrdFile(str(files[1])).positions)
 
 
 @pytest.mark.parametrize("surface", ["none", "ace"])
@@ -336,19 +332,10 @@ def test_refusals(dipeptide: tuple[Path, Path], make: Any, words: str) -> None:
 # ---- Of OpenMM Systems -------------------------------------------------------------------------
 
 
-def their_energy(system: Any, positions: Any) -> tuple[float, Any]:
-    platform = openmm.Platform.getPlatformByName("Reference")
-    context = openmm.Context(system, openmm.VerletIntegrator(0.001), platform)
-    context.setPositions(positions)
-    found = context.getState(getEnergy=True, getForces=True)
-    forces = found.getForces(asNumpy=True).value_in_unit(unit.kilojoule_per_mole / unit.nanometer)
-    return found.getPotentialEnergy().value_in_unit(unit.kilojoule_per_mole), forces
-
-
 def agrees_with(system: Any, topology: Any, positions: Any) -> quiltmd.System:
     read = quiltmd.System.from_openmm(system, topology)
     plain = np.array(positions.value_in_unit(unit.nanometer))
-    energy, forces = their_energy(system, positions)
+    energy, forces = energy_and_forces(system, positions)
     simulation = Simulation(read, State.start(read, plain, None), device="cpu")
     assert simulation.energies()["potential"] == pytest.approx(energy, rel=SAME_CONSTANT)
     assert relative_rms(simulation.forces(), forces) < 2e-6

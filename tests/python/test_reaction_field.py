@@ -18,7 +18,7 @@ import physical_validation
 import pytest
 from boxes import COULOMB, relative_rms
 from numpy.typing import NDArray
-from openmm import unit
+from openmm_reference import energy_and_forces
 from test_openmm_settings import CUTOFF, EDGE, force_of, positions, small_system
 
 import quiltmd
@@ -51,19 +51,6 @@ def state_at(places: NDArray[np.float64]) -> quiltmd.State:
     return quiltmd.State(places, np.zeros_like(places), EDGE * np.eye(3))
 
 
-def of_openmm(system: Any) -> tuple[float, NDArray[np.float64]]:
-    """Potential energy, kJ/mol, and forces, of the Reference platform."""
-    platform = openmm.Platform.getPlatformByName("Reference")
-    context = openmm.Context(system, openmm.VerletIntegrator(0.001), platform)
-    context.setPositions(positions())
-    state = context.getState(getEnergy=True, getForces=True)
-    units = unit.md_unit_system
-    return (
-        state.getPotentialEnergy().value_in_unit_system(units),
-        np.asarray(state.getForces(asNumpy=True).value_in_unit_system(units)),
-    )
-
-
 @pytest.mark.parametrize("dielectric", [1.0, 2.5, 78.3, 1e9])
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_openmm_s_field_is_openmm_s(dielectric: float, ranks: int) -> None:
@@ -71,7 +58,7 @@ def test_openmm_s_field_is_openmm_s(dielectric: float, ranks: int) -> None:
     system = quiltmd.System.from_openmm(reference)
     assert system.nonbonded.method == "reaction-field"
     simulation = Simulation(system, state_here(), device="cpu", ranks=ranks)
-    energy, forces = of_openmm(reference)
+    energy, forces = energy_and_forces(reference, positions())
     assert relative_rms(simulation.forces(), forces) < 2e-6
     assert simulation.energies()["potential"] == pytest.approx(energy, abs=ROUNDING)
 
@@ -111,7 +98,7 @@ def test_gromacs_s_field_acts_on_excluded_pairs_and_charges_too(dielectric: floa
     )
     system = quiltmd.System.from_openmm(reference, nonbonded=settings)
     simulation = Simulation(system, state_here(), device="cpu")
-    energy, forces = of_openmm(reference)
+    energy, forces = energy_and_forces(reference, positions())
     more, pull = excluded_in_field(system, dielectric)
     assert relative_rms(simulation.forces(), forces + pull) < 2e-6
     energies = simulation.energies()
@@ -205,7 +192,7 @@ def test_a_conductor_stays_one_in_openmm_s_files(tmp_path: Path) -> None:
     assert (number - 1) / (2 * number + 1) == 0.5
     assert 3 * number / (2 * number + 1) == 1.5
     energies, forces = quiltmd.reference(system, state_here(), settings)
-    energy, theirs = of_openmm(made)
+    energy, theirs = energy_and_forces(made, positions())
     assert energy == pytest.approx(energies["potential"], rel=1e-9)
     assert relative_rms(theirs, forces) < 1e-9
     write_openmm(tmp_path / "system.xml", system, settings, EDGE * np.eye(3))

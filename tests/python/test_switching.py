@@ -9,7 +9,7 @@ import numpy as np
 import openmm
 import pytest
 from boxes import Array, bare_system, lj_table
-from openmm import unit
+from openmm_reference import energy_and_forces
 from scipy.integrate import quad
 
 import quiltmd
@@ -73,14 +73,7 @@ def by_openmm(kind: str, correction: bool, by_rule: bool) -> tuple[float, Array]
     force.setSwitchingDistance(START)
     force.setUseLongRangeCorrection(correction)
     system.addForce(force)
-    platform = openmm.Platform.getPlatformByName("Reference")
-    context = openmm.Context(system, openmm.VerletIntegrator(0.001), platform)
-    context.setPositions(positions)
-    state = context.getState(getEnergy=True, getForces=True)
-    return (
-        state.getPotentialEnergy().value_in_unit(unit.kilojoule_per_mole),
-        state.getForces(asNumpy=True).value_in_unit(unit.kilojoule_per_mole / unit.nanometer),
-    )
+    return energy_and_forces(system, positions)
 
 
 def argon(by_rule: bool = True) -> tuple[Any, Any]:

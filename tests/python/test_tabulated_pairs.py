@@ -9,7 +9,7 @@ import numpy as np
 import openmm
 import pytest
 from boxes import bare_system
-from openmm import unit
+from openmm_reference import energy_and_forces
 from test_convert import by_openmm
 from test_pair_forms import Array, melt, melt_of
 
@@ -67,16 +67,7 @@ def openmm_reference(shift: bool, correction: bool) -> tuple[float, Array]:
         force.setCutoffDistance(CUTOFF)
         force.setUseLongRangeCorrection(corrected)
         system.addForce(force)
-    context = openmm.Context(
-        system, openmm.VerletIntegrator(0.001), openmm.Platform.getPlatformByName("Reference")
-    )
-    context.setPositions(positions)
-    state = context.getState(getEnergy=True, getForces=True)
-    per_nm = unit.kilojoule_per_mole / unit.nanometer
-    return (
-        state.getPotentialEnergy().value_in_unit(unit.kilojoule_per_mole),
-        state.getForces(asNumpy=True).value_in_unit(per_nm),
-    )
+    return energy_and_forces(system, positions)
 
 
 @pytest.mark.parametrize("ranks", [1, 3])

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from boxes import water_box
+from boxes import warm_water
 
 import quiltmd
 from quiltmd import (
@@ -25,11 +25,7 @@ from quiltmd import (
 @pytest.fixture(scope="module")
 def water() -> tuple[Any, Any]:
     """343 waters, relaxed, drawn at 200 K."""
-    system, state = water_box((7, 7, 7), seed=1)
-    simulation = Simulation(system, state, device="cpu")
-    simulation.minimize(500.0, 60)
-    simulation.draw_velocities(200, 1)
-    return system, simulation.state()
+    return warm_water((7, 7, 7), 200)
 
 
 def test_langevin_takes_no_thermostat(water: tuple[Any, Any]) -> None:
