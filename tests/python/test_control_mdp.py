@@ -169,9 +169,10 @@ def test_groups_of_an_index_file(tmp_path: Path) -> None:
     assert refused is not None
     assert "PROT: not in the index file, which has system, solu, memb" in refused.refused[0]
     for content, words in (
-        ("1 2\n[ a ]", "line 1: atoms before the first"),
-        ("[ a ]\n1 x", "line 2: 'x' is no number of an atom"),
-        ("[ a ]\n0", "'0' is no number of an atom"),
+        ("1 2\n[ a ]", "line 1: '1' stands before the first group"),
+        ("[ a ]\n1 x", "line 2: 'x' is not an atom number: expected whole numbers from 1"),
+        ("[ a ]\n0", "'0' is not an atom number"),
+        ("; no groups\n", "has no groups: an index file"),
     ):
         index.write_text(content)
         with pytest.raises(QuiltError, match=words):

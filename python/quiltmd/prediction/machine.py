@@ -119,7 +119,7 @@ def read_machine(name: str) -> Machine:
     known = sorted(path.stem for path in _HERE.glob("*.toml"))
     path = _HERE / f"{name}.toml" if name in known else Path(name)
     if not path.exists():
-        raise QuiltError(f"{name} is no file, and no machine of these: {', '.join(known)}")
+        raise QuiltError(f"{name} is neither a file nor one of the machines {', '.join(known)}")
     return _machine(read_config(path), name)
 
 

@@ -19,7 +19,7 @@ def read_index(path: Path) -> dict[str, list[int]]:
     Raises
     ------
     InputError
-        With file and line: what is no number of an atom, or outside of a group.
+        With file and line: what is not an atom number, or stands before the first group.
     """
     groups: dict[str, list[int]] = {}
     atoms: list[int] | None = None
@@ -31,12 +31,27 @@ def read_index(path: Path) -> dict[str, list[int]]:
             continue
         words = line.split()
         if words and atoms is None:
-            raise InputError("atoms before the first [ group ]", file=path, line=number)
+            raise InputError(
+                f"'{words[0]}' stands before the first group: an index file (.ndx) has groups, each "
+                "a line '[ name ]' and then its atom numbers",
+                file=path,
+                line=number,
+            )
         for word in words:
             if not word.isdecimal() or int(word) == 0:
-                raise InputError(f"'{word}' is no number of an atom", file=path, line=number)
+                raise InputError(
+                    f"'{word}' is not an atom number: expected whole numbers from 1, or a line "
+                    "'[ name ]', which begins a group",
+                    file=path,
+                    line=number,
+                )
             assert atoms is not None
             atoms.append(int(word))
+    if not groups:
+        raise InputError(
+            "has no groups: an index file (.ndx) has lines '[ name ]', each followed by atom numbers",
+            file=path,
+        )
     return groups
 
 
