@@ -172,7 +172,7 @@ def test_groups_of_an_index_file(tmp_path: Path) -> None:
         ("1 2\n[ a ]", "line 1: '1' stands before the first group"),
         ("[ a ]\n1 x", "line 2: 'x' is not an atom number: expected whole numbers from 1"),
         ("[ a ]\n0", "'0' is not an atom number"),
-        ("; no groups\n", "has no groups: an index file"),
+        ("; no groups\n", "there are no groups: in an index file"),
     ):
         index.write_text(content)
         with pytest.raises(QuiltError, match=words):

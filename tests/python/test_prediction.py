@@ -247,7 +247,7 @@ def test_gpus_as_measured(tile: tuple[int, int, int]) -> None:
 def test_machines_that_make_no_sense_are_refused(tmp_path: Path) -> None:
     with pytest.raises(
         quiltmd.QuiltError,
-        match="neither a file nor one of the machines blue-gene-l, cpu, gpu-cluster-2008, h200-nvlink",
+        match="cray is neither a file nor one of the machines blue-gene-l, cpu, ",
     ):
         read_machine("cray")
     file = tmp_path / "machine.toml"

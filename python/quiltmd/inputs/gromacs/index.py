@@ -32,8 +32,8 @@ def read_index(path: Path) -> dict[str, list[int]]:
         words = line.split()
         if words and atoms is None:
             raise InputError(
-                f"'{words[0]}' stands before the first group: an index file (.ndx) has groups, each "
-                "a line '[ name ]' and then its atom numbers",
+                f"'{words[0]}' stands before the first group: in an index file (.ndx) a line "
+                "'[ name ]' begins each group, and its atom numbers follow",
                 file=path,
                 line=number,
             )
@@ -49,7 +49,8 @@ def read_index(path: Path) -> dict[str, list[int]]:
             atoms.append(int(word))
     if not groups:
         raise InputError(
-            "has no groups: an index file (.ndx) has lines '[ name ]', each followed by atom numbers",
+            "there are no groups: in an index file (.ndx) a line '[ name ]' begins each group, and its atom "
+            "numbers follow",
             file=path,
         )
     return groups
