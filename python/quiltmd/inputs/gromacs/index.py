@@ -49,8 +49,8 @@ def read_index(path: Path) -> dict[str, list[int]]:
             atoms.append(int(word))
     if not groups:
         raise InputError(
-            "there are no groups: in an index file (.ndx) a line '[ name ]' begins each group, and its atom "
-            "numbers follow",
+            "there are no groups: in an index file (.ndx) a line '[ name ]' begins each group, and "
+            "its atom numbers follow",
             file=path,
         )
     return groups
