@@ -189,13 +189,15 @@ nb::list profile(Engine& engine) {
 
 nb::list stop_profile(Engine& engine) {
   nb::list out;
-  for (const auto& [rank, span] : released([&] { return engine.stop_profile(); })) {
+  for (const auto& [rank, span, steps] : released([&] { return engine.stop_profile(); })) {
     nb::dict row;
     row["rank"] = rank;
     row["stream"] = static_cast<int>(span.stream);
     row["name"] = span.name;
     row["begin"] = span.begin;
     row["end"] = span.end;
+    row["part"] = span.part;
+    row["steps"] = steps;
     out.append(row);
   }
   return out;

@@ -103,6 +103,7 @@ struct Span {
   Stream stream;
   double begin, end;
   int label = 0;  // of the launch (Device::label_launches)
+  int part = 0;   // the timed recordings that ran are numbered from 1; 0: not of a recording
 };
 
 // By what another process of the machine finds memory of a device.
@@ -200,10 +201,12 @@ class Device {
 
   // Devices that work on their own time what follows start_timing(), launch by launch; where
   // launches run at once the caller's clock says as much. Recordings made before the first start
-  // stay untimed; those made in between must not run after stop_timing().
+  // stay untimed; timed ones must not run after stop_timing().
   virtual void start_timing() {}
   virtual std::vector<Span> take_spans() { return {}; }  // since the last call
   virtual void stop_timing() {}
+  // In between: whether launches from here on are timed, those of a recording whenever it runs.
+  virtual void time_launches(bool) {}
   // Spans of launches from here on bear this label, whenever they run: a recording keeps those of its own.
   virtual void label_launches(int) {}
 

@@ -85,7 +85,8 @@ class Engine {
   };
   struct RankSpan {
     int rank;
-    Span span;  // times in seconds since start_profile() of rank 0
+    Span span;      // times in seconds since start_profile() of rank 0
+    int64_t steps;  // of its part
   };
   std::vector<TaskProfile> profile();  // tasks so far; while launches are timed, those since last
   // Every task or launch of the ranks here from the last start to the stop, and the messages of all

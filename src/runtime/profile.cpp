@@ -19,9 +19,10 @@ Rank::Profile Rank::stop_profile() {
   std::vector<Span> tasks = executor_.take_spans();
   std::vector<Span> launches = device_.take_spans();
   std::vector<MessageEvent> messages = executor_.take_events(launches);
-  device_.stop_timing();
+  std::vector<int64_t> steps = recordings_.timed_steps();
   recordings_.set(Recordings::Timing::kOff);
-  return {std::move(launches.empty() ? tasks : launches), std::move(messages)};
+  device_.stop_timing();
+  return {std::move(launches.empty() ? tasks : launches), std::move(messages), std::move(steps)};
 }
 
 void Engine::start_profile() {
@@ -49,7 +50,8 @@ std::vector<Engine::RankSpan> Engine::stop_profile() {
     const auto r = static_cast<size_t>(rank);
     for (Span& span : profile.spans) {
       for (double* time : {&span.begin, &span.end}) *time -= begin + hosts[r] + devices[r];
-      spans.push_back({rank, std::move(span)});
+      const int64_t steps = span.part ? profile.steps.at(static_cast<size_t>(span.part - 1)) : 0;
+      spans.push_back({rank, std::move(span), steps});
     }
   }
   return spans;

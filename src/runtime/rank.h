@@ -81,6 +81,7 @@ class Rank {
   struct Profile {  // what took place since
     std::vector<Span> spans;
     std::vector<MessageEvent> messages;
+    std::vector<int64_t> steps;  // of each part of the spans; none: there are no parts
   };
   Profile stop_profile();
   std::vector<Span> launches() { return device_.take_spans(); }

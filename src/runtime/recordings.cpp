@@ -16,15 +16,18 @@ constexpr size_t kMaxBlocks = 64;
 void Recordings::run(const Block& block, const std::function<void()>& body) {
   if (known_.size() >= kMaxBlocks) forget();
   const auto [found, is_new] = known_.try_emplace(block);
+  const bool timed = timing_ == Timing::kOn && is_timed(blocks_++);
+  if (timing_ == Timing::kOn) device_.time_launches(timed);
   if (is_new) {
     body();
     return;
   }
   Known& known = found->second;
-  Recording& recording = known.recordings[timing_ == Timing::kOn ? known.turn++ % kTimed : 0];
+  Recording& recording = timed ? known.timed[known.turn++ % kTimed] : known.plain;
   mailboxes_.upload_counts();
   if (recording.id == kNotRecorded) recording = record(body);
   device_.run_recording(recording.id);
+  if (timed) timed_steps_.push_back(block.steps);
   mailboxes_.ran(recording.messages);
 }
 
@@ -43,11 +46,19 @@ Recordings::~Recordings() {
   }
 }
 
-void Recordings::drop() {
+void Recordings::drop(Recording& recording) {
+  if (recording.id != kNotRecorded)
+    device_.drop_recording(std::exchange(recording.id, kNotRecorded));
+}
+
+void Recordings::drop_timed() {
   for (auto& [block, known] : known_)
-    for (Recording& recording : known.recordings)
-      if (recording.id != kNotRecorded)
-        device_.drop_recording(std::exchange(recording.id, kNotRecorded));
+    for (Recording& recording : known.timed) drop(recording);
+}
+
+void Recordings::drop() {
+  drop_timed();
+  for (auto& [block, known] : known_) drop(known.plain);
 }
 
 void Recordings::forget() {
@@ -56,8 +67,12 @@ void Recordings::forget() {
 }
 
 void Recordings::set(Timing timing) {
-  if (std::exchange(timing_, timing) != timing) drop();
+  if (std::exchange(timing_, timing) != timing) {
+    drop_timed();
+    blocks_ = 0;
+  }
   for (auto& [block, known] : known_) known.turn = 0;
+  timed_steps_.clear();
 }
 
 }  // namespace quiltmd

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <vector>
 
 #include "device/device.h"
 #include "schedule/mailboxes.h"
@@ -39,13 +40,16 @@ class Recordings {
   void drop();
   // Destroys the recordings and forgets all blocks: sizes or addresses of buffers have changed.
   void forget();
-  // What was recorded before is not timed, and what is recorded while timing must not run after it. Of a
-  // timed block there are so many recordings, which take turns, and begin anew when timing is set on again:
-  // the host reads the times of one before it runs again, which takes longer than a block of a small system
-  // runs.
+  // While timing is on the first kTimed blocks are timed, and then one of kEvery: for the host it takes
+  // longer to send off a timed block than a block of a small system runs. (An odd number, as blocks have
+  // two buffers in turn.) Each such block has a recording of its own, up to kTimed of a kind: before one
+  // runs again its times are read, which takes as long.
   static constexpr size_t kTimed = 12;
+  static constexpr int64_t kEvery = 15;
   enum class Timing { kOff, kOn };
   void set(Timing timing);
+  // The steps of each timed recording that ran, since timing was last set.
+  const std::vector<int64_t>& timed_steps() const { return timed_steps_; }
 
  private:
   static constexpr int kNotRecorded = -1;
@@ -54,12 +58,21 @@ class Recordings {
     Mailboxes::Counts messages{};
   };
   Recording record(const std::function<void()>& body);
+  static bool is_timed(int64_t block) {
+    constexpr int64_t kFirst = kTimed;
+    return block < kFirst || (block - kFirst) % kEvery == 0;
+  }
+  void drop(Recording& recording);
+  void drop_timed();
 
   Device& device_;
   Mailboxes& mailboxes_;
   Timing timing_ = Timing::kOff;
+  int64_t blocks_ = 0;  // since timing is on
+  std::vector<int64_t> timed_steps_;
   struct Known {
-    std::array<Recording, kTimed> recordings;  // the first of them while nothing is timed
+    Recording plain;
+    std::array<Recording, kTimed> timed;
     size_t turn = 0;
   };
   std::map<Block, Known> known_;

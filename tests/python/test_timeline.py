@@ -128,6 +128,37 @@ def two_gpus() -> Trace:
     )
 
 
+def test_recorded_blocks_follow_one_another() -> None:
+    """Two of ten and five steps, in the time of two ranks, and what was not recorded."""
+    times = [
+        (0, 2.0, 3.0, 1, 10),
+        (1, 2.5, 4.0, 1, 10),
+        (0, 5.0, 6.0, 0, 0),
+        (1, 9.0, 10.0, 2, 5),
+        (0, 9.5, 12.0, 2, 5),
+    ]
+    spans = [
+        {"rank": r, "stream": MAIN, "name": "pairs", "begin": b, "end": e, "part": p, "steps": n}
+        for r, b, e, p, n in times
+    ]
+    keys = ("name", "from", "to", "bytes", "sent", "arrived", "used")
+    carried = {"from_stream": MAIN, "to_stream": MAIN, "carrier": "kernels"}
+    messages = [
+        dict(zip(keys, ("forces", 1, 0, 64, time, time, time), strict=True)) | carried
+        for time in (5.5, 10.0)
+    ]
+    about = {"device": "cuda", "first_step": 100, "steps": 225}
+    trace = make_trace(about, spans, messages)
+    assert (trace.steps, trace.stretch, trace.begin, trace.end) == (15, 225, 0.0, 5.0)
+    assert trace.steps_in_words == "steps 100 to 325, 15 of them recorded,"
+    assert [(s.begin, s.end) for s in trace.work[0]] == [(0.0, 1.0), (3.0, 5.0)]
+    assert [(s.begin, s.end) for s in trace.work[1]] == [(0.5, 2.0), (2.0, 3.0)]
+    (wait,) = trace.waits
+    assert (wait.begin, wait.end) == (2.5, 3.0)
+    assert wait.message is not None
+    assert wait.message.sent == 3.0
+
+
 def test_a_kernel_waits_until_the_one_that_writes_its_message_ends() -> None:
     trace = two_gpus()
     (wait,) = trace.waits
@@ -150,7 +181,7 @@ def test_a_kernel_waits_until_the_one_that_writes_its_message_ends() -> None:
 
 def test_a_step_is_told_recorded_and_not() -> None:
     trace = replace(two_gpus(), plain_step=5.0)
-    assert trace.step_in_words == "9,000,000.0 us a step while profiled, 5,000,000.0 us before"
+    assert trace.step_in_words == "9,000,000.0 us a step while recorded, 5,000,000.0 us before"
     assert trace.step_in_words in timeline_page(trace, "two")
     assert "before" not in two_gpus().step_in_words
 

@@ -139,7 +139,9 @@ def test_a_worker_has_the_bits_of_an_engine_here() -> None:
     assert [row["name"] for row in there.profile()] == [row["name"] for row in here.profile()]
     there.start_profile()
     there.run(2)
-    assert {"rank", "stream", "name", "begin", "end"} == set(there.stop_profile()[0])
+    assert {"rank", "stream", "name", "begin", "end", "part", "steps"} == set(
+        there.stop_profile()[0]
+    )
 
 
 def test_files_of_a_run_are_the_same(alanine: tuple[Path, Path], tmp_path: Path) -> None:

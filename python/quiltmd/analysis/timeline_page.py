@@ -72,10 +72,9 @@ td.heat { text-align: right; min-width: 5.5rem; padding-left: .6rem; }
 
 def timeline_page(trace: Trace, title: str) -> str:
     """The page of a trace."""
-    first, last = trace.first_step, trace.first_step + trace.steps
     what = "kernels" if trace.side_by_side else "tasks"
     summary = [
-        f"steps {first} to {last} on {trace.ranks} rank(s) ({trace.device}): {trace.step_in_words}",
+        f"{trace.steps_in_words} on {trace.ranks} rank(s) ({trace.device}): {trace.step_in_words}",
         f"{len(trace.spans):,} {what} and waits, {len(trace.messages):,} messages",
     ]
     sections = [

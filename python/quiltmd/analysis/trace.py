@@ -7,6 +7,10 @@ run side by side.
 
 Where kernels write messages into the memory of other GPUs, and others wait for them, the waiting
 is a span of its own: until the kernel that writes the message has ended.
+
+On a GPU some blocks of steps are recorded, and those between them are not, since the host takes
+longer to send off a recorded block than a GPU takes for a small one.  The trace has the recorded
+blocks one right after the other.
 """
 
 from __future__ import annotations
@@ -109,8 +113,12 @@ class Trace:
     ----------
     device:
         The device as it is named: "cpu", "cuda:0,1", "ranks:worker:cpu,worker:cpu", ...
-    first_step, steps:
-        The stretch.
+    first_step, stretch:
+        Of which steps it is.
+    steps:
+        How many of these were recorded.
+    stretch_seconds:
+        How long all of them took, by the clock of the host; 0 where that is not known.
     spans:
         Of all ranks, waits included.
     messages:
@@ -133,6 +141,8 @@ class Trace:
     loads: list[dict[str, Any]] = field(default_factory=list)
     busy_before: list[float] = field(default_factory=list)
     plain_step: float = 0.0
+    stretch: int = 0
+    stretch_seconds: float = 0.0
     threads: int = 0
     cores: int = 0
 
@@ -170,8 +180,17 @@ class Trace:
     @property
     def step_in_words(self) -> str:
         """How long a step takes, recorded and not."""
-        plain = f", {1e6 * self.plain_step:,.1f} us before" if self.plain_step else ""
-        return f"{1e6 * self.seconds_per_step:,.1f} us a step while profiled{plain}"
+        words = f"{1e6 * self.seconds_per_step:,.1f} us a step while recorded"
+        if self.steps < self.stretch and self.stretch_seconds:
+            words += f", {1e6 * self.stretch_seconds / self.stretch:,.1f} us with those between"
+        return words + (f", {1e6 * self.plain_step:,.1f} us before" if self.plain_step else "")
+
+    @property
+    def steps_in_words(self) -> str:
+        """Of which steps it is."""
+        last = self.first_step + max(self.stretch, self.steps)
+        some = f", {self.steps:,} of them recorded," if self.steps < self.stretch else ""
+        return f"steps {self.first_step:,} to {last:,}{some}"
 
     @cached_property
     def work(self) -> list[list[Span]]:
@@ -245,9 +264,10 @@ def make_trace(
 ) -> Trace:
     """A trace from what `Simulation.stop_profile` and `profiled_messages` give.
 
-    `about` has the other fields of `Trace`.
+    `about` has the other fields of `Trace`; `steps` in it are those of the stretch.
     """
-    found = [Span(s["rank"], s["stream"], s["name"], s["begin"], s["end"]) for s in spans]
+    rows = list(spans)
+    found = [Span(s["rank"], s["stream"], s["name"], s["begin"], s["end"]) for s in rows]
     sent = [
         Message(
             *(m["name"], m["from"], m["to"], m["bytes"], m["sent"], m["arrived"], m["used"]),
@@ -255,10 +275,44 @@ def make_trace(
         )
         for m in messages
     ]
-    trace = Trace(**about, spans=found, messages=sent)
+    steps = recorded = about["steps"]
+    parts = [s.get("part", 0) for s in rows]
+    if any(parts):
+        recorded = sum({s["part"]: s["steps"] for s in rows if s["part"]}.values())
+        found, sent = _joined(parts, found, sent)
+    trace = Trace(**{**about, "steps": recorded, "stretch": steps}, spans=found, messages=sent)
     if trace.side_by_side:
         trace = replace(trace, spans=_apart_from_waits(found, sent))
     return trace
+
+
+def _joined(
+    parts: list[int], spans: list[Span], messages: list[Message]
+) -> tuple[list[Span], list[Message]]:
+    """What lies in the parts that are numbered, each part moved to the end of the one before."""
+    windows: dict[int, tuple[float, float]] = {}
+    for part, span in zip(parts, spans, strict=True):
+        begin, end = windows.get(part, (span.begin, span.end))
+        windows[part] = min(begin, span.begin), max(end, span.end)
+    windows.pop(0, None)
+    earlier, end = {}, 0.0  # by part
+    for part, window in sorted(windows.items()):
+        earlier[part] = window[0] - end
+        end += window[1] - window[0]
+    found = [
+        replace(span, begin=span.begin - earlier[part], end=span.end - earlier[part])
+        for part, span in zip(parts, spans, strict=True)
+        if part
+    ]
+    begins = [(window[0], part) for part, window in sorted(windows.items())]
+    sent = []
+    for m in messages:
+        at = bisect_right(begins, m.used, key=lambda begin: begin[0]) - 1
+        if at < 0 or m.used > windows[begins[at][1]][1]:
+            continue
+        by = earlier[begins[at][1]]
+        sent.append(replace(m, sent=m.sent - by, arrived=m.arrived - by, used=m.used - by))
+    return found, sent
 
 
 def _apart_from_waits(spans: list[Span], messages: list[Message]) -> list[Span]:

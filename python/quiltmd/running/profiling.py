@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Profile of a short stretch of a run, as a table and as a timeline.
 
-Only a stretch is timed, since timing has a cost on GPUs: each kernel has an event beside it.  So a
-step is timed before as well, and the profile tells both.
+On a GPU each kernel of a recorded block of steps has an event beside it, which makes it late where
+steps are short.  So one block of 15 is recorded, a block is as long as a pair list lives, and a
+step is timed before as well.
 """
 
 from __future__ import annotations
@@ -33,10 +34,11 @@ from .simulation import Simulation
 _STRETCH = 10  # pair-list lifetimes
 # Those before. Ranks of a CPU have balanced their work after four. Several GPUs try ways to share
 # PME in the first run of 24, the third piece of a simulation; then ten are timed as they run
-# otherwise, and in twelve blocks of steps are recorded anew, with what times their kernels: one for
-# each lifetime of the stretch, so that none has to be read before the end.
+# otherwise, and in twelve blocks of steps are made anew, with what times their kernels: one for
+# each that is recorded, so that none has to be read before the end.
 _UNBALANCED, _WARM_UP = 4, 5
 _SETTLING, _PLAIN, _ANEW = 36, 10, 12
+_EVERY = 15  # blocks of a GPU, of which one is recorded
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,7 @@ class Profile:
 
     @property
     def steps(self) -> int:
-        """How many steps it has."""
+        """How many steps were recorded."""
         return self.trace.steps
 
     def rows(self) -> list[Row]:
@@ -96,6 +98,8 @@ class Profile:
     def write_timeline(self, path: str | os.PathLike[str]) -> None:
         """Trace events as Perfetto and Chrome read them; a process is a rank, a thread a stream."""
         about = {"device": self.device, "first_step": self.first_step, "steps": self.steps}
+        if self.trace.stretch > self.steps:
+            about["stretch"] = self.trace.stretch
         if self.trace.loads:
             about["loads"] = self.trace.loads
         document = {"traceEvents": events(self.trace), "otherData": about}
@@ -116,9 +120,8 @@ class Profile:
 
     def show(self) -> None:
         """Prints the table on stderr."""
-        end = self.first_step + self.steps
         table = Table(
-            title=f"steps {self.first_step} to {end} on {self.device}: {self.trace.step_in_words}",
+            title=f"{self.trace.steps_in_words} on {self.device}: {self.trace.step_in_words}",
             title_justify="left",
         )
         table.add_column("kernel" if is_gpu(self.device) else "task")
@@ -141,7 +144,7 @@ def run_profiled(
 ) -> Profile:
     """Runs and profiles ten pair-list lifetimes after a warm-up, or fewer if steps run out.
 
-    The warm-up takes five lifetimes on a CPU, and 58 on GPUs.
+    The warm-up takes five lifetimes on a CPU, and 58 on GPUs; there the ten are one of every 15.
 
     Parameters
     ----------
@@ -155,8 +158,10 @@ def run_profiled(
         Steps to profile, in place of ten lifetimes.
     """
     life = int(simulation.describe()["list_life"])
-    stretch = min(stretch or _STRETCH * life, steps)
-    lives = _SETTLING + _PLAIN + _ANEW if is_gpu(simulation.device) else _WARM_UP
+    lives, every = _WARM_UP, 1
+    if is_gpu(simulation.device):
+        lives, every = _SETTLING + _PLAIN + _ANEW, _EVERY
+    stretch = min(every * (stretch or _STRETCH * life), steps)
     return record(simulation, stretch, reporters, watch, min(lives * life, steps - stretch))
 
 
@@ -167,7 +172,7 @@ def record(
     watch: Callable[[int], bool] | None = None,
     warm_up: int = 0,
 ) -> Profile:
-    """Runs `warm_up` steps, then profiles the next `steps`; otherwise as `run_profiled`."""
+    """Runs `warm_up` steps, then the next `steps` with a profile; else as `run_profiled`."""
     recording = _Recording(simulation, reporters, watch)
     try:
         if is_gpu(simulation.device):
@@ -175,13 +180,16 @@ def record(
         else:
             before = recording.warm_up_of_cpus(warm_up)
         recording.start()
+        began = time.perf_counter()
         recording.run(steps)
+        seconds = time.perf_counter() - began
     finally:
         spans = simulation.stop_profile()
     about = {
         "device": simulation.device,
         "first_step": recording.begin,
         "steps": simulation.step - recording.begin,
+        "stretch_seconds": seconds,
         "loads": simulation.loads(),
         **before,
         **_cores(simulation),

@@ -367,7 +367,7 @@ int CudaDevice::end_recording() {
   cuda_check(cudaGraphUpload(executable, d.main()), "load a graph");
   const int id = d.next_recording++;
   d.recordings[id] = executable;
-  if (d.timer) d.timer->keep(id);
+  if (d.contexts[0].timer) d.timer->keep(id);
   return id;
 }
 
@@ -408,20 +408,24 @@ void CudaDevice::enqueue(const char* name, Stream stream,
   d.use();
   d.enter(stream);
   const CudaContext& on = context(stream);
-  if (d.timer) d.timer->begin(name, on);
+  if (on.timer) on.timer->begin(name, on);
   work(on.stream);
-  if (d.timer) d.timer->end(on);
+  if (on.timer) on.timer->end(on);
 }
 
 void CudaDevice::start_timing() {
   Impl& d = *impl_;
   synchronize();
-  if (d.timer) {
-    d.timer->take();
-    return;
-  }
-  d.timer = std::make_unique<EventTimer>(d.main());
-  for (CudaContext& c : d.contexts) c.timer = d.timer.get();
+  if (d.timer)
+    d.timer->start_over();
+  else
+    d.timer = std::make_unique<EventTimer>(d.main());
+  time_launches(true);
+}
+
+void CudaDevice::time_launches(bool on) {
+  Impl& d = *impl_;
+  for (CudaContext& c : d.contexts) c.timer = on ? d.timer.get() : nullptr;
 }
 
 std::vector<Span> CudaDevice::take_spans() {
@@ -432,7 +436,7 @@ std::vector<Span> CudaDevice::take_spans() {
 void CudaDevice::stop_timing() {
   Impl& d = *impl_;
   synchronize();
-  for (CudaContext& c : d.contexts) c.timer = nullptr;
+  time_launches(false);
   d.timer.reset();
 }
 

@@ -50,6 +50,7 @@ class CudaDevice final : public Device {
   void start_timing() override;
   std::vector<Span> take_spans() override;  // waits for the device
   void stop_timing() override;
+  void time_launches(bool on) override;
   void label_launches(int label) override;
   void launch_raw(const OperationKey& key, const void* parameters, size_t bytes,
                   Stream stream) override;

@@ -42,6 +42,7 @@ void CudaDevice::enqueue(const char*, Stream, const std::function<void(void*)>&)
 void CudaDevice::start_timing() { refuse(); }
 std::vector<Span> CudaDevice::take_spans() { refuse(); }
 void CudaDevice::stop_timing() { refuse(); }
+void CudaDevice::time_launches(bool) { refuse(); }
 void CudaDevice::label_launches(int) { refuse(); }
 CudaContext& CudaDevice::context(Stream) { refuse(); }
 void CudaDevice::launch_raw(const OperationKey&, const void*, size_t, Stream) { refuse(); }

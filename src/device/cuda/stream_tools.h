@@ -79,7 +79,7 @@ class EventTimer final : public LaunchTimer {
 
   // A recording: made; about to run; put on this stream; dropped.
   void keep(int recording) {
-    recorded_[recording] = {std::exchange(captured_, {}), create()};
+    recorded_[recording] = {std::exchange(captured_, {}), create(), 0};
     captured_at_.clear();
   }
   void about_to_run(int recording) {
@@ -87,14 +87,15 @@ class EventTimer final : public LaunchTimer {
   }
   void runs(int recording, cudaStream_t stream) {
     const auto found = recorded_.find(recording);
-    if (found == recorded_.end()) return;  // made before the timer was
+    if (found == recorded_.end()) return;  // not timed
+    found->second.part = ++parts_;
     cuda_check(cudaEventRecord(found->second.ran, stream), "record an event");
     unread_.insert(recording);
   }
   void drop(int recording) {
-    collect();
     const auto found = recorded_.find(recording);
     if (found == recorded_.end()) return;
+    collect();
     found->second.destroy();
     recorded_.erase(found);
   }
@@ -102,6 +103,10 @@ class EventTimer final : public LaunchTimer {
   std::vector<Span> take() {
     collect();
     return std::exchange(spans_, {});
+  }
+  void start_over() {
+    take();
+    parts_ = 0;
   }
 
  private:
@@ -116,6 +121,7 @@ class EventTimer final : public LaunchTimer {
   struct Recording {
     std::vector<Launch> launches;
     cudaEvent_t ran;  // all of it, and so each of its events
+    int part;         // that it was when it ran last
     void destroy() {
       EventTimer::destroy(launches);
       cudaEventDestroy(ran);
@@ -164,7 +170,7 @@ class EventTimer final : public LaunchTimer {
       for (const Launch& launch : direct_) last[static_cast<size_t>(launch.stream)] = launch.end;
       for (cudaEvent_t event : last)
         if (event) cuda_check(cudaEventSynchronize(event), "wait for an event");
-      read(direct_);
+      read(direct_, 0);
       destroy(direct_);
     }
     for (const int recording : unread_) read(recorded_.at(recording));
@@ -172,9 +178,9 @@ class EventTimer final : public LaunchTimer {
   }
   void read(const Recording& recording) {
     cuda_check(cudaEventSynchronize(recording.ran), "wait for an event");
-    read(recording.launches);
+    read(recording.launches, recording.part);
   }
-  void read(const std::vector<Launch>& launches) {
+  void read(const std::vector<Launch>& launches, int part) {
     if (launches.empty()) return;
     // Counted from the first of them, as an interval is a float.
     const cudaEvent_t first = launches.front().begin;
@@ -189,7 +195,7 @@ class EventTimer final : public LaunchTimer {
       for (const size_t before : launch.after) begin = std::max(begin, ended[before]);
       stream = std::max(begin, start + elapsed(first, launch.end));
       ended.push_back(stream);
-      spans_.push_back({launch.name, launch.stream, begin, stream, launch.label});
+      spans_.push_back({launch.name, launch.stream, begin, stream, launch.label, part});
     }
   }
   static double elapsed(cudaEvent_t from, cudaEvent_t to) {
@@ -212,7 +218,7 @@ class EventTimer final : public LaunchTimer {
 
   cudaEvent_t origin_;
   double start_ = 0;  // of the origin
-  int label_ = 0;
+  int label_ = 0, parts_ = 0;
   std::vector<Launch> direct_, captured_;
   std::map<cudaGraphNode_t, size_t> captured_at_;  // in captured_
   std::map<int, Recording> recorded_;
