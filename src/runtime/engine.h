@@ -167,7 +167,7 @@ class Engine {
   Balancer balancer_;
   std::optional<MeshSharing> timed_mesh_;
   int64_t grid_changes_ = 0, grid_changed_at_ = 0;  // since the state was set, and the last step
-  bool failed_ = false;       // a call of the ranks did not end; what they hold is of no use
+  bool failed_ = false;  // a call of the ranks did not end; what they hold is of no use
   double profile_begin_ = 0;
   std::vector<MessageTimes> profiled_messages_;
 };
