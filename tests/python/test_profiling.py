@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import boxes
@@ -19,7 +20,7 @@ from fake_engine import FakeEngine
 import quiltmd
 from quiltmd.commands.bench import print_results
 from quiltmd.running import benchmark as bench
-from quiltmd.running import runner
+from quiltmd.running import profiling, runner
 from quiltmd.running.config import build_config
 from quiltmd.running.profiling import run_profiled
 
@@ -153,6 +154,29 @@ def test_a_stop_in_the_warm_up_or_the_stretch(alanine: Files) -> None:
         profile = run_profiled(simulation, 1000, [EachStep()], lambda step, last=last: step == last)
         assert (profile.first_step, profile.steps) == (first, last - first)
         assert simulation.step == last
+
+
+@pytest.mark.parametrize("balance", [True, False])
+def test_work_before_balancing_is_told_where_work_is_balanced(water: Any, balance: bool) -> None:
+    simulation = quiltmd.Simulation(
+        *water,
+        device="cpu",
+        ranks=2,
+        threads=1,
+        balance=balance,
+        integrator=quiltmd.LangevinMiddle(),
+    )
+    trace = run_profiled(simulation, 6 * simulation.describe()["list_life"], stretch=5).trace
+    assert len(trace.busy_before) == (2 if balance else 0)
+    assert trace.threads == 2
+
+
+def test_cores_of_other_machines_are_not_counted() -> None:
+    """Eight ranks on eight hosts are not too many for this one."""
+    hosts = ",".join(f"ssh:host{k}/cpu" for k in range(8))
+    for device, known in ((f"ranks:{hosts}", False), ("ranks:worker:cpu,worker:cpu", True)):
+        simulation = SimpleNamespace(device=device, ranks=8, describe=lambda: {"threads": 64})
+        assert bool(profiling.cores_of(simulation)) == known
 
 
 def test_a_run_of_no_steps_has_no_profile(alanine: Files, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ import quiltmd
 from quiltmd.analysis.critical_path import critical_path, slack
 from quiltmd.analysis.perfetto import events
 from quiltmd.analysis.timeline_page import kind_of, timeline_page
-from quiltmd.analysis.trace import Message, Span, Trace, make_trace
+from quiltmd.analysis.trace import Message, Span, Trace, duration, make_trace
 from quiltmd.analysis.verdict import findings
 
 MAIN, SIDE, HALO = 0, 1, 2
@@ -168,20 +168,18 @@ def test_a_kernel_waits_until_the_one_that_writes_its_message_ends() -> None:
     assert trace.busy() == [8.0, 8.0]
     assert trace.idle() == [0.0, 1.0]
     expected = (
-        "Rank 1 waits 3,000,000 us of the 9,000,000 us of a step for PME's transpose, from rank 0, "
-        "1,000,000 us of it without other work."
+        "Rank 1 waits 3,000 ms of the 9,000 ms of a step for PME's transpose, from rank 0, "
+        "1,000 ms of it without other work."
     )
     texts = [finding.text for finding in findings(trace)]
     assert expected in texts
     idle = "device has no kernel on any stream"
-    assert [text for text in texts if idle in text] == [
-        f"Rank 0's {idle} for 1,000,000 us of a step."
-    ]
+    assert [text for text in texts if idle in text] == [f"Rank 0's {idle} for 1,000 ms of a step."]
 
 
 def test_a_step_is_told_recorded_and_not() -> None:
     trace = replace(two_gpus(), plain_step=5.0)
-    assert trace.step_in_words == "9,000,000.0 us a step while recorded, 5,000,000.0 us before"
+    assert trace.step_in_words == "9,000 ms a step while recorded, 5,000 ms before"
     assert trace.step_in_words in timeline_page(trace, "two")
     assert "before" not in two_gpus().step_in_words
 
@@ -205,11 +203,27 @@ def test_messages_of_kernels_are_arrows_between_their_spans() -> None:
             assert span["name"] == name
 
 
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(4.65e-5, "46.5 us"), (1.22e-4, "122.0 us"), (2.5e-3, "2.50 ms"), (1.5, "1,500 ms")],
+)
+def test_durations_are_told_in_readable_units(seconds: float, words: str) -> None:
+    assert duration(seconds) == words
+
+
+def test_the_page_says_what_messages_carry_and_adds_up_the_path() -> None:
+    page = timeline_page(by_hand(), "two ranks")
+    assert "<td>positions</td><td>positions of the halo</td>" in page
+    path = page[page.index("<h2>Critical path") :]
+    path = path[: path.index("</table>")]
+    parts = [float(share) for share in re.findall(r">([0-9.]+)%</td>", path)]
+    assert sum(parts) == pytest.approx(100, abs=0.5)
+
+
 def test_what_holds_back_is_said_in_words() -> None:
     texts = [finding.text for finding in findings(by_hand())]
     expected = (
-        "Rank 1 waits 4,000,000 us of the 7,500,000 us of a step for positions of the halo, "
-        "from rank 0."
+        "Rank 1 waits 4,000 ms of the 7,500 ms of a step for positions of the halo, from rank 0."
     )
     assert expected in texts
     assert texts[0].startswith("Rank 0 is slow: the same work takes it 3.3 times as long")
@@ -220,7 +234,7 @@ def test_a_rank_with_more_to_do_is_not_slow() -> None:
     loads = [{"atoms": atoms, "list_entries": 10 * atoms} for atoms in (1000, 300)]
     trace = by_hand()
     texts = [f.text for f in findings(Trace("cpu", 0, 2, trace.spans, trace.messages, loads))]
-    assert texts[0].startswith("Work is shared unevenly: rank 0 works 6,250,000 us of a step")
+    assert texts[0].startswith("Work is shared unevenly: rank 0 works 6,250 ms of a step")
     assert "It has 1.54 times as many atoms" in texts[0]
     assert not any("is slow" in text for text in texts)
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from ..pages.html import Html, note, page, table
 from .critical_path import critical_path, shares, slack
-from .trace import STREAMS, WAIT, Message, Trace
+from .trace import CONTENTS, STREAMS, WAIT, Message, Trace
 from .verdict import findings
 
 _MOST_SPANS = 120_000
@@ -65,7 +65,7 @@ _STYLE = """
   width: .9rem; height: .8rem; margin-right: .3rem; vertical-align: -1px; }
 .stack { display: flex; height: 1.1rem; width: min(620px, 100%); }
 .stack i { display: block; } ol.findings li { margin: .35rem 0; max-width: 75ch; }
-td.heat { text-align: right; min-width: 5.5rem; padding-left: .6rem; }
+.heat { min-width: 7.5rem; padding: .15rem .4rem; }
 </style>
 """
 
@@ -73,16 +73,17 @@ td.heat { text-align: right; min-width: 5.5rem; padding-left: .6rem; }
 def timeline_page(trace: Trace, title: str) -> str:
     """The page of a trace."""
     what = "kernels" if trace.side_by_side else "tasks"
+    ranks = "one rank" if trace.ranks == 1 else f"{trace.ranks} ranks"
     summary = [
-        f"{trace.steps_in_words} on {trace.ranks} rank(s) ({trace.device}): {trace.step_in_words}",
+        f"{trace.steps_in_words} on {ranks} ({trace.device}): {trace.step_in_words}",
         f"{len(trace.spans):,} {what} and waits, {len(trace.messages):,} messages",
     ]
     sections = [
         ("What holds it back", _findings(trace)),
         ("Timeline", _timeline(trace)),
-        ("Use over time", _use(trace)),
+        ("Usage over time", _use(trace)),
         ("Balance", _balance(trace)),
-        ("Time of tasks, us a step", _tasks(trace)),
+        (f"Time of {what}, us a step", _tasks(trace)),
         ("Messages", _messages(trace)),
         ("Critical path", _path(trace)),
     ]
@@ -130,8 +131,8 @@ def _timeline(trace: Trace) -> str:
         '<canvas tabindex="0" role="img" aria-label="Timeline of all ranks and streams">'
         "</canvas><div class=tip hidden></div></figure>"
         + note(
-            "Drag to move, turn the wheel or press + and \u2212 to zoom; point at a span or at the "
-            "end of a message to read of it."
+            "Drag to move, turn the wheel or press + and \u2212 to zoom. Point at a bar, or at the "
+            "dot at the end of a message, for its name and times."
         )
         + (cut if is_cut else "")
         + f"<script>{script}\nshowTimeline(document.querySelector('.timeline'), {payload});"
@@ -201,6 +202,7 @@ _COLUMNS, _WIDTH, _BAND = 240, 1180, 34
 
 def _use(trace: Trace) -> str:
     """Of each rank the share of time in which it works, over the stretch, as areas."""
+    what = "a kernel runs" if trace.side_by_side else "a task runs"
     width = trace.seconds / _COLUMNS if trace.seconds > 0 else 1.0
     height = trace.ranks * _BAND + 20
     parts = [
@@ -228,7 +230,8 @@ def _use(trace: Trace) -> str:
         f'<text x="110" y="{height - 4}">0</text><text x="{_WIDTH}" y="{height - 4}" '
         f'text-anchor="end">{1e3 * trace.seconds:.4g} ms</text></svg>'
     )
-    return "".join(parts)
+    words = f"Share of the time in which {what}, in {_COLUMNS} pieces of the stretch, and its mean."
+    return note(words) + "".join(parts)
 
 
 def _spread(share: list[float], begin: float, end: float, width: float) -> None:
@@ -254,10 +257,10 @@ def _balance(trace: Trace) -> str:
         return note("One rank: there is nothing to balance.")
     busy = trace.busy()
     waited = trace.idle()
-    headings = ["rank", "", "works, us a step", "waits", "else"]
+    headings = ["rank", "", "works, us a step", "waits", "neither"]
     before = trace.busy_before
     if before:
-        headings.insert(2, "before balancing")
+        headings.insert(2, "worked before balancing")
     if trace.loads:
         headings += ["patches", "proxies", "computes", "atoms", "list entries"]
     rows = []
@@ -278,6 +281,7 @@ def _balance(trace: Trace) -> str:
     text = _spread_of("Now", [b / trace.steps for b in busy])
     if before:
         text = _spread_of("Before balancing", before) + " " + text
+    text += " Bars: coloured, the rank works; grey, it waits for messages; empty, it does neither."
     return note(text) + table(headings, rows, 1)
 
 
@@ -298,9 +302,11 @@ def _tasks(trace: Trace) -> str:
     for name, seconds in list(trace.by_task().items())[:_TASKS]:
         average = mean(seconds)
         most = f"{max(seconds) / average:.2f}" if average > 0 and trace.ranks > 1 else ""
-        rows.append([name, *(_per_step(s, trace) for s in seconds), most])
-    headings = ["task", *(f"rank {rank}" for rank in range(trace.ranks)), "most / mean"]
-    return table(headings, rows, 1)
+        words = _KINDS[kind_of(name)][0]
+        rows.append([name, words, *(_per_step(s, trace) for s in seconds), most])
+    what = "kernel" if trace.side_by_side else "task"
+    headings = [what, "part of", *(f"rank {rank}" for rank in range(trace.ranks))]
+    return table([*headings, "most / mean" if trace.ranks > 1 else ""], rows, 2)
 
 
 def _messages(trace: Trace) -> str:
@@ -318,18 +324,30 @@ def _messages(trace: Trace) -> str:
         for receiver in range(trace.ranks):
             sizes = matrix.get((sender, receiver), [])
             share = sum(sizes) / most if most else 0
-            text = f"{sum(sizes) / trace.steps:,.0f} B<br>{len(sizes) / trace.steps:.3g} msg"
+            text = (
+                f"{sum(sizes) / trace.steps:,.0f} bytes<br>{len(sizes) / trace.steps:.3g} messages"
+            )
             colour = f"color-mix(in srgb, var(--line) {60 * share:.0f}%, transparent)"
-            cells.append(Html(f'<div style="background:{colour}">{text if sizes else ""}</div>'))
+            shown = f'<div class="heat" style="background:{colour}">{text}</div>'
+            cells.append(Html(shown if sizes else ""))
         rows.append(cells)
-    headings = ["a step", *(f"to {rank}" for rank in range(trace.ranks))]
-    return table(headings, rows, 1) + "<p></p>" + table(*_kinds_table(trace, kinds), 1)
+    headings = ["", *(f"to {rank}" for rank in range(trace.ranks))]
+    words = note("A step, from each rank to each other.")
+    by_kind = note("By what they carry; the times are medians.")
+    return words + table(headings, rows, 1) + by_kind + table(*_kinds_table(trace, kinds), 2)
 
 
 def _kinds_table(
     trace: Trace, kinds: dict[str, list[Message]]
 ) -> tuple[list[str], list[list[str]]]:
-    headings = ["message", "a step", "bytes each", "sent to arrived, us", "arrived to used, us"]
+    headings = [
+        "message",
+        "carries",
+        "a step",
+        "bytes each",
+        "sent to arrived, us",
+        "arrived to used, us",
+    ]
     waited: dict[str, float] = {}
     for wait in trace.waits:
         if wait.message is not None:
@@ -339,10 +357,11 @@ def _kinds_table(
         rows.append(
             [
                 name,
+                CONTENTS.get(name, ""),
                 f"{len(found) / trace.steps:.3g}",
                 f"{median(m.bytes for m in found):,.0f}",
-                f"{1e6 * median(m.arrived - m.sent for m in found):.1f}",
-                f"{1e6 * median(m.used - m.arrived for m in found):.1f}",
+                f"{1e6 * median(m.arrived - m.sent for m in found):,.1f}",
+                f"{1e6 * median(m.used - m.arrived for m in found):,.1f}",
                 _per_step(waited.get(name, 0.0), trace),
             ]
         )
@@ -357,21 +376,28 @@ def _path(trace: Trace) -> str:
     spare = slack(trace)
     rows, bar = [], []
     for (kind, name, rank), seconds in list(path.items())[:_PATH_ROWS]:
-        what = {"message": f"{name} on its way", "between": name}.get(kind, name)
+        what = {"message": f"{name}, in flight", "between": name}.get(kind, name)
         free = spare.get((name, rank)) if kind == "task" else None
         cells = (_per_step(seconds, trace), f"{seconds / total:.1%}")
-        rows.append([what, str(rank), *cells, "" if free is None else f"{1e6 * free:.1f}"])
+        rows.append([what, str(rank), *cells, "" if free is None else f"{1e6 * free:,.1f}"])
         colour = _KINDS["messages" if kind == "message" else kind_of(name)][1]
         bar.append((seconds / total, colour, f"{what}, rank {rank}: {seconds / total:.1%}"))
+    rest = sum(list(path.values())[_PATH_ROWS:])
+    rows.append(["all other", "", _per_step(rest, trace), f"{rest / total:.1%}", ""])
     idle = sorted(spare.items(), key=lambda item: -item[1])
     free_rows = [
         [name, str(rank), f"{1e6 * seconds:,.1f}"] for (name, rank), seconds in idle[:_PATH_ROWS]
     ]
     headings = ("part", "rank", "us a step", "share", "mean slack, us")
     text = _stack(bar) + table(headings, rows, 1)
-    if free_rows:
-        text += note(
-            "The most slack: how much later the calls of a task could end, in the mean, and the "
-            "stretch would not take longer."
-        ) + table(("task", "rank", "mean slack, us"), free_rows, 1)
-    return text
+    words = "The chain that ends last: shortening what is not on it gains nothing."
+    if not free_rows:
+        return note(words) + text
+    words += (
+        " Slack of a task: how much later its calls could end, in the mean over all of them, "
+        "on the chain or not, and the stretch would not take longer."
+    )
+    most = note("Tasks with the most slack:") + table(
+        ("task", "rank", "mean slack, us"), free_rows, 1
+    )
+    return note(words) + text + most

@@ -43,6 +43,14 @@ CONTENTS = {
 }
 
 
+def duration(seconds: float) -> str:
+    """In the unit in which it is easy to read."""
+    ms = 1e3 * seconds
+    if ms < 1:
+        return f"{1e3 * ms:.1f} us"
+    return f"{ms:.2f} ms" if ms < 100 else f"{ms:,.0f} ms"
+
+
 @dataclass(frozen=True, slots=True)
 class Span:
     """A task, or on a GPU a kernel; or a wait."""
@@ -180,10 +188,10 @@ class Trace:
     @property
     def step_in_words(self) -> str:
         """How long a step takes, recorded and not."""
-        words = f"{1e6 * self.seconds_per_step:,.1f} us a step while recorded"
+        words = f"{duration(self.seconds_per_step)} a step while recorded"
         if self.steps < self.stretch and self.stretch_seconds:
-            words += f", {1e6 * self.stretch_seconds / self.stretch:,.1f} us with those between"
-        return words + (f", {1e6 * self.plain_step:,.1f} us before" if self.plain_step else "")
+            words += f", {duration(self.stretch_seconds / self.stretch)} with those between"
+        return words + (f", {duration(self.plain_step)} before" if self.plain_step else "")
 
     @property
     def steps_in_words(self) -> str:

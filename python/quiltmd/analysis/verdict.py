@@ -15,7 +15,7 @@ from enum import IntEnum
 from statistics import mean, median
 
 from .critical_path import critical_path, shares
-from .trace import CONTENTS, Trace
+from .trace import CONTENTS, Trace, duration
 
 _MENTIONED = 0.02  # of a step; what costs less is not worth a sentence
 _UNEVEN = 1.05  # the busiest rank against the mean
@@ -56,11 +56,6 @@ def findings(trace: Trace) -> list[Finding]:
     threshold = _MENTIONED * trace.seconds_per_step
     found = [finding for finding in found if finding.seconds >= threshold]
     return sorted(found, key=lambda finding: (finding.order, -finding.seconds))[:_MOST]
-
-
-def _us(seconds: float) -> str:
-    us = 1e6 * seconds
-    return f"{us:.1f} us" if us < 100 else f"{us:,.0f} us"
 
 
 def _shared_cores(trace: Trace) -> list[Finding]:
@@ -135,9 +130,9 @@ def _imbalance(trace: Trace, slow: set[int]) -> list[Finding]:
         ((name, s[most] - mean(s)) for name, s in trace.by_task().items()), key=lambda row: row[1]
     )
     text = (
-        f"Work is shared unevenly: rank {most} works {_us(busy[most] / trace.steps)} of a step, "
-        f"{busy[most] / mean(busy):.2g} times the mean; {_us(excess / trace.steps)} of the "
-        f"difference are in {task}."
+        f"Work is shared unevenly: rank {most} works {duration(busy[most] / trace.steps)} of a "
+        f"step, {busy[most] / mean(busy):.2g} times the mean; {duration(excess / trace.steps)} of "
+        f"the difference are in {task}."
     )
     if len(trace.loads) == trace.ranks:
         text += _loads_of(trace, most)
@@ -166,10 +161,10 @@ def _waits(trace: Trace) -> list[Finding]:
     for (rank, name, sender), seconds in rows.items():
         per_step, idle = seconds / trace.steps, alone[rank, name, sender] / trace.steps
         text = (
-            f"Rank {rank} waits {_us(per_step)} of the {_us(step)} of a step for "
+            f"Rank {rank} waits {duration(per_step)} of the {duration(step)} of a step for "
             f"{CONTENTS.get(name, name)}, from rank {sender}"
         )
-        meanwhile = f", {_us(idle)} of it without other work" if trace.side_by_side else ""
+        meanwhile = f", {duration(idle)} of it without other work" if trace.side_by_side else ""
         found.append(Finding(idle, f"{text}{meanwhile}."))
     return found
 
@@ -193,8 +188,9 @@ def _path(trace: Trace) -> list[Finding]:
         found.append(
             Finding(
                 pme,
-                f"The long-range sum is {_us(pme)} of the {_us(step)} of the critical path: its "
-                "tasks follow each other, so more ranks shorten it less than the rest.",
+                f"The long-range sum takes {duration(pme)} of the {duration(step)} of a step on "
+                "the critical path: its tasks follow each other, so more ranks shorten it less "
+                "than the rest.",
             )
         )
     flight = part(lambda kind, _: kind == "message")
@@ -202,8 +198,8 @@ def _path(trace: Trace) -> list[Finding]:
         found.append(
             Finding(
                 flight,
-                f"Messages on their way are {_us(flight)} of the critical path, the waking of "
-                "ranks that wait for them included.",
+                f"Messages in flight take {duration(flight)} of the {duration(step)} of a step on "
+                "the critical path, including the time until a rank that waits for one goes on.",
             )
         )
     between = part(lambda kind, _: kind == "between")
@@ -212,8 +208,8 @@ def _path(trace: Trace) -> list[Finding]:
         found.append(
             Finding(
                 between,
-                f"{_us(between)} of a step lie between {what} of the critical path: launches, and "
-                "what the host does from one step to the next.",
+                f"Gaps between {what} take {duration(between)} of the {duration(step)} of a step "
+                "on the critical path: launches, and what the host does from one step to the next.",
             )
         )
     (kind, name, rank), seconds = next(iter(by_share.items()))
@@ -222,7 +218,7 @@ def _path(trace: Trace) -> list[Finding]:
             Finding(
                 seconds / trace.steps,
                 f"The longest part of the critical path is {name} on rank {rank}: "
-                f"{_us(seconds / trace.steps)} of {_us(step)} a step.",
+                f"{duration(seconds / trace.steps)} of the {duration(step)} of a step.",
             )
         )
     return found
@@ -237,6 +233,6 @@ def _idle_device(trace: Trace) -> list[Finding]:
     found = []
     for rank, (busy, waits) in enumerate(zip(trace.busy(), trace.idle(), strict=True)):
         idle = (trace.seconds - busy - waits) / trace.steps
-        text = f"Rank {rank}'s device has no kernel on any stream for {_us(idle)} of a step."
+        text = f"Rank {rank}'s device has no kernel on any stream for {duration(idle)} of a step."
         found.append(Finding(idle, text))
     return found

@@ -25,6 +25,7 @@ from ..analysis.timeline_page import timeline_page
 from ..analysis.trace import Trace, make_trace
 from ..analysis.verdict import findings
 from ..engine.execution import available_cores, is_gpu
+from ..engine.places import parse_device
 from ..outputs.files import replace_file, writing
 from ..outputs.reporters import Reporter
 from .folder import Folder
@@ -192,7 +193,7 @@ def record(
         "stretch_seconds": seconds,
         "loads": simulation.loads(),
         **before,
-        **_cores(simulation),
+        **cores_of(simulation),
     }
     return Profile(make_trace(about, spans, simulation.profiled_messages()))
 
@@ -224,12 +225,13 @@ class _Recording:
             self._stopped = self._simulation.step < target
 
     def warm_up_of_cpus(self, steps: int) -> dict[str, Any]:
-        """Returns how long each rank worked before work was balanced."""
+        """Returns how long each rank worked before work was balanced, where it is."""
         before: list[float] = []
+        balances = self._simulation.balance and self._simulation.ranks > 1
         unbalanced = min(_UNBALANCED * self._life(), steps)
         self.start()
         self.run(unbalanced)
-        if unbalanced and self._simulation.ranks > 1 and not self._stopped:
+        if unbalanced and balances and not self._stopped:
             before = _busy(self._simulation, unbalanced)
             self.start()
         self.run(steps - unbalanced)
@@ -252,9 +254,10 @@ class _Recording:
         return int(self._simulation.describe()["list_life"])
 
 
-def _cores(simulation: Simulation) -> dict[str, int]:
-    """Threads of all ranks and the cores for them, on a CPU."""
-    if is_gpu(simulation.device):
+def cores_of(simulation: Simulation) -> dict[str, int]:
+    """Threads of all ranks and the cores for them, where these are the cores of this machine."""
+    kinds = {place.kind for place in parse_device(simulation.device)}
+    if is_gpu(simulation.device) or not kinds <= {"here", "worker"}:
         return {}
     threads = int(simulation.describe().get("threads", 1)) * simulation.ranks
     return {"threads": threads, "cores": available_cores()}

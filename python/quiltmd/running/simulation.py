@@ -494,6 +494,11 @@ class Simulation(Readout):
                 writer.wait_for_room()
                 writer.put(partial(_report, self._capture(*_needs(due)), due))
 
+    @property
+    def balance(self) -> bool:
+        """Whether ranks hand work to each other according to measured times."""
+        return self._execution.balance
+
     def describe(self) -> dict[str, Any]:
         """How the engine runs it: patches, pair lists, ranks, devices, PME parameters."""
         with self._owned() as engine:
