@@ -157,6 +157,21 @@ def test_recorded_blocks_follow_one_another() -> None:
     assert (wait.begin, wait.end) == (2.5, 3.0)
     assert wait.message is not None
     assert wait.message.sent == 3.0
+    assert trace.cuts == [2.0]
+    marks = [event for event in events(trace) if event["ph"] == "i"]
+    assert [(mark["s"], mark["ts"]) for mark in marks] == [("g", 2e6)]
+    page = timeline_page(trace, "two GPUs")
+    assert '"cuts":[2000000.0]' in page
+    assert "Dashed lines" in page
+    assert "Dashed lines" not in timeline_page(two_gpus(), "two GPUs")
+
+
+def test_blocks_recorded_one_after_another_have_no_cut_between() -> None:
+    keys = ("rank", "stream", "name", "begin", "end", "part", "steps")
+    times = ((1.0, 2.0, 1), (2.1, 3.1, 2), (9.0, 10.0, 3))
+    spans = (dict(zip(keys, (0, MAIN, "pairs", b, e, p, 10), strict=True)) for b, e, p in times)
+    trace = make_trace({"device": "cuda", "first_step": 0, "steps": 90}, spans)
+    assert trace.cuts == pytest.approx([2.0])
 
 
 def test_a_kernel_waits_until_the_one_that_writes_its_message_ends() -> None:

@@ -2,7 +2,7 @@
 """A trace as events of the Chrome trace-event format, which Perfetto and chrome://tracing open.
 
 A process is a rank, a thread a stream; messages are flow arrows from the task that sends to the
-task that uses them.
+task that uses them; a mark across all ranks tells where steps were not recorded and are left out.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ def events(trace: Trace) -> list[dict[str, Any]]:
     )
     for wait in trace.waits:
         found.append(_complete(wait.rank, wait.stream, wait.name, wait.begin, wait.end))
+    mark = {"ph": "i", "s": "g", "pid": 0, "tid": 0, "name": "steps that were not recorded"}
+    found += ({**mark, "ts": round(1e6 * cut, 3)} for cut in trace.cuts)
     return found + _arrows(trace)
 
 

@@ -52,6 +52,10 @@ _BUTTONS = (
     ("step", "one step"),
     ("all", "all"),
 )
+_LEFT_OUT = (
+    "Dashed lines: here steps that were not recorded are left out. Recorded blocks of steps, each "
+    "as long as a pair list lives, follow one another, and all numbers are of recorded steps."
+)
 _STYLE = """
 <style>
 :root { --path: #d00; } @media (prefers-color-scheme: dark) { :root { --path: #ff6b6b; } }
@@ -135,6 +139,7 @@ def _timeline(trace: Trace) -> str:
             "dot at the end of a message, for its name and times."
         )
         + (cut if is_cut else "")
+        + (note(_LEFT_OUT) if trace.cuts else "")
         + f"<script>{script}\nshowTimeline(document.querySelector('.timeline'), {payload});"
         + "</script>"
     )
@@ -171,6 +176,7 @@ def _data(trace: Trace) -> tuple[dict[str, Any], bool]:
         ],
         "messages": messages,
         "path": path,
+        "cuts": [_us(cut, trace) for cut in trace.cuts if cut <= end],
         "length": _us(end, trace),
         "first": round(_FIRST_STEPS * step, 2),
         "step": round(step, 2),
@@ -278,9 +284,9 @@ def _balance(trace: Trace) -> str:
             keys = ("patches", "proxies", "computes", "atoms", "list_entries")
             cells += [f"{trace.loads[rank][key]:,}" for key in keys]
         rows.append(cells)
-    text = _spread_of("Now", [b / trace.steps for b in busy])
+    text = _spread_of("Now the" if before else "The", [b / trace.steps for b in busy])
     if before:
-        text = _spread_of("Before balancing", before) + " " + text
+        text = _spread_of("Before balancing the", before) + " " + text
     text += " Bars: coloured, the rank works; grey, it waits for messages; empty, it does neither."
     return note(text) + table(headings, rows, 1)
 
@@ -288,7 +294,7 @@ def _balance(trace: Trace) -> str:
 def _spread_of(when: str, seconds: list[float]) -> str:
     average = mean(seconds) or 1.0
     return (
-        f"{when} the busiest rank works {max(seconds) / average:.2f} times the mean, the least "
+        f"{when} busiest rank works {max(seconds) / average:.2f} times the mean, the least "
         f"busy {min(seconds) / average:.2f} times."
     )
 
@@ -324,9 +330,9 @@ def _messages(trace: Trace) -> str:
         for receiver in range(trace.ranks):
             sizes = matrix.get((sender, receiver), [])
             share = sum(sizes) / most if most else 0
-            text = (
-                f"{sum(sizes) / trace.steps:,.0f} bytes<br>{len(sizes) / trace.steps:.3g} messages"
-            )
+            count = f"{len(sizes) / trace.steps:.3g}"
+            count += " message" if count == "1" else " messages"
+            text = f"{sum(sizes) / trace.steps:,.0f} bytes<br>{count}"
             colour = f"color-mix(in srgb, var(--line) {60 * share:.0f}%, transparent)"
             shown = f'<div class="heat" style="background:{colour}">{text}</div>'
             cells.append(Html(shown if sizes else ""))

@@ -137,6 +137,8 @@ class Trace:
         Seconds per step that each rank worked before the stretch, when work had not been balanced.
     plain_step:
         Seconds of a step just before, while nothing was recorded; 0 where that is not known.
+    cuts:
+        Where blocks of steps were left out because they were not recorded.
     threads, cores:
         Threads of all ranks and the cores that they share; 0 where ranks have other devices.
     """
@@ -151,6 +153,7 @@ class Trace:
     plain_step: float = 0.0
     stretch: int = 0
     stretch_seconds: float = 0.0
+    cuts: list[float] = field(default_factory=list)
     threads: int = 0
     cores: int = 0
 
@@ -190,7 +193,7 @@ class Trace:
         """How long a step takes, recorded and not."""
         words = f"{duration(self.seconds_per_step)} a step while recorded"
         if self.steps < self.stretch and self.stretch_seconds:
-            words += f", {duration(self.stretch_seconds / self.stretch)} with those between"
+            words += f", {duration(self.stretch_seconds / self.stretch)} over the whole stretch"
         return words + (f", {duration(self.plain_step)} before" if self.plain_step else "")
 
     @property
@@ -284,11 +287,13 @@ def make_trace(
         for m in messages
     ]
     steps = recorded = about["steps"]
+    cuts: list[float] = []
     parts = [s.get("part", 0) for s in rows]
     if any(parts):
         recorded = sum({s["part"]: s["steps"] for s in rows if s["part"]}.values())
-        found, sent = _joined(parts, found, sent)
-    trace = Trace(**{**about, "steps": recorded, "stretch": steps}, spans=found, messages=sent)
+        found, sent, cuts = _joined(parts, found, sent)
+    about = {**about, "steps": recorded, "stretch": steps, "cuts": cuts}
+    trace = Trace(**about, spans=found, messages=sent)
     if trace.side_by_side:
         trace = replace(trace, spans=_apart_from_waits(found, sent))
     return trace
@@ -296,15 +301,23 @@ def make_trace(
 
 def _joined(
     parts: list[int], spans: list[Span], messages: list[Message]
-) -> tuple[list[Span], list[Message]]:
-    """What lies in the parts that are numbered, each part moved to the end of the one before."""
+) -> tuple[list[Span], list[Message], list[float]]:
+    """What lies in the parts that are numbered, each part moved to the end of the one before.
+
+    And where something was left out: before parts that begin later than just after the one before.
+    """
     windows: dict[int, tuple[float, float]] = {}
     for part, span in zip(parts, spans, strict=True):
         begin, end = windows.get(part, (span.begin, span.end))
         windows[part] = min(begin, span.begin), max(end, span.end)
     windows.pop(0, None)
-    earlier, end = {}, 0.0  # by part
+    earlier: dict[int, float] = {}  # by part
+    cuts: list[float] = []
+    end, before = 0.0, None
     for part, window in sorted(windows.items()):
+        if before is not None and window[0] - before[1] > before[1] - before[0]:
+            cuts.append(end)
+        before = window
         earlier[part] = window[0] - end
         end += window[1] - window[0]
     found = [
@@ -320,7 +333,7 @@ def _joined(
             continue
         by = earlier[begins[at][1]]
         sent.append(replace(m, sent=m.sent - by, arrived=m.arrived - by, used=m.used - by))
-    return found, sent
+    return found, sent, cuts
 
 
 def _apart_from_waits(spans: list[Span], messages: list[Message]) -> list[Span]:

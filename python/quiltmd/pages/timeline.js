@@ -2,7 +2,8 @@
 // The timeline of a profile: a canvas of tracks, one for each rank and stream, that zooms and pans.
 // Times are microseconds. `data` is made by quiltmd/analysis/timeline_page.py:
 //   names, kinds: of spans; colours: of kinds; tracks: {label, rank, spans: [begin, length, name, ...]};
-//   messages: [name, from track, sent, to track, arrived, used, bytes, ...]; path: [track, begin, end, ...]
+//   messages: [name, from track, sent, to track, arrived, used, bytes, ...]; path: [track, begin, end, ...];
+//   cuts: where steps were left out
 "use strict";
 
 function showTimeline(figure, data) {
@@ -53,6 +54,21 @@ function showTimeline(figure, data) {
       if (x(t) + 3 + context.measureText(at).width <= canvas.clientWidth)
         context.fillText(at, x(t) + 3, 13);
     }
+  }
+
+  function drawCuts() {
+    context.save();
+    context.strokeStyle = style("--ink");
+    context.setLineDash([5, 4]);
+    for (const cut of data.cuts) {
+      if (cut < begin || cut > end) continue;
+      context.beginPath();
+      context.moveTo(x(cut), 0);
+      context.lineTo(x(cut), height);
+      context.stroke();
+      drawn.push([x(cut) - 4, 0, 8, AXIS, "steps that were not recorded are left out here"]);
+    }
+    context.restore();
   }
 
   function drawTrack(track, y) {
@@ -155,6 +171,7 @@ function showTimeline(figure, data) {
     drawn = [];
     drawAxis();
     data.tracks.forEach((track, i) => drawTrack(track, rows[i]));
+    drawCuts();
     drawPath();
     const many = drawMessages() > ARROWS;
     figure.querySelector(".hint").textContent =
