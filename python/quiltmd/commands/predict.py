@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, cast, get_args
@@ -70,36 +71,39 @@ def predict_command(
     Patches, their assignment and all messages are those of a run; times of tasks come from the
     machine's description, or from a profile; messages are simulated on its network.
     """
-    if pme not in ("auto", *get_args(Sharing)):
-        raise QuiltError(f"--pme is auto, {', '.join(get_args(Sharing))}, not '{pme}'")
-    config = build_config(merge(_NOTHING, settings))
-    system, state = load_system(config)
-    config = config.following(system)
-    integrator = config.make_integrator()
-
-    def planner_of(reach: Away, times_less_pme: int = 1) -> Planner:
-        every = integrator.long_range_every * times_less_pme
-        rarer = replace(integrator, long_range_every=every)
-        return Planner(system, state, config.nonbonded, rarer, parse_tile(tile), reach)
-
-    planner = planner_of(_away(away))
+    way = _sharing(pme)
+    planner_of = _planners(settings, parse_tile(tile))
+    planner = planner_of(_away(away), 1)
     where = read_machine(machine)
     if profile is not None:
         where = calibrated(where, Folder(profile.absolute()).timeline, planner)
-    way = None if pme == "auto" else cast(Sharing, pme)
+    about = {**planner.about, "machine": where.name}
     if choices:
         compared = compare(planner_of, where, _counts(ranks))
-        about = {**planner.about, "machine": where.name}
         return _print_choices(compared, about, as_json)
     found = predict(planner, where, _counts(ranks), way, is_placed)
     if plot is not None:
         with writing(plot):
             plot_scaling(plot, found, where.name)
     if as_json:
-        about = {**planner.about, "machine": where.name}
         print(json.dumps({**about, "predictions": [one.as_dict() for one in found]}))
     else:
         _show(found, where, planner.about)
+
+
+def _planners(settings: Settings, tile: tuple[int, int, int]) -> Callable[[Away, int], Planner]:
+    """Makes planners of a system, of a reach in patches and with PME so many times less often."""
+    config = build_config(merge(_NOTHING, settings))
+    system, state = load_system(config)
+    config = config.following(system)
+    integrator = config.make_integrator()
+
+    def planner_of(reach: Away, times_less_pme: int) -> Planner:
+        every = integrator.long_range_every * times_less_pme
+        rarer = replace(integrator, long_range_every=every)
+        return Planner(system, state, config.nonbonded, rarer, tile, reach)
+
+    return planner_of
 
 
 def _print_choices(
@@ -153,6 +157,13 @@ def _counts(text: str) -> list[int]:
     if not found or found[0] < 1 or found[-1] > _MOST_RANKS:
         raise QuiltError(f"--ranks is N,N,... or N..N from 1 to {_MOST_RANKS}, not '{text}'")
     return found
+
+
+def _sharing(text: str) -> Sharing | None:
+    """How ranks share PME; None: in the fastest way."""
+    if text not in ("auto", *get_args(Sharing)):
+        raise QuiltError(f"--pme is auto, {', '.join(get_args(Sharing))}, not '{text}'")
+    return None if text == "auto" else cast(Sharing, text)
 
 
 def _away(text: str) -> Away:

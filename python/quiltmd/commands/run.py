@@ -89,19 +89,25 @@ def run(
         carry_on = stages.resume if stages.has_stages(resume.absolute()) else runner.resume
         outcome = carry_on(resume, settings)
     else:
-        if config is None and index is not None:
-            raise QuiltError("leave out --index: it goes with an mdp file")
-        in_file = _settings_of(config, index) if config is not None else {}
-        source = str(config) if config is not None else ""
-        merged = merge(in_file, settings)
-        if config is None or config.suffix != ".toml":
-            _refuse_if_incomplete(merged, source)
-        if "stage" in merged:
-            _refuse_without_effect(merged, settings)
-            outcome = stages.start(merged, source, overwrite)
-        else:
-            outcome = runner.start(build_config(merged, source), overwrite)
+        outcome = _start(config, index, settings, overwrite)
     exit_as_stopped(outcome)
+
+
+def _start(
+    config: Path | None, index: Path | None, options: Settings, overwrite: bool
+) -> runner.Outcome:
+    """A new run, in stages where the configuration has some."""
+    if config is None and index is not None:
+        raise QuiltError("leave out --index: it goes with an mdp file")
+    in_file = _settings_of(config, index) if config is not None else {}
+    source = str(config) if config is not None else ""
+    merged = merge(in_file, options)
+    if config is None or config.suffix != ".toml":
+        _refuse_if_incomplete(merged, source)
+    if "stage" not in merged:
+        return runner.start(build_config(merged, source), overwrite)
+    _refuse_without_effect(merged, options)
+    return stages.start(merged, source, overwrite)
 
 
 def _refuse_if_incomplete(settings: dict[str, Any], source: str) -> None:

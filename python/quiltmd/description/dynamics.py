@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -51,8 +51,50 @@ def groups_with_baths(
     integrator: Integrator, thermostat: Thermostat | None
 ) -> tuple[BathGroup, ...]:
     """Groups of atoms that have heat baths of their own; none where one bath has all atoms."""
-    bath = integrator if thermostat is None else thermostat
+    bath = heat_bath(integrator, thermostat)
     return bath.groups if isinstance(bath, Grouped) else ()
+
+
+def heat_bath(integrator: Integrator, thermostat: Thermostat | None) -> Integrator | Thermostat:
+    """The one of the two that has temperature and friction: the thermostat where there is one."""
+    return integrator if thermostat is None else thermostat
+
+
+def with_conditions(
+    integrator: Integrator,
+    thermostat: Thermostat | None,
+    barostat: Barostat | None,
+    conditions: Mapping[str, float | Sequence[float] | None],
+) -> tuple[dict[str, Any], dict[str, float]]:
+    """All three with another temperature, friction or pressure; those that are None stay.
+
+    Returns
+    -------
+    `integrator`, `thermostat` and `barostat` by name, and the numbers that the core has to be told.
+
+    Raises
+    ------
+    QuiltError
+        Where there is no such setting, or what results does not go together.
+    """
+    parts: dict[str, Any] = {
+        "integrator": integrator,
+        "thermostat": thermostat,
+        "barostat": barostat,
+    }
+    bath = "integrator" if thermostat is None else "thermostat"
+    numbers: dict[str, float] = {}
+    for name, value in conditions.items():
+        if value is None:
+            continue
+        owner = "barostat" if name == "pressure" else bath
+        part = parts[owner]
+        if part is None:
+            raise QuiltError(f"the simulation has no {owner}, so no {name} to change")
+        parts[owner], its_numbers = with_condition(part, name, value)
+        numbers |= its_numbers
+    check_barostat(parts["barostat"], parts["integrator"], parts["thermostat"])
+    return parts, numbers
 
 
 def with_condition(

@@ -86,41 +86,57 @@ def system_fields(
     masses = _numbers(openmm_system, "getParticleMass", atoms, 1)[:, 0]
     maps = openmm_maps.map_fields(forces)
     tables = [(force, _terms_of(force)) for force in forces if type(force).__name__ in _KINDS]
-    bonds, lengths = _joined(tables, "HarmonicBondForce")
-    angles, bends = _joined(tables, "HarmonicAngleForce")
-    torsions, twists = _joined(tables, "PeriodicTorsionForce")
-    powers, coefficients = _joined(tables, "RBTorsionForce")
+    bonded = _bonded_fields(forces, tables)
     constraints, distances = _terms(openmm_system, "Constraint", 2, 1)
-    for owner, (members, _) in tables:
-        _refuse_missing_atoms(type(owner).__name__, members, atoms)
-    _refuse_missing_atoms("constraints", constraints, atoms)
-    _refuse_missing_atoms(openmm_maps.FORCE, maps["cmaps"], atoms)
     sites = site_fields(openmm_sites.sites_of(openmm_system))
-    _refuse_missing_atoms("virtual sites", site_links(sites["sites"]), atoms)
-    links = np.concatenate([bonds, constraints, site_links(sites["sites"])])
+    for owner, members in (
+        *((type(force).__name__, members) for force, (members, _) in tables),
+        ("constraints", constraints),
+        (openmm_maps.FORCE, maps["cmaps"]),
+        ("virtual sites", site_links(sites["sites"])),
+    ):
+        _refuse_missing_atoms(owner, members, atoms)
+    links = np.concatenate([bonded["bonds"], constraints, site_links(sites["sites"])])
     molecules = molecule_of_atom(atoms, links)
     for force, (members, _) in tables:
         if _method(forces) in ("NoCutoff", "CutoffNonPeriodic"):
             _refuse_images(force)
         else:
             _refuse_distant_terms(force, members, molecules)
-    strong = twists[:, 2] != 0
     if (molecules[maps["cmaps"]] != molecules[maps["cmaps"][:, :1]]).any():
         raise InputError(f"{openmm_maps.FORCE}: a term joins different molecules")
     pairs = _nonbonded_fields(_nonbonded_force(forces), _joined(tables, "NonbondedForce"), atoms)
     named = _topology(topology, masses)
-    impropers, cosines = openmm_custom.torsion_fields(forces)
     by_types = openmm_custom.pair_fields(forces, _nonbonded_force(forces), pairs["exclusions"])
     if by_types and nonbonded is None:
         settings = replace(settings, dispersion_correction=_corrects(forces))
     return {
         **maps,
-        **impropers,
+        **bonded,
         **sites,
         **openmm_custom.restraint_fields(forces, molecules),
         **force_fields(links, openmm_custom.constant_forces(forces, atoms)),
         **openmm_solvent.solvent_fields(forces, pairs["charges"], named, settings),
         "masses": masses,
+        "constraints": constraints,
+        "constraint_lengths": distances[:, 0],
+        "topology": named,
+        "nonbonded": settings,
+        **pairs,
+        **by_types,
+    }
+
+
+def _bonded_fields(forces: Any, tables: Any) -> dict[str, Any]:
+    """Bonds, angles and torsions of all forces, but for torsions of strength 0."""
+    bonds, lengths = _joined(tables, "HarmonicBondForce")
+    angles, bends = _joined(tables, "HarmonicAngleForce")
+    torsions, twists = _joined(tables, "PeriodicTorsionForce")
+    powers, coefficients = _joined(tables, "RBTorsionForce")
+    impropers, cosines = openmm_custom.torsion_fields(forces)
+    strong = twists[:, 2] != 0
+    return {
+        **impropers,
         "bonds": bonds,
         "bond_parameters": lengths,
         "angles": angles,
@@ -129,12 +145,6 @@ def system_fields(
         "torsion_parameters": np.concatenate([twists[strong], cosines["torsion_parameters"]]),
         "ryckaert_bellemans": powers,
         "ryckaert_bellemans_parameters": coefficients,
-        "constraints": constraints,
-        "constraint_lengths": distances[:, 0],
-        "topology": named,
-        "nonbonded": settings,
-        **pairs,
-        **by_types,
     }
 
 

@@ -11,8 +11,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -151,12 +150,8 @@ def load(
         _tell_what_is_fixed(system, constraints, hydrogen_mass, topology)
     else:
         system = constrain(system, constraints, rigid_water, hydrogen_mass)
-    if solvent is not None:
-        system = replace(system, solvent=solvent)
-    given = described.box if box is None else _given_box(box)
-    counts = box is not None or described.periodic is False
-    read = partial(_state, system, given, counts, described.box_angle)
-    state = read(coordinates, frame)
+    frames_of = _Frames(system, described, None if box is None else _given_box(box))
+    state = frames_of.state(coordinates, frame)
     if velocities is not None:
         state = replace(state, velocities=read_velocities(velocities, system.atoms))
     if state.box is None and described.periodic:
@@ -165,24 +160,50 @@ def load(
         )
     if restraints or described.held is not None:
         first = reference if reference is not None else coordinates if frame else None
-        place = state if first is None else read(first, 0)
+        place = state if first is None else frames_of.state(first, 0)
         system = restrain(
             system, restraints, place.positions, place.box, reference_scaling, described.held
         )
+    return _in_surroundings(system, state.box, solvent, electric_field), state
+
+
+def _in_surroundings(
+    system: System,
+    box: _Box | None,
+    solvent: ImplicitSolvent | None,
+    electric_field: Sequence[float] | None,
+) -> System:
+    """The system in implicit solvent and an electric field; without a box there is no cutoff."""
+    if solvent is not None:
+        system = replace(system, solvent=solvent)
     if electric_field is not None:
         system = apply_electric_field(system, electric_field)
-    if state.box is None and system.nonbonded is None:
+    if box is None and system.nonbonded is None:
         system = replace(system, nonbonded=Nonbonded.default(None))
-    return system, state
+    return system
 
 
-def _state(
-    system: System, box: _Box | None, box_counts: bool, angle: float | None, file: Path, frame: int
-) -> State:
-    """A frame of coordinates, in their own box, or else in this (or none), which may count more."""
-    found = read_coordinates(file, Expected(system.atoms, frame, angle), system)
-    cell = box if box_counts or found.box is None else found.box
-    return State.start(system, found.positions, cell, found.velocities)
+@dataclass(frozen=True)
+class _Frames:
+    """Reads frames of coordinates as States of a system; `box` replaces the box of the files."""
+
+    system: System
+    described: Described
+    box: _Box | None
+
+    def state(self, file: Path, frame: int) -> State:
+        """A frame, counted from 0, in the box that holds."""
+        expected = Expected(self.system.atoms, frame, self.described.box_angle)
+        found = read_coordinates(file, expected, self.system)
+        return State.start(self.system, found.positions, self._cell(found.box), found.velocities)
+
+    def _cell(self, found: _Box | None) -> _Box | None:
+        """The box given, else that of the coordinates where they count, else the topology's."""
+        if self.box is not None:
+            return self.box
+        if found is None or self.described.periodic is False:
+            return self.described.box
+        return found
 
 
 def describe(

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..description.barostats import Barostat
-from ..description.dynamics import groups_with_baths
+from ..description.dynamics import groups_with_baths, heat_bath
 from ..description.heat_baths import BathGroup, baths_of_atoms, degrees_of_freedom
 from ..description.integrators import Integrator
 from ..description.nonbonded import Nonbonded
@@ -101,7 +101,7 @@ class Readout(ABC):
         """The groups with heat baths of their own, and that of each atom."""
         groups = groups_with_baths(self.integrator, self.thermostat)
         if not groups:
-            bath = self.integrator if self.thermostat is None else self.thermostat
+            bath = heat_bath(self.integrator, self.thermostat)
             raise QuiltError(f"{type(bath).__name__} has no groups of atoms")
         if self._bath_of_atom is None:
             self._bath_of_atom = baths_of_atoms(self.system, groups)

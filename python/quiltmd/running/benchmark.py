@@ -80,6 +80,11 @@ def time_steps(simulation: Simulation, steps: int) -> float:
     return time.perf_counter() - begin
 
 
+def steps_within(seconds: float, simulation: Simulation, least: int) -> int:
+    """Steps that take about so long, at least `least`, by timing these."""
+    return max(least, int(least * seconds / time_steps(simulation, least)))
+
+
 def bench(
     system: str,
     tile: tuple[int, int, int] = (1, 1, 1),
@@ -123,14 +128,8 @@ def bench(
         engine=engine,
     )
     if steps == 0:
-        some = warm_up_steps(simulation)
-        steps = max(some, int(some * _SECONDS / time_steps(simulation, some)))
-    before = _task_seconds(simulation)
-    seconds = time_steps(simulation, steps)
-    after = _task_seconds(simulation)
-    tasks = {name: after[name] - before.get(name, 0.0) for name in after}
-    if is_gpu(simulation.device):
-        tasks = _kernel_seconds(simulation, steps)
+        steps = steps_within(_SECONDS, simulation, warm_up_steps(simulation))
+    seconds, tasks = _time_tasks(simulation, steps)
     layout = simulation.describe()
     return {
         "system": system,
@@ -190,6 +189,16 @@ def warm_up_steps(simulation: Simulation) -> int:
     if not is_gpu(simulation.device):
         return _WARM_UP_STEPS
     return _WARM_UP_LIVES * int(simulation.describe()["list_life"])
+
+
+def _time_tasks(simulation: Simulation, steps: int) -> tuple[float, dict[str, float]]:
+    """Seconds that `steps` steps take, and those of each task, or on a GPU of each kernel."""
+    before = _task_seconds(simulation)
+    seconds = time_steps(simulation, steps)
+    if is_gpu(simulation.device):
+        return seconds, _kernel_seconds(simulation, steps)
+    after = _task_seconds(simulation)
+    return seconds, {name: after[name] - before.get(name, 0.0) for name in after}
 
 
 def _kernel_seconds(simulation: Simulation, steps: int) -> dict[str, float]:

@@ -27,10 +27,10 @@ import numpy as np
 import numpy.typing as npt
 from numpy.typing import NDArray
 
-from ..description.barostats import Barostat, MonteCarloBarostat, check_barostat
+from ..description.barostats import Barostat, MonteCarloBarostat
 from ..description.box import check_box
 from ..description.checks import LAST_STEP, plain, real_number, whole_number
-from ..description.dynamics import resolve_dynamics, with_condition
+from ..description.dynamics import heat_bath, resolve_dynamics, with_conditions
 from ..description.heat_baths import Grouped
 from ..description.integrators import (
     Integrator,
@@ -60,7 +60,6 @@ from .shutdown import core_calls
 from .writer import Writer
 
 _EVERYTHING: tuple[Need, ...] = ("energies", "state")
-_DYNAMICS = ("barostat", "integrator", "thermostat")
 _COMES_WITH: dict[str, tuple[Need, ...]] = {"tensors": ("energies",), "heat": ()}
 _LARGEST_FORCE = 5e5  # kJ/mol/nm; kLargestForce of src/math/fixed.h
 _PIECE_SECONDS = 0.5
@@ -129,15 +128,7 @@ class Simulation(Readout):
         hosts: tuple[str, ...] = (),
         engine: EngineFactory = make_engine,
     ) -> None:
-        if not isinstance(system, System) or not isinstance(state, State):
-            raise QuiltError(
-                "a simulation is made of a System and a State, in this order, not of "
-                f"{type(system).__name__} and {type(state).__name__}"
-            )
-        if len(state.positions) != system.atoms:
-            raise QuiltError(
-                f"the state has {len(state.positions)} atoms, the system {system.atoms}"
-            )
+        _refuse_mismatch(system, state)
         _refuse_other_kinds(
             nonbonded=nonbonded, integrator=integrator, thermostat=thermostat, barostat=barostat
         )
@@ -157,11 +148,7 @@ class Simulation(Readout):
         where = self._execution.resolve()
         self.device: str = where["device"]
         self.ranks: int = where["ranks"]
-        physics = (
-            self.nonbonded.resolve(state.box),
-            resolve_dynamics(self.integrator, self.thermostat, self.barostat, system),
-        )
-        self._make = partial(_made, engine, system, *physics)
+        self._make = self._maker(engine, state.box)
         self._engine: Engine = self._make(where)
         self._earlier_faults: list[Event] = []  # of devices that it has left
         self._conditions: dict[str, float] = {}  # that have changed since
@@ -192,6 +179,14 @@ class Simulation(Readout):
         ranks = f", {self.ranks} ranks" if self.ranks > 1 else ""
         return f"<Simulation: {self.system.atoms} atoms at step {self.step}, {self.device}{ranks}>"
 
+    def _maker(
+        self, engine: EngineFactory, box: NDArray[np.float64] | None
+    ) -> Callable[[dict[str, Any]], Engine]:
+        """Makes engines of this system and these settings, on any device."""
+        nonbonded = self.nonbonded.resolve(box)
+        dynamics = resolve_dynamics(self.integrator, self.thermostat, self.barostat, self.system)
+        return lambda where: engine(self.system.arrays(), nonbonded, dynamics, where)
+
     def _note(self, step: int, box: NDArray[np.float64] | None = None) -> None:
         """Notes where the engine is now."""
         super().__setattr__("step", step)
@@ -217,10 +212,7 @@ class Simulation(Readout):
         """
         if not isinstance(state, State):
             raise QuiltError(f"a state must be a State, not {type(state).__name__}")
-        if len(state.positions) != self.system.atoms:
-            raise QuiltError(
-                f"the state has {len(state.positions)} atoms, the system {self.system.atoms}"
-            )
+        _refuse_mismatch(self.system, state)
         heat = real_number("heat", heat)
         if (state.box is None) != (self.box is None):
             raise QuiltError(
@@ -308,7 +300,7 @@ class Simulation(Readout):
 
     def _draw_of_baths(self, seed: int | None) -> None:
         """Velocities at the temperatures of the heat baths."""
-        bath = self.integrator if self.thermostat is None else self.thermostat
+        bath = heat_bath(self.integrator, self.thermostat)
         if isinstance(bath, VelocityVerlet):
             raise QuiltError("there is no heat bath: give a temperature for the velocities")
         if not isinstance(bath, Grouped):
@@ -373,23 +365,10 @@ class Simulation(Readout):
             Where the integrator or thermostat has no such setting, or the box does not suit the
             cutoff; then nothing has changed.
         """
-        heat_bath = "integrator" if self.thermostat is None else "thermostat"
-        changed: dict[str, Any] = {}
-        numbers: dict[str, float] = {}
-        for owner, name, value in (
-            (heat_bath, "temperature", temperature),
-            (heat_bath, "friction", friction),
-            ("barostat", "pressure", pressure),
-        ):
-            if value is None:
-                continue
-            part = changed.get(owner, getattr(self, owner))
-            if part is None:
-                raise QuiltError(f"the simulation has no {owner}, so no {name} to change")
-            changed[owner], its_numbers = with_condition(part, name, value)
-            numbers |= its_numbers
-        parts = (changed.get(name, getattr(self, name)) for name in _DYNAMICS)
-        check_barostat(*parts)
+        conditions = {"temperature": temperature, "friction": friction, "pressure": pressure}
+        parts, numbers = with_conditions(
+            self.integrator, self.thermostat, self.barostat, conditions
+        )
         if restraints is not None:
             numbers["restraints"] = real_number("restraints", restraints)
         cell = None if box is None else check_box(plain(box))
@@ -398,8 +377,8 @@ class Simulation(Readout):
             self._conditions |= numbers
             if cell is not None:
                 self._note(self.step, cell)
-        for owner, part in changed.items():
-            super().__setattr__(owner, part)  # not an assignment by the user, which is refused
+        for name, part in parts.items():
+            super().__setattr__(name, part)  # not an assignment by the user, which is refused
 
     @property
     def faults(self) -> list[Event]:
@@ -555,8 +534,12 @@ class Simulation(Readout):
         QuiltError where it is of another system or of another box.
         """
         checkpoint = read_checkpoint(path)
-        if len(checkpoint.state.positions) != self.system.atoms:
-            raise QuiltError(f"{path}: the checkpoint is of another system")
+        atoms = len(checkpoint.state.positions)
+        if atoms != self.system.atoms:
+            raise QuiltError(
+                f"{path}: the checkpoint is of another system: it has {atoms} atoms, this "
+                f"simulation {self.system.atoms}"
+            )
         if self.barostat is None and not _same_box(checkpoint.state.box, self.box):
             raise QuiltError(
                 f"{path}: the checkpoint has another box than this simulation, whose PME grid was "
@@ -647,6 +630,17 @@ _KINDS: dict[str, Any] = {
 }
 
 
+def _refuse_mismatch(system: object, state: object) -> None:
+    """QuiltError where these are not a System and a State of the same number of atoms."""
+    if not isinstance(system, System) or not isinstance(state, State):
+        raise QuiltError(
+            "a simulation is made of a System and a State, in this order, not of "
+            f"{type(system).__name__} and {type(state).__name__}"
+        )
+    if len(state.positions) != system.atoms:
+        raise QuiltError(f"the state has {len(state.positions)} atoms, the system {system.atoms}")
+
+
 def _refuse_other_kinds(**given: object) -> None:
     """QuiltError where a part of a simulation is none of the classes that it can be."""
     for name, part in given.items():
@@ -665,20 +659,10 @@ def _refuse_other_than_reporters(reporters: object) -> None:
     for reporter in reporters:
         if not callable(getattr(reporter, "report", None)):
             raise QuiltError(
-                f"{reporter!r} is no reporter, which has `every` and `report(frame)`; "
-                "FunctionReporter makes one of a function"
+                f"{reporter!r} is not a reporter: it lacks `every` and `report(frame)`; "
+                "FunctionReporter makes a reporter from a function"
             )
         whole_number("every", getattr(reporter, "every", None))
-
-
-def _made(
-    make: EngineFactory,
-    system: System,
-    nonbonded: dict[str, Any],
-    dynamics: dict[str, Any],
-    where: dict[str, Any],
-) -> Engine:
-    return make(system.arrays(), nonbonded, dynamics, where)
 
 
 def _needs(reporters: Sequence[Reporter]) -> set[Need]:

@@ -9,6 +9,7 @@ profiled afterwards for the messages.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from statistics import median
 from typing import Any
@@ -26,7 +27,7 @@ from ..engine.places import parse_place
 from ..errors import QuiltError
 from ..outputs.checkpoint import digest
 from ..workers.factory import make_engine
-from .benchmark import prepare, time_steps
+from .benchmark import prepare, steps_within, time_steps
 from .profiling import record
 from .simulation import Simulation
 
@@ -80,18 +81,16 @@ def compare_transports(
     cannot be used its name and, as `note`, why.
     """
     if ranks < 2:
-        raise QuiltError("transports are between ranks: there must be two at least")
+        raise QuiltError(
+            "transports carry messages between ranks: choose two ranks or more (--ranks)"
+        )
     chosen = choose_device(device, ranks)
     threads = threads or max(1, available_cores() // ranks)
     # Balancing goes by times that were measured: each transport would have other messages.
     common: dict[str, Any] = {"threads": threads, "balance": False, "engine": engine}
-    ways: list[tuple[str, Transport, str]] = [(one, one, chosen) for one in IN_ONE_PROCESS[1:]]
-    for transport in BETWEEN_PROCESSES[1:]:
-        name = f"{transport}, processes" if transport in IN_ONE_PROCESS else transport
-        ways.append((name, transport, _in_processes(chosen, ranks)))
     runs: dict[str, Simulation] = {}
     notes: list[dict[str, Any]] = []
-    for name, transport, places in ways:
+    for name, transport, places in _ways(chosen, ranks):
         try:
             runs[name] = prepare(
                 system, tile, device=places, ranks=ranks, transport=transport, **common
@@ -108,24 +107,33 @@ def compare_transports(
         "threads": threads,
         "steps": _ROUNDS * steps,
         "transports": [
-            {
-                "transport": name,
-                "us_per_step": 1e6 * median(of_run) / steps,
-                "digest": digest(simulation.state()),
-                **_messages(record(simulation, _PROFILED * _life(simulation)).trace),
-            }
+            {"transport": name, "us_per_step": 1e6 * median(of_run) / steps, **_outcome(simulation)}
             for (name, simulation), of_run in zip(runs.items(), seconds, strict=True)
         ]
         + notes,
     }
 
 
+def _ways(device: str, ranks: int) -> Iterator[tuple[str, Transport, str]]:
+    """Every way to join ranks on this machine: its name, the transport and the device."""
+    for transport in IN_ONE_PROCESS[1:]:
+        yield transport, transport, device
+    for transport in BETWEEN_PROCESSES[1:]:
+        name = f"{transport}, processes" if transport in IN_ONE_PROCESS else transport
+        yield name, transport, _in_processes(device, ranks)
+
+
+def _outcome(simulation: Simulation) -> dict[str, Any]:
+    """The digest of the State that a run has led to, and its messages in a profiled stretch."""
+    found = digest(simulation.state())
+    return {"digest": found, **_messages(record(simulation, _PROFILED * _life(simulation)).trace)}
+
+
 def _time_in_turn(runs: list[Simulation], steps: int) -> tuple[list[list[float]], int]:
     """Seconds of each round of each run, all from the state of the first, and steps of a round."""
     state = runs[0].state()
     if steps == 0:
-        some = _life(runs[0])
-        steps = max(some, int(some * _SECONDS / time_steps(runs[0], some)))
+        steps = steps_within(_SECONDS, runs[0], _life(runs[0]))
     for simulation in runs:
         simulation.set_state(state)
     rounds = [[time_steps(simulation, steps) for simulation in runs] for _ in range(_ROUNDS)]
