@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from provenance import provenance
-from running import usable_gpu
+from running import thermal, usable_gpu
 
 import quiltmd
 
@@ -58,6 +58,12 @@ Pair = tuple[quiltmd.System, quiltmd.State]
 def dhfr(jac: tuple[Path, Path]) -> Pair:
     """The Joint Amber-CHARMM benchmark, 23,558 atoms, hydrogen masses repartitioned."""
     return quiltmd.load(*jac, constraints="h-bonds", hydrogen_mass=3.0)
+
+
+@pytest.fixture(scope="session")
+def warm(dhfr: Pair) -> Pair:
+    """The same with velocities."""
+    return dhfr[0], thermal(*dhfr)
 
 
 @pytest.fixture(scope="session")

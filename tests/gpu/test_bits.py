@@ -16,12 +16,6 @@ pytestmark = pytest.mark.gpu
 
 
 @pytest.fixture(scope="module")
-def warm(dhfr: Pair) -> Pair:
-    system, state = dhfr
-    return system, thermal(system, state)
-
-
-@pytest.fixture(scope="module")
 def skewed() -> Pair:
     """Water in a truncated octahedron, relaxed."""
     system, state = benchmark_systems.water(4.5, truncated_octahedron=True)

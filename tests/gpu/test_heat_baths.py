@@ -4,13 +4,15 @@ simulation made so, and the ensemble that was asked for."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
 import benchmark_systems
 import numpy as np
 import pytest
-from running import Pair, relaxed, thermal
+from numpy.typing import NDArray
+from running import Pair, relaxed
 
 import quiltmd
 from quiltmd import (
@@ -20,6 +22,7 @@ from quiltmd import (
     NoseHooverChain,
     NoseHooverChainGroups,
     Simulation,
+    Thermostat,
     VelocityRescaling,
     VelocityRescalingGroups,
     VelocityVerlet,
@@ -32,12 +35,6 @@ pytestmark = [
 
 BOLTZMANN = 0.00831446261815324
 CUTS = [(240,), (40,) * 6, (10,) * 24, (1,) * 60 + (180,), (7, 31, 1, 92, 109)]
-
-
-@pytest.fixture(scope="module")
-def warm(dhfr: Pair) -> Pair:
-    system, state = dhfr
-    return system, thermal(system, state)
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +63,28 @@ def cut(simulation: Simulation, blocks: tuple[int, ...]) -> tuple[str, float]:
     return quiltmd.digest(simulation.state()), simulation.heat()
 
 
+def check_blocks(start: Pair, simulation: Callable[[Pair], Simulation]) -> None:
+    """The same bits for blocks of any length, and from a state on the way."""
+    ends = {cut(simulation(start), blocks) for blocks in CUTS}
+    assert len(ends) == 1, ends
+    first = simulation(start)
+    first.run(98)
+    second = simulation((start[0], first.state()))
+    assert cut(second, (142,))[0] == ends.pop()[0]
+
+
+def agreeing_temperatures(simulation: Callable[[str], Simulation]) -> NDArray[np.float64]:
+    """Temperatures of groups after 16 steps on the GPU; so far those of the CPU, as is the heat."""
+    runs = [simulation(device) for device in ("cuda", "cpu")]
+    for _ in range(4):
+        for run in runs:
+            run.run(4)
+        here, there = (run.group_temperatures() for run in runs)
+        assert here == pytest.approx(there, rel=1e-4)
+        assert runs[0].heat() == pytest.approx(runs[1].heat(), rel=1e-3, abs=1.0)
+    return here
+
+
 @pytest.mark.parametrize("every", [1, 10])
 def test_rescaling_in_any_blocks(warm: Pair, every: int) -> None:
     ends = {cut(rescaling(warm, every), blocks) for blocks in CUTS}
@@ -89,9 +108,16 @@ def test_a_chain_in_any_blocks_and_from_a_state(warm: Pair) -> None:
     assert cut(chained((warm[0], first.state())), (142,))[0] == ends.pop()[0]
 
 
-def test_a_chain_acts_as_on_the_cpu(water: Pair) -> None:
-    """Kinetic energies and the chain follow those of the cpu while rounding has not yet grown."""
-    thermostat = NoseHooverChain(400.0, 0.02, every=1)
+@pytest.mark.parametrize(
+    "thermostat",
+    [
+        NoseHooverChain(400.0, 0.02, every=1),
+        VelocityRescaling(400.0, seed=5, every=1, time_constant=0.02),
+    ],
+    ids=["chains", "rescaling"],
+)
+def test_thermostats_act_as_on_the_cpu(water: Pair, thermostat: Thermostat) -> None:
+    """Kinetic energies and chains follow those of the cpu while rounding has not yet grown."""
     verlet = VelocityVerlet(0.002)
     runs = [
         Simulation(*water, None, verlet, thermostat=thermostat, device=device)
@@ -105,22 +131,6 @@ def test_a_chain_acts_as_on_the_cpu(water: Pair) -> None:
             chains.append(run.state().variables)
         assert kinetic[0] == pytest.approx(kinetic[1], rel=1e-4)
         assert chains[0] == pytest.approx(chains[1], rel=1e-3, abs=1e-3)
-
-
-def test_rescaling_acts_as_on_the_cpu(water: Pair) -> None:
-    """Kinetic energies follow those of the cpu while rounding has not yet grown."""
-    thermostat = VelocityRescaling(400.0, seed=5, every=1, time_constant=0.02)
-    verlet = VelocityVerlet(0.002)
-    runs = [
-        Simulation(*water, None, verlet, thermostat=thermostat, device=device)
-        for device in ("cuda", "cpu")
-    ]
-    for _ in range(5):
-        kinetic = []
-        for run in runs:
-            run.run(4)
-            kinetic.append(run.energies()["kinetic"])
-        assert kinetic[0] == pytest.approx(kinetic[1], rel=1e-4)
 
 
 def parts(pair: Pair, count: int) -> list[str]:
@@ -182,25 +192,16 @@ def test_baths_that_are_alike_are_one(waters: list[Pair], size: int) -> None:
 def test_groups_follow_those_of_the_cpu(waters: list[Pair], size: int) -> None:
     """Temperatures of groups and heat, while rounding has not yet grown."""
     bath = of_groups(waters[size], (100.0, 50.0), (600.0, 50.0), (300.0, 0.0))
-    runs = [Simulation(*waters[size], None, bath, device=device) for device in ("cuda", "cpu")]
-    for _ in range(4):
-        for run in runs:
-            run.run(4)
-        here, there = (run.group_temperatures() for run in runs)
-        assert here == pytest.approx(there, rel=1e-4)
-        assert runs[0].heat() == pytest.approx(runs[1].heat(), rel=1e-3, abs=1.0)
+    here = agreeing_temperatures(
+        lambda device: Simulation(*waters[size], None, bath, device=device)
+    )
     assert here[1] > here[2] + 20
     assert here[0] < here[2] - 20
 
 
 def test_groups_in_any_blocks_and_from_a_state(water: Pair) -> None:
     bath = of_groups(water, (250.0, 2.0), (350.0, 20.0))
-    ends = {cut(Simulation(*water, None, bath, device="cuda"), blocks) for blocks in CUTS}
-    assert len(ends) == 1, ends
-    first = Simulation(*water, None, bath, device="cuda")
-    first.run(98)
-    second = Simulation(water[0], first.state(), None, bath, device="cuda")
-    assert cut(second, (142,))[0] == ends.pop()[0]
+    check_blocks(water, lambda start: Simulation(*start, None, bath, device="cuda"))
 
 
 @SCALINGS
@@ -225,13 +226,9 @@ def test_one_group_of_all_atoms_is_one_bath(waters: list[Pair], kind: str) -> No
 @pytest.mark.parametrize("size", [0, 1])
 def test_scaled_groups_follow_those_of_the_cpu(waters: list[Pair], kind: str, size: int) -> None:
     """Temperatures of groups and heat, while rounding has not yet grown."""
-    runs = [scaled(waters[size], kind, 100.0, 600.0, 300.0, device=one) for one in ("cuda", "cpu")]
-    for _ in range(4):
-        for run in runs:
-            run.run(4)
-        here, there = (run.group_temperatures() for run in runs)
-        assert here == pytest.approx(there, rel=1e-4)
-        assert runs[0].heat() == pytest.approx(runs[1].heat(), rel=1e-3, abs=1.0)
+    here = agreeing_temperatures(
+        lambda device: scaled(waters[size], kind, 100.0, 600.0, 300.0, device=device)
+    )
     apart = 2 if kind == "chains" else 20  # K; chains begin at rest
     assert here[0] < here[2] - apart
     assert here[1] > here[2] + apart
@@ -239,12 +236,7 @@ def test_scaled_groups_follow_those_of_the_cpu(waters: list[Pair], kind: str, si
 
 @SCALINGS
 def test_scaled_groups_in_any_blocks_and_from_a_state(water: Pair, kind: str) -> None:
-    ends = {cut(scaled(water, kind, 250.0, 350.0, every=5), blocks) for blocks in CUTS}
-    assert len(ends) == 1, ends
-    first = scaled(water, kind, 250.0, 350.0, every=5)
-    first.run(98)
-    second = scaled((water[0], first.state()), kind, 250.0, 350.0, every=5)
-    assert cut(second, (142,))[0] == ends.pop()[0]
+    check_blocks(water, lambda start: scaled(start, kind, 250.0, 350.0, every=5))
 
 
 @SCALINGS

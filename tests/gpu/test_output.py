@@ -30,12 +30,6 @@ class Digests:
         self.seen.append((frame.step, quiltmd.digest(frame.state()), frame.energies()["total"]))
 
 
-@pytest.fixture(scope="module")
-def warm(dhfr: Pair) -> Pair:
-    system, state = dhfr
-    return system, thermal(system, state)
-
-
 def simulate(pair: Pair, integrator: quiltmd.Integrator) -> quiltmd.Simulation:
     return quiltmd.Simulation(*pair, integrator=integrator, device="cuda")
 

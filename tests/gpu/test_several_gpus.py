@@ -42,12 +42,6 @@ def two_gpus() -> None:
         pytest.skip("this machine has one GPU")
 
 
-@pytest.fixture(scope="module")
-def warm(dhfr: Pair) -> Pair:
-    system, state = dhfr
-    return system, thermal(system, state)
-
-
 def simulation(pair: Pair, plan: str, device: str, **where: Any) -> quiltmd.Simulation:
     return quiltmd.Simulation(*pair, **PLANS[plan], device=device, **where)
 

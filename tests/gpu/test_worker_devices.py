@@ -7,19 +7,13 @@ import time
 from typing import Any
 
 import pytest
-from running import Pair, thermal
+from running import Pair
 
 import quiltmd
 from quiltmd import LangevinMiddle, ReplicaExchange, Simulation, Workers
 
 pytestmark = [pytest.mark.gpu, pytest.mark.filterwarnings("ignore::quiltmd.QuiltWarning")]
 STEPS = 2000
-
-
-@pytest.fixture(scope="module")
-def warm(dhfr: Pair) -> Pair:
-    system, state = dhfr
-    return system, thermal(system, state)
 
 
 def simulation(pair: Pair, device: str = "cuda:0", **workers: Any) -> Simulation:

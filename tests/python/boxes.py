@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -175,6 +176,26 @@ def through_file(state: Any, folder: Path) -> Any:
     path = folder / f"{os.getpid()}.qmd"
     quiltmd.write_checkpoint(path, quiltmd.Checkpoint(state))
     return quiltmd.read_checkpoint(path).state
+
+
+def stopped_and_not(
+    simulation: Callable[[int], quiltmd.Simulation], folder: Path
+) -> tuple[quiltmd.Simulation, quiltmd.Simulation]:
+    """Two simulations after 45 steps that must agree, which this checks of State and heat.
+
+    One of two ranks goes through; the other stops after 18 steps of one rank, between two actions
+    of a thermostat that acts every 4 or 10 steps, and goes on from its checkpoint on three.
+    `simulation` makes them, given the number of ranks.
+    """
+    whole, first, second = simulation(2), simulation(1), simulation(3)
+    whole.run(45)
+    first.run(18)
+    first.save_checkpoint(folder / "c.qmd")
+    second.load_checkpoint(folder / "c.qmd")
+    second.run(27)
+    assert quiltmd.digest(whole.state()) == quiltmd.digest(second.state())
+    assert abs(whole.heat() - second.heat()) < 1e-6
+    return whole, second
 
 
 def relative_rms(values: Any, expected: Any) -> float:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from boxes import bare_system, free_waters, warm_water
+from boxes import bare_system, free_waters, stopped_and_not, warm_water
 from model_waters import model_water
 
 import quiltmd
@@ -226,15 +226,8 @@ def test_a_run_goes_on_with_its_baths(water: tuple[Any, Any], tmp_path: Path) ->
         bath = LangevinMiddleGroups(groups, seed=2, remove_com_every=10)
         return Simulation(*water, integrator=bath, device="cpu", ranks=ranks)
 
-    whole, first, second = simulation(2), simulation(1), simulation(3)
-    whole.run(45)
-    first.run(18)
-    first.save_checkpoint(tmp_path / "c.qmd")
-    second.load_checkpoint(tmp_path / "c.qmd")
-    second.run(27)
-    assert quiltmd.digest(whole.state()) == quiltmd.digest(second.state())
-    assert whole.heat() == pytest.approx(second.heat(), abs=1e-6)
-    assert (whole.group_temperatures() == second.group_temperatures()).all()
+    whole, stopped = stopped_and_not(simulation, tmp_path)
+    assert (whole.group_temperatures() == stopped.group_temperatures()).all()
 
 
 def test_velocities_of_the_baths(water: tuple[Any, Any]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from boxes import warm_water
+from boxes import stopped_and_not, warm_water
 
 import quiltmd
 from quiltmd import (
@@ -95,14 +95,7 @@ def test_a_run_goes_on_with_its_heat(water: tuple[Any, Any], tmp_path: Path) -> 
             *water, None, VelocityVerlet(), thermostat=thermostat, device="cpu", ranks=ranks
         )
 
-    whole, first, second = simulation(2), simulation(1), simulation(3)
-    whole.run(45)
-    first.run(18)
-    first.save_checkpoint(tmp_path / "c.qmd")
-    second.load_checkpoint(tmp_path / "c.qmd")
-    second.run(27)
-    assert quiltmd.digest(whole.state()) == quiltmd.digest(second.state())
-    assert whole.heat() == pytest.approx(second.heat(), abs=1e-6)
+    stopped_and_not(simulation, tmp_path)
 
 
 def test_nonsense_is_refused() -> None:
