@@ -204,7 +204,7 @@ BROKEN = {
     "rest": ("mdin", MDIN + " &wt 5 6 /\n", "line 11: '5 6' in &wt is not understood"),
     "pair": ("mdin", MDIN.replace("cut = 9.0", "cut 9.0"), "is not understood|must be a"),
     "whole": ("mdin", MDIN.replace("ntc=2", "ntc=2.5"), "ntc must be a whole number"),
-    "option": ("mdp", MDP + "nsteps 300\n", "'nsteps 300' is no option and value"),
+    "option": ("mdp", MDP + "nsteps 300\n", "expected 'option = value', found 'nsteps 300'"),
 }
 
 

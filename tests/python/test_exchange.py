@@ -218,7 +218,7 @@ def test_ladders() -> None:
     for arguments in ((300.0, 200.0, 3), (300.0, 400.0, 1), (0.0, 1.0, 2)):
         with pytest.raises(QuiltError):
             geometric(*arguments)
-    with pytest.raises(QuiltError, match="begin with the lowest"):
+    with pytest.raises(QuiltError, match="give the lowest, that of the bath, first"):
         rest2_states((300.0, 200.0))
     with pytest.raises(QuiltError, match="canonical"):
         exchange_of(HOT, integrator=VelocityVerlet())
@@ -537,7 +537,7 @@ def test_another_exchange_is_not_carried_on(whole: tuple[Any, Path], tmp_path: P
         ("exchange", "solute", "protein", "leave out solute of"),
         ("exchange", "full_rows", True, "leave out full_rows of"),
         ("exchange", "kinds", 3, "not a known key"),
-        ("output", "profile", True, "of single runs"),
+        ("output", "profile", True, "cannot be profiled"),
     ],
 )
 def test_configurations_that_are_refused(section: str, key: str, value: Any, because: str) -> None:
@@ -646,7 +646,7 @@ def test_demux_has_each_frame_once(whole: tuple[Any, Path], tmp_path: Path) -> N
     assert [len(one) for one in frames["replica"]] == [4, 4, 4]
     for k in range(3):
         (out / f"state-{k:02d}" / "trajectory.dcd").unlink()
-    with pytest.raises(QuiltError, match="the states of this exchange have no trajectories"):
+    with pytest.raises(QuiltError, match="not every state of this exchange has a trajectory"):
         demultiplex(out)
 
 
@@ -672,7 +672,7 @@ def test_the_command(alanine: tuple[Path, Path], tmp_path: Path, capsys: Any) ->
     with pytest.raises(QuiltError, match="give one of"):
         command()
     for act in (lambda: command(analyse=tmp_path), lambda: command(demux=tmp_path)):
-        with pytest.raises(QuiltError, match="no folder of a replica exchange"):
+        with pytest.raises(QuiltError, match="not the folder of a replica exchange"):
             act()
 
 

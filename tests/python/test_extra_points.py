@@ -162,7 +162,7 @@ def test_loaded_with_heavy_hydrogens(tmp_path: Path) -> None:
     [
         ("NUMEXTRA", 2, "2 extra points, but 1 massless"),
         ("EPW", None, "has no mass and 0 bonds; extra points have one"),
-        ("ATOMIC_NUMBER", None, "is no water"),
+        ("ATOMIC_NUMBER", None, "is not a water"),
     ],
 )
 def test_others_are_refused(old: str, new: int | None, words: str, tmp_path: Path) -> None:

@@ -41,9 +41,9 @@ def test_ranks_on_hosts(device: str, listed: tuple[str, ...], expected: str) -> 
         ("cuda:0,1", ("a:3",), r"lists 2 GPU\(s\) of a host, and a has 3 ranks"),
         ("ssh:a/cpu", ("b",), "says itself where it is"),
         ("ranks:cpu,cpu", ("b",), "says itself where it is"),
-        ("cpu", ("a:0",), "'a:0' is no host"),
-        ("cpu", ("-oProxyCommand=x",), "is no host"),
-        ("cpu", ("a b",), "is no host"),
+        ("cpu", ("a:0",), "'a:0' is not a host"),
+        ("cpu", ("-oProxyCommand=x",), "is not a host"),
+        ("cpu", ("a b",), "is not a host"),
     ],
 )
 def test_what_cannot_be_is_refused(device: str, listed: tuple[str, ...], said: str) -> None:

@@ -276,7 +276,7 @@ BAD = {
     "no phases": (cut("CHARMM_IMPROPER_PHASE"), "section CHARMM_IMPROPER_PHASE is missing"),
     "a map too many": (
         lambda text: text + section("CHARMM_CMAP_PARAMETER_03", "8F9.5", [0.0]),
-        "CHARMM_CMAP_COUNT says that there are 2 maps",
+        "CHARMM_CMAP_COUNT says that there are only 2 maps",
     ),
     "maps twice": (
         lambda text: text + maps_of("CMAP_"),
@@ -285,7 +285,10 @@ BAD = {
     "maps of two sizes": (change("  24  24\n", "  24  12\n"), "of different resolutions"),
     "an odd map": (change("  24  24\n", "  23  23\n"), "an even number of energies"),
     "short map": (change("  24  24\n", "  26  26\n"), "should have 676 values, but has 576"),
-    "negative count": (change("       2       2\n", "      -2       2\n"), "COUNT: -2 is no count"),
+    "negative count": (
+        change("       2       2\n", "      -2       2\n"),
+        "-2 is not a count",
+    ),
     "no such atom": (change("      25       2\n", "    9999       2\n"), "9999 is no"),
     "no such type": (
         change("      25       2\n", "      25       3\n"),

@@ -329,10 +329,10 @@ def test_lone_pairs(ala3: Path, tmp_path: Path) -> None:
     [
         ("F     0.300000       0.0", "F     0.300000       1.0", "a scaled distance"),
         ("F     0.300000", "T     0.300000", r"line 150: !NUMLP: .* weighted by masses"),
-        ("F     0.300000", "F     0.3x0000", "this is no lone pair"),
+        ("F     0.300000", "F     0.3x0000", "expected number of hosts, place in"),
         ("F     0.350000", "F     0.000000", "of 3 atoms at the distance 0: only colinear"),
         ("         2         1   F", "         1         1   F", "of 1 atoms at the distance"),
-        ("         3        12   F", "         3        13   F", "3 hosts are not in the list"),
+        ("         3        12   F", "         3        13   F", "lacks some of its 3 hosts"),
         ("        34        12        11", "        34        12        99", "its list of hosts"),
         ("        34        12        11", "        34        12        1²", "its list of hosts"),
         ("        34        12        11", "        33        12        11", "IMOVE"),
@@ -388,7 +388,10 @@ def test_bad_parameters(name: str, ala3: Path, tmp_path: Path) -> None:
 
 BAD_PSF = {
     "drude": (("PSF CMAP CHEQ", "PSF CMAP DRUDE"), r"Drude \(polarizable\) models"),
-    "lone pairs": (("0       0 !NUMLP", "3       0 !NUMLP"), r"!NUMLP: this is no lone pair"),
+    "lone pairs": (
+        ("0       0 !NUMLP", "3       0 !NUMLP"),
+        r"!NUMLP: expected number of hosts, place in",
+    ),
     "section": (("5 !NDON", "5 !NWALL"), "!NWALL: this section is not known"),
     "cut": (("32 !NBOND", "31 !NBOND"), r"line 50: !NBOND: should have 62 numbers, but has 64"),
     "atom": (("33 !NATOM", "34 !NATOM"), "!NATOM: should have 34 atoms, but has fewer"),

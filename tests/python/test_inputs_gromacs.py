@@ -316,7 +316,7 @@ def test_includes_and_conditions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         describe(path, defines=["POSERS"])
     for text, words in (
         ("#ifdef A\n", "this condition has no #endif"),
-        ("#endif\n", "#endif without a condition"),
+        ("#endif\n", "#endif without #ifdef or #ifndef before it"),
         ("#if A\n", "'#if A' is not understood"),
         ('#include "other.top"\n', "does a file include itself"),
     ):
@@ -354,7 +354,7 @@ BAD = {
     ),
     "massive": ("[ pairs ]", "[ dummies2 ]\n1 2 3 1 0.5\n[ pairs ]", "cannot be a virtual site"),
     "buckingham": ("1 3 yes", "2 3 yes", r"nbfunc 2 \(Buckingham\) is not supported"),
-    "rule": ("1 3 yes", "1 4 yes", "the combination rule 4 is not known"),
+    "rule": ("1 3 yes", "1 4 yes", "combination rule 4 is not known, only 1, 2 and 3"),
     "bond": ("1 2 1\n", "1 2 3\n", r"top, line \d+: bonds of function type 3 are not supported"),
     "angle": ("1 2 3 1\n", "1 2 3 2\n", "angles of function type 2 are not supported"),
     "dihedral": ("1 2 3 4 3\n", "1 2 3 4 8\n", "dihedrals of function type 8 are not supported"),
@@ -367,10 +367,14 @@ BAD = {
     "number": ("0.16 210000", "0.16 21x", "'21x' is not a finite number"),
     "macro": ("#define gb_77 0.11 2.9e5\n", "", "'gb_77' is not a finite number"),
     "count": ("0.16 210000", "0.16 2 3", "expected 2 parameters, found 3"),
-    "atom type": ("1 opls_C1 1", "1 opls_C9 1", "there is no atom type opls_C9"),
+    "atom type": (
+        "1 opls_C1 1",
+        "1 opls_C9 1",
+        "there is no atom type opls_C9: is its force field included",
+    ),
     "order": ("2 opls_C2 1", "3 opls_C2 1", "expected the line of atom 2 of Chain"),
     "state": ("0.15 13.0", "0.15 13.0 opls_C2 0.1 12", r"a second state .* is not supported"),
-    "molecule": ("SOL 3", "SUL 3", "there is no molecule type SUL"),
+    "molecule": ("SOL 3", "SUL 3", "there is no molecule type SUL: is its file included"),
     "molecules": ("[ molecules ]\nSOL 3\nChain 2\nSOL 2\n", "", r"no \[ molecules \]"),
     "pair": ("1 4 1\n", "1 7 1\n", "a pair that is not excluded"),
     "map": (" 24 24\\", " 24 22\\", "a torsion map needs an even number"),

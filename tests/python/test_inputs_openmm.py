@@ -191,7 +191,7 @@ def test_force_field_that_does_not_fit(structures: Files, tmp_path: Path) -> Non
         quiltmd.load(structures[0], structures[0], parameters=[data / "amber14" / "DNA.OL15.xml"])
     with pytest.raises(InputError, match="is missing 1 extra site"):
         quiltmd.load(structures[0], structures[0], parameters=[data / "tip4pew.xml"])
-    with pytest.raises(InputError, match=r"no OpenMM ForceField XML"):
+    with pytest.raises(InputError, match=r"not an OpenMM ForceField XML, whose root"):
         quiltmd.load(structures[0], structures[0], parameters=[structures[1]])
 
 

@@ -166,7 +166,7 @@ def test_more_steps_than_can_be_counted(fake: Simulation, steps: int) -> None:
 
 @pytest.mark.parametrize("reporter", [print, 3, None])
 def test_what_is_no_reporter_is_refused(fake: Simulation, reporter: Any) -> None:
-    with pytest.raises(QuiltError, match="FunctionReporter makes one of a function"):
+    with pytest.raises(QuiltError, match="FunctionReporter makes a reporter from a function"):
         fake.run(10, [reporter])
 
 
@@ -223,7 +223,7 @@ def test_a_trajectory_needs_no_simulation_beforehand(fake: Simulation, tmp_path:
         (lambda: VelocityRescaling(300, True), "time_constant: must be a number"),
         (lambda: Nonbonded(cutoff=True), "cutoff: must be a number"),
         (lambda: Execution(ranks=True), "ranks: must be a number"),
-        (lambda: Execution("gpu"), "Execution: device"),  # type: ignore[arg-type]
+        (lambda: Execution("gpu"), "device: there is no such device as 'gpu'"),  # type: ignore[arg-type]
     ],
 )
 def test_bad_settings_are_quilt_errors(make: Any, message: str) -> None:

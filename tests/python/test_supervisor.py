@@ -479,7 +479,7 @@ def test_names_of_several() -> None:
     "text", ["kill", "kill@", "flip@3", "kill@3:0:positions:3", "flip@3:a:b:1", "flip@3:0/a/b:1"]
 )
 def test_faults_that_are_none(text: str) -> None:
-    with pytest.raises(QuiltError, match="no fault to inject"):
+    with pytest.raises(QuiltError, match="not a fault that can be injected"):
         Workers(inject_fault=(text,))
     assert parse_injection("flip@3:1:positions:7").device == 1
 

@@ -69,11 +69,11 @@ def _show(result: Any, for_people: Callable[[Any], None], as_json: bool) -> None
         for_people(result)
 
 
-def parse_tile(text: str) -> tuple[int, int, int]:
-    """Three counts from text such as "2x2x1"."""
+def parse_tile(text: str, option: str = "--tile") -> tuple[int, int, int]:
+    """Three counts from the text of an option, such as "2x2x1"."""
     parts = text.split("x")
     if len(parts) != 3 or not all(part.isdecimal() and int(part) > 0 for part in parts):
-        raise QuiltError(f"--tile: expected three counts such as 2x2x1, found {text!r}")
+        raise QuiltError(f"{option}: expected three counts such as 2x2x1, found {text!r}")
     nx, ny, nz = map(int, parts)
     return nx, ny, nz
 

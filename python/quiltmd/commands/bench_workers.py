@@ -145,7 +145,9 @@ def redundancy(
     ]
     rows = []
     for tile in tiles.split(","):
-        rows += _told(compare_devices(one, other, system, parse_tile(tile), seconds), columns)
+        rows += _told(
+            compare_devices(one, other, system, parse_tile(tile, "--tiles"), seconds), columns
+        )
     _show({"rows": rows}, f"{system}: {_same_bits(rows)}", columns, as_json)
 
 

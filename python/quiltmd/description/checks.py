@@ -95,14 +95,17 @@ def real_number(name: str, value: Any) -> float:
     return real
 
 
-def user_settings(kind: type[Settings]) -> type[Settings]:
+def user_settings(kind: type[Settings], title: str | None = None) -> type[Settings]:
     """Makes a pydantic dataclass take OpenMM quantities and raise QuiltError.
 
     Parameters
     ----------
     kind:
         A class made by `pydantic.dataclasses.dataclass`.
+    title:
+        What its errors begin with; None: its name and a colon.
     """
+    title = f"{kind.__name__}: " if title is None else title
     init = kind.__init__
     names = [field.name for field in fields(kind) if not field.kw_only]  # type: ignore[arg-type]
 
@@ -113,12 +116,10 @@ def user_settings(kind: type[Settings]) -> type[Settings]:
             given = dict(zip(names, values, strict=False)) | named
             for name in (name for name, value in given.items() if isinstance(value, bool)):
                 if not isinstance(getattr(self, name), bool):
-                    raise QuiltError(
-                        f"{kind.__name__}: {name}: must be a number (found {given[name]!r})"
-                    )
+                    raise QuiltError(f"{title}{name}: must be a number (found {given[name]!r})")
         except ValidationError as error:
             faults = "; ".join(_describe(fault, names) for fault in error.errors())
-            raise QuiltError(f"{kind.__name__}: {faults}") from None
+            raise QuiltError(f"{title}{faults}") from None
 
     kind.__init__ = checked  # type: ignore[method-assign]
     return kind

@@ -110,7 +110,9 @@ def solvent_fields(
     if not found:
         return {}
     if len(found) > 1:
-        raise InputError(f"the OpenMM system has {len(found)} forces of implicit solvent")
+        raise InputError(
+            f"the OpenMM system has {len(found)} forces of implicit solvent; one can be used"
+        )
     (force,) = found
     kind = type(force).__name__
     _check_cutoff(force, nonbonded)
@@ -172,9 +174,12 @@ def _obc(force: Any) -> tuple[ImplicitSolvent, npt.NDArray[np.float64]]:
     """The solvent, and rows of charge, offset radius and scaled radius."""
     tension = force.getSurfaceAreaEnergy()._value
     if not np.isclose(tension, _TENSION, rtol=1e-9) and tension != 0:
-        raise InputError(f"{OBC}: setSurfaceAreaEnergy({tension:g}) is not {_TENSION} or 0")
+        raise InputError(
+            f"{OBC}: surface area energy {tension:g} is not supported, only {_TENSION} and 0"
+        )
     if force.getSoluteDielectric() != 1:
-        raise InputError(f"{OBC}: setSoluteDielectric({force.getSoluteDielectric():g}) is not 1")
+        found = force.getSoluteDielectric()
+        raise InputError(f"{OBC}: solute dielectric {found:g} is not supported, only 1")
     rows = _rows(force)
     rows[:, 1] -= _OFFSET
     rows[:, 2] *= rows[:, 1]
@@ -209,7 +214,7 @@ def _custom(force: Any) -> tuple[ImplicitSolvent, npt.NDArray[np.float64]]:
         raise _unknown(force)
     dielectric, solute, kappa, offset = settings[0]
     if solute != 1:
-        raise InputError(f"{CUSTOM}: soluteDielectric {solute:g} is not 1")
+        raise InputError(f"{CUSTOM}: soluteDielectric {solute:g} is not supported, only 1")
     if offset != _OFFSETS.get(model, _OFFSET):
         raise _unknown(force)
     return _described(model, dielectric, kappa, len(terms) == 3), _rows(force)

@@ -38,7 +38,8 @@ def check_overlaps(system: System, state: State) -> None:
     first, second = sorted((int(atoms[i]), int(atoms[j])))
     raise InputError(
         f"overlapping atoms: {system.topology.describe(first)} and "
-        f"{system.topology.describe(second)} are {distance:.4f} nm apart"
+        f"{system.topology.describe(second)} are {distance:.4f} nm apart: check that "
+        "coordinates, topology and box belong together"
     )
 
 

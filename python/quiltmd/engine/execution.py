@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import fields
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, ConfigDict
@@ -41,7 +42,7 @@ AWAY_BY_NAME = {str(away): away for away in REACHES}
 DeviceName = Annotated[str, AfterValidator(_check_name)]
 
 
-@user_settings
+@partial(user_settings, title="")  # its settings are named as those of `Simulation` are
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
 class Execution:
     """Where a simulation runs.  On one kind of device none of this but `away` changes its results.

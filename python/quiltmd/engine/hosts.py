@@ -26,8 +26,8 @@ _THIS = "localhost"
 def _check_entry(entry: str) -> str:
     if _ENTRY.fullmatch(entry) is None:
         raise ValueError(
-            f"{entry!r} is no host: expected a name such as a or me@a, and a number of ranks where "
-            "it is not one: a:2"
+            f"{entry!r} is not a host: give a name such as a or me@a, with the number of ranks "
+            "where there are several: a:2"
         )
     return entry
 

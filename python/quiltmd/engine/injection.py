@@ -53,7 +53,8 @@ def parse_injection(text: str) -> Injection:
     found = _FORM.fullmatch(text)
     if found is None or bool(found["buffer"]) != (found["kind"] == "flip"):
         raise ValueError(
-            f"'{text}' is no fault to inject: kill, stop, hang, drop, sticky or nan@STEP[:DEVICE], "
+            f"'{text}' is not a fault that can be injected; choose kill, stop, hang, drop, "
+            "sticky or nan@STEP[:DEVICE], "
             f"or flip@STEP[:DEVICE]:BUFFER:BIT with one of {', '.join(BUFFERS)}, or with "
             "RANK/OPERATION/LAUNCH/FIELD"
         )

@@ -77,12 +77,12 @@ def parse_place(name: str) -> Place:
     found = _NAME.fullmatch(name)
     if found is None or int(found["port"] or 0) > 65535:
         raise ValueError(
-            "there is no such device: choose auto, cpu, cuda, one GPU of several by a name that "
-            "`quiltmd devices` shows, such as cuda:1, a GPU for each rank, such as cuda:0,1, or "
-            "one of these in a worker: worker:cuda:1, ssh:host/cuda:1, remote:host:7411/cuda:1, or "
-            "two of all these that are compared: redundant:cuda:0,ssh:host/cuda:0, or that have a "
-            "rank of the simulation each: ranks:ssh:a/cuda:0,ssh:b/cuda:0, or one to which "
-            "commands are forwarded: forward:ssh:host/cuda:0"
+            f"there is no such device as {name!r}: choose auto, cpu, cuda, a GPU that 'quiltmd "
+            "devices' lists (cuda:1), or a GPU for each rank (cuda:0,1); one of these in a worker "
+            "(worker:cuda:1, ssh:host/cuda:1, remote:host:7411/cuda:1); two of all these whose "
+            "results are compared (redundant:cuda:0,ssh:host/cuda:0); one for each rank "
+            "(ranks:ssh:a/cuda:0,ssh:b/cuda:0); or one that commands are forwarded to "
+            "(forward:ssh:host/cuda:0)"
         )
     device = found["device"]
     if found["ssh"]:

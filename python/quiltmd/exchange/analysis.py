@@ -168,7 +168,7 @@ def read_history(folder: str | os.PathLike[str]) -> History:
     """What is in the folder of a replica exchange; QuiltError where it is none."""
     path = Path(folder)
     if not (path / WALKERS).exists():
-        raise QuiltError(f"{path}: no folder of a replica exchange: {WALKERS} is missing")
+        raise QuiltError(f"{path}: not the folder of a replica exchange: {WALKERS} is missing")
     config = build_config_of(ExchangeConfig, read_resolved(path / "config.toml"), str(path))
     states = config.exchange.states()
     _, walkers = read_table(path / WALKERS)

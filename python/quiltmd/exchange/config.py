@@ -96,7 +96,7 @@ class ExchangeConfig(Config):
                 f"({self.exchange.every})"
             )
         if self.integrator.ensemble != "nvt" or self.integrator.annealing is not None:
-            raise ValueError("replica exchange is between canonical ensembles: ensemble = 'nvt'")
+            raise ValueError("replica exchange needs ensemble = 'nvt' without annealing")
         lowest = self.exchange.ladder()[0]
         if any(bath.annealing or bath.temperature != lowest for bath in self.bath):
             raise ValueError(
@@ -104,15 +104,17 @@ class ExchangeConfig(Config):
                 f"its state: give each bath that of the lowest, {lowest:g} K"
             )
         if self.integrator.restraint_annealing is not None:
-            raise ValueError("restraint_annealing is of single runs: restraints of replicas stay")
+            raise ValueError(
+                "leave out restraint_annealing: restraints stay as they are in replica exchange"
+            )
         if self.run.first_step:
             raise ValueError("leave out [run] first_step: an exchange begins at step 0")
         if self.run.start_temperature is not None:
             raise ValueError("leave out [run] start_temperature: the states have theirs")
         if self.output.profile:
-            raise ValueError("[output] profile is of single runs")
+            raise ValueError("leave out [output] profile: replica exchange cannot be profiled")
         if self.run.hosts:
-            raise ValueError("[run] hosts are of single runs: name [exchange] devices")
+            raise ValueError("leave out [run] hosts: [exchange] devices says where replicas run")
         if self.exchange.devices and started_together:
             raise ValueError(
                 "leave out [exchange] devices: under a launcher of MPI each of its processes has "

@@ -52,7 +52,10 @@ def demultiplex(folder: str | os.PathLike[str]) -> list[Path]:
         if all((path / state_name(k) / section.file).exists() for k in range(len(history.states)))
     ]
     if not sections:
-        raise QuiltError(f"{path}: the states of this exchange have no trajectories")
+        raise QuiltError(
+            f"{path}: not every state of this exchange has a trajectory; [[trajectory]] in "
+            "its configuration, or trajectory_every in [output], writes one"
+        )
     system, _ = load_system(config)
     written = []
     for section in sections:

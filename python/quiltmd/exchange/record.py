@@ -184,7 +184,7 @@ def _read(folder: Path, path: Path) -> Generation:
             file = folder / entry["file"]
             checkpoint = read_checkpoint(file)
             if digest(checkpoint.state) != entry["digest"]:
-                raise QuiltError(f"{file}: not the checkpoint that {path.name} names")
+                raise QuiltError(f"{file}: not the checkpoint that {path.name} names: put it back")
             checkpoints.append(checkpoint)
         return Generation(
             int(manifest["iteration"]),
@@ -205,7 +205,7 @@ def _manifest(path: Path) -> dict[str, Any]:
     except ValueError:
         found = None
     if not isinstance(found, dict) or found.get("format") != _FORMAT:
-        raise QuiltError(f"{path}: no manifest of this version of quiltmd")
+        raise QuiltError(f"{path}: damaged, or written by another version of quiltmd")
     return found
 
 
@@ -228,7 +228,9 @@ def read_table(path: Path) -> tuple[Sequence[str], NDArray[np.float64]]:
     try:
         values = [[float(cell) if cell else np.nan for cell in row.split(",")] for row in rows]
     except ValueError:
-        raise QuiltError(f"{path}: a row that is no row of numbers") from None
+        raise QuiltError(
+            f"{path}: a row has something else than numbers: the file is damaged"
+        ) from None
     if names[0] != "iteration" or any(len(row) != len(names) for row in values):
         raise QuiltError(f"{path}: not a table of a replica exchange")
     return names, np.array(values).reshape(len(values), len(names))

@@ -41,8 +41,8 @@ def geometric(lowest: float, highest: float, count: int) -> tuple[float, ...]:
     """Temperatures of a constant ratio, between which swaps are about equally frequent (K)."""
     if not 0 < lowest <= highest or count < 1 or (count == 1 and lowest != highest):
         raise QuiltError(
-            f"no ladder of {count} temperatures from {lowest:g} to {highest:g} K: at least two, "
-            "and the highest last"
+            f"{count} temperatures from {lowest:g} to {highest:g} K are not a ladder: it needs two "
+            "or more, from a lowest above 0 K to a highest"
         )
     if count == 1:
         return (lowest,)
@@ -63,7 +63,9 @@ def rest2_states(temperatures: Sequence[float]) -> tuple[ReplicaState, ...]:
     """
     bath = temperatures[0]
     if any(temperature < bath for temperature in temperatures):
-        raise QuiltError("effective temperatures of the solute begin with the lowest, the bath's")
+        raise QuiltError(
+            "effective temperatures of the solute: give the lowest, that of the bath, first"
+        )
     return tuple(ReplicaState(bath, bath / temperature) for temperature in temperatures)
 
 

@@ -51,7 +51,9 @@ def find_force_field(path: Path) -> Path:
 def _read_system(sources: Sources) -> Described:
     system = _deserialize(sources.topology)
     if type(system).__name__ != "System":
-        raise InputError(f"holds an OpenMM {type(system).__name__}", file=sources.topology)
+        raise InputError(
+            f"holds an OpenMM {type(system).__name__}, not a System", file=sources.topology
+        )
     translated = _translated(system, None, sources.topology, None)
     if not system.usesPeriodicBoundaryConditions():  # the box that it has nevertheless is of no use
         return Described(translated, complete=True, periodic=False)
@@ -64,7 +66,10 @@ def _read_state(file: str, expected: Expected) -> Coordinates:
     try:
         positions = np.array(plain(state.getPositions(asNumpy=True)))
     except Exception as error:
-        raise InputError(f"an OpenMM State without positions ({error})", file=file) from None
+        raise InputError(
+            f"an OpenMM State without positions ({error}): save one with getState(positions=True)",
+            file=file,
+        ) from None
     try:
         velocities = np.array(plain(state.getVelocities(asNumpy=True)))
     except Exception:  # it was saved without
@@ -83,7 +88,9 @@ def _read_force_field(sources: Sources) -> Described:
         )
     for parameters in sources.parameters:
         if not _FORCE_FIELD.match(read_bytes(parameters, limit=8192)):
-            raise InputError("no OpenMM ForceField XML", file=parameters)
+            raise InputError(
+                "not an OpenMM ForceField XML, whose root element is <ForceField>", file=parameters
+            )
     reader = app.PDBxFile if is_mmcif(read_bytes(file, limit=8192)) else app.PDBFile
     try:
         topology = reader(file).topology

@@ -111,7 +111,7 @@ class Planner:
         away: Away = 1,
     ) -> None:
         if state.box is None:
-            raise QuiltError("steps without a periodic box cannot be predicted")
+            raise QuiltError("predictions need a periodic box, and there is none: give one (box)")
         box = state.box * np.array(tile)[:, None]
         settings = nonbonded.resolve(box)
         self.grid: tuple[int, int, int] = tuple(settings["pme_grid"])

@@ -42,7 +42,9 @@ def read_log(path: Path) -> Columns:
         values = np.loadtxt(rows, delimiter=",", ndmin=2) if rows else np.empty((0, len(names)))
         return dict(zip(names, values.T, strict=True))
     except ValueError as error:
-        raise QuiltError(f"{path}: a row that is no row of a log ({error})") from None
+        raise QuiltError(
+            f"{path}: a row of this log cannot be read ({error}): the file is damaged"
+        ) from None
 
 
 def is_known(log: Columns, name: str) -> bool:

@@ -85,7 +85,7 @@ def _maps(prmtop: PrmtopFile) -> _Fields:
     for name in prmtop.sections:
         number = name.removeprefix(f"{prefix}PARAMETER_")
         if number != name and not 1 <= int(number) <= maps:
-            raise prmtop.error(name, 0, f"{prefix}COUNT says that there are {maps} maps")
+            raise prmtop.error(name, 0, f"{prefix}COUNT says that there are only {maps} maps")
     if count == 0:
         return {}
     size = _resolution(prmtop, f"{prefix}RESOLUTION", maps)
@@ -121,7 +121,7 @@ def _present(prmtop: PrmtopFile, prefix: str) -> bool:
 def _counts(prmtop: PrmtopFile, name: str, count: int) -> list[int]:
     values = prmtop.integers(name, count)
     if (values < 0).any():
-        raise prmtop.error(name, int(np.argmax(values < 0)), f"{values.min()} is no count")
+        raise prmtop.error(name, int(np.argmax(values < 0)), f"{values.min()} is not a count")
     return [int(value) for value in values]
 
 

@@ -106,7 +106,8 @@ class _Waters:
             raise prmtop.error(
                 "MASS",
                 atom,
-                f"{topology.describe(atom)} has extra points (virtual sites) and is no water; only "
+                f"{topology.describe(atom)} has extra points (virtual sites) and is not a "
+                "water; only "
                 "one or two of waters are supported",
             )
         self.hydrogens = ends[order].reshape(-1, 2)

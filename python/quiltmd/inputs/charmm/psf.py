@@ -124,7 +124,11 @@ class PsfFile:
         others, ends = values[: section.count] - 1, values[section.count :]
         each = np.diff(ends, prepend=0)
         if (each < 0).any() or ends[-1] != section.count or others.max() >= self.atoms:
-            raise self._error(section, section.count, "the excluded pairs do not add up")
+            raise self._error(
+                section,
+                section.count,
+                "the numbers of excluded pairs of each atom do not add up to its count",
+            )
         return np.column_stack([np.repeat(np.arange(self.atoms), each), others])
 
     def _refuse(self) -> None:
@@ -154,19 +158,25 @@ class PsfFile:
         atoms = self._sections["NATOM"].count
         listed = [word for line in lines[section.count :] for word in line]
         if not all(word.isdecimal() and 1 <= int(word) <= atoms for word in listed):
-            raise self._error(section, -1, "its list of hosts has something else than atoms")
+            raise self._error(
+                section, -1, f"its list of hosts may only have atom numbers from 1 to {atoms}"
+            )
         found = []
         for row, words in enumerate(lines[: section.count]):
             try:
                 hosts, place = int(words[0]), int(words[1])
                 x, y, z = map(float, words[3:])
             except (IndexError, ValueError):
-                raise self.lone_pair_error(row, "this is no lone pair") from None
+                raise self.lone_pair_error(
+                    row, "expected number of hosts, place in the list, F and three values"
+                ) from None
             if words[2] != "F" or not all(map(math.isfinite, (x, y, z))):
                 raise self.lone_pair_error(row, "a lone pair weighted by masses (not F)")
             its = [int(word) - 1 for word in listed[max(place - 1, 0) :][: hosts + 1]]
             if place < 1 or hosts < 1 or len(its) != hosts + 1:
-                raise self.lone_pair_error(row, f"its {hosts} hosts are not in the list")
+                raise self.lone_pair_error(
+                    row, f"the list that follows lacks some of its {hosts} hosts"
+                )
             found.append(LonePair(row, its[0], tuple(its[1:]), (x, y, z)))
         return found
 

@@ -85,7 +85,7 @@ def _options(file: str) -> list[Entry]:
             continue
         name, equals, value = line.partition("=")
         if not equals:
-            raise InputError(f"'{line}' is no option and value", file=file, line=number)
+            raise InputError(f"expected 'option = value', found '{line}'", file=file, line=number)
         if value.strip():  # an empty value is the default
             found.append(Entry(name.strip(), value.strip(), number))
     return found

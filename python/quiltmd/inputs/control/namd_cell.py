@@ -28,5 +28,5 @@ def _last_line(file: str) -> list[float]:
         numbers = [float(word) for word in rows[-1]]
         int(numbers[0])
     except (IndexError, ValueError, OverflowError):
-        raise InputError("no NAMD extended system (XSC)", file=file) from None
+        raise InputError("not a NAMD extended system file (XSC)", file=file) from None
     return numbers

@@ -49,7 +49,7 @@ def _read(sources: Sources) -> Described:
     }
     parts = [(molecules[name], count) for name, count, _ in topology.molecules if count]
     if not any(len(molecule.names) for molecule, _ in parts):
-        raise InputError("[ molecules ] has no atoms", file=sources.topology)
+        raise InputError("[ molecules ] lists no molecules that have atoms", file=sources.topology)
     fields: _Fields = {}
     for name, (arity, parameters, width) in _TERMS.items():
         fields[name], values = _repeated(parts, name, arity, width)

@@ -100,7 +100,7 @@ class Molecule:
             )
         atom_type = self._topology.atom_types.get(words[1])
         if atom_type is None:
-            raise line.error(f"there is no atom type {words[1]}")
+            raise line.error(f"there is no atom type {words[1]}: is its force field included?")
         self.names.append(words[4])
         self.residues.append((words[2], words[3]))
         self.types.append(words[1])

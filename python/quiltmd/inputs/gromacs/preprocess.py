@@ -81,12 +81,12 @@ class Preprocessor:
         name, *rest = " ".join(line.words).removeprefix("#").split()
         if name in ("ifdef", "ifndef"):
             if len(rest) != 1:
-                raise line.error(f"#{name} takes one name")
+                raise line.error(f"#{name} takes one name, found {len(rest)}")
             self.used.add(rest[0])
             self._conditions.append(((rest[0] in self._macros) == (name == "ifdef"), line))
         elif name == "else" or name == "endif":
             if not self._conditions:
-                raise line.error(f"#{name} without a condition")
+                raise line.error(f"#{name} without #ifdef or #ifndef before it")
             holds, opening = self._conditions.pop()
             if name == "else":
                 self._conditions.append((not holds, opening))

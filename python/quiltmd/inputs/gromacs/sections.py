@@ -155,11 +155,11 @@ class TopologyFile:
         elif section in ("atoms", "exclusions") or section in TERM_SECTIONS:
             self._in_molecule(section, line)
         elif section == "":
-            raise line.error("text before the first section")
+            raise line.error("expected a section such as [ defaults ] before this")
 
     def _in_molecule(self, section: str, line: Line) -> None:
         if self._current is None:
-            raise line.error(f"[ {section} ] before any [ moleculetype ]")
+            raise line.error(f"[ {section} ] must come after a [ moleculetype ]")
         if section == "atoms":
             self._current.atoms.append(line)
         elif section == "exclusions":
@@ -172,9 +172,9 @@ class TopologyFile:
         if words[0] != "1":
             raise line.error(f"nbfunc {words[0]} (Buckingham) is not supported, only 1")
         if words[1] not in ("1", "2", "3"):
-            raise line.error(f"the combination rule {words[1]} is not known")
+            raise line.error(f"combination rule {words[1]} is not known, only 1, 2 and 3")
         if len(words) > 5 and float(words[5]) != 12:
-            raise line.error("repulsion by another power than 12 is not supported")
+            raise line.error(f"repulsion with the power {words[5]} is not supported, only 12")
         self.rule = int(words[1])
         self.generates_pairs = words[2].lower() == "yes"
         self.fudge_lj, self.fudge_qq = reals(words[3:5], line)
@@ -183,14 +183,16 @@ class TopologyFile:
         """Name, bonded type and atomic number where given, mass, charge, kind, two parameters."""
         words = line.words
         if self.rule == 0:
-            raise line.error("[ atomtypes ] before [ defaults ]")
+            raise line.error(
+                "[ atomtypes ] must come after [ defaults ]: include the force field first"
+            )
         kind = next((k for k in range(3, len(words)) if words[k] in tuple("ASVDasvd")), None)
         if kind is None or kind > 5 or len(words) < kind + 3:
             raise line.error("expected name, mass, charge, particle type and two parameters")
         mass, charge = reals(words[kind - 2 : kind], line)
         first, second = reals(words[kind + 1 : kind + 3], line)
         if len(words) > kind + 3:
-            raise line.error("more than two Lennard-Jones parameters of an atom type")
+            raise line.error("expected two Lennard-Jones parameters of an atom type, found more")
         between = words[1 : kind - 2]
         numeric = between[-1:] if between and between[-1].lstrip("-").isdecimal() else []
         bonded = between[0] if len(between) > len(numeric) else words[0]
@@ -202,7 +204,9 @@ class TopologyFile:
             raise line.error("expected the name of a molecule type and nrexcl")
         name = line.words[0]
         if name in self.molecule_types:
-            raise line.error(f"the molecule type {name} is there already")
+            raise line.error(
+                f"the molecule type {name} is already defined: is a file included twice?"
+            )
         self._current = MoleculeType(name, int(line.words[1]), line)
         self.molecule_types[name] = self._current
 
@@ -210,7 +214,7 @@ class TopologyFile:
         if len(line.words) != 2 or not line.words[1].isdecimal():
             raise line.error("expected the name of a molecule type and a number")
         if line.words[0] not in self.molecule_types:
-            raise line.error(f"there is no molecule type {line.words[0]}")
+            raise line.error(f"there is no molecule type {line.words[0]}: is its file included?")
         self.molecules.append((line.words[0], int(line.words[1]), line))
 
 
