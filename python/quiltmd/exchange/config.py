@@ -96,7 +96,9 @@ class ExchangeConfig(Config):
                 f"({self.exchange.every})"
             )
         if self.integrator.ensemble != "nvt" or self.integrator.annealing is not None:
-            raise ValueError("replica exchange needs ensemble = 'nvt' without annealing")
+            raise ValueError(
+                "give ensemble = 'nvt' and no annealing: replicas are canonical ensembles"
+            )
         lowest = self.exchange.ladder()[0]
         if any(bath.annealing or bath.temperature != lowest for bath in self.bath):
             raise ValueError(
