@@ -142,6 +142,15 @@ def test_a_short_run_is_profiled_as_far_as_it_goes(
     assert (about["first_step"], about["steps"]) == (first, count)
 
 
+@pytest.mark.parametrize(
+    ("steps", "warm_up", "stretch"),
+    [(10**6, 812, 2100), (2000, 812, 1188), (900, 760, 140), (100, 0, 100)],
+)
+def test_a_short_run_on_a_gpu_keeps_its_warm_up(steps: int, warm_up: int, stretch: int) -> None:
+    """Recordings are made in the warm-up, which would disturb the stretch."""
+    assert profiling.shares_of(steps, 812, 140, 15) == (warm_up, stretch)
+
+
 def test_a_stop_in_the_warm_up_or_the_stretch(alanine: Files) -> None:
     class EachStep:
         every = 1

@@ -156,14 +156,24 @@ def run_profiled(
     reporters, watch:
         As in `Simulation.run`.
     stretch:
-        Steps to profile, in place of ten lifetimes.
+        Steps to record, in place of ten lifetimes.
     """
     life = int(simulation.describe()["list_life"])
     lives, every = _WARM_UP, 1
     if is_gpu(simulation.device):
         lives, every = _SETTLING + _PLAIN + _ANEW, _EVERY
-    stretch = min(every * (stretch or _STRETCH * life), steps)
-    return record(simulation, stretch, reporters, watch, min(lives * life, steps - stretch))
+    warm_up, stretch = shares_of(steps, lives * life, stretch or _STRETCH * life, every)
+    return record(simulation, stretch, reporters, watch, warm_up)
+
+
+def shares_of(steps: int, warm_up: int, recorded: int, every: int) -> tuple[int, int]:
+    """Steps of the warm-up and of the stretch, of which one block of `every` is recorded.
+
+    Where there are too few `steps`, the stretch becomes shorter, down to `recorded` steps, and only
+    then the warm-up.
+    """
+    stretch = min(every * recorded, max(steps - warm_up, min(recorded, steps)))
+    return min(warm_up, steps - stretch), stretch
 
 
 def record(
