@@ -482,5 +482,5 @@ def test_other_dielectric_constants(dipeptide: tuple[Path, Path]) -> None:
     assert agrees_with(systems[0], prmtop.topology, places).solvent == ImplicitSolvent(
         "hct", dielectric=4.0, surface="ace"
     )
-    with pytest.raises(InputError, match="soluteDielectric 4 is not 1"):
+    with pytest.raises(InputError, match="soluteDielectric 4 is not supported, only 1"):
         quiltmd.System.from_openmm(systems[1], prmtop.topology)
