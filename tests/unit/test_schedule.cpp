@@ -453,29 +453,42 @@ void kernels_write_to_other_inboxes() {
   for (const auto& end : r.ends) CHECK(!end->poll());
 }
 
-// Each time that the block is written it signals another event. While times are taken several recordings of
-// it take turns, and none of them runs later.
+// Each time that the block is written it signals another event. While times are taken some blocks have
+// recordings of their own, which take turns, and none of them runs later.
 void recordings_of_timed_blocks_take_turns() {
   NullDevice device;
   const Links links;
   Mailboxes mailboxes(device, links);
   Recordings recordings(device, mailboxes);
+  Block block{};
+  block.steps = 9;
   int written = 0;
   const auto run = [&](int times) {
     for (int k = 0; k < times; ++k)
-      recordings.run(Block{}, [&] { device.signal(++written, Stream::kMain); });
+      recordings.run(block, [&] { device.signal(++written, Stream::kMain); });
   };
   run(3);  // directly, recorded, again
   recordings.set(Recordings::Timing::kOn);
   constexpr int kTimed = Recordings::kTimed;
-  run(kTimed + 2);
+  constexpr int kEvery = Recordings::kEvery;
+  run(kTimed);
+  CHECK(recordings.timed_steps().size() == kTimed);
+  recordings.set(Recordings::Timing::kOn);  // anew: the first block of it, and one of each kEvery
+  CHECK(recordings.timed_steps().empty());
+  run(2 * kEvery);
+  CHECK((recordings.timed_steps() == std::vector<int64_t>{9, 9}));
+  recordings.set(Recordings::Timing::kOff);
+  CHECK(recordings.timed_steps().empty());
+  run(1);
   recordings.set(Recordings::Timing::kOn);
   run(1);
-  recordings.set(Recordings::Timing::kOff);
-  run(2);
   std::vector<int> ran, expected{1, 2, 2};
   for (int k = 0; k < kTimed; ++k) expected.push_back(3 + k);
-  expected.insert(expected.end(), {3, 4, 3, 3 + kTimed, 3 + kTimed});
+  for (int k = 0; k < 2; ++k) {
+    expected.push_back(3 + k);
+    expected.insert(expected.end(), kEvery - 1, 2);
+  }
+  expected.insert(expected.end(), {2, 3 + kTimed});
   for (const Command& command : device.log().commands())
     if (command.kind == Command::Kind::kSignal) ran.push_back(command.event);
   CHECK(ran == expected);
