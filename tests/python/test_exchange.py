@@ -66,7 +66,6 @@ def recorded(exchange: ReplicaExchange, iterations: int) -> History:
     exchange.run(iterations, record=rows.append)
     return History(
         exchange.states,
-        0,
         np.array([row.step * 0.002 for row in rows]),
         np.array([row.walkers for row in rows]),
         np.array([row.energies for row in rows]),
@@ -289,6 +288,11 @@ def test_replicas_in_processes_of_a_launcher_share_their_cores(
         hosts.devices_of_processes("worker:cpu")
 
 
+def test_there_is_no_process_where_no_launcher_has_started_one() -> None:
+    with pytest.raises(QuiltError, match="no launcher has started a process mpi:1"):
+        exchange_of(HOT, devices=("mpi:1/cpu",))
+
+
 def test_any_hamiltonians_can_be_exchanged() -> None:
     """A System for each state: those that REST2 makes are exchanged as by REST2, bit for bit."""
     system, state = oscillators()
@@ -492,7 +496,10 @@ def test_an_exchange_that_fails_says_what_is_kept(whole: tuple[Any, Path], tmp_p
             if self._step == 20:
                 raise QuiltError("the device is lost")
 
-    said = r"lost; what was done up to iteration 2 is kept: 'quiltmd exchange --resume .*/out'"
+    said = (
+        r"^state 0 \(300 K\): the device is lost; what was done up to iteration 2 is kept: "
+        r"'quiltmd exchange --resume .*/out'"
+    )
     with pytest.raises(QuiltError, match=said):
         runner.start(config_of(whole[0], tmp_path / "out"), engine=Failing)
     runner.resume(tmp_path / "out", engine=FakeEngine)
@@ -511,6 +518,58 @@ def test_a_damaged_generation_is_not_taken(
         capsys.readouterr().err.split()
     )
     assert files_of(tmp_path / "out") == files_of(whole[1])
+
+
+@pytest.mark.parametrize("walkers", [[0, 0, 1], [0, 1], [0, 1, 3]])
+def test_a_manifest_has_each_replica_in_one_state(
+    whole: tuple[Any, Path], tmp_path: Path, walkers: list[int]
+) -> None:
+    out = tmp_path / "out"
+    shutil.copytree(whole[1], out)
+    for name in ("manifest.json", "manifest.prev.json"):
+        manifest = json.loads((out / name).read_text())
+        (out / name).write_text(json.dumps({**manifest, "walkers": walkers}))
+    with pytest.raises(QuiltError, match=r"cannot resume: .*json: the manifest is damaged"):
+        runner.resume(out, {("run", "steps"): 50}, engine=FakeEngine)
+
+
+@pytest.mark.parametrize(
+    ("table", "line", "text", "because"),
+    [
+        ("exchange.csv", 3, "1,10,0,0,2", "exchange.csv, line 3: each of 3 replicas must be in"),
+        ("exchange.csv", 4, "2,15,0,1,7", "exchange.csv, line 4: each of 3 replicas"),
+        ("exchange.csv", 4, "3,15,0,1,2", "exchange.csv, line 4: not the 5 numbers of iteration 2"),
+        ("exchange.csv", 2, "0", "exchange.csv, line 2: not the 5 numbers"),
+        ("energies.csv", 2, "0,1,2", "energies.csv, line 2: not the 10 numbers of iteration 0"),
+        (
+            "energies.csv",
+            1,
+            "iteration,u_0_0",
+            "energies.csv: not a table of this replica exchange",
+        ),
+    ],
+)
+def test_damaged_tables_are_refused(
+    whole: tuple[Any, Path], tmp_path: Path, table: str, line: int, text: str, because: str
+) -> None:
+    out = tmp_path / "out"
+    shutil.copytree(whole[1], out)
+    lines = (out / table).read_text().splitlines()
+    lines[line - 1] = text
+    (out / table).write_text("\n".join(lines) + "\n")
+    with pytest.raises(QuiltError, match=because):
+        read_history(out)
+
+
+def test_trajectories_of_replicas_are_moved_aside_too(
+    whole: tuple[Any, Path], tmp_path: Path
+) -> None:
+    config = config_of(whole[0], tmp_path / "out")
+    runner.start(config, engine=FakeEngine)
+    demultiplex(tmp_path / "out")
+    runner.start(config, overwrite=True, engine=FakeEngine)
+    assert not (tmp_path / "out" / "replica-00").exists()
+    assert (tmp_path / "out" / "backup.1" / "replica-00" / "trajectory.dcd").exists()
 
 
 def test_another_exchange_is_not_carried_on(whole: tuple[Any, Path], tmp_path: Path) -> None:
@@ -612,7 +671,7 @@ def replicas_that_stay(folder: Path, every: int) -> NDArray[np.int32]:
 def test_frames_are_sorted_by_replica(tmp_path: Path, every: int) -> None:
     walkers = replicas_that_stay(tmp_path, every)
     assert len({tuple(row) for row in walkers.tolist()}) > 2
-    history = History(HOT, 0, np.arange(12.0), walkers, np.zeros((12, 3, 3)))
+    history = History(HOT, np.arange(12.0), walkers, np.zeros((12, 3, 3)))
     section = TrajectorySection(file="trajectory.xtc", every=every)
     written = sort_frames(tmp_path, history, section, 10, Layout(ATOMS, every, 0.002))
     _, state = oscillators()

@@ -17,6 +17,7 @@ from test_workers import short, water
 import quiltmd
 from quiltmd import QuiltError, Simulation
 from quiltmd.running import runner
+from quiltmd.running.folder import Folder
 from quiltmd.running.migration import ask_to_migrate
 
 
@@ -82,6 +83,15 @@ def test_a_run_migrates(
     assert said in " ".join(capsys.readouterr().err.split())
     assert Wished.made == (2 if to == "cpu" else 1)
     assert not (out / "migrate-to").exists()
+
+
+def test_replicas_do_not_migrate(tmp_path: Path) -> None:
+    folder = Folder(tmp_path / "out")
+    with folder.owned():
+        folder.config.write_text("[exchange]\n")
+        with pytest.raises(QuiltError, match="holds a replica exchange"):
+            ask_to_migrate(folder.path, "cpu")
+        assert not (folder.path / "migrate-to").exists()
 
 
 def test_the_command_refuses_where_no_run_goes_on(tmp_path: Path) -> None:

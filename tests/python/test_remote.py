@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import socket
@@ -211,6 +212,18 @@ def test_keys_are_for_the_user_alone(tmp_path: Path) -> None:
     for path, because in ((tmp_path, "must be a file"), (tmp_path / "none", "cannot be read")):
         with pytest.raises(QuiltError, match=because):
             read_key(path)
+    with pytest.raises(QuiltError, match="no user of that name"):
+        Workers(key=Path("~nobody-of-this-name/key"))
+
+
+def test_a_key_that_the_disk_does_not_give(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(handle: int, count: int) -> bytes:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    make_key(tmp_path / "key")
+    monkeypatch.setattr(os, "read", fail)
+    with pytest.raises(QuiltError, match=r"key: the key cannot be read \(Input/output error\)"):
+        read_key(tmp_path / "key")
 
 
 def test_a_key_that_finds_no_room_leaves_no_file(
@@ -292,6 +305,15 @@ def test_names_that_no_host_can_have(host: str, tmp_path: Path) -> None:
     make_key(tmp_path / "key")
     with pytest.raises(QuiltError, match="cannot be reached"):
         connect(parse_place(f"remote:{host}:1/cpu"), Workers(key=tmp_path / "key"))
+
+
+@pytest.mark.parametrize(
+    ("host", "because"),
+    [("", "an address to listen on is missing"), ("ä..b", "cannot listen"), ("a..b", "listen")],
+)
+def test_addresses_that_no_server_can_listen_on(host: str, because: str) -> None:
+    with pytest.raises(QuiltError, match=because):
+        Server(host, 0, bytes(32), 1, print)
 
 
 def test_nothing_listens(tmp_path: Path) -> None:

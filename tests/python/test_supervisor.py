@@ -241,7 +241,8 @@ def test_a_worker_that_is_lost_at_its_start_is_replaced() -> None:
 
     workers = FakeWorkers([B], [A])
     workers.faults = {str(A): lost}
-    simulation = workers.simulation()
+    with pytest.warns(QuiltWarning, match="^the worker is lost"):  # at no step yet
+        simulation = workers.simulation()
     simulation.run(10)
     assert workers.told() == [f"the worker is lost; starting on {B}"]
     workers.spares = []

@@ -263,6 +263,13 @@ def test_a_stopped_worker_is_found_out_and_ended() -> None:
         connection.call("hello")
 
 
+def test_a_signal_without_a_name_ends_a_worker_like_any_other() -> None:
+    connection = connect(parse_place("worker:cpu"), Workers())
+    os.kill(connection.process, signal.SIGRTMIN + 6)
+    with pytest.raises(LostError, match=f"was killed by signal {signal.SIGRTMIN + 6}"):
+        connection.begin("hello").result(20)
+
+
 def test_a_worker_ends_with_its_client() -> None:
     """However the client ends, and even in the middle of steps."""
     script = (

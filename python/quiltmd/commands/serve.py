@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from ..engine.worker_settings import Workers
 from ..running.progress import say
 from ..workers.access import default_key_file, make_key, read_key
 from ..workers.process import serve_on_stdio
@@ -44,7 +45,7 @@ def serve(
     if stdio:
         serve_on_stdio()
         return
-    file = (key or default_key_file()).expanduser()
+    file = Workers(key=key).key or default_key_file()
     if not file.exists():
         make_key(file)
         say(f"a new key is in {file}: copy it to where clients are, readable by you alone")

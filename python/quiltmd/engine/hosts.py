@@ -87,9 +87,16 @@ def devices_of_processes(device: str) -> list[str]:
     return [str(place) for place in _in_processes(_what_each_has(device))]
 
 
+def started(number: int) -> Process:
+    """One of the processes of a launcher; QuiltError where there is none of that number."""
+    if number >= len(started_together):
+        raise QuiltError(f"no launcher has started a process mpi:{number} together with this one")
+    return started_together[number]
+
+
 def cores_of(place: Place) -> tuple[str, tuple[int, ...]]:
     """The host on which a process of a launcher is, and the cores that it may use there."""
-    process = started_together[place.process]
+    process = started(place.process)
     return process.host, process.cores
 
 

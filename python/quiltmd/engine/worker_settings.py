@@ -14,7 +14,12 @@ from ..description.checks import user_settings
 from .injection import parse_injection
 from .places import parse_place
 
-_File = Annotated[Path, AfterValidator(lambda path: Path(os.path.abspath(path.expanduser())))]
+
+def _absolute(path: Path) -> Path:
+    try:
+        return Path(os.path.abspath(path.expanduser()))
+    except RuntimeError:
+        raise ValueError("there is no user of that name") from None
 
 
 def _check_spare(name: str) -> str:
@@ -27,6 +32,7 @@ def _check_fault(text: str) -> str:
     return text
 
 
+_File = Annotated[Path, AfterValidator(_absolute)]
 _Spare = Annotated[str, AfterValidator(_check_spare)]
 _Fault = Annotated[str, AfterValidator(_check_fault)]
 

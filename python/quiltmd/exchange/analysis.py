@@ -33,8 +33,6 @@ class History:
     ----------
     states:
         The K states.
-    first:
-        Number of the first iteration.
     times:
         (I,) ps, of the swaps.
     walkers:
@@ -45,7 +43,6 @@ class History:
     """
 
     states: tuple[ReplicaState, ...]
-    first: int
     times: Array
     walkers: NDArray[np.int64]
     energies: Array
@@ -61,7 +58,7 @@ class History:
         tried, accepted = np.zeros(count - 1), np.zeros(count - 1)
         before = self.before()
         for row in range(len(self.walkers)):
-            for i, j in pairs_of(self.first + row, count):
+            for i, j in pairs_of(row, count):
                 tried[i] += 1
                 accepted[i] += self.walkers[row, i] == before[row, j]
         with np.errstate(invalid="ignore"):
@@ -171,15 +168,19 @@ def read_history(folder: str | os.PathLike[str]) -> History:
         raise QuiltError(f"{path}: not the folder of a replica exchange: {WALKERS} is missing")
     config = build_config_of(ExchangeConfig, read_resolved(path / "config.toml"), str(path))
     states = config.exchange.states()
-    _, walkers = read_table(path / WALKERS)
-    _, energies = read_table(path / ENERGIES)
+    count = len(states)
+    walkers = read_table(path / WALKERS, 1 + count)
+    energies = read_table(path / ENERGIES, count * count)
     rows = min(len(walkers), len(energies))
     if rows == 0:
         raise QuiltError(f"{path}: no iteration is done yet")
-    count = len(states)
+    odd = np.flatnonzero((np.sort(walkers[:, 2:], axis=1) != np.arange(count)).any(axis=1))
+    if len(odd):
+        raise QuiltError(
+            f"{path / WALKERS}, line {odd[0] + 2}: each of {count} replicas must be in one state"
+        )
     return History(
         states,
-        int(walkers[0, 0]),
         walkers[:rows, 1] * config.integrator.timestep,
         walkers[:rows, 2:].astype(np.int64),
         energies[:rows, 1:].reshape(rows, count, count),

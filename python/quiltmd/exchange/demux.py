@@ -22,7 +22,7 @@ from ..running.output_sections import TrajectorySection
 from ..running.runner import load_system
 from .analysis import History, read_history
 from .config import ExchangeConfig
-from .record import state_name
+from .record import replica_name, state_name
 
 
 def demultiplex(folder: str | os.PathLike[str]) -> list[Path]:
@@ -75,7 +75,7 @@ def sort_frames(
     """Writes one trajectory of all replicas; swaps were tried each `swaps_every` steps."""
     count = len(history.states)
     sources = [folder / state_name(k) / section.file for k in range(count)]
-    targets = [folder / f"replica-{k:02d}" / section.file for k in range(count)]
+    targets = [folder / replica_name(k) / section.file for k in range(count)]
     with ExitStack() as stack:
         frames = [stack.enter_context(closing(_frames(path, layout.atoms))) for path in sources]
         writers = []
@@ -100,7 +100,7 @@ def _steps(
     """Steps of frames that all states have, with the replica that each state had, and its frame."""
     walkers = [*history.before().tolist(), history.walkers[-1].tolist()]
     for number, of_states in enumerate(zip(*frames, strict=False), 1):
-        iteration = (number * every - 1) // swaps_every - history.first
+        iteration = (number * every - 1) // swaps_every
         if iteration >= len(walkers):
             return
         yield number * every, walkers[iteration], of_states

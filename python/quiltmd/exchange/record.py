@@ -11,7 +11,7 @@ are kept.  So whenever a process is killed, there is a generation of which all p
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -43,6 +43,11 @@ _FORMAT = 1
 def state_name(state: int) -> str:
     """The folder of a state."""
     return f"state-{state:02d}"
+
+
+def replica_name(replica: int) -> str:
+    """The folder of a replica, for its trajectories."""
+    return f"replica-{replica:02d}"
 
 
 @dataclass(frozen=True)
@@ -186,9 +191,12 @@ def _read(folder: Path, path: Path) -> Generation:
             if digest(checkpoint.state) != entry["digest"]:
                 raise QuiltError(f"{file}: not the checkpoint that {path.name} names: put it back")
             checkpoints.append(checkpoint)
+        walkers = [int(walker) for walker in manifest["walkers"]]
+        if sorted(walkers) != list(range(len(checkpoints))):
+            raise ValueError
         return Generation(
             int(manifest["iteration"]),
-            [int(walker) for walker in manifest["walkers"]],
+            walkers,
             int(manifest["seed"]),
             {name: Mark(**mark) for name, mark in manifest["files"].items()},
             checkpoints,
@@ -219,18 +227,27 @@ def _checkpoint_path(folder: Path, state: int, iteration: int) -> Path:
     return folder / state_name(state) / f"checkpoint-{iteration}.qmd"
 
 
-def read_table(path: Path) -> tuple[Sequence[str], NDArray[np.float64]]:
-    """Names and rows of a table; a row that is still being written does not count."""
+def read_table(path: Path, columns: int) -> NDArray[np.float64]:
+    """Rows of a table, each with its number and so many columns more.
+
+    A row that is still being written does not count.  QuiltError where it is no such table, or a
+    row is missing.
+    """
     with reading(path):
         data = read_file(path)
     header, *rows = data[: data.rfind(b"\n") + 1].decode("ascii", "replace").splitlines() or [""]
-    names = header.split(",")
-    try:
-        values = [[float(cell) if cell else np.nan for cell in row.split(",")] for row in rows]
-    except ValueError:
-        raise QuiltError(
-            f"{path}: a row has something else than numbers: the file is damaged"
-        ) from None
-    if names[0] != "iteration" or any(len(row) != len(names) for row in values):
-        raise QuiltError(f"{path}: not a table of a replica exchange")
-    return names, np.array(values).reshape(len(values), len(names))
+    if not header.startswith("iteration,") or header.count(",") != columns:
+        raise QuiltError(f"{path}: not a table of this replica exchange")
+    values = np.empty((len(rows), 1 + columns))
+    for number, row in enumerate(rows):
+        cells = row.split(",")
+        try:
+            if len(cells) != 1 + columns or int(cells[0]) != number:
+                raise ValueError
+            values[number] = [float(cell) if cell else np.nan for cell in cells]
+        except ValueError:
+            raise QuiltError(
+                f"{path}, line {number + 2}: not the {columns + 1} numbers of iteration {number}: "
+                "the file is damaged"
+            ) from None
+    return values

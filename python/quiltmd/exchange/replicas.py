@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -36,7 +37,7 @@ from ..outputs.reporters import Reporter
 from ..running.simulation import Simulation
 from .mixing import Energies, pairs_of, swaps
 from .scaling import scale_solute
-from .states import ReplicaState
+from .states import ReplicaState, describe_state
 
 
 @dataclass(frozen=True)
@@ -271,7 +272,12 @@ class ReplicaExchange:
 
         def work(group: Sequence[int]) -> None:
             for k in group:
-                results[k] = action(k, self.simulations[k])
+                try:
+                    results[k] = action(k, self.simulations[k])
+                except QuiltError as error:
+                    named = copy(error)  # of the same class, by which it can be told apart
+                    named.args = (f"state {k} ({describe_state(self.states[k])}): {error}",)
+                    raise named from error
 
         if len(self._groups) == 1:  # in this thread, which can be interrupted
             work(self._groups[0])

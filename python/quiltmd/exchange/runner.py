@@ -42,6 +42,7 @@ from .record import (
     Generation,
     Tables,
     read_generation,
+    replica_name,
     state_name,
     write_generation,
 )
@@ -327,6 +328,6 @@ def _with(config: ExchangeConfig, changed: Any) -> ExchangeConfig:
 
 
 def _names(count: int) -> Sequence[str]:
-    """Of all that it leaves in its folder."""
-    states = [state_name(k) for k in range(count)]
-    return [MANIFEST, PREVIOUS, WALKERS, ENERGIES, PLOT, *states]
+    """Of all that it leaves in its folder, and `--demux` after it."""
+    folders = [name(k) for name in (state_name, replica_name) for k in range(count)]
+    return [MANIFEST, PREVIOUS, WALKERS, ENERGIES, PLOT, *folders]

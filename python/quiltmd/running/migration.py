@@ -15,6 +15,7 @@ from pathlib import Path
 from ..engine.execution import Execution
 from ..errors import QuiltError
 from ..outputs.files import read_file, replace_file
+from .folder import Folder
 from .progress import say, warn
 from .simulation import Simulation
 
@@ -49,13 +50,14 @@ class MigrationRequest:
 
 
 def ask_to_migrate(folder: Path, device: str) -> None:
-    """Leaves a request; QuiltError where nothing is running in that folder."""
+    """Leaves a request; QuiltError where no single run is going on in that folder."""
     Execution(device)
     if not folder.is_dir() or not _is_in_use(folder):
         raise QuiltError(
             f"{folder}: nothing is running there; a run that has stopped is continued by "
             f"'quiltmd run --resume {folder} --device {device}'"
         )
+    Folder(folder).settings_of_run()
     replace_file(folder / _NAME, f"{device}\n".encode())
 
 

@@ -64,16 +64,16 @@ def read_key(path: Path) -> bytes:
     """The key in a file; QuiltError where others could have read it, or where it is none."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        try:
+            _refuse_known_to_others(path, os.fstat(handle))
+            text = os.read(handle, 4096)
+        finally:
+            os.close(handle)
     except OSError as error:
         raise QuiltError(
             f"{path}: the key cannot be read ({error.strerror}); 'quiltmd serve' makes one, and "
             "both ends need the same"
         ) from None
-    try:
-        _refuse_known_to_others(path, os.fstat(handle))
-        text = os.read(handle, 4096)
-    finally:
-        os.close(handle)
     try:
         key = bytes.fromhex(text.decode("ascii"))
     except ValueError:

@@ -12,6 +12,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
+from ..engine.hosts import started
 from ..engine.places import Place
 from ..engine.worker_settings import Workers
 from ..errors import QuiltError
@@ -29,7 +30,7 @@ def connect(place: Place, settings: Workers) -> Connection:
     """A worker at a place, ready to make an engine; QuiltError where there will be none."""
     name = str(place)
     if place.kind == "mpi":
-        name = f"rank {place.process} ({mpi.started(place.process).host})"
+        name = f"rank {place.process} ({started(place.process).host})"
     if place.kind == "remote":
         ours, seal = _admitted(place, settings)
         connection = Connection(_channel(ours, settings, seal), name, lambda: "")
@@ -126,7 +127,7 @@ def _end_process(process: subprocess.Popen[bytes], place: Place, settings: Worke
     if not by_itself or not status:
         return ""
     if status < 0:
-        return f"its process was killed by {signal.Signals(-status).name}"
+        return f"its process was killed by {_name_of_signal(-status)}"
     if place.kind == "ssh" and status == _SSH_FAILED:
         return f"ssh has no connection to {place.host} (any more)"
     if place.kind == "ssh" and status == _NOT_FOUND:
@@ -135,3 +136,10 @@ def _end_process(process: subprocess.Popen[bytes], place: Place, settings: Worke
             "where it is"
         )
     return f"its process ended with exit status {status}"
+
+
+def _name_of_signal(number: int) -> str:
+    """SIGKILL of 9; real-time signals have no names."""
+    with suppress(ValueError):
+        return signal.Signals(number).name
+    return f"signal {number}"

@@ -26,7 +26,7 @@ from typing import Any, NoReturn
 
 from ..engine.core import make_engine
 from ..engine.execution import core_numbers, devices
-from ..engine.hosts import Process, started_together
+from ..engine.hosts import Process, started, started_together
 from ..errors import QuiltError
 from .access import AccessError, admit, ask_for_admission
 from .channel import Channel
@@ -87,13 +87,6 @@ def join() -> None:
         reach(number).detach()
 
 
-def started(number: int) -> Process:
-    """One of them; QuiltError where there is none of that number."""
-    if number >= len(started_together):
-        raise QuiltError(f"no launcher has started a process mpi:{number} together with this one")
-    return started_together[number]
-
-
 def reach(number: int) -> socket.socket:
     """A new connection to a session of one of the others; QuiltError where there is none."""
     process = started(number)
@@ -138,17 +131,17 @@ def _meet(count: int) -> tuple[int, socket.socket, list[Process], bytes]:
 
 def _load_mpi(count: int) -> Any:
     """mpi4py, of the MPI that has started this process."""
-    started = f"this process is one of {count} that a launcher has started together"
+    found = f"this process is one of {count} that a launcher has started together"
     try:
         MPI = importlib.import_module("mpi4py.MPI")
     except (ImportError, RuntimeError) as error:  # RuntimeError: it finds no library
         raise QuiltError(
-            f"{started}, and mpi4py, by which they would meet, cannot be loaded ({error}): install "
+            f"{found}, and mpi4py, by which they would meet, cannot be loaded ({error}): install "
             "quiltmd[mpi], or start one process alone"
         ) from None
     if (size := MPI.COMM_WORLD.Get_size()) != count:
         raise QuiltError(
-            f"{started}, and mpi4py finds {size}: it was made for another MPI "
+            f"{found}, and mpi4py finds {size}: it was made for another MPI "
             f"({MPI.Get_library_version().split(',')[0].strip()}) than that of the launcher; "
             "install mpi4py for this one, and start runs with its mpirun (Slurm: srun --mpi=pmix)"
         )

@@ -56,7 +56,8 @@ class Event:
     Attributes
     ----------
     step, text, seconds:
-        At which step, what, and how long it took from when it was known until the run continued.
+        At which step (0 while the first workers start), what, and how long it took from when it was
+        known until the run continued.
     phases:
         Where another device took over, seconds by `PHASES`.
     """
@@ -126,7 +127,7 @@ class WorkerPool:
         self.saved: SavedState | None = None
         self.conditions: dict[str, float] = {}
         self.pending: list[weakref.ref[SupervisedFrame]] = []
-        self.step = self.furthest = -1
+        self.step = self.furthest = 0
         self.faults = 0
         self.events: list[Event] = []
         self.workers: list[PoolWorker] = []
@@ -304,4 +305,5 @@ class WorkerPool:
     def report(self, text: str, begun: float, phases: dict[str, float] | None = None) -> None:
         """Notes an event, and warns the user."""
         self.events.append(Event(self.step, text, time.monotonic() - begun, phases or {}))
-        warnings.warn(QuiltWarning(f"step {self.step}: {text}"), stacklevel=2)
+        when = "" if self.saved is None else f"step {self.step}: "
+        warnings.warn(QuiltWarning(f"{when}{text}"), stacklevel=2)

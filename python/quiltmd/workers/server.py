@@ -45,11 +45,14 @@ class Server:
         self._lock = threading.Lock()
         self._admitting = threading.BoundedSemaphore(_ADMITTED_AT_ONCE)
         self._closed = threading.Event()
+        if not host:  # which the system would take for all addresses
+            raise QuiltError("an address to listen on is missing: 127.0.0.1, or 0.0.0.0 for all")
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         try:
-            self._listener = socket.create_server((host, port), family=family)
-        except OSError as error:
-            raise QuiltError(f"cannot listen on {host}:{port}: {error.strerror}") from None
+            self._listener = socket.create_server((host.strip("[]"), port), family=family)
+        except (OSError, TypeError) as error:  # TypeError: of names that no host can have
+            why = getattr(error, "strerror", None) or error  # with the address
+            raise QuiltError(f"cannot listen: {why}") from None
         self._listener.settimeout(_LOOK_ROUND)
         self.port: int = self._listener.getsockname()[1]
 

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any
 
-from ..engine.hosts import started_together
+from ..engine.hosts import started
 from ..engine.places import Place
 from ..errors import LostError, QuiltError
 from . import mpi
@@ -47,7 +47,7 @@ def _hosts(places: list[Place]) -> list[str]:
     if all(place.kind == "worker" for place in places):
         return [_LOCAL] * len(places)
     if any(place.kind == "mpi" for place in places):
-        return [mpi.address_of(started_together[place.process]) for place in places]
+        return [mpi.address_of(started(place.process)) for place in places]
     return [
         socket.getfqdn() if place.kind == "worker" else place.host.rpartition("@")[2].strip("[]")
         for place in places
