@@ -128,11 +128,33 @@ def test_a_simulation_starts_from_a_frame(tmp_path: Path, suffix: str) -> None:
         found = read_coordinates(path, Expected(ATOMS, number))
         np.testing.assert_allclose(found.positions, frames[number].positions, atol=6e-4)
         np.testing.assert_allclose(found.box, BOX, atol=2e-4)
-    with pytest.raises(InputError, match="frame 3 is asked for, but there are 3"):
+    with pytest.raises(InputError, match="has 3 frames, so there is no frame 3"):
         read_coordinates(path, Expected(ATOMS, 3))
     path.write_bytes(path.read_bytes()[: 8000 if suffix == ".h5md" else 60])
     with pytest.raises(InputError):
         count_frames(path)
+
+
+@pytest.mark.parametrize("suffix", [".pdb", ".cif", ".gro"])
+def test_the_frames_of_a_structure(tmp_path: Path, suffix: str) -> None:
+    """Models of a PDB or mmCIF file and frames of a gro file, which are counted from 0."""
+    one = {
+        ".pdb": "MODEL        {k}\n"
+        + f"ATOM  {'O':>8}{'HOH A   1':>12}    "
+        + "{k:8.3f}" * 3
+        + "\n",
+        ".cif": "ATOM {k} O {k}.0 0.0 0.0\n",
+        ".gro": "title\n    1\n    1HOH      O    1   0.{k}00   0.000   0.000\n 3.0 3.0 3.0\n",
+    }[suffix]
+    columns = ("group_PDB", "pdbx_PDB_model_num", "label_atom_id", "Cartn_x", "Cartn_y", "Cartn_z")
+    head = "data_x\nloop_\n" + "".join(f"_atom_site.{name}\n" for name in columns)
+    path = tmp_path / f"two{suffix}"
+    path.write_text(head * (suffix == ".cif") + one.format(k=1) + one.format(k=2))
+    for frame, x in ((0, 0.1), (1, 0.2), (-1, 0.2), (-2, 0.1)):
+        assert read_coordinates(path, Expected(1, frame)).positions[0, 0] == pytest.approx(x)
+    for frame in (2, -3):
+        with pytest.raises(InputError, match=f"has 2 frames, so there is no frame {frame}"):
+            read_coordinates(path, Expected(1, frame))
 
 
 @pytest.mark.parametrize("suffix", [".dcd", ".xtc", ".trr"])

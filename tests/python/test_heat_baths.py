@@ -77,7 +77,7 @@ def gas(atoms: int = 1000) -> tuple[Any, Any]:
             r"HH31 of ACE 1\) has two heat baths, of 'solute' and of 'all' \(22 atoms",
         ),
         (("name O", "not name O"), r"O of WAT 4\) and .*H1 of WAT 4\) have different heat baths"),
-        (("solute", "resname XYZ", "water"), "the selection 'resname XYZ' has no atoms"),
+        (("solute", "resname XYZ", "water"), "heat bath 2: the selection 'resname XYZ' has no"),
     ],
 )
 def test_each_atom_has_one_bath(

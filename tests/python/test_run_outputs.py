@@ -136,7 +136,7 @@ def test_mistakes(tmp_path: Path, section: Any, message: str) -> None:
 
 def test_a_selection_is_read_before_anything_is_written(tmp_path: Path) -> None:
     config = make_config(tmp_path, [{"file": "x.xtc", "every": 5, "select": "protien"}])
-    with pytest.raises(QuiltError, match="cannot be read at 'protien'"):
+    with pytest.raises(QuiltError, match=r"trajectory x\.xtc: .* cannot be read at 'protien'"):
         runner.start(config, engine=FakeEngine)
     assert not (tmp_path / "out").exists()
 

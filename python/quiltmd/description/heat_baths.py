@@ -122,7 +122,10 @@ def baths_of_atoms(system: System, groups: Sequence[BathGroup]) -> NDArray[np.ui
     """
     members = np.zeros((len(groups), system.atoms), dtype=bool)
     for number, group in enumerate(groups):
-        members[number, select(system, group.select)] = True
+        try:
+            members[number, select(system, group.select)] = True
+        except QuiltError as error:
+            raise QuiltError(f"heat bath {number + 1}: {error}") from None
     name, times = system.topology.describe, members.sum(axis=0)
     if (times == 0).any():
         atom = int(np.argmax(times == 0))

@@ -24,6 +24,7 @@ _CHARGED = 0.01  # e; charges rounded in a file add up to less
 _INACCURATE = 5e-3  # relative error of forces, ten times the default tolerance
 _SHORT = 0.8  # nm; the shortest cutoff that a common force field of biomolecules was made for
 _FEWEST_PER_PERIOD = 5  # steps in the period of the fastest bond; Verlet blows up at pi
+_HEAVIEST_HYDROGEN = 4.5  # amu; with repartitioned masses, too
 _LIGHT, _LIGHT_STEP = 2.0, 0.0025  # amu, ps: bends of a light hydrogen have periods of some 20 fs
 
 
@@ -72,10 +73,12 @@ def step_oddities(system: System, integrator: Integrator) -> Iterator[str]:
     timestep = integrator.timestep
     bond, period = fastest_bond(system)
     if timestep * _FEWEST_PER_PERIOD > period * (1 + 1e-9):
+        hydrogen = system.masses[system.bonds[bond]].min() < _HEAVIEST_HYDROGEN
+        advice = "constrain bonds to hydrogen or take shorter steps"
         yield (
             f"a time step of {1000 * timestep:g} fs is long for the bond of "
             f"{names(system, system.bonds[bond])}, which has a period of {1000 * period:.3g} fs: "
-            "constrain bonds to hydrogen or take shorter steps"
+            f"{advice if hydrogen else 'take shorter steps'}"
         )
     light = np.isin(np.arange(system.atoms), system.angles) & (system.masses < _LIGHT)
     if timestep > _LIGHT_STEP * (1 + 1e-9) and light.any():

@@ -243,8 +243,12 @@ def read_coordinates(
     """Coordinates, by the reader of their format; warns where names differ from the system's."""
     file = os.fspath(coordinates)
     reader = _coordinate_format(file)
-    if expected.frame not in (0, -1) and reader.frames(file) == 1:
-        raise InputError(f"has a single frame, so there is no frame {expected.frame}", file=file)
+    if expected.frame not in (0, -1):
+        frames = reader.frames(file)
+        if not -frames <= expected.frame < frames:
+            held = f"{frames} frames" if frames != 1 else "a single frame"
+            message = f"has {held}, so there is no frame {expected.frame} (the first is 0)"
+            raise InputError(message, file=file)
     found = reader.read(file, expected)
     if len(found.positions) != expected.atoms:
         raise InputError(

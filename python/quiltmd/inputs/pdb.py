@@ -56,24 +56,29 @@ def read_pdb(file: str, expected: Expected) -> Coordinates:
 
 def read_mmcif(file: str, expected: Expected) -> Coordinates:
     """Coordinates of one model of an mmCIF file."""
-    try:
-        block = gemmi.cif.read_string(read_bytes(file).decode("latin-1"))[0]
-        table = block.find("_atom_site.", ["Cartn_x", "Cartn_y", "Cartn_z", "label_atom_id"])
-        models = list(block.find_values("_atom_site.pdbx_PDB_model_num")) or ["1"] * len(table)
-        columns = [list(table.column(k)) for k in range(4)]
-    except (ValueError, RuntimeError, IndexError) as error:
-        text = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise InputError(f"damaged mmCIF file: {text}", file=file) from None
-    kinds = list(dict.fromkeys(models))
-    if not -len(kinds) <= expected.frame < len(kinds):
-        raise InputError(f"has no coordinates (frame {expected.frame})", file=file)
-    chosen = [k for k, model in enumerate(models) if model == kinds[expected.frame]]
+    block, columns, models = _mmcif_atoms(file)
+    if not models:
+        raise InputError("has no coordinates", file=file)
+    model = list(dict.fromkeys(models))[expected.frame]
+    chosen = [k for k, other in enumerate(models) if other == model]
     try:
         values = np.array([[float(columns[d][k].split("(")[0]) for d in range(3)] for k in chosen])
     except ValueError as error:
         raise InputError(f"_atom_site: {error}", file=file) from None
     names = np.array([gemmi.cif.as_string(columns[3][k]) for k in chosen])
     return Coordinates(values.reshape(-1, 3) * ANGSTROM, None, _mmcif_cell(file, block), names)
+
+
+def _mmcif_atoms(file: str) -> tuple[gemmi.cif.Block, list[list[str]], list[str]]:
+    """The data, and of each atom x, y, z and name, and the model that it belongs to."""
+    try:
+        block = gemmi.cif.read_string(read_bytes(file).decode("latin-1"))[0]
+        table = block.find("_atom_site.", ["Cartn_x", "Cartn_y", "Cartn_z", "label_atom_id"])
+        models = list(block.find_values("_atom_site.pdbx_PDB_model_num")) or ["1"] * len(table)
+        return block, [list(table.column(k)) for k in range(4)], models
+    except (ValueError, RuntimeError, IndexError) as error:
+        text = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise InputError(f"damaged mmCIF file: {text}", file=file) from None
 
 
 class _Lines(Columns):
@@ -142,5 +147,9 @@ def _count_models(file: str) -> int:
     return len(_models(read_bytes(file).split(b"\n")))
 
 
+def _count_mmcif_models(file: str) -> int:
+    return len(set(_mmcif_atoms(file)[2]))
+
+
 PDB = CoordinateFormat("PDB", is_pdb, read_pdb, _count_models, of_velocities=1.0)  # A/ps
-MMCIF = CoordinateFormat("mmCIF", is_mmcif, read_mmcif)
+MMCIF = CoordinateFormat("mmCIF", is_mmcif, read_mmcif, _count_mmcif_models)

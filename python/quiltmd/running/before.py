@@ -6,6 +6,7 @@ from __future__ import annotations
 from ..description.heat_baths import baths_of_atoms
 from ..description.selection import select
 from ..description.system import System
+from ..errors import QuiltError
 from ..inputs import count_frames
 from .config import Config
 from .output_sections import TRAJECTORY
@@ -31,9 +32,12 @@ def check_selections(config: Config, system: System) -> None:
     """
     if config.bath:
         baths_of_atoms(system, config.make_groups())
-    for section in config.trajectories().values():
+    for name, section in config.trajectories().items():
         for text in filter(None, (section.select, section.center)):
-            select(system, text)
+            try:
+                select(system, text)
+            except QuiltError as error:
+                raise QuiltError(f"trajectory {name}: {error}") from None
 
 
 def warn_of_no_effect(config: Config, system: System) -> None:
