@@ -174,9 +174,9 @@ class Device {
   virtual MemoryHandle share(const void* pointer) const;
   virtual void* open(const MemoryHandle& handle);
   virtual void close(void*) {}
-  // Writes a number beside all work under way, so that kernels see it that wait for what will not come.
-  // Any thread may call this; never throws. Nothing to do where kernels never wait.
-  virtual void write_beside(uint32_t*, uint32_t) noexcept {}
+  // A number in memory of the host, 0 at first, that kernels under way see change; null where kernels never
+  // wait for anything.
+  virtual std::shared_ptr<uint32_t> make_host_number() { return nullptr; }
 
   // Copies these pieces to the host after all work launched so far, and returns at once: later launches
   // may overwrite them. Where memory is the host's, a plain copy.

@@ -45,18 +45,25 @@ struct Outlet {
   }
 };
 
+// What ends all waiting of a rank's kernels.
+struct Waiting {
+  static constexpr uint32_t kStopped = ~0u;
+  uint32_t overdue;  // name of an inlet whose words did not come in time, or kStopped; 0: wait on
+  const uint32_t* stopped;  // in memory of the host; not 0: another rank has failed. Null: none can
+};
+
 // Where a message is read.
 struct Inlet {
   const MessageWord* words;
   int64_t stride;
   MessageNumber number;
-  uint32_t* overdue;  // receives `name` where words do not come in time, and ends all waiting
+  Waiting* waiting;
   uint32_t name;
 
   QMD_HD const MessageWord* buffer() const { return words + (number.get() & 1u) * stride; }
   void memory(MemoryUses& uses, Access) const {
     QMD_USES(kRead, words, extent(number.before, 1));
-    QMD_USES(kAdd, extent(overdue, 1));
+    QMD_USES(kAdd, extent(waiting, 1));
   }
 };
 

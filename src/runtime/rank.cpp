@@ -43,7 +43,7 @@ void Rank::build_schedules() {
   energies_schedule_ = schedule(Accumulators::kStale, Reach::kAll, Energies::kAdd);
   migrate_ = carried(migrate_schedule(memory_, view_));
   proxies_and_lists_ = carried(proxies_and_lists_schedule(memory_, view_));
-  agree_ = carried(agree_schedule(memory_, view_, executor_.mailboxes().overdue()));
+  agree_ = carried(agree_schedule(memory_, view_, executor_.mailboxes().waiting()));
   momentum_ = carried(momentum_schedule(memory_, view_, slots_.energy.data()));
 
   const auto stage = [this](const Stage& tasks) {

@@ -181,7 +181,7 @@ bool Rank::validate_epoch() {
 void Rank::check_messages() const {
   if (agreed_.overdue) {
     executor_.check_failure();
-    if (agreed_.overdue == Mailboxes::kStopped) throw PeerFailed("another rank failed");
+    if (agreed_.overdue == Waiting::kStopped) throw PeerFailed("another rank failed");
     throw MessageOverdue(describe_overdue(agreed_.overdue));
   }
   if (agreed_.faults.damaged) throw Error(describe_damaged(agreed_.faults.damaged));

@@ -6,12 +6,12 @@
 
 namespace quiltmd {
 
-Schedule agree_schedule(RankMemory& m, const RankView& view, const uint32_t* overdue) {
+Schedule agree_schedule(RankMemory& m, const RankView& view, const Waiting* waiting) {
   Schedule s({Edge::kAgree});
   std::vector<TaskId> last{
-      s.add({"agree.note", Priority::kHalo, Stream::kMain, {}, [&m, overdue](Post&) {
+      s.add({"agree.note", Priority::kHalo, Stream::kMain, {}, [&m, waiting](Post&) {
                m.device.launch(NoteAgreement{m.slots.faults.data(), m.terms.placed_count(),
-                                             kTermForms, overdue, m.agreement.data()});
+                                             kTermForms, waiting, m.agreement.data()});
              }})};
   for (const int peer : view.peers())
     last = {s.add_send(

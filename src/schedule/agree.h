@@ -10,9 +10,9 @@
 namespace quiltmd {
 
 // All ranks know the faults of all of them afterwards: memory.agreement has them and so, as far as they
-// concern the next rebuild, has each rank's own array of faults. `overdue` is where kernels report
+// concern the next rebuild, has each rank's own array of faults. `waiting` is where kernels report
 // messages that do not come.
-Schedule agree_schedule(RankMemory& memory, const RankView& view, const uint32_t* overdue);
+Schedule agree_schedule(RankMemory& memory, const RankView& view, const Waiting* waiting);
 
 // Stop the motion of the centre of mass of the whole system; `energy`: where its energy is counted as
 // heat, or null.

@@ -33,7 +33,8 @@ Mailboxes::Mailboxes(Device& device, const Links& links)
     : device_(device),
       links_(links),
       numbers_(device, std::vector<uint32_t>(kEdges, 0)),
-      overdue_(device, std::vector<uint32_t>{0}) {}
+      stopped_(device.make_host_number()),
+      waiting_(device, std::vector<Waiting>{{0, stopped_.get()}}) {}
 
 Mailboxes::~Mailboxes() {
   for (const auto& [handle, opened] : opened_) device_.close(opened.memory);
@@ -139,7 +140,7 @@ Outlet Mailboxes::outlet(Edge edge, int to) const {
 Inlet Mailboxes::inlet(Edge edge, int from) const {
   const Mailbox& box = inboxes_.at({edge, from});
   const auto name = static_cast<uint32_t>(from * kEdges + static_cast<int>(edge) + 1);
-  return {box.words.data(), box.stride, number(edge), overdue_.data(), name};
+  return {box.words.data(), box.stride, number(edge), waiting_.data(), name};
 }
 
 Payload Mailboxes::collect(const MessageEnd& sent) const {
@@ -189,7 +190,7 @@ void Mailboxes::ran(const Counts& recorded) {
 }
 
 size_t Mailboxes::bytes() const {
-  size_t total = numbers_.bytes() + overdue_.bytes();
+  size_t total = numbers_.bytes() + waiting_.bytes();
   for (const auto* boxes : {&inboxes_, &outboxes_})
     for (const auto& [key, box] : *boxes) total += box.words.bytes();
   return total;

@@ -5,8 +5,10 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -56,10 +58,11 @@ class Mailboxes {
   Counts end_recording();
   void ran(const Counts& recorded);
 
-  const uint32_t* overdue() const { return overdue_.data(); }
+  const Waiting* waiting() const { return waiting_.data(); }
   // Has kernels wait no longer for messages: a rank has failed. Any thread may call this.
-  static constexpr uint32_t kStopped = ~0u;
-  void stop_waiting() noexcept { device_.write_beside(overdue_.data(), kStopped); }
+  void stop_waiting() noexcept {
+    if (stopped_) std::atomic_ref(*stopped_).store(1);
+  }
   size_t bytes() const;
 
  private:
@@ -95,7 +98,8 @@ class Mailboxes {
   Buffer<uint32_t> numbers_;  // by edge; what recordings have counted
   Counts counted_{};          // the same, as the host knows it
   Counts more_{};             // since
-  Buffer<uint32_t> overdue_;
+  std::shared_ptr<uint32_t> stopped_;
+  Buffer<Waiting> waiting_;
 };
 
 }  // namespace quiltmd

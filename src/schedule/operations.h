@@ -38,7 +38,7 @@ struct ReceiveSums {
 struct Agreement {
   Faults faults;
   int64_t terms;
-  uint32_t overdue;  // the name of an inlet that waited for too long
+  uint32_t overdue;  // Waiting::overdue of any rank
   uint32_t unused;
 };
 // Its values, and their check.
@@ -51,11 +51,11 @@ struct NoteAgreement {
   const Faults* faults;
   const int32_t* placed_terms;  // by form
   int forms;
-  const uint32_t* overdue;
+  const Waiting* waiting;
   Agreement* agreement;
 
   void memory(MemoryUses& uses) const {
-    QMD_USES(kRead, faults, extent(placed_terms, forms), extent(overdue, 1));
+    QMD_USES(kRead, faults, extent(placed_terms, forms), extent(waiting, 1));
     QMD_USES(kWrite, agreement);
   }
 };
@@ -122,7 +122,7 @@ union AgreementValues {
 };
 
 QMD_HD void note_own(const NoteAgreement& op) {
-  Agreement own{*op.faults, 0, *op.overdue, 0};
+  Agreement own{*op.faults, 0, op.waiting->overdue, 0};
   for (int k = 0; k < op.forms; ++k) own.terms += op.placed_terms[k];
   *op.agreement = own;
 }

@@ -16,11 +16,11 @@ class Loop {
   Loop(Device& device, int64_t words)
       : words_(device, static_cast<size_t>(2 * words)),
         before_(device, std::vector<uint32_t>{41}),
-        overdue_(device, std::vector<uint32_t>{0}) {
+        waiting_(device, std::vector<Waiting>{{0, nullptr}}) {
     device.fill(words_.data(), 0, words_.bytes(), Stream::kMain);
   }
   Outlet out() const { return {words_.data(), stride(), number()}; }
-  Inlet in() const { return {words_.data(), stride(), number(), overdue_.data(), 1}; }
+  Inlet in() const { return {words_.data(), stride(), number(), waiting_.data(), 1}; }
   // Which of the two buffers has words of this message.
   std::vector<int> used() const {
     std::vector<int> count(2);
@@ -39,7 +39,8 @@ class Loop {
   int64_t stride() const { return static_cast<int64_t>(words_.size() / 2); }
   MessageNumber number() const { return {before_.data(), 3}; }
   Buffer<MessageWord> words_;
-  Buffer<uint32_t> before_, overdue_;
+  Buffer<uint32_t> before_;
+  Buffer<Waiting> waiting_;
 };
 
 template <class T>
@@ -185,12 +186,12 @@ void agreements_merge(Device& device) {
   const Faults merged{6, 8, 4, 21, 10, 5, 30, 6, 1, kProxyMessage, kPatchGridChange, 0, 1};
   const Buffer<Faults> ours(device, std::vector{here}), theirs(device, std::vector{there});
   const Buffer<int32_t> terms(device, std::vector<int32_t>{1, 2, 3});
-  const Buffer<uint32_t> overdue(device, std::vector<uint32_t>{17});
+  const Buffer<Waiting> waiting(device, std::vector<Waiting>{{17, nullptr}});
   const Buffer<Agreement> own(device, 1), other(device, 1);
   const Loop loop(device, kAgreementWords);
-  device.launch(NoteAgreement{theirs.data(), terms.data(), 2, overdue.data(), other.data()});
+  device.launch(NoteAgreement{theirs.data(), terms.data(), 2, waiting.data(), other.data()});
   device.launch(SendAgreement{other.data(), loop.out()});
-  const Buffer<uint32_t> none(device, std::vector<uint32_t>{0});
+  const Buffer<Waiting> none(device, std::vector<Waiting>{{0, nullptr}});
   device.launch(NoteAgreement{ours.data(), terms.data(), 3, none.data(), own.data()});
   device.launch(MergeAgreement{own.data(), ours.data(), loop.in()});
   const Agreement agreed = own.download()[0];

@@ -57,7 +57,7 @@ __device__ __forceinline__ void receive(const Op& op, Store store) {
       const int word = first + k * stride;
       if (word >= all) break;
       if (words[k].number != number)
-        words[k] = wait_for_word(in + word, number, op.in.overdue, op.in.name);
+        words[k] = wait_for_word(in + word, number, op.in.waiting, op.in.name);
       store_grid_word(op, words[k], word / run, word % run, store);
     }
   }

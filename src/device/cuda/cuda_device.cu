@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
-#include <mutex>
 #include <set>
 #include <utility>
 
@@ -45,9 +44,6 @@ struct CudaDevice::Impl {
   std::unique_ptr<Downloads> downloads;
   char* staging = nullptr;
   cudaEvent_t staged[2]{};
-  std::mutex beside;  // of the two below, of which any thread makes use
-  cudaStream_t beside_stream = nullptr;
-  uint32_t* beside_value = nullptr;  // page-locked
 
   cudaStream_t stream(Stream which) const { return contexts[static_cast<int>(which)].stream; }
   cudaStream_t main() const { return stream(Stream::kMain); }
@@ -135,9 +131,6 @@ CudaDevice::CudaDevice(int ordinal) : impl_(std::make_unique<Impl>()) {
   d.downloads = std::make_unique<Downloads>(ordinal);
   for (cudaEvent_t& event : d.staged)
     cuda_check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "create an event");
-  cuda_check(cudaStreamCreateWithPriority(&d.beside_stream, cudaStreamNonBlocking, highest),
-             "create a stream");
-  d.beside_value = static_cast<uint32_t*>(allocate_pinned(sizeof(uint32_t)));
 }
 
 CudaDevice::~CudaDevice() {
@@ -155,8 +148,6 @@ CudaDevice::~CudaDevice() {
   }
   for (void* pointer : d.allocations) cudaFree(pointer);
   cudaFreeHost(d.staging);
-  cudaStreamDestroy(d.beside_stream);
-  cudaFreeHost(d.beside_value);
 }
 
 CudaContext& CudaDevice::context(Stream stream) {
@@ -292,13 +283,12 @@ void CudaDevice::close(void* pointer) {
   cudaIpcCloseMemHandle(pointer);
 }
 
-void CudaDevice::write_beside(uint32_t* to, uint32_t value) noexcept {
-  Impl& d = *impl_;
-  const std::lock_guard lock(d.beside);
-  cudaSetDevice(d.ordinal);
-  cudaStreamSynchronize(d.beside_stream);
-  *d.beside_value = value;
-  cudaMemcpyAsync(to, d.beside_value, sizeof value, cudaMemcpyHostToDevice, d.beside_stream);
+// A copy to the GPU would be in time only if no work under way were ahead of it in its hardware queue.
+std::shared_ptr<uint32_t> CudaDevice::make_host_number() {
+  impl_->use();
+  auto* const number = static_cast<uint32_t*>(allocate_pinned(sizeof(uint32_t)));
+  *number = 0;
+  return {number, [](uint32_t* pointer) { cudaFreeHost(pointer); }};
 }
 
 std::unique_ptr<Download> CudaDevice::start_download(const std::vector<MemoryPiece>& pieces) {

@@ -33,7 +33,7 @@ class CudaDevice final : public Device {
   MemoryHandle share(const void* pointer) const override;
   void* open(const MemoryHandle& handle) override;
   void close(void* pointer) override;
-  void write_beside(uint32_t* to, uint32_t value) noexcept override;
+  std::shared_ptr<uint32_t> make_host_number() override;
   std::unique_ptr<Download> start_download(const std::vector<MemoryPiece>& pieces) override;
   void signal(int event, Stream stream) override;
   void wait(int event, Stream stream) override;

@@ -29,7 +29,7 @@ void CudaDevice::fill(void*, int, size_t, Stream) { refuse(); }
 MemoryHandle CudaDevice::share(const void*) const { refuse(); }
 void* CudaDevice::open(const MemoryHandle&) { refuse(); }
 void CudaDevice::close(void*) {}
-void CudaDevice::write_beside(uint32_t*, uint32_t) noexcept {}
+std::shared_ptr<uint32_t> CudaDevice::make_host_number() { refuse(); }
 std::unique_ptr<Download> CudaDevice::start_download(const std::vector<MemoryPiece>&) { refuse(); }
 void CudaDevice::signal(int, Stream) { refuse(); }
 void CudaDevice::wait(int, Stream) { refuse(); }

@@ -10,7 +10,8 @@ namespace quiltmd {
 
 inline constexpr unsigned long long kMessageTimeout = 20'000'000'000ull;  // ns
 // Who waits sees each so many looks whether nobody is to wait any longer; for the first time soon, as each
-// word of what follows is then waited for, too.
+// word of what follows is then waited for, too. The host's memory is far away, and read from the second
+// time on, after some milliseconds.
 inline constexpr int kLooks = 4096, kFirstLooks = 64;
 
 __device__ __forceinline__ void send_word(MessageWord* to, uint32_t number, uint32_t a, uint32_t b,
@@ -36,7 +37,7 @@ __device__ __forceinline__ MessageWord look_at_word(const MessageWord* from) {
 }
 
 __device__ __noinline__ inline MessageWord wait_for_word(const MessageWord* from, uint32_t number,
-                                                         uint32_t* overdue, uint32_t name) {
+                                                         Waiting* waiting, uint32_t name) {
   unsigned long long start = 0;
   for (int looks = 1;; ++looks) {
     const MessageWord word = look_at_word(from);
@@ -44,9 +45,12 @@ __device__ __noinline__ inline MessageWord wait_for_word(const MessageWord* from
     if (looks % kLooks != kFirstLooks) continue;
     unsigned long long now;
     asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
-    if (start == 0) start = now;
-    if (now - start > kMessageTimeout) atomicCAS(overdue, 0u, name);
-    if (*reinterpret_cast<volatile uint32_t*>(overdue) != 0) return word;
+    if (start == 0)
+      start = now;
+    else if (waiting->stopped && *static_cast<const volatile uint32_t*>(waiting->stopped) != 0)
+      atomicCAS(&waiting->overdue, 0u, Waiting::kStopped);
+    if (now - start > kMessageTimeout) atomicCAS(&waiting->overdue, 0u, name);
+    if (*static_cast<volatile uint32_t*>(&waiting->overdue) != 0) return word;
   }
 }
 
@@ -58,7 +62,7 @@ struct DeviceWords {
   __device__ static __forceinline__ MessageWord take(const Inlet& in, const MessageWord* from,
                                                      uint32_t number) {
     const MessageWord word = look_at_word(from);
-    return word.number == number ? word : wait_for_word(from, number, in.overdue, in.name);
+    return word.number == number ? word : wait_for_word(from, number, in.waiting, in.name);
   }
 };
 
