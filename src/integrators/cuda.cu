@@ -365,7 +365,8 @@ void launch_stage(CudaContext& context, const Stage& stage) {
              {decltype(stage.op)::kName,
               std::min(needed, static_cast<unsigned>(kTileBlocks * context.sm_count)), kTileThreads,
               kTileBlockMemory, Start::kEarly},
-             over_tiles<Stage>, stage);
+             stage.op.work.other_groups > 0 ? over_tiles<true, Stage> : over_tiles<false, Stage>,
+             stage);
       return;
     }
   }

@@ -59,13 +59,23 @@ struct TileGroup {
   int end;
 };
 
+__device__ inline int groups_of_tile(int tile, int count) {
+  return max(0, min(kTileGroups, count - tile * kTileGroups));
+}
+
 __device__ inline TileGroup tile_group(const GroupWork& work, int tile, int count) {
   const int index = tile * kTileGroups + own_lane();
-  if (index >= count) return {};
-  const PlacedGroup placed = work.placed[index];
-  if (index + 1 < count) return {placed, work.placed[index + 1].slot};
-  const int32_t* start = work.constants.group_start + placed.group;
-  return {placed, placed.slot + start[1] - start[0]};
+  TileGroup own{};
+  if (index < count) own.placed = work.placed[index];
+  if (index + 1 < count) own.end = work.placed[index + 1].slot;
+  if (tile == (count - 1) / kTileGroups) {  // of all groups the last has none after it
+    if (index + 1 == count) {
+      const int32_t* start = work.constants.group_start + own.placed.group;
+      own.end = own.placed.slot + start[1] - start[0];
+    }
+    __syncwarp();  // keeps other tiles from waiting for what is read here
+  }
+  return own;
 }
 
 // Lanes [first, last) of a tile, whose slots have room in shared memory.
@@ -89,7 +99,8 @@ __device__ inline Piece piece_of(const TileGroup& own, int first, int here) {
   return piece;
 }
 
-// Which tiles a warp has: by its number two, and then, since stars take longer, whichever is next.
+// Which tiles a warp has: by its number two, and then, since stars take longer, whichever is next. A warp
+// knows one tile ahead.
 struct TileOrder {
   int tiles, warps;
   int32_t* drawn;  // by all warps, 0 before and after the kernel; null: all tiles go by number
@@ -97,10 +108,13 @@ struct TileOrder {
   __device__ int first() const { return threadIdx.x / 32 * gridDim.x + blockIdx.x; }
   __device__ bool draws() const { return drawn && tiles > 2 * warps; }
   // For one lane: that after the second or after one that was drawn. Each warp draws until there is
-  // none.
+  // none. Of atomicAdd() the compiler would wait for the result at once.
   __device__ int after(int tile) const {
     if (!draws()) return tile + warps;
-    return tile < tiles ? 2 * warps + atomicAdd(drawn, 1) : tile;
+    if (tile >= tiles) return tile;
+    int draw;
+    asm volatile("atom.global.add.s32 %0, [%1], 1;" : "=r"(draw) : "l"(drawn) : "memory");
+    return 2 * warps + draw;
   }
   __device__ void clear_after_last(int tile) const {
     if (draws() && tile == tiles + warps - 1) *drawn = 0;
@@ -136,6 +150,14 @@ __device__ inline void fetch_forces(const GroupWork& work, const Piece& piece, T
   if (work.long_range_weight != 0) here.fetch(to.long_range, work.slots.long_range + begin, count);
 #pragma unroll
   for (int d = 0; d < 3; ++d) here.fetch(to.force[d], work.slots.force[d] + begin, count);
+}
+
+// All of a piece, once nobody needs what was in the buffer.
+__device__ inline void fetch_piece(const GroupWork& work, const Piece& piece, TileMemory& memory,
+                                   int buffer) {
+  wait_for_sent();
+  fetch_state(work, piece, memory, buffer);
+  fetch_forces(work, piece, memory, buffer);
 }
 
 __device__ inline void fetch_reference(const Slots& s, const Piece& piece, TileMemory& memory) {
@@ -192,6 +214,14 @@ struct LaneGroup {
   int atoms;  // none where the group is neither a water nor a star, or not of the piece
   __device__ bool is(GroupClass c) const { return code.group_class() == c; }
 };
+
+// Of a water without a look at its shape.
+template <bool kOthers>
+__device__ inline int atoms_of(const GroupWork& work, ShapeCode code) {
+  if (code.group_class() == GroupClass::kWater) return 3;
+  if (kOthers && code.group_class() == GroupClass::kGeneral) return 0;
+  return work.constants.shapes[code.shape()].atoms;
+}
 
 template <class Stage>
 __device__ void draw_noise(const Stage& stage, int64_t step, int first_atom, const LaneGroup& own,
@@ -274,29 +304,49 @@ __device__ void run_general_groups(const Stage& stage, const Slots& slots,
   }
 }
 
+// The groups of a piece through a stage, once their state is there, and back to where they came from.
+// `index`: of the tile's first group.
+template <bool kOthers, class Stage>
+__device__ void move_piece(const Stage& stage, const StageUniforms& uniforms, const Piece& piece,
+                           int index, const LaneGroup& own, const PlaceData& data,
+                           TileMemory& memory, TileState& state, Rounds& rounds,
+                           const int64_t* zeros, Sums& sums) {
+  const GroupWork& work = stage.op.work;
+  const Slots view = view_of(work.slots, piece, memory, state);
+  if (own.atoms > 0 && own.is(GroupClass::kWater))
+    move_group<ShapedWater>(stage, view, memory.noise, uniforms, own, sums);
+  __syncwarp();
+  if (own.atoms > 0 && own.is(GroupClass::kStar))
+    move_group<ShapedStar>(stage, view, memory.noise, uniforms, own, sums);
+  __syncwarp();
+  if constexpr (kMoves<Stage>) {
+    memory.arrivals[kReference].wait(rounds.next(kReference));
+    note_positions(work, view, uniforms.step, own, data);
+  }
+  if constexpr (kOthers) run_general_groups(stage, view, uniforms, piece, index, own, sums);
+  order_before_copies();
+  __syncwarp();
+  send_back(stage, piece, state, zeros);
+  __syncwarp();
+}
+
 // ---- The loop ------------------------------------------------------------------------------
 
 extern __shared__ float4 tile_memory[];
 
 // What only stages and rebuilds write is read while the last kernel of the forces still runs; see
-// run_staged().
-template <class Stage>
+// run_staged(). kOthers: there are groups that are neither waters nor stars.
+template <bool kOthers, class Stage>
 __device__ void run_tiles(const Stage& stage, const StageUniforms& uniforms, const int64_t* zeros,
                           int count, const TileOrder& order, Sums& sums) {
   TileMemory& memory = reinterpret_cast<TileMemory*>(tile_memory)[threadIdx.x / 32];
   const GroupWork& work = stage.op.work;
-  constexpr bool moves = kMoves<Stage>;
-  const int lane = own_lane(), first = order.first();
-  const auto groups_of = [&](int tile) {
-    return max(0, min(kTileGroups, count - tile * kTileGroups));
-  };
-
-  int tile = first, next_tile = first + order.warps;
-  int drawn = lane == 0 ? order.after(next_tile) : 0;
-  TileGroup group = tile_group(work, tile, count), next_group = tile_group(work, next_tile, count);
-  if (lane < groups_of(tile)) fetch_lookups(work, group.placed, memory);
+  const int lane = own_lane();
+  int tile = order.first();
+  TileGroup group = tile_group(work, tile, count);
+  if (lane < groups_of_tile(tile, count)) fetch_lookups(work, group.placed, memory);
   __pipeline_commit();
-  Piece piece = piece_of(group, 0, groups_of(tile));
+  Piece piece = piece_of(group, 0, groups_of_tile(tile, count));
   if (starts_copies()) {
     for (Arrival& here : memory.arrivals) here.set_up();
     order_before_copies();
@@ -304,86 +354,57 @@ __device__ void run_tiles(const Stage& stage, const StageUniforms& uniforms, con
   }
   __syncwarp();
 
+  bool waits = true;  // for the forces, once
   Rounds rounds;
-  for (int buffer = 0; tile < order.tiles; buffer ^= 1) {
-    const int here = groups_of(tile), next_here = groups_of(next_tile);
-    TileState& state = memory.state[buffer];
+  int drawn = tile + order.warps, next_tile = 0;
+  for (int buffer = 0; tile < order.tiles; tile = next_tile, buffer ^= 1) {
+    next_tile = __shfl_sync(kAllLanes, drawn, 0);
+    if (lane == 0) order.clear_after_last(next_tile);
+    const int here = groups_of_tile(tile, count), next_here = groups_of_tile(next_tile, count);
     __pipeline_wait_prior(0);
     LaneGroup own{group.placed, {~0u}, 0};
     if (lane < here) own.code = {memory.code[lane]};
     const int first_atom = memory.atom[lane];
-    const int after_next = __shfl_sync(kAllLanes, drawn, 0);
-    const TileGroup group_after = tile_group(work, after_next, count);
-    if (lane == 0) {
-      order.clear_after_last(after_next);
-      drawn = order.after(after_next);
-    }
+    const TileGroup next_group = tile_group(work, next_tile, count);
     for (;;) {
       own.placed.slot = group.placed.slot - piece.copied_begin();
-      own.atoms = 0;
-      if (piece.has_lane()) {
-        if (own.is(GroupClass::kWater)) own.atoms = 3;
-        if (own.is(GroupClass::kStar)) own.atoms = work.constants.shapes[own.code.shape()].atoms;
-      }
+      own.atoms = piece.has_lane() ? atoms_of<kOthers>(work, own.code) : 0;
       PlaceData data;
-      if constexpr (moves) {
+      if constexpr (kMoves<Stage>) {
         data = place_data(work, tile * kTileGroups + lane, group.placed.slot, own.atoms);
         if (starts_copies()) fetch_reference(work.slots, piece, memory);
       }
       if constexpr (Stage::kNoise == Noise::kThermostat)
         draw_noise(stage, uniforms.step, first_atom, own, memory.noise);
-      if (tile == first && piece.first == 0) {
+      if (waits) {
         wait_for_forces(stage);
         if (starts_copies()) fetch_forces(work, piece, memory, 0);
+        waits = false;
       }
       memory.arrivals[buffer].wait(rounds.next(buffer));
       __syncwarp();
-      if (piece.first == 0 && next_here > 0) {  // the next tile, as far as it has room
+      if (piece.first == 0 && next_here > 0) {  // of the next tile what has room
         if (lane < next_here) fetch_lookups(work, next_group.placed, memory);
         const Piece next = piece_of(next_group, 0, next_here);
-        if (starts_copies()) {
-          wait_for_sent();
-          fetch_state(work, next, memory, buffer ^ 1);
-          fetch_forces(work, next, memory, buffer ^ 1);
-        }
+        if (starts_copies()) fetch_piece(work, next, memory, buffer ^ 1);
       } else if (Stage::kForcesFollow && next_here == 0) {
         release_next();
       }
       __pipeline_commit();
-      const Slots view = view_of(work.slots, piece, memory, state);
-      if (own.atoms > 0 && own.is(GroupClass::kWater))
-        move_group<ShapedWater>(stage, view, memory.noise, uniforms, own, sums);
-      __syncwarp();
-      if (own.atoms > 0 && own.is(GroupClass::kStar))
-        move_group<ShapedStar>(stage, view, memory.noise, uniforms, own, sums);
-      __syncwarp();
-      if constexpr (moves) {
-        memory.arrivals[kReference].wait(rounds.next(kReference));
-        note_positions(work, view, uniforms.step, own, data);
-      }
-      run_general_groups(stage, view, uniforms, piece, tile * kTileGroups, own, sums);
-      order_before_copies();
-      __syncwarp();
-      send_back(stage, piece, state, zeros);
-      __syncwarp();
+      if (lane == 0 && piece.first == 0) drawn = order.after(next_tile);
+      move_piece<kOthers>(stage, uniforms, piece, tile * kTileGroups, own, data, memory,
+                          memory.state[buffer], rounds, zeros, sums);
       if (piece.last == here) break;
       piece = piece_of(group, piece.last, here);
-      if (starts_copies()) {
-        wait_for_sent();
-        fetch_state(work, piece, memory, buffer);
-        fetch_forces(work, piece, memory, buffer);
-      }
+      if (starts_copies()) fetch_piece(work, piece, memory, buffer);
     }
     group = next_group;
-    next_group = group_after;
     piece = piece_of(group, 0, next_here);
-    tile = next_tile;
-    next_tile = after_next;
   }
   if (starts_copies()) wait_for_sent();
 }
 
-template <class Stage>
+template <bool kOthers, class Stage>
 __global__ void __launch_bounds__(kTileThreads, kTileBlocks)
     over_tiles(const __grid_constant__ Stage stage) {
 #if __CUDA_ARCH__ >= 900
@@ -400,7 +421,7 @@ __global__ void __launch_bounds__(kTileThreads, kTileBlocks)
                         stage.counter() ? drawn_of(stage.counter()) : nullptr};
   Sums sums{};
   if (order.first() < order.tiles) {
-    run_tiles(stage, uniforms, zeros, count, order, sums);
+    run_tiles<kOthers>(stage, uniforms, zeros, count, order, sums);
   } else {
     wait_for_forces(stage);
   }
