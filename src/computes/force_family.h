@@ -23,6 +23,11 @@ enum class Lists { kNotUsed, kUsed };
 // Whether balancing moves it to another rank, in proportion to its list entries, when it moves computes.
 enum class Balance { kMovesWithComputes, kStays };
 
+// A part of a piece of work, of about so much of it: from one fraction of it to another.
+struct Share {
+  double from = 0, to = 1;
+};
+
 struct Work {
   const char* name;  // of its task
   Positions positions;
@@ -32,6 +37,8 @@ struct Work {
   // Of a step: work of a phase comes after that of the ones before and after the values that are then
   // sent to proxies.
   int phase = 0;
+  // Only a share of it, where the schedule may divide it.
+  std::function<void(Stream, int list_age, Share)> launch_share = {};
 };
 
 class ForceFamily {

@@ -13,6 +13,7 @@
 #include "schedule/forces.h"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <optional>
 #include <stdexcept>
@@ -51,6 +52,23 @@ std::vector<Work> step_work(RankMemory& memory, Energies energies, Positions pos
       if (work.positions == positions) found.push_back(std::move(work));
     }
   return found;
+}
+
+// Work that can be divided, beside a long-range sum whose kernels wait for those of other ranks. While
+// pairs run, whatever ends is followed by more of them, and a kernel of the sum finds no room. So a
+// little fills the time in which charges travel, and most starts when the convolution is done and the
+// inverse transform has been placed. Parts are on streams in turn: on one stream each would wait for the
+// last blocks of the one before. The fractions are those that two H100s liked best
+// (benchmarks/notes/several-gpus.md).
+struct PartOfWork {
+  Share share;
+  Stream stream;
+  std::optional<TaskId> after;
+};
+std::array<PartOfWork, 3> parts_beside(const LongRangeTasks& sum) {
+  return {{{{0, 0.1}, Stream::kSide, {}},
+           {{0.1, 0.4}, Stream::kBoundary, sum.charged},
+           {{0.4, 1}, Stream::kSide, sum.convolved}}};
 }
 
 MessageEnd step_message(const RankMemory& memory, Edge edge, const Exchange& exchange) {
@@ -179,8 +197,26 @@ Schedule force_schedule(RankMemory& memory, const RankView& view, Accumulators b
                [&m = memory, e](const Outlet& out) {
                  m.device.launch(m.exchange.send_forces(e, out), Stream::kHalo);
                });
-  for (const Work& work : step_work(memory, energies, Positions::kOwned))
-    added.push_back(add(work, Priority::kLocal, clear));
+  for (const Work& work : step_work(memory, energies, Positions::kOwned)) {
+    if (!sum || !sum->convolved || rebuilt || !work.launch_share) {
+      added.push_back(add(work, Priority::kLocal, clear));
+      continue;
+    }
+    for (const PartOfWork& part : parts_beside(*sum)) {
+      std::vector<TaskId> after = clear;
+      if (part.after) after.push_back(*part.after);
+      added.push_back(s.add({work.name,
+                             Priority::kLocal,
+                             part.stream,
+                             std::move(after),
+                             [launch = work.launch_share, part](Post& post) {
+                               launch(part.stream, post.list_age(), part.share);
+                             },
+                             {},
+                             {},
+                             work.balance}));
+    }
+  }
 
   for (size_t e = 0; e < plan.sends.size(); ++e)
     added.push_back(s.add_receive(

@@ -206,7 +206,8 @@ class SlabsInPeerMemory : LongRange {
     // Beside what is large the transform of planes would take several times as long, and other ranks
     // wait for it.
     const TaskId planes = transform(charges());
-    return {planes, gather(inverse(convolve(planes)))};
+    const TaskId convolved = convolve(planes);
+    return {planes, gather(inverse(convolved)), convolved};
   }
 
  private:

@@ -4,6 +4,8 @@
 // others, parts of grids are messages.
 #pragma once
 
+#include <optional>
+
 #include "schedule/forces.h"
 #include "schedule/mailboxes.h"
 
@@ -12,6 +14,8 @@ namespace quiltmd {
 struct LongRangeTasks {
   TaskId charged;  // what else is large may start
   TaskId last;
+  // Where what else is large should start bit by bit: when more of it may.
+  std::optional<TaskId> convolved = {};
 };
 LongRangeTasks add_long_range(Schedule& schedule, RankMemory& memory, const RankView& view,
                               Energies energies);

@@ -36,7 +36,8 @@ class PairRank : public OneRank {
   PairRank(Device& device, const Molecules& molecules, const Choices& choices);
 
   void build();  // bounds, numbers, lists
-  void evaluate(bool with_energy);
+  // In parts that end at these fractions of the room for lists, and the rest.
+  void evaluate(bool with_energy, const std::vector<double>& cuts = {});
   // Shells are equally thick, from the cutoff on.
   static double reach_of(const Choices& choices, int shell) {
     const double cutoff = choices.settings.cutoff, buffer = choices.reach - cutoff;
@@ -109,11 +110,17 @@ inline void PairRank::build() {
   }
 }
 
-inline void PairRank::evaluate(bool with_energy) {
+inline void PairRank::evaluate(bool with_energy, const std::vector<double>& cuts) {
   device.fill(force.data(), 0, force.bytes(), Stream::kMain);
   clear_energy();
   const Energies energies = with_energy ? Energies::kAdd : Energies::kSkip;
-  device.launch(pairs.pair_forces(Part::kInterior, energies, choices.shell));
+  Share share{0, 0};
+  const auto launch_up_to = [&](double end) {
+    share = {share.to, end};
+    device.launch(pairs.pair_forces(Part::kInterior, energies, choices.shell, share));
+  };
+  for (const double cut : cuts) launch_up_to(cut);
+  launch_up_to(1);
 }
 
 inline std::vector<Vec3d> PairRank::forces() const {

@@ -601,6 +601,36 @@ void proxies_are_waited_for() {
   }
 }
 
+// Where kernels write into the grids of other ranks, interior pairs are evaluated in parts, each of them
+// once; most of them after the convolution, and none on the stream of the part before it.
+void interior_pairs_come_in_parts() {
+  const Prepared p = prepare(kScenarios[0], true);
+  RankView view = views_of(p, 2)[1];
+  const auto parts_of = [&](Follows follows) {
+    NullDevice device;
+    RankMemory memory(p.setup, device);
+    memory.set_plan(view);
+    const Schedule s =
+        force_schedule(memory, view, Accumulators::kClear, Reach::kAll, Energies::kSkip, follows);
+    std::vector<Task> parts;
+    for (const Task& task : s.tasks()) {
+      if (task.name != "pairs.interior") continue;
+      parts.push_back(task);
+      for (const TaskId before : task.after)
+        parts.back().name += " " + s.tasks()[static_cast<size_t>(before)].name;
+    }
+    return parts;
+  };
+  CHECK(parts_of(Follows::kStep).size() == 1);
+  view.carriers.assign(2, Carrier::kKernels);
+  CHECK(parts_of(Follows::kRebuild).size() == 1);
+  const std::vector<Task> parts = parts_of(Follows::kStep);
+  CHECK(parts.size() == 3);
+  CHECK(parts[0].name == "pairs.interior" && parts[1].name == "pairs.interior pme.planes" &&
+        parts[2].name == "pairs.interior pme.lines");
+  CHECK(parts[0].stream != parts[1].stream && parts[1].stream != parts[2].stream);
+}
+
 // The schedule with one task's dependencies left out, or the streams not joined.
 Schedule without(const Schedule& from, const std::string& task, Schedule::End end) {
   Schedule s(from.edges(), end);
@@ -650,6 +680,7 @@ int main() {
        {"no forces have hazards", no_forces_have_hazards},
        {"missing orders are found", missing_orders_are_found},
        {"proxies are waited for", proxies_are_waited_for},
+       {"interior pairs come in parts", interior_pairs_come_in_parts},
        {"recorded blocks follow conditions", recorded_blocks_follow_conditions},
        {"recorded blocks rescale", recorded_blocks_rescale},
        {"null finds none", null_finds_none_either},

@@ -96,8 +96,8 @@ std::vector<Work> PairMemory::rebuild_work() {
 
 std::vector<Work> PairMemory::step_work(Energies energies) {
   const auto forces = [this, energies](Part part) {
-    return [this, energies, part](Stream stream, int list_age) {
-      slots_.device.launch(pair_forces(part, energies, list_age), stream);
+    return [this, energies, part](Stream stream, int list_age, Share share = {}) {
+      slots_.device.launch(pair_forces(part, energies, list_age, share), stream);
     };
   };
   std::vector<Work> work;
@@ -105,7 +105,7 @@ std::vector<Work> PairMemory::step_work(Energies energies) {
     work.push_back({"pairs.boundary", Positions::kWithProxies, Lists::kUsed,
                     forces(Part::kBoundary), Balance::kMovesWithComputes});
   work.push_back({"pairs.interior", Positions::kOwned, Lists::kUsed, forces(Part::kInterior),
-                  Balance::kMovesWithComputes});
+                  Balance::kMovesWithComputes, 0, forces(Part::kInterior)});
   return work;
 }
 
@@ -148,15 +148,19 @@ BuildLists PairMemory::build_lists() const {
   return op;
 }
 
-PairForces PairMemory::pair_forces(Part part, Energies energies, int list_age) const {
+PairForces PairMemory::pair_forces(Part part, Energies energies, int list_age, Share share) const {
   PairForces op{};
   op.slots = slots_.slots();
   op.slot_capacity = slots_.capacity();
   op.lists = lists.data();
   const bool interior = part == Part::kInterior;
-  op.first = interior ? 0 : static_cast<int>(interior_room_);
+  const size_t room = interior ? interior_room_ : boundary_room_;
+  const auto place = [room](double fraction) {
+    return static_cast<int>(fraction * static_cast<double>(room));
+  };
+  op.first = (interior ? 0 : static_cast<int>(interior_room_)) + place(share.from);
   op.end = list_ranges.data() + (interior ? 1 : 3);
-  op.capacity = static_cast<int>(interior ? interior_room_ : boundary_room_);
+  op.capacity = place(share.to) - place(share.from);
   op.shell = setup_.ages.shell[static_cast<size_t>(list_age)];
   op.entries = entries.data();
   op.masks = masks.data();

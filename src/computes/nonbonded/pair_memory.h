@@ -41,7 +41,8 @@ class PairMemory final : public ForceFamily {
 
   NumberLists number_lists() const;
   BuildLists build_lists() const;
-  PairForces pair_forces(Part part, Energies energies, int list_age) const;
+  // A share: of the room for lists, which most of them fill.
+  PairForces pair_forces(Part part, Energies energies, int list_age, Share share = {}) const;
 
   // Room for so many entries and some more.
   void grow_entries(size_t need);
