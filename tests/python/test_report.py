@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
@@ -107,7 +108,7 @@ def test_a_report_of_a_run_that_has_just_begun(done: Path, tmp_path: Path) -> No
         checker = Checker()
         checker.feed(make_report(Folder(tmp_path)))
         assert not checker.open
-        assert "No RMSD: no trajectory has the solute" in checker.text or rows == 1
+        assert "No RMSD: no trajectory has a frame with the solute" in checker.text or rows == 1
 
 
 def test_commands(done: Path, tmp_path: Path) -> None:
@@ -184,15 +185,31 @@ def test_sessions(done: Path, tmp_path: Path) -> None:
     assert read_sessions(tmp_path / "none.json") == []
 
 
-def test_a_killed_session_has_no_end(done: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr(FakeEngine, "explode_at", 45)
-    before = json.loads((done / "sessions.json").read_text())
-    with pytest.raises(QuiltError, match="step 45"):
-        runner.resume(done, {("run", "steps"): 60}, FakeEngine)
-    after = read_sessions(done / "sessions.json")
+def test_a_session_that_failed_says_why(done: Path, tmp_path: Path, monkeypatch: Any) -> None:
+    """A blow-up is told from a kill, which leaves no end, and from a run that goes on."""
+    run = tmp_path / "run"
+    shutil.copytree(done, run)
+    before = read_sessions(run / "sessions.json")
+    with monkeypatch.context() as patch:
+        patch.setattr(FakeEngine, "explode_at", 45)
+        with pytest.raises(QuiltError, match="step 45"):
+            runner.resume(run, {("run", "steps"): 60}, FakeEngine)
+    after = read_sessions(run / "sessions.json")
     assert after[:2] == before
-    assert after[2]["ended"] is None
-    assert "killed, or still running" in make_report(Folder(done))
+    assert "step 45" in after[2]["error"]
+    assert after[2]["to_step"] is None
+    page = make_report(Folder(run))
+    assert f"Ended with an error: {after[2]['error']}" in page
+    assert f"{after[2]['ended']} with an error" in page
+    watched = CliRunner().invoke(app, ["watch", str(run)], env={"COLUMNS": "120"}).stdout
+    assert watched.splitlines()[0].endswith("of 60 (73.3%), ended with an error")
+    assert after[2]["error"][:100] in watched.splitlines()[1]
+
+    del after[2]["error"], after[2]["ended"]
+    (run / "sessions.json").write_text(json.dumps(after))
+    assert "killed, or still running" in make_report(Folder(run))
+    runner.resume(run, {}, FakeEngine)
+    assert "with an error" not in make_report(Folder(run))
 
 
 def test_a_log_being_written(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from ..pages.charts import Chart
 from ..pages.html import Row, bars, charts, note, page, table
 from ..running.config import Config, build_config
 from ..running.folder import Folder
-from ..running.records import Columns, is_known, read_log, read_sessions, steps_done
+from ..running.records import Columns, is_known, last_error, read_log, read_sessions, steps_done
 from ..running.rmsd import solute_rmsd
 from ..running.runner import load_system
 from ..workers.pool import PHASES
@@ -81,6 +81,8 @@ def make_report(folder: Folder) -> str:
         f"{_span(steps * config.integrator.timestep)}",
         str(folder.path),
     ]
+    if (error := last_error(folder.sessions)) is not None:
+        summary.append(f"Ended with an error: {error}")
     sections = [("Over time", _over_time(config, folder, log, steps))]
     sections.append(("Averages", _averages(config, log)))
     sections.append(("Balance of ranks", _balance(sessions)))
@@ -169,11 +171,11 @@ def _sessions(sessions: list[dict[str, Any]]) -> str:
     rows = []
     for one in sessions:
         devices = list(dict.fromkeys(one.get("devices", [])))
-        end = one.get("to_step")
+        end, fault = one.get("to_step"), " with an error" * ("error" in one)
         rows.append(
             (
                 str(one.get("begun", "")),
-                str(one.get("ended") or "killed, or still running"),
+                f"{one.get('ended') or 'killed, or still running'}{fault}",
                 f"{one.get('from_step', '')} to {'?' if end is None else end}",
                 f"{one.get('device', '')} ({', '.join(devices)}), {one.get('ranks', '?')} rank(s)",
                 str(one.get("host", "")),

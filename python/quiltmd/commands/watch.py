@@ -8,6 +8,7 @@ where the output cannot show these, in plain characters.
 
 from __future__ import annotations
 
+import math
 import shutil
 import time
 from collections.abc import Iterator
@@ -25,7 +26,7 @@ from ..errors import QuiltError
 from ..outputs.reporters import LOG_SPEED, group_column
 from ..running.config import Config, build_config
 from ..running.folder import Folder
-from ..running.records import Columns, is_known, read_log, read_sessions, steps_done
+from ..running.records import Columns, is_known, last_error, read_log, read_sessions, steps_done
 
 _F64 = NDArray[np.float64]
 
@@ -83,12 +84,15 @@ def _picture(folder: Folder, screen: Console) -> Text:
     except QuiltError as error:
         return Text(f"{folder.path}\n{error}\n")
     text = Text(_headline(folder, config, log) + "\n")
+    fault = last_error(folder.sessions) or ""
+    text.append(f"{fault}\n" if fault else "")
     if len(log["step"]) == 0:
         return text.append("no rows in the log yet\n")
     columns = 2 if width >= 100 else 1
     shown = [(name, title) for name, title in _shown(config) if is_known(log, name)]
     rows = -(-len(shown) // columns)
-    height = max(3, min(9, (size.lines - 3) // rows - 1))
+    free = size.lines - 3 - math.ceil(len(fault) / width)
+    height = max(3, min(9, free // rows - 1))
     panel = (width - 2 * (columns - 1)) // columns
     plain = not (screen.encoding or "").lower().startswith("utf")
     panels = [_panel(log, name, title, panel, height, plain) for name, title in shown]
@@ -107,6 +111,8 @@ def _headline(folder: Folder, config: Config, log: Columns) -> str:
     speed = log[LOG_SPEED][log[LOG_SPEED] > 0][-10:]
     if done >= last:
         parts.append("done")
+    elif last_error(folder.sessions) is not None:
+        parts.append("ended with an error")
     elif stopped is not None:
         parts.append(f"stopped at step {stopped}")
     elif len(speed):

@@ -52,7 +52,7 @@ class Chart:
             bottom, top = min(bottom, self.level), max(top, self.level)
         y_ticks, bottom, top = _ticks(bottom, top, 5)
         begin, end = float(self.x[0]), max(float(self.x[-1]), float(self.x[0]) + 1e-12)
-        x_ticks, _, _ = _ticks(begin, end, 6)
+        x_ticks = _ticks(begin, end, 6)[0] if len(self.x) > 1 else [begin]
 
         def across(value: _F64 | float) -> _F64:
             share = (np.asarray(value, dtype=float) - begin) / (end - begin)

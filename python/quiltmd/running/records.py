@@ -2,14 +2,15 @@
 """What a run tells of itself: its log as columns, and the sessions in which it was run.
 
 A session is one process that advanced the run: on which machine and devices, from which step to
-which, how fast, how long each rank worked and waited, and which devices failed.  One without an
-end was killed, or still goes on.
+which, how fast, how long each rank worked and waited, which devices failed, and the error that
+ended it, if any.  One without an end was killed, or still goes on.
 """
 
 from __future__ import annotations
 
 import json
 import platform
+from contextlib import suppress
 from dataclasses import asdict
 from datetime import datetime, timezone
 from pathlib import Path
@@ -91,6 +92,12 @@ class Session:
         }
         self._write()
 
+    def fail(self, error: str) -> None:
+        """Adds the error that ended it; on a disk that is full nothing more is said."""
+        self._about |= {"ended": _now(), "error": error}
+        with suppress(QuiltError, OSError):
+            self._write()
+
     def _write(self) -> None:
         replace_file(self._path, json.dumps([*self._earlier, self._about], indent=1).encode())
 
@@ -109,6 +116,12 @@ def read_sessions(path: Path) -> list[dict[str, Any]]:
         warn(f"{path} is damaged: what it said of earlier sessions is not known")
         return []
     return found
+
+
+def last_error(sessions: Path) -> str | None:
+    """The error that ended the last session of a run, if one did."""
+    found = read_sessions(sessions)
+    return found[-1].get("error") if found else None
 
 
 def steps_done(log: Columns, sessions: Path) -> int:

@@ -50,7 +50,7 @@ def solute_rmsd(
             first = pairs[0][1]
             values = [rmsd(positions, first) for _, positions in pairs]
             return Deviation(of, np.array([time for time, _ in pairs]), np.array(values))
-    raise QuiltError("no trajectory has the solute")
+    raise QuiltError("no trajectory has a frame with the solute")
 
 
 def rmsd(positions: NDArray[np.float64], reference: NDArray[np.float64]) -> float:

@@ -326,6 +326,8 @@ def _run(run: _Run, resumed: Checkpoint | None) -> Outcome:
             with progress:
                 profile = _advance(run, [*outputs, checkpoints], checkpoints, progress)
         except QuiltError as error:
+            if session is not None:
+                session.fail(str(error))
             raise _with_checkpoint(error, folder, checkpoints) from None
         if checkpoints.last_step != simulation.step:
             checkpoints.report(simulation)
