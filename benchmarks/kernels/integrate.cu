@@ -15,6 +15,17 @@
 
 using namespace workshop;
 
+namespace workshop {  // a kernel in a nameless one would be ambiguous beside that of launch.h
+
+// What keeps the GPU busy before a stage.
+__global__ void busy_kernel(int64_t cycles, bool lets_next_start) {
+  if (lets_next_start) release_next();
+  for (const int64_t start = clock64(); clock64() - start < cycles;) {
+  }
+}
+
+}  // namespace workshop
+
 namespace {
 
 // Positions, velocities and forces of a moment, to go back to.
@@ -127,14 +138,7 @@ void check_terms(Bench& b) {
 
 // ---- Times ---------------------------------------------------------------------------------
 
-// What a step pays for a stage: from the end of the kernel before to its own end.
-__global__ void busy_kernel(int64_t cycles, bool lets_next_start) {
-  if (lets_next_start) release_next();
-  for (const int64_t start = clock64(); clock64() - start < cycles;) {
-  }
-}
-
-// Alone; after another kernel, whether it was started early and had the time to fetch all but
+// What a step pays for a stage: from the end of the kernel before to its own end. Alone; after another kernel, whether it was started early and had the time to fetch all but
 // forces, or not.
 template <class Op>
 void time_stage(const char* name, const Moment& moment, CudaDevice& device, const Op& op) {
