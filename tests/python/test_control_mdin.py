@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -250,6 +251,7 @@ def test_a_cutoff_without_a_box_is_for_implicit_solvent(tmp_path: Path) -> None:
     assert solvent.settings["nonbonded"]["method"] == "cutoff"
     assert solvent.settings["nonbonded"]["cutoff"] == pytest.approx(1.2)
     assert any("shifted" in note for note in solvent.notes)
+    assert solvent.settings["system"]["box"] == ()
     vacuum = read(tmp_path, "control.mdin", text.format("igb=6"))
     assert any("only without a cutoff" in refused for refused in vacuum.refused)
 
@@ -271,6 +273,26 @@ def test_a_run_from_mdin(alanine: tuple[Path, Path], tmp_path: Path) -> None:
     refused = command(*call, cwd=tmp_path)
     assert refused.returncode == 1
     assert "cannot be done here" in refused.stderr
+
+
+def test_a_box_that_is_left_out(alanine: tuple[Path, Path], tmp_path: Path) -> None:
+    """Amber's ntb = 0 with files that have a box, and `--box none`; a System of OpenMM has one."""
+    system, state = quiltmd.load(*alanine, box=())
+    assert state.box is None
+    assert system.nonbonded is not None
+    assert system.nonbonded.method == "no-cutoff"
+    (tmp_path / "mdin").write_text("t\n &cntrl\n imin=1, maxcyc=0, ntb=0, igb=6, cut=999.0 /\n")
+    files: list[Any] = ["-p", alanine[0], "-c", alanine[1], "--device", "cpu"]
+    done = command("run", "mdin", *files, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert read_config(tmp_path / "mdin-quilt" / "config.toml")["system"]["box"] == []
+    energy = command("energy", *alanine, "--box", "none", "--json", cwd=tmp_path)
+    assert json.loads(energy.stdout)["energy"]["pme"] == 0
+    made = tmp_path / "system.xml"
+    command("convert", *alanine, "--system", made, cwd=tmp_path)
+    refused = command("energy", made, alanine[1], "--box", "none", cwd=tmp_path)
+    assert refused.returncode == 1
+    assert "PME needs a periodic box" in refused.stderr
 
 
 HELD = """held

@@ -198,12 +198,14 @@ def _parse_points(text: str) -> list[list[float]]:
         ) from None
 
 
-def _parse_box(text: str) -> list[float]:
+def _parse_box(text: str) -> tuple[float, ...]:
+    if text.strip().lower() == "none":
+        return ()
     try:
-        return [float(part) for part in text.split(",")]
+        return tuple(float(part) for part in text.split(","))
     except ValueError:
         raise typer.BadParameter(
-            f"expected A,B,C or A,B,C,ALPHA,BETA,GAMMA, found {text!r}"
+            f"expected A,B,C or A,B,C,ALPHA,BETA,GAMMA or none, found {text!r}"
         ) from None
 
 

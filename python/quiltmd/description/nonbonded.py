@@ -220,7 +220,7 @@ class Nonbonded:
         if self.method == "no-cutoff" and box is not None:
             raise QuiltError(
                 "the method no-cutoff is for systems without a periodic box, and there is one: "
-                "choose pme"
+                "choose pme, or leave out the box (box = [], --box none)"
             )
         if self.method == "no-cutoff" and (self.potential_shift or self.switching != "none"):
             raise QuiltError("without a cutoff nothing is shifted or switched: leave that out")

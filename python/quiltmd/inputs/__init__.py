@@ -109,7 +109,7 @@ def load(
         Of the preprocessor of GROMACS topologies: "POSRES", "NAME=value".
     box:
         Three lengths (nm), or three lengths and the angles alpha, beta, gamma (degrees), instead of
-        the box in the files.
+        the box in the files; empty, `()`: no periodic box, whatever the files have.
     constraints:
         "none", or "h-bonds" to constrain bonds to hydrogen.
     rigid_water:
@@ -150,11 +150,11 @@ def load(
         _tell_what_is_fixed(system, constraints, hydrogen_mass, topology)
     else:
         system = constrain(system, constraints, rigid_water, hydrogen_mass)
-    frames_of = _Frames(system, described, None if box is None else _given_box(box))
+    frames_of = _Frames(system, described, box)
     state = frames_of.state(coordinates, frame)
     if velocities is not None:
         state = replace(state, velocities=read_velocities(velocities, system.atoms))
-    if state.box is None and described.periodic:
+    if state.box is None and described.periodic and box is None:
         raise InputError(
             "no periodic box, but the topology has one: give its lengths (box)", file=coordinates
         )
@@ -189,7 +189,7 @@ class _Frames:
 
     system: System
     described: Described
-    box: _Box | None
+    box: npt.ArrayLike | None
 
     def state(self, file: Path, frame: int) -> State:
         """A frame, counted from 0, in the box that holds."""
@@ -200,7 +200,7 @@ class _Frames:
     def _cell(self, found: _Box | None) -> _Box | None:
         """The box given, else that of the coordinates where they count, else the topology's."""
         if self.box is not None:
-            return self.box
+            return _given_box(self.box)
         if found is None or self.described.periodic is False:
             return self.described.box
         return found
@@ -302,8 +302,11 @@ def _coordinate_format(file: str) -> CoordinateFormat:
     return next(reader for reader in COORDINATES if reader.matches(head))
 
 
-def _given_box(box: npt.ArrayLike) -> npt.NDArray[np.float64]:
+def _given_box(box: npt.ArrayLike) -> _Box | None:
+    """The box of these lengths and angles; None of no numbers."""
     numbers = np.asarray(box, dtype=np.float64)
+    if numbers.size == 0:
+        return None
     if numbers.shape not in ((3,), (6,)):
         raise InputError("box: give three lengths, nm, or three lengths and three angles, degrees")
     angles = numbers[3:] if len(numbers) == 6 else np.full(3, 90.0)

@@ -109,7 +109,7 @@ def _ticks(low: float, high: float, about: int) -> tuple[list[float], float, flo
     """Round numbers from below `low` to above `high`, and the range that they span."""
     span = high - low
     if span <= 0 or span < 1e-9 * max(abs(low), abs(high)):
-        span = max(abs(low) * 1e-3, 1e-6)
+        span = abs(low) * 1e-3 or 1.0
         low, high = low - span / 2, high + span / 2
     rough = (high - low) / about
     power = 10.0 ** np.floor(np.log10(rough))

@@ -59,7 +59,7 @@ class SystemSection(Section):
     box: tuple[float, ...] | None = Field(
         default=None,
         description="Box, A,B,C in nm, or A,B,C,ALPHA,BETA,GAMMA with degrees, in place of that in "
-        "the files.",
+        "the files; empty ([], as an option none): no periodic box.",
     )
     hmr: bool = Field(
         default=False,

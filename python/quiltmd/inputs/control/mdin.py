@@ -184,6 +184,7 @@ _ALL_PAIRS = 999.0  # A; from here on a cutoff means that there is none
 def _no_box(control: Control, entries: Entries) -> None:
     cutoff = entries.number("cut", _ALL_PAIRS)
     assert cutoff is not None
+    control.set("system", "box", ())  # ntb = 0, whatever box the files have
     if cutoff >= _ALL_PAIRS:
         control.set("nonbonded", "method", "no-cutoff")
     elif "solvent" in control.settings:
