@@ -183,9 +183,10 @@ class Simulation(Readout):
         self, engine: EngineFactory, box: NDArray[np.float64] | None
     ) -> Callable[[dict[str, Any]], Engine]:
         """Makes engines of this system and these settings, on any device."""
+        system = self.system  # with self in the lambda, a simulation that is dropped would stay
         nonbonded = self.nonbonded.resolve(box)
-        dynamics = resolve_dynamics(self.integrator, self.thermostat, self.barostat, self.system)
-        return lambda where: engine(self.system.arrays(), nonbonded, dynamics, where)
+        dynamics = resolve_dynamics(self.integrator, self.thermostat, self.barostat, system)
+        return lambda where: engine(system.arrays(), nonbonded, dynamics, where)
 
     def _note(self, step: int, box: NDArray[np.float64] | None = None) -> None:
         """Notes where the engine is now."""
