@@ -6,6 +6,8 @@ from __future__ import annotations
 import os
 import re
 import resource
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -168,6 +170,25 @@ def test_a_disk_that_takes_no_more(alanine: Files, tmp_path: Path) -> None:
     refuses(*run_flags(alanine, tmp_path / "out"), saying="trajectory.dcd", preexec_fn=limit)
     done = quiltmd("run", "--resume", tmp_path / "out")
     assert done.returncode == 0, done.stderr
+
+
+def test_a_system_that_gives_no_more_threads() -> None:
+    """Here for want of addresses for their stacks."""
+    script = """
+import resource
+from quiltmd.engine.core import load_core
+core = load_core()
+used = resource.getpagesize() * int(open("/proc/self/statm").read().split()[0])
+resource.setrlimit(resource.RLIMIT_AS, (used + (100 << 20),) * 2)
+try:
+    core.make_device("cpu", 10000)
+except Exception as error:
+    print(error)
+core.make_device("cpu", 2)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"gives this process \d+ of 10000 threads: ask for fewer", done.stdout)
 
 
 def test_a_gpu_that_is_not_there(alanine: Files) -> None:

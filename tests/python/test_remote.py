@@ -72,7 +72,7 @@ def test_a_remote_worker_has_the_bits_of_an_engine_here(serving: Serving) -> Non
         simulation.run(10)
     assert quiltmd.digest(here.state()) == quiltmd.digest(there.state())
     assert here.energies() == there.energies()
-    with pytest.raises(QuiltError, match="as many sessions as it may have"):
+    with pytest.raises(QuiltError, match="as many sessions as it may have; wait for one"):
         connect(parse_place(serving.device), workers)
     worker = process_of(there)
     del there, simulation

@@ -485,6 +485,12 @@ def test_faults_that_are_none(text: str) -> None:
     assert parse_injection("flip@3:1:positions:7").device == 1
 
 
+@pytest.mark.parametrize("device", ["cpu", "worker:cpu", "redundant:cpu,cpu"])
+def test_faults_of_a_device_that_there_is_not(device: str) -> None:
+    with pytest.raises(QuiltError, match=r"'kill@3:2' is for a device that '.*' does not have"):
+        quiltmd.Execution(device, workers=Workers(inject_fault=("kill@3:2",))).resolve()
+
+
 @pytest.mark.parametrize(
     ("device", "settings", "said"),
     [

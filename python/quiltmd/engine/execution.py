@@ -16,6 +16,7 @@ from ..description.settings import Ranks, Threads
 from ..errors import QuiltError
 from .core import load_core
 from .hosts import HostEntry, device_of_ranks
+from .injection import parse_injection
 from .places import has_rank_on_each, is_forwarded, parse_device, parse_place
 from .worker_settings import Workers
 
@@ -149,6 +150,13 @@ class Execution:
                 "spares, verify and inject_fault are for devices that have a whole simulation, not "
                 "a rank of one: leave them out"
             )
+        devices = len(parse_device(self.device))
+        for text in self.workers.inject_fault:
+            if parse_injection(text).device >= devices:
+                raise QuiltError(
+                    f"inject_fault '{text}' is for a device that '{self.device}' does not have: it "
+                    f"has {devices}, counted from 0"
+                )
         if not is_forwarded(self.device):
             return
         if of_wholes:

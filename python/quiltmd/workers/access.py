@@ -39,6 +39,10 @@ class AccessError(QuiltError):
     """The other end of a connection does not have the key, or has no room."""
 
 
+class FullError(AccessError):
+    """The server has as many sessions as it may have."""
+
+
 def default_key_file() -> Path:
     """Where keys are kept unless told otherwise."""
     home = os.environ.get("XDG_CONFIG_HOME")
@@ -143,7 +147,7 @@ def ask_for_admission(connection: socket.socket, key: bytes) -> bytes:
     found = _receive(connection, _SIZE, until)
     connection.settimeout(None)
     if hmac.compare_digest(found, _proof(key, b"full", both)):
-        raise AccessError("the server has as many sessions as it may have")
+        raise FullError("the server has as many sessions as it may have")
     if not hmac.compare_digest(found, _proof(key, b"welcome", both)):
         raise AccessError("the server does not know our key")
     return _proof(key, b"to server", both) + _proof(key, b"to client", both)

@@ -17,7 +17,7 @@ from ..engine.places import Place
 from ..engine.worker_settings import Workers
 from ..errors import QuiltError
 from . import mpi
-from .access import AccessError, BlakeSeal, ask_for_admission, default_key_file, read_key
+from .access import AccessError, BlakeSeal, FullError, ask_for_admission, default_key_file, read_key
 from .channel import Channel
 from .client import Connection, shake_hands
 
@@ -98,10 +98,12 @@ def _admitted(place: Place, settings: Workers) -> tuple[socket.socket, BlakeSeal
         seal = BlakeSeal(ask_for_admission(ours, key))
     except AccessError as error:
         ours.close()
-        raise QuiltError(
-            f"{where} does not let us in: {error}; 'quiltmd serve' there must have the key that is "
-            f"in {file}"
-        ) from None
+        advice = (
+            "wait for one to end, or start 'quiltmd serve' there with more --sessions"
+            if isinstance(error, FullError)
+            else f"'quiltmd serve' there must have the key that is in {file}"
+        )
+        raise QuiltError(f"{where} does not let us in: {error}; {advice}") from None
     ours.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return ours, seal
 

@@ -7,10 +7,13 @@
 #include <atomic>
 #include <exception>
 #include <mutex>
+#include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 
 #include "device/host/host_device.h"
+#include "math/error.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -56,9 +59,18 @@ struct ThreadGroup::Impl {
   std::atomic<bool> stop{false};
   std::vector<std::thread> helpers;
 
-  explicit Impl(int threads) {
-    threads_alive += static_cast<unsigned>(threads);
-    for (int t = 1; t < threads; ++t) helpers.emplace_back([this, t] { help(t); });
+  Impl() { ++threads_alive; }
+  // Where it fails, the object is made already, so its destructor ends the helpers that there are.
+  explicit Impl(int threads) : Impl() {
+    try {
+      for (int t = 1; t < threads; ++t) {
+        helpers.emplace_back([this, t] { help(t); });
+        ++threads_alive;
+      }
+    } catch (const std::system_error&) {
+      throw Error("The system gives this process " + std::to_string(helpers.size() + 1) + " of " +
+                  std::to_string(threads) + " threads: ask for fewer.");
+    }
   }
 
   ~Impl() {
