@@ -71,15 +71,15 @@ __device__ void run_general_group(const Stage& stage, const Slots& slots,
   const GroupShape& shape = work.constants.shapes[code.shape()];
   g.taken = shape.atoms;
   g.constraint_count = shape.constraints;
-  g.constraints = work.constants.constraints + work.constants.constraint_start[placed.group];
+  g.constraints = work.constants.constraints + shape.first_constraint;
   const int i = min(own_place(), g.taken - 1), slot = placed.slot + i;
-  const int atom = work.constants.group_start[placed.group] + i;
   g.position.own = slots.position[slot];
   g.velocity.own = slots.velocity[slot];
   g.force.own = total_force(slots, work.long_range_weight, slot);
-  g.mass.own = work.constants.mass[atom];
-  g.inverse_mass.own = work.constants.inverse_mass[atom];
-  if constexpr (Stage::kNoise != Noise::kNone) g.noise.own = noise_of(stage, uniforms.step, atom);
+  g.mass.own = work.constants.mass[shape.first_mass + i];
+  g.inverse_mass.own = work.constants.inverse_mass[shape.first_mass + i];
+  if constexpr (Stage::kNoise != Noise::kNone)
+    g.noise.own = noise_of(stage, uniforms.step, work.constants.group_start[placed.group] + i);
 
   Sums of_group{};
   const Outcome outcome = apply_stage(stage, uniforms, placed, g, of_group);

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "integrators/group_constraints.h"
 #include "integrators/group_sites.h"
 #include "system/molecules.h"
 
@@ -20,25 +19,19 @@ GroupMemory::GroupMemory(const SlotMemory& slots, const std::vector<char>& in_te
       blowup2_(squared_half_of_narrowest(slots.patch_grid.least_width)),
       make_(slots.device) {
   const System& system = slots.system;
-  std::vector<double> inverse_mass;
-  for (const double mass : system.masses) inverse_mass.push_back(mass > 0 ? 1.0 / mass : 0.0);
-  std::vector<int32_t> mass_end;
-  for (int g = 0; g < system.group_count(); ++g) mass_end.push_back(system.end_of_masses(g));
-  const GroupConstraints constraints = constraints_by_group(system);
-  const GroupShapes shapes =
-      make_group_shapes(system.group_start, mass_end, constraints.start, constraints.all,
-                        system.masses, inverse_mass, in_terms);
+  const GroupShapes shapes = make_group_shapes(system, in_terms);
   for (const uint32_t code : shapes.codes)
     other_groups_ += ShapeCode{code}.group_class() == GroupClass::kGeneral;
-  mass_ = make_.filled(system.masses);
-  inverse_mass_ = make_.filled(inverse_mass);
-  constraint_start_ = make_.filled(constraints.start);
-  constraints_ = make_.filled(constraints.all);
+  mass_ = make_.filled(shapes.mass);
+  inverse_mass_ = make_.filled(shapes.inverse_mass);
+  constraints_ = make_.filled(shapes.constraints);
   group_shape_ = make_.filled(shapes.codes);
   shapes_ = make_.filled(shapes.shapes);
   // Where there are no sites, one array says where groups begin and where they end.
   const int32_t* ends = slots.group_start() + 1;
   if (!system.sites.empty()) {
+    std::vector<int32_t> mass_end;
+    for (int g = 0; g < system.group_count(); ++g) mass_end.push_back(system.end_of_masses(g));
     mass_end_ = make_.filled(mass_end);
     ends = mass_end_.data();
     const GroupSites sites = sites_by_group(system);
@@ -51,14 +44,8 @@ GroupMemory::GroupMemory(const SlotMemory& slots, const std::vector<char>& in_te
   molecule_atoms_ = make_.filled(molecules.atoms);
   bath_of_group_ = make_.filled(baths.of_group);
   baths_ = make_.filled(baths.baths);
-  table_ = {mass_.data(),
-            inverse_mass_.data(),
-            slots.group_start(),
-            ends,
-            constraint_start_.data(),
-            constraints_.data(),
-            group_shape_.data(),
-            shapes_.data()};
+  table_ = {mass_.data(),        inverse_mass_.data(), slots.group_start(), ends,
+            constraints_.data(), group_shape_.data(),  shapes_.data()};
 }
 
 GroupWork GroupMemory::work(double limit) const {

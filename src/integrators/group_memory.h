@@ -39,7 +39,6 @@ class GroupMemory {
   GroupTable table_{};
   BufferMaker make_;
   Buffer<double> mass_, inverse_mass_;
-  Buffer<int32_t> constraint_start_;
   Buffer<GroupConstraint> constraints_;
   Buffer<uint32_t> group_shape_;
   Buffer<int32_t> molecule_of_group_, molecule_atoms_;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The few shapes that the hydrogen groups of a system have (a water, a CH2, ...): masses and
-// constraints, kept once each. A GPU reads a group's shape from cache, where the arrays by atom would
-// cost it as much memory traffic as the forces do.
+// constraints, kept once each. They are read from cache, where arrays by atom would cost a GPU as much
+// memory traffic as the forces do, and every rank 32 bytes for each atom of the whole system.
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "computes/constraints/group_constraint.h"
 #include "computes/constraints/settle.h"
 #include "computes/constraints/star.h"
+#include "system/system.h"
 
 namespace quiltmd {
 
@@ -28,7 +28,8 @@ struct ShapeCode {
 };
 
 struct GroupShape {
-  int32_t atoms, constraints;
+  int32_t atoms, constraints;            // virtual sites are left out
+  int32_t first_mass, first_constraint;  // its rows of GroupTable's arrays
   // Of waters and stars; zero in places without an atom.
   double mass[kStarAtoms], inverse_mass[kStarAtoms], root_inverse_mass[kStarAtoms];
   double length[kStarBonds];  // of the constraints, nm
@@ -38,15 +39,12 @@ struct GroupShape {
 struct GroupShapes {
   std::vector<GroupShape> shapes;
   std::vector<uint32_t> codes;  // by group
+  // The rows of shapes: masses of all atoms, and constraints.
+  std::vector<double> mass, inverse_mass;
+  std::vector<GroupConstraint> constraints;
 };
 
-// The arrays are those of GroupTable, on the host. `in_terms`: by atom, whether a bonded term has it;
-// empty: all count as if.
-GroupShapes make_group_shapes(std::span<const int32_t> group_start,
-                              std::span<const int32_t> mass_end,
-                              std::span<const int32_t> constraint_start,
-                              std::span<const GroupConstraint> constraints,
-                              std::span<const double> mass, std::span<const double> inverse_mass,
-                              const std::vector<char>& in_terms);
+// `in_terms`: by atom, whether a bonded term has it; empty: all count as if.
+GroupShapes make_group_shapes(const System& system, const std::vector<char>& in_terms);
 
 }  // namespace quiltmd

@@ -116,13 +116,16 @@ void over_groups(const GroupWork& work, ThreadGroup& threads, Target target, con
     StarGroup star;
     SmallGroup group;
     for (int index = begin; index < end; ++index) {
-      const int32_t own = work.placed[index].group;
-      if (is_rigid_water(work.constants, own)) {
-        apply_to(water, index);
-      } else if (is_star(work.constants, own)) {
-        apply_to(star, index);
-      } else {
-        apply_to(group, index);
+      switch (work.constants.code(work.placed[index].group).group_class()) {
+        case GroupClass::kWater:
+          apply_to(water, index);
+          break;
+        case GroupClass::kStar:
+          apply_to(star, index);
+          break;
+        case GroupClass::kGeneral:
+          apply_to(group, index);
+          break;
       }
     }
   });
@@ -183,7 +186,8 @@ int64_t run_chunk(const Op& op, Stores stores, int begin, int end, const Stage& 
   };
   for (int index = begin; index < end; ++index) {
     const PlacedGroup placed = work.placed[index];
-    if (is_rigid_water(work.constants, placed.group)) {
+    const GroupClass own = work.constants.code(placed.group).group_class();
+    if (own == GroupClass::kWater) {
       const int bath = bath_of(op, placed.group);
       if (bath != waters.bath) flush();
       waters.bath = bath;
@@ -193,7 +197,7 @@ int64_t run_chunk(const Op& op, Stores stores, int begin, int end, const Stage& 
       waters.placed[waters.count] = index;
       waters.first_atom[waters.count] = static_cast<uint32_t>(first_atom(work, index));
       if (++waters.count == WaterBatch::kWidth) flush();
-    } else if (is_star(work.constants, placed.group)) {
+    } else if (own == GroupClass::kStar) {
       heat += run_group(op, stores, index, star, stage);
     } else {
       heat += run_group(op, stores, index, group, stage);

@@ -15,23 +15,24 @@
 
 namespace quiltmd {
 
-// Masses and constraints of hydrogen groups, which never change; by internal index.
+// Masses and constraints of hydrogen groups, which never change: each group has a shape, and each shape
+// its rows of the arrays.
 struct GroupTable {
   const double* mass;
   const double* inverse_mass;
   const int32_t* group_start;  // (groups + 1) first atom of each group
   const int32_t* mass_end;     // (groups) where its atoms with masses end; virtual sites follow
-  const int32_t* constraint_start;  // (groups + 1)
   const GroupConstraint* constraints;
-  const uint32_t* group_shape;  // ShapeCode of each group; GPUs only
+  const uint32_t* group_shape;  // ShapeCode of each group
   const GroupShape* shapes;
 
+  QMD_HD ShapeCode code(int group) const { return {group_shape[group]}; }
+  QMD_HD const GroupShape& shape(int group) const { return shapes[code(group).shape()]; }
+  QMD_HD const double* masses(int group) const { return mass + shape(group).first_mass; }
+
   void memory(MemoryUses& uses, Access access) const {
-    uses.note(access,
-              "mass, inverse_mass, group_start, mass_end, constraint_start, constraints, "
-              "group_shape, shapes",
-              mass, inverse_mass, group_start, mass_end, constraint_start, constraints, group_shape,
-              shapes);
+    uses.note(access, "mass, inverse_mass, group_start, mass_end, constraints, group_shape, shapes",
+              mass, inverse_mass, group_start, mass_end, constraints, group_shape, shapes);
   }
 };
 

@@ -88,9 +88,10 @@ struct AnyGroup {
   QMD_HD double root_inverse_mass(int i) const { return std::sqrt(inverse_mass[i]); }
   QMD_HD void make_shape() {}
   QMD_HD void find(const GroupTable& c, int group) {
-    taken = c.mass_end[group] - c.group_start[group];
-    constraints = c.constraints + c.constraint_start[group];
-    constraint_count = c.constraint_start[group + 1] - c.constraint_start[group];
+    const GroupShape& shape = c.shape(group);
+    taken = shape.atoms;
+    constraints = c.constraints + shape.first_constraint;
+    constraint_count = shape.constraints;
   }
   QMD_HD ConstraintsOn<const Numbers&> set() const {
     return {constraints, constraint_count, inverse_mass};
@@ -108,26 +109,6 @@ struct AnyGroup {
 };
 using SmallGroup = AnyGroup<double[kMaxGroupSize], Vec3d[kMaxGroupSize]>;
 
-// Whether a group is a rigid water that SETTLE can treat: O and two equal H, and lengths to match.
-QMD_HD bool is_rigid_water(const GroupTable& c, int group) {
-  const int first = c.group_start[group], begin = c.constraint_start[group];
-  if (c.mass_end[group] - first != 3 || c.constraint_start[group + 1] - begin != 3) return false;
-  const GroupConstraint* k = c.constraints + begin;
-  return k[0].first == 0 && k[0].second == 1 && k[1].first == 0 && k[1].second == 2 &&
-         k[0].length == k[1].length && c.mass[first + 1] == c.mass[first + 2];
-}
-
-// Whether the constraints of a group are those of a star.
-QMD_HD bool is_star(const GroupTable& c, int group) {
-  const int atoms = c.mass_end[group] - c.group_start[group];
-  const int begin = c.constraint_start[group];
-  if (atoms > kStarAtoms || c.constraint_start[group + 1] - begin != atoms - 1) return false;
-  for (int k = 0; k < atoms - 1; ++k)
-    if (c.constraints[begin + k].first != 0 || c.constraints[begin + k].second != k + 1)
-      return false;
-  return true;
-}
-
 // ---- Loading and storing -------------------------------------------------------------------
 
 // Force on the atom of a slot, kJ/mol/nm, as GroupWork::long_range_weight has it.
@@ -144,31 +125,29 @@ QMD_HD Vec3d total_force(const Slots& s, float long_range_weight, int slot) {
 // The atoms of a placed group; its constraints are set by the caller.
 template <class Group>
 QMD_HD void load_atoms(const GroupWork& work, PlacedGroup placed, Group& g) {
-  const int first = work.constants.group_start[placed.group];
+  const GroupShape& shape = work.constants.shape(placed.group);
   for (int i = 0; i < g.atoms(); ++i) {
     const int slot = placed.slot + i;
     g.position[i] = work.slots.position[slot];
     g.velocity[i] = work.slots.velocity[slot];
     g.force[i] = total_force(work.slots, work.long_range_weight, slot);
-    g.mass[i] = work.constants.mass[first + i];
-    g.inverse_mass[i] = work.constants.inverse_mass[first + i];
+    g.mass[i] = work.constants.mass[shape.first_mass + i];
+    g.inverse_mass[i] = work.constants.inverse_mass[shape.first_mass + i];
   }
 }
 
 QMD_HD void load(const GroupWork& work, PlacedGroup placed, RigidWater& g) {
-  const GroupConstraint* k =
-      work.constants.constraints + work.constants.constraint_start[placed.group];
-  g.leg = k[0].length;
-  g.base = k[2].length;
+  const GroupShape& shape = work.constants.shape(placed.group);
+  g.leg = shape.length[0];
+  g.base = shape.length[2];
   load_atoms(work, placed, g);
 }
 
 QMD_HD void load(const GroupWork& work, PlacedGroup placed, StarGroup& g) {
-  const GroupTable& c = work.constants;
+  const GroupShape& shape = work.constants.shape(placed.group);
   g = {};
-  g.taken = c.mass_end[placed.group] - c.group_start[placed.group];
-  for (int k = 0; k + 1 < g.taken; ++k)
-    g.length[k] = c.constraints[c.constraint_start[placed.group] + k].length;
+  g.taken = shape.atoms;
+  for (int k = 0; k < shape.constraints; ++k) g.length[k] = shape.length[k];
   load_atoms(work, placed, g);
 }
 
@@ -354,37 +333,38 @@ QMD_HD Outcome project_force(double tolerance, Group& g) {
 // A group without mass goes with its first atom.
 QMD_HD void scale_group(const ScaleGroups& op, PlacedGroup placed) {
   const GroupTable& c = op.work.constants;
-  const int first = c.group_start[placed.group], end = c.group_start[placed.group + 1];
-  Vec3d* const position = op.work.slots.position + (placed.slot - first);
+  const int atoms = c.group_start[placed.group + 1] - c.group_start[placed.group];
+  const double* const masses = c.masses(placed.group);
+  Vec3d* const position = op.work.slots.position + placed.slot;
   double mass = 0;
   Vec3d lever{0, 0, 0};
-  for (int a = first; a < end; ++a) {
-    mass += c.mass[a];
-    lever += c.mass[a] * (position[a] - position[first]);
+  for (int i = 0; i < atoms; ++i) {
+    mass += masses[i];
+    lever += masses[i] * (position[i] - position[0]);
   }
-  const Vec3d centre = mass > 0 ? position[first] + (1 / mass) * lever : position[first];
+  const Vec3d centre = mass > 0 ? position[0] + (1 / mass) * lever : position[0];
   const Vec3d moved = op.work.conditions->box.to_cartesian(op.from->to_fraction(centre)) - centre;
-  for (int a = first; a < end; ++a) position[a] += moved;
+  for (int i = 0; i < atoms; ++i) position[i] += moved;
 }
 
 // Returns the change of the kinetic energy.
 QMD_HD double rescale_group(const RescaleGroups& op, PlacedGroup placed) {
   scale_group(ScaleGroups{op.work, op.from}, placed);
-  const GroupTable& c = op.work.constants;
-  const int first = c.group_start[placed.group], end = c.mass_end[placed.group];
-  Vec3d* const velocity = op.work.slots.velocity + (placed.slot - first);
+  const int atoms = op.work.constants.shape(placed.group).atoms;
+  const double* const masses = op.work.constants.masses(placed.group);
+  Vec3d* const velocity = op.work.slots.velocity + placed.slot;
   double mass = 0;
   Vec3d momentum{0, 0, 0};
-  for (int a = first; a < end; ++a) {
-    mass += c.mass[a];
-    momentum += c.mass[a] * velocity[a];
+  for (int i = 0; i < atoms; ++i) {
+    mass += masses[i];
+    momentum += masses[i] * velocity[i];
   }
   if (!(mass > 0)) return 0;
   const Box &from = *op.from, &to = op.work.conditions->box;
   const Vec3d before = (1 / mass) * momentum;
   const Vec3d after{before.x * (from.ax / to.ax), before.y * (from.by / to.by),
                     before.z * (from.cz / to.cz)};
-  for (int a = first; a < end; ++a) velocity[a] += after - before;
+  for (int i = 0; i < atoms; ++i) velocity[i] += after - before;
   return 0.5 * mass * (dot(after, after) - dot(before, before));
 }
 
@@ -413,22 +393,21 @@ QMD_HD Outcome scale_velocities(double factor, Group& g) {
 
 // The same of a group where it lies, for baths of groups: the bits of a group that has been loaded.
 QMD_HD double kinetic_energy(const GroupWork& work, PlacedGroup placed) {
-  const GroupTable& c = work.constants;
-  const int first = c.group_start[placed.group], end = c.mass_end[placed.group];
-  const Vec3d* const velocity = work.slots.velocity + (placed.slot - first);
+  const int atoms = work.constants.shape(placed.group).atoms;
+  const double* const masses = work.constants.masses(placed.group);
+  const Vec3d* const velocity = work.slots.velocity + placed.slot;
   double twice = 0;
-  for (int a = first; a < end; ++a) twice += c.mass[a] * dot(velocity[a], velocity[a]);
+  for (int i = 0; i < atoms; ++i) twice += masses[i] * dot(velocity[i], velocity[i]);
   return 0.5 * twice;
 }
 
 // Returns the change of the kinetic energy.
 QMD_HD double scale_velocities(const ScaleVelocitiesGroups& op, PlacedGroup placed) {
-  const GroupTable& c = op.work.constants;
-  const int first = c.group_start[placed.group], end = c.mass_end[placed.group];
-  Vec3d* const velocity = op.work.slots.velocity + (placed.slot - first);
+  const int atoms = op.work.constants.shape(placed.group).atoms;
+  Vec3d* const velocity = op.work.slots.velocity + placed.slot;
   const double factor = op.factor[op.table.of_group[placed.group]];
   const double before = kinetic_energy(op.work, placed);
-  for (int a = first; a < end; ++a) velocity[a] = factor * velocity[a];
+  for (int i = 0; i < atoms; ++i) velocity[i] = factor * velocity[i];
   return kinetic_energy(op.work, placed) - before;
 }
 
