@@ -10,16 +10,15 @@
 
 namespace quiltmd {
 
-// All terms of one form, by internal atom index; those of atom a as first atom are
-// first_term[a] .. first_term[a+1]. The lengths of rows are those of the form.
+// All terms of one form, by internal atom index. The lengths of rows are those of the form.
 struct TermTable {
-  int count;                  // terms
-  const int32_t* atoms;       // (terms, Form::kAtoms)
-  const double* parameters;   // (terms, Form::kPrepared)
-  const double* shared;       // by Form::prepare_shared
-  const int32_t* first_term;  // (atoms + 1)
+  int count;                 // terms
+  const int32_t* atoms;      // (terms, Form::kAtoms)
+  const uint32_t* row;       // (terms) of the parameters
+  const double* parameters;  // (rows, Form::kPrepared); many terms have the same
+  const double* shared;      // by Form::prepare_shared
   // Terms whose atoms have been found on this rank, (count, Form::kAtoms + 1): entries (slot | code)
-  // of the atoms as seen from the base patch, then the number of the term.
+  // of the atoms as seen from the base patch, then the row of the parameters.
   uint32_t* placed;
 };
 
@@ -39,8 +38,6 @@ struct PlaceTerms {
   const PlacedPatch* patches;
   GridView grid;
   const Conditions* conditions;
-  const int32_t* slot_count;
-  int slot_capacity;
   const int32_t* slot_of_atom;
   const int8_t* computed_here;  // by global patch index: 1 where this rank has the compute
   const int64_t* step;          // number of the step being made
@@ -48,12 +45,12 @@ struct PlaceTerms {
 
   void memory(MemoryUses& uses) const {
     for (const TermTable& form : terms.form) {
-      QMD_USES(kRead, form.atoms, form.first_term);
+      QMD_USES(kRead, form.atoms, form.row);
       QMD_USES(kNone, form.parameters, form.shared);
       QMD_USES(kWrite, form.placed);
     }
-    QMD_USES(kRead, slots.atom, slots.patch, slots.local, patches, grid, conditions);
-    QMD_USES(kRead, slot_count, slot_of_atom, computed_here, extent(step, 1));
+    QMD_USES(kRead, slots.patch, slots.local, patches, grid, conditions);
+    QMD_USES(kRead, slot_of_atom, computed_here, extent(step, 1));
     QMD_USES(kReadWrite, terms.placed_count);
     Faults::reports(uses, faults);
     QMD_USES(kNone, slots);
@@ -75,7 +72,7 @@ struct TermForces {
   void memory(MemoryUses& uses) const {
     for (const TermTable& form : terms.form) {
       QMD_USES(kRead, form.parameters, form.shared, form.placed);
-      QMD_USES(kNone, form.atoms, form.first_term);
+      QMD_USES(kNone, form.atoms, form.row);
     }
     QMD_USES(kRead, terms.placed_count, slots.local, slots.low, slots.patch, exact_shifts);
     QMD_USES(kRead, patches, conditions);

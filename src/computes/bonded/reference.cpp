@@ -15,8 +15,8 @@ void add_terms(const TermArrays& terms, const Box& box, const std::vector<Vec3d>
   for (int t = 0; t < terms.count; ++t) {
     const int32_t* atoms = &terms.atoms[static_cast<size_t>(t) * n];
     const auto position = [&](int k) { return positions[static_cast<size_t>(atoms[k])]; };
-    const double* parameters =
-        terms.parameters.data() + static_cast<ptrdiff_t>(t) * Form::kPrepared;
+    const auto row = static_cast<ptrdiff_t>(terms.row[static_cast<size_t>(t)]);
+    const double* parameters = terms.parameters.data() + row * Form::kPrepared;
     Vec3d b[points - 1];
     for (int k = 0; k + 1 < n; ++k) b[k] = box.nearest_image(position(k + 1) - position(k));
     if constexpr (kAnchored<Form>)

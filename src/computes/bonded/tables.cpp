@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 #include <string>
+#include <unordered_map>
 
 #include "math/error.h"
 
@@ -37,9 +38,9 @@ TermArrays pack(const System& system, const Terms& terms) {
                    [&](int a, int b) { return terms.atoms_of(a)[0] < terms.atoms_of(b)[0]; });
   TermArrays arrays;
   arrays.count = terms.count();
-  arrays.first_term.assign(static_cast<size_t>(system.atom_count()) + 1, 0);
   if constexpr (kShares<Form>)
     arrays.shared = Form::prepare_shared(terms.shared, terms.shared_rows);
+  std::unordered_map<std::string, uint32_t> rows;  // by their bytes
   for (const int t : order) {
     const auto atoms = terms.atoms_of(t);
     double parameters[Form::kPrepared];
@@ -49,10 +50,12 @@ TermArrays pack(const System& system, const Terms& terms) {
       throw Error(describe(system, terms, t) + " " + error.what());
     }
     arrays.atoms.insert(arrays.atoms.end(), atoms.begin(), atoms.end());
-    arrays.parameters.insert(arrays.parameters.end(), parameters, parameters + Form::kPrepared);
-    ++arrays.first_term[static_cast<size_t>(atoms[0]) + 1];
+    const std::string bytes(reinterpret_cast<const char*>(parameters), sizeof parameters);
+    const auto [row, is_new] = rows.try_emplace(bytes, static_cast<uint32_t>(rows.size()));
+    if (is_new)
+      arrays.parameters.insert(arrays.parameters.end(), parameters, parameters + Form::kPrepared);
+    arrays.row.push_back(row->second);
   }
-  std::partial_sum(arrays.first_term.begin(), arrays.first_term.end(), arrays.first_term.begin());
   return arrays;
 }
 

@@ -11,13 +11,13 @@
 
 namespace quiltmd {
 
-// The arrays behind a TermTable: terms sorted by first atom.
+// The arrays behind a TermTable: terms sorted by first atom, and each row of parameters once.
 struct TermArrays {
   int count = 0;
   std::vector<int32_t> atoms;
+  std::vector<uint32_t> row;
   std::vector<double> parameters;
   std::vector<double> shared;
-  std::vector<int32_t> first_term;
 };
 
 // By position in TermForms; all arrays are empty where a form has no terms. What depends on

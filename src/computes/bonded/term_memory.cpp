@@ -12,12 +12,12 @@ TermMemory::TermMemory(const SlotMemory& slots) : slots_(slots), make_(slots.dev
     const TermArrays& from = packed[static_cast<size_t>(k)];
     Arrays& to = arrays_[static_cast<size_t>(k)];
     to.atoms = make_.filled(from.atoms);
-    to.first_term = make_.filled(from.first_term);
+    to.row = make_.filled(from.row);
     to.parameters = make_.filled(from.parameters);
     to.shared = make_.filled(from.shared);
     to.placed = make_.room<uint32_t>(static_cast<size_t>(from.count * (Form::kAtoms + 1)));
-    tables_.form[k] = {from.count,       to.atoms.data(),      to.parameters.data(),
-                       to.shared.data(), to.first_term.data(), to.placed.data()};
+    tables_.form[k] = {from.count,           to.atoms.data(),  to.row.data(),
+                       to.parameters.data(), to.shared.data(), to.placed.data()};
   });
   tables_.placed_count = placed_count_.data();
 }
@@ -46,8 +46,6 @@ PlaceTerms TermMemory::place_terms() const {
   op.patches = slots_.patches.data();
   op.grid = slots_.grid_view();
   op.conditions = slots_.conditions.data();
-  op.slot_count = slots_.used_slots();
-  op.slot_capacity = slots_.capacity();
   op.slot_of_atom = slots_.slot_of_atom.data();
   op.computed_here = computed_here_.data();
   op.step = slots_.step.data();

@@ -2,7 +2,7 @@
 // What bonded terms keep on a rank's device: tables of all terms, and which of them are placed here;
 // and the operations that place and evaluate them.
 //
-// Every rank has the tables of the whole system, some 60 bytes a term: so terms need not travel when
+// Every rank has the tables of the whole system, some 30 bytes a term: so terms need not travel when
 // atoms migrate or computes are assigned again.
 #pragma once
 
@@ -34,7 +34,8 @@ class TermMemory final : public ForceFamily {
 
  private:
   struct Arrays {
-    Buffer<int32_t> atoms, first_term;
+    Buffer<int32_t> atoms;
+    Buffer<uint32_t> row;
     Buffer<double> parameters, shared;
     Buffer<uint32_t> placed;
   };

@@ -20,8 +20,8 @@ class TermPlacer {
  public:
   QMD_HD explicit TermPlacer(const PlaceTerms& op) : op_(op) {}
 
-  // Write the entries of the atoms of term number `term` and that number to `placed`, if its compute
-  // is here. The atoms are looked up side by side: a GPU would wait for one after another.
+  // Write the entries of the atoms of term number `term` and its row to `placed`, if its compute is
+  // here. The atoms are looked up side by side: a GPU would wait for one after another.
   template <class Form>
   QMD_HD Found place(const TermTable& table, int32_t term, uint32_t* placed) const {
     constexpr int kAtoms = Form::kAtoms;
@@ -45,7 +45,7 @@ class TermPlacer {
       for (int d = 0; d < 3; ++d) lowest[d] = offset[k][d] < lowest[d] ? offset[k][d] : lowest[d];
     }
     if (!op_.computed_here[neighbour(cell[0], lowest)]) return Found::kElsewhere;
-    placed[kAtoms] = static_cast<uint32_t>(term);
+    placed[kAtoms] = table.row[term];
     bool reached = true;
     for (int k = 0; k < kAtoms; ++k) {
       const int code = forward_code(
