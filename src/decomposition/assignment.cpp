@@ -188,6 +188,40 @@ std::vector<int> patches_of_compute(const PatchGrid& grid, int compute) {
   return {patches.begin(), patches.end()};
 }
 
+namespace {
+
+// Other ranks with patches around this one.
+std::set<int> ranks_around(const PatchGrid& grid, const std::vector<int>& patch_rank, int patch) {
+  std::set<int> found;
+  const Int3 cell = grid.cell(patch), n = grid.cells;
+  for (int i = -1; i <= 1; ++i)
+    for (int j = -1; j <= 1; ++j)
+      for (int k = -1; k <= 1; ++k) {
+        const Int3 beside{(cell.x + i + n.x) % n.x, (cell.y + j + n.y) % n.y,
+                          (cell.z + k + n.z) % n.z};
+        found.insert(patch_rank[static_cast<size_t>(grid.index(beside))]);
+      }
+  found.erase(patch_rank[static_cast<size_t>(patch)]);
+  return found;
+}
+
+void count_border_atoms(const PatchGrid& grid, const Assignment& assignment,
+                        const std::vector<double>& atoms, std::vector<RankPlan>& plans) {
+  std::map<std::pair<int, int>, double> sums;  // by two ranks, the lower one first
+  for (int p = 0; p < grid.size(); ++p) {
+    const int rank = assignment.patch_rank[static_cast<size_t>(p)];
+    for (const int other : ranks_around(grid, assignment.patch_rank, p))
+      sums[std::minmax(rank, other)] += atoms[static_cast<size_t>(p)];
+  }
+  for (const auto& [ranks, sum] : sums) {
+    const int expected = static_cast<int>(std::ceil(sum));
+    plans[static_cast<size_t>(ranks.first)].border_atoms[ranks.second] = expected;
+    plans[static_cast<size_t>(ranks.second)].border_atoms[ranks.first] = expected;
+  }
+}
+
+}  // namespace
+
 std::vector<RankPlan> plan_ranks(const PatchGrid& grid, const Assignment& assignment,
                                  const std::vector<double>& atoms) {
   const auto ranks = static_cast<size_t>(assignment.ranks);
@@ -230,6 +264,7 @@ std::vector<RankPlan> plan_ranks(const PatchGrid& grid, const Assignment& assign
       plans[static_cast<size_t>(owner)].sends.push_back({static_cast<int>(r), patches, expected});
     }
   }
+  count_border_atoms(grid, assignment, atoms, plans);
   return plans;
 }
 

@@ -3,6 +3,7 @@
 // against itself and its half shell, with the bonded terms whose base patch it is.
 #pragma once
 
+#include <map>
 #include <vector>
 
 #include "decomposition/patch_grid.h"
@@ -64,6 +65,8 @@ struct RankPlan {
   int interior = 0;
   std::vector<Exchange> sends;     // owned patches that others have proxies of
   std::vector<Exchange> receives;  // proxies by owner
+  // By rank whose patches touch patches of this one: atoms expected in those of both.
+  std::map<int, int> border_atoms;
 };
 // `atoms`: how many are expected in each patch.
 std::vector<RankPlan> plan_ranks(const PatchGrid& grid, const Assignment& assignment,

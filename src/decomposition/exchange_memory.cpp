@@ -6,9 +6,10 @@
 namespace quiltmd {
 namespace {
 
-// Of the groups of a rank, the part that may move to one other between two rebuilds. A few in a
-// hundred do where patches are few; hardly any elsewhere.
-constexpr int kLeavingPart = 8;
+// Of the groups in patches of two ranks that touch each other, the part that may move from one to the
+// other between two rebuilds. Pair lists last until an atom has moved by a tenth of the width of a patch
+// or less, and not all go the same way: one in a hundred crosses over.
+constexpr int kLeavingPart = 16;
 constexpr int kFewestLeaving = 256;
 constexpr int kAtomsOfLeaving = 4;  // on average, at most
 
@@ -17,9 +18,12 @@ constexpr int kMoreAtoms = 512;
 
 }  // namespace
 
-MigrantRoom migrant_room(int64_t groups, int64_t atoms, int ranks, MessageRoom room) {
-  const int64_t part = room * std::max<int64_t>(groups / (kLeavingPart * ranks), kFewestLeaving);
-  const int64_t leaving = std::min(part, groups);
+MigrantRoom migrant_room(const RankPlan& plan, int peer, int64_t groups, int64_t atoms,
+                         MessageRoom room) {
+  const auto border = plan.border_atoms.find(peer);
+  const int64_t border_atoms = border == plan.border_atoms.end() ? 0 : border->second;
+  const int64_t part = border_atoms * groups / (kLeavingPart * atoms);
+  const int64_t leaving = std::min(room * std::max<int64_t>(part, kFewestLeaving), groups);
   return {static_cast<int>(leaving), static_cast<int>(std::min(kAtomsOfLeaving * leaving, atoms))};
 }
 
@@ -28,11 +32,15 @@ int atom_room(const Exchange& exchange, int64_t atoms, MessageRoom room) {
   return static_cast<int>(std::min<int64_t>(int64_t{room} * expected, atoms));
 }
 
-RemoteRoom remote_room(const System& system, const RankPlan& plan, int ranks, MessageRoom room) {
-  const auto peers = static_cast<size_t>(ranks - 1);
-  const MigrantRoom of_peer = migrant_room(system.group_count(), system.atom_count(), ranks, room);
-  RemoteRoom all{peers * static_cast<size_t>(of_peer.groups),
-                 peers * static_cast<size_t>(of_peer.atoms), 0};
+RemoteRoom remote_room(const System& system, const RankPlan& plan, const std::vector<int>& peers,
+                       MessageRoom room) {
+  RemoteRoom all;
+  for (const int peer : peers) {
+    const MigrantRoom arriving =
+        migrant_room(plan, peer, system.group_count(), system.atom_count(), room);
+    all.arriving_groups += static_cast<size_t>(arriving.groups);
+    all.arriving_atoms += static_cast<size_t>(arriving.atoms);
+  }
   for (const Exchange& e : plan.receives)
     all.proxy_atoms += static_cast<size_t>(atom_room(e, system.atom_count(), room));
   return all;
@@ -44,14 +52,18 @@ ExchangeMemory::ExchangeMemory(SlotMemory& slots, const std::vector<char>& in_te
   tally_ = make_.zeros<int32_t>(2);
 }
 
-void ExchangeMemory::set_plan(const RankPlan& plan, int ranks, const std::vector<int32_t>& owner,
-                              MessageRoom room) {
+void ExchangeMemory::set_plan(const RankPlan& plan, const std::vector<int>& peers,
+                              const std::vector<int32_t>& owner, MessageRoom room) {
   room_ = room;
-  migrant_room_ =
-      migrant_room(slots_.system.group_count(), slots_.system.atom_count(), ranks, room);
+  peers_ = peers;
+  migrant_rooms_.clear();
+  const System& system = slots_.system;
+  for (const int peer : peers)
+    migrant_rooms_.push_back(
+        migrant_room(plan, peer, system.group_count(), system.atom_count(), room));
   make_.renew(owner_, owner);
-  make_.renew(groups_, static_cast<size_t>(ranks - 1));
-  make_.renew(places_, static_cast<size_t>(ranks - 1));
+  make_.renew(groups_, peers.size());
+  make_.renew(places_, peers.size());
   const std::vector<int32_t> placed_index = slots_.placed_index();
   for (std::vector<Side>* sides : {&sends_, &receives_}) {
     for (Side& side : *sides) drop(side);
@@ -98,29 +110,28 @@ size_t ExchangeMemory::step_words(const Exchange& exchange) const {
   return static_cast<size_t>(view.step_words());
 }
 
-SendMigrants ExchangeMemory::send_migrants(int to, Outlet out) const {
+SendMigrants ExchangeMemory::send_migrants(size_t peer, Outlet out) const {
   return {slots_.bin_groups(),
           slots_.velocity().data(),
           slots_.group_start(),
           owner_.data(),
-          to,
-          migrant_room_,
+          peers_[peer],
+          migrant_rooms_[peer],
           out,
           tally_.data(),
           slots_.faults.data()};
 }
 
-ReceiveMigrants ExchangeMemory::receive_migrants(int peer, Inlet in) const {
-  const auto before = static_cast<size_t>(peer) - 1, after = static_cast<size_t>(peer);
+ReceiveMigrants ExchangeMemory::receive_migrants(size_t peer, Inlet in) const {
   return {in,
-          migrant_room_,
+          migrant_rooms_[peer],
           slots_.group_start(),
-          peer ? groups_.data() + before : slots_.group_count.data(),
-          peer ? places_.data() + before : slots_.owned_slots.data(),
-          groups_.data() + after,
-          places_.data() + after,
+          peer ? groups_.data() + (peer - 1) : slots_.group_count.data(),
+          peer ? places_.data() + (peer - 1) : slots_.owned_slots.data(),
+          groups_.data() + peer,
+          places_.data() + peer,
           static_cast<int>(slots_.room.groups),
-          slots_.capacity(),
+          static_cast<int>(slots_.room.state_slots),
           slots_.placed.data(),
           slots_.position().data(),
           slots_.velocity().data(),

@@ -14,29 +14,33 @@ namespace quiltmd {
 
 // Multiplies the expected size of messages; doubled when a message overflowed.
 using MessageRoom = int;
-// Of a system of so many hydrogen groups and atoms, on so many ranks.
-MigrantRoom migrant_room(int64_t groups, int64_t atoms, int ranks, MessageRoom room);
+// Between a rank with this plan and another, in a system of so many hydrogen groups and atoms.
+MigrantRoom migrant_room(const RankPlan& plan, int peer, int64_t groups, int64_t atoms,
+                         MessageRoom room);
 int atom_room(const Exchange& exchange, int64_t atoms, MessageRoom room);
-// What a rank with this plan, one of `ranks`, may be sent.
-RemoteRoom remote_room(const System& system, const RankPlan& plan, int ranks, MessageRoom room);
+// What a rank with this plan may be sent by the others.
+RemoteRoom remote_room(const System& system, const RankPlan& plan, const std::vector<int>& peers,
+                       MessageRoom room);
 
 class ExchangeMemory {
  public:
   // `in_terms`: by internal index, whether a bonded term has the atom.
   ExchangeMemory(SlotMemory& slots, const std::vector<char>& in_terms);
 
-  // Of a plan, which the slots have been given: one of `ranks`, of which each patch has an owner.
-  void set_plan(const RankPlan& plan, int ranks, const std::vector<int32_t>& owner,
-                MessageRoom room);
+  // Of a plan, which the slots have been given. `peers`: the other ranks; `owner`: the rank of each patch.
+  void set_plan(const RankPlan& plan, const std::vector<int>& peers,
+                const std::vector<int32_t>& owner, MessageRoom room);
 
-  // Words of messages. Exchanges are numbered as in the plan.
-  size_t migrant_words() const { return static_cast<size_t>(migrant_room_.words()); }
+  // Words of messages. Exchanges are numbered as in the plan, and `peer` counts the other ranks from 0.
+  size_t migrant_words(size_t peer) const {
+    return static_cast<size_t>(migrant_rooms_[peer].words());
+  }
   size_t proxy_words(const Exchange& exchange) const;
   size_t step_words(const Exchange& exchange) const;
 
-  // A rebuild, in order. `peer` counts the other ranks from 0 on.
-  SendMigrants send_migrants(int to, Outlet out) const;
-  ReceiveMigrants receive_migrants(int peer, Inlet in) const;
+  // A rebuild, in order.
+  SendMigrants send_migrants(size_t peer, Outlet out) const;
+  ReceiveMigrants receive_migrants(size_t peer, Inlet in) const;
   ClearSlotOfAtom clear_slot_of_atom() const;
   const int32_t* groups_arrived() const;  // how many are there once all have been received
   SendProxies send_proxies(size_t exchange, Outlet out) const;
@@ -72,7 +76,8 @@ class ExchangeMemory {
   Buffer<int32_t> tally_;            // of migrants
   Buffer<int32_t> owner_;            // by patch
   Buffer<int32_t> groups_, places_;  // by peer: there once its migrants have been received
-  MigrantRoom migrant_room_{};
+  std::vector<int> peers_;
+  std::vector<MigrantRoom> migrant_rooms_;  // by peer
   MessageRoom room_ = 1;
   std::vector<Side> sends_, receives_;
 };

@@ -88,17 +88,7 @@ PatchGrid make_patch_grid(const Box& box, double cutoff, double reach, Int3 away
 
 int64_t count_slots(int64_t atoms, int64_t patches) {
   const int64_t most = atoms + patches * (kClusterSize - 1);
-  const int64_t slots = (most + kClusterSize - 1) / kClusterSize * kClusterSize;
-  if (slots > int64_t{kSlotMask} + 1) {
-    char text[256];
-    std::snprintf(text, sizeof text,
-                  "the system is too large: %lld atoms in %lld patches may need %lld places, of "
-                  "which %u can be numbered; simulate fewer atoms",
-                  static_cast<long long>(atoms), static_cast<long long>(patches),
-                  static_cast<long long>(slots), kSlotMask + 1);
-    throw Error(text);
-  }
-  return slots;
+  return (most + kClusterSize - 1) / kClusterSize * kClusterSize;
 }
 
 }  // namespace quiltmd

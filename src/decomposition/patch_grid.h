@@ -95,7 +95,7 @@ PatchGrid make_patch_grid(const Box& box, double cutoff, double reach, Int3 away
                           std::optional<Int3> cells = {});
 
 // Upper bound on the slots of so many atoms, however they are spread: every patch is padded to whole
-// clusters. Throws Error when list entries cannot number them.
+// clusters.
 int64_t count_slots(int64_t atoms, int64_t patches);
 
 }  // namespace quiltmd

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 
+#include "math/error.h"
 #include "math/units.h"
 
 namespace quiltmd {
@@ -15,6 +17,14 @@ namespace {
 // patches are assigned again.
 size_t with_margin(size_t expected) { return expected + expected / 16 + 512; }
 
+void require_numbers(size_t slots) {
+  constexpr size_t kMost = size_t{kSlotMask} + 1;
+  if (slots <= kMost) return;
+  throw Error("there are too many atoms for one rank: they may need " + std::to_string(slots) +
+              " places, of which " + std::to_string(kMost) +
+              " can be numbered; use more ranks (GPUs), or simulate fewer atoms");
+}
+
 }  // namespace
 
 SlotRoom whole_system(const System& system, const PatchGrid& grid) {
@@ -22,7 +32,7 @@ SlotRoom whole_system(const System& system, const PatchGrid& grid) {
   const int patches = grid.is_open() ? grid.size() / 8 : grid.size();
   const auto slots = static_cast<size_t>(count_slots(system.atom_count(), patches));
   const auto groups = static_cast<size_t>(system.group_count());
-  return {slots, groups, slots, groups};
+  return {slots, groups, slots, groups, slots};
 }
 
 SlotMemory::SlotMemory(Device& on, const System& simulated, const PatchGrid& grid,
@@ -107,38 +117,46 @@ SlotRoom SlotMemory::room_for(size_t groups, size_t atoms) const {
   need.owned_groups = std::min(with_margin(groups), all.groups);
   need.owned_slots = std::min(with_margin(atoms) + kPadding * plan_.owned.size(), all.slots);
   need.groups = std::min(need.owned_groups + remote_room_.arriving_groups, all.groups);
-  need.slots = std::min(
-      need.owned_slots + std::max(remote_room_.arriving_atoms,
-                                  remote_room_.proxy_atoms + kPadding * plan_.proxies.size()),
-      all.slots);
-  need.slots = (need.slots + kPadding) / kClusterSize * kClusterSize;
+  const size_t proxy_slots = remote_room_.proxy_atoms + kPadding * plan_.proxies.size();
+  const auto with = [&](size_t more) {
+    const size_t slots = std::min(need.owned_slots + more, all.slots);
+    return (slots + kPadding) / kClusterSize * kClusterSize;
+  };
+  need.state_slots = with(remote_room_.arriving_atoms);
+  need.slots = std::max(need.state_slots, with(proxy_slots));
   return need;
 }
 
 void SlotMemory::make_room(const SlotRoom& need) {
   if (room.holds(need)) return;
-  const bool more_slots = need.slots > room.slots;
+  require_numbers(need.slots);
+  const SlotRoom before = room;
   room = {std::max(room.owned_slots, need.owned_slots),
-          std::max(room.owned_groups, need.owned_groups), std::max(room.slots, need.slots),
-          std::max(room.groups, need.groups)};
-  const size_t n = room.slots, clusters = n / kClusterSize;
+          std::max(room.owned_groups, need.owned_groups),
+          std::max(room.state_slots, need.state_slots), std::max(room.groups, need.groups),
+          std::max(room.slots, need.slots)};
+  const size_t owned = room.state_slots, n = room.slots, clusters = n / kClusterSize;
   make_.grow(placed, room.groups);
   make_.grow(origin, room.groups);
   make_.grow(records, room.groups);
   for (int side = 0; side < 2; ++side) {
-    make_.grow(positions[side], n);
-    make_.grow(velocities[side], n);
+    make_.grow(positions[side], owned);
+    make_.grow(velocities[side], owned);
   }
-  for (auto* b : {&reference, &start_position, &start_velocity}) make_.grow(*b, n);
-  for (auto* b : {&local, &low, &long_range}) make_.grow(*b, n);
+  for (auto* b : {&reference, &start_position, &start_velocity}) make_.grow(*b, owned);
+  for (auto* b : {&local, &low}) make_.grow(*b, n);
   make_.grow(pair_numbers, n);
   make_.grow(atom, n);
   make_.grow(cluster_patch, clusters);
   make_.grow(bounds, clusters);
-  if (!more_slots) return;
-  make_.renew(force, 3 * n);
-  device.fill(long_range.data(), 0, long_range.bytes(), Stream::kMain);
-  device.fill(force.data(), 0, force.bytes(), Stream::kMain);
+  if (owned > before.state_slots) {
+    make_.renew(long_range, owned);
+    device.fill(long_range.data(), 0, long_range.bytes(), Stream::kMain);
+  }
+  if (n > before.slots) {
+    make_.renew(force, 3 * n);
+    device.fill(force.data(), 0, force.bytes(), Stream::kMain);
+  }
 }
 
 void SlotMemory::update_grid() {
@@ -256,7 +274,7 @@ PlaceGroups SlotMemory::place_groups(const int32_t* arrived) const {
   op.owned_count = owned_patches();
   op.owned_index = owned_index_.data();
   op.patches = patches.data();
-  op.slot_capacity = capacity();
+  op.slot_capacity = static_cast<int>(room.state_slots);
   op.owned_slots_room = static_cast<int>(room.owned_slots);
   op.owned_groups_room = static_cast<int>(room.owned_groups);
   op.slot_count = owned_slots.data();

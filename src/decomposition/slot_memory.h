@@ -18,15 +18,15 @@ namespace quiltmd {
 // For how many slots and hydrogen groups there is room.
 struct SlotRoom {
   size_t owned_slots = 0, owned_groups = 0;  // of owned patches
-  size_t slots = 0, groups = 0;              // with proxies and what arrives from other ranks
+  size_t state_slots = 0, groups = 0;        // with what arrives from other ranks
+  size_t slots = 0;                          // with that or with proxies
 
   bool holds(const SlotRoom& need) const {
     return owned_slots >= need.owned_slots && owned_groups >= need.owned_groups &&
-           slots >= need.slots && groups >= need.groups;
+           state_slots >= need.state_slots && groups >= need.groups && slots >= need.slots;
   }
 };
-// For a whole system, wherever its atoms are. Throws Error when there are more slots than list
-// entries can number.
+// For a whole system, wherever its atoms are.
 SlotRoom whole_system(const System& system, const PatchGrid& grid);
 // What a rank of several holds besides its own atoms.
 struct RemoteRoom {
@@ -45,7 +45,7 @@ class SlotMemory {
   // Take over a plan: which patches are owned and which are proxies. Some buffers are made anew; what
   // they hold stays.
   void set_plan(const RankPlan& plan, const RemoteRoom& remote_room);
-  // At least so much.
+  // At least so much. Throws Error when there would be more slots than list entries can number.
   void make_room(const SlotRoom& need);
   const RankPlan& plan() const { return plan_; }
   // By global patch index: its index among the placed patches (owned ones, then proxies), or -1.
@@ -106,7 +106,8 @@ class SlotMemory {
 
   Buffer<Conditions> conditions;
   Buffer<Box> box_before;
-  // The state of owned atoms: one set is in use, the other receives a rebuild.
+  // Of owned atoms alone, with room for what arrives from other ranks, as are `long_range` and the start.
+  // Of positions and velocities one set is in use, the other receives a rebuild.
   int current = 0;
   Buffer<Vec3d> positions[2], velocities[2];
   Buffer<Vec3d> reference;  // positions when the lists were built

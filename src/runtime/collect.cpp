@@ -15,7 +15,7 @@ std::unique_ptr<Download> capture(const RankMemory& memory, Contents contents) {
   std::vector<MemoryPiece> pieces{{slots.energy.data(), kEnergyKinds * sizeof(int64_t)}};
   if (contents.positions || contents.state) {
     const size_t count =
-        owns_all ? slots.room.slots : static_cast<size_t>(slots.owned_slots.download()[0]);
+        owns_all ? slots.room.state_slots : static_cast<size_t>(slots.owned_slots.download()[0]);
     const size_t bytes = count * sizeof(Vec3d);
     pieces.push_back({slots.owned_slots.data(), sizeof(int32_t)});
     pieces.push_back({slots.atom.data(), count * sizeof(int32_t)});

@@ -63,7 +63,10 @@ StepForecast Planner::plan(const MachineShape& machine, MeshSharing mesh) const 
     const auto of_mesh = mesh_messages(shares, ranks);
     forecast.messages.insert(forecast.messages.end(), of_mesh.begin(), of_mesh.end());
   }
-  forecast.migrant_words = migrant_room(groups_, atoms_, ranks, 1).words();
+  for (const RankPlan& plan : plans)
+    for (const auto& [peer, atoms] : plan.border_atoms)
+      forecast.migrant_words =
+          std::max(forecast.migrant_words, migrant_room(plan, peer, groups_, atoms_, 1).words());
   forecast.agreement_words = kAgreementWords;
   return forecast;
 }

@@ -22,7 +22,7 @@ void Rank::update_conditions(Atoms atoms) {
 
 void Rank::set_positions(const std::vector<Vec3d>& positions) {
   const auto atoms = slots_.atom.download();
-  std::vector<Vec3d> by_slot(slots_.room.slots);
+  std::vector<Vec3d> by_slot(slots_.room.state_slots);
   const auto owned = static_cast<size_t>(slots_.owned_slots.download()[0]);
   for (size_t s = 0; s < owned; ++s)
     if (atoms[s] >= 0) by_slot[s] = positions[static_cast<size_t>(atoms[s])];

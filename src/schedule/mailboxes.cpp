@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <stdexcept>
 #include <utility>
 
@@ -41,26 +42,48 @@ Mailboxes::~Mailboxes() {
 }
 
 void Mailboxes::make_room(const std::vector<const Schedule*>& schedules) {
+  Words sent, awaited;
+  const auto note = [](Words& longest, const MessageEnd& m) {
+    size_t& words = longest[{m.edge, m.peer}];
+    words = std::max(words, m.words);
+  };
   for (const Schedule* schedule : schedules)
     for (const Task& task : schedule->tasks()) {
       for (const MessageEnd& m : task.sends)
-        if (!kernels_reach(m.peer)) fit(outboxes_[{m.edge, m.peer}], m);
-      for (const MessageEnd& m : task.awaits) fit(inboxes_[{m.edge, m.peer}], m);
+        if (!kernels_reach(m.peer)) note(sent, m);
+      for (const MessageEnd& m : task.awaits) note(awaited, m);
     }
+  fit(outboxes_, sent);
+  fit(inboxes_, awaited);
+}
+
+// Boxes that are a little too large stay: processes open those of others anew when they are replaced.
+void Mailboxes::fit(Boxes& boxes, const Words& needed) {
+  for (auto box = boxes.begin(); box != boxes.end();) {
+    const bool is_needed = needed.contains(box->first);
+    if (!is_needed) retire(box->second);
+    box = is_needed ? std::next(box) : boxes.erase(box);
+  }
+  for (const auto& [key, words] : needed) {
+    Mailbox& box = boxes[key];
+    if (words > box.room || words < box.room / 2) renew(box, key.second, words);
+  }
+}
+
+void Mailboxes::retire(Mailbox& box) {
+  if (!links_.are_in_one_process) replaced_.push_back(std::move(box.words));
+  box = {};
 }
 
 // Kernels and the host find every other message in a second buffer. A communicator has the same one for
 // all: what it is told is recorded, and the order of its stream keeps messages apart.
-void Mailboxes::fit(Mailbox& box, const MessageEnd& message) {
-  if (message.words <= box.room) return;
-  box.room = message.words;
-  const bool has_two = links_.to(message.peer) != Carrier::kCommunicator;
+void Mailboxes::renew(Mailbox& box, int peer, size_t room) {
+  retire(box);
+  box.room = room;
+  const bool has_two = links_.to(peer) != Carrier::kCommunicator;
   box.stride = has_two ? static_cast<int64_t>(box.room) : 0;
   size_t all = has_two ? 2 * box.room : box.room;
-  if (!links_.are_in_one_process) {
-    if (kernels_reach(message.peer)) all = filling_pages<MessageWord>(all);
-    replaced_.push_back(std::move(box.words));
-  }
+  if (!links_.are_in_one_process && kernels_reach(peer)) all = filling_pages<MessageWord>(all);
   box.words = Buffer<MessageWord>(device_, all);
   device_.fill(box.words.data(), 0, box.words.bytes(), Stream::kMain);
 }

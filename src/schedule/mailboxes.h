@@ -24,7 +24,7 @@ class Mailboxes {
   ~Mailboxes();
   Mailboxes(const Mailboxes&) = delete;
 
-  // Room for the messages of schedules.
+  // Room for the messages of these schedules, and of no others.
   void make_room(const std::vector<const Schedule*>& schedules);
   // An array into which kernels of other ranks write what messages of an edge stand for: memory of whole
   // pages, as allocate() gave it.
@@ -81,14 +81,18 @@ class Mailboxes {
     void* memory;
     bool is_named;  // by what was learnt last
   };
-  void fit(Mailbox& box, const MessageEnd& message);
+  using Boxes = std::map<Key, Mailbox>;
+  using Words = std::map<Key, size_t>;  // of the longest message
+  void fit(Boxes& boxes, const Words& needed);
+  void renew(Mailbox& box, int peer, size_t room);
+  void retire(Mailbox& box);
   void* open(int of_rank, const MemoryHandle& handle);
   MessageNumber number(Edge edge) const;
   uint32_t current(Edge edge) const;  // of the message under way
 
   Device& device_;
   const Links& links_;
-  std::map<Key, Mailbox> inboxes_, outboxes_;
+  Boxes inboxes_, outboxes_;
   // What other processes may have open: replaced now, and before.
   std::vector<Buffer<MessageWord>> replaced_, long_replaced_;
   std::map<Key, Remote> remote_;

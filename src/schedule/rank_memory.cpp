@@ -96,8 +96,8 @@ void RankMemory::set_plan(const RankView& view) {
   slots.update_grid();
   if (mesh) mesh->update_patches();  // ranks share the mesh by what their patches reach of it
   const RankPlan& plan = view.plan();
-  slots.set_plan(plan, remote_room(setup.system, plan, view.ranks, view.room));
-  exchange.set_plan(plan, view.ranks, view.owners(slots.patch_grid.size()), view.room);
+  slots.set_plan(plan, remote_room(setup.system, plan, view.peers(), view.room));
+  exchange.set_plan(plan, view.peers(), view.owners(slots.patch_grid.size()), view.room);
   for (ForceFamily* family : families) family->set_plan(plan);
 }
 

@@ -32,17 +32,18 @@ class Chain {
 };
 
 void add_migration(Chain& chain, RankMemory& m, const RankView& view) {
-  const size_t words = m.exchange.migrant_words();
-  for (const int peer : view.peers())
-    chain.add_send("migrants.send", {Edge::kMigrants, peer, words}, [&m, peer](const Outlet& out) {
+  const std::vector<int> peers = view.peers();
+  const auto end = [&](size_t peer) {
+    return MessageEnd{Edge::kMigrants, peers[peer], m.exchange.migrant_words(peer)};
+  };
+  for (size_t peer = 0; peer < peers.size(); ++peer)
+    chain.add_send("migrants.send", end(peer), [&m, peer](const Outlet& out) {
       m.device.launch(m.exchange.send_migrants(peer, out));
     });
-  int index = 0;
-  for (const int peer : view.peers())
-    chain.add_receive("migrants.receive", {Edge::kMigrants, peer, words},
-                      [&m, index = index++](const Inlet& in) {
-                        m.device.launch(m.exchange.receive_migrants(index, in));
-                      });
+  for (size_t peer = 0; peer < peers.size(); ++peer)
+    chain.add_receive("migrants.receive", end(peer), [&m, peer](const Inlet& in) {
+      m.device.launch(m.exchange.receive_migrants(peer, in));
+    });
   chain.add("layout.forget", [&m](Post&) { m.device.launch(m.exchange.clear_slot_of_atom()); });
 }
 

@@ -238,7 +238,7 @@ class OneRank : private OneGrid, public SlotMemory {
           int more_slots)
       : OneGrid{on}, SlotMemory(device, system, OneGrid::grid, std::move(numbers), kEnergyKinds) {
     SlotRoom all = whole_system(system, on);
-    all.slots += static_cast<size_t>(more_slots);
+    for (size_t* room : {&all.state_slots, &all.slots}) *room += static_cast<size_t>(more_slots);
     make_room(all);
     RankPlan plan;
     for (int p = 0; p < on.size(); ++p) plan.owned.push_back(p);

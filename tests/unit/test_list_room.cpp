@@ -134,9 +134,30 @@ void either_part_grows() {
   CHECK(many.lists[0] == 0 && many.lists[1] > many.first_lists[1]);
 }
 
+// 2^25 slots can be numbered: a rank has no more, and says what to do.
+void no_rank_has_more_slots_than_numbers() {
+  const Prepared p = make_gas();
+  HostDevice device(1, host_kernels());
+  RankMemory memory(p.setup, device);
+  const size_t bytes = memory.slots.bytes();
+  SlotRoom need = whole_system(p.setup.system, p.setup.grid);
+  need.slots = (size_t{1} << 25) + 8;
+  std::string message;
+  try {
+    memory.slots.make_room(need);
+  } catch (const Error& error) {
+    message = error.what();
+  }
+  CHECK(message.find("33554440 places, of which 33554432 can be numbered") != std::string::npos);
+  CHECK(message.find("use more ranks") != std::string::npos);
+  CHECK(memory.slots.bytes() == bytes);
+}
+
 }  // namespace
 
 int main() {
-  return test::run_all({{"room grows and bits stay", room_grows_and_bits_stay},
-                        {"either part grows", either_part_grows}});
+  return test::run_all(
+      {{"room grows and bits stay", room_grows_and_bits_stay},
+       {"either part grows", either_part_grows},
+       {"no rank has more slots than numbers", no_rank_has_more_slots_than_numbers}});
 }

@@ -30,8 +30,8 @@ double entries_of_list(int atoms, double density, double reach) {
   return std::min(neighbours, most);
 }
 
-size_t expected_entries(double of_list, size_t lists) {
-  return numbered(1.3 * static_cast<double>(lists) * of_list + 4096);
+size_t expected_entries(double of_list, double lists) {
+  return numbered(1.1 * lists * of_list + 4096);
 }
 
 size_t more_entries(size_t room, size_t need) {

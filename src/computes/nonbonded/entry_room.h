@@ -10,8 +10,8 @@ namespace quiltmd {
 // What the list of a cluster is likely to have, in a system of `atoms` at a density (1/nm^3), with all
 // pairs up to `reach` (nm).
 double entries_of_list(int atoms, double density, double reach);
-// Room for so many lists, if that can be numbered.
-size_t expected_entries(double of_list, size_t lists);
+// Room for so many lists, a tenth more than is likely, if that can be numbered.
+size_t expected_entries(double of_list, double lists);
 
 // Where `room` was too little and at least `need` is known to be wanted: some more than that. Throws
 // Error when there is as much room as can be numbered.

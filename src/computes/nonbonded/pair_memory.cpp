@@ -60,13 +60,17 @@ void PairMemory::make_room_for_lists(size_t interior, size_t boundary) {
     make_.renew(lists, interior_room_ + boundary_room_);
 }
 
-// What so many computes are likely to have at the system's mean density; all of it at most.
-size_t PairMemory::lists_of(int computes) const {
-  const int patches = slots_.patch_grid.size();
+// What so many computes are likely to have at the system's mean density.
+double PairMemory::lists_of(int computes) const {
+  const double atoms = slots_.system.atom_count();
+  return computes * (atoms / kClusterSize / slots_.patch_grid.size() + 0.5);
+}
+
+// All lists that there can be at most.
+size_t PairMemory::room_for_lists(int computes) const {
   const size_t all = whole_system(slots_.system, slots_.patch_grid).slots / kClusterSize;
-  if (computes == 0 || computes == patches) return computes ? all : 0;
-  const double clusters = 1.0 * slots_.system.atom_count() / kClusterSize / patches + 0.5;
-  return std::min(with_reserve(clusters * computes), all);
+  if (computes == 0 || computes == slots_.patch_grid.size()) return computes ? all : 0;
+  return std::min(with_reserve(lists_of(computes)), all);
 }
 
 void PairMemory::set_plan(const RankPlan& plan) {
@@ -83,8 +87,8 @@ void PairMemory::set_plan(const RankPlan& plan) {
   make_.renew(computes_, computes);
   make_.renew(neighbours_, neighbours);
   make_.renew(first_list, computes.size() + 1);
-  make_room_for_lists(lists_of(interior_), lists_of(compute_count_ - interior_));
-  make_room_for_entries(expected_entries(setup_.entries_of_list, lists.size()));
+  make_room_for_lists(room_for_lists(interior_), room_for_lists(compute_count_ - interior_));
+  make_room_for_entries(expected_entries(setup_.entries_of_list, lists_of(compute_count_)));
 }
 
 std::vector<Work> PairMemory::rebuild_work() {

@@ -63,7 +63,8 @@ class PairMemory final : public ForceFamily {
 
   void make_room_for_lists(size_t interior, size_t boundary);
   void make_room_for_entries(size_t count);
-  size_t lists_of(int computes) const;
+  double lists_of(int computes) const;
+  size_t room_for_lists(int computes) const;
 };
 
 }  // namespace quiltmd
