@@ -18,9 +18,10 @@ from .tasks import Graph, step_graph
 _STEPS = 4  # that are simulated; of the first one ranks begin at once, which they do not later
 MOST_REPLICATED = 64  # ranks; on more, charges to all of them are never the faster way
 _DAY = 86400e6  # us
-# Bytes of device memory that a rank takes for each atom of the system (tables by atom, grids), and
-# of its own with its proxies, as on one and two H200 (benchmarks/notes/several-gpus.md).
-_PER_ATOM_OF_SYSTEM, _PER_ATOM_AT_HAND = 195, 600
+# Bytes of device memory that a rank takes for each atom of the system (tables by atom, grids), for
+# each of its own and its proxies, and for what grids leave free in their pages, as counted for one
+# rank and two (benchmarks/notes/several-gpus.md).
+_PER_ATOM_OF_SYSTEM, _PER_ATOM_AT_HAND, _PAGES = 115, 577, 3 * 2**20
 
 # Where time on the critical path goes, in words, by what a task's or a message's name begins with.
 _PARTS = (
@@ -152,7 +153,7 @@ def _predict(planner: Planner, machine: Machine, plan: Plan) -> Prediction:
         messages=sent / plan.count,
         bytes=sizes / plan.count,
         hops=hops,
-        memory=_PER_ATOM_OF_SYSTEM * planner.about["atoms"] + _PER_ATOM_AT_HAND * at_hand,
+        memory=_PER_ATOM_OF_SYSTEM * planner.about["atoms"] + _PER_ATOM_AT_HAND * at_hand + _PAGES,
         idle_ranks=idle,
         parts=parts,
         limiter=_limiter(plan, parts, time, idle),
