@@ -323,6 +323,43 @@ def test_systems_that_cannot_be_exchanged() -> None:
         ReplicaExchange([system, system], state, HOT, **settings)
 
 
+@pytest.mark.parametrize(
+    ("settings", "because"),
+    [
+        ({"every": 1.5}, "every must be a whole number"),
+        ({"together": 0}, "together must be a whole number of at least 1"),
+        ({"seed": -1}, "seed must be a whole number"),
+        ({"devices": "cpu"}, r"devices must be a list of names"),
+        ({"devices": ()}, r"devices must be a list of names"),
+        ({"devices": ("gpu",)}, "there is no such device"),
+        ({"solute": None}, "states with a scale need `solute`"),
+        ({"solute": [-1]}, "indices of atoms, from 0 to"),
+        ({"solute": [ATOMS]}, "indices of atoms, from 0 to"),
+        ({"solute": [0.5]}, "indices of atoms"),
+        ({"barostat": quiltmd.MonteCarloBarostat()}, "leave out the barostat"),
+    ],
+)
+def test_settings_that_make_no_exchange(settings: dict[str, Any], because: str) -> None:
+    with pytest.raises(QuiltError, match=because):
+        exchange_of(quiltmd.rest2_states([300.0, 310.0]), **settings)
+
+
+def test_arguments_that_make_no_exchange() -> None:
+    system, state = oscillators()
+    for arguments, because in (
+        ((state, system, HOT), "start must be a State, or a list with one for each state"),
+        ((system, [state], HOT), "3 states need one start, or as many, not 1"),
+        ((system, state, [300.0]), "needs states, such as temperature_states"),
+        ((system, state, []), "needs states"),
+    ):
+        with pytest.raises(QuiltError, match=because):
+            ReplicaExchange(*arguments)
+    with pytest.raises(QuiltError, match="iterations must be a whole number"):
+        exchange_of(HOT).run(-1)
+    with pytest.raises(QuiltError, match="3 states need as many lists of reporters, not 1"):
+        exchange_of(HOT).run(1, [[]])
+
+
 def test_an_exchange_outlives_its_devices() -> None:
     """Every replica loses its device some time."""
     fakes: list[FakeWorkers] = []

@@ -22,9 +22,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..description.dynamics import groups_with_baths, with_condition
+from ..description.checks import whole_number
+from ..description.dynamics import with_condition
 from ..description.heat_baths import Grouped
-from ..description.integrators import Integrator, LangevinMiddle, VelocityVerlet
+from ..description.integrators import Integrator, LangevinMiddle
 from ..description.settings import derived_seed, draw_seed
 from ..description.state import State
 from ..description.system import System
@@ -35,6 +36,14 @@ from ..engine.places import parse_device
 from ..errors import QuiltError
 from ..outputs.reporters import Reporter
 from ..running.simulation import Simulation
+from .checks import (
+    check_devices,
+    check_ensemble,
+    check_solute,
+    check_states,
+    check_systems,
+    one_for_each,
+)
 from .mixing import Energies, pairs_of, swaps
 from .scaling import scale_solute
 from .states import ReplicaState, describe_state
@@ -121,12 +130,16 @@ class ReplicaExchange:
         full_rows: bool = False,
         **settings: Any,
     ) -> None:
-        starts = [start] * len(states) if isinstance(start, State) else list(start)
-        systems = [system] * len(states) if isinstance(system, System) else list(system)
-        _check(states, starts, every, devices, together, integrator, thermostat)
-        _check_systems(systems, len(states))
-        self.states, self.every = tuple(states), every
-        self.seed = draw_seed() if seed is None else seed
+        self.states = states = check_states(states)
+        starts = one_for_each("start", start, State, len(states))
+        systems = one_for_each("system", system, System, len(states))
+        check_systems(systems)
+        check_devices(devices)
+        check_ensemble(integrator, thermostat, settings.get("barostat"))
+        solute = check_solute(solute, states, systems[0].atoms)
+        together = whole_number("together", together, 1)
+        self.every = whole_number("every", every, 1)
+        self.seed = draw_seed() if seed is None else whole_number("seed", seed)
         self.iteration = 0
         self.walkers = np.arange(len(states), dtype=np.int32)
         self.full_rows = full_rows
@@ -188,8 +201,13 @@ class ReplicaExchange:
         record:
             Is given what became of each iteration; True stops after it.
         """
-        for _ in range(iterations):
-            done = self._iterate(reporters or [()] * len(self.states))
+        reporters = reporters or [()] * len(self.states)
+        if len(reporters) != len(self.states):
+            raise QuiltError(
+                f"{len(self.states)} states need as many lists of reporters, not {len(reporters)}"
+            )
+        for _ in range(whole_number("iterations", iterations)):
+            done = self._iterate(reporters)
             if record is not None and record(done):
                 return
 
@@ -327,43 +345,3 @@ def _shares_of_cores(devices: Sequence[str], ranks: int) -> dict[str, int | None
         least = [max(1, len(cores[1]) // (users[cores] * ranks)) for cores in crowded]
         shares[device] = min(least, default=None)
     return shares
-
-
-def _check_systems(systems: Sequence[System], states: int) -> None:
-    """QuiltError where what one state simulates cannot be swapped with what another does."""
-    if len(systems) != states:
-        raise QuiltError(f"{states} states need one system, or as many, not {len(systems)}")
-    first = systems[0]
-    for k, other in enumerate(systems):
-        for name in ("masses", "constraints", "constraint_lengths"):
-            if not np.array_equal(getattr(first, name), getattr(other, name)):
-                raise QuiltError(
-                    f"replicas cannot be swapped between states 0 and {k}, whose systems have "
-                    f"other {name.replace('_', ' ')}"
-                )
-
-
-def _check(
-    states: Sequence[ReplicaState],
-    starts: Sequence[State],
-    every: int,
-    devices: Sequence[str],
-    together: int,
-    integrator: Integrator | None,
-    thermostat: Thermostat | None,
-) -> None:
-    if not states or len(starts) != len(states):
-        raise QuiltError(f"{len(states)} states need as many starts, not {len(starts)}")
-    if every < 1 or together < 1 or not devices:
-        raise QuiltError("replica exchange needs a device, and at least one step between swaps")
-    if isinstance(integrator, VelocityVerlet) and thermostat is None:
-        raise QuiltError(
-            "replica exchange is between canonical ensembles: use LangevinMiddle, or a thermostat"
-        )
-    baths = groups_with_baths(integrator or LangevinMiddle(), thermostat)
-    found = sorted({group.temperature for group in baths})
-    if len(found) > 1:
-        raise QuiltError(
-            "replica exchange is between canonical ensembles, and groups of atoms have "
-            f"{', '.join(f'{one:g}' for one in found)} K: give them the same temperature"
-        )

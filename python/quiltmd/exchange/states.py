@@ -61,11 +61,11 @@ def rest2_states(temperatures: Sequence[float]) -> tuple[ReplicaState, ...]:
 
     Wang, Friesner and Berne, J. Phys. Chem. B 115, 9431 (2011).
     """
-    bath = temperatures[0]
-    if any(temperature < bath for temperature in temperatures):
+    if len(temperatures) == 0 or min(temperatures) < temperatures[0]:
         raise QuiltError(
             "effective temperatures of the solute: give the lowest, that of the bath, first"
         )
+    bath = temperatures[0]
     return tuple(ReplicaState(bath, bath / temperature) for temperature in temperatures)
 
 

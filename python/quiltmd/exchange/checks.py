@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What users hand over to a replica exchange, and what it refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..description.checks import numbers
+from ..description.dynamics import groups_with_baths
+from ..description.integrators import Integrator, LangevinMiddle, VelocityVerlet
+from ..description.system import System
+from ..description.thermostats import Thermostat
+from ..engine.execution import Execution
+from ..errors import QuiltError
+from .states import ReplicaState
+
+Kind = TypeVar("Kind")
+
+
+def check_states(states: Sequence[ReplicaState]) -> tuple[ReplicaState, ...]:
+    """The states; QuiltError where there are none, or where they are something else."""
+    if not len(states) or not all(isinstance(state, ReplicaState) for state in states):
+        raise QuiltError(
+            "replica exchange needs states, such as temperature_states([300, 310]) gives"
+        )
+    return tuple(states)
+
+
+def one_for_each(name: str, given: Any, kind: type[Kind], count: int) -> list[Kind]:
+    """What each of so many states has, of one for all or a list; QuiltError where it is neither."""
+    found = [given] * count if isinstance(given, kind) else given
+    if not isinstance(found, list | tuple) or not all(isinstance(one, kind) for one in found):
+        raise QuiltError(f"{name} must be a {kind.__name__}, or a list with one for each state")
+    if len(found) != count:
+        raise QuiltError(f"{count} states need one {name}, or as many, not {len(found)}")
+    return list(found)
+
+
+def check_systems(systems: Sequence[System]) -> None:
+    """QuiltError where what one state simulates cannot be swapped with what another does."""
+    first = systems[0]
+    for k, other in enumerate(systems):
+        for name in ("masses", "constraints", "constraint_lengths"):
+            if not np.array_equal(getattr(first, name), getattr(other, name)):
+                raise QuiltError(
+                    f"replicas cannot be swapped between states 0 and {k}, whose systems have "
+                    f"other {name.replace('_', ' ')}"
+                )
+
+
+def check_solute(
+    solute: NDArray[np.integer[Any]] | None, states: Sequence[ReplicaState], atoms: int
+) -> NDArray[np.integer[Any]] | None:
+    """Indices of its atoms; QuiltError where there are no such, or where states scale none."""
+    if solute is None:
+        if any(state.scale != 1.0 for state in states):
+            raise QuiltError("states with a scale need `solute`, the atoms that they scale")
+        return None
+    found = numbers("solute", solute, "indices of atoms")
+    if found.size and (found.dtype.kind not in "iu" or found.min() < 0 or found.max() >= atoms):
+        raise QuiltError(f"solute must be indices of atoms, from 0 to {atoms - 1}")
+    return found
+
+
+def check_devices(devices: Sequence[str]) -> None:
+    """QuiltError where they are no list of names of devices."""
+    if isinstance(devices, str) or not devices:
+        raise QuiltError("devices must be a list of names, such as ['cuda:0', 'cuda:1']")
+    for device in devices:
+        Execution(device)
+
+
+def check_ensemble(
+    integrator: Integrator | None, thermostat: Thermostat | None, barostat: Any
+) -> None:
+    """QuiltError where states would not be canonical ensembles of one temperature each."""
+    canonical = "replica exchange is between canonical ensembles"
+    if barostat is not None:
+        raise QuiltError(f"{canonical}: leave out the barostat")
+    if isinstance(integrator, VelocityVerlet) and thermostat is None:
+        raise QuiltError(f"{canonical}: use LangevinMiddle, or a thermostat")
+    baths = groups_with_baths(integrator or LangevinMiddle(), thermostat)
+    found = sorted({group.temperature for group in baths})
+    if len(found) > 1:
+        raise QuiltError(
+            f"{canonical}, and groups of atoms have {', '.join(f'{one:g}' for one in found)} K: "
+            "give them the same temperature"
+        )
