@@ -197,3 +197,25 @@ def test_an_error_names_its_stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         stages.resume(tmp_path / "out", {("run", "steps"): 99}, FakeEngine)
     monkeypatch.setattr(FakeEngine, "explode_at", None)
     assert stages.resume(tmp_path / "out", engine=FakeEngine).step == 20
+
+
+def test_stages_without_a_box_go_on(openmmtools_data: Path, tmp_path: Path) -> None:
+    """The method is not stated: it follows from the files, which have no box."""
+    folder = openmmtools_data / "alanine-dipeptide-gbsa"
+    given: dict[str, Any] = {
+        "system": {
+            "topology": folder / "alanine-dipeptide.prmtop",
+            "coordinates": folder / "alanine-dipeptide.crd",
+        },
+        "solvent": {"model": "obc2"},
+        "integrator": {"seed": 1},
+        "run": {"steps": 20, "device": "cpu"},
+        "output": {"dir": tmp_path / "out", "log_every": 5},
+        "stage": [{"name": "heat"}, {"name": "produce"}],
+    }
+    stages.start(given)
+    log = (tmp_path / "out" / "2-produce" / "log.csv").read_text().splitlines()
+    (tmp_path / "out" / "2-produce").rename(tmp_path / "aside")
+    stages.resume(tmp_path / "out")
+    again = (tmp_path / "out" / "2-produce" / "log.csv").read_text().splitlines()
+    assert [row.rsplit(",", 1)[0] for row in again] == [row.rsplit(",", 1)[0] for row in log]

@@ -290,10 +290,12 @@ class Config(Section):
 
     def following(self, system: System) -> Config:
         """A copy with the nonbonded settings that the inputs state, but for those given here."""
-        if system.nonbonded is None:
-            return self
+        return self if system.nonbonded is None else self.over(system.nonbonded)
+
+    def over(self, nonbonded: Nonbonded) -> Config:
+        """A copy with these nonbonded settings, but for those given here."""
         given: dict[str, Any] = {key: getattr(self.nonbonded, key) for key in self._stated}
-        return self.model_copy(update={"nonbonded": system.nonbonded.overridden(given)})
+        return self.model_copy(update={"nonbonded": nonbonded.overridden(given)})
 
     def with_mesh(self, box: NDArray[np.float64] | None) -> Config:
         """A copy that states what is chosen for a box (3, 3), nm, where a barostat will change it.

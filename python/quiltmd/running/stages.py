@@ -224,7 +224,9 @@ def _refuse_edits(stages: list[Stage]) -> None:
         if not stage.is_begun():
             continue
         checkpoint, _ = read_latest(stage.folder.checkpoint)
-        config, left = stage.config, stage.config.open_settings()
+        began = build_config(stage.folder.settings(), str(stage.folder.config))
+        # What nobody stated may follow from the inputs: for them it is as the stage began.
+        config, left = stage.config.over(began.nonbonded), stage.config.open_settings()
         now = {"physics": config.physics(checkpoint.state.box), "outputs": config.outputs()}
         found = [
             {
