@@ -231,7 +231,7 @@ def test_every_other_class_is_refused_by_name(name: str) -> None:
         return
     force = type(name, (), {"getName": lambda self: name})()
     system = type("System", (), {"getForces": lambda self: [force]})()
-    with pytest.raises(QuiltError, match=f"the OpenMM system has a {name}"):
+    with pytest.raises(QuiltError, match=f"the OpenMM system has the force {name}"):
         quiltmd.System.from_openmm(system)
 
 

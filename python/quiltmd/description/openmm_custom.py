@@ -394,6 +394,6 @@ def _unknown(force: Any) -> InputError:
     kind, name = type(force).__name__, force.getName()
     named = kind if name == kind else f"{kind} ({name})"
     return InputError(
-        f"the OpenMM system has a {named}, which is not supported: its expression "
+        f"the OpenMM system has the force {named}, which is not supported: its expression "
         f"'{force.getEnergyFunction()}' is not one that is known"
     )

@@ -249,7 +249,7 @@ def _refuse_unsupported(openmm_system: Any, forces: list[Any]) -> None:
         kind = type(force).__name__
         if kind not in _KINDS and kind not in _OTHERS:
             named = kind if force.getName() == kind else f"{kind} ({force.getName()})"
-            raise InputError(f"the OpenMM system has a {named}, {_why_unsupported(kind)}")
+            raise InputError(f"the OpenMM system has the force {named}, {_why_unsupported(kind)}")
     force = _nonbonded_force(forces)
     if force.getNumParticleParameterOffsets() or force.getNumExceptionParameterOffsets():
         raise InputError("NonbondedForce: parameter offsets are not supported")

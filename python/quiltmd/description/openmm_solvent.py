@@ -308,6 +308,6 @@ def _squeezed(expression: str) -> str:
 
 def _unknown(force: Any) -> InputError:
     return InputError(
-        f"the OpenMM system has a {type(force).__name__} ({force.getName()}), which is not "
+        f"the OpenMM system has the force {type(force).__name__} ({force.getName()}), which is not "
         "supported: its expressions are not those of HCT, OBC1, OBC2, GBn or GBn2 in openmm.app"
     )
