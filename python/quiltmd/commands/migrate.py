@@ -21,8 +21,9 @@ def migrate(
 ) -> None:
     """Move a running simulation to another device.
 
-    It moves within a second or so, and tells on its own terminal; if the device cannot be used it
-    stays where it is.  On a device of the same kind the results keep their bits.
+    It moves within a second or so, and says so on its own terminal; if the device cannot be used it
+    stays where it is.  On a device of the same kind the results keep their bits.  Replica exchanges
+    are stopped and resumed with other devices instead.
     """
     ask_to_migrate(run, to)
     say(f"{run}: asked to move to {to}")

@@ -55,7 +55,7 @@ def check_systems(systems: Sequence[System]) -> None:
 def check_solute(
     solute: NDArray[np.integer[Any]] | None, states: Sequence[ReplicaState], atoms: int
 ) -> NDArray[np.integer[Any]] | None:
-    """Indices of its atoms; QuiltError where there are no such, or where states scale none."""
+    """Indices of its atoms; QuiltError where they are none, or missing though states scale them."""
     if solute is None:
         if any(state.scale != 1.0 for state in states):
             raise QuiltError("states with a scale need `solute`, the atoms that they scale")
