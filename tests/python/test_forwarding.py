@@ -71,7 +71,7 @@ def test_a_lost_worker_is_an_error(started: list[Any]) -> None:
     simulation = water("forward:worker:cpu")
     simulation.run(5)
     os.kill(started[0].process, signal.SIGKILL)
-    with pytest.raises(LostError, match="connection to the device has ended"):
+    with pytest.raises(LostError, match="connection to the device has ended: its process"):
         simulation.run(5)
 
 

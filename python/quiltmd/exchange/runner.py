@@ -192,8 +192,9 @@ def _run(run: _Run, resumed: Generation | None) -> Outcome:
             try:
                 exchange.run(left, outputs, saving.record)
             except QuiltError as error:
+                what = str(error).removesuffix(".")
                 raise QuiltError(
-                    f"{error}; what was done up to iteration {saving.saved_at} is kept: 'quiltmd "
+                    f"{what}; what was done up to iteration {saving.saved_at} is kept: 'quiltmd "
                     f"exchange --resume {run.folder.path}' goes on from there"
                 ) from error
         if saving.saved_at != exchange.iteration:

@@ -481,4 +481,5 @@ def _with_checkpoint(
 ) -> QuiltError:
     """The error, with where the run can go on from."""
     step = "" if checkpoints.last_step is None else f" (step {checkpoints.last_step})"
-    return QuiltError(f"{error}; the last good checkpoint is {folder.checkpoint}{step}")
+    what = str(error).removesuffix(".")
+    return QuiltError(f"{what}; the last good checkpoint is {folder.checkpoint}{step}")

@@ -36,7 +36,7 @@ inline void cuda_check(cudaError_t status, const char* what) {
   if (is_lost || status != cudaErrorMemoryAllocation) {
     const std::string message =
         std::string("CUDA failed to ") + what + ": " + cudaGetErrorString(status);
-    if (is_lost) throw LostError(message + "; this process cannot use the GPU any more.");
+    if (is_lost) throw LostError(message + "; this process cannot use the GPU any more");
     throw Error(message + ".");
   }
   throw Error(current_gpu() + " is out of memory: it could not " + what + ", " + mebibytes(free) +

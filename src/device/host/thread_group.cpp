@@ -69,7 +69,7 @@ struct ThreadGroup::Impl {
       }
     } catch (const std::system_error&) {
       throw Error("The system gives this process " + std::to_string(helpers.size() + 1) + " of " +
-                  std::to_string(threads) + " threads: ask for fewer.");
+                  std::to_string(threads) + " threads: ask for fewer");
     }
   }
 

@@ -30,7 +30,8 @@ constexpr size_t kArena = size_t{1} << 42;  // bytes of addresses
 constexpr size_t kAlignment = 256;          // as GPUs have it, and room between allocations
 constexpr size_t kSendAtOnce = 64 << 10;    // bytes of commands
 constexpr size_t kLongestText = 64 << 10;   // bytes of a description or an error
-constexpr const char* kGone = "The connection to the device has ended.";
+constexpr const char* kGone =
+    "The connection to the device has ended: its process, machine or network is gone";
 
 uint64_t address_of(const void* pointer) { return reinterpret_cast<uint64_t>(pointer); }
 
@@ -46,7 +47,7 @@ class Arena {
   Arena()
       : begin_(::mmap(nullptr, kArena, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
                       0)) {
-    if (begin_ == MAP_FAILED) throw Error("This process has no addresses left for a device.");
+    if (begin_ == MAP_FAILED) throw Error("This process has no addresses left for a device");
   }
   Arena(const Arena&) = delete;
   ~Arena() { ::munmap(begin_, kArena); }
@@ -54,7 +55,7 @@ class Arena {
   void* take(size_t bytes) {
     const size_t room = (bytes / kAlignment + 2) * kAlignment;
     if (bytes > kArena || room > kArena - used_)
-      throw Error("This process has no addresses left for memory of the device.");
+      throw Error("This process has no addresses left for memory of the device");
     return static_cast<std::byte*>(begin_) + std::exchange(used_, used_ + room);
   }
 
@@ -134,7 +135,7 @@ struct RemoteDevice::Impl {
     if (head.payload > most)
       throw LostError("The connection to the device was ended: an answer of " +
                       std::to_string(head.payload) + " bytes came where " + std::to_string(most) +
-                      " at most were expected.");
+                      " at most were expected");
     Bytes payload(head.payload);
     receive(payload.data(), payload.size());
     if (head.verb == Verb::kAnswer)
@@ -155,7 +156,7 @@ struct RemoteDevice::Impl {
     const std::lock_guard lock(waiting);
     const auto found = questions.find(number);
     if (found == questions.end())
-      throw LostError("The connection to the device was ended: an answer came to no question.");
+      throw LostError("The connection to the device was ended: an answer came to no question");
     return found->second;
   }
 
@@ -186,7 +187,7 @@ Number take_number(std::string_view& text) {
   const std::string_view line = take_line(text);
   Number number{};
   if (std::from_chars(line.data(), line.data() + line.size(), number).ec != std::errc())
-    throw Error("The device describes itself in a way that is not known here.");
+    throw Error("The device describes itself in a way that is not known here");
   return number;
 }
 
@@ -211,7 +212,7 @@ class RemoteDownload final : public Download {
     const Bytes& found = answer_.get();
     if (found.size() != bytes())
       throw Error("The device sent " + std::to_string(found.size()) + " bytes of data, not the " +
-                  std::to_string(bytes()) + " that were asked for.");
+                  std::to_string(bytes()) + " that were asked for");
     return found.data();
   }
   std::shared_future<Bytes> answer_;
