@@ -181,7 +181,7 @@ def test_first_step_of_an_extended_system(tmp_path: Path) -> None:
         with pytest.raises(InputError, match="is not supported: write what it does in its place"):
             read(tmp_path, "run.namd", cold + FIRST_STEP.replace(old, new))
     (tmp_path / "old.xsc").write_text("# NAMD\n")
-    with pytest.raises(InputError, match=r"old.xsc: no NAMD extended system"):
+    with pytest.raises(InputError, match=r"old.xsc: not a NAMD extended system file"):
         read(tmp_path, "run.namd", cold + FIRST_STEP)
 
 
