@@ -115,5 +115,7 @@ NAMES_OF_NOTHING = (
 
 @pytest.mark.parametrize("name", NAMES_OF_NOTHING)
 def test_names_of_nothing(name: str) -> None:
-    with pytest.raises(QuiltError, match=r"no such device as .*: choose auto, cpu, cuda, a GPU that"):
+    with pytest.raises(
+        QuiltError, match=r"no such device as .*: choose auto, cpu, cuda, a GPU that"
+    ):
         Execution(name)
