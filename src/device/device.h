@@ -174,8 +174,8 @@ class Device {
   virtual MemoryHandle share(const void* pointer) const;
   virtual void* open(const MemoryHandle& handle);
   virtual void close(void*) {}
-  // A number in memory of the host, 0 at first, that kernels under way see change; null where kernels never
-  // wait for anything.
+  // A number in mapped host memory, 0 at first; kernels that are running see when the host changes it. Null
+  // where kernels never wait for anything.
   virtual std::shared_ptr<uint32_t> make_host_number() { return nullptr; }
 
   // Copies these pieces to the host after all work launched so far, and returns at once: later launches

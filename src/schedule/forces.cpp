@@ -58,7 +58,7 @@ std::vector<Work> step_work(RankMemory& memory, Energies energies, Positions pos
 // pairs run, whatever ends is followed by more of them, and a kernel of the sum finds no room. So a
 // little fills the time in which charges travel, and most starts when the convolution is done and the
 // inverse transform has been placed. Parts are on streams in turn: on one stream each would wait for the
-// last blocks of the one before. The fractions are those that two H100s liked best
+// last blocks of the one before. These fractions were the fastest of those tried on two H100s
 // (benchmarks/notes/several-gpus.md).
 struct PartOfWork {
   Share share;

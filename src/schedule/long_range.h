@@ -14,7 +14,7 @@ namespace quiltmd {
 struct LongRangeTasks {
   TaskId charged;  // what else is large may start
   TaskId last;
-  // Where what else is large should start bit by bit: when more of it may.
+  // Set where other large work should start in parts: the last of them may start after this task.
   std::optional<TaskId> convolved = {};
 };
 LongRangeTasks add_long_range(Schedule& schedule, RankMemory& memory, const RankView& view,

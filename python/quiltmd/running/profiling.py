@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Profile of a short stretch of a run, as a table and as a timeline.
 
-On a GPU each kernel of a recorded block of steps has an event beside it, which makes it late where
-steps are short.  So one block of 15 is recorded, a block is as long as a pair list lives, and a
-step is timed before as well.
+On a GPU each kernel of a recorded block of steps has an event beside it, and where steps are short
+the host cannot launch such blocks as fast as they run.  So only one block in 15 is recorded; a
+block is as long as a pair list lives.  Steps before the stretch are timed as well, without events.
 """
 
 from __future__ import annotations
