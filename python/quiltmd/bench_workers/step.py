@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a step takes with the engine or the device in a worker: `quiltmd bench-workers step`.
 
-Workers are processes of this machine, reached by a Unix socket, or by TCP through a proxy that
-passes on everything late, as a slow network does.  Rows are taken in turn, and the fastest of each
-counts, as clocks of devices drift.
+Workers are processes of this machine, reached by a Unix socket, by TCP, or by TCP through a proxy
+that passes on everything late, as a slow network does.  Rows are taken in turn, and the fastest of
+each counts, as clocks of devices drift.
 """
 
 from __future__ import annotations
@@ -46,9 +46,10 @@ def compare_levels(
 
     Returns
     -------
-    Rows: atoms, level ("here", "engine", "device": what the worker has), connection, delay_ms,
-    slept_ms (what a delay takes by the timer of the system), us_per_step, more_percent (than the
-    first), and the digest of the State at the end, which must be the same in all.
+    Rows: atoms, level ("here", "engine", "device": what the worker has), connection ("worker",
+    "remote", "proxy"), delay_ms and slept_ms (what a delay takes by the timer of the system) with a
+    proxy, us_per_step, more_percent (than the first), and the digest of the State at the end, which
+    must be the same in all.
     """
     with server_here() as (port, key):
         rows = _rows(device, port, delays)
@@ -84,13 +85,17 @@ def _rows(device: str, port: int, delays: Sequence[float]) -> list[dict[str, Any
     by_socket = f"worker:{device}"
     for level, name in (("engine", by_socket), ("device", f"forward:{by_socket}")):
         rows.append({"level": level, "connection": "worker", "device": name})
+    rows += _by_tcp(device, port, {"connection": "remote"})
     for delay in delays:
-        proxy = Proxy(port, 1e-3 * delay)
-        there = f"remote:127.0.0.1:{proxy.port}/{device}"
-        late = {"delay_ms": delay, "slept_ms": slept(delay)}
-        for level, name in (("engine", there), ("device", f"forward:{there}")):
-            rows.append({"level": level, "connection": "remote", "device": name, **late})
+        late = {"connection": "proxy", "delay_ms": delay, "slept_ms": slept(delay)}
+        rows += _by_tcp(device, Proxy(port, 1e-3 * delay).port, late)
     return rows
+
+
+def _by_tcp(device: str, port: int, about: dict[str, Any]) -> list[dict[str, Any]]:
+    there = f"remote:127.0.0.1:{port}/{device}"
+    by_level = {"engine": there, "device": f"forward:{there}"}
+    return [{"level": level, "device": name, **about} for level, name in by_level.items()]
 
 
 def _simulations(

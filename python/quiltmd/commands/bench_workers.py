@@ -82,7 +82,8 @@ def step(
 ) -> None:
     """What a step takes here, with the engine in a worker, and with the device alone in one.
 
-    Workers are reached by a Unix socket (worker), and by TCP through a proxy that is slow (remote).
+    Workers are reached by a Unix socket (worker), by TCP (remote), and by TCP through a proxy that
+    is slow (proxy).
     """
     rows = compare_levels(device, system, parse_tile(tile), _numbers("delays", delays), steps=steps)
     columns: list[Column] = [
