@@ -31,6 +31,8 @@ constexpr int kHalf = kClusterSize / 2;
 constexpr int kEnergyPlaces = 64, kEnergySums = 2 + Symmetric::kParts;
 // 64 registers, so that 32 warps fit on a multiprocessor: more is worth more than fewer instructions.
 constexpr int kWarpsPerProcessor = 32;
+// With energies 80 registers are enough where their sums lie in shared memory.
+constexpr int kWarpsWithEnergies = 24;
 // i atoms between two barriers, which keep the compiler from mixing the instructions of more: their
 // registers would spill to memory.
 constexpr int kAtomsAtOnce = 2;
@@ -47,8 +49,14 @@ struct Cluster {
 struct Sums {
   float force[kClusterSize][3];  // on i atoms, negative; the first is not used
   long long j_force[3];          // fixed point
-  double form, coulomb;          // energies
+};
+
+// Energies and virial that a lane sums up, in shared memory. An odd number of doubles, so that lanes use
+// different banks.
+struct LaneEnergies {
+  double form, coulomb;
   Symmetric virial;
+  double unused;
 };
 
 // The j atom of a lane.
@@ -74,6 +82,7 @@ struct Kernel {
   const float4* shifts;
   List list;
   int lane;
+  LaneEnergies* energies;  // this lane's; null without
 };
 
 // Keeps the compiler from finding out anew in every round where something lies in shared memory: it
@@ -189,8 +198,8 @@ __device__ __forceinline__ void meet_cluster(const K& k, const Partner& j, Sums&
     if (i % kAtomsAtOnce == kAtomsAtOnce - 1) __syncwarp();
   }
   if constexpr (kEnergy) {
-    sums.form += energy_form;
-    sums.coulomb += energy_coulomb;
+    k.energies->form += energy_form;
+    k.energies->coulomb += energy_coulomb;
   }
   float force[3] = {fx, fy, fz};
   const float most = fmaxf(fmaxf(fabsf(fx), fabsf(fy)), fabsf(fz));
@@ -199,9 +208,8 @@ __device__ __forceinline__ void meet_cluster(const K& k, const Partner& j, Sums&
     __syncwarp();
   }
   if (most == 0) return;
-  if constexpr (kEnergy) {
-    sums.virial.add_product(from_first(k, {j.x, j.y, j.z}), {force[0], force[1], force[2]});
-  }
+  if constexpr (kEnergy)
+    k.energies->virial.add_product(from_first(k, {j.x, j.y, j.z}), {force[0], force[1], force[2]});
 #pragma unroll
   for (int c = 0; c < 3; ++c) {
     const long long fixed = force_to_fixed(force[c]);
@@ -285,17 +293,35 @@ __device__ __forceinline__ void add_i_forces(const K& k, Sums& sums) {
 
 // What the forces on i atoms, folded by add_i_forces(), do to the virial.
 template <class K>
-__device__ __forceinline__ void add_i_virial(const K& k, Sums& sums) {
+__device__ __forceinline__ void add_i_virial(const K& k, const Sums& sums) {
   if (k.lane & 3) return;
   const float4 site = k.cluster.site[k.lane >> 2];
   const float* total = sums.force[0];
-  sums.virial.add_product(from_first(k, {site.x, site.y, site.z}),
-                          {-total[0], -total[1], -total[2]});
+  k.energies->virial.add_product(from_first(k, {site.x, site.y, site.z}),
+                                 {-total[0], -total[1], -total[2]});
 }
 
 __device__ __forceinline__ void add_energy(double value, int64_t* total, int lane) {
   const long long sum = warp_sum(to_fixed(value, kEnergyScale));
   if (lane == 0) add_fixed(total, sum);
+}
+
+template <class K>
+__device__ __forceinline__ void add_energies(const K& k, int64_t* place) {
+  add_energy(k.energies->form, place, k.lane);
+  add_energy(k.energies->coulomb, place + 1, k.lane);
+#pragma unroll
+  for (int part = 0; part < Symmetric::kParts; ++part)
+    add_energy(k.energies->virial[part], place + 2 + part, k.lane);
+}
+
+// Zero; null where there are none.
+template <bool kEnergy>
+__device__ __forceinline__ LaneEnergies* energies_of(int lane) {
+  if constexpr (!kEnergy) return nullptr;
+  __shared__ LaneEnergies of_lanes[kWarp];
+  of_lanes[lane] = {};
+  return of_lanes + lane;
 }
 
 // Bring the i-cluster into shared memory, atoms with the pair form first; returns how many have it.
@@ -327,7 +353,7 @@ __device__ __forceinline__ float4 shift_of(const PairForces& op, int code) {
 // once for the shifts, the range and the list's header, once for entries and the cluster. All of the
 // header is part of the question whether to go on, or the compiler would fetch half of it after.
 template <class Form, int kDegree, bool kEnergy>
-__global__ void __launch_bounds__(kWarp, kEnergy ? 16 : kWarpsPerProcessor)
+__global__ void __launch_bounds__(kWarp, kEnergy ? kWarpsWithEnergies : kWarpsPerProcessor)
     pair_kernel(const __grid_constant__ PairForces op) {
   __shared__ Cluster<Form> cluster;
   extern __shared__ float4 shifts[];
@@ -340,7 +366,7 @@ __global__ void __launch_bounds__(kWarp, kEnergy ? 16 : kWarpsPerProcessor)
   const int4 header = *reinterpret_cast<const int4*>(op.lists + number);  // up to within[0]
   if ((number >= end) | (piece * kWarp >= max(count, header.w))) return;
   const List list{header.x, header.y, header.y + header.z, header.y + count};
-  const Kernel<Form> k{op, cluster, kept(shifts), list, lane};
+  const Kernel<Form> k{op, cluster, kept(shifts), list, lane, energies_of<kEnergy>(lane)};
   const uint32_t entry = load_entry(k, list.begin + piece * kWarp + lane);
   shifts[lane] = shift;
 #pragma unroll 1
@@ -355,13 +381,8 @@ __global__ void __launch_bounds__(kWarp, kEnergy ? 16 : kWarpsPerProcessor)
   }
   add_i_forces(k, sums);
   if constexpr (kEnergy) {
-    int64_t* const place = op.energy + block % kEnergyPlaces * kEnergySums;
-    add_energy(sums.form, place, lane);
-    add_energy(sums.coulomb, place + 1, lane);
     add_i_virial(k, sums);
-#pragma unroll
-    for (int part = 0; part < Symmetric::kParts; ++part)
-      add_energy(sums.virial[part], place + 2 + part, lane);
+    add_energies(k, op.energy + block % kEnergyPlaces * kEnergySums);
   }
 }
 
