@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, replace
 from typing import Any, ClassVar
 
 from pydantic import ConfigDict
@@ -29,6 +29,7 @@ from .thermostats import Thermostat
 _CONFIG = ConfigDict(extra="forbid", allow_inf_nan=False)
 _BAR = 1 / 16.6053906660  # in kJ/mol/nm^3
 _AXES = "xyz"
+_ACTIONS = 50  # in a time constant, by default
 # By axis: the first axis of those that are scaled together.
 _SETS: dict[str, tuple[int, int, int]] = {
     "isotropic": (0, 0, 0),
@@ -52,7 +53,7 @@ class _AxisScaling:
     compressibility: Compressibility = 4.5e-5
     coupling: Coupling = "isotropic"
     surface_tension: SurfaceTension = 0.0
-    every: BarostatEvery = 20
+    every: BarostatEvery | None = None
 
     def __post_init__(self) -> None:
         """QuiltError where the settings of axes do not go together."""
@@ -114,8 +115,9 @@ class CellRescaling(_AxisScaling):
         Random seed of the barostat's noise; the same seed gives the same trajectory, bit for bit.
         None: a `Simulation` draws one, and its `barostat` tells which.
     every:
-        Steps between actions; pair lists are built anew at each.  A multiple of the integrator's
-        `long_range_every`.
+        Steps between actions, a multiple of the integrator's `long_range_every`; at each, energies
+        and virial are found and pair lists built anew.  None: a fiftieth of the time constant, or
+        as much less as whole multiples need, and a `Simulation`'s `barostat` tells how many.
     """
 
     time_constant: BoxTimeConstant = 5.0
@@ -224,6 +226,15 @@ def _temperature(name: str, bath: Integrator | Thermostat | None) -> float:
     return found[0]
 
 
+def with_interval(barostat: Barostat | None, integrator: Integrator) -> Barostat | None:
+    """The barostat with the steps between its actions, where these are left to the program."""
+    if barostat is None or barostat.every is not None:
+        return barostat
+    impulse = integrator.long_range_every
+    steps = int(barostat.time_constant / (_ACTIONS * integrator.timestep) + 1e-6)
+    return replace(barostat, every=max(steps // impulse, 1) * impulse)
+
+
 def check_barostat(
     barostat: Barostat | None, integrator: Integrator, thermostat: Thermostat | None
 ) -> None:
@@ -237,7 +248,7 @@ def check_barostat(
             f"{name}: the fluctuations of the box need a temperature: use LangevinMiddle, or "
             "VelocityVerlet with a thermostat"
         )
-    if barostat.every % integrator.long_range_every:
+    if barostat.every and barostat.every % integrator.long_range_every:
         raise QuiltError(
             f"{name}: every = {barostat.every} must be a multiple of long_range_every = "
             f"{integrator.long_range_every}, since between reciprocal-space evaluations the "

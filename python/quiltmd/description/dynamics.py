@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from ..errors import QuiltError
-from .barostats import Barostat, check_barostat, pressures
+from .barostats import Barostat, check_barostat, pressures, with_interval
 from .heat_baths import BathGroup, Grouped, baths_of_atoms
 from .integrators import Integrator
 from .system import System
@@ -37,7 +37,7 @@ def resolve_dynamics(
     """
     _check_thermostat(thermostat, integrator)
     check_barostat(barostat, integrator, thermostat)
-    parts = {"thermostat": thermostat, "barostat": barostat}
+    parts = {"thermostat": thermostat, "barostat": with_interval(barostat, integrator)}
     resolved: dict[str, Any] = {
         name: part.resolve() for name, part in parts.items() if part is not None
     }

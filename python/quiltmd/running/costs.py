@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..description.barostats import with_interval
 from ..description.system import System
 from .config import Config
 
@@ -38,8 +39,8 @@ def costs(config: Config, system: System, layout: dict[str, Any]) -> list[str]:
         if names:
             by = "(not timed)" if share is None else f"{share} %"
             found.append(f"{' with '.join(names)} {by}")
-    barostat = config.barostat.build(config.integrator)
-    if barostat is not None:
+    barostat = with_interval(config.barostat.build(config.integrator), config.make_integrator())
+    if barostat is not None and barostat.every is not None:
         share = round(_BAROSTATS[config.barostat.kind] * _EVERY / barostat.every)
         found.append(f"barostat every {barostat.every} steps {share} %")
     if len(system.sites):

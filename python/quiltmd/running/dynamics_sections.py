@@ -270,8 +270,8 @@ class BarostatSection(Section):
     surface_tension: SurfaceTension = CellRescaling.surface_tension
     every: BarostatEvery | None = Field(
         default=None,
-        description=f"Steps between actions of the barostat: {CellRescaling.every} by default, "
-        f"with monte-carlo {MonteCarloBarostat.every}.",
+        description="Steps between actions of the barostat: a fiftieth of the time constant by "
+        f"default, with monte-carlo {MonteCarloBarostat.every} steps.",
     )
     annealing: Points | None = Field(
         default=None,

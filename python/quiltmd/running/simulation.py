@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.typing import NDArray
 
-from ..description.barostats import Barostat, MonteCarloBarostat
+from ..description.barostats import Barostat, MonteCarloBarostat, with_interval
 from ..description.box import check_box
 from ..description.checks import LAST_STEP, plain, real_number, whole_number
 from ..description.dynamics import heat_bath, resolve_dynamics, with_conditions
@@ -139,7 +139,7 @@ class Simulation(Readout):
         self.nonbonded = nonbonded or system.nonbonded or Nonbonded.default(state.box)
         self.integrator = with_seed(integrator or LangevinMiddle())
         self.thermostat = with_seed(thermostat)
-        self.barostat = with_seed(barostat)
+        self.barostat = with_interval(with_seed(barostat), self.integrator)
         if self.nonbonded.method == "pme":
             check_impulses(self.integrator, system)
         self._execution = Execution(

@@ -14,7 +14,7 @@ import re
 
 import numpy as np
 
-from ...description.barostats import BerendsenBarostat, CellRescaling, MonteCarloBarostat
+from ...description.barostats import MonteCarloBarostat
 from ...description.box import lengths_angles
 from ...description.electric_field import ELECTRONVOLT
 from ...description.thermostats import VelocityRescaling
@@ -334,7 +334,9 @@ def _berendsen(control: Control, entries: Entries) -> None:
     control.set("barostat", "kind", "berendsen")
     time = _picoseconds(entries.number("BerendsenPressureRelaxationTime"))
     control.set("barostat", "time_constant", time)
-    _act_every(control, "barostat", entries.whole("BerendsenPressureFreq", BerendsenBarostat.every))
+    every = entries.whole("BerendsenPressureFreq")
+    if every is not None:
+        _act_every(control, "barostat", every)
 
 
 def _piston(control: Control, entries: Entries) -> None:
@@ -347,7 +349,6 @@ def _piston(control: Control, entries: Entries) -> None:
     entries.tell(
         "nothing, of stochastic cell rescaling", "langevinPistonPeriod", "langevinPistonDecay"
     )
-    _act_every(control, "barostat", CellRescaling.every)
 
 
 def _monte_carlo(control: Control, entries: Entries) -> None:
