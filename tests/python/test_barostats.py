@@ -259,6 +259,20 @@ def test_the_pressure_can_change(water: tuple[Any, State]) -> None:
         alone.set_conditions(pressure=1.0)
 
 
+@pytest.mark.parametrize(
+    ("time_constant", "timestep", "impulse", "every"),
+    [(5.0, 0.004, 1, 25), (5.0, 0.002, 1, 50), (5.0, 0.004, 2, 24), (0.1, 0.004, 2, 2)],
+)
+def test_actions_are_a_fiftieth_of_the_time_constant_apart(
+    water: tuple[Any, State], time_constant: float, timestep: float, impulse: int, every: int
+) -> None:
+    integrator = LangevinMiddle(timestep=timestep, long_range_every=impulse)
+    for kind in (CellRescaling, BerendsenBarostat):
+        run = make(water, "langevin", kind(time_constant=time_constant), integrator=integrator)
+        assert run.barostat is not None
+        assert run.barostat.every == every
+
+
 def test_what_does_not_go_together_is_refused(water: tuple[Any, State]) -> None:
     with pytest.raises(QuiltError, match="need a temperature"):
         make(water, "langevin", CellRescaling(), integrator=VERLET)
