@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from output_files import contents
+from output_files import contents, outputs
 from running import INTEGRATORS, Pair, Run, both_ensembles, thermal
 
 import quiltmd
@@ -32,13 +32,6 @@ class Digests:
 
 def simulate(pair: Pair, integrator: quiltmd.Integrator) -> quiltmd.Simulation:
     return quiltmd.Simulation(*pair, integrator=integrator, device="cuda")
-
-
-def outputs(simulation: quiltmd.Simulation, folder: Path) -> list[Any]:
-    folder.mkdir()
-    log = quiltmd.LogReporter(folder / "log.csv", 10)
-    frames = quiltmd.TrajectoryReporter(folder / "trajectory.dcd", 10, simulation)
-    return [log, frames, quiltmd.CheckpointReporter(folder / "checkpoint.qmd", 50, [log, frames])]
 
 
 @both_ensembles

@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
+from output_files import contents, outputs
 from running import Pair
 
 import quiltmd
@@ -68,6 +70,16 @@ def test_a_gpu_that_fails_leaves_no_trace(
         run.run(STEPS // 2)
     record_property("seconds", time.perf_counter() - begin)
     assert quiltmd.digest(run.state()) == expected
+
+
+@pytest.mark.parametrize("kind", ["kill", "sticky"])
+def test_files_are_those_of_an_undisturbed_run(warm: Pair, tmp_path: Path, kind: str) -> None:
+    calm = simulation(warm)
+    calm.run(400, outputs(calm, tmp_path / "calm"))
+    disturbed = simulation(warm, spares=("cuda:0",), inject_fault=(f"{kind}@234",))
+    with pytest.warns(quiltmd.QuiltWarning, match="continuing on worker:cuda:0"):
+        disturbed.run(400, outputs(disturbed, tmp_path / "disturbed"))
+    assert contents(tmp_path / "disturbed") == contents(tmp_path / "calm")
 
 
 def run_and_read(run: Simulation, steps: int) -> None:

@@ -9,6 +9,14 @@ from typing import Any
 import quiltmd
 
 
+def outputs(simulation: quiltmd.Simulation, folder: Path) -> list[Any]:
+    """A log and a trajectory of every tenth step, and checkpoints of every fiftieth."""
+    folder.mkdir()
+    log = quiltmd.LogReporter(folder / "log.csv", 10)
+    frames = quiltmd.TrajectoryReporter(folder / "trajectory.dcd", 10, simulation)
+    return [log, frames, quiltmd.CheckpointReporter(folder / "checkpoint.qmd", 50, [log, frames])]
+
+
 def contents(folder: Path) -> list[Any]:
     """Of log.csv, trajectory.dcd and checkpoints; without speed, which marks of the log tell of."""
     rows = [line.rsplit(",", 1)[0] for line in (folder / "log.csv").read_text().splitlines()]
