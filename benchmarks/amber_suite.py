@@ -3,8 +3,8 @@
 
     python benchmarks/amber_suite.py FOLDER [--systems jac,stmv] [--json FILE]
 
-Each at constant energy and at constant pressure (Langevin-middle, stochastic cell rescaling), with
-2 fs and a cutoff of 0.8 nm as in the founding paper of pmemd.cuda, and with 4 fs, repartitioned
+Each at constant energy, at constant volume and at constant pressure (the latter two with
+Langevin-middle, pressure by stochastic cell rescaling), with 2 fs and a cutoff of 0.8 nm as in the founding paper of pmemd.cuda, and with 4 fs, repartitioned
 hydrogen masses and 0.9 nm as in the suite of Amber 20.  FOLDER has the inputs; where the original
 files are not to be had, they are rebuilt with the same atoms, and relaxed first.  Times are means
 of whole blocks, with list building and all other periodic work.
@@ -71,7 +71,7 @@ def rows(name: str, options: argparse.Namespace) -> Any:
         system, state = quiltmd.load(*files, constraints="h-bonds", hydrogen_mass=hydrogen_mass)
         nonbonded = quiltmd.Nonbonded(cutoff=cutoff)
         positions = positions or relaxed(system, state, nonbonded, options)
-        for ensemble in ("NVE", "NPT"):
+        for ensemble in ("NVE", "NVT", "NPT"):
             simulation = make(ensemble, (system, positions), nonbonded, timestep, options.device)
             simulation.draw_velocities(TEMPERATURE, seed=1)
             simulation.run(options.relaxing)

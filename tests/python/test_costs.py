@@ -42,7 +42,7 @@ def test_costs(alanine: tuple[Path, Path], tmp_path: Path) -> None:
             assert found[0].startswith(f"switching = {switching} ")
         (both,) = costs(config(alanine, tmp_path, nonbonded=pairs), system, TABLE)
         assert both.endswith("%")
-    shares = {"cell-rescaling": 6, "berendsen": 6, "monte-carlo": 10}  # at every 40th step
+    shares = {"cell-rescaling": 7, "berendsen": 7, "monte-carlo": 10}  # at every 40th step
     assert set(shares) == set(names("barostat", "kind"))
     for kind, share in shares.items():
         section = {"kind": kind, "every": 40}

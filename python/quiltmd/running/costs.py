@@ -22,7 +22,7 @@ _ENDS: dict[str, tuple[int | None, int]] = {
     "charmm-force": (16, 26),
     "gromacs-force": (None, 39),
 }
-_BAROSTATS = {"cell-rescaling": 12, "berendsen": 12, "monte-carlo": 21}  # acting every 20 steps
+_BAROSTATS = {"cell-rescaling": 14, "berendsen": 14, "monte-carlo": 21}  # acting every 20 steps
 _EVERY = 20
 
 
