@@ -279,13 +279,29 @@ def test_variables_of_namd(tmp_path: Path) -> None:
     assert found.settings["integrator"]["temperature"] == 310
 
 
+CELL = "cellBasisVector1 40 0 0\ncellBasisVector2 0 40 0\ncellBasisVector3 0 0 40\n"
+
+
+def test_the_cell_is_never_that_of_the_coordinates(tmp_path: Path) -> None:
+    """NAMD does not read CRYST1, and would run without a periodic cell or refuse PME."""
+    without = NAMD.replace("cellBasisVector", "# ")
+    (tmp_path / "apoa1.pdb").write_text("CRYST1  108.861  108.861   77.758  90.00  90.00  90.00\n")
+    (refused,) = read(tmp_path, "apoa1.namd", without).refused
+    assert refused.startswith("no periodic cell: give cellBasisVector1, 2 and 3, or extendedSystem")
+    assert "CRYST1" in refused
+    (tmp_path / "apoa1.xsc").write_text("0 108 0 0 0 108 0 0 0 77 0 0 0\n")
+    found = read(tmp_path, "apoa1.namd", without + "extendedSystem apoa1.xsc\n")
+    assert found.refused == []
+    assert found.settings["system"]["box"] == pytest.approx([10.8, 10.8, 7.7, 90, 90, 90])
+
+
 def test_a_topology_of_another_program_scales_1_4_interactions_itself(tmp_path: Path) -> None:
     """NAMD's default would not; what is said beside a topology of GROMACS is told."""
     for program, files in (
         ("amber", "parmfile a.prmtop\nambercoor a.inpcrd"),
         ("gromacs", "grotopfile a.top\ngrocoorfile a.gro"),
     ):
-        text = f"{program} on\n{files}\ncutoff 9\nswitching off\nPME on\nPMEGridSpacing 1\n"
+        text = f"{program} on\n{files}\n{CELL}cutoff 9\nswitching off\nPME on\nPMEGridSpacing 1\n"
         text += "exclude scaled1-4\ntimestep 1\nrun 10\n"
         found = read(tmp_path, "run.namd", text)
         assert found.refused == []
@@ -300,7 +316,7 @@ def test_namd_with_files_of_amber(tmp_path: Path, scaling: str, done: bool) -> N
     """They have the scaling of 1-4 interactions that NAMD must be told."""
     text = (
         "amber on\nparmfile a.prmtop\nambercoor a.inpcrd\ncutoff 9\nswitching off\nPME on\n"
-        f"PMEGridSpacing 1\nexclude scaled1-4\n1-4scaling {scaling}\ntimestep 1\nrun 10\n"
+        f"PMEGridSpacing 1\nexclude scaled1-4\n1-4scaling {scaling}\n{CELL}timestep 1\nrun 10\n"
     )
     (tmp_path / "in.namd").write_text(text)
     control = read_control(tmp_path / "in.namd")

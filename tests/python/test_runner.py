@@ -131,6 +131,22 @@ def test_more_steps_by_resuming(whole: tuple[Any, Path], tmp_path: Path) -> None
     assert "ranks = 3\n" in text
 
 
+def test_a_minimisation_alone_leaves_atoms_at_rest(
+    whole: tuple[Any, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No velocities in its files; those of the dynamics are drawn if a resume asks for steps."""
+    out = tmp_path / "out"
+    runner.start(make_config(whole[0], out, steps=0), engine=FakeEngine)
+    assert "velocities" not in capsys.readouterr().err
+    assert not quiltmd.read_checkpoint(out / "checkpoint.qmd").state.velocities.any()
+    assert not quiltmd.load(whole[0][0], out / "final.ncrst")[1].velocities.any()
+    runner.resume(out, {("run", "steps"): STEPS}, engine=FakeEngine)
+    assert "velocities drawn at 300 K" in capsys.readouterr().err
+    states = [quiltmd.read_checkpoint(o / "checkpoint.qmd").state for o in (out, whole[1])]
+    assert quiltmd.digest(states[0]) == quiltmd.digest(states[1])
+    assert log_rows(out)[2:] == log_rows(whole[1])[2:]  # row 1 is that of step 0, at rest
+
+
 def test_resuming_a_finished_run_changes_nothing(config: Config) -> None:
     runner.start(config, engine=FakeEngine)
     before = {file: file.read_bytes() for file in config.output.dir.iterdir()}

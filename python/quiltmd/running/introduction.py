@@ -29,7 +29,7 @@ def introduce(config: Config, simulation: Simulation) -> None:
 def _what(config: Config) -> str:
     """A minimisation alone, or the ensemble with its conditions, the time step and the seed."""
     integrator = config.integrator
-    if config.run.minimize and not config.run.steps:
+    if config.run.only_minimizes():
         return "a minimisation"
     bath = "" if integrator.ensemble == "nve" else f" at {integrator.temperature:g} K"
     if config.bath:

@@ -94,6 +94,10 @@ class RunSection(Section):
         """The step at which the run ends."""
         return self.first_step + self.steps
 
+    def only_minimizes(self) -> bool:
+        """Whether there is a minimisation and no dynamics after it."""
+        return self.minimize and not self.steps
+
     def begins_anew(self) -> bool:
         """Whether velocities are drawn, whatever the coordinates or the stage before have."""
         return self.minimize or self.draw_velocities or self.start_temperature is not None

@@ -173,6 +173,8 @@ def resume(
         stopping.take_interrupts()
         run = _Run(config, folder, simulation, provenance, stopping, root or folder.path)
         if checkpoint.stage == "dynamics":
+            if config.run.minimize and _has_yet_to_move(config, checkpoint.state):
+                _give_velocities(run)
             return _run(run, checkpoint)
         folder.write_config(config)
         introduce(config, simulation)
@@ -290,8 +292,11 @@ def _minimize(run: _Run) -> None:
 
 
 def _give_velocities(run: _Run) -> None:
-    """Draws velocities where the input has none that still fit."""
+    """Draws velocities where the input has none that fit; a minimisation alone ends at rest."""
     integrator, stated = run.config.integrator, run.config.run.start_temperature
+    if run.config.run.only_minimizes():
+        run.simulation.draw_velocities(0.0, integrator.seed)
+        return
     if run.config.run.begins_anew() or not run.simulation.state().velocities.any():
         given = integrator.temperature if stated is None and not run.config.bath else stated
         run.simulation.draw_velocities(given, integrator.seed)
@@ -300,6 +305,11 @@ def _give_velocities(run: _Run) -> None:
         say("atoms start at rest" if given == 0 else drawn)
     else:
         say("velocities taken as they are")
+
+
+def _has_yet_to_move(config: Config, state: State) -> bool:
+    """Whether atoms are at rest at the first step, as a minimisation without dynamics left them."""
+    return state.step == config.run.first_step and not state.velocities.any()
 
 
 def _run(run: _Run, resumed: Checkpoint | None) -> Outcome:

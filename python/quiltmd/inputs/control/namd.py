@@ -13,6 +13,7 @@ import os
 import re
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...description.barostats import MonteCarloBarostat
 from ...description.box import lengths_angles
@@ -118,22 +119,32 @@ def _box(control: Control, entries: Entries) -> None:
         vectors = read_cell(_path(control, extended.value))
     entries.tell("the origin of the cell changes nothing", "cellOrigin")
     if any(vector is not None for vector in vectors):
-        whole = all(vector is not None and len(vector) == 3 for vector in vectors)
-        rows = np.array(vectors, dtype=np.float64) if whole else np.zeros((3, 3))
-        if not abs(np.linalg.det(rows)) >= 1e-6:
-            raise InputError(
-                "cellBasisVector1, 2 and 3 must be three vectors that span a volume",
-                file=control.file,
-            )
-        edges = np.linalg.norm(rows, axis=1)
-        if np.abs(np.triu(rows, 1)).max() > 1e-6 * edges.max() or rows.diagonal().min() <= 0:
-            raise InputError(
-                "cellBasisVector1 must be along x and cellBasisVector2 in the xy plane, with y > 0 "
-                "and z > 0 of the third: turn cell and coordinates",
-                file=control.file,
-            )
-        lengths, angles = lengths_angles(rows * ANGSTROM)
+        lengths, angles = lengths_angles(_cell(control, vectors) * ANGSTROM)
         control.set("system", "box", [*map(float, lengths), *map(float, angles)])
+    else:
+        control.refused.append(
+            "no periodic cell: give cellBasisVector1, 2 and 3, or extendedSystem; as in NAMD, the "
+            "box of a coordinate file (CRYST1 of a PDB) is not used"
+        )
+
+
+def _cell(control: Control, vectors: list[list[float] | None]) -> NDArray[np.float64]:
+    """The vectors of the cell as rows, angstrom; InputError where they are none for us."""
+    whole = all(vector is not None and len(vector) == 3 for vector in vectors)
+    rows = np.array(vectors, dtype=np.float64) if whole else np.zeros((3, 3))
+    if not abs(np.linalg.det(rows)) >= 1e-6:
+        raise InputError(
+            "cellBasisVector1, 2 and 3 must be three vectors that span a volume",
+            file=control.file,
+        )
+    edges = np.linalg.norm(rows, axis=1)
+    if np.abs(np.triu(rows, 1)).max() > 1e-6 * edges.max() or rows.diagonal().min() <= 0:
+        raise InputError(
+            "cellBasisVector1 must be along x and cellBasisVector2 in the xy plane, with y > 0 "
+            "and z > 0 of the third: turn cell and coordinates",
+            file=control.file,
+        )
+    return rows
 
 
 def _nonbonded(control: Control, entries: Entries) -> None:
