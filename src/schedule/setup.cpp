@@ -45,8 +45,8 @@ void refuse_unsuited(const Setup& setup, const Cell& cell) {
     throw Error("in a periodic box interactions need a cutoff, or PME");
   if (setup.system.solvent && !open)
     throw Error(
-        "implicit solvent needs a system without a periodic box: leave out the box, and choose the "
-        "method no-cutoff, or cutoff");
+        "implicit solvent needs a system without a periodic box, and there is one: leave it out "
+        "(box = [], --box none), and choose the method no-cutoff, or cutoff");
 }
 
 // Of each hydrogen group the heat bath; of each bath the degrees of freedom, and how the constraints in it

@@ -33,6 +33,7 @@ def test_mdin(tmp_path: Path) -> None:
         },
         "system": {"constraints": "h-bonds", "rigid_water": True},
         "nonbonded": {
+            "method": "pme",
             "cutoff": 0.9,
             "dispersion_correction": True,
             "pme_grid": [64, 60, 48],
@@ -334,3 +335,15 @@ def test_a_run_begins_at_a_temperature_of_its_own(
     assert "velocities drawn at 100 K" in found.stderr
     log = np.genfromtxt(tmp_path / "mdin-quilt" / "log.csv", delimiter=",", names=True)
     assert 85 < np.atleast_1d(log["temperature"])[0] < 115
+
+
+def test_pme_without_a_box_in_the_files_is_refused(openmmtools_data: Path, tmp_path: Path) -> None:
+    """As in Amber; the default without a box would be a vacuum."""
+    name = "alanine-dipeptide-gbsa/alanine-dipeptide"
+    files = (openmmtools_data / f"{name}.prmtop", openmmtools_data / f"{name}.crd")
+    text = " &cntrl\n  nstlim=10, dt=0.002, ntc=2, ntf=2, ntb=1, cut=8.0, ntt=3, tempi=300\n /\n"
+    (tmp_path / "mdin").write_text("title\n" + text)
+    found = command("run", "mdin", "-p", files[0], "-c", files[1], cwd=tmp_path)
+    assert found.returncode == 1
+    assert "PME needs a periodic box, and there is none: give one (box)" in found.stderr
+    assert not (tmp_path / "mdin-quilt").exists()

@@ -200,6 +200,7 @@ def test_mdp(tmp_path: Path) -> None:
         ],
         "run": {"steps": 5000},
         "nonbonded": {
+            "method": "pme",
             "cutoff": 1.1,
             "switching": "potential",
             "switch_distance": 0.85,

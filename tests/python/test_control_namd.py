@@ -37,6 +37,7 @@ def test_namd(tmp_path: Path) -> None:
             "rigid_water": False,
         },
         "nonbonded": {
+            "method": "pme",
             "cutoff": 1.2,
             "switching": "charmm",
             "switch_distance": 1.0,

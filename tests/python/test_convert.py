@@ -213,6 +213,21 @@ def test_info_of_a_run_names_the_command_for_it(tmp_path: Path) -> None:
         facts_of_files([tmp_path], (), ())
 
 
+def test_facts_of_a_system_without_names(alanine: tuple[Path, Path], tmp_path: Path) -> None:
+    """An OpenMM System has no names of residues; waters are known by their elements."""
+    system, state = quiltmd.load(*alanine, rigid_water=False)
+    write_openmm(tmp_path / "system.xml", system, Nonbonded(), state.box)
+    assert facts_of_files([tmp_path / "system.xml"], (), ())["waters"] == 749
+
+
+def test_facts_say_that_there_is_no_box(openmmtools_data: Path) -> None:
+    folder = openmmtools_data / "alanine-dipeptide-gbsa"
+    files = [folder / "alanine-dipeptide.prmtop", folder / "alanine-dipeptide.crd"]
+    assert facts_of_files(files, (), ())["box"] is None
+    assert "box" not in facts_of_files(files[:1], (), ())
+    assert "box: none\n" in command("info", *files).stdout
+
+
 @pytest.mark.parametrize("name", ["gromacs", "nbfix"])
 def test_written_and_read_again_without_a_box(
     name: str, tmp_path: Path, mdanalysis_files: Path

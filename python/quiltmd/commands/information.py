@@ -127,6 +127,7 @@ def _print_nested(facts: dict[str, Any], indent: str = "") -> None:
         else:
             shown = " ".join(map(str, value)) if isinstance(value, list) else value
             unit = _UNITS.get(name, "")
+            shown, unit = ("none", "") if value is None else (shown, unit)
             out.print(f"{indent}{name}: {shown}{unit}", markup=False, soft_wrap=True)
 
 

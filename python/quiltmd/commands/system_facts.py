@@ -11,11 +11,11 @@ import numpy as np
 
 from ..description.box import lengths_angles
 from ..description.nonbonded import Nonbonded
+from ..description.selection import water_atoms
 from ..description.system import System
 from ..description.term_forms import TERM_FORMS
 from ..errors import QuiltError
 from ..inputs import count_frames, describe, read_coordinates
-from ..inputs.constrain import find_waters
 from ..inputs.control import read_control
 from ..inputs.formats import Expected
 from ..running.folder import Folder
@@ -59,6 +59,8 @@ def facts_of_files(
         facts["velocities"] = found.velocities is not None
         if found.box is not None and described.periodic is not False:
             box = found.box
+    if len(files) == 2:
+        facts["box"] = None
     if box is not None:
         lengths, angles = lengths_angles(box)
         facts["box"] = [round(float(x), 6) for x in (*lengths, *angles)]
@@ -104,7 +106,7 @@ def system_facts(system: System) -> dict[str, Any]:
         "net charge": round(float(system.charges.sum()), 6) + 0.0,
         "mass": round(float(system.masses.sum()), 3),
         "molecules": molecules,
-        "waters": len(find_waters(system)),
+        "waters": len(np.unique(numbers[water_atoms(system)])),
         "terms": {
             name: len(getattr(system, name)) for name in _TERMS if len(getattr(system, name))
         },

@@ -38,7 +38,10 @@ def oddities(system: System, state: State, nonbonded: Nonbonded) -> Iterator[str
         )
     yield from _missing_exclusions(system)
     if state.box is None and system.solvent is None:
-        yield "there is no periodic box and no implicit solvent: atoms are simulated in a vacuum"
+        yield (
+            "there is no periodic box and no implicit solvent: atoms are simulated in a vacuum; if "
+            "that is not meant, give a box, or the model of a solvent"
+        )
     if nonbonded.method != "no-cutoff" and nonbonded.cutoff < _SHORT and system.lj_b.any():
         yield (
             f"a cutoff of {nonbonded.cutoff:g} nm is shorter than force fields of biomolecules are "

@@ -167,8 +167,11 @@ def _of_residues(names: list[str]) -> Callable[[System], _Mask]:
     return mask
 
 
-def _water(system: System) -> _Mask:
-    """Molecules of one oxygen, two hydrogens and nothing else that has an element."""
+def water_atoms(system: System) -> npt.NDArray[np.bool_]:
+    """(N,) Which atoms are of water.
+
+    Of molecules of one oxygen, two hydrogens and nothing else that has an element.
+    """
     elements, molecules = system.topology.elements, system.molecules
 
     def count(mask: _Mask) -> npt.NDArray[np.int64]:
@@ -192,8 +195,8 @@ def _backbone(system: System) -> _Mask:
 
 _KINDS: dict[str, Callable[[System], _Mask]] = {
     "all": lambda system: np.ones(system.atoms, dtype=bool),
-    "solute": lambda system: ~(_water(system) | _ions(system)),
-    "water": _water,
+    "solute": lambda system: ~(water_atoms(system) | _ions(system)),
+    "water": water_atoms,
     "ions": _ions,
     "protein": _of_residues(_AMINO_ACIDS),
     "nucleic": _of_residues(_NUCLEOTIDES),

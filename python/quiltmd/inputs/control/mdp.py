@@ -204,6 +204,7 @@ def _electrostatics(control: Control, entries: Entries, kind: str) -> None:
         control.set("nonbonded", "dielectric", dielectric if kind == "reaction-field" else 1.0)
         entries.tell(f"coulombtype {kind} has no PME", *of_pme, "epsilon-surface", "ewald-geometry")
         return
+    control.set("nonbonded", "method", "pme")
     entries.tell("there is no reaction field", "epsilon-rf")
     stated, order = entries.peek("pme-order"), entries.whole("pme-order", 4)
     if order in (4, 5):

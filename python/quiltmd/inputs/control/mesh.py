@@ -32,8 +32,9 @@ class MeshWords:
 
 
 def take_mesh(entries: Entries, words: MeshWords, cutoff: float) -> None:
-    """Grid, order and Ewald coefficient; the cutoff is in A."""
+    """PME, which needs a periodic box: grid, order and Ewald coefficient; the cutoff is in A."""
     control = entries.control
+    control.set("nonbonded", "method", "pme")
     of_order, order = entries.peek(words.order), entries.whole(words.order)
     given = [name for name in words.sizes if entries.has(name)]
     if order not in (None, 4, 5):
