@@ -3,9 +3,10 @@
 
     python benchmarks/amber_suite.py FOLDER [--systems jac,stmv] [--json FILE]
 
-Each at constant energy, at constant volume and at constant pressure (the latter two with
-Langevin-middle, pressure by stochastic cell rescaling), with 2 fs and a cutoff of 0.8 nm as in the founding paper of pmemd.cuda, and with 4 fs, repartitioned
-hydrogen masses and 0.9 nm as in the suite of Amber 20.  FOLDER has the inputs; where the original
+Each at constant energy, at constant volume and at constant pressure (both with Langevin-middle,
+pressure by stochastic cell rescaling), with 2 fs and a cutoff of 0.8 nm as in the founding paper of
+pmemd.cuda, and with 4 fs, repartitioned hydrogen masses and 0.9 nm as in the suite of Amber 20.
+FOLDER has the inputs; where the original
 files are not to be had, they are rebuilt with the same atoms, and relaxed first.  Times are means
 of whole blocks, with list building and all other periodic work.
 """
