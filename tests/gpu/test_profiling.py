@@ -19,7 +19,7 @@ pytestmark = [
 
 Pair = tuple[quiltmd.System, quiltmd.State]
 GRAIN = 2e-6  # s, of the events' clock
-LATE = 2e-5  # s, of an event after its kernel has ended, and of the clocks of GPUs
+LATE = 5e-5  # s, of an event after its kernel has ended where a recorded block begins
 INTEGRATOR = quiltmd.LangevinMiddle(timestep=0.004, seed=3)
 
 
@@ -30,7 +30,8 @@ def test_kernels_of_every_step(peptide: Pair) -> None:
     )
     life = int(simulation.describe()["list_life"])
     profile = run_profiled(simulation, 10**6)
-    assert (profile.steps, profile.trace.stretch) == (10 * life, 150 * life)
+    assert profile.trace.stretch == 150 * life
+    assert profile.steps in (10 * life, 11 * life)  # one block in 15, from the first that may be
     assert simulation.step == 208 * life
     assert profile.trace.plain_step > 0
     calls = {row.name: row.calls for row in profile.rows()}
@@ -72,8 +73,9 @@ def test_messages_that_kernels_write(dhfr: Pair, mesh: str) -> None:
         for rank, spans in enumerate(trace.work)
         for stream in range(4)
     }
-    for message in trace.messages:
-        assert np.abs(ends[message.sender, message.sent_on] - message.sent).min() < LATE
+    late = [np.abs(ends[m.sender, m.sent_on] - m.sent).min() for m in trace.messages]
+    assert np.median(late) < GRAIN
+    assert max(late) < LATE
 
 
 def test_a_profile_changes_no_bit(peptide: Pair) -> None:
