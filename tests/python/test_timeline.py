@@ -15,8 +15,9 @@ from command import quiltmd as command
 
 import quiltmd
 from quiltmd.analysis.critical_path import critical_path, slack
+from quiltmd.analysis.kinds import is_of_messages, kind_of
 from quiltmd.analysis.perfetto import events
-from quiltmd.analysis.timeline_page import kind_of, timeline_page
+from quiltmd.analysis.timeline_page import timeline_page
 from quiltmd.analysis.trace import Message, Span, Trace, duration, make_trace
 from quiltmd.analysis.verdict import findings
 
@@ -196,7 +197,7 @@ def test_a_step_is_told_recorded_and_not() -> None:
     trace = replace(two_gpus(), plain_step=5.0)
     assert trace.step_in_words == "9,000 ms a step while recorded, 5,000 ms before"
     assert trace.step_in_words in timeline_page(trace, "two")
-    assert "before" not in two_gpus().step_in_words
+    assert two_gpus().step_in_words == "9,000 ms a step"
 
 
 def test_the_critical_path_follows_messages_of_kernels_back() -> None:
@@ -241,12 +242,13 @@ def test_what_holds_back_is_said_in_words() -> None:
         "Rank 1 waits 4,000 ms of the 7,500 ms of a step for positions of the halo, from rank 0."
     )
     assert expected in texts
-    assert texts[0].startswith("Rank 0 is slow: the same work takes it 3.3 times as long")
+    assert texts[0].startswith("Rank 0 is slow: the same work takes it 1.7 times as long")
+    assert "most of all integrate (3.3 times)" in texts[0]
     assert not any("unevenly" in text for text in texts)  # a slow rank has no more to do
 
 
 def test_a_rank_with_more_to_do_is_not_slow() -> None:
-    loads = [{"atoms": atoms, "list_entries": 10 * atoms} for atoms in (1000, 300)]
+    loads = [{"atoms": 1000, "list_entries": 2000}, {"atoms": 300, "list_entries": 4000}]
     trace = by_hand()
     texts = [f.text for f in findings(Trace("cpu", 0, 2, trace.spans, trace.messages, loads))]
     assert texts[0].startswith("Work is shared unevenly: rank 0 works 6,250 ms of a step")
@@ -257,7 +259,50 @@ def test_a_rank_with_more_to_do_is_not_slow() -> None:
 def test_more_threads_than_cores_come_first() -> None:
     trace = by_hand()
     crowded = Trace("cpu", 0, 2, trace.spans, trace.messages, threads=8, cores=2)
-    assert findings(crowded)[0].text.startswith("The 2 ranks have 8 threads on 2 cores")
+    texts = [finding.text for finding in findings(crowded)]
+    assert texts[0].startswith("The 2 ranks have 8 threads on 2 cores")
+    assert not any("is slow" in text for text in texts)  # none can be told from one without a core
+
+
+def test_a_rank_whose_messages_take_longer_is_not_slow() -> None:
+    """It may have more of them, or larger ones."""
+    spans = [
+        Span(rank, MAIN, name, begin, begin + seconds)
+        for rank, send in ((0, 50.0), (1, 0.1))
+        for name, begin, seconds in (("integrate", 0.0, 10.0), ("forces.send", 10.0, send))
+    ]
+    texts = [finding.text for finding in findings(Trace("cpu", 0, 1, spans))]
+    assert not any("is slow" in text for text in texts), texts
+
+
+def test_interior_and_boundary_pairs_are_compared_together() -> None:
+    """Which rank has how many of either is not known, only how many list entries it has."""
+    times = {0: (8.0, 2.0), 1: (2.0, 8.0)}
+    spans = [
+        Span(rank, SIDE, name, 10.0 * place, 10.0 * place + seconds)
+        for rank, of_rank in times.items()
+        for place, (name, seconds) in enumerate(
+            zip(("pairs.interior", "pairs.boundary"), of_rank, strict=True)
+        )
+    ]
+    loads = [{"atoms": 100, "list_entries": 1000}] * 2
+    texts = [finding.text for finding in findings(Trace("cpu", 0, 1, spans, [], loads))]
+    assert not any("is slow" in text for text in texts), texts
+
+
+def test_a_slow_rank_is_told_in_plain_numbers() -> None:
+    spans = [Span(0, MAIN, "integrate", 0.0, 300.0), Span(1, MAIN, "integrate", 0.0, 1.0)]
+    text = findings(Trace("cpu", 0, 1, spans))[0].text
+    assert text.startswith("Rank 0 is slow: the same work takes it 300 times as long")
+    assert "integrate (300 times)" in text
+
+
+def test_pme_of_gpus_is_found_by_all_its_kernels() -> None:
+    """Kernels that write into each other's grids have names of their own."""
+    names = ("spread_charges", "transform_planes.direct", "convolve_lines.direct", "pair_forces")
+    spans = [Span(0, MAIN, name, place, place + 1.0) for place, name in enumerate(names)]
+    texts = [finding.text for finding in findings(Trace("cuda", 0, 1, spans))]
+    assert any(text.startswith("The long-range sum takes 3,000 ms of the 4,000") for text in texts)
 
 
 def test_nothing_recorded_is_no_error() -> None:
@@ -283,7 +328,18 @@ def test_every_task_has_a_kind() -> None:
     names = {"pairs.interior": "pairs", "pme.charges.send": "pme", "integrate": "integrate"}
     names |= {"forces.send": "messages", "lists.build": "rebuild", "terms": "bonded"}
     names |= {"wait for sums of rank 2": "wait", "gather_forces": "pme", "redo": "other"}
+    names |= {"forces.clear": "integrate", "spread_site_forces": "integrate", "sites": "integrate"}
+    names |= {"terms.place": "rebuild", "place_groups": "rebuild", "place_sites": "integrate"}
+    names |= {"all_pair_forces": "pairs", "values.send": "messages", "kinetic": "integrate"}
+    names |= {"gather_forces.direct": "pme", "send_grid": "messages", "clear_forces": "integrate"}
     assert {name: kind_of(name) for name in names} == names
+
+
+def test_tasks_of_messages_are_told_from_transforms() -> None:
+    messages = ("positions.receive", "pme.spectrum.return", "pme.spectrum.back", "send_grid")
+    assert all(is_of_messages(name) for name in messages)
+    others = ("pme.rows.back", "pme.inverse", "forces.clear", "pairs.boundary", "gather_forces")
+    assert not any(is_of_messages(name) for name in others)
 
 
 def test_a_page_needs_no_network_and_cannot_be_broken_out_of() -> None:

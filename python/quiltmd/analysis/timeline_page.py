@@ -15,7 +15,8 @@ from typing import Any
 
 from ..pages.html import Html, note, page, table
 from .critical_path import critical_path, shares, slack
-from .trace import CONTENTS, STREAMS, WAIT, Message, Trace
+from .kinds import kind_of
+from .trace import CONTENTS, STREAMS, WAIT, Message, Trace, duration
 from .verdict import findings
 
 _MOST_SPANS = 120_000
@@ -34,16 +35,6 @@ _KINDS = {
     "other": ("other", "#7f7f7f", "#fff"),
     WAIT: ("waiting", "#c9c9c9", "#000"),
 }
-# What a name begins with, or on GPUs holds, for its kind; the first that fits.
-_BEGINNINGS = (
-    ("pairs", ("pair",)),
-    ("bonded", ("terms", "term_forces")),
-    ("pme", ("pme.", "spread_", "transform_", "convolve_", "inverse_", "gather_")),
-    ("integrate", ("integrate", "langevin", "verlet", "thermostat", "kinetic", "scale_")),
-    ("messages", ("positions", "forces.", "send_", "receive_", "add_grid", "sums", "agree")),
-    ("messages", ("merge_", "note_", "count_messages", "migrants", "proxies")),
-    ("rebuild", ("lists", "build_", "number_", "layout", "place_", "bound_", "forget_", "lay_")),
-)
 _BUTTONS = (
     ("closer", "+"),
     ("wider", "\u2212"),
@@ -70,6 +61,10 @@ _STYLE = """
 .stack { display: flex; height: 1.1rem; width: min(620px, 100%); }
 .stack i { display: block; } ol.findings li { margin: .35rem 0; max-width: 75ch; }
 .heat { min-width: 7.5rem; padding: .15rem .4rem; }
+.use { display: grid; grid-template-columns: max-content 1fr; gap: 2px .8rem;
+  align-items: end; font-size: 12px; color: var(--soft); } .use svg { height: 28px; }
+.use .line { vector-effect: non-scaling-stroke; }
+.ends { display: flex; justify-content: space-between; }
 </style>
 """
 
@@ -100,13 +95,6 @@ def _findings(trace: Trace) -> str:
         return note("Nothing stands out: no rank waits for long, and none has more to do.")
     items = "".join(f"<li>{escape(finding.text)}</li>" for finding in found)
     return f'<ol class="findings">{items}</ol>'
-
-
-def kind_of(name: str) -> str:
-    """The kind of a span by its name."""
-    if name.startswith(WAIT):
-        return WAIT
-    return next((kind for kind, begins in _BEGINNINGS if name.startswith(begins)), "other")
 
 
 # ---- Timeline -----------------------------------------------------------------------------------
@@ -203,41 +191,35 @@ def _message_rows(
 
 # ---- Numbers ------------------------------------------------------------------------------------
 
-_COLUMNS, _WIDTH, _BAND = 240, 1180, 34
+_COLUMNS, _HEIGHT = 240, 100  # of the plot of a rank's use
 
 
 def _use(trace: Trace) -> str:
     """Of each rank the share of time in which it works, over the stretch, as areas."""
     what = "a kernel runs" if trace.side_by_side else "a task runs"
-    width = trace.seconds / _COLUMNS if trace.seconds > 0 else 1.0
-    height = trace.ranks * _BAND + 20
-    parts = [
-        f'<svg viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="Share of time that each '
-        'rank works, over the stretch">'
-    ]
-    for rank, spans in enumerate(trace.work):
-        share = [0.0] * _COLUMNS
-        until = float("-inf")
-        for span in spans:
-            _spread(share, max(span.begin, until) - trace.begin, span.end - trace.begin, width)
-            until = max(until, span.end)
-        base, across = (rank + 1) * _BAND, (_WIDTH - 110) / _COLUMNS
-        points = " ".join(
-            f"{110 + (i + 0.5) * across:.1f},{base - (_BAND - 8) * min(value, 1):.1f}"
-            for i, value in enumerate(share)
-        )
-        mean_share = mean(share)
-        parts.append(
-            f'<polygon class="range" points="110,{base} {points} {_WIDTH},{base}"/>'
-            f'<polyline class="line" points="{points}"/>'
-            f'<text x="0" y="{base - 8}">rank {rank}: {mean_share:.0%}</text>'
-        )
-    parts.append(
-        f'<text x="110" y="{height - 4}">0</text><text x="{_WIDTH}" y="{height - 4}" '
-        f'text-anchor="end">{1e3 * trace.seconds:.4g} ms</text></svg>'
-    )
+    rows = "".join(_use_of(rank, trace) for rank in range(trace.ranks))
+    ends = f'<span></span><div class="ends"><span>0</span>{duration(trace.seconds)}</div>'
     words = f"Share of the time in which {what}, in {_COLUMNS} pieces of the stretch, and its mean."
-    return note(words) + "".join(parts)
+    return note(words) + f'<div class="use">{rows}{ends}</div>'
+
+
+def _use_of(rank: int, trace: Trace) -> str:
+    width = trace.seconds / _COLUMNS if trace.seconds > 0 else 1.0
+    share = [0.0] * _COLUMNS
+    until = float("-inf")
+    for span in trace.work[rank]:
+        _spread(share, max(span.begin, until) - trace.begin, span.end - trace.begin, width)
+        until = max(until, span.end)
+    points = " ".join(
+        f"{place + 0.5},{_HEIGHT * (1 - min(value, 1)):.1f}" for place, value in enumerate(share)
+    )
+    return (
+        f"<span>rank {rank}: {mean(share):.0%}</span>"
+        f'<svg viewBox="0 0 {_COLUMNS} {_HEIGHT}" preserveAspectRatio="none" role="img" '
+        f'aria-label="Share of time that rank {rank} works, over the stretch">'
+        f'<polygon class="range" points="0,{_HEIGHT} {points} {_COLUMNS},{_HEIGHT}"/>'
+        f'<polyline class="line" points="{points}"/></svg>'
+    )
 
 
 def _spread(share: list[float], begin: float, end: float, width: float) -> None:
@@ -263,12 +245,10 @@ def _balance(trace: Trace) -> str:
         return note("One rank: there is nothing to balance.")
     busy = trace.busy()
     waited = trace.idle()
-    headings = ["rank", "", "works, us a step", "waits", "neither"]
+    headings = ["rank", "", *(f"{does}, us a step" for does in ("works", "waits", "neither"))]
     before = trace.busy_before
     if before:
-        headings.insert(2, "worked before balancing")
-    if trace.loads:
-        headings += ["patches", "proxies", "computes", "atoms", "list entries"]
+        headings.insert(2, "worked before balancing, us a step")
     rows = []
     for rank in range(trace.ranks):
         parts = [
@@ -280,15 +260,29 @@ def _balance(trace: Trace) -> str:
         cells = [str(rank), bar, *(_per_step(s, trace) for s in (busy[rank], waited[rank], rest))]
         if before:
             cells.insert(2, f"{1e6 * before[rank]:,.1f}")
-        if trace.loads:
-            keys = ("patches", "proxies", "computes", "atoms", "list_entries")
-            cells += [f"{trace.loads[rank][key]:,}" for key in keys]
         rows.append(cells)
     text = _spread_of("Now the" if before else "The", [b / trace.steps for b in busy])
     if before:
         text = _spread_of("Before balancing the", before) + " " + text
     text += " Bars: coloured, the rank works; grey, it waits for messages; empty, it does neither."
-    return note(text) + table(headings, rows, 1)
+    return note(text) + table(headings, rows, 1) + _loads(trace)
+
+
+def _loads(trace: Trace) -> str:
+    """What each rank holds and computes."""
+    if not trace.loads:
+        return ""
+    columns = ("patches", "proxies", "computes", "atoms", "list_entries")
+    rows = [
+        [str(rank), *(f"{load[column]:,}" for column in columns)]
+        for rank, load in enumerate(trace.loads)
+    ]
+    words = (
+        "A rank owns patches of the box and has copies of others, its proxies; a compute is a "
+        "patch against itself and half of its neighbours."
+    )
+    headings = ["rank", *(column.replace("_", " ") for column in columns)]
+    return note(words) + table(headings, rows, 1)
 
 
 def _spread_of(when: str, seconds: list[float]) -> str:
@@ -338,7 +332,7 @@ def _messages(trace: Trace) -> str:
             cells.append(Html(shown if sizes else ""))
         rows.append(cells)
     headings = ["", *(f"to {rank}" for rank in range(trace.ranks))]
-    words = note("A step, from each rank to each other.")
+    words = note("Bytes and messages of a step, from each rank to each other.")
     by_kind = note("By what they carry; the times are medians.")
     return words + table(headings, rows, 1) + by_kind + table(*_kinds_table(trace, kinds), 2)
 
@@ -349,7 +343,7 @@ def _kinds_table(
     headings = [
         "message",
         "carries",
-        "a step",
+        "messages a step",
         "bytes each",
         "sent to arrived, us",
         "arrived to used, us",
@@ -382,28 +376,30 @@ def _path(trace: Trace) -> str:
     spare = slack(trace)
     rows, bar = [], []
     for (kind, name, rank), seconds in list(path.items())[:_PATH_ROWS]:
-        what = {"message": f"{name}, in flight", "between": name}.get(kind, name)
+        what = f"{name}, in flight" if kind == "message" else name
         free = spare.get((name, rank)) if kind == "task" else None
         cells = (_per_step(seconds, trace), f"{seconds / total:.1%}")
         rows.append([what, str(rank), *cells, "" if free is None else f"{1e6 * free:,.1f}"])
         colour = _KINDS["messages" if kind == "message" else kind_of(name)][1]
         bar.append((seconds / total, colour, f"{what}, rank {rank}: {seconds / total:.1%}"))
     rest = sum(list(path.values())[_PATH_ROWS:])
-    rows.append(["all other", "", _per_step(rest, trace), f"{rest / total:.1%}", ""])
-    idle = sorted(spare.items(), key=lambda item: -item[1])
-    free_rows = [
-        [name, str(rank), f"{1e6 * seconds:,.1f}"] for (name, rank), seconds in idle[:_PATH_ROWS]
-    ]
-    headings = ("part", "rank", "us a step", "share", "mean slack, us")
-    text = _stack(bar) + table(headings, rows, 1)
-    words = "The chain that ends last: shortening what is not on it gains nothing."
-    if not free_rows:
-        return note(words) + text
-    words += (
-        " Slack of a task: how much later its calls could end, in the mean over all of them, "
-        "on the chain or not, and the stretch would not take longer."
+    if rest > 0:
+        rows.append(["all other", "", _per_step(rest, trace), f"{rest / total:.1%}", ""])
+    words = note(
+        "The chain of tasks and messages, each waiting for the one before, that ends last: only "
+        "what shortens it makes the run faster. The rank of a message in flight is its receiver."
     )
-    most = note("Tasks with the most slack:") + table(
-        ("task", "rank", "mean slack, us"), free_rows, 1
+    headings = ["part", "rank", "us a step", "share"]
+    if not spare:
+        return words + _stack(bar) + table(headings, [row[:-1] for row in rows], 1)
+    return words + _stack(bar) + table([*headings, "mean slack, us"], rows, 1) + _slack(spare)
+
+
+def _slack(spare: dict[tuple[str, int], float]) -> str:
+    most = sorted(spare.items(), key=lambda item: -item[1])[:_PATH_ROWS]
+    rows = [[name, str(rank), f"{1e6 * seconds:,.1f}"] for (name, rank), seconds in most]
+    words = (
+        "The slack of a task is how much later its calls could end, in the mean over all of them, "
+        "without the stretch taking longer; it is 0 if all are on the path. Tasks with the most:"
     )
-    return note(words) + text + most
+    return note(words) + table(("task", "rank", "mean slack, us"), rows, 1)

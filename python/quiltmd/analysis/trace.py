@@ -191,10 +191,13 @@ class Trace:
     @property
     def step_in_words(self) -> str:
         """How long a step takes, recorded and not."""
-        words = f"{duration(self.seconds_per_step)} a step while recorded"
+        words = f"{duration(self.seconds_per_step)} a step"
+        others = []
         if self.steps < self.stretch and self.stretch_seconds:
-            words += f", {duration(self.stretch_seconds / self.stretch)} over the whole stretch"
-        return words + (f", {duration(self.plain_step)} before" if self.plain_step else "")
+            others.append(f"{duration(self.stretch_seconds / self.stretch)} over the whole stretch")
+        if self.plain_step:
+            others.append(f"{duration(self.plain_step)} before")
+        return ", ".join([words + " while recorded", *others]) if others else words
 
     @property
     def steps_in_words(self) -> str:

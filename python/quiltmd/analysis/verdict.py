@@ -12,15 +12,19 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
+from math import ceil
 from statistics import mean, median
 
 from .critical_path import critical_path, shares
+from .kinds import is_of_messages, kind_of
 from .trace import CONTENTS, Trace, duration
 
 _MENTIONED = 0.02  # of a step; what costs less is not worth a sentence
 _UNEVEN = 1.05  # the busiest rank against the mean
 _SLOW = 1.2  # time for the same work against the median of the ranks
+_USUAL = 0.9  # of calls; those that take longer may have been interrupted
 _MOST = 8  # findings
+_PAIRS = "short-range pairs"  # all tasks of them together
 
 
 class Order(IntEnum):
@@ -43,9 +47,10 @@ def findings(trace: Trace) -> list[Finding]:
     """What holds the run back: causes, then effects, of each the most expensive first."""
     if not any(trace.work) or trace.seconds <= 0:
         return []
-    slow = _slow_ranks(trace)
+    crowded = _shared_cores(trace)
+    slow = {} if crowded else _slow_ranks(trace)
     found = [
-        *_shared_cores(trace),
+        *crowded,
         *slow.values(),
         *_imbalance(trace, set(slow)),
         *_waits(trace),
@@ -73,17 +78,16 @@ def _shared_cores(trace: Trace) -> list[Finding]:
 def _slow_ranks(trace: Trace) -> dict[int, Finding]:
     """By rank: those that take longer than others for as much work, in most of what they do.
 
-    By the median of the calls of a task: what interrupts some of them makes no rank a slow one.
+    By the shortest nine tenths of the calls of a task: what interrupts a few of them makes no rank
+    a slow one, but sharing a core does.
     """
     ratios: dict[int, list[tuple[float, float, str]]] = defaultdict(list)  # seconds, ratio, task
-    for name, calls in _calls(trace).items():
-        times = [median(found) if found else 0.0 for found in calls]
+    for name, times in _typical_times(trace).items():
         work = _work_of(name, trace)
         rates = {r: t / work[r] for r, t in enumerate(times) if t > 0 and work[r] > 0}
         for rank, rate in rates.items():
             if others := [other for r, other in rates.items() if r != rank]:
-                seconds = len(calls[rank]) * times[rank]
-                ratios[rank].append((seconds, rate / median(others), name))
+                ratios[rank].append((times[rank], rate / median(others), name))
     found = {}
     for rank, rows in ratios.items():
         total = sum(seconds for seconds, _, _ in rows)
@@ -92,29 +96,48 @@ def _slow_ranks(trace: Trace) -> dict[int, Finding]:
             continue
         worst = max(rows, key=lambda row: row[0] * (1 - 1 / row[1]))
         text = (
-            f"Rank {rank} is slow: the same work takes it {total / without:.2g} times as long as "
-            f"the other ranks, most of all {worst[2]} ({worst[1]:.2g} times). Its device or cores "
-            "may be shared with something else, or clocked lower."
+            f"Rank {rank} is slow: the same work takes it {_times(total / without)} as long as the "
+            f"other ranks, most of all {worst[2]} ({_times(worst[1])}). Its device or cores may be "
+            "shared with something else, or clocked lower."
         )
         found[rank] = Finding((total - without) / trace.steps, text, Order.CAUSE)
     return found
 
 
-def _calls(trace: Trace) -> dict[str, list[list[float]]]:
-    """By task and rank the seconds of each call."""
-    found: dict[str, list[list[float]]] = defaultdict(lambda: [[] for _ in range(trace.ranks)])
+def _times(ratio: float) -> str:
+    return f"{ratio:.1f} times" if ratio < 10 else f"{ratio:,.0f} times"
+
+
+def _typical_times(trace: Trace) -> dict[str, list[float]]:
+    """By task and rank the seconds of all calls, had each taken the mean of the shortest.
+
+    Those of pairs count as one: it is known how many list entries a rank has, not how many each of
+    them has.  Those of messages are left out, as ranks send and receive different amounts.
+    """
+    calls: dict[str, list[list[float]]] = defaultdict(lambda: [[] for _ in range(trace.ranks)])
     for rank, spans in enumerate(trace.work):
         for span in spans:
-            found[span.name][rank].append(span.seconds)
+            calls[span.name][rank].append(span.seconds)
+    found: dict[str, list[float]] = defaultdict(lambda: [0.0] * trace.ranks)
+    for name, of_ranks in calls.items():
+        if is_of_messages(name):
+            continue
+        times = found[_PAIRS if kind_of(name) == "pairs" else name]
+        for rank, of_rank in enumerate(of_ranks):
+            shortest = sorted(of_rank)[: ceil(_USUAL * len(of_rank))]
+            times[rank] += len(of_rank) * mean(shortest or [0.0])
     return found
 
 
 def _work_of(name: str, trace: Trace) -> list[float]:
-    """How much there is to do in a call on each rank; the same where nothing is known."""
-    is_pairs = name.startswith(("pairs", "pair_", "lists"))
-    of_atoms = ("integrate", "terms", "pme.spread", "pme.gather", "forces.clear")
-    if len(trace.loads) == trace.ranks and (is_pairs or name.startswith(of_atoms)):
-        return [float(load["list_entries" if is_pairs else "atoms"]) for load in trace.loads]
+    """How much there is to do on each rank; the same where nothing is known."""
+    if len(trace.loads) != trace.ranks:
+        return [1.0] * trace.ranks
+    if name == _PAIRS or name.startswith(("lists", "build_lists")):
+        return [float(load["list_entries"]) for load in trace.loads]
+    is_of_grid = ("pme.spread", "pme.gather", "spread_charges", "gather_forces")
+    if kind_of(name) in ("integrate", "bonded") or name.startswith(is_of_grid):
+        return [float(load["atoms"]) for load in trace.loads]
     return [1.0] * trace.ranks
 
 
@@ -135,17 +158,24 @@ def _imbalance(trace: Trace, slow: set[int]) -> list[Finding]:
         f"the difference are in {task}."
     )
     if len(trace.loads) == trace.ranks:
-        text += _loads_of(trace, most)
+        text += _loads_of(trace, most, busy[most] / mean(busy))
     return [Finding((busy[most] - mean(busy)) / trace.steps, text, Order.CAUSE)]
 
 
-def _loads_of(trace: Trace, rank: int) -> str:
-    parts = []
+def _loads_of(trace: Trace, rank: int, busier: float) -> str:
+    """Whether a rank that works so many times the mean has more to do."""
+    ratios = {}
     for key, words in (("atoms", "atoms"), ("list_entries", "entries of pair lists")):
         average = mean(load[key] for load in trace.loads)
         if average > 0:
-            parts.append(f"{trace.loads[rank][key] / average:.2f} times as many {words}")
-    return f" It has {' and '.join(parts)} as the mean." if parts else ""
+            ratios[words] = trace.loads[rank][key] / average
+    if all(ratio - 1 < (busier - 1) / 2 for ratio in ratios.values()):
+        return (
+            " It has hardly more atoms or entries of pair lists than the others: something else "
+            "may have used its device or cores now and then."
+        )
+    parts = (f"{ratio:.2f} times as many {words}" for words, ratio in ratios.items())
+    return f" It has {' and '.join(parts)} as the mean."
 
 
 def _waits(trace: Trace) -> list[Finding]:
@@ -183,7 +213,7 @@ def _path(trace: Trace) -> list[Finding]:
         return seconds / trace.steps
 
     found = []
-    pme = part(lambda kind, name: kind == "task" and _is_pme(name))
+    pme = part(lambda kind, name: kind == "task" and kind_of(name) == "pme")
     if pme > 0.25 * step:
         found.append(
             Finding(
@@ -222,11 +252,6 @@ def _path(trace: Trace) -> list[Finding]:
             )
         )
     return found
-
-
-def _is_pme(name: str) -> bool:
-    kernels = ("spread_charges", "transform_planes", "convolve_lines", "inverse_planes")
-    return name.startswith("pme") or name in (*kernels, "gather_forces")
 
 
 def _idle_device(trace: Trace) -> list[Finding]:

@@ -44,7 +44,8 @@ table { border-collapse: collapse; }
 th, td { text-align: left; padding: .22rem .9rem .22rem 0; vertical-align: top;
   border-bottom: 1px solid var(--grid); }
 td:last-child { overflow-wrap: anywhere; }
-th { font-weight: 600; } td.number, th.number { text-align: right; white-space: nowrap; }
+th { font-weight: 600; vertical-align: bottom; }
+td.number, th.number { text-align: right; } td.number { white-space: nowrap; }
 .bar { display: flex; width: 260px; height: .9rem; border: 1px solid var(--soft); }
 .bar i { background: var(--line); } .bar b { flex: 1; background: repeating-linear-gradient(
   45deg, var(--rest) 0 4px, var(--paper) 4px 8px); }

@@ -27,7 +27,8 @@ function showTimeline(figure, data) {
   const style = (name) => getComputedStyle(figure).getPropertyValue(name).trim();
   const x = (time) => LABELS + (time - begin) / (end - begin) * (canvas.clientWidth - LABELS);
   const time = (px) => begin + (px - LABELS) / (canvas.clientWidth - LABELS) * (end - begin);
-  const text = (us) => us >= 1000 ? `${(us / 1000).toPrecision(4)} ms` : `${us.toPrecision(3)} us`;
+  const digits = (value) => value.toLocaleString("en", { maximumSignificantDigits: 4 });
+  const text = (us) => us >= 1000 ? `${digits(us / 1000)} ms` : `${digits(us)} us`;
 
   // The first span of a track that ends after a time.
   function firstAfter(spans, from) {
@@ -117,8 +118,16 @@ function showTimeline(figure, data) {
       context.fillRect(left, y + 4, wide, ROW - 9);
     }
     context.fillStyle = kind === "wait" ? style("--ink") : style(`--on-${kind}`);
-    context.fillText(name, left + 3, y + 15);
+    context.fillText(fitted(name, width - 6), left + 3, y + 15);
     context.restore();
+  }
+
+  // As much of a name as there is room for.
+  function fitted(name, width) {
+    if (context.measureText(name).width <= width) return name;
+    let shown = name;
+    while (shown && context.measureText(`${shown}\u2026`).width > width) shown = shown.slice(0, -1);
+    return `${shown}\u2026`;
   }
 
   function drawPath() {
@@ -211,7 +220,7 @@ function showTimeline(figure, data) {
     tip.hidden = !found;
     if (!found) return;
     tip.textContent = found[4];
-    tip.style.left = `${Math.min(px + 14, canvas.clientWidth - 230)}px`;
+    tip.style.left = `${Math.max(0, Math.min(px + 14, canvas.clientWidth - tip.offsetWidth))}px`;
     tip.style.top = `${py + 16}px`;
   });
   canvas.addEventListener("pointerleave", () => { tip.hidden = true; });

@@ -46,5 +46,6 @@ def profile_run(
     find_inputs(config, folder)
     state = read_latest(folder.checkpoint)[0].state
     simulation = make_simulation(config, load_system(config)[0], state, engine)
-    say(f"profiling from step {state.step} on {simulation.device}, {simulation.ranks} rank(s)")
+    ranks = "1 rank" if simulation.ranks == 1 else f"{simulation.ranks} ranks"
+    say(f"profiling from step {state.step} on {simulation.device}, {ranks}")
     return run_profiled(simulation, _MANY, stretch=steps)

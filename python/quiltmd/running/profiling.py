@@ -126,7 +126,8 @@ class Profile:
             title_justify="left",
         )
         table.add_column("kernel" if is_gpu(self.device) else "task")
-        for heading in ("calls", "us/call", "us/step", "share"):
+        per_step = "us/step" if self.trace.ranks == 1 else "us/step, all ranks"
+        for heading in ("calls", "us/call", per_step, "share"):
             table.add_column(heading, justify="right")
         for row in self.rows():
             times = (f"{row.us_per_call:.1f}", f"{row.us_per_step:.1f}", f"{row.share:.1%}")
