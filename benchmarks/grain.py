@@ -19,6 +19,7 @@ from __future__ import annotations
 import argparse
 from collections import defaultdict
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -167,9 +168,8 @@ def pairs_of_offsets(planner: Planner, widths: NDArray[np.float64]) -> dict[tupl
     """For each offset of the half shell, the share of pairs of atoms that are within reach."""
     random = np.random.default_rng(1)
     a, b = random.random((2, _SAMPLES, 3))
-    away = range(-planner.about["away"], planner.about["away"] + 1)
     found = {}
-    for offset in ((x, y, z) for x in away for y in away for z in away):
+    for offset in product(*(range(-away, away + 1) for away in planner.about["away"])):
         apart = np.linalg.norm((b + offset - a) * widths, axis=1)
         share = float((apart < _REACH).mean())
         if offset >= (0, 0, 0) and share > 0:

@@ -2,6 +2,7 @@
 #include "prediction/network.h"
 
 #include <algorithm>
+#include <string>
 
 #include "math/error.h"
 
@@ -22,7 +23,10 @@ Network::Network(const NetworkSettings& settings, std::optional<Island> island, 
       nodes_(divided_up(ranks, size_)) {
   const Int3 n = settings_.dimensions;
   if (settings_.topology == NetworkTopology::kTorus) {
-    if (nodes_ > n.x * n.y * n.z) throw Error("the torus has fewer nodes than ranks need");
+    if (nodes_ > n.x * n.y * n.z)
+      throw Error("a torus of " + std::to_string(n.x) + " x " + std::to_string(n.y) + " x " +
+                  std::to_string(n.z) + " nodes has no room for " + std::to_string(ranks) + " ranks" +
+                  (size_ > 1 ? " on " + std::to_string(nodes_) + " nodes" : ""));
     nodes_ = n.x * n.y * n.z;
   }
   first_inner_ = 2 * (int64_t{ranks} + int64_t{nodes_} * settings_.ports);
@@ -62,8 +66,8 @@ double Network::deliver(double time, int sender, int receiver, double bytes) {
     free = time + taken;
     slowest = std::max(slowest, taken);
   }
-  const auto hops = static_cast<double>(links_.size()) - 1;
-  return time + slowest + (inside ? island_->latency : settings_.latency + hops * settings_.hop);
+  if (inside) return time + slowest + island_->latency;
+  return time + slowest + settings_.latency + hops_over(links_.size() - 2) * settings_.hop;
 }
 
 int Network::hops(int sender, int receiver) const {
@@ -71,7 +75,12 @@ int Network::hops(int sender, int receiver) const {
   if (from == to) return island_ ? 1 : 0;
   links_.clear();
   between(from, to, links_);
-  return static_cast<int>(links_.size()) + 1;
+  return hops_over(links_.size());
+}
+
+int Network::hops_over(size_t links) const {
+  const bool nodes_switch = settings_.topology == NetworkTopology::kTorus;
+  return static_cast<int>(links) + (nodes_switch ? 0 : 1);
 }
 
 void Network::between(int from, int to, Links& links) const {

@@ -44,6 +44,7 @@ class Network {
 
   // When a message that is sent at `time` has arrived, us; its links are taken meanwhile.
   double deliver(double time, int sender, int receiver, double bytes);
+  // Switches that it passes; in a torus, whose nodes switch themselves, links from node to node.
   int hops(int sender, int receiver) const;
 
  private:
@@ -56,7 +57,9 @@ class Network {
   int64_t port(int node, int rank) const {
     return int64_t{node} * settings_.ports + rank % settings_.ports;
   }
-  // Between two nodes, those that leave and enter them left out.
+  // The same of so many links between two nodes, those that leave and enter them left out.
+  int hops_over(size_t links) const;
+  // These links.
   void between(int from, int to, Links& links) const;
   void up_and_down(int from, int to, Links& links) const;
   void around(int from, int to, Links& links) const;

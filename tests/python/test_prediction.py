@@ -18,7 +18,7 @@ from quiltmd.inputs.standard_systems import system_files
 from quiltmd.prediction.machine import Machine, read_machine
 from quiltmd.prediction.network import Fabric
 from quiltmd.prediction.plan import Planner
-from quiltmd.prediction.predict import predict
+from quiltmd.prediction.predict import predict, predict_weak, tile_of
 from quiltmd.prediction.simulate import Simulator
 from quiltmd.prediction.tasks import AWAITED, HALO, HALO_STREAM, LOCAL, MAIN, SIDE, Graph
 from quiltmd.running import runner
@@ -46,7 +46,7 @@ def machine(
         ({"topology": "fat-tree", "radix": 4}, {(0, 3): 1, (0, 4): 3, (0, 15): 3, (0, 16): 5}),
         (
             {"topology": "torus", "dimensions": (4, 4, 4)},
-            {(0, 1): 2, (0, 3): 2, (0, 2): 3, (0, 63): 4, (0, 42): 7},
+            {(0, 1): 1, (0, 3): 1, (0, 2): 2, (0, 63): 3, (0, 42): 6},
         ),
         (
             {"topology": "dragonfly", "routers": 4, "hosts": 2},
@@ -89,10 +89,10 @@ def test_messages_take_a_link_in_turn() -> None:
 def test_a_node_of_a_torus_sends_through_several_links() -> None:
     wide = Fabric(machine(topology="torus", dimensions=(4, 4, 4), injection=6.0), 64)
     arrived = [wide.deliver(0.0, 0, to, 6000) for to in (1, 4, 16)]  # z, y, x
-    assert arrived == pytest.approx([10 + 2 + 6, 10 + 2 + 6 + 1, 10 + 2 + 6 + 2])
+    assert arrived == pytest.approx([10 + 1 + 6, 10 + 1 + 6 + 1, 10 + 1 + 6 + 2])
     narrow = Fabric(machine(topology="torus", dimensions=(4, 4, 4)), 64)
     arrived = [narrow.deliver(0.0, 0, to, 6000) for to in (1, 4, 16)]
-    assert arrived == pytest.approx([18, 24, 30])
+    assert arrived == pytest.approx([17, 23, 29])
 
 
 def test_a_wider_tree_has_room_for_more() -> None:
@@ -219,6 +219,31 @@ def test_ranks_without_patches_are_told(water: Planner) -> None:
     assert f"{many.idle_ranks} ranks have no patch" in many.limiter
 
 
+def test_copies_are_laid_out_as_a_cube() -> None:
+    cube, slab = np.eye(3), np.diag([1.0, 2.0, 4.0])
+    tiles = {1: (1, 1, 1), 2: (2, 1, 1), 8: (2, 2, 2), 12: (3, 2, 2), 7: (7, 1, 1)}
+    for copies, tile in tiles.items():
+        assert sorted(tile_of(copies, cube)) == sorted(tile)
+    assert tile_of(8, slab) == (4, 2, 1)
+
+
+def test_weak_scaling_repeats_the_system_for_each_rank() -> None:
+    system, state = boxes.water_box((8, 8, 8))
+
+    def planner_of(tile: tuple[int, int, int]) -> Planner:
+        nonbonded = quiltmd.Nonbonded(cutoff=0.7)
+        return Planner(system, state, nonbonded, quiltmd.VelocityVerlet(timestep=0.002), tile)
+
+    one, two, four = predict_weak(planner_of, machine(), [4, 1, 2], "distributed")
+    assert [found.atoms for found in (one, two, four)] == [3 * 512 * n for n in (1, 2, 4)]
+    (tiled,) = predict(planner_of((2, 1, 1)), machine(), [2], "distributed")
+    assert two.us_per_step == tiled.us_per_step
+    for found in (one, two, four):
+        assert found.efficiency == pytest.approx(one.us_per_step / found.us_per_step)
+    free = machine(latency=0.0, hop=0.0, bandwidth=1e9)  # pairs alone: as many on each rank
+    assert predict_weak(planner_of, free, [1, 2])[1].efficiency == pytest.approx(1.0, rel=0.05)
+
+
 # DHFR tiled on one H200, and on two with the transforms of PME shared and on both: us per step, as
 # measured; and MiB of a rank on one and two, as counted: benchmarks/notes/several-gpus.md.
 MEASURED = {
@@ -274,10 +299,27 @@ def test_machines_that_make_no_sense_are_refused(tmp_path: Path) -> None:
     with pytest.raises(quiltmd.QuiltError, match="costs"):
         read_machine(str(file))
     file.write_text(f"{head}[costs]\npairs = {{each = 1}}\nspreed = {{each = 1}}\n")
-    with pytest.raises(quiltmd.QuiltError, match="spreed"):
+    with pytest.raises(
+        quiltmd.QuiltError, match=r"\[costs\] spreed is not a known key \(did you mean 'spread'"
+    ):
+        read_machine(str(file))
+    file.write_text(f"{head}dimensions = [0, 2, 2]\n[costs]\npairs = {{each = 1}}\n")
+    with pytest.raises(quiltmd.QuiltError, match=r"\[network\] dimensions: input should be"):
+        read_machine(str(file))
+    file.write_text(f"speed = 1\n{head}[costs]\npairs = {{each = 1}}\n".replace("serial", "fast"))
+    with pytest.raises(
+        quiltmd.QuiltError, match=r"execution: input .* 'fast'\); \[speed\] is not a known section"
+    ):
         read_machine(str(file))
     file.write_text(f"{head}[costs]\npairs = {{each = 1}}\n")
     assert read_machine(str(file)).costs.pairs.each == 1
+
+
+def test_a_torus_without_room_for_all_ranks_is_refused() -> None:
+    with pytest.raises(
+        quiltmd.QuiltError, match="a torus of 2 x 2 x 2 nodes has no room for 9 ranks"
+    ):
+        Fabric(machine(topology="torus", dimensions=(2, 2, 2)), 9)
 
 
 def predicted(*words: Any) -> Any:
@@ -302,6 +344,9 @@ def test_choices_side_by_side(alanine: tuple[Path, Path]) -> None:
         )
     assert [one["ranks"] for one in found["replicated PME"]] == [1, 3]
     assert "two-away, pencils" in predicted(*given, "--choices").stdout
+    for options in (["--pme", "pencils"], ["--away", 2], ["--not-placed"], ["--weak"]):
+        refused = predicted(*given, "--choices", *options)
+        assert "--choices compares ways to run by itself" in str(refused.exception)
 
 
 def test_from_the_command_line_with_a_profile(alanine: tuple[Path, Path], tmp_path: Path) -> None:
@@ -321,3 +366,37 @@ def test_from_the_command_line_with_a_profile(alanine: tuple[Path, Path], tmp_pa
     assert (tmp_path / "scaling.svg").read_text().count("<svg") == 1
     assert "--ranks" in str(predicted(*inputs, "--ranks", "4..1").exception)
     assert "its patches differ" in str(predicted(*inputs, "--cutoff", 0.5, *ranks).exception)
+    without_pme = predicted(*inputs, "--method", "cutoff", "--pme", "pencils")
+    assert "run without PME" in str(without_pme.exception)
+    unknown = predicted(*inputs, "--ranks", 1, "--plot", tmp_path / "scaling.docx")
+    assert "a figure ends with one of" in str(unknown.exception)
+
+
+def test_weak_scaling_from_the_command_line(alanine: tuple[Path, Path], tmp_path: Path) -> None:
+    """A grid that is given is that of one copy."""
+    inputs = ["--topology", alanine[0], "--coordinates", alanine[1], "--timestep", 0.001]
+    grid = ["--pme-alpha", 3.0, "--pme-grid", "24,24,24", "--cutoff", 0.9]
+    options = ["--machine", "cpu", "--pme", "distributed", "--json"]
+    done = predicted(*inputs, *grid, *options, "--weak", "--ranks", "1,2")
+    assert done.exit_code == 0, done.output
+    one, two = json.loads(done.stdout)["predictions"]
+    assert two["atoms"] == 2 * one["atoms"]
+    tile = tile_of(2, quiltmd.load(*alanine)[1].box)
+    counts = ",".join(str(24 * copies) for copies in tile)
+    tiled = [*inputs, *grid[:3], counts, *grid[4:], "--tile", "x".join(map(str, tile))]
+    (same,) = json.loads(predicted(*tiled, *options, "--ranks", 2).stdout)["predictions"]
+    assert two["us_per_step"] == same["us_per_step"]
+    figure = tmp_path / "weak.svg"
+    assert predicted(*inputs, "--weak", "--ranks", "1,2", "--plot", figure).exit_code == 0
+    assert "atoms for each rank" in figure.read_text()  # a comment beside the outlines of letters
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"otherData": {"device": "cpu"}}'])
+def test_profiles_that_cannot_be_read_are_refused(
+    alanine: tuple[Path, Path], tmp_path: Path, text: str
+) -> None:
+    given = ["--topology", alanine[0], "--coordinates", alanine[1], "--timestep", 0.001]
+    given += ["--machine", "cpu", "--profile", tmp_path]
+    assert "has no profile (timeline.json)" in str(predicted(*given).exception)
+    (tmp_path / "timeline.json").write_text(text)
+    assert "is not a profile by quiltmd, or damaged" in str(predicted(*given).exception)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, cast, get_args
 
@@ -17,10 +18,10 @@ from ..errors import QuiltError
 from ..outputs.files import writing
 from ..prediction.calibrate import calibrated
 from ..prediction.choices import compare
-from ..prediction.machine import Machine, read_machine
+from ..prediction.machine import read_machine
 from ..prediction.plan import Planner, Sharing
 from ..prediction.plot import plot_scaling
-from ..prediction.predict import Prediction, predict
+from ..prediction.predict import Prediction, Tile, predict, predict_weak
 from ..running.config import build_config, merge
 from ..running.folder import Folder
 from ..running.runner import load_system
@@ -57,6 +58,9 @@ def predict_command(
         bool,
         typer.Option("--placed/--not-placed", help="Heed which ranks are near each other."),
     ] = True,
+    weak: Annotated[
+        bool, typer.Option("--weak", help="Weak scaling: the box repeated once for each rank.")
+    ] = False,
     choices: Annotated[
         bool,
         typer.Option("--choices", help="Compare ways to share PME, two-away patches, and more."),
@@ -71,39 +75,60 @@ def predict_command(
     Patches, their assignment and all messages are those of a run; times of tasks come from the
     machine's description, or from a profile; messages are simulated on its network.
     """
-    way = _sharing(pme)
+    way, reach, counts = _sharing(pme), _away(away), _counts(ranks)
+    if choices and (weak or plot or way or reach != 1 or not is_placed):
+        raise QuiltError(
+            "--choices compares ways to run by itself: leave out --pme, --away, --not-placed, "
+            "--weak and --plot"
+        )
     planner_of = _planners(settings, parse_tile(tile))
-    planner = planner_of(_away(away), 1)
+    planner = planner_of(reach)
+    if way in ("pencils", "replicated") and not planner.has_mesh:
+        raise QuiltError(f"--pme {way}: the system is run without PME")
     where = read_machine(machine)
     if profile is not None:
         where = calibrated(where, Folder(profile.absolute()).timeline, planner)
     about = {**planner.about, "machine": where.name}
     if choices:
-        compared = compare(planner_of, where, _counts(ranks))
-        return _print_choices(compared, about, as_json)
-    found = predict(planner, where, _counts(ranks), way, is_placed)
+        return _print_choices(compare(planner_of, where, counts), about, as_json)
+    if weak:
+        copied = partial(planner_of, reach, 1)
+        found = predict_weak(copied, where, counts, way, is_placed)
+    else:
+        found = predict(planner, where, counts, way, is_placed)
     if plot is not None:
         with writing(plot):
             plot_scaling(plot, found, where.name)
     if as_json:
         print(json.dumps({**about, "predictions": [one.as_dict() for one in found]}))
     else:
-        _show(found, where, planner.about)
+        _show(found, about)
 
 
-def _planners(settings: Settings, tile: tuple[int, int, int]) -> Callable[[Away, int], Planner]:
-    """Makes planners of a system, of a reach in patches and with PME so many times less often."""
+def _planners(settings: Settings, tile: Tile) -> Callable[..., Planner]:
+    """Makes planners of a system.
+
+    Of a reach in patches, with PME so many times less often, and of copies of the tiled box.
+    """
     config = build_config(merge(_NOTHING, settings))
     system, state = load_system(config)
     config = config.following(system)
     integrator = config.make_integrator()
 
-    def planner_of(reach: Away, times_less_pme: int) -> Planner:
+    def planner_of(reach: Away, times_less_pme: int = 1, copies: Tile = (1, 1, 1)) -> Planner:
         every = integrator.long_range_every * times_less_pme
         rarer = replace(integrator, long_range_every=every)
-        return Planner(system, state, config.nonbonded, rarer, tile, reach)
+        nonbonded = config.nonbonded
+        if nonbonded.pme_grid is not None:  # of the tiled box
+            nonbonded = replace(nonbonded, pme_grid=_times(nonbonded.pme_grid, copies))
+        return Planner(system, state, nonbonded, rarer, _times(tile, copies), reach)
 
     return planner_of
+
+
+def _times(counts: Tile, factors: Tile) -> Tile:
+    (a, b, c), (x, y, z) = counts, factors
+    return a * x, b * y, c * z
 
 
 def _print_choices(
@@ -121,10 +146,7 @@ def _print_choices(
         ranks: min(by_ranks[ranks].us_per_step for by_ranks in found.values() if ranks in by_ranks)
         for ranks in counts
     }
-    table = Table(
-        title=f"{about['atoms']} atoms on {about['machine']}: us/step by number of ranks",
-        title_justify="left",
-    )
+    table = Table()
     table.add_column("choice")
     for ranks in counts:
         table.add_column(str(ranks), justify="right")
@@ -137,8 +159,12 @@ def _print_choices(
                 f"[bold]{text}[/bold]" if one and one.us_per_step == fastest[ranks] else text
             )
         table.add_row(name, *cells)
+    out.print(f"{about['atoms']} atoms on {about['machine']}: us/step by number of ranks")
     show_table(table)
-    out.print("bold: the fastest; rows after the first differ from it as they say", style="dim")
+    out.print(
+        "bold: the fastest; each row differs from the first in what its name says",
+        style="dim",
+    )
 
 
 def _counts(text: str) -> list[int]:
@@ -172,18 +198,17 @@ def _away(text: str) -> Away:
     return AWAY_BY_NAME[text]
 
 
-def _show(found: list[Prediction], machine: Machine, about: dict[str, Any]) -> None:
-    title = f"{about['atoms']} atoms in {about['patches']} patches on {machine.name}"
-    headings = ("ranks", "us/step", "ns/day", "efficiency", "messages", "MB", "hops")
-    table = Table(title=title, title_justify="left")
-    for heading in headings:
+def _show(found: list[Prediction], about: dict[str, Any]) -> None:
+    table = Table()
+    for heading in ("ranks", "atoms", "us/step", "ns/day", "efficiency", "messages", "MB", "hops"):
         table.add_column(heading, justify="right")
-    for heading in ("communication", "memory, GiB"):
+    for heading in ("communication", "memory, MiB"):
         table.add_column(heading, justify="right")
     table.add_column("limited by")
     for one in found:
         table.add_row(
             str(one.ranks),
+            str(one.atoms),
             f"{one.us_per_step:.1f}",
             f"{one.ns_per_day:.4g}",
             f"{one.efficiency:.0%}",
@@ -191,8 +216,13 @@ def _show(found: list[Prediction], machine: Machine, about: dict[str, Any]) -> N
             f"{1e-6 * one.bytes:.3g}",
             f"{one.hops:.2f}",
             f"{one.communication:.0%}",
-            f"{one.memory / 2**30:.2f}",
+            f"{one.memory / 2**20:.0f}",
             one.limiter,
         )
+    out.print(about["machine"])
     show_table(table)
-    out.print("messages and MB: sent per rank and step; hops: of a byte, mean", style="dim")
+    out.print(
+        "messages and MB: sent per rank and step; hops: mean of all bytes; communication: share of "
+        "a step",
+        style="dim",
+    )

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ..engine.execution import is_gpu
 from ..errors import QuiltError
 from ..outputs.files import read_file, reading
 from .machine import Cost, Machine
@@ -40,12 +41,11 @@ _TASKS = {
 def calibrated(machine: Machine, timeline: Path, planner: Planner) -> Machine:
     """The machine with the times of a profile, `timeline.json` of a run on CPU ranks.
 
-    QuiltError where the profile is missing, of a GPU, or of another number of patches.
+    QuiltError where the profile is missing, damaged, of a GPU, or of another number of patches.
     """
-    with reading(timeline):
-        document = json.loads(read_file(timeline))
+    document = _read(timeline)
     about = document["otherData"]
-    if about["device"] != "cpu":
+    if is_gpu(about["device"]):
         raise QuiltError(
             f"{timeline} is of a GPU, whose kernels run side by side: time each kernel alone for "
             "two sizes of system, and write the times into the machine's file"
@@ -64,6 +64,21 @@ def calibrated(machine: Machine, timeline: Path, planner: Planner) -> Machine:
     changed: dict[str, Any] = {"costs": costs, "execution": "serial", "name": f"{machine.name}, "}
     changed["name"] += f"tasks as in {timeline.parent.name}"
     return Machine.model_validate({**machine.model_dump(), **changed})
+
+
+def _read(timeline: Path) -> dict[str, Any]:
+    run = timeline.parent
+    if not timeline.exists():
+        raise QuiltError(f"{run} has no profile (timeline.json): make one by quiltmd profile {run}")
+    with reading(timeline):
+        data = read_file(timeline)
+    try:
+        document: dict[str, Any] = json.loads(data)
+        if {"device", "first_step", "steps"} <= document["otherData"].keys():
+            return document
+    except (ValueError, LookupError, TypeError, AttributeError):
+        pass
+    raise QuiltError(f"{timeline} is not a profile by quiltmd, or damaged: make one anew")
 
 
 def _medians(events: list[dict[str, Any]]) -> dict[str, dict[int, float]]:
@@ -86,11 +101,7 @@ def _work(plan: Plan, loads: list[dict[str, Any]]) -> dict[str, list[float]]:
         for name in ("interior_pairs", "boundary_pairs"):
             has[name] = [s * value for s, value in zip(scale, has[name], strict=True)]
     at_hand = [a + b for a, b in zip(has["atoms"], has["proxy_atoms"], strict=True)]
-    return {
-        **has,
-        "pairs": pairs,
-        "at_hand": at_hand,
-    }
+    return {**has, "pairs": pairs, "at_hand": at_hand}
 
 
 def _of_tasks(

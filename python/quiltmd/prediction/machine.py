@@ -10,14 +10,17 @@ byte, during which a link is taken; overheads at both ends are tasks of the rank
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from ..errors import QuiltError
 from ..running.config import read_config
+from ..running.faults import describe
 
 _HERE = Path(__file__).parent / "machines"
+
+Count = Annotated[int, Field(ge=1)]
 
 
 class _Part(BaseModel):
@@ -84,7 +87,7 @@ class Network(_Part):
     ports: int = Field(default=1, ge=1, description="of a node, which its ranks take in turn")
     radix: int = Field(default=16, ge=1)
     taper: float = Field(default=1.0, gt=0, description="bandwidth above a switch over that below")
-    dimensions: tuple[int, int, int] | None = None
+    dimensions: tuple[Count, Count, Count] | None = None
     routers: int = Field(default=16, ge=1)
     hosts: int = Field(default=4, ge=1)
 
@@ -127,8 +130,16 @@ def _machine(values: dict[str, object], name: str) -> Machine:
     try:
         return Machine.model_validate(values)
     except ValidationError as error:
-        faults = "; ".join(
-            f"{'.'.join(map(str, fault['loc'])) or 'machine'}: {fault['msg']}"
-            for fault in error.errors()
-        )
+        faults = "; ".join(map(_in_words, error.errors()))
         raise QuiltError(f"machine {name}: {faults}") from None
+
+
+def _in_words(fault: Any) -> str:
+    sections: dict[str, type[BaseModel]] = {"costs": Costs, "network": Network, "island": Island}
+    key = str(fault["loc"][0]) if fault["loc"] else ""
+    if key in Machine.model_fields and key not in sections:
+        if fault["type"] == "missing":
+            return f"{key} is missing"
+        message = fault["msg"]
+        return f"{key}: {message[:1].lower()}{message[1:]} (found {fault['input']!r})"
+    return describe(fault, {name: kind.model_fields for name, kind in sections.items()})

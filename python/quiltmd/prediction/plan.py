@@ -112,8 +112,8 @@ class Planner:
     ) -> None:
         if state.box is None:
             raise QuiltError("predictions need a periodic box, and there is none: give one (box)")
-        box = state.box * np.array(tile)[:, None]
-        settings = nonbonded.resolve(box)
+        self.box: NDArray[np.float64] = state.box * np.array(tile)[:, None]
+        settings = nonbonded.resolve(self.box)
         self.grid: tuple[int, int, int] = tuple(settings["pme_grid"])
         self.timestep, self.long_range_every = integrator.timestep, integrator.long_range_every
         self.has_mesh = settings["method"] == "pme"

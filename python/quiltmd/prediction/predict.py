@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .machine import Machine
 from .network import Fabric, shape_of
@@ -18,6 +20,9 @@ from .tasks import Graph, step_graph
 _STEPS = 4  # that are simulated; of the first one ranks begin at once, which they do not later
 MOST_REPLICATED = 64  # ranks; on more, charges to all of them are never the faster way
 _DAY = 86400e6  # us
+
+Tile = tuple[int, int, int]  # how often a box is repeated in each dimension
+
 # Bytes of device memory that a rank takes for each atom of the system (tables by atom, grids), for
 # each of its own and its proxies, and for what grids leave free in their pages, as counted for one
 # rank and two (benchmarks/notes/several-gpus.md).
@@ -54,10 +59,12 @@ class Prediction:
 
     Attributes
     ----------
+    atoms:
+        Of the system.
     us_per_step, ns_per_day:
         Its time, rebuilds included, and the speed.
     efficiency:
-        Speed per rank, against the smallest number of ranks that was predicted.
+        Atoms times speed per rank, against the smallest number of ranks that was predicted.
     communication:
         Share of messages, their sending and receiving included, in the time of a step.
     messages, bytes:
@@ -75,6 +82,7 @@ class Prediction:
     """
 
     ranks: int
+    atoms: int
     us_per_step: float
     ns_per_day: float
     efficiency: float
@@ -99,22 +107,86 @@ def predict(
     mesh: Sharing | None = None,
     is_placed: bool = True,
 ) -> list[Prediction]:
-    """Predictions for several numbers of ranks; `mesh` left out: the faster of both.
+    """Predictions for several numbers of ranks.
 
-    `is_placed`: the assignment of patches heeds which ranks are near each other.
+    Parameters
+    ----------
+    planner, machine, ranks:
+        What is run, where, and on how many ranks each.
+    mesh:
+        How they share PME; left out: in the faster of two ways.
+    is_placed:
+        Whether the assignment of patches heeds which ranks are near each other.
+
+    Raises
+    ------
+    QuiltError
+        Where the machine has no room for so many ranks.
     """
-    found: list[Prediction] = []
+    return _with_efficiency(
+        [_fastest(planner, machine, count, mesh, is_placed) for count in sorted(ranks)]
+    )
+
+
+def predict_weak(
+    planner_of: Callable[[Tile], Planner],
+    machine: Machine,
+    ranks: list[int],
+    mesh: Sharing | None = None,
+    is_placed: bool = True,
+) -> list[Prediction]:
+    """Weak scaling: predictions of systems that are repeated once for each rank.
+
+    Parameters
+    ----------
+    planner_of:
+        The planner of the system repeated so many times in each dimension.
+    machine, ranks, mesh, is_placed:
+        As for `predict`.
+    """
+    box = planner_of((1, 1, 1)).box
+    found = []
     for count in sorted(ranks):
-        ways: tuple[Sharing, ...] = _ways(count) if mesh is None else (mesh,)
-        if count == 1:
-            ways = ("distributed",)
-        shape = shape_of(machine, count) if is_placed else None
-        tried = [_predict(planner, machine, planner.plan(count, way, shape)) for way in ways]
-        best = min(tried, key=lambda one: one.us_per_step)
-        first = found[0] if found else best
-        speedup = first.us_per_step * first.ranks / (best.us_per_step * best.ranks)
-        found.append(Prediction(**{**asdict(best), "efficiency": speedup}))
+        planner = planner_of(tile_of(count, box))
+        found.append(_fastest(planner, machine, count, mesh, is_placed))
+    return _with_efficiency(found)
+
+
+def tile_of(copies: int, box: NDArray[np.float64]) -> Tile:
+    """As many copies of a box, side by side so that the whole is as cubic as it gets."""
+    edges, tile = np.linalg.norm(box, axis=1), np.ones(3, int)
+    for prime in reversed(_primes_of(copies)):
+        tile[int(np.argmin(edges * tile))] *= prime
+    return int(tile[0]), int(tile[1]), int(tile[2])
+
+
+def _primes_of(number: int) -> list[int]:
+    """Its prime factors, the smallest first."""
+    found, prime = [], 2
+    while number > 1:
+        while number % prime == 0:
+            found.append(prime)
+            number //= prime
+        prime += 1
     return found
+
+
+def _fastest(
+    planner: Planner, machine: Machine, count: int, mesh: Sharing | None, is_placed: bool
+) -> Prediction:
+    ways: tuple[Sharing, ...] = _ways(count) if mesh is None else (mesh,)
+    if count == 1:
+        ways = ("distributed",)
+    shape = shape_of(machine, count) if is_placed else None
+    tried = [_predict(planner, machine, planner.plan(count, way, shape)) for way in ways]
+    return min(tried, key=lambda one: one.us_per_step)
+
+
+def _with_efficiency(found: list[Prediction]) -> list[Prediction]:
+    def rate(one: Prediction) -> float:  # atoms and steps, of a rank and us
+        return one.atoms / (one.ranks * one.us_per_step)
+
+    return [replace(one, efficiency=rate(one) / rate(found[0])) for one in found]
 
 
 def _ways(ranks: int) -> tuple[Sharing, ...]:
@@ -146,6 +218,7 @@ def _predict(planner: Planner, machine: Machine, plan: Plan) -> Prediction:
     idle = int((has["patches"] == 0).sum())
     return Prediction(
         ranks=plan.count,
+        atoms=int(planner.about["atoms"]),
         us_per_step=time,
         ns_per_day=1e-3 * planner.timestep * _DAY / time,
         efficiency=1.0,
@@ -246,7 +319,7 @@ def _limiter(plan: Plan, parts: dict[str, float], time: float, idle: int) -> str
     work = plan.ranks["interior_pairs"] + plan.ranks["boundary_pairs"]
     uneven = float(work.max() / work.mean()) if work.mean() > 0 else 1.0
     if name == "pairs" and uneven > 1.15:
-        text += f"; the fullest rank has {uneven:.2g} times the mean"
+        text += f"; the rank with most of them has {uneven:.2g} times the mean"
     without_planes = int((plan.ranks["planes"] == 0).sum())
     if name in ("transforms of PME", "messages of PME") and without_planes:
         text += f"; {without_planes} ranks have no part of the grid"
