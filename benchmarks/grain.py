@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What would lift the limits of some hundred ranks: predictions of what the engine does not do.
 
-    python benchmarks/grain.py --data FOLDER [--ranks 512,4096] [--away 1]
+    python benchmarks/grain.py --data FOLDER [--ranks 512,4096] [--away 1] [--only trees]
 
 ApoA1 on the torus of Blue Gene/L as in prediction.py, pencils, and the same with
 - `trees`: a patch that many ranks need goes to some of them, which pass it on; forces come back
   along the same tree and are added on their way;
+- `bound`: of the positions that a rank sends and the forces that it takes in, all beyond four take
+  it no time, which is more than trees can gain for it;
 - `pairs`: a compute is a pair of patches instead of a patch against its half shell, and is made by
   any of the ranks that are nearest to one of the two; `split`: those that are more than a rank's
   share of all pairs in parts;
@@ -34,6 +36,10 @@ from quiltmd.prediction.network import Fabric, shape_of
 from quiltmd.prediction.plan import Plan, Planner
 from quiltmd.prediction.tasks import HALO, HALO_STREAM, Graph, Group, Numbers, _Builder
 
+CHOICES = (
+    *("", "trees", "bound", "near", "pairs", "pairs trees", "pairs near", "pairs trees near"),
+    *("pairs bound near", "pairs split near", "pairs split trees near"),
+)
 _CHILDREN = 4  # of a rank in a tree
 _SAMPLES = 20_000
 _REACH = 1.2 + 0.1  # nm: cutoff and about what lists have beyond it
@@ -110,6 +116,38 @@ class TreeBuilder(_Builder):
         self.graph.order(before, group)
         self.graph.message(kind, self.senders[kind].tasks, group.tasks, rows[:, 2])
         self.received[kind] = group
+
+
+class BoundBuilder(_Builder):
+    """Tasks of a step of which the owner of a patch pays for four messages of the halo."""
+
+    free: NDArray[np.bool_] | None = None
+
+    def _times(self, cost: str, units: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+        fixed, work = super()._times(cost, units)
+        return (fixed, work) if self.free is None else (fixed * ~self.free, work * ~self.free)
+
+    def _send(self, kind: str, name: str, place: Any, before: list[Group]) -> Group:
+        self.free = beyond_four(self.plan.messages[kind][:, 0]) if kind == "positions" else None
+        group = super()._send(kind, name, place, before)
+        self.free = None
+        return group
+
+    def _receive(self, kind: str, name: str, place: Any, before: list[Group]) -> Group:
+        self.free = beyond_four(self.plan.messages[kind][:, 1]) if kind == "forces" else None
+        group = super()._receive(kind, name, place, before)
+        self.free = None
+        return group
+
+
+def beyond_four(owners: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """By message, whether its owner has as many others before it as a rank of a tree."""
+    seen: dict[int, int] = defaultdict(int)
+    found = np.zeros(len(owners), bool)
+    for place, owner in enumerate(owners.tolist()):
+        found[place] = seen[owner] >= _CHILDREN
+        seen[owner] += 1
+    return found
 
 
 def with_pairs(plan: Plan, planner: Planner, state: State, fabric: Fabric, is_split: bool) -> Plan:
@@ -207,10 +245,12 @@ def rebuild_between_neighbours(plan: Plan, machine: Machine) -> float:
 def predicted(planner: Planner, machine: Machine, plan: Plan, ways: set[str]) -> tuple[float, Any]:
     """Milliseconds of a step, and its parts."""
     as_it_is = predictions.step_graph
-    if "trees" in ways:
-        predictions.step_graph = lambda plan, costs, overlap, with_mesh: TreeBuilder(
-            plan, costs, overlap
-        ).build(with_mesh)
+    builder = {"trees": TreeBuilder, "bound": BoundBuilder}.get(
+        next(iter(ways & {"trees", "bound"}), ""), _Builder
+    )
+    predictions.step_graph = lambda plan, costs, overlap, with_mesh: builder(
+        plan, costs, overlap
+    ).build(with_mesh)
     one = predictions._predict(planner, machine, plan)
     predictions.step_graph = as_it_is
     parts = dict(one.parts)
@@ -220,34 +260,42 @@ def predicted(planner: Planner, machine: Machine, plan: Plan, ways: set[str]) ->
     return 1e-3 * sum(parts.values()), parts
 
 
+def longest_queue(plan: Plan, machine: Machine) -> tuple[int, float]:
+    """The most messages of positions that a rank sends, and the longest it takes to, ms."""
+    rows, cost = plan.messages["positions"], machine.costs.send
+    took = np.bincount(rows[:, 0], cost.fixed + 1e-3 * cost.each * rows[:, 2])
+    return int(np.bincount(rows[:, 0]).max()), 1e-3 * float(took.max())
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--ranks", default="512,4096")
     parser.add_argument("--away", type=int, default=1)
+    parser.add_argument("--only", metavar="WORDS", help="choices of these words alone")
     given = parser.parse_args()
     machine, loaded = read_machine("blue-gene-l"), apoa1(given.data)
     planner = as_published(loaded, (108, 108, 80), 4, given.away)
     alone, _ = predicted(planner, machine, planner.plan(1), set())
-    choices = ("", "trees", "near", "pairs", "pairs trees", "pairs near", "pairs trees near")
-    choices += ("pairs split near", "pairs split trees near")
-    print("| ranks | with | ms a step | speed-up | halo's most receivers | parts |")
-    print("|---|---|---|---|---|---|")
+    print("| ranks | with | ms a step | speed-up | halo's most receivers | send queue | parts |")
+    print("|---|---|---|---|---|---|---|")
     for ranks in map(int, given.ranks.split(",")):
         plan = planner.plan(ranks, "pencils", shape_of(machine, ranks))
         fabric = Fabric(machine, ranks)
-        for choice in choices:
+        for choice in CHOICES:
             ways = set(choice.split())
+            if given.only is not None and not ways <= set(given.only.split()):
+                continue
             used = plan
             if "pairs" in ways:
                 used = with_pairs(plan, planner, loaded[1], fabric, "split" in ways)
             ms, parts = predicted(planner, machine, used, ways)
-            most = np.bincount(used.messages["positions"][:, 0]).max()
+            most, queue = longest_queue(used, machine)
             told = sorted(parts.items(), key=lambda item: -item[1])[:3]
             words = ", ".join(f"{name} {1e-3 * us / ms:.0%}" for name, us in told)
             print(
                 f"| {ranks} | {choice or 'nothing'} | {ms:.2f} | {alone / ms:.0f} | {most} "
-                f"| {words} |",
+                f"| {queue:.2f} ms | {words} |",
                 flush=True,
             )
 
