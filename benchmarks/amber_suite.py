@@ -47,9 +47,9 @@ def main() -> None:
                 f"{row['microseconds_per_step']:9.1f} us {row['ns_per_day']:8.1f} ns/day",
                 flush=True,
             )
-    if options.json:
-        document = {**provenance(), "device": options.device, "results": results}
-        options.json.write_text(json.dumps(document, indent=1) + "\n", encoding="ascii")
+            if options.json:
+                document = {**provenance(), "device": options.device, "results": results}
+                options.json.write_text(json.dumps(document, indent=1) + "\n", encoding="ascii")
 
 
 def parse_options() -> argparse.Namespace:

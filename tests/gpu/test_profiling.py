@@ -40,7 +40,7 @@ def test_kernels_of_every_step(peptide: Pair) -> None:
     for stream in (0, 1):
         spans = [span for span in profile.trace.spans if span.stream == stream]
         assert len(spans) >= profile.steps
-        spans.sort(key=lambda span: span.begin)
+        spans.sort(key=lambda span: (span.begin, span.end))
         assert spans[0].begin >= 0
         overlaps = [(a, b) for a, b in pairwise(spans) if a.end > b.begin + GRAIN]
         assert overlaps == []
