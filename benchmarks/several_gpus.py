@@ -2,7 +2,7 @@
 """Several GPUs of one machine, in one call: speed, memory, bits, transports.
 
     python benchmarks/several_gpus.py [--gpus 1,2,4,8] [--tiles 1x1x1,2x2x1,4x4x1,3x3x5,8x8x13]
-        [--parts speed,bits,transports] [--device cuda] [--seconds 3]
+        [--parts speed,bits,transports,replicas,losses] [--device cuda] [--seconds 3]
         [--minutes 9.5] [--json benchmarks/results/several-gpus.json]
 
 Numbers of GPUs that the machine lacks are left out, and said to be.  Each part is
@@ -15,8 +15,11 @@ speed       us per step of DHFR in water, repeated (4 fs, as `quiltmd bench`), b
 bits        10,000 steps of DHFR in three ensembles on every number of GPUs, and with two and four
             ranks on each.
 transports  `quiltmd bench --transports` on the largest number, of the second size.
+replicas    ns/day of 16 and of 64 replicas of DHFR together, on every number.
+losses      the vote of a third GPU names the wrong one of a redundant pair, and a spare takes the
+            place of a lost one: seconds, and whether the State is that of an undisturbed run.
 
-Replicas on several GPUs: `benchmarks/replicas.py`; what workers cost: `quiltmd bench-workers`.
+Replicas beside OpenMM: `benchmarks/replicas.py`; what workers cost: `quiltmd bench-workers`.
 """
 
 from __future__ import annotations
@@ -31,9 +34,10 @@ from pathlib import Path
 from typing import Any
 
 from provenance import provenance
+from replicas import EVERY, Quiltmd, ladder, ns_per_day, timed
 
 import quiltmd
-from quiltmd import LangevinMiddle, Simulation, VelocityVerlet
+from quiltmd import LangevinMiddle, Simulation, VelocityVerlet, Workers
 from quiltmd.commands.bench import parse_tile
 from quiltmd.engine.execution import devices
 from quiltmd.inputs import load
@@ -51,6 +55,8 @@ INTEGRATORS = {
     "multiple time steps": LangevinMiddle(timestep=0.002, seed=1, long_range_every=2),
 }
 CARRIED_ON = 500  # steps from another number's State
+LOST_AT, STEPS_WITH_LOSS = 1234, 2000
+WRONG = f"always-flip@{LOST_AT}:1:positions:320040"  # a bit that the second of two always flips
 Row = dict[str, Any]
 
 
@@ -65,6 +71,11 @@ def places(kind: str, gpus: int) -> dict[str, Any]:
     if kind == "cpu":
         return {"device": "cpu", "ranks": gpus}
     return {"device": "cuda:" + ",".join(map(str, range(gpus)))}
+
+
+def single(kind: str, gpu: int) -> str:
+    """The name of one device."""
+    return "cpu" if kind == "cpu" else f"cuda:{max(gpu, 0)}"
 
 
 def predicted(tile: tuple[int, int, int], gpus: int) -> float:
@@ -140,10 +151,51 @@ def transports(options: argparse.Namespace) -> Iterator[Row]:
     yield from found["transports"]
 
 
+def replicas(options: argparse.Namespace) -> Iterator[Row]:
+    pair = dhfr()
+    for gpus in options.gpus:
+        devices = [single(options.device, gpu) for gpu in range(gpus)]
+        for count in (16, 64):
+            made = Quiltmd(pair, ladder(pair[0], count), devices, together=4)
+            iterations, _, seconds = timed(made.iterate, options.seconds)
+            speed = ns_per_day(iterations * EVERY * count, seconds)
+            yield {"replicas": count, "gpus": gpus, "ns_per_day": speed}
+            del made
+
+
+def losses(options: argparse.Namespace) -> Iterator[Row]:
+    """On the last GPUs that there are; with fewer than three some are the same."""
+    last = options.gpus[-1] - 1
+    first, second, third = (single(options.device, last - back) for back in range(3))
+    calm = simulate_with_loss(first, Workers())
+    faults = {
+        "a third vote": (
+            f"redundant:{first},{second}",
+            WRONG,
+        ),
+        "a spare": (first, f"kill@{LOST_AT}"),
+    }
+    for what, (device, fault) in faults.items():
+        begin = time.perf_counter()
+        digest = simulate_with_loss(device, Workers(spares=(third,), inject_fault=(fault,)))
+        seconds = round(time.perf_counter() - begin, 2)
+        yield {"by": what, "device": device, "seconds": seconds, "same_bits": digest == calm}
+
+
+def simulate_with_loss(device: str, workers: Workers) -> str:
+    """The digest at the end."""
+    simulation = Simulation(*dhfr(), integrator=INTEGRATORS["nvt"], device=device, workers=workers)
+    simulation.draw_velocities(300, 3)
+    simulation.run(STEPS_WITH_LOSS)
+    return quiltmd.digest(simulation.state())
+
+
 PARTS: dict[str, Callable[[argparse.Namespace], Iterator[Row]]] = {
     "speed": speed,
     "bits": bits,
     "transports": transports,
+    "replicas": replicas,
+    "losses": losses,
 }
 
 
