@@ -44,6 +44,7 @@ def test_ranks_on_hosts(device: str, listed: tuple[str, ...], expected: str) -> 
         ("cpu", ("a:0",), "'a:0' is not a host"),
         ("cpu", ("-oProxyCommand=x",), "is not a host"),
         ("cpu", ("a b",), "is not a host"),
+        ("cpu", ("localhost:9999",), r"9999 ranks are more than one machine with \d+ core"),
     ],
 )
 def test_what_cannot_be_is_refused(device: str, listed: tuple[str, ...], said: str) -> None:

@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,9 +38,9 @@ ENVIRONMENT = {
 }
 
 
-def mpirun(count: int, *arguments: Any) -> subprocess.Popen[str]:
+def mpirun(count: int, *arguments: Any, command: Sequence[str] = COMMAND) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        ["mpirun", "-n", str(count), *COMMAND, *map(str, arguments)],
+        ["mpirun", "-n", str(count), *command, *map(str, arguments)],
         env=os.environ | ENVIRONMENT,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -94,7 +95,7 @@ def processes_with(text: str) -> list[int]:
             arguments = (folder / "cmdline").read_bytes().decode().split("\0")
         except OSError:  # it has ended
             continue
-        if arguments[:3] == COMMAND and any(text in argument for argument in arguments):
+        if arguments[0] == sys.executable and any(text in argument for argument in arguments):
             found.append(int(folder.name))
     return found
 
@@ -163,6 +164,40 @@ def test_a_process_that_is_killed_ends_all(alanine: tuple[Path, Path], tmp_path:
     # MPICH's launcher may be quicker than we are, and then names the process itself.
     ours = "error: the worker on rank 1" in said and "the last good checkpoint is" in said
     assert ours or f"PID {others[0]} RUNNING" in said
+    assert comes_true(lambda: not any(is_alive(p) for p in all_of_it))
+    assert (out / "checkpoint.qmd").exists()
+
+
+# Waits for process 0 for three seconds, and not for a minute.
+IMPATIENT = """
+from quiltmd.workers import mpi
+mpi._CLIENT_GONE = 3.0
+from quiltmd.commands.cli import main
+main()
+"""
+
+
+@needs_mpirun
+@pytest.mark.parametrize("victim", [0, 1])
+def test_a_process_that_is_stopped_ends_all(
+    victim: int, alanine: tuple[Path, Path], tmp_path: Path
+) -> None:
+    out = tmp_path / "mpi"
+    arguments = [*run_arguments(alanine, out, 10**8), "--silence", 3]
+    arguments[arguments.index("--log-every") + 1] = 100
+    with mpirun(2, *arguments, command=[sys.executable, "-c", IMPATIENT]) as process:
+        try:
+            log = out / "log.csv"
+            assert comes_true(lambda: log.exists() and log.read_text().count("\n") > 3, 120)
+            all_of_it = sorted(processes_with(str(out)), key=lambda p: not has_open(p, out))
+            assert len(all_of_it) == 2
+            os.kill(all_of_it[victim], signal.SIGSTOP)
+            said, _ = process.communicate(timeout=120)
+        finally:
+            process.kill()
+    assert process.returncode != 0
+    lost = ("process 0 of this run (on", "error: the worker on rank 1")[victim]
+    assert lost in said, said
     assert comes_true(lambda: not any(is_alive(p) for p in all_of_it))
     assert (out / "checkpoint.qmd").exists()
 

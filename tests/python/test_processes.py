@@ -146,6 +146,20 @@ def test_a_lost_process_ends_all(peptide: tuple[Any, Any], number: int, told: st
     assert any(told in message for message in messages), messages
 
 
+def test_a_suspended_job_goes_on(peptide: tuple[Any, Any]) -> None:
+    """Processes that were all stopped, for longer than any may be silent, take none for lost."""
+    ranks = Ranks(3, for_ever, *peptide, integrator=NVT, patience=2.0)
+    time.sleep(3.0)
+    for number, seconds in ((signal.SIGSTOP, 5.0), (signal.SIGCONT, 4.0)):
+        for rank in range(3):
+            ranks.kill(rank, number)
+        time.sleep(seconds)
+    assert all(process.is_alive() for process in ranks.processes)
+    ranks.kill(1, signal.SIGKILL)
+    messages = [str(found) for found in ranks.results(2).values()]
+    assert any("rank 1 has ended" in message for message in messages), messages
+
+
 def test_a_rank_that_fails_ends_all(peptide: tuple[Any, Any]) -> None:
     """An error in one process is told there; the others say whose it was."""
 

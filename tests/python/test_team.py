@@ -8,6 +8,7 @@ import signal
 import socket
 import threading
 from collections import Counter
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -186,16 +187,34 @@ def test_devices_are_of_one_architecture() -> None:
     assert all(connection.closed for connection in connections)
 
 
+def test_where_one_worker_cannot_be_had_none_is_left() -> None:
+    before = workers_here()
+    with pytest.raises(QuiltError, match="ssh has no connection to nowhere"):
+        water("ranks:worker:cpu,worker:cpu,ssh:nowhere.invalid/cpu")
+    assert comes_true(lambda: workers_here() == before)
+
+
+def workers_here() -> set[int]:
+    """Worker processes that this one has started."""
+    found = set()
+    for task in Path("/proc/self/task").iterdir():
+        for child in (task / "children").read_text().split():
+            with suppress(OSError):
+                if b"quiltmd.workers.process" in Path(f"/proc/{child}/cmdline").read_bytes():
+                    found.add(int(child))
+    return found
+
+
 @pytest.mark.parametrize(
     ("device", "more", "said"),
     [
         ("ranks:cuda:0,1", {}, "one device for each rank"),
         (TWO, {"ranks": 3}, "lists 2 device"),
-        (TWO, {"transport": "staged"}, "does not join ranks in processes .* nccl or unix or tcp"),
+        (TWO, {"transport": "staged"}, "does not join ranks in processes .* choose unix or tcp"),
         (TWO, {"transport": "peer"}, "'peer' joins GPUs, and worker:cpu is none"),
         (TWO, {"transport": "nccl"}, "'nccl' joins GPUs, and worker:cpu is none"),
         ("cpu", {"ranks": 2, "transport": "nccl"}, "does not join ranks of one process"),
-        ("cpu", {"ranks": 2, "transport": "tcp"}, "does not join ranks of one .* peer or staged"),
+        ("cpu", {"ranks": 2, "transport": "tcp"}, "does not join ranks of one .* choose staged"),
         ("ranks:", {}, "no such device"),
         (TWO, {"workers": Workers(verify=3)}, "not a rank of one: leave them out"),
     ],

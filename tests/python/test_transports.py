@@ -34,7 +34,7 @@ def test_transports_on_cpus(openmmtools_data: object) -> None:
     found = json.loads(done.stdout)
     rows = {row["transport"]: row for row in found["transports"]}
     assert list(rows) == ["staged", "unix", "tcp", "peer", "peer, processes", "nccl"]
-    assert "kernels reach each other's memory" in rows.pop("peer")["note"]
+    assert "'peer' joins GPUs" in rows.pop("peer")["note"]
     assert "'peer' joins GPUs" in rows.pop("peer, processes")["note"]
     assert "'nccl' joins GPUs" in rows.pop("nccl")["note"]
     assert len({row["digest"] for row in rows.values()}) == 1

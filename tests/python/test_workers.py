@@ -36,7 +36,7 @@ from quiltmd.running import runner
 from quiltmd.running.config import Config
 from quiltmd.workers import client
 from quiltmd.workers.channel import Channel
-from quiltmd.workers.client import Connection, WorkerEngine, shake_hands
+from quiltmd.workers.client import Connection, WorkerEngine, check_hello
 from quiltmd.workers.launch import connect
 from quiltmd.workers.session import Session
 
@@ -226,7 +226,7 @@ def test_another_version_is_refused_by_name(toy: Toy, monkeypatch: pytest.Monkey
     ours = {"protocol": 1, "version of quiltmd": "0.0.0", "byte order": "middle"}
     monkeypatch.setattr(client, "about", lambda: ours)
     with pytest.raises(QuiltError, match=r"another version of quiltmd \(.*\) than .* \(0.0.0\)"):
-        shake_hands(toy.connection)
+        check_hello(toy.connection, toy.connection.call("hello"))
 
 
 def test_a_killed_worker_is_an_error_and_the_checkpoint_stays(
@@ -268,6 +268,34 @@ def test_a_signal_without_a_name_ends_a_worker_like_any_other() -> None:
     os.kill(connection.process, signal.SIGRTMIN + 6)
     with pytest.raises(LostError, match=f"was killed by signal {signal.SIGRTMIN + 6}"):
         connection.begin("hello").result(20)
+
+
+def test_a_suspended_job_goes_on() -> None:
+    """The time in which both ends were stopped is not silence of the other."""
+    script = (
+        "import sys; sys.path.insert(0, 'tests/python')\n"
+        "from test_workers import Workers, water, process_of\n"
+        "s = water('worker:cpu', workers=Workers(silence=2.0))\n"
+        "print(process_of(s), flush=True)\n"
+        "while True: s.run(10); print(s.step, flush=True)\n"
+    )
+    root = Path(__file__).resolve().parents[2]
+    with subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, cwd=root
+    ) as process:
+        assert process.stdout is not None
+        both = int(process.stdout.readline()), process.pid
+        try:
+            process.stdout.readline()
+            for number, seconds in (signal.SIGSTOP, 4.0), (signal.SIGCONT, 0.0):
+                for one in both:
+                    os.kill(one, number)
+                time.sleep(seconds)
+            end = time.monotonic() + 4
+            while time.monotonic() < end:
+                assert process.stdout.readline()
+        finally:
+            process.kill()
 
 
 def test_a_worker_ends_with_its_client() -> None:

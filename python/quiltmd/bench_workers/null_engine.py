@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from ..workers.channel import Channel
-from ..workers.client import Connection, WorkerEngine, shake_hands
+from ..workers.client import Connection, WorkerEngine, check_hello
 from ..workers.session import Session
 
 _SPREAD = 100.0  # kJ/mol, of energies
@@ -97,7 +97,7 @@ class NullWorkers:
         """To the next worker."""
         number = next(self._next)
         connection = Connection(channel_of(self._sockets[number]), f"worker {number}", lambda: "")
-        shake_hands(connection)
+        check_hello(connection, connection.call("hello"))
         return connection
 
     def __call__(
@@ -146,7 +146,7 @@ def main() -> None:
                 if end is not own:
                     end.close()
             factory: Any = partial(NullEngine, seconds=seconds)
-            Session(channel_of(own), factory).serve(gone=partial(os._exit, 0))
+            Session(channel_of(own), factory).serve(gone=lambda _: os._exit(0))
     for end in ends:
         end.close()
     for _ in ends:

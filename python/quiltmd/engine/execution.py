@@ -29,6 +29,7 @@ def _check_name(name: str) -> str:
 Transport = Literal["auto", "peer", "nccl", "staged", "unix", "tcp"]
 IN_ONE_PROCESS: tuple[Transport, ...] = ("auto", "peer", "staged")
 BETWEEN_PROCESSES: tuple[Transport, ...] = ("auto", "peer", "nccl", "unix", "tcp")
+_BETWEEN_GPUS = ("peer", "nccl")
 _MOST_RANKS = 64  # where there are fewer cores; of 2,300 atoms they take 1.5 GB
 MeshSharing = Literal["auto", "distributed", "pencils", "replicated"]
 Away = Literal[1, 2, "x", "xy"]
@@ -121,10 +122,12 @@ class Execution:
         self._check_workers()
         self._check_transport()
         if self._is_in_workers():
+            device = self._device_of_ranks()
+            _check_number(sum(place.kind in ("here", "worker") for place in parse_device(device)))
             own = self.settings()
             workers, _ = own.pop("workers"), own.pop("hosts")
             return {
-                "device": self._device_of_ranks(),
+                "device": device,
                 "ranks": ranks,
                 "execution": own,
                 "workers": workers,
@@ -172,19 +175,16 @@ class Execution:
         device = self._device_of_ranks()
         between, places = has_rank_on_each(device), parse_device(device)
         those = BETWEEN_PROCESSES if between else IN_ONE_PROCESS
+        on_cpu = [str(place) for place in places if place.device == "cpu"]
+        fitting = [name for name in those[1:] if not on_cpu or name not in _BETWEEN_GPUS]
+        instead = f"leave it out, or choose {' or '.join(fitting)}"
         if self.transport not in those:
             where = "in processes of their own" if between else "of one process"
+            raise QuiltError(f"transport '{self.transport}' does not join ranks {where}: {instead}")
+        if on_cpu and self.transport in _BETWEEN_GPUS:
             raise QuiltError(
-                f"transport '{self.transport}' does not join ranks {where}: leave it out, or "
-                f"choose {' or '.join(those[1:])}"
+                f"transport '{self.transport}' joins GPUs, and {on_cpu[0]} is none: {instead}"
             )
-        if between and self.transport in ("peer", "nccl"):
-            on_cpu = [str(place) for place in places if place.device == "cpu"]
-            if on_cpu:
-                raise QuiltError(
-                    f"transport '{self.transport}' joins GPUs, and {on_cpu[0]} is none: leave it "
-                    "out"
-                )
 
     def _device_of_ranks(self) -> str:
         return device_of_ranks(self.device, self.hosts)
@@ -207,7 +207,7 @@ class Execution:
 
 
 def _check_number(ranks: int) -> None:
-    """QuiltError for more ranks than one process should hold: each has memory and threads."""
+    """QuiltError for more ranks than this machine should have: each has memory and threads."""
     cores = available_cores()
     most = max(_MOST_RANKS, cores)
     if ranks > most:

@@ -3,8 +3,9 @@
 
 Any thread may send, one receives.  A connection that has nothing to say sends a heartbeat each
 second; an end that hears nothing for some time takes the other for lost, whether its process was
-stopped, its machine is gone or the network between was cut.  Heartbeats also keep a connection
-fast: after an idle time of 10 ms an answer by TCP takes ten times as long.
+stopped, its machine is gone or the network between was cut.  Time in which an end was itself
+stopped, as in a suspended job, does not count.  Heartbeats also keep a connection fast: after an
+idle time of 10 ms an answer by TCP takes ten times as long.
 """
 
 from __future__ import annotations
@@ -26,6 +27,10 @@ HEARTBEAT = 1.0  # s
 _ALIVE = {"alive": True}
 _START = 120.0  # s
 _PIECE = 2**20  # bytes read or written at once
+
+
+class SilentError(LostError):
+    """The other end says nothing, though the connection has not ended."""
 
 
 class Seal(Protocol):
@@ -128,13 +133,22 @@ class Channel:
                 except OSError as error:
                     raise LostError(f"the connection has ended ({error.strerror})") from None
 
+    def _await_bytes(self) -> None:
+        """Until some have come; in steps of a heartbeat, however long one took by the clock."""
+        if self._silence is None:
+            return
+        left = self._silence
+        while not self._poll.poll(1e3 * min(left, HEARTBEAT)):
+            left -= HEARTBEAT
+            if left <= 0:
+                raise SilentError(f"nothing was heard of it for {self._silence:g} s")
+
     def _read_all(self, count: int) -> memoryview:
         """So many bytes.  What is announced and never comes takes no memory, unlike a bytearray."""
         data = np.empty(count, np.uint8).data
         left = data
         while left:
-            if self._silence is not None and not self._poll.poll(1e3 * self._silence):
-                raise LostError(f"nothing was heard of it for {self._silence:g} s")
+            self._await_bytes()
             try:
                 got = os.readv(self._read, [left[:_PIECE]])
             except OSError as error:

@@ -43,7 +43,7 @@ class Connection:
 
     def __init__(self, channel: Channel, name: str, last_words: Callable[[], str]) -> None:
         self.name = name
-        self.host, self.process = "", 0  # where the worker is; known once hands are shaken
+        self.host, self.process = "", 0  # where the worker is; known once it has said hello
         self._channel, self._last_words = channel, last_words
         self._numbers = itertools.count()
         self._waiting: dict[int, Future[Any]] = {}
@@ -166,9 +166,8 @@ class Connection:
             self._relay.close()
 
 
-def shake_hands(connection: Connection) -> None:
-    """Learns who the worker is; QuiltError where it is another quiltmd, by the first difference."""
-    theirs = connection.call("hello")
+def check_hello(connection: Connection, theirs: Any) -> None:
+    """Notes who a worker is, which said `theirs`; QuiltError where it is another quiltmd."""
     for name, ours in about().items():
         found = theirs.get(name) if isinstance(theirs, dict) else None
         if found != ours:

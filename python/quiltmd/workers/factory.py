@@ -14,7 +14,7 @@ from ..engine.places import Place, has_rank_on_each, is_forwarded, parse_device,
 from ..engine.worker_settings import Workers
 from ..errors import QuiltError
 from .client import Connection, WorkerEngine
-from .launch import connect
+from .launch import connect, connect_all
 from .supervisor import Supervisor
 from .team import Team, introduce
 
@@ -75,13 +75,18 @@ def _team(
 ) -> Team:
     """A worker at each place, with a rank of one simulation."""
     sharing = sharing_cores(places)
-    connections = [connect(place, settings) for place in places]
-    introduce(connections, places, settings.silence, transport)
 
     def make(connection: Connection, rank: int) -> WorkerEngine:
         return start_on(connection, places[rank], sharing[rank], ranks=None, transport="auto")
 
-    return Team(connections, make)
+    connections = connect_all(places, settings)
+    try:
+        introduce(connections, places, settings.silence, transport)
+        return Team(connections, make)
+    except BaseException:
+        for connection in connections:
+            connection.close()
+        raise
 
 
 def sharing_cores(places: list[Place]) -> list[int]:

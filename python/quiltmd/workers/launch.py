@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -19,31 +20,51 @@ from ..errors import QuiltError
 from . import mpi
 from .access import AccessError, BlakeSeal, FullError, ask_for_admission, default_key_file, read_key
 from .channel import Channel
-from .client import Connection, shake_hands
+from .client import Connection, check_hello
 
 _LAST_BREATH = 0.5  # s, from the end of a connection to that of the process
 _REACH = 10.0  # s
+_AT_ONCE = 8  # workers that start; an sshd refuses some where more than ten log in to it together
 _SSH_FAILED, _NOT_FOUND = 255, 127
 
 
 def connect(place: Place, settings: Workers) -> Connection:
     """A worker at a place, ready to make an engine; QuiltError where there will be none."""
+    return connect_all([place], settings)[0]
+
+
+def connect_all(places: Sequence[Place], settings: Workers) -> list[Connection]:
+    """A worker at each place; QuiltError where there will not be all of them, and then none is."""
+    found: list[Connection] = []
+    try:
+        for begin in range(0, len(places), _AT_ONCE):
+            for place in places[begin : begin + _AT_ONCE]:
+                found.append(_begin(place, settings))
+            hellos = [connection.begin("hello") for connection in found[begin:]]
+            for connection, hello in zip(found[begin:], hellos, strict=True):
+                check_hello(connection, hello.result())
+    except BaseException:
+        for connection in found:
+            connection.close()
+        raise
+    return found
+
+
+def _begin(place: Place, settings: Workers) -> Connection:
+    """A worker that may still be starting."""
     name = str(place)
     if place.kind == "mpi":
         name = f"rank {place.process} ({started(place.process).host})"
     if place.kind == "remote":
         ours, seal = _admitted(place, settings)
-        connection = Connection(_channel(ours, settings, seal), name, lambda: "")
-    elif place.kind == "mpi" and place.process > 0:
-        connection = Connection(_channel(mpi.reach(place.process), settings), name, lambda: "")
-    else:
-        ours, theirs = socket.socketpair()
-        with theirs:
-            process = _by_ssh(place, settings, theirs) if place.kind == "ssh" else _here(theirs)
-        last_words = partial(_end_process, process, place, settings)
-        connection = Connection(_channel(ours, settings), name, last_words)
-    shake_hands(connection)
-    return connection
+        return Connection(_channel(ours, settings, seal), name, lambda: "")
+    if place.kind == "mpi" and place.process > 0:
+        return Connection(_channel(mpi.reach(place.process), settings), name, lambda: "")
+    ours, theirs = socket.socketpair()
+    with theirs:
+        process = _by_ssh(place, settings, theirs) if place.kind == "ssh" else _here(theirs)
+    last_words = partial(_end_process, process, place, settings)
+    return Connection(_channel(ours, settings), name, last_words)
 
 
 def spawn_worker(connection: socket.socket, keys: bytes) -> subprocess.Popen[bytes]:
@@ -131,7 +152,10 @@ def _end_process(process: subprocess.Popen[bytes], place: Place, settings: Worke
     if status < 0:
         return f"its process was killed by {_name_of_signal(-status)}"
     if place.kind == "ssh" and status == _SSH_FAILED:
-        return f"ssh has no connection to {place.host} (any more)"
+        return (
+            f"ssh has no connection to {place.host} (any more): does 'ssh {place.host} "
+            f"{settings.command} --version' work, without a password?"
+        )
     if place.kind == "ssh" and status == _NOT_FOUND:
         return (
             f"'{settings.command}' is not found on {place.host}: set `command` in [workers] to "

@@ -29,7 +29,7 @@ from ..engine.execution import core_numbers, devices
 from ..engine.hosts import Process, started, started_together
 from ..errors import QuiltError
 from .access import AccessError, admit, ask_for_admission
-from .channel import Channel
+from .channel import Channel, SilentError
 from .session import Session
 
 # Where launchers say how many processes they have started; the first that is there holds, as one
@@ -78,7 +78,7 @@ def join() -> None:
         return
     rank, listener, processes, _secret = _meet(count)
     if rank > 0:
-        _serve(listener)
+        _serve(listener, processes[0].host)
     listener.close()
     started_together[:] = processes
     for number in range(1, count):
@@ -148,13 +148,13 @@ def _load_mpi(count: int) -> Any:
     return MPI
 
 
-def _serve(listener: socket.socket) -> NoReturn:
+def _serve(listener: socket.socket, first_host: str) -> NoReturn:
     """Does what process 0 asks for, until that ends: this process then does so at once."""
     for kind in _FOR_PROCESS_0:
         signal.signal(kind, signal.SIG_IGN)
     faulthandler.enable()
     lifeline = _first_admitted(listener)
-    threading.Thread(target=_admit_all, args=(listener,), daemon=True).start()
+    threading.Thread(target=_admit_all, args=(listener, first_host), daemon=True).start()
     _watch(lifeline)
     with suppress(OSError):
         lifeline.recv(1)
@@ -186,18 +186,34 @@ def _first_admitted(listener: socket.socket) -> socket.socket:
     )
 
 
-def _admit_all(listener: socket.socket) -> None:
+def _admit_all(listener: socket.socket, first_host: str) -> None:
     while True:
         with suppress(OSError):
             connection, _ = listener.accept()
-            threading.Thread(target=_serve_session, args=(connection,), daemon=True).start()
+            arguments = connection, first_host
+            threading.Thread(target=_serve_session, args=arguments, daemon=True).start()
 
 
-def _serve_session(connection: socket.socket) -> None:
+def _serve_session(connection: socket.socket, first_host: str) -> None:
     """One engine; another may be made before this one is given up."""
     with connection, suppress(AccessError, OSError):
         admit(connection, _secret, lambda: True)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         number = connection.fileno()
         close = partial(connection.shutdown, socket.SHUT_RDWR)
-        Session(Channel(number, number, close, _CLIENT_GONE), make_engine).serve()
+        gone = partial(_end_if_silent, first_host)
+        Session(Channel(number, number, close, _CLIENT_GONE), make_engine).serve(gone)
+
+
+def _end_if_silent(first_host: str, reason: Exception) -> None:
+    """Ends this process, and by that has the launcher end all, where process 0 says nothing."""
+    if not isinstance(reason, SilentError):
+        return
+    text = (
+        f"error: process 0 of this run (on {first_host}) was not heard of for {_CLIENT_GONE:g} s: "
+        "it was stopped, or the network is down; the run ends, and can be resumed from its last "
+        "checkpoint"
+    )
+    with suppress(OSError):
+        print(text, file=sys.stderr, flush=True)
+    os._exit(1)

@@ -47,7 +47,7 @@ def serve_on_stdio() -> None:
 def _serve(channel: Channel) -> None:
     faulthandler.enable()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    Session(channel, make_engine).serve(gone=partial(os._exit, 0))
+    Session(channel, make_engine).serve(gone=lambda _: os._exit(0))
 
 
 if __name__ == "__main__":

@@ -124,13 +124,14 @@ class Session:
         self._gpu: int | None = None
         self._relay: Relay | None = None
 
-    def serve(self, gone: Callable[[], object] | None = None) -> None:
-        """Answers calls until the client is gone.
+    def serve(self, gone: Callable[[Exception], object] | None = None) -> None:
+        """Answers calls until the client is gone; then its engine is, too.
 
         Parameters
         ----------
         gone:
-            Called in another thread as soon as that is noticed, even in the middle of a call.
+            Called with the reason, in another thread, as soon as that is noticed, even in the
+            middle of a call.
         """
         reader = threading.Thread(target=self._read, args=(gone,), name="quiltmd-reader")
         sender = threading.Thread(target=self._send_later, name="quiltmd-frames")
@@ -143,8 +144,9 @@ class Session:
             del call  # and the arrays in it
         self._later.put(None)
         sender.join()
+        self._engine = None  # other ranks must not take it for one that goes on
 
-    def _read(self, gone: Callable[[], object] | None) -> None:
+    def _read(self, gone: Callable[[Exception], object] | None) -> None:
         """Sorts what comes in: calls, and answers to questions of a call that is being done."""
         try:
             while True:
@@ -155,10 +157,10 @@ class Session:
                     self._answers.put(bool(message["answer"]))
                 else:
                     self._calls.put(message)
-        except Exception:
+        except Exception as error:
             self._channel.close()
             if gone is not None:
-                gone()
+                gone(error)
             self._answers.put(True)  # a minimisation stops
             self._calls.put(None)
 

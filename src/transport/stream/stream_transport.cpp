@@ -18,6 +18,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 
 namespace quiltmd {
 namespace {
@@ -27,6 +28,8 @@ using Clock = std::chrono::steady_clock;
 constexpr int kHeartbeat = -100, kFailed = -101;  // edges of what processes tell each other
 constexpr auto kHeartbeatInterval = std::chrono::seconds(1);
 constexpr double kStart = 120;  // seconds that a process may take until its first sign
+// Who has not looked at its connections for so long was stopped itself, as a suspended job is.
+constexpr auto kOwnStop = 3 * kHeartbeatInterval;
 
 struct Header {
   int32_t edge;
@@ -94,6 +97,8 @@ class Peer {
     const std::chrono::duration<double> silence = Clock::now() - heard_;
     return silence.count() > (has_spoken_ ? patience : std::max(patience, kStart));
   }
+  // That time does not count as silence.
+  void excuse(Clock::duration time) { heard_ += time; }
 
  private:
   struct Outgoing {
@@ -250,7 +255,10 @@ class StreamTransport final : public Transport {
   }
 
   void look_for_silence() {
+    const auto now = Clock::now();
+    const auto since = now - std::exchange(looked_, now);
     for (size_t r = 0; r < peers_.size(); ++r) {
+      if (since > kOwnStop) peers_[r]->excuse(since);
       if (!open_[r] || !peers_[r]->is_overdue(patience_)) continue;
       fail(static_cast<int>(r), "has not been heard of for " +
                                     std::to_string(static_cast<int>(patience_)) +
@@ -303,6 +311,7 @@ class StreamTransport final : public Transport {
   std::vector<char> open_;  // by rank: whether more may come
   std::vector<pollfd> ends_;
   std::deque<Message> messages_;
+  Clock::time_point looked_ = Clock::now();  // for silence, the last time
   std::thread helper_;
 };
 

@@ -5,8 +5,9 @@
 // each message, and then wake the rank. Nobody who sends waits: what a socket does not take is flushed by
 // a helper, or by the rank while it waits. The helper also tells the others every second that this
 // process lives: who has not been heard of for a while has stopped, even where the network keeps the
-// connection open. Bytes go as they are in memory; all
-// hosts have the same byte order, which the handshake of the processes makes sure of.
+// connection open. Only time in which this process itself ran counts: a job whose processes are all
+// suspended goes on when they are. Bytes go as they are in memory; all hosts have the same byte order,
+// which the handshake of the processes makes sure of.
 #pragma once
 
 #include <memory>
