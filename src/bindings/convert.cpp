@@ -163,6 +163,23 @@ System system_from(const nb::dict& d) {
   return s;
 }
 
+static Int3 grid_from(const nb::dict& d, const char* name) {
+  const auto points = value<std::array<int, 3>>(d, name);
+  return {points[0], points[1], points[2]};
+}
+
+static void read_dispersion_mesh(const nb::dict& d, NonbondedSettings& s) {
+  const auto kind = value<std::string>(d, "lennard_jones");
+  if (kind == "cutoff") return;
+  if (kind != "pme")
+    throw Error("unknown Lennard-Jones method '" + kind + "': choose cutoff or pme");
+  if (s.switching != Switching::kNone)
+    throw Error("Lennard-Jones PME goes with no switching function");
+  s.switching = Switching::kMesh;
+  s.dispersion_alpha = value<double>(d, "lj_pme_alpha");
+  s.dispersion_grid = grid_from(d, "lj_pme_grid");
+}
+
 static void read_switching(const nb::dict& d, NonbondedSettings& s) {
   const auto kind = value<std::string>(d, "switching");
   const std::pair<const char*, Switching> kinds[] = {{"none", Switching::kNone},
@@ -199,6 +216,7 @@ NonbondedSettings nonbonded_from(const nb::dict& d) {
   s.dispersion_correction = value<bool>(d, "dispersion_correction");
   s.potential_shift = value<bool>(d, "potential_shift");
   read_switching(d, s);
+  read_dispersion_mesh(d, s);
   if (s.has_reaction_field()) {
     const auto dielectric = value<double>(d, "dielectric");
     s.dielectric = dielectric > 0 ? dielectric : std::numeric_limits<double>::infinity();
@@ -207,8 +225,7 @@ NonbondedSettings nonbonded_from(const nb::dict& d) {
   if (!s.has_pme()) return s;
   s.order = value<int>(d, "pme_order");
   s.alpha = value<double>(d, "pme_alpha");
-  const nb::sequence grid = nb::cast<nb::sequence>(d["pme_grid"]);
-  for (int i = 0; i < 3; ++i) s.grid[i] = nb::cast<int>(grid[i]);
+  s.grid = grid_from(d, "pme_grid");
   return s;
 }
 

@@ -6,12 +6,13 @@ namespace quiltmd {
 std::map<std::string, double> potential_energies(const EnergyValues& energy,
                                                  const ConstantEnergies& constant,
                                                  Solvent solvent) {
-  std::map<std::string, double> named{{"dispersion", constant.dispersion}};
+  std::map<std::string, double> named;
   size_t kind = kPotentialEnergies;
   for (const auto& [name, least] : kFamilyEnergies) {
     if (solvent >= least) named[name] = energy[kind];
     ++kind;
   }
+  named["dispersion"] += constant.dispersion;
   named[kFamilyEnergies[constant.of_charges - kPotentialEnergies].name] += constant.charges;
   TermForms::for_each([&]<class Form>(int) {
     for (const char* name : Form::kEnergies) named[name] += energy[kind++];

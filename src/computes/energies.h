@@ -30,7 +30,7 @@ using EnergyValues = std::array<double, kEnergyKinds>;  // kJ/mol
 struct ConstantEnergies {
   double charges = 0;                   // see constant_of_charges
   EnergyKind of_charges = kReciprocal;  // what it is counted as
-  double dispersion = 0;                // long-range dispersion correction
+  double dispersion = 0;  // long-range dispersion correction, or self energy on the mesh
 };
 
 // Potential energies by name, those of an implicit solvent where there is one, and their sum as

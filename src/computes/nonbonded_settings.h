@@ -9,8 +9,9 @@
 
 namespace quiltmd {
 
-// How van der Waals interactions end at the cutoff: see forms/lennard_jones_switched.h.
-enum class Switching { kNone, kPotential, kCharmm, kCharmmForce, kGromacsForce };
+// How van der Waals interactions end at the cutoff: see forms/lennard_jones_switched.h; or that they do not,
+// since a mesh has the rest: forms/lennard_jones_on_mesh.h.
+enum class Switching { kNone, kPotential, kCharmm, kCharmmForce, kGromacsForce, kMesh };
 
 // Of charges within the cutoff alone, with the field of a uniform medium beyond it, or of all by particle
 // mesh Ewald.
@@ -26,6 +27,9 @@ struct NonbondedSettings {
   bool potential_shift = false;
   Switching switching = Switching::kNone;
   double switch_distance = 0;  // nm
+  // Of the mesh of the dispersion, whose order is that of the charges.
+  double dispersion_alpha = 0;  // 1/nm
+  Int3 dispersion_grid{0, 0, 0};
   // Of the medium beyond the cutoff; infinite for a conductor. Whether excluded pairs within the cutoff, and
   // each charge by itself, feel its field, as in GROMACS; in OpenMM they do not.
   double dielectric = 78.3;
@@ -33,6 +37,12 @@ struct NonbondedSettings {
 
   bool has_cutoff() const { return std::isfinite(cutoff); }
   bool has_pme() const { return electrostatics == Electrostatics::kPme; }
+  bool has_dispersion_mesh() const { return switching == Switching::kMesh; }
+  bool has_switching_function() const {
+    return switching != Switching::kNone && !has_dispersion_mesh();
+  }
+  // Whether van der Waals energies that end plainly are shifted to zero at the cutoff.
+  bool shifts_van_der_waals() const { return potential_shift || has_dispersion_mesh(); }
   bool has_reaction_field() const { return electrostatics == Electrostatics::kReactionField; }
 };
 

@@ -18,6 +18,7 @@ enum EnergyKind {
   kPairForm = kPotentialEnergies,
   kCoulombDirect,
   kReciprocal,
+  kDispersionMesh,
   kPolarisation,  // of implicit solvent
   kSurface,
   kTermEnergies
@@ -27,7 +28,8 @@ enum EnergyKind {
 enum class Solvent { kNone, kImplicit };
 
 // Names in logs of the potential energies that force families add to, each where the system has `least`.
-// kPairForm has the name of its first form, Lennard-Jones, for every form (docs/decisions.md).
+// kPairForm has the name of its first form, Lennard-Jones, for every form (docs/decisions.md), and the mesh of
+// the dispersion that of the correction for it, which it makes unnecessary.
 struct FamilyEnergy {
   const char* name;
   Solvent least = Solvent::kNone;
@@ -35,6 +37,7 @@ struct FamilyEnergy {
 inline constexpr FamilyEnergy kFamilyEnergies[] = {{"lj"},
                                                    {"coulomb"},
                                                    {"pme"},
+                                                   {"dispersion"},
                                                    {"polarisation", Solvent::kImplicit},
                                                    {"surface", Solvent::kImplicit}};
 static_assert(std::size(kFamilyEnergies) == kTermEnergies - kPotentialEnergies);

@@ -52,7 +52,7 @@ void collect_forces(const RankMemory& memory, Reach reach, std::vector<Vec3d>& f
     Vec3d& to = forces[static_cast<size_t>(atoms[s])];
     to = {from_fixed(f[s], kForceScale), from_fixed(f[n + s], kForceScale),
           from_fixed(f[2 * n + s], kForceScale)};
-    if (memory.mesh && reach == Reach::kAll) to += Vec3d{l[s].x, l[s].y, l[s].z};
+    if (!memory.meshes.empty() && reach == Reach::kAll) to += Vec3d{l[s].x, l[s].y, l[s].z};
   }
 }
 

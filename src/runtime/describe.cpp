@@ -67,6 +67,10 @@ std::map<std::string, double> Engine::numbers() const {
           {"pme_grid_x", s.nonbonded.has_pme() ? s.nonbonded.grid.x : 0.0},
           {"pme_grid_y", s.nonbonded.has_pme() ? s.nonbonded.grid.y : 0.0},
           {"pme_grid_z", s.nonbonded.has_pme() ? s.nonbonded.grid.z : 0.0},
+          {"lj_pme_alpha", s.nonbonded.dispersion_alpha},
+          {"lj_pme_grid_x", static_cast<double>(s.nonbonded.dispersion_grid.x)},
+          {"lj_pme_grid_y", static_cast<double>(s.nonbonded.dispersion_grid.y)},
+          {"lj_pme_grid_z", static_cast<double>(s.nonbonded.dispersion_grid.z)},
           {"bytes_per_atom", bytes / atoms}};
 }
 

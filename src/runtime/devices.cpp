@@ -108,7 +108,10 @@ void check_one_architecture(const std::vector<DeviceDescription>& devices) {
 }
 
 void check_device_can(const std::string& name, const NonbondedSettings& nonbonded) {
-  if (nonbonded.has_pme() && name.starts_with("cuda")) check_gpu_pme_grid(nonbonded.grid);
+  if (!name.starts_with("cuda")) return;
+  if (nonbonded.has_dispersion_mesh())
+    throw Error("Lennard-Jones PME is not supported on GPUs: choose device cpu");
+  if (nonbonded.has_pme()) check_gpu_pme_grid(nonbonded.grid);
 }
 
 MessageRoute message_route_named(const std::string& name) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/evaluate_reference.h"
 
+#include "computes/dispersion_coefficients.h"
 #include "computes/nonbonded/pair_parameters.h"
 #include "computes/pme/setup.h"
 #include "computes/reference.h"
@@ -27,7 +28,9 @@ ReferenceResult evaluate_reference(const System& input, const NonbondedSettings&
   spread_forces(system, internal, out.forces);
 
   const Constant charges = constant_of_charges(system, settings, box.volume());
-  const Constant dispersion = dispersion_constant(system, settings, box.volume());
+  Constant dispersion = dispersion_constant(system, settings, box.volume());
+  if (settings.has_dispersion_mesh())
+    dispersion.energy += dispersion_self_energy(system, settings.dispersion_alpha);
   ReferenceResult result;
   result.energies = potential_energies(
       out.energy, {charges.energy, kind_of_constant(settings), dispersion.energy},

@@ -32,6 +32,10 @@ Planner::Planner(const System& system, const NonbondedSettings& nonbonded,
                  const IntegratorSettings& integrator, const ListSettings& lists, const Box& box,
                  const std::vector<Vec3d>& positions, Int3 tile) {
   if (tile.x < 1 || tile.y < 1 || tile.z < 1) throw Error("a box is repeated once at least");
+  if (nonbonded.has_dispersion_mesh())
+    throw Error(
+        "predictions know one mesh, and Lennard-Jones PME has a second one: choose lennard_jones = "
+        "cutoff (--lennard-jones cutoff)");
   const int64_t copies = int64_t{tile.x} * tile.y * tile.z;
   setup_ = make_setup(with_groups(system), nonbonded, integrator, lists, tiled(box, tile));
   atoms_ = setup_.system.atom_count() * copies;

@@ -20,6 +20,7 @@
 #include <string>
 #include <utility>
 
+#include "schedule/grid_shares.h"
 #include "schedule/long_range.h"
 
 namespace quiltmd {
@@ -99,9 +100,11 @@ std::vector<TaskId> add_values(Schedule& s, RankMemory& memory, const RankPlan& 
 std::vector<Edge> edges_of_step(const RankMemory& memory, Reach reach) {
   std::vector<Edge> edges{Edge::kPositions, Edge::kForces};
   edges.insert(edges.end(), kValueEdges, kValueEdges + values_for_proxies(memory).size());
-  if (memory.mesh && reach == Reach::kAll)
-    for (const Edge edge : {Edge::kCharges, Edge::kSpectrum, Edge::kSpectrumBack, Edge::kPotential})
-      edges.push_back(edge);
+  if (reach == Reach::kAll)
+    for (const MeshMemory& mesh : memory.meshes) {
+      const auto [charges, spectrum, spectrum_back, potential] = edges_of(mesh.of);
+      edges.insert(edges.end(), {charges, spectrum, spectrum_back, potential});
+    }
   return edges;
 }
 
@@ -150,7 +153,8 @@ Schedule force_schedule(RankMemory& memory, const RankView& view, Accumulators b
   // After a rebuild the lists are still being built on the side stream: what needs none and no other rank
   // awaits then ends the main one.
   std::optional<LongRangeTasks> sum;
-  if (memory.mesh && reach == Reach::kAll) sum = add_long_range(s, memory, view, energies);
+  if (!memory.meshes.empty() && reach == Reach::kAll)
+    sum = add_long_range(s, memory, view, energies);
   const bool rebuilt = follows == Follows::kRebuild;
   // Without that sum pairs are the longest chain, and lead; not behind lists that are being built. What
   // reads proxies has a stream of its own, but for pairs while lists are being built where others go.

@@ -138,6 +138,13 @@ std::optional<MeshSharing> mesh_sharing_named(const std::string& name) {
               "': choose auto, distributed, pencils or replicated");
 }
 
+MeshEdges edges_of(MeshOf of) {
+  if (of == MeshOf::kCharges)
+    return {Edge::kCharges, Edge::kSpectrum, Edge::kSpectrumBack, Edge::kPotential};
+  return {Edge::kDispersion, Edge::kDispersionSpectrum, Edge::kDispersionSpectrumBack,
+          Edge::kDispersionPotential};
+}
+
 GridShares::GridShares(const Setup& setup, const PmeGrid& grid, const std::vector<RankPlan>& plans,
                        MeshSharing mesh)
     : grid_(grid), frequencies_(grid.nz / 2 + 1), mesh_(mesh) {

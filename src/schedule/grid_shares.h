@@ -9,12 +9,19 @@
 
 #include "computes/pme/exchange_operations.h"
 #include "schedule/rank_memory.h"
+#include "schedule/schedule.h"
 
 namespace quiltmd {
 
 // The way of sharing that is named; none for "auto". Throws Error for what is no name of one.
 std::optional<MeshSharing> mesh_sharing_named(const std::string& name);
 const char* mesh_sharing_name(MeshSharing mesh);
+
+// The messages of a mesh, in the order of their stages.
+struct MeshEdges {
+  Edge charges, spectrum, spectrum_back, potential;
+};
+MeshEdges edges_of(MeshOf of);
 
 // A GridPart whose numbers of planes are not in device memory yet.
 struct GridRuns {

@@ -22,13 +22,18 @@ bool writes_to_grids_of_peers(const RankView& view) {
 // Adds tasks for one rank; every hop is one method of those that inherit from this.
 class LongRange {
  public:
-  LongRange(Schedule& schedule, RankMemory& memory, const RankView& view, Energies energies)
+  // `after`: what writes forces before; of a mesh whose forces are added to those of another.
+  LongRange(Schedule& schedule, RankMemory& memory, MeshMemory& mesh, const RankView& view,
+            Energies energies, std::vector<TaskId> after)
       : s_(schedule),
-        m_(memory),
+        device_(memory.device),
+        mesh_(mesh),
+        edges_(edges_of(mesh.of)),
         view_(view),
-        shares_(memory.setup, memory.mesh->grid, view.plans, view.mesh),
+        shares_(memory.setup, mesh.grid, view.plans, view.mesh),
         block_(shares_.block(view.rank)),
-        energies_(energies) {}
+        energies_(energies),
+        before_forces_(std::move(after)) {}
 
  protected:
   TaskId task(const char* name, std::vector<TaskId> after, std::function<void(Post&)> run,
@@ -42,10 +47,10 @@ class LongRange {
             const void* grid, std::vector<TaskId>* sent = nullptr) {
     const auto words = static_cast<size_t>(runs.words());
     if (words == 0) return;
-    const GridPart part = runs.part(m_.mesh->number_list(runs.planes).data());
+    const GridPart part = runs.part(mesh_.number_list(runs.planes).data());
     const TaskId id =
         s_.add_send({name, Priority::kLongRange, Stream::kMain}, {after}, {edge, peer, words},
-                    [&device = m_.device, part, from = static_cast<const uint32_t*>(grid)](
+                    [&device = device_, part, from = static_cast<const uint32_t*>(grid)](
                         const Outlet& out) { device.launch(SendGrid{part, from, out}); });
     if (sent) sent->push_back(id);
   }
@@ -54,37 +59,40 @@ class LongRange {
                const GridRuns& runs, void* grid, std::vector<TaskId>& ready) {
     const auto words = static_cast<size_t>(runs.words());
     if (words == 0) return;
-    const GridPart part = runs.part(m_.mesh->number_list(runs.planes).data());
+    const GridPart part = runs.part(mesh_.number_list(runs.planes).data());
     ready.push_back(s_.add_receive(
         {name, Priority::kLongRange, Stream::kMain}, std::move(after), {edge, peer, words},
-        [&device = m_.device, part, to = static_cast<uint32_t*>(grid)](const Inlet& in) {
+        [&device = device_, part, to = static_cast<uint32_t*>(grid)](const Inlet& in) {
           device.launch(Op{part, to, in});
         }));
   }
 
   // The charges of all ranks on the planes of this one.
   std::vector<TaskId> charges() {
-    MeshMemory& mesh = *m_.mesh;
-    const TaskId spread =
-        task("pme.spread", {}, [&m = m_](Post&) { m.device.launch(m.mesh->spread_charges()); });
+    const TaskId spread = task("pme.spread", {}, [&device = device_, &mesh = mesh_](Post&) {
+      device.launch(mesh.spread_charges());
+    });
     for (const int peer : view_.peers())
-      send("pme.charges.send", Edge::kCharges, peer, spread, shares_.reached(view_.rank, peer),
-           mesh.charges.data(), &charges_sent_);
+      send("pme.charges.send", edges_.charges, peer, spread, shares_.reached(view_.rank, peer),
+           mesh_.charges.data(), &charges_sent_);
     std::vector<TaskId> own{spread};
     own.insert(own.end(), charges_sent_.begin(), charges_sent_.end());
     std::vector<TaskId> ready = own;
     for (const int peer : view_.peers())
-      receive<AddGrid>("pme.charges.receive", Edge::kCharges, peer, own,
-                       shares_.reached(peer, view_.rank), mesh.charges.data(), ready);
+      receive<AddGrid>("pme.charges.receive", edges_.charges, peer, own,
+                       shares_.reached(peer, view_.rank), mesh_.charges.data(), ready);
     return ready;
   }
 
   Schedule& s_;
-  RankMemory& m_;
+  Device& device_;
+  MeshMemory& mesh_;
+  const MeshEdges edges_;
   const RankView& view_;
   const GridShares shares_;
   const GridShares::Block block_;  // of this rank
   Energies energies_;
+  std::vector<TaskId> before_forces_;
   std::vector<TaskId> charges_sent_;  // after these they may be cleared
 };
 
@@ -95,12 +103,12 @@ class ThroughMessages : protected LongRange {
 
   // The spectrum goes to peers that transform it next, and theirs comes.
   std::vector<TaskId> exchange(TaskId transformed, const std::vector<int>& peers) {
-    void* const spectrum = m_.mesh->spectrum.data();
+    void* const spectrum = mesh_.spectrum.data();
     std::vector<TaskId> ready{transformed};
     for (const int peer : peers) {
-      send("pme.spectrum.send", Edge::kSpectrum, peer, transformed,
+      send("pme.spectrum.send", edges_.spectrum, peer, transformed,
            shares_.crossing(view_.rank, peer), spectrum);
-      receive<ReceiveGrid>("pme.spectrum.receive", Edge::kSpectrum, peer, {},
+      receive<ReceiveGrid>("pme.spectrum.receive", edges_.spectrum, peer, {},
                            shares_.crossing(peer, view_.rank), spectrum, ready);
     }
     return ready;
@@ -108,12 +116,12 @@ class ThroughMessages : protected LongRange {
 
   // The same on the way back.
   std::vector<TaskId> exchange_back(TaskId transformed, const std::vector<int>& peers) {
-    void* const spectrum = m_.mesh->spectrum.data();
+    void* const spectrum = mesh_.spectrum.data();
     std::vector<TaskId> ready{transformed};
     for (const int peer : peers) {
-      send("pme.spectrum.return", Edge::kSpectrumBack, peer, transformed,
+      send("pme.spectrum.return", edges_.spectrum_back, peer, transformed,
            shares_.crossing(peer, view_.rank), spectrum);
-      receive<ReceiveGrid>("pme.spectrum.back", Edge::kSpectrumBack, peer, {transformed},
+      receive<ReceiveGrid>("pme.spectrum.back", edges_.spectrum_back, peer, {transformed},
                            shares_.crossing(view_.rank, peer), spectrum, ready);
     }
     return ready;
@@ -121,18 +129,19 @@ class ThroughMessages : protected LongRange {
 
   // The potential goes to those whose atoms reach it, and forces are made of all that comes.
   TaskId gather(TaskId inverse) {
-    float* const potential = m_.mesh->potential.data();
+    float* const potential = mesh_.potential.data();
     std::vector<TaskId> ready{inverse};
     if (!shares_.replicated())
       for (const int peer : view_.peers()) {
-        send("pme.potential.send", Edge::kPotential, peer, inverse,
+        send("pme.potential.send", edges_.potential, peer, inverse,
              shares_.reached(peer, view_.rank), potential);
-        receive<ReceiveGrid>("pme.potential.receive", Edge::kPotential, peer, {},
+        receive<ReceiveGrid>("pme.potential.receive", edges_.potential, peer, {},
                              shares_.reached(view_.rank, peer), potential, ready);
       }
     ready.insert(ready.end(), charges_sent_.begin(), charges_sent_.end());
+    ready.insert(ready.end(), before_forces_.begin(), before_forces_.end());
     return task("pme.gather", std::move(ready),
-                [&m = m_](Post&) { m.device.launch(m.mesh->gather_forces()); });
+                [&device = device_, &mesh = mesh_](Post&) { device.launch(mesh.gather_forces()); });
   }
 
   // Where kernels wait for messages, those behind have found room once the charges are there.
@@ -149,16 +158,18 @@ class Slabs : ThroughMessages {
     const std::vector<int> peers = shares_.column_peers(view_.rank);
     const auto [x, lines] = std::pair{block_.x, block_.lines};
     const std::vector<TaskId> ready = charges();
-    const TaskId forward = task("pme.planes", ready, [&m = m_, x](Post&) {
-      m.device.launch(m.mesh->transform_planes(x.first, x.count));
+    const TaskId forward = task("pme.planes", ready, [&device = device_, &mesh = mesh_, x](Post&) {
+      device.launch(mesh.transform_planes(x.first, x.count));
     });
     const TaskId convolved =
-        task("pme.lines", exchange(forward, peers), [&m = m_, lines, e = own_energies()](Post&) {
-          m.device.launch(m.mesh->convolve_lines(lines.first, lines.count, e));
-        });
-    const TaskId inverse =
-        task("pme.inverse", exchange_back(convolved, peers),
-             [&m = m_, x](Post&) { m.device.launch(m.mesh->inverse_planes(x.first, x.count)); });
+        task("pme.lines", exchange(forward, peers),
+             [&device = device_, &mesh = mesh_, lines, e = own_energies()](Post&) {
+               device.launch(mesh.convolve_lines(lines.first, lines.count, e));
+             });
+    const TaskId inverse = task("pme.inverse", exchange_back(convolved, peers),
+                                [&device = device_, &mesh = mesh_, x](Post&) {
+                                  device.launch(mesh.inverse_planes(x.first, x.count));
+                                });
     return {charged(ready), gather(inverse)};
   }
 
@@ -177,22 +188,27 @@ class Pencils : ThroughMessages {
     const std::vector<int> row = shares_.row_peers(view_.rank);
     const std::vector<int> column = shares_.column_peers(view_.rank);
     const std::vector<TaskId> ready = charges();
-    const TaskId along_z = task("pme.rows", ready, [&m = m_, b = block_](Post&) {
-      m.device.launch(m.mesh->transform_rows(b.x, b.y));
-    });
-    const TaskId along_y = task(
-        "pme.columns", exchange(along_z, row),
-        [&m = m_, b = block_](Post&) { m.device.launch(m.mesh->transform_columns(b.x, b.k)); });
-    const TaskId convolved =
-        task("pme.lines", exchange(along_y, column), [&m = m_, b = block_, e = energies_](Post&) {
-          m.device.launch(m.mesh->convolve_pencils(b.lines, b.k, e));
+    const TaskId along_z =
+        task("pme.rows", ready, [&device = device_, &mesh = mesh_, b = block_](Post&) {
+          device.launch(mesh.transform_rows(b.x, b.y));
         });
-    const TaskId back_along_y =
-        task("pme.columns.back", exchange_back(convolved, column),
-             [&m = m_, b = block_](Post&) { m.device.launch(m.mesh->inverse_columns(b.x, b.k)); });
-    const TaskId back_along_z =
-        task("pme.rows.back", exchange_back(back_along_y, row),
-             [&m = m_, b = block_](Post&) { m.device.launch(m.mesh->inverse_rows(b.x, b.y)); });
+    const TaskId along_y = task("pme.columns", exchange(along_z, row),
+                                [&device = device_, &mesh = mesh_, b = block_](Post&) {
+                                  device.launch(mesh.transform_columns(b.x, b.k));
+                                });
+    const TaskId convolved =
+        task("pme.lines", exchange(along_y, column),
+             [&device = device_, &mesh = mesh_, b = block_, e = energies_](Post&) {
+               device.launch(mesh.convolve_pencils(b.lines, b.k, e));
+             });
+    const TaskId back_along_y = task("pme.columns.back", exchange_back(convolved, column),
+                                     [&device = device_, &mesh = mesh_, b = block_](Post&) {
+                                       device.launch(mesh.inverse_columns(b.x, b.k));
+                                     });
+    const TaskId back_along_z = task("pme.rows.back", exchange_back(back_along_y, row),
+                                     [&device = device_, &mesh = mesh_, b = block_](Post&) {
+                                       device.launch(mesh.inverse_rows(b.x, b.y));
+                                     });
     return {charged(ready), gather(back_along_z)};
   }
 };
@@ -249,12 +265,13 @@ class SlabsInPeerMemory : LongRange {
   TaskId transform(std::vector<TaskId> after) {
     return task(
         "pme.planes", std::move(after),
-        [&m = m_, r = block_.x, all = view_.peers()](Post& post) {
-          TransformPlanesDirectly op = m.mesh->transform_planes_directly(r.first, r.count);
-          put(op.marks, post, Edge::kSpectrum, all);
-          m.device.launch(op);
+        [&device = device_, &mesh = mesh_, edges = edges_, r = block_.x,
+         all = view_.peers()](Post& post) {
+          TransformPlanesDirectly op = mesh.transform_planes_directly(r.first, r.count);
+          put(op.marks, post, edges.spectrum, all);
+          device.launch(op);
         },
-        {}, marks(Edge::kSpectrum, view_.peers(), [this](int peer) {
+        {}, marks(edges_.spectrum, view_.peers(), [this](int peer) {
           return shares_.crossing(view_.rank, peer);
         }));
   }
@@ -262,72 +279,68 @@ class SlabsInPeerMemory : LongRange {
   TaskId convolve(TaskId after) {
     return task(
         "pme.lines", {after},
-        [&m = m_, r = block_.lines, e = energies_, all = view_.peers()](Post& post) {
-          ConvolveLinesDirectly op = m.mesh->convolve_lines_directly(r.first, r.count, e);
-          put(op.awaited, post, Edge::kSpectrum, all);
-          put(op.marks, post, Edge::kSpectrumBack, all);
-          m.device.launch(op);
+        [&device = device_, &mesh = mesh_, edges = edges_, r = block_.lines, e = energies_,
+         all = view_.peers()](Post& post) {
+          ConvolveLinesDirectly op = mesh.convolve_lines_directly(r.first, r.count, e);
+          put(op.awaited, post, edges.spectrum, all);
+          put(op.marks, post, edges.spectrum_back, all);
+          device.launch(op);
         },
-        marks(Edge::kSpectrum, view_.peers()),
-        marks(Edge::kSpectrumBack, view_.peers(),
+        marks(edges_.spectrum, view_.peers()),
+        marks(edges_.spectrum_back, view_.peers(),
               [this](int peer) { return shares_.crossing(peer, view_.rank); }));
   }
 
   TaskId inverse(TaskId after) {
     return task(
         "pme.inverse", {after},
-        [&m = m_, r = block_.x, all = view_.peers(), to = users()](Post& post) {
-          InversePlanesDirectly op = m.mesh->inverse_planes_directly(r.first, r.count);
-          put(op.awaited, post, Edge::kSpectrumBack, all);
-          put(op.marks, post, Edge::kPotential, to);
-          m.device.launch(op);
+        [&device = device_, &mesh = mesh_, edges = edges_, r = block_.x, all = view_.peers(),
+         to = users()](Post& post) {
+          InversePlanesDirectly op = mesh.inverse_planes_directly(r.first, r.count);
+          put(op.awaited, post, edges.spectrum_back, all);
+          put(op.marks, post, edges.potential, to);
+          device.launch(op);
         },
-        marks(Edge::kSpectrumBack, view_.peers()),
-        marks(Edge::kPotential, users(),
+        marks(edges_.spectrum_back, view_.peers()),
+        marks(edges_.potential, users(),
               [this](int peer) { return shares_.reached(peer, view_.rank); }));
   }
 
   TaskId gather(TaskId last) {
     std::vector<TaskId> after = charges_sent_;
+    after.insert(after.end(), before_forces_.begin(), before_forces_.end());
     after.push_back(last);
     return task(
         "pme.gather", std::move(after),
-        [&m = m_, from = owners()](Post& post) {
-          GatherForcesDirectly op = m.mesh->gather_forces_directly();
-          put(op.awaited, post, Edge::kPotential, from);
-          m.device.launch(op);
+        [&device = device_, &mesh = mesh_, edges = edges_, from = owners()](Post& post) {
+          GatherForcesDirectly op = mesh.gather_forces_directly();
+          put(op.awaited, post, edges.potential, from);
+          device.launch(op);
         },
-        marks(Edge::kPotential, owners()));
+        marks(edges_.potential, owners()));
   }
 };
 
-}  // namespace
-
-LongRangeTasks add_long_range(Schedule& schedule, RankMemory& memory, const RankView& view,
-                              Energies energies) {
+LongRangeTasks add_mesh(Schedule& s, RankMemory& memory, MeshMemory& mesh, const RankView& view,
+                        Energies energies, std::vector<TaskId> after) {
   if (writes_to_grids_of_peers(view))
-    return SlabsInPeerMemory(schedule, memory, view, energies).add();
-  if (view.mesh == MeshSharing::kPencils) return Pencils(schedule, memory, view, energies).add();
-  return Slabs(schedule, memory, view, energies).add();
+    return SlabsInPeerMemory(s, memory, mesh, view, energies, std::move(after)).add();
+  if (view.mesh == MeshSharing::kPencils)
+    return Pencils(s, memory, mesh, view, energies, std::move(after)).add();
+  return Slabs(s, memory, mesh, view, energies, std::move(after)).add();
 }
 
-void offer_grids(const RankMemory& memory, const RankView& view, Mailboxes& mailboxes) {
-  if (!memory.mesh || !writes_to_grids_of_peers(view)) return;
-  mailboxes.offer(Edge::kSpectrum, memory.mesh->spectrum.data());
-  mailboxes.offer(Edge::kPotential, memory.mesh->potential.data());
-}
-
-void join_grids(RankMemory& memory, const RankView& view, const Mailboxes& mailboxes) {
-  if (!memory.mesh || !writes_to_grids_of_peers(view)) return;
-  MeshMemory& mesh = *memory.mesh;
-  const GridShares shares(memory.setup, mesh.grid, view.plans, view.mesh);
+void join_grid(MeshMemory& mesh, const Setup& setup, const RankView& view,
+               const Mailboxes& mailboxes) {
+  const GridShares shares(setup, mesh.grid, view.plans, view.mesh);
+  const MeshEdges edges = edges_of(mesh.of);
   const SpectrumOf own{mesh.spectrum.data()};
   std::vector<SpectrumOf> lines(static_cast<size_t>(mesh.grid.ny), own);
   std::vector<SpectrumOf> planes(static_cast<size_t>(mesh.grid.nx), own);
   std::vector<std::vector<PotentialOf>> copies(planes.size());
   for (const int peer : view.peers()) {
-    const SpectrumOf spectrum{static_cast<Complex*>(mailboxes.offered(Edge::kSpectrum, peer))};
-    const PotentialOf potential{static_cast<float*>(mailboxes.offered(Edge::kPotential, peer))};
+    const SpectrumOf spectrum{static_cast<Complex*>(mailboxes.offered(edges.spectrum, peer))};
+    const PotentialOf potential{static_cast<float*>(mailboxes.offered(edges.potential, peer))};
     const auto [y, x] = std::pair{shares.block(peer).lines, shares.block(peer).x};
     std::fill_n(lines.begin() + y.first, y.count, spectrum);
     std::fill_n(planes.begin() + x.first, x.count, spectrum);
@@ -335,6 +348,37 @@ void join_grids(RankMemory& memory, const RankView& view, const Mailboxes& mailb
       copies[static_cast<size_t>(plane)].push_back(potential);
   }
   mesh.work_together(lines, planes, copies);
+}
+
+}  // namespace
+
+// One mesh after the other; the forces of the second are added to those of the first.
+LongRangeTasks add_long_range(Schedule& schedule, RankMemory& memory, const RankView& view,
+                              Energies energies) {
+  std::optional<LongRangeTasks> sum;
+  for (MeshMemory& mesh : memory.meshes) {
+    std::vector<TaskId> after;
+    if (sum) after.push_back(sum->last);
+    const LongRangeTasks tasks = add_mesh(schedule, memory, mesh, view, energies, std::move(after));
+    if (sum)
+      sum->last = tasks.last;
+    else
+      sum = tasks;
+  }
+  return *sum;
+}
+
+void offer_grids(RankMemory& memory, const RankView& view, Mailboxes& mailboxes) {
+  if (!writes_to_grids_of_peers(view)) return;
+  for (MeshMemory& mesh : memory.meshes) {
+    mailboxes.offer(edges_of(mesh.of).spectrum, mesh.spectrum.data());
+    mailboxes.offer(edges_of(mesh.of).potential, mesh.potential.data());
+  }
+}
+
+void join_grids(RankMemory& memory, const RankView& view, const Mailboxes& mailboxes) {
+  if (!writes_to_grids_of_peers(view)) return;
+  for (MeshMemory& mesh : memory.meshes) join_grid(mesh, memory.setup, view, mailboxes);
 }
 
 }  // namespace quiltmd

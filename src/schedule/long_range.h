@@ -21,7 +21,7 @@ LongRangeTasks add_long_range(Schedule& schedule, RankMemory& memory, const Rank
                               Energies energies);
 
 // What ranks whose kernels reach each other do before and after they tell each other where things are.
-void offer_grids(const RankMemory& memory, const RankView& view, Mailboxes& mailboxes);
+void offer_grids(RankMemory& memory, const RankView& view, Mailboxes& mailboxes);
 void join_grids(RankMemory& memory, const RankView& view, const Mailboxes& mailboxes);
 
 }  // namespace quiltmd

@@ -71,6 +71,14 @@ std::string edge_name(int edge) {
       return "spectrum back";
     case Edge::kPotential:
       return "potential";
+    case Edge::kDispersion:
+      return "dispersion";
+    case Edge::kDispersionSpectrum:
+      return "dispersion spectrum";
+    case Edge::kDispersionSpectrumBack:
+      return "dispersion spectrum back";
+    case Edge::kDispersionPotential:
+      return "dispersion potential";
     case Edge::kValues:
     case Edge::kMoreValues:
       return "values";

@@ -7,6 +7,7 @@
 #include "computes/bonded/tables.h"
 #include "computes/energies.h"
 #include "computes/nonbonded/entry_room.h"
+#include "computes/pme/setup.h"
 
 namespace quiltmd {
 namespace {
@@ -49,8 +50,8 @@ RankMemory::RankMemory(const Setup& shared, Device& on)
       terms(slots),
       agreement(on, 1),
       families(make_families()) {
-  const NonbondedSettings& settings = setup.nonbonded;
-  if (settings.has_pme()) mesh.emplace(slots, settings.grid, settings.order, settings.alpha);
+  for (const MeshSettings& mesh : meshes_of(setup.nonbonded))
+    meshes.emplace_back(slots, mesh.points, setup.nonbonded.order, mesh.alpha, mesh.of);
   update_conditions();
 }
 
@@ -63,12 +64,12 @@ std::vector<ForceFamily*> RankMemory::make_families() {
 void RankMemory::update_conditions() {
   slots.set_conditions(setup.plan.baths.heat, setup.plan.baths.pressure, setup.strengths);
   groups.set_baths(setup.plan.baths.of_groups);
-  if (mesh) mesh->update_grid();
+  for (MeshMemory& mesh : meshes) mesh.update_grid();
 }
 
 void RankMemory::update_box() {
   device.launch(slots.shift_patches());
-  if (mesh) device.launch(mesh->update_box());
+  for (MeshMemory& mesh : meshes) device.launch(mesh.update_box());
 }
 
 std::vector<int> RankView::peers() const {
@@ -94,7 +95,8 @@ std::vector<int32_t> RankView::owners(int patches) const {
 
 void RankMemory::set_plan(const RankView& view) {
   slots.update_grid();
-  if (mesh) mesh->update_patches();  // ranks share the mesh by what their patches reach of it
+  // Ranks share a mesh by what their patches reach of it.
+  for (MeshMemory& mesh : meshes) mesh.update_patches();
   const RankPlan& plan = view.plan();
   slots.set_plan(plan, remote_room(setup.system, plan, view.peers(), view.room));
   exchange.set_plan(plan, view.peers(), view.owners(slots.patch_grid.size()), view.room);
@@ -114,7 +116,8 @@ SpreadSiteForces RankMemory::spread_site_forces(float long_range_weight, Energie
 }
 
 size_t RankMemory::bytes() const {
-  size_t sum = slots.bytes() + exchange.bytes() + groups.bytes() + (mesh ? mesh->bytes() : 0);
+  size_t sum = slots.bytes() + exchange.bytes() + groups.bytes();
+  for (const MeshMemory& mesh : meshes) sum += mesh.bytes();
   for (const ForceFamily* family : families) sum += family->bytes();
   return sum;
 }

@@ -3,6 +3,7 @@
 // forces, each with memory of its own. A new family is one more member and its place in `families`.
 #pragma once
 
+#include <deque>
 #include <optional>
 #include <vector>
 
@@ -66,8 +67,8 @@ struct RankMemory {
   std::optional<PairMemory> pairs;          // with a cutoff
   std::optional<AllPairsMemory> all_pairs;  // without
   TermMemory terms;
-  std::optional<MeshMemory> mesh;  // with PME
-  Buffer<Agreement> agreement;     // of all ranks
+  std::deque<MeshMemory> meshes;  // with PME: of charges; and of the dispersion
+  Buffer<Agreement> agreement;    // of all ranks
   // In the order in which their work is added to a step, what other ranks await before what they
   // do not.
   const std::vector<ForceFamily*> families;

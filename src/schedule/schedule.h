@@ -31,6 +31,10 @@ enum class Edge {
   kSpectrum,
   kSpectrumBack,
   kPotential,
+  kDispersion,  // and the next three: as kCharges to kPotential, of the mesh of the dispersion
+  kDispersionSpectrum,
+  kDispersionSpectrumBack,
+  kDispersionPotential,
   kValues,      // of the first phase of forces, and
   kMoreValues,  // of the second one
   kForces,

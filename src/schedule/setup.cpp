@@ -8,6 +8,7 @@
 
 #include "computes/bonded/bond_paths.h"
 #include "computes/bonded/excluded_pairs.h"
+#include "computes/dispersion_coefficients.h"
 #include "computes/pme/setup.h"
 #include "integrators/constraint_loss.h"
 #include "math/error.h"
@@ -15,11 +16,18 @@
 namespace quiltmd {
 namespace {
 
+std::optional<double> dispersion_alpha_of(const NonbondedSettings& nonbonded) {
+  return nonbonded.has_dispersion_mesh() ? std::optional(nonbonded.dispersion_alpha) : std::nullopt;
+}
+
 void find_constants(Setup& setup) {
   const Constant charges = constant_of_charges(setup.system, setup.nonbonded, 1);
   setup.self_energy = charges.energy - charges.virial;
   setup.background = {charges.virial, charges.virial};
   setup.dispersion = dispersion_constant(setup.system, setup.nonbonded, 1);
+  if (setup.nonbonded.has_dispersion_mesh())
+    setup.dispersion_self_energy =
+        dispersion_self_energy(setup.system, setup.nonbonded.dispersion_alpha);
 }
 
 // Patches of a system in which every pair meets: some 300 atoms, so that little of the last cluster of
@@ -38,6 +46,8 @@ double width_of_open_patches(int away, double reach, double span) {
 void refuse_unsuited(const Setup& setup, const Cell& cell) {
   const bool open = std::holds_alternative<Spread>(cell);
   if (open && setup.nonbonded.has_pme()) throw Error("PME needs a periodic box");
+  if (setup.nonbonded.has_dispersion_mesh() && !setup.nonbonded.has_pme())
+    throw Error("Lennard-Jones PME goes with PME for charges");
   if (open && setup.nonbonded.has_reaction_field())
     throw Error("a reaction field needs a periodic box");
   if (open && setup.plan.rebuild_stage.every > 0) throw Error("a barostat needs a periodic box");
@@ -90,7 +100,8 @@ void set_box(Setup& setup, const Cell& cell, std::optional<Int3> cells) {
   }
   const Box& box = setup.grid.box;
   setup.constants = {setup.self_energy + setup.background.energy / box.volume(),
-                     kind_of_constant(setup.nonbonded), setup.dispersion.energy / box.volume()};
+                     kind_of_constant(setup.nonbonded),
+                     setup.dispersion_self_energy + setup.dispersion.energy / box.volume()};
   setup.constant_virial = setup.virial_by_density() / box.volume();
 }
 
@@ -103,7 +114,8 @@ Setup make_setup(System system, const NonbondedSettings& nonbonded,
   setup.term_span = span_of_restraints(setup.system);
   if (nonbonded.has_pme())
     setup.term_span = std::max(setup.term_span,
-                               add_excluded_pairs(setup.system, nonbonded.cutoff, nonbonded.alpha));
+                               add_excluded_pairs(setup.system, nonbonded.cutoff, nonbonded.alpha,
+                                                  dispersion_alpha_of(nonbonded)));
   const System& all = setup.system;
   find_baths(setup, integrator);
   setup.molecules = molecules_of(setup.system);
@@ -116,7 +128,8 @@ Setup make_setup(System system, const NonbondedSettings& nonbonded,
   setup.lists = resolve(lists, motion, {what, nonbonded.cutoff, setup.plan.rebuild_stage.every});
   setup.ages = list_ages(setup.lists, nonbonded.cutoff, motion);
   setup.group_radius = std::max(group_radius(all), radius_of_site_groups(all));
-  if (nonbonded.has_pme()) check_pme_grid(nonbonded.order, nonbonded.grid);
+  for (const MeshSettings& mesh : meshes_of(nonbonded))
+    check_pme_grid(nonbonded.order, mesh.points);
   find_constants(setup);
   refuse_unsuited(setup, cell);
   set_box(setup, cell, cells);

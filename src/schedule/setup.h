@@ -41,7 +41,7 @@ struct Setup {
   ConstantEnergies constants;
   double constant_virial = 0;  // of both, each element of the diagonal, kJ/mol
   // Of which these do not depend on the volume, and these are multiplied by its inverse, kJ/mol nm^3.
-  double self_energy = 0;
+  double self_energy = 0, dispersion_self_energy = 0;
   Constant background, dispersion;
   double energy_by_density() const { return background.energy + dispersion.energy; }
   double virial_by_density() const { return background.virial + dispersion.virial; }

@@ -20,11 +20,12 @@ std::vector<Traffic> traffic_of(const Setup& setup, const std::vector<double>& a
   std::vector<Traffic> traffic;
   for (const PlannedMessage& m : halo_messages(plans, std::llround(sum)))
     if (m.edge != Edge::kProxies) traffic.push_back({m.from, m.to, kWord * m.words});
-  if (!setup.nonbonded.has_pme()) return traffic;
-  const PmeGrid grid = pme_grid(setup.nonbonded.grid, setup.nonbonded.order, setup.grid);
-  const GridShares shares(setup, grid, plans, mesh);
-  for (const PlannedMessage& m : mesh_messages(shares, assignment.ranks))
-    traffic.push_back({m.from, m.to, kWord * m.words / setup.plan.long_range_every});
+  for (const MeshSettings& of : meshes_of(setup.nonbonded)) {
+    const PmeGrid grid = pme_grid(of.points, setup.nonbonded.order, setup.grid);
+    const GridShares shares(setup, grid, plans, mesh);
+    for (const PlannedMessage& m : mesh_messages(shares, assignment.ranks, of.of))
+      traffic.push_back({m.from, m.to, kWord * m.words / setup.plan.long_range_every});
+  }
   return traffic;
 }
 
@@ -59,7 +60,8 @@ std::vector<PlannedMessage> halo_messages(const std::vector<RankPlan>& plans, in
   return messages;
 }
 
-std::vector<PlannedMessage> mesh_messages(const GridShares& shares, int ranks) {
+std::vector<PlannedMessage> mesh_messages(const GridShares& shares, int ranks, MeshOf of) {
+  const MeshEdges edges = edges_of(of);
   std::vector<PlannedMessage> messages;
   const auto add = [&](Edge edge, int from, int to, int64_t words) {
     if (from != to && words > 0) messages.push_back({edge, from, to, words});
@@ -67,14 +69,14 @@ std::vector<PlannedMessage> mesh_messages(const GridShares& shares, int ranks) {
   for (int rank = 0; rank < ranks; ++rank) {
     for (const int owner : shares.owners(rank)) {
       const int64_t words = shares.reached(rank, owner).words();
-      add(Edge::kCharges, rank, owner, words);
-      if (!shares.replicated()) add(Edge::kPotential, owner, rank, words);
+      add(edges.charges, rank, owner, words);
+      if (!shares.replicated()) add(edges.potential, owner, rank, words);
     }
     for (const auto& peers : {shares.row_peers(rank), shares.column_peers(rank)})
       for (const int peer : peers) {
         const int64_t words = shares.crossing(rank, peer).words();
-        add(Edge::kSpectrum, rank, peer, words);
-        add(Edge::kSpectrumBack, peer, rank, words);
+        add(edges.spectrum, rank, peer, words);
+        add(edges.spectrum_back, peer, rank, words);
       }
   }
   return messages;

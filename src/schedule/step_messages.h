@@ -20,7 +20,8 @@ struct PlannedMessage {
 
 // Of a step, and those of a rebuild that have few receivers, in a system of so many atoms.
 std::vector<PlannedMessage> halo_messages(const std::vector<RankPlan>& plans, int64_t atoms);
-std::vector<PlannedMessage> mesh_messages(const GridShares& shares, int ranks);
+std::vector<PlannedMessage> mesh_messages(const GridShares& shares, int ranks,
+                                          MeshOf of = MeshOf::kCharges);
 
 // Patches by the atoms in them, in blocks or ribbons, by the messages of a step, those of the long-range
 // sum included: as the rank with most of them has least; where ranks are not all as near each other, as

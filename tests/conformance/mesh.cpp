@@ -33,13 +33,10 @@ void forces_meet_the_reference(Pair devices) {
     std::vector<Vec3d> positions;
     const System s = free_charges(charges_of(c, 600), random, positions, c.box);
     const MeshResult result = run_mesh(devices.device, c, s, positions, 1);
-    NonbondedSettings settings;
-    settings.alpha = 3;
-    settings.grid = c.grid;
-    settings.order = c.order;
     Evaluation expected;
-    reference_pme(s, settings, c.box, positions, expected);
+    reference_pme(s, c.settings(), c.box, positions, expected);
     CHECK_NEAR(result.energy / expected.energy[kReciprocal], 1, bound(devices, 1e-6, 2e-6));
+    CHECK_NEAR(result.dispersion / expected.energy[kDispersionMesh], 1, bound(devices, 2e-6, 3e-6));
     CHECK_NEAR(virial_error(result.energies, expected) / result.energy, 0,
                bound(devices, 1e-6, 2e-6));
     double error = 0, size = 0;
@@ -69,7 +66,7 @@ void bits_are_the_same_each_time(Pair devices) {
 }
 
 // The integer grid is the CPU's but for the last bits of single weights.
-void charges_agree(Pair devices) {
+void charges_agree(Pair devices, MeshOf of) {
   const MeshCase& c = kMeshCases[3];
   Random random(6);
   std::vector<Vec3d> positions;
@@ -78,11 +75,7 @@ void charges_agree(Pair devices) {
   for (int k = 0; k < 2; ++k) {
     Device& device = k ? devices.cpu : devices.device;
     OneRank rank(device, s, c.box, c.cells, positions, std::vector<Vec3d>(positions.size()));
-    NonbondedSettings settings;
-    settings.alpha = 3;
-    settings.grid = c.grid;
-    settings.order = c.order;
-    Mesh mesh(rank, settings);
+    Mesh mesh(rank, c.order, meshes_of(c.settings())[static_cast<size_t>(of)]);
     mesh.spread(1);
     charges[k] = mesh.charges.download();
     mesh.run(1);
@@ -91,7 +84,7 @@ void charges_agree(Pair devices) {
   double worst = 0;
   for (size_t i = 0; i < charges[0].size(); ++i)
     worst = std::max(worst, std::fabs(double(charges[0][i]) - double(charges[1][i])));
-  CHECK(worst / kChargeScale < 2e-5);  // charges are up to 12 in these units
+  CHECK(worst / kChargeScale < 2e-5);  // charges are up to 12 in these units, others up to 16
 }
 
 }  // namespace
@@ -101,7 +94,8 @@ std::vector<Case> mesh_cases(Pair devices) {
       {"long-range forces meet the reference", [devices] { forces_meet_the_reference(devices); }},
       {"long-range bits are the same each time",
        [devices] { bits_are_the_same_each_time(devices); }},
-      {"charge grids agree", [devices] { charges_agree(devices); }}};
+      {"charge grids agree", [devices] { charges_agree(devices, MeshOf::kCharges); }},
+      {"dispersion grids agree", [devices] { charges_agree(devices, MeshOf::kDispersion); }}};
 }
 
 }  // namespace quiltmd::test

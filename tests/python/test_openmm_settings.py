@@ -258,7 +258,7 @@ def test_refusals_say_what_to_do(name: str, words: str) -> None:
         (lambda force: force.setUseSwitchingFunction(True), "switch_distance"),
         *[
             (lambda force, method=method: force.setNonbondedMethod(method), name)
-            for method, name in enumerate((None, "CutoffNonPeriodic", None, None, None, "LJPME"))
+            for method, name in enumerate((None, "CutoffNonPeriodic", None, None, None))
             if name is not None
         ],
     ],

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "computes/pme/mesh_memory.h"
+#include "computes/pme/setup.h"
 #include "computes/reference.h"
 #include "one_rank.h"
 #include "virial.h"
@@ -12,13 +13,18 @@ namespace quiltmd::test {
 inline const Box kCube{2.1, 0, 2.1, 0, 0, 2.1};
 inline const Box kTilted{2.4, 0.7, 2.1, -0.6, 0.9, 2.0};
 
+// Charges and coefficients of dispersion that make forces of like size.
 inline System free_charges(int count, Random& random, std::vector<Vec3d>& positions,
                            const Box& box) {
   System s;
+  s.pair_form = "lennard-jones";
+  s.pair_type_count = 2;
+  s.pair_tables = {{0, 0, 0, 0}, {0.09, 0, 0, 0.01}};
   std::uniform_real_distribution<double> uniform(0, 1), charge(-1, 1);
   for (int a = 0; a < count; ++a) {
     add_atom(s, 12);
     s.charges.back() = charge(random);
+    s.pair_types.back() = a % 2;
     const double x = uniform(random), y = uniform(random), z = uniform(random);
     positions.push_back(box.to_cartesian({x, y, z}));
   }
@@ -28,8 +34,8 @@ inline System free_charges(int count, Random& random, std::vector<Vec3d>& positi
 struct Mesh : MeshMemory {
   OneRank& rank;
 
-  Mesh(OneRank& r, const NonbondedSettings& settings)
-      : MeshMemory(r, settings.grid, settings.order, settings.alpha), rank(r) {
+  Mesh(OneRank& r, int order, const MeshSettings& mesh)
+      : MeshMemory(r, mesh.points, order, mesh.alpha, mesh.of), rank(r) {
     update_grid();
   }
 
@@ -65,7 +71,7 @@ struct Mesh : MeshMemory {
 };
 
 struct MeshResult {
-  double energy;
+  double energy, dispersion;
   std::vector<int64_t> energies;  // all kinds
   std::vector<Vec3d> forces;
 };
@@ -76,6 +82,18 @@ struct MeshCase {
   Int3 cells, grid;
   int order;
   double drift;  // how far atoms have moved since they were laid out, nm
+
+  // With a mesh of the dispersion, on a grid that differs.
+  NonbondedSettings settings() const {
+    NonbondedSettings settings;
+    settings.alpha = 3;
+    settings.grid = grid;
+    settings.order = order;
+    settings.switching = Switching::kMesh;
+    settings.dispersion_alpha = 2.5;
+    settings.dispersion_grid = {grid.y, grid.x, grid.z};
+    return settings;
+  }
 };
 
 inline MeshResult run_mesh(Device& device, const MeshCase& c, const System& s,
@@ -92,13 +110,9 @@ inline MeshResult run_mesh(Device& device, const MeshCase& c, const System& s,
          static_cast<float>(r.z - c.drift), r.w};
   }
   rank.local.upload(local);
-  NonbondedSettings settings;
-  settings.alpha = 3;
-  settings.grid = c.grid;
-  settings.order = c.order;
-  Mesh mesh(rank, settings);
-  mesh.run(parts);
-  MeshResult result{rank.energy_of(kReciprocal), rank.energy.download(), {}};
+  for (const MeshSettings& mesh : meshes_of(c.settings())) Mesh(rank, c.order, mesh).run(parts);
+  MeshResult result{
+      rank.energy_of(kReciprocal), rank.energy_of(kDispersionMesh), rank.energy.download(), {}};
   for (const Float4& f : rank.by_atom(rank.long_range)) result.forces.push_back({f.x, f.y, f.z});
   return result;
 }

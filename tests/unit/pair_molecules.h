@@ -7,6 +7,7 @@
 #include <random>
 
 #include "check.h"
+#include "computes/nonbonded/pair_forms.h"
 #include "pair_rank.h"
 #include "virial.h"
 
@@ -85,6 +86,7 @@ struct FormRow {
   NonbondedSettings with(NonbondedSettings settings) const {
     settings.switching = switching;
     settings.switch_distance = 0.7;
+    settings.dispersion_alpha = 3.7;
     return settings;
   }
   Molecules apply(Molecules m) const {
@@ -120,6 +122,8 @@ inline std::vector<FormRow> form_rows(const Molecules& m) {
           {"lennard-jones", 0, lj, Switching::kCharmm},
           {"lennard-jones", 0, lj, Switching::kCharmmForce},
           {"lennard-jones", 0, lj, Switching::kGromacsForce},
+          {"lennard-jones", 0, lj, Switching::kMesh},
+          {"lennard-jones", PairForms::index_of<OnMeshByTable>(), lj, Switching::kMesh},
           {"buckingham",
            0,
            {{134e3, 0, 2e5, 0, 0, 0, 2e5, 0, 1e5},

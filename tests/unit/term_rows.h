@@ -95,6 +95,13 @@ inline const std::vector<TermRow>& term_rows() {
          const double distance = norm(r[1] - r[0]);
          return -kCoulomb * p[0] * std::erf(p[1] * distance) / distance;
        }},
+      {ExcludedDispersionForm::kForm,
+       {0, 4},
+       [](int i) { return Values{0.01, i % 2 ? 3.1 : 1.0}; },
+       [](const Points& r, const Values& p) {
+         const double r2 = dot(r[1] - r[0], r[1] - r[0]), x2 = p[1] * p[1] * r2;
+         return p[0] * (1 - std::exp(-x2) * (1 + x2 + x2 * x2 / 2)) / (r2 * r2 * r2);
+       }},
       {UreyBradleyForm::kForm,
        {0, 2},
        [](int) { return Values{0.25, 9000}; },

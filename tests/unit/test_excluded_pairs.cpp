@@ -97,6 +97,42 @@ void atoms_that_nothing_holds_together() {
   CHECK((terms_of(s) == Pairs{{0, 3}}));
 }
 
+// Pairs without charges are on the mesh of the dispersion, but for those without C6.
+void dispersion_is_on_a_mesh_too() {
+  System s = chain(10);
+  s.pair_form = "lennard-jones";
+  s.pair_type_count = 2;
+  s.pair_tables = {{0, 0, 0, 0}, {0.04, 0.02, 0.02, 0}};
+  for (double& charge : s.charges) charge = 0;
+  s.pair_types[9] = 1;
+  s.exclusions = {{0, 8}, {1, 9}, {0, 2}};
+  System without = s;
+  CHECK(add_excluded_pairs(without, kCutoff, kAlpha) == 0);
+  CHECK(add_excluded_pairs(s, kCutoff, kAlpha, 2.5) > kCutoff);
+  CHECK((terms_of(s) == Pairs{{0, 8}}));
+  const Terms* const terms = s.terms_of(ExcludedDispersionForm::kForm);
+  CHECK(terms && terms->count() == 1);
+  CHECK_NEAR(terms->parameters_of(0)[0], 0.04, 1e-15);
+  CHECK(terms->parameters_of(0)[1] == 2.5);
+}
+
+// The same from the series and from the closed form in long double.
+void dispersion_of_near_atoms() {
+  for (const double z : {0.0, 1e-6, 0.01, 0.3, 0.99, 1.01, 4.0, 12.0}) {
+    const SmoothDispersion found = smooth_dispersion(z);
+    long double value = 0, slope = 0, power = 1, factorial = 6;
+    for (int k = 0; k < 200; ++k) {
+      value += power / factorial;
+      slope += 3 * power / (factorial * (k + 4));
+      power *= z;
+      factorial *= k + 4;
+    }
+    const long double decay = std::exp(-static_cast<long double>(z));
+    CHECK_NEAR(found.value / static_cast<double>(decay * value), 1, 1e-13);
+    CHECK_NEAR(found.slope / static_cast<double>(decay * slope), 1, 1e-13);
+  }
+}
+
 // Against the closed form in long double, where the series takes over, too.
 void energies_of_near_atoms() {
   const double given[] = {-0.5, kAlpha};
@@ -130,5 +166,7 @@ int main() {
                   {"constraints hold, too", constraints_hold_too},
                   {"atoms that nothing holds together", atoms_that_nothing_holds_together},
                   {"restraints reach as far as they may", restraints_reach_as_far_as_they_may},
+                  {"dispersion is on a mesh, too", dispersion_is_on_a_mesh_too},
+                  {"dispersion of near atoms", dispersion_of_near_atoms},
                   {"energies of near atoms", energies_of_near_atoms}});
 }

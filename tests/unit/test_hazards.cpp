@@ -210,6 +210,7 @@ struct Scenario {
   int64_t long_range_every;
   const char* barostat = nullptr;  // that acts every fourth step
   bool solvent = false;            // implicit, in an open box
+  bool dispersion_mesh = false;
 };
 constexpr Scenario kScenarios[] = {
     {"PME, Langevin", true, "langevin_middle", nullptr, 1},
@@ -227,7 +228,11 @@ constexpr Scenario kScenarios[] = {
     {"PME, Verlet and velocity rescaling of two baths", true, "velocity_verlet",
      "velocity_rescaling_groups", 2, "cell_rescaling"},
     {"PME, Verlet and two Nose-Hoover chains", true, "velocity_verlet", "nose_hoover_groups", 1},
-    {"implicit solvent, Langevin", false, "langevin_middle", nullptr, 1, nullptr, true}};
+    {"implicit solvent, Langevin", false, "langevin_middle", nullptr, 1, nullptr, true},
+    {"PME and Lennard-Jones PME, Langevin", true, "langevin_middle", nullptr, 1, "cell_rescaling",
+     false, true},
+    {"PME and Lennard-Jones PME, Verlet", true, "velocity_verlet", nullptr, 2, nullptr, false,
+     true}};
 
 ImplicitSolvent solvent_of(const System& system) {
   ImplicitSolvent solvent;
@@ -271,6 +276,11 @@ Prepared prepare(const Scenario& c, bool with_terms, Sites sites = Sites::kSome)
   nonbonded.electrostatics = c.pme ? Electrostatics::kPme : Electrostatics::kCutoff;
   nonbonded.alpha = c.pme ? 3 : 0;
   nonbonded.grid = {32, 32, 32};
+  if (c.dispersion_mesh) {
+    nonbonded.switching = Switching::kMesh;
+    nonbonded.dispersion_alpha = 3.3;
+    nonbonded.dispersion_grid = {28, 24, 30};
+  }
   IntegratorSettings integrator;
   integrator.integrator = {c.integrator,
                            {{"timestep", 0.001},

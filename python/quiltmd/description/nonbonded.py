@@ -23,7 +23,8 @@ from .checks import user_settings
 
 _SHORTEST_CUTOFF = 0.1  # nm; no two atoms that interact are closer
 _LARGEST_GRID = 2**31  # points; beyond, they cannot be numbered
-_OF_PME = ("pme_order", "pme_tolerance", "pme_alpha", "pme_grid")
+_OF_LJ_PME = ("lj_pme_tolerance", "lj_pme_alpha", "lj_pme_grid")
+_OF_PME = ("pme_order", "pme_tolerance", "pme_alpha", "pme_grid", "lennard_jones", *_OF_LJ_PME)
 _OF_FIELD = ("dielectric", "field_of_excluded")
 _GRID_FACTORS = (2, 3, 5, 7)
 _SMALLEST_GRID = 8
@@ -65,8 +66,22 @@ class Nonbonded:
         Ewald splitting parameter, 1/nm; given together with `pme_grid`.
     pme_grid:
         Charge grid (nx, ny, nz); given together with `pme_alpha`.
+    lennard_jones:
+        "cutoff", or "pme", with the method pme: beyond the cutoff the dispersion, with C6
+        coefficients by the geometric rule, is summed up on a mesh of its own, with splines of the
+        order of that of the charges.  Within the cutoff the parameters of the System hold, whatever
+        their rule, and energies are zero at the cutoff, as in OpenMM (LJPME) and GROMACS (vdwtype
+        PME).  There is no correction for the tail.
+    lj_pme_tolerance:
+        What the direct sum leaves out of the dispersion of a pair at the cutoff, as a share of it
+        (GROMACS' ewald-rtol-lj); chooses `lj_pme_alpha` and grid, where these are not given.
+    lj_pme_alpha:
+        Ewald splitting parameter of the dispersion, 1/nm; given together with `lj_pme_grid`.
+    lj_pme_grid:
+        Grid of the dispersion (nx, ny, nz); given together with `lj_pme_alpha`.
     dispersion_correction:
-        Add the mean-field energy of the Lennard-Jones tail.
+        Add the mean-field energy of the Lennard-Jones tail; without effect where `lennard_jones` is
+        "pme".
     potential_shift:
         Shift the Lennard-Jones and the direct Coulomb potential to zero at the cutoff.
     switching:
@@ -119,6 +134,29 @@ class Nonbonded:
         default=None,
         description="PME grid, NX,NY,NZ, instead of the tolerance; together with alpha.",
     )
+    lennard_jones: Literal["cutoff", "pme"] = Field(
+        default="cutoff",
+        description="Lennard-Jones interactions beyond the cutoff: none (cutoff), or, with the "
+        "method pme, the dispersion on a mesh of its own (pme).",
+    )
+    lj_pme_tolerance: float = Field(
+        default=1e-3,
+        gt=0,
+        lt=0.5,
+        description="Share of the dispersion that the direct sum leaves out at the cutoff; sets "
+        "Ewald coefficient and grid of Lennard-Jones PME.",
+    )
+    lj_pme_alpha: float | None = Field(
+        default=None,
+        gt=0,
+        description="Ewald coefficient of Lennard-Jones PME, 1/nm, instead of its tolerance; "
+        "together with its grid.",
+    )
+    lj_pme_grid: tuple[int, int, int] | None = Field(
+        default=None,
+        description="Grid of Lennard-Jones PME, NX,NY,NZ, instead of its tolerance; together with "
+        "its alpha.",
+    )
     dispersion_correction: bool = Field(
         default=True,
         description="Long-range correction for Lennard-Jones interactions beyond the cutoff.",
@@ -137,14 +175,11 @@ class Nonbonded:
     )
 
     def __post_init__(self) -> None:
-        if (self.pme_alpha is None) != (self.pme_grid is None):
-            raise ValueError("pme_alpha and pme_grid belong together: give both or neither")
-        if self.pme_grid is not None and min(self.pme_grid) < _SMALLEST_GRID:
-            raise ValueError(f"pme_grid needs at least {_SMALLEST_GRID} points in each direction")
-        if self.pme_grid is not None and self.pme_tolerance != Nonbonded.pme_tolerance:
-            raise ValueError("pme_alpha and pme_grid replace pme_tolerance: leave it out")
+        for of in ("pme", "lj_pme"):
+            self._check_mesh(of)
         if self.method != "pme":
             self._refuse_pme()
+        self._check_lj_pme()
         self._check_field()
         if (self.switching == "none") != (self.switch_distance is None):
             raise ValueError("switching and switch_distance belong together: give both or neither")
@@ -153,6 +188,30 @@ class Nonbonded:
                 f"switch_distance {self.switch_distance:g} nm must be less than the cutoff, "
                 f"{self.cutoff:g} nm"
             )
+
+    def _check_mesh(self, of: str) -> None:
+        alpha, grid = getattr(self, f"{of}_alpha"), getattr(self, f"{of}_grid")
+        if (alpha is None) != (grid is None):
+            raise ValueError(f"{of}_alpha and {of}_grid belong together: give both or neither")
+        if grid is None:
+            return
+        if min(grid) < _SMALLEST_GRID:
+            raise ValueError(f"{of}_grid needs at least {_SMALLEST_GRID} points in each direction")
+        tolerance = f"{of}_tolerance"
+        if getattr(self, tolerance) != getattr(Nonbonded, tolerance):
+            raise ValueError(f"{of}_alpha and {of}_grid replace {tolerance}: leave it out")
+
+    def _check_lj_pme(self) -> None:
+        if self.lennard_jones == "pme":
+            if self.switching != "none":
+                raise ValueError(
+                    "lennard_jones = pme goes on beyond the cutoff, and switching ends there: "
+                    "leave one of them out"
+                )
+            return
+        for name in _OF_LJ_PME:
+            if getattr(self, name) != getattr(Nonbonded, name):
+                raise ValueError(f"{name} is for lennard_jones = pme: choose that as well")
 
     def _check_field(self) -> None:
         if self.method != "reaction-field":
@@ -183,10 +242,13 @@ class Nonbonded:
         method = given.get("method", self.method)
         if method != "pme":
             replaced = {name: getattr(Nonbonded, name) for name in _OF_PME}
-        elif "pme_grid" in given:
-            replaced = {"pme_tolerance": Nonbonded.pme_tolerance}
-        elif "pme_tolerance" in given or given.get("cutoff", self.cutoff) != self.cutoff:
-            replaced = {"pme_alpha": None, "pme_grid": None}
+        else:
+            for of in ("pme", "lj_pme"):
+                replaced |= self._mesh_overridden(of, given)
+            if given.get("lennard_jones", self.lennard_jones) != "pme":
+                replaced |= {name: getattr(Nonbonded, name) for name in _OF_LJ_PME}
+            elif self.lennard_jones != "pme":
+                replaced |= {"switching": "none", "switch_distance": None}
         if method != "reaction-field":
             replaced |= {name: getattr(Nonbonded, name) for name in _OF_FIELD}
         if given.get("switching") == "none" or method == "no-cutoff":
@@ -194,6 +256,14 @@ class Nonbonded:
         if method == "no-cutoff":
             replaced["potential_shift"] = False
         return replace(self, **{**replaced, **given})
+
+    def _mesh_overridden(self, of: str, given: Mapping[str, Any]) -> dict[str, Any]:
+        tolerance = f"{of}_tolerance"
+        if f"{of}_grid" in given:
+            return {tolerance: getattr(Nonbonded, tolerance)}
+        if tolerance in given or given.get("cutoff", self.cutoff) != self.cutoff:
+            return {f"{of}_alpha": None, f"{of}_grid": None}
+        return {}
 
     @classmethod
     def default(cls, box: NDArray[np.float64] | None) -> Nonbonded:
@@ -235,17 +305,21 @@ class Nonbonded:
                 f"a cutoff of {self.cutoff:g} nm is shorter than any distance of atoms that "
                 f"interact; it must be at least {_SHORTEST_CUTOFF} nm, and 0.9 nm is usual"
             )
-        order, alpha, grid = 5, 0.0, (0, 0, 0)
-        if box is not None:
-            order = self._order(box)
-            alpha, grid = self._ewald(box, order)
+        order = 5 if box is None else self._order(box)
+        alpha, grid = self._ewald(box, order)
+        lj_alpha, lj_grid = self._lj_ewald(box, order)
         return {
             "cutoff": self.cutoff,
             "method": self.method,
             "pme_order": order,
             "pme_alpha": alpha,
             "pme_grid": grid,
-            "dispersion_correction": self.dispersion_correction and box is not None,
+            "lennard_jones": self.lennard_jones,
+            "lj_pme_alpha": lj_alpha,
+            "lj_pme_grid": lj_grid,
+            "dispersion_correction": self.dispersion_correction
+            and box is not None
+            and self.lennard_jones != "pme",
             "potential_shift": self.potential_shift,
             "dielectric": self.dielectric,
             "field_of_excluded": self.field_of_excluded,
@@ -255,10 +329,12 @@ class Nonbonded:
 
     def tile(self, nx: int, ny: int, nz: int) -> Nonbonded:
         """The same settings for a box nx, ny, nz times as long: a grid as fine as before."""
-        if self.pme_grid is None:
-            return self
-        x, y, z = self.pme_grid
-        return replace(self, pme_grid=(x * nx, y * ny, z * nz))
+        grids: dict[str, Any] = {}
+        for name in ("pme_grid", "lj_pme_grid"):
+            if (grid := getattr(self, name)) is not None:
+                x, y, z = grid
+                grids[name] = (x * nx, y * ny, z * nz)
+        return replace(self, **grids) if grids else self
 
     def _order(self, box: NDArray[np.float64]) -> int:
         if self.pme_order is not None:
@@ -266,13 +342,25 @@ class Nonbonded:
         is_small = abs(np.linalg.det(box)) < _SMALL_BOX and self.pme_tolerance >= _LOOSE
         return 4 if is_small and self.pme_grid is None else 5
 
-    def _ewald(self, box: NDArray[np.float64], order: int) -> tuple[float, tuple[int, int, int]]:
-        if self.method != "pme":
+    def _ewald(
+        self, box: NDArray[np.float64] | None, order: int
+    ) -> tuple[float, tuple[int, int, int]]:
+        if self.method != "pme" or box is None:
             return 0.0, (0, 0, 0)
         if self.pme_alpha is not None and self.pme_grid is not None:
             _refuse_large_grid(self.pme_grid)
             return self.pme_alpha, self.pme_grid
         return pme_parameters(box, self.cutoff, self.pme_tolerance, order)
+
+    def _lj_ewald(
+        self, box: NDArray[np.float64] | None, order: int
+    ) -> tuple[float, tuple[int, int, int]]:
+        if self.lennard_jones != "pme" or box is None:
+            return 0.0, (0, 0, 0)
+        if self.lj_pme_alpha is not None and self.lj_pme_grid is not None:
+            _refuse_large_grid(self.lj_pme_grid)
+            return self.lj_pme_alpha, self.lj_pme_grid
+        return lj_pme_parameters(box, self.cutoff, self.lj_pme_tolerance, order)
 
 
 def direct_error(alpha: float, cutoff: float) -> float:
@@ -314,9 +402,50 @@ def pme_parameters(
     """
     alpha = math.sqrt(math.log(max(_DIRECT / (_DIRECT_SHARE * tolerance), 2.0))) / cutoff
     spacing = (_SPLINE_SHARE * tolerance / _SPLINE[order]) ** (1 / order) / alpha
+    return alpha, _grid_of_spacing(box, spacing)
+
+
+def lj_pme_parameters(
+    box: NDArray[np.float64], cutoff: float, tolerance: float, order: int = 5
+) -> tuple[float, tuple[int, int, int]]:
+    """Ewald alpha (1/nm) and grid of the dispersion.
+
+    At the cutoff the direct sum has (1 + x^2 + x^4/2) exp(-x^2), x = alpha cutoff, of the
+    dispersion of a pair (Essmann et al., J. Chem. Phys. 103, 8577 (1995), eq. 5.2): this is the
+    tolerance, as GROMACS' ewald-rtol-lj.  The grid is such that by the rule of `pme_parameters` the
+    forces of the mesh have half of it as their relative error.
+
+    Parameters
+    ----------
+    box:
+        (3, 3) nm, reduced rows.
+    cutoff:
+        Of the direct sum, nm.
+    tolerance:
+        As above.
+    order:
+        Of the splines, 4 or 5.
+
+    Raises
+    ------
+    QuiltError
+        Where more than 2^31 grid points would be needed.
+    """
+    low, high = 0.0, 10.0
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        square = middle * middle
+        left = (1 + square + 0.5 * square * square) * math.exp(-square)
+        low, high = (middle, high) if left > tolerance else (low, middle)
+    alpha = high / cutoff
+    spacing = (0.5 * tolerance / _SPLINE[order]) ** (1 / order) / alpha
+    return alpha, _grid_of_spacing(box, spacing)
+
+
+def _grid_of_spacing(box: NDArray[np.float64], spacing: float) -> tuple[int, int, int]:
     _refuse_large_grid([float(box[i, i]) / spacing for i in range(3)])
     nx, ny, nz = (math.ceil(float(box[i, i]) / spacing) for i in range(3))
-    return alpha, (_grid_size(nx), _grid_size(ny), 2 * _grid_size(math.ceil(nz / 2), minimum=4))
+    return _grid_size(nx), _grid_size(ny), 2 * _grid_size(math.ceil(nz / 2), minimum=4)
 
 
 def _refuse_large_grid(grid: Sequence[float]) -> None:

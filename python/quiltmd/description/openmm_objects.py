@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -54,7 +54,6 @@ _METHODS = ("NoCutoff", "CutoffNonPeriodic", "CutoffPeriodic", "Ewald", "PME", "
 CONDUCTOR = 1e18
 # What to do about a method that has no counterpart.
 _INSTEAD = {
-    "LJPME": "set PME, with setUseDispersionCorrection(True) for what is beyond the cutoff",
     "CutoffNonPeriodic": "set NoCutoff, or give it a periodic box and set PME or CutoffPeriodic",
 }
 
@@ -109,7 +108,9 @@ def system_fields(
     named = _topology(topology, masses)
     by_types = openmm_custom.pair_fields(forces, _nonbonded_force(forces), pairs["exclusions"])
     if by_types and nonbonded is None:
-        settings = replace(settings, dispersion_correction=_corrects(forces))
+        settings = settings.overridden(
+            {"lennard_jones": "cutoff", "dispersion_correction": _corrects(forces)}
+        )
     return {
         **maps,
         **bonded,
@@ -172,13 +173,16 @@ def nonbonded_from_openmm(openmm_system: Any) -> Nonbonded:
     parameter and grid where `setPMEParameters` states them. The method Ewald becomes PME of the
     same tolerance, CutoffPeriodic a reaction field that excluded pairs do not feel, NoCutoff all
     pairs of atoms, and CutoffNonPeriodic beside implicit solvent, if its reaction field has the
-    dielectric constant 1, the method "cutoff".
+    dielectric constant 1, the method "cutoff". LJPME becomes PME with `lennard_jones="pme"`: its
+    Ewald parameter and grid are those of `setLJPMEParameters`, else they follow from
+    `lj_pme_tolerance`, which leaves out less than OpenMM's choice; the switching function and the
+    tail correction are left out, as OpenMM does.
 
     Raises
     ------
     InputError
         If the force does what has no counterpart here: a reaction field without a periodic box
-        (other CutoffNonPeriodic), Lennard-Jones PME.
+        (other CutoffNonPeriodic).
     """
     force = _nonbonded_force(openmm_system.getForces())
     method = _method(openmm_system.getForces())
@@ -199,16 +203,31 @@ def nonbonded_from_openmm(openmm_system: Any) -> Nonbonded:
             f"NonbondedForce: the method {method} is not supported; {_INSTEAD[method]} (from "
             "Python, System.from_openmm takes other settings as nonbonded=)"
         )
-    alpha, *grid = (_value(parameter) for parameter in force.getPMEParameters())
-    stated = method == "PME" and alpha > 0
+    alpha, grid = None, None
+    if method != "Ewald":
+        alpha, grid = _stated_mesh(force.getPMEParameters())
+    lj: dict[str, Any] = {}
+    if method == "LJPME":
+        lj_alpha, lj_grid = _stated_mesh(force.getLJPMEParameters())
+        lj = {"lennard_jones": "pme", "lj_pme_alpha": lj_alpha, "lj_pme_grid": lj_grid}
+    stated = [one for one in (grid, lj.get("lj_pme_grid")) if one is not None]
     return _settings_of(
         force,
         dispersion_correction=bool(force.getUseDispersionCorrection()),
         pme_order=5 if stated else None,  # as OpenMM, of whose splines these are
-        pme_tolerance=Nonbonded.pme_tolerance if stated else force.getEwaldErrorTolerance(),
-        pme_alpha=alpha if stated else None,
-        pme_grid=(int(grid[0]), int(grid[1]), int(grid[2])) if stated else None,
+        pme_tolerance=Nonbonded.pme_tolerance if grid else force.getEwaldErrorTolerance(),
+        pme_alpha=alpha,
+        pme_grid=grid,
+        **lj,
     )
+
+
+def _stated_mesh(parameters: Any) -> tuple[float | None, tuple[int, int, int] | None]:
+    """Ewald parameter (1/nm) and grid of a mesh; an alpha of 0 leaves both open."""
+    alpha, *grid = (_value(parameter) for parameter in parameters)
+    if alpha <= 0:
+        return None, None
+    return alpha, (int(grid[0]), int(grid[1]), int(grid[2]))
 
 
 def _dielectric(force: Any) -> float:
@@ -232,7 +251,7 @@ def _is_truncated(openmm_system: Any, force: Any) -> bool:
 
 def _settings_of(force: Any, **others: Any) -> Nonbonded:
     """Settings with the cutoff and the switching function of a force."""
-    switched = force.getUseSwitchingFunction()
+    switched = force.getUseSwitchingFunction() and "lennard_jones" not in others
     try:
         return Nonbonded(
             cutoff=_value(force.getCutoffDistance()),

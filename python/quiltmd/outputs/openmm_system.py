@@ -101,6 +101,11 @@ def to_openmm(
         raise QuiltError("implicit solvent cannot be written for OpenMM")
     if system.pair_form not in ("lennard-jones", "tabulated", *PAIR_FORMS):
         raise QuiltError(f"the pair form {system.pair_form!r} cannot be written for OpenMM")
+    if settings.lennard_jones == "pme" and _sigma_epsilon(system, settings) is None:
+        raise QuiltError(
+            "Lennard-Jones PME with parameters that follow no combination rule cannot be written "
+            "for OpenMM"
+        )
     if settings.switching not in ("none", "potential") or settings.potential_shift:
         raise QuiltError(
             "switching functions of CHARMM and shifted potentials cannot be written for OpenMM: "
@@ -123,7 +128,7 @@ def to_openmm(
     for site, kind in _sites(openmm, system):
         made.setVirtualSite(site, kind)
     forces = (*_bonded(openmm, system), *_external(openmm, system, box, settings))
-    for force in (*forces, *_pairs(openmm, system, settings)):
+    for force in (*forces, *_pairs(openmm, system, settings, box)):
         made.addForce(force)
     return made
 
@@ -278,9 +283,11 @@ def _held(openmm: Any, system: System, box: npt.ArrayLike | None, settings: Nonb
     return force
 
 
-def _pairs(openmm: Any, system: System, settings: Nonbonded) -> list[Any]:
+def _pairs(
+    openmm: Any, system: System, settings: Nonbonded, box: npt.ArrayLike | None
+) -> list[Any]:
     force = openmm.NonbondedForce()
-    by_rule = _sigma_epsilon(system) if system.pair_form == "lennard-jones" else None
+    by_rule = _sigma_epsilon(system, settings) if system.pair_form == "lennard-jones" else None
     sigma, epsilon = by_rule if by_rule is not None else (np.ones(1), np.zeros(1))
     types = system.lj_types if by_rule is not None else np.zeros_like(system.lj_types)
     for charge, kind in zip(system.charges.tolist(), types.tolist(), strict=True):
@@ -296,6 +303,8 @@ def _pairs(openmm: Any, system: System, settings: Nonbonded) -> list[Any]:
     force.setEwaldErrorTolerance(settings.pme_tolerance)
     if settings.pme_alpha is not None and settings.pme_grid is not None:
         force.setPMEParameters(settings.pme_alpha, *settings.pme_grid)
+    if settings.lennard_jones == "pme":
+        _set_lj_pme(force, settings, box)
     forces = [force] if by_rule is not None else [force, _by_types(openmm, system)]
     for one in forces:
         one.setCutoffDistance(settings.cutoff)
@@ -327,6 +336,15 @@ def _set_method(force: Any, settings: Nonbonded) -> None:
         force.setReactionFieldDielectric(settings.dielectric or CONDUCTOR)
     else:
         force.setNonbondedMethod(force.PME if settings.method == "pme" else force.NoCutoff)
+
+
+def _set_lj_pme(force: Any, settings: Nonbonded, box: npt.ArrayLike | None) -> None:
+    """LJPME, with the parameters of this box, since OpenMM would choose others."""
+    if box is None:
+        raise QuiltError("Lennard-Jones PME cannot be written for OpenMM without a box")
+    chosen = settings.resolve(np.asarray(box))
+    force.setNonbondedMethod(force.LJPME)
+    force.setLJPMEParameters(chosen["lj_pme_alpha"], *chosen["lj_pme_grid"])
 
 
 def _by_types(openmm: Any, system: System) -> Any:
@@ -363,16 +381,20 @@ def _form_by_types(system: System) -> tuple[str, dict[str, F64]]:
     return "; ".join(words), {f"table_{n}": one for n, one in zip(names, tables, strict=True)}
 
 
-def _sigma_epsilon(system: System) -> tuple[F64, F64] | None:
-    """Sigma and epsilon by type, if the table follows the Lorentz-Berthelot rules."""
+def _sigma_epsilon(system: System, settings: Nonbonded) -> tuple[F64, F64] | None:
+    """Sigma and epsilon by type, if the table follows the Lorentz-Berthelot rules.
+
+    Lennard-Jones PME, which OpenMM has for these alone, lets pass what a prmtop's digits lose.
+    """
+    within = 1e-6 if settings.lennard_jones == "pme" else 1e-9
     a, b = np.diag(system.lj_a), np.diag(system.lj_b)
     real = (a > 0) & (b > 0)
     sigma = np.where(real, np.divide(a, b, out=np.ones_like(a), where=real) ** (1 / 6), 0.0)
     epsilon = np.divide(b**2, 4 * a, out=np.zeros_like(a), where=real)
     mean, root = (sigma[:, None] + sigma) / 2, np.sqrt(epsilon[:, None] * epsilon)
     used = np.ix_(*[np.unique(system.lj_types)] * 2)
-    good = np.allclose(4 * root * mean**12, system.lj_a, rtol=1e-9, atol=0)
-    good = good and np.allclose((4 * root * mean**6)[used], system.lj_b[used], rtol=1e-9, atol=0)
+    good = np.allclose(4 * root * mean**12, system.lj_a, rtol=within, atol=0)
+    good = good and np.allclose((4 * root * mean**6)[used], system.lj_b[used], rtol=within, atol=0)
     return (np.where(real, sigma, 1.0), epsilon) if good else None
 
 

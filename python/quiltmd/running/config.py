@@ -258,7 +258,9 @@ class Config(Section):
     def open_settings(self) -> set[str]:
         """Those of `physics` that are left to chance, to the inputs or to the box of the start."""
         unstated = {key for key, _ in _items(self.nonbonded)} - self._stated
-        of_box = {"pme_tolerance"} if self.integrator.ensemble == "npt" else set()  # see with_mesh
+        of_box = set()
+        if self.integrator.ensemble == "npt":  # see with_mesh
+            of_box = {"pme_tolerance", "lj_pme_tolerance"}
         return {"integrator.seed", *(f"nonbonded.{key}" for key in unstated | of_box)}
 
     @classmethod
@@ -312,6 +314,13 @@ class Config(Section):
             pme_alpha=chosen["pme_alpha"],
             pme_grid=tuple(chosen["pme_grid"]),
         )
+        if stated.lennard_jones == "pme":
+            stated = replace(
+                stated,
+                lj_pme_tolerance=Nonbonded.lj_pme_tolerance,
+                lj_pme_alpha=chosen["lj_pme_alpha"],
+                lj_pme_grid=tuple(chosen["lj_pme_grid"]),
+            )
         return self.model_copy(update={"nonbonded": stated})
 
     def with_seed(self) -> Config:

@@ -39,6 +39,8 @@ def costs(config: Config, system: System, layout: dict[str, Any]) -> list[str]:
         if names:
             by = "(not timed)" if share is None else f"{share} %"
             found.append(f"{' with '.join(names)} {by}")
+    if config.nonbonded.lennard_jones == "pme":
+        found.append("Lennard-Jones PME, with a mesh of its own (not timed)")
     barostat = with_interval(config.barostat.build(config.integrator), config.make_integrator())
     if barostat is not None and barostat.every is not None:
         share = round(_BAROSTATS[config.barostat.kind] * _EVERY / barostat.every)

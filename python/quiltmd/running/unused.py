@@ -108,14 +108,25 @@ def _unused_of_schedules(
 
 def _unused_of_methods(nonbonded: Mapping[str, Any]) -> Iterator[Unused]:
     method = nonbonded.get("method", "pme")
+    of_lj = ("lj_pme_tolerance", "lj_pme_alpha", "lj_pme_grid")
     if method != "reaction-field":
         why = f"the method {method} has no reaction field"
         yield Unused("nonbonded", ("dielectric", "field_of_excluded"), why, "choose reaction-field")
     if method != "pme":
-        keys = ("pme_order", "pme_tolerance", "pme_alpha", "pme_grid")
+        keys = ("pme_order", "pme_tolerance", "pme_alpha", "pme_grid", "lennard_jones", *of_lj)
         yield Unused("nonbonded", keys, f"the method {method} has no PME", "choose pme")
         why = f"the method {method} has no PME"
         yield Unused("integrator", ("long_range_every",), why, "choose pme")
     elif nonbonded.get("pme_grid") is not None:
         why = "pme_alpha and pme_grid replace pme_tolerance"
         yield Unused("nonbonded", ("pme_tolerance",), why, "leave out both of these")
+    if method == "pme" and nonbonded.get("lennard_jones", "cutoff") != "pme":
+        why = "Lennard-Jones interactions end at the cutoff"
+        yield Unused("nonbonded", of_lj, why, "choose lennard_jones = pme")
+        return
+    if method == "pme":
+        why = "Lennard-Jones PME leaves nothing to be corrected"
+        yield Unused("nonbonded", ("dispersion_correction",), why, "choose lennard_jones = cutoff")
+    if nonbonded.get("lj_pme_grid") is not None:
+        why = "lj_pme_alpha and lj_pme_grid replace lj_pme_tolerance"
+        yield Unused("nonbonded", ("lj_pme_tolerance",), why, "leave out both of these")

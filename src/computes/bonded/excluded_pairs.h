@@ -3,14 +3,18 @@
 // farther apart than the cutoff; and how far.
 #pragma once
 
+#include <optional>
+
 #include "system/system.h"
 
 namespace quiltmd {
 
 // Add a term (ExcludedPairForm) for every excluded pair of charges that bonds and constraints do not
 // keep closer than the cutoff: a matter of the system, never of positions. Pairs of up to four bonds
-// hardly ever need one. `alpha`: of the Ewald sum, 1/nm. Returns how far apart the atoms of such a
-// term can be, in nm: infinite where nothing holds them together, 0 where there are none.
-double add_excluded_pairs(System& system, double cutoff, double alpha);
+// hardly ever need one. `alpha`: of the Ewald sum, 1/nm. With a mesh of the dispersion, of `mesh_alpha`, pairs
+// that it has count, too, and have a second term (ExcludedDispersionForm). Returns how far apart the atoms of
+// such a term can be, in nm: infinite where nothing holds them together, 0 where there are none.
+double add_excluded_pairs(System& system, double cutoff, double alpha,
+                          std::optional<double> mesh_alpha = {});
 
 }  // namespace quiltmd

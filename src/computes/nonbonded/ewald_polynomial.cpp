@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fit of the Ewald polynomials: weighted least squares in Chebyshev polynomials on Chebyshev
-// points, which comes within a factor of two of the minimax fit and needs no iteration. The
-// *relative* error of P and Q is levelled: at the cutoff they are nearly 1/r^3 and 1/r, the sizes
-// that the error has to be held against, and near r = 0, where only excluded pairs go, they count
-// by themselves.
+// The fit of the Ewald polynomials. The *relative* error of P and Q is levelled: at the cutoff they are
+// nearly 1/r^3 and 1/r, the sizes that the error has to be held against, and near r = 0, where only excluded
+// pairs go, they count by themselves.
 //
 // Largest relative error of the force polynomial P (of the fit; evaluated in single precision):
 //   alpha cutoff   degree 10         degree 14
@@ -18,26 +16,22 @@
 // The energy polynomial Q at degree 14 is below 6e-8 (fit) and 2e-7 (evaluated) throughout.
 #include "computes/nonbonded/ewald_polynomial.h"
 
-#include <array>
 #include <cmath>
 #include <cstdio>
 
+#include "computes/nonbonded/polynomial_fit.h"
 #include "math/error.h"
 #include "math/units.h"
 
 namespace quiltmd {
 namespace {
 
-constexpr int kPoints = 200;
-constexpr int kTerms = kEwaldDegree + 1;
 // What the low degree may cost: little more than single precision loses anyway.
 constexpr double kLowDegreeError = 1.5e-6;
 // What is let pass at all: alpha * cutoff = 4.2, where PME's direct sum is wrong by 1e-8. Beyond, the
 // error grows tenfold with every 0.6.
 constexpr double kLargestError = 6e-6;
 constexpr double kLargestProduct = 4.2;
-
-using Coefficients = std::array<double, kTerms>;
 
 // sum_k (-z)^k / (k! (2k + first)): the common series of P (first = 3) and Q (first = 1).
 double erf_series(double z, int first) {
@@ -63,76 +57,6 @@ double smooth_energy(double z) {
   return std::erf(std::sqrt(z)) / std::sqrt(z);
 }
 
-// Solve the symmetric positive system a x = b in place (Cholesky); x is left in b.
-void solve(std::array<Coefficients, kTerms>& a, Coefficients& b, int terms) {
-  for (int i = 0; i < terms; ++i) {
-    for (int j = 0; j <= i; ++j) {
-      double sum = a[i][j];
-      for (int k = 0; k < j; ++k) sum -= a[i][k] * a[j][k];
-      a[i][j] = i == j ? std::sqrt(sum) : sum / a[j][j];
-    }
-    for (int k = 0; k < i; ++k) b[i] -= a[i][k] * b[k];
-    b[i] /= a[i][i];
-  }
-  for (int i = terms - 1; i >= 0; --i) {
-    for (int k = i + 1; k < terms; ++k) b[i] -= a[k][i] * b[k];
-    b[i] /= a[i][i];
-  }
-}
-
-// From Chebyshev coefficients to those of powers of t.
-Coefficients to_powers(const Coefficients& chebyshev, int terms) {
-  Coefficients powers{}, previous{}, current{};
-  previous[0] = 1;  // T_0
-  current[1] = 1;   // T_1
-  for (int n = 0; n < terms; ++n) {
-    for (int k = 0; k < kTerms; ++k) powers[k] += chebyshev[n] * previous[k];
-    Coefficients next{};
-    for (int k = 0; k < kTerms; ++k) next[k] = (k ? 2 * current[k - 1] : 0) - previous[k];
-    previous = current;
-    current = next;
-  }
-  return powers;
-}
-
-double horner(const Coefficients& c, double t) {
-  double sum = 0;
-  for (int k = kTerms - 1; k >= 0; --k) sum = sum * t + c[k];
-  return sum;
-}
-
-struct Fit {
-  Coefficients powers;
-  double error;  // largest relative error at the points
-};
-
-// Fit f(z) for z in [0, z_max] by a polynomial in t = 2 z / z_max - 1.
-Fit fit(double (*f)(double), double z_max, int degree) {
-  const int terms = degree + 1;
-  std::array<Coefficients, kTerms> matrix{};
-  Coefficients right{};
-  std::array<double, kPoints> points, values;
-  for (int p = 0; p < kPoints; ++p) {
-    const double t = points[p] = std::cos(kPi * (p + 0.5) / kPoints);
-    const double value = values[p] = f(z_max * (t + 1) / 2);
-    Coefficients basis{};
-    for (int n = 0; n < terms; ++n) {
-      basis[n] = n == 0 ? 1 : n == 1 ? t : 2 * t * basis[n - 1] - basis[n - 2];
-    }
-    for (int i = 0; i < terms; ++i) {
-      for (int j = 0; j <= i; ++j) matrix[i][j] += basis[i] * basis[j] / (value * value);
-      right[i] += basis[i] / value;
-    }
-  }
-  solve(matrix, right, terms);
-  Fit result{to_powers(right, terms), 0};
-  for (int p = 0; p < kPoints; ++p) {
-    const double deviation = std::fabs(horner(result.powers, points[p]) / values[p] - 1);
-    result.error = std::fmax(result.error, deviation);
-  }
-  return result;
-}
-
 }  // namespace
 
 EwaldPolynomial fit_ewald(double alpha, double cutoff) {
@@ -140,10 +64,10 @@ EwaldPolynomial fit_ewald(double alpha, double cutoff) {
   polynomial.force_degree = kEwaldLowDegree;
   if (alpha == 0) return polynomial;
   const double z_max = alpha * alpha * cutoff * cutoff;
-  Fit force = fit(smooth_force, z_max, kEwaldLowDegree);
+  PolynomialFit force = fit_polynomial(smooth_force, z_max, kEwaldLowDegree);
   if (force.error > kLowDegreeError) {
     polynomial.force_degree = kEwaldDegree;
-    force = fit(smooth_force, z_max, kEwaldDegree);
+    force = fit_polynomial(smooth_force, z_max, kEwaldDegree);
   }
   if (force.error > kLargestError) {
     char text[200];
@@ -153,8 +77,8 @@ EwaldPolynomial fit_ewald(double alpha, double cutoff) {
                   alpha, cutoff, alpha * cutoff, kLargestProduct);
     throw Error(text);
   }
-  const Fit energy = fit(smooth_energy, z_max, kEwaldDegree);
-  for (int k = 0; k < kTerms; ++k) {
+  const PolynomialFit energy = fit_polynomial(smooth_energy, z_max, kEwaldDegree);
+  for (int k = 0; k <= kEwaldDegree; ++k) {
     polynomial.force[k] = static_cast<float>(alpha * alpha * alpha * force.powers[k]);
     polynomial.energy[k] = static_cast<float>(alpha * energy.powers[k]);
   }

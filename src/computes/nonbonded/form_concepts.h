@@ -48,6 +48,13 @@ concept FormWithKnots =
       { Form::knots(given, settings) } -> std::same_as<std::vector<std::array<double, 4>>>;
     };
 
+// One of which a mesh has a part, in proportion to a product of coefficients of two types: of the numbers that
+// are looked up the one at kProduct.
+template <class Form>
+concept FormOnMesh = requires {
+  { Form::kProduct } -> std::convertible_to<int>;
+};
+
 // One that kernels can use.
 template <class Form>
 concept PairForm = PairFormula<Form> &&

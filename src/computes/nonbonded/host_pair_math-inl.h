@@ -156,12 +156,14 @@ struct Parameters {
         coulomb_shift(hn::Set(df, p.coulomb_shift)),
         force(p.ewald.force),
         energy(p.ewald.energy),
-        switching(p.switching) {}
+        switching(p.switching),
+        on_mesh(p.on_mesh) {}
   const float* table;
   Vf cutoff2, t_scale, shift_6, coulomb_shift;
   Polynomial<V::degree> force;
   Polynomial<V::energy ? kEwaldDegree : 0> energy;
   SwitchConstants<float> switching;
+  const DispersionPolynomial& on_mesh;
 };
 
 HWY_INLINE Vf inverse_sqrt(Vf x) {
@@ -205,8 +207,13 @@ HWY_INLINE void add_block(const IAtom<typename V::Form>& i, float* j, const Para
     counts = hn::And(counts, hn::RebindMask(df, hn::TestBit(bits, hn::Set(di, 256 << i.index))));
     interacts = hn::RebindMask(df, hn::TestBit(bits, hn::Set(di, 1 << i.index)));
   }
-  const Vf both =
-      coulomb_and_form_force<Simd, V::degree>(pair.force_r, qq, r, t, interacts, p.force.c);
+  Vf both = coulomb_and_form_force<Simd, V::degree>(pair.force_r, qq, r, t, interacts, p.force.c);
+  [[maybe_unused]] Vf product;
+  if constexpr (FormOnMesh<typename V::Form>) {
+    product = V::Form::template product<Simd>(i.form, load(j, Field::kFirst),
+                                              load(j, Field::kSecond), p, p.table);
+    both = hn::Add(both, force_off_mesh<Simd>(product, t, p));
+  }
   const Vf force = hn::IfThenElseZero(counts, both);
   sums.x = hn::MulAdd(force, dx, sums.x);
   sums.y = hn::MulAdd(force, dy, sums.y);
@@ -219,7 +226,9 @@ HWY_INLINE void add_block(const IAtom<typename V::Form>& i, float* j, const Para
     const Vf coulomb =
         coulomb_energy<Simd, kEwaldDegree>(qq, r, t, interacts, p.coulomb_shift, p.energy.c);
     sums.coulomb = hn::Add(sums.coulomb, hn::IfThenElseZero(counts, coulomb));
-    const Vf energy = Simd::if_or_zero(interacts, pair.energy);
+    Vf energy = Simd::if_or_zero(interacts, pair.energy);
+    if constexpr (FormOnMesh<typename V::Form>)
+      energy = hn::Add(energy, energy_off_mesh<Simd>(product, t, interacts, p));
     sums.form = hn::Add(sums.form, hn::IfThenElseZero(counts, energy));
   }
 }

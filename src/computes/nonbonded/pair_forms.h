@@ -41,6 +41,9 @@ std::vector<Real> table_of(const System& system, const NonbondedSettings& settin
     for (int t = 0; t < types; ++t) {
       const auto given = given_tables<F>(system, s, t);
       auto numbers = F::numbers(given, settings);
+      if constexpr (FormOnMesh<F>)
+        numbers[F::kProduct] =
+            F::mesh_product(given_tables<F>(system, s, s), given_tables<F>(system, t, t));
       if constexpr (FormWithKnots<F>) {
         numbers.back() = types * types + static_cast<double>(knots.size());
         const auto of_pair = F::knots(given, settings);

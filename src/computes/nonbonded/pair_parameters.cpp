@@ -55,6 +55,7 @@ SwitchConstants<double> double_constants(const NonbondedSettings& settings) {
   SwitchConstants<double> c{};
   switch (settings.switching) {
     case Switching::kNone:
+    case Switching::kMesh:
       break;
     case Switching::kPotential:
       return potential_switch(start, cutoff);
@@ -158,7 +159,7 @@ SwitchConstants<float> switch_constants(const NonbondedSettings& settings) {
 }
 
 int form_of(const System& system, const NonbondedSettings& settings) {
-  const bool switches = settings.switching != Switching::kNone;
+  const bool switches = settings.has_switching_function();
   if (switches && !(settings.switch_distance > 0 && settings.switch_distance < settings.cutoff))
     throw Error("the switching distance must lie between 0 and the cutoff");
   for (int form = 0; form < PairForms::kSize; ++form)
@@ -166,7 +167,9 @@ int form_of(const System& system, const NonbondedSettings& settings) {
       return form;
   throw Error("no pair form is called '" + system.pair_form + "' and has " +
               std::to_string(system.pair_tables.size()) + " tables of parameters" +
-              (switches ? " and a switching function" : ""));
+              (switches                         ? " and a switching function"
+               : settings.has_dispersion_mesh() ? " and Lennard-Jones PME"
+                                                : ""));
 }
 
 // Throws Error for parameters that the form refuses.
@@ -199,7 +202,7 @@ PairParameters pair_parameters(const System& system, const NonbondedSettings& se
   PairParameters p{};
   p.cutoff2 = static_cast<float>(cutoff * cutoff);
   p.t_scale = static_cast<float>(2 / (cutoff * cutoff));
-  if (settings.potential_shift) p.shift_6 = static_cast<float>(std::pow(cutoff, -6));
+  if (settings.shifts_van_der_waals()) p.shift_6 = static_cast<float>(std::pow(cutoff, -6));
   if (shifts_charges(system, settings))
     p.coulomb_shift = static_cast<float>(std::erfc(alpha * cutoff) / cutoff);
   p.form = form;
@@ -211,6 +214,7 @@ PairParameters pair_parameters(const System& system, const NonbondedSettings& se
     p.ewald = fit_ewald(alpha, cutoff);
   }
   p.switching = switch_constants<float>(settings);
+  if (settings.has_dispersion_mesh()) p.on_mesh = fit_dispersion(settings.dispersion_alpha, cutoff);
   return p;
 }
 
@@ -221,7 +225,8 @@ PairParameters pair_parameters(const System& system, const NonbondedSettings& se
 Constant dispersion_constant(const System& system, const NonbondedSettings& settings,
                              double volume) {
   const auto types = static_cast<size_t>(system.pair_type_count);
-  if (!settings.dispersion_correction || system.pair_types.empty()) return {};
+  if (!settings.dispersion_correction || settings.has_dispersion_mesh()) return {};
+  if (system.pair_types.empty()) return {};
   std::vector<double> count(types, 0.0);
   for (const int32_t type : system.pair_types) count[static_cast<size_t>(type)] += 1;
   const double cutoff = settings.cutoff;

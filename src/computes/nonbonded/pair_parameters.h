@@ -6,6 +6,7 @@
 
 #include <vector>
 
+#include "computes/nonbonded/dispersion_polynomial.h"
 #include "computes/nonbonded/ewald_polynomial.h"
 #include "computes/nonbonded_settings.h"
 #include "math/vec3.h"
@@ -43,6 +44,7 @@ struct PairParameters {
   int types;            // row length of the table of a form that looks parameters up
   EwaldPolynomial ewald;
   SwitchConstants<float> switching;
+  DispersionPolynomial on_mesh;
 };
 
 // The parameters of a pair form as kernels want them. What the numbers mean is the form's affair.

@@ -11,9 +11,11 @@
 #include <set>
 #include <thread>
 
+#include "computes/dispersion_coefficients.h"
 #include "computes/nonbonded/double_number.h"
 #include "computes/nonbonded/pair_forms.h"
 #include "computes/reference.h"
+#include "math/smooth_dispersion.h"
 #include "math/units.h"
 
 namespace quiltmd {
@@ -99,6 +101,8 @@ struct Pair {
 struct Physics {
   const System& system;
   double alpha, cutoff, coulomb_shift = 0;
+  std::optional<double> mesh_alpha;  // of dispersion, and by atom its coefficients
+  std::vector<double> on_mesh;
   double shift_6 = 0;  // this and the next are what pair forms read
   SwitchConstants<double> switching;
   std::optional<ReactionField> field;
@@ -120,10 +124,14 @@ struct Physics {
         alpha(settings.has_pme() ? settings.alpha : 0),
         cutoff(settings.cutoff),
         switching(switch_constants<double>(settings)),
-        acts_on_excluded(settings.has_pme() ||
+        acts_on_excluded(settings.has_pme() || settings.has_dispersion_mesh() ||
                          (settings.has_reaction_field() && settings.field_of_excluded)) {
     if (settings.has_reaction_field()) field.emplace(settings);
-    if (settings.potential_shift) shift_6 = std::pow(cutoff, -6);
+    if (settings.has_dispersion_mesh()) {
+      mesh_alpha = settings.dispersion_alpha;
+      on_mesh = dispersion_coefficients(system);
+    }
+    if (settings.shifts_van_der_waals()) shift_6 = std::pow(cutoff, -6);
     if (shifts_charges(system, settings)) coulomb_shift = std::erfc(alpha * cutoff) / cutoff;
     PairForms::with(form_of(system, settings),
                     [&]<class Form>(Form) { form = formula_of<Form>(settings); });
@@ -140,7 +148,21 @@ struct Physics {
       return {energy, qq / r + of_field.coulomb, form_r + qq / r + of_field.force};
     }
     const double screened = qq * std::erfc(alpha * r) / r;
-    return {energy, screened - qq * coulomb_shift, form_r + screened + qq * gaussian(r)};
+    const auto [off_mesh, off_mesh_r] = dispersion_off_mesh(i, j, r);
+    const double at_cutoff = mesh_alpha ? dispersion_off_mesh(i, j, cutoff).energy : 0;
+    return {energy + off_mesh - at_cutoff, screened - qq * coulomb_shift,
+            form_r + off_mesh_r + screened + qq * gaussian(r)};
+  }
+
+  // What a mesh has of the dispersion of a pair, taken back.
+  struct OffMesh {
+    double energy, force_r;
+  };
+  OffMesh dispersion_off_mesh(int i, int j, double r) const {
+    if (!mesh_alpha) return {0, 0};
+    const double product = on_mesh[i] * on_mesh[j], alpha6 = std::pow(*mesh_alpha, 6);
+    const SmoothDispersion smooth = smooth_dispersion(*mesh_alpha * *mesh_alpha * r * r);
+    return {product * alpha6 * smooth.value, product * smooth.force_over_r(*mesh_alpha) * r * r};
   }
 
   // What the medium beyond the cutoff adds.
@@ -153,7 +175,8 @@ struct Physics {
   Pair excluded(int i, int j, double r) const {
     if (field) return r < cutoff ? in_field(charges(i, j), r) : Pair{};
     const double qq = charges(i, j), smooth = qq * std::erf(alpha * r) / r;
-    return {0, -smooth, qq * gaussian(r) - smooth};
+    const auto [off_mesh, off_mesh_r] = dispersion_off_mesh(i, j, r);
+    return {off_mesh, -smooth, qq * gaussian(r) - smooth + off_mesh_r};
   }
 
   double gaussian(double r) const {

@@ -146,11 +146,8 @@ struct GatherForcesDirectly {
   MarksAwaited awaited;
 
   void memory(MemoryUses& uses) const {
-    const Slots& slots = gather.slots;
-    QMD_USES(kRead, gather.box, slots.local, gather.patches, gather.slot_count, gather.potential);
+    gather.memory(uses);
     QMD_USES(kRead, awaited);
-    QMD_USES(kWrite, slots.long_range, gather.charges);
-    QMD_USES(kNone, slots);
   }
 };
 

@@ -26,6 +26,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "computes/pme/dispersion_influence.h"
 #include "computes/pme/host_kernels.h"
 #include "computes/pme/setup.h"
 #include "math/fixed.h"
@@ -214,6 +215,35 @@ Pack exponential(Pack x) {
   return p * __builtin_bit_cast(Pack, (n + 127) << 23);
 }
 
+// What of an influence function depends on m^2 alone, times `decayed`: exp(-pi^2 m^2/alpha^2) and all else;
+// and minus the derivative of its logarithm by m^2, for the virial.
+struct ChargeInfluence {
+  static constexpr EnergyKind kEnergy = kReciprocal;
+  double per_alpha2;  // pi^2/alpha^2
+
+  Pack operator()(Pack m2, Pack decayed) const { return m2 > 0.0f ? decayed / m2 : Pack{}; }
+  double fall(double m2) const { return m2 > 0 ? 1 / m2 + per_alpha2 : 0; }
+};
+
+struct DispersionInfluence {
+  static constexpr EnergyKind kEnergy = kDispersionMesh;
+  double per_alpha2;
+
+  Pack operator()(Pack m2, Pack decayed) const {
+    const auto scale = static_cast<float>(per_alpha2);
+    Pack b = m2 * scale;
+    for (int l = 0; l < kLanes; ++l) b[l] = std::sqrt(b[l]);
+    const Pack t = 1.0f / (b * DispersionFit::kSlope + 1.0f);
+    Pack sum = spread_to_lanes(kDispersionPhi.c[DispersionFit::kDegree]);
+    for (int k = DispersionFit::kDegree - 1; k >= 0; --k) sum = sum * t + kDispersionPhi.c[k];
+    return decayed * (t * t * sum);
+  }
+  double fall(double m2) const {
+    const auto b = static_cast<float>(std::sqrt(m2 * per_alpha2));
+    return 3 * per_alpha2 * kDispersionPsi(b) / kDispersionPhi(b);
+  }
+};
+
 int frequency(int m, int n) { return m <= n / 2 ? m : m - n; }
 
 class LineConvolution {
@@ -232,7 +262,11 @@ class LineConvolution {
     Complex* const spectrum = op_.spectrum + first;
     load_line(line_.get(), spectrum, plane_, nx_, lanes);
     plan_.exec(line_.get(), 1.0f, true);
-    multiply(first, lanes);
+    const double per_alpha2 = kPi * kPi / (op_.alpha * op_.alpha);
+    if (op_.of == MeshOf::kCharges)
+      multiply(first, lanes, ChargeInfluence{per_alpha2});
+    else
+      multiply(first, lanes, DispersionInfluence{per_alpha2});
     plan_.exec(line_.get(), 1.0f, false);
     store_line(line_.get(), spectrum, plane_, nx_, lanes);
   }
@@ -240,7 +274,8 @@ class LineConvolution {
  private:
   // Multiply by the influence function; add energy and virial (Essmann et al. 1995, eq. 2.7), one
   // partial sum per column.
-  void multiply(int first, int lanes) {
+  template <class Influence>
+  void multiply(int first, int lanes, const Influence& of_square) {
     Pack my{}, mz{}, moduli{};
     double twice[kLanes] = {}, energy[kLanes] = {};
     Symmetric virial[kLanes] = {};
@@ -252,37 +287,36 @@ class LineConvolution {
       moduli[l] = op_.moduli[1][y] * op_.moduli[2][k];
       twice[l] = k == 0 || 2 * k == op_.grid.nz ? 1 : 2;
     }
-    const double per_alpha2 = kPi * kPi / (op_.alpha * op_.alpha);
-    const auto decay = static_cast<float>(-per_alpha2);
-    const auto factor = static_cast<float>(op_.box->scale);
+    const auto decay = static_cast<float>(-of_square.per_alpha2);
+    const auto factor = static_cast<float>(op_.box->scale * op_.strength);
     for (int x = 0; x < nx_; ++x) {
       const Vec3d m = static_cast<double>(frequency(x, nx_)) * reciprocal_.a;
       const Pack y = my + static_cast<float>(m.y), z = mz + static_cast<float>(m.z);
       const Pack m2 = (static_cast<float>(m.x * m.x) + y * y) + z * z;
       const Pack decayed = exponential(m2 * decay) * (moduli * (factor * op_.moduli[0][x]));
-      const Pack influence = m2 > 0.0f ? decayed / m2 : Pack{};
+      const Pack influence = of_square(m2, decayed);
       if (op_.energy)
         for (int l = 0; l < lanes; ++l) {
           const double re = line_[x].r[l], im = line_[x].i[l];
           const double here = 0.5 * twice[l] * influence[l] * (re * re + im * im);
           const Vec3d k{m.x, y[l], z[l]};
           energy[l] += here;
-          if (m2[l] > 0) virial[l].add_product((-2 * here * (1 / dot(k, k) + per_alpha2)) * k, k);
+          virial[l].add_product((-2 * here * of_square.fall(dot(k, k))) * k, k);
         }
       line_[x].r *= influence;
       line_[x].i *= influence;
     }
-    if (op_.energy) add(energy, virial, lanes);
+    if (op_.energy) add(Influence::kEnergy, energy, virial, lanes);
   }
 
   // Add what the columns found, each converted by itself; a share of the virial is the energy.
-  void add(const double* energy, const Symmetric* virial, int lanes) {
+  void add(EnergyKind of, const double* energy, const Symmetric* virial, int lanes) {
     const auto sum = [&](int kind, auto value) {
       int64_t fixed = 0;
       for (int l = 0; l < lanes; ++l) fixed += to_fixed(value(l), kEnergyScale);
       std::atomic_ref(op_.energy[kind]).fetch_add(fixed, std::memory_order_relaxed);
     };
-    sum(kReciprocal, [&](int l) { return energy[l]; });
+    sum(of, [&](int l) { return energy[l]; });
     for (int k = 0; k < Symmetric::kParts; ++k)
       sum(kVirial + k, [&](int l) { return virial[l][k] + (k < 3 ? energy[l] : 0); });
   }

@@ -81,6 +81,14 @@ HWY_INLINE void consecutive(const MeshFrame& frame, int d, int last, int n, int*
   for (int j = 0; j < Order; ++j) points[j] = first + j < n ? first + j : first + j - n;
 }
 
+// An atom's place and what of it is on the mesh.
+template <class Op>
+HWY_INLINE Float4 load_atom(const Op& op, int slot) {
+  Float4 local = op.slots.local[slot];
+  if (op.coefficients) local.w = op.coefficients[op.slots.atom[slot]];
+  return local;
+}
+
 // ---- spreading ----
 
 // Range of planes [first, end).
@@ -108,7 +116,7 @@ class Spreader {
   void add(const PlacedPatch& patch, Slab slab) {
     frame_.enter(patch.cell);
     for (int slot = patch.start; slot < patch.start + patch.atoms; ++slot) {
-      const Float4 local = op_.slots.local[slot];
+      const Float4 local = load_atom(op_, slot);
       const MeshFrame::Place x = frame_.place(0, local);
       int planes[Order], inside = 0;
       consecutive<Order>(frame_, 0, x.point, op_.grid.nx, planes);
@@ -246,9 +254,11 @@ class Gatherer {
   void gather(const PlacedPatch& patch) {
     frame_.enter(patch.cell);
     for (int slot = patch.start; slot < patch.start + patch.atoms; ++slot) {
-      const Float4 local = op_.slots.local[slot];
-      const Vec3f f = -local.w * frame_.to_cartesian(gradient(local));
-      op_.slots.long_range[slot] = {f.x, f.y, f.z, 0};
+      const Float4 local = load_atom(op_, slot);
+      Vec3f f = -local.w * frame_.to_cartesian(gradient(local));
+      Float4& force = op_.slots.long_range[slot];
+      if (op_.coefficients) f += {force.x, force.y, force.z};
+      force = {f.x, f.y, f.z, 0};
     }
   }
 

@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "computes/pme/mesh_memory.h"
 
+#include <algorithm>
+#include <cmath>
+
+#include "computes/dispersion_coefficients.h"
 #include "computes/pme/setup.h"
 
 namespace quiltmd {
-MeshMemory::MeshMemory(const SlotMemory& slots, Int3 points, int order, double alpha)
+MeshMemory::MeshMemory(const SlotMemory& slots, Int3 points, int order, double alpha,
+                       MeshOf on_mesh)
     : grid{points.x, points.y, points.z, order, {}, {}},
+      of(on_mesh),
       slots_(slots),
       alpha_(alpha),
       make_(slots.device) {
@@ -17,6 +23,17 @@ MeshMemory::MeshMemory(const SlotMemory& slots, Int3 points, int order, double a
   spectrum = make_.room<Complex>(filling_pages<Complex>(rows * frequencies));
   for (int d = 0; d < 3; ++d) moduli_[d] = make_.filled(spline_moduli(points[d], order));
   box_ = make_.room<BoxOnMesh>(1);
+  if (of == MeshOf::kDispersion) put_dispersion_on_grid();
+}
+
+void MeshMemory::put_dispersion_on_grid() {
+  constexpr double kLargest = 16;
+  std::vector<double> c = dispersion_coefficients(slots_.system);
+  const double largest = c.empty() ? 0 : *std::max_element(c.begin(), c.end());
+  const double scale = largest > 0 ? std::exp2(std::floor(std::log2(kLargest / largest))) : 1;
+  for (double& one : c) one *= scale;
+  coefficients_ = make_.filled(std::vector<float>(c.begin(), c.end()));
+  strength_ = dispersion_strength(alpha_) / (scale * scale);
 }
 
 void MeshMemory::update_patches() {
@@ -40,7 +57,8 @@ SpreadCharges MeshMemory::spread_charges() const {
           slots_.owned_patches(),
           slots_.owned_slots.data(),
           slots_.owned_capacity(),
-          charges.data()};
+          charges.data(),
+          coefficients_.data()};
 }
 
 TransformPlanes MeshMemory::transform_planes(int first, int count) const {
@@ -55,7 +73,9 @@ ConvolveLines MeshMemory::convolve_lines(int first, int count, Energies energies
           alpha_,
           {moduli_[0].data(), moduli_[1].data(), moduli_[2].data()},
           spectrum.data(),
-          energies == Energies::kAdd ? slots_.energy.data() : nullptr};
+          energies == Energies::kAdd ? slots_.energy.data() : nullptr,
+          of,
+          strength_};
 }
 
 InversePlanes MeshMemory::inverse_planes(int first, int count) const {
@@ -71,7 +91,8 @@ GatherForces MeshMemory::gather_forces() const {
           slots_.owned_slots.data(),
           slots_.owned_capacity(),
           potential.data(),
-          charges.data()};
+          charges.data(),
+          coefficients_.data()};
 }
 
 TransformRows MeshMemory::transform_rows(GridRange x, GridRange y) const {

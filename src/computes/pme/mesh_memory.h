@@ -15,7 +15,8 @@ namespace quiltmd {
 class MeshMemory {
  public:
   // `points` of the grid; alpha in 1/nm.
-  MeshMemory(const SlotMemory& slots, Int3 points, int order, double alpha);
+  MeshMemory(const SlotMemory& slots, Int3 points, int order, double alpha,
+             MeshOf of = MeshOf::kCharges);
 
   // The patch grid and its box hold from here on. Addresses stay as they are.
   void update_grid();
@@ -49,6 +50,7 @@ class MeshMemory {
   size_t bytes() const { return make_.bytes(); }
 
   PmeGrid grid;
+  const MeshOf of;
 
  private:
   // In place where the size stays: recordings know the address.
@@ -58,8 +60,12 @@ class MeshMemory {
     make_.renew(buffer, values);
   }
 
+  // On the grid coefficients of dispersion are so many times what they are: a power of 2 such that the
+  // largest is like a charge, and the integers of the grid serve for both.
+  void put_dispersion_on_grid();
+
   const SlotMemory& slots_;
-  double alpha_;
+  double alpha_, strength_ = 1;
   BufferMaker make_;
 
  public:
@@ -68,7 +74,7 @@ class MeshMemory {
   Buffer<float> potential;
 
  private:
-  Buffer<float> moduli_[3];
+  Buffer<float> moduli_[3], coefficients_;
   Buffer<BoxOnMesh> box_;
   std::map<std::vector<int32_t>, Buffer<int32_t>> number_lists_;
   Buffer<SpectrumOf> line_homes_, plane_homes_;

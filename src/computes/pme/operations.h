@@ -24,6 +24,10 @@ struct Complex {
   float re, im;
 };
 
+// What is on a mesh: charges, with an interaction of 1/r, or square roots of C6 coefficients, with one of
+// -1/r^6 (Lennard-Jones PME). The names of operations and arrays are those of the first.
+enum class MeshOf { kCharges, kDispersion };
+
 struct PmeGrid {
   int nx, ny, nz;
   int order;     // B-spline order, 4 or 5
@@ -49,9 +53,11 @@ struct SpreadCharges {
   const int32_t* slot_count;
   int slot_capacity;
   int32_t* charges;
+  const float* coefficients;  // by atom, of dispersion; null: charges
 
   void memory(MemoryUses& uses) const {
-    QMD_USES(kRead, box, slots.local, patches, slot_count);
+    QMD_USES(kRead, box, slots.local, patches, slot_count, coefficients);
+    if (coefficients) QMD_USES(kRead, slots.atom);
     QMD_USES(kAdd, charges);
     QMD_USES(kNone, slots);
   }
@@ -72,9 +78,9 @@ struct TransformPlanes {
 };
 
 // Lines along x for y in [first, first + count): transform, multiply by the influence function,
-// transform back; the energy (kReciprocal), one partial sum per y, where `energy` is not null.
-// influence = exp(-pi^2 m^2/alpha^2)/(pi V m^2) |b(m)|^2, zero at m = 0 (the factor 1/(4 pi eps0)
-// is in the charges).
+// transform back; the energy (kReciprocal or kDispersionMesh), one partial sum per y, where `energy` is not
+// null. influence = exp(-pi^2 m^2/alpha^2)/(pi V m^2) |b(m)|^2, zero at m = 0 (the factor 1/(4 pi eps0)
+// is in the charges); of dispersion see dispersion_influence.h.
 struct ConvolveLines {
   static constexpr const char* kName = "convolve_lines";
   PmeGrid grid;
@@ -84,6 +90,8 @@ struct ConvolveLines {
   const float* moduli[3];  // |b|^2 of each dimension
   Complex* spectrum;
   int64_t* energy;
+  MeshOf of;
+  double strength;  // of the influence function: 1 of charges
 
   void memory(MemoryUses& uses) const {
     QMD_USES(kRead, box, moduli);
@@ -164,8 +172,8 @@ struct InverseRows {
   }
 };
 
-// Long-range forces of the owned atoms: slots.long_range = -charge * gradient of the potential. The
-// charge grid, which the potential was made of, is cleared for the next spreading.
+// Long-range forces of the owned atoms: slots.long_range = -charge * gradient of the potential; those of the
+// dispersion are added to what is there. The charge grid, which the potential was made of, is cleared for the next spreading.
 struct GatherForces {
   static constexpr const char* kName = "gather_forces";
   PmeGrid grid;
@@ -177,10 +185,17 @@ struct GatherForces {
   int slot_capacity;
   const float* potential;
   int32_t* charges;
+  const float* coefficients;  // by atom, of dispersion; null: charges
 
   void memory(MemoryUses& uses) const {
-    QMD_USES(kRead, box, slots.local, patches, slot_count, potential);
-    QMD_USES(kWrite, slots.long_range, charges);
+    QMD_USES(kRead, box, slots.local, patches, slot_count, potential, coefficients);
+    if (coefficients) {
+      QMD_USES(kRead, slots.atom);
+      QMD_USES(kReadWrite, slots.long_range);
+    } else {
+      QMD_USES(kWrite, slots.long_range);
+    }
+    QMD_USES(kWrite, charges);
     QMD_USES(kNone, slots);
   }
 };

@@ -7,7 +7,9 @@
 
 #include <cmath>
 #include <complex>
+#include <functional>
 
+#include "computes/dispersion_coefficients.h"
 #include "computes/pme/setup.h"
 #include "math/error.h"
 #include "math/units.h"
@@ -60,20 +62,55 @@ void over_points(const Footprint& f, Int3 grid, int order, Visit visit) {
 // Signed frequency of entry m of a transform of n points.
 int frequency(int m, int n) { return m <= n / 2 ? m : m - n; }
 
-// Energy and virial without 1/(4 pi eps0).
 struct Sums {
   double energy = 0;
   Symmetric virial{};
 };
 
-// Multiply the spectrum by the influence function. The virial is Essmann et al. 1995, eq. 2.7.
-Sums convolve(const NonbondedSettings& settings, const Box& box,
-              std::vector<std::complex<double>>& spectrum) {
-  const Int3 n = settings.grid;
-  const Reciprocal reciprocal = reciprocal_vectors(box);
+// A function of m^2 and minus its derivative.
+struct Influence {
+  double value, fall;
+};
+
+// What is on a mesh.
+struct OnMesh {
+  Int3 grid;
+  int order;
+  EnergyKind energy;
+  std::vector<double> strengths;  // by atom
+  std::function<Influence(double m2)> influence;
+};
+
+// Essmann et al. 1995, eq. 2.4; no neutralising background.
+OnMesh charges_on_mesh(const System& system, const NonbondedSettings& settings, const Box& box) {
   const double per_alpha2 = kPi * kPi / (settings.alpha * settings.alpha);
+  const double scale = kCoulomb / (kPi * box.volume());
+  return {settings.grid, settings.order, kReciprocal, system.charges, [=](double m2) -> Influence {
+            if (m2 == 0) return {0, 0};
+            const double value = scale * std::exp(-per_alpha2 * m2) / m2;
+            return {value, value * (1 / m2 + per_alpha2)};
+          }};
+}
+
+// dispersion_influence.h, with the complementary error function.
+OnMesh dispersion_on_mesh(const System& system, const NonbondedSettings& settings, const Box& box) {
+  const double alpha = settings.dispersion_alpha;
+  const double scale = dispersion_strength(alpha) / (kPi * box.volume());
+  return {settings.dispersion_grid, settings.order, kDispersionMesh,
+          dispersion_coefficients(system), [=](double m2) -> Influence {
+            const double b = kPi * std::sqrt(m2) / alpha, decay = std::exp(-b * b);
+            const double last = std::sqrt(kPi) * b * std::erfc(b);
+            return {scale * ((1 - 2 * b * b) * decay + 2 * b * b * last),
+                    scale * 3 * kPi * kPi / (alpha * alpha) * (decay - last)};
+          }};
+}
+
+// Multiply the spectrum by the influence function. The virial is Essmann et al. 1995, eq. 2.7.
+Sums convolve(const OnMesh& mesh, const Box& box, std::vector<std::complex<double>>& spectrum) {
+  const Int3 n = mesh.grid;
+  const Reciprocal reciprocal = reciprocal_vectors(box);
   std::vector<double> moduli[3];
-  for (int d = 0; d < 3; ++d) moduli[d] = exact_spline_moduli(n[d], settings.order);
+  for (int d = 0; d < 3; ++d) moduli[d] = exact_spline_moduli(n[d], mesh.order);
   Sums sums;
   size_t at = 0;
   for (int i = 0; i < n.x; ++i)
@@ -82,28 +119,24 @@ Sums convolve(const NonbondedSettings& settings, const Box& box,
         const Vec3d m = static_cast<double>(frequency(i, n.x)) * reciprocal.a +
                         static_cast<double>(frequency(j, n.y)) * reciprocal.b +
                         static_cast<double>(k) * reciprocal.c;
-        const double m2 = dot(m, m);
-        const double influence = m2 == 0 ? 0
-                                         : std::exp(-per_alpha2 * m2) / (kPi * box.volume() * m2) *
-                                               moduli[0][static_cast<size_t>(i)] *
-                                               moduli[1][static_cast<size_t>(j)] *
-                                               moduli[2][static_cast<size_t>(k)];
+        const Influence influence = mesh.influence(dot(m, m));
         const double twice = k == 0 || 2 * k == n.z ? 1 : 2;
-        const double energy = 0.5 * twice * influence * std::norm(spectrum[at]);
-        sums.energy += energy;
-        if (m2 > 0) sums.virial.add_product((-2 * energy * (1 / m2 + per_alpha2)) * m, m);
-        spectrum[at] *= influence;
+        const double modulus = moduli[0][static_cast<size_t>(i)] *
+                               moduli[1][static_cast<size_t>(j)] *
+                               moduli[2][static_cast<size_t>(k)];
+        const double square = 0.5 * twice * modulus * std::norm(spectrum[at]);
+        sums.energy += influence.value * square;
+        sums.virial.add_product((-2 * influence.fall * square) * m, m);
+        spectrum[at] *= influence.value * modulus;
       }
   for (int d = 0; d < 3; ++d) sums.virial[d] += sums.energy;
   return sums;
 }
 
-}  // namespace
-
-void reference_pme(const System& system, const NonbondedSettings& settings, const Box& box,
-                   const std::vector<Vec3d>& positions, Evaluation& out) {
-  const Int3 n = settings.grid;
-  const int order = settings.order;
+void add_mesh(const OnMesh& mesh, const Box& box, const std::vector<Vec3d>& positions,
+              Evaluation& out) {
+  const Int3 n = mesh.grid;
+  const int order = mesh.order;
   if (order < 3 || order > kMaxOrder) throw Error("the reference PME has orders 3 to 8");
   const auto nx = static_cast<size_t>(n.x), ny = static_cast<size_t>(n.y);
   const auto nz = static_cast<size_t>(n.z);
@@ -113,7 +146,7 @@ void reference_pme(const System& system, const NonbondedSettings& settings, cons
     footprints.push_back(footprint(box, n, order, positions[a]));
     const Footprint& f = footprints.back();
     over_points(f, n, order, [&](size_t at, int i, int j, int k) {
-      grid[at] += system.charges[a] * f.weight[0][i] * f.weight[1][j] * f.weight[2][k];
+      grid[at] += mesh.strengths[a] * f.weight[0][i] * f.weight[1][j] * f.weight[2][k];
     });
   }
 
@@ -125,9 +158,8 @@ void reference_pme(const System& system, const NonbondedSettings& settings, cons
   const size_t nk = nz / 2 + 1;
   const pocketfft::stride_t complex{bytes(ny * nk, 16), bytes(nk, 16), 16};
   pocketfft::r2c(shape, real, complex, axes, pocketfft::FORWARD, grid.data(), spectrum.data(), 1.0);
-  Sums sums = convolve(settings, box, spectrum);
-  out.energy[kReciprocal] += kCoulomb * sums.energy;
-  for (double& part : sums.virial.part) part *= kCoulomb;
+  const Sums sums = convolve(mesh, box, spectrum);
+  out.energy[mesh.energy] += sums.energy;
   out.add_virial(sums.virial);
   pocketfft::c2r(shape, complex, real, axes, pocketfft::BACKWARD, spectrum.data(), grid.data(),
                  1.0);
@@ -142,10 +174,19 @@ void reference_pme(const System& system, const NonbondedSettings& settings, cons
                                    f.weight[0][i] * f.slope[1][j] * f.weight[2][k],
                                    f.weight[0][i] * f.weight[1][j] * f.slope[2][k]};
     });
-    out.forces[a] -= kCoulomb * system.charges[a] *
-                     (n.x * gradient.x * reciprocal.a + n.y * gradient.y * reciprocal.b +
-                      n.z * gradient.z * reciprocal.c);
+    out.forces[a] -=
+        mesh.strengths[a] * (n.x * gradient.x * reciprocal.a + n.y * gradient.y * reciprocal.b +
+                             n.z * gradient.z * reciprocal.c);
   }
+}
+
+}  // namespace
+
+void reference_pme(const System& system, const NonbondedSettings& settings, const Box& box,
+                   const std::vector<Vec3d>& positions, Evaluation& out) {
+  add_mesh(charges_on_mesh(system, settings, box), box, positions, out);
+  if (settings.has_dispersion_mesh())
+    add_mesh(dispersion_on_mesh(system, settings, box), box, positions, out);
 }
 
 }  // namespace quiltmd

@@ -97,6 +97,16 @@ void check_gpu_pme_grid(Int3 grid) {
       ": choose another grid, or device cpu.");
 }
 
+double dispersion_strength(double alpha) { return -std::pow(kPi, 2.5) * alpha * alpha * alpha / 3; }
+
+std::vector<MeshSettings> meshes_of(const NonbondedSettings& settings) {
+  std::vector<MeshSettings> meshes;
+  if (settings.has_pme()) meshes.push_back({MeshOf::kCharges, settings.grid, settings.alpha});
+  if (settings.has_dispersion_mesh())
+    meshes.push_back({MeshOf::kDispersion, settings.dispersion_grid, settings.dispersion_alpha});
+  return meshes;
+}
+
 EnergyKind kind_of_constant(const NonbondedSettings& settings) {
   return settings.has_pme() ? kReciprocal : kCoulombDirect;
 }

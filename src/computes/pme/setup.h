@@ -31,6 +31,18 @@ Constant constant_of_charges(const System& system, const NonbondedSettings& sett
 // What it is counted as: of PME with the reciprocal sum, else with the pairs.
 EnergyKind kind_of_constant(const NonbondedSettings& settings);
 
+// The influence function of the dispersion is 1/(pi V) times this at m = 0, but for the moduli of splines
+// (dispersion_influence.h).
+double dispersion_strength(double alpha);
+
+// A mesh of the settings.
+struct MeshSettings {
+  MeshOf of;
+  Int3 points;
+  double alpha;
+};
+std::vector<MeshSettings> meshes_of(const NonbondedSettings& settings);
+
 // The smallest numbers of grid points that the kernels accept.
 inline constexpr int kMinPmeGrid = 8;
 // Throws Error when order or grid are not what the kernels can do.

@@ -30,7 +30,7 @@ _OUTPUT = "this output is not written"
 _LOG_EVERY = 1000  # steps, the default of both
 # What grompp writes into mdout.mdp of features that are off; what switches them on is refused.
 _OF_REFUSED = (
-    *("table-extension", "ewald-rtol-lj", "lj-pme-comb-rule", "rtpi", "simulation-part"),
+    *("table-extension", "rtpi", "simulation-part"),
     *("nh-chain-length", "print-nose-hoover-chain-variables", "wall-type", "wall-r-linpot"),
     *("wall-atomtype", "wall-density", "wall-ewald-zfac"),
     *("disre-weighting", "disre-mixed", "disre-fc", "disre-tau", "nstdisreout", "orire-fc"),
@@ -172,15 +172,16 @@ def _nonbonded(control: Control, entries: Entries) -> None:
     _electrostatics(control, entries, electrostatics)
     cutoff = entries.number("rvdw", 1.0)
     vdw_type = choice(entries, "vdwtype", "cut-off")
-    if vdw_type != "cut-off":
-        hint = ", with DispCorr = EnerPres for what is beyond it" if vdw_type == "pme" else ""
-        control.refused.append(f"vdwtype {vdw_type}: only cut-off{hint}")
+    _lennard_jones(control, entries, vdw_type, electrostatics)
     if coulomb != cutoff:
         control.refused.append(f"rcoulomb {coulomb:g}, rvdw {cutoff:g}: both must be the same")
     control.set("nonbonded", "cutoff", cutoff)
-    _modifiers(control, entries, electrostatics)
-    correction = choice(entries, "DispCorr", "no")
-    control.set("nonbonded", "dispersion_correction", correction != "no")
+    _modifiers(control, entries, electrostatics, vdw_type)
+    stated, correction = entries.peek("DispCorr"), choice(entries, "DispCorr", "no")
+    if vdw_type != "pme":
+        control.set("nonbonded", "dispersion_correction", correction != "no")
+    elif correction != "no":
+        entries.note("vdwtype PME needs no correction, and none is made", *stated)
     if correction not in ("no", "enerpres"):
         control.refused.append(f"DispCorr {correction}: only no and EnerPres")
     entries.refuse("a dielectric constant", "epsilon-r", unless=is_one)  # 0 stands for infinity
@@ -191,6 +192,23 @@ def _nonbonded(control: Control, entries: Entries) -> None:
         *("verlet-buffer-pressure-tolerance", "nstcalclr", "fourier-spacing"),
     )
     entries.refuse("only Verlet", "cutoff-scheme", unless=lambda value: value == "verlet")
+
+
+def _lennard_jones(control: Control, entries: Entries, kind: str, electrostatics: str) -> None:
+    """A cutoff, or PME, of which lj-pme-comb-rule says how C6 coefficients are combined."""
+    of_pme = ("ewald-rtol-lj", "lj-pme-comb-rule")
+    if kind != "pme":
+        if kind != "cut-off":
+            control.refused.append(f"vdwtype {kind}: only cut-off and PME")
+        entries.tell("nothing, without vdwtype = PME", *of_pme)
+        return
+    if electrostatics != "pme":
+        control.refused.append(f"vdwtype PME with coulombtype {electrostatics}: only with PME")
+    rule = choice(entries, "lj-pme-comb-rule", "geometric")
+    if rule != "geometric":
+        control.refused.append(f"lj-pme-comb-rule {rule}: only Geometric")
+    control.set("nonbonded", "lennard_jones", "pme")
+    control.set("nonbonded", "lj_pme_tolerance", entries.number("ewald-rtol-lj", 1e-3))
 
 
 def _electrostatics(control: Control, entries: Entries, kind: str) -> None:
@@ -216,11 +234,20 @@ def _electrostatics(control: Control, entries: Entries, kind: str) -> None:
     entries.refuse("only 3d", "ewald-geometry", unless=lambda value: value == "3d")
 
 
-def _modifiers(control: Control, entries: Entries, electrostatics: str) -> None:
+def _modifiers(control: Control, entries: Entries, electrostatics: str, vdw_type: str) -> None:
     vdw = choice(entries, "vdw-modifier", "potential-shift")
     coulomb = choice(entries, "coulomb-modifier", "potential-shift")
     entries.tell("nothing, as interactions of charges are not switched", "rcoulomb-switch")
-    if vdw in _SWITCHES:
+    if vdw_type == "pme" and vdw in _SWITCHES:
+        control.refused.append(
+            f"vdw-modifier {vdw}: vdwtype PME goes with none and Potential-shift"
+        )
+    elif vdw_type == "pme" and vdw == "none":
+        control.notes.append(
+            "vdw-modifier none: with vdwtype PME Lennard-Jones energies are zero at the cutoff "
+            "nevertheless, forces are the same"
+        )
+    elif vdw in _SWITCHES:
         begins = entries.number("rvdw-switch", 0.0)
         if not begins:
             control.refused.append(f"vdw-modifier {vdw}: needs rvdw-switch, above 0")

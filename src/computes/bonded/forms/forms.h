@@ -32,6 +32,7 @@
 #include "computes/bonded/forms/cmap.h"
 #include "computes/bonded/forms/constant_force.h"
 #include "computes/bonded/forms/distance_restraint.h"
+#include "computes/bonded/forms/excluded_dispersion.h"
 #include "computes/bonded/forms/excluded_pair.h"
 #include "computes/bonded/forms/improper.h"
 #include "computes/bonded/forms/opposite_forces.h"
@@ -108,7 +109,8 @@ using FormList = List<Forms...>;
 using TermForms =
     FormList<BondForm, UreyBradleyForm, Pair14Form, AngleForm, TorsionForm, ImproperForm, CmapForm,
              RyckaertBellemansForm, ExcludedPairForm, PositionRestraintForm, DistanceRestraintForm,
-             AngleRestraintForm, TorsionRestraintForm, ConstantForceForm, OppositeForcesForm>;
+             AngleRestraintForm, TorsionRestraintForm, ConstantForceForm, OppositeForcesForm,
+             ExcludedDispersionForm>;
 inline constexpr int kTermForms = TermForms::kSize;
 // For how many of the first forms kernels are compiled apart: what nearly every system has, and what
 // force fields have.

@@ -6,6 +6,7 @@
 #include "computes/nonbonded/forms/by_rule.h"
 #include "computes/nonbonded/forms/coulomb.h"
 #include "computes/nonbonded/forms/lennard_jones.h"
+#include "computes/nonbonded/forms/lennard_jones_on_mesh.h"
 #include "computes/nonbonded/forms/lennard_jones_switched.h"
 #include "computes/nonbonded/forms/mie.h"
 #include "computes/nonbonded/forms/morse.h"
@@ -16,4 +17,4 @@ using PairForms =
                  ByRule<PotentialSwitched>, ByTable<PotentialSwitched>, ByRule<CharmmSwitched>,
                  ByTable<CharmmSwitched>, ByRule<CharmmForceSwitched>, ByTable<CharmmForceSwitched>,
                  ByRule<GromacsForceSwitched>, ByTable<GromacsForceSwitched>, ByTable<Morse>,
-                 ByTable<Mie>, ByTable<Tabulated>>;
+                 ByTable<Mie>, ByTable<Tabulated>, OnMeshByRule, OnMeshByTable>;

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// What of Lennard-Jones interactions goes on a mesh (forms/lennard_jones_on_mesh.h).
+#pragma once
+
+#include <vector>
+
+#include "computes/nonbonded_settings.h"
+
+namespace quiltmd {
+
+// By atom sqrt(C6) of an atom with its like, kJ^(1/2) mol^(-1/2) nm^3. Throws Error where the interaction is
+// not Lennard-Jones, or a C6 is negative.
+std::vector<double> dispersion_coefficients(const System& system);
+
+// What atoms have with themselves on the mesh, taken back: alpha^6/12 sum of C6, kJ/mol.
+double dispersion_self_energy(const System& system, double alpha);
+
+}  // namespace quiltmd
