@@ -3,8 +3,9 @@
 
     python benchmarks/prediction.py CASE --data FOLDER [--out FILE.json]
 
-FOLDER holds `apoa1/`, the input of that name.  Cases: `cost`, `blue-gene`,
-`gpu-cluster`, `islands`.  Prints Markdown; figures that are in docs/user/scaling.md come from here.
+FOLDER holds `apoa1/` and `stmv/`, as benchmarks/terms.py describes them.  Cases: `cost`,
+`blue-gene`, `gpu-cluster`, `islands`.  Prints Markdown; figures that are in docs/user/scaling.md
+come from here.
 """
 
 from __future__ import annotations
@@ -21,7 +22,6 @@ from typing import Any
 import quiltmd
 from quiltmd.description.state import State
 from quiltmd.description.system import System
-from quiltmd.inputs.standard_systems import system_files
 from quiltmd.prediction.machine import Machine, read_machine
 from quiltmd.prediction.plan import Planner
 from quiltmd.prediction.predict import Prediction, predict
@@ -39,18 +39,16 @@ def apoa1(data: Path) -> tuple[System, State]:
     return quiltmd.load(folder / "apoa1.psf", folder / "apoa1.pdb", parameters=parameters, box=box)
 
 
-def million(**options: Any) -> tuple[tuple[System, State], Tile]:
-    """DHFR in water, and how often its box makes as many atoms as STMV has (1,060,110)."""
-    return quiltmd.load(*system_files("dhfr"), **options), (3, 3, 5)
+def stmv(data: Path, **options: Any) -> tuple[System, State]:
+    """Satellite tobacco mosaic virus, 1,067,095 atoms."""
+    return quiltmd.load(data / "stmv" / "stmv.top", data / "stmv" / "stmv.xtc", **options)
 
 
-def as_published(
-    loaded: tuple[System, State], grid: Tile, every: int, away: int = 1, tile: Tile = (1, 1, 1)
-) -> Planner:
+def as_published(loaded: tuple[System, State], grid: Tile, every: int, away: int = 1) -> Planner:
     """A planner with the settings of the papers: 1.2 nm, PME in one step of `every`."""
     nonbonded = quiltmd.Nonbonded(cutoff=1.2, pme_alpha=2.57952, pme_grid=grid, pme_order=4)
     integrator = quiltmd.VelocityVerlet(timestep=0.001, long_range_every=every)
-    return Planner(*loaded, nonbonded, integrator, tile, 2 if away == 2 else 1)
+    return Planner(*loaded, nonbonded, integrator, away=2 if away == 2 else 1)
 
 
 def row_of(one: Prediction, **more: Any) -> Row:
@@ -97,7 +95,7 @@ def blue_gene(data: Path) -> Iterable[Row]:
         planner = as_published(loaded, (108, 108, 80), 4, away)
         (alone,) = predict(planner, machine, [1])
         yield row_of(alone, away=away, mesh="", placed="", speedup=1.0)
-        for ranks in _MANY if away == 1 else (512, 4096, 16384):
+        for ranks in _MANY:
             for mesh in ("distributed", "pencils") if away == 1 else ("pencils",):
                 for placed in (True, False):
                     (one,) = predict(planner, machine, [ranks], mesh, placed)
@@ -105,22 +103,21 @@ def blue_gene(data: Path) -> Iterable[Row]:
                     yield row_of(one, away=away, mesh=mesh, placed=placed, speedup=speedup)
 
 
-def gpu_cluster(_data: Path) -> Iterable[Row]:
-    """A million atoms on 4 to 60 GPUs of 2008."""
+def gpu_cluster(data: Path) -> Iterable[Row]:
+    """STMV on 4 to 60 GPUs of 2008."""
     machine = read_machine("gpu-cluster-2008")
-    loaded, tile = million()
-    planner = as_published(loaded, (192, 192, 320), 4, tile=tile)
-    first = None
-    for one in predict(planner, machine, [4, 8, 16, 32, 60]):
-        first = first or one
-        yield row_of(one, speedup=4 * first.us_per_step / one.us_per_step)
+    planner = as_published(stmv(data), (216, 216, 216), 4)
+    for mesh, ranks in (("distributed", [4, 8, 16, 32, 60]), ("pencils", [4, 60])):
+        found = predict(planner, machine, ranks, mesh)
+        for one in found:
+            yield row_of(one, mesh=mesh, over_four=found[0].us_per_step / one.us_per_step)
 
 
-def islands(_data: Path) -> Iterable[Row]:
-    """One million and 19 million atoms on H200 in islands of eight."""
+def islands(data: Path) -> Iterable[Row]:
+    """STMV, and 18 of it side by side, on H200 in islands of eight."""
     machine = read_machine("h200-nvlink")
-    loaded, tile = million(hydrogen_mass=3.0, constraints="h-bonds")
-    for repeated in (tile, (9, 9, 10)):
+    loaded = stmv(data, hydrogen_mass=3.0, constraints="h-bonds")
+    for repeated in ((1, 1, 1), (3, 3, 2)):
         yield from _islands(loaded, repeated, machine)
 
 
