@@ -31,18 +31,22 @@ def document_of(planner: Any, machine: Any, ranks: int) -> dict[str, Any]:
 
     from quiltmd.prediction.network import Fabric, shape_of
     from quiltmd.prediction.simulate import Simulator
-    from quiltmd.prediction.tasks import step_graph
+    from quiltmd.prediction.tasks import HALO, MAIN, Graph, step_graph
 
     network = machine.network.model_copy(update={"latency": 0.0, "hop": _LATENCY})
     machine = machine.model_copy(update={"network": network})
     shape = shape_of(machine, ranks)
     plan = planner.plan(ranks, "pencils", shape)
     rows = plan.messages["positions"]
-    fabric = Fabric(machine, ranks)
+    at_once, graph = Graph(), step_graph(plan, machine.costs)
+    send, receive = (
+        at_once.tasks(name, rows[:, end], (HALO, MAIN), 0.0, 0.0)
+        for end, name in enumerate(("positions.send", "positions.receive"))
+    )
+    at_once.message("positions", send.tasks, receive.tasks, rows[:, 2])
     begin = time.process_time()
-    arrived = [fabric.deliver(0.0, *map(int, row)) for row in rows]
+    arrived = Simulator(at_once, Fabric(machine, ranks), ranks, True).run(np.zeros(ranks)).arrived
     between = time.process_time()
-    graph = step_graph(plan, machine.costs)
     step = Simulator(graph, Fabric(machine, ranks), ranks, True).run(np.zeros(ranks))
     end = time.process_time()
     tables = graph.arrays()
@@ -54,7 +58,7 @@ def document_of(planner: Any, machine: Any, ranks: int) -> dict[str, Any]:
         "positions": rows.tolist(),
         "step": {name: values.tolist() for name, values in tables.items()},
         "core": {
-            "positions": {"us": arrived, "took": between - begin},
+            "positions": {"us": arrived.tolist(), "took": between - begin},
             "step": {"us": step.rank_end.tolist(), "took": end - between},
         },
     }

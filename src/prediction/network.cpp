@@ -45,10 +45,11 @@ Network::Network(const NetworkSettings& settings, std::optional<Island> island, 
   free_.assign(static_cast<size_t>(first_inner_ + inner), 0.0);
 }
 
-double Network::deliver(double time, int sender, int receiver, double bytes) {
+Network::Flight Network::route(int sender, int receiver, double bytes) const {
   const int from = node(sender), to = node(receiver);
   const bool inside = from == to;
-  if (inside && !island_) return time;
+  Flight flight;
+  if (inside && !island_) return flight;
   links_.clear();
   if (inside) {
     links_ = {{sender, island_->bandwidth}, {int64_t{ranks_} + receiver, island_->bandwidth}};
@@ -58,16 +59,31 @@ double Network::deliver(double time, int sender, int receiver, double bytes) {
     links_.push_back({2 * int64_t{ranks_} + int64_t{nodes_} * settings_.ports + port(to, receiver),
                       settings_.injection});
   }
-  double slowest = 0;
-  for (const Link& link : links_) {
-    const double taken = 1e-3 * bytes / link.bandwidth;
-    double& free = free_[static_cast<size_t>(link.number)];
-    time = std::max(time, free);
-    free = time + taken;
-    slowest = std::max(slowest, taken);
+  for (const Wire& wire : links_) {
+    flight.route.push_back({wire.number, 1e-3 * bytes / wire.bandwidth});
+    flight.rest = std::max(flight.rest, flight.route.back().taken);
   }
-  if (inside) return time + slowest + island_->latency;
-  return time + slowest + settings_.latency + hops_over(links_.size() - 2) * settings_.hop;
+  flight.rest +=
+      inside ? island_->latency : settings_.latency + hops_over(links_.size() - 2) * settings_.hop;
+  return flight;
+}
+
+Network::Progress Network::advance(Flight& flight, double time) {
+  while (flight.passed < flight.route.size()) {
+    const Link& link = flight.route[flight.passed++];
+    double& free = free_[static_cast<size_t>(link.number)];
+    const double start = std::max(time, free);
+    free = start + link.taken;
+    if (start > time) return {start, false};
+  }
+  return {time + flight.rest, true};
+}
+
+double Network::deliver(double time, int sender, int receiver, double bytes) {
+  Flight flight = route(sender, receiver, bytes);
+  Progress progress{time, false};
+  while (!progress.has_arrived) progress = advance(flight, progress.time);
+  return progress.time;
 }
 
 int Network::hops(int sender, int receiver) const {

@@ -2,9 +2,9 @@
 // Networks between ranks, for predictions: routes as lists of links, and messages that take links in turn.
 //
 // A message holds each link of its route for the time that its bytes take, in the order in which
-// messages are sent; its head moves on as soon as a link is free (cut-through). With overheads of the
-// sender and the receiver, which are tasks, this is the LogGP model (Alexandrov et al., SPAA 1995) with
-// links that are shared. Routes are the shortest: dimension by dimension in a torus, up and down in a
+// messages come to the link; its head moves on as soon as a link is free (cut-through). With overheads
+// of the sender and the receiver, which are tasks, this is the LogGP model (Alexandrov et al., SPAA
+// 1995) with links that are shared. Routes are the shortest: dimension by dimension in a torus, up and down in a
 // fat tree, through one global link of a dragonfly. Adaptive routing would share links better.
 #pragma once
 
@@ -42,17 +42,36 @@ class Network {
   // too few nodes.
   Network(const NetworkSettings& settings, std::optional<Island> island, int ranks);
 
-  // When a message that is sent at `time` has arrived, us; its links are taken meanwhile.
+  struct Link {
+    int64_t number;
+    double taken;  // us for the bytes of a message
+  };
+  // A message under way.
+  struct Flight {
+    std::vector<Link> route;
+    size_t passed = 0;  // links of it
+    double rest = 0;    // from the start on the last link to the arrival, us
+  };
+  struct Progress {
+    double time;
+    bool has_arrived;  // at `time`; else its head goes on then
+  };
+
+  Flight route(int sender, int receiver, double bytes) const;
+  // Moves the head of a message that is at its next link at `time`, up to a link for which it waits.
+  // Calls are in the order of time.
+  Progress advance(Flight& flight, double time);
+  // When a message that is sent at `time` has arrived, us, if no other comes in between.
   double deliver(double time, int sender, int receiver, double bytes);
   // Switches that it passes; in a torus, whose nodes switch themselves, links from node to node.
   int hops(int sender, int receiver) const;
 
  private:
-  struct Link {
+  struct Wire {
     int64_t number;
     double bandwidth;  // GB/s
   };
-  using Links = std::vector<Link>;
+  using Links = std::vector<Wire>;
   int node(int rank) const { return rank / size_; }
   int64_t port(int node, int rank) const {
     return int64_t{node} * settings_.ports + rank % settings_.ports;

@@ -8,6 +8,7 @@
 #include <queue>
 #include <span>
 #include <string>
+#include <unordered_map>
 
 #include "math/error.h"
 
@@ -42,7 +43,11 @@ class StepRun {
         case What::kRankBegins:
           begin_rank(event.which, event.time);
           break;
+        case What::kHeadGoesOn:
+          advance(event.which, event.time);
+          break;
         case What::kArrival:
+          flights_.erase(event.which);
           times_.arrived[index(event.which)] = event.time;
           release(graph_.user[index(event.which)], -2 - event.which, event.time);
           break;
@@ -57,7 +62,7 @@ class StepRun {
   }
 
  protected:
-  enum class What : int32_t { kRankBegins, kArrival, kChoice, kFixedOver, kWorkOver };
+  enum class What : int32_t { kRankBegins, kHeadGoesOn, kArrival, kChoice, kFixedOver, kWorkOver };
   static size_t index(int32_t i) { return static_cast<size_t>(i); }
 
   virtual void ready(int32_t task, double time) = 0;
@@ -72,8 +77,8 @@ class StepRun {
     last = std::max(last, time);
     for (const int32_t m : of(simulator_.sends_, task)) {
       times_.sent[index(m)] = time;
-      at(network_.deliver(time, rank(task), rank(graph_.user[index(m)]), graph_.bytes[index(m)]),
-         What::kArrival, m);
+      flights_[m] = network_.route(rank(task), rank(graph_.user[index(m)]), graph_.bytes[index(m)]);
+      advance(m, time);
     }
     for (const int32_t other : of(simulator_.next_, task)) release(other, task, time);
   }
@@ -100,6 +105,12 @@ class StepRun {
     }
   };
 
+  // Moves a message on, to the next link for which it waits or to its receiver.
+  void advance(int32_t message, double time) {
+    const Network::Progress progress = network_.advance(flights_.at(message), time);
+    at(progress.time, progress.has_arrived ? What::kArrival : What::kHeadGoesOn, message);
+  }
+
   // A rank may work from now on; messages may have come before.
   void begin_rank(int32_t r, double time) {
     has_begun_[index(r)] = true;
@@ -117,6 +128,7 @@ class StepRun {
   Network& network_;
   std::vector<int32_t> missing_;
   std::vector<bool> has_begun_;
+  std::unordered_map<int32_t, Network::Flight> flights_;  // by message
   std::priority_queue<Event> events_;
   int64_t order_ = 0;
   size_t ended_ = 0;

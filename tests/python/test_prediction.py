@@ -131,6 +131,17 @@ def test_a_message_may_come_before_the_step() -> None:
         assert step.rank_end[1] == pytest.approx(55.0)
 
 
+def test_a_message_that_waits_holds_no_link_further_on() -> None:
+    """Of rank 0 the second message waits for the first; one of rank 3 comes to rank 2 before it."""
+    graph = Graph()
+    ends = np.array([[0, 1], [0, 2], [3, 2]])  # of three messages; the last is sent at 1 us
+    send = graph.tasks("send", ends[:, 0], (HALO, MAIN), 0.0, np.array([0.0, 0.0, 1.0]))
+    receive = graph.tasks("receive", ends[:, 1], (HALO, MAIN), 0.0, 0.0)
+    graph.message("positions", send.tasks, receive.tasks, np.full(3, 5000))
+    step = Simulator(graph, Fabric(machine(), 4), 4, True).run(np.zeros(4))
+    assert step.arrived == pytest.approx([16.0, 16.0 + 6.0, 17.0])  # rank 2's link is free at 6 us
+
+
 def two_tasks() -> Graph:
     """A long task on the side stream, and a short one on the main stream that is more urgent."""
     graph = Graph()
