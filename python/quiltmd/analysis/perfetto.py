@@ -11,7 +11,7 @@ from typing import Any
 
 from .trace import STREAMS, WAIT, Message, Trace
 
-_SYSTEM = "message"  # category of the arrows
+_CATEGORY = "message"  # of the arrows
 # A kernel's message is sent at its end; an arrow begins inside of the span, so much earlier, us.
 _INSIDE = 0.002
 
@@ -45,7 +45,7 @@ def _complete(rank: int, stream: int, name: str, begin: float, end: float) -> di
 def _arrows(trace: Trace) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for number, message in enumerate(trace.messages):
-        arrow = {"cat": _SYSTEM, "name": message.name, "id": number}
+        arrow = {"cat": _CATEGORY, "name": message.name, "id": number}
         start = {"ph": "s", "pid": message.sender, "tid": message.sent_on, "args": _about(message)}
         end = {"ph": "f", "bp": "e", "pid": message.receiver, "tid": message.used_on}
         left = 1e6 * message.sent - (_INSIDE if message.carrier == "kernels" else 0)

@@ -115,16 +115,16 @@ class Wait:
 
 @dataclass(frozen=True)
 class Trace:
-    """The steps from `first_step` on.
+    """What was recorded in a stretch of steps.
 
     Attributes
     ----------
     device:
         The device as it is named: "cpu", "cuda:0,1", "ranks:worker:cpu,worker:cpu", ...
     first_step, stretch:
-        Of which steps it is.
+        Where the stretch begins, and how many steps it has.
     steps:
-        How many of these were recorded.
+        How many of them were recorded.
     stretch_seconds:
         How long all of them took, by the clock of the host; 0 where that is not known.
     spans:

@@ -38,6 +38,16 @@ _TASKS = {
 }
 
 
+# What tasks that send and receive begin with -> what their messages carry.
+_MESSAGES = {
+    "positions": "positions",
+    "forces": "forces",
+    "pme.charges": "charges",
+    "pme.spectrum": "spectrum",
+    "pme.potential": "potential",
+}
+
+
 def calibrated(machine: Machine, timeline: Path, planner: Planner) -> Machine:
     """The machine with the times of a profile, `timeline.json` of a run on CPU ranks.
 
@@ -125,21 +135,13 @@ def _of_messages(
     for arrow in arrows:
         if arrow["ph"] == "s":
             sizes[arrow["name"]].append(arrow["args"]["bytes"])
-    kinds = {
-        "send": {"positions.send": "positions", "forces.send": "forces"}
-        | {"pme.charges.send": "charges", "pme.spectrum.send": "spectrum"}
-        | {"pme.potential.send": "potential"},
-        "receive": {"positions.receive": "positions", "forces.receive": "forces"}
-        | {"pme.charges.receive": "charges", "pme.spectrum.receive": "spectrum"}
-        | {"pme.potential.receive": "potential"},
-    }
     found: dict[str, Any] = {}
-    for cost, tasks in kinds.items():
+    for cost in ("send", "receive"):
         points = [
-            (median(sizes[kind]), us)
-            for task, kind in tasks.items()
-            if sizes.get(kind)
-            for us in times.get(task, {}).values()
+            (median(sizes[message]), us)
+            for task, message in _MESSAGES.items()
+            if sizes.get(message)
+            for us in times.get(f"{task}.{cost}", {}).values()
         ]
         if len({size for size, _ in points}) < 2:
             continue
