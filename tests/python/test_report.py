@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+import stage_runs
 from fake_engine import FakeEngine
 from scipy.spatial.transform import Rotation
 from typer.testing import CliRunner
@@ -20,11 +21,11 @@ from typer.testing import CliRunner
 import quiltmd
 from quiltmd import QuiltError
 from quiltmd.commands.cli import app
-from quiltmd.commands.report import make_report
+from quiltmd.commands.run_page import make_report
 from quiltmd.commands.watch import draw, is_done
 from quiltmd.inputs.frames import read_frames
 from quiltmd.pages.charts import Chart
-from quiltmd.running import runner
+from quiltmd.running import runner, stages
 from quiltmd.running.config import build_config
 from quiltmd.running.folder import Folder
 from quiltmd.running.records import read_log, read_sessions
@@ -88,14 +89,16 @@ def test_a_report_stands_alone(done: Path) -> None:
     assert "@import" not in page
     text = checker.text
     assert "Run a <b> & c" in text
-    assert "40 of 40 steps of 2 fs" in text
+    assert "NVT at 300 K, 2 fs steps" in text
+    assert "40 of 40 steps done, 0.08 ps" in text
     titles = re.findall(r"<figcaption>([^<]*) <span>", page)
     assert titles[:1] + titles[-1:] == ["Potential energy", "RMSD of the solute"]
     assert {"Temperature", "Pressure", "Density", "Speed"} <= set(titles)
-    assert "0 to 20" in text
-    assert "20 to 40" in text
+    assert "from 0 to 20" in text
+    assert "from 20 to 40" in text
     assert "toy" in text
     assert "integrator.temperature" in text
+    assert "solvent.salt_concentration" not in text  # of no use here
     assert "100% working" in text
 
 
@@ -106,9 +109,12 @@ def test_a_report_of_a_run_that_has_just_begun(done: Path, tmp_path: Path) -> No
             (tmp_path / name).write_bytes((done / name).read_bytes())
         (tmp_path / "log.csv").write_text("".join(log[:rows]) + "123,0.5,-1")  # being written
         checker = Checker()
-        checker.feed(make_report(Folder(tmp_path)))
+        page = make_report(Folder(tmp_path))
+        checker.feed(page)
         assert not checker.open
-        assert "No RMSD: no trajectory has a frame with the solute" in checker.text or rows == 1
+        told = ("The log has no rows", "The log has one row, of step 0", "No RMSD: no trajectory")
+        assert told[rows - 1] in checker.text
+        assert page.count("<figure>") == (0 if rows < 3 else 7)
 
 
 def test_commands(done: Path, tmp_path: Path) -> None:
@@ -120,8 +126,47 @@ def test_commands(done: Path, tmp_path: Path) -> None:
     assert "step 40 of 40 (100.0%), done" in result.stdout
     assert "temperature, K" in result.stdout
     assert max(map(len, result.stdout.splitlines())) <= 120
-    with pytest.raises(QuiltError, match=r"holds no run: config\.toml is missing"):
-        CliRunner().invoke(app, ["watch", str(tmp_path)], catch_exceptions=False)
+    for name in ("watch", "report"):
+        with pytest.raises(QuiltError, match=r"holds no run: config\.toml is missing"):
+            CliRunner().invoke(app, [name, str(tmp_path)], catch_exceptions=False)
+
+
+@pytest.mark.usefixtures("_waters")
+@pytest.mark.filterwarnings("ignore:a cutoff of:quiltmd.QuiltWarning")
+def test_a_run_with_stages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One page of all stages, and a watch of the one that the run has come to."""
+    out = tmp_path / "out"
+    with monkeypatch.context() as patch:
+        patch.setattr(FakeEngine, "explode_at", 13)
+        with pytest.raises(QuiltError, match="stage heat: step 13"):
+            stages.start(stage_runs.settings(tmp_path), engine=FakeEngine)
+    watched = CliRunner().invoke(app, ["watch", str(out)], env={"COLUMNS": "120"}).stdout
+    assert watched.startswith("out, stage 2 of 3, heat, step 12 of 20 (60.0%), ended with an error")
+    assert not is_done(Folder(out))
+    page = CliRunner().invoke(app, ["report", str(out)]).stdout.strip()
+    rows = re.findall(r"<tr><td>(.*?)</tr>", Path(page).read_text())
+    cells = [re.split(r"</td><td[^>]*>", row.removesuffix("</td>"))[:4] for row in rows]
+    assert cells == [
+        ["1-minimise", "a minimisation", "0 of 0", "0 ps"],
+        ["2-heat", "NVT from 50 to 250 K, 2 fs steps", "12 of 20, ended with an error", "0.024 ps"],
+        ["3-release", "NVE, 2 fs steps", "not begun", ""],
+    ]
+
+    stages.resume(out, engine=FakeEngine)
+    watched = CliRunner().invoke(app, ["watch", str(out)], env={"COLUMNS": "120"}).stdout
+    assert watched.startswith("out, stage 3 of 3, release, step 20 of 20 (100.0%), done")
+    assert is_done(Folder(out))
+    CliRunner().invoke(app, ["report", str(out)])
+    checker = Checker()
+    checker.feed(Path(page).read_text())
+    assert not checker.open
+    assert not checker.addresses
+    assert "20 of 20, ended" not in checker.text
+    assert "3 stages, of which 3 have begun" in checker.text
+    titles = re.findall(r"<figcaption>([^<]*) <span>", Path(page).read_text())
+    assert titles == ["Potential energy", "Temperature", "Pressure", "Density"]
+    marks = re.findall(r'class="mark" x1="([\d.]+)"', Path(page).read_text())
+    assert marks[:2] == ["78.0", "268.0"]  # where heat and release begin: at once, and half-way
 
 
 def test_temperatures_of_groups(openmmtools_data: Path, tmp_path: Path) -> None:

@@ -16,10 +16,8 @@ from stage_runs import NAMES, chained, end_of, settings
 import quiltmd
 from quiltmd import QuiltError
 from quiltmd.commands.digest import digest
-from quiltmd.commands.report import make_report
 from quiltmd.running import runner, stages
 from quiltmd.running.config import build_config, read_config
-from quiltmd.running.folder import Folder
 
 pytestmark = pytest.mark.filterwarnings("ignore:a cutoff of:quiltmd.QuiltWarning")
 
@@ -105,12 +103,8 @@ def test_a_common_schedule_is_for_the_stages_with_restraints(tmp_path: Path) -> 
 @pytest.mark.usefixtures("_waters")
 def test_the_folder_of_stages_is_not_that_of_a_run(tmp_path: Path) -> None:
     stages.start(settings(tmp_path), engine=FakeEngine)
-    folder = Folder(tmp_path / "out")
-    for command in (make_report, lambda folder: digest(folder.path)):
-        with pytest.raises(QuiltError, match=r"has stages: .* such as .*/out/3-release$"):
-            command(folder)
-    with pytest.raises(QuiltError, match=r"holds no run: config\.toml is missing"):
-        make_report(Folder(tmp_path / "nothing"))
+    with pytest.raises(QuiltError, match=r"has stages: .* such as .*/out/3-release$"):
+        digest(tmp_path / "out")
 
 
 @pytest.mark.parametrize(

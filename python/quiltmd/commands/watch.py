@@ -12,6 +12,7 @@ import math
 import shutil
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -27,6 +28,7 @@ from ..outputs.reporters import LOG_SPEED, group_column
 from ..running.config import Config, build_config
 from ..running.folder import Folder
 from ..running.records import Columns, is_known, last_error, read_log, read_sessions, steps_done
+from ..running.stages import has_stages, stages_of
 
 _F64 = NDArray[np.float64]
 
@@ -43,7 +45,8 @@ def watch(
 ) -> None:
     """Energies, temperature, pressure and speed of a run, live in the terminal.
 
-    Ends when the run has done its steps, or with Ctrl-C; the run goes on.
+    Of a run with stages, those of the stage that it has come to.  Ends when the run has done its
+    steps, or with Ctrl-C; the run goes on.
     """
     place = Folder(folder.absolute())
     screen = Console(highlight=False)
@@ -74,8 +77,30 @@ def _shown(config: Config) -> Iterator[tuple[str, str]]:
     yield LOG_SPEED, "speed, ns/day"
 
 
-def _picture(folder: Folder, screen: Console) -> Text:
+@dataclass(frozen=True)
+class _Watched:
+    """The run in a folder, or the stage that a run with stages has come to; its name."""
+
+    folder: Folder
+    name: str
+
+
+def _watched(folder: Folder) -> _Watched:
+    if not has_stages(folder.path):
+        return _Watched(folder, folder.path.name)
+    stages = stages_of(folder.settings(), str(folder.config))
+    number = max(1, sum(stage.folder.config.exists() for stage in stages))
+    stage = stages[number - 1]
+    name = f"{folder.path.name}, stage {number} of {len(stages)}, {stage.name}"
+    return _Watched(stage.folder, name)
+
+
+def _picture(place: Folder, screen: Console) -> Text:
     """The whole screen."""
+    watched = _watched(place)
+    folder = watched.folder
+    if not folder.config.exists() and has_stages(place.path):
+        return Text(f"{watched.name}, not begun\n")
     config = _config(folder)
     size = shutil.get_terminal_size((100, 30))
     width = min(screen.width, size.columns)
@@ -83,7 +108,7 @@ def _picture(folder: Folder, screen: Console) -> Text:
         log = read_log(folder.log)
     except QuiltError as error:
         return Text(f"{folder.path}\n{error}\n")
-    text = Text(_headline(folder, config, log) + "\n")
+    text = Text(_headline(watched, config, log) + "\n")
     fault = last_error(folder.sessions) or ""
     text.append(f"{fault}\n" if fault else "")
     if len(log["step"]) == 0:
@@ -102,16 +127,17 @@ def _picture(folder: Folder, screen: Console) -> Text:
     return text
 
 
-def _headline(folder: Folder, config: Config, log: Columns) -> str:
+def _headline(watched: _Watched, config: Config, log: Columns) -> str:
+    folder, failed = watched.folder, last_error(watched.folder.sessions) is not None
     first, steps, last = config.run.first_step, config.run.steps, config.run.last_step
     done = max(first, steps_done(log, folder.sessions))
     share = f"{(done - first) / steps:.1%}" if steps else "100%"
     stopped = _stopped_at(folder) if done < last else None
-    parts = [folder.path.name, f"step {done} of {last} ({share})"]
+    parts = [watched.name, f"step {done} of {last} ({share})"]
     speed = log[LOG_SPEED][log[LOG_SPEED] > 0][-10:]
     if done >= last:
         parts.append("done")
-    elif last_error(folder.sessions) is not None:
+    elif failed:
         parts.append("ended with an error")
     elif stopped is not None:
         parts.append(f"stopped at step {stopped}")
@@ -119,7 +145,7 @@ def _headline(folder: Folder, config: Config, log: Columns) -> str:
         left = (last - done) * config.integrator.timestep * 1e-3 / np.median(speed) * _DAY
         parts += [f"{np.median(speed):.3g} ns/day", f"{_clock(float(left))} left"]
     quiet = time.time() - folder.log.stat().st_mtime
-    if done < last and stopped is None and quiet > _QUIET_SECONDS:
+    if done < last and stopped is None and not failed and quiet > _QUIET_SECONDS:
         parts.append(f"no new row for {_clock(quiet)}")
     return ", ".join(parts)
 
@@ -143,6 +169,8 @@ def _panel(log: Columns, name: str, title: str, width: int, height: int, plain: 
     labels[0], labels[-1] = _number(high), _number(low)
     last = _number(float(y[-1]))
     lines = [f"{title[: width - len(last) - 2]}: {last}"]
+    if len(log["time"]) == 1:
+        return [f"{lines[0]:<{width}}"]
     lines += [f"{label:>{margin - 1}} {line}" for label, line in zip(labels, drawn, strict=True)]
     return [f"{line[:width]:<{width}}" for line in lines]
 
@@ -187,7 +215,10 @@ def _join(dots: NDArray[np.bool_], begin: tuple[int, int] | None, end: tuple[int
 
 
 def is_done(folder: Folder) -> bool:
-    """Whether the run has done its steps."""
+    """Whether the run has done its steps, those of all stages."""
+    if has_stages(folder.path):
+        stages = stages_of(folder.settings(), str(folder.config))
+        return all(stage.folder.config.exists() and is_done(stage.folder) for stage in stages)
     log = read_log(folder.log) if folder.log.exists() else {"step": np.empty(0)}
     begun = len(log["step"]) > 0
     return begun and steps_done(log, folder.sessions) >= _config(folder).run.last_step

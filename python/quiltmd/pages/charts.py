@@ -35,6 +35,8 @@ class Chart:
         Unit of time.
     level:
         A value to compare with, such as the temperature of the bath: a dashed line.
+    marks:
+        Times at which something else begins: vertical lines.
     """
 
     title: str
@@ -43,6 +45,7 @@ class Chart:
     y: _F64
     x_unit: str
     level: float | None = None
+    marks: tuple[float, ...] = ()
 
     def svg(self) -> str:
         """The chart as an element of a page."""
@@ -86,10 +89,9 @@ class Chart:
             )
         if self.level is not None:
             y = float(up(self.level))
-            parts.append(
-                f'<line class="level" x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y:.1f}" '
-                f'y2="{y:.1f}"/>'
-            )
+            parts.append(_line("level", (_LEFT, _WIDTH - _RIGHT), (y, y)))
+        for x_mark in map(float, map(across, self.marks)):
+            parts.append(_line("mark", (x_mark, x_mark), (_TOP, _HEIGHT - _BOTTOM)))
         return "".join([*parts, "</svg>"])
 
 
@@ -127,6 +129,10 @@ def _text(value: float, ticks: list[float]) -> str:
         digits += 1
     text = f"{value:,.{digits}f}".replace(",", "\u202f")
     return text.replace("-", "\u2212") if float(f"{value:.{digits}f}") else f"{0:.{digits}f}"
+
+
+def _line(kind: str, x: tuple[float, float], y: tuple[float, float]) -> str:
+    return f'<line class="{kind}" x1="{x[0]:.1f}" x2="{x[1]:.1f}" y1="{y[0]:.1f}" y2="{y[1]:.1f}"/>'
 
 
 def _points(x: _F64, y: _F64) -> str:

@@ -39,6 +39,7 @@ svg text { font: 12px system-ui, sans-serif; fill: var(--soft); }
 .line { fill: none; stroke: var(--line); stroke-width: 1.6; stroke-linejoin: round; }
 .dot { fill: var(--line); } .range { fill: var(--range); stroke: none; }
 .level { stroke: var(--level); stroke-width: 1.4; stroke-dasharray: 7 4; }
+.mark { stroke: var(--soft); stroke-width: 1; stroke-dasharray: 2 3; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; }
 th, td { text-align: left; padding: .22rem .9rem .22rem 0; vertical-align: top;

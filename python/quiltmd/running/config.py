@@ -365,19 +365,26 @@ class Config(Section):
             name: file.relative_to(folder) if folder in file.parents else file
             for name, file in self.input_files().items()
         }
-        system = self.with_inputs(inside).system
         lines = ["# The configuration of this run; read again by --resume.\n"]
-        for name in type(self).model_fields:
-            section = system if name == "system" else getattr(self, name)
-            several = isinstance(section, tuple)
-            unused = [one for one in self._unused() if one.section == name]
-            for one in section if several else [section]:
-                settings = dict(_items(one))
-                used = [key for key in settings if not any(u.among([key]) for u in unused)]
-                if used:
-                    title = f"[[{name}]]" if several else f"[{name}]"
-                    lines += [f"\n{title}\n", *_toml_lines({key: settings[key] for key in used})]
+        for name, settings in self.with_inputs(inside).used():
+            several = isinstance(getattr(self, name), tuple)
+            lines += [f"\n[[{name}]]\n" if several else f"\n[{name}]\n", tomli_w.dumps(settings)]
         return "".join(lines)
+
+    def used(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """The settings that are set and have a use, by section; several of a name if it has."""
+        unused = list(self._unused())
+        for name in type(self).model_fields:
+            section = getattr(self, name)
+            useless = [one for one in unused if one.section == name]
+            for one in section if isinstance(section, tuple) else [section]:
+                settings = {
+                    key: _plain_value(value)
+                    for key, value in _items(one)
+                    if value is not None and not any(u.among([key]) for u in useless)
+                }
+                if settings:
+                    yield name, settings
 
 
 AnyConfig = TypeVar("AnyConfig", bound=Config)
@@ -484,13 +491,6 @@ def _items(section: Any) -> Iterable[tuple[str, Any]]:
     if isinstance(section, BaseModel):
         return section
     return ((field.name, getattr(section, field.name)) for field in fields(section))
-
-
-def _toml_lines(settings: dict[str, Any]) -> Iterator[str]:
-    """Settings of a section as TOML, unset keys left out."""
-    for key, value in settings.items():
-        if value is not None:
-            yield tomli_w.dumps({key: _plain_value(value)})
 
 
 def _plain_value(value: Any) -> Any:

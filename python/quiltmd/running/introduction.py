@@ -18,19 +18,21 @@ def introduce(config: Config, simulation: Simulation) -> None:
     if reason := about.get("why_not_faster"):
         warn(str(reason))
     names = dict.fromkeys(str(found["name"]) for found in about["devices"])
+    seed = "" if config.run.only_minimizes() else f"seed {config.integrator.seed}, "
     say(
-        f"{simulation.system.atoms} atoms, {_what(config)}, on {simulation.device} "
+        f"{simulation.system.atoms} atoms, {what(config)}, {seed}on {simulation.device} "
         f"({', '.join(names)}), {simulation.ranks} rank(s)"
     )
     if is_gpu(simulation.device) and (longer := costs(config, simulation.system, about)):
         say(f"features that slow this run, with the cost measured on one H200: {'; '.join(longer)}")
 
 
-def _what(config: Config) -> str:
-    """A minimisation alone, or the ensemble with its conditions, the time step and the seed."""
-    integrator = config.integrator
+def what(config: Config) -> str:
+    """A minimisation alone, or the ensemble with its conditions, and the time step."""
+    integrator, model = config.integrator, config.solvent.model
+    solvent = "" if model == "none" else f"implicit solvent {model}, "
     if config.run.only_minimizes():
-        return "a minimisation"
+        return f"{solvent}a minimisation"
     bath = "" if integrator.ensemble == "nve" else f" at {integrator.temperature:g} K"
     if config.bath:
         begin, end = (_listed([one.points()[k][1] for one in config.bath]) for k in (0, -1))
@@ -40,10 +42,7 @@ def _what(config: Config) -> str:
     if integrator.ensemble == "npt":
         first, points = config.barostat.pressure, config.barostat.annealing
         bath += f" and {first:g}" + ("" if points is None else f" to {points[-1][1]:g}") + " bar"
-    return (
-        f"{integrator.ensemble.upper()}{bath}, {integrator.timestep * 1000:g} fs steps, "
-        f"seed {integrator.seed}"
-    )
+    return f"{solvent}{integrator.ensemble.upper()}{bath}, {integrator.timestep * 1000:g} fs steps"
 
 
 def _listed(temperatures: list[float]) -> str:

@@ -329,7 +329,7 @@ def _run(run: _Run, resumed: Checkpoint | None) -> Outcome:
             introduce(config, simulation)
             say(f"resuming at step {simulation.step} of {config.run.last_step}")
         session = None
-        if simulation.step < config.run.last_step:
+        if resumed is None or simulation.step < config.run.last_step:
             session = Session(folder.sessions, simulation)
         progress = RunProgress(simulation.step, config.run.last_step, config.integrator.timestep)
         try:

@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page of a run, or of one stage: what is in its folder as charts and tables."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..errors import QuiltError
+from ..outputs.files import hash_file
+from ..outputs.reporters import LOG_SPEED, group_column
+from ..pages.charts import Chart
+from ..pages.html import Row, bars, charts, note, page, table
+from ..running.config import Config, build_config
+from ..running.folder import Folder
+from ..running.introduction import what
+from ..running.records import Columns, is_known, last_error, read_log, read_sessions, steps_done
+from ..running.rmsd import solute_rmsd
+from ..running.runner import load_system
+from ..workers.pool import PHASES
+
+_TASKS = 8  # the longest, in the table
+_OF_TIME = ("mean of the second half", "drift per ns")
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """What a column of the log has, and the temperature of the heat bath that holds it steady."""
+
+    column: str
+    title: str
+    unit: str
+    bath: float | None = None
+
+
+def quantities(config: Config) -> Iterator[Quantity]:
+    """In the order in which they are shown."""
+    yield Quantity("potential", "Potential energy", "kJ/mol")
+    yield Quantity("kinetic", "Kinetic energy", "kJ/mol")
+    yield Quantity("conserved", "Conserved quantity", "kJ/mol")
+    bath = config.integrator
+    steady = bath.ensemble != "nve" and bath.annealing is None and not config.bath
+    yield Quantity("temperature", "Temperature", "K", bath.temperature if steady else None)
+    for number, group in enumerate(config.bath, 1):
+        title = f"Temperature of '{group.select}'"
+        steady_group = group.temperature if group.annealing is None else None
+        yield Quantity(group_column(number), title, "K", steady_group)
+    yield Quantity("pressure", "Pressure", "bar")
+    yield Quantity("density", "Density", "kg/m\u00b3")
+    yield Quantity(LOG_SPEED, "Speed", "ns/day")
+
+
+def make_report(folder: Folder) -> str:
+    """The page of a run."""
+    config = build_config(folder.settings_of_run(), str(folder.config))
+    log = read_log(folder.log)
+    sessions = read_sessions(folder.sessions)
+    steps = max(0, steps_done(log, folder.sessions) - config.run.first_step)
+    summary = [what(config)]
+    if not config.run.only_minimizes():
+        done = f"{steps} of {config.run.steps} steps done"
+        summary.append(f"{done}, {span(steps * config.integrator.timestep)}")
+    summary.append(str(folder.path))
+    if (error := last_error(folder.sessions)) is not None:
+        summary.append(f"Ended with an error: {error}")
+    sections = [("Over time", _over_time(config, folder, log, steps))]
+    sections.append(("Averages", _averages(config, log)))
+    sections.append(("Balance of ranks", _balance(sessions)))
+    sections.append(("What ran on what", _sessions(sessions)))
+    if faults := _faults(sessions):
+        sections.append(("Faults of devices", faults))
+    sections.append(("Inputs", table(("file", "SHA-256"), _inputs(config))))
+    sections.append(("Settings", table(("setting", "value"), _settings(config))))
+    return page(f"Run {folder.path.name}", summary, sections)
+
+
+def _over_time(config: Config, folder: Folder, log: Columns, steps: int) -> str:
+    if len(log["step"]) == 0:
+        return note("The log has no rows yet.")
+    if len(log["step"]) == 1:
+        return note(f"The log has one row, of step {log['step'][0]:.0f}:") + _one_row(config, log)
+    divisor, unit = time_unit(log["time"][-1])
+    times = log["time"] / divisor
+    shown = []
+    for one in quantities(config):
+        if not is_known(log, one.column):
+            continue
+        first = 1 if one.column == LOG_SPEED else 0  # the first row has no speed
+        values, of = log[one.column][first:], one.unit
+        if one.column == "conserved":
+            values, of = values - values[0], f"{of}; change since the start"
+        if one.bath is not None:
+            of += f"; dashed: heat bath, {one.bath:g} K"
+        shown.append(Chart(one.title, of, times[first:], values, unit, one.bath))
+    try:
+        found = solute_rmsd(load_system(config)[0], folder.path, config.trajectories(), steps)
+    except QuiltError as error:
+        return charts(shown) + note(f"No RMSD: {error}.")
+    of = f"nm, from the first frame; {found.of}"
+    divisor, unit = time_unit(found.times[-1])
+    return charts(
+        [*shown, Chart("RMSD of the solute", of, found.times / divisor, found.values, unit)]
+    )
+
+
+def _one_row(config: Config, log: Columns) -> str:
+    """What the only row of a log has, as after a minimisation; a speed it has not."""
+    rows = [
+        (one.title, one.unit, f"{log[one.column][0]:.6g}")
+        for one in quantities(config)
+        if is_known(log, one.column) and one.column != LOG_SPEED
+    ]
+    return table(("quantity", "unit", "value"), rows, 2)
+
+
+def _averages(config: Config, log: Columns) -> str:
+    """Mean, standard deviation and drift; of all rows, and of the second half."""
+    rows: list[Row] = []
+    for one in quantities(config):
+        if not is_known(log, one.column):
+            continue
+        values, times = log[one.column], log["time"]
+        if one.column == LOG_SPEED:
+            values, times = values[1:], times[1:]
+        if len(values) < 2:
+            continue
+        half = len(values) // 2
+        deviation = values.std() if np.ptp(values) > 1e-12 * abs(values.mean()) else 0.0
+        slope = np.polyfit(times - times[0], values - values[0], 1)[0] if np.ptp(times) else 0.0
+        rows.append(
+            (
+                one.title,
+                one.unit,
+                f"{values.mean():.6g}",
+                f"{deviation:.3g}",
+                f"{values[half:].mean():.6g}",
+                f"{1000 * slope:.3g}",
+            )
+        )
+    headings = ("quantity", "unit", "mean", "standard deviation", *_OF_TIME)
+    return table(headings, rows, 2) if rows else note("The log has too few rows.")
+
+
+def _balance(sessions: list[dict[str, Any]]) -> str:
+    """Of the last session that ended: what each rank did with its time, and the longest tasks."""
+    ended = [session for session in sessions if session.get("time_of_ranks")]
+    if not ended:
+        return note(
+            "Not known: on a CPU each session that ends says it, on a GPU `quiltmd run --profile`."
+        )
+    ranks = ended[-1]["time_of_ranks"]
+    shares = []
+    tasks: dict[str, float] = {}
+    for rank in ranks:
+        worked = sum(rank["tasks"].values())
+        shares.append((f"rank {rank['rank']}", worked / max(worked + rank["waited"], 1e-12)))
+        for name, seconds in rank["tasks"].items():
+            tasks[name] = tasks.get(name, 0.0) + seconds
+    total = sum(tasks.values()) or 1.0
+    longest = sorted(tasks.items(), key=lambda item: -item[1])[:_TASKS]
+    rows = [(name, f"{seconds:.2f}", f"{seconds / total:.1%}") for name, seconds in longest]
+    return bars(shares) + table(("task", "seconds, all ranks", "share of work"), rows, 1)
+
+
+def _sessions(sessions: list[dict[str, Any]]) -> str:
+    if not sessions:
+        return note("Not recorded.")
+    rows = []
+    for one in sessions:
+        devices = list(dict.fromkeys(one.get("devices", [])))
+        end, fault = one.get("to_step"), " with an error" * ("error" in one)
+        rows.append(
+            (
+                str(one.get("begun", "")),
+                f"{one.get('ended') or 'killed, or still running'}{fault}",
+                f"from {one.get('from_step', '')}" + ("" if end is None else f" to {end}"),
+                f"{one.get('device', '')} ({', '.join(devices)}), {one.get('ranks', '?')} rank(s)",
+                str(one.get("host", "")),
+                str(one.get("version", "")),
+                f"{one['speed']:.3g}" if one.get("speed") else "",
+            )
+        )
+    headings = ("begun", "ended", "steps", "device", "host", "quiltmd", "ns/day")
+    return table(headings, rows, 6)
+
+
+def _faults(sessions: list[dict[str, Any]]) -> str:
+    """What went wrong, and the seconds that each phase of going on took; empty where nothing."""
+    rows: list[Row] = []
+    for fault in (fault for session in sessions for fault in session.get("faults", ())):
+        phases = (fault["phases"].get(name) for name in PHASES)
+        times = ("" if seconds is None else f"{seconds:.3f}" for seconds in phases)
+        rows.append((str(fault["step"]), fault["text"], f"{fault['seconds']:.3f}", *times))
+    headings = ("step", "fault", "s", *(f"{name}, s" for name in PHASES))
+    return table(headings, rows, 2) if rows else ""
+
+
+def _inputs(config: Config) -> Iterator[Row]:
+    system = config.system
+    for path in (system.topology, system.coordinates, *system.parameters):
+        try:
+            yield str(path), hash_file(path)
+        except OSError as error:
+            yield str(path), f"cannot be read: {error.strerror}"
+
+
+def _settings(config: Config) -> Iterator[Row]:
+    for name, section in config.used():
+        for key, value in section.items():
+            if value != []:
+                yield f"{name}.{key}", value if isinstance(value, str) else json.dumps(value)
+
+
+def time_unit(last: float) -> tuple[float, str]:
+    """What times in ps are divided by to be shown, and the unit: ps, or ns where they are long."""
+    return (1000.0, "ns") if last >= 2000 else (1.0, "ps")
+
+
+def span(time: float) -> str:
+    """A time, ps, with the unit that suits it."""
+    return f"{time / 1000:g} ns" if time >= 1000 else f"{time:g} ps"
