@@ -31,7 +31,6 @@ def test_heating_begins_at_its_first_temperature(tmp_path: Path, capsys: Any) ->
     stages.start(given, engine=FakeEngine)
     told = [line for line in capsys.readouterr().err.splitlines() if "velocities" in line]
     assert told == [
-        "velocities drawn at 300 K",
         "velocities drawn at 50 K",
         "velocities taken as they are",
     ]

@@ -79,6 +79,7 @@ REFUSED = {
         "minimization on\nrun 10": "not beside run and minimize",
         "PMEInterpOrder 6": "only the orders 4 and 5",
         "wrapEverything on": "this keyword is not known here",
+        "langevinDampening 1": "this keyword is not known here (did you mean langevinDamping?)",
     },
     "mdin": {
         "imin=5": "imin 5: 0, dynamics, and 1, minimisation",
@@ -105,6 +106,7 @@ REFUSED = {
         "scee=1.0": "factors are those of the topology, else 1.2 and 2",
         "scnb=1.0": "factors are those of the topology",
         "nunknown=4": "this keyword is not known here",
+        "gamma_in=1.0": "this keyword is not known here (did you mean gamma_ln?)",
     },
     "mdp": {
         "epsilon_r = 0": "a dielectric constant",  # which stands for infinity
@@ -127,6 +129,7 @@ REFUSED = {
         "freezegrps = Protein": "not supported",
         "refcoord-scaling = most": "only no, all and com",
         "mystery = 4": "this keyword is not known here",
+        "rcolumb = 1": "this keyword is not known here (did you mean rcoulomb?)",
     },
 }
 # Of temperature and pressure, as the manuals have them, each with a value that is not its default.

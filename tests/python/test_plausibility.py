@@ -175,6 +175,17 @@ def test_time_steps(alanine: Files) -> None:
     assert re.search(r"4 fs is long for hydrogens as light as atom 1 \(HH31 .*, 1.008 amu", text)
 
 
+def test_units_of_other_programs(water: Any) -> None:
+    """Femtoseconds as NAMD has them, pascals, and 1/Pa."""
+    tiny = said(*water, integrator=quiltmd.VelocityVerlet(timestep=2e-6))
+    assert "a time step of 0.002 fs is far below" in tiny[0]
+    with pytest.raises(QuiltError, match=r"did you mean 1\.01325, from pascals"):
+        quiltmd.CellRescaling(pressure=101325)
+    barostat = quiltmd.CellRescaling(compressibility=4.5e-10)
+    with pytest.warns(QuiltWarning, match=r"if it is in 1/Pa, give 4\.5e-05"):
+        quiltmd.Simulation(*water, barostat=barostat, device="cpu", threads=1)
+
+
 def test_only_the_first_run_looks_for_oddities(
     alanine: Files, monkeypatch: pytest.MonkeyPatch
 ) -> None:

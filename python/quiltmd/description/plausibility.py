@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from .barostats import Barostat
 from .integrators import Integrator, fastest_bond
 from .nonbonded import Nonbonded, direct_error
 from .parameters import names
@@ -25,6 +26,8 @@ _INACCURATE = 5e-3  # relative error of forces, ten times the default tolerance
 _SHORT = 0.8  # nm; the shortest cutoff that a common force field of biomolecules was made for
 _FEWEST_PER_PERIOD = 5  # steps in the period of the fastest bond; Verlet blows up at pi
 _HEAVIEST_HYDROGEN = 4.5  # amu; with repartitioned masses, too
+_SHORTEST_STEP = 1e-4  # ps
+_STIFFEST = 2e-8  # 1/bar; a tenth of what diamond has
 _LIGHT, _LIGHT_STEP = 2.0, 0.0025  # amu, ps: bends of a light hydrogen have periods of some 20 fs
 
 
@@ -74,6 +77,11 @@ def oddities(system: System, state: State, nonbonded: Nonbonded) -> Iterator[str
 def step_oddities(system: System, integrator: Integrator) -> Iterator[str]:
     """What is odd about a time step for a system; a line each."""
     timestep = integrator.timestep
+    if timestep < _SHORTEST_STEP:
+        yield (
+            f"a time step of {1000 * timestep:g} fs is far below what any bond needs (0.5 fs): "
+            "time steps are in ps, those of NAMD's files in fs"
+        )
     bond, period = fastest_bond(system)
     if timestep * _FEWEST_PER_PERIOD > period * (1 + 1e-9):
         hydrogen = system.masses[system.bonds[bond]].min() < _HEAVIEST_HYDROGEN
@@ -91,6 +99,19 @@ def step_oddities(system: System, integrator: Integrator) -> Iterator[str]:
             f"{system.topology.describe(atom)}, {system.masses[atom]:.4g} amu: repartition masses "
             "(hydrogen_mass=3.024, --hmr) or take shorter steps"
         )
+
+
+def barostat_oddities(barostat: Barostat | None) -> Iterator[str]:
+    """What is odd about a barostat; a line each."""
+    if barostat is None:
+        return
+    given = barostat.compressibility
+    for one in given if isinstance(given, tuple) else (given,):
+        if 0 < one < _STIFFEST:
+            yield (
+                f"a compressibility of {one:g} 1/bar hardly lets the box change (water has 4.5e-5 "
+                f"1/bar): if it is in 1/Pa, give {1e5 * one:g}"
+            )
 
 
 def _missing_exclusions(system: System) -> Iterator[str]:

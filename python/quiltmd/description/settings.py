@@ -66,8 +66,8 @@ TimeConstant = Annotated[
     float,
     Field(
         gt=0,
-        description="Relaxation time of the kinetic energy, or of a Nose-Hoover chain that by "
-        "which its masses are given, ps.",
+        description="Relaxation time of the kinetic energy; of a Nose-Hoover chain, the time that "
+        "its masses follow from, ps.",
     ),
 ]
 ThermostatEvery = Annotated[
@@ -75,13 +75,22 @@ ThermostatEvery = Annotated[
 ]
 ChainLength = Annotated[int, Field(ge=1, le=32, description="Thermostats in a Nose-Hoover chain.")]
 HIGHEST_PRESSURE = 1e5  # bar
+
+
+def _check_pressure(value: float) -> float:
+    """Refuses pressures that are meant in pascals."""
+    if abs(value) > HIGHEST_PRESSURE:
+        raise ValueError(
+            f"pressures are in bar, at most {HIGHEST_PRESSURE:g}; did you mean {value / 1e5:g}, "
+            "from pascals?"
+        )
+    return value
+
+
 Pressure = Annotated[
     float,
-    Field(
-        ge=-HIGHEST_PRESSURE,
-        le=HIGHEST_PRESSURE,
-        description="Reference pressure of the barostat, bar.",
-    ),
+    Field(description="Reference pressure of the barostat, bar."),
+    AfterValidator(_check_pressure),
 ]
 BoxTimeConstant = Annotated[float, Field(gt=0, description="Relaxation time of the box, ps.")]
 _Compressibility = Annotated[float, Field(ge=0, le=1)]

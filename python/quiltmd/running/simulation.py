@@ -40,7 +40,7 @@ from ..description.integrators import (
 )
 from ..description.molecules import are_whole
 from ..description.nonbonded import Nonbonded
-from ..description.plausibility import oddities, step_oddities
+from ..description.plausibility import barostat_oddities, oddities, step_oddities
 from ..description.settings import HOTTEST, draw_seed, with_seed
 from ..description.state import State
 from ..description.system import System
@@ -161,6 +161,7 @@ class Simulation(Readout):
         self._described = True
         self.set_state(state)
         self._warn(oddities(system, state, self.nonbonded))
+        self._warn(barostat_oddities(self.barostat))
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name.startswith("_") or not getattr(self, "_described", False):

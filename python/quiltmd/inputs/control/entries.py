@@ -7,6 +7,7 @@ change the physics), or refused.  Unknown keywords are refused too: nothing is i
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -71,14 +72,15 @@ class Entries:
         self.control = control
         names = {_plain(other): _plain(name) for other, name in (aliases or {}).items()}
         self._left: dict[str, list[Entry]] = {}
+        self._known: dict[str, str] = {}  # all names that were asked for, as they are written
         for entry in entries:
             name = _plain(entry.name)
             self._left.setdefault(names.get(name, name), []).append(entry)
 
     def take(self, name: str) -> Entry | None:
         """The entry of this name, marked as handled; several with other values are refused."""
-        found = self._left.pop(_plain(name), None)
-        if found is None:
+        found = self.take_all(name)
+        if not found:
             return None
         for other in found[:-1]:
             if other.value.split() != found[-1].value.split():
@@ -91,6 +93,7 @@ class Entries:
 
     def take_all(self, name: str) -> list[Entry]:
         """All entries of a name."""
+        self._known[_plain(name)] = name
         return self._left.pop(_plain(name), [])
 
     def names(self, prefix: str) -> list[str]:
@@ -171,10 +174,12 @@ class Entries:
                     self.reject(entry, why)
 
     def finish(self) -> None:
-        """Refuses every keyword that is left."""
-        for entries in self._left.values():
+        """Refuses every keyword that is left, with the most similar one that is known."""
+        for name, entries in self._left.items():
+            close = difflib.get_close_matches(name, self._known, n=1, cutoff=0.8)
+            hint = f" (did you mean {self._known[close[0]]}?)" if close else ""
             for entry in entries:
-                self.reject(entry, "this keyword is not known here")
+                self.reject(entry, f"this keyword is not known here{hint}")
         self._left = {}
 
     def reject(self, entry: Entry, why: str) -> None:
