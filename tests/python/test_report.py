@@ -131,6 +131,25 @@ def test_commands(done: Path, tmp_path: Path) -> None:
             CliRunner().invoke(app, [name, str(tmp_path)], catch_exceptions=False)
 
 
+@pytest.mark.parametrize("size", [(80, 24), (60, 24), (80, 12), (70, 10), (120, 40)])
+@pytest.mark.parametrize("failed", [False, True])
+def test_a_watch_fits_the_terminal(
+    done: Path, tmp_path: Path, size: tuple[int, int], failed: bool
+) -> None:
+    """Narrow or low: two columns, lower plots, and in the end the last values alone."""
+    for name in ("config.toml", "sessions.json", "log.csv"):
+        (tmp_path / name).write_bytes((done / name).read_bytes())
+    if failed:
+        fault = json.dumps([{"to_step": None, "error": "step 3: words of an error " * 6}])
+        (tmp_path / "sessions.json").write_text(fault)
+    terminal = {"COLUMNS": str(size[0]), "LINES": str(size[1])}
+    lines = CliRunner().invoke(app, ["watch", str(tmp_path)], env=terminal).stdout.splitlines()
+    assert max(map(len, lines)) <= size[0]
+    assert len(lines) <= size[1]
+    shown = "\n".join(lines)
+    assert all(f"{word}" in shown for word in ("potential", "temperature", "density", "speed"))
+
+
 @pytest.mark.usefixtures("_waters")
 @pytest.mark.filterwarnings("ignore:a cutoff of:quiltmd.QuiltWarning")
 def test_a_run_with_stages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,6 +33,7 @@ from ..running.stages import has_stages, stages_of
 _F64 = NDArray[np.float64]
 
 _DAY = 86400.0
+_NARROW = 78  # characters in which titles fit side by side
 _QUIET_SECONDS = 60.0  # without a new row; then it is said how long
 # Dots of a character, by row from the top and by column, as bits of U+2800.
 _DOTS = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])
@@ -113,11 +114,10 @@ def _picture(place: Folder, screen: Console) -> Text:
     text.append(f"{fault}\n" if fault else "")
     if len(log["step"]) == 0:
         return text.append("no rows in the log yet\n")
-    columns = 2 if width >= 100 else 1
     shown = [(name, title) for name, title in _shown(config) if is_known(log, name)]
-    rows = -(-len(shown) // columns)
     free = size.lines - 3 - math.ceil(len(fault) / width)
-    height = max(3, min(9, free // rows - 1))
+    columns, height = _layout(len(shown), width, free)
+    height = 0 if len(log["step"]) == 1 else height
     panel = (width - 2 * (columns - 1)) // columns
     plain = not (screen.encoding or "").lower().startswith("utf")
     panels = [_panel(log, name, title, panel, height, plain) for name, title in shown]
@@ -125,6 +125,16 @@ def _picture(place: Folder, screen: Console) -> Text:
         for lines in zip(*panels[begin : begin + columns], strict=True):
             text.append("  ".join(lines).rstrip() + "\n")
     return text
+
+
+def _layout(panels: int, width: int, lines: int) -> tuple[int, int]:
+    """Columns of panels, and lines of each plot; 0 where no more than their titles fit."""
+    columns = 1
+    for columns in (2,) if width >= 100 else (1, 2) if width >= _NARROW else (1,):
+        height = min(9, lines // -(-panels // columns) - 1)
+        if height >= 2:
+            return columns, height
+    return columns, 0
 
 
 def _headline(watched: _Watched, config: Config, log: Columns) -> str:
@@ -157,22 +167,22 @@ def _stopped_at(folder: Folder) -> int | None:
 
 
 def _panel(log: Columns, name: str, title: str, width: int, height: int, plain: bool) -> list[str]:
-    """A title with the last value, and a plot below it, as lines of that width."""
+    """A title with the last value, and a plot of so many lines below it, of that width."""
     x, y = log["time"], log[name]
     if name == LOG_SPEED and len(x) > 1:
         x, y = x[1:], y[1:]
     title = title.replace("\u00b3", "^3") if plain else title
+    last = _number(float(y[-1]))
+    head = f"{title[: width - len(last) - 2]}: {last}"[:width]
+    if height == 0:
+        return [f"{head:<{width}}"]
     low, high = float(y.min()), float(y.max())
     margin = max(len(_number(low)), len(_number(high))) + 1
     drawn = draw(x, y, width - margin, height, plain)
     labels = [""] * height
     labels[0], labels[-1] = _number(high), _number(low)
-    last = _number(float(y[-1]))
-    lines = [f"{title[: width - len(last) - 2]}: {last}"]
-    if len(log["time"]) == 1:
-        return [f"{lines[0]:<{width}}"]
-    lines += [f"{label:>{margin - 1}} {line}" for label, line in zip(labels, drawn, strict=True)]
-    return [f"{line[:width]:<{width}}" for line in lines]
+    plot = [f"{label:>{margin - 1}} {line}" for label, line in zip(labels, drawn, strict=True)]
+    return [f"{line[:width]:<{width}}" for line in (head, *plot)]
 
 
 def draw(x: _F64, y: _F64, width: int, height: int, plain: bool = False) -> list[str]:
