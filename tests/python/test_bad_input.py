@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import codecs
+import gzip
 import os
 import re
 import resource
@@ -60,6 +62,28 @@ def test_truncated_files(alanine: Files, tmp_path: Path, which: int, part: float
     files[which] = tmp_path / files[which].name
     files[which].write_bytes(data[: int(part * len(data))])
     refuses("energy", *files, saying=str(files[which]))
+
+
+def test_packed_and_exchanged_files(alanine: Files, tmp_path: Path) -> None:
+    packed = [tmp_path / f"{file.name}.gz" for file in alanine]
+    for file, copy in zip(alanine, packed, strict=True):
+        copy.write_bytes(gzip.compress(file.read_bytes()))
+    refuses("energy", packed[0], alanine[1], saying="prmtop.gz: is compressed (gzip): unpack it")
+    refuses("energy", alanine[0], packed[1], saying="crd.gz: is compressed (gzip): unpack it")
+    gro = tmp_path / "conf.gro"
+    gro.write_text("\n".join(["water", "1", f"{1:5}SOL     OW{1:5}" + "   0.100" * 3, "3 3 3", ""]))
+    refuses("info", gro, alanine[0], saying="has coordinates (GROMACS gro), and no topology")
+
+
+def test_byte_order_marks_are_passed_over(alanine: Files, tmp_path: Path) -> None:
+    """As some editors put them in front of a text."""
+    copies = [tmp_path / file.name for file in alanine]
+    for file, copy in zip(alanine, copies, strict=True):
+        copy.write_bytes(codecs.BOM_UTF8 + file.read_bytes())
+    expected, found = (quiltmd("info", *files, "--json") for files in (alanine, copies))
+    assert found.stdout == expected.stdout
+    (tmp_path / "a.toml").write_bytes(codecs.BOM_UTF8 + b"[system]\nnothing = 1\n")
+    refuses("run", tmp_path / "a.toml", saying="nothing is not a known key")
 
 
 def test_other_kinds_of_file(alanine: Files) -> None:

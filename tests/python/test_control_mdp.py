@@ -290,7 +290,9 @@ def test_notes_of_mdp_say_what_is_the_case(tmp_path: Path) -> None:
     assert "pme_order" not in order["nonbonded"]
     notes("integrator = sd\n", "tcoupl V-rescale: integrator sd has friction and noise")
     one = "tau-t = 1\nref-t = 300\ntc-grps = "
-    notes(one + "Protein\n", "tc-grps Protein: one bath for all")  # there the rest has none
+    alone = read(tmp_path, "md.mdp", changed(MDP, one + "Protein\n"))  # refused unless it is all
+    assert [bath["select"] for bath in alone.settings["bath"]] == ["protein"]
+    notes(one + "Mine\n", "tc-grps Mine: one bath for all; give the index file (--index)")
     assert not noted(read(tmp_path, "md.mdp", changed(MDP, one + "System\n")), "one bath")
     notes("define = -DPOSRES\n", "define -DPOSRES: atoms are held at the places in `reference`")
     heavy = notes("mass-repartition-factor = 3\n", "factor 3: hydrogens weigh 3.024 amu, but not")

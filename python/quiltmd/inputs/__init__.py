@@ -212,16 +212,30 @@ def describe(
     """What a topology says, by the reader of its format; see `load`."""
     reader = topology_format(topology)
     if reader is None:
-        known = "; ".join(reader.name for reader in TOPOLOGIES)
-        raise InputError(
-            f"not recognised as a topology; these are supported: {known}", file=topology
-        )
+        raise InputError(_why_no_topology(read_bytes(topology, limit=HEAD)), file=topology)
     if parameters and not reader.parameters:
         raise InputError(f"{reader.name} takes no parameter files", file=topology)
     if defines and not reader.defines:
         raise InputError(f"{reader.name} has no preprocessor: leave out defines", file=topology)
     files = tuple(os.fspath(file) for file in parameters)
     return reader.read(Sources(os.fspath(topology), files, tuple(defines)))
+
+
+def _why_no_topology(head: bytes) -> str:
+    """What a file that begins so is instead, if that can be told."""
+    if (program := _packed_by(head)) is not None:
+        return f"is compressed ({program}): unpack it first"
+    of_coordinates = (reader.name for reader in COORDINATES[:-1] if reader.matches(head))
+    if (kind := next(of_coordinates, None)) is not None:
+        return f"has coordinates ({kind}), and no topology: are two files exchanged?"
+    known = "; ".join(reader.name for reader in TOPOLOGIES)
+    return f"not recognised as a topology; these are supported: {known}"
+
+
+def _packed_by(head: bytes) -> str | None:
+    """What has compressed a file that begins so."""
+    begins = {b"\x1f\x8b\x08": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"PK\3\4": "zip"}
+    return next((name for magic, name in begins.items() if head.startswith(magic)), None)
 
 
 def topology_format(topology: Path) -> TopologyFormat | None:
@@ -299,7 +313,10 @@ def count_frames(coordinates: Path) -> int:
 
 def _coordinate_format(file: str) -> CoordinateFormat:
     head = read_bytes(file, limit=HEAD)
-    return next(reader for reader in COORDINATES if reader.matches(head))
+    reader = next(reader for reader in COORDINATES if reader.matches(head))
+    if reader is COORDINATES[-1] and (program := _packed_by(head)) is not None:
+        raise InputError(f"is compressed ({program}): unpack it first", file=file)
+    return reader
 
 
 def _given_box(box: npt.ArrayLike) -> _Box | None:

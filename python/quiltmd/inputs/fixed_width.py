@@ -8,6 +8,7 @@ are therefore padded to full width and converted as one array of byte strings.
 
 from __future__ import annotations
 
+import codecs
 import os
 import stat
 from collections.abc import Iterable
@@ -19,9 +20,11 @@ import numpy.typing as npt
 
 from ..errors import InputError
 
+_HEAD = 64  # bytes, among which a binary format has a zero
+
 
 def read_bytes(path: str | os.PathLike[str], limit: int = -1) -> bytes:
-    """Content of a file, or its first `limit` bytes.
+    """Content of a file, or its first `limit` bytes; of texts without a byte order mark.
 
     Raises
     ------
@@ -37,7 +40,8 @@ def read_bytes(path: str | os.PathLike[str], limit: int = -1) -> bytes:
         raise InputError(f"cannot be read: {error.strerror}", file=path) from None
     if not data:
         raise InputError("the file is empty", file=path)
-    return data
+    is_text = b"\0" not in data[:_HEAD]
+    return data.removeprefix(codecs.BOM_UTF8) if is_text else data
 
 
 def decoded(texts: Iterable[bytes]) -> npt.NDArray[np.str_]:

@@ -399,7 +399,7 @@ def read_config(path: str | os.PathLike[str]) -> dict[str, Any]:
     with reading(path):
         data = read_file(path)
     try:
-        settings = tomllib.loads(data.decode("utf-8"))
+        settings = tomllib.loads(data.decode("utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise QuiltError(f"{path}: not valid TOML: {error}") from None
     folder = path.absolute().parent

@@ -95,13 +95,14 @@ def _set_baths(
     """A bath for each group, or one bath for all.
 
     Groups with the same bath share one with Langevin dynamics, which acts on each atom by itself,
-    and where the atoms of no group are known.
+    and where the atoms of no group are known.  A single group must have all atoms, as grompp asks.
     """
     names, first = [group.name for group in groups], groups[0]
     setting, of_time = _STRENGTHS[kind]
     alike = all(group.is_alike(first) for group in groups)
     known = index is not None or any(map(has_known_part, names))
-    if not alike or (len(groups) > 1 and known and kind != "langevin"):
+    part_of_all = len(groups) == 1 and names[0].lower() != "system"
+    if not alike or (known and (part_of_all or (len(groups) > 1 and kind != "langevin"))):
         add_baths(control, groups, lambda time: (setting, of_time(time)), index)
         return
     if [name.lower() for name in names] != ["system"]:
