@@ -270,8 +270,12 @@ def test_precision_of_xtc(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
 @pytest.mark.parametrize("by", ["mark", "step"])
-def test_going_on_gives_the_same_frames(tmp_path: Path, suffix: str, by: str) -> None:
-    """Frames after a checkpoint, the last cut short, are removed and written again."""
+@pytest.mark.parametrize("after", [70, 73])
+def test_going_on_gives_the_same_frames(tmp_path: Path, suffix: str, by: str, after: int) -> None:
+    """Frames after a checkpoint, the last cut short, are removed and written again.
+
+    The checkpoint is at the step of the last frame that stays, or between two.
+    """
     whole, cut = tmp_path / f"whole{suffix}", tmp_path / f"cut{suffix}"
     frames = snapshots(7, first=50)
     write(open_trajectory(whole, layout()), frames)
@@ -282,7 +286,7 @@ def test_going_on_gives_the_same_frames(tmp_path: Path, suffix: str, by: str) ->
     mark = writer.mark() if by == "mark" else None
     write(writer, frames[3:5])
     cut.write_bytes(cut.read_bytes()[:-7])
-    write(open_trajectory(cut, layout(), after=73, mark=mark), frames[3:])
+    write(open_trajectory(cut, layout(), after=after, mark=mark), frames[3:])
     assert cut.read_bytes() == whole.read_bytes()
     same(cut, frames, 6e-4)
 
