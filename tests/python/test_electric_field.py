@@ -140,6 +140,12 @@ def test_a_field_needs_three_numbers() -> None:
             apply_electric_field(system, field)  # type: ignore[arg-type]
 
 
+def test_a_field_in_volts_per_metre_is_odd() -> None:
+    system, _ = water_box((3, 3, 3))
+    with pytest.warns(quiltmd.QuiltWarning, match=r"1e\+08 V/m are 0\.1 V/nm"):
+        apply_electric_field(system, (0, 0, 1e8))
+
+
 def test_a_run_in_a_field(tmp_path: Path) -> None:
     """From the command line; the energy is in the log."""
     system, state = with_ions(water_box((6, 6, 6)))

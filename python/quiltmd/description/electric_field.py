@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import InputError
+from ..errors import InputError, QuiltWarning
 from .checks import numbers
 from .constant_forces import force_fields
 from .system import System
@@ -18,6 +19,7 @@ from .system import System
 F64 = npt.NDArray[np.float64]
 
 ELECTRONVOLT = 96.48533212331001  # kJ/mol, CODATA 2018: a field of 1 V/nm pulls a charge of 1 e so
+_STRONG = 10.0  # V/nm; molecules are ionised by a few tens
 
 
 def apply_electric_field(system: System, field: Sequence[float]) -> System:
@@ -34,10 +36,20 @@ def apply_electric_field(system: System, field: Sequence[float]) -> System:
     ------
     InputError
         Where the field is not three finite numbers.
+
+    Warns of fields beyond 10 V/nm, of which V/m are the likely reason.
     """
     vector = numbers("field", field, "three numbers, V/nm")
     if vector.shape != (3,) or not np.isfinite(vector).all():
         raise InputError(f"field must be three finite numbers, V/nm, not {field}")
+    strongest = float(np.abs(vector).max())
+    if strongest > _STRONG:
+        warnings.warn(
+            f"an electric field of {strongest:g} V/nm tears molecules apart: fields are in V/nm, "
+            f"and {strongest:g} V/m are {strongest * 1e-9:g} V/nm",
+            QuiltWarning,
+            stacklevel=2,
+        )
     found = force_fields(system.links, ELECTRONVOLT * system.charges[:, None] * vector)
     changed: dict[str, Any] = {
         name: np.concatenate([getattr(system, name), rows]) for name, rows in found.items()
