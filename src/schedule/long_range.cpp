@@ -6,6 +6,7 @@
 #include "schedule/long_range.h"
 
 #include <algorithm>
+#include <string>
 
 #include "schedule/grid_shares.h"
 
@@ -38,8 +39,11 @@ class LongRange {
  protected:
   TaskId task(const char* name, std::vector<TaskId> after, std::function<void(Post&)> run,
               std::vector<MessageEnd> awaits = {}, std::vector<MessageEnd> sends = {}) {
-    return s_.add({name, Priority::kLongRange, Stream::kMain, std::move(after), std::move(run),
-                   std::move(awaits), std::move(sends)});
+    return s_.add({name_of(name), Priority::kLongRange, Stream::kMain, std::move(after),
+                   std::move(run), std::move(awaits), std::move(sends)});
+  }
+  std::string name_of(const char* task) const {
+    return (mesh_.of == MeshOf::kCharges ? "pme." : "lj-pme.") + std::string(task);
   }
 
   // Tasks that send a part of a grid, and that receive one with Op; none for parts without planes.
@@ -48,10 +52,11 @@ class LongRange {
     const auto words = static_cast<size_t>(runs.words());
     if (words == 0) return;
     const GridPart part = runs.part(mesh_.number_list(runs.planes).data());
-    const TaskId id =
-        s_.add_send({name, Priority::kLongRange, Stream::kMain}, {after}, {edge, peer, words},
-                    [&device = device_, part, from = static_cast<const uint32_t*>(grid)](
-                        const Outlet& out) { device.launch(SendGrid{part, from, out}); });
+    const TaskId id = s_.add_send(
+        {name_of(name), Priority::kLongRange, Stream::kMain}, {after}, {edge, peer, words},
+        [&device = device_, part, from = static_cast<const uint32_t*>(grid)](const Outlet& out) {
+          device.launch(SendGrid{part, from, out});
+        });
     if (sent) sent->push_back(id);
   }
   template <class Op>
@@ -61,7 +66,7 @@ class LongRange {
     if (words == 0) return;
     const GridPart part = runs.part(mesh_.number_list(runs.planes).data());
     ready.push_back(s_.add_receive(
-        {name, Priority::kLongRange, Stream::kMain}, std::move(after), {edge, peer, words},
+        {name_of(name), Priority::kLongRange, Stream::kMain}, std::move(after), {edge, peer, words},
         [&device = device_, part, to = static_cast<uint32_t*>(grid)](const Inlet& in) {
           device.launch(Op{part, to, in});
         }));
@@ -69,17 +74,17 @@ class LongRange {
 
   // The charges of all ranks on the planes of this one.
   std::vector<TaskId> charges() {
-    const TaskId spread = task("pme.spread", {}, [&device = device_, &mesh = mesh_](Post&) {
+    const TaskId spread = task("spread", {}, [&device = device_, &mesh = mesh_](Post&) {
       device.launch(mesh.spread_charges());
     });
     for (const int peer : view_.peers())
-      send("pme.charges.send", edges_.charges, peer, spread, shares_.reached(view_.rank, peer),
+      send("charges.send", edges_.charges, peer, spread, shares_.reached(view_.rank, peer),
            mesh_.charges.data(), &charges_sent_);
     std::vector<TaskId> own{spread};
     own.insert(own.end(), charges_sent_.begin(), charges_sent_.end());
     std::vector<TaskId> ready = own;
     for (const int peer : view_.peers())
-      receive<AddGrid>("pme.charges.receive", edges_.charges, peer, own,
+      receive<AddGrid>("charges.receive", edges_.charges, peer, own,
                        shares_.reached(peer, view_.rank), mesh_.charges.data(), ready);
     return ready;
   }
@@ -106,9 +111,9 @@ class ThroughMessages : protected LongRange {
     void* const spectrum = mesh_.spectrum.data();
     std::vector<TaskId> ready{transformed};
     for (const int peer : peers) {
-      send("pme.spectrum.send", edges_.spectrum, peer, transformed,
-           shares_.crossing(view_.rank, peer), spectrum);
-      receive<ReceiveGrid>("pme.spectrum.receive", edges_.spectrum, peer, {},
+      send("spectrum.send", edges_.spectrum, peer, transformed, shares_.crossing(view_.rank, peer),
+           spectrum);
+      receive<ReceiveGrid>("spectrum.receive", edges_.spectrum, peer, {},
                            shares_.crossing(peer, view_.rank), spectrum, ready);
     }
     return ready;
@@ -119,9 +124,9 @@ class ThroughMessages : protected LongRange {
     void* const spectrum = mesh_.spectrum.data();
     std::vector<TaskId> ready{transformed};
     for (const int peer : peers) {
-      send("pme.spectrum.return", edges_.spectrum_back, peer, transformed,
+      send("spectrum.return", edges_.spectrum_back, peer, transformed,
            shares_.crossing(peer, view_.rank), spectrum);
-      receive<ReceiveGrid>("pme.spectrum.back", edges_.spectrum_back, peer, {transformed},
+      receive<ReceiveGrid>("spectrum.back", edges_.spectrum_back, peer, {transformed},
                            shares_.crossing(view_.rank, peer), spectrum, ready);
     }
     return ready;
@@ -133,14 +138,14 @@ class ThroughMessages : protected LongRange {
     std::vector<TaskId> ready{inverse};
     if (!shares_.replicated())
       for (const int peer : view_.peers()) {
-        send("pme.potential.send", edges_.potential, peer, inverse,
-             shares_.reached(peer, view_.rank), potential);
-        receive<ReceiveGrid>("pme.potential.receive", edges_.potential, peer, {},
+        send("potential.send", edges_.potential, peer, inverse, shares_.reached(peer, view_.rank),
+             potential);
+        receive<ReceiveGrid>("potential.receive", edges_.potential, peer, {},
                              shares_.reached(view_.rank, peer), potential, ready);
       }
     ready.insert(ready.end(), charges_sent_.begin(), charges_sent_.end());
     ready.insert(ready.end(), before_forces_.begin(), before_forces_.end());
-    return task("pme.gather", std::move(ready),
+    return task("gather", std::move(ready),
                 [&device = device_, &mesh = mesh_](Post&) { device.launch(mesh.gather_forces()); });
   }
 
@@ -158,15 +163,15 @@ class Slabs : ThroughMessages {
     const std::vector<int> peers = shares_.column_peers(view_.rank);
     const auto [x, lines] = std::pair{block_.x, block_.lines};
     const std::vector<TaskId> ready = charges();
-    const TaskId forward = task("pme.planes", ready, [&device = device_, &mesh = mesh_, x](Post&) {
+    const TaskId forward = task("planes", ready, [&device = device_, &mesh = mesh_, x](Post&) {
       device.launch(mesh.transform_planes(x.first, x.count));
     });
     const TaskId convolved =
-        task("pme.lines", exchange(forward, peers),
+        task("lines", exchange(forward, peers),
              [&device = device_, &mesh = mesh_, lines, e = own_energies()](Post&) {
                device.launch(mesh.convolve_lines(lines.first, lines.count, e));
              });
-    const TaskId inverse = task("pme.inverse", exchange_back(convolved, peers),
+    const TaskId inverse = task("inverse", exchange_back(convolved, peers),
                                 [&device = device_, &mesh = mesh_, x](Post&) {
                                   device.launch(mesh.inverse_planes(x.first, x.count));
                                 });
@@ -189,23 +194,23 @@ class Pencils : ThroughMessages {
     const std::vector<int> column = shares_.column_peers(view_.rank);
     const std::vector<TaskId> ready = charges();
     const TaskId along_z =
-        task("pme.rows", ready, [&device = device_, &mesh = mesh_, b = block_](Post&) {
+        task("rows", ready, [&device = device_, &mesh = mesh_, b = block_](Post&) {
           device.launch(mesh.transform_rows(b.x, b.y));
         });
-    const TaskId along_y = task("pme.columns", exchange(along_z, row),
+    const TaskId along_y = task("columns", exchange(along_z, row),
                                 [&device = device_, &mesh = mesh_, b = block_](Post&) {
                                   device.launch(mesh.transform_columns(b.x, b.k));
                                 });
     const TaskId convolved =
-        task("pme.lines", exchange(along_y, column),
+        task("lines", exchange(along_y, column),
              [&device = device_, &mesh = mesh_, b = block_, e = energies_](Post&) {
                device.launch(mesh.convolve_pencils(b.lines, b.k, e));
              });
-    const TaskId back_along_y = task("pme.columns.back", exchange_back(convolved, column),
+    const TaskId back_along_y = task("columns.back", exchange_back(convolved, column),
                                      [&device = device_, &mesh = mesh_, b = block_](Post&) {
                                        device.launch(mesh.inverse_columns(b.x, b.k));
                                      });
-    const TaskId back_along_z = task("pme.rows.back", exchange_back(back_along_y, row),
+    const TaskId back_along_z = task("rows.back", exchange_back(back_along_y, row),
                                      [&device = device_, &mesh = mesh_, b = block_](Post&) {
                                        device.launch(mesh.inverse_rows(b.x, b.y));
                                      });
@@ -264,7 +269,7 @@ class SlabsInPeerMemory : LongRange {
 
   TaskId transform(std::vector<TaskId> after) {
     return task(
-        "pme.planes", std::move(after),
+        "planes", std::move(after),
         [&device = device_, &mesh = mesh_, edges = edges_, r = block_.x,
          all = view_.peers()](Post& post) {
           TransformPlanesDirectly op = mesh.transform_planes_directly(r.first, r.count);
@@ -278,7 +283,7 @@ class SlabsInPeerMemory : LongRange {
 
   TaskId convolve(TaskId after) {
     return task(
-        "pme.lines", {after},
+        "lines", {after},
         [&device = device_, &mesh = mesh_, edges = edges_, r = block_.lines, e = energies_,
          all = view_.peers()](Post& post) {
           ConvolveLinesDirectly op = mesh.convolve_lines_directly(r.first, r.count, e);
@@ -293,7 +298,7 @@ class SlabsInPeerMemory : LongRange {
 
   TaskId inverse(TaskId after) {
     return task(
-        "pme.inverse", {after},
+        "inverse", {after},
         [&device = device_, &mesh = mesh_, edges = edges_, r = block_.x, all = view_.peers(),
          to = users()](Post& post) {
           InversePlanesDirectly op = mesh.inverse_planes_directly(r.first, r.count);
@@ -311,7 +316,7 @@ class SlabsInPeerMemory : LongRange {
     after.insert(after.end(), before_forces_.begin(), before_forces_.end());
     after.push_back(last);
     return task(
-        "pme.gather", std::move(after),
+        "gather", std::move(after),
         [&device = device_, &mesh = mesh_, edges = edges_, from = owners()](Post& post) {
           GatherForcesDirectly op = mesh.gather_forces_directly();
           put(op.awaited, post, edges.potential, from);

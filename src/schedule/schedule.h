@@ -94,7 +94,7 @@ struct Task {
 
 // Where a task runs, and how urgently.
 struct TaskPlace {
-  const char* name;
+  std::string name;
   Priority priority;
   Stream stream;
 };

@@ -16,7 +16,18 @@ _BEGINNINGS = (
     ("integrate", ("propose_cell", "decide_cell", "rescale_", "put_box", "shift_patches")),
     ("pairs", ("pair", "all_pair", "born")),
     ("bonded", ("terms", "term_forces")),
-    ("pme", ("pme.", "spread_charges", "transform_", "convolve_", "inverse_", "gather_forces")),
+    (
+        "pme",
+        (
+            "pme.",
+            "lj-pme.",
+            "spread_charges",
+            "transform_",
+            "convolve_",
+            "inverse_",
+            "gather_forces",
+        ),
+    ),
     ("messages", ("positions", "forces.", "values", "sums", "agree", "migrants", "proxies")),
     ("messages", ("send_", "receive_", "add_grid", "merge_", "note_", "count_messages")),
     ("messages", ("exchange",)),
@@ -33,5 +44,5 @@ def kind_of(name: str) -> str:
 
 def is_of_messages(name: str) -> bool:
     """Whether a task or kernel writes or reads messages, those of PME included."""
-    is_spectrum = name == "pme.spectrum.back"
+    is_spectrum = name in ("pme.spectrum.back", "lj-pme.spectrum.back")
     return kind_of(name) == "messages" or name.endswith(_TRANSFERS) or is_spectrum

@@ -135,7 +135,8 @@ def _work_of(name: str, trace: Trace) -> list[float]:
         return [1.0] * trace.ranks
     if name == _PAIRS or name.startswith(("lists", "build_lists")):
         return [float(load["list_entries"]) for load in trace.loads]
-    is_of_grid = ("pme.spread", "pme.gather", "spread_charges", "gather_forces")
+    of_tasks = ("pme.spread", "pme.gather", "lj-pme.spread", "lj-pme.gather")
+    is_of_grid = (*of_tasks, "spread_charges", "gather_forces")
     if kind_of(name) in ("integrate", "bonded") or name.startswith(is_of_grid):
         return [float(load["atoms"]) for load in trace.loads]
     return [1.0] * trace.ranks

@@ -71,7 +71,7 @@ class Nonbonded:
         coefficients by the geometric rule, is summed up on a mesh of its own, with splines of the
         order of that of the charges.  Within the cutoff the parameters of the System hold, whatever
         their rule, and energies are zero at the cutoff, as in OpenMM (LJPME) and GROMACS (vdwtype
-        PME).  There is no correction for the tail.
+        PME).
     lj_pme_tolerance:
         What the direct sum leaves out of the dispersion of a pair at the cutoff, as a share of it
         (GROMACS' ewald-rtol-lj); chooses `lj_pme_alpha` and grid, where these are not given.
@@ -80,8 +80,9 @@ class Nonbonded:
     lj_pme_grid:
         Grid of the dispersion (nx, ny, nz); given together with `lj_pme_alpha`.
     dispersion_correction:
-        Add the mean-field energy of the Lennard-Jones tail; without effect where `lennard_jones` is
-        "pme".
+        Add the mean-field energy of the Lennard-Jones tail; where `lennard_jones` is "pme", of
+        what it differs by from that of the mesh, which has the geometric rule (GROMACS' DispCorr;
+        OpenMM has no such correction).
     potential_shift:
         Shift the Lennard-Jones and the direct Coulomb potential to zero at the cutoff.
     switching:
@@ -317,9 +318,7 @@ class Nonbonded:
             "lennard_jones": self.lennard_jones,
             "lj_pme_alpha": lj_alpha,
             "lj_pme_grid": lj_grid,
-            "dispersion_correction": self.dispersion_correction
-            and box is not None
-            and self.lennard_jones != "pme",
+            "dispersion_correction": self.dispersion_correction and box is not None,
             "potential_shift": self.potential_shift,
             "dielectric": self.dielectric,
             "field_of_excluded": self.field_of_excluded,

@@ -176,7 +176,7 @@ def nonbonded_from_openmm(openmm_system: Any) -> Nonbonded:
     dielectric constant 1, the method "cutoff". LJPME becomes PME with `lennard_jones="pme"`: its
     Ewald parameter and grid are those of `setLJPMEParameters`, else they follow from
     `lj_pme_tolerance`, which leaves out less than OpenMM's choice; the switching function and the
-    tail correction are left out, as OpenMM does.
+    tail correction are left out, as in OpenMM.
 
     Raises
     ------
@@ -213,7 +213,7 @@ def nonbonded_from_openmm(openmm_system: Any) -> Nonbonded:
     stated = [one for one in (grid, lj.get("lj_pme_grid")) if one is not None]
     return _settings_of(
         force,
-        dispersion_correction=bool(force.getUseDispersionCorrection()),
+        dispersion_correction=bool(force.getUseDispersionCorrection()) and method != "LJPME",
         pme_order=5 if stated else None,  # as OpenMM, of whose splines these are
         pme_tolerance=Nonbonded.pme_tolerance if grid else force.getEwaldErrorTolerance(),
         pme_alpha=alpha,

@@ -342,6 +342,11 @@ def _set_lj_pme(force: Any, settings: Nonbonded, box: npt.ArrayLike | None) -> N
     """LJPME, with the parameters of this box, since OpenMM would choose others."""
     if box is None:
         raise QuiltError("Lennard-Jones PME cannot be written for OpenMM without a box")
+    if settings.dispersion_correction:
+        raise QuiltError(
+            "OpenMM has no long-range correction beside Lennard-Jones PME: choose "
+            "dispersion_correction = false (--no-dispersion-correction)"
+        )
     chosen = settings.resolve(np.asarray(box))
     force.setNonbondedMethod(force.LJPME)
     force.setLJPMEParameters(chosen["lj_pme_alpha"], *chosen["lj_pme_grid"])

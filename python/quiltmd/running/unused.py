@@ -124,9 +124,6 @@ def _unused_of_methods(nonbonded: Mapping[str, Any]) -> Iterator[Unused]:
         why = "Lennard-Jones interactions end at the cutoff"
         yield Unused("nonbonded", of_lj, why, "choose lennard_jones = pme")
         return
-    if method == "pme":
-        why = "Lennard-Jones PME leaves nothing to be corrected"
-        yield Unused("nonbonded", ("dispersion_correction",), why, "choose lennard_jones = cutoff")
     if nonbonded.get("lj_pme_grid") is not None:
         why = "lj_pme_alpha and lj_pme_grid replace lj_pme_tolerance"
         yield Unused("nonbonded", ("lj_pme_tolerance",), why, "leave out both of these")

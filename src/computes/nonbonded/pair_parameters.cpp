@@ -100,11 +100,22 @@ struct Missing {
   double integral, jump;
 };
 
+// The tables for a pair of types, without what a mesh has of it: by the geometric rule, which may not be
+// theirs.
+template <class Form>
+typename Form::Given beyond_mesh(const System& system, int s, int t) {
+  auto given = given_tables<Form>(system, s, t);
+  if constexpr (FormOnMesh<Form>)
+    given[1] -=
+        Form::mesh_product(given_tables<Form>(system, s, s), given_tables<Form>(system, t, t));
+  return given;
+}
+
 template <class Form>
 Missing missing(const typename Form::Given& given, const NonbondedSettings& settings) {
   const double cutoff = settings.cutoff, start = settings.switch_distance;
   const double beyond = Form::tail(given, cutoff);
-  if (settings.switching == Switching::kNone) return {beyond, Form::energy(given, cutoff)};
+  if (!settings.has_switching_function()) return {beyond, Form::energy(given, cutoff)};
   const Constants constants{0, switch_constants<double>(settings)};
   Numbers<Double, Form::kNumbers> numbers{};
   const auto packed = Form::numbers(given, settings);
@@ -225,8 +236,7 @@ PairParameters pair_parameters(const System& system, const NonbondedSettings& se
 Constant dispersion_constant(const System& system, const NonbondedSettings& settings,
                              double volume) {
   const auto types = static_cast<size_t>(system.pair_type_count);
-  if (!settings.dispersion_correction || settings.has_dispersion_mesh()) return {};
-  if (system.pair_types.empty()) return {};
+  if (!settings.dispersion_correction || system.pair_types.empty()) return {};
   std::vector<double> count(types, 0.0);
   for (const int32_t type : system.pair_types) count[static_cast<size_t>(type)] += 1;
   const double cutoff = settings.cutoff;
@@ -235,7 +245,7 @@ Constant dispersion_constant(const System& system, const NonbondedSettings& sett
     for (size_t i = 0; i < types; ++i)
       for (size_t j = 0; j <= i; ++j) {
         const double pairs = i == j ? 0.5 * count[i] * (count[i] + 1) : count[i] * count[j];
-        const auto given = given_tables<Form>(system, static_cast<int>(i), static_cast<int>(j));
+        const auto given = beyond_mesh<Form>(system, static_cast<int>(i), static_cast<int>(j));
         const auto [integral, jump] = missing<Form>(given, settings);
         tail += pairs * integral;
         at_cutoff += pairs * jump;

@@ -177,11 +177,8 @@ def _nonbonded(control: Control, entries: Entries) -> None:
         control.refused.append(f"rcoulomb {coulomb:g}, rvdw {cutoff:g}: both must be the same")
     control.set("nonbonded", "cutoff", cutoff)
     _modifiers(control, entries, electrostatics, vdw_type)
-    stated, correction = entries.peek("DispCorr"), choice(entries, "DispCorr", "no")
-    if vdw_type != "pme":
-        control.set("nonbonded", "dispersion_correction", correction != "no")
-    elif correction != "no":
-        entries.note("vdwtype PME needs no correction, and none is made", *stated)
+    correction = choice(entries, "DispCorr", "no")
+    control.set("nonbonded", "dispersion_correction", correction != "no")
     if correction not in ("no", "enerpres"):
         control.refused.append(f"DispCorr {correction}: only no and EnerPres")
     entries.refuse("a dielectric constant", "epsilon-r", unless=is_one)  # 0 stands for infinity
