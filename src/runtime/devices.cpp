@@ -109,9 +109,7 @@ void check_one_architecture(const std::vector<DeviceDescription>& devices) {
 
 void check_device_can(const std::string& name, const NonbondedSettings& nonbonded) {
   if (!name.starts_with("cuda")) return;
-  if (nonbonded.has_dispersion_mesh())
-    throw Error("Lennard-Jones PME is not supported on GPUs: choose device cpu");
-  if (nonbonded.has_pme()) check_gpu_pme_grid(nonbonded.grid);
+  for (const MeshSettings& mesh : meshes_of(nonbonded)) check_gpu_pme_grid(mesh.points);
 }
 
 MessageRoute message_route_named(const std::string& name) {

@@ -101,6 +101,17 @@ def test_constant_pressure(warm: Pair, dynamics: str) -> None:
 
 
 @both_ensembles
+def test_lennard_jones_pme(warm: Pair, ensemble: str) -> None:
+    """A second mesh in every step, in blocks of any length, and across a stop."""
+    nonbonded = quiltmd.Nonbonded(lennard_jones="pme")
+    plans = [(200,), (10,) * 20, (1,) * 60 + (140,), (33, 167)]
+    runs = [Run(*warm, INTEGRATORS[ensemble], nonbonded).advance(*plan) for plan in plans]
+    first = Run(*warm, INTEGRATORS[ensemble], nonbonded).advance(77)
+    runs.append(Run(warm[0], first.state(), INTEGRATORS[ensemble], nonbonded).advance(123))
+    assert len({run.digest() for run in runs}) == 1
+
+
+@both_ensembles
 def test_restart_from_a_checkpoint(warm: Pair, ensemble: str, tmp_path: Any) -> None:
     whole = Run(*warm, INTEGRATORS[ensemble]).advance(150)
     middle = Run(*warm, INTEGRATORS[ensemble]).advance(70).state()

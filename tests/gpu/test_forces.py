@@ -148,6 +148,25 @@ def test_switching_agrees_with_the_cpu(peptide: Pair, switching: Any, by_rule: b
     check_alike(*runs)
 
 
+@pytest.mark.parametrize("by_rule", [True, False])
+def test_lennard_jones_pme(peptide: Pair, by_rule: bool, record_property: Any) -> None:
+    """Against double precision, and the CPU to the rounding of single precision."""
+    system, state = peptide
+    if not by_rule:
+        table = np.array(system.lj_b)
+        first, second = np.unique(system.lj_types)[:2]
+        table[first, second] = table[second, first] = 1.1 * table[first, second]
+        system = replace(system, lj_b=table)
+    nonbonded = replace(
+        tight(state.box), lennard_jones="pme", lj_pme_alpha=3.8, lj_pme_grid=(45, 40, 42)
+    )
+    energies, forces = quiltmd.reference(system, state, nonbonded)
+    on_gpu = Run(system, state, nonbonded=nonbonded)
+    check(on_gpu, energies, forces, record_property)
+    assert energies["dispersion"] < 0
+    check_alike(on_gpu, Run(system, state, nonbonded=nonbonded, device="cpu"))
+
+
 def test_tabulated_pairs_agree_with_the_cpu(peptide: Pair) -> None:
     """Lennard-Jones at a thousand distances."""
     system, state = peptide

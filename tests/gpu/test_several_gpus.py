@@ -28,6 +28,10 @@ PLANS: dict[str, dict[str, Any]] = {
     "rescaled": {**NVE, "thermostat": quiltmd.VelocityRescaling(300, seed=5)},
     "chain": {**NVE, "thermostat": quiltmd.NoseHooverChain(300, 0.2, every=5)},
     **{name: {**NVT, "barostat": barostat} for name, barostat in BAROSTATS.items()},
+    "lj-pme": {
+        "integrator": quiltmd.LangevinMiddle(timestep=0.002, long_range_every=2, seed=3),
+        "nonbonded": quiltmd.Nonbonded(lennard_jones="pme"),
+    },
 }
 plans = pytest.mark.parametrize("plan", PLANS)
 on_one = pytest.mark.parametrize("device", ["cuda:0,0", "cuda:0,0,0"])

@@ -179,6 +179,13 @@ __device__ __forceinline__ void meet_cluster(const K& k, const Partner& j, Sums&
       force = fmaf(Single::if_or_zero(interacts, pair.force_r), r.inverse2, force);
       if constexpr (kEnergy)
         energy_form += near ? Single::if_or_zero(interacts, pair.energy) : 0.0f;
+      if constexpr (FormOnMesh<Form>) {
+        const float product =
+            Form::template product<Single>(k.cluster.form[i], j.form.x, j.form.y, p, k.op.table);
+        force += force_off_mesh<Single>(product, t, p);
+        if constexpr (kEnergy)
+          energy_form += near ? energy_off_mesh<Single>(product, t, interacts, p) : 0.0f;
+      }
     }
     if constexpr (kEnergy) {
       const float coulomb = coulomb_energy<Single, kEwaldDegree>(charges, r, t, interacts,

@@ -24,16 +24,16 @@ struct BankRows {
   int overflow, frees;  // atoms without an entry of their bank; free entries
 };
 
-// Sort the atoms in slots [begin, end), kEntries at most, by the bank of word_of(local), which is
-// called only after a barrier. Ends with a barrier.
-template <class F>
-__device__ __forceinline__ void sort_by_bank(const Float4* locals, int begin, int end,
-                                             BankRows& rows, F word_of) {
+// Sort the atoms local_of(slot) of slots [begin, end), kEntries at most, by the bank of word_of(local),
+// which is called only after a barrier. Ends with a barrier.
+template <class Load, class F>
+__device__ __forceinline__ void sort_by_bank(Load local_of, int begin, int end, BankRows& rows,
+                                             F word_of) {
   const int t = threadIdx.x, used = (end - begin + kBanks - 1) / kBanks * kBanks;
   const auto slot_of = [&](int n) { return begin + t + n * kThreads; };
   Float4 local[kEach];
 #pragma unroll
-  for (int n = 0; n < kEach; ++n) local[n] = locals[min(slot_of(n), end - 1)];
+  for (int n = 0; n < kEach; ++n) local[n] = local_of(min(slot_of(n), end - 1));
   const auto put = [&](int entry, int n) {
     rows.local[entry] = local[n];
     rows.filled[entry] = true;

@@ -5,6 +5,7 @@
 #include "computes/pme/cuda_direct.cuh"
 #include "computes/pme/cuda_kernels.h"
 #include "computes/pme/cuda_shape.cuh"
+#include "computes/pme/dispersion_influence.h"
 #include "device/cuda/launch.h"
 #include "math/fixed.h"
 #include "math/symmetric.h"
@@ -46,14 +47,18 @@ struct FlatBox {
   }
 };
 
-// exp(-pi^2 m^2/alpha^2)/(pi V m^2) |b(m)|^2.
-struct Influence {
+struct Decay {
   float decay;  // -pi^2/alpha^2
   const float* moduli[3];
 
   __device__ static float square(Vec3f m) {
     return __fmaf_rn(m.x, m.x, __fmaf_rn(m.y, m.y, m.z * m.z));
   }
+};
+
+// exp(-pi^2 m^2/alpha^2)/(pi V m^2) |b(m)|^2.
+struct ChargeInfluence : Decay {
+  static constexpr EnergyKind kEnergyKind = kReciprocal;
 
   // `modulus` is the product of the three |b|^2, `scale` 1/(pi V).
   __device__ float operator()(Vec3f m, float modulus, float scale) const {
@@ -67,6 +72,23 @@ struct Influence {
   __device__ float anisotropy(Vec3f m) const {
     const float m2 = square(m);
     return m2 > 0.0f ? 2 * (1 / m2 - decay) : 0.0f;
+  }
+};
+
+// That of the dispersion (dispersion_influence.h).
+struct DispersionInfluence : Decay {
+  static constexpr EnergyKind kEnergyKind = kDispersionMesh;
+  float strength;  // times 1/(pi V)
+
+  __device__ float operator()(Vec3f m, float modulus, float scale) const {
+    constexpr DispersionFit phi = kDispersionPhi;
+    const float exponent = decay * square(m);
+    return scale * strength * modulus * __expf(exponent) * phi(sqrtf(-exponent));
+  }
+  __device__ float anisotropy(Vec3f m) const {
+    constexpr DispersionFit phi = kDispersionPhi, psi = kDispersionPsi;
+    const float b = sqrtf(-decay * square(m));
+    return -6 * decay * psi(b) / phi(b);
   }
 };
 
@@ -89,7 +111,7 @@ __device__ void add_block_sum(double value, double* scratch, int64_t* total) {
 }
 
 // One tile of lines along x: `width` neighbours in z of one y.
-template <bool kEnergy>
+template <bool kEnergy, class Influence>
 struct ConvolveTile {
   const Influence& influence;
   const FlatBox& box;
@@ -152,7 +174,7 @@ __device__ __forceinline__ void convolve_pass(const Lines& lines, const Plan& pl
   __syncthreads();
 }
 
-template <bool kEnergy, class Op>
+template <bool kEnergy, class Influence, class Op>
 __global__ void __launch_bounds__(kTileThreads)
     convolve_tiles(const __grid_constant__ Shape s, int width, Divider by_width,
                    const __grid_constant__ Influence influence, const __grid_constant__ Op op) {
@@ -162,7 +184,7 @@ __global__ void __launch_bounds__(kTileThreads)
   const int entries = s.entries(), column = blockIdx.x * width;
   const int64_t plane = static_cast<int64_t>(s.ny) * entries;
   const Lines lines = column_tile(s.x, width, by_width);
-  ConvolveTile<kEnergy> tile(influence, box, s, y, column);
+  ConvolveTile<kEnergy, Influence> tile(influence, box, s, y, column);
   box.store(number);
   const int64_t start = static_cast<int64_t>(y) * entries + column;
   const Complex* in = direct::base(op).spectrum + start;
@@ -184,15 +206,16 @@ __global__ void __launch_bounds__(kTileThreads)
   if constexpr (kEnergy) {
     int64_t* const energy = direct::base(op).energy;
     auto* const scratch = reinterpret_cast<double*>(lines.data);
-    add_block_sum(tile.energy, scratch, energy + kReciprocal);
+    add_block_sum(tile.energy, scratch, energy + Influence::kEnergyKind);
 #pragma unroll
     for (int k = 0; k < Symmetric::kParts; ++k)
       add_block_sum(tile.virial[k] + (k < 3 ? tile.energy : 0), scratch, energy + kVirial + k);
   }
 }
 
-template <class Op>
-void convolve(const Op& op, const ConvolveLines& of, CudaContext& context) {
+template <class Influence, class Op>
+void convolve(const Influence& influence, const Op& op, const ConvolveLines& of,
+              CudaContext& context) {
   const Shape s(of.grid, of.grid.nx);
   // Energies are summed tile by tile: tiles are those of the whole grid, however many lines are here.
   const int width = fft::tile_width(s.entries(), of.grid.ny, context.sm_count);
@@ -202,10 +225,20 @@ void convolve(const Op& op, const ConvolveLines& of, CudaContext& context) {
                           fft::tile_bytes(s.x, width),
                           Start::kEarly,
                           static_cast<unsigned>(of.count)};
-  const Influence influence{static_cast<float>(-kPi * kPi / (of.alpha * of.alpha)),
-                            {of.moduli[0], of.moduli[1], of.moduli[2]}};
-  launch(context, shape, of.energy ? convolve_tiles<true, Op> : convolve_tiles<false, Op>, s, width,
-         Divider(width), influence, op);
+  const auto kernel =
+      of.energy ? convolve_tiles<true, Influence, Op> : convolve_tiles<false, Influence, Op>;
+  launch(context, shape, kernel, s, width, Divider(width), influence, op);
+}
+
+template <class Op>
+void convolve(const Op& op, const ConvolveLines& of, CudaContext& context) {
+  const Decay decay{static_cast<float>(-kPi * kPi / (of.alpha * of.alpha)),
+                    {of.moduli[0], of.moduli[1], of.moduli[2]}};
+  if (of.of == MeshOf::kCharges) {
+    convolve(ChargeInfluence{decay}, op, of, context);
+  } else {
+    convolve(DispersionInfluence{decay, static_cast<float>(of.strength)}, op, of, context);
+  }
 }
 
 }  // namespace

@@ -19,6 +19,14 @@ namespace {
 
 using namespace mesh;
 
+// An atom's place, and as `w` what of it is on the mesh.
+template <MeshOf kOf, class Op>
+__device__ __forceinline__ Float4 load_atom(const Op& op, int slot) {
+  Float4 local = op.slots.local[slot];
+  if constexpr (kOf == MeshOf::kDispersion) local.w = op.coefficients[op.slots.atom[slot]];
+  return local;
+}
+
 // ---- Spreading -----------------------------------------------------------------------------
 
 // add(i, j, k, charge) for all grid points of an atom; the code has `Rows` rows side by side.
@@ -51,10 +59,11 @@ __device__ __noinline__ void spread_outside(const SpreadCharges& op, Int3 first,
       t, charge, [&](int i, int j, int k, int value) { atomicAdd(charges + at(i, j, k), value); });
 }
 
-// One atom into the brick, or past it.
-template <int Order>
+// One atom into the brick, or past it. Two of three atoms of water have no dispersion.
+template <int Order, MeshOf kOf>
 __device__ __forceinline__ void spread_atom(const SpreadCharges& op, const Bricks& b, Piece& piece,
                                             const Float4& local) {
+  if (kOf == MeshOf::kDispersion && local.w == 0) return;
   const Place<Order> place(b, piece, local);
   if (place.inside && gridDim.y > 1) widen<Order>(piece, place.point);
   if (place.inside) {
@@ -68,35 +77,36 @@ __device__ __forceinline__ void spread_atom(const SpreadCharges& op, const Brick
 }
 
 // Atoms as they come, one a thread at a time.
-template <int Order>
+template <int Order, MeshOf kOf>
 __device__ __forceinline__ void spread_in_order(const SpreadCharges& op, const Bricks& b,
                                                 Piece& piece, const SlotRange& slots) {
-  const auto local_of = [&](int slot) { return op.slots.local[min(slot, slots.end - 1)]; };
+  const auto local_of = [&](int slot) { return load_atom<kOf>(op, min(slot, slots.end - 1)); };
   const int first = slots.first + threadIdx.x;
   Float4 local = local_of(first);
   __syncthreads();
   for (int slot = first; slot < slots.end; slot += kThreads, local = local_of(slot))
-    spread_atom<Order>(op, b, piece, local);
+    spread_atom<Order, kOf>(op, b, piece, local);
 }
 
 // Atoms sorted by bank, two a thread at a time.
-template <int Order>
+template <int Order, MeshOf kOf>
 __device__ __forceinline__ void spread_by_bank(const SpreadCharges& op, const Bricks& b,
                                                Piece& piece, const SlotRange& slots) {
   __shared__ BankRows rows;
+  const auto local_of = [&](int slot) { return load_atom<kOf>(op, slot); };
   const auto offset_of = [&](const Float4& local) {
     return Place<Order>(b, piece, local).offset(b);
   };
   for (int begin = slots.first; begin < slots.end; begin += kEntries) {
     __syncthreads();
-    sort_by_bank(op.slots.local, begin, min(begin + kEntries, slots.end), rows, offset_of);
+    sort_by_bank(local_of, begin, min(begin + kEntries, slots.end), rows, offset_of);
 #pragma unroll 1
     for (int entry = threadIdx.x; entry < kEntries; entry += kThreads)
-      if (rows.filled[entry]) spread_atom<Order>(op, b, piece, rows.local[entry]);
+      if (rows.filled[entry]) spread_atom<Order, kOf>(op, b, piece, rows.local[entry]);
   }
 }
 
-template <int Order, bool kByBank>
+template <int Order, bool kByBank, MeshOf kOf>
 __global__ void __launch_bounds__(kThreads, kBlocks)
     spread_bricks(const __grid_constant__ SpreadCharges op, const __grid_constant__ Bricks b) {
   __shared__ Piece piece;
@@ -110,9 +120,9 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
   const SlotRange slots = find_slots(patch, b);
   if (slots.first >= slots.end) return;
   if constexpr (kByBank) {
-    spread_by_bank<Order>(op, b, piece, slots);
+    spread_by_bank<Order, kOf>(op, b, piece, slots);
   } else {
-    spread_in_order<Order>(op, b, piece, slots);
+    spread_in_order<Order, kOf>(op, b, piece, slots);
   }
   __syncthreads();
   over_points(b, piece, brick_memory<int>(), op.charges, [](const int* at, int* point) {
@@ -206,7 +216,7 @@ __device__ __forceinline__ void clear_charges(const GatherForces& op) {
 
 // While the potential is still being made there is time to clear the charges: the kernel that makes
 // it lets this one start only when all before it have ended, and they are the last to read them.
-template <int Order, class Op>
+template <int Order, MeshOf kOf, class Op>
 __global__ void __launch_bounds__(kThreads, kBlocks)
     gather_bricks(const __grid_constant__ Op whole, const __grid_constant__ Bricks b) {
   const GatherForces& op = direct::base(whole);
@@ -221,7 +231,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
     wait_for_previous();
     return;
   }
-  const auto local_of = [&](int slot) { return op.slots.local[min(slot, slots.end - 1)]; };
+  const auto local_of = [&](int slot) { return load_atom<kOf>(op, min(slot, slots.end - 1)); };
   const int first = slots.first + threadIdx.x;
   Float4 local = local_of(first);
   __syncthreads();
@@ -249,7 +259,11 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
                                    return at[i * b.plane + j * b.pitch + k];
                                  })
                                : gradient_outside<Order>(op, place.absolute(piece), place.t);
-    const Vec3f force = -local.w * to_cartesian(piece, gradient);
+    Vec3f force = -local.w * to_cartesian(piece, gradient);
+    if constexpr (kOf == MeshOf::kDispersion) {
+      const Float4 before = op.slots.long_range[slot];
+      force += Vec3f{before.x, before.y, before.z};
+    }
     op.slots.long_range[slot] = {force.x, force.y, force.z, 0.0f};
   }
 }
@@ -286,21 +300,32 @@ int choose_pieces(const PmeGrid& grid, int patches, const CudaContext& context) 
   return std::max(least, std::min(pieces_of(kThreads), most));
 }
 
-void spread_charges_by(int pieces, const SpreadCharges& op, CudaContext& context) {
+template <MeshOf kOf>
+static void spread_by(int pieces, const SpreadCharges& op, CudaContext& context) {
   const Bricks b = make_bricks(op.grid, pieces, context);
   const LaunchShape shape = shape_of(SpreadCharges::kName, b, op.patch_count, pieces);
   // Where each atom has a thread, one block's time counts, not all blocks' work.
   const bool by_bank = atoms_of_large_patch(op.grid) / pieces > kThreads;
-  const auto order4 = by_bank ? spread_bricks<4, true> : spread_bricks<4, false>;
-  const auto order5 = by_bank ? spread_bricks<5, true> : spread_bricks<5, false>;
+  const auto order4 = by_bank ? spread_bricks<4, true, kOf> : spread_bricks<4, false, kOf>;
+  const auto order5 = by_bank ? spread_bricks<5, true, kOf> : spread_bricks<5, false, kOf>;
   launch(context, shape, op.grid.order == 4 ? order4 : order5, op, b);
+}
+
+void spread_charges_by(int pieces, const SpreadCharges& op, CudaContext& context) {
+  op.coefficients ? spread_by<MeshOf::kDispersion>(pieces, op, context)
+                  : spread_by<MeshOf::kCharges>(pieces, op, context);
 }
 
 template <class Op>
 void gather_by(int pieces, const Op& op, const GatherForces& of, CudaContext& context) {
   const Bricks b = make_bricks(of.grid, pieces, context);
+  const auto kernel = [&]<MeshOf kOf>() {
+    return of.grid.order == 4 ? gather_bricks<4, kOf, Op> : gather_bricks<5, kOf, Op>;
+  };
   launch(context, shape_of(GatherForces::kName, b, of.patch_count, pieces),
-         of.grid.order == 4 ? gather_bricks<4, Op> : gather_bricks<5, Op>, op, b);
+         of.coefficients ? kernel.template operator()<MeshOf::kDispersion>()
+                         : kernel.template operator()<MeshOf::kCharges>(),
+         op, b);
 }
 
 void gather_forces_by(int pieces, const GatherForces& op, CudaContext& context) {
