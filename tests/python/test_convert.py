@@ -19,7 +19,7 @@ from test_inputs_gromacs import BOX, gro, positions, write
 
 import quiltmd
 from quiltmd import InputError, Nonbonded, QuiltError, State, System
-from quiltmd.commands.system_facts import facts_of_files
+from quiltmd.commands.system_facts import facts_of_files, system_facts
 from quiltmd.description.term_forms import TERM_FORMS, TermForm
 from quiltmd.inputs import describe
 from quiltmd.outputs.openmm_system import to_openmm, write_openmm, write_openmm_state
@@ -218,6 +218,22 @@ def test_facts_of_a_system_without_names(alanine: tuple[Path, Path], tmp_path: P
     system, state = quiltmd.load(*alanine, rigid_water=False)
     write_openmm(tmp_path / "system.xml", system, Nonbonded(), state.box)
     assert facts_of_files([tmp_path / "system.xml"], (), ())["waters"] == 749
+
+
+def test_facts_say_what_is_refused(alanine: Files, tmp_path: Path) -> None:
+    """All bonds constrained: a set of 22 atoms, where 8 can be; the atom is named by a run."""
+    system, state = quiltmd.load(*alanine, rigid_water=False)
+    chain = np.column_stack([np.arange(8), np.arange(1, 9)])
+    for count, refused in ((7, False), (8, True)):
+        held = replace(system, constraints=chain[:count], constraint_lengths=np.full(count, 0.1))
+        facts = system_facts(held)
+        assert ("refused" in facts) is refused
+        if refused:
+            assert "1 set(s) of more than 8 atoms" in facts["refused"][0]
+            with pytest.raises(QuiltError, match=r"^atom 1 \(HH31 of ACE 1\) is in a set of 9"):
+                quiltmd.Simulation(held, state, device="cpu", threads=1)
+        else:
+            quiltmd.Simulation(held, state, device="cpu", threads=1)
 
 
 def test_facts_say_that_there_is_no_box(openmmtools_data: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..description.box import lengths_angles
+from ..description.molecules import LARGEST_GROUP, molecule_of_atom
 from ..description.nonbonded import Nonbonded
 from ..description.selection import water_atoms
 from ..description.system import System
@@ -112,6 +113,8 @@ def system_facts(system: System) -> dict[str, Any]:
         },
         "Lennard-Jones types": len(np.unique(system.lj_types)),
     }
+    if refused := _refused(system):
+        facts["refused"] = refused
     if system.nonbonded is not None:
         always = ("method",) if system.nonbonded.method == "no-cutoff" else ("method", "cutoff")
         facts["stated settings"] = {
@@ -120,3 +123,15 @@ def system_facts(system: System) -> dict[str, Any]:
             if name in always or value != getattr(Nonbonded, name)
         }
     return facts
+
+
+def _refused(system: System) -> list[str]:
+    """What no simulation of the system could do."""
+    sizes = np.bincount(molecule_of_atom(system.atoms, system.constraints))
+    large = int((sizes > LARGEST_GROUP).sum())
+    if not large:
+        return []
+    return [
+        f"constraints hold {large} set(s) of more than {LARGEST_GROUP} atoms together: only bonds "
+        "to hydrogen and rigid water may be constrained"
+    ]

@@ -15,6 +15,8 @@ import numpy.typing as npt
 from scipy.sparse import coo_matrix, csr_matrix
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
+LARGEST_GROUP = 8  # atoms that constraints may hold together: kMaxGroupSize of the core
+
 
 def molecule_of_atom(atoms: int, links: npt.NDArray[np.integer]) -> npt.NDArray[np.int32]:
     """The molecule of each atom.

@@ -77,6 +77,7 @@ _FOLLOWS = {  # what changes it
     "restraint_strength": "set_conditions",
 }
 _CORE_ATOM = re.compile(r"\batom (\d+)")
+_COUNTED_ATOM = re.compile(r"\batom (\d+) \(counted from 0\)")
 
 
 class Simulation(Readout):
@@ -149,7 +150,8 @@ class Simulation(Readout):
         self.device: str = where["device"]
         self.ranks: int = where["ranks"]
         self._make = self._maker(engine, state.box)
-        self._engine: Engine = self._make(where)
+        with self._naming_atoms():
+            self._engine: Engine = self._make(where)
         self._earlier_faults: list[Event] = []  # of devices that it has left
         self._conditions: dict[str, float] = {}  # that have changed since
         self._piece = _FIRST_PIECE
@@ -678,7 +680,7 @@ def _report(frame: Frame, due: Sequence[Reporter]) -> None:
 
 
 class _AtomNames:
-    """Turns the core's atom indices in a SimulationError into names of atoms and residues."""
+    """Turns the core's atom indices in errors into names of atoms and residues."""
 
     def __init__(self, system: System) -> None:
         self._system = system
@@ -690,6 +692,8 @@ class _AtomNames:
         if isinstance(error, SimulationError):
             message = str(error).removeprefix(f"step {error.step}: ")
             raise SimulationError(error.step, _CORE_ATOM.sub(self._name, message)) from None
+        if type(error) is QuiltError:
+            raise QuiltError(_COUNTED_ATOM.sub(self._name, str(error))) from None
 
     def _name(self, match: re.Match[str]) -> str:
         index = int(match[1])
