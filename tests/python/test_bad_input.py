@@ -96,6 +96,16 @@ def test_atom_counts_differ(alanine: Files, openmmtools_data: Path) -> None:
     refuses("energy", alanine[0], other, saying="2269")
 
 
+def test_alternate_locations_are_named(openmmtools_data: Path, tmp_path: Path) -> None:
+    folder = openmmtools_data / "alanine-dipeptide-gbsa"
+    lines = (folder / "alanine-dipeptide.pdb").read_text().splitlines()
+    atoms = [line for line in lines if line.startswith(("ATOM", "HETATM"))]
+    twice = [atoms[0][:16] + letter + atoms[0][17:] for letter in "AB"]
+    (tmp_path / "twice.pdb").write_text("\n".join([*twice, *atoms[1:]]) + "\n")
+    files = folder / "alanine-dipeptide.prmtop", tmp_path / "twice.pdb"
+    refuses("energy", *files, saying="23 atoms, but the topology has 22; 1 of them are alternate")
+
+
 def test_no_box(openmmtools_data: Path, alanine: Files, tmp_path: Path) -> None:
     folder = openmmtools_data / "alanine-dipeptide-gbsa"
     files = folder / "alanine-dipeptide.prmtop", folder / "alanine-dipeptide.crd"

@@ -47,7 +47,12 @@ def read_pdb(file: str, expected: Expected) -> Coordinates:
     numbers = _models(lines)[expected.frame]
     chosen = [lines[number] for number in numbers]
     if len(chosen) != expected.atoms:
-        raise InputError(f"{len(chosen)} atoms, but the topology has {expected.atoms}", file=file)
+        others = sum(line[16:17] not in b" A" for line in chosen)
+        hint = f"; {others} of them are alternate locations (column 17): keep one of each atom"
+        raise InputError(
+            f"{len(chosen)} atoms, but the topology has {expected.atoms}{hint if others else ''}",
+            file=file,
+        )
     block = _Lines(file, "coordinates", 1, [line[30:54] for line in chosen], 3, 8, 3, numbers)
     positions = block.numbers(3 * len(chosen), float).reshape(-1, 3) * ANGSTROM
     names = decoded(line[12:16] for line in chosen)
