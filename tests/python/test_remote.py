@@ -374,6 +374,26 @@ def test_ssh_that_fails(ssh: Path, command: str, because: str) -> None:
         connect(parse_place("ssh:me@host/cpu"), Workers(command=command))
 
 
+def test_ctrl_c_while_a_host_does_not_answer_leaves_no_ssh_behind(
+    ssh: Path, tmp_path: Path
+) -> None:
+    silent = f"echo $$ > {tmp_path}/pid; exec sleep 600; :"
+    script = (
+        "import sys\nfrom quiltmd import Workers\nfrom quiltmd.engine.places import parse_place\n"
+        "from quiltmd.workers.launch import connect\n"
+        "connect(parse_place('ssh:me@host/cpu'), Workers(command=sys.argv[1]))"
+    )
+    with subprocess.Popen([sys.executable, "-c", script, silent], stderr=subprocess.DEVNULL) as run:
+        try:
+            assert comes_true(lambda: (tmp_path / "pid").exists())
+            worker = int((tmp_path / "pid").read_text())
+            run.send_signal(signal.SIGINT)
+            run.wait(20)
+        finally:
+            run.kill()
+    assert not is_alive(worker)
+
+
 def test_no_ssh_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     with pytest.raises(QuiltError, match="no worker can be started: ssh"):

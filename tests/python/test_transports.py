@@ -53,9 +53,17 @@ def test_transports_on_cpus(openmmtools_data: object) -> None:
         assert all(0 <= edge["ideal"] <= edge["flight"] for edge in row["edges"])
 
 
-def test_transports_are_between_ranks() -> None:
-    with pytest.raises(QuiltError, match="choose two ranks or more"):
-        compare_transports("alanine", ranks=1, device="cpu")
+@pytest.mark.parametrize(
+    ("system", "ranks", "said"),
+    [
+        ("alanine", 1, "choose two ranks or more"),
+        ("alanine", 1000, "1000 ranks are more than one machine"),
+        ("nonsense", 2, "nonsense"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(system: str, ranks: int, said: str) -> None:
+    with pytest.raises(QuiltError, match=said):
+        compare_transports(system, ranks=ranks, device="cpu")
 
 
 def test_devices_say_how_messages_travel() -> None:

@@ -97,6 +97,8 @@ def compare_transports(
             )
         except QuiltError as error:
             notes.append({"transport": name, "note": str(error)})
+    if not runs:  # nor can the host carry messages, which it always can
+        raise QuiltError(next(row["note"] for row in notes if row["transport"] == "staged"))
     seconds, steps = _time_in_turn(list(runs.values()), steps)
     return {
         "system": system,

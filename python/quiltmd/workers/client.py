@@ -48,7 +48,7 @@ class Connection:
         self._numbers = itertools.count()
         self._waiting: dict[int, Future[Any]] = {}
         self._lock = threading.Lock()
-        self._to_end = threading.Lock()  # taken once, by the thread that ends it
+        self._ending = threading.RLock()
         self._ended: QuiltError | None = None
         self._questions: SimpleQueue[list[Any] | None] = SimpleQueue()
         self._relay: Relay | None = None
@@ -152,18 +152,22 @@ class Connection:
         return RuntimeError(f"a defect showed in the worker on {self.name}:\n{text}")
 
     def _end(self, error: Exception) -> None:
-        """Every call that waits, and every later one, fails, once it is known why."""
+        """Every call that waits, and every later one, fails, once it is known why.
+
+        Returns when the worker has been ended, by whichever thread.
+        """
         self._channel.close()
-        if not self._to_end.acquire(blocking=False):
-            return
-        why = self._last_words() or error
-        with self._lock:
-            self._ended = LostError(f"the worker on {self.name} is lost: {why}")
-            waiting, self._waiting = list(self._waiting.values()), {}
-        for future in waiting:
-            future.set_exception(self._ended)
-        if self._relay is not None:
-            self._relay.close()
+        with self._ending:
+            if self._ended is not None:
+                return
+            why = self._last_words() or error
+            with self._lock:
+                self._ended = LostError(f"the worker on {self.name} is lost: {why}")
+                waiting, self._waiting = list(self._waiting.values()), {}
+            for future in waiting:
+                future.set_exception(self._ended)
+            if self._relay is not None:
+                self._relay.close()
 
 
 def check_hello(connection: Connection, theirs: Any) -> None:

@@ -60,7 +60,10 @@ def lengths(head: bytes | memoryview) -> tuple[int, int]:
     """Lengths of header and body, from the head of a message."""
     magic, header, body = HEAD.unpack(head)
     if magic != _MAGIC:
-        raise WireError("this is no message of a worker of quiltmd")
+        raise WireError(
+            "this is no message of a worker of quiltmd; by ssh, does the shell there print "
+            "something when it starts (~/.bashrc)?"
+        )
     if header > LARGEST_HEADER or body > LARGEST_BODY:
         raise WireError(f"a message of {header} + {body} bytes is too large")
     return header, body
