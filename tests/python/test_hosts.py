@@ -54,8 +54,10 @@ def test_what_cannot_be_is_refused(device: str, listed: tuple[str, ...], said: s
 
 def test_the_number_of_ranks_is_that_of_the_list() -> None:
     assert quiltmd.Execution("cpu", hosts=("a:2", "b")).resolve()["ranks"] == 3
-    with pytest.raises(QuiltError, match=r"lists 3 device\(s\) for 2 rank"):
+    with pytest.raises(QuiltError, match=r"3 rank\(s\) on the hosts a:2, b, and not 2"):
         quiltmd.Execution("cpu", 2, hosts=("a:2", "b")).resolve()
+    with pytest.raises(QuiltError, match="'staged' does not join ranks on the hosts a:2, b: leave"):
+        quiltmd.Execution("cpu", transport="staged", hosts=("a:2", "b")).resolve()
 
 
 def processes(*found: tuple[str, tuple[int, ...], tuple[int, ...]]) -> list[Process]:
@@ -81,12 +83,21 @@ def test_ranks_of_processes_that_were_started_together(
     assert device_of_ranks(device) == "ranks:" + expected
     with pytest.raises(QuiltError, match="leave out the hosts"):
         device_of_ranks("cpu", ("a",))
+    with pytest.raises(QuiltError, match="a launcher has started 3 processes .* and 2 ranks are"):
+        quiltmd.Execution(device, 2).resolve()
 
 
 def test_too_few_gpus_for_the_processes_of_a_host(monkeypatch: pytest.MonkeyPatch) -> None:
     found = [("a", (0,), (0, 1))] * 3
     monkeypatch.setattr(hosts, "started_together", processes(*found))
     with pytest.raises(QuiltError, match=r"a has 3 ranks or more, and 2 usable GPU"):
+        device_of_ranks("cuda")
+
+
+def test_no_gpu_for_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = processes(("a", (0,), (0,)), ("b", (0,), ()))
+    monkeypatch.setattr(hosts, "started_together", found)
+    with pytest.raises(QuiltError, match="no usable GPU for a process on b"):
         device_of_ranks("cuda")
 
 

@@ -180,6 +180,8 @@ class Execution:
         instead = f"leave it out, or choose {' or '.join(fitting)}"
         if self.transport not in those:
             where = "in processes of their own" if between else "of one process"
+            if self.hosts:
+                where = f"on the hosts {', '.join(self.hosts)}"
             raise QuiltError(f"transport '{self.transport}' does not join ranks {where}: {instead}")
         if on_cpu and self.transport in _BETWEEN_GPUS:
             raise QuiltError(
@@ -199,11 +201,26 @@ class Execution:
         places = parse_device(device)
         listed = len(places) if has_rank_on_each(device) else len(places[0].ordinals())
         if self.ranks and listed and self.ranks != listed:
-            raise QuiltError(
-                f"device '{device}' lists {listed} device(s) for {self.ranks} rank(s): list "
-                "one for each rank, or leave out the number of ranks"
-            )
+            raise QuiltError(self._not_so_many(listed))
         return self.ranks or listed or 1
+
+    def _not_so_many(self, listed: int) -> str:
+        """That the number of ranks is not that of what is listed for them."""
+        if self.hosts:
+            where = ", ".join(self.hosts)
+            return (
+                f"there are {listed} rank(s) on the hosts {where}, and not {self.ranks}: leave out "
+                "the number of ranks, or change the hosts ('localhost' is this machine alone)"
+            )
+        if has_rank_on_each(self._device_of_ranks()) and not has_rank_on_each(self.device):
+            return (
+                f"a launcher has started {listed} processes with a rank each, and {self.ranks} "
+                "ranks are asked for: leave out the number of ranks"
+            )
+        return (
+            f"device '{self.device}' lists {listed} device(s) for {self.ranks} rank(s): list one "
+            "for each rank, or leave out the number of ranks"
+        )
 
 
 def _check_number(ranks: int) -> None:

@@ -165,6 +165,11 @@ def _listed(asked: Place, hosts: list[str]) -> list[str]:
 
 def _gpu_of(process: Process, turn: int) -> str:
     """The GPU of a process that has so many before it on its host."""
+    if not process.gpus:
+        raise QuiltError(
+            f"there is no usable GPU for a process on {process.host}: 'quiltmd devices' there says "
+            "why"
+        )
     if len(process.gpus) == 1:  # its own, as batch systems give one to each task
         turn = 0
     if turn >= len(process.gpus):
