@@ -24,7 +24,7 @@ std::string pair_of(size_t a, size_t b) {
   return "ranks " + std::to_string(std::min(a, b)) + " and " + std::to_string(std::max(a, b));
 }
 
-// Joined with the first that is not empty.
+// The first that is not empty, or nothing.
 std::string first_of(const std::vector<std::string>& reasons) {
   for (const std::string& reason : reasons)
     if (!reason.empty()) return reason;

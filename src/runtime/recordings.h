@@ -30,7 +30,7 @@ struct Block {
 class Recordings {
  public:
   Recordings(Device& device, Mailboxes& mailboxes) : device_(device), mailboxes_(mailboxes) {}
-  ~Recordings();  // before a communicator ends whose messages are in them
+  ~Recordings();  // to be called before the communicator ends whose exchanges are recorded
   Recordings(const Recordings&) = delete;
 
   // Runs `body`: directly the first time that a block like this occurs, recorded the second time,

@@ -118,120 +118,170 @@ void add_site_forces(Schedule& s, RankMemory& memory, std::vector<TaskId> after,
          }});
 }
 
+// Adds the tasks of force_schedule(), in its order.
+class ForceTasks {
+ public:
+  ForceTasks(RankMemory& memory, const RankView& view, Reach reach, Energies energies,
+             Follows follows)
+      : s_(edges_of_step(memory, reach)),
+        m_(memory),
+        view_(view),
+        plan_(view.plan()),
+        energies_(energies),
+        rebuilt_(follows == Follows::kRebuild) {}
+
+  void send_positions() {
+    for (size_t e = 0; e < plan_.sends.size(); ++e)
+      s_.add_send({"positions.send", Priority::kHalo, Stream::kHalo}, {},
+                  step_message(m_, Edge::kPositions, plan_.sends[e]),
+                  [&m = m_, e](const Outlet& out) {
+                    m.device.launch(m.exchange.send_positions(e, out), Stream::kHalo);
+                  });
+  }
+
+  void clear_forces() {
+    cleared_.push_back(
+        s_.add({"forces.clear", Priority::kHalo, Stream::kMain, {}, [&m = m_](Post&) {
+                  m.device.launch(m.groups.clear_forces());
+                }}));
+  }
+
+  void receive_positions() {
+    proxies_ = cleared_;
+    for (size_t e = 0; e < plan_.receives.size(); ++e)
+      proxies_.push_back(s_.add_receive(
+          {"positions.receive", Priority::kHalo, Stream::kHalo}, {},
+          step_message(m_, Edge::kPositions, plan_.receives[e]), [&m = m_, e](const Inlet& in) {
+            m.device.launch(m.exchange.receive_positions(e, in), Stream::kHalo);
+          }));
+  }
+
+  // The chain of the long-range sum leads on the main stream, all else goes beside it; work that no
+  // other rank awaits starts when charges are on the grid and the next kernels of the chain have been
+  // placed on the GPU.
+  void sum_long_range() { sum_ = add_long_range(s_, m_, view_, energies_); }
+
+  // Work that reads proxies, phase by phase, and the forces on them to their owners.
+  void work_with_proxies() {
+    auto works = step_work(m_, energies_, Positions::kWithProxies);
+    // Kernels of many small blocks last: those of few large ones would find no room among them.
+    if (view_.ranks > 1) std::reverse(works.begin(), works.end());
+    const std::vector<float*> values = values_for_proxies(m_);
+    proxies_used_ = proxies_;
+    std::vector<TaskId> ready = proxies_;
+    for (int phase = 0; phase <= static_cast<int>(values.size()); ++phase) {
+      std::vector<TaskId> done;
+      for (const Work& work : works)
+        if (work.phase == phase) done.push_back(add(work, Priority::kAwaited, ready));
+      proxies_used_.insert(proxies_used_.end(), done.begin(), done.end());
+      if (const auto k = static_cast<size_t>(phase); k < values.size())
+        ready = add_values(s_, m_, plan_, phase, values[k], std::move(done));
+    }
+    for (size_t e = 0; e < plan_.receives.size(); ++e)
+      s_.add_send({"forces.send", Priority::kHalo, Stream::kHalo}, proxies_used_,
+                  step_message(m_, Edge::kForces, plan_.receives[e]),
+                  [&m = m_, e](const Outlet& out) {
+                    m.device.launch(m.exchange.send_forces(e, out), Stream::kHalo);
+                  });
+  }
+
+  void work_of_owned() {
+    for (const Work& work : step_work(m_, energies_, Positions::kOwned))
+      if (sum_ && sum_->convolved && !rebuilt_ && work.launch_share)
+        add_in_parts(work);
+      else
+        added_.push_back(add(work, Priority::kLocal, cleared_));
+  }
+
+  void receive_forces() {
+    for (size_t e = 0; e < plan_.sends.size(); ++e)
+      added_.push_back(s_.add_receive(
+          {"forces.receive", Priority::kLocal, Stream::kHalo}, cleared_,
+          step_message(m_, Edge::kForces, plan_.sends[e]), [&m = m_, e](const Inlet& in) {
+            m.device.launch(m.exchange.receive_forces(e, in), Stream::kHalo);
+          }));
+  }
+
+  // The schedule, once what goes to virtual sites has gone to their parents.
+  Schedule finish() {
+    std::vector<TaskId> all = cleared_;
+    if (sum_) all.push_back(sum_->last);
+    for (const auto* tasks : {&added_, &proxies_used_})
+      all.insert(all.end(), tasks->begin(), tasks->end());
+    add_site_forces(s_, m_, std::move(all), sum_ ? 1 : 0, energies_);
+    return std::move(s_);
+  }
+
+ private:
+  // After a rebuild the lists are still being built on the side stream: what needs none and no other rank
+  // awaits then ends the main one. Without the long-range sum pairs are the longest chain, and lead; not
+  // behind lists that are being built. What reads proxies has a stream of its own, but for pairs while
+  // lists are being built where others go.
+  Stream stream_of(const Work& work) const {
+    const bool pairs_lead = !sum_ && !rebuilt_ && view_.ranks == 1;
+    const bool listed = work.lists == Lists::kUsed;
+    const bool awaited = view_.ranks > 1 && work.positions == Positions::kWithProxies;
+    if (awaited && !(listed && rebuilt_)) return Stream::kBoundary;
+    return (listed ? pairs_lead : rebuilt_) ? Stream::kMain : Stream::kSide;
+  }
+
+  TaskId add(const Work& work, Priority priority, std::vector<TaskId> after) {
+    const Stream stream = stream_of(work);
+    if (sum_ && work.positions == Positions::kOwned) after.push_back(sum_->charged);
+    if (sum_ && rebuilt_ && stream == Stream::kMain) after.push_back(sum_->last);
+    return s_.add({work.name,
+                   priority,
+                   stream,
+                   std::move(after),
+                   [launch = work.launch, stream](Post& post) { launch(stream, post.list_age()); },
+                   {},
+                   {},
+                   work.balance});
+  }
+
+  void add_in_parts(const Work& work) {
+    for (const PartOfWork& part : parts_beside(*sum_)) {
+      std::vector<TaskId> after = cleared_;
+      if (part.after) after.push_back(*part.after);
+      added_.push_back(s_.add({work.name,
+                               Priority::kLocal,
+                               part.stream,
+                               std::move(after),
+                               [launch = work.launch_share, part](Post& post) {
+                                 launch(part.stream, post.list_age(), part.share);
+                               },
+                               {},
+                               {},
+                               work.balance}));
+    }
+  }
+
+  Schedule s_;
+  RankMemory& m_;
+  const RankView& view_;
+  const RankPlan& plan_;
+  const Energies energies_;
+  const bool rebuilt_;  // right before this step
+  std::optional<LongRangeTasks> sum_;
+  std::vector<TaskId> cleared_;       // forces; none where they are clear
+  std::vector<TaskId> proxies_;       // are there
+  std::vector<TaskId> proxies_used_;  // by all work that reads them
+  std::vector<TaskId> added_;         // other forces on owned atoms
+};
+
 }  // namespace
 
 Schedule force_schedule(RankMemory& memory, const RankView& view, Accumulators before, Reach reach,
                         Energies energies, Follows follows) {
-  Schedule s(edges_of_step(memory, reach));
-  const RankPlan& plan = view.plan();
-
-  for (size_t e = 0; e < plan.sends.size(); ++e)
-    s.add_send({"positions.send", Priority::kHalo, Stream::kHalo}, {},
-               step_message(memory, Edge::kPositions, plan.sends[e]),
-               [&m = memory, e](const Outlet& out) {
-                 m.device.launch(m.exchange.send_positions(e, out), Stream::kHalo);
-               });
-
-  std::vector<TaskId> clear;
-  if (before == Accumulators::kStale)
-    clear.push_back(s.add({"forces.clear", Priority::kHalo, Stream::kMain, {}, [&memory](Post&) {
-                             memory.device.launch(memory.groups.clear_forces());
-                           }}));
-
-  std::vector<TaskId> proxies = clear;
-  for (size_t e = 0; e < plan.receives.size(); ++e)
-    proxies.push_back(s.add_receive({"positions.receive", Priority::kHalo, Stream::kHalo}, {},
-                                    step_message(memory, Edge::kPositions, plan.receives[e]),
-                                    [&m = memory, e](const Inlet& in) {
-                                      m.device.launch(m.exchange.receive_positions(e, in),
-                                                      Stream::kHalo);
-                                    }));
-
-  // The chain of the long-range sum leads on the main stream, all else goes beside it; work that no
-  // other rank awaits starts when charges are on the grid and the next kernels of the chain have been placed
-  // on the GPU.
-  // After a rebuild the lists are still being built on the side stream: what needs none and no other rank
-  // awaits then ends the main one.
-  std::optional<LongRangeTasks> sum;
-  if (!memory.meshes.empty() && reach == Reach::kAll)
-    sum = add_long_range(s, memory, view, energies);
-  const bool rebuilt = follows == Follows::kRebuild;
-  // Without that sum pairs are the longest chain, and lead; not behind lists that are being built. What
-  // reads proxies has a stream of its own, but for pairs while lists are being built where others go.
-  const bool pairs_lead = !sum && !rebuilt && view.ranks == 1;
-  const auto stream_of = [&](const Work& work) {
-    const bool listed = work.lists == Lists::kUsed;
-    const bool awaited = view.ranks > 1 && work.positions == Positions::kWithProxies;
-    if (awaited && !(listed && rebuilt)) return Stream::kBoundary;
-    return (listed ? pairs_lead : rebuilt) ? Stream::kMain : Stream::kSide;
-  };
-  const auto add = [&](const Work& work, Priority priority, std::vector<TaskId> after) {
-    const Stream stream = stream_of(work);
-    if (sum && work.positions == Positions::kOwned) after.push_back(sum->charged);
-    if (sum && rebuilt && stream == Stream::kMain) after.push_back(sum->last);
-    return s.add({work.name,
-                  priority,
-                  stream,
-                  std::move(after),
-                  [launch = work.launch, stream](Post& post) { launch(stream, post.list_age()); },
-                  {},
-                  {},
-                  work.balance});
-  };
-
-  std::vector<TaskId> added = clear;
-  if (sum) added.push_back(sum->last);
-  std::vector<TaskId> proxies_used = proxies;
-  auto with_proxies = step_work(memory, energies, Positions::kWithProxies);
-  // Kernels of many small blocks last: those of few large ones would find no room among them.
-  if (view.ranks > 1) std::reverse(with_proxies.begin(), with_proxies.end());
-  const std::vector<float*> values = values_for_proxies(memory);
-  std::vector<TaskId> ready = proxies;
-  for (int phase = 0; phase <= static_cast<int>(values.size()); ++phase) {
-    std::vector<TaskId> done;
-    for (const Work& work : with_proxies)
-      if (work.phase == phase) done.push_back(add(work, Priority::kAwaited, ready));
-    proxies_used.insert(proxies_used.end(), done.begin(), done.end());
-    if (const auto k = static_cast<size_t>(phase); k < values.size())
-      ready = add_values(s, memory, plan, phase, values[k], std::move(done));
-  }
-  for (size_t e = 0; e < plan.receives.size(); ++e)
-    s.add_send({"forces.send", Priority::kHalo, Stream::kHalo}, proxies_used,
-               step_message(memory, Edge::kForces, plan.receives[e]),
-               [&m = memory, e](const Outlet& out) {
-                 m.device.launch(m.exchange.send_forces(e, out), Stream::kHalo);
-               });
-  for (const Work& work : step_work(memory, energies, Positions::kOwned)) {
-    if (!sum || !sum->convolved || rebuilt || !work.launch_share) {
-      added.push_back(add(work, Priority::kLocal, clear));
-      continue;
-    }
-    for (const PartOfWork& part : parts_beside(*sum)) {
-      std::vector<TaskId> after = clear;
-      if (part.after) after.push_back(*part.after);
-      added.push_back(s.add({work.name,
-                             Priority::kLocal,
-                             part.stream,
-                             std::move(after),
-                             [launch = work.launch_share, part](Post& post) {
-                               launch(part.stream, post.list_age(), part.share);
-                             },
-                             {},
-                             {},
-                             work.balance}));
-    }
-  }
-
-  for (size_t e = 0; e < plan.sends.size(); ++e)
-    added.push_back(s.add_receive(
-        {"forces.receive", Priority::kLocal, Stream::kHalo}, clear,
-        step_message(memory, Edge::kForces, plan.sends[e]), [&m = memory, e](const Inlet& in) {
-          m.device.launch(m.exchange.receive_forces(e, in), Stream::kHalo);
-        }));
-
-  added.insert(added.end(), proxies_used.begin(), proxies_used.end());
-  add_site_forces(s, memory, std::move(added), sum ? 1 : 0, energies);
-  return s;
+  ForceTasks tasks(memory, view, reach, energies, follows);
+  tasks.send_positions();
+  if (before == Accumulators::kStale) tasks.clear_forces();
+  tasks.receive_positions();
+  if (!memory.meshes.empty() && reach == Reach::kAll) tasks.sum_long_range();
+  tasks.work_with_proxies();
+  tasks.work_of_owned();
+  tasks.receive_forces();
+  return tasks.finish();
 }
 
 }  // namespace quiltmd

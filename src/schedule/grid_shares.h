@@ -81,9 +81,9 @@ class GridShares {
   PmeGrid grid_;
   int frequencies_;  // along z
   MeshSharing mesh_;
-  std::vector<Block> blocks_;                     // by rank
-  std::vector<Place> places_;                     // by rank; row -1 or nowhere without one
-  std::vector<std::vector<int>> rows_, columns_;  // of the rectangle, the ranks
+  std::vector<Block> blocks_;                                // by rank
+  std::vector<Place> places_;                                // by rank; row -1: it has no planes
+  std::vector<std::vector<int>> rows_, columns_;             // of the rectangle, the ranks
   std::vector<std::vector<int32_t>> reached_x_, reached_y_;  // planes, by the atoms of each rank
 };
 

@@ -83,7 +83,7 @@ def test_ranks_of_processes_that_were_started_together(
     assert device_of_ranks(device) == "ranks:" + expected
     with pytest.raises(QuiltError, match="leave out the hosts"):
         device_of_ranks("cpu", ("a",))
-    with pytest.raises(QuiltError, match="a launcher has started 3 processes .* and 2 ranks are"):
+    with pytest.raises(QuiltError, match="a launcher has started 3 processes"):
         quiltmd.Execution(device, 2).resolve()
 
 
