@@ -227,6 +227,13 @@ def test_durations_are_told_in_readable_units(seconds: float, words: str) -> Non
     assert duration(seconds) == words
 
 
+def test_slack_is_told_where_there_may_be_some() -> None:
+    assert "mean slack, us" in timeline_page(by_hand(), "two ranks")
+    alone = Trace("cpu", 0, 1, [Span(0, MAIN, "integrate", 0.0, 1.0)])
+    assert "slack" not in timeline_page(alone, "one rank")
+    assert "slack" not in timeline_page(two_gpus(), "two GPUs")
+
+
 def test_the_page_says_what_messages_carry_and_adds_up_the_path() -> None:
     page = timeline_page(by_hand(), "two ranks")
     assert "<td>positions</td><td>positions of the halo</td>" in page

@@ -373,7 +373,7 @@ def _path(trace: Trace) -> str:
     total = sum(path.values())
     if total <= 0:
         return note("Nothing was recorded.")
-    spare = slack(trace)
+    spare = slack(trace) if trace.ranks > 1 else {}  # of one rank all tasks are on the path
     rows, bar = [], []
     for (kind, name, rank), seconds in list(path.items())[:_PATH_ROWS]:
         what = f"{name}, in flight" if kind == "message" else name
