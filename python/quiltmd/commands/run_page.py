@@ -150,8 +150,8 @@ def _balance(sessions: list[dict[str, Any]]) -> str:
     ended = [session for session in sessions if session.get("time_of_ranks")]
     if not ended:
         return note(
-            "Not known: a session on CPUs records it when it ends; on a GPU `quiltmd run --profile` "
-            "measures it."
+            "Not known: a session on CPUs records it when it ends; on a GPU "
+            "`quiltmd run --profile` measures it."
         )
     ranks = ended[-1]["time_of_ranks"]
     shares = []
