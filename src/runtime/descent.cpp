@@ -12,10 +12,29 @@ namespace quiltmd {
 namespace {
 
 constexpr double kFirstMove = 0.01;              // nm, of the atom that moves farthest
-constexpr double kLargestMove = 0.05;            // nm
+constexpr double kLargestMove = 0.01;            // nm
 constexpr double kSmallestMove = 1e-7;           // nm
 constexpr double kGrowth = 1.5, kRetreat = 0.2;  // of the limit
 constexpr double kEnergyNoise = 1e-7;            // relative
+// What a term of two atoms, such as a bond, adds to the stiffness of an atom, beside that of its
+// surroundings as 1. The fastest of 0, 3 and 10 (docs/decisions.md).
+constexpr double kStiffnessOfTerm = 3;
+
+std::vector<double> softness(const System& system) {
+  std::vector<double> stiffness(system.masses.size(), 1.0);
+  for (const Terms& terms : system.terms)
+    if (terms.form->atoms == 2)
+      for (const int32_t atom : terms.atoms)
+        stiffness[static_cast<size_t>(atom)] += kStiffnessOfTerm;
+  for (double& of_atom : stiffness) of_atom = 1 / of_atom;
+  return stiffness;
+}
+
+// To a length, where it is longer.
+void shorten(Vec3d& vector, double length) {
+  const double squared = dot(vector, vector);
+  if (squared > length * length) vector = length / std::sqrt(squared) * vector;
+}
 
 }  // namespace
 
@@ -38,6 +57,7 @@ Descent::Descent(const System& system, double tolerance, Evaluate evaluate,
       tolerance_(tolerance),
       evaluate_(std::move(evaluate)),
       at_(evaluated(constrained(std::move(start)))),
+      history_(softness(system)),
       limit_(kFirstMove) {}
 
 bool Descent::is_stuck() const { return limit_ <= kSmallestMove; }
@@ -45,9 +65,14 @@ bool Descent::is_stuck() const { return limit_ <= kSmallestMove; }
 double Descent::largest_force() const { return largest(at_.forces); }
 
 void Descent::step() {
-  const std::vector<Vec3d> direction = history_.direction(at_.forces);
-  const double scale = limit_ / largest(direction);
-  auto to = moved(history_.empty() ? scale : std::min(1.0, scale), direction);
+  std::vector<Vec3d> move = history_.direction(at_.forces);
+  if (history_.empty()) {
+    const double scale = limit_ / largest(move);
+    for (Vec3d& of_atom : move) of_atom = scale * of_atom;
+  } else {
+    for (Vec3d& of_atom : move) shorten(of_atom, limit_);
+  }
+  auto to = moved(move);
   std::optional<Point> next;
   if (to) next = evaluated(std::move(*to));
   // Energies that are at the limits of their numbers say nothing: the move along the force is taken.
@@ -111,15 +136,14 @@ std::vector<Vec3d> Descent::constrained(std::vector<Vec3d> positions) const {
 }
 
 // None where the move is too large for the constraints: a bond turned by a right angle or more.
-std::optional<std::vector<Vec3d>> Descent::moved(double scale,
-                                                 const std::vector<Vec3d>& direction) const {
+std::optional<std::vector<Vec3d>> Descent::moved(const std::vector<Vec3d>& move) const {
   const std::vector<Vec3d>& from = at_.positions;
   std::vector<Vec3d> to(from.size());
   bool found = true;
-  for (size_t i = 0; i < to.size(); ++i) to[i] = from[i] + scale * direction[i];
+  for (size_t i = 0; i < to.size(); ++i) to[i] = from[i] + move[i];
   over_groups(from, [&](SmallGroup& g, size_t first) {
     SmallGroup::Vectors by, correction;
-    for (int i = 0; i < g.size(); ++i) by[i] = scale * direction[first + static_cast<size_t>(i)];
+    for (int i = 0; i < g.size(); ++i) by[i] = move[first + static_cast<size_t>(i)];
     found = g.constrain(by, correction, tolerance_) && found;
     for (int i = 0; i < g.size(); ++i) to[first + static_cast<size_t>(i)] += correction[i];
   });

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Energy minimisation: L-BFGS in Cartesian space, from steepest descent where it knows nothing yet. Forces
 // are projected on the constraints and positions constrained. No atom moves farther than a limit that
-// grows while the energy falls. Where it rises, or a move is too large for the constraints, the move is
+// grows while the energy falls; moves that would be longer are cut atom by atom, so that one atom does not
+// hold back a million others. Where the energy rises, or a move is too large for the constraints, the move is
 // not made, the limit shrinks, and what is known of the curvature is forgotten. So any start will do,
 // overlapping atoms included, which is what a minimisation before dynamics is for.
 //
@@ -49,7 +50,7 @@ class Descent {
   Point evaluated(std::vector<Vec3d> positions) const;
   void project(const std::vector<Vec3d>& positions, std::vector<Vec3d>& forces) const;
   std::vector<Vec3d> constrained(std::vector<Vec3d> positions) const;
-  std::optional<std::vector<Vec3d>> moved(double scale, const std::vector<Vec3d>& direction) const;
+  std::optional<std::vector<Vec3d>> moved(const std::vector<Vec3d>& move) const;
   template <class Body>
   void over_groups(const std::vector<Vec3d>& positions, Body body) const;
 

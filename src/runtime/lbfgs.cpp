@@ -29,20 +29,28 @@ void Lbfgs::add(std::vector<Vec3d> displacement, std::vector<Vec3d> fall) {
 
 std::vector<Vec3d> Lbfgs::direction(const std::vector<Vec3d>& forces) const {
   std::vector<Vec3d> found = forces;
-  if (pairs_.empty()) return found;
+  if (pairs_.empty()) {
+    soften(found, 1);
+    return found;
+  }
   std::vector<double> parts(pairs_.size());
   for (size_t k = pairs_.size(); k-- > 0;) {
     parts[k] = product(pairs_[k].displacement, found) / pairs_[k].product;
     add_times(-parts[k], pairs_[k].fall, found);
   }
   const Pair& last = pairs_.back();
-  const double scale = last.product / product(last.fall, last.fall);
-  for (Vec3d& one : found) one = scale * one;
+  std::vector<Vec3d> softened = last.fall;
+  soften(softened, 1);
+  soften(found, last.product / product(last.fall, softened));
   for (size_t k = 0; k < pairs_.size(); ++k) {
     const double back = product(pairs_[k].fall, found) / pairs_[k].product;
     add_times(parts[k] - back, pairs_[k].displacement, found);
   }
   return found;
+}
+
+void Lbfgs::soften(std::vector<Vec3d>& forces, double scale) const {
+  for (size_t i = 0; i < forces.size(); ++i) forces[i] = scale * softness_[i] * forces[i];
 }
 
 }  // namespace quiltmd
