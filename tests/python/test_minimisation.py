@@ -45,7 +45,7 @@ def test_a_minimum_is_approached(peptide: Any, lowered: tuple[dict[str, Any], St
 
 
 def test_no_place_is_left_behind(peptide: Any) -> None:
-    """Stiff bonds settle while water around them still does: it is the largest force that counts."""
+    """Stiff bonds settle as well as the water around them: the largest force counts."""
     system, state = peptide
     noise = np.random.default_rng(1).normal(0, 0.02, state.positions.shape)
     simulation = make((system, State.start(system, state.positions + noise, state.box)))
