@@ -59,6 +59,7 @@ Network::Flight Network::route(int sender, int receiver, double bytes) const {
     links_.push_back({2 * int64_t{ranks_} + int64_t{nodes_} * settings_.ports + port(to, receiver),
                       settings_.injection});
   }
+  flight.route.reserve(links_.size());
   for (const Wire& wire : links_) {
     flight.route.push_back({wire.number, 1e-3 * bytes / wire.bandwidth});
     flight.rest = std::max(flight.rest, flight.route.back().taken);

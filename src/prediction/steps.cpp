@@ -8,7 +8,6 @@
 #include <queue>
 #include <span>
 #include <string>
-#include <unordered_map>
 
 #include "math/error.h"
 
@@ -22,7 +21,8 @@ class StepRun {
         simulator_(simulator),
         network_(network),
         missing_(simulator.missing_),
-        has_begun_(starts.size(), false) {
+        has_begun_(starts.size(), false),
+        flights_(graph_.messages()) {
     const size_t n = graph_.tasks();
     times_.begin.assign(n, 0);
     times_.end.assign(n, 0);
@@ -47,7 +47,7 @@ class StepRun {
           advance(event.which, event.time);
           break;
         case What::kArrival:
-          flights_.erase(event.which);
+          flights_[index(event.which)] = {};
           times_.arrived[index(event.which)] = event.time;
           release(graph_.user[index(event.which)], -2 - event.which, event.time);
           break;
@@ -77,7 +77,8 @@ class StepRun {
     last = std::max(last, time);
     for (const int32_t m : of(simulator_.sends_, task)) {
       times_.sent[index(m)] = time;
-      flights_[m] = network_.route(rank(task), rank(graph_.user[index(m)]), graph_.bytes[index(m)]);
+      flights_[index(m)] =
+          network_.route(rank(task), rank(graph_.user[index(m)]), graph_.bytes[index(m)]);
       advance(m, time);
     }
     for (const int32_t other : of(simulator_.next_, task)) release(other, task, time);
@@ -107,7 +108,7 @@ class StepRun {
 
   // Moves a message on, to the next link for which it waits or to its receiver.
   void advance(int32_t message, double time) {
-    const Network::Progress progress = network_.advance(flights_.at(message), time);
+    const Network::Progress progress = network_.advance(flights_[index(message)], time);
     at(progress.time, progress.has_arrived ? What::kArrival : What::kHeadGoesOn, message);
   }
 
@@ -128,7 +129,7 @@ class StepRun {
   Network& network_;
   std::vector<int32_t> missing_;
   std::vector<bool> has_begun_;
-  std::unordered_map<int32_t, Network::Flight> flights_;  // by message
+  std::vector<Network::Flight> flights_;  // by message, those that are under way
   std::priority_queue<Event> events_;
   int64_t order_ = 0;
   size_t ended_ = 0;
