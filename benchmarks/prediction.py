@@ -23,7 +23,7 @@ import quiltmd
 from quiltmd.description.state import State
 from quiltmd.description.system import System
 from quiltmd.prediction.machine import Machine, read_machine
-from quiltmd.prediction.plan import Planner
+from quiltmd.prediction.plan import Planner, Sharing
 from quiltmd.prediction.predict import Prediction, predict
 
 Tile = tuple[int, int, int]
@@ -70,22 +70,22 @@ def row_of(one: Prediction, **more: Any) -> Row:
 
 def cost(data: Path) -> Iterable[Row]:
     """Processor time and peak memory of a prediction, for more and more ranks and atoms."""
-    machine = read_machine("blue-gene-l")
-    for name, load, tile, grid in (
-        ("ApoA1", apoa1, (1, 1, 1), (108, 108, 80)),
-        ("ApoA1, tiled 3x3x4", apoa1, (3, 3, 4), (324, 324, 320)),
-    ):
+    machine, loaded = read_machine("blue-gene-l"), apoa1(data)
+    cases: tuple[tuple[str, Tile, Tile, Sharing], ...] = (
+        ("ApoA1", (1, 1, 1), (108, 108, 80), "pencils"),
+        ("ApoA1, tiled 3x3x4", (3, 3, 4), (324, 324, 320), "distributed"),
+    )
+    for name, tile, grid, mesh in cases:
         nonbonded = quiltmd.Nonbonded(cutoff=1.2, pme_alpha=2.57952, pme_grid=grid, pme_order=4)
         integrator = quiltmd.VelocityVerlet(timestep=0.001, long_range_every=4)
-        loaded = load(data)
         for away in (1, 2):
             planner = Planner(*loaded, nonbonded, integrator, tile, 2 if away == 2 else 1)
             for ranks in (512, 4096, 16384):
                 begin = time.process_time()
-                (one,) = predict(planner, machine, [ranks], "pencils")
+                (one,) = predict(planner, machine, [ranks], mesh)
                 took = time.process_time() - begin
                 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-                yield row_of(one, system=name, away=away, seconds=took, gib=peak)
+                yield row_of(one, system=name, mesh=mesh, away=away, seconds=took, gib=peak)
 
 
 def blue_gene(data: Path) -> Iterable[Row]:
