@@ -342,6 +342,11 @@ refcoord-scaling = com
         "compressibility": (4.5e-5, 3e-5),
         "every": 10,
     }
+    for steps, refused in ((-1, []), (0, ["nstpcouple 0"]), (-3, ["nstpcouple -3"])):
+        lines = membrane.replace("nstpcouple       = 10", f"nstpcouple = {steps}")
+        left = read(tmp_path, "left.mdp", MDP.replace("pcoupl                   = no", lines))
+        assert [one.partition(":")[0] for one in left.refused] == refused
+        assert "every" not in left.settings["barostat"]
     tension = membrane.replace("semiisotropic", "surface-tension").replace("1.0 1.0", "500 2.0")
     found = read(tmp_path, "tension.mdp", MDP.replace("pcoupl                   = no", tension))
     assert found.settings["barostat"]["surface_tension"] == 500

@@ -325,7 +325,7 @@ def test_parameters_from_a_tolerance(peptide: tuple[Any, Any]) -> None:
         left = np.exp(-square) * (1 + square + square**2 / 2)
         assert left == pytest.approx(tolerance, rel=1e-6)
         assert 0.0187 * (alpha * 4 / min(grid)) ** 5 <= 0.5 * tolerance
-    fine: dict[str, Any] = {"lj_pme_alpha": 4.4, "lj_pme_grid": (80, 80, 80)}
+    fine: dict[str, Any] = {"lj_pme_alpha": 4.4, "lj_pme_grid": (80, 80, 80), "pme_order": 4}
     exact = quiltmd.reference(*peptide, Nonbonded(cutoff=0.9, lennard_jones="pme", **fine))
     chosen = quiltmd.reference(*peptide, Nonbonded(cutoff=0.9, lennard_jones="pme"))
     assert relative_rms(chosen[1], exact[1]) < 5e-5
@@ -384,6 +384,12 @@ def test_settings_given_beside_those_of_inputs() -> None:
     assert theirs.tile(2, 1, 3).lj_pme_grid == (60, 28, 96)
 
 
+def test_stated_grids_are_for_splines_of_order_5() -> None:
+    """Those of other programs, small boxes or not."""
+    assert Nonbonded(lennard_jones="pme").resolve(2 * np.eye(3))["pme_order"] == 4
+    assert Nonbonded(**ON_MESH).resolve(2 * np.eye(3))["pme_order"] == 5
+
+
 def test_openmm_without_stated_parameters() -> None:
     """Ours leave out less of the dispersion than those that OpenMM chooses for its tolerance."""
     reference = small_system()
@@ -413,7 +419,7 @@ def test_files_of_openmm_are_written() -> None:
     special, _, _ = argon("special")
     with pytest.raises(QuiltError, match="no long-range correction beside Lennard-Jones PME"):
         to_openmm(system, replace(system.nonbonded, dispersion_correction=True), EDGE * np.eye(3))
-    with pytest.raises(QuiltError, match="follow no combination rule"):
+    with pytest.raises(QuiltError, match="do not follow the Lorentz-Berthelot"):
         to_openmm(special, Nonbonded(**ON_MESH), box=2 * np.eye(3))
 
 

@@ -229,6 +229,10 @@ def test_boxes_beyond_reach(water: Any, edge: float, method: str) -> None:
         ({"cutoff": 1e-308}, "shorter than any distance"),
         ({"cutoff": 1e-308, "method": "cutoff"}, "shorter than any distance"),
         ({"pme_alpha": 3.0, "pme_grid": (10**6, 10**6, 10**6)}, "PME would need a grid of"),
+        (
+            {"lennard_jones": "pme", "lj_pme_tolerance": 1e-300},
+            "Lennard-Jones PME would need a grid of .* a larger lj_pme_tolerance",
+        ),
     ],
 )
 def test_settings_beyond_reach(settings: Any, words: str) -> None:

@@ -13,7 +13,7 @@ import pytest
 import tomli_w
 from disk import Faults, Killed
 from fake_engine import FakeEngine
-from stage_runs import NAMES, results, settings
+from stage_runs import NAMES, chained, results, settings
 
 import quiltmd
 from quiltmd import QuiltError
@@ -219,3 +219,23 @@ def test_stages_without_a_box_go_on(openmmtools_data: Path, tmp_path: Path) -> N
     stages.resume(tmp_path / "out")
     again = (tmp_path / "out" / "2-produce" / "log.csv").read_text().splitlines()
     assert [row.rsplit(",", 1)[0] for row in again] == [row.rsplit(",", 1)[0] for row in log]
+
+
+def test_the_interval_of_a_barostat_is_stated_where_it_is_left_open(
+    alanine: tuple[Path, Path], tmp_path: Path
+) -> None:
+    """In the folder of each stage, by its time step; that of all stages leaves it open."""
+    given = chained(alanine, tmp_path, {}, {"integrator": {"timestep": 0.001}})
+    given["integrator"]["ensemble"] = "npt"
+    given["barostat"] = {"time_constant": 0.3}
+    stages.start(given)
+    for stage, every in ((1, 3), (2, 6)):
+        stated = read_config(tmp_path / f"{stage}-{stage}" / "config.toml")
+        assert stated["barostat"]["every"] == every
+    written = read_config(tmp_path / "config.toml")
+    assert "every" not in written["barostat"]
+    stages.resume(tmp_path)
+    written["barostat"]["every"] = 4
+    edit(tmp_path, written)
+    with pytest.raises(QuiltError, match=r"barostat.every \(was 3, is 4\)"):
+        stages.resume(tmp_path)

@@ -251,6 +251,6 @@ def check_barostat(
     if barostat.every and barostat.every % integrator.long_range_every:
         raise QuiltError(
             f"{name}: every = {barostat.every} must be a multiple of long_range_every = "
-            f"{integrator.long_range_every}, since between reciprocal-space evaluations the "
-            "pressure lacks part of an impulse"
+            f"{integrator.long_range_every}, since only steps with a reciprocal-space evaluation "
+            "have the whole energy and pressure"
         )

@@ -307,8 +307,8 @@ class Nonbonded:
                 f"interact; it must be at least {_SHORTEST_CUTOFF} nm, and 0.9 nm is usual"
             )
         order = 5 if box is None else self._order(box)
-        alpha, grid = self._ewald(box, order)
-        lj_alpha, lj_grid = self._lj_ewald(box, order)
+        alpha, grid = self._mesh("pme", box, order)
+        lj_alpha, lj_grid = self._mesh("lj_pme", box, order)
         return {
             "cutoff": self.cutoff,
             "method": self.method,
@@ -339,27 +339,22 @@ class Nonbonded:
         if self.pme_order is not None:
             return self.pme_order
         is_small = abs(np.linalg.det(box)) < _SMALL_BOX and self.pme_tolerance >= _LOOSE
-        return 4 if is_small and self.pme_grid is None else 5
+        by_tolerance = self.pme_grid is None and self.lj_pme_grid is None
+        return 4 if is_small and by_tolerance else 5
 
-    def _ewald(
-        self, box: NDArray[np.float64] | None, order: int
+    def _mesh(
+        self, of: Literal["pme", "lj_pme"], box: NDArray[np.float64] | None, order: int
     ) -> tuple[float, tuple[int, int, int]]:
-        if self.method != "pme" or box is None:
+        """Ewald alpha and grid, stated or by the tolerance; all 0 where there is no such mesh."""
+        method = self.method if of == "pme" else self.lennard_jones
+        if method != "pme" or box is None:
             return 0.0, (0, 0, 0)
-        if self.pme_alpha is not None and self.pme_grid is not None:
-            _refuse_large_grid(self.pme_grid)
-            return self.pme_alpha, self.pme_grid
-        return pme_parameters(box, self.cutoff, self.pme_tolerance, order)
-
-    def _lj_ewald(
-        self, box: NDArray[np.float64] | None, order: int
-    ) -> tuple[float, tuple[int, int, int]]:
-        if self.lennard_jones != "pme" or box is None:
-            return 0.0, (0, 0, 0)
-        if self.lj_pme_alpha is not None and self.lj_pme_grid is not None:
-            _refuse_large_grid(self.lj_pme_grid)
-            return self.lj_pme_alpha, self.lj_pme_grid
-        return lj_pme_parameters(box, self.cutoff, self.lj_pme_tolerance, order)
+        alpha, grid = getattr(self, f"{of}_alpha"), getattr(self, f"{of}_grid")
+        if grid is not None:
+            _refuse_large_grid(grid, of)
+            return alpha, grid
+        by_tolerance = pme_parameters if of == "pme" else lj_pme_parameters
+        return by_tolerance(box, self.cutoff, getattr(self, f"{of}_tolerance"), order)
 
 
 def direct_error(alpha: float, cutoff: float) -> float:
@@ -401,7 +396,7 @@ def pme_parameters(
     """
     alpha = math.sqrt(math.log(max(_DIRECT / (_DIRECT_SHARE * tolerance), 2.0))) / cutoff
     spacing = (_SPLINE_SHARE * tolerance / _SPLINE[order]) ** (1 / order) / alpha
-    return alpha, _grid_of_spacing(box, spacing)
+    return alpha, _grid_of_spacing(box, spacing, "pme")
 
 
 def lj_pme_parameters(
@@ -421,7 +416,7 @@ def lj_pme_parameters(
     cutoff:
         Of the direct sum, nm.
     tolerance:
-        As above.
+        As above; that of `Nonbonded.lj_pme_tolerance`.
     order:
         Of the splines, 4 or 5.
 
@@ -438,21 +433,23 @@ def lj_pme_parameters(
         low, high = (middle, high) if left > tolerance else (low, middle)
     alpha = high / cutoff
     spacing = (0.5 * tolerance / _SPLINE[order]) ** (1 / order) / alpha
-    return alpha, _grid_of_spacing(box, spacing)
+    return alpha, _grid_of_spacing(box, spacing, "lj_pme")
 
 
-def _grid_of_spacing(box: NDArray[np.float64], spacing: float) -> tuple[int, int, int]:
-    _refuse_large_grid([float(box[i, i]) / spacing for i in range(3)])
+def _grid_of_spacing(box: NDArray[np.float64], spacing: float, of: str) -> tuple[int, int, int]:
+    _refuse_large_grid([float(box[i, i]) / spacing for i in range(3)], of)
     nx, ny, nz = (math.ceil(float(box[i, i]) / spacing) for i in range(3))
     return _grid_size(nx), _grid_size(ny), 2 * _grid_size(math.ceil(nz / 2), minimum=4)
 
 
-def _refuse_large_grid(grid: Sequence[float]) -> None:
+def _refuse_large_grid(grid: Sequence[float], of: str) -> None:
     if math.prod(grid) > _LARGEST_GRID:
         points = " x ".join(f"{n:.4g}" for n in grid)
+        name = "PME" if of == "pme" else "Lennard-Jones PME"
         raise QuiltError(
-            f"PME would need a grid of {points} points, more than can be numbered: is the box as "
-            "large as it should be? Use a smaller box, a larger pme_tolerance or a longer cutoff"
+            f"{name} would need a grid of {points} points, more than can be numbered: is the box "
+            f"as large as it should be? Use a smaller box, a larger {of}_tolerance or a longer "
+            "cutoff"
         )
 
 

@@ -103,8 +103,8 @@ def to_openmm(
         raise QuiltError(f"the pair form {system.pair_form!r} cannot be written for OpenMM")
     if settings.lennard_jones == "pme" and _sigma_epsilon(system, settings) is None:
         raise QuiltError(
-            "Lennard-Jones PME with parameters that follow no combination rule cannot be written "
-            "for OpenMM"
+            "Lennard-Jones PME with parameters that do not follow the Lorentz-Berthelot rules "
+            "cannot be written for OpenMM"
         )
     if settings.switching not in ("none", "potential") or settings.potential_shift:
         raise QuiltError(
@@ -389,7 +389,8 @@ def _form_by_types(system: System) -> tuple[str, dict[str, F64]]:
 def _sigma_epsilon(system: System, settings: Nonbonded) -> tuple[F64, F64] | None:
     """Sigma and epsilon by type, if the table follows the Lorentz-Berthelot rules.
 
-    Lennard-Jones PME, which OpenMM has for these alone, lets pass what a prmtop's digits lose.
+    To the digits of a prmtop where Lennard-Jones PME, which OpenMM has for these rules alone, is
+    written, since other tables cannot be.
     """
     within = 1e-6 if settings.lennard_jones == "pme" else 1e-9
     a, b = np.diag(system.lj_a), np.diag(system.lj_b)

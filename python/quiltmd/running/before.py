@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from ..description.heat_baths import baths_of_atoms
+from ..description.nonbonded import Nonbonded
 from ..description.selection import select
 from ..description.system import System
 from ..errors import QuiltError
@@ -43,8 +44,8 @@ def check_selections(config: Config, system: System) -> None:
 def warn_of_no_effect(config: Config, system: System) -> None:
     """Warns of what inputs or settings say without effect.
 
-    Outputs that a run is too short for, places for restraints that there are not, and the Ewald
-    coefficient of inputs whose cutoff is replaced.
+    Outputs and a barostat that a run is too short for, places for restraints that there are not,
+    and the Ewald coefficients of inputs whose cutoff is replaced.
     """
     steps, stated = config.run.steps, config.output.model_fields_set
     for name, section in config.trajectories().items():
@@ -54,17 +55,29 @@ def warn_of_no_effect(config: Config, system: System) -> None:
                 f"{name} will have no frames: one is due every {section.every} steps, and the run "
                 f"has {steps}"
             )
+    every = config.barostat.every
+    if config.integrator.ensemble == "npt" and every is not None and 0 < steps < every:
+        warn(
+            f"the box may stay as it is: the barostat acts every {every} steps, and the run has "
+            f"{steps}"
+        )
     given = config.system.model_fields_set & {"reference", "reference_scaling"}
     if config.system.reference_scaling == "none":
         given.discard("reference_scaling")
     if given and not len(system.position_restraints):
         warn(f"there are no position restraints: {', '.join(sorted(given))} of [system] has no use")
-    theirs, chosen = system.nonbonded, config.nonbonded
-    if theirs is None or theirs.pme_grid is None or theirs.cutoff == chosen.cutoff:
-        return
-    if chosen.method == "pme" and chosen.pme_grid is None:
-        warn(
-            "the Ewald coefficient and the PME grid of the inputs are for their cutoff of "
-            f"{theirs.cutoff:g} nm: with that of {chosen.cutoff:g} nm both follow from "
-            "pme_tolerance"
-        )
+    if system.nonbonded is not None and system.nonbonded.cutoff != config.nonbonded.cutoff:
+        _warn_of_meshes(system.nonbonded, config.nonbonded)
+
+
+def _warn_of_meshes(theirs: Nonbonded, chosen: Nonbonded) -> None:
+    """Of inputs, which are for another cutoff."""
+    meshes = [("pme", "PME", chosen.method), ("lj_pme", "Lennard-Jones PME", chosen.lennard_jones)]
+    for settings, name, method in meshes:
+        was, now = (getattr(one, f"{settings}_grid") for one in (theirs, chosen))
+        if method == "pme" and was is not None and now is None:
+            warn(
+                f"the Ewald coefficient and the {name} grid of the inputs are for their cutoff of "
+                f"{theirs.cutoff:g} nm: with that of {chosen.cutoff:g} nm both follow from "
+                f"{settings}_tolerance"
+            )

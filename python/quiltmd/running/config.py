@@ -27,6 +27,7 @@ from pydantic import (
 )
 from pydantic.fields import FieldInfo
 
+from ..description.barostats import with_interval
 from ..description.dynamics import resolve_dynamics
 from ..description.heat_baths import BathGroup
 from ..description.integrators import Integrator
@@ -261,7 +262,8 @@ class Config(Section):
         of_box = set()
         if self.integrator.ensemble == "npt":  # see with_mesh
             of_box = {"pme_tolerance", "lj_pme_tolerance"}
-        return {"integrator.seed", *(f"nonbonded.{key}" for key in unstated | of_box)}
+        left = {"integrator.seed", *(f"nonbonded.{key}" for key in unstated | of_box)}
+        return left if self.barostat.every is not None else left | {"barostat.every"}
 
     @classmethod
     def defaults(cls) -> dict[str, Any]:
@@ -322,6 +324,14 @@ class Config(Section):
                 lj_pme_grid=tuple(chosen["lj_pme_grid"]),
             )
         return self.model_copy(update={"nonbonded": stated})
+
+    def with_interval(self) -> Config:
+        """A copy that states how many steps apart a barostat acts, where that was left open."""
+        barostat = with_interval(self.barostat.build(self.integrator), self.make_integrator())
+        if barostat is None:
+            return self
+        stated = self.barostat.model_copy(update={"every": barostat.every})
+        return self.model_copy(update={"barostat": stated})
 
     def with_seed(self) -> Config:
         """A copy with a seed: where there was none, one is drawn."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..description.barostats import with_interval
 from ..description.system import System
 from .config import Config
 
@@ -41,10 +40,10 @@ def costs(config: Config, system: System, layout: dict[str, Any]) -> list[str]:
             found.append(f"{' with '.join(names)} {by}")
     if config.nonbonded.lennard_jones == "pme":
         found.append("Lennard-Jones PME, with a mesh of its own (not timed)")
-    barostat = with_interval(config.barostat.build(config.integrator), config.make_integrator())
-    if barostat is not None and barostat.every is not None:
-        share = round(_BAROSTATS[config.barostat.kind] * _EVERY / barostat.every)
-        found.append(f"barostat every {barostat.every} steps {share} %")
+    every = config.barostat.every
+    if config.integrator.ensemble == "npt" and every is not None:
+        share = round(_BAROSTATS[config.barostat.kind] * _EVERY / every)
+        found.append(f"barostat every {every} steps {share} %")
     if len(system.sites):
         found.append("virtual sites, two kernels more (not timed)")
     return found

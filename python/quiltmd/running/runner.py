@@ -102,7 +102,7 @@ def start(
         Where its folder has files that it would replace and `overwrite` is not set.
     """
     begun = time.monotonic()
-    config = config.with_seed()
+    config = config.with_seed().with_interval()
     folder = Folder(config.output.dir, config.trajectories())
     with folder.owned(), Stopping(config.run.max_hours, begun) as stopping:
         if not overwrite:

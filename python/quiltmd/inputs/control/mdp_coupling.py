@@ -197,7 +197,9 @@ def _barostat(control: Control, entries: Entries) -> None:
     if kind == "no":
         entries.tell("nothing, at constant volume", *_OF_A_BAROSTAT)
         return
-    every, time = entries.whole("nstpcouple", -1), entries.number("tau-p", 5.0)
+    every, time = entries.whole("nstpcouple", -1) or 0, entries.number("tau-p", 5.0)
+    if every < 1 and every != -1:
+        control.refused.append(f"nstpcouple {every}: only -1, the program's choice, and 1 or more")
     if kind not in _BAROSTATS:
         control.refused.append(
             f"pcoupl {kind}: of constant pressure only C-rescale, Parrinello-Rahman and Berendsen"
@@ -217,7 +219,7 @@ def _barostat(control: Control, entries: Entries) -> None:
     control.set("integrator", "ensemble", "npt")
     control.set("barostat", "kind", _BAROSTATS.get(kind))
     control.set("barostat", "time_constant", time)
-    control.set("barostat", "every", every if every and every > 0 else None)
+    control.set("barostat", "every", every if every > 0 else None)
     _cell_axes(control, entries)
 
 
