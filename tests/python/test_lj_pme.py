@@ -384,6 +384,21 @@ def test_settings_given_beside_those_of_inputs() -> None:
     assert theirs.tile(2, 1, 3).lj_pme_grid == (60, 28, 96)
 
 
+def test_coefficients_near_a_point_add_up_to_what_it_can_hold() -> None:
+    """A dense drop in a large box, on the coarsest grid that a tolerance gives."""
+    places = np.indices((14, 14, 14)).reshape(3, -1).T * 0.22
+    a, b = lj_table(np.array([0.2]), np.array([1.0]))
+    system = bare_system(np.full(14**3, 40.0), np.zeros(14**3), np.zeros(14**3, int), a, b)
+    state = State(places, 0 * places, 7.2 * np.eye(3))
+    settings = Nonbonded(lennard_jones="pme", lj_pme_tolerance=0.49)
+    expected = quiltmd.reference(system, state, settings)[0]["dispersion"]
+    simulation = Simulation(system, state, nonbonded=settings, device="cpu")
+    assert simulation.energies()["dispersion"] == pytest.approx(expected, rel=1e-5)
+    coarse = Nonbonded(lennard_jones="pme", lj_pme_alpha=1.8, lj_pme_grid=(8, 8, 8))
+    with pytest.raises(QuiltError, match=r"too coarse for this box: its points are 0\.9 nm"):
+        quiltmd.reference(system, state, coarse)
+
+
 def test_stated_grids_are_for_splines_of_order_5() -> None:
     """Those of other programs, small boxes or not."""
     assert Nonbonded(lennard_jones="pme").resolve(2 * np.eye(3))["pme_order"] == 4

@@ -26,6 +26,9 @@ _LARGEST_GRID = 2**31  # points; beyond, they cannot be numbered
 _OF_LJ_PME = ("lj_pme_tolerance", "lj_pme_alpha", "lj_pme_grid")
 _OF_PME = ("pme_order", "pme_tolerance", "pme_alpha", "pme_grid", "lennard_jones", *_OF_LJ_PME)
 _OF_FIELD = ("dielectric", "field_of_excluded")
+# nm, between points of the grid of dispersion.  Its coefficients have one sign, and a point holds at
+# least 32 times the largest: enough for 160 atoms/nm^3 that all have that one.
+_COARSEST = 0.58
 _GRID_FACTORS = (2, 3, 5, 7)
 _SMALLEST_GRID = 8
 # Relative rms errors of forces in water: of the direct sum, _DIRECT exp(-(alpha cutoff)^2), and of
@@ -352,6 +355,8 @@ class Nonbonded:
         alpha, grid = getattr(self, f"{of}_alpha"), getattr(self, f"{of}_grid")
         if grid is not None:
             _refuse_large_grid(grid, of)
+            if of == "lj_pme":
+                _refuse_coarse_grid(grid, box)
             return alpha, grid
         by_tolerance = pme_parameters if of == "pme" else lj_pme_parameters
         return by_tolerance(box, self.cutoff, getattr(self, f"{of}_tolerance"), order)
@@ -407,7 +412,7 @@ def lj_pme_parameters(
     At the cutoff the direct sum has (1 + x^2 + x^4/2) exp(-x^2), x = alpha cutoff, of the
     dispersion of a pair (Essmann et al., J. Chem. Phys. 103, 8577 (1995), eq. 5.2): this is the
     tolerance, as GROMACS' ewald-rtol-lj.  The grid is such that by the rule of `pme_parameters` the
-    forces of the mesh have half of it as their relative error.
+    forces of the mesh have half of it as their relative error, and no coarser than 0.58 nm.
 
     Parameters
     ----------
@@ -432,7 +437,7 @@ def lj_pme_parameters(
         left = (1 + square + 0.5 * square * square) * math.exp(-square)
         low, high = (middle, high) if left > tolerance else (low, middle)
     alpha = high / cutoff
-    spacing = (0.5 * tolerance / _SPLINE[order]) ** (1 / order) / alpha
+    spacing = min((0.5 * tolerance / _SPLINE[order]) ** (1 / order) / alpha, _COARSEST)
     return alpha, _grid_of_spacing(box, spacing, "lj_pme")
 
 
@@ -450,6 +455,17 @@ def _refuse_large_grid(grid: Sequence[float], of: str) -> None:
             f"{name} would need a grid of {points} points, more than can be numbered: is the box "
             f"as large as it should be? Use a smaller box, a larger {of}_tolerance or a longer "
             "cutoff"
+        )
+
+
+def _refuse_coarse_grid(grid: Sequence[int], box: NDArray[np.float64]) -> None:
+    spacing = (abs(np.linalg.det(box)) / math.prod(grid)) ** (1 / 3)
+    if spacing > _COARSEST:
+        points = " x ".join(map(str, grid))
+        raise QuiltError(
+            f"the lj_pme_grid {points} is too coarse for this box: its points are {spacing:.2g} nm "
+            f"apart, and coefficients near one may add up to more than it can hold beyond "
+            f"{_COARSEST:g} nm; choose more points"
         )
 
 
