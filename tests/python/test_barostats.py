@@ -261,7 +261,13 @@ def test_the_pressure_can_change(water: tuple[Any, State]) -> None:
 
 @pytest.mark.parametrize(
     ("time_constant", "timestep", "impulse", "every"),
-    [(5.0, 0.004, 1, 25), (5.0, 0.002, 1, 50), (5.0, 0.004, 2, 24), (0.1, 0.004, 2, 2)],
+    [
+        (5.0, 0.004, 1, 25),
+        (5.0, 0.002, 1, 50),
+        (5.0, 0.004, 2, 24),
+        (0.1, 0.004, 2, 2),
+        (1e300, 0.004, 2, 2**31 - 2),
+    ],
 )
 def test_actions_are_a_fiftieth_of_the_time_constant_apart(
     water: tuple[Any, State], time_constant: float, timestep: float, impulse: int, every: int
@@ -279,6 +285,10 @@ def test_what_does_not_go_together_is_refused(water: tuple[Any, State]) -> None:
     impulses = replace(LANGEVIN, long_range_every=3)
     with pytest.raises(QuiltError, match="multiple of long_range_every"):
         make(water, "langevin", CellRescaling(every=10), integrator=impulses)
+    with pytest.raises(QuiltError, match="every: input should be less than or equal to"):
+        CellRescaling(every=2**32 + 1)  # 1 in 32 bits
+    with pytest.raises(QuiltError, match="remove_com_every: input should be less than or equal to"):
+        LangevinMiddle(remove_com_every=2**32)
     with pytest.raises(QuiltError, match="2 values for 1 set"):
         CellRescaling(compressibility=(1e-5, 1e-5))
     with pytest.raises(QuiltError, match="surface needs"):

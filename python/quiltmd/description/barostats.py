@@ -15,6 +15,7 @@ from .checks import user_settings
 from .heat_baths import Grouped
 from .integrators import Integrator
 from .settings import (
+    LONGEST_INTERVAL,
     BarostatEvery,
     BoxTimeConstant,
     Compressibility,
@@ -232,6 +233,7 @@ def with_interval(barostat: Barostat | None, integrator: Integrator) -> Barostat
         return barostat
     impulse = integrator.long_range_every
     steps = int(barostat.time_constant / (_ACTIONS * integrator.timestep) + 1e-6)
+    steps = min(steps, LONGEST_INTERVAL)
     return replace(barostat, every=max(steps // impulse, 1) * impulse)
 
 

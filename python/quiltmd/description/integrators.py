@@ -16,7 +16,15 @@ from pydantic.dataclasses import dataclass
 from ..errors import QuiltError
 from .checks import user_settings
 from .heat_baths import BathGroup, Grouped
-from .settings import Friction, LongRangeEvery, Seed, Temperature, Timestep, draw_seed
+from .settings import (
+    Friction,
+    LongRangeEvery,
+    RemoveComEvery,
+    Seed,
+    Temperature,
+    Timestep,
+    draw_seed,
+)
 from .system import System
 
 _CONFIG = ConfigDict(extra="forbid", allow_inf_nan=False)
@@ -53,7 +61,7 @@ class VelocityVerlet:
 
     timestep: Timestep = _TIMESTEP
     constraint_tolerance: float = Field(default=1e-8, gt=0)
-    remove_com_every: int = Field(default=_COM_EVERY, ge=0)
+    remove_com_every: RemoveComEvery = _COM_EVERY
     long_range_every: LongRangeEvery = 1
 
     def resolve(self) -> dict[str, Any]:
@@ -95,7 +103,7 @@ class LangevinMiddle:
     timestep: Timestep = _TIMESTEP
     seed: Seed = None
     constraint_tolerance: float = Field(default=1e-6, gt=0)
-    remove_com_every: int = Field(default=_COM_EVERY, ge=0)
+    remove_com_every: RemoveComEvery = _COM_EVERY
     long_range_every: LongRangeEvery = 1
 
     def resolve(self) -> dict[str, Any]:
@@ -132,7 +140,7 @@ class LangevinMiddleGroups(Grouped):
     timestep: Timestep = _TIMESTEP
     seed: Seed = None
     constraint_tolerance: float = Field(default=1e-6, gt=0)
-    remove_com_every: int = Field(default=_COM_EVERY, ge=0)
+    remove_com_every: RemoveComEvery = _COM_EVERY
     long_range_every: LongRangeEvery = 1
 
     def __post_init__(self) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 from pydantic import AfterValidator, Field
 
 BOLTZMANN = 0.00831446261815324  # kJ/mol/K
+LONGEST_INTERVAL = 2**31 - 1  # steps between what recurs; the core has them in 32 bits
 _LONGEST_TIMESTEP = 0.05  # ps: ten times what all-atom models bear; beyond, fs were meant
 
 
@@ -48,7 +49,12 @@ Seed = Annotated[
     ),
 ]
 LongRangeEvery = Annotated[
-    int, Field(ge=1, description="r-RESPA: steps between reciprocal-space (PME) evaluations.")
+    int,
+    Field(
+        ge=1,
+        le=LONGEST_INTERVAL,
+        description="r-RESPA: steps between reciprocal-space (PME) evaluations.",
+    ),
 ]
 Ranks = Annotated[
     int | None,
@@ -71,7 +77,20 @@ TimeConstant = Annotated[
     ),
 ]
 ThermostatEvery = Annotated[
-    int, Field(ge=1, description="Steps between actions of a thermostat other than langevin.")
+    int,
+    Field(
+        ge=1,
+        le=LONGEST_INTERVAL,
+        description="Steps between actions of a thermostat other than langevin.",
+    ),
+]
+RemoveComEvery = Annotated[
+    int,
+    Field(
+        ge=0,
+        le=LONGEST_INTERVAL,
+        description="Steps between removals of centre-of-mass motion; 0: never.",
+    ),
 ]
 ChainLength = Annotated[int, Field(ge=1, le=32, description="Thermostats in a Nose-Hoover chain.")]
 HIGHEST_PRESSURE = 1e5  # bar
@@ -111,7 +130,9 @@ Coupling = Annotated[
 SurfaceTension = Annotated[
     float, Field(description="Tension of all surfaces normal to z together, bar nm.")
 ]
-BarostatEvery = Annotated[int, Field(ge=1, description="Steps between actions of the barostat.")]
+BarostatEvery = Annotated[
+    int, Field(ge=1, le=LONGEST_INTERVAL, description="Steps between actions of the barostat.")
+]
 
 Described = TypeVar("Described")
 _SEED_BITS = 53
