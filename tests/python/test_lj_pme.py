@@ -400,8 +400,10 @@ def test_coefficients_near_a_point_add_up_to_what_it_can_hold() -> None:
 
 
 def test_stated_grids_are_for_splines_of_order_5() -> None:
-    """Those of other programs, small boxes or not."""
+    """Those of other programs, small boxes or not; and so are those of small tolerances."""
     assert Nonbonded(lennard_jones="pme").resolve(2 * np.eye(3))["pme_order"] == 4
+    tight = Nonbonded(lennard_jones="pme", lj_pme_tolerance=5e-5)
+    assert tight.resolve(2 * np.eye(3))["pme_order"] == 5
     assert Nonbonded(**ON_MESH).resolve(2 * np.eye(3))["pme_order"] == 5
 
 

@@ -341,9 +341,10 @@ class Nonbonded:
     def _order(self, box: NDArray[np.float64]) -> int:
         if self.pme_order is not None:
             return self.pme_order
-        is_small = abs(np.linalg.det(box)) < _SMALL_BOX and self.pme_tolerance >= _LOOSE
+        is_small = abs(np.linalg.det(box)) < _SMALL_BOX
+        is_loose = min(self.pme_tolerance, self.lj_pme_tolerance) >= _LOOSE
         by_tolerance = self.pme_grid is None and self.lj_pme_grid is None
-        return 4 if is_small and by_tolerance else 5
+        return 4 if is_small and is_loose and by_tolerance else 5
 
     def _mesh(
         self, of: Literal["pme", "lj_pme"], box: NDArray[np.float64] | None, order: int

@@ -265,7 +265,10 @@ def _nonbonded(control: Control, entries: Entries) -> None:
     cutoff = entries.number("cut", 8.0)
     assert cutoff is not None
     control.set("nonbonded", "cutoff", round(cutoff * ANGSTROM, 12))
-    control.set("nonbonded", "dispersion_correction", entries.whole("vdwmeth", 1) == 1)
+    correction = entries.whole("vdwmeth", 1)
+    if correction not in (0, 1):
+        control.refused.append(f"vdwmeth {correction}: only 0 and 1")
+    control.set("nonbonded", "dispersion_correction", correction == 1)
     begins = entries.number("fswitch", -1.0)
     if begins is not None and begins > 0:
         control.set("nonbonded", "switching", "charmm-force")

@@ -468,8 +468,9 @@ def _rest(entries: Entries) -> None:
         *("GBIS", "drude", "alch", "FEP"),
         *("tCouple", "rescaleFreq", "reassignFreq", "tclForces", "SMD", "IMDon"),
         *("replicaUniformPatchGrids", "cosAngles", "accelMD", "sphericalBC", "cylindricalBC"),
-        *("molly", "hbond", "watermodel", "LJPME", "MSM", "FMM", "loweAndersen"),
+        *("molly", "hbond", "watermodel", "MSM", "FMM", "loweAndersen"),
     )
+    entries.refuse('say it as lennard_jones = "pme" in [nonbonded] of a TOML file', "LJPME")
     entries.tell(
         "nothing, without the features that they belong to",
         *("fixedAtomsFile", "fixedAtomsCol", "fixedAtomsForces", "colvarsConfig"),
