@@ -74,7 +74,7 @@ def places(kind: str, gpus: int) -> dict[str, Any]:
 
 
 def single(kind: str, gpu: int) -> str:
-    """The name of one device."""
+    """The name of one device; of the first for numbers below 0."""
     return "cpu" if kind == "cpu" else f"cuda:{max(gpu, 0)}"
 
 
@@ -169,10 +169,7 @@ def losses(options: argparse.Namespace) -> Iterator[Row]:
     first, second, third = (single(options.device, last - back) for back in range(3))
     calm = simulate_with_loss(first, Workers())
     faults = {
-        "a third vote": (
-            f"redundant:{first},{second}",
-            WRONG,
-        ),
+        "a third vote": (f"redundant:{first},{second}", WRONG),
         "a spare": (first, f"kill@{LOST_AT}"),
     }
     for what, (device, fault) in faults.items():
