@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "computes/bonded/forms/angle.h"
+#include "computes/bonded/forms/bond.h"
 #include "integrators/group_sites.h"
 #include "integrators/stage_physics.h"
 #include "math/fixed.h"
@@ -11,20 +13,19 @@
 namespace quiltmd {
 namespace {
 
-constexpr double kFirstMove = 0.01;              // nm, of the atom that moves farthest
-constexpr double kLargestMove = 0.01;            // nm
+constexpr double kLargestMove = 0.01;            // nm, of an atom
 constexpr double kSmallestMove = 1e-7;           // nm
 constexpr double kGrowth = 1.5, kRetreat = 0.2;  // of the limit
 constexpr double kEnergyNoise = 1e-7;            // relative
-// What a term of two atoms, such as a bond, adds to the stiffness of an atom, beside that of its
-// surroundings as 1. The fastest of 0, 3 and 10 (docs/decisions.md).
-constexpr double kStiffnessOfTerm = 3;
+// What a bond or an angle adds to the stiffness of its atoms, beside that of their surroundings as 1.
+constexpr double kStiffnessOfTerm = 10;
 
+// The inverse of it.
 std::vector<double> softness(const System& system) {
   std::vector<double> stiffness(system.masses.size(), 1.0);
-  for (const Terms& terms : system.terms)
-    if (terms.form->atoms == 2)
-      for (const int32_t atom : terms.atoms)
+  for (const TermForm* form : {&BondForm::kForm, &AngleForm::kForm})
+    if (const Terms* terms = system.terms_of(*form))
+      for (const int32_t atom : terms->atoms)
         stiffness[static_cast<size_t>(atom)] += kStiffnessOfTerm;
   for (double& of_atom : stiffness) of_atom = 1 / of_atom;
   return stiffness;
@@ -58,7 +59,7 @@ Descent::Descent(const System& system, double tolerance, Evaluate evaluate,
       evaluate_(std::move(evaluate)),
       at_(evaluated(constrained(std::move(start)))),
       history_(softness(system)),
-      limit_(kFirstMove) {}
+      limit_(kLargestMove) {}
 
 bool Descent::is_stuck() const { return limit_ <= kSmallestMove; }
 

@@ -38,7 +38,7 @@ def water() -> tuple[Any, Any]:
     system, state = water_box((4, 4, 4), seed=7, spacing=0.32, rigid=False)
     core = engine(system, state, NONBONDED)
     core.minimize(500.0, 50)
-    core.draw_velocities(300.0, 3)
+    core.draw_velocities(300.0, 4)
     found = state_of(core)
     return system, State(found.positions, found.velocities, found.box, step=FIRST)
 
