@@ -3,9 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 
-#include "computes/bonded/forms/angle.h"
-#include "computes/bonded/forms/bond.h"
 #include "integrators/group_sites.h"
 #include "integrators/stage_physics.h"
 #include "math/fixed.h"
@@ -23,10 +22,11 @@ constexpr double kStiffnessOfTerm = 10;
 // The inverse of it.
 std::vector<double> softness(const System& system) {
   std::vector<double> stiffness(system.masses.size(), 1.0);
-  for (const TermForm* form : {&BondForm::kForm, &AngleForm::kForm})
-    if (const Terms* terms = system.terms_of(*form))
-      for (const int32_t atom : terms->atoms)
-        stiffness[static_cast<size_t>(atom)] += kStiffnessOfTerm;
+  for (const Terms& terms : system.terms) {
+    const std::string_view form = terms.form->name;
+    if (form != "bond" && form != "angle") continue;
+    for (const int32_t atom : terms.atoms) stiffness[static_cast<size_t>(atom)] += kStiffnessOfTerm;
+  }
   for (double& of_atom : stiffness) of_atom = 1 / of_atom;
   return stiffness;
 }

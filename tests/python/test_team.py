@@ -198,11 +198,17 @@ def workers_here() -> set[int]:
     """Worker processes that this one has started."""
     found = set()
     for task in Path("/proc/self/task").iterdir():
-        for child in (task / "children").read_text().split():
-            with suppress(OSError):
-                if b"quiltmd.workers.process" in Path(f"/proc/{child}/cmdline").read_bytes():
+        with suppress(FileNotFoundError):  # a thread that has ended meanwhile
+            for child in (task / "children").read_text().split():
+                if is_worker(Path(f"/proc/{child}/cmdline")):
                     found.add(int(child))
     return found
+
+
+def is_worker(command_line: Path) -> bool:
+    with suppress(OSError):
+        return b"quiltmd.workers.process" in command_line.read_bytes()
+    return False
 
 
 @pytest.mark.parametrize(
