@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,8 +32,8 @@ struct Ranks {
   std::mutex mutex;
   std::condition_variable changed;
   int joined = 0;
-  bool is_aborted = false;
-  int error = kSuccess;  // that ranks are told of
+  std::set<int> aborted;  // ranks that have left, at their end or because of an error
+  int error = kSuccess;   // that ranks are told of
   std::map<std::pair<int, int>, std::deque<std::shared_ptr<Send>>> on_their_way;  // by from and to
 };
 
@@ -56,21 +57,26 @@ int ids = 0;
 
 int run(const std::vector<Call>& calls) {
   if (calls.empty()) return kSuccess;
-  Ranks& ranks = *calls.front().comm->ranks;
+  const std::shared_ptr<Ranks> held = calls.front().comm->ranks;  // beyond an abort meanwhile
+  Ranks& ranks = *held;
   const int own = calls.front().comm->rank;
+  // A rank that has left keeps no others from what they exchange among themselves.
+  const auto is_off = [&](int peer) {
+    return ranks.aborted.contains(own) || ranks.aborted.contains(peer);
+  };
   std::unique_lock lock(ranks.mutex);
-  std::vector<std::shared_ptr<Send>> sends;
+  std::vector<std::pair<std::shared_ptr<Send>, int>> sends;  // and to whom
   for (const Call& call : calls)
     if (call.is_send) {
-      sends.push_back(std::make_shared<Send>(Send{call.memory, call.bytes}));
-      ranks.on_their_way[{own, call.peer}].push_back(sends.back());
+      sends.emplace_back(std::make_shared<Send>(Send{call.memory, call.bytes}), call.peer);
+      ranks.on_their_way[{own, call.peer}].push_back(sends.back().first);
     }
   ranks.changed.notify_all();
   for (const Call& call : calls) {
     if (call.is_send) continue;
     auto& coming = ranks.on_their_way[{call.peer, own}];
-    ranks.changed.wait(lock, [&] { return !coming.empty() || ranks.is_aborted; });
-    if (ranks.is_aborted) return kRemoteError;
+    ranks.changed.wait(lock, [&] { return !coming.empty() || is_off(call.peer); });
+    if (is_off(call.peer)) return kRemoteError;  // what it sent to the end has been taken
     const auto first = coming.front();
     coming.pop_front();
     if (first->bytes != call.bytes) return kInvalidArgument;
@@ -78,8 +84,9 @@ int run(const std::vector<Call>& calls) {
     first->is_done = true;
     ranks.changed.notify_all();
   }
-  for (const auto& send : sends) {
-    ranks.changed.wait(lock, [&] { return send->is_done || ranks.is_aborted; });
+  for (const auto& [sent, to] : sends) {
+    const Send* const send = sent.get();
+    ranks.changed.wait(lock, [&, peer = to] { return send->is_done || is_off(peer); });
     if (!send->is_done) return kRemoteError;
   }
   return kSuccess;
@@ -125,7 +132,7 @@ int ncclCommInitRank(Comm** comm, int count, Id id, int rank) {
 int ncclCommAbort(Comm* comm) {
   {
     const std::lock_guard lock(comm->ranks->mutex);
-    comm->ranks->is_aborted = true;
+    comm->ranks->aborted.insert(comm->rank);
     comm->ranks->changed.notify_all();
   }
   delete comm;
