@@ -28,8 +28,8 @@ enum EnergyKind {
 enum class Solvent { kNone, kImplicit };
 
 // Names in logs of the potential energies that force families add to, each where the system has `least`.
-// kPairForm has the name of its first form, Lennard-Jones, for every form (docs/decisions.md), and the mesh of
-// the dispersion that of the correction for it, which it makes unnecessary.
+// kPairForm has the name of its first form, Lennard-Jones, for every form (docs/decisions.md); the dispersion
+// on a mesh is counted with the correction for what lies beyond the cutoff.
 struct FamilyEnergy {
   const char* name;
   Solvent least = Solvent::kNone;

@@ -270,19 +270,24 @@ def test_a_signal_without_a_name_ends_a_worker_like_any_other() -> None:
         connection.begin("hello").result(20)
 
 
+def python(script: str) -> subprocess.Popen[str]:
+    """A client of its own: runs a script that can import this module."""
+    path = "import sys; sys.path.insert(0, 'tests/python')\n"
+    root = Path(__file__).resolve().parents[2]
+    return subprocess.Popen(
+        [sys.executable, "-c", path + script], stdout=subprocess.PIPE, text=True, cwd=root
+    )
+
+
 def test_a_suspended_job_goes_on() -> None:
     """The time in which both ends were stopped is not silence of the other."""
     script = (
-        "import sys; sys.path.insert(0, 'tests/python')\n"
         "from test_workers import Workers, water, process_of\n"
         "s = water('worker:cpu', workers=Workers(silence=2.0))\n"
         "print(process_of(s), flush=True)\n"
         "while True: s.run(10); print(s.step, flush=True)\n"
     )
-    root = Path(__file__).resolve().parents[2]
-    with subprocess.Popen(
-        [sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, cwd=root
-    ) as process:
+    with python(script) as process:
         assert process.stdout is not None
         both = int(process.stdout.readline()), process.pid
         try:
@@ -301,14 +306,10 @@ def test_a_suspended_job_goes_on() -> None:
 def test_a_worker_ends_with_its_client() -> None:
     """However the client ends, and even in the middle of steps."""
     script = (
-        "import sys; sys.path.insert(0, 'tests/python')\n"
         "from test_workers import water, process_of\n"
         "s = water('worker:cpu'); print(process_of(s), flush=True); s.run(10**9)\n"
     )
-    root = Path(__file__).resolve().parents[2]
-    with subprocess.Popen(
-        [sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, cwd=root
-    ) as process:
+    with python(script) as process:
         assert process.stdout is not None
         worker = int(process.stdout.readline())
         assert is_alive(worker)

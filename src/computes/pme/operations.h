@@ -173,7 +173,8 @@ struct InverseRows {
 };
 
 // Long-range forces of the owned atoms: slots.long_range = -charge * gradient of the potential; those of the
-// dispersion are added to what is there. The charge grid, which the potential was made of, is cleared for the next spreading.
+// dispersion are added to what is there. The charge grid, which the potential was made of, is cleared for the
+// next spreading.
 struct GatherForces {
   static constexpr const char* kName = "gather_forces";
   PmeGrid grid;
