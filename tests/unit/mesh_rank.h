@@ -37,6 +37,19 @@ struct Mesh : MeshMemory {
   Mesh(OneRank& r, int order, const MeshSettings& mesh)
       : MeshMemory(r, mesh.points, order, mesh.alpha, mesh.of), rank(r) {
     update_grid();
+    grow_box();
+  }
+
+  // As if a barostat had made the box what it is.
+  void grow_box() {
+    std::vector<Conditions> now = rank.conditions.download();
+    const Box box = now[0].box;
+    for (const double size : {0.3, 1.0}) {
+      now[0].box = {size * box.ax, size * box.bx, size * box.by,
+                    size * box.cx, size * box.cy, size * box.cz};
+      rank.conditions.upload(now);
+      rank.device.launch(update_box());
+    }
   }
 
   // launch(first, count) for each of `parts` pieces of a whole, as ranks would have them.

@@ -26,8 +26,8 @@ _LARGEST_GRID = 2**31  # points; beyond, they cannot be numbered
 _OF_LJ_PME = ("lj_pme_tolerance", "lj_pme_alpha", "lj_pme_grid")
 _OF_PME = ("pme_order", "pme_tolerance", "pme_alpha", "pme_grid", "lennard_jones", *_OF_LJ_PME)
 _OF_FIELD = ("dielectric", "field_of_excluded")
-# nm, between points of the grid of dispersion.  Its coefficients have one sign, and a point holds
-# at least 32 times the largest: enough for 160 atoms/nm^3 that all have that one.
+# nm, between points of the grid of dispersion.  Its coefficients have one sign and add up: beyond,
+# the core reduces them, so that the integers of a point hold those of 160 atoms/nm^3.
 _COARSEST = 0.58
 _GRID_FACTORS = (2, 3, 5, 7)
 _SMALLEST_GRID = 8
@@ -465,8 +465,7 @@ def _refuse_coarse_grid(grid: Sequence[int], box: NDArray[np.float64]) -> None:
         points = " x ".join(map(str, grid))
         raise QuiltError(
             f"the lj_pme_grid {points} is too coarse for this box: its points are {spacing:.2g} nm "
-            f"apart, and coefficients near one may add up to more than it can hold beyond "
-            f"{_COARSEST:g} nm; choose more points"
+            f"apart, and at most {_COARSEST:g} nm are accepted; choose more points"
         )
 
 

@@ -23,7 +23,8 @@ using namespace mesh;
 template <MeshOf kOf, class Op>
 __device__ __forceinline__ Float4 load_atom(const Op& op, int slot) {
   Float4 local = op.slots.local[slot];
-  if constexpr (kOf == MeshOf::kDispersion) local.w = op.coefficients[op.slots.atom[slot]];
+  if constexpr (kOf == MeshOf::kDispersion)
+    local.w = op.box->coefficients * op.coefficients[op.slots.atom[slot]];
   return local;
 }
 
@@ -346,7 +347,7 @@ void gather_forces_directly(const GatherForcesDirectly& op, CudaContext& context
 
 static __global__ void put_box_on_mesh_kernel(const __grid_constant__ PutBoxOnMesh op) {
   wait_for_previous();
-  *op.box = box_on_mesh(op.conditions->box, op.points);
+  *op.box = box_on_mesh(op.conditions->box, op.points, op.of);
 }
 
 static void put_box_on_mesh(const PutBoxOnMesh& op, CudaContext& context) {

@@ -6,7 +6,7 @@
 namespace quiltmd {
 
 void put_box_on_mesh(const PutBoxOnMesh& op, ThreadGroup&) {
-  *op.box = box_on_mesh(op.conditions->box, op.points);
+  *op.box = box_on_mesh(op.conditions->box, op.points, op.of);
 }
 
 void add_pme_kernels(HostKernels& table) {

@@ -27,10 +27,10 @@ MeshMemory::MeshMemory(const SlotMemory& slots, Int3 points, int order, double a
 }
 
 void MeshMemory::put_dispersion_on_grid() {
-  constexpr double kLargest = 16;
   std::vector<double> c = dispersion_coefficients(slots_.system);
   const double largest = c.empty() ? 0 : *std::max_element(c.begin(), c.end());
-  const double scale = largest > 0 ? std::exp2(std::floor(std::log2(kLargest / largest))) : 1;
+  const double scale =
+      largest > 0 ? std::exp2(std::floor(std::log2(kLargestCoefficient / largest))) : 1;
   for (double& one : c) one *= scale;
   coefficients_ = make_.filled(std::vector<float>(c.begin(), c.end()));
   strength_ = dispersion_strength(alpha_) / (scale * scale);
@@ -42,11 +42,11 @@ void MeshMemory::update_patches() {
 
 void MeshMemory::update_grid() {
   update_patches();
-  box_.upload({box_on_mesh(slots_.patch_grid.box, {grid.nx, grid.ny, grid.nz})});
+  box_.upload({box_on_mesh(slots_.patch_grid.box, {grid.nx, grid.ny, grid.nz}, of)});
 }
 
 PutBoxOnMesh MeshMemory::update_box() {
-  return {slots_.conditions.data(), {grid.nx, grid.ny, grid.nz}, box_.data()};
+  return {slots_.conditions.data(), {grid.nx, grid.ny, grid.nz}, of, box_.data()};
 }
 
 SpreadCharges MeshMemory::spread_charges() const {

@@ -60,8 +60,8 @@ class MeshMemory {
     make_.renew(buffer, values);
   }
 
-  // On the grid coefficients of dispersion are so many times what they are: a power of 2 such that the
-  // largest is like a charge, and the integers of the grid serve for both.
+  // Coefficients of dispersion are so many times what they are: a power of 2 such that the largest is like a
+  // charge, and the integers of the grid serve for both. On a coarse grid they are less (BoxOnMesh).
   void put_dispersion_on_grid();
 
   const SlotMemory& slots_;

@@ -24,10 +24,6 @@ struct Complex {
   float re, im;
 };
 
-// What is on a mesh: charges, with an interaction of 1/r, or square roots of C6 coefficients, with one of
-// -1/r^6 (Lennard-Jones PME). The names of operations and arrays are those of the first.
-enum class MeshOf { kCharges, kDispersion };
-
 struct PmeGrid {
   int nx, ny, nz;
   int order;     // B-spline order, 4 or 5
@@ -206,6 +202,7 @@ struct PutBoxOnMesh {
   static constexpr const char* kName = "put_box_on_mesh";
   const Conditions* conditions;
   Int3 points;
+  MeshOf of;
   BoxOnMesh* box;
 
   void memory(MemoryUses& uses) const {
