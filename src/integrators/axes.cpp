@@ -17,7 +17,7 @@ void read_axes(const Parameters& parameters, const std::string& name, double (&v
 void read_sets(const Parameters& parameters, int (&sets)[3]) {
   const char* const names[] = {"set_x", "set_y", "set_z"};
   for (int d = 0; d < 3; ++d) {
-    sets[d] = static_cast<int>(parameters.integer(names[d]));
+    sets[d] = parameters.integer(names[d]);
     if (sets[d] < 0 || sets[d] > d || sets[sets[d]] != sets[d])
       throw Error(parameters.kind + ": axes are coupled to themselves or to one before them");
   }
@@ -25,7 +25,7 @@ void read_sets(const Parameters& parameters, int (&sets)[3]) {
 
 Barostat barostat_of_axes(const Parameters& parameters) {
   Barostat barostat;
-  barostat.stage.every = static_cast<int>(parameters.integer("every"));
+  barostat.stage.every = parameters.integer("every");
   barostat.stage.strain_message =
       "the barostat would change the box by more than 2 % at once because the pressure is far "
       "from its reference: equilibrate at constant volume first, or use a longer time constant";

@@ -62,7 +62,7 @@ StepPlan langevin_middle(const Parameters& parameters, const Thermostat* thermos
 
 StepPlan langevin_middle_groups(const Parameters& parameters, const Thermostat* thermostat) {
   StepPlan plan = plan_without_baths(parameters, thermostat);
-  for (int64_t k = 0; k < parameters.integer("baths"); ++k) {
+  for (int k = 0; k < parameters.integer("baths"); ++k) {
     const LangevinBath bath = read_bath(parameters, bath_suffix(k));
     plan.baths.add_group(bath.temperature, bath.heat);
     plan.baths.constraint_loss.push_back(bath.constraint_loss);

@@ -22,11 +22,11 @@ void add_variables(const std::string& of, int length, std::vector<Variable>& var
 }
 
 int chain_length(const Parameters& parameters) {
-  const int64_t length = parameters.integer("chain_length");
+  const int length = parameters.integer("chain_length");
   if (length < 1 || length > kLongestChain)
     throw Error(parameters.kind + ": a chain has 1 to " + std::to_string(kLongestChain) +
                 " thermostats");
-  return static_cast<int>(length);
+  return length;
 }
 
 double positive_temperature(const Parameters& parameters, const std::string& suffix) {
@@ -74,7 +74,7 @@ Thermostat nose_hoover(const Parameters& parameters, const ThermostatInput& inpu
 
 Thermostat nose_hoover_groups(const Parameters& parameters, const ThermostatInput& input) {
   const int every = steps_between_actions(parameters);
-  const auto baths = static_cast<int>(parameters.integer("baths"));
+  const int baths = parameters.integer("baths");
   Thermostat made{{}, every, {}, {}};
   AdvanceChains advance{};
   advance.baths = baths;

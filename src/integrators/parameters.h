@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <string>
 #include <variant>
@@ -25,14 +26,22 @@ struct Parameters {
     if (!std::isfinite(found)) throw Error(kind + ": '" + name + "' must be a finite number");
     return found;
   }
-  int64_t integer(const std::string& name) const {
+  int integer(const std::string& name) const {
+    using Limits = std::numeric_limits<int>;
+    const int64_t found = whole(name);
+    if (found < Limits::min() || found > Limits::max())
+      throw Error(kind + ": '" + name + "' must be from " + std::to_string(Limits::min()) + " to " +
+                  std::to_string(Limits::max()) + ", not " + std::to_string(found));
+    return static_cast<int>(found);
+  }
+  uint64_t seed() const { return static_cast<uint64_t>(whole("seed")); }
+
+ private:
+  int64_t whole(const std::string& name) const {
     const auto* value = std::get_if<int64_t>(&at(name));
     if (!value) throw Error(kind + ": '" + name + "' must be a whole number");
     return *value;
   }
-  uint64_t seed() const { return static_cast<uint64_t>(integer("seed")); }
-
- private:
   const Value& at(const std::string& name) const {
     const auto found = values.find(name);
     if (found == values.end()) throw Error(kind + ": missing setting '" + name + "'");

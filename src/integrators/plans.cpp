@@ -149,7 +149,7 @@ void place_sites_after_moves(StepPlan& plan) {
 size_t baths_of_groups(const IntegratorSettings& settings) {
   const Parameters& part = settings.thermostat ? *settings.thermostat : settings.integrator;
   if (!part.values.contains("baths")) return 0;
-  const int64_t baths = part.integer("baths");
+  const int baths = part.integer("baths");
   if (baths < 1 || baths > kMaxHeatBaths)
     throw Error(part.kind + ": there may be 1 to " + std::to_string(kMaxHeatBaths) +
                 " heat baths, not " + std::to_string(baths));
@@ -162,9 +162,9 @@ StepPlan make_step_plan(const IntegratorSettings& settings, const DegreesOfFreed
   const auto& known = find(kIntegrators, parameters.kind, "integrator");
   const double timestep = parameters.number("timestep");
   if (!(timestep > 0)) throw Error("the time step must be positive");
-  const auto long_range_every = static_cast<int>(parameters.integer("long_range_every"));
+  const int long_range_every = parameters.integer("long_range_every");
   if (long_range_every < 1) throw Error("the long-range force must act every 1 or more steps");
-  const auto remove_com_every = static_cast<int>(parameters.integer("remove_com_every"));
+  const int remove_com_every = parameters.integer("remove_com_every");
   // A thermostat that scales all velocities alike leaves a centre of mass at rest as it is.
   const size_t baths = baths_of_groups(settings);
   const bool scales_all = settings.thermostat && baths <= 1;

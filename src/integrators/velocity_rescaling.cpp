@@ -54,7 +54,7 @@ Thermostat rescaling(const Parameters& parameters, const ThermostatInput& input,
 Thermostat rescaling_groups(const Parameters& parameters, const ThermostatInput& input,
                             VelocityNoise noise) {
   const int every = steps_between_actions(parameters);
-  const auto baths = static_cast<int>(parameters.integer("baths"));
+  const int baths = parameters.integer("baths");
   Thermostat made{{}, every, {}, {}};
   DrawRescalingGroups draw{};
   draw.baths = baths;
@@ -101,7 +101,7 @@ StepTask sum_kinetic_energy_of_groups(int baths) {
 }
 
 int steps_between_actions(const Parameters& parameters) {
-  const auto every = static_cast<int>(parameters.integer("every"));
+  const int every = parameters.integer("every");
   if (every < 1) throw Error(parameters.kind + ": 'every' must be 1 or more steps");
   return every;
 }

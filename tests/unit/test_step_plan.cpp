@@ -234,6 +234,34 @@ void check_refused(const IntegratorSettings& settings, const char* because,
   CHECK(!"refused");
 }
 
+// None of them is an int; each is refused before it is made one.
+void whole_numbers_are_refused_by_name() {
+  const auto with = [](Parameters part, const char* name, Parameters::Value value) {
+    part.values[name] = value;
+    return part;
+  };
+  const Parameters verlet = integrator("velocity_verlet"), langevin = integrator("langevin_middle");
+  // The lower halves of the last two, which an int would keep, would do as they are.
+  for (const Parameters::Value value :
+       {Parameters::Value(1e300), Parameters::Value(std::nan("")),
+        Parameters::Value((int64_t{1} << 40) + 12), Parameters::Value((int64_t{-1} << 40) + 12)}) {
+    for (const char* name : {"long_range_every", "remove_com_every"})
+      check_refused({with(verlet, name, value), std::nullopt, {}},
+                    ("velocity_verlet: '" + std::string(name) + "' must be").c_str());
+    check_refused({verlet, with(rescaling(), "every", value), {}},
+                  "velocity_rescaling: 'every' must be");
+    check_refused({verlet, with(chain(), "chain_length", value), {}},
+                  "nose_hoover: 'chain_length' must be");
+    check_refused({with(langevin, "baths", value), std::nullopt, {}},
+                  "langevin_middle: 'baths' must be");
+    for (const char* name : {"every", "set_z"})
+      check_refused({langevin, std::nullopt, with(barostat(), name, value)},
+                    ("cell_rescaling: '" + std::string(name) + "' must be").c_str());
+  }
+  check_refused({with(verlet, "long_range_every", int64_t{1} << 40), std::nullopt, {}},
+                "must be from -2147483648 to 2147483647, not 1099511627776");
+}
+
 void nonsense_is_refused_by_name() {
   check_refused({integrator("verlet"), std::nullopt, {}},
                 "langevin_middle, langevin_middle_groups, velocity_verlet");
@@ -268,6 +296,7 @@ void nonsense_is_refused_by_name() {
   Parameters incomplete = integrator("langevin_middle");
   incomplete.values.erase("friction");
   check_refused({incomplete, std::nullopt, {}}, "missing setting 'friction'");
+  whole_numbers_are_refused_by_name();
 }
 
 // Of each part its own conditions, and nothing else.
