@@ -17,6 +17,7 @@ from quiltmd import (
     BerendsenBarostat,
     CellRescaling,
     LangevinMiddle,
+    MonteCarloBarostat,
     Nonbonded,
     QuiltError,
     QuiltWarning,
@@ -277,6 +278,19 @@ def test_actions_are_a_fiftieth_of_the_time_constant_apart(
         run = make(water, "langevin", kind(time_constant=time_constant), integrator=integrator)
         assert run.barostat is not None
         assert run.barostat.every == every
+
+
+@pytest.mark.parametrize(("impulse", "every"), [(1, 100), (3, 99), (4, 100), (101, 101)])
+def test_proposals_fit_impulses_by_default(
+    water: tuple[Any, State], impulse: int, every: int
+) -> None:
+    integrator = LangevinMiddle(timestep=1e-5, long_range_every=impulse)
+    run = make(water, "langevin", MonteCarloBarostat(), integrator=integrator)
+    assert run.barostat is not None
+    assert run.barostat.every == every
+    if impulse == 3:
+        with pytest.raises(QuiltError, match="every = 100 must be a multiple of long_range_every"):
+            make(water, "langevin", MonteCarloBarostat(every=100), integrator=integrator)
 
 
 def test_what_does_not_go_together_is_refused(water: tuple[Any, State]) -> None:

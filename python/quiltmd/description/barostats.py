@@ -31,6 +31,7 @@ _CONFIG = ConfigDict(extra="forbid", allow_inf_nan=False)
 _BAR = 1 / 16.6053906660  # in kJ/mol/nm^3
 _AXES = "xyz"
 _ACTIONS = 50  # in a time constant, by default
+PROPOSE_EVERY = 100  # steps, by default
 # By axis: the first axis of those that are scaled together.
 _SETS: dict[str, tuple[int, int, int]] = {
     "isotropic": (0, 0, 0),
@@ -190,13 +191,13 @@ class MonteCarloBarostat(_AxisScaling):
         Random seed of proposals and decisions; the same seed gives the same trajectory, bit for
         bit.  None: a `Simulation` draws one, and its `barostat` tells which.
     every:
-        Steps between proposals, a multiple of the integrator's `long_range_every`; by default as in
-        Amber.  Pair lists are built and energies found anew at each, so that a proposal costs as
-        much as several steps, and the ensemble is the same for any interval.
+        Steps between proposals, a multiple of the integrator's `long_range_every`.  Pair lists are
+        built and energies found anew at each, so that a proposal costs as much as several steps,
+        and the ensemble is the same for any interval.  None: 100 as in Amber, or as much less as
+        whole multiples need, and a `Simulation`'s `barostat` tells how many.
     """
 
     _: KW_ONLY
-    every: BarostatEvery = 100
     seed: Seed = None
 
     def resolve(self) -> dict[str, Any]:
@@ -232,7 +233,9 @@ def with_interval(barostat: Barostat | None, integrator: Integrator) -> Barostat
     if barostat is None or barostat.every is not None:
         return barostat
     impulse = integrator.long_range_every
-    steps = int(barostat.time_constant / (_ACTIONS * integrator.timestep) + 1e-6)
+    steps = PROPOSE_EVERY
+    if not isinstance(barostat, MonteCarloBarostat):
+        steps = int(barostat.time_constant / (_ACTIONS * integrator.timestep) + 1e-6)
     steps = min(steps, LONGEST_INTERVAL)
     return replace(barostat, every=max(steps // impulse, 1) * impulse)
 

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from ..description.barostats import (
+    PROPOSE_EVERY,
     Barostat,
     BerendsenBarostat,
     CellRescaling,
@@ -271,7 +272,7 @@ class BarostatSection(Section):
     every: BarostatEvery | None = Field(
         default=None,
         description="Steps between actions of the barostat: a fiftieth of the time constant by "
-        f"default, with monte-carlo {MonteCarloBarostat.every} steps.",
+        f"default, with monte-carlo {PROPOSE_EVERY} steps.",
     )
     annealing: Points | None = Field(
         default=None,

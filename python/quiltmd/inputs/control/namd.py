@@ -15,7 +15,7 @@ import re
 import numpy as np
 from numpy.typing import NDArray
 
-from ...description.barostats import MonteCarloBarostat
+from ...description.barostats import PROPOSE_EVERY
 from ...description.box import lengths_angles
 from ...description.electric_field import ELECTRONVOLT
 from ...description.thermostats import VelocityRescaling
@@ -367,9 +367,7 @@ def _monte_carlo(control: Control, entries: Entries) -> None:
     _refuse_another_temperature(control, entries, "monteCarloTemp")
     entries.tell("the width of proposals follows from the compressibility", *_OF_PROPOSALS)
     entries.tell("molecules move with their centres", "useGroupPressure")
-    _act_every(
-        control, "barostat", entries.whole("monteCarloPressureFreq", MonteCarloBarostat.every)
-    )
+    _act_every(control, "barostat", entries.whole("monteCarloPressureFreq", PROPOSE_EVERY))
 
 
 _BAROSTATS = {
