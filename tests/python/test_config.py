@@ -263,3 +263,27 @@ def test_bad_toml(tmp_path: Path) -> None:
 def test_too_large_a_cutoff_for_the_box() -> None:
     with pytest.raises(QuiltError, match=r"cutoff of 0.9 nm is too large.*0.85 nm"):
         Nonbonded().resolve(np.diag([3.0, 1.7, 3.0]))
+
+
+@pytest.mark.parametrize(
+    ("flags", "ranks"),
+    [
+        ({"device": "ranks:worker:cpu,worker:cpu"}, 2),
+        ({"device": "ranks:ssh:a/cuda:0,ssh:a/cuda:1,ssh:b/cuda:0,ssh:b/cuda:1"}, 4),
+        ({"device": "worker:cuda:0,1"}, 2),
+        ({"device": "cpu"}, 3),
+        ({}, 3),
+    ],
+)
+def test_a_device_given_as_an_option_says_how_many_ranks_there_are(
+    flags: dict[str, str], ranks: int
+) -> None:
+    """Whatever the configuration says, as that of a run that is profiled or resumed."""
+    written = merge(MINIMAL, {("run", "ranks"): 3, ("run", "device"): "cpu"})
+    given: dict[tuple[str, str], Any] = {("run", key): value for key, value in flags.items()}
+    config = build_config(merge(written, given))
+    assert config.execution().resolve()["ranks"] == ranks
+    if "ranks:" in flags.get("device", ""):
+        both = build_config(merge(written, {**given, ("run", "ranks"): 3}))
+        with pytest.raises(QuiltError, match="for 3 rank"):
+            both.execution().resolve()

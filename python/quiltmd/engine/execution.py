@@ -17,7 +17,7 @@ from ..errors import QuiltError
 from .core import load_core
 from .hosts import HostEntry, device_of_ranks
 from .injection import parse_injection
-from .places import has_rank_on_each, is_forwarded, parse_device, parse_place
+from .places import has_rank_on_each, is_forwarded, listed_ranks, parse_device, parse_place
 from .worker_settings import Workers
 
 
@@ -197,9 +197,7 @@ class Execution:
         return bool(supervised) or [place.kind for place in places] != ["here"]
 
     def _rank_count(self) -> int:
-        device = self._device_of_ranks()
-        places = parse_device(device)
-        listed = len(places) if has_rank_on_each(device) else len(places[0].ordinals())
+        listed = listed_ranks(self._device_of_ranks())
         if self.ranks and listed and self.ranks != listed:
             raise QuiltError(self._not_so_many(listed))
         return self.ranks or listed or 1

@@ -112,6 +112,12 @@ def parse_device(name: str) -> list[Place]:
     return places
 
 
+def listed_ranks(name: str) -> int:
+    """How many ranks a device lists places or GPUs for; 0 where it leaves that open."""
+    places = parse_device(name)
+    return len(places) if has_rank_on_each(name) else len(places[0].ordinals())
+
+
 def is_forwarded(name: str) -> bool:
     """Whether commands to the device are forwarded by an engine in this process."""
     return name.startswith("forward:")

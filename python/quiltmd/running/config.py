@@ -12,6 +12,7 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, TypeVar, get_args, get_origin
@@ -39,6 +40,7 @@ from ..description.settings import (
 from ..description.system import System
 from ..description.thermostats import Thermostat
 from ..engine.execution import AWAY_BY_NAME, Execution
+from ..engine.places import listed_ranks
 from ..engine.worker_settings import Workers
 from ..errors import QuiltError
 from ..inputs import included_files
@@ -442,14 +444,26 @@ def read_resolved(path: Path) -> dict[str, Any]:
 
 
 def merge(settings: dict[str, Any], flags: dict[tuple[str, str], Any]) -> dict[str, Any]:
-    """Settings with the given flags (section, key) put in; None is a flag not given."""
+    """Settings with the given flags (section, key) put in; None is a flag not given.
+
+    A device that lists its ranks takes the place of another number of ranks, too.
+    """
     merged = {
         key: dict(value) if isinstance(value, dict) else value for key, value in settings.items()
     }
     for (section, key), value in flags.items():
         if value is not None:
             merged.setdefault(section, {})[key] = value
+    device = flags.get(("run", "device"))
+    if device is not None and flags.get(("run", "ranks")) is None and _lists_ranks(device):
+        merged["run"].pop("ranks", None)
     return merged
+
+
+def _lists_ranks(device: str) -> bool:
+    with suppress(ValueError):  # no device: that is told with all other faults
+        return listed_ranks(device) > 0
+    return False
 
 
 def build_config(settings: dict[str, Any], source: str = "") -> Config:
