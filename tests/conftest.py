@@ -42,6 +42,14 @@ def _signals_stay_as_they_are() -> Iterator[None]:
     assert [signal.getsignal(kind) for kind in SIGNALS] == before
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _no_cache_of_the_user() -> Iterator[None]:
+    """Loaded systems are cached nowhere, by processes that tests start as well."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("QUILTMD_CACHE", "off")
+        yield
+
+
 @pytest.fixture(scope="session")
 def openmmtools_data() -> Path:
     """Inputs of openmmtools, for instance dhfr/JAC.prmtop."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -26,6 +26,7 @@ from ..description.system import System
 from ..errors import InputError, QuiltWarning
 from . import amber, charmm, frames, gromacs, openmm_files, pdb
 from .amber import coordinates as amber_coordinates
+from .cache import cached
 from .charmm import coordinates as charmm_coordinates
 from .constrain import Constraints, constrain, loose_hydrogens
 from .fixed_width import read_bytes
@@ -95,8 +96,11 @@ def load(
     solvent: ImplicitSolvent | None = None,
     electric_field: Sequence[float] | None = None,
     velocities: Path | None = None,
+    say: Callable[[str], None] = lambda _: None,
 ) -> tuple[System, State]:
     """Load a system and its state from the files of another program.
+
+    Large topologies are cached, in the folder that docs/user/inputs.md names.
 
     Parameters
     ----------
@@ -132,6 +136,8 @@ def load(
         Uniform electric field, V/nm; see `apply_electric_field`.
     velocities:
         File of velocities that hold instead of those of `coordinates`; see `read_velocities`.
+    say:
+        Told, in one line, where the topology is from the cache.
 
     Returns
     -------
@@ -144,12 +150,20 @@ def load(
     InputError
         In one line, with file and line or atom: what is wrong or unsupported.
     """
-    described = describe(topology, parameters, defines)
+    described = cached(
+        [os.fspath(file) for file in (topology, *parameters)],
+        [*defines, constraints, rigid_water, hydrogen_mass],
+        lambda: _prepared(
+            _described(topology, parameters, defines),
+            topology,
+            constraints,
+            rigid_water,
+            hydrogen_mass,
+        ),
+        say,
+    )
+    _warn(described)
     system = described.system
-    if described.complete:
-        _tell_what_is_fixed(system, constraints, hydrogen_mass, topology)
-    else:
-        system = constrain(system, constraints, rigid_water, hydrogen_mass)
     frames_of = _Frames(system, described, box)
     state = frames_of.state(coordinates, frame)
     if velocities is not None:
@@ -165,6 +179,21 @@ def load(
             system, restraints, place.positions, place.box, reference_scaling, described.held
         )
     return _in_surroundings(system, state.box, solvent, electric_field), state
+
+
+def _prepared(
+    described: Described,
+    file: Path,
+    constraints: Constraints,
+    rigid_water: bool,
+    hydrogen_mass: float | None,
+) -> Described:
+    """What a topology says, constrained as asked for where it does not say that itself."""
+    if described.complete:
+        told = _told_what_is_fixed(described.system, constraints, hydrogen_mass, file)
+        return replace(described, warnings=described.warnings + told)
+    system = constrain(described.system, constraints, rigid_water, hydrogen_mass)
+    return replace(described, system=system)
 
 
 def _in_surroundings(
@@ -210,6 +239,12 @@ def describe(
     topology: Path, parameters: Sequence[Path] = (), defines: Sequence[str] = ()
 ) -> Described:
     """What a topology says, by the reader of its format; see `load`."""
+    described = _described(topology, parameters, defines)
+    _warn(described)
+    return described
+
+
+def _described(topology: Path, parameters: Sequence[Path], defines: Sequence[str]) -> Described:
     reader = topology_format(topology)
     if reader is None:
         raise InputError(_why_no_topology(read_bytes(topology, limit=HEAD)), file=topology)
@@ -219,6 +254,12 @@ def describe(
         raise InputError(f"{reader.name} has no preprocessor: leave out defines", file=topology)
     files = tuple(os.fspath(file) for file in parameters)
     return reader.read(Sources(os.fspath(topology), files, tuple(defines)))
+
+
+def _warn(described: Described) -> None:
+    """Warns, as if the caller's caller did."""
+    for text in described.warnings:
+        warnings.warn(text, QuiltWarning, stacklevel=3)
 
 
 def _why_no_topology(head: bytes) -> str:
@@ -330,21 +371,18 @@ def _given_box(box: npt.ArrayLike) -> _Box | None:
     return box_from_lengths_angles(numbers[:3], angles)
 
 
-def _tell_what_is_fixed(
+def _told_what_is_fixed(
     system: System, constraints: Constraints, hydrogen_mass: float | None, file: Path
-) -> None:
-    """Files that define their own constraints are taken as they are."""
+) -> tuple[str, ...]:
+    """Warnings about files that define their own constraints, which are taken as they are."""
     if hydrogen_mass is not None:
         raise InputError(
             "masses are as in the file here; repartition them where the system is made", file=file
         )
     loose = loose_hydrogens(system)
-    if constraints == "h-bonds" and loose:
-        warnings.warn(
-            f"{file} says what is constrained: {loose} bonds to hydrogen are flexible and stay so",
-            QuiltWarning,
-            stacklevel=3,
-        )
+    if constraints != "h-bonds" or not loose:
+        return ()
+    return (f"{file} says what is constrained: {loose} bonds to hydrogen are flexible and stay so",)
 
 
 def _compare_names(system: System, names: npt.NDArray[np.str_], file: str) -> None:

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
+from .record import note_content
 
 _HEAD = 64  # bytes, among which a binary format has a zero
 
@@ -40,6 +41,8 @@ def read_bytes(path: str | os.PathLike[str], limit: int = -1) -> bytes:
         raise InputError(f"cannot be read: {error.strerror}", file=path) from None
     if not data:
         raise InputError("the file is empty", file=path)
+    if limit < 0:  # what is recognised by its head is then read as a whole
+        note_content(path, data)
     is_text = b"\0" not in data[:_HEAD]
     return data.removeprefix(codecs.BOM_UTF8) if is_text else data
 

@@ -63,6 +63,8 @@ class Described:
         that there is none, so that theirs means nothing; None if it does not say.
     held:
         Atoms that the topology holds to the places that they have in reference coordinates.
+    warnings:
+        What the user should be told, whether this was read just now or is from the cache.
     """
 
     system: System
@@ -71,6 +73,7 @@ class Described:
     complete: bool = False
     periodic: bool | None = None
     held: Held | None = None
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

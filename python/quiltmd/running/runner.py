@@ -214,6 +214,7 @@ def load_system(config: Config, frame: int | None = None) -> tuple[System, State
         reference_scaling=config.system.reference_scaling,
         solvent=config.solvent.build(),
         electric_field=config.system.electric_field,
+        say=say,
     )
 
 

@@ -8,7 +8,6 @@ than a hundred.
 from __future__ import annotations
 
 import re
-import warnings
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from ...description.sites import site_fields
 from ...description.system import System
 from ...description.term_forms import TERM_FORMS
 from ...description.topology import Topology, elements_from_masses
-from ...errors import InputError, QuiltWarning
+from ...errors import InputError
 from ..formats import Described, Sources, TopologyFormat
 from .molecule import Molecule, TypeTables
 from .preprocess import Preprocessor
@@ -41,7 +40,6 @@ _START = re.compile(
 def _read(sources: Sources) -> Described:
     preprocessor = Preprocessor(sources.topology, sources.defines)
     topology = TopologyFile(preprocessor.lines())
-    _tell_unused(sources, preprocessor)
     types = TypeTables(topology)
     molecules = {
         name: Molecule(topology, topology.molecule_types[name], types)
@@ -69,7 +67,9 @@ def _read(sources: Sources) -> Described:
     )
     atoms, values = _repeated(parts, _POSITIONS, 1, 5)
     held = Held(atoms[:, 0], values[:, 0], values[:, 1], values[:, 2:])
-    return Described(system, held=held if len(atoms) else None)
+    return Described(
+        system, held=held if len(atoms) else None, warnings=_unused(sources, preprocessor)
+    )
 
 
 def _includes(sources: Sources) -> tuple[str, ...]:
@@ -79,14 +79,13 @@ def _includes(sources: Sources) -> tuple[str, ...]:
     return tuple(preprocessor.files[1:])
 
 
-def _tell_unused(sources: Sources, preprocessor: Preprocessor) -> None:
+def _unused(sources: Sources, preprocessor: Preprocessor) -> tuple[str, ...]:
+    """A warning for each define that nothing asks for."""
     given = {define.removeprefix("-D").partition("=")[0] for define in sources.defines}
-    for name in sorted(given - preprocessor.used):
-        warnings.warn(
-            f"{sources.topology}: nothing asks whether {name} is defined",
-            QuiltWarning,
-            stacklevel=4,
-        )
+    return tuple(
+        f"{sources.topology}: nothing asks whether {name} is defined"
+        for name in sorted(given - preprocessor.used)
+    )
 
 
 def _of_atoms(parts: list[tuple[Molecule, int]], values: list[list[Any]]) -> npt.NDArray[Any]:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from ...errors import InputError
 from ..fixed_width import read_bytes
+from ..record import is_file, variable
 
 _DEEPEST = 50  # includes within includes; more is a file that includes itself
 # Where a GROMACS installation has its force fields, after what the environment says.
@@ -105,11 +106,11 @@ class Preprocessor:
     def _found(self, name: str, line: Line) -> str:
         """The file of an #include: beside the file that asks for it, else in GROMACS' folders."""
         folders = [os.path.dirname(line.file) or ".", os.path.dirname(self._root) or "."]
-        folders += os.environ.get("GMXLIB", "").split(":")
-        folders += [os.path.join(os.environ.get("GMXDATA", "/none"), "top"), *_INSTALLED]
+        folders += variable("GMXLIB", "").split(":")
+        folders += [os.path.join(variable("GMXDATA", "/none"), "top"), *_INSTALLED]
         for folder in filter(None, folders):
             path = Path(folder, name)
-            if path.is_file():
+            if is_file(path):
                 return str(path)
         raise line.error(
             f"the include file {name} is not beside the topology nor where GROMACS is installed "
