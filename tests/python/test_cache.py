@@ -26,6 +26,8 @@ from quiltmd.description.restraints import Held
 from quiltmd.inputs import cache
 from quiltmd.inputs.formats import Described
 from quiltmd.inputs.openmm_files import find_force_field
+from quiltmd.running import runner
+from quiltmd.running.config import build_config
 
 MAIN = """
 [ defaults ]
@@ -156,6 +158,19 @@ def test_a_loaded_system_is_identical(
     assert_identical(again, state)
     energies = [quiltmd.Simulation(one, state, device="cpu").energies() for one in (first, second)]
     assert energies[0] == energies[1]
+
+
+def test_a_run_says_so(
+    alanine: tuple[Path, Path], place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = {"topology": str(alanine[0]), "coordinates": str(alanine[1])}
+    settings = {"system": files, "run": {"steps": 1}, "output": {"dir": "out"}}
+    config = build_config(settings)
+    for lines in (0, 1):
+        runner.load_system(config)
+        said = " ".join(capsys.readouterr().err.split())
+        assert said.count("was loaded from the cache") == lines
+        assert said.count("QUILTMD_CACHE=off reads it again") == lines
 
 
 def test_options_are_part_of_the_key(alanine: tuple[Path, Path], place: Path) -> None:
