@@ -36,11 +36,13 @@ class Record:
 
     def holds(self, known: Mapping[str, str | None]) -> bool:
         """Whether files and environment are as they were; `known` are digests as of now."""
-        return all(os.environ.get(name) == value for name, value in self.environment.items()) and (
-            all(
-                (known[file] if file in known else digest_of_file(file)) == digest
-                for file, digest in self.files.items()
-            )
+        if any(os.environ.get(name) != value for name, value in self.environment.items()):
+            return False
+        return all(
+            (known[file] if file in known else digest_of_file(file)) == found
+            if found is not None
+            else not os.path.isfile(file)
+            for file, found in self.files.items()
         )
 
 
