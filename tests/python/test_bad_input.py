@@ -116,6 +116,15 @@ def test_no_box(openmmtools_data: Path, alanine: Files, tmp_path: Path) -> None:
     refuses("energy", alanine[0], without, saying="no periodic box")
 
 
+def test_a_damaged_box_may_be_replaced(alanine: Files, tmp_path: Path) -> None:
+    last = alanine[1].read_text().splitlines()[-1]
+    bad = changed(alanine[1], tmp_path, last, "***".rjust(12) + last[12:])
+    refuses("energy", alanine[0], bad, saying=str(bad))
+    box = ",".join(f"{float(length) / 10:.7f}" for length in last.split()[:3])
+    done = quiltmd("energy", alanine[0], bad, "--box", box, "--device", "cpu")
+    assert done.returncode == 0, done.stderr
+
+
 def test_cutoff_too_large(alanine: Files) -> None:
     refuses("energy", *alanine, "--cutoff", 1.7, saying="cutoff of 1.7 nm is too large")
     refuses("energy", *alanine, "--cutoff", -1, saying="cutoff: input should be greater than 0")

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import struct
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -176,6 +177,47 @@ def test_a_frame_that_is_cut_off_is_named(tmp_path: Path, suffix: str) -> None:
     with pytest.warns(QuiltWarning, match=named):
         last = read_coordinates(path, Expected(ATOMS, -1))
     np.testing.assert_allclose(last.positions, snapshots(2)[1].positions, atol=6e-4)
+
+
+def damaged_boxes(folder: Path) -> list[Path]:
+    """A file of each format, of ATOMS atoms in a box that cannot be."""
+    for suffix in (".nc", ".dcd"):
+        write(open_trajectory(folder / f"x{suffix}", layout()), snapshots(1))
+    with netcdf_file(folder / "x.nc", "a") as content:
+        content.variables["cell_angles"][0] = np.full(3, 170.0)
+    whole = (folder / "x.dcd").read_bytes()
+    (folder / "x.dcd").write_bytes(
+        whole[:200] + struct.pack("<6d", *(30.0, 170.0, 30.0, 170.0, 170.0, 30.0)) + whole[248:]
+    )
+    line, box = f"{1:12.7f}" * 6, f"{3:12.7f}" * 2 + f"{'NaN':>12}"
+    (folder / "x.inpcrd").write_text("\n".join(["x", str(ATOMS), *[line] * (ATOMS // 2), box]))
+    atom = "ATOM      1  O   HOH A   1       1.000   1.000   1.000\n"
+    (folder / "x.pdb").write_text(
+        "CRYST1   30.000   30.000   30.000 170.00 170.00 170.00 P 1\n" + atom * ATOMS
+    )
+    names = ("group_PDB", "label_atom_id", "Cartn_x", "Cartn_y", "Cartn_z")
+    cell = [f"_cell.{name} -1\n" for name in ("length_a", "length_b", "length_c")]
+    cell += [f"_cell.angle_{name} 90\n" for name in ("alpha", "beta", "gamma")]
+    columns = "".join(f"_atom_site.{name}\n" for name in names)
+    (folder / "x.cif").write_text(
+        "data_x\n" + "".join(cell) + "loop_\n" + columns + "ATOM O 1.0 1.0 1.0\n" * ATOMS
+    )
+    (folder / "x.gro").write_text(
+        f"x\n{ATOMS}\n" + "    1HOH      O    1   0.100   0.100   0.100\n" * ATOMS + "3.0 3.0\n"
+    )
+    (folder / "x.g96").write_text(
+        "TITLE\nx\nEND\nPOSITIONRED\n" + "0.1 0.1 0.1\n" * ATOMS + "END\nBOX\n3 3 what\nEND\n"
+    )
+    return sorted(folder.glob("x.*"))
+
+
+def test_a_damaged_box_is_refused_only_where_it_is_asked_for(tmp_path: Path) -> None:
+    files = damaged_boxes(tmp_path)
+    assert len(files) == 7
+    for path in files:
+        with pytest.raises(InputError, match=r"box|angles|lengths|numbers"):
+            read_coordinates(path, Expected(ATOMS))
+        assert read_coordinates(path, Expected(ATOMS, box=False)).box is None
 
 
 def test_damage_before_the_last_frame_is_an_error(tmp_path: Path) -> None:

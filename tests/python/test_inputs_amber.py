@@ -19,6 +19,7 @@ from quiltmd.inputs.amber.coordinates import read_coordinates
 from quiltmd.inputs.amber.prmtop import system_from_prmtop
 from quiltmd.inputs.amber.prmtop_file import PrmtopFile
 from quiltmd.inputs.constrain import constrain, find_waters
+from quiltmd.inputs.formats import Expected
 
 
 def old_layout(path: Path) -> str:
@@ -94,14 +95,14 @@ def test_netcdf_velocities_are_scaled(tmp_path: Path) -> None:
         content.variables["velocities"].scale_factor = 20.455
         for name, value in (("cell_lengths", 30.0), ("cell_angles", 90.0)):
             content.createVariable(name, "f8", ("spatial",))[:] = value
-    found = read_coordinates(path, 2)
+    found = read_coordinates(path, Expected(2))
     assert found.velocities is not None
     np.testing.assert_allclose(found.positions, 0.1)
     np.testing.assert_allclose(found.velocities, 2.0455)
     np.testing.assert_allclose(found.box, 3.0 * np.eye(3))
     path.write_bytes(path.read_bytes()[:-60])
     with pytest.raises(InputError, match="truncated"):
-        read_coordinates(path, 2)
+        read_coordinates(path, Expected(2))
 
 
 def test_rigid_water_and_h_bonds(alanine: tuple[Path, Path]) -> None:
@@ -324,7 +325,7 @@ def test_text_coordinates_round_trip(
     text, positions, velocities, box = file
     path = tmp_path_factory.mktemp("text") / "x.rst7"
     path.write_bytes(text.encode())
-    found = read_coordinates(path, len(positions) // 3)
+    found = read_coordinates(path, Expected(len(positions) // 3))
     np.testing.assert_allclose(found.positions.ravel(), positions / 10, atol=1e-12)
     if velocities is None:
         assert found.velocities is None

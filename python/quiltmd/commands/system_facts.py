@@ -54,11 +54,12 @@ def facts_of_files(
     facts = system_facts(described.system)
     box = described.box
     if len(files) == 2:
-        expected = Expected(described.system.atoms, 0, described.box_angle)
+        counts = described.periodic is not False
+        expected = Expected(described.system.atoms, 0, described.box_angle, counts)
         found = read_coordinates(files[1], expected, described.system)
         facts["frames"] = count_frames(files[1])
         facts["velocities"] = found.velocities is not None
-        if found.box is not None and described.periodic is not False:
+        if found.box is not None:
             box = found.box
     if len(files) == 2:
         facts["box"] = None

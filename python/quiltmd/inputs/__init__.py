@@ -222,17 +222,16 @@ class _Frames:
 
     def state(self, file: Path, frame: int) -> State:
         """A frame, counted from 0, in the box that holds."""
-        expected = Expected(self.system.atoms, frame, self.described.box_angle)
+        counts = self.box is None and self.described.periodic is not False
+        expected = Expected(self.system.atoms, frame, self.described.box_angle, counts)
         found = read_coordinates(file, expected, self.system)
         return State.start(self.system, found.positions, self._cell(found.box), found.velocities)
 
     def _cell(self, found: _Box | None) -> _Box | None:
-        """The box given, else that of the coordinates where they count, else the topology's."""
+        """The box given, else that of the coordinates if it counts, else the topology's."""
         if self.box is not None:
             return _given_box(self.box)
-        if found is None or self.described.periodic is False:
-            return self.described.box
-        return found
+        return self.described.box if found is None else found
 
 
 def describe(
@@ -335,7 +334,7 @@ def read_velocities(file: Path, atoms: int) -> npt.NDArray[np.float64]:
     frames = count_frames(file)
     if frames != 1:
         raise InputError(f"velocities are taken from a single frame, this has {frames}", file=file)
-    found = read_coordinates(file, Expected(atoms))
+    found = read_coordinates(file, Expected(atoms, box=False))
     if found.velocities is not None:
         return found.velocities
     if not reader.of_velocities:

@@ -110,11 +110,14 @@ class Expected:
         Which frame of a trajectory, from 0; negative counts from the end.
     box_angle:
         See `Described`.
+    box:
+        Whether its box is asked for; else it is not read, and may be damaged.
     """
 
     atoms: int
     frame: int = 0
     box_angle: float | None = 90.0
+    box: bool = True
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ class TrajectoryFrame:
 
 
 def read_frames(
-    path: str | os.PathLike[str], atoms: int, every: int = 1
+    path: str | os.PathLike[str], atoms: int, every: int = 1, *, box: bool = True
 ) -> Iterator[TrajectoryFrame]:
     """The frames of a trajectory (DCD, XTC, TRR, NetCDF, H5MD and others), one after the other.
 
@@ -48,6 +48,8 @@ def read_frames(
         Number of atoms that it must have.
     every:
         Takes each so many-th frame, from the first on.
+    box:
+        Whether boxes are read; without, frames have none.
 
     Raises
     ------
@@ -57,7 +59,7 @@ def read_frames(
         Where MDAnalysis is not installed.
     """
     file = os.fspath(path)
-    with _reading(file, str(atoms), str(every)) as stream:
+    with _reading(file, str(atoms), str(every), str(int(box))) as stream:
         for frame in receive(stream, atoms):
             yield TrajectoryFrame(*frame)
 
@@ -110,7 +112,8 @@ def _read(path: str, expected: Expected) -> Coordinates:
     number = expected.frame
     if number < 0:
         number += _count(path)
-    found = next(islice(read_frames(path, expected.atoms), max(number, 0), None), None)
+    frames = read_frames(path, expected.atoms, box=expected.box)
+    found = next(islice(frames, max(number, 0), None), None)
     if number < 0 or found is None:
         message = f"frame {expected.frame} is asked for, but there are {_count(path)}"
         raise InputError(message, file=path)

@@ -4,12 +4,12 @@
 The libraries that read these formats are C code which damaged files can crash.  In a process of its
 own that ends a reading with an error, not the program.
 
-    python -m quiltmd.inputs.frames_process FILE ATOMS EVERY
+    python -m quiltmd.inputs.frames_process FILE ATOMS EVERY BOX
     python -m quiltmd.inputs.frames_process FILE count
 
-A record begins with a byte: F, a frame: time, whether it has a box, positions, box (float64); X, an
-error: its length (uint32), its text; W, a warning: the same; E, the end; N, how many whole frames
-there are (uint32).
+BOX is 1 or, where boxes are not to be read, 0. A record begins with a byte: F, a frame: time,
+whether it has a box, positions, box (float64); X, an error: its length (uint32), its text; W, a
+warning: the same; E, the end; N, how many whole frames there are (uint32).
 
 A file that was cut off, while it was written or copied, ends in the middle of a frame.  The frames
 before are read, with a warning; the libraries would pass over the rest in silence, or give up.
@@ -84,9 +84,9 @@ def _array(stream: IO[bytes], shape: tuple[int, int]) -> F64:
     return np.frombuffer(data, np.float64).reshape(shape)
 
 
-def _send(stream: IO[bytes], file: str, atoms: int, every: int) -> None:
+def _send(stream: IO[bytes], file: str, atoms: int, every: int, with_box: bool) -> None:
     try:
-        for time, positions, box in _frames(file, atoms, every):
+        for time, positions, box in _frames(file, atoms, every, with_box):
             cell = np.zeros(_BOX) if box is None else box
             stream.write(b"F" + _HEAD.pack(time, box is not None))
             stream.write(np.ascontiguousarray(positions, np.float64).tobytes())
@@ -121,7 +121,7 @@ def _send_text(stream: IO[bytes], kind: bytes, message: str) -> None:
     stream.write(kind + _LENGTH.pack(len(text)) + text)
 
 
-def _frames(file: str, atoms: int, every: int) -> Iterator[Frame]:
+def _frames(file: str, atoms: int, every: int, with_box: bool) -> Iterator[Frame]:
     """Each so many-th frame up to one that is cut off."""
     from MDAnalysis.coordinates.core import get_reader_for
 
@@ -131,14 +131,14 @@ def _frames(file: str, atoms: int, every: int) -> Iterator[Frame]:
         if plain is None:
             with get_reader_for(file)(file, n_atoms=atoms) as reader:
                 for frame in reader[::every]:
-                    yield _checked(
-                        file, frame.positions / 10.0, atoms, frame.time, frame.dimensions
-                    )
+                    cell = frame.dimensions if with_box else None
+                    yield _checked(file, frame.positions / 10.0, atoms, frame.time, cell)
         else:
             with plain(file) as reader:
                 for done, frame in enumerate(reader, 1):
                     if (done - 1) % every == 0:
-                        yield _checked(file, frame.x, atoms, frame.time, frame.box)
+                        cell = frame.box if with_box else None
+                        yield _checked(file, frame.x, atoms, frame.time, cell)
     except InputError:
         raise
     except Exception as error:  # of whatever kind: that of a library on a damaged file
@@ -217,8 +217,8 @@ def main() -> None:
         if asked == ["count"]:
             _send_count(stream, file)
         else:
-            atoms, every = map(int, asked)
-            _send(stream, file, atoms, every)
+            atoms, every, with_box = map(int, asked)
+            _send(stream, file, atoms, every, bool(with_box))
 
 
 if __name__ == "__main__":

@@ -75,7 +75,8 @@ def _read_state(file: str, expected: Expected) -> Coordinates:
         velocities = np.array(plain(state.getVelocities(asNumpy=True)))
     except Exception:  # it was saved without
         velocities = None
-    return Coordinates(positions, velocities, _box(state.getPeriodicBoxVectors(), file))
+    box = _box(state.getPeriodicBoxVectors(), file) if expected.box else None
+    return Coordinates(positions, velocities, box)
 
 
 def _read_force_field(sources: Sources) -> Described:

@@ -56,7 +56,7 @@ def read_pdb(file: str, expected: Expected) -> Coordinates:
     block = _Lines(file, "coordinates", 1, [line[30:54] for line in chosen], 3, 8, 3, numbers)
     positions = block.numbers(3 * len(chosen), float).reshape(-1, 3) * ANGSTROM
     names = decoded(line[12:16] for line in chosen)
-    return Coordinates(positions, None, _cell(file, lines), names)
+    return Coordinates(positions, None, _cell(file, lines) if expected.box else None, names)
 
 
 def read_mmcif(file: str, expected: Expected) -> Coordinates:
@@ -71,7 +71,8 @@ def read_mmcif(file: str, expected: Expected) -> Coordinates:
     except ValueError as error:
         raise InputError(f"_atom_site: {error}", file=file) from None
     names = np.array([gemmi.cif.as_string(columns[3][k]) for k in chosen])
-    return Coordinates(values.reshape(-1, 3) * ANGSTROM, None, _mmcif_cell(file, block), names)
+    box = _mmcif_cell(file, block) if expected.box else None
+    return Coordinates(values.reshape(-1, 3) * ANGSTROM, None, box, names)
 
 
 def _mmcif_atoms(file: str) -> tuple[gemmi.cif.Block, list[list[str]], list[str]]:

@@ -27,22 +27,15 @@ AMBER_VELOCITY = 20.455  # A/ps in Amber's unit of velocity, A/(ps/20.455)
 F64 = npt.NDArray[np.float64]
 
 
-def read_coordinates(
-    path: str | os.PathLike[str], atoms: int, frame: int = 0, angle: float | None = 90.0
-) -> Coordinates:
-    """Coordinates of `atoms` atoms from an Amber file, text or NetCDF.
+def read_coordinates(path: str | os.PathLike[str], expected: Expected) -> Coordinates:
+    """Coordinates from an Amber file, text or NetCDF.
 
     Parameters
     ----------
     path:
         inpcrd, rst7, restart or trajectory; told apart by content.
-    atoms:
-        Number of atoms that the file must have.
-    frame:
-        Which frame of a trajectory, from 0; negative counts from the end.
-    angle:
-        All three box angles (degrees) where the file gives lengths alone; None
-        if the topology does not tell.
+    expected:
+        How many atoms it must have, which frame, and what of its box.
 
     Raises
     ------
@@ -56,8 +49,8 @@ def read_coordinates(
         message = "a NetCDF-4 file; Amber's convention is NetCDF-3 (try nccopy -k nc6, or cpptraj)"
         raise InputError(message, file=file)
     if head.startswith(b"CDF"):
-        return _read_netcdf(file, atoms, frame)
-    return _read_text(file, atoms, angle)
+        return _read_netcdf(file, expected)
+    return _read_text(file, expected)
 
 
 def count_frames(path: str | os.PathLike[str]) -> int:
@@ -76,21 +69,18 @@ def count_frames(path: str | os.PathLike[str]) -> int:
     return int(shape[0]) if len(shape) == 3 else 1
 
 
-def _read(path: str, expected: Expected) -> Coordinates:
-    return read_coordinates(path, expected.atoms, expected.frame, expected.box_angle)
-
-
 def _is_netcdf(head: bytes) -> bool:
     """Whether a file that begins so is NetCDF; version 4 is HDF5, of which H5MD is another kind."""
     return head.startswith(b"CDF") or (head.startswith(b"\x89HDF") and b"h5md" not in head)
 
 
-NETCDF = CoordinateFormat("Amber NetCDF", _is_netcdf, _read, count_frames)
+NETCDF = CoordinateFormat("Amber NetCDF", _is_netcdf, read_coordinates, count_frames)
 # The format has no signature: a file that matches no other format is read as this one.
-TEXT = CoordinateFormat("Amber inpcrd or rst7", lambda _: True, _read)
+TEXT = CoordinateFormat("Amber inpcrd or rst7", lambda _: True, read_coordinates)
 
 
-def _read_text(file: str, atoms: int, angle: float | None) -> Coordinates:
+def _read_text(file: str, expected: Expected) -> Coordinates:
+    atoms = expected.atoms
     lines = read_bytes(file).rstrip().split(b"\n")
     _check_count(file, lines, atoms)
     body = lines[2:]
@@ -110,7 +100,10 @@ def _read_text(file: str, atoms: int, angle: float | None) -> Coordinates:
     if len(body) > start + 1:
         message = f"text after the box; are there really {atoms} atoms?"
         raise InputError(message, file=file, line=start + 4)
-    return Coordinates(positions, velocities, _text_box(file, start + 3, body[start], angle))
+    box = None
+    if expected.box:
+        box = _text_box(file, start + 3, body[start], expected.box_angle)
+    return Coordinates(positions, velocities, box)
 
 
 def _check_count(file: str, lines: list[bytes], atoms: int) -> None:
@@ -149,10 +142,11 @@ def _box(file: str, line: int | None, lengths: F64, angles: F64) -> F64 | None:
         raise InputError(str(error), file=file, line=line) from None
 
 
-def _read_netcdf(file: str, atoms: int, frame: int) -> Coordinates:
+def _read_netcdf(file: str, expected: Expected) -> Coordinates:
+    atoms = expected.atoms
     try:
         with netcdf_file(file, "r", mmap=True, maskandscale=False) as content:
-            values = _netcdf_frame(file, content, frame)
+            values = _netcdf_frame(file, content, expected.frame)
     except (ValueError, TypeError, IndexError, KeyError, OSError, AssertionError) as error:
         raise InputError(f"damaged or truncated NetCDF file ({error})", file=file) from None
     positions, velocities = values["coordinates"], values.get("velocities")
@@ -166,7 +160,7 @@ def _read_netcdf(file: str, atoms: int, frame: int) -> Coordinates:
         values.get(name, np.full(3, missing))
         for name, missing in (("cell_lengths", 0.0), ("cell_angles", 90.0))
     )
-    box = _box(file, None, lengths, angles)
+    box = _box(file, None, lengths, angles) if expected.box else None
     speed = None if velocities is None else velocities * ANGSTROM
     return Coordinates(positions * ANGSTROM, speed, box)
 

@@ -61,7 +61,9 @@ def _read_gro(file: str, expected: Expected) -> Coordinates:
     names = decoded(line[10:15] for line in body)
     if len(lines) <= start + 2 + count:
         raise InputError("the line of the box is missing", file=file, line=len(lines))
-    box = _box(file, start + 3 + count, lines[start + 2 + count].decode("latin-1").split())
+    box = None
+    if expected.box:
+        box = _box(file, start + 3 + count, lines[start + 2 + count].decode("latin-1").split())
     velocities = values[:, 3:] if columns == 6 else None
     return Coordinates(values[:, :3], velocities, box, names)
 
@@ -93,7 +95,7 @@ def _read_g96(file: str, expected: Expected) -> Coordinates:
         message = f"{len(velocities)} velocities of {len(positions)} atoms"
         raise InputError(message, file=file)
     box = None
-    if "BOX" in blocks:
+    if expected.box and "BOX" in blocks:
         line, rows = blocks["BOX"]
         box = _box(file, line, " ".join(rows).split())
     return Coordinates(positions, velocities, box, names)
