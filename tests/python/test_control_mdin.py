@@ -23,7 +23,7 @@ def test_mdin(tmp_path: Path) -> None:
     alpha = found.settings["nonbonded"].pop("pme_alpha")
     assert erfc(alpha * 0.9) / 9 == pytest.approx(1e-5)
     assert found.settings == {
-        "run": {"steps": 1000},
+        "run": {"steps": 1000, "require_velocities": True},
         "integrator": {
             "timestep": 0.002,
             "temperature": 310.0,
@@ -41,7 +41,7 @@ def test_mdin(tmp_path: Path) -> None:
         },
         "output": {"log_every": 100, "trajectory_every": 200, "checkpoint_every": 500},
     }
-    assert noted(found, "irest 1", "tempi 100", "ioutfm 1: files are of the formats")
+    assert noted(found, "tempi 100", "ioutfm 1: files are of the formats")
     silent = read(tmp_path, "mdin", MDIN.replace("ntwx=200,", ""))
     assert silent.settings["output"]["trajectory_every"] == 0
 
@@ -146,7 +146,8 @@ def test_other_changes_of_mdin(tmp_path: Path) -> None:
 
 def test_velocities_of_mdin(alanine: tuple[Path, Path], tmp_path: Path) -> None:
     """Amber reads those of the file where ntx is 5; without, it draws them, at 0 K by default."""
-    assert read(tmp_path, "mdin", MDIN).settings["run"] == {"steps": 1000}
+    whole = read(tmp_path, "mdin", MDIN).settings["run"]
+    assert whole == {"steps": 1000, "require_velocities": True}
     without = MDIN.replace("ntx = 5, irest = 1,", "")
     assert read(tmp_path, "mdin", without).settings["run"]["start_temperature"] == 100
     cold = read(tmp_path, "mdin", without.replace("tempi=100.0,", ""))
@@ -262,11 +263,13 @@ def test_a_run_from_mdin(alanine: tuple[Path, Path], tmp_path: Path) -> None:
     text = MDIN.replace("nstlim = 1000", "nstlim = 3").replace("cut = 9.0", "cut = 8.0")
     (tmp_path / "mdin").write_text(text.replace("nfft1=64, nfft2=60, nfft3=48,", ""))
     call: list[Any] = ["run", "mdin", "-p", alanine[0], "-c", alanine[1], "--device", "cpu"]
-    found = command(*call, cwd=tmp_path)
+    still = command(*call, cwd=tmp_path)
+    assert still.returncode == 1
+    assert f"{alanine[1].name}: no velocities, which require_velocities (ntx = 5" in still.stderr
+    assert not (tmp_path / "mdin-quilt" / "config.toml").exists()
+    found = command(*call, "--no-require-velocities", cwd=tmp_path)
     assert found.returncode == 0, found.stderr
-    assert "mdin: irest 1, ntx 5: velocities are taken from the file" in " ".join(
-        found.stderr.split()
-    )
+    assert "mdin: ioutfm 1: files are of the formats" in " ".join(found.stderr.split())
     written = read_config(tmp_path / "mdin-quilt" / "config.toml")
     assert written["integrator"]["temperature"] == 310.0
     assert written["nonbonded"]["cutoff"] == 0.8

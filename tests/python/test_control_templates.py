@@ -376,7 +376,7 @@ TEMPLATES = {
             "nonbonded.dispersion_correction": False,
             "output.checkpoint_every": 10000,
         },
-        ("irest 1, ntx 5: velocities are taken from the file", "waters are known by their atoms"),
+        ("waters are known by their atoms",),
     ),
     "born.mdin": Template(
         GENERALIZED_BORN,

@@ -29,7 +29,7 @@ from ..running.final import write_final
 from ..running.folder import Folder
 from ..running.identity import provenance_of, refuse_changes
 from ..running.progress import RunProgress, say
-from ..running.runner import Outcome, load_system
+from ..running.runner import Outcome, check_velocities, load_system
 from ..running.simulation import Simulation
 from ..running.stopping import Stopping
 from ..workers.factory import make_engine
@@ -77,6 +77,7 @@ def start(
         system, state = load_system(config)
         config = _with(config, config.following(system))
         warn_of_no_effect(config, system)
+        check_velocities(config, state)
         check_overlaps(system, state)
         made = _exchange(config, system, state, engine)
         stopping.take_interrupts()

@@ -49,6 +49,11 @@ class RunSection(Section):
         description="Draw velocities at this temperature instead, K, whatever the coordinates "
         "have.",
     )
+    require_velocities: bool = Field(
+        default=False,
+        description="Refuse coordinates without velocities, for which some would be drawn (what "
+        "ntx = 5 of an mdin means).",
+    )
     ranks: Ranks = Execution.ranks
     threads: Threads = Execution.threads
     device: DeviceName = Field(

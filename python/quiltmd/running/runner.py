@@ -21,7 +21,7 @@ from ..description.overlaps import check_overlaps
 from ..description.state import State
 from ..description.system import System
 from ..engine.core import EngineFactory
-from ..errors import QuiltError
+from ..errors import InputError, QuiltError
 from ..inputs import load
 from ..outputs.checkpoint import Checkpoint, write_checkpoint
 from ..outputs.files import writing
@@ -112,6 +112,7 @@ def start(
         warn_of_no_effect(config, system)
         if begin is None:
             warn_of_frames(config)
+            check_velocities(config, state)
         else:
             state = begin
         state = replace(state, step=config.run.first_step)
@@ -215,6 +216,18 @@ def load_system(config: Config, frame: int | None = None) -> tuple[System, State
         solvent=config.solvent.build(),
         electric_field=config.system.electric_field,
         say=say,
+    )
+
+
+def check_velocities(config: Config, state: State) -> None:
+    """QuiltError where the input has none, or zeros, and the configuration says that it has some."""
+    if state.velocities.any() or config.run.begins_anew() or not config.run.require_velocities:
+        return
+    raise InputError(
+        "no velocities, which require_velocities (ntx = 5 of an mdin) asks for: give a file that "
+        "has some (--velocities), or have them drawn (--draw-velocities; irest = 0, ntx = 1 and "
+        "tempi of an mdin)",
+        file=config.system.velocities or config.system.coordinates,
     )
 
 

@@ -49,6 +49,7 @@ def unused_settings(choices: Mapping[str, Any]) -> Iterator[Unused]:
     if anew or run.get("minimize", False) or run.get("draw_velocities", False):
         why = "velocities are drawn (minimize, draw_velocities, start_temperature of [run])"
         yield Unused("system", ("velocities",), why, "leave these out")
+        yield Unused("run", ("require_velocities",), why, "leave these out")
     if not run.get("minimize", False):
         limits = ("minimize_iterations", "minimize_tolerance")
         yield Unused("run", limits, "nothing is minimised", "say minimize = true")

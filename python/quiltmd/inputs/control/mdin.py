@@ -121,9 +121,7 @@ def _velocities(control: Control, entries: Entries) -> None:
     if restart not in (0, 1) or read not in (1, 5) or (restart == 1 and read == 1):
         control.refused.append(f"irest {restart}, ntx {read}: 0 and 1, 0 and 5, 1 and 5 are known")
     elif read == 5:
-        control.notes.append(
-            f"irest {restart}, ntx 5: velocities are taken from the file where it has any"
-        )
+        control.set("run", "require_velocities", True)
         entries.tell("velocities are those of the file", "tempi")
     else:
         initial = entries.number("tempi", 0.0)
