@@ -647,6 +647,28 @@ def test_configurations_that_are_refused(section: str, key: str, value: Any, bec
         build_config_of(ExchangeConfig, merge(settings, {(section, key): value}), "")
 
 
+def test_more_replicas_than_memory_has_room_for_are_refused() -> None:
+    """By their number alone, or once it is known what one of them takes."""
+    settings: dict[str, Any] = {
+        "system": {"topology": "a", "coordinates": "b"},
+        "exchange": {"lowest": 300.0, "highest": 400.0, "replicas": 10**12},
+        "run": {"steps": 500},
+        "output": {"dir": "out"},
+    }
+    with pytest.raises(QuiltError, match=r"1000000000000 replicas need 1.6e\+16 GB of memory, and"):
+        build_config_of(ExchangeConfig, settings, "")
+    made = []
+
+    class Large(HarmonicEngine):
+        def describe(self) -> dict[str, Any]:
+            made.append(self)
+            return {"bytes_per_atom": 1e12}
+
+    with pytest.raises(QuiltError, match=r"^30 replicas need 2.4e\+05 GB .*: take fewer"):
+        exchange_of(temperature_states(geometric(300, 400, 30)), solute=None, engine=Large)
+    assert len(set(map(id, made))) == 1
+
+
 def test_the_default_temperature_is_refused_too(tmp_path: Path) -> None:
     """The lowest of the states is not; folders of exchanges do not state another."""
     settings: dict[str, Any] = {

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
@@ -28,6 +29,25 @@ def check_states(states: Sequence[ReplicaState]) -> tuple[ReplicaState, ...]:
             "replica exchange needs states, such as temperature_states([300, 310]) gives"
         )
     return tuple(states)
+
+
+def check_memory(replicas: int, on_cpu: int = 0, of_one: float = 0.0) -> None:
+    """QuiltError where replicas need more memory than this machine has.
+
+    Parameters
+    ----------
+    replicas:
+        How many there are; the energies of each in each state are kept.
+    on_cpu, of_one:
+        How many are on the CPU, and what one of them takes, bytes.
+    """
+    needed = 2 * 8.0 * replicas**2 + on_cpu * of_one  # energies of an iteration, and of the last
+    there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if needed > there:
+        raise QuiltError(
+            f"{replicas} replicas need {1e-9 * needed:.3g} GB of memory, and this machine has "
+            f"{1e-9 * there:.3g} GB: take fewer"
+        )
 
 
 def one_for_each(name: str, given: Any, kind: type[Kind], count: int) -> list[Kind]:

@@ -12,9 +12,11 @@ from pydantic import Field, model_validator
 
 from ..engine.execution import DeviceName
 from ..engine.hosts import devices_of_processes, started_together
+from ..errors import QuiltError
 from ..running.config import Config
 from ..running.section import Section
 from ..running.unused import Unused
+from .checks import check_memory
 from .states import ReplicaState, geometric, rest2_states, temperature_states
 
 _STAYS = ("kind", "every", "solute", "full_rows")
@@ -62,6 +64,10 @@ class ExchangeSection(Section):
             raise ValueError("give either temperatures, or lowest, highest and replicas")
         if self.temperatures is None and None in ends:
             raise ValueError("a ladder needs lowest, highest and replicas")
+        try:
+            check_memory(self.replicas or 0)
+        except QuiltError as error:
+            raise ValueError(str(error)) from None
         ladder = self.ladder()
         if len(ladder) < 1 or min(ladder) <= 0 or any(np.diff(ladder) <= 0):
             raise ValueError("temperatures must be positive and ascend")

@@ -39,6 +39,7 @@ from ..running.simulation import Simulation
 from .checks import (
     check_devices,
     check_ensemble,
+    check_memory,
     check_solute,
     check_states,
     check_systems,
@@ -131,6 +132,7 @@ class ReplicaExchange:
         **settings: Any,
     ) -> None:
         self.states = states = check_states(states)
+        check_memory(len(states))
         starts = one_for_each("start", start, State, len(states))
         systems = one_for_each("system", system, System, len(states))
         check_systems(systems)
@@ -150,18 +152,24 @@ class ReplicaExchange:
         own = [devices[k % len(devices)] for k in range(len(states))]
         ranks, threads = settings.get("ranks") or 1, settings.pop("threads", None)
         shares = _shares_of_cores([own[group[0]] for group in self._groups], ranks)
-        self.simulations = [
-            Simulation(
+
+        def make(k: int) -> Simulation:
+            state, seed = states[k], derived_seed(self.seed, k)
+            return Simulation(
                 systems[k] if solute is None else scale_solute(systems[k], solute, state.scale),
                 starts[k],
-                integrator=_at(integrator or LangevinMiddle(), state, derived_seed(self.seed, k)),
-                thermostat=_at(thermostat, state, derived_seed(self.seed, k)),
+                integrator=_at(integrator or LangevinMiddle(), state, seed),
+                thermostat=_at(thermostat, state, seed),
                 device=own[k],
                 threads=threads or shares[own[k]],
                 **settings,
             )
-            for k, state in enumerate(states)
-        ]
+
+        self.simulations = [make(0)]
+        if self.simulations[0].device == "cpu":
+            each = self.simulations[0].describe()["bytes_per_atom"] * systems[0].atoms
+            check_memory(len(states), own.count(own[0]), each)
+        self.simulations += [make(k) for k in range(1, len(states))]
 
     def draw_velocities(self) -> None:
         """New velocities in each state, at its temperature."""

@@ -220,7 +220,7 @@ def load_system(config: Config, frame: int | None = None) -> tuple[System, State
 
 
 def check_velocities(config: Config, state: State) -> None:
-    """QuiltError where the input has none, or zeros, and the configuration says that it has some."""
+    """InputError where the input has none, or zeros, and the configuration asks for some."""
     if state.velocities.any() or config.run.begins_anew() or not config.run.require_velocities:
         return
     raise InputError(
