@@ -15,6 +15,7 @@
 #include "device/cuda/cuda_device.h"
 #include "device/remote/server.h"
 #include "math/error.h"
+#include "runtime/deadline.h"
 #include "runtime/devices.h"
 #include "runtime/evaluate_reference.h"
 
@@ -378,5 +379,8 @@ NB_MODULE(_core, module) {
   module.def("make_device", &make_device, "name"_a, "threads"_a);
   module.def("poison_gpu", &poison_gpu, "ordinal"_a);
   module.def("occupy_gpu", &occupy_gpu, "ordinal"_a);
+  nb::class_<Deadline>(module, "Deadline")
+      .def(nb::init<double, std::string>(), "seconds"_a, "message"_a)
+      .def("lift", &Deadline::lift, nb::call_guard<nb::gil_scoped_release>());
   module.def("devices", &describe_devices, "self_test"_a = false);
 }

@@ -202,6 +202,43 @@ def test_a_process_that_is_stopped_ends_all(
     assert (out / "checkpoint.qmd").exists()
 
 
+# Process 1 is stopped before it comes to MPI_Init, or between that and the exchange of addresses.
+STOPPED_AT_THE_START = """
+import os, signal
+from quiltmd.workers import mpi
+mpi._START = 3.0
+load = mpi._load_mpi
+is_second = "1" in (os.environ.get("OMPI_COMM_WORLD_RANK"), os.environ.get("PMI_RANK"))
+def stopped_load(count):
+    if is_second and {before}:
+        os.kill(os.getpid(), signal.SIGSTOP)
+    found = load(count)
+    if is_second:
+        os.kill(os.getpid(), signal.SIGSTOP)
+    return found
+mpi._load_mpi = stopped_load
+from quiltmd.commands.cli import main
+main()
+"""
+
+
+@needs_mpirun
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("before", [True, False])
+def test_a_process_that_is_stopped_at_the_start_ends_all(before: bool, tmp_path: Path) -> None:
+    """Process 0 ends, and the launcher kills the other; Open MPI's may then hang itself."""
+    script = STOPPED_AT_THE_START.format(before=before)
+    arguments = ("run", "--resume", tmp_path / "none")
+    with mpirun(2, *arguments, command=[sys.executable, "-c", script]) as process:
+        try:
+            assert process.stdout is not None
+            said = next((line for line in process.stdout if "error: this process" in line), "")
+            assert "has waited for the others for 3 s: one has been stopped, or" in said
+            assert comes_true(lambda: not processes_with(str(tmp_path / "none")), 60)
+        finally:
+            process.kill()
+
+
 def has_open(process: int, folder: Path) -> bool:
     for link in Path(f"/proc/{process}/fd").iterdir():
         try:

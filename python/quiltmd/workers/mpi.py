@@ -20,11 +20,12 @@ import socket
 import sys
 import threading
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, NoReturn
 
-from ..engine.core import make_engine
+from ..engine.core import load_core, make_engine
 from ..engine.execution import core_numbers, devices
 from ..engine.hosts import Process, started, started_together
 from ..errors import QuiltError
@@ -36,6 +37,7 @@ from .session import Session
 # launcher may be started by another: Open MPI, MPICH and its descendants, MVAPICH, Slurm.
 _COUNTS = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS")
 _SECRET = 32  # bytes
+_START = 300.0  # s, until all have met
 _LIMIT = 60.0  # s, until process 0 comes
 _CLIENT_GONE = 60.0  # s; between machines a connection may be cut without an end
 _REACH = 10.0  # s
@@ -110,23 +112,39 @@ def address_of(process: Process) -> str:
 def _meet(count: int) -> tuple[int, socket.socket, list[Process], bytes]:
     """Rank, where this process listens, all of them, and their secret; MPI is ended by then."""
     gpus = [gpu["ordinal"] for gpu in devices() if gpu["kind"] == "cuda" and gpu["usable"]]
-    MPI = _load_mpi(count)
-    world = MPI.COMM_WORLD
-    host = socket.gethostname()
-    is_one_host = len(set(world.allgather(host))) == 1
-    listener = socket.create_server(("127.0.0.1" if is_one_host else "", 0), backlog=64)
-    own = Process(host, listener.getsockname()[1], tuple(core_numbers()), tuple(gpus))
-    processes = world.allgather(own)
-    asked_for = world.allgather(sys.argv[1:])
-    secret = world.bcast(secrets.token_bytes(_SECRET))
-    rank = world.Get_rank()
-    MPI.Finalize()
+    with _deadline(count):
+        MPI = _load_mpi(count)
+        world = MPI.COMM_WORLD
+        host = socket.gethostname()
+        is_one_host = len(set(world.allgather(host))) == 1
+        listener = socket.create_server(("127.0.0.1" if is_one_host else "", 0), backlog=64)
+        own = Process(host, listener.getsockname()[1], tuple(core_numbers()), tuple(gpus))
+        processes = world.allgather(own)
+        asked_for = world.allgather(sys.argv[1:])
+        secret = world.bcast(secrets.token_bytes(_SECRET))
+        rank = world.Get_rank()
+        MPI.Finalize()
     if any(arguments != asked_for[0] for arguments in asked_for):
         raise QuiltError(
             "processes that are started together share one run, and these were given different "
             "arguments: start each of several runs by itself, with mpirun -n 1 or without"
         )
     return rank, listener, processes, secret
+
+
+@contextmanager
+def _deadline(count: int) -> Iterator[None]:
+    """Ends this process if it stays in here: MPI waits for ever, and keeps Python from a clock."""
+    deadline = load_core().Deadline(
+        _START,
+        f"this process, one of {count} that a launcher has started together, has waited for the "
+        f"others for {_START:g} s: one has been stopped, or is on a host that does not answer; the "
+        "run ends before its first step",
+    )
+    try:
+        yield
+    finally:
+        deadline.lift()
 
 
 def _load_mpi(count: int) -> Any:
