@@ -257,6 +257,14 @@ def test_defines_decide_what_is_read(ions: Path, place: Path) -> None:
     assert len(load(ions)[0].position_restraints) == 0
 
 
+def test_defines_and_parameters_are_any_iterables(ions: Path, place: Path) -> None:
+    for was_cached in (False, True):
+        names: Any = (name for name in ["POSRES"])
+        system, found = load(ions, defines=names, parameters=iter(()))
+        assert (len(system.position_restraints), found) == (3, was_cached)
+    assert not load(ions)[1]
+
+
 def test_the_same_names_in_another_folder(
     ions: Path, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

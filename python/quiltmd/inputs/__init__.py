@@ -150,6 +150,7 @@ def load(
     InputError
         In one line, with file and line or atom: what is wrong or unsupported.
     """
+    parameters, defines = tuple(parameters), tuple(defines)  # iterated over more than once
     described = cached(
         [os.fspath(file) for file in (topology, *parameters)],
         [*defines, constraints, rigid_water, hydrogen_mass],
