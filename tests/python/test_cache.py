@@ -330,6 +330,22 @@ def test_entries_that_lack_something(ions: Path, place: Path) -> None:
         assert_identical(system, expected)
 
 
+@pytest.mark.timeout(60)
+def test_a_pipe_in_place_of_an_entry(ions: Path, place: Path) -> None:
+    load(ions)
+    (entry,) = entries(place)
+    entry.unlink()
+    os.mkfifo(entry)
+    keeps_a_reader_from_waiting = os.open(entry, os.O_RDWR)
+    os.write(keeps_a_reader_from_waiting, b"PK")
+    try:
+        assert not load(ions)[1]
+        assert os.read(keeps_a_reader_from_waiting, 9) == b"PK"  # nobody else has read it
+    finally:
+        os.close(keeps_a_reader_from_waiting)
+    assert load(ions)[1]
+
+
 def test_pickled_objects_are_not_read(ions: Path, place: Path) -> None:
     load(ions)
     (entry,) = entries(place)
@@ -498,6 +514,16 @@ def test_the_least_recently_used_go_first(
     assert (place / "other.npz").exists()
 
 
+def test_what_is_larger_than_the_cache_displaces_nothing(
+    ions: Path, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load(ions)
+    expected = entries(place)
+    monkeypatch.setattr(cache, "_LARGEST", 100)
+    assert not load(ions, rigid_water=False)[1]
+    assert entries(place) == expected
+
+
 def test_what_loads_at_once_is_not_kept(
     ions: Path, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -518,3 +544,23 @@ def test_where_the_cache_is(
         assert [load(ions)[1] for _ in range(2)] == [False, True]
         names = [entry.name for entry in entries(tmp_path / folder / "quiltmd")]
         assert [bool(re.fullmatch(r"loaded-\w{32}\.npz", name)) for name in names] == [True]
+
+
+def test_relative_folders_do_not_appear_in_the_working_directory(
+    ions: Path, place: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Such as one named 0, of somebody who means off."""
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path / "empty")
+    for named in ("0", "OFF", "~/cache"):
+        monkeypatch.setenv("QUILTMD_CACHE", named)
+        for _ in range(2):
+            with pytest.warns(QuiltWarning, match=f"nothing is cached: .*'{named}'") as told:
+                assert not load(ions)[1]
+            assert [warning.filename for warning in told] == [__file__]
+    monkeypatch.delenv("QUILTMD_CACHE")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+    assert [load(ions)[1] for _ in range(2)] == [False, True]
+    assert len(entries(tmp_path / "home/.cache/quiltmd")) == 1
+    assert entries(tmp_path / "empty") == []

@@ -91,11 +91,17 @@ def cached(
 def _folder() -> Path | None:
     """Where entries are; None: nowhere."""
     named = os.environ.get(_VARIABLE)
+    if named == "off":
+        return None
+    if named and os.path.isabs(named):
+        return Path(named)
     if named:
-        return None if named == "off" else Path(named)
-    home = os.environ.get("XDG_CACHE_HOME")
+        _warn(f"nothing is cached: {_VARIABLE} is {named!r}, neither an absolute path nor off")
+        return None
+    home = os.environ.get("XDG_CACHE_HOME", "")
     try:
-        return (Path(home) if home else Path.home() / ".cache") / "quiltmd"
+        # As its specification says, a relative path counts as none.
+        return (Path(home) if os.path.isabs(home) else Path.home() / ".cache") / "quiltmd"
     except RuntimeError:  # a user without a home
         return None
 
@@ -113,6 +119,8 @@ def _program() -> tuple[str, ...]:
 def _kept(entry: Path, digests: dict[str, str | None]) -> Described | None:
     """What an entry holds; None where there is none, or files are not as they were."""
     try:
+        if not entry.is_file():  # a pipe would be waited for
+            return None
         _refuse_of_others(entry.parent)
         with entry.open("rb") as file, np.load(file, allow_pickle=False) as stored:
             rest = json.loads(stored[_REST].tobytes())
@@ -134,6 +142,8 @@ def _keep(entry: Path, described: Described, record: Record) -> None:
         "described": _taken_apart(described, "described", arrays),
     }
     arrays[_REST] = np.frombuffer(json.dumps(rest, default=np.generic.item).encode(), np.uint8)
+    if sum(array.nbytes for array in arrays.values()) > _LARGEST:  # all others would go for it
+        return
     try:
         entry.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         _refuse_of_others(entry.parent)
@@ -147,12 +157,15 @@ def _keep(entry: Path, described: Described, record: Record) -> None:
             raise
         _remove_oldest(entry.parent)
     except OSError as error:
-        warnings.warn(
+        _warn(
             f"the loaded system cannot be cached in {entry.parent} ({error.strerror or error}): "
-            f"{_VARIABLE} names another folder, or off",
-            QuiltWarning,
-            stacklevel=4,
+            f"{_VARIABLE} names another folder, or off"
         )
+
+
+def _warn(text: str) -> None:
+    """Warns, as if the caller of `load` did."""
+    warnings.warn(text, QuiltWarning, stacklevel=5)
 
 
 def _refuse_of_others(place: Path) -> None:
