@@ -79,6 +79,11 @@ def parse_options() -> argparse.Namespace:
         help="amu; 0: as in the force field")  # fmt: skip
     add("--cutoff", type=float, default=0.9, help="nm")
     add("--switch-distance", type=float, help="nm, where Lennard-Jones is switched off from")
+    add(
+        "--switching",
+        default="potential",
+        help="how, with a switching distance: as in quiltmd.Nonbonded; OpenMM has potential alone",
+    )
     add("--pme-tolerance", type=float, default=5e-4)
     add("--device", default="cuda", help="of quiltmd: cuda or cpu")
     add("--timeout", type=float, default=300.0, help="seconds for one engine and system")
@@ -129,8 +134,8 @@ def write_reference(name: str, options: argparse.Namespace, folder: Path) -> Pat
 
 
 def settings_of(options: argparse.Namespace) -> quiltmd.Nonbonded:
-    """Of both programs; Lennard-Jones is switched as OpenMM does it."""
-    switching = "potential" if options.switch_distance else "none"
+    """Of both programs."""
+    switching = options.switching if options.switch_distance else "none"
     return quiltmd.Nonbonded(
         cutoff=options.cutoff,
         pme_tolerance=options.pme_tolerance,

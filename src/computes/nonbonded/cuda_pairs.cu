@@ -11,6 +11,9 @@
 // integers of a piece lack to zero is the force on the first i atom. So every sum of forces is
 // exactly zero, and nothing depends on the order in which pieces run.
 //
+// Four in ten pairs that lists hold are beyond the cutoff. Where that is so for two i atoms and the j
+// atoms of all lanes, they cost no more than their distances.
+//
 // Atoms without the pair form (two of three in water have no Lennard-Jones) go last in the cluster;
 // where at most half have it, the other half is evaluated without.
 #include <algorithm>
@@ -29,13 +32,14 @@ constexpr int kHalf = kClusterSize / 2;
 // The sums of energies - pair form, Coulomb, the virial's parts - are taken in so many places and
 // then added up: additions to one place wait for each other.
 constexpr int kEnergyPlaces = 64, kEnergySums = 2 + Symmetric::kParts;
-// 64 registers, so that 32 warps fit on a multiprocessor: more is worth more than fewer instructions.
-constexpr int kWarpsPerProcessor = 32;
+// 72 registers, with which no form of pairs spills what every pair needs.
+constexpr int kWarpsPerProcessor = 28;
 // With energies 80 registers are enough where their sums lie in shared memory.
 constexpr int kWarpsWithEnergies = 24;
-// i atoms between two barriers, which keep the compiler from mixing the instructions of more: their
-// registers would spill to memory.
+// i atoms of which the lanes ask at once whether any is near. With one, a warp waits longer for each; with
+// four, the compiler mixes their instructions and spills registers to memory.
 constexpr int kAtomsAtOnce = 2;
+static_assert(kClusterSize % kAtomsAtOnce == 0);
 
 // The i-cluster of a block, atoms with the pair form first.
 template <class Form>
@@ -78,12 +82,30 @@ template <class F>
 struct Kernel {
   using Form = F;
   const PairForces& op;
+  const PairParameters& parameters;  // of op, some of them in registers
   const Cluster<F>& cluster;
   const float4* shifts;
   List list;
   int lane;
   LaneEnergies* energies;  // this lane's; null without
 };
+
+// The same value, of which the compiler does not know that it lies in constant memory: it would fetch it
+// anew for each pair. `zero`: what is 0 without its knowing.
+__device__ __forceinline__ float in_register(float value, int zero) {
+  return __int_as_float(__float_as_int(value) | zero);
+}
+
+// With those in registers that a multiply-add takes beside another constant, of which it can read one alone
+// from constant memory.
+template <int kDegree>
+__device__ __forceinline__ PairParameters kept_constants(PairParameters p, int zero) {
+  SwitchConstants<float>& s = p.switching;
+  for (float* constant :
+       {&p.t_scale, &p.ewald.force[kDegree], &s.start, &s.force_12[5], &s.force_6[5]})
+    *constant = in_register(*constant, zero);
+  return p;
+}
 
 // Keeps the compiler from finding out anew in every round where something lies in shared memory: it
 // fetches the address from this very lane.
@@ -149,67 +171,101 @@ __device__ __forceinline__ Vec3d from_first(const K& k, Vec3f r) {
   return {r.x - first.x, r.y - first.y, r.z - first.z};
 }
 
+// From an i atom to the j atom of a lane.
+struct Separation {
+  float x, y, z, square;
+  bool near;  // within the cutoff, and the pair counts
+};
+
+template <bool kMasked, class K>
+__device__ __forceinline__ Separation separation(const K& k, const Partner& j, int i) {
+  const float4 site = k.cluster.site[i];
+  const float x = j.x - site.x, y = j.y - site.y, z = j.z - site.z;
+  const float square = fmaf(x, x, fmaf(y, y, z * z));
+  bool near = square < k.parameters.cutoff2;
+  if constexpr (kMasked) near = near && ((j.counts >> k.cluster.index[i]) & 1u);
+  return {x, y, z, square, near};
+}
+
+// Energies that a lane sums up over the i atoms.
+struct PairEnergies {
+  float form = 0, coulomb = 0;
+};
+
+// Force over r of a pair, and its energies where it is near.
+template <bool kMasked, int kDegree, bool kEnergy, class K>
+__device__ __forceinline__ float pair_force(const K& k, const Partner& j, int i, bool has_form,
+                                            const Separation& d, PairEnergies& energies) {
+  using Form = typename K::Form;
+  const PairParameters& p = k.parameters;
+  const float inverse = inverse_sqrt(d.square);
+  const Distance<Single> r{d.square, inverse, inverse * inverse};
+  std::conditional_t<kMasked, bool, Always> interacts{};
+  if constexpr (kMasked) interacts = (j.interacts >> k.cluster.index[i]) & 1u;
+  const float t = fmaf(d.square, p.t_scale, -1.0f);
+  const float charges = k.cluster.site[i].w * j.charge;
+  float force = coulomb_force<Single, kDegree>(charges, r, t, interacts, p.ewald.force);
+  if (has_form) {
+    const auto pair = Form::template evaluate<kEnergy, Single>(k.cluster.form[i], j.form.x,
+                                                               j.form.y, r, p, k.op.table);
+    force = fmaf(Single::if_or_zero(interacts, pair.force_r), r.inverse2, force);
+    if constexpr (kEnergy)
+      energies.form += d.near ? Single::if_or_zero(interacts, pair.energy) : 0.0f;
+    if constexpr (FormOnMesh<Form>) {
+      const float product =
+          Form::template product<Single>(k.cluster.form[i], j.form.x, j.form.y, p, k.op.table);
+      force += force_off_mesh<Single>(product, t, p);
+      if constexpr (kEnergy)
+        energies.form += d.near ? energy_off_mesh<Single>(product, t, interacts, p) : 0.0f;
+    }
+  }
+  if constexpr (kEnergy) {
+    const float coulomb = coulomb_energy<Single, kEwaldDegree>(charges, r, t, interacts,
+                                                               p.coulomb_shift, p.ewald.energy);
+    energies.coulomb += d.near ? coulomb : 0.0f;
+  }
+  return force;
+}
+
+__device__ __forceinline__ void add_force(float over_r, const Separation& d, int i,
+                                          float (&force)[3], Sums& sums) {
+  force[0] = fmaf(over_r, d.x, force[0]);
+  force[1] = fmaf(over_r, d.y, force[1]);
+  force[2] = fmaf(over_r, d.z, force[2]);
+  if (i == 0) return;
+  sums.force[i][0] = fmaf(over_r, d.x, sums.force[i][0]);
+  sums.force[i][1] = fmaf(over_r, d.y, sums.force[i][1]);
+  sums.force[i][2] = fmaf(over_r, d.z, sums.force[i][2]);
+}
+
 // One lane's j atom against all i atoms, of which the first kFormAtoms have the pair form.
 template <int kFormAtoms, bool kMasked, int kDegree, bool kEnergy, class K>
 __device__ __forceinline__ void meet_cluster(const K& k, const Partner& j, Sums& sums) {
-  using Form = typename K::Form;
-  const PairParameters& p = k.op.parameters;
-  float fx = 0, fy = 0, fz = 0;
-  float energy_form = 0, energy_coulomb = 0;
+  float force[3] = {};
+  PairEnergies energies;
 #pragma unroll
-  for (int i = 0; i < kClusterSize; ++i) {
-    const float4 site = k.cluster.site[i];
-    const float dx = j.x - site.x, dy = j.y - site.y, dz = j.z - site.z;
-    const float r2 = fmaf(dx, dx, fmaf(dy, dy, dz * dz));
-    const float inverse = inverse_sqrt(r2);
-    const Distance<Single> r{r2, inverse, inverse * inverse};
-    bool near = r2 < p.cutoff2;
-    std::conditional_t<kMasked, bool, Always> interacts{};
-    if constexpr (kMasked) {
-      const int place = k.cluster.index[i];
-      interacts = (j.interacts >> place) & 1u;
-      near = near && ((j.counts >> place) & 1u);
+  for (int first = 0; first < kClusterSize; first += kAtomsAtOnce) {
+    Separation d[kAtomsAtOnce];
+    bool near = false;
+#pragma unroll
+    for (int n = 0; n < kAtomsAtOnce; ++n) {
+      d[n] = separation<kMasked>(k, j, first + n);
+      near = near || d[n].near;
     }
-    const float t = fmaf(r2, p.t_scale, -1.0f);
-    const float charges = site.w * j.charge;
-    float force = coulomb_force<Single, kDegree>(charges, r, t, interacts, p.ewald.force);
-    if (i < kFormAtoms) {
-      const auto pair = Form::template evaluate<kEnergy, Single>(k.cluster.form[i], j.form.x,
-                                                                 j.form.y, r, p, k.op.table);
-      force = fmaf(Single::if_or_zero(interacts, pair.force_r), r.inverse2, force);
-      if constexpr (kEnergy)
-        energy_form += near ? Single::if_or_zero(interacts, pair.energy) : 0.0f;
-      if constexpr (FormOnMesh<Form>) {
-        const float product =
-            Form::template product<Single>(k.cluster.form[i], j.form.x, j.form.y, p, k.op.table);
-        force += force_off_mesh<Single>(product, t, p);
-        if constexpr (kEnergy)
-          energy_form += near ? energy_off_mesh<Single>(product, t, interacts, p) : 0.0f;
-      }
+    if (!__any_sync(kAllLanes, near)) continue;
+#pragma unroll
+    for (int n = 0; n < kAtomsAtOnce; ++n) {
+      const int i = first + n;
+      const float over_r =
+          pair_force<kMasked, kDegree, kEnergy>(k, j, i, i < kFormAtoms, d[n], energies);
+      if (d[n].near) add_force(over_r, d[n], i, force, sums);
     }
-    if constexpr (kEnergy) {
-      const float coulomb = coulomb_energy<Single, kEwaldDegree>(charges, r, t, interacts,
-                                                                 p.coulomb_shift, p.ewald.energy);
-      energy_coulomb += near ? coulomb : 0.0f;
-    }
-    if (near) {
-      fx = fmaf(force, dx, fx);
-      fy = fmaf(force, dy, fy);
-      fz = fmaf(force, dz, fz);
-      if (i > 0) {
-        sums.force[i][0] = fmaf(force, dx, sums.force[i][0]);
-        sums.force[i][1] = fmaf(force, dy, sums.force[i][1]);
-        sums.force[i][2] = fmaf(force, dz, sums.force[i][2]);
-      }
-    }
-    if (i % kAtomsAtOnce == kAtomsAtOnce - 1) __syncwarp();
   }
   if constexpr (kEnergy) {
-    k.energies->form += energy_form;
-    k.energies->coulomb += energy_coulomb;
+    k.energies->form += energies.form;
+    k.energies->coulomb += energies.coulomb;
   }
-  float force[3] = {fx, fy, fz};
-  const float most = fmaxf(fmaxf(fabsf(fx), fabsf(fy)), fabsf(fz));
+  const float most = fmaxf(fmaxf(fabsf(force[0]), fabsf(force[1])), fabsf(force[2]));
   if (__any_sync(kAllLanes, !(most < kForceLimit))) {  // a branch that is hardly ever taken
     for (float& component : force) component = limited_force(component);
     __syncwarp();
@@ -373,7 +429,9 @@ __global__ void __launch_bounds__(kWarp, kEnergy ? kWarpsWithEnergies : kWarpsPe
   const int4 header = *reinterpret_cast<const int4*>(op.lists + number);  // up to within[0]
   if ((number >= end) | (piece * kWarp >= max(count, header.w))) return;
   const List list{header.x, header.y, header.y + header.z, header.y + count};
-  const Kernel<Form> k{op, cluster, kept(shifts), list, lane, energies_of<kEnergy>(lane)};
+  const PairParameters parameters = kept_constants<kDegree>(op.parameters, header.x >> 31);
+  const Kernel<Form> k{
+      op, parameters, cluster, kept(shifts), list, lane, energies_of<kEnergy>(lane)};
   const uint32_t entry = load_entry(k, list.begin + piece * kWarp + lane);
   shifts[lane] = shift;
 #pragma unroll 1
