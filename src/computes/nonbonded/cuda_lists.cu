@@ -16,6 +16,7 @@
 #include <bit>
 
 #include "computes/nonbonded/cuda_kernels.h"
+#include "computes/nonbonded/cuda_list_order.cuh"
 #include "computes/nonbonded/cuda_near_clusters.cuh"
 #include "device/cuda/kernels.h"
 #include "device/cuda/launch.h"
@@ -315,6 +316,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
     const bool again = wanted && place_list(s, number, list);
     if (__syncthreads_or(again)) fill_again(s, first, again, list);
     if (op.long_exclusion_masks && wanted) note_long_exclusions(op, number);
+    if (op.unordered && wanted) count_length(op, compute >= op.interior, number, lane);
   }
 }
 
@@ -386,19 +388,41 @@ void number_lists(const NumberLists& op, CudaContext& context) {
          lists::number_kernel, op);
 }
 
-void build_lists(const BuildLists& op, CudaContext& context) {
-  if (op.compute_count == 0 || op.list_capacity == 0) return;
-  const int room = lists::room_for(op.reach[kShells - 1]);
-  const size_t shared =
-      sizeof(lists::Table) +
-      lists::kWarps * (sizeof(lists::WarpScratch) + room * sizeof(lists::ShortEntry)) +
-      (op.grid.codes + 1) * sizeof(lists::Neighbour);
+namespace lists {
+
+void launch_build(const BuildLists& op, CudaContext& context) {
+  const int room = room_for(op.reach[kShells - 1]);
+  const size_t shared = sizeof(Table) + kWarps * (sizeof(WarpScratch) + room * sizeof(ShortEntry)) +
+                        (op.grid.codes + 1) * sizeof(Neighbour);
   // Room for a fifth more clusters than the mean patch has; blocks of fuller patches go round again.
   const auto mean = blocks_for(op.list_capacity, op.compute_count);
   launch(context,
-         {BuildLists::kName, static_cast<unsigned>(op.compute_count), lists::kThreads, shared,
-          Start::kEarly, blocks_for(mean + mean / 5, lists::kWarps)},
-         lists::build_kernel, op, room, lists::make_bins(op.reach));
+         {BuildLists::kName, static_cast<unsigned>(op.compute_count), kThreads, shared,
+          Start::kEarly, blocks_for(mean + mean / 5, kWarps)},
+         build_kernel, op, room, make_bins(op.reach));
+}
+
+void build_in_order(const BuildLists& op, CudaContext& context) {
+  cuda_check(cudaMemsetAsync(op.lengths, 0, sizeof *op.lengths, context.stream),
+             "clear lengths of lists");
+  BuildLists building = op;
+  building.lists = op.unordered;
+  launch_build(building, context);
+  const unsigned kinds = op.interior < op.compute_count ? 2 : 1;
+  launch(context,
+         {"build_lists.order", blocks_for(op.list_capacity, kOrderThreads), kOrderThreads, 0,
+          Start::kEarly, kinds},
+         order_kernel, op);
+}
+
+}  // namespace lists
+
+void build_lists(const BuildLists& op, CudaContext& context) {
+  if (op.compute_count == 0 || op.list_capacity == 0) return;
+  if (op.unordered)
+    lists::build_in_order(op, context);
+  else
+    lists::launch_build(op, context);
 }
 
 void add_nonbonded_kernels(CudaKernels& table) {

@@ -29,6 +29,13 @@ struct alignas(16) PairList {  // a GPU reads the first four words at once
   QMD_HD int count() const { return within[kShells - 1]; }
 };
 
+// Lists by length in rounds of 32 entries, the last of all that are longer; of interior and of boundary
+// computes: how many there are, and how many have got their place in order.
+inline constexpr int kListLengths = 64;
+struct ListLengths {
+  int32_t count[2][kListLengths], placed[2][kListLengths];
+};
+
 // Pairs of atoms, in both directions, by internal index.
 struct ExclusionTable {
   const int32_t* start;     // (atoms + 1)
@@ -63,8 +70,9 @@ struct ExclusionTable {
 // `neighbours[c * codes + code]` is the placed-patch index of the neighbour of compute c at that
 // offset (own patch at code 0). A pair is listed when it is closer than the last of `reach` at this
 // moment, in the first shell whose reach exceeds the distance of the j atom from the nearest of the
-// cluster's; it may come into a shell before that, never into a later one. Lists of `computes` stay
-// in order: list numbers ascend with compute, then cluster.
+// cluster's; it may come into a shell before that, never into a later one. Numbers of
+// lists ascend with compute, then cluster; but where there is room for it, a GPU puts the lists of interior
+// computes, and those of the others, in order of length.
 //
 // Masks: bit i set = j interacts with i-atom i, clear = excluded. Of the pairs inside the i-cluster
 // itself only i < j counts; the kernel knows that from the slots, the bits of i >= j are clear and
@@ -84,10 +92,14 @@ struct BuildLists {
   const int32_t* computes;    // placed-patch index of each compute's patch
   const int32_t* neighbours;  // (computes, codes)
   int compute_count;
+  int interior;               // the first so many computes
   const int32_t* first_list;  // (computes + 1) number of each compute's first list
   float reach[kShells];       // ascending
   PairList* lists;
   int list_capacity;
+  PairList*
+      unordered;  // as many, before they are put in order; null: they stay as they are numbered
+  ListLengths* lengths;  // likewise
   uint32_t* entries;
   uint8_t* masks;  // by entry; valid for masked entries
   // Likewise: bit i set = j and i-atom i are a long exclusion; null where there are none.
@@ -100,7 +112,7 @@ struct BuildLists {
     QMD_USES(kRead, slots.local, slots.atom, patches, bounds, exclusions, long_exclusions,
              slot_of_atom, grid);
     QMD_USES(kRead, computes, neighbours, first_list);
-    QMD_USES(kWrite, lists, masks, long_exclusion_masks);
+    QMD_USES(kWrite, lists, unordered, lengths, masks, long_exclusion_masks);
     QMD_USES(kReadWrite, entries);
     QMD_USES(kReadWrite, entry_count);
     Faults::reports(uses, faults);

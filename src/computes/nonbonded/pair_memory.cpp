@@ -13,6 +13,11 @@ namespace {
 // On a rank of several: lists that are expected, and some more.
 size_t with_reserve(double lists) { return static_cast<size_t>(1.1 * lists) + 128; }
 
+// Whether so many lists are worth being put in order, the longest first: multiprocessors wait less for those that
+// end last if these are short. Fewer all start at once; of more, those that end last are a small part, while
+// neighbours, which find what they share in the cache, would be evaluated too long after one another.
+bool are_ordered(size_t lists) { return lists >= 1 << 12 && lists <= 1 << 16; }
+
 }  // namespace
 
 PairMemory::PairMemory(const SlotMemory& slots, PairSetup setup)
@@ -58,6 +63,10 @@ void PairMemory::make_room_for_lists(size_t interior, size_t boundary) {
   boundary_room_ = std::max(boundary_room_, boundary);
   if (interior_room_ + boundary_room_ > lists.size())
     make_.renew(lists, interior_room_ + boundary_room_);
+  if (are_ordered(lists.size()) && unordered_.size() < lists.size()) {
+    make_.renew(unordered_, lists.size());
+    make_.renew(lengths_, 1);
+  }
 }
 
 // What so many computes are likely to have at the system's mean density.
@@ -139,10 +148,15 @@ BuildLists PairMemory::build_lists() const {
   op.computes = computes_.data();
   op.neighbours = neighbours_.data();
   op.compute_count = compute_count_;
+  op.interior = interior_;
   op.first_list = first_list.data();
   for (int s = 0; s < kShells; ++s) op.reach[s] = static_cast<float>(setup_.ages.reach[s]);
   op.lists = lists.data();
   op.list_capacity = static_cast<int>(lists.size());
+  if (are_ordered(lists.size())) {
+    op.unordered = unordered_.data();
+    op.lengths = lengths_.data();
+  }
   op.entries = entries.data();
   op.masks = masks.data();
   op.long_exclusion_masks = long_exclusion_masks.data();

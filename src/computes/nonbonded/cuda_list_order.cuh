@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Putting lists in order of length, the longest first. They are counted by length while they are made, then copied
+// to their places. Which of two lists of a length comes first differs between runs; no force depends on it.
+#pragma once
+
+#include "computes/nonbonded/operations.h"
+#include "device/cuda/launch.h"
+#include "device/cuda/warp.cuh"
+
+namespace quiltmd::lists {
+
+constexpr int kOrderThreads = 256;
+static_assert(kOrderThreads >= kListLengths);
+
+__device__ __forceinline__ int length_of(const PairList& list) {
+  return min(list.count() / kWarp, kListLengths - 1);
+}
+
+// Of a list whose header this warp has written. `kind`: 0 for interior lists, 1 for those of the boundary.
+__device__ __forceinline__ void count_length(const BuildLists& op, int kind, int number, int lane) {
+  __syncwarp();
+  if (lane == 0) atomicAdd(&op.lengths->count[kind][length_of(op.lists[number])], 1);
+}
+
+__global__ void __launch_bounds__(kOrderThreads)
+    order_kernel(const __grid_constant__ BuildLists op) {
+  __shared__ int longer[kListLengths];  // lists that are longer than those of a length
+  wait_for_previous();
+  const int kind = blockIdx.y, t = threadIdx.x;
+  const int32_t* const count = op.lengths->count[kind];
+  if (t < kListLengths) {
+    int sum = 0;
+    for (int length = t + 1; length < kListLengths; ++length) sum += count[length];
+    longer[t] = sum;
+  }
+  __syncthreads();
+  const int n = blockIdx.x * kOrderThreads + t, all = longer[0] + count[0];
+  const bool present = n < all;
+  const int first = kind == 0 ? 0 : op.first_list[op.interior];
+  const PairList list = present ? op.unordered[first + n] : PairList{};
+  const int length = present ? length_of(list) : kListLengths;
+  const unsigned like = __match_any_sync(kAllLanes, length);
+  const int rank = __popc(like & ((1u << t % kWarp) - 1));
+  int place = 0;
+  if (present && rank == 0)
+    place = longer[length] + atomicAdd(&op.lengths->placed[kind][length], __popc(like));
+  place = __shfl_sync(kAllLanes, place, __ffs(like) - 1) + rank;
+  if (present) op.lists[first + place] = list;
+}
+
+}  // namespace quiltmd::lists
