@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pair lists hold every pair once; forces are the reference's; pieces, slots and repetition change
 // no bit.
+#include <algorithm>
+#include <functional>
+
 #include "pair_molecules.h"
 #include "suites.h"
 
@@ -201,6 +204,37 @@ void far_shells_change_no_bit(Pair devices) {
   }
 }
 
+// Of as many lists as a GPU puts in order none is lost, and the longest come first, in rounds of 32 entries.
+void many_lists_are_all_there(Pair devices) {
+  const Molecules m = make_molecules({8.2, 0, 8.2, 0, 0, 8.2}, 13);
+  std::vector<std::vector<int>> clusters;
+  std::vector<std::vector<Vec3d>> forces;
+  for (Device* device : {&devices.cpu, &devices.device}) {
+    PairRank rank(*device, m, ewald(2.92));
+    rank.build();
+    rank.evaluate(false);
+    forces.push_back(rank.forces());
+    std::vector<int>& own = clusters.emplace_back();
+    std::vector<int> rounds;
+    for (const PairList& list : rank.used_lists()) {
+      own.push_back(list.cluster);
+      rounds.push_back(list.count() / 32);
+    }
+    CHECK(own.size() > 1 << 12);
+    if (device->describe().kind == "cuda")
+      CHECK(std::is_sorted(rounds.begin(), rounds.end(), std::greater<>{}));
+    std::sort(own.begin(), own.end());
+  }
+  CHECK(clusters[0] == clusters[1]);
+  double difference = 0, size = 0;
+  for (size_t a = 0; a < forces[0].size(); ++a) {
+    const Vec3d d = forces[1][a] - forces[0][a];
+    difference += dot(d, d);
+    size += dot(forces[0][a], forces[0][a]);
+  }
+  CHECK_NEAR(std::sqrt(difference / size), 0, 6e-6);
+}
+
 // What is left of lists when the layout before them was refused: all of it.
 void refused_lists_stay(Pair devices) {
   for (Device* device : {&devices.device, &devices.cpu}) {
@@ -238,6 +272,7 @@ std::vector<Case> pair_cases(Pair devices) {
           {"overlapping atoms stay finite", [devices] { overlapping_atoms_stay_finite(devices); }},
           {"shells hold what is near", [devices] { shells_hold_what_is_near(devices); }},
           {"far shells change no bit", [devices] { far_shells_change_no_bit(devices); }},
+          {"many lists are all there", [devices] { many_lists_are_all_there(devices); }},
           {"no lists after steps to be redone", [devices] { refused_lists_stay(devices); }}};
 }
 
