@@ -206,7 +206,7 @@ void far_shells_change_no_bit(Pair devices) {
 
 // Of as many lists as a GPU puts in order none is lost, and the longest come first, in rounds of 32 entries.
 void many_lists_are_all_there(Pair devices) {
-  const Molecules m = make_molecules({8.2, 0, 8.2, 0, 0, 8.2}, 13);
+  const Molecules m = make_molecules({8.8, 0, 8.8, 0, 0, 8.8}, 13);
   std::vector<std::vector<int>> clusters;
   std::vector<std::vector<Vec3d>> forces;
   for (Device* device : {&devices.cpu, &devices.device}) {
