@@ -64,7 +64,5 @@ def test_a_run_says_them(
     monkeypatch.setattr(introduction, "is_gpu", lambda device: gpu)
     pairs = {"switching": "charmm", "switch_distance": 0.8}
     runner.start(config(alanine, tmp_path / "out", nonbonded=pairs))
-    said = (
-        "features that slow this run, with the cost measured on one H200: switching = charmm 12 %"
-    )
+    said = "features that slow this run, with the cost measured on one H200: switching = charmm 8 %"
     assert (said in capsys.readouterr().err) == gpu
