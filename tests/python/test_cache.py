@@ -10,10 +10,10 @@ import stat
 import subprocess
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import numpy as np
 import pytest
@@ -50,11 +50,11 @@ TYPES = "[ atomtypes ]\nNA 11 {mass} 0.0 A 0.3 0.4\n"
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def cache_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of a cache that keeps whatever is read."""
     folder = tmp_path / "cache"
     monkeypatch.setenv("QUILTMD_CACHE", str(folder))
-    monkeypatch.setattr(cache, "_WORTH", -1.0)
+    monkeypatch.setattr(cache, "_MIN_SECONDS", -1.0)
     return folder
 
 
@@ -75,8 +75,8 @@ def load(topology: Path, **options: Any) -> tuple[System, bool]:
     return system, bool(said)
 
 
-def entries(place: Path) -> list[Path]:
-    return sorted(place.iterdir()) if place.exists() else []
+def entries(cache_folder: Path) -> list[Path]:
+    return sorted(cache_folder.iterdir()) if cache_folder.exists() else []
 
 
 def assert_identical(found: Any, expected: Any) -> None:
@@ -112,7 +112,7 @@ def a_described(atoms: int = 4, **fields: Any) -> Described:
     return Described(bare_system(*of_atoms, table, table, **fields))
 
 
-def test_every_field_comes_back(place: Path, tmp_path: Path) -> None:
+def test_every_field_comes_back(cache_folder: Path, tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("content")
     given = a_described(
@@ -135,7 +135,22 @@ def test_every_field_comes_back(place: Path, tmp_path: Path) -> None:
             assert_identical(getattr(found, field.name), getattr(given, field.name))
 
 
-def test_other_forms_of_pairs_come_back(place: Path, tmp_path: Path) -> None:
+def dataclasses_in(kind: Any) -> Iterator[type]:
+    """Those that a type names, at any depth."""
+    if isinstance(kind, type) and is_dataclass(kind):
+        yield kind
+        for part in get_type_hints(kind).values():
+            yield from dataclasses_in(part)
+    for part in get_args(kind):
+        yield from dataclasses_in(part)
+
+
+def test_every_class_that_is_written_can_be_read() -> None:
+    """A class that is missing would make each load write an entry that none can read."""
+    assert set(dataclasses_in(Described)) == set(cache._CLASSES.values())
+
+
+def test_other_forms_of_pairs_come_back(cache_folder: Path, tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("content")
     table = np.array([[1.5]])
@@ -147,7 +162,7 @@ def test_other_forms_of_pairs_come_back(place: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("constraints", ["none", "h-bonds"])
 def test_a_loaded_system_is_identical(
-    alanine: tuple[Path, Path], place: Path, constraints: Any
+    alanine: tuple[Path, Path], cache_folder: Path, constraints: Any
 ) -> None:
     options: Any = {"constraints": constraints, "hydrogen_mass": 3.0}
     first, state = quiltmd.load(*alanine, **options)
@@ -161,7 +176,7 @@ def test_a_loaded_system_is_identical(
 
 
 def test_a_run_says_so(
-    alanine: tuple[Path, Path], place: Path, capsys: pytest.CaptureFixture[str]
+    alanine: tuple[Path, Path], cache_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     files = {"topology": str(alanine[0]), "coordinates": str(alanine[1])}
     settings = {"system": files, "run": {"steps": 1}, "output": {"dir": "out"}}
@@ -173,7 +188,7 @@ def test_a_run_says_so(
         assert said.count("QUILTMD_CACHE=off reads it again") == lines
 
 
-def test_options_are_part_of_the_key(alanine: tuple[Path, Path], place: Path) -> None:
+def test_options_are_part_of_the_key(alanine: tuple[Path, Path], cache_folder: Path) -> None:
     choices: list[Any] = [
         {"constraints": "none"},
         {"constraints": "h-bonds"},
@@ -183,10 +198,10 @@ def test_options_are_part_of_the_key(alanine: tuple[Path, Path], place: Path) ->
     ]
     for options in choices:
         quiltmd.load(*alanine, say=pytest.fail, **options)
-    assert len(entries(place)) == len(choices)
+    assert len(entries(cache_folder)) == len(choices)
 
 
-def test_the_order_of_files_is_part_of_the_key(place: Path, tmp_path: Path) -> None:
+def test_the_order_of_files_is_part_of_the_key(cache_folder: Path, tmp_path: Path) -> None:
     """Of parameter files the last one holds."""
     files = [str(tmp_path / name) for name in "abc"]
     for file in files:
@@ -195,18 +210,18 @@ def test_the_order_of_files_is_part_of_the_key(place: Path, tmp_path: Path) -> N
     described = a_described()
     for named in ([a, b, c], [a, c, b], [a, b, c, b], [a, b]):
         assert cache.cached(named, [], lambda: described, pytest.fail) is described
-    assert len(entries(place)) == 4
+    assert len(entries(cache_folder)) == 4
 
 
 def test_another_program_reads_again(
-    ions: Path, place: Path, monkeypatch: pytest.MonkeyPatch
+    ions: Path, cache_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert [load(ions)[1] for _ in range(2)] == [False, True]
     monkeypatch.setattr(cache, "_program", lambda: ("0.2.0",))
     assert not load(ions)[1]
 
 
-def test_a_changed_file_is_read_again(ions: Path, place: Path) -> None:
+def test_a_changed_file_is_read_again(ions: Path, cache_folder: Path) -> None:
     load(ions)
     ions.write_text(MAIN.format(charge=2))
     system, was_cached = load(ions)
@@ -216,7 +231,7 @@ def test_a_changed_file_is_read_again(ions: Path, place: Path) -> None:
     assert (system.charges.tolist(), was_cached) == ([1, 1, 1], True)
 
 
-def test_a_changed_include_is_read_again(ions: Path, place: Path) -> None:
+def test_a_changed_include_is_read_again(ions: Path, cache_folder: Path) -> None:
     load(ions)
     (ions.parent / "types.itp").write_text(TYPES.format(mass=24))
     system, was_cached = load(ions)
@@ -228,7 +243,7 @@ def test_a_changed_include_is_read_again(ions: Path, place: Path) -> None:
 
 
 def test_a_file_that_shadows_an_include(
-    ions: Path, place: Path, monkeypatch: pytest.MonkeyPatch
+    ions: Path, cache_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An include is looked for in one folder after the other; another file may come first later."""
     folders = [ions.parent / name for name in ("first", "second", "third")]
@@ -249,7 +264,7 @@ def test_a_file_that_shadows_an_include(
     assert load(ions)[0].masses[0] == 26
 
 
-def test_defines_decide_what_is_read(ions: Path, place: Path) -> None:
+def test_defines_decide_what_is_read(ions: Path, cache_folder: Path) -> None:
     assert len(load(ions)[0].position_restraints) == 0
     for was_cached in (False, True):
         system, found = load(ions, defines=["POSRES"])
@@ -257,7 +272,7 @@ def test_defines_decide_what_is_read(ions: Path, place: Path) -> None:
     assert len(load(ions)[0].position_restraints) == 0
 
 
-def test_defines_and_parameters_are_any_iterables(ions: Path, place: Path) -> None:
+def test_defines_and_parameters_are_any_iterables(ions: Path, cache_folder: Path) -> None:
     for was_cached in (False, True):
         names: Any = (name for name in ["POSRES"])
         system, found = load(ions, defines=names, parameters=iter(()))
@@ -266,7 +281,7 @@ def test_defines_and_parameters_are_any_iterables(ions: Path, place: Path) -> No
 
 
 def test_the_same_names_in_another_folder(
-    ions: Path, place: Path, monkeypatch: pytest.MonkeyPatch
+    ions: Path, cache_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = ions.parent / "other"
     other.mkdir()
@@ -277,8 +292,8 @@ def test_the_same_names_in_another_folder(
         assert load(Path(ions.name))[0].masses[0] == mass
 
 
-def test_a_file_that_changes_while_it_is_read(ions: Path, place: Path) -> None:
-    """What was read is what the entry is of, not what is there afterwards."""
+def test_a_file_that_changes_while_it_is_read(ions: Path, cache_folder: Path) -> None:
+    """The entry is for the content that was read, not for what is there afterwards."""
     other = MAIN.format(charge=2)
 
     def read() -> Described:
@@ -293,15 +308,15 @@ def test_a_file_that_changes_while_it_is_read(ions: Path, place: Path) -> None:
         ions.write_text(MAIN.format(charge=3))
         return quiltmd.inputs.describe(ions)
 
-    for charge in (3, 3):
+    for _ in range(2):
         ions.write_text(other)
-        assert cache.cached([str(ions)], [], read_both, pytest.fail).system.charges[0] == charge
-    assert len(entries(place)) == 1
+        assert cache.cached([str(ions)], [], read_both, pytest.fail).system.charges[0] == 3
+    assert len(entries(cache_folder)) == 1
 
 
-def test_a_damaged_entry_is_written_again(ions: Path, place: Path) -> None:
+def test_a_damaged_entry_is_written_again(ions: Path, cache_folder: Path) -> None:
     expected, _ = load(ions)
-    (entry,) = entries(place)
+    (entry,) = entries(cache_folder)
     whole = entry.read_bytes()
     damaged = [whole[:size] for size in range(0, len(whole), 997)]
     for position in range(0, len(whole), 499):
@@ -318,9 +333,9 @@ def test_a_damaged_entry_is_written_again(ions: Path, place: Path) -> None:
     assert load(ions)[1]
 
 
-def test_entries_that_lack_something(ions: Path, place: Path) -> None:
+def test_entries_that_lack_something(ions: Path, cache_folder: Path) -> None:
     expected, _ = load(ions)
-    (entry,) = entries(place)
+    (entry,) = entries(cache_folder)
     with np.load(entry) as stored:
         arrays: dict[str, Any] = dict(stored)
     for name in arrays:
@@ -331,9 +346,9 @@ def test_entries_that_lack_something(ions: Path, place: Path) -> None:
 
 
 @pytest.mark.timeout(60)
-def test_a_pipe_in_place_of_an_entry(ions: Path, place: Path) -> None:
+def test_a_pipe_in_place_of_an_entry(ions: Path, cache_folder: Path) -> None:
     load(ions)
-    (entry,) = entries(place)
+    (entry,) = entries(cache_folder)
     entry.unlink()
     os.mkfifo(entry)
     keeps_a_reader_from_waiting = os.open(entry, os.O_RDWR)
@@ -346,41 +361,36 @@ def test_a_pipe_in_place_of_an_entry(ions: Path, place: Path) -> None:
     assert load(ions)[1]
 
 
-def test_pickled_objects_are_not_read(ions: Path, place: Path) -> None:
+def test_pickled_objects_are_not_read(ions: Path, cache_folder: Path) -> None:
     load(ions)
-    (entry,) = entries(place)
+    (entry,) = entries(cache_folder)
     with np.load(entry) as stored:
         arrays: dict[str, Any] = dict(stored)
     np.savez(entry, **{**arrays, "described.system.masses": np.array([23.0] * 3, dtype=object)})
     assert not load(ions)[1]
 
 
-def test_several_processes_at_once(ions: Path, place: Path) -> None:
+def test_several_processes_at_once(ions: Path, cache_folder: Path) -> None:
     load(ions)
-    expected = entries(place)
+    expected = entries(cache_folder)
     expected[0].unlink()
     code = (
-        "import sys, quiltmd; from quiltmd.inputs import cache; cache._WORTH = -1.0\n"
+        "import sys, quiltmd; from quiltmd.inputs import cache; cache._MIN_SECONDS = -1.0\n"
         "for _ in range(40):\n"
         "    system, _ = quiltmd.load(sys.argv[1], sys.argv[2], box=[3, 3, 3])\n"
         "    assert system.masses.tolist() == [23, 23, 23]\n"
         "    cache._remove_oldest(cache._folder())\n"
     )
-    command = [
-        sys.executable,
-        "-W",
-        "error",
-        "-c",
-        code,
-        str(ions),
-        str(ions.parent / "three.coor"),
-    ]
-    running = [subprocess.Popen(command, env={**os.environ}) for _ in range(3)]
+    files = [str(ions), str(ions.parent / "three.coor")]
+    command = [sys.executable, "-W", "error", "-c", code, *files]
+    running = [subprocess.Popen(command) for _ in range(3)]
     assert [process.wait(timeout=200) for process in running] == [0, 0, 0]
-    assert entries(place) == expected
+    assert entries(cache_folder) == expected
 
 
-def test_a_writer_that_is_killed(ions: Path, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_writer_that_is_killed(
+    ions: Path, cache_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def interrupted(file: Any, **arrays: Any) -> None:
         file.write(b"PK half of it")
         raise KeyboardInterrupt
@@ -389,8 +399,8 @@ def test_a_writer_that_is_killed(ions: Path, place: Path, monkeypatch: pytest.Mo
         patch.setattr(cache.np, "savez", interrupted)
         with pytest.raises(KeyboardInterrupt):
             load(ions)
-    assert entries(place) == []
-    left = [place / f"loaded-{'0' * 32}.npz.{name}.tmp" for name in ("old", "new")]
+    assert entries(cache_folder) == []
+    left = [cache_folder / f"loaded-{'0' * 32}.npz.{name}.tmp" for name in ("old", "new")]
     for file in left:
         file.write_bytes(b"PK half of it")
     os.utime(left[0], (0, 0))
@@ -402,23 +412,23 @@ def full(file: Any, **arrays: Any) -> None:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def no_folder(place: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    place.write_text("a file of that name")
+def no_folder(cache_folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    cache_folder.write_text("a file of that name")
     return "File exists"
 
 
-def no_room(place: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+def no_room(cache_folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setattr(cache.np, "savez", full)
     return "No space left on device"
 
 
-def of_all(place: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    place.mkdir()
-    place.chmod(0o777)
+def of_all(cache_folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    cache_folder.mkdir()
+    cache_folder.chmod(0o777)
     return "others may write"
 
 
-def read_only(place: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+def read_only(cache_folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     def refused(*names: Any) -> None:  # as a file system that is mounted so does, to root as well
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
@@ -429,27 +439,27 @@ def read_only(place: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 @pytest.mark.parametrize("prevent", [no_folder, no_room, of_all, read_only])
 def test_where_nothing_can_be_written_the_run_goes_on(
     ions: Path,
-    place: Path,
+    cache_folder: Path,
     monkeypatch: pytest.MonkeyPatch,
     prevent: Callable[[Path, pytest.MonkeyPatch], str],
 ) -> None:
-    words = prevent(place, monkeypatch)
+    words = prevent(cache_folder, monkeypatch)
     with pytest.warns(QuiltWarning, match=f"cannot be cached in .*{words}.*QUILTMD_CACHE") as told:
         assert load(ions)[0].atoms == 3
     assert len(told) == 1
-    assert place.is_file() or entries(place) == []
+    assert cache_folder.is_file() or entries(cache_folder) == []
 
 
-def test_entries_that_others_may_have_written_are_not_read(ions: Path, place: Path) -> None:
+def test_entries_that_others_may_have_written_are_not_read(ions: Path, cache_folder: Path) -> None:
     load(ions)
-    assert stat.S_IMODE(place.stat().st_mode) == 0o700
-    assert [stat.S_IMODE(entry.stat().st_mode) for entry in entries(place)] == [0o600]
-    place.chmod(0o770)
+    assert stat.S_IMODE(cache_folder.stat().st_mode) == 0o700
+    assert [stat.S_IMODE(entry.stat().st_mode) for entry in entries(cache_folder)] == [0o600]
+    cache_folder.chmod(0o770)
     with pytest.warns(QuiltWarning, match="others may write"):
         assert not load(ions)[1]
 
 
-def test_warnings_are_given_again(ions: Path, place: Path) -> None:
+def test_warnings_are_given_again(ions: Path, cache_folder: Path) -> None:
     for was_cached in (False, True):
         with pytest.warns(QuiltWarning, match="nothing asks whether POSERS is defined") as told:
             assert load(ions, defines=["POSERS"])[1] == was_cached
@@ -457,7 +467,7 @@ def test_warnings_are_given_again(ions: Path, place: Path) -> None:
 
 
 def test_warnings_of_what_files_constrain_are_given_again(
-    alanine: tuple[Path, Path], place: Path, tmp_path: Path
+    alanine: tuple[Path, Path], cache_folder: Path, tmp_path: Path
 ) -> None:
     made = app.AmberPrmtopFile(str(alanine[0])).createSystem(nonbondedMethod=app.PME)
     xml = tmp_path / "system.xml"
@@ -474,13 +484,12 @@ def test_warnings_of_what_files_constrain_are_given_again(
 def test_readers_leave_warnings_to_the_caller() -> None:
     """What they say themselves would not be said when their result is from the cache."""
     folder = Path(cache.__file__).parent
-    given = {file.name for file in folder.rglob("*.py") if "warnings.warn(" in file.read_text()}
-    assert given == {"__init__.py", "cache.py", "frames_process.py"}
-    inside = [file for file in folder.glob("*/*.py") if "warnings.warn(" in file.read_text()]
-    assert inside == []
+    files = [file for file in folder.rglob("*.py") if "warnings.warn(" in file.read_text()]
+    names = {str(file.relative_to(folder)) for file in files}
+    assert names == {"__init__.py", "cache.py", "frames_process.py"}
 
 
-def test_what_openmm_reads_by_itself_is_not_cached(place: Path, tmp_path: Path) -> None:
+def test_what_openmm_reads_by_itself_is_not_cached(cache_folder: Path, tmp_path: Path) -> None:
     lines = ["CRYST1   30.000   30.000   30.000  90.00  90.00  90.00 P 1           1"]
     places = {"O": (10.0, 10, 10), "H1": (10.957, 10, 10), "H2": (9.76, 10.927, 10)}
     for number, (name, at) in enumerate(places.items(), start=1):
@@ -489,11 +498,11 @@ def test_what_openmm_reads_by_itself_is_not_cached(place: Path, tmp_path: Path) 
     pdb = tmp_path / "water.pdb"
     pdb.write_text("\n".join([*lines, "END\n"]))
     assert quiltmd.load(pdb, pdb, parameters=[find_force_field(Path("tip3p.xml"))])[0].atoms == 3
-    assert entries(place) == []
+    assert entries(cache_folder) == []
 
 
 def test_the_least_recently_used_go_first(
-    ions: Path, place: Path, monkeypatch: pytest.MonkeyPatch
+    ions: Path, cache_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def at(charge: int) -> bool:
         ions.write_text(MAIN.format(charge=charge))
@@ -501,39 +510,39 @@ def test_the_least_recently_used_go_first(
 
     for charge in (1, 2, 3):
         assert not at(charge)
-        for entry in entries(place):  # written long ago, one after the other
+        for entry in entries(cache_folder):  # written long ago, one after the other
             os.utime(entry, (entry.stat().st_mtime - 1000,) * 2)
     assert at(1)
-    (place / "other.npz").write_bytes(bytes(10**6))
-    size = max(entry.stat().st_size for entry in entries(place) if "loaded" in entry.name)
-    monkeypatch.setattr(cache, "_LARGEST", 3 * size + 100)
+    (cache_folder / "other.npz").write_bytes(bytes(10**6))
+    size = max(entry.stat().st_size for entry in entries(cache_folder) if "loaded" in entry.name)
+    monkeypatch.setattr(cache, "_MAX_BYTES", 3 * size + 100)
     assert not at(4)
-    assert len(entries(place)) == 4
+    assert len(entries(cache_folder)) == 4
     assert [at(charge) for charge in (1, 3, 4)] == [True, True, True]
     assert not at(2)
-    assert (place / "other.npz").exists()
+    assert (cache_folder / "other.npz").exists()
 
 
 def test_what_is_larger_than_the_cache_displaces_nothing(
-    ions: Path, place: Path, monkeypatch: pytest.MonkeyPatch
+    ions: Path, cache_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     load(ions)
-    expected = entries(place)
-    monkeypatch.setattr(cache, "_LARGEST", 100)
+    expected = entries(cache_folder)
+    monkeypatch.setattr(cache, "_MAX_BYTES", 100)
     assert not load(ions, rigid_water=False)[1]
-    assert entries(place) == expected
+    assert entries(cache_folder) == expected
 
 
 def test_what_loads_at_once_is_not_kept(
-    ions: Path, place: Path, monkeypatch: pytest.MonkeyPatch
+    ions: Path, cache_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cache, "_WORTH", 100.0)
+    monkeypatch.setattr(cache, "_MIN_SECONDS", 100.0)
     assert [load(ions)[1] for _ in range(2)] == [False, False]
-    assert not place.exists()
+    assert not cache_folder.exists()
 
 
 def test_where_the_cache_is(
-    ions: Path, place: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ions: Path, cache_folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("QUILTMD_CACHE", "off")
     assert [load(ions)[1] for _ in range(2)] == [False, False]
@@ -547,7 +556,7 @@ def test_where_the_cache_is(
 
 
 def test_relative_folders_do_not_appear_in_the_working_directory(
-    ions: Path, place: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ions: Path, cache_folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Such as one named 0, of somebody who means off."""
     (tmp_path / "empty").mkdir()

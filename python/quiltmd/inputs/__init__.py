@@ -137,7 +137,7 @@ def load(
     velocities:
         File of velocities that hold instead of those of `coordinates`; see `read_velocities`.
     say:
-        Told, in one line, where the topology is from the cache.
+        Called with a line for the user if the topology is from the cache.
 
     Returns
     -------
@@ -151,18 +151,13 @@ def load(
         In one line, with file and line or atom: what is wrong or unsupported.
     """
     parameters, defines = tuple(parameters), tuple(defines)  # iterated over more than once
-    described = cached(
-        [os.fspath(file) for file in (topology, *parameters)],
-        [*defines, constraints, rigid_water, hydrogen_mass],
-        lambda: _prepared(
-            _described(topology, parameters, defines),
-            topology,
-            constraints,
-            rigid_water,
-            hydrogen_mass,
-        ),
-        say,
-    )
+
+    def read() -> Described:
+        described = _described(topology, parameters, defines)
+        return _constrained(described, topology, constraints, rigid_water, hydrogen_mass)
+
+    files = [os.fspath(file) for file in (topology, *parameters)]
+    described = cached(files, [*defines, constraints, rigid_water, hydrogen_mass], read, say)
     _warn(described)
     system = described.system
     frames_of = _Frames(system, described, box)
@@ -182,16 +177,16 @@ def load(
     return _in_surroundings(system, state.box, solvent, electric_field), state
 
 
-def _prepared(
+def _constrained(
     described: Described,
     file: Path,
     constraints: Constraints,
     rigid_water: bool,
     hydrogen_mass: float | None,
 ) -> Described:
-    """What a topology says, constrained as asked for where it does not say that itself."""
+    """With constraints and masses as asked for, unless the topology says what they are."""
     if described.complete:
-        told = _told_what_is_fixed(described.system, constraints, hydrogen_mass, file)
+        told = _fixed_constraints_warnings(described.system, constraints, hydrogen_mass, file)
         return replace(described, warnings=described.warnings + told)
     system = constrain(described.system, constraints, rigid_water, hydrogen_mass)
     return replace(described, system=system)
@@ -257,7 +252,7 @@ def _described(topology: Path, parameters: Sequence[Path], defines: Sequence[str
 
 
 def _warn(described: Described) -> None:
-    """Warns, as if the caller's caller did."""
+    """Gives the reader's warnings, as from the line that called the caller."""
     for text in described.warnings:
         warnings.warn(text, QuiltWarning, stacklevel=3)
 
@@ -371,10 +366,13 @@ def _given_box(box: npt.ArrayLike) -> _Box | None:
     return box_from_lengths_angles(numbers[:3], angles)
 
 
-def _told_what_is_fixed(
+def _fixed_constraints_warnings(
     system: System, constraints: Constraints, hydrogen_mass: float | None, file: Path
 ) -> tuple[str, ...]:
-    """Warnings about files that define their own constraints, which are taken as they are."""
+    """Warnings for a file whose constraints hold, whatever is asked for.
+
+    InputError where other masses are asked for.
+    """
     if hydrogen_mass is not None:
         raise InputError(
             "masses are as in the file here; repartition them where the system is made", file=file

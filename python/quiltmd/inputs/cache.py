@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keeps what topologies say, so that the second load of large ones is fast.
+"""A cache of loaded topologies, so that large ones are read only once.
 
-An entry is a file of NumPy's format npz: the arrays, and a text in JSON with all else and with the
-record of what was read.  Its name is a digest of the files that were named, of the options and of
-the program; its record must hold when it is read.  Entries are written beside and renamed, and zip
-files have checksums, so whatever is not whole counts as absent.  The alternative, pickle, would
-execute what somebody else may have written.
+An entry is a file in NumPy's npz format: the arrays, and a JSON text with everything else and the
+record of what was read.  Its name is a digest of the named files, the options and the program.  It
+is used only if its record still holds.  Entries are written to a temporary file that is renamed,
+and zip files have checksums, so a partial or damaged entry counts as absent.  The alternative,
+pickle, would execute whatever somebody else may have written.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ from ..version import package_version
 from .formats import Described
 from .record import Record, digest, digest_of_file, recording
 
-_WORTH = 0.5  # seconds that reading took; below, nothing is kept
-_LARGEST = 2 * 10**9  # bytes, of all entries
-_ABANDONED = 3600.0  # seconds, after which a temporary file has no writer any more
+_MIN_SECONDS = 0.5  # topologies that are read faster are not cached
+_MAX_BYTES = 2 * 10**9  # of all entries
+_ABANDONED_AFTER = 3600.0  # seconds; the writer of a temporary file this old is gone
 _NAME = re.compile(r"loaded-[0-9a-f]{32}\.npz(\.\w+\.tmp)?")
 _VARIABLE = "QUILTMD_CACHE"
 _Arrays = dict[str, Any]
-_REST = "rest"  # name of what is no array
+_TEXT = "text"  # name of the JSON text among the arrays
 _CLASSES: dict[str, Any] = {
     kind.__name__: kind for kind in (Described, System, Topology, Held, Nonbonded, ImplicitSolvent)
 }
@@ -55,41 +55,41 @@ def cached(
     read: Callable[[], Described],
     say: Callable[[str], None],
 ) -> Described:
-    """What `read` returns, or returned when the same files were last read with the same options.
+    """The result of `read`, from the cache if the same files were read before with these options.
 
     Parameters
     ----------
     files:
-        Paths of the files that are named; which others are read, the record tells.
+        Paths of the files that the user named; `read` may read others, which the record lists.
     options:
-        All else that decides what comes of them.
+        Everything else that the result depends on.
     read:
         Reads the files.
     say:
-        Told, in one line, where the result is from the cache.
+        Called with a line for the user if the result is from the cache.
     """
-    place = _folder()
-    if place is None:
+    folder = _folder()
+    if folder is None:
         return read()
     digests = {file: digest_of_file(file) for file in files}
     if None in digests.values():
         return read()
     key = repr((_program(), list(files), digests, list(options)))
-    entry = place / f"loaded-{digest(key.encode())}.npz"
-    found = _kept(entry, digests)
+    entry = folder / f"loaded-{digest(key.encode())}.npz"
+    found = _read_entry(entry, digests)
     if found is not None:
-        say(f"{files[0]} was loaded from the cache in {place} ({_VARIABLE}=off reads it again)")
+        say(f"{files[0]} was loaded from the cache in {folder} ({_VARIABLE}=off reads it again)")
         return found
     begun = time.monotonic()
     with recording() as record:
         described = read()
-    if record.complete and time.monotonic() - begun > _WORTH:
-        _keep(entry, described, record)
+    if record.complete and time.monotonic() - begun > _MIN_SECONDS:
+        _write_entry(entry, described, record)
     return described
 
 
 def _folder() -> Path | None:
-    """Where entries are; None: nowhere."""
+    """The folder of the cache; None if there is no cache."""
     named = os.environ.get(_VARIABLE)
     if named == "off":
         return None
@@ -108,7 +108,7 @@ def _folder() -> Path | None:
 
 @functools.cache
 def _program() -> tuple[str, ...]:
-    """What reads: versions, and the sources of readers, which change between two versions."""
+    """Versions, and a digest of the sources of readers, which change between two versions."""
     package = Path(__file__).parents[1]
     sources = sorted(
         file for name in ("description", "inputs") for file in package.glob(f"{name}/**/*.py")
@@ -116,37 +116,36 @@ def _program() -> tuple[str, ...]:
     return package_version(), np.__version__, digest(b"".join(map(Path.read_bytes, sources)))
 
 
-def _kept(entry: Path, digests: dict[str, str | None]) -> Described | None:
-    """What an entry holds; None where there is none, or files are not as they were."""
+def _read_entry(entry: Path, digests: dict[str, str | None]) -> Described | None:
+    """The content of an entry; None if there is none, or if anything it depends on has changed."""
     try:
         if not entry.is_file():  # a pipe would be waited for
             return None
-        _refuse_of_others(entry.parent)
-        with entry.open("rb") as file, np.load(file, allow_pickle=False) as stored:
-            rest = json.loads(stored[_REST].tobytes())
-            if not Record(**rest["record"]).holds(digests):
+        _require_private(entry.parent)
+        with entry.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+            text = json.loads(arrays[_TEXT].tobytes())
+            if not Record(**text["record"]).holds(digests):
                 return None
-            found: Described = _put_together(rest["described"], stored)
-    except Exception:  # damage can show in any way
+            found: Described = _from_json(text["described"], arrays)
+    except Exception:  # damage can show as any error
         return None
     with suppress(OSError):
-        os.utime(entry)  # the least recently used goes first
+        os.utime(entry)  # the least recently used is removed first
     return found
 
 
-def _keep(entry: Path, described: Described, record: Record) -> None:
-    """Writes an entry, at once to all readers; warns where that cannot be."""
+def _write_entry(entry: Path, described: Described, record: Record) -> None:
+    """Writes an entry, which appears as a whole; warns if it cannot be written."""
     arrays: _Arrays = {}
-    rest = {
-        "record": asdict(record),
-        "described": _taken_apart(described, "described", arrays),
-    }
-    arrays[_REST] = np.frombuffer(json.dumps(rest, default=np.generic.item).encode(), np.uint8)
-    if sum(array.nbytes for array in arrays.values()) > _LARGEST:  # all others would go for it
+    text = {"record": asdict(record), "described": _to_json(described, "described", arrays)}
+    arrays[_TEXT] = np.frombuffer(json.dumps(text, default=np.generic.item).encode(), np.uint8)
+    if (
+        sum(array.nbytes for array in arrays.values()) > _MAX_BYTES
+    ):  # all others would be removed for it
         return
     try:
         entry.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _refuse_of_others(entry.parent)
+        _require_private(entry.parent)
         handle, temporary = tempfile.mkstemp(".tmp", f"{entry.name}.", entry.parent)
         try:
             with open(handle, "wb") as file:
@@ -164,55 +163,57 @@ def _keep(entry: Path, described: Described, record: Record) -> None:
 
 
 def _warn(text: str) -> None:
-    """Warns, as if the caller of `load` did."""
+    """Gives a warning, as from the line that called `load`."""
     warnings.warn(text, QuiltWarning, stacklevel=5)
 
 
-def _refuse_of_others(place: Path) -> None:
-    """PermissionError where others than the user may write to a folder."""
-    found = os.stat(place)
+def _require_private(folder: Path) -> None:
+    """PermissionError if others than the user may write to a folder."""
+    found = os.stat(folder)
     if found.st_uid != os.geteuid() or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise PermissionError(errno.EPERM, "others may write to this folder")
 
 
-def _remove_oldest(place: Path) -> None:
-    """Removes entries, the least recently used first, until the others fit; and old temporaries."""
-    found = []
-    for file in place.iterdir():
+def _remove_oldest(folder: Path) -> None:
+    """Removes the least recently used entries until the others fit, and abandoned temporaries."""
+    entries = []
+    for file in filter(lambda file: _NAME.fullmatch(file.name), folder.iterdir()):
         with suppress(FileNotFoundError):
-            if _NAME.fullmatch(file.name):
-                found.append((file.stat().st_mtime, file.stat().st_size, file))
+            found = file.stat()
+            if file.suffix == ".npz":
+                entries.append((found.st_mtime, found.st_size, file))
+            elif time.time() - found.st_mtime > _ABANDONED_AFTER:
+                file.unlink()
     total = 0
-    for used, size, file in sorted(found, reverse=True):
+    for _, size, file in sorted(entries, reverse=True):
         total += size
-        temporary = file.suffix == ".tmp"
-        if time.time() - used > _ABANDONED if temporary else total > _LARGEST:
+        if total > _MAX_BYTES:
             file.unlink(missing_ok=True)
 
 
-def _taken_apart(value: Any, name: str, arrays: _Arrays) -> Any:
-    """What JSON can hold of a value; its arrays by name."""
+def _to_json(value: Any, name: str, arrays: _Arrays) -> Any:
+    """A value as JSON has it, with the names of its arrays, which are put into `arrays`."""
     if isinstance(value, np.ndarray):
         arrays[name] = value
         return {"array": name}
     if is_dataclass(value):
         parts = {
-            field.name: _taken_apart(getattr(value, field.name), f"{name}.{field.name}", arrays)
+            field.name: _to_json(getattr(value, field.name), f"{name}.{field.name}", arrays)
             for field in fields(value)
         }
         return {"class": type(value).__name__, "fields": parts}
     if isinstance(value, tuple):
-        return [_taken_apart(one, f"{name}.{k}", arrays) for k, one in enumerate(value)]
+        return [_to_json(one, f"{name}.{k}", arrays) for k, one in enumerate(value)]
     return value
 
 
-def _put_together(value: Any, arrays: Mapping[str, Any]) -> Any:
-    """The value that was taken apart."""
+def _from_json(value: Any, arrays: Mapping[str, Any]) -> Any:
+    """The value that `_to_json` was given."""
     if isinstance(value, list):
-        return tuple(_put_together(one, arrays) for one in value)
+        return tuple(_from_json(one, arrays) for one in value)
     if not isinstance(value, dict):
         return value
     if "array" in value:
         return arrays[value["array"]]
-    parts = {name: _put_together(part, arrays) for name, part in value["fields"].items()}
+    parts = {name: _from_json(part, arrays) for name, part in value["fields"].items()}
     return _CLASSES[value["class"]](**parts)

@@ -41,7 +41,7 @@ def read_bytes(path: str | os.PathLike[str], limit: int = -1) -> bytes:
         raise InputError(f"cannot be read: {error.strerror}", file=path) from None
     if not data:
         raise InputError("the file is empty", file=path)
-    if limit < 0:  # what is recognised by its head is then read as a whole
+    if limit < 0:  # a reader that looks at the head of a file reads all of it later
         note_content(path, data)
     is_text = b"\0" not in data[:_HEAD]
     return data.removeprefix(codecs.BOM_UTF8) if is_text else data

@@ -64,7 +64,7 @@ class Described:
     held:
         Atoms that the topology holds to the places that they have in reference coordinates.
     warnings:
-        What the user should be told, whether this was read just now or is from the cache.
+        For the user.  Readers do not give them, so that the cache has them, too.
     """
 
     system: System

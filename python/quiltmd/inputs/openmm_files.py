@@ -24,7 +24,7 @@ from ..errors import InputError
 from .fixed_width import read_bytes
 from .formats import CoordinateFormat, Coordinates, Described, Expected, Sources, TopologyFormat
 from .pdb import is_mmcif, is_pdb
-from .record import note_unknown
+from .record import mark_incomplete
 
 _ROOT = r"\s*(<\?xml[^>]*\?>)?\s*(<!--.*?-->\s*)*<%s\b"
 _SYSTEM = re.compile((_ROOT % "System").encode(), re.DOTALL)
@@ -93,7 +93,7 @@ def _read_force_field(sources: Sources) -> Described:
             raise InputError(
                 "not an OpenMM ForceField XML, whose root element is <ForceField>", file=parameters
             )
-    note_unknown()  # OpenMM reads these files, and what they include
+    mark_incomplete()  # OpenMM reads these files, and what they include
     reader = app.PDBxFile if is_mmcif(read_bytes(file, limit=8192)) else app.PDBFile
     try:
         topology = reader(file).topology

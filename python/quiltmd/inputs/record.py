@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a reader's result depends on, noted while it reads: files, and variables of the environment.
+"""What a reader's result depends on, recorded while it reads: files and environment variables.
 
-A cache asks later whether all of it is still so.  What was looked for and was not there counts as
-well: a file that appears there later would have been read.
+The cache checks later that nothing of it has changed.  Files that were looked for and not found are
+recorded too: one that appears later would be read instead.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ class Record:
     Attributes
     ----------
     files:
-        Paths as they were asked for, and a digest of each content; None: there was no such file.
+        Paths as the reader gave them, with a digest of the content; None: there was no such file.
     environment:
-        Variables and their values; None: it was not set.
+        Variables with their values; None: it was not set.
     complete:
-        Whether all that was read is here.
+        Whether everything that was read is recorded.
     """
 
     files: dict[str, str | None] = field(default_factory=dict)
@@ -35,15 +35,17 @@ class Record:
     complete: bool = True
 
     def holds(self, known: Mapping[str, str | None]) -> bool:
-        """Whether files and environment are as they were; `known` are digests as of now."""
-        if any(os.environ.get(name) != value for name, value in self.environment.items()):
-            return False
-        return all(
-            (known[file] if file in known else digest_of_file(file)) == found
-            if found is not None
-            else not os.path.isfile(file)
-            for file, found in self.files.items()
+        """Whether nothing has changed; `known` has the present digests of some files."""
+        variables = self.environment.items()
+        return all(os.environ.get(name) == value for name, value in variables) and all(
+            _is_unchanged(file, found, known) for file, found in self.files.items()
         )
+
+
+def _is_unchanged(file: str, found: str | None, known: Mapping[str, str | None]) -> bool:
+    if found is None:
+        return not os.path.isfile(file)
+    return found == (known[file] if file in known else digest_of_file(file))
 
 
 _record: ContextVar[Record | None] = ContextVar("record", default=None)
@@ -51,7 +53,7 @@ _record: ContextVar[Record | None] = ContextVar("record", default=None)
 
 @contextmanager
 def recording() -> Iterator[Record]:
-    """Notes what is read meanwhile."""
+    """Records what is read within it."""
     record = Record()
     token = _record.set(record)
     try:
@@ -61,44 +63,44 @@ def recording() -> Iterator[Record]:
 
 
 def note_content(path: str | os.PathLike[str], content: bytes) -> None:
-    """A file was read."""
+    """Records that a file was read."""
     if (record := _record.get()) is not None:
         _note(record, os.fspath(path), digest(content))
 
 
-def note_unknown() -> None:
-    """Something is read that is not known here, by another program for instance."""
+def mark_incomplete() -> None:
+    """Records that something is read which cannot be recorded, by a library for instance."""
     if (record := _record.get()) is not None:
         record.complete = False
 
 
 def is_file(path: str | os.PathLike[str]) -> bool:
-    """Whether there is a file of this name, which is then to be read."""
+    """As os.path.isfile; records if there is none.  The caller reads a file that there is."""
     found = os.path.isfile(path)
     if not found and (record := _record.get()) is not None:
         _note(record, os.fspath(path), None)
     return found
 
 
-def variable(name: str, default: str) -> str:
-    """A variable of the environment."""
+def getenv(name: str, default: str) -> str:
+    """As os.environ.get; records the value."""
     if (record := _record.get()) is not None:
         record.environment[name] = os.environ.get(name)
     return os.environ.get(name, default)
 
 
 def _note(record: Record, path: str, found: str | None) -> None:
-    if record.files.setdefault(path, found) != found:  # it has changed in between
+    if record.files.setdefault(path, found) != found:  # it changed between two reads
         record.complete = False
 
 
 def digest(content: bytes) -> str:
-    """Of 128 bits, in hexadecimal."""
+    """The BLAKE2b digest of 128 bits, in hexadecimal."""
     return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 
 def digest_of_file(path: str) -> str | None:
-    """That of a regular file's content; None where there is none that can be read."""
+    """The digest of a file's content; None if it cannot be read or is no regular file."""
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
             return None

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ...errors import InputError
 from ..fixed_width import read_bytes
-from ..record import is_file, variable
+from ..record import getenv, is_file
 
 _DEEPEST = 50  # includes within includes; more is a file that includes itself
 # Where a GROMACS installation has its force fields, after what the environment says.
@@ -106,8 +106,8 @@ class Preprocessor:
     def _found(self, name: str, line: Line) -> str:
         """The file of an #include: beside the file that asks for it, else in GROMACS' folders."""
         folders = [os.path.dirname(line.file) or ".", os.path.dirname(self._root) or "."]
-        folders += variable("GMXLIB", "").split(":")
-        folders += [os.path.join(variable("GMXDATA", "/none"), "top"), *_INSTALLED]
+        folders += getenv("GMXLIB", "").split(":")
+        folders += [os.path.join(getenv("GMXDATA", "/none"), "top"), *_INSTALLED]
         for folder in filter(None, folders):
             path = Path(folder, name)
             if is_file(path):
