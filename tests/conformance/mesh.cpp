@@ -26,7 +26,7 @@ int charges_of(const MeshCase& c, int few) { return c.cells.x == kMany.x ? 30000
 
 bool any_device_takes(const MeshCase& c) { return c.grid.z % 2 == 0; }
 
-// Root mean square of all, relative to that of the forces.
+// Root mean square error of the forces, relative to their root mean square.
 double force_error(const MeshResult& result, const Evaluation& expected) {
   double error = 0, size = 0;
   for (size_t a = 0; a < expected.forces.size(); ++a) {
@@ -54,8 +54,8 @@ void forces_meet_the_reference(Pair devices) {
   }
 }
 
-// Closer together than atoms can be, between the points of a mesh that a barostat has made coarse: their
-// coefficients add up to more than the integers would hold if they were those of a fine mesh.
+// Atoms are packed between the points of a mesh as coarse as a barostat could make it: without the factor for
+// coarse grids, the sum of their coefficients would overflow.
 void coarse_grids_hold_dense_atoms(Pair devices) {
   const MeshCase c{{20, 0, 20, 0, 0, 20}, {3, 3, 3}, {16, 16, 16}, 5, 0};
   Random random(8);

@@ -37,11 +37,11 @@ struct Mesh : MeshMemory {
   Mesh(OneRank& r, int order, const MeshSettings& mesh)
       : MeshMemory(r, mesh.points, order, mesh.alpha, mesh.of), rank(r) {
     update_grid();
-    grow_box();
+    resize_box();
   }
 
-  // As if a barostat had made the box what it is.
-  void grow_box() {
+  // Shrinks the box and restores it, as a barostat might: what the device makes of it is tested, too.
+  void resize_box() {
     std::vector<Conditions> now = rank.conditions.download();
     const Box box = now[0].box;
     for (const double size : {0.3, 1.0}) {

@@ -25,28 +25,27 @@ QMD_HD Reciprocal reciprocal_vectors(const Box& box) {
 // -1/r^6 (Lennard-Jones PME). The names of operations and arrays are those of the first.
 enum class MeshOf { kCharges, kDispersion };
 
-// The largest coefficient of dispersion on the grid is from half of this on, in the units of charges.
+// Dispersion coefficients in memory are scaled so that the largest is 8 to 16, in the units of charges.
 inline constexpr double kLargestCoefficient = 16;
-// nm^3 of the box for each grid point (0.58 nm apart) up to which the integers of the grid hold the sum of
-// such coefficients of atoms at 164/nm^3, which is denser than molecules are.
-inline constexpr double kFinePoint = 0.1952;
+// nm^3 of the box for each grid point, of points 0.58 nm apart. Up to this, a grid point, which holds 512,
+// has room for the sum of such coefficients of 164 atoms/nm^3, more than there are in molecular systems.
+inline constexpr double kFineGridVolume = 0.1952;
 
-// By which coefficients on a coarser grid are multiplied, so that there is room for more of them: a power of
-// 2, for which nothing is rounded; 1 where the grid is fine.
-QMD_HD double coefficient_scale(double volume, Int3 points) {
-  const double per_point =
-      volume / (static_cast<double>(points.x) * points.y * static_cast<double>(points.z));
-  if (!(per_point > kFinePoint)) return 1;
+// Factor of dispersion coefficients that makes their sums fit a grid point of a coarser grid: a power of 2,
+// so that nothing is rounded; 1 on a fine grid.
+QMD_HD double coarse_grid_factor(double volume, Int3 points) {
+  const double per_point = volume / points.x / points.y / points.z;
+  if (per_point <= kFineGridVolume) return 1;
   int exponent = 0;
-  frexp(per_point / kFinePoint, &exponent);
+  frexp(per_point / kFineGridVolume, &exponent);
   return ldexp(1.0, -exponent);
 }
 
 struct BoxOnMesh {
-  Vec3f per_nm[3];        // grid points of each dimension per nm along the axes
-  Reciprocal reciprocal;  // 1/nm
-  double scale;           // 1/(pi V), over the square of the next
-  float coefficients;     // of dispersion are so many times those of the memory
+  Vec3f per_nm[3];           // grid points of each dimension per nm along the axes
+  Reciprocal reciprocal;     // 1/nm
+  double scale;              // 1/(pi V), divided by the square of coefficient_factor
+  float coefficient_factor;  // of dispersion coefficients in memory, before they are spread
 };
 QMD_HD BoxOnMesh box_on_mesh(const Box& box, Int3 points, MeshOf of) {
   BoxOnMesh on_mesh{};
@@ -57,9 +56,9 @@ QMD_HD BoxOnMesh box_on_mesh(const Box& box, Int3 points, MeshOf of) {
     on_mesh.per_nm[d] = {static_cast<float>(row.x), static_cast<float>(row.y),
                          static_cast<float>(row.z)};
   }
-  const double factor = of == MeshOf::kDispersion ? coefficient_scale(box.volume(), points) : 1;
+  const double factor = of == MeshOf::kDispersion ? coarse_grid_factor(box.volume(), points) : 1;
   on_mesh.scale = 1 / (kPi * box.volume()) / (factor * factor);
-  on_mesh.coefficients = static_cast<float>(factor);
+  on_mesh.coefficient_factor = static_cast<float>(factor);
   return on_mesh;
 }
 

@@ -24,7 +24,7 @@ template <MeshOf kOf, class Op>
 __device__ __forceinline__ Float4 load_atom(const Op& op, int slot) {
   Float4 local = op.slots.local[slot];
   if constexpr (kOf == MeshOf::kDispersion)
-    local.w = op.box->coefficients * op.coefficients[op.slots.atom[slot]];
+    local.w = op.box->coefficient_factor * op.coefficients[op.slots.atom[slot]];
   return local;
 }
 

@@ -60,8 +60,8 @@ class MeshMemory {
     make_.renew(buffer, values);
   }
 
-  // Coefficients of dispersion are so many times what they are: a power of 2 such that the largest is like a
-  // charge, and the integers of the grid serve for both. On a coarse grid they are less (BoxOnMesh).
+  // Scales dispersion coefficients by a power of 2 that makes the largest 8 to 16, so that the integers of
+  // the grid serve for them as for charges. On a coarse grid BoxOnMesh reduces them further.
   void put_dispersion_on_grid();
 
   const SlotMemory& slots_;
