@@ -6,7 +6,8 @@
 FOLDER has apoa1/ (PSF, PDB and parameters of NAMD's benchmark), of which twelve copies are one PSF
 of 1.1 million atoms, written here; cellulose/ and stmv/ (GROMACS topologies of 409,000 and 1.07
 million atoms with a frame each).  Measured is all that `quiltmd.load` does, in a process of its own
-whose modules are loaded.  Trajectories are read in another process, which only the clock counts.
+whose modules are loaded.  Trajectories are read in another process, whose processor time is not
+counted.
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ def cases(inputs: Path, made: Path) -> Iterator[tuple[str, list[Path]]]:
 
 
 def words(found: dict[str, Any]) -> str:
-    """What was measured, in words."""
+    """A line about a load."""
     return (
         f"{found['seconds']:.2f} s ({found['seconds_of_processor']:.2f} s of a processor), of "
         f"which the topology {found['topology_seconds']:.2f} s "
@@ -104,7 +105,7 @@ def words(found: dict[str, Any]) -> str:
 
 
 def first_and_second(files: list[Path]) -> list[dict[str, Any]]:
-    """A load with an empty cache, which it fills, and one with the cache."""
+    """A load that fills an empty cache, and one from this cache."""
     with tempfile.TemporaryDirectory() as cache:
         found = [measured(files, Path(cache)) for _ in range(2)]
         if not any(Path(cache).iterdir()):
@@ -115,7 +116,7 @@ def first_and_second(files: list[Path]) -> list[dict[str, Any]]:
 def measured(files: list[Path], cache: Path) -> dict[str, Any]:
     """Atoms, seconds (by the clock, and of a processor) and the most memory (GiB) of a load.
 
-    Seconds of the topology, which is what is cached, are also by themselves.
+    The seconds that the topology takes, which is what is cached, are also given by themselves.
     """
     command = [sys.executable, "-c", _LOAD, *map(str, files)]
     environment = {**os.environ, "QUILTMD_CACHE": str(cache)}

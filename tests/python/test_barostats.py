@@ -288,9 +288,12 @@ def test_proposals_fit_impulses_by_default(
     run = make(water, "langevin", MonteCarloBarostat(), integrator=integrator)
     assert run.barostat is not None
     assert run.barostat.every == every
-    if impulse == 3:
-        with pytest.raises(QuiltError, match="every = 100 must be a multiple of long_range_every"):
-            make(water, "langevin", MonteCarloBarostat(every=100), integrator=integrator)
+
+
+def test_an_interval_of_proposals_that_is_no_multiple_is_refused(water: tuple[Any, State]) -> None:
+    integrator = LangevinMiddle(timestep=1e-5, long_range_every=3)
+    with pytest.raises(QuiltError, match="every = 100 must be a multiple of long_range_every"):
+        make(water, "langevin", MonteCarloBarostat(every=100), integrator=integrator)
 
 
 def test_what_does_not_go_together_is_refused(water: tuple[Any, State]) -> None:

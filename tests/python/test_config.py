@@ -283,7 +283,10 @@ def test_a_device_given_as_an_option_says_how_many_ranks_there_are(
     given: dict[tuple[str, str], Any] = {("run", key): value for key, value in flags.items()}
     config = build_config(merge(written, given))
     assert config.execution().resolve()["ranks"] == ranks
-    if "ranks:" in flags.get("device", ""):
-        both = build_config(merge(written, {**given, ("run", "ranks"): 3}))
-        with pytest.raises(QuiltError, match="for 3 rank"):
-            both.execution().resolve()
+
+
+def test_a_device_and_another_number_of_ranks_given_as_options_are_refused() -> None:
+    given = {("run", "device"): "ranks:worker:cpu,worker:cpu", ("run", "ranks"): 3}
+    config = build_config(merge(MINIMAL, given))
+    with pytest.raises(QuiltError, match="for 3 rank"):
+        config.execution().resolve()

@@ -234,14 +234,14 @@ void check_refused(const IntegratorSettings& settings, const char* because,
   CHECK(!"refused");
 }
 
-// None of them is an int; each is refused before it is made one.
+// Values that are no int are refused, instead of being converted.
 void whole_numbers_are_refused_by_name() {
   const auto with = [](Parameters part, const char* name, Parameters::Value value) {
     part.values[name] = value;
     return part;
   };
   const Parameters verlet = integrator("velocity_verlet"), langevin = integrator("langevin_middle");
-  // The lower halves of the last two, which an int would keep, would do as they are.
+  // The lower 32 bits of the last two would be accepted.
   for (const Parameters::Value value :
        {Parameters::Value(1e300), Parameters::Value(std::nan("")),
         Parameters::Value((int64_t{1} << 40) + 12), Parameters::Value((int64_t{-1} << 40) + 12)}) {

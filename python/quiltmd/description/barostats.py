@@ -31,7 +31,7 @@ _CONFIG = ConfigDict(extra="forbid", allow_inf_nan=False)
 _BAR = 1 / 16.6053906660  # in kJ/mol/nm^3
 _AXES = "xyz"
 _ACTIONS = 50  # in a time constant, by default
-PROPOSE_EVERY = 100  # steps, by default
+PROPOSE_EVERY = 100  # steps between Monte Carlo proposals, by default
 # By axis: the first axis of those that are scaled together.
 _SETS: dict[str, tuple[int, int, int]] = {
     "isotropic": (0, 0, 0),
@@ -193,8 +193,8 @@ class MonteCarloBarostat(_AxisScaling):
     every:
         Steps between proposals, a multiple of the integrator's `long_range_every`.  Pair lists are
         built and energies found anew at each, so that a proposal costs as much as several steps,
-        and the ensemble is the same for any interval.  None: 100 as in Amber, or as much less as
-        whole multiples need, and a `Simulation`'s `barostat` tells how many.
+        and the ensemble is the same for any interval.  None: the largest multiple up to 100, as in
+        Amber, or a single one if that is longer; a `Simulation`'s `barostat` tells how many.
     """
 
     _: KW_ONLY

@@ -26,8 +26,8 @@ _LARGEST_GRID = 2**31  # points; beyond, they cannot be numbered
 _OF_LJ_PME = ("lj_pme_tolerance", "lj_pme_alpha", "lj_pme_grid")
 _OF_PME = ("pme_order", "pme_tolerance", "pme_alpha", "pme_grid", "lennard_jones", *_OF_LJ_PME)
 _OF_FIELD = ("dielectric", "field_of_excluded")
-# nm, between points of the grid of dispersion.  Its coefficients have one sign and add up: beyond,
-# the core reduces them, so that the integers of a point hold those of 160 atoms/nm^3.
+# nm, between points of the grid of dispersion.  Its coefficients have one sign and add up: up to
+# this spacing, the integers of a point hold those of 160 atoms/nm^3.
 _COARSEST = 0.58
 _GRID_FACTORS = (2, 3, 5, 7)
 _SMALLEST_GRID = 8

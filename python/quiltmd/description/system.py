@@ -384,7 +384,7 @@ def _check_terms(system: System) -> None:
             row = int(np.argmax(bad.any(axis=1)))
             raise InputError(f"system.{name}[{row}] names an atom that does not exist")
         repeated = np.zeros(len(array), dtype=bool)
-        for one, other in combinations(array.T, 2):  # several times as fast as to sort rows
+        for one, other in combinations(array.T, 2):  # several times faster than sorting rows
             repeated |= one == other
         if repeated.any():
             row = int(np.argmax(repeated))

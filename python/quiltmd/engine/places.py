@@ -113,7 +113,7 @@ def parse_device(name: str) -> list[Place]:
 
 
 def listed_ranks(name: str) -> int:
-    """How many ranks a device lists places or GPUs for; 0 where it leaves that open."""
+    """The number of ranks that a device lists places or GPUs for; 0 if it leaves that open."""
     places = parse_device(name)
     return len(places) if has_rank_on_each(name) else len(places[0].ordinals())
 

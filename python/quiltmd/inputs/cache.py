@@ -139,9 +139,7 @@ def _write_entry(entry: Path, described: Described, record: Record) -> None:
     arrays: _Arrays = {}
     text = {"record": asdict(record), "described": _to_json(described, "described", arrays)}
     arrays[_TEXT] = np.frombuffer(json.dumps(text, default=np.generic.item).encode(), np.uint8)
-    if (
-        sum(array.nbytes for array in arrays.values()) > _MAX_BYTES
-    ):  # all others would be removed for it
+    if sum(array.nbytes for array in arrays.values()) > _MAX_BYTES:  # it would displace all others
         return
     try:
         entry.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -446,7 +446,7 @@ def read_resolved(path: Path) -> dict[str, Any]:
 def merge(settings: dict[str, Any], flags: dict[tuple[str, str], Any]) -> dict[str, Any]:
     """Settings with the given flags (section, key) put in; None is a flag not given.
 
-    A device that lists its ranks takes the place of another number of ranks, too.
+    A device that lists its ranks also overrides the number of ranks in `settings`.
     """
     merged = {
         key: dict(value) if isinstance(value, dict) else value for key, value in settings.items()
@@ -461,7 +461,7 @@ def merge(settings: dict[str, Any], flags: dict[tuple[str, str], Any]) -> dict[s
 
 
 def _lists_ranks(device: str) -> bool:
-    with suppress(ValueError):  # no device: that is told with all other faults
+    with suppress(ValueError):  # not a device: `build_config` says so, with all other faults
         return listed_ranks(device) > 0
     return False
 
