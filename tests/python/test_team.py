@@ -50,6 +50,15 @@ def test_a_team_computes_what_one_process_does() -> None:
     assert comes_true(lambda: not any(is_alive(process) for process in processes))
 
 
+def test_a_team_of_one() -> None:
+    """As scripts for any number of ranks may name it."""
+    alone, team = water("cpu"), water("ranks:cpu")
+    assert len(processes_of(team)) == 1
+    for simulation in (alone, team):
+        simulation.run(3)
+    assert digest(team.state()) == digest(alone.state())
+
+
 def test_files_are_those_of_one_process(alanine: tuple[Path, Path], tmp_path: Path) -> None:
     runner.start(short(alanine, tmp_path / "alone"))
     runner.start(short(alanine, tmp_path / "team", device=TWO))

@@ -193,8 +193,9 @@ class Execution:
 
     def _is_in_workers(self) -> bool:
         supervised = self.workers.spares or self.workers.verify or self.workers.inject_fault
-        places = parse_device(self._device_of_ranks())
-        return bool(supervised) or [place.kind for place in places] != ["here"]
+        device = self._device_of_ranks()
+        is_here = [place.kind for place in parse_device(device)] == ["here"]
+        return bool(supervised) or has_rank_on_each(device) or not is_here
 
     def _rank_count(self) -> int:
         listed = listed_ranks(self._device_of_ranks())
