@@ -155,6 +155,7 @@ def test_velocities_of_mdin(alanine: tuple[Path, Path], tmp_path: Path) -> None:
     assert noted(cold, "tempi 0: atoms start at rest")
     other = read(tmp_path, "mdin", MDIN.replace("ntx = 5", "ntx = 1"))
     assert "irest 1, ntx 1" in other.refused[0]
+    assert len(other.refused) == 1  # and tempi is no unknown keyword
 
 
 def test_restraints_of_mdin(alanine: tuple[Path, Path], tmp_path: Path) -> None:

@@ -120,6 +120,7 @@ def _velocities(control: Control, entries: Entries) -> None:
     restart, read = entries.whole("irest", 0), entries.whole("ntx", 1)
     if restart not in (0, 1) or read not in (1, 5) or (restart == 1 and read == 1):
         control.refused.append(f"irest {restart}, ntx {read}: 0 and 1, 0 and 5, 1 and 5 are known")
+        entries.take_all("tempi")  # what it would mean depends on them
     elif read == 5:
         control.set("run", "require_velocities", True)
         entries.tell("velocities are those of the file", "tempi")
