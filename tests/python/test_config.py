@@ -239,6 +239,7 @@ def test_flags_win_over_the_file() -> None:
         ({"system": MINIMAL["system"]}, r"section \[run\] is missing; it needs steps"),
         ({**MINIMAL, "system": {"topology": "x"}}, r"\[system\] coordinates is missing"),
         ({**MINIMAL, "run": 3}, r"\[run\]"),
+        (changed("output", dir="a\0b"), r"\[output\] dir: a path has no zero bytes"),
     ],
 )
 def test_mistakes_get_one_line(settings: dict[str, Any], message: str) -> None:

@@ -44,7 +44,9 @@ def refuse_truth_values(given: Any, found: Any, name: str = "") -> None:
 
 
 def absolute(path: str | Path) -> Path:
-    """The same path from the root, links as they are."""
+    """The same path from the root, links as they are; ValueError for what names no file."""
+    if "\0" in str(path):
+        raise ValueError("a path has no zero bytes")
     return Path(os.path.abspath(path))
 
 
