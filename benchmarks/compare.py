@@ -82,7 +82,7 @@ def parse_options() -> argparse.Namespace:
     add(
         "--switching",
         default="potential",
-        help="how, with a switching distance: as in quiltmd.Nonbonded; OpenMM has potential alone",
+        help="with --switch-distance, as in quiltmd.Nonbonded; OpenMM takes potential alone",
     )
     add("--pme-tolerance", type=float, default=5e-4)
     add("--device", default="cuda", help="of quiltmd: cuda or cpu")
@@ -134,7 +134,7 @@ def write_reference(name: str, options: argparse.Namespace, folder: Path) -> Pat
 
 
 def settings_of(options: argparse.Namespace) -> quiltmd.Nonbonded:
-    """Of both programs."""
+    """The nonbonded settings of both programs."""
     switching = options.switching if options.switch_distance else "none"
     return quiltmd.Nonbonded(
         cutoff=options.cutoff,

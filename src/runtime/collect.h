@@ -23,7 +23,8 @@ void collect_forces(const RankMemory& memory, Reach reach, std::vector<Vec3d>& f
 // Of owned slots, exact: pairs and bonded terms.
 std::array<int64_t, 3> force_sum(const RankMemory& memory);
 
-std::vector<std::pair<int, int64_t>> compute_entries(
-    const RankMemory& memory);  // compute, list entries
+// Computes and their list entries. Where a GPU has put lists in order of length, only the sum over all
+// computes is right.
+std::vector<std::pair<int, int64_t>> compute_entries(const RankMemory& memory);
 
 }  // namespace quiltmd

@@ -204,7 +204,8 @@ void far_shells_change_no_bit(Pair devices) {
   }
 }
 
-// Of as many lists as a GPU puts in order none is lost, and the longest come first, in rounds of 32 entries.
+// When there are so many lists that a GPU puts them in order, none is lost, and the longest come first, in
+// whole rounds of 32 entries.
 void many_lists_are_all_there(Pair devices) {
   const Molecules m = make_molecules({8.8, 0, 8.8, 0, 0, 8.8}, 13);
   std::vector<std::vector<int>> clusters;

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the features of a run cost on a GPU, as far as it has been measured.
 
-Times of whole steps on one H200: ApoA1 (92,224 atoms, 1.2 nm, 2 fs) in benchmarks/notes/pairs.md,
-JAC (23,558 atoms, 4 fs) in benchmarks/notes/step.md; Lennard-Jones PME with DHFR and four of it.
-Forces that end as CHARMM's or GROMACS' and tables were timed with slower kernels than today's.
+Times of whole steps on one H200: switching with ApoA1 (92,224 atoms, 1.2 nm, 2 fs) and
+Lennard-Jones PME with DHFR and four copies of it (23,558 and 94,232 atoms, 4 fs) in
+benchmarks/notes/pairs.md, barostats with JAC (23,558 atoms, 4 fs) in benchmarks/notes/step.md.
+charmm-force, gromacs-force and parameters from a table were timed before pair kernels became faster
+(2026-11-25).
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ def costs(config: Config, system: System, layout: dict[str, Any]) -> list[str]:
             by = "(not timed)" if share is None else f"{share} %"
             found.append(f"{' with '.join(names)} {by}")
     if config.nonbonded.lennard_jones == "pme":
-        found.append("Lennard-Jones PME, with a mesh of its own 56 to 68 %")
+        found.append("Lennard-Jones PME (a second mesh) 56 to 68 %")
     every = config.barostat.every
     if config.integrator.ensemble == "npt" and every is not None:
         share = round(_BAROSTATS[config.barostat.kind] * _EVERY / every)

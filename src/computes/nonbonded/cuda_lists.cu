@@ -11,6 +11,7 @@
 // shells on its way there. So lists are packed without a second search or a scan; where they lie
 // differs between runs, what they hold does not. If one outgrows shared memory, its block searches
 // once more, and that list goes straight to its place, unsorted: all of it is in the first shell.
+// Where PairMemory asks for it, the lists are then put in order of length (cuda_list_order.cuh).
 //
 // Lists hold what is in reach and, for the rounding of the measure, a little beyond.
 #include <bit>

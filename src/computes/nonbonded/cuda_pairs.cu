@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pair forces on the GPU: one warp for one piece of the list of one i-cluster. Each lane holds one j
-// atom and meets the eight i atoms one after another; these lie in shared memory, where all lanes
+// atom and meets the eight i atoms two at a time; these lie in shared memory, where all lanes
 // read the same word. So the inner loop has no shuffle, no gather and no divergent branch. Larger
 // clusters would load j less often but meet more pairs beyond the cutoff; i atoms in registers would
 // spare two loads a pair but halve the warps in flight, which was slower.
@@ -11,8 +11,8 @@
 // integers of a piece lack to zero is the force on the first i atom. So every sum of forces is
 // exactly zero, and nothing depends on the order in which pieces run.
 //
-// Four in ten pairs that lists hold are beyond the cutoff. Where that is so for two i atoms and the j
-// atoms of all lanes, they cost no more than their distances.
+// Of the pairs in a young list, 40 % (cutoff 1.2 nm) to 50 % (0.9 nm) are beyond the cutoff. Where no lane's
+// j atom is within the cutoff of either of two i atoms, the warp computes no more than their distances.
 //
 // Atoms without the pair form (two of three in water have no Lennard-Jones) go last in the cluster;
 // where at most half have it, the other half is evaluated without.
@@ -32,12 +32,12 @@ constexpr int kHalf = kClusterSize / 2;
 // The sums of energies - pair form, Coulomb, the virial's parts - are taken in so many places and
 // then added up: additions to one place wait for each other.
 constexpr int kEnergyPlaces = 64, kEnergySums = 2 + Symmetric::kParts;
-// 72 registers, with which no form of pairs spills what every pair needs.
+// That many warps may have 72 registers a thread, and then no pair form spills what every pair needs.
 constexpr int kWarpsPerProcessor = 28;
 // With energies 80 registers are enough where their sums lie in shared memory.
 constexpr int kWarpsWithEnergies = 24;
-// i atoms of which the lanes ask at once whether any is near. With one, a warp waits longer for each; with
-// four, the compiler mixes their instructions and spills registers to memory.
+// i atoms for each vote of the lanes on whether any pair is within the cutoff. With one, a warp waits longer
+// for each; with four, the compiler mixes their instructions and spills registers to memory.
 constexpr int kAtomsAtOnce = 2;
 static_assert(kClusterSize % kAtomsAtOnce == 0);
 
@@ -82,7 +82,7 @@ template <class F>
 struct Kernel {
   using Form = F;
   const PairForces& op;
-  const PairParameters& parameters;  // of op, some of them in registers
+  const PairParameters& parameters;  // those of op, some of them held in registers
   const Cluster<F>& cluster;
   const float4* shifts;
   List list;
@@ -90,14 +90,14 @@ struct Kernel {
   LaneEnergies* energies;  // this lane's; null without
 };
 
-// The same value, of which the compiler does not know that it lies in constant memory: it would fetch it
-// anew for each pair. `zero`: what is 0 without its knowing.
+// The same value, held in a register: otherwise the compiler reads it from constant memory again for each
+// pair. `zero` is 0, which the compiler must not be able to tell.
 __device__ __forceinline__ float in_register(float value, int zero) {
   return __int_as_float(__float_as_int(value) | zero);
 }
 
-// With those in registers that a multiply-add takes beside another constant, of which it can read one alone
-// from constant memory.
+// Some multiply-adds take two constants, but an instruction can read only one operand from constant memory:
+// the other one of each is held in a register here.
 template <int kDegree>
 __device__ __forceinline__ PairParameters kept_constants(PairParameters p, int zero) {
   SwitchConstants<float>& s = p.switching;
@@ -171,7 +171,7 @@ __device__ __forceinline__ Vec3d from_first(const K& k, Vec3f r) {
   return {r.x - first.x, r.y - first.y, r.z - first.z};
 }
 
-// From an i atom to the j atom of a lane.
+// The vector from an i atom to the j atom of a lane.
 struct Separation {
   float x, y, z, square;
   bool near;  // within the cutoff, and the pair counts
@@ -192,7 +192,7 @@ struct PairEnergies {
   float form = 0, coulomb = 0;
 };
 
-// Force over r of a pair, and its energies where it is near.
+// The force of a pair divided by r; its energies are added where it is near.
 template <bool kMasked, int kDegree, bool kEnergy, class K>
 __device__ __forceinline__ float pair_force(const K& k, const Partner& j, int i, bool has_form,
                                             const Separation& d, PairEnergies& energies) {
@@ -429,6 +429,7 @@ __global__ void __launch_bounds__(kWarp, kEnergy ? kWarpsWithEnergies : kWarpsPe
   const int4 header = *reinterpret_cast<const int4*>(op.lists + number);  // up to within[0]
   if ((number >= end) | (piece * kWarp >= max(count, header.w))) return;
   const List list{header.x, header.y, header.y + header.z, header.y + count};
+  // The zero is the sign of the cluster's number, which is not negative.
   const PairParameters parameters = kept_constants<kDegree>(op.parameters, header.x >> 31);
   const Kernel<Form> k{
       op, parameters, cluster, kept(shifts), list, lane, energies_of<kEnergy>(lane)};

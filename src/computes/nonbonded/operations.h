@@ -29,9 +29,11 @@ struct alignas(16) PairList {  // a GPU reads the first four words at once
   QMD_HD int count() const { return within[kShells - 1]; }
 };
 
-// Lists by length in rounds of 32 entries, the last of all that are longer; of interior and of boundary
-// computes: how many there are, and how many have got their place in order.
+// Lengths are in whole rounds of 32 entries; the last one stands for all longer lists.
 inline constexpr int kListLengths = 64;
+
+// How many lists there are of each length, and how many of these have been given a place in the order of
+// length: [0] lists of interior computes, [1] of boundary computes.
 struct ListLengths {
   int32_t count[2][kListLengths], placed[2][kListLengths];
 };
@@ -70,9 +72,9 @@ struct ExclusionTable {
 // `neighbours[c * codes + code]` is the placed-patch index of the neighbour of compute c at that
 // offset (own patch at code 0). A pair is listed when it is closer than the last of `reach` at this
 // moment, in the first shell whose reach exceeds the distance of the j atom from the nearest of the
-// cluster's; it may come into a shell before that, never into a later one. Numbers of
-// lists ascend with compute, then cluster; but where there is room for it, a GPU puts the lists of interior
-// computes, and those of the others, in order of length.
+// cluster's; it may come into a shell before that, never into a later one. Lists are numbered by compute,
+// then cluster. Where `unordered` is given, a GPU writes them there first, and then to `lists`, the
+// longest first: interior lists in the places of interior lists, boundary lists in those of boundary lists.
 //
 // Masks: bit i set = j interacts with i-atom i, clear = excluded. Of the pairs inside the i-cluster
 // itself only i < j counts; the kernel knows that from the slots, the bits of i >= j are clear and
@@ -92,14 +94,13 @@ struct BuildLists {
   const int32_t* computes;    // placed-patch index of each compute's patch
   const int32_t* neighbours;  // (computes, codes)
   int compute_count;
-  int interior;               // the first so many computes
+  int interior;               // the first so many computes are interior ones
   const int32_t* first_list;  // (computes + 1) number of each compute's first list
   float reach[kShells];       // ascending
   PairList* lists;
   int list_capacity;
-  PairList*
-      unordered;  // as many, before they are put in order; null: they stay as they are numbered
-  ListLengths* lengths;  // likewise
+  PairList* unordered;   // GPU only: as many as `lists`; null: they stay in order of number
+  ListLengths* lengths;  // null where `unordered` is
   uint32_t* entries;
   uint8_t* masks;  // by entry; valid for masked entries
   // Likewise: bit i set = j and i-atom i are a long exclusion; null where there are none.
@@ -144,9 +145,9 @@ struct NumberLists {
   }
 };
 
-// Evaluate lists [first, end) up to a shell, `capacity` of them at most: forces into slots.force, and energies (kPairForm,
-// kCoulombDirect) where `energy` is not null. Further shells with pairs beyond the cutoff only would
-// not change a bit.
+// Evaluate lists [first, end), `capacity` of them at most, up to a shell: forces into slots.force, and
+// energies (kPairForm, kCoulombDirect) where `energy` is not null. Further shells, which hold only pairs
+// beyond the cutoff, would not change a bit.
 struct PairForces {
   static constexpr const char* kName = "pair_forces";
   Slots slots;

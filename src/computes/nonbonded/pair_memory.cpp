@@ -13,9 +13,10 @@ namespace {
 // On a rank of several: lists that are expected, and some more.
 size_t with_reserve(double lists) { return static_cast<size_t>(1.1 * lists) + 128; }
 
-// Whether so many lists are worth being put in order, the longest first: multiprocessors wait less for those that
-// end last if these are short. Fewer all start at once; of more, those that end last are a small part, while
-// neighbours, which find what they share in the cache, would be evaluated too long after one another.
+// Whether a GPU puts so many lists in order, the longest first: if the lists that end last are short,
+// multiprocessors idle less while they wait for them. Fewer lists all start at once. With more, the end is a
+// small part of the kernel, and neighbouring lists, which share atoms, would be so far apart in time that
+// these have left the cache.
 bool are_ordered(size_t lists) { return lists >= 1 << 12 && lists <= 1 << 16; }
 
 }  // namespace

@@ -41,7 +41,8 @@ class PairMemory final : public ForceFamily {
 
   NumberLists number_lists() const;
   BuildLists build_lists() const;
-  // A share: of the room for lists, which most of them fill.
+  // A share is a fraction of the room for lists, most of which is used. Where lists are in order of length,
+  // the first shares have the longest lists.
   PairForces pair_forces(Part part, Energies energies, int list_age, Share share = {}) const;
 
   // Room for so many entries and some more.
