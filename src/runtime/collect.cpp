@@ -70,17 +70,22 @@ std::array<int64_t, 3> force_sum(const RankMemory& memory) {
 std::vector<std::pair<int, int64_t>> compute_entries(const RankMemory& memory) {
   std::vector<std::pair<int, int64_t>> result;
   if (!memory.pairs) return result;
-  const auto& computes = memory.plan().computes;
-  const auto first = memory.pairs->first_list.download();
-  const auto lists = memory.pairs->lists.download(static_cast<size_t>(first.back()));
-  const auto ranges = memory.pairs->list_ranges.download();
-  for (size_t c = 0; c < computes.size(); ++c) {
-    int64_t entries = 0;
-    const bool is_interior = static_cast<int>(c) < memory.plan().interior;
-    const int32_t end = std::min(first[c + 1], ranges[is_interior ? 1 : 3]);
-    for (int32_t l = first[c]; l < end; ++l) entries += lists[static_cast<size_t>(l)].count();
-    result.emplace_back(computes[c], entries);
+  const SlotMemory& slots = memory.slots;
+  const std::vector<PlacedPatch> patches = slots.patches.download();
+  const std::vector<int32_t> placed = slots.placed_index();
+  std::vector<size_t> compute_of(slots.room.slots / kClusterSize);  // by cluster
+  for (const int compute : memory.plan().computes) {
+    const PlacedPatch& patch = patches[static_cast<size_t>(placed[static_cast<size_t>(compute)])];
+    std::fill_n(compute_of.begin() + patch.start / kClusterSize, clusters_of(patch), result.size());
+    result.emplace_back(compute, 0);
   }
+  const auto ranges = memory.pairs->list_ranges.download();
+  const auto lists = memory.pairs->lists.download(static_cast<size_t>(ranges[3]));
+  for (const size_t kind : {0, 2})  // interior, boundary
+    for (int32_t l = ranges[kind]; l < ranges[kind + 1]; ++l) {
+      const PairList& list = lists[static_cast<size_t>(l)];
+      result[compute_of[static_cast<size_t>(list.cluster)]].second += list.count();
+    }
   return result;
 }
 

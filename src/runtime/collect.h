@@ -23,8 +23,7 @@ void collect_forces(const RankMemory& memory, Reach reach, std::vector<Vec3d>& f
 // Of owned slots, exact: pairs and bonded terms.
 std::array<int64_t, 3> force_sum(const RankMemory& memory);
 
-// Computes and their list entries. Where a GPU has put lists in order of length, only the sum over all
-// computes is right.
+// Computes and their list entries.
 std::vector<std::pair<int, int64_t>> compute_entries(const RankMemory& memory);
 
 }  // namespace quiltmd
