@@ -56,6 +56,10 @@ class NullEngine:
             time.sleep(self._seconds)
         self._state["step"] += steps
 
+    def describe(self) -> dict[str, float]:
+        """That it takes no memory."""
+        return {"bytes_per_atom": 0.0}
+
     def capture(self, **contents: bool) -> NullFrame:
         """The state, and an energy at random."""
         return NullFrame(self._state, float(self._noise.normal(0, _SPREAD)))
