@@ -26,17 +26,6 @@ int charges_of(const MeshCase& c, int few) { return c.cells.x == kMany.x ? 30000
 
 bool any_device_takes(const MeshCase& c) { return c.grid.z % 2 == 0; }
 
-// Root mean square error of the forces, relative to their root mean square.
-double force_error(const MeshResult& result, const Evaluation& expected) {
-  double error = 0, size = 0;
-  for (size_t a = 0; a < expected.forces.size(); ++a) {
-    const Vec3d wrong = result.forces[a] - expected.forces[a];
-    error += dot(wrong, wrong);
-    size += dot(expected.forces[a], expected.forces[a]);
-  }
-  return std::sqrt(error / size);
-}
-
 void forces_meet_the_reference(Pair devices) {
   for (const MeshCase& c : cases()) {
     if (!any_device_takes(c)) continue;
@@ -50,7 +39,7 @@ void forces_meet_the_reference(Pair devices) {
     CHECK_NEAR(result.dispersion / expected.energy[kDispersionMesh], 1, bound(devices, 2e-6, 3e-6));
     CHECK_NEAR(virial_error(result.energies, expected) / result.energy, 0,
                bound(devices, 1e-6, 2e-6));
-    CHECK_NEAR(force_error(result, expected), 0, bound(devices, 3e-6, 5e-6));
+    CHECK_NEAR(force_error(result.forces, expected.forces), 0, bound(devices, 3e-6, 5e-6));
   }
 }
 
@@ -67,7 +56,7 @@ void coarse_grids_hold_dense_atoms(Pair devices) {
   Evaluation expected;
   reference_pme(s, c.settings(), c.box, positions, expected);
   CHECK_NEAR(result.dispersion / expected.energy[kDispersionMesh], 1, bound(devices, 2e-6, 3e-6));
-  CHECK_NEAR(force_error(result, expected), 0, bound(devices, 1e-5, 1e-5));
+  CHECK_NEAR(force_error(result.forces, expected.forces), 0, bound(devices, 1e-5, 1e-5));
 }
 
 // And for any number of parts that planes and lines are cut into.

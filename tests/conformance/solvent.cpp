@@ -111,17 +111,6 @@ ImplicitSolvent solvent_of(const System& s, BornFunction function, double kappa,
   return solvent;
 }
 
-double force_error(const AllPairsRank& rank, const Evaluation& exact) {
-  const std::vector<Vec3d> forces = rank.forces();
-  double difference = 0, size = 0;
-  for (size_t a = 0; a < forces.size(); ++a) {
-    const Vec3d d = forces[a] - exact.forces[a];
-    difference += dot(d, d);
-    size += dot(exact.forces[a], exact.forces[a]);
-  }
-  return size > 0 ? std::sqrt(difference / size) : std::sqrt(difference);
-}
-
 // Forces and energies, twice, for sums are cleared for the next step.
 void meets_reference(Pair devices, const Molecules& m, int form = 0,
                      double cutoff = AllPairsRank::kNone) {
@@ -133,7 +122,7 @@ void meets_reference(Pair devices, const Molecules& m, int form = 0,
   AllPairsRank rank(devices.device, m, form, 0, cutoff);
   for (int repeat = 0; repeat < 2; ++repeat) {
     rank.evaluate(Energies::kAdd);
-    CHECK_NEAR(force_error(rank, exact), 0, bound(devices, 1e-5, 1e-5));
+    CHECK_NEAR(force_error(rank.forces(), exact.forces), 0, bound(devices, 1e-5, 1e-5));
     for (const EnergyKind kind : {kPairForm, kCoulombDirect, kPolarisation, kSurface}) {
       const double scale = std::max(std::fabs(exact.energy[kind]), 1.0);
       CHECK_NEAR(rank.energy_of(kind) / scale, exact.energy[kind] / scale,

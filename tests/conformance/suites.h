@@ -4,11 +4,13 @@
 // each time, and, where only copies, comparisons and double precision are involved, the CPU's.
 #pragma once
 
+#include <cmath>
 #include <cstring>
 #include <vector>
 
 #include "check.h"
 #include "device/device.h"
+#include "math/vec3.h"
 
 namespace quiltmd::test {
 
@@ -30,6 +32,18 @@ std::vector<Case> memory_cases(Pair devices);
 // What an error may be: on a host, and on a GPU, where sums are taken in another order.
 inline double bound(Pair devices, double host, double gpu) {
   return devices.device.describe().kind == "cuda" ? gpu : host;
+}
+
+// Root mean square of what forces differ by from those expected, relative to that of the latter unless all
+// of these are zero.
+inline double force_error(const std::vector<Vec3d>& forces, const std::vector<Vec3d>& expected) {
+  double difference = 0, size = 0;
+  for (size_t a = 0; a < expected.size(); ++a) {
+    const Vec3d d = forces[a] - expected[a];
+    difference += dot(d, d);
+    size += dot(expected[a], expected[a]);
+  }
+  return std::sqrt(size > 0 ? difference / size : difference);
 }
 
 template <class T>
