@@ -153,7 +153,9 @@ def converged_forces(
     settings = asdict(settings_of(options)) | {
         "pme_order": 8,
         "pme_alpha": alpha,
-        "pme_grid": tuple(int(np.ceil(edge / spacing)) for edge in np.diag(state.box)),
+        "pme_grid": tuple(
+            int(np.ceil(edge / spacing)) for edge in np.linalg.norm(state.box, axis=1)
+        ),
     }
     found = load_core().reference(system.arrays(), settings, state.box, state.positions)
     return np.asarray(found["forces"])

@@ -153,7 +153,7 @@ def beyond_four(owners: NDArray[np.int64]) -> NDArray[np.bool_]:
 def with_pairs(plan: Plan, planner: Planner, state: State, fabric: Fabric, is_split: bool) -> Plan:
     """The plan with a compute for each pair of patches, shared among the ranks near to them."""
     cells, atoms = np.array(planner.about["cells"]), atoms_of(state, planner)
-    work = pairs_of_offsets(planner, np.diag(state.box) / cells)
+    work = pairs_of_offsets(planner, np.asarray(state.box) / cells[:, None])
     total = float((plan.ranks["interior_pairs"] + plan.ranks["boundary_pairs"]).sum())
     places = np.stack(np.unravel_index(np.arange(len(atoms)), cells), axis=1)
     near = nearest_ranks(plan, fabric)
@@ -202,13 +202,16 @@ def atoms_of(state: State, planner: Planner) -> NDArray[np.float64]:
     return np.bincount(numbers, minlength=int(cells.prod())).astype(float)
 
 
-def pairs_of_offsets(planner: Planner, widths: NDArray[np.float64]) -> dict[tuple[int, ...], float]:
-    """For each offset of the half shell, the share of pairs of atoms that are within reach."""
+def pairs_of_offsets(planner: Planner, edges: NDArray[np.float64]) -> dict[tuple[int, ...], float]:
+    """For each offset of the half shell, the share of pairs of atoms that are within reach.
+
+    `edges`: of a patch, (3, 3), nm.
+    """
     random = np.random.default_rng(1)
     a, b = random.random((2, _SAMPLES, 3))
     found = {}
     for offset in product(*(range(-away, away + 1) for away in planner.about["away"])):
-        apart = np.linalg.norm((b + offset - a) * widths, axis=1)
+        apart = np.linalg.norm((b + offset - a) @ edges, axis=1)
         share = float((apart < _REACH).mean())
         if offset >= (0, 0, 0) and share > 0:
             found[offset] = share

@@ -443,8 +443,13 @@ def lj_pme_parameters(
 
 
 def _grid_of_spacing(box: NDArray[np.float64], spacing: float, of: str) -> tuple[int, int, int]:
-    _refuse_large_grid([float(box[i, i]) / spacing for i in range(3)], of)
-    nx, ny, nz = (math.ceil(float(box[i, i]) / spacing) for i in range(3))
+    """Points along the edges of the cell, which are longer than its heights where it is skewed.
+
+    A wave vector k has k.a / 2 pi periods along the edge a, at most |k| |a| / 2 pi.
+    """
+    wanted = [float(edge) / spacing for edge in np.linalg.norm(box, axis=1)]
+    _refuse_large_grid(wanted, of)
+    nx, ny, nz = map(math.ceil, wanted)
     return _grid_size(nx), _grid_size(ny), 2 * _grid_size(math.ceil(nz / 2), minimum=4)
 
 
