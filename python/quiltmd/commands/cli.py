@@ -11,6 +11,7 @@ import sys
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
 from ..errors import QuiltError
 from ..running.progress import console, show_warnings
@@ -99,5 +100,5 @@ def main() -> None:
 
 
 def _fail(message: str) -> None:
-    console.print(f"error: {message}", markup=False, style="bold red")
+    console.print(Text(f"error: {message}", style="bold red"))
     sys.exit(1)

@@ -29,7 +29,7 @@ from ..engine.places import parse_device
 from ..outputs.files import replace_file, writing
 from ..outputs.reporters import Reporter
 from .folder import Folder
-from .progress import console
+from .progress import console, say
 from .simulation import Simulation
 
 _STRETCH = 10  # pair-list lifetimes
@@ -134,7 +134,7 @@ class Profile:
             table.add_row(row.name, str(row.calls), *times)
         console.print(table)
         for finding in findings(self.trace):
-            console.print(f"- {finding.text}", markup=False)
+            say(f"- {finding.text}")
 
 
 def run_profiled(

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Messages and progress on stderr.
 
-A bar with speed and time left where stderr is a terminal; plain lines, at most one in ten seconds,
-where it is a file or a pipe, so that a batch system's log stays short.
+A bar with speed and time left where stderr is a terminal that can move its cursor, or a notebook;
+plain lines, at most one in ten seconds, elsewhere, so that a batch system's log stays short.
 """
 
 from __future__ import annotations
@@ -12,17 +12,31 @@ import sys
 import time
 import warnings
 from contextlib import suppress
+from importlib.util import find_spec
 from types import TracebackType
 from typing import Any, TextIO, cast
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    SpinnerColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.text import Text
 
 from ..errors import QuiltWarning
 
 
 class _Stderr:
-    """stderr as it is now, which may break or be closed: messages are then lost, a run is not."""
+    """stderr as it is now, which may break or be closed: messages are then lost, a run is not.
+
+    While a bar is shown, rich replaces `sys.stderr` by a proxy that prints above the bar, through
+    the console that writes here; so this looks behind the proxy.
+    """
 
     def write(self, text: str) -> int:
         self._attempt("write", text)
@@ -35,20 +49,24 @@ class _Stderr:
         return bool(self._attempt("isatty"))
 
     def fileno(self) -> int:
-        return sys.stderr.fileno()
+        return int(_stderr().fileno())
 
     @property
     def encoding(self) -> str:
-        return getattr(sys.stderr, "encoding", None) or "utf-8"
+        return getattr(_stderr(), "encoding", None) or "utf-8"
 
     def _attempt(self, name: str, *arguments: str) -> Any:
         try:
-            return getattr(sys.stderr, name)(*arguments)
+            return getattr(_stderr(), name)(*arguments)
         except AttributeError:
             return None  # there is no stderr
         except (OSError, ValueError):
-            _silence(sys.stderr)
+            _silence(_stderr())
             return None
+
+
+def _stderr() -> Any:
+    return getattr(sys.stderr, "rich_proxied_file", sys.stderr)
 
 
 def _silence(stream: Any) -> None:
@@ -65,14 +83,30 @@ _LINE_SECONDS = 10.0
 _DAY = 86400.0
 
 
+def _bar(*columns: ProgressColumn, transient: bool = False) -> Progress | None:
+    """A bar on stderr, or None where stderr cannot show one.
+
+    What is printed to stdout meanwhile appears above it, unless stdout goes elsewhere.
+    """
+    terminal = console.is_interactive and console.is_terminal and console.file.isatty()
+    if not terminal and not _shows_widgets():
+        return None
+    redirect = sys.stdout is not None and sys.stdout.isatty()
+    return Progress(*columns, console=console, transient=transient, redirect_stdout=redirect)
+
+
+def _shows_widgets() -> bool:
+    return console.is_jupyter and find_spec("ipywidgets") is not None
+
+
 def say(message: str) -> None:
     """Prints one line."""
-    console.print(message, markup=False)
+    console.print(Text(message))
 
 
 def warn(message: str) -> None:
     """Prints one line about a problem that does not stop the program."""
-    console.print(f"warning: {message}", markup=False, style="yellow")
+    console.print(Text(f"warning: {message}", style="yellow"))
 
 
 def show_warnings() -> None:
@@ -96,15 +130,12 @@ class RunProgress:
         self._first, self._total, self._timestep = step, total, timestep
         self._begin = self._last_line = time.perf_counter()
         self._step = self._said = step
-        self._bar: Progress | None = None
+        columns = (TextColumn("step"), MofNCompleteColumn(), BarColumn())
+        speed = TextColumn("{task.fields[speed]}")
+        self._bar = _bar(*columns, speed, TextColumn("ETA"), TimeRemainingColumn())
 
     def __enter__(self) -> RunProgress:
-        if console.is_terminal:
-            columns = (TextColumn("step"), MofNCompleteColumn(), BarColumn())
-            speed = TextColumn("{task.fields[speed]}")
-            self._bar = Progress(
-                *columns, speed, TextColumn("ETA"), TimeRemainingColumn(), console=console
-            )
+        if self._bar is not None:
             self._task = self._bar.add_task("", total=self._total, completed=self._first, speed="")
             self._bar.start()
         return self
@@ -145,11 +176,13 @@ class MinimizeProgress:
 
     def __init__(self) -> None:
         self._last_line = time.perf_counter()
-        self._status = console.status("minimising") if console.is_terminal else None
+        columns = (SpinnerColumn(), TextColumn("{task.description}"))
+        self._bar = _bar(*columns, transient=True)
 
     def __enter__(self) -> MinimizeProgress:
-        if self._status is not None:
-            self._status.start()
+        if self._bar is not None:
+            self._task = self._bar.add_task("minimising")
+            self._bar.start()
         return self
 
     def __exit__(
@@ -158,8 +191,8 @@ class MinimizeProgress:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if self._status is not None:
-            self._status.stop()
+        if self._bar is not None:
+            self._bar.stop()
 
     def update(self, iteration: int, potential: float, largest_force: float) -> None:
         """So many iterations are done: potential, kJ/mol, and largest force, kJ/mol/nm."""
@@ -167,8 +200,8 @@ class MinimizeProgress:
             f"minimising: iteration {iteration}, potential {potential:.1f} kJ/mol, "
             f"largest force {largest_force:.0f} kJ/mol/nm"
         )
-        if self._status is not None:
-            self._status.update(text)
+        if self._bar is not None:
+            self._bar.update(self._task, description=text)
         elif time.perf_counter() - self._last_line >= _LINE_SECONDS:
             self._last_line = time.perf_counter()
             say(text)
