@@ -32,9 +32,15 @@ _POSITIONS = "position_restraints"  # of which files have but a part
 _TERMS = {form.name: (form.atoms, form.parameters, form.columns) for form in TERM_FORMS}
 _TERMS["constraints"] = (2, "constraint_lengths", 1)
 del _TERMS[_POSITIONS]
-_START = re.compile(
-    rb"(\s|;[^\n]*\n|\*[^\n]*\n)*(#\s*(include|define|ifdef|ifndef)\b|\[\s*\w+\s*\])"
-)
+_DIRECTIVE = re.compile(rb"#\s*(include|define|undef|ifdef|ifndef)\b|\[\s*\w+\s*\]")
+_OF_OTHER_FORMATS = (b"<", b"%", b"PSF")  # beginnings of XML, prmtop and PSF files
+
+
+def _is_topology(head: bytes) -> bool:
+    """Any lines of text, then a directive of the preprocessor or of the topology."""
+    lines = [line.strip() for line in head.split(b"\n")]
+    first = next((line for line in lines if line.startswith((b"#", b"[", *_OF_OTHER_FORMATS))), b"")
+    return bool(_DIRECTIVE.match(first))
 
 
 def _read(sources: Sources) -> Described:
@@ -206,7 +212,7 @@ def _topology(
 
 TOP = TopologyFormat(
     "GROMACS topology (top)",
-    lambda head: bool(_START.match(head)),
+    _is_topology,
     _read,
     defines=True,
     includes=_includes,

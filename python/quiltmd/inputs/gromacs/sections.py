@@ -140,6 +140,7 @@ class TopologyFile:
             )
 
     def _take(self, section: str, line: Line) -> None:
+        """Sorts a line; text before the first section is a comment, as for grompp."""
         if section == "defaults":
             self._defaults(line)
         elif section == "atomtypes":
@@ -154,8 +155,6 @@ class TopologyFile:
             self._molecule(line)
         elif section in ("atoms", "exclusions") or section in TERM_SECTIONS:
             self._in_molecule(section, line)
-        elif section == "":
-            raise line.error("expected a section such as [ defaults ] before this")
 
     def _in_molecule(self, section: str, line: Line) -> None:
         if self._current is None:
