@@ -4,13 +4,16 @@
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import nbformat
 import pytest
 import tomli_w
+from nbclient import NotebookClient
 from terminal import CTRL_C, Terminal, at_terminal
 
 import quiltmd
@@ -168,11 +171,7 @@ LINES = [
 ]
 
 
-@pytest.mark.parametrize(
-    "environment",
-    [{"TERM": "dumb"}, {"TERM": "unknown"}, {"TERM": "dumb", "NO_COLOR": "1"}],
-    ids=["dumb", "unknown", "dumb without colours"],
-)
+@pytest.mark.parametrize("environment", [{"TERM": "dumb", "NO_COLOR": "1"}, {"TERM": "unknown"}])
 def test_a_terminal_without_a_cursor_gets_lines(environment: dict[str, str]) -> None:
     with Terminal("-c", TALK, **environment) as terminal:
         assert terminal.finish() == 0, terminal.text()
@@ -180,15 +179,51 @@ def test_a_terminal_without_a_cursor_gets_lines(environment: dict[str, str]) -> 
         assert b"\x1b" not in terminal.drawn
 
 
-@pytest.mark.parametrize("forced", ["FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "NO_COLOR"])
-def test_a_pipe_gets_lines(forced: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pipe_gets_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where something asks for colours, as continuous integration does."""
-    monkeypatch.setenv(forced, "1")
+    for name in ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
+        monkeypatch.setenv(name, "1")
     done = subprocess.run([sys.executable, "-c", TALK], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     text = re.sub(r"\x1b\[\d*m", "", done.stderr)
     assert lines(text) == [line for line in LINES if line != "a result"]
     assert done.stdout == "a result\n"
+
+
+def outputs_of(*cells: str) -> tuple[list[str], list[str]]:
+    """What the cells of a notebook show, as plain text, and what its widgets show in the end."""
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    NotebookClient(notebook, timeout=250, kernel_name="python3").execute()
+    outputs = [output for cell in notebook.cells for output in cell.outputs]
+    widgets = notebook.metadata.get("widgets", {}).values()
+    states = [state["state"] for page in widgets for state in page["state"].values()]
+    drawn = [output for state in states for output in state.get("outputs", [])]
+    return [_plain(output) for output in outputs], [_plain(output) for output in drawn]
+
+
+def _plain(output: Any) -> str:
+    text = output["text"] if output["output_type"] == "stream" else output["data"]["text/plain"]
+    return re.sub(r"\x1b\[[\d;?]*[A-Za-z]", "", text)
+
+
+def test_a_notebook(peptide: tuple[Path, Path], tmp_path: Path) -> None:
+    """Lines without ipywidgets, a widget with them; in a command, a bar as at a terminal."""
+    command = (sys.executable, *run_of(peptide, tmp_path / "out", "--steps", 20))
+    shown, widgets = outputs_of(
+        'import sys; sys.modules["ipywidgets"] = None' + TALK,
+        'del sys.modules["ipywidgets"]\nprint("next")' + TALK,
+        'print("last")\n!' + shlex.join(map(str, command)),
+    )
+    text = "".join(shown)
+    without, _, rest = text.partition("next\n")
+    with_widgets, _, of_the_command = rest.partition("last\n")
+    assert sorted(lines(without)) == sorted(LINES)  # streams and what is displayed: in any order
+    assert not bars(with_widgets)
+    assert "step" not in with_widgets
+    assert bars(widgets[-1]) == [(12, 12)]
+    assert bars(of_the_command)[0] == (0, 20)
+    assert bars(of_the_command)[-1] == (20, 20)
+    assert "done: step 20" in of_the_command
 
 
 def test_a_bar_has_no_colours_where_none_are_wanted() -> None:
@@ -198,11 +233,15 @@ def test_a_bar_has_no_colours_where_none_are_wanted() -> None:
         assert not re.search(rb"\x1b\[[\d;]*(3\d|4\d|9\d)m", terminal.drawn)
 
 
-@pytest.mark.parametrize("columns", [20, 40, 80])
+@pytest.mark.parametrize("columns", [20, 59, 60])
 def test_a_bar_fits_the_window(columns: int) -> None:
-    """A bar that takes two lines would leave one behind each time that it is drawn."""
+    """A bar that takes two lines would leave one behind each time that it is drawn.
+
+    Steps are shown in full, whatever the width.
+    """
     with Terminal("-c", TALK, columns=columns) as terminal:
         assert terminal.finish() == 0, terminal.text()
         drawn = re.split(r"[\r\n]+", terminal.text())
         assert all(len(line) <= columns for line in drawn), drawn
         assert terminal.text().count("a note") == 1
+        assert "step 12/12 " in terminal.text()

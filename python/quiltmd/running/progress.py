@@ -80,6 +80,7 @@ def _silence(stream: Any) -> None:
 console = Console(file=cast(TextIO, _Stderr()), highlight=False, soft_wrap=True)
 
 _LINE_SECONDS = 10.0
+_NARROW = 60  # characters, in which a bar would leave no room for the numbers
 _DAY = 86400.0
 
 
@@ -130,9 +131,7 @@ class RunProgress:
         self._first, self._total, self._timestep = step, total, timestep
         self._begin = self._last_line = time.perf_counter()
         self._step = self._said = step
-        columns = (TextColumn("step"), MofNCompleteColumn(), BarColumn())
-        speed = TextColumn("{task.fields[speed]}")
-        self._bar = _bar(*columns, speed, TextColumn("ETA"), TimeRemainingColumn())
+        self._bar = _bar(*_columns())
 
     def __enter__(self) -> RunProgress:
         if self._bar is not None:
@@ -147,6 +146,7 @@ class RunProgress:
         traceback: TracebackType | None,
     ) -> None:
         if self._bar is not None:
+            self._bar.refresh()  # rich ends a notebook's bar as it was last drawn
             self._bar.stop()
         elif error is None and self._step != self._said:
             self._line()
@@ -169,6 +169,15 @@ class RunProgress:
         done = self._step - self._first
         left = (self._last_line - self._begin) / max(done, 1) * (self._total - self._step)
         say(f"step {self._step} of {self._total}, {self.speed():.3g} ns/day, {_clock(left)} left")
+
+
+def _columns() -> tuple[ProgressColumn, ...]:
+    """What is shown of a run; in a narrow window no more than numbers that a line has room for."""
+    speed = "{task.fields[speed]}"
+    if console.width < _NARROW:
+        return (TextColumn("step {task.completed:.0f}/{task.total:.0f} " + speed),)
+    step = (TextColumn("step"), MofNCompleteColumn(), BarColumn())
+    return (*step, TextColumn(speed), TextColumn("ETA"), TimeRemainingColumn())
 
 
 class MinimizeProgress:
