@@ -14,11 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quiltmd.description.box import box_from_lengths_angles, check_box, lengths_angles, reduce_box
+from quiltmd.description.elements import elements_of
 from quiltmd.description.molecules import make_whole, molecule_of_atom
 from quiltmd.description.state import State
 from quiltmd.description.system import System
 from quiltmd.description.term_forms import TERM_FORMS
-from quiltmd.description.topology import Topology, elements_from_masses
+from quiltmd.description.topology import Topology
 from quiltmd.engine.core import load_core
 from quiltmd.errors import InputError, SimulationError
 from quiltmd.inputs import load
@@ -192,7 +193,7 @@ def test_elements_survive_mass_repartitioning() -> None:
     masses = np.array([1.008, 3.024, 4.0, 15.999, 12.01, 35.45, 22.99, 65.4, 4.003])
     names = np.array(["H", "HA", "2HB", "O", "CA", "Cl-", "Na+", "ZN", "He"])
     expected = [1, 1, 1, 8, 6, 17, 11, 30, 1]
-    assert elements_from_masses(masses, names).tolist() == expected
+    assert elements_of(masses, names).tolist() == expected
 
 
 def test_errors_survive_pickling() -> None:

@@ -14,7 +14,7 @@ import pytest
 
 import quiltmd
 from quiltmd import QuiltError, select
-from quiltmd.description.topology import SYMBOLS
+from quiltmd.description.elements import SYMBOLS
 
 
 @pytest.fixture(scope="module")

@@ -22,6 +22,7 @@ import numpy.typing as npt
 from ..errors import InputError, QuiltError
 from . import openmm_custom, openmm_maps, openmm_sites, openmm_solvent
 from .constant_forces import force_fields
+from .elements import elements_of
 from .molecules import molecule_of_atom
 from .nonbonded import Nonbonded
 from .sites import site_fields, site_links
@@ -105,7 +106,7 @@ def system_fields(
     if (molecules[maps["cmaps"]] != molecules[maps["cmaps"][:, :1]]).any():
         raise InputError(f"{openmm_maps.FORCE}: a term joins different molecules")
     pairs = _nonbonded_fields(_nonbonded_force(forces), _joined(tables, "NonbondedForce"), atoms)
-    named = _topology(topology, masses)
+    named = _topology(topology, masses, links)
     by_types = openmm_custom.pair_fields(forces, _nonbonded_force(forces), pairs["exclusions"])
     if by_types and nonbonded is None:
         settings = settings.overridden(
@@ -420,19 +421,22 @@ def _nonbonded_fields(force: Any, exceptions: _Table, atoms: int) -> dict[str, n
     }
 
 
-def _topology(topology: Any, masses: npt.NDArray[np.float64]) -> Topology:
+def _topology(
+    topology: Any, masses: npt.NDArray[np.float64], links: npt.NDArray[np.int32]
+) -> Topology:
     if topology is None:
-        return Topology.unnamed(masses)
+        return Topology.unnamed(masses, links)
     if topology.getNumAtoms() != len(masses):
         raise InputError(
             f"the OpenMM topology has {topology.getNumAtoms()} atoms, the system {len(masses)}"
         )
     atoms, residues = list(topology.atoms()), list(topology.residues())
     numbers = [atom.element.atomic_number if atom.element is not None else 0 for atom in atoms]
+    names = np.array([atom.name for atom in atoms])
     ids = [residue.id for residue in residues]
     return Topology(
-        atom_names=np.array([atom.name for atom in atoms]),
-        elements=np.array(numbers, dtype=np.int32),
+        atom_names=names,
+        elements=elements_of(masses, names, links, np.array(numbers)),
         residue_of_atom=np.array([atom.residue.index for atom in atoms], dtype=np.int32),
         residue_names=np.array([residue.name for residue in residues]),
         residue_ids=np.array([int(i) if i.lstrip("-").isdigit() else 0 for i in ids], np.int32),

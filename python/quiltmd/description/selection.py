@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import QuiltError
+from .elements import SYMBOLS
 from .system import System
-from .topology import SYMBOLS
 
 _Mask = npt.NDArray[np.bool_]
 

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..description.box import lengths_angles
+from ..description.elements import SYMBOLS
 from ..description.selection import select as select_atoms
-from ..description.topology import SYMBOLS
 from .files import replace_file
 from .readout import Readout
 from .wrapping import wrapped

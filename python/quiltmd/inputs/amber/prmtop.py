@@ -23,9 +23,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ...description.elements import elements_of
 from ...description.parameters import HIGHEST_PERIODICITY
 from ...description.system import System
-from ...description.topology import Topology, elements_from_masses
+from ...description.topology import Topology
 from ..units import ANGSTROM, KCAL
 from .bonded import further_terms
 from .extra_points import place_extra_points
@@ -106,13 +107,11 @@ def _topology(
     starts = prmtop.integers("RESIDUE_POINTER", residues) - 1
     if residues < 1 or starts[0] != 0 or (np.diff(starts) <= 0).any() or starts[-1] >= atoms:
         raise prmtop.error("RESIDUE_POINTER", 0, "residues do not follow one another")
-    if "ATOMIC_NUMBER" in prmtop.sections:
-        elements = np.maximum(prmtop.integers("ATOMIC_NUMBER", atoms), 0)
-    else:
-        elements = elements_from_masses(masses, names, bonds)
+    given = "ATOMIC_NUMBER" in prmtop.sections
+    numbers = prmtop.integers("ATOMIC_NUMBER", atoms) if given else None
     return Topology(
         atom_names=names,
-        elements=elements.astype(np.int32),
+        elements=elements_of(masses, names, bonds, numbers),
         residue_of_atom=np.repeat(
             np.arange(residues, dtype=np.int32), np.diff(starts, append=atoms)
         ),

@@ -20,7 +20,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from ...description.topology import Topology, elements_from_masses
+from ...description.elements import elements_of
+from ...description.topology import Topology
 from ...errors import InputError
 from ..fixed_width import read_bytes
 
@@ -233,7 +234,7 @@ class PsfFile:
         bonds = self.terms("NBOND") if "NBOND" in self._sections else None
         return Topology(
             atom_names=names,
-            elements=elements_from_masses(self.masses, names, bonds),
+            elements=elements_of(self.masses, names, bonds),
             residue_of_atom=(np.cumsum(change) - 1).astype(np.int32),
             residue_names=_decoded(residues[first]),
             residue_ids=np.array([_number(text) for text in ids], dtype=np.int32),

@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ...description.elements import elements_of
 from ...description.restraints import Held
 from ...description.sites import site_fields
 from ...description.system import System
 from ...description.term_forms import TERM_FORMS
-from ...description.topology import Topology, elements_from_masses
+from ...description.topology import Topology
 from ...errors import InputError
 from ..formats import Described, Sources, TopologyFormat
 from .molecule import Molecule, TypeTables
@@ -182,12 +183,10 @@ def _topology(
     names: npt.NDArray[np.str_],
     fields: _Fields,
 ) -> Topology:
-    elements = _of_atoms(
+    numbers = _of_atoms(
         parts, [[topology.atom_types[t].number for t in molecule.types] for molecule, _ in parts]
     ).astype(np.int32)
     links = np.concatenate([fields["bonds"], fields["constraints"]])
-    guessed = elements_from_masses(masses, names, links)
-    elements = np.where(elements > 0, elements, guessed).astype(np.int32)
     of_atom, residue_names, residue_ids, start = [], [], [], 0
     for molecule, count in parts:
         changes = [a != b for a, b in zip(molecule.residues[1:], molecule.residues, strict=False)]
@@ -202,7 +201,7 @@ def _topology(
         start += size * count
     return Topology(
         atom_names=names,
-        elements=elements,
+        elements=elements_of(masses, names, links, numbers),
         residue_of_atom=np.concatenate(of_atom).astype(np.int32),
         residue_names=np.array(residue_names),
         residue_ids=np.array(residue_ids, dtype=np.int32),
