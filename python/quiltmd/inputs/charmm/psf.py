@@ -41,6 +41,7 @@ _UNKNOWN = "this section is not known, and ignoring it could make energies wrong
 _COLUMNS = ((9, 13), (14, 18), (19, 23), (24, 28), (29, 33), (34, 48), (48, 62), (62, 70))
 _EXTENDED = ((11, 19), (20, 28), (29, 37), (38, 46), (47, 51), (52, 66), (66, 80), (80, 88))
 _EXTENDED_XPLOR = ((11, 19), (20, 28), (29, 37), (38, 46), (47, 53), (54, 68), (68, 82), (82, 90))
+_FIXED = (b"0", b"1", b"-1")  # an atom that moves, one that is fixed, a lone pair
 
 
 def is_psf(head: bytes) -> bool:
@@ -191,9 +192,9 @@ class PsfFile:
         self.type_names = [str(name) for name in _decoded(names)]
         self.charges = self._reals(section, "charge", columns[5])
         self.masses = self._reals(section, "mass", columns[6])
-        fixed = columns[7] != b"0"
+        fixed = columns[7] != _FIXED[0]
         for pair in self.lone_pairs:
-            fixed[pair.atom] &= columns[7][pair.atom] != b"-1"
+            fixed[pair.atom] &= columns[7][pair.atom] != _FIXED[2]
         if fixed.any():
             first = int(np.argmax(fixed))
             message = (
@@ -204,18 +205,27 @@ class PsfFile:
         self.topology = self._topology(*columns[:4])
 
     def _atom_columns(self, section: _Section, lines: list[bytes]) -> list[_Bytes]:
-        """Segment, residue number, residue, name, type, charge, mass, fixed: (N,) each."""
+        """Segment, residue number, residue, name, type, charge, mass, fixed: (N,) each.
+
+        Some programs leave out the last one: their lines end with the mass.
+        """
         words = b"\n".join(lines).split()
         width = len(lines[0].split())
-        regular = width >= 9 and len(words) == width * len(lines)
+        regular = len(words) == width * len(lines)
         if regular and words[::width] == [b"%d" % k for k in range(1, len(lines) + 1)]:
-            return [np.array(words[k::width]) for k in range(1, 9)]
+            columns = [np.array(words[k::width]) for k in range(1, min(width, 9))]
+            if width == 8 and not np.isin(columns[-1], _FIXED).all():  # else a segment is blank
+                columns.append(np.full(len(lines), _FIXED[0]))
+            if len(columns) == 8:
+                return columns
         wide = _EXTENDED_XPLOR if "XPLOR" in self._flags else _EXTENDED
         places = wide if "EXT" in self._flags else _COLUMNS
-        short = next((k for k, line in enumerate(lines) if len(line) < places[-1][0]), None)
+        least = places[-2][0]  # of a line that has a mass
+        short = next((k for k, line in enumerate(lines) if len(line.rstrip()) <= least), None)
         if short is not None:
             raise self._error(section, short, "the line of an atom is too short")
-        return [np.array([line[start:end].strip() for line in lines]) for start, end in places]
+        columns = [np.array([line[start:end].strip() for line in lines]) for start, end in places]
+        return [*columns[:-1], np.where(columns[-1] == b"", _FIXED[0], columns[-1])]
 
     def _topology(
         self,
