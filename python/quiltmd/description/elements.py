@@ -70,7 +70,10 @@ def elements_of(
     named = _named(names)
     light = _light_hydrogens(masses, named, links)
     hydrogen = np.where(known > 0, known == 1, light)
-    found = np.where(light, 1, _heavy_elements(masses, named, _excess(masses, hydrogen, links)))
+    united = (named == _CARBON) | (named == 0)
+    united[links[hydrogen[links[:, 1]], 0]] = False
+    excess = _excess(masses, hydrogen, links)
+    found = np.where(light, 1, _heavy_elements(masses, named, excess, united))
     return np.where(known > 0, known, np.where(masses > 0, found, 0)).astype(np.int32)
 
 
@@ -104,9 +107,9 @@ def _light_hydrogens(
     np.maximum.at(richest, links[:, 0], count[links[:, 1]])
     at_an_end = (count > 0) & ((count <= 2) | (richest > count))
     by_name = (named == 1) & (masses < _HEAVIEST_BY_NAME)
-    possible = (masses > _LIGHTEST) & (masses < _HEAVIEST)
-    hydrogen: npt.NDArray[np.bool_] = possible & (
-        (masses < _NOT_REPARTITIONED) | by_name | (at_an_end & (named <= 1))
+    by_bonds = np.where(count == 0, masses < _NOT_REPARTITIONED, at_an_end & (named <= 1))
+    hydrogen: npt.NDArray[np.bool_] = (
+        (masses > _LIGHTEST) & (masses < _HEAVIEST) & (by_name | by_bonds)
     )
     return hydrogen
 
@@ -120,13 +123,16 @@ def _excess(masses: _F64, hydrogen: npt.NDArray[np.bool_], links: npt.NDArray[np
 
 
 def _heavy_elements(
-    masses: _F64, named: npt.NDArray[np.int32], excess: _F64
+    masses: _F64, named: npt.NDArray[np.int32], excess: _F64, united: npt.NDArray[np.bool_]
 ) -> npt.NDArray[np.int64]:
-    """The element that fits best: with the mass that hydrogens took, without, or as united atom."""
+    """The element that fits best: with the mass that hydrogens took, without, or as united atom.
+
+    `united` says which atoms may be carbons with united hydrogens.
+    """
     candidates = [_nearest(masses + excess), _nearest(masses)]
     for hydrogens in range(1, 5):
         off = np.abs(masses - MASSES[_CARBON] - hydrogens * MASSES[1])
-        candidates.append((np.full(len(masses), _CARBON), off))
+        candidates.append((np.full(len(masses), _CARBON), np.where(united, off, np.inf)))
     elements = np.array([element for element, _ in candidates])
     offs = np.array([off for _, off in candidates])
     best = np.argmin(offs - _NAME_COUNTS * (elements == named), axis=0)

@@ -21,6 +21,7 @@ Constraints = Literal["none", "h-bonds"]
 
 _WATER = "WAT HOH H2O TP3 TP3M TIP3 TIP TIPS T3P T3H TIP3P SOL SPC SPCE SPC/E SPG OPC3 OP3 DOD"
 WATER_NAMES = tuple(_WATER.split())
+_HYDROGEN = (0.9, 1.1)  # amu; nothing but hydrogen has such a mass
 
 
 def constrain(
@@ -46,7 +47,8 @@ def constrain(
     Raises
     ------
     QuiltError
-        If a value is not one of these, or a heavy atom would be left without mass.
+        If a value is not one of these, a heavy atom would be left without mass, the shape of a
+        water is unknown, or "h-bonds" leaves out an atom with the mass of hydrogen.
     """
     if constraints not in get_args(Constraints):
         raise QuiltError(f"constraints must be 'none' or 'h-bonds', not '{constraints}'")
@@ -54,8 +56,7 @@ def constrain(
     if hydrogen_mass is not None:
         system = _heavy_hydrogens(system, waters, hydrogen_mass)
     waters = _not_yet_rigid(system, waters)
-    water_of_atom = np.full(system.atoms, -1)
-    water_of_atom[waters] = np.arange(len(waters))[:, None]
+    water_of_atom = _water_of_atom(system.atoms, waters)
     in_water = _same_water(water_of_atom, system.bonds)
     fixed = in_water.copy()
     if constraints == "h-bonds":
@@ -65,7 +66,7 @@ def constrain(
     pairs, lengths = _water_shape(system, waters, water_of_atom)
     bent = ~_same_water(water_of_atom, system.angles)
     free = ~_same_water(water_of_atom, system.urey_bradleys)
-    return replace(
+    constrained = replace(
         system,
         bonds=system.bonds[~fixed],
         bond_parameters=system.bond_parameters[~fixed],
@@ -78,6 +79,25 @@ def constrain(
             [system.constraint_lengths, lengths, system.bond_parameters[ours, 0]]
         ),
     )
+    if constraints == "h-bonds":
+        _refuse_unconstrained(constrained)
+    return constrained
+
+
+def _refuse_unconstrained(system: System) -> None:
+    """Refuse atoms with the mass of hydrogen whose bonds are not constrained: another element."""
+    loose = np.zeros(system.atoms, dtype=bool)
+    loose[system.bonds] = True
+    loose &= (system.masses > _HYDROGEN[0]) & (system.masses < _HYDROGEN[1])
+    loose[system.constraints] = False
+    if loose.any():
+        atom = int(np.argmax(loose))
+        raise InputError(
+            f"{system.topology.describe(atom)} has the mass of hydrogen ({system.masses[atom]:g} "
+            f"amu), but the atomic number {system.topology.elements[atom]}, so that 'h-bonds' does "
+            "not constrain its bonds: correct the number in the topology, or set constraints to "
+            "'none'"
+        )
 
 
 def _not_yet_rigid(system: System, waters: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
@@ -91,22 +111,58 @@ def _not_yet_rigid(system: System, waters: npt.NDArray[np.int32]) -> npt.NDArray
 def find_waters(system: System) -> npt.NDArray[np.int32]:
     """(n, 3) int32: oxygen and both hydrogens of each water.
 
-    A water is a residue of three atoms and any virtual sites with a water's
-    name, one oxygen and two hydrogens.
+    A water is an oxygen bonded to two hydrogens, which are bonded to nothing else but each other.
+    Virtual sites do not count, nor do residues: files have waters whose numbers are all the same.
+
+    Raises
+    ------
+    InputError
+        If a residue has a water's name, and its oxygen lacks bonds to its hydrogens.
     """
+    links = _links(system)
+    ends = np.concatenate([links, links[:, ::-1]])
+    hydrogen = system.topology.elements == 1
+    bonded, hydrogens = (
+        np.bincount(ends[chosen, 0], minlength=system.atoms)
+        for chosen in (slice(None), hydrogen[ends[:, 1]])
+    )
+    oxygen = (system.topology.elements == 8) & (system.masses > 0)
+    possible = oxygen & (bonded == 2) & (hydrogens == 2)
+    legs = ends[possible[ends[:, 0]]]
+    legs = legs[np.lexsort(legs.T[::-1])]
+    waters = np.column_stack([legs[0::2, 0], legs[0::2, 1], legs[1::2, 1]]).astype(np.int32)
+    water_of_atom = _water_of_atom(system.atoms, waters)
+    inside = np.bincount(ends[_same_water(water_of_atom, ends), 0], minlength=system.atoms)
+    _refuse_loose_waters(system, oxygen & (bonded < 2) & (bonded == hydrogens))
+    alone: npt.NDArray[np.bool_] = (inside == bonded)[waters].all(axis=1)
+    return waters[alone]
+
+
+def _links(system: System) -> npt.NDArray[np.int32]:
+    """(n, 2) bonds and constraints between atoms that are no virtual sites, each once."""
+    links = np.sort(np.concatenate([system.bonds, system.constraints]), axis=1).astype(np.int64)
+    real = links[(system.masses[links] > 0).all(axis=1)]
+    keys = np.unique(real[:, 0] * system.atoms + real[:, 1])
+    return np.column_stack(np.divmod(keys, system.atoms)).astype(np.int32)
+
+
+def _water_of_atom(atoms: int, waters: npt.NDArray[np.int32]) -> npt.NDArray[np.int_]:
+    """(N,) Which of the waters an atom is of; -1 for others."""
+    water_of_atom = np.full(atoms, -1)
+    water_of_atom[waters] = np.arange(len(waters))[:, None]
+    return water_of_atom
+
+
+def _refuse_loose_waters(system: System, loose: npt.NDArray[np.bool_]) -> None:
+    """Refuse oxygens of which `loose` says that they lack hydrogens, if they are called water."""
     topology = system.topology
-    real = np.ones(system.atoms, dtype=bool)
-    real[system.sites[:, 0]] = False
-    residues = topology.residue_of_atom
-    sizes = np.bincount(residues[real], minlength=len(topology.residue_names))
-    watery = (sizes == 3) & np.isin(np.char.upper(topology.residue_names), WATER_NAMES)
-    atoms = np.flatnonzero(watery[residues] & real).astype(np.int32)
-    by_residue = np.argsort(residues[atoms], kind="stable")
-    triples = atoms[by_residue].reshape(-1, 3)
-    oxygen_first = np.argsort(-topology.elements[triples], axis=1, kind="stable")
-    triples = np.take_along_axis(triples, oxygen_first, axis=1)
-    waters: npt.NDArray[np.int32] = triples[(topology.elements[triples] == [8, 1, 1]).all(axis=1)]
-    return waters
+    watery = np.isin(np.char.upper(topology.residue_names), WATER_NAMES)
+    broken = loose & watery[topology.residue_of_atom]
+    if broken.any():
+        raise InputError(
+            f"{topology.describe(int(np.argmax(broken)))} is the oxygen of a water that lacks "
+            "bonds to two hydrogens; load it with rigid_water=False or correct the topology"
+        )
 
 
 def _same_water(
