@@ -2,6 +2,9 @@
 """DCD, the format of CHARMM and NAMD: fixed-size frames of positions in single precision.
 
 The header comes with the first frame, whose step it names; no program opens a file without frames.
+Times follow from the header alone, whose numbers have 32 bits.  Where steps are too large for that,
+the header counts in units of as many steps as all frames are multiples of, usually the interval of
+the trajectory, and its time step is that of such a unit: times are then right as before.
 
 Layout (records between 32-bit length marks, little-endian): a header of 84 bytes "CORD" and 20
 integers, titles, the number of atoms; then per frame the unit cell (six doubles: a, gamma, b, beta,
@@ -10,6 +13,7 @@ alpha, c; angstrom and degrees) and x, y, z in angstrom.
 
 from __future__ import annotations
 
+import math
 import os
 import struct
 from pathlib import Path
@@ -26,8 +30,8 @@ from .trajectory import (
     Snapshot,
     TrajectoryFile,
     foreign,
-    int32,
     other_atoms,
+    refuse_beyond,
 )
 
 _AKMA_TIME = 0.04888821  # ps: the time unit of CHARMM, which DCD headers use
@@ -37,8 +41,11 @@ _HEADER = struct.Struct("<i4s9if10ii")
 _TITLES = struct.Struct(f"<2i{len(_TITLE)}si")
 _ATOMS = struct.Struct("<3i")
 _START = _HEADER.size + _TITLES.size + _ATOMS.size
-_COUNTS = struct.Struct("<4i")  # frames, step of the first, stride, step of the last
+# Frames, step of the first, stride, step of the last, five zeros, time step.
+_COUNTS = struct.Struct("<9if")
 _COUNTS_AT = 8
+_LARGEST = 2**31 - 1
+_MOST_ATOMS = _LARGEST // 4  # a record of four bytes for each names its length
 
 
 class DcdFormat(FixedSizeFormat):
@@ -49,16 +56,15 @@ class DcdFormat(FixedSizeFormat):
 
     def __init__(self, layout: Layout) -> None:
         super().__init__(layout)
+        refuse_beyond(_MOST_ATOMS, layout.atoms, "DCD has room for {limit} atoms, not for {found}")
         self.size = 56 + 3 * (4 * layout.atoms + 8)
         self.first = layout.every
 
     def begin(self, first: Snapshot) -> bytes:
         """The header."""
         self.first = first.step
-        delta = self.layout.timestep / _AKMA_TIME
         flags = [1, 0, 0, 0, 0, 0, 0, 0, 0, 24]  # with unit cell; as CHARMM version 24
-        counts = _COUNTS.unpack(self._counts(1))
-        head = _HEADER.pack(84, b"CORD", *counts, 0, 0, 0, 0, 0, delta, *flags, 84)
+        head = _HEADER.pack(84, b"CORD", *_COUNTS.unpack(self._counts(1)), *flags, 84)
         size = 4 + len(_TITLE)
         atoms = _ATOMS.pack(4, self.layout.atoms, 4)
         return head + _TITLES.pack(size, 1, _TITLE, size) + atoms
@@ -80,20 +86,31 @@ class DcdFormat(FixedSizeFormat):
             raise foreign(file)
         if _ATOMS.unpack_from(head, _START - _ATOMS.size)[1] != self.layout.atoms:
             raise other_atoms(file)
-        _, self.first, stride, _ = _COUNTS.unpack_from(head, _COUNTS_AT)
-        if stride != int32(self.layout.every):
+        _, first, stride, _, *_, delta = _COUNTS.unpack_from(head, _COUNTS_AT)
+        every = self.layout.every
+        unit = 1
+        if stride > 0 and stride != every:
+            unit = max(1, round(delta * _AKMA_TIME / self.layout.timestep))
+            if math.isclose(unit * stride, every, rel_tol=1e-6) and every % stride == 0:
+                unit = every // stride  # single precision lacks digits of large units
+        if stride * unit != every:
             raise QuiltError(
-                f"{file.path}: has frames every {stride} steps, not every {self.layout.every}; the "
+                f"{file.path}: has frames every {stride * unit} steps, not every {every}; the "
                 "interval of a trajectory cannot change"
             )
+        self.first = first * unit
 
     def count(self, frames: int) -> tuple[int, bytes]:
         """The header's numbers of frames and steps."""
         return _COUNTS_AT, self._counts(frames)
 
     def _counts(self, frames: int) -> bytes:
-        last = self.first + (frames - 1) * self.layout.every
-        return _COUNTS.pack(frames, *map(int32, (self.first, self.layout.every, last)))
+        every = self.layout.every
+        steps = (self.first, every, self.first + (frames - 1) * every)
+        unit = 1 if max(steps) <= _LARGEST else math.gcd(self.first, every)
+        numbers = [frames, *(step // unit for step in steps)]
+        refuse_beyond(_LARGEST, max(numbers), "DCD has room for numbers up to {limit}, not {found}")
+        return _COUNTS.pack(*numbers, 0, 0, 0, 0, 0, unit * self.layout.timestep / _AKMA_TIME)
 
 
 class DcdWriter:

@@ -31,6 +31,7 @@ _ROWS = b"parameters/frames"
 _WORD = 8  # bytes; all numbers of a row are doubles, which hold steps up to 2^53
 _BEFORE = struct.Struct("<3d")  # step, time, words of a row
 _EDGES = 9
+_LAST_STEP = 2**53
 _UNITS = {"position": "nm", "velocity": "nm ps-1", "force": "kJ mol-1 nm-1"}
 
 
@@ -64,6 +65,10 @@ class H5mdFormat(FixedSizeFormat):
 
     def encode(self, snapshot: Snapshot) -> bytes:
         """A row."""
+        if snapshot.step > _LAST_STEP:
+            raise QuiltError(
+                f"H5MD has steps up to {_LAST_STEP:,}, as doubles hold them, not {snapshot.step:,}"
+            )
         edges = np.zeros((3, 3)) if snapshot.box is None else snapshot.box
         of_atoms = (snapshot.positions, snapshot.velocities, snapshot.forces)
         arrays = [edges, *(values for values in of_atoms if values is not None)]

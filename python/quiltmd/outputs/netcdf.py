@@ -12,18 +12,30 @@ from __future__ import annotations
 
 import io
 import struct
+from collections.abc import Iterator
 
 import numpy as np
 from scipy.io import netcdf_file
 
 from ..description.box import lengths_angles
+from ..errors import QuiltError
 from .files import GrowingFile
-from .trajectory import FixedSizeFormat, Layout, Snapshot, foreign, other_atoms
+from .trajectory import (
+    FixedSizeFormat,
+    Layout,
+    Snapshot,
+    foreign,
+    other_atoms,
+    refuse_beyond,
+    single_precision_tells,
+)
 
 _ANGSTROM = 10.0  # per nm
 _KCAL = 4.184  # kJ
 AMBER_VELOCITY = 20.455  # angstrom/ps per internal unit of Amber
 _RECORDS_AT = 4  # the number of records, behind "CDF" and the version
+LARGEST = 2**31 - 1  # number of records, and bytes of a variable
+_MOST_ATOMS = LARGEST // 12  # their coordinates are a variable
 _Columns = list[tuple[str, "np.ndarray[tuple[int, ...], np.dtype[np.generic]]"]]
 
 # Variable -> dimensions after the frame, type, unit.
@@ -45,6 +57,8 @@ class NetcdfFormat(FixedSizeFormat):
 
     def __init__(self, layout: Layout) -> None:
         super().__init__(layout)
+        words = "NetCDF by Amber's conventions has room for {limit} atoms, not for {found}"
+        refuse_beyond(_MOST_ATOMS, layout.atoms, words)
         zeros = np.zeros((layout.atoms, 3))
         some = Snapshot(
             0,
@@ -58,6 +72,7 @@ class NetcdfFormat(FixedSizeFormat):
         self._header = self._whole_file(some)[: -self.size]
         self.head = len(self._header)
         self.first = layout.every
+        self._tells_steps = True
 
     def begin(self, first: Snapshot) -> bytes:
         """The header, of a file with one frame."""
@@ -66,6 +81,7 @@ class NetcdfFormat(FixedSizeFormat):
 
     def encode(self, snapshot: Snapshot) -> bytes:
         """A record: the frame's values in the order of the variables."""
+        self.warn_of_times(snapshot.time)
         return b"".join(values.tobytes() for _, values in self._values(snapshot))
 
     def recognise(self, file: GrowingFile) -> None:
@@ -78,11 +94,22 @@ class NetcdfFormat(FixedSizeFormat):
             raise other_atoms(file) if len(found) == self.head else foreign(file)
         time = file.read(self.head, 4)
         if len(time) == 4:  # in single precision, but steps are multiples of `every`
-            interval = self.layout.every * self.layout.timestep
-            self.first = round(struct.unpack(">f", time)[0] / interval) * self.layout.every
+            first = struct.unpack(">f", time)[0]
+            self.first = round(first / self.interval) * self.layout.every
+            self._tells_steps = single_precision_tells(first, self.interval)
+
+    def frames(self, file: GrowingFile) -> Iterator[tuple[int, int]]:
+        """Steps and ends of frames; QuiltError where times do not tell the steps."""
+        if not self._tells_steps:
+            raise QuiltError(
+                f"{file.path}: times in single precision do not tell of which steps the frames "
+                "are: without the mark of a checkpoint the run cannot be carried on"
+            )
+        return super().frames(file)
 
     def count(self, frames: int) -> tuple[int, bytes]:
         """The number of records."""
+        refuse_beyond(LARGEST, frames, "NetCDF has room for {limit} frames, not for {found}")
         return _RECORDS_AT, struct.pack(">I", frames)
 
     def _values(self, snapshot: Snapshot) -> _Columns:

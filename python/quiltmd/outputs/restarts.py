@@ -18,9 +18,11 @@ from numpy.typing import NDArray
 from scipy.io import netcdf_file
 
 from ..description.box import lengths_angles
+from .columns import check_columns
 from .files import replace_file
-from .netcdf import AMBER_VELOCITY
+from .netcdf import AMBER_VELOCITY, LARGEST
 from .readout import Readout
+from .trajectory import refuse_beyond
 from .wrapping import wrapped
 
 _ANGSTROM = 10.0  # per nm
@@ -30,8 +32,15 @@ _NAMD_VELOCITY = 20.45482706  # A/ps in its unit, as its User's Guide has it ("F
 def write_restart(path: str | os.PathLike[str], simulation: Readout) -> None:
     """Writes positions, velocities and box as an Amber NetCDF restart.
 
-    Programs that go by suffixes know it as `.ncrst`.
+    Programs that go by suffixes know it as `.ncrst`.  Raises QuiltError beyond 89 million atoms,
+    whose positions are more than a variable of the format may be.
     """
+    refuse_beyond(
+        LARGEST // 24,
+        simulation.system.atoms,
+        "an Amber NetCDF restart has room for {limit} atoms, not for {found}",
+        "namd",
+    )
     state = simulation.state()
     lengths, angles = lengths_angles(state.box)
     data = io.BytesIO()
@@ -61,16 +70,19 @@ def write_restart(path: str | os.PathLike[str], simulation: Readout) -> None:
 
 
 def write_rst7(path: str | os.PathLike[str], simulation: Readout) -> None:
-    """Writes positions, velocities and box as an Amber restart in text (rst7, inpcrd)."""
+    """Writes positions, velocities and box as an Amber restart in text (rst7, inpcrd).
+
+    Raises QuiltError where a coordinate or a velocity is too large for its columns.
+    """
     state = simulation.state()
     positions = wrapped(simulation) * _ANGSTROM
     velocities = state.velocities * (_ANGSTROM / AMBER_VELOCITY)
     lengths, angles = lengths_angles(state.box)
     cell = np.concatenate([lengths * _ANGSTROM, angles])
     head = f"quiltmd, step {state.step}\n{len(positions):6d}{simulation.time:15.7e}\n"
-    blocks = [_columns(values) for values in (positions, velocities)]
+    blocks = [_columns(positions, "coordinates"), _columns(velocities, "velocities")]
     if state.box is not None:
-        blocks.append(_columns(cell))
+        blocks.append(_columns(cell, "the box"))
     replace_file(path, (head + "".join(blocks)).encode("ascii"))
 
 
@@ -102,8 +114,9 @@ def write_namd(path: str | os.PathLike[str], simulation: Readout) -> None:
     replace_file(path.with_suffix(".xsc"), ("\n".join(lines) + "\n").encode("ascii"))
 
 
-def _columns(values: NDArray[np.float64]) -> str:
+def _columns(values: NDArray[np.float64], what: str) -> str:
     """Six numbers a line, each in twelve columns."""
+    check_columns(values, 12, 7, f"{what} in an Amber restart")
     texts = [f"{value:12.7f}" for value in values.ravel().tolist()]
     lines = ("".join(texts[begin : begin + 6]) for begin in range(0, len(texts), 6))
     return "\n".join(lines) + "\n"

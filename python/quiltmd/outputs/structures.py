@@ -16,13 +16,15 @@ from numpy.typing import NDArray
 from ..description.box import lengths_angles
 from ..description.elements import SYMBOLS
 from ..description.selection import select as select_atoms
+from .columns import check_columns, fit_columns
 from .files import replace_file
 from .readout import Readout
 from .wrapping import wrapped
 
 _ANGSTROM = 10.0  # per nm
-_PDB_ATOMS, _PDB_RESIDUES = 99_999, 9_999
-_PDB_LENGTH = 9_900.0  # angstrom: longest edge of a box; molecules may extend beyond it
+_PDB_ATOMS = 99_999
+_PDB_RESIDUES = range(-999, 10_000)
+_GRO_RESIDUES = range(-9_999, 100_000)
 _Atoms = NDArray[np.int64]
 
 
@@ -62,20 +64,18 @@ def pdb_limit(simulation: Readout, select: str = "all") -> str | None:
     residues = np.unique(topology.residue_of_atom[atoms])
     if len(atoms) > _PDB_ATOMS:
         return f"PDB files number no more than {_PDB_ATOMS} atoms"
-    if topology.residue_ids[residues].max() > _PDB_RESIDUES:
-        return f"PDB files number no more than {_PDB_RESIDUES} residues"
+    numbers = topology.residue_ids[residues]
+    if numbers.max() > _PDB_RESIDUES[-1]:
+        return f"PDB files number no more than {_PDB_RESIDUES[-1]} residues"
+    if numbers.min() < _PDB_RESIDUES[0]:
+        return f"PDB files have no room for residue numbers below {_PDB_RESIDUES[0]}"
     if np.char.str_len(topology.residue_names[residues].astype(str)).max() > 3:
         return "PDB files name residues with three letters"
-    if _largest_length(simulation) * _ANGSTROM >= _PDB_LENGTH:
-        return "PDB files have no room for coordinates of this box"
+    if not fit_columns(wrapped(simulation)[atoms] * _ANGSTROM, 8, 3):
+        return "PDB files have no room for coordinates as large as these"
+    if not fit_columns(lengths_angles(simulation.box)[0] * _ANGSTROM, 9, 3):
+        return "PDB files have no room for a box as large as this"
     return None
-
-
-def _largest_length(simulation: Readout) -> float:
-    """Of the box, nm, or where there is none of the coordinates."""
-    if simulation.box is None:
-        return float(np.abs(simulation.positions()).max())
-    return float(lengths_angles(simulation.box)[0].max())
 
 
 def write_pdb(path: str | os.PathLike[str], simulation: Readout, select: str = "all") -> None:
@@ -92,8 +92,14 @@ def write_pdb(path: str | os.PathLike[str], simulation: Readout, select: str = "
         What is written.
     select:
         Which atoms, as `quiltmd.select` takes it.
+
+    Raises
+    ------
+    QuiltError
+        Where the box or a coordinate is too large for its columns.
     """
     lengths, angles = lengths_angles(simulation.box)
+    check_columns(lengths * _ANGSTROM, 9, 3, "the box in a PDB file")
     edges = "".join(f"{length * _ANGSTROM:9.3f}" for length in lengths)
     corners = "".join(f"{angle:7.2f}" for angle in angles)
     step, time = simulation.step, simulation.time
@@ -134,10 +140,13 @@ def _describe_cell(block: gemmi.cif.Block, box: NDArray[np.float64]) -> None:
 def write_gro(path: str | os.PathLike[str], simulation: Readout) -> None:
     """Writes positions and velocities as GRO, GROMACS's format: to 0.001 nm and 0.0001 nm/ps.
 
-    Numbers of atoms and residues beyond 99,999 start again from 0, as in GROMACS.
+    Numbers of atoms and residues beyond 99,999 start again from 0, as in GROMACS.  QuiltError where
+    a coordinate or a velocity is too large for its columns.
     """
     state, topology = simulation.state(), simulation.system.topology
     positions = wrapped(simulation)
+    check_columns(positions, 8, 3, "coordinates in a GRO file")
+    check_columns(state.velocities, 8, 4, "velocities in a GRO file")
     residues = topology.residue_of_atom
     names = [str(name)[:5] for name in topology.atom_names]
     lines = [f"quiltmd, t= {simulation.time:.5f} step= {simulation.step}\n{len(names):5d}\n"]
@@ -145,7 +154,7 @@ def write_gro(path: str | os.PathLike[str], simulation: Readout) -> None:
         zip(positions.tolist(), state.velocities.tolist(), strict=True)
     ):
         residue = residues[i]
-        number = int(topology.residue_ids[residue]) % 100_000
+        number = _within(int(topology.residue_ids[residue]), _GRO_RESIDUES)
         lines.append(
             f"{number:5d}{str(topology.residue_names[residue])[:5]:<5s}{names[i]:>5s}"
             f"{(i + 1) % 100_000:5d}"
@@ -193,6 +202,7 @@ def _cif_columns(simulation: Readout, atoms: _Atoms) -> list[list[str]]:
 def _atom_lines(simulation: Readout, atoms: _Atoms) -> list[str]:
     topology = simulation.system.topology
     positions = wrapped(simulation)[atoms] * _ANGSTROM
+    check_columns(positions, 8, 3, "coordinates in a PDB file")
     lines = []
     for serial, (atom, (x, y, z)) in enumerate(
         zip(atoms.tolist(), positions.tolist(), strict=True), 1
@@ -202,12 +212,17 @@ def _atom_lines(simulation: Readout, atoms: _Atoms) -> list[str]:
         chain = str(topology.chain_ids[residue])[:1] or " "
         name = _atom_name(str(topology.atom_names[atom]), symbol)
         group = str(topology.residue_names[residue])[:3]
+        number = _within(int(topology.residue_ids[residue]), _PDB_RESIDUES)
         lines.append(
-            f"ATOM  {serial % 100000:5d} {name} {group:>3s} "
-            f"{chain}{int(topology.residue_ids[residue]) % 10000:4d}    "
+            f"ATOM  {serial % (_PDB_ATOMS + 1):5d} {name} {group:>3s} {chain}{number:4d}    "
             f"{x:8.3f}{y:8.3f}{z:8.3f}  1.00  0.00          {symbol.upper():>2s}\n"
         )
     return lines
+
+
+def _within(number: int, columns: range) -> int:
+    """A residue number that fits its columns: those beyond start again from 0."""
+    return number if number in columns else number % columns.stop
 
 
 def _atom_name(name: str, symbol: str) -> str:

@@ -12,6 +12,7 @@ say when their bytes reach the disk, and most can only begin files.
 from __future__ import annotations
 
 import os
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import QuiltError
+from ..errors import QuiltError, QuiltWarning
 from .files import GrowingFile, Mark
 
 _F64 = NDArray[np.float64]
@@ -113,6 +114,7 @@ class Format(ABC):
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
+        self._told_of_times = False
 
     @classmethod
     def require(cls) -> None:
@@ -142,6 +144,22 @@ class Format(ABC):
     def count(self, frames: int) -> tuple[int, bytes] | None:
         """Where the head says how many frames there are, and what it then says."""
         return None
+
+    @property
+    def interval(self) -> float:
+        """Time between frames, ps."""
+        return self.layout.every * self.layout.timestep
+
+    def warn_of_times(self, time: float) -> None:
+        """QuiltWarning, once, where single precision does not tell the times of frames apart."""
+        if not self._told_of_times and not single_precision_tells(time, self.interval):
+            self._told_of_times = True
+            message = (
+                f"{self.name} has times in single precision, which from {time:.6g} ps on does not "
+                f"tell frames apart that are {self.interval:g} ps from each other: choose .dcd or "
+                ".h5md"
+            )
+            warnings.warn(QuiltWarning(message), stacklevel=3)
 
 
 class TrajectoryFile:
@@ -273,6 +291,16 @@ def other_atoms(file: GrowingFile) -> QuiltError:
     return QuiltError(f"{file.path}: the trajectory has another number of atoms")
 
 
-def int32(value: int) -> int:
-    """Some formats have 32 bits for a step; larger numbers stay at the largest."""
-    return min(value, INT32_MAX)
+def refuse_beyond(limit: int, found: int, words: str, instead: str = ".h5md") -> None:
+    """QuiltError where a file has no room for a number.
+
+    `words` say what has how much room, with {limit} and {found} in place of the numbers.
+    """
+    if found > limit:
+        told = words.format(limit=f"{limit:,}", found=f"{found:,}")
+        raise QuiltError(f"{told}: choose another format ({instead})")
+
+
+def single_precision_tells(time: float, interval: float) -> bool:
+    """Whether single precision tells times so far from each other apart."""
+    return bool(np.spacing(np.float32(time)) <= 0.5 * interval)

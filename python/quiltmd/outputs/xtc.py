@@ -7,6 +7,9 @@ with its content, so that a file that no mark tells of is read frame by frame, h
 
 Layout of a frame (XDR, big-endian): 1995 (2023 beyond 2^28 atoms), atoms, step, time, box, atoms;
 then positions as they are for up to 9 atoms, else precision, bounds and the compressed bytes.
+
+Of a step the format has the lower 32 bits, which GROMACS and we write; the time is what readers go
+by, and which of the steps with these bits it was.
 """
 
 from __future__ import annotations
@@ -20,13 +23,22 @@ import numpy as np
 
 from ..errors import QuiltError
 from .files import GrowingFile
-from .trajectory import Format, Layout, Snapshot, foreign, int32, other_atoms
+from .trajectory import (
+    Format,
+    Layout,
+    Snapshot,
+    foreign,
+    other_atoms,
+    refuse_beyond,
+)
 
 _HEAD = struct.Struct(">3if9fi")  # magic, atoms, step, time, box, atoms
 _PACKED = struct.Struct(">f7i")  # precision, bounds, and the size of the smallest integers
 _MAGIC = {1995: struct.Struct(">i"), 2023: struct.Struct(">q")}  # the type of a number of bytes
 _PLAIN = 9  # atoms up to which positions are not compressed
 _PRECISION = 0.001  # nm
+_MOST_ATOMS = 298_261_617  # beyond, GROMACS has another version of the format
+_STEPS = 2**32  # as many have numbers of their own
 
 
 class XtcFormat(Format):
@@ -36,6 +48,7 @@ class XtcFormat(Format):
 
     def __init__(self, layout: Layout) -> None:
         super().__init__(layout)
+        refuse_beyond(_MOST_ATOMS, layout.atoms, "XTC has room for {limit} atoms, not for {found}")
         self._writer = _encoder()
         self._scale = 1.0 / (layout.precision or _PRECISION)
 
@@ -50,6 +63,7 @@ class XtcFormat(Format):
 
     def encode(self, snapshot: Snapshot) -> bytes:
         """A frame."""
+        self.warn_of_times(snapshot.time)
         handle = os.memfd_create("xtc", os.MFD_CLOEXEC)
         try:
             path = f"/proc/self/fd/{handle}"
@@ -59,7 +73,7 @@ class XtcFormat(Format):
                     np.zeros((3, 3), np.float32)
                     if snapshot.box is None
                     else snapshot.box.astype(np.float32),
-                    int32(snapshot.step),
+                    _nearest(snapshot.step, 0),
                     snapshot.time,
                     self._scale,
                 )
@@ -82,28 +96,36 @@ class XtcFormat(Format):
 
     def frames(self, file: GrowingFile) -> Iterator[tuple[int, int]]:
         """Steps and ends of frames, found from head to head."""
-        place, size = 0, file.size()
-        while (found := self._frame(file, place)) is not None and found[1] <= size:
-            yield found
-            place = found[1]
+        place, size, step = 0, file.size(), None
+        while (found := self._frame(file, place)) is not None and found[2] <= size:
+            bits, time, place = found
+            expected = time / self.layout.timestep if step is None else step + self.layout.every
+            step = _nearest(bits, round(expected))
+            yield step, place
 
-    def _frame(self, file: GrowingFile, place: int) -> tuple[int, int] | None:
-        """Step and end of the frame that begins there; None where its head is cut short."""
+    def _frame(self, file: GrowingFile, place: int) -> tuple[int, float, int] | None:
+        """What a frame says of its step, its time and its end; None where its head is cut short."""
         head = file.read(place, _HEAD.size)
         if len(head) < _HEAD.size:
             return None
-        magic, atoms, step, *_ = _HEAD.unpack(head)
+        magic, atoms, step, time, *_ = _HEAD.unpack(head)
         if magic not in _MAGIC or atoms != self.layout.atoms:
             return None
         body = place + _HEAD.size
         if atoms <= _PLAIN:
-            return step, body + 12 * atoms
+            return step, time, body + 12 * atoms
         count = _MAGIC[magic]
         data = file.read(body + _PACKED.size, count.size)
         if len(data) < count.size:
             return None
         packed = count.unpack(data)[0]
-        return step, body + _PACKED.size + count.size + packed + -packed % 4
+        return step, time, body + _PACKED.size + count.size + packed + -packed % 4
+
+
+def _nearest(step: int, near: int) -> int:
+    """Of all numbers with the lower 32 bits of a step, the one nearest to another."""
+    half = _STEPS // 2
+    return near + (step - near + half) % _STEPS - half
 
 
 def _encoder() -> Any:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from ..errors import QuiltError
 from ..outputs.readout import Readout
 from ..outputs.restarts import write_namd, write_restart, write_rst7
 from ..outputs.structures import pdb_limit, write_cif, write_gro, write_pdb
@@ -23,10 +24,13 @@ _WRITERS: dict[str, Callable[[Path, Readout], None]] = {
 
 
 def write_final(kinds: Iterable[str], folder: Folder, simulation: Readout) -> None:
-    """Writes the last structure in each of these formats, PDB where it fits."""
+    """Writes the last structure in each of these formats, and says where it does not fit."""
     for kind in kinds:
         limit = pdb_limit(simulation) if kind == "pdb" else None
-        if limit is None:
-            _WRITERS[kind](folder.final(kind), simulation)
-        else:
+        if limit is not None:
             say(f"no {folder.final(kind).name}: {limit}; mmCIF has room ('cif' in final)")
+            continue
+        try:
+            _WRITERS[kind](folder.final(kind), simulation)
+        except QuiltError as error:
+            say(f"no {folder.final(kind).name}: {error}")
