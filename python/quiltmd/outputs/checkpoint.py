@@ -4,11 +4,12 @@
 One flat file, so that a checksum covers every byte of it:
 
     8 bytes   magic "QUILTMD" and a newline
-    uint32    version of the format (4)
+    uint32    version of the format (5)
     uint64    length of the header
     header    JSON: step, list_step, patches, variables, heat, stage, outputs, provenance, and name,
               dtype, shape of each array
-    arrays    raw, C order: box, positions, velocities and, where lists exist, list_positions
+    arrays    raw, C order: box, positions, velocities, where lists exist list_positions, and what
+              each output carries along (carried/NAME)
     32 bytes  SHA-256 of all the above, in every version
 
 Integers and floats are little-endian.  A file is written beside its final name, synced and renamed;
@@ -16,7 +17,8 @@ the one before it is kept.  HDF5 would be self-describing for other tools, but i
 broken by a kill, and the point of a checkpoint is that it cannot.  Version 1 lacks stage and
 outputs; it is read as a checkpoint of the dynamics that says nothing about other files.  Versions 1
 and 2 lack patches: those that suit the box, which until then was the only one.  Versions 1 to 3
-lack variables: until then no thermostat had any.
+lack variables: until then no thermostat had any.  Versions 1 to 4 lack what outputs carry along:
+until then no file depended on more than the simulation's state.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..description.state import State
 from ..errors import QuiltError
@@ -44,7 +47,8 @@ from .files import (
 )
 
 _MAGIC = b"QUILTMD\n"
-_VERSION = 4
+_VERSION = 5
+_CARRIED = "carried/"
 _PREFIX = struct.Struct("<8sIQ")
 _CHECKSUM = 32
 
@@ -73,6 +77,8 @@ class Checkpoint:
         How far the files of the run had been written, by name.
     stage:
         What comes next: "minimize", from this state on, or "dynamics".
+    carried:
+        By name of a file what its next frame depends on besides the state (`TrajectoryReporter`).
     """
 
     state: State
@@ -80,6 +86,7 @@ class Checkpoint:
     provenance: dict[str, Any] = field(default_factory=dict)
     outputs: dict[str, Mark] = field(default_factory=dict)
     stage: Literal["minimize", "dynamics"] = "dynamics"
+    carried: dict[str, NDArray[np.float64]] = field(default_factory=dict)
 
 
 def previous_path(path: Path) -> Path:
@@ -170,6 +177,8 @@ def _encode(checkpoint: Checkpoint) -> bytes:
         for name in ("box", "positions", "velocities", "list_positions")
         if (array := getattr(checkpoint.state, name)) is not None
     }
+    for name, array in checkpoint.carried.items():
+        arrays[_CARRIED + name] = np.ascontiguousarray(array, dtype="<f8")
     header = {
         "step": checkpoint.state.step,
         "list_step": checkpoint.state.list_step,
@@ -208,6 +217,8 @@ def _decode(data: bytes) -> Checkpoint:
         array = np.frombuffer(data, dtype=dtype, count=count, offset=offset)
         arrays[name] = array.reshape(shape).astype(np.float64)
         offset += array.nbytes
+    of_files = [name for name in arrays if name.startswith(_CARRIED)]
+    carried = {name.removeprefix(_CARRIED): arrays.pop(name) for name in of_files}
     state = State(
         step=header["step"],
         list_step=header["list_step"],
@@ -217,4 +228,4 @@ def _decode(data: bytes) -> Checkpoint:
     )
     outputs = {name: Mark(**mark) for name, mark in header.get("outputs", {}).items()}
     stage = header.get("stage", "dynamics")
-    return Checkpoint(state, header["heat"], header["provenance"], outputs, stage)
+    return Checkpoint(state, header["heat"], header["provenance"], outputs, stage, carried)

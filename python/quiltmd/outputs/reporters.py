@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..description.checks import whole_number
 from ..description.selection import select
@@ -27,7 +28,7 @@ from .files import GrowingFile, Mark, writing
 from .formats import check_contents, open_trajectory
 from .readout import Readout
 from .trajectory import Layout, Snapshot, TrajectoryWriter
-from .wrapping import MoleculeWrapper
+from .wrapping import MoleculeUnwrapper, MoleculeWrapper
 
 LOG_COLUMNS = (
     "step",
@@ -51,7 +52,8 @@ def group_column(number: int) -> str:
 
 
 Need = Literal["energies", "positions", "state", "forces"]
-_Opened = tuple[TrajectoryWriter, Any, MoleculeWrapper | None]  # with the atoms that are written
+_Place = Callable[[NDArray[np.float64], NDArray[np.float64] | None], NDArray[np.float64]]
+_Opened = tuple[TrajectoryWriter, Any, _Place | None]  # with the atoms that are written
 
 
 class Reporter(Protocol):
@@ -203,11 +205,15 @@ class TrajectoryReporter:
         origin.
     wrap:
         Whether molecules are put into the cell by their centres; else they are where they have
-        moved to.
+        moved to, as diffusion is measured: at constant pressure without what the images of
+        molecules move as the box changes (`MoleculeUnwrapper`), so that frames depend on those
+        before.
     velocities, forces:
         Whether frames have them, where the format does (.nc, .h5md).
     precision:
         Resolution of positions, nm, of .xtc (0.001).
+    carried:
+        Where it goes on with an existing file: what `carried` was then.
     """
 
     def __init__(
@@ -224,6 +230,7 @@ class TrajectoryReporter:
         velocities: bool = False,
         forces: bool = False,
         precision: float | None = None,
+        carried: NDArray[np.float64] | None = None,
     ) -> None:
         self.path = Path(path)
         self.every = whole_number("every", every)
@@ -232,19 +239,20 @@ class TrajectoryReporter:
         check_contents(self.path.name, velocities, forces, precision)
         if center is not None and not wrap:
             raise QuiltError(f"{self.path.name}: to center is to wrap: leave out one of them")
-        self._after, self._mark = after, mark
+        self._after, self._mark, self._before = after, mark, carried
         self._select, self._center, self._wrap = select, center, wrap
         self._velocities, self._forces, self._precision = velocities, forces, precision
+        self._unwrapper: MoleculeUnwrapper | None = None
         self._opened = None if simulation is None else self._open(simulation)
 
     def report(self, frame: Readout, /) -> None:
         """Writes a frame."""
         if self._opened is None:
             self._opened = self._open(frame)
-        writer, atoms, wrapper = self._opened
+        writer, atoms, place = self._opened
         positions = frame.positions()
-        if wrapper is not None:
-            positions = wrapper.wrap(positions, frame.box)
+        if place is not None:
+            positions = place(positions, frame.box)
         snapshot = Snapshot(
             frame.step,
             frame.time,
@@ -270,6 +278,11 @@ class TrajectoryReporter:
             )
         return self._opened[0].mark()
 
+    @property
+    def carried(self) -> NDArray[np.float64] | None:
+        """What the next frame depends on besides the simulation's state; None: nothing."""
+        return None if self._unwrapper is None else self._unwrapper.carried
+
     def close(self) -> None:
         """Closes the file; one without frames is removed."""
         if self._opened is not None:
@@ -291,10 +304,24 @@ class TrajectoryReporter:
             self._precision,
         )
         writer = open_trajectory(self.path, layout, self._after, self._mark)
-        if not self._wrap:
-            return writer, atoms, None
-        middle = None if self._center is None else select(system, self._center)
-        return writer, atoms, MoleculeWrapper(system.molecules, middle)
+        return writer, atoms, self._place(simulation, writer.frames > 0)
+
+    def _place(self, simulation: Readout, goes_on: bool) -> _Place | None:
+        """What puts molecules to their places; None: they are where the engine has them."""
+        system = simulation.system
+        if self._wrap:
+            middle = None if self._center is None else select(system, self._center)
+            return MoleculeWrapper(system.molecules, middle).wrap
+        if simulation.barostat is None:
+            return None
+        if goes_on and self._before is None:
+            raise QuiltError(
+                f"{self.path}: without wrapping, and with a barostat, frames depend on those "
+                "before: the file goes on only with what its reporter had carried along, as "
+                "checkpoints of a run have it"
+            )
+        self._unwrapper = MoleculeUnwrapper(system.molecules, self._before if goes_on else None)
+        return self._unwrapper.unwrap
 
 
 Output = LogReporter | TrajectoryReporter
@@ -339,7 +366,9 @@ class CheckpointReporter:
         for output in self._relies_on:
             output.sync()
         marks = {output.path.name: output.mark() for output in self._relies_on}
-        checkpoint = replace(frame.checkpoint(self._provenance), outputs=marks)
+        frames = [one for one in self._relies_on if isinstance(one, TrajectoryReporter)]
+        carried = {one.path.name: found for one in frames if (found := one.carried) is not None}
+        checkpoint = replace(frame.checkpoint(self._provenance), outputs=marks, carried=carried)
         with writing(self.path):
             write_checkpoint(self.path, checkpoint)
         self.last_step = frame.step

@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Molecules put back into the cell for output; the engine itself keeps them unwrapped."""
+"""Molecules put back into the cell for output, or followed out of it.
+
+The engine keeps them unwrapped: on the images to which they have moved, which are images of the
+present box.  As a barostat changes the box, an image that is k boxes away moves k times as far as
+the box changes, which is no motion of the molecule.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +12,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .readout import Readout
+
+
+class Centres:
+    """Centres of molecules, each atom counting alike.
+
+    Attributes
+    ----------
+    sizes:
+        (M,) atoms of each molecule.
+    """
+
+    def __init__(self, molecules: NDArray[np.integer]) -> None:
+        self._molecules = molecules
+        self.sizes = np.bincount(molecules)
+
+    def __call__(self, positions: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Of positions (N, 3), nm: (M, 3) nm."""
+        sums = [np.bincount(self._molecules, weights=column) for column in positions.T]
+        centres: NDArray[np.float64] = np.stack(sums, axis=1) / self.sizes[:, None]
+        return centres
 
 
 class MoleculeWrapper:
@@ -25,7 +50,7 @@ class MoleculeWrapper:
         self, molecules: NDArray[np.integer], centre: NDArray[np.integer] | None = None
     ) -> None:
         self._molecules = molecules
-        self._sizes = np.bincount(molecules)[:, None]
+        self._centres = Centres(molecules)
         self._central = None if centre is None else np.unique(molecules[centre])
 
     def wrap(
@@ -34,10 +59,7 @@ class MoleculeWrapper:
         """Positions (N, 3) nm with the centre of each molecule inside the cell, if there is one."""
         if box is None:
             return positions
-        sums = np.stack(
-            [np.bincount(self._molecules, weights=positions[:, axis]) for axis in range(3)], axis=1
-        )
-        centres = sums / self._sizes @ np.linalg.inv(box)
+        centres = self._centres(positions) @ np.linalg.inv(box)
         origin = self._origin(centres)
         shifts = np.floor(centres - origin) + origin
         wrapped: NDArray[np.float64] = positions - (shifts @ box)[self._molecules]
@@ -51,9 +73,57 @@ class MoleculeWrapper:
         chosen = centres[self._central]
         chosen = chosen - np.round(chosen - chosen[0])
         middle: NDArray[np.float64] = np.average(
-            chosen, axis=0, weights=self._sizes[self._central, 0]
+            chosen, axis=0, weights=self._centres.sizes[self._central]
         )
         return middle - 0.5
+
+
+class MoleculeUnwrapper:
+    """Where molecules have moved to from frame to frame, whatever box a barostat makes.
+
+    A molecule moves from one frame to the next as its image in the cell around the origin does, or
+    that image's nearest image in the next frame (von Buelow, Bullerjahn and Hummer, J. Chem. Phys.
+    153, 021101 (2020); Bullerjahn et al., J. Chem. Theory Comput. 19, 3406 (2023), the scheme that
+    preserves the toroidal view).  So frames begin with the positions of the engine, and differ from
+    them by what the images moved with the box.
+
+    Parameters
+    ----------
+    molecules:
+        (N,) molecule of each atom, numbered from 0.
+    carried:
+        `carried` of the unwrapper that made the frames before; None: there are none.
+    """
+
+    def __init__(
+        self, molecules: NDArray[np.integer], carried: NDArray[np.float64] | None = None
+    ) -> None:
+        self._molecules = molecules
+        self._centres = Centres(molecules)
+        count = len(self._centres.sizes)
+        self._carried = np.zeros((2 * count + 3, 3)) if carried is None else np.array(carried)
+        # Of each molecule what its image has moved with the box, nm, and its cell in the last
+        # frame; the box of that frame, zero before the first.
+        self._with_box = self._carried[:count]
+        self._cells, self._box = self._carried[count:-3], self._carried[-3:]
+
+    @property
+    def carried(self) -> NDArray[np.float64]:
+        """What the next frame depends on besides its positions and its box."""
+        return self._carried.copy()
+
+    def unwrap(
+        self, positions: NDArray[np.float64], box: NDArray[np.float64] | None
+    ) -> NDArray[np.float64]:
+        """Positions (N, 3) of the next frame, nm, from those of the engine."""
+        if box is None:
+            return positions
+        if self._box.any():
+            self._with_box += self._cells @ (box - self._box)
+        self._cells[:] = np.floor(self._centres(positions) @ np.linalg.inv(box) + 0.5)
+        self._box[:] = box
+        moved: NDArray[np.float64] = positions - self._with_box[self._molecules]
+        return moved
 
 
 def wrapped(simulation: Readout) -> NDArray[np.float64]:

@@ -440,6 +440,7 @@ def _open_outputs(run: _Run, resumed: Checkpoint | None, stack: ExitStack) -> li
             after,
             marks.get(name),
             **section.model_dump(exclude={"file", "every"}),
+            carried=None if resumed is None else resumed.carried.get(name),
         )
         stack.callback(frames.close)
         outputs.append(frames)
