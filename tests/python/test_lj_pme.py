@@ -17,6 +17,7 @@ import pytest
 from boxes import bare_system, digest, engine, lj_table, relative_rms, state_of, through_file
 from numpy.typing import NDArray
 from openmm_reference import energy_and_forces
+from scipy.integrate import quad
 from test_openmm_settings import CUTOFF, EDGE, force_of, positions, small_system
 
 import quiltmd
@@ -185,17 +186,29 @@ def test_both_ways_to_parameters_are_as_double_precision(rule: str) -> None:
         assert simulation.energies()[name] == pytest.approx(energies[name], rel=2e-6)
 
 
-def test_what_the_geometric_rule_misses_is_corrected() -> None:
-    """2 pi N^2/V times the means over pairs of atoms, each with itself included."""
+def test_what_the_geometric_rule_and_the_shift_miss_is_corrected() -> None:
+    """2 pi N^2/V times the means over pairs of atoms, each with itself included.
+
+    Beyond the cutoff the repulsion is missing, and the dispersion but for what the mesh has of it;
+    within, the energy at the cutoff that was taken away.  Nothing jumps, so that the virial is the
+    same.
+    """
     system, state, coefficients = argon("special")
     cutoff, volume = 0.9, 8.0
     kinds = np.asarray(system.lj_types)
     a, b = (np.asarray(table)[np.ix_(kinds, kinds)] for table in (system.lj_a, system.lj_b))
-    rest = b - np.outer(coefficients, coefficients)
+    product = np.outer(coefficients, coefficients)
+
+    def direct(r: float) -> float:
+        x2 = (ALPHA * r) ** 2
+        return float(np.exp(-x2) * (1 + x2 + x2 * x2 / 2) / r**6)
+
+    left = quad(lambda r: direct(r) * r * r, cutoff, np.inf)[0]
+    tail = a / (9 * cutoff**9) - (b - product) / (3 * cutoff**3) - product * left
+    shift = a / cutoff**12 - (b - product) / cutoff**6 - product * direct(cutoff)
     counted = np.tril(np.ones_like(a)) > 0
-    tail = (a / (9 * cutoff**9) - rest / (3 * cutoff**3))[counted].mean()
-    jump = (a / cutoff**12 - rest / cutoff**6)[counted].mean()
     factor = 2 * np.pi * len(kinds) ** 2 / volume
+    expected = factor * (tail + cutoff**3 / 3 * shift)[counted].mean()
     virials, energies = [], []
     for corrected in (False, True):
         settings = Nonbonded(cutoff=cutoff, **ON_MESH, dispersion_correction=corrected)
@@ -203,10 +216,10 @@ def test_what_the_geometric_rule_misses_is_corrected() -> None:
         virials.append(quiltmd.reference_virial(system, state, settings))
         simulation = Simulation(system, state, nonbonded=settings, device="cpu")
         assert simulation.energies()["dispersion"] == pytest.approx(energies[-1], rel=2e-6)
-    assert abs(factor * tail) > 0.5
-    assert energies[1] - energies[0] == pytest.approx(factor * tail, rel=1e-8)
-    pressed = factor * (tail + cutoff**3 * jump / 3) * np.eye(3)
-    np.testing.assert_allclose(virials[1] - virials[0], pressed, rtol=1e-9, atol=1e-9)
+    assert abs(expected) > 0.5
+    assert energies[1] - energies[0] == pytest.approx(expected, rel=1e-8)
+    pressed = expected * np.eye(3)
+    np.testing.assert_allclose(virials[1] - virials[0], pressed, rtol=1e-8, atol=1e-9)
 
 
 def test_virial_and_forces_are_slopes_of_the_energy() -> None:

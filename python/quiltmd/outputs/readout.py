@@ -145,7 +145,8 @@ class Readout(ABC):
         constraints have no part in it.  It is symmetric: minus the derivative of the potential
         energy by a strain of box and centres of mass, at fixed Ewald coefficient and PME grid,
         groups keeping their shape and orientation.  The tail of the Lennard-Jones potential
-        (`dispersion_correction`) brings the mean of position times force beyond the cutoff.
+        (`dispersion_correction`) brings the mean of position times force beyond the cutoff and of
+        what switching leaves out of it.
         A positive trace contributes a positive pressure.
         """
         return np.array(self._read("tensors")["virial"])

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <string>
 
+#include "computes/dispersion_coefficients.h"
 #include "computes/nonbonded/double_number.h"
 #include "computes/nonbonded/pair_forms.h"
 #include "math/error.h"
@@ -100,22 +101,26 @@ struct Missing {
   double integral, jump;
 };
 
-// The tables for a pair of types, without what a mesh has of it: by the geometric rule, which may not be
-// theirs.
+// Of that, the part beyond the cutoff, and E at the cutoff; where there is a mesh, less what it has of E.
 template <class Form>
-typename Form::Given beyond_mesh(const System& system, int s, int t) {
+Missing beyond_cutoff(const System& system, const NonbondedSettings& settings, int s, int t) {
   auto given = given_tables<Form>(system, s, t);
-  if constexpr (FormOnMesh<Form>)
-    given[1] -=
+  const double cutoff = settings.cutoff;
+  if constexpr (FormOnMesh<Form>) {
+    const double product =
         Form::mesh_product(given_tables<Form>(system, s, s), given_tables<Form>(system, t, t));
-  return given;
+    const DirectDispersion direct = direct_dispersion(settings.dispersion_alpha, cutoff);
+    given[1] -= product;
+    return {Form::tail(given, cutoff) - product * direct.tail,
+            Form::energy(given, cutoff) - product * direct.value};
+  }
+  return {Form::tail(given, cutoff), Form::energy(given, cutoff)};
 }
 
+// Of that, the part within the cutoff where the form is switched.
 template <class Form>
-Missing missing(const typename Form::Given& given, const NonbondedSettings& settings) {
+double missing_by_switching(const typename Form::Given& given, const NonbondedSettings& settings) {
   const double cutoff = settings.cutoff, start = settings.switch_distance;
-  const double beyond = Form::tail(given, cutoff);
-  if (!settings.has_switching_function()) return {beyond, Form::energy(given, cutoff)};
   const Constants constants{0, switch_constants<double>(settings)};
   Numbers<Double, Form::kNumbers> numbers{};
   const auto packed = Form::numbers(given, settings);
@@ -135,7 +140,17 @@ Missing missing(const typename Form::Given& given, const NonbondedSettings& sett
     const int weight = k == 0 || k == kIntervals ? 1 : k % 2 ? 4 : 2;
     sum += weight * step / 3 * difference(r) * r * r;
   }
-  return {beyond + sum, 0};
+  return sum;
+}
+
+template <class Form>
+Missing missing(const System& system, const NonbondedSettings& settings, int s, int t) {
+  const auto [beyond, at_cutoff] = beyond_cutoff<Form>(system, settings, s, t);
+  if (settings.has_switching_function())
+    return {beyond + missing_by_switching<Form>(given_tables<Form>(system, s, t), settings), 0};
+  if (!settings.shifts_van_der_waals()) return {beyond, at_cutoff};
+  const double cutoff = settings.cutoff;
+  return {beyond + at_cutoff * cutoff * cutoff * cutoff / 3, 0};  // a shift is missing everywhere
 }
 
 }  // namespace
@@ -230,9 +245,10 @@ PairParameters pair_parameters(const System& system, const NonbondedSettings& se
 }
 
 // The mean counts each pair of atoms once and each atom with itself, as OpenMM does, so that energies
-// can be compared. The virial is more than the derivative of this energy by the volume, which leaves
-// out that pairs jump in energy as they cross the cutoff (Allen and Tildesley, Computer Simulation of
-// Liquids, section 2.8): the integral of -r^3 dE/dr is that of 3 E r^2, plus r^3 E at the cutoff.
+// can be compared. Where energies end at zero the virial is the derivative of this energy by the volume.
+// Where pairs jump in energy as they cross the cutoff it is more, since no force has that part (Allen and
+// Tildesley, Computer Simulation of Liquids, section 2.8): the integral of -r^3 dE/dr is that of 3 E r^2,
+// plus r^3 E at the cutoff.
 Constant dispersion_constant(const System& system, const NonbondedSettings& settings,
                              double volume) {
   const auto types = static_cast<size_t>(system.pair_type_count);
@@ -245,8 +261,8 @@ Constant dispersion_constant(const System& system, const NonbondedSettings& sett
     for (size_t i = 0; i < types; ++i)
       for (size_t j = 0; j <= i; ++j) {
         const double pairs = i == j ? 0.5 * count[i] * (count[i] + 1) : count[i] * count[j];
-        const auto given = beyond_mesh<Form>(system, static_cast<int>(i), static_cast<int>(j));
-        const auto [integral, jump] = missing<Form>(given, settings);
+        const auto [integral, jump] =
+            missing<Form>(system, settings, static_cast<int>(i), static_cast<int>(j));
         tail += pairs * integral;
         at_cutoff += pairs * jump;
       }
