@@ -254,6 +254,17 @@ DispCorr = EnerPres
     assert refused.startswith("constraints all-bonds: only none and h-bonds")
 
 
+@pytest.mark.parametrize(
+    ("value", "corrected"), [("no", False), ("EnerPres", True), ("AllEnerPres", True)]
+)
+def test_the_dispersion_correction_of_mdp(tmp_path: Path, value: str, corrected: bool) -> None:
+    found = read(tmp_path, "md.mdp", changed(MDP, f"DispCorr = {value}\n"))
+    assert found.refused == []
+    assert found.settings["nonbonded"]["dispersion_correction"] == corrected
+    (refused,) = read(tmp_path, "md.mdp", changed(MDP, "DispCorr = Ener\n")).refused
+    assert refused == "DispCorr ener: only no, EnerPres and AllEnerPres"
+
+
 def test_values_that_mdp_must_give(tmp_path: Path) -> None:
     """Where grompp finds an error there is no default here either."""
     pressure = "pcoupl = C-rescale\npcoupltype = semiisotropic\n"

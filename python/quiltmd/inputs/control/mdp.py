@@ -179,8 +179,8 @@ def _nonbonded(control: Control, entries: Entries) -> None:
     _modifiers(control, entries, electrostatics, vdw_type)
     correction = choice(entries, "DispCorr", "no")
     control.set("nonbonded", "dispersion_correction", correction != "no")
-    if correction not in ("no", "enerpres"):
-        control.refused.append(f"DispCorr {correction}: only no and EnerPres")
+    if correction not in ("no", "enerpres", "allenerpres"):
+        control.refused.append(f"DispCorr {correction}: only no, EnerPres and AllEnerPres")
     entries.refuse("a dielectric constant", "epsilon-r", unless=is_one)  # 0 stands for infinity
     entries.refuse("only xyz", "pbc", unless=lambda value: value == "xyz")
     entries.tell(
