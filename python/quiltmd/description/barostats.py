@@ -14,6 +14,8 @@ from ..errors import QuiltError, QuiltWarning
 from .checks import user_settings
 from .heat_baths import Grouped
 from .integrators import Integrator
+from .molecules import cut_link, make_whole
+from .parameters import names
 from .settings import (
     LONGEST_INTERVAL,
     BarostatEvery,
@@ -25,6 +27,8 @@ from .settings import (
     SurfaceTension,
     draw_seed,
 )
+from .state import State
+from .system import System
 from .thermostats import Thermostat
 
 _CONFIG = ConfigDict(extra="forbid", allow_inf_nan=False)
@@ -259,3 +263,28 @@ def check_barostat(
             f"{integrator.long_range_every}, since only steps with a reciprocal-space evaluation "
             "have the whole energy and pressure"
         )
+
+
+def check_cell(barostat: Barostat | None, system: System, state: State) -> None:
+    """QuiltError where a barostat cannot change the box of a state."""
+    if barostat is None:
+        return
+    if state.box is None:
+        raise QuiltError("a barostat needs a periodic box, and the state has none")
+    if not isinstance(barostat, MonteCarloBarostat):
+        return
+    if cut_link(state.positions, state.box, system.links) is None:
+        return
+    healed = make_whole(state.positions, state.box, system.links)
+    link = cut_link(healed, state.box, system.links)
+    if link is None:
+        raise QuiltError(
+            "the Monte Carlo barostat moves molecules by their centres, and molecules of this "
+            "state are cut by the periodic boundary: State.start makes them whole"
+        )
+    raise QuiltError(
+        "the Monte Carlo barostat moves molecules by their centres, and a molecule of this state "
+        "has none: it is bonded to its own periodic image, as at the bond or constraint of "
+        f"{names(system, system.links[link])}. Use cell rescaling, which needs no centres of "
+        "molecules (CellRescaling; barostat.kind = cell-rescaling)"
+    )

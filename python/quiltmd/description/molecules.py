@@ -75,14 +75,17 @@ def make_whole(
     return whole
 
 
-def are_whole(
+def cut_link(
     positions: npt.NDArray[np.float64],
     box: npt.NDArray[np.float64],
     links: npt.NDArray[np.integer],
-) -> bool:
-    """Whether every molecule is in one piece; arguments as of `make_whole`."""
-    inverse = np.linalg.inv(box)
-    return not _images(positions, inverse, links[:, 0], links[:, 1]).any()
+) -> int | None:
+    """The first link that the periodic boundary cuts, by its number; None: all molecules are whole.
+
+    Arguments are those of `make_whole`.
+    """
+    images = _images(positions, np.linalg.inv(box), links[:, 0], links[:, 1]).any(axis=1)
+    return int(np.argmax(images)) if images.any() else None
 
 
 def _graph(atoms: int, links: npt.NDArray[np.integer]) -> csr_matrix:

@@ -83,9 +83,10 @@ class Nonbonded:
     lj_pme_grid:
         Grid of the dispersion (nx, ny, nz); given together with `lj_pme_alpha`.
     dispersion_correction:
-        Add the mean-field energy of the Lennard-Jones tail; where `lennard_jones` is "pme", of
-        what it differs by from that of the mesh, which has the geometric rule (GROMACS' DispCorr;
-        OpenMM has no such correction).
+        Add the mean-field energy of all that is left out of Lennard-Jones interactions: of the
+        tail beyond the cutoff, of what `potential_shift` or switching takes away within it, and
+        where `lennard_jones` is "pme", of what differs from the mesh, which has dispersion by the
+        geometric rule (GROMACS' DispCorr; OpenMM has no such correction).
     potential_shift:
         Shift the Lennard-Jones and the direct Coulomb potential to zero at the cutoff.
     switching:
@@ -273,6 +274,12 @@ class Nonbonded:
     def default(cls, box: NDArray[np.float64] | None) -> Nonbonded:
         """What a simulation follows that is given nothing: without a box, no cutoff."""
         return cls() if box is not None else cls(method="no-cutoff")
+
+    @property
+    def is_truncated(self) -> bool:
+        """Whether van der Waals energies jump to zero at the cutoff."""
+        ends_smoothly = self.potential_shift or self.switching != "none"
+        return self.lennard_jones == "cutoff" and not ends_smoothly
 
     def resolve(self, box: NDArray[np.float64] | None) -> dict[str, Any]:
         """Settings for the core, with PME parameters for this box (3, 3), rows in nm, or none.

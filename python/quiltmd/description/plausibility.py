@@ -101,10 +101,21 @@ def step_oddities(system: System, integrator: Integrator) -> Iterator[str]:
         )
 
 
-def barostat_oddities(barostat: Barostat | None) -> Iterator[str]:
-    """What is odd about a barostat; a line each."""
+def barostat_oddities(
+    barostat: Barostat | None, system: System, nonbonded: Nonbonded
+) -> Iterator[str]:
+    """What is odd about a barostat and the interactions that it goes by; a line each."""
     if barostat is None:
         return
+    interact = system.pair_form != "lennard-jones" or system.lj_a.any() or system.lj_b.any()
+    if interact and nonbonded.is_truncated and not nonbonded.dispersion_correction:
+        yield (
+            f"van der Waals interactions end abruptly at {nonbonded.cutoff:g} nm without a tail "
+            "correction: at constant pressure the density is then too low by some per cent, and "
+            "differs between the Monte Carlo barostat, which counts the jumps of energies at the "
+            "cutoff, and the others, which do not; choose dispersion_correction = true, switching, "
+            "or potential_shift = true"
+        )
     given = barostat.compressibility
     for one in given if isinstance(given, tuple) else (given,):
         if 0 < one < _STIFFEST:

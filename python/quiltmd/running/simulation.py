@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.typing import NDArray
 
-from ..description.barostats import Barostat, MonteCarloBarostat, with_interval
+from ..description.barostats import Barostat, check_cell, with_interval
 from ..description.box import check_box
 from ..description.checks import LAST_STEP, plain, real_number, whole_number
 from ..description.dynamics import heat_bath, resolve_dynamics, with_conditions
@@ -38,7 +38,6 @@ from ..description.integrators import (
     VelocityVerlet,
     check_impulses,
 )
-from ..description.molecules import are_whole
 from ..description.nonbonded import Nonbonded
 from ..description.plausibility import barostat_oddities, oddities, step_oddities
 from ..description.settings import HOTTEST, draw_seed, with_seed
@@ -163,7 +162,7 @@ class Simulation(Readout):
         self._described = True
         self.set_state(state)
         self._warn(oddities(system, state, self.nonbonded))
-        self._warn(barostat_oddities(self.barostat))
+        self._warn(barostat_oddities(self.barostat, system, self.nonbonded))
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name.startswith("_") or not getattr(self, "_described", False):
@@ -223,17 +222,7 @@ class Simulation(Readout):
                 "a simulation has a periodic box or none from its beginning to its end: make "
                 "another one for this state"
             )
-        if self.barostat is not None and state.box is None:
-            raise QuiltError("a barostat needs a periodic box, and the state has none")
-        if (
-            isinstance(self.barostat, MonteCarloBarostat)
-            and state.box is not None
-            and not are_whole(state.positions, state.box, self.system.links)
-        ):
-            raise QuiltError(
-                "the Monte Carlo barostat moves molecules by their centres, and molecules of this "
-                "state are cut by the periodic boundary: State.start makes them whole"
-            )
+        check_cell(self.barostat, self.system, state)
         with self._changing() as engine, self._naming_atoms():
             engine.set_state(**state.arrays())
             self._note(state.step, state.box)
