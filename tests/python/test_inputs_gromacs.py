@@ -295,8 +295,8 @@ def test_dihedral_types_by_two_names(tmp_path: Path) -> None:
     plain = path.read_text()
     path.write_text(
         plain.replace(
-            "[ cmaptypes ]", "CT CM 1 180 4 2\nCT HC 4 180 7 2\n[ cmaptypes ]", 1
-        ).replace("1 2 3 4 2\n", "1 2 3 4 2\n5 6 7 8 1\n5 6 7 8 4\n", 1)
+            "[ cmaptypes ]", "CT CT 1 180 4 2\nCT CM 4 180 7 2\n[ cmaptypes ]", 1
+        ).replace("1 2 3 4 2\n", "1 2 3 4 2\n2 3 5 6 1\n5 6 7 8 4\n", 1)
     )
     ks = describe(path).system.torsion_parameters[:, 2].tolist()
     assert ks.count(4.0) == ks.count(7.0) == 2
@@ -321,7 +321,7 @@ def test_includes_and_conditions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         ('#include "other.top"\n', "does a file include itself"),
     ):
         other = tmp_path / "other.top"
-        other.write_text("[ defaults ]\n1 2\n" + text)
+        other.write_text("[ system ]\n" + text)
         with pytest.raises(InputError, match=words):
             describe(other)
 
@@ -336,7 +336,7 @@ BAD = {
         "shapes from 1 to 8",
     ),
     "average": ("[ pairs ]", "[ distance_restraints ]", "use bonds of type 10"),
-    "twist": ("[ pairs ]", "[ dihedral_restraints ]\n1 2 3 4 1 5\n[ pairs ]", "phi, dphi and"),
+    "twist": ("[ pairs ]", "[ dihedral_restraints ]\n1 2 3 4 1\n[ pairs ]", "phi, dphi and"),
     "sites": (
         "[ pairs ]",
         "[ virtual_sites3 ]\n1 2 3 4 5 0.1\n[ pairs ]",

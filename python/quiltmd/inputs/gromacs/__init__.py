@@ -21,13 +21,14 @@ from ...description.term_forms import TERM_FORMS
 from ...description.topology import Topology
 from ...errors import InputError
 from ..formats import Described, Sources, TopologyFormat
-from .molecule import Molecule, TypeTables
+from .molecule import ForceField, Molecule
 from .preprocess import Preprocessor
 from .sections import TopologyFile
 
 I32 = npt.NDArray[np.int32]
 _Fields = dict[str, Any]
 
+_REORDERS = "_FF_AMBER_LEAP_ATOM_REORDERING"
 _POSITIONS = "position_restraints"  # of which files have but a part
 # Field -> atoms of a term, field of its parameters, how many there are.
 _TERMS = {form.name: (form.atoms, form.parameters, form.columns) for form in TERM_FORMS}
@@ -47,7 +48,7 @@ def _is_topology(head: bytes) -> bool:
 def _read(sources: Sources) -> Described:
     preprocessor = Preprocessor(sources.topology, sources.defines)
     topology = TopologyFile(preprocessor.lines())
-    types = TypeTables(topology)
+    types = ForceField(topology)
     molecules = {
         name: Molecule(topology, topology.molecule_types[name], types)
         for name in dict.fromkeys(name for name, _, _ in topology.molecules)
@@ -59,14 +60,14 @@ def _read(sources: Sources) -> Described:
     for name, (arity, parameters, width) in _TERMS.items():
         fields[name], values = _repeated(parts, name, arity, width)
         fields[parameters] = values[:, 0] if name == "constraints" else values
-    if types.maps:
-        fields["cmap_maps"] = np.array(types.maps)
+    if types.maps.maps:
+        fields["cmap_maps"] = np.array(types.maps.maps)
     masses = _of_atoms(parts, [molecule.masses for molecule, _ in parts])
     names = _of_atoms(parts, [molecule.names for molecule, _ in parts])
     system = System(
         masses=masses,
         charges=_of_atoms(parts, [molecule.charges for molecule, _ in parts]),
-        **_lennard_jones(topology, types, parts),
+        **_lennard_jones(types, parts),
         **fields,
         exclusions=_exclusions(parts),
         **_sites(parts),
@@ -75,7 +76,9 @@ def _read(sources: Sources) -> Described:
     atoms, values = _repeated(parts, _POSITIONS, 1, 5)
     held = Held(atoms[:, 0], values[:, 0], values[:, 1], values[:, 2:])
     return Described(
-        system, held=held if len(atoms) else None, warnings=_unused(sources, preprocessor)
+        system,
+        held=held if len(atoms) else None,
+        warnings=(*topology.notes, *types.notes, *_warnings(sources, preprocessor)),
     )
 
 
@@ -86,13 +89,20 @@ def _includes(sources: Sources) -> tuple[str, ...]:
     return tuple(preprocessor.files[1:])
 
 
-def _unused(sources: Sources, preprocessor: Preprocessor) -> tuple[str, ...]:
-    """A warning for each define that nothing asks for."""
+def _warnings(sources: Sources, preprocessor: Preprocessor) -> tuple[str, ...]:
+    """A warning for each define that nothing asks for, and for what only grompp does."""
     given = {define.removeprefix("-D").partition("=")[0] for define in sources.defines}
-    return tuple(
+    found = [
         f"{sources.topology}: nothing asks whether {name} is defined"
         for name in sorted(given - preprocessor.used)
-    )
+    ]
+    if _REORDERS in preprocessor.macros:
+        found.append(
+            f"{sources.topology}: the force field asks grompp to order the atoms of dihedrals as "
+            f"LEaP does ({_REORDERS}), which is not done here: energies of impropers between "
+            "atoms of equal types can differ slightly"
+        )
+    return tuple(found)
 
 
 def _of_atoms(parts: list[tuple[Molecule, int]], values: list[list[Any]]) -> npt.NDArray[Any]:
@@ -150,29 +160,16 @@ def _sites(parts: list[tuple[Molecule, int]]) -> _Fields:
     return {name: np.concatenate([part[name] for part in found]) for name in found[0]}
 
 
-def _lennard_jones(
-    topology: TopologyFile, types: TypeTables, parts: list[tuple[Molecule, int]]
-) -> _Fields:
-    """Types of atoms, and tables by the combination rule and [ nonbond_params ]."""
+def _lennard_jones(types: ForceField, parts: list[tuple[Molecule, int]]) -> _Fields:
+    """Types of atoms, and tables of those that atoms have."""
     used = sorted({name for molecule, _ in parts for name in molecule.types})
     number = {name: k for k, name in enumerate(used)}
-    table = np.array([[types.a_b(*types.combine(s, t)) for t in used] for s in used])
-    table = table.reshape(len(used), len(used), 2)
-    for line in topology.types["nonbond_params"]:
-        if len(line.words) != 5 or line.words[2] != "1":
-            raise line.error("expected two atom types, function type 1 and two parameters")
-        i, j = (number.get(name, -1) for name in line.words[:2])
-        if min(i, j) >= 0:
-            table[i, j] = table[j, i] = types.a_b(float(line.words[3]), float(line.words[4]))
-    lone = (table[:, :, 0] == 0) & (table[:, :, 1] > 0)
-    if lone.any():
-        i, j = np.argwhere(lone)[0]
-        raise InputError(f"types {used[i]} and {used[j]} attract each other without a repulsion")
+    a, b = types.lennard_jones.tables(used)
     of_atoms = [[number[name] for name in molecule.types] for molecule, _ in parts]
     return {
         "lj_types": _of_atoms(parts, of_atoms).astype(np.int32),
-        "lj_a": table[:, :, 0],
-        "lj_b": table[:, :, 1],
+        "lj_a": a,
+        "lj_b": b,
     }
 
 

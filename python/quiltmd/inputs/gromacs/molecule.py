@@ -3,26 +3,28 @@
 
 GROMACS' units and energies are those here: nm, kJ/mol, k/2 x^2; angles are in degrees in the files.
 
-Source: GROMACS Reference Manual, "Topology file", table of function types.
+Source: GROMACS Reference Manual, "Topology file", table of function types; what it leaves open is
+as grompp 2022.5 does it.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 
 from ...description.restraints import Held
 from ...description.sites import Site
 from ...description.term_forms import TERM_FORMS
+from .lennard_jones import LennardJones
+from .parameters import COUNTS, DihedralTypes, MapTypes, Types, parameters_of
 from .preprocess import Line
-from .sections import TERM_SECTIONS, MoleculeType, TopologyFile, reals
+from .sections import TERM_SECTIONS, AtomType, MoleculeType, TopologyFile, reals
 from .virtual_sites import site_of, site_of_many, site_of_weights
 
-# Parameters by function type: field of the System, number of parameters in the file.
-_DIHEDRALS = {1: 3, 9: 3, 4: 3, 2: 2, 3: 6, 5: 4}
-_WITHOUT_TERM = (5,)  # a connection without potential
+_WITHOUT_TERM = 5  # function type of a connection without potential
+_NOT_CHEMICAL = 6  # of a harmonic potential that excludes nothing and is never constrained
 _WATER = 2  # distances of a settle
+_CHARGED_PAIR = 5  # parameters of a pair that has charges of its own
+_WHOLE = 0.01  # how far a multiplicity may be from a whole number
 _RESTRAINT = 10  # function type of bonds that are restraints
 _FLAT_BOTTOM = 2  # function type of position restraints with a flat bottom; axes by their shape
 _FLAT_BOTTOMS = {
@@ -35,6 +37,27 @@ _FLAT_BOTTOMS = {
     7: (1, 0, 1),
     8: (1, 1, 0),
 }
+_SHELLS = "SB"  # particles that GROMACS moves to the minimum of the energy in each step
+
+
+class ForceField:
+    """The parameters by types of atoms of a topology.
+
+    Attributes
+    ----------
+    notes:
+        Warnings.
+    """
+
+    def __init__(self, topology: TopologyFile) -> None:
+        self.notes: list[str] = []
+        self.bonded = {
+            section: Types(topology, section, self.notes)
+            for section in ("bondtypes", "angletypes", "constrainttypes")
+        }
+        self.dihedrals = DihedralTypes(topology, self.notes)
+        self.maps = MapTypes(topology, self.notes)
+        self.lennard_jones = LennardJones(topology, self.notes)
 
 
 class Molecule:
@@ -52,7 +75,7 @@ class Molecule:
         Excluded pairs.
     """
 
-    def __init__(self, topology: TopologyFile, kind: MoleculeType, types: TypeTables) -> None:
+    def __init__(self, topology: TopologyFile, kind: MoleculeType, types: ForceField) -> None:
         self._topology, self._kind, self._types = topology, kind, types
         self.names: list[str] = []
         self.residues: list[tuple[str, str]] = []
@@ -81,7 +104,8 @@ class Molecule:
                 take(line)
         for section in ("virtual_sites1", "virtual_sites2", "virtual_sites3", "virtual_sites4"):
             for line in kind.terms[section]:
-                parts = self._parts(line, TERM_SECTIONS[section])
+                atoms, function, given = self._parts(line, TERM_SECTIONS[section])
+                parts = atoms, function, reals(given, line)
                 self._add_site(line, site_of(line, section, parts))
         for line in kind.terms["virtual_sitesn"]:
             self._add_site(line, self._site_of_many(line))
@@ -94,118 +118,140 @@ class Molecule:
             raise line.error(
                 f"expected the line of atom {len(self.names) + 1} of {self._kind.name}"
             )
-        if len(words) > 8:
+        if not words[5].lstrip("+-").isdecimal():
+            raise line.error(f"'{words[5]}' is not the number of a charge group")
+        atom_type = self._atom_type(words[1], line)
+        given = reals(words[6:8], line)
+        charge = given[0] if given else atom_type.charge
+        mass = given[1] if len(given) > 1 else atom_type.mass
+        if len(words) > 8 and (words[1], charge, mass) != self._second_state(line):
             raise line.error(
                 "a second state of an atom (free-energy perturbation) is not supported"
             )
-        atom_type = self._topology.atom_types.get(words[1])
-        if atom_type is None:
-            raise line.error(f"there is no atom type {words[1]}: is its force field included?")
+        if atom_type.particle in _SHELLS:
+            raise line.error(f"atoms of the type {words[1]} are shells, which are not supported")
+        if atom_type.particle in "VD" and mass != 0:
+            raise line.error(f"a virtual site (type {words[1]}) has a mass, {mass:g}")
         self.names.append(words[4])
         self.residues.append((words[2], words[3]))
         self.types.append(words[1])
-        given = reals(words[6:8], line)
-        self.charges.append(given[0] if given else atom_type.charge)
-        self.masses.append(given[1] if len(given) > 1 else atom_type.mass)
+        self.charges.append(charge)
+        self.masses.append(mass)
+
+    def _second_state(self, line: Line) -> tuple[str, float, float]:
+        """Type, charge and mass of the second state of an atom."""
+        name, *numbers = line.words[8:11]
+        if len(line.words) > 11:
+            raise line.error("expected at most eleven values of an atom")
+        of_type = self._atom_type(name, line)
+        charge, mass = [*reals(numbers, line), *(of_type.charge, of_type.mass)[len(numbers) :]]
+        return name, charge, mass
+
+    def _atom_type(self, name: str, line: Line) -> AtomType:
+        found = self._topology.atom_types.get(name)
+        if found is None:
+            raise line.error(f"there is no atom type {name}: is its force field included?")
+        return found
 
     def _bond(self, line: Line) -> None:
         atoms, function, given = self._parts(line, 2)
-        if function == _RESTRAINT and len(given) == 4:
-            values = (*given[:2], max(given[1], given[2]), given[3])
-            self.terms["distance_restraints"].append((atoms, values))
-            return
-        if function not in (1, 5, 6):
-            raise line.error(f"bonds of function type {function} are not supported")
-        if function in (1, 5):
+        values = self._values(line, "bondtypes", atoms, function, given)
+        if function in (1, _WITHOUT_TERM):
             self._link(*atoms)
-        if function not in _WITHOUT_TERM:
-            length, k = self._values(line, "bondtypes", atoms, function, given, 2)
-            self.terms["bonds"].append((atoms, (length, k)))
+        if function == _RESTRAINT:
+            self.terms["distance_restraints"].append((atoms, tuple(values)))
+        elif function != _WITHOUT_TERM:
+            field = "urey_bradleys" if function == _NOT_CHEMICAL else "bonds"
+            self.terms[field].append((atoms, tuple(values)))
 
     def _angle(self, line: Line) -> None:
         atoms, function, given = self._parts(line, 3)
-        if function not in (1, 5):
-            raise line.error(f"angles of function type {function} are not supported")
-        count = 2 if function == 1 else 4
-        theta, k, *outer = self._values(line, "angletypes", atoms, function, given, count)
+        theta, k, *outer = self._values(line, "angletypes", atoms, function, given)
         self.terms["angles"].append((atoms, (float(np.radians(theta)), k)))
         if outer and outer[1]:
             self.terms["urey_bradleys"].append(((atoms[0], atoms[2]), (outer[0], outer[1])))
 
     def _dihedral(self, line: Line) -> None:
         atoms, function, given = self._parts(line, 4)
-        count = _DIHEDRALS.get(function)
-        if count is None:
-            raise line.error(f"dihedrals of function type {function} are not supported")
+        count = _count(line, "dihedraltypes", function)
         if given:
-            rows = [self._values(line, "dihedraltypes", atoms, function, given, count)]
+            rows = [parameters_of(line, given, count)]
         else:
-            rows = self._types.dihedral(line, self._bonded(atoms), function, count)
+            rows = self._types.dihedrals.find(line, self._bonded(atoms), function)
         for row in rows:
-            self._add_dihedral(line, atoms, function, row)
+            if any(row):
+                self._add_dihedral(line, atoms, function, row)
 
     def _add_dihedral(
         self, line: Line, atoms: tuple[int, ...], function: int, row: list[float]
     ) -> None:
         if function in (1, 9, 4):
-            phase, k, periodicity = row
-            if k != 0:
-                values = (periodicity, float(np.radians(phase)), k)
-                self.terms["torsions"].append((atoms, values))
+            field, values = _periodic(line, *row)
         elif function == 2:
-            self.terms["impropers"].append((atoms, (float(np.radians(row[0])), row[1])))
+            field, values = "impropers", (float(np.radians(row[0])), row[1])
         else:
-            powers = tuple(row) if function == 3 else _from_fourier(row)
-            if any(powers):
-                self.terms["ryckaert_bellemans"].append((atoms, powers))
+            field = "ryckaert_bellemans"
+            values = tuple(row) if function == 3 else _from_fourier(row)
+        if any(values):
+            self.terms[field].append((atoms, values))
 
     def _pair(self, line: Line) -> None:
         atoms, function, given = self._parts(line, 2)
-        if function == 2 and len(given) == 5:
-            scale, first, second, *lj = given
-            product = scale * first * second
+        lennard_jones = self._types.lennard_jones
+        first, second = atoms
+        product = self._topology.fudge_qq * self.charges[first] * self.charges[second]
+        if function == 2:
+            if len(given) != _CHARGED_PAIR:
+                raise line.error(
+                    "pairs of function type 2 need fudgeQQ, two charges and two parameters"
+                )
+            scale, one, other, *lj = reals(given, line)
+            product = scale * one * other
+        elif function == 1 and given:
+            lj = parameters_of(line, given, 2)
         elif function == 1:
-            product = self._topology.fudge_qq * self.charges[atoms[0]] * self.charges[atoms[1]]
-            lj = given or self._types.pair(line, *(self.types[atom] for atom in atoms))
+            lj = list(lennard_jones.pair14(line, self.types[first], self.types[second]))
         else:
             raise line.error(f"pairs of function type {function} are not supported")
-        if len(lj) != 2:
-            raise line.error(f"expected 2 parameters of a pair, found {len(lj)}")
-        sigma, epsilon = self._types.sigma_epsilon(*lj)
+        sigma, epsilon = lennard_jones.sigma_epsilon(line, *lj)
         self.terms["pairs14"].append((atoms, (product, sigma, epsilon)))
 
     def _map(self, line: Line) -> None:
         atoms, function, given = self._parts(line, 5)
-        if function != 1 or given:
-            raise line.error("expected five atoms and function type 1")
-        number = self._types.map_number(line, self._bonded(atoms))
+        if function != 1 or len(given) > 1:
+            raise line.error("expected five atoms, function type 1 and at most a number of a map")
+        if given:
+            number = self._types.maps.number_given(line, *reals(given, line))
+        else:
+            residues = tuple(self.residues[atom][1] for atom in atoms)
+            number = self._types.maps.number(line, self._bonded(atoms), residues)
         self.terms["cmaps"].append((atoms, (float(number),)))
 
     def _constraint(self, line: Line) -> None:
         atoms, function, given = self._parts(line, 2)
-        if function not in (1, 2):
-            raise line.error(f"constraints of function type {function} are not supported")
+        (length,) = self._values(line, "constrainttypes", atoms, function, given)
         if function == 1:
             self._link(*atoms)
-        (length,) = self._values(line, "constrainttypes", atoms, function, given, 1)
         self.terms["constraints"].append((atoms, (length,)))
 
     def _settle(self, line: Line) -> None:
         (oxygen,), function, given = self._parts(line, 1)
         if function != 1 or len(given) != _WATER or oxygen + 2 >= len(self.names):
             raise line.error("expected an oxygen followed by two hydrogens, 1, and two distances")
+        to_hydrogen, between = reals(given, line)
         pairs = ((oxygen, oxygen + 1), (oxygen, oxygen + 2), (oxygen + 1, oxygen + 2))
-        for pair, length in zip(pairs, (given[0], given[0], given[1]), strict=True):
-            self._link(*pair)
-            self.terms["constraints"].append((pair, (length,)))
+        for pair, length in zip(pairs, (to_hydrogen, to_hydrogen, between), strict=True):
+            self.terms["constraints"].append(
+                (pair, (length,))
+            )  # [ exclusions ] apart, as in grompp
 
     def _position_restraint(self, line: Line) -> None:
         atoms, function, given = self._parts(line, 1)
-        if function == 1 and len(given) == 3:
-            held = Held.by_axes(atoms, [given])
+        if function == 1 and given:
+            held = Held.by_axes(atoms, [parameters_of(line, given, 3)])
             row = (held.k[0], 0.0, *held.weights[0])
         elif function == _FLAT_BOTTOM and len(given) == 3:
-            shape, radius, k = given
+            shape, radius, k = reals(given, line)
             if shape not in _FLAT_BOTTOMS or radius < 0:
                 raise line.error(
                     f"a flat bottom of shape {shape:g} and radius {radius:g}: supported are shapes "
@@ -218,9 +264,9 @@ class Molecule:
 
     def _dihedral_restraint(self, line: Line) -> None:
         atoms, function, given = self._parts(line, 4)
-        if function != 1 or len(given) != 3:
+        if function != 1 or not given:
             raise line.error("expected four atoms, function type 1, phi, dphi and a force constant")
-        phi, width, k = given
+        phi, width, k = parameters_of(line, given, 3)
         row = (float(np.radians(phi)), float(np.radians(width)), k)
         self.terms["torsion_restraints"].append((atoms, row))
 
@@ -273,16 +319,16 @@ class Molecule:
     def _link(self, i: int, j: int) -> None:
         self._linked.add((min(i, j), max(i, j)))
 
-    def _parts(self, line: Line, arity: int) -> tuple[tuple[int, ...], int, list[float]]:
-        """Atoms, function type and parameters of the line of a term."""
+    def _parts(self, line: Line, arity: int) -> tuple[tuple[int, ...], int, list[str]]:
+        """Atoms, function type (1 if none is given) and parameters of the line of a term."""
         words = line.words
-        if len(words) <= arity or not words[arity].isdecimal():
+        function = words[arity] if len(words) > arity else "1"
+        if len(words) < arity or not function.isdecimal():
             raise line.error(f"expected {arity} atoms and a function type")
-        return (
-            self._atoms(line, words[:arity]),
-            int(words[arity]),
-            reals(words[arity + 1 :], line),
-        )
+        atoms = self._atoms(line, words[:arity])
+        if len(set(atoms)) < arity:
+            raise line.error("an atom is named twice")
+        return atoms, int(function), words[arity + 1 :]
 
     def _atoms(self, line: Line, words: list[str]) -> tuple[int, ...]:
         for word in words:
@@ -294,140 +340,36 @@ class Molecule:
         return tuple(self._topology.atom_types[self.types[atom]].bonded for atom in atoms)
 
     def _values(
-        self,
-        line: Line,
-        section: str,
-        atoms: tuple[int, ...],
-        function: int,
-        given: list[float],
-        count: int,
+        self, line: Line, section: str, atoms: tuple[int, ...], function: int, given: list[str]
     ) -> list[float]:
         """The parameters of a term, of its line or by the types of its atoms."""
-        if not given:
-            return self._types.find(line, section, self._bonded(atoms), function, count)
-        if len(given) == 2 * count and given[:count] == given[count:]:
-            given = given[:count]  # both states of a perturbation, which are the same
-        if len(given) != count:
-            raise line.error(f"expected {count} parameters, found {len(given)}")
-        return given
+        count = _count(line, section, function)
+        if given or not count:
+            return parameters_of(line, given, count)
+        return self._types.bonded[section].find(line, self._bonded(atoms), function)
 
 
-class TypeTables:
-    """Parameters by types of atoms."""
+def _count(line: Line, section: str, function: int) -> int:
+    """How many parameters a term of a function type has; InputError where none is supported."""
+    count = COUNTS[section].get(function)
+    if count is None:
+        kind = section.removesuffix("types") + "s"
+        raise line.error(f"{kind} of function type {function} are not supported")
+    return count
 
-    def __init__(self, topology: TopologyFile) -> None:
-        self._topology = topology
-        self._tables: dict[str, dict[Any, Line]] = {}
-        for section, arity in (("bondtypes", 2), ("angletypes", 3), ("constrainttypes", 2)):
-            self._tables[section] = {
-                (*line.words[:arity], line.words[arity]): line for line in topology.types[section]
-            }
-        self._tables["pairtypes"] = {
-            tuple(line.words[:2]): line for line in topology.types["pairtypes"]
-        }
-        self._maps = {tuple(line.words[:5]): line for line in topology.types["cmaptypes"]}
-        self._dihedrals = [_dihedral_type(line) for line in topology.types["dihedraltypes"]]
-        self._found: dict[Any, list[list[float]]] = {}
-        self._numbers: dict[tuple[str, ...], int] = {}
-        self.maps: list[np.ndarray[Any, np.dtype[np.float64]]] = []
 
-    def find(
-        self, line: Line, section: str, types: tuple[str, ...], function: int, count: int
-    ) -> list[float]:
-        """Parameters of a bond, angle or constraint."""
-        table = self._tables[section]
-        for key in (types, types[::-1]):
-            row = table.get((*key, str(function)))
-            if row is not None:
-                values = reals(row.words[len(types) + 1 :], row)
-                if len(values) != count:
-                    raise row.error(f"expected {count} parameters, found {len(values)}")
-                return values
-        raise _missing(line, section, types, function)
-
-    def dihedral(
-        self, line: Line, types: tuple[str, ...], function: int, count: int
-    ) -> list[list[float]]:
-        """Rows of parameters of a dihedral: the match with the fewest wild cards, the first one.
-
-        Of function type 9 all lines in a row that have the same types.
-        """
-        key = (types, function)
-        if key not in self._found:
-            self._found[key] = self._search(line, types, function, count)
-        return self._found[key]
-
-    def _search(
-        self, line: Line, types: tuple[str, ...], function: int, count: int
-    ) -> list[list[float]]:
-        best, at = 5, -1
-        for number, (kinds, of, _) in enumerate(self._dihedrals):
-            wild = kinds.count("X")
-            if of == function and wild < best and _matches(kinds, types):
-                best, at = wild, number
-        if at < 0:
-            raise _missing(line, "dihedraltypes", types, function)
-        rows: list[list[float]] = []
-        for kinds, of, row in self._dihedrals[at:]:
-            if rows and (function != 9 or kinds != self._dihedrals[at][0] or of != function):
-                break
-            values = reals(row.words[_names_in(row) + 1 :], row)
-            if len(values) != count:
-                raise row.error(f"expected {count} parameters, found {len(values)}")
-            rows.append(values)
-        return rows
-
-    def pair(self, line: Line, first: str, second: str) -> list[float]:
-        """Lennard-Jones parameters of a 1-4 pair, of [ pairtypes ] or made of its atoms' own."""
-        table = self._tables["pairtypes"]
-        row = table.get((first, second), table.get((second, first)))
-        if row is not None:
-            return reals(row.words[3:], row)
-        if not self._topology.generates_pairs:
-            raise _missing(line, "pairtypes", (first, second), 1)
-        one, two = self.combine(first, second)
-        scale = self._topology.fudge_lj
-        return [scale * one if self._topology.rule == 1 else one, scale * two]
-
-    def combine(self, first: str, second: str) -> tuple[float, float]:
-        """The two parameters of a pair of types by the combination rule."""
-        one, two = self._topology.atom_types[first], self._topology.atom_types[second]
-        product = float(np.sqrt(one.second * two.second))
-        if self._topology.rule == 2:
-            return (one.first + two.first) / 2, product
-        return float(np.sqrt(one.first * two.first)), product
-
-    def sigma_epsilon(self, first: float, second: float) -> tuple[float, float]:
-        """Sigma and epsilon of two parameters, which are C6 and C12 with combination rule 1."""
-        if self._topology.rule != 1:
-            return first, second
-        if first == 0 or second == 0:
-            return 1.0, 0.0
-        return float((second / first) ** (1 / 6)), first**2 / (4 * second)
-
-    def a_b(self, first: float, second: float) -> tuple[float, float]:
-        """Coefficients a and b of a/r^12 - b/r^6."""
-        if self._topology.rule == 1:
-            return second, first
-        return 4 * second * first**12, 4 * second * first**6
-
-    def map_number(self, line: Line, types: tuple[str, ...]) -> int:
-        """The number of a torsion map, which is read when it is first asked for."""
-        row = self._maps.get(types, self._maps.get(types[::-1]))
-        if row is None:
-            raise _missing(line, "cmaptypes", types, 1)
-        key = tuple(row.words[:5])
-        if key not in self._numbers:
-            size, other, *energies = row.words[6:]
-            count = int(size) if size.isdecimal() else 0
-            if size != other or count < 4 or count % 2 or len(energies) != count**2:
-                raise row.error("a torsion map needs an even number of energies, the same each way")
-            table = np.array(reals(energies, row)).reshape(count, count)
-            if self.maps and len(self.maps[0]) != count:
-                raise row.error("torsion maps of different sizes are not supported")
-            self._numbers[key] = len(self.maps)
-            self.maps.append(np.roll(table, (count // 2, count // 2), axis=(0, 1)))
-        return self._numbers[key]
+def _periodic(
+    line: Line, degrees: float, k: float, multiplicity: float
+) -> tuple[str, tuple[float, ...]]:
+    """The field and parameters of k (1 + cos(n phi - phase)) of any whole n."""
+    n, phase = round(multiplicity), float(np.radians(degrees))
+    if abs(multiplicity - n) > _WHOLE:
+        raise line.error(f"the multiplicity {multiplicity:g} is not a whole number")
+    if n == 0:  # a constant
+        return "ryckaert_bellemans", (k * (1 + float(np.cos(phase))), 0.0, 0.0, 0.0, 0.0, 0.0)
+    if k == 0:
+        return "torsions", (0.0, 0.0, 0.0)
+    return "torsions", (abs(n), phase if n > 0 else -phase, k)
 
 
 def _from_fourier(row: list[float]) -> tuple[float, ...]:
@@ -440,36 +382,4 @@ def _from_fourier(row: list[float]) -> tuple[float, ...]:
         -2 * f3,
         -4 * f4,
         0.0,
-    )
-
-
-def _names_in(line: Line) -> int:
-    """Types at the beginning of a line of [ dihedraltypes ]: four, or two in older files."""
-    return 2 if len(line.words) > 2 and line.words[2].isdecimal() else 4
-
-
-def _dihedral_type(line: Line) -> tuple[tuple[str, ...], int, Line]:
-    """Four types and the function type; where there are two, the middle or the outer ones."""
-    names = _names_in(line)
-    if len(line.words) <= names or not line.words[names].isdecimal():
-        raise line.error("expected types of atoms and a function type")
-    function = int(line.words[names])
-    kinds = tuple(line.words[:names])
-    if names == 2:
-        first, second = kinds
-        outer = function in (2, 4)
-        kinds = (first, "X", "X", second) if outer else ("X", first, second, "X")
-    return kinds, function, line
-
-
-def _matches(kinds: tuple[str, ...], types: tuple[str, ...]) -> bool:
-    return any(
-        all(kind in ("X", name) for kind, name in zip(kinds, order, strict=True))
-        for order in (types, types[::-1])
-    )
-
-
-def _missing(line: Line, section: str, types: tuple[str, ...], function: int) -> Exception:
-    return line.error(
-        f"no parameters in [ {section} ] for {'-'.join(types)}, function type {function}"
     )

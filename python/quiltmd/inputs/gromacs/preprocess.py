@@ -3,12 +3,15 @@
 
 Every line keeps the file and number that it came from, so that errors name the include file.
 
-Source: GROMACS Reference Manual, "File formats: top", section "Preprocessing".
+Source: GROMACS Reference Manual, "File formats: top", section "Preprocessing"; what it leaves open
+is as grompp does it: macros are replaced wherever they stand as a word, in the order in which they
+were defined, and conditions end with their file.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +23,8 @@ from ..record import getenv, is_file
 _DEEPEST = 50  # includes within includes; more is a file that includes itself
 # Where a GROMACS installation has its force fields, after what the environment says.
 _INSTALLED = ("/usr/share/gromacs/top", "/usr/local/gromacs/share/gromacs/top")
+_WORD = re.compile(r"\w+", re.ASCII)
+_QUOTED = re.compile(r"[\"<]([^\"<>]+)[\">]")
 
 
 @dataclass(frozen=True)
@@ -34,6 +39,10 @@ class Line:
         """An error about this line."""
         return InputError(message, file=self.file, line=self.number)
 
+    def note(self, message: str) -> str:
+        """A warning about this line."""
+        return f"{self.file}, line {self.number}: {message}"
+
 
 class Preprocessor:
     """Reads a topology file and all that it includes.
@@ -44,64 +53,94 @@ class Preprocessor:
         Every file that was read, in order.
     used:
         Names that conditions asked for or that were replaced, among those defined.
+    macros:
+        What is defined, with its text.
     """
 
     def __init__(self, file: str, defines: tuple[str, ...]) -> None:
         self.files: list[str] = []
         self.used: set[str] = set()
-        self._macros: dict[str, list[str]] = {}
+        self.macros: dict[str, str] = {}
         self._conditions: list[tuple[bool, Line]] = []
         self._root = file
         for define in defines:
             name, _, value = define.removeprefix("-D").partition("=")
             if not name.isidentifier():
                 raise InputError(f"'{define}' cannot be defined: give NAME or NAME=value")
-            self._macros[name] = value.split()
+            self.macros[name] = value.strip()
 
     def lines(self) -> Iterator[Line]:
         """The lines that are left, macros replaced."""
         yield from self._read(self._root, 0)
-        if self._conditions:
-            raise self._conditions[-1][1].error("this condition has no #endif")
 
     def _read(self, file: str, depth: int) -> Iterator[Line]:
         self.files.append(file)
-        for line in _joined(file):
-            word = line.words[0]
-            if word.startswith("#"):
-                included = self._directive(line)
+        outer = len(self._conditions)
+        joined = ""
+        for number, text in _logical_lines(file):
+            if text.lstrip().startswith("#"):
+                included = self._directive(Line(text.split(), file, number), text, outer)
                 if included is not None:
                     if depth == _DEEPEST:
-                        raise line.error("includes go too deep: does a file include itself?")
+                        message = "includes go too deep: does a file include itself?"
+                        raise InputError(message, file=file, line=number)
                     yield from self._read(included, depth + 1)
-            elif all(holds for holds, _ in self._conditions):
-                yield Line(list(self._replaced(line.words)), line.file, line.number)
+            elif self._holds():
+                text = self._replaced(text)
+                joined += text.removesuffix("\\") + " "
+                if not text.endswith("\\"):
+                    yield from _words(joined, file, number)
+                    joined = ""
+        yield from _words(joined, file, number)
+        if len(self._conditions) > outer:
+            raise self._conditions[-1][1].error("this condition has no #endif in its file")
 
-    def _directive(self, line: Line) -> str | None:
+    def _holds(self) -> bool:
+        return all(holds for holds, _ in self._conditions)
+
+    def _directive(self, line: Line, text: str, outer: int) -> str | None:
         """Executes a directive; the file to be read where it is an #include."""
-        name, *rest = " ".join(line.words).removeprefix("#").split()
+        name, *others = text.strip().removeprefix("#").split(None, 1) or [""]
+        rest = others[0].strip() if others else ""
         if name in ("ifdef", "ifndef"):
-            if len(rest) != 1:
-                raise line.error(f"#{name} takes one name, found {len(rest)}")
-            self.used.add(rest[0])
-            self._conditions.append(((rest[0] in self._macros) == (name == "ifdef"), line))
-        elif name == "else" or name == "endif":
-            if not self._conditions:
-                raise line.error(f"#{name} without #ifdef or #ifndef before it")
+            asked = self._name(name, rest, line)
+            self.used.add(asked)
+            self._conditions.append(((asked in self.macros) == (name == "ifdef"), line))
+        elif name in ("else", "endif"):
+            if len(self._conditions) == outer:
+                raise line.error(f"#{name} without #ifdef or #ifndef before it in this file")
             holds, opening = self._conditions.pop()
             if name == "else":
                 self._conditions.append((not holds, opening))
-        elif not all(holds for holds, _ in self._conditions):
+        elif not self._holds():
             return None
         elif name == "define" and rest:
-            self._macros[rest[0]] = rest[1:]
-        elif name == "undef" and len(rest) == 1:
-            self._macros.pop(rest[0], None)
-        elif name == "include" and rest:
-            return self._found(" ".join(rest).strip("\"'<>"), line)
+            self._define(rest, line)
+        elif name == "undef":
+            self.macros.pop(self._name(name, rest, line), None)
+        elif name == "include" and (quoted := _QUOTED.match(rest)):
+            return self._found(quoted[1], line)
         else:
-            raise line.error(f"'{' '.join(line.words)}' is not understood")
+            raise line.error(f"'{text.strip()}' is not understood")
         return None
+
+    def _name(self, directive: str, rest: str, line: Line) -> str:
+        """The name that a directive takes."""
+        name, *others = rest.split(";", 1)[0].split() or [""]
+        if others or not name:
+            raise line.error(f"#{directive} takes one name, found {len(others) + bool(name)}")
+        if ";" in rest and name in self.macros:
+            raise line.error(
+                f"grompp takes the comment for a part of the name, so that {name} is not meant: "
+                "put the comment on a line of its own"
+            )
+        return name
+
+    def _define(self, rest: str, line: Line) -> None:
+        name, *value = rest.split(None, 1)
+        if value and not _WORD.fullmatch(name):
+            raise line.error(f"the macro {name} is no word of letters, digits and underscores")
+        self.macros[name] = value[0] if value else ""
 
     def _found(self, name: str, line: Line) -> str:
         """The file of an #include: beside the file that asks for it, else in GROMACS' folders."""
@@ -117,24 +156,35 @@ class Preprocessor:
             "(GMXLIB, GMXDATA/top)"
         )
 
-    def _replaced(self, words: list[str]) -> Iterator[str]:
-        for word in words:
-            if word in self._macros:
-                self.used.add(word)
-                yield from self._macros[word]
-            else:
-                yield word
+    def _replaced(self, text: str) -> str:
+        """The line with one macro after the other replaced, in the order of their definition."""
+        if self.macros.keys().isdisjoint(_WORD.findall(text)):
+            return text
+        for name, value in self.macros.items():
+            if value and name in text:
+                parts = re.split(rf"(?a:(?<!\w){name}(?!\w))", text)
+                text = value.join(parts)
+                if len(parts) > 1:
+                    self.used.add(name)
+        return text
 
 
-def _joined(file: str) -> Iterator[Line]:
-    """Lines without comments, those that end in a backslash joined with the next."""
-    words: list[str] = []
-    for number, raw in enumerate(read_bytes(file).decode("latin-1").split("\n"), start=1):
-        text = raw.split(";", 1)[0].rstrip()
-        continued = text.endswith("\\")
-        words += text.rstrip("\\").split()
-        if words and not continued:
-            yield Line(words, file, number)
-        words = words if continued else []
+def _logical_lines(file: str) -> Iterator[tuple[int, str]]:
+    """Lines and their numbers; those of a directive that ends in a backslash joined with the next.
+
+    grompp does not join these, but then the part that is left has no place where it could stand.
+    """
+    lines = enumerate(read_bytes(file).decode("latin-1").split("\n"), start=1)
+    for number, line in lines:
+        text = line.rstrip()
+        while text.lstrip().startswith("#") and text.endswith("\\"):
+            number, more = next(lines, (number, ""))
+            text = f"{text[:-1]} {more.strip()}"
+        yield number, text
+
+
+def _words(text: str, file: str, number: int) -> Iterator[Line]:
+    """The line, where anything but a comment is on it."""
+    words = text.split(";", 1)[0].split()
     if words:
         yield Line(words, file, number)

@@ -9,14 +9,14 @@ Source: GROMACS Reference Manual, "Topology file", tables of directives and of f
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from ...errors import InputError
 from .preprocess import Line
 
-# Types of each section: how many names a line begins with.
+# Sections of parameters by types: how many names a line begins with.
 TYPE_SECTIONS = {
     "bondtypes": 2,
     "angletypes": 3,
@@ -56,20 +56,33 @@ _REFUSED = {
     "water_polarization": "polarizable models are not supported",
     "thole_polarization": "polarizable models are not supported",
 }
-# Parameters of implicit solvents, which GROMACS itself no longer has.
-_WITHOUT_EFFECT = ("implicit_genborn_params", "implicit_surface_params")
+# Parameters of implicit solvents, which GROMACS itself no longer has; a title.
+_WITHOUT_EFFECT = ("implicit_genborn_params", "implicit_surface_params", "system")
+_READ = ("defaults", "atomtypes", "moleculetype", "atoms", "exclusions", "molecules")
+_NAMES = (*TYPE_SECTIONS, *TERM_SECTIONS, *_REFUSED, *_WITHOUT_EFFECT, *_READ)
+_BEFORE_MOLECULES = ("defaults", "atomtypes", *TYPE_SECTIONS)
+_BY_ATOM_TYPES = ("nonbond_params", "pairtypes")  # the others go by bonded types
+_VAN_DER_WAALS = {"lj": "1", "buckingham": "2"}
+_RULES = {"geometric": 1, "arithmetic": 2, "geomsigeps": 3, "1": 1, "2": 2, "3": 3}
+_PARTICLES = "ANSBVD"  # atom, nucleus, shell, bond particle, virtual site (D: its older name)
 
 
 @dataclass(frozen=True)
 class AtomType:
-    """A type of atoms: the name that bonded parameters go by, and its Lennard-Jones parameters."""
+    """A type of atoms: its Lennard-Jones parameters, and the name that bonded parameters go by.
 
+    `particle` is a letter of `_PARTICLES`.
+    """
+
+    name: str
     bonded: str
+    particle: str
     mass: float
     charge: float
     number: int
     first: float
     second: float
+    line: Line
 
 
 @dataclass
@@ -99,8 +112,12 @@ class TopologyFile:
         Factors of 1-4 interactions.
     atom_types, types, molecule_types:
         By name.
+    bonded_types:
+        The names that bonded parameters go by.
     molecules:
         Molecule types and how many of each, in order.
+    notes:
+        Warnings.
     """
 
     def __init__(self, lines: Iterable[Line]) -> None:
@@ -108,6 +125,8 @@ class TopologyFile:
         self.generates_pairs = False
         self.fudge_lj = self.fudge_qq = 1.0
         self.atom_types: dict[str, AtomType] = {}
+        self.bonded_types: set[str] = set()
+        self.notes: list[str] = []
         self.types: dict[str, list[Line]] = {name: [] for name in TYPE_SECTIONS}
         self.molecule_types: dict[str, MoleculeType] = {}
         self.molecules: list[tuple[str, int, Line]] = []
@@ -115,29 +134,37 @@ class TopologyFile:
         section, line = "", None
         for line in lines:
             if line.words[0].startswith("["):
-                section = "".join(line.words).strip("[]").lower()
-                section = _RENAMED.get(section, section)
-                self._check_section(section, line)
+                section = self._section(line)
             else:
                 self._take(section, line)
         if line is None or not self.molecules:
             where = line.file if line is not None else None
             raise InputError("no [ molecules ]: the topology defines no system", file=where)
 
-    def _check_section(self, section: str, line: Line) -> None:
+    def _section(self, line: Line) -> str:
+        """The section that a line opens; upper case, - and _ make no difference."""
+        name, _, behind = " ".join(line.words).removeprefix("[").partition("]")
+        name = name.strip().lower()
+        section = _SQUEEZED.get(_squeezed(name), name)
+        section = _RENAMED.get(section, section)
         if section in _REFUSED:
             raise line.error(f"[ {section} ]: {_REFUSED[section]}")
-        known = (
-            section in TYPE_SECTIONS
-            or section in TERM_SECTIONS
-            or section in _WITHOUT_EFFECT
-            or section in ("defaults", "atomtypes", "moleculetype", "atoms", "exclusions")
-            or section in ("system", "molecules")
-        )
-        if not known:
+        if section not in _NAMES:
             raise line.error(
                 f"[ {section} ] is not known, and ignoring it could make energies wrong"
             )
+        if behind:
+            raise line.error(f"'{behind.strip()}' must be on a line of its own after [ {section} ]")
+        if section in _BEFORE_MOLECULES and self.molecule_types:
+            raise line.error(f"[ {section} ] must come before the first [ moleculetype ]")
+        return section
+
+    def check_types(self, section: str, types: tuple[str, ...], line: Line) -> None:
+        """InputError where a line of parameters names a type of atoms that does not exist."""
+        known = self.atom_types if section in _BY_ATOM_TYPES else self.bonded_types
+        for name in types:
+            if name not in known:
+                raise line.error(f"[ {section} ]: there is no atom type {name}")
 
     def _take(self, section: str, line: Line) -> None:
         """Sorts a line; text before the first section is a comment, as for grompp."""
@@ -167,16 +194,23 @@ class TopologyFile:
             self._current.terms[section].append(line)
 
     def _defaults(self, line: Line) -> None:
-        words = [*line.words, *("1", "2", "no", "1.0", "1.0")[len(line.words) :]]
-        if words[0] != "1":
-            raise line.error(f"nbfunc {words[0]} (Buckingham) is not supported, only 1")
-        if words[1] not in ("1", "2", "3"):
-            raise line.error(f"combination rule {words[1]} is not known, only 1, 2 and 3")
-        if len(words) > 5 and float(words[5]) != 12:
-            raise line.error(f"repulsion with the power {words[5]} is not supported, only 12")
-        self.rule = int(words[1])
-        self.generates_pairs = words[2].lower() == "yes"
-        self.fudge_lj, self.fudge_qq = reals(words[3:5], line)
+        if self.rule:
+            raise line.error("[ defaults ] must have one line: is a second force field included?")
+        if not 2 <= len(line.words) <= 6:
+            raise line.error(
+                "expected nbfunc, combination rule, gen-pairs, fudgeLJ, fudgeQQ and power"
+            )
+        function, rule, generates, *factors = [*line.words, *("no",)[len(line.words) - 2 :]]
+        if _VAN_DER_WAALS.get(function.lower(), function) != "1":
+            raise line.error(f"nbfunc {function} (Buckingham) is not supported, only 1")
+        if rule.lower() not in _RULES:
+            raise line.error(f"combination rule {rule} is not known, only 1, 2 and 3")
+        numbers = reals(factors, line)
+        self.rule = _RULES[rule.lower()]
+        self.generates_pairs = generates.lower().startswith("y")
+        self.fudge_lj, self.fudge_qq, power = [*numbers, *(1.0, 1.0, 12.0)[len(numbers) :]]
+        if power != 12:
+            raise line.error(f"repulsion with the power {factors[2]} is not supported, only 12")
 
     def _atom_type(self, line: Line) -> None:
         """Name, bonded type and atomic number where given, mass, charge, kind, two parameters."""
@@ -185,18 +219,28 @@ class TopologyFile:
             raise line.error(
                 "[ atomtypes ] must come after [ defaults ]: include the force field first"
             )
-        kind = next((k for k in range(3, len(words)) if words[k] in tuple("ASVDasvd")), None)
-        if kind is None or kind > 5 or len(words) < kind + 3:
+        kind = next((k for k in (5, 3, 4) if _is_letter(words[k : k + 1])), None)
+        if kind is None or len(words) < kind + 3:
             raise line.error("expected name, mass, charge, particle type and two parameters")
-        mass, charge = reals(words[kind - 2 : kind], line)
-        first, second = reals(words[kind + 1 : kind + 3], line)
+        if words[kind].upper() not in _PARTICLES:
+            raise line.error(f"the particle type {words[kind]} is not known")
         if len(words) > kind + 3:
             raise line.error("expected two Lennard-Jones parameters of an atom type, found more")
+        mass, charge = reals(words[kind - 2 : kind], line)
+        first, second = reals(words[kind + 1 :], line)
         between = words[1 : kind - 2]
-        numeric = between[-1:] if between and between[-1].lstrip("-").isdecimal() else []
+        numeric = between[-1:] if between and between[-1].lstrip("+-").isdecimal() else []
+        if len(between) == 2 and not numeric:
+            raise line.error(f"'{between[1]}' is not an atomic number")
         bonded = between[0] if len(between) > len(numeric) else words[0]
         number = int(numeric[0]) if numeric else 0
-        self.atom_types[words[0]] = AtomType(bonded, mass, charge, number, first, second)
+        particle = words[kind].upper()
+        new = AtomType(words[0], bonded, particle, mass, charge, number, first, second, line)
+        old = self.atom_types.get(words[0])
+        if old is not None and replace(old, line=line) != new:
+            self.notes.append(line.note(f"[ atomtypes ]: replaces the earlier {words[0]}"))
+        self.atom_types[words[0]] = new
+        self.bonded_types.add(bonded)
 
     def _molecule_type(self, line: Line) -> None:
         if len(line.words) != 2 or not line.words[1].isdecimal():
@@ -212,9 +256,24 @@ class TopologyFile:
     def _molecule(self, line: Line) -> None:
         if len(line.words) != 2 or not line.words[1].isdecimal():
             raise line.error("expected the name of a molecule type and a number")
-        if line.words[0] not in self.molecule_types:
-            raise line.error(f"there is no molecule type {line.words[0]}: is its file included?")
-        self.molecules.append((line.words[0], int(line.words[1]), line))
+        name = line.words[0]
+        if name not in self.molecule_types:
+            alike = [other for other in self.molecule_types if other.lower() == name.lower()]
+            if len(alike) != 1:
+                raise line.error(f"there is no molecule type {name}: is its file included?")
+            name = alike[0]
+        self.molecules.append((name, int(line.words[1]), line))
+
+
+def _is_letter(words: list[str]) -> bool:
+    return bool(words) and len(words[0]) == 1 and words[0].isalpha()
+
+
+def _squeezed(name: str) -> str:
+    return name.replace("-", "").replace("_", "")
+
+
+_SQUEEZED = {_squeezed(name): name for name in (*_NAMES, *_RENAMED)}
 
 
 def reals(words: list[str], line: Line) -> list[float]:

@@ -71,6 +71,6 @@ def site_of_weights(line: Line, site: int, parents: Sequence[int], words: list[s
 
 
 def _weighted(line: Line, site: int, parents: list[int], weights: list[float]) -> Site:
-    if not parents or not sum(weights) > 0:
-        raise line.error("a virtual site needs atoms with weights whose sum is positive")
+    if not parents or min(weights) < 0 or not sum(weights) > 0:
+        raise line.error("a virtual site needs atoms with weights that are not negative, nor all 0")
     return average(site, parents, [weight / sum(weights) for weight in weights])
