@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <optional>
 
 #include "computes/reference.h"
 
@@ -28,39 +29,70 @@ struct LargestForce {
   double force;  // on the atom, kJ/mol/nm
 };
 
-LargestForce strongest_term(const Setup& setup, const std::vector<Vec3d>& positions, int32_t atom) {
-  LargestForce worst{"nothing bonded", 0};
+// None where no bonded term holds the atom.
+std::optional<LargestForce> strongest_term(const Setup& setup, const std::vector<Vec3d>& positions,
+                                           int32_t atom) {
+  std::optional<LargestForce> worst;
   System one;
   one.masses = setup.system.masses;
   for (const Terms& terms : setup.system.terms) {
     one.terms = {terms_with(atom, terms)};
+    if (one.terms[0].count() == 0) continue;
     Evaluation out;
     reference_bonded(one, setup.grid.box, positions, out);
     const double force = norm(out.forces[static_cast<size_t>(atom)]);
-    if (force > worst.force) worst = {terms.form->noun, force};
+    if (!worst || force > worst->force) worst = {terms.form->noun, force};
   }
   return worst;
 }
 
 struct Neighbour {
-  int32_t atom = -1;
-  double distance = 1e30;
+  int32_t atom;
+  double distance;
 };
 
-Neighbour closest(const Setup& setup, const std::vector<Vec3d>& positions, int32_t atom) {
+// The closest of the atoms that it is not bound to; none where there are no others.
+std::optional<Neighbour> closest(const Setup& setup, const std::vector<Vec3d>& positions,
+                                 int32_t atom) {
   std::vector<int32_t> bound{atom};
   for (const auto& [i, j] : setup.system.exclusions) {
     if (i == atom) bound.push_back(j);
     if (j == atom) bound.push_back(i);
   }
-  Neighbour best;
+  std::optional<Neighbour> best;
   for (int32_t j = 0; j < setup.system.atom_count(); ++j) {
     if (std::find(bound.begin(), bound.end(), j) != bound.end()) continue;
     const double d = norm(setup.grid.box.nearest_image(positions[static_cast<size_t>(j)] -
                                                        positions[static_cast<size_t>(atom)]));
-    if (d < best.distance) best = {j, d};
+    if (!best || d < best->distance) best = {j, d};
   }
   return best;
+}
+
+// What acted on the atom: only of what there is.
+std::string circumstances(const Setup& setup, const HostState& start, int32_t atom) {
+  const auto near = closest(setup, start.positions, atom);
+  const auto term = strongest_term(setup, start.positions, atom);
+  std::string told = "; at step " + std::to_string(start.step);
+  char text[160];
+  if (near) {
+    std::snprintf(text, sizeof text, " its closest non-bonded neighbour was atom %d at %.4f nm",
+                  setup.system.input_index[static_cast<size_t>(near->atom)], near->distance);
+    told += text;
+  } else {
+    told += " it had no non-bonded neighbour";
+  }
+  if (term) {
+    std::snprintf(text, sizeof text,
+                  " and the strongest bonded force on it came from %s (%.3g kJ/mol/nm)", term->name,
+                  term->force);
+    told += text;
+  } else {
+    told += " and no bonded force acted on it";
+  }
+  return told +
+         (near ? ". Minimise first, use a shorter time step, or look for overlapping atoms there"
+               : ". Minimise first, use a shorter time step, or look at its velocity");
 }
 
 }  // namespace
@@ -69,23 +101,16 @@ std::string describe_blowup(const Setup& setup, const HostState& start, const Bl
   if (blowup.cause == Blowup::Cause::kLostTerm)
     return "a bonded term is stretched farther than a patch is wide (1 nm or more): the molecules "
            "are broken; check that coordinates, box and topology belong together";
+  if (blowup.cause == Blowup::Cause::kBuffer)
+    return "the simulation blew up: within one step an atom moved farther than pair lists reach; "
+           "minimise first, or use a shorter time step";
   const int32_t atom = std::clamp(blowup.atom, 0, setup.system.atom_count() - 1);
-  const auto& index = setup.system.input_index;
-  const Neighbour near = closest(setup, start.positions, atom);
-  const LargestForce term = strongest_term(setup, start.positions, atom);
   const char* what = blowup.cause == Blowup::Cause::kConstraint
                          ? "its constraints could not be satisfied"
                          : "it moved out of bounds";
-  char text[512];
-  std::snprintf(text, sizeof text,
-                "the simulation blew up at atom %d: %s; at step %lld its closest "
-                "non-bonded neighbour was atom %d at %.4f nm and the strongest bonded force on it "
-                "came from %s (%.3g kJ/mol/nm). Minimise first, use a shorter time step, or look "
-                "for overlapping atoms there",
-                index[static_cast<size_t>(atom)], what, static_cast<long long>(start.step),
-                near.atom >= 0 ? index[static_cast<size_t>(near.atom)] : -1, near.distance,
-                term.name, term.force);
-  return text;
+  return "the simulation blew up at atom " +
+         std::to_string(setup.system.input_index[static_cast<size_t>(atom)]) + ": " + what +
+         circumstances(setup, start, atom);
 }
 
 }  // namespace quiltmd

@@ -20,14 +20,15 @@
 
 namespace quiltmd {
 
-// The motion of an atom went out of bounds, its constraints could not be satisfied, or a bonded
-// term is stretched over so many patches that no rank holds all its atoms.
+// The motion of an atom went out of bounds, its constraints could not be satisfied, some atom moved
+// beyond the Verlet buffer in one step, or a bonded term is stretched over so many patches that no
+// rank holds all its atoms.
 struct Blowup : std::runtime_error {
-  enum class Cause { kMotion, kConstraint, kLostTerm };
+  enum class Cause { kMotion, kConstraint, kBuffer, kLostTerm };
   Blowup(int64_t at, int32_t which, Cause why)
       : std::runtime_error("the simulation blew up"), step(at), atom(which), cause(why) {}
   int64_t step;
-  int32_t atom;  // internal index
+  int32_t atom;  // internal index, of kMotion and kConstraint
   Cause cause;
 };
 

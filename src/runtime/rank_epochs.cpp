@@ -247,12 +247,10 @@ void Rank::redo_epoch(int64_t end) {
 
 void Rank::fail() const {
   const Faults& f = agreed_.faults;
-  const bool constraint =
-      f.constraint_step && (!f.blowup_step || f.constraint_step <= f.blowup_step);
-  const int64_t step =
-      constraint ? f.constraint_step : (f.blowup_step ? f.blowup_step : f.violation_step);
-  const int32_t atom = constraint ? f.constraint_atom : f.blowup_atom;
-  throw Blowup(step, atom, constraint ? Blowup::Cause::kConstraint : Blowup::Cause::kMotion);
+  if (f.constraint_step && (!f.blowup_step || f.constraint_step <= f.blowup_step))
+    throw Blowup(f.constraint_step, f.constraint_atom, Blowup::Cause::kConstraint);
+  if (f.blowup_step) throw Blowup(f.blowup_step, f.blowup_atom, Blowup::Cause::kMotion);
+  throw Blowup(f.violation_step, 0, Blowup::Cause::kBuffer);
 }
 
 }  // namespace quiltmd

@@ -103,6 +103,40 @@ def test_a_fast_atom_is_named() -> None:
         simulation.run(100)
 
 
+_BOND = {"bonds": [[0, 1]], "bond_parameters": [[0.1, 1e8]], "exclusions": [[0, 1]]}
+_ALONE = ["no non-bonded neighbour", "no bonded force acted on it"]
+_DIMER = ["no non-bonded neighbour", "came from a bond"]
+# Atoms, speed of the last one (nm/ps), terms, and words of the message.
+_LONELY: dict[str, tuple[int, float, dict[str, Any], list[str]]] = {
+    "a single atom": (1, 900.0, {}, _ALONE),
+    "a dimer": (2, 0.0, _BOND, _DIMER),
+    "a fast dimer": (2, 900.0, _BOND, _DIMER),
+    "two atoms": (2, 900.0, {}, ["neighbour was", "no bonded force acted on it"]),
+}
+
+
+@pytest.mark.parametrize("periodic", [True, False])
+@pytest.mark.parametrize("name", _LONELY)
+def test_what_is_not_there_is_not_named(name: str, periodic: bool) -> None:
+    """Systems without nonbonded neighbours, or without bonds."""
+    count, speed, terms, words = _LONELY[name]
+    a, b = lj_table(np.array([0.3]), np.array([0.5]))
+    system = bare_system([20.0] * count, [0.0] * count, [0] * count, a, b, **terms)
+    velocities = np.zeros((count, 3))
+    velocities[-1, 0] = speed if periodic else 1e3 * speed
+    state = State(np.arange(count)[:, None] * [0.4, 0, 0], velocities, np.eye(3) * 3)
+    nonbonded = Nonbonded(cutoff=0.9, method="cutoff" if periodic else "no-cutoff")
+    state = state if periodic else State(state.positions, state.velocities, None)
+    verlet = VelocityVerlet(timestep=0.02, remove_com_every=0)
+    with pytest.raises(SimulationError, match="blew up at atom") as caught:
+        Simulation(system, state, nonbonded, verlet, device="cpu").run(100)
+    message = str(caught.value)
+    assert all(word in message for word in words)
+    assert "atom -1" not in message
+    assert "000000" not in message
+    assert ("overlapping" in message) == ("neighbour was" in message)
+
+
 @pytest.mark.parametrize("ranks", [1, 3])
 def test_atoms_beyond_the_verlet_buffer_are_no_blow_up(ranks: int) -> None:
     """Atoms that meet unseen, since they left the Verlet buffer before, are thrown apart: such
