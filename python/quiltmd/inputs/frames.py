@@ -28,11 +28,15 @@ from .frames_process import receive, receive_count
 
 @dataclass(frozen=True)
 class TrajectoryFrame:
-    """A frame: time, ps; positions (N, 3), nm; box (3, 3), nm, or None where the file has none."""
+    """A frame: time, ps; positions (N, 3), nm; box (3, 3), nm, and velocities (N, 3), nm/ps.
+
+    Box and velocities are None where the file has none.
+    """
 
     time: float
     positions: npt.NDArray[np.float64]
     box: npt.NDArray[np.float64] | None
+    velocities: npt.NDArray[np.float64] | None = None
 
 
 def read_frames(
@@ -117,7 +121,10 @@ def _read(path: str, expected: Expected) -> Coordinates:
     if number < 0 or found is None:
         message = f"frame {expected.frame} is asked for, but there are {_count(path)}"
         raise InputError(message, file=path)
-    return Coordinates(found.positions, box=found.box)
+    if found.velocities is not None and not np.isfinite(found.velocities).all():
+        atom = int(np.argmin(np.isfinite(found.velocities).all(axis=1)))
+        raise InputError("velocities are not finite numbers", file=path, atom=atom)
+    return Coordinates(found.positions, found.velocities, found.box)
 
 
 def _count(path: str) -> int:

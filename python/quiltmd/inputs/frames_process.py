@@ -8,8 +8,9 @@ own that ends a reading with an error, not the program.
     python -m quiltmd.inputs.frames_process FILE count
 
 BOX is 1 or, where boxes are not to be read, 0. A record begins with a byte: F, a frame: time,
-whether it has a box, positions, box (float64); X, an error: its length (uint32), its text; W, a
-warning: the same; E, the end; N, how many whole frames there are (uint32).
+whether it has a box and velocities, positions, box, velocities if there are any (float64); X, an
+error: its length (uint32), its text; W, a warning: the same; E, the end; N, how many whole frames
+there are (uint32).
 
 A file that was cut off, while it was written or copied, ends in the middle of a frame.  The frames
 before are read, with a warning; the libraries would pass over the rest in silence, or give up.
@@ -32,9 +33,9 @@ from ..description.box import box_from_lengths_angles, reduce_box
 from ..errors import InputError, QuiltWarning
 
 F64 = npt.NDArray[np.float64]
-Frame = tuple[float, F64, F64 | None]  # ps, (N, 3) nm, (3, 3) nm
+Frame = tuple[float, F64, F64 | None, F64 | None]  # ps, (N, 3) nm, (3, 3) nm, (N, 3) nm/ps
 
-_HEAD, _LENGTH = struct.Struct("<d?"), struct.Struct("<I")
+_HEAD, _LENGTH = struct.Struct("<d??"), struct.Struct("<I")
 _BOX = (3, 3)
 _COUNTED = (".dcd", ".xtc", ".trr")
 
@@ -42,10 +43,11 @@ _COUNTED = (".dcd", ".xtc", ".trr")
 def receive(stream: IO[bytes], atoms: int) -> Iterator[Frame]:
     """The frames that the process sends; EOFError where it ends in their middle."""
     while (kind := _kind(stream)) == b"F":
-        time, has_box = _HEAD.unpack(_exactly(stream, _HEAD.size))
+        time, has_box, has_velocities = _HEAD.unpack(_exactly(stream, _HEAD.size))
         positions = _array(stream, (atoms, 3))
         box = _array(stream, _BOX)
-        yield time, positions, box if has_box else None
+        velocities = _array(stream, (atoms, 3)) if has_velocities else None
+        yield time, positions, box if has_box else None, velocities
     if kind == b"X":
         raise InputError(_text(stream))
 
@@ -86,11 +88,12 @@ def _array(stream: IO[bytes], shape: tuple[int, int]) -> F64:
 
 def _send(stream: IO[bytes], file: str, atoms: int, every: int, with_box: bool) -> None:
     try:
-        for time, positions, box in _frames(file, atoms, every, with_box):
+        for time, positions, box, velocities in _frames(file, atoms, every, with_box):
             cell = np.zeros(_BOX) if box is None else box
-            stream.write(b"F" + _HEAD.pack(time, box is not None))
-            stream.write(np.ascontiguousarray(positions, np.float64).tobytes())
-            stream.write(np.ascontiguousarray(cell, np.float64).tobytes())
+            stream.write(b"F" + _HEAD.pack(time, box is not None, velocities is not None))
+            for values in (positions, cell, velocities):
+                if values is not None:
+                    stream.write(np.ascontiguousarray(values, np.float64).tobytes())
         if Path(file).suffix.lower() in _COUNTED:
             _send_cut(stream, file, *_whole_frames(file))
     except InputError as error:
@@ -132,13 +135,19 @@ def _frames(file: str, atoms: int, every: int, with_box: bool) -> Iterator[Frame
             with get_reader_for(file)(file, n_atoms=atoms) as reader:
                 for frame in reader[::every]:
                     cell = frame.dimensions if with_box else None
-                    yield _checked(file, frame.positions / 10.0, atoms, frame.time, cell)
+                    speed = frame.velocities / 10.0 if frame.has_velocities else None
+                    place = frame.positions / 10.0
+                    yield _checked(file, (frame.time, place, cell, speed), atoms)
         else:
             with plain(file) as reader:
                 for done, frame in enumerate(reader, 1):
                     if (done - 1) % every == 0:
+                        if not getattr(frame, "hasx", True):
+                            message = f"frame {done - 1} (from 0) has no positions"
+                            raise InputError(message, file=file)
+                        speed = frame.v if getattr(frame, "hasv", False) else None
                         cell = frame.box if with_box else None
-                        yield _checked(file, frame.x, atoms, frame.time, cell)
+                        yield _checked(file, (frame.time, frame.x, cell, speed), atoms)
     except InputError:
         raise
     except Exception as error:  # of whatever kind: that of a library on a damaged file
@@ -193,10 +202,12 @@ def _whole_frames(file: str) -> tuple[int, bool]:
         return count, reader._header_size + frames < size
 
 
-def _checked(file: str, positions: F64, atoms: int, time: float, cell: F64 | None) -> Frame:
-    if len(positions) != atoms:
-        raise InputError(f"{len(positions)} atoms instead of {atoms}", file=file)
-    return float(time), positions, _box(cell)
+def _checked(file: str, frame: Frame, atoms: int) -> Frame:
+    time, positions, cell, velocities = frame
+    for values, name in ((positions, "atoms"), (velocities, "velocities")):
+        if values is not None and len(values) != atoms:
+            raise InputError(f"{len(values)} {name} instead of {atoms}", file=file)
+    return float(time), positions, _box(cell), velocities
 
 
 def _box(cell: F64 | None) -> F64 | None:

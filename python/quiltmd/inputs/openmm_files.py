@@ -71,10 +71,8 @@ def _read_state(file: str, expected: Expected) -> Coordinates:
             f"an OpenMM State without positions ({error}): save one with getState(positions=True)",
             file=file,
         ) from None
-    try:
-        velocities = np.array(plain(state.getVelocities(asNumpy=True)))
-    except Exception:  # it was saved without
-        velocities = None
+    moving = state.getDataTypes() & type(state).Velocities
+    velocities = np.array(plain(state.getVelocities(asNumpy=True))) if moving else None
     box = _box(state.getPeriodicBoxVectors(), file) if expected.box else None
     return Coordinates(positions, velocities, box)
 

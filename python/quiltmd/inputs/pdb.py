@@ -56,7 +56,8 @@ def read_pdb(file: str, expected: Expected) -> Coordinates:
     block = _Lines(file, "coordinates", 1, [line[30:54] for line in chosen], 3, 8, 3, numbers)
     positions = block.numbers(3 * len(chosen), float).reshape(-1, 3) * ANGSTROM
     names = decoded(line[12:16] for line in chosen)
-    return Coordinates(positions, None, _cell(file, lines) if expected.box else None, names)
+    box = _cell(file, lines, numbers) if expected.box else None
+    return Coordinates(positions, None, box, names)
 
 
 def read_mmcif(file: str, expected: Expected) -> Coordinates:
@@ -111,30 +112,37 @@ def _models(lines: list[bytes]) -> list[list[int]]:
     return models if models[-1] or len(models) == 1 else models[:-1]
 
 
-def _cell(file: str, lines: list[bytes]) -> F64 | None:
-    for number, line in enumerate(lines):
-        if line.startswith(b"CRYST1"):
-            edges = [line[start : start + 9] for start in (6, 15, 24)]
-            angles = [line[start : start + 7] for start in (33, 40, 47)]
-            try:
-                return _box([float(text) for text in edges], [float(text) for text in angles])
-            except (ValueError, InputError) as error:
-                raise InputError(f"CRYST1: {error}", file=file, line=number + 1) from None
-        if line.startswith(_ATOM):
-            return None
-    return None
+def _cell(file: str, lines: list[bytes], atoms: list[int]) -> F64 | None:
+    """The box of the model of these lines: the last one before them."""
+    cells = [k for k, line in enumerate(lines) if line.startswith(b"CRYST1")]
+    before = [k for k in cells if not atoms or k < atoms[0]]
+    if cells and not before:
+        message = "CRYST1 stands after the atoms that it is the box of: move it before them"
+        raise InputError(message, file=file, line=cells[0] + 1)
+    if not before:
+        return None
+    line = lines[before[-1]]
+    edges = [line[start : start + 9] for start in (6, 15, 24)]
+    angles = [line[start : start + 7] for start in (33, 40, 47)]
+    try:
+        return _box([float(text) for text in edges], [float(text) for text in angles])
+    except (ValueError, InputError) as error:
+        raise InputError(f"CRYST1: {error}", file=file, line=before[-1] + 1) from None
 
 
 def _mmcif_cell(file: str, block: gemmi.cif.Block) -> F64 | None:
-    found = [
-        block.find_value(f"_cell.{name}")
-        for name in (
-            *("length_a", "length_b", "length_c"),
-            *("angle_alpha", "angle_beta", "angle_gamma"),
-        )
+    lengths = ("length_a", "length_b", "length_c")
+    angles = ("angle_alpha", "angle_beta", "angle_gamma")
+    found = [block.find_value(f"_cell.{name}") for name in (*lengths, *angles)]
+    missing = [
+        name
+        for name, value in zip((*lengths, *angles), found, strict=True)
+        if value in (None, "?", ".")
     ]
-    if any(value in (None, "?", ".") for value in found):
+    if len(missing) == len(found):
         return None
+    if missing:
+        raise InputError(f"half a box: there is no _cell.{missing[0]}", file=file)
     try:
         numbers = [float(value.split("(")[0]) for value in found]
         return _box(numbers[:3], numbers[3:])

@@ -22,7 +22,9 @@ from ..fixed_width import Columns, read_bytes
 from ..formats import CoordinateFormat, Coordinates, Expected
 from ..units import ANGSTROM
 
+_NOT_WRITTEN = 1e30  # what NetCDF has where nothing was written is 9.97e36
 AMBER_VELOCITY = 20.455  # A/ps in Amber's unit of velocity, A/(ps/20.455)
+_FASTEST = 30.0  # beyond any component of a velocity in that unit; angles of boxes are larger
 
 F64 = npt.NDArray[np.float64]
 
@@ -93,6 +95,9 @@ def _read_text(file: str, expected: Expected) -> Coordinates:
     if has_velocities:
         second = body[block : 2 * block]
         velocities = _vectors(file, "velocities", 3 + block, second, atoms)
+        if len(body) == 2 * block and (np.abs(velocities[-1]) > _FASTEST).all():
+            message = "this line of velocities is a box: is a line of velocities missing?"
+            raise InputError(message, file=file, line=2 + 2 * block)
         velocities *= AMBER_VELOCITY * ANGSTROM
     start = block * (2 if has_velocities else 1)
     if len(body) == start:
@@ -152,17 +157,31 @@ def _read_netcdf(file: str, expected: Expected) -> Coordinates:
     positions, velocities = values["coordinates"], values.get("velocities")
     if len(positions) != atoms:
         raise InputError(f"{len(positions)} atoms, but the topology has {atoms}", file=file)
+    if velocities is not None and len(velocities) != len(positions):
+        message = f"{len(velocities)} velocities of {len(positions)} atoms"
+        raise InputError(message, file=file)
     for name in ("coordinates", "velocities"):
-        if name in values and not np.isfinite(values[name]).all():
-            atom = int(np.argmin(np.isfinite(values[name]).all(axis=1)))
-            raise InputError(f"{name} are not finite numbers", file=file, atom=atom)
-    lengths, angles = (
-        values.get(name, np.full(3, missing))
-        for name, missing in (("cell_lengths", 0.0), ("cell_angles", 90.0))
-    )
-    box = _box(file, None, lengths, angles) if expected.box else None
+        if name in values:
+            there = np.abs(values[name]) < _NOT_WRITTEN
+            if not there.all():
+                atom = int(np.argmin(there.all(axis=1)))
+                raise InputError(f"{name} are not finite numbers", file=file, atom=atom)
+    box = _netcdf_box(file, values) if expected.box else None
     speed = None if velocities is None else velocities * ANGSTROM
     return Coordinates(positions * ANGSTROM, speed, box)
+
+
+def _netcdf_box(file: str, values: dict[str, F64]) -> F64 | None:
+    """The box, whose lengths and angles must both be there or both not."""
+    given = [name for name in ("cell_lengths", "cell_angles") if name in values]
+    if not given:
+        return None
+    if len(given) == 1:
+        raise InputError(f"half a box: {given[0]} alone, of lengths and angles", file=file)
+    for name in given:
+        if not (np.abs(values[name]) < _NOT_WRITTEN).all():
+            raise InputError(f"{name} are not finite numbers", file=file)
+    return _box(file, None, values["cell_lengths"], values["cell_angles"])
 
 
 def _netcdf_frame(file: str, content: netcdf_file, frame: int) -> dict[str, F64]:

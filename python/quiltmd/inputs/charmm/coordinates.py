@@ -37,6 +37,10 @@ def _read_crd(file: str, expected: Expected) -> Coordinates:
         raise InputError(message, file=file, line=start + 1)
     first, width, name, length = _EXTENDED if wide else _USUAL
     body = lines[start + 1 : start + 1 + count]
+    behind = next((k for k in range(start + 1 + count, len(lines)) if lines[k].strip()), None)
+    if behind is not None:
+        message = f"text after the last of {count} atoms"
+        raise InputError(message, file=file, line=behind + 1)
     block = [line[first : first + 3 * width] for line in body]
     columns = Columns(file, "coordinates", start + 2, block, 3, width, 3)
     positions = columns.numbers(3 * count, float).reshape(-1, 3) * ANGSTROM

@@ -19,6 +19,8 @@ from ..formats import CoordinateFormat, Coordinates, Expected
 F64 = npt.NDArray[np.float64]
 
 _FIRST = 20  # where the numbers of a gro line begin
+_Blocks = dict[str, tuple[int, list[str]]]  # first line and lines of each
+_G96_BLOCKS = ("TITLE", "TIMESTEP", "POSITION", "POSITIONRED", "VELOCITY", "VELOCITYRED", "BOX")
 # Of nine numbers of a box: the diagonal comes first, then the others by vector.
 _NINE = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1))
 
@@ -34,18 +36,21 @@ def _is_gro(head: bytes) -> bool:
     )
 
 
-def _gro_starts(lines: list[bytes]) -> list[int]:
+def _gro_starts(file: str, lines: list[bytes]) -> list[int]:
     """The first line of each frame."""
     starts, at = [], 0
     while at + 1 < len(lines) and (count := lines[at + 1].strip()).isdigit():
         starts.append(at)
         at += int(count) + 3
+    if any(line.strip() for line in lines[at:]):
+        message = "text that is no frame: a title, a line with the number of atoms, atoms and a box"
+        raise InputError(message, file=file, line=at + 1)
     return starts
 
 
 def _read_gro(file: str, expected: Expected) -> Coordinates:
     lines = read_bytes(file).split(b"\n")
-    starts = _gro_starts(lines)
+    starts = _gro_starts(file, lines)
     start = starts[expected.frame]
     count = int(lines[start + 1])
     if count != expected.atoms:
@@ -54,7 +59,7 @@ def _read_gro(file: str, expected: Expected) -> Coordinates:
     body = lines[start + 2 : start + 2 + count]
     points = [k for k, letter in enumerate(body[0][_FIRST:]) if letter == ord(b".")]
     width = points[1] - points[0]
-    columns = 6 if len(body[0].rstrip()) > _FIRST + 3 * width else 3
+    columns = _gro_columns(file, start + 3, body, width)
     block = [line[_FIRST : _FIRST + columns * width] for line in body]
     numbers = Columns(file, "coordinates", start + 3, block, columns, width, columns)
     values = numbers.numbers(columns * count, float).reshape(-1, columns)
@@ -68,32 +73,55 @@ def _read_gro(file: str, expected: Expected) -> Coordinates:
     return Coordinates(values[:, :3], velocities, box, names)
 
 
+def _gro_columns(file: str, start: int, body: list[bytes], width: int) -> int:
+    """Numbers on a line: 6 with velocities, else 3; the same for all atoms."""
+    lengths = [len(line.rstrip()) for line in body]
+    moving = [length > _FIRST + 3 * width for length in lengths]
+    if any(moving) and not all(moving):
+        wrong = moving.index(not moving[0])
+        words = "a velocity, unlike atom 1" if moving[wrong] else "no velocity, unlike atom 1"
+        message = f"has {words}: give velocities of all atoms or of none"
+        raise InputError(message, file=file, line=start + wrong, atom=wrong)
+    if max(lengths) > _FIRST + 6 * width:
+        wrong = int(np.argmax(lengths))
+        message = "text behind position and velocity"
+        raise InputError(message, file=file, line=start + wrong, atom=wrong)
+    return 6 if any(moving) else 3
+
+
 def _count_gro(file: str) -> int:
-    return len(_gro_starts(read_bytes(file).split(b"\n")))
+    return len(_gro_starts(file, read_bytes(file).split(b"\n")))
 
 
-def _read_g96(file: str, expected: Expected) -> Coordinates:
+def _g96_frames(file: str) -> list[_Blocks]:
+    """The blocks of each frame; a block that was there already begins the next one."""
     lines = [line.strip() for line in read_bytes(file).decode("latin-1").split("\n")]
-    blocks: dict[str, tuple[int, list[str]]] = {}
+    frames: list[_Blocks] = [{}]
     at = 0
     while at < len(lines):
         name, end = lines[at], at
         while end < len(lines) and lines[end] != "END":
             end += 1
-        if name and name not in blocks:  # the first frame
-            blocks[name] = (at + 2, lines[at + 1 : end])
+        if name and name not in _G96_BLOCKS:
+            raise InputError(f"block {name} is not known", file=file, line=at + 1)
+        if name and name != "TITLE":
+            if name in frames[-1]:
+                frames.append({})
+            frames[-1][name] = (at + 2, lines[at + 1 : end])
         at = end + 1
-    known = {"TITLE", "TIMESTEP", "POSITION", "POSITIONRED", "VELOCITY", "VELOCITYRED", "BOX"}
-    for name, (line, _) in blocks.items():
-        if name not in known:
-            raise InputError(f"block {name} is not known", file=file, line=line - 1)
+    return frames
+
+
+def _read_g96(file: str, expected: Expected) -> Coordinates:
+    blocks = _g96_frames(file)[expected.frame]
     positions, names = _g96_block(file, blocks, "POSITION")
     if positions is None:
         raise InputError("no block POSITION or POSITIONRED", file=file)
     velocities, _ = _g96_block(file, blocks, "VELOCITY")
     if velocities is not None and len(velocities) != len(positions):
+        line = next(blocks[name][0] for name in blocks if name.startswith("VELOCITY"))
         message = f"{len(velocities)} velocities of {len(positions)} atoms"
-        raise InputError(message, file=file)
+        raise InputError(message, file=file, line=line - 1)
     box = None
     if expected.box and "BOX" in blocks:
         line, rows = blocks["BOX"]
@@ -101,8 +129,12 @@ def _read_g96(file: str, expected: Expected) -> Coordinates:
     return Coordinates(positions, velocities, box, names)
 
 
+def _count_g96(file: str) -> int:
+    return len(_g96_frames(file))
+
+
 def _g96_block(
-    file: str, blocks: dict[str, tuple[int, list[str]]], name: str
+    file: str, blocks: _Blocks, name: str
 ) -> tuple[F64 | None, npt.NDArray[np.str_] | None]:
     """Vectors of a block, and names of atoms where it has them."""
     for block, first in ((name, 24), (f"{name}RED", 0)):
@@ -157,4 +189,5 @@ G96 = CoordinateFormat(
     "GROMACS g96",
     lambda head: bool(re.match(rb"(\s*#[^\n]*\n)*\s*(TITLE|POSITION(RED)?|TIMESTEP)\s*\n", head)),
     _read_g96,
+    _count_g96,
 )
