@@ -269,6 +269,7 @@ RULES: dict[str, str] = {
         "", f"#ifdef ZZ ; c\n#error\n#else ; c\n{_PERIODIC}0 1 1\n#endif ; c"
     ),
     # Virtual sites.
+    "site 1": _site("virtual_sites1", "6 2 1"),
     "site 2": _site("virtual_sites2", "6 1 2 1 0.3"),
     "site 2fd": _site("virtual_sites2", "6 1 2 2 0.05"),
     "site 3": _site("virtual_sites3", "6 1 2 3 1 0.3 0.4"),
@@ -355,6 +356,7 @@ ENERGIES = {
     "macro that keeps its place": 0.3598156,
     "a comment that goes on": 0.3598156,
     "a condition that is not met": 0.3598156,
+    "site 1": 0.759296359,
     "site 2": 0.0151397973,
     "site 2fd": 0.0318904653,
     "site 3": -0.959171918,

@@ -174,7 +174,8 @@ struct Physics {
   // Of an excluded pair: what the reciprocal sum holds of it, taken back; or the reaction field.
   Pair excluded(int i, int j, double r) const {
     if (field) return r < cutoff ? in_field(charges(i, j), r) : Pair{};
-    const double qq = charges(i, j), smooth = qq * std::erf(alpha * r) / r;
+    const double at_zero = 2 * alpha / std::sqrt(kPi);  // of erf(alpha r)/r
+    const double qq = charges(i, j), smooth = qq * (r > 0 ? std::erf(alpha * r) / r : at_zero);
     const auto [off_mesh, off_mesh_r] = dispersion_off_mesh(i, j, r);
     return {off_mesh, -smooth, qq * gaussian(r) - smooth + off_mesh_r};
   }
@@ -195,9 +196,10 @@ CellEnergy evaluate_cell(const Physics& physics, const Exclusions& exclusions, c
                          std::vector<Vec3d>& forces) {
   CellEnergy energy;
   const auto add = [&](int i, const Pair& pair, Vec3d d) {
-    forces[i] += (pair.force / dot(d, d)) * d;
     energy.form += pair.form / 2;
     energy.coulomb += pair.coulomb / 2;
+    if (pair.force == 0) return;  // as of an excluded site on top of its parent, where d is 0
+    forces[i] += (pair.force / dot(d, d)) * d;
     energy.virial.add_product((0.5 * pair.force / dot(d, d)) * d, d);
   };
   const std::vector<int> near = cells.around(cell);
