@@ -38,7 +38,7 @@ def test_messages_there_and_back() -> None:
     expected = [(name, *those) for name in ("worker", "remote") for those in one]
     assert rows == [*expected, ("worker", 2, 8, 0), ("worker", 3, 8, 0)]
     for row in result["rows"]:
-        assert 5 < row["microseconds"] < 1e6  # and without the gap
+        assert 5 < row["microseconds"] < 1e7  # and without the gap
         both_ways = 2 * row["bytes"] * row["workers"] / row["microseconds"]
         assert row["megabytes_per_second"] == pytest.approx(both_ways)
 
@@ -103,7 +103,8 @@ def test_flipped_bits() -> None:
 
 @pytest.mark.parametrize("where", ["--processes", "--no-processes"])
 def test_where_the_time_of_an_exchange_goes(where: str) -> None:
-    command = ("exchange", "--replicas", "1,3", "--iterations", 2, "--milliseconds", 40)
+    each = 150 if where == "--processes" else 40
+    command = ("exchange", "--replicas", "1,3", "--iterations", 2, "--milliseconds", each)
     rows = measured(*command, where)["rows"]
     assert [row["replicas"] for row in rows] == [1, 3]
     for row in rows:
@@ -112,7 +113,7 @@ def test_where_the_time_of_an_exchange_goes(where: str) -> None:
         assert all(parts[part] > 0 for part in PARTS)
         assert row["iterations_per_second"] == pytest.approx(1000 / sum(parts.values()))
     run = rows[1]["milliseconds"]["run"]
-    assert 40 <= run < 120 if where == "--processes" else run >= 120
+    assert each <= run < 3 * each if where == "--processes" else run >= 3 * each
 
 
 def test_a_table_for_people() -> None:

@@ -199,7 +199,7 @@ def test_a_stopped_process_can_be_resumed(
     while not (tmp_path / "checkpoint.prev.qmd").exists() and time.monotonic() < deadline:
         time.sleep(0.05)
     process.send_signal(kind)
-    _, messages = process.communicate(timeout=60)
+    _, messages = process.communicate(timeout=120)
     if kind == signal.SIGINT:
         assert process.returncode == 130
         assert "quiltmd run --resume" in messages

@@ -22,13 +22,14 @@ from quiltmd.workers import factory
 def started(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The connections that are made."""
     found: list[Any] = []
-    connect = factory.connect
+    connect_all = factory.connect_all
 
     def noted(*settings: Any) -> Any:
-        found.append(connect(*settings))
-        return found[-1]
+        made = connect_all(*settings)
+        found.extend(made)
+        return made
 
-    monkeypatch.setattr(factory, "connect", noted)
+    monkeypatch.setattr(factory, "connect_all", noted)
     return found
 
 

@@ -151,13 +151,13 @@ def test_a_process_that_is_killed_ends_all(alanine: tuple[Path, Path], tmp_path:
     with mpirun(2, *arguments) as process:
         try:
             log = out / "log.csv"
-            assert comes_true(lambda: log.exists() and log.read_text().count("\n") > 3, 120)
+            assert comes_true(lambda: log.exists() and log.read_text().count("\n") > 3)
             all_of_it = processes_with(str(out))
             # Process 0 is the one that has the folder open: its lock.
             others = [p for p in all_of_it if not has_open(p, out)]
             assert (len(all_of_it), len(others)) == (2, 1)
             os.kill(others[0], signal.SIGKILL)
-            said, _ = process.communicate(timeout=120)
+            said, _ = process.communicate(timeout=250)
         finally:
             process.kill()
     assert process.returncode != 0
@@ -168,10 +168,10 @@ def test_a_process_that_is_killed_ends_all(alanine: tuple[Path, Path], tmp_path:
     assert (out / "checkpoint.qmd").exists()
 
 
-# Waits for process 0 for three seconds, and not for a minute.
+# Waits for process 0 for six seconds, and not for a minute.
 IMPATIENT = """
 from quiltmd.workers import mpi
-mpi._CLIENT_GONE = 3.0
+mpi._CLIENT_GONE = 6.0
 from quiltmd.commands.cli import main
 main()
 """
@@ -183,16 +183,16 @@ def test_a_process_that_is_stopped_ends_all(
     victim: int, alanine: tuple[Path, Path], tmp_path: Path
 ) -> None:
     out = tmp_path / "mpi"
-    arguments = [*run_arguments(alanine, out, 10**8), "--silence", 3]
+    arguments = [*run_arguments(alanine, out, 10**8), "--silence", 6]
     arguments[arguments.index("--log-every") + 1] = 100
     with mpirun(2, *arguments, command=[sys.executable, "-c", IMPATIENT]) as process:
         try:
             log = out / "log.csv"
-            assert comes_true(lambda: log.exists() and log.read_text().count("\n") > 3, 120)
+            assert comes_true(lambda: log.exists() and log.read_text().count("\n") > 3)
             all_of_it = sorted(processes_with(str(out)), key=lambda p: not has_open(p, out))
             assert len(all_of_it) == 2
             os.kill(all_of_it[victim], signal.SIGSTOP)
-            said, _ = process.communicate(timeout=120)
+            said, _ = process.communicate(timeout=250)
         finally:
             process.kill()
     assert process.returncode != 0
@@ -223,7 +223,6 @@ main()
 
 
 @needs_mpirun
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize("before", [True, False])
 def test_a_process_that_is_stopped_at_the_start_ends_all(before: bool, tmp_path: Path) -> None:
     """Process 0 ends, and the launcher kills the other; Open MPI's may then hang itself."""
@@ -234,7 +233,7 @@ def test_a_process_that_is_stopped_at_the_start_ends_all(before: bool, tmp_path:
             assert process.stdout is not None
             said = next((line for line in process.stdout if "error: this process" in line), "")
             assert "has waited for the others for 3 s: one has been stopped, or" in said
-            assert comes_true(lambda: not processes_with(str(tmp_path / "none")), 60)
+            assert comes_true(lambda: not processes_with(str(tmp_path / "none")))
         finally:
             process.kill()
 

@@ -134,7 +134,7 @@ def test_the_simulation_goes_on_meanwhile(loaded: Loaded) -> None:
     simulation = simulate(loaded)
     further = threading.Event()
     seen: list[bool] = []
-    recorder = Recorder(10, lambda frame: seen.append(further.wait(20)))
+    recorder = Recorder(10, lambda frame: seen.append(further.wait(120)))
     simulation.run(20, [recorder], lambda step: further.set() if step > 10 else None)
     assert recorder.steps == [10, 20]
     assert seen == [True, True]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parents[2] / "python" / "quiltmd"
 # In reading order, as in python/README.md: what each folder may import besides itself, and
-# errors.py and version.py.
+# errors.py, starting.py and version.py.
 SEES = {
     "description": set[str](),
     "engine": {"description"},
@@ -26,7 +26,7 @@ SEES = {
     "commands": {"description", "engine", "workers", "inputs", "outputs", "pages", "analysis"}
     | {"running", "exchange", "prediction", "bench_workers"},
 }
-SHARED = {"errors", "version"}
+SHARED = {"errors", "starting", "version"}
 
 
 def imports(file: Path) -> Iterator[str]:

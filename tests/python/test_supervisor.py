@@ -15,7 +15,7 @@ import pytest
 from boxes import water_box
 from fake_engine import FakeEngine, FakeFrame
 from test_runner import same_results
-from test_workers import FORCES, INTEGRATOR, channel_of, short
+from test_workers import FORCES, INTEGRATOR, channel_of, comes_true, short
 
 import quiltmd
 from quiltmd import LostError, QuiltError, QuiltWarning, Simulation, Workers
@@ -128,8 +128,8 @@ def test_many_faults_in_a_row(faults: int, tmp_path: Path, saves_often: None) ->
     events = workers.supervisor.events
     assert len(events) >= faults
     assert all(tuple(event.phases) == PHASES for event in events)
-    after = [sum(list(event.phases.values())[1:]) - event.seconds for event in events]
-    assert max(map(abs, after)) < 0.05
+    after = [event.seconds - sum(list(event.phases.values())[1:]) for event in events]
+    assert min(after) > -1e-6  # what follows the loss is a part of the time until the run goes on
     print(f"{len(events)} faults; median and longest ms of")
     for phase in PHASES:
         taken = [1e3 * event.phases[phase] for event in events]
@@ -142,7 +142,7 @@ def test_compared_devices_that_are_lost_and_wrong(
 ) -> None:
     """Connections cut, bits flipped, devices that hang, at random, of two that are compared."""
     rng = np.random.default_rng(faults)
-    workers = FakeWorkers([C], [A, B], patience=0.3)
+    workers = FakeWorkers([C], [A, B], patience=1.5)
 
     def next_fault() -> list[str]:
         now = 0 if len(workers.started) < 3 else workers.supervisor._pool.step
@@ -172,7 +172,7 @@ def test_frames_under_way_are_captured_again(saves_often: None) -> None:
             target=lambda into, of: into.append(of.state()), args=(read, frame)
         )
         reader.start()
-        reader.join(20)
+        reader.join(120)
         assert np.array_equal(read[0]["velocities"], reference.state().velocities)
         assert frame.energies()["potential"] == reference.energies()["potential"]
     simulation.run(3)
@@ -181,7 +181,7 @@ def test_frames_under_way_are_captured_again(saves_often: None) -> None:
 
 
 def test_a_device_that_hangs_is_given_up() -> None:
-    workers = FakeWorkers([B], [A], inject_fault=("hang@30",), patience=0.5)
+    workers = FakeWorkers([B], [A], inject_fault=("hang@30",), patience=2.0)
     simulation = workers.simulation()
     simulation.run(20)
     simulation.run(20)
@@ -199,7 +199,7 @@ def test_a_hang_between_runs_is_noticed(wanted: str) -> None:
                 threading.Event().wait()
             return super().capture(**contents)
 
-    workers = FakeWorkers([C], [A, B], patience=0.5)
+    workers = FakeWorkers([C], [A, B], patience=2.0)
     workers.engine = Hanging
     simulation, reference = workers.simulation(), plain()
     for one in (simulation, reference):
@@ -393,13 +393,12 @@ def test_devices_do_not_wait_to_be_compared() -> None:
     runner_of_more = threading.Thread(target=lambda: simulation.run(5))
     runner_of_more.start()
     pool = workers.supervisor._pool
-    reader.join(0.3)
+    assert comes_true(lambda: [worker.step for worker in pool.workers] == [15, 15])
     assert not read
-    assert [worker.step for worker in pool.workers] == [15, 15]
     assert pool.step == 10
     held.set()
     for thread in (reader, runner_of_more):
-        thread.join(20)
+        thread.join(120)
     assert read == [reference._engine.capture(energies=True).energies()]
     reference.run(5)
     assert quiltmd.digest(simulation.state()) == quiltmd.digest(reference.state())
@@ -497,7 +496,7 @@ def test_faults_of_a_device_that_there_is_not(device: str) -> None:
         ("cpu", {"spares": ["cpu"], "inject_fault": ["kill@11"]}, "killed by SIGKILL"),
         (
             "cpu",
-            {"spares": ["cpu"], "inject_fault": ["stop@9"], "silence": 3.0},
+            {"spares": ["cpu"], "inject_fault": ["stop@9"], "silence": 6.0},
             "nothing was heard",
         ),
         ("redundant:cpu,cpu", {"inject_fault": ["flip@9:1:velocities:70"]}, "a transient error"),

@@ -163,7 +163,7 @@ def test_only_who_knows_the_secret_gets_in(transport: str, family: int) -> None:
                 with pytest.raises(QuiltError):
                     ask_for_admission(connection, stranger)
     meet(1)
-    first.join(30)
+    first.join(120)
     assert found[0][0] == found[1][1] == -1
     with socket.socket(fileno=found[0][1]) as a, socket.socket(fileno=found[1][0]) as b:
         assert a.family == b.family == family

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from ..starting import Starting
 from ..workers.access import make_key, read_key
 from ..workers.server import Server
 
@@ -26,13 +27,15 @@ def server_here() -> Iterator[tuple[int, Path]]:
         key = Path(folder) / "key"
         make_key(key)
         server = Server("127.0.0.1", 0, read_key(key), _SESSIONS, lambda text: None)
-        thread = threading.Thread(target=server.serve)
-        thread.start()
-        try:
-            yield server.port, key
-        finally:
+        thread = threading.Thread(target=server.serve, daemon=True)
+
+        def end(_: None) -> None:
             server.close()
             thread.join()
+
+        with Starting() as starting:
+            starting.start(thread.start, end)
+            yield server.port, key
 
 
 class Proxy:

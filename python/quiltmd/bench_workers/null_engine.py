@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from ..starting import Starting
 from ..workers.channel import Channel
 from ..workers.client import Connection, WorkerEngine, check_hello
 from ..workers.session import Session
@@ -119,18 +120,20 @@ def null_workers(count: int, seconds: float = 0.0) -> Iterator[NullWorkers]:
     pairs = [socket.socketpair() for _ in range(count)]
     theirs = [pair[1].fileno() for pair in pairs]
     command = [sys.executable, "-m", __name__, str(1e3 * seconds), *map(str, theirs)]
-    process = subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, pass_fds=theirs, start_new_session=True
+    start = partial(
+        subprocess.Popen, command, stdin=subprocess.DEVNULL, pass_fds=theirs, start_new_session=True
     )
-    try:
-        for _, end in pairs:
+    with Starting() as starting:
+        starting.start(start, subprocess.Popen.wait)
+        for ours, end in pairs:
+            starting.callback(_shut, ours)
             end.close()
         yield NullWorkers([ours for ours, _ in pairs])
-    finally:
-        for ours, _ in pairs:
-            with suppress(OSError):
-                ours.shutdown(socket.SHUT_RDWR)
-        process.wait()
+
+
+def _shut(end: socket.socket) -> None:
+    with suppress(OSError):  # the worker has ended
+        end.shutdown(socket.SHUT_RDWR)
 
 
 def channel_of(end: socket.socket) -> Channel:

@@ -10,18 +10,19 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
-from typing import IO
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError, QuiltError
+from ..starting import Starting
 from .formats import CoordinateFormat, Coordinates, Expected
 from .frames_process import receive, receive_count
 
@@ -63,41 +64,48 @@ def read_frames(
         Where MDAnalysis is not installed.
     """
     file = os.fspath(path)
-    with _reading(file, str(atoms), str(every), str(int(box))) as stream:
-        for frame in receive(stream, atoms):
-            yield TrajectoryFrame(*frame)
+    with Starting() as starting:
+        reader = _start_reader(file, (str(atoms), str(every), str(int(box))), starting)
+        assert reader.stdout is not None
+        try:
+            for frame in receive(reader.stdout, atoms):
+                yield TrajectoryFrame(*frame)
+        except EOFError:
+            raise _damage(file, reader) from None
 
 
-@contextmanager
-def _reading(file: str, *asked: str) -> Iterator[IO[bytes]]:
-    """What a process sends that reads the file; see frames_process."""
+def _start_reader(file: str, asked: Sequence[str], starting: Starting) -> subprocess.Popen[bytes]:
+    """A process that reads the file, and ends with `starting`; see frames_process."""
     if find_spec("MDAnalysis") is None:
         raise QuiltError(
             "reading trajectories needs MDAnalysis: pip install 'quiltmd[trajectories]'"
         )
     if not Path(file).exists():
         raise InputError("no such file", file=file)
-    process = subprocess.Popen(
+    return starting.start(partial(_reader, file, asked), _end)
+
+
+def _reader(file: str, asked: Sequence[str]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
         [sys.executable, "-m", "quiltmd.inputs.frames_process", file, *asked],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
     )
-    assert process.stdout is not None
-    try:
-        yield process.stdout
-    except EOFError:
-        how = _end(process.wait())
-        raise InputError(
-            f"the reader of this format {how}: the file is damaged", file=file
-        ) from None
-    finally:
-        process.kill()
-        process.wait()
-        process.stdout.close()
 
 
-def _end(code: int) -> str:
+def _end(reader: subprocess.Popen[bytes]) -> None:
+    reader.kill()
+    reader.communicate()
+
+
+def _damage(file: str, reader: subprocess.Popen[bytes]) -> InputError:
+    """What a reader tells that has ended too early."""
+    how = _how_ended(reader.wait())
+    return InputError(f"the reader of this format {how}: the file is damaged", file=file)
+
+
+def _how_ended(code: int) -> str:
     with suppress(ValueError):
         return f"crashed on it ({signal.Signals(-code).name})"
     return f"failed on it (exit status {code})"
@@ -128,8 +136,13 @@ def _read(path: str, expected: Expected) -> Coordinates:
 
 
 def _count(path: str) -> int:
-    with _reading(path, "count") as stream:
-        return receive_count(stream)
+    with Starting() as starting:
+        reader = _start_reader(path, ["count"], starting)
+        assert reader.stdout is not None
+        try:
+            return receive_count(reader.stdout)
+        except EOFError:
+            raise _damage(path, reader) from None
 
 
 TRAJECTORY = CoordinateFormat("XTC, TRR, DCD or H5MD trajectory", _is_trajectory, _read, _count)

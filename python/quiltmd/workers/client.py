@@ -160,14 +160,20 @@ class Connection:
         with self._ending:
             if self._ended is not None:
                 return
-            why = self._last_words() or error
-            with self._lock:
-                self._ended = LostError(f"the worker on {self.name} is lost: {why}")
-                waiting, self._waiting = list(self._waiting.values()), {}
-            for future in waiting:
-                future.set_exception(self._ended)
-            if self._relay is not None:
-                self._relay.close()
+            why: str | Exception = error
+            try:
+                why = self._last_words() or error
+            finally:  # also where Ctrl-C breaks that off
+                self._give_up(LostError(f"the worker on {self.name} is lost: {why}"))
+
+    def _give_up(self, error: QuiltError) -> None:
+        with self._lock:
+            self._ended = error
+            waiting, self._waiting = list(self._waiting.values()), {}
+        for future in waiting:
+            future.set_exception(error)
+        if self._relay is not None:
+            self._relay.close()
 
 
 def check_hello(connection: Connection, theirs: Any) -> None:

@@ -12,9 +12,9 @@ from ..engine.execution import Execution
 from ..engine.hosts import cores_of, started_together
 from ..engine.places import Place, has_rank_on_each, is_forwarded, parse_device, parse_place
 from ..engine.worker_settings import Workers
-from ..errors import QuiltError
+from ..starting import Starting
 from .client import Connection, WorkerEngine
-from .launch import connect, connect_all
+from .launch import connect_all
 from .supervisor import Supervisor
 from .team import Team, introduce
 
@@ -31,8 +31,11 @@ def make_engine(
     settings: Workers = run["workers"]
     places = [place.in_worker() for place in parse_device(run["device"])]
     if is_forwarded(run["device"]):
-        here = _forwarding(places[0], settings, run["execution"])
-        return core.make_engine(system, nonbonded, integrator, here)
+        with Starting() as starting:
+            here = _forwarding(places[0], settings, run["execution"], starting)
+            forwarded = core.make_engine(system, nonbonded, integrator, here)
+            starting.pop_all()
+        return forwarded
     is_team = has_rank_on_each(run["device"])
     is_supervised = not is_team and bool(len(places) > 1 or settings.spares or settings.verify)
     patience = settings.patience if is_supervised else None
@@ -42,7 +45,11 @@ def make_engine(
         return WorkerEngine(connection, system, nonbonded, integrator, execution, patience, beside)
 
     def start(place: Place) -> WorkerEngine:
-        return start_on(connect(place, settings), place)
+        with Starting() as starting:
+            (connection,) = connect_all([place], settings, starting)
+            engine = start_on(connection, place)
+            starting.pop_all()
+        return engine
 
     if is_team:
         return _team(places, settings, start_on, run["execution"]["transport"])
@@ -55,15 +62,13 @@ def make_engine(
     return engine
 
 
-def _forwarding(place: Place, settings: Workers, execution: dict[str, Any]) -> dict[str, Any]:
+def _forwarding(
+    place: Place, settings: Workers, execution: dict[str, Any], starting: Starting
+) -> dict[str, Any]:
     """Settings of an engine in this process whose device is in a worker, which ends with it."""
-    connection = connect(place, settings)
-    try:
-        own = Execution(**{**execution, "device": "cpu"}).resolve()
-        socket = connection.forward(place.device, execution["threads"])
-    except QuiltError:
-        connection.close()
-        raise
+    (connection,) = connect_all([place], settings, starting)
+    own = Execution(**{**execution, "device": "cpu"}).resolve()
+    socket = connection.forward(place.device, execution["threads"])
     return {**own, "device": f"socket:{socket}"}
 
 
@@ -79,14 +84,12 @@ def _team(
     def make(connection: Connection, rank: int) -> WorkerEngine:
         return start_on(connection, places[rank], sharing[rank], ranks=None, transport="auto")
 
-    connections = connect_all(places, settings)
-    try:
+    with Starting() as starting:
+        connections = connect_all(places, settings, starting)
         introduce(connections, places, settings.silence, transport)
-        return Team(connections, make)
-    except BaseException:
-        for connection in connections:
-            connection.close()
-        raise
+        team = Team(connections, make)
+        starting.pop_all()
+    return team
 
 
 def sharing_cores(places: list[Place]) -> list[int]:

@@ -8,7 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -17,6 +17,7 @@ from ..engine.hosts import started
 from ..engine.places import Place
 from ..engine.worker_settings import Workers
 from ..errors import QuiltError
+from ..starting import Starting
 from . import mpi
 from .access import AccessError, BlakeSeal, FullError, ask_for_admission, default_key_file, read_key
 from .channel import Channel
@@ -30,49 +31,70 @@ _SSH_FAILED, _NOT_FOUND = 255, 127
 
 def connect(place: Place, settings: Workers) -> Connection:
     """A worker at a place, ready to make an engine; QuiltError where there will be none."""
-    return connect_all([place], settings)[0]
+    with Starting() as starting:
+        (connection,) = connect_all([place], settings, starting)
+        starting.pop_all()
+    return connection
 
 
-def connect_all(places: Sequence[Place], settings: Workers) -> list[Connection]:
-    """A worker at each place; QuiltError where there will not be all of them, and then none is."""
+def connect_all(places: Sequence[Place], settings: Workers, starting: Starting) -> list[Connection]:
+    """A worker at each place; QuiltError where there will not be all of them."""
     found: list[Connection] = []
-    try:
-        for begin in range(0, len(places), _AT_ONCE):
-            for place in places[begin : begin + _AT_ONCE]:
-                found.append(_begin(place, settings))
-            hellos = [connection.begin("hello") for connection in found[begin:]]
-            for connection, hello in zip(found[begin:], hellos, strict=True):
-                check_hello(connection, hello.result())
-    except BaseException:
-        for connection in found:
-            connection.close()
-        raise
+    for begin in range(0, len(places), _AT_ONCE):
+        found += [_begin(place, settings, starting) for place in places[begin : begin + _AT_ONCE]]
+        hellos = [connection.begin("hello") for connection in found[begin:]]
+        for connection, hello in zip(found[begin:], hellos, strict=True):
+            check_hello(connection, hello.result())
     return found
 
 
-def _begin(place: Place, settings: Workers) -> Connection:
+def _begin(place: Place, settings: Workers, starting: Starting) -> Connection:
     """A worker that may still be starting."""
-    name = str(place)
+    name, seal = str(place), None
+    last_words: Callable[[], str] = str  # none
     if place.kind == "mpi":
         name = f"rank {place.process} ({started(place.process).host})"
     if place.kind == "remote":
-        ours, seal = _admitted(place, settings)
-        return Connection(_channel(ours, settings, seal), name, lambda: "")
-    if place.kind == "mpi" and place.process > 0:
-        return Connection(_channel(mpi.reach(place.process), settings), name, lambda: "")
+        ours, seal = _admitted(place, settings, starting)
+    elif place.kind == "mpi" and place.process > 0:
+        ours = mpi.reach(place.process)
+        starting.callback(_shut, ours)
+    else:
+        ours, process = _worker_process(place, settings, starting)
+        last_words = partial(_end_process, process, place, settings)
+    channel = _channel(ours, settings, seal)
+    return starting.start(partial(Connection, channel, name, last_words), Connection.close)
+
+
+def _worker_process(
+    place: Place, settings: Workers, starting: Starting
+) -> tuple[socket.socket, subprocess.Popen[bytes]]:
+    """The socket of a worker that is a child of this process, or that a child has started."""
     ours, theirs = socket.socketpair()
     with theirs:
-        process = _by_ssh(place, settings, theirs) if place.kind == "ssh" else _here(theirs)
-    last_words = partial(_end_process, process, place, settings)
-    return Connection(_channel(ours, settings), name, last_words)
+        spawn = partial(_by_ssh, place, settings) if place.kind == "ssh" else _here
+        return ours, starting.start(partial(spawn, theirs), _kill)
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    process.wait()
+
+
+def _shut(connection: socket.socket) -> None:
+    with suppress(OSError):  # it has ended already
+        connection.shutdown(socket.SHUT_RDWR)
 
 
 def spawn_worker(connection: socket.socket, keys: bytes) -> subprocess.Popen[bytes]:
     """A worker process for a connection that was admitted, with the keys of its seal."""
-    worker = _here(connection, "sealed", stdin=subprocess.PIPE)
-    assert worker.stdin is not None
-    with worker.stdin as pipe:  # not among the arguments, which everybody can read
-        pipe.write(keys)
+    with Starting() as starting:
+        spawn = partial(_here, connection, "sealed", stdin=subprocess.PIPE)
+        worker = starting.start(spawn, _kill)
+        assert worker.stdin is not None
+        with worker.stdin as pipe:  # not among the arguments, which everybody can read
+            pipe.write(keys)
+        starting.pop_all()
     return worker
 
 
@@ -102,7 +124,9 @@ def _spawn(command: list[str], **options: Any) -> subprocess.Popen[bytes]:
         ) from None
 
 
-def _admitted(place: Place, settings: Workers) -> tuple[socket.socket, BlakeSeal]:
+def _admitted(
+    place: Place, settings: Workers, starting: Starting
+) -> tuple[socket.socket, BlakeSeal]:
     """A connection to a server that has let us in."""
     file = settings.key or default_key_file()
     key = read_key(file)
@@ -115,10 +139,10 @@ def _admitted(place: Place, settings: Workers) -> tuple[socket.socket, BlakeSeal
             f"{where} cannot be reached ({why}): does 'quiltmd serve' run there, and listen on "
             "that port of that address?"
         ) from None
+    starting.callback(_shut, ours)
     try:
         seal = BlakeSeal(ask_for_admission(ours, key))
     except AccessError as error:
-        ours.close()
         advice = (
             "wait for one to end, or start 'quiltmd serve' there with more --sessions"
             if isinstance(error, FullError)
@@ -130,22 +154,19 @@ def _admitted(place: Place, settings: Workers) -> tuple[socket.socket, BlakeSeal
 
 
 def _channel(ours: socket.socket, settings: Workers, seal: BlakeSeal | None = None) -> Channel:
-    def close() -> None:
-        ours.shutdown(socket.SHUT_RDWR)
-
-    return Channel(ours.fileno(), ours.fileno(), close, settings.silence, seal)
+    return Channel(ours.fileno(), ours.fileno(), partial(_shut, ours), settings.silence, seal)
 
 
 def _end_process(process: subprocess.Popen[bytes], place: Place, settings: Workers) -> str:
     """Ends a worker process, and says how it had ended if it had by itself."""
-    by_itself = True
     try:
-        process.wait(_LAST_BREATH)
-    except subprocess.TimeoutExpired:
-        by_itself = False
-        process.kill()
         with suppress(subprocess.TimeoutExpired):
-            process.wait(_REACH)
+            process.wait(_LAST_BREATH)
+    finally:  # also where Ctrl-C breaks off the waiting
+        by_itself = process.poll() is not None
+        process.kill()
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(_REACH)
     status = process.returncode
     if not by_itself or not status:
         return ""

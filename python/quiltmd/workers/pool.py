@@ -122,6 +122,7 @@ class WorkerPool:
         start: Callable[[Place], WorkerEngine],
         settings: Workers,
     ) -> None:
+        self.workers: list[PoolWorker] = []
         self.lock = threading.RLock()
         self.spares = deque(spares)
         self.saved: SavedState | None = None
@@ -130,7 +131,6 @@ class WorkerPool:
         self.step = self.furthest = 0
         self.faults = 0
         self.events: list[Event] = []
-        self.workers: list[PoolWorker] = []
         self._has_spares = bool(spares)
         self._faults_in_a_row = 2 * (len(places) + len(spares))
         self._errors: Counter[Place] = Counter()  # wrong results of each device
@@ -138,11 +138,19 @@ class WorkerPool:
         self._over: LostError | None = None
         self._kind: str | None = None  # of device, the same for all
         self._faults_to_inject = list(settings.inject_fault)
-        for number, place in enumerate(places):
-            self._start_first(place, number)
+        try:
+            for number, place in enumerate(places):
+                self._start_first(place, number)
+        except BaseException:
+            self.close()
+            raise
 
     def __del__(self) -> None:
-        for worker in getattr(self, "workers", ()):
+        self.close()
+
+    def close(self) -> None:
+        """Ends all workers."""
+        for worker in self.workers:
             worker.engine.close()
 
     def on_all(self, action: Callable[[PoolWorker], Result]) -> list[Result]:
@@ -269,13 +277,21 @@ class WorkerPool:
     def start_worker(self, place: Place, number: int) -> PoolWorker:
         """A worker; QuiltError where it does not start, or where its device is of another kind."""
         engine = self._start(place)
-        if self._kind not in (None, engine.architecture):
+        try:
+            if self._kind not in (None, engine.architecture):
+                raise QuiltError(
+                    f"it is of another architecture ({engine.architecture}) than the devices "
+                    f"before ({self._kind}), whose bits it does not have"
+                )
+            self._kind = engine.architecture
+            self._inject_faults(engine, number)
+        except BaseException:
             engine.close()
-            raise QuiltError(
-                f"it is of another architecture ({engine.architecture}) than the devices before "
-                f"({self._kind}), whose bits it does not have"
-            )
-        self._kind = engine.architecture
+            raise
+        return PoolWorker(place, number, engine)
+
+    def _inject_faults(self, engine: WorkerEngine, number: int) -> None:
+        """Those that are for the worker of this number, each once unless it is for always."""
         faults = {text: parse_injection(text) for text in self._faults_to_inject}
         own = [text for text, fault in faults.items() if fault.device == number]
         if own:
@@ -283,7 +299,6 @@ class WorkerPool:
         self._faults_to_inject = [
             text for text, fault in faults.items() if text not in own or fault.always
         ]
-        return PoolWorker(place, number, engine)
 
     def restore(self, worker: PoolWorker) -> None:
         """Sets a worker back to the State that is saved."""

@@ -152,13 +152,13 @@ class Team:
             threading.Thread(target=answers.follow, args=(engine, tolerance, max_iterations))
             for engine in self._engines[1:]
         ]
-        for thread in threads:
-            thread.start()
         try:
+            for thread in threads:
+                thread.start()
             return self._engines[0].minimize(tolerance, max_iterations, answers.lead)
         finally:
             answers.end()
-            for thread in threads:
+            for thread in filter(threading.Thread.is_alive, threads):
                 thread.join()
 
     def draw_velocities(self, temperature: float, seed: int) -> None:
