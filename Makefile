@@ -104,6 +104,7 @@ lint: $(BUILT)
 	$(RUN) -m mypy
 	.venv/bin/clang-format --dry-run -Werror $(CPP)
 	$(RUN) tools/layer_check.py
+	$(RUN) tools/name_check.py
 	find src -name '*.cpp' | xargs -P2 -n1 .venv/bin/clang-tidy --quiet -p build/core
 
 format: $(BUILT)

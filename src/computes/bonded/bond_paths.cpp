@@ -34,7 +34,7 @@ double farthest(const Site& site, const std::vector<double>& length) {
 
 }  // namespace
 
-Links::Links(const System& system) : of_(static_cast<size_t>(system.atom_count())) {
+BondGraph::BondGraph(const System& system) : of_(static_cast<size_t>(system.atom_count())) {
   for (size_t c = 0; c < system.constraints.size(); ++c)
     add(system.constraints[c][0], system.constraints[c][1], system.constraint_lengths[c]);
   TermForms::for_each([&]<class Form>(int) {
@@ -45,14 +45,14 @@ Links::Links(const System& system) : of_(static_cast<size_t>(system.atom_count()
 }
 
 template <class Form>
-void Links::add_terms(const Terms& terms) {
+void BondGraph::add_terms(const Terms& terms) {
   for (int t = 0; t < terms.count(); ++t) {
     const double length = Form::longest(terms.parameters_of(t).data(), kMaxEnergy);
     if (length < kInfinite) add(terms.atoms_of(t)[0], terms.atoms_of(t)[1], length);
   }
 }
 
-void Links::add_sites(const std::vector<Site>& sites) {
+void BondGraph::add_sites(const std::vector<Site>& sites) {
   std::vector<double> from_parent;
   Paths paths(*this);
   for (const Site& site : sites)
@@ -62,12 +62,12 @@ void Links::add_sites(const std::vector<Site>& sites) {
     if (from_parent[k] < kInfinite) add(sites[k].atom, sites[k].parent[0], from_parent[k]);
 }
 
-void Links::add(int32_t i, int32_t j, double length) {
+void BondGraph::add(int32_t i, int32_t j, double length) {
   of_[static_cast<size_t>(i)].push_back({j, length});
   of_[static_cast<size_t>(j)].push_back({i, length});
 }
 
-Paths::Paths(const Links& links) : links_(links), length_(static_cast<size_t>(links.atoms())) {
+Paths::Paths(const BondGraph& graph) : graph_(graph), length_(static_cast<size_t>(graph.atoms())) {
   std::fill(length_.begin(), length_.end(), kInfinite);
 }
 
@@ -79,7 +79,7 @@ std::vector<double> Paths::find(int32_t from, const std::vector<int32_t>& ends) 
     open_.pop();
     if (length > length_[static_cast<size_t>(atom)]) continue;
     if (std::find(ends.begin(), ends.end(), atom) != ends.end()) --missing;
-    for (const Link& link : links_.of(atom)) reach(link.to, length + link.length);
+    for (const Link& link : graph_.of(atom)) reach(link.to, length + link.length);
   }
   std::vector<double> found;
   for (const int32_t end : ends) found.push_back(length_[static_cast<size_t>(end)]);
@@ -99,8 +99,8 @@ void Paths::reach(int32_t atom, double length) {
 
 double radius_of_site_groups(const System& system) {
   if (system.sites.empty()) return 0;
-  const Links links(system);
-  Paths paths(links);
+  const BondGraph graph(system);
+  Paths paths(graph);
   double radius = 0;
   for (int g = 0; g < system.group_count(); ++g) {
     const int32_t first = system.group_start[static_cast<size_t>(g)];
@@ -129,8 +129,8 @@ double span_of_restraints(const System& system) {
     if (const Terms* terms = system.terms_of(*form)) restraints.push_back(terms);
   if (restraints.empty()) return 0;
   double farthest = 0;
-  const Links links(system);
-  Paths paths(links);
+  const BondGraph graph(system);
+  Paths paths(graph);
   for (const Terms* terms : restraints)
     for (int t = 0; t < terms->count(); ++t) {
       const auto atoms = terms->atoms_of(t);

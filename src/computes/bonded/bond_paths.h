@@ -19,9 +19,9 @@ struct Link {
   double length;  // at most, nm
 };
 
-class Links {
+class BondGraph {
  public:
-  explicit Links(const System& system);
+  explicit BondGraph(const System& system);
   const std::vector<Link>& of(int32_t atom) const { return of_[static_cast<size_t>(atom)]; }
   int atoms() const { return static_cast<int>(of_.size()); }
 
@@ -36,7 +36,7 @@ class Links {
 // Lengths of shortest paths, from one atom after another (Dijkstra's algorithm).
 class Paths {
  public:
-  explicit Paths(const Links& links);
+  explicit Paths(const BondGraph& graph);
 
   // To each of `ends`; infinite where there is none.
   std::vector<double> find(int32_t from, const std::vector<int32_t>& ends);
@@ -46,7 +46,7 @@ class Paths {
 
   void reach(int32_t atom, double length);
 
-  const Links& links_;
+  const BondGraph& graph_;
   std::vector<double> length_;
   std::vector<int32_t> reached_;
   std::priority_queue<Place, std::vector<Place>, std::greater<>> open_;

@@ -50,8 +50,8 @@ double add_excluded_pairs(System& system, double cutoff, double alpha,
                           std::optional<double> mesh_alpha) {
   const MeshPairs on_mesh(system, mesh_alpha.has_value());
   const auto pairs = on_mesh.excluded();
-  const Links links(system);
-  Paths paths(links);
+  const BondGraph graph(system);
+  Paths paths(graph);
   double farthest = 0;
   std::vector<int32_t> partners;
   for (auto begin = pairs.begin(); begin != pairs.end();) {
