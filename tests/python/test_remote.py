@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -112,6 +113,17 @@ def test_the_unauthenticated_get_nothing(serving: Serving) -> None:
                 pass
             assert len(got) == expected
     assert not serving.server._sessions
+
+
+def test_many_who_say_nothing_keep_nobody_out(serving: Serving) -> None:
+    """Long before they are turned away for having said nothing."""
+    with ExitStack() as stack:
+        door = ("127.0.0.1", serving.server.port)
+        silent = [stack.enter_context(socket.create_connection(door)) for _ in range(150)]
+        connect(parse_place(serving.device), Workers(key=serving.key)).close()
+        silent[-1].setblocking(False)
+        with pytest.raises(BlockingIOError):  # it is still there
+            silent[-1].recv(1)
 
 
 def test_many_at_once_share_the_places_that_there_are(tmp_path: Path) -> None:

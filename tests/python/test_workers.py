@@ -155,7 +155,7 @@ def test_files_of_a_run_are_the_same(alanine: tuple[Path, Path], tmp_path: Path)
     same_results(tmp_path / "part", tmp_path / "here")
 
 
-def test_errors_are_those_of_the_engine(toy: Toy) -> None:
+def test_errors_are_those_of_the_engine(toy: Toy, capfd: pytest.CaptureFixture[str]) -> None:
     simulation = simulation_on(toy)
     toy.engines[0].explode_at = 7
     with pytest.raises(SimulationError, match=r"^step 7: .*moves at") as caught:
@@ -170,8 +170,12 @@ def test_errors_are_those_of_the_engine(toy: Toy) -> None:
         captured.energies()
     with pytest.raises(QuiltError, match="does not know the call 'eval'"):
         toy.connection.call("eval", "1")
-    with pytest.raises(RuntimeError, match=r"(?s)defect .* in the worker on worker:toy.*TypeError"):
+    with pytest.raises(
+        RuntimeError, match=r"defect .* in the worker on worker:toy \(TypeError\)"
+    ) as defect:
         toy.connection.call("run", "many")
+    assert ".py" not in str(defect.value)  # no paths of the worker's machine
+    assert "session.py" in capfd.readouterr().err
 
 
 def test_steps_run_while_frames_travel(toy: Toy) -> None:

@@ -149,7 +149,10 @@ class Connection:
             return MemoryError(text)
         if error.get("kind") == "user":
             return QuiltError(text)
-        return RuntimeError(f"a defect showed in the worker on {self.name}:\n{text}")
+        return RuntimeError(
+            f"a defect showed in the worker on {self.name} ({text}); its traceback is in what the "
+            "worker, or 'quiltmd serve' there, has printed"
+        )
 
     def _end(self, error: Exception) -> None:
         """Every call that waits, and every later one, fails, once it is known why.

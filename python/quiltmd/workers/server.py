@@ -10,14 +10,14 @@ from __future__ import annotations
 import socket
 import subprocess
 import threading
-import time
 from collections.abc import Callable
+from contextlib import suppress
 
 from ..errors import QuiltError
 from .access import admit
 from .launch import spawn_worker
 
-_ADMITTED_AT_ONCE = 16
+_WAITING = 64  # connections that have not shown yet that they have the key
 _LOOK_ROUND = 0.2  # s
 
 
@@ -43,7 +43,7 @@ class Server:
         # By the name of the client; None while its worker is being started.
         self._sessions: dict[str, subprocess.Popen[bytes] | None] = {}
         self._lock = threading.Lock()
-        self._admitting = threading.BoundedSemaphore(_ADMITTED_AT_ONCE)
+        self._waiting: dict[socket.socket, None] = {}  # for the key, the oldest first
         self._closed = threading.Event()
         if not host:  # which the system would take for all addresses
             raise QuiltError("an address to listen on is missing: 127.0.0.1, or 0.0.0.0 for all")
@@ -86,21 +86,21 @@ class Server:
             self._tell(f"a connection could not be taken: {error.strerror}")
             self._closed.wait(_LOOK_ROUND)
             return
-        if not self._admitting.acquire(timeout=_LOOK_ROUND):
-            connection.close()  # they may come again
-            return
+        with self._lock:
+            self._make_room()
+            self._waiting[connection] = None
         try:
             threading.Thread(target=self._admit, args=(connection, address), daemon=True).start()
         except RuntimeError as error:  # the system has no more threads
+            self._forget_waiting(connection)
             connection.close()
-            self._admitting.release()
             self._tell(f"a connection could not be taken: {error}")
 
     def _admit(self, connection: socket.socket, address: tuple[str, int]) -> None:
         name = f"{address[0]}:{address[1]}"
         try:
             with connection:
-                keys = admit(connection, self._key, lambda: self._takes_place(name))
+                keys = admit(connection, self._key, lambda: self._takes_place(connection, name))
                 if keys is None:
                     self._tell(f"no room for {name}: {self._limit} session(s) are under way")
                 else:
@@ -109,13 +109,28 @@ class Server:
             with self._lock:
                 self._sessions.pop(name, None)
             self._tell(f"{name} was not let in: {error}")
-            time.sleep(0.1)
         finally:
-            self._admitting.release()
+            self._forget_waiting(connection)
 
-    def _takes_place(self, name: str) -> bool:
-        """Takes one of the places for sessions, if one is left."""
+    def _make_room(self) -> None:
+        """Ends the connection that has waited longest, where there are many.
+
+        Who has the key shows it in the first milliseconds; who keeps others out has none.
+        """
+        if len(self._waiting) >= _WAITING:
+            oldest = next(iter(self._waiting))
+            del self._waiting[oldest]
+            with suppress(OSError):  # it has ended
+                oldest.shutdown(socket.SHUT_RDWR)
+
+    def _forget_waiting(self, connection: socket.socket) -> None:
         with self._lock:
+            self._waiting.pop(connection, None)
+
+    def _takes_place(self, connection: socket.socket, name: str) -> bool:
+        """Takes one of the places for sessions, if one is left, for who has the key."""
+        with self._lock:
+            self._waiting.pop(connection, None)
             self._forget_ended()
             if len(self._sessions) >= self._limit:
                 return False

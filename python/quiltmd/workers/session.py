@@ -351,7 +351,10 @@ def _data(captured: Captured, contents: dict[str, bool], heat: float) -> Message
 
 
 def described(error: Exception) -> Message:
-    """An error as a message."""
+    """An error as a message.
+
+    The traceback of a defect, with paths of this machine, stays here, on stderr.
+    """
     if isinstance(error, SimulationError):
         prefix = f"step {error.step}: "
         text = str(error).removeprefix(prefix)
@@ -362,4 +365,6 @@ def described(error: Exception) -> Message:
         return {"kind": "user", "text": str(error)}
     if isinstance(error, MemoryError):
         return {"kind": "memory", "text": str(error)}
-    return {"kind": "defect", "text": "".join(traceback.format_exception(error))}
+    with suppress(OSError, ValueError):  # stderr may be closed
+        traceback.print_exception(error)
+    return {"kind": "defect", "text": type(error).__name__}
