@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -143,6 +144,37 @@ def test_devices_of_an_exchange_in_processes_are_refused(
     assert "leave out [exchange] devices" in " ".join(said.split())
 
 
+# A run that ends so in process 0.
+STATUSES = """
+import os, sys
+from quiltmd.workers import mpi
+from quiltmd.commands import cli
+def app():
+    mpi.join()
+    {end}
+cli.app = app
+cli.main()
+"""
+
+
+@needs_mpirun
+@pytest.mark.parametrize(
+    ("end", "status"),
+    [
+        ("sys.exit(0)", 0),
+        ("sys.exit(75)", 75),
+        ("raise cli.QuiltError('on purpose')", 1),
+        ("os._exit(0)", 1),  # without a word
+    ],
+)
+def test_all_processes_end_with_the_status_of_the_first(end: str, status: int) -> None:
+    """As the launcher gives that of one of them."""
+    script = STATUSES.format(end=end)
+    with mpirun(2, command=[sys.executable, "-c", script]) as process:
+        said, _ = process.communicate()
+    assert (process.returncode == 0) == (status == 0), said
+
+
 @needs_mpirun
 def test_a_process_that_is_killed_ends_all(alanine: tuple[Path, Path], tmp_path: Path) -> None:
     out = tmp_path / "mpi"
@@ -259,6 +291,15 @@ def test_processes_of_different_runs_are_refused(tmp_path: Path) -> None:
     )
     assert found.returncode != 0
     assert "were given different arguments" in found.stderr
+
+
+@pytest.mark.parametrize(("told", "status"), [(b"\0", 0), (b"\x4b", 75), (b"", 1)])
+def test_the_status_of_process_0_is_that_of_the_others(told: bytes, status: int) -> None:
+    ours, theirs = socket.socketpair()
+    with theirs:
+        ours.sendall(told)
+        ours.close()
+        assert mpi._status_of_first(theirs) == status
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ from ..errors import QuiltError
 from ..running.progress import console, show_warnings
 from ..running.stopping import ignore_further_signals
 from ..version import package_version
+from ..workers import mpi
 from .bench import bench
 from .bench_workers import bench_workers
 from .convert import convert
@@ -97,6 +98,14 @@ def main() -> None:
         _fail("out of memory: the system is too large for this machine")
     finally:
         ignore_further_signals()
+        mpi.share_status(_status())
+
+
+def _status() -> int:
+    """With which this process is about to exit."""
+    end = sys.exc_info()[1]
+    code = end.code if isinstance(end, SystemExit) else int(end is not None)
+    return code if isinstance(code, int) else int(code is not None)
 
 
 def _fail(message: str) -> None:

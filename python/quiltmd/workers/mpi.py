@@ -53,6 +53,7 @@ _FOR_PROCESS_0 = (
 )
 
 _secret = b""  # of these processes
+_lifelines: list[int] = []  # descriptors of process 0, one for each of the others
 
 
 def launched() -> int:
@@ -86,7 +87,17 @@ def join() -> None:
     for number in range(1, count):
         # Closed by the system alone, when this process has ended: the launcher of MPICH kills what
         # is left, process 0 too, once another one has ended.
-        reach(number).detach()
+        _lifelines.append(reach(number).detach())
+
+
+def share_status(status: int) -> None:
+    """Tells the others the exit status of process 0, which is about to end: they end with it.
+
+    MPICH's launcher gives one of the statuses or several at once, so all should be the same.
+    """
+    for lifeline in _lifelines:
+        with suppress(OSError):  # it has ended
+            os.write(lifeline, bytes([status & 0xFF]))
 
 
 def reach(number: int) -> socket.socket:
@@ -174,10 +185,18 @@ def _serve(listener: socket.socket, first_host: str) -> NoReturn:
     lifeline = _first_admitted(listener)
     threading.Thread(target=_admit_all, args=(listener, first_host), daemon=True).start()
     _watch(lifeline)
-    with suppress(OSError):
-        lifeline.recv(1)
+    status = _status_of_first(lifeline)
     time.sleep(_LATER)
-    os._exit(0)
+    os._exit(status)
+
+
+def _status_of_first(lifeline: socket.socket) -> int:
+    """The exit status of process 0, once it ends; 1 where it ends without a word."""
+    told = b""
+    with suppress(OSError):
+        told = lifeline.recv(1)
+        lifeline.recv(1)  # nothing; it has ended
+    return told[0] if told else 1
 
 
 def _watch(lifeline: socket.socket) -> None:
