@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
+import numpy as np
 import pytest
 from boxes import water_box
 
@@ -100,3 +102,27 @@ def test_flips_that_are_none_are_refused() -> None:
         engine.inject_flip(0, "integrate", "work.slots.position", 0, 0)
     with pytest.raises(QuiltError, match=r"reads no 'position' .* work\.slots\.position"):
         ends(0, "langevin_middle", "position", 0, 0)
+
+
+def test_a_flip_in_list_positions_lives_until_the_next_lists() -> None:
+    """Then they are overwritten: no digest tells it, and no position differs."""
+    system, start = water_box((6, 6, 6))
+    settings: Any = {"integrator": quiltmd.LangevinMiddle(seed=3), "device": "cpu", "threads": 1}
+    undisturbed, flipped = (
+        quiltmd.Simulation(system, start, quiltmd.Nonbonded(cutoff=0.8), **settings)
+        for _ in range(2)
+    )
+    undisturbed.draw_velocities(300, 1)
+    undisturbed.run(25)
+    state = undisturbed.state()
+    assert state.list_positions is not None
+    places = state.list_positions.copy()
+    places.reshape(-1).view(np.uint8)[244] ^= 1
+    flipped.set_state(replace(state, list_positions=places))
+    before = flipped.state().list_positions
+    assert not np.array_equal(before, undisturbed.state().list_positions)
+    for simulation in (flipped, undisturbed):
+        simulation.run(40)
+    assert flipped.state().list_step > state.list_step
+    assert quiltmd.digest(flipped.state()) == quiltmd.digest(undisturbed.state())
+    assert np.array_equal(flipped.state().list_positions, undisturbed.state().list_positions)
