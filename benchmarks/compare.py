@@ -85,6 +85,8 @@ def parse_options() -> argparse.Namespace:
         help="with --switch-distance, as in quiltmd.Nonbonded; OpenMM takes potential alone",
     )
     add("--pme-tolerance", type=float, default=5e-4)
+    add("--pme-split", help="of quiltmd: prolate (its default) or gaussian")
+    add("--pme-order", type=int, help="of quiltmd")
     add("--device", default="cuda", help="of quiltmd: cuda or cpu")
     add("--timeout", type=float, default=300.0, help="seconds for one engine and system")
     add("--json", type=Path)
@@ -139,6 +141,8 @@ def settings_of(options: argparse.Namespace) -> quiltmd.Nonbonded:
     return quiltmd.Nonbonded(
         cutoff=options.cutoff,
         pme_tolerance=options.pme_tolerance,
+        pme_split=options.pme_split,
+        pme_order=options.pme_order,
         switching=switching,
         switch_distance=options.switch_distance,
     )
@@ -153,6 +157,7 @@ def converged_forces(
     settings = asdict(settings_of(options)) | {
         "pme_order": 8,
         "pme_alpha": alpha,
+        "pme_bandwidth": 0.0,
         "pme_grid": tuple(
             int(np.ceil(edge / spacing)) for edge in np.linalg.norm(state.box, axis=1)
         ),

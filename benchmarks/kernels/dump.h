@@ -82,6 +82,7 @@ inline Dump read_dump(const std::string& path) {
   const auto grid = file.array<double>("pme_grid"), rows = file.array<double>("box");
   d.nonbonded.cutoff = file.number("cutoff");
   d.nonbonded.alpha = file.number("pme_alpha");
+  d.nonbonded.bandwidth = file.number("pme_bandwidth");
   d.nonbonded.order = static_cast<int>(file.number("pme_order"));
   for (int i = 0; i < 3; ++i)
     d.nonbonded.grid[i] = static_cast<int>(grid.at(static_cast<size_t>(i)));

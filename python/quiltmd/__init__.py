@@ -32,7 +32,8 @@ from .description.integrators import (
     LangevinMiddleGroups,
     VelocityVerlet,
 )
-from .description.nonbonded import Nonbonded, pme_parameters
+from .description.mesh_rules import pme_parameters, prolate_parameters
+from .description.nonbonded import Nonbonded
 from .description.restraints import Restraint, restrain
 from .description.selection import select
 from .description.state import State
@@ -126,6 +127,7 @@ __all__ = [
     "digest",
     "load",
     "pme_parameters",
+    "prolate_parameters",
     "read_checkpoint",
     "reference",
     "reference_virial",

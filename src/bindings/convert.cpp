@@ -225,6 +225,7 @@ NonbondedSettings nonbonded_from(const nb::dict& d) {
   if (!s.has_pme()) return s;
   s.order = value<int>(d, "pme_order");
   s.alpha = value<double>(d, "pme_alpha");
+  s.bandwidth = value<double>(d, "pme_bandwidth");
   s.grid = grid_from(d, "pme_grid");
   return s;
 }

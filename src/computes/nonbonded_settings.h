@@ -20,7 +20,8 @@ enum class Electrostatics { kCutoff, kReactionField, kPme };
 struct NonbondedSettings {
   double cutoff = 0.9;  // nm; infinite: none
   Electrostatics electrostatics = Electrostatics::kPme;
-  double alpha = 0;  // 1/nm
+  // Of the Ewald split: alpha of a Gaussian (1/nm), or the bandwidth of a prolate function; the other is 0.
+  double alpha = 0, bandwidth = 0;
   Int3 grid{0, 0, 0};
   int order = 5;
   bool dispersion_correction = true;
@@ -37,6 +38,7 @@ struct NonbondedSettings {
 
   bool has_cutoff() const { return std::isfinite(cutoff); }
   bool has_pme() const { return electrostatics == Electrostatics::kPme; }
+  bool has_prolate_split() const { return has_pme() && bandwidth > 0; }
   bool has_dispersion_mesh() const { return switching == Switching::kMesh; }
   bool has_switching_function() const {
     return switching != Switching::kNone && !has_dispersion_mesh();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "computes/bonded/excluded_pairs.h"
 #include "computes/bonded/tables.h"
 #include "computes/energies.h"
 #include "computes/nonbonded/entry_room.h"
@@ -19,11 +20,7 @@ constexpr int kSmallSystem = 50000;
 std::vector<std::array<int32_t, 2>> pairs_to_skip(const System& system,
                                                   const NonbondedSettings& settings) {
   if (settings.has_reaction_field() && !settings.field_of_excluded) return system.exclusions;
-  std::vector<std::array<int32_t, 2>> pairs;
-  if (const Terms* terms = system.terms_of(ExcludedPairForm::kForm))
-    for (int t = 0; t < terms->count(); ++t)
-      pairs.push_back({terms->atoms_of(t)[0], terms->atoms_of(t)[1]});
-  return pairs;
+  return excluded_pairs_of_terms(system);
 }
 
 PairSetup pair_setup(const Setup& setup) {
@@ -51,7 +48,7 @@ RankMemory::RankMemory(const Setup& shared, Device& on)
       agreement(on, 1),
       families(make_families()) {
   for (const MeshSettings& mesh : meshes_of(setup.nonbonded))
-    meshes.emplace_back(slots, mesh.points, setup.nonbonded.order, mesh.alpha, mesh.of);
+    meshes.emplace_back(slots, mesh, setup.nonbonded.order);
   update_conditions();
 }
 

@@ -16,10 +16,6 @@
 namespace quiltmd {
 namespace {
 
-std::optional<double> dispersion_alpha_of(const NonbondedSettings& nonbonded) {
-  return nonbonded.has_dispersion_mesh() ? std::optional(nonbonded.dispersion_alpha) : std::nullopt;
-}
-
 void find_constants(Setup& setup) {
   const Constant charges = constant_of_charges(setup.system, setup.nonbonded, 1);
   setup.self_energy = charges.energy - charges.virial;
@@ -113,9 +109,7 @@ Setup make_setup(System system, const NonbondedSettings& nonbonded,
   setup.nonbonded = nonbonded;
   setup.term_span = span_of_restraints(setup.system);
   if (nonbonded.has_pme())
-    setup.term_span = std::max(setup.term_span,
-                               add_excluded_pairs(setup.system, nonbonded.cutoff, nonbonded.alpha,
-                                                  dispersion_alpha_of(nonbonded)));
+    setup.term_span = std::max(setup.term_span, add_excluded_pairs(setup.system, nonbonded));
   const System& all = setup.system;
   find_baths(setup, integrator);
   setup.molecules = molecules_of(setup.system);

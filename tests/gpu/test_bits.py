@@ -74,7 +74,9 @@ def test_another_box(warm: Pair, ensemble: str, by: float) -> None:
     run.engine.set_conditions({}, by * warm[1].box)
     chosen = quiltmd.Nonbonded().resolve(warm[1].box)
     nonbonded = quiltmd.Nonbonded(
-        pme_order=chosen["pme_order"], pme_alpha=chosen["pme_alpha"], pme_grid=chosen["pme_grid"]
+        pme_order=chosen["pme_order"],
+        pme_bandwidth=chosen["pme_bandwidth"],
+        pme_grid=chosen["pme_grid"],
     )
     run.engine.minimize(1e4, 20)
     relaxed = run.state()
@@ -87,7 +89,9 @@ def test_constant_pressure(warm: Pair, dynamics: str) -> None:
     """Any blocks and stops; the box is found on the device, and calls for other patches."""
     chosen = quiltmd.Nonbonded().resolve(warm[1].box)
     nonbonded = quiltmd.Nonbonded(
-        pme_order=chosen["pme_order"], pme_alpha=chosen["pme_alpha"], pme_grid=chosen["pme_grid"]
+        pme_order=chosen["pme_order"],
+        pme_bandwidth=chosen["pme_bandwidth"],
+        pme_grid=chosen["pme_grid"],
     )
     squeezed = AT_PRESSURE[dynamics]
     plans = [(300,), (100,) * 3, (1,) * 60 + (240,), (7, 31, 1, 111, 150)]

@@ -116,7 +116,7 @@ def test_forces_and_energies(waters: dict[str, Pair], model: str, record_propert
 @models
 def test_virial(waters: dict[str, Pair], model: str) -> None:
     system, state = waters[model]
-    settings = quiltmd.Nonbonded(cutoff=1.0)
+    settings = quiltmd.Nonbonded(cutoff=1.0, pme_split="gaussian")
     exact = quiltmd.reference_virial(system, state, settings)
     energies, _ = quiltmd.reference(system, state, settings)
     simulation = quiltmd.Simulation(system, state, settings, device="cuda")

@@ -12,7 +12,7 @@ from boxes import random_box, relative_rms, through_file, water_box
 
 from quiltmd import LangevinMiddle, Nonbonded, QuiltError, Simulation, State, reference
 
-PME = Nonbonded(cutoff=0.6, pme_alpha=4.5, pme_grid=(24, 24, 24), pme_order=5)
+PME = Nonbonded(cutoff=0.6, pme_bandwidth=10.0, pme_grid=(24, 24, 24), pme_order=5)
 THERMOSTAT = LangevinMiddle(300.0, 5.0, timestep=0.002, seed=5, remove_com_every=10)
 
 

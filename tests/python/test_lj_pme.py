@@ -22,7 +22,7 @@ from test_openmm_settings import CUTOFF, EDGE, force_of, positions, small_system
 
 import quiltmd
 from quiltmd import LangevinMiddle, Nonbonded, Simulation, State, System, VelocityVerlet
-from quiltmd.description.nonbonded import lj_pme_parameters
+from quiltmd.description.mesh_rules import lj_pme_parameters
 from quiltmd.errors import QuiltError
 from quiltmd.exchange.scaling import scale_solute
 from quiltmd.inputs.control import read_control
@@ -321,7 +321,7 @@ def test_the_mesh_follows_the_box_of_a_barostat(peptide: tuple[Any, Any], barost
     stated = Nonbonded(
         cutoff=0.8,
         pme_order=chosen["pme_order"],
-        pme_alpha=chosen["pme_alpha"],
+        pme_bandwidth=chosen["pme_bandwidth"],
         pme_grid=tuple(chosen["pme_grid"]),
         lennard_jones="pme",
         lj_pme_alpha=chosen["lj_pme_alpha"],
@@ -358,7 +358,7 @@ def test_parameters_from_a_tolerance(peptide: tuple[Any, Any]) -> None:
         ({"lennard_jones": "pme", "lj_pme_alpha": 3.0}, "lj_pme_alpha and lj_pme_grid belong"),
         (
             {**ON_MESH, "lj_pme_tolerance": 1e-4},
-            "lj_pme_alpha and lj_pme_grid replace lj_pme_tolerance",
+            "lj_pme_grid takes the place of lj_pme_tolerance",
         ),
         ({**ON_MESH, "lj_pme_grid": (4, 32, 32)}, "lj_pme_grid needs at least 8 points"),
     ],

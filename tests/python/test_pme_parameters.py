@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from boxes import relative_rms, water_box
 
 import quiltmd
-from quiltmd import Nonbonded, pme_parameters
+from quiltmd import Nonbonded, pme_parameters, prolate_parameters
 from quiltmd.engine.core import make_engine
 from quiltmd.engine.execution import Execution
 
@@ -20,7 +21,7 @@ from quiltmd.engine.execution import Execution
 def exact(alanine: tuple[Path, Path]) -> Any:
     """A peptide in water and its forces by a converged sum."""
     system, state = quiltmd.load(*alanine)
-    tight = Nonbonded(pme_order=5, pme_tolerance=2e-6)
+    tight = Nonbonded(pme_order=5, pme_tolerance=2e-6, pme_split="gaussian")
     return system, state, quiltmd.reference(system, state, tight)[1]
 
 
@@ -37,13 +38,83 @@ def test_a_grid_that_no_gpu_transforms_is_refused_before_one_is_looked_for(devic
         )
 
 
+@pytest.mark.parametrize("split", ["prolate", "gaussian"])
 @pytest.mark.parametrize("order", [4, 5])
 @pytest.mark.parametrize("tolerance", [1e-3, 5e-4, 1e-4])
-def test_forces_are_as_accurate_as_asked(exact: Any, order: Any, tolerance: float) -> None:
+def test_forces_are_as_accurate_as_asked(
+    exact: Any, order: Any, tolerance: float, split: Any
+) -> None:
     system, state, forces = exact
-    settings = Nonbonded(pme_order=order, pme_tolerance=tolerance)
+    settings = Nonbonded(pme_order=order, pme_tolerance=tolerance, pme_split=split)
     error = relative_rms(quiltmd.reference(system, state, settings)[1], forces)
     assert 0.3 * tolerance < error < 1.25 * tolerance
+
+
+def test_the_splits_have_the_same_forces_and_energy(exact: Any) -> None:
+    """Two sums with nothing in common but the charges; with a net charge the background counts."""
+    system, state, _ = exact
+    charges = np.array(system.charges)
+    charges[0] += 3
+    charged = replace(system, charges=charges)
+    tight = {"pme_order": 5, "pme_tolerance": 1e-6}
+    energies, forces = zip(
+        *(
+            quiltmd.reference(charged, state, Nonbonded(**tight, pme_split=split))
+            for split in ("prolate", "gaussian")
+        ),
+        strict=True,
+    )
+    assert relative_rms(forces[0], forces[1]) < 3e-6
+    assert energies[0]["potential"] == pytest.approx(energies[1]["potential"], rel=1e-6)
+    assert abs(energies[0]["pme"] - energies[1]["pme"]) > 1000
+
+
+@pytest.mark.parametrize("cutoff", [0.7, 1.2])
+def test_other_cutoffs_are_served_as_well(exact: Any, cutoff: float) -> None:
+    system, state, _ = exact
+    plain = {"cutoff": cutoff, "dispersion_correction": False}
+    forces = [
+        quiltmd.reference(system, state, Nonbonded(pme_tolerance=tolerance, **plain))[1]
+        for tolerance in (5e-4, 3e-6)
+    ]
+    assert 0.3 * 5e-4 < relative_rms(*forces) < 1.25 * 5e-4
+
+
+def test_a_split_and_its_parameters_are_stated_one_way() -> None:
+    box = 3 * np.eye(3)
+    assert 10 < Nonbonded().resolve(box)["pme_bandwidth"] < 10.5
+    assert Nonbonded().resolve(box)["pme_alpha"] == 0
+    assert Nonbonded(pme_split="gaussian").resolve(box)["pme_bandwidth"] == 0
+    stated = Nonbonded(pme_bandwidth=9.5, pme_grid=(20, 20, 20))
+    assert stated.resolve(box)["pme_bandwidth"] == 9.5
+    # What replaces them brings back the rule.
+    assert stated.overridden({"pme_split": "gaussian"}).resolve(box)["pme_alpha"] > 3
+    theirs = Nonbonded(pme_alpha=3.0, pme_grid=(32, 32, 32))
+    assert theirs.resolve(box)["pme_alpha"] == 3.0
+    assert theirs.overridden({"pme_split": "prolate"}).resolve(box)["pme_bandwidth"] > 9
+    other = {"pme_bandwidth": 11.0, "pme_grid": (24, 24, 24)}
+    assert theirs.overridden(other).resolve(box)["pme_alpha"] == 0
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"pme_bandwidth": 9.0}, "pme_bandwidth and pme_grid belong together"),
+        (
+            {"pme_bandwidth": 9.0, "pme_alpha": 3.0, "pme_grid": (32, 32, 32)},
+            "without pme_alpha: give these two or neither",
+        ),
+        ({"pme_bandwidth": 2.0, "pme_grid": (32, 32, 32)}, "greater than or equal to 4"),
+        (
+            {"pme_split": "gaussian", "pme_bandwidth": 9.0, "pme_grid": (32, 32, 32)},
+            "pme_grid replaces the rule of pme_split",
+        ),
+        ({"method": "cutoff", "pme_split": "prolate"}, "has no PME: leave out pme_split"),
+    ],
+)
+def test_parameters_of_splits_that_are_refused(settings: Any, words: str) -> None:
+    with pytest.raises(quiltmd.QuiltError, match=words):
+        Nonbonded(**settings)
 
 
 def test_more_accurate_than_openmm_at_its_own_tolerance(exact: Any) -> None:
@@ -59,16 +130,20 @@ def test_more_accurate_than_openmm_at_its_own_tolerance(exact: Any) -> None:
     assert errors[0] < errors[1]
 
 
-def test_the_default_is_served_by_the_short_polynomial() -> None:
-    """A little beyond this product pair kernels take four more terms; see `polynomials_fit`."""
-    assert pme_parameters(np.eye(3) * 5.0, 0.9, Nonbonded().pme_tolerance)[0] * 0.9 <= 2.7541
+def test_the_default_is_served_by_short_polynomials() -> None:
+    """Beyond these numbers pair kernels take more terms: see test_nonbonded.cpp."""
+    box, tolerance = np.eye(3) * 5.0, Nonbonded().pme_tolerance
+    for order in (4, 5):
+        assert pme_parameters(box, 0.9, tolerance, order)[0] * 0.9 <= 2.7541
+        for cutoff in (0.8, 0.9, 1.2):
+            assert prolate_parameters(box, cutoff, tolerance, order)[0] <= 10.4
 
 
 def test_order_5_takes_coarser_grids() -> None:
-    box = np.eye(3) * 6.0
+    box = np.eye(3) * 9.0
     assert Nonbonded().resolve(box)["pme_order"] == 5
-    assert Nonbonded().resolve(0.8 * box)["pme_order"] == 4
-    assert Nonbonded(pme_tolerance=1e-5).resolve(0.8 * box)["pme_order"] == 5
+    assert Nonbonded().resolve(0.9 * box)["pme_order"] == 4
+    assert Nonbonded(pme_tolerance=1e-5).resolve(0.9 * box)["pme_order"] == 5
     for tolerance in (5e-4, 1e-5):
         fine, finer = (pme_parameters(box, 0.9, tolerance, order)[1] for order in (5, 4))
         assert fine < finer

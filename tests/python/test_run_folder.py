@@ -413,6 +413,30 @@ def test_a_minimisation_says_whether_it_converged(
     assert "(converged)" in text
 
 
+# ---- folders of earlier versions
+
+
+def test_a_run_that_began_with_a_gaussian_split_goes_on_with_it(
+    inputs: Any, tmp_path: Path
+) -> None:
+    """Versions that knew no other split said nothing of it in their folders."""
+    folders = [tmp_path / "whole", tmp_path / "out"]
+    for folder, steps in zip(folders, (STEPS, STEPS // 2), strict=True):
+        config = make_config(inputs, folder, nonbonded__pme_split="gaussian", run__steps=steps)
+        runner.start(config)
+    written = folders[1] / "config.toml"
+    written.write_text(written.read_text().replace('pme_split = "gaussian"\n', ""))
+    checkpoint = read_checkpoint(folders[1] / "checkpoint.qmd")
+    del checkpoint.provenance["physics"]["nonbonded.pme_bandwidth"]
+    write_checkpoint(folders[1] / "checkpoint.qmd", checkpoint)
+    runner.resume(folders[1], {("run", "steps"): STEPS})
+    last = [read_checkpoint(folder / "checkpoint.qmd") for folder in folders]
+    assert quiltmd.digest(last[0].state) == quiltmd.digest(last[1].state)
+    # and a run of this version with the one that it began with
+    with pytest.raises(QuiltError, match=r"changed nonbonded\.pme_alpha"):
+        runner.resume(folders[0], {("nonbonded", "pme_split"): "prolate"})
+
+
 # ---- failures on the way
 
 

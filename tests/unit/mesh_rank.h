@@ -34,8 +34,7 @@ inline System free_charges(int count, Random& random, std::vector<Vec3d>& positi
 struct Mesh : MeshMemory {
   OneRank& rank;
 
-  Mesh(OneRank& r, int order, const MeshSettings& mesh)
-      : MeshMemory(r, mesh.points, order, mesh.alpha, mesh.of), rank(r) {
+  Mesh(OneRank& r, int order, const MeshSettings& mesh) : MeshMemory(r, mesh, order), rank(r) {
     update_grid();
     resize_box();
   }
@@ -94,12 +93,14 @@ struct MeshCase {
   Box box;
   Int3 cells, grid;
   int order;
-  double drift;  // how far atoms have moved since they were laid out, nm
+  double drift;          // how far atoms have moved since they were laid out, nm
+  double bandwidth = 0;  // of a prolate split; 0: a Gaussian
 
   // With a mesh of the dispersion, on a grid that differs.
   NonbondedSettings settings() const {
     NonbondedSettings settings;
-    settings.alpha = 3;
+    settings.alpha = bandwidth > 0 ? 0 : 3;
+    settings.bandwidth = bandwidth;
     settings.grid = grid;
     settings.order = order;
     settings.switching = Switching::kMesh;
@@ -134,6 +135,7 @@ inline const MeshCase kMeshCases[] = {
     {kCube, {3, 3, 3}, {32, 32, 32}, 5, 0},      {kCube, {3, 2, 4}, {20, 27, 24}, 4, 0.3},
     {kTilted, {3, 3, 3}, {28, 25, 33}, 5, 0.25}, {kTilted, {2, 1, 3}, {24, 21, 16}, 4, 0},
     {kTilted, {5, 4, 3}, {9, 8, 8}, 5, 0.1},     {kTilted, {1, 1, 1}, {64, 48, 40}, 5, 0},
+    {kCube, {3, 2, 4}, {20, 27, 24}, 4, 0.3, 9}, {kTilted, {3, 3, 3}, {14, 15, 12}, 5, 0.25, 12},
 };
 
 }  // namespace quiltmd::test

@@ -11,6 +11,7 @@
 
 #include "computes/bonded/forms/forms.h"
 #include "math/box.h"
+#include "math/prolate.h"
 #include "math/units.h"
 #include "system/system.h"
 
@@ -94,6 +95,23 @@ inline const std::vector<TermRow>& term_rows() {
        [](const Points& r, const Values& p) {
          const double distance = norm(r[1] - r[0]);
          return -kCoulomb * p[0] * std::erf(p[1] * distance) / distance;
+       }},
+      {ExcludedPairProlateForm::kForm,
+       {0, 4},
+       [](int i) { return Values{0.2, i % 2 ? 0.3 : 0.9}; },
+       [](const Points& r, const Values& p) {
+         const double distance = norm(r[1] - r[0]), x = std::min(distance / p[1], 1.0);
+         const Prolate psi(8);
+         double phi = 0;
+         constexpr int n = 400;
+         for (int k = 0; k <= n; ++k)
+           phi += (k % n == 0 ? 1 : k % 2 ? 4 : 2) * psi(std::pow(x * k / n, 2)) * x / (3. * n);
+         return -kCoulomb * p[0] * phi / psi.integral() / distance;
+       },
+       1e-9,
+       [](Terms& terms) {
+         terms.shared_rows = 1;
+         terms.shared = {8};
        }},
       {ExcludedDispersionForm::kForm,
        {0, 4},

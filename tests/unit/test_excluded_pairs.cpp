@@ -8,12 +8,28 @@
 #include "computes/bonded/bond_paths.h"
 #include "computes/bonded/excluded_pairs.h"
 #include "computes/bonded/forms/forms.h"
+#include "computes/ewald_split.h"
+#include "math/prolate.h"
 #include "one_rank.h"
 
 namespace quiltmd::test {
 namespace {
 
 constexpr double kCutoff = 0.9, kAlpha = 3, kStiff = 2e5;
+
+NonbondedSettings ewald() {
+  NonbondedSettings settings;
+  settings.cutoff = kCutoff;
+  settings.alpha = kAlpha;
+  return settings;
+}
+
+NonbondedSettings prolate(double bandwidth) {
+  NonbondedSettings settings;
+  settings.cutoff = kCutoff;
+  settings.bandwidth = bandwidth;
+  return settings;
+}
 
 // A chain of charges on bonds of 0.15 nm.
 System chain(int atoms) {
@@ -43,7 +59,7 @@ void bonded_neighbours_are_no_terms() {
   System s = chain(10);
   for (int a = 0; a < 10; ++a)
     for (int b = a + 1; b < std::min(a + 5, 10); ++b) s.exclusions.push_back({a, b});
-  CHECK(add_excluded_pairs(s, kCutoff, kAlpha) == 0);
+  CHECK(add_excluded_pairs(s, ewald()) == 0);
   CHECK(terms_of(s).empty() && s.terms.size() == 1);
 }
 
@@ -51,7 +67,7 @@ void longer_paths_are() {
   System s = chain(10);
   const double bond = 0.15 + std::sqrt(2 * 100 / kStiff);
   s.exclusions = {{0, 6}, {9, 1}, {0, 4}, {0, 6}};
-  CHECK_NEAR(add_excluded_pairs(s, kCutoff, kAlpha), 8 * bond, 1e-12);
+  CHECK_NEAR(add_excluded_pairs(s, ewald()), 8 * bond, 1e-12);
   CHECK((terms_of(s) == Pairs{{0, 6}, {1, 9}}));
   const auto parameters = s.terms_of(ExcludedPairForm::kForm)->parameters_of(1);
   CHECK_NEAR(parameters[0], 0.2 * 1.0, 1e-15);
@@ -80,7 +96,7 @@ void constraints_hold_too() {
   System s = chain(10);
   constrain(s, 0, 8, 0.5);
   s.exclusions = {{0, 7}, {0, 5}, {0, 4}};
-  CHECK(add_excluded_pairs(s, kCutoff, kAlpha) > kCutoff);
+  CHECK(add_excluded_pairs(s, ewald()) > kCutoff);
   CHECK((terms_of(s) == Pairs{{0, 5}}));
 }
 
@@ -93,7 +109,7 @@ void atoms_that_nothing_holds_together() {
   const double nothing[] = {0.15, 0};
   s.terms_to_fill(BondForm::kForm).add(ends, nothing);
   s.exclusions = {{0, 3}, {1, 4}};  // the second without charge
-  CHECK(std::isinf(add_excluded_pairs(s, kCutoff, kAlpha)));
+  CHECK(std::isinf(add_excluded_pairs(s, ewald())));
   CHECK((terms_of(s) == Pairs{{0, 3}}));
 }
 
@@ -107,8 +123,11 @@ void dispersion_is_on_a_mesh_too() {
   s.pair_types[9] = 1;
   s.exclusions = {{0, 8}, {1, 9}, {0, 2}};
   System without = s;
-  CHECK(add_excluded_pairs(without, kCutoff, kAlpha) == 0);
-  CHECK(add_excluded_pairs(s, kCutoff, kAlpha, 2.5) > kCutoff);
+  NonbondedSettings with_dispersion = ewald();
+  with_dispersion.switching = Switching::kMesh;
+  with_dispersion.dispersion_alpha = 2.5;
+  CHECK(add_excluded_pairs(without, ewald()) == 0);
+  CHECK(add_excluded_pairs(s, with_dispersion) > kCutoff);
   CHECK((terms_of(s) == Pairs{{0, 8}}));
   const Terms* const terms = s.terms_of(ExcludedDispersionForm::kForm);
   CHECK(terms && terms->count() == 1);
@@ -156,6 +175,49 @@ void energies_of_near_atoms() {
   CHECK(norm(found.force[0]) == 0);
 }
 
+// Phi/r as a sum over the function itself, by Simpson's rule; and 1/r beyond the cutoff.
+void energies_with_the_prolate_split() {
+  constexpr double kBandwidth = 10;
+  const Prolate psi(kBandwidth);
+  const double given[] = {-0.5, kCutoff};
+  double p[2];
+  ExcludedPairProlateForm::prepare(given, p, 1);
+  const std::vector<double> series = ExcludedPairProlateForm::prepare_shared({kBandwidth}, 1);
+  const auto energy_at = [&](double r) {
+    const Vec3d b[] = {{0.6 * r, 0, 0.8 * r}};
+    return ExcludedPairProlateForm::evaluate(b, p, series.data());
+  };
+  const auto split = ewald_split(prolate(kBandwidth));
+  for (const double r : {1e-3, 0.05, 0.3, 0.6, 0.899, 0.9, 0.901, 2.0}) {
+    const double x = std::min(r / kCutoff, 1.0);
+    double phi = 0;
+    constexpr int n = 2000;
+    for (int k = 0; k <= n; ++k)
+      phi += (k % n == 0 ? 1 : k % 2 ? 4 : 2) * psi(std::pow(x * k / n, 2)) * x / (3. * n);
+    const double energy = 0.5 * kCoulomb * phi / psi.integral() / r;
+    CHECK_NEAR(energy_at(r).energy[0] / energy, 1, 1e-12);
+    CHECK_NEAR(0.5 * kCoulomb * split->potential(r * r) / energy, 1, 1e-12);
+    if (r > 0.89 && r < 0.91) continue;  // where the force jumps a little
+    const double slope = (energy_at(r + 1e-5).energy[0] - energy_at(r - 1e-5).energy[0]) / 2e-5;
+    CHECK_NEAR(energy_at(r).force[0].x / (0.6 * slope), 1, 1e-6);
+    CHECK_NEAR(0.5 * kCoulomb * split->force(r * r) * r / -slope, 1, 1e-6);
+  }
+  const Vec3d together[] = {{0, 0, 0}};
+  const auto found = ExcludedPairProlateForm::evaluate(together, p, series.data());
+  CHECK_NEAR(found.energy[0], 0.5 * kCoulomb * 2.52313258 / kCutoff, 1e-6);
+  CHECK(norm(found.force[0]) == 0);
+}
+
+void pairs_with_the_prolate_split_are_terms_of_their_own() {
+  System s = chain(10);
+  s.exclusions = {{0, 8}, {1, 9}, {0, 2}};
+  CHECK(add_excluded_pairs(s, prolate(9)) > kCutoff);
+  CHECK(terms_of(s).empty());
+  const Terms* const terms = s.terms_of(ExcludedPairProlateForm::kForm);
+  CHECK(terms && terms->count() == 2 && terms->shared == std::vector<double>{9});
+  CHECK((excluded_pairs_of_terms(s) == std::vector<std::array<int32_t, 2>>{{0, 8}, {1, 9}}));
+}
+
 }  // namespace
 }  // namespace quiltmd::test
 
@@ -168,5 +230,8 @@ int main() {
                   {"restraints reach as far as they may", restraints_reach_as_far_as_they_may},
                   {"dispersion is on a mesh, too", dispersion_is_on_a_mesh_too},
                   {"dispersion of near atoms", dispersion_of_near_atoms},
-                  {"energies of near atoms", energies_of_near_atoms}});
+                  {"energies of near atoms", energies_of_near_atoms},
+                  {"energies with the prolate split", energies_with_the_prolate_split},
+                  {"pairs with the prolate split are terms of their own",
+                   pairs_with_the_prolate_split_are_terms_of_their_own}});
 }

@@ -113,31 +113,69 @@ double evaluate(const float* coefficients, double r2, double cutoff) {
   return sum;
 }
 
-void polynomials_fit() {
+NonbondedSettings with_split(double alpha, double bandwidth, double cutoff) {
+  NonbondedSettings settings;
+  settings.cutoff = cutoff;
+  settings.alpha = alpha;
+  settings.bandwidth = bandwidth;
+  return settings;
+}
+
+int degree_that_fits(const NonbondedSettings& settings) {
+  const auto split = ewald_split(settings);
+  const EwaldPolynomial fit = fit_ewald(*split, settings.cutoff);
+  for (int n = 1; n <= 1000; ++n) {
+    const double r = 0.02 + (settings.cutoff - 0.0201) * n / 1000, r2 = r * r;
+    CHECK_NEAR(evaluate(fit.force, r2, settings.cutoff) / split->force(r2), 1, 2e-6);
+    CHECK_NEAR(evaluate(fit.energy, r2, settings.cutoff) / split->potential(r2), 1, 5e-7);
+  }
+  return fit.force_degree;
+}
+
+void gaussian_polynomials_fit() {
   const double cutoff = 0.9;
   constexpr double kDefault = 2.7541;  // alpha * cutoff at the default tolerance
   for (const double product : {1.8, 2.63, kDefault, 3.12, 3.72}) {
-    const double alpha = product / cutoff;
-    const EwaldPolynomial fit = fit_ewald(alpha, cutoff);
-    CHECK(fit.force_degree == (product <= kDefault ? kEwaldLowDegree : kEwaldDegree));
-    for (int n = 1; n <= 1000; ++n) {
-      const double r = 0.02 + (cutoff - 0.02) * n / 1000, erf = std::erf(alpha * r) / r;
+    const NonbondedSettings settings = with_split(product / cutoff, 0, cutoff);
+    CHECK(degree_that_fits(settings) == (product < 2.2 ? 7 : product <= kDefault ? 10 : 14));
+    const auto split = ewald_split(settings);
+    for (const double r : {0.1, 0.35, 0.6}) {
+      const double alpha = settings.alpha, erf = std::erf(alpha * r) / r;
       const double gaussian = 2 * alpha / std::sqrt(kPi) * std::exp(-alpha * alpha * r * r);
-      const double exact = (erf - gaussian) / (r * r);
-      CHECK_NEAR(evaluate(fit.force, r * r, cutoff) / exact, 1, 2e-6);
-      CHECK_NEAR(evaluate(fit.energy, r * r, cutoff) / erf, 1, 5e-7);
+      CHECK_NEAR(split->potential(r * r) / erf, 1, 1e-13);
+      CHECK_NEAR(split->force(r * r) / ((erf - gaussian) / (r * r)), 1, 1e-11);
     }
   }
-  fit_ewald(4.2 / cutoff, cutoff);
+  fit_ewald(*ewald_split(with_split(4.2 / cutoff, 0, cutoff)), cutoff);
   std::string refused;
   try {
-    fit_ewald(4.3 / cutoff, cutoff);
+    fit_ewald(*ewald_split(with_split(4.3 / cutoff, 0, cutoff)), cutoff);
   } catch (const Error& error) {
     refused = error.what();
   }
-  CHECK(refused.find("forces are accurate up to 4.2") != std::string::npos);
-  const EwaldPolynomial none = fit_ewald(0, cutoff);
+  CHECK(refused.find("their product may be 4.2") != std::string::npos);
+  const EwaldPolynomial none = no_ewald();
   for (int k = 0; k <= kEwaldDegree; ++k) CHECK(none.force[k] == 0 && none.energy[k] == 0);
+}
+
+void prolate_polynomials_fit() {
+  for (const double cutoff : {0.7, 1.2}) {
+    for (const double bandwidth : {6., 9.7, 10.4, 12., 16., 20.})
+      CHECK(degree_that_fits(with_split(0, bandwidth, cutoff)) == (bandwidth < 10.5 ? 7
+                                                                   : bandwidth < 18 ? 10
+                                                                                    : 14));
+    const auto split = ewald_split(with_split(0, 10, cutoff));
+    CHECK_NEAR(split->potential(cutoff * cutoff) * cutoff, 1, 1e-13);
+  }
+  for (const double bandwidth : {0.5, 20.5, std::nan("")}) {
+    std::string refused;
+    try {
+      ewald_split(with_split(0, bandwidth, 0.9));
+    } catch (const Error& error) {
+      refused = error.what();
+    }
+    CHECK(std::isnan(bandwidth) || refused.find("must be 1 to 20") != std::string::npos);
+  }
 }
 
 void combination_rules_are_recognised() {
@@ -181,7 +219,8 @@ int main() {
       {{"lists do not depend on threads or slots", lists_do_not_depend_on_threads_or_slots},
        {"every instruction set agrees", every_instruction_set_agrees},
        {"the bits are the same", the_bits_are_the_same},
-       {"polynomials fit", polynomials_fit},
+       {"Gaussian polynomials fit", gaussian_polynomials_fit},
+       {"prolate polynomials fit", prolate_polynomials_fit},
        {"parameters without a barrier are refused", parameters_without_a_barrier_are_refused},
        {"combination rules are recognised", combination_rules_are_recognised}});
 }

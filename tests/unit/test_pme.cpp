@@ -5,6 +5,7 @@
 #include <cmath>
 #include <complex>
 #include <cstring>
+#include <functional>
 #include <string>
 
 #include "check.h"
@@ -39,9 +40,9 @@ double direct_reciprocal(const System& s, const Box& box, const std::vector<Vec3
   return kCoulomb * sum / (2 * kPi * box.volume());
 }
 
-// Direct-space energy over as many images as matter, kJ/mol.
-double direct_real(const System& s, const Box& box, const std::vector<Vec3d>& positions,
-                   double alpha) {
+// Energy of pairs over as many images as matter, kJ/mol; `rest`: of unit charges at a distance.
+double pair_sum(const System& s, const Box& box, const std::vector<Vec3d>& positions,
+                const std::function<double(double r)>& rest) {
   double sum = 0;
   const int reach = 2;
   for (size_t a = 0; a < positions.size(); ++a)
@@ -52,9 +53,14 @@ double direct_real(const System& s, const Box& box, const std::vector<Vec3d>& po
             if (a == b && i == 0 && j == 0 && k == 0) continue;
             const Vec3d shift = box.to_cartesian({double(i), double(j), double(k)});
             const double r = norm(positions[a] - positions[b] + shift);
-            sum += 0.5 * s.charges[a] * s.charges[b] * std::erfc(alpha * r) / r;
+            sum += 0.5 * s.charges[a] * s.charges[b] * rest(r);
           }
   return kCoulomb * sum;
+}
+
+double direct_real(const System& s, const Box& box, const std::vector<Vec3d>& positions,
+                   double alpha) {
+  return pair_sum(s, box, positions, [&](double r) { return std::erfc(alpha * r) / r; });
 }
 
 void splines_agree() {
@@ -108,6 +114,64 @@ void split_does_not_matter() {
                constant_of_charges(s, settings, kTilted.volume()).energy;
   }
   CHECK_NEAR(total[0] / total[1], 1, 1e-9);
+}
+
+// The pair sum of the prolate split, over the images within its cutoff.
+double prolate_real(const System& s, const Box& box, const std::vector<Vec3d>& positions,
+                    const NonbondedSettings& settings) {
+  const auto split = ewald_split(settings);
+  return pair_sum(s, box, positions, [&](double r) {
+    return r < settings.cutoff ? 1 / r - split->potential(r * r) : 0;
+  });
+}
+
+// The energy of the prolate split on a fine grid is that of a Gaussian, net charge included.
+void prolate_split_gives_the_same_sum() {
+  Random random(2);
+  std::vector<Vec3d> positions;
+  const System s = free_charges(12, random, positions, kTilted);
+  NonbondedSettings gaussian;
+  gaussian.alpha = 3.3;
+  const double exact = direct_real(s, kTilted, positions, gaussian.alpha) +
+                       direct_reciprocal(s, kTilted, positions, gaussian.alpha) +
+                       constant_of_charges(s, gaussian, kTilted.volume()).energy;
+  for (const double bandwidth : {14., 18.}) {
+    NonbondedSettings settings;
+    settings.bandwidth = bandwidth;
+    settings.grid = {64, 60, 64};
+    settings.order = 8;
+    Evaluation out;
+    reference_pme(s, settings, kTilted, positions, out);
+    const double energy = prolate_real(s, kTilted, positions, settings) + out.energy[kReciprocal] +
+                          constant_of_charges(s, settings, kTilted.volume()).energy;
+    CHECK_NEAR(energy / exact, 1, bandwidth < 16 ? 1e-5 : 1e-7);
+  }
+}
+
+// By differences of the energy in boxes strained a little, waves included that the spectrum ends with.
+void prolate_virial_is_that_of_the_energy() {
+  Random random(4);
+  std::vector<Vec3d> positions;
+  const System s = free_charges(12, random, positions, kTilted);
+  NonbondedSettings settings;
+  settings.bandwidth = 9;
+  settings.grid = {20, 18, 20};
+  const auto energy_of = [&](double factor) {
+    const Box box{factor * kTilted.ax, factor * kTilted.bx, factor * kTilted.by,
+                  factor * kTilted.cx, factor * kTilted.cy, factor * kTilted.cz};
+    std::vector<Vec3d> moved = positions;
+    for (Vec3d& r : moved) r = factor * r;
+    Evaluation out;
+    reference_pme(s, settings, box, moved, out);
+    return out;
+  };
+  const double step = 1e-5;
+  const double slope =
+      (energy_of(1 + step).energy[kReciprocal] - energy_of(1 - step).energy[kReciprocal]) /
+      (2 * step);
+  const Evaluation here = energy_of(1);
+  const double trace = here.energy[kVirial] + here.energy[kVirial + 1] + here.energy[kVirial + 2];
+  CHECK_NEAR(trace / -slope, 1, 1e-5);
 }
 
 void rock_salt_has_its_madelung_energy() {
@@ -283,6 +347,8 @@ int main() {
                   {"reference meets direct sum", reference_meets_direct_sum},
                   {"split does not matter", split_does_not_matter},
                   {"rock salt has its Madelung energy", rock_salt_has_its_madelung_energy},
+                  {"prolate split gives the same sum", prolate_split_gives_the_same_sum},
+                  {"prolate virial is that of the energy", prolate_virial_is_that_of_the_energy},
                   {"reference force is minus gradient", reference_force_is_minus_gradient},
                   {"dispersion is the mean of all pairs", dispersion_is_the_mean_of_all_pairs},
                   {"nothing depends on threads or ranks", nothing_depends_on_threads_or_ranks},

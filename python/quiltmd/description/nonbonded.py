@@ -9,7 +9,7 @@ pair (alpha, grid) reproduces the settings of another program.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -20,25 +20,22 @@ from pydantic.dataclasses import dataclass
 
 from ..errors import QuiltError
 from .checks import user_settings
+from .mesh_rules import (
+    SMALLEST_GRID,
+    lj_pme_parameters,
+    pme_parameters,
+    prolate_parameters,
+    refuse_coarse_grid,
+    refuse_large_grid,
+)
 
 _SHORTEST_CUTOFF = 0.1  # nm; no two atoms that interact are closer
-_LARGEST_GRID = 2**31  # points; beyond, they cannot be numbered
 _OF_LJ_PME = ("lj_pme_tolerance", "lj_pme_alpha", "lj_pme_grid")
-_OF_PME = ("pme_order", "pme_tolerance", "pme_alpha", "pme_grid", "lennard_jones", *_OF_LJ_PME)
+_OF_SPLIT = ("pme_split", "pme_alpha", "pme_bandwidth")
+_OF_PME = ("pme_order", "pme_tolerance", *_OF_SPLIT, "pme_grid", "lennard_jones", *_OF_LJ_PME)
 _OF_FIELD = ("dielectric", "field_of_excluded")
-# nm, between points of the grid of dispersion.  Its coefficients have one sign and add up: up to
-# this spacing, the integers of a point hold those of 160 atoms/nm^3.
-_COARSEST = 0.58
-_GRID_FACTORS = (2, 3, 5, 7)
-_SMALLEST_GRID = 8
-# Relative rms errors of forces in water: of the direct sum, _DIRECT exp(-(alpha cutoff)^2), and of
-# the reciprocal sum with splines of order p, _SPLINE[p] (alpha spacing)^p.  Fitted to a box of a
-# protein in water; tests/python/test_pme_parameters.py measures what comes of them.
-_DIRECT = 0.62
-_SPLINE = {4: 0.0228, 5: 0.0187}
-_DIRECT_SHARE, _SPLINE_SHARE = 0.63, 0.73  # of the tolerance; their squares sum up to 0.93
 # Where splines of order 4 on a finer grid are the faster ones.
-_SMALL_BOX, _LOOSE = 150.0, 1e-4  # nm^3, relative error
+_SMALL_BOX, _LOOSE = 600.0, 1e-4  # nm^3, relative error
 
 
 @user_settings
@@ -64,11 +61,19 @@ class Nonbonded:
         Order of the B-splines, 4 or 5; None: 5, but 4 in boxes below 150 nm^3, where a finer grid
         costs nothing, for tolerances from 1e-4 (and without `pme_grid`).
     pme_tolerance:
-        Relative rms error of forces that chooses alpha and grid, where these are not given.
+        Relative rms error of forces that chooses the split's parameter and the grid, where these
+        are not given.
+    pme_split:
+        How the tolerance divides 1/r between pairs and mesh: "prolate" (the default), whose pair
+        potential ends at the cutoff by itself and whose mesh needs a third of the points, or
+        "gaussian", that of Ewald, OpenMM and GROMACS.  The sum of all energies is the same within
+        the tolerance; direct and reciprocal energies by themselves differ.
     pme_alpha:
-        Ewald splitting parameter, 1/nm; given together with `pme_grid`.
+        Ewald splitting parameter of a Gaussian, 1/nm; given together with `pme_grid`.
+    pme_bandwidth:
+        Bandwidth of a prolate split, 4 to 20; given together with `pme_grid`.
     pme_grid:
-        Charge grid (nx, ny, nz); given together with `pme_alpha`.
+        Charge grid (nx, ny, nz); given together with `pme_alpha` or `pme_bandwidth`.
     lennard_jones:
         "cutoff", or "pme", with the method pme: beyond the cutoff the dispersion, with C6
         coefficients by the geometric rule, is summed up on a mesh of its own, with splines of the
@@ -128,16 +133,30 @@ class Nonbonded:
         default=5e-4,
         gt=0,
         lt=0.5,
-        description="Relative rms error of forces; sets the Ewald coefficient and the PME grid.",
+        description="Relative rms error of forces; sets the Ewald split and the PME grid.",
+    )
+    pme_split: Literal["prolate", "gaussian"] | None = Field(
+        default=None,
+        description="How the tolerance divides charges between pairs and mesh: prolate (the "
+        "default, a coarser grid) or gaussian (Ewald's, as in other programs).",
     )
     pme_alpha: float | None = Field(
         default=None,
         gt=0,
-        description="Ewald coefficient, 1/nm, instead of the tolerance; together with the grid.",
+        description="Ewald coefficient of the gaussian split, 1/nm, instead of the tolerance; "
+        "together with the grid.",
+    )
+    pme_bandwidth: float | None = Field(
+        default=None,
+        ge=4,
+        le=20,
+        description="Bandwidth of the prolate split instead of the tolerance; together with the "
+        "grid.",
     )
     pme_grid: tuple[int, int, int] | None = Field(
         default=None,
-        description="PME grid, NX,NY,NZ, instead of the tolerance; together with alpha.",
+        description="PME grid, NX,NY,NZ, instead of the tolerance; together with alpha or "
+        "bandwidth.",
     )
     lennard_jones: Literal["cutoff", "pme"] = Field(
         default="cutoff",
@@ -182,6 +201,8 @@ class Nonbonded:
     def __post_init__(self) -> None:
         for of in ("pme", "lj_pme"):
             self._check_mesh(of)
+        if self.pme_grid is not None and self.pme_split is not None:
+            raise ValueError("pme_grid replaces the rule of pme_split: leave one of them out")
         if self.method != "pme":
             self._refuse_pme()
         self._check_lj_pme()
@@ -196,15 +217,21 @@ class Nonbonded:
 
     def _check_mesh(self, of: str) -> None:
         alpha, grid = getattr(self, f"{of}_alpha"), getattr(self, f"{of}_grid")
-        if (alpha is None) != (grid is None):
+        if of == "pme" and self.pme_bandwidth is not None:
+            if alpha is not None or grid is None:
+                raise ValueError(
+                    "pme_bandwidth and pme_grid belong together, without pme_alpha: give these two "
+                    "or neither"
+                )
+        elif (alpha is None) != (grid is None):
             raise ValueError(f"{of}_alpha and {of}_grid belong together: give both or neither")
         if grid is None:
             return
-        if min(grid) < _SMALLEST_GRID:
-            raise ValueError(f"{of}_grid needs at least {_SMALLEST_GRID} points in each direction")
+        if min(grid) < SMALLEST_GRID:
+            raise ValueError(f"{of}_grid needs at least {SMALLEST_GRID} points in each direction")
         tolerance = f"{of}_tolerance"
         if getattr(self, tolerance) != getattr(Nonbonded, tolerance):
-            raise ValueError(f"{of}_alpha and {of}_grid replace {tolerance}: leave it out")
+            raise ValueError(f"{of}_grid takes the place of {tolerance}: leave one of them out")
 
     def _check_lj_pme(self) -> None:
         if self.lennard_jones == "pme":
@@ -264,10 +291,13 @@ class Nonbonded:
 
     def _mesh_overridden(self, of: str, given: Mapping[str, Any]) -> dict[str, Any]:
         tolerance = f"{of}_tolerance"
+        of_split = _OF_SPLIT if of == "pme" else ("lj_pme_alpha",)
+        without = dict.fromkeys((*of_split, f"{of}_grid"))
         if f"{of}_grid" in given:
-            return {tolerance: getattr(Nonbonded, tolerance)}
-        if tolerance in given or given.get("cutoff", self.cutoff) != self.cutoff:
-            return {f"{of}_alpha": None, f"{of}_grid": None}
+            return {**without, tolerance: getattr(Nonbonded, tolerance)}
+        by_tolerance = tolerance in given or (of == "pme" and "pme_split" in given)
+        if by_tolerance or given.get("cutoff", self.cutoff) != self.cutoff:
+            return without
         return {}
 
     @classmethod
@@ -317,13 +347,14 @@ class Nonbonded:
                 f"interact; it must be at least {_SHORTEST_CUTOFF} nm, and 0.9 nm is usual"
             )
         order = 5 if box is None else self._order(box)
-        alpha, grid = self._mesh("pme", box, order)
-        lj_alpha, lj_grid = self._mesh("lj_pme", box, order)
+        alpha, bandwidth, grid = self._charge_mesh(box, order)
+        lj_alpha, lj_grid = self._dispersion_mesh(box, order)
         return {
             "cutoff": self.cutoff,
             "method": self.method,
             "pme_order": order,
             "pme_alpha": alpha,
+            "pme_bandwidth": bandwidth,
             "pme_grid": grid,
             "lennard_jones": self.lennard_jones,
             "lj_pme_alpha": lj_alpha,
@@ -353,144 +384,36 @@ class Nonbonded:
         by_tolerance = self.pme_grid is None and self.lj_pme_grid is None
         return 4 if is_small and is_loose and by_tolerance else 5
 
-    def _mesh(
-        self, of: Literal["pme", "lj_pme"], box: NDArray[np.float64] | None, order: int
+    def _charge_mesh(
+        self, box: NDArray[np.float64] | None, order: int
+    ) -> tuple[float, float, tuple[int, int, int]]:
+        """Alpha or bandwidth, and grid, stated or by the tolerance; 0 what there is none of."""
+        if self.method != "pme" or box is None:
+            return 0.0, 0.0, (0, 0, 0)
+        if self.pme_grid is not None:
+            refuse_large_grid(self.pme_grid, "pme")
+            return self.pme_alpha or 0.0, self.pme_bandwidth or 0.0, self.pme_grid
+        if self.pme_split == "gaussian":
+            alpha, grid = pme_parameters(box, self.cutoff, self.pme_tolerance, order)
+            return alpha, 0.0, grid
+        bandwidth, grid = prolate_parameters(box, self.cutoff, self.pme_tolerance, order)
+        return 0.0, bandwidth, grid
+
+    def _dispersion_mesh(
+        self, box: NDArray[np.float64] | None, order: int
     ) -> tuple[float, tuple[int, int, int]]:
-        """Ewald alpha and grid, stated or by the tolerance; all 0 where there is no such mesh."""
-        method = self.method if of == "pme" else self.lennard_jones
-        if method != "pme" or box is None:
+        """Ewald alpha and grid, stated or by the tolerance; 0 where there is no such mesh."""
+        if self.lennard_jones != "pme" or box is None:
             return 0.0, (0, 0, 0)
-        alpha, grid = getattr(self, f"{of}_alpha"), getattr(self, f"{of}_grid")
-        if grid is not None:
-            _refuse_large_grid(grid, of)
-            if of == "lj_pme":
-                _refuse_coarse_grid(grid, box)
-            return alpha, grid
-        by_tolerance = pme_parameters if of == "pme" else lj_pme_parameters
-        return by_tolerance(box, self.cutoff, getattr(self, f"{of}_tolerance"), order)
-
-
-def direct_error(alpha: float, cutoff: float) -> float:
-    """Relative rms error of forces by the end of the direct sum at the cutoff (1/nm, nm)."""
-    return _DIRECT * math.exp(-((alpha * cutoff) ** 2))
+        if self.lj_pme_grid is None:
+            return lj_pme_parameters(box, self.cutoff, self.lj_pme_tolerance, order)
+        refuse_large_grid(self.lj_pme_grid, "lj_pme")
+        refuse_coarse_grid(self.lj_pme_grid, box)
+        assert self.lj_pme_alpha is not None
+        return self.lj_pme_alpha, self.lj_pme_grid
 
 
 def box_widths(box: NDArray[np.float64]) -> NDArray[np.float64]:
     """Distances between opposite faces of the cell (3,), nm."""
     widths: NDArray[np.float64] = 1.0 / np.linalg.norm(np.linalg.inv(box), axis=0)
     return widths
-
-
-def pme_parameters(
-    box: NDArray[np.float64], cutoff: float, tolerance: float, order: int = 5
-) -> tuple[float, tuple[int, int, int]]:
-    """Ewald alpha (1/nm) and charge grid for a relative rms error of forces.
-
-    The error of the direct sum falls as exp(-(alpha cutoff)^2) (Kolafa and Perram, Mol. Simul. 9,
-    351 (1992)), that of splines of order p as (alpha spacing)^p (Essmann et al., J. Chem. Phys.
-    103, 8577 (1995)); both together stay within the tolerance.  Numbers of grid points are raised
-    to a product of 2, 3, 5 and 7 (an even one along z, for real transforms).
-
-    Parameters
-    ----------
-    box:
-        (3, 3) nm, reduced rows.
-    cutoff:
-        Of the direct sum, nm.
-    tolerance:
-        Error of all forces relative to their root mean square.
-    order:
-        Of the splines, 4 or 5.
-
-    Raises
-    ------
-    QuiltError
-        Where more than 2^31 grid points would be needed.
-    """
-    alpha = math.sqrt(math.log(max(_DIRECT / (_DIRECT_SHARE * tolerance), 2.0))) / cutoff
-    spacing = (_SPLINE_SHARE * tolerance / _SPLINE[order]) ** (1 / order) / alpha
-    return alpha, _grid_of_spacing(box, spacing, "pme")
-
-
-def lj_pme_parameters(
-    box: NDArray[np.float64], cutoff: float, tolerance: float, order: int = 5
-) -> tuple[float, tuple[int, int, int]]:
-    """Ewald alpha (1/nm) and grid of the dispersion.
-
-    At the cutoff the direct sum has (1 + x^2 + x^4/2) exp(-x^2), x = alpha cutoff, of the
-    dispersion of a pair (Essmann et al., J. Chem. Phys. 103, 8577 (1995), eq. 5.2): this is the
-    tolerance, as GROMACS' ewald-rtol-lj.  The grid is such that by the rule of `pme_parameters` the
-    forces of the mesh have half of it as their relative error, and no coarser than 0.58 nm.
-
-    Parameters
-    ----------
-    box:
-        (3, 3) nm, reduced rows.
-    cutoff:
-        Of the direct sum, nm.
-    tolerance:
-        As above; that of `Nonbonded.lj_pme_tolerance`.
-    order:
-        Of the splines, 4 or 5.
-
-    Raises
-    ------
-    QuiltError
-        Where more than 2^31 grid points would be needed.
-    """
-    low, high = 0.0, 10.0
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        square = middle * middle
-        left = (1 + square + 0.5 * square * square) * math.exp(-square)
-        low, high = (middle, high) if left > tolerance else (low, middle)
-    alpha = high / cutoff
-    spacing = min((0.5 * tolerance / _SPLINE[order]) ** (1 / order) / alpha, _COARSEST)
-    return alpha, _grid_of_spacing(box, spacing, "lj_pme")
-
-
-def _grid_of_spacing(box: NDArray[np.float64], spacing: float, of: str) -> tuple[int, int, int]:
-    """Points along the edges of the cell, which are longer than its heights where it is skewed.
-
-    A wave vector k has k.a / 2 pi periods along the edge a, at most |k| |a| / 2 pi.
-    """
-    wanted = [float(edge) / spacing for edge in np.linalg.norm(box, axis=1)]
-    _refuse_large_grid(wanted, of)
-    nx, ny, nz = map(math.ceil, wanted)
-    return _grid_size(nx), _grid_size(ny), 2 * _grid_size(math.ceil(nz / 2), minimum=4)
-
-
-def _refuse_large_grid(grid: Sequence[float], of: str) -> None:
-    if math.prod(grid) > _LARGEST_GRID:
-        points = " x ".join(f"{n:.4g}" for n in grid)
-        name = "PME" if of == "pme" else "Lennard-Jones PME"
-        raise QuiltError(
-            f"{name} would need a grid of {points} points, more than can be numbered: is the box "
-            f"as large as it should be? Use a smaller box, a larger {of}_tolerance or a longer "
-            "cutoff"
-        )
-
-
-def _refuse_coarse_grid(grid: Sequence[int], box: NDArray[np.float64]) -> None:
-    spacing = (abs(np.linalg.det(box)) / math.prod(grid)) ** (1 / 3)
-    if spacing > _COARSEST:
-        points = " x ".join(map(str, grid))
-        raise QuiltError(
-            f"the lj_pme_grid {points} is too coarse for this box: its points are {spacing:.2g} nm "
-            f"apart, and at most {_COARSEST:g} nm are accepted; choose more points"
-        )
-
-
-def _grid_size(wanted: int, minimum: int = _SMALLEST_GRID) -> int:
-    """Smallest product of 2, 3, 5 and 7 that is at least `wanted` and `minimum`."""
-    size = max(wanted, minimum)
-    while not _factors_well(size):
-        size += 1
-    return size
-
-
-def _factors_well(size: int) -> bool:
-    for factor in _GRID_FACTORS:
-        while size % factor == 0:
-            size //= factor
-    return size == 1

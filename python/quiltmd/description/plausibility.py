@@ -13,7 +13,8 @@ import numpy as np
 
 from .barostats import Barostat
 from .integrators import Integrator, fastest_bond
-from .nonbonded import Nonbonded, direct_error
+from .mesh_rules import direct_error
+from .nonbonded import Nonbonded
 from .parameters import names
 from .settings import BOLTZMANN
 from .state import State

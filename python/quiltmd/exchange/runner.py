@@ -116,6 +116,7 @@ def resume(
         stopping = stack.enter_context(Stopping(config.run.max_hours, begun))
         generation = read_generation(path)
         first = generation.checkpoints[0]
+        config = config.as_begun(first.provenance["physics"])
         provenance = provenance_of(config, first.state)
         refuse_changes(first.provenance, provenance)
         if config.run.steps < first.state.step:

@@ -251,7 +251,9 @@ class Config(Section):
             for number, one in enumerate(getattr(self, name), 1)
         }
         settings |= {
-            f"nonbonded.{key}": chosen.get(key, value) for key, value in _items(self.nonbonded)
+            f"nonbonded.{key}": chosen.get(key, value)
+            for key, value in _items(self.nonbonded)
+            if key != "pme_split"  # what comes of it are alpha, bandwidth and grid
         }
         for name in ("solvent", "integrator", "thermostat", "barostat"):
             settings |= {f"{name}.{key}": value for key, value in _items(getattr(self, name))}
@@ -315,7 +317,9 @@ class Config(Section):
             self.nonbonded,
             pme_order=chosen["pme_order"],
             pme_tolerance=Nonbonded.pme_tolerance,
-            pme_alpha=chosen["pme_alpha"],
+            pme_split=None,
+            pme_alpha=chosen["pme_alpha"] or None,
+            pme_bandwidth=chosen["pme_bandwidth"] or None,
             pme_grid=tuple(chosen["pme_grid"]),
         )
         if stated.lennard_jones == "pme":
@@ -326,6 +330,16 @@ class Config(Section):
                 lj_pme_grid=tuple(chosen["lj_pme_grid"]),
             )
         return self.model_copy(update={"nonbonded": stated})
+
+    def as_begun(self: AnyConfig, physics: dict[str, Any]) -> AnyConfig:
+        """A copy for going on with a run that had this `physics` when it began.
+
+        Runs of versions that knew no bandwidth had the Gaussian split.
+        """
+        mesh = self.nonbonded
+        if "nonbonded.pme_bandwidth" in physics or mesh.method != "pme" or mesh.pme_grid:
+            return self
+        return self.model_copy(update={"nonbonded": replace(mesh, pme_split="gaussian")})
 
     def with_interval(self) -> Config:
         """A copy that states how many steps apart a barostat acts, where that was left open."""

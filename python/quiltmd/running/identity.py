@@ -101,7 +101,7 @@ def changed_settings(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
 
 
 def _differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
-    defaults = Config.defaults()
+    defaults = Config.defaults() | {"nonbonded.pme_bandwidth": 0.0}  # as it is where there is none
     found = []
     for key in sorted(before.keys() | now.keys()):
         old, new = (settings.get(key, defaults.get(key)) for settings in (before, now))

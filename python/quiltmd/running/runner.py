@@ -166,6 +166,7 @@ def resume(
         config = build_config(settings, str(folder.config))
         stopping = stack.enter_context(Stopping(config.run.max_hours, begun))
         checkpoint = folder.latest()
+        config = config.as_begun(checkpoint.provenance["physics"])
         provenance = _same_run(config, folder, checkpoint)
         system, _ = load_system(config)
         simulation = make_simulation(config, system, checkpoint.state, engine)

@@ -226,7 +226,8 @@ def _refuse_edits(stages: list[Stage]) -> None:
         checkpoint, _ = read_latest(stage.folder.checkpoint)
         began = build_config(stage.folder.settings(), str(stage.folder.config))
         # What nobody stated may follow from the inputs: for them it is as the stage began.
-        config, left = stage.config.over(began.nonbonded), stage.config.open_settings()
+        config = stage.config.over(began.nonbonded).as_begun(checkpoint.provenance["physics"])
+        left = stage.config.open_settings()
         now = {"physics": config.physics(checkpoint.state.box), "outputs": config.outputs()}
         found = [
             {

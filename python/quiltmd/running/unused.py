@@ -114,13 +114,14 @@ def _unused_of_methods(nonbonded: Mapping[str, Any]) -> Iterator[Unused]:
         why = f"the method {method} has no reaction field"
         yield Unused("nonbonded", ("dielectric", "field_of_excluded"), why, "choose reaction-field")
     if method != "pme":
-        keys = ("pme_order", "pme_tolerance", "pme_alpha", "pme_grid", "lennard_jones", *of_lj)
+        of_split = ("pme_split", "pme_alpha", "pme_bandwidth", "pme_grid")
+        keys = ("pme_order", "pme_tolerance", *of_split, "lennard_jones", *of_lj)
         yield Unused("nonbonded", keys, f"the method {method} has no PME", "choose pme")
         why = f"the method {method} has no PME"
         yield Unused("integrator", ("long_range_every",), why, "choose pme")
     elif nonbonded.get("pme_grid") is not None:
-        why = "pme_alpha and pme_grid replace pme_tolerance"
-        yield Unused("nonbonded", ("pme_tolerance",), why, "leave out both of these")
+        why = "pme_grid takes its place"
+        yield Unused("nonbonded", ("pme_tolerance", "pme_split"), why, "leave out the grid")
     if method == "pme" and nonbonded.get("lennard_jones", "cutoff") != "pme":
         why = "Lennard-Jones interactions end at the cutoff"
         yield Unused("nonbonded", of_lj, why, "choose lennard_jones = pme")

@@ -44,11 +44,33 @@ class MeshPairs {
   std::vector<double> coefficients_;
 };
 
+void add_term(System& system, const NonbondedSettings& settings, const std::array<int32_t, 2>& pair,
+              double charges) {
+  if (!settings.has_prolate_split()) {
+    const double given[] = {charges, settings.alpha};
+    system.terms_to_fill(ExcludedPairForm::kForm).add(pair, given);
+    return;
+  }
+  const double given[] = {charges, settings.cutoff};
+  Terms& terms = system.terms_to_fill(ExcludedPairProlateForm::kForm);
+  terms.shared = {settings.bandwidth};
+  terms.shared_rows = 1;
+  terms.add(pair, given);
+}
+
 }  // namespace
 
-double add_excluded_pairs(System& system, double cutoff, double alpha,
-                          std::optional<double> mesh_alpha) {
-  const MeshPairs on_mesh(system, mesh_alpha.has_value());
+std::vector<std::array<int32_t, 2>> excluded_pairs_of_terms(const System& system) {
+  std::vector<std::array<int32_t, 2>> pairs;
+  for (const TermForm* form : {&ExcludedPairForm::kForm, &ExcludedPairProlateForm::kForm})
+    if (const Terms* terms = system.terms_of(*form))
+      for (int t = 0; t < terms->count(); ++t)
+        pairs.push_back({terms->atoms_of(t)[0], terms->atoms_of(t)[1]});
+  return pairs;
+}
+
+double add_excluded_pairs(System& system, const NonbondedSettings& settings) {
+  const MeshPairs on_mesh(system, settings.has_dispersion_mesh());
   const auto pairs = on_mesh.excluded();
   const BondGraph graph(system);
   Paths paths(graph);
@@ -61,11 +83,10 @@ double add_excluded_pairs(System& system, double cutoff, double alpha,
     for (auto pair = begin; pair != end; ++pair) partners.push_back((*pair)[1]);
     const std::vector<double> lengths = paths.find((*begin)[0], partners);
     for (size_t k = 0; k < lengths.size(); ++k, ++begin) {
-      if (lengths[k] < cutoff) continue;
-      const double given[] = {on_mesh.charges(*begin), alpha};
-      system.terms_to_fill(ExcludedPairForm::kForm).add(*begin, given);
-      if (mesh_alpha) {
-        const double of_dispersion[] = {on_mesh.dispersion(*begin), *mesh_alpha};
+      if (lengths[k] < settings.cutoff) continue;
+      add_term(system, settings, *begin, on_mesh.charges(*begin));
+      if (settings.has_dispersion_mesh()) {
+        const double of_dispersion[] = {on_mesh.dispersion(*begin), settings.dispersion_alpha};
         system.terms_to_fill(ExcludedDispersionForm::kForm).add(*begin, of_dispersion);
       }
       farthest = std::max(farthest, lengths[k]);

@@ -3,18 +3,21 @@
 // farther apart than the cutoff; and how far.
 #pragma once
 
-#include <optional>
+#include <array>
+#include <vector>
 
+#include "computes/nonbonded_settings.h"
 #include "system/system.h"
 
 namespace quiltmd {
 
-// Add a term (ExcludedPairForm) for every excluded pair of charges that bonds and constraints do not
-// keep closer than the cutoff: a matter of the system, never of positions. Pairs of up to four bonds
-// hardly ever need one. `alpha`: of the Ewald sum, 1/nm. With a mesh of the dispersion, of `mesh_alpha`, pairs
-// that it has count, too, and have a second term (ExcludedDispersionForm). Returns how far apart the atoms of
-// such a term can be, in nm: infinite where nothing holds them together, 0 where there are none.
-double add_excluded_pairs(System& system, double cutoff, double alpha,
-                          std::optional<double> mesh_alpha = {});
+// Add a term (ExcludedPairForm, or ExcludedPairProlateForm) for every excluded pair of charges that bonds and
+// constraints do not keep closer than the cutoff: a matter of the system, never of positions. Pairs of up to
+// four bonds hardly ever need one. With a mesh of the dispersion, pairs that it has count, too, and have a
+// second term (ExcludedDispersionForm). Returns how far apart the atoms of such a term can be, in nm: infinite
+// where nothing holds them together, 0 where there are none.
+double add_excluded_pairs(System& system, const NonbondedSettings& settings);
+// Those that have a term.
+std::vector<std::array<int32_t, 2>> excluded_pairs_of_terms(const System& system);
 
 }  // namespace quiltmd

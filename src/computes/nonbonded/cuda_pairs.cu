@@ -466,16 +466,13 @@ __global__ void __launch_bounds__(kEnergySums* kWarp)
 
 using PairKernel = void (*)(PairForces);
 
-template <class Form, int kDegree>
-PairKernel with_energy(const PairForces& op) {
-  return op.energy ? pair_kernel<Form, kDegree, true> : pair_kernel<Form, kDegree, false>;
-}
-
 PairKernel kernel_of(const PairForces& op) {
-  return PairForms::with(op.parameters.form, [&]<class Form>(Form) {
-    return op.parameters.ewald.force_degree <= kEwaldLowDegree
-               ? with_energy<Form, kEwaldLowDegree>(op)
-               : with_energy<Form, kEwaldDegree>(op);
+  // Coefficients beyond the degree are zero: forces have the same bits with energies and without.
+  return PairForms::with(op.parameters.form, [&]<class Form>(Form) -> PairKernel {
+    if (op.energy) return pair_kernel<Form, kEwaldDegree, true>;
+    return with_force_degree(op.parameters.ewald, [](auto degree) -> PairKernel {
+      return pair_kernel<Form, decltype(degree)::value, false>;
+    });
   });
 }
 

@@ -13,8 +13,8 @@
 #include <cmath>
 #include <cstdio>
 
-#include "computes/nonbonded/polynomial_fit.h"
 #include "math/error.h"
+#include "math/polynomial_fit.h"
 #include "math/smooth_dispersion.h"
 
 namespace quiltmd {

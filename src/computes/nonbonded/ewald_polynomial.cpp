@@ -13,82 +13,83 @@
 //   3.72           2e-4 ; 2e-4       4e-7 ; 1e-6
 //   4.20                             5e-6 ; 5e-6
 //   4.50                             2e-5 ; 2e-5   refused
+// and of a prolate split (by bandwidth, of the fit):
+//   9              degree 7  3e-7
+//   10                       9e-7
+//   10.5                     1.5e-6
+//   12             degree 10 2e-9
+//   16                       1e-7
+//   20             degree 14 4e-10
 // The energy polynomial Q at degree 14 is below 6e-8 (fit) and 2e-7 (evaluated) throughout.
 #include "computes/nonbonded/ewald_polynomial.h"
 
-#include <cmath>
 #include <cstdio>
 
-#include "computes/nonbonded/polynomial_fit.h"
 #include "math/error.h"
-#include "math/units.h"
+#include "math/polynomial_fit.h"
 
 namespace quiltmd {
 namespace {
 
-// What the low degree may cost: little more than single precision loses anyway.
-constexpr double kLowDegreeError = 1.5e-6;
-// What is let pass at all: alpha * cutoff = 4.2, where PME's direct sum is wrong by 1e-8. Beyond, the
-// error grows tenfold with every 0.6.
+// What the degree may cost: little more than single precision loses anyway.
+constexpr double kDegreeError = 1.5e-6;
+// What is let pass at all, at the highest degree: alpha * cutoff = 4.2 of a Gaussian, where PME's direct sum is
+// wrong by 1e-8. Beyond, the error grows tenfold with every 0.6.
 constexpr double kLargestError = 6e-6;
-constexpr double kLargestProduct = 4.2;
 
-// sum_k (-z)^k / (k! (2k + first)): the common series of P (first = 3) and Q (first = 1).
-double erf_series(double z, int first) {
-  double sum = 0, term = 1;
-  for (int k = 0; k < 40; ++k) {
-    sum += term / (2 * k + first);
-    term *= -z / (k + 1);
+struct ForceFit {
+  int degree = 0;
+  PolynomialFit fit{};
+};
+
+// By the least of the degrees that does.
+template <int... degrees>
+ForceFit fit_force(const Function& force, double cutoff2, std::integer_sequence<int, degrees...>) {
+  ForceFit found;
+  for (const int degree : {degrees...}) {
+    found = {degree, fit_polynomial(force, cutoff2, degree)};
+    if (found.fit.error <= kDegreeError) break;
   }
-  return sum;
-}
-
-// erf(y)/y^3 - 2/sqrt(pi) exp(-y^2)/y^2 with y^2 = z: alpha^-3 P.
-double smooth_force(double z) {
-  const double two_over_root_pi = 2 / std::sqrt(kPi);
-  if (z < 1) return 2 * two_over_root_pi * erf_series(z, 3);
-  const double y = std::sqrt(z);
-  return (std::erf(y) / y - two_over_root_pi * std::exp(-z)) / z;
-}
-
-// erf(y)/y: alpha^-1 Q.
-double smooth_energy(double z) {
-  if (z < 1) return 2 / std::sqrt(kPi) * erf_series(z, 1);
-  return std::erf(std::sqrt(z)) / std::sqrt(z);
+  return found;
 }
 
 }  // namespace
 
-EwaldPolynomial fit_ewald(double alpha, double cutoff) {
-  EwaldPolynomial polynomial{};
-  polynomial.force_degree = kEwaldLowDegree;
-  if (alpha == 0) return polynomial;
-  const double z_max = alpha * alpha * cutoff * cutoff;
-  PolynomialFit force = fit_polynomial(smooth_force, z_max, kEwaldLowDegree);
-  if (force.error > kLowDegreeError) {
-    polynomial.force_degree = kEwaldDegree;
-    force = fit_polynomial(smooth_force, z_max, kEwaldDegree);
-  }
-  if (force.error > kLargestError) {
-    char text[200];
-    std::snprintf(text, sizeof text,
-                  "the Ewald coefficient %g/nm times the cutoff %g nm is %.2f; forces are accurate "
-                  "up to %.1f: choose a smaller coefficient or cutoff, or a larger tolerance",
-                  alpha, cutoff, alpha * cutoff, kLargestProduct);
+EwaldPolynomial fit_ewald(const EwaldSplit& split, double cutoff) {
+  const double cutoff2 = cutoff * cutoff;
+  const auto of_force = [&](double r2) { return split.force(r2); };
+  const ForceFit force = fit_force(of_force, cutoff2, ForceDegrees{});
+  if (force.fit.error > kLargestError) {
+    char text[250];
+    std::snprintf(
+        text, sizeof text,
+        "the Ewald coefficient is too large for the cutoff of %g nm: their product may be "
+        "4.2, beyond which forces are not accurate; choose a smaller coefficient or "
+        "cutoff, or a larger tolerance",
+        cutoff);
     throw Error(text);
   }
-  const PolynomialFit energy = fit_polynomial(smooth_energy, z_max, kEwaldDegree);
+  const auto of_potential = [&](double r2) { return split.potential(r2); };
+  const PolynomialFit energy = fit_polynomial(of_potential, cutoff2, kEwaldDegree);
+  EwaldPolynomial polynomial{};
+  polynomial.force_degree = force.degree;
   for (int k = 0; k <= kEwaldDegree; ++k) {
-    polynomial.force[k] = static_cast<float>(alpha * alpha * alpha * force.powers[k]);
-    polynomial.energy[k] = static_cast<float>(alpha * energy.powers[k]);
+    polynomial.force[k] = static_cast<float>(force.fit.powers[k]);
+    polynomial.energy[k] = static_cast<float>(energy.powers[k]);
   }
+  return polynomial;
+}
+
+EwaldPolynomial no_ewald() {
+  EwaldPolynomial polynomial{};
+  polynomial.force_degree = kLeastForceDegree;
   return polynomial;
 }
 
 EwaldPolynomial polynomial_of_field(double strength, double shift, double cutoff) {
   const double half = 0.5 * strength * cutoff * cutoff;  // strength r^2 = half (1 + t)
   EwaldPolynomial p{};
-  p.force_degree = kEwaldLowDegree;
+  p.force_degree = kLeastForceDegree;
   p.force[0] = static_cast<float>(2 * strength);
   p.energy[0] = static_cast<float>(shift - half);
   p.energy[1] = static_cast<float>(-half);

@@ -1,20 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 // The smooth part of the Coulomb interaction, as polynomials in r^2: for PME, P and Q of
-// forms/coulomb.h are fitted to the erf part (Essmann et al., J. Chem. Phys. 103, 8577 (1995), eq.
-// 2.5-2.6), so that no kernel evaluates erfc or exp. For a plain cutoff P = Q = 0; a reaction field is
+// forms/coulomb.h are fitted to the smooth part of the Ewald split (ewald_split.h), so that no kernel
+// evaluates erfc or exp. For a plain cutoff P = Q = 0; a reaction field is
 // such a polynomial itself.
 #pragma once
+
+#include <utility>
+
+#include "computes/ewald_split.h"
 
 namespace quiltmd {
 
 // Degree of the energy polynomial, and the largest of the force polynomial.
 inline constexpr int kEwaldDegree = 14;
-// A force polynomial of this degree serves alpha * cutoff up to 2.78; the default tolerance, 5e-4,
-// asks for 2.754.
-inline constexpr int kEwaldLowDegree = 10;
+// Those of the force polynomial that kernels are compiled for; the least that fits is taken. 7 serves prolate
+// splits of a bandwidth up to 10.5, 10 Gaussian ones with alpha * cutoff up to 2.78; at the default tolerance,
+// 5e-4, they are 9.7 and 2.754.
+inline constexpr int kLeastForceDegree = 7;
+using ForceDegrees = std::integer_sequence<int, kLeastForceDegree, 10, kEwaldDegree>;
 
 // Coefficients in t = 2 r^2 / cutoff^2 - 1, lowest first: Horner in [-1, 1] keeps single
-// precision accurate. `force_degree` is one of the two degrees above; the force coefficients
+// precision accurate. `force_degree` is one of the degrees above; the force coefficients
 // beyond it are zero, so that evaluating all of them gives the same bits.
 struct EwaldPolynomial {
   int force_degree;
@@ -22,9 +28,22 @@ struct EwaldPolynomial {
   float energy[kEwaldDegree + 1];
 };
 
-// Fit the polynomials for the Ewald coefficient alpha (1/nm; 0 for a plain cutoff). Throws Error where
-// alpha * cutoff is too large for a good fit.
-EwaldPolynomial fit_ewald(double alpha, double cutoff);
+// Call visit(std::integral_constant<int, d>) with the degree that a polynomial has.
+template <class Visit, int first, int... rest>
+auto with_degree(std::integer_sequence<int, first, rest...>, int degree, const Visit& visit) {
+  if constexpr (sizeof...(rest) > 0)
+    if (degree != first) return with_degree(std::integer_sequence<int, rest...>{}, degree, visit);
+  return visit(std::integral_constant<int, first>{});
+}
+template <class Visit>
+auto with_force_degree(const EwaldPolynomial& polynomial, const Visit& visit) {
+  return with_degree(ForceDegrees{}, polynomial.force_degree, visit);
+}
+
+// Fit the polynomials. Throws Error where the split is too steep for a good fit.
+EwaldPolynomial fit_ewald(const EwaldSplit& split, double cutoff);
+// Of a plain cutoff, P = Q = 0.
+EwaldPolynomial no_ewald();
 
 // P = 2 strength, Q = shift - strength r^2.
 EwaldPolynomial polynomial_of_field(double strength, double shift, double cutoff);

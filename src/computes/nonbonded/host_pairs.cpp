@@ -312,22 +312,12 @@ void evaluate(const PairForces& op, int first, int last, PairThread& thread) {
   }
 }
 
-template <class Form, int degree>
-void evaluate_degree(const PairForces& op, int first, int last, PairThread& thread) {
-  if (op.energy) {
-    evaluate<Form, degree, true>(op, first, last, thread);
-  } else {
-    evaluate<Form, degree, false>(op, first, last, thread);
-  }
-}
-
 void evaluate_here(const PairForces& op, int first, int last, PairThread& thread) {
   PairForms::with(op.parameters.form, [&]<class Form>(Form) {
-    if (op.parameters.ewald.force_degree <= kEwaldLowDegree) {
-      evaluate_degree<Form, kEwaldLowDegree>(op, first, last, thread);
-    } else {
-      evaluate_degree<Form, kEwaldDegree>(op, first, last, thread);
-    }
+    // Coefficients beyond the degree are zero: forces have the same bits with energies and without.
+    if (op.energy) return evaluate<Form, kEwaldDegree, true>(op, first, last, thread);
+    with_force_degree(op.parameters.ewald,
+                      [&](auto degree) { evaluate<Form, degree, false>(op, first, last, thread); });
   });
 }
 

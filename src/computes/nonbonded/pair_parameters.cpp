@@ -7,6 +7,7 @@
 #include <string>
 
 #include "computes/dispersion_coefficients.h"
+#include "computes/ewald_split.h"
 #include "computes/nonbonded/double_number.h"
 #include "computes/nonbonded/pair_forms.h"
 #include "math/error.h"
@@ -224,20 +225,24 @@ PackedPairs pack_pairs(const System& system, const NonbondedSettings& settings, 
 }
 
 PairParameters pair_parameters(const System& system, const NonbondedSettings& settings, int form) {
-  const double cutoff = settings.cutoff, alpha = settings.has_pme() ? settings.alpha : 0.0;
+  const double cutoff = settings.cutoff;
+  const auto split = settings.has_pme() ? ewald_split(settings) : nullptr;
   PairParameters p{};
   p.cutoff2 = static_cast<float>(cutoff * cutoff);
   p.t_scale = static_cast<float>(2 / (cutoff * cutoff));
   if (settings.shifts_van_der_waals()) p.shift_6 = static_cast<float>(std::pow(cutoff, -6));
   if (shifts_charges(system, settings))
-    p.coulomb_shift = static_cast<float>(std::erfc(alpha * cutoff) / cutoff);
+    p.coulomb_shift =
+        static_cast<float>(1 / cutoff - (split ? split->potential(cutoff * cutoff) : 0));
   p.form = form;
   p.types = system.pair_type_count;
   if (settings.has_reaction_field()) {
     const ReactionField field(settings);
     p.ewald = polynomial_of_field(field.strength, field.shift, cutoff);
+  } else if (split) {
+    p.ewald = fit_ewald(*split, cutoff);
   } else {
-    p.ewald = fit_ewald(alpha, cutoff);
+    p.ewald = no_ewald();
   }
   p.switching = switch_constants<float>(settings);
   if (settings.has_dispersion_mesh()) p.on_mesh = fit_dispersion(settings.dispersion_alpha, cutoff);

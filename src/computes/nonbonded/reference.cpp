@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "computes/dispersion_coefficients.h"
+#include "computes/ewald_split.h"
 #include "computes/nonbonded/double_number.h"
 #include "computes/nonbonded/pair_forms.h"
 #include "computes/reference.h"
@@ -100,8 +101,9 @@ struct Pair {
 
 struct Physics {
   const System& system;
-  double alpha, cutoff, coulomb_shift = 0;
-  std::optional<double> mesh_alpha;  // of dispersion, and by atom its coefficients
+  double cutoff, coulomb_shift = 0;
+  std::shared_ptr<const EwaldSplit> split;  // null without PME
+  std::optional<double> mesh_alpha;         // of dispersion, and by atom its coefficients
   std::vector<double> on_mesh;
   double shift_6 = 0;  // this and the next are what pair forms read
   SwitchConstants<double> switching;
@@ -121,7 +123,6 @@ struct Physics {
 
   Physics(const System& s, const NonbondedSettings& settings)
       : system(s),
-        alpha(settings.has_pme() ? settings.alpha : 0),
         cutoff(settings.cutoff),
         switching(switch_constants<double>(settings)),
         acts_on_excluded(settings.has_pme() || settings.has_dispersion_mesh() ||
@@ -132,7 +133,8 @@ struct Physics {
       on_mesh = dispersion_coefficients(system);
     }
     if (settings.shifts_van_der_waals()) shift_6 = std::pow(cutoff, -6);
-    if (shifts_charges(system, settings)) coulomb_shift = std::erfc(alpha * cutoff) / cutoff;
+    if (settings.has_pme()) split = ewald_split(settings);
+    if (shifts_charges(system, settings)) coulomb_shift = 1 / cutoff - smooth(cutoff).energy;
     PairForms::with(form_of(system, settings),
                     [&]<class Form>(Form) { form = formula_of<Form>(settings); });
   }
@@ -147,11 +149,11 @@ struct Physics {
       const Pair of_field = in_field(qq, r);
       return {energy, qq / r + of_field.coulomb, form_r + qq / r + of_field.force};
     }
-    const double screened = qq * std::erfc(alpha * r) / r;
+    const auto [smooth_energy, smooth_r] = smooth(r);
     const auto [off_mesh, off_mesh_r] = dispersion_off_mesh(i, j, r);
     const double at_cutoff = mesh_alpha ? dispersion_off_mesh(i, j, cutoff).energy : 0;
-    return {energy + off_mesh - at_cutoff, screened - qq * coulomb_shift,
-            form_r + off_mesh_r + screened + qq * gaussian(r)};
+    return {energy + off_mesh - at_cutoff, qq * (1 / r - smooth_energy - coulomb_shift),
+            form_r + off_mesh_r + qq * (1 / r - smooth_r)};
   }
 
   // What a mesh has of the dispersion of a pair, taken back.
@@ -174,14 +176,19 @@ struct Physics {
   // Of an excluded pair: what the reciprocal sum holds of it, taken back; or the reaction field.
   Pair excluded(int i, int j, double r) const {
     if (field) return r < cutoff ? in_field(charges(i, j), r) : Pair{};
-    const double at_zero = 2 * alpha / std::sqrt(kPi);  // of erf(alpha r)/r
-    const double qq = charges(i, j), smooth = qq * (r > 0 ? std::erf(alpha * r) / r : at_zero);
+    const double qq = charges(i, j);
+    const auto [smooth_energy, smooth_r] = smooth(r);
     const auto [off_mesh, off_mesh_r] = dispersion_off_mesh(i, j, r);
-    return {off_mesh, -smooth, qq * gaussian(r) - smooth + off_mesh_r};
+    return {off_mesh, -qq * smooth_energy, off_mesh_r - qq * smooth_r};
   }
 
-  double gaussian(double r) const {
-    return 2 * alpha / std::sqrt(kPi) * std::exp(-alpha * alpha * r * r);
+  // What the reciprocal sum holds of a pair of unit charges: energy, and r times the force.
+  struct Smooth {
+    double energy = 0, force_r = 0;
+  };
+  Smooth smooth(double r) const {
+    if (!split) return {};
+    return {split->potential(r * r), split->force(r * r) * r * r};
   }
 };
 

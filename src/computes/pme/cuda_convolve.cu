@@ -47,8 +47,8 @@ struct FlatBox {
   }
 };
 
-struct Decay {
-  float decay;  // -pi^2/alpha^2
+struct OfSquare {
+  FittedTransform transform;
   const float* moduli[3];
 
   __device__ static float square(Vec3f m) {
@@ -56,39 +56,49 @@ struct Decay {
   }
 };
 
-// exp(-pi^2 m^2/alpha^2)/(pi V m^2) |b(m)|^2.
-struct ChargeInfluence : Decay {
+// transform/(pi V m^2) times the moduli.
+struct ChargeInfluence : OfSquare {
   static constexpr EnergyKind kEnergyKind = kReciprocal;
 
-  // `modulus` is the product of the three |b|^2, `scale` 1/(pi V).
+  // `modulus` is the product of the three of them, `scale` 1/(pi V).
   __device__ float operator()(Vec3f m, float modulus, float scale) const {
-    const float m2 = square(m);
-    const float value = __fdividef(scale * modulus * __expf(decay * m2), m2);
-    return m2 > 0.0f ? value : 0.0f;
+    const float m2 = square(m), t = __fmaf_rn(transform.t_scale, m2, -1.0f);
+    float shape = transform.shape[FittedTransform::kDegree];
+#pragma unroll
+    for (int k = FittedTransform::kDegree - 1; k >= 0; --k)
+      shape = __fmaf_rn(shape, t, transform.shape[k]);
+    const float value = __fdividef(scale * modulus * __expf(-transform.decay * m2), m2);
+    return m2 > 0.0f && m2 < transform.end ? shape * value : 0.0f;
   }
 
-  // What the energy of m takes from the virial beside itself, times m (x) m (Essmann et al. 1995,
-  // eq. 2.7).
+  // What the energy of m, which is not zero, takes from the virial beside itself, times m (x) m (Essmann et
+  // al. 1995, eq. 2.7).
   __device__ float anisotropy(Vec3f m) const {
-    const float m2 = square(m);
-    return m2 > 0.0f ? 2 * (1 / m2 - decay) : 0.0f;
+    const float m2 = square(m), t = __fmaf_rn(transform.t_scale, m2, -1.0f);
+    float shape = 0, slope = 0;
+#pragma unroll
+    for (int k = FittedTransform::kDegree; k >= 0; --k) {
+      slope = __fmaf_rn(slope, t, shape);
+      shape = __fmaf_rn(shape, t, transform.shape[k]);
+    }
+    return 2 * (1 / m2 + transform.decay - transform.t_scale * slope / shape);
   }
 };
 
 // That of the dispersion (dispersion_influence.h).
-struct DispersionInfluence : Decay {
+struct DispersionInfluence : OfSquare {
   static constexpr EnergyKind kEnergyKind = kDispersionMesh;
   float strength;  // times 1/(pi V)
 
   __device__ float operator()(Vec3f m, float modulus, float scale) const {
     constexpr DispersionFit phi = kDispersionPhi;
-    const float exponent = decay * square(m);
+    const float exponent = -transform.decay * square(m);
     return scale * strength * modulus * __expf(exponent) * phi(sqrtf(-exponent));
   }
   __device__ float anisotropy(Vec3f m) const {
     constexpr DispersionFit phi = kDispersionPhi, psi = kDispersionPsi;
-    const float b = sqrtf(-decay * square(m));
-    return -6 * decay * psi(b) / phi(b);
+    const float b = sqrtf(transform.decay * square(m));
+    return 6 * transform.decay * psi(b) / phi(b);
   }
 };
 
@@ -143,7 +153,7 @@ struct ConvolveTile {
 
  private:
   __device__ __forceinline__ void add(int kz, float g, Vec3f m, Complex v) {
-    if (kz > s.half) return;
+    if (kz > s.half || g == 0.0f) return;
     const float weight = kz == 0 || kz == s.half ? 0.5f : 1.0f;
     const float here = weight * g * __fmaf_rn(v.re, v.re, v.im * v.im);
     const Vec3f reduced = -influence.anisotropy(m) * here * m;
@@ -232,12 +242,11 @@ void convolve(const Influence& influence, const Op& op, const ConvolveLines& of,
 
 template <class Op>
 void convolve(const Op& op, const ConvolveLines& of, CudaContext& context) {
-  const Decay decay{static_cast<float>(-kPi * kPi / (of.alpha * of.alpha)),
-                    {of.moduli[0], of.moduli[1], of.moduli[2]}};
+  const OfSquare of_square{of.transform, {of.moduli[0], of.moduli[1], of.moduli[2]}};
   if (of.of == MeshOf::kCharges) {
-    convolve(ChargeInfluence{decay}, op, of, context);
+    convolve(ChargeInfluence{of_square}, op, of, context);
   } else {
-    convolve(DispersionInfluence{decay, static_cast<float>(of.strength)}, op, of, context);
+    convolve(DispersionInfluence{of_square, static_cast<float>(of.strength)}, op, of, context);
   }
 }
 

@@ -215,23 +215,35 @@ Pack exponential(Pack x) {
   return p * __builtin_bit_cast(Pack, (n + 127) << 23);
 }
 
-// What of an influence function depends on m^2 alone, times `decayed`: exp(-pi^2 m^2/alpha^2) and all else;
-// and minus the derivative of its logarithm by m^2, for the virial.
+// What of an influence function depends on m^2 alone, times `decayed`: exp(-decay m^2) and all else; and minus
+// the derivative of its logarithm by m^2, for the virial, where the function is not zero.
 struct ChargeInfluence {
   static constexpr EnergyKind kEnergy = kReciprocal;
-  double per_alpha2;  // pi^2/alpha^2
+  const FittedTransform& s;
 
-  Pack operator()(Pack m2, Pack decayed) const { return m2 > 0.0f ? decayed / m2 : Pack{}; }
-  double fall(double m2) const { return m2 > 0 ? 1 / m2 + per_alpha2 : 0; }
+  Pack operator()(Pack m2, Pack decayed) const {
+    const Pack t = m2 * s.t_scale - 1.0f;
+    Pack shape = spread_to_lanes(s.shape[FittedTransform::kDegree]);
+    for (int k = FittedTransform::kDegree - 1; k >= 0; --k) shape = shape * t + s.shape[k];
+    return (m2 > 0.0f) & (m2 < s.end) ? decayed * shape / m2 : Pack{};
+  }
+  double fall(double m2) const {
+    const double t = s.t_scale * m2 - 1;
+    double shape = 0, slope = 0;
+    for (int k = FittedTransform::kDegree; k >= 0; --k) {
+      slope = slope * t + shape;
+      shape = shape * t + s.shape[k];
+    }
+    return 1 / m2 + s.decay - s.t_scale * slope / shape;
+  }
 };
 
 struct DispersionInfluence {
   static constexpr EnergyKind kEnergy = kDispersionMesh;
-  double per_alpha2;
+  const FittedTransform& s;
 
   Pack operator()(Pack m2, Pack decayed) const {
-    const auto scale = static_cast<float>(per_alpha2);
-    Pack b = m2 * scale;
+    Pack b = m2 * s.decay;
     for (int l = 0; l < kLanes; ++l) b[l] = std::sqrt(b[l]);
     const Pack t = 1.0f / (b * DispersionFit::kSlope + 1.0f);
     Pack sum = spread_to_lanes(kDispersionPhi.c[DispersionFit::kDegree]);
@@ -239,8 +251,9 @@ struct DispersionInfluence {
     return decayed * (t * t * sum);
   }
   double fall(double m2) const {
-    const auto b = static_cast<float>(std::sqrt(m2 * per_alpha2));
-    return 3 * per_alpha2 * kDispersionPsi(b) / kDispersionPhi(b);
+    const double decay = s.decay;
+    const auto b = static_cast<float>(std::sqrt(m2 * decay));
+    return 3 * decay * kDispersionPsi(b) / kDispersionPhi(b);
   }
 };
 
@@ -262,11 +275,10 @@ class LineConvolution {
     Complex* const spectrum = op_.spectrum + first;
     load_line(line_.get(), spectrum, plane_, nx_, lanes);
     plan_.exec(line_.get(), 1.0f, true);
-    const double per_alpha2 = kPi * kPi / (op_.alpha * op_.alpha);
     if (op_.of == MeshOf::kCharges)
-      multiply(first, lanes, ChargeInfluence{per_alpha2});
+      multiply(first, lanes, ChargeInfluence{op_.transform});
     else
-      multiply(first, lanes, DispersionInfluence{per_alpha2});
+      multiply(first, lanes, DispersionInfluence{op_.transform});
     plan_.exec(line_.get(), 1.0f, false);
     store_line(line_.get(), spectrum, plane_, nx_, lanes);
   }
@@ -287,7 +299,7 @@ class LineConvolution {
       moduli[l] = op_.moduli[1][y] * op_.moduli[2][k];
       twice[l] = k == 0 || 2 * k == op_.grid.nz ? 1 : 2;
     }
-    const auto decay = static_cast<float>(-of_square.per_alpha2);
+    const float decay = -op_.transform.decay;
     const auto factor = static_cast<float>(op_.box->scale * op_.strength);
     for (int x = 0; x < nx_; ++x) {
       const Vec3d m = static_cast<double>(frequency(x, nx_)) * reciprocal_.a;
@@ -300,6 +312,7 @@ class LineConvolution {
           const double re = line_[x].r[l], im = line_[x].i[l];
           const double here = 0.5 * twice[l] * influence[l] * (re * re + im * im);
           const Vec3d k{m.x, y[l], z[l]};
+          if (influence[l] == 0) continue;
           energy[l] += here;
           virial[l].add_product((-2 * here * of_square.fall(dot(k, k))) * k, k);
         }

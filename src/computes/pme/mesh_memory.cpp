@@ -8,20 +8,24 @@
 #include "computes/pme/setup.h"
 
 namespace quiltmd {
-MeshMemory::MeshMemory(const SlotMemory& slots, Int3 points, int order, double alpha,
-                       MeshOf on_mesh)
-    : grid{points.x, points.y, points.z, order, {}, {}},
-      of(on_mesh),
+MeshMemory::MeshMemory(const SlotMemory& slots, const MeshSettings& mesh, int order)
+    : grid{mesh.points.x, mesh.points.y, mesh.points.z, order, {}, {}},
+      of(mesh.of),
       slots_(slots),
-      alpha_(alpha),
+      transform_(mesh.transform),
+      strength_(mesh.strength),
       make_(slots.device) {
+  const Int3 points = mesh.points;
   const auto rows = static_cast<size_t>(points.x) * static_cast<size_t>(points.y);
   charges = make_.zeros<int32_t>(rows * static_cast<size_t>(points.z));
   // Kernels of other processes may write to these.
   potential = make_.room<float>(filling_pages<float>(rows * static_cast<size_t>(points.z)));
   const auto frequencies = static_cast<size_t>(points.z / 2 + 1);
   spectrum = make_.room<Complex>(filling_pages<Complex>(rows * frequencies));
-  for (int d = 0; d < 3; ++d) moduli_[d] = make_.filled(spline_moduli(points[d], order));
+  for (int d = 0; d < 3; ++d) {
+    const std::vector<double> moduli = spline_moduli(mesh.moduli, points[d], order);
+    moduli_[d] = make_.filled(std::vector<float>(moduli.begin(), moduli.end()));
+  }
   box_ = make_.room<BoxOnMesh>(1);
   if (of == MeshOf::kDispersion) put_dispersion_on_grid();
 }
@@ -33,7 +37,7 @@ void MeshMemory::put_dispersion_on_grid() {
       largest > 0 ? std::exp2(std::floor(std::log2(kLargestCoefficient / largest))) : 1;
   for (double& one : c) one *= scale;
   coefficients_ = make_.filled(std::vector<float>(c.begin(), c.end()));
-  strength_ = dispersion_strength(alpha_) / (scale * scale);
+  strength_ /= scale * scale;
 }
 
 void MeshMemory::update_patches() {
@@ -70,7 +74,7 @@ ConvolveLines MeshMemory::convolve_lines(int first, int count, Energies energies
           box_.data(),
           first,
           count,
-          alpha_,
+          transform_,
           {moduli_[0].data(), moduli_[1].data(), moduli_[2].data()},
           spectrum.data(),
           energies == Energies::kAdd ? slots_.energy.data() : nullptr,

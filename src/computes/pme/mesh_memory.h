@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "computes/pme/exchange_operations.h"
+#include "computes/pme/setup.h"
 #include "decomposition/slot_memory.h"
 #include "device/buffer_maker.h"
 
@@ -14,9 +15,7 @@ namespace quiltmd {
 
 class MeshMemory {
  public:
-  // `points` of the grid; alpha in 1/nm.
-  MeshMemory(const SlotMemory& slots, Int3 points, int order, double alpha,
-             MeshOf of = MeshOf::kCharges);
+  MeshMemory(const SlotMemory& slots, const MeshSettings& mesh, int order);
 
   // The patch grid and its box hold from here on. Addresses stay as they are.
   void update_grid();
@@ -65,7 +64,8 @@ class MeshMemory {
   void put_dispersion_on_grid();
 
   const SlotMemory& slots_;
-  double alpha_, strength_ = 1;
+  FittedTransform transform_;
+  double strength_;
   BufferMaker make_;
 
  public:

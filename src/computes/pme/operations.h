@@ -8,6 +8,7 @@
 // addresses the full grid; it fills only the planes (or lines) that it has.
 #pragma once
 
+#include "computes/ewald_split.h"
 #include "computes/pme/box_on_mesh.h"
 #include "decomposition/conditions.h"
 #include "decomposition/energies.h"
@@ -75,15 +76,15 @@ struct TransformPlanes {
 
 // Lines along x for y in [first, first + count): transform, multiply by the influence function,
 // transform back; the energy (kReciprocal or kDispersionMesh), one partial sum per y, where `energy` is not
-// null. influence = exp(-pi^2 m^2/alpha^2)/(pi V m^2) |b(m)|^2, zero at m = 0 (the factor 1/(4 pi eps0)
+// null. influence = transform/(pi V m^2) times the moduli, zero at m = 0 (the factor 1/(4 pi eps0)
 // is in the charges); of dispersion see dispersion_influence.h.
 struct ConvolveLines {
   static constexpr const char* kName = "convolve_lines";
   PmeGrid grid;
   const BoxOnMesh* box;
   int first, count;
-  double alpha;
-  const float* moduli[3];  // |b|^2 of each dimension
+  FittedTransform transform;
+  const float* moduli[3];  // of the splines, by dimension
   Complex* spectrum;
   int64_t* energy;
   MeshOf of;

@@ -8,8 +8,10 @@
 #include <cmath>
 #include <complex>
 #include <functional>
+#include <memory>
 
 #include "computes/dispersion_coefficients.h"
+#include "computes/ewald_split.h"
 #include "computes/pme/setup.h"
 #include "math/error.h"
 #include "math/units.h"
@@ -67,28 +69,30 @@ struct Sums {
   Symmetric virial{};
 };
 
-// A function of m^2 and minus its derivative.
-struct Influence {
-  double value, fall;
-};
-
 // What is on a mesh.
 struct OnMesh {
   Int3 grid;
   int order;
   EnergyKind energy;
+  Moduli moduli;
   std::vector<double> strengths;  // by atom
   std::function<Influence(double m2)> influence;
 };
 
 // Essmann et al. 1995, eq. 2.4; no neutralising background.
 OnMesh charges_on_mesh(const System& system, const NonbondedSettings& settings, const Box& box) {
-  const double per_alpha2 = kPi * kPi / (settings.alpha * settings.alpha);
+  const std::shared_ptr<const EwaldSplit> split = ewald_split(settings);
   const double scale = kCoulomb / (kPi * box.volume());
-  return {settings.grid, settings.order, kReciprocal, system.charges, [=](double m2) -> Influence {
+  return {settings.grid,
+          settings.order,
+          kReciprocal,
+          moduli_of(settings),
+          system.charges,
+          [=](double m2) -> Influence {
             if (m2 == 0) return {0, 0};
-            const double value = scale * std::exp(-per_alpha2 * m2) / m2;
-            return {value, value * (1 / m2 + per_alpha2)};
+            const Influence transform = split->transform(m2);
+            return {scale * transform.value / m2,
+                    scale * (transform.value / m2 + transform.fall) / m2};
           }};
 }
 
@@ -96,8 +100,12 @@ OnMesh charges_on_mesh(const System& system, const NonbondedSettings& settings, 
 OnMesh dispersion_on_mesh(const System& system, const NonbondedSettings& settings, const Box& box) {
   const double alpha = settings.dispersion_alpha;
   const double scale = dispersion_strength(alpha) / (kPi * box.volume());
-  return {settings.dispersion_grid, settings.order, kDispersionMesh,
-          dispersion_coefficients(system), [=](double m2) -> Influence {
+  return {settings.dispersion_grid,
+          settings.order,
+          kDispersionMesh,
+          Moduli::kInterpolation,
+          dispersion_coefficients(system),
+          [=](double m2) -> Influence {
             const double b = kPi * std::sqrt(m2) / alpha, decay = std::exp(-b * b);
             const double last = std::sqrt(kPi) * b * std::erfc(b);
             return {scale * ((1 - 2 * b * b) * decay + 2 * b * b * last),
@@ -110,7 +118,7 @@ Sums convolve(const OnMesh& mesh, const Box& box, std::vector<std::complex<doubl
   const Int3 n = mesh.grid;
   const Reciprocal reciprocal = reciprocal_vectors(box);
   std::vector<double> moduli[3];
-  for (int d = 0; d < 3; ++d) moduli[d] = exact_spline_moduli(n[d], mesh.order);
+  for (int d = 0; d < 3; ++d) moduli[d] = spline_moduli(mesh.moduli, n[d], mesh.order);
   Sums sums;
   size_t at = 0;
   for (int i = 0; i < n.x; ++i)

@@ -29,9 +29,7 @@ std::vector<double> spline_at_integers(int order) {
   return value;
 }
 
-}  // namespace
-
-std::vector<double> exact_spline_moduli(int n, int order) {
+std::vector<double> interpolation_moduli(int n, int order) {
   const std::vector<double> spline = spline_at_integers(order);
   std::vector<double> denominator(static_cast<size_t>(n));
   for (int m = 0; m < n; ++m) {
@@ -50,9 +48,25 @@ std::vector<double> exact_spline_moduli(int n, int order) {
   return denominator;
 }
 
-std::vector<float> spline_moduli(int n, int order) {
-  const std::vector<double> exact = exact_spline_moduli(n, order);
-  return {exact.begin(), exact.end()};
+std::vector<double> least_squares_moduli(int n, int order) {
+  const auto square = [&](int m) {  // of the transform of the spline, m = 0 apart
+    return std::pow(std::sin(kPi * m / n) / (kPi * m / n), 2 * order);
+  };
+  std::vector<double> moduli{1};
+  for (int m = 1; m < n; ++m) {
+    const int signed_m = m <= n / 2 ? m : m - n;
+    double sum = 0;
+    for (int k = -3; k <= 3; ++k) sum += square(signed_m + k * n);
+    moduli.push_back(square(signed_m) / (sum * sum));
+  }
+  return moduli;
+}
+
+}  // namespace
+
+std::vector<double> spline_moduli(Moduli moduli, int n, int order) {
+  return moduli == Moduli::kInterpolation ? interpolation_moduli(n, order)
+                                          : least_squares_moduli(n, order);
 }
 
 PmeGrid pme_grid(Int3 points, int order, const PatchGrid& patches) {
@@ -101,10 +115,18 @@ double dispersion_strength(double alpha) { return -std::pow(kPi, 2.5) * alpha * 
 
 std::vector<MeshSettings> meshes_of(const NonbondedSettings& settings) {
   std::vector<MeshSettings> meshes;
-  if (settings.has_pme()) meshes.push_back({MeshOf::kCharges, settings.grid, settings.alpha});
+  if (settings.has_pme())
+    meshes.push_back({MeshOf::kCharges, settings.grid, ewald_split(settings)->fitted_transform(),
+                      moduli_of(settings), 1});
   if (settings.has_dispersion_mesh())
-    meshes.push_back({MeshOf::kDispersion, settings.dispersion_grid, settings.dispersion_alpha});
+    meshes.push_back({MeshOf::kDispersion, settings.dispersion_grid,
+                      gaussian_transform(settings.dispersion_alpha), Moduli::kInterpolation,
+                      dispersion_strength(settings.dispersion_alpha)});
   return meshes;
+}
+
+Moduli moduli_of(const NonbondedSettings& settings) {
+  return settings.has_prolate_split() ? Moduli::kLeastSquares : Moduli::kInterpolation;
 }
 
 EnergyKind kind_of_constant(const NonbondedSettings& settings) {
@@ -121,9 +143,9 @@ Constant constant_of_charges(const System& system, const NonbondedSettings& sett
   if (settings.has_reaction_field() && settings.field_of_excluded)
     return {-0.5 * kCoulomb * ReactionField(settings).shift * squares, 0};
   if (!settings.has_pme()) return {};
-  const double alpha = settings.alpha;
-  const double self = -alpha / std::sqrt(kPi) * squares;
-  const double background = -kPi / (2 * volume * alpha * alpha) * total * total;
+  const auto split = ewald_split(settings);
+  const double self = -0.5 * split->potential(0) * squares;
+  const double background = -0.5 * split->rest_integral() / volume * total * total;
   return {kCoulomb * (self + background), kCoulomb * background};
 }
 

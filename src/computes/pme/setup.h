@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "computes/ewald_split.h"
 #include "computes/nonbonded_settings.h"
 #include "computes/pme/operations.h"
 #include "decomposition/energies.h"
@@ -12,10 +13,15 @@
 
 namespace quiltmd {
 
-// |b(m)|^2 of a dimension with n grid points (Essmann et al. 1995, eq. 4.4), m = 0 .. n-1. Where
-// the spline of odd order has no answer (m = n/2), the mean of its neighbours.
-std::vector<double> exact_spline_moduli(int n, int order);
-std::vector<float> spline_moduli(int n, int order);
+// What the influence function owes to the splines: those of smooth PME interpolate plane waves; the least
+// squares of the error of a potential without waves beyond the grid's are somewhat better (Hockney and
+// Eastwood, Computer Simulation Using Particles (1988), section 8-3-3).
+enum class Moduli { kInterpolation, kLeastSquares };
+
+// The factors of a dimension with n grid points, m = 0 .. n-1. kInterpolation: |b(m)|^2 (Essmann et al. 1995,
+// eq. 4.4); where the spline of odd order has no answer (m = n/2), the mean of its neighbours.
+// kLeastSquares: w(m)^2 / (sum over k of w(m + k n)^2)^2, w(m) = sinc(m/n)^order.
+std::vector<double> spline_moduli(Moduli moduli, int n, int order);
 
 // The grid of so many points, on which the patches of a patch grid lie.
 PmeGrid pme_grid(Int3 points, int order, const PatchGrid& patches);
@@ -35,11 +41,16 @@ EnergyKind kind_of_constant(const NonbondedSettings& settings);
 // (dispersion_influence.h).
 double dispersion_strength(double alpha);
 
+// Those that go with a split of charges.
+Moduli moduli_of(const NonbondedSettings& settings);
+
 // A mesh of the settings.
 struct MeshSettings {
   MeshOf of;
   Int3 points;
-  double alpha;
+  FittedTransform transform;
+  Moduli moduli;
+  double strength;  // of the influence function
 };
 std::vector<MeshSettings> meshes_of(const NonbondedSettings& settings);
 

@@ -34,6 +34,7 @@
 #include "computes/bonded/forms/distance_restraint.h"
 #include "computes/bonded/forms/excluded_dispersion.h"
 #include "computes/bonded/forms/excluded_pair.h"
+#include "computes/bonded/forms/excluded_pair_prolate.h"
 #include "computes/bonded/forms/improper.h"
 #include "computes/bonded/forms/opposite_forces.h"
 #include "computes/bonded/forms/pair14.h"
@@ -110,7 +111,7 @@ using TermForms =
     FormList<BondForm, UreyBradleyForm, Pair14Form, AngleForm, TorsionForm, ImproperForm, CmapForm,
              RyckaertBellemansForm, ExcludedPairForm, PositionRestraintForm, DistanceRestraintForm,
              AngleRestraintForm, TorsionRestraintForm, ConstantForceForm, OppositeForcesForm,
-             ExcludedDispersionForm>;
+             ExcludedDispersionForm, ExcludedPairProlateForm>;
 inline constexpr int kTermForms = TermForms::kSize;
 // For how many of the first forms kernels are compiled apart: what nearly every system has, and what
 // force fields have.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "computes/nonbonded/polynomial_fit.h"
+#include "math/polynomial_fit.h"
 
 #include <cmath>
 
@@ -50,30 +50,34 @@ double horner(const FitCoefficients& c, double t) {
 
 }  // namespace
 
-PolynomialFit fit_polynomial(double (*f)(double), double z_max, int degree) {
+PolynomialFit fit_polynomial(const Function& f, double z_max, int degree, const Function& size) {
   const int terms = degree + 1;
   std::array<FitCoefficients, kMostTerms> matrix{};
   FitCoefficients right{};
-  std::array<double, kPoints> points, values;
+  std::array<double, kPoints> points, values, sizes;
   for (int p = 0; p < kPoints; ++p) {
     const double t = points[p] = std::cos(kPi * (p + 0.5) / kPoints);
-    const double value = values[p] = f(z_max * (t + 1) / 2);
+    const double z = z_max * (t + 1) / 2, value = values[p] = f(z), size_here = sizes[p] = size(z);
     FitCoefficients basis{};
     for (int n = 0; n < terms; ++n) {
       basis[n] = n == 0 ? 1 : n == 1 ? t : 2 * t * basis[n - 1] - basis[n - 2];
     }
     for (int i = 0; i < terms; ++i) {
-      for (int j = 0; j <= i; ++j) matrix[i][j] += basis[i] * basis[j] / (value * value);
-      right[i] += basis[i] / value;
+      for (int j = 0; j <= i; ++j) matrix[i][j] += basis[i] * basis[j] / (size_here * size_here);
+      right[i] += basis[i] * value / (size_here * size_here);
     }
   }
   solve(matrix, right, terms);
   PolynomialFit result{to_powers(right, terms), 0};
   for (int p = 0; p < kPoints; ++p) {
-    const double deviation = std::fabs(horner(result.powers, points[p]) / values[p] - 1);
+    const double deviation = std::fabs((horner(result.powers, points[p]) - values[p]) / sizes[p]);
     result.error = std::fmax(result.error, deviation);
   }
   return result;
+}
+
+PolynomialFit fit_polynomial(const Function& f, double z_max, int degree) {
+  return fit_polynomial(f, z_max, degree, f);
 }
 
 }  // namespace quiltmd

@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which Ewald split and grid an error tolerance asks for.
+
+Each rule is an estimate of the relative rms error of forces, fitted to a box of a protein in water;
+tests/python/test_pme_parameters.py measures what comes of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import QuiltError
+
+SMALLEST_GRID = 8  # points in each direction
+_LARGEST_GRID = 2**31  # points; beyond, they cannot be numbered
+# nm, between points of the grid of dispersion.  Its coefficients have one sign and add up: up to
+# this spacing, the integers of a point hold those of 160 atoms/nm^3.
+_COARSEST = 0.58
+_GRID_FACTORS = (2, 3, 5, 7)
+# Of a Gaussian: the direct sum, _DIRECT exp(-(alpha cutoff)^2), and the reciprocal sum with splines
+# of order p, _SPLINE[p] (alpha spacing)^p.
+_DIRECT = 0.62
+_SPLINE = {4: 0.0228, 5: 0.0187}
+_DIRECT_SHARE, _SPLINE_SHARE = 0.63, 0.73  # of the tolerance; their squares sum up to 0.93
+
+
+class _ProlateFit(NamedTuple):
+    """Of a prolate split with splines of one order: the logarithm of the error of the mesh.
+
+    With a bandwidth c, a cutoff and a spacing h: `constant` + `by_spacing` ln(h/0.2 nm) -
+    `by_cutoff` ln(cutoff/0.9 nm) + `by_bandwidth` ln(c/10), and a hump where the planes of the grid
+    are some 0.18 nm apart, so that its aliases meet the structure of water.
+    """
+
+    constant: float
+    by_spacing: float
+    by_cutoff: float
+    by_bandwidth: float
+    hump: float
+    hump_at: float
+    hump_width: float
+
+    def error(self, bandwidth: float, cutoff: float, spacing: float, planes: float) -> float:
+        """Relative rms error of forces; `spacing`: along edges, `planes`: between planes, nm.
+
+        The waves that splines confuse with others differ by 2 pi/`planes`: the shorter these are,
+        the larger their forces.
+        """
+        return (spacing / planes) * math.exp(
+            self.constant
+            + self.by_spacing * math.log(spacing / 0.2)
+            - self.by_cutoff * math.log(cutoff / 0.9)
+            + self.by_bandwidth * math.log(bandwidth / 10)
+            + self.hump * math.exp(-0.5 * ((planes - self.hump_at) / self.hump_width) ** 2)
+        )
+
+
+_PROLATE_MESH = {
+    4: _ProlateFit(-7.6058, 3.3349, 4.9581, 2.6973, 0.6592, 0.1886, 0.0508),
+    5: _ProlateFit(-8.9298, 4.6296, 6.3523, 3.5661, 0.6535, 0.1842, 0.0461),
+}
+_PROLATE_SHARE = 0.87  # of the tolerance, that both errors together may take
+
+
+def direct_error(alpha: float, cutoff: float) -> float:
+    """Relative rms error of forces by the end of the direct sum at the cutoff (1/nm, nm)."""
+    return _DIRECT * math.exp(-((alpha * cutoff) ** 2))
+
+
+def pme_parameters(
+    box: NDArray[np.float64], cutoff: float, tolerance: float, order: int = 5
+) -> tuple[float, tuple[int, int, int]]:
+    """Ewald alpha (1/nm) and charge grid for a relative rms error of forces.
+
+    The error of the direct sum falls as exp(-(alpha cutoff)^2) (Kolafa and Perram, Mol. Simul. 9,
+    351 (1992)), that of splines of order p as (alpha spacing)^p (Essmann et al., J. Chem. Phys.
+    103, 8577 (1995)); both together stay within the tolerance.  Numbers of grid points are raised
+    to a product of 2, 3, 5 and 7 (an even one along z, for real transforms).
+
+    Parameters
+    ----------
+    box:
+        (3, 3) nm, reduced rows.
+    cutoff:
+        Of the direct sum, nm.
+    tolerance:
+        Error of all forces relative to their root mean square.
+    order:
+        Of the splines, 4 or 5.
+
+    Raises
+    ------
+    QuiltError
+        Where more than 2^31 grid points would be needed.
+    """
+    alpha = math.sqrt(math.log(max(_DIRECT / (_DIRECT_SHARE * tolerance), 2.0))) / cutoff
+    spacing = (_SPLINE_SHARE * tolerance / _SPLINE[order]) ** (1 / order) / alpha
+    return alpha, _grid_of_spacing(box, spacing, "pme")
+
+
+def prolate_parameters(
+    box: NDArray[np.float64], cutoff: float, tolerance: float, order: int = 5
+) -> tuple[float, tuple[int, int, int]]:
+    """Bandwidth of the prolate split and charge grid for a relative rms error of forces.
+
+    A larger bandwidth c leaves less of the waves beyond c/cutoff, about c^1.09 exp(-c) of the
+    forces, and needs a finer grid for those within it (Liang, Lu, Barnett, Greengard and Jiang,
+    arXiv:2505.09727).  The bandwidth is taken with which the coarsest grid does.
+
+    Parameters
+    ----------
+    box:
+        (3, 3) nm, reduced rows.
+    cutoff:
+        Of the direct sum, nm.
+    tolerance:
+        Error of all forces relative to their root mean square.
+    order:
+        Of the splines, 4 or 5.
+
+    Raises
+    ------
+    QuiltError
+        Where more than 2^31 grid points would be needed, or no bandwidth is enough.
+    """
+    heights = 1 / np.linalg.norm(np.linalg.inv(box), axis=0)
+    flatness = float((heights / np.linalg.norm(box, axis=1)).min())
+    grids = _prolate_grids(cutoff, tolerance, order, flatness)
+    spacing, bandwidth = max(grids, default=(0.0, 0.0))
+    if not bandwidth:
+        raise QuiltError(
+            f"pme_tolerance {tolerance:g} is beyond what single precision can do; choose one of "
+            "1e-7 or more"
+        )
+    return bandwidth, _grid_of_spacing(box, spacing, "pme")
+
+
+def _prolate_grids(
+    cutoff: float, tolerance: float, order: int, flatness: float
+) -> Iterator[tuple[float, float]]:
+    """The coarsest spacing that does, and the bandwidth, for each bandwidth that can do.
+
+    `flatness`: the smallest height of the cell over its edge.
+    """
+    mesh = _PROLATE_MESH[order]
+    for bandwidth in (0.1 * tenths for tenths in range(40, 200)):
+        left = (_PROLATE_SHARE * tolerance) ** 2 - beyond_bandwidth(bandwidth, cutoff) ** 2
+        if left <= 0:
+            continue
+        low, high = 1e-3, math.pi * cutoff / bandwidth  # nm; coarser, and the waves have no grid
+        if mesh.error(bandwidth, cutoff, high, flatness * high) <= math.sqrt(left):
+            yield high, round(bandwidth, 1)
+            continue
+        for _ in range(50):
+            middle = 0.5 * (low + high)
+            error = mesh.error(bandwidth, cutoff, middle, flatness * middle)
+            fits = error <= math.sqrt(left)
+            low, high = (middle, high) if fits else (low, middle)
+        yield low, round(bandwidth, 1)
+
+
+def beyond_bandwidth(bandwidth: float, cutoff: float) -> float:
+    """Relative rms error of forces by the waves that the mesh of a prolate split leaves out."""
+    return 0.441 / cutoff * math.pow(bandwidth, 1.087) * math.exp(-bandwidth)
+
+
+def lj_pme_parameters(
+    box: NDArray[np.float64], cutoff: float, tolerance: float, order: int = 5
+) -> tuple[float, tuple[int, int, int]]:
+    """Ewald alpha (1/nm) and grid of the dispersion.
+
+    At the cutoff the direct sum has (1 + x^2 + x^4/2) exp(-x^2), x = alpha cutoff, of the
+    dispersion of a pair (Essmann et al., J. Chem. Phys. 103, 8577 (1995), eq. 5.2): this is the
+    tolerance, as GROMACS' ewald-rtol-lj.  The grid is such that by the rule of `pme_parameters` the
+    forces of the mesh have half of it as their relative error, and no coarser than 0.58 nm.
+
+    Parameters
+    ----------
+    box:
+        (3, 3) nm, reduced rows.
+    cutoff:
+        Of the direct sum, nm.
+    tolerance:
+        As above; that of `Nonbonded.lj_pme_tolerance`.
+    order:
+        Of the splines, 4 or 5.
+
+    Raises
+    ------
+    QuiltError
+        Where more than 2^31 grid points would be needed.
+    """
+    low, high = 0.0, 10.0
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        square = middle * middle
+        left = (1 + square + 0.5 * square * square) * math.exp(-square)
+        low, high = (middle, high) if left > tolerance else (low, middle)
+    alpha = high / cutoff
+    spacing = min((0.5 * tolerance / _SPLINE[order]) ** (1 / order) / alpha, _COARSEST)
+    return alpha, _grid_of_spacing(box, spacing, "lj_pme")
+
+
+def _grid_of_spacing(box: NDArray[np.float64], spacing: float, of: str) -> tuple[int, int, int]:
+    """Points along the edges of the cell, which are longer than its heights where it is skewed.
+
+    A wave vector k has k.a / 2 pi periods along the edge a, at most |k| |a| / 2 pi.
+    """
+    wanted = [float(edge) / spacing for edge in np.linalg.norm(box, axis=1)]
+    refuse_large_grid(wanted, of)
+    nx, ny, nz = map(math.ceil, wanted)
+    return _grid_size(nx), _grid_size(ny), 2 * _grid_size(math.ceil(nz / 2), minimum=4)
+
+
+def refuse_large_grid(grid: Sequence[float], of: str) -> None:
+    """QuiltError where the points of a grid, of "pme" or "lj_pme", cannot be numbered."""
+    if math.prod(grid) > _LARGEST_GRID:
+        points = " x ".join(f"{n:.4g}" for n in grid)
+        name = "PME" if of == "pme" else "Lennard-Jones PME"
+        raise QuiltError(
+            f"{name} would need a grid of {points} points, more than can be numbered: is the box "
+            f"as large as it should be? Use a smaller box, a larger {of}_tolerance or a longer "
+            "cutoff"
+        )
+
+
+def refuse_coarse_grid(grid: Sequence[int], box: NDArray[np.float64]) -> None:
+    """QuiltError where the grid of the dispersion is too coarse for its integers."""
+    spacing = (abs(np.linalg.det(box)) / math.prod(grid)) ** (1 / 3)
+    if spacing > _COARSEST:
+        points = " x ".join(map(str, grid))
+        raise QuiltError(
+            f"the lj_pme_grid {points} is too coarse for this box: its points are {spacing:.2g} nm "
+            f"apart, and at most {_COARSEST:g} nm are accepted; choose more points"
+        )
+
+
+def _grid_size(wanted: int, minimum: int = SMALLEST_GRID) -> int:
+    """Smallest product of 2, 3, 5 and 7 that is at least `wanted` and `minimum`."""
+    size = max(wanted, minimum)
+    while not _factors_well(size):
+        size += 1
+    return size
+
+
+def _factors_well(size: int) -> bool:
+    for factor in _GRID_FACTORS:
+        while size % factor == 0:
+            size //= factor
+    return size == 1
