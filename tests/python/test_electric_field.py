@@ -75,7 +75,7 @@ def test_the_field_of_an_openmm_system(expression: str, molecule: tuple[System, 
 
 
 @pytest.mark.parametrize(
-    "expression", ["-q*Ex*x*y", "-q*Ex*x^2", "-q*Ex", "x*(Ex*x)", "-q*Ew*x", "-q*sin(x)"]
+    "expression", ["-q*Ex*x*y", "-q*Ex*x^2", "-q*Ex", "x*(Ex*y)", "-q*Ew*x", "-q*sin(x)"]
 )
 def test_what_is_not_constant_is_refused(expression: str, molecule: tuple[System, State]) -> None:
     made = to_openmm(molecule[0], CHOSEN)

@@ -23,8 +23,8 @@ from gromacs_rules import (
 
 import quiltmd
 from quiltmd import InputError, Nonbonded, QuiltWarning, State
+from quiltmd.description.sigma_epsilon import sigma_epsilon
 from quiltmd.inputs import describe, topology_format
-from quiltmd.inputs.sigma_epsilon import sigma_epsilon
 
 ARGON = """[ defaults ]
 1 2 yes 0.5 0.8333

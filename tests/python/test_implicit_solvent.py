@@ -446,7 +446,7 @@ def with_table(force: Any, which: int) -> None:
         (lambda f: with_term(f, 0, "138.935485", "138.9"), "expressions are not"),
         (lambda f: with_term(f, 0, "=78.5", "=80"), "expressions are not"),
         (lambda f: with_term(f, 1, "0.14", "0.15"), "expressions are not"),
-        (lambda f: with_term(f, 2, "offset=0.0195141", "offset=0.009"), "expressions are not"),
+        (lambda f: with_term(f, 1, "offset=0.0195141", "offset=0.009"), "expressions are not"),
         (lambda f: f.addGlobalParameter("more", 1.0), "expressions are not"),
         (lambda f: f.addExclusion(0, 1), "expressions are not"),
         (lambda f: f.addEnergyTerm("B", f.SingleParticle), "expressions are not"),

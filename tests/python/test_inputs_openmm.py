@@ -99,7 +99,7 @@ FORCES = {
     "MonteCarloBarostat": lambda: openmm.MonteCarloBarostat(1, 300),
     "AmoebaMultipoleForce": openmm.AmoebaMultipoleForce,
     "CustomTorsionForce": lambda: openmm.CustomTorsionForce("theta"),
-    "CustomExternalForce": lambda: openmm.CustomExternalForce("x^2"),
+    "CustomExternalForce": lambda: openmm.CustomExternalForce("x^4"),
     "CustomBondForce": lambda: openmm.CustomBondForce("r"),
     "CustomNonbondedForce": lambda: openmm.CustomNonbondedForce("r"),
     "RMSDForce": lambda: openmm.RMSDForce([[0, 0, 0]]),

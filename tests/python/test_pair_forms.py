@@ -222,9 +222,9 @@ def test_openmm_systems_have_the_forms(form: str) -> None:
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("D*((1", "2*D*((1"),
+        ("D*((1", "D^r*((1"),
         ("a=table_a(type1, type2)", "a=table_a(type1, type1)"),
-        ("a=table_a(type1, type2)", "a=12"),
+        ("a=table_a(type1, type2)", "a=12*r"),
         ("r0=table_r0", "r1=table_r0"),
         ("^2-1)", "^2)"),
     ],

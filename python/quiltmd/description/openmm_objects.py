@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError, QuiltError
-from . import openmm_custom, openmm_maps, openmm_sites, openmm_solvent
+from . import openmm_custom, openmm_maps, openmm_pairs, openmm_sites, openmm_solvent
 from .constant_forces import force_fields
 from .elements import elements_of
 from .molecules import molecule_of_atom
@@ -48,7 +48,10 @@ _BONDED = {
 _NONBONDED = _Kind("Exception", 2, 3, "getExceptionsUsePeriodicBoundaryConditions")
 _KINDS = {**_BONDED, "NonbondedForce": _NONBONDED}
 # CMMotionRemover keeps the centre of mass at rest; here that is a setting of the integrator.
-_OTHERS = ("CMMotionRemover", openmm_maps.FORCE, *openmm_custom.FORCES, *openmm_solvent.FORCES)
+_OTHERS = (
+    *("CMMotionRemover", openmm_maps.FORCE, openmm_pairs.PAIRS),
+    *(*openmm_custom.FORCES, *openmm_solvent.FORCES),
+)
 _METHODS = ("NoCutoff", "CutoffNonPeriodic", "CutoffPeriodic", "Ewald", "PME", "LJPME")
 # A dielectric constant of which OpenMM's (e - 1) / (2 e + 1) and 3 e / (2 e + 1) are 1/2 and 3/2 in
 # double precision, as for an infinite one, which makes no number there.
@@ -105,9 +108,12 @@ def system_fields(
             _refuse_distant_terms(force, members, molecules)
     if (molecules[maps["cmaps"]] != molecules[maps["cmaps"][:, :1]]).any():
         raise InputError(f"{openmm_maps.FORCE}: a term joins different molecules")
-    pairs = _nonbonded_fields(_nonbonded_force(forces), _joined(tables, "NonbondedForce"), atoms)
+    special = openmm_custom.pair_terms(forces, molecules)
+    pairs = _nonbonded_fields(
+        _nonbonded_force(forces), _joined(tables, "NonbondedForce"), special, atoms
+    )
     named = _topology(topology, masses, links)
-    by_types = openmm_custom.pair_fields(forces, _nonbonded_force(forces), pairs["exclusions"])
+    by_types = openmm_pairs.pair_fields(forces, _nonbonded_force(forces), pairs["exclusions"])
     if by_types and nonbonded is None:
         settings = settings.overridden(
             {"lennard_jones": "cutoff", "dispersion_correction": _corrects(forces)}
@@ -135,16 +141,16 @@ def _bonded_fields(forces: Any, tables: Any) -> dict[str, Any]:
     angles, bends = _joined(tables, "HarmonicAngleForce")
     torsions, twists = _joined(tables, "PeriodicTorsionForce")
     powers, coefficients = _joined(tables, "RBTorsionForce")
-    impropers, cosines = openmm_custom.torsion_fields(forces)
+    custom = openmm_custom.torsion_fields(forces)
     strong = twists[:, 2] != 0
     return {
-        **impropers,
+        **custom,
         "bonds": bonds,
         "bond_parameters": lengths,
         "angles": angles,
         "angle_parameters": bends,
-        "torsions": np.concatenate([torsions[strong], cosines["torsions"]]),
-        "torsion_parameters": np.concatenate([twists[strong], cosines["torsion_parameters"]]),
+        "torsions": np.concatenate([torsions[strong], custom["torsions"]]),
+        "torsion_parameters": np.concatenate([twists[strong], custom["torsion_parameters"]]),
         "ryckaert_bellemans": powers,
         "ryckaert_bellemans_parameters": coefficients,
     }
@@ -152,7 +158,7 @@ def _bonded_fields(forces: Any, tables: Any) -> dict[str, Any]:
 
 def _corrects(forces: list[Any]) -> bool:
     """Whether the force of Lennard-Jones by types has a correction beyond the cutoff."""
-    found = next(force for force in forces if type(force).__name__ == openmm_custom.PAIRS)
+    found = next(force for force in forces if type(force).__name__ == openmm_pairs.PAIRS)
     return bool(found.getUseLongRangeCorrection())
 
 
@@ -390,7 +396,10 @@ def _joined(tables: list[tuple[Any, _Table]], name: str) -> _Table:
     return np.concatenate(atoms), np.concatenate(parameters)
 
 
-def _nonbonded_fields(force: Any, exceptions: _Table, atoms: int) -> dict[str, npt.NDArray[Any]]:
+def _nonbonded_fields(
+    force: Any, exceptions: _Table, special: _Table, atoms: int
+) -> dict[str, npt.NDArray[Any]]:
+    """Charges, Lennard-Jones types, exclusions and 1-4 pairs, of custom bonds (`special`) too."""
     if force.getNumParticles() != atoms:
         raise InputError(f"NonbondedForce has {force.getNumParticles()} particles, not {atoms}")
     particles = _numbers(force, "getParticleParameters", atoms, 3)
@@ -403,8 +412,7 @@ def _nonbonded_fields(force: Any, exceptions: _Table, atoms: int) -> dict[str, n
     kinds, lj_types = np.unique(both, return_inverse=True)
     sigma = 0.5 * (kinds.real[:, None] + kinds.real[None, :])
     epsilon = np.sqrt(kinds.imag[:, None] * kinds.imag[None, :])
-    pairs, values = exceptions
-    real = (values[:, 0] != 0) | (values[:, 2] != 0)
+    pairs, _ = exceptions
     ordered = np.sort(pairs, axis=1).astype(np.int64)
     keys, first = np.unique(ordered[:, 0] * atoms + ordered[:, 1], return_index=True)
     if len(keys) < len(pairs):
@@ -415,8 +423,7 @@ def _nonbonded_fields(force: Any, exceptions: _Table, atoms: int) -> dict[str, n
         "lj_types": lj_types.reshape(-1).astype(np.int32),
         "lj_a": 4 * epsilon * sigma**12,
         "lj_b": 4 * epsilon * sigma**6,
-        "pairs14": pairs[real],
-        "pair14_parameters": values[real],
+        **openmm_pairs.pairs14_fields(exceptions, special, keys, atoms),
         "exclusions": np.column_stack(np.divmod(keys, atoms)).astype(np.int32),
     }
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Implicit solvent of an OpenMM System.
 
-It is a GBSAOBCForce, or the CustomGBForce of a model of `openmm.app`, known by its expressions.
+It is a GBSAOBCForce, or the CustomGBForce of a model of `openmm.app`, known by what its expressions
+mean.
 Radii are kept; screening factors too, except those of GBn and GBn2, which follow from elements and
 residues here and must be the same there.  A force that differs from all models in any number is
 refused.
@@ -9,7 +10,6 @@ refused.
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +19,7 @@ import numpy.typing as npt
 from ..errors import InputError
 from .implicit_solvent import ImplicitSolvent, Model, solvent_arrays
 from .nonbonded import Nonbonded
+from .openmm_expressions import Expression, ExpressionError, are_equal, evaluate
 from .topology import Topology
 
 OBC, CUSTOM = "GBSAOBCForce", "CustomGBForce"
@@ -28,9 +29,8 @@ _OFFSET = 0.009  # nm, by which radii are reduced; of GBn2 another
 _OFFSETS = {"gbn2": 0.0195141}
 _TENSION = 2.25936  # kJ/mol/nm^2, of OpenMM's surface energy
 _CLOSE = 1e-6  # that numbers of a model may differ by
-_CONSTANT = "138.935485"
 
-# The expressions of openmm.app, without spaces.
+# The expressions of openmm.app.
 _SPHERES = (
     "select(step(r+sr2-or1),0.5*(1/L-1/U+0.25*(r-sr2^2/r)*(1/(U^2)-1/(L^2))+0.5*log(L/U)/r),0);"
     "U=r+sr2;L=max(or1,D);D=abs(r-sr2)"
@@ -69,14 +69,11 @@ _MODELS: dict[Model, tuple[str, str, tuple[str, ...]]] = {
         (*_CHARGED, "alpha", "beta", "gamma", "radindex"),
     ),
 }
-_SETTINGS = (
-    r";solventDielectric=(?P<dielectric>[^;]+);soluteDielectric=(?P<solute>[^;]+)"
-    r";kappa=(?P<kappa>[^;]+);offset=(?P<offset>[^;]+)"
-)
-_PLAIN, _SALTED = "1/solventDielectric", "exp(-kappa*{})/solventDielectric"
-_OWN = "-0.5*{constant}*(1/soluteDielectric-{screened})*charge^2/B"
+_SETTINGS = ("solventDielectric", "soluteDielectric", "kappa", "offset")
+_SCREENED = "(1/soluteDielectric-exp(-kappa*{length})/solventDielectric)"
+_OWN = f"-0.5*138.935485*{_SCREENED.format(length='B')}*charge^2/B"
 _PAIR = (
-    "-{constant}*(1/soluteDielectric-{screened})*charge1*charge2/f;"
+    f"-138.935485*{_SCREENED.format(length='f')}*charge1*charge2*(1/f-{{shift}});"
     "f=sqrt(r^2+B1*B2*exp(-r^2/(4*B1*B2)))"
 )
 _SURFACE = "28.3919551*(radius+0.14)^2*(radius/B)^6;radius=or+offset"
@@ -144,26 +141,6 @@ def _check_cutoff(force: Any, nonbonded: Nonbonded) -> None:
         )
 
 
-def _without_cutoff(force: Any, text: str) -> str:
-    """An energy as it is spelled without a cutoff, where this one has the force's."""
-    if force.getNonbondedMethod() == 0:
-        return text
-    cutoff = force.getCutoffDistance()._value
-    places = [(r";cutoff=([^;]+)$", "", cutoff)]
-    if "charge1" in text:
-        places.append((r"\*\(1/f-([^();]+)\);", "/f;", 1 / cutoff))
-    for pattern, plain, value in places:
-        found = re.search(pattern, text)
-        try:
-            same = found is not None and np.isclose(float(found[1]), value, rtol=1e-9)
-        except ValueError:
-            same = False
-        if found is None or not same:
-            raise _unknown(force)
-        text = text[: found.start()] + plain + text[found.end() :]
-    return text
-
-
 def _rows(force: Any) -> npt.NDArray[np.float64]:
     rows = [force.getParticleParameters(k) for k in range(force.getNumParticles())]
     bare = [[getattr(value, "_value", value) for value in row] for row in rows]
@@ -192,69 +169,66 @@ def _custom(force: Any) -> tuple[ImplicitSolvent, npt.NDArray[np.float64]]:
     names = [
         force.getPerParticleParameterName(k) for k in range(force.getNumPerParticleParameters())
     ]
-    made = [(name, _squeezed(text), kind) for name, text, kind in values]
+    known = [("I", force.ParticlePairNoExclusions), ("B", force.SingleParticle)]
     model = next(
         (
             model
-            for model, (integral, radius, parameters) in _MODELS.items()
-            if made == [("I", integral, force.ParticlePairNoExclusions),
-                        ("B", radius, force.SingleParticle)]
-            and tuple(names) == parameters
+            for model, (*texts, parameters) in _MODELS.items()
+            if tuple(names) == parameters
+            and [(name, kind) for name, _, kind in values] == known
+            and all(_same(text, ours) for (_, text, _), ours in zip(values, texts, strict=True))
         ),
         None,
-    )  # fmt: skip
-    terms = [force.getEnergyTermParameters(k) for k in range(force.getNumEnergyTerms())]
+    )
     if model is None or force.getNumGlobalParameters() or force.getNumExclusions():
         raise _unknown(force)
-    settings = [
-        _settings(force, text, kind, expected, of)
-        for (text, kind), (expected, of) in zip(terms, _energies(force, terms), strict=True)
-    ]
-    if any(each != settings[0] for each in settings):
+    terms = [force.getEnergyTermParameters(k) for k in range(force.getNumEnergyTerms())]
+    given = _settings(force, terms)
+    energies = _energies(force, given, with_surface=len(terms) == 3)
+    if [kind for _, kind in terms] != [kind for _, kind in energies]:
         raise _unknown(force)
-    dielectric, solute, kappa, offset = settings[0]
-    if solute != 1:
-        raise InputError(f"{CUSTOM}: soluteDielectric {solute:g} is not supported, only 1")
-    if offset != _OFFSETS.get(model, _OFFSET):
+    if not all(_same(text, ours) for (text, _), (ours, _) in zip(terms, energies, strict=True)):
         raise _unknown(force)
-    return _described(model, dielectric, kappa, len(terms) == 3), _rows(force)
-
-
-def _energies(force: Any, terms: list[Any]) -> list[tuple[tuple[str, ...], int]]:
-    """What the energy terms may be: spellings, with salt and without, and over what they go."""
-    own, pair = (
-        tuple(
-            text.format(constant=_CONSTANT, screened=screened.format(length))
-            for screened in (_PLAIN, _SALTED)
+    if given["soluteDielectric"] != 1:
+        raise InputError(
+            f"{CUSTOM}: soluteDielectric {given['soluteDielectric']:g} is not supported, only 1"
         )
-        for text, length in ((_OWN, "B"), (_PAIR, "f"))
+    if given["offset"] != _OFFSETS.get(model, _OFFSET):
+        raise _unknown(force)
+    return (
+        _described(model, given["solventDielectric"], given["kappa"], len(terms) == 3),
+        _rows(force),
     )
-    one, two = force.SingleParticle, force.ParticlePairNoExclusions
-    known = [(own, one), ((_SURFACE,), one), (pair, two)]
-    if len(terms) == 2:
-        del known[1]
-    if len(terms) != len(known):
-        raise _unknown(force)
-    return known
 
 
-def _settings(
-    force: Any, text: str, kind: int, expected: tuple[str, ...], of: int
-) -> tuple[float, ...]:
-    """Dielectric constants of solvent and solute, kappa, and offset, as an energy term has them."""
-    squeezed = _without_cutoff(force, _squeezed(text))
-    head, mark, tail = squeezed.partition(";solventDielectric=")
-    found = re.fullmatch(_SETTINGS, mark + tail)
-    if found is None or kind != of or head not in expected:
-        raise _unknown(force)
-    names = ("dielectric", "solute", "kappa", "offset")
+def _settings(force: Any, terms: list[Any]) -> dict[str, float]:
+    """Dielectric constants, kappa and offset, which the first energy term defines."""
     try:
-        numbers = tuple(float(found[name]) for name in names)
-    except ValueError:
+        definitions = Expression(terms[0][0]).definitions
+        values = evaluate([definitions[name] for name in _SETTINGS], {})
+    except (ExpressionError, IndexError, KeyError):
         raise _unknown(force) from None
-    if len(expected) == 2 and (head == expected[1]) != (numbers[2] > 0):
-        raise _unknown(force)
-    return numbers
+    return {name: float(value) for name, value in zip(_SETTINGS, values, strict=True)}
+
+
+def _energies(force: Any, settings: dict[str, float], with_surface: bool) -> list[tuple[str, int]]:
+    """What the energy terms must be with these settings, and over what they go."""
+    shift = 0.0 if force.getNonbondedMethod() == 0 else 1 / force.getCutoffDistance()._value
+    numbers = "".join(f";{name}={value!r}" for name, value in settings.items())
+    one, two = force.SingleParticle, force.ParticlePairNoExclusions
+    known = [(_OWN, one), (_SURFACE, one), (_PAIR.format(shift=repr(shift)), two)]
+    if not with_surface:
+        del known[1]
+    return [(text + numbers, kind) for text, kind in known]
+
+
+def _same(text: str, ours: str) -> bool:
+    """Whether two expressions mean the same, whatever their tables have."""
+    tables = {
+        "getd0": lambda a, b: 0.3 + 0.1 * np.sin(3 * a + 5 * b),
+        "getm0": lambda a, b: 0.2 + 0.1 * np.cos(4 * a + 7 * b),
+    }
+    return are_equal(text, ours, tables)
 
 
 def _described(model: Model, dielectric: float, kappa: float, surface: bool) -> ImplicitSolvent:
@@ -300,10 +274,6 @@ def _check_numbers(
             table[np.ix_(index, index)], ours[np.ix_(rank, rank)], rtol=_CLOSE, atol=1e-9
         ):
             raise InputError(f"{CUSTOM}: its table {name} is not that of {solvent.model}")
-
-
-def _squeezed(expression: str) -> str:
-    return "".join(expression.split())
 
 
 def _unknown(force: Any) -> InputError:

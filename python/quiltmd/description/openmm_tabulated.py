@@ -8,74 +8,79 @@ spline is the natural cubic spline that the form "tabulated" has.
 
 from __future__ import annotations
 
-import re
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError, QuiltError
+from .openmm_expressions import Expression, Node
 
 _F64 = npt.NDArray[np.float64]
-ONE = re.compile(r"(\w+)\(r\);?")
-_BY_ROW = re.compile(r"(\w+)\((\w+),r\);(\w+)=(\w+)\((\w+)1,(\w+)2\);?")
 EXPRESSION = "energy(row, r); row=row_of(type1, type2)"
 
 
-def is_tabulated(expression: str) -> bool:
-    """Whether an expression without blanks is spelt as one of these."""
-    return bool(ONE.fullmatch(expression) or _BY_ROW.fullmatch(expression))
+def table_of(
+    expression: Expression, functions: Mapping[str, Any]
+) -> tuple[str | None, Node | None]:
+    """The tabulated function that an energy is, and the row of it; None where it is none.
+
+    Parameters
+    ----------
+    expression:
+        The energy of a pair.
+    functions:
+        The tabulated functions of the force by name.
+    """
+    name, places = expression.root.value, expression.root.arguments or ()
+    if name not in functions or not places or places[-1].value != "r":
+        return None, None
+    if len(places) == 1:
+        return str(name), None
+    if len(places) == 2 and "r" not in places[0].names():
+        return str(name), places[0]
+    return None, None
 
 
-def read_tables(force: Any, expression: str) -> list[_F64] | None:
+def read_tables(name: str, function: Any, rows: _F64) -> list[_F64] | None:
     """The tables of the form: first and last distance, and the energies between them.
 
     Parameters
     ----------
-    force:
-        The CustomNonbondedForce.
-    expression:
-        Its energy without blanks.
+    name:
+        Of the function.
+    function:
+        A Continuous1DFunction, or a Continuous2DFunction whose first argument is a row.
+    rows:
+        (T, T) the first argument of each pair of types.
 
     Returns
     -------
-    (T, T) arrays, or None where the functions are not those that the expression calls for.
+    (T, T) arrays, or None where the function is of another class.
 
     Raises
     ------
     InputError
-        Where a function is periodic, or rows are asked for that it does not have.
+        Where the function is periodic, or rows are asked for that it does not have.
     """
-    functions = {
-        force.getTabulatedFunctionName(k): force.getTabulatedFunction(k)
-        for k in range(force.getNumTabulatedFunctions())
-    }
-    kinds = {name: type(function).__name__ for name, function in functions.items()}
-    one, by_row = ONE.fullmatch(expression), _BY_ROW.fullmatch(expression)
-    if one and kinds.get(one[1]) == "Continuous1DFunction":
-        function = functions[one[1]]
-        _refuse_periodic(function, one[1])
+    if type(function).__name__ == "Continuous1DFunction":
+        _refuse_periodic(function, name)
         values, *ends = function.getFunctionParameters()
-        return _as_tables(np.array(values)[None], np.zeros((1, 1), int), ends)
-    if not by_row or by_row[2] != by_row[3] or by_row[5] != by_row[6]:
+        return _as_tables(np.array(values)[None], np.zeros(rows.shape, int), ends)
+    if type(function).__name__ != "Continuous2DFunction":
         return None
-    if (kinds.get(by_row[1]), kinds.get(by_row[4])) != (
-        "Continuous2DFunction",
-        "Discrete2DFunction",
-    ):
-        return None
-    function = functions[by_row[1]]
-    _refuse_periodic(function, by_row[1])
-    rows, points, values, low, high, *ends = function.getFunctionParameters()
-    width, height, which = functions[by_row[4]].getFunctionParameters()
-    chosen = (np.array(which).reshape(height, width) - low) * (rows - 1) / (high - low)
-    numbers = np.round(chosen).astype(int)
-    if (np.abs(chosen - numbers) > 1e-9).any() or not (0 <= numbers.min() <= numbers.max() < rows):
+    _refuse_periodic(function, name)
+    count, points, values, low, high, *ends = function.getFunctionParameters()
+    chosen = (rows - low) * (count - 1) / (high - low)
+    numbers = np.round(np.nan_to_num(chosen, nan=-1)).astype(int)
+    between = ~(np.abs(chosen - numbers) <= 1e-9)
+    if between.any() or not (0 <= numbers.min() <= numbers.max() < count):
         raise InputError(
-            f"CustomNonbondedForce: {by_row[4]} names places between or beyond the rows of "
-            f"{by_row[1]}, which lie at {rows} equal distances from {low:g} to {high:g}"
+            f"CustomNonbondedForce: pairs of types have places between or beyond the rows of "
+            f"{name}, which lie at {count} equal distances from {low:g} to {high:g}"
         )
-    return _as_tables(np.array(values).reshape(points, rows).T, numbers, ends)
+    return _as_tables(np.array(values).reshape(points, count).T, numbers, ends)
 
 
 def _refuse_periodic(function: Any, name: str) -> None:

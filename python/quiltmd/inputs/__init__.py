@@ -174,7 +174,9 @@ def load(
         system = restrain(
             system, restraints, place.positions, place.box, reference_scaling, described.held
         )
-    return _in_surroundings(system, state.box, solvent, electric_field), state
+    if state.box is None and not described.complete:
+        system = replace(system, nonbonded=Nonbonded.default(None))
+    return _in_surroundings(system, solvent, electric_field), state
 
 
 def _constrained(
@@ -194,17 +196,14 @@ def _constrained(
 
 def _in_surroundings(
     system: System,
-    box: _Box | None,
     solvent: ImplicitSolvent | None,
     electric_field: Sequence[float] | None,
 ) -> System:
-    """The system in implicit solvent and an electric field; without a box there is no cutoff."""
+    """The system in implicit solvent and an electric field."""
     if solvent is not None:
         system = replace(system, solvent=solvent)
     if electric_field is not None:
         system = apply_electric_field(system, electric_field)
-    if box is None and system.nonbonded is None:
-        system = replace(system, nonbonded=Nonbonded.default(None))
     return system
 
 

@@ -55,7 +55,7 @@ def _read_system(sources: Sources) -> Described:
         raise InputError(
             f"holds an OpenMM {type(system).__name__}, not a System", file=sources.topology
         )
-    translated = _translated(system, None, sources.topology, None)
+    translated = _translated(system, None, sources.topology)
     if not system.usesPeriodicBoundaryConditions():  # the box that it has nevertheless is of no use
         return Described(translated, complete=True, periodic=False)
     box = _box(system.getDefaultPeriodicBoxVectors(), sources.topology)
@@ -108,15 +108,16 @@ def _read_force_field(sources: Sources) -> Described:
         raise InputError(f"OpenMM: {_one_line(error)}", file=file) from None
     vectors = topology.getPeriodicBoxVectors()
     box = None if vectors is None else _box(vectors, file)
-    system = _translated(made, topology, file, Nonbonded())
-    return Described(replace(system, nonbonded=None), box)
+    system = _translated(made, topology, file)
+    stated = system.nonbonded  # of which the force field says the tail correction alone
+    corrected = box is None or stated is None or stated.dispersion_correction
+    settings = None if corrected else Nonbonded(dispersion_correction=False)
+    return Described(replace(system, nonbonded=settings), box)
 
 
-def _translated(
-    openmm_system: Any, topology: Any, file: str, nonbonded: Nonbonded | None
-) -> System:
+def _translated(openmm_system: Any, topology: Any, file: str) -> System:
     try:
-        return System.from_openmm(openmm_system, topology, nonbonded)
+        return System.from_openmm(openmm_system, topology)
     except InputError as error:
         raise InputError(str(error), file=file) from None
 

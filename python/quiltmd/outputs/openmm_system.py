@@ -18,7 +18,6 @@ import numpy.typing as npt
 from ..description import openmm_tabulated
 from ..description.electric_field import forces_of
 from ..description.nonbonded import Nonbonded
-from ..description.openmm_custom import PAIR_FORMS
 from ..description.openmm_objects import CONDUCTOR
 from ..description.restraints import NEVER_LINEAR
 from ..description.state import State
@@ -43,6 +42,15 @@ HELD = "k*max(0, periodicdistance(x, y, z, x0, y0, z0)-radius)^2"
 HELD_WITHOUT_BOX = "k*((x-x0)^2+(y-y0)^2+(z-z0)^2)"
 PULLED = "-(fx*x+fy*y+fz*z)"
 SPRING = "k*(max(0, r-upper)^2+max(0, lower-r)^2)"
+# Pair forms by tables of types, in the order of `System.pair_tables`.
+PAIR_FORMS = {
+    "buckingham": (("A", "B", "C"), "A*exp(-B*r)-C/r^6"),
+    "morse": (("D", "a", "r0"), "D*((1-exp(-a*(r-r0)))^2-1)"),
+    "mie": (
+        ("epsilon", "sigma", "n", "m"),
+        "n/(n-m)*(n/m)^(m/(n-m))*epsilon*((sigma/r)^n-(sigma/r)^m)",
+    ),
+}
 BY_TYPES = "(a/r6)^2-b/r6; r6=r^6; a=acoef(type1, type2); b=bcoef(type1, type2)"
 
 
@@ -375,14 +383,13 @@ def _form_by_types(system: System) -> tuple[str, dict[str, F64]]:
     """The energy of a pair, and its tables by their names there."""
     if system.pair_form == "lennard-jones":
         return BY_TYPES, {"acoef": np.sqrt(system.lj_a), "bcoef": system.lj_b}
-    names, spellings = PAIR_FORMS[system.pair_form]
+    names, energy = PAIR_FORMS[system.pair_form]
     tables = [np.asarray(table) for table in system.pair_tables]
     if system.pair_form == "mie":  # whose exponents OpenMM divides by, where epsilon is zero too
         empty = tables[0] == 0
         for k, value in ((1, 1.0), (2, 12.0), (3, 6.0)):
             tables[k] = np.where(empty, value, tables[k])
-    words = [spellings[0].format(**{name: name for name in names})]
-    words += [f"{name}=table_{name}(type1, type2)" for name in names]
+    words = [energy, *(f"{name}=table_{name}(type1, type2)" for name in names)]
     return "; ".join(words), {f"table_{n}": one for n, one in zip(names, tables, strict=True)}
 
 
