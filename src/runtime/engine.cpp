@@ -10,12 +10,12 @@
 #include <numeric>
 #include <thread>
 
-#include "integrators/group_sites.h"
 #include "math/error.h"
 #include "runtime/coincident.h"
 #include "runtime/collect.h"
 #include "runtime/describe_blowup.h"
 #include "runtime/devices.h"
+#include "runtime/entering_state.h"
 #include "schedule/grid_shares.h"
 #include "schedule/step_messages.h"
 #include "transport/local/local_transport.h"
@@ -46,49 +46,10 @@ Strengths take_strengths(std::map<std::string, double>& values, Strengths streng
   return strengths;
 }
 
-std::vector<Vec3d> to_internal_order(const System& system, const std::vector<Vec3d>& from) {
-  std::vector<Vec3d> to(from.size());
-  for (size_t i = 0; i < from.size(); ++i) to[i] = from[static_cast<size_t>(system.input_index[i])];
-  return to;
-}
-
-std::vector<Vec3d> to_input_order(const System& system, const std::vector<Vec3d>& from) {
-  std::vector<Vec3d> to(from.size());
-  for (size_t i = 0; i < from.size(); ++i) to[static_cast<size_t>(system.input_index[i])] = from[i];
-  return to;
-}
-
 std::vector<double> atoms_per_patch(const PatchGrid& grid, const std::vector<Vec3d>& positions) {
   std::vector<double> weights(static_cast<size_t>(grid.size()), 0.0);
   for (const Vec3d& x : positions) weights[static_cast<size_t>(patch_of(grid, x))] += 1;
   return weights;
-}
-
-constexpr double kFarthest = 1e7;  // nm; ten times what a State may have
-
-bool is_within_reach(const Vec3d& r) {
-  return std::fabs(r.x) < kFarthest && std::fabs(r.y) < kFarthest && std::fabs(r.z) < kFarthest;
-}
-
-// One for each atom, in the order of the input, finite and within range.
-void check_vectors(const std::vector<Vec3d>& vectors, const System& system, const char* what) {
-  const auto atoms = static_cast<size_t>(system.atom_count());
-  if (vectors.size() != atoms)
-    throw Error("a state of " + std::to_string(vectors.size()) + " atoms is not one of " +
-                std::to_string(atoms));
-  const auto out_of_range = std::find_if_not(vectors.begin(), vectors.end(), is_within_reach);
-  if (out_of_range != vectors.end())
-    throw Error("the " + std::string(what) + " of atom " +
-                std::to_string(out_of_range - vectors.begin() + 1) + " is out of range");
-}
-
-void place_sites_within_reach(const System& system, int64_t step, std::vector<Vec3d>& positions) {
-  place_sites(system, positions);
-  for (const Site& site : system.sites)
-    if (const auto a = static_cast<size_t>(site.atom); !is_within_reach(positions[a]))
-      throw SimulationError(step, "the virtual site atom " + std::to_string(system.input_index[a]) +
-                                      " has no place: the atoms that it is placed by lie in a line "
-                                      "or at a point, or its weights are too large");
 }
 
 }  // namespace
@@ -118,20 +79,8 @@ Engine::Engine(const System& system, const NonbondedSettings& nonbonded,
 Engine::~Engine() = default;
 
 void Engine::set_state(const std::optional<Box>& box, const HostState& state) {
-  const bool listed = !state.list_positions.empty();
-  check_vectors(state.positions, system_, "position");
-  check_vectors(state.velocities, system_, "velocity");
-  if (listed) check_vectors(state.list_positions, system_, "position of the pair lists");
+  HostState internal = entering_state(system_, state);
   const Cell cell = box ? Cell(*box) : Cell(spread_of(state.positions));
-  HostState internal = state;
-  internal.positions = to_internal_order(system_, state.positions);
-  internal.velocities = to_internal_order(system_, state.velocities);
-  if (!listed)  // otherwise they are as a run has left them
-    place_sites_within_reach(system_, state.step, internal.positions);
-  else
-    internal.list_positions = to_internal_order(system_, state.list_positions);
-  for (const Site& site : system_.sites)
-    internal.velocities[static_cast<size_t>(site.atom)] = {0, 0, 0};
   check_apart(system_, box ? *box : box_around(std::get<Spread>(cell)), internal);
   const bool open = !box.has_value();
   if (failed_ || (setup_ && setup_->grid.is_open() != open)) ranks_.clear();
@@ -144,6 +93,7 @@ void Engine::set_state(const std::optional<Box>& box, const HostState& state) {
   } else {
     set_box(*setup_, cell, state.patches);
   }
+  doubt_lists(*setup_, internal);
   assign(internal.list_positions.empty() ? internal.positions : internal.list_positions);
   if (ranks_.empty()) create_ranks();
   balancer_.begin(internal.step);

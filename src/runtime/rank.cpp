@@ -87,8 +87,7 @@ void Rank::stage(const char* name, const std::function<void()>& body) {
 }
 
 void Rank::load(const HostState& state, Begin begin) {
-  const int64_t age = state.step - state.list_step;
-  const bool continued = !state.list_positions.empty() && age >= 0 && age <= setup_.lists.life;
+  const bool continued = !state.list_positions.empty();
   next_plans_ ? use_next_plan() : connect();
   memory_.update_conditions();
   device_.fill(slots_.faults.data(), 0, slots_.faults.bytes(), Stream::kMain);
