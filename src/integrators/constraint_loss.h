@@ -6,9 +6,11 @@
 // steps. To count what each step really loses would take another projection of every group.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
+#include "math/fixed.h"
 #include "system/system.h"
 
 namespace quiltmd {
@@ -19,18 +21,23 @@ namespace quiltmd {
 // the corners of a tetrahedron. `system` has its groups.
 std::vector<double> constraint_rotation(const System& system);
 
-// The loss so far, kJ/mol. A function of steps alone, so it is the same on any number of ranks.
+// The loss so far, kJ/mol, in whole units of the fixed point of energies. A function of step numbers alone, so
+// it is the same on any number of ranks, and however a run is cut: losses of its parts add up exactly.
 class ConstraintLoss {
  public:
   void begin(int64_t step, double per_step) { *this = {step, per_step, 0}; }
   void change(int64_t step, double per_step) { *this = {step, per_step, at(step)}; }
-  double at(int64_t step) const { return before_ + per_step_ * static_cast<double>(step - since_); }
+  double at(int64_t step) const { return before_ + (since_start(step) - since_start(since_)); }
 
   ConstraintLoss() = default;
 
  private:
   ConstraintLoss(int64_t since, double per_step, double before)
       : since_(since), per_step_(per_step), before_(before) {}
+  double since_start(int64_t step) const {
+    return std::floor(per_step_ * static_cast<double>(step) * kEnergyScale) / kEnergyScale;
+  }
+
   int64_t since_ = 0;
   double per_step_ = 0, before_ = 0;
 };

@@ -377,22 +377,33 @@ def test_an_exchange_outlives_its_devices() -> None:
     assert [len(workers.told()) for workers in fakes] == [1, 1, 1]
 
 
-def test_real_replicas_here_and_in_workers() -> None:
+def test_real_replicas_here_in_workers_and_stopped() -> None:
+    """State and heat of each are the same to the last bit."""
     started = water("cpu")
     started.minimize(max_iterations=30)
-    walkers, digests = [], []
-    for devices in (("cpu",), ("worker:cpu", "cpu")):
-        exchange = ReplicaExchange(
+
+    def exchange_on(*devices: str) -> ReplicaExchange:
+        made = ReplicaExchange(
             started.system, started.state(), temperature_states((300.0, 302.0, 304.0)), every=5,
             seed=2, integrator=LangevinMiddle(), nonbonded=started.nonbonded, threads=1,
             devices=devices,
         )  # fmt: skip
-        exchange.draw_velocities()
-        exchange.run(3)
-        walkers.append(exchange.walkers.tolist())
-        digests.append([quiltmd.digest(one.state()) for one in exchange.simulations])
-    assert digests[0] == digests[1]
-    assert walkers[0] == walkers[1]
+        made.draw_velocities()
+        return made
+
+    def ends(exchange: ReplicaExchange) -> Any:
+        found = [(quiltmd.digest(one.state()), one.heat()) for one in exchange.simulations]
+        return exchange.walkers.tolist(), found
+
+    here, there = exchange_on("cpu"), exchange_on("worker:cpu", "cpu")
+    here.run(2)
+    resumed = exchange_on("cpu")
+    saved = [one.checkpoint() for one in here.simulations]
+    states = [checkpoint.state for checkpoint in saved]
+    resumed.go_on(2, here.walkers, states, [checkpoint.heat for checkpoint in saved])
+    for exchange, iterations in ((here, 1), (there, 3), (resumed, 1)):
+        exchange.run(iterations)
+    assert ends(here) == ends(there) == ends(resumed)
 
 
 # ---- files

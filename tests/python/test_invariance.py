@@ -294,6 +294,6 @@ def test_checkpoint_of_a_simulation(peptide: tuple[Any, Any], tmp_path: Path) ->
     second.load_checkpoint(tmp_path / "c.qmd")
     second.run(24)
     assert quiltmd.digest(second.state()) == quiltmd.digest(whole.state())
-    assert second.energies()["heat"] == pytest.approx(whole.energies()["heat"], abs=1e-6)
+    assert second.energies()["heat"] == whole.energies()["heat"]
     assert np.isfinite(second.energies()["conserved"])
     assert Nonbonded() == whole.nonbonded

@@ -14,6 +14,17 @@ from typing import Any, Protocol
 
 from ..errors import QuiltError
 
+_ENERGY_SCALE = 2.0**28  # kEnergyScale of src/math/fixed.h
+
+
+def counted_heat(heat: float) -> float:
+    """The nearest heat (kJ/mol) that the core can count, a multiple of 2^-28 kJ/mol.
+
+    Up to 2^25 (3.4e7) kJ/mol sums of these are exact: the heat of a run is the sum of that of its
+    parts, to the last bit.
+    """
+    return round(heat * _ENERGY_SCALE) / _ENERGY_SCALE
+
 
 class Captured(Protocol):
     """The data of a simulation at a step, perhaps still being copied: reading waits for them.
@@ -39,7 +50,7 @@ class Captured(Protocol):
         """
 
     def heat(self) -> float:
-        """Heat added by the thermostat; always captured."""
+        """Heat added by the thermostat, a multiple of 2^-28 kJ/mol; always captured."""
 
     def positions(self) -> Any:
         """(N, 3), in the order of the input."""

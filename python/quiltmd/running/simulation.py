@@ -44,7 +44,7 @@ from ..description.settings import HOTTEST, draw_seed, with_seed
 from ..description.state import State
 from ..description.system import System
 from ..description.thermostats import Thermostat
-from ..engine.core import Engine, EngineFactory
+from ..engine.core import Engine, EngineFactory, counted_heat
 from ..engine.execution import Away, DeviceName, Execution, MeshSharing, Transport
 from ..engine.worker_settings import Workers
 from ..errors import QuiltError, QuiltWarning, SimulationError
@@ -211,12 +211,13 @@ class Simulation(Readout):
         state:
             A state of the same atoms.
         heat:
-            Heat added by the thermostat so far, kJ/mol; later heat is added to it.
+            Heat added by the thermostat so far, kJ/mol; later heat is added to it.  It is counted
+            in multiples of 2^-28 kJ/mol.
         """
         if not isinstance(state, State):
             raise QuiltError(f"a state must be a State, not {type(state).__name__}")
         _refuse_mismatch(self.system, state)
-        heat = real_number("heat", heat)
+        heat = counted_heat(real_number("heat", heat))
         if (state.box is None) != (self.box is None):
             raise QuiltError(
                 "a simulation has a periodic box or none from its beginning to its end: make "
