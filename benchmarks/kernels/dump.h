@@ -89,8 +89,10 @@ inline Dump read_dump(const std::string& path) {
   d.integrator.integrator.kind = "langevin_middle";
   for (const char* name : {"timestep", "temperature", "friction", "constraint_tolerance"})
     d.integrator.integrator.values[name] = file.number(name);
-  for (const auto& [name, value] :
-       {std::pair{"seed", 99}, {"long_range_every", 1}, {"remove_com_every", 0}})
+  for (const auto& [name, value] : {std::pair{"seed", 99},
+                                    {"long_range_every", 1},
+                                    {"remove_com_every", 0},
+                                    {"resting_axes", 0}})
     d.integrator.integrator.values[name] = int64_t{value};
   d.box = {rows.at(0), rows.at(3), rows.at(4), rows.at(6), rows.at(7), rows.at(8)};
   const auto positions = file.array<Vec3d>("positions"),

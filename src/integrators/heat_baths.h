@@ -35,14 +35,12 @@ struct GroupBaths {
 };
 
 // Of some atoms: three for each atom with mass less one for each constraint; and what part of the mass of all
-// they have, which is their part of the three of the centre of mass.
+// they have, which is their part of those of the centre of mass.
 struct Freedom {
   double degrees = 0;
   double mass_part = 1;
 
-  double shared_by(bool centre_rests) const {
-    return centre_rests ? degrees - 3 * mass_part : degrees;
-  }
+  double shared_by(int axes_at_rest) const { return degrees - axes_at_rest * mass_part; }
 };
 // Of all atoms, and of those in each heat bath where groups have baths.
 struct DegreesOfFreedom {

@@ -294,12 +294,13 @@ struct SumMomentum {
   }
 };
 
-// v -= momentum / total mass; the change of kinetic energy counts as heat.
+// v -= momentum / total mass along the axes at rest; the change of kinetic energy counts as heat.
 struct RemoveMomentum {
   static constexpr const char* kName = "remove_momentum";
   GroupWork work;
   const int64_t* momentum;
   double total_mass;
+  int resting;      // of CentreOfMass
   int64_t* energy;  // heat; null: not counted
 
   void memory(MemoryUses& uses) const {

@@ -3,6 +3,7 @@
 #include "integrators/plans.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <span>
 #include <string>
@@ -65,6 +66,17 @@ const Named<Make>& find(const Named<Make> (&known)[N], std::string_view kind, co
               listed(names));
 }
 
+CentreOfMass centre_of_mass_from(const Parameters& parameters) {
+  const CentreOfMass found{parameters.integer("remove_com_every"),
+                           parameters.integer("resting_axes")};
+  if (found.remove_every < 0)
+    throw Error(
+        "the motion of the centre of mass must be removed every 1 or more steps, or 0: never");
+  if (found.resting < 0 || found.resting > 7)
+    throw Error("resting_axes must be a sum of 1 for x, 2 for y and 4 for z");
+  return found;
+}
+
 // Adds the barostat to a plan that is complete otherwise.
 void add_barostat(const Parameters& parameters, int large_molecules, StepPlan& plan) {
   const auto& known = find(kBarostats, parameters.kind, "barostat");
@@ -80,6 +92,18 @@ void add_barostat(const Parameters& parameters, int large_molecules, StepPlan& p
 }
 
 }  // namespace
+
+int64_t EpochEnds::first_after(int64_t step) const {
+  int64_t first = std::numeric_limits<int64_t>::max();
+  for (const int every : {stage, momentum})
+    if (every > 0) first = std::min(first, (step / every + 1) * every);
+  return first;
+}
+
+int EpochEnds::shortest() const {
+  if (stage == 0 || momentum == 0) return std::max(stage, momentum);
+  return std::min(stage, momentum);
+}
 
 int64_t StepPlan::period() const {
   return std::lcm<int64_t>(long_range_every, couple_every > 0 ? couple_every : 1);
@@ -164,17 +188,15 @@ StepPlan make_step_plan(const IntegratorSettings& settings, const DegreesOfFreed
   if (!(timestep > 0)) throw Error("the time step must be positive");
   const int long_range_every = parameters.integer("long_range_every");
   if (long_range_every < 1) throw Error("the long-range force must act every 1 or more steps");
-  const int remove_com_every = parameters.integer("remove_com_every");
-  // A thermostat that scales all velocities alike leaves a centre of mass at rest as it is.
-  const size_t baths = baths_of_groups(settings);
-  const bool scales_all = settings.thermostat && baths <= 1;
-  const bool com_rests = remove_com_every > 0 || scales_all;
-  const double shared_by = freedom.all.shared_by(com_rests);
+  static_cast<void>(baths_of_groups(settings));  // refuses more than there may be
+  const CentreOfMass centre_of_mass = centre_of_mass_from(parameters);
+  const int at_rest = centre_of_mass.axes_at_rest();
+  const double shared_by = freedom.all.shared_by(at_rest);
 
   std::optional<Thermostat> thermostat;
   if (settings.thermostat) {
     ThermostatInput input{timestep, shared_by, {}};
-    for (const Freedom& one : freedom.of_baths) input.of_baths.push_back(one.shared_by(com_rests));
+    for (const Freedom& one : freedom.of_baths) input.of_baths.push_back(one.shared_by(at_rest));
     thermostat = find(kThermostats, settings.thermostat->kind, "thermostat")
                      .make(*settings.thermostat, input);
   }
@@ -182,7 +204,7 @@ StepPlan make_step_plan(const IntegratorSettings& settings, const DegreesOfFreed
   plan.timestep = timestep;
   plan.constraint_tolerance = parameters.number("constraint_tolerance");
   plan.long_range_every = long_range_every;
-  plan.remove_com_every = remove_com_every;
+  plan.centre_of_mass = centre_of_mass;
   plan.degrees_of_freedom = shared_by;
   if (thermostat) {
     plan.couple_every = thermostat->every;

@@ -10,6 +10,7 @@
 #include "computes/constraints/settle.h"
 #include "computes/constraints/shake.h"
 #include "computes/constraints/star.h"
+#include "integrators/centre_of_mass.h"
 #include "integrators/operations.h"
 #include "math/fixed.h"
 #include "math/philox.h"
@@ -414,9 +415,10 @@ QMD_HD double scale_velocities(const ScaleVelocitiesGroups& op, PlacedGroup plac
 template <class Group>
 QMD_HD Outcome remove_momentum(const RemoveMomentum& op, Group& g) {
   const double per_mass = 1 / (kForceScale * op.total_mass);
-  const Vec3d drift_velocity{per_mass * static_cast<double>(op.momentum[0]),
-                             per_mass * static_cast<double>(op.momentum[1]),
-                             per_mass * static_cast<double>(op.momentum[2])};
+  const Vec3d drift_velocity =
+      at_rest(op.resting, {per_mass * static_cast<double>(op.momentum[0]),
+                           per_mass * static_cast<double>(op.momentum[1]),
+                           per_mass * static_cast<double>(op.momentum[2])});
   const double before = kinetic_energy(g);
   for (int i = 0; i < g.size(); ++i) g.velocity[i] -= drift_velocity;
   return {kinetic_energy(g) - before, true};

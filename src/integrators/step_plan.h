@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "device/device.h"
+#include "integrators/centre_of_mass.h"
 #include "integrators/operations.h"
 #include "integrators/parameters.h"
 #include "integrators/sites.h"
@@ -109,12 +110,21 @@ struct RebuildStage {
   bool acts_at(int64_t step) const { return every > 0 && step % every == 0; }
 };
 
+// Steps between what acts where an epoch ends: epochs end at all multiples of these. 0: never.
+struct EpochEnds {
+  int stage = 0;     // the rebuild stage
+  int momentum = 0;  // the removal of momentum
+
+  int64_t first_after(int64_t step) const;
+  int shortest() const;  // 0: there is none
+};
+
 struct StepPlan {
   double timestep = 0;              // ps
   double constraint_tolerance = 0;  // relative
   int long_range_every = 1;         // steps; in between the long-range force does not act
-  int remove_com_every = 0;         // steps, rounded up to list lifetimes; 0: never
-  double degrees_of_freedom = 0;    // that the kinetic energy is shared by
+  CentreOfMass centre_of_mass;
+  double degrees_of_freedom = 0;  // that the kinetic energy is shared by
 
   BathSettings baths;
 
@@ -131,6 +141,7 @@ struct StepPlan {
   RebuildStage rebuild_stage;  // of the barostat
   std::vector<Variable> variables;
 
+  EpochEnds epoch_ends() const { return {rebuild_stage.every, centre_of_mass.remove_every}; }
   bool couples(int64_t step) const { return couple_every > 0 && step % couple_every == 0; }
   size_t most_sums() const;  // that a task asks for
   int64_t period() const;    // steps after which the sequence of stages and forces repeats

@@ -19,7 +19,7 @@ Rank::Rank(const Setup& setup, Device& device, Transport& transport, RankView vi
       step_memory_(device, setup.plan.most_sums()),
       executor_(view_.rank, view_.ranks, device, transport),
       recordings_(device, executor_.mailboxes()),
-      state_(setup.plan.rebuild, setup.plan.rebuild_stage.every) {
+      state_(setup.plan.rebuild, setup.plan.epoch_ends()) {
   executor_.use(find_links(executor_));
   view_.carriers = executor_.links().carriers;
   records_ = !view_.has(Carrier::kHost) && device.capabilities().records;
@@ -91,7 +91,7 @@ void Rank::load(const HostState& state, Begin begin) {
   next_plans_ ? use_next_plan() : connect();
   memory_.update_conditions();
   device_.fill(slots_.faults.data(), 0, slots_.faults.bytes(), Stream::kMain);
-  const RunState before = std::exchange(state_, RunState(plan_.rebuild, plan_.rebuild_stage.every));
+  const RunState before = std::exchange(state_, RunState(plan_.rebuild, plan_.epoch_ends()));
   const bool goes_on = begin == Begin::kGoOn;
   last_ = {};
   if (begin == Begin::kAnew) {

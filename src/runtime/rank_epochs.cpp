@@ -97,7 +97,7 @@ void Rank::make_room_for_messages() {
 void Rank::end_epoch() {
   if (!(records_ ? validate_last_epoch() : validate_epoch())) return;
   if (records_) last_ = {findings(), state_.epoch(), slots_.current};
-  state_.end_epoch(plan_.remove_com_every);
+  state_.end_epoch();
   const auto opening =
       plan_.rebuild_stage.acts_at(state_.step()) ? Epoch::Opening::kStage : Epoch::Opening::kPlain;
   if (!records_) return lay_out(opening);

@@ -41,9 +41,7 @@ class RunState {
   // What a run does next.
   enum class Next { kStart, kEndEpoch, kAdvance, kFinish, kNothing };
 
-  // Epochs end at all multiples of `stage_every`, where it is not 0.
-  explicit RunState(RebuildPoint rebuild, int stage_every = 0)
-      : rebuild_(rebuild), stage_every_(stage_every) {}
+  explicit RunState(RebuildPoint rebuild, EpochEnds ends = {}) : rebuild_(rebuild), ends_(ends) {}
 
   int64_t step() const { return step_; }
   Place place() const { return place_; }
@@ -90,9 +88,10 @@ class RunState {
   }
   void build_anew() { epoch_.begin = step_; }  // whatever their age
 
-  // The epoch is over. Momentum is removed once in `com_every` steps, 0: never.
-  void end_epoch(int com_every) {
-    const bool due = com_every > 0 && step_ / com_every > epoch_.begin / com_every;
+  // The epoch is over. Momentum is removed where a multiple of so many steps has come since it began.
+  void end_epoch() {
+    const int every = ends_.momentum;
+    const bool due = every > 0 && step_ / every > epoch_.begin / every;
     momentum_ = due ? Momentum::kToBeRemoved : Momentum::kKept;
     epoch_.begin = step_;
   }
@@ -142,13 +141,11 @@ class RunState {
 
  private:
   int64_t end_of(int life) const {
-    const int64_t end = epoch_.begin + life;
-    if (stage_every_ == 0) return end;
-    return std::min(end, (epoch_.begin / stage_every_ + 1) * stage_every_);
+    return std::min(epoch_.begin + life, ends_.first_after(epoch_.begin));
   }
 
   RebuildPoint rebuild_;
-  int stage_every_;
+  EpochEnds ends_;
   int64_t step_ = 0;
   Place place_ = Place::kState;
   Lists lists_ = Lists::kValid;

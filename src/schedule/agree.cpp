@@ -51,9 +51,10 @@ Schedule momentum_schedule(RankMemory& m, const RankView& view, int64_t* energy)
                m.device.launch(SumMomentum{m.group_work(post.list_age()), momentum});
              }});
   const TaskId total = add_reduction(s, sum, 0, 3, m.device, view, [momentum] { return momentum; });
-  s.add({"momentum", Priority::kHalo, Stream::kMain, {total}, [&m, momentum, energy](Post& post) {
-           m.device.launch(
-               RemoveMomentum{m.group_work(post.list_age()), momentum, m.setup.total_mass, energy});
+  const int resting = m.setup.plan.centre_of_mass.resting;
+  s.add({"momentum", Priority::kHalo, Stream::kMain, {total}, [=, &m](Post& post) {
+           m.device.launch(RemoveMomentum{m.group_work(post.list_age()), momentum,
+                                          m.setup.total_mass, resting, energy});
          }});
   return s;
 }

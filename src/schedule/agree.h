@@ -14,7 +14,7 @@ namespace quiltmd {
 // messages that do not come.
 Schedule agree_schedule(RankMemory& memory, const RankView& view, const Waiting* waiting);
 
-// Stop the motion of the centre of mass of the whole system; `energy`: where its energy is counted as
+// Stop the motion of the centre of mass along the axes on which it is to rest; `energy`: where its energy is counted as
 // heat, or null.
 Schedule momentum_schedule(RankMemory& memory, const RankView& view, int64_t* energy);
 

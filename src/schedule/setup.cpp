@@ -119,7 +119,8 @@ Setup make_setup(System system, const NonbondedSettings& nonbonded,
                           setup.plan.buffer_fraction};
   const BuiltAnew what =
       uses_lists(setup.system, nonbonded) ? BuiltAnew::kLists : BuiltAnew::kLayout;
-  setup.lists = resolve(lists, motion, {what, nonbonded.cutoff, setup.plan.rebuild_stage.every});
+  setup.lists =
+      resolve(lists, motion, {what, nonbonded.cutoff, setup.plan.epoch_ends().shortest()});
   setup.ages = list_ages(setup.lists, nonbonded.cutoff, motion);
   setup.group_radius = std::max(group_radius(all), radius_of_site_groups(all));
   for (const MeshSettings& mesh : meshes_of(nonbonded))

@@ -322,7 +322,7 @@ void velocities_and_momentum_agree(Pair devices, const Input& in) {
   twins.check(1e-12, 1e-6);
   twins.both([mass](OneRank& r) {
     r.device.launch(SumMomentum{r.work(), r.momentum.data()});
-    r.device.launch(RemoveMomentum{r.work(), r.momentum.data(), mass, r.energy.data()});
+    r.device.launch(RemoveMomentum{r.work(), r.momentum.data(), mass, 7, r.energy.data()});
     r.device.launch(KineticEnergy{r.work(), r.energy.data()});
   });
   twins.check(1e-12, 1e-6);

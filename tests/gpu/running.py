@@ -40,6 +40,12 @@ class AtPressure:
         return resolve_dynamics(self.integrator, self.thermostat, self.barostat)
 
 
+def _resolved(dynamics: quiltmd.Integrator | AtPressure, system: quiltmd.System) -> dict[str, Any]:
+    if isinstance(dynamics, AtPressure):
+        return dynamics.resolve()
+    return resolve_dynamics(dynamics, None, system=system)
+
+
 AT_PRESSURE = {
     "langevin": AtPressure(INTEGRATORS["nvt"]),
     "verlet": AtPressure(
@@ -79,7 +85,7 @@ class Run:
         self.engine = make_engine(
             system.arrays(),
             (nonbonded or quiltmd.Nonbonded()).resolve(state.box),
-            (integrator or quiltmd.LangevinMiddle(seed=0)).resolve(),
+            _resolved(integrator or quiltmd.LangevinMiddle(seed=0), system),
             Execution(device).resolve(),
         )
         self.place(state)

@@ -14,14 +14,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from boxes import water_box
+from boxes import centres_of_groups, strained, water_box
 from model_waters import MODELS, model_water
-from scipy.sparse import coo_matrix
-from scipy.sparse.csgraph import connected_components
 
 import quiltmd
 from quiltmd import LangevinMiddle, Nonbonded, Simulation, State, System, VelocityVerlet
-from quiltmd.description.sites import site_links
 
 pytestmark = pytest.mark.filterwarnings("ignore:the system has a net charge:quiltmd.QuiltWarning")
 
@@ -38,25 +35,6 @@ PME = Nonbonded(
 PROLATE = replace(PME, pme_alpha=None, pme_bandwidth=9.5)
 CUTOFF = Nonbonded(cutoff=0.8, method="cutoff", potential_shift=True, dispersion_correction=False)
 FIELD = replace(CUTOFF, method="reaction-field", dielectric=20.0)
-
-
-def centres(system: Any, values: Any) -> tuple[Any, Any]:
-    """The hydrogen group of each atom; for each group the mean of values by mass."""
-    pairs = np.concatenate([system.constraints, site_links(system.sites)])
-    links = coo_matrix((np.ones(len(pairs)), pairs.T), shape=(system.atoms, system.atoms))
-    group = connected_components(links, directed=False)[1]
-    sums = [np.bincount(group, system.masses * value) for value in values.T]
-    return group, np.transpose(sums) / np.bincount(group, system.masses)[:, None]
-
-
-def strained(system: Any, state: State, strain: Any) -> State:
-    """Box and centres of groups strained, groups as they are."""
-    group, centre = centres(system, state.positions)
-    box = state.box @ (np.eye(3) + strain)
-    turn, upper = np.linalg.qr(box.T)
-    turn = turn * np.sign(np.diag(upper))
-    moved = state.positions + (centre @ strain)[group]
-    return State(moved @ turn, state.velocities, np.tril(box @ turn))
 
 
 def slope(
@@ -199,7 +177,7 @@ def test_ideal_gas(water: tuple[Any, State]) -> None:
     """Without forces pressure is the motion of the centres of mass."""
     system, state = without(water[0], "charges", "lj_a", "lj_b"), water[1]
     simulation = Simulation(system, state, CUTOFF, device="cpu")
-    _, velocity = centres(system, state.velocities)
+    _, velocity = centres_of_groups(system, state.velocities)
     expected = 18.015 * velocity.T @ velocity / np.linalg.det(state.box) * BAR
     np.testing.assert_allclose(simulation.pressure_tensor(), expected, rtol=1e-6, atol=1e-3)
     assert simulation.pressure() == pytest.approx(np.trace(expected) / 3, rel=1e-6)

@@ -13,6 +13,7 @@ from boxes import relative_rms, water_box
 
 import quiltmd
 from quiltmd import Nonbonded, pme_parameters, prolate_parameters
+from quiltmd.description.dynamics import resolve_dynamics
 from quiltmd.engine.core import make_engine
 from quiltmd.engine.execution import Execution
 
@@ -33,7 +34,7 @@ def test_a_grid_that_no_gpu_transforms_is_refused_before_one_is_looked_for(devic
         make_engine(
             system.arrays(),
             nonbonded.resolve(state.box),
-            quiltmd.VelocityVerlet().resolve(),
+            resolve_dynamics(quiltmd.VelocityVerlet(), None),
             Execution("cpu").resolve() | {"device": device},
         )
 

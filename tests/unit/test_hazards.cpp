@@ -286,6 +286,7 @@ Prepared prepare(const Scenario& c, bool with_terms, Sites sites = Sites::kSome)
                            {{"timestep", 0.001},
                             {"long_range_every", c.long_range_every},
                             {"remove_com_every", int64_t{8}},
+                            {"resting_axes", int64_t{7}},
                             {"constraint_tolerance", 1e-6},
                             {"temperature", 300.0},
                             {"friction", 10.0},

@@ -185,7 +185,7 @@ void degrees_of_freedom_by_bath() {
   CHECK(found.all.degrees == 3.0 * in.system.atom_count() - constraints);
   CHECK(found.of_baths[0].degrees + found.of_baths[1].degrees == found.all.degrees);
   CHECK_NEAR(found.of_baths[0].mass_part + found.of_baths[1].mass_part, 1, 1e-12);
-  CHECK_NEAR(found.of_baths[0].shared_by(true),
+  CHECK_NEAR(found.of_baths[0].shared_by(3),
              found.of_baths[0].degrees - 3 * found.of_baths[0].mass_part, 1e-12);
   CHECK(degrees_of_freedom(in.system, {}, 0).of_baths.empty());
 }

@@ -296,13 +296,30 @@ void momentum_is_removed() {
   for (const double m : in.system.masses) mass += m;
   const double before = kinetic(rank);
   rank.clear_energy();
-  device.launch(RemoveMomentum{rank.work(), rank.momentum.data(), mass, rank.energy.data()});
+  device.launch(RemoveMomentum{rank.work(), rank.momentum.data(), mass, 7, rank.energy.data()});
   const double heat = rank.energy_of(kHeat);
   CHECK(heat < 0);
   CHECK_NEAR(kinetic(rank) - before, heat, 1e-6);
   device.fill(rank.momentum.data(), 0, rank.momentum.bytes(), Stream::kMain);
   device.launch(SumMomentum{rank.work(), rank.momentum.data()});
   for (const int64_t p : rank.momentum.download()) CHECK_NEAR(from_fixed(p, kForceScale), 0, 1e-6);
+}
+
+void momentum_is_removed_along_the_axes_at_rest() {
+  Input in = make_input(100, 4, 7);
+  HostDevice device(2, host_kernels());
+  OneRank rank = place(device, in);
+  const auto momentum = [&] {
+    device.fill(rank.momentum.data(), 0, rank.momentum.bytes(), Stream::kMain);
+    device.launch(SumMomentum{rank.work(), rank.momentum.data()});
+    return rank.momentum.download();
+  };
+  const double mass = std::accumulate(in.system.masses.begin(), in.system.masses.end(), 0.0);
+  const auto before = momentum();
+  device.launch(RemoveMomentum{rank.work(), rank.momentum.data(), mass, 1 + 4, nullptr});
+  const auto after = momentum();
+  CHECK(after[1] == before[1] && before[1] != 0);
+  for (const int axis : {0, 2}) CHECK_NEAR(from_fixed(after[axis], kForceScale), 0, 1e-6);
 }
 
 // ---- Promises ------------------------------------------------------------------------------

@@ -46,6 +46,7 @@ Prepared make_gas() {
                            {{"timestep", 0.0005},
                             {"long_range_every", int64_t{1}},
                             {"remove_com_every", int64_t{0}},
+                            {"resting_axes", int64_t{0}},
                             {"constraint_tolerance", 1e-6}}};
   ListSettings lists;
   lists.life = 12;

@@ -55,6 +55,7 @@ Case make_case(int n, int grid, int away) {
                              {{"timestep", 0.002},
                               {"long_range_every", int64_t{1}},
                               {"remove_com_every", int64_t{0}},
+                              {"resting_axes", int64_t{0}},
                               {"constraint_tolerance", 1e-6}}};
   c.lists.away = {away, away, away};
   c.box.ax = c.box.by = c.box.cz = kSide * n;

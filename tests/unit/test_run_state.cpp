@@ -14,7 +14,7 @@ using namespace quiltmd;
 namespace {
 
 using Next = RunState::Next;
-constexpr int kLife = 5, kComEvery = 8;
+constexpr int kLife = 5;
 
 // A rank that does nothing but say what it did; returns the actions, one letter each.
 std::string run(RunState& state, int64_t target) {
@@ -26,7 +26,7 @@ std::string run(RunState& state, int64_t target) {
     }
     if (next == Next::kEndEpoch) {
       actions += 'e';
-      state.end_epoch(kComEvery);
+      state.end_epoch();
       state.begin_epoch(kLife);
     }
     if (next == Next::kAdvance) {
@@ -85,22 +85,38 @@ void a_loaded_state_keeps_the_age_of_its_lists() {
   CHECK(run(state, 17) == "2e2");
 }
 
-void momentum_is_due_once_in_so_many_steps() {
-  RunState state = loaded(RebuildPoint::kBetweenSteps, 0, 0);
-  std::string due;
-  for (int epoch = 0; epoch < 6; ++epoch) {
-    state.advance(kLife);
-    state.end_epoch(kComEvery);
+// Lists live for 5 steps, momentum is removed every 8: at 8, 16 and 24, where epochs end for it.
+void momentum_is_removed_at_multiples() {
+  RunState state(RebuildPoint::kBetweenSteps, {0, 8});
+  state.load(0, 0);
+  state.begin_epoch(kLife);
+  std::string steps;
+  while (state.step() < 25) {
+    state.advance(state.epoch().end - state.step());
+    state.end_epoch();
     state.begin_epoch(kLife);
-    due += state.momentum() == RunState::Momentum::kToBeRemoved ? '1' : '0';
+    const bool due = state.momentum() == RunState::Momentum::kToBeRemoved;
+    steps += std::to_string(state.step()) + (due ? "! " : " ");
   }
-  CHECK(due == "010110");  // at 10, 20 and 25, the first ends after 8, 16 and 24
+  CHECK(steps == "5 8! 13 16! 21 24! 29 ");
+}
+
+// Conditions that change end an epoch, too: at the step itself nothing is removed twice.
+void momentum_is_removed_once() {
+  RunState state(RebuildPoint::kInsideSteps, {0, 8});
+  state.load(8, 8);
+  state.begin_epoch(kLife);
+  state.end_epoch();
+  CHECK(state.momentum() == RunState::Momentum::kKept);
+  state.load(8, 5);
+  state.end_epoch();
+  CHECK(state.momentum() == RunState::Momentum::kToBeRemoved);
 }
 
 // A barostat acts every 8 steps, lists live for 5: epochs end at 5, 8, 13, 16, ...
 void epochs_end_where_a_barostat_acts() {
   for (const RebuildPoint rebuild : {RebuildPoint::kBetweenSteps, RebuildPoint::kInsideSteps}) {
-    RunState state(rebuild, 8);
+    RunState state(rebuild, {8, 0});
     state.load(0, 0);
     state.begin_epoch(kLife);
     CHECK(run(state, 18) == (rebuild == RebuildPoint::kBetweenSteps ? "5e3e5e3e2" : "s4e3e5e3e2f"));
@@ -114,7 +130,7 @@ void epochs_end_where_a_barostat_acts() {
 }
 
 void a_rescaled_epoch_stays_one_when_it_is_redone() {
-  RunState state(RebuildPoint::kBetweenSteps, 8);
+  RunState state(RebuildPoint::kBetweenSteps, {8, 0});
   state.load(8, 8);
   state.begin_epoch(kLife, Epoch::Opening::kStage);
   CHECK(state.opens_with_stage());
@@ -133,7 +149,7 @@ void an_epoch_is_redone() {
   state.start_step();
   state.advance(2);
   const Epoch last = state.epoch();
-  state.end_epoch(0);
+  state.end_epoch();
   state.begin_epoch(kLife);
   state.rebuild_later();
   state.advance(3);
@@ -188,7 +204,8 @@ int main() {
       {"plans inside steps start and finish", inside_steps},
       {"pieces leave no trace", pieces_leave_no_trace},
       {"a loaded state keeps the age of its lists", a_loaded_state_keeps_the_age_of_its_lists},
-      {"momentum is due once in so many steps", momentum_is_due_once_in_so_many_steps},
+      {"momentum is removed at multiples", momentum_is_removed_at_multiples},
+      {"momentum is removed once", momentum_is_removed_once},
       {"epochs end where a barostat acts", epochs_end_where_a_barostat_acts},
       {"a rescaled epoch stays one", a_rescaled_epoch_stays_one_when_it_is_redone},
       {"an epoch is redone", an_epoch_is_redone},

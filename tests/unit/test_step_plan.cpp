@@ -17,6 +17,7 @@ Parameters integrator(const char* kind, int long_range_every = 1, int remove_com
            {"constraint_tolerance", 1e-8},
            {"long_range_every", int64_t{long_range_every}},
            {"remove_com_every", int64_t{remove_com_every}},
+           {"resting_axes", int64_t{remove_com_every > 0 ? 7 : 0}},
            {"temperature", 310.0},
            {"friction", 1.0},
            {"seed", int64_t{3}}}};
@@ -128,7 +129,7 @@ void verlet_starts_and_finishes() {
 
 void a_thermostat_acts_on_whole_steps() {
   const StepPlan plan =
-      make_step_plan({integrator("velocity_verlet", 2), rescaling(6), {}}, kFreedom);
+      make_step_plan({integrator("velocity_verlet", 2, 100), rescaling(6), {}}, kFreedom);
   const Names thermostat{"verlet_finish", "sum_kinetic_energy", "draw_rescaling",
                          "scale_velocities"};
   Names whole = thermostat;
@@ -245,7 +246,7 @@ void whole_numbers_are_refused_by_name() {
   for (const Parameters::Value value :
        {Parameters::Value(1e300), Parameters::Value(std::nan("")),
         Parameters::Value((int64_t{1} << 40) + 12), Parameters::Value((int64_t{-1} << 40) + 12)}) {
-    for (const char* name : {"long_range_every", "remove_com_every"})
+    for (const char* name : {"long_range_every", "remove_com_every", "resting_axes"})
       check_refused({with(verlet, name, value), std::nullopt, {}},
                     ("velocity_verlet: '" + std::string(name) + "' must be").c_str());
     check_refused({verlet, with(rescaling(), "every", value), {}},
@@ -299,6 +300,27 @@ void nonsense_is_refused_by_name() {
   whole_numbers_are_refused_by_name();
 }
 
+// Along the axes at rest the motion of the centre of mass is removed, and it has no share of the kinetic energy.
+void degrees_of_freedom_are_those_of_axes_in_motion() {
+  const auto plan = [](int every, int resting) {
+    Parameters verlet = integrator("velocity_verlet");
+    verlet.values["remove_com_every"] = int64_t{every};
+    verlet.values["resting_axes"] = int64_t{resting};
+    return make_step_plan({verlet, std::nullopt, {}}, kFreedom);
+  };
+  CHECK(plan(100, 7).degrees_of_freedom == 297 && plan(0, 7).degrees_of_freedom == 297);
+  CHECK(plan(100, 3).degrees_of_freedom == 298 && plan(0, 0).degrees_of_freedom == 300);
+  const EpochEnds ends = plan(100, 7).epoch_ends();
+  CHECK(ends.momentum == 100 && ends.stage == 0 && ends.shortest() == 100);
+  CHECK(ends.first_after(0) == 100 && ends.first_after(99) == 100 && ends.first_after(100) == 200);
+  CHECK((EpochEnds{30, 100}.first_after(90) == 100 && EpochEnds{30, 100}.first_after(100) == 120));
+  Parameters verlet = integrator("velocity_verlet");
+  verlet.values["resting_axes"] = int64_t{8};
+  check_refused({verlet, std::nullopt, {}}, "a sum of 1 for x, 2 for y and 4 for z");
+  verlet.values["remove_com_every"] = int64_t{-1};
+  check_refused({verlet, std::nullopt, {}}, "every 1 or more steps, or 0: never");
+}
+
 // Of each part its own conditions, and nothing else.
 void conditions_belong_to_parts() {
   const IntegratorSettings settings{integrator("velocity_verlet"), rescaling(), barostat()};
@@ -349,6 +371,8 @@ int main() {
       {"a barostat acts before a rebuild", a_barostat_acts_before_a_rebuild},
       {"a proposed box is decided about", a_proposed_box_is_decided_about},
       {"nonsense is refused by name", nonsense_is_refused_by_name},
+      {"degrees of freedom are those of axes in motion",
+       degrees_of_freedom_are_those_of_axes_in_motion},
       {"conditions belong to parts", conditions_belong_to_parts},
   });
 }

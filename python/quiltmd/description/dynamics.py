@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from ..errors import QuiltError
 from .barostats import Barostat, check_barostat, pressures, with_interval
+from .centre_of_mass import centre_of_mass
 from .heat_baths import BathGroup, Grouped, baths_of_atoms
 from .integrators import Integrator
 from .system import System
@@ -28,7 +29,8 @@ def resolve_dynamics(
 ) -> dict[str, Any]:
     """Settings for the core of an integrator and what goes with it.
 
-    Where groups of atoms have heat baths, an engine needs the system whose atoms they select.
+    An engine needs the system: the atoms that groups with heat baths select, and what holds atoms
+    from outside.
 
     Raises
     ------
@@ -44,6 +46,7 @@ def resolve_dynamics(
     groups = groups_with_baths(integrator, thermostat)
     if system is not None and groups:
         resolved["bath_of_atom"] = baths_of_atoms(system, groups)
+    resolved |= centre_of_mass(integrator, thermostat, system).resolve()
     return integrator.resolve() | resolved
 
 

@@ -155,7 +155,7 @@ def baths_of_atoms(system: System, groups: Sequence[BathGroup]) -> NDArray[np.ui
 
 
 def degrees_of_freedom(
-    system: System, bath: NDArray[np.uint8], resting: NDArray[np.float64]
+    system: System, bath: NDArray[np.uint8], missing: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Of each group: 3 for each atom with mass, less its constraints and its part of the centre.
 
@@ -163,14 +163,14 @@ def degrees_of_freedom(
     ----------
     system, bath:
         The group of each atom of a system.
-    resting:
-        By group, how much of the motion of the centre of mass is missing, from 0 to 1.  A group
-        has of its three degrees of freedom the part that it has of the mass: at equal temperatures
-        that is the kinetic energy which the removal takes from it.
+    missing:
+        By group, the degrees of freedom that the centre of mass lacks, from 0 to 3.  A group has of
+        them the part that it has of the mass: at equal temperatures that is the kinetic energy
+        which the removal takes from it.
     """
-    count = len(resting)
+    count = len(missing)
     atoms = np.bincount(bath[system.masses > 0], minlength=count)
     constraints = np.bincount(bath[system.constraints[:, 0]], minlength=count)
     share = np.bincount(bath, system.masses, count) / system.masses.sum()
-    degrees: NDArray[np.float64] = 3.0 * atoms - constraints - 3.0 * share * resting
+    degrees: NDArray[np.float64] = 3.0 * atoms - constraints - share * missing
     return degrees.clip(min=0.0)

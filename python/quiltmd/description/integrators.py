@@ -29,7 +29,6 @@ from .system import System
 
 _CONFIG = ConfigDict(extra="forbid", allow_inf_nan=False)
 _TIMESTEP = 0.002  # ps
-_COM_EVERY = 100  # often enough that a drift never shows, rarely enough that it costs nothing
 # Impulses of the long-range force, at most so far apart: ps, and in periods of the fastest bond,
 # where half a period is resonance.  docs/decisions.md has the figures.
 _SLOWEST_IMPULSES, _SLOWEST_IN_PERIODS = 0.008, 0.45
@@ -48,7 +47,9 @@ class VelocityVerlet:
         Relative error of constrained lengths.  At constant energy it shows as a drift, hence the
         tighter default (docs/decisions.md has the figures).
     remove_com_every:
-        Steps between removals of centre-of-mass motion; 0 = never.
+        Steps between removals of the motion of the centre of mass; 0: never; None: 100.  Where
+        position restraints hold atoms, or a field pulls the system as a whole, it is never removed
+        along these axes.
     long_range_every:
         Steps between reciprocal-space (PME) evaluations: r-RESPA multiple time stepping (Tuckerman,
         Berne and Martyna, J. Chem. Phys. 97, 1990, 1992).  At steps that are multiples of this
@@ -61,11 +62,11 @@ class VelocityVerlet:
 
     timestep: Timestep = _TIMESTEP
     constraint_tolerance: float = Field(default=1e-8, gt=0)
-    remove_com_every: RemoveComEvery = _COM_EVERY
+    remove_com_every: RemoveComEvery = None
     long_range_every: LongRangeEvery = 1
 
     def resolve(self) -> dict[str, Any]:
-        """Settings for the core."""
+        """Settings for the core, which needs those of `CentreOfMass` besides."""
         return _shared(self) | {"kind": "velocity_verlet"}
 
 
@@ -88,7 +89,9 @@ class LangevinMiddle:
     constraint_tolerance:
         Relative error of constrained lengths.
     remove_com_every:
-        Steps between removals of centre-of-mass motion; 0 = never.
+        Steps between removals of the motion of the centre of mass; 0: never; None: 100.  Where
+        position restraints hold atoms, or a field pulls the system as a whole, it is never removed
+        along these axes.
     long_range_every:
         Steps between reciprocal-space (PME) evaluations: r-RESPA multiple time stepping (Tuckerman,
         Berne and Martyna, J. Chem. Phys. 97, 1990, 1992).  At steps that are multiples of this
@@ -103,11 +106,11 @@ class LangevinMiddle:
     timestep: Timestep = _TIMESTEP
     seed: Seed = None
     constraint_tolerance: float = Field(default=1e-6, gt=0)
-    remove_com_every: RemoveComEvery = _COM_EVERY
+    remove_com_every: RemoveComEvery = None
     long_range_every: LongRangeEvery = 1
 
     def resolve(self) -> dict[str, Any]:
-        """Settings for the core."""
+        """Settings for the core, which needs those of `CentreOfMass` besides."""
         return _shared(self) | {
             "kind": "langevin_middle",
             "temperature": self.temperature,
@@ -140,7 +143,7 @@ class LangevinMiddleGroups(Grouped):
     timestep: Timestep = _TIMESTEP
     seed: Seed = None
     constraint_tolerance: float = Field(default=1e-6, gt=0)
-    remove_com_every: RemoveComEvery = _COM_EVERY
+    remove_com_every: RemoveComEvery = None
     long_range_every: LongRangeEvery = 1
 
     def __post_init__(self) -> None:
@@ -160,7 +163,7 @@ Integrator = VelocityVerlet | LangevinMiddle | LangevinMiddleGroups
 
 def _shared(integrator: Integrator) -> dict[str, Any]:
     """Settings for the core that all integrators have."""
-    names = ("timestep", "constraint_tolerance", "remove_com_every", "long_range_every")
+    names = ("timestep", "constraint_tolerance", "long_range_every")
     return {name: getattr(integrator, name) for name in names}
 
 

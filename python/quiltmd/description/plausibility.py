@@ -19,6 +19,7 @@ from .parameters import names
 from .settings import BOLTZMANN
 from .state import State
 from .system import System
+from .thermostats import Thermostat
 
 _FAR = 1e3  # nm; beyond, coordinates no longer fit the columns of PDB and Amber files
 _HOT = 2000.0  # K; positions in angstrom taken for velocities give far more
@@ -99,6 +100,19 @@ def step_oddities(system: System, integrator: Integrator) -> Iterator[str]:
             f"a time step of {1000 * timestep:g} fs is long for hydrogens as light as "
             f"{system.topology.describe(atom)}, {system.masses[atom]:.4g} amu: repartition masses "
             "(hydrogen_mass=3.024, --hmr) or take shorter steps"
+        )
+
+
+def thermostat_oddities(thermostat: Thermostat | None, system: System) -> Iterator[str]:
+    """What is odd about a thermostat for a system; a line each."""
+    if thermostat is None:
+        return
+    held = system.position_restraints[system.position_restraint_parameters[:, 6] > 0]
+    if np.isin(np.flatnonzero(system.masses > 0), held).all():
+        yield (
+            "position restraints hold every atom, and such oscillators hardly exchange energy: "
+            f"{type(thermostat).__name__}, which scales velocities alike, need not bring each to "
+            "the temperature, nor their sum to the right distribution; use LangevinMiddle"
         )
 
 

@@ -85,11 +85,12 @@ ThermostatEvery = Annotated[
     ),
 ]
 RemoveComEvery = Annotated[
-    int,
+    int | None,
     Field(
         ge=0,
         le=LONGEST_INTERVAL,
-        description="Steps between removals of centre-of-mass motion; 0: never.",
+        description="Steps between removals of the motion of the centre of mass; 0: never; by "
+        "default 100.",
     ),
 ]
 ChainLength = Annotated[int, Field(ge=1, le=32, description="Thermostats in a Nose-Hoover chain.")]

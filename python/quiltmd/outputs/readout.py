@@ -8,7 +8,6 @@ for the data that are read, and for no others.
 
 from __future__ import annotations
 
-import math
 import time
 from abc import ABC, abstractmethod
 from typing import Any
@@ -17,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..description.barostats import Barostat
+from ..description.centre_of_mass import CentreOfMass
 from ..description.dynamics import groups_with_baths, heat_bath
 from ..description.heat_baths import BathGroup, baths_of_atoms, degrees_of_freedom
 from ..description.integrators import Integrator
@@ -41,6 +41,8 @@ class Readout(ABC):
     ----------
     system, nonbonded, integrator, thermostat, barostat:
         What is simulated, and how.
+    centre_of_mass:
+        How its centre of mass moves.
     step:
         Steps done since the start.
     box:
@@ -52,6 +54,7 @@ class Readout(ABC):
     integrator: Integrator
     thermostat: Thermostat | None
     barostat: Barostat | None
+    centre_of_mass: CentreOfMass
     step: int
     box: NDArray[np.float64] | None
 
@@ -71,31 +74,26 @@ class Readout(ABC):
 
     @property
     def degrees_of_freedom(self) -> float:
-        """Of the kinetic energy: 3 N minus constraints, minus 3 where the centre of mass rests.
+        """Of the kinetic energy: 3 N minus constraints, minus what the centre of mass lacks.
 
-        The noise of a Langevin integrator sets it in motion again: a time t after its motion was
-        removed 3 exp(-2 friction t) are missing.
+        One degree of freedom is missing for each axis along which its motion is removed, or never
+        arises (constant energy, a thermostat that scales all velocities alike), and nothing holds
+        atoms from outside.  The noise of a Langevin integrator sets it in motion again: a time t
+        after the removal a part exp(-2 friction t) is missing.
         """
         if groups_with_baths(self.integrator, self.thermostat):
             return float(self.group_degrees_of_freedom().sum())
-        if not self.integrator.remove_com_every and self.thermostat is None:
-            return float(self.system.degrees_of_freedom)
-        friction = getattr(self.integrator, "friction", 0.0)
-        return max(0.0, self.system.degrees_of_freedom - 3 * self._resting(friction))
+        missing = self._missing(getattr(self.integrator, "friction", 0.0))
+        return max(0.0, self.system.degrees_of_freedom - missing)
 
     def group_degrees_of_freedom(self) -> NDArray[np.float64]:
         """Of each group with a heat bath of its own: see `group_temperatures`."""
         groups, bath = self._baths()
-        scaled_alike = self.thermostat is not None and len(groups) == 1
-        rests = self.integrator.remove_com_every > 0 or scaled_alike
-        resting = [self._resting(group.friction or 0.0) if rests else 0.0 for group in groups]
-        return degrees_of_freedom(self.system, bath, np.array(resting))
+        missing = [self._missing(group.friction or 0.0) for group in groups]
+        return degrees_of_freedom(self.system, bath, np.array(missing))
 
-    def _resting(self, friction: float) -> float:
-        """How much of the motion of the centre of mass is missing since it was removed."""
-        every = self.integrator.remove_com_every
-        steps = (self.step - 1) % every + 1 if every and self.step else 0
-        return math.exp(-2 * friction * steps * self.integrator.timestep)
+    def _missing(self, friction: float) -> float:
+        return self.centre_of_mass.missing(self.step, friction, self.integrator.timestep)
 
     def _baths(self) -> tuple[tuple[BathGroup, ...], NDArray[np.uint8]]:
         """The groups with heat baths of their own, and that of each atom."""
@@ -230,7 +228,7 @@ class Frame(Readout):
     ) -> None:
         self.system, self.nonbonded = of.system, of.nonbonded
         self.integrator, self.thermostat = of.integrator, of.thermostat
-        self.barostat = of.barostat
+        self.barostat, self.centre_of_mass = of.barostat, of.centre_of_mass
         self.step = captured.step
         box = captured.box
         self.box = None if box is None else np.asarray(box, dtype=np.float64)

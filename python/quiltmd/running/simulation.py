@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 
 from ..description.barostats import Barostat, check_cell, with_interval
 from ..description.box import check_box
+from ..description.centre_of_mass import centre_of_mass, centre_of_mass_oddities
 from ..description.checks import LAST_STEP, plain, real_number, whole_number
 from ..description.dynamics import heat_bath, resolve_dynamics, with_conditions
 from ..description.heat_baths import Grouped
@@ -39,7 +40,12 @@ from ..description.integrators import (
     check_impulses,
 )
 from ..description.nonbonded import Nonbonded
-from ..description.plausibility import barostat_oddities, oddities, step_oddities
+from ..description.plausibility import (
+    barostat_oddities,
+    oddities,
+    step_oddities,
+    thermostat_oddities,
+)
 from ..description.settings import HOTTEST, draw_seed, with_seed
 from ..description.state import State
 from ..description.system import System
@@ -142,6 +148,7 @@ class Simulation(Readout):
         self.barostat = with_interval(with_seed(barostat), self.integrator)
         if self.nonbonded.method == "pme":
             check_impulses(self.integrator, system)
+        self.centre_of_mass = centre_of_mass(self.integrator, self.thermostat, system)
         self._execution = Execution(
             device, ranks, threads, balance, transport, mesh, away, workers or Workers(), hosts
         )
@@ -163,6 +170,8 @@ class Simulation(Readout):
         self.set_state(state)
         self._warn(oddities(system, state, self.nonbonded))
         self._warn(barostat_oddities(self.barostat, system, self.nonbonded))
+        self._warn(thermostat_oddities(self.thermostat, system))
+        self._warn(centre_of_mass_oddities(self.integrator, self.thermostat, system))
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name.startswith("_") or not getattr(self, "_described", False):
@@ -278,9 +287,10 @@ class Simulation(Readout):
     def draw_velocities(self, temperature: float | None = None, seed: int | None = None) -> None:
         """New velocities from the Maxwell-Boltzmann distribution at `temperature` (K).
 
-        They satisfy the constraints and leave the centre of mass at rest.  At most 1e6 K; None:
-        that of the heat bath, of each group its own.  The same seed gives the same velocities;
-        without one, they are others each time.
+        They satisfy the constraints, and leave the centre of mass at rest along axes on which it
+        has no thermal motion (`degrees_of_freedom`).  At most 1e6 K; None: that of the heat bath,
+        of each group its own.  The same seed gives the same velocities; without one, they are
+        others each time.
         """
         if temperature is None:
             self._draw_of_baths(seed)
@@ -306,7 +316,8 @@ class Simulation(Readout):
             return
         state, masses = self.state(), self.system.masses[:, None]
         velocities = state.velocities * np.sqrt(found / found.max())[self._baths()[1]][:, None]
-        velocities -= (masses > 0) * (masses * velocities).sum(axis=0) / masses.sum()
+        drift = self.centre_of_mass.resting * (masses * velocities).sum(axis=0) / masses.sum()
+        velocities -= (masses > 0) * drift
         self.set_state(replace(state, velocities=velocities), self.heat())
 
     @property

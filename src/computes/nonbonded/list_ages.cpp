@@ -69,6 +69,11 @@ int cheapest_life(const AtomMotion& motion, const Rebuilds& rebuilds) {
   return best;
 }
 
+int layout_life(long steps, int every) {
+  const long longest = every > 0 ? std::min<long>(steps, every) : steps;
+  return static_cast<int>(std::max<long>(longest, kFewestSteps));
+}
+
 }  // namespace
 
 ListSettings resolve(ListSettings lists, const AtomMotion& motion, const Rebuilds& rebuilds) {
@@ -78,7 +83,7 @@ ListSettings resolve(ListSettings lists, const AtomMotion& motion, const Rebuild
   const bool layout = rebuilds.what == BuiltAnew::kLayout;
   const double step = std::max(motion.timestep, kLeastStep);
   if (lists.life == 0)
-    lists.life = layout ? std::max(static_cast<int>(std::lround(kLayoutTime / step)), kFewestSteps)
+    lists.life = layout ? layout_life(std::lround(kLayoutTime / step), rebuilds.every)
                         : cheapest_life(motion, rebuilds);
   return with_buffer(lists, motion, layout ? kLayoutSpread : 1);
 }

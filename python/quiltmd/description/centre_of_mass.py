@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The motion of the centre of mass: where it is removed, and where it has no thermal motion.
+
+This module alone decides it.  The core removes momentum and counts the degrees of freedom of
+thermostats as it is told from here, readouts count those of temperatures.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .electric_field import forces_of
+from .heat_baths import Grouped
+from .integrators import Integrator
+from .system import System
+from .thermostats import Thermostat
+
+DEFAULT_EVERY = 100  # steps; often enough that a drift never shows, rarely enough to cost nothing
+_AXES = ("x", "y", "z")
+# Of the sum of all forces of fields: charges that are rounded in a file leave less than this part.
+_NET = 1e-4
+
+
+@dataclass(frozen=True)
+class CentreOfMass:
+    """How the centre of mass of a system moves.
+
+    Attributes
+    ----------
+    every:
+        Steps between removals of its motion along the axes at rest; 0: never.
+    resting:
+        For x, y and z: whether it has no thermal motion, as it is removed or never arises.
+    """
+
+    every: int
+    resting: tuple[bool, bool, bool]
+
+    def resolve(self) -> dict[str, int]:
+        """Settings for the core, beside those of an integrator."""
+        axes = sum(1 << axis for axis, rests in enumerate(self.resting) if rests)
+        return {"remove_com_every": self.every, "resting_axes": axes}
+
+    def missing(self, step: int, friction: float, timestep: float) -> float:
+        """The degrees of freedom that it lacks at a step, from 0 to 3.
+
+        Friction (1/ps) and noise set it in motion again: a time t after the removal a part
+        exp(-2 friction t) is missing.
+        """
+        steps = (step - 1) % self.every + 1 if self.every and step else 0
+        return sum(self.resting) * math.exp(-2 * friction * steps * timestep)
+
+
+def centre_of_mass(
+    integrator: Integrator, thermostat: Thermostat | None, system: System | None
+) -> CentreOfMass:
+    """The motion of the centre of mass of a system; None: of one that nothing holds."""
+    free = np.ones(3, dtype=bool) if system is None else ~(_held(system) | _driven(system))
+    asked = integrator.remove_com_every
+    every = (DEFAULT_EVERY if asked is None else asked) if free.any() else 0
+    rests = free & (every > 0 or _keeps_momentum(integrator, thermostat))
+    return CentreOfMass(every, (bool(rests[0]), bool(rests[1]), bool(rests[2])))
+
+
+def centre_of_mass_oddities(
+    integrator: Integrator, thermostat: Thermostat | None, system: System
+) -> Iterator[str]:
+    """What is odd about the motion of the centre of mass; a line each."""
+    held, driven = _held(system), _driven(system)
+    for axes, what in (
+        (held, "position restraints hold atoms"),
+        (driven & ~held, "a field or constant forces pull the whole system"),
+    ):
+        if axes.any() and integrator.remove_com_every:
+            yield (
+                f"remove_com_every = {integrator.remove_com_every} has no effect along "
+                f"{_names(axes)}, where {what}: the motion of the centre of mass is part of the "
+                "dynamics there, and to remove it would change what is sampled; leave "
+                "remove_com_every out"
+            )
+    runs_away = driven & ~held
+    if runs_away.any() and not integrator.is_thermostat:
+        yield (
+            f"the forces of a field on all atoms do not add up to zero along {_names(runs_away)}: "
+            "the system as a whole is accelerated, and no friction brakes it; neutralise it with "
+            "ions, or use LangevinMiddle"
+        )
+
+
+def _held(system: System) -> NDArray[np.bool_]:
+    """(3,) the axes along which position restraints hold atoms."""
+    rows = system.position_restraint_parameters
+    holds = (rows[:, 6:7] > 0) & (rows[:, 8:] > 0)
+    return np.asarray(holds.any(axis=0), dtype=bool)
+
+
+def _driven(system: System) -> NDArray[np.bool_]:
+    """(3,) the axes along which constant forces add up to more than rounded charges leave."""
+    if not len(system.constant_forces):
+        return np.zeros(3, dtype=bool)
+    forces = forces_of(system)
+    driven: NDArray[np.bool_] = np.abs(forces.sum(axis=0)) > _NET * np.abs(forces).sum()
+    return driven
+
+
+def _keeps_momentum(integrator: Integrator, thermostat: Thermostat | None) -> bool:
+    """Whether a centre of mass at rest stays so: no noise moves it, nor factors that differ."""
+    if integrator.is_thermostat:
+        return False
+    return not isinstance(thermostat, Grouped) or len(thermostat.groups) == 1
+
+
+def _names(axes: NDArray[np.bool_]) -> str:
+    return " and ".join(name for name, one in zip(_AXES, axes, strict=True) if one)
