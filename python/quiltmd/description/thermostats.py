@@ -82,6 +82,10 @@ class NoseHooverChain(_VelocityScaling):
     thermostat.  Nothing is random.  The `variables` of a `State` are those of the chain, and its
     energy is part of the conserved quantity.
 
+    The ensemble is canonical where the system mixes by itself.  Few atoms, or oscillators that
+    hardly interact (atoms in position restraints, a small crystal), do not: use `LangevinMiddle`
+    there (docs/theory/integrators.md has figures).
+
     Attributes
     ----------
     temperature:
