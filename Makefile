@@ -10,6 +10,7 @@
 #   make test-gpu-slow  those that run thousands of steps on a million atoms, or nanoseconds
 #   make sanitize   unit tests, conformance and a run on ranks under ASan and UBSan;  make tsan  TSan
 #   make fuzz       hostile commands to the server of a device: clang's libFuzzer, FUZZ=600 seconds
+#   make fuzz-settings  random combinations of settings, checked for FUZZ=3600 seconds
 #   make lint       formatters, linters, type check, layer check;  make format mends formatting
 #   make wheels     the input files of the tests as wheels, into $(WHEELS), for OFFLINE=1
 #   make wheel      a package with GPU code for compute capabilities 8.0, 9.0, 10.0, 12.0 and later
@@ -41,7 +42,7 @@ BUILT := .venv/.built
 endif
 QUILTMD := $(RUN) -m quiltmd
 
-.PHONY: venv build demo test test-gpu test-gpu-slow sanitize tsan fuzz lint format wheel wheels bench clean
+.PHONY: venv build demo test test-gpu test-gpu-slow sanitize tsan fuzz fuzz-settings lint format wheel wheels bench clean
 venv: .venv/.made
 build: $(BUILT)
 
@@ -86,6 +87,9 @@ tsan: $(BUILT)
 
 fuzz: $(BUILT)
 	$(RUN) tools/fuzz.py $(FUZZ)
+
+fuzz-settings: $(BUILT)
+	$(RUN) tools/fuzz_settings.py $(FUZZ)
 
 wheel: .venv/.made
 	$(RUN) -m pip wheel --no-deps --no-build-isolation -w dist -C cmake.define.QUILTMD_CUDA=ON \
