@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks random combinations of settings for a while: python tools/fuzz_settings.py [SECONDS] [FIRST].
+"""Checks random combinations of settings: python tools/fuzz_settings.py [SECONDS] [FIRST].
 
 Each number, from FIRST on, stands for one combination of system, box, forces, integrator,
 thermostat, barostat, restraints and ranks (tests/python/random_settings.py), which must be refused
@@ -36,7 +36,8 @@ def main(seconds: float = 60.0, first: int = 1000) -> int:
             seed += 1
             if time.monotonic() >= end:
                 break
-    print(f"numbers {first} to {seed - 1}:", ", ".join(f"{n} {what}" for what, n in outcomes.items()))
+    counts = ", ".join(f"{count} {what}" for what, count in outcomes.items())
+    print(f"numbers {first} to {seed - 1}: {counts}")
     return min(outcomes["failed"], 100)
 
 

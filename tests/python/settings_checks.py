@@ -26,8 +26,8 @@ GRADIENT, VIRIAL = 2e-5, 1e-4  # relative, of differences in double precision
 SINGLE = 1e-4  # relative rms of what the engine computes in single precision
 STEPS = 200
 SHEARS = [(s + s.T) / 2 for s in (np.eye(3, k=1), np.eye(3, k=2), np.diag([0.0, 1.0], k=1))]
-# Of the conserved quantity, in kT per root of the degrees of freedom: between the first and the last
-# quarter, and from the least to the most.
+# Of the conserved quantity, in kT per root of the degrees of freedom: between the first and the
+# last quarter, and from the least to the most.
 DRIFT, SCATTER = 0.1, 0.6
 
 
