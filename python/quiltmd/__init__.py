@@ -17,129 +17,37 @@ an integrator describe how.  All four are immutable.  A `Simulation` runs them.
 Units everywhere: nm, ps, amu, kJ/mol, elementary charge, kelvin.
 """
 
-from .description.barostats import (
-    Barostat,
-    BerendsenBarostat,
-    CellRescaling,
-    MonteCarloBarostat,
-)
-from .description.electric_field import apply_electric_field
-from .description.heat_baths import BathGroup
-from .description.implicit_solvent import ImplicitSolvent
-from .description.integrators import (
-    Integrator,
-    LangevinMiddle,
-    LangevinMiddleGroups,
-    VelocityVerlet,
-)
-from .description.mesh_rules import pme_parameters, prolate_parameters
-from .description.nonbonded import Nonbonded
-from .description.restraints import Restraint, restrain
-from .description.selection import select
-from .description.state import State
-from .description.system import System
-from .description.thermostats import (
-    BerendsenThermostat,
-    BerendsenThermostatGroups,
-    NoseHooverChain,
-    NoseHooverChainGroups,
-    Thermostat,
-    VelocityRescaling,
-    VelocityRescalingGroups,
-)
-from .description.topology import Topology
-from .engine.execution import Execution, devices
-from .engine.reference import reference, reference_virial
-from .engine.worker_settings import Workers
-from .errors import InputError, LostError, QuiltError, QuiltWarning, SimulationError
-from .exchange.replicas import Iteration, ReplicaExchange
-from .exchange.states import ReplicaState, rest2_states, temperature_states
-from .inputs import load
-from .outputs.checkpoint import (
-    Checkpoint,
-    CheckpointError,
-    digest,
-    read_checkpoint,
-    write_checkpoint,
-)
-from .outputs.dcd import DcdWriter
-from .outputs.readout import Frame, Readout
-from .outputs.reporters import (
-    CheckpointReporter,
-    FunctionReporter,
-    LogReporter,
-    Reporter,
-    TrajectoryReporter,
-)
-from .outputs.restarts import write_namd, write_restart, write_rst7
-from .outputs.structures import write_cif, write_gro, write_pdb
-from .running.simulation import Simulation
-from .version import package_version
+import ast
+from importlib import import_module
+from importlib.util import find_spec
 
-__version__ = package_version()
 
-__all__ = [
-    "Barostat",
-    "BathGroup",
-    "BerendsenBarostat",
-    "BerendsenThermostat",
-    "BerendsenThermostatGroups",
-    "CellRescaling",
-    "Checkpoint",
-    "CheckpointError",
-    "CheckpointReporter",
-    "DcdWriter",
-    "Execution",
-    "Frame",
-    "FunctionReporter",
-    "ImplicitSolvent",
-    "InputError",
-    "Integrator",
-    "Iteration",
-    "LangevinMiddle",
-    "LangevinMiddleGroups",
-    "LogReporter",
-    "LostError",
-    "MonteCarloBarostat",
-    "Nonbonded",
-    "NoseHooverChain",
-    "NoseHooverChainGroups",
-    "QuiltError",
-    "QuiltWarning",
-    "Readout",
-    "ReplicaExchange",
-    "ReplicaState",
-    "Reporter",
-    "Restraint",
-    "Simulation",
-    "SimulationError",
-    "State",
-    "System",
-    "Thermostat",
-    "Topology",
-    "TrajectoryReporter",
-    "VelocityRescaling",
-    "VelocityRescalingGroups",
-    "VelocityVerlet",
-    "Workers",
-    "apply_electric_field",
-    "devices",
-    "digest",
-    "load",
-    "pme_parameters",
-    "prolate_parameters",
-    "read_checkpoint",
-    "reference",
-    "reference_virial",
-    "rest2_states",
-    "restrain",
-    "select",
-    "temperature_states",
-    "write_checkpoint",
-    "write_cif",
-    "write_gro",
-    "write_namd",
-    "write_pdb",
-    "write_restart",
-    "write_rst7",
-]
+def _modules_of_names() -> dict[str, str]:
+    """By `__init__.pyi`, which tells type checkers the same."""
+    with open(f"{__file__}i", encoding="utf-8") as file:
+        stub = ast.parse(file.read())
+    imports = [node for node in stub.body if isinstance(node, ast.ImportFrom) and node.module]
+    return {alias.name: str(node.module) for node in imports for alias in node.names}
+
+
+_MODULES = _modules_of_names()
+__all__ = sorted(name for name in _MODULES if not name.startswith("_"))
+
+
+def __getattr__(name: str) -> object:
+    """A name of the package or one of its modules, imported when it is first used.
+
+    So the command `quiltmd` answers to signals before NumPy, SciPy and the core are loaded.
+    """
+    if name in _MODULES:
+        found = getattr(import_module(f".{_MODULES[name]}", __name__), name)
+    elif find_spec(f"{__name__}.{name}") is not None:
+        found = import_module(f".{name}", __name__)
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULES})

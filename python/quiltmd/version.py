@@ -10,3 +10,6 @@ def package_version() -> str:
         return version("quiltmd")
     except PackageNotFoundError:
         return "unknown"
+
+
+__version__ = package_version()

@@ -118,6 +118,36 @@ def test_the_demo_draws_its_bar_and_ends(tmp_path: Path) -> None:
     assert (100, 100) in bars(text)
 
 
+# The command, on an engine that takes its time.
+SLOW_DEMO = """
+import time
+from functools import partial
+from fake_engine import FakeEngine
+from quiltmd.commands import demo
+from quiltmd.commands.cli import main
+
+class Slow(FakeEngine):
+    def run(self, steps):
+        time.sleep(0.02 * steps)
+        super().run(steps)
+
+demo.run_demo = partial(demo.run_demo, system="alanine", engine=Slow)
+main()
+"""
+
+
+def test_ctrl_c_ends_the_demo(tmp_path: Path) -> None:
+    """With the status of a run, whose folder it is, and without a plot of half of it."""
+    options = ("demo", "--out", tmp_path / "demo", "--seconds", 1000, "--device", "cpu")
+    with Terminal("-c", SLOW_DEMO, *options, PYTHONPATH=str(HERE)) as terminal:
+        terminal.wait_for(r"step +[1-9]\d*/")
+        terminal.type(CTRL_C)
+        assert terminal.finish() == 130, terminal.text()
+        assert "carry on with: quiltmd run --resume" in terminal.text()
+        assert "what is there now" not in terminal.text()
+    assert not (tmp_path / "demo" / "energies.png").exists()
+
+
 # A run of two steps of 2 fs, during which others write to stderr and stdout.
 TALK = """
 import sys

@@ -7,6 +7,7 @@ exit; anything else is a defect and keeps its traceback.
 
 from __future__ import annotations
 
+import signal
 import sys
 from typing import Annotated
 
@@ -15,7 +16,7 @@ from rich.text import Text
 
 from ..errors import QuiltError
 from ..running.progress import console, show_warnings
-from ..running.stopping import ignore_further_signals
+from ..running.stopping import INTERRUPTED, SIGNALS, act_as_usual, ignore_further_signals
 from ..version import package_version
 from ..workers import mpi
 from .bench import bench
@@ -52,13 +53,18 @@ def _show_version(wanted: bool) -> None:
 
 @app.callback()
 def common(
+    context: typer.Context,
     version: Annotated[
         bool,
         typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version."),
     ] = False,
 ) -> None:
     """Quilt: molecular dynamics of biomolecules."""
+    act_as_usual([signal.SIGINT] if context.invoked_subcommand in _STOPPABLE else SIGNALS)
 
+
+# In these other signals than Ctrl-C mean a stop, with an exit status that says so.
+_STOPPABLE = ("run", "exchange", "demo")
 
 _COMMANDS = (
     energy,
@@ -83,7 +89,7 @@ app.add_typer(bench_workers, name="bench-workers")
 
 
 def main() -> None:
-    """Entry point: runs a command; errors made for the user become one line and exit code 1."""
+    """Runs a command; errors made for the user become one line and exit code 1."""
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     show_warnings()
@@ -96,6 +102,15 @@ def main() -> None:
         _fail(f"{name}{error.strerror or error}")
     except MemoryError:
         _fail("out of memory: the system is too large for this machine")
+    except RuntimeError as error:
+        if str(error) != "can't start new thread":
+            raise
+        _fail(
+            "the system gives this process no more threads: see its limits on processes and "
+            "addresses (ulimit -u and -v)"
+        )
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
     finally:
         ignore_further_signals()
         mpi.share_status(_status())

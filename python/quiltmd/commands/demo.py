@@ -25,6 +25,7 @@ from ..running.config import build_config
 from ..running.progress import say
 from ..workers.factory import make_engine
 from .options import Settings, with_settings
+from .run import exit_as_stopped
 
 _SYSTEM = "dhfr"
 _FIRST_STEPS = 100
@@ -42,7 +43,7 @@ def demo(
     ] = 60.0,
 ) -> None:
     """A protein in water, from input files to a plot."""
-    run_demo(out, seconds, settings.get(("run", "device"), "auto"))
+    exit_as_stopped(run_demo(out, seconds, settings.get(("run", "device"), "auto")))
 
 
 def run_demo(
@@ -51,8 +52,8 @@ def run_demo(
     device: DeviceName = "auto",
     system: str = _SYSTEM,
     engine: EngineFactory = make_engine,
-) -> Path:
-    """Runs the demo into the folder `out`; returns the path of the plot.
+) -> runner.Outcome:
+    """Runs the demo into the folder `out`, which gets `energies.png` if nothing stops it.
 
     Parameters
     ----------
@@ -82,12 +83,14 @@ def run_demo(
     outcome = runner.start(config, overwrite=True, engine=engine)
     steps = _affordable_steps(seconds, outcome.speed)
     if steps > outcome.step and not outcome.interrupted:
-        runner.resume(out, {("run", "steps"): steps}, engine)
+        outcome = runner.resume(out, {("run", "steps"): steps}, engine)
+    if outcome.interrupted:
+        return outcome
     picture = out / "energies.png"
     with writing(picture):
         plot_log(out / "log.csv", picture, SYSTEMS[system].title)
     _tell(out)
-    return picture
+    return outcome
 
 
 def plot_log(log: Path, picture: Path, title: str) -> None:

@@ -17,12 +17,9 @@ from ..running import runner, stages
 from ..running.config import build_config, merge, read_config, required_settings
 from ..running.identity import MAY_CHANGE
 from ..running.progress import say
+from ..running.stopping import INTERRUPTED, STOPPED
 from ..workers import mpi
 from .options import Settings, flag_of, with_settings
-
-# Exit statuses of a run that stopped before its last step, with a checkpoint.
-INTERRUPTED = 130  # by Ctrl-C, as shells expect it
-STOPPED = 75  # by another signal, or as its time was up: EX_TEMPFAIL of sysexits.h, try again
 
 _LISTED = 5  # of what a control file asks for and cannot have; `quiltmd info` lists all
 

@@ -8,9 +8,11 @@ can be carried on.
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 import time
+from collections.abc import Iterable
 from types import FrameType, TracebackType
 from typing import Any
 
@@ -22,6 +24,32 @@ SIGNALS = (
     signal.SIGUSR2,
     signal.SIGXCPU,
 )
+
+# Exit statuses of a process that stopped before its end, with a checkpoint if it had begun.
+INTERRUPTED = 130  # by Ctrl-C, as shells expect it
+STOPPED = 75  # by another signal, or as its time was up: EX_TEMPFAIL of sysexits.h, try again
+
+
+def leave_on_signals() -> None:
+    """For the beginning of a process: signals end it at once, with the status that tells of them.
+
+    Nothing has been written so far.  A signal that was ignored stays ignored.
+    """
+    for kind in SIGNALS:
+        if signal.getsignal(kind) not in (signal.SIG_IGN, None):
+            signal.signal(kind, _leave)
+
+
+def act_as_usual(kinds: Iterable[signal.Signals]) -> None:
+    """Ends what `leave_on_signals` began, for some signals."""
+    for kind in kinds:
+        if signal.getsignal(kind) is _leave:
+            usual = signal.default_int_handler if kind == signal.SIGINT else signal.SIG_DFL
+            signal.signal(kind, usual)
+
+
+def _leave(number: int, frame: FrameType | None) -> None:
+    os._exit(INTERRUPTED if number == signal.SIGINT else STOPPED)
 
 
 class Stopping:
@@ -90,7 +118,10 @@ class Stopping:
 
 
 def ignore_further_signals() -> None:
-    """For the end of a process: its exit status must tell of the command that it was for alone."""
+    """For the end of a process: its exit status must tell of the command that it was for alone.
+
+    Ctrl-C ends it where it does not come to its end, without a word of Python.
+    """
     for kind in SIGNALS:
-        if kind != signal.SIGINT:
-            signal.signal(kind, signal.SIG_IGN)
+        ignored = kind != signal.SIGINT or signal.getsignal(kind) is signal.SIG_IGN
+        signal.signal(kind, signal.SIG_IGN if ignored else signal.SIG_DFL)

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names of the package and the modules that they live in: for `__init__.py` and type checkers."""
+
+from .description.barostats import (
+    Barostat,
+    BerendsenBarostat,
+    CellRescaling,
+    MonteCarloBarostat,
+)
+from .description.electric_field import apply_electric_field
+from .description.heat_baths import BathGroup
+from .description.implicit_solvent import ImplicitSolvent
+from .description.integrators import (
+    Integrator,
+    LangevinMiddle,
+    LangevinMiddleGroups,
+    VelocityVerlet,
+)
+from .description.mesh_rules import pme_parameters, prolate_parameters
+from .description.nonbonded import Nonbonded
+from .description.restraints import Restraint, restrain
+from .description.selection import select
+from .description.state import State
+from .description.system import System
+from .description.thermostats import (
+    BerendsenThermostat,
+    BerendsenThermostatGroups,
+    NoseHooverChain,
+    NoseHooverChainGroups,
+    Thermostat,
+    VelocityRescaling,
+    VelocityRescalingGroups,
+)
+from .description.topology import Topology
+from .engine.execution import Execution, devices
+from .engine.reference import reference, reference_virial
+from .engine.worker_settings import Workers
+from .errors import InputError, LostError, QuiltError, QuiltWarning, SimulationError
+from .exchange.replicas import Iteration, ReplicaExchange
+from .exchange.states import ReplicaState, rest2_states, temperature_states
+from .inputs import load
+from .outputs.checkpoint import (
+    Checkpoint,
+    CheckpointError,
+    digest,
+    read_checkpoint,
+    write_checkpoint,
+)
+from .outputs.dcd import DcdWriter
+from .outputs.readout import Frame, Readout
+from .outputs.reporters import (
+    CheckpointReporter,
+    FunctionReporter,
+    LogReporter,
+    Reporter,
+    TrajectoryReporter,
+)
+from .outputs.restarts import write_namd, write_restart, write_rst7
+from .outputs.structures import write_cif, write_gro, write_pdb
+from .running.simulation import Simulation
+from .version import __version__ as __version__
+
+__all__ = [
+    "Barostat",
+    "BathGroup",
+    "BerendsenBarostat",
+    "BerendsenThermostat",
+    "BerendsenThermostatGroups",
+    "CellRescaling",
+    "Checkpoint",
+    "CheckpointError",
+    "CheckpointReporter",
+    "DcdWriter",
+    "Execution",
+    "Frame",
+    "FunctionReporter",
+    "ImplicitSolvent",
+    "InputError",
+    "Integrator",
+    "Iteration",
+    "LangevinMiddle",
+    "LangevinMiddleGroups",
+    "LogReporter",
+    "LostError",
+    "MonteCarloBarostat",
+    "Nonbonded",
+    "NoseHooverChain",
+    "NoseHooverChainGroups",
+    "QuiltError",
+    "QuiltWarning",
+    "Readout",
+    "ReplicaExchange",
+    "ReplicaState",
+    "Reporter",
+    "Restraint",
+    "Simulation",
+    "SimulationError",
+    "State",
+    "System",
+    "Thermostat",
+    "Topology",
+    "TrajectoryReporter",
+    "VelocityRescaling",
+    "VelocityRescalingGroups",
+    "VelocityVerlet",
+    "Workers",
+    "apply_electric_field",
+    "devices",
+    "digest",
+    "load",
+    "pme_parameters",
+    "prolate_parameters",
+    "read_checkpoint",
+    "reference",
+    "reference_virial",
+    "rest2_states",
+    "restrain",
+    "select",
+    "temperature_states",
+    "write_checkpoint",
+    "write_cif",
+    "write_gro",
+    "write_namd",
+    "write_pdb",
+    "write_restart",
+    "write_rst7",
+]
