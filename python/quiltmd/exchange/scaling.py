@@ -96,11 +96,12 @@ def _scaled_dihedrals(system: System, inside: NDArray[np.bool_], scale: float) -
 
 
 def _scaled_maps(system: System, inside: NDArray[np.bool_], scale: float) -> dict[str, Any]:
-    """Torsion maps of the solute are copies of those that there are."""
+    """Torsion maps of the solute, and across its border, are copies of those that there are."""
     if len(system.cmaps) == 0:
         return {}
-    numbers = np.array(system.cmap_parameters)
-    count = len(system.cmap_maps)
-    numbers[inside[system.cmaps].all(axis=1), 0] += count
-    maps = np.concatenate([system.cmap_maps, scale * np.asarray(system.cmap_maps)])
-    return {"cmap_parameters": numbers, "cmap_maps": maps}
+    numbers, maps = np.array(system.cmap_parameters), np.asarray(system.cmap_maps)
+    within = inside[system.cmaps]
+    copies = within.any(axis=1).astype(int) + within.all(axis=1)
+    numbers[:, 0] += len(maps) * copies
+    scaled = np.concatenate([maps, math.sqrt(scale) * maps, scale * maps])
+    return {"cmap_parameters": numbers, "cmap_maps": scaled}
