@@ -31,7 +31,8 @@ def test_kernels_of_every_step(peptide: Pair) -> None:
     life = int(simulation.describe()["list_life"])
     profile = run_profiled(simulation, 10**6)
     assert profile.trace.stretch == 150 * life
-    assert profile.steps in (10 * life, 11 * life)  # one block in 15, from the first that may be
+    # One block of ten lists in 15; the drift is removed every 100 steps, where a list ends early.
+    assert 9 * life < profile.steps <= 11 * life
     assert simulation.step == 208 * life
     assert profile.trace.plain_step > 0
     calls = {row.name: row.calls for row in profile.rows()}
