@@ -29,5 +29,5 @@ def report(
     place = Folder(folder.absolute())
     path = place.report if out is None else out
     make = make_stages_report if has_stages(place.path) else make_report
-    replace_file(path, make(place).encode())
+    replace_file(path, make(place).encode(errors="xmlcharrefreplace"))
     print(path)

@@ -71,6 +71,7 @@ def start(
     config = _seeded(config)
     count = len(config.exchange.states())
     folder = Folder(config.output.dir, _names(count))
+    folder.refuse_names(config)
     with folder.owned(), Stopping(config.run.max_hours, begun) as stopping:
         if not overwrite:
             folder.refuse_to_replace()
@@ -113,6 +114,7 @@ def resume(
     with folder.owned(), ExitStack() as stack:
         settings = merge(folder.settings(), {**(flags or {}), ("output", "dir"): path})
         config = build_config_of(ExchangeConfig, settings, str(folder.config))
+        folder.refuse_names(config)
         stopping = stack.enter_context(Stopping(config.run.max_hours, begun))
         generation = read_generation(path)
         first = generation.checkpoints[0]

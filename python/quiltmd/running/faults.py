@@ -9,6 +9,8 @@ from typing import Any
 
 from pydantic.fields import FieldInfo
 
+from ..errors import QuiltError
+
 Known = Mapping[str, Mapping[str, FieldInfo]]  # sections and their keys
 
 
@@ -16,6 +18,19 @@ def nearest(word: str, known: Iterable[str]) -> str:
     """A hint at the most similar known word, "(did you mean 'cutoff'?)", or nothing."""
     close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
     return f" (did you mean '{close[0]}'?)" if close else ""
+
+
+def refuse_other_than_utf8(text: str) -> None:
+    """QuiltError where the text of a configuration has a name that is not UTF-8, as files are."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        begin = text.rfind("\n", 0, error.start) + 1
+        line = text[begin:].partition("\n")[0]
+        raise QuiltError(
+            f"{line}: this name is not UTF-8, in which the configuration of a run is written: "
+            "rename the file or the folder"
+        ) from None
 
 
 def describe(fault: Any, known: Known) -> str:

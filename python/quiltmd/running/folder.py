@@ -28,6 +28,7 @@ from ..outputs.files import (
     writing,
 )
 from .config import Config, read_resolved
+from .faults import refuse_other_than_utf8
 from .output_sections import TRAJECTORY, earlier_names
 from .progress import say, warn
 
@@ -168,6 +169,10 @@ class Folder:
             last = f", such as {begun[-1]}" if begun else ""
             raise QuiltError(f"{self.path} has stages: give the folder of one{last}")
         return settings
+
+    def refuse_names(self, config: Config) -> None:
+        """QuiltError where config.toml cannot name a file or the folder itself."""
+        refuse_other_than_utf8(f'{config.as_toml(self.path)}\ndir = "{self.path}"')
 
     def write_config(self, config: Config) -> None:
         """Puts config.toml in place, unless it says the same already."""

@@ -108,7 +108,8 @@ class Profile:
 
     def write_page(self, path: str | os.PathLike[str], title: str) -> None:
         """The timeline of all ranks, and what follows from it, as one HTML page."""
-        replace_file(path, timeline_page(self.trace, title).encode())
+        page = timeline_page(self.trace, title)
+        replace_file(path, page.encode(errors="xmlcharrefreplace"))
 
     def write(self, folder: Folder, run: str) -> None:
         """Table, trace and page of a run of that name into a folder."""

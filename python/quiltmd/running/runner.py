@@ -104,6 +104,7 @@ def start(
     begun = time.monotonic()
     config = config.with_seed().with_interval()
     folder = Folder(config.output.dir, config.trajectories())
+    folder.refuse_names(config)
     with folder.owned(), Stopping(config.run.max_hours, begun) as stopping:
         if not overwrite:
             folder.refuse_to_replace()
@@ -164,6 +165,7 @@ def resume(
     with folder.owned(), ExitStack() as stack:
         settings = merge(folder.settings(), {**(flags or {}), ("output", "dir"): folder.path})
         config = build_config(settings, str(folder.config))
+        folder.refuse_names(config)
         stopping = stack.enter_context(Stopping(config.run.max_hours, begun))
         checkpoint = folder.latest()
         config = config.as_begun(checkpoint.provenance["physics"])

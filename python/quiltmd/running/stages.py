@@ -121,6 +121,8 @@ def start(
         names = ", ".join(f"{key} of [{name}]" if key else f"[[{name}]]" for name, key in replaced)
         warn(f"every stage has its own {names}: none follows that of the run")
     _refuse_later_mistakes(stages)
+    for stage in stages:
+        stage.folder.refuse_names(stage.config)
     root = stages[0].config.output.dir.parent
     folder = Folder(root, [stage.config.output.dir.name for stage in stages])
     with folder.owned():
