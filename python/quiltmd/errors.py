@@ -53,6 +53,10 @@ class InputError(QuiltError):
         super().__init__(f"{', '.join(place)}: {message}" if place else message)
 
 
+class FormatLimitError(QuiltError):
+    """A file format has no room for a number."""
+
+
 class LostError(QuiltError):
     """A worker is gone or does not answer any more, or a GPU has failed for all of a process."""
 

@@ -73,9 +73,11 @@ def test_amber_netcdf_coordinates(peptide: tuple[Path, Path], tmp_path: Path) ->
     with netcdf_file(path, "w") as file:
         for name, size in (("frame", 2), ("atom", 22), ("spatial", 3)):
             file.createDimension(name, size)
-        for name, of in (("coordinates", "frame atom spatial"), ("cell_lengths", "frame spatial")):
-            variable = file.createVariable(name, "f8", of.split())
-            variable[:] = 10 * (state.positions if "atom" in of else np.diag(state.box))
+        file.createVariable("coordinates", "f8", ("frame", "atom", "spatial"))[:] = (
+            10 * state.positions
+        )
+        file.createVariable("cell_lengths", "f8", ("frame", "spatial"))[:] = 10 * np.diag(state.box)
+        file.createVariable("cell_angles", "f8", ("frame", "spatial"))[:] = 90.0
     fuzz(lambda path: simulated(quiltmd.load(topology, path, frame=1)), path, path.read_bytes())
 
 

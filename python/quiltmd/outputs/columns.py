@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import QuiltError
+from ..errors import FormatLimitError
 
 
 def fit_columns(values: NDArray[np.float64], width: int, digits: int) -> bool:
@@ -17,10 +17,10 @@ def fit_columns(values: NDArray[np.float64], width: int, digits: int) -> bool:
 
 
 def check_columns(values: NDArray[np.float64], width: int, digits: int, what: str) -> None:
-    """QuiltError where numbers do not fit; `what` names them and the file."""
+    """FormatLimitError where numbers do not fit; `what` names them and the file."""
     if not fit_columns(values, width, digits):
         worst = values.flat[int(np.argmax(np.abs(values)))]
-        raise QuiltError(
+        raise FormatLimitError(
             f"{what} have {width} columns, which {worst:.{digits}f} does not fit: choose a format "
             "with room (cif, ncrst, namd)"
         )

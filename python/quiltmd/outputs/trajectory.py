@@ -22,7 +22,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import QuiltError, QuiltWarning
+from ..errors import FormatLimitError, QuiltError, QuiltWarning
 from .files import GrowingFile, Mark
 
 _F64 = NDArray[np.float64]
@@ -292,13 +292,13 @@ def other_atoms(file: GrowingFile) -> QuiltError:
 
 
 def refuse_beyond(limit: int, found: int, words: str, instead: str = ".h5md") -> None:
-    """QuiltError where a file has no room for a number.
+    """FormatLimitError where a file has no room for a number.
 
     `words` say what has how much room, with {limit} and {found} in place of the numbers.
     """
     if found > limit:
         told = words.format(limit=f"{limit:,}", found=f"{found:,}")
-        raise QuiltError(f"{told}: choose another format ({instead})")
+        raise FormatLimitError(f"{told}: choose another format ({instead})")
 
 
 def single_precision_tells(time: float, interval: float) -> bool:

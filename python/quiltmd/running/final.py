@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from ..errors import QuiltError
+from ..errors import FormatLimitError
 from ..outputs.readout import Readout
 from ..outputs.restarts import write_namd, write_restart, write_rst7
 from ..outputs.structures import pdb_limit, write_cif, write_gro, write_pdb
@@ -32,5 +32,5 @@ def write_final(kinds: Iterable[str], folder: Folder, simulation: Readout) -> No
             continue
         try:
             _WRITERS[kind](folder.final(kind), simulation)
-        except QuiltError as error:
+        except FormatLimitError as error:
             say(f"no {folder.final(kind).name}: {error}")
