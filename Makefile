@@ -6,6 +6,7 @@
 #   make build      install quiltmd into .venv (again, where sources changed); CUDA=OFF for CPU only
 #   make demo       a protein in water, from input files to a plot, into demo/
 #   make test       all tests but those that need a GPU      (PYTEST="-k pme -x" to choose)
+#   make test-oldest  some of them with the oldest versions that pyproject.toml allows (Python 3.10, 3.11)
 #   make test-gpu   the tests that need a GPU, with results in benchmarks/results/test-gpu.json
 #   make test-gpu-slow  those that run thousands of steps on a million atoms, or nanoseconds
 #   make sanitize   unit tests, conformance and a run on ranks under ASan and UBSan;  make tsan  TSan
@@ -42,7 +43,7 @@ BUILT := .venv/.built
 endif
 QUILTMD := $(RUN) -m quiltmd
 
-.PHONY: venv build demo test test-gpu test-gpu-slow sanitize tsan fuzz fuzz-settings lint format wheel wheels bench clean
+.PHONY: venv build demo test test-oldest test-gpu test-gpu-slow sanitize tsan fuzz fuzz-settings lint format wheel wheels bench clean
 venv: .venv/.made
 build: $(BUILT)
 
@@ -72,6 +73,19 @@ demo: $(BUILT)
 
 test: $(BUILT)
 	$(RUN) -m pytest -m 'not gpu and not slow' -n auto --maxprocesses 8 --dist worksteal $(PYTEST)
+
+# The core does not depend on these versions: the one that was compiled for .venv is used.
+.venv-oldest/.made: .venv/.built pyproject.toml tools/oldest.py
+	$(PYTHON) -m venv --clear .venv-oldest
+	$(RUN) tools/oldest.py > .venv-oldest/requirements.txt
+	.venv-oldest/bin/python -m $(INSTALL) --only-binary :all: -r .venv-oldest/requirements.txt
+	.venv-oldest/bin/python -m $(INSTALL) --no-deps -r tests/data-packages.txt
+	cp -r .venv/lib/python3.*/site-packages/*quiltmd* .venv-oldest/lib/python3.*/site-packages/
+	@touch $@
+
+OLDEST = terminal command_line config formats structures trajectory checkpoint selection
+test-oldest: .venv-oldest/.made
+	.venv-oldest/bin/python -m pytest -m 'not gpu and not slow' $(OLDEST:%=tests/python/test_%.py) $(PYTEST)
 
 test-gpu: $(BUILT)
 	$(RUN) -m pytest tests/gpu -m 'gpu and not slow' --results benchmarks/results/test-gpu.json $(PYTEST)
@@ -117,4 +131,4 @@ format: $(BUILT)
 	.venv/bin/clang-format -i $(CPP)
 
 clean:
-	rm -rf .venv build demo dist
+	rm -rf .venv .venv-oldest build demo dist

@@ -250,7 +250,7 @@ def test_netcdf_follows_the_convention(tmp_path: Path) -> None:
         assert file.variables["time"].units == b"picosecond"
         assert file.variables["spatial"].data.tobytes() == b"xyz"
         assert file.variables["cell_angular"].data.tobytes() == b"alphabeta gamma"
-        assert file.variables["velocities"].scale_factor == 20.455
+        assert file.variables["velocities"].scale_factor == np.float32(20.455)
 
 
 def test_h5md_follows_the_specification(tmp_path: Path) -> None:

@@ -510,7 +510,9 @@ def setting_fields(section: str, config: type[Config] = Config) -> dict[str, Fie
     """The settings of a section: type, default and description of each."""
     kind: Any = config.model_fields[section].annotation
     kind = get_args(kind)[0] if get_origin(kind) is tuple else kind
-    found: dict[str, FieldInfo] = getattr(kind, "__pydantic_fields__")  # noqa: B009
+    # pydantic 2.5 to 2.9 have them under two names, one for models and one for dataclasses.
+    name = "model_fields" if issubclass(kind, BaseModel) else "__pydantic_fields__"
+    found: dict[str, FieldInfo] = getattr(kind, name)
     return found
 
 
