@@ -33,7 +33,9 @@ class Terminal:
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
         ends = {"stdin": theirs, "stdout": theirs, "stderr": theirs}
         command = [sys.executable, *map(str, arguments)]
-        environment = {**os.environ, "TERM": "xterm-256color", **environment}
+        # The environment of the tests may state the size of another terminal.
+        ours = {key: os.environ[key] for key in os.environ.keys() - {"COLUMNS", "LINES"}}
+        environment = {**ours, "TERM": "xterm-256color", **environment}
         self.process = subprocess.Popen(
             command, env=environment, preexec_fn=_at_the_terminal, **ends
         )

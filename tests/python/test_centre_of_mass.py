@@ -32,6 +32,8 @@ from quiltmd import (
     apply_electric_field,
     restrain,
 )
+from quiltmd.description.centre_of_mass import centre_of_mass
+from quiltmd.description.plausibility import thermostat_oddities
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:there is no periodic box:quiltmd.QuiltWarning",
@@ -202,6 +204,25 @@ def test_a_neutral_system_is_free_in_a_field() -> None:
     made = apply_electric_field(replace(system, charges=charges), (0.1, 0.0, 0.0))
     run = simulation((made, State.start(made, places, None)))
     assert (run.centre_of_mass.every, run.degrees_of_freedom) == (100, 21)
+
+
+def test_an_ion_counts_among_however_many_charges() -> None:
+    system, _ = gas(30_001)
+    charges = np.where(np.arange(30_001) % 2, 1.0, -1.0)
+    made = apply_electric_field(replace(system, charges=charges), (0.1, 0.0, 0.0))
+    assert centre_of_mass(VelocityVerlet(0.004), None, made).resting == (False, True, True)
+
+
+@pytest.mark.parametrize(
+    "restraint",
+    [Restraint("position", "all", EVERYWHERE, radius=0.5), Restraint("position", "all", ALONG_Z)],
+    ids=["wall", "z"],
+)
+def test_atoms_that_may_move_freely_are_no_oscillators(restraint: Restraint) -> None:
+    system, places = gas(8)
+    made = restrain(system, [restraint], places, None)
+    assert list(thermostat_oddities(SCALING["chain"], made)) == []
+    assert len(list(thermostat_oddities(SCALING["chain"], held(8)[0]))) == 1
 
 
 # ---- When it is removed ------------------------------------------------------------------------

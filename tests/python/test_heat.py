@@ -104,3 +104,8 @@ def test_heat_of_before_is_counted(water: tuple[System, State], before: float) -
     new = simulation(water, "langevin")
     new.run(20)
     assert run.heat() - counted_heat(before) == new.heat()
+
+
+def test_heat_beyond_what_is_counted_is_left_as_it_is() -> None:
+    for heat in (1e301, -1e8, 12.3456789):
+        assert counted_heat(heat) == pytest.approx(heat, rel=1e-9)

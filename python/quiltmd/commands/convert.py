@@ -60,6 +60,11 @@ def convert(
         say(f"{made.atoms} atoms in {system}")
         if chosen.pme_order == 4:
             say("pme_order 4 is not written: splines of OpenMM's PME have order 5")
+        if chosen.pme_bandwidth is not None:
+            say(
+                "pme_bandwidth and pme_grid are not written: OpenMM has no prolate split and "
+                f"chooses alpha and grid for an error tolerance of {chosen.pme_tolerance:g}"
+            )
     if state is not None:
         write_openmm_state(state, made, place)
         box = " and box" if place.box is not None else ""

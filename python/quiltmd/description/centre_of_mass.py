@@ -22,8 +22,8 @@ from .thermostats import Thermostat
 
 DEFAULT_EVERY = 100  # steps; often enough that a drift never shows, rarely enough to cost nothing
 _AXES = ("x", "y", "z")
-# Of the sum of all forces of fields: charges that are rounded in a file leave less than this part.
-_NET = 1e-4
+# Of the largest force of a field on an atom: charges that are rounded in a file add up to less.
+_NET = 0.1
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,8 @@ def _driven(system: System) -> NDArray[np.bool_]:
     if not len(system.constant_forces):
         return np.zeros(3, dtype=bool)
     forces = forces_of(system)
-    driven: NDArray[np.bool_] = np.abs(forces.sum(axis=0)) > _NET * np.abs(forces).sum()
+    largest = float(np.linalg.norm(forces, axis=1).max())
+    driven: NDArray[np.bool_] = np.abs(forces.sum(axis=0)) > _NET * largest
     return driven
 
 

@@ -64,7 +64,7 @@ _PROLATE_MESH = {
     4: _ProlateFit(-7.6058, 3.3349, 4.9581, 2.6973, 0.6592, 0.1886, 0.0508),
     5: _ProlateFit(-8.9298, 4.6296, 6.3523, 3.5661, 0.6535, 0.1842, 0.0461),
 }
-_PROLATE_SHARE = 0.87  # of the tolerance, that both errors together may take
+_PROLATE_SHARE = 0.87  # of the tolerance, for the root of the sum of both squared errors
 
 
 def direct_error(alpha: float, cutoff: float) -> float:
@@ -75,7 +75,9 @@ def direct_error(alpha: float, cutoff: float) -> float:
 def pme_parameters(
     box: NDArray[np.float64], cutoff: float, tolerance: float, order: int = 5
 ) -> tuple[float, tuple[int, int, int]]:
-    """Ewald alpha (1/nm) and charge grid for a relative rms error of forces.
+    """Alpha (1/nm) of the Gaussian split and charge grid for a relative rms error of forces.
+
+    The default split is that of `prolate_parameters`.
 
     The error of the direct sum falls as exp(-(alpha cutoff)^2) (Kolafa and Perram, Mol. Simul. 9,
     351 (1992)), that of splines of order p as (alpha spacing)^p (Essmann et al., J. Chem. Phys.
@@ -108,9 +110,9 @@ def prolate_parameters(
 ) -> tuple[float, tuple[int, int, int]]:
     """Bandwidth of the prolate split and charge grid for a relative rms error of forces.
 
-    A larger bandwidth c leaves less of the waves beyond c/cutoff, about c^1.09 exp(-c) of the
-    forces, and needs a finer grid for those within it (Liang, Lu, Barnett, Greengard and Jiang,
-    arXiv:2505.09727).  The bandwidth is taken with which the coarsest grid does.
+    Waves beyond c/cutoff are left out; they are (0.44 nm/cutoff) c^1.09 exp(-c) of the forces.  A
+    larger bandwidth c leaves out less and needs a finer grid (Liang, Lu, Barnett, Greengard and
+    Jiang, arXiv:2505.09727).  The bandwidth that allows the coarsest grid is chosen.
 
     Parameters
     ----------
@@ -143,7 +145,7 @@ def prolate_parameters(
 def _prolate_grids(
     cutoff: float, tolerance: float, order: int, flatness: float
 ) -> Iterator[tuple[float, float]]:
-    """The coarsest spacing that does, and the bandwidth, for each bandwidth that can do.
+    """For each possible bandwidth: the coarsest spacing within the tolerance, and the bandwidth.
 
     `flatness`: the smallest height of the cell over its edge.
     """

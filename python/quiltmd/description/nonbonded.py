@@ -58,14 +58,16 @@ class Nonbonded:
         With the method reaction-field: whether excluded pairs within the cutoff, and each charge by
         itself, feel the field (GROMACS), or not (OpenMM, for which pair forces take longer).
     pme_order:
-        Order of the B-splines, 4 or 5; None: 5, but 4 in boxes below 150 nm^3, where a finer grid
-        costs nothing, for tolerances from 1e-4 (and without `pme_grid`).
+        Order of the B-splines, 4 or 5; None: 5, but 4 in boxes below 600 nm^3, where a finer grid
+        costs less than wider splines, for tolerances from 1e-4, without `pme_grid` and
+        `lj_pme_grid`.
     pme_tolerance:
         Relative rms error of forces that chooses the split's parameter and the grid, where these
         are not given.
     pme_split:
         How the tolerance divides 1/r between pairs and mesh: "prolate" (the default), whose pair
-        potential ends at the cutoff by itself and whose mesh needs a third of the points, or
+        potential ends at the cutoff by itself and whose mesh needs a third (order 5) or half (order
+        4) of the points, or
         "gaussian", that of Ewald, OpenMM and GROMACS.  The sum of all energies is the same within
         the tolerance; direct and reciprocal energies by themselves differ.
     pme_alpha:
@@ -202,7 +204,10 @@ class Nonbonded:
         for of in ("pme", "lj_pme"):
             self._check_mesh(of)
         if self.pme_grid is not None and self.pme_split is not None:
-            raise ValueError("pme_grid replaces the rule of pme_split: leave one of them out")
+            raise ValueError(
+                "pme_split chooses a grid by the tolerance, and pme_grid states one: leave one of "
+                "them out"
+            )
         if self.method != "pme":
             self._refuse_pme()
         self._check_lj_pme()

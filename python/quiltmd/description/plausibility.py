@@ -13,7 +13,7 @@ import numpy as np
 
 from .barostats import Barostat
 from .integrators import Integrator, fastest_bond
-from .mesh_rules import direct_error
+from .mesh_rules import beyond_bandwidth, direct_error
 from .nonbonded import Nonbonded
 from .parameters import names
 from .settings import BOLTZMANN
@@ -59,6 +59,14 @@ def oddities(system: System, state: State, nonbonded: Nonbonded) -> Iterator[str
             f"{nonbonded.cutoff:g} nm: forces have relative errors of about "
             f"{direct_error(alpha, nonbonded.cutoff):.1g}; leave out pme_alpha and pme_grid, or "
             "give those of this cutoff"
+        )
+    bandwidth = nonbonded.pme_bandwidth
+    if bandwidth is not None and beyond_bandwidth(bandwidth, nonbonded.cutoff) > _INACCURATE:
+        yield (
+            f"a PME bandwidth of {bandwidth:g} is small for a cutoff of {nonbonded.cutoff:g} nm: "
+            "forces have relative errors of about "
+            f"{beyond_bandwidth(bandwidth, nonbonded.cutoff):.1g}; leave out pme_bandwidth and "
+            "pme_grid, or give a larger bandwidth"
         )
     kinetic = 0.5 * float(system.masses @ (state.velocities**2).sum(axis=1))
     temperature = 2 * kinetic / (max(1, system.degrees_of_freedom) * BOLTZMANN)
@@ -107,8 +115,10 @@ def thermostat_oddities(thermostat: Thermostat | None, system: System) -> Iterat
     """What is odd about a thermostat for a system; a line each."""
     if thermostat is None:
         return
-    held = system.position_restraints[system.position_restraint_parameters[:, 6] > 0]
-    if np.isin(np.flatnonzero(system.masses > 0), held).all():
+    rows = system.position_restraint_parameters
+    springs = (rows[:, 6] > 0) & (rows[:, 7] == 0) & (rows[:, 8:] > 0).all(axis=1)
+    held, massive = system.position_restraints[springs], np.flatnonzero(system.masses > 0)
+    if massive.size and np.isin(massive, held).all():
         yield (
             "position restraints hold every atom, and such oscillators hardly exchange energy: "
             f"{type(thermostat).__name__}, which scales velocities alike, need not bring each to "

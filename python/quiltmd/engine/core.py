@@ -23,7 +23,8 @@ def counted_heat(heat: float) -> float:
     Up to 2^25 (3.4e7) kJ/mol sums of these are exact: the heat of a run is the sum of that of its
     parts, to the last bit.
     """
-    return round(heat * _ENERGY_SCALE) / _ENERGY_SCALE
+    units = heat * _ENERGY_SCALE
+    return round(units) / _ENERGY_SCALE if abs(units) < 2.0**53 else heat
 
 
 class Captured(Protocol):

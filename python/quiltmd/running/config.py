@@ -308,7 +308,7 @@ class Config(Section):
     def with_mesh(self, box: NDArray[np.float64] | None) -> Config:
         """A copy that states what is chosen for a box (3, 3), nm, where a barostat will change it.
 
-        A run that is resumed goes on with the Ewald coefficient and the grid with which it began.
+        A run that is resumed goes on with the Ewald split and the grid with which it began.
         """
         if self.integrator.ensemble != "npt" or self.nonbonded.method != "pme":
             return self
@@ -332,14 +332,17 @@ class Config(Section):
         return self.model_copy(update={"nonbonded": stated})
 
     def as_begun(self: AnyConfig, physics: dict[str, Any]) -> AnyConfig:
-        """A copy for going on with a run that had this `physics` when it began.
+        """A copy for resuming a run that had this `physics` when it began.
 
-        Runs of versions that knew no bandwidth had the Gaussian split.
+        Versions without a bandwidth had the Gaussian split, and order 4 in smaller boxes only.
         """
         mesh = self.nonbonded
         if "nonbonded.pme_bandwidth" in physics or mesh.method != "pme" or mesh.pme_grid:
             return self
-        return self.model_copy(update={"nonbonded": replace(mesh, pme_split="gaussian")})
+        split = mesh.pme_split or "gaussian"
+        order = mesh.pme_order or physics.get("nonbonded.pme_order")
+        begun = replace(mesh, pme_split=split, pme_order=order)
+        return self.model_copy(update={"nonbonded": begun})
 
     def with_interval(self) -> Config:
         """A copy that states how many steps apart a barostat acts, where that was left open."""

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Double-precision reference of the short-range pairs: the formula of the pair form in double
-// precision, exact erfc, exclusions looked up, no clusters and no lists. Atoms are sorted into cells as wide as the cutoff, and every atom visits
+// precision, the Ewald split itself, exclusions looked up, no clusters and no lists. Atoms are sorted into cells as wide as the cutoff, and every atom visits
 // the atoms of the cells around it. Each pair is thus computed twice, and in return every atom's
 // force is one sum in one order, whatever the number of threads.
 #include <algorithm>

@@ -57,7 +57,7 @@ def take_mesh(entries: Entries, words: MeshWords, cutoff: float) -> None:
     why = "replaced by the grid and what was said of it"
     if not given:
         sizes = f"{words.sizes[0]} and so on"
-        why = f"without {sizes} grid and Ewald coefficient follow from pme_tolerance"
+        why = f"without {sizes} the grid and the (prolate) split follow from pme_tolerance"
     entries.tell(why, *others)
 
 
