@@ -299,7 +299,7 @@ def test_a_grid_of_pme_is_whole(tmp_path: Path) -> None:
     assert "pme_order" not in found.settings["nonbonded"]
     assert noted(found, "PMEInterpOrder 6: without a grid the order follows from pme_tolerance")
     found = read(tmp_path, "run.namd", f"{namd}PMETolerance 1e-7\nPMEInterpOrder 5\n")
-    assert noted(found, "PMETolerance 1e-7: without PMEGridSizeX and so on grid and Ewald")
+    assert noted(found, "PMETolerance 1e-7: without PMEGridSizeX and so on the grid and the")
     assert found.settings["nonbonded"]["pme_order"] == 5
     mdin = MDIN.replace("nfft1=64, nfft2=60, nfft3=48,", "dsum_tol=1e-6, ew_coeff=0.3,")
     found = read(tmp_path, "mdin", mdin)

@@ -67,9 +67,7 @@ def centre_of_mass(
     return CentreOfMass(every, (bool(rests[0]), bool(rests[1]), bool(rests[2])))
 
 
-def centre_of_mass_oddities(
-    integrator: Integrator, thermostat: Thermostat | None, system: System
-) -> Iterator[str]:
+def centre_of_mass_oddities(integrator: Integrator, system: System) -> Iterator[str]:
     """What is odd about the motion of the centre of mass; a line each."""
     held, driven = _held(system), _driven(system)
     for axes, what in (
@@ -86,9 +84,9 @@ def centre_of_mass_oddities(
     runs_away = driven & ~held
     if runs_away.any() and not integrator.is_thermostat:
         yield (
-            f"the forces of a field on all atoms do not add up to zero along {_names(runs_away)}: "
-            "the system as a whole is accelerated, and no friction brakes it; neutralise it with "
-            "ions, or use LangevinMiddle"
+            "the forces of a field, or constant forces, do not add up to zero along "
+            f"{_names(runs_away)}: the system as a whole is accelerated, and no friction brakes "
+            "it; neutralise it with ions, or use LangevinMiddle"
         )
 
 

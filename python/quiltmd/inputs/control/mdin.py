@@ -298,7 +298,10 @@ def _output(control: Control, entries: Entries) -> None:
 
 
 def _rest(entries: Entries) -> None:
-    entries.tell("motion of the centre of mass is removed in any case", "nscm")
+    entries.tell(
+        "motion of the centre of mass is removed, but along axes on which restraints hold atoms",
+        "nscm",
+    )
     entries.tell("constraints have their own tolerance", "tol")
     entries.tell("waters are known by their atoms", "watnam", "owtnm", "hwtnm1", "hwtnm2")
     entries.tell("for the program to say", "vlimit", "jfastw", "mdinfo_flush_interval", "t")

@@ -298,7 +298,11 @@ def _system(control: Control, entries: Entries) -> None:
         entries.note("hydrogens weigh 3.024 amu, but not those of water", *stated)
         if factor != 3:
             control.refused.append(f"mass-repartition-factor {factor:g}: only 3")
-    entries.tell("motion of the centre of mass of all atoms is removed", "nstcomm", "comm-grps")
+    entries.tell(
+        "motion of the centre of mass of all atoms is removed, but along axes on which restraints "
+        "hold atoms",
+        *("nstcomm", "comm-grps"),
+    )
     entries.refuse("only linear", "comm-mode", unless=lambda value: value == "linear")
 
 
