@@ -427,7 +427,9 @@ def test_a_run_that_began_with_a_gaussian_split_goes_on_with_it(
     written = folders[1] / "config.toml"
     written.write_text(written.read_text().replace('pme_split = "gaussian"\n', ""))
     checkpoint = read_checkpoint(folders[1] / "checkpoint.qmd")
-    del checkpoint.provenance["physics"]["nonbonded.pme_bandwidth"]
+    physics = checkpoint.provenance["physics"]
+    del physics["nonbonded.pme_bandwidth"]
+    assert config.as_begun({**physics, "nonbonded.pme_order": 5}).nonbonded.pme_order == 5
     write_checkpoint(folders[1] / "checkpoint.qmd", checkpoint)
     runner.resume(folders[1], {("run", "steps"): STEPS})
     last = [read_checkpoint(folder / "checkpoint.qmd") for folder in folders]
