@@ -8,6 +8,8 @@
 #include <exception>
 #include <limits>
 #include <numeric>
+#include <string>
+#include <system_error>
 #include <thread>
 
 #include "math/error.h"
@@ -200,10 +202,17 @@ void Engine::for_ranks(const std::function<void(Rank&)>& body) {
       transport_[r]->close();
     }
   };
-  std::vector<std::thread> threads;
-  for (size_t r = 1; r < ranks_.size(); ++r) threads.emplace_back(guarded, r);
+  std::vector<std::jthread> threads;
+  try {
+    for (size_t r = 1; r < ranks_.size(); ++r) threads.emplace_back(guarded, r);
+  } catch (const std::system_error&) {
+    for (const auto& end : transport_) end->close();  // those that run wait for those that will not
+    failed_ = true;
+    throw Error("The system gives this process " + std::to_string(threads.size() + 1) + " of " +
+                std::to_string(ranks_.size()) + " threads, one for each rank: ask for fewer ranks");
+  }
   guarded(0);
-  for (std::thread& thread : threads) thread.join();
+  threads.clear();  // waits for them
   const auto most_specific =
       std::max_element(errors.begin(), errors.end(),
                        [](const auto& a, const auto& b) { return weight_of(a) < weight_of(b); });

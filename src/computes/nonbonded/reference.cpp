@@ -9,6 +9,7 @@
 #include <functional>
 #include <optional>
 #include <set>
+#include <system_error>
 #include <thread>
 
 #include "computes/dispersion_coefficients.h"
@@ -247,10 +248,14 @@ void reference_pairs(const System& system, const NonbondedSettings& settings, co
       energies[c] = evaluate_cell(physics, exclusions, cells, c, box, positions, out.forces);
     }
   };
-  std::vector<std::thread> helpers;
-  for (unsigned t = 1; t < std::thread::hardware_concurrency(); ++t) helpers.emplace_back(work);
+  std::vector<std::jthread> helpers;
+  try {
+    for (unsigned t = 1; t < std::thread::hardware_concurrency(); ++t) helpers.emplace_back(work);
+  } catch (const std::system_error&) {
+    // The system gives no more threads: those that there are do it all.
+  }
   work();
-  for (std::thread& helper : helpers) helper.join();
+  helpers.clear();  // waits for them
   for (const CellEnergy& energy : energies) {
     out.energy[kPairForm] += energy.form;
     out.energy[kCoulombDirect] += energy.coulomb;
