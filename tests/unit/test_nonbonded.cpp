@@ -153,7 +153,7 @@ void gaussian_polynomials_fit() {
   } catch (const Error& error) {
     refused = error.what();
   }
-  CHECK(refused.find("their product may be 4.2") != std::string::npos);
+  CHECK(refused.find("must be at most 4.2") != std::string::npos);
   const EwaldPolynomial none = no_ewald();
   for (int k = 0; k <= kEwaldDegree; ++k) CHECK(none.force[k] == 0 && none.energy[k] == 0);
 }

@@ -2,8 +2,8 @@
 """Settings of the nonbonded forces, and the PME parameters that follow from them.
 
 An immutable description: nothing is computed before a box is known.  One error tolerance sets both
-the Ewald coefficient and the grid, because it is the one number that a user can judge; the explicit
-pair (alpha, grid) reproduces the settings of another program.
+the Ewald split and the grid, because it is the one number that a user can judge; an explicit
+`pme_alpha` with `pme_grid` reproduces the settings of another program.
 """
 
 from __future__ import annotations
@@ -272,7 +272,7 @@ class Nonbonded:
     def overridden(self, given: Mapping[str, Any]) -> Nonbonded:
         """These settings, of inputs, with others in place of them and of what goes with them.
 
-        A tolerance or another cutoff replaces Ewald coefficient and grid too, these a tolerance;
+        A tolerance, split or other cutoff replaces a stated split and grid, a grid the tolerance;
         a method what is of another method, and the end of switching its distance.
         """
         replaced: dict[str, Any] = {}

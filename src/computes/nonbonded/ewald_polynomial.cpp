@@ -63,9 +63,9 @@ EwaldPolynomial fit_ewald(const EwaldSplit& split, double cutoff) {
     char text[250];
     std::snprintf(
         text, sizeof text,
-        "the Ewald coefficient is too large for the cutoff of %g nm: their product may be "
-        "4.2, beyond which forces are not accurate; choose a smaller coefficient or "
-        "cutoff, or a larger tolerance",
+        "the Ewald coefficient is too large for the cutoff of %g nm: their product must be at "
+        "most 4.2 for accurate forces; choose a smaller coefficient or cutoff, or a larger "
+        "tolerance",
         cutoff);
     throw Error(text);
   }

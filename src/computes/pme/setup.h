@@ -13,8 +13,8 @@
 
 namespace quiltmd {
 
-// What the influence function owes to the splines: those of smooth PME interpolate plane waves; the least
-// squares of the error of a potential without waves beyond the grid's are somewhat better (Hockney and
+// How the influence function corrects for the splines. Interpolation: as in smooth PME, plane waves are met at
+// the points. Least squares: the least error of a potential that has no waves beyond the grid's (Hockney and
 // Eastwood, Computer Simulation Using Particles (1988), section 8-3-3).
 enum class Moduli { kInterpolation, kLeastSquares };
 
