@@ -23,10 +23,11 @@ int cuGetProcAddress(const char* name, void** function, int version, unsigned lo
 }
 """
 CHOOSE = """
-import quiltmd
+from quiltmd.engine.execution import choose_device
+from quiltmd.errors import QuiltError
 try:
-    quiltmd.engine.execution.choose_device("cuda")
-except quiltmd.QuiltError as error:
+    choose_device("cuda")
+except QuiltError as error:
     print(error)
 """
 
