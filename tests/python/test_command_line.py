@@ -18,7 +18,8 @@ from quiltmd.commands import demo, tables
 from quiltmd.commands.options import flag_of
 from quiltmd.engine import execution
 from quiltmd.engine.execution import Execution
-from quiltmd.running.config import build_config, setting_fields, single_sections
+from quiltmd.running.config import Config, build_config
+from quiltmd.running.setting_fields import setting_fields, single_sections
 
 RUN: dict[str, Any] = {
     "system": {"topology": "a.prmtop", "coordinates": "a.inpcrd"},
@@ -37,8 +38,8 @@ def test_every_setting_is_an_option_with_help() -> None:
     """In a window of 80 columns each option is whole, and its description is there."""
     text = help_of("run", "-h", COLUMNS="80")
     words = " ".join(text.split())
-    for section in single_sections():
-        for key, field in setting_fields(section).items():
+    for section in single_sections(Config):
+        for key, field in setting_fields(section, Config).items():
             option = flag_of((section, key))
             assert re.search(rf"^  (-\w, )?{option}\b", text, re.MULTILINE), option
             assert field.description
@@ -48,8 +49,8 @@ def test_every_setting_is_an_option_with_help() -> None:
 
 def test_the_guide_has_the_options_that_are_named_otherwise_than_their_keys() -> None:
     guide = (Path(__file__).parents[2] / "docs" / "user" / "commands.md").read_text()
-    for section in single_sections():
-        for key in setting_fields(section):
+    for section in single_sections(Config):
+        for key in setting_fields(section, Config):
             option = flag_of((section, key))
             if option != f"--{key.replace('_', '-')}":
                 assert re.search(rf"^\| .*`{key}`.* \| .*`{option}`", guide, re.MULTILINE), option

@@ -18,7 +18,8 @@ from quiltmd import (
     VelocityRescaling,
     VelocityVerlet,
 )
-from quiltmd.running.config import build_config, merge, read_config, read_resolved
+from quiltmd.running.config import Config, build_config, merge, read_config, read_resolved
+from quiltmd.running.setting_fields import defaults
 
 MINIMAL: dict[str, Any] = {
     "system": {"topology": "a.prmtop", "coordinates": "a.inpcrd"},
@@ -193,7 +194,7 @@ def test_how_far_computes_reach_is_part_of_the_physics(given: Any, away: Any) ->
     config = build_config(changed("run", away=given))
     assert config.execution().away == away
     assert config.physics(np.eye(3) * 4.0)["run.away"] == str(away)
-    assert config.defaults()["run.away"] == build_config(MINIMAL).run.away
+    assert defaults(Config)["run.away"] == build_config(MINIMAL).run.away
 
 
 @pytest.mark.parametrize("name", ['odd "name" \\ ü', "a\x7fb", "tab\tnewline\n"])

@@ -12,8 +12,9 @@ from model_waters import model_water
 import quiltmd
 from quiltmd import System
 from quiltmd.running import introduction, runner
-from quiltmd.running.config import Config, build_config, setting_fields
+from quiltmd.running.config import Config, build_config
 from quiltmd.running.costs import costs
+from quiltmd.running.setting_fields import setting_fields
 
 RULE, TABLE = {"lorentz_berthelot": 1.0}, {"lorentz_berthelot": 0.0}
 
@@ -25,7 +26,7 @@ def config(files: tuple[Any, Any], out: Path, **sections: Any) -> Config:
 
 def names(section: str, key: str) -> list[str]:
     """The choices that a setting has."""
-    return list(getattr(setting_fields(section)[key].annotation, "__args__"))  # noqa: B009
+    return list(getattr(setting_fields(section, Config)[key].annotation, "__args__"))  # noqa: B009
 
 
 def test_costs(alanine: tuple[Path, Path], tmp_path: Path) -> None:

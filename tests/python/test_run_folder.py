@@ -6,6 +6,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import signal
 import struct
 import time
@@ -25,12 +26,14 @@ from quiltmd.outputs import checkpoint as checkpoints
 from quiltmd.outputs import files
 from quiltmd.running import runner
 from quiltmd.running.config import Config, build_config, merge, read_config
-from quiltmd.running.identity import MAY_CHANGE
+from quiltmd.running.identity import changed_settings
+from quiltmd.running.setting_fields import kept_settings, may_change
 from quiltmd.running.stopping import SIGNALS, Stopping
 
 pytestmark = pytest.mark.filterwarnings("ignore:a cutoff of:quiltmd.QuiltWarning")
 
 STEPS = 20
+BOX = np.eye(3) * 4.0
 
 
 @pytest.fixture(autouse=True)
@@ -204,14 +207,79 @@ def test_what_may_be_given_with_resume_is_said(inputs: Any, tmp_path: Path) -> N
     guide = (Path(__file__).parents[2] / "docs" / "user" / "files.md").read_text()
     every = dict.fromkeys(("topology", "coordinates", "reference", "parameters-1"), inputs[0])
     names = make_config(inputs, tmp_path).with_inputs(every).input_files()
-    assert {("system", name.removesuffix("-1")) for name in names} <= MAY_CHANGE
-    for section, key in MAY_CHANGE:
-        option = flag_of((section, key))
-        if section == "workers":
-            assert "settings of workers" in " ".join(str(run.__doc__).split())
-        else:
-            assert option in str(run.__doc__)
-            assert f"`{key}`" in guide or f"`{option}`" in guide, option
+    changeable = may_change(Config)
+    assert {("system", name.removesuffix("-1")) for name in names} <= set(changeable)
+    flags = {flag_of(at) for at in changeable if at[0] != "workers"}
+    said = re.split("may change:|Started by", str(run.__doc__))[1]
+    assert set(re.findall(r"--[a-z-]+", said)) == flags
+    rows = re.findall(r"^\| (?:what may change on resume|moving) \|.*$", guide, re.MULTILINE)
+    keys = {key for section, key in changeable if section in ("run", "output")}
+    assert set(re.findall(r"`(\w+)`", rows[0])) == keys
+    assert {flag_of(at) for at in changeable if at[0] == "system"} < set(
+        re.findall(r"`(--[a-z-]+)`", rows[1])
+    )
+
+
+# Of each setting that stays, another value than that of the run below; with what it needs.
+OTHERWISE: dict[str, Any] = {
+    "system.frame": 0,
+    "system.defines": ["FLEXIBLE"],
+    "system.box": [3.5, 3.5, 3.5],
+    "system.hmr": True,
+    "system.constraints": "none",
+    "system.rigid_water": False,
+    "system.reference_scaling": "all",
+    "system.electric_field": [0.0, 0.0, 0.1],
+    "run.first_step": 5,
+    "run.minimize": True,
+    "run.minimize_iterations": 7,
+    "run.minimize_tolerance": 7.0,
+    "run.draw_velocities": True,
+    "run.start_temperature": 310.0,
+    "run.away": "2",
+    "output.log_every": 3,
+    "output.log_terms": True,
+    "output.log_box": True,
+    "output.trajectory_every": 3,
+}
+
+
+@pytest.mark.parametrize("name", ["system", "run", "output"])
+def test_every_setting_that_decides_the_run_must_stay(
+    inputs: Any, tmp_path: Path, name: str
+) -> None:
+    """Whatever does not say otherwise where it is declared: none is on a list of its own."""
+    config = make_config(inputs, tmp_path)
+    before = {"physics": config.physics(BOX), "outputs": config.outputs()}
+    kept = kept_settings(getattr(config, name))
+    assert kept.keys() == {key for at, key in map(split_place, OTHERWISE) if at == name}
+    for key in kept:
+        value = OTHERWISE[f"{name}.{key}"]
+        section = getattr(config, name).model_copy(update={key: value})
+        edited = config.model_copy(update={name: section})
+        now = {"physics": edited.physics(BOX), "outputs": edited.outputs()}
+        (change,) = changed_settings(before, now)
+        assert change.startswith(f"{name}.{key} (was ")
+
+
+def split_place(place: str) -> tuple[str, str]:
+    section, _, key = place.partition(".")
+    return section, key
+
+
+def test_settings_that_a_checkpoint_does_not_know_had_their_defaults(
+    inputs: Any, tmp_path: Path
+) -> None:
+    config = make_config(inputs, tmp_path)
+    now = {"physics": config.physics(BOX), "outputs": config.outputs()}
+    known = {f"{at}.{key}" for at, key in map(split_place, OTHERWISE)} & now["physics"].keys()
+    before = {
+        "physics": {key: value for key, value in now["physics"].items() if key not in known},
+        "outputs": now["outputs"],
+    }
+    assert changed_settings(before, now) == []
+    now["physics"] |= {"system.frame": 3, "run.first_step": 5}
+    assert changed_settings(before, now) == ["run.first_step (was 0, is 5)"]
 
 
 @pytest.mark.parametrize(("key", "old", "new"), [("log_every", 4, 5), ("trajectory_every", 6, 3)])

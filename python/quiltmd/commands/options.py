@@ -20,9 +20,9 @@ from pydantic.fields import FieldInfo
 from typer.core import TyperCommand
 
 from ..engine.hosts import HostEntry
-from ..running.config import setting_fields
+from ..running.config import Config
+from ..running.setting_fields import Place, setting_fields
 
-Place = tuple[str, str]  # section and key of a setting
 Settings = dict[Place, Any]
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -119,7 +119,7 @@ def flag_of(place: Place) -> str:
 def _settings(wanted: Iterable[str]) -> Iterable[tuple[Place, FieldInfo]]:
     for name in wanted:
         section, _, key = name.partition(".")
-        for found, field in setting_fields(section).items():
+        for found, field in setting_fields(section, Config).items():
             if key in ("", found):
                 yield (section, found), field
 

@@ -14,9 +14,9 @@ from ..errors import QuiltError
 from ..inputs import topology_format
 from ..inputs.control import read_control
 from ..running import runner, stages
-from ..running.config import build_config, merge, read_config, required_settings
-from ..running.identity import MAY_CHANGE
+from ..running.config import Config, build_config, merge, read_config
 from ..running.progress import say
+from ..running.setting_fields import may_change, required_settings
 from ..running.stopping import INTERRUPTED, STOPPED
 from ..workers import mpi
 from .options import Settings, flag_of, with_settings
@@ -68,10 +68,8 @@ def run(
     no counterpart is listed; what cannot be done is refused.  Without --out, the results of
     NAME.mdp or the like go to NAME-quilt.
 
-    With --resume only --steps, --max-hours, --ranks, --threads, --device, --hosts, --balance,
-    --transport, --mesh, --profile, --final, --checkpoint-every, --checkpoint-minutes and the
-    settings of workers may change; --topology, --coordinates, --velocities, --parameters and
-    --reference name the same files at other places.
+    With --resume only these may change: OPTIONS, and the settings of workers; FILES name the same
+    files at other places.
 
     Started by mpirun, each process has a rank of the simulation; the first reads and writes.
 
@@ -88,6 +86,17 @@ def run(
     else:
         outcome = _start(config, index, settings, overwrite)
     exit_as_stopped(outcome)
+
+
+def _say_what_may_change(text: str) -> str:
+    """The help with the options that may be given with --resume."""
+    for word, sections in (("OPTIONS", ("run", "output")), ("FILES", ("system",))):
+        flags = [flag_of(at) for at in may_change(Config) if at[0] in sections]
+        text = text.replace(word, ", ".join(flags))
+    return text
+
+
+run.__doc__ = _say_what_may_change(str(run.__doc__))
 
 
 def _start(
@@ -113,7 +122,7 @@ def _refuse_if_incomplete(settings: dict[str, Any], source: str) -> None:
     Control files of other programs may leave topology and coordinates to options, as there.
     """
     sections = ("system", "run", "output")
-    places = [(name, key) for name in sections for key in required_settings(name)]
+    places = [(name, key) for name in sections for key in required_settings(name, Config)]
     missing = ", ".join(flag_of(at) for at in places if at[1] not in settings.get(at[0], {}))
     if missing and source:
         raise QuiltError(f"{source}: give also {missing}")
@@ -179,7 +188,8 @@ def _refuse_with_resume(
     config: Path | None, settings: Settings, overwrite: bool, index: Path | None
 ) -> None:
     """A resumed run takes its settings from its folder; saying otherwise is a mistake."""
-    given = [f"{section}.{key}" for section, key in settings if (section, key) not in MAY_CHANGE]
+    changeable = may_change(Config)
+    given = [f"{section}.{key}" for section, key in settings if (section, key) not in changeable]
     if config is not None:
         given.append(str(config))
     if overwrite:

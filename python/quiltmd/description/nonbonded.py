@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ from .mesh_rules import (
     refuse_coarse_grid,
     refuse_large_grid,
 )
+from .settings import OnResume
 
 _SHORTEST_CUTOFF = 0.1  # nm; no two atoms that interact are closer
 _OF_LJ_PME = ("lj_pme_tolerance", "lj_pme_alpha", "lj_pme_grid")
@@ -137,7 +138,8 @@ class Nonbonded:
         lt=0.5,
         description="Relative rms error of forces; sets the Ewald split and the PME grid.",
     )
-    pme_split: Literal["prolate", "gaussian"] | None = Field(
+    # What follows from it is compared on resume: alpha or bandwidth, and the grid.
+    pme_split: Annotated[Literal["prolate", "gaussian"] | None, OnResume.NOT_COMPARED] = Field(
         default=None,
         description="How the tolerance divides charges between pairs and mesh: prolate (the "
         "default, a coarser grid) or gaussian (Ewald's, as in other programs).",

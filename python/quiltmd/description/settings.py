@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import replace
+from enum import Enum, auto
 from typing import Annotated, Any, Literal, TypeVar
 
 import numpy as np
@@ -16,6 +17,16 @@ from pydantic import AfterValidator, Field
 BOLTZMANN = 0.00831446261815324  # kJ/mol/K
 LONGEST_INTERVAL = 2**31 - 1  # steps between what recurs; the core has them in 32 bits
 _LONGEST_TIMESTEP = 0.05  # ps: ten times what all-atom models bear; beyond, fs were meant
+
+
+class OnResume(Enum):
+    """What a resumed run does with a setting; it refuses a change of any that has none of these.
+
+    A setting is marked where it is declared: `Annotated[int, OnResume.MAY_CHANGE]`.
+    """
+
+    MAY_CHANGE = auto()  # no influence on the trajectory, nor on which of its steps are written
+    NOT_COMPARED = auto()  # cannot be given with --resume: acts at the start, or in other settings
 
 
 def _check_timestep(value: float) -> float:

@@ -11,6 +11,7 @@ from pydantic import AfterValidator, ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
 from ..description.checks import user_settings
+from ..description.settings import OnResume
 from .injection import parse_injection
 from .places import parse_place
 
@@ -62,35 +63,35 @@ class Workers:
         Faults on purpose: see `quiltmd.workers.injection`.
     """
 
-    key: _File | None = Field(
+    key: Annotated[_File | None, OnResume.MAY_CHANGE] = Field(
         default=None,
         description="File of the key for devices remote:...; by default ~/.config/quiltmd/key.",
     )
-    command: str = Field(
+    command: Annotated[str, OnResume.MAY_CHANGE] = Field(
         default="quiltmd",
         min_length=1,
         description="The command quiltmd on hosts reached by ssh:..., in words of the shell there.",
     )
-    silence: float = Field(
+    silence: Annotated[float, OnResume.MAY_CHANGE] = Field(
         default=10.0,
         ge=2.0,
         description="Heartbeat timeout: seconds of silence after which a worker counts as lost.",
     )
-    patience: float = Field(
+    patience: Annotated[float, OnResume.MAY_CHANGE] = Field(
         default=10.0,
         gt=0,
         description="Seconds that half a second's work may take before a device counts as hanging, "
         "where there are spares.",
     )
-    spares: tuple[_Spare, ...] = Field(
+    spares: Annotated[tuple[_Spare, ...], OnResume.MAY_CHANGE] = Field(
         default=(), description="Devices on which the run goes on when one is lost, in turn."
     )
-    verify: int = Field(
+    verify: Annotated[int, OnResume.MAY_CHANGE] = Field(
         default=0,
         ge=0,
         description="Do one piece of a run in so many twice, and compare; 0: none.",
     )
-    inject_fault: tuple[_Fault, ...] = Field(
+    inject_fault: Annotated[tuple[_Fault, ...], OnResume.MAY_CHANGE] = Field(
         default=(),
         description="Faults on purpose: kill, stop, hang, drop, sticky or nan@STEP[:DEVICE], "
         "flip@STEP[:DEVICE]:BUFFER:BIT.",

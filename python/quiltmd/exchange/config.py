@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
+from ..description.settings import OnResume
 from ..engine.execution import DeviceName
 from ..engine.hosts import devices_of_processes, started_together
 from ..errors import QuiltError
@@ -18,8 +19,6 @@ from ..running.section import Section
 from ..running.unused import Unused
 from .checks import check_memory
 from .states import ReplicaState, geometric, rest2_states, temperature_states
-
-_STAYS = ("kind", "every", "solute", "full_rows")
 
 
 class ExchangeSection(Section):
@@ -34,22 +33,28 @@ class ExchangeSection(Section):
         description="What differs between states: the temperature, or the effective temperature of "
         "the solute (rest2).",
     )
-    temperatures: tuple[float, ...] | None = Field(
+    temperatures: Annotated[tuple[float, ...] | None, OnResume.NOT_COMPARED] = Field(
         default=None, description="Temperatures of the states, K, ascending."
     )
-    lowest: float | None = Field(default=None, gt=0, description="Lowest temperature, K.")
-    highest: float | None = Field(default=None, gt=0, description="Highest temperature, K.")
-    replicas: int | None = Field(default=None, ge=1, description="Number of states.")
+    lowest: Annotated[float | None, OnResume.NOT_COMPARED] = Field(
+        default=None, gt=0, description="Lowest temperature, K."
+    )
+    highest: Annotated[float | None, OnResume.NOT_COMPARED] = Field(
+        default=None, gt=0, description="Highest temperature, K."
+    )
+    replicas: Annotated[int | None, OnResume.NOT_COMPARED] = Field(
+        default=None, ge=1, description="Number of states."
+    )
     solute: str = Field(
         default="solute", description="rest2: the atoms that are scaled, as a selection."
     )
     every: int = Field(default=500, ge=1, description="Steps between swaps.")
-    devices: tuple[DeviceName, ...] = Field(
+    devices: Annotated[tuple[DeviceName, ...], OnResume.MAY_CHANGE] = Field(
         default=(),
         description="Devices among which replicas are dealt out; by default that of [run], under a "
         "launcher of MPI in each of its processes.",
     )
-    together: int = Field(
+    together: Annotated[int, OnResume.MAY_CHANGE] = Field(
         default=1, ge=1, description="Replicas that a device runs at the same time."
     )
     full_rows: bool = Field(
@@ -151,6 +156,5 @@ class ExchangeConfig(Config):
 
     def physics(self, box: NDArray[np.float64] | None) -> dict[str, Any]:
         """Settings that must stay when it is resumed."""
-        own = {f"exchange.{key}": getattr(self.exchange, key) for key in _STAYS}
         ladder = {"exchange.temperatures": list(self.exchange.ladder())}
-        return {**super().physics(box), **own, **ladder}
+        return super().physics(box) | ladder

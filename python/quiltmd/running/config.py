@@ -8,25 +8,22 @@ silently ignored spoils a simulation without a trace.
 
 from __future__ import annotations
 
-import json
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar, get_args, get_origin
+from typing import Any, TypeVar
 
 import numpy as np
 import tomli_w
 from numpy.typing import NDArray
 from pydantic import (
-    BaseModel,
     PrivateAttr,
     ValidationError,
     model_validator,
 )
-from pydantic.fields import FieldInfo
 
 from ..description.barostats import with_interval
 from ..description.dynamics import resolve_dynamics
@@ -57,6 +54,13 @@ from .faults import describe
 from .output_sections import TRAJECTORY, OutputSection, TrajectorySection
 from .run_section import RunSection
 from .section import Section
+from .setting_fields import (
+    as_json,
+    defaults,
+    kept_settings,
+    setting_fields,
+    settings_of,
+)
 from .system_sections import SolventSection, SystemSection
 from .unused import Unused, unused_settings
 
@@ -162,7 +166,7 @@ class Config(Section):
 
     def _unused(self) -> Iterator[Unused]:
         names = ("nonbonded", "integrator", "thermostat", "barostat", "solvent", "run", "output")
-        sections = {name: dict(_items(getattr(self, name))) for name in ("system", *names)}
+        sections = {name: dict(settings_of(getattr(self, name))) for name in ("system", *names)}
         return unused_settings({**sections, "restraint": self.restraint, "bath": self.bath})
 
     def __eq__(self, other: object) -> bool:
@@ -201,12 +205,11 @@ class Config(Section):
 
     def outputs(self) -> dict[str, Any]:
         """Settings that decide what is in log and trajectories; the same run must keep them."""
-        kept = ("log_every", "log_terms", "log_box", "trajectory_every")
-        settings = {f"output.{key}": getattr(self.output, key) for key in kept}
-        return settings | {
-            f"trajectory.{section.file}": section.model_dump(exclude={"file"})
-            for section in self.trajectory
-        }
+        settings = {f"output.{key}": value for key, value in kept_settings(self.output).items()}
+        for section in self.trajectory:
+            kept = kept_settings(section)
+            settings[f"trajectory.{kept.pop('file')}"] = kept
+        return settings
 
     def execution(self) -> Execution:
         """Where the simulation runs."""
@@ -228,73 +231,27 @@ class Config(Section):
 
         What is left to the program is as it is chosen for a box (3, 3), nm, or for none.
         """
-        chosen = self.nonbonded.resolve(box)
-        settings: dict[str, Any] = {
-            "run.minimize": self.run.minimize,
-            "run.minimize_iterations": self.run.minimize_iterations,
-            "run.minimize_tolerance": self.run.minimize_tolerance,
-            "run.draw_velocities": self.run.draw_velocities,
-            "run.start_temperature": self.run.start_temperature,
-            "run.first_step": self.run.first_step,
-            "run.away": self.run.away,
-            "system.hmr": self.system.hmr,
-            "system.constraints": self.system.constraints,
-            "system.box": self.system.box,
-            "system.defines": self.system.defines,
-            "system.rigid_water": self.system.rigid_water,
-            "system.reference_scaling": self.system.reference_scaling,
-            "system.electric_field": self.system.electric_field,
-        }
-        settings |= {
-            f"{name}.{number}": dict(_items(one))
-            for name in ("restraint", "bath")
-            for number, one in enumerate(getattr(self, name), 1)
-        }
-        settings |= {
-            f"nonbonded.{key}": chosen.get(key, value)
-            for key, value in _items(self.nonbonded)
-            if key != "pme_split"  # what comes of it are alpha, bandwidth and grid
-        }
-        for name in ("solvent", "integrator", "thermostat", "barostat"):
-            settings |= {f"{name}.{key}": value for key, value in _items(getattr(self, name))}
-        plain: dict[str, Any] = json.loads(json.dumps(settings))
-        return plain
+        chosen = as_json(self.nonbonded.resolve(box))
+        settings: dict[str, Any] = {}
+        for name in type(self).model_fields.keys() - {"output", "trajectory"}:
+            section = getattr(self, name)
+            if isinstance(section, tuple):
+                every = enumerate(section, 1)
+                settings |= {f"{name}.{number}": kept_settings(one) for number, one in every}
+            else:
+                kept = kept_settings(section)
+                settings |= {f"{name}.{key}": value for key, value in kept.items()}
+        of_box = {f"nonbonded.{key}": value for key, value in chosen.items()}
+        return settings | {key: of_box[key] for key in settings.keys() & of_box.keys()}
 
     def open_settings(self) -> set[str]:
         """Those of `physics` that are left to chance, to the inputs or to the box of the start."""
-        unstated = {key for key, _ in _items(self.nonbonded)} - self._stated
+        unstated = {key for key, _ in settings_of(self.nonbonded)} - self._stated
         of_box = set()
         if self.integrator.ensemble == "npt":  # see with_mesh
             of_box = {"pme_tolerance", "lj_pme_tolerance"}
         left = {"integrator.seed", *(f"nonbonded.{key}" for key in unstated | of_box)}
         return left if self.barostat.every is not None else left | {"barostat.every"}
-
-    @classmethod
-    def defaults(cls) -> dict[str, Any]:
-        """Defaults of settings that a run must keep, as "section.key"."""
-        sections = {
-            "nonbonded": Nonbonded(),
-            "solvent": SolventSection(),
-            "integrator": IntegratorSection(),
-            "thermostat": ThermostatSection(),
-            "barostat": BarostatSection(),
-        }
-        run = RunSection(steps=0)
-        added = {
-            "system.velocities": None,
-            "system.reference_scaling": "com",
-            "system.electric_field": None,
-            "run.minimize_iterations": run.minimize_iterations,
-            "run.minimize_tolerance": run.minimize_tolerance,
-            "run.start_temperature": run.start_temperature,
-            "run.first_step": run.first_step,
-            "run.away": run.away,
-        }
-        return {"output.log_terms": False, "output.log_box": False, **added} | {
-            f"{name}.{key}": value
-            for name, found in sections.items()
-            for key, value in _items(found)
-        }
 
     def following(self, system: System) -> Config:
         """A copy with the nonbonded settings that the inputs state, but for those given here."""
@@ -408,8 +365,8 @@ class Config(Section):
             useless = [one for one in unused if one.section == name]
             for one in section if isinstance(section, tuple) else [section]:
                 settings = {
-                    key: _plain_value(value)
-                    for key, value in _items(one)
+                    key: as_json(value)
+                    for key, value in settings_of(one)
                     if value is not None and not any(u.among([key]) for u in useless)
                 }
                 if settings:
@@ -450,12 +407,12 @@ def read_resolved(path: Path) -> dict[str, Any]:
     Earlier versions stated defaults there that the run has no use for; these are left out.
     """
     settings = read_config(path)
-    defaults = Config.defaults()
+    known = defaults(Config)
     sections = {name: value for name, value in settings.items() if isinstance(value, dict)}
     for unused in unused_settings(settings):
         section = sections.get(unused.section, {})
         for key in unused.among(list(section)):
-            if section[key] == _plain_value(defaults[f"{unused.section}.{key}"]):
+            if section[key] == known[f"{unused.section}.{key}"]:
                 del section[key]
     return settings
 
@@ -507,36 +464,3 @@ def build_config_of(kind: type[AnyConfig], settings: dict[str, Any], source: str
         faults = "; ".join(describe(fault, known) for fault in error.errors())
         raise QuiltError(f"{source}: {faults}" if source else faults) from None
     return config
-
-
-def setting_fields(section: str, config: type[Config] = Config) -> dict[str, FieldInfo]:
-    """The settings of a section: type, default and description of each."""
-    kind: Any = config.model_fields[section].annotation
-    kind = get_args(kind)[0] if get_origin(kind) is tuple else kind
-    # pydantic 2.5 to 2.9 have them under two names, one for models and one for dataclasses.
-    name = "model_fields" if issubclass(kind, BaseModel) else "__pydantic_fields__"
-    found: dict[str, FieldInfo] = getattr(kind, name)
-    return found
-
-
-def required_settings(section: str) -> list[str]:
-    """Keys of a section that have no default."""
-    return [key for key, field in setting_fields(section).items() if field.is_required()]
-
-
-def single_sections() -> list[str]:
-    """Sections that a configuration has once; keys of others have no options."""
-    kinds = {name: field.annotation for name, field in Config.model_fields.items()}
-    return [name for name, kind in kinds.items() if get_origin(kind) is not tuple]
-
-
-def _items(section: Any) -> Iterable[tuple[str, Any]]:
-    if isinstance(section, BaseModel):
-        return section
-    return ((field.name, getattr(section, field.name)) for field in fields(section))
-
-
-def _plain_value(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return [_plain_value(item) for item in value]
-    return str(value) if isinstance(value, Path) else value

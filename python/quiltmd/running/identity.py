@@ -15,36 +15,10 @@ from ..errors import QuiltError
 from ..inputs import included_files
 from ..outputs.files import hash_file, reading
 from .config import Config
+from .setting_fields import defaults
 
-# Settings that may change on resume; also said by the help of `quiltmd run` and docs/user/files.md.
-MAY_CHANGE = {  # section, key
-    ("run", "steps"),
-    ("run", "ranks"),
-    ("run", "threads"),
-    ("run", "device"),
-    ("run", "hosts"),
-    ("run", "balance"),
-    ("run", "transport"),
-    ("run", "mesh"),
-    ("run", "max_hours"),
-    ("output", "profile"),
-    ("output", "final"),
-    ("output", "checkpoint_every"),
-    ("output", "checkpoint_minutes"),
-    ("system", "topology"),
-    ("system", "coordinates"),
-    ("system", "velocities"),
-    ("system", "parameters"),
-    ("system", "reference"),
-    ("workers", "key"),
-    ("workers", "command"),
-    ("workers", "silence"),
-    ("workers", "patience"),
-    ("workers", "spares"),
-    ("workers", "verify"),
-    ("workers", "inject_fault"),
-}
-
+# Settings of which earlier versions kept nothing although they had them: as they are now.
+_NOT_KEPT = ("system.frame",)
 # Names of inputs in a provenance, and how messages name them.
 _FILES = {
     "topology": "the topology file",
@@ -101,10 +75,11 @@ def changed_settings(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
 
 
 def _differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
-    defaults = Config.defaults() | {"nonbonded.pme_bandwidth": 0.0}  # as it is where there is none
+    known = defaults(Config) | {"nonbonded.pme_bandwidth": 0.0}  # as it is where there is none
+    known |= {key: now.get(key) for key in _NOT_KEPT}
     found = []
     for key in sorted(before.keys() | now.keys()):
-        old, new = (settings.get(key, defaults.get(key)) for settings in (before, now))
+        old, new = (settings.get(key, known.get(key)) for settings in (before, now))
         if old != new:
             found.append(f"{key} (was {old}, is {new})")
     return found

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from ..description.settings import OnResume
 from ..errors import QuiltError
 from ..outputs.files import read_file, reading
 from ..outputs.formats import check_contents
@@ -20,6 +21,7 @@ else:
     import tomli as tomllib
 
 
+FinalFormat = Literal["cif", "pdb", "gro", "ncrst", "rst7", "namd"]
 TRAJECTORY = "trajectory.dcd"  # what `trajectory_every` writes
 
 
@@ -30,7 +32,9 @@ class OutputSection(Section):
     the run, once it has warmed up.  `copy_inputs` puts copies of the input files into the folder.
     """
 
-    dir: AbsolutePath = Field(description="Folder for the results.")
+    dir: Annotated[AbsolutePath, OnResume.NOT_COMPARED] = Field(
+        description="Folder for the results."
+    )
     log_every: int = Field(
         default=100, ge=0, description="Steps between rows of the energy log; 0: no log."
     )
@@ -44,22 +48,22 @@ class OutputSection(Section):
         description="Steps between frames of trajectory.dcd; 0: none. By default 1000 steps where "
         "there is no [[trajectory]].",
     )
-    checkpoint_every: int = Field(
+    checkpoint_every: Annotated[int, OnResume.MAY_CHANGE] = Field(
         default=5000, ge=0, description="Steps between checkpoints; 0: not by steps."
     )
-    checkpoint_minutes: float = Field(
+    checkpoint_minutes: Annotated[float, OnResume.MAY_CHANGE] = Field(
         default=15.0, ge=0, description="Minutes between checkpoints; 0: not by time."
     )
-    profile: bool = Field(
+    profile: Annotated[bool, OnResume.MAY_CHANGE] = Field(
         default=False,
         description="Measure the time of every task or kernel over a short stretch of the run.",
     )
-    final: tuple[Literal["cif", "pdb", "gro", "ncrst", "rst7", "namd"], ...] = Field(
+    final: Annotated[tuple[FinalFormat, ...], OnResume.MAY_CHANGE] = Field(
         default=("cif", "pdb", "ncrst"),
         description="Files of the last structure: cif, pdb (where it fits), gro, ncrst, rst7, namd "
         "(coor, vel and xsc).",
     )
-    copy_inputs: bool = Field(
+    copy_inputs: Annotated[bool, OnResume.NOT_COMPARED] = Field(
         default=False, description="Copy the input files into the folder of the results."
     )
 

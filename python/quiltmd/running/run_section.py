@@ -8,20 +8,22 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field
 
 from ..description.checks import LAST_STEP
-from ..description.settings import HOTTEST, Ranks, Threads
+from ..description.settings import HOTTEST, OnResume, Ranks, Threads
 from ..engine.execution import DeviceName, Execution, MeshSharing, Transport
 from ..engine.hosts import HostEntry
 from .section import Section
 
 
 class RunSection(Section):
-    """[run]: how far and where; on resume all may change but how it begins, and `away`.
+    """[run]: how a run begins, how far it goes and where.
 
     It begins with `minimize`, `draw_velocities` and what belongs to them.  After `max_hours` a run
     stops with a checkpoint.
     """
 
-    steps: int = Field(ge=0, description="Number of steps, counted from the start of the run.")
+    steps: Annotated[int, OnResume.MAY_CHANGE] = Field(
+        ge=0, description="Number of steps, counted from the start of the run."
+    )
     first_step: int = Field(
         default=0,
         ge=0,
@@ -49,36 +51,36 @@ class RunSection(Section):
         description="Draw velocities at this temperature instead, K, whatever the coordinates "
         "have.",
     )
-    require_velocities: bool = Field(
+    require_velocities: Annotated[bool, OnResume.NOT_COMPARED] = Field(
         default=False,
         description="Refuse coordinates without velocities, for which some would be drawn (what "
         "ntx = 5 of an mdin means).",
     )
-    ranks: Ranks = Execution.ranks
-    threads: Threads = Execution.threads
-    device: DeviceName = Field(
+    ranks: Annotated[Ranks, OnResume.MAY_CHANGE] = Execution.ranks
+    threads: Annotated[Threads, OnResume.MAY_CHANGE] = Execution.threads
+    device: Annotated[DeviceName, OnResume.MAY_CHANGE] = Field(
         default=Execution.device,
         description="Where to run: auto (a usable GPU, else the CPU), cpu, cuda, one GPU of "
         "several, such as cuda:1 (`quiltmd devices` shows them), the GPU of each rank, such as "
         "cuda:0,1, or one of these in a worker: worker:cuda:0, ssh:HOST/cuda:0, "
         "remote:HOST:PORT/cuda:0.",
     )
-    hosts: tuple[HostEntry, ...] = Field(
+    hosts: Annotated[tuple[HostEntry, ...], OnResume.MAY_CHANGE] = Field(
         default=Execution.hosts,
         description="Hosts, reached by ssh, that share the simulation, with the number of ranks on "
         "each where it is not one: a:2,b:2.",
     )
-    balance: bool = Field(
+    balance: Annotated[bool, OnResume.MAY_CHANGE] = Field(
         default=Execution.balance, description="Dynamic load balancing between ranks."
     )
-    transport: Transport = Field(
+    transport: Annotated[Transport, OnResume.MAY_CHANGE] = Field(
         default=Execution.transport,
         description="How messages travel between ranks: peer (kernels write to the other GPU's "
         "memory), between processes nccl (from GPU to GPU, on any hosts); carried by the host: "
         "staged in one process, between processes unix (on one machine) or tcp; auto (the fastest "
         "that each pair allows).",
     )
-    mesh: MeshSharing = Field(
+    mesh: Annotated[MeshSharing, OnResume.MAY_CHANGE] = Field(
         default=Execution.mesh,
         description="How ranks share the transforms of PME: distributed (a slab each), pencils "
         "(for more CPU ranks than planes), replicated (all of them on every rank) or auto (by the "
@@ -90,7 +92,7 @@ class RunSection(Section):
         description="Reach of computes in patches: 1, or 2 for patches half as wide, of which more "
         "ranks can have one; x, xy: 2 along these axes alone.",
     )
-    max_hours: float | None = Field(
+    max_hours: Annotated[float | None, OnResume.MAY_CHANGE] = Field(
         default=None, gt=0, description="Stop with a checkpoint after so many hours."
     )
 

@@ -36,10 +36,11 @@ from . import runner
 from .before import check_selections
 from .config import Config, build_config, merge, read_config
 from .folder import Folder
-from .identity import MAY_CHANGE, changed_settings
+from .identity import changed_settings
 from .output_sections import stage_folder
 from .progress import say, warn
 from .runner import Outcome
+from .setting_fields import may_change
 from .unused import unused_settings
 
 _NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*")
@@ -92,8 +93,8 @@ class Stage:
             for section in ("run", "output", "workers")
             for key, value in self.settings.get(section, {}).items()
         }
-        may_change = {at: stated[at] for at in stated.keys() & MAY_CHANGE}
-        return may_change | {("run", "steps"): self.steps()}
+        changed = {at: stated[at] for at in may_change(Config) if at in stated}
+        return changed | {("run", "steps"): self.steps()}
 
     def is_begun(self) -> bool:
         """Whether it has a checkpoint to go on from."""

@@ -16,6 +16,7 @@ from ..description.implicit_solvent import (
     Surface,
 )
 from ..description.restraints import Scaling
+from ..description.settings import OnResume
 from ..inputs.openmm_files import find_force_field
 from .section import AbsolutePath, Section, absolute
 
@@ -25,15 +26,15 @@ ParameterFile = Annotated[Path, AfterValidator(lambda path: find_force_field(abs
 class SystemSection(Section):
     """[system]: input files and how they become a System.
 
-    `hmr` moves mass from heavy atoms to their hydrogens (3.024 amu each, water excepted), so that
-    4 fs steps are stable.
+    Files may be elsewhere when a run is resumed, with the same content.  `hmr` moves mass from
+    heavy atoms to their hydrogens (3.024 amu each, water excepted), so that 4 fs steps are stable.
     """
 
-    topology: AbsolutePath = Field(
+    topology: Annotated[AbsolutePath, OnResume.MAY_CHANGE] = Field(
         description="Topology file: Amber prmtop (parm7), PSF, GROMACS top, OpenMM System "
         "XML, or PDB or mmCIF with ForceField XML."
     )
-    coordinates: AbsolutePath = Field(
+    coordinates: Annotated[AbsolutePath, OnResume.MAY_CHANGE] = Field(
         description="Coordinate file: Amber inpcrd, rst7 or NetCDF, GROMACS gro or g96, PDB, "
         "mmCIF, CRD, NAMD binary, OpenMM State, or a trajectory: DCD, XTC, TRR, NetCDF, H5MD."
     )
@@ -42,12 +43,12 @@ class SystemSection(Section):
         description="Frame of the coordinates to begin from, counted from 0, or from the end if "
         "negative; by default the first.",
     )
-    velocities: AbsolutePath | None = Field(
+    velocities: Annotated[AbsolutePath | None, OnResume.MAY_CHANGE] = Field(
         default=None,
         description="File of velocities, in place of those of the coordinates: NAMD binary or "
         "PDB, or a coordinate file that has some.",
     )
-    parameters: tuple[ParameterFile, ...] = Field(
+    parameters: Annotated[tuple[ParameterFile, ...], OnResume.MAY_CHANGE] = Field(
         default=(),
         description="Parameter files of the topology, in order: of CHARMM or X-PLOR, or OpenMM "
         "ForceField XML.",
@@ -70,7 +71,7 @@ class SystemSection(Section):
         description="Constrain bonds to hydrogen (h-bonds), or none; for water see rigid_water.",
     )
     rigid_water: bool = Field(default=True, description="Keep water molecules rigid.")
-    reference: AbsolutePath | None = Field(
+    reference: Annotated[AbsolutePath | None, OnResume.MAY_CHANGE] = Field(
         default=None,
         description="Coordinate file with the places at which position restraints hold atoms; by "
         "default the coordinates.",
