@@ -49,15 +49,15 @@ class GaussianSplit final : public EwaldSplit {
   double alpha_;
 };
 
-// With z = (r/cutoff)^2 and psi = sum of b_k z^k: Phi(r/cutoff)/r = sum of b_k/(2k + 1) z^k, but for constant
-// factors. Its transform is psi again, of z = (2 pi m cutoff/bandwidth)^2. That is cut off at its first zero,
-// somewhat beyond z = 1, so that nothing jumps when the box changes.
+// The transform of Phi(r/cutoff)/r is psi again, of z = (2 pi m cutoff/bandwidth)^2. That is cut off at its
+// first zero, somewhat beyond z = 1, so that nothing jumps when the box changes.
 class ProlateSplit final : public EwaldSplit {
  public:
   ProlateSplit(double bandwidth, double cutoff)
-      : psi_(bandwidth), cutoff2_(cutoff * cutoff), scale_(1 / (psi_.integral() * cutoff)) {
-    for (size_t k = 0; k < psi_.series().size(); ++k)
-      potential_.push_back(psi_.series()[k] / (2 * static_cast<double>(k) + 1));
+      : psi_(bandwidth),
+        cutoff_(cutoff),
+        cutoff2_(cutoff * cutoff),
+        potential_(psi_.mean_series()) {
     for (size_t k = 1; k < potential_.size(); ++k)
       force_.push_back(-2 * static_cast<double>(k) * potential_[k]);
     z_per_m2_ = std::pow(2 * kPi / bandwidth, 2) * cutoff2_;
@@ -67,11 +67,11 @@ class ProlateSplit final : public EwaldSplit {
 
   double potential(double r2) const override {
     if (r2 >= cutoff2_) return 1 / std::sqrt(r2);
-    return scale_ * Prolate::sum(potential_, r2 / cutoff2_);
+    return Prolate::sum(potential_, r2 / cutoff2_) / cutoff_;
   }
   double force(double r2) const override {
     if (r2 > cutoff2_) return 1 / (r2 * std::sqrt(r2));
-    return scale_ / cutoff2_ * Prolate::sum(force_, r2 / cutoff2_);
+    return Prolate::sum(force_, r2 / cutoff2_) / (cutoff2_ * cutoff_);
   }
   double rest_integral() const override { return 2 * kPi * cutoff2_ * psi_.mean_square(); }
   Influence transform(double m2) const override {
@@ -96,8 +96,8 @@ class ProlateSplit final : public EwaldSplit {
 
  private:
   Prolate psi_;
-  double cutoff2_, scale_, z_per_m2_, end_, decay_;
-  std::vector<double> potential_, force_;
+  double cutoff_, cutoff2_, z_per_m2_, end_, decay_;
+  std::vector<double> potential_, force_;  // of (r/cutoff)^2
 };
 
 }  // namespace

@@ -90,6 +90,13 @@ double Prolate::slope(double z) const {
   return value;
 }
 
+std::vector<double> Prolate::mean_series() const {
+  std::vector<double> series;
+  for (const double power : series_)
+    series.push_back(power / (integral_ * (2 * static_cast<double>(series.size()) + 1)));
+  return series;
+}
+
 double Prolate::first_zero() const {
   double low = 1, high = 1;
   while ((*this)(high) > 0) high += 0.01;

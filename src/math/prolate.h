@@ -20,6 +20,9 @@ class Prolate {
   double operator()(double z) const { return sum(series_, z); }
   // Its derivative by z.
   double slope(double z) const;
+  // Phi(x)/x as a power series in z = x^2, Phi(x) the integral of the function over [0, x] divided by that
+  // over [0, 1].
+  std::vector<double> mean_series() const;
   // Integrals over [0, 1]: of the function, and of x^2 times the function divided by the former.
   double integral() const { return integral_; }
   double mean_square() const { return mean_square_; }

@@ -36,12 +36,9 @@ struct ExcludedPairProlateForm {
 
   // The number of powers; then cutoff Phi(r/cutoff)/r as a power series in (r/cutoff)^2.
   static std::vector<double> prepare_shared(const std::vector<double>& values, int) {
-    const Prolate psi(values.at(0));
-    std::vector<double> series{0};
-    for (const double power : psi.series())
-      series.push_back(power / (psi.integral() * (2 * static_cast<double>(series.size()) - 1)));
+    std::vector<double> series = Prolate(values.at(0)).mean_series();
     while (std::abs(series.back()) < 1e-17) series.pop_back();
-    series[0] = static_cast<double>(series.size() - 1);
+    series.insert(series.begin(), static_cast<double>(series.size()));
     return series;
   }
 
