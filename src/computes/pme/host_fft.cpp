@@ -215,8 +215,8 @@ Pack exponential(Pack x) {
   return p * __builtin_bit_cast(Pack, (n + 127) << 23);
 }
 
-// What of an influence function depends on m^2 alone, times `decayed`: exp(-decay m^2) and all else; and minus
-// the derivative of its logarithm by m^2, for the virial, where the function is not zero.
+// What of an influence function depends on m^2 alone, times `decayed`: exp(-decay m^2) and all else; and for
+// the virial its fall, minus the derivative by m^2. That has a value where the function passes through zero.
 struct ChargeInfluence {
   static constexpr EnergyKind kEnergy = kReciprocal;
   const FittedTransform& s;
@@ -227,14 +227,15 @@ struct ChargeInfluence {
     for (int k = FittedTransform::kDegree - 1; k >= 0; --k) shape = shape * t + s.shape[k];
     return (m2 > 0.0f) & (m2 < s.end) ? decayed * shape / m2 : Pack{};
   }
-  double fall(double m2) const {
+  double fall(double m2, double decayed) const {
+    if (!(m2 > 0 && m2 < s.end)) return 0;
     const double t = s.t_scale * m2 - 1;
     double shape = 0, slope = 0;
     for (int k = FittedTransform::kDegree; k >= 0; --k) {
       slope = slope * t + shape;
       shape = shape * t + s.shape[k];
     }
-    return 1 / m2 + s.decay - s.t_scale * slope / shape;
+    return decayed * ((1 / m2 + s.decay) * shape - s.t_scale * slope) / m2;
   }
 };
 
@@ -250,10 +251,9 @@ struct DispersionInfluence {
     for (int k = DispersionFit::kDegree - 1; k >= 0; --k) sum = sum * t + kDispersionPhi.c[k];
     return decayed * (t * t * sum);
   }
-  double fall(double m2) const {
+  double fall(double m2, double decayed) const {
     const double decay = s.decay;
-    const auto b = static_cast<float>(std::sqrt(m2 * decay));
-    return 3 * decay * kDispersionPsi(b) / kDispersionPhi(b);
+    return decayed * 3 * decay * kDispersionPsi(static_cast<float>(std::sqrt(m2 * decay)));
   }
 };
 
@@ -310,11 +310,10 @@ class LineConvolution {
       if (op_.energy)
         for (int l = 0; l < lanes; ++l) {
           const double re = line_[x].r[l], im = line_[x].i[l];
-          const double here = 0.5 * twice[l] * influence[l] * (re * re + im * im);
+          const double square = twice[l] * (re * re + im * im);
           const Vec3d k{m.x, y[l], z[l]};
-          if (influence[l] == 0) continue;
-          energy[l] += here;
-          virial[l].add_product((-2 * here * of_square.fall(dot(k, k))) * k, k);
+          energy[l] += 0.5 * influence[l] * square;
+          virial[l].add_product((-square * of_square.fall(dot(k, k), decayed[l])) * k, k);
         }
       line_[x].r *= influence;
       line_[x].i *= influence;
