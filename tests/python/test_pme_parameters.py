@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from boxes import relative_rms, water_box
 import quiltmd
 from quiltmd import Nonbonded, pme_parameters, prolate_parameters
 from quiltmd.description.dynamics import resolve_dynamics
+from quiltmd.description.plausibility import oddities
 from quiltmd.engine.core import make_engine
 from quiltmd.engine.execution import Execution
 
@@ -116,6 +118,48 @@ def test_a_split_and_its_parameters_are_stated_one_way() -> None:
 def test_parameters_of_splits_that_are_refused(settings: Any, words: str) -> None:
     with pytest.raises(quiltmd.QuiltError, match=words):
         Nonbonded(**settings)
+
+
+@pytest.mark.parametrize("cutoff", [0.1, 0.3, 0.9])
+def test_the_tolerance_that_is_offered_in_place_of_an_impossible_one_is_possible(
+    cutoff: float,
+) -> None:
+    box = 0.3 * np.eye(3)
+    with pytest.raises(quiltmd.QuiltError, match=f"with a cutoff of {cutoff:g} nm") as refused:
+        prolate_parameters(box, cutoff, 1e-9)
+    offered = float(re.findall(r"choose (\S+) or more", str(refused.value))[0])
+    assert prolate_parameters(box, cutoff, offered)[0] > 19
+    with pytest.raises(quiltmd.QuiltError, match="beyond what single precision"):
+        prolate_parameters(box, cutoff, 0.8 * offered)
+
+
+@pytest.mark.parametrize(
+    ("split", "words"),
+    [
+        ({"pme_bandwidth": 14.0}, r"is too coarse for pme_bandwidth = 14 with a cutoff of 0.9 nm"),
+        ({"pme_alpha": 3.0}, r"is coarse for pme_alpha = 3 1/nm"),
+    ],
+)
+def test_a_stated_grid_that_is_too_coarse_is_told(exact: Any, split: Any, words: str) -> None:
+    """A warning comes where forces are wrong by more than 5e-3, as a converged sum has it."""
+    system, state, forces = exact
+    warned, wrong = [], []
+    for points in (8, 20):
+        settings = Nonbonded(**split, pme_grid=(points, points, points))
+        told = [line for line in oddities(system, state, settings) if "pme_grid" in line]
+        assert all(re.search(words, line) for line in told)
+        warned.append(bool(told))
+        error = relative_rms(quiltmd.reference(system, state, settings)[1], forces)
+        wrong.append(error > 5e-3)
+    assert warned == wrong == [True, False]
+
+
+def test_a_grid_of_the_dispersion_that_is_too_coarse_is_told(exact: Any) -> None:
+    system, state, _ = exact
+    settings = Nonbonded(lennard_jones="pme", lj_pme_alpha=3.0, lj_pme_grid=(8, 8, 8))
+    told = [line for line in oddities(system, state, settings) if "lj_pme_grid 8 x 8 x 8" in line]
+    assert len(told) == 1
+    assert "is coarse for lj_pme_alpha = 3 1/nm" in told[0]
 
 
 def test_more_accurate_than_openmm_at_its_own_tolerance(exact: Any) -> None:

@@ -65,6 +65,7 @@ _PROLATE_MESH = {
     5: _ProlateFit(-8.9298, 4.6296, 6.3523, 3.5661, 0.6535, 0.1842, 0.0461),
 }
 _PROLATE_SHARE = 0.87  # of the tolerance, for the root of the sum of both squared errors
+_BANDWIDTHS = [0.1 * tenths for tenths in range(40, 200)]  # to choose from
 
 
 def direct_error(alpha: float, cutoff: float) -> float:
@@ -135,9 +136,10 @@ def prolate_parameters(
     grids = _prolate_grids(cutoff, tolerance, order, flatness)
     spacing, bandwidth = max(grids, default=(0.0, 0.0))
     if not bandwidth:
+        least = beyond_bandwidth(_BANDWIDTHS[-1], cutoff) / _PROLATE_SHARE
         raise QuiltError(
-            f"pme_tolerance {tolerance:g} is beyond what single precision can do; choose one of "
-            "1e-7 or more"
+            f"pme_tolerance {tolerance:g} is beyond what single precision can do with a cutoff of "
+            f"{cutoff:g} nm: choose {1.1 * least:.1e} or more, or a longer cutoff"
         )
     return bandwidth, _grid_of_spacing(box, spacing, "pme")
 
@@ -150,11 +152,11 @@ def _prolate_grids(
     `flatness`: the smallest height of the cell over its edge.
     """
     mesh = _PROLATE_MESH[order]
-    for bandwidth in (0.1 * tenths for tenths in range(40, 200)):
+    for bandwidth in _BANDWIDTHS:
         left = (_PROLATE_SHARE * tolerance) ** 2 - beyond_bandwidth(bandwidth, cutoff) ** 2
         if left <= 0:
             continue
-        low, high = 1e-3, math.pi * cutoff / bandwidth  # nm; coarser, and the waves have no grid
+        low, high = 1e-3, coarsest_spacing(bandwidth, cutoff)
         if mesh.error(bandwidth, cutoff, high, flatness * high) <= math.sqrt(left):
             yield high, round(bandwidth, 1)
             continue
@@ -169,6 +171,21 @@ def _prolate_grids(
 def beyond_bandwidth(bandwidth: float, cutoff: float) -> float:
     """Relative rms error of forces by the waves that the mesh of a prolate split leaves out."""
     return 0.441 / cutoff * math.pow(bandwidth, 1.087) * math.exp(-bandwidth)
+
+
+def coarsest_spacing(bandwidth: float, cutoff: float) -> float:
+    """Between points along an edge, nm: a coarser grid cannot represent all waves of the split."""
+    return math.pi * cutoff / bandwidth
+
+
+def spline_error(alpha: float, spacing: float, order: int) -> float:
+    """Relative rms error of forces by splines on the mesh of a Gaussian split (1/nm, nm)."""
+    return _SPLINE[order] * math.pow(alpha * spacing, order)
+
+
+def grid_spacing(grid: Sequence[int], box: NDArray[np.float64]) -> float:
+    """The largest distance of neighbouring points of a grid along an edge of the cell, nm."""
+    return float((np.linalg.norm(box, axis=1) / np.array(grid)).max())
 
 
 def lj_pme_parameters(

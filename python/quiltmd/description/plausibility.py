@@ -10,10 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .barostats import Barostat
 from .integrators import Integrator, fastest_bond
-from .mesh_rules import beyond_bandwidth, direct_error
+from .mesh_rules import (
+    beyond_bandwidth,
+    coarsest_spacing,
+    direct_error,
+    grid_spacing,
+    spline_error,
+)
 from .nonbonded import Nonbonded
 from .parameters import names
 from .settings import BOLTZMANN
@@ -52,22 +59,9 @@ def oddities(system: System, state: State, nonbonded: Nonbonded) -> Iterator[str
             f"a cutoff of {nonbonded.cutoff:g} nm is shorter than force fields of biomolecules are "
             f"made for ({_SHORT} nm and more)"
         )
-    alpha = nonbonded.pme_alpha
-    if alpha is not None and direct_error(alpha, nonbonded.cutoff) > _INACCURATE:
-        yield (
-            f"an Ewald coefficient of {alpha:g} 1/nm is small for a cutoff of "
-            f"{nonbonded.cutoff:g} nm: forces have relative errors of about "
-            f"{direct_error(alpha, nonbonded.cutoff):.1g}; leave out pme_alpha and pme_grid, or "
-            "give those of this cutoff"
-        )
-    bandwidth = nonbonded.pme_bandwidth
-    if bandwidth is not None and beyond_bandwidth(bandwidth, nonbonded.cutoff) > _INACCURATE:
-        yield (
-            f"a PME bandwidth of {bandwidth:g} is small for a cutoff of {nonbonded.cutoff:g} nm: "
-            "forces have relative errors of about "
-            f"{beyond_bandwidth(bandwidth, nonbonded.cutoff):.1g}; leave out pme_bandwidth and "
-            "pme_grid, or give a larger bandwidth"
-        )
+    yield from _split_oddities(nonbonded)
+    if state.box is not None:
+        yield from _grid_oddities(nonbonded, state.box)
     kinetic = 0.5 * float(system.masses @ (state.velocities**2).sum(axis=1))
     temperature = 2 * kinetic / (max(1, system.degrees_of_freedom) * BOLTZMANN)
     if temperature > _HOT:
@@ -82,6 +76,54 @@ def oddities(system: System, state: State, nonbonded: Nonbonded) -> Iterator[str
             f"{system.topology.describe(atom)} lies {distance[atom]:.4g} nm from the origin; its "
             "periodic image in the box is simulated, and coordinates so large do not fit PDB files"
         )
+
+
+def _split_oddities(nonbonded: Nonbonded) -> Iterator[str]:
+    """A stated split that leaves much of the forces out at the cutoff."""
+    alpha, bandwidth = nonbonded.pme_alpha, nonbonded.pme_bandwidth
+    if alpha is not None and direct_error(alpha, nonbonded.cutoff) > _INACCURATE:
+        yield (
+            f"an Ewald coefficient of {alpha:g} 1/nm is small for a cutoff of "
+            f"{nonbonded.cutoff:g} nm: forces have relative errors of about "
+            f"{direct_error(alpha, nonbonded.cutoff):.1g}; leave out pme_alpha and pme_grid, or "
+            "give those of this cutoff"
+        )
+    if bandwidth is not None and beyond_bandwidth(bandwidth, nonbonded.cutoff) > _INACCURATE:
+        yield (
+            f"a PME bandwidth of {bandwidth:g} is small for a cutoff of {nonbonded.cutoff:g} nm: "
+            "forces have relative errors of about "
+            f"{beyond_bandwidth(bandwidth, nonbonded.cutoff):.1g}; leave out pme_bandwidth and "
+            "pme_grid, or give a larger bandwidth"
+        )
+
+
+def _grid_oddities(nonbonded: Nonbonded, box: NDArray[np.float64]) -> Iterator[str]:
+    """A stated grid that is too coarse for the split that goes with it."""
+    order = nonbonded.pme_order or 5  # where a grid is stated
+    for of in ("pme", "lj_pme"):
+        grid, alpha = getattr(nonbonded, f"{of}_grid"), getattr(nonbonded, f"{of}_alpha")
+        if grid is None:
+            continue
+        spacing, points = grid_spacing(grid, box), " x ".join(map(str, grid))
+        apart = f"its points are up to {spacing:.3g} nm apart"
+        if alpha is not None and spline_error(alpha, spacing, order) > _INACCURATE:
+            yield (
+                f"the {of}_grid {points} is coarse for {of}_alpha = {alpha:g} 1/nm: {apart}, and "
+                "forces of the mesh have relative errors of about "
+                f"{spline_error(alpha, spacing, order):.1g}; choose more points, or leave out "
+                f"{of}_alpha and {of}_grid"
+            )
+        bandwidth = nonbonded.pme_bandwidth if of == "pme" else None
+        if bandwidth is None:
+            continue
+        coarsest = coarsest_spacing(bandwidth, nonbonded.cutoff)
+        if spacing > coarsest * (1 + 1e-6):
+            yield (
+                f"the pme_grid {points} is too coarse for pme_bandwidth = {bandwidth:g} with a "
+                f"cutoff of {nonbonded.cutoff:g} nm: {apart}, and {coarsest:.3g} nm are needed for "
+                "all waves of the split; choose more points, or leave out pme_bandwidth and "
+                "pme_grid"
+            )
 
 
 def step_oddities(system: System, integrator: Integrator) -> Iterator[str]:
