@@ -15,6 +15,7 @@
 #   make lint       formatters, linters, type check, layer check;  make format mends formatting
 #   make wheels     the input files of the tests as wheels, into $(WHEELS), for OFFLINE=1
 #   make wheel      a package with GPU code for compute capabilities 8.0, 9.0, 10.0, 12.0 and later
+#   make docs       the documentation site, into build/docs; warnings are errors
 #   make bench      speed of this machine, beside OpenMM     (BENCH="--rounds 1" to choose)
 #   make clean      remove everything made here
 
@@ -43,7 +44,7 @@ BUILT := .venv/.built
 endif
 QUILTMD := $(RUN) -m quiltmd
 
-.PHONY: venv build demo test test-oldest test-gpu test-gpu-slow sanitize tsan fuzz fuzz-settings lint format wheel wheels bench clean
+.PHONY: venv build demo test test-oldest test-gpu test-gpu-slow sanitize tsan fuzz fuzz-settings lint format wheel wheels docs bench clean
 venv: .venv/.made
 build: $(BUILT)
 
@@ -111,6 +112,13 @@ wheel: .venv/.made
 
 wheels:
 	$(PYTHON) tools/data_wheels.py $(WHEELS)
+
+# Only this needs the extra `docs`; with OFFLINE=1 it must be installed already.
+docs: $(BUILT)
+ifndef OFFLINE
+	$(RUN) -m $(INSTALL) 'quiltmd[docs]'
+endif
+	NO_MKDOCS_2_WARNING=1 $(RUN) -m mkdocs build
 
 bench: $(BUILT)
 	$(RUN) benchmarks/cpu.py $(BENCH)

@@ -133,7 +133,10 @@ class DcdWriter:
     first:
         Step of the first frame of a new file; by default `every`.
 
-    Raises QuiltError where an existing file holds fewer frames or is of another run.
+    Raises
+    ------
+    QuiltError
+        If an existing file holds fewer frames or belongs to another run.
     """
 
     def __init__(

@@ -177,7 +177,10 @@ class TrajectoryFile:
         Of the checkpoint at that step: how far the file had been written; one that has become
         shorter or has another end is refused.
 
-    Raises QuiltError where an existing file lacks frames or is of another run.
+    Raises
+    ------
+    QuiltError
+        If an existing file lacks frames or belongs to another run.
     """
 
     def __init__(

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hooks of mkdocs for the documentation site (mkdocs.yml).
+
+The pages stay readable where they are, in the repository; this makes a site of them:
+
+- files outside of `docs` that a page links to become pages of the site, code as code;
+- links to them lead there, so that mkdocs checks every one;
+- equations in TeX become MathML, which browsers show without a script from elsewhere.  A mistake
+  in one ends the build.
+"""
+
+from __future__ import annotations
+
+import html
+import posixpath
+import re
+from functools import cache
+from pathlib import Path
+
+from latex2mathml.converter import convert
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).resolve().parents[1]
+# Pages with a place of their own in the navigation; all other files outside of `docs` are below
+# `source`.
+PAGES = {
+    "ARCHITECTURE.md": "developer/architecture.md",
+    "CONTRIBUTING.md": "developer/contributing.md",
+    "src/README.md": "developer/source.md",
+    "python/README.md": "developer/python.md",
+    "CHANGELOG.md": "developer/changelog.md",
+    "SECURITY.md": "developer/security.md",
+    "README.md": "developer/readme.md",
+    "examples": "examples/README.md",
+    "benchmarks/notes": "benchmarks/notes/README.md",
+}
+LANGUAGES = {".py": "python", ".toml": "toml", ".json": "json", ".h": "cpp", ".cpp": "cpp"}
+LINK = re.compile(r"\]\((?!\w+:)([^)\s#]+)(#[^)\s]*)?\)")
+BLOCK = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+FORMULA = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
+
+
+def place(path: str) -> str:
+    """Where the site has the page of a file of the repository."""
+    if path in PAGES:
+        return PAGES[path]
+    if path.startswith("docs/"):
+        return path.removeprefix("docs/")
+    if (ROOT / path).is_dir():
+        return f"source/{path}/README.md"
+    return f"source/{path}" if path.endswith(".md") else f"source/{path}.md"
+
+
+def text_of(path: str) -> str:
+    """The Markdown of a file or a folder of the repository."""
+    found = ROOT / path
+    if found.is_dir():
+        files = sorted(p.name for p in found.iterdir() if p.is_file() and p.name[0] not in "._")
+        return "\n".join([f"# {path}", "", *(f"- [{name}]({path}/{name})" for name in files)])
+    text = found.read_text(encoding="utf-8")
+    if path.endswith(".md"):
+        return text
+    language = LANGUAGES.get(found.suffix, "text")
+    return f"# {found.name}\n\n`{path}`\n\n````{language}\n{text}\n````\n"
+
+
+def target(origin: str, link: str) -> str | None:
+    """The path, from the root of the repository, of the file or folder that a link leads to."""
+    folder = "" if (ROOT / origin).is_dir() else posixpath.dirname(origin)
+    path = posixpath.normpath(posixpath.join(folder, link))
+    return path if not path.startswith("..") and (ROOT / path).exists() else None
+
+
+@cache
+def origins() -> dict[str, str]:
+    """Of each page of the site the file or folder of the repository; followed link by link."""
+    todo = [p.relative_to(ROOT).as_posix() for p in (ROOT / "docs").rglob("*.md")]
+    todo += PAGES
+    found: dict[str, str] = {}
+    while todo:
+        path = todo.pop()
+        if place(path) in found:
+            continue
+        found[place(path)] = path
+        if path.endswith(".md") or (ROOT / path).is_dir():
+            links = (match[1] for match in LINK.finditer(BLOCK.sub("", text_of(path))))
+            targets = [target(path, link) for link in links]
+            todo += [t for t in targets if t and not t.startswith("docs/")]
+    return found
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Adds the files outside of `docs`; those without a place in the navigation are not missed."""
+    for uri, path in origins().items():
+        if not path.startswith("docs/"):
+            file = File.generated(config, uri, content=text_of(path))
+            if uri.startswith("source/") or uri == PAGES["README.md"]:
+                file.inclusion = file.inclusion.NOT_IN_NAV
+            files.append(file)
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Links lead to the pages of the site; source code is not searched."""
+    uri = page.file.src_uri
+    if uri.startswith("source/"):
+        page.meta["search"] = {"exclude": True}
+    origin = origins().get(uri)
+    if origin is None:
+        return markdown
+
+    def relink(match: re.Match[str]) -> str:
+        path = target(origin, match[1])
+        if path is None:
+            return match[0]
+        return f"]({posixpath.relpath(place(path), posixpath.dirname(uri))}{match[2] or ''})"
+
+    return LINK.sub(relink, markdown)
+
+
+def on_page_content(content: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Equations as MathML."""
+
+    def formula(match: re.Match[str]) -> str:
+        block = match[1] == "div"
+        return convert(html.unescape(match[2]), display="block" if block else "inline")
+
+    return FORMULA.sub(formula, content)
