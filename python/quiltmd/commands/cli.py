@@ -12,33 +12,16 @@ import sys
 from typing import Annotated
 
 import typer
-from rich.text import Text
 
 from ..errors import QuiltError
-from ..running.progress import console, show_warnings
 from ..running.stopping import INTERRUPTED, SIGNALS, act_as_usual, ignore_further_signals
 from ..version import package_version
-from ..workers import mpi
-from .bench import bench
-from .bench_workers import bench_workers
-from .convert import convert
-from .demo import demo
-from .digest import digest
-from .energy import energy
-from .exchange import exchange
-from .information import devices, info
-from .migrate import migrate
-from .options import SectionedCommand
-from .predict import predict_command
-from .profile import profile
-from .report import report
-from .run import run
-from .serve import serve
-from .watch import watch
+from ..workers import lifelines
+from .catalogue import Commands, list_commands
 
 app = typer.Typer(
+    cls=Commands,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # plain text: it wraps in narrow windows and needs no Unicode
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -60,39 +43,22 @@ def common(
     ] = False,
 ) -> None:
     """Quilt: molecular dynamics of biomolecules."""
+    from ..running.progress import show_warnings
+
+    show_warnings()
     act_as_usual([signal.SIGINT] if context.invoked_subcommand in _STOPPABLE else SIGNALS)
 
 
 # In these other signals than Ctrl-C mean a stop, with an exit status that says so.
 _STOPPABLE = ("run", "exchange", "demo")
 
-_COMMANDS = (
-    energy,
-    run,
-    exchange,
-    migrate,
-    watch,
-    report,
-    profile,
-    info,
-    convert,
-    devices,
-    serve,
-    bench,
-    demo,
-    digest,
-)
-for _command in _COMMANDS:
-    app.command(cls=SectionedCommand)(_command)
-app.command("predict", cls=SectionedCommand)(predict_command)
-app.add_typer(bench_workers, name="bench-workers")
+list_commands(app)
 
 
 def main() -> None:
     """Runs a command; errors made for the user become one line and exit code 1."""
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
-    show_warnings()
     try:
         app()
     except QuiltError as error:
@@ -113,7 +79,7 @@ def main() -> None:
         sys.exit(INTERRUPTED)
     finally:
         ignore_further_signals()
-        mpi.share_status(_status())
+        lifelines.share_status(_status())
 
 
 def _status() -> int:
@@ -124,5 +90,9 @@ def _status() -> int:
 
 
 def _fail(message: str) -> None:
+    from rich.text import Text
+
+    from ..running.progress import console
+
     console.print(Text(f"error: {message}", style="bold red"))
     sys.exit(1)

@@ -29,6 +29,7 @@ from ..engine.core import load_core, make_engine
 from ..engine.execution import core_numbers, devices
 from ..engine.hosts import Process, started, started_together
 from ..errors import QuiltError
+from . import lifelines
 from .access import AccessError, admit, ask_for_admission
 from .channel import Channel, SilentError
 from .session import Session
@@ -53,7 +54,6 @@ _FOR_PROCESS_0 = (
 )
 
 _secret = b""  # of these processes
-_lifelines: list[int] = []  # descriptors of process 0, one for each of the others
 
 
 def launched() -> int:
@@ -87,17 +87,7 @@ def join() -> None:
     for number in range(1, count):
         # Closed by the system alone, when this process has ended: the launcher of MPICH kills what
         # is left, process 0 too, once another one has ended.
-        _lifelines.append(reach(number).detach())
-
-
-def share_status(status: int) -> None:
-    """Tells the others the exit status of process 0, which is about to end: they end with it.
-
-    MPICH's launcher gives one of the statuses or several at once, so all should be the same.
-    """
-    for lifeline in _lifelines:
-        with suppress(OSError):  # it has ended
-            os.write(lifeline, bytes([status & 0xFF]))
+        lifelines.note(reach(number).detach())
 
 
 def reach(number: int) -> socket.socket:

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands of `quiltmd` by name: where each is, and what the list of commands says of it.
+
+The module of a command is imported when the command is run or asked for its help.  `quiltmd --help`,
+`quiltmd --version` and the completion of a command's name need none of them, and no NumPy.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+from typer.main import get_command
+
+# Module and function (or group of commands), and the first sentence of its help.
+COMMANDS = {
+    "energy": (
+        "energy.energy",
+        "Energies of one structure by term, kJ/mol, and its forces; or those of a trajectory.",
+    ),
+    "run": ("run.run", "Run a simulation, or continue one from its checkpoint."),
+    "exchange": (
+        "exchange.exchange",
+        "Replica exchange: copies of a system at several temperatures or Hamiltonians, which swap.",
+    ),
+    "migrate": ("migrate.migrate", "Move a running simulation to another device."),
+    "watch": (
+        "watch.watch",
+        "Energies, temperature, pressure and speed of a run, live in the terminal.",
+    ),
+    "report": (
+        "report.report",
+        "A run as one HTML page: energies, temperature, pressure, RMSD, speed, settings.",
+    ),
+    "profile": (
+        "profile.profile",
+        "Profile a run from its last checkpoint on; the run itself stays where it is.",
+    ),
+    "info": ("information.info", "What is in input files; without any, what this installation is."),
+    "convert": ("convert.convert", "Write a system, and its state, in OpenMM's formats."),
+    "devices": ("information.devices", "The devices that simulations can run on, each GPU tested."),
+    "serve": ("serve.serve", "Let simulations elsewhere run on the devices of this machine."),
+    "bench": ("bench.bench", "Speed on a standard system, and where the time goes."),
+    "demo": ("demo.demo", "A protein in water, from input files to a plot."),
+    "digest": ("digest.digest", "SHA-256 of a checkpoint's step, box, positions and velocities."),
+    "predict": (
+        "predict.predict_command",
+        "Predict the speed on any number of ranks of a machine that need not be at hand.",
+    ),
+    "bench-workers": ("bench_workers.bench_workers", "What workers cost."),
+}
+
+
+class Commands(TyperGroup):
+    """A group whose commands stand in for those of `COMMANDS` until one is chosen."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Name and command that the arguments begin with, and the arguments left."""
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, command and load(command.name), rest
+
+
+def list_commands(app: typer.Typer) -> None:
+    """Gives the app a stand-in for each command, with its name and the line that describes it."""
+    for name, (_, summary) in COMMANDS.items():
+        app.command(name, help=summary)(_stand_in)
+
+
+def load(name: str) -> Any:
+    """The command itself."""
+    # Not before a module is imported that may have a command: options come from the configuration.
+    from .options import SectionedCommand
+
+    module, _, attribute = COMMANDS[name][0].partition(".")
+    found = getattr(import_module(f".{module}", __package__), attribute)
+    if not isinstance(found, typer.Typer):
+        alone = typer.Typer(add_completion=False, rich_markup_mode=None)
+        alone.command(name, cls=SectionedCommand)(found)
+        found = alone
+    return get_command(found)
+
+
+def _stand_in() -> None:
+    """Never called: `Commands.resolve_command` puts the command in its place."""
