@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commands of `quiltmd` by name: where each is, and what the list of commands says of it.
 
-The module of a command is imported when the command is run or asked for its help.  `quiltmd --help`,
-`quiltmd --version` and the completion of a command's name need none of them, and no NumPy.
+The module of a command is imported when the command is run or asked for its help.  `--help` and
+`--version` of `quiltmd` itself, and the completion of a command's name, need none, and no NumPy.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ class Commands(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Name and command that the arguments begin with, and the arguments left."""
-        name, command, rest = super().resolve_command(ctx, args)
-        return name, command and load(command.name), rest
+        name, _, rest = super().resolve_command(ctx, args)
+        return name, load(name) if name else None, rest
 
 
 def list_commands(app: typer.Typer) -> None:

@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csc_matrix, identity
-from scipy.sparse.linalg import splu
+import scipy
 
 from .molecules import spanning_forest
 
@@ -64,7 +63,11 @@ def _sums_of_branches(
     place[order] = np.arange(atoms)
     child = np.flatnonzero(parent != np.arange(atoms))
     ones = np.ones(len(child))
-    of_children = csc_matrix((ones, (place[parent[child]], place[child])), shape=(atoms, atoms))
-    lower = splu(identity(atoms, format="csc") - of_children, permc_spec="NATURAL")
+    of_children = scipy.sparse.csc_matrix(
+        (ones, (place[parent[child]], place[child])), shape=(atoms, atoms)
+    )
+    lower = scipy.sparse.linalg.splu(
+        scipy.sparse.identity(atoms, format="csc") - of_children, permc_spec="NATURAL"
+    )
     sums: F64 = lower.solve(values[order])[place]
     return sums

@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import coo_matrix, csr_matrix
-from scipy.sparse.csgraph import breadth_first_order, connected_components
+import scipy
 
 LARGEST_GROUP = 8  # atoms that constraints may hold together: kMaxGroupSize of the core
 
@@ -32,7 +31,7 @@ def molecule_of_atom(atoms: int, links: npt.NDArray[np.integer]) -> npt.NDArray[
     -------
     (N,) int32, molecules numbered from 0 in the order of their first atoms.
     """
-    _, label = connected_components(_graph(atoms, links), directed=False)
+    _, label = scipy.sparse.csgraph.connected_components(_graph(atoms, links), directed=False)
     _, first, inverse = np.unique(label, return_index=True, return_inverse=True)
     rank = np.empty(len(first), dtype=np.int32)
     rank[np.argsort(first)] = np.arange(len(first), dtype=np.int32)
@@ -88,9 +87,9 @@ def cut_link(
     return int(np.argmax(images)) if images.any() else None
 
 
-def _graph(atoms: int, links: npt.NDArray[np.integer]) -> csr_matrix:
+def _graph(atoms: int, links: npt.NDArray[np.integer]) -> scipy.sparse.csr_matrix:
     ones = np.ones(len(links), dtype=np.int8)
-    return coo_matrix((ones, (links[:, 0], links[:, 1])), shape=(atoms, atoms)).tocsr()
+    return scipy.sparse.coo_matrix((ones, (links[:, 0], links[:, 1])), shape=(atoms, atoms)).tocsr()
 
 
 def _images(
@@ -122,7 +121,7 @@ def spanning_forest(
     _, first = np.unique(molecule_of_atom(atoms, links), return_index=True)
     to_roots = np.column_stack([np.full(len(first), atoms), first])
     graph = _graph(atoms + 1, np.concatenate([np.asarray(links, dtype=np.intp), to_roots]))
-    order, parent = breadth_first_order(graph, atoms, directed=False)
+    order, parent = scipy.sparse.csgraph.breadth_first_order(graph, atoms, directed=False)
     forest: npt.NDArray[np.intp] = parent[:atoms].astype(np.intp)
     forest[first] = first
     return order[1:].astype(np.intp), forest

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import erf, erfc
+import scipy
 
 Array = npt.NDArray[Any]  # of Real
 Real = np.longdouble
@@ -67,8 +67,8 @@ _FUNCTIONS: dict[str, Callable[..., Array]] = {
     "sec": lambda x: 1 / np.cos(x),
     "csc": lambda x: 1 / np.sin(x),
     "cot": lambda x: 1 / np.tan(x),
-    "erf": lambda x: erf(np.asarray(x, np.float64)),
-    "erfc": lambda x: erfc(np.asarray(x, np.float64)),
+    "erf": lambda x: scipy.special.erf(np.asarray(x, np.float64)),
+    "erfc": lambda x: scipy.special.erfc(np.asarray(x, np.float64)),
     "step": lambda x: np.where(x >= 0, Real(1), Real(0)),
     "delta": lambda x: np.where(x == 0, Real(1), Real(0)),
     "square": lambda x: x * x,

@@ -9,8 +9,8 @@ about a second for a million atoms.
 from __future__ import annotations
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.spatial import cKDTree
 
 from ..errors import InputError
 from .nonbonded import box_widths
@@ -30,7 +30,7 @@ def check_overlaps(system: System, state: State) -> None:
     if state.box is not None:
         points, of = _with_rim(points, state.box)
         atoms = atoms[of]
-    pairs = cKDTree(points).query_pairs(CLOSEST, output_type="ndarray")
+    pairs = scipy.spatial.cKDTree(points).query_pairs(CLOSEST, output_type="ndarray")
     if len(pairs) == 0:
         return
     i, j = pairs[0]

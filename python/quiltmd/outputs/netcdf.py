@@ -15,7 +15,7 @@ import struct
 from collections.abc import Iterator
 
 import numpy as np
-from scipy.io import netcdf_file
+import scipy
 
 from ..description.box import lengths_angles
 from ..errors import QuiltError
@@ -133,7 +133,7 @@ class NetcdfFormat(FixedSizeFormat):
     def _whole_file(self, snapshot: Snapshot) -> bytes:
         """A file of one frame."""
         data = io.BytesIO()
-        with netcdf_file(data, "w", version=2) as file:
+        with scipy.io.netcdf_file(data, "w", version=2) as file:
             file.Conventions, file.ConventionVersion = "AMBER", "1.0"
             file.program, file.programVersion = "quiltmd", "1"
             file.createDimension("frame", None)
@@ -157,7 +157,7 @@ class NetcdfFormat(FixedSizeFormat):
             return data.getvalue()
 
 
-def _labels(file: netcdf_file) -> None:
+def _labels(file: scipy.io.netcdf_file) -> None:
     """What the convention wants said of the axes."""
     file.createVariable("spatial", "c", ("spatial",))[:] = list("xyz")
     file.createVariable("cell_spatial", "c", ("cell_spatial",))[:] = list("abc")

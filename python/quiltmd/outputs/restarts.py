@@ -14,8 +14,8 @@ import struct
 from pathlib import Path
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.io import netcdf_file
 
 from ..description.box import lengths_angles
 from .columns import check_columns
@@ -44,7 +44,7 @@ def write_restart(path: str | os.PathLike[str], simulation: Readout) -> None:
     state = simulation.state()
     lengths, angles = lengths_angles(state.box)
     data = io.BytesIO()
-    with netcdf_file(data, "w", version=2) as file:
+    with scipy.io.netcdf_file(data, "w", version=2) as file:
         file.Conventions, file.ConventionVersion = "AMBERRESTART", "1.0"
         file.program, file.programVersion = "quiltmd", "1"
         file.title = f"step {state.step}"
@@ -128,7 +128,7 @@ def _namd_binary(values: NDArray[np.float64]) -> bytes:
 
 
 def _variable(
-    file: netcdf_file,
+    file: scipy.io.netcdf_file,
     name: str,
     dimensions: tuple[str, ...],
     value: NDArray[np.float64],

@@ -14,7 +14,7 @@ import re
 
 import numpy as np
 import numpy.typing as npt
-from scipy.io import netcdf_file
+import scipy
 
 from ...description.box import box_from_lengths_angles
 from ...errors import InputError
@@ -64,7 +64,7 @@ def count_frames(path: str | os.PathLike[str]) -> int:
     if not read_bytes(path, limit=8).startswith(b"CDF"):
         return 1
     try:
-        with netcdf_file(file, "r", mmap=True, maskandscale=False) as content:
+        with scipy.io.netcdf_file(file, "r", mmap=True, maskandscale=False) as content:
             shape = content.variables["coordinates"].shape
     except (ValueError, TypeError, IndexError, KeyError, OSError, AssertionError) as error:
         raise InputError(f"damaged or truncated NetCDF file ({error})", file=file) from None
@@ -150,7 +150,7 @@ def _box(file: str, line: int | None, lengths: F64, angles: F64) -> F64 | None:
 def _read_netcdf(file: str, expected: Expected) -> Coordinates:
     atoms = expected.atoms
     try:
-        with netcdf_file(file, "r", mmap=True, maskandscale=False) as content:
+        with scipy.io.netcdf_file(file, "r", mmap=True, maskandscale=False) as content:
             values = _netcdf_frame(file, content, expected.frame)
     except (ValueError, TypeError, IndexError, KeyError, OSError, AssertionError) as error:
         raise InputError(f"damaged or truncated NetCDF file ({error})", file=file) from None
@@ -184,7 +184,7 @@ def _netcdf_box(file: str, values: dict[str, F64]) -> F64 | None:
     return _box(file, None, values["cell_lengths"], values["cell_angles"])
 
 
-def _netcdf_frame(file: str, content: netcdf_file, frame: int) -> dict[str, F64]:
+def _netcdf_frame(file: str, content: scipy.io.netcdf_file, frame: int) -> dict[str, F64]:
     """The variables of one frame in angstrom, angstrom/ps and degrees.
 
     Nothing of the memory-mapped file may outlive the call, not even in the

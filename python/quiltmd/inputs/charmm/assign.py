@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import coo_matrix, csr_matrix, identity
+import scipy
 
 from ...description.parameters import HIGHEST_PERIODICITY
 from ...description.sites import Site, site_fields
@@ -214,11 +214,15 @@ def _neighbours(psf: PsfFile, bonds: I32, sites: list[Site]) -> tuple[I32, I32]:
     atoms = psf.atoms
     ends = np.concatenate([bonds, bonds[:, ::-1]])
     ones = np.ones(len(ends), dtype=np.int8)
-    bonded = coo_matrix((ones, (ends[:, 0], ends[:, 1])), shape=(atoms, atoms)).tocsr()
+    bonded = scipy.sparse.coo_matrix((ones, (ends[:, 0], ends[:, 1])), shape=(atoms, atoms)).tocsr()
     bonded.data[:] = 1
     second = _ones(bonded @ bonded)
     listed = np.sort(psf.exclusions, axis=1)
-    joined = bonded + second + identity(atoms, dtype=np.int8, format="csr") if sites else None
+    joined = (
+        bonded + second + scipy.sparse.identity(atoms, dtype=np.int8, format="csr")
+        if sites
+        else None
+    )
     of_sites = [] if joined is None else [_keys(_as_their_hosts(joined, sites))]
     near = _merged(_keys(bonded), _keys(second), *of_sites, listed[:, 0] * atoms + listed[:, 1])
     third = _keys(_ones(second @ bonded))
@@ -230,7 +234,7 @@ def _neighbours(psf: PsfFile, bonds: I32, sites: list[Site]) -> tuple[I32, I32]:
     return pairs[0], pairs[1]
 
 
-def _as_their_hosts(joined: csr_matrix, sites: list[Site]) -> csr_matrix:
+def _as_their_hosts(joined: scipy.sparse.csr_matrix, sites: list[Site]) -> scipy.sparse.csr_matrix:
     """Which atoms are joined where lone pairs count as their first hosts."""
     host = np.arange(joined.shape[0])
     host[[site.atom for site in sites]] = [site.parents[0] for site in sites]
@@ -253,13 +257,13 @@ def _within(values: I64, others: I64) -> npt.NDArray[np.bool_]:
     return within
 
 
-def _ones(matrix: csr_matrix) -> csr_matrix:
+def _ones(matrix: scipy.sparse.csr_matrix) -> scipy.sparse.csr_matrix:
     """Numbers of paths; only whether there is one matters, so they may not overflow."""
     matrix.data = np.ones(len(matrix.data), dtype=np.int8)
     return matrix
 
 
-def _keys(matrix: csr_matrix) -> I64:
+def _keys(matrix: scipy.sparse.csr_matrix) -> I64:
     """Pairs i < j of a symmetric matrix, as i * atoms + j, sorted."""
     upper = matrix.tocoo()
     above = upper.row < upper.col

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from scipy.optimize import brentq
-from scipy.special import erfc
+import scipy
 
 from ...errors import InputError
 from ..units import ANGSTROM
@@ -75,10 +74,10 @@ def _ewald_alpha(cutoff: float, tolerance: float, file: str) -> float:
     """Alpha such that erfc(alpha cutoff) / cutoff is the tolerance; InputError if none is."""
 
     def excess(alpha: float) -> float:
-        return float(erfc(alpha * cutoff)) / cutoff - tolerance
+        return float(scipy.special.erfc(alpha * cutoff)) / cutoff - tolerance
 
     if not (cutoff > 0 and 0 < tolerance < excess(1e-3) + tolerance):
         raise InputError(
             f"a cutoff of {cutoff:g} and a PME tolerance of {tolerance:g} make no sense", file=file
         )
-    return float(brentq(excess, 1e-3, 30 / cutoff))
+    return float(scipy.optimize.brentq(excess, 1e-3, 30 / cutoff))
