@@ -41,10 +41,7 @@ def bare_system(
         np.array([1], np.int32),
         np.array([""]),
     )
-    names = ("bonds", "angles", "torsions", "pairs14", "constraints", "exclusions")
-    parameters = ("bond", "angle", "torsion", "pair14")
-    empty: dict[str, Any] = {name: [] for name in names}
-    empty |= {f"{name}_parameters": [] for name in parameters} | {"constraint_lengths": []}
+    empty: dict[str, Any] = {"constraints": [], "constraint_lengths": [], "exclusions": []}
     return quiltmd.System(
         masses, charges, lj_types, lj_a, lj_b, topology=topology, **(empty | terms)
     )

@@ -19,7 +19,7 @@ Random = np.random.Generator
 SIGMA = np.array([0.315, 1.0, 0.33, 0.35, 0.22])
 EPSILON = np.array([0.636, 0.0, 0.4, 0.3, 0.1])
 BORN = np.array([0.15, 0.12, 0.16, 0.17, 0.12])  # radii by type, nm
-PARAMETERS = {form.name: form.parameters for form in TERM_FORMS}
+PARAMETERS = {form.plural: form.parameter_array for form in TERM_FORMS}
 LEAST_GAP = 0.26  # nm, between atoms of different molecules, before they are relaxed
 
 

@@ -57,13 +57,10 @@ def cases(name: str, folder: Path, mdanalysis_files: Path) -> tuple[System, Stat
 def test_every_form_is_written_or_refused(form: TermForm) -> None:
     """A term that is left out in silence would be an energy that is missing."""
     bare = bare_system(np.ones(6), np.zeros(6), np.zeros(6, int), [[0.0]], [[0.0]])
-    values = np.full((1, form.columns), form.name != "cmaps", dtype=float)
-    fields: dict[str, Any] = {form.name: [list(range(form.atoms))], form.parameters: values}
-    if form.name == "cmaps":
-        fields["cmap_maps"] = np.ones((1, 4, 4))
-    if form.name == "pairs14":
-        fields["exclusions"] = [[0, 1]]
-    system = replace(bare, **fields)
+    values = np.full((1, form.columns), not form.shared, dtype=float)
+    shared = np.ones((1, 4, 4)) if form.shared else []
+    terms = {form.name: ([list(range(form.atoms))], values, shared)}
+    system = replace(bare, terms=terms, exclusions=[[0, 1]] if form.part == "pair" else [])
     written = xml_or_refusal(system)
     refused = "cannot be written for OpenMM" in written
     assert refused or written.count("<") > xml_or_refusal(bare).count("<")

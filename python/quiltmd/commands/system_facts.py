@@ -14,14 +14,13 @@ from ..description.molecules import LARGEST_GROUP, molecule_of_atom
 from ..description.nonbonded import Nonbonded
 from ..description.selection import water_atoms
 from ..description.system import System
-from ..description.term_forms import TERM_FORMS
 from ..errors import QuiltError
 from ..inputs import count_frames, describe, read_coordinates
 from ..inputs.control import read_control
 from ..inputs.formats import Expected
 from ..running.folder import Folder
 
-_TERMS = (*(form.name for form in TERM_FORMS), "exclusions", "constraints", "sites")
+_BESIDE_TERMS = ("exclusions", "constraints", "sites")
 _MOST_KINDS = 12
 
 
@@ -109,9 +108,8 @@ def system_facts(system: System) -> dict[str, Any]:
         "mass": round(float(system.masses.sum()), 3),
         "molecules": molecules,
         "waters": len(np.unique(numbers[water_atoms(system)])),
-        "terms": {
-            name: len(getattr(system, name)) for name in _TERMS if len(getattr(system, name))
-        },
+        "terms": {terms.form.plural: len(terms) for terms in system.terms.present()}
+        | {name: rows for name in _BESIDE_TERMS if (rows := len(getattr(system, name)))},
         "Lennard-Jones types": len(np.unique(system.lj_types)),
     }
     if refused := _refused(system):

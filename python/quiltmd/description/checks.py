@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Mapping
 from dataclasses import fields
+from itertools import combinations
 from typing import Any, TypeVar
 
 import numpy as np
@@ -53,6 +55,64 @@ def numbers(name: str, value: npt.ArrayLike, wanted: str) -> npt.NDArray[Any]:
     if np.ma.is_masked(value):
         raise InputError(f"{name}: some values are masked; give numbers for them")
     return array
+
+
+def checked_array(
+    label: str,
+    value: npt.ArrayLike,
+    dtype: np.dtype[Any],
+    shape: tuple[str | int | None, ...],
+    sizes: Mapping[str, int] | None = None,
+) -> npt.NDArray[Any]:
+    """The value of system.`label` as a read-only array; a copy if need be.
+
+    Parameters
+    ----------
+    label, value, dtype:
+        Its name in messages, what was given, the type that it gets.
+    shape, sizes:
+        Sizes, names of sizes, or None for any; and the sizes that have names.
+
+    Raises
+    ------
+    InputError
+        If it has another shape, or a value is not finite or not of the type.
+    """
+    array = numbers(f"system.{label}", value, "an array of numbers")
+    wanted = [(sizes or {})[size] if isinstance(size, str) else size for size in shape]
+    if array.size == 0:  # so that [] is understood
+        array = array.reshape([size or 0 for size in wanted])
+    good = array.ndim == len(shape) and all(
+        size is None or size == actual for size, actual in zip(wanted, array.shape, strict=True)
+    )
+    if not good:
+        words = ", ".join("n" if size is None else str(size) for size in shape)
+        raise InputError(f"system.{label} has shape {array.shape}, not ({words})")
+    if not np.isfinite(array).all():
+        row = int(np.argwhere(~np.isfinite(array))[0][0])
+        raise InputError(f"system.{label}[{row}] is not a finite number")
+    converted = np.asarray(array, dtype=dtype)
+    if dtype.kind == "i" and (converted != array).any():
+        row = int(np.argwhere(converted != array)[0][0])
+        raise InputError(f"system.{label}[{row}] is not a whole number, or too large for one")
+    return frozen(converted)
+
+
+def refuse_repeated(label: str, atoms: npt.NDArray[np.integer]) -> None:
+    """InputError where a row of system.`label` names an atom twice."""
+    repeated = np.zeros(len(atoms), dtype=bool)
+    for one, other in combinations(atoms.T, 2):  # several times faster than sorting rows
+        repeated |= one == other
+    if repeated.any():
+        raise InputError(f"system.{label}[{int(np.argmax(repeated))}] names an atom twice")
+
+
+def refuse_missing(label: str, atoms: npt.NDArray[np.integer], count: int) -> None:
+    """InputError where a row of system.`label` names an atom beyond the `count` that there are."""
+    bad = (atoms < 0) | (atoms >= count)
+    if bad.any():
+        row = int(np.argmax(bad.any(axis=1)))
+        raise InputError(f"system.{label}[{row}] names an atom that does not exist")
 
 
 def whole_number(name: str, value: Any, minimum: int = 0) -> int:

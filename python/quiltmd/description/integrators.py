@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-import numpy as np
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
@@ -26,6 +25,7 @@ from .settings import (
     draw_seed,
 )
 from .system import System
+from .vibrations import fastest_vibration
 
 _CONFIG = ConfigDict(extra="forbid", allow_inf_nan=False)
 _TIMESTEP = 0.002  # ps
@@ -170,7 +170,8 @@ def _shared(integrator: Integrator) -> dict[str, Any]:
 def check_impulses(integrator: Integrator, system: System) -> None:
     """QuiltError where the long-range force would act so rarely that it heats the system."""
     steps, timestep = integrator.long_range_every, integrator.timestep
-    limit = min(_SLOWEST_IMPULSES, _SLOWEST_IN_PERIODS * fastest_bond(system)[1])
+    fastest = fastest_vibration(system)
+    limit = min(_SLOWEST_IMPULSES, _SLOWEST_IN_PERIODS * fastest.period)
     if steps > 1 and steps * timestep > limit * (1 + 1e-9):
         raise QuiltError(
             f"long_range_every: {steps} steps of {1000 * timestep:g} fs are too long between "
@@ -178,15 +179,3 @@ def check_impulses(integrator: Integrator, system: System) -> None:
             f"system; at most {1000 * limit:.3g} fs will do: lower long_range_every or the time "
             "step, or constrain bonds to hydrogen"
         )
-
-
-def fastest_bond(system: System) -> tuple[int, float]:
-    """The bond with the shortest harmonic period, and that period, ps; infinite without bonds."""
-    masses = system.masses[system.bonds]
-    product = masses.prod(axis=1)
-    real = product > 0  # a bond to a virtual site has no period
-    stiffness = np.where(real, system.bond_parameters[:, 1], 0)
-    squared = stiffness / np.where(real, product, 1) * masses.sum(axis=1)  # 1/ps^2
-    if not squared.any():
-        return 0, float("inf")
-    return int(squared.argmax()), float(2 * np.pi / np.sqrt(squared.max()))

@@ -8,46 +8,39 @@ class is not known here.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import InputError
+from .terms import Terms
 
 HIGHEST_PERIODICITY = 64  # force fields use up to 6; the time of a torsion grows with it
 
 
 def refuse_nonsense(system: Any) -> None:
     """Raises InputError for parameters that no force field can mean, naming the atoms."""
-    _refuse_torsions(system)
-    for name in ("bonds", "angles"):
-        values = getattr(system, f"{name[:-1]}_parameters")
-        wrong = (values < 0).any(axis=1)
-        if wrong.any():
-            row = int(np.argmax(wrong))
-            raise InputError(
-                f"the {name[:-1]} of {names(system, getattr(system, name)[row])} has a negative "
-                f"equilibrium value or force constant ({values[row, 0]:g}, {values[row, 1]:g})"
-            )
-    wrong = (system.pair14_parameters[:, 1:] < 0).any(axis=1)
-    if wrong.any():
-        atoms = system.pairs14[int(np.argmax(wrong))]
-        raise InputError(f"the 1-4 pair of {names(system, atoms)} has a negative sigma or epsilon")
+    for terms in system.terms.present():
+        _refuse_values(system, terms)
     if system.pair_form == "lennard-jones":  # the core checks those of other forms
         _refuse_lennard_jones(system)
 
 
-def _refuse_torsions(system: Any) -> None:
-    periodicity = system.torsion_parameters[:, 0]
-    whole = (periodicity == np.round(periodicity)) & (periodicity >= 1)
-    wrong = ~(whole & (periodicity <= HIGHEST_PERIODICITY))
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        raise InputError(
-            f"the torsion of {names(system, system.torsions[row])} has the periodicity "
-            f"{periodicity[row]:g}, which is not a whole number from 1 to {HIGHEST_PERIODICITY}"
-        )
+def _refuse_values(system: Any, terms: Terms) -> None:
+    for parameter, values in zip(terms.form.parameters, terms.parameters.T, strict=True):
+        if parameter.values == "any":
+            continue
+        good, why = values >= 0, "which is negative"
+        if parameter.values == "periodicity":
+            good = (values == np.round(values)) & (values >= 1) & (values <= HIGHEST_PERIODICITY)
+            why = f"which is not a whole number from 1 to {HIGHEST_PERIODICITY}"
+        if not good.all():
+            row = int(np.argmin(good))
+            raise InputError(
+                f"{terms.form.the} of {names(system, terms.atoms[row])} has the {parameter.name} "
+                f"{values[row]:g}, {why}"
+            )
 
 
 def _refuse_lennard_jones(system: Any) -> None:
@@ -67,6 +60,6 @@ def _refuse_lennard_jones(system: Any) -> None:
             )
 
 
-def names(system: Any, atoms: NDArray[np.integer]) -> str:
+def names(system: Any, atoms: Iterable[int]) -> str:
     """How messages name some atoms of a System."""
     return " and ".join(system.topology.describe(int(atom)) for atom in atoms)

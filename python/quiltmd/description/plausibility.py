@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .barostats import Barostat
-from .integrators import Integrator, fastest_bond
+from .integrators import Integrator
 from .mesh_rules import (
     beyond_bandwidth,
     coarsest_spacing,
@@ -27,6 +27,7 @@ from .settings import BOLTZMANN
 from .state import State
 from .system import System
 from .thermostats import Thermostat
+from .vibrations import fastest_vibration
 
 _FAR = 1e3  # nm; beyond, coordinates no longer fit the columns of PDB and Amber files
 _HOT = 2000.0  # K; positions in angstrom taken for velocities give far more
@@ -134,16 +135,20 @@ def step_oddities(system: System, integrator: Integrator) -> Iterator[str]:
             f"a time step of {1000 * timestep:g} fs is far below what any bond needs (0.5 fs): "
             "time steps are in ps, those of NAMD's files in fs"
         )
-    bond, period = fastest_bond(system)
-    if timestep * _FEWEST_PER_PERIOD > period * (1 + 1e-9):
-        hydrogen = system.masses[system.bonds[bond]].min() < _HEAVIEST_HYDROGEN
+    fastest = fastest_vibration(system)
+    if fastest.form and timestep * _FEWEST_PER_PERIOD > fastest.period * (1 + 1e-9):
+        hydrogen = system.masses[list(fastest.atoms)].min() < _HEAVIEST_HYDROGEN
         advice = "constrain bonds to hydrogen or take shorter steps"
         yield (
-            f"a time step of {1000 * timestep:g} fs is long for the bond of "
-            f"{names(system, system.bonds[bond])}, which has a period of {1000 * period:.3g} fs: "
-            f"{advice if hydrogen else 'take shorter steps'}"
+            f"a time step of {1000 * timestep:g} fs is long for {fastest.form.the} of "
+            f"{names(system, fastest.atoms)}, which has a period of {1000 * fastest.period:.3g} "
+            f"fs: {advice if hydrogen else 'take shorter steps'}"
         )
-    light = np.isin(np.arange(system.atoms), system.angles) & (system.masses < _LIGHT)
+    light = np.zeros(system.atoms, dtype=bool)
+    for terms in system.terms.present():
+        if terms.form.bends:
+            light[terms.atoms] = True
+    light &= system.masses < _LIGHT
     if timestep > _LIGHT_STEP * (1 + 1e-9) and light.any():
         atom = int(np.argmax(light))
         yield (

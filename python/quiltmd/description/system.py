@@ -8,23 +8,23 @@ it into a run. Since it never changes, nothing needs to be kept in step with it.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
-from .checks import Checked, frozen, numbers
+from .checks import Checked, checked_array, refuse_missing, refuse_repeated
 from .implicit_solvent import ImplicitSolvent, check_solvent, solvent_arrays
 from .molecules import molecule_of_atom
 from .nonbonded import Nonbonded
 from .openmm_objects import system_fields
 from .parameters import refuse_nonsense
 from .sites import MOST_PARENTS, check_sites, site_links
-from .term_forms import TERM_FORMS
+from .terms import VIEWS, Terms, TermTable, TermViews, table_of
 from .topology import Topology
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ I32 = npt.NDArray[np.int32]
 
 _I, _F = np.dtype(np.int32), np.dtype(np.float64)
 _NONE: Any = ()
+_NO_TERMS = TermTable()
 # Field -> dtype and shape; "N" atoms, "T" Lennard-Jones types, None any number of terms.
 _LAYOUT: dict[str, tuple[np.dtype[Any], tuple[str | int | None, ...]]] = {
     "masses": (_F, ("N",)),
@@ -42,9 +43,6 @@ _LAYOUT: dict[str, tuple[np.dtype[Any], tuple[str | int | None, ...]]] = {
     "lj_types": (_I, ("N",)),
     "lj_a": (_F, ("T", "T")),
     "lj_b": (_F, ("T", "T")),
-    **{form.name: (_I, (None, form.atoms)) for form in TERM_FORMS},
-    **{form.parameters: (_F, (None, form.columns)) for form in TERM_FORMS},
-    "cmap_maps": (_F, (None, None, None)),
     "exclusions": (_I, (None, 2)),
     "constraints": (_I, (None, 2)),
     "constraint_lengths": (_F, (None,)),
@@ -56,14 +54,11 @@ _LAYOUT: dict[str, tuple[np.dtype[Any], tuple[str | int | None, ...]]] = {
 }
 _OF_ATOMS = ("masses", "charges", "lj_types", "born_radii", "born_screening")
 _LENNARD_JONES = "lennard-jones"
-_PARAMETERS_OF = {form.name: form.parameters for form in TERM_FORMS} | {
-    "constraints": "constraint_lengths"
-}
-_TUPLES = (*(form.name for form in TERM_FORMS), "exclusions", "constraints")
+_TUPLES = ("exclusions", "constraints")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class System(Checked):
+class System(TermViews, Checked):
     """A molecular system of N atoms with T Lennard-Jones types.
 
     Arrays are converted to the given types, checked, and made read-only.
@@ -79,49 +74,49 @@ class System(Checked):
         (N,) int32, type of each atom.
     lj_a, lj_b:
         (T, T) symmetric; E = a/r^12 - b/r^6, in kJ/mol nm^12 and kJ/mol nm^6.
+    terms:
+        The bonded terms by form: a `TermTable`, or a mapping from names of forms to `Terms` or to
+        (atoms, parameters), of which (n, atoms of a term) int32 and (n, parameters) are made.  The
+        arrays of the following have names of their own, as attributes and as arguments:
+        `system.bonds` is `system.terms["bond"].atoms`.
     bonds, bond_parameters:
-        (n, 2) int32; (n, 2) length r0 and k in kJ/mol/nm^2; E = k/2 (r - r0)^2.
+        Length r0 and k in kJ/mol/nm^2; E = k/2 (r - r0)^2.
     angles, angle_parameters:
-        (n, 3) int32; (n, 2) theta0 and k in kJ/mol/rad^2; E = k/2 (theta - theta0)^2.
+        theta0 and k in kJ/mol/rad^2; E = k/2 (theta - theta0)^2.
     torsions, torsion_parameters:
-        (n, 4) int32; (n, 3) periodicity n, phase and k in kJ/mol;
-        E = k (1 + cos(n phi - phase)); impropers among them.
+        Periodicity n, phase and k in kJ/mol; E = k (1 + cos(n phi - phase)); impropers among them.
     pairs14, pair14_parameters:
-        (n, 2) int32; (n, 3) charge product in e^2, sigma, epsilon, all as they
-        apply, scaling included.
+        Charge product in e^2, sigma, epsilon, all as they apply, scaling included.
     urey_bradleys, urey_bradley_parameters:
-        As bonds, between the outer atoms of angles; none if not given.
+        As bonds, between the outer atoms of angles.
     impropers, improper_parameters:
-        (n, 4) int32; (n, 2) phi0 and k in kJ/mol/rad^2; E = k/2 (phi - phi0)^2,
-        of phi - phi0 the value between -pi and pi; none if not given.
+        phi0 and k in kJ/mol/rad^2; E = k/2 (phi - phi0)^2, of phi - phi0 the value between -pi and
+        pi.
     ryckaert_bellemans, ryckaert_bellemans_parameters:
-        (n, 4) int32; (n, 6) c0 to c5 in kJ/mol; E = the sum of ci cos^i (phi - pi); none if not
-        given.
+        c0 to c5 in kJ/mol; E = the sum of ci cos^i (phi - pi).
     position_restraints, position_restraint_parameters:
-        (n, 1) int32; (n, 11): a point in fractions of the box vectors, the way in nm from there to
-        the place that holds the atom, k in kJ/mol/nm^2, radius in nm, three weights;
+        11 values: a point in fractions of the box vectors, the way in nm from there to the place
+        that holds the atom, k in kJ/mol/nm^2, radius in nm, three weights;
         E = k/2 max(0, d - radius)^2, d^2 the sum of weight x^2 over the axes; see `restrain`.
     distance_restraints, distance_restraint_parameters:
-        (n, 2) int32; (n, 4) lower, upper, linear in nm and k in kJ/mol/nm^2; see `Restraint`.
+        lower, upper, linear in nm and k in kJ/mol/nm^2; see `Restraint`.
     angle_restraints, angle_restraint_parameters, torsion_restraints, torsion_restraint_parameters:
-        (n, 3) or (n, 4) int32; (n, 3) theta0, width and k in kJ/mol/rad^2;
-        E = k/2 max(0, |theta - theta0| - width)^2.
+        theta0, width and k in kJ/mol/rad^2; E = k/2 max(0, |theta - theta0| - width)^2.
     constant_forces, constant_force_parameters:
-        (n, 1) int32; (n, 9): a place as of `position_restraints`, and a force in kJ/mol/nm;
-        E = -F (r - place), of the nearest image of the atom; none if not given.
+        9 values: a place as of `position_restraints`, and a force in kJ/mol/nm;
+        E = -F (r - place), of the nearest image of the atom.
     opposite_forces, opposite_force_parameters:
-        (n, 2) int32; (n, 3) the force on the second atom in kJ/mol/nm, minus that is on the first;
-        E = -F (r2 - r1); see `apply_electric_field`; none if not given.
+        The force on the second atom in kJ/mol/nm, minus that is on the first; E = -F (r2 - r1); see
+        `apply_electric_field`.
     cmaps, cmap_parameters, cmap_maps:
-        (n, 5) int32; (n, 1) number of the map; (maps, m, m) energies in kJ/mol at the
-        torsions phi = 2 pi i/m of the first four atoms and psi = 2 pi j/m of the last
-        four, a periodic bicubic spline in between; none if not given.
+        Five atoms; number of the map; (maps, m, m) energies in kJ/mol at the torsions
+        phi = 2 pi i/m of the first four atoms and psi = 2 pi j/m of the last four, a periodic
+        bicubic spline in between (`terms["cmap"].shared`).
     exclusions:
         (n, 2) int32, i < j: every pair without ordinary nonbonded interaction,
         the pairs of `pairs14` among them.
     constraints, constraint_lengths:
-        (n, 2) int32; (n,) nm. Bonds and angles that constraints fix have no
-        term in `bonds` and `angles`.
+        (n, 2) int32; (n,) nm. Bonds and angles that constraints fix have no terms.
     sites, site_weights, site_offsets:
         Virtual sites. (n, 8) int32: the massless atom, then its one to seven parents, then -1;
         (n, 3, 7) weights of the parents for the point O (sum 1) and the directions X and Y (sum 0);
@@ -160,40 +155,12 @@ class System(Checked):
     lj_types: I32
     lj_a: F64
     lj_b: F64
-    bonds: I32
-    bond_parameters: F64
-    angles: I32
-    angle_parameters: F64
-    torsions: I32
-    torsion_parameters: F64
-    pairs14: I32
-    pair14_parameters: F64
     exclusions: I32
     constraints: I32
     constraint_lengths: F64
     topology: Topology
     nonbonded: Nonbonded | None = None
-    cmaps: I32 = _NONE
-    cmap_parameters: F64 = _NONE
-    cmap_maps: F64 = _NONE
-    impropers: I32 = _NONE
-    improper_parameters: F64 = _NONE
-    urey_bradleys: I32 = _NONE
-    urey_bradley_parameters: F64 = _NONE
-    ryckaert_bellemans: I32 = _NONE
-    ryckaert_bellemans_parameters: F64 = _NONE
-    position_restraints: I32 = _NONE
-    position_restraint_parameters: F64 = _NONE
-    distance_restraints: I32 = _NONE
-    distance_restraint_parameters: F64 = _NONE
-    angle_restraints: I32 = _NONE
-    angle_restraint_parameters: F64 = _NONE
-    torsion_restraints: I32 = _NONE
-    torsion_restraint_parameters: F64 = _NONE
-    constant_forces: I32 = _NONE
-    constant_force_parameters: F64 = _NONE
-    opposite_forces: I32 = _NONE
-    opposite_force_parameters: F64 = _NONE
+    terms: TermTable = _NO_TERMS
     sites: I32 = _NONE
     site_weights: F64 = _NONE
     site_offsets: F64 = _NONE
@@ -206,7 +173,9 @@ class System(Checked):
     def __post_init__(self) -> None:
         sizes = {"N": len(self.masses), "T": len(self.lj_a)}
         for name, (dtype, shape) in _LAYOUT.items():
-            object.__setattr__(self, name, _frozen(name, getattr(self, name), dtype, shape, sizes))
+            array = checked_array(name, getattr(self, name), dtype, shape, sizes)
+            object.__setattr__(self, name, array)
+        object.__setattr__(self, "terms", table_of(self.terms, {}))
         object.__setattr__(self, "pair_tables", _frozen_tables(self))
         _check_terms(self)
         if len(self.topology.atom_names) != self.atoms:
@@ -219,8 +188,9 @@ class System(Checked):
 
     def __repr__(self) -> str:
         residues = len(self.topology.residue_names)
+        bonds = sum(len(terms) for terms in self.terms.values() if terms.form.links_atoms)
         return (
-            f"<System: {self.atoms} atoms in {residues} residues, {len(self.bonds)} bonds, "
+            f"<System: {self.atoms} atoms in {residues} residues, {bonds} bonds, "
             f"{len(self.constraints)} constraints>"
         )
 
@@ -236,8 +206,8 @@ class System(Checked):
 
     @property
     def links(self) -> I32:
-        """(n, 2) int32: what holds molecules together: bonds, constraints, sites and parents."""
-        return np.concatenate([self.bonds, self.constraints, site_links(self.sites)])
+        """(n, 2) int32: what makes molecules: bonds, constraints, sites and their parents."""
+        return np.concatenate([*self.terms.links(), self.constraints, site_links(self.sites)])
 
     @property
     def degrees_of_freedom(self) -> int:
@@ -274,11 +244,14 @@ class System(Checked):
         """
         return cls(**system_fields(openmm_system, topology, nonbonded))
 
+    def with_terms(self, *changed: Terms) -> System:
+        """The system with these terms in place of those of the same forms."""
+        return replace(self, terms=self.terms.replaced(*changed))
+
     def arrays(self) -> dict[str, Any]:
-        """What the core needs: all arrays by field name, C-contiguous copies."""
-        arrays: dict[str, Any] = {
-            name: np.array(getattr(self, name), order="C") for name in _LAYOUT
-        }
+        """What the core needs: all arrays by name, C-contiguous copies."""
+        found = {name: getattr(self, name) for name in _LAYOUT} | self.terms.arrays()
+        arrays: dict[str, Any] = {name: np.array(array, order="C") for name, array in found.items()}
         arrays["molecules"] = self.molecules
         if self.solvent is not None:
             arrays["solvent"] = solvent_arrays(
@@ -304,7 +277,10 @@ class System(Checked):
         changed: dict[str, Any] = {"topology": self.topology.tile(copies)}
         if self.nonbonded is not None:
             changed["nonbonded"] = self.nonbonded.tile(nx, ny, nz)
-        for name in (*_PARAMETERS_OF.values(), *_OF_ATOMS, "site_weights", "site_offsets"):
+        changed["terms"] = TermTable(
+            tuple(terms.tiled(copies, self.atoms) for terms in self.terms.values())
+        )
+        for name in ("constraint_lengths", *_OF_ATOMS, "site_weights", "site_offsets"):
             array = getattr(self, name)
             changed[name] = np.tile(array, (copies,) + (1,) * (array.ndim - 1))
         offset = np.arange(copies, dtype=np.int32)[:, None, None] * np.int32(self.atoms)
@@ -316,31 +292,21 @@ class System(Checked):
         return replace(self, **changed)
 
 
-def _frozen(
-    name: str,
-    value: npt.ArrayLike,
-    dtype: np.dtype[Any],
-    shape: tuple[str | int | None, ...],
-    sizes: dict[str, int],
-) -> npt.NDArray[Any]:
-    """The value as a read-only array of the right type and shape; an own copy if need be."""
-    array = numbers(f"system.{name}", value, "an array of numbers")
-    wanted = [sizes[size] if isinstance(size, str) else size for size in shape]
-    if array.size == 0:  # so that [] is understood
-        array = array.reshape([size or 0 for size in wanted])
-    good = array.ndim == len(shape) and all(
-        size is None or size == actual for size, actual in zip(wanted, array.shape, strict=True)
-    )
-    if not good:
-        raise InputError(f"system.{name} has shape {array.shape}, not {_shape_words(shape)}")
-    if not np.isfinite(array).all():
-        row = int(np.argwhere(~np.isfinite(array))[0][0])
-        raise InputError(f"system.{name}[{row}] is not a finite number")
-    converted = np.asarray(array, dtype=dtype)
-    if dtype.kind == "i" and (converted != array).any():
-        row = int(np.argwhere(converted != array)[0][0])
-        raise InputError(f"system.{name}[{row}] is not a whole number, or too large for one")
-    return frozen(converted)
+def _takes_views(kind: type[System]) -> None:
+    """Makes the class take the arrays of `TermViews` as arguments, which it turns into `terms`."""
+    init = kind.__init__
+
+    @functools.wraps(init)
+    def with_views(self: System, *values: Any, **named: Any) -> None:
+        views = {name: named.pop(name) for name in VIEWS if name in named}
+        if views:
+            named["terms"] = table_of(named.get("terms", _NO_TERMS), views)
+        init(self, *values, **named)
+
+    kind.__init__ = with_views  # type: ignore[method-assign]
+
+
+_takes_views(System)
 
 
 def _types(system: System) -> int:
@@ -364,7 +330,8 @@ def _frozen_tables(system: System) -> tuple[F64, ...]:
         raise InputError(f"the pair form {system.pair_form!r} needs pair_tables")
     sizes = {"T": len(np.asarray(tables[0]))}
     frozen = tuple(
-        _frozen(f"pair_tables[{k}]", table, _F, ("T", "T"), sizes) for k, table in enumerate(tables)
+        checked_array(f"pair_tables[{k}]", table, _F, ("T", "T"), sizes)
+        for k, table in enumerate(tables)
     )
     for k, table in enumerate(frozen):
         if (table != table.T).any():
@@ -372,26 +339,14 @@ def _frozen_tables(system: System) -> tuple[F64, ...]:
     return frozen
 
 
-def _shape_words(shape: tuple[str | int | None, ...]) -> str:
-    return "(" + ", ".join("n" if size is None else str(size) for size in shape) + ")"
-
-
 def _check_terms(system: System) -> None:
+    for terms in system.terms.present():
+        refuse_missing(terms.form.plural, terms.atoms, system.atoms)
     for name in _TUPLES:
-        array = getattr(system, name)
-        bad = (array < 0) | (array >= system.atoms)
-        if bad.any():
-            row = int(np.argmax(bad.any(axis=1)))
-            raise InputError(f"system.{name}[{row}] names an atom that does not exist")
-        repeated = np.zeros(len(array), dtype=bool)
-        for one, other in combinations(array.T, 2):  # several times faster than sorting rows
-            repeated |= one == other
-        if repeated.any():
-            row = int(np.argmax(repeated))
-            raise InputError(f"system.{name}[{row}] names an atom twice")
-    for name, parameters in _PARAMETERS_OF.items():
-        if len(getattr(system, name)) != len(getattr(system, parameters)):
-            raise InputError(f"system.{name} and system.{parameters} differ in length")
+        refuse_missing(name, getattr(system, name), system.atoms)
+        refuse_repeated(name, getattr(system, name))
+    if len(system.constraints) != len(system.constraint_lengths):
+        raise InputError("system.constraints and system.constraint_lengths differ in length")
     if (system.exclusions[:, 0] > system.exclusions[:, 1]).any():
         raise InputError("system.exclusions must have the lower atom first")
 
@@ -417,6 +372,7 @@ def _check_atoms(system: System) -> None:
 
 assert {field.name for field in fields(System)} == {
     *_LAYOUT,
+    "terms",
     "topology",
     "nonbonded",
     "solvent",

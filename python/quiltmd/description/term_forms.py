@@ -1,51 +1,328 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The forms of bonded terms, listed once."""
+"""The forms of bonded terms, each described once: its atoms, its parameters, what it does.
+
+Whoever must know which terms hold molecules together, which may become constraints, how fast they
+vibrate or what REST2 scales asks the form.  The core has the same list with the formulas
+(`_core.term_forms()`); a test compares the two, as inputs are read without the core.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+F64 = npt.NDArray[np.float64]
+
+# What terms of a form are in a molecule:
+#   bond       a chemical bond: it links atoms to a molecule, and a constraint may replace it
+#   angle      what else keeps the shape of an angle, Urey-Bradley terms included
+#   dihedral   torsions, impropers and torsion maps
+#   pair       the nonbonded interaction of two atoms
+#   restraint  no part of the molecule: what a user adds to hold atoms
+#   field      a force from outside
+Part = Literal["bond", "angle", "dihedral", "pair", "restraint", "field"]
+Values = Literal["any", "not negative", "periodicity"]
 
 
 @dataclass(frozen=True)
+class Parameter:
+    """A parameter of a term.
+
+    Attributes
+    ----------
+    name:
+        As in the core.
+    unit:
+        "" where it has none.
+    is_strength:
+        Whether the energy is proportional to it, or to it and the other strengths of the term
+        together.
+    values:
+        Which values make sense.
+    """
+
+    name: str
+    unit: str
+    is_strength: bool = False
+    values: Values = "any"
+
+    @property
+    def symbol(self) -> str:
+        """Its name in expressions."""
+        return self.name.replace(" ", "_")
+
+
+@dataclass(frozen=True)
+class Minimum:
+    """The value of a distance (nm) or an angle (rad) at which the energy of a term is least.
+
+    Attributes
+    ----------
+    at:
+        From the parameters of n terms, (n, columns), the n values.
+    stiffness:
+        Likewise the second derivative of the energy there: kJ/mol/nm^2 or kJ/mol/rad^2.
+    """
+
+    at: Callable[[F64], F64]
+    stiffness: Callable[[F64], F64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class TermForm:
     """A form of bonded terms.
 
     Attributes
     ----------
     name:
-        The field of `System` with the atoms.
+        "bond": the key of `System.terms`.
+    noun:
+        "a bond", for messages.
+    plural:
+        "bonds", the name of the view of its atoms.
+    part:
+        What its terms are in a molecule.
     atoms:
         How many atoms a term has.
     parameters:
-        The field of `System` with the parameters.
-    columns:
-        How many parameters a term has.
-    dihedral_energies:
-        Of terms of dihedral angles, which REST2 scales: the columns that are energies; else none.
+        What a term is given, in order.
+    energy:
+        The energy of a term, in the syntax of OpenMM's custom forces: `r` the distance, `theta` the
+        angle or dihedral angle of its atoms, `(x, y, z)` from the place that holds the atom; "" for
+        what no such expression says.
+    minimum:
+        Of forms whose energy has one as a function of one distance or angle.
+    shared:
+        The name of the data to whose rows the first parameter refers, and to which the energy is
+        proportional; "" where there are none.
     """
 
     name: str
+    noun: str
+    plural: str
+    part: Part
     atoms: int
-    parameters: str
-    columns: int
-    dihedral_energies: tuple[int, ...]
+    parameters: tuple[Parameter, ...]
+    energy: str = ""
+    minimum: Minimum | None = field(default=None, kw_only=True)
+    shared: str = field(default="", kw_only=True)
+
+    def __repr__(self) -> str:
+        return f"<TermForm: {self.name}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return form_named, (self.name,)
+
+    @property
+    def the(self) -> str:
+        """With the article for messages about one term: "the bond"."""
+        return f"the {self.noun.partition(' ')[2]}"
+
+    @property
+    def columns(self) -> int:
+        """How many parameters a term has."""
+        return len(self.parameters)
+
+    @property
+    def parameter_array(self) -> str:
+        """The name of the view of its parameters."""
+        return f"{self.name}_parameters"
+
+    @property
+    def strengths(self) -> tuple[int, ...]:
+        """The columns that scale the energy; with `shared`, its rows do."""
+        return tuple(k for k, one in enumerate(self.parameters) if one.is_strength)
+
+    @property
+    def links_atoms(self) -> bool:
+        """Whether its terms make molecules."""
+        return self.part == "bond"
+
+    @property
+    def may_be_constrained(self) -> bool:
+        """Whether a constraint of the length `minimum.at` may replace a term."""
+        return self.part == "bond" and self.minimum is not None
+
+    @property
+    def holds_atoms(self) -> bool:
+        """Whether it is a spring between two atoms: bounds their distance and makes it vibrate."""
+        return self.atoms == 2 and self.minimum is not None
+
+    @property
+    def bends(self) -> bool:
+        """Whether its terms keep the angles of a molecule."""
+        return self.part == "angle" and self.atoms == 3 and self.minimum is not None
+
+    @property
+    def gives_shape(self) -> bool:
+        """Whether it keeps the shape of a molecule, and so has no use within a rigid one."""
+        return self.part in ("bond", "angle", "dihedral")
+
+    @property
+    def hinders_motion(self) -> bool:
+        """Whether its energies keep a molecule from changing its conformation: REST2 scales them.
+
+        Bonds and angles do not.
+        """
+        return self.part in ("dihedral", "pair")
 
 
-# The core's list says the same (`_core.term_forms()`, compared by a test); inputs are read without
-# the core.
+_MARKS: dict[str, Values] = {"+": "not negative", "#": "periodicity"}
+
+
+def _given(*words: str) -> tuple[Parameter, ...]:
+    """Parameters from "name: unit"; * behind a name: a strength; for other marks, `_MARKS`."""
+    made = []
+    for word in words:
+        marked, _, unit = word.partition(":")
+        values: Values = next((kind for mark, kind in _MARKS.items() if mark in marked), "any")
+        made.append(Parameter(marked.rstrip("*+#"), unit.strip(), "*" in marked, values))
+    return tuple(made)
+
+
+_HARMONIC = Minimum(lambda p: p[:, 0], lambda p: p[:, 1])
+_SPRING = Minimum(lambda p: p[:, 1], lambda p: p[:, 3])  # between `lower` and `upper` or there
+_STRETCH, _BEND = "k/2*(r-length)^2", "k/2*(theta-theta0)^2"
+_FLAT_BOTTOM = _given("theta0: rad", "width: rad", "k*: kJ/mol/rad^2")
+_PLACE = ("a:", "b:", "c:", "x: nm", "y: nm", "z: nm")
+_FORCE = ("force x*: kJ/mol/nm", "force y*: kJ/mol/nm", "force z*: kJ/mol/nm")
+_POWERS = "c0-c1*cos(theta)+c2*cos(theta)^2-c3*cos(theta)^3+c4*cos(theta)^4-c5*cos(theta)^5"
+
 TERM_FORMS = (
-    TermForm("bonds", 2, "bond_parameters", 2, ()),
-    TermForm("angles", 3, "angle_parameters", 2, ()),
-    TermForm("torsions", 4, "torsion_parameters", 3, (2,)),
-    TermForm("pairs14", 2, "pair14_parameters", 3, ()),
-    TermForm("cmaps", 5, "cmap_parameters", 1, ()),
-    TermForm("impropers", 4, "improper_parameters", 2, (1,)),
-    TermForm("urey_bradleys", 2, "urey_bradley_parameters", 2, ()),
-    TermForm("ryckaert_bellemans", 4, "ryckaert_bellemans_parameters", 6, (0, 1, 2, 3, 4, 5)),
-    TermForm("position_restraints", 1, "position_restraint_parameters", 11, ()),
-    TermForm("distance_restraints", 2, "distance_restraint_parameters", 4, ()),
-    TermForm("angle_restraints", 3, "angle_restraint_parameters", 3, ()),
-    TermForm("torsion_restraints", 4, "torsion_restraint_parameters", 3, ()),
-    TermForm("constant_forces", 1, "constant_force_parameters", 9, ()),
-    TermForm("opposite_forces", 2, "opposite_force_parameters", 3, ()),
+    TermForm(
+        "bond",
+        "a bond",
+        "bonds",
+        "bond",
+        2,
+        _given("length+: nm", "k*+: kJ/mol/nm^2"),
+        _STRETCH,
+        minimum=_HARMONIC,
+    ),
+    TermForm(
+        "angle",
+        "an angle",
+        "angles",
+        "angle",
+        3,
+        _given("theta0+: rad", "k*+: kJ/mol/rad^2"),
+        _BEND,
+        minimum=_HARMONIC,
+    ),
+    TermForm(
+        "torsion",
+        "a torsion",
+        "torsions",
+        "dihedral",
+        4,
+        _given("periodicity#:", "phase: rad", "k*: kJ/mol"),
+        "k*(1+cos(periodicity*theta-phase))",
+    ),
+    TermForm(
+        "pair14",
+        "a 1-4 pair",
+        "pairs14",
+        "pair",
+        2,
+        _given("charge product*: e^2", "sigma+: nm", "epsilon*+: kJ/mol"),
+        "4*epsilon*((sigma/r)^12-(sigma/r)^6)+138.93545764438198*charge_product/r",
+    ),
+    TermForm(
+        "cmap", "a torsion map (CMAP)", "cmaps", "dihedral", 5, _given("map:"), shared="cmap_maps"
+    ),
+    TermForm(
+        "improper",
+        "an improper torsion",
+        "impropers",
+        "dihedral",
+        4,
+        _given("phi0: rad", "k*: kJ/mol/rad^2"),
+        "k/2*min(d,2*pi-d)^2; d=abs(theta-phi0); pi=3.141592653589793",
+        minimum=_HARMONIC,
+    ),
+    TermForm(
+        "urey_bradley",
+        "a Urey-Bradley term",
+        "urey_bradleys",
+        "angle",
+        2,
+        _given("length+: nm", "k*+: kJ/mol/nm^2"),
+        _STRETCH,
+        minimum=_HARMONIC,
+    ),
+    TermForm(
+        "ryckaert_bellemans",
+        "a Ryckaert-Bellemans torsion",
+        "ryckaert_bellemans",
+        "dihedral",
+        4,
+        _given(*(f"c{n}*: kJ/mol" for n in range(6))),
+        _POWERS,
+    ),
+    TermForm(
+        "position_restraint",
+        "a position restraint",
+        "position_restraints",
+        "restraint",
+        1,
+        _given(*(*_PLACE, "k*: kJ/mol/nm^2", "radius: nm"), "weight x:", "weight y:", "weight z:"),
+        "k/2*max(0,d-radius)^2; d=sqrt(weight_x*x^2+weight_y*y^2+weight_z*z^2)",
+    ),
+    TermForm(
+        "distance_restraint",
+        "a distance restraint",
+        "distance_restraints",
+        "restraint",
+        2,
+        _given("lower: nm", "upper: nm", "linear: nm", "k*: kJ/mol/nm^2"),
+        "k*s*(d-s/2); s=min(d,linear-upper); d=max(lower-r,max(0,r-upper))",
+        minimum=_SPRING,
+    ),
+    TermForm(
+        "angle_restraint",
+        "an angle restraint",
+        "angle_restraints",
+        "restraint",
+        3,
+        _FLAT_BOTTOM,
+        "k/2*max(0,abs(theta-theta0)-width)^2",
+    ),
+    TermForm(
+        "torsion_restraint",
+        "a torsion restraint",
+        "torsion_restraints",
+        "restraint",
+        4,
+        _FLAT_BOTTOM,
+        "k/2*max(0,min(d,2*pi-d)-width)^2; d=abs(theta-theta0); pi=3.141592653589793",
+    ),
+    TermForm(
+        "constant_force",
+        "a constant force",
+        "constant_forces",
+        "field",
+        1,
+        _given(*_PLACE, *_FORCE),
+        "-(force_x*x+force_y*y+force_z*z)",
+    ),
+    TermForm(
+        "opposite_force",
+        "a pair of opposite forces",
+        "opposite_forces",
+        "field",
+        2,
+        _given(*_FORCE),
+    ),
 )
+_BY_NAME = {form.name: form for form in TERM_FORMS}
+
+
+def form_named(name: str) -> TermForm:
+    """The form with this name; KeyError, with the names that there are, where there is none."""
+    if name not in _BY_NAME:
+        raise KeyError(f"there is no form of terms {name!r}, only {', '.join(_BY_NAME)}")
+    return _BY_NAME[name]

@@ -31,6 +31,7 @@ from ..description.implicit_solvent import ImplicitSolvent
 from ..description.nonbonded import Nonbonded
 from ..description.restraints import Held
 from ..description.system import System
+from ..description.terms import Terms, TermTable
 from ..description.topology import Topology
 from ..errors import QuiltWarning
 from ..version import package_version
@@ -45,7 +46,8 @@ _VARIABLE = "QUILTMD_CACHE"
 _Arrays = dict[str, Any]
 _TEXT = "text"  # name of the JSON text among the arrays
 _CLASSES: dict[str, Any] = {
-    kind.__name__: kind for kind in (Described, System, Topology, Held, Nonbonded, ImplicitSolvent)
+    kind.__name__: kind
+    for kind in (Described, System, Terms, TermTable, Topology, Held, Nonbonded, ImplicitSolvent)
 }
 
 

@@ -15,9 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ..description.system import System
+from ..description.terms import Terms
 from ..errors import InputError, QuiltError
 
 Constraints = Literal["none", "h-bonds"]
+_Fixed = tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]
 
 _WATER = "WAT HOH H2O TP3 TP3M TIP3 TIP TIPS T3P T3H TIP3P SOL SPC SPCE SPC/E SPG OPC3 OP3 DOD"
 WATER_NAMES = tuple(_WATER.split())
@@ -57,37 +59,48 @@ def constrain(
         system = _heavy_hydrogens(system, waters, hydrogen_mass)
     waters = _not_yet_rigid(system, waters)
     water_of_atom = _water_of_atom(system.atoms, waters)
-    in_water = _same_water(water_of_atom, system.bonds)
-    fixed = in_water.copy()
-    if constraints == "h-bonds":
-        hydrogen = system.topology.elements == 1
-        fixed |= hydrogen[system.bonds].any(axis=1)
-    ours = fixed & ~in_water
-    pairs, lengths = _water_shape(system, waters, water_of_atom)
-    bent = ~_same_water(water_of_atom, system.angles)
-    free = ~_same_water(water_of_atom, system.urey_bradleys)
+    fixed = [_water_shape(system, waters, water_of_atom)]
+    flexible = []
+    for terms in system.terms.present():
+        form = terms.form
+        if not form.gives_shape:
+            continue
+        free = ~_same_water(water_of_atom, terms.atoms)
+        if constraints == "h-bonds" and form.may_be_constrained:
+            to_hydrogen = free & _has_hydrogen(system, terms.atoms)
+            fixed.append(_at_rest(terms.chosen(to_hydrogen)))
+            free &= ~to_hydrogen
+        flexible.append(terms.chosen(free))
+    pairs, lengths = zip((system.constraints, system.constraint_lengths), *fixed, strict=True)
     constrained = replace(
         system,
-        bonds=system.bonds[~fixed],
-        bond_parameters=system.bond_parameters[~fixed],
-        angles=system.angles[bent],
-        angle_parameters=system.angle_parameters[bent],
-        urey_bradleys=system.urey_bradleys[free],
-        urey_bradley_parameters=system.urey_bradley_parameters[free],
-        constraints=np.concatenate([system.constraints, pairs, system.bonds[ours]]),
-        constraint_lengths=np.concatenate(
-            [system.constraint_lengths, lengths, system.bond_parameters[ours, 0]]
-        ),
+        terms=system.terms.replaced(*flexible),
+        constraints=np.concatenate(pairs),
+        constraint_lengths=np.concatenate(lengths),
     )
     if constraints == "h-bonds":
         _refuse_unconstrained(constrained)
     return constrained
 
 
+def _at_rest(terms: Terms) -> _Fixed:
+    """Their atoms, and the lengths (nm) or angles (rad) at which their energy is least."""
+    minimum = terms.form.minimum
+    assert minimum is not None
+    return terms.atoms, minimum.at(terms.parameters)
+
+
+def _has_hydrogen(system: System, atoms: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
+    """(n,) Whether one of the atoms of a term is a hydrogen."""
+    found: npt.NDArray[np.bool_] = (system.topology.elements == 1)[atoms].any(axis=1)
+    return found
+
+
 def _refuse_unconstrained(system: System) -> None:
     """Refuse atoms with the mass of hydrogen whose bonds are not constrained: another element."""
     loose = np.zeros(system.atoms, dtype=bool)
-    loose[system.bonds] = True
+    for bonds in system.terms.links():
+        loose[bonds] = True
     loose &= (system.masses > _HYDROGEN[0]) & (system.masses < _HYDROGEN[1])
     loose[system.constraints] = False
     if loose.any():
@@ -140,7 +153,8 @@ def find_waters(system: System) -> npt.NDArray[np.int32]:
 
 def _links(system: System) -> npt.NDArray[np.int32]:
     """(n, 2) bonds and constraints between atoms that are no virtual sites, each once."""
-    links = np.sort(np.concatenate([system.bonds, system.constraints]), axis=1).astype(np.int64)
+    joined = np.concatenate([*system.terms.links(), system.constraints])
+    links = np.sort(joined, axis=1).astype(np.int64)
     real = links[(system.masses[links] > 0).all(axis=1)]
     keys = np.unique(real[:, 0] * system.atoms + real[:, 1])
     return np.column_stack(np.divmod(keys, system.atoms)).astype(np.int32)
@@ -175,7 +189,7 @@ def _same_water(
 
 def _water_shape(
     system: System, waters: npt.NDArray[np.int32], water_of_atom: npt.NDArray[np.int_]
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]:
+) -> _Fixed:
     """Pairs (3 n, 2) and lengths (3 n,) that fix each water: O-H, O-H, H-H.
 
     H-H comes from its bond where the force field has one, else from the angle.
@@ -183,16 +197,21 @@ def _water_shape(
     lengths = np.full((len(waters), 3), np.nan)
     corner = np.zeros(system.atoms, dtype=np.int_)  # 0 oxygen, 1 and 2 the hydrogens
     corner[waters[:, 1]], corner[waters[:, 2]] = 1, 2
-    bonds = _same_water(water_of_atom, system.bonds)
-    ends = system.bonds[bonds]
-    side = corner[ends].sum(axis=1) - 1  # O-H1 -> 0, O-H2 -> 1, H1-H2 -> 2
-    lengths[water_of_atom[ends[:, 0]], side] = system.bond_parameters[bonds, 0]
-    angles = _same_water(water_of_atom, system.angles) & (corner[system.angles[:, 1]] == 0)
-    water = water_of_atom[system.angles[angles, 1]]
-    first, second = lengths[water, 0], lengths[water, 1]
-    cosine = np.cos(system.angle_parameters[angles, 0])
-    opposite = np.sqrt(first**2 + second**2 - 2 * first * second * cosine)
-    lengths[water, 2] = np.where(np.isnan(lengths[water, 2]), opposite, lengths[water, 2])
+    inside = [
+        terms.chosen(_same_water(water_of_atom, terms.atoms))
+        for terms in system.terms.present()
+        if terms.form.may_be_constrained or terms.form.bends
+    ]
+    for bonds in (terms for terms in inside if terms.form.may_be_constrained):
+        ends, rest = _at_rest(bonds)
+        side = corner[ends].sum(axis=1) - 1  # O-H1 -> 0, O-H2 -> 1, H1-H2 -> 2
+        lengths[water_of_atom[ends[:, 0]], side] = rest
+    for angles in (terms for terms in inside if terms.form.bends):
+        atoms, theta = _at_rest(angles.chosen(corner[angles.atoms[:, 1]] == 0))
+        water = water_of_atom[atoms[:, 1]]
+        first, second = lengths[water, 0], lengths[water, 1]
+        opposite = np.sqrt(first**2 + second**2 - 2 * first * second * np.cos(theta))
+        lengths[water, 2] = np.where(np.isnan(lengths[water, 2]), opposite, lengths[water, 2])
     if np.isnan(lengths).any():
         atom = int(waters[np.argmax(np.isnan(lengths).any(axis=1)), 0])
         raise InputError(
@@ -208,7 +227,8 @@ def _heavy_hydrogens(system: System, waters: npt.NDArray[np.int32], mass: float)
         raise QuiltError(f"hydrogen_mass must lie between 0 and 12 amu, not {mass:g}")
     hydrogen = system.topology.elements == 1
     hydrogen[waters[:, 1:]] = False
-    pairs = np.concatenate([system.bonds, system.bonds[:, ::-1]])
+    bonds = np.concatenate(system.terms.links())
+    pairs = np.concatenate([bonds, bonds[:, ::-1]])
     pairs = pairs[hydrogen[pairs[:, 0]] & (system.topology.elements[pairs[:, 1]] != 1)]
     light, first = np.unique(pairs[:, 0], return_index=True)  # one heavy atom for each hydrogen
     heavy = pairs[first, 1]
@@ -224,5 +244,4 @@ def _heavy_hydrogens(system: System, waters: npt.NDArray[np.int32], mass: float)
 
 def loose_hydrogens(system: System) -> int:
     """Bonds to hydrogen that are terms, not constraints."""
-    hydrogen = system.topology.elements == 1
-    return int(hydrogen[system.bonds].any(axis=1).sum())
+    return sum(int(_has_hydrogen(system, bonds).sum()) for bonds in system.terms.links())

@@ -9,7 +9,7 @@ OpenMM itself is needed, and is asked for by name where it is not installed.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -22,19 +22,11 @@ from ..description.openmm_objects import CONDUCTOR
 from ..description.restraints import NEVER_LINEAR
 from ..description.state import State
 from ..description.system import System
-from ..description.term_forms import TERM_FORMS
+from ..description.terms import Terms
 from ..errors import QuiltError
 from .files import replace_file
 
 F64 = npt.NDArray[np.float64]
-
-_WRITTEN = frozenset(
-    (
-        *("bonds", "angles", "urey_bradleys", "torsions", "ryckaert_bellemans", "impropers"),
-        *("cmaps", "pairs14", "position_restraints", "distance_restraints"),
-        *("constant_forces", "opposite_forces"),
-    )
-)
 
 # As OpenMM's own readers of CHARMM's files write them.
 IMPROPER = "k*min(dtheta, 2*pi-dtheta)^2; dtheta = abs(theta-theta0); pi = 3.141592653589793"
@@ -119,11 +111,6 @@ def to_openmm(
             "switching functions of CHARMM and shifted potentials cannot be written for OpenMM: "
             "choose --switching potential or none"
         )
-    for form in TERM_FORMS:
-        if form.name not in _WRITTEN and len(getattr(system, form.name)):
-            raise QuiltError(
-                f"{form.name.replace('_', ' ')} of the system cannot be written for OpenMM"
-            )
     made = openmm.System()
     if box is not None:
         made.setDefaultPeriodicBoxVectors(*np.asarray(box))
@@ -135,7 +122,7 @@ def to_openmm(
         made.addConstraint(i, j, length)
     for site, kind in _sites(openmm, system):
         made.setVirtualSite(site, kind)
-    forces = (*_bonded(openmm, system), *_external(openmm, system, box, settings))
+    forces = [*_terms(openmm, system, box, settings), *_constant(openmm, system)]
     for force in (*forces, *_pairs(openmm, system, settings, box)):
         made.addForce(force)
     return made
@@ -181,92 +168,94 @@ def _directions(x: list[float], y: list[float]) -> tuple[list[float], list[float
     return x, y
 
 
-def _bonded(openmm: Any, system: System) -> list[Any]:
-    """A force for each kind of terms that the system has."""
-    forces = []
-    for terms, kind, noun, name in (
-        ("bonds", "HarmonicBondForce", "Bond", ""),
-        ("urey_bradleys", "HarmonicBondForce", "Bond", "UreyBradleyForce"),
-        ("angles", "HarmonicAngleForce", "Angle", ""),
-        ("torsions", "PeriodicTorsionForce", "Torsion", ""),
-        ("ryckaert_bellemans", "RBTorsionForce", "Torsion", ""),
-    ):
-        atoms = getattr(system, terms)
-        singular = terms.removesuffix("s") if terms != "ryckaert_bellemans" else terms
-        values = getattr(system, f"{singular}_parameters")
-        if len(atoms) == 0:
-            continue
-        force = getattr(openmm, kind)()
-        if name:
-            force.setName(name)
-        add = getattr(force, f"add{noun}")
-        for members, row in zip(atoms.tolist(), values.tolist(), strict=True):
-            add(*members, *([int(row[0]), *row[1:]] if terms == "torsions" else row))
-        forces.append(force)
-    return [*forces, *_impropers(openmm, system), *_maps(openmm, system)]
+def _terms(
+    openmm: Any, system: System, box: npt.ArrayLike | None, settings: Nonbonded
+) -> Iterator[Any]:
+    """A force for each form of which the system has terms."""
+    for terms in system.terms.present():
+        form = terms.form
+        if form.name in _AS_FORCES:
+            yield _filled(openmm, *_AS_FORCES[form.name], terms)
+        elif form.name in _AS_OTHERS:
+            yield _AS_OTHERS[form.name](openmm, terms, box, settings)
+        elif form.gives_shape and form.energy:
+            yield _custom(openmm, terms)
+        elif form.name not in _WITH_OTHERS:
+            words = form.plural.replace("_", " ")
+            raise QuiltError(f"{words} of the system cannot be written for OpenMM")
 
 
-def _impropers(openmm: Any, system: System) -> list[Any]:
-    if len(system.impropers) == 0:
-        return []
+def _filled(openmm: Any, kind: str, noun: str, name: str, terms: Terms) -> Any:
+    """A force of OpenMM's own for these terms."""
+    force = getattr(openmm, kind)()
+    if name:
+        force.setName(name)
+    add = getattr(force, f"add{noun}")
+    counts = terms.form.parameters[0].values == "periodicity"
+    for members, row in zip(terms.atoms.tolist(), terms.parameters.tolist(), strict=True):
+        add(*members, *([int(row[0]), *row[1:]] if counts else row))
+    return force
+
+
+def _custom(openmm: Any, terms: Terms) -> Any:
+    """A custom force with the energy that the form states."""
+    form = terms.form
+    noun = {2: "Bond", 3: "Angle", 4: "Torsion"}[form.atoms]
+    force = getattr(openmm, f"Custom{noun}Force")(form.energy)
+    for parameter in form.parameters:
+        getattr(force, f"addPer{noun}Parameter")(parameter.symbol)
+    for members, row in zip(terms.atoms.tolist(), terms.parameters.tolist(), strict=True):
+        getattr(force, f"add{noun}")(*members, row)
+    return force
+
+
+def _impropers(openmm: Any, terms: Terms, *_: Any) -> Any:
     force = openmm.CustomTorsionForce(IMPROPER)
     force.addPerTorsionParameter("k")
     force.addPerTorsionParameter("theta0")
-    for atoms, (theta0, k) in zip(
-        system.impropers.tolist(), system.improper_parameters.tolist(), strict=True
-    ):
+    for atoms, (theta0, k) in zip(terms.atoms.tolist(), terms.parameters.tolist(), strict=True):
         force.addTorsion(*atoms, [k / 2, theta0])
-    return [force]
+    return force
 
 
-def _maps(openmm: Any, system: System) -> list[Any]:
-    if len(system.cmaps) == 0:
-        return []
+def _maps(openmm: Any, terms: Terms, *_: Any) -> Any:
     force = openmm.CMAPTorsionForce()
-    for table in system.cmap_maps:
+    for table in terms.shared:
         force.addMap(len(table), table.T.ravel().tolist())
-    for atoms, number in zip(
-        system.cmaps.tolist(), system.cmap_parameters[:, 0].tolist(), strict=True
-    ):
+    for atoms, (number,) in zip(terms.atoms.tolist(), terms.parameters.tolist(), strict=True):
         force.addTorsion(int(number), *atoms[:4], *atoms[1:])
-    return [force]
+    return force
 
 
-def _external(
-    openmm: Any, system: System, box: npt.ArrayLike | None, settings: Nonbonded
-) -> list[Any]:
-    forces = []
-    if len(system.position_restraints):
-        forces.append(_held(openmm, system, box, settings))
+def _constant(openmm: Any, system: System) -> Iterator[Any]:
+    """The constant forces of all forms together."""
     pulls = forces_of(system)
-    if pulls.any():
-        force = openmm.CustomExternalForce(PULLED)
-        for name in ("fx", "fy", "fz"):
-            force.addPerParticleParameter(name)
-        for atom in np.flatnonzero(pulls.any(axis=1)).tolist():
-            force.addParticle(atom, pulls[atom].tolist())
-        forces.append(force)
-    if len(system.distance_restraints):
-        force = openmm.CustomBondForce(SPRING)
-        force.setUsesPeriodicBoundaryConditions(settings.method != "no-cutoff")
-        for name in ("k", "lower", "upper"):
-            force.addPerBondParameter(name)
-        for atoms, (lower, upper, linear, k) in zip(
-            system.distance_restraints.tolist(),
-            system.distance_restraint_parameters.tolist(),
-            strict=True,
-        ):
-            if linear < NEVER_LINEAR:
-                raise QuiltError(
-                    "a distance restraint that turns linear cannot be written for OpenMM"
-                )
-            force.addBond(*atoms, [k / 2, lower, upper])
-        forces.append(force)
-    return forces
+    if not pulls.any():
+        return
+    force = openmm.CustomExternalForce(PULLED)
+    for name in ("fx", "fy", "fz"):
+        force.addPerParticleParameter(name)
+    for atom in np.flatnonzero(pulls.any(axis=1)).tolist():
+        force.addParticle(atom, pulls[atom].tolist())
+    yield force
 
 
-def _held(openmm: Any, system: System, box: npt.ArrayLike | None, settings: Nonbonded) -> Any:
-    values = system.position_restraint_parameters
+def _springs(openmm: Any, terms: Terms, _: Any, settings: Nonbonded) -> Any:
+    force = openmm.CustomBondForce(SPRING)
+    force.setUsesPeriodicBoundaryConditions(settings.method != "no-cutoff")
+    for name in ("k", "lower", "upper"):
+        force.addPerBondParameter(name)
+    for atoms, (lower, upper, linear, k) in zip(
+        terms.atoms.tolist(), terms.parameters.tolist(), strict=True
+    ):
+        if linear < NEVER_LINEAR:
+            raise QuiltError("a distance restraint that turns linear cannot be written for OpenMM")
+        force.addBond(*atoms, [k / 2, lower, upper])
+    return force
+
+
+def _held(openmm: Any, terms: Terms, box: npt.ArrayLike | None, settings: Nonbonded) -> Any:
+    values = terms.parameters
     if (values[:, :3] != 0).any() and box is None:
         raise QuiltError("position restraints that follow the box cannot be written without a box")
     if (values[:, 8:] != 1).any():
@@ -285,10 +274,27 @@ def _held(openmm: Any, system: System, box: npt.ArrayLike | None, settings: Nonb
     for name in names:
         force.addPerParticleParameter(name)
     for (atom,), place, (k, radius) in zip(
-        system.position_restraints.tolist(), places.tolist(), values[:, 6:8].tolist(), strict=True
+        terms.atoms.tolist(), places.tolist(), values[:, 6:8].tolist(), strict=True
     ):
         force.addParticle(atom, [k / 2, *place, radius][: len(names)])
     return force
+
+
+# Forms that OpenMM has a force for: its class, what it calls a term, its name where it needs one.
+_AS_FORCES = {
+    "bond": ("HarmonicBondForce", "Bond", ""),
+    "urey_bradley": ("HarmonicBondForce", "Bond", "UreyBradleyForce"),
+    "angle": ("HarmonicAngleForce", "Angle", ""),
+    "torsion": ("PeriodicTorsionForce", "Torsion", ""),
+    "ryckaert_bellemans": ("RBTorsionForce", "Torsion", ""),
+}
+_AS_OTHERS: dict[str, Callable[..., Any]] = {
+    "improper": _impropers,
+    "cmap": _maps,
+    "position_restraint": _held,
+    "distance_restraint": _springs,
+}
+_WITH_OTHERS = ("pair14", "constant_force", "opposite_force")  # see _pairs and _constant
 
 
 def _pairs(

@@ -18,6 +18,7 @@ import scipy
 from ...description.parameters import HIGHEST_PERIODICITY
 from ...description.sites import Site, site_fields
 from ...description.system import System
+from ...description.terms import TermTable
 from ...errors import InputError
 from .lone_pairs import sites_of
 from .parameters import Parameters, Types
@@ -57,14 +58,14 @@ def assemble(psf: PsfFile, parameters: Parameters) -> System:
     return System(
         masses=psf.masses,
         charges=psf.charges,
-        bonds=bonds,
-        bond_parameters=bond_parameters,
-        angles=angles,
-        angle_parameters=angle_values[:, :2],
-        urey_bradleys=angles[bent][:, [0, 2]],
-        urey_bradley_parameters=angle_values[bent, 2:],
-        impropers=impropers[~periodic],
-        improper_parameters=improper_values[~periodic, 1:],
+        terms=TermTable.of(
+            {
+                "bond": (bonds, bond_parameters),
+                "angle": (angles, angle_values[:, :2]),
+                "urey_bradley": (angles[bent][:, [0, 2]], angle_values[bent, 2:]),
+                "improper": (impropers[~periodic], improper_values[~periodic, 1:]),
+            }
+        ),
         exclusions=exclusions,
         constraints=np.empty((0, 2), dtype=np.int32),
         constraint_lengths=np.empty(0),

@@ -18,6 +18,7 @@ from ...description.restraints import Held
 from ...description.sites import site_fields
 from ...description.system import System
 from ...description.term_forms import TERM_FORMS
+from ...description.terms import TermTable
 from ...description.topology import Topology
 from ...errors import InputError
 from ..formats import Described, Sources, TopologyFormat
@@ -30,10 +31,6 @@ _Fields = dict[str, Any]
 
 _REORDERS = "_FF_AMBER_LEAP_ATOM_REORDERING"
 _POSITIONS = "position_restraints"  # of which files have but a part
-# Field -> atoms of a term, field of its parameters, how many there are.
-_TERMS = {form.name: (form.atoms, form.parameters, form.columns) for form in TERM_FORMS}
-_TERMS["constraints"] = (2, "constraint_lengths", 1)
-del _TERMS[_POSITIONS]
 _DIRECTIVE = re.compile(rb"#\s*(include|define|undef|ifdef|ifndef)\b|\[\s*\w+\s*\]")
 _OF_OTHER_FORMATS = (b"<", b"%", b"PSF")  # beginnings of XML, prmtop and PSF files
 
@@ -57,21 +54,29 @@ def _read(sources: Sources) -> Described:
     if not any(len(molecule.names) for molecule, _ in parts):
         raise InputError("[ molecules ] lists no molecules that have atoms", file=sources.topology)
     fields: _Fields = {}
-    for name, (arity, parameters, width) in _TERMS.items():
-        fields[name], values = _repeated(parts, name, arity, width)
-        fields[parameters] = values[:, 0] if name == "constraints" else values
+    terms = TermTable.of(
+        {
+            form.name: _repeated(parts, form.plural, form.atoms, form.columns)
+            for form in TERM_FORMS
+            if form.plural != _POSITIONS
+        }
+    )
+    fields["constraints"], lengths = _repeated(parts, "constraints", 2, 1)
+    fields["constraint_lengths"] = lengths[:, 0]
     if types.maps.maps:
         fields["cmap_maps"] = np.array(types.maps.maps)
+    links = np.concatenate([*terms.links(), fields["constraints"]])
     masses = _of_atoms(parts, [molecule.masses for molecule, _ in parts])
     names = _of_atoms(parts, [molecule.names for molecule, _ in parts])
     system = System(
         masses=masses,
         charges=_of_atoms(parts, [molecule.charges for molecule, _ in parts]),
         **_lennard_jones(types, parts),
+        terms=terms,
         **fields,
         exclusions=_exclusions(parts),
         **_sites(parts),
-        topology=_topology(topology, parts, masses, names, fields),
+        topology=_topology(topology, parts, masses, names, links),
     )
     atoms, values = _repeated(parts, _POSITIONS, 1, 5)
     held = Held(atoms[:, 0], values[:, 0], values[:, 1], values[:, 2:])
@@ -178,12 +183,11 @@ def _topology(
     parts: list[tuple[Molecule, int]],
     masses: npt.NDArray[np.float64],
     names: npt.NDArray[np.str_],
-    fields: _Fields,
+    links: I32,
 ) -> Topology:
     numbers = _of_atoms(
         parts, [[topology.atom_types[t].number for t in molecule.types] for molecule, _ in parts]
     ).astype(np.int32)
-    links = np.concatenate([fields["bonds"], fields["constraints"]])
     of_atom, residue_names, residue_ids, start = [], [], [], 0
     for molecule, count in parts:
         changes = [a != b for a, b in zip(molecule.residues[1:], molecule.residues, strict=False)]

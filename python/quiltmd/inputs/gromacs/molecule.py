@@ -85,7 +85,7 @@ class Molecule:
         for line in kind.atoms:
             self._atom(line)
         self.terms: dict[str, list[tuple[tuple[int, ...], tuple[float, ...]]]] = {
-            name: [] for name in (*(form.name for form in TERM_FORMS), "constraints")
+            name: [] for name in (*(form.plural for form in TERM_FORMS), "constraints")
         }
         self.sites: list[Site] = []
         self._linked: set[tuple[int, int]] = set()
