@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The documentation says what is: its blocks run or parse, notebooks run, API pages have all names.
+
+Each block names its language.  Blocks of Python run, those of a page one after the other; commands
+are parsed by the command line; TOML is read as a configuration.  See `documents.py`.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+import typer.main
+from command import quiltmd as run_command
+from documents import PAGES, ROOT, Block, blocks
+from nbclient import NotebookClient
+
+import quiltmd
+from quiltmd.commands.cli import app
+from quiltmd.exchange.config import ExchangeConfig
+from quiltmd.inputs.control import read_control
+from quiltmd.prediction.machine import read_machine
+from quiltmd.running.config import build_config, build_config_of
+from quiltmd.running.stages import stages_of
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+SHELLS = ("sh", "bash", "console")
+CONTROL = ("mdp", "mdin")
+COMMAND = typer.main.get_command(app)
+# What a page's blocks are changed by, so that they run here, and soon.
+SHORTER = (
+    ("10_000", "20"),
+    ("run(1000", "run(2"),
+    ("every=500", "every=10"),
+    ("minimize()", "minimize(max_iterations=2)"),
+    ("cuda:0", "cpu"),
+    ("cuda:1", "cpu"),
+    ("resname LIG", "resname NME"),
+)
+
+
+def test_every_block_names_its_language() -> None:
+    known = {*SHELLS, *CONTROL, "python", "toml", "text"}
+    assert len(blocks()) > 50
+    assert [str(block) for block in blocks() if block.language not in known] == []
+    fences = sum(len(re.findall("^```", page.read_text(), re.MULTILINE)) for page in PAGES)
+    assert fences == 2 * len(blocks())
+
+
+@pytest.mark.parametrize("block", blocks(*SHELLS), ids=str)
+def test_commands_parse(block: Block) -> None:
+    """Their options exist and have values of the right kind."""
+    if block.language == "bash":
+        subprocess.run(["bash", "-n"], input=block.text, text=True, check=True)
+    for words in block.commands():
+        with COMMAND.make_context("quiltmd", list(words)) as context:
+            found = COMMAND.resolve_command(context, [*context._protected_args, *context.args])
+            while isinstance(found[1], type(COMMAND)):
+                found = found[1].resolve_command(context, found[2])
+            found[1].make_context(found[0], found[2], parent=context)
+
+
+@pytest.mark.parametrize("block", blocks("toml"), ids=str)
+def test_settings_are_read(block: Block, tmp_path: Path) -> None:
+    """Fragments get what a configuration needs besides."""
+    settings = tomllib.loads(block.text)
+    if "costs" in settings:
+        file = tmp_path / "machine.toml"
+        file.write_text(block.text)
+        assert read_machine(str(file)).name == settings["name"]
+        return
+    needed: dict[str, dict[str, Any]] = {
+        "system": {"topology": "system.prmtop", "coordinates": "system.inpcrd"},
+        "run": {"steps": 1000},
+        "output": {"dir": "out"},
+    }
+    whole = settings | {name: own | settings.get(name, {}) for name, own in needed.items()}
+    if "stage" in whole:
+        assert len(stages_of(whole, str(block))) == len(whole["stage"])
+    elif "exchange" in whole:
+        build_config_of(ExchangeConfig, whole, str(block))
+    else:
+        build_config(whole, str(block))
+
+
+@pytest.mark.parametrize("block", blocks(*CONTROL), ids=str)
+def test_control_files_are_read(block: Block, tmp_path: Path) -> None:
+    file = tmp_path / f"control.{block.language}"
+    file.write_text(block.text)
+    control = read_control(file)
+    assert control is not None
+    assert control.refused == []
+
+
+RUN = """
+system = {topology = "system.prmtop", coordinates = "system.inpcrd"}
+run = {steps = 4, device = "cpu", threads = 1}
+output = {dir = "equilibration", log_every = 1, log_box = true, trajectory_every = 2}
+trajectory = [{file = "solute.xtc", every = 2, select = "solute"}]
+"""
+EXCHANGE = """
+system = {topology = "peptide.prmtop", coordinates = "peptide.crd"}
+solvent = {model = "obc2"}
+exchange = {kind = "rest2", temperatures = [300, 400], every = 5, full_rows = true}
+run = {steps = 10, device = "cpu", threads = 1}
+output = {dir = "alanine-rest2", log_every = 5}
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(
+    alanine: tuple[Path, Path], openmmtools_data: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """A folder with the files that the pages name, all of alanine dipeptide, and with two runs."""
+    folder = tmp_path_factory.mktemp("pages")
+    for stem in ("dhfr", "system", "complex", "alanine-dipeptide"):
+        (folder / f"{stem}.prmtop").symlink_to(alanine[0])
+        for suffix in ("inpcrd", "crd"):
+            (folder / f"{stem}.{suffix}").symlink_to(alanine[1])
+    for suffix in ("prmtop", "crd", "pdb"):
+        peptide = openmmtools_data / "alanine-dipeptide-gbsa" / f"alanine-dipeptide.{suffix}"
+        (folder / f"peptide.{suffix}").symlink_to(peptide)
+    (folder / "run.toml").write_text(RUN)
+    (folder / "exchange.toml").write_text(EXCHANGE)
+    for command in ("run run.toml", "exchange exchange.toml"):
+        done = run_command(*command.split(), cwd=folder)
+        assert done.returncode == 0, done.stderr
+    (folder / "production").symlink_to("equilibration")
+    (folder / "complex").mkdir()
+    (folder / "complex" / "4-produce").symlink_to(folder / "equilibration")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def names(folder: Path) -> dict[str, Any]:
+    """What blocks use that the text before them speaks of."""
+    from openmm import app
+
+    system, state = quiltmd.load(
+        folder / "system.prmtop",
+        folder / "system.inpcrd",
+        constraints="h-bonds",
+        hydrogen_mass=3.024,
+    )
+    prmtop = app.AmberPrmtopFile(str(folder / "system.prmtop"))
+    windows = [
+        quiltmd.Restraint("distance", ("index 5", "index 15"), k, lower=0.3, upper=0.3)
+        for k in (100.0, 200.0)
+    ]
+    return {
+        "quiltmd": quiltmd,
+        "system": system,
+        "state": state,
+        "openmm_system": prmtop.createSystem(app.PME),
+        "lj_pme_system": prmtop.createSystem(app.LJPME),
+        "windows": windows,
+    }
+
+
+PYTHON = sorted({block.page for block in blocks("python")})
+
+
+@pytest.mark.parametrize("page", PYTHON, ids=lambda page: page.stem)
+def test_python_runs(
+    page: Path, folder: Path, names: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With fewer steps, and the CPU in place of GPUs."""
+    monkeypatch.chdir(folder)
+    known = dict(names)
+    for block in blocks("python"):
+        if block.page == page:
+            source = block.text
+            for long, short in SHORTER:
+                source = source.replace(long, short)
+            exec(compile(source, str(block), "exec"), known)
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "docs").glob("**/*.ipynb")), ids=lambda p: p.stem)
+def test_a_notebook_runs(path: Path, tmp_path: Path) -> None:
+    """With fewer steps; its progress bar comes to the end, and its figure is drawn."""
+    notebook = nbformat.read(path, 4)
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            assert cell.outputs == []
+            cell.source = cell.source.replace("steps = 300", "steps = 40").replace("=50", "=2")
+    resources = {"metadata": {"path": str(tmp_path)}}
+    NotebookClient(notebook, timeout=250, kernel_name="python3", resources=resources).execute()
+    outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
+    assert any("image/png" in output.get("data", {}) for output in outputs)
+    assert "40/40" in str(notebook.metadata["widgets"])
+
+
+def test_the_api_pages_have_every_name_once() -> None:
+    shown = [
+        name
+        for page in (ROOT / "docs" / "api").glob("*.md")
+        for name in re.findall(r"^::: quiltmd\.(\w+)$", page.read_text(), re.MULTILINE)
+    ]
+    assert sorted(shown) == sorted(quiltmd.__all__)
