@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import inspect
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -19,6 +19,7 @@ import typer
 from pydantic.fields import FieldInfo
 from typer.core import TyperCommand
 
+from ..description.units import OF_BOX, Unit
 from ..engine.hosts import HostEntry
 from ..running.config import Config
 from ..running.setting_fields import Place, setting_fields
@@ -133,8 +134,13 @@ def _option(
     flag = flag_of(place)
     default = changed.get(place, None if field.is_required() else field.default)
     kind = _plain(field.annotation)
+    stated = _units((field.annotation, *field.metadata))
     parts = get_args(kind) if get_origin(kind) is tuple else ()
     parser, metavar = _PARSERS.get(parts, (None, None))
+    if parser is not None:
+        parser = functools.partial(parser, units=stated)
+    elif stated:
+        parser, metavar = functools.partial(_parse_number, units=stated), "VALUE"
     again = ""
     if parts and get_origin(parts[0]) is Literal:
         parser, metavar = _parse_words, "WORD,..."
@@ -148,6 +154,7 @@ def _option(
         help=f"{field.description}{again}{_shown(default)}",
         rich_help_panel=f"[{section}]",
         show_default=False,
+        case_sensitive=False,
         parser=parser,
         metavar=metavar,
     )
@@ -158,14 +165,24 @@ def _option(
 
 
 def _plain(annotation: Any) -> Any:
-    """A setting's type without None; of a choice among numbers, the number."""
+    """A setting's type without None and units; of a choice among numbers, the number."""
     if get_origin(annotation) in (Union, types.UnionType):
         annotation = next(kind for kind in get_args(annotation) if kind is not type(None))
     if get_origin(annotation) is Annotated:
         return get_args(annotation)[0]
+    if get_origin(annotation) is tuple:
+        return tuple[tuple(map(_without_unit, get_args(annotation)))]  # type: ignore[misc]
     if get_origin(annotation) is Literal and not isinstance(get_args(annotation)[0], str):
         return type(get_args(annotation)[0])
     return annotation
+
+
+def _without_unit(annotation: Any) -> Any:
+    parts = get_args(annotation)
+    if get_origin(annotation) is tuple:
+        return tuple[tuple(map(_without_unit, parts))]  # type: ignore[misc]
+    is_quantity = get_origin(annotation) is Annotated and isinstance(parts[1], Unit)
+    return parts[0] if is_quantity else annotation
 
 
 def _shown(default: Any) -> str:
@@ -178,47 +195,68 @@ def _shown(default: Any) -> str:
     return f" [default: {default}]"
 
 
-def _parse_grid(text: str) -> list[int]:
+def _units(places: Iterable[Any]) -> list[Unit]:
+    """The units beside a setting's type and beside those that it is made of, in order."""
+    found = []
+    for place in places:
+        found += [place] if isinstance(place, Unit) else _units(get_args(place))
+    return found
+
+
+def _number(text: str, unit: Unit | None) -> float:
+    try:
+        return float(text if unit is None else unit.read(text))
+    except ValueError as error:
+        why = "must be a number" if unit is None else str(error)
+        raise typer.BadParameter(f"{why} (found {text.strip()!r})") from None
+
+
+def _parse_number(text: str, units: list[Unit]) -> float:
+    return _number(text, units[0])
+
+
+def _parse_grid(text: str, units: list[Unit]) -> list[int]:
     parts = text.split(",")
     if len(parts) != 3 or not all(part.strip().isdecimal() for part in parts):
         raise typer.BadParameter(f"expected three whole numbers NX,NY,NZ, found {text!r}")
     return [int(part) for part in parts]
 
 
-def _parse_words(text: str) -> list[str]:
+def _parse_words(text: str, units: Sequence[Unit] = ()) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
-def _parse_points(text: str) -> list[list[float]]:
-    try:
-        return [[float(part) for part in point.split(":", 1)] for point in text.split(",")]
-    except ValueError:
+def _parse_points(text: str, units: list[Unit]) -> list[list[float]]:
+    points = [part.split(":") for part in text.split(",")]
+    if any(len(point) != 2 for point in points):
         raise typer.BadParameter(
             f"expected times and values such as 0:10,50:300, found {text!r}"
         ) from None
+    units_of_pair = [*units, None][:2]
+    return [[_number(*pair) for pair in zip(point, units_of_pair, strict=True)] for point in points]
 
 
-def _parse_box(text: str) -> tuple[float, ...]:
+def _parse_box(text: str, units: list[Unit]) -> tuple[float, ...]:
     if text.strip().lower() == "none":
         return ()
-    try:
-        return tuple(float(part) for part in text.split(","))
-    except ValueError:
+    parts = text.split(",")
+    of_each = units * len(parts) or [*OF_BOX]
+    if len(parts) > len(of_each):
         raise typer.BadParameter(
             f"expected A,B,C or A,B,C,ALPHA,BETA,GAMMA or none, found {text!r}"
-        ) from None
+        )
+    return tuple(map(_number, parts, of_each))
 
 
-def _parse_vector(text: str) -> list[float]:
-    try:
-        x, y, z = map(float, text.split(","))
-    except ValueError:
+def _parse_vector(text: str, units: list[Unit]) -> list[float]:
+    parts = text.split(",")
+    if len(parts) != 3:
         raise typer.BadParameter(f"expected X,Y,Z, found {text!r}") from None
-    return [x, y, z]
+    return list(map(_number, parts, units))
 
 
 # Settings of several numbers: their types, how an option gives them, and what help calls them.
-_PARSERS: dict[tuple[Any, ...], tuple[Callable[[str], Any], str]] = {
+_PARSERS: dict[tuple[Any, ...], tuple[Callable[..., Any], str]] = {
     (int, int, int): (_parse_grid, "NX,NY,NZ"),
     (float, float, float): (_parse_vector, "X,Y,Z"),
     (float, ...): (_parse_box, "A,B,C,..."),

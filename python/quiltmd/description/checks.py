@@ -8,18 +8,20 @@ import math
 from collections.abc import Mapping
 from dataclasses import fields
 from itertools import combinations
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar, get_args, get_origin
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import ValidationError
 
 from ..errors import InputError, QuiltError
+from .units import Unit
 
 Settings = TypeVar("Settings")
 Kind = TypeVar("Kind", bound=np.generic)
 
 LAST_STEP = 2**62
+_SHOWN = 80  # characters of a value in a message
 _LARGEST = 2**63 - 1  # that the core counts to
 
 
@@ -135,15 +137,31 @@ def whole_number(name: str, value: Any, minimum: int = 0) -> int:
     return whole
 
 
-def real_number(name: str, value: Any) -> float:
-    """The value, which may be an OpenMM quantity, as a finite float.
+def in_unit(name: str, value: Any, unit: str) -> Any:
+    """The value, or values, in a unit: strings and quantities of OpenMM and pint are converted.
+
+    Raises
+    ------
+    InputError
+        If it has a unit that does not convert, or is no number.
+    """
+    try:
+        return Unit(unit).read(value)
+    except ValueError as error:
+        shown = repr(value)
+        found = f", not {shown}" if len(shown) < _SHOWN and "\n" not in shown else ""
+        raise InputError(f"{name} {error}{found}") from None
+
+
+def real_number(name: str, value: Any, unit: str = "") -> float:
+    """The value as a finite float; in a unit if it has one, as `in_unit` takes it.
 
     Raises
     ------
     QuiltError
         If it is none.
     """
-    number = plain(value)
+    number = in_unit(name, value, unit) if unit else value
     if isinstance(number, bool | str):
         number = None
     try:
@@ -151,12 +169,38 @@ def real_number(name: str, value: Any) -> float:
     except (TypeError, ValueError, OverflowError):
         real = math.nan
     if not math.isfinite(real):
-        raise QuiltError(f"{name} must be a number, not {value!r}")
+        of = f" of {unit}" if unit else ""
+        raise QuiltError(f"{name} must be a number{of}, not {value!r}")
     return real
 
 
+def any_case(annotation: Any, value: Any) -> Any:
+    """A choice as it is spelt, where a value differs from it in case, or in "_" for "-", only.
+
+    Parameters
+    ----------
+    annotation:
+        Type of a setting; where it has no `Literal` of strings, the value stays.
+    value:
+        What was given; of a list, each.
+    """
+    if isinstance(value, list | tuple):
+        return type(value)(any_case(annotation, one) for one in value)
+    if not isinstance(value, str):
+        return value
+    spelt = value.lower().replace("_", "-")
+    return next((choice for choice in _choices(annotation) if choice.lower() == spelt), value)
+
+
+def _choices(annotation: Any) -> list[str]:
+    """The strings among which a type lets one choose."""
+    if get_origin(annotation) is Literal:
+        return [choice for choice in get_args(annotation) if isinstance(choice, str)]
+    return [choice for part in get_args(annotation) for choice in _choices(part)]
+
+
 def user_settings(kind: type[Settings], title: str | None = None) -> type[Settings]:
-    """Makes a pydantic dataclass take OpenMM quantities and raise QuiltError.
+    """Makes a pydantic dataclass raise QuiltError, and take choices in any case.
 
     Parameters
     ----------
@@ -168,11 +212,16 @@ def user_settings(kind: type[Settings], title: str | None = None) -> type[Settin
     title = f"{kind.__name__}: " if title is None else title
     init = kind.__init__
     names = [field.name for field in fields(kind) if not field.kw_only]  # type: ignore[arg-type]
+    types = {name: field.annotation for name, field in kind.__pydantic_fields__.items()}  # type: ignore[attr-defined]
 
     @functools.wraps(init)
     def checked(self: Any, *values: Any, **named: Any) -> None:
         try:
-            init(self, *map(plain, values), **{key: plain(value) for key, value in named.items()})
+            positional = (
+                any_case(types[name], one) for name, one in zip(names, values, strict=False)
+            )
+            spelt = {key: any_case(types.get(key), value) for key, value in named.items()}
+            init(self, *positional, *values[len(names) :], **spelt)
             given = dict(zip(names, values, strict=False)) | named
             for name in (name for name, value in given.items() if isinstance(value, bool)):
                 if not isinstance(getattr(self, name), bool):

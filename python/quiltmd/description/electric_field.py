@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError, QuiltWarning
-from .checks import numbers
+from .checks import in_unit, numbers
 from .constant_forces import force_fields
 from .system import System
 
@@ -39,7 +39,7 @@ def apply_electric_field(system: System, field: Sequence[float]) -> System:
 
     Warns of fields beyond 10 V/nm, of which V/m are the likely reason.
     """
-    vector = numbers("field", field, "three numbers, V/nm")
+    vector = numbers("field", in_unit("field", field, "V/nm"), "three numbers, V/nm")
     if vector.shape != (3,) or not np.isfinite(vector).all():
         raise InputError(f"field must be three finite numbers, V/nm, not {field}")
     strongest = float(np.abs(vector).max())

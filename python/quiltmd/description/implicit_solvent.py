@@ -19,15 +19,17 @@ from ..errors import InputError
 from . import neck_tables
 from .checks import user_settings
 from .topology import Topology
+from .units import Unit
 
 F64 = npt.NDArray[np.float64]
 Model = Literal["hct", "obc1", "obc2", "gbn", "gbn2"]
 SaltConcentration = Annotated[
     float,
     Field(ge=0, le=10, description="Concentration of monovalent ions in implicit solvent, mol/l."),
+    Unit("mol/l"),
 ]
 SaltTemperature = Annotated[
-    float, Field(gt=0, description="Temperature at which the Debye length is taken, K.")
+    float, Field(gt=0, description="Temperature at which the Debye length is taken, K."), Unit("K")
 ]
 Dielectric = Annotated[
     float, Field(ge=1, le=10000, description="Dielectric constant of an implicit solvent.")

@@ -29,6 +29,7 @@ from .mesh_rules import (
     refuse_large_grid,
 )
 from .settings import OnResume
+from .units import Nanometres, PerNanometre
 
 _SHORTEST_CUTOFF = 0.1  # nm; no two atoms that interact are closer
 _OF_LJ_PME = ("lj_pme_tolerance", "lj_pme_alpha", "lj_pme_grid")
@@ -108,7 +109,7 @@ class Nonbonded:
         nm; given together with `switching`.
     """
 
-    cutoff: float = Field(
+    cutoff: Nanometres = Field(
         default=0.9,
         gt=0,
         description="Cutoff of Lennard-Jones and direct-space Coulomb interactions, nm.",
@@ -144,7 +145,7 @@ class Nonbonded:
         description="How the tolerance divides charges between pairs and mesh: prolate (the "
         "default, a coarser grid) or gaussian (Ewald's, as in other programs).",
     )
-    pme_alpha: float | None = Field(
+    pme_alpha: PerNanometre | None = Field(
         default=None,
         gt=0,
         description="Ewald coefficient of the gaussian split, 1/nm, instead of the tolerance; "
@@ -174,7 +175,7 @@ class Nonbonded:
         description="Share of the dispersion that the direct sum leaves out at the cutoff; sets "
         "Ewald coefficient and grid of Lennard-Jones PME.",
     )
-    lj_pme_alpha: float | None = Field(
+    lj_pme_alpha: PerNanometre | None = Field(
         default=None,
         gt=0,
         description="Ewald coefficient of Lennard-Jones PME, 1/nm, instead of its tolerance; "
@@ -198,7 +199,7 @@ class Nonbonded:
         description="How Lennard-Jones interactions end: none (truncated), potential (OpenMM, "
         "GROMACS), charmm (vswitch, NAMD), charmm-force (vfswitch) or gromacs-force.",
     )
-    switch_distance: float | None = Field(
+    switch_distance: Nanometres | None = Field(
         default=None, gt=0, description="Where switching begins, nm; together with it."
     )
 

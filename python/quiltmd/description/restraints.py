@@ -10,17 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, ValidationInfo, field_validator
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from ..errors import QuiltError
-from .checks import user_settings
+from .checks import any_case, user_settings
 from .selection import select
 from .system import System
+from .units import Degrees, Nanometres, Unit
 
 F64 = npt.NDArray[np.float64]
 I32 = npt.NDArray[np.int32]
@@ -77,24 +78,33 @@ class Restraint:
         description="Force constant, kJ/mol/nm^2 (angles, torsions: kJ/mol/rad^2); of positions "
         "also one for each axis."
     )
-    radius: float | None = Field(
+    radius: Nanometres | None = Field(
         default=None, ge=0, description="Free distance from its place, nm (position)."
     )
-    lower: float | None = Field(
+    lower: Nanometres | None = Field(
         default=None, ge=0, description="Distance below which atoms are pushed apart, nm."
     )
-    upper: float | None = Field(
+    upper: Nanometres | None = Field(
         default=None, ge=0, description="Distance above which atoms are pulled together, nm."
     )
-    linear: float | None = Field(
+    linear: Nanometres | None = Field(
         default=None, gt=0, description="Distance from which the pull stays the same, nm."
     )
-    angle: float | None = Field(
+    angle: Degrees | None = Field(
         default=None, ge=-360, le=360, description="Angle or torsion, degrees."
     )
-    width: float | None = Field(
+    width: Degrees | None = Field(
         default=None, ge=0, le=180, description="Free deviation from the angle, degrees."
     )
+
+    @field_validator("k", mode="before")
+    @classmethod
+    def _in_its_unit(cls, value: Any, info: ValidationInfo) -> Any:
+        """Force constants that have a unit as numbers; which unit depends on the kind."""
+        of_angles = info.data.get("kind") in ("angle", "torsion")
+        unit = Unit("kJ/mol/rad^2" if of_angles else "kJ/mol/nm^2")
+        several = isinstance(value, list | tuple)
+        return tuple(map(unit.read, value)) if several else unit.read(value)
 
     def __post_init__(self) -> None:
         for name in dict.fromkeys(key for keys in _OWN.values() for key in keys):
@@ -204,8 +214,11 @@ def restrain(
     Raises
     ------
     QuiltError
-        Where a selection has no atoms, or several and one is needed.
+        Where a selection has no atoms, or several and one is needed, or there is no such scaling.
     """
+    scaling = any_case(Scaling, scaling)
+    if scaling not in get_args(Scaling):
+        raise QuiltError(f"scaling must be 'com', 'all' or 'none', not {scaling!r}")
     parts = [] if held is None else [held]
     rows: dict[str, list[tuple[list[int], list[float]]]] = {}
     for number, one in enumerate(restraints, 1):

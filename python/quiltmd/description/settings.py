@@ -14,6 +14,8 @@ from typing import Annotated, Any, Literal, TypeVar
 import numpy as np
 from pydantic import AfterValidator, Field
 
+from .units import Unit
+
 BOLTZMANN = 0.00831446261815324  # kJ/mol/K
 LONGEST_INTERVAL = 2**31 - 1  # steps between what recurs; the core has them in 32 bits
 _LONGEST_TIMESTEP = 0.05  # ps: ten times what all-atom models bear; beyond, fs were meant
@@ -40,7 +42,7 @@ def _check_timestep(value: float) -> float:
 
 
 Timestep = Annotated[
-    float, Field(gt=0, description="Time step, ps."), AfterValidator(_check_timestep)
+    float, Field(gt=0, description="Time step, ps."), AfterValidator(_check_timestep), Unit("ps")
 ]
 HOTTEST = 1e6  # K; beyond, velocities leave the range of the sums of kinetic energy
 Temperature = Annotated[
@@ -48,8 +50,11 @@ Temperature = Annotated[
     Field(
         ge=0, le=HOTTEST, description="Temperature of the heat bath and of generated velocities, K."
     ),
+    Unit("K"),
 ]
-Friction = Annotated[float, Field(ge=0, description="Langevin friction coefficient, 1/ps.")]
+Friction = Annotated[
+    float, Field(ge=0, description="Langevin friction coefficient, 1/ps."), Unit("1/ps")
+]
 Seed = Annotated[
     int | None,
     Field(
@@ -86,6 +91,7 @@ TimeConstant = Annotated[
         description="Relaxation time of the kinetic energy; of a Nose-Hoover chain, the time that "
         "its masses follow from, ps.",
     ),
+    Unit("ps"),
 ]
 ThermostatEvery = Annotated[
     int,
@@ -122,9 +128,12 @@ Pressure = Annotated[
     float,
     Field(description="Reference pressure of the barostat, bar."),
     AfterValidator(_check_pressure),
+    Unit("bar"),
 ]
-BoxTimeConstant = Annotated[float, Field(gt=0, description="Relaxation time of the box, ps.")]
-_Compressibility = Annotated[float, Field(ge=0, le=1)]
+BoxTimeConstant = Annotated[
+    float, Field(gt=0, description="Relaxation time of the box, ps."), Unit("ps")
+]
+_Compressibility = Annotated[float, Field(ge=0, le=1), Unit("1/bar")]
 Compressibility = Annotated[
     _Compressibility | tuple[_Compressibility, ...],
     Field(
@@ -140,7 +149,9 @@ Coupling = Annotated[
     ),
 ]
 SurfaceTension = Annotated[
-    float, Field(description="Tension of all surfaces normal to z together, bar nm.")
+    float,
+    Field(description="Tension of all surfaces normal to z together, bar nm."),
+    Unit("bar nm"),
 ]
 BarostatEvery = Annotated[
     int, Field(ge=1, le=LONGEST_INTERVAL, description="Steps between actions of the barostat.")

@@ -17,14 +17,14 @@ import numpy.typing as npt
 
 from ..errors import InputError
 from .box import check_box, reduce_box
-from .checks import LAST_STEP, Checked, frozen, numbers, real_number, whole_number
+from .checks import LAST_STEP, Checked, frozen, in_unit, numbers, real_number, whole_number
 from .molecules import make_whole
-from .openmm_objects import plain
 from .system import System
 
 F64 = npt.NDArray[np.float64]
 
 _LARGEST = 1e6  # nm and nm/ps: beyond, numbers leave the range of the engine
+_UNITS = {"velocities": "nm/ps"}  # of arrays; of all others nm
 _MOST_PATCHES = 2**25  # along a dimension: no more can be numbered
 
 
@@ -116,30 +116,45 @@ class State(Checked):
             (N, 3) nm/ps; zero when left out.
         """
         place = _vectors("positions", positions, system.atoms)
-        speed = np.asarray(np.zeros_like(place) if velocities is None else velocities)
+        speed = np.zeros_like(place) if velocities is None else velocities
         if box is None:
-            return cls(place, speed, None)
+            return cls(place, speed, None)  # type: ignore[arg-type]  # checked and converted there
         cell = check_box(box)
-        return cls(make_whole(place, cell, system.links), speed, cell)
+        return cls(make_whole(place, cell, system.links), speed, cell)  # type: ignore[arg-type]
 
     @classmethod
     def from_openmm(
         cls, system: System, positions: Any, box: Any = None, velocities: Any = None
     ) -> State:
-        """State at step 0 from OpenMM quantities, or plain numbers in nm and ps.
+        """State at step 0 from what OpenMM has: an `openmm.State`, or quantities or plain numbers.
 
         Parameters
         ----------
         system:
             `System.from_openmm(...)` of the same system.
-        positions, velocities:
-            As `modeller.positions` or `openmm.State.getPositions()` give them.
+        positions:
+            An `openmm.State`, whose box and velocities then hold (those that it has); or as
+            `modeller.positions` or `openmm.State.getPositions()` give them, plain numbers in nm.
         box:
             Three vectors, as `topology.getPeriodicBoxVectors()` or
             `openmm_system.getDefaultPeriodicBoxVectors()` give them; None: no periodic boundary.
+        velocities:
+            As `openmm.State.getVelocities()` gives them, plain numbers in nm/ps; None: zero.
+
+        Raises
+        ------
+        InputError
+            Where they have another number of atoms than the System, or the box is not reduced.
         """
-        speed = None if velocities is None else plain(velocities)
-        return cls.start(system, plain(positions), None if box is None else plain(box), speed)
+        if hasattr(positions, "getPositions"):
+            periodic = system.nonbonded is None or system.nonbonded.method != "no-cutoff"
+            state, names = positions, positions.getDataTypes()
+            positions = state.getPositions(asNumpy=True)
+            if velocities is None and names & state.Velocities:
+                velocities = state.getVelocities(asNumpy=True)
+            if box is None and periodic:
+                box = state.getPeriodicBoxVectors(asNumpy=True)
+        return cls.start(system, positions, box, velocities)
 
     def tile(self, nx: int, ny: int, nz: int) -> State:
         """The state repeated along the box vectors, in the order of `System.tile`; step 0."""
@@ -156,6 +171,7 @@ class State(Checked):
 
 def _vectors(name: str, value: npt.ArrayLike, atoms: int | None = None) -> F64:
     rows = "N" if atoms is None else atoms
+    value = in_unit(name, value, _UNITS.get(name, "nm"))
     given = numbers(name, value, f"an array of real numbers, shape ({rows}, 3)")
     array = np.ascontiguousarray(given, dtype=np.float64)
     if array.shape != (len(array) if atoms is None else atoms, 3):

@@ -17,13 +17,20 @@ from ..errors import QuiltError
 from .core import load_core
 from .hosts import HostEntry, device_of_ranks
 from .injection import parse_injection
-from .places import has_rank_on_each, is_forwarded, listed_ranks, parse_device, parse_place
+from .places import (
+    as_spelt,
+    has_rank_on_each,
+    is_forwarded,
+    listed_ranks,
+    parse_device,
+    parse_place,
+)
 from .worker_settings import Workers
 
 
 def _check_name(name: str) -> str:
     parse_device(name)
-    return name
+    return as_spelt(name)
 
 
 Transport = Literal["auto", "peer", "nccl", "staged", "unix", "tcp"]

@@ -25,6 +25,9 @@ _NAME = re.compile(
     f"|remote:(?P<remote>{HOST}|\\[[0-9A-Fa-f:.]+\\]):(?P<port>[0-9]{{1,5}})/"
     f"|mpi:(?P<mpi>[0-9]{{1,6}})/)?(?P<device>{_DEVICE})"
 )
+_WORDS = re.compile(
+    r"(?<![\w.-])(auto|cpu|cuda|worker|ssh|remote|ranks|redundant|forward|mpi)(?=[:,]|$)", re.I
+)
 _MOST_COMPARED = 3
 Kind = Literal["here", "worker", "ssh", "remote", "mpi"]
 
@@ -72,8 +75,14 @@ class Place:
         return [int(ordinal) for ordinal in listed.split(",")] if listed else []
 
 
+def as_spelt(name: str) -> str:
+    """The name of a device with its words in lower case: cuda:0 of CUDA:0."""
+    return _WORDS.sub(lambda word: word[0].lower(), name)
+
+
 def parse_place(name: str) -> Place:
     """The place of a name; ValueError where it is none."""
+    name = as_spelt(name)
     found = _NAME.fullmatch(name)
     if found is None or int(found["port"] or 0) > 65535:
         raise ValueError(
@@ -96,6 +105,7 @@ def parse_place(name: str) -> Place:
 
 def parse_device(name: str) -> list[Place]:
     """The places of a name of a device: one, those that are compared, or one for each rank."""
+    name = as_spelt(name)
     kind, _, listed = name.partition(":")
     if kind == "forward":
         place = parse_place(listed).in_worker()
@@ -120,9 +130,9 @@ def listed_ranks(name: str) -> int:
 
 def is_forwarded(name: str) -> bool:
     """Whether commands to the device are forwarded by an engine in this process."""
-    return name.startswith("forward:")
+    return as_spelt(name).startswith("forward:")
 
 
 def has_rank_on_each(name: str) -> bool:
     """Whether the places of a device share one simulation."""
-    return name.startswith("ranks:")
+    return as_spelt(name).startswith("ranks:")

@@ -12,8 +12,9 @@ from pydantic.dataclasses import dataclass
 
 from ..description.checks import user_settings
 from ..description.settings import OnResume
+from ..description.units import Seconds
 from .injection import parse_injection
-from .places import parse_place
+from .places import as_spelt, parse_place
 
 
 def _absolute(path: Path) -> Path:
@@ -25,7 +26,7 @@ def _absolute(path: Path) -> Path:
 
 def _check_spare(name: str) -> str:
     parse_place(name)
-    return name
+    return as_spelt(name)
 
 
 def _check_fault(text: str) -> str:
@@ -72,12 +73,12 @@ class Workers:
         min_length=1,
         description="The command quiltmd on hosts reached by ssh:..., in words of the shell there.",
     )
-    silence: Annotated[float, OnResume.MAY_CHANGE] = Field(
+    silence: Annotated[Seconds, OnResume.MAY_CHANGE] = Field(
         default=10.0,
         ge=2.0,
         description="Heartbeat timeout: seconds of silence after which a worker counts as lost.",
     )
-    patience: Annotated[float, OnResume.MAY_CHANGE] = Field(
+    patience: Annotated[Seconds, OnResume.MAY_CHANGE] = Field(
         default=10.0,
         gt=0,
         description="Seconds that half a second's work may take before a device counts as hanging, "

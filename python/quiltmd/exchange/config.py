@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from ..description.settings import OnResume
+from ..description.units import Kelvins
 from ..engine.execution import DeviceName
 from ..engine.hosts import devices_of_processes, started_together
 from ..errors import QuiltError
@@ -33,13 +34,13 @@ class ExchangeSection(Section):
         description="What differs between states: the temperature, or the effective temperature of "
         "the solute (rest2).",
     )
-    temperatures: Annotated[tuple[float, ...] | None, OnResume.NOT_COMPARED] = Field(
+    temperatures: Annotated[tuple[Kelvins, ...] | None, OnResume.NOT_COMPARED] = Field(
         default=None, description="Temperatures of the states, K, ascending."
     )
-    lowest: Annotated[float | None, OnResume.NOT_COMPARED] = Field(
+    lowest: Annotated[Kelvins | None, OnResume.NOT_COMPARED] = Field(
         default=None, gt=0, description="Lowest temperature, K."
     )
-    highest: Annotated[float | None, OnResume.NOT_COMPARED] = Field(
+    highest: Annotated[Kelvins | None, OnResume.NOT_COMPARED] = Field(
         default=None, gt=0, description="Highest temperature, K."
     )
     replicas: Annotated[int | None, OnResume.NOT_COMPARED] = Field(

@@ -17,12 +17,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ..description.box import box_from_lengths_angles
+from ..description.checks import any_case
 from ..description.electric_field import apply_electric_field
 from ..description.implicit_solvent import ImplicitSolvent
 from ..description.nonbonded import Nonbonded
 from ..description.restraints import Restraint, Scaling, restrain
 from ..description.state import State
 from ..description.system import System
+from ..description.units import read_box
 from ..errors import InputError, QuiltWarning
 from . import amber, charmm, frames, gromacs, openmm_files, pdb
 from .amber import coordinates as amber_coordinates
@@ -150,6 +152,7 @@ def load(
     InputError
         In one line, with file and line or atom: what is wrong or unsupported.
     """
+    constraints = any_case(Constraints, constraints)
     parameters, defines = tuple(parameters), tuple(defines)  # iterated over more than once
 
     def read() -> Described:
@@ -356,7 +359,10 @@ def _coordinate_format(file: str) -> CoordinateFormat:
 
 def _given_box(box: npt.ArrayLike) -> _Box | None:
     """The box of these lengths and angles; None of no numbers."""
-    numbers = np.asarray(box, dtype=np.float64)
+    try:
+        numbers = np.asarray(read_box(box), dtype=np.float64)
+    except ValueError as error:
+        raise InputError(f"box: {error}") from None
     if numbers.size == 0:
         return None
     if numbers.shape not in ((3,), (6,)):

@@ -14,6 +14,7 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
+from ..description.checks import any_case
 from ..description.system import System
 from ..description.terms import Terms
 from ..errors import InputError, QuiltError
@@ -52,6 +53,7 @@ def constrain(
         If a value is not one of these, a heavy atom would be left without mass, the shape of a
         water is unknown, or "h-bonds" leaves out an atom with the mass of hydrogen.
     """
+    constraints = any_case(Constraints, constraints)
     if constraints not in get_args(Constraints):
         raise QuiltError(f"constraints must be 'none' or 'h-bonds', not '{constraints}'")
     waters = find_waters(system) if rigid_water else np.empty((0, 3), dtype=np.int32)

@@ -15,9 +15,13 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from ..description.checks import LAST_STEP
+from ..description.units import Bars, Kelvins, Picoseconds
 from .simulation import Simulation
 
 Points = tuple[tuple[float, float], ...]
+TemperaturePoints = tuple[tuple[Picoseconds, Kelvins], ...]
+PressurePoints = tuple[tuple[Picoseconds, Bars], ...]
+StrengthPoints = tuple[tuple[Picoseconds, float], ...]
 Condition = Literal["temperature", "pressure", "restraints"]
 
 

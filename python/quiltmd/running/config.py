@@ -26,6 +26,7 @@ from pydantic import (
 )
 
 from ..description.barostats import with_interval
+from ..description.checks import any_case
 from ..description.dynamics import resolve_dynamics
 from ..description.heat_baths import BathGroup
 from ..description.integrators import Integrator
@@ -406,7 +407,7 @@ def read_resolved(path: Path) -> dict[str, Any]:
 
     Earlier versions stated defaults there that the run has no use for; these are left out.
     """
-    settings = read_config(path)
+    settings = as_spelt(read_config(path))
     known = defaults(Config)
     sections = {name: value for name, value in settings.items() if isinstance(value, dict)}
     for unused in unused_settings(settings):
@@ -455,6 +456,7 @@ def build_config(settings: dict[str, Any], source: str = "") -> Config:
 
 def build_config_of(kind: type[AnyConfig], settings: dict[str, Any], source: str) -> AnyConfig:
     """The same of a configuration with further sections."""
+    settings = as_spelt(settings, kind)
     nonbonded = settings.get("nonbonded", {})
     stated = frozenset(nonbonded) if isinstance(nonbonded, dict) else frozenset()
     try:
@@ -464,3 +466,20 @@ def build_config_of(kind: type[AnyConfig], settings: dict[str, Any], source: str
         faults = "; ".join(describe(fault, known) for fault in error.errors())
         raise QuiltError(f"{source}: {faults}" if source else faults) from None
     return config
+
+
+def as_spelt(settings: dict[str, Any], config: type[Config] = Config) -> dict[str, Any]:
+    """Settings with choices as they are spelt here: "npt" of "NPT"."""
+
+    def section(name: str, value: Any) -> Any:
+        if isinstance(value, list):
+            return [section(name, one) for one in value]
+        if not isinstance(value, dict) or name not in config.model_fields:
+            return value
+        known = setting_fields(name, config)
+        return {
+            key: any_case(known[key].annotation, one) if key in known else one
+            for key, one in value.items()
+        }
+
+    return {name: section(name, value) for name, value in settings.items()}

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -47,8 +47,15 @@ from ..description.thermostats import (
     VelocityRescaling,
     VelocityRescalingGroups,
 )
+from ..description.units import Unit
 from ..errors import QuiltError
-from .annealing import Points, check_points
+from .annealing import (
+    Points,
+    PressurePoints,
+    StrengthPoints,
+    TemperaturePoints,
+    check_points,
+)
 from .section import Section
 
 _STRONGEST = 1000.0  # that restraints may become, times what they are
@@ -71,7 +78,7 @@ class IntegratorSection(Section):
     timestep: Timestep = LangevinMiddle.timestep
     seed: Seed = LangevinMiddle.seed
     long_range_every: LongRangeEvery = LangevinMiddle.long_range_every
-    annealing: Points | None = Field(
+    annealing: TemperaturePoints | None = Field(
         default=None,
         description="Temperatures of the heat bath over time, piecewise linear: ps and K of each "
         "point.",
@@ -79,7 +86,7 @@ class IntegratorSection(Section):
     annealing_every: int = Field(
         default=200, ge=1, description="Steps between changes of temperature in annealing."
     )
-    restraint_annealing: Points | None = Field(
+    restraint_annealing: StrengthPoints | None = Field(
         default=None,
         description="Strengths of all restraints over time, piecewise linear: ps and the factor of "
         "their energies at each point.",
@@ -148,7 +155,7 @@ class BathSection(Section):
     temperature: Temperature = BathGroup.temperature
     friction: Friction | None = BathGroup.friction
     time_constant: TimeConstant | None = BathGroup.time_constant
-    annealing: Points | None = Field(
+    annealing: TemperaturePoints | None = Field(
         default=None,
         description="Temperatures of this bath over time, piecewise linear: ps and K of each "
         "point.",
@@ -263,7 +270,7 @@ class BarostatSection(Section):
     )
     pressure: Pressure = CellRescaling.pressure
     time_constant: BoxTimeConstant = CellRescaling.time_constant
-    compressibility: tuple[float, ...] = Field(
+    compressibility: tuple[Annotated[float, Unit("1/bar")], ...] = Field(
         default=(4.5e-5,),
         description="Isothermal compressibility, 1/bar; 0 keeps axes as they are.",
     )
@@ -274,7 +281,7 @@ class BarostatSection(Section):
         description="Steps between actions of the barostat: a fiftieth of the time constant by "
         f"default, with monte-carlo {PROPOSE_EVERY} steps.",
     )
-    annealing: Points | None = Field(
+    annealing: PressurePoints | None = Field(
         default=None,
         description="Reference pressures over time, piecewise linear: ps and bar of each point.",
     )

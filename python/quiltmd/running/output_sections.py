@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, field_validator, model_validator
 
 from ..description.settings import OnResume
+from ..description.units import Nanometres, Unit
 from ..errors import QuiltError
 from ..outputs.files import read_file, reading
 from ..outputs.formats import check_contents
@@ -51,7 +52,7 @@ class OutputSection(Section):
     checkpoint_every: Annotated[int, OnResume.MAY_CHANGE] = Field(
         default=5000, ge=0, description="Steps between checkpoints; 0: not by steps."
     )
-    checkpoint_minutes: Annotated[float, OnResume.MAY_CHANGE] = Field(
+    checkpoint_minutes: Annotated[float, Unit("min"), OnResume.MAY_CHANGE] = Field(
         default=15.0, ge=0, description="Minutes between checkpoints; 0: not by time."
     )
     profile: Annotated[bool, OnResume.MAY_CHANGE] = Field(
@@ -85,7 +86,7 @@ class TrajectorySection(Section):
     forces: bool = Field(
         default=False, description="Forces too (.nc, .h5md); the run waits for them."
     )
-    precision: float | None = Field(
+    precision: Nanometres | None = Field(
         default=None, gt=0, description="Resolution of positions, nm (.xtc; 0.001 by default)."
     )
 

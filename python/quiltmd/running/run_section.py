@@ -9,6 +9,7 @@ from pydantic import BeforeValidator, Field
 
 from ..description.checks import LAST_STEP
 from ..description.settings import HOTTEST, OnResume, Ranks, Threads
+from ..description.units import Kelvins, Unit
 from ..engine.execution import DeviceName, Execution, MeshSharing, Transport
 from ..engine.hosts import HostEntry
 from .section import Section
@@ -35,7 +36,7 @@ class RunSection(Section):
     minimize_iterations: int = Field(
         default=200, ge=0, description="Largest number of iterations of the minimisation."
     )
-    minimize_tolerance: float = Field(
+    minimize_tolerance: Annotated[float, Unit("kJ/mol/nm")] = Field(
         default=100.0,
         ge=0,
         description="Largest force on an atom at which the minimisation ends, kJ/mol/nm.",
@@ -44,7 +45,7 @@ class RunSection(Section):
         default=False,
         description="Draw velocities at the temperature, whatever the coordinates have.",
     )
-    start_temperature: float | None = Field(
+    start_temperature: Kelvins | None = Field(
         default=None,
         ge=0,
         le=HOTTEST,
@@ -92,7 +93,7 @@ class RunSection(Section):
         description="Reach of computes in patches: 1, or 2 for patches half as wide, of which more "
         "ranks can have one; x, xy: 2 along these axes alone.",
     )
-    max_hours: Annotated[float | None, OnResume.MAY_CHANGE] = Field(
+    max_hours: Annotated[Annotated[float, Unit("h")] | None, OnResume.MAY_CHANGE] = Field(
         default=None, gt=0, description="Stop with a checkpoint after so many hours."
     )
 

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from ..description.barostats import Barostat, check_cell, with_interval
 from ..description.box import check_box
 from ..description.centre_of_mass import centre_of_mass, centre_of_mass_oddities
-from ..description.checks import LAST_STEP, plain, real_number, whole_number
+from ..description.checks import LAST_STEP, real_number, whole_number
 from ..description.dynamics import heat_bath, resolve_dynamics, with_conditions
 from ..description.heat_baths import Grouped
 from ..description.integrators import (
@@ -226,7 +226,7 @@ class Simulation(Readout):
         if not isinstance(state, State):
             raise QuiltError(f"a state must be a State, not {type(state).__name__}")
         _refuse_mismatch(self.system, state)
-        heat = counted_heat(real_number("heat", heat))
+        heat = counted_heat(real_number("heat", heat, "kJ/mol"))
         if (state.box is None) != (self.box is None):
             raise QuiltError(
                 "a simulation has a periodic box or none from its beginning to its end: make "
@@ -278,7 +278,7 @@ class Simulation(Readout):
         potential, largest_force, iterations, converged.
         """
         iterations = whole_number("max_iterations", max_iterations)
-        largest = real_number("tolerance", tolerance)
+        largest = real_number("tolerance", tolerance, "kJ/mol/nm")
         if largest < 0:
             raise QuiltError(f"tolerance must not be negative, and is {tolerance!r}")
         with self._changing() as engine, self._naming_atoms(), core_calls:
@@ -295,7 +295,7 @@ class Simulation(Readout):
         if temperature is None:
             self._draw_of_baths(seed)
             return
-        temperature = real_number("temperature", temperature)
+        temperature = real_number("temperature", temperature, "K")
         if not 0 <= temperature <= HOTTEST:
             raise QuiltError(f"temperature must be from 0 to {HOTTEST:g} K, not {temperature!r}")
         number = draw_seed() if seed is None else whole_number("seed", seed)
@@ -376,7 +376,7 @@ class Simulation(Readout):
         )
         if restraints is not None:
             numbers["restraints"] = real_number("restraints", restraints)
-        cell = None if box is None else check_box(plain(box))
+        cell = None if box is None else check_box(box)
         with self._changing() as engine, self._naming_atoms(), core_calls:
             engine.set_conditions(numbers, cell)
             self._conditions |= numbers
@@ -640,10 +640,26 @@ def _refuse_mismatch(system: object, state: object) -> None:
     if not isinstance(system, System) or not isinstance(state, State):
         raise QuiltError(
             "a simulation is made of a System and a State, in this order, not of "
-            f"{type(system).__name__} and {type(state).__name__}"
+            f"{_kind(system)} and {_kind(state)}{_from_openmm(system, state)}"
         )
     if len(state.positions) != system.atoms:
         raise QuiltError(f"the state has {len(state.positions)} atoms, the system {system.atoms}")
+
+
+def _kind(thing: object) -> str:
+    """Name of a class; one of OpenMM is told from ours."""
+    of_openmm = type(thing).__module__.startswith("openmm")
+    return ("openmm." if of_openmm else "") + type(thing).__name__
+
+
+def _from_openmm(*given: object) -> str:
+    """A hint at what makes our objects of OpenMM's, where one of these is OpenMM's."""
+    if not any(_kind(one).startswith("openmm.") for one in given):
+        return ""
+    return (
+        ": System.from_openmm(openmm_system) and State.from_openmm(system, openmm_state) make them "
+        "of OpenMM's"
+    )
 
 
 def _refuse_other_kinds(**given: object) -> None:

@@ -34,7 +34,7 @@ from ..outputs.files import remove, replace_file
 from ..workers.factory import make_engine
 from . import runner
 from .before import check_selections
-from .config import Config, build_config, merge, read_config
+from .config import Config, as_spelt, build_config, merge, read_config
 from .folder import Folder
 from .identity import changed_settings
 from .output_sections import stage_folder
@@ -296,8 +296,8 @@ def _merged(common: dict[str, Any], table: dict[str, Any], where: str) -> dict[s
         for key in (section, *(value if section == "output" else ())):
             if key in _ELSEWHERE:
                 raise QuiltError(f"{where}: leave out {key}: {_ELSEWHERE[key]}")
-    merged = merge(common, {})
-    for section, value in own.items():
+    merged = as_spelt(merge(common, {}))
+    for section, value in as_spelt(own).items():
         before = merged.get(section)
         if isinstance(before, dict) and isinstance(value, dict):
             merged[section] = before | value

@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from ..description.implicit_solvent import (
     Dielectric,
@@ -17,9 +17,11 @@ from ..description.implicit_solvent import (
 )
 from ..description.restraints import Scaling
 from ..description.settings import OnResume
+from ..description.units import Unit, read_box
 from ..inputs.openmm_files import find_force_field
 from .section import AbsolutePath, Section, absolute
 
+_Field = Annotated[float, Unit("V/nm")]
 ParameterFile = Annotated[Path, AfterValidator(lambda path: find_force_field(absolute(path)))]
 
 
@@ -57,7 +59,7 @@ class SystemSection(Section):
         default=(),
         description="Names for the preprocessor of a GROMACS topology: NAME or NAME=value.",
     )
-    box: tuple[float, ...] | None = Field(
+    box: Annotated[tuple[float, ...], BeforeValidator(read_box)] | None = Field(
         default=None,
         description="Box, A,B,C in nm, or A,B,C,ALPHA,BETA,GAMMA with degrees, in place of that in "
         "the files; empty ([], as an option none): no periodic box.",
@@ -81,7 +83,7 @@ class SystemSection(Section):
         description="What of these places follows a box that changes: com (their centre of mass), "
         "all (each place) or none.",
     )
-    electric_field: tuple[float, float, float] | None = Field(
+    electric_field: tuple[_Field, _Field, _Field] | None = Field(
         default=None, description="Uniform electric field, EX,EY,EZ in V/nm."
     )
 
