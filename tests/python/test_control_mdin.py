@@ -317,7 +317,7 @@ def test_what_a_run_says_before_it_begins(alanine: tuple[Path, Path], tmp_path: 
     found = command("run", "min", "-p", alanine[0], cwd=tmp_path)
     assert "error: min: give also --coordinates" in found.stderr
     found = command("run", alanine[0], cwd=tmp_path)
-    assert "is a topology (Amber prmtop (parm7)): give it as --topology" in found.stderr
+    assert "give a configuration file, or also --coordinates, --steps, --out" in found.stderr
     (tmp_path / "npt").write_text(HELD.format(what="nstlim=2, ntt=3, gamma_ln=1.0, ntb=2, ntp=1"))
     found = command("run", "npt", *files, cwd=tmp_path)
     assert "2269 atoms, NPT at 300 K and 1 bar, 1 fs steps" in found.stderr, found.stderr

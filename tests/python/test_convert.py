@@ -168,7 +168,7 @@ def test_facts_of_files(tmp_path: Path) -> None:
     conf.write_text(gro(positions(), describe(path).system.topology.atom_names))
     facts = facts_of_files([path, conf], (), ())
     assert facts["atoms"] == 31
-    assert facts["molecules"] == {"SOL (3 atoms)": 5, "ALA (8 atoms)": 2}
+    assert facts["molecules"] == {"SOL (3 atoms)": 5, "protein, 2 residues (8 atoms)": 2}
     assert facts["terms"]["ryckaert_bellemans"] == 6
     assert facts["box"] == [3, 3, 3, 90, 90, 90]
     with pytest.raises(QuiltError, match="found 3 files"):
@@ -194,20 +194,6 @@ def test_command(tmp_path: Path) -> None:
     assert "give --overwrite" in " ".join(command(*call).stderr.split())
     order = command(*call, "--overwrite", "--pme-order", "4")
     assert "pme_order 4 is not written" in " ".join(order.stderr.split())
-
-
-def test_info_of_a_run_names_the_command_for_it(tmp_path: Path) -> None:
-    with pytest.raises(QuiltError, match="is a folder: give a topology, and coordinates"):
-        facts_of_files([tmp_path], (), ())
-    config = tmp_path / "config.toml"
-    config.write_text("[run]\nsteps = 1\n")
-    with pytest.raises(QuiltError, match=f"folder of a run: 'quiltmd report {tmp_path}'"):
-        facts_of_files([tmp_path], (), ())
-    with pytest.raises(QuiltError, match="is a configuration: give the topology and the coord"):
-        facts_of_files([config], (), ())
-    config.write_text("[[stage]]\nname = 'a'\n")
-    with pytest.raises(QuiltError, match="has stages: give the folder of one"):
-        facts_of_files([tmp_path], (), ())
 
 
 def test_facts_of_a_system_without_names(alanine: tuple[Path, Path], tmp_path: Path) -> None:

@@ -14,12 +14,15 @@ from ..outputs.openmm_system import write_openmm, write_openmm_state
 from ..running.config import build_config, merge
 from ..running.progress import say
 from ..running.runner import load_system
+from .arguments import InputFiles, with_all_inputs
 from .options import Settings, with_settings
 
 _NOTHING: dict[str, Any] = {"run": {"steps": 0}, "output": {"dir": "."}}
 
 
 @with_settings(
+    "system.topology",
+    "system.coordinates",
     "system.parameters",
     "system.defines",
     "system.box",
@@ -30,8 +33,7 @@ _NOTHING: dict[str, Any] = {"run": {"steps": 0}, "output": {"dir": "."}}
 )
 def convert(
     settings: Settings,
-    topology: Annotated[Path, typer.Argument(help="Topology, as for `quiltmd run`.")],
-    coordinates: Annotated[Path, typer.Argument(help="Coordinates, as for `quiltmd run`.")],
+    files: InputFiles = None,
     system: Annotated[
         Path | None, typer.Option("--system", metavar="OUT.xml", help="OpenMM System XML.")
     ] = None,
@@ -51,8 +53,7 @@ def convert(
     for path in (system, state):
         if path is not None and path.exists() and not overwrite:
             raise QuiltError(f"{path} exists: give --overwrite to replace it")
-    files = {"topology": topology, "coordinates": coordinates}
-    config = build_config(merge({"system": files, **_NOTHING}, settings))
+    config = build_config(merge(_NOTHING, with_all_inputs(files, settings)))
     made, place = load_system(config, frame)
     if system is not None:
         chosen: Nonbonded = config.following(made).nonbonded

@@ -26,6 +26,7 @@ from ..running.progress import warn
 from ..running.runner import load_system
 from ..running.simulation import Simulation
 from ..workers.factory import make_engine
+from .arguments import InputFiles, with_all_inputs
 from .options import AsJson, Settings, with_settings
 from .tables import show_table
 
@@ -36,6 +37,8 @@ _OF_MOTION = ("kinetic", "total", "heat", "conserved")
 
 
 @with_settings(
+    "system.topology",
+    "system.coordinates",
     "system.parameters",
     "system.defines",
     "system.box",
@@ -49,8 +52,7 @@ _OF_MOTION = ("kinetic", "total", "heat", "conserved")
 )
 def energy(
     settings: Settings,
-    topology: Annotated[Path, typer.Argument(help="Topology, as for `quiltmd run`.")],
-    coordinates: Annotated[Path, typer.Argument(help="Coordinates, as for `quiltmd run`.")],
+    files: InputFiles = None,
     forces: Annotated[
         Path | None,
         typer.Option(metavar="OUT.npy", help="Save forces: float64 (atoms, 3), kJ/mol/nm."),
@@ -78,9 +80,10 @@ def energy(
     """
     if (trajectory is not None) + all_frames + (frame is not None) > 1:
         raise QuiltError("give one of --frame, --all-frames and --trajectory")
-    files = {"topology": topology, "coordinates": coordinates, "constraints": "none"}
-    run: dict[str, Any] = {"system": files, "run": {"steps": 0}, "output": {"dir": "."}}
-    config = build_config(merge(run, settings))
+    run: dict[str, Any] = {"run": {"steps": 0}, "output": {"dir": "."}}
+    run["system"] = {"constraints": "none"}
+    config = build_config(merge(run, with_all_inputs(files, settings)))
+    coordinates = config.system.coordinates
     if trajectory is not None:
         _rerun(config, trajectory, forces, as_json)
         return

@@ -16,43 +16,74 @@ from ..engine.execution import devices as find_devices
 from ..engine.nccl import why_none
 from ..errors import QuiltError
 from ..inputs.openmm_files import find_force_field
+from ..running.config import as_toml
+from ..running.folder import Folder
 from ..version import package_version
+from .arguments import INPUTS, IndexFile, is_configuration, with_inputs
+from .dry_run import facts_of_configuration
 from .options import AsJson, Settings, with_settings
+from .run_facts import facts_of_folder
 from .system_facts import facts_of_files
 from .tables import out
 
 _UNITS = {"net charge": " e", "mass": " amu", "box": " (nm, degrees)"}  # of facts of files
 
 
-@with_settings("system.parameters", "system.defines")
+@with_settings("system.topology", "system.coordinates", "system.parameters", "system.defines")
 def info(
     settings: Settings,
     files: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="[FILES]", help="A topology, and coordinates; or a control file."),
+        typer.Argument(
+            metavar="[CONFIG] [TOPOLOGY] [COORDINATES] | RUN",
+            help="A topology, and coordinates; a configuration, with these where it does not name "
+            "them; or the folder of a run.",
+        ),
     ] = None,
+    index: IndexFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """What is in input files; without any, what this installation is.
+    """What is in input files, what a configuration would run, how far a run is.
 
-    Of files: atoms, molecules, charges, terms, box, and what is refused.  Of control files of other
-    programs: the settings of a run here, what is not taken over, and what is refused.
+    Without any files: what this installation is.  Of input files: atoms, molecules, charges, terms,
+    box, and what is refused.  Of a configuration, of another program too: what `quiltmd run` would
+    do, what is ignored or refused, and how long it would take on this machine, by a few steps;
+    nothing is written.  Of the folder of a run: how far it is, and how to go on.
     """
-    if files:
-        parameters = settings.get(("system", "parameters"), ())
-        facts = facts_of_files(
-            files,
-            tuple(find_force_field(path) for path in parameters),
-            tuple(settings.get(("system", "defines"), ())),
-        )
-    else:
+    if not files and not settings:
         facts = describe_installation()
+        print(json.dumps(facts)) if as_json else print_facts(facts)
+        return
+    facts = _facts(files or [], index, settings)
     if as_json:
         print(json.dumps(facts))
-    elif files:
-        _print_nested(facts)
     else:
-        print_facts(facts)
+        _print_nested(facts)
+
+
+def _facts(files: list[Path], index: Path | None, settings: Settings) -> dict[str, Any]:
+    """Of a folder, a configuration or input files."""
+    if len(files) == 1 and files[0].is_dir() and INPUTS[0] not in settings:
+        folder = Folder(files[0].absolute())
+        if not folder.config.exists():
+            raise QuiltError(f"{files[0]} is a folder: give a topology, and coordinates")
+        return facts_of_folder(folder)
+    configurations = [file for file in files if is_configuration(file)]
+    inputs = with_inputs([file for file in files if file not in configurations], settings)
+    if len(configurations) > 1:
+        raise QuiltError(f"found {len(configurations)} configurations: give one of them")
+    if configurations:
+        return facts_of_configuration(configurations[0], index, inputs)
+    if index is not None:
+        raise QuiltError("leave out --index: it goes with an mdp file")
+    topology, *coordinates = (inputs[place] for place in INPUTS if place in inputs)
+    if INPUTS[0] not in inputs:
+        raise QuiltError(f"{topology}: give a topology as well (--topology)")
+    parameters = inputs.get(("system", "parameters"), ())
+    defines = tuple(inputs.get(("system", "defines"), ()))
+    return facts_of_files(
+        [topology, *coordinates], tuple(find_force_field(path) for path in parameters), defines
+    )
 
 
 def devices(as_json: AsJson = False) -> None:
@@ -113,9 +144,13 @@ def describe_installation() -> dict[str, Any]:
 
 
 def _print_nested(facts: dict[str, Any], indent: str = "") -> None:
-    """Facts as lines, those that have parts with these below."""
+    """Facts as lines, those that have parts with these below; settings as a TOML file has them."""
     for name, value in facts.items():
-        if isinstance(value, dict):
+        if name == "settings":
+            out.print("settings:", markup=False)
+            for line in as_toml(value):
+                out.print(f"  {line}".rstrip(), markup=False, soft_wrap=True)
+        elif isinstance(value, dict):
             out.print(f"{indent}{name}:", markup=False)
             _print_nested(value, indent + "  ")
         elif isinstance(value, list) and not value:

@@ -25,6 +25,7 @@ from ..prediction.predict import Prediction, Tile, predict, predict_weak
 from ..running.config import build_config, merge
 from ..running.folder import Folder
 from ..running.runner import load_system
+from .arguments import InputFiles, with_all_inputs
 from .bench import parse_tile
 from .options import AsJson, Settings, with_settings
 from .tables import out, show_table
@@ -36,6 +37,7 @@ _MOST_RANKS = 16384
 @with_settings("system", "nonbonded", "integrator")
 def predict_command(
     settings: Settings,
+    files: InputFiles = None,
     ranks: Annotated[
         str, typer.Option(metavar="N,...", help="Numbers of ranks; 1..1024 doubles from 1 on.")
     ] = "1..64",
@@ -81,7 +83,7 @@ def predict_command(
             "--choices compares ways to run by itself: leave out --pme, --away, --not-placed, "
             "--weak and --plot"
         )
-    planner_of = _planners(settings, parse_tile(tile))
+    planner_of = _planners(with_all_inputs(files, settings), parse_tile(tile))
     planner = planner_of(reach)
     if way in ("pencils", "replicated") and not planner.has_mesh:
         raise QuiltError(f"--pme {way}: the system is run without PME")

@@ -11,7 +11,6 @@ import typer
 
 from ..engine.hosts import started_together
 from ..errors import QuiltError
-from ..inputs import topology_format
 from ..inputs.control import read_control
 from ..running import runner, stages
 from ..running.config import Config, build_config, merge, read_config
@@ -19,6 +18,7 @@ from ..running.progress import say
 from ..running.setting_fields import may_change, required_settings
 from ..running.stopping import INTERRUPTED, STOPPED
 from ..workers import mpi
+from .arguments import IndexFile, split_configuration, with_inputs
 from .options import Settings, flag_of, with_settings
 
 _LISTED = 5  # of what a control file asks for and cannot have; `quiltmd info` lists all
@@ -37,20 +37,15 @@ _LISTED = 5  # of what a control file asks for and cannot have; `quiltmd info` l
 )
 def run(
     settings: Settings,
-    config: Annotated[
-        Path | None,
+    files: Annotated[
+        list[Path] | None,
         typer.Argument(
-            metavar="[CONFIG]",
-            help="Configuration: TOML, or a control file of NAMD, Amber (mdin) or GROMACS (mdp); "
-            "options override it.",
+            metavar="[CONFIG] [TOPOLOGY] [COORDINATES]",
+            help="Configuration: TOML, or a control file of NAMD, Amber (mdin) or GROMACS (mdp), "
+            "which options override; topology and coordinates, as the options -p and -c.",
         ),
     ] = None,
-    index: Annotated[
-        Path | None,
-        typer.Option(
-            "--index", "-n", metavar="FILE", help="GROMACS index file with the groups of an mdp."
-        ),
-    ] = None,
+    index: IndexFile = None,
     resume: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Continue the run in this folder from its checkpoint."),
@@ -80,11 +75,12 @@ def run(
     if started_together:
         settings = _on_the_hosts_of_the_launcher(settings)
     if resume is not None:
-        _refuse_with_resume(config, settings, overwrite, index)
+        _refuse_with_resume(files or [], settings, overwrite, index)
         carry_on = stages.resume if stages.has_stages(resume.absolute()) else runner.resume
         outcome = carry_on(resume, settings)
     else:
-        outcome = _start(config, index, settings, overwrite)
+        config, inputs = split_configuration(files, settings)
+        outcome = _start(config, index, with_inputs(inputs, settings), overwrite)
     exit_as_stopped(outcome)
 
 
@@ -158,7 +154,6 @@ def _settings_of(path: Path, index: Path | None = None) -> dict[str, Any]:
     """Settings of a TOML file, or of a control file of another program."""
     control = read_control(path, index) if path.suffix != ".toml" else None
     if control is None:
-        _refuse_topology(path)
         if index is not None:
             raise QuiltError(f"leave out --index: it goes with an mdp file, which {path} is not")
         return read_config(path)
@@ -174,24 +169,13 @@ def _settings_of(path: Path, index: Path | None = None) -> dict[str, Any]:
     return control.settings
 
 
-def _refuse_topology(path: Path) -> None:
-    """QuiltError where a topology stands in the place of a configuration."""
-    kind = topology_format(path) if path.suffix != ".toml" and path.is_file() else None
-    if kind is not None:
-        raise QuiltError(
-            f"{path} is a topology ({kind.name}): give it as {flag_of(('system', 'topology'))}, "
-            "beside a configuration or options"
-        )
-
-
 def _refuse_with_resume(
-    config: Path | None, settings: Settings, overwrite: bool, index: Path | None
+    files: list[Path], settings: Settings, overwrite: bool, index: Path | None
 ) -> None:
     """A resumed run takes its settings from its folder; saying otherwise is a mistake."""
     changeable = may_change(Config)
-    given = [f"{section}.{key}" for section, key in settings if (section, key) not in changeable]
-    if config is not None:
-        given.append(str(config))
+    given = [flag_of(place) for place in settings if place not in changeable]
+    given += map(str, files)
     if overwrite:
         given.append("--overwrite")
     if index is not None:

@@ -21,6 +21,7 @@ from ..running.introduction import what
 from ..running.records import Columns, is_known, last_error, read_log, read_sessions, steps_done
 from ..running.rmsd import solute_rmsd
 from ..running.runner import load_system
+from ..running.spans import span
 from ..workers.pool import PHASES
 
 _TASKS = 8  # the longest, in the table
@@ -219,8 +220,3 @@ def _settings(config: Config) -> Iterator[Row]:
 def time_unit(last: float) -> tuple[float, str]:
     """What times in ps are divided by to be shown, and the unit: ps, or ns where they are long."""
     return (1000.0, "ns") if last >= 2000 else (1.0, "ps")
-
-
-def span(time: float) -> str:
-    """A time, ps, with the unit that suits it."""
-    return f"{time / 1000:g} ns" if time >= 1000 else f"{time:g} ps"

@@ -13,8 +13,9 @@ from ..running.config import build_config
 from ..running.folder import Folder
 from ..running.introduction import what
 from ..running.records import Columns, is_known, last_error, read_log, steps_done
+from ..running.spans import span
 from ..running.stages import Stage, stages_of
-from .run_page import span, time_unit
+from .run_page import time_unit
 
 # Columns of the log that mean the same in every stage, and their units.
 _THROUGH = {

@@ -12,38 +12,27 @@ import numpy as np
 from ..description.box import lengths_angles
 from ..description.molecules import LARGEST_GROUP, molecule_of_atom
 from ..description.nonbonded import Nonbonded
-from ..description.selection import water_atoms
+from ..description.selection import atoms_of_kind, water_atoms
 from ..description.system import System
 from ..errors import QuiltError
 from ..inputs import count_frames, describe, read_coordinates
-from ..inputs.control import read_control
 from ..inputs.formats import Expected
-from ..running.folder import Folder
 
 _BESIDE_TERMS = ("exclusions", "constraints", "sites")
 _MOST_KINDS = 12
+_MOSTLY = 0.5  # of a polymer's atoms that are in its usual residues
 
 
 def facts_of_files(
     files: list[Path], parameters: tuple[Path, ...], defines: tuple[str, ...]
 ) -> dict[str, Any]:
-    """Facts of a topology, with coordinates if there are two files, or of a control file.
+    """Facts of a topology, and of coordinates where there are two files.
 
     Raises
     ------
     QuiltError
-        Names what of the files is not supported; for a folder or a configuration, the command that
-        is for it.
+        Names what of the files is not supported.
     """
-    for path in files:
-        _refuse_other_than_inputs(path)
-    control = read_control(files[0]) if len(files) == 1 else None
-    if control is not None:
-        return {
-            "settings": control.settings,
-            "not taken over": control.notes,
-            "refused": control.refused,
-        }
     if len(files) > 2:
         raise QuiltError(
             f"expected a topology and coordinates, found {len(files)} files; parameter files are "
@@ -58,45 +47,19 @@ def facts_of_files(
         found = read_coordinates(files[1], expected, described.system)
         facts["frames"] = count_frames(files[1])
         facts["velocities"] = found.velocities is not None
+        facts["box"] = None
         if found.box is not None:
             box = found.box
-    if len(files) == 2:
-        facts["box"] = None
     if box is not None:
         lengths, angles = lengths_angles(box)
         facts["box"] = [round(float(x), 6) for x in (*lengths, *angles)]
     return facts
 
 
-def _refuse_other_than_inputs(path: Path) -> None:
-    """QuiltError where this is a folder or a configuration; it says which command is for that."""
-    if path.suffix == ".toml":
-        raise QuiltError(
-            f"{path} is a configuration: give the topology and the coordinates that its [system] "
-            "names"
-        )
-    if not path.is_dir():
-        return
-    folder = Folder(path)
-    if not folder.config.exists():
-        raise QuiltError(f"{path} is a folder: give a topology, and coordinates")
-    folder.settings_of_run()  # which says what to do with stages and replicas
-    raise QuiltError(
-        f"{path} is the folder of a run: 'quiltmd report {path}' makes a page of it, "
-        f"'quiltmd watch {path}' shows it in the terminal"
-    )
-
-
 def system_facts(system: System) -> dict[str, Any]:
     """Facts of a system: counts, net charge (e), mass (amu), molecules by kind, terms."""
     numbers = system.molecules
-    first = np.unique(numbers, return_index=True)[1]
-    sizes = np.bincount(numbers)
-    names = system.topology.residue_names[system.topology.residue_of_atom[first]]
-    kinds, count = np.unique(
-        np.array([f"{name} ({size} atoms)" for name, size in zip(names, sizes, strict=True)]),
-        return_counts=True,
-    )
+    kinds, count = np.unique(np.array(_kinds(system)), return_counts=True)
     order = np.argsort(-count, kind="stable")
     molecules = {str(kinds[k]): int(count[k]) for k in order[:_MOST_KINDS]}
     if len(kinds) > _MOST_KINDS:
@@ -122,6 +85,23 @@ def system_facts(system: System) -> dict[str, Any]:
             if name in always or value != getattr(Nonbonded, name)
         }
     return facts
+
+
+def _kinds(system: System) -> list[str]:
+    """What each molecule is: a polymer by its chain, anything else by its first residue."""
+    topology, numbers = system.topology, system.molecules
+    first, residues = np.unique(numbers, return_index=True)[1], topology.residue_of_atom
+    sizes = np.bincount(numbers)
+    names = topology.residue_names[residues[first]].astype(object)
+    for word, polymer in (("protein", "protein"), ("nucleic", "nucleic acid")):
+        atoms = atoms_of_kind(system, word)
+        for molecule in np.unique(numbers[atoms]):
+            own = np.unique(residues[numbers == molecule])
+            if len(own) > 1 and atoms[numbers == molecule].mean() > _MOSTLY:
+                chain = topology.chain_ids[own[0]]
+                of = f"{polymer} chain {chain}" if chain else polymer
+                names[molecule] = f"{of}, {len(own)} residues"
+    return [f"{name} ({size} atoms)" for name, size in zip(names, sizes, strict=True)]
 
 
 def _refused(system: System) -> list[str]:

@@ -28,6 +28,7 @@ from ..outputs.reporters import LOG_SPEED, group_column
 from ..running.config import Config, build_config
 from ..running.folder import Folder
 from ..running.records import Columns, is_known, last_error, read_log, read_sessions, steps_done
+from ..running.spans import clock
 from ..running.stages import has_stages, stages_of
 
 _F64 = NDArray[np.float64]
@@ -153,10 +154,10 @@ def _headline(watched: _Watched, config: Config, log: Columns) -> str:
         parts.append(f"stopped at step {stopped}")
     elif len(speed):
         left = (last - done) * config.integrator.timestep * 1e-3 / np.median(speed) * _DAY
-        parts += [f"{np.median(speed):.3g} ns/day", f"{_clock(float(left))} left"]
+        parts += [f"{np.median(speed):.3g} ns/day", f"{clock(float(left))} left"]
     quiet = time.time() - folder.log.stat().st_mtime
     if done < last and stopped is None and not failed and quiet > _QUIET_SECONDS:
-        parts.append(f"no new row for {_clock(quiet)}")
+        parts.append(f"no new row for {clock(quiet)}")
     return ", ".join(parts)
 
 
@@ -240,10 +241,3 @@ def _config(folder: Folder) -> Config:
 
 def _number(value: float) -> str:
     return f"{value:.6g}"
-
-
-def _clock(seconds: float) -> str:
-    minutes, second = divmod(round(seconds), 60)
-    hours, minute = divmod(minutes, 60)
-    days, hour = divmod(hours, 24)
-    return (f"{days} d " if days else "") + f"{hour}:{minute:02d}:{second:02d}"

@@ -161,7 +161,8 @@ def real_number(name: str, value: Any, unit: str = "") -> float:
     QuiltError
         If it is none.
     """
-    number = in_unit(name, value, unit) if unit else value
+    is_text = isinstance(value, str) and not value.strip()[-1:].isalpha()  # without a unit
+    number = in_unit(name, value, unit) if unit and not is_text else value
     if isinstance(number, bool | str):
         number = None
     try:
@@ -169,7 +170,7 @@ def real_number(name: str, value: Any, unit: str = "") -> float:
     except (TypeError, ValueError, OverflowError):
         real = math.nan
     if not math.isfinite(real):
-        of = f" of {unit}" if unit else ""
+        of = f", in {unit}" if unit else ""
         raise QuiltError(f"{name} must be a number{of}, not {value!r}")
     return real
 

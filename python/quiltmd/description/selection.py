@@ -204,6 +204,13 @@ _KINDS: dict[str, Callable[[System], _Mask]] = {
     "hydrogen": lambda system: system.topology.elements == 1,
     "heavy": lambda system: system.topology.elements > 1,
 }
+
+
+def atoms_of_kind(system: System, kind: str) -> npt.NDArray[np.bool_]:
+    """(N,) Which atoms are of a kind that selections know by one word, such as "protein"."""
+    return _KINDS[kind](system)
+
+
 _FIELDS: dict[str, Callable[[System], npt.NDArray[np.generic]]] = {
     "name": lambda system: system.topology.atom_names,
     "resname": lambda system: system.topology.residue_names[system.topology.residue_of_atom],

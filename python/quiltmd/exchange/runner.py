@@ -21,7 +21,7 @@ from ..description.state import State
 from ..description.system import System
 from ..engine.core import EngineFactory
 from ..errors import QuiltError
-from ..outputs.files import make_folder, writing
+from ..outputs.files import make_folder, read_file, reading, writing
 from ..outputs.reporters import LogReporter, Output, TrajectoryReporter
 from ..running.before import warn_of_no_effect
 from ..running.config import build_config_of, merge
@@ -135,9 +135,15 @@ def resume(
         return _run(_Run(config, folder, made, provenance, stopping), generation)
 
 
-def is_exchange(folder: Path) -> bool:
-    """Whether a folder is that of a replica exchange."""
-    return (folder / MANIFEST).exists()
+def steps_of_exchange(folder: Path) -> int:
+    """Steps of each replica that an exchange has done: by its table of swaps, 0 without one."""
+    path = folder / WALKERS
+    if not path.exists():
+        return 0
+    with reading(path):
+        lines = read_file(path).decode("ascii", "replace").split("\n")
+    rows = [line.split(",") for line in lines[1:-1]]  # the last is empty, or still being written
+    return int(rows[-1][1]) if rows and rows[-1][1:2] and rows[-1][1].isdecimal() else 0
 
 
 def _exchange(

@@ -11,6 +11,7 @@ from pydantic.dataclasses import dataclass
 
 from ..description.checks import user_settings
 from ..description.settings import BOLTZMANN, HOTTEST
+from ..description.units import Kelvins
 from ..errors import QuiltError
 
 
@@ -28,7 +29,7 @@ class ReplicaState:
         the rest by its square root.
     """
 
-    temperature: float = Field(gt=0, le=HOTTEST)
+    temperature: Kelvins = Field(gt=0, le=HOTTEST)
     scale: float = Field(default=1.0, gt=0, le=1)
 
     @property

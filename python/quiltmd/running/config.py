@@ -8,6 +8,7 @@ silently ignored spoils a simulation without a trace.
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Iterator
@@ -483,3 +484,14 @@ def as_spelt(settings: dict[str, Any], config: type[Config] = Config) -> dict[st
         }
 
     return {name: section(name, value) for name, value in settings.items()}
+
+
+def as_toml(settings: dict[str, Any]) -> Iterator[str]:
+    """Settings as lines of a TOML file, lists on one line as people write them."""
+    for name, section in settings.items():
+        for one in section if isinstance(section, list) else [section]:
+            yield f"[[{name}]]" if isinstance(section, list) else f"[{name}]"
+            for key, value in one.items():
+                # JSON has these values as TOML has them.
+                yield f"{key} = {json.dumps(as_json(value), ensure_ascii=False)}"
+            yield ""

@@ -29,6 +29,7 @@ from rich.progress import (
 from rich.text import Text
 
 from ..errors import QuiltWarning
+from .spans import clock
 
 
 class _Stderr:
@@ -168,7 +169,7 @@ class RunProgress:
         self._last_line, self._said = time.perf_counter(), self._step
         done = self._step - self._first
         left = (self._last_line - self._begin) / max(done, 1) * (self._total - self._step)
-        say(f"step {self._step} of {self._total}, {self.speed():.3g} ns/day, {_clock(left)} left")
+        say(f"step {self._step} of {self._total}, {self.speed():.3g} ns/day, {clock(left)} left")
 
 
 def _columns() -> tuple[ProgressColumn, ...]:
@@ -214,9 +215,3 @@ class MinimizeProgress:
         elif time.perf_counter() - self._last_line >= _LINE_SECONDS:
             self._last_line = time.perf_counter()
             say(text)
-
-
-def _clock(seconds: float) -> str:
-    minutes, second = divmod(round(seconds), 60)
-    hours, minute = divmod(minutes, 60)
-    return f"{hours}:{minute:02d}:{second:02d}"

@@ -53,11 +53,15 @@ _ELSEWHERE = {  # what all stages share, or have from the order of stages
 
 @dataclass(frozen=True)
 class Stage:
-    """A stage: its name, its run, and the settings of which this is made."""
+    """A stage: its name, its run, the settings of which this is made.
+
+    `unused` has common settings that it leaves out, since it has no use for them.
+    """
 
     name: str
     config: Config
     settings: dict[str, Any]
+    unused: frozenset[str] = frozenset()
 
     @property
     def folder(self) -> Folder:
@@ -283,7 +287,7 @@ def stages_of(settings: dict[str, Any], source: str = "") -> list[Stage]:
         config = build_config(merged, f"{where} ({name})")
         if "seed" not in table.get("integrator", {}):
             config = _with_other_noise(config, number)
-        stages.append(Stage(name, config, merged))
+        stages.append(Stage(name, config, merged, frozenset(useless[-1])))
     if names := ", ".join(sorted(set.intersection(*useless))):
         raise QuiltError(f"{source}: no stage has a use for {names}: leave it out".lstrip(": "))
     return stages

@@ -17,13 +17,19 @@ from .mdin import is_mdin, read_mdin
 from .mdp import is_mdp, read_mdp
 from .namd import is_namd, read_namd
 
-__all__ = ["Control", "read_control"]
+__all__ = ["Control", "is_control", "read_control"]
 
 _FORMATS: tuple[tuple[Callable[[bytes], bool], Callable[[str], Control]], ...] = (
     (is_mdin, read_mdin),
     (is_mdp, read_mdp),
     (is_namd, read_namd),
 )
+
+
+def is_control(path: Path) -> bool:
+    """Whether a file is a control file of another program, by how it begins."""
+    head = read_bytes(path, limit=HEAD)
+    return any(matches(head) for matches, _ in _FORMATS)
 
 
 def read_control(path: Path, index: Path | None = None) -> Control | None:

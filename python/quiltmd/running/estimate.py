@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How fast a run will be on this machine: a few of its steps, of which nothing is written."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from dataclasses import dataclass
+
+from ..description.state import State
+from ..description.system import System
+from ..engine.core import EngineFactory
+from ..errors import QuiltWarning
+from ..workers.factory import make_engine
+from .config import Config
+from .runner import make_simulation
+
+_SECONDS = 1.0  # of timed steps
+_WARM_UP = 20  # steps
+_FEW = 20  # iterations of a minimisation
+_DAY = 86400.0
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """How long steps and iterations of a minimisation take, s, and on which device."""
+
+    step: float
+    iteration: float
+    device: str
+
+    def seconds(self, config: Config) -> float:
+        """What a run takes, with all iterations of its minimisation."""
+        iterations = config.run.minimize_iterations if config.run.minimize else 0
+        return config.run.steps * self.step + iterations * self.iteration
+
+    def speed(self, config: Config) -> float:
+        """Steps as ns/day."""
+        return config.integrator.timestep * 1e-3 * _DAY / self.step
+
+
+def estimate(
+    config: Config, system: System, state: State, engine: EngineFactory = make_engine
+) -> Estimate:
+    """Times a run from its beginning, for a second or two.
+
+    Velocities are drawn where the input has none.
+
+    Raises
+    ------
+    QuiltError
+        As the run itself would: where settings do not suit the system, or it blows up.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", QuiltWarning)  # the run gives them
+        simulation = make_simulation(config, system, state, engine)
+        config.annealing().set_at(simulation)
+        iteration = 0.0
+        if config.run.minimize:
+            begin = time.perf_counter()
+            found = simulation.minimize(config.run.minimize_tolerance, _FEW)
+            iteration = (time.perf_counter() - begin) / max(1, found["iterations"])
+        if config.run.begins_anew() or not state.velocities.any():
+            simulation.draw_velocities(max(1.0, config.integrator.temperature), seed=0)
+        simulation.run(_WARM_UP)
+        steps, taken = _WARM_UP, 0.0
+        while taken < _SECONDS:
+            begin = time.perf_counter()
+            simulation.run(steps)
+            simulation.energies()  # not before this are the steps known to be done on a GPU
+            taken = time.perf_counter() - begin
+            step, steps = taken / steps, steps * max(2, min(100, round(_SECONDS / taken)))
+    return Estimate(step, iteration, simulation.device)
