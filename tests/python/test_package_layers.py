@@ -14,7 +14,7 @@ SEES = {
     "description": set[str](),
     "engine": {"description"},
     "workers": {"description", "engine"},
-    "inputs": {"description"},
+    "inputs": {"description", "engine", "outputs"},
     "outputs": {"description", "engine"},
     "pages": set[str](),
     "analysis": {"engine", "pages"},

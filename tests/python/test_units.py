@@ -91,7 +91,7 @@ def test_other_units_are_refused_with_the_value(value: Any, said: str) -> None:
 def test_every_unit_of_a_setting_is_known_to_openmm_and_pint() -> None:
     from quiltmd.commands.options import _units
     from quiltmd.exchange.config import ExchangeConfig
-    from quiltmd.running.config import setting_fields
+    from quiltmd.running.setting_fields import setting_fields
 
     units = {
         found

@@ -15,7 +15,8 @@ from ..errors import QuiltError
 from ..inputs import topology_format
 from ..inputs.control import is_control
 from ..running.folder import Folder
-from .options import Place, Settings, flag_of
+from ..running.setting_fields import Place
+from .options import Settings, flag_of
 
 INPUTS: tuple[Place, ...] = (("system", "topology"), ("system", "coordinates"))
 InputFiles = Annotated[

@@ -14,6 +14,7 @@ from ..errors import QuiltError
 from ..inputs.control import read_control
 from ..running import runner, stages
 from ..running.config import Config, build_config, merge, read_config
+from ..running.folder import Folder
 from ..running.progress import say
 from ..running.setting_fields import may_change, required_settings
 from ..running.stopping import INTERRUPTED, STOPPED
@@ -75,7 +76,7 @@ def run(
     if started_together:
         settings = _on_the_hosts_of_the_launcher(settings)
     if resume is not None:
-        _refuse_with_resume(files or [], settings, overwrite, index)
+        _refuse_with_resume(resume, files or [], settings, overwrite, index)
         carry_on = stages.resume if stages.has_stages(resume.absolute()) else runner.resume
         outcome = carry_on(resume, settings)
     else:
@@ -170,7 +171,7 @@ def _settings_of(path: Path, index: Path | None = None) -> dict[str, Any]:
 
 
 def _refuse_with_resume(
-    files: list[Path], settings: Settings, overwrite: bool, index: Path | None
+    resume: Path, files: list[Path], settings: Settings, overwrite: bool, index: Path | None
 ) -> None:
     """A resumed run takes its settings from its folder; saying otherwise is a mistake."""
     changeable = may_change(Config)
@@ -182,4 +183,7 @@ def _refuse_with_resume(
         given.append("--index")
     if given:
         names = ", ".join(given)
-        raise QuiltError(f"--resume takes its settings from the run's folder; leave out {names}")
+        anew = Folder(resume.absolute()).how_to_begin_anew()
+        raise QuiltError(
+            f"--resume takes its settings from the run's folder; leave out {names}{anew}"
+        )

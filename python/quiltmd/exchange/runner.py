@@ -85,6 +85,7 @@ def start(
         config = _with(config, folder.move_aside(config))
         if config.output.copy_inputs:
             config = _with(config, folder.copy_inputs(config))
+        config = _with(config, folder.copy_checkpoints(config))
         folder.write_config(config)
         provenance = provenance_of(config, state)
         _prepare(config, made)
@@ -120,7 +121,7 @@ def resume(
         first = generation.checkpoints[0]
         config = config.as_begun(first.provenance["physics"])
         provenance = provenance_of(config, first.state)
-        refuse_changes(first.provenance, provenance)
+        refuse_changes(first.provenance, provenance, "")
         if config.run.steps < first.state.step:
             raise QuiltError(
                 f"the exchange is already at step {first.state.step}, beyond the "

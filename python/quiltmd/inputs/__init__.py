@@ -26,7 +26,7 @@ from ..description.state import State
 from ..description.system import System
 from ..description.units import read_box
 from ..errors import InputError, QuiltWarning
-from . import amber, charmm, frames, gromacs, openmm_files, pdb
+from . import amber, charmm, checkpoints, frames, gromacs, openmm_files, pdb
 from .amber import coordinates as amber_coordinates
 from .cache import cached
 from .charmm import coordinates as charmm_coordinates
@@ -68,6 +68,7 @@ TOPOLOGIES: tuple[TopologyFormat, ...] = (
     openmm_files.STRUCTURE,
 )
 COORDINATES: tuple[CoordinateFormat, ...] = (
+    checkpoints.CHECKPOINT,
     amber_coordinates.NETCDF,
     openmm_files.STATE,
     pdb.PDB,
@@ -107,7 +108,9 @@ def load(
     Parameters
     ----------
     topology, coordinates:
-        Files of the formats in docs/user/inputs.md, told apart by content.
+        Files of the formats in docs/user/inputs.md, told apart by content.  Coordinates may also be
+        the folder of a run, for its last checkpoint; or an `mdtraj.Trajectory`, or a `Universe` or
+        `AtomGroup` of MDAnalysis.
     parameters:
         Further files of the force field, in order, for topologies that do not have it: CHARMM's
         parameter and stream files, OpenMM's ForceField XML.
@@ -293,7 +296,7 @@ def read_coordinates(
     coordinates: Path, expected: Expected, system: System | None = None
 ) -> Coordinates:
     """Coordinates, by the reader of their format; warns where names differ from the system's."""
-    file = os.fspath(coordinates)
+    file = os.fspath(checkpoints.find_state(coordinates))
     reader = _coordinate_format(file)
     if expected.frame not in (0, -1):
         frames = reader.frames(file)
@@ -328,7 +331,7 @@ def read_velocities(file: Path, atoms: int) -> npt.NDArray[np.float64]:
     InputError
         Where it has no velocities, or several frames, and as `read_coordinates`.
     """
-    reader = _coordinate_format(os.fspath(file))
+    reader = _coordinate_format(os.fspath(checkpoints.find_state(file)))
     frames = count_frames(file)
     if frames != 1:
         raise InputError(f"velocities are taken from a single frame, this has {frames}", file=file)
@@ -345,7 +348,7 @@ def count_frames(coordinates: Path) -> int:
 
     Raises InputError where a trajectory cannot be read.
     """
-    file = os.fspath(coordinates)
+    file = os.fspath(checkpoints.find_state(coordinates))
     return _coordinate_format(file).frames(file)
 
 

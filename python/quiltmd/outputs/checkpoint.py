@@ -46,7 +46,7 @@ from .files import (
     write_beside,
 )
 
-_MAGIC = b"QUILTMD\n"
+MAGIC = b"QUILTMD\n"
 _VERSION = 5
 _CARRIED = "carried/"
 _PREFIX = struct.Struct("<8sIQ")
@@ -116,7 +116,7 @@ def write_checkpoint(path: str | os.PathLike[str], checkpoint: Checkpoint) -> No
 
 def _refuse_newer(path: Path) -> None:
     head = read_file(path, _PREFIX.size)
-    if len(head) == _PREFIX.size and _PREFIX.unpack(head)[:2] > (_MAGIC, _VERSION):
+    if len(head) == _PREFIX.size and _PREFIX.unpack(head)[:2] > (MAGIC, _VERSION):
         try:
             read_checkpoint(path)
         except NewerCheckpointError:
@@ -191,13 +191,13 @@ def _encode(checkpoint: Checkpoint) -> bytes:
         "arrays": [[name, array.dtype.str, array.shape] for name, array in arrays.items()],
     }
     text = json.dumps(header).encode()
-    parts = [_PREFIX.pack(_MAGIC, _VERSION, len(text)), text]
+    parts = [_PREFIX.pack(MAGIC, _VERSION, len(text)), text]
     body = b"".join(parts + [array.tobytes() for array in arrays.values()])
     return body + hashlib.sha256(body).digest()
 
 
 def _decode(data: bytes) -> Checkpoint:
-    if not data.startswith(_MAGIC):
+    if not data.startswith(MAGIC):
         raise CheckpointError("not a quiltmd checkpoint")
     if len(data) < _PREFIX.size + _CHECKSUM:
         raise CheckpointError("the checkpoint is cut short")

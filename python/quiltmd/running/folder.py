@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import QuiltError
+from ..inputs.checkpoints import is_checkpoint
 from ..outputs.checkpoint import Checkpoint, CheckpointError, previous_path, read_latest
 from ..outputs.files import (
     make_folder,
@@ -150,6 +151,15 @@ class Folder:
             _copy(source, self.inputs / name)
         return config.with_inputs(copies)
 
+    def copy_checkpoints(self, config: Config) -> Config:
+        """Copies inputs that are checkpoints of other runs, which change when these go on."""
+        inputs = config.input_files()
+        found = {name: file for name, file in inputs.items() if is_checkpoint(file)}
+        copies = {name: self.inputs / f"{name}-{file.name}" for name, file in found.items()}
+        for name, file in found.items():
+            _copy(file, copies[name])
+        return config.with_inputs({**inputs, **copies})
+
     def settings(self) -> dict[str, Any]:
         """What config.toml says; QuiltError where there is none."""
         if not self.config.exists():
@@ -180,6 +190,16 @@ class Folder:
         with writing(self.config):
             if not self.config.exists() or read_file(self.config) != text:
                 replace_file(self.config, text)
+
+    def how_to_begin_anew(self) -> str:
+        """For the end of a message: how a run with other settings begins where this one is."""
+        last = self.final("ncrst")
+        source = last if last.exists() else self.path
+        return (
+            "; other settings need a new run, which begins where this one has come to: put them "
+            f"into a copy of {self.config}, without a minimisation, and start it with 'quiltmd run "
+            f"COPY --coordinates {source} --out NEW'"
+        )
 
     def latest(self) -> Checkpoint:
         """The last good checkpoint; where it is the previous one, it takes the other's place."""

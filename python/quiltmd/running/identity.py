@@ -47,8 +47,11 @@ def provenance_of(config: Config, state: State) -> dict[str, Any]:
     }
 
 
-def refuse_changes(before: dict[str, Any], now: dict[str, Any]) -> None:
-    """QuiltError that names what differs from the run that a checkpoint is of."""
+def refuse_changes(before: dict[str, Any], now: dict[str, Any], otherwise: str) -> None:
+    """QuiltError that names what differs from the run that a checkpoint is of.
+
+    `otherwise` ends it: how to begin a run that is not the same.
+    """
     # What checkpoints of earlier versions do not have; they did not know of includes.
     absent = {"parameters": [], "includes": now["includes"], "velocities": None, "reference": None}
     before = absent | before
@@ -56,7 +59,9 @@ def refuse_changes(before: dict[str, Any], now: dict[str, Any]) -> None:
     changes += changed_settings(before, now)
     if changes:
         names = ", ".join(changes)
-        raise QuiltError(f"cannot resume, the run would not be the same: changed {names}")
+        raise QuiltError(
+            f"cannot resume, the run would not be the same: changed {names}{otherwise}"
+        )
 
 
 def file_hash(path: Path) -> str:

@@ -125,6 +125,7 @@ def start(
         config = folder.move_aside(config)
         if config.output.copy_inputs:
             config = folder.copy_inputs(config)
+        config = folder.copy_checkpoints(config)
         folder.write_config(config)
         introduce(config, simulation)
         provenance = provenance_of(config, state)
@@ -190,7 +191,7 @@ def _same_run(config: Config, folder: Folder, checkpoint: Checkpoint) -> dict[st
     """What the run is made from; QuiltError where that is not what the checkpoint is of."""
     find_inputs(config, folder)
     provenance = provenance_of(config, checkpoint.state)
-    refuse_changes(checkpoint.provenance, provenance)
+    refuse_changes(checkpoint.provenance, provenance, folder.how_to_begin_anew())
     step = checkpoint.state.step
     if config.run.last_step < step:
         raise QuiltError(

@@ -18,10 +18,13 @@ from ..description.implicit_solvent import (
 from ..description.restraints import Scaling
 from ..description.settings import OnResume
 from ..description.units import Unit, read_box
+from ..inputs.checkpoints import find_state
 from ..inputs.openmm_files import find_force_field
 from .section import AbsolutePath, Section, absolute
 
 _Field = Annotated[float, Unit("V/nm")]
+# The folder of a run stands for its checkpoint.
+StateFile = Annotated[Path, AfterValidator(lambda path: find_state(absolute(path)))]
 ParameterFile = Annotated[Path, AfterValidator(lambda path: find_force_field(absolute(path)))]
 
 
@@ -36,16 +39,17 @@ class SystemSection(Section):
         description="Topology file: Amber prmtop (parm7), PSF, GROMACS top, OpenMM System "
         "XML, or PDB or mmCIF with ForceField XML."
     )
-    coordinates: Annotated[AbsolutePath, OnResume.MAY_CHANGE] = Field(
+    coordinates: Annotated[StateFile, OnResume.MAY_CHANGE] = Field(
         description="Coordinate file: Amber inpcrd, rst7 or NetCDF, GROMACS gro or g96, PDB, "
-        "mmCIF, CRD, NAMD binary, OpenMM State, or a trajectory: DCD, XTC, TRR, NetCDF, H5MD."
+        "mmCIF, CRD, NAMD binary, OpenMM State, or a trajectory: DCD, XTC, TRR, NetCDF, H5MD; a "
+        "checkpoint.qmd, or the folder of a run for its last one."
     )
     frame: int | None = Field(
         default=None,
         description="Frame of the coordinates to begin from, counted from 0, or from the end if "
         "negative; by default the first.",
     )
-    velocities: Annotated[AbsolutePath | None, OnResume.MAY_CHANGE] = Field(
+    velocities: Annotated[StateFile | None, OnResume.MAY_CHANGE] = Field(
         default=None,
         description="File of velocities, in place of those of the coordinates: NAMD binary or "
         "PDB, or a coordinate file that has some.",
@@ -73,7 +77,7 @@ class SystemSection(Section):
         description="Constrain bonds to hydrogen (h-bonds), or none; for water see rigid_water.",
     )
     rigid_water: bool = Field(default=True, description="Keep water molecules rigid.")
-    reference: Annotated[AbsolutePath | None, OnResume.MAY_CHANGE] = Field(
+    reference: Annotated[StateFile | None, OnResume.MAY_CHANGE] = Field(
         default=None,
         description="Coordinate file with the places at which position restraints hold atoms; by "
         "default the coordinates.",

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checkpoints of this program as coordinates: positions, velocities and box of a State.
+
+The folder of a run stands for its last checkpoint.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from ..errors import InputError
+from ..outputs.checkpoint import MAGIC, read_checkpoint
+from .fixed_width import read_bytes
+from .formats import CoordinateFormat, Coordinates, Expected
+
+_NAME = "checkpoint.qmd"
+
+
+def find_state(path: str | os.PathLike[str]) -> Path:
+    """The file of coordinates that a path stands for: of the folder of a run its checkpoint.
+
+    Raises
+    ------
+    InputError
+        Where a folder has none; of a run with stages it names the last one that has.
+    """
+    folder = Path(path)
+    if not folder.is_dir():
+        return folder
+    if (folder / _NAME).exists():
+        return folder / _NAME
+    stages = sorted(file.parent for file in folder.glob(f"*/{_NAME}"))
+    hint = f"; give the folder of a stage, such as {stages[-1]}" if stages else ""
+    raise InputError(f"a folder without a {_NAME}{hint}", file=path)
+
+
+def is_checkpoint(path: str | os.PathLike[str]) -> bool:
+    """Whether a file is a checkpoint, by how it begins."""
+    return read_bytes(path, limit=len(MAGIC)) == MAGIC
+
+
+def _read(file: str, expected: Expected) -> Coordinates:
+    state = read_checkpoint(file).state
+    return Coordinates(state.positions, state.velocities, state.box if expected.box else None)
+
+
+CHECKPOINT = CoordinateFormat("checkpoint of quiltmd", lambda head: head.startswith(MAGIC), _read)
