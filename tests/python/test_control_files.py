@@ -80,6 +80,9 @@ REFUSED = {
         "minimization on\nrun 10": "not beside run and minimize",
         "PMEInterpOrder 6": "only the orders 4 and 5",
         "wrapEverything on": "this keyword is not known here",
+        "soluteScaling on": "soluteScaling on: a keyword of NAMD that is not supported here",
+        "SMDVEL 1": "SMDVEL 1: a keyword of NAMD that is not supported here",
+        "soluteScalling on": "this keyword is not known here (did you mean soluteScaling?)",
         "langevinDampening 1": "this keyword is not known here (did you mean langevinDamping?)",
     },
     "mdin": {

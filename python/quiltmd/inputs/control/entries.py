@@ -173,13 +173,27 @@ class Entries:
                 if not harmless(entry.value.strip().lower()):
                     self.reject(entry, why)
 
-    def finish(self) -> None:
-        """Refuses every keyword that is left, with the most similar one that is known."""
+    def finish(self, program: str = "", unsupported: Iterable[str] = ()) -> None:
+        """Refuses every keyword that is left.
+
+        Parameters
+        ----------
+        program:
+            Whose keywords these are.
+        unsupported:
+            Keywords that it is known to have, and that have no counterpart here; any other may be
+            misspelt, and the most similar one that is known is named.
+        """
+        theirs = {_plain(name): name for name in unsupported}
         for name, entries in self._left.items():
-            close = difflib.get_close_matches(name, self._known, n=1, cutoff=0.8)
-            hint = f" (did you mean {self._known[close[0]]}?)" if close else ""
+            known = theirs | self._known
+            close = difflib.get_close_matches(name, known, n=1, cutoff=0.8)
+            hint = f" (did you mean {known[close[0]]}?)" if close else ""
+            why = f"this keyword is not known here{hint}"
+            if name in theirs:
+                why = f"a keyword of {program} that is not supported here"
             for entry in entries:
-                self.reject(entry, f"this keyword is not known here{hint}")
+                self.reject(entry, why)
         self._left = {}
 
     def reject(self, entry: Entry, why: str) -> None:

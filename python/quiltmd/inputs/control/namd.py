@@ -25,6 +25,7 @@ from .entries import Control, Entries, Entry, is_one
 from .mesh import MeshWords, take_mesh
 from .namd_cell import read_cell
 from .namd_extra_bonds import take_extra_bonds
+from .namd_keywords import KEYWORDS
 from .namd_restraints import take_restraints
 from .namd_script import statements
 
@@ -60,7 +61,7 @@ def read_namd(file: str) -> Control:
     take_extra_bonds(control, entries)
     _electric_field(control, entries)
     _rest(entries)
-    entries.finish()
+    entries.finish("NAMD", KEYWORDS)
     return control
 
 
